@@ -1,0 +1,57 @@
+# Finds libtorch inside an installed `torch` wheel, without torch's own CMake package: that one
+# fails on CUDA wheels where no CUDA toolkit is installed.
+#
+#   ETUDE_TORCH_PYTHON   the Python whose torch is meant (variable or environment;
+#                        default: .venv of the source tree, then python3 on the path)
+#
+# Defines the target torch_wheel and TORCH_WHEEL_ROOT, TORCH_WHEEL_VERSION, TORCH_WHEEL_CUDA.
+
+if(NOT ETUDE_TORCH_PYTHON AND DEFINED ENV{ETUDE_TORCH_PYTHON})
+  set(ETUDE_TORCH_PYTHON $ENV{ETUDE_TORCH_PYTHON})
+endif()
+if(NOT ETUDE_TORCH_PYTHON AND EXISTS ${PROJECT_SOURCE_DIR}/.venv/bin/python)
+  set(ETUDE_TORCH_PYTHON ${PROJECT_SOURCE_DIR}/.venv/bin/python)
+endif()
+if(NOT ETUDE_TORCH_PYTHON)
+  set(ETUDE_TORCH_PYTHON python3)
+endif()
+
+# Reads version.py instead of importing torch: no second of start-up, no side effects.
+execute_process(
+  COMMAND ${ETUDE_TORCH_PYTHON} -c "
+import importlib.util, os, sys
+spec = importlib.util.find_spec('torch')
+if spec is None: sys.exit('no torch in ' + sys.executable)
+root = os.path.dirname(spec.origin)
+facts = {}
+exec(open(os.path.join(root, 'version.py')).read(), facts)
+print(root, facts['__version__'], facts.get('cuda') or 'none', sep=';', end='')"
+  OUTPUT_VARIABLE torch_facts ERROR_VARIABLE torch_error RESULT_VARIABLE torch_result)
+if(NOT torch_result EQUAL 0)
+  message(FATAL_ERROR "No torch found for '${ETUDE_TORCH_PYTHON}': ${torch_error}\n"
+    "Set ETUDE_TORCH_PYTHON to a Python that has torch >= 2.7, or build without libtorch: "
+    "-DETUDE_TORCH=OFF")
+endif()
+list(GET torch_facts 0 TORCH_WHEEL_ROOT)
+list(GET torch_facts 1 TORCH_WHEEL_VERSION)
+list(GET torch_facts 2 TORCH_WHEEL_CUDA)
+
+string(REGEX MATCH "^[0-9]+\\.[0-9]+" torch_number ${TORCH_WHEEL_VERSION})
+if(torch_number VERSION_LESS 2.7)
+  message(FATAL_ERROR "torch ${TORCH_WHEEL_VERSION} in ${TORCH_WHEEL_ROOT} is too old: its C++ "
+    "ABI is the one before GCC 5. Etude needs torch >= 2.7.")
+endif()
+message(STATUS "torch ${TORCH_WHEEL_VERSION} (CUDA: ${TORCH_WHEEL_CUDA}) in ${TORCH_WHEEL_ROOT}")
+
+add_library(torch_wheel INTERFACE)
+target_include_directories(torch_wheel SYSTEM INTERFACE ${TORCH_WHEEL_ROOT}/include)
+# NDEBUG: without it record_function.h asserts a flag that release builds of torch never set.
+target_compile_definitions(torch_wheel INTERFACE NDEBUG _GLIBCXX_USE_CXX11_ABI=1)
+target_link_directories(torch_wheel INTERFACE ${TORCH_WHEEL_ROOT}/lib)
+# --no-as-needed: nothing references libtorch_cuda.so, which libtorch.so brings in.
+target_link_options(torch_wheel INTERFACE "LINKER:--no-as-needed")
+target_link_libraries(torch_wheel INTERFACE torch torch_cpu c10)
+if(EXISTS ${TORCH_WHEEL_ROOT}/lib/libtorch_cuda.so)
+  target_link_libraries(torch_wheel INTERFACE torch_cuda c10_cuda)
+endif()
+set(TorchWheel_FOUND TRUE)

@@ -1,0 +1,139 @@
+#include "src/analysis/summary.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
+
+namespace etude {
+namespace {
+
+bool IsDeviceOp(NodeKind kind) {
+  return kind == NodeKind::kKernel || kind == NodeKind::kMemcpy || kind == NodeKind::kMemset;
+}
+
+// Counts and times by name.
+class OpTable {
+ public:
+  void Add(std::string_view name, std::optional<Nanos> duration) {
+    Summary::Op& op = rows_[name];
+    op.name = name;
+    ++op.count;
+    if (duration) op.total = op.total.value_or(Nanos{}) + *duration;
+  }
+
+  std::vector<Summary::Op> Sorted() const {
+    std::vector<Summary::Op> rows;
+    for (const auto& [name, op] : rows_) rows.push_back(op);
+    std::ranges::stable_sort(rows, [](const Summary::Op& a, const Summary::Op& b) {
+      if (a.total != b.total) return a.total.value_or(Nanos{-1}) > b.total.value_or(Nanos{-1});
+      return a.count > b.count;
+    });
+    return rows;
+  }
+
+ private:
+  std::map<std::string_view, Summary::Op> rows_;
+};
+
+// Total length of the union of `intervals` (start, end).
+Nanos UnionLength(std::vector<std::pair<Nanos, Nanos>> intervals) {
+  std::ranges::sort(intervals);
+  Nanos total;
+  Nanos covered{INT64_MIN};
+  for (const auto& [start, end] : intervals) {
+    const Nanos from = std::max(start, covered);
+    if (end > from) total = total + (end - from);
+    covered = std::max(covered, end);
+  }
+  return total;
+}
+
+// For each node, whether an operator stands above it. Parents may come after children.
+std::vector<bool> UnderOperator(const Trace& trace) {
+  std::vector<bool> under(trace.node_count());
+  std::vector<NodeId> stack;
+  ForEachNode(trace, [&](NodeId node) {
+    if (!trace.parent(node)) stack.push_back(node);
+  });
+  while (!stack.empty()) {
+    const NodeId node = stack.back();
+    stack.pop_back();
+    const bool covers = under[node.index()] || trace.kind(node) == NodeKind::kOperator;
+    for (const NodeId child : trace.children(node)) {
+      under[child.index()] = covers;
+      stack.push_back(child);
+    }
+  }
+  return under;
+}
+
+std::vector<Summary::Collective> Collectives(const Trace& trace) {
+  std::map<std::pair<std::string_view, std::string_view>, Summary::Collective> rows;
+  for (const auto& [node, comm] : trace.comms()) {
+    const NodeKind kind = trace.kind(node);
+    const bool point_to_point = kind == NodeKind::kSend || kind == NodeKind::kRecv;
+    if (!point_to_point && kind != NodeKind::kCollective && kind != NodeKind::kKernel) continue;
+    // A host call and its kernels are one collective: the kernels repeat it.
+    if (kind == NodeKind::kKernel && trace.parent(node) &&
+        trace.comm(trace.parent(node)) != nullptr) {
+      continue;
+    }
+    const std::string_view type = point_to_point ? Name(kind) : Name(comm.type);
+    Summary::Collective& row = rows[{type, trace.text(comm.group)}];
+    row.type = type;
+    row.group = trace.text(comm.group);
+    ++row.count;
+    if (comm.bytes) row.bytes = Bytes{row.bytes.value_or(Bytes{}).count + comm.bytes->count};
+  }
+  std::vector<Summary::Collective> sorted;
+  for (const auto& [key, row] : rows) sorted.push_back(row);
+  return sorted;
+}
+
+}  // namespace
+
+Summary Summarise(const Trace& trace) {
+  Summary summary;
+  summary.nodes = trace.node_count();
+  summary.dependencies = trace.dep_count();
+  summary.tensors = trace.tensor_count();
+  summary.memory_bytes = trace.memory_bytes();
+  summary.collectives = Collectives(trace);
+
+  OpTable operators, device_ops;
+  std::vector<std::pair<Nanos, Nanos>> device_intervals;
+  std::optional<Nanos> first, last;
+  std::set<LaneId> threads, streams;
+  const std::vector<bool> under_operator = UnderOperator(trace);
+  ForEachNode(trace, [&](NodeId node) {
+    const NodeKind kind = trace.kind(node);
+    ++summary.by_kind[static_cast<size_t>(kind)];
+    const auto start = trace.start(node), duration = trace.duration(node);
+    if (duration) ++summary.timed;
+    if (start) {
+      const Nanos end = *start + duration.value_or(Nanos{});
+      first = std::min(first.value_or(*start), *start);
+      last = std::max(last.value_or(end), end);
+      if (IsDeviceOp(kind) && duration) device_intervals.emplace_back(*start, end);
+    }
+    if (trace.lane_id(node)) {
+      (trace.place(node) == Place::kDevice ? streams : threads).insert(trace.lane_id(node));
+    }
+    if (kind == NodeKind::kOperator && !under_operator[node.index()]) {
+      operators.Add(trace.name(node), duration);
+    }
+    if (IsDeviceOp(kind)) device_ops.Add(trace.name(node), duration);
+    if (trace.name(node).starts_with("ProfilerStep#")) summary.steps.push_back(trace.name(node));
+  });
+  if (first && last) summary.span = *last - *first;
+  if (!device_intervals.empty()) summary.device_busy = UnionLength(std::move(device_intervals));
+  summary.threads = threads.size();
+  summary.streams = streams.size();
+  summary.operators = operators.Sorted();
+  summary.device_ops = device_ops.Sorted();
+  return summary;
+}
+
+}  // namespace etude

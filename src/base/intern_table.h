@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "src/base/hash.h"
+#include "src/base/id.h"
+#include "src/base/index_set.h"
+
+namespace etude {
+
+// Interned rows: equal rows get equal ids. T must be comparable with == and have no padding bytes,
+// because its bytes are hashed. Const methods may be called from several threads; Intern may not.
+template <typename T, typename Tag>
+class InternTable {
+  static_assert(std::has_unique_object_representations_v<T>);
+
+ public:
+  using RowId = Id<Tag>;
+
+  RowId Intern(const T& value) {
+    const uint64_t hash = Hash(value);
+    const uint32_t found = index_.Find(hash, [&](uint32_t row) { return rows_[row] == value; });
+    if (found != IndexSet::kAbsent) return RowId(found);
+    const RowId id = RowId::FromIndex(rows_.size());
+    rows_.push_back(value);
+    index_.Insert(hash, id.value(), [&](uint32_t row) { return Hash(rows_[row]); });
+    return id;
+  }
+
+  // `id` must come from this table and not be kNone.
+  const T& Get(RowId id) const { return rows_[id.index()]; }
+  size_t size() const { return rows_.size(); }
+  size_t memory_bytes() const { return rows_.capacity() * sizeof(T) + index_.memory_bytes(); }
+
+  // Gives back spare capacity and the hash index; Intern must not be called afterwards.
+  void Freeze() {
+    rows_.shrink_to_fit();
+    index_.Clear();
+  }
+
+ private:
+  static uint64_t Hash(const T& value) {
+    return HashBytes({reinterpret_cast<const char*>(&value), sizeof(T)});
+  }
+
+  std::vector<T> rows_;
+  IndexSet index_;
+};
+
+}  // namespace etude

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace etude {
+
+// A column of values of which each may be unknown. A column that was never set costs nothing.
+// Const methods may be called from several threads.
+template <typename T>
+class KnownColumn {
+ public:
+  // Sets row `row`; rows in between become unknown.
+  void Set(size_t row, T value) {
+    if (row >= values_.size()) {
+      values_.resize(row + 1);
+      known_.resize(row / 64 + 1);
+    }
+    values_[row] = value;
+    known_[row / 64] |= uint64_t{1} << (row % 64);
+  }
+  void SetIf(size_t row, std::optional<T> value) {
+    if (value) Set(row, *value);
+  }
+
+  bool known(size_t row) const {
+    return row < values_.size() && ((known_[row / 64] >> (row % 64)) & 1) != 0;
+  }
+  std::optional<T> Get(size_t row) const {
+    if (!known(row)) return std::nullopt;
+    return values_[row];
+  }
+  bool empty() const { return values_.empty(); }
+  void Freeze() {
+    values_.shrink_to_fit();
+    known_.shrink_to_fit();
+  }
+
+  size_t memory_bytes() const {
+    return values_.capacity() * sizeof(T) + known_.capacity() * sizeof(uint64_t);
+  }
+
+ private:
+  std::vector<T> values_;
+  std::vector<uint64_t> known_;  // one bit a row
+};
+
+}  // namespace etude

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "src/base/limits.h"
+
+namespace etude {
+
+// What a library function may use of the world around it; `cli/` makes it and owns the sinks.
+// Empty functions are silent. Not thread-safe.
+struct RunContext {
+  Limits limits;
+  uint64_t seed = 0;
+  // A remark for the user that is not an error ("trace.json: cut after node 41").
+  std::function<void(std::string_view)> warn;
+  // Work done out of `total` (0: unknown), for people who wait.
+  std::function<void(std::string_view what, uint64_t done, uint64_t total)> progress;
+
+  void Warn(std::string_view message) const {
+    if (warn) warn(message);
+  }
+  void Progress(std::string_view what, uint64_t done, uint64_t total) const {
+    if (progress) progress(what, done, total);
+  }
+};
+
+}  // namespace etude

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+
+namespace etude {
+
+// A time or duration in integer nanoseconds. Times of one trace share an unspecified origin.
+struct Nanos {
+  int64_t count = 0;
+
+  constexpr double ms() const { return static_cast<double>(count) / 1e6; }
+
+  friend constexpr bool operator==(Nanos, Nanos) = default;
+  friend constexpr auto operator<=>(Nanos, Nanos) = default;
+  // Saturating: clocks of hostile or broken traces must not overflow.
+  friend constexpr Nanos operator+(Nanos a, Nanos b) {
+    int64_t sum = 0;
+    if (__builtin_add_overflow(a.count, b.count, &sum)) sum = b.count > 0 ? INT64_MAX : INT64_MIN;
+    return Nanos{sum};
+  }
+  friend constexpr Nanos operator-(Nanos a, Nanos b) {
+    int64_t difference = 0;
+    if (__builtin_sub_overflow(a.count, b.count, &difference)) {
+      difference = b.count < 0 ? INT64_MAX : INT64_MIN;
+    }
+    return Nanos{difference};
+  }
+};
+
+// A size in bytes.
+struct Bytes {
+  int64_t count = 0;
+
+  friend constexpr bool operator==(Bytes, Bytes) = default;
+  friend constexpr auto operator<=>(Bytes, Bytes) = default;
+};
+
+}  // namespace etude

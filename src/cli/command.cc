@@ -1,0 +1,167 @@
+#include "src/cli/command.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <utility>
+
+#include "src/base/version.h"
+
+namespace etude {
+namespace {
+
+void WriteLine(std::FILE* stream, std::string_view line) {
+  std::fwrite(line.data(), 1, line.size(), stream);
+  std::fputc('\n', stream);
+}
+
+struct LimitName {
+  std::string_view name;
+  void (*set)(Limits& limits, uint64_t value);
+};
+
+constexpr LimitName kLimits[] = {
+    {"depth", [](Limits& limits, uint64_t value) { limits.depth = value; }},
+    {"element_bytes", [](Limits& limits, uint64_t value) { limits.element_bytes = value; }},
+    {"nodes", [](Limits& limits, uint64_t value) { limits.nodes = value; }},
+    {"edges", [](Limits& limits, uint64_t value) { limits.edges = value; }},
+    {"ratio", [](Limits& limits, uint64_t value) { limits.ratio = value; }},
+    {"ratio_grace_bytes", [](Limits& limits, uint64_t value) { limits.ratio_grace_bytes = value; }},
+    {"total_bytes", [](Limits& limits, uint64_t value) { limits.total_bytes = value; }},
+    {"replay_bytes", [](Limits& limits, uint64_t value) { limits.replay_bytes = value; }},
+};
+
+// Applies "name=number".
+Status SetLimit(std::string_view text, Limits& limits) {
+  const size_t equals = text.find('=');
+  const std::string_view name = text.substr(0, equals);
+  std::vector<std::string> names;
+  for (const LimitName& limit : kLimits) names.emplace_back(limit.name);
+  const auto found = std::ranges::find(kLimits, name, &LimitName::name);
+  if (found == std::end(kLimits)) {
+    std::string message = "--limit: unknown limit '" + std::string(name) + "'";
+    const std::string near = Nearest(name, names);
+    message += near.empty() ? "" : "; did you mean '" + near + "'?";
+    return MakeError(ErrorCode::kUsage, message);
+  }
+  uint64_t value = 0;
+  const std::string_view digits =
+      equals == std::string_view::npos ? std::string_view() : text.substr(equals + 1);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size() || digits.empty()) {
+    return MakeError(ErrorCode::kUsage, "--limit " + std::string(name) +
+                                            ": found '" + std::string(digits) +
+                                            "', expected a whole number");
+  }
+  found->set(limits, value);
+  return {};
+}
+
+// One line that is overwritten while work goes on; silent unless stderr is a terminal.
+void ShowProgress(std::string_view what, uint64_t done, uint64_t total) {
+  const int width = static_cast<int>(what.size());
+  if (total == 0) {
+    std::fprintf(stderr, "\r\033[K%.*s: %llu", width, what.data(),
+                 static_cast<unsigned long long>(done));
+  } else {
+    std::fprintf(stderr, "\r\033[K%.*s: %llu of %llu", width, what.data(),
+                 static_cast<unsigned long long>(done), static_cast<unsigned long long>(total));
+  }
+  if (total != 0 && done >= total) std::fputs("\r\033[K", stderr);
+  std::fflush(stderr);
+}
+
+std::string Overview(std::string_view program,
+                     const std::vector<std::unique_ptr<Command>>& commands) {
+  std::string text = "usage: " + std::string(program) + " COMMAND [options]\n\n";
+  text += "Turns what an AI job really did into benchmarks that anyone can run and share.\n\n";
+  for (const auto& command : commands) {
+    text += "  " + std::string(command->name());
+    text.append(command->name().size() < 12 ? 12 - command->name().size() : 1, ' ');
+    text += std::string(command->summary()) + "\n";
+  }
+  text += "\n`" + std::string(program) + " COMMAND --help` describes a command.\n";
+  text += "Exit codes: 0 ok, 1 the answer is no, 2 usage, 3 bad input, 4 not available here,\n";
+  text += "5 input/output, 70 internal fault, 130 interrupted.\n";
+  return text;
+}
+
+int Fail(ExitCode code, std::string_view message) {
+  WriteLine(stderr, "etude: " + std::string(message));
+  return static_cast<int>(code);
+}
+
+}  // namespace
+
+void Console::Print(std::string_view text) const {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void Console::Say(std::string_view line) const {
+  if (!quiet_) WriteLine(stderr, line);
+}
+
+int RunCommandLine(std::string_view program, std::vector<std::unique_ptr<Command>> commands,
+                   const std::vector<std::string>& args) {
+  Console console;
+  if (args.empty() || args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
+    console.Print(Overview(program, commands));
+    return static_cast<int>(args.empty() ? ExitCode::kUsage : ExitCode::kOk);
+  }
+  if (args[0] == "--version") {
+    console.Print("etude " + std::string(kVersion) + "\n");
+    return static_cast<int>(ExitCode::kOk);
+  }
+  const auto found =
+      std::ranges::find(commands, args[0], [](const auto& command) { return command->name(); });
+  if (found == commands.end()) {
+    std::vector<std::string> names;
+    for (const auto& command : commands) names.emplace_back(command->name());
+    const std::string near = Nearest(args[0], names);
+    return Fail(ExitCode::kUsage,
+                "unknown command '" + args[0] + "'" +
+                    (near.empty() ? "; `etude --help` lists them"
+                                  : "; did you mean '" + near + "'?"));
+  }
+  Command& command = **found;
+  Options options(command.name(), command.summary());
+  command.Declare(options);
+  std::vector<std::string> limits;
+  options.Flag("--strict", &console.strict_, "refuse damaged files instead of reading what is whole");
+  options.Flag("-q,--quiet", &console.quiet_, "no warnings and no progress on stderr");
+  options.Values("--limit", &limits, "NAME=N", "change a limit on input (docs/limits.md)");
+  const Options::Parsed parsed = options.Parse({args.begin() + 1, args.end()});
+  switch (parsed.outcome) {
+    case Options::Outcome::kHelp: console.Print(parsed.text); return 0;
+    case Options::Outcome::kError:
+      return Fail(ExitCode::kUsage, std::string(command.name()) + ": " + parsed.text);
+    case Options::Outcome::kRun: break;
+  }
+  for (const std::string& limit : limits) {
+    if (const Status status = SetLimit(limit, console.context_.limits); !status) {
+      return Fail(ExitCode::kUsage, status.error().message);
+    }
+  }
+  if (!console.quiet_) {
+    console.context_.warn = [](std::string_view message) {
+      WriteLine(stderr, "etude: warning: " + std::string(message));
+    };
+    if (isatty(STDERR_FILENO) != 0) console.context_.progress = ShowProgress;
+  }
+  try {
+    const Result<ExitCode> result = command.Run(console);
+    if (!result) return Fail(ExitCodeOf(result.error().code), result.error().message);
+    if (std::fflush(stdout) != 0) return Fail(ExitCode::kIo, "stdout: could not be written");
+    return static_cast<int>(*result);
+  } catch (const std::bad_alloc&) {
+    return Fail(ExitCode::kUnavailable, "out of memory");
+  } catch (const std::exception& error) {
+    return Fail(ExitCode::kInternal, std::string("internal fault: ") + error.what());
+  }
+}
+
+}  // namespace etude

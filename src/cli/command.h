@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/base/run_context.h"
+#include "src/cli/exit_code.h"
+#include "src/cli/options.h"
+
+namespace etude {
+
+// Where a command may speak: stdout is the answer, stderr is the talk.
+class Console {
+ public:
+  // Writes `text` to stdout as it is.
+  void Print(std::string_view text) const;
+  // Writes one line to stderr, unless --quiet.
+  void Say(std::string_view line) const;
+
+  // Context for library calls: warnings and progress go to stderr.
+  const RunContext& context() const { return context_; }
+  // Whether damaged files are refused instead of read as far as they go (--strict).
+  bool strict() const { return strict_; }
+
+ private:
+  friend int RunCommandLine(std::string_view program,
+                            std::vector<std::unique_ptr<class Command>> commands,
+                            const std::vector<std::string>& args);
+  RunContext context_;
+  bool strict_ = false;
+  bool quiet_ = false;
+};
+
+// A subcommand: one file pair src/cli/<name>.{h,cc}, listed in src/cli/main.cc (or torch_main.cc).
+class Command {
+ public:
+  virtual ~Command() = default;
+  virtual std::string_view name() const = 0;
+  virtual std::string_view summary() const = 0;
+  // Declares the options and positionals; --strict, --quiet, --limit and --help exist already.
+  virtual void Declare(Options& options) = 0;
+  // Does the work. The exit code is the answer; an error is printed and mapped to its exit code.
+  virtual Result<ExitCode> Run(const Console& console) = 0;
+};
+
+// Parses `args` (without the program's name), runs the command they name and returns the process's
+// exit code. Prints the overview for no arguments and for --help, the version for --version.
+int RunCommandLine(std::string_view program, std::vector<std::unique_ptr<Command>> commands,
+                   const std::vector<std::string>& args);
+
+}  // namespace etude

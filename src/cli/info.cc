@@ -1,0 +1,238 @@
+#include "src/cli/info.h"
+
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "src/analysis/summary.h"
+#include "src/formats/capture_folder.h"
+#include "src/formats/read_trace.h"
+#include "src/report/format.h"
+
+namespace etude {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Align = TextTable::Align;
+
+Json OpsJson(const std::vector<Summary::Op>& ops) {
+  Json rows = Json::array();
+  for (const Summary::Op& op : ops) {
+    Json row = {{"name", op.name}, {"count", op.count}, {"total_ns", nullptr}};
+    if (op.total) row["total_ns"] = op.total->count;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+template <typename T>
+Json OrNull(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+Json OrNull(const std::optional<Nanos>& value) { return value ? Json(value->count) : Json(nullptr); }
+
+Json TraceJson(const std::string& path, const Trace& trace, const Summary& summary) {
+  Json json;
+  json["path"] = path;
+  json["kind"] = Name(trace.info().format);
+  json["schema"] = trace.info().schema.empty() ? Json(nullptr) : Json(trace.info().schema);
+  json["rank"] = OrNull(trace.info().rank);
+  json["world_size"] = OrNull(trace.info().world_size);
+  json["nodes"] = summary.nodes;
+  Json kinds = Json::object();
+  for (size_t i = 0; i < kNodeKindCount; ++i) {
+    if (summary.by_kind[i] != 0) {
+      kinds[std::string(Name(static_cast<NodeKind>(i)))] = summary.by_kind[i];
+    }
+  }
+  json["by_kind"] = std::move(kinds);
+  json["dependencies"] = summary.dependencies;
+  json["threads"] = summary.threads;
+  json["streams"] = summary.streams;
+  json["tensors"] = summary.tensors;
+  json["timed_nodes"] = summary.timed;
+  json["exclusive_durations"] = trace.info().exclusive_durations;
+  json["span_ns"] = OrNull(summary.span);
+  json["device_busy_ns"] = OrNull(summary.device_busy);
+  json["steps"] = summary.steps;
+  json["operators"] = OpsJson(summary.operators);
+  json["device_ops"] = OpsJson(summary.device_ops);
+  Json collectives = Json::array();
+  for (const Summary::Collective& row : summary.collectives) {
+    collectives.push_back({{"type", row.type},
+                           {"group", row.group},
+                           {"count", row.count},
+                           {"bytes", row.bytes ? Json(row.bytes->count) : Json(nullptr)}});
+  }
+  json["collectives"] = std::move(collectives);
+  Json groups = Json::array();
+  for (const ProcessGroup& group : trace.process_groups()) {
+    groups.push_back({{"name", trace.text(group.name)},
+                      {"description", trace.text(group.description)},
+                      {"backend", trace.text(group.backend)},
+                      {"ranks", trace.ints(group.ranks)},
+                      {"size", OrNull(group.size)}});
+  }
+  json["process_groups"] = std::move(groups);
+  Json health = Json::object();
+  for (const StatInfo& info : StatTable()) {
+    if (trace.stats()[info.stat] != 0) {
+      health[std::string(info.name)] = trace.stats()[info.stat];
+    }
+  }
+  json["health"] = std::move(health);
+  json["memory_bytes"] = summary.memory_bytes;
+  return json;
+}
+
+void AddOps(TextTable& table, const std::vector<Summary::Op>& ops, size_t shown) {
+  for (size_t i = 0; i < std::min(shown, ops.size()); ++i) {
+    constexpr size_t kNameWidth = 60;
+    std::string name(ops[i].name.substr(0, kNameWidth));
+    if (ops[i].name.size() > kNameWidth) name += "…";
+    table.Row({std::move(name), FormatCount(ops[i].count) + " ×",
+               ops[i].total ? FormatTime(*ops[i].total) : "time unknown"});
+  }
+}
+
+std::string TraceText(const std::string& path, const Trace& trace, const Summary& summary,
+                      size_t shown_ops) {
+  std::string text = fmt::format("{}: {}", path, Name(trace.info().format));
+  if (!trace.info().schema.empty()) text += ", schema " + trace.info().schema;
+  if (trace.info().rank) text += fmt::format(", rank {}", *trace.info().rank);
+  if (trace.info().world_size) text += fmt::format(" of {}", *trace.info().world_size);
+  text += "\n";
+
+  TextTable facts({Align::kLeft, Align::kLeft});
+  std::string kinds;
+  for (size_t i = 0; i < kNodeKindCount; ++i) {
+    if (summary.by_kind[i] == 0) continue;
+    kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", FormatCount(summary.by_kind[i]),
+                         Name(static_cast<NodeKind>(i)));
+  }
+  facts.Row({"nodes", FormatCount(summary.nodes) + (kinds.empty() ? "" : ": " + kinds)});
+  facts.Row({"dependencies", FormatCount(summary.dependencies) + " beyond nesting"});
+  facts.Row({"lanes", fmt::format("{} threads, {} streams", summary.threads, summary.streams)});
+  facts.Row({"timed", summary.nodes == 0
+                          ? "0"
+                          : fmt::format("{} nodes ({})", FormatCount(summary.timed),
+                                        FormatShare(static_cast<double>(summary.timed) /
+                                                    static_cast<double>(summary.nodes)))});
+  if (summary.span) facts.Row({"span", FormatTime(*summary.span)});
+  if (summary.device_busy) facts.Row({"device busy", FormatTime(*summary.device_busy)});
+  for (const ProcessGroup& group : trace.process_groups()) {
+    const std::string size = group.size ? std::to_string(*group.size) : "?";
+    facts.Row({"process group", fmt::format("'{}' {} {}, {} ranks", trace.text(group.name),
+                                            trace.text(group.description),
+                                            trace.text(group.backend), size)});
+  }
+  constexpr size_t kShownSteps = 4;
+  if (!summary.steps.empty()) {
+    std::string steps = FormatCount(summary.steps.size()) + ":";
+    for (size_t i = 0; i < std::min(kShownSteps, summary.steps.size()); ++i) {
+      steps += " " + std::string(summary.steps[i]);
+    }
+    facts.Row({"steps", steps + (summary.steps.size() > kShownSteps ? " …" : "")});
+  }
+  text += facts.Text();
+
+  TextTable ops({Align::kLeft, Align::kRight, Align::kRight});
+  AddOps(ops, summary.operators, shown_ops);
+  if (!ops.empty()) text += "top operators\n" + ops.Text();
+  TextTable device_ops({Align::kLeft, Align::kRight, Align::kRight});
+  AddOps(device_ops, summary.device_ops, shown_ops);
+  if (!device_ops.empty()) text += "top device operations\n" + device_ops.Text();
+  TextTable collectives({Align::kLeft, Align::kRight, Align::kRight});
+  for (const Summary::Collective& row : summary.collectives) {
+    std::string name(row.type);
+    if (!row.group.empty()) name += fmt::format(" in group '{}'", row.group);
+    collectives.Row({std::move(name), FormatCount(row.count) + " ×",
+                     row.bytes ? FormatBytes(*row.bytes) : "size unknown"});
+  }
+  if (!collectives.empty()) text += "communication\n" + collectives.Text();
+  TextTable health({Align::kRight, Align::kLeft});
+  for (const StatInfo& info : StatTable()) {
+    if (trace.stats()[info.stat] == 0) continue;
+    health.Row({FormatCount(trace.stats()[info.stat]), std::string(info.help)});
+  }
+  text += health.empty() ? "health: nothing to report\n" : "health\n" + health.Text();
+  return text;
+}
+
+class InfoCommand : public Command {
+ public:
+  std::string_view name() const override { return "info"; }
+  std::string_view summary() const override {
+    return "say what a trace or a capture folder is, with its first figures";
+  }
+
+  void Declare(Options& options) override {
+    options.Positional("path", &path_, "a trace in any format, a capture folder, or - for stdin");
+    options.Flag("--json", &json_, "print JSON, with all operators");
+    options.Value("--top", &top_, "N", "operators to list");
+  }
+
+  Result<ExitCode> Run(const Console& console) override {
+    const ReadOptions read{.strict = console.strict()};
+    if (path_ == "-" || !std::filesystem::is_directory(path_)) {
+      ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(path_, read, console.context()));
+      const Summary summary = Summarise(trace);
+      if (json_) {
+        Json json = {{"format", "etude-info"}, {"version", 1}};
+        json["traces"] = Json::array({TraceJson(path_, trace, summary)});
+        console.Print(Dump(json));
+      } else {
+        console.Print(TraceText(path_, trace, summary, shown_ops()));
+      }
+      return ExitCode::kOk;
+    }
+    return RunFolder(console, read);
+  }
+
+ private:
+  size_t shown_ops() const { return top_ < 0 ? 0 : static_cast<size_t>(top_); }
+  static std::string Dump(const Json& json) {
+    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+
+  Result<ExitCode> RunFolder(const Console& console, const ReadOptions& read);
+
+  std::string path_;
+  bool json_ = false;
+  int64_t top_ = 8;
+};
+
+Result<ExitCode> InfoCommand::RunFolder(const Console& console, const ReadOptions& read) {
+  ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path_, console.context()));
+  Json traces = Json::array();
+  std::string text = fmt::format("{}: capture of {} rank{}\n", path_, folder.ranks.size(),
+                                 folder.ranks.size() == 1 ? "" : "s");
+  for (const CaptureRank& rank : folder.ranks) {
+    for (const std::string& file : rank.files()) {
+      ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(file, read, console.context()));
+      const Summary summary = Summarise(trace);
+      if (json_) {
+        traces.push_back(TraceJson(file, trace, summary));
+      } else {
+        text += "\n" + TraceText(file, trace, summary, shown_ops());
+      }
+    }
+  }
+  if (json_) {
+    Json json = {{"format", "etude-info"}, {"version", 1}};
+    json["ranks"] = folder.ranks.size();
+    json["traces"] = std::move(traces);
+    text = Dump(json);
+  }
+  console.Print(text);
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+std::unique_ptr<Command> MakeInfoCommand() { return std::make_unique<InfoCommand>(); }
+
+}  // namespace etude

@@ -1,0 +1,84 @@
+// The program `etude`: every command that does without libtorch. Commands that need it are run by
+// `etude-torch`, which stands beside this program.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/cli/command.h"
+#include "src/cli/compare.h"
+#include "src/cli/convert.h"
+#include "src/cli/info.h"
+#include "src/cli/link.h"
+#include "src/cli/record.h"
+#include "src/cli/validate.h"
+
+namespace etude {
+namespace {
+
+struct TorchCommand {
+  std::string_view name;
+  std::string_view summary;
+};
+
+constexpr std::array kTorchCommands = {
+    TorchCommand{"replay", "run a recorded step's operators again and compare the time"},
+};
+
+// Stands for a command of etude-torch in the overview and among the suggestions.
+class TorchCommandStub : public Command {
+ public:
+  explicit TorchCommandStub(const TorchCommand& command) : command_(command) {}
+  std::string_view name() const override { return command_.name; }
+  std::string_view summary() const override { return command_.summary; }
+  void Declare(Options&) override {}
+  Result<ExitCode> Run(const Console&) override {
+    return MakeError(ErrorCode::kUnavailable,
+                     std::string(command_.name) +
+                         ": needs etude-torch, which is not beside this program; build with "
+                         "-DETUDE_TORCH=ON or run ./quickstart");
+  }
+
+ private:
+  TorchCommand command_;
+};
+
+// Becomes etude-torch; returns only if it is not there.
+void RunTorchCommand(const std::vector<std::string>& args) {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return;
+  const std::string program = (self.parent_path() / "etude-torch").string();
+  std::vector<char*> argv = {const_cast<char*>(program.c_str())};
+  for (const std::string& arg : args) argv.push_back(const_cast<char*>(arg.c_str()));
+  argv.push_back(nullptr);
+  execv(program.c_str(), argv.data());
+}
+
+int Main(const std::vector<std::string>& args) {
+  if (!args.empty() && std::ranges::count(kTorchCommands, args[0], &TorchCommand::name) != 0) {
+    RunTorchCommand(args);
+  }
+  std::vector<std::unique_ptr<Command>> commands;
+  commands.push_back(MakeRecordCommand());
+  commands.push_back(MakeLinkCommand());
+  commands.push_back(MakeConvertCommand());
+  for (const TorchCommand& command : kTorchCommands) {
+    commands.push_back(std::make_unique<TorchCommandStub>(command));
+  }
+  commands.push_back(MakeCompareCommand());
+  commands.push_back(MakeInfoCommand());
+  commands.push_back(MakeValidateCommand());
+  return RunCommandLine("etude", std::move(commands), args);
+}
+
+}  // namespace
+}  // namespace etude
+
+int main(int argc, char** argv) { return etude::Main({argv + 1, argv + argc}); }

@@ -1,0 +1,163 @@
+#include "src/cli/options.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <CLI/CLI.hpp>
+
+namespace etude {
+
+struct Options::Impl {
+  CLI::App app;
+  CLI::Option* rest = nullptr;
+  std::vector<std::string>* rest_target = nullptr;
+  size_t positionals = 0;
+};
+
+Options::Options(std::string_view command, std::string_view summary)
+    : impl_(std::make_unique<Impl>()) {
+  impl_->app.name("etude " + std::string(command));
+  impl_->app.description(std::string(summary));
+  impl_->app.get_formatter()->column_width(32);
+  impl_->app.set_help_flag("-h,--help", "show this help");
+}
+
+Options::~Options() = default;
+
+namespace {
+
+CLI::Option* Described(CLI::Option* option, std::string_view what) {
+  return option->type_name(std::string(what));
+}
+
+}  // namespace
+
+void Options::Flag(std::string_view names, bool* target, std::string_view help) {
+  impl_->app.add_flag(std::string(names), *target, std::string(help));
+}
+
+void Options::Value(std::string_view names, std::string* target, std::string_view what,
+                    std::string_view help) {
+  Described(impl_->app.add_option(std::string(names), *target, std::string(help)), what)
+      ->capture_default_str();
+}
+
+void Options::Value(std::string_view names, int64_t* target, std::string_view what,
+                    std::string_view help) {
+  Described(impl_->app.add_option(std::string(names), *target, std::string(help)), what)
+      ->capture_default_str();
+}
+
+void Options::Value(std::string_view names, double* target, std::string_view what,
+                    std::string_view help) {
+  Described(impl_->app.add_option(std::string(names), *target, std::string(help)), what)
+      ->capture_default_str();
+}
+
+void Options::Values(std::string_view names, std::vector<std::string>* target,
+                     std::string_view what, std::string_view help) {
+  Described(impl_->app.add_option(std::string(names), *target, std::string(help)), what)
+      ->allow_extra_args(false);
+}
+
+void Options::Choice(std::string_view names, std::string* target, std::vector<std::string> choices,
+                     std::string_view help) {
+  impl_->app.add_option(std::string(names), *target, std::string(help))
+      ->check(CLI::IsMember(std::move(choices)))
+      ->capture_default_str();
+}
+
+void Options::Required(std::string_view name) {
+  impl_->app.get_option(std::string(name))->required();
+}
+
+void Options::Positional(std::string_view name, std::string* target, std::string_view help,
+                         bool required) {
+  Described(impl_->app.add_option(std::string(name), *target, std::string(help)), "")
+      ->required(required);
+  ++impl_->positionals;
+}
+
+void Options::Positionals(std::string_view name, std::vector<std::string>* target,
+                          std::string_view help, bool required) {
+  Described(impl_->app.add_option(std::string(name), *target, std::string(help)), "")
+      ->required(required);
+  ++impl_->positionals;
+}
+
+void Options::Rest(std::string_view name, std::vector<std::string>* target,
+                   std::string_view help) {
+  impl_->rest = impl_->app.add_option(std::string(name), *target, std::string(help));
+  impl_->rest->type_name("");
+  impl_->rest_target = target;
+}
+
+void Options::Footer(std::string_view text) { impl_->app.footer(std::string(text)); }
+
+Options::Parsed Options::Parse(const std::vector<std::string>& args) {
+  std::vector<std::string> own = args;
+  std::vector<std::string> rest;
+  if (impl_->rest_target != nullptr) {
+    // What follows the first word that is neither an option nor an option's value is the rest.
+    size_t i = 0;
+    while (i < own.size() && own[i].starts_with("-") && own[i] != "--") {
+      const bool has_value = own[i].find('=') != std::string::npos;
+      const std::string name = own[i].substr(0, own[i].find('='));
+      const CLI::Option* option = impl_->app.get_option_no_throw(name);
+      const bool takes_value = option != nullptr && option->get_items_expected_max() > 0;
+      i += takes_value && !has_value ? 2 : 1;
+    }
+    i = std::min(i, own.size());
+    const size_t rest_begin = i < own.size() && own[i] == "--" ? i + 1 : i;
+    rest.assign(own.begin() + static_cast<ptrdiff_t>(rest_begin), own.end());
+    own.resize(i);
+  }
+  try {
+    std::ranges::reverse(own);  // CLI11 takes a stack
+    impl_->app.parse(own);
+  } catch (const CLI::CallForHelp&) {
+    return {Outcome::kHelp, impl_->app.help()};
+  } catch (const CLI::ExtrasError&) {
+    std::vector<std::string> known;
+    for (const CLI::Option* option : impl_->app.get_options()) {
+      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    }
+    std::string text;
+    for (const std::string& extra : impl_->app.remaining()) {
+      const bool is_option = extra.starts_with("-") && extra != "-";
+      text = is_option ? "unknown option '" + extra + "'" : "unexpected argument '" + extra + "'";
+      const std::string near = is_option ? Nearest(extra, known) : "";
+      if (!near.empty()) text += "; did you mean '" + near + "'?";
+      break;
+    }
+    return {Outcome::kError, text};
+  } catch (const CLI::ParseError& error) {
+    return {Outcome::kError, error.what()};
+  }
+  if (impl_->rest_target != nullptr) *impl_->rest_target = std::move(rest);
+  return {Outcome::kRun, ""};
+}
+
+std::string Nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  std::string best;
+  size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    std::vector<size_t> row(candidate.size() + 1);
+    std::iota(row.begin(), row.end(), size_t{0});
+    for (size_t i = 0; i < word.size(); ++i) {
+      size_t diagonal = row[0]++;
+      for (size_t j = 0; j < candidate.size(); ++j) {
+        const size_t substitute = diagonal + (word[i] == candidate[j] ? 0 : 1);
+        diagonal = row[j + 1];
+        row[j + 1] = std::min({substitute, row[j] + 1, row[j + 1] + 1});
+      }
+    }
+    if (row.back() < best_distance) {
+      best_distance = row.back();
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+}  // namespace etude

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace etude {
+
+// The command line of one subcommand, declared before it is parsed. Targets must outlive parsing
+// and hold their defaults. A mistyped option is an error that names the nearest right one.
+class Options {
+ public:
+  Options(std::string_view command, std::string_view summary);
+  ~Options();
+  Options(const Options&) = delete;
+  Options& operator=(const Options&) = delete;
+
+  // `names` as in "-o,--output". `what` is the placeholder shown in the help: "FILE".
+  void Flag(std::string_view names, bool* target, std::string_view help);
+  void Value(std::string_view names, std::string* target, std::string_view what,
+             std::string_view help);
+  void Value(std::string_view names, int64_t* target, std::string_view what,
+             std::string_view help);
+  void Value(std::string_view names, double* target, std::string_view what, std::string_view help);
+  // May be given several times.
+  void Values(std::string_view names, std::vector<std::string>* target, std::string_view what,
+              std::string_view help);
+  void Choice(std::string_view names, std::string* target, std::vector<std::string> choices,
+              std::string_view help);
+  void Required(std::string_view name);
+  void Positional(std::string_view name, std::string* target, std::string_view help,
+                  bool required = true);
+  void Positionals(std::string_view name, std::vector<std::string>* target, std::string_view help,
+                   bool required = true);
+  // Everything from the first word that is no option on (after "--", if given), untouched.
+  void Rest(std::string_view name, std::vector<std::string>* target, std::string_view help);
+  // Shown below the options.
+  void Footer(std::string_view text);
+
+  enum class Outcome { kRun, kHelp, kError };
+  struct Parsed {
+    Outcome outcome = Outcome::kRun;
+    std::string text;  // the help, or the error message
+  };
+  Parsed Parse(const std::vector<std::string>& args);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// The candidate nearest to `word` by edit distance, or "" if none is near.
+std::string Nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+}  // namespace etude

@@ -1,0 +1,14 @@
+// The program `etude-torch`: the commands that need libtorch. Users call `etude`, which runs it.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/cli/command.h"
+#include "src/cli/replay.h"
+
+int main(int argc, char** argv) {
+  std::vector<std::unique_ptr<etude::Command>> commands;
+  commands.push_back(etude::MakeReplayCommand());
+  return etude::RunCommandLine("etude-torch", std::move(commands), {argv + 1, argv + argc});
+}

@@ -1,0 +1,68 @@
+#include "src/report/format.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace etude {
+namespace {
+
+// Code points of UTF-8 text; our tables hold no wide or combining characters of their own.
+size_t Width(std::string_view text) {
+  return static_cast<size_t>(
+      std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+}  // namespace
+
+std::string FormatTime(Nanos time) {
+  const double ns = static_cast<double>(time.count);
+  const double size = std::abs(ns);
+  if (size < 1e3) return fmt::format("{} ns", time.count);
+  if (size < 1e6) return fmt::format("{:.1f} µs", ns / 1e3);
+  if (size < 1e9) return fmt::format("{:.3f} ms", ns / 1e6);
+  return fmt::format("{:.3f} s", ns / 1e9);
+}
+
+std::string FormatBytes(Bytes bytes) {
+  static constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  if (bytes.count < 1024) return fmt::format("{} B", bytes.count);
+  double value = static_cast<double>(bytes.count) / 1024;
+  size_t unit = 0;
+  while (value >= 1024 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return fmt::format("{:.2f} {}", value, kUnits[unit]);
+}
+
+std::string FormatCount(uint64_t count) {
+  std::string digits = std::to_string(count);
+  for (size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
+  return digits;
+}
+
+std::string FormatShare(double share) { return fmt::format("{:.1f} %", share * 100); }
+
+std::string TextTable::Text(std::string_view indent) const {
+  std::vector<size_t> widths(aligns_.size());
+  for (const auto& row : rows_) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], Width(row[i]));
+  }
+  std::string text;
+  for (const auto& row : rows_) {
+    std::string line(indent);
+    for (size_t i = 0; i < row.size(); ++i) {
+      const std::string pad(widths[i] - Width(row[i]), ' ');
+      if (i != 0) line += "  ";
+      line += aligns_[i] == Align::kLeft ? row[i] + pad : pad + row[i];
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace etude

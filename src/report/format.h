@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/units.h"
+
+// Numbers and tables as people read them.
+namespace etude {
+
+// "1.234 ms", "12.3 µs", "850 ns", "2.50 s".
+std::string FormatTime(Nanos time);
+// "512 B", "1.50 KiB", "3.20 GiB".
+std::string FormatBytes(Bytes bytes);
+// "14,392".
+std::string FormatCount(uint64_t count);
+// "98.7 %"; `share` in 0..1.
+std::string FormatShare(double share);
+
+// A table in plain text: columns are padded to their widest cell, two blanks apart.
+class TextTable {
+ public:
+  enum class Align { kLeft, kRight };
+
+  // `aligns`: one per column; rows may be shorter.
+  explicit TextTable(std::vector<Align> aligns) : aligns_(std::move(aligns)) {}
+  void Row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  bool empty() const { return rows_.empty(); }
+  // Each line begins with `indent` and ends with a newline.
+  std::string Text(std::string_view indent = "  ") const;
+
+ private:
+  std::vector<Align> aligns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace etude

@@ -1,0 +1,29 @@
+#include "src/report/format.h"
+
+#include <gtest/gtest.h>
+
+namespace etude {
+namespace {
+
+TEST(Format, Quantities) {
+  EXPECT_EQ(FormatTime(Nanos{850}), "850 ns");
+  EXPECT_EQ(FormatTime(Nanos{12'340}), "12.3 µs");
+  EXPECT_EQ(FormatTime(Nanos{1'234'567}), "1.235 ms");
+  EXPECT_EQ(FormatTime(Nanos{-2'500'000'000}), "-2.500 s");
+  EXPECT_EQ(FormatBytes(Bytes{512}), "512 B");
+  EXPECT_EQ(FormatBytes(Bytes{1536}), "1.50 KiB");
+  EXPECT_EQ(FormatCount(999), "999");
+  EXPECT_EQ(FormatCount(14'392), "14,392");
+  EXPECT_EQ(FormatCount(1'234'567), "1,234,567");
+  EXPECT_EQ(FormatShare(0.987), "98.7 %");
+}
+
+TEST(TextTable, AlignsByCodePoints) {
+  TextTable table({TextTable::Align::kLeft, TextTable::Align::kRight});
+  table.Row({"a", "12.3 µs"});
+  table.Row({"longer", "1 s"});
+  EXPECT_EQ(table.Text(""), "a       12.3 µs\nlonger      1 s\n");
+}
+
+}  // namespace
+}  // namespace etude

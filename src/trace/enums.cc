@@ -1,0 +1,207 @@
+#include "src/trace/enums.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+namespace etude {
+namespace {
+
+struct DTypeRow {
+  DType dtype;
+  std::string_view name;
+  int64_t bytes;
+  int scalar_type;  // c10::ScalarType
+  // Other spellings: C++ names as PyTorch's observer writes them, and ScalarType's own.
+  std::array<std::string_view, 4> spellings;
+};
+
+constexpr auto kDTypes = std::to_array<DTypeRow>({
+    {DType::kUInt8, "uint8", 1, 0, {"unsigned char", "Byte"}},
+    {DType::kInt8, "int8", 1, 1, {"signed char", "Char", "char"}},
+    {DType::kInt16, "int16", 2, 2, {"short", "short int", "Short"}},
+    {DType::kInt32, "int32", 4, 3, {"int", "Int"}},
+    {DType::kInt64, "int64", 8, 4, {"long int", "long", "Long", "long long"}},
+    {DType::kFloat16, "float16", 2, 5, {"c10::Half", "Half", "half"}},
+    {DType::kFloat32, "float32", 4, 6, {"float", "Float"}},
+    {DType::kFloat64, "float64", 8, 7, {"double", "Double"}},
+    {DType::kComplex32, "complex32", 4, 8, {"c10::complex<c10::Half>", "ComplexHalf"}},
+    {DType::kComplex64, "complex64", 8, 9, {"c10::complex<float>", "ComplexFloat"}},
+    {DType::kComplex128, "complex128", 16, 10, {"c10::complex<double>", "ComplexDouble"}},
+    {DType::kBool, "bool", 1, 11, {"Bool"}},
+    {DType::kQInt8, "qint8", 1, 12, {"c10::qint8", "QInt8"}},
+    {DType::kQUInt8, "quint8", 1, 13, {"c10::quint8", "QUInt8"}},
+    {DType::kQInt32, "qint32", 4, 14, {"c10::qint32", "QInt32"}},
+    {DType::kBFloat16, "bfloat16", 2, 15, {"c10::BFloat16", "BFloat16"}},
+    {DType::kFloat8E5M2, "float8_e5m2", 1, 23, {"c10::Float8_e5m2", "Float8_e5m2"}},
+    {DType::kFloat8E4M3Fn, "float8_e4m3fn", 1, 24, {"c10::Float8_e4m3fn", "Float8_e4m3fn"}},
+    {DType::kFloat8E5M2Fnuz, "float8_e5m2fnuz", 1, 25, {"c10::Float8_e5m2fnuz", "Float8_e5m2fnuz"}},
+    {DType::kFloat8E4M3Fnuz, "float8_e4m3fnuz", 1, 26, {"c10::Float8_e4m3fnuz", "Float8_e4m3fnuz"}},
+    {DType::kUInt16, "uint16", 2, 27, {"unsigned short", "short unsigned int", "UInt16"}},
+    {DType::kUInt32, "uint32", 4, 28, {"unsigned int", "unsigned", "UInt32"}},
+    {DType::kUInt64, "uint64", 8, 29, {"unsigned long", "long unsigned int", "UInt64"}},
+    {DType::kFloat8E8M0Fnu, "float8_e8m0fnu", 1, 44, {"c10::Float8_e8m0fnu", "Float8_e8m0fnu"}},
+});
+
+const DTypeRow* FindDType(DType dtype) {
+  const auto it = std::ranges::find(kDTypes, dtype, &DTypeRow::dtype);
+  return it == kDTypes.end() ? nullptr : &*it;
+}
+
+// Lower case, without '_', '-' and blanks, after the last "::" or ':'; C++ parameters are left out.
+std::string Normalised(std::string_view name) {
+  name = name.substr(0, name.find_first_of("(<"));
+  if (const size_t colon = name.rfind(':'); colon != std::string_view::npos) {
+    name.remove_prefix(colon + 1);
+  }
+  std::string out;
+  for (const char c : name) {
+    if (c == '_' || c == '-' || c == ' ') continue;
+    out.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
+  }
+  return out;
+}
+
+struct CollectiveRow {
+  std::string_view text;  // normalised beginning of the name
+  CollectiveType type;
+};
+
+// Longer beginnings stand before the shorter ones they contain.
+constexpr auto kCollectives = std::to_array<CollectiveRow>({
+    {"allreduce", CollectiveType::kAllReduce},
+    {"reducescatter", CollectiveType::kReduceScatter},
+    {"reduce", CollectiveType::kReduce},
+    {"allgather", CollectiveType::kAllGather},
+    {"gather", CollectiveType::kGather},
+    {"scatter", CollectiveType::kScatter},
+    {"broadcast", CollectiveType::kBroadcast},
+    {"alltoall", CollectiveType::kAllToAll},
+    {"barrier", CollectiveType::kBarrier},
+    {"monitoredbarrier", CollectiveType::kBarrier},
+});
+
+// The part of a normalised name that follows what NCCL and RCCL put before the collective.
+std::string_view AfterKernelPrefix(std::string_view text) {
+  for (const std::string_view prefix : {"nccldevkernel", "ncclkernel", "nccl"}) {
+    if (text.starts_with(prefix)) return text.substr(prefix.size());
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string_view Name(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::kUnknown: return "unknown";
+    case NodeKind::kProcess: return "process";
+    case NodeKind::kThread: return "thread";
+    case NodeKind::kOperator: return "operator";
+    case NodeKind::kLabel: return "label";
+    case NodeKind::kRuntime: return "runtime";
+    case NodeKind::kKernel: return "kernel";
+    case NodeKind::kMemcpy: return "memcpy";
+    case NodeKind::kMemset: return "memset";
+    case NodeKind::kSync: return "sync";
+    case NodeKind::kCollective: return "collective";
+    case NodeKind::kSend: return "send";
+    case NodeKind::kRecv: return "recv";
+    case NodeKind::kMemLoad: return "mem_load";
+    case NodeKind::kMemStore: return "mem_store";
+    case NodeKind::kCompute: return "compute";
+    case NodeKind::kMetadata: return "metadata";
+  }
+  return "unknown";
+}
+
+std::string_view Name(Place place) {
+  switch (place) {
+    case Place::kUnknown: return "unknown";
+    case Place::kHost: return "host";
+    case Place::kDevice: return "device";
+  }
+  return "unknown";
+}
+
+std::string_view Name(DepKind kind) {
+  switch (kind) {
+    case DepKind::kControl: return "control";
+    case DepKind::kData: return "data";
+    case DepKind::kSync: return "sync";
+  }
+  return "unknown";
+}
+
+std::string_view Name(CollectiveType type) {
+  switch (type) {
+    case CollectiveType::kUnknown: return "unknown";
+    case CollectiveType::kAllReduce: return "all_reduce";
+    case CollectiveType::kReduce: return "reduce";
+    case CollectiveType::kAllGather: return "all_gather";
+    case CollectiveType::kGather: return "gather";
+    case CollectiveType::kScatter: return "scatter";
+    case CollectiveType::kBroadcast: return "broadcast";
+    case CollectiveType::kAllToAll: return "all_to_all";
+    case CollectiveType::kReduceScatter: return "reduce_scatter";
+    case CollectiveType::kReduceScatterBlock: return "reduce_scatter_block";
+    case CollectiveType::kBarrier: return "barrier";
+  }
+  return "unknown";
+}
+
+std::string_view Name(DType dtype) {
+  const DTypeRow* row = FindDType(dtype);
+  return row == nullptr ? "unknown" : row->name;
+}
+
+std::optional<int64_t> ElementBytes(DType dtype) {
+  const DTypeRow* row = FindDType(dtype);
+  if (row == nullptr) return std::nullopt;
+  return row->bytes;
+}
+
+DType DTypeFromText(std::string_view text) {
+  if (text.starts_with("Tensor(") && text.ends_with(")")) {
+    text = text.substr(7, text.size() - 8);
+  }
+  if (text.empty()) return DType::kUnknown;
+  for (const DTypeRow& row : kDTypes) {
+    if (row.name == text) return row.dtype;
+    if (std::ranges::find(row.spellings, text) != row.spellings.end()) return row.dtype;
+  }
+  return DType::kUnknown;
+}
+
+int ScalarTypeNumber(DType dtype) {
+  const DTypeRow* row = FindDType(dtype);
+  return row == nullptr ? -1 : row->scalar_type;
+}
+
+DType DTypeFromScalarType(int64_t number) {
+  for (const DTypeRow& row : kDTypes) {
+    if (row.scalar_type == number) return row.dtype;
+  }
+  return DType::kUnknown;
+}
+
+std::optional<CollectiveType> CollectiveFromName(std::string_view name) {
+  const std::string normalised = Normalised(name);
+  const std::string_view text = AfterKernelPrefix(normalised);
+  for (const CollectiveRow& row : kCollectives) {
+    if (text.starts_with(row.text)) return row.type;
+  }
+  return std::nullopt;
+}
+
+std::optional<NodeKind> PointToPointFromName(std::string_view name) {
+  const std::string text = Normalised(name);
+  for (const std::string_view send : {"send", "isend"}) {
+    if (text == send) return NodeKind::kSend;
+  }
+  for (const std::string_view recv : {"recv", "irecv", "recvanysource"}) {
+    if (text == recv) return NodeKind::kRecv;
+  }
+  return std::nullopt;
+}
+
+}  // namespace etude

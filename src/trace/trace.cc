@@ -1,0 +1,51 @@
+#include "src/trace/trace.h"
+
+#include <algorithm>
+
+namespace etude {
+
+std::string_view Name(TraceFormat format) {
+  switch (format) {
+    case TraceFormat::kUnknown: return "unknown";
+    case TraceFormat::kPyTorchEt: return "pytorch-et";
+    case TraceFormat::kKineto: return "kineto";
+    case TraceFormat::kLinked: return "linked";
+    case TraceFormat::kChakra: return "chakra";
+  }
+  return "unknown";
+}
+
+const Comm* Trace::comm(NodeId node) const {
+  const auto it = std::ranges::lower_bound(comms_, node, {}, &std::pair<NodeId, Comm>::first);
+  return it != comms_.end() && it->first == node ? &it->second : nullptr;
+}
+
+NodeId Trace::Find(uint64_t source_id) const {
+  if (by_source_id_.empty()) {
+    const auto it = std::ranges::lower_bound(source_id_, source_id);
+    if (it == source_id_.end() || *it != source_id) return NodeId::None();
+    return NodeId::FromIndex(static_cast<size_t>(it - source_id_.begin()));
+  }
+  const auto it = std::ranges::lower_bound(by_source_id_, source_id, {},
+                                           [&](NodeId node) { return source_id_[node.index()]; });
+  if (it == by_source_id_.end() || source_id_[it->index()] != source_id) return NodeId::None();
+  return *it;
+}
+
+size_t Trace::memory_bytes() const {
+  const auto column = [](const auto& v) { return v.capacity() * sizeof(v[0]); };
+  return strings_.memory_bytes() + int_lists_.memory_bytes() + value_lists_.memory_bytes() +
+         tensors_.memory_bytes() + lanes_.memory_bytes() + column(groups_) + column(source_id_) +
+         column(kind_) + column(place_) + column(name_) + column(parent_) + column(lane_) +
+         start_.memory_bytes() + duration_.memory_bytes() + exclusive_.memory_bytes() +
+         column(inputs_) + column(outputs_) + rf_id_.memory_bytes() + fw_parent_.memory_bytes() +
+         seq_id_.memory_bytes() + scope_.memory_bytes() + tid_.memory_bytes() +
+         fw_tid_.memory_bytes() + column(op_schema_) + column(kernel_backend_) +
+         column(kernel_file_) + column(tensor_range_) + correlation_.memory_bytes() +
+         external_id_.memory_bytes() + column(comms_) + children_.memory_bytes() +
+         deps_.memory_bytes() + dep_kinds_.memory_bytes() + dependents_.memory_bytes() +
+         dependent_kinds_.memory_bytes() + extras_.memory_bytes() + column(dangling_) +
+         column(cycle_) + column(by_source_id_);
+}
+
+}  // namespace etude

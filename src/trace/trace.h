@@ -1,0 +1,255 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/base/csr.h"
+#include "src/base/intern_table.h"
+#include "src/base/known_column.h"
+#include "src/base/string_pool.h"
+#include "src/base/units.h"
+#include "src/trace/enums.h"
+#include "src/trace/stats.h"
+#include "src/trace/value.h"
+
+namespace etude {
+
+class TraceBuilder;
+
+// The files a trace can come from.
+enum class TraceFormat : uint8_t {
+  kUnknown,
+  kPyTorchEt,    // PyTorch execution trace, JSON
+  kKineto,       // Kineto / Chrome trace, JSON
+  kLinked,       // Chakra host+device ("ET+"), JSON
+  kChakra,       // Chakra protobuf (.et)
+};
+std::string_view Name(TraceFormat format);
+
+// A fact the reader keeps without understanding it, so that rewriting the file loses nothing.
+struct Extra {
+  enum class Form : uint8_t {
+    kJson,      // `text` is the JSON text of the value
+    kProtobuf,  // `text` holds the bytes of a protobuf field, tag included
+  };
+  StringId key;
+  StringId text;
+  Form form = Form::kJson;
+};
+
+// What a file says of itself as a whole.
+struct TraceInfo {
+  TraceFormat format = TraceFormat::kUnknown;
+  std::string schema;  // version text of the file; "" if it gives none
+  std::string time;    // wall-clock text of the recording; "" if none
+  std::optional<int64_t> pid;
+  std::optional<int64_t> start_ts;  // clock of the observer, in its own unit (milliseconds)
+  std::optional<int64_t> finish_ts;
+  std::optional<int64_t> rank;
+  std::optional<int64_t> world_size;
+  // True where durations are the time a node takes without its children (Chakra's convention).
+  bool exclusive_durations = false;
+  // Other top-level facts, key and JSON text (or protobuf bytes) each, in file order.
+  std::vector<Extra> extras;
+};
+
+// Where nodes run: a thread of a process, or a stream of a device.
+struct Lane {
+  StringId process;  // pid as text; kNone unknown
+  StringId thread;   // tid as text (Kineto has names as tids); kNone unknown
+  int32_t device = -1;   // -1: none or unknown
+  int32_t stream = -1;   // -1: none or unknown
+
+  friend bool operator==(const Lane&, const Lane&) = default;
+};
+
+// A process group, as the file describes it.
+struct ProcessGroup {
+  StringId name;
+  StringId description;
+  StringId backend;
+  IntListId ranks;              // empty: all ranks of the job
+  std::optional<int64_t> size;  // number of ranks
+
+  friend bool operator==(const ProcessGroup&, const ProcessGroup&) = default;
+};
+
+// The facts of a communication node, as far as the file has them.
+struct Comm {
+  CollectiveType type = CollectiveType::kUnknown;  // kUnknown for kSend and kRecv
+  StringId name;   // as recorded: "allreduce", "all_gather_into_tensor_coalesced"
+  StringId group;  // name of the process group
+  DType dtype = DType::kUnknown;
+  std::optional<Bytes> bytes;  // Chakra's comm_size, or what this rank puts in
+  std::optional<int64_t> in_elements;
+  std::optional<int64_t> out_elements;
+  IntListId in_split;   // kNone: not a split collective
+  IntListId out_split;
+  std::optional<int64_t> root;  // rank in the group
+  std::optional<int64_t> src;   // kRecv: rank
+  std::optional<int64_t> dst;   // kSend: rank
+  std::optional<int64_t> tag;
+  std::optional<int64_t> group_size;
+  std::optional<int64_t> priority;
+};
+
+// An execution trace: nodes (what ran), their nesting, order and arguments, in columns. Immutable,
+// made by TraceBuilder; const methods may be called from several threads. Node ids are dense, in
+// the order in which the reader added the nodes (file order); times are relative to an origin
+// common to the trace.
+class Trace {
+ public:
+  size_t node_count() const { return kind_.size(); }
+
+  // What the node is.
+  uint64_t source_id(NodeId node) const { return source_id_[node.index()]; }
+  NodeKind kind(NodeId node) const { return kind_[node.index()]; }
+  Place place(NodeId node) const { return place_[node.index()]; }
+  StringId name_id(NodeId node) const { return name_[node.index()]; }
+  std::string_view name(NodeId node) const { return strings_.Get(name_[node.index()]); }
+
+  // When and where it ran. `duration` includes the node's children unless
+  // info().exclusive_durations; `exclusive` never does.
+  std::optional<Nanos> start(NodeId node) const { return start_.Get(node.index()); }
+  std::optional<Nanos> duration(NodeId node) const { return duration_.Get(node.index()); }
+  std::optional<Nanos> exclusive(NodeId node) const { return exclusive_.Get(node.index()); }
+  LaneId lane_id(NodeId node) const { return lane_[node.index()]; }
+  const Lane& lane(LaneId id) const { return lanes_.Get(id); }
+  size_t lane_count() const { return lanes_.size(); }
+
+  // Nesting and order. The caller of a node is its parent; `deps` are the nodes it waits for beyond
+  // its parent, `dependents` the nodes that wait for it. Kinds are parallel to the nodes.
+  NodeId parent(NodeId node) const { return parent_[node.index()]; }
+  std::span<const NodeId> children(NodeId node) const { return children_[node.index()]; }
+  std::span<const NodeId> deps(NodeId node) const { return deps_[node.index()]; }
+  std::span<const DepKind> dep_kinds(NodeId node) const { return dep_kinds_[node.index()]; }
+  std::span<const NodeId> dependents(NodeId node) const { return dependents_[node.index()]; }
+  std::span<const DepKind> dependent_kinds(NodeId node) const {
+    return dependent_kinds_[node.index()];
+  }
+  size_t dep_count() const { return deps_.value_count(); }
+
+  // References that name no node of the trace, kept for rewriting; ordered by node.
+  struct Dangling {
+    NodeId node;
+    uint64_t source_id = 0;
+    DepKind kind = DepKind::kControl;
+    bool is_parent = false;
+  };
+  std::span<const Dangling> dangling() const { return dangling_; }
+
+  // Arguments, results and their parts.
+  std::span<const Value> inputs(NodeId node) const { return List(inputs_, node); }
+  std::span<const Value> outputs(NodeId node) const { return List(outputs_, node); }
+  std::span<const Value> values(ValueListId list) const { return value_lists_.Get(list); }
+  const TensorUse& tensor(TensorId id) const { return tensors_.Get(id); }
+  size_t tensor_count() const { return tensors_.size(); }
+  std::span<const int64_t> ints(IntListId list) const { return int_lists_.Get(list); }
+  std::string_view text(StringId id) const { return strings_.Get(id); }
+  const StringPool& strings() const { return strings_; }
+
+  // What PyTorch's observer and profiler say of a host node; nullopt or kNone where they do not.
+  std::optional<uint64_t> rf_id(NodeId node) const { return rf_id_.Get(node.index()); }
+  std::optional<uint64_t> fw_parent(NodeId node) const { return fw_parent_.Get(node.index()); }
+  std::optional<int64_t> seq_id(NodeId node) const { return seq_id_.Get(node.index()); }
+  std::optional<uint8_t> scope(NodeId node) const { return scope_.Get(node.index()); }
+  std::optional<uint64_t> tid(NodeId node) const { return tid_.Get(node.index()); }
+  std::optional<uint64_t> fw_tid(NodeId node) const { return fw_tid_.Get(node.index()); }
+  StringId op_schema(NodeId node) const { return TextOf(op_schema_, node); }
+  StringId kernel_backend(NodeId node) const { return TextOf(kernel_backend_, node); }
+  StringId kernel_file(NodeId node) const { return TextOf(kernel_file_, node); }
+  StringId tensor_range(NodeId node) const { return TextOf(tensor_range_, node); }
+  std::optional<int64_t> correlation(NodeId node) const { return correlation_.Get(node.index()); }
+  std::optional<int64_t> external_id(NodeId node) const { return external_id_.Get(node.index()); }
+
+  // Facts of communication nodes; nullptr for all others.
+  const Comm* comm(NodeId node) const;
+  std::span<const std::pair<NodeId, Comm>> comms() const { return comms_; }
+  std::span<const ProcessGroup> process_groups() const { return groups_; }
+
+  std::span<const Extra> extras(NodeId node) const { return extras_[node.index()]; }
+
+  const TraceInfo& info() const { return info_; }
+  const Stats& stats() const { return stats_; }
+
+  // The node with this id in the file (the first one, if there are several), or kNone. O(log nodes).
+  NodeId Find(uint64_t source_id) const;
+  // True if parents and dependencies together have no cycle.
+  bool is_acyclic() const { return cycle_.empty(); }
+  // One cycle, if there is any: each node waits for the next, the last for the first.
+  std::span<const NodeId> cycle() const { return cycle_; }
+
+  // Bytes this trace holds.
+  size_t memory_bytes() const;
+
+ private:
+  friend class TraceBuilder;
+
+  std::span<const Value> List(const std::vector<ValueListId>& column, NodeId node) const {
+    return node.index() < column.size() ? value_lists_.Get(column[node.index()])
+                                        : std::span<const Value>();
+  }
+  static StringId TextOf(const std::vector<StringId>& column, NodeId node) {
+    return node.index() < column.size() ? column[node.index()] : StringId::None();
+  }
+
+  TraceInfo info_;
+  Stats stats_;
+  StringPool strings_;
+  IntListPool int_lists_;
+  ValueListPool value_lists_;
+  InternTable<TensorUse, TensorTag> tensors_;
+  InternTable<Lane, LaneTag> lanes_;
+  std::vector<ProcessGroup> groups_;
+
+  std::vector<uint64_t> source_id_;
+  std::vector<NodeKind> kind_;
+  std::vector<Place> place_;
+  std::vector<StringId> name_;
+  std::vector<NodeId> parent_;
+  std::vector<LaneId> lane_;
+  KnownColumn<Nanos> start_;
+  KnownColumn<Nanos> duration_;
+  KnownColumn<Nanos> exclusive_;
+  // Columns from here on may be shorter than the node count: the rest is absent.
+  std::vector<ValueListId> inputs_;
+  std::vector<ValueListId> outputs_;
+  KnownColumn<uint64_t> rf_id_;
+  KnownColumn<uint64_t> fw_parent_;
+  KnownColumn<int64_t> seq_id_;
+  KnownColumn<uint8_t> scope_;
+  KnownColumn<uint64_t> tid_;
+  KnownColumn<uint64_t> fw_tid_;
+  std::vector<StringId> op_schema_;
+  std::vector<StringId> kernel_backend_;
+  std::vector<StringId> kernel_file_;
+  std::vector<StringId> tensor_range_;
+  KnownColumn<int64_t> correlation_;
+  KnownColumn<int64_t> external_id_;
+  std::vector<std::pair<NodeId, Comm>> comms_;  // by node
+
+  Csr<NodeId> children_;
+  Csr<NodeId> deps_;
+  Csr<DepKind> dep_kinds_;
+  Csr<NodeId> dependents_;
+  Csr<DepKind> dependent_kinds_;
+  Csr<Extra> extras_;
+  std::vector<Dangling> dangling_;
+  std::vector<NodeId> cycle_;
+  // Nodes by source id, empty while source ids ascend with node ids.
+  std::vector<NodeId> by_source_id_;
+};
+
+// Calls `fn(NodeId)` for each node in id order.
+template <typename Fn>
+void ForEachNode(const Trace& trace, Fn fn) {
+  for (size_t i = 0; i < trace.node_count(); ++i) fn(NodeId::FromIndex(i));
+}
+
+}  // namespace etude

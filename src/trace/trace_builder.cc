@@ -1,0 +1,282 @@
+#include "src/trace/trace_builder.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+namespace etude {
+
+NodeId TraceBuilder::AddNode(const NodeRow& row) {
+  const NodeId node = NodeId::FromIndex(node_count());
+  if (node_count() >= limits_.nodes || node.is_none()) {
+    over_node_limit_ = true;
+    return NodeId::FromIndex(node_count() - 1);
+  }
+  const size_t i = node.index();
+  trace_.source_id_.push_back(row.source_id);
+  trace_.kind_.push_back(row.kind);
+  trace_.place_.push_back(row.place);
+  trace_.name_.push_back(row.name);
+  trace_.lane_.push_back(row.lane);
+  trace_.parent_.push_back(NodeId::None());
+  if (row.parent) parent_refs_.emplace_back(node, *row.parent);
+  SetTimes(node, row.start, row.duration, row.exclusive);
+  SetList(trace_.inputs_, node, row.inputs);
+  SetList(trace_.outputs_, node, row.outputs);
+  trace_.rf_id_.SetIf(i, row.rf_id);
+  trace_.fw_parent_.SetIf(i, row.fw_parent);
+  trace_.seq_id_.SetIf(i, row.seq_id);
+  trace_.scope_.SetIf(i, row.scope);
+  trace_.tid_.SetIf(i, row.tid);
+  trace_.fw_tid_.SetIf(i, row.fw_tid);
+  SetText(trace_.op_schema_, node, row.op_schema);
+  SetText(trace_.kernel_backend_, node, row.kernel_backend);
+  SetText(trace_.kernel_file_, node, row.kernel_file);
+  SetText(trace_.tensor_range_, node, row.tensor_range);
+  trace_.correlation_.SetIf(i, row.correlation);
+  trace_.external_id_.SetIf(i, row.external_id);
+  return node;
+}
+
+void TraceBuilder::SetText(std::vector<StringId>& column, NodeId node, StringId text) {
+  if (!text) return;
+  if (column.size() <= node.index()) column.resize(node.index() + 1);
+  column[node.index()] = text;
+}
+
+void TraceBuilder::SetList(std::vector<ValueListId>& column, NodeId node, ValueListId list) {
+  if (!list) return;
+  if (column.size() <= node.index()) column.resize(node.index() + 1);
+  column[node.index()] = list;
+}
+
+void TraceBuilder::SetTimes(NodeId node, std::optional<Nanos> start, std::optional<Nanos> duration,
+                            std::optional<Nanos> exclusive) {
+  const auto known = [&](std::optional<Nanos> time) {
+    if (!time || time->count >= 0) return time;
+    stats().Count(Stat::kNegativeDuration);
+    return std::optional<Nanos>();
+  };
+  trace_.start_.SetIf(node.index(), start);
+  trace_.duration_.SetIf(node.index(), known(duration));
+  trace_.exclusive_.SetIf(node.index(), known(exclusive));
+}
+
+void TraceBuilder::AddDep(NodeId node, uint64_t source_id, DepKind kind) {
+  if (dep_rows_.size() >= limits_.edges) {
+    over_edge_limit_ = true;
+    return;
+  }
+  dep_rows_.push_back({.node = node, .kind = kind, .resolved = false, .target = source_id});
+}
+
+void TraceBuilder::AddDep(NodeId node, NodeId dep, DepKind kind) {
+  AddDep(node, uint64_t{dep.value()}, kind);
+  if (!over_edge_limit_) dep_rows_.back().resolved = true;
+}
+
+void TraceBuilder::AddExtra(NodeId node, const Extra& extra) {
+  extra_rows_.emplace_back(node, extra);
+}
+
+void TraceBuilder::SetComm(NodeId node, const Comm& comm) {
+  trace_.comms_.emplace_back(node, comm);
+}
+
+void TraceBuilder::AddProcessGroup(const ProcessGroup& group) {
+  for (ProcessGroup& known : trace_.groups_) {
+    if (known.name != group.name) continue;
+    if (!known.description) known.description = group.description;
+    if (!known.backend) known.backend = group.backend;
+    if (ints(known.ranks).empty()) known.ranks = group.ranks;
+    if (!known.size) known.size = group.size;
+    return;
+  }
+  trace_.groups_.push_back(group);
+}
+
+void TraceBuilder::IndexSourceIds() {
+  const std::vector<uint64_t>& ids = trace_.source_id_;
+  std::vector<NodeId>& order = trace_.by_source_id_;
+  if (!std::ranges::is_sorted(ids)) {
+    order.resize(ids.size());
+    for (size_t i = 0; i < ids.size(); ++i) order[i] = NodeId::FromIndex(i);
+    std::ranges::stable_sort(order, {}, [&](NodeId node) { return ids[node.index()]; });
+  }
+  const auto id_at = [&](size_t i) { return order.empty() ? ids[i] : ids[order[i].index()]; };
+  for (size_t i = 1; i < ids.size(); ++i) {
+    if (id_at(i) == id_at(i - 1)) stats().Count(Stat::kDuplicateId);
+  }
+}
+
+void TraceBuilder::ResolveParents() {
+  for (const auto& [node, source_id] : parent_refs_) {
+    const NodeId parent = trace_.Find(source_id);
+    if (parent) {
+      trace_.parent_[node.index()] = parent;
+    } else {
+      trace_.dangling_.push_back(
+          {.node = node, .source_id = source_id, .kind = DepKind::kControl, .is_parent = true});
+      stats().Count(Stat::kDanglingParent);
+    }
+  }
+}
+
+// A node whose chain of parents comes back to it loses its parent, so that nesting is a forest;
+// the lost reference stays among the dangling ones.
+void TraceBuilder::BreakParentCycles() {
+  enum class Mark : uint8_t { kNew, kOnPath, kDone };
+  std::vector<Mark> marks(node_count(), Mark::kNew);
+  std::vector<NodeId> path;
+  for (size_t i = 0; i < node_count(); ++i) {
+    NodeId node = NodeId::FromIndex(i);
+    path.clear();
+    while (node && marks[node.index()] == Mark::kNew) {
+      marks[node.index()] = Mark::kOnPath;
+      path.push_back(node);
+      node = trace_.parent_[node.index()];
+    }
+    if (node && marks[node.index()] == Mark::kOnPath) {
+      const NodeId last = path.back();
+      trace_.dangling_.push_back({.node = last,
+                                  .source_id = trace_.source_id_[node.index()],
+                                  .kind = DepKind::kControl,
+                                  .is_parent = true});
+      trace_.parent_[last.index()] = NodeId::None();
+      stats().Count(Stat::kParentCycle);
+    }
+    for (const NodeId done : path) marks[done.index()] = Mark::kDone;
+  }
+}
+
+void TraceBuilder::ResolveDeps() {
+  size_t kept = 0;
+  for (DepRow& row : dep_rows_) {
+    if (!row.resolved) {
+      const NodeId target = trace_.Find(row.target);
+      if (!target) {
+        trace_.dangling_.push_back({.node = row.node,
+                                    .source_id = row.target,
+                                    .kind = row.kind,
+                                    .is_parent = false});
+        stats().Count(Stat::kDanglingDependency);
+        continue;
+      }
+      row.target = target.value();
+    }
+    dep_rows_[kept++] = row;
+  }
+  dep_rows_.resize(kept);
+  const size_t nodes = node_count();
+  const auto node_of = [](const DepRow& row) { return row.node.index(); };
+  const auto target_of = [](const DepRow& row) { return static_cast<size_t>(row.target); };
+  const auto target_id = [](const DepRow& row) { return NodeId(static_cast<uint32_t>(row.target)); };
+  const auto kind_of = [](const DepRow& row) { return row.kind; };
+  trace_.deps_ = Csr<NodeId>::Build(nodes, dep_rows_, node_of, target_id);
+  trace_.dep_kinds_ = Csr<DepKind>::Build(nodes, dep_rows_, node_of, kind_of);
+  trace_.dependents_ = Csr<NodeId>::Build(nodes, dep_rows_, target_of,
+                                          [](const DepRow& row) { return row.node; });
+  trace_.dependent_kinds_ = Csr<DepKind>::Build(nodes, dep_rows_, target_of, kind_of);
+}
+
+// Kahn's algorithm over parents and dependencies; what it cannot order is on a cycle or behind one.
+void TraceBuilder::FindCycle() {
+  const size_t nodes = node_count();
+  std::vector<uint32_t> waits(nodes);
+  std::vector<NodeId> ready;
+  for (size_t i = 0; i < nodes; ++i) {
+    waits[i] = static_cast<uint32_t>(trace_.deps_[i].size()) + (trace_.parent_[i] ? 1 : 0);
+    if (waits[i] == 0) ready.push_back(NodeId::FromIndex(i));
+  }
+  size_t ordered = 0;
+  while (!ready.empty()) {
+    const NodeId node = ready.back();
+    ready.pop_back();
+    ++ordered;
+    const auto release = [&](NodeId next) {
+      if (--waits[next.index()] == 0) ready.push_back(next);
+    };
+    for (const NodeId child : trace_.children_[node.index()]) release(child);
+    for (const NodeId next : trace_.dependents_[node.index()]) release(next);
+  }
+  if (ordered == nodes) return;
+  stats().Count(Stat::kDependencyCycle, nodes - ordered);
+  // Every node left waits for another node left: walking along comes back somewhere.
+  const auto blocked = [&](NodeId node) { return node && waits[node.index()] != 0; };
+  const auto blocker = [&](NodeId node) {
+    if (blocked(trace_.parent_[node.index()])) return trace_.parent_[node.index()];
+    return *std::ranges::find_if(trace_.deps_[node.index()], blocked);
+  };
+  const auto first = std::ranges::find_if(waits, [](uint32_t count) { return count != 0; });
+  NodeId node = NodeId::FromIndex(static_cast<size_t>(first - waits.begin()));
+  std::vector<uint32_t> step_of(nodes, UINT32_MAX);
+  std::vector<NodeId> walk;
+  while (step_of[node.index()] == UINT32_MAX) {
+    step_of[node.index()] = static_cast<uint32_t>(walk.size());
+    walk.push_back(node);
+    node = blocker(node);
+  }
+  trace_.cycle_.assign(walk.begin() + step_of[node.index()], walk.end());
+}
+
+Result<Trace> TraceBuilder::Finish() {
+  if (over_node_limit_) {
+    return BadInput("more than " + std::to_string(limits_.nodes) + " nodes (limit 'nodes')");
+  }
+  if (over_edge_limit_) {
+    return BadInput("more than " + std::to_string(limits_.edges) + " dependencies (limit 'edges')");
+  }
+  IndexSourceIds();
+  ResolveParents();
+  BreakParentCycles();
+  const size_t nodes = node_count();
+  std::vector<NodeId> with_parent;
+  with_parent.reserve(parent_refs_.size());
+  for (size_t i = 0; i < nodes; ++i) {
+    if (trace_.parent_[i]) with_parent.push_back(NodeId::FromIndex(i));
+  }
+  trace_.children_ = Csr<NodeId>::Build(
+      nodes, with_parent, [&](NodeId node) { return trace_.parent_[node.index()].index(); },
+      [](NodeId node) { return node; });
+  ResolveDeps();
+  FindCycle();
+  trace_.extras_ = Csr<Extra>::Build(
+      extra_rows_.empty() ? 0 : nodes, extra_rows_,
+      [](const auto& row) { return row.first.index(); }, [](const auto& row) { return row.second; });
+
+  auto& comms = trace_.comms_;
+  std::ranges::stable_sort(comms, {}, &std::pair<NodeId, Comm>::first);
+  // Of several facts of one node the last one stays.
+  std::ranges::reverse(comms);
+  const auto repeated =
+      std::ranges::unique(comms, {}, &std::pair<NodeId, Comm>::first);
+  comms.erase(repeated.begin(), repeated.end());
+  std::ranges::reverse(comms);
+
+  std::ranges::stable_sort(trace_.dangling_, {}, &Trace::Dangling::node);
+  trace_.int_lists_.Freeze();
+  trace_.value_lists_.Freeze();
+  trace_.tensors_.Freeze();
+  trace_.lanes_.Freeze();
+  for (auto* column : {&trace_.op_schema_, &trace_.kernel_backend_, &trace_.kernel_file_,
+                       &trace_.tensor_range_, &trace_.name_}) {
+    column->shrink_to_fit();
+  }
+  for (auto* column : {&trace_.inputs_, &trace_.outputs_}) column->shrink_to_fit();
+  trace_.source_id_.shrink_to_fit();
+  trace_.kind_.shrink_to_fit();
+  trace_.place_.shrink_to_fit();
+  trace_.parent_.shrink_to_fit();
+  trace_.lane_.shrink_to_fit();
+  for (auto* column : {&trace_.start_, &trace_.duration_, &trace_.exclusive_}) column->Freeze();
+  for (auto* column : {&trace_.rf_id_, &trace_.fw_parent_, &trace_.tid_, &trace_.fw_tid_}) {
+    column->Freeze();
+  }
+  for (auto* column : {&trace_.seq_id_, &trace_.correlation_, &trace_.external_id_}) {
+    column->Freeze();
+  }
+  trace_.scope_.Freeze();
+  return std::move(trace_);
+}
+
+}  // namespace etude

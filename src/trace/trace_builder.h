@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/base/limits.h"
+#include "src/base/result.h"
+#include "src/trace/trace.h"
+
+namespace etude {
+
+// One node on its way into a trace. Parents and dependencies are named by the file's ids and may
+// refer to nodes that come later.
+struct NodeRow {
+  uint64_t source_id = 0;
+  NodeKind kind = NodeKind::kUnknown;
+  Place place = Place::kUnknown;
+  StringId name;
+  std::optional<uint64_t> parent;  // source id
+  LaneId lane;
+  std::optional<Nanos> start;
+  std::optional<Nanos> duration;
+  std::optional<Nanos> exclusive;
+  ValueListId inputs;   // kNone: none given
+  ValueListId outputs;
+  std::optional<uint64_t> rf_id;
+  std::optional<uint64_t> fw_parent;
+  std::optional<int64_t> seq_id;
+  std::optional<uint8_t> scope;
+  std::optional<uint64_t> tid;
+  std::optional<uint64_t> fw_tid;
+  StringId op_schema;
+  StringId kernel_backend;
+  StringId kernel_file;
+  StringId tensor_range;
+  std::optional<int64_t> correlation;
+  std::optional<int64_t> external_id;
+};
+
+// Collects rows in any order and makes a Trace of them. Not thread-safe. Use once:
+// rows, then Finish().
+class TraceBuilder {
+ public:
+  explicit TraceBuilder(const Limits& limits = {}) : limits_(limits) {}
+
+  TraceInfo& info() { return trace_.info_; }
+  Stats& stats() { return trace_.stats_; }
+
+  // The trace's tables of shared things.
+  StringId Intern(std::string_view text) { return trace_.strings_.Intern(text); }
+  std::string_view text(StringId id) const { return trace_.strings_.Get(id); }
+  IntListId InternInts(std::span<const int64_t> ints) { return trace_.int_lists_.Intern(ints); }
+  ValueListId InternValues(std::span<const Value> values) {
+    return trace_.value_lists_.Intern(values);
+  }
+  TensorId InternTensor(const TensorUse& use) { return trace_.tensors_.Intern(use); }
+  LaneId InternLane(const Lane& lane) { return trace_.lanes_.Intern(lane); }
+  const TensorUse& tensor(TensorId id) const { return trace_.tensors_.Get(id); }
+  std::span<const Value> values(ValueListId id) const { return trace_.value_lists_.Get(id); }
+  std::span<const int64_t> ints(IntListId id) const { return trace_.int_lists_.Get(id); }
+
+  // Adds a node. At most Limits::nodes; Finish() reports the excess as an error.
+  NodeId AddNode(const NodeRow& row);
+  size_t node_count() const { return trace_.kind_.size(); }
+  NodeKind kind(NodeId node) const { return trace_.kind_[node.index()]; }
+
+  // `node` waits for the node with id `source_id` in the file.
+  void AddDep(NodeId node, uint64_t source_id, DepKind kind);
+  // `node` waits for `dep`.
+  void AddDep(NodeId node, NodeId dep, DepKind kind);
+  void AddExtra(NodeId node, const Extra& extra);
+  // At most one per node; a second one replaces the first.
+  void SetComm(NodeId node, const Comm& comm);
+  // A group whose name is known already is merged into the known one: facts fill gaps.
+  void AddProcessGroup(const ProcessGroup& group);
+  // Changes of nodes already added, for facts that come from elsewhere in the file.
+  void SetTimes(NodeId node, std::optional<Nanos> start, std::optional<Nanos> duration,
+                std::optional<Nanos> exclusive);
+  void SetKind(NodeId node, NodeKind kind) { trace_.kind_[node.index()] = kind; }
+
+  // Resolves references once, finds duplicates, dangling references and cycles (counted in
+  // Trace::stats, none is an error), and builds the indices. O(nodes + edges), plus a sort when
+  // source ids do not ascend. kBadInput if a limit was exceeded.
+  Result<Trace> Finish();
+
+ private:
+  struct DepRow {
+    NodeId node;
+    DepKind kind = DepKind::kControl;
+    bool resolved = false;     // `target` is a NodeId, else a source id
+    uint64_t target = 0;
+  };
+
+  void SetText(std::vector<StringId>& column, NodeId node, StringId text);
+  void SetList(std::vector<ValueListId>& column, NodeId node, ValueListId list);
+  void IndexSourceIds();
+  void ResolveParents();
+  void ResolveDeps();
+  void BreakParentCycles();
+  void FindCycle();
+
+  Limits limits_;
+  Trace trace_;
+  std::vector<std::pair<NodeId, uint64_t>> parent_refs_;  // by node
+  std::vector<DepRow> dep_rows_;
+  std::vector<std::pair<NodeId, Extra>> extra_rows_;
+  bool over_node_limit_ = false;
+  bool over_edge_limit_ = false;
+};
+
+}  // namespace etude

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/trace/stats.h"
+#include "src/trace/trace.h"
+
+namespace etude {
+
+// One way in which a trace breaks its own rules, with all its occurrences.
+struct Finding {
+  std::string_view name;  // stable: appears in --json
+  Severity severity = Severity::kNote;
+  uint64_t count = 0;
+  std::string message;             // what it means, with the first occurrence spelled out
+  std::vector<uint64_t> examples;  // source ids of the first nodes concerned, at most kMaxExamples
+};
+
+inline constexpr size_t kMaxExamples = 5;
+
+// Checks what the reader could not refuse: references, cycles, times, shapes, groups. Findings are
+// ordered by severity, errors first. O(nodes + edges).
+std::vector<Finding> Validate(const Trace& trace);
+
+// True if no finding is an error.
+bool IsValid(const std::vector<Finding>& findings);
+
+}  // namespace etude
