@@ -147,6 +147,9 @@ class Trace {
   // Arguments, results and their parts.
   std::span<const Value> inputs(NodeId node) const { return List(inputs_, node); }
   std::span<const Value> outputs(NodeId node) const { return List(outputs_, node); }
+  // The lists themselves; kNone where the file gives none, which is not the same as an empty one.
+  ValueListId input_list(NodeId node) const { return ListOf(inputs_, node); }
+  ValueListId output_list(NodeId node) const { return ListOf(outputs_, node); }
   std::span<const Value> values(ValueListId list) const { return value_lists_.Get(list); }
   const TensorUse& tensor(TensorId id) const { return tensors_.Get(id); }
   size_t tensor_count() const { return tensors_.size(); }
@@ -194,6 +197,9 @@ class Trace {
   std::span<const Value> List(const std::vector<ValueListId>& column, NodeId node) const {
     return node.index() < column.size() ? value_lists_.Get(column[node.index()])
                                         : std::span<const Value>();
+  }
+  static ValueListId ListOf(const std::vector<ValueListId>& column, NodeId node) {
+    return node.index() < column.size() ? column[node.index()] : ValueListId::None();
   }
   static StringId TextOf(const std::vector<StringId>& column, NodeId node) {
     return node.index() < column.size() ? column[node.index()] : StringId::None();

@@ -68,6 +68,8 @@ class TraceBuilder {
   NodeId AddNode(const NodeRow& row);
   size_t node_count() const { return trace_.kind_.size(); }
   NodeKind kind(NodeId node) const { return trace_.kind_[node.index()]; }
+  StringId name(NodeId node) const { return trace_.name_[node.index()]; }
+  uint64_t source_id(NodeId node) const { return trace_.source_id_[node.index()]; }
 
   // `node` waits for the node with id `source_id` in the file.
   void AddDep(NodeId node, uint64_t source_id, DepKind kind);
@@ -81,6 +83,8 @@ class TraceBuilder {
   // Changes of nodes already added, for facts that come from elsewhere in the file.
   void SetTimes(NodeId node, std::optional<Nanos> start, std::optional<Nanos> duration,
                 std::optional<Nanos> exclusive);
+  // Names the parent of a node that was added without one.
+  void SetParent(NodeId node, uint64_t source_id) { parent_refs_.emplace_back(node, source_id); }
   void SetKind(NodeId node, NodeKind kind) { trace_.kind_[node.index()] = kind; }
 
   // Resolves references once, finds duplicates, dangling references and cycles (counted in

@@ -1,0 +1,116 @@
+"""Start-up hook of `etude record`: found through PYTHONPATH by every Python that starts in it.
+
+Runs the sitecustomize module that it hides, if there is one, and waits for the program to import
+torch. Does nothing else, writes no output, and imports nothing that Python has not imported yet.
+Inactive unless ETUDE_RECORD_DIR is set.
+"""
+
+import os
+import sys
+
+
+def _hook_directory():
+    return os.path.dirname(os.path.abspath(__file__))
+
+
+def _run_hidden():
+    """Runs the sitecustomize further along the path, under its own name."""
+    from importlib.machinery import PathFinder
+    from importlib.util import module_from_spec
+
+    here = _hook_directory()
+    path = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != here]
+    spec = PathFinder.find_spec("sitecustomize", path)
+    if spec is None or spec.loader is None:
+        return
+    ours = sys.modules.get("sitecustomize")
+    module = module_from_spec(spec)
+    sys.modules["sitecustomize"] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        sys.modules["sitecustomize"] = ours
+        raise
+
+
+class _TorchFinder:
+    """Finds torch as Python would, and has the recording installed after it is loaded."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch":
+            return None
+        from importlib.machinery import PathFinder
+
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is None or spec.loader is None:
+            return spec
+        session = _session()
+        if session is None:
+            return spec
+        session.quiet_logs()
+        load = spec.loader.exec_module
+
+        def exec_module(module):
+            load(module)
+            session.install(module)
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+def _session():
+    """The recording package, under a private name; None when it cannot be loaded."""
+    from importlib import import_module, util
+
+    name = "_etude_recording"
+    try:
+        if name not in sys.modules:
+            folder = os.path.join(os.path.dirname(_hook_directory()), "recording")
+            spec = util.spec_from_file_location(
+                name, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
+            )
+            package = util.module_from_spec(spec)
+            sys.modules[name] = package
+            spec.loader.exec_module(package)
+        return import_module(name + ".session")
+    except Exception as error:
+        _leave_message(error)
+        return None
+
+
+def _leave_message(error):
+    try:
+        with open(os.path.join(os.environ["ETUDE_RECORD_DIR"], ".etude-hook"), "a") as out:
+            out.write("error: %s: %s\n" % (type(error).__name__, error))
+    except OSError:
+        pass
+
+
+def _leave_trace():
+    """Tells `etude record` that a Python has started with the hook."""
+    try:
+        path = os.path.join(os.environ["ETUDE_RECORD_DIR"], ".etude-hook")
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
+    except OSError:
+        pass
+
+
+def _start():
+    if "torch" in sys.modules:
+        session = _session()
+        if session is not None:
+            session.install(sys.modules["torch"])
+    else:
+        sys.meta_path.insert(0, _TorchFinder())
+
+
+if os.environ.get("ETUDE_RECORD_DIR"):
+    _leave_trace()
+    try:
+        _run_hidden()
+    finally:
+        _start()
+else:
+    _run_hidden()

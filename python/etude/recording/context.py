@@ -1,0 +1,157 @@
+"""Recording from Python: `with etude.record("folder"):`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from typing import Any, Optional
+
+from . import files, job, session
+from .recorder import Recorder
+from .settings import Settings
+
+
+class RecordingError(RuntimeError):
+    """A recording that cannot start, or that gave no capture although `strict` was asked for."""
+
+
+class RecordingWarning(UserWarning):
+    """A recording that gave no capture; the text says why and what to change."""
+
+
+class record:
+    """Records the steps that run in the block into a capture folder.
+
+    Steps are found as `etude record` finds them: optimizer steps, calls of the outermost module,
+    or `profiler.step()`; call `step()` at the end of each step to say it yourself. `warmup` steps
+    pass, `steps` are timed without instrumentation, `record_steps` are recorded; `done` is True
+    when the capture is complete, so that a loop can stop. The block may run on: there is no cost
+    after that.
+
+    `overwrite` allows an earlier capture of this rank to be replaced. When the block ends too
+    early there is a RecordingWarning, or with `strict` a RecordingError; `status` holds the facts.
+    An exception of the block passes through. In a job of several ranks each rank enters a block
+    with the same folder. Under `etude record` the block does nothing: the program is recorded.
+
+    Raises RecordingError on entry when a recording is active already, or when the folder holds a
+    capture of this rank, and ValueError for arguments out of range.
+    """
+
+    def __init__(
+        self,
+        directory: Any,
+        *,
+        warmup: int = 5,
+        steps: int = 20,
+        record_steps: int = 1,
+        kind: str = "auto",
+        ranges: str = "auto",
+        overwrite: bool = False,
+        strict: bool = False,
+    ) -> None:
+        self._settings = Settings(
+            directory=os.path.abspath(os.fspath(directory)),
+            warmup=warmup,
+            steps=steps,
+            record_steps=record_steps,
+            kind=kind,
+            ranges=ranges,
+            command=list(getattr(sys, "orig_argv", sys.argv)),
+            job=_job_name(),
+            etude_version=getattr(sys.modules.get("etude"), "__version__", None),
+        )
+        self._overwrite = overwrite
+        self._strict = strict
+        self._recorder: Optional[Recorder] = None
+        self._entered = False
+
+    @property
+    def done(self) -> bool:
+        """Whether the capture of this rank is complete."""
+        return self._recorder is not None and self._recorder.complete
+
+    @property
+    def status(self) -> dict:
+        """What the recording has seen and done so far, as in the status file."""
+        return self._recorder.status.to_json() if self._recorder is not None else {}
+
+    def step(self) -> None:
+        """Marks the end of a step; from the first call on only these marks count."""
+        if self._recorder is not None:
+            self._recorder.mark()
+
+    def __enter__(self) -> record:
+        if self._entered:
+            raise RecordingError("this recording was entered before: make a new one")
+        session.quiet_logs()
+        import torch
+
+        running = session.active(torch)
+        if running is not None and type(running).__module__.startswith("_etude_recording"):
+            self._entered = True
+            warnings.warn(
+                "the program runs under `etude record`, which records it: this block does nothing",
+                RecordingWarning,
+                stacklevel=2,
+            )
+            return self
+        if running is not None:
+            raise RecordingError("a recording is active in this process already")
+        self._check_folder(torch)
+        self._entered = True
+        recorder = Recorder(torch, self._settings)
+        recorder.attach()
+        session.set_active(torch, recorder)
+        self._recorder = recorder
+        return self
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        recorder = self._recorder
+        if recorder is None:
+            return
+        import torch
+
+        recorder.close(f"it ended with {kind.__name__}" if kind is not None else None)
+        session.set_active(torch, None)
+        status = recorder.status.to_json()
+        recorder.status.remove()
+        if recorder.complete or kind is not None:
+            return
+        text = _describe(status)
+        if self._strict:
+            raise RecordingError(text)
+        warnings.warn(text, RecordingWarning, stacklevel=2)
+
+    def _check_folder(self, torch: Any) -> None:
+        directory = self._settings.directory
+        try:
+            os.makedirs(directory, exist_ok=True)
+        except OSError as error:
+            raise RecordingError(f"{directory}: cannot be made: {error.strerror}") from error
+        rank, world = job.rank_and_world(torch)
+        try:
+            if self._overwrite:
+                job.remove_rank(directory, rank)
+            entry = (files.read_json(directory, files.JOB) or {}).get("ranks", {}).get(str(rank))
+            if entry is not None:
+                raise job.RankTaken(f"rank {rank} was recorded earlier; overwrite=True replaces it")
+            job.check_free(self._settings, rank, world)
+        except (job.RankTaken, ValueError) as error:
+            raise RecordingError(f"{directory}: {error}") from error
+
+
+def _job_name() -> Optional[str]:
+    """The same text in all ranks that a launcher started together."""
+    names = ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT")
+    if "WORLD_SIZE" not in os.environ:
+        return None
+    return ":".join(os.environ.get(name, "") for name in names)
+
+
+def _describe(status: dict) -> str:
+    text = f"no capture: {status.get('reason', 'unknown')}"
+    fits = status.get("suggest")
+    if fits:
+        text += f"; warmup={fits['warmup']}, steps={fits['steps']} would have fitted"
+    return text

@@ -1,0 +1,153 @@
+"""Facts about the machine, the versions and the state of torch. What is unknown is left out."""
+
+from __future__ import annotations
+
+import os
+import platform
+from typing import Any, Callable, Dict, Optional
+
+# Variables that change how fast torch runs. Others may hold secrets and are never recorded.
+_VARIABLES = (
+    "CUBLAS_WORKSPACE_CONFIG",
+    "CUDA_LAUNCH_BLOCKING",
+    "CUDA_VISIBLE_DEVICES",
+    "GOMP_CPU_AFFINITY",
+    "KMP_AFFINITY",
+    "KMP_BLOCKTIME",
+    "LD_PRELOAD",
+    "MALLOC_ARENA_MAX",
+    "MKL_NUM_THREADS",
+    "NVIDIA_TF32_OVERRIDE",
+    "OMP_NUM_THREADS",
+    "OMP_PROC_BIND",
+    "OMP_WAIT_POLICY",
+    "ONEDNN_MAX_CPU_ISA",
+    "PYTORCH_ALLOC_CONF",
+    "PYTORCH_CUDA_ALLOC_CONF",
+    "THP_MEM_ALLOC_ENABLE",
+)
+
+
+def versions(torch: Any, etude_version: Optional[str]) -> dict:
+    """Of etude, Python, torch and, where there is one, CUDA, cuDNN and NCCL."""
+    found = {
+        "etude": etude_version,
+        "python": platform.python_version(),
+        "torch": str(torch.__version__),
+        "cuda": _ask(lambda: torch.version.cuda),
+        "hip": _ask(lambda: torch.version.hip),
+    }
+    if _ask(torch.cuda.is_available):
+        found["cudnn"] = _ask(torch.backends.cudnn.version)
+        found["nccl"] = _ask(lambda: ".".join(str(part) for part in torch.cuda.nccl.version()))
+    return _known(found)
+
+
+def machine(torch: Any) -> dict:
+    """CPU model, cores (of the machine and usable by the process), memory in bytes, GPUs."""
+    found: Dict[str, Any] = {
+        "cpu": _cpu_model(),
+        "architecture": platform.machine() or None,
+        "cores": os.cpu_count(),
+        "usable_cores": _ask(lambda: len(os.sched_getaffinity(0))),
+        "memory_bytes": _ask(lambda: os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")),
+        "system": platform.system() + " " + platform.release(),
+        "gpus": _gpus(torch),
+    }
+    return _known(found)
+
+
+def threads(torch: Any) -> dict:
+    """Sizes of the two thread pools of torch."""
+    return {"intra_op": torch.get_num_threads(), "inter_op": torch.get_num_interop_threads()}
+
+
+def state(torch: Any) -> dict:
+    """Switches of torch that change which kernels run or how fast."""
+    backends = torch.backends
+    found = {
+        "default_dtype": str(torch.get_default_dtype()).replace("torch.", ""),
+        "float32_matmul_precision": _ask(torch.get_float32_matmul_precision),
+        "deterministic": _ask(torch.are_deterministic_algorithms_enabled),
+        "flush_denormal": _ask(lambda: _flushes_denormals(torch)),
+        "mkldnn": _ask(lambda: bool(backends.mkldnn.enabled)),
+        "cudnn_enabled": _ask(lambda: bool(backends.cudnn.enabled)),
+        "cudnn_benchmark": _ask(lambda: bool(backends.cudnn.benchmark)),
+        "cudnn_deterministic": _ask(lambda: bool(backends.cudnn.deterministic)),
+        "cudnn_allow_tf32": _ask(lambda: bool(backends.cudnn.allow_tf32)),
+        "matmul_allow_tf32": _ask(lambda: bool(backends.cuda.matmul.allow_tf32)),
+        "flash_sdp": _ask(backends.cuda.flash_sdp_enabled),
+        "mem_efficient_sdp": _ask(backends.cuda.mem_efficient_sdp_enabled),
+        "math_sdp": _ask(backends.cuda.math_sdp_enabled),
+        "environment": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
+    }
+    return _known(found)
+
+
+def modes(torch: Any) -> dict:
+    """What holds where an outermost module is called: gradients, inference, autocast."""
+    found: Dict[str, Any] = {
+        "grad": torch.is_grad_enabled(),
+        "inference": _ask(torch.is_inference_mode_enabled),
+        "autocast": {},
+    }
+    for device in ("cpu", "cuda"):
+        if _ask(lambda device=device: torch.is_autocast_enabled(device)):
+            dtype = torch.get_autocast_dtype(device)
+            found["autocast"][device] = str(dtype).replace("torch.", "")
+    return _known(found)
+
+
+def compiled_frames() -> int:
+    """How many frames torch.compile has compiled so far; does not load the compiler."""
+    import sys
+
+    utils = sys.modules.get("torch._dynamo.utils")
+    counters = getattr(utils, "counters", None)
+    if counters is None or "frames" not in counters:
+        return 0
+    return int(counters["frames"].get("ok", 0))
+
+
+def _flushes_denormals(torch: Any) -> bool:
+    with torch.no_grad():
+        return bool((torch.full((1,), 1e-40, dtype=torch.float32, device="cpu") * 1.0).item() == 0)
+
+
+def _gpus(torch: Any) -> Optional[list]:
+    if not _ask(torch.cuda.is_available) or not torch.cuda.is_initialized():
+        return None
+    found = []
+    for index in range(torch.cuda.device_count()):
+        device = torch.cuda.get_device_properties(index)
+        found.append(
+            {
+                "name": device.name,
+                "memory_bytes": device.total_memory,
+                "capability": f"{device.major}.{device.minor}",
+            }
+        )
+    return found
+
+
+def _cpu_model() -> Optional[str]:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if line.startswith("model name"):
+                    return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or None
+
+
+def _ask(question: Callable[[], Any]) -> Any:
+    """The answer, None when this torch cannot tell."""
+    try:
+        return question()
+    except Exception:
+        return None
+
+
+def _known(found: Dict[str, Any]) -> Dict[str, Any]:
+    return {name: value for name, value in found.items() if value is not None}

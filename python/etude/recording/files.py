@@ -1,0 +1,73 @@
+"""Writes into a capture folder: whole files under their final names or nothing at all."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from typing import Any, Callable, Iterator, Optional
+
+_LOCK = ".lock"
+JOB = "job.json"
+
+
+def temporary(directory: str, name: str) -> str:
+    """A hidden name next to the final one, different in each process."""
+    return os.path.join(directory, f".tmp-{os.getpid()}-{name}")
+
+
+def check_writable(directory: str) -> None:
+    """Raises OSError when nothing can be written there."""
+    path = temporary(directory, "check")
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+    os.remove(path)
+
+
+def write_json(directory: str, name: str, value: Any) -> None:
+    """Writes a small document under its final name in one move."""
+    path = temporary(directory, name)
+    try:
+        with open(path, "w", encoding="utf-8") as out:
+            json.dump(value, out, indent=1, ensure_ascii=False)
+            out.write("\n")
+        os.replace(path, os.path.join(directory, name))
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.remove(path)
+        raise
+
+
+def read_json(directory: str, name: str) -> Optional[Any]:
+    """The document, None when there is none. ValueError when it is not JSON."""
+    try:
+        with open(os.path.join(directory, name), encoding="utf-8") as file:
+            return json.load(file)
+    except FileNotFoundError:
+        return None
+
+
+def update_job(directory: str, change: Callable[[Optional[Any]], Any]) -> None:
+    """Replaces job.json by what `change` makes of it; one process of the job at a time."""
+    with _locked(directory):
+        write_json(directory, JOB, change(read_json(directory, JOB)))
+
+
+def remove_temporaries(directory: str) -> None:
+    """Removes what this process has left under temporary names."""
+    prefix = f".tmp-{os.getpid()}-"
+    with contextlib.suppress(OSError):
+        for name in os.listdir(directory):
+            if name.startswith(prefix):
+                with contextlib.suppress(OSError):
+                    os.remove(os.path.join(directory, name))
+
+
+@contextlib.contextmanager
+def _locked(directory: str) -> Iterator[None]:
+    handle = os.open(os.path.join(directory, _LOCK), os.O_CREAT | os.O_RDWR, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,115 @@
+"""The job's description in the capture folder: one entry for each rank that has finished."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Optional, Tuple
+
+from . import facts, files
+from .settings import Settings
+
+# Launchers name the rank of a process in the environment: (rank, world size).
+_RANK_VARIABLES = (
+    ("RANK", "WORLD_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"),
+)
+
+
+class RankTaken(Exception):
+    """Another process, or an earlier run, has written this rank of the capture."""
+
+
+def rank_and_world(torch: Any) -> Tuple[int, int]:
+    """Of this process: from torch.distributed, else from the launcher's variables, else 0 of 1."""
+    distributed = torch.distributed
+    if distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank(), distributed.get_world_size()
+    for rank_name, world_name in _RANK_VARIABLES:
+        rank = _number(os.environ.get(rank_name))
+        world = _number(os.environ.get(world_name))
+        if rank is not None and world is not None and 0 <= rank < world:
+            return rank, world
+    return 0, 1
+
+
+def host_name(rank: int) -> str:
+    return f"host.{rank}.json.gz"
+
+
+def device_name(rank: int) -> str:
+    return f"device.{rank}.json.gz"
+
+
+def check_free(settings: Settings, rank: int, world: int) -> None:
+    """Raises RankTaken when this process may not write the rank."""
+    _check(files.read_json(settings.directory, files.JOB), settings, rank, world)
+
+
+def publish(settings: Settings, torch: Any, rank: int, world: int, entry: dict) -> None:
+    """Writes or replaces the entry of a rank in job.json. Raises RankTaken."""
+
+    def change(job: Optional[dict]) -> dict:
+        _check(job, settings, rank, world)
+        if job is None:
+            job = _new_job(settings, torch, world)
+        job["ranks"][str(rank)] = entry
+        job["ranks"] = {key: job["ranks"][key] for key in sorted(job["ranks"], key=int)}
+        return job
+
+    files.update_job(settings.directory, change)
+
+
+def remove_rank(directory: str, rank: int) -> None:
+    """Forgets an earlier recording of a rank; with the last one goes the job."""
+
+    def change(job: Optional[dict]) -> dict:
+        job = job or {"ranks": {}}
+        job["ranks"].pop(str(rank), None)
+        return job
+
+    if files.read_json(directory, files.JOB) is None:
+        return
+    files.update_job(directory, change)
+    names = [host_name(rank), device_name(rank)]
+    job = files.read_json(directory, files.JOB)
+    if job is not None and not job["ranks"]:
+        names.append(files.JOB)
+    for name in names:
+        path = os.path.join(directory, name)
+        if os.path.exists(path):
+            os.remove(path)
+
+
+def _check(job: Optional[dict], settings: Settings, rank: int, world: int) -> None:
+    if job is None:
+        return
+    if job.get("format") != "etude-job":
+        raise RankTaken(f"{files.JOB}: found another document, expected format etude-job")
+    if job.get("job") != settings.job or job.get("world_size") != world:
+        raise RankTaken("the folder holds the capture of another job")
+    entry = job["ranks"].get(str(rank))
+    if entry is not None and entry.get("pid") != os.getpid():
+        raise RankTaken(f"rank {rank} was already recorded by process {entry.get('pid')}")
+
+
+def _new_job(settings: Settings, torch: Any, world: int) -> dict:
+    job = {
+        "format": "etude-job",
+        "version": 1,
+        "job": settings.job,
+        "command": settings.command or None,
+        "world_size": world,
+        "versions": facts.versions(torch, settings.etude_version),
+        "machine": facts.machine(torch),
+        "threads": facts.threads(torch),
+        "ranks": {},
+    }
+    return {name: value for name, value in job.items() if value is not None}
+
+
+def _number(text: Optional[str]) -> Optional[int]:
+    try:
+        return int(text) if text is not None else None
+    except ValueError:
+        return None

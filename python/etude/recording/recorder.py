@@ -1,0 +1,427 @@
+"""Decides what each step of a program is for: warm-up, timing, recording, nothing more."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import time
+from typing import Any, Callable, List, Optional, Tuple
+
+from . import facts, files, job
+from .capture import Capture, RecordedStep
+from .settings import Settings
+from .signature import Signature, SignatureTable
+from .status import Status, suggest
+from .step_recording import Busy, RangesFailed, StepRecording, uses_cuda
+from .steps import StepFinder, StepListener
+from .timing import TimedBlock
+
+# Steps of other signatures that are recorded and dropped before any is taken.
+_ATTEMPTS_MAX = 8
+# When signatures vary, at most this many times the steps asked for are timed.
+_TIMED_FACTOR = 3
+# Timed steps that the recorded signature should have at least (if so many are asked for).
+_TIMED_LEAST = 5
+# Steps in which outermost modules may still appear.
+_LEARNING_STEPS = 3
+# Steps after the capture is complete in which a step may still turn out to be a larger one.
+_WATCH_MAX = 5000
+
+
+class Recorder(StepListener):
+    """Watches one process, times its steps and records one of them (or a few in a row).
+
+    Phases: "warmup" until enough steps have passed and it is known what a step is; "timing"
+    without observer and profiler; "recording" until a step of the most frequent signature is
+    recorded; "timing-more" when the recorded signature has too few timed steps; "done".
+
+    Nothing raises into the program: an internal error ends the recording and is left in the
+    status file. A forked child does nothing. Nothing is written to the folder before the first
+    step mark, and nothing under a final name before it is complete. In a job of several ranks the
+    step to record depends on the number of steps only, so that all ranks record the same one.
+    """
+
+    def __init__(
+        self, torch: Any, settings: Settings, on_done: Optional[Callable[[], None]] = None
+    ) -> None:
+        self.settings = settings
+        self.status = Status(settings.directory)
+        self.complete = False
+        self._torch = torch
+        self._on_done = on_done
+        self._pid = os.getpid()
+        self._closed = False
+        self._finder = StepFinder(torch, settings.kind, self)
+        self._capture = Capture(torch, settings)
+        self._notes: List[str] = []
+        self._recording: Optional[StepRecording] = None
+        self._candidate: Optional[RecordedStep] = None
+        self._published: Optional[RecordedStep] = None
+        self._reset(0)
+
+    def _reset(self, passed: int) -> None:
+        """The beginning of a warm-up after `passed` steps."""
+        self._drop_attempt()
+        self._phase = "warmup"
+        self._phase_step = passed
+        self._steps_seen = passed
+        self._learnt_at: Optional[int] = None
+        self._start: Optional[Tuple[int, int]] = None
+        self._table = SignatureTable()
+        self._timed: Optional[TimedBlock] = None
+        self._lockstep = False
+        self._attempts = 0
+        self._clean = True
+        self._busy_reason: Optional[str] = None
+        self._modes: Optional[dict] = None
+        self._watched = 0
+
+    # -- Life ------------------------------------------------------------------------------------
+
+    def attach(self) -> None:
+        """Starts watching."""
+        self._finder.attach()
+        os.register_at_fork(after_in_child=self._cut_off_child)
+
+    def is_idle(self) -> bool:
+        """Whether no step mark was seen."""
+        return not self._finder.kind
+
+    def mark(self) -> None:
+        """An explicit step mark: takes the place of all other kinds from now on."""
+        self._finder.mark()
+
+    def close(self, ended_by: Optional[str] = None) -> None:
+        """The program, or the block that is recorded, ends; the recorder is inert afterwards.
+
+        `ended_by` is what ended it when that was not its regular end.
+        """
+        if self._closed or os.getpid() != self._pid:
+            return
+        try:
+            self._end_early()
+        except Exception as error:
+            self.failed(error)
+        if not self.complete:
+            self._explain(ended_by)
+        self._write_status()
+        self._detach()
+        files.remove_temporaries(self.settings.directory)
+
+    def failed(self, error: Exception) -> None:
+        code = "rank-taken" if isinstance(error, job.RankTaken) else "internal"
+        text = str(error) if code == "rank-taken" else f"{type(error).__name__}: {error}"
+        self.status.set(code=code, reason=text)
+        with contextlib.suppress(Exception):
+            self._drop_attempt()
+        self._phase = "done"
+        with contextlib.suppress(Exception):
+            self._write_status()
+            self._detach()
+            files.remove_temporaries(self.settings.directory)
+
+    def _detach(self) -> None:
+        self._closed = True
+        self._finder.detach()
+        if self._on_done is not None:
+            self._on_done()
+
+    def _cut_off_child(self) -> None:
+        """Runs in a forked child: the recording is the parent's."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._recording is not None:
+            self._recording.cut_off_child()
+        self._finder.detach()
+
+    def _end_early(self) -> None:
+        """Publishes what is recorded already, drops the rest."""
+        if self._recording is not None:
+            self._recording.discard()
+            self._recording = None
+        if self._phase == "timing-more":
+            self._put_entry()
+        elif self._phase == "recording" and self._candidate is not None:
+            self._publish()
+        elif self._capture.entry is not None and self._phase != "done":
+            self._capture.add_note(
+                "later in the program a step was something else, but it ended before that could "
+                "be recorded"
+            )
+
+    # -- Steps -----------------------------------------------------------------------------------
+
+    def steps_learnt(self, passed: int) -> None:
+        self._steps_seen = max(self._steps_seen, passed)
+        self._learnt_at = self._steps_seen + 1
+        self._start = None
+
+    def steps_changed(self, why: str) -> None:
+        if self._phase != "warmup" or self._steps_seen > 1:
+            self._note(f"after {self._steps_seen} steps {why}: warm-up and timing began again")
+        self._reset(0)
+
+    def profiler_starts(self) -> None:
+        self._clean = False
+        if self._recording is not None:
+            self._recording.discard()
+            self._recording = None
+            self._busy_reason = "the program started a profiler of its own"
+
+    def step_ended(self, units: Tuple[str, ...], calls: tuple) -> None:
+        wall = time.perf_counter_ns()
+        cpu = time.process_time_ns()
+        index = self._steps_seen
+        self._steps_seen += 1
+        # The first step has no known beginning.
+        if self._start is None or self._phase == "done":
+            return
+        signature = self._table.see(units, calls)
+        times = (wall - self._start[0], cpu - self._start[1])
+        if self._recording is not None:
+            self._end_recorded(index, signature, times)
+        elif self._phase in ("timing", "timing-more"):
+            self._end_timed(index, signature, times)
+
+    def step_begins(self) -> None:
+        """What takes long happens here, between the clock of one step and that of the next."""
+        if self._phase == "warmup":
+            self._warm_up()
+        if self._phase == "timing" and self._timing_is_over():
+            self._timed.end(self._steps_seen - self._phase_step)
+            self._set_phase("recording")
+        if self._phase == "recording" and self._recording is None:
+            self._try_recording()
+        if self._phase == "timing-more" and self._more_timing_is_over():
+            self._put_entry()
+            self._finish()
+        if self._phase == "done":
+            self._watch()
+            return
+        self._clean = not self._finder.profilers.busy()
+        self._start = (time.perf_counter_ns(), time.process_time_ns())
+
+    def _warm_up(self) -> None:
+        if self._steps_seen <= 1:
+            self._write_status()
+        if self._steps_seen == self._phase_step + _LEARNING_STEPS:
+            self._finder.modules.settle()
+        if self._steps_seen - self._phase_step >= max(1, self.settings.warmup):
+            self._finder.modules.settle()
+            self._lockstep = job.rank_and_world(self._torch)[1] > 1
+            self._set_phase("timing")
+            self._timed = TimedBlock(self._torch, self._steps_seen)
+
+    def _set_phase(self, phase: str) -> None:
+        self._phase = phase
+        self._phase_step = self._steps_seen
+        self._write_status()
+
+    # -- Timing ----------------------------------------------------------------------------------
+
+    def _end_timed(self, index: int, signature: Signature, times: Tuple[int, int]) -> None:
+        if self._clean and not self._finder.profilers.busy():
+            self._timed.add(index, signature, times)
+        else:
+            self._busy_reason = "a profiler of the program was running"
+
+    def _timing_is_over(self) -> bool:
+        wanted = self.settings.steps
+        if self._lockstep:
+            return self._steps_seen - self._phase_step >= wanted and len(self._timed) > 0
+        if len(self._timed) < wanted:
+            return False
+        return self._most_timed() >= wanted or len(self._timed) >= _TIMED_FACTOR * wanted
+
+    def _more_timing_is_over(self) -> bool:
+        passed = self._steps_seen - self._phase_step
+        return self._timed_enough() or passed >= _TIMED_FACTOR * self.settings.steps
+
+    def _timed_enough(self) -> bool:
+        return self._published.signature.timed >= min(self.settings.steps, _TIMED_LEAST)
+
+    def _most_timed(self) -> int:
+        return max((signature.timed for signature in self._table.all()), default=0)
+
+    # -- Recording -------------------------------------------------------------------------------
+
+    def _try_recording(self) -> None:
+        """Starts a recording with the step that begins now, if nobody else records."""
+        if self._finder.profilers.busy():
+            self._busy_reason = "a profiler of the program was running"
+            return
+        rank, world = job.rank_and_world(self._torch)
+        files.check_writable(self.settings.directory)
+        job.check_free(self.settings, rank, world)
+        recording = StepRecording(
+            self._torch,
+            files.temporary(self.settings.directory, f"host.{self._attempts}.json"),
+            files.temporary(self.settings.directory, f"device.{self._attempts}.json"),
+            self._want_ranges(),
+        )
+        with self._finder.profilers.own():
+            try:
+                recording.start(self._steps_seen)
+            except Busy as error:
+                self._busy_reason = str(error)
+                return
+        self._recording = recording
+        self._recording_first = self._steps_seen
+        self._recording_start = (time.perf_counter_ns(), time.process_time_ns())
+        self._modes = None
+        self._finder.modules.on_enter = self._take_modes
+
+    def _want_ranges(self) -> bool:
+        """Minima and maxima of integer inputs are read by the observer, with kernels of torch.
+
+        On a GPU these kernels would be in the trace; under torch.compile and with tensor
+        subclasses the reading can fail inside the program. There they are left out.
+        """
+        if self.settings.ranges != "auto":
+            return self.settings.ranges == "on"
+        if uses_cuda(self._torch) or facts.compiled_frames():
+            return False
+        return not self._finder.optimizers.have_tensor_subclasses()
+
+    def _take_modes(self, module: Any) -> None:
+        if self._modes is None:
+            self._modes = facts.modes(self._torch)
+
+    def _end_recorded(self, index: int, signature: Signature, times: Tuple[int, int]) -> None:
+        recording = self._recording
+        steps = index + 1 - self._recording_first
+        if steps < self.settings.record_steps:
+            recording.next_step(index + 1)
+            return
+        if steps > 1:
+            times = (
+                time.perf_counter_ns() - self._recording_start[0],
+                time.process_time_ns() - self._recording_start[1],
+            )
+        self._recording = None
+        self._finder.modules.on_enter = None
+        with self._finder.profilers.own():
+            try:
+                recording.stop()
+            except RangesFailed:
+                self._note("integer inputs could not be read: the step has no ranges")
+                self.settings = dataclasses.replace(self.settings, ranges="off")
+                return
+        found = {
+            "signature": signature.id,
+            "index": self._recording_first,
+            "steps": steps,
+            "wall_ns": times[0],
+            "cpu_ns": times[1],
+            "integer_ranges": recording.ranges,
+            "modes": self._modes,
+        }
+        found = {name: value for name, value in found.items() if value is not None}
+        self._take(RecordedStep(recording, signature, found))
+
+    def _take(self, new: RecordedStep) -> None:
+        """Keeps the better of two recorded steps; publishes when waiting will not help."""
+        self._attempts += 1
+        old = self._candidate
+        if old is not None and new.signature.timed <= old.signature.timed:
+            new.recording.discard()
+        else:
+            self._candidate = new
+            if old is not None:
+                old.recording.discard()
+        best = self._candidate.signature.timed >= self._most_timed()
+        if best or self._lockstep or self._attempts >= _ATTEMPTS_MAX:
+            self._publish()
+
+    def _drop_attempt(self) -> None:
+        if self._recording is not None:
+            self._recording.discard()
+            self._recording = None
+        if self._candidate is not None:
+            self._candidate.recording.discard()
+            self._candidate = None
+
+    # -- Results ---------------------------------------------------------------------------------
+
+    def _publish(self) -> None:
+        step = self._candidate
+        self._candidate = None
+        for note in self._capture.put_files(step):
+            self._note(note)
+        self._published = step
+        self._put_entry()
+        self.complete = True
+        if self._timed_enough():
+            self._finish()
+        else:
+            self._set_phase("timing-more")
+
+    def _put_entry(self) -> None:
+        notes = list(self._notes)
+        if self._published.signature.timed == 0:
+            notes.append("no timed step has the signature of the recorded one")
+        self._capture.put_entry(
+            self._published, self._finder, self._table, self._timed, self._steps_seen, notes
+        )
+
+    def _finish(self) -> None:
+        """The capture is complete. Stays only when a step may still turn out to be a larger one."""
+        self._set_phase("done")
+        if self._finder.may_grow():
+            self._finder.modules.detach()
+        else:
+            self._detach()
+
+    def _watch(self) -> None:
+        """A mark after the capture is complete; see `_finish`."""
+        self._watched += 1
+        if self._watched > _WATCH_MAX or not self._finder.may_grow():
+            self._detach()
+
+    # -- Status ----------------------------------------------------------------------------------
+
+    def _note(self, text: str) -> None:
+        if text not in self._notes:
+            self._notes.append(text)
+
+    def _write_status(self) -> None:
+        rank, world = job.rank_and_world(self._torch)
+        self.status.set(
+            complete=self.complete,
+            phase=self._phase,
+            step_kind=self._finder.kind or None,
+            steps_seen=self._steps_seen,
+            timed=len(self._timed) if self._timed is not None else 0,
+            rank=rank,
+            world_size=world,
+            warmup=self.settings.warmup,
+            steps=self.settings.steps,
+            record_steps=self.settings.record_steps,
+        )
+        self.status.write()
+
+    def _explain(self, ended_by: Optional[str]) -> None:
+        """Says why there is no capture, in a code for programs and in words for people."""
+        if self.status.get("code"):
+            return
+        settings = self.settings
+        seen = self._steps_seen
+        suggestion = None
+        if not self._finder.kind:
+            code, reason = "no-step", "the program used torch, but no step was seen"
+            if self._finder.optimizers.known():
+                reason += ": there is an optimizer, but it never stepped"
+        elif self._busy_reason is not None:
+            code, reason = "busy", f"{self._busy_reason} and no step was left to record"
+        else:
+            code = "ended-early"
+            needed = max(1, settings.warmup) + settings.steps + settings.record_steps
+            reason = f"the program ended after {seen} steps, but {needed} are needed"
+            suggestion = suggest(
+                seen, self._learnt_at or 1, settings.warmup, settings.steps, settings.record_steps
+            )
+        if ended_by:
+            reason += f" ({ended_by})"
+        self.status.set(code=code, reason=reason, suggest=suggestion)

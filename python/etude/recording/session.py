@@ -1,0 +1,66 @@
+"""Starts the recording of a program that does not know of it: called by the start-up hook."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from typing import Any, Optional
+
+from .settings import from_environment
+from .status import Status
+
+_RECORDER_MARK = "etude_recorder"
+# Lines that torch and Kineto write when the observer and the profiler start and stop.
+_QUIET = {"TORCH_CPP_LOG_LEVEL": "ERROR", "KINETO_LOG_LEVEL": "99"}
+
+
+def quiet_logs() -> None:
+    """Asks torch's native libraries not to report what a recording does; before their import.
+
+    Levels that are set already stay. Other warnings of these libraries are silenced as well.
+    """
+    for name, level in _QUIET.items():
+        os.environ.setdefault(name, level)
+
+
+def install(torch: Any) -> None:
+    """Makes and attaches the recorder of this process. Never raises."""
+    directory = os.environ.get("ETUDE_RECORD_DIR", "")
+    try:
+        from .recorder import Recorder
+
+        recorder = Recorder(torch, from_environment(os.environ))
+        recorder.attach()
+        set_active(torch, recorder)
+        atexit.register(_at_exit, recorder)
+    except Exception as error:
+        status = Status(directory)
+        status.set(code="internal", reason=f"{type(error).__name__}: {error}")
+        status.write()
+
+
+def active(torch: Any) -> Optional[Any]:
+    """The recorder at work in this process, whoever started it; None when there is none."""
+    return torch.optim.__dict__.get(_RECORDER_MARK)
+
+
+def set_active(torch: Any, recorder: Optional[Any]) -> None:
+    """Remembers the recorder where a second copy of this package finds it too."""
+    if recorder is None:
+        torch.optim.__dict__.pop(_RECORDER_MARK, None)
+    else:
+        torch.optim.__dict__[_RECORDER_MARK] = recorder
+
+
+def _at_exit(recorder: Any) -> None:
+    if recorder.is_idle() and _is_worker():
+        return
+    error = getattr(sys, "last_value", None)
+    recorder.close(f"it ended with {type(error).__name__}" if error is not None else None)
+
+
+def _is_worker() -> bool:
+    """Whether this is a child of multiprocessing, a data loader's worker for example."""
+    multiprocessing = sys.modules.get("multiprocessing")
+    return multiprocessing is not None and multiprocessing.parent_process() is not None

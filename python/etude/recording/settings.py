@@ -1,0 +1,85 @@
+"""What a recording is asked to do, from keyword arguments or from the environment."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import List, Mapping, Optional
+
+KINDS = ("auto", "optimizer", "module", "profiler", "explicit")
+RANGES = ("auto", "on", "off")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One recording. Counts are steps.
+
+    directory: the capture folder. warmup: steps before the first timed one. steps: timed steps of
+    the signature that is recorded. record_steps: steps in the trace files. kind: which marks end a
+    step. ranges: whether minima and maxima of integer inputs are recorded ("auto": on the CPU).
+    command: the program's command line. job: a text that is the same in all processes of one run.
+    """
+
+    directory: str
+    warmup: int = 5
+    steps: int = 20
+    record_steps: int = 1
+    kind: str = "auto"
+    ranges: str = "auto"
+    command: List[str] = field(default_factory=list)
+    job: Optional[str] = None
+    etude_version: Optional[str] = None
+
+    def __post_init__(self) -> None:
+        if not self.directory:
+            raise ValueError("no capture folder given")
+        _check_count("warmup", self.warmup, 0)
+        _check_count("steps", self.steps, 1)
+        _check_count("record_steps", self.record_steps, 1)
+        _check_choice("kind", self.kind, KINDS)
+        _check_choice("ranges", self.ranges, RANGES)
+
+
+def from_environment(environ: Mapping[str, str]) -> Settings:
+    """Reads ETUDE_RECORD_*; ValueError names the variable that cannot be read."""
+    return Settings(
+        directory=environ.get("ETUDE_RECORD_DIR", ""),
+        warmup=_count(environ, "ETUDE_RECORD_WARMUP", 5),
+        steps=_count(environ, "ETUDE_RECORD_STEPS", 20),
+        record_steps=_count(environ, "ETUDE_RECORD_RECORD_STEPS", 1),
+        kind=environ.get("ETUDE_RECORD_KIND", "auto"),
+        ranges=environ.get("ETUDE_RECORD_RANGES", "auto"),
+        command=_command(environ),
+        job=environ.get("ETUDE_RECORD_JOB"),
+        etude_version=environ.get("ETUDE_RECORD_VERSION"),
+    )
+
+
+def _count(environ: Mapping[str, str], name: str, default: int) -> int:
+    text = environ.get(name)
+    if text is None:
+        return default
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{name}: found {text!r}, expected a whole number") from None
+
+
+def _command(environ: Mapping[str, str]) -> List[str]:
+    text = environ.get("ETUDE_RECORD_COMMAND")
+    if text is None:
+        return []
+    value = json.loads(text)
+    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+        raise ValueError("ETUDE_RECORD_COMMAND: expected a JSON list of texts")
+    return value
+
+
+def _check_count(name: str, value: object, least: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name}: found {value!r}, expected a whole number >= {least}")
+
+
+def _check_choice(name: str, value: str, choices: tuple) -> None:
+    if value not in choices:
+        raise ValueError(f"{name}: found {value!r}, expected one of {', '.join(choices)}")

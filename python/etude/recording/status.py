@@ -1,0 +1,67 @@
+"""Says in one small file per process what has become of a recording.
+
+`etude record` reads it when there is no capture. It is written at the turns of a recording, not
+only at the end, so that it is there after `os._exit` and after a kill.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from typing import Any, Dict, Optional
+
+from . import files
+
+PREFIX = ".etude-status."
+
+
+class Status:
+    """The status of this process. `write` never raises: a full disk must not stop a program."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        self._pid = os.getpid()
+        self._fields: Dict[str, Any] = {}
+
+    def set(self, **fields: Any) -> None:
+        """Changes fields; None removes one."""
+        for name, value in fields.items():
+            if value is None:
+                self._fields.pop(name, None)
+            else:
+                self._fields[name] = value
+
+    def get(self, name: str) -> Any:
+        return self._fields.get(name)
+
+    def to_json(self) -> dict:
+        head = {
+            "format": "etude-record-status",
+            "version": 1,
+            "pid": self._pid,
+            "program": sys.argv[0] if getattr(sys, "argv", None) else "",
+        }
+        return {**head, **self._fields}
+
+    def write(self) -> None:
+        with contextlib.suppress(OSError):
+            files.write_json(self._directory, f"{PREFIX}{self._pid}.json", self.to_json())
+
+    def remove(self) -> None:
+        """Removes the file."""
+        with contextlib.suppress(OSError):
+            os.remove(os.path.join(self._directory, f"{PREFIX}{self._pid}.json"))
+
+
+def suggest(seen: int, learnt: int, warmup: int, steps: int, record: int) -> Optional[dict]:
+    """The largest --warmup and --steps that fit in `seen` steps; None when nothing fits.
+
+    `learnt` is how many steps passed before it was clear what a step is.
+    """
+    room = seen - record
+    least = max(1, learnt)
+    if room < least + 1:
+        return None
+    fitting_warmup = min(max(warmup, least), max(least, room // 4))
+    return {"warmup": fitting_warmup, "steps": min(steps, room - fitting_warmup)}

@@ -1,0 +1,217 @@
+"""Runs the execution trace observer and the profiler for one step (or a few in a row)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import Any, Iterator, List, Optional
+
+_RANGES_VARIABLE = "ENABLE_PYTORCH_EXECUTION_TRACE_SAVE_INTEGRAL_TENSOR_RANGE"
+
+
+class Busy(Exception):
+    """The observer or the profiler is in use; the text says which."""
+
+
+class RangesFailed(Exception):
+    """The observer stopped in the middle because it could not read an integer input."""
+
+
+class StepRecording:
+    """One recording of consecutive steps into two plain JSON files.
+
+    `start` begins it together with the first step, `next_step` marks the boundary to a further
+    one, `stop` ends it and leaves the files complete, `discard` ends it and removes them. Each step
+    is covered by a range `ProfilerStep#<index>`. All calls come from the thread of the program that
+    runs the steps. On CUDA the devices are synchronised before the start and before the end, so
+    that the trace holds the kernels of its steps and no others. `ranges` asks for the minima and
+    maxima of integer inputs.
+    """
+
+    def __init__(self, torch: Any, host_path: str, device_path: str, ranges: bool) -> None:
+        self.host_path = host_path
+        self.device_path = device_path
+        self.active = False
+        self._torch = torch
+        self.ranges = ranges
+        self._observer: Optional[Any] = None
+        self._profile: Optional[Any] = None
+        self._mark: Optional[Any] = None
+
+    def start(self, index: int) -> None:
+        """Starts recording with the step `index`. Raises Busy when somebody else records."""
+        torch = self._torch
+        if torch.autograd._profiler_enabled():
+            raise Busy("a profiler of the program is running")
+        _synchronize(torch)
+        try:
+            self._observer = self._start_observer()
+            self._profile = self._make_profile(self._observer)
+            self._profile.start()
+        except Busy:
+            self.discard()
+            raise
+        except RuntimeError as error:
+            self.discard()
+            raise Busy(f"the profiler did not start: {error}") from error
+        self.active = True
+        self._enter(index)
+
+    def next_step(self, index: int) -> None:
+        """Ends the range of the current step and begins that of step `index`."""
+        self._exit()
+        self._enter(index)
+
+    def stop(self) -> None:
+        """Ends the recording; both files are complete afterwards.
+
+        Raises RangesFailed, with the files removed, when reading integer inputs broke it.
+        """
+        self._exit()
+        _synchronize(self._torch)
+        self.active = False
+        self._profile.stop()
+        # Only this ends the observer's JSON.
+        self._observer.unregister_callback()
+        self._profile.export_chrome_trace(self.device_path)
+        self._observer = None
+        self._profile = None
+        if self.ranges and not _ranges_were_safe(self._torch):
+            self.discard()
+            raise RangesFailed("the observer gave up while it read an integer input")
+
+    def discard(self) -> None:
+        """Ends the recording, if it runs, and removes its files."""
+        was_active = self.active
+        self.active = False
+        if was_active:
+            self._exit()
+            with contextlib.suppress(Exception):
+                self._profile.stop()
+        if self._observer is not None:
+            with contextlib.suppress(Exception):
+                self._observer.unregister_callback()
+        self._observer = None
+        self._profile = None
+        for path in (self.host_path, self.device_path):
+            with contextlib.suppress(OSError):
+                os.remove(path)
+
+    def cut_off_child(self) -> None:
+        """In a forked child: keeps it from writing into the parent's trace."""
+        if self._observer is None:
+            return
+        with contextlib.suppress(Exception):
+            self._torch._C._profiler._disable_execution_trace_observer()
+        # What the child has buffered must not reach the file either.
+        _redirect_to_null(self.host_path)
+        # The observer's destructor would finish the parent's file.
+        self._observer._registered = False
+        self.active = False
+
+    def _start_observer(self) -> Any:
+        observer = self._torch.profiler.ExecutionTraceObserver()
+        with _environment(_RANGES_VARIABLE, "1" if self.ranges else None):
+            observer.register_callback(self.host_path)
+        if not observer.is_registered:
+            raise Busy("an execution trace observer of the program is registered")
+        return observer
+
+    def _make_profile(self, observer: Any) -> Any:
+        profiler = self._torch.profiler
+        activities = [profiler.ProfilerActivity.CPU]
+        if uses_cuda(self._torch):
+            activities.append(profiler.ProfilerActivity.CUDA)
+        # The plain base class: it keeps no step count that the program's profilers share.
+        kind = getattr(profiler, "_KinetoProfile", profiler.profile)
+        options = _experimental_config(self._torch)
+        return kind(
+            activities=activities,
+            record_shapes=True,
+            execution_trace_observer=observer,
+            **({} if options is None else {"experimental_config": options}),
+        )
+
+    def _enter(self, index: int) -> None:
+        self._mark = self._torch.autograd.profiler.record_function(f"ProfilerStep#{index}")
+        self._mark.__enter__()
+
+    def _exit(self) -> None:
+        if self._mark is not None:
+            self._mark.__exit__(None, None, None)
+            self._mark = None
+
+
+def uses_cuda(torch: Any) -> bool:
+    """Whether the program has used a CUDA device; asking does not initialise one."""
+    return bool(torch.cuda.is_available() and torch.cuda.is_initialized())
+
+
+def _ranges_were_safe(torch: Any) -> bool:
+    """Whether ranges are still recorded after a recording that read integer inputs.
+
+    Reading an input that has no data (a meta tensor) makes the observer throw, and torch then
+    leaves all recording switched off in this thread. That is repaired here.
+    """
+    name = "etude probe"
+    with torch.autograd.profiler.profile(use_kineto=True) as probe:
+        with torch.autograd.profiler.record_function(name):
+            pass
+    if any(event.name() == name for event in probe.kineto_results.events()):
+        return True
+    torch._C._autograd._enable_record_function(True)
+    return False
+
+
+def _synchronize(torch: Any) -> None:
+    if uses_cuda(torch):
+        torch.cuda.synchronize()
+
+
+def _experimental_config(torch: Any) -> Optional[Any]:
+    """Options that not every version has: CUDA synchronisation events, no event tables."""
+    try:
+        make = torch._C._profiler._ExperimentalConfig
+    except AttributeError:
+        return None
+    choices: List[dict] = [
+        {"enable_cuda_sync_events": True, "trace_only": True},
+        {"enable_cuda_sync_events": True},
+        {},
+    ]
+    for options in choices:
+        with contextlib.suppress(TypeError):
+            return make(**options)
+    return None
+
+
+@contextlib.contextmanager
+def _environment(name: str, value: Optional[str]) -> Iterator[None]:
+    """Sets an environment variable for a moment; None leaves it as it is."""
+    if value is None:
+        yield
+        return
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
+def _redirect_to_null(path: str) -> None:
+    folder = "/proc/self/fd"
+    try:
+        names = os.listdir(folder)
+        null = os.open(os.devnull, os.O_WRONLY)
+    except OSError:
+        return
+    target = os.path.realpath(path)
+    for name in names:
+        with contextlib.suppress(OSError, ValueError):
+            if os.path.realpath(os.path.join(folder, name)) == target:
+                os.dup2(null, int(name))
+    os.close(null)

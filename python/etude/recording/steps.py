@@ -1,0 +1,250 @@
+"""Finds the steps of a running program from the marks it leaves, whatever their kind."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, List, Optional, Tuple
+
+from .module_marks import ModuleMarks
+from .optimizer_marks import OptimizerMarks
+from .periods import PeriodFinder
+from .profiler_marks import ProfilerMarks
+from .signature import CallCollector
+
+# Marks of a kind replace those of the kinds before it.
+_ORDER = {"": 0, "module": 1, "profiler": 2, "optimizer": 3, "explicit": 4}
+# Module calls without an optimizer step, when there is an optimizer, before it counts as unused;
+# and module calls without a profiler step before the profiler counts as gone.
+_CALLS_WITHOUT_MARK = 200
+_NOTES_MAX = 50
+
+
+class StepListener:
+    """What a StepFinder reports to. An exception in a method ends up in `failed`."""
+
+    def step_ended(self, units: Tuple[str, ...], calls: tuple) -> None:
+        """A step ended: the marks in it and the calls of outermost modules with their inputs."""
+
+    def step_begins(self) -> None:
+        """The next step begins when this returns."""
+
+    def steps_learnt(self, passed: int) -> None:
+        """It is known what a step is; so many had passed before the one that ends or runs now."""
+
+    def steps_changed(self, why: str) -> None:
+        """What was reported so far were no steps; `steps_learnt` follows when it is known again."""
+
+    def profiler_starts(self) -> None:
+        """The program is about to start a profiler or an observer of its own."""
+
+    def failed(self, error: Exception) -> None:
+        """An internal error: no more steps will be reported."""
+
+
+class StepFinder:
+    """Watches the marks of one process and reports the steps between them to a listener.
+
+    A step ends with one period of the sequence of optimizers; without optimizers with a
+    `profiler.step()` of the program; without that with one period of the sequence of outermost
+    module calls. `mark` is an explicit end and takes the place of all. `allowed` is "auto" or the
+    only kind (besides explicit) that counts. Marks of other threads than the first one are ignored
+    and counted in `foreign_marks`. `notes` says in words what was unusual.
+    """
+
+    def __init__(self, torch: Any, allowed: str, listener: StepListener) -> None:
+        self.kind = ""
+        self.notes: List[str] = []
+        self.foreign_marks = 0
+        self.optimizers = OptimizerMarks(torch, self._optimizer_stepped)
+        self.modules = ModuleMarks(torch, self._module_called)
+        self.profilers = ProfilerMarks(
+            torch,
+            self._before_profiler_step,
+            self._after_profiler_step,
+            self._profiler_starts,
+        )
+        self._torch = torch
+        self._allowed = allowed
+        self._listener = listener
+        self._collector = CallCollector(torch.Tensor)
+        self._finder = PeriodFinder()
+        self._units: List[str] = []
+        self._thread: Optional[int] = None
+        self._closed = False
+        self._profiler_gone = False
+        self._calls_since_mark = 0
+
+    def attach(self) -> None:
+        """Starts watching."""
+        self.optimizers.attach()
+        self.profilers.attach()
+        self.modules.learn()
+        if not self.optimizers.exact:
+            self.note("step marks lie inside the optimizer's range: this torch has no other place")
+
+    def detach(self) -> None:
+        """Stops watching and puts everything back."""
+        self._closed = True
+        self.modules.detach()
+        self.optimizers.detach()
+        self.profilers.detach()
+
+    def mark(self) -> None:
+        """An explicit end of a step."""
+        self._mark("explicit", 0)
+
+    def note(self, text: str) -> None:
+        if text not in self.notes and len(self.notes) < _NOTES_MAX:
+            self.notes.append(text)
+
+    def pattern(self) -> Optional[List[str]]:
+        """The marks of one step in order, None while they are not known."""
+        if self.kind in ("explicit", "profiler"):
+            return [self._label(self.kind, 0)]
+        if self._finder.pattern is None:
+            return None
+        return [self._label(self.kind, unit) for unit in self._finder.pattern]
+
+    def may_grow(self) -> bool:
+        """Whether marks may still come that make a step another or a larger one."""
+        if self.kind == "explicit" or self._allowed == "module":
+            return False
+        return self.kind == "module" or self.optimizers.waiting()
+
+    # -- Marks of each kind ----------------------------------------------------------------------
+
+    def _optimizer_stepped(self, unit: int) -> None:
+        self._mark("optimizer", unit)
+
+    def _module_called(self, unit: int, module: Any, args: tuple, kwargs: dict) -> None:
+        if self._closed or (self._thread is not None and self._thread != threading.get_ident()):
+            return
+        try:
+            grad = self._torch.is_grad_enabled()
+            label = self.modules.labels[unit]
+            self._collector.add(label, bool(module.training), grad, args, kwargs)
+            if self.kind == "module" or self._modules_may_mark():
+                self._mark("module", unit)
+        except Exception as error:
+            self._fail(error)
+
+    def _modules_may_mark(self) -> bool:
+        """Whether module calls end steps although marks of a better kind are possible."""
+        self._calls_since_mark += 1
+        waited = self._calls_since_mark > _CALLS_WITHOUT_MARK
+        if self.kind == "profiler" and waited:
+            self._profiler_gone = True
+            self._change_kind("", "the program stopped to call profiler.step()")
+        if self.kind or not self._allows("module"):
+            return False
+        return waited or self._allowed == "module" or not self.optimizers.known()
+
+    def _before_profiler_step(self) -> None:
+        """Ends a step before the program's profiler changes its state; it begins after that."""
+        if self.kind == "profiler" and self._accepts("profiler"):
+            try:
+                self._calls_since_mark = 0
+                self._end(self._label("profiler", 0))
+            except Exception as error:
+                self._fail(error)
+
+    def _after_profiler_step(self) -> None:
+        if self._profiler_gone:
+            return
+        if self.kind != "profiler":
+            self._mark("profiler", 0)
+        elif self._accepts("profiler"):
+            try:
+                self._listener.step_begins()
+            except Exception as error:
+                self._fail(error)
+
+    def _profiler_starts(self) -> None:
+        try:
+            self._listener.profiler_starts()
+        except Exception as error:
+            self._fail(error)
+
+    # -- From marks to steps ---------------------------------------------------------------------
+
+    def _allows(self, kind: str) -> bool:
+        return kind == "explicit" or self._allowed in ("auto", kind)
+
+    def _accepts(self, kind: str) -> bool:
+        """Whether a mark of this kind, in this thread, counts."""
+        if self._closed or _ORDER[kind] < _ORDER[self.kind] or not self._allows(kind):
+            return False
+        thread = threading.get_ident()
+        if self._thread is None:
+            self._thread = thread
+        elif self._thread != thread:
+            self.foreign_marks += 1
+            return False
+        return True
+
+    def _mark(self, kind: str, unit: int) -> None:
+        if not self._accepts(kind):
+            return
+        try:
+            if kind != self.kind:
+                self._change_kind(kind, f"the program has {kind} marks")
+            self._calls_since_mark = 0
+            label = self._label(kind, unit)
+            if kind in ("optimizer", "module") and not self._push(kind, unit):
+                self._units.append(label)
+                return
+            self._end(label)
+            self._listener.step_begins()
+        except Exception as error:
+            self._fail(error)
+
+    def _push(self, kind: str, unit: int) -> bool:
+        finder = self._finder
+        before = finder.pattern
+        ended = finder.push(unit, self.optimizers.known() if kind == "optimizer" else 0)
+        if finder.pattern is not before:
+            self._pattern_changed(before is not None, ended)
+        return ended
+
+    def _pattern_changed(self, was_known: bool, ended: bool) -> None:
+        finder = self._finder
+        if was_known:
+            self._listener.steps_changed("the sequence of marks changed")
+        if finder.pattern is None:
+            self.modules.learn()
+            return
+        started = len(finder.pattern) if ended else finder.position
+        self._units = [self._label(self.kind, unit) for unit in finder.pattern[: started - 1]]
+        if not finder.fixed:
+            self.note(
+                "the marks come in no fixed order: a step ends with each "
+                + self._label(self.kind, finder.pattern[0])
+            )
+        self._listener.steps_learnt(max(0, finder.periods - (1 if ended else 0)))
+
+    def _change_kind(self, kind: str, why: str) -> None:
+        if self.kind:
+            self._listener.steps_changed(why)
+        self.modules.learn()
+        self.kind = kind
+        self._units = []
+        self._finder = PeriodFinder()
+        if kind in ("explicit", "profiler"):
+            self._listener.steps_learnt(0)
+
+    def _end(self, label: str) -> None:
+        # The calls of outermost modules tell module steps apart, their marks would say it twice.
+        units = () if self.kind == "module" else tuple(self._units) + (label,)
+        self._units = []
+        self._listener.step_ended(units, self._collector.take())
+
+    def _label(self, kind: str, unit: int) -> str:
+        if kind == "optimizer":
+            return self.optimizers.labels[unit]
+        if kind == "module":
+            return self.modules.labels[unit]
+        return {"profiler": "profiler.step", "explicit": "step"}[kind]
+
+    def _fail(self, error: Exception) -> None:
+        self._closed = True
+        self._listener.failed(error)

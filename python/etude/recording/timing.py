@@ -1,0 +1,71 @@
+"""Times steps without observer and profiler: two clock readings at each step mark."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Dict, List, Tuple
+
+from .signature import Signature
+from .step_recording import uses_cuda
+
+
+class TimedBlock:
+    """Consecutive steps and their times.
+
+    Wall time is that of time.perf_counter_ns, CPU time that of all threads of the process
+    (time.process_time_ns), both between step marks on the host. On CUDA the devices are
+    synchronised where the block starts and ends, not within it: the host runs ahead as it does
+    without a recording, and an event at each mark gives the time between marks on the device.
+    `first` is the index of the first step.
+    """
+
+    def __init__(self, torch: Any, first: int) -> None:
+        self._torch = torch
+        self._first = first
+        self._steps: List[tuple] = []
+        self._block: Dict[str, int] = {}
+        self._events = uses_cuda(torch)
+        if self._events:
+            torch.cuda.synchronize()
+        self._first_event = self._event() if self._events else None
+        self._started = (time.perf_counter_ns(), time.process_time_ns())
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def add(self, index: int, signature: Signature, times: Tuple[int, int]) -> None:
+        """Adds a step that ended just now; `times` are its wall and CPU nanoseconds."""
+        event = self._event() if self._events else None
+        signature.timed += 1
+        self._steps.append((index, signature, times, event))
+
+    def end(self, steps: int) -> None:
+        """Ends the block, in which `steps` steps ran (also such as were not added)."""
+        if self._events:
+            self._torch.cuda.synchronize()
+        self._block = {
+            "steps": steps,
+            "wall_ns": time.perf_counter_ns() - self._started[0],
+            "cpu_ns": time.process_time_ns() - self._started[1],
+        }
+
+    def block_json(self) -> dict:
+        """Steps, wall and CPU nanoseconds of the whole block."""
+        return dict(self._block)
+
+    def steps_json(self) -> List[dict]:
+        """One entry per step; `device_ns` where it is known."""
+        found = []
+        before, last = self._first_event, self._first - 1
+        for index, signature, (wall, cpu), event in self._steps:
+            step = {"signature": signature.id, "index": index, "wall_ns": wall, "cpu_ns": cpu}
+            if event is not None and index == last + 1:
+                step["device_ns"] = round(before.elapsed_time(event) * 1e6)
+            before, last = event, index
+            found.append(step)
+        return found
+
+    def _event(self) -> Any:
+        event = self._torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event

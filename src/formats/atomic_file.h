@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "src/base/result.h"
+
+namespace etude {
+
+// A file that appears under its name complete or not at all: what is written goes to a temporary
+// file in the same folder, which Commit renames; without Commit it is removed. Names that end in
+// .gz or .zst are compressed, reproducibly. "-" is standard output, and names of devices and pipes
+// are written directly. Not thread-safe.
+class AtomicFile {
+ public:
+  static Result<AtomicFile> Create(const std::string& path);
+
+  AtomicFile(AtomicFile&&) noexcept;
+  AtomicFile& operator=(AtomicFile&&) noexcept;
+  ~AtomicFile();
+
+  // kIo if the system refuses; after that only destruction is allowed.
+  Status Write(std::string_view bytes);
+  // Finishes the compressed stream, flushes and renames. Nothing may be written afterwards.
+  Status Commit();
+
+ private:
+  class Impl;
+  explicit AtomicFile(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+// Writes `bytes` to `path` in one go.
+Status WriteFile(const std::string& path, std::string_view bytes);
+
+}  // namespace etude

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace etude {
+
+// Follows brackets and strings of a JSON container through chunks of any size, 64 bytes at a time
+// where nothing special occurs, and finds its end. Not thread-safe.
+class BracketScanner {
+ public:
+  enum class State : uint8_t {
+    kOpen,      // the container has not ended
+    kClosed,    // it ended
+    kMismatch,  // a closing bracket of the wrong kind
+    kTooDeep,   // more brackets open than allowed
+  };
+
+  explicit BracketScanner(size_t max_depth) : max_depth_(max_depth) {}
+
+  // Forgets everything; the next byte is the container's opening bracket.
+  void Reset();
+  // Reads on and returns how many bytes of `text` it took: all of them while the state is kOpen;
+  // up to and including the closing bracket if it is kClosed; up to the offending bracket if it is
+  // kMismatch or kTooDeep.
+  size_t Scan(std::string_view text);
+
+  State state() const { return state_; }
+  size_t depth() const { return closers_.size(); }
+  // The bracket that would close the innermost container.
+  char expected_closer() const { return closers_.empty() ? '\0' : closers_.back(); }
+  bool in_string() const { return in_string_; }
+  // Seen in the container so far: a backslash, a control byte inside a string, a byte beyond ASCII.
+  bool saw_backslash() const { return saw_backslash_; }
+  bool saw_control() const { return saw_control_; }
+  bool saw_non_ascii() const { return saw_non_ascii_; }
+
+ private:
+  // False when the state is no longer kOpen.
+  bool Bracket(char c);
+  size_t ScanBytes(const char* data, size_t count);
+
+  size_t max_depth_;
+  State state_ = State::kOpen;
+  std::string closers_;
+  bool in_string_ = false;
+  bool escaped_ = false;  // the next byte is escaped
+  bool saw_backslash_ = false;
+  bool saw_control_ = false;
+  bool saw_non_ascii_ = false;
+};
+
+}  // namespace etude

@@ -1,0 +1,214 @@
+#include "src/formats/capture_folder.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/formats/byte_source.h"
+#include "src/formats/read_trace.h"
+
+namespace etude {
+namespace {
+
+constexpr std::string_view kJobFile = "job.json";
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+std::optional<int64_t> ParseNumber(std::string_view digits) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return number;
+}
+
+// The digits of `text` from `begin` on.
+std::string_view DigitsAt(std::string_view text, size_t begin) {
+  size_t end = begin;
+  while (end < text.size() && IsDigit(text[end])) ++end;
+  return text.substr(begin, end - begin);
+}
+
+// `name` without the endings of traces and compressions.
+std::string_view Stem(std::string_view name) {
+  for (const std::string_view ending : {".gz", ".zst", ".json", ".et", ".trace", ".pt"}) {
+    if (name.ends_with(ending)) name.remove_suffix(ending.size());
+  }
+  return name;
+}
+
+bool LooksLikeTrace(std::string_view name) {
+  for (const std::string_view ending : {".gz", ".zst"}) {
+    if (name.ends_with(ending)) name.remove_suffix(ending.size());
+  }
+  return !name.starts_with(".") && (name.ends_with(".json") || name.ends_with(".et"));
+}
+
+// The rank in Kineto's distributedInfo, as real JSON or as Python's repr in a string, if it stands
+// in the first bytes.
+std::optional<int64_t> RankFromDistributedInfo(std::string_view beginning) {
+  const size_t info = beginning.find("\"distributedInfo\"");
+  if (info == std::string_view::npos) return std::nullopt;
+  const std::string_view object = beginning.substr(info, beginning.find('}', info) - info);
+  for (const std::string_view key : {"\"rank\":", "'rank':", "\\\"rank\\\":"}) {
+    size_t at = object.find(key);
+    if (at == std::string_view::npos) continue;
+    at = object.find_first_not_of(" \t\n", at + key.size());
+    if (at != std::string_view::npos) return ParseNumber(DigitsAt(object, at));
+  }
+  return std::nullopt;
+}
+
+struct Candidate {
+  std::string path;
+  std::string name;
+  FileKind kind = FileKind::kUnknown;
+  std::optional<int64_t> rank;
+};
+
+std::string* FileOfKind(CaptureRank& rank, FileKind kind) {
+  switch (kind) {
+    case FileKind::kPyTorchEt: return &rank.host;
+    case FileKind::kKineto: return &rank.device;
+    case FileKind::kLinked: return &rank.linked;
+    case FileKind::kChakra: return &rank.chakra;
+    case FileKind::kUnknown:
+    case FileKind::kChakraFeeder:
+    case FileKind::kOtherJson: return nullptr;
+  }
+  return nullptr;
+}
+
+Result<std::vector<Candidate>> FindTraces(const std::string& path, const RunContext& context) {
+  std::error_code error;
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
+    std::error_code ignored;
+    const std::string name = entry.path().filename().string();
+    if (name != kJobFile && LooksLikeTrace(name) && entry.is_regular_file(ignored)) {
+      names.push_back(name);
+    }
+  }
+  if (error) {
+    return MakeError(ErrorCode::kIo, fmt::format("{}: {}", path, error.message()));
+  }
+  std::ranges::sort(names);
+  std::vector<Candidate> traces;
+  for (const std::string& name : names) {
+    Candidate trace{.path = path + "/" + name, .name = name};
+    ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(trace.path, context.limits));
+    ETUDE_ASSIGN_OR_RETURN(const std::string_view beginning, source.Peek(kDetectBytes));
+    trace.kind = DetectFileKind(beginning);
+    CaptureRank scratch;
+    if (FileOfKind(scratch, trace.kind) == nullptr) continue;
+    trace.rank = RankFromName(name);
+    if (!trace.rank && trace.kind == FileKind::kKineto) {
+      trace.rank = RankFromDistributedInfo(beginning);
+    }
+    traces.push_back(std::move(trace));
+  }
+  return traces;
+}
+
+// One process per folder needs no rank: then there is one trace of a kind at most.
+bool IsOneProcess(const std::vector<Candidate>& traces) {
+  std::map<FileKind, int> counts;
+  std::optional<int64_t> rank;
+  for (const Candidate& trace : traces) {
+    if (++counts[trace.kind] > 1) return false;
+    if (trace.rank && rank && trace.rank != rank) return false;
+    if (trace.rank) rank = trace.rank;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::string> CaptureRank::files() const {
+  std::vector<std::string> all;
+  for (const std::string* file : {&host, &device, &linked, &chakra}) {
+    if (!file->empty()) all.push_back(*file);
+  }
+  return all;
+}
+
+const JobRank* CaptureFolder::job_rank(const CaptureRank& rank) const {
+  if (!job) return nullptr;
+  const auto it = job->ranks.find(rank.number());
+  return it == job->ranks.end() ? nullptr : &it->second;
+}
+
+std::optional<int64_t> RankFromName(const std::string& file_name) {
+  const std::string_view stem = Stem(file_name);
+  // "rank" or "worker" with a number right after it, anywhere.
+  for (const std::string_view word : {"rank", "worker"}) {
+    for (size_t at = stem.find(word); at != std::string_view::npos; at = stem.find(word, at + 1)) {
+      size_t begin = at + word.size();
+      if (begin < stem.size() && (stem[begin] == '-' || stem[begin] == '_' || stem[begin] == '.')) {
+        ++begin;
+      }
+      const std::string_view digits = DigitsAt(stem, begin);
+      if (!digits.empty()) return ParseNumber(digits);
+    }
+  }
+  // A number at the end, after a dot or an underscore: host.3, chakra_host_trace_3. Versions
+  // such as et_1.0.3 are no ranks.
+  size_t begin = stem.size();
+  while (begin > 0 && IsDigit(stem[begin - 1])) --begin;
+  if (begin == stem.size() || begin == 0) return std::nullopt;
+  const char before = stem[begin - 1];
+  if (before != '.' && before != '_') return std::nullopt;
+  if (before == '.' && begin >= 2 && IsDigit(stem[begin - 2])) return std::nullopt;
+  return ParseNumber(stem.substr(begin));
+}
+
+Result<CaptureFolder> ListCaptureFolder(const std::string& path, const RunContext& context) {
+  CaptureFolder folder{.path = path, .ranks = {}, .job = std::nullopt};
+  while (folder.path.size() > 1 && folder.path.ends_with('/')) folder.path.pop_back();
+  ETUDE_ASSIGN_OR_RETURN(const std::vector<Candidate> traces, FindTraces(folder.path, context));
+  if (traces.empty()) {
+    return BadInput(path + ": found no trace, expected host.N.json, device.N.json, linked.N.json "
+                           "or *.N.et");
+  }
+  const bool one_process = IsOneProcess(traces);
+  std::map<std::optional<int64_t>, CaptureRank> ranks;
+  std::optional<int64_t> only_rank;
+  for (const Candidate& trace : traces) {
+    if (trace.rank) only_rank = trace.rank;
+  }
+  for (const Candidate& trace : traces) {
+    if (!one_process && !trace.rank) {
+      return BadInput(trace.path + ": one of several traces, and its rank cannot be told; expected "
+                                   "a name such as host.N.json or rank-N.json");
+    }
+    const std::optional<int64_t> number = one_process ? only_rank : trace.rank;
+    CaptureRank& rank = ranks[number];
+    rank.rank = number;
+    std::string& place = *FileOfKind(rank, trace.kind);
+    if (!place.empty()) {
+      return BadInput(fmt::format("{}: found a second {} trace of rank {}, the first is {}",
+                                  trace.path, Name(trace.kind), rank.number(), place));
+    }
+    place = trace.path;
+  }
+  for (auto& [number, rank] : ranks) folder.ranks.push_back(std::move(rank));
+
+  const std::string job_path = folder.File(std::string(kJobFile));
+  std::error_code error;
+  if (std::filesystem::exists(job_path, error)) {
+    ETUDE_ASSIGN_OR_RETURN(folder.job, ReadJobFile(job_path, context));
+    const int64_t world = folder.job->world_size.value_or(0);
+    const auto found = static_cast<int64_t>(folder.ranks.size());
+    if (found < world) {
+      context.Warn(fmt::format("{}: traces of {} ranks, the job had {}", path, found, world));
+    }
+  }
+  return folder;
+}
+
+}  // namespace etude

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/base/run_context.h"
+#include "src/formats/job_json.h"
+
+namespace etude {
+
+// The trace files of one rank; "" where there is none.
+struct CaptureRank {
+  std::optional<int64_t> rank;  // nullopt: the only process of the folder, its rank is not stated
+  std::string host;             // PyTorch execution trace
+  std::string device;           // Kineto
+  std::string linked;
+  std::string chakra;
+
+  // Those that exist, in this order.
+  std::vector<std::string> files() const;
+  // The rank as it appears in names of files that we write; 0 for the only process.
+  int64_t number() const { return rank.value_or(0); }
+};
+
+// A folder of traces, one process each: what `etude record` writes, or what other tools left.
+struct CaptureFolder {
+  std::string path;
+  std::vector<CaptureRank> ranks;  // by rank
+  std::optional<JobFile> job;      // job.json, if there is one
+
+  // The facts of `rank` in job.json, or nullptr.
+  const JobRank* job_rank(const CaptureRank& rank) const;
+  // Path of a file in the folder.
+  std::string File(const std::string& name) const { return path + "/" + name; }
+};
+
+// Lists the traces in `path`, told by content; other files are passed over. The rank comes from the
+// name (host.3.json, rank-3.json, rank3_kineto.json, trace_3.json, x.3.et, worker3_…), else from
+// Kineto's distributedInfo. kBadInput if there is no trace, if two files are the same trace of the
+// same rank, or if several processes are there and the rank of one cannot be told.
+Result<CaptureFolder> ListCaptureFolder(const std::string& path, const RunContext& context);
+
+// The rank in the name of a trace file; nullopt if there is none.
+std::optional<int64_t> RankFromName(const std::string& file_name);
+
+}  // namespace etude

@@ -1,0 +1,238 @@
+#include "src/formats/chakra_attr.h"
+
+#include <utility>
+
+#include "src/formats/json_text.h"
+#include "src/formats/utf8.h"
+
+namespace etude::chakra {
+namespace {
+
+using protozero::pbf_wire_type;
+
+std::string_view View(protozero::data_view bytes) { return {bytes.data(), bytes.size()}; }
+
+constexpr uint32_t Tag(ValueType type, pbf_wire_type wire) {
+  return protozero::tag_and_type(static_cast<uint32_t>(type), wire);
+}
+
+void SetSigned(AttrValue& value, int64_t number) {
+  value.form = AttrValue::Form::kSigned;
+  value.bits = static_cast<uint64_t>(number);
+}
+
+void SetUnsigned(AttrValue& value, uint64_t number) {
+  value.form = AttrValue::Form::kUnsigned;
+  value.bits = number;
+}
+
+// Int64List and Uint64List: numbers, packed or one by one.
+void DecodeInts(protozero::data_view bytes, AttrValue& value) {
+  value.form = AttrValue::Form::kInts;
+  value.ints.clear();
+  protozero::pbf_reader reader(bytes);
+  while (reader.next()) {
+    switch (reader.tag_and_type()) {
+      case protozero::tag_and_type(1, pbf_wire_type::varint):
+        value.ints.push_back(reader.get_int64());
+        break;
+      case protozero::tag_and_type(1, pbf_wire_type::length_delimited):
+        for (const int64_t number : reader.get_packed_int64()) value.ints.push_back(number);
+        break;
+      default: value.form = AttrValue::Form::kNone; reader.skip();
+    }
+  }
+}
+
+// Reads the field under the cursor if it is a value that is taken apart; else skips it.
+void DecodeValue(protozero::pbf_reader& reader, AttrValue& value) {
+  value.type = static_cast<ValueType>(reader.tag());
+  value.form = AttrValue::Form::kNone;
+  switch (reader.tag_and_type()) {
+    case Tag(ValueType::kDouble, pbf_wire_type::fixed64):
+      value.form = AttrValue::Form::kDouble;
+      value.real = reader.get_double();
+      return;
+    case Tag(ValueType::kFloat, pbf_wire_type::fixed32):
+      value.form = AttrValue::Form::kDouble;
+      value.real = static_cast<double>(reader.get_float());
+      return;
+    case Tag(ValueType::kInt32, pbf_wire_type::varint):
+      return SetSigned(value, static_cast<int32_t>(reader.get_int64()));
+    case Tag(ValueType::kInt64, pbf_wire_type::varint): return SetSigned(value, reader.get_int64());
+    case Tag(ValueType::kUint32, pbf_wire_type::varint):
+      return SetUnsigned(value, static_cast<uint32_t>(reader.get_uint64()));
+    case Tag(ValueType::kUint64, pbf_wire_type::varint):
+      return SetUnsigned(value, reader.get_uint64());
+    case Tag(ValueType::kSint32, pbf_wire_type::varint):
+    case Tag(ValueType::kSint64, pbf_wire_type::varint):
+      return SetSigned(value, reader.get_sint64());
+    case Tag(ValueType::kFixed32, pbf_wire_type::fixed32):
+      return SetUnsigned(value, reader.get_fixed32());
+    case Tag(ValueType::kFixed64, pbf_wire_type::fixed64):
+      return SetUnsigned(value, reader.get_fixed64());
+    case Tag(ValueType::kSfixed32, pbf_wire_type::fixed32):
+      return SetSigned(value, reader.get_sfixed32());
+    case Tag(ValueType::kSfixed64, pbf_wire_type::fixed64):
+      return SetSigned(value, reader.get_sfixed64());
+    case Tag(ValueType::kBool, pbf_wire_type::varint):
+      return SetUnsigned(value, reader.get_uint64() != 0 ? 1 : 0);
+    case Tag(ValueType::kString, pbf_wire_type::length_delimited):
+      value.form = AttrValue::Form::kText;
+      value.text = View(reader.get_view());
+      return;
+    case Tag(ValueType::kInt64List, pbf_wire_type::length_delimited):
+    case Tag(ValueType::kUint64List, pbf_wire_type::length_delimited):
+      return DecodeInts(reader.get_view(), value);
+    default: reader.skip();
+  }
+}
+
+// Builds the attribute in memory of its own and appends it as a whole.
+template <typename AddValue>
+void AddAttr(protozero::pbf_writer& message, uint32_t tag, std::string_view name,
+             AddValue add_value) {
+  protozero::pbf_writer attr(message, tag);
+  attr.add_string(static_cast<uint32_t>(AttrField::kName), name.data(), name.size());
+  add_value(attr);
+}
+
+template <typename Number>
+bool Fits(int64_t value) {
+  return std::in_range<Number>(value);
+}
+
+}  // namespace
+
+std::optional<int64_t> AttrValue::AsInt64() const {
+  if (form == Form::kSigned) return static_cast<int64_t>(bits);
+  if (form != Form::kUnsigned || !std::in_range<int64_t>(bits)) return std::nullopt;
+  return static_cast<int64_t>(bits);
+}
+
+std::optional<uint64_t> AttrValue::AsUint64() const {
+  if (form == Form::kUnsigned) return bits;
+  if (form != Form::kSigned || static_cast<int64_t>(bits) < 0) return std::nullopt;
+  return bits;
+}
+
+void DecodeAttr(std::string_view bytes, AttrMessage& message) {
+  message.name = {};
+  message.value.type = ValueType::kNone;
+  message.value.form = AttrValue::Form::kNone;
+  message.plain = true;
+  protozero::pbf_reader reader(bytes.data(), bytes.size());
+  while (reader.next()) {
+    const uint32_t tag = reader.tag();
+    if (reader.tag_and_type() == protozero::tag_and_type(static_cast<uint32_t>(AttrField::kName),
+                                                         pbf_wire_type::length_delimited)) {
+      message.name = View(reader.get_view());
+    } else if (tag >= static_cast<uint32_t>(ValueType::kDouble) &&
+               tag <= static_cast<uint32_t>(ValueType::kBytesList)) {
+      message.plain = message.plain && message.value.type == ValueType::kNone;
+      DecodeValue(reader, message.value);
+    } else {
+      message.plain = false;
+      reader.skip();
+    }
+  }
+}
+
+Extra ExtraOf(const AttrMessage& message, std::string_view field, TraceBuilder& builder) {
+  const std::string_view text = message.value.text;
+  const bool is_json = message.plain && message.value.form == AttrValue::Form::kText &&
+                       message.name.starts_with(kJsonPrefix) && utf8::IsValid(message.name) &&
+                       utf8::IsValid(text) && CheckJson(text).valid;
+  if (is_json) {
+    return {.key = builder.Intern(message.name.substr(kJsonPrefix.size())),
+            .text = builder.Intern(text),
+            .form = Extra::Form::kJson};
+  }
+  const std::string_view key = utf8::IsValid(message.name) ? message.name : "attr";
+  return {.key = builder.Intern(key),
+          .text = builder.Intern(field),
+          .form = Extra::Form::kProtobuf};
+}
+
+void AddIntAttr(protozero::pbf_writer& message, uint32_t tag, std::string_view name,
+                ValueType type, int64_t value) {
+  AddAttr(message, tag, name, [&](protozero::pbf_writer& attr) {
+    const uint32_t field = static_cast<uint32_t>(type);
+    switch (type) {
+      case ValueType::kInt32:
+        if (Fits<int32_t>(value)) return attr.add_int32(field, static_cast<int32_t>(value));
+        break;
+      case ValueType::kUint32:
+        if (Fits<uint32_t>(value)) return attr.add_uint32(field, static_cast<uint32_t>(value));
+        break;
+      case ValueType::kUint64:
+        if (value >= 0) return attr.add_uint64(field, static_cast<uint64_t>(value));
+        break;
+      case ValueType::kSint32:
+        if (Fits<int32_t>(value)) return attr.add_sint32(field, static_cast<int32_t>(value));
+        break;
+      case ValueType::kSint64: return attr.add_sint64(field, value);
+      case ValueType::kFixed32:
+        if (Fits<uint32_t>(value)) return attr.add_fixed32(field, static_cast<uint32_t>(value));
+        break;
+      case ValueType::kFixed64:
+        if (value >= 0) return attr.add_fixed64(field, static_cast<uint64_t>(value));
+        break;
+      case ValueType::kSfixed32:
+        if (Fits<int32_t>(value)) return attr.add_sfixed32(field, static_cast<int32_t>(value));
+        break;
+      case ValueType::kSfixed64: return attr.add_sfixed64(field, value);
+      case ValueType::kBool:
+        if (value == 0 || value == 1) return attr.add_bool(field, value == 1);
+        break;
+      case ValueType::kNone:
+      case ValueType::kDouble:
+      case ValueType::kFloat:
+      case ValueType::kInt64:
+      case ValueType::kInt64List:
+      case ValueType::kUint64List:
+      case ValueType::kString:
+      case ValueType::kBytesList: break;
+    }
+    attr.add_int64(static_cast<uint32_t>(ValueType::kInt64), value);
+  });
+}
+
+void AddUintAttr(protozero::pbf_writer& message, uint32_t tag, std::string_view name,
+                 ValueType type, uint64_t value) {
+  if (std::in_range<int64_t>(value)) {
+    AddIntAttr(message, tag, name, type, static_cast<int64_t>(value));
+    return;
+  }
+  AddAttr(message, tag, name, [&](protozero::pbf_writer& attr) {
+    if (type == ValueType::kFixed64) {
+      attr.add_fixed64(static_cast<uint32_t>(type), value);
+    } else {
+      attr.add_uint64(static_cast<uint32_t>(ValueType::kUint64), value);
+    }
+  });
+}
+
+void AddDoubleAttr(protozero::pbf_writer& message, uint32_t tag, std::string_view name,
+                   double value) {
+  AddAttr(message, tag, name, [&](protozero::pbf_writer& attr) {
+    attr.add_double(static_cast<uint32_t>(ValueType::kDouble), value);
+  });
+}
+
+void AddTextAttr(protozero::pbf_writer& message, uint32_t tag, std::string_view name,
+                 std::string_view text) {
+  AddAttr(message, tag, name, [&](protozero::pbf_writer& attr) {
+    attr.add_string(static_cast<uint32_t>(ValueType::kString), text.data(), text.size());
+  });
+}
+
+void AddIntsAttr(protozero::pbf_writer& message, uint32_t tag, std::string_view name,
+                 ValueType type, std::span<const int64_t> ints) {
+  AddAttr(message, tag, name, [&](protozero::pbf_writer& attr) {
+    protozero::pbf_writer list(attr, static_cast<uint32_t>(type));
+    list.add_packed_int64(1, ints.begin(), ints.end());
+  });
+}
+
+}  // namespace etude::chakra

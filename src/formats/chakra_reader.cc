@@ -1,0 +1,344 @@
+#include "src/formats/chakra_reader.h"
+
+#include <protozero/pbf_reader.hpp>
+#include <protozero/pbf_writer.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/formats/chakra_attr.h"
+#include "src/formats/chakra_node_reader.h"
+#include "src/formats/chakra_schema.h"
+#include "src/formats/utf8.h"
+#include "src/trace/trace_builder.h"
+
+namespace etude {
+namespace {
+
+using chakra::AttrMessage;
+using chakra::AttrValue;
+using chakra::GlobalAttr;
+using chakra::GlobalAttrRow;
+using chakra::MetadataField;
+using chakra::ValueType;
+
+std::string_view View(protozero::data_view bytes) { return {bytes.data(), bytes.size()}; }
+
+constexpr uint32_t BytesTag(MetadataField field) {
+  return protozero::tag_and_type(static_cast<uint32_t>(field),
+                                 protozero::pbf_wire_type::length_delimited);
+}
+
+// A message's length: 32 bits, in at most five bytes.
+constexpr size_t kMaxLengthBytes = 5;
+
+class ChakraReader : public TraceReader {
+ public:
+  ChakraReader(std::string name, const ReadOptions& options, const RunContext& context)
+      : name_(std::move(name)),
+        options_(options),
+        context_(context),
+        builder_(context.limits),
+        nodes_(builder_, context.limits) {
+    builder_.info().format = TraceFormat::kChakra;
+    builder_.info().exclusive_durations = true;
+  }
+
+  Status Push(std::string_view chunk) override;
+  Result<Trace> Finish(bool cut) override;
+
+ private:
+  // What stands at the beginning of some bytes.
+  struct Frame {
+    size_t wanted = 0;      // bytes of the whole frame, as far as is known
+    bool complete = false;  // they are all there
+    std::string_view message = {};
+  };
+
+  Result<Frame> NextFrame(std::string_view bytes) const;
+  Status TakeFrames(std::string_view& bytes);
+  Status TakeMessage(std::string_view message);
+  Status MalformedNode(std::string_view what);
+  void ReadMetadata(std::string_view message);
+  void ReadMetadataAttr(std::string_view message, std::string_view field);
+  bool SetGlobal(GlobalAttr attr, const AttrValue& value);
+  bool SetProcessGroups(const AttrValue& value);
+  void SettleMetadata();
+  void Keep(std::string_view key, std::string_view field);
+  std::string Where() const;
+
+  std::string name_;
+  ReadOptions options_;
+  const RunContext& context_;
+  TraceBuilder builder_;
+  chakra::NodeReader nodes_;
+  std::string pending_;  // bytes of a frame that is not complete yet
+  size_t wanted_ = 0;    // pending_ cannot be complete with fewer bytes
+  uint64_t offset_ = 0;  // of the next frame in the file
+  uint64_t messages_ = 0;
+  std::string first_malformed_;
+
+  AttrMessage attr_;
+  std::string version_;
+  std::string layout_;
+  uint32_t seen_ = 0;
+  bool in_order_ = true;
+  bool extra_attr_ = false;
+  bool inclusive_ = false;
+};
+
+std::string ChakraReader::Where() const {
+  std::string where = name_ + ": byte " + std::to_string(offset_) + ", ";
+  if (messages_ == 0) return where + "GlobalMetadata";
+  return where + "node message " + std::to_string(messages_);
+}
+
+Result<ChakraReader::Frame> ChakraReader::NextFrame(std::string_view bytes) const {
+  uint64_t length = 0;
+  size_t at = 0;
+  while (true) {
+    if (at == bytes.size()) return Frame{.wanted = at + 1};
+    const auto byte = static_cast<uint8_t>(bytes[at]);
+    length |= static_cast<uint64_t>(byte & 0x7F) << (7 * at);
+    ++at;
+    if (byte < 0x80) break;
+    if (at == kMaxLengthBytes) {
+      return BadInput(Where() +
+                      ": found a length of more than five bytes, expected a Chakra trace");
+    }
+  }
+  if (length > context_.limits.element_bytes) {
+    return BadInput(Where() + ": found a message of " + std::to_string(length) +
+                    " bytes, expected at most " + std::to_string(context_.limits.element_bytes) +
+                    " (limit 'element_bytes')");
+  }
+  const size_t size = at + static_cast<size_t>(length);
+  if (bytes.size() < size) return Frame{.wanted = size};
+  return Frame{.wanted = size,
+               .complete = true,
+               .message = bytes.substr(at, static_cast<size_t>(length))};
+}
+
+Status ChakraReader::TakeFrames(std::string_view& bytes) {
+  while (true) {
+    ETUDE_ASSIGN_OR_RETURN(const Frame frame, NextFrame(bytes));
+    wanted_ = frame.wanted;
+    if (!frame.complete) return {};
+    ETUDE_RETURN_IF_ERROR(TakeMessage(frame.message));
+    bytes.remove_prefix(frame.wanted);
+    offset_ += frame.wanted;
+    ++messages_;
+  }
+}
+
+// A frame that spans chunks is put together in pending_, without looking at it again before it can
+// be complete; all others are read where they are.
+Status ChakraReader::Push(std::string_view chunk) {
+  while (!pending_.empty() && !chunk.empty()) {
+    const size_t missing = std::min(wanted_ - pending_.size(), chunk.size());
+    pending_.append(chunk.substr(0, missing));
+    chunk.remove_prefix(missing);
+    if (pending_.size() < wanted_) return {};
+    std::string_view bytes = pending_;
+    ETUDE_RETURN_IF_ERROR(TakeFrames(bytes));
+    if (bytes.empty()) pending_.clear();
+  }
+  if (chunk.empty()) return {};
+  ETUDE_RETURN_IF_ERROR(TakeFrames(chunk));
+  pending_.assign(chunk);
+  return {};
+}
+
+Status ChakraReader::TakeMessage(std::string_view message) {
+  try {
+    if (messages_ == 0) {
+      ReadMetadata(message);
+    } else {
+      nodes_.Read(message);
+    }
+  } catch (const protozero::exception& error) {
+    if (messages_ != 0) return MalformedNode(error.what());
+    return BadInput(Where() + ": found no protobuf message (" + error.what() +
+                    "), expected a Chakra trace");
+  } catch (const std::exception& error) {
+    return MakeError(ErrorCode::kInternal, Where() + ": " + error.what());
+  }
+  return {};
+}
+
+Status ChakraReader::MalformedNode(std::string_view what) {
+  const std::string message =
+      Where() + ": found a malformed message (" + std::string(what) + "), expected a node";
+  if (options_.strict) return BadInput(message);
+  if (first_malformed_.empty()) first_malformed_ = message;
+  builder_.stats().Count(Stat::kMalformedElement);
+  return {};
+}
+
+void ChakraReader::Keep(std::string_view key, std::string_view field) {
+  builder_.info().extras.push_back({.key = builder_.Intern(key),
+                                    .text = builder_.Intern(field),
+                                    .form = Extra::Form::kProtobuf});
+}
+
+void ChakraReader::ReadMetadata(std::string_view message) {
+  protozero::pbf_reader reader(message.data(), message.size());
+  while (true) {
+    const char* begin = reader.data().data();
+    if (!reader.next()) break;
+    const auto field = [&] {
+      return std::string_view(begin, static_cast<size_t>(reader.data().data() - begin));
+    };
+    const uint32_t number = reader.tag();
+    switch (reader.tag_and_type()) {
+      case BytesTag(MetadataField::kVersion):
+        version_ = utf8::Repair(View(reader.get_view()));
+        Keep("version", field());
+        break;
+      case BytesTag(MetadataField::kAttr): {
+        const std::string_view attr = View(reader.get_view());
+        ReadMetadataAttr(attr, field());
+        break;
+      }
+      default: reader.skip(); Keep("field " + std::to_string(number), field());
+    }
+  }
+  SettleMetadata();
+}
+
+void ChakraReader::ReadMetadataAttr(std::string_view message, std::string_view field) {
+  DecodeAttr(message, attr_);
+  const auto row = std::ranges::find(chakra::kGlobalAttrs, attr_.name, &GlobalAttrRow::name);
+  const bool known = attr_.plain && row != chakra::kGlobalAttrs.end();
+  const uint32_t bit = known ? uint32_t{1} << static_cast<unsigned>(row->attr) : 0;
+  if (!known || (seen_ & bit) != 0 || !SetGlobal(row->attr, attr_.value)) {
+    builder_.info().extras.push_back(ExtraOf(attr_, field, builder_));
+    extra_attr_ = true;
+    layout_.push_back(static_cast<char>(chakra::kLayoutExtra));
+    layout_.push_back(0);
+    return;
+  }
+  if (seen_ >= bit || extra_attr_ || attr_.value.type != row->type) in_order_ = false;
+  seen_ |= bit;
+  layout_.push_back(static_cast<char>(static_cast<uint8_t>(row->attr) + 1));
+  layout_.push_back(static_cast<char>(attr_.value.type));
+}
+
+bool ChakraReader::SetGlobal(GlobalAttr attr, const AttrValue& value) {
+  TraceInfo& info = builder_.info();
+  const auto set_int = [&](std::optional<int64_t>& to) {
+    to = value.AsInt64();
+    return to.has_value();
+  };
+  const auto set_text = [&](std::string& to) {
+    const bool valid = value.form == AttrValue::Form::kText && utf8::IsValid(value.text);
+    if (valid) to = value.text;
+    return valid;
+  };
+  switch (attr) {
+    case GlobalAttr::kSchema: return set_text(info.schema);
+    case GlobalAttr::kPid: return set_int(info.pid);
+    case GlobalAttr::kTime: return set_text(info.time);
+    case GlobalAttr::kStartTs: return set_int(info.start_ts);
+    case GlobalAttr::kFinishTs: return set_int(info.finish_ts);
+    case GlobalAttr::kRank: return set_int(info.rank);
+    case GlobalAttr::kWorldSize: return set_int(info.world_size);
+    case GlobalAttr::kInclusive:
+      if (!value.AsInt64()) return false;
+      inclusive_ = *value.AsInt64() != 0;
+      return true;
+    case GlobalAttr::kProcessGroups: return SetProcessGroups(value);
+  }
+  return false;
+}
+
+bool ChakraReader::SetProcessGroups(const AttrValue& value) {
+  if (value.form != AttrValue::Form::kText || !utf8::IsValid(value.text)) return false;
+  const auto list = nlohmann::json::parse(value.text, nullptr, false);
+  if (!list.is_array()) return false;
+  std::vector<ProcessGroup> groups;
+  for (const auto& entry : list) {
+    if (!entry.is_object()) return false;
+    ProcessGroup group;
+    const auto text = [&](const char* key) {
+      const auto at = entry.find(key);
+      if (at == entry.end() || !at->is_string()) return StringId::None();
+      return builder_.Intern(at->get_ref<const std::string&>());
+    };
+    group.name = text("pg_name");
+    if (!group.name) return false;
+    group.description = text("pg_desc");
+    group.backend = text("backend_config");
+    if (const auto size = entry.find("group_size");
+        size != entry.end() && size->is_number_integer()) {
+      group.size = size->get<int64_t>();
+    }
+    std::vector<int64_t> ranks;
+    if (const auto at = entry.find("ranks"); at != entry.end() && at->is_array()) {
+      for (const auto& rank : *at) {
+        if (!rank.is_number_integer()) return false;
+        ranks.push_back(rank.get<int64_t>());
+      }
+    }
+    if (!ranks.empty()) group.ranks = builder_.InternInts(ranks);
+    groups.push_back(group);
+  }
+  for (const ProcessGroup& group : groups) builder_.AddProcessGroup(group);
+  return true;
+}
+
+void ChakraReader::SettleMetadata() {
+  TraceInfo& info = builder_.info();
+  const auto seen = [&](GlobalAttr attr) {
+    return ((seen_ >> static_cast<unsigned>(attr)) & 1) != 0;
+  };
+  // A schema of its own counts before the version of the container, which stays among the extras.
+  if (!seen(GlobalAttr::kSchema)) info.schema = version_;
+  const bool schema_expected = !info.schema.empty() && info.schema != version_;
+  const bool empty_time = seen(GlobalAttr::kTime) && info.time.empty();
+  if (!in_order_ || schema_expected != seen(GlobalAttr::kSchema) || empty_time) {
+    std::string text;
+    protozero::pbf_writer writer(text);
+    writer.add_bytes(chakra::kLayoutField, layout_.data(), layout_.size());
+    Keep("layout", text);
+  }
+  info.exclusive_durations = !inclusive_;
+  StringId process;
+  if (info.pid) process = builder_.Intern(std::to_string(*info.pid));
+  nodes_.SetDefaults(process, inclusive_);
+}
+
+Result<Trace> ChakraReader::Finish(bool cut) {
+  if (messages_ == 0) {
+    return BadInput(Where() + ": found the end of the file, expected a Chakra trace");
+  }
+  if (cut || !pending_.empty()) {
+    const std::string message = Where() + ": found the end of the file, expected " +
+                                std::to_string(std::max(wanted_, size_t{1})) + " bytes";
+    if (options_.strict) return BadInput(message);
+    builder_.stats().Count(Stat::kTruncated);
+    context_.Warn(message + "; the nodes before it are read");
+  }
+  const uint64_t malformed = builder_.stats()[Stat::kMalformedElement];
+  if (malformed != 0 && builder_.node_count() == 0) return BadInput(first_malformed_);
+  if (malformed != 0) {
+    context_.Warn(first_malformed_ + "; " + std::to_string(malformed) + " left out");
+  }
+  nodes_.Finish();
+  return builder_.Finish();
+}
+
+}  // namespace
+
+std::unique_ptr<TraceReader> MakeChakraReader(std::string name, const ReadOptions& options,
+                                              const RunContext& context) {
+  return std::make_unique<ChakraReader>(std::move(name), options, context);
+}
+
+}  // namespace etude

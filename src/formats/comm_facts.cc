@@ -1,0 +1,200 @@
+#include "src/formats/comm_facts.h"
+
+#include <algorithm>
+#include <array>
+
+#include "src/formats/json_text.h"
+
+namespace etude {
+namespace {
+
+constexpr auto kCommFields = std::to_array<CommFieldInfo>({
+    {CommField::kName, "collective_name", "Collective name"},
+    {CommField::kDType, "dtype", "dtype"},
+    {CommField::kInElements, "in_msg_nelems", "In msg nelems"},
+    {CommField::kOutElements, "out_msg_nelems", "Out msg nelems"},
+    {CommField::kInSplit, "in_split_size", "In split size"},
+    {CommField::kOutSplit, "out_split_size", "Out split size"},
+    {CommField::kRankStart, "global_rank_start", "Global rank start"},
+    {CommField::kRankStride, "global_rank_stride", "Global rank stride"},
+    {CommField::kGroup, "pg_name", "Process Group Name"},
+    {CommField::kGroupDescription, "pg_desc", "Process Group Description"},
+    {CommField::kGroupSize, "pg_size", "Group size"},
+    {CommField::kGroupRanks, "", "Process Group Ranks"},
+    {CommField::kSource, "", "Src Rank"},
+    {CommField::kDestination, "", "Dst Rank"},
+});
+
+// Collective names that stand for no communication of their own.
+struct NameKind {
+  std::string_view name;
+  NodeKind kind;
+};
+constexpr auto kOtherCommNames = std::to_array<NameKind>({
+    {"wait", NodeKind::kSync},
+    {"init", NodeKind::kMetadata},
+});
+
+constexpr auto kCommKernels = std::to_array<std::string_view>({
+    "ncclKernel",     // NCCL before 2.19, RCCL
+    "ncclDevKernel",  // NCCL since
+});
+
+constexpr auto kCommBackends = std::to_array<std::string_view>({
+    "nccl:",
+    "gloo:",
+    "mpi:",
+    "ucc:",
+    "xccl:",
+    "hccl:",
+});
+
+// Groups larger than this keep start, stride and size, but no list.
+constexpr int64_t kMaxListedRanks = int64_t{1} << 20;
+
+std::optional<std::vector<int64_t>> RanksOf(const CommFacts& facts) {
+  if (facts.group_ranks) return facts.group_ranks;
+  if (!facts.rank_start || !facts.rank_stride || !facts.group_size) return std::nullopt;
+  const int64_t size = *facts.group_size;
+  // PyTorch writes stride 0 for a group of one, -1 for ranks that are not evenly spaced.
+  const bool even = *facts.rank_stride > 0 || (*facts.rank_stride == 0 && size == 1);
+  if (!even || size < 1 || size > kMaxListedRanks) return std::nullopt;
+  std::vector<int64_t> ranks;
+  for (int64_t i = 0; i < size; ++i) {
+    int64_t rank = 0;
+    if (__builtin_mul_overflow(i, *facts.rank_stride, &rank)) return std::nullopt;
+    if (__builtin_add_overflow(rank, *facts.rank_start, &rank)) return std::nullopt;
+    ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+StringId TextOrNone(TraceBuilder& builder, std::string_view text) {
+  return text.empty() ? StringId::None() : builder.Intern(text);
+}
+
+bool SetNumber(std::optional<int64_t>& to, std::string_view text) {
+  to = JsonInt(text);
+  return to.has_value();
+}
+
+bool SetSplit(std::vector<int64_t>& to, std::string_view text) {
+  auto list = ParseIntList(text);
+  if (!list) return false;
+  to = *std::move(list);
+  return true;
+}
+
+}  // namespace
+
+std::span<const CommFieldInfo> CommFields() { return kCommFields; }
+
+std::optional<CommField> CommFieldOfAttr(std::string_view attr) {
+  const auto row = std::ranges::find(kCommFields, attr, &CommFieldInfo::attr);
+  if (attr.empty() || row == kCommFields.end()) return std::nullopt;
+  return row->field;
+}
+
+std::optional<CommField> CommFieldOfArg(std::string_view arg) {
+  const auto row = std::ranges::find(kCommFields, arg, &CommFieldInfo::arg);
+  if (arg.empty() || row == kCommFields.end()) return std::nullopt;
+  return row->field;
+}
+
+bool SetCommFact(CommFacts& facts, CommField field, std::string_view text) {
+  facts.any = true;
+  switch (field) {
+    case CommField::kName: facts.name = text; return true;
+    case CommField::kDType:
+      facts.dtype = DTypeFromText(text);
+      return facts.dtype != DType::kUnknown;
+    case CommField::kInElements: return SetNumber(facts.in_elements, text);
+    case CommField::kOutElements: return SetNumber(facts.out_elements, text);
+    case CommField::kInSplit: return SetSplit(facts.in_split, text);
+    case CommField::kOutSplit: return SetSplit(facts.out_split, text);
+    // The rest says more of the group than of the node: the group takes what it can, and the node
+    // keeps the words.
+    case CommField::kRankStart: SetNumber(facts.rank_start, text); return false;
+    case CommField::kRankStride: SetNumber(facts.rank_stride, text); return false;
+    case CommField::kGroup: facts.group = text; return true;
+    case CommField::kGroupDescription: facts.group_description = text; return false;
+    case CommField::kGroupSize: return SetNumber(facts.group_size, text);
+    case CommField::kGroupRanks: facts.group_ranks = ParseIntList(text); return false;
+    case CommField::kSource: return SetNumber(facts.source, text);
+    case CommField::kDestination: return SetNumber(facts.destination, text);
+  }
+  return false;
+}
+
+Comm MakeComm(TraceBuilder& builder, const CommFacts& facts) {
+  Comm comm;
+  comm.type = CollectiveFromName(facts.name).value_or(CollectiveType::kUnknown);
+  comm.name = TextOrNone(builder, facts.name);
+  comm.group = TextOrNone(builder, facts.group);
+  comm.dtype = facts.dtype;
+  comm.in_elements = facts.in_elements;
+  comm.out_elements = facts.out_elements;
+  const auto element_bytes = ElementBytes(facts.dtype);
+  int64_t bytes = 0;
+  if (facts.in_elements && element_bytes &&
+      !__builtin_mul_overflow(*facts.in_elements, *element_bytes, &bytes)) {
+    comm.bytes = Bytes{bytes};
+  }
+  if (!facts.in_split.empty()) comm.in_split = builder.InternInts(facts.in_split);
+  if (!facts.out_split.empty()) comm.out_split = builder.InternInts(facts.out_split);
+  comm.root = facts.root;
+  comm.src = facts.source;
+  comm.dst = facts.destination;
+  comm.group_size = facts.group_size;
+  return comm;
+}
+
+void AddGroupOf(TraceBuilder& builder, const CommFacts& facts) {
+  if (facts.group.empty()) return;
+  ProcessGroup group;
+  group.name = builder.Intern(facts.group);
+  group.description = TextOrNone(builder, facts.group_description);
+  group.size = facts.group_size;
+  if (const auto ranks = RanksOf(facts)) group.ranks = builder.InternInts(*ranks);
+  builder.AddProcessGroup(group);
+}
+
+NodeKind KindOfCommunication(std::string_view name) {
+  for (const NameKind& row : kOtherCommNames) {
+    if (row.name == name) return row.kind;
+  }
+  return PointToPointFromName(name).value_or(NodeKind::kCollective);
+}
+
+bool IsCommKernel(std::string_view name) {
+  return std::ranges::any_of(kCommKernels,
+                             [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+std::string_view CommOfLabel(std::string_view name) {
+  for (const std::string_view backend : kCommBackends) {
+    if (!name.starts_with(backend)) continue;
+    const std::string_view rest = name.substr(backend.size());
+    return CollectiveFromName(rest) || PointToPointFromName(rest) ? rest : std::string_view();
+  }
+  return {};
+}
+
+std::optional<std::vector<int64_t>> ParseIntList(std::string_view text) {
+  if (text.starts_with('[')) {
+    if (!text.ends_with(']')) return std::nullopt;
+    text = text.substr(1, text.size() - 2);
+  }
+  std::vector<int64_t> list;
+  if (text.find_first_not_of(' ') == std::string_view::npos) return list;
+  while (true) {
+    const size_t comma = text.find(',');
+    const auto number = JsonInt(text.substr(0, comma));
+    if (!number) return std::nullopt;
+    list.push_back(*number);
+    if (comma == std::string_view::npos) return list;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace etude

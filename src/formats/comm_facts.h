@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/trace/trace.h"
+#include "src/trace/trace_builder.h"
+
+namespace etude {
+
+// What PyTorch says of a communication, in the words of its execution trace (attributes of
+// record_param_comms) and of its profiler (args of an event).
+enum class CommField : uint8_t {
+  kName,  // of the collective
+  kDType,
+  kInElements,  // of this rank
+  kOutElements,
+  kInSplit,  // text of a list
+  kOutSplit,
+  kRankStart,  // the group's first rank in the job
+  kRankStride,
+  kGroup,  // name of the process group
+  kGroupDescription,
+  kGroupSize,
+  kGroupRanks,  // text of a list
+  kSource,      // rank
+  kDestination,
+};
+
+struct CommFieldInfo {
+  CommField field;
+  std::string_view attr;  // in execution traces; "" if never there
+  std::string_view arg;   // in Kineto traces; "" if never there
+};
+std::span<const CommFieldInfo> CommFields();
+std::optional<CommField> CommFieldOfAttr(std::string_view attr);
+std::optional<CommField> CommFieldOfArg(std::string_view arg);
+
+// The facts of one communication before they become a Comm. Views must outlive it.
+struct CommFacts {
+  bool any = false;
+  std::string_view name;
+  DType dtype = DType::kUnknown;
+  std::optional<int64_t> in_elements;
+  std::optional<int64_t> out_elements;
+  std::vector<int64_t> in_split;
+  std::vector<int64_t> out_split;
+  std::optional<int64_t> rank_start;
+  std::optional<int64_t> rank_stride;
+  std::string_view group;
+  std::string_view group_description;
+  std::optional<int64_t> group_size;
+  std::optional<std::vector<int64_t>> group_ranks;
+  std::optional<int64_t> source;
+  std::optional<int64_t> destination;
+  std::optional<int64_t> root;
+};
+
+// Takes in one fact: `text` is the unescaped text of a JSON string or the token of a number.
+// Returns true if MakeComm says all of it, so that it need not be kept elsewhere.
+bool SetCommFact(CommFacts& facts, CommField field, std::string_view text);
+
+Comm MakeComm(TraceBuilder& builder, const CommFacts& facts);
+// The process group that the facts speak of, if they name one, goes to the trace's groups.
+void AddGroupOf(TraceBuilder& builder, const CommFacts& facts);
+
+// The kind of the node that stands for a communication of this name: "allreduce" is a kCollective,
+// "send" a kSend, "wait" a kSync, "init" kMetadata.
+NodeKind KindOfCommunication(std::string_view name);
+// True for kernels of NCCL and its like, by the one table of their names' beginnings.
+bool IsCommKernel(std::string_view name);
+// What follows the backend in the name of a communication's label ("gloo:all_reduce"), if it
+// speaks of a collective or of point to point; else "".
+std::string_view CommOfLabel(std::string_view name);
+
+// "[1, 2]" or "1,2"; nullopt for anything else, such as a list that was cut ("[1, 2, ...]").
+std::optional<std::vector<int64_t>> ParseIntList(std::string_view text);
+
+}  // namespace etude

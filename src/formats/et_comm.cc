@@ -1,0 +1,225 @@
+#include "src/formats/et_comm.h"
+
+#include <algorithm>
+
+#include "src/formats/process_groups.h"
+
+namespace etude {
+namespace {
+
+// Elements and element type of all tensors among values and the lists in them.
+struct TensorSum {
+  std::optional<int64_t> elements;
+  DType dtype = DType::kUnknown;
+};
+
+void AddTensors(const TraceBuilder& builder, std::span<const Value> values, TensorSum& sum) {
+  for (const Value& value : values) {
+    if (value.kind == ValueKind::kList) {
+      AddTensors(builder, builder.values(value.as_list()), sum);
+    } else if (value.kind == ValueKind::kTensor) {
+      const TensorUse& use = builder.tensor(value.as_tensor());
+      int64_t elements = 0;
+      if (__builtin_add_overflow(sum.elements.value_or(0), use.numel, &elements)) continue;
+      sum.elements = elements;
+      if (sum.dtype == DType::kUnknown) sum.dtype = DTypeFromText(builder.text(use.type));
+    }
+  }
+}
+
+void FillElements(const TraceBuilder& builder, std::span<const Value> inputs,
+                  std::span<const Value> outputs, CommFacts& facts) {
+  TensorSum in;
+  TensorSum out;
+  AddTensors(builder, inputs, in);
+  AddTensors(builder, outputs, out);
+  if (!facts.in_elements) facts.in_elements = in.elements;
+  if (!facts.out_elements) facts.out_elements = out.elements;
+  if (facts.dtype == DType::kUnknown) facts.dtype = in.elements ? in.dtype : out.dtype;
+}
+
+// Where record_param_comms has the collective's name: the text before the two lists of splits.
+std::optional<size_t> FindName(std::span<const Value> inputs) {
+  for (size_t i = 0; i + 2 < inputs.size(); ++i) {
+    if (inputs[i].kind == ValueKind::kString && inputs[i + 1].kind == ValueKind::kList &&
+        inputs[i + 2].kind == ValueKind::kList) {
+      return i;
+    }
+  }
+  return std::nullopt;
+}
+
+bool HasRoot(std::string_view collective) {
+  switch (CollectiveFromName(collective).value_or(CollectiveType::kUnknown)) {
+    case CollectiveType::kReduce:
+    case CollectiveType::kGather:
+    case CollectiveType::kScatter:
+    case CollectiveType::kBroadcast: return true;
+    case CollectiveType::kUnknown:
+    case CollectiveType::kAllReduce:
+    case CollectiveType::kAllGather:
+    case CollectiveType::kAllToAll:
+    case CollectiveType::kReduceScatter:
+    case CollectiveType::kReduceScatterBlock:
+    case CollectiveType::kBarrier: return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+void EtCommReader::Add(NodeId node, const NodeRow& row, CommFacts facts) {
+  const std::string_view name = builder_.text(row.name);
+  if (row.place == Place::kDevice) {
+    if (IsCommKernel(name)) {
+      AddKernel(node, row, facts);
+    } else if (facts.any) {
+      builder_.SetComm(node, MakeComm(builder_, facts));
+    }
+  } else if (name == kRecordParamComms) {
+    AddRecorded(node, row, facts);
+  } else if (name == kProcessGroupInit) {
+    builder_.SetKind(node, NodeKind::kMetadata);
+    AddGroups(row);
+  } else if (facts.any) {
+    builder_.SetComm(node, MakeComm(builder_, facts));
+  } else if (const std::string_view label = CommOfLabel(name); !label.empty()) {
+    AddLabel(node, row, label);
+  }
+}
+
+void EtCommReader::AddRecorded(NodeId node, const NodeRow& row, CommFacts& facts) {
+  recorded_ids_.push_back(row.source_id);
+  const std::optional<int64_t> group_number = ReadArguments(row, facts);
+  builder_.SetKind(node, KindOfCommunication(facts.name));
+  AddGroupOf(builder_, facts);
+  const Comm comm = MakeComm(builder_, facts);
+  builder_.SetComm(node, comm);
+  if (group_number) numbered_.push_back({node, comm, *group_number});
+}
+
+void EtCommReader::AddKernel(NodeId node, const NodeRow& row, CommFacts& facts) {
+  const std::optional<int64_t> group_number = ReadArguments(row, facts);
+  if (facts.name.empty()) {
+    // Below a backend's label: the kernel's own name and the label's tensors are all there is.
+    FillElements(builder_, builder_.values(row.inputs), builder_.values(row.outputs), facts);
+  }
+  Comm comm = MakeComm(builder_, facts);
+  if (comm.type == CollectiveType::kUnknown) {
+    comm.type = CollectiveFromName(builder_.text(row.name)).value_or(CollectiveType::kUnknown);
+  }
+  builder_.SetKind(node, PointToPointFromName(facts.name).value_or(NodeKind::kCollective));
+  builder_.SetComm(node, comm);
+  if (group_number) numbered_.push_back({node, comm, *group_number});
+}
+
+void EtCommReader::AddLabel(NodeId node, const NodeRow& row, std::string_view communication) {
+  CommFacts facts;
+  facts.name = communication;
+  FillElements(builder_, builder_.values(row.inputs), builder_.values(row.outputs), facts);
+  labels_.push_back({.node = node,
+                     .parent = row.parent,
+                     .comm = MakeComm(builder_, facts),
+                     .kind = KindOfCommunication(communication)});
+}
+
+std::optional<int64_t> EtCommReader::ReadArguments(const NodeRow& row, CommFacts& facts) const {
+  const std::span<const Value> inputs = builder_.values(row.inputs);
+  const std::optional<size_t> name = FindName(inputs);
+  if (!name) return std::nullopt;
+  if (facts.name.empty()) facts.name = builder_.text(inputs[*name].as_text());
+  std::optional<int64_t> group_number;
+  if (*name >= 3) {
+    group_number = ReadGroup(inputs[*name - 2], facts);
+    ReadRank(inputs[*name - 1], facts);
+  }
+  // Before sequence number, group and rank stand the tensors, if there are any.
+  if (*name >= 4) {
+    FillElements(builder_, inputs.first(*name - 3), builder_.values(row.outputs), facts);
+  }
+  if (facts.in_split.empty()) facts.in_split = IntsOf(inputs[*name + 1]);
+  if (facts.out_split.empty()) facts.out_split = IntsOf(inputs[*name + 2]);
+  // Behind the splits stand first rank, stride and size of the group; old versions have the size
+  // alone, or nothing.
+  const size_t rest = *name + 3;
+  const bool ranks_given = inputs.size() >= rest + 3;
+  if (ranks_given && !facts.rank_start) facts.rank_start = IntAt(inputs, rest);
+  if (ranks_given && !facts.rank_stride) facts.rank_stride = IntAt(inputs, rest + 1);
+  if (!facts.group_size) facts.group_size = IntAt(inputs, ranks_given ? rest + 2 : rest);
+  return group_number;
+}
+
+std::optional<int64_t> EtCommReader::ReadGroup(const Value& value, CommFacts& facts) const {
+  if (!facts.group.empty()) return std::nullopt;
+  if (value.kind == ValueKind::kInt) return value.as_int();
+  if (value.kind == ValueKind::kString) facts.group = builder_.text(value.as_text());
+  if (value.kind != ValueKind::kList) return std::nullopt;
+  const std::span<const Value> pair = builder_.values(value.as_list());
+  if (pair.size() == 2 && pair[0].kind == ValueKind::kString &&
+      pair[1].kind == ValueKind::kString) {
+    facts.group = builder_.text(pair[0].as_text());
+    if (facts.group_description.empty()) {
+      facts.group_description = builder_.text(pair[1].as_text());
+    }
+  }
+  return std::nullopt;
+}
+
+// The argument is the root, the other side, or the rank itself, depending on the collective.
+void EtCommReader::ReadRank(const Value& value, CommFacts& facts) const {
+  if (value.kind != ValueKind::kInt) return;
+  const auto point_to_point = PointToPointFromName(facts.name);
+  if (point_to_point == NodeKind::kSend) {
+    if (!facts.destination) facts.destination = value.as_int();
+  } else if (point_to_point == NodeKind::kRecv) {
+    if (!facts.source) facts.source = value.as_int();
+  } else if (HasRoot(facts.name)) {
+    facts.root = value.as_int();
+  }
+}
+
+std::optional<int64_t> EtCommReader::IntAt(std::span<const Value> values, size_t index) const {
+  if (index >= values.size() || values[index].kind != ValueKind::kInt) return std::nullopt;
+  return values[index].as_int();
+}
+
+std::vector<int64_t> EtCommReader::IntsOf(const Value& list) const {
+  std::vector<int64_t> ints;
+  for (const Value& value : builder_.values(list.as_list())) {
+    if (value.kind != ValueKind::kInt) return {};
+    ints.push_back(value.as_int());
+  }
+  return ints;
+}
+
+// The node's one argument is a JSON list of groups.
+void EtCommReader::AddGroups(const NodeRow& row) {
+  const std::span<const Value> inputs = builder_.values(row.inputs);
+  if (inputs.size() != 1 || inputs[0].kind != ValueKind::kString) return;
+  const auto groups = ParseProcessGroups(builder_, builder_.text(inputs[0].as_text()));
+  if (!groups) {
+    builder_.stats().Count(Stat::kUnknownValue);
+    return;
+  }
+  for (const NumberedGroup& entry : *groups) {
+    builder_.AddProcessGroup(entry.group);
+    if (entry.number) groups_by_number_.emplace(*entry.number, entry.group.name);
+  }
+}
+
+void EtCommReader::Finish() {
+  for (Numbered& row : numbered_) {
+    const auto group = groups_by_number_.find(row.group);
+    if (group == groups_by_number_.end()) continue;
+    row.comm.group = group->second;
+    builder_.SetComm(row.node, row.comm);
+  }
+  std::ranges::sort(recorded_ids_);
+  for (const Label& label : labels_) {
+    if (label.parent && std::ranges::binary_search(recorded_ids_, *label.parent)) continue;
+    builder_.SetKind(label.node, label.kind);
+    builder_.SetComm(label.node, label.comm);
+  }
+}
+
+}  // namespace etude

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "src/formats/comm_facts.h"
+#include "src/trace/trace_builder.h"
+
+namespace etude {
+
+// The name under which PyTorch records a communication's facts, and the node that lists the job's
+// process groups.
+inline constexpr std::string_view kRecordParamComms = "record_param_comms";
+inline constexpr std::string_view kProcessGroupInit = "## process_group:init ##";
+
+// Finds the communications of an execution trace and gives each its Comm. One host node per
+// communication carries it: record_param_comms, or the backend's label where that is missing
+// (Gloo). Device nodes of linked traces carry what they inherited. Not thread-safe; the builder
+// must outlive it.
+class EtCommReader {
+ public:
+  explicit EtCommReader(TraceBuilder& builder) : builder_(builder) {}
+
+  // To be called for each node, after it was added with `row`; `facts` are what its attributes say
+  // and are completed from its arguments.
+  void Add(NodeId node, const NodeRow& row, CommFacts facts);
+  // Settles what depends on nodes that may come later. Once, before TraceBuilder::Finish.
+  void Finish();
+
+ private:
+  struct Label {
+    NodeId node;
+    std::optional<uint64_t> parent;
+    Comm comm;
+    NodeKind kind = NodeKind::kCollective;
+  };
+
+  void AddRecorded(NodeId node, const NodeRow& row, CommFacts& facts);
+  void AddKernel(NodeId node, const NodeRow& row, CommFacts& facts);
+  void AddLabel(NodeId node, const NodeRow& row, std::string_view communication);
+  void AddGroups(const NodeRow& row);
+  // Completes `facts` from the positional arguments of record_param_comms. Returns the number of
+  // the process group if that is all the arguments say of it.
+  std::optional<int64_t> ReadArguments(const NodeRow& row, CommFacts& facts) const;
+  std::optional<int64_t> ReadGroup(const Value& value, CommFacts& facts) const;
+  void ReadRank(const Value& value, CommFacts& facts) const;
+  std::optional<int64_t> IntAt(std::span<const Value> values, size_t index) const;
+  std::vector<int64_t> IntsOf(const Value& list) const;
+
+  TraceBuilder& builder_;
+  // Names of groups by the number by which traces of version 1.0.2 call them.
+  std::unordered_map<int64_t, StringId> groups_by_number_;
+  struct Numbered {
+    NodeId node;
+    Comm comm;
+    int64_t group = 0;
+  };
+  std::vector<Numbered> numbered_;
+  std::vector<Label> labels_;
+  std::vector<uint64_t> recorded_ids_;  // source ids of record_param_comms
+};
+
+}  // namespace etude

@@ -1,0 +1,589 @@
+#include "src/formats/et_json_reader.h"
+
+#include <array>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "src/formats/comm_facts.h"
+#include "src/formats/et_comm.h"
+#include "src/formats/et_values.h"
+#include "src/formats/json_reader_base.h"
+#include "src/formats/json_text.h"
+#include "src/formats/kineto_categories.h"
+
+namespace etude {
+namespace {
+
+constexpr auto kVersions = std::to_array<EtVersion>({
+    {"1.0.1", "flat nodes: parent, inputs, input_shapes, input_types, …"},
+    {"1.0.2", "nested nodes: ctrl_deps, inputs{values,shapes,types}, attrs[{name,type,value}]"},
+    {"1.0.3", "process groups as (name, description) in record_param_comms"},
+    {"1.0.4", "attributes kernel_backend and kernel_file"},
+    {"1.1.0", "attributes of record_param_comms: collective_name, dtype, in_msg_nelems, …"},
+    {"1.1.1", "inputs.strides and outputs.strides; attribute tensor_range"},
+});
+
+bool IsKnownVersion(std::string_view schema) {
+  for (const EtVersion& version : kVersions) {
+    if (!schema.starts_with(version.schema)) continue;
+    const std::string_view rest = schema.substr(version.schema.size());
+    if (rest.empty() || rest.front() == '-') return true;
+  }
+  return false;
+}
+
+constexpr std::string_view kProcessRoots[] = {"[pytorch|profiler|execution_trace|process]",
+                                              "[pytorch|profiler|execution_graph|process]"};
+constexpr std::string_view kThreadRoots[] = {"[pytorch|profiler|execution_trace|thread]",
+                                             "[pytorch|profiler|execution_graph|thread]"};
+
+bool IsOneOf(std::string_view text, const std::string_view (&names)[2]) {
+  return text == names[0] || text == names[1];
+}
+
+// What a key of a node, or the name of an attribute, means.
+enum class Field : uint8_t {
+  kUnknown,
+  kId,
+  kName,
+  kCtrlDeps,
+  kInputs,
+  kOutputs,
+  kAttrs,
+  // Keys of flat nodes.
+  kParent,
+  kInputShapes,
+  kInputTypes,
+  kInputStrides,
+  kOutputShapes,
+  kOutputTypes,
+  kOutputStrides,
+  // Attributes, which are keys in flat nodes.
+  kRfId,
+  kFwParent,
+  kSeqId,
+  kScope,
+  kTid,
+  kFwTid,
+  kOpSchema,
+  kKernelBackend,
+  kKernelFile,
+  kTensorRange,
+  // Keys of linked nodes.
+  kInclusive,
+  kExclusive,
+  kTs,
+  kInterThreadDep,
+  kSyncDep,
+  kCat,
+  kPh,
+  kStream,
+  kPgName,
+};
+
+struct FieldRow {
+  std::string_view name;
+  Field field;
+};
+
+constexpr auto kNodeFields = std::to_array<FieldRow>({
+    {"id", Field::kId},
+    {"name", Field::kName},
+    {"ctrl_deps", Field::kCtrlDeps},
+    {"inputs", Field::kInputs},
+    {"outputs", Field::kOutputs},
+    {"attrs", Field::kAttrs},
+    {"inclusive_dur", Field::kInclusive},
+    {"exclusive_dur", Field::kExclusive},
+    {"ts", Field::kTs},
+    {"inter_thread_dep", Field::kInterThreadDep},
+    {"sync_dep", Field::kSyncDep},
+    {"cat", Field::kCat},
+    {"ph", Field::kPh},
+    {"stream", Field::kStream},
+    {"pg_name", Field::kPgName},
+    {"parent", Field::kParent},
+    {"input_shapes", Field::kInputShapes},
+    {"input_types", Field::kInputTypes},
+    {"input_strides", Field::kInputStrides},
+    {"output_shapes", Field::kOutputShapes},
+    {"output_types", Field::kOutputTypes},
+    {"output_strides", Field::kOutputStrides},
+});
+
+constexpr auto kAttrFields = std::to_array<FieldRow>({
+    {"rf_id", Field::kRfId},
+    {"fw_parent", Field::kFwParent},
+    {"seq_id", Field::kSeqId},
+    {"scope", Field::kScope},
+    {"tid", Field::kTid},
+    {"fw_tid", Field::kFwTid},
+    {"op_schema", Field::kOpSchema},
+    {"kernel_backend", Field::kKernelBackend},
+    {"kernel_file", Field::kKernelFile},
+    {"tensor_range", Field::kTensorRange},
+});
+
+template <size_t N>
+Field FindField(const std::array<FieldRow, N>& rows, std::string_view name) {
+  for (const FieldRow& row : rows) {
+    if (row.name == name) return row.field;
+  }
+  return Field::kUnknown;
+}
+
+Field NodeField(std::string_view key) {
+  const Field field = FindField(kNodeFields, key);
+  return field == Field::kUnknown ? FindField(kAttrFields, key) : field;
+}
+
+// A scalar of an attribute or key: the unescaped text of a string, or else a token.
+struct Scalar {
+  bool is_string = false;
+  std::string_view text;
+};
+
+class EtJsonReader : public JsonReaderBase {
+ public:
+  EtJsonReader(std::string name, const ReadOptions& options, const RunContext& context)
+      : JsonReaderBase({.name = std::move(name),
+                        .array_keys = {"nodes"},
+                        .bare_array = false,
+                        .limits = context.limits},
+                       "node", options, context),
+        comms_(builder()) {
+    builder().info().format = TraceFormat::kPyTorchEt;
+  }
+
+ private:
+  using Value = simdjson::ondemand::value;
+  using Object = simdjson::ondemand::object;
+  static constexpr auto kSuccess = simdjson::SUCCESS;
+  static constexpr auto kMissing = simdjson::NO_SUCH_FIELD;
+  static constexpr auto kWrongType = simdjson::INCORRECT_TYPE;
+
+  // What a node says, before it becomes a row.
+  struct Node {
+    NodeRow row;
+    bool has_id = false;
+    std::string_view name;
+    bool has_name = false;
+    bool is_device = false;
+    std::string_view category;
+    std::optional<int32_t> stream;
+    std::string_view group;  // of a linked device node
+    CommFacts facts;
+    std::vector<uint64_t> control_deps;
+    std::vector<uint64_t> sync_deps;
+    std::optional<uint64_t> inter_thread_dep;
+    std::vector<Extra> extras;
+
+    void Clear() {
+      row = NodeRow();
+      has_id = false;
+      has_name = false;
+      is_device = false;
+      category = {};
+      stream.reset();
+      group = {};
+      facts = CommFacts();
+      control_deps.clear();
+      sync_deps.clear();
+      inter_thread_dep.reset();
+      extras.clear();
+    }
+  };
+
+  simdjson::error_code ReadElement(const JsonItem&, Object object) override {
+    node_.Clear();
+    inputs_.Clear();
+    outputs_.Clear();
+    for (auto field : object) {
+      std::string_view key;
+      if (const auto error = field.unescaped_key().get(key)) return error;
+      Value value;
+      if (const auto error = field.value().get(value)) return error;
+      if (const auto error = ReadKey(key, value)) return error;
+    }
+    if (!node_.has_id) return Problem("found no 'id'", kMissing);
+    if (!node_.has_name) return Problem("found no 'name'", kMissing);
+    return AddNode();
+  }
+
+  simdjson::error_code ReadKey(std::string_view key, Value value) {
+    const Field field = NodeField(key);
+    switch (field) {
+      case Field::kId: {
+        const auto id = JsonUint(ScalarToken(value));
+        if (!id) return Problem("'id' is no number of 64 bits", kWrongType);
+        node_.row.source_id = *id;
+        node_.has_id = true;
+        return kSuccess;
+      }
+      case Field::kName: node_.has_name = true; return value.get_string().get(node_.name);
+      case Field::kCtrlDeps:
+      case Field::kParent: return ReadControl(value);
+      case Field::kInputs: return ReadArguments(inputs_, value);
+      case Field::kOutputs: return ReadArguments(outputs_, value);
+      case Field::kInputShapes: return inputs_.ReadShapes(value);
+      case Field::kInputTypes: return inputs_.ReadTypes(value);
+      case Field::kInputStrides: return inputs_.ReadStrides(value);
+      case Field::kOutputShapes: return outputs_.ReadShapes(value);
+      case Field::kOutputTypes: return outputs_.ReadTypes(value);
+      case Field::kOutputStrides: return outputs_.ReadStrides(value);
+      case Field::kAttrs: return ReadAttrs(value);
+      case Field::kRfId:
+      case Field::kFwParent:
+      case Field::kSeqId:
+      case Field::kScope:
+      case Field::kTid:
+      case Field::kFwTid:
+      case Field::kOpSchema:
+      case Field::kKernelBackend:
+      case Field::kKernelFile:
+      case Field::kTensorRange: {
+        Scalar scalar;
+        if (const auto error = ReadScalar(value, scalar)) return error;
+        return SetColumn(field, scalar) ? kSuccess : Keep(key, value);
+      }
+      case Field::kInclusive:
+      case Field::kExclusive:
+      case Field::kTs: return ReadTime(field, key, value);
+      case Field::kInterThreadDep: return ReadInterThreadDep(key, value);
+      case Field::kSyncDep: linked_ = true; return ReadIds(value, node_.sync_deps);
+      case Field::kCat:
+      case Field::kPh:
+      case Field::kStream:
+      case Field::kPgName: return ReadDeviceKey(field, key, value);
+      case Field::kUnknown: break;
+    }
+    return Keep(key, value);
+  }
+
+  // A key without a column stays as JSON text.
+  simdjson::error_code Keep(std::string_view key, Value value) {
+    return KeepAs(builder().Intern(key), value.raw_json_token().data());
+  }
+  simdjson::error_code KeepAs(StringId key, const char* begin) {
+    const auto text = RawText(begin);
+    if (!text) return Problem("a value is not valid JSON", simdjson::TAPE_ERROR);
+    node_.extras.push_back({.key = key, .text = builder().Intern(*text)});
+    return kSuccess;
+  }
+
+  simdjson::error_code ReadScalar(Value value, Scalar& scalar) {
+    scalar.text = ScalarToken(value);
+    scalar.is_string = scalar.text.starts_with('"');
+    return scalar.is_string ? value.get_string().get(scalar.text) : kSuccess;
+  }
+
+  // A number, a list of numbers, or null.
+  simdjson::error_code ReadIds(Value value, std::vector<uint64_t>& ids) {
+    const std::string_view token = ScalarToken(value);
+    if (token == "null") return kSuccess;
+    if (!token.starts_with('[')) {
+      const auto id = JsonUint(token);
+      if (!id) return Problem("a dependency is no node's id", kWrongType);
+      ids.push_back(*id);
+      return kSuccess;
+    }
+    simdjson::ondemand::array array;
+    if (const auto error = value.get_array().get(array)) return error;
+    for (auto element : array) {
+      Value item;
+      if (const auto error = element.get(item)) return error;
+      const auto id = JsonUint(ScalarToken(item));
+      if (!id) return Problem("a dependency is no node's id", kWrongType);
+      ids.push_back(*id);
+    }
+    return kSuccess;
+  }
+
+  simdjson::error_code ReadControl(Value value) {
+    node_.control_deps.clear();
+    return ReadIds(value, node_.control_deps);
+  }
+
+  simdjson::error_code ReadArguments(EtArguments& arguments, Value value) {
+    if (ScalarToken(value).starts_with('[')) return arguments.ReadValues(value);  // flat node
+    Object object;
+    if (const auto error = value.get_object().get(object)) return error;
+    for (auto field : object) {
+      std::string_view key;
+      if (const auto error = field.unescaped_key().get(key)) return error;
+      Value part;
+      if (const auto error = field.value().get(part)) return error;
+      simdjson::error_code error = kSuccess;
+      if (key == "values") {
+        error = arguments.ReadValues(part);
+      } else if (key == "shapes") {
+        error = arguments.ReadShapes(part);
+      } else if (key == "types") {
+        error = arguments.ReadTypes(part);
+      } else if (key == "strides") {
+        error = arguments.ReadStrides(part);
+      } else {
+        const std::string_view side = &arguments == &inputs_ ? "inputs/" : "outputs/";
+        error = Keep(std::string(side) + std::string(key), part);
+      }
+      if (error) return error;
+    }
+    return kSuccess;
+  }
+
+  simdjson::error_code ReadAttrs(Value value) {
+    simdjson::ondemand::array array;
+    if (const auto error = value.get_array().get(array)) return error;
+    for (auto element : array) {
+      Value attr;
+      if (const auto error = element.get(attr)) return error;
+      if (const auto error = ReadAttr(attr)) return error;
+    }
+    return kSuccess;
+  }
+
+  simdjson::error_code ReadAttr(Value attr) {
+    const char* begin = attr.raw_json_token().data();
+    Object object;
+    if (const auto error = attr.get_object().get(object)) return error;
+    std::string_view name;
+    Scalar scalar;
+    for (auto field : object) {
+      std::string_view key;
+      if (const auto error = field.unescaped_key().get(key)) return error;
+      Value value;
+      if (const auto error = field.value().get(value)) return error;
+      simdjson::error_code error = kSuccess;
+      if (key == "name") {
+        error = value.get_string().get(name);
+      } else if (key == "value") {
+        error = ReadScalar(value, scalar);
+      }
+      if (error) return error;
+    }
+    const Field field = FindField(kAttrFields, name);
+    if (field != Field::kUnknown && SetColumn(field, scalar)) return kSuccess;
+    if (field == Field::kUnknown && scalar.text != "null") {
+      const auto fact = CommFieldOfAttr(name);
+      if (fact && SetCommFact(node_.facts, *fact, scalar.text)) return kSuccess;
+    }
+    std::string key(kEtAttrPrefix);
+    key += name;
+    return KeepAs(builder().Intern(key), begin);
+  }
+
+  // False if the column cannot hold what the file says.
+  bool SetColumn(Field field, const Scalar& scalar) {
+    NodeRow& row = node_.row;
+    const auto set_uint = [&](std::optional<uint64_t>& column) {
+      if (!scalar.is_string) column = JsonUint(scalar.text);
+      return column.has_value();
+    };
+    // The observer writes "" where it has nothing to say.
+    const auto set_text = [&](StringId& column) {
+      if (scalar.is_string && !scalar.text.empty()) column = builder().Intern(scalar.text);
+      return scalar.is_string;
+    };
+    switch (field) {
+      case Field::kRfId: return set_uint(row.rf_id);
+      case Field::kFwParent: return set_uint(row.fw_parent);
+      case Field::kTid: return set_uint(row.tid);
+      case Field::kFwTid: return set_uint(row.fw_tid);
+      case Field::kSeqId:
+        if (!scalar.is_string) row.seq_id = JsonInt(scalar.text);
+        return row.seq_id.has_value();
+      case Field::kScope: {
+        const auto scope = scalar.is_string ? std::nullopt : JsonUint(scalar.text);
+        if (scope && *scope <= UINT8_MAX) row.scope = static_cast<uint8_t>(*scope);
+        return row.scope.has_value();
+      }
+      case Field::kOpSchema: return set_text(row.op_schema);
+      case Field::kKernelBackend: return set_text(row.kernel_backend);
+      case Field::kKernelFile: return set_text(row.kernel_file);
+      case Field::kTensorRange: return set_text(row.tensor_range);
+      default: return false;
+    }
+  }
+
+  simdjson::error_code ReadTime(Field field, std::string_view key, Value value) {
+    linked_ = true;
+    const std::string_view token = ScalarToken(value);
+    const JsonTime time = JsonMicros(token);
+    if (!time.nanos) return Keep(key, value);
+    if (time.rounded) builder().stats().Count(Stat::kRoundedTime);
+    if (field == Field::kInclusive) node_.row.duration = time.nanos;
+    if (field == Field::kExclusive) node_.row.exclusive = time.nanos;
+    if (field == Field::kTs) node_.row.start = time.nanos;
+    return kSuccess;
+  }
+
+  simdjson::error_code ReadInterThreadDep(std::string_view key, Value value) {
+    linked_ = true;
+    const std::string_view token = ScalarToken(value);
+    if (token == "null") return kSuccess;
+    node_.inter_thread_dep = JsonUint(token);
+    return node_.inter_thread_dep ? kSuccess : Keep(key, value);
+  }
+
+  simdjson::error_code ReadDeviceKey(Field field, std::string_view key, Value value) {
+    linked_ = true;
+    const char* begin = value.raw_json_token().data();
+    Scalar scalar;
+    if (const auto error = ReadScalar(value, scalar)) return error;
+    const bool is_null = !scalar.is_string && scalar.text == "null";
+    bool kept = is_null;
+    if (field == Field::kCat && scalar.is_string) {
+      node_.is_device = true;
+      node_.category = scalar.text;
+      kept = true;
+    } else if (field == Field::kPh) {
+      kept = scalar.is_string && scalar.text == "X";
+    } else if (field == Field::kStream) {
+      const auto stream = JsonInt(scalar.text);
+      kept = kept || (stream && *stream >= 0 && *stream <= INT32_MAX);
+      if (kept && stream) node_.stream = static_cast<int32_t>(*stream);
+    } else if (field == Field::kPgName && scalar.is_string) {
+      node_.group = scalar.text;
+      kept = true;
+    }
+    return kept ? kSuccess : KeepAs(builder().Intern(key), begin);
+  }
+
+  simdjson::error_code AddNode() {
+    NodeRow& row = node_.row;
+    row.name = builder().Intern(node_.name);
+    const auto inputs = inputs_.Build(builder(), element_end());
+    const auto outputs = outputs_.Build(builder(), element_end());
+    if (!inputs || !outputs) return Problem("inputs or outputs are no list of values", kWrongType);
+    row.inputs = *inputs;
+    row.outputs = *outputs;
+    SetParent();
+    SetPlace();
+    SettleGroup();
+    const NodeId node = builder().AddNode(row);
+    for (const uint64_t id : node_.control_deps) builder().AddDep(node, id, DepKind::kControl);
+    for (const uint64_t id : node_.sync_deps) builder().AddDep(node, id, DepKind::kSync);
+    if (node_.inter_thread_dep) builder().AddDep(node, *node_.inter_thread_dep, DepKind::kData);
+    for (const Extra& extra : node_.extras) builder().AddExtra(node, extra);
+    comms_.Add(node, row, node_.facts);
+    return kSuccess;
+  }
+
+  // The first control dependency is the caller; the process root names itself there.
+  void SetParent() {
+    if (node_.control_deps.empty()) return;
+    const uint64_t parent = node_.control_deps.front();
+    node_.control_deps.erase(node_.control_deps.begin());
+    const bool is_root = parent == node_.row.source_id && IsOneOf(node_.name, kProcessRoots);
+    if (!is_root) node_.row.parent = parent;
+  }
+
+  void SetPlace() {
+    NodeRow& row = node_.row;
+    if (node_.is_device) {
+      const KinetoCategory category = FindKinetoCategory(node_.category);
+      row.kind = category.kind;
+      row.place = Place::kDevice;
+      Lane lane;
+      lane.stream = node_.stream.value_or(-1);
+      row.lane = builder().InternLane(lane);
+      if (DefaultKinetoCategory(row.kind, row.place) != node_.category) {
+        KeepJson("cat", JsonString(node_.category));
+      }
+      return;
+    }
+    row.place = Place::kHost;
+    const bool triton = builder().text(row.kernel_backend) == "triton";
+    if (IsOneOf(node_.name, kProcessRoots)) {
+      row.kind = NodeKind::kProcess;
+    } else if (IsOneOf(node_.name, kThreadRoots)) {
+      row.kind = NodeKind::kThread;
+    } else {
+      row.kind = row.op_schema || triton ? NodeKind::kOperator : NodeKind::kLabel;
+    }
+    if (row.tid) {
+      Lane lane;
+      lane.process = process_;
+      lane.thread = builder().Intern(std::to_string(*row.tid));
+      row.lane = builder().InternLane(lane);
+    }
+    if (node_.stream) KeepJson("stream", std::to_string(*node_.stream));
+  }
+
+  // A linked device node's own group name, where its inherited attributes do not say the same.
+  void SettleGroup() {
+    if (node_.group.empty()) return;
+    if (node_.facts.group.empty()) {
+      SetCommFact(node_.facts, CommField::kGroup, node_.group);
+    } else if (node_.facts.group != node_.group) {
+      KeepJson("pg_name", JsonString(node_.group));
+    }
+  }
+
+  void KeepJson(std::string_view key, std::string_view json) {
+    node_.extras.push_back({.key = builder().Intern(key), .text = builder().Intern(json)});
+  }
+
+  void ReadMember(std::string_view key, std::string_view text) override {
+    TraceInfo& info = builder().info();
+    if (key == "schema") {
+      if (auto schema = Unescaped(text)) {
+        info.schema = *std::move(schema);
+        return;
+      }
+    } else if (key == "time") {
+      if (auto time = Unescaped(text)) {
+        info.time = *std::move(time);
+        return;
+      }
+    } else if (key == "pid") {
+      info.pid = JsonInt(text);
+      if (info.pid) process_ = builder().Intern(std::to_string(*info.pid));
+      if (info.pid) return;
+    } else if (key == "start_ts") {
+      info.start_ts = JsonInt(text);
+      if (info.start_ts) return;
+    } else if (key == "finish_ts") {
+      info.finish_ts = JsonInt(text);
+      if (info.finish_ts) return;
+    }
+    KeepMember(key, text);
+  }
+
+  Status BeforeFinish() override {
+    TraceInfo& info = builder().info();
+    if (!saw_array()) {
+      return BadInput(name() +
+                      ": found JSON without an array 'nodes', expected an execution trace");
+    }
+    if (builder().node_count() == 0 && info.schema.empty()) {
+      return BadInput(name() + ": found neither nodes nor 'schema', expected an execution trace");
+    }
+    if (linked_) info.format = TraceFormat::kLinked;
+    if (!IsKnownVersion(info.schema)) {
+      context().Warn(name() + ": unknown version '" + info.schema + "', read like " +
+                     std::string(kVersions.back().schema));
+    }
+    comms_.Finish();
+    return {};
+  }
+
+  EtCommReader comms_;
+  EtArguments inputs_;
+  EtArguments outputs_;
+  Node node_;
+  StringId process_;
+  bool linked_ = false;
+};
+
+}  // namespace
+
+std::span<const EtVersion> KnownEtVersions() { return kVersions; }
+
+std::unique_ptr<TraceReader> MakeEtJsonReader(std::string name, const ReadOptions& options,
+                                              const RunContext& context) {
+  return std::make_unique<EtJsonReader>(std::move(name), options, context);
+}
+
+}  // namespace etude

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/base/run_context.h"
+#include "src/base/units.h"
+
+namespace etude {
+
+// Time of one step: elapsed, and what the process's threads together spent on processors.
+struct StepTime {
+  std::string signature;  // id of the step's signature
+  Nanos wall;
+  Nanos cpu;
+};
+
+// What tells steps of a program apart.
+struct StepSignature {
+  std::string id;
+  std::string description;
+  uint64_t seen = 0;   // steps of this signature
+  uint64_t timed = 0;  // of these, timed without instrumentation
+  bool recorded = false;
+};
+
+// One rank of a recorded job.
+struct JobRank {
+  std::string step_kind;  // what marked the steps: "optimizer", "module", "profiler"
+  std::vector<StepSignature> signatures;
+  std::vector<StepTime> timed_steps;
+  std::string recorded_signature;    // "" if the file does not say
+  std::optional<StepTime> recorded;  // the step in the trace, slowed down by recording
+  std::optional<int64_t> threads;    // of PyTorch's intra-op pool
+  std::vector<std::string> notes;
+
+  // Timed steps of the recorded signature: what a replay is compared with.
+  std::vector<StepTime> ComparableSteps() const;
+};
+
+// job.json of a capture folder; docs/formats/capture.md describes it.
+struct JobFile {
+  std::vector<std::string> command;
+  std::optional<int64_t> world_size;
+  std::map<int64_t, JobRank> ranks;
+};
+
+// Reads job.json. kIo if it cannot be opened, kBadInput if it is not one.
+Result<JobFile> ReadJobFile(const std::string& path, const RunContext& context);
+
+}  // namespace etude

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <simdjson.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace etude {
+
+// A JSON value spread out in one array, so that several values can be walked side by side. Views
+// point into the text that simdjson parsed and into its parser, and live as long as these do.
+class JsonTape {
+ public:
+  enum class Kind : uint8_t { kArray, kObject, kString, kNumber, kTrue, kFalse, kNull, kInvalid };
+
+  struct Token {
+    Kind kind = Kind::kNull;
+    uint32_t next = 0;   // the token behind this value
+    uint32_t count = 0;  // kArray: number of elements; the first one is the token behind this
+    const char* raw = nullptr;  // where the value's text begins
+    std::string_view text;      // kString: unescaped; kNumber and kInvalid: the token, trimmed
+  };
+
+  // Objects are kept as one token: nothing we walk has objects inside.
+  simdjson::error_code Read(simdjson::ondemand::value value);
+  void Clear() { tokens_.clear(); }
+
+  bool empty() const { return tokens_.empty(); }
+  const Token& operator[](size_t i) const { return tokens_[i]; }
+  size_t size() const { return tokens_.size(); }
+
+ private:
+  std::vector<Token> tokens_;
+};
+
+// The token of a scalar without blanks behind it.
+std::string_view ScalarToken(simdjson::ondemand::value& value);
+
+}  // namespace etude

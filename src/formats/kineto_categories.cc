@@ -1,0 +1,52 @@
+#include "src/formats/kineto_categories.h"
+
+#include <algorithm>
+#include <array>
+
+namespace etude {
+namespace {
+
+// Of several categories with one kind and place the first is the default.
+constexpr auto kCategories = std::to_array<KinetoCategory>({
+    {"cpu_op", NodeKind::kOperator, Place::kHost},
+    {"user_annotation", NodeKind::kLabel, Place::kHost},
+    {"python_function", NodeKind::kLabel, Place::kHost},
+    {"cpu_instant_event", NodeKind::kLabel, Place::kHost},
+    {"cuda_runtime", NodeKind::kRuntime, Place::kHost},
+    {"cuda_driver", NodeKind::kRuntime, Place::kHost},
+    {"privateuse1_runtime", NodeKind::kRuntime, Place::kHost},
+    {"privateuse1_driver", NodeKind::kRuntime, Place::kHost},
+    {"xpu_runtime", NodeKind::kRuntime, Place::kHost},
+    {"xpu_driver", NodeKind::kRuntime, Place::kHost},
+    {"hip_runtime", NodeKind::kRuntime, Place::kHost},
+    {"mtia_runtime", NodeKind::kRuntime, Place::kHost},
+    {"runtime", NodeKind::kRuntime, Place::kHost},
+    {"overhead", NodeKind::kLabel, Place::kHost},
+    {"kernel", NodeKind::kKernel, Place::kDevice},
+    {"concurrent_kernel", NodeKind::kKernel, Place::kDevice},
+    {"gpu_op", NodeKind::kKernel, Place::kDevice},
+    {"gpu_memcpy", NodeKind::kMemcpy, Place::kDevice},
+    {"gpu_memset", NodeKind::kMemset, Place::kDevice},
+    {"cuda_sync", NodeKind::kSync, Place::kDevice},
+    {"gpu_user_annotation", NodeKind::kLabel, Place::kDevice},
+    {"Trace", NodeKind::kLabel, Place::kUnknown},  // the profiler's own spans
+});
+
+}  // namespace
+
+KinetoCategory FindKinetoCategory(std::string_view name) {
+  const auto row = std::ranges::find(kCategories, name, &KinetoCategory::name);
+  return row == kCategories.end() ? KinetoCategory{.name = name} : *row;
+}
+
+std::string_view DefaultKinetoCategory(NodeKind kind, Place place) {
+  const bool comm =
+      kind == NodeKind::kCollective || kind == NodeKind::kSend || kind == NodeKind::kRecv;
+  if (comm) kind = place == Place::kDevice ? NodeKind::kKernel : NodeKind::kOperator;
+  for (const KinetoCategory& row : kCategories) {
+    if (row.kind == kind && row.place == place) return row.name;
+  }
+  return {};
+}
+
+}  // namespace etude

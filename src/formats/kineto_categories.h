@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string_view>
+
+#include "src/trace/enums.h"
+
+namespace etude {
+
+// What an event of a category (`cat`) of the profiler is.
+struct KinetoCategory {
+  std::string_view name;
+  NodeKind kind = NodeKind::kUnknown;
+  Place place = Place::kUnknown;
+};
+
+// By the one table of categories; an unknown category gives kUnknown twice.
+KinetoCategory FindKinetoCategory(std::string_view name);
+// The category that a node of this kind has unless it says otherwise (in an extra `cat`); "" if
+// there is none.
+std::string_view DefaultKinetoCategory(NodeKind kind, Place place);
+
+}  // namespace etude

@@ -1,0 +1,474 @@
+#include "src/formats/kineto_reader.h"
+
+#include <array>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "src/formats/comm_facts.h"
+#include "src/formats/et_comm.h"
+#include "src/formats/json_reader_base.h"
+#include "src/formats/json_tape.h"
+#include "src/formats/json_text.h"
+#include "src/formats/kineto_categories.h"
+#include "src/formats/process_groups.h"
+#include "src/formats/time_nesting.h"
+
+namespace etude {
+namespace {
+
+// What an argument of an event means.
+enum class Arg : uint8_t {
+  kUnknown,
+  kCorrelation,
+  kExternalId,
+  kRecordFunctionId,
+  kSequenceNumber,
+  kForwardThread,
+  kDevice,
+  kStream,
+};
+
+struct ArgRow {
+  std::string_view name;
+  Arg arg;
+};
+
+constexpr auto kArgs = std::to_array<ArgRow>({
+    {"External id", Arg::kExternalId},
+    {"external id", Arg::kExternalId},
+    {"Record function id", Arg::kRecordFunctionId},
+    {"correlation", Arg::kCorrelation},
+    {"Sequence number", Arg::kSequenceNumber},
+    {"Fwd thread id", Arg::kForwardThread},
+    {"device", Arg::kDevice},
+    {"stream", Arg::kStream},
+});
+
+Arg FindArg(std::string_view name) {
+  for (const ArgRow& row : kArgs) {
+    if (row.name == name) return row.arg;
+  }
+  return Arg::kUnknown;
+}
+
+std::optional<int32_t> SmallInt(std::string_view token) {
+  const auto number = JsonInt(token);
+  if (!number || *number < 0 || *number > INT32_MAX) return std::nullopt;
+  return static_cast<int32_t>(*number);
+}
+
+class KinetoReader : public JsonReaderBase {
+ public:
+  KinetoReader(std::string name, const ReadOptions& options, const RunContext& context)
+      : JsonReaderBase({.name = std::move(name),
+                        .array_keys = {"traceEvents"},
+                        .bare_array = true,
+                        .limits = context.limits},
+                       "event", options, context) {
+    builder().info().format = TraceFormat::kKineto;
+  }
+
+ private:
+  using Value = simdjson::ondemand::value;
+  using Object = simdjson::ondemand::object;
+  static constexpr auto kSuccess = simdjson::SUCCESS;
+  static constexpr auto kMissing = simdjson::NO_SUCH_FIELD;
+
+  // A piece of an event's text that may become an extra.
+  struct Kept {
+    std::string_view key;
+    const char* begin = nullptr;
+    bool is_arg = true;
+  };
+
+  // A pid or tid: a number's token or a string's text.
+  struct Name {
+    std::string_view text;
+    const char* begin = nullptr;  // in the event's text; null if absent
+  };
+
+  // What an event says. Views live as long as the element.
+  struct Event {
+    std::string_view phase;
+    std::string_view name;
+    std::string_view category;
+    bool has_name = false;
+    Name pid;
+    Name tid;
+    std::string_view ts;  // tokens
+    std::string_view dur;
+    std::optional<int64_t> correlation;
+    std::optional<int64_t> external_id;
+    std::optional<uint64_t> rf_id;
+    std::optional<int64_t> sequence;
+    std::optional<uint64_t> forward_thread;
+    std::optional<int32_t> device;
+    std::optional<int32_t> stream;
+    const char* device_begin = nullptr;
+    const char* stream_begin = nullptr;
+    CommFacts facts;
+    std::vector<Kept> kept;
+  };
+
+  // A "B" event that waits for its "E".
+  struct Open {
+    NodeId node;
+    Nanos start;
+    size_t timed = 0;  // its place in timed_
+  };
+
+  simdjson::error_code ReadElement(const JsonItem& item, Object object) override {
+    std::vector<Kept> kept = std::move(event_.kept);
+    kept.clear();
+    event_ = Event{.kept = std::move(kept)};
+    for (auto field : object) {
+      std::string_view key;
+      if (const auto error = field.unescaped_key().get(key)) return error;
+      Value value;
+      if (const auto error = field.value().get(value)) return error;
+      if (const auto error = ReadKey(key, value)) return error;
+    }
+    if (event_.phase == "X") return AddComplete(item.index);
+    if (event_.phase == "B") return AddBegin(item.index);
+    if (event_.phase == "E") return AddEnd();
+    if (event_.phase.empty()) return Problem("found no 'ph'", kMissing);
+    builder().stats().Count(Stat::kSkippedEvent);
+    return kSuccess;
+  }
+
+  simdjson::error_code ReadKey(std::string_view key, Value value) {
+    if (key == "ph") return value.get_string().get(event_.phase);
+    if (key == "name") {
+      event_.has_name = true;
+      return value.get_string().get(event_.name);
+    }
+    if (key == "cat") return value.get_string().get(event_.category);
+    if (key == "ts") return ReadToken(value, event_.ts);
+    if (key == "dur") return ReadToken(value, event_.dur);
+    if (key == "pid") return ReadName(value, event_.pid);
+    if (key == "tid") return ReadName(value, event_.tid);
+    if (key == "args") return ReadArgs(value);
+    event_.kept.push_back({.key = key, .begin = value.raw_json_token().data(), .is_arg = false});
+    return kSuccess;
+  }
+
+  static simdjson::error_code ReadToken(Value value, std::string_view& token) {
+    token = ScalarToken(value);
+    return kSuccess;
+  }
+
+  static simdjson::error_code ReadName(Value value, Name& name) {
+    name.text = ScalarToken(value);
+    name.begin = name.text.data();
+    return name.text.starts_with('"') ? value.get_string().get(name.text) : kSuccess;
+  }
+
+  simdjson::error_code ReadArgs(Value value) {
+    const char* begin = value.raw_json_token().data();
+    if (*begin != '{') {
+      event_.kept.push_back({.key = "args", .begin = begin, .is_arg = false});
+      return kSuccess;
+    }
+    Object object;
+    if (const auto error = value.get_object().get(object)) return error;
+    for (auto field : object) {
+      std::string_view key;
+      if (const auto error = field.unescaped_key().get(key)) return error;
+      Value arg;
+      if (const auto error = field.value().get(arg)) return error;
+      if (const auto error = ReadArg(key, arg)) return error;
+    }
+    return kSuccess;
+  }
+
+  simdjson::error_code ReadArg(std::string_view key, Value value) {
+    const std::string_view token = ScalarToken(value);
+    bool taken = false;
+    const auto take = [&taken](auto& column, auto number) {
+      column = number;
+      taken = column.has_value();
+    };
+    switch (FindArg(key)) {
+      case Arg::kCorrelation: take(event_.correlation, JsonInt(token)); break;
+      case Arg::kExternalId: take(event_.external_id, JsonInt(token)); break;
+      case Arg::kRecordFunctionId: take(event_.rf_id, JsonUint(token)); break;
+      case Arg::kSequenceNumber: take(event_.sequence, JsonInt(token)); break;
+      case Arg::kForwardThread: take(event_.forward_thread, JsonUint(token)); break;
+      case Arg::kDevice:
+        take(event_.device, SmallInt(token));
+        event_.device_begin = token.data();
+        break;
+      case Arg::kStream:
+        take(event_.stream, SmallInt(token));
+        event_.stream_begin = token.data();
+        break;
+      case Arg::kUnknown: {
+        const auto fact = CommFieldOfArg(key);
+        if (!fact) break;
+        std::string_view text = token;
+        if (token.starts_with('"')) {
+          if (const auto error = value.get_string().get(text)) return error;
+        }
+        taken = text != "null" && SetCommFact(event_.facts, *fact, text);
+        break;
+      }
+    }
+    if (!taken) event_.kept.push_back({.key = key, .begin = token.data()});
+    return kSuccess;
+  }
+
+  std::optional<Nanos> Time(std::string_view token) {
+    const JsonTime time = JsonMicros(token);
+    if (time.rounded) builder().stats().Count(Stat::kRoundedTime);
+    if (!time.nanos) builder().stats().Count(Stat::kNonFiniteNumber);
+    return time.nanos;
+  }
+
+  simdjson::error_code AddComplete(uint64_t index) {
+    std::optional<Nanos> duration;
+    if (!event_.dur.empty()) duration = Time(event_.dur);
+    if (!duration) builder().stats().Count(Stat::kUnknownDuration);
+    return AddNode(index, duration).error;
+  }
+
+  simdjson::error_code AddBegin(uint64_t index) {
+    const Added added = AddNode(index, std::nullopt);
+    if (added.error) return added.error;
+    auto& stack = OpenOn(added.lane);
+    stack.push_back({.node = added.node, .start = added.start, .timed = added.timed});
+    return kSuccess;
+  }
+
+  simdjson::error_code AddEnd() {
+    const KinetoCategory category = FindKinetoCategory(event_.category);
+    auto& stack = OpenOn(LaneOf(category));
+    if (stack.empty()) return Problem("found an end ('E') without a beginning", kMissing);
+    const std::optional<Nanos> end = event_.ts.empty() ? std::nullopt : Time(event_.ts);
+    if (!end) return Problem("found no time 'ts'", kMissing);
+    if (const auto error = PrepareExtras()) return error;
+    const Open open = stack.back();
+    stack.pop_back();
+    builder().SetTimes(open.node, std::nullopt, *end - open.start, std::nullopt);
+    if (open.timed != kNotTimed && *end >= open.start) {
+      timed_[open.timed].end = *end;
+      timed_[open.timed].has_end = true;
+    }
+    AddExtras(open.node);
+    return kSuccess;
+  }
+
+  static constexpr size_t kNotTimed = SIZE_MAX;
+  struct Added {
+    simdjson::error_code error = simdjson::SUCCESS;
+    NodeId node;
+    LaneId lane;
+    Nanos start;
+    size_t timed = kNotTimed;
+  };
+
+  Added AddNode(uint64_t index, std::optional<Nanos> duration) {
+    if (!event_.has_name) return {.error = Problem("found no 'name'", kMissing)};
+    if (event_.ts.empty()) return {.error = Problem("found no time 'ts'", kMissing)};
+    const std::optional<Nanos> start = Time(event_.ts);
+    if (!start) return {.error = Problem("'ts' is no time in microseconds", kMissing)};
+
+    const KinetoCategory category = FindKinetoCategory(event_.category);
+    NodeRow row;
+    row.source_id = index;
+    row.kind = category.kind;
+    row.place = category.place;
+    row.name = builder().Intern(event_.name);
+    row.lane = LaneOf(category);
+    row.start = start;
+    row.duration = duration;
+    row.rf_id = event_.rf_id;
+    row.seq_id = event_.sequence;
+    row.fw_tid = event_.forward_thread;
+    row.correlation = event_.correlation;
+    row.external_id = event_.external_id;
+    if (const auto error = PrepareExtras()) return {.error = error};
+    const std::optional<Comm> comm = SettleComm(row);
+    if (category.name != DefaultKinetoCategory(row.kind, row.place)) {
+      extras_.push_back({.key = builder().Intern("event/cat"),
+                         .text = builder().Intern(JsonString(category.name))});
+    }
+    const NodeId node = builder().AddNode(row);
+    if (comm) builder().SetComm(node, *comm);
+    AddExtras(node);
+    size_t timed = kNotTimed;
+    if (row.place != Place::kDevice) {
+      timed = timed_.size();
+      const bool has_end = duration && duration->count >= 0;
+      timed_.push_back({.node = node,
+                        .lane = row.lane,
+                        .start = *start,
+                        .end = *start + duration.value_or(Nanos{0}),
+                        .has_end = has_end});
+    }
+    return {.node = node, .lane = row.lane, .start = *start, .timed = timed};
+  }
+
+  // Host events run on a thread of a process, device events on a stream of a device, which Kineto
+  // also gives as pid and tid.
+  LaneId LaneOf(const KinetoCategory& category) {
+    Lane lane;
+    if (category.place == Place::kDevice) {
+      lane.device = event_.device.value_or(SmallInt(event_.pid.text).value_or(-1));
+      lane.stream = event_.stream.value_or(SmallInt(event_.tid.text).value_or(-1));
+      KeepUnless(event_.pid, "pid", std::to_string(lane.device));
+      KeepUnless(event_.tid, "tid", std::to_string(lane.stream));
+      return builder().InternLane(lane);
+    }
+    if (event_.pid.begin != nullptr) lane.process = builder().Intern(event_.pid.text);
+    if (event_.tid.begin != nullptr) lane.thread = builder().Intern(event_.tid.text);
+    // For host events the device and stream they speak of are arguments like others.
+    if (event_.device) event_.kept.push_back({.key = "device", .begin = event_.device_begin});
+    if (event_.stream) event_.kept.push_back({.key = "stream", .begin = event_.stream_begin});
+    return builder().InternLane(lane);
+  }
+
+  void KeepUnless(const Name& name, std::string_view key, std::string_view expected) {
+    if (name.begin == nullptr || name.text == expected) return;
+    event_.kept.push_back({.key = key, .begin = name.begin, .is_arg = false});
+  }
+
+  // Changes the row's kind if it is a communication; nullopt if it has no facts of one.
+  std::optional<Comm> SettleComm(NodeRow& row) {
+    CommFacts& facts = event_.facts;
+    if (row.kind == NodeKind::kKernel && (!facts.name.empty() || IsCommKernel(event_.name))) {
+      row.kind = PointToPointFromName(facts.name).value_or(NodeKind::kCollective);
+    } else if (row.place == Place::kHost && event_.name == kRecordParamComms) {
+      row.kind = KindOfCommunication(facts.name);
+    } else if (row.place == Place::kHost && !facts.any) {
+      const bool is_label = !CommOfLabel(event_.name).empty();
+      if (is_label) labels_.push_back(NodeId::FromIndex(builder().node_count()));
+      return std::nullopt;
+    } else if (!facts.any) {
+      return std::nullopt;
+    }
+    AddGroupOf(builder(), facts);
+    Comm comm = MakeComm(builder(), facts);
+    if (facts.name.empty()) {
+      comm.type = CollectiveFromName(event_.name).value_or(CollectiveType::kUnknown);
+    }
+    return comm;
+  }
+
+  // Checks what is kept of the event before anything of it goes into the trace.
+  simdjson::error_code PrepareExtras() {
+    extras_.clear();
+    for (const Kept& kept : event_.kept) {
+      const auto text = RawText(kept.begin);
+      if (!text) return Problem("a value is not valid JSON", simdjson::TAPE_ERROR);
+      StringId key;
+      if (kept.is_arg) {
+        key = builder().Intern(kept.key);
+      } else {
+        key_.assign(kKinetoEventPrefix);
+        key_ += kept.key;
+        key = builder().Intern(key_);
+      }
+      extras_.push_back({.key = key, .text = builder().Intern(*text)});
+    }
+    return kSuccess;
+  }
+  void AddExtras(NodeId node) {
+    for (const Extra& extra : extras_) builder().AddExtra(node, extra);
+  }
+
+  std::vector<Open>& OpenOn(LaneId lane) {
+    if (open_.size() <= lane.index()) open_.resize(lane.index() + 1);
+    return open_[lane.index()];
+  }
+
+  void ReadMember(std::string_view key, std::string_view text) override {
+    if (key == "schemaVersion") {
+      builder().info().schema = text;
+      return;
+    }
+    KeepMember(key, text);
+    if (key == "distributedInfo") ReadDistributedInfo(text);
+  }
+
+  // Old files have texts where newer ones have values.
+  static std::optional<int64_t> NumberOf(simdjson::dom::object object, std::string_view key) {
+    int64_t number = 0;
+    if (object[key].get(number) == simdjson::SUCCESS) return number;
+    std::string_view text;
+    if (object[key].get(text) == simdjson::SUCCESS) return JsonInt(text);
+    return std::nullopt;
+  }
+
+  void ReadDistributedInfo(std::string_view json) {
+    simdjson::dom::parser parser;
+    simdjson::dom::object object;
+    const std::string copy(json);
+    if (parser.parse(copy).get_object().get(object) != simdjson::SUCCESS) return;
+    builder().info().rank = NumberOf(object, "rank");
+    builder().info().world_size = NumberOf(object, "world_size");
+    simdjson::dom::element groups;
+    if (object["pg_config"].get(groups) != simdjson::SUCCESS) return;
+    std::string_view text;
+    const auto parsed = groups.get(text) == simdjson::SUCCESS
+                            ? ParseProcessGroups(builder(), text)
+                            : ParseProcessGroups(builder(), simdjson::minify(groups));
+    if (!parsed) {
+      builder().stats().Count(Stat::kUnknownValue);
+      return;
+    }
+    for (const NumberedGroup& entry : *parsed) builder().AddProcessGroup(entry.group);
+  }
+
+  Status BeforeFinish() override {
+    const auto& info = builder().info();
+    if (!saw_array()) {
+      return BadInput(name() +
+                      ": found JSON without an array 'traceEvents', expected a Kineto trace");
+    }
+    if (builder().node_count() == 0 && builder().stats()[Stat::kSkippedEvent] == 0 &&
+        info.schema.empty() && info.extras.empty()) {
+      return BadInput(name() + ": found no events, expected a Kineto trace");
+    }
+    for (const auto& stack : open_) {
+      if (!stack.empty()) builder().stats().Count(Stat::kUnknownDuration, stack.size());
+    }
+    SetParents();
+    return {};
+  }
+
+  void SetParents() {
+    const size_t nodes = builder().node_count();
+    std::vector<NodeId> parent_of(labels_.empty() ? 0 : nodes);
+    for (const Nesting& nesting : NestByTime(std::move(timed_))) {
+      builder().SetParent(nesting.node, builder().source_id(nesting.parent));
+      if (!parent_of.empty()) parent_of[nesting.node.index()] = nesting.parent;
+    }
+    // A backend's label stands for a communication where record_param_comms does not.
+    const StringId recorded = builder().Intern(kRecordParamComms);
+    for (const NodeId label : labels_) {
+      const NodeId parent = parent_of[label.index()];
+      if (parent && builder().name(parent) == recorded) continue;
+      CommFacts facts;
+      facts.name = CommOfLabel(builder().text(builder().name(label)));
+      builder().SetKind(label, KindOfCommunication(facts.name));
+      builder().SetComm(label, MakeComm(builder(), facts));
+    }
+  }
+
+  Event event_;
+  std::vector<Extra> extras_;
+  std::string key_;
+  std::vector<TimedNode> timed_;         // host nodes
+  std::vector<std::vector<Open>> open_;  // by lane
+  std::vector<NodeId> labels_;           // host nodes named like a backend's communication
+};
+
+}  // namespace
+
+std::unique_ptr<TraceReader> MakeKinetoReader(std::string name, const ReadOptions& options,
+                                              const RunContext& context) {
+  return std::make_unique<KinetoReader>(std::move(name), options, context);
+}
+
+}  // namespace etude

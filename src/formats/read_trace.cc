@@ -1,0 +1,215 @@
+#include "src/formats/read_trace.h"
+
+#include <memory>
+#include <optional>
+#include <protozero/pbf_reader.hpp>
+#include <utility>
+#include <vector>
+
+#include "src/formats/byte_source.h"
+#include "src/formats/chakra_reader.h"
+#include "src/formats/et_json_reader.h"
+#include "src/formats/json_elements.h"
+#include "src/formats/kineto_reader.h"
+
+namespace etude {
+namespace {
+
+constexpr std::string_view kExpected =
+    "expected a trace: PyTorch execution trace, Kineto, linked JSON or Chakra protobuf";
+
+constexpr std::string_view kKinetoKeys[] = {"schemaVersion", "deviceProperties", "distributedInfo",
+                                            "traceName", "displayTimeUnit"};
+constexpr std::string_view kLinkedKeys[] = {"inclusive_dur", "exclusive_dur", "inter_thread_dep",
+                                            "sync_dep", "cat"};
+
+template <size_t N>
+bool IsOneOf(std::string_view text, const std::string_view (&names)[N]) {
+  for (const std::string_view name : names) {
+    if (name == text) return true;
+  }
+  return false;
+}
+
+// What a file is, and for JSON of unknown kind what was found.
+struct Detection {
+  FileKind kind = FileKind::kUnknown;
+  std::string found;
+};
+
+enum class NodeShape : uint8_t { kOther, kEt, kLinked };
+
+// What an element of "nodes" looks like, by its keys.
+NodeShape ShapeOf(std::string_view node) {
+  JsonElements members({.name = {}, .array_keys = {}, .bare_array = false, .limits = {}});
+  members.Push(node);
+  bool has_id = false;
+  bool has_name = false;
+  while (true) {
+    const auto item = members.Next();
+    if (!item || item->kind == JsonItem::Kind::kNone) break;
+    if (IsOneOf(item->key, kLinkedKeys)) return NodeShape::kLinked;
+    has_id = has_id || item->key == "id";
+    has_name = has_name || item->key == "name";
+  }
+  return has_id && has_name ? NodeShape::kEt : NodeShape::kOther;
+}
+
+Detection DetectJson(std::string_view beginning) {
+  JsonElements elements({.name = {},
+                         .array_keys = {"nodes", "traceEvents", "workload_graph"},
+                         .bare_array = true,
+                         .limits = {}});
+  elements.Push(beginning);
+  Detection guess{.kind = FileKind::kOtherJson, .found = {}};
+  std::string keys;
+  bool in_nodes = false;
+  while (true) {
+    const auto item = elements.Next();
+    if (!item) {
+      if (guess.found.empty()) guess.found = item.error().message;
+      break;
+    }
+    if (item->kind == JsonItem::Kind::kNone) break;
+    if (item->kind == JsonItem::Kind::kArray) {
+      if (item->key == "workload_graph") return {FileKind::kChakraFeeder, {}};
+      if (item->key != "nodes") return {FileKind::kKineto, {}};
+      in_nodes = true;
+    } else if (item->kind == JsonItem::Kind::kElement) {
+      if (!in_nodes) break;
+      const NodeShape shape = ShapeOf(item->text);
+      if (shape == NodeShape::kLinked) return {FileKind::kLinked, {}};
+      if (shape == NodeShape::kEt) guess.kind = FileKind::kPyTorchEt;
+    } else {
+      if (item->key == "schema") guess.kind = FileKind::kPyTorchEt;
+      if (IsOneOf(item->key, kKinetoKeys)) guess.kind = FileKind::kKineto;
+      keys += (keys.empty() ? "'" : ", '") + std::string(item->key) + "'";
+    }
+  }
+  if (guess.found.empty()) {
+    guess.found = "found JSON with " + (keys.empty() ? "no known key" : "the keys " + keys);
+  }
+  return guess;
+}
+
+// The length in front of a message; advances `bytes` behind it.
+std::optional<uint64_t> TakeLength(std::string_view& bytes) {
+  uint64_t length = 0;
+  for (unsigned i = 0; i < 5 && i < bytes.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(bytes[i]);
+    length |= uint64_t{byte & 0x7Fu} << (7 * i);
+    if (byte < 0x80) {
+      bytes.remove_prefix(i + 1);
+      return length;
+    }
+  }
+  return std::nullopt;
+}
+
+// True if `message` has only fields from 1 to `last_field` of sensible wire types.
+bool LooksLikeMessage(std::string_view message, uint32_t last_field) {
+  try {
+    protozero::pbf_reader reader(message.data(), message.size());
+    while (reader.next()) {
+      if (reader.tag() < 1 || reader.tag() > last_field) return false;
+      reader.skip();
+    }
+    return true;
+  } catch (const protozero::exception&) {
+    return false;
+  }
+}
+
+// GlobalMetadata (version = 1, attr = 2), then Nodes (fields up to 10, later ones may come).
+bool LooksLikeChakra(std::string_view beginning) {
+  constexpr uint32_t kLastMetadataField = 2;
+  constexpr uint32_t kLastNodeField = 15;
+  std::string_view rest = beginning;
+  const auto length = TakeLength(rest);
+  if (!length) return false;
+  if (*length > rest.size()) {
+    // The metadata goes on beyond the beginning: its first tag must do.
+    return !rest.empty() && (rest.front() == '\x0a' || rest.front() == '\x12');
+  }
+  if (!LooksLikeMessage(rest.substr(0, *length), kLastMetadataField)) return false;
+  rest.remove_prefix(*length);
+  if (rest.empty()) return *length != 0;
+  const auto node_length = TakeLength(rest);
+  if (!node_length) return false;
+  if (*node_length > rest.size()) return *length != 0;
+  return LooksLikeMessage(rest.substr(0, *node_length), kLastNodeField);
+}
+
+Detection Detect(std::string_view beginning) {
+  std::string_view text = beginning;
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  const size_t first = text.find_first_not_of(" \n\r\t");
+  if (first != std::string_view::npos && (text[first] == '{' || text[first] == '[')) {
+    return DetectJson(beginning);
+  }
+  if (LooksLikeChakra(beginning)) return {FileKind::kChakra, {}};
+  return {};
+}
+
+Error UnknownFile(const std::string& name, const Detection& detection, std::string_view beginning) {
+  std::string found = detection.found;
+  if (detection.kind == FileKind::kChakraFeeder) {
+    found = "found a graph of Chakra's feeder ('workload_graph'), which is not read";
+  } else if (beginning.empty()) {
+    found = "found an empty file";
+  } else if (beginning.starts_with("\xFF\xFE") || beginning.starts_with("\xFE\xFF")) {
+    found = "found UTF-16 text";
+  } else if (found.empty()) {
+    found = "found data of no known form";
+  }
+  return {ErrorCode::kBadInput, name + ": " + found + ", " + std::string(kExpected)};
+}
+
+}  // namespace
+
+std::string_view Name(FileKind kind) {
+  switch (kind) {
+    case FileKind::kUnknown: return "unknown";
+    case FileKind::kPyTorchEt: return "pytorch-et";
+    case FileKind::kKineto: return "kineto";
+    case FileKind::kLinked: return "linked";
+    case FileKind::kChakra: return "chakra";
+    case FileKind::kChakraFeeder: return "chakra-feeder";
+    case FileKind::kOtherJson: return "json";
+  }
+  return "unknown";
+}
+
+FileKind DetectFileKind(std::string_view beginning) { return Detect(beginning).kind; }
+
+Result<Trace> ReadTrace(ByteSource& source, const ReadOptions& options, const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(const std::string_view beginning, source.Peek(kDetectBytes));
+  const Detection detection = Detect(beginning);
+  std::unique_ptr<TraceReader> reader;
+  switch (detection.kind) {
+    case FileKind::kPyTorchEt:
+    case FileKind::kLinked: reader = MakeEtJsonReader(source.name(), options, context); break;
+    case FileKind::kKineto: reader = MakeKinetoReader(source.name(), options, context); break;
+    case FileKind::kChakra: reader = MakeChakraReader(source.name(), options, context); break;
+    case FileKind::kUnknown:
+    case FileKind::kChakraFeeder:
+    case FileKind::kOtherJson:
+      return tl::unexpected<Error>(UnknownFile(source.name(), detection, beginning));
+  }
+  while (true) {
+    ETUDE_ASSIGN_OR_RETURN(const std::string_view chunk, source.Next());
+    if (chunk.empty()) break;
+    ETUDE_RETURN_IF_ERROR(reader->Push(chunk));
+    context.Progress("read " + source.name(), source.bytes_in(), source.size_in().value_or(0));
+  }
+  reader->set_foreign_bytes(source.trailing_bytes());
+  return reader->Finish(source.cut());
+}
+
+Result<Trace> ReadTrace(const std::string& path, const ReadOptions& options,
+                        const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path, context.limits));
+  return ReadTrace(source, options, context);
+}
+
+}  // namespace etude

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "src/base/result.h"
+#include "src/base/run_context.h"
+#include "src/formats/trace_reader.h"
+#include "src/trace/trace.h"
+
+namespace etude {
+
+class ByteSource;
+
+// What a file is, by its first uncompressed bytes.
+enum class FileKind : uint8_t {
+  kUnknown,
+  kPyTorchEt,     // execution trace, JSON
+  kKineto,        // Kineto or other Chrome trace, JSON
+  kLinked,        // linked trace, JSON
+  kChakra,        // Chakra protobuf (.et)
+  kChakraFeeder,  // the feeder's JSON ("workload_graph"): recognised, not read
+  kOtherJson,     // JSON of another kind
+};
+std::string_view Name(FileKind kind);
+
+// Decides by `beginning`, the first uncompressed bytes of a file (kDetectBytes are plenty, fewer
+// if the file has no more).
+inline constexpr size_t kDetectBytes = size_t{1} << 16;
+FileKind DetectFileKind(std::string_view beginning);
+
+// Reads a trace in any of the known formats; `path` "-" is standard input.
+Result<Trace> ReadTrace(const std::string& path, const ReadOptions& options,
+                        const RunContext& context);
+// The same from an open source.
+Result<Trace> ReadTrace(ByteSource& source, const ReadOptions& options, const RunContext& context);
+
+}  // namespace etude

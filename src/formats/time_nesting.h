@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/base/units.h"
+#include "src/trace/value.h"
+
+namespace etude {
+
+// A node with a beginning and an end on a lane.
+struct TimedNode {
+  NodeId node;
+  LaneId lane;
+  Nanos start;
+  Nanos end;
+  bool has_end = false;  // without one the node contains nothing
+};
+
+struct Nesting {
+  NodeId node;
+  NodeId parent;
+};
+
+// Finds for each node the smallest one of the same lane that contains its time, if there is any.
+// Of nodes with the same time the first one given contains the others. A node that begins where
+// another ends is not in it. Nodes that overlap without containing each other are no relatives.
+// O(n log n).
+std::vector<Nesting> NestByTime(std::vector<TimedNode> nodes);
+
+}  // namespace etude

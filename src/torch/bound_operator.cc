@@ -1,0 +1,414 @@
+#include "src/torch/bound_operator.h"
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include <ATen/core/List.h>
+#include <torch/csrc/jit/frontend/function_schema_parser.h>
+
+#include "src/torch/operator_name.h"
+#include "src/torch/tensor_shape.h"
+
+namespace etude {
+namespace {
+
+using ArgumentKind = c10::TypeKind;
+
+// PyTorch's observer cuts lists after this many elements and says so nowhere.
+constexpr size_t kObserverListLimit = 4097;
+constexpr size_t kLongestSchema = 64 * 1024;
+
+std::string FirstLine(std::string_view text) {
+  return std::string(text.substr(0, text.find('\n')));
+}
+
+tl::unexpected<Error> Cannot(std::string reason) {
+  return MakeError(ErrorCode::kUnavailable, std::move(reason));
+}
+
+std::optional<double> SpecialNumber(std::string_view text) {
+  if (text == "inf") return std::numeric_limits<double>::infinity();
+  if (text == "-inf") return -std::numeric_limits<double>::infinity();
+  if (text == "nan" || text == "-nan") return std::numeric_limits<double>::quiet_NaN();
+  return std::nullopt;
+}
+
+int32_t CountTensors(const Trace& trace, std::span<const Value> values) {
+  int32_t count = 0;
+  auto add = [&](TensorId) { ++count; };
+  ForEachTensor(trace, values, add);
+  return count;
+}
+
+}  // namespace
+
+// What is known of a recorded schema text.
+struct OperatorBinder::Known {
+  std::optional<c10::OperatorHandle> handle;
+  std::optional<c10::FunctionSchema> recorded;  // as parsed from the text
+  std::string name;
+  std::string reason;  // why there is no handle
+  std::span<const Equivalent::Source> sources;  // not empty: the handle is an equivalent
+};
+
+OperatorBinder::OperatorBinder(const Trace& trace, const DeviceMap& devices)
+    : trace_(trace), devices_(devices) {}
+OperatorBinder::~OperatorBinder() = default;
+
+const OperatorBinder::Known& OperatorBinder::Look(StringId schema) {
+  std::unique_ptr<Known>& slot = known_[schema];
+  if (slot) return *slot;
+  slot = std::make_unique<Known>();
+  Known& known = *slot;
+  const std::string_view text = trace_.text(schema);
+  known.name = FullOperatorName(text);
+  if (text.size() > kLongestSchema) {
+    known.reason = "schema text is too long";
+    return known;
+  }
+  const std::string_view refusal = ReasonNotToRun(known.name);
+  if (!refusal.empty()) {
+    known.reason = refusal;
+    return known;
+  }
+  try {
+    known.recorded = torch::jit::parseSchema(std::string(text));
+    auto& dispatcher = c10::Dispatcher::singleton();
+    known.handle = dispatcher.findSchema(known.recorded->operator_name());
+    const c10::DispatchKey key =
+        devices_.target_is_cpu() ? c10::DispatchKey::CPU : c10::DispatchKey::CUDA;
+    const bool runs = known.handle && known.handle->hasComputedKernelForDispatchKey(key);
+    if (runs) return known;
+    const Equivalent* equivalent = FindEquivalent(known.name);
+    if (equivalent != nullptr) {
+      const c10::OperatorName replacement =
+          torch::jit::parseName(std::string(equivalent->replacement));
+      known.handle = dispatcher.findSchema(replacement);
+      known.sources = equivalent->arguments;
+      if (known.handle) return known;
+    }
+    known.reason = known.handle ? "no kernel on " + devices_.target()
+                                : "not registered in this torch: no loaded library brings it";
+    known.handle.reset();
+  } catch (const std::exception& error) {
+    known.handle.reset();
+    known.reason = "schema not understood: " + FirstLine(error.what());
+  }
+  return known;
+}
+
+bool OperatorBinder::IsRegistered(NodeId node) {
+  const Known& known = Look(trace_.op_schema(node));
+  return known.handle.has_value();
+}
+
+Result<BoundOperator> OperatorBinder::Bind(NodeId node) {
+  const Known& known = Look(trace_.op_schema(node));
+  if (!known.handle) return Cannot(known.reason);
+  assumed_ = 0;
+  BoundOperator bound(*known.handle);
+  const auto values = trace_.inputs(node);
+  const auto& arguments = known.handle->schema().arguments();
+  const auto& recorded = known.recorded->arguments();
+  bound.arguments_.reserve(arguments.size());
+
+  // For each argument of the operator the position of the recorded value, or none.
+  const auto recorded_position = [&](size_t i) -> std::optional<size_t> {
+    if (!known.sources.empty()) {
+      const Equivalent::Source& source = known.sources[i];
+      if (source.kind != Equivalent::Source::Kind::kArgument) return std::nullopt;
+      return static_cast<size_t>(source.argument);
+    }
+    if (recorded.size() == arguments.size()) return i;
+    for (size_t k = 0; k < recorded.size(); ++k) {
+      if (recorded[k].name() == arguments[i].name()) return k;
+    }
+    return std::nullopt;
+  };
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const c10::Argument& argument = arguments[i];
+    if (known.sources.size() > i) {
+      BoundOperator::Argument constant;
+      switch (known.sources[i].kind) {
+        case Equivalent::Source::Kind::kArgument: break;
+        case Equivalent::Source::Kind::kNone: break;
+        case Equivalent::Source::Kind::kFalse: constant.constant = false; break;
+        case Equivalent::Source::Kind::kTrue: constant.constant = true; break;
+        case Equivalent::Source::Kind::kZeros: constant.constant = c10::List<int64_t>({0}); break;
+        case Equivalent::Source::Kind::kAllTrue:
+          constant.constant = c10::List<bool>({true, true, true});
+          break;
+      }
+      if (known.sources[i].kind != Equivalent::Source::Kind::kArgument) {
+        bound.arguments_.push_back(std::move(constant));
+        continue;
+      }
+    }
+    const std::optional<size_t> position = recorded_position(i);
+    if (!position || *position >= values.size()) {
+      if (!argument.default_value()) {
+        return Cannot("argument '" + argument.name() + "' is not recorded and has no default");
+      }
+      BoundOperator::Argument constant;
+      constant.constant = *argument.default_value();
+      bound.arguments_.push_back(std::move(constant));
+      continue;
+    }
+    const int32_t first = CountTensors(trace_, values.first(*position));
+    auto converted =
+        Convert(values[*position], argument.type(), argument.N().value_or(0), first);
+    if (!converted) {
+      return Cannot("argument '" + argument.name() + "' of type " +
+                    argument.type()->annotation_str() + ": " + converted.error().message);
+    }
+    bound.arguments_.push_back(std::move(*converted));
+  }
+  const c10::DispatchKey key =
+      devices_.target_is_cpu() ? c10::DispatchKey::CPU : c10::DispatchKey::CUDA;
+  bound.is_composite_ =
+      known.handle->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) &&
+      !known.handle->hasKernelForDispatchKey(key);
+  bound.assumed_values_ = assumed_;
+  return bound;
+}
+
+Result<c10::IValue> OperatorBinder::Scalar(const Value& value, c10::TypeKind kind) {
+  const auto wrong = [&]() -> Result<c10::IValue> {
+    return Cannot("found a recorded value of type '" + std::string(trace_.text(value.type)) + "'");
+  };
+  switch (kind) {
+    case ArgumentKind::IntType:
+    case ArgumentKind::SymIntType:
+    case ArgumentKind::ScalarTypeType:
+    case ArgumentKind::LayoutType:
+    case ArgumentKind::MemoryFormatType:
+    case ArgumentKind::QSchemeType:
+      if (value.kind == ValueKind::kInt) return c10::IValue(value.as_int());
+      if (value.kind == ValueKind::kBool) return c10::IValue(int64_t{value.as_bool()});
+      if (value.kind == ValueKind::kDouble && std::trunc(value.as_double()) == value.as_double() &&
+          std::abs(value.as_double()) < 9e15) {
+        return c10::IValue(static_cast<int64_t>(value.as_double()));
+      }
+      return wrong();
+    case ArgumentKind::FloatType:
+    case ArgumentKind::SymFloatType:
+      if (value.kind == ValueKind::kDouble) return c10::IValue(value.as_double());
+      if (value.kind == ValueKind::kInt) {
+        return c10::IValue(static_cast<double>(value.as_int()));
+      }
+      if (value.kind == ValueKind::kString) {
+        const auto special = SpecialNumber(trace_.text(value.as_text()));
+        if (special) return c10::IValue(*special);
+      }
+      return wrong();
+    case ArgumentKind::BoolType:
+    case ArgumentKind::SymBoolType:
+      if (value.kind == ValueKind::kBool) return c10::IValue(value.as_bool());
+      if (value.kind == ValueKind::kInt) return c10::IValue(value.as_int() != 0);
+      return wrong();
+    case ArgumentKind::NumberType:
+    case ArgumentKind::ComplexType: {
+      if (value.kind == ValueKind::kInt) return c10::IValue(value.as_int());
+      if (value.kind == ValueKind::kDouble) return c10::IValue(value.as_double());
+      if (value.kind == ValueKind::kBool) return c10::IValue(value.as_bool());
+      const bool is_text = value.kind == ValueKind::kString || value.kind == ValueKind::kOpaque;
+      const std::string_view text = is_text ? trace_.text(value.as_text()) : std::string_view();
+      if (const auto special = SpecialNumber(text)) return c10::IValue(*special);
+      // The observer writes complex numbers without their value.
+      if (text.find("Complex") != std::string_view::npos) {
+        ++assumed_;
+        return c10::IValue(c10::complex<double>(1.0, 0.0));
+      }
+      return wrong();
+    }
+    case ArgumentKind::StringType:
+      if (value.kind == ValueKind::kString || value.kind == ValueKind::kDevice) {
+        return c10::IValue(std::string(trace_.text(value.as_text())));
+      }
+      return wrong();
+    case ArgumentKind::DeviceObjType:
+      if (value.kind == ValueKind::kString || value.kind == ValueKind::kDevice) {
+        return c10::IValue(c10::Device(devices_.Map(trace_.text(value.as_text()))));
+      }
+      return wrong();
+    default: return Cannot("its value is not in the trace");
+  }
+}
+
+Result<BoundOperator::Argument> OperatorBinder::Convert(const Value& value,
+                                                        const c10::TypePtr& type,
+                                                        int32_t list_size, int32_t first_tensor) {
+  BoundOperator::Argument argument;
+  using Kind = BoundOperator::Argument::Kind;
+  switch (type->kind()) {
+    case ArgumentKind::OptionalType: {
+      if (value.kind == ValueKind::kNone) return argument;
+      const auto& element = type->expectRef<c10::OptionalType>().getElementType();
+      if (element->kind() == ArgumentKind::GeneratorType) return argument;
+      return Convert(value, element, list_size, first_tensor);
+    }
+    case ArgumentKind::GeneratorType: return argument;  // none: the default generator
+    case ArgumentKind::TensorType:
+      if (value.kind == ValueKind::kTensor) {
+        argument.kind = Kind::kTensor;
+        argument.tensor = first_tensor;
+        return argument;
+      }
+      if (value.kind == ValueKind::kNone) {
+        argument.constant = at::Tensor();
+        return argument;
+      }
+      return Cannot("found a recorded value of type '" + std::string(trace_.text(value.type)) +
+                    "'");
+    case ArgumentKind::ListType: {
+      const auto& element = type->expectRef<c10::ListType>().getElementType();
+      return ConvertList(value, element, list_size, first_tensor);
+    }
+    default: {
+      auto scalar = Scalar(value, type->kind());
+      if (!scalar) return tl::unexpected<Error>(scalar.error());
+      argument.constant = *std::move(scalar);
+      return argument;
+    }
+  }
+}
+
+namespace {
+
+template <typename T, typename Get>
+Result<c10::IValue> ListOf(const std::vector<c10::IValue>& items, Get get) {
+  c10::List<T> list;
+  list.reserve(items.size());
+  for (const c10::IValue& item : items) list.push_back(get(item));
+  return c10::IValue(std::move(list));
+}
+
+// A list of `kind` from its elements.
+Result<c10::IValue> MakeList(c10::TypeKind kind, const std::vector<c10::IValue>& items) {
+  switch (kind) {
+    case ArgumentKind::IntType:
+    case ArgumentKind::SymIntType:
+      return ListOf<int64_t>(items, [](const c10::IValue& item) { return item.toInt(); });
+    case ArgumentKind::FloatType:
+      return ListOf<double>(items, [](const c10::IValue& item) { return item.toDouble(); });
+    case ArgumentKind::BoolType:
+      return ListOf<bool>(items, [](const c10::IValue& item) { return item.toBool(); });
+    case ArgumentKind::StringType:
+      return ListOf<std::string>(items,
+                                 [](const c10::IValue& item) { return item.toStringRef(); });
+    case ArgumentKind::DeviceObjType:
+      return ListOf<c10::Device>(items, [](const c10::IValue& item) { return item.toDevice(); });
+    case ArgumentKind::NumberType: {
+      c10::impl::GenericList list(c10::NumberType::get());
+      list.reserve(items.size());
+      for (const c10::IValue& item : items) list.push_back(item);
+      return c10::IValue(std::move(list));
+    }
+    default: return Cannot("lists of this type are not supported");
+  }
+}
+
+}  // namespace
+
+Result<BoundOperator::Argument> OperatorBinder::ConvertList(const Value& value,
+                                                            const c10::TypePtr& element,
+                                                            int32_t list_size,
+                                                            int32_t first_tensor) {
+  BoundOperator::Argument argument;
+  using Kind = BoundOperator::Argument::Kind;
+  const bool of_tensors = element->kind() == ArgumentKind::TensorType;
+  const bool of_optionals = element->kind() == ArgumentKind::OptionalType;
+  if (value.kind == ValueKind::kList) {
+    const auto items = trace_.values(value.as_list());
+    if (items.size() >= kObserverListLimit) ++assumed_;
+    if (of_tensors || (of_optionals && element->expectRef<c10::OptionalType>()
+                                               .getElementType()
+                                               ->kind() == ArgumentKind::TensorType)) {
+      argument.kind = of_tensors ? Kind::kTensors : Kind::kOptionalTensors;
+      int32_t next = first_tensor;
+      for (const Value& item : items) {
+        if (item.kind == ValueKind::kTensor) {
+          argument.tensors.push_back(next++);
+        } else if (item.kind == ValueKind::kNone) {
+          argument.tensors.push_back(-1);
+        } else {
+          return Cannot("found a list element of type '" + std::string(trace_.text(item.type)) +
+                        "', expected a tensor");
+        }
+      }
+      return argument;
+    }
+    if (element->kind() == ArgumentKind::ListType) {
+      argument.kind = Kind::kTensorLists;
+      const auto& inner = element->expectRef<c10::ListType>().getElementType();
+      int32_t next = first_tensor;
+      for (const Value& item : items) {
+        ETUDE_ASSIGN_OR_RETURN(auto list, ConvertList(item, inner, 0, next));
+        next += CountTensors(trace_, {&item, 1});
+        argument.lists.push_back(std::move(list));
+      }
+      return argument;
+    }
+    std::vector<c10::IValue> converted;
+    converted.reserve(items.size());
+    for (const Value& item : items) {
+      ETUDE_ASSIGN_OR_RETURN(auto scalar, Scalar(item, element->kind()));
+      converted.push_back(std::move(scalar));
+    }
+    ETUDE_ASSIGN_OR_RETURN(argument.constant, MakeList(element->kind(), converted));
+    return argument;
+  }
+  // "int[2]" takes one number for all.
+  if (list_size > 0 && !of_tensors && !of_optionals) {
+    ETUDE_ASSIGN_OR_RETURN(const auto scalar, Scalar(value, element->kind()));
+    const std::vector<c10::IValue> repeated(static_cast<size_t>(list_size), scalar);
+    ETUDE_ASSIGN_OR_RETURN(argument.constant, MakeList(element->kind(), repeated));
+    return argument;
+  }
+  return Cannot("found a recorded value of type '" + std::string(trace_.text(value.type)) +
+                "', expected a list");
+}
+
+c10::IValue BoundOperator::Make(const Argument& argument, std::span<const SlotId> inputs,
+                                const std::vector<at::Tensor>& slots) {
+  const auto tensor = [&](int32_t position) -> at::Tensor {
+    const SlotId slot = inputs[static_cast<size_t>(position)];
+    return slot ? slots[slot.index()] : at::Tensor();
+  };
+  switch (argument.kind) {
+    case Argument::Kind::kConstant: return argument.constant;
+    case Argument::Kind::kTensor: return tensor(argument.tensor);
+    case Argument::Kind::kTensors: {
+      c10::List<at::Tensor> list;
+      list.reserve(argument.tensors.size());
+      for (const int32_t position : argument.tensors) {
+        list.push_back(position < 0 ? at::Tensor() : tensor(position));
+      }
+      return list;
+    }
+    case Argument::Kind::kOptionalTensors: {
+      c10::List<std::optional<at::Tensor>> list;
+      list.reserve(argument.tensors.size());
+      for (const int32_t position : argument.tensors) {
+        list.push_back(position < 0 ? std::nullopt : std::optional(tensor(position)));
+      }
+      return list;
+    }
+    case Argument::Kind::kTensorLists: {
+      c10::impl::GenericList lists(c10::ListType::create(c10::TensorType::get()));
+      for (const Argument& inner : argument.lists) lists.push_back(Make(inner, inputs, slots));
+      return lists;
+    }
+  }
+  return {};
+}
+
+void BoundOperator::Push(std::span<const SlotId> inputs, const std::vector<at::Tensor>& slots,
+                         torch::jit::Stack& stack) const {
+  stack.clear();
+  for (const Argument& argument : arguments_) stack.push_back(Make(argument, inputs, slots));
+}
+
+}  // namespace etude

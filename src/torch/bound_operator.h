@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/function_schema.h>
+#include <ATen/core/ivalue.h>
+
+#include "src/base/result.h"
+#include "src/torch/device_map.h"
+#include "src/torch/replay_plan.h"
+#include "src/trace/trace.h"
+
+namespace etude {
+
+// One recorded operator call, ready to be made: the registered operator and its arguments, of which
+// tensors are looked up in slots at each call. Immutable after binding.
+class BoundOperator {
+ public:
+  // Puts the arguments on `stack`. `inputs` are the slots of the recorded tensors, in order.
+  void Push(std::span<const SlotId> inputs, const std::vector<at::Tensor>& slots,
+            torch::jit::Stack& stack) const;
+  // Runs the operator on the arguments on `stack` and leaves its results there. Throws what the
+  // operator throws.
+  void Call(torch::jit::Stack& stack) const { handle_.callBoxed(stack); }
+
+  // Whether the operator is made of other operators only and does nothing itself.
+  bool is_composite() const { return is_composite_; }
+  // Values that the trace lacks (complex numbers) or may lack (lists cut by the recorder) and that
+  // were replaced or taken as they are.
+  int assumed_values() const { return assumed_values_; }
+
+ private:
+  friend class OperatorBinder;
+  explicit BoundOperator(const c10::OperatorHandle& handle) : handle_(handle) {}
+
+  struct Argument {
+    enum class Kind : uint8_t { kConstant, kTensor, kTensors, kOptionalTensors, kTensorLists };
+    Kind kind = Kind::kConstant;
+    c10::IValue constant;
+    int32_t tensor = -1;              // kTensor: position among the recorded tensors
+    std::vector<int32_t> tensors;     // lists: positions, -1 for none
+    std::vector<Argument> lists;      // kTensorLists
+  };
+
+  static c10::IValue Make(const Argument& argument, std::span<const SlotId> inputs,
+                          const std::vector<at::Tensor>& slots);
+
+  c10::OperatorHandle handle_;
+  std::vector<Argument> arguments_;
+  bool is_composite_ = false;
+  int assumed_values_ = 0;
+};
+
+// Finds the registered operators for recorded schemas and converts recorded arguments to their
+// types. Remembers parsed schemas. Not thread-safe; refers to the trace and the device map.
+class OperatorBinder {
+ public:
+  OperatorBinder(const Trace& trace, const DeviceMap& devices);
+  ~OperatorBinder();
+
+  // An error's message is the reason why the operator cannot be replayed.
+  Result<BoundOperator> Bind(NodeId node);
+  // Whether the dispatcher knows the operator at all.
+  bool IsRegistered(NodeId node);
+
+ private:
+  struct Known;
+
+  const Known& Look(StringId schema);
+  Result<BoundOperator::Argument> Convert(const Value& value, const c10::TypePtr& type,
+                                          int32_t list_size, int32_t first_tensor);
+  Result<BoundOperator::Argument> ConvertList(const Value& value, const c10::TypePtr& element,
+                                              int32_t list_size, int32_t first_tensor);
+  Result<c10::IValue> Scalar(const Value& value, c10::TypeKind kind);
+
+  const Trace& trace_;
+  const DeviceMap& devices_;
+  std::unordered_map<StringId, std::unique_ptr<Known>> known_;
+  int assumed_ = 0;  // during one Bind
+};
+
+}  // namespace etude

@@ -1,0 +1,183 @@
+#include "src/torch/data_flow.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "src/torch/tensor_shape.h"
+
+namespace etude {
+namespace {
+
+// Memory is told apart by address; tensors without elements or without a storage (sparse ones) by
+// their own address, which is put into a range of its own.
+uint64_t MemoryKey(const TensorUse& use) {
+  constexpr uint64_t kByTensor = uint64_t{1} << 63;
+  return use.numel == 0 || use.storage == 0 ? use.tensor | kByTensor : use.storage;
+}
+
+}  // namespace
+
+// Visits the step's nodes in the order in which they were entered and left.
+class DataFlow::Walk {
+ public:
+  Walk(const RecordedStep& step, DataFlow& flow) : step_(step), trace_(step.trace()), flow_(flow) {}
+
+  void Run() {
+    const auto count = static_cast<uint32_t>(step_.nodes().size());
+    flow_.rows_.resize(count);
+    std::vector<uint32_t> open;  // nodes entered and not yet left, each inside the one before it
+    for (uint32_t i = 0; i < count; ++i) {
+      Enter(i);
+      open.push_back(i);
+      // The innermost first; nodes of other threads may lie between a node and its end.
+      LeaveAll(open, i);
+    }
+  }
+
+ private:
+  struct Current {
+    StorageVersion version;
+    uint64_t birth = 0;           // clock_ when it was made
+    std::vector<StringId> types;  // of the tensors that lived in it
+  };
+
+  void Enter(uint32_t position) {
+    const NodeId node = step_.nodes()[position];
+    entered_at_.push_back(++clock_);
+    Rows& rows = flow_.rows_[position];
+    rows.inputs = static_cast<uint32_t>(flow_.uses_.size());
+    const bool is_operator = IsOperator(trace_, node);
+    auto read = [&](TensorId tensor) {
+      flow_.uses_.push_back({tensor, Read(tensor, position, is_operator)});
+    };
+    ForEachTensor(trace_, trace_.inputs(node), read);
+    rows.outputs = rows.end = static_cast<uint32_t>(flow_.uses_.size());
+    if (IsGradientAccumulation(trace_.name(node))) {
+      for (uint32_t i = rows.inputs; i < rows.outputs; ++i) {
+        const StorageVersion version = flow_.uses_[i].version;
+        if (version && flow_.versions_[version.index()].origin) {
+          flow_.versions_[version.index()].kept_as_gradient = true;
+        }
+      }
+    }
+  }
+
+  StorageVersion Read(TensorId tensor, uint32_t position, bool is_operator) {
+    const TensorUse& use = trace_.tensor(tensor);
+    if (IsUndefined(trace_, use)) return StorageVersion::None();
+    const uint64_t key = MemoryKey(use);
+    const auto found = current_.find(key);
+    // Memory changes its element type only by operators that are recorded. Another type means
+    // that unrecorded code made a tensor where one was freed: a number turned into a tensor, say.
+    if (found != current_.end() && HasType(found->second, use.type)) return found->second.version;
+    if (!is_operator) return StorageVersion::None();
+    return Make(key, use.type, step_.enclosing_operator(position));
+  }
+
+  static bool HasType(const Current& current, StringId type) {
+    return std::ranges::find(current.types, type) != current.types.end();
+  }
+
+  StorageVersion Make(uint64_t key, StringId type, NodeId origin) {
+    const StorageVersion version = StorageVersion::FromIndex(flow_.versions_.size());
+    flow_.versions_.push_back({.origin = origin, .kept_as_gradient = false});
+    current_[key] = {version, clock_, {type}};
+    return version;
+  }
+
+  void LeaveAll(std::vector<uint32_t>& open, uint32_t position) {
+    for (size_t i = open.size(); i-- > 0;) {
+      if (step_.last_inside(open[i]) > position) continue;
+      Leave(open[i]);
+      open.erase(open.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+
+  void Leave(uint32_t position) {
+    const NodeId node = step_.nodes()[position];
+    ++clock_;
+    if (!IsOperator(trace_, node)) return;
+    Rows& rows = flow_.rows_[position];
+    pending_.clear();
+    auto write = [&](TensorId tensor) {
+      pending_.push_back({tensor, Write(tensor, position, rows)});
+    };
+    ForEachTensor(trace_, trace_.outputs(node), write);
+    if (pending_.empty()) return;
+    // Results are stored behind everything inside the node; inputs keep their place.
+    outputs_.emplace_back(position, pending_);
+  }
+
+  StorageVersion Write(TensorId tensor, uint32_t position, const Rows& rows) {
+    const TensorUse& use = trace_.tensor(tensor);
+    if (IsUndefined(trace_, use)) return StorageVersion::None();
+    const uint64_t key = MemoryKey(use);
+    const auto found = current_.find(key);
+    for (uint32_t i = rows.inputs; i < rows.outputs; ++i) {
+      const Use& input = flow_.uses_[i];
+      if (!input.version || MemoryKey(trace_.tensor(input.tensor)) != key) continue;
+      if (found != current_.end() && found->second.version == input.version &&
+          !HasType(found->second, use.type)) {
+        found->second.types.push_back(use.type);
+      }
+      return input.version;
+    }
+    if (found != current_.end() && found->second.birth >= entered_at_[position]) {
+      if (!HasType(found->second, use.type)) found->second.types.push_back(use.type);
+      return found->second.version;
+    }
+    return Make(key, use.type, step_.nodes()[position]);
+  }
+
+ public:
+  // Puts inputs and outputs of each node side by side.
+  void Join() {
+    std::vector<const std::vector<Use>*> results(flow_.rows_.size());
+    for (const auto& [position, uses] : outputs_) results[position] = &uses;
+    std::vector<Use> joined;
+    joined.reserve(flow_.uses_.size() * 2);
+    for (size_t i = 0; i < flow_.rows_.size(); ++i) {
+      Rows& rows = flow_.rows_[i];
+      const auto begin = flow_.uses_.begin();
+      const auto at = static_cast<uint32_t>(joined.size());
+      joined.insert(joined.end(), begin + rows.inputs, begin + rows.outputs);
+      rows.inputs = at;
+      rows.outputs = static_cast<uint32_t>(joined.size());
+      if (results[i] != nullptr) joined.insert(joined.end(), results[i]->begin(), results[i]->end());
+      rows.end = static_cast<uint32_t>(joined.size());
+    }
+    flow_.uses_ = std::move(joined);
+  }
+
+ private:
+  const RecordedStep& step_;
+  const Trace& trace_;
+  DataFlow& flow_;
+  uint64_t clock_ = 0;
+  std::vector<uint64_t> entered_at_;  // by position
+  std::unordered_map<uint64_t, Current> current_;
+  std::vector<Use> pending_;
+  std::vector<std::pair<uint32_t, std::vector<Use>>> outputs_;
+};
+
+DataFlow::DataFlow(const RecordedStep& step) : step_(&step) {
+  Walk walk(step, *this);
+  walk.Run();
+  walk.Join();
+}
+
+std::span<const DataFlow::Use> DataFlow::inputs(NodeId node) const {
+  const uint32_t position = step_->position(node);
+  if (position == RecordedStep::kNowhere) return {};
+  const Rows& rows = rows_[position];
+  return {uses_.data() + rows.inputs, rows.outputs - rows.inputs};
+}
+
+std::span<const DataFlow::Use> DataFlow::outputs(NodeId node) const {
+  const uint32_t position = step_->position(node);
+  if (position == RecordedStep::kNowhere) return {};
+  const Rows& rows = rows_[position];
+  return {uses_.data() + rows.outputs, rows.end - rows.outputs};
+}
+
+}  // namespace etude

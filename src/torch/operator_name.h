@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string_view>
+
+#include "src/trace/trace.h"
+
+namespace etude {
+
+// "aten::add_.Tensor" of "aten::add_.Tensor(Tensor(a!) self, …) -> …".
+inline std::string_view FullOperatorName(std::string_view schema) {
+  schema = schema.substr(0, schema.find('('));
+  while (!schema.empty() && schema.back() == ' ') schema.remove_suffix(1);
+  while (!schema.empty() && schema.front() == ' ') schema.remove_prefix(1);
+  return schema;
+}
+
+// The same without the overload: "aten::add_".
+inline std::string_view BaseOperatorName(std::string_view schema) {
+  const std::string_view name = FullOperatorName(schema);
+  return name.substr(0, name.find('.'));
+}
+
+// "aten" of "aten::add_".
+inline std::string_view OperatorNamespace(std::string_view name) {
+  const size_t colons = name.find("::");
+  return colons == std::string_view::npos ? std::string_view() : name.substr(0, colons);
+}
+
+inline std::string_view SchemaOf(const Trace& trace, NodeId node) {
+  return trace.text(trace.op_schema(node));
+}
+
+}  // namespace etude

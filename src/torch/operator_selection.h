@@ -1,0 +1,56 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/torch/data_flow.h"
+#include "src/torch/recorded_step.h"
+
+namespace etude {
+
+// The operators a replay runs: at first the top-level ones; one that cannot be run as a whole, or
+// not in the way it was recorded, is replaced by the operators it called. In order of entry, none
+// inside another. Refers to the step and the flow.
+class OperatorSelection {
+ public:
+  OperatorSelection(const RecordedStep& step, const DataFlow& flow);
+
+  // The operators in order of entry.
+  std::span<const NodeId> nodes() const { return nodes_; }
+  // All top-level operators counted as such, also those skipped.
+  std::span<const NodeId> top() const { return top_; }
+
+  // Narrows the selection, and what counts, to operators for which `keep` holds.
+  void Keep(const std::function<bool(NodeId)>& keep);
+  // Takes `node` out of the selection.
+  void Skip(NodeId node, std::string reason);
+  // Puts the operators that `node` called in its place. False, and no change, if it called none,
+  // if one of its results is none of theirs, or if `usable` does not hold for each of them.
+  bool UseParts(NodeId node, const std::function<bool(NodeId)>& usable);
+
+  struct Skipped {
+    NodeId node;
+    std::string reason;
+  };
+  const std::vector<Skipped>& skipped() const { return skipped_; }
+  // Operators that were replaced by their parts.
+  const std::vector<NodeId>& replaced() const { return replaced_; }
+  // Top-level operators of which every part is in the selection.
+  int64_t replayed_count() const;
+
+ private:
+  bool PartsCover(NodeId node, std::span<const NodeId> parts) const;
+
+  const RecordedStep& step_;
+  const DataFlow& flow_;
+  std::vector<NodeId> top_;
+  std::vector<NodeId> nodes_;
+  std::vector<Skipped> skipped_;
+  std::vector<NodeId> replaced_;
+};
+
+}  // namespace etude

@@ -1,0 +1,210 @@
+#include "src/torch/outside_memory.h"
+
+#include <cmath>
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/DefaultDtype.h>
+#include <c10/core/ScalarType.h>
+#include <c10/core/TensorOptions.h>
+
+#include "src/torch/random_fill.h"
+#include "src/torch/tensor_shape.h"
+
+namespace etude {
+namespace {
+
+std::string FirstLine(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
+
+std::optional<c10::ScalarType> ScalarTypeOf(const Trace& trace, const TensorUse& use) {
+  const int number = ScalarTypeNumber(DTypeOf(trace, use));
+  if (number < 0) return std::nullopt;
+  return static_cast<c10::ScalarType>(number);
+}
+
+// Makes memory of `bytes` bytes on the device, at least one so that it has an address.
+Result<c10::Storage> MakeStorage(int64_t bytes, const std::string& device) {
+  try {
+    const at::Tensor raw = at::empty({std::max<int64_t>(bytes, 0)},
+                                     c10::TensorOptions().dtype(c10::kByte).device(device));
+    return raw.storage();
+  } catch (const std::exception& error) {
+    return MakeError(ErrorCode::kUnavailable, "memory of " + std::to_string(bytes) +
+                                                  " bytes on " + device + ": " +
+                                                  FirstLine(error.what()));
+  }
+}
+
+// Values for `tensor`, a contiguous one of the whole storage on the CPU.
+void FillTensor(const at::Tensor& tensor, const FillRule& rule, float weight_deviation,
+                uint64_t seed) {
+  const auto count = static_cast<size_t>(tensor.numel());
+  if (count == 0) return;
+  const c10::ScalarType type = tensor.scalar_type();
+  if (type == c10::kBool) {
+    FillBools({static_cast<uint8_t*>(tensor.data_ptr()), count}, rule, seed);
+    return;
+  }
+  if (type == c10::kLong) {
+    FillIntegers({static_cast<int64_t*>(tensor.data_ptr()), count}, rule, seed);
+    return;
+  }
+  if (c10::isIntegralType(type, false)) {
+    if (c10::elementSize(type) == 1 && rule.kind == FillRule::Kind::kDefault) {
+      RandomStream random(seed);
+      auto* bytes = static_cast<uint8_t*>(tensor.data_ptr());
+      for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<uint8_t>(random.Next() & 0x7F);
+      return;
+    }
+    const at::Tensor wide = at::empty({tensor.numel()}, c10::TensorOptions().dtype(c10::kLong));
+    FillIntegers({static_cast<int64_t*>(wide.data_ptr()), count}, rule, seed);
+    tensor.copy_(wide);
+    return;
+  }
+  const bool is_float = type == c10::kFloat;
+  const at::Tensor floats =
+      is_float ? tensor : at::empty({tensor.numel()}, c10::TensorOptions().dtype(c10::kFloat));
+  const std::span<float> out(static_cast<float*>(floats.data_ptr()), count);
+  if (count == 1) {
+    out[0] = 1.0F;
+  } else if (rule.kind == FillRule::Kind::kPositive) {
+    FillUniform(out, 0.5F, 1.5F, seed);
+  } else {
+    FillNormal(out, rule.kind == FillRule::Kind::kWeight ? weight_deviation : 1.0F, seed);
+  }
+  if (!is_float) tensor.copy_(floats);
+}
+
+// The deviation that keeps sums over rows near one, both ways: Xavier's.
+float WeightDeviation(std::span<const int64_t> sizes) {
+  if (sizes.size() < 2) return 0.02F;
+  double field = 1;
+  for (size_t i = 2; i < sizes.size(); ++i) field *= static_cast<double>(sizes[i]);
+  const double fans = field * static_cast<double>(sizes[0] + sizes[1]);
+  return static_cast<float>(std::sqrt(2.0 / std::max(fans, 1.0)));
+}
+
+template <typename Test>
+int CountTensorsWith(const at::Tensor& tensor, Test test) {
+  if (tensor.scalar_type() != c10::kFloat || !tensor.device().is_cpu()) return 0;
+  constexpr int64_t kSample = 65536;
+  const auto* values = static_cast<const float*>(tensor.const_data_ptr());
+  const int64_t stride = std::max<int64_t>(1, tensor.numel() / kSample);
+  for (int64_t i = 0; i < tensor.numel(); i += stride) {
+    if (test(values[i])) return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Result<at::Tensor> MakeView(const Trace& trace, const TensorUse& use, const c10::Storage& storage) {
+  const std::optional<TensorShape> shape = ShapeOf(trace, use);
+  const std::optional<c10::ScalarType> type = ScalarTypeOf(trace, use);
+  if (!shape || !type) {
+    return BadInput("a tensor of type '" + std::string(trace.text(use.type)) + "'");
+  }
+  if (shape->storage_bytes > static_cast<int64_t>(storage.nbytes())) {
+    return BadInput("a view of " + std::to_string(shape->storage_bytes) + " bytes on memory of " +
+                    std::to_string(storage.nbytes()));
+  }
+  try {
+    at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
+        c10::Storage(storage),
+        c10::DispatchKeySet(c10::computeDispatchKey(*type, std::nullopt, storage.device())),
+        c10::scalarTypeToTypeMeta(*type));
+    tensor.unsafeGetTensorImpl()->set_sizes_and_strides(shape->sizes, shape->strides, use.offset);
+    return tensor;
+  } catch (const std::exception& error) {
+    return BadInput(FirstLine(error.what()));
+  }
+}
+
+Status OutsideMemory::Provide(const ReplayPlan& plan, std::span<const FillRule> rules,
+                              std::vector<at::Tensor>& slots) {
+  for (const OutsideStorage& wanted : plan.outside) {
+    Block& block = blocks_[wanted.version];
+    const TensorUse& first = trace_.tensor(plan.slots[wanted.slots.front().index()].tensor);
+    const bool is_new = !block.storage || block.bytes < wanted.bytes;
+    if (is_new) {
+      bytes_ += wanted.bytes - block.bytes;
+      block.bytes = wanted.bytes;
+      block.rule = rules[wanted.version.index()];
+      block.seed = seed_ * 0x9E3779B97F4A7C15ULL + wanted.version.value();
+      block.tensors.clear();
+      ETUDE_ASSIGN_OR_RETURN(block.storage,
+                             MakeStorage(wanted.bytes, devices_.Map(trace_.text(first.device))));
+    }
+    for (const SlotId slot : wanted.slots) {
+      const TensorUse& use = trace_.tensor(plan.slots[slot.index()].tensor);
+      ETUDE_ASSIGN_OR_RETURN(slots[slot.index()], MakeView(trace_, use, block.storage));
+    }
+    if (is_new) {
+      block.tensors.push_back(slots[wanted.slots.front().index()]);
+      ETUDE_RETURN_IF_ERROR(Fill(block));
+    }
+  }
+  return {};
+}
+
+Status OutsideMemory::Fill(Block& block) {
+  const at::Tensor& form = block.tensors.front();
+  try {
+    const auto element = static_cast<int64_t>(form.dtype().itemsize());
+    const int64_t count = static_cast<int64_t>(block.storage.nbytes()) / element;
+    const bool on_cpu = block.storage.device().is_cpu();
+    at::Tensor whole = at::detail::make_tensor<c10::TensorImpl>(
+        c10::Storage(block.storage), form.key_set(), form.dtype());
+    whole.unsafeGetTensorImpl()->set_sizes_contiguous({count});
+    const at::Tensor host =
+        on_cpu ? whole : at::empty({count}, c10::TensorOptions().dtype(form.scalar_type()));
+    FillTensor(host, block.rule, WeightDeviation(form.sizes()), block.seed);
+    if (!on_cpu) whole.copy_(host);
+  } catch (const std::exception& error) {
+    return MakeError(ErrorCode::kUnavailable, "filling a tensor: " + FirstLine(error.what()));
+  }
+  return {};
+}
+
+Status OutsideMemory::Refill() {
+  for (auto& [version, block] : blocks_) ETUDE_RETURN_IF_ERROR(Fill(block));
+  return {};
+}
+
+int OutsideMemory::CountNonFinite() const {
+  int count = 0;
+  for (const auto& [version, block] : blocks_) {
+    count += CountTensorsWith(block.tensors.front(), [](float v) { return !std::isfinite(v); });
+  }
+  return count;
+}
+
+int OutsideMemory::CountDenormal() const {
+  int count = 0;
+  for (const auto& [version, block] : blocks_) {
+    count += CountTensorsWith(block.tensors.front(),
+                              [](float v) { return std::fpclassify(v) == FP_SUBNORMAL; });
+  }
+  return count;
+}
+
+Result<at::Tensor> MakeStandIn(const Trace& trace, const TensorUse& use, const DeviceMap& devices) {
+  const std::optional<TensorShape> shape = ShapeOf(trace, use);
+  const std::optional<c10::ScalarType> type = ScalarTypeOf(trace, use);
+  if (!shape || !type) return BadInput("a tensor without a known form");
+  try {
+    const at::Tensor zeros =
+        at::zeros({shape->storage_bytes},
+                  c10::TensorOptions().dtype(c10::kByte).device(devices.Map(
+                      trace.text(use.device))));
+    return MakeView(trace, use, zeros.storage());
+  } catch (const std::exception& error) {
+    return MakeError(ErrorCode::kUnavailable, FirstLine(error.what()));
+  }
+}
+
+}  // namespace etude

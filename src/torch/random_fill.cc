@@ -1,0 +1,119 @@
+#include "src/torch/random_fill.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <numbers>
+#include <vector>
+
+namespace etude {
+namespace {
+
+constexpr size_t kBlock = 65521;  // prime, so that rows of usual lengths differ
+
+// Fills `out` with `make()` and, past a block, with copies of the first block.
+template <typename Make>
+void FillRepeating(std::span<float> out, Make make) {
+  const size_t first = std::min(out.size(), kBlock);
+  for (size_t i = 0; i < first; ++i) out[i] = make();
+  for (size_t done = first; done < out.size();) {
+    const size_t count = std::min(done, out.size() - done);
+    std::memcpy(out.data() + done, out.data(), count * sizeof(float));
+    done += count;
+  }
+}
+
+}  // namespace
+
+uint64_t RandomStream::Next() {
+  state_ += 0x9E3779B97F4A7C15ULL;
+  uint64_t z = state_;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
+  return z ^ (z >> 31);
+}
+
+uint64_t RandomStream::Below(uint64_t bound) {
+  return static_cast<uint64_t>((static_cast<unsigned __int128>(Next()) * bound) >> 64);
+}
+
+float RandomStream::Uniform() { return static_cast<float>(Next() >> 40) * 0x1p-24F; }
+
+void FillNormal(std::span<float> out, float deviation, uint64_t seed) {
+  RandomStream random(seed);
+  float spare = 0;
+  bool has_spare = false;
+  FillRepeating(out, [&] {
+    if (has_spare) {
+      has_spare = false;
+      return spare;
+    }
+    const float radius = deviation * std::sqrt(-2.0F * std::log(1.0F - random.Uniform()));
+    const float angle = 2.0F * std::numbers::pi_v<float> * random.Uniform();
+    spare = radius * std::sin(angle);
+    has_spare = true;
+    return radius * std::cos(angle);
+  });
+}
+
+void FillUniform(std::span<float> out, float low, float high, uint64_t seed) {
+  RandomStream random(seed);
+  FillRepeating(out, [&] { return low + (high - low) * random.Uniform(); });
+}
+
+void FillIntegers(std::span<int64_t> out, const FillRule& rule, uint64_t seed) {
+  RandomStream random(seed);
+  const auto count = static_cast<int64_t>(out.size());
+  switch (rule.kind) {
+    case FillRule::Kind::kIndex: {
+      const auto width = static_cast<uint64_t>(std::max<int64_t>(rule.high - rule.low, 1));
+      for (int64_t& value : out) value = rule.low + static_cast<int64_t>(random.Below(width));
+      return;
+    }
+    case FillRule::Kind::kOffsets: {
+      // With low == 1 the last offset is the end itself.
+      const int64_t parts = std::max<int64_t>(count - rule.low, 1);
+      for (int64_t i = 0; i < count; ++i) {
+        out[static_cast<size_t>(i)] =
+            static_cast<int64_t>(static_cast<__int128>(rule.high) * i / parts);
+      }
+      return;
+    }
+    case FillRule::Kind::kLengths: {
+      // The first is the longest, the others share what is left, in descending order.
+      if (count == 0) return;
+      out[0] = std::min(rule.low, rule.high);
+      const int64_t left = rule.high - out[0];
+      for (int64_t i = 1; i < count; ++i) {
+        const int64_t others = count - 1;
+        const int64_t share = left / others + (i - 1 < left % others ? 1 : 0);
+        out[static_cast<size_t>(i)] = std::min(share, out[0]);
+      }
+      return;
+    }
+    case FillRule::Kind::kConstant: std::ranges::fill(out, rule.low); return;
+    case FillRule::Kind::kDefault:
+    case FillRule::Kind::kWeight:
+    case FillRule::Kind::kPositive:
+    case FillRule::Kind::kMask: std::ranges::fill(out, 1); return;
+  }
+}
+
+void FillBools(std::span<uint8_t> out, const FillRule& rule, uint64_t seed) {
+  RandomStream random(seed);
+  if (rule.kind != FillRule::Kind::kMask) {
+    for (uint8_t& value : out) value = static_cast<uint8_t>(random.Next() & 1);
+    return;
+  }
+  // Exactly rule.high of them, spread by chance: each place is taken with the chance left.
+  uint64_t wanted = static_cast<uint64_t>(
+      std::clamp<int64_t>(rule.high, 0, static_cast<int64_t>(out.size())));
+  for (size_t i = 0; i < out.size(); ++i) {
+    const bool taken = random.Below(out.size() - i) < wanted;
+    out[i] = taken ? 1 : 0;
+    wanted -= taken ? 1 : 0;
+  }
+}
+
+}  // namespace etude

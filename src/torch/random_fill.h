@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "src/torch/outside_values.h"
+
+namespace etude {
+
+// Small fast generator of uniform 64-bit numbers (splitmix64), the same on every machine.
+class RandomStream {
+ public:
+  explicit RandomStream(uint64_t seed) : state_(seed) {}
+
+  uint64_t Next();
+  // Uniform in [0, bound), bound > 0.
+  uint64_t Below(uint64_t bound);
+  // Uniform in [0, 1).
+  float Uniform();
+
+ private:
+  uint64_t state_;
+};
+
+// Normal numbers with mean 0 and the given deviation. Long spans repeat a block of a prime number of
+// values, which is as good for timing and as quick as a copy.
+void FillNormal(std::span<float> out, float deviation, uint64_t seed);
+void FillUniform(std::span<float> out, float low, float high, uint64_t seed);
+
+// Integers by a rule of kind kIndex, kOffsets, kLengths or kConstant.
+void FillIntegers(std::span<int64_t> out, const FillRule& rule, uint64_t seed);
+// Bools: rule.high of them true for kMask, else at random.
+void FillBools(std::span<uint8_t> out, const FillRule& rule, uint64_t seed);
+
+}  // namespace etude

@@ -1,0 +1,104 @@
+#include "src/torch/recorded_step.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace etude {
+
+bool IsStepMark(std::string_view name) { return name.starts_with("ProfilerStep#"); }
+
+bool IsGradientRelease(std::string_view name) { return name.starts_with("Optimizer.zero_grad#"); }
+
+bool IsGradientAccumulation(std::string_view name) {
+  return name == "torch::autograd::AccumulateGrad";
+}
+
+bool IsOperator(const Trace& trace, NodeId node) {
+  return !trace.text(trace.op_schema(node)).empty();
+}
+
+Result<RecordedStep> RecordedStep::Select(const Trace& trace, std::string_view label) {
+  RecordedStep step;
+  step.trace_ = &trace;
+  std::vector<NodeId> host;
+  ForEachNode(trace, [&](NodeId node) {
+    if (trace.place(node) != Place::kDevice) host.push_back(node);
+  });
+  std::ranges::stable_sort(host, {}, [&](NodeId node) { return trace.source_id(node); });
+
+  std::vector<size_t> marks;
+  for (size_t i = 0; i < host.size(); ++i) {
+    if (IsStepMark(trace.name(host[i]))) marks.push_back(i);
+  }
+  step.mark_count_ = marks.size();
+  auto begin = host.begin();
+  auto end = host.end();
+  if (marks.size() > 1) {
+    begin = host.begin() + static_cast<std::ptrdiff_t>(marks[0]);
+    end = host.begin() + static_cast<std::ptrdiff_t>(marks[1]);
+  }
+  step.nodes_.assign(begin, end);
+
+  if (!label.empty()) {
+    const auto root = std::ranges::find_if(step.nodes_, [&](NodeId node) {
+      return trace.name(node).find(label) != std::string_view::npos;
+    });
+    if (root == step.nodes_.end()) {
+      return MakeError(ErrorCode::kUsage,
+                       "no node of the step has a name with '" + std::string(label) + "' in it");
+    }
+    std::vector<bool> inside(trace.node_count());
+    std::vector<NodeId> kept;
+    inside[root->index()] = true;
+    for (const NodeId node : step.nodes_) {
+      const NodeId parent = trace.parent(node);
+      if (parent && inside[parent.index()]) inside[node.index()] = true;
+      if (inside[node.index()]) kept.push_back(node);
+    }
+    step.nodes_ = std::move(kept);
+  }
+  step.Index();
+  if (step.top_operators_.empty()) {
+    return BadInput("no operator with a schema in the step: found " +
+                    std::to_string(step.nodes_.size()) +
+                    " host nodes, expected a PyTorch execution trace");
+  }
+  return step;
+}
+
+void RecordedStep::Index() {
+  const auto count = static_cast<uint32_t>(nodes_.size());
+  position_.assign(trace_->node_count(), kNowhere);
+  for (uint32_t i = 0; i < count; ++i) position_[nodes_[i].index()] = i;
+  last_inside_.resize(count);
+  enclosing_.assign(count, NodeId::None());
+  for (uint32_t i = 0; i < count; ++i) last_inside_[i] = i;
+  const auto parent_position = [&](uint32_t i) {
+    const NodeId parent = trace_->parent(nodes_[i]);
+    return parent ? position_[parent.index()] : kNowhere;
+  };
+  // A caller is entered before what it calls; where a file says otherwise its nesting is ignored.
+  for (uint32_t i = count; i-- > 0;) {
+    const uint32_t parent = parent_position(i);
+    if (parent < i) last_inside_[parent] = std::max(last_inside_[parent], last_inside_[i]);
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t parent = parent_position(i);
+    if (parent < i) {
+      enclosing_[i] = IsOperator(*trace_, nodes_[parent]) ? nodes_[parent] : enclosing_[parent];
+    }
+    if (!enclosing_[i] && IsOperator(*trace_, nodes_[i])) top_operators_.push_back(nodes_[i]);
+  }
+}
+
+std::vector<NodeId> RecordedStep::OperatorsBelow(NodeId node) const {
+  std::vector<NodeId> found;
+  const uint32_t begin = position_[node.index()];
+  if (begin == kNowhere) return found;
+  for (uint32_t i = begin + 1; i <= last_inside_[begin]; ++i) {
+    if (enclosing_[i] == node && IsOperator(*trace_, nodes_[i])) found.push_back(nodes_[i]);
+  }
+  return found;
+}
+
+}  // namespace etude

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/trace/trace.h"
+
+namespace etude {
+
+// Roles that PyTorch gives to nodes by their names only. The one place where names decide.
+bool IsStepMark(std::string_view name);          // "ProfilerStep#3"
+bool IsGradientRelease(std::string_view name);   // "Optimizer.zero_grad#SGD.zero_grad"
+bool IsGradientAccumulation(std::string_view name);  // "torch::autograd::AccumulateGrad"
+
+// Whether a node is an operator that the dispatcher ran, by its schema; labels are not.
+bool IsOperator(const Trace& trace, NodeId node);
+
+// The nodes of one recorded training or inference step, in order of entry (which is the order of
+// their ids in the file), with the nesting needed to know when each was left. Refers to the trace,
+// which must outlive it; immutable.
+class RecordedStep {
+ public:
+  // A position in `nodes()`.
+  static constexpr uint32_t kNowhere = UINT32_MAX;
+
+  // The step to take: the nodes between the first two step marks if there are several, all nodes
+  // if there is at most one. `label`, if not empty, narrows it to the nodes below the first node
+  // whose name contains it. kUsage if the label names nothing, kBadInput if no operator is left.
+  static Result<RecordedStep> Select(const Trace& trace, std::string_view label);
+
+  const Trace& trace() const { return *trace_; }
+  // The step's host nodes by order of entry.
+  std::span<const NodeId> nodes() const { return nodes_; }
+  uint32_t position(NodeId node) const { return position_[node.index()]; }
+  // The last position inside the node at `position`, itself included: it is left after that.
+  uint32_t last_inside(uint32_t position) const { return last_inside_[position]; }
+  // The nearest enclosing operator of the node at `position` within the step, or kNone.
+  NodeId enclosing_operator(uint32_t position) const { return enclosing_[position]; }
+
+  // Operators inside no other operator, in order of entry.
+  std::span<const NodeId> top_operators() const { return top_operators_; }
+  // Operators inside `node` and inside no other operator in between, in order of entry.
+  std::vector<NodeId> OperatorsBelow(NodeId node) const;
+  // Number of step marks in the whole trace.
+  size_t mark_count() const { return mark_count_; }
+
+ private:
+  void Index();
+
+  const Trace* trace_ = nullptr;
+  std::vector<NodeId> nodes_;
+  std::vector<uint32_t> position_;  // by node; kNowhere outside the step
+  std::vector<uint32_t> last_inside_;
+  std::vector<NodeId> enclosing_;
+  std::vector<NodeId> top_operators_;
+  size_t mark_count_ = 0;
+};
+
+}  // namespace etude

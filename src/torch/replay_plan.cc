@@ -1,0 +1,276 @@
+#include "src/torch/replay_plan.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "src/torch/tensor_shape.h"
+
+namespace etude {
+namespace {
+
+constexpr uint32_t kNever = UINT32_MAX;
+
+class Planner {
+ public:
+  Planner(const RecordedStep& step, const DataFlow& flow, std::span<const NodeId> selection)
+      : step_(step), trace_(step.trace()), flow_(flow), selection_(selection) {}
+
+  Result<ReplayPlan> Run() {
+    versions_.resize(flow_.version_count());
+    IndexMakers();
+    plan_.ops.resize(selection_.size());
+    for (uint32_t op = 0; op < selection_.size(); ++op) {
+      plan_.ops[op].node = selection_[op];
+      for (const DataFlow::Use& use : flow_.inputs(selection_[op])) {
+        ETUDE_ASSIGN_OR_RETURN(const SlotId slot, ReadSlot(use, op));
+        plan_.ops[op].inputs.push_back(slot);
+      }
+      for (const DataFlow::Use& use : flow_.outputs(selection_[op])) {
+        ETUDE_ASSIGN_OR_RETURN(const SlotId slot, WriteSlot(use));
+        plan_.ops[op].results.push_back(slot);
+      }
+    }
+    PlanReleases();
+    EstimateMemory();
+    return std::move(plan_);
+  }
+
+ private:
+  struct VersionState {
+    std::vector<SlotId> slots;
+    int64_t bytes = 0;
+    uint32_t outside = kNever;  // index in plan_.outside
+  };
+
+  // For each position of the step the operator of the selection around it.
+  void IndexMakers() {
+    maker_.assign(step_.nodes().size(), NodeId::None());
+    for (const NodeId node : selection_) {
+      const uint32_t begin = step_.position(node);
+      for (uint32_t i = begin; i <= step_.last_inside(begin); ++i) {
+        if (i == begin || Inside(i, node)) maker_[i] = node;
+      }
+    }
+  }
+  // Positions between a node's own and its last may belong to other threads.
+  bool Inside(uint32_t position, NodeId node) const {
+    const NodeId around = step_.enclosing_operator(position);
+    return around == node || (around && maker_[step_.position(around)] == node);
+  }
+
+  Status CountBytes(const DataFlow::Use& use) {
+    const std::optional<TensorShape> shape = ShapeOf(trace_, trace_.tensor(use.tensor));
+    if (!shape) return TensorError(use.tensor);
+    int64_t& bytes = versions_[use.version.index()].bytes;
+    bytes = std::max(bytes, shape->storage_bytes);
+    return {};
+  }
+
+  tl::unexpected<Error> TensorError(TensorId id) const {
+    const TensorUse& use = trace_.tensor(id);
+    std::string sizes;
+    for (const int64_t size : trace_.ints(use.shape)) {
+      sizes += (sizes.empty() ? "" : ",") + std::to_string(size);
+    }
+    return BadInput("tensor " + std::to_string(use.tensor) + " of type '" +
+                    std::string(trace_.text(use.type)) + "' and sizes [" + sizes +
+                    "]: a known element type and sizes that fit 63 bits were expected");
+  }
+
+  bool SameTensor(const TensorUse& a, const TensorUse& b) const {
+    return a.offset == b.offset && a.shape == b.shape && a.strides == b.strides && a.type == b.type;
+  }
+
+  // The slot whose tensor `use` means: the same tensor, else another of equal form on the same
+  // memory, the latest first.
+  SlotId FindSlot(const DataFlow::Use& use) const {
+    const TensorUse& wanted = trace_.tensor(use.tensor);
+    SlotId alike;
+    const auto& slots = versions_[use.version.index()].slots;
+    for (size_t i = slots.size(); i-- > 0;) {
+      const TensorUse& have = trace_.tensor(plan_.slots[slots[i].index()].tensor);
+      if (!SameTensor(wanted, have)) continue;
+      if (wanted.tensor == have.tensor) return slots[i];
+      if (!alike) alike = slots[i];
+    }
+    return alike;
+  }
+
+  SlotId AddSlot(const DataFlow::Use& use, SlotSource source, SlotId base = {}) {
+    const SlotId slot = SlotId::FromIndex(plan_.slots.size());
+    plan_.slots.push_back(
+        {.tensor = use.tensor, .version = use.version, .source = source, .base = base});
+    last_use_.push_back(0);
+    versions_[use.version.index()].slots.push_back(slot);
+    return slot;
+  }
+
+  Result<SlotId> ReadSlot(const DataFlow::Use& use, uint32_t op) {
+    if (!use.version) return SlotId::None();
+    // What the type cannot be read of is passed on as it is made, or reported when it has to be
+    // made here.
+    VersionState& state = versions_[use.version.index()];
+    SlotId slot = FindSlot(use);
+    if (!slot && !state.slots.empty() && state.outside == kNever) {
+      ETUDE_RETURN_IF_ERROR(CountBytes(use));
+      const SlotId base = state.slots.back();
+      slot = AddSlot(use, SlotSource::kDerived, base);
+      last_use_[base.index()] = op;
+      plan_.ops[op].derive.push_back(slot);
+    } else if (!slot) {
+      ETUDE_RETURN_IF_ERROR(CountBytes(use));
+      slot = AddSlot(use, SlotSource::kOutside);
+      if (state.outside == kNever) {
+        state.outside = static_cast<uint32_t>(plan_.outside.size());
+        plan_.outside.push_back({.version = use.version, .bytes = 0, .slots = {}});
+        NoteHidden(use.version, selection_[op]);
+      }
+      plan_.outside[state.outside].slots.push_back(slot);
+    }
+    last_use_[slot.index()] = op;
+    return slot;
+  }
+
+  void NoteHidden(StorageVersion version, NodeId reader) {
+    const NodeId origin = flow_.version(version).origin;
+    if (!origin) return;
+    const uint32_t position = step_.position(origin);
+    if (position == RecordedStep::kNowhere || !maker_[position]) return;
+    if (maker_[position] != reader) plan_.hidden.push_back({maker_[position], reader});
+  }
+
+  Result<SlotId> WriteSlot(const DataFlow::Use& use) {
+    if (!use.version) return SlotId::None();
+    if (ShapeOf(trace_, trace_.tensor(use.tensor))) ETUDE_RETURN_IF_ERROR(CountBytes(use));
+    const SlotId known = FindSlot(use);
+    if (known) {
+      const TensorUse& have = trace_.tensor(plan_.slots[known.index()].tensor);
+      if (have.tensor == trace_.tensor(use.tensor).tensor) return SlotId::None();
+    }
+    const SlotId slot = AddSlot(use, SlotSource::kResult);
+    last_use_[slot.index()] = kNever;  // so far nobody reads it
+    return slot;
+  }
+
+  void PlanReleases() {
+    const auto count = static_cast<uint32_t>(plan_.ops.size());
+    std::vector<SlotId> kept = KeptGradients();
+    std::vector<bool> is_kept(plan_.slots.size());
+    for (const SlotId slot : kept) is_kept[slot.index()] = true;
+    for (uint32_t i = 0; i < plan_.slots.size(); ++i) {
+      if (plan_.slots[i].source == SlotSource::kOutside || is_kept[i]) continue;
+      if (last_use_[i] == kNever) continue;  // never stored, see below
+      plan_.ops[last_use_[i]].release.push_back(SlotId(i));
+    }
+    for (PlannedOp& op : plan_.ops) {
+      for (SlotId& slot : op.results) {
+        if (slot && last_use_[slot.index()] == kNever && !is_kept[slot.index()]) slot = SlotId();
+      }
+    }
+    if (kept.empty()) return;
+    // Where in the order of operators zero_grad ran.
+    std::vector<uint32_t> marks;
+    for (uint32_t i = 0; i < step_.nodes().size(); ++i) {
+      if (IsGradientRelease(trace_.name(step_.nodes()[i]))) marks.push_back(i);
+    }
+    for (const SlotId slot : kept) {
+      uint32_t release = count;
+      if (!marks.empty()) {
+        const uint32_t made = step_.position(maker_of_[slot.index()]);
+        const auto after = std::ranges::upper_bound(marks, made);
+        const uint32_t mark = after == marks.end() ? marks.front() : *after;
+        release = static_cast<uint32_t>(
+            std::ranges::lower_bound(plan_.ops, mark, {},
+                                     [&](const PlannedOp& op) { return step_.position(op.node); }) -
+            plan_.ops.begin());
+      }
+      if (release == count) {
+        plan_.release_at_end.push_back(slot);
+      } else {
+        plan_.ops[release].release_before.push_back(slot);
+      }
+    }
+  }
+
+  // Of each gradient that outlives the step the slot that was made last.
+  std::vector<SlotId> KeptGradients() {
+    std::vector<SlotId> kept;
+    maker_of_.assign(plan_.slots.size(), NodeId::None());
+    for (const PlannedOp& op : plan_.ops) {
+      for (const SlotId slot : op.results) {
+        if (slot) maker_of_[slot.index()] = op.node;
+      }
+    }
+    for (size_t i = 0; i < versions_.size(); ++i) {
+      if (!flow_.version(StorageVersion::FromIndex(i)).kept_as_gradient) continue;
+      const auto& slots = versions_[i].slots;
+      const auto last = std::find_if(slots.rbegin(), slots.rend(), [&](SlotId slot) {
+        return plan_.slots[slot.index()].source == SlotSource::kResult;
+      });
+      if (last != slots.rend()) kept.push_back(*last);
+    }
+    return kept;
+  }
+
+  void EstimateMemory() {
+    std::vector<uint32_t> holders(versions_.size());  // slots that hold each version now
+    std::vector<int64_t> change(plan_.ops.size() + 1);
+    __int128 outside = 0;
+    for (OutsideStorage& storage : plan_.outside) {
+      storage.bytes = versions_[storage.version.index()].bytes;
+      outside += storage.bytes;
+    }
+    __int128 now = outside;
+    __int128 peak = outside;
+    const auto hold = [&](SlotId slot) {
+      const VersionState& state = versions_[plan_.slots[slot.index()].version.index()];
+      if (state.outside != kNever) return;
+      if (holders[plan_.slots[slot.index()].version.index()]++ == 0) now += state.bytes;
+    };
+    const auto drop = [&](SlotId slot) {
+      const StorageVersion version = plan_.slots[slot.index()].version;
+      if (versions_[version.index()].outside != kNever || holders[version.index()] == 0) return;
+      if (--holders[version.index()] == 0) now -= versions_[version.index()].bytes;
+    };
+    for (const PlannedOp& op : plan_.ops) {
+      for (const SlotId slot : op.derive) hold(slot);
+      for (const SlotId slot : op.results) {
+        if (slot) hold(slot);
+      }
+      // Results that nobody reads exist while the operator runs.
+      __int128 unread = 0;
+      const auto uses = flow_.outputs(op.node);
+      for (size_t i = 0; i < uses.size(); ++i) {
+        if (!op.results[i] && uses[i].version && versions_[uses[i].version.index()].slots.empty()) {
+          unread += versions_[uses[i].version.index()].bytes;
+        }
+      }
+      peak = std::max(peak, now + unread);
+      for (const SlotId slot : op.release) drop(slot);
+      for (const SlotId slot : op.release_before) drop(slot);
+    }
+    constexpr __int128 kMost = INT64_MAX;
+    plan_.outside_bytes = static_cast<int64_t>(std::min(outside, kMost));
+    plan_.peak_bytes = static_cast<int64_t>(std::min(peak, kMost));
+  }
+
+  const RecordedStep& step_;
+  const Trace& trace_;
+  const DataFlow& flow_;
+  std::span<const NodeId> selection_;
+  ReplayPlan plan_;
+  std::vector<VersionState> versions_;
+  std::vector<NodeId> maker_;       // by position
+  std::vector<NodeId> maker_of_;    // by slot
+  std::vector<uint32_t> last_use_;  // by slot: operator's index
+};
+
+}  // namespace
+
+Result<ReplayPlan> PlanReplay(const RecordedStep& step, const DataFlow& flow,
+                              std::span<const NodeId> selection) {
+  return Planner(step, flow, selection).Run();
+}
+
+}  // namespace etude

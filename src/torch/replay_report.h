@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/base/units.h"
+
+namespace etude {
+
+// Median and spread of a number of measured times. Nothing is left out of them.
+struct TimeSummary {
+  Nanos median;
+  Nanos p25;
+  Nanos p75;
+  Nanos min;
+  size_t count = 0;
+};
+
+// `times` need not be sorted; of an even number the median is the mean of the two in the middle.
+TimeSummary Summarise(std::vector<Nanos> times);
+
+struct StepTimes {
+  std::optional<TimeSummary> wall;
+  std::optional<TimeSummary> cpu;
+};
+
+// Operators that were not run, of one kind.
+struct SkippedOperators {
+  std::string op;       // full name
+  std::string schema;
+  std::string reason;
+  int64_t count = 0;
+  std::optional<double> time_share;  // of the recorded time of all top-level operators
+};
+
+struct NamedCount {
+  std::string name;
+  int64_t count = 0;
+};
+
+// One kind of operator in the recorded and the replayed step.
+struct OperatorTime {
+  std::string op;
+  int64_t count = 0;
+  std::optional<Nanos> recorded;  // total in the recorded step
+  Nanos replayed;                 // total in a replayed step, by medians
+};
+
+// What a replay did and how long it took.
+struct ReplayReport {
+  std::string source;
+  std::string device;
+  std::string torch_version;
+  int rank = -1;  // -1: the trace has none
+  int threads = 1;
+  uint64_t seed = 0;
+  int64_t warmup = 0;
+
+  // Coverage, over the recorded step's top-level operators.
+  int64_t operators = 0;
+  int64_t operators_replayed = 0;
+  std::optional<double> time_coverage;
+  std::vector<SkippedOperators> skipped;
+
+  // Fidelity. Calls that the replay makes, and how many leaf operators of the recorded ones run.
+  int64_t calls = 0;
+  std::optional<double> same_kernels;
+  std::vector<NamedCount> missing_kernels;  // recorded, but not run
+  std::vector<NamedCount> extra_kernels;    // run, but not recorded
+  std::vector<NamedCount> replaced_by_parts;  // run as the operators they consist of
+  int64_t coerced = 0;         // operators whose results are brought to the recorded sizes
+  int64_t assumed_values = 0;  // argument values that the trace lacks
+  int64_t non_finite = 0;      // tensors that hold infinities or NaN after the last step
+  int64_t denormal = 0;
+
+  // Cost.
+  Nanos setup;        // reading not included: binding, planning
+  Nanos fill;         // making and filling memory
+  int64_t outside_bytes = 0;
+  int64_t peak_bytes = 0;
+  std::optional<double> minor_faults;  // per step, mean
+
+  StepTimes replay;
+  StepTimes original;        // as job.json has it
+  std::vector<OperatorTime> per_operator;
+
+  double coverage() const {
+    return operators == 0 ? 1.0
+                          : static_cast<double>(operators_replayed) / static_cast<double>(operators);
+  }
+};
+
+// Replayed median over original median, minus 1; nullopt if one is unknown.
+std::optional<double> RelativeError(const std::optional<TimeSummary>& original,
+                                    const std::optional<TimeSummary>& replay);
+
+// Versioned JSON, see docs/commands/replay.md.
+std::string ReplayReportJson(const ReplayReport& report);
+// A table for people.
+std::string ReplayReportText(const ReplayReport& report);
+
+}  // namespace etude

@@ -1,0 +1,494 @@
+#include "src/torch/replayer.h"
+
+#include <sys/resource.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/headeronly/version.h>
+
+#include "src/torch/bound_operator.h"
+#include "src/torch/data_flow.h"
+#include "src/torch/device_map.h"
+#include "src/torch/operator_name.h"
+#include "src/torch/operator_selection.h"
+#include "src/torch/outside_memory.h"
+#include "src/torch/outside_values.h"
+#include "src/torch/recorded_step.h"
+#include "src/torch/replay_plan.h"
+#include "src/torch/step_runner.h"
+
+namespace etude {
+namespace {
+
+Nanos Clock(clockid_t id) {
+  timespec now{};
+  clock_gettime(id, &now);
+  return Nanos{now.tv_sec * 1'000'000'000 + now.tv_nsec};
+}
+
+int64_t MinorFaults() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
+// Memory the machine can give without swapping; 0 if it does not say.
+int64_t AvailableMemory() {
+  std::FILE* file = std::fopen("/proc/meminfo", "r");
+  if (file == nullptr) return 0;
+  char line[256];
+  long long kilobytes = 0;
+  while (std::fgets(line, sizeof line, file) != nullptr) {
+    if (std::sscanf(line, "MemAvailable: %lld kB", &kilobytes) == 1) break;
+  }
+  std::fclose(file);
+  return int64_t{kilobytes} * 1024;
+}
+
+bool HasDevice(c10::DeviceType type) {
+  return c10::impl::hasDeviceGuardImpl(type) &&
+         c10::impl::VirtualGuardImpl(type).deviceCount() > 0;
+}
+
+// Whether an operator of the step used a device other than the CPU.
+bool UsesDevice(const RecordedStep& step, const DataFlow& flow) {
+  const Trace& trace = step.trace();
+  for (const NodeId node : step.top_operators()) {
+    for (const DataFlow::Use& use : flow.inputs(node)) {
+      const std::string_view device = trace.text(trace.tensor(use.tensor).device);
+      if (!device.empty() && !device.starts_with("cpu")) return true;
+    }
+  }
+  return false;
+}
+
+Result<std::string> ChooseDevice(const std::string& wanted, bool trace_uses_device) {
+  if (wanted.empty()) {
+    return trace_uses_device && HasDevice(c10::DeviceType::CUDA) ? std::string("cuda:0")
+                                                                 : std::string("cpu");
+  }
+  try {
+    c10::Device device(wanted);
+    if (!device.is_cpu() && !HasDevice(device.type())) {
+      return MakeError(ErrorCode::kUnavailable, "device '" + wanted + "' is not available here");
+    }
+    if (!device.is_cpu() && !device.has_index()) device.set_index(0);
+    return device.str();
+  } catch (const std::exception&) {
+    return MakeError(ErrorCode::kUsage,
+                     "device '" + wanted + "' is none of PyTorch's: expected cpu, cuda or cuda:N");
+  }
+}
+
+}  // namespace
+
+class Replayer::Impl {
+ public:
+  Impl(const Trace& trace, ReplayOptions options, const RunContext& context, RecordedStep step,
+       std::string device)
+      : trace_(trace),
+        options_(std::move(options)),
+        context_(context),
+        step_(std::move(step)),
+        flow_(step_),
+        devices_(std::move(device)),
+        binder_(trace, devices_),
+        selection_(step_, flow_),
+        memory_(trace, devices_, options_.seed),
+        runner_(trace, flow_, devices_) {}
+
+  Status SetUp() {
+    const Nanos begin = Clock(CLOCK_PROCESS_CPUTIME_ID);
+    devices_.set_step_uses_device(UsesDevice(step_, flow_));
+    at::set_num_threads(static_cast<int>(options_.threads));
+    at::Generator generator =
+        at::globalContext().defaultGenerator(c10::Device(devices_.target()));
+    generator.set_current_seed(options_.seed);
+    rules_ = InferFillRules(step_, flow_);
+    IndexRecordedLeaves();
+    ApplyNames();
+    BindAll();
+    ETUDE_RETURN_IF_ERROR(Calibrate());
+    report_.setup = Clock(CLOCK_PROCESS_CPUTIME_ID) - begin - report_.fill - observing_;
+    Describe();
+    return {};
+  }
+
+  Result<StepSample> RunStep() {
+    const int64_t faults = MinorFaults();
+    const Nanos cpu = Clock(CLOCK_PROCESS_CPUTIME_ID);
+    const Nanos wall = Clock(CLOCK_MONOTONIC);
+    ETUDE_RETURN_IF_ERROR(runner_.Run(coerce_));
+    Synchronize();
+    const Nanos wall_end = Clock(CLOCK_MONOTONIC);
+    const Nanos cpu_end = Clock(CLOCK_PROCESS_CPUTIME_ID);
+    return StepSample{.wall = wall_end - wall,
+                      .cpu = cpu_end - cpu,
+                      .minor_faults = MinorFaults() - faults};
+  }
+
+  Status TimeOperators(int64_t steps) {
+    std::vector<std::vector<Nanos>> times;
+    for (int64_t i = 0; i < steps; ++i) {
+      ETUDE_RETURN_IF_ERROR(runner_.RunTimed(coerce_, times));
+    }
+    std::map<std::string, OperatorTime> rows;
+    const auto& ops = runner_.plan().ops;
+    for (size_t i = 0; i < ops.size(); ++i) {
+      const std::string name(FullOperatorName(SchemaOf(trace_, ops[i].node)));
+      OperatorTime& row = rows[name];
+      row.op = name;
+      row.replayed = row.replayed + Summarise(times[i]).median;
+      const std::optional<Nanos> recorded = Duration(ops[i].node);
+      if (recorded) row.recorded = row.recorded.value_or(Nanos{}) + *recorded;
+      ++row.count;
+    }
+    report_.per_operator.clear();
+    for (auto& [name, row] : rows) report_.per_operator.push_back(std::move(row));
+    std::ranges::stable_sort(report_.per_operator, std::ranges::greater{},
+                             [](const OperatorTime& row) { return row.replayed.count; });
+    return {};
+  }
+
+  void CheckValues() {
+    report_.non_finite = memory_.CountNonFinite();
+    report_.denormal = memory_.CountDenormal();
+  }
+
+  const ReplayReport& report() const { return report_; }
+
+ private:
+  void Synchronize() const {
+    if (devices_.target_is_cpu()) return;
+    const c10::Device device(devices_.target());
+    c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(device.index());
+  }
+
+  std::optional<Nanos> Duration(NodeId node) const {
+    const auto own = trace_.duration(node);
+    if (own) return own;
+    return node.index() < options_.durations.size() ? options_.durations[node.index()]
+                                                    : std::nullopt;
+  }
+
+  bool NameIn(const std::vector<std::string>& names, NodeId node) const {
+    const std::string_view schema = SchemaOf(trace_, node);
+    return std::ranges::any_of(names, [&](const std::string& name) {
+      return name == FullOperatorName(schema) || name == BaseOperatorName(schema);
+    });
+  }
+
+  void ApplyNames() {
+    if (!options_.only.empty()) {
+      selection_.Keep([&](NodeId node) { return NameIn(options_.only, node); });
+    }
+    const std::vector<NodeId> nodes(selection_.nodes().begin(), selection_.nodes().end());
+    for (const NodeId node : nodes) {
+      if (NameIn(options_.skip, node)) selection_.Skip(node, "asked for by --skip");
+    }
+  }
+
+  // Binds `node` unless it is bound; an error's message is the reason.
+  Status Bind(NodeId node) {
+    if (bound_.contains(node)) return {};
+    auto bound = binder_.Bind(node);
+    if (!bound) return tl::unexpected<Error>(bound.error());
+    bound_.emplace(node, *std::move(bound));
+    return {};
+  }
+
+  // Whether the parts of `node` do all that it does: it is made of operators only, or unknown here.
+  bool ConsistsOfParts(NodeId node) {
+    const auto found = bound_.find(node);
+    if (found != bound_.end()) return found->second.is_composite();
+    return !binder_.IsRegistered(node) &&
+           ReasonNotToRun(FullOperatorName(SchemaOf(trace_, node))).empty();
+  }
+
+  bool UseParts(NodeId node) {
+    return ConsistsOfParts(node) &&
+           selection_.UseParts(node, [&](NodeId part) { return Bind(part).has_value(); });
+  }
+
+  void BindAll() {
+    const std::vector<NodeId> nodes(selection_.nodes().begin(), selection_.nodes().end());
+    for (const NodeId node : nodes) {
+      const Status status = Bind(node);
+      if (!status && !UseParts(node)) selection_.Skip(node, status.error().message);
+    }
+  }
+
+  // Plans; operators inside which memory was made that others read are replaced by their parts
+  // where that brings the memory to light.
+  Result<ReplayPlan> Plan() {
+    while (true) {
+      ETUDE_ASSIGN_OR_RETURN(ReplayPlan plan, PlanReplay(step_, flow_, selection_.nodes()));
+      bool changed = false;
+      std::unordered_set<NodeId> seen;
+      for (const HiddenResult& hidden : plan.hidden) {
+        if (seen.insert(hidden.maker).second) changed |= UseParts(hidden.maker);
+      }
+      if (!changed) return plan;
+    }
+  }
+
+  Status CheckMemory(const ReplayPlan& plan) const {
+    int64_t limit = static_cast<int64_t>(
+        std::min<uint64_t>(context_.limits.replay_bytes, INT64_MAX));
+    std::string name = "limit 'replay_bytes'";
+    if (limit == 0) {
+      limit = AvailableMemory() + memory_.bytes();
+      name = "memory of this machine";
+    }
+    if (limit == 0 || plan.peak_bytes <= limit) return {};
+    return BadInput("the step needs " + std::to_string(plan.peak_bytes) + " bytes at its peak (" +
+                    std::to_string(plan.outside_bytes) + " for what comes from outside), " + name +
+                    ": " + std::to_string(limit));
+  }
+
+  Status Load(ReplayPlan plan) {
+    ETUDE_RETURN_IF_ERROR(CheckMemory(plan));
+    std::vector<const BoundOperator*> operators;
+    operators.reserve(plan.ops.size());
+    for (const PlannedOp& op : plan.ops) operators.push_back(&bound_.at(op.node));
+    runner_.Load(std::move(plan), std::move(operators));
+    const Nanos begin = Clock(CLOCK_PROCESS_CPUTIME_ID);
+    ETUDE_RETURN_IF_ERROR(memory_.Provide(runner_.plan(), rules_, runner_.slots()));
+    report_.fill = report_.fill + (Clock(CLOCK_PROCESS_CPUTIME_ID) - begin);
+    return {};
+  }
+
+  // Runs the step under observation until nothing needs to be changed: operators that fail are
+  // skipped or replaced by their parts, and so are those that ran other operators than recorded.
+  Status Calibrate() {
+    constexpr int kRounds = 12;
+    for (int round = 0; round < kRounds; ++round) {
+      ETUDE_ASSIGN_OR_RETURN(ReplayPlan plan, Plan());
+      ETUDE_RETURN_IF_ERROR(Load(std::move(plan)));
+      const Nanos begin = Clock(CLOCK_PROCESS_CPUTIME_ID);
+      const std::vector<Observation> observations = runner_.RunObserved();
+      observing_ = observing_ + (Clock(CLOCK_PROCESS_CPUTIME_ID) - begin);
+      bool changed = false;
+      std::vector<NodeId> nodes;
+      for (const PlannedOp& op : runner_.plan().ops) nodes.push_back(op.node);
+      for (size_t i = 0; i < nodes.size(); ++i) {
+        if (!observations[i].failure.empty()) {
+          if (!UseParts(nodes[i])) selection_.Skip(nodes[i], observations[i].failure);
+          changed = true;
+        } else if (devices_.same_kind() && observations[i].operators != Recorded(nodes[i], false)) {
+          changed |= UseParts(nodes[i]);
+        }
+      }
+      if (!changed) {
+        Compare(observations);
+        return {};
+      }
+    }
+    return MakeError(ErrorCode::kInternal, "the replay did not settle");
+  }
+
+  // Which operators of the step call no others.
+  void IndexRecordedLeaves() {
+    leaf_.assign(step_.nodes().size(), true);
+    for (uint32_t i = 0; i < step_.nodes().size(); ++i) {
+      const bool is_operator = IsOperator(trace_, step_.nodes()[i]);
+      if (!is_operator) leaf_[i] = false;
+      const NodeId around = step_.enclosing_operator(i);
+      if (is_operator && around) leaf_[step_.position(around)] = false;
+    }
+  }
+
+  // Operators that ran while `node` did, as recorded.
+  OperatorCounts Recorded(NodeId node, bool leaves_only) const {
+    OperatorCounts counts;
+    const uint32_t begin = step_.position(node);
+    for (uint32_t i = begin; i <= step_.last_inside(begin); ++i) {
+      const NodeId inner = step_.nodes()[i];
+      if (!IsOperator(trace_, inner) || (leaves_only && !leaf_[i])) continue;
+      if (i != begin && !IsInside(i, begin)) continue;
+      ++counts[std::string(FullOperatorName(SchemaOf(trace_, inner)))];
+    }
+    return counts;
+  }
+  bool IsInside(uint32_t position, uint32_t outer) const {
+    NodeId node = step_.enclosing_operator(position);
+    while (node && step_.position(node) > outer) {
+      node = step_.enclosing_operator(step_.position(node));
+    }
+    return node && step_.position(node) == outer;
+  }
+
+  // Same kernels: leaf operators of the recorded step that the replay runs, operator by operator.
+  void Compare(const std::vector<Observation>& observations) {
+    OperatorCounts missing;
+    OperatorCounts extra;
+    int64_t recorded_total = 0;
+    int64_t shared_total = 0;
+    const auto& ops = runner_.plan().ops;
+    coerce_.assign(ops.size(), false);
+    for (size_t i = 0; i < ops.size(); ++i) {
+      OperatorCounts recorded = Recorded(ops[i].node, true);
+      for (const auto& [name, count] : recorded) {
+        const auto found = observations[i].leaves.find(name);
+        const int64_t ran = found == observations[i].leaves.end() ? 0 : found->second;
+        recorded_total += count;
+        shared_total += std::min(count, ran);
+        if (ran < count) missing[name] += count - ran;
+      }
+      for (const auto& [name, ran] : observations[i].leaves) {
+        const auto found = recorded.find(name);
+        const int64_t count = found == recorded.end() ? 0 : found->second;
+        if (ran > count) extra[name] += ran - count;
+      }
+      coerce_[i] = observations[i].wrong_shape;
+      report_.coerced += observations[i].wrong_shape ? 1 : 0;
+      report_.assumed_values += bound_.at(ops[i].node).assumed_values();
+    }
+    for (const auto& skipped : selection_.skipped()) {
+      for (const auto& [name, count] : Recorded(skipped.node, true)) {
+        recorded_total += count;
+        missing[name] += count;
+      }
+    }
+    if (recorded_total > 0) {
+      report_.same_kernels =
+          static_cast<double>(shared_total) / static_cast<double>(recorded_total);
+    }
+    for (const auto& [name, count] : missing) report_.missing_kernels.push_back({name, count});
+    for (const auto& [name, count] : extra) report_.extra_kernels.push_back({name, count});
+  }
+
+  void Describe() {
+    report_.device = devices_.target();
+    report_.torch_version = TORCH_VERSION;
+    report_.rank = static_cast<int>(trace_.info().rank.value_or(-1));
+    report_.threads = static_cast<int>(options_.threads);
+    report_.seed = options_.seed;
+    report_.operators = static_cast<int64_t>(selection_.top().size());
+    report_.operators_replayed = selection_.replayed_count();
+    report_.calls = static_cast<int64_t>(runner_.plan().ops.size());
+    report_.outside_bytes = memory_.bytes();
+    report_.peak_bytes = runner_.plan().peak_bytes;
+    DescribeSkipped();
+    OperatorCounts replaced;
+    for (const NodeId node : selection_.replaced()) {
+      ++replaced[std::string(FullOperatorName(SchemaOf(trace_, node)))];
+    }
+    for (const auto& [name, count] : replaced) report_.replaced_by_parts.push_back({name, count});
+  }
+
+  void DescribeSkipped() {
+    Nanos total;
+    bool known = true;
+    for (const NodeId node : selection_.top()) {
+      const auto duration = Duration(node);
+      known &= duration.has_value();
+      total = total + duration.value_or(Nanos{});
+    }
+    known &= total.count > 0;
+    std::map<std::pair<std::string, std::string>, SkippedOperators> rows;
+    double skipped_share = 0;
+    for (const auto& skipped : selection_.skipped()) {
+      const std::string_view schema = SchemaOf(trace_, skipped.node);
+      SkippedOperators& row = rows[{std::string(FullOperatorName(schema)), skipped.reason}];
+      row.op = FullOperatorName(schema);
+      row.schema = schema;
+      row.reason = skipped.reason;
+      ++row.count;
+      if (!known) continue;
+      const double share = static_cast<double>(Duration(skipped.node).value_or(Nanos{}).count) /
+                           static_cast<double>(total.count);
+      row.time_share = row.time_share.value_or(0) + share;
+      skipped_share += share;
+    }
+    for (auto& [key, row] : rows) report_.skipped.push_back(std::move(row));
+    if (known) report_.time_coverage = std::max(0.0, 1.0 - skipped_share);
+  }
+
+  const Trace& trace_;
+  ReplayOptions options_;
+  const RunContext& context_;
+  RecordedStep step_;
+  DataFlow flow_;
+  DeviceMap devices_;
+  OperatorBinder binder_;
+  OperatorSelection selection_;
+  OutsideMemory memory_;
+  StepRunner runner_;
+  std::vector<FillRule> rules_;
+  std::unordered_map<NodeId, BoundOperator> bound_;
+  std::vector<bool> coerce_;
+  std::vector<bool> leaf_;  // by position in the step
+  Nanos observing_;
+  ReplayReport report_;
+
+  friend class Replayer;
+};
+
+Replayer::Replayer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Replayer::Replayer(Replayer&&) noexcept = default;
+Replayer& Replayer::operator=(Replayer&&) noexcept = default;
+Replayer::~Replayer() = default;
+
+Result<Replayer> Replayer::Prepare(const Trace& trace, const ReplayOptions& options,
+                                   const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(RecordedStep step, RecordedStep::Select(trace, options.label));
+  try {
+    const DataFlow flow(step);
+    ETUDE_ASSIGN_OR_RETURN(std::string device,
+                           ChooseDevice(options.device, UsesDevice(step, flow)));
+    auto impl =
+        std::make_unique<Impl>(trace, options, context, std::move(step), std::move(device));
+    ETUDE_RETURN_IF_ERROR(impl->SetUp());
+    return Replayer(std::move(impl));
+  } catch (const std::exception& error) {
+    return MakeError(ErrorCode::kInternal, std::string("libtorch: ") + error.what());
+  }
+}
+
+Result<StepSample> Replayer::RunStep() { return impl_->RunStep(); }
+Status Replayer::TimeOperators(int64_t steps) { return impl_->TimeOperators(steps); }
+const ReplayReport& Replayer::report() const { return impl_->report(); }
+
+Result<ReplayReport> Replay(const Trace& trace, const ReplayOptions& options,
+                            const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(Replayer replayer, Replayer::Prepare(trace, options, context));
+  for (int64_t i = 0; i < options.warmup; ++i) {
+    context.Progress("warm-up steps", static_cast<uint64_t>(i),
+                     static_cast<uint64_t>(options.warmup));
+    ETUDE_RETURN_IF_ERROR(replayer.RunStep());
+  }
+  std::vector<Nanos> wall;
+  std::vector<Nanos> cpu;
+  int64_t faults = 0;
+  for (int64_t i = 0; i < options.iterations; ++i) {
+    ETUDE_ASSIGN_OR_RETURN(const StepSample sample, replayer.RunStep());
+    wall.push_back(sample.wall);
+    cpu.push_back(sample.cpu);
+    faults += sample.minor_faults;
+    context.Progress("timed steps", static_cast<uint64_t>(i + 1),
+                     static_cast<uint64_t>(options.iterations));
+  }
+  if (options.per_operator) ETUDE_RETURN_IF_ERROR(replayer.TimeOperators(5));
+  replayer.impl_->CheckValues();
+  ReplayReport report = replayer.report();
+  report.warmup = options.warmup;
+  if (!wall.empty()) {
+    report.replay = {.wall = Summarise(wall), .cpu = Summarise(cpu)};
+    report.minor_faults = static_cast<double>(faults) / static_cast<double>(wall.size());
+  }
+  return report;
+}
+
+}  // namespace etude

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/base/run_context.h"
+#include "src/base/units.h"
+#include "src/torch/replay_report.h"
+#include "src/trace/trace.h"
+
+namespace etude {
+
+struct ReplayOptions {
+  std::string device;                // "": the GPU if the trace used one and there is one, else CPU
+  int64_t warmup = 5;
+  int64_t iterations = 20;
+  int64_t threads = 1;
+  uint64_t seed = 0;
+  std::string label;                 // replay only what is below the first node named so
+  std::vector<std::string> skip;     // operators not to run: base or full names
+  std::vector<std::string> only;     // if not empty: run only these
+  bool per_operator = false;         // time each operator, in extra steps after the timed ones
+  // Recorded time of each node, where the trace itself has none; may be empty.
+  std::vector<std::optional<Nanos>> durations;
+};
+
+// Wall and processor time of one replayed step.
+struct StepSample {
+  Nanos wall;
+  Nanos cpu;
+  int64_t minor_faults = 0;
+};
+
+// A recorded step, set up to be run again: every top-level operator through PyTorch's dispatcher,
+// reading what its producer wrote. Not thread-safe. The trace must outlive it.
+class Replayer {
+ public:
+  // kBadInput if the trace holds no step that could be replayed or asks for more memory than
+  // allowed, kUnavailable if the device is not there. Operators that cannot be run are no error:
+  // they are in report().
+  static Result<Replayer> Prepare(const Trace& trace, const ReplayOptions& options,
+                                  const RunContext& context);
+
+  Replayer(Replayer&&) noexcept;
+  Replayer& operator=(Replayer&&) noexcept;
+  ~Replayer();
+
+  // Runs the step once.
+  Result<StepSample> RunStep();
+  // Times each kind of operator over `steps` steps, into the report.
+  Status TimeOperators(int64_t steps);
+
+  // All but the times, which the caller collects.
+  const ReplayReport& report() const;
+
+ private:
+  friend Result<ReplayReport> Replay(const Trace&, const ReplayOptions&, const RunContext&);
+  class Impl;
+  explicit Replayer(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+// Prepares, warms up, and times the replay of `trace`.
+Result<ReplayReport> Replay(const Trace& trace, const ReplayOptions& options,
+                            const RunContext& context);
+
+}  // namespace etude

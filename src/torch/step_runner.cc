@@ -1,0 +1,262 @@
+#include "src/torch/step_runner.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <ATen/ops/zeros.h>
+#include <ATen/record_function.h>
+
+#include "src/torch/operator_name.h"
+#include "src/torch/tensor_shape.h"
+
+namespace etude {
+namespace {
+
+std::string FirstLine(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
+
+Nanos WallClock() {
+  timespec now{};
+  clock_gettime(getenv("OPCPU") ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &now);
+  return Nanos{now.tv_sec * 1'000'000'000 + now.tv_nsec};
+}
+
+// Calls `fn(const at::Tensor&)` for each tensor on the stack, lists included, in order: the order
+// of DataFlow::outputs.
+template <typename Fn>
+void ForEachResult(const torch::jit::Stack& stack, Fn fn) {
+  const auto visit = [&](const auto& self, const c10::IValue& value) -> void {
+    if (value.isTensor()) {
+      fn(value.toTensor());
+    } else if (value.isList()) {
+      const auto list = value.toListRef();
+      for (const c10::IValue& item : list) self(self, item);
+    }
+  };
+  for (const c10::IValue& value : stack) visit(visit, value);
+}
+
+// Notes operators while it lives, on this thread. Operators that calls made are told from those
+// that called none.
+class OperatorWatch {
+ public:
+  OperatorWatch() {
+    active = this;
+    handle_ = at::addThreadLocalCallback(
+        at::RecordFunctionCallback(&OperatorWatch::Enter, &OperatorWatch::Leave)
+            .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
+  }
+  ~OperatorWatch() {
+    at::removeCallback(handle_);
+    active = nullptr;
+  }
+  OperatorWatch(const OperatorWatch&) = delete;
+  OperatorWatch& operator=(const OperatorWatch&) = delete;
+
+  void Begin(Observation* observation) {
+    observation_ = observation;
+    open_.clear();
+  }
+  void End() { observation_ = nullptr; }
+
+ private:
+  static std::unique_ptr<at::ObserverContext> Enter(const at::RecordFunction& function) {
+    OperatorWatch* watch = active;
+    if (watch == nullptr || watch->observation_ == nullptr) return nullptr;
+    const auto name = function.operator_name();
+    const bool is_operator = name.has_value();
+    if (is_operator && !watch->open_.empty()) watch->open_.back().leaf = false;
+    std::string text;
+    if (is_operator) {
+      text = name->name + (name->overload_name.empty() ? "" : "." + name->overload_name);
+      ++watch->observation_->operators[text];
+    }
+    watch->open_.push_back({std::move(text), is_operator});
+    return nullptr;
+  }
+  static void Leave(const at::RecordFunction&, at::ObserverContext*) {
+    OperatorWatch* watch = active;
+    if (watch == nullptr || watch->observation_ == nullptr || watch->open_.empty()) return;
+    const Open open = std::move(watch->open_.back());
+    watch->open_.pop_back();
+    if (open.leaf) ++watch->observation_->leaves[open.name];
+    // What is no operator passes on that it called one.
+    if (!open.leaf && open.name.empty() && !watch->open_.empty()) watch->open_.back().leaf = false;
+  }
+
+  struct Open {
+    std::string name;
+    bool leaf = true;
+  };
+  // Callbacks are plain functions; the watch of this thread is found here.
+  static thread_local OperatorWatch* active;
+
+  at::CallbackHandle handle_ = 0;
+  Observation* observation_ = nullptr;
+  std::vector<Open> open_;
+};
+
+thread_local OperatorWatch* OperatorWatch::active = nullptr;
+
+// `tensor` with the recorded sizes: its first elements, repeated as often as needed.
+at::Tensor Coerced(const at::Tensor& tensor, at::IntArrayRef sizes) {
+  int64_t wanted = 1;
+  for (const int64_t size : sizes) wanted *= size;
+  const at::Tensor flat = tensor.reshape({-1});
+  if (flat.numel() >= wanted) return flat.narrow(0, 0, wanted).reshape(sizes);
+  if (flat.numel() == 0) return at::zeros(sizes, tensor.options());
+  const int64_t times = (wanted + flat.numel() - 1) / flat.numel();
+  return flat.repeat({times}).narrow(0, 0, wanted).reshape(sizes);
+}
+
+}  // namespace
+
+void StepRunner::Load(ReplayPlan plan, std::vector<const BoundOperator*> operators) {
+  plan_ = std::move(plan);
+  operators_ = std::move(operators);
+  slots_.assign(plan_.slots.size(), at::Tensor());
+}
+
+void StepRunner::Clear() {
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if (plan_.slots[i].source != SlotSource::kOutside) slots_[i].reset();
+  }
+}
+
+void StepRunner::Release(const std::vector<SlotId>& slots) {
+  for (const SlotId slot : slots) slots_[slot.index()].reset();
+}
+
+void StepRunner::RunOne(size_t index, bool coerce) {
+  const PlannedOp& op = plan_.ops[index];
+  Release(op.release_before);
+  for (const SlotId id : op.derive) {
+    const Slot& slot = plan_.slots[id.index()];
+    const at::Tensor& base = slots_[slot.base.index()];
+    if (!base.defined() || !base.has_storage()) {
+      slots_[id.index()] = base;
+      continue;
+    }
+    auto view = MakeView(trace_, trace_.tensor(slot.tensor), base.storage());
+    if (!view) throw std::runtime_error(view.error().message);
+    slots_[id.index()] = *std::move(view);
+  }
+  operators_[index]->Push(op.inputs, slots_, stack_);
+  operators_[index]->Call(stack_);
+  Store(index, coerce);
+  Release(op.release);
+}
+
+void StepRunner::Store(size_t index, bool coerce) {
+  const PlannedOp& op = plan_.ops[index];
+  size_t i = 0;
+  ForEachResult(stack_, [&](const at::Tensor& result) {
+    if (i < op.results.size() && op.results[i]) {
+      const TensorUse& use =
+          trace_.tensor(plan_.slots[op.results[i].index()].tensor);
+      at::Tensor& slot = slots_[op.results[i].index()];
+      const auto sizes = trace_.ints(use.shape);
+      if (coerce && result.defined() &&
+          !std::ranges::equal(result.sizes(), sizes)) {
+        slot = Coerced(result, at::IntArrayRef(sizes.data(), sizes.size()));
+      } else {
+        slot = result;
+      }
+    }
+    ++i;
+  });
+  stack_.clear();
+}
+
+bool StepRunner::ResultsDiffer(size_t index) const {
+  const auto uses = flow_.outputs(plan_.ops[index].node);
+  bool differ = false;
+  size_t i = 0;
+  ForEachResult(stack_, [&](const at::Tensor& result) {
+    if (i < uses.size() && uses[i].version && result.defined()) {
+      const auto sizes = trace_.ints(trace_.tensor(uses[i].tensor).shape);
+      differ |= !std::ranges::equal(result.sizes(), sizes);
+    }
+    ++i;
+  });
+  return differ;
+}
+
+void StepRunner::StandIn(size_t index) {
+  const PlannedOp& op = plan_.ops[index];
+  for (const SlotId slot : op.results) {
+    if (!slot) continue;
+    auto tensor =
+        MakeStandIn(trace_, trace_.tensor(plan_.slots[slot.index()].tensor), devices_);
+    if (tensor) slots_[slot.index()] = *std::move(tensor);
+  }
+}
+
+Status StepRunner::Run(const std::vector<bool>& coerce) {
+  size_t index = 0;
+  try {
+    for (; index < plan_.ops.size(); ++index) RunOne(index, coerce[index]);
+  } catch (const std::exception& error) {
+    const NodeId node = plan_.ops[index].node;
+    return MakeError(ErrorCode::kInternal,
+                     "node " + std::to_string(trace_.source_id(node)) + ", " +
+                         std::string(SchemaOf(trace_, node)) + ": " + FirstLine(error.what()));
+  }
+  Release(plan_.release_at_end);
+  return {};
+}
+
+Status StepRunner::RunTimed(const std::vector<bool>& coerce,
+                            std::vector<std::vector<Nanos>>& times) {
+  size_t index = 0;
+  times.resize(plan_.ops.size());
+  try {
+    for (; index < plan_.ops.size(); ++index) {
+      const Nanos begin = WallClock();
+      RunOne(index, coerce[index]);
+      times[index].push_back(WallClock() - begin);
+    }
+  } catch (const std::exception& error) {
+    return MakeError(ErrorCode::kInternal, FirstLine(error.what()));
+  }
+  Release(plan_.release_at_end);
+  return {};
+}
+
+std::vector<Observation> StepRunner::RunObserved() {
+  std::vector<Observation> observations(plan_.ops.size());
+  OperatorWatch watch;
+  for (size_t i = 0; i < plan_.ops.size(); ++i) {
+    const PlannedOp& op = plan_.ops[i];
+    try {
+      Release(op.release_before);
+      for (const SlotId id : op.derive) {
+        const Slot& slot = plan_.slots[id.index()];
+        const at::Tensor& base = slots_[slot.base.index()];
+        const TensorUse& use = trace_.tensor(slot.tensor);
+        auto view = base.defined() && base.has_storage()
+                        ? MakeView(trace_, use, base.storage())
+                        : Result<at::Tensor>(base);
+        if (!view) throw std::runtime_error("argument: " + view.error().message);
+        slots_[id.index()] = *std::move(view);
+      }
+      operators_[i]->Push(op.inputs, slots_, stack_);
+      watch.Begin(&observations[i]);
+      operators_[i]->Call(stack_);
+      watch.End();
+      observations[i].wrong_shape = ResultsDiffer(i);
+      Store(i, true);
+    } catch (const std::exception& error) {
+      watch.End();
+      stack_.clear();
+      observations[i].failure = FirstLine(error.what());
+      StandIn(i);
+    }
+    Release(op.release);
+  }
+  Release(plan_.release_at_end);
+  return observations;
+}
+
+}  // namespace etude

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/stack.h>
+
+#include "src/base/result.h"
+#include "src/base/units.h"
+#include "src/torch/bound_operator.h"
+#include "src/torch/outside_memory.h"
+#include "src/torch/replay_plan.h"
+
+namespace etude {
+
+// Leaf operators by full name with how often they ran.
+using OperatorCounts = std::map<std::string, int64_t, std::less<>>;
+
+// What an observed run of one operator showed.
+struct Observation {
+  std::string failure;        // the reason, if the operator threw; else ""
+  OperatorCounts operators;   // all operators that ran, this one included
+  OperatorCounts leaves;      // those that called no other
+  bool wrong_shape = false;   // a result has other sizes than the recorded one
+};
+
+// Runs the operators of a plan, one after the other, on slots of tensors. Not thread-safe; refers
+// to the trace, the flow and the plan's operators.
+class StepRunner {
+ public:
+  StepRunner(const Trace& trace, const DataFlow& flow, const DeviceMap& devices)
+      : trace_(trace), flow_(flow), devices_(devices) {}
+
+  // Takes a plan and its operators, parallel to plan.ops. Slots are emptied.
+  void Load(ReplayPlan plan, std::vector<const BoundOperator*> operators);
+  const ReplayPlan& plan() const { return plan_; }
+  std::vector<at::Tensor>& slots() { return slots_; }
+
+  // One step. `coerce`: by operator, whether results are brought to the recorded sizes.
+  // kInternal with operator and schema if an operator throws.
+  Status Run(const std::vector<bool>& coerce);
+  // One step with the time of each operator added to `times`, parallel to plan.ops.
+  Status RunTimed(const std::vector<bool>& coerce, std::vector<std::vector<Nanos>>& times);
+  // One step that goes on after failures, results that are missing being replaced by zeros, and
+  // tells what each operator did. Results of other sizes than recorded are coerced.
+  std::vector<Observation> RunObserved();
+  // Frees everything but what comes from outside.
+  void Clear();
+
+ private:
+  void RunOne(size_t index, bool coerce);
+  void Store(size_t index, bool coerce);
+  void StandIn(size_t index);
+  bool ResultsDiffer(size_t index) const;
+  void Release(const std::vector<SlotId>& slots);
+
+  const Trace& trace_;
+  const DataFlow& flow_;
+  const DeviceMap& devices_;
+  ReplayPlan plan_;
+  std::vector<const BoundOperator*> operators_;
+  std::vector<at::Tensor> slots_;
+  torch::jit::Stack stack_;
+};
+
+}  // namespace etude

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "src/trace/trace.h"
+
+namespace etude {
+
+// Sizes and strides of a tensor use, checked: sizes are not negative, and no product overflows.
+struct TensorShape {
+  std::vector<int64_t> sizes;
+  std::vector<int64_t> strides;  // in elements
+  bool strides_known = false;    // else they are those of a contiguous tensor
+  // Storage the use needs, in bytes: offset and extent.
+  int64_t storage_bytes = 0;
+};
+
+// nullopt if the use is undefined, negative or does not fit 63 bits.
+std::optional<TensorShape> ShapeOf(const Trace& trace, const TensorUse& use);
+
+// Whether the use is an undefined tensor (an optional one that was not given).
+bool IsUndefined(const Trace& trace, const TensorUse& use);
+
+// The element type, kUnknown if the file has one we do not know.
+DType DTypeOf(const Trace& trace, const TensorUse& use);
+
+// Calls `fn(TensorId)` for each tensor in `values`, lists included, in order.
+template <typename Fn>
+void ForEachTensor(const Trace& trace, std::span<const Value> values, Fn& fn) {
+  for (const Value& value : values) {
+    if (value.kind == ValueKind::kTensor) fn(value.as_tensor());
+    if (value.kind == ValueKind::kList) ForEachTensor(trace, trace.values(value.as_list()), fn);
+  }
+}
+
+}  // namespace etude

@@ -1,0 +1,197 @@
+"""`with etude.record(...)`."""
+
+from conftest import check_traces, program
+
+BLOCK = """
+import warnings
+import etude
+"""
+
+
+def block(text):
+    return BLOCK + program(text)
+
+
+def test_block_is_recorded(run):
+    result = run(
+        block(
+            """
+            with etude.record(os.environ["CAPTURE"], warmup=2, steps=3) as recording:
+                for i in range(20):
+                    train()
+                    if recording.done:
+                        break
+            print(i, recording.done)
+            """
+        ),
+        hook=False,
+    )
+    assert (result.code, result.out) == (0, "5 True\n"), result.err
+    check_traces(result)
+    assert result.hidden() == [".lock"]
+    assert result.job()["versions"]["etude"]
+
+
+def test_optimizer_and_scheduler_from_before_the_block(run):
+    result = run(
+        block(
+            """
+            schedule = torch.optim.lr_scheduler.StepLR(optimizer, 3)
+            train()
+            step = torch.optim.SGD.step
+            with etude.record(os.environ["CAPTURE"], warmup=2, steps=3, strict=True):
+                for i in range(8):
+                    train()
+                    schedule.step()
+            train()
+            assert torch.optim.SGD.step is step
+            assert "etude" not in optimizer.step.__code__.co_filename
+            """
+        ),
+        hook=False,
+    )
+    assert result.code == 0, result.err
+    check_traces(result)
+    assert "lr_scheduler" not in result.err
+
+
+def test_explicit_steps(run):
+    result = run(
+        block(
+            """
+            with etude.record(os.environ["CAPTURE"], warmup=2, steps=3, strict=True) as recording:
+                for i in range(8):
+                    train()
+                    train()
+                    recording.step()
+            """
+        ),
+        hook=False,
+    )
+    assert result.code == 0, result.err
+    host = check_traces(result)
+    assert result.rank()["step_kind"] == "explicit"
+    assert sum(n["name"] == "Optimizer.step#SGD.step" for n in host["nodes"]) == 2
+
+
+def test_block_that_ends_too_early_warns(run):
+    result = run(
+        block(
+            """
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                with etude.record(os.environ["CAPTURE"]):
+                    for i in range(8):
+                        train()
+            print(caught[0].category.__name__, caught[0].message)
+            try:
+                with etude.record(os.environ["CAPTURE"], strict=True):
+                    train()
+            except etude.RecordingError as error:
+                print("RecordingError", error)
+            """
+        ),
+        hook=False,
+    )
+    first, second = result.out.splitlines()
+    assert first.startswith("RecordingWarning no capture: the program ended after 8 steps")
+    assert "warmup=1, steps=6 would have fitted" in first
+    assert second.startswith("RecordingError no capture")
+    assert result.names() == []
+
+
+def test_nested_blocks_are_an_error(run):
+    result = run(
+        block(
+            """
+            with etude.record(os.environ["CAPTURE"], warmup=2, steps=3):
+                try:
+                    with etude.record(os.environ["CAPTURE"] + "2"):
+                        pass
+                except etude.RecordingError as error:
+                    print(error)
+                for _ in range(8):
+                    train()
+            """
+        ),
+        hook=False,
+    )
+    assert result.out == "a recording is active in this process already\n"
+    check_traces(result)
+
+
+def test_exception_in_the_block_passes_through(run):
+    result = run(
+        block(
+            """
+            try:
+                with etude.record(os.environ["CAPTURE"]):
+                    train()
+                    raise KeyError("mine")
+            except KeyError:
+                print("mine")
+            train()
+            """
+        ),
+        hook=False,
+    )
+    assert (result.code, result.out) == (0, "mine\n")
+    assert result.names() == []
+
+
+def test_earlier_capture_is_replaced_only_on_demand(run):
+    result = run(
+        block(
+            """
+            def record(**more):
+                with etude.record(os.environ["CAPTURE"], warmup=2, steps=3, strict=True, **more):
+                    for _ in range(8):
+                        train()
+            record()
+            try:
+                record()
+            except etude.RecordingError as error:
+                print("overwrite=True" in str(error))
+            record(overwrite=True)
+            """
+        ),
+        hook=False,
+    )
+    assert (result.code, result.out) == (0, "True\n"), result.err
+    check_traces(result)
+
+
+def test_block_under_the_command_is_inert(run, tmp_path):
+    from conftest import PYTHON_FOLDER
+
+    result = run(
+        block(
+            """
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                with etude.record("elsewhere") as recording:
+                    for _ in range(10):
+                        train()
+            print(caught[0].category.__name__, recording.done, os.path.exists("elsewhere"))
+            """
+        ),
+        path=[PYTHON_FOLDER],
+    )
+    assert result.out == "RecordingWarning False False\n"
+    check_traces(result)
+
+
+def test_bad_arguments(run):
+    result = run(
+        """
+import etude, sys
+assert "torch" not in sys.modules
+for arguments in ({"warmup": -1}, {"steps": 0}, {"kind": "epoch"}):
+    try:
+        etude.record("x", **arguments)
+    except ValueError as error:
+        print(error)
+""",
+        hook=False,
+    )
+    assert len(result.out.splitlines()) == 3

@@ -1,0 +1,76 @@
+"""What is left for the command line when there is no capture."""
+
+import pytest
+from conftest import check_traces, program
+
+
+def test_program_that_ends_early_gets_counts_that_fit(run):
+    result = run(program("for _ in range(9): train()"), warmup=5, steps=20)
+    assert result.code == 0 and result.names() == []
+    status = result.status()
+    assert (status["code"], status["steps_seen"]) == ("ended-early", 9)
+    assert status["suggest"] == {"warmup": 2, "steps": 6}
+    assert "26 are needed" in status["reason"]
+
+
+@pytest.mark.parametrize("count", [3, 5, 9, 20])
+def test_suggested_counts_do_fit(run, count):
+    source = program(f"for _ in range({count}): train()")
+    fits = run(source, warmup=30, steps=30).status()["suggest"]
+    result = run(source, warmup=fits["warmup"], steps=fits["steps"])
+    check_traces(result)
+    assert len(result.rank()["timed_steps"]) == fits["steps"]
+
+
+def test_too_few_steps_for_any_counts(run):
+    status = run(program("for _ in range(2): train()")).status()
+    assert status["code"] == "ended-early" and "suggest" not in status
+
+
+def test_torch_without_steps(run):
+    status = run("import torch; torch.ones(3) + 1").status()
+    assert (status["code"], status["steps_seen"]) == ("no-step", 0)
+
+
+def test_optimizer_that_never_steps(run):
+    status = run(program("model(torch.randn(1, 8))")).status()
+    assert status["code"] == "no-step" and "never stepped" in status["reason"]
+
+
+def test_exception_is_named(run):
+    result = run(program("train(); train(); raise KeyError('x')"))
+    assert result.code == 1
+    assert "KeyError" in result.status()["reason"]
+
+
+def test_bad_variable_does_not_stop_the_program(run):
+    result = run(
+        program("train(); print('fine')"), environment={"ETUDE_RECORD_STEPS": "many"}
+    )
+    assert result.out == "fine\n"
+    assert "ETUDE_RECORD_STEPS" in result.status()["reason"]
+
+
+def test_second_process_of_the_same_rank_is_refused(run):
+    result = run(
+        program(
+            """
+            import subprocess
+            for _ in range(10):
+                train()
+            if len(sys.argv) == 1:
+                subprocess.run([sys.executable, __file__, "again"], check=True)
+            """
+        )
+    )
+    check_traces(result)
+    codes = sorted(str(status.get("code")) for status in result.statuses())
+    assert codes == ["None", "rank-taken"]
+
+
+def test_folder_that_cannot_be_written(run):
+    result = run(
+        program("for _ in range(10): train()\nprint('fine')"),
+        environment={"ETUDE_RECORD_DIR": "/proc/no/such/folder"},
+    )
+    assert (result.code, result.out, result.err) == (0, "fine\n", "")
