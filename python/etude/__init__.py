@@ -1,10 +1,10 @@
 """Etude turns a PyTorch job into a benchmark. This package records; torch is imported when needed.
 
-    import etude
+import etude
 
-    with etude.record("capture"):
-        for batch in batches:
-            train(batch)
+with etude.record("capture"):
+    for batch in batches:
+        train(batch)
 """
 
 from .recording.context import RecordingError, RecordingWarning, record

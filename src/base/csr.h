@@ -31,6 +31,7 @@ class Csr {
     if (row + 1 >= begins_.size()) return {};
     return {values_.data() + begins_[row], begins_[row + 1] - begins_[row]};
   }
+  friend bool operator==(const Csr&, const Csr&) = default;
   size_t rows() const { return begins_.empty() ? 0 : begins_.size() - 1; }
   size_t value_count() const { return values_.size(); }
   size_t memory_bytes() const {

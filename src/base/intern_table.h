@@ -32,6 +32,8 @@ class InternTable {
 
   // `id` must come from this table and not be kNone.
   const T& Get(RowId id) const { return rows_[id.index()]; }
+  // Whether both hold the same rows under the same ids.
+  bool SameRows(const InternTable& other) const { return rows_ == other.rows_; }
   size_t size() const { return rows_.size(); }
   size_t memory_bytes() const { return rows_.capacity() * sizeof(T) + index_.memory_bytes(); }
 

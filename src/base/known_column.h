@@ -33,6 +33,7 @@ class KnownColumn {
     return values_[row];
   }
   bool empty() const { return values_.empty(); }
+  friend bool operator==(const KnownColumn&, const KnownColumn&) = default;
   void Freeze() {
     values_.shrink_to_fit();
     known_.shrink_to_fit();

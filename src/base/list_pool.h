@@ -45,6 +45,10 @@ class ListPool {
     return {items_.data() + begin, ends_[id.index()] - begin};
   }
 
+  // Whether both hold the same lists under the same ids.
+  bool SameLists(const ListPool& other) const {
+    return ends_ == other.ends_ && items_ == other.items_;
+  }
   size_t size() const { return ends_.size(); }
   size_t memory_bytes() const {
     return items_.capacity() * sizeof(T) + ends_.capacity() * sizeof(uint64_t) +

@@ -25,6 +25,8 @@ class StringPool {
   // `id` must come from this pool; kNone gives the empty string.
   std::string_view Get(StringId id) const { return id ? views_[id.index()] : std::string_view(); }
 
+  // Whether both hold the same strings under the same ids.
+  bool SameStrings(const StringPool& other) const { return views_ == other.views_; }
   size_t size() const { return views_.size(); }
   size_t memory_bytes() const;
 

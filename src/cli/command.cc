@@ -105,6 +105,10 @@ void Console::Say(std::string_view line) const {
   if (!quiet_) WriteLine(stderr, line);
 }
 
+void Console::Complain(std::string_view line) const {
+  WriteLine(stderr, "etude: " + std::string(line));
+}
+
 int RunCommandLine(std::string_view program, std::vector<std::unique_ptr<Command>> commands,
                    const std::vector<std::string>& args) {
   Console console;

@@ -19,6 +19,8 @@ class Console {
   void Print(std::string_view text) const;
   // Writes one line to stderr, unless --quiet.
   void Say(std::string_view line) const;
+  // Writes one line to stderr in any case: why the answer is no.
+  void Complain(std::string_view line) const;
 
   // Context for library calls: warnings and progress go to stderr.
   const RunContext& context() const { return context_; }

@@ -11,169 +11,227 @@
 #include <utility>
 #include <vector>
 
+#include "src/formats/byte_source.h"
+
 namespace etude {
 namespace {
 
 constexpr size_t kBufferBytes = size_t{256} << 10;
+constexpr int kGzipLevel = 6;
 constexpr int kZstdLevel = 3;
 
-Status IoError(const std::string& path, int error) {
-  return MakeError(ErrorCode::kIo, path + ": " + std::strerror(error));
+Compression CompressionOfName(std::string_view path) {
+  if (path.ends_with(".gz")) return Compression::kGzip;
+  if (path.ends_with(".zst")) return Compression::kZstd;
+  return Compression::kNone;
 }
 
-Status WriteAll(int fd, const std::string& path, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      return IoError(path, errno);
+// An open file that is closed with its owner.
+class Descriptor {
+ public:
+  Descriptor(int fd, bool owned) : fd_(fd), owned_(owned) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() { Close(); }
+
+  // False, with errno set, if the system could not write everything.
+  bool Write(std::string_view bytes) const {
+    while (!bytes.empty()) {
+      const ssize_t count = ::write(fd_, bytes.data(), bytes.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return false;
+      bytes.remove_prefix(static_cast<size_t>(count));
     }
-    bytes.remove_prefix(static_cast<size_t>(written));
+    return true;
   }
-  return {};
+
+  // False, with errno set, if the system reports a late failure to write.
+  bool Close() {
+    const int fd = std::exchange(fd_, -1);
+    return fd < 0 || !owned_ || ::close(fd) == 0;
+  }
+
+ private:
+  int fd_;
+  bool owned_;
+};
+
+// Compresses a stream piece by piece; `finish` ends it. Output is appended to `out`.
+class Encoder {
+ public:
+  virtual ~Encoder() = default;
+  // False if the compressor fails.
+  virtual bool Encode(std::string_view in, bool finish, std::string& out) = 0;
+};
+
+class GzipEncoder : public Encoder {
+ public:
+  GzipEncoder() {
+    // zlib's own header has neither name nor time: equal contents give equal files.
+    ready_ = deflateInit2(&stream_, kGzipLevel, Z_DEFLATED, MAX_WBITS + 16, 8,
+                          Z_DEFAULT_STRATEGY) == Z_OK;
+  }
+  ~GzipEncoder() override { deflateEnd(&stream_); }
+  GzipEncoder(const GzipEncoder&) = delete;
+  GzipEncoder& operator=(const GzipEncoder&) = delete;
+
+  bool Encode(std::string_view in, bool finish, std::string& out) override {
+    if (!ready_) return false;
+    // zlib counts in 32 bits.
+    constexpr size_t kPiece = size_t{1} << 30;
+    while (in.size() > kPiece) {
+      if (!EncodePiece(in.substr(0, kPiece), Z_NO_FLUSH, out)) return false;
+      in.remove_prefix(kPiece);
+    }
+    return EncodePiece(in, finish ? Z_FINISH : Z_NO_FLUSH, out);
+  }
+
+ private:
+  bool EncodePiece(std::string_view in, int flush, std::string& out) {
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(in.data()));
+    stream_.avail_in = static_cast<uInt>(in.size());
+    do {
+      const size_t have = out.size();
+      out.resize(have + kBufferBytes);
+      stream_.next_out = reinterpret_cast<Bytef*>(out.data() + have);
+      stream_.avail_out = kBufferBytes;
+      const int status = deflate(&stream_, flush);
+      out.resize(out.size() - stream_.avail_out);
+      if (status == Z_STREAM_END) return true;
+      if (status != Z_OK && status != Z_BUF_ERROR) return false;
+    } while (stream_.avail_out == 0 || stream_.avail_in != 0);
+    return flush != Z_FINISH;
+  }
+
+  z_stream stream_{};
+  bool ready_ = false;
+};
+
+class ZstdEncoder : public Encoder {
+ public:
+  ZstdEncoder() : context_(ZSTD_createCCtx()) {
+    if (context_ == nullptr) return;
+    ZSTD_CCtx_setParameter(context_, ZSTD_c_compressionLevel, kZstdLevel);
+    ZSTD_CCtx_setParameter(context_, ZSTD_c_checksumFlag, 1);
+  }
+  ~ZstdEncoder() override { ZSTD_freeCCtx(context_); }
+  ZstdEncoder(const ZstdEncoder&) = delete;
+  ZstdEncoder& operator=(const ZstdEncoder&) = delete;
+
+  bool Encode(std::string_view in, bool finish, std::string& out) override {
+    if (context_ == nullptr) return false;
+    ZSTD_inBuffer input{in.data(), in.size(), 0};
+    size_t left = 0;
+    do {
+      const size_t have = out.size();
+      out.resize(have + kBufferBytes);
+      ZSTD_outBuffer output{out.data() + have, kBufferBytes, 0};
+      left = ZSTD_compressStream2(context_, &output, &input, finish ? ZSTD_e_end : ZSTD_e_continue);
+      out.resize(have + output.pos);
+      if (ZSTD_isError(left) != 0) return false;
+    } while (finish ? left != 0 : input.pos != input.size);
+    return true;
+  }
+
+ private:
+  ZSTD_CCtx* context_;
+};
+
+std::unique_ptr<Encoder> MakeEncoder(Compression compression) {
+  switch (compression) {
+    case Compression::kNone: return nullptr;
+    case Compression::kGzip: return std::make_unique<GzipEncoder>();
+    case Compression::kZstd: return std::make_unique<ZstdEncoder>();
+  }
+  return nullptr;
+}
+
+// True if something that is no regular file has this name: it must not be renamed over.
+bool IsSpecial(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+bool IsFolder(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+// The file that `path` leads to, so that a symbolic link stays one.
+std::string Target(const std::string& path) {
+  std::string target = path;
+  for (int links = 0; links < 16; ++links) {
+    std::vector<char> buffer(4096);
+    const ssize_t length = ::readlink(target.c_str(), buffer.data(), buffer.size());
+    if (length <= 0) break;
+    std::string next(buffer.data(), static_cast<size_t>(length));
+    const size_t slash = target.rfind('/');
+    const bool relative = next.front() != '/' && slash != std::string::npos;
+    target = relative ? target.substr(0, slash + 1) + next : next;
+  }
+  return target;
 }
 
 }  // namespace
 
 class AtomicFile::Impl {
  public:
-  explicit Impl(std::string path) : path_(std::move(path)) {}
+  // `temporary` is "" where the file is written directly.
+  Impl(std::string path, std::string target, std::string temporary, int fd, bool owned)
+      : path_(std::move(path)),
+        target_(std::move(target)),
+        temporary_(std::move(temporary)),
+        file_(fd, owned),
+        encoder_(MakeEncoder(CompressionOfName(path_))) {}
 
   ~Impl() {
-    if (deflating_) deflateEnd(&deflate_);
-    ZSTD_freeCCtx(zstd_);
-    if (fd_ >= 0 && fd_ != STDOUT_FILENO) ::close(fd_);
+    file_.Close();
     if (!temporary_.empty()) ::unlink(temporary_.c_str());
   }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  Status Open() {
-    if (path_ == "-") {
-      fd_ = STDOUT_FILENO;
-      return {};
-    }
-    struct stat facts {};
-    const bool exists = ::stat(path_.c_str(), &facts) == 0;
-    if (exists && S_ISDIR(facts.st_mode)) return IoError(path_, EISDIR);
-    if (exists && !S_ISREG(facts.st_mode)) {
-      fd_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
-      if (fd_ < 0) return IoError(path_, errno);
-    } else {
-      ETUDE_RETURN_IF_ERROR(OpenTemporary(exists ? facts.st_mode & 07777 : 0666 & ~Umask()));
-    }
-    if (path_.ends_with(".gz")) return StartGzip();
-    if (path_.ends_with(".zst")) zstd_ = ZSTD_createCCtx();
-    if (zstd_ != nullptr) ZSTD_CCtx_setParameter(zstd_, ZSTD_c_compressionLevel, kZstdLevel);
-    return {};
-  }
-
   Status Write(std::string_view bytes) {
-    if (deflating_) return Deflate(bytes, Z_NO_FLUSH);
-    if (zstd_ != nullptr) return Zstd(bytes, ZSTD_e_continue);
-    if (buffer_.size() + bytes.size() < kBufferBytes) {
-      buffer_.append(bytes);
-      return {};
-    }
-    ETUDE_RETURN_IF_ERROR(FlushBuffer());
-    return WriteAll(fd_, path_, bytes);
+    pending_.append(bytes);
+    return pending_.size() < kBufferBytes ? Status() : Flush(/*finish=*/false);
   }
 
   Status Commit() {
-    if (deflating_) ETUDE_RETURN_IF_ERROR(Deflate({}, Z_FINISH));
-    if (zstd_ != nullptr) ETUDE_RETURN_IF_ERROR(Zstd({}, ZSTD_e_end));
-    ETUDE_RETURN_IF_ERROR(FlushBuffer());
-    if (fd_ == STDOUT_FILENO) return {};
-    // Some file systems report a full disk only now.
-    if (::close(std::exchange(fd_, -1)) != 0) return IoError(path_, errno);
+    ETUDE_RETURN_IF_ERROR(Flush(/*finish=*/true));
+    if (!file_.Close()) return Failure("write");
     if (temporary_.empty()) return {};
-    if (::rename(temporary_.c_str(), path_.c_str()) != 0) return IoError(path_, errno);
+    if (::rename(temporary_.c_str(), target_.c_str()) != 0) return Failure("rename to");
     temporary_.clear();
     return {};
   }
 
  private:
-  static mode_t Umask() {
-    const mode_t mask = ::umask(0);
-    ::umask(mask);
-    return mask;
-  }
-
-  Status OpenTemporary(mode_t mode) {
-    const size_t slash = path_.rfind('/');
-    const size_t name = slash == std::string::npos ? 0 : slash + 1;
-    temporary_ = path_.substr(0, name) + "." + path_.substr(name) + ".XXXXXX";
-    fd_ = ::mkostemp(temporary_.data(), O_CLOEXEC);
-    if (fd_ < 0) {
-      const int error = errno;
-      temporary_.clear();
-      return IoError(path_, error);
-    }
-    if (::fchmod(fd_, mode) != 0) return IoError(path_, errno);
-    return {};
-  }
-
-  Status StartGzip() {
-    constexpr int kGzipWindow = 15 + 16;
-    constexpr int kMemoryLevel = 8;
-    // No name and no time in the header: the same bytes give the same file.
-    if (deflateInit2(&deflate_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzipWindow, kMemoryLevel,
-                     Z_DEFAULT_STRATEGY) != Z_OK) {
-      return MakeError(ErrorCode::kInternal, path_ + ": zlib could not start");
-    }
-    deflating_ = true;
-    return {};
-  }
-
-  Status Deflate(std::string_view bytes, int flush) {
-    std::vector<char> out(kBufferBytes);
-    // zlib counts input in 32 bits.
-    constexpr size_t kSliceBytes = size_t{1} << 30;
-    do {
-      const std::string_view slice = bytes.substr(0, kSliceBytes);
-      bytes.remove_prefix(slice.size());
-      deflate_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(slice.data()));
-      deflate_.avail_in = static_cast<uInt>(slice.size());
-      do {
-        deflate_.next_out = reinterpret_cast<Bytef*>(out.data());
-        deflate_.avail_out = static_cast<uInt>(out.size());
-        if (deflate(&deflate_, bytes.empty() ? flush : Z_NO_FLUSH) == Z_STREAM_ERROR) {
-          return MakeError(ErrorCode::kInternal, path_ + ": zlib failed");
-        }
-        ETUDE_RETURN_IF_ERROR(
-            WriteAll(fd_, path_, {out.data(), out.size() - deflate_.avail_out}));
-      } while (deflate_.avail_out == 0);
-    } while (!bytes.empty());
-    return {};
-  }
-
-  Status Zstd(std::string_view bytes, ZSTD_EndDirective end) {
-    std::vector<char> out(ZSTD_CStreamOutSize());
-    ZSTD_inBuffer input{bytes.data(), bytes.size(), 0};
-    while (true) {
-      ZSTD_outBuffer output{out.data(), out.size(), 0};
-      const size_t left = ZSTD_compressStream2(zstd_, &output, &input, end);
-      if (ZSTD_isError(left) != 0) {
-        return MakeError(ErrorCode::kInternal, path_ + ": zstd: " + ZSTD_getErrorName(left));
+  Status Flush(bool finish) {
+    if (encoder_ == nullptr) {
+      if (!file_.Write(pending_)) return Failure("write");
+    } else {
+      encoded_.clear();
+      if (!encoder_->Encode(pending_, finish, encoded_)) {
+        return MakeError(ErrorCode::kInternal, path_ + ": the compressor failed");
       }
-      ETUDE_RETURN_IF_ERROR(WriteAll(fd_, path_, {out.data(), output.pos}));
-      if (end == ZSTD_e_end ? left == 0 : input.pos == input.size) return {};
+      if (!file_.Write(encoded_)) return Failure("write");
     }
+    pending_.clear();
+    return {};
   }
 
-  Status FlushBuffer() {
-    const Status status = WriteAll(fd_, path_, buffer_);
-    buffer_.clear();
-    return status;
+  tl::unexpected<Error> Failure(std::string_view verb) const {
+    return MakeError(ErrorCode::kIo,
+                     path_ + ": cannot " + std::string(verb) + " it: " + std::strerror(errno));
   }
 
   std::string path_;
-  std::string temporary_;  // "" if none exists
-  int fd_ = -1;
-  std::string buffer_;  // of uncompressed files
-  bool deflating_ = false;
-  z_stream deflate_{};
-  ZSTD_CCtx* zstd_ = nullptr;
+  std::string target_;
+  std::string temporary_;  // "" once renamed, or if written directly
+  Descriptor file_;
+  std::unique_ptr<Encoder> encoder_;
+  std::string pending_;  // bytes given to Write that are not in the file yet
+  std::string encoded_;
 };
 
 AtomicFile::AtomicFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -182,9 +240,37 @@ AtomicFile& AtomicFile::operator=(AtomicFile&&) noexcept = default;
 AtomicFile::~AtomicFile() = default;
 
 Result<AtomicFile> AtomicFile::Create(const std::string& path) {
-  auto impl = std::make_unique<Impl>(path);
-  ETUDE_RETURN_IF_ERROR(impl->Open());
-  return AtomicFile(std::move(impl));
+  if (path == "-" || path == "/dev/stdout") {
+    return AtomicFile(std::make_unique<Impl>(path, path, "", STDOUT_FILENO, /*owned=*/false));
+  }
+  const auto failure = [&](int error) {
+    return MakeError(ErrorCode::kIo, path + ": cannot create it: " + std::strerror(error));
+  };
+  if (IsFolder(path)) return failure(EISDIR);
+  if (IsSpecial(path)) {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return failure(errno);
+    return AtomicFile(std::make_unique<Impl>(path, path, "", fd, /*owned=*/true));
+  }
+  const std::string target = Target(path);
+  // Hidden, so that who lists the folder meanwhile does not take it for a file of its own.
+  const size_t slash = target.rfind('/');
+  const size_t name = slash == std::string::npos ? 0 : slash + 1;
+  const std::string base = target.substr(0, name) + "." + target.substr(name) + ".tmp-" +
+                           std::to_string(::getpid()) + "-";
+  for (unsigned attempt = 0; attempt < 1000; ++attempt) {
+    std::string temporary = base + std::to_string(attempt);
+    const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0) {
+      auto impl = std::make_unique<Impl>(path, target, std::move(temporary), fd, /*owned=*/true);
+      struct stat replaced {};
+      const bool replaces = ::stat(target.c_str(), &replaced) == 0;
+      if (replaces && ::fchmod(fd, replaced.st_mode & 07777) != 0) return failure(errno);
+      return AtomicFile(std::move(impl));
+    }
+    if (errno != EEXIST) return failure(errno);
+  }
+  return failure(EEXIST);
 }
 
 Status AtomicFile::Write(std::string_view bytes) { return impl_->Write(bytes); }

@@ -267,7 +267,7 @@ class ByteSource::Impl {
 
   // Reads until `count` bytes are pending or the file ends.
   Status Need(size_t count) {
-    std::memmove(in_buffer_.data(), pending_.data(), pending_.size());
+    if (!pending_.empty()) std::memmove(in_buffer_.data(), pending_.data(), pending_.size());
     size_t have = pending_.size();
     while (have < count && !input_ended_) {
       const auto got = input_->Read(in_buffer_.data() + have, in_buffer_.size() - have);

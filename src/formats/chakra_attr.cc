@@ -149,13 +149,12 @@ Extra ExtraOf(const AttrMessage& message, std::string_view field, TraceBuilder& 
             .form = Extra::Form::kJson};
   }
   const std::string_view key = utf8::IsValid(message.name) ? message.name : "attr";
-  return {.key = builder.Intern(key),
-          .text = builder.Intern(field),
-          .form = Extra::Form::kProtobuf};
+  return {
+      .key = builder.Intern(key), .text = builder.Intern(field), .form = Extra::Form::kProtobuf};
 }
 
-void AddIntAttr(protozero::pbf_writer& message, uint32_t tag, std::string_view name,
-                ValueType type, int64_t value) {
+void AddIntAttr(protozero::pbf_writer& message, uint32_t tag, std::string_view name, ValueType type,
+                int64_t value) {
   AddAttr(message, tag, name, [&](protozero::pbf_writer& attr) {
     const uint32_t field = static_cast<uint32_t>(type);
     switch (type) {

@@ -54,8 +54,8 @@ Extra ExtraOf(const AttrMessage& message, std::string_view field, TraceBuilder& 
 
 // Appends an AttributeProto as field `tag` of `message`. A whole number takes the type `type` if it
 // fits there, else one that it fits.
-void AddIntAttr(protozero::pbf_writer& message, uint32_t tag, std::string_view name,
-                ValueType type, int64_t value);
+void AddIntAttr(protozero::pbf_writer& message, uint32_t tag, std::string_view name, ValueType type,
+                int64_t value);
 void AddUintAttr(protozero::pbf_writer& message, uint32_t tag, std::string_view name,
                  ValueType type, uint64_t value);
 void AddDoubleAttr(protozero::pbf_writer& message, uint32_t tag, std::string_view name,

@@ -28,10 +28,10 @@ uint32_t TypeOf(NodeKind kind);
 
 std::optional<NodeKind> KindFromName(std::string_view name);
 
-// A node of a PyTorch trace with one control dependency names its caller by it; all other control
-// dependencies are plain ones.
-inline bool CtrlDepIsParent(bool from_pytorch, size_t ctrl_deps) {
-  return from_pytorch && ctrl_deps == 1;
+// A node of a PyTorch trace, or on a stream, with one control dependency names its caller by it;
+// all other control dependencies are plain ones.
+inline bool CtrlDepIsParent(bool from_pytorch, bool on_stream, size_t ctrl_deps) {
+  return (from_pytorch || on_stream) && ctrl_deps == 1;
 }
 
 std::optional<CollectiveType> CollectiveFromNumber(int64_t number);

@@ -100,9 +100,13 @@ void NodeReader::ReadField(protozero::pbf_reader& reader, const char* begin) {
       return;
     }
     case Tag(NodeField::kCtrlDeps, kBytes): return add_deps(draft_.ctrl_deps);
-    case Tag(NodeField::kCtrlDeps, kVarint): draft_.ctrl_deps.push_back(reader.get_uint64()); return;
+    case Tag(NodeField::kCtrlDeps, kVarint):
+      draft_.ctrl_deps.push_back(reader.get_uint64());
+      return;
     case Tag(NodeField::kDataDeps, kBytes): return add_deps(draft_.data_deps);
-    case Tag(NodeField::kDataDeps, kVarint): draft_.data_deps.push_back(reader.get_uint64()); return;
+    case Tag(NodeField::kDataDeps, kVarint):
+      draft_.data_deps.push_back(reader.get_uint64());
+      return;
     case Tag(NodeField::kStartMicros, kVarint):
       draft_.start_micros = reader.get_uint64();
       if (!FromMicros(*draft_.start_micros)) Keep("start_time_micros", field());
@@ -130,8 +134,8 @@ void NodeReader::ReadField(protozero::pbf_reader& reader, const char* begin) {
 void NodeReader::ReadAttr(std::string_view message, std::string_view field) {
   DecodeAttr(message, attr_);
   const AttrRow* row = attr_.plain ? FindAttr(attr_.name) : nullptr;
-  const bool taken = row != nullptr && (draft_.seen & Bit(row->attr)) == 0 &&
-                     SetAttr(row->attr, attr_.value);
+  const bool taken =
+      row != nullptr && (draft_.seen & Bit(row->attr)) == 0 && SetAttr(row->attr, attr_.value);
   if (!taken) {
     // Of several attributes of one name the first one counts, the others are kept.
     KeepAttr(field);
@@ -282,7 +286,8 @@ bool NodeReader::SetAttr(Attr attr, const AttrValue& value) {
       return draft.kind.has_value();
     case Attr::kParent: return set_bool(draft.first_is_parent);
     case Attr::kSyncDeps:
-      if (value.form != AttrValue::Form::kInts || value.type != ValueType::kUint64List) return false;
+      if (value.form != AttrValue::Form::kInts || value.type != ValueType::kUint64List)
+        return false;
       draft.sync_deps = value.ints;
       return true;
     case Attr::kStartNs: return set_int(draft.start_ns);
@@ -348,8 +353,7 @@ void NodeReader::SettleLayout() {
   const NodeRow& row = draft_.row;
   const auto seen = [&](Attr attr) { return (draft_.seen & Bit(attr)) != 0; };
   const bool schema_expected = row.op_schema || row.rf_id;
-  const bool stream_expected =
-      draft_.lane.stream >= 0 || (row.place == Place::kHost && row.rf_id);
+  const bool stream_expected = draft_.lane.stream >= 0 || (row.place == Place::kHost && row.rf_id);
   const bool empty_text = (seen(Attr::kPgName) && !draft_.comm.group) ||
                           (seen(Attr::kCollectiveName) && !draft_.comm.name) ||
                           (seen(Attr::kKernelBackend) && !row.kernel_backend) ||
@@ -381,8 +385,8 @@ bool NodeReader::IsTextOf(const Io& io, std::span<const Value> values) {
 ValueListId NodeReader::SettleIo(Io& io, std::string_view key) {
   if (io.field.empty()) return ValueListId::None();
   ValueListId list;
-  const bool readable =
-      utf8::IsValid(io.text.values) && utf8::IsValid(io.text.shapes) && utf8::IsValid(io.text.types);
+  const bool readable = utf8::IsValid(io.text.values) && utf8::IsValid(io.text.shapes) &&
+                        utf8::IsValid(io.text.types);
   io.text.strides = io.strides;
   if (readable) list = io_parser_.Parse(io.text, builder_).value_or(ValueListId::None());
   if (!io.plain || !list || !IsTextOf(io, builder_.values(list))) {
@@ -400,8 +404,8 @@ void NodeReader::SettleDependencies(NodeId node) {
   // Our list of synchronisation names dependencies in their order.
   size_t sync = 0;
   for (const uint64_t id : draft_.data_deps) {
-    const bool is_sync = sync < draft_.sync_deps.size() &&
-                         static_cast<uint64_t>(draft_.sync_deps[sync]) == id;
+    const bool is_sync =
+        sync < draft_.sync_deps.size() && static_cast<uint64_t>(draft_.sync_deps[sync]) == id;
     if (is_sync) ++sync;
     builder_.AddDep(node, id, is_sync ? DepKind::kSync : DepKind::kData);
   }
@@ -423,11 +427,12 @@ void NodeReader::Read(std::string_view message) {
     builder_.stats().Count(Stat::kRepairedUtf8);
   }
   row.name = builder_.Intern(draft_.name);
-  const bool has_parent = draft_.first_is_parent.value_or(
-      CtrlDepIsParent(row.rf_id.has_value(), draft_.ctrl_deps.size()));
-  if (has_parent && !draft_.ctrl_deps.empty()) row.parent = draft_.ctrl_deps.front();
   SettleTimes();
   SettlePlace();
+  const bool on_stream = row.place == Place::kDevice && draft_.lane.stream >= 0;
+  const bool has_parent = draft_.first_is_parent.value_or(
+      CtrlDepIsParent(row.rf_id.has_value(), on_stream, draft_.ctrl_deps.size()));
+  if (has_parent && !draft_.ctrl_deps.empty()) row.parent = draft_.ctrl_deps.front();
   SettleLayout();
   row.inputs = SettleIo(draft_.inputs, "inputs");
   row.outputs = SettleIo(draft_.outputs, "outputs");

@@ -3,18 +3,16 @@
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <exception>
 #include <optional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "src/formats/chakra_attr.h"
 #include "src/formats/chakra_node_reader.h"
 #include "src/formats/chakra_schema.h"
+#include "src/formats/process_groups.h"
 #include "src/formats/utf8.h"
 #include "src/trace/trace_builder.h"
 
@@ -120,9 +118,8 @@ Result<ChakraReader::Frame> ChakraReader::NextFrame(std::string_view bytes) cons
   }
   const size_t size = at + static_cast<size_t>(length);
   if (bytes.size() < size) return Frame{.wanted = size};
-  return Frame{.wanted = size,
-               .complete = true,
-               .message = bytes.substr(at, static_cast<size_t>(length))};
+  return Frame{
+      .wanted = size, .complete = true, .message = bytes.substr(at, static_cast<size_t>(length))};
 }
 
 Status ChakraReader::TakeFrames(std::string_view& bytes) {
@@ -260,36 +257,9 @@ bool ChakraReader::SetGlobal(GlobalAttr attr, const AttrValue& value) {
 
 bool ChakraReader::SetProcessGroups(const AttrValue& value) {
   if (value.form != AttrValue::Form::kText || !utf8::IsValid(value.text)) return false;
-  const auto list = nlohmann::json::parse(value.text, nullptr, false);
-  if (!list.is_array()) return false;
-  std::vector<ProcessGroup> groups;
-  for (const auto& entry : list) {
-    if (!entry.is_object()) return false;
-    ProcessGroup group;
-    const auto text = [&](const char* key) {
-      const auto at = entry.find(key);
-      if (at == entry.end() || !at->is_string()) return StringId::None();
-      return builder_.Intern(at->get_ref<const std::string&>());
-    };
-    group.name = text("pg_name");
-    if (!group.name) return false;
-    group.description = text("pg_desc");
-    group.backend = text("backend_config");
-    if (const auto size = entry.find("group_size");
-        size != entry.end() && size->is_number_integer()) {
-      group.size = size->get<int64_t>();
-    }
-    std::vector<int64_t> ranks;
-    if (const auto at = entry.find("ranks"); at != entry.end() && at->is_array()) {
-      for (const auto& rank : *at) {
-        if (!rank.is_number_integer()) return false;
-        ranks.push_back(rank.get<int64_t>());
-      }
-    }
-    if (!ranks.empty()) group.ranks = builder_.InternInts(ranks);
-    groups.push_back(group);
-  }
-  for (const ProcessGroup& group : groups) builder_.AddProcessGroup(group);
+  const auto groups = ParseProcessGroups(builder_, value.text);
+  if (!groups) return false;
+  for (const NumberedGroup& entry : *groups) builder_.AddProcessGroup(entry.group);
   return true;
 }
 

@@ -1,6 +1,6 @@
 #include "src/formats/chakra_writer.h"
 
-#include <protozero/pbf_reader.hpp>
+#include <protozero/exception.hpp>
 #include <protozero/pbf_writer.hpp>
 #include <protozero/varint.hpp>
 
@@ -43,14 +43,13 @@ uint32_t FieldNumber(std::string_view field) {
   return static_cast<uint32_t>(protozero::decode_varint(&at, at + field.size()) >> 3);
 }
 
-// What a field of bytes holds: `field` has its tag and length.
+// What a field of bytes holds: `field` has its tag and length, as the reader took or made it.
 std::string_view Payload(std::string_view field) {
-  protozero::pbf_reader reader(field.data(), field.size());
-  if (!reader.next() || !reader.has_wire_type(protozero::pbf_wire_type::length_delimited)) {
-    return {};
-  }
-  const auto bytes = reader.get_view();
-  return {bytes.data(), bytes.size()};
+  const char* at = field.data();
+  const char* end = at + field.size();
+  protozero::decode_varint(&at, end);
+  const uint64_t length = protozero::decode_varint(&at, end);
+  return {at, std::min(static_cast<size_t>(length), static_cast<size_t>(end - at))};
 }
 
 std::string JsonName(std::string_view key) {
@@ -191,8 +190,7 @@ class ChakraWriter {
       const auto type = static_cast<ValueType>(static_cast<uint8_t>(extras_.layout[i + 1]));
       if (token == chakra::kLayoutExtra) {
         if (extra < extras_.attrs.size()) WriteExtraAttr(*extras_.attrs[extra++], attr_field);
-      } else if (token >= 1 && token <= rows.size() &&
-                 ((written >> (token - 1u)) & 1) == 0) {
+      } else if (token >= 1 && token <= rows.size() && ((written >> (token - 1u)) & 1) == 0) {
         write(rows[token - 1u], type, true);
         written |= uint64_t{1} << (token - 1u);
       }
@@ -274,8 +272,10 @@ std::string ChakraWriter::ProcessGroupsJson() const {
     entry["pg_name"] = trace_.text(group.name);
     if (group.description) entry["pg_desc"] = trace_.text(group.description);
     if (group.backend) entry["backend_config"] = trace_.text(group.backend);
-    const auto ranks = trace_.ints(group.ranks);
-    entry["ranks"] = std::vector<int64_t>(ranks.begin(), ranks.end());
+    if (group.ranks) {
+      const auto ranks = trace_.ints(group.ranks);
+      entry["ranks"] = std::vector<int64_t>(ranks.begin(), ranks.end());
+    }
     if (group.size) entry["group_size"] = *group.size;
     list.push_back(std::move(entry));
   }
@@ -412,8 +412,8 @@ Lane ChakraWriter::DefaultLane() const {
 bool ChakraWriter::KindNeedsAttr() const {
   const NodeKind kind = trace_.kind(node_);
   const LaneId lane = trace_.lane_id(node_);
-  const bool operator_like = trace_.op_schema(node_) ||
-                             trace_.text(trace_.kernel_backend(node_)) == "triton";
+  const bool operator_like =
+      trace_.op_schema(node_) || trace_.text(trace_.kernel_backend(node_)) == "triton";
   return chakra::KindOf({.type = chakra::TypeOf(kind),
                          .place = trace_.place(node_),
                          .from_pytorch = trace_.rf_id(node_).has_value(),
@@ -506,7 +506,12 @@ void ChakraWriter::WriteAttr(const AttrRow& row, ValueType type, bool noted) {
       if (KindNeedsAttr()) PutText(row, Name(trace_.kind(node_)));
       return;
     case Attr::kParent:
-      if (first_is_parent_ == chakra::CtrlDepIsParent(from_pytorch, ctrl_deps_.size())) return;
+      if (first_is_parent_ ==
+          chakra::CtrlDepIsParent(from_pytorch,
+                                  trace_.place(node_) == Place::kDevice && lane.stream >= 0,
+                                  ctrl_deps_.size())) {
+        return;
+      }
       return Put(row, type, std::optional<int64_t>(first_is_parent_ ? 1 : 0));
     case Attr::kSyncDeps:
       if (!sync_deps_.empty()) PutInts(row, sync_deps_);

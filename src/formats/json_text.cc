@@ -361,11 +361,11 @@ JsonTime JsonMicros(std::string_view token) {
     if (__builtin_add_overflow(nanos, digit(i), &nanos)) return {};
   }
   // What lies behind the point is rounded, halves to even.
-  const int64_t first = std::max<int64_t>(point, 0);
   bool more = false;
-  for (int64_t i = first + (point >= 0 ? 1 : 0); i < digits; ++i) more = more || digit(i) != 0;
-  const int tenth = point >= 0 ? digit(point) : 0;
-  time.rounded = tenth != 0 || more;
+  for (int64_t i = std::max<int64_t>(point + 1, 0); i < digits; ++i) more = more || digit(i) != 0;
+  const int tenth = digit(point);
+  const int picos = tenth * 100 + digit(point + 1) * 10 + digit(point + 2);
+  time.rounded = picos != 0 && picos != 999;
   const bool up = tenth > 5 || (tenth == 5 && (more || nanos % 2 != 0));
   if (up && __builtin_add_overflow(nanos, 1, &nanos)) return {};
   time.nanos = Nanos{decimal->negative ? -nanos : nanos};

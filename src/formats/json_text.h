@@ -46,7 +46,9 @@ std::optional<uint64_t> JsonUint(std::string_view token);
 // A time in microseconds, exactly.
 struct JsonTime {
   std::optional<Nanos> nanos;  // nullopt: not a number, or out of range
-  bool rounded = false;        // it was finer than a nanosecond: rounded, halves to even
+  // It was finer than a nanosecond: rounded, halves to even. Less than a picosecond, as computing
+  // with doubles leaves behind, does not count.
+  bool rounded = false;
 };
 JsonTime JsonMicros(std::string_view token);
 

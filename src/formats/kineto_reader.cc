@@ -336,17 +336,17 @@ class KinetoReader : public JsonReaderBase {
   // Changes the row's kind if it is a communication; nullopt if it has no facts of one.
   std::optional<Comm> SettleComm(NodeRow& row) {
     CommFacts& facts = event_.facts;
-    if (row.kind == NodeKind::kKernel && (!facts.name.empty() || IsCommKernel(event_.name))) {
+    const bool is_kernel = row.kind == NodeKind::kKernel && IsCommKernel(event_.name);
+    if (is_kernel || (row.kind == NodeKind::kKernel && !facts.name.empty())) {
       row.kind = PointToPointFromName(facts.name).value_or(NodeKind::kCollective);
     } else if (row.place == Place::kHost && event_.name == kRecordParamComms) {
-      row.kind = KindOfCommunication(facts.name);
+      // Old files do not say which communication it is; a backend's label inside may.
+      if (!facts.name.empty()) row.kind = KindOfCommunication(facts.name);
     } else if (row.place == Place::kHost && !facts.any) {
       const bool is_label = !CommOfLabel(event_.name).empty();
       if (is_label) labels_.push_back(NodeId::FromIndex(builder().node_count()));
-      return std::nullopt;
-    } else if (!facts.any) {
-      return std::nullopt;
     }
+    if (!facts.any && !is_kernel) return std::nullopt;
     AddGroupOf(builder(), facts);
     Comm comm = MakeComm(builder(), facts);
     if (facts.name.empty()) {
@@ -444,15 +444,18 @@ class KinetoReader : public JsonReaderBase {
       builder().SetParent(nesting.node, builder().source_id(nesting.parent));
       if (!parent_of.empty()) parent_of[nesting.node.index()] = nesting.parent;
     }
-    // A backend's label stands for a communication where record_param_comms does not.
+    // A backend's label stands for a communication where record_param_comms does not, and names it
+    // where that is silent.
     const StringId recorded = builder().Intern(kRecordParamComms);
     for (const NodeId label : labels_) {
-      const NodeId parent = parent_of[label.index()];
-      if (parent && builder().name(parent) == recorded) continue;
+      NodeId node = parent_of[label.index()];
+      const bool is_recorded = node && builder().name(node) == recorded;
+      if (is_recorded && builder().kind(node) != NodeKind::kOperator) continue;
+      if (!is_recorded) node = label;
       CommFacts facts;
       facts.name = CommOfLabel(builder().text(builder().name(label)));
-      builder().SetKind(label, KindOfCommunication(facts.name));
-      builder().SetComm(label, MakeComm(builder(), facts));
+      builder().SetKind(node, KindOfCommunication(facts.name));
+      builder().SetComm(node, MakeComm(builder(), facts));
     }
   }
 

@@ -17,7 +17,7 @@ std::vector<Nesting> NestByTime(std::vector<TimedNode> nodes) {
     // What ended before, or ends within the node, contains neither it nor what follows.
     const auto is_over = [&](const TimedNode& other) {
       return other.lane != node.lane || other.end < end ||
-             (other.end <= node.start && other.start < node.start);
+             (end > node.start && other.end <= node.start);
     };
     while (!open.empty() && is_over(*open.back())) open.pop_back();
     if (!open.empty()) nestings.push_back({.node = node.node, .parent = open.back()->node});

@@ -175,12 +175,14 @@ void AppendValues(const Tables& tables, std::span<const Value> values, TextStyle
 
 template <typename Tables>
 void AppendShapes(const Tables& tables, std::span<const Value> values, std::string& out) {
-  AppendIntLists(tables, values, [](const TensorUse& use) { return use.shape; }, out);
+  AppendIntLists(
+      tables, values, [](const TensorUse& use) { return use.shape; }, out);
 }
 
 template <typename Tables>
 void AppendStrides(const Tables& tables, std::span<const Value> values, std::string& out) {
-  AppendIntLists(tables, values, [](const TensorUse& use) { return use.strides; }, out);
+  AppendIntLists(
+      tables, values, [](const TensorUse& use) { return use.strides; }, out);
 }
 
 template <typename Tables>
@@ -201,11 +203,11 @@ bool HasStrides(const Tables& tables, std::span<const Value> values) {
   return false;
 }
 
-#define ETUDE_INSTANTIATE(Tables)                                                                \
-  template void AppendValues(const Tables&, std::span<const Value>, TextStyle, std::string&);    \
-  template void AppendShapes(const Tables&, std::span<const Value>, std::string&);               \
-  template void AppendStrides(const Tables&, std::span<const Value>, std::string&);              \
-  template void AppendTypes(const Tables&, std::span<const Value>, TextStyle, std::string&);     \
+#define ETUDE_INSTANTIATE(Tables)                                                             \
+  template void AppendValues(const Tables&, std::span<const Value>, TextStyle, std::string&); \
+  template void AppendShapes(const Tables&, std::span<const Value>, std::string&);            \
+  template void AppendStrides(const Tables&, std::span<const Value>, std::string&);           \
+  template void AppendTypes(const Tables&, std::span<const Value>, TextStyle, std::string&);  \
   template bool HasStrides(const Tables&, std::span<const Value>);
 ETUDE_INSTANTIATE(Trace)
 ETUDE_INSTANTIATE(TraceBuilder)
@@ -357,8 +359,7 @@ std::optional<ValueListId> IoParser::Parse(const IoText& text, TraceBuilder& bui
   for (Cursor value = elements(values_); value.get() != nullptr; value.Next()) {
     const PyItem* type_item = type.get();
     const bool typed = type_item != nullptr && type_item->kind == PyItem::Kind::kString;
-    values.push_back(
-        MakeValue(value, shape, stride, typed ? type_item->text : std::string_view()));
+    values.push_back(MakeValue(value, shape, stride, typed ? type_item->text : std::string_view()));
     shape.Next();
     type.Next();
     stride.Next();

@@ -70,8 +70,8 @@ class IoParser {
                   std::string_view type);
   Value MakeList(const Cursor& value, const Cursor& shape, const Cursor& stride,
                  std::string_view type, StringId type_id);
-  std::optional<TensorId> MakeTensor(const Cursor& value, const Cursor& shape,
-                                     const Cursor& stride, StringId type_id);
+  std::optional<TensorId> MakeTensor(const Cursor& value, const Cursor& shape, const Cursor& stride,
+                                     StringId type_id);
   std::optional<Value> MakeScalar(const PyItem& item, std::string_view type, StringId type_id);
   std::optional<Value> MakeText(std::string_view text, std::string_view type, StringId type_id);
   Value Raw(const Cursor& value, StringId type_id);

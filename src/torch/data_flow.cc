@@ -69,20 +69,41 @@ class DataFlow::Walk {
     const auto found = current_.find(key);
     // Memory changes its element type only by operators that are recorded. Another type means
     // that unrecorded code made a tensor where one was freed: a number turned into a tensor, say.
-    if (found != current_.end() && HasType(found->second, use.type)) return found->second.version;
+    if (found != current_.end() && HasType(found->second, use.type)) {
+      Touch(found->second.version, position);
+      return found->second.version;
+    }
     if (!is_operator) return StorageVersion::None();
-    return Make(key, use.type, step_.enclosing_operator(position));
+    return Make(key, use, position, step_.enclosing_operator(position));
   }
 
   static bool HasType(const Current& current, StringId type) {
     return std::ranges::find(current.types, type) != current.types.end();
   }
 
-  StorageVersion Make(uint64_t key, StringId type, NodeId origin) {
+  void Touch(StorageVersion version, uint32_t position) {
+    uint32_t& last_use = flow_.versions_[version.index()].last_use;
+    last_use = std::max(last_use, position);
+  }
+
+  StorageVersion Make(uint64_t key, const TensorUse& use, uint32_t position, NodeId origin) {
     const StorageVersion version = StorageVersion::FromIndex(flow_.versions_.size());
-    flow_.versions_.push_back({.origin = origin, .kept_as_gradient = false});
-    current_[key] = {version, clock_, {type}};
+    flow_.versions_.push_back({.origin = origin,
+                               .kept_as_gradient = false,
+                               .made_at = position,
+                               .last_use = position,
+                               .held_until = position,
+                               .bytes = BytesOf(use)});
+    flow_.reused_at_.push_back(RecordedStep::kNowhere);
+    const auto [current, is_new] = current_.try_emplace(key);
+    if (!is_new) flow_.reused_at_[current->second.version.index()] = position;
+    current->second = {version, clock_, {use.type}};
     return version;
+  }
+
+  static int64_t BytesOf(const TensorUse& use) {
+    int64_t bytes = 0;
+    return __builtin_mul_overflow(use.numel, use.element_bytes, &bytes) || bytes < 0 ? 0 : bytes;
   }
 
   void LeaveAll(std::vector<uint32_t>& open, uint32_t position) {
@@ -120,13 +141,15 @@ class DataFlow::Walk {
           !HasType(found->second, use.type)) {
         found->second.types.push_back(use.type);
       }
+      Touch(input.version, position);
       return input.version;
     }
     if (found != current_.end() && found->second.birth >= entered_at_[position]) {
       if (!HasType(found->second, use.type)) found->second.types.push_back(use.type);
+      Touch(found->second.version, position);
       return found->second.version;
     }
-    return Make(key, use.type, step_.nodes()[position]);
+    return Make(key, use, position, step_.nodes()[position]);
   }
 
  public:
@@ -164,6 +187,27 @@ DataFlow::DataFlow(const RecordedStep& step) : step_(&step) {
   Walk walk(step, *this);
   walk.Run();
   walk.Join();
+  InferHolding();
+}
+
+void DataFlow::InferHolding() {
+  // Small blocks say nothing: allocators keep them in caches of their own.
+  constexpr int64_t kSmallest = 64 * 1024;
+  std::unordered_map<int64_t, std::vector<uint32_t>> made;  // by size: where blocks were made
+  for (const Version& version : versions_) {
+    if (version.origin && version.bytes >= kSmallest) made[version.bytes].push_back(version.made_at);
+  }
+  for (auto& [bytes, positions] : made) std::ranges::sort(positions);
+  for (size_t i = 0; i < versions_.size(); ++i) {
+    Version& version = versions_[i];
+    version.held_until = version.last_use;
+    if (!version.origin || version.bytes < kSmallest) continue;
+    if (reused_at_[i] == RecordedStep::kNowhere && !getenv("HOLDALL")) continue;
+    const std::vector<uint32_t>& positions = made[version.bytes];
+    const auto end = std::ranges::lower_bound(positions, reused_at_[i]);
+    if (end == positions.begin()) continue;
+    if (!getenv("NOHOLD")) version.held_until = std::max(version.last_use, *std::prev(end));
+  }
 }
 
 std::span<const DataFlow::Use> DataFlow::inputs(NodeId node) const {

@@ -124,31 +124,27 @@ Result<at::Tensor> MakeView(const Trace& trace, const TensorUse& use, const c10:
   }
 }
 
-Status OutsideMemory::Provide(const ReplayPlan& plan, std::span<const FillRule> rules,
-                              std::vector<at::Tensor>& slots) {
-  for (const OutsideStorage& wanted : plan.outside) {
-    Block& block = blocks_[wanted.version];
-    const TensorUse& first = trace_.tensor(plan.slots[wanted.slots.front().index()].tensor);
-    const bool is_new = !block.storage || block.bytes < wanted.bytes;
-    if (is_new) {
-      bytes_ += wanted.bytes - block.bytes;
-      block.bytes = wanted.bytes;
-      block.rule = rules[wanted.version.index()];
-      block.seed = seed_ * 0x9E3779B97F4A7C15ULL + wanted.version.value();
-      block.tensors.clear();
-      ETUDE_ASSIGN_OR_RETURN(block.storage,
-                             MakeStorage(wanted.bytes, devices_.Map(trace_.text(first.device))));
-    }
-    for (const SlotId slot : wanted.slots) {
-      const TensorUse& use = trace_.tensor(plan.slots[slot.index()].tensor);
-      ETUDE_ASSIGN_OR_RETURN(slots[slot.index()], MakeView(trace_, use, block.storage));
-    }
-    if (is_new) {
-      block.tensors.push_back(slots[wanted.slots.front().index()]);
-      ETUDE_RETURN_IF_ERROR(Fill(block));
-    }
+Status OutsideMemory::Provide(const ReplayPlan& plan, const OutsideStorage& wanted,
+                              std::span<const FillRule> rules, std::vector<at::Tensor>& slots) {
+  Block& block = blocks_[wanted.version];
+  const TensorUse& first = trace_.tensor(plan.slots[wanted.slots.front().index()].tensor);
+  const bool is_new = !block.storage || block.bytes < wanted.bytes;
+  if (is_new) {
+    bytes_ += wanted.bytes - block.bytes;
+    block.bytes = wanted.bytes;
+    block.rule = rules[wanted.version.index()];
+    block.seed = seed_ * 0x9E3779B97F4A7C15ULL + wanted.version.value();
+    block.tensors.clear();
+    ETUDE_ASSIGN_OR_RETURN(block.storage,
+                           MakeStorage(wanted.bytes, devices_.Map(trace_.text(first.device))));
   }
-  return {};
+  for (const SlotId slot : wanted.slots) {
+    const TensorUse& use = trace_.tensor(plan.slots[slot.index()].tensor);
+    ETUDE_ASSIGN_OR_RETURN(slots[slot.index()], MakeView(trace_, use, block.storage));
+  }
+  if (!is_new) return {};
+  block.tensors.push_back(slots[wanted.slots.front().index()]);
+  return Fill(block);
 }
 
 Status OutsideMemory::Fill(Block& block) {

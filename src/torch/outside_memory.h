@@ -27,10 +27,10 @@ class OutsideMemory {
   OutsideMemory(const Trace& trace, const DeviceMap& devices, uint64_t seed)
       : trace_(trace), devices_(devices), seed_(seed) {}
 
-  // Makes what `plan` needs and is not there yet, and puts the tensors into their slots. Storage
-  // that grew from one plan to the next is made anew.
-  Status Provide(const ReplayPlan& plan, std::span<const FillRule> rules,
-                 std::vector<at::Tensor>& slots);
+  // Makes what `wanted` of `plan` needs and is not there yet, and puts the tensors into their slots.
+  // Storage that grew from one plan to the next is made anew.
+  Status Provide(const ReplayPlan& plan, const OutsideStorage& wanted,
+                 std::span<const FillRule> rules, std::vector<at::Tensor>& slots);
   // Fills everything again as at the beginning.
   Status Refill();
 

@@ -19,6 +19,9 @@ class Planner {
   Result<ReplayPlan> Run() {
     versions_.resize(flow_.version_count());
     IndexMakers();
+    for (uint32_t i = 0; i < step_.nodes().size() && first_accumulation_ == kNever; ++i) {
+      if (IsGradientAccumulation(trace_.name(step_.nodes()[i]))) first_accumulation_ = i;
+    }
     plan_.ops.resize(selection_.size());
     for (uint32_t op = 0; op < selection_.size(); ++op) {
       plan_.ops[op].node = selection_[op];
@@ -123,7 +126,12 @@ class Planner {
       slot = AddSlot(use, SlotSource::kOutside);
       if (state.outside == kNever) {
         state.outside = static_cast<uint32_t>(plan_.outside.size());
-        plan_.outside.push_back({.version = use.version, .bytes = 0, .slots = {}});
+        plan_.outside.push_back(
+            {.version = use.version,
+             .bytes = 0,
+             .slots = {},
+             .first_use = op,
+             .made_in_first_step = step_.position(selection_[op]) > first_accumulation_});
         NoteHidden(use.version, selection_[op]);
       }
       plan_.outside[state.outside].slots.push_back(slot);
@@ -158,6 +166,7 @@ class Planner {
     std::vector<SlotId> kept = KeptGradients();
     std::vector<bool> is_kept(plan_.slots.size());
     for (const SlotId slot : kept) is_kept[slot.index()] = true;
+    Hold();
     for (uint32_t i = 0; i < plan_.slots.size(); ++i) {
       if (plan_.slots[i].source == SlotSource::kOutside || is_kept[i]) continue;
       if (last_use_[i] == kNever) continue;  // never stored, see below
@@ -190,6 +199,29 @@ class Planner {
       } else {
         plan_.ops[release].release_before.push_back(slot);
       }
+    }
+  }
+
+  // Keeps the slot that is used last for as long as the memory was held.
+  void Hold() {
+    for (size_t i = 0; i < versions_.size(); ++i) {
+      const VersionState& state = versions_[i];
+      const DataFlow::Version& version = flow_.version(StorageVersion::FromIndex(i));
+      if (state.outside != kNever || state.slots.empty() ||
+          version.held_until <= version.last_use) {
+        continue;
+      }
+      const auto after = std::ranges::upper_bound(
+          plan_.ops, version.held_until, {},
+          [&](const PlannedOp& op) { return step_.position(op.node); });
+      if (after == plan_.ops.begin()) continue;
+      const auto until = static_cast<uint32_t>(after - plan_.ops.begin()) - 1;
+      const auto used_at = [&](SlotId slot) {
+        return last_use_[slot.index()] == kNever ? 0 : last_use_[slot.index()];
+      };
+      const SlotId last = *std::ranges::max_element(state.slots, {}, used_at);
+      if (plan_.slots[last.index()].source == SlotSource::kOutside) continue;
+      if (used_at(last) < until) last_use_[last.index()] = until;
     }
   }
 
@@ -261,9 +293,10 @@ class Planner {
   std::span<const NodeId> selection_;
   ReplayPlan plan_;
   std::vector<VersionState> versions_;
-  std::vector<NodeId> maker_;       // by position
-  std::vector<NodeId> maker_of_;    // by slot
-  std::vector<uint32_t> last_use_;  // by slot: operator's index
+  uint32_t first_accumulation_ = kNever;  // position of the first gradient accumulation
+  std::vector<NodeId> maker_;             // by position
+  std::vector<NodeId> maker_of_;          // by slot
+  std::vector<uint32_t> last_use_;        // by slot: operator's index
 };
 
 }  // namespace

@@ -46,6 +46,10 @@ struct OutsideStorage {
   StorageVersion version;
   int64_t bytes = 0;  // as much as the widest use needs
   std::vector<SlotId> slots;
+  uint32_t first_use = 0;  // index of an operator
+  // Optimizer state: first used after gradients were accumulated. Programs make it in their first
+  // step, between that step's results, which decides how the heap looks ever after.
+  bool made_in_first_step = false;
 };
 
 // A leak: an operator reads memory made inside another one that does not return it (what a

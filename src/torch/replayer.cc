@@ -18,6 +18,7 @@
 #include <torch/headeronly/version.h>
 
 #include "src/torch/bound_operator.h"
+#include "src/torch/calibration.h"
 #include "src/torch/data_flow.h"
 #include "src/torch/device_map.h"
 #include "src/torch/operator_name.h"
@@ -120,7 +121,10 @@ class Replayer::Impl {
     ApplyNames();
     BindAll();
     ETUDE_RETURN_IF_ERROR(Calibrate());
-    report_.setup = Clock(CLOCK_PROCESS_CPUTIME_ID) - begin - report_.fill - observing_;
+    const Nanos first = Clock(CLOCK_PROCESS_CPUTIME_ID);
+    ETUDE_RETURN_IF_ERROR(RunFirstStep());
+    const Nanos first_step = Clock(CLOCK_PROCESS_CPUTIME_ID) - first - report_.fill;
+    report_.setup = Clock(CLOCK_PROCESS_CPUTIME_ID) - begin - report_.fill - first_step;
     Describe();
     return {};
   }
@@ -263,39 +267,139 @@ class Replayer::Impl {
     operators.reserve(plan.ops.size());
     for (const PlannedOp& op : plan.ops) operators.push_back(&bound_.at(op.node));
     runner_.Load(std::move(plan), std::move(operators));
+    return {};
+  }
+
+  Status Provide(const OutsideStorage& wanted) {
     const Nanos begin = Clock(CLOCK_PROCESS_CPUTIME_ID);
-    ETUDE_RETURN_IF_ERROR(memory_.Provide(runner_.plan(), rules_, runner_.slots()));
+    ETUDE_RETURN_IF_ERROR(memory_.Provide(runner_.plan(), wanted, rules_, runner_.slots()));
     report_.fill = report_.fill + (Clock(CLOCK_PROCESS_CPUTIME_ID) - begin);
     return {};
   }
 
-  // Runs the step under observation until nothing needs to be changed: operators that fail are
-  // skipped or replaced by their parts, and so are those that ran other operators than recorded.
+  // Makes all memory that the step needs from outside; `later` says what can wait.
+  Status ProvideAll(const std::function<bool(const OutsideStorage&)>& later) {
+    for (const OutsideStorage& wanted : runner_.plan().outside) {
+      if (!later(wanted)) ETUDE_RETURN_IF_ERROR(Provide(wanted));
+    }
+    return {};
+  }
+
+  // Runs the step for the first time. As in a program's first step, optimizer state is made when
+  // it is first used.
+  Status RunFirstStep() {
+    const auto made_later = [](const OutsideStorage& wanted) { return wanted.made_in_first_step; };
+    ETUDE_RETURN_IF_ERROR(ProvideAll(made_later));
+    std::vector<std::vector<const OutsideStorage*>> due(runner_.plan().ops.size());
+    for (const OutsideStorage& wanted : runner_.plan().outside) {
+      if (wanted.made_in_first_step) due[wanted.first_use].push_back(&wanted);
+    }
+    return runner_.RunWith(coerce_, [&](size_t op) -> Status {
+      for (const OutsideStorage* wanted : due[op]) ETUDE_RETURN_IF_ERROR(Provide(*wanted));
+      return {};
+    });
+  }
+
+  // Tries the step out, in a child process so that this one's heap stays like that of a program
+  // that starts its first step, and follows what was found. An operator that kills the child is
+  // skipped. Devices whose driver does not survive a fork are tried out in this process.
   Status Calibrate() {
-    constexpr int kRounds = 12;
+    if (!devices_.target_is_cpu()) {
+      ETUDE_ASSIGN_OR_RETURN(const Calibration found, TryOut([](uint32_t) {}));
+      return Adopt(found);
+    }
+    constexpr int kDeaths = 16;
+    for (int deaths = 0; deaths < kDeaths; ++deaths) {
+      std::optional<ChildDeath> died;
+      const auto answer = RunInChild(
+          [&](const Announce& announce) -> Result<std::string> {
+            ETUDE_ASSIGN_OR_RETURN(const Calibration found, TryOut(announce));
+            return Serialise(found);
+          },
+          died);
+      if (answer) {
+        ETUDE_ASSIGN_OR_RETURN(const Calibration found, ParseCalibration(*answer));
+        ETUDE_RETURN_IF_ERROR(Follow(found));
+        return Adopt(found);
+      }
+      if (!died || died->position >= step_.nodes().size()) {
+        return tl::unexpected<Error>(answer.error());
+      }
+      selection_.Skip(step_.nodes()[died->position], "killed the process: " + died->how);
+    }
+    return MakeError(ErrorCode::kInternal, "too many operators kill the process");
+  }
+
+  // Runs the step under observation until nothing needs to be changed: operators that fail are
+  // replaced by their parts or skipped, and those that ran other operators than recorded are
+  // replaced by their parts.
+  Result<Calibration> TryOut(const Announce& announce) {
+    constexpr int kRounds = 16;
+    Calibration found;
     for (int round = 0; round < kRounds; ++round) {
       ETUDE_ASSIGN_OR_RETURN(ReplayPlan plan, Plan());
       ETUDE_RETURN_IF_ERROR(Load(std::move(plan)));
-      const Nanos begin = Clock(CLOCK_PROCESS_CPUTIME_ID);
-      const std::vector<Observation> observations = runner_.RunObserved();
-      observing_ = observing_ + (Clock(CLOCK_PROCESS_CPUTIME_ID) - begin);
-      bool changed = false;
-      std::vector<NodeId> nodes;
-      for (const PlannedOp& op : runner_.plan().ops) nodes.push_back(op.node);
-      for (size_t i = 0; i < nodes.size(); ++i) {
+      ETUDE_RETURN_IF_ERROR(ProvideAll([](const OutsideStorage&) { return false; }));
+      const auto observations = runner_.RunObserved(
+          [&](size_t op) { announce(step_.position(runner_.plan().ops[op].node)); });
+      announce(UINT32_MAX);
+      std::vector<Verdict> verdicts;
+      const auto& ops = runner_.plan().ops;
+      for (size_t i = 0; i < ops.size(); ++i) {
+        const NodeId node = ops[i].node;
+        const uint32_t position = step_.position(node);
         if (!observations[i].failure.empty()) {
-          if (!UseParts(nodes[i])) selection_.Skip(nodes[i], observations[i].failure);
-          changed = true;
-        } else if (devices_.same_kind() && observations[i].operators != Recorded(nodes[i], false)) {
-          changed |= UseParts(nodes[i]);
+          const bool parts = UseParts(node);
+          if (!parts) selection_.Skip(node, observations[i].failure);
+          verdicts.push_back({position, parts, parts ? "" : observations[i].failure});
+        } else if (devices_.same_kind() && observations[i].operators != Recorded(node, false) &&
+                   UseParts(node)) {
+          verdicts.push_back({position, true, ""});
         }
       }
-      if (!changed) {
-        Compare(observations);
-        return {};
+      if (verdicts.empty()) {
+        Compare(observations, found);
+        return found;
       }
+      found.rounds.push_back(std::move(verdicts));
     }
     return MakeError(ErrorCode::kInternal, "the replay did not settle");
+  }
+
+  // Brings the selection to where the trial's was at its end.
+  Status Follow(const Calibration& found) {
+    for (const auto& round : found.rounds) {
+      ETUDE_RETURN_IF_ERROR(Plan());
+      for (const Verdict& verdict : round) {
+        if (verdict.position >= step_.nodes().size()) continue;
+        const NodeId node = step_.nodes()[verdict.position];
+        if (!verdict.use_parts) {
+          selection_.Skip(node, verdict.reason);
+        } else if (!UseParts(node)) {
+          return MakeError(ErrorCode::kInternal, "the trial run cannot be followed");
+        }
+      }
+    }
+    ETUDE_ASSIGN_OR_RETURN(ReplayPlan plan, Plan());
+    return Load(std::move(plan));
+  }
+
+  Status Adopt(const Calibration& found) {
+    report_.same_kernels = found.same_kernels;
+    for (const auto& [name, count] : found.missing_kernels) {
+      report_.missing_kernels.push_back({name, count});
+    }
+    for (const auto& [name, count] : found.extra_kernels) {
+      report_.extra_kernels.push_back({name, count});
+    }
+    const auto& ops = runner_.plan().ops;
+    coerce_.assign(ops.size(), false);
+    for (size_t i = 0; i < ops.size(); ++i) {
+      coerce_[i] = std::ranges::binary_search(found.coerced, step_.position(ops[i].node));
+      report_.assumed_values += bound_.at(ops[i].node).assumed_values();
+    }
+    report_.coerced = static_cast<int64_t>(found.coerced.size());
+    return {};
   }
 
   // Which operators of the step call no others.
@@ -330,30 +434,27 @@ class Replayer::Impl {
   }
 
   // Same kernels: leaf operators of the recorded step that the replay runs, operator by operator.
-  void Compare(const std::vector<Observation>& observations) {
+  void Compare(const std::vector<Observation>& observations, Calibration& found) const {
     OperatorCounts missing;
     OperatorCounts extra;
     int64_t recorded_total = 0;
     int64_t shared_total = 0;
     const auto& ops = runner_.plan().ops;
-    coerce_.assign(ops.size(), false);
     for (size_t i = 0; i < ops.size(); ++i) {
-      OperatorCounts recorded = Recorded(ops[i].node, true);
+      const OperatorCounts recorded = Recorded(ops[i].node, true);
       for (const auto& [name, count] : recorded) {
-        const auto found = observations[i].leaves.find(name);
-        const int64_t ran = found == observations[i].leaves.end() ? 0 : found->second;
+        const auto ran = observations[i].leaves.find(name);
+        const int64_t times = ran == observations[i].leaves.end() ? 0 : ran->second;
         recorded_total += count;
-        shared_total += std::min(count, ran);
-        if (ran < count) missing[name] += count - ran;
+        shared_total += std::min(count, times);
+        if (times < count) missing[name] += count - times;
       }
-      for (const auto& [name, ran] : observations[i].leaves) {
-        const auto found = recorded.find(name);
-        const int64_t count = found == recorded.end() ? 0 : found->second;
-        if (ran > count) extra[name] += ran - count;
+      for (const auto& [name, times] : observations[i].leaves) {
+        const auto expected = recorded.find(name);
+        const int64_t count = expected == recorded.end() ? 0 : expected->second;
+        if (times > count) extra[name] += times - count;
       }
-      coerce_[i] = observations[i].wrong_shape;
-      report_.coerced += observations[i].wrong_shape ? 1 : 0;
-      report_.assumed_values += bound_.at(ops[i].node).assumed_values();
+      if (observations[i].wrong_shape) found.coerced.push_back(step_.position(ops[i].node));
     }
     for (const auto& skipped : selection_.skipped()) {
       for (const auto& [name, count] : Recorded(skipped.node, true)) {
@@ -362,11 +463,10 @@ class Replayer::Impl {
       }
     }
     if (recorded_total > 0) {
-      report_.same_kernels =
-          static_cast<double>(shared_total) / static_cast<double>(recorded_total);
+      found.same_kernels = static_cast<double>(shared_total) / static_cast<double>(recorded_total);
     }
-    for (const auto& [name, count] : missing) report_.missing_kernels.push_back({name, count});
-    for (const auto& [name, count] : extra) report_.extra_kernels.push_back({name, count});
+    found.missing_kernels.assign(missing.begin(), missing.end());
+    found.extra_kernels.assign(extra.begin(), extra.end());
   }
 
   void Describe() {
@@ -430,7 +530,6 @@ class Replayer::Impl {
   std::unordered_map<NodeId, BoundOperator> bound_;
   std::vector<bool> coerce_;
   std::vector<bool> leaf_;  // by position in the step
-  Nanos observing_;
   ReplayReport report_;
 
   friend class Replayer;

@@ -193,15 +193,34 @@ void StepRunner::StandIn(size_t index) {
   }
 }
 
+tl::unexpected<Error> StepRunner::Failure(size_t index, std::string_view what) const {
+  const NodeId node = plan_.ops[index].node;
+  return MakeError(ErrorCode::kInternal, "node " + std::to_string(trace_.source_id(node)) + ", " +
+                                             std::string(SchemaOf(trace_, node)) + ": " +
+                                             FirstLine(what));
+}
+
 Status StepRunner::Run(const std::vector<bool>& coerce) {
   size_t index = 0;
   try {
     for (; index < plan_.ops.size(); ++index) RunOne(index, coerce[index]);
   } catch (const std::exception& error) {
-    const NodeId node = plan_.ops[index].node;
-    return MakeError(ErrorCode::kInternal,
-                     "node " + std::to_string(trace_.source_id(node)) + ", " +
-                         std::string(SchemaOf(trace_, node)) + ": " + FirstLine(error.what()));
+    return Failure(index, error.what());
+  }
+  Release(plan_.release_at_end);
+  return {};
+}
+
+Status StepRunner::RunWith(const std::vector<bool>& coerce,
+                           const std::function<Status(size_t)>& before) {
+  size_t index = 0;
+  try {
+    for (; index < plan_.ops.size(); ++index) {
+      ETUDE_RETURN_IF_ERROR(before(index));
+      RunOne(index, coerce[index]);
+    }
+  } catch (const std::exception& error) {
+    return Failure(index, error.what());
   }
   Release(plan_.release_at_end);
   return {};
@@ -218,17 +237,19 @@ Status StepRunner::RunTimed(const std::vector<bool>& coerce,
       times[index].push_back(WallClock() - begin);
     }
   } catch (const std::exception& error) {
-    return MakeError(ErrorCode::kInternal, FirstLine(error.what()));
+    return Failure(index, error.what());
   }
   Release(plan_.release_at_end);
   return {};
 }
 
-std::vector<Observation> StepRunner::RunObserved() {
+std::vector<Observation> StepRunner::RunObserved(
+    const std::function<void(size_t)>& announce) {
   std::vector<Observation> observations(plan_.ops.size());
   OperatorWatch watch;
   for (size_t i = 0; i < plan_.ops.size(); ++i) {
     const PlannedOp& op = plan_.ops[i];
+    announce(i);
     try {
       Release(op.release_before);
       for (const SlotId id : op.derive) {

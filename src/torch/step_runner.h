@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -42,16 +43,20 @@ class StepRunner {
   // One step. `coerce`: by operator, whether results are brought to the recorded sizes.
   // kInternal with operator and schema if an operator throws.
   Status Run(const std::vector<bool>& coerce);
+  // The same, calling `before` with each operator's index.
+  Status RunWith(const std::vector<bool>& coerce, const std::function<Status(size_t)>& before);
   // One step with the time of each operator added to `times`, parallel to plan.ops.
   Status RunTimed(const std::vector<bool>& coerce, std::vector<std::vector<Nanos>>& times);
   // One step that goes on after failures, results that are missing being replaced by zeros, and
   // tells what each operator did. Results of other sizes than recorded are coerced.
-  std::vector<Observation> RunObserved();
+  // `announce` is called with each operator's index before it runs.
+  std::vector<Observation> RunObserved(const std::function<void(size_t)>& announce);
   // Frees everything but what comes from outside.
   void Clear();
 
  private:
   void RunOne(size_t index, bool coerce);
+  tl::unexpected<Error> Failure(size_t index, std::string_view what) const;
   void Store(size_t index, bool coerce);
   void StandIn(size_t index);
   bool ResultsDiffer(size_t index) const;

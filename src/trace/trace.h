@@ -41,6 +41,8 @@ struct Extra {
   StringId key;
   StringId text;
   Form form = Form::kJson;
+
+  friend bool operator==(const Extra&, const Extra&) = default;
 };
 
 // What a file says of itself as a whole.
@@ -97,6 +99,8 @@ struct Comm {
   std::optional<int64_t> tag;
   std::optional<int64_t> group_size;
   std::optional<int64_t> priority;
+
+  friend bool operator==(const Comm&, const Comm&) = default;
 };
 
 // An execution trace: nodes (what ran), their nesting, order and arguments, in columns. Immutable,
@@ -141,6 +145,8 @@ class Trace {
     uint64_t source_id = 0;
     DepKind kind = DepKind::kControl;
     bool is_parent = false;
+
+    friend bool operator==(const Dangling&, const Dangling&) = default;
   };
   std::span<const Dangling> dangling() const { return dangling_; }
 
@@ -187,6 +193,12 @@ class Trace {
   bool is_acyclic() const { return cycle_.empty(); }
   // One cycle, if there is any: each node waits for the next, the last for the first.
   std::span<const NodeId> cycle() const { return cycle_; }
+
+  // Whether both say the same of the same nodes under the same ids. Of info() only what is the same
+  // for all processes of a job counts: rank, pid and clocks may differ.
+  bool SameContent(const Trace& other) const;
+  // Traces of the same content have the same hash, on every machine of one byte order.
+  uint64_t ContentHash() const;
 
   // Bytes this trace holds.
   size_t memory_bytes() const;

@@ -44,9 +44,7 @@ def test_exception_is_named(run):
 
 
 def test_bad_variable_does_not_stop_the_program(run):
-    result = run(
-        program("train(); print('fine')"), environment={"ETUDE_RECORD_STEPS": "many"}
-    )
+    result = run(program("train(); print('fine')"), environment={"ETUDE_RECORD_STEPS": "many"})
     assert result.out == "fine\n"
     assert "ETUDE_RECORD_STEPS" in result.status()["reason"]
 

@@ -161,9 +161,7 @@ def _checked_ranges(
     return line[: found.start(2)] + text + line[found.end(2) :]
 
 
-def _written_tensors(
-    inputs: str, schema: str, parse_schema: Callable[[str], Any]
-) -> Set[int]:
+def _written_tensors(inputs: str, schema: str, parse_schema: Callable[[str], Any]) -> Set[int]:
     """Flat numbers of the tensors of arguments that the schema marks as written."""
     match = _INPUTS.match(inputs)
     types = json.loads(match[1])["types"] if match else []
@@ -182,4 +180,3 @@ def _written_tensors(
 
 def _tensor_count(kind: str) -> int:
     return len(re.findall(r"\bTensor\(", kind))
-

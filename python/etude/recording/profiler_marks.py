@@ -23,6 +23,7 @@ class ProfilerMarks:
         on_start: Callable[[], None],
     ) -> None:
         self._torch = torch
+        self._enabled = torch.autograd._profiler_enabled
         self._before_step = before_step
         self._after_step = after_step
         self._on_start = on_start
@@ -51,7 +52,7 @@ class ProfilerMarks:
 
     def busy(self) -> bool:
         """Whether a profiler runs, or is between its preparation and its end (its warm-up)."""
-        return bool(self._prepared) or self._torch.autograd._profiler_enabled()
+        return self._enabled() or len(self._prepared) > 0
 
     @contextlib.contextmanager
     def own(self) -> Iterator[None]:

@@ -8,8 +8,9 @@ import os
 import time
 from typing import Any, Callable, List, Optional, Tuple
 
-from . import facts, files, job
+from . import compiler, facts, files, job
 from .capture import Capture, RecordedStep
+from .fork import skip_library_destructors
 from .settings import Settings
 from .signature import Signature, SignatureTable
 from .status import Status, suggest
@@ -19,10 +20,9 @@ from .timing import TimedBlock
 
 # Steps of other signatures that are recorded and dropped before any is taken.
 _ATTEMPTS_MAX = 8
-# When signatures vary, at most this many times the steps asked for are timed.
-_TIMED_FACTOR = 3
-# Timed steps that the recorded signature should have at least (if so many are asked for).
-_TIMED_LEAST = 5
+# When signatures vary, timing goes on after the recording until the recorded one has as many steps
+# as asked for, but for at most this many times the steps asked for.
+_TIMED_FACTOR = 4
 # Steps in which outermost modules may still appear.
 _LEARNING_STEPS = 3
 # Steps after the capture is complete in which a step may still turn out to be a larger one.
@@ -34,7 +34,8 @@ class Recorder(StepListener):
 
     Phases: "warmup" until enough steps have passed and it is known what a step is; "timing"
     without observer and profiler; "recording" until a step of the most frequent signature is
-    recorded; "timing-more" when the recorded signature has too few timed steps; "done".
+    recorded; "timing-more" when the recorded signature has fewer timed steps than asked for;
+    "done". The capture is complete from the end of the recording on.
 
     Nothing raises into the program: an internal error ends the recording and is left in the
     status file. A forked child does nothing. Nothing is written to the folder before the first
@@ -52,6 +53,7 @@ class Recorder(StepListener):
         self._on_done = on_done
         self._pid = os.getpid()
         self._closed = False
+        self._profiled = False
         self._finder = StepFinder(torch, settings.kind, self)
         self._capture = Capture(torch, settings)
         self._notes: List[str] = []
@@ -81,6 +83,7 @@ class Recorder(StepListener):
 
     def attach(self) -> None:
         """Starts watching."""
+        compiler.exclude(self._torch)
         self._finder.attach()
         os.register_at_fork(after_in_child=self._cut_off_child)
 
@@ -129,6 +132,8 @@ class Recorder(StepListener):
 
     def _cut_off_child(self) -> None:
         """Runs in a forked child: the recording is the parent's."""
+        if self._profiled:
+            skip_library_destructors()
         if self._closed:
             return
         self._closed = True
@@ -170,16 +175,14 @@ class Recorder(StepListener):
             self._recording = None
             self._busy_reason = "the program started a profiler of its own"
 
-    def step_ended(self, units: Tuple[str, ...], calls: tuple) -> None:
-        wall = time.perf_counter_ns()
-        cpu = time.process_time_ns()
+    def step_ended(self, units: Tuple[str, ...], calls: tuple, clock: Tuple[int, int]) -> None:
         index = self._steps_seen
         self._steps_seen += 1
         # The first step has no known beginning.
         if self._start is None or self._phase == "done":
             return
         signature = self._table.see(units, calls)
-        times = (wall - self._start[0], cpu - self._start[1])
+        times = (clock[0] - self._start[0], clock[1] - self._start[1])
         if self._recording is not None:
             self._end_recorded(index, signature, times)
         elif self._phase in ("timing", "timing-more"):
@@ -231,16 +234,14 @@ class Recorder(StepListener):
         wanted = self.settings.steps
         if self._lockstep:
             return self._steps_seen - self._phase_step >= wanted and len(self._timed) > 0
-        if len(self._timed) < wanted:
-            return False
-        return self._most_timed() >= wanted or len(self._timed) >= _TIMED_FACTOR * wanted
+        return len(self._timed) >= wanted
 
     def _more_timing_is_over(self) -> bool:
         passed = self._steps_seen - self._phase_step
         return self._timed_enough() or passed >= _TIMED_FACTOR * self.settings.steps
 
     def _timed_enough(self) -> bool:
-        return self._published.signature.timed >= min(self.settings.steps, _TIMED_LEAST)
+        return self._published.signature.timed >= self.settings.steps
 
     def _most_timed(self) -> int:
         return max((signature.timed for signature in self._table.all()), default=0)
@@ -261,6 +262,7 @@ class Recorder(StepListener):
             files.temporary(self.settings.directory, f"device.{self._attempts}.json"),
             self._want_ranges(),
         )
+        self._profiled = True
         with self._finder.profilers.own():
             try:
                 recording.start(self._steps_seen)

@@ -39,7 +39,11 @@ class CallCollector:
     def add(self, label: str, training: bool, grad: bool, args: tuple, kwargs: dict) -> None:
         """Adds one call. Takes shapes and dtypes only; holds no tensor."""
         leaves: List[tuple] = []
-        self._collect(args, leaves, 0)
+        for value in args:
+            if isinstance(value, self._tensor_type):
+                leaves.append(_leaf(value))
+            else:
+                self._collect(value, leaves, 1)
         if kwargs:
             self._collect(kwargs, leaves, 0)
         key = (label, training, grad, tuple(leaves))

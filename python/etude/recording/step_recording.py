@@ -113,7 +113,9 @@ class StepRecording:
         observer = self._torch.profiler.ExecutionTraceObserver()
         with _environment(_RANGES_VARIABLE, "1" if self.ranges else None):
             observer.register_callback(self.host_path)
-        if not observer.is_registered:
+        # Registering a second observer "succeeds", but the first one stays: no file appears.
+        if not os.path.exists(self.host_path):
+            observer._registered = False
             raise Busy("an execution trace observer of the program is registered")
         return observer
 

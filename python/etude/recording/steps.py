@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import threading
+from threading import get_ident
+from time import perf_counter_ns, process_time_ns
 from typing import Any, List, Optional, Tuple
 
 from .module_marks import ModuleMarks
@@ -22,8 +23,11 @@ _NOTES_MAX = 50
 class StepListener:
     """What a StepFinder reports to. An exception in a method ends up in `failed`."""
 
-    def step_ended(self, units: Tuple[str, ...], calls: tuple) -> None:
-        """A step ended: the marks in it and the calls of outermost modules with their inputs."""
+    def step_ended(self, units: Tuple[str, ...], calls: tuple, clock: Tuple[int, int]) -> None:
+        """A step ended: the marks in it and the calls of outermost modules with their inputs.
+
+        `clock` was read at its mark: nanoseconds of time.perf_counter_ns and time.process_time_ns.
+        """
 
     def step_begins(self) -> None:
         """The next step begins when this returns."""
@@ -63,7 +67,7 @@ class StepFinder:
             self._after_profiler_step,
             self._profiler_starts,
         )
-        self._torch = torch
+        self._grad_enabled = torch.is_grad_enabled
         self._allowed = allowed
         self._listener = listener
         self._collector = CallCollector(torch.Tensor)
@@ -117,12 +121,11 @@ class StepFinder:
         self._mark("optimizer", unit)
 
     def _module_called(self, unit: int, module: Any, args: tuple, kwargs: dict) -> None:
-        if self._closed or (self._thread is not None and self._thread != threading.get_ident()):
+        if self._closed or (self._thread is not None and self._thread != get_ident()):
             return
         try:
-            grad = self._torch.is_grad_enabled()
             label = self.modules.labels[unit]
-            self._collector.add(label, bool(module.training), grad, args, kwargs)
+            self._collector.add(label, module.training, self._grad_enabled(), args, kwargs)
             if self.kind == "module" or self._modules_may_mark():
                 self._mark("module", unit)
         except Exception as error:
@@ -141,10 +144,11 @@ class StepFinder:
 
     def _before_profiler_step(self) -> None:
         """Ends a step before the program's profiler changes its state; it begins after that."""
+        clock = (perf_counter_ns(), process_time_ns())
         if self.kind == "profiler" and self._accepts("profiler"):
             try:
                 self._calls_since_mark = 0
-                self._end(self._label("profiler", 0))
+                self._end(self._label("profiler", 0), clock)
             except Exception as error:
                 self._fail(error)
 
@@ -174,7 +178,7 @@ class StepFinder:
         """Whether a mark of this kind, in this thread, counts."""
         if self._closed or _ORDER[kind] < _ORDER[self.kind] or not self._allows(kind):
             return False
-        thread = threading.get_ident()
+        thread = get_ident()
         if self._thread is None:
             self._thread = thread
         elif self._thread != thread:
@@ -183,6 +187,8 @@ class StepFinder:
         return True
 
     def _mark(self, kind: str, unit: int) -> None:
+        # Read first: what follows belongs to no step.
+        clock = (perf_counter_ns(), process_time_ns())
         if not self._accepts(kind):
             return
         try:
@@ -193,7 +199,7 @@ class StepFinder:
             if kind in ("optimizer", "module") and not self._push(kind, unit):
                 self._units.append(label)
                 return
-            self._end(label)
+            self._end(label, clock)
             self._listener.step_begins()
         except Exception as error:
             self._fail(error)
@@ -201,7 +207,8 @@ class StepFinder:
     def _push(self, kind: str, unit: int) -> bool:
         finder = self._finder
         before = finder.pattern
-        ended = finder.push(unit, self.optimizers.known() if kind == "optimizer" else 0)
+        learning = before is None and kind == "optimizer"
+        ended = finder.push(unit, self.optimizers.known() if learning else 0)
         if finder.pattern is not before:
             self._pattern_changed(before is not None, ended)
         return ended
@@ -232,11 +239,11 @@ class StepFinder:
         if kind in ("explicit", "profiler"):
             self._listener.steps_learnt(0)
 
-    def _end(self, label: str) -> None:
+    def _end(self, label: str, clock: Tuple[int, int]) -> None:
         # The calls of outermost modules tell module steps apart, their marks would say it twice.
         units = () if self.kind == "module" else tuple(self._units) + (label,)
         self._units = []
-        self._listener.step_ended(units, self._collector.take())
+        self._listener.step_ended(units, self._collector.take(), clock)
 
     def _label(self, kind: str, unit: int) -> str:
         if kind == "optimizer":

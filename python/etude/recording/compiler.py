@@ -1,0 +1,54 @@
+"""Keeps torch.compile from compiling the recording itself.
+
+Where a compiled function calls into eager code, as at an optimizer step, the compiler looks at
+every frame that runs there. Ours are excluded, by marking their code; nothing is imported for it.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any, Iterator
+
+# Modules whose functions call on into the program: what they call is compiled as ever.
+_PASSING = ("optimizer_marks", "module_marks", "profiler_marks")
+
+
+def exclude(torch: Any) -> None:
+    """Excludes the functions of this package and, but for _PASSING, all that they call."""
+    native = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
+    package = __name__.rpartition(".")[0]
+    for name, module in list(sys.modules.items()):
+        if name.rpartition(".")[0] != package:
+            continue
+        passing = name.rpartition(".")[2] in _PASSING
+        for code in _codes_of(module):
+            _exclude_code(native, code, passing)
+
+
+def _exclude_code(native: Any, code: types.CodeType, passing: bool) -> None:
+    if hasattr(native, "set_code_exec_strategy"):
+        action = native._FrameAction
+        inner = action.DEFAULT if passing else action.SKIP
+        native.set_code_exec_strategy(code, native._FrameExecStrategy(action.SKIP, inner))
+    elif hasattr(native, "skip_code"):
+        native.skip_code(code)
+
+
+def _codes_of(module: types.ModuleType) -> Iterator[types.CodeType]:
+    """The code written in the module, nothing that decorators have put around it."""
+    for value in vars(module).values():
+        members = vars(value).values() if isinstance(value, type) else (value,)
+        for member in members:
+            member = getattr(member, "fget", None) or getattr(member, "__func__", member)
+            member = getattr(member, "__wrapped__", member)
+            code = getattr(member, "__code__", None)
+            if code is not None and code.co_filename == module.__file__:
+                yield from _nested(code)
+
+
+def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _nested(constant)

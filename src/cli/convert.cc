@@ -1,0 +1,149 @@
+#include "src/cli/convert.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/cli/trace_output.h"
+#include "src/formats/capture_folder.h"
+#include "src/formats/read_trace.h"
+#include "src/transform/link.h"
+
+namespace etude {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A trace to convert; `device` is the Kineto trace to link it with first, or "".
+struct ConvertJob {
+  std::string input;
+  std::string device;
+  std::string output;
+};
+
+class ConvertCommand : public Command {
+ public:
+  std::string_view name() const override { return "convert"; }
+  std::string_view summary() const override {
+    return "make Chakra traces (.et) of host or linked traces, and linked traces of Chakra traces";
+  }
+
+  void Declare(Options& options) override {
+    options.Positional("input", &input_, "trace, or capture folder: all its ranks");
+    options.Value("-o,--output", &output_, "PATH",
+                  "file to write; for a folder: the folder to write to (default: itself)");
+    options.Choice("--to", &to_, {"et", "linked"},
+                   "Chakra or linked JSON (default: by the name of the output, else Chakra)");
+    options.Flag("--break-cycles", &break_cycles_,
+                 "take out dependencies on cycles instead of refusing the trace");
+    options.Flag("--json", &json_, "print what was written as JSON");
+  }
+
+  Result<ExitCode> Run(const Console& console) override {
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<ConvertJob> jobs, FindJobs(console));
+    Json files = Json::array();
+    for (const ConvertJob& job : jobs) {
+      ETUDE_ASSIGN_OR_RETURN(const Trace trace, Read(job, console));
+      Result<WrittenTrace> written =
+          WriteTrace(trace, job.output, ChooseFormat(to_, job.output),
+                     {.break_cycles = break_cycles_, .limits = console.context().limits});
+      if (!written) {
+        const Error& error = written.error();
+        if (error.code != ErrorCode::kBadInput) return tl::unexpected<Error>(error);
+        return BadInput(job.input + ": " + error.message);
+      }
+      if (job.output == "-") continue;
+      if (json_) {
+        Json file = {{"input", job.input}, {"kind", Name(trace.info().format)}};
+        file["output"] = ToJson(*written);
+        files.push_back(std::move(file));
+      } else {
+        console.Print(ToText(*written));
+      }
+    }
+    if (json_) {
+      Json json = {{"format", "etude-convert"}, {"version", 1}};
+      json["files"] = std::move(files);
+      console.Print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    }
+    return ExitCode::kOk;
+  }
+
+ private:
+  Result<std::vector<ConvertJob>> FindJobs(const Console& console) const {
+    if (input_ != "-" && std::filesystem::is_directory(input_)) return FindJobsOfFolder(console);
+    if (output_.empty()) {
+      return MakeError(ErrorCode::kUsage, "convert: a trace needs -o FILE for what it becomes");
+    }
+    if (output_ == "-" && json_) {
+      return MakeError(ErrorCode::kUsage, "convert: --json and -o - both want standard output");
+    }
+    return std::vector<ConvertJob>{{.input = input_, .device = "", .output = output_}};
+  }
+
+  // Of each rank the linked trace; without one, host and device trace are linked on the way.
+  Result<std::vector<ConvertJob>> FindJobsOfFolder(const Console& console) const {
+    ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder,
+                           ListCaptureFolder(input_, console.context()));
+    const std::string target = output_.empty() ? folder.path : output_;
+    const bool to_linked = to_ == "linked";
+    std::vector<ConvertJob> jobs;
+    for (const CaptureRank& rank : folder.ranks) {
+      ConvertJob job;
+      if (to_linked) {
+        job.input = rank.chakra;
+      } else if (!rank.linked.empty()) {
+        job.input = rank.linked;
+      } else {
+        job.input = rank.host;
+        job.device = rank.device;
+      }
+      if (job.input.empty()) {
+        console.context().Warn(
+            fmt::format("{}: rank {} has no trace to convert", folder.path, rank.number()));
+        continue;
+      }
+      const OutputFormat format = to_linked ? OutputFormat::kLinked : OutputFormat::kChakra;
+      job.output = target + "/" + RankFileName(format, rank.number(), job.input);
+      jobs.push_back(std::move(job));
+    }
+    if (jobs.empty()) {
+      return BadInput(folder.path + ": found no trace that can be converted, expected one");
+    }
+    std::error_code error;
+    std::filesystem::create_directories(target, error);
+    if (error) return MakeError(ErrorCode::kIo, target + ": " + error.message());
+    return jobs;
+  }
+
+  Result<Trace> Read(const ConvertJob& job, const Console& console) const {
+    const ReadOptions options{.strict = console.strict()};
+    ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadTrace(job.input, options, console.context()));
+    if (job.device.empty()) return trace;
+    console.Say("linking " + job.input + " with " + job.device + " on the way");
+    ETUDE_ASSIGN_OR_RETURN(const Trace device, ReadTrace(job.device, options, console.context()));
+    ETUDE_ASSIGN_OR_RETURN(LinkResult linked,
+                           Link(trace, device, {.limits = console.context().limits}));
+    if (linked.host_matched() == 0) {
+      console.context().Warn(job.device + ": has no event of " + job.input +
+                             "; the trace stays without times");
+    }
+    return std::move(linked.trace);
+  }
+
+  std::string input_;
+  std::string output_;
+  std::string to_;
+  bool break_cycles_ = false;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeConvertCommand() { return std::make_unique<ConvertCommand>(); }
+
+}  // namespace etude

@@ -1,0 +1,223 @@
+#include "src/cli/link.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/cli/trace_output.h"
+#include "src/formats/capture_folder.h"
+#include "src/formats/read_trace.h"
+#include "src/report/format.h"
+#include "src/transform/link.h"
+
+namespace etude {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The traces of one process, and where the linked one goes.
+struct LinkJob {
+  std::string host;
+  std::string device;
+  std::string output;
+};
+
+double Share(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 1.0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+uint64_t Linkable(const LinkResult& result) {
+  return result.host_nodes() - result.host[static_cast<size_t>(HostLink::kRoot)];
+}
+
+Json AccountJson(const LinkJob& job, const LinkResult& result, const WrittenTrace& written) {
+  Json json;
+  json["host"] = job.host;
+  json["device"] = job.device;
+  json["rank"] = result.trace.info().rank ? Json(*result.trace.info().rank) : Json(nullptr);
+  Json host = Json::object();
+  for (size_t i = 0; i < kHostLinkCount; ++i) {
+    host[std::string(Info(static_cast<HostLink>(i)).name)] = result.host[i];
+  }
+  json["host_nodes"] = std::move(host);
+  Json events = Json::object();
+  for (size_t i = 0; i < kEventLinkCount; ++i) {
+    events[std::string(Info(static_cast<EventLink>(i)).name)] = result.events[i];
+  }
+  json["events"] = std::move(events);
+  json["coverage"] = {{"host", Share(result.host_matched(), Linkable(result))},
+                      {"device", Share(result.device_linked(), result.device_nodes())}};
+  json["ambiguous"] = result.ambiguous;
+  json["overhanging"] = result.overhanging;
+  json["renumbered"] = result.renumbered;
+  json["output"] = ToJson(written);
+  return json;
+}
+
+std::string AccountText(const LinkJob& job, const LinkResult& result) {
+  const uint64_t linkable = Linkable(result);
+  std::string text = fmt::format("{} + {}\n", job.host, job.device);
+  text += fmt::format(
+      "  {} of {} host nodes have times ({:.1f} %), {} of {} device operations have "
+      "their operator ({:.1f} %)\n",
+      FormatCount(result.host_matched()), FormatCount(linkable),
+      100 * Share(result.host_matched(), linkable), FormatCount(result.device_linked()),
+      FormatCount(result.device_nodes()),
+      100 * Share(result.device_linked(), result.device_nodes()));
+  TextTable table({TextTable::Align::kLeft, TextTable::Align::kRight, TextTable::Align::kLeft});
+  for (size_t i = 0; i < kHostLinkCount; ++i) {
+    const HostLinkInfo& info = Info(static_cast<HostLink>(i));
+    if (result.host[i] == 0) continue;
+    table.Row({"  host nodes", FormatCount(result.host[i]), std::string(info.help)});
+  }
+  for (size_t i = 0; i < kEventLinkCount; ++i) {
+    const EventLinkInfo& info = Info(static_cast<EventLink>(i));
+    if (result.events[i] == 0) continue;
+    table.Row({"  events", FormatCount(result.events[i]), std::string(info.help)});
+  }
+  text += table.Text();
+  if (result.ambiguous != 0) {
+    text += fmt::format("  {} links had several candidates; the first was taken\n",
+                        FormatCount(result.ambiguous));
+  }
+  if (result.overhanging != 0) {
+    text += fmt::format("  {} nodes run past their caller; only the part inside was subtracted\n",
+                        FormatCount(result.overhanging));
+  }
+  if (result.renumbered) text += "  host ids were not unique: all nodes have new ones\n";
+  return text;
+}
+
+class LinkCommand : public Command {
+ public:
+  std::string_view name() const override { return "link"; }
+  std::string_view summary() const override {
+    return "join host traces with device traces: operators, times and kernels in one";
+  }
+
+  void Declare(Options& options) override {
+    options.Positional("host", &host_, "PyTorch execution trace, or a capture folder");
+    options.Positional("device", &device_, "Kineto trace of the same run", /*required=*/false);
+    options.Value("-o,--output", &output_, "PATH",
+                  "file to write; for a folder: the folder to write to (default: itself)");
+    options.Choice("--to", &to_, {"linked", "et"},
+                   "linked JSON or Chakra (default: by the name of the output, else linked)");
+    options.Flag("--drop-orphans", &drop_orphans_,
+                 "leave out device operations whose operator is not found");
+    options.Flag("--json", &json_, "print the account as JSON");
+  }
+
+  Result<ExitCode> Run(const Console& console) override {
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<LinkJob> jobs, FindJobs(console));
+    Json accounts = Json::array();
+    for (const LinkJob& job : jobs) {
+      ETUDE_ASSIGN_OR_RETURN(const LinkResult result, LinkTraces(job, console));
+      const OutputFormat format = FormatOf(job.output);
+      ETUDE_ASSIGN_OR_RETURN(
+          const WrittenTrace written,
+          WriteTrace(result.trace, job.output, format, {.limits = console.context().limits}));
+      if (job.output == "-") continue;
+      if (json_) {
+        accounts.push_back(AccountJson(job, result, written));
+      } else {
+        console.Print(AccountText(job, result) + ToText(written));
+      }
+    }
+    if (json_) {
+      Json json = {{"format", "etude-link"}, {"version", 1}};
+      json["links"] = std::move(accounts);
+      console.Print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    }
+    return ExitCode::kOk;
+  }
+
+ private:
+  OutputFormat FormatOf(const std::string& path) const {
+    if (to_.empty() && path == "-") return OutputFormat::kLinked;
+    return ChooseFormat(to_, path);
+  }
+
+  Result<std::vector<LinkJob>> FindJobs(const Console& console) const {
+    if (device_.empty()) return FindJobsOfFolder(console);
+    if (output_.empty()) {
+      return MakeError(ErrorCode::kUsage, "link: two traces need -o FILE for the linked one");
+    }
+    if (output_ == "-" && json_) {
+      return MakeError(ErrorCode::kUsage, "link: --json and -o - both want standard output");
+    }
+    return std::vector<LinkJob>{{.host = host_, .device = device_, .output = output_}};
+  }
+
+  Result<std::vector<LinkJob>> FindJobsOfFolder(const Console& console) const {
+    if (!std::filesystem::is_directory(host_)) {
+      return MakeError(ErrorCode::kUsage,
+                       "link: found one trace, expected a host and a device trace, or a folder");
+    }
+    ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(host_, console.context()));
+    const std::string target = output_.empty() ? folder.path : output_;
+    const OutputFormat format = to_ == "et" ? OutputFormat::kChakra : OutputFormat::kLinked;
+    std::vector<LinkJob> jobs;
+    for (const CaptureRank& rank : folder.ranks) {
+      if (rank.host.empty() || rank.device.empty()) {
+        console.context().Warn(fmt::format("{}: rank {} has no {} trace; not linked", folder.path,
+                                           rank.number(), rank.host.empty() ? "host" : "device"));
+        continue;
+      }
+      jobs.push_back({.host = rank.host,
+                      .device = rank.device,
+                      .output = target + "/" + RankFileName(format, rank.number(), rank.host)});
+    }
+    if (jobs.empty()) {
+      return BadInput(folder.path +
+                      ": found no rank with both a host and a device trace, expected one at least");
+    }
+    std::error_code error;
+    std::filesystem::create_directories(target, error);
+    if (error) return MakeError(ErrorCode::kIo, target + ": " + error.message());
+    return jobs;
+  }
+
+  Result<LinkResult> LinkTraces(const LinkJob& job, const Console& console) const {
+    const ReadOptions options{.strict = console.strict()};
+    ETUDE_ASSIGN_OR_RETURN(const Trace host, ReadTrace(job.host, options, console.context()));
+    if (host.info().format != TraceFormat::kPyTorchEt) {
+      return BadInput(fmt::format("{}: found a {} trace, expected a PyTorch execution trace",
+                                  job.host, Name(host.info().format)));
+    }
+    ETUDE_ASSIGN_OR_RETURN(const Trace device, ReadTrace(job.device, options, console.context()));
+    if (device.info().format != TraceFormat::kKineto) {
+      return BadInput(fmt::format("{}: found a {} trace, expected a Kineto trace", job.device,
+                                  Name(device.info().format)));
+    }
+    Result<LinkResult> result =
+        Link(host, device, {.keep_orphans = !drop_orphans_, .limits = console.context().limits});
+    if (!result) {
+      return MakeError(result.error().code,
+                       fmt::format("{} and {}: {}", job.host, job.device, result.error().message));
+    }
+    if (result->host_matched() == 0 && Linkable(*result) != 0) {
+      return BadInput(
+          fmt::format("{} and {}: found no node with an event in the other, expected "
+                      "traces of the same run",
+                      job.host, job.device));
+    }
+    return result;
+  }
+
+  std::string host_;
+  std::string device_;
+  std::string output_;
+  std::string to_;
+  bool drop_orphans_ = false;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeLinkCommand() { return std::make_unique<LinkCommand>(); }
+
+}  // namespace etude

@@ -1,0 +1,295 @@
+#include "src/cli/record.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "src/base/version.h"
+#include "src/cli/child_process.h"
+#include "src/cli/recording_folder.h"
+#include "src/formats/atomic_file.h"
+#include "src/formats/job_json.h"
+#include "src/report/format.h"
+
+namespace etude {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using Align = TextTable::Align;
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+// The folder of the Python package: beside an installed program, else in the source tree.
+Result<std::string> PythonFolder() {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  for (const fs::path& folder :
+       {self.parent_path().parent_path() / "share/etude/python", fs::path(ETUDE_PYTHON_DIR)}) {
+    if (fs::exists(folder / "etude/hook/sitecustomize.py", error)) return folder.string();
+  }
+  return MakeError(ErrorCode::kUnavailable,
+                   "the Python package of Etude is neither at ../share/etude/python from the "
+                   "program nor at " ETUDE_PYTHON_DIR);
+}
+
+std::optional<Nanos> Median(std::vector<Nanos> values) {
+  if (values.empty()) return std::nullopt;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  if (values.size() % 2 == 1) return *middle;
+  const Nanos below = *std::max_element(values.begin(), middle);
+  return Nanos{below.count + (middle->count - below.count) / 2};
+}
+
+struct Medians {
+  std::optional<Nanos> wall;
+  std::optional<Nanos> cpu;
+};
+
+// Of the timed steps of one signature.
+Medians MediansOf(const JobRank& rank, const std::string& signature) {
+  std::vector<Nanos> wall;
+  std::vector<Nanos> cpu;
+  for (const StepTime& step : rank.timed_steps) {
+    if (step.signature != signature) continue;
+    wall.push_back(step.wall);
+    cpu.push_back(step.cpu);
+  }
+  return {Median(std::move(wall)), Median(std::move(cpu))};
+}
+
+Json Milliseconds(const std::optional<Nanos>& time) {
+  return time ? Json(time->ms()) : Json(nullptr);
+}
+
+std::string TimeText(const std::optional<Nanos>& time) {
+  return time ? FormatTime(*time) : "not timed";
+}
+
+Json RankJson(int64_t number, const JobRank& rank) {
+  Json json = {{"rank", number}, {"step_kind", rank.step_kind}};
+  Json signatures = Json::array();
+  for (const StepSignature& signature : rank.signatures) {
+    const Medians medians = MediansOf(rank, signature.id);
+    signatures.push_back({{"id", signature.id},
+                          {"description", signature.description},
+                          {"seen", signature.seen},
+                          {"timed", signature.timed},
+                          {"recorded", signature.recorded},
+                          {"median_wall_ms", Milliseconds(medians.wall)},
+                          {"median_cpu_ms", Milliseconds(medians.cpu)}});
+  }
+  json["signatures"] = std::move(signatures);
+  json["notes"] = rank.notes;
+  return json;
+}
+
+std::string RankText(int64_t number, const JobRank& rank) {
+  constexpr size_t kShown = 8;
+  constexpr size_t kWidth = 70;
+  std::string text = fmt::format("rank {}: a step ends with {} marks\n", number, rank.step_kind);
+  std::vector<StepSignature> signatures = rank.signatures;
+  std::ranges::stable_sort(signatures, std::ranges::greater(), &StepSignature::timed);
+  TextTable table({Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight,
+                   Align::kRight, Align::kLeft});
+  table.Row({"", "steps of this kind", "seen", "timed", "wall", "CPU", ""});
+  for (size_t i = 0; i < std::min(kShown, signatures.size()); ++i) {
+    const StepSignature& signature = signatures[i];
+    const Medians medians = MediansOf(rank, signature.id);
+    std::string description = signature.description;
+    if (description.size() > kWidth) description = description.substr(0, kWidth) + "...";
+    table.Row({signature.id, std::move(description), FormatCount(signature.seen),
+               FormatCount(signature.timed), TimeText(medians.wall), TimeText(medians.cpu),
+               signature.recorded ? "recorded" : ""});
+  }
+  text += table.Text();
+  if (signatures.size() > kShown) {
+    text += fmt::format("  and {} more\n", signatures.size() - kShown);
+  }
+  for (const std::string& note : rank.notes) text += "  note: " + note + "\n";
+  return text;
+}
+
+// The ranks of the world that the job lacks.
+std::vector<int64_t> MissingRanks(const JobFile& job) {
+  std::vector<int64_t> missing;
+  for (int64_t rank = 0; rank < job.world_size.value_or(0); ++rank) {
+    if (!job.ranks.contains(rank)) missing.push_back(rank);
+  }
+  return missing;
+}
+
+class RecordCommand : public Command {
+ public:
+  std::string_view name() const override { return "record"; }
+  std::string_view summary() const override {
+    return "run a PyTorch program, time its steps and record one";
+  }
+
+  void Declare(Options& options) override {
+    options.Value("-o,--output", &folder_, "DIR", "the capture folder to write");
+    options.Required("--output");
+    options.Value("--warmup", &warmup_, "N", "steps before the first timed one");
+    options.Value("--steps", &steps_, "N", "steps to time, without instrumentation");
+    options.Value("--record-steps", &record_steps_, "N", "steps to record in a row");
+    options.Choice("--step", &kind_, {"auto", "optimizer", "module", "profiler"},
+                   "what ends a step");
+    options.Choice("--integer-ranges", &ranges_, {"auto", "on", "off"},
+                   "record minima and maxima of integer inputs (auto: on the CPU)");
+    options.Flag("--force", &force_, "replace a capture");
+    options.Value("--summary", &summary_file_, "FILE", "write what was recorded as JSON");
+    options.Rest("command", &command_, "the program and its arguments");
+    options.Footer(
+        "The program runs unchanged: its streams, its signals and its exit code pass through.\n"
+        "If it succeeds and no step could be recorded the exit code is 1.");
+  }
+
+  Result<ExitCode> Run(const Console& console) override {
+    ETUDE_RETURN_IF_ERROR(Check());
+    ETUDE_ASSIGN_OR_RETURN(const std::string python, PythonFolder());
+    ETUDE_RETURN_IF_ERROR(PrepareRecordingFolder(folder_, force_));
+    const Result<ChildEnd> end = RunChild(command_, Environment(python));
+    if (!end) {
+      CleanRecordingFolder(folder_);
+      return tl::unexpected<Error>(end.error());
+    }
+    return Finish(console, *end);
+  }
+
+ private:
+  Status Check() const;
+  Variables Environment(const std::string& python) const;
+  Result<ExitCode> Finish(const Console& console, const ChildEnd& end) const;
+  Result<bool> Report(const Console& console, Json& summary) const;
+  bool ReportNothing(const Console& console, Json& summary) const;
+
+  std::string folder_;
+  int64_t warmup_ = 5;
+  int64_t steps_ = 20;
+  int64_t record_steps_ = 1;
+  std::string kind_ = "auto";
+  std::string ranges_ = "auto";
+  bool force_ = false;
+  std::string summary_file_;
+  std::vector<std::string> command_;
+};
+
+Status RecordCommand::Check() const {
+  struct Count {
+    std::string_view option;
+    int64_t value;
+    int64_t least;
+  };
+  for (const Count& count : {Count{"--warmup", warmup_, 0}, Count{"--steps", steps_, 1},
+                             Count{"--record-steps", record_steps_, 1}}) {
+    if (count.value < count.least) {
+      return MakeError(ErrorCode::kUsage, fmt::format("record: {}: found {}, expected {} or more",
+                                                      count.option, count.value, count.least));
+    }
+  }
+  if (command_.empty()) {
+    return MakeError(ErrorCode::kUsage,
+                     "record: no program given, expected `etude record -o DIR -- python ...`");
+  }
+  return {};
+}
+
+Variables RecordCommand::Environment(const std::string& python) const {
+  std::string path = python + "/etude/hook";
+  if (const char* before = std::getenv("PYTHONPATH"); before != nullptr && *before != '\0') {
+    path += std::string(":") + before;
+  }
+  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+  return {
+      {"PYTHONPATH", path},
+      {"ETUDE_RECORD_DIR", fs::absolute(folder_).lexically_normal().string()},
+      {"ETUDE_RECORD_WARMUP", std::to_string(warmup_)},
+      {"ETUDE_RECORD_STEPS", std::to_string(steps_)},
+      {"ETUDE_RECORD_RECORD_STEPS", std::to_string(record_steps_)},
+      {"ETUDE_RECORD_KIND", kind_},
+      {"ETUDE_RECORD_RANGES", ranges_},
+      {"ETUDE_RECORD_COMMAND", Json(command_).dump(-1, ' ', false, Json::error_handler_t::replace)},
+      {"ETUDE_RECORD_JOB", fmt::format("{:x}-{:x}", now, getpid())},
+      {"ETUDE_RECORD_VERSION", std::string(kVersion)}};
+}
+
+Result<ExitCode> RecordCommand::Finish(const Console& console, const ChildEnd& end) const {
+  Json summary = {{"format", "etude-record-summary"},
+                  {"version", 1},
+                  {"output", folder_},
+                  {"command", command_},
+                  {"exit_code", end.exit_code()}};
+  std::error_code error;
+  bool recorded = false;
+  if (fs::exists(folder_ + "/job.json", error)) {
+    ETUDE_ASSIGN_OR_RETURN(recorded, Report(console, summary));
+  } else {
+    recorded = ReportNothing(console, summary);
+  }
+  CleanRecordingFolder(folder_);
+  if (!summary_file_.empty()) {
+    ETUDE_RETURN_IF_ERROR(WriteFile(
+        summary_file_, summary.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
+  }
+  if (end.exit_code() != 0) return static_cast<ExitCode>(end.exit_code());
+  return recorded ? ExitCode::kOk : ExitCode::kNo;
+}
+
+// Says what the folder holds; false if ranks are missing.
+Result<bool> RecordCommand::Report(const Console& console, Json& summary) const {
+  ETUDE_ASSIGN_OR_RETURN(const JobFile job, ReadJobFile(folder_ + "/job.json", console.context()));
+  const std::vector<int64_t> missing = MissingRanks(job);
+  summary["captured"] = missing.empty();
+  summary["world_size"] = job.world_size ? Json(*job.world_size) : Json(nullptr);
+  summary["missing_ranks"] = missing;
+  Json ranks = Json::array();
+  for (const auto& [number, rank] : job.ranks) ranks.push_back(RankJson(number, rank));
+  summary["ranks"] = std::move(ranks);
+
+  constexpr size_t kShownRanks = 2;
+  console.Say(fmt::format("etude: recorded {} rank{} into {}", job.ranks.size(),
+                          job.ranks.size() == 1 ? "" : "s", folder_));
+  size_t shown = 0;
+  for (const auto& [number, rank] : job.ranks) {
+    if (++shown > kShownRanks) break;
+    std::string text = RankText(number, rank);
+    text.erase(text.find_last_not_of('\n') + 1);
+    console.Say(text);
+  }
+  if (job.ranks.size() > kShownRanks) {
+    console.Say(fmt::format("and {} more ranks", job.ranks.size() - kShownRanks));
+  }
+  if (!missing.empty()) {
+    console.Say(fmt::format("etude: {} of {} ranks are missing, rank {} for one", missing.size(),
+                            *job.world_size, missing.front()));
+    const NoCapture why = ExplainNoCapture(folder_, ReadStatuses(folder_));
+    summary["reason"] = {{"code", why.code}, {"text", why.reason}, {"remedy", why.remedy}};
+  }
+  return missing.empty();
+}
+
+// Says why the folder holds nothing.
+bool RecordCommand::ReportNothing(const Console& console, Json& summary) const {
+  const NoCapture why = ExplainNoCapture(folder_, ReadStatuses(folder_));
+  summary["captured"] = false;
+  summary["reason"] = {{"code", why.code}, {"text", why.reason}, {"remedy", why.remedy}};
+  console.Say("etude: nothing was recorded: " + why.reason);
+  if (!why.remedy.empty()) console.Say("etude: " + why.remedy);
+  return false;
+}
+
+}  // namespace
+
+std::unique_ptr<Command> MakeRecordCommand() { return std::make_unique<RecordCommand>(); }
+
+}  // namespace etude

@@ -1,0 +1,197 @@
+#include "src/cli/recording_folder.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace etude {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr std::string_view kHookFile = ".etude-hook";
+constexpr std::string_view kStatusPrefix = ".etude-status.";
+constexpr std::string_view kJobFile = "job.json";
+constexpr size_t kSmallFileMax = size_t{1} << 20;
+
+bool IsTemporary(std::string_view name) {
+  return name == ".lock" || name == kHookFile || name.starts_with(kStatusPrefix) ||
+         name.starts_with(".tmp-");
+}
+
+// Whether `name` is one of a capture's: host.0.json.gz, linked.3.json, job.1.et, ...
+bool IsOfCapture(std::string_view name) {
+  if (name == kJobFile || IsTemporary(name)) return true;
+  if (name.ends_with(".et")) return true;
+  constexpr std::array<std::string_view, 5> kKinds = {"host.", "device.", "linked.", "capture.",
+                                                      "replay."};
+  return std::ranges::any_of(kKinds, [name](std::string_view kind) {
+    return name.starts_with(kind) && name.size() > kind.size() &&
+           (std::isdigit(static_cast<unsigned char>(name[kind.size()])) != 0 ||
+            name.substr(kind.size()) == "json");
+  });
+}
+
+std::vector<std::string> NamesIn(const std::string& path, std::error_code& error) {
+  std::vector<std::string> names;
+  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+    names.push_back(it->path().filename().string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+// A small file whole; "" if it cannot be read.
+std::string ReadSmall(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kSmallFileMax, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(std::max<std::streamsize>(0, file.gcount())));
+  return text;
+}
+
+bool IsJob(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return false;
+  std::ifstream file(path, std::ios::binary);
+  const Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+  return json.is_object() && json.value("format", Json()) == "etude-job";
+}
+
+int64_t Number(const Json& json, const char* key) {
+  const auto it = json.find(key);
+  return it != json.end() && it->is_number_integer() ? it->get<int64_t>() : 0;
+}
+
+std::optional<int64_t> MaybeNumber(const Json& json, const char* key) {
+  if (!json.is_object() || !json.contains(key)) return std::nullopt;
+  return Number(json, key);
+}
+
+std::string Text(const Json& json, const char* key) {
+  const auto it = json.find(key);
+  return it != json.end() && it->is_string() ? it->get<std::string>() : "";
+}
+
+std::optional<RecordingStatus> ParseStatus(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || Text(json, "format") != "etude-record-status") return std::nullopt;
+  RecordingStatus status;
+  status.steps_seen = Number(json, "steps_seen");
+  status.complete = json.value("complete", Json()) == true;
+  status.phase = Text(json, "phase");
+  status.code = Text(json, "code");
+  status.reason = Text(json, "reason");
+  status.rank = MaybeNumber(json, "rank");
+  const auto fits = json.find("suggest");
+  if (fits != json.end()) {
+    status.fitting_warmup = MaybeNumber(*fits, "warmup");
+    status.fitting_steps = MaybeNumber(*fits, "steps");
+  }
+  return status;
+}
+
+std::string RemedyFor(const RecordingStatus& status) {
+  if (status.code == "ended-early" || status.code.empty()) {
+    if (status.fitting_warmup && status.fitting_steps) {
+      return fmt::format("with --warmup {} --steps {} it would have been recorded",
+                         *status.fitting_warmup, *status.fitting_steps);
+    }
+    return "let the program run for more steps";
+  }
+  if (status.code == "no-step") {
+    return "steps are optimizer steps, calls of the outermost module or profiler.step(); mark "
+           "them yourself with `with etude.record(DIR) as r:` and r.step()";
+  }
+  if (status.code == "busy") {
+    return "leave the program's own profiler or observer out for some steps";
+  }
+  return "";
+}
+
+}  // namespace
+
+Status PrepareRecordingFolder(const std::string& path, bool force) {
+  std::error_code error;
+  const fs::file_status kind = fs::status(path, error);
+  if (fs::exists(kind) && !fs::is_directory(kind)) {
+    return BadInput(path + ": found a file, expected a folder or a new name");
+  }
+  fs::create_directories(path, error);
+  if (error) return MakeError(ErrorCode::kIo, path + ": " + error.message());
+  const std::vector<std::string> names = NamesIn(path, error);
+  if (error) return MakeError(ErrorCode::kIo, path + ": " + error.message());
+  const bool is_capture = IsJob(path + "/" + std::string(kJobFile));
+  if (!is_capture && !std::ranges::all_of(names, IsTemporary)) {
+    return BadInput(path +
+                    ": found a folder that is not empty and not a capture, expected an empty or "
+                    "new one");
+  }
+  if (is_capture && !force) {
+    return BadInput(path + ": holds a capture already; --force replaces it");
+  }
+  for (const std::string& name : names) {
+    if (!IsOfCapture(name)) continue;
+    fs::remove(path + "/" + name, error);
+    if (error) return MakeError(ErrorCode::kIo, path + "/" + name + ": " + error.message());
+  }
+  return {};
+}
+
+std::vector<RecordingStatus> ReadStatuses(const std::string& path) {
+  std::error_code error;
+  std::vector<RecordingStatus> statuses;
+  for (const std::string& name : NamesIn(path, error)) {
+    if (!name.starts_with(kStatusPrefix)) continue;
+    std::optional<RecordingStatus> status = ParseStatus(ReadSmall(path + "/" + name));
+    if (status) statuses.push_back(*std::move(status));
+  }
+  std::ranges::stable_sort(statuses, std::ranges::greater(), &RecordingStatus::steps_seen);
+  return statuses;
+}
+
+NoCapture ExplainNoCapture(const std::string& path, const std::vector<RecordingStatus>& statuses) {
+  if (!statuses.empty()) {
+    const RecordingStatus& status = statuses.front();
+    if (!status.code.empty()) return {status.code, status.reason, RemedyFor(status)};
+    return {"killed",
+            fmt::format("the program was ended from outside, or by os._exit, while {} steps were "
+                        "seen at least (phase: {})",
+                        status.steps_seen, status.phase),
+            RemedyFor(status)};
+  }
+  std::error_code error;
+  const std::string hook = path + "/" + std::string(kHookFile);
+  if (!fs::exists(hook, error)) {
+    return {"no-hook", "no Python program has started with the recording hook",
+            "the options -I, -E and -S of Python skip it, as does a program that clears "
+            "PYTHONPATH; `with etude.record(DIR):` in the program works everywhere"};
+  }
+  std::string text = ReadSmall(hook);
+  if (!text.empty()) {
+    text.erase(text.find_last_not_of('\n') + 1);
+    return {"internal", "the recorder could not be loaded: " + text, ""};
+  }
+  return {"no-torch", "the program did not import torch, or was ended before it saw a step", ""};
+}
+
+void CleanRecordingFolder(const std::string& path) {
+  std::error_code error;
+  for (const std::string& name : NamesIn(path, error)) {
+    if (IsTemporary(name)) fs::remove(path + "/" + name, error);
+  }
+  // Fails, as it should, unless the folder is empty.
+  fs::remove(path, error);
+}
+
+}  // namespace etude

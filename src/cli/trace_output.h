@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "src/base/result.h"
+#include "src/cli/command.h"
+#include "src/trace/trace.h"
+#include "src/transform/to_chakra.h"
+
+namespace etude {
+
+// The formats in which traces are written.
+enum class OutputFormat : uint8_t { kChakra, kLinked };
+
+// `word` is "et", "linked", or "" for what the end of `path` says: .json is linked, anything else a
+// Chakra trace.
+OutputFormat ChooseFormat(std::string_view word, std::string_view path);
+
+// What was written, and what the format could not hold.
+struct WrittenTrace {
+  std::string path;
+  uint64_t nodes = 0;
+  uint64_t bytes = 0;  // before compression
+  bool renumbered = false;
+  uint64_t lost_references = 0;  // to nodes that are not there, or that the format has no place for
+  uint64_t lost_extras = 0;
+  uint64_t clipped_times = 0;
+  bool is_chakra = false;
+  ToChakraResult chakra;  // its figures only; the trace is gone
+};
+
+// Writes `trace` to `path`, complete or not at all; first makes a graph for simulators of it if the
+// format is Chakra's.
+Result<WrittenTrace> WriteTrace(const Trace& trace, const std::string& path, OutputFormat format,
+                                const ToChakraOptions& options);
+
+nlohmann::ordered_json ToJson(const WrittenTrace& written);
+// Lines that say it to people.
+std::string ToText(const WrittenTrace& written);
+
+// Name of the file for one rank: "linked.3.json" and the compression of `like`.
+std::string RankFileName(OutputFormat format, int64_t rank, std::string_view like);
+
+}  // namespace etude

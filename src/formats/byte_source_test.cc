@@ -1,0 +1,160 @@
+#include "src/formats/byte_source.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <filesystem>
+#include <string>
+
+namespace etude {
+namespace {
+
+std::string Gzip(const std::string& text) {
+  z_stream stream{};
+  EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  std::string out(text.size() + 1000, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+std::string Zstd(const std::string& text) {
+  std::string out(ZSTD_compressBound(text.size()), '\0');
+  out.resize(ZSTD_compress(out.data(), out.size(), text.data(), text.size(), 3));
+  return out;
+}
+
+// All bytes of `source`; the error's message in its place if there is one.
+std::string ReadAll(ByteSource& source) {
+  std::string all;
+  while (true) {
+    const auto chunk = source.Next();
+    if (!chunk) return "error: " + chunk.error().message;
+    if (chunk->empty()) return all;
+    all += *chunk;
+  }
+}
+
+ByteSource Memory(std::string bytes, const Limits& limits = {}) {
+  return ByteSource::FromMemory("file", std::move(bytes), limits);
+}
+
+std::string Text() {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) text += std::to_string(i) + " ";
+  return text;
+}
+
+TEST(ByteSource, DeliversPlainGzipAndZstdAlike) {
+  const std::string text = Text();
+  for (const auto& [bytes, compression] :
+       {std::pair(text, Compression::kNone), std::pair(Gzip(text), Compression::kGzip),
+        std::pair(Zstd(text), Compression::kZstd)}) {
+    ByteSource source = Memory(bytes);
+    EXPECT_EQ(ReadAll(source), text);
+    EXPECT_EQ(source.compression(), compression);
+    EXPECT_FALSE(source.cut());
+    EXPECT_EQ(source.trailing_bytes(), 0u);
+    EXPECT_EQ(source.bytes_out(), text.size());
+    EXPECT_EQ(source.bytes_in(), bytes.size());
+  }
+}
+
+TEST(ByteSource, PeekConsumesNothing) {
+  const std::string text = Text();
+  ByteSource source = Memory(Gzip(text));
+  EXPECT_EQ(source.Peek(10).value(), text.substr(0, 10));
+  EXPECT_EQ(source.Peek(400'000).value(), text.substr(0, 400'000));
+  EXPECT_EQ(ReadAll(source), text);
+  ByteSource small = Memory("ab");
+  EXPECT_EQ(small.Peek(10).value(), "ab");
+  EXPECT_EQ(ReadAll(small), "ab");
+}
+
+TEST(ByteSource, ReadsSeveralMembersAndSkippableFrames) {
+  ByteSource gzip = Memory(Gzip("one ") + Gzip("") + Gzip("two"));
+  EXPECT_EQ(ReadAll(gzip), "one two");
+  ByteSource zstd =
+      Memory(std::string("\x50\x2a\x4d\x18\x02\x00\x00\x00xy", 10) + Zstd("one ") + Zstd("two"));
+  EXPECT_EQ(ReadAll(zstd), "one two");
+}
+
+TEST(ByteSource, GzipInGzipIsData) {
+  ByteSource source = Memory(Gzip(Gzip("text")));
+  EXPECT_EQ(ReadAll(source), Gzip("text"));
+}
+
+TEST(ByteSource, CutDataIsReportedNotRefused) {
+  const std::string text = Text();
+  for (const std::string& bytes : {Gzip(text), Zstd(text)}) {
+    for (const size_t kept : {size_t{5}, bytes.size() / 2, bytes.size() - 1}) {
+      ByteSource source = Memory(bytes.substr(0, kept));
+      const std::string read = ReadAll(source);
+      EXPECT_TRUE(source.cut()) << kept;
+      EXPECT_EQ(read, text.substr(0, read.size()));
+    }
+  }
+}
+
+TEST(ByteSource, CountsForeignBytesBehindCompressedData) {
+  ByteSource gzip = Memory(Gzip("text") + "garbage");
+  EXPECT_EQ(ReadAll(gzip), "text");
+  EXPECT_EQ(gzip.trailing_bytes(), 7u);
+  EXPECT_FALSE(gzip.cut());
+  ByteSource zstd = Memory(Zstd("text") + std::string(5, '\0'));
+  EXPECT_EQ(ReadAll(zstd), "text");
+  EXPECT_EQ(zstd.trailing_bytes(), 5u);
+}
+
+TEST(ByteSource, RefusesDamagedData) {
+  std::string bytes = Gzip(Text());
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 0x55);
+  ByteSource source = Memory(bytes);
+  EXPECT_NE(ReadAll(source).find("damaged gzip data"), std::string::npos);
+  EXPECT_FALSE(source.Next().has_value()) << "the error stays";
+}
+
+TEST(ByteSource, StopsCompressionBombs) {
+  Limits limits;
+  limits.ratio_grace_bytes = 1 << 20;
+  limits.ratio = 100;
+  ByteSource source = Memory(Gzip(std::string(20 << 20, '\0')), limits);
+  const std::string message = ReadAll(source);
+  EXPECT_NE(message.find("limit 'ratio'"), std::string::npos) << message.substr(0, 100);
+  // Within the grace any ratio is allowed.
+  ByteSource small = Memory(Gzip(std::string(1 << 19, '\0')), limits);
+  EXPECT_EQ(ReadAll(small).size(), size_t{1} << 19);
+}
+
+TEST(ByteSource, StopsAtTheLimitOfBytes) {
+  Limits limits;
+  limits.total_bytes = 1000;
+  ByteSource source = Memory(Text(), limits);
+  EXPECT_NE(ReadAll(source).find("limit 'total_bytes'"), std::string::npos);
+}
+
+TEST(ByteSource, HandlesTinyInputs) {
+  for (const std::string& bytes : {std::string(), std::string("a"), std::string("\x1f\x8b")}) {
+    ByteSource source = Memory(bytes);
+    EXPECT_EQ(ReadAll(source), bytes);
+  }
+}
+
+TEST(ByteSource, TellsFoldersFromMissingFiles) {
+  const auto folder = ByteSource::Open(std::filesystem::temp_directory_path().string(), Limits());
+  ASSERT_FALSE(folder.has_value());
+  EXPECT_EQ(folder.error().code, ErrorCode::kBadInput);
+  const auto missing = ByteSource::Open("/nowhere/at/all", Limits());
+  ASSERT_FALSE(missing.has_value());
+  EXPECT_EQ(missing.error().code, ErrorCode::kIo);
+  EXPECT_TRUE(missing.error().message.starts_with("/nowhere/at/all: "));
+}
+
+}  // namespace
+}  // namespace etude

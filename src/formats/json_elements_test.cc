@@ -1,0 +1,212 @@
+#include "src/formats/json_elements.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace etude {
+namespace {
+
+struct Document {
+  std::vector<std::string> elements;
+  std::vector<uint64_t> offsets;
+  std::vector<std::string> members;  // "key=text"
+  std::string array;
+  bool complete = false;
+  uint64_t trailing = 0;
+  uint64_t repairs = 0;
+  std::string error;
+};
+
+Document Split(std::string_view text, size_t chunk = 1 << 20, const Limits& limits = {}) {
+  JsonElements splitter(
+      {.name = "f", .array_keys = {"nodes"}, .bare_array = true, .limits = limits});
+  Document document;
+  for (size_t at = 0; at <= text.size() && document.error.empty(); at += chunk) {
+    const std::string piece(text.substr(at, chunk));
+    splitter.Push(piece);
+    while (true) {
+      const auto item = splitter.Next();
+      if (!item) {
+        document.error = item.error().message;
+        break;
+      }
+      if (item->kind == JsonItem::Kind::kNone) break;
+      if (item->kind == JsonItem::Kind::kArray) document.array = std::string(item->key) + "!";
+      if (item->kind == JsonItem::Kind::kElement) {
+        EXPECT_EQ(item->index, document.elements.size());
+        document.elements.emplace_back(item->text);
+        document.offsets.push_back(item->offset);
+      }
+      if (item->kind == JsonItem::Kind::kMember) {
+        document.members.push_back(std::string(item->key) + "=" + std::string(item->text));
+      }
+    }
+  }
+  document.complete = splitter.complete();
+  document.trailing = splitter.trailing_bytes();
+  document.repairs =
+      splitter.stats()[Stat::kRepairedEscape] + splitter.stats()[Stat::kRepairedUtf8];
+  return document;
+}
+
+constexpr std::string_view kDocument =
+    R"( {"a" : {"nodes":[1]}, "b\u0021":"x]},\"", "nodes" : [ {"id":1,"s":"}]\\"} , [2,[3]],"text",
+ -4.5e6,null ], "c":[ ],"d":tr)"
+    R"(ue } )";
+
+TEST(JsonElements, CutsElementsAndMembers) {
+  const Document document = Split(kDocument);
+  EXPECT_EQ(document.error, "");
+  EXPECT_EQ(document.elements, (std::vector<std::string>{R"({"id":1,"s":"}]\\"})", "[2,[3]]",
+                                                         "\"text\"", "-4.5e6", "null"}));
+  EXPECT_EQ(document.members,
+            (std::vector<std::string>{R"(a={"nodes":[1]})", R"(b!="x]},\"")", "c=[ ]", "d=true"}));
+  EXPECT_EQ(document.array, "nodes!");
+  EXPECT_TRUE(document.complete);
+  for (size_t i = 0; i < document.elements.size(); ++i) {
+    EXPECT_EQ(kDocument.substr(document.offsets[i], document.elements[i].size()),
+              document.elements[i]);
+  }
+}
+
+TEST(JsonElements, ChunkSizeDoesNotMatter) {
+  const Document whole = Split(kDocument);
+  for (size_t chunk = 1; chunk < kDocument.size(); ++chunk) {
+    const Document parts = Split(kDocument, chunk);
+    EXPECT_EQ(parts.elements, whole.elements) << chunk;
+    EXPECT_EQ(parts.members, whole.members) << chunk;
+    EXPECT_EQ(parts.offsets, whole.offsets) << chunk;
+    EXPECT_EQ(parts.error, "") << chunk;
+  }
+}
+
+TEST(JsonElements, EveryCutIsSeen) {
+  const Document whole = Split(kDocument);
+  const size_t end = kDocument.rfind('}');
+  for (size_t kept = 0; kept <= end; ++kept) {
+    const Document part = Split(kDocument.substr(0, kept));
+    EXPECT_FALSE(part.complete) << kept;
+    EXPECT_EQ(part.error, "") << kept;
+    ASSERT_LE(part.elements.size(), whole.elements.size());
+    for (size_t i = 0; i < part.elements.size(); ++i) {
+      EXPECT_EQ(part.elements[i], whole.elements[i]);
+    }
+  }
+}
+
+TEST(JsonElements, ReadsBareArraysAndByteOrderMarks) {
+  const Document document = Split("\xEF\xBB\xBF [1,{}] \n");
+  EXPECT_EQ(document.elements, (std::vector<std::string>{"1", "{}"}));
+  EXPECT_TRUE(document.complete);
+  EXPECT_EQ(document.trailing, 0u);
+}
+
+TEST(JsonElements, CountsWhatFollowsTheEnd) {
+  const Document document = Split(std::string("{\"nodes\":[]} {\"x\"}\0\0", 21));
+  EXPECT_TRUE(document.complete);
+  EXPECT_EQ(document.error, "");
+  EXPECT_EQ(document.trailing, 7u);
+}
+
+TEST(JsonElements, RepairsOnlyWhereItMust) {
+  EXPECT_EQ(Split(R"({"nodes":["a\n\"\u00e9"]})").repairs, 0u);
+  const Document document =
+      Split("{\"nodes\":[{\"p\":\"C:\\q\"},\"\x01\",{\"u\":\"\xFF\"}],\"k\\z\":1}", 3);
+  EXPECT_EQ(document.repairs, 4u);
+  EXPECT_EQ(document.elements, (std::vector<std::string>{R"({"p":"C:\\q"})", R"("\u0001")",
+                                                         "{\"u\":\"\xEF\xBF\xBD\"}"}));
+  EXPECT_EQ(document.members, (std::vector<std::string>{"k\\z=1"}));
+}
+
+struct Malformed {
+  const char* text;
+  const char* message;  // part of it
+};
+
+TEST(JsonElements, SaysWhereADocumentIsMalformed) {
+  const Malformed rows[] = {
+      {"x", "f:byte 0: found 'x', expected a JSON object or array"},
+      {"{1:2}", "byte 1: found '1', expected a key"},
+      {"{\"a\" 1}", "byte 5: found '1', expected ':'"},
+      {"{\"a\":1 \"b\"}", "byte 7: found '\"', expected ',' or '}'"},
+      {"{\"a\":,}", "byte 5: found ',', expected a JSON value"},
+      {"{\"a\":nul}", "the value of 'a' is not valid JSON"},
+      {"{\"a\":[1}}", "byte 7: found '}', expected ']'"},
+      {"{\"a\":[1 2]}", "the value of 'a' is not valid JSON"},
+      {"{\"nodes\":{}}", "byte 9: found '{', expected '['"},
+      {"{\"nodes\":[],\"nodes\":[]}", "found 'nodes' again"},
+      {"{\"nodes\":[1,]}", "byte 12: found ']', expected a JSON value"},
+      {"{\"nodes\":[{]}", "byte 11: found ']', expected '}'"},
+      {"{\"nodes\":[1}", "byte 11: found '}', expected ',' or ']'"},
+      {"{\"a\":1,}", "byte 7: found '}', expected a key"},
+      {"\xFF\xFE{", "UTF-16"},
+      {"{\"a\":\x01}", "found byte 0x01"},
+  };
+  for (const Malformed& row : rows) {
+    for (const size_t chunk : {size_t{1}, size_t{100}}) {
+      const Document document = Split(row.text, chunk);
+      EXPECT_NE(document.error.find(row.message), std::string::npos) << row.text << "\n"
+                                                                     << document.error;
+    }
+  }
+}
+
+TEST(JsonElements, EnforcesItsLimits) {
+  Limits limits;
+  limits.depth = 10;
+  limits.element_bytes = 1000;
+  const std::string deep = "{\"nodes\":[" + std::string(100'000, '[');
+  EXPECT_NE(Split(deep, 64, limits).error.find("limit 'depth'"), std::string::npos);
+  EXPECT_NE(Split("{\"x\":" + std::string(100'000, '{'), 64, limits).error.find("limit 'depth'"),
+            std::string::npos);
+  const std::string fits = "[" + std::string(10, '[') + std::string(10, ']') + "]";
+  EXPECT_EQ(Split(fits, 64, limits).error, "");
+  for (const std::string& start : {"[\"", "[{\"a\":\"", "{\"", "{\"a\":\"", "[1"}) {
+    const Document document = Split(start + std::string(100'000, '1'), 64, limits);
+    EXPECT_NE(document.error.find("limit 'element_bytes'"), std::string::npos) << start;
+  }
+}
+
+// Random JSON whose strings are full of brackets, quotes and escapes.
+std::string RandomValue(int depth) {
+  const int kind = *rc::gen::inRange(0, depth > 3 ? 2 : 4);
+  if (kind == 0) return std::to_string(*rc::gen::arbitrary<int>());
+  if (kind == 1) {
+    std::string text = "\"";
+    for (const int piece : *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 8))) {
+      constexpr std::string_view kPieces[] = {"a", "\\\"", "\\\\",    "]",
+                                              "}", "[{",   "\\u00e9", "\xC3\xA9"};
+      text += kPieces[piece];
+    }
+    return text + "\"";
+  }
+  std::string text(1, kind == 2 ? '[' : '{');
+  const int count = *rc::gen::inRange(0, 5);
+  for (int i = 0; i < count; ++i) {
+    if (i != 0) text += ", ";
+    if (kind == 3) text += "\"k" + std::to_string(i) + "\":";
+    text += RandomValue(depth + 1);
+  }
+  return text + (kind == 2 ? ']' : '}');
+}
+
+RC_GTEST_PROP(JsonElementsProperty, AnyDocumentComesOutAsItWentIn, ()) {
+  std::vector<std::string> elements;
+  const int count = *rc::gen::inRange(0, 6);
+  for (int i = 0; i < count; ++i) elements.push_back(RandomValue(0));
+  std::string text = "{\"first\":" + RandomValue(0) + ",\"nodes\":[";
+  for (size_t i = 0; i < elements.size(); ++i) text += (i == 0 ? "" : " ,\n") + elements[i];
+  text += "]}";
+  const Document document = Split(text, *rc::gen::inRange<size_t>(1, 200));
+  RC_ASSERT(document.error == "");
+  RC_ASSERT(document.complete);
+  RC_ASSERT(document.elements == elements);
+  RC_ASSERT(document.repairs == 0u);
+}
+
+}  // namespace
+}  // namespace etude

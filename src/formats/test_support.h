@@ -1,0 +1,60 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/formats/byte_source.h"
+#include "src/formats/read_trace.h"
+#include "src/formats/trace_reader.h"
+
+// For tests of readers only.
+namespace etude::testing_support {
+
+// Pushes `text` in pieces of `chunk` bytes through a reader made by `make`.
+template <typename Make>
+Result<Trace> ReadWith(Make make, std::string_view text, size_t chunk = 1 << 20,
+                       const ReadOptions& options = {}, const RunContext& context = {}) {
+  const std::unique_ptr<TraceReader> reader = make("test", options, context);
+  for (size_t at = 0; at < text.size(); at += chunk) {
+    // A copy of its own, so that the sanitizer sees reads beyond the piece.
+    const std::string piece(text.substr(at, chunk));
+    ETUDE_RETURN_IF_ERROR(reader->Push(piece));
+  }
+  return reader->Finish(/*cut=*/false);
+}
+
+inline std::string ReadFileBytes(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The uncompressed contents of a file of the shared data.
+inline std::string SharedText(const std::string& name) {
+  auto source = ByteSource::Open(std::string(ETUDE_SHARED_DATA) + "/" + name, Limits());
+  std::string text;
+  while (source) {
+    const auto chunk = source->Next();
+    if (!chunk || chunk->empty()) break;
+    text += *chunk;
+  }
+  return text;
+}
+
+inline bool HasSharedData() { return std::filesystem::exists(ETUDE_SHARED_DATA "/README.md"); }
+
+}  // namespace etude::testing_support
+
+#define ETUDE_NEED_SHARED_DATA()                                  \
+  do {                                                            \
+    if (!etude::testing_support::HasSharedData()) {               \
+      GTEST_SKIP() << "no recorded traces at " ETUDE_SHARED_DATA; \
+    }                                                             \
+  } while (false)

@@ -1,0 +1,135 @@
+#include "src/torch/calibration.h"
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace etude {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void WriteAll(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+std::string ReadAll(int fd) {
+  std::string bytes;
+  char buffer[1 << 16];
+  while (true) {
+    const ssize_t got = read(fd, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return bytes;
+    bytes.append(buffer, static_cast<size_t>(got));
+  }
+}
+
+}  // namespace
+
+std::string Serialise(const Calibration& calibration) {
+  Json rounds = Json::array();
+  for (const auto& round : calibration.rounds) {
+    Json verdicts = Json::array();
+    for (const Verdict& verdict : round) {
+      verdicts.push_back({verdict.position, verdict.use_parts, verdict.reason});
+    }
+    rounds.push_back(std::move(verdicts));
+  }
+  Json json = {{"rounds", std::move(rounds)},
+               {"coerced", calibration.coerced},
+               {"missing", calibration.missing_kernels},
+               {"extra", calibration.extra_kernels}};
+  if (calibration.same_kernels) json["same"] = *calibration.same_kernels;
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Result<Calibration> ParseCalibration(std::string_view text) {
+  const auto broken = [] {
+    return MakeError(ErrorCode::kInternal, "the trial run left no result");
+  };
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) return broken();
+  try {
+    Calibration calibration;
+    for (const Json& round : json.at("rounds")) {
+      std::vector<Verdict>& verdicts = calibration.rounds.emplace_back();
+      for (const Json& verdict : round) {
+        verdicts.push_back({.position = verdict.at(0).get<uint32_t>(),
+                            .use_parts = verdict.at(1).get<bool>(),
+                            .reason = verdict.at(2).get<std::string>()});
+      }
+    }
+    json.at("coerced").get_to(calibration.coerced);
+    json.at("missing").get_to(calibration.missing_kernels);
+    json.at("extra").get_to(calibration.extra_kernels);
+    if (json.contains("same")) calibration.same_kernels = json.at("same").get<double>();
+    return calibration;
+  } catch (const Json::exception&) {
+    return broken();
+  }
+}
+
+Result<std::string> RunInChild(const std::function<Result<std::string>(const Announce&)>& work,
+                               std::optional<ChildDeath>& died) {
+  died.reset();
+  int ends[2];
+  if (pipe(ends) != 0) return MakeError(ErrorCode::kUnavailable, std::strerror(errno));
+  void* page = mmap(nullptr, sizeof(uint32_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                    -1, 0);
+  auto* position = page == MAP_FAILED ? nullptr : static_cast<volatile uint32_t*>(page);
+  if (position != nullptr) *position = UINT32_MAX;
+  std::fflush(nullptr);
+  const pid_t child = position == nullptr ? -1 : fork();
+  if (child < 0) {
+    const std::string reason = std::strerror(errno);
+    close(ends[0]);
+    close(ends[1]);
+    if (position != nullptr) munmap(page, sizeof(uint32_t));
+    return MakeError(ErrorCode::kUnavailable, "no process for the trial run: " + reason);
+  }
+  if (child == 0) {
+    close(ends[0]);
+    const Result<std::string> result = work([&](uint32_t at) { *position = at; });
+    // One letter for what follows: a result, or the code of an error and its message.
+    if (result) {
+      WriteAll(ends[1], "R" + *result);
+    } else {
+      WriteAll(ends[1], "E" + std::string(1, static_cast<char>('0' + static_cast<int>(
+                                                     result.error().code))) +
+                            result.error().message);
+    }
+    close(ends[1]);
+    _exit(0);
+  }
+  close(ends[1]);
+  const std::string answer = ReadAll(ends[0]);
+  close(ends[0]);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  const uint32_t last = *position;
+  munmap(page, sizeof(uint32_t));
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !answer.empty()) {
+    if (answer[0] == 'R') return answer.substr(1);
+    const auto code = static_cast<ErrorCode>(answer.size() > 1 ? answer[1] - '0' : 4);
+    return MakeError(code, answer.substr(std::min<size_t>(2, answer.size())));
+  }
+  const std::string how = WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
+                                              : "exit code " + std::to_string(WEXITSTATUS(status));
+  died = ChildDeath{.position = last, .how = how};
+  return MakeError(ErrorCode::kInternal, "the trial run died: " + how);
+}
+
+}  // namespace etude

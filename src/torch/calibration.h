@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/result.h"
+
+namespace etude {
+
+// What became of one operator when the step was tried out.
+struct Verdict {
+  uint32_t position = 0;  // in the recorded step
+  bool use_parts = false;  // else the operator is skipped
+  std::string reason;      // why it is skipped
+};
+
+// What trying out a step found: operators to replace or to skip, in the order of finding, round by
+// round, and how the last round compares with the recording.
+struct Calibration {
+  std::vector<std::vector<Verdict>> rounds;
+  std::vector<uint32_t> coerced;  // positions of operators whose results have other sizes
+  std::optional<double> same_kernels;
+  std::vector<std::pair<std::string, int64_t>> missing_kernels;
+  std::vector<std::pair<std::string, int64_t>> extra_kernels;
+};
+
+std::string Serialise(const Calibration& calibration);
+Result<Calibration> ParseCalibration(std::string_view text);
+
+// Where a tried-out operator announces itself, so that the parent knows which one killed a child.
+using Announce = std::function<void(uint32_t position)>;
+
+// Runs `work` in a forked child and returns what it returned. The child's memory, and what libtorch
+// caches in it, are gone with it: the caller's heap stays as it was. If the child dies, `died` gets
+// the position announced last and the signal's name, and the result is an error.
+// kUnavailable if the system gives no process.
+struct ChildDeath {
+  uint32_t position = UINT32_MAX;
+  std::string how;
+};
+Result<std::string> RunInChild(const std::function<Result<std::string>(const Announce&)>& work,
+                               std::optional<ChildDeath>& died);
+
+}  // namespace etude

@@ -1,0 +1,224 @@
+#include "src/transform/device_match.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <unordered_map>
+
+#include "src/transform/host_match.h"
+#include "src/transform/program_order.h"
+
+namespace etude {
+namespace {
+
+constexpr std::array<EventLinkInfo, kEventLinkCount> kInfos = {{
+    {"host_linked", "operators and labels that stand for a host node"},
+    {"host_unlinked", "operators and labels without a host node"},
+    {"launches", "runtime calls that launched device work"},
+    {"other_runtime_calls", "runtime calls that launched no recorded work"},
+    {"device_by_correlation", "device work linked by its launch"},
+    {"device_by_external_id", "device work linked by External id alone"},
+    {"device_without_launch", "device work whose launch was not recorded"},
+    {"device_without_operator", "device work launched where no operator of the host trace ran"},
+    {"syncs", "waits of streams and events"},
+    {"device_labels", "labels on the device's time line"},
+    {"others", "the profiler's own spans, and events of unknown categories"},
+}};
+
+EventLink FirstLink(const Trace& device, NodeId event, NodeId node) {
+  switch (device.place(event)) {
+    case Place::kUnknown: return EventLink::kOther;
+    case Place::kHost:
+      if (IsHostEvent(device, event)) {
+        return node ? EventLink::kHostNode : EventLink::kHostUnlinked;
+      }
+      return device.kind(event) == NodeKind::kRuntime ? EventLink::kRuntime : EventLink::kOther;
+    case Place::kDevice: break;
+  }
+  if (IsDeviceWork(device.kind(event))) return EventLink::kOrphanNoLaunch;
+  if (device.kind(event) == NodeKind::kSync) return EventLink::kSync;
+  return device.kind(event) == NodeKind::kLabel ? EventLink::kDeviceLabel : EventLink::kOther;
+}
+
+class DeviceMatcher {
+ public:
+  DeviceMatcher(const Trace& device, const std::vector<NodeId>& nodes)
+      : device_(device), nodes_(nodes) {}
+
+  DeviceMatch Run() {
+    const size_t count = device_.node_count();
+    match_.launches.resize(count);
+    match_.operators.resize(count);
+    match_.links.reserve(count);
+    ForEachNode(device_, [&](NodeId event) {
+      match_.links.push_back(FirstLink(device_, event, nodes_[event.index()]));
+      if (IsWork(event)) work_.push_back(event);
+    });
+    FindLaunches();
+    external_ids_count_ = !ExternalIdsAreCorrelations();
+    FindOperatorsOfLaunches();
+    for (const NodeId event : work_) LinkWork(event);
+    return std::move(match_);
+  }
+
+ private:
+  bool IsWork(NodeId event) const {
+    return match_.links[event.index()] == EventLink::kOrphanNoLaunch;
+  }
+
+  // Correlation 0 and below is what the profiler writes where it knows none.
+  std::optional<int64_t> Correlation(NodeId event) const {
+    const auto correlation = device_.correlation(event);
+    return correlation && *correlation > 0 ? correlation : std::nullopt;
+  }
+
+  // Any runtime or driver call will do: the correlation says that it launched the work.
+  void FindLaunches() {
+    std::unordered_map<int64_t, NodeId> calls;
+    std::unordered_map<int64_t, uint32_t> repeated;
+    ForEachNode(device_, [&](NodeId event) {
+      if (match_.links[event.index()] != EventLink::kRuntime) return;
+      const auto correlation = Correlation(event);
+      if (correlation && !calls.emplace(*correlation, event).second) ++repeated[*correlation];
+    });
+    for (const NodeId event : work_) {
+      const auto correlation = Correlation(event);
+      const auto call = correlation ? calls.find(*correlation) : calls.end();
+      if (call == calls.end()) continue;
+      match_.launches[event.index()] = call->second;
+      match_.links[call->second.index()] = EventLink::kLaunch;
+      if (repeated.contains(*correlation)) ++match_.ambiguous;
+    }
+  }
+
+  // Old profilers wrote the correlation as External id of runtime calls and device work: then it
+  // says nothing of operators.
+  bool ExternalIdsAreCorrelations() const {
+    uint64_t equal = 0;
+    uint64_t both = 0;
+    ForEachNode(device_, [&](NodeId event) {
+      const EventLink link = match_.links[event.index()];
+      if (link == EventLink::kHostNode || link == EventLink::kHostUnlinked) return;
+      const auto external_id = device_.external_id(event);
+      const auto correlation = Correlation(event);
+      if (!external_id || !correlation) return;
+      ++both;
+      equal += *external_id == *correlation ? 1 : 0;
+    });
+    return both != 0 && equal * 10 >= both * 9;
+  }
+
+  std::optional<int64_t> ExternalId(NodeId event) const {
+    const auto id = device_.external_id(event);
+    return external_ids_count_ && id && *id > 0 ? id : std::nullopt;
+  }
+
+  Nanos End(NodeId event) const {
+    return *device_.start(event) + device_.duration(event).value_or(Nanos{0});
+  }
+
+  // Walks each lane in time with a stack of the host events that are open.
+  void FindOperatorsOfLaunches() {
+    operator_of_launch_.resize(device_.node_count());
+    std::vector<NodeId> events;
+    ForEachNode(device_, [&](NodeId event) {
+      const EventLink link = match_.links[event.index()];
+      const bool wanted = link == EventLink::kHostNode || link == EventLink::kHostUnlinked ||
+                          link == EventLink::kLaunch;
+      if (wanted && device_.start(event)) events.push_back(event);
+    });
+    const auto key = [&](NodeId event) {
+      const bool is_launch = match_.links[event.index()] == EventLink::kLaunch;
+      const int64_t duration = device_.duration(event).value_or(Nanos{0}).count;
+      return std::tuple(device_.lane_id(event), *device_.start(event), is_launch, -duration, event);
+    };
+    std::ranges::sort(events, {}, key);
+    std::vector<NodeId> open;
+    LaneId lane;
+    for (const NodeId event : events) {
+      if (device_.lane_id(event) != lane) open.clear();
+      lane = device_.lane_id(event);
+      const Nanos start = *device_.start(event);
+      // What ends in the very moment stays: times of whole microseconds are not that exact.
+      while (!open.empty() && End(open.back()) < start) open.pop_back();
+      if (match_.links[event.index()] == EventLink::kLaunch) {
+        operator_of_launch_[event.index()] = Innermost(open, event);
+      } else {
+        open.push_back(event);
+      }
+    }
+  }
+
+  // The innermost open event that has the launch's External id; without one the innermost one that
+  // is not over yet. Its own host node counts, or that of the nearest open event around it.
+  NodeId Innermost(const std::vector<NodeId>& open, NodeId launch) const {
+    const Nanos start = *device_.start(launch);
+    const auto external_id = ExternalId(launch);
+    size_t found = open.size();
+    if (external_id) {
+      for (size_t i = open.size(); i-- > 0 && found == open.size();) {
+        if (device_.external_id(open[i]) == external_id && End(open[i]) >= start) found = i;
+      }
+    }
+    const bool by_id = found != open.size();
+    for (size_t i = by_id ? found + 1 : open.size(); i-- > 0;) {
+      const bool around = End(open[i]) > start || (by_id && i == found) ||
+                          (End(open[i]) == start && *device_.start(open[i]) == start);
+      if (around && nodes_[open[i].index()]) return open[i];
+    }
+    return NodeId::None();
+  }
+
+  // Host events with a host node by External id, of several the first one.
+  NodeId ByExternalId(NodeId event) {
+    const auto id = ExternalId(event);
+    if (!id) return NodeId::None();
+    if (!indexed_) {
+      ForEachNode(device_, [&](NodeId candidate) {
+        const auto candidate_id = device_.external_id(candidate);
+        if (match_.links[candidate.index()] != EventLink::kHostNode || !candidate_id) return;
+        by_external_id_.emplace(*candidate_id, candidate);
+      });
+      indexed_ = true;
+    }
+    const auto found = by_external_id_.find(*id);
+    return found == by_external_id_.end() ? NodeId::None() : found->second;
+  }
+
+  void LinkWork(NodeId event) {
+    const NodeId launch = match_.launches[event.index()];
+    EventLink& link = match_.links[event.index()];
+    NodeId& op = match_.operators[event.index()];
+    if (launch) op = operator_of_launch_[launch.index()];
+    if (op) {
+      link = EventLink::kByCorrelation;
+      return;
+    }
+    op = ByExternalId(event);
+    if (!op && launch) op = ByExternalId(launch);
+    if (op) {
+      link = EventLink::kByExternalId;
+    } else {
+      link = launch ? EventLink::kOrphanNoOperator : EventLink::kOrphanNoLaunch;
+    }
+  }
+
+  const Trace& device_;
+  const std::vector<NodeId>& nodes_;
+  DeviceMatch match_;
+  std::vector<NodeId> work_;
+  std::vector<NodeId> operator_of_launch_;  // by event
+  bool external_ids_count_ = true;
+  bool indexed_ = false;
+  std::unordered_map<int64_t, NodeId> by_external_id_;
+};
+
+}  // namespace
+
+const EventLinkInfo& Info(EventLink link) { return kInfos[static_cast<size_t>(link)]; }
+
+DeviceMatch MatchDevice(const Trace& device, const std::vector<NodeId>& nodes) {
+  return DeviceMatcher(device, nodes).Run();
+}
+
+}  // namespace etude

@@ -1,0 +1,78 @@
+#include "src/transform/exclusive_times.h"
+
+#include <algorithm>
+
+namespace etude {
+namespace {
+
+struct Interval {
+  NodeId above;
+  Nanos begin;
+  Nanos end;
+};
+
+bool IsTimed(const NodeTime& time) { return time.start && time.duration; }
+
+// Nodes in an order in which each one stands behind its parent.
+std::vector<NodeId> ParentsFirst(const Trace& tree) {
+  std::vector<NodeId> order;
+  order.reserve(tree.node_count());
+  ForEachNode(tree, [&](NodeId node) {
+    if (!tree.parent(node)) order.push_back(node);
+  });
+  for (size_t i = 0; i < order.size(); ++i) {
+    for (const NodeId child : tree.children(order[i])) order.push_back(child);
+  }
+  return order;
+}
+
+// Length of the union of `intervals`, which are sorted by their beginning.
+Nanos UnionLength(std::span<const Interval> intervals) {
+  Nanos sum;
+  Nanos covered_to{INT64_MIN};
+  for (const Interval& interval : intervals) {
+    const Nanos begin = std::max(interval.begin, covered_to);
+    if (interval.end <= begin) continue;
+    sum = sum + (interval.end - begin);
+    covered_to = interval.end;
+  }
+  return sum;
+}
+
+}  // namespace
+
+ExclusiveTimes FindExclusiveTimes(const Trace& tree, std::span<const NodeTime> times) {
+  ExclusiveTimes result;
+  result.times.resize(times.size());
+  // The nearest node above that has times, on any lane.
+  std::vector<NodeId> above(times.size());
+  std::vector<Interval> intervals;
+  for (const NodeId node : ParentsFirst(tree)) {
+    const NodeId parent = tree.parent(node);
+    if (parent)
+      above[node.index()] = IsTimed(times[parent.index()]) ? parent : above[parent.index()];
+    const NodeId over = above[node.index()];
+    const NodeTime& time = times[node.index()];
+    if (!over || !IsTimed(time) || time.lane != times[over.index()].lane) continue;
+    const Nanos over_begin = *times[over.index()].start;
+    const Nanos over_end = over_begin + *times[over.index()].duration;
+    const Nanos begin = *time.start;
+    const Nanos end = begin + *time.duration;
+    if (begin < over_begin || end > over_end) ++result.overhanging;
+    intervals.push_back({over, std::max(begin, over_begin), std::min(end, over_end)});
+  }
+  std::ranges::sort(intervals, [](const Interval& a, const Interval& b) {
+    return a.above != b.above ? a.above < b.above : a.begin < b.begin;
+  });
+  size_t next = 0;
+  for (size_t i = 0; i < times.size(); ++i) {
+    const size_t first = next;
+    while (next < intervals.size() && intervals[next].above.index() == i) ++next;
+    if (!times[i].duration) continue;
+    const Nanos inside = UnionLength(std::span(intervals).subspan(first, next - first));
+    result.times[i] = *times[i].duration - inside;
+  }
+  return result;
+}
+
+}  // namespace etude

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "src/base/units.h"
+#include "src/trace/trace.h"
+
+namespace etude {
+
+// When a node ran, as far as is known, and where. Nodes of one lane nest in time.
+struct NodeTime {
+  std::optional<Nanos> start;
+  std::optional<Nanos> duration;
+  LaneId lane;
+};
+
+struct ExclusiveTimes {
+  // Duration without what nodes below took on the same lane; nullopt where the duration is unknown.
+  std::vector<std::optional<Nanos>> times;
+  // Nodes that begin before or end after the node above them: only the part inside counts.
+  uint64_t overhanging = 0;
+};
+
+// `times` has an entry per node of `tree`, whose parents say what is below what; nodes without
+// times are looked through. Without a start a node takes nothing from the one above. Integer
+// arithmetic; O(n log n).
+ExclusiveTimes FindExclusiveTimes(const Trace& tree, std::span<const NodeTime> times);
+
+}  // namespace etude

@@ -1,0 +1,272 @@
+#include "src/transform/host_match.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "src/transform/align.h"
+#include "src/transform/program_order.h"
+
+namespace etude {
+namespace {
+
+constexpr std::array<HostLinkInfo, kHostLinkCount> kInfos = {{
+    {"roots", "process and thread nodes, which stand for no event"},
+    {"by_rf_id", "linked by record function id"},
+    {"by_external_id", "linked by External id"},
+    {"by_order", "linked by names and order on their thread, because ids were missing"},
+    {"no_event", "the device trace has no event for them"},
+    {"other_name", "the event with their id has another name"},
+    {"id_taken", "another node has the same id"},
+}};
+
+bool IsRoot(const Trace& host, NodeId node) {
+  return host.kind(node) == NodeKind::kProcess || host.kind(node) == NodeKind::kThread;
+}
+
+using EventById = std::unordered_map<uint64_t, NodeId>;
+
+// Matches nodes with the events that `by_id` has for their record function ids.
+void MatchById(const Trace& host, const Trace& device, const EventById& by_id, HostLink link,
+               HostMatch& match) {
+  ForEachNode(host, [&](NodeId node) {
+    const auto rf_id = host.rf_id(node);
+    if (IsRoot(host, node) || !rf_id) return;
+    const auto found = by_id.find(*rf_id);
+    HostLink& outcome = match.links[node.index()];
+    if (found == by_id.end()) return;
+    if (device.name(found->second) != host.name(node)) {
+      outcome = HostLink::kOtherName;
+    } else if (match.nodes[found->second.index()]) {
+      outcome = HostLink::kTaken;
+    } else {
+      outcome = link;
+      match.events[node.index()] = found->second;
+      match.nodes[found->second.index()] = node;
+    }
+  });
+}
+
+// Of events with one id the first one counts.
+EventById IndexEvents(const Trace& device,
+                      const std::function<std::optional<uint64_t>(NodeId)>& id_of,
+                      uint64_t& repeated) {
+  EventById by_id;
+  ForEachNode(device, [&](NodeId event) {
+    if (!IsHostEvent(device, event)) return;
+    const auto id = id_of(event);
+    if (id && !by_id.emplace(*id, event).second) ++repeated;
+  });
+  return by_id;
+}
+
+// External ids are taken for record function ids only if they name the right events for nine nodes
+// in ten: where names repeat, some agree by chance.
+bool Agree(const Trace& host, const HostMatch& match) {
+  uint64_t matched = 0;
+  uint64_t possible = 0;
+  ForEachNode(host, [&](NodeId node) {
+    possible += IsRoot(host, node) ? 0 : 1;
+    matched += IsMatched(match.links[node.index()]) ? 1 : 0;
+  });
+  return possible != 0 && matched * 10 >= possible * 9;
+}
+
+// Threads of both traces as sequences of names.
+class Aligner {
+ public:
+  Aligner(const Trace& host, const Trace& device, HostMatch& match)
+      : host_(host), device_(device), match_(match) {}
+
+  void Run() {
+    CollectHostThreads();
+    CollectDeviceThreads();
+    // Large threads choose first.
+    std::ranges::stable_sort(host_threads_, std::greater(), &Thread::size);
+    for (const Thread& thread : host_threads_) AlignThread(thread);
+  }
+
+ private:
+  struct Thread {
+    std::vector<NodeId> nodes;  // in the order of their beginning
+    std::vector<uint32_t> names;
+    bool taken = false;
+    size_t size() const { return nodes.size(); }
+  };
+  struct Candidate {
+    std::vector<std::pair<NodeId, NodeId>> pairs;  // host node and event
+    bool ambiguous = false;
+  };
+
+  // Names are told apart by the device trace's table; what is not there cannot match anyway.
+  void CollectHostThreads() {
+    std::unordered_map<uint32_t, uint32_t> thread_of;  // root -> number
+    const auto add = [&](NodeId root, NodeId node) {
+      const auto [at, added] =
+          thread_of.emplace(root.value(), static_cast<uint32_t>(host_threads_.size()));
+      if (added) host_threads_.emplace_back();
+      Thread& thread = host_threads_[at->second];
+      const StringId name = device_.strings().Find(host_.name(node));
+      if (!name || IsRoot(host_, node)) return;
+      thread.nodes.push_back(node);
+      thread.names.push_back(name.value());
+    };
+    // The edges of each thread's order are a chain that begins at its root.
+    std::vector<NodeId> root_of(host_.node_count());
+    for (const OrderEdge& edge : HostOrder(host_)) {
+      NodeId root = root_of[edge.before.index()];
+      if (!root) {
+        root = edge.before;
+        add(root, edge.before);
+      }
+      root_of[edge.node.index()] = root;
+      add(root, edge.node);
+    }
+  }
+
+  void CollectDeviceThreads() {
+    std::vector<NodeId> events;
+    std::vector<bool> in_host(device_.strings().size());
+    for (const Thread& thread : host_threads_) {
+      for (const uint32_t name : thread.names) in_host[name] = true;
+    }
+    ForEachNode(device_, [&](NodeId event) {
+      const bool candidate = IsHostEvent(device_, event) && device_.start(event) &&
+                             in_host[device_.name_id(event).index()];
+      if (candidate) events.push_back(event);
+    });
+    const auto key = [&](NodeId event) {
+      const int64_t duration = device_.duration(event).value_or(Nanos{0}).count;
+      return std::tuple(device_.lane_id(event), *device_.start(event), -duration, event);
+    };
+    std::ranges::sort(events, {}, key);
+    LaneId lane;
+    for (const NodeId event : events) {
+      if (device_threads_.empty() || device_.lane_id(event) != lane) device_threads_.emplace_back();
+      lane = device_.lane_id(event);
+      device_threads_.back().nodes.push_back(event);
+      device_threads_.back().names.push_back(device_.name_id(event).value());
+    }
+  }
+
+  // How many names two threads share, each as often as the one that has it less often.
+  size_t Shared(const Thread& a, const Thread& b) {
+    counts_.resize(device_.strings().size());
+    for (const uint32_t name : b.names) ++counts_[name];
+    size_t shared = 0;
+    for (const uint32_t name : a.names) {
+      if (counts_[name] == 0) continue;
+      --counts_[name];
+      ++shared;
+    }
+    for (const uint32_t name : a.names) counts_[name] = 0;
+    for (const uint32_t name : b.names) counts_[name] = 0;
+    return shared;
+  }
+
+  // The thread of the device trace with which `thread` has most in common stands for it. Only a few
+  // are tried out.
+  void AlignThread(const Thread& thread) {
+    constexpr size_t kTried = 4;
+    std::vector<std::pair<size_t, Thread*>> candidates;
+    for (Thread& candidate : device_threads_) {
+      const size_t shared = candidate.taken ? 0 : Shared(thread, candidate);
+      if (shared != 0) candidates.emplace_back(shared, &candidate);
+    }
+    std::ranges::stable_sort(candidates, std::greater(), &std::pair<size_t, Thread*>::first);
+    if (candidates.size() > kTried) candidates.resize(kTried);
+    Candidate best;
+    Thread* best_thread = nullptr;
+    for (const auto& [shared, other] : candidates) {
+      if (shared <= best.pairs.size()) break;
+      Candidate candidate = Try(thread, *other);
+      if (candidate.pairs.size() <= best.pairs.size()) continue;
+      best = std::move(candidate);
+      best_thread = other;
+    }
+    if (best_thread == nullptr) return;
+    best_thread->taken = true;
+    if (best.ambiguous) match_.ambiguous += best.pairs.size();
+    for (const auto& [node, event] : best.pairs) {
+      match_.links[node.index()] = HostLink::kAligned;
+      match_.events[node.index()] = event;
+      match_.nodes[event.index()] = node;
+    }
+  }
+
+  // Aligned pairs whose nearest aligned ancestors are a pair as well.
+  Candidate Try(const Thread& thread, const Thread& other) {
+    const Alignment alignment = Align(thread.names, other.names);
+    Candidate candidate;
+    candidate.ambiguous = alignment.ambiguous;
+    std::unordered_map<uint32_t, NodeId> event_of;
+    std::unordered_map<uint32_t, NodeId> node_of;
+    for (const auto& [i, j] : alignment.pairs) {
+      const NodeId node = thread.nodes[i];
+      const NodeId event = other.nodes[j];
+      NodeId node_above = host_.parent(node);
+      while (node_above && !event_of.contains(node_above.value())) {
+        node_above = host_.parent(node_above);
+      }
+      NodeId event_above = device_.parent(event);
+      while (event_above && !node_of.contains(event_above.value())) {
+        event_above = device_.parent(event_above);
+      }
+      const bool nests_alike =
+          node_above ? event_of[node_above.value()] == event_above : event_above.is_none();
+      if (!nests_alike) continue;
+      event_of.emplace(node.value(), event);
+      node_of.emplace(event.value(), node);
+      candidate.pairs.emplace_back(node, event);
+    }
+    return candidate;
+  }
+
+  const Trace& host_;
+  const Trace& device_;
+  HostMatch& match_;
+  std::vector<Thread> host_threads_;
+  std::vector<Thread> device_threads_;
+  std::vector<uint32_t> counts_;
+};
+
+}  // namespace
+
+const HostLinkInfo& Info(HostLink link) { return kInfos[static_cast<size_t>(link)]; }
+
+bool IsHostEvent(const Trace& device, NodeId event) {
+  if (device.place(event) != Place::kHost) return false;
+  const NodeKind kind = device.kind(event);
+  return kind != NodeKind::kRuntime && kind != NodeKind::kUnknown;
+}
+
+HostMatch MatchHost(const Trace& host, const Trace& device) {
+  HostMatch match;
+  match.links.assign(host.node_count(), HostLink::kNoEvent);
+  match.events.resize(host.node_count());
+  match.nodes.resize(device.node_count());
+  ForEachNode(host, [&](NodeId node) {
+    if (IsRoot(host, node)) match.links[node.index()] = HostLink::kRoot;
+  });
+  const EventById by_rf_id = IndexEvents(
+      device, [&](NodeId event) { return device.rf_id(event); }, match.ambiguous);
+  if (!by_rf_id.empty()) {
+    MatchById(host, device, by_rf_id, HostLink::kRfId, match);
+    return match;
+  }
+  HostMatch by_external = match;
+  const auto external_id = [&](NodeId event) {
+    const auto id = device.external_id(event);
+    return id && *id >= 0 ? std::optional(static_cast<uint64_t>(*id)) : std::nullopt;
+  };
+  MatchById(host, device, IndexEvents(device, external_id, by_external.ambiguous),
+            HostLink::kExternalId, by_external);
+  if (Agree(host, by_external)) return by_external;
+  Aligner(host, device, match).Run();
+  return match;
+}
+
+}  // namespace etude

@@ -1,0 +1,357 @@
+#include "src/transform/link.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "src/transform/exclusive_times.h"
+#include "src/transform/program_order.h"
+#include "src/transform/trace_copy.h"
+
+namespace etude {
+namespace {
+
+bool IsComm(NodeKind kind) {
+  return kind == NodeKind::kCollective || kind == NodeKind::kSend || kind == NodeKind::kRecv;
+}
+
+class Linker {
+ public:
+  Linker(const Trace& host, const Trace& device, const LinkOptions& options)
+      : host_(host),
+        device_(device),
+        options_(options),
+        builder_(options.limits),
+        copy_host_(host, builder_),
+        copy_device_(device, builder_) {}
+
+  Result<LinkResult> Run() {
+    ETUDE_RETURN_IF_ERROR(SetInfo());
+    host_match_ = MatchHost(host_, device_);
+    device_match_ = MatchDevice(device_, host_match_.nodes);
+    Account();
+    OrderNodes();
+    PlanIds();
+    LearnLanes();
+    TimeHostNodes();
+    for (const NodeId node : host_order_) AddHostNode(node);
+    for (const NodeId event : device_order_) AddDeviceNode(event);
+    AddDependencies();
+    ETUDE_ASSIGN_OR_RETURN(result_.trace, builder_.Finish());
+    return std::move(result_);
+  }
+
+ private:
+  Status SetInfo() {
+    const TraceInfo& host = host_.info();
+    const TraceInfo& device = device_.info();
+    if (host.rank && device.rank && host.rank != device.rank) {
+      return BadInput("the host trace is of rank " + std::to_string(*host.rank) +
+                      ", the device trace of rank " + std::to_string(*device.rank));
+    }
+    TraceInfo& info = builder_.info();
+    info = host;
+    info.format = TraceFormat::kLinked;
+    info.exclusive_durations = false;
+    info.rank = host.rank ? host.rank : device.rank;
+    info.world_size = host.world_size ? host.world_size : device.world_size;
+    for (Extra& extra : info.extras) extra = copy_host_.MakeExtra(extra);
+    for (const Extra& extra : device.extras) {
+      const Extra copy = copy_device_.MakeExtra(extra);
+      if (std::ranges::count(info.extras, copy.key, &Extra::key) == 0) info.extras.push_back(copy);
+    }
+    for (const ProcessGroup& group : host_.process_groups()) {
+      builder_.AddProcessGroup(copy_host_.MakeGroup(group));
+    }
+    for (const ProcessGroup& group : device_.process_groups()) {
+      builder_.AddProcessGroup(copy_device_.MakeGroup(group));
+    }
+    builder_.stats().Add(ReadingStats(host_.stats()));
+    builder_.stats().Add(ReadingStats(device_.stats()));
+    return {};
+  }
+
+  void Account() {
+    for (const HostLink link : host_match_.links) ++result_.host[static_cast<size_t>(link)];
+    for (const EventLink link : device_match_.links) ++result_.events[static_cast<size_t>(link)];
+    result_.ambiguous = host_match_.ambiguous + device_match_.ambiguous;
+    const auto host_count = [&](HostLink link) { return result_.host[static_cast<size_t>(link)]; };
+    const auto count = [&](EventLink link) { return result_.events[static_cast<size_t>(link)]; };
+    Stats& stats = builder_.stats();
+    stats.Count(Stat::kUnlinkedHost, host_count(HostLink::kNoEvent) +
+                                         host_count(HostLink::kOtherName) +
+                                         host_count(HostLink::kTaken));
+    stats.Count(Stat::kFallbackLink, host_count(HostLink::kAligned));
+    stats.Count(Stat::kUnlinkedDeviceOp,
+                count(EventLink::kOrphanNoLaunch) + count(EventLink::kOrphanNoOperator));
+    stats.Count(Stat::kUnlinkedEvent, count(EventLink::kHostUnlinked));
+    stats.Count(Stat::kAmbiguousLink, result_.ambiguous);
+  }
+
+  bool IsOrphan(NodeId event) const {
+    const EventLink link = device_match_.links[event.index()];
+    return link == EventLink::kOrphanNoLaunch || link == EventLink::kOrphanNoOperator;
+  }
+  bool IsDeviceNode(NodeId event) const {
+    const EventLink link = device_match_.links[event.index()];
+    if (IsOrphan(event)) return options_.keep_orphans;
+    return link == EventLink::kByCorrelation || link == EventLink::kByExternalId;
+  }
+
+  // Host nodes by id, which is the order in which they began; device nodes by time.
+  void OrderNodes() {
+    ForEachNode(host_, [&](NodeId node) { host_order_.push_back(node); });
+    std::ranges::stable_sort(host_order_, {}, [&](NodeId node) { return host_.source_id(node); });
+    ForEachNode(device_, [&](NodeId event) {
+      if (IsDeviceNode(event)) device_order_.push_back(event);
+    });
+    std::ranges::sort(device_order_, {}, [&](NodeId event) {
+      return std::tuple(device_.start(event).value_or(Nanos{INT64_MAX}), event);
+    });
+  }
+
+  // Ids of device nodes are above all that the host trace mentions.
+  void PlanIds() {
+    uint64_t last = 0;
+    bool repeated = false;
+    for (size_t i = 0; i < host_order_.size(); ++i) {
+      const uint64_t id = host_.source_id(host_order_[i]);
+      repeated = repeated || (i > 0 && id == last);
+      last = id;
+    }
+    for (const Trace::Dangling& dangling : host_.dangling()) {
+      last = std::max(last, dangling.source_id);
+    }
+    const uint64_t room = std::numeric_limits<uint64_t>::max() - last;
+    result_.renumbered = repeated || room <= device_order_.size();
+    host_ids_.resize(host_.node_count());
+    for (size_t i = 0; i < host_order_.size(); ++i) {
+      const NodeId node = host_order_[i];
+      host_ids_[node.index()] = result_.renumbered ? i : host_.source_id(node);
+    }
+    next_id_ = result_.renumbered ? host_order_.size() : last + 1;
+    // New ids would give references to nodes that are not there a meaning.
+    if (result_.renumbered) next_dangling_ = host_order_.size() + device_order_.size();
+  }
+
+  // Threads have small numbers in the host trace and the system's names in the device trace: most
+  // of a thread's matched nodes tell which is which.
+  void LearnLanes() {
+    std::unordered_map<uint64_t, std::unordered_map<uint32_t, uint32_t>> votes;
+    for (const NodeId node : host_order_) {
+      const NodeId event = host_match_.events[node.index()];
+      const auto tid = host_.tid(node);
+      if (event && tid) ++votes[*tid][device_.lane_id(event).value()];
+      if (host_.kind(node) == NodeKind::kThread && tid) thread_roots_.emplace(*tid, node);
+      if (host_.kind(node) == NodeKind::kProcess && !process_root_) process_root_ = node;
+    }
+    for (const auto& [tid, lanes] : votes) {
+      const auto most = std::ranges::max_element(lanes, [](const auto& a, const auto& b) {
+        return a.second != b.second ? a.second < b.second : a.first > b.first;
+      });
+      lane_of_tid_.emplace(tid, LaneId(most->first));
+    }
+    for (const auto& [tid, lane] : lane_of_tid_) {
+      const auto [at, added] = tid_of_lane_.emplace(lane.value(), tid);
+      if (!added) at->second = std::min(at->second, tid);
+    }
+  }
+
+  void TimeHostNodes() {
+    std::vector<NodeTime> times(host_.node_count());
+    for (const NodeId node : host_order_) {
+      const NodeId event = host_match_.events[node.index()];
+      if (!event) continue;
+      times[node.index()] = {.start = device_.start(event),
+                             .duration = device_.duration(event),
+                             .lane = device_.lane_id(event)};
+    }
+    ExclusiveTimes exclusive = FindExclusiveTimes(host_, times);
+    exclusive_ = std::move(exclusive.times);
+    result_.overhanging = exclusive.overhanging;
+    builder_.stats().Count(Stat::kClippedTime, exclusive.overhanging);
+  }
+
+  void AddHostNode(NodeId node) {
+    NodeRow row = copy_host_.Row(node);
+    row.source_id = host_ids_[node.index()];
+    if (const NodeId parent = host_.parent(node)) row.parent = host_ids_[parent.index()];
+    const NodeId event = host_match_.events[node.index()];
+    if (event) {
+      row.start = device_.start(event);
+      row.duration = device_.duration(event);
+      row.exclusive = exclusive_[node.index()];
+      row.lane = copy_device_.LaneOf(device_.lane_id(event));
+      row.external_id = device_.external_id(event);
+    } else if (const auto tid = host_.tid(node); tid && lane_of_tid_.contains(*tid)) {
+      row.lane = copy_device_.LaneOf(lane_of_tid_.at(*tid));
+    }
+    const NodeId added = builder_.AddNode(row);
+    new_of_host_.resize(host_.node_count());
+    new_of_host_[node.index()] = added;
+    copy_host_.AddFacts(node, added);
+  }
+
+  // Where device work hangs whose operator was not found.
+  NodeId OrphanParent(NodeId event) const {
+    const NodeId launch = device_match_.launches[event.index()];
+    if (launch) {
+      const auto tid = tid_of_lane_.find(device_.lane_id(launch).value());
+      if (tid != tid_of_lane_.end()) {
+        const auto root = thread_roots_.find(tid->second);
+        if (root != thread_roots_.end()) return root->second;
+      }
+    }
+    return process_root_;
+  }
+
+  void AddDeviceNode(NodeId event) {
+    const NodeId op = device_match_.operators[event.index()];
+    const NodeId parent = op ? host_match_.nodes[op.index()] : OrphanParent(event);
+    NodeRow row = copy_device_.Row(event);
+    row.source_id = next_id_++;
+    row.exclusive = row.duration;
+    if (parent) row.parent = host_ids_[parent.index()];
+    std::optional<Comm> comm;
+    if (IsComm(row.kind)) comm = FindComm(event, parent, row);
+    const NodeId added = builder_.AddNode(row);
+    new_of_device_.resize(device_.node_count());
+    new_of_device_[event.index()] = added;
+    copy_device_.AddFacts(event, added);
+    if (comm) builder_.SetComm(added, *comm);
+  }
+
+  // What the host recorded of the communication fills the gaps in what the profiler says of it.
+  std::optional<Comm> FindComm(NodeId event, NodeId parent, NodeRow& row) {
+    constexpr int kLevels = 8;
+    const Comm* recorded = nullptr;
+    NodeId node = parent;
+    for (int i = 0; i < kLevels && node && recorded == nullptr; ++i) {
+      recorded = host_.comm(node);
+      if (recorded != nullptr && IsComm(host_.kind(node)) && row.kind == NodeKind::kCollective) {
+        row.kind = host_.kind(node);
+      }
+      node = host_.parent(node);
+    }
+    const Comm* own = device_.comm(event);
+    if (recorded == nullptr) {
+      return own == nullptr ? std::nullopt : std::optional(copy_device_.MakeComm(*own));
+    }
+    const Comm facts = copy_host_.MakeComm(*recorded);
+    if (own == nullptr) return facts;
+    Comm comm = copy_device_.MakeComm(*own);
+    const auto fill = [](auto& to, const auto& from) {
+      if (!to) to = from;
+    };
+    if (comm.type == CollectiveType::kUnknown) comm.type = facts.type;
+    if (comm.dtype == DType::kUnknown) comm.dtype = facts.dtype;
+    fill(comm.name, facts.name);
+    fill(comm.group, facts.group);
+    fill(comm.bytes, facts.bytes);
+    fill(comm.in_elements, facts.in_elements);
+    fill(comm.out_elements, facts.out_elements);
+    fill(comm.in_split, facts.in_split);
+    fill(comm.out_split, facts.out_split);
+    fill(comm.root, facts.root);
+    fill(comm.src, facts.src);
+    fill(comm.dst, facts.dst);
+    fill(comm.tag, facts.tag);
+    fill(comm.group_size, facts.group_size);
+    fill(comm.priority, facts.priority);
+    return comm;
+  }
+
+  void AddDependencies() {
+    for (const NodeId node : host_order_) {
+      const auto deps = host_.deps(node);
+      const auto kinds = host_.dep_kinds(node);
+      for (size_t i = 0; i < deps.size(); ++i) {
+        builder_.AddDep(new_of_host_[node.index()], new_of_host_[deps[i].index()], kinds[i]);
+      }
+    }
+    for (const Trace::Dangling& dangling : host_.dangling()) {
+      const uint64_t id = result_.renumbered ? next_dangling_++ : dangling.source_id;
+      const NodeId node = new_of_host_[dangling.node.index()];
+      if (dangling.is_parent) {
+        builder_.SetParent(node, id);
+      } else {
+        builder_.AddDep(node, id, dangling.kind);
+      }
+    }
+    for (const OrderEdge& edge : HostOrder(host_)) {
+      builder_.AddDep(new_of_host_[edge.node.index()], new_of_host_[edge.before.index()],
+                      DepKind::kData);
+    }
+    // Work that is left out hands on what it waits for: the edges of a stream are a chain.
+    std::vector<NodeId> stands_for(device_.node_count());
+    for (const OrderEdge& edge : StreamOrder(device_, IsDeviceWork)) {
+      const NodeId before =
+          IsDeviceNode(edge.before) ? edge.before : stands_for[edge.before.index()];
+      if (!IsDeviceNode(edge.node)) {
+        stands_for[edge.node.index()] = before;
+      } else if (before) {
+        builder_.AddDep(new_of_device_[edge.node.index()], new_of_device_[before.index()],
+                        DepKind::kSync);
+      }
+    }
+  }
+
+  const Trace& host_;
+  const Trace& device_;
+  const LinkOptions& options_;
+  TraceBuilder builder_;
+  TraceCopy copy_host_;
+  TraceCopy copy_device_;
+  LinkResult result_;
+  HostMatch host_match_;
+  DeviceMatch device_match_;
+  std::vector<NodeId> host_order_;
+  std::vector<NodeId> device_order_;
+  std::vector<uint64_t> host_ids_;  // of the new trace, by host node
+  uint64_t next_id_ = 0;
+  uint64_t next_dangling_ = 0;
+  std::unordered_map<uint64_t, LaneId> lane_of_tid_;  // lanes of the device trace
+  std::unordered_map<uint32_t, uint64_t> tid_of_lane_;
+  std::unordered_map<uint64_t, NodeId> thread_roots_;  // by tid
+  NodeId process_root_;
+  std::vector<std::optional<Nanos>> exclusive_;
+  std::vector<NodeId> new_of_host_;
+  std::vector<NodeId> new_of_device_;
+};
+
+}  // namespace
+
+uint64_t LinkResult::host_nodes() const {
+  uint64_t sum = 0;
+  for (const uint64_t count : host) sum += count;
+  return sum;
+}
+
+uint64_t LinkResult::host_matched() const {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < kHostLinkCount; ++i) {
+    if (IsMatched(static_cast<HostLink>(i))) sum += host[i];
+  }
+  return sum;
+}
+
+uint64_t LinkResult::device_linked() const {
+  return events[static_cast<size_t>(EventLink::kByCorrelation)] +
+         events[static_cast<size_t>(EventLink::kByExternalId)];
+}
+
+uint64_t LinkResult::device_nodes() const {
+  return device_linked() + events[static_cast<size_t>(EventLink::kOrphanNoLaunch)] +
+         events[static_cast<size_t>(EventLink::kOrphanNoOperator)];
+}
+
+Result<LinkResult> Link(const Trace& host, const Trace& device, const LinkOptions& options) {
+  return Linker(host, device, options).Run();
+}
+
+}  // namespace etude

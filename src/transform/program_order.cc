@@ -1,0 +1,98 @@
+#include "src/transform/program_order.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <tuple>
+
+namespace etude {
+namespace {
+
+// The host children of `node` in the order of their ids, on top of the stack in reverse.
+void PushChildren(const Trace& trace, NodeId node, std::vector<NodeId>& stack) {
+  const size_t first = stack.size();
+  for (const NodeId child : trace.children(node)) {
+    if (trace.place(child) != Place::kDevice) stack.push_back(child);
+  }
+  const auto added = stack.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto later_first = [&](NodeId a, NodeId b) {
+    const uint64_t id_a = trace.source_id(a);
+    const uint64_t id_b = trace.source_id(b);
+    return id_a != id_b ? id_a > id_b : a > b;
+  };
+  if (!std::is_sorted(added, stack.end(), later_first)) {
+    std::sort(added, stack.end(), later_first);
+  }
+}
+
+}  // namespace
+
+std::vector<OrderEdge> HostOrder(const Trace& trace) {
+  std::vector<OrderEdge> edges;
+  std::vector<NodeId> stack;
+  ForEachNode(trace, [&](NodeId root) {
+    const NodeId parent = trace.parent(root);
+    const bool begins = !parent || trace.kind(parent) == NodeKind::kProcess;
+    if (!begins || trace.place(root) == Place::kDevice) return;
+    if (trace.kind(root) == NodeKind::kProcess) return;
+    NodeId before;
+    stack.assign(1, root);
+    while (!stack.empty()) {
+      const NodeId node = stack.back();
+      stack.pop_back();
+      if (before) edges.push_back({node, before});
+      before = node;
+      PushChildren(trace, node, stack);
+    }
+  });
+  return edges;
+}
+
+bool IsDeviceWork(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::kKernel:
+    case NodeKind::kMemcpy:
+    case NodeKind::kMemset:
+    case NodeKind::kCollective:
+    case NodeKind::kSend:
+    case NodeKind::kRecv:
+    case NodeKind::kMemLoad:
+    case NodeKind::kMemStore:
+    case NodeKind::kCompute: return true;
+    case NodeKind::kUnknown:
+    case NodeKind::kProcess:
+    case NodeKind::kThread:
+    case NodeKind::kOperator:
+    case NodeKind::kLabel:
+    case NodeKind::kRuntime:
+    case NodeKind::kSync:
+    case NodeKind::kMetadata: return false;
+  }
+  return false;
+}
+
+std::vector<OrderEdge> StreamOrder(const Trace& trace, bool (*is_work)(NodeKind)) {
+  struct Work {
+    LaneId lane;
+    Nanos start;
+    NodeId node;
+  };
+  std::vector<Work> work;
+  ForEachNode(trace, [&](NodeId node) {
+    const LaneId lane = trace.lane_id(node);
+    const auto start = trace.start(node);
+    if (trace.place(node) != Place::kDevice || !is_work(trace.kind(node)) || !lane || !start) {
+      return;
+    }
+    if (trace.lane(lane).stream >= 0) work.push_back({lane, *start, node});
+  });
+  std::ranges::sort(work, [](const Work& a, const Work& b) {
+    return std::tie(a.lane, a.start, a.node) < std::tie(b.lane, b.start, b.node);
+  });
+  std::vector<OrderEdge> edges;
+  for (size_t i = 1; i < work.size(); ++i) {
+    if (work[i].lane == work[i - 1].lane) edges.push_back({work[i].node, work[i - 1].node});
+  }
+  return edges;
+}
+
+}  // namespace etude

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <vector>
+
+#include "src/trace/trace.h"
+
+namespace etude {
+
+// `node` comes after `before`.
+struct OrderEdge {
+  NodeId node;
+  NodeId before;
+};
+
+// The order in which threads ran their host nodes: each node after the one before it in the depth
+// first walk of its thread, children in the order of their ids. What is below a process root is a
+// thread each, and so is what has no parent. The edges never contradict nesting, or each other.
+std::vector<OrderEdge> HostOrder(const Trace& trace);
+
+// The order in which streams ran the device nodes for which `is_work` holds: each one after the one
+// that started before it on the same stream. Nodes of unknown start or stream have none.
+std::vector<OrderEdge> StreamOrder(const Trace& trace, bool (*is_work)(NodeKind));
+
+// Kernels, copies, fills and communication, but no marks and waits.
+bool IsDeviceWork(NodeKind kind);
+
+}  // namespace etude

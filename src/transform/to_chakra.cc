@@ -1,0 +1,201 @@
+#include "src/transform/to_chakra.h"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "src/transform/acyclic.h"
+#include "src/transform/exclusive_times.h"
+#include "src/transform/program_order.h"
+#include "src/transform/trace_copy.h"
+
+namespace etude {
+namespace {
+
+bool IsComm(NodeKind kind) {
+  return kind == NodeKind::kCollective || kind == NodeKind::kSend || kind == NodeKind::kRecv;
+}
+
+class Converter {
+ public:
+  Converter(const Trace& trace, const ToChakraOptions& options)
+      : trace_(trace), options_(options), builder_(options.limits), copy_(trace, builder_) {}
+
+  Result<ToChakraResult> Run() {
+    if (trace_.info().format == TraceFormat::kKineto) {
+      return BadInput(
+          "found a device trace (Kineto) alone, expected a host trace or a linked one; `etude "
+          "link` "
+          "joins host and device traces");
+    }
+    if (!trace_.is_acyclic() && !options_.break_cycles) {
+      return BadInput("found a cycle of dependencies: " + CycleText(trace_) +
+                      "; --break-cycles takes out those that contradict the program's order");
+    }
+    SetInfo();
+    PlanIds();
+    FindDurations();
+    FindDeviceComms();
+    ForEachNode(trace_, [&](NodeId node) { AddNode(node); });
+    CollectEdges();
+    AddEdges();
+    AddDangling();
+    ETUDE_ASSIGN_OR_RETURN(result_.trace, builder_.Finish());
+    return std::move(result_);
+  }
+
+ private:
+  void SetInfo() {
+    TraceInfo& info = builder_.info();
+    info = trace_.info();
+    info.format = TraceFormat::kChakra;
+    for (Extra& extra : info.extras) extra = copy_.MakeExtra(extra);
+    for (const ProcessGroup& group : trace_.process_groups()) {
+      builder_.AddProcessGroup(copy_.MakeGroup(group));
+    }
+    builder_.stats().Add(ReadingStats(trace_.stats()));
+  }
+
+  void PlanIds() {
+    result_.renumbered = trace_.stats()[Stat::kDuplicateId] != 0;
+    next_dangling_ = trace_.node_count();
+  }
+  uint64_t IdOf(NodeId node) const {
+    return result_.renumbered ? node.value() : trace_.source_id(node);
+  }
+
+  // Only traces whose durations include children need the others.
+  void FindDurations() {
+    if (trace_.info().exclusive_durations) return;
+    std::vector<NodeTime> times(trace_.node_count());
+    ForEachNode(trace_, [&](NodeId node) {
+      times[node.index()] = {.start = trace_.start(node),
+                             .duration = trace_.duration(node),
+                             .lane = trace_.lane_id(node)};
+    });
+    exclusive_ = FindExclusiveTimes(trace_, times).times;
+  }
+
+  // Host nodes below which a device node communicates.
+  void FindDeviceComms() {
+    on_device_.assign(trace_.node_count(), false);
+    ForEachNode(trace_, [&](NodeId node) {
+      if (trace_.place(node) != Place::kDevice || !IsComm(trace_.kind(node))) return;
+      NodeId above = trace_.parent(node);
+      while (above && !on_device_[above.index()]) {
+        on_device_[above.index()] = true;
+        above = trace_.parent(above);
+      }
+    });
+  }
+
+  void AddNode(NodeId node) {
+    NodeRow row = copy_.Row(node);
+    row.source_id = IdOf(node);
+    if (const NodeId parent = trace_.parent(node)) row.parent = IdOf(parent);
+    if (!row.exclusive && !exclusive_.empty()) row.exclusive = exclusive_[node.index()];
+    const bool retype = row.place == Place::kHost && IsComm(row.kind) && on_device_[node.index()];
+    if (retype) {
+      row.kind = NodeKind::kOperator;
+      ++result_.retyped;
+    }
+    copy_.AddFacts(node, builder_.AddNode(row));
+  }
+
+  // What the trace says comes first: an order that it contradicts is not added.
+  void CollectEdges() {
+    ForEachNode(trace_, [&](NodeId node) {
+      const auto deps = trace_.deps(node);
+      const auto kinds = trace_.dep_kinds(node);
+      for (size_t i = 0; i < deps.size(); ++i) edges_.push_back({node, deps[i], kinds[i]});
+    });
+    if (!trace_.is_acyclic()) {
+      result_.broken_edges = Drop(0, FindBackwardEdges(trace_, edges_));
+    }
+    const size_t given = edges_.size();
+    if (trace_.info().format == TraceFormat::kChakra) return;
+    for (const OrderEdge& edge : HostOrder(trace_)) {
+      AddOrder(edge.node, edge.before, DepKind::kData, result_.order_edges);
+    }
+    for (const OrderEdge& edge : StreamOrder(trace_, IsDeviceWork)) {
+      AddOrder(edge.node, edge.before, DepKind::kSync, result_.stream_edges);
+    }
+    ForEachNode(trace_, [&](NodeId node) {
+      const NodeId parent = trace_.parent(node);
+      if (trace_.place(node) != Place::kDevice || !parent) return;
+      AddOrder(node, parent, DepKind::kData, result_.launch_edges);
+    });
+    result_.contradictions = Drop(given, FindContradictions(trace_, edges_, given));
+  }
+
+  void AddOrder(NodeId node, NodeId before, DepKind kind, uint64_t& count) {
+    if (std::ranges::count(trace_.deps(node), before) != 0) return;
+    edges_.push_back({node, before, kind});
+    ++count;
+  }
+
+  // Takes out the edges from number `first` on that are flagged; returns how many.
+  uint64_t Drop(size_t first, const std::vector<bool>& flags) {
+    size_t kept = first;
+    for (size_t i = first; i < edges_.size(); ++i) {
+      if (!flags[i]) edges_[kept++] = edges_[i];
+    }
+    const uint64_t dropped = edges_.size() - kept;
+    edges_.resize(kept);
+    return dropped;
+  }
+
+  void AddEdges() {
+    for (const WaitEdge& edge : edges_) builder_.AddDep(edge.node, edge.dep, edge.kind);
+  }
+
+  void AddDangling() {
+    for (const Trace::Dangling& dangling : trace_.dangling()) {
+      // A parent that is there was cut from a cycle: it stays cut.
+      if (trace_.Find(dangling.source_id)) continue;
+      const uint64_t id = result_.renumbered ? next_dangling_++ : dangling.source_id;
+      if (dangling.is_parent) {
+        builder_.SetParent(dangling.node, id);
+      } else {
+        builder_.AddDep(dangling.node, id, dangling.kind);
+      }
+    }
+  }
+
+  const Trace& trace_;
+  const ToChakraOptions& options_;
+  TraceBuilder builder_;
+  TraceCopy copy_;
+  ToChakraResult result_;
+  std::vector<std::optional<Nanos>> exclusive_;
+  std::vector<bool> on_device_;
+  std::vector<WaitEdge> edges_;
+  uint64_t next_dangling_ = 0;
+};
+
+}  // namespace
+
+std::string CycleText(const Trace& trace) {
+  constexpr size_t kShown = 6;
+  const std::span<const NodeId> cycle = trace.cycle();
+  if (cycle.empty()) return {};
+  const auto text = [&](NodeId node) {
+    return std::to_string(trace.source_id(node)) + " '" + std::string(trace.name(node)) + "'";
+  };
+  std::string out;
+  for (size_t i = 0; i < std::min(cycle.size(), kShown); ++i) {
+    out += text(cycle[i]) + " waits for ";
+  }
+  if (cycle.size() > kShown) {
+    out += "(" + std::to_string(cycle.size() - kShown) + " more) waits for ";
+  }
+  return out + std::to_string(trace.source_id(cycle.front()));
+}
+
+Result<ToChakraResult> ToChakra(const Trace& trace, const ToChakraOptions& options) {
+  return Converter(trace, options).Run();
+}
+
+}  // namespace etude

@@ -1,0 +1,155 @@
+#include "src/transform/trace_copy.h"
+
+#include <algorithm>
+
+namespace etude {
+namespace {
+
+// What `table` has for `id`, or what `make` gives, which it then has.
+template <typename IdType, typename Make>
+IdType Remembered(std::vector<IdType>& table, IdType id, Make make) {
+  if (!id) return id;
+  if (id.index() >= table.size()) table.resize(std::max(id.index() + 1, table.size() * 2));
+  if (!table[id.index()]) {
+    const IdType made = make();
+    table[id.index()] = made;
+  }
+  return table[id.index()];
+}
+
+}  // namespace
+
+TraceCopy::TraceCopy(const Trace& from, TraceBuilder& to) : from_(from), to_(to) {
+  strings_.resize(from.strings().size());
+  tensors_.resize(from.tensor_count());
+  lanes_.resize(from.lane_count());
+}
+
+StringId TraceCopy::Text(StringId id) {
+  return Remembered(strings_, id, [&] { return to_.Intern(from_.text(id)); });
+}
+
+IntListId TraceCopy::Ints(IntListId id) {
+  return Remembered(ints_, id, [&] { return to_.InternInts(from_.ints(id)); });
+}
+
+LaneId TraceCopy::LaneOf(LaneId id) {
+  return Remembered(lanes_, id, [&] { return to_.InternLane(MakeLane(from_.lane(id))); });
+}
+
+Lane TraceCopy::MakeLane(const Lane& lane) {
+  Lane copy = lane;
+  copy.process = Text(lane.process);
+  copy.thread = Text(lane.thread);
+  return copy;
+}
+
+TensorId TraceCopy::Tensor(TensorId id) {
+  return Remembered(tensors_, id, [&] {
+    TensorUse use = from_.tensor(id);
+    use.device = Text(use.device);
+    use.type = Text(use.type);
+    use.shape = Ints(use.shape);
+    use.strides = Ints(use.strides);
+    return to_.InternTensor(use);
+  });
+}
+
+Value TraceCopy::MakeValue(const Value& value) {
+  Value copy = value;
+  copy.type = Text(value.type);
+  switch (value.kind) {
+    case ValueKind::kNone:
+    case ValueKind::kBool:
+    case ValueKind::kInt:
+    case ValueKind::kDouble: break;
+    case ValueKind::kString:
+    case ValueKind::kDevice:
+    case ValueKind::kOpaque:
+    case ValueKind::kRaw: copy.payload = Text(value.as_text()).value(); break;
+    case ValueKind::kTensor: copy.payload = Tensor(value.as_tensor()).value(); break;
+    case ValueKind::kList: copy.payload = Values(value.as_list()).value(); break;
+  }
+  return copy;
+}
+
+// Lists hold lists that were made before them: the recursion ends, at the reader's limit of depth.
+ValueListId TraceCopy::Values(ValueListId id) {
+  return Remembered(values_, id, [&] {
+    std::vector<Value> copies;
+    for (const Value& value : from_.values(id)) copies.push_back(MakeValue(value));
+    return to_.InternValues(copies);
+  });
+}
+
+Comm TraceCopy::MakeComm(const Comm& comm) {
+  Comm copy = comm;
+  copy.name = Text(comm.name);
+  copy.group = Text(comm.group);
+  copy.in_split = Ints(comm.in_split);
+  copy.out_split = Ints(comm.out_split);
+  return copy;
+}
+
+ProcessGroup TraceCopy::MakeGroup(const ProcessGroup& group) {
+  ProcessGroup copy = group;
+  copy.name = Text(group.name);
+  copy.description = Text(group.description);
+  copy.backend = Text(group.backend);
+  copy.ranks = Ints(group.ranks);
+  return copy;
+}
+
+Extra TraceCopy::MakeExtra(const Extra& extra) {
+  return {.key = Text(extra.key), .text = Text(extra.text), .form = extra.form};
+}
+
+NodeRow TraceCopy::Row(NodeId node) {
+  NodeRow row;
+  row.source_id = from_.source_id(node);
+  row.kind = from_.kind(node);
+  row.place = from_.place(node);
+  row.name = Text(from_.name_id(node));
+  row.lane = LaneOf(from_.lane_id(node));
+  row.start = from_.start(node);
+  row.duration = from_.duration(node);
+  row.exclusive = from_.exclusive(node);
+  row.inputs = Values(from_.input_list(node));
+  row.outputs = Values(from_.output_list(node));
+  row.rf_id = from_.rf_id(node);
+  row.fw_parent = from_.fw_parent(node);
+  row.seq_id = from_.seq_id(node);
+  row.scope = from_.scope(node);
+  row.tid = from_.tid(node);
+  row.fw_tid = from_.fw_tid(node);
+  row.op_schema = Text(from_.op_schema(node));
+  row.kernel_backend = Text(from_.kernel_backend(node));
+  row.kernel_file = Text(from_.kernel_file(node));
+  row.tensor_range = Text(from_.tensor_range(node));
+  row.correlation = from_.correlation(node);
+  row.external_id = from_.external_id(node);
+  return row;
+}
+
+void TraceCopy::AddFacts(NodeId from, NodeId to) {
+  if (const Comm* comm = from_.comm(from)) to_.SetComm(to, MakeComm(*comm));
+  for (const Extra& extra : from_.extras(from)) to_.AddExtra(to, MakeExtra(extra));
+}
+
+Stats ReadingStats(const Stats& from) {
+  Stats stats;
+  for (size_t i = 0; i < kStatCount; ++i) {
+    const auto stat = static_cast<Stat>(i);
+    switch (stat) {
+      case Stat::kDuplicateId:
+      case Stat::kDanglingParent:
+      case Stat::kDanglingDependency:
+      case Stat::kParentCycle:
+      case Stat::kDependencyCycle: break;
+      default: stats.Count(stat, from[stat]);
+    }
+  }
+  return stats;
+}
+
+}  // namespace etude

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <vector>
+
+#include "src/trace/trace.h"
+#include "src/trace/trace_builder.h"
+
+namespace etude {
+
+// Carries what nodes of one trace say over to another trace, whose tables it fills as needed. Both
+// must outlive it. Not thread-safe.
+class TraceCopy {
+ public:
+  TraceCopy(const Trace& from, TraceBuilder& to);
+
+  StringId Text(StringId id);
+  IntListId Ints(IntListId id);
+  ValueListId Values(ValueListId id);
+  LaneId LaneOf(LaneId id);
+  Lane MakeLane(const Lane& lane);
+  Comm MakeComm(const Comm& comm);
+  ProcessGroup MakeGroup(const ProcessGroup& group);
+  Extra MakeExtra(const Extra& extra);
+
+  // Everything that the row of `node` can say, but no parent.
+  NodeRow Row(NodeId node);
+  // Extras and facts of communication of `from` go to `to`.
+  void AddFacts(NodeId from, NodeId to);
+
+ private:
+  Value MakeValue(const Value& value);
+  TensorId Tensor(TensorId id);
+
+  const Trace& from_;
+  TraceBuilder& to_;
+  // By the ids of from_; kNone until needed.
+  std::vector<StringId> strings_;
+  std::vector<IntListId> ints_;
+  std::vector<ValueListId> values_;
+  std::vector<TensorId> tensors_;
+  std::vector<LaneId> lanes_;
+};
+
+// The stats of `from` that say how its file was read. What a builder finds by itself (references,
+// duplicates, cycles) is left out: it will find it again.
+Stats ReadingStats(const Stats& from);
+
+}  // namespace etude
