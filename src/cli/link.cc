@@ -72,12 +72,12 @@ std::string AccountText(const LinkJob& job, const LinkResult& result) {
   for (size_t i = 0; i < kHostLinkCount; ++i) {
     const HostLinkInfo& info = Info(static_cast<HostLink>(i));
     if (result.host[i] == 0) continue;
-    table.Row({"  host nodes", FormatCount(result.host[i]), std::string(info.help)});
+    table.Row({"host nodes", FormatCount(result.host[i]), std::string(info.help)});
   }
   for (size_t i = 0; i < kEventLinkCount; ++i) {
     const EventLinkInfo& info = Info(static_cast<EventLink>(i));
     if (result.events[i] == 0) continue;
-    table.Row({"  events", FormatCount(result.events[i]), std::string(info.help)});
+    table.Row({"events", FormatCount(result.events[i]), std::string(info.help)});
   }
   text += table.Text();
   if (result.ambiguous != 0) {

@@ -106,7 +106,7 @@ TEST(JsonElements, ReadsBareArraysAndByteOrderMarks) {
 }
 
 TEST(JsonElements, CountsWhatFollowsTheEnd) {
-  const Document document = Split(std::string("{\"nodes\":[]} {\"x\"}\0\0", 21));
+  const Document document = Split(std::string("{\"nodes\":[]} {\"x\"}\0\0", 20));
   EXPECT_TRUE(document.complete);
   EXPECT_EQ(document.error, "");
   EXPECT_EQ(document.trailing, 7u);
@@ -165,7 +165,7 @@ TEST(JsonElements, EnforcesItsLimits) {
             std::string::npos);
   const std::string fits = "[" + std::string(10, '[') + std::string(10, ']') + "]";
   EXPECT_EQ(Split(fits, 64, limits).error, "");
-  for (const std::string& start : {"[\"", "[{\"a\":\"", "{\"", "{\"a\":\"", "[1"}) {
+  for (const std::string start : {"[\"", "[{\"a\":\"", "{\"", "{\"a\":\"", "[1"}) {
     const Document document = Split(start + std::string(100'000, '1'), 64, limits);
     EXPECT_NE(document.error.find("limit 'element_bytes'"), std::string::npos) << start;
   }

@@ -121,7 +121,9 @@ TEST(JsonText, ReadsMicrosecondsExactly) {
   for (const Micros& row : rows) {
     const JsonTime time = JsonMicros(row.text);
     EXPECT_EQ(time.nanos.has_value(), row.nanos.has_value()) << row.text;
-    if (time.nanos && row.nanos) EXPECT_EQ(time.nanos->count, *row.nanos) << row.text;
+    if (time.nanos && row.nanos) {
+      EXPECT_EQ(time.nanos->count, *row.nanos) << row.text;
+    }
     EXPECT_EQ(time.rounded, row.rounded) << row.text;
   }
 }

@@ -1,6 +1,7 @@
 #include "src/torch/step_runner.h"
 
 #include <time.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <utility>
@@ -129,6 +130,7 @@ void StepRunner::Release(const std::vector<SlotId>& slots) {
 }
 
 void StepRunner::RunOne(size_t index, bool coerce) {
+  if(getenv("MIX") && (index%10==0)) { auto m=mallinfo2(); fprintf(stderr,"%zu %s arena %.1f used %.1f free %.1f keep %.1f mmap n %zu %.1f\n",index,std::string(trace_.name(plan_.ops[index].node)).c_str(),m.arena/1e6,m.uordblks/1e6,m.fordblks/1e6,m.keepcost/1e6,m.hblks,m.hblkhd/1e6); }
   const PlannedOp& op = plan_.ops[index];
   Release(op.release_before);
   for (const SlotId id : op.derive) {

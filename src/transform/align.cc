@@ -1,6 +1,7 @@
 #include "src/transform/align.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <unordered_map>
 
@@ -14,6 +15,8 @@ constexpr size_t kLongestRun = 8;
 constexpr int64_t kMaxDifferences = 2000;
 // Offsets with nearly as many votes as the best one are as good.
 constexpr double kAsGood = 0.9;
+// Tokens looked at to choose among offsets with as many votes.
+constexpr size_t kMaxCompared = 50'000'000;
 
 // `b` begins `offset` places behind the beginning of `a`; negative: before it.
 struct Offset {
@@ -29,6 +32,19 @@ std::vector<uint64_t> RunHashes(std::span<const uint32_t> tokens, size_t length)
     hashes.push_back(hash);
   }
   return hashes;
+}
+
+// How many tokens of `a` stand `offset` places further on in `b`.
+size_t Agreeing(std::span<const uint32_t> a, std::span<const uint32_t> b, int64_t offset) {
+  const size_t skip = offset < 0 ? static_cast<size_t>(-offset) : 0;
+  if (skip >= a.size()) return 0;
+  a = a.subspan(skip);
+  const size_t begin = offset < 0 ? 0 : static_cast<size_t>(offset);
+  if (begin >= b.size()) return 0;
+  b = b.subspan(begin);
+  size_t agreeing = 0;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) agreeing += a[i] == b[i] ? 1 : 0;
+  return agreeing;
 }
 
 // Lets each run of `length` tokens that `a` has once vote for the offsets at which `b` has it too.
@@ -50,17 +66,27 @@ std::optional<Offset> Vote(std::span<const uint32_t> a, std::span<const uint32_t
     best = std::max(best, ++votes[j + a.size() - at->second]);
   }
   if (best == 0) return std::nullopt;
-  // The first of the best ones; others are rivals if they mean another stretch of `b`.
-  Offset result;
-  const auto as_good = [&](uint32_t count) {
-    return static_cast<double>(count) >= kAsGood * static_cast<double>(best);
+  // Many offsets may have as many votes: those at which more tokens agree are better, and of equal
+  // ones the first. Others are rivals if they mean another stretch of `b`.
+  struct Candidate {
+    int64_t offset;
+    size_t agreeing;
   };
-  const auto first = std::ranges::find_if(votes, as_good) - votes.begin();
-  for (auto i = first + 1; i < static_cast<int64_t>(votes.size()); ++i) {
-    const bool rival = i - first > static_cast<int64_t>(a.size() / 2);
-    if (rival && as_good(votes[static_cast<size_t>(i)])) result.ambiguous = true;
+  std::vector<Candidate> candidates;
+  for (size_t i = 0; i < votes.size() && candidates.size() * a.size() < kMaxCompared; ++i) {
+    if (static_cast<double>(votes[i]) < kAsGood * static_cast<double>(best)) continue;
+    const int64_t offset = static_cast<int64_t>(i) - static_cast<int64_t>(a.size());
+    candidates.push_back({offset, Agreeing(a, b, offset)});
   }
-  result.offset = first - static_cast<int64_t>(a.size());
+  const Candidate top = *std::ranges::max_element(candidates, {}, &Candidate::agreeing);
+  Offset result{.offset = top.offset};
+  for (const Candidate& other : candidates) {
+    const bool elsewhere = std::abs(other.offset - top.offset) > static_cast<int64_t>(a.size() / 2);
+    if (elsewhere &&
+        static_cast<double>(other.agreeing) >= kAsGood * static_cast<double>(top.agreeing)) {
+      result.ambiguous = true;
+    }
+  }
   return result;
 }
 

@@ -11,7 +11,7 @@ namespace etude {
 // Which places of one sequence stand for which of another.
 struct Alignment {
   std::vector<std::pair<uint32_t, uint32_t>> pairs;  // ascending in both
-  // `b` has several stretches that fit `a` alike; the first one was taken.
+  // `b` has several stretches that fit `a` about as well; the first of the best was taken.
   bool ambiguous = false;
 };
 

@@ -20,6 +20,7 @@ constexpr std::array<EventLinkInfo, kEventLinkCount> kInfos = {{
     {"device_by_external_id", "device work linked by External id alone"},
     {"device_without_launch", "device work whose launch was not recorded"},
     {"device_without_operator", "device work launched where no operator of the host trace ran"},
+    {"device_outside", "device work launched before or after what the host trace covers"},
     {"syncs", "waits of streams and events"},
     {"device_labels", "labels on the device's time line"},
     {"others", "the profiler's own spans, and events of unknown categories"},
@@ -57,6 +58,7 @@ class DeviceMatcher {
     FindLaunches();
     external_ids_count_ = !ExternalIdsAreCorrelations();
     FindOperatorsOfLaunches();
+    FindCoveredTime();
     for (const NodeId event : work_) LinkWork(event);
     return std::move(match_);
   }
@@ -200,7 +202,21 @@ class DeviceMatcher {
       link = EventLink::kByExternalId;
     } else {
       link = launch ? EventLink::kOrphanNoOperator : EventLink::kOrphanNoLaunch;
+      if (launch && !IsCovered(launch)) link = EventLink::kOutside;
     }
+  }
+
+  // The host trace covers the time from the first to the last event that stands for a node.
+  void FindCoveredTime() {
+    ForEachNode(device_, [&](NodeId event) {
+      if (!nodes_[event.index()] || !device_.start(event)) return;
+      covered_begin_ = std::min(covered_begin_, *device_.start(event));
+      covered_end_ = std::max(covered_end_, End(event));
+    });
+  }
+  bool IsCovered(NodeId launch) const {
+    const auto start = device_.start(launch);
+    return !start || (*start >= covered_begin_ && *start <= covered_end_);
   }
 
   const Trace& device_;
@@ -210,6 +226,8 @@ class DeviceMatcher {
   std::vector<NodeId> operator_of_launch_;  // by event
   bool external_ids_count_ = true;
   bool indexed_ = false;
+  Nanos covered_begin_{INT64_MAX};
+  Nanos covered_end_{INT64_MIN};
   std::unordered_map<int64_t, NodeId> by_external_id_;
 };
 

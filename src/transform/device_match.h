@@ -19,6 +19,7 @@ enum class EventLink : uint8_t {
   kByExternalId,      // device work: by External id alone
   kOrphanNoLaunch,    // device work whose launch was not recorded, nor an External id
   kOrphanNoOperator,  // device work launched where no operator of the host trace was running
+  kOutside,           // device work launched before or after what the host trace covers
   kSync,              // waits of streams and events: they order others and are no work
   kDeviceLabel,       // labels on the device's time line
   kOther,             // the profiler's own spans, and categories we do not know

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -84,7 +85,8 @@ class Aligner {
   void Run() {
     CollectHostThreads();
     CollectDeviceThreads();
-    // Large threads choose first.
+    // Large threads choose first; the others must have run at about the same time, so that all
+    // are of one step where the device trace has many.
     std::ranges::stable_sort(host_threads_, std::greater(), &Thread::size);
     for (const Thread& thread : host_threads_) AlignThread(thread);
   }
@@ -189,24 +191,42 @@ class Aligner {
     }
     if (best_thread == nullptr) return;
     best_thread->taken = true;
-    if (best.ambiguous) match_.ambiguous += best.pairs.size();
+    ambiguous_ = ambiguous_ || best.ambiguous;
+    if (ambiguous_) match_.ambiguous += best.pairs.size();
+    const bool first = begin_ > end_;
     for (const auto& [node, event] : best.pairs) {
       match_.links[node.index()] = HostLink::kAligned;
       match_.events[node.index()] = event;
       match_.nodes[event.index()] = node;
+      if (!first) continue;
+      begin_ = std::min(begin_, *device_.start(event));
+      end_ = std::max(end_, *device_.start(event));
     }
+  }
+
+  // The part of a device thread that may be of the same step as the threads aligned before.
+  std::pair<size_t, size_t> NearPart(const Thread& other) const {
+    if (begin_ > end_) return {0, other.size()};
+    const Nanos length = end_ - begin_;
+    const auto start_of = [&](NodeId event) { return *device_.start(event); };
+    const auto from = std::ranges::lower_bound(other.nodes, begin_ - length, {}, start_of);
+    const auto to = std::ranges::upper_bound(other.nodes, end_ + length, {}, start_of);
+    return {static_cast<size_t>(from - other.nodes.begin()),
+            static_cast<size_t>(to - other.nodes.begin())};
   }
 
   // Aligned pairs whose nearest aligned ancestors are a pair as well.
   Candidate Try(const Thread& thread, const Thread& other) {
-    const Alignment alignment = Align(thread.names, other.names);
+    const auto [from, to] = NearPart(other);
+    const Alignment alignment =
+        Align(thread.names, std::span(other.names).subspan(from, to - from));
     Candidate candidate;
     candidate.ambiguous = alignment.ambiguous;
     std::unordered_map<uint32_t, NodeId> event_of;
     std::unordered_map<uint32_t, NodeId> node_of;
     for (const auto& [i, j] : alignment.pairs) {
       const NodeId node = thread.nodes[i];
-      const NodeId event = other.nodes[j];
+      const NodeId event = other.nodes[from + j];
       NodeId node_above = host_.parent(node);
       while (node_above && !event_of.contains(node_above.value())) {
         node_above = host_.parent(node_above);
@@ -231,6 +251,10 @@ class Aligner {
   std::vector<Thread> host_threads_;
   std::vector<Thread> device_threads_;
   std::vector<uint32_t> counts_;
+  // When the thread aligned first ran; begin after end: none is yet.
+  Nanos begin_{INT64_MAX};
+  Nanos end_{INT64_MIN};
+  bool ambiguous_ = false;  // it could be another step as well
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 """Start-up hook of `etude record`: found through PYTHONPATH by every Python that starts in it.
 
 Runs the sitecustomize module that it hides, if there is one, and waits for the program to import
-torch. Does nothing else, writes no output, and imports nothing that Python has not imported yet.
+torch. Does nothing else, writes no output, and imports nothing but parts of importlib.
 Inactive unless ETUDE_RECORD_DIR is set.
 """
 

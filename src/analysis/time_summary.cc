@@ -1,0 +1,36 @@
+#include "src/analysis/time_summary.h"
+
+#include <algorithm>
+
+namespace etude {
+namespace {
+
+Nanos Quantile(const std::vector<Nanos>& sorted, double quantile) {
+  const double place = quantile * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<size_t>(place);
+  const size_t above = std::min(below + 1, sorted.size() - 1);
+  const double weight = place - static_cast<double>(below);
+  return Nanos{static_cast<int64_t>(static_cast<double>(sorted[below].count) * (1 - weight) +
+                                    static_cast<double>(sorted[above].count) * weight)};
+}
+
+}  // namespace
+
+TimeSummary Summarise(std::vector<Nanos> times) {
+  if (times.empty()) return {};
+  std::ranges::sort(times);
+  return {.median = Quantile(times, 0.5),
+          .p25 = Quantile(times, 0.25),
+          .p75 = Quantile(times, 0.75),
+          .min = times.front(),
+          .count = times.size()};
+}
+
+std::optional<double> RelativeError(const std::optional<TimeSummary>& original,
+                                    const std::optional<TimeSummary>& replay) {
+  if (!original || !replay || original->median.count <= 0) return std::nullopt;
+  return static_cast<double>(replay->median.count) / static_cast<double>(original->median.count) -
+         1.0;
+}
+
+}  // namespace etude

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "src/base/units.h"
+
+namespace etude {
+
+// Median and spread of a number of measured times. Nothing is left out of them.
+struct TimeSummary {
+  Nanos median;
+  Nanos p25;
+  Nanos p75;
+  Nanos min;
+  size_t count = 0;
+};
+
+// `times` need not be sorted. Quantiles interpolate linearly between the two nearest ranks.
+TimeSummary Summarise(std::vector<Nanos> times);
+
+// Median of `replay` over median of `original`, minus 1; nullopt if one is unknown.
+std::optional<double> RelativeError(const std::optional<TimeSummary>& original,
+                                    const std::optional<TimeSummary>& replay);
+
+}  // namespace etude

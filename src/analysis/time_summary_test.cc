@@ -1,0 +1,31 @@
+#include "src/analysis/time_summary.h"
+
+#include <gtest/gtest.h>
+
+namespace etude {
+namespace {
+
+TEST(TimeSummary, InterpolatesBetweenRanks) {
+  const TimeSummary summary = Summarise({Nanos{40}, Nanos{10}, Nanos{30}, Nanos{20}});
+  EXPECT_EQ(summary.min, Nanos{10});
+  EXPECT_EQ(summary.median, Nanos{25});
+  EXPECT_EQ(summary.p25, Nanos{17});
+  EXPECT_EQ(summary.p75, Nanos{32});
+  EXPECT_EQ(summary.count, 4u);
+}
+
+TEST(TimeSummary, OneTimeIsItsOwnMedian) {
+  const TimeSummary summary = Summarise({Nanos{7}});
+  EXPECT_EQ(summary.median, Nanos{7});
+  EXPECT_EQ(summary.p75, Nanos{7});
+}
+
+TEST(TimeSummary, ErrorIsRelativeToTheOriginal) {
+  const auto original = Summarise({Nanos{100}}), replay = Summarise({Nanos{90}});
+  EXPECT_DOUBLE_EQ(*RelativeError(original, replay), -0.1);
+  EXPECT_EQ(RelativeError(std::nullopt, replay), std::nullopt);
+  EXPECT_EQ(RelativeError(Summarise({Nanos{0}}), replay), std::nullopt);
+}
+
+}  // namespace
+}  // namespace etude
