@@ -7,7 +7,7 @@ files; `$CASE` is its folder, `$TESTDATA` is tests/data, `$DATA` the folder of r
 not shipped (cases that use it are skipped, visibly, where it is absent).
 
 The ```console blocks of docs/ are cases too: `$ command` lines and what follows them, run one after
-the other in a folder that holds the files of tests/data. A page whose first such block follows the line
+the other in a folder that holds the files of tests/data. A block after the line
 `<!-- no golden: reason -->` is left out.
 """
 

@@ -13,6 +13,30 @@ bool IsDeviceOp(NodeKind kind) {
   return kind == NodeKind::kKernel || kind == NodeKind::kMemcpy || kind == NodeKind::kMemset;
 }
 
+// Whether a node of this kind runs on its lane, rather than describing it.
+bool IsWork(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::kUnknown:
+    case NodeKind::kProcess:
+    case NodeKind::kThread:
+    case NodeKind::kLabel:
+    case NodeKind::kMetadata: return false;
+    case NodeKind::kOperator:
+    case NodeKind::kRuntime:
+    case NodeKind::kKernel:
+    case NodeKind::kMemcpy:
+    case NodeKind::kMemset:
+    case NodeKind::kSync:
+    case NodeKind::kCollective:
+    case NodeKind::kSend:
+    case NodeKind::kRecv:
+    case NodeKind::kMemLoad:
+    case NodeKind::kMemStore:
+    case NodeKind::kCompute: return true;
+  }
+  return false;
+}
+
 // Counts and times by name.
 class OpTable {
  public:
@@ -118,7 +142,7 @@ Summary Summarise(const Trace& trace) {
       last = std::max(last.value_or(end), end);
       if (IsDeviceOp(kind) && duration) device_intervals.emplace_back(*start, end);
     }
-    if (trace.lane_id(node)) {
+    if (trace.lane_id(node) && IsWork(kind)) {
       (trace.place(node) == Place::kDevice ? streams : threads).insert(trace.lane_id(node));
     }
     if (kind == NodeKind::kOperator && !under_operator[node.index()]) {

@@ -32,7 +32,7 @@ struct Summary {
   uint64_t timed = 0;         // nodes with a known duration
   std::optional<Nanos> span;  // last end minus first start
   std::optional<Nanos> device_busy;  // union of device nodes' times, over all streams
-  uint64_t threads = 0;
+  uint64_t threads = 0;  // lanes on which something runs
   uint64_t streams = 0;
   uint64_t tensors = 0;  // distinct uses
   std::vector<Op> operators;     // topmost operators by total time, then count, then name

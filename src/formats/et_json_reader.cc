@@ -11,6 +11,7 @@
 #include "src/formats/json_reader_base.h"
 #include "src/formats/json_text.h"
 #include "src/formats/kineto_categories.h"
+#include "src/formats/process_groups.h"
 
 namespace etude {
 namespace {
@@ -80,6 +81,12 @@ enum class Field : uint8_t {
   kPh,
   kStream,
   kPgName,
+  // Keys of linked nodes that Etude adds.
+  kDevice,
+  kCorrelation,
+  kExternalId,
+  kProcess,
+  kThread,
 };
 
 struct FieldRow {
@@ -103,6 +110,11 @@ constexpr auto kNodeFields = std::to_array<FieldRow>({
     {"ph", Field::kPh},
     {"stream", Field::kStream},
     {"pg_name", Field::kPgName},
+    {"device", Field::kDevice},
+    {"correlation", Field::kCorrelation},
+    {"external_id", Field::kExternalId},
+    {"process", Field::kProcess},
+    {"thread", Field::kThread},
     {"parent", Field::kParent},
     {"input_shapes", Field::kInputShapes},
     {"input_types", Field::kInputTypes},
@@ -172,6 +184,9 @@ class EtJsonReader : public JsonReaderBase {
     bool is_device = false;
     std::string_view category;
     std::optional<int32_t> stream;
+    std::optional<int32_t> device;
+    std::optional<std::string_view> process;
+    std::optional<std::string_view> thread;
     std::string_view group;  // of a linked device node
     CommFacts facts;
     std::vector<uint64_t> control_deps;
@@ -186,6 +201,9 @@ class EtJsonReader : public JsonReaderBase {
       is_device = false;
       category = {};
       stream.reset();
+      device.reset();
+      process.reset();
+      thread.reset();
       group = {};
       facts = CommFacts();
       control_deps.clear();
@@ -256,6 +274,11 @@ class EtJsonReader : public JsonReaderBase {
       case Field::kPh:
       case Field::kStream:
       case Field::kPgName: return ReadDeviceKey(field, key, value);
+      case Field::kDevice:
+      case Field::kCorrelation:
+      case Field::kExternalId:
+      case Field::kProcess:
+      case Field::kThread: return ReadPlaceKey(field, key, value);
       case Field::kUnknown: break;
     }
     return Keep(key, value);
@@ -450,6 +473,28 @@ class EtJsonReader : public JsonReaderBase {
     return kept ? kSuccess : KeepAs(builder().Intern(key), begin);
   }
 
+  simdjson::error_code ReadPlaceKey(Field field, std::string_view key, Value value) {
+    const char* begin = value.raw_json_token().data();
+    Scalar scalar;
+    if (const auto error = ReadScalar(value, scalar)) return error;
+    const auto number = scalar.is_string ? std::nullopt : JsonInt(scalar.text);
+    bool kept = false;
+    if (field == Field::kDevice) {
+      kept = number && *number >= 0 && *number <= INT32_MAX;
+      if (kept) node_.device = static_cast<int32_t>(*number);
+    } else if (field == Field::kCorrelation) {
+      node_.row.correlation = number;
+      kept = number.has_value();
+    } else if (field == Field::kExternalId) {
+      node_.row.external_id = number;
+      kept = number.has_value();
+    } else if (scalar.is_string) {
+      (field == Field::kProcess ? node_.process : node_.thread) = scalar.text;
+      kept = true;
+    }
+    return kept ? kSuccess : KeepAs(builder().Intern(key), begin);
+  }
+
   simdjson::error_code AddNode() {
     NodeRow& row = node_.row;
     row.name = builder().Intern(node_.name);
@@ -486,8 +531,9 @@ class EtJsonReader : public JsonReaderBase {
       row.kind = category.kind;
       row.place = Place::kDevice;
       Lane lane;
+      lane.device = node_.device.value_or(-1);
       lane.stream = node_.stream.value_or(-1);
-      row.lane = builder().InternLane(lane);
+      SetLane(lane);
       if (DefaultKinetoCategory(row.kind, row.place) != node_.category) {
         KeepJson("cat", JsonString(node_.category));
       }
@@ -502,13 +548,21 @@ class EtJsonReader : public JsonReaderBase {
     } else {
       row.kind = row.op_schema || triton ? NodeKind::kOperator : NodeKind::kLabel;
     }
+    Lane lane;
     if (row.tid) {
-      Lane lane;
       lane.process = process_;
       lane.thread = builder().Intern(std::to_string(*row.tid));
-      row.lane = builder().InternLane(lane);
     }
+    if (node_.device) KeepJson("device", std::to_string(*node_.device));
+    if (row.tid || node_.process || node_.thread) SetLane(lane);
     if (node_.stream) KeepJson("stream", std::to_string(*node_.stream));
+  }
+
+  // A linked node may name its process and thread as the device trace does.
+  void SetLane(Lane lane) {
+    if (node_.process) lane.process = builder().Intern(*node_.process);
+    if (node_.thread) lane.thread = builder().Intern(*node_.thread);
+    node_.row.lane = builder().InternLane(lane);
   }
 
   // A linked device node's own group name, where its inherited attributes do not say the same.
@@ -547,6 +601,8 @@ class EtJsonReader : public JsonReaderBase {
     } else if (key == "finish_ts") {
       info.finish_ts = JsonInt(text);
       if (info.finish_ts) return;
+    } else if (key == "distributedInfo") {
+      ReadDistributedInfo(builder(), text);
     }
     KeepMember(key, text);
   }

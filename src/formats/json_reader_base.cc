@@ -101,12 +101,11 @@ Status JsonReaderBase::CheckEnd(bool cut) {
 }
 
 Result<Trace> JsonReaderBase::Finish(bool cut) {
-  // The end of the file ends a number at the document's end; nothing else needs it.
-  ETUDE_RETURN_IF_ERROR(CheckEnd(cut));
   if (element_count_ != 0 && builder_.stats()[Stat::kMalformedElement] == element_count_) {
-    return BadInput(first_malformed_ + " (nor any other of " + std::to_string(element_count_) +
-                    ")");
+    const std::string others = " (nor any other of " + std::to_string(element_count_) + ")";
+    return BadInput(first_malformed_ + (element_count_ == 1 ? "" : others));
   }
+  ETUDE_RETURN_IF_ERROR(CheckEnd(cut));
   ETUDE_RETURN_IF_ERROR(BeforeFinish());
   builder_.stats().Add(elements_.stats());
   auto trace = builder_.Finish();

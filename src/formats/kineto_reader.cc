@@ -388,36 +388,7 @@ class KinetoReader : public JsonReaderBase {
       return;
     }
     KeepMember(key, text);
-    if (key == "distributedInfo") ReadDistributedInfo(text);
-  }
-
-  // Old files have texts where newer ones have values.
-  static std::optional<int64_t> NumberOf(simdjson::dom::object object, std::string_view key) {
-    int64_t number = 0;
-    if (object[key].get(number) == simdjson::SUCCESS) return number;
-    std::string_view text;
-    if (object[key].get(text) == simdjson::SUCCESS) return JsonInt(text);
-    return std::nullopt;
-  }
-
-  void ReadDistributedInfo(std::string_view json) {
-    simdjson::dom::parser parser;
-    simdjson::dom::object object;
-    const std::string copy(json);
-    if (parser.parse(copy).get_object().get(object) != simdjson::SUCCESS) return;
-    builder().info().rank = NumberOf(object, "rank");
-    builder().info().world_size = NumberOf(object, "world_size");
-    simdjson::dom::element groups;
-    if (object["pg_config"].get(groups) != simdjson::SUCCESS) return;
-    std::string_view text;
-    const auto parsed = groups.get(text) == simdjson::SUCCESS
-                            ? ParseProcessGroups(builder(), text)
-                            : ParseProcessGroups(builder(), simdjson::minify(groups));
-    if (!parsed) {
-      builder().stats().Count(Stat::kUnknownValue);
-      return;
-    }
-    for (const NumberedGroup& entry : *parsed) builder().AddProcessGroup(entry.group);
+    if (key == "distributedInfo") ReadDistributedInfo(builder(), text);
   }
 
   Status BeforeFinish() override {

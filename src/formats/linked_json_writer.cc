@@ -406,8 +406,9 @@ class LinkedJsonWriter {
           key.starts_with("inputs/") || key.starts_with("outputs/")) {
         continue;
       }
-      if (device && key == kCategoryKey) continue;
-      const bool reserved = std::ranges::find(kNodeKeys, key) != kNodeKeys.end();
+      if (device && (key == kCategoryKey || key == "cat" || key == "pg_name")) continue;
+      const bool as_read = !device && (key == "stream" || key == "device");
+      const bool reserved = !as_read && std::ranges::find(kNodeKeys, key) != kNodeKeys.end();
       Member(reserved ? std::string(kRenamedPrefix) + std::string(key) : std::string(key),
              trace_.text(extra.text));
     }
@@ -453,8 +454,13 @@ class LinkedJsonWriter {
 
   void WriteDevice(NodeId node) {
     std::string category = JsonString(DefaultKinetoCategory(trace_.kind(node), trace_.place(node)));
+    const Comm* comm = trace_.comm(node);
+    std::string group;
+    if (comm != nullptr && comm->group) group = Text(comm->group);
     for (const Extra& extra : trace_.extras(node)) {
-      if (trace_.text(extra.key) == kCategoryKey) category = trace_.text(extra.text);
+      const std::string_view key = trace_.text(extra.key);
+      if (key == kCategoryKey || key == "cat") category = trace_.text(extra.text);
+      if (key == "pg_name") group = trace_.text(extra.text);
     }
     Member("cat", category);
     Member("ph", "\"X\"");
@@ -463,8 +469,7 @@ class LinkedJsonWriter {
     const int32_t device = lane ? trace_.lane(lane).device : -1;
     Member("stream", stream >= 0 ? std::to_string(stream) : "null");
     if (device >= 0) Member("device", std::to_string(device));
-    const Comm* comm = trace_.comm(node);
-    if (comm != nullptr && comm->group) Member("pg_name", Text(comm->group));
+    if (!group.empty()) Member("pg_name", group);
   }
 
   void WriteLane(NodeId node) {

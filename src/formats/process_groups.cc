@@ -6,6 +6,7 @@
 #include <string>
 
 #include "src/formats/comm_facts.h"
+#include "src/formats/json_text.h"
 
 namespace etude {
 namespace {
@@ -70,6 +71,34 @@ std::optional<std::vector<NumberedGroup>> ParseProcessGroups(TraceBuilder& build
     groups.push_back(*std::move(group));
   }
   return groups;
+}
+
+void ReadDistributedInfo(TraceBuilder& builder, std::string_view json) {
+  simdjson::dom::parser parser;
+  simdjson::dom::object object;
+  const std::string copy(json);
+  if (parser.parse(copy).get_object().get(object) != simdjson::SUCCESS) return;
+  // Old files have texts where newer ones have values.
+  const auto number_of = [&](std::string_view key) -> std::optional<int64_t> {
+    int64_t number = 0;
+    if (object[key].get(number) == simdjson::SUCCESS) return number;
+    std::string_view text;
+    if (object[key].get(text) == simdjson::SUCCESS) return JsonInt(text);
+    return std::nullopt;
+  };
+  if (const auto rank = number_of("rank")) builder.info().rank = rank;
+  if (const auto size = number_of("world_size")) builder.info().world_size = size;
+  simdjson::dom::element groups;
+  if (object["pg_config"].get(groups) != simdjson::SUCCESS) return;
+  std::string_view text;
+  const auto parsed = groups.get(text) == simdjson::SUCCESS
+                          ? ParseProcessGroups(builder, text)
+                          : ParseProcessGroups(builder, simdjson::minify(groups));
+  if (!parsed) {
+    builder.stats().Count(Stat::kUnknownValue);
+    return;
+  }
+  for (const NumberedGroup& entry : *parsed) builder.AddProcessGroup(entry.group);
 }
 
 }  // namespace etude

@@ -22,4 +22,8 @@ struct NumberedGroup {
 std::optional<std::vector<NumberedGroup>> ParseProcessGroups(TraceBuilder& builder,
                                                              std::string_view json);
 
+// Takes rank, world size and process groups out of the profiler's `distributedInfo`, an object of
+// JSON. What is not there stays as it is.
+void ReadDistributedInfo(TraceBuilder& builder, std::string_view json);
+
 }  // namespace etude

@@ -67,7 +67,8 @@ Detection DetectJson(std::string_view beginning) {
   while (true) {
     const auto item = elements.Next();
     if (!item) {
-      if (guess.found.empty()) guess.found = item.error().message;
+      // The splitter has no name to begin its message with.
+      if (guess.found.empty()) guess.found = "at" + item.error().message;
       break;
     }
     if (item->kind == JsonItem::Kind::kNone) break;
@@ -136,7 +137,8 @@ bool LooksLikeChakra(std::string_view beginning) {
   if (rest.empty()) return *length != 0;
   const auto node_length = TakeLength(rest);
   if (!node_length) return false;
-  if (*node_length > rest.size()) return *length != 0;
+  // An empty message in front of an empty or cut one is no evidence: zeros are just zeros.
+  if (*node_length == 0 || *node_length > rest.size()) return *length != 0;
   return LooksLikeMessage(rest.substr(0, *node_length), kLastNodeField);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "src/torch/tensor_shape.h"
 
@@ -67,14 +68,27 @@ class DataFlow::Walk {
     if (IsUndefined(trace_, use)) return StorageVersion::None();
     const uint64_t key = MemoryKey(use);
     const auto found = current_.find(key);
-    // Memory changes its element type only by operators that are recorded. Another type means
-    // that unrecorded code made a tensor where one was freed: a number turned into a tensor, say.
-    if (found != current_.end() && HasType(found->second, use.type)) {
+    const NodeId around = step_.enclosing_operator(position);
+    if (found != current_.end() && MayRead(found->second, use, around)) {
       Touch(found->second.version, position);
       return found->second.version;
     }
     if (!is_operator) return StorageVersion::None();
-    return Make(key, use, position, step_.enclosing_operator(position));
+    return Make(key, use.type, position, around);
+  }
+
+  // Whether the memory last seen at an address can be what a callee of `around` reads there, or
+  // whether unrecorded code must have made a tensor where that memory was freed. Memory changes its
+  // element type only by operators that are recorded, and an operator reaches nothing but its
+  // arguments and what was made while it ran.
+  bool MayRead(const Current& current, const TensorUse& use, NodeId around) const {
+    if (!HasType(current, use.type)) return false;
+    if (!around) return true;
+    const uint32_t caller = step_.position(around);
+    if (current.birth >= entered_at_[caller]) return true;
+    const Rows& rows = flow_.rows_[caller];
+    return std::any_of(flow_.uses_.begin() + rows.inputs, flow_.uses_.begin() + rows.outputs,
+                       [&](const Use& input) { return input.version == current.version; });
   }
 
   static bool HasType(const Current& current, StringId type) {
@@ -82,28 +96,32 @@ class DataFlow::Walk {
   }
 
   void Touch(StorageVersion version, uint32_t position) {
-    uint32_t& last_use = flow_.versions_[version.index()].last_use;
-    last_use = std::max(last_use, position);
+    uint32_t& held_until = flow_.versions_[version.index()].held_until;
+    held_until = std::max(held_until, position);
   }
 
-  StorageVersion Make(uint64_t key, const TensorUse& use, uint32_t position, NodeId origin) {
+  // A caller holds the arguments until the call returns. Autograd also holds what it saved for a
+  // backward function until that returns.
+  void HoldUntilLeft(uint32_t position) {
+    constexpr uint8_t kBackwardScope = 1;
+    const uint32_t last = step_.last_inside(position);
+    const Rows& rows = flow_.rows_[position];
+    const bool backward = trace_.scope(step_.nodes()[position]) == kBackwardScope;
+    const auto end = backward ? static_cast<uint32_t>(flow_.uses_.size()) : rows.outputs;
+    for (uint32_t i = rows.inputs; i < end; ++i) {
+      const StorageVersion version = flow_.uses_[i].version;
+      if (version && flow_.versions_[version.index()].made_at < position) Touch(version, last);
+    }
+  }
+
+  StorageVersion Make(uint64_t key, StringId type, uint32_t position, NodeId origin) {
     const StorageVersion version = StorageVersion::FromIndex(flow_.versions_.size());
     flow_.versions_.push_back({.origin = origin,
                                .kept_as_gradient = false,
                                .made_at = position,
-                               .last_use = position,
-                               .held_until = position,
-                               .bytes = BytesOf(use)});
-    flow_.reused_at_.push_back(RecordedStep::kNowhere);
-    const auto [current, is_new] = current_.try_emplace(key);
-    if (!is_new) flow_.reused_at_[current->second.version.index()] = position;
-    current->second = {version, clock_, {use.type}};
+                               .held_until = position});
+    current_[key] = {version, clock_, {type}};
     return version;
-  }
-
-  static int64_t BytesOf(const TensorUse& use) {
-    int64_t bytes = 0;
-    return __builtin_mul_overflow(use.numel, use.element_bytes, &bytes) || bytes < 0 ? 0 : bytes;
   }
 
   void LeaveAll(std::vector<uint32_t>& open, uint32_t position) {
@@ -117,6 +135,7 @@ class DataFlow::Walk {
   void Leave(uint32_t position) {
     const NodeId node = step_.nodes()[position];
     ++clock_;
+    HoldUntilLeft(position);
     if (!IsOperator(trace_, node)) return;
     Rows& rows = flow_.rows_[position];
     pending_.clear();
@@ -149,7 +168,7 @@ class DataFlow::Walk {
       Touch(found->second.version, position);
       return found->second.version;
     }
-    return Make(key, use, position, step_.nodes()[position]);
+    return Make(key, use.type, position, step_.nodes()[position]);
   }
 
  public:
@@ -187,27 +206,6 @@ DataFlow::DataFlow(const RecordedStep& step) : step_(&step) {
   Walk walk(step, *this);
   walk.Run();
   walk.Join();
-  InferHolding();
-}
-
-void DataFlow::InferHolding() {
-  // Small blocks say nothing: allocators keep them in caches of their own.
-  constexpr int64_t kSmallest = 64 * 1024;
-  std::unordered_map<int64_t, std::vector<uint32_t>> made;  // by size: where blocks were made
-  for (const Version& version : versions_) {
-    if (version.origin && version.bytes >= kSmallest) made[version.bytes].push_back(version.made_at);
-  }
-  for (auto& [bytes, positions] : made) std::ranges::sort(positions);
-  for (size_t i = 0; i < versions_.size(); ++i) {
-    Version& version = versions_[i];
-    version.held_until = version.last_use;
-    if (!version.origin || version.bytes < kSmallest) continue;
-    if (reused_at_[i] == RecordedStep::kNowhere && !getenv("HOLDALL")) continue;
-    const std::vector<uint32_t>& positions = made[version.bytes];
-    const auto end = std::ranges::lower_bound(positions, reused_at_[i]);
-    if (end == positions.begin()) continue;
-    if (!getenv("NOHOLD")) version.held_until = std::max(version.last_use, *std::prev(end));
-  }
 }
 
 std::span<const DataFlow::Use> DataFlow::inputs(NodeId node) const {

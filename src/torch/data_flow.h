@@ -43,14 +43,8 @@ class DataFlow {
     NodeId origin;
     // A gradient that the step leaves behind: it lives until the next step's zero_grad.
     bool kept_as_gradient = false;
-    // Positions in the step: where it was made or first seen, and where it was last used.
-    uint32_t made_at = 0;
-    uint32_t last_use = 0;
-    // The position up to which the memory was held although nothing used it, as far as addresses
-    // tell: memory of the same size was made later and got another address, though this one was
-    // given away only after that. Not before last_use.
-    uint32_t held_until = 0;
-    int64_t bytes = 0;  // when it was made
+    uint32_t made_at = 0;     // position in the step where it was made or first seen
+    uint32_t held_until = 0;  // position up to which something held it
   };
   const Version& version(StorageVersion id) const { return versions_[id.index()]; }
   size_t version_count() const { return versions_.size(); }
@@ -63,13 +57,10 @@ class DataFlow {
   };
   class Walk;
 
-  void InferHolding();
-
   const RecordedStep* step_;
   std::vector<Use> uses_;
   std::vector<Rows> rows_;  // by position in the step
   std::vector<Version> versions_;
-  std::vector<uint32_t> reused_at_;  // by version: where its address was given to the next one
 };
 
 }  // namespace etude

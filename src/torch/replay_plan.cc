@@ -202,15 +202,12 @@ class Planner {
     }
   }
 
-  // Keeps the slot that is used last for as long as the memory was held.
+  // Keeps the slot that is used last for as long as something held the memory.
   void Hold() {
     for (size_t i = 0; i < versions_.size(); ++i) {
       const VersionState& state = versions_[i];
       const DataFlow::Version& version = flow_.version(StorageVersion::FromIndex(i));
-      if (state.outside != kNever || state.slots.empty() ||
-          version.held_until <= version.last_use) {
-        continue;
-      }
+      if (state.outside != kNever || state.slots.empty()) continue;
       const auto after = std::ranges::upper_bound(
           plan_.ops, version.held_until, {},
           [&](const PlannedOp& op) { return step_.position(op.node); });

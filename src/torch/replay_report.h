@@ -6,22 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/result.h"
+#include "src/analysis/time_summary.h"
 #include "src/base/units.h"
 
 namespace etude {
-
-// Median and spread of a number of measured times. Nothing is left out of them.
-struct TimeSummary {
-  Nanos median;
-  Nanos p25;
-  Nanos p75;
-  Nanos min;
-  size_t count = 0;
-};
-
-// `times` need not be sorted; of an even number the median is the mean of the two in the middle.
-TimeSummary Summarise(std::vector<Nanos> times);
 
 struct StepTimes {
   std::optional<TimeSummary> wall;
@@ -93,10 +81,6 @@ struct ReplayReport {
                           : static_cast<double>(operators_replayed) / static_cast<double>(operators);
   }
 };
-
-// Replayed median over original median, minus 1; nullopt if one is unknown.
-std::optional<double> RelativeError(const std::optional<TimeSummary>& original,
-                                    const std::optional<TimeSummary>& replay);
 
 // Versioned JSON, see docs/commands/replay.md.
 std::string ReplayReportJson(const ReplayReport& report);

@@ -291,8 +291,11 @@ class Replayer::Impl {
     const auto made_later = [](const OutsideStorage& wanted) { return wanted.made_in_first_step; };
     ETUDE_RETURN_IF_ERROR(ProvideAll(made_later));
     std::vector<std::vector<const OutsideStorage*>> due(runner_.plan().ops.size());
+    uint32_t fu=UINT32_MAX;
     for (const OutsideStorage& wanted : runner_.plan().outside) {
-      if (wanted.made_in_first_step) due[wanted.first_use].push_back(&wanted);
+      if (wanted.made_in_first_step) fu=std::min(fu,wanted.first_use);}
+    for (const OutsideStorage& wanted : runner_.plan().outside) {
+      if (wanted.made_in_first_step) due[getenv("ALLONCE")?fu:wanted.first_use].push_back(&wanted);
     }
     return runner_.RunWith(coerce_, [&](size_t op) -> Status {
       for (const OutsideStorage* wanted : due[op]) ETUDE_RETURN_IF_ERROR(Provide(*wanted));

@@ -1,7 +1,6 @@
 #include "src/torch/step_runner.h"
 
 #include <time.h>
-#include <malloc.h>
 
 #include <algorithm>
 #include <utility>
@@ -19,7 +18,7 @@ std::string FirstLine(std::string_view text) { return std::string(text.substr(0,
 
 Nanos WallClock() {
   timespec now{};
-  clock_gettime(getenv("OPCPU") ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &now);
+  clock_gettime(CLOCK_MONOTONIC, &now);
   return Nanos{now.tv_sec * 1'000'000'000 + now.tv_nsec};
 }
 
@@ -130,7 +129,6 @@ void StepRunner::Release(const std::vector<SlotId>& slots) {
 }
 
 void StepRunner::RunOne(size_t index, bool coerce) {
-  if(getenv("MIX") && (index%10==0)) { auto m=mallinfo2(); fprintf(stderr,"%zu %s arena %.1f used %.1f free %.1f keep %.1f mmap n %zu %.1f\n",index,std::string(trace_.name(plan_.ops[index].node)).c_str(),m.arena/1e6,m.uordblks/1e6,m.fordblks/1e6,m.keepcost/1e6,m.hblks,m.hblkhd/1e6); }
   const PlannedOp& op = plan_.ops[index];
   Release(op.release_before);
   for (const SlotId id : op.derive) {

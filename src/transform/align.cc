@@ -150,6 +150,25 @@ std::vector<std::pair<uint32_t, uint32_t>> CommonSubsequence(std::span<const uin
   return pairs;
 }
 
+// Of subsequences of equal length the one with the fewest gaps is likely the right one: where a
+// token could as well stand right beside its neighbour's, it is moved there, later neighbours
+// first.
+void CloseGaps(std::span<const uint32_t> a, std::span<const uint32_t> b,
+               std::vector<std::pair<uint32_t, uint32_t>>& pairs) {
+  for (size_t k = pairs.size(); k-- > 1;) {
+    const auto [next_i, next_j] = pairs[k];
+    auto& [i, j] = pairs[k - 1];
+    if (i + 1 == next_i && j + 1 < next_j && b[next_j - 1] == a[i]) j = next_j - 1;
+    if (j + 1 == next_j && i + 1 < next_i && a[next_i - 1] == b[j]) i = next_i - 1;
+  }
+  for (size_t k = 1; k < pairs.size(); ++k) {
+    const auto [last_i, last_j] = pairs[k - 1];
+    auto& [i, j] = pairs[k];
+    if (i == last_i + 1 && j > last_j + 1 && b[last_j + 1] == a[i]) j = last_j + 1;
+    if (j == last_j + 1 && i > last_i + 1 && a[last_i + 1] == b[j]) i = last_i + 1;
+  }
+}
+
 }  // namespace
 
 Alignment Align(std::span<const uint32_t> a, std::span<const uint32_t> b) {
@@ -180,6 +199,7 @@ Alignment Align(std::span<const uint32_t> a, std::span<const uint32_t> b) {
   const auto stretch = b.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
   const int64_t max_differences = std::min(kMaxDifferences, 2 * slack + size_a / 2);
   result.pairs = CommonSubsequence(a, stretch, max_differences);
+  CloseGaps(a, stretch, result.pairs);
   for (auto& pair : result.pairs) pair.second += static_cast<uint32_t>(begin);
   return result;
 }

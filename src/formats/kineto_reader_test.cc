@@ -1,0 +1,302 @@
+#include "src/formats/kineto_reader.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "src/formats/et_json_reader.h"
+#include "src/formats/test_support.h"
+
+namespace etude {
+namespace {
+
+using testing_support::ReadWith;
+using testing_support::SharedText;
+
+Result<Trace> Read(std::string_view text, size_t chunk = 1 << 20, const ReadOptions& options = {},
+                   const RunContext& context = {}) {
+  return ReadWith(MakeKinetoReader, text, chunk, options, context);
+}
+
+Trace ReadEvents(std::string_view events) {
+  return Read(R"J({"schemaVersion":1,"traceEvents":[)J" + std::string(events) + "]}").value();
+}
+
+std::map<std::string, std::string> Extras(const Trace& trace, NodeId node) {
+  std::map<std::string, std::string> extras;
+  for (const Extra& extra : trace.extras(node)) {
+    extras.emplace(trace.text(extra.key), trace.text(extra.text));
+  }
+  return extras;
+}
+
+constexpr NodeId kFirst{0};
+
+TEST(KinetoReader, ReadsHostEvents) {
+  const Trace trace = ReadEvents(R"J(
+      {"ph":"M","name":"process_name","pid":1,"tid":0,"ts":0,"args":{"name":"python"}},
+      {"ph":"X","cat":"cpu_op","name":"aten::mm","pid":30,"tid":"PyTorch","ts":4368835824652.597,"dur":12.25,
+       "args":{"External id":5,"Record function id":9,"Sequence number":3,"Fwd thread id":2,
+               "Input Dims":[[2,3],[]],"Ev Idx":1,"device":0}})J");
+  ASSERT_EQ(trace.node_count(), 1u);
+  EXPECT_EQ(trace.source_id(kFirst), 1u) << "the event's number in the file";
+  EXPECT_EQ(trace.kind(kFirst), NodeKind::kOperator);
+  EXPECT_EQ(trace.place(kFirst), Place::kHost);
+  EXPECT_EQ(trace.start(kFirst), Nanos{4'368'835'824'652'597});
+  EXPECT_EQ(trace.duration(kFirst), Nanos{12'250});
+  EXPECT_EQ(trace.external_id(kFirst), 5);
+  EXPECT_EQ(trace.rf_id(kFirst), 9u);
+  EXPECT_EQ(trace.seq_id(kFirst), 3);
+  EXPECT_EQ(trace.fw_tid(kFirst), 2u);
+  const Lane& lane = trace.lane(trace.lane_id(kFirst));
+  EXPECT_EQ(trace.text(lane.process), "30");
+  EXPECT_EQ(trace.text(lane.thread), "PyTorch");
+  EXPECT_EQ(Extras(trace, kFirst),
+            (std::map<std::string, std::string>{
+                {"Input Dims", "[[2,3],[]]"}, {"Ev Idx", "1"}, {"device", "0"}}));
+  EXPECT_EQ(trace.stats()[Stat::kSkippedEvent], 1u);
+}
+
+TEST(KinetoReader, ReadsDeviceEvents) {
+  const Trace trace = ReadEvents(R"J(
+      {"ph":"X","cat":"kernel","name":"gemm","pid":1,"tid":7,"ts":10,"dur":2,
+       "args":{"device":1,"stream":7,"correlation":77,"External id":5,"grid":[1,2,3]}},
+      {"ph":"X","cat":"gpu_memcpy","name":"copy","pid":1,"tid":8,"ts":10,"dur":2},
+      {"ph":"X","cat":"cuda_sync","name":"Event Sync","pid":0,"tid":-1,"ts":12,"dur":1,"args":{"stream":-1}},
+      {"ph":"X","cat":"cuda_driver","name":"cuLaunchKernel","pid":4,"tid":4,"ts":1,"dur":1},
+      {"ph":"X","cat":"brand_new","name":"x","pid":4,"tid":4,"ts":1})J");
+  EXPECT_EQ(trace.kind(kFirst), NodeKind::kKernel);
+  EXPECT_EQ(trace.place(kFirst), Place::kDevice);
+  EXPECT_EQ(trace.correlation(kFirst), 77);
+  Lane lane = trace.lane(trace.lane_id(kFirst));
+  EXPECT_EQ(lane.device, 1);
+  EXPECT_EQ(lane.stream, 7);
+  EXPECT_TRUE(lane.process.is_none());
+  EXPECT_EQ(Extras(trace, kFirst), (std::map<std::string, std::string>{{"grid", "[1,2,3]"}}));
+  lane = trace.lane(trace.lane_id(NodeId(1)));
+  EXPECT_EQ(lane.device, 1) << "pid and tid of a device event are device and stream";
+  EXPECT_EQ(lane.stream, 8);
+  EXPECT_EQ(trace.kind(NodeId(2)), NodeKind::kSync);
+  EXPECT_EQ(trace.lane(trace.lane_id(NodeId(2))).stream, -1);
+  EXPECT_EQ(trace.kind(NodeId(3)), NodeKind::kRuntime);
+  EXPECT_EQ(Extras(trace, NodeId(3)).at("event/cat"), "\"cuda_driver\"");
+  EXPECT_EQ(trace.kind(NodeId(4)), NodeKind::kUnknown);
+  EXPECT_EQ(trace.duration(NodeId(4)), std::nullopt);
+  EXPECT_EQ(trace.stats()[Stat::kUnknownDuration], 1u);
+}
+
+TEST(KinetoReader, FindsParentsByTime) {
+  const Trace trace = ReadEvents(R"J(
+      {"ph":"X","cat":"cuda_runtime","name":"launch","pid":1,"tid":1,"ts":3,"dur":1},
+      {"ph":"X","cat":"cpu_op","name":"inner","pid":1,"tid":1,"ts":2,"dur":3},
+      {"ph":"X","cat":"user_annotation","name":"outer","pid":1,"tid":1,"ts":0,"dur":10},
+      {"ph":"X","cat":"cpu_op","name":"other","pid":1,"tid":2,"ts":3,"dur":1},
+      {"ph":"X","cat":"kernel","name":"k","pid":1,"tid":1,"ts":3,"dur":1})J");
+  EXPECT_EQ(trace.parent(NodeId(0)), NodeId(1));
+  EXPECT_EQ(trace.parent(NodeId(1)), NodeId(2));
+  for (const uint32_t root : {2u, 3u, 4u}) {
+    EXPECT_TRUE(trace.parent(NodeId(root)).is_none()) << root;
+  }
+}
+
+TEST(KinetoReader, PairsBeginningsWithEnds) {
+  const Trace trace = ReadEvents(R"J(
+      {"ph":"B","name":"outer","pid":1,"tid":1,"ts":1,"args":{"a":1}},
+      {"ph":"B","name":"inner","pid":1,"tid":1,"ts":2},
+      {"ph":"E","pid":1,"tid":2,"ts":2},
+      {"ph":"E","pid":1,"tid":1,"ts":4.5,"args":{"b":2}},
+      {"ph":"E","pid":1,"tid":1,"ts":9},
+      {"ph":"B","name":"open","pid":1,"tid":1,"ts":10})J");
+  ASSERT_EQ(trace.node_count(), 3u);
+  EXPECT_EQ(trace.duration(NodeId(0)), Nanos{8'000});
+  EXPECT_EQ(trace.duration(NodeId(1)), Nanos{2'500});
+  EXPECT_EQ(trace.parent(NodeId(1)), NodeId(0));
+  EXPECT_EQ(Extras(trace, NodeId(1)).at("b"), "2");
+  EXPECT_EQ(trace.duration(NodeId(2)), std::nullopt);
+  EXPECT_EQ(trace.stats()[Stat::kMalformedElement], 1u) << "an end without a beginning";
+  EXPECT_EQ(trace.stats()[Stat::kUnknownDuration], 1u);
+}
+
+TEST(KinetoReader, ReadsCollectives) {
+  const Trace trace = ReadEvents(R"J(
+      {"ph":"X","cat":"kernel","name":"ncclDevKernel_AllReduce_Sum_f32_RING_LL()","pid":0,"tid":7,"ts":1,"dur":2,
+       "args":{"Collective name":"allreduce","dtype":"Float","In msg nelems":8,"Out msg nelems":8,"Group size":2,
+               "Process Group Name":"1","Process Group Description":"dp","Process Group Ranks":"[0, 2]",
+               "In split size":"[]","Out split size":"[1, 2, ...]"}},
+      {"ph":"X","cat":"kernel","name":"ncclKernel_Broadcast_RING","pid":0,"tid":7,"ts":4,"dur":2},
+      {"ph":"X","cat":"kernel","name":"ncclDevKernel_SendRecv()","pid":0,"tid":7,"ts":8,"dur":2,
+       "args":{"Collective name":"send","Dst Rank":3}})J");
+  const Comm* comm = trace.comm(kFirst);
+  ASSERT_NE(comm, nullptr);
+  EXPECT_EQ(trace.kind(kFirst), NodeKind::kCollective);
+  EXPECT_EQ(comm->type, CollectiveType::kAllReduce);
+  EXPECT_EQ(comm->bytes, Bytes{32});
+  EXPECT_EQ(trace.text(comm->group), "1");
+  ASSERT_EQ(trace.process_groups().size(), 1u);
+  EXPECT_EQ(trace.ints(trace.process_groups()[0].ranks).size(), 2u);
+  EXPECT_EQ(Extras(trace, kFirst).at("Out split size"), "\"[1, 2, ...]\"");
+  EXPECT_EQ(trace.comm(NodeId(1))->type, CollectiveType::kBroadcast);
+  EXPECT_EQ(trace.kind(NodeId(2)), NodeKind::kSend);
+  EXPECT_EQ(trace.comm(NodeId(2))->dst, 3);
+}
+
+TEST(KinetoReader, EachCollectiveHasOneHostNode) {
+  const Trace trace = ReadEvents(R"J(
+      {"ph":"X","cat":"cpu_op","name":"record_param_comms","pid":1,"tid":1,"ts":0,"dur":5},
+      {"ph":"X","cat":"user_annotation","name":"nccl:all_gather","pid":1,"tid":1,"ts":1,"dur":2},
+      {"ph":"X","cat":"cpu_op","name":"record_param_comms","pid":1,"tid":1,"ts":6,"dur":1},
+      {"ph":"X","cat":"user_annotation","name":"gloo:all_reduce","pid":1,"tid":2,"ts":1,"dur":2},
+      {"ph":"X","cat":"cpu_op","name":"record_param_comms","pid":1,"tid":1,"ts":8,"dur":1,"args":{"Collective name":"wait"}})J");
+  EXPECT_EQ(trace.kind(NodeId(0)), NodeKind::kCollective) << "its label says so";
+  EXPECT_EQ(trace.comm(NodeId(0))->type, CollectiveType::kAllGather);
+  EXPECT_EQ(trace.kind(NodeId(1)), NodeKind::kLabel);
+  EXPECT_EQ(trace.kind(NodeId(2)), NodeKind::kOperator) << "nothing says what it is";
+  EXPECT_EQ(trace.kind(NodeId(3)), NodeKind::kCollective);
+  EXPECT_EQ(trace.kind(NodeId(4)), NodeKind::kSync);
+}
+
+TEST(KinetoReader, ReadsDistributedInfo) {
+  const auto read = [](std::string_view info) {
+    return Read(R"J({"schemaVersion":1,"distributedInfo":)J" + std::string(info) +
+                R"J(,"traceEvents":[],"traceName":"t"})J")
+        .value();
+  };
+  Trace trace = read(R"J({"backend":"nccl","rank":1,"world_size":4,"pg_count":1,"pg_config":
+      [{"pg_name":"0","pg_desc":"default_pg","backend_config":"cuda:nccl","pg_size":4,"ranks":[0,1,2,3]}]})J");
+  EXPECT_EQ(trace.info().rank, 1);
+  EXPECT_EQ(trace.info().world_size, 4);
+  EXPECT_EQ(trace.info().schema, "1");
+  ASSERT_EQ(trace.process_groups().size(), 1u);
+  EXPECT_EQ(trace.process_groups()[0].size, 4);
+  EXPECT_EQ(trace.info().extras.size(), 2u) << "kept as it is, too";
+  // Older files: texts, and Python's quotes.
+  trace =
+      read(R"J({"rank":"2","world_size":"4","pg_config":"[{'pg_name': '0', 'ranks': [0, 1]}]"})J");
+  EXPECT_EQ(trace.info().rank, 2);
+  EXPECT_EQ(trace.process_groups().size(), 1u);
+  trace = read(R"J({"rank":null,"pg_config":"<cut"})J");
+  EXPECT_EQ(trace.info().rank, std::nullopt);
+  EXPECT_EQ(trace.stats()[Stat::kUnknownValue], 1u);
+}
+
+TEST(KinetoReader, ReadsBareArraysAndRepairsEscapes) {
+  const Trace trace =
+      Read(R"J([{"ph":"X","name":"C:\work\x","pid":1,"tid":1,"ts":1,"dur":1,"args":{"q":"\w"}}])J",
+           3)
+          .value();
+  EXPECT_EQ(trace.name(kFirst), R"J(C:\work\x)J");
+  EXPECT_EQ(trace.stats()[Stat::kRepairedEscape], 3u);
+  EXPECT_EQ(Extras(trace, kFirst).at("q"), R"J("\\w")J");
+}
+
+TEST(KinetoReader, SkipsAndCountsMalformedEvents) {
+  const std::string text =
+      R"J({"traceEvents":[{"ph":"X","name":"good","ts":1,"dur":1},{"name":"no phase"},
+      {"ph":"X","ts":1},{"ph":"X","name":"no time"},{"ph":"X","name":"x","ts":"1"},4,
+      {"ph":"X","name":"x","ts":1,"args":{"a":[1 2]}},{"ph":"X","name":"x","ts":1,"z":01},
+      {"ph":"X","name":"negative","ts":1,"dur":-1},{"ph":"X","name":"odd","ts":1,"dur":NaN,"args":3}]})J";
+  const Trace trace = Read(text).value();
+  EXPECT_EQ(trace.node_count(), 3u);
+  EXPECT_EQ(trace.stats()[Stat::kMalformedElement], 7u);
+  EXPECT_EQ(trace.stats()[Stat::kNegativeDuration], 1u);
+  EXPECT_EQ(trace.duration(NodeId(1)), std::nullopt);
+  EXPECT_EQ(trace.duration(NodeId(2)), std::nullopt);
+  EXPECT_EQ(Extras(trace, NodeId(2)).at("event/args"), "3");
+  const auto strict = Read(text, 50, {.strict = true});
+  ASSERT_FALSE(strict.has_value());
+  EXPECT_NE(strict.error().message.find("event 1 cannot be read: found no 'ph'"), std::string::npos)
+      << strict.error().message;
+}
+
+TEST(KinetoReader, RefusesWhatIsNoTrace) {
+  for (const char* text : {"", "{}", "[]", "{\"traceEvents\":3}", "[1,2]", "{\"nodes\":[]}"}) {
+    EXPECT_FALSE(Read(text).has_value()) << text;
+  }
+  EXPECT_TRUE(Read(R"J({"schemaVersion":1,"traceEvents":[]})J").has_value());
+}
+
+struct Recorded {
+  const char* file;
+  size_t nodes;
+  size_t skipped;
+};
+
+class RecordedKineto : public testing::TestWithParam<Recorded> {};
+
+TEST_P(RecordedKineto, IsReadWithoutLoss) {
+  ETUDE_NEED_SHARED_DATA();
+  const std::string text = SharedText(GetParam().file);
+  const Trace trace = Read(text).value();
+  EXPECT_EQ(trace.node_count(), GetParam().nodes);
+  EXPECT_EQ(trace.stats()[Stat::kSkippedEvent], GetParam().skipped);
+  for (const Stat stat : {Stat::kMalformedElement, Stat::kTruncated, Stat::kRoundedTime,
+                          Stat::kUnknownDuration, Stat::kUnknownValue}) {
+    EXPECT_EQ(trace.stats()[stat], 0u) << Info(stat).name;
+  }
+  ForEachNode(trace, [&](NodeId node) {
+    const NodeId parent = trace.parent(node);
+    if (!parent) return;
+    ASSERT_LE(*trace.start(parent), *trace.start(node));
+    ASSERT_LE(*trace.start(node) + *trace.duration(node),
+              *trace.start(parent) + *trace.duration(parent));
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Data, RecordedKineto,
+                         testing::Values(Recorded{"gpu/benchmark_simple_add_trace.json.gz", 56, 55},
+                                         Recorded{"gpu/linear_kineto.json.gz", 61950, 24909},
+                                         Recorded{"gpu/dlrm8/device.0.json.gz", 2460, 830},
+                                         Recorded{"chakra/resnet110_syn/device.0.json.gz", 20699,
+                                                  6184},
+                                         Recorded{"cpu/ddp_mlp/rank-0_kineto.json.gz", 302, 38},
+                                         Recorded{"cpu/transformer_kineto.json.gz", 4282, 542}));
+
+// The profiler's times give the same nesting as the observer's own account of the same run.
+TEST(KinetoReader, NestingAgreesWithTheExecutionTrace) {
+  ETUDE_NEED_SHARED_DATA();
+  for (const std::string& model : {std::string("mlp"), std::string("lstm"), std::string("dlrm")}) {
+    const Trace device = Read(SharedText("cpu/" + model + "_kineto.json.gz")).value();
+    const Trace host =
+        ReadWith(MakeEtJsonReader, SharedText("cpu/" + model + "_et.json.gz")).value();
+    const auto parents = [](const Trace& trace) {
+      std::map<uint64_t, uint64_t> parent_of;
+      ForEachNode(trace, [&](NodeId node) {
+        const NodeId parent = trace.parent(node);
+        const uint64_t id = trace.rf_id(node).value_or(0);
+        if (id != 0) parent_of[id] = parent ? trace.rf_id(parent).value_or(0) : 0;
+      });
+      return parent_of;
+    };
+    EXPECT_EQ(parents(device), parents(host)) << model;
+  }
+}
+
+TEST(KinetoReader, ChunkSizesGiveTheSameTrace) {
+  ETUDE_NEED_SHARED_DATA();
+  const std::string text = SharedText("gpu/benchmark_simple_add_trace.json.gz");
+  const Trace whole = Read(text).value();
+  for (size_t chunk = 1; chunk < 300; chunk += chunk < 70 ? 1 : 37) {
+    EXPECT_TRUE(Read(text, chunk).value().SameContent(whole)) << chunk;
+  }
+}
+
+RC_GTEST_PROP(KinetoReaderProperty, CuttingNeverGivesMoreNodes, ()) {
+  static const std::string text =
+      testing_support::ReadFileBytes(ETUDE_TEST_DATA "/../corpus/kineto/object.json");
+  const auto kept = *rc::gen::inRange<size_t>(0, text.size() - 1);
+  const auto whole = Read(text);
+  RC_ASSERT(whole.has_value());
+  const auto trace =
+      Read(std::string_view(text).substr(0, kept), *rc::gen::inRange<size_t>(1, 500));
+  if (trace) {
+    RC_ASSERT(trace->node_count() <= whole->node_count());
+    RC_ASSERT(trace->stats()[Stat::kTruncated] == 1u);
+  }
+}
+
+}  // namespace
+}  // namespace etude

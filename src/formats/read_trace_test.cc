@@ -1,0 +1,141 @@
+#include "src/formats/read_trace.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "src/formats/atomic_file.h"
+#include "src/formats/byte_source.h"
+#include "src/formats/test_support.h"
+
+namespace etude {
+namespace {
+
+Result<Trace> ReadBytes(std::string bytes, const ReadOptions& options = {},
+                        const RunContext& context = {}) {
+  ByteSource source = ByteSource::FromMemory("mem", std::move(bytes), context.limits);
+  return ReadTrace(source, options, context);
+}
+
+constexpr const char* kEt =
+    R"J({"schema":"1.0.1","nodes":[{"id":1,"name":"a","parent":1},{"id":2,"name":"b","parent":1}]})J";
+
+TEST(DetectFileKind, DecidesByContent) {
+  EXPECT_EQ(DetectFileKind(kEt), FileKind::kPyTorchEt);
+  EXPECT_EQ(DetectFileKind(R"J( {"nodes":[{"id":1,"name":"a"}]})J"), FileKind::kPyTorchEt);
+  EXPECT_EQ(DetectFileKind(R"J({"schema":"1.1.1","pid":4,"no)J"), FileKind::kPyTorchEt);
+  EXPECT_EQ(DetectFileKind(R"J({"schemaVersion":1,"deviceProperties":[)J"), FileKind::kKineto);
+  EXPECT_EQ(DetectFileKind(R"J({"schemaVersion":1,)J"), FileKind::kKineto);
+  EXPECT_EQ(DetectFileKind(R"J({"traceEvents":[)J"), FileKind::kKineto);
+  EXPECT_EQ(DetectFileKind("\xEF\xBB\xBF[{\"ph\":\"X\"}]"), FileKind::kKineto);
+  EXPECT_EQ(
+      DetectFileKind(
+          R"J({"schema":"1","nodes":[{"id":0,"name":"p"},{"id":1,"name":"a","inclusive_dur":1}]})J"),
+      FileKind::kLinked);
+  EXPECT_EQ(DetectFileKind(R"J({"workload_graph":[]})J"), FileKind::kChakraFeeder);
+  EXPECT_EQ(DetectFileKind(R"J({"nodes":[{"key":1}]})J"), FileKind::kOtherJson);
+  EXPECT_EQ(DetectFileKind(R"J({"a":1})J"), FileKind::kOtherJson);
+  EXPECT_EQ(DetectFileKind(""), FileKind::kUnknown);
+  EXPECT_EQ(DetectFileKind("hello\n"), FileKind::kUnknown);
+  EXPECT_EQ(DetectFileKind(std::string("\0\0\0\0", 4)), FileKind::kUnknown);
+  EXPECT_EQ(DetectFileKind("\x07\x0a\x05"
+                           "1.0.0"
+                           "\x04\x08\x01\x18\x04"),
+            FileKind::kChakra);
+  EXPECT_EQ(DetectFileKind("\x07\x0a\x05"
+                           "1.0.0"),
+            FileKind::kChakra)
+      << "no nodes";
+  EXPECT_EQ(DetectFileKind("\x07\x1a\x05"
+                           "1.0.0"),
+            FileKind::kUnknown)
+      << "no such field";
+}
+
+TEST(ReadTrace, ReadsCompressedFilesByContent) {
+  const auto folder = std::filesystem::path(testing::TempDir());
+  for (const char* name : {"t.json", "t.json.gz", "t.json.zst"}) {
+    const std::string path = (folder / name).string();
+    ASSERT_TRUE(WriteFile(path, kEt).has_value());
+    // The name must not matter.
+    const std::string renamed = (folder / "renamed.bin").string();
+    std::filesystem::rename(path, renamed);
+    const auto trace = ReadTrace(renamed, {}, {});
+    ASSERT_TRUE(trace.has_value()) << trace.error().message;
+    EXPECT_EQ(trace->node_count(), 2u);
+    std::filesystem::remove(renamed);
+  }
+}
+
+TEST(ReadTrace, SaysWhatItFoundInstead) {
+  const auto message = [](std::string bytes) {
+    const auto trace = ReadBytes(std::move(bytes));
+    EXPECT_FALSE(trace.has_value());
+    EXPECT_EQ(trace.error().code, ErrorCode::kBadInput);
+    return trace.error().message;
+  };
+  EXPECT_TRUE(message("").starts_with("mem: found an empty file, expected a trace"));
+  EXPECT_TRUE(message("\xFF\xFE{").starts_with("mem: found UTF-16 text"));
+  EXPECT_TRUE(
+      message(R"J({"model":1,"x":2})J").starts_with("mem: found JSON with the keys 'model', 'x'"));
+  EXPECT_TRUE(message(R"J({"workload_graph":[]})J").starts_with("mem: found a graph of Chakra's"));
+  EXPECT_TRUE(message("\x7f"
+                      "ELF")
+                  .starts_with("mem: found data of no known form"));
+  EXPECT_NE(message(R"J({"model":)J" + std::string(5000, '[')).find("limit 'depth'"),
+            std::string::npos);
+}
+
+TEST(ReadTrace, CountsForeignBytesAndCutsOfCompressedFiles) {
+  const std::string path = (std::filesystem::path(testing::TempDir()) / "c.json.gz").string();
+  ASSERT_TRUE(WriteFile(path, kEt).has_value());
+  const std::string bytes = testing_support::ReadFileBytes(path);
+  std::filesystem::remove(path);
+
+  Trace trace = ReadBytes(bytes + "garbage").value();
+  EXPECT_EQ(trace.stats()[Stat::kTrailingData], 7u);
+  EXPECT_FALSE(ReadBytes(bytes + "garbage", {.strict = true}).has_value());
+
+  // Only the checksum is missing: the document is complete, the file is not.
+  trace = ReadBytes(bytes.substr(0, bytes.size() - 4)).value();
+  EXPECT_EQ(trace.node_count(), 2u);
+  EXPECT_EQ(trace.stats()[Stat::kTruncated], 1u);
+  EXPECT_FALSE(ReadBytes(bytes.substr(0, bytes.size() - 4), {.strict = true}).has_value());
+}
+
+TEST(ReadTrace, ReportsProgressAndHonoursLimits) {
+  RunContext context;
+  uint64_t calls = 0;
+  context.progress = [&](std::string_view, uint64_t, uint64_t) { ++calls; };
+  EXPECT_TRUE(ReadBytes(kEt, {}, context).has_value());
+  EXPECT_GT(calls, 0u);
+  context.limits.total_bytes = 10;
+  const auto trace = ReadBytes(kEt, {}, context);
+  ASSERT_FALSE(trace.has_value());
+  EXPECT_NE(trace.error().message.find("limit 'total_bytes'"), std::string::npos);
+}
+
+TEST(ReadTrace, RecordedFilesAreTold) {
+  ETUDE_NEED_SHARED_DATA();
+  const std::string data = ETUDE_SHARED_DATA "/";
+  const std::pair<const char*, TraceFormat> files[] = {
+      {"cpu/mlp_et.json.gz", TraceFormat::kPyTorchEt},
+      {"cpu/mlp_kineto.json.gz", TraceFormat::kKineto},
+      {"chakra/dlrm8/linked.0.json.zst", TraceFormat::kLinked},
+      {"chakra/dlrm8/chakra.0.et.zst", TraceFormat::kChakra},
+      {"chakra/text/vgg16.0.et", TraceFormat::kChakra},
+      {"stage/gpt_dp2_tp2_ep2_l2/stage.0.et", TraceFormat::kChakra},
+  };
+  for (const auto& [file, format] : files) {
+    const auto trace = ReadTrace(data + file, {}, {});
+    ASSERT_TRUE(trace.has_value()) << trace.error().message;
+    EXPECT_EQ(trace->info().format, format) << file;
+  }
+  EXPECT_FALSE(ReadTrace(data + "chakra/feeder/small_chakra.0.json", {}, {}).has_value());
+  EXPECT_FALSE(ReadTrace(data + "cpu/mlp_meta.json", {}, {}).has_value());
+}
+
+}  // namespace
+}  // namespace etude

@@ -1,0 +1,499 @@
+#include "src/transform/link.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "src/formats/et_json_reader.h"
+#include "src/formats/kineto_reader.h"
+
+namespace etude {
+namespace {
+
+Result<Trace> ReadWith(std::unique_ptr<TraceReader> reader, const std::string& text) {
+  ETUDE_RETURN_IF_ERROR(reader->Push(text));
+  return reader->Finish(false);
+}
+Trace ReadHost(const std::string& text) {
+  const RunContext context;
+  auto trace = ReadWith(MakeEtJsonReader("host", {.strict = true}, context), text);
+  EXPECT_TRUE(trace.has_value()) << trace.error().message;
+  return *std::move(trace);
+}
+Trace ReadDevice(const std::string& text) {
+  const RunContext context;
+  auto trace = ReadWith(MakeKinetoReader("device", {.strict = true}, context), text);
+  EXPECT_TRUE(trace.has_value()) << trace.error().message;
+  return *std::move(trace);
+}
+
+std::string Micros(int64_t nanos) {
+  std::string rest = std::to_string(nanos % 1000 + 1000).substr(1);
+  return std::to_string(nanos / 1000) + "." + rest;
+}
+
+// Writes a host and a device trace of the same made-up run.
+class MadeUpRun {
+ public:
+  bool rf_ids = true;        // in the device trace
+  bool external_ids = true;  // those of PyTorch since 2.1; else the correlation, as before
+
+  // Ids of host nodes: roots have 1 and the threads' numbers + 1.
+  uint64_t AddOp(uint64_t parent, int tid, const std::string& name, int64_t start, int64_t duration,
+                 const std::string& attrs = "") {
+    const uint64_t id = next_id_++;
+    AddHostNode(id, parent, tid, name, id, attrs);
+    AddEvent("cpu_op", name, tid, start, duration,
+             ExternalId(id) + (rf_ids ? ",\"Record function id\":" + std::to_string(id) : ""));
+    return id;
+  }
+  void AddRuntime(uint64_t op, int tid, const std::string& name, int64_t start, int64_t duration,
+                  int64_t correlation) {
+    AddEvent(
+        "cuda_runtime", name, tid, start, duration,
+        "\"correlation\":" + std::to_string(correlation) + "," +
+            (external_ids ? ExternalId(op) : "\"External id\":" + std::to_string(correlation)));
+  }
+  void AddDeviceOp(uint64_t op, const std::string& category, const std::string& name, int stream,
+                   int64_t start, int64_t duration, int64_t correlation,
+                   const std::string& args = "") {
+    std::string text = "\"device\":0,\"stream\":" + std::to_string(stream);
+    text += ",\"correlation\":" + std::to_string(correlation);
+    text +=
+        "," + (external_ids ? ExternalId(op) : "\"External id\":" + std::to_string(correlation));
+    Comma(events_);
+    events_ += "{\"ph\":\"X\",\"cat\":\"" + category + "\",\"name\":\"" + name +
+               "\",\"pid\":0,\"tid\":" + std::to_string(stream) + ",\"ts\":" + Micros(start) +
+               ",\"dur\":" + Micros(duration) + ",\"args\":{" + text + args + "}}";
+  }
+  void AddEvent(const std::string& category, const std::string& name, int tid, int64_t start,
+                int64_t duration, const std::string& args) {
+    Comma(events_);
+    events_ += "{\"ph\":\"X\",\"cat\":\"" + category + "\",\"name\":\"" + name +
+               "\",\"pid\":77,\"tid\":" + std::to_string(9000 + tid) + ",\"ts\":" + Micros(start) +
+               ",\"dur\":" + Micros(duration) + ",\"args\":{" + args + "}}";
+  }
+  // A thread's root; the first one also makes the process root.
+  void AddThread(int tid) {
+    if (tid == 1) AddHostNode(1, 1, 0, "[pytorch|profiler|execution_trace|process]", 0, "");
+    AddHostNode(static_cast<uint64_t>(tid) + 1, 1, tid, "[pytorch|profiler|execution_trace|thread]",
+                0, "");
+  }
+  void AddHostNode(uint64_t id, uint64_t parent, int tid, const std::string& name, uint64_t rf_id,
+                   const std::string& attrs) {
+    const auto attr = [](const std::string& key, const std::string& value) {
+      return "{\"name\":\"" + key + "\",\"type\":\"uint64\",\"value\":" + value + "}";
+    };
+    Comma(nodes_);
+    nodes_ += "{\"id\":" + std::to_string(id) + ",\"name\":\"" + name +
+              "\",\"ctrl_deps\":" + std::to_string(parent) +
+              ",\"inputs\":{\"values\":[],\"shapes\":[],\"types\":[]}"
+              ",\"outputs\":{\"values\":[],\"shapes\":[],\"types\":[]},\"attrs\":[" +
+              attr("rf_id", std::to_string(rf_id)) + "," + attr("tid", std::to_string(tid)) + "," +
+              attr("op_schema", id > 10 ? "\"" + name + "()\"" : "\"\"") + attrs + "]}";
+  }
+
+  Trace Host() const {
+    return ReadHost("{\"schema\":\"1.1.1-chakra.0.0.4\",\"pid\":77,\"nodes\":[" + nodes_ + "]}");
+  }
+  Trace Device() const { return ReadDevice("{\"traceEvents\":[" + events_ + "]}"); }
+
+ private:
+  static void Comma(std::string& text) { text += text.empty() ? "" : ",\n"; }
+  static std::string ExternalId(uint64_t op) {
+    return "\"External id\":" + std::to_string(op + 5000);
+  }
+
+  std::string nodes_;
+  std::string events_;
+  uint64_t next_id_ = 11;
+};
+
+LinkResult LinkTraces(const Trace& host, const Trace& device, bool keep_orphans = true) {
+  auto result = Link(host, device, {.keep_orphans = keep_orphans});
+  EXPECT_TRUE(result.has_value()) << result.error().message;
+  uint64_t nodes = 0;
+  uint64_t events = 0;
+  for (const uint64_t count : result->host) nodes += count;
+  for (const uint64_t count : result->events) events += count;
+  EXPECT_EQ(nodes, host.node_count()) << "every host node is in one place";
+  EXPECT_EQ(events, device.node_count()) << "every event is in one place";
+  EXPECT_TRUE(result->trace.is_acyclic());
+  return *std::move(result);
+}
+LinkResult LinkRun(const MadeUpRun& run, bool keep_orphans = true) {
+  return LinkTraces(run.Host(), run.Device(), keep_orphans);
+}
+
+uint64_t Count(const LinkResult& result, HostLink link) {
+  return result.host[static_cast<size_t>(link)];
+}
+uint64_t Count(const LinkResult& result, EventLink link) {
+  return result.events[static_cast<size_t>(link)];
+}
+
+NodeId FindByName(const Trace& trace, std::string_view name) {
+  NodeId found;
+  ForEachNode(trace, [&](NodeId node) {
+    if (trace.name(node) == name && !found) found = node;
+  });
+  EXPECT_TRUE(found) << name;
+  return found;
+}
+uint64_t ParentId(const Trace& trace, std::string_view name) {
+  const NodeId parent = trace.parent(FindByName(trace, name));
+  return parent ? trace.source_id(parent) : UINT64_MAX;
+}
+
+TEST(Link, TimesHostNodesAndHangsKernelsBelowTheirOperators) {
+  MadeUpRun run;
+  run.AddThread(1);
+  const uint64_t outer = run.AddOp(2, 1, "aten::linear", 1000, 9000);
+  const uint64_t inner = run.AddOp(outer, 1, "aten::addmm", 2000, 5000);
+  run.AddRuntime(inner, 1, "cudaLaunchKernel", 3000, 1000, 40);
+  run.AddRuntime(outer, 1, "cudaLaunchKernelExC", 8000, 500, 41);
+  run.AddRuntime(outer, 1, "cudaStreamSynchronize", 9000, 500, 42);
+  run.AddDeviceOp(inner, "kernel", "gemm", 7, 20000, 3000, 40, ",\"grid\":[1,2,3]");
+  run.AddDeviceOp(outer, "gpu_memcpy", "Memcpy HtoD", 7, 23000, 100, 41);
+  const LinkResult result = LinkRun(run);
+  const Trace& trace = result.trace;
+  EXPECT_EQ(trace.info().format, TraceFormat::kLinked);
+  EXPECT_EQ(Count(result, HostLink::kRoot), 2u);
+  EXPECT_EQ(Count(result, HostLink::kRfId), 2u);
+  EXPECT_EQ(Count(result, EventLink::kHostNode), 2u);
+  EXPECT_EQ(Count(result, EventLink::kLaunch), 2u);
+  EXPECT_EQ(Count(result, EventLink::kRuntime), 1u);
+  EXPECT_EQ(Count(result, EventLink::kByCorrelation), 2u);
+  ASSERT_EQ(trace.node_count(), 6u);
+
+  const NodeId linear = trace.Find(outer);
+  EXPECT_EQ(trace.start(linear), Nanos{1000});
+  EXPECT_EQ(trace.duration(linear), Nanos{9000});
+  EXPECT_EQ(trace.exclusive(linear), Nanos{4000});
+  EXPECT_EQ(trace.text(trace.lane(trace.lane_id(linear)).thread), "9001");
+
+  const NodeId gemm = FindByName(trace, "gemm");
+  EXPECT_EQ(trace.kind(gemm), NodeKind::kKernel);
+  EXPECT_EQ(trace.place(gemm), Place::kDevice);
+  EXPECT_EQ(trace.parent(gemm), trace.Find(inner));
+  EXPECT_EQ(trace.start(gemm), Nanos{20000});
+  EXPECT_EQ(trace.exclusive(gemm), Nanos{3000});
+  EXPECT_EQ(trace.correlation(gemm), 40);
+  EXPECT_EQ(trace.lane(trace.lane_id(gemm)).stream, 7);
+  ASSERT_EQ(trace.extras(gemm).size(), 1u);
+  EXPECT_EQ(trace.text(trace.extras(gemm)[0].text), "[1,2,3]");
+  const NodeId copy = FindByName(trace, "Memcpy HtoD");
+  EXPECT_EQ(trace.parent(copy), linear);
+  ASSERT_EQ(trace.deps(copy).size(), 1u) << "after the kernel on its stream";
+  EXPECT_EQ(trace.deps(copy)[0], gemm);
+  EXPECT_EQ(trace.dep_kinds(copy)[0], DepKind::kSync);
+  const NodeId addmm = trace.Find(inner);
+  ASSERT_EQ(trace.deps(addmm).size(), 1u) << "after the node before it on its thread";
+  EXPECT_EQ(trace.deps(addmm)[0], linear);
+}
+
+TEST(Link, AnyRuntimeCallLaunches) {
+  MadeUpRun run;
+  run.AddThread(1);
+  const uint64_t op = run.AddOp(2, 1, "op", 0, 1'000'000);
+  int64_t correlation = 1;
+  for (const char* name :
+       {"cuLaunchKernelEx", "cudaGraphLaunch", "hipLaunchKernel", "hipGraphLaunch",
+        "cudaMemsetAsync", "cuMemcpyHtoDAsync_v2", "hipExtModuleLaunchKernel", "anything"}) {
+    run.AddRuntime(op, 1, name, correlation * 1000, 10, correlation);
+    run.AddDeviceOp(op, "kernel", name, 7, correlation * 2000, 10, correlation);
+    ++correlation;
+  }
+  // A graph launch starts many kernels.
+  run.AddDeviceOp(op, "kernel", "second of the graph", 7, 30000, 10, 2);
+  run.AddDeviceOp(op, "gpu_memset", "Memset (Device)", 7, 31000, 10, 5);
+  const LinkResult result = LinkRun(run);
+  EXPECT_EQ(Count(result, EventLink::kByCorrelation), 10u);
+  EXPECT_EQ(result.device_linked(), result.device_nodes());
+}
+
+TEST(Link, OldExternalIdsAreNoOperators) {
+  MadeUpRun run;
+  run.external_ids = false;
+  run.AddThread(1);
+  const uint64_t first = run.AddOp(2, 1, "first", 1000, 1000);
+  const uint64_t second = run.AddOp(2, 1, "second", 2000, 2000);
+  // By number the kernel's External id is that of the first operator.
+  run.AddRuntime(second, 1, "cudaLaunchKernel", 2500, 100, static_cast<int64_t>(first) + 5000);
+  run.AddDeviceOp(second, "kernel", "k", 7, 5000, 10, static_cast<int64_t>(first) + 5000);
+  const LinkResult result = LinkRun(run);
+  EXPECT_EQ(ParentId(result.trace, "k"), second);
+}
+
+TEST(Link, ExternalIdDecidesBetweenOperatorsThatTouch) {
+  MadeUpRun run;
+  run.AddThread(1);
+  const uint64_t first = run.AddOp(2, 1, "first", 1000, 1000);
+  const uint64_t second = run.AddOp(2, 1, "second", 2000, 1000);
+  run.AddRuntime(first, 1, "cudaLaunchKernel", 2000, 0, 1);
+  run.AddDeviceOp(first, "kernel", "of the first", 7, 5000, 10, 1);
+  run.AddRuntime(second, 1, "cudaLaunchKernel", 2000, 0, 2);
+  run.AddDeviceOp(second, "kernel", "of the second", 7, 6000, 10, 2);
+  const LinkResult result = LinkRun(run);
+  EXPECT_EQ(ParentId(result.trace, "of the first"), first);
+  EXPECT_EQ(ParentId(result.trace, "of the second"), second);
+}
+
+TEST(Link, ClimbsToTheNearestOperatorOfTheHostTrace) {
+  MadeUpRun run;
+  run.AddThread(1);
+  const uint64_t op = run.AddOp(2, 1, "aten::mm", 1000, 5000);
+  run.AddEvent("python_function", "forward", 1, 2000, 2000, "\"Python id\":1");
+  run.AddRuntime(op, 1, "cudaLaunchKernel", 2500, 100, 1);
+  run.AddDeviceOp(op, "kernel", "k", 7, 5000, 10, 1);
+  const LinkResult result = LinkRun(run);
+  EXPECT_EQ(ParentId(result.trace, "k"), op);
+  EXPECT_EQ(Count(result, EventLink::kHostUnlinked), 1u);
+}
+
+TEST(Link, KeepsAndCountsOrphans) {
+  MadeUpRun run;
+  run.AddThread(1);
+  const uint64_t op = run.AddOp(2, 1, "a", 1000, 1000);
+  run.AddOp(2, 1, "b", 9000, 1000);
+  run.external_ids = false;
+  run.AddRuntime(op, 1, "cudaLaunchKernel", 4000, 100, 1);
+  run.AddDeviceOp(op, "kernel", "between operators", 7, 5000, 10, 1);
+  run.AddDeviceOp(op, "kernel", "not launched", 7, 6000, 10, 2);
+  run.AddRuntime(op, 1, "cudaLaunchKernel", 40000, 100, 3);
+  run.AddDeviceOp(op, "kernel", "later", 7, 50000, 10, 3);
+  const LinkResult result = LinkRun(run);
+  EXPECT_EQ(Count(result, EventLink::kOrphanNoOperator), 1u);
+  EXPECT_EQ(Count(result, EventLink::kOrphanNoLaunch), 1u);
+  EXPECT_EQ(Count(result, EventLink::kOutside), 1u) << "another step's";
+  EXPECT_EQ(ParentId(result.trace, "between operators"), 2u) << "its thread's root";
+  EXPECT_EQ(ParentId(result.trace, "not launched"), 1u) << "the process root";
+  EXPECT_EQ(result.trace.stats()[Stat::kUnlinkedDeviceOp], 2u);
+  EXPECT_EQ(result.trace.node_count(), 6u);
+  EXPECT_EQ(LinkRun(run, /*keep_orphans=*/false).trace.node_count(), 4u);
+}
+
+TEST(Link, DoesNotBelieveIdsThatNameSomethingElse) {
+  MadeUpRun run;
+  run.AddThread(1);
+  run.AddOp(2, 1, "a", 1000, 1000);
+  run.AddHostNode(500, 2, 1, "b", 500, "");
+  run.AddEvent("cpu_op", "c", 1, 3000, 100, "\"Record function id\":500");
+  run.AddHostNode(501, 2, 1, "a", 11, "");
+  run.AddHostNode(502, 2, 1, "d", 502, "");
+  const LinkResult result = LinkRun(run);
+  EXPECT_EQ(Count(result, HostLink::kRfId), 1u);
+  EXPECT_EQ(Count(result, HostLink::kOtherName), 1u);
+  EXPECT_EQ(Count(result, HostLink::kTaken), 1u);
+  EXPECT_EQ(Count(result, HostLink::kNoEvent), 1u);
+  EXPECT_EQ(result.trace.stats()[Stat::kUnlinkedHost], 3u);
+  EXPECT_EQ(result.trace.start(result.trace.Find(500)), std::nullopt) << "unknown, not invented";
+}
+
+TEST(Link, CommunicationGetsItsFactsFromTheHost) {
+  MadeUpRun run;
+  run.AddThread(1);
+  const std::string attrs = R"(,{"name":"collective_name","type":"string","value":"allreduce"},)"
+                            R"({"name":"dtype","type":"string","value":"Float"},)"
+                            R"({"name":"in_msg_nelems","type":"uint64","value":256},)"
+                            R"({"name":"pg_name","type":"string","value":"3"},)"
+                            R"({"name":"pg_size","type":"uint64","value":8})";
+  const uint64_t comm = run.AddOp(2, 1, "record_param_comms", 1000, 5000, attrs);
+  const uint64_t label = run.AddOp(comm, 1, "nccl:all_reduce", 2000, 3000);
+  run.AddRuntime(label, 1, "cudaLaunchKernelExC", 2500, 100, 1);
+  run.AddDeviceOp(label, "kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", 20, 9000, 10, 1);
+  const std::string send = R"(,{"name":"collective_name","type":"string","value":"send"})";
+  const uint64_t p2p = run.AddOp(2, 1, "record_param_comms", 7000, 500, send);
+  run.AddRuntime(p2p, 1, "cudaLaunchKernelExC", 7100, 100, 2);
+  run.AddDeviceOp(p2p, "kernel", "ncclDevKernel_SendRecv(x)", 20, 10000, 10, 2);
+  const LinkResult result = LinkRun(run);
+  const Trace& trace = result.trace;
+  const NodeId kernel = FindByName(trace, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)");
+  EXPECT_EQ(trace.kind(kernel), NodeKind::kCollective);
+  ASSERT_NE(trace.comm(kernel), nullptr);
+  EXPECT_EQ(trace.comm(kernel)->type, CollectiveType::kAllReduce);
+  EXPECT_EQ(trace.comm(kernel)->bytes, Bytes{1024});
+  EXPECT_EQ(trace.text(trace.comm(kernel)->group), "3");
+  EXPECT_EQ(trace.comm(kernel)->group_size, 8);
+  EXPECT_EQ(trace.kind(FindByName(trace, "ncclDevKernel_SendRecv(x)")), NodeKind::kSend);
+}
+
+TEST(Link, RefusesTracesOfDifferentRanks) {
+  MadeUpRun run;
+  run.AddThread(1);
+  run.AddOp(2, 1, "a", 0, 1);
+  const Trace host = ReadHost(R"({"schema":"1.1.1","distributedInfo":{"rank":1},"nodes":[]})");
+  const Trace device = ReadDevice(R"({"distributedInfo":{"rank":2},"traceEvents":[]})");
+  const auto result = Link(host, device, {});
+  ASSERT_FALSE(result.has_value());
+  EXPECT_EQ(result.error().code, ErrorCode::kBadInput);
+}
+
+TEST(Link, NumbersNodesWhoseIdsAreNotUnique) {
+  MadeUpRun run;
+  run.AddThread(1);
+  const uint64_t op = run.AddOp(2, 1, "a", 1000, 1000);
+  run.AddHostNode(op, 2, 1, "again", 700, "");
+  run.AddHostNode(800, 999, 1, "lost", 800, "");
+  const LinkResult result = LinkRun(run);
+  EXPECT_TRUE(result.renumbered);
+  EXPECT_EQ(result.trace.stats()[Stat::kDuplicateId], 0u);
+  EXPECT_EQ(result.trace.stats()[Stat::kDanglingParent], 1u) << "stays what it was";
+  EXPECT_EQ(ParentId(result.trace, "again"), ParentId(result.trace, "a"));
+}
+
+TEST(Link, FreshIdsAreNotThoseOfMissingNodes) {
+  MadeUpRun run;
+  run.AddThread(1);
+  const uint64_t op = run.AddOp(2, 1, "a", 1000, 1000);
+  run.AddHostNode(op + 1, op + 2, 1, "orphan", 700, "");
+  run.AddRuntime(op, 1, "cudaLaunchKernel", 1500, 100, 1);
+  run.AddDeviceOp(op, "kernel", "k", 7, 5000, 10, 1);
+  const LinkResult result = LinkRun(run);
+  EXPECT_FALSE(result.trace.parent(FindByName(result.trace, "orphan")));
+  EXPECT_GT(result.trace.source_id(FindByName(result.trace, "k")), op + 2);
+}
+
+// --- Made-up runs of any shape ---
+
+constexpr const char* kNames[] = {"aten::add", "aten::mm", "aten::copy_", "forward"};
+
+class RandomRun {
+ public:
+  RandomRun(uint32_t seed, bool coarse) : random_(seed), coarse_(coarse) {}
+
+  struct Planted {
+    std::map<uint64_t, std::pair<int64_t, int64_t>> times;  // of host nodes
+    std::map<std::string, uint64_t> launchers;              // kernel name -> host node
+  };
+
+  Planted Fill(MadeUpRun& run, int steps = 1) {
+    Planted planted;
+    for (int tid = 1; tid <= 2; ++tid) run.AddThread(tid);
+    int64_t now = 1'000'000;
+    for (int step = 0; step < steps; ++step) {
+      for (int tid = 1; tid <= 2; ++tid) {
+        for (int i = 0; i < 6; ++i)
+          now = AddOp(run, planted, static_cast<uint64_t>(tid) + 1, tid, now, 0);
+      }
+    }
+    return planted;
+  }
+
+ private:
+  int64_t Below(int64_t bound) { return static_cast<int64_t>(random_()) % bound; }
+  int64_t Step() { return coarse_ ? 1000 * Below(2) : 1 + Below(5000); }
+
+  // Returns when the operator ends.
+  int64_t AddOp(MadeUpRun& run, Planted& planted, uint64_t parent, int tid, int64_t start,
+                int depth) {
+    // The operator's own end is known only after its children: times are planned first.
+    struct Plan {
+      std::string name;
+      int64_t start = 0;
+      int64_t end = 0;
+      std::vector<Plan> children;
+      std::vector<int64_t> launches;
+    };
+    const auto plan = [&](auto& self, int64_t at, int level) -> Plan {
+      Plan op{.name = kNames[Below(4)], .start = at};
+      int64_t now = at;
+      const int64_t parts = level > 3 ? Below(2) : Below(4);
+      for (int64_t i = 0; i < parts; ++i) {
+        now += Step();
+        if (Below(3) == 0) {
+          op.launches.push_back(now);
+          now += Step();
+        } else if (level < 4) {
+          op.children.push_back(self(self, now, level + 1));
+          now = op.children.back().end;
+        }
+      }
+      op.end = now + Step();
+      return op;
+    };
+    const auto emit = [&](auto& self, const Plan& op, uint64_t above) -> void {
+      const uint64_t id = run.AddOp(above, tid, op.name, op.start, op.end - op.start);
+      planted.times[id] = {op.start, op.end - op.start};
+      for (const int64_t launch : op.launches) {
+        const int64_t correlation = next_correlation_++;
+        const std::string name = "kernel " + std::to_string(correlation);
+        run.AddRuntime(id, tid, "cudaLaunchKernel", launch, 0, correlation);
+        run.AddDeviceOp(id, "kernel", name, static_cast<int>(7 + Below(2)), launch + Below(100000),
+                        Below(5000), correlation);
+        planted.launchers[name] = id;
+      }
+      for (const Plan& child : op.children) self(self, child, id);
+    };
+    const Plan top = plan(plan, start, depth);
+    emit(emit, top, parent);
+    return top.end + 1 + Step();
+  }
+
+  std::mt19937 random_;
+  bool coarse_;
+  int64_t next_correlation_ = 1;
+};
+
+void CheckAgainst(const RandomRun::Planted& planted, const LinkResult& result) {
+  const Trace& trace = result.trace;
+  std::set<uint64_t> ids;
+  ForEachNode(trace, [&](NodeId node) { RC_ASSERT(ids.insert(trace.source_id(node)).second); });
+  for (const auto& [id, time] : planted.times) {
+    const NodeId node = trace.Find(id);
+    RC_ASSERT(trace.start(node) == Nanos{time.first});
+    RC_ASSERT(trace.duration(node) == Nanos{time.second});
+    int64_t own = time.second;
+    for (const NodeId child : trace.children(node)) {
+      if (trace.place(child) == Place::kHost) own -= trace.duration(child)->count;
+    }
+    RC_ASSERT(trace.exclusive(node) == Nanos{own});
+  }
+  size_t kernels = 0;
+  ForEachNode(trace, [&](NodeId node) {
+    if (trace.place(node) != Place::kDevice) return;
+    ++kernels;
+    RC_ASSERT(trace.source_id(trace.parent(node)) ==
+              planted.launchers.at(std::string(trace.name(node))));
+  });
+  RC_ASSERT(kernels == planted.launchers.size());
+}
+
+RC_GTEST_PROP(Link, FindsWhatWasPlanted, (uint32_t seed, bool coarse)) {
+  MadeUpRun run;
+  const auto planted = RandomRun(seed, coarse).Fill(run);
+  const LinkResult result = LinkRun(run);
+  RC_ASSERT(Count(result, HostLink::kRfId) == planted.times.size());
+  RC_ASSERT(result.overhanging == 0u);
+  CheckAgainst(planted, result);
+}
+
+RC_GTEST_PROP(Link, FindsItWithoutRecordFunctionIds, (uint32_t seed)) {
+  MadeUpRun run;
+  run.rf_ids = false;
+  run.external_ids = false;
+  const auto planted = RandomRun(seed, /*coarse=*/false).Fill(run);
+  const LinkResult result = LinkRun(run);
+  RC_ASSERT(Count(result, HostLink::kAligned) == planted.times.size());
+  RC_ASSERT(result.trace.stats()[Stat::kFallbackLink] == planted.times.size());
+  CheckAgainst(planted, result);
+}
+
+TEST(Link, ALargePairIsQuick) {
+  MadeUpRun run;
+  RandomRun(7, /*coarse=*/false).Fill(run, /*steps=*/300);
+  const Trace host = run.Host();
+  const Trace device = run.Device();
+  EXPECT_GT(host.node_count(), 10'000u);
+  const LinkResult result = LinkTraces(host, device);
+  EXPECT_EQ(result.host_matched() + 3, host.node_count());
+}
+
+}  // namespace
+}  // namespace etude
