@@ -6,7 +6,7 @@
 
 namespace etude {
 
-// Runs a recorded step's operators again.
+// Runs a recorded step's operators again and compares the time.
 std::unique_ptr<Command> MakeReplayCommand();
 
 }  // namespace etude

@@ -21,8 +21,13 @@ constexpr auto kCommFields = std::to_array<CommFieldInfo>({
     {CommField::kGroupDescription, "pg_desc", "Process Group Description"},
     {CommField::kGroupSize, "pg_size", "Group size"},
     {CommField::kGroupRanks, "", "Process Group Ranks"},
-    {CommField::kSource, "", "Src Rank"},
-    {CommField::kDestination, "", "Dst Rank"},
+    {CommField::kSource, "comm_src", "Src Rank"},
+    {CommField::kDestination, "comm_dst", "Dst Rank"},
+    {CommField::kType, "comm_type", ""},
+    {CommField::kBytes, "comm_size", ""},
+    {CommField::kRoot, "comm_root", ""},
+    {CommField::kTag, "comm_tag", ""},
+    {CommField::kPriority, "comm_priority", ""},
 });
 
 // Collective names that stand for no communication of their own.
@@ -67,6 +72,14 @@ std::optional<std::vector<int64_t>> RanksOf(const CommFacts& facts) {
     ranks.push_back(rank);
   }
   return ranks;
+}
+
+// The type whose own name `word` is.
+CollectiveType CollectiveOfWord(std::string_view word) {
+  for (int i = 0; i <= static_cast<int>(CollectiveType::kBarrier); ++i) {
+    if (Name(static_cast<CollectiveType>(i)) == word) return static_cast<CollectiveType>(i);
+  }
+  return CollectiveType::kUnknown;
 }
 
 StringId TextOrNone(TraceBuilder& builder, std::string_view text) {
@@ -122,13 +135,22 @@ bool SetCommFact(CommFacts& facts, CommField field, std::string_view text) {
     case CommField::kGroupRanks: facts.group_ranks = ParseIntList(text); return false;
     case CommField::kSource: return SetNumber(facts.source, text);
     case CommField::kDestination: return SetNumber(facts.destination, text);
+    case CommField::kType:
+      facts.type = CollectiveOfWord(text);
+      return facts.type != CollectiveType::kUnknown;
+    case CommField::kBytes: return SetNumber(facts.bytes, text);
+    case CommField::kRoot: return SetNumber(facts.root, text);
+    case CommField::kTag: return SetNumber(facts.tag, text);
+    case CommField::kPriority: return SetNumber(facts.priority, text);
   }
   return false;
 }
 
 Comm MakeComm(TraceBuilder& builder, const CommFacts& facts) {
   Comm comm;
-  comm.type = CollectiveFromName(facts.name).value_or(CollectiveType::kUnknown);
+  comm.type = facts.type != CollectiveType::kUnknown
+                  ? facts.type
+                  : CollectiveFromName(facts.name).value_or(CollectiveType::kUnknown);
   comm.name = TextOrNone(builder, facts.name);
   comm.group = TextOrNone(builder, facts.group);
   comm.dtype = facts.dtype;
@@ -136,8 +158,10 @@ Comm MakeComm(TraceBuilder& builder, const CommFacts& facts) {
   comm.out_elements = facts.out_elements;
   const auto element_bytes = ElementBytes(facts.dtype);
   int64_t bytes = 0;
-  if (facts.in_elements && element_bytes &&
-      !__builtin_mul_overflow(*facts.in_elements, *element_bytes, &bytes)) {
+  if (facts.bytes) {
+    comm.bytes = Bytes{*facts.bytes};
+  } else if (facts.in_elements && element_bytes &&
+             !__builtin_mul_overflow(*facts.in_elements, *element_bytes, &bytes)) {
     comm.bytes = Bytes{bytes};
   }
   if (!facts.in_split.empty()) comm.in_split = builder.InternInts(facts.in_split);
@@ -145,6 +169,8 @@ Comm MakeComm(TraceBuilder& builder, const CommFacts& facts) {
   comm.root = facts.root;
   comm.src = facts.source;
   comm.dst = facts.destination;
+  comm.tag = facts.tag;
+  comm.priority = facts.priority;
   comm.group_size = facts.group_size;
   return comm;
 }

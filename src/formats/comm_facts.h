@@ -29,6 +29,12 @@ enum class CommField : uint8_t {
   kGroupRanks,  // text of a list
   kSource,      // rank
   kDestination,
+  // What only Etude's own linked traces say.
+  kType,  // Name(CollectiveType)
+  kBytes,
+  kRoot,
+  kTag,
+  kPriority,
 };
 
 struct CommFieldInfo {
@@ -58,6 +64,10 @@ struct CommFacts {
   std::optional<int64_t> source;
   std::optional<int64_t> destination;
   std::optional<int64_t> root;
+  CollectiveType type = CollectiveType::kUnknown;  // where the name does not say it
+  std::optional<int64_t> bytes;                    // where elements and type do not say it
+  std::optional<int64_t> tag;
+  std::optional<int64_t> priority;
 };
 
 // Takes in one fact: `text` is the unescaped text of a JSON string or the token of a number.

@@ -342,11 +342,24 @@ class LinkedJsonWriter {
     if (comm->out_split) Attr("out_split_size", "string", JsonString(Ints(comm->out_split)));
     TextAttr("pg_name", comm->group, false);
     NumberAttr("pg_size", "uint64", comm->group_size);
-    NumberAttr("comm_src", "int32", comm->src);
-    NumberAttr("comm_dst", "int32", comm->dst);
-    NumberAttr("comm_tag", "int32", comm->tag);
-    NumberAttr("comm_root", "int32", comm->root);
-    NumberAttr("comm_priority", "int32", comm->priority);
+    NumberAttr("comm_src", "int64", comm->src);
+    NumberAttr("comm_dst", "int64", comm->dst);
+    NumberAttr("comm_root", "int64", comm->root);
+    NumberAttr("comm_tag", "int64", comm->tag);
+    NumberAttr("comm_priority", "int64", comm->priority);
+    // Mostly the name says the type, and elements and their type the size.
+    const auto type = CollectiveFromName(trace_.text(comm->name));
+    if (comm->type != type.value_or(CollectiveType::kUnknown)) {
+      Attr("comm_type", "string", JsonString(Name(comm->type)));
+    }
+    const auto element_bytes = ElementBytes(comm->dtype);
+    const bool size_is_said =
+        element_bytes && comm->in_elements && comm->bytes &&
+        static_cast<double>(comm->bytes->count) ==
+            static_cast<double>(*element_bytes) * static_cast<double>(*comm->in_elements);
+    if (comm->bytes && !size_is_said) {
+      Attr("comm_size", "int64", std::to_string(comm->bytes->count));
+    }
   }
 
   void WriteExtraAttrs(NodeId node) {

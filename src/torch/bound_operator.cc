@@ -49,7 +49,7 @@ struct OperatorBinder::Known {
   std::optional<c10::OperatorHandle> handle;
   std::optional<c10::FunctionSchema> recorded;  // as parsed from the text
   std::string name;
-  std::string reason;  // why there is no handle
+  std::string reason;                           // why there is no handle
   std::span<const Equivalent::Source> sources;  // not empty: the handle is an equivalent
 };
 
@@ -157,8 +157,7 @@ Result<BoundOperator> OperatorBinder::Bind(NodeId node) {
       continue;
     }
     const int32_t first = CountTensors(trace_, values.first(*position));
-    auto converted =
-        Convert(values[*position], argument.type(), argument.N().value_or(0), first);
+    auto converted = Convert(values[*position], argument.type(), argument.N().value_or(0), first);
     if (!converted) {
       return Cannot("argument '" + argument.name() + "' of type " +
                     argument.type()->annotation_str() + ": " + converted.error().message);
@@ -238,8 +237,8 @@ Result<c10::IValue> OperatorBinder::Scalar(const Value& value, c10::TypeKind kin
 }
 
 Result<BoundOperator::Argument> OperatorBinder::Convert(const Value& value,
-                                                        const c10::TypePtr& type,
-                                                        int32_t list_size, int32_t first_tensor) {
+                                                        const c10::TypePtr& type, int32_t list_size,
+                                                        int32_t first_tensor) {
   BoundOperator::Argument argument;
   using Kind = BoundOperator::Argument::Kind;
   switch (type->kind()) {
@@ -296,8 +295,7 @@ Result<c10::IValue> MakeList(c10::TypeKind kind, const std::vector<c10::IValue>&
     case ArgumentKind::BoolType:
       return ListOf<bool>(items, [](const c10::IValue& item) { return item.toBool(); });
     case ArgumentKind::StringType:
-      return ListOf<std::string>(items,
-                                 [](const c10::IValue& item) { return item.toStringRef(); });
+      return ListOf<std::string>(items, [](const c10::IValue& item) { return item.toStringRef(); });
     case ArgumentKind::DeviceObjType:
       return ListOf<c10::Device>(items, [](const c10::IValue& item) { return item.toDevice(); });
     case ArgumentKind::NumberType: {
@@ -323,9 +321,9 @@ Result<BoundOperator::Argument> OperatorBinder::ConvertList(const Value& value,
   if (value.kind == ValueKind::kList) {
     const auto items = trace_.values(value.as_list());
     if (items.size() >= kObserverListLimit) ++assumed_;
-    if (of_tensors || (of_optionals && element->expectRef<c10::OptionalType>()
-                                               .getElementType()
-                                               ->kind() == ArgumentKind::TensorType)) {
+    if (of_tensors ||
+        (of_optionals && element->expectRef<c10::OptionalType>().getElementType()->kind() ==
+                             ArgumentKind::TensorType)) {
       argument.kind = of_tensors ? Kind::kTensors : Kind::kOptionalTensors;
       int32_t next = first_tensor;
       for (const Value& item : items) {

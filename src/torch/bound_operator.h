@@ -45,9 +45,9 @@ class BoundOperator {
     enum class Kind : uint8_t { kConstant, kTensor, kTensors, kOptionalTensors, kTensorLists };
     Kind kind = Kind::kConstant;
     c10::IValue constant;
-    int32_t tensor = -1;              // kTensor: position among the recorded tensors
-    std::vector<int32_t> tensors;     // lists: positions, -1 for none
-    std::vector<Argument> lists;      // kTensorLists
+    int32_t tensor = -1;           // kTensor: position among the recorded tensors
+    std::vector<int32_t> tensors;  // lists: positions, -1 for none
+    std::vector<Argument> lists;   // kTensorLists
   };
 
   static c10::IValue Make(const Argument& argument, std::span<const SlotId> inputs,

@@ -86,8 +86,8 @@ Result<std::string> RunInChild(const std::function<Result<std::string>(const Ann
   died.reset();
   int ends[2];
   if (pipe(ends) != 0) return MakeError(ErrorCode::kUnavailable, std::strerror(errno));
-  void* page = mmap(nullptr, sizeof(uint32_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                    -1, 0);
+  void* page =
+      mmap(nullptr, sizeof(uint32_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   auto* position = page == MAP_FAILED ? nullptr : static_cast<volatile uint32_t*>(page);
   if (position != nullptr) *position = UINT32_MAX;
   std::fflush(nullptr);
@@ -106,9 +106,10 @@ Result<std::string> RunInChild(const std::function<Result<std::string>(const Ann
     if (result) {
       WriteAll(ends[1], "R" + *result);
     } else {
-      WriteAll(ends[1], "E" + std::string(1, static_cast<char>('0' + static_cast<int>(
-                                                     result.error().code))) +
-                            result.error().message);
+      WriteAll(ends[1],
+               "E" +
+                   std::string(1, static_cast<char>('0' + static_cast<int>(result.error().code))) +
+                   result.error().message);
     }
     close(ends[1]);
     _exit(0);

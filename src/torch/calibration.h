@@ -14,7 +14,7 @@ namespace etude {
 
 // What became of one operator when the step was tried out.
 struct Verdict {
-  uint32_t position = 0;  // in the recorded step
+  uint32_t position = 0;   // in the recorded step
   bool use_parts = false;  // else the operator is skipped
   std::string reason;      // why it is skipped
 };

@@ -116,10 +116,8 @@ class DataFlow::Walk {
 
   StorageVersion Make(uint64_t key, StringId type, uint32_t position, NodeId origin) {
     const StorageVersion version = StorageVersion::FromIndex(flow_.versions_.size());
-    flow_.versions_.push_back({.origin = origin,
-                               .kept_as_gradient = false,
-                               .made_at = position,
-                               .held_until = position});
+    flow_.versions_.push_back(
+        {.origin = origin, .kept_as_gradient = false, .made_at = position, .held_until = position});
     current_[key] = {version, clock_, {type}};
     return version;
   }
@@ -185,7 +183,8 @@ class DataFlow::Walk {
       joined.insert(joined.end(), begin + rows.inputs, begin + rows.outputs);
       rows.inputs = at;
       rows.outputs = static_cast<uint32_t>(joined.size());
-      if (results[i] != nullptr) joined.insert(joined.end(), results[i]->begin(), results[i]->end());
+      if (results[i] != nullptr)
+        joined.insert(joined.end(), results[i]->begin(), results[i]->end());
       rows.end = static_cast<uint32_t>(joined.size());
     }
     flow_.uses_ = std::move(joined);

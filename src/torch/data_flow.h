@@ -51,7 +51,7 @@ class DataFlow {
 
  private:
   struct Rows {
-    uint32_t inputs = 0;   // begin of the inputs; outputs follow
+    uint32_t inputs = 0;  // begin of the inputs; outputs follow
     uint32_t outputs = 0;
     uint32_t end = 0;
   };

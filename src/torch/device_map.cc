@@ -83,8 +83,8 @@ const Equivalent* FindEquivalent(std::string_view op) {
 std::string_view ReasonNotToRun(std::string_view op) {
   const std::string_view base = op.substr(0, op.find('.'));
   for (const Refusal& refusal : kRefusals) {
-    const bool matches = refusal.name.ends_with("::") ? base.starts_with(refusal.name)
-                                                      : base == refusal.name;
+    const bool matches =
+        refusal.name.ends_with("::") ? base.starts_with(refusal.name) : base == refusal.name;
     if (matches) return refusal.reason;
   }
   return {};

@@ -6,7 +6,9 @@
 #include <string>
 #include <utility>
 
+#include <ATen/ops/clone.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/ScalarType.h>
@@ -18,7 +20,9 @@
 namespace etude {
 namespace {
 
-std::string FirstLine(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
+std::string FirstLine(std::string_view text) {
+  return std::string(text.substr(0, text.find('\n')));
+}
 
 std::optional<c10::ScalarType> ScalarTypeOf(const Trace& trace, const TensorUse& use) {
   const int number = ScalarTypeNumber(DTypeOf(trace, use));
@@ -33,10 +37,19 @@ Result<c10::Storage> MakeStorage(int64_t bytes, const std::string& device) {
                                      c10::TensorOptions().dtype(c10::kByte).device(device));
     return raw.storage();
   } catch (const std::exception& error) {
-    return MakeError(ErrorCode::kUnavailable, "memory of " + std::to_string(bytes) +
-                                                  " bytes on " + device + ": " +
-                                                  FirstLine(error.what()));
+    return MakeError(ErrorCode::kUnavailable, "memory of " + std::to_string(bytes) + " bytes on " +
+                                                  device + ": " + FirstLine(error.what()));
   }
+}
+
+// All of a storage as a tensor of bytes.
+at::Tensor BytesOf(const c10::Storage& storage) {
+  at::Tensor bytes = at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(storage),
+      c10::DispatchKeySet(c10::computeDispatchKey(c10::kByte, std::nullopt, storage.device())),
+      c10::scalarTypeToTypeMeta(c10::kByte));
+  bytes.unsafeGetTensorImpl()->set_sizes_contiguous({static_cast<int64_t>(storage.nbytes())});
+  return bytes;
 }
 
 // Values for `tensor`, a contiguous one of the whole storage on the CPU.
@@ -153,8 +166,8 @@ Status OutsideMemory::Fill(Block& block) {
     const auto element = static_cast<int64_t>(form.dtype().itemsize());
     const int64_t count = static_cast<int64_t>(block.storage.nbytes()) / element;
     const bool on_cpu = block.storage.device().is_cpu();
-    at::Tensor whole = at::detail::make_tensor<c10::TensorImpl>(
-        c10::Storage(block.storage), form.key_set(), form.dtype());
+    at::Tensor whole = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(block.storage),
+                                                                form.key_set(), form.dtype());
     whole.unsafeGetTensorImpl()->set_sizes_contiguous({count});
     const at::Tensor host =
         on_cpu ? whole : at::empty({count}, c10::TensorOptions().dtype(form.scalar_type()));
@@ -166,8 +179,34 @@ Status OutsideMemory::Fill(Block& block) {
   return {};
 }
 
-Status OutsideMemory::Refill() {
-  for (auto& [version, block] : blocks_) ETUDE_RETURN_IF_ERROR(Fill(block));
+Status OutsideMemory::Save() {
+  try {
+    for (auto& [version, block] : blocks_) block.saved = BytesOf(block.storage).clone();
+  } catch (const std::exception& error) {
+    return MakeError(ErrorCode::kUnavailable, "copying memory: " + FirstLine(error.what()));
+  }
+  return {};
+}
+
+Status OutsideMemory::KeepChanged() {
+  try {
+    for (auto& [version, block] : blocks_) {
+      if (at::equal(BytesOf(block.storage), block.saved)) block.saved.reset();
+    }
+  } catch (const std::exception& error) {
+    return MakeError(ErrorCode::kInternal, "comparing memory: " + FirstLine(error.what()));
+  }
+  return {};
+}
+
+Status OutsideMemory::Restore() {
+  try {
+    for (auto& [version, block] : blocks_) {
+      if (block.saved.defined()) BytesOf(block.storage).copy_(block.saved);
+    }
+  } catch (const std::exception& error) {
+    return MakeError(ErrorCode::kInternal, "restoring memory: " + FirstLine(error.what()));
+  }
   return {};
 }
 
@@ -193,10 +232,9 @@ Result<at::Tensor> MakeStandIn(const Trace& trace, const TensorUse& use, const D
   const std::optional<c10::ScalarType> type = ScalarTypeOf(trace, use);
   if (!shape || !type) return BadInput("a tensor without a known form");
   try {
-    const at::Tensor zeros =
-        at::zeros({shape->storage_bytes},
-                  c10::TensorOptions().dtype(c10::kByte).device(devices.Map(
-                      trace.text(use.device))));
+    const at::Tensor zeros = at::zeros(
+        {shape->storage_bytes},
+        c10::TensorOptions().dtype(c10::kByte).device(devices.Map(trace.text(use.device))));
     return MakeView(trace, use, zeros.storage());
   } catch (const std::exception& error) {
     return MakeError(ErrorCode::kUnavailable, FirstLine(error.what()));

@@ -21,18 +21,24 @@ namespace etude {
 Result<at::Tensor> MakeView(const Trace& trace, const TensorUse& use, const c10::Storage& storage);
 
 // The memory a step expects to find: parameters, states, inputs. Made once, filled with values that
-// suit the operators which read it; the step changes it as training does. Not thread-safe.
+// suit the operators which read it. The step changes some of it, as training does; so that a random
+// start does not drift to where arithmetic is slow (denormal numbers) or stops to mean anything
+// (infinities) over many steps, each step can be given the state that the first one found.
+// Not thread-safe.
 class OutsideMemory {
  public:
   OutsideMemory(const Trace& trace, const DeviceMap& devices, uint64_t seed)
       : trace_(trace), devices_(devices), seed_(seed) {}
 
-  // Makes what `wanted` of `plan` needs and is not there yet, and puts the tensors into their slots.
-  // Storage that grew from one plan to the next is made anew.
+  // Makes what `wanted` of `plan` needs and is not there yet, and puts the tensors into their
+  // slots. Storage that grew from one plan to the next is made anew.
   Status Provide(const ReplayPlan& plan, const OutsideStorage& wanted,
                  std::span<const FillRule> rules, std::vector<at::Tensor>& slots);
-  // Fills everything again as at the beginning.
-  Status Refill();
+  // Copies all memory; then, a step later, keeps the copies of what that step has changed; then
+  // brings these back, as often as wanted.
+  Status Save();
+  Status KeepChanged();
+  Status Restore();
 
   int64_t bytes() const { return bytes_; }
   // Tensors of floats of which a sample holds numbers that are not finite, or denormal.
@@ -46,6 +52,7 @@ class OutsideMemory {
     FillRule rule;
     uint64_t seed = 0;
     int64_t bytes = 0;
+    at::Tensor saved;  // bytes of the storage as the first step found them; undefined: unchanged
   };
 
   Status Fill(Block& block);

@@ -162,20 +162,51 @@ constexpr auto kDemands = std::to_array<ValueDemand>({
 // Operators whose results hold values of their arguments and no others; a demand on the result is
 // one on all arguments of the same type.
 constexpr auto kMovers = std::to_array<std::string_view>({
-    "aten::_reshape_copy", "aten::_to_copy", "aten::_unsafe_view", "aten::cat", "aten::chunk",
-    "aten::clamp", "aten::clamp_", "aten::clamp_max", "aten::clamp_min", "aten::clone",
-    "aten::concat", "aten::constant_pad_nd", "aten::contiguous", "aten::copy_", "aten::expand_copy",
-    "aten::flip", "aten::gather", "aten::hstack", "aten::index", "aten::index_select",
-    "aten::masked_fill", "aten::masked_fill_", "aten::masked_select", "aten::pad",
-    "aten::pin_memory", "aten::_pin_memory", "aten::repeat", "aten::repeat_interleave",
-    "aten::reshape", "aten::roll", "aten::scatter", "aten::scatter_", "aten::sort", "aten::stack",
-    "aten::to", "aten::tril", "aten::triu", "aten::type_as", "aten::unique", "aten::_unique2",
-    "aten::vstack", "aten::where",
+    "aten::_reshape_copy",
+    "aten::_to_copy",
+    "aten::_unsafe_view",
+    "aten::cat",
+    "aten::chunk",
+    "aten::clamp",
+    "aten::clamp_",
+    "aten::clamp_max",
+    "aten::clamp_min",
+    "aten::clone",
+    "aten::concat",
+    "aten::constant_pad_nd",
+    "aten::contiguous",
+    "aten::copy_",
+    "aten::expand_copy",
+    "aten::flip",
+    "aten::gather",
+    "aten::hstack",
+    "aten::index",
+    "aten::index_select",
+    "aten::masked_fill",
+    "aten::masked_fill_",
+    "aten::masked_select",
+    "aten::pad",
+    "aten::pin_memory",
+    "aten::_pin_memory",
+    "aten::repeat",
+    "aten::repeat_interleave",
+    "aten::reshape",
+    "aten::roll",
+    "aten::scatter",
+    "aten::scatter_",
+    "aten::sort",
+    "aten::stack",
+    "aten::to",
+    "aten::tril",
+    "aten::triu",
+    "aten::type_as",
+    "aten::unique",
+    "aten::_unique2",
+    "aten::vstack",
+    "aten::where",
 });
 
-bool IsMover(std::string_view op) {
-  return std::ranges::find(kMovers, op) != kMovers.end();
-}
+bool IsMover(std::string_view op) { return std::ranges::find(kMovers, op) != kMovers.end(); }
 
 bool IsInteger(DType dtype) {
   switch (dtype) {

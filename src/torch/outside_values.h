@@ -34,26 +34,26 @@ struct ValueDemand {
   std::string_view op;  // base name: "aten::embedding"
   int argument = 0;     // its position
   enum class Bound : uint8_t {
-    kRows,         // index into dimension `dim` of argument `of`; dim -1: the last one
-    kRowsByArg,    // the same, the dimension being argument `dim`
-    kSizesByArg,   // index below element [argument `dim`] of the list argument `of`
-    kProduct,      // index below the product of the list argument `of`
-    kPlane,        // index below the product of the last `dim` sizes of argument `of`
-    kElements,     // index into the flattened argument `of`
-    kNumber,       // index below the number in argument `of`
-    kClasses,      // class number: dimension 1 of argument `of`, or 0 if it has one dimension
-    kLabels,       // class number of which 0 is the blank: dimension `dim` of argument `of`
-    kIndexList,    // element k of the list indexes a dimension of argument `of`
-    kOffsets,      // ascending offsets into the elements of argument `of`
-    kPackLengths,  // lengths of packed sequences
-    kPackSizes,    // batch sizes of packed sequences: descending, sum = rows of argument `of`
-    kRepeats,      // their sum is the number of results
-    kMaskOfResult, // as many true as the result has rows
-    kOutputRows,   // index below dimension `dim` of the result
-    kConstant,     // the number `dim`
-    kDivisor,      // must not be 0
-    kPositive,     // must be above 0
-    kWeight,       // a weight: sums over rows of it should stay near one
+    kRows,          // index into dimension `dim` of argument `of`; dim -1: the last one
+    kRowsByArg,     // the same, the dimension being argument `dim`
+    kSizesByArg,    // index below element [argument `dim`] of the list argument `of`
+    kProduct,       // index below the product of the list argument `of`
+    kPlane,         // index below the product of the last `dim` sizes of argument `of`
+    kElements,      // index into the flattened argument `of`
+    kNumber,        // index below the number in argument `of`
+    kClasses,       // class number: dimension 1 of argument `of`, or 0 if it has one dimension
+    kLabels,        // class number of which 0 is the blank: dimension `dim` of argument `of`
+    kIndexList,     // element k of the list indexes a dimension of argument `of`
+    kOffsets,       // ascending offsets into the elements of argument `of`
+    kPackLengths,   // lengths of packed sequences
+    kPackSizes,     // batch sizes of packed sequences: descending, sum = rows of argument `of`
+    kRepeats,       // their sum is the number of results
+    kMaskOfResult,  // as many true as the result has rows
+    kOutputRows,    // index below dimension `dim` of the result
+    kConstant,      // the number `dim`
+    kDivisor,       // must not be 0
+    kPositive,      // must be above 0
+    kWeight,        // a weight: sums over rows of it should stay near one
   };
   Bound bound = Bound::kRows;
   int of = 0;

@@ -107,8 +107,8 @@ void FillBools(std::span<uint8_t> out, const FillRule& rule, uint64_t seed) {
     return;
   }
   // Exactly rule.high of them, spread by chance: each place is taken with the chance left.
-  uint64_t wanted = static_cast<uint64_t>(
-      std::clamp<int64_t>(rule.high, 0, static_cast<int64_t>(out.size())));
+  uint64_t wanted =
+      static_cast<uint64_t>(std::clamp<int64_t>(rule.high, 0, static_cast<int64_t>(out.size())));
   for (size_t i = 0; i < out.size(); ++i) {
     const bool taken = random.Below(out.size() - i) < wanted;
     out[i] = taken ? 1 : 0;

@@ -22,8 +22,8 @@ class RandomStream {
   uint64_t state_;
 };
 
-// Normal numbers with mean 0 and the given deviation. Long spans repeat a block of a prime number of
-// values, which is as good for timing and as quick as a copy.
+// Normal numbers with mean 0 and the given deviation. Long spans repeat a block of a prime number
+// of values, which is as good for timing and as quick as a copy.
 void FillNormal(std::span<float> out, float deviation, uint64_t seed);
 void FillUniform(std::span<float> out, float low, float high, uint64_t seed);
 

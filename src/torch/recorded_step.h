@@ -14,8 +14,8 @@
 namespace etude {
 
 // Roles that PyTorch gives to nodes by their names only. The one place where names decide.
-bool IsStepMark(std::string_view name);          // "ProfilerStep#3"
-bool IsGradientRelease(std::string_view name);   // "Optimizer.zero_grad#SGD.zero_grad"
+bool IsStepMark(std::string_view name);              // "ProfilerStep#3"
+bool IsGradientRelease(std::string_view name);       // "Optimizer.zero_grad#SGD.zero_grad"
 bool IsGradientAccumulation(std::string_view name);  // "torch::autograd::AccumulateGrad"
 
 // Whether a node is an operator that the dispatcher ran, by its schema; labels are not.

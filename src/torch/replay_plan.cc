@@ -172,6 +172,12 @@ class Planner {
       if (last_use_[i] == kNever) continue;  // never stored, see below
       plan_.ops[last_use_[i]].release.push_back(SlotId(i));
     }
+    // Of what a backward function gives up, the gradient goes before what was saved for it.
+    for (PlannedOp& op : plan_.ops) {
+      std::ranges::stable_sort(op.release, std::ranges::greater{}, [&](SlotId slot) {
+        return flow_.version(plan_.slots[slot.index()].version).made_at;
+      });
+    }
     for (PlannedOp& op : plan_.ops) {
       for (SlotId& slot : op.results) {
         if (slot && last_use_[slot.index()] == kNever && !is_kept[slot.index()]) slot = SlotId();
@@ -208,9 +214,9 @@ class Planner {
       const VersionState& state = versions_[i];
       const DataFlow::Version& version = flow_.version(StorageVersion::FromIndex(i));
       if (state.outside != kNever || state.slots.empty()) continue;
-      const auto after = std::ranges::upper_bound(
-          plan_.ops, version.held_until, {},
-          [&](const PlannedOp& op) { return step_.position(op.node); });
+      const auto after =
+          std::ranges::upper_bound(plan_.ops, version.held_until, {},
+                                   [&](const PlannedOp& op) { return step_.position(op.node); });
       if (after == plan_.ops.begin()) continue;
       const auto until = static_cast<uint32_t>(after - plan_.ops.begin()) - 1;
       const auto used_at = [&](SlotId slot) {

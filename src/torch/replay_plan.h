@@ -25,10 +25,10 @@ enum class SlotSource : uint8_t {
 };
 
 struct Slot {
-  TensorId tensor;         // shape, type and place in the storage
+  TensorId tensor;  // shape, type and place in the storage
   StorageVersion version;
   SlotSource source = SlotSource::kOutside;
-  SlotId base;             // kDerived: the slot whose storage it shares
+  SlotId base;  // kDerived: the slot whose storage it shares
 };
 
 // One operator of the replay. Inputs and results are parallel to DataFlow::inputs and outputs.
@@ -55,7 +55,7 @@ struct OutsideStorage {
 // A leak: an operator reads memory made inside another one that does not return it (what a
 // composite operator's parts saved for the backward pass).
 struct HiddenResult {
-  NodeId maker;   // the operator of the plan inside which the memory was made
+  NodeId maker;  // the operator of the plan inside which the memory was made
   NodeId reader;
 };
 

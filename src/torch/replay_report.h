@@ -18,7 +18,7 @@ struct StepTimes {
 
 // Operators that were not run, of one kind.
 struct SkippedOperators {
-  std::string op;       // full name
+  std::string op;  // full name
   std::string schema;
   std::string reason;
   int64_t count = 0;
@@ -40,10 +40,10 @@ struct OperatorTime {
 
 // What a replay did and how long it took.
 struct ReplayReport {
-  std::string source;
+  std::string source;  // path of the trace or folder
   std::string device;
   std::string torch_version;
-  int rank = -1;  // -1: the trace has none
+  std::optional<int64_t> rank;
   int threads = 1;
   uint64_t seed = 0;
   int64_t warmup = 0;
@@ -57,28 +57,31 @@ struct ReplayReport {
   // Fidelity. Calls that the replay makes, and how many leaf operators of the recorded ones run.
   int64_t calls = 0;
   std::optional<double> same_kernels;
-  std::vector<NamedCount> missing_kernels;  // recorded, but not run
-  std::vector<NamedCount> extra_kernels;    // run, but not recorded
+  std::vector<NamedCount> missing_kernels;    // recorded, but not run
+  std::vector<NamedCount> extra_kernels;      // run, but not recorded
   std::vector<NamedCount> replaced_by_parts;  // run as the operators they consist of
   int64_t coerced = 0;         // operators whose results are brought to the recorded sizes
   int64_t assumed_values = 0;  // argument values that the trace lacks
   int64_t non_finite = 0;      // tensors that hold infinities or NaN after the last step
   int64_t denormal = 0;
 
-  // Cost.
-  Nanos setup;        // reading not included: binding, planning
-  Nanos fill;         // making and filling memory
+  // Cost, in CPU time of this process except for `trial`, which is the child's wall time.
+  Nanos setup;       // finding operators, planning
+  Nanos trial;       // trying the step out
+  Nanos fill;        // making and filling memory
+  Nanos first_step;  // the first run of the step
   int64_t outside_bytes = 0;
   int64_t peak_bytes = 0;
   std::optional<double> minor_faults;  // per step, mean
 
   StepTimes replay;
-  StepTimes original;        // as job.json has it
+  StepTimes original;  // as job.json has it
   std::vector<OperatorTime> per_operator;
 
   double coverage() const {
-    return operators == 0 ? 1.0
-                          : static_cast<double>(operators_replayed) / static_cast<double>(operators);
+    return operators == 0
+               ? 1.0
+               : static_cast<double>(operators_replayed) / static_cast<double>(operators);
   }
 };
 

@@ -17,6 +17,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/headeronly/version.h>
 
+#include "src/analysis/time_summary.h"
 #include "src/torch/bound_operator.h"
 #include "src/torch/calibration.h"
 #include "src/torch/data_flow.h"
@@ -57,9 +58,17 @@ int64_t AvailableMemory() {
   return int64_t{kilobytes} * 1024;
 }
 
+// Lets allocations fail that the machine could not back, instead of having the process killed.
+void LimitMemory() {
+  const auto available = static_cast<rlim_t>(AvailableMemory());
+  rlimit limit{};
+  if (available == 0 || getrlimit(RLIMIT_DATA, &limit) != 0) return;
+  limit.rlim_cur = std::min(limit.rlim_cur, available);
+  setrlimit(RLIMIT_DATA, &limit);
+}
+
 bool HasDevice(c10::DeviceType type) {
-  return c10::impl::hasDeviceGuardImpl(type) &&
-         c10::impl::VirtualGuardImpl(type).deviceCount() > 0;
+  return c10::impl::hasDeviceGuardImpl(type) && c10::impl::VirtualGuardImpl(type).deviceCount() > 0;
 }
 
 // Whether an operator of the step used a device other than the CPU.
@@ -113,23 +122,25 @@ class Replayer::Impl {
     const Nanos begin = Clock(CLOCK_PROCESS_CPUTIME_ID);
     devices_.set_step_uses_device(UsesDevice(step_, flow_));
     at::set_num_threads(static_cast<int>(options_.threads));
-    at::Generator generator =
-        at::globalContext().defaultGenerator(c10::Device(devices_.target()));
+    at::Generator generator = at::globalContext().defaultGenerator(c10::Device(devices_.target()));
     generator.set_current_seed(options_.seed);
     rules_ = InferFillRules(step_, flow_);
     IndexRecordedLeaves();
     ApplyNames();
     BindAll();
+    const Nanos trial_begin = Clock(CLOCK_MONOTONIC);
     ETUDE_RETURN_IF_ERROR(Calibrate());
-    const Nanos first = Clock(CLOCK_PROCESS_CPUTIME_ID);
+    report_.trial = Clock(CLOCK_MONOTONIC) - trial_begin;
+    report_.setup = Clock(CLOCK_PROCESS_CPUTIME_ID) - begin;
+    const Nanos first_begin = Clock(CLOCK_PROCESS_CPUTIME_ID);
     ETUDE_RETURN_IF_ERROR(RunFirstStep());
-    const Nanos first_step = Clock(CLOCK_PROCESS_CPUTIME_ID) - first - report_.fill;
-    report_.setup = Clock(CLOCK_PROCESS_CPUTIME_ID) - begin - report_.fill - first_step;
+    report_.first_step = Clock(CLOCK_PROCESS_CPUTIME_ID) - first_begin - report_.fill;
     Describe();
     return {};
   }
 
   Result<StepSample> RunStep() {
+    ETUDE_RETURN_IF_ERROR(memory_.Restore());
     const int64_t faults = MinorFaults();
     const Nanos cpu = Clock(CLOCK_PROCESS_CPUTIME_ID);
     const Nanos wall = Clock(CLOCK_MONOTONIC);
@@ -137,14 +148,14 @@ class Replayer::Impl {
     Synchronize();
     const Nanos wall_end = Clock(CLOCK_MONOTONIC);
     const Nanos cpu_end = Clock(CLOCK_PROCESS_CPUTIME_ID);
-    return StepSample{.wall = wall_end - wall,
-                      .cpu = cpu_end - cpu,
-                      .minor_faults = MinorFaults() - faults};
+    return StepSample{
+        .wall = wall_end - wall, .cpu = cpu_end - cpu, .minor_faults = MinorFaults() - faults};
   }
 
   Status TimeOperators(int64_t steps) {
     std::vector<std::vector<Nanos>> times;
     for (int64_t i = 0; i < steps; ++i) {
+      ETUDE_RETURN_IF_ERROR(memory_.Restore());
       ETUDE_RETURN_IF_ERROR(runner_.RunTimed(coerce_, times));
     }
     std::map<std::string, OperatorTime> rows;
@@ -248,8 +259,8 @@ class Replayer::Impl {
   }
 
   Status CheckMemory(const ReplayPlan& plan) const {
-    int64_t limit = static_cast<int64_t>(
-        std::min<uint64_t>(context_.limits.replay_bytes, INT64_MAX));
+    int64_t limit =
+        static_cast<int64_t>(std::min<uint64_t>(context_.limits.replay_bytes, INT64_MAX));
     std::string name = "limit 'replay_bytes'";
     if (limit == 0) {
       limit = AvailableMemory() + memory_.bytes();
@@ -285,22 +296,25 @@ class Replayer::Impl {
     return {};
   }
 
-  // Runs the step for the first time. As in a program's first step, optimizer state is made when
-  // it is first used.
+  // Runs the step for the first time. As in a program's first step, the optimizer makes its state,
+  // all at once, when it gets to work.
   Status RunFirstStep() {
-    const auto made_later = [](const OutsideStorage& wanted) { return wanted.made_in_first_step; };
-    ETUDE_RETURN_IF_ERROR(ProvideAll(made_later));
-    std::vector<std::vector<const OutsideStorage*>> due(runner_.plan().ops.size());
-    uint32_t fu=UINT32_MAX;
-    for (const OutsideStorage& wanted : runner_.plan().outside) {
-      if (wanted.made_in_first_step) fu=std::min(fu,wanted.first_use);}
-    for (const OutsideStorage& wanted : runner_.plan().outside) {
-      if (wanted.made_in_first_step) due[getenv("ALLONCE")?fu:wanted.first_use].push_back(&wanted);
-    }
+    const auto is_state = [](const OutsideStorage& wanted) { return wanted.made_in_first_step; };
+    ETUDE_RETURN_IF_ERROR(ProvideAll(is_state));
+    const auto& outside = runner_.plan().outside;
+    const auto first = std::ranges::find_if(outside, is_state);
+    if (first == outside.end()) return runner_.Run(coerce_);
     return runner_.RunWith(coerce_, [&](size_t op) -> Status {
-      for (const OutsideStorage* wanted : due[op]) ETUDE_RETURN_IF_ERROR(Provide(*wanted));
-      return {};
+      if (op != first->first_use) return {};
+      return ProvideAll([&](const OutsideStorage& wanted) { return !is_state(wanted); });
     });
+  }
+
+  // Finds out what the step changes of the memory from outside, by running it.
+  Status FindState() {
+    ETUDE_RETURN_IF_ERROR(memory_.Save());
+    ETUDE_RETURN_IF_ERROR(runner_.Run(coerce_));
+    return memory_.KeepChanged();
   }
 
   // Tries the step out, in a child process so that this one's heap stays like that of a program
@@ -316,6 +330,7 @@ class Replayer::Impl {
       std::optional<ChildDeath> died;
       const auto answer = RunInChild(
           [&](const Announce& announce) -> Result<std::string> {
+            LimitMemory();
             ETUDE_ASSIGN_OR_RETURN(const Calibration found, TryOut(announce));
             return Serialise(found);
           },
@@ -475,7 +490,7 @@ class Replayer::Impl {
   void Describe() {
     report_.device = devices_.target();
     report_.torch_version = TORCH_VERSION;
-    report_.rank = static_cast<int>(trace_.info().rank.value_or(-1));
+    report_.rank = trace_.info().rank;
     report_.threads = static_cast<int>(options_.threads);
     report_.seed = options_.seed;
     report_.operators = static_cast<int64_t>(selection_.top().size());
@@ -550,8 +565,7 @@ Result<Replayer> Replayer::Prepare(const Trace& trace, const ReplayOptions& opti
     const DataFlow flow(step);
     ETUDE_ASSIGN_OR_RETURN(std::string device,
                            ChooseDevice(options.device, UsesDevice(step, flow)));
-    auto impl =
-        std::make_unique<Impl>(trace, options, context, std::move(step), std::move(device));
+    auto impl = std::make_unique<Impl>(trace, options, context, std::move(step), std::move(device));
     ETUDE_RETURN_IF_ERROR(impl->SetUp());
     return Replayer(std::move(impl));
   } catch (const std::exception& error) {

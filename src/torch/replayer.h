@@ -15,15 +15,15 @@
 namespace etude {
 
 struct ReplayOptions {
-  std::string device;                // "": the GPU if the trace used one and there is one, else CPU
+  std::string device;  // "": the GPU if the trace used one and there is one, else CPU
   int64_t warmup = 5;
   int64_t iterations = 20;
   int64_t threads = 1;
   uint64_t seed = 0;
-  std::string label;                 // replay only what is below the first node named so
-  std::vector<std::string> skip;     // operators not to run: base or full names
-  std::vector<std::string> only;     // if not empty: run only these
-  bool per_operator = false;         // time each operator, in extra steps after the timed ones
+  std::string label;              // replay only what is below the first node named so
+  std::vector<std::string> skip;  // operators not to run: base or full names
+  std::vector<std::string> only;  // if not empty: run only these
+  bool per_operator = false;      // time each operator, in extra steps after the timed ones
   // Recorded time of each node, where the trace itself has none; may be empty.
   std::vector<std::optional<Nanos>> durations;
 };

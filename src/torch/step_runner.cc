@@ -14,7 +14,9 @@
 namespace etude {
 namespace {
 
-std::string FirstLine(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
+std::string FirstLine(std::string_view text) {
+  return std::string(text.substr(0, text.find('\n')));
+}
 
 Nanos WallClock() {
   timespec now{};
@@ -153,12 +155,10 @@ void StepRunner::Store(size_t index, bool coerce) {
   size_t i = 0;
   ForEachResult(stack_, [&](const at::Tensor& result) {
     if (i < op.results.size() && op.results[i]) {
-      const TensorUse& use =
-          trace_.tensor(plan_.slots[op.results[i].index()].tensor);
+      const TensorUse& use = trace_.tensor(plan_.slots[op.results[i].index()].tensor);
       at::Tensor& slot = slots_[op.results[i].index()];
       const auto sizes = trace_.ints(use.shape);
-      if (coerce && result.defined() &&
-          !std::ranges::equal(result.sizes(), sizes)) {
+      if (coerce && result.defined() && !std::ranges::equal(result.sizes(), sizes)) {
         slot = Coerced(result, at::IntArrayRef(sizes.data(), sizes.size()));
       } else {
         slot = result;
@@ -187,8 +187,7 @@ void StepRunner::StandIn(size_t index) {
   const PlannedOp& op = plan_.ops[index];
   for (const SlotId slot : op.results) {
     if (!slot) continue;
-    auto tensor =
-        MakeStandIn(trace_, trace_.tensor(plan_.slots[slot.index()].tensor), devices_);
+    auto tensor = MakeStandIn(trace_, trace_.tensor(plan_.slots[slot.index()].tensor), devices_);
     if (tensor) slots_[slot.index()] = *std::move(tensor);
   }
 }
@@ -243,8 +242,7 @@ Status StepRunner::RunTimed(const std::vector<bool>& coerce,
   return {};
 }
 
-std::vector<Observation> StepRunner::RunObserved(
-    const std::function<void(size_t)>& announce) {
+std::vector<Observation> StepRunner::RunObserved(const std::function<void(size_t)>& announce) {
   std::vector<Observation> observations(plan_.ops.size());
   OperatorWatch watch;
   for (size_t i = 0; i < plan_.ops.size(); ++i) {
@@ -256,9 +254,8 @@ std::vector<Observation> StepRunner::RunObserved(
         const Slot& slot = plan_.slots[id.index()];
         const at::Tensor& base = slots_[slot.base.index()];
         const TensorUse& use = trace_.tensor(slot.tensor);
-        auto view = base.defined() && base.has_storage()
-                        ? MakeView(trace_, use, base.storage())
-                        : Result<at::Tensor>(base);
+        auto view = base.defined() && base.has_storage() ? MakeView(trace_, use, base.storage())
+                                                         : Result<at::Tensor>(base);
         if (!view) throw std::runtime_error("argument: " + view.error().message);
         slots_[id.index()] = *std::move(view);
       }

@@ -22,10 +22,10 @@ using OperatorCounts = std::map<std::string, int64_t, std::less<>>;
 
 // What an observed run of one operator showed.
 struct Observation {
-  std::string failure;        // the reason, if the operator threw; else ""
-  OperatorCounts operators;   // all operators that ran, this one included
-  OperatorCounts leaves;      // those that called no other
-  bool wrong_shape = false;   // a result has other sizes than the recorded one
+  std::string failure;       // the reason, if the operator threw; else ""
+  OperatorCounts operators;  // all operators that ran, this one included
+  OperatorCounts leaves;     // those that called no other
+  bool wrong_shape = false;  // a result has other sizes than the recorded one
 };
 
 // Runs the operators of a plan, one after the other, on slots of tensors. Not thread-safe; refers

@@ -115,6 +115,19 @@ class Components {
   std::vector<Frame> frames_;
 };
 
+// The numbers of the edges whose ends wait for each other, directly or not.
+std::vector<size_t> EdgesOnCycles(const Trace& trace, const std::vector<WaitEdge>& edges) {
+  const auto deps = Csr<NodeId>::Build(
+      trace.node_count(), edges, [](const WaitEdge& edge) { return edge.node.index(); },
+      [](const WaitEdge& edge) { return edge.dep; });
+  const Components components(trace, deps);
+  std::vector<size_t> found;
+  for (size_t i = 0; i < edges.size(); ++i) {
+    if (components.Together(edges[i].node, edges[i].dep)) found.push_back(i);
+  }
+  return found;
+}
+
 // Numbers the nodes so that none comes before what it waits for, as near to `wanted` as that
 // allows.
 std::vector<uint32_t> RanksKeeping(const Trace& trace, std::span<const WaitEdge> edges,
@@ -149,17 +162,12 @@ std::vector<uint32_t> RanksKeeping(const Trace& trace, std::span<const WaitEdge>
 }  // namespace
 
 std::vector<bool> FindBackwardEdges(const Trace& trace, const std::vector<WaitEdge>& edges) {
-  const auto deps = Csr<NodeId>::Build(
-      trace.node_count(), edges, [](const WaitEdge& edge) { return edge.node.index(); },
-      [](const WaitEdge& edge) { return edge.dep; });
-  const Components components(trace, deps);
   std::vector<bool> backward(edges.size());
-  std::vector<uint32_t> ranks;
-  for (size_t i = 0; i < edges.size(); ++i) {
-    const WaitEdge& edge = edges[i];
-    if (!components.Together(edge.node, edge.dep)) continue;
-    if (ranks.empty()) ranks = ProgramRanks(trace);
-    backward[i] = ranks[edge.dep.index()] >= ranks[edge.node.index()];
+  const std::vector<size_t> suspects = EdgesOnCycles(trace, edges);
+  if (suspects.empty()) return backward;
+  const std::vector<uint32_t> ranks = ProgramRanks(trace);
+  for (const size_t i : suspects) {
+    backward[i] = ranks[edges[i].dep.index()] >= ranks[edges[i].node.index()];
   }
   return backward;
 }
@@ -167,13 +175,13 @@ std::vector<bool> FindBackwardEdges(const Trace& trace, const std::vector<WaitEd
 std::vector<bool> FindContradictions(const Trace& trace, const std::vector<WaitEdge>& edges,
                                      size_t given) {
   std::vector<bool> contradicting(edges.size());
-  std::vector<uint32_t> ranks = ProgramRanks(trace);
-  const auto forward = [&](const WaitEdge& edge) {
-    return ranks[edge.dep.index()] < ranks[edge.node.index()];
-  };
-  if (std::ranges::all_of(edges, forward)) return contradicting;
-  ranks = RanksKeeping(trace, std::span(edges).first(given), ranks);
-  for (size_t i = given; i < edges.size(); ++i) contradicting[i] = !forward(edges[i]);
+  const std::vector<size_t> suspects = EdgesOnCycles(trace, edges);
+  if (suspects.empty()) return contradicting;
+  const std::vector<uint32_t> ranks =
+      RanksKeeping(trace, std::span(edges).first(given), ProgramRanks(trace));
+  for (const size_t i : suspects) {
+    contradicting[i] = i >= given && ranks[edges[i].dep.index()] >= ranks[edges[i].node.index()];
+  }
   return contradicting;
 }
 

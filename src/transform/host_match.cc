@@ -204,9 +204,10 @@ class Aligner {
     }
   }
 
-  // The part of a device thread that may be of the same step as the threads aligned before.
-  std::pair<size_t, size_t> NearPart(const Thread& other) const {
-    if (begin_ > end_) return {0, other.size()};
+  // The part of a device thread that may be of the same step as the threads aligned before, where
+  // it has more than one step.
+  std::pair<size_t, size_t> NearPart(const Thread& thread, const Thread& other) const {
+    if (begin_ > end_ || other.size() < 2 * thread.size()) return {0, other.size()};
     const Nanos length = end_ - begin_;
     const auto start_of = [&](NodeId event) { return *device_.start(event); };
     const auto from = std::ranges::lower_bound(other.nodes, begin_ - length, {}, start_of);
@@ -217,7 +218,7 @@ class Aligner {
 
   // Aligned pairs whose nearest aligned ancestors are a pair as well.
   Candidate Try(const Thread& thread, const Thread& other) {
-    const auto [from, to] = NearPart(other);
+    const auto [from, to] = NearPart(thread, other);
     const Alignment alignment =
         Align(thread.names, std::span(other.names).subspan(from, to - from));
     Candidate candidate;

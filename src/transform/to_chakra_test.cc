@@ -1,0 +1,198 @@
+#include "src/transform/to_chakra.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/trace/trace_builder.h"
+
+namespace etude {
+namespace {
+
+class Sketch {
+ public:
+  explicit Sketch(TraceFormat format = TraceFormat::kLinked) { builder.info().format = format; }
+
+  NodeId Add(uint64_t id, NodeKind kind, Place place, int64_t parent = -1) {
+    row.source_id = id;
+    row.kind = kind;
+    row.place = place;
+    row.name = builder.Intern("n" + std::to_string(id));
+    if (parent >= 0) row.parent = static_cast<uint64_t>(parent);
+    const NodeId node = builder.AddNode(row);
+    row = NodeRow();
+    return node;
+  }
+  LaneId Stream(int32_t stream) { return builder.InternLane({.device = 0, .stream = stream}); }
+  Trace Finish() { return builder.Finish().value(); }
+
+  TraceBuilder builder;
+  NodeRow row;
+};
+
+using Edges = std::set<std::pair<uint64_t, uint64_t>>;
+
+Edges DepsOf(const Trace& trace, DepKind kind) {
+  Edges edges;
+  ForEachNode(trace, [&](NodeId node) {
+    for (size_t i = 0; i < trace.deps(node).size(); ++i) {
+      if (trace.dep_kinds(node)[i] != kind) continue;
+      edges.emplace(trace.source_id(node), trace.source_id(trace.deps(node)[i]));
+    }
+  });
+  return edges;
+}
+
+ToChakraResult Convert(const Trace& trace, bool break_cycles = false) {
+  auto result = ToChakra(trace, {.break_cycles = break_cycles});
+  EXPECT_TRUE(result.has_value()) << result.error().message;
+  EXPECT_TRUE(result->trace.is_acyclic());
+  EXPECT_EQ(result->trace.node_count(), trace.node_count()) << "no node is lost";
+  return *std::move(result);
+}
+
+// A process, two threads; 4 below 3, 6 below 5; kernels 10 and 11 on one stream, 12 on another.
+Trace TwoThreads() {
+  Sketch sketch;
+  sketch.Add(1, NodeKind::kProcess, Place::kHost);
+  sketch.Add(2, NodeKind::kThread, Place::kHost, 1);
+  // In the order in which the observer writes them: children first.
+  sketch.Add(4, NodeKind::kOperator, Place::kHost, 3);
+  sketch.Add(3, NodeKind::kOperator, Place::kHost, 2);
+  sketch.Add(7, NodeKind::kOperator, Place::kHost, 2);
+  sketch.Add(5, NodeKind::kThread, Place::kHost, 1);
+  sketch.Add(6, NodeKind::kOperator, Place::kHost, 5);
+  const auto kernel = [&](uint64_t id, int64_t parent, int64_t start, int32_t stream) {
+    sketch.row.start = Nanos{start};
+    sketch.row.duration = Nanos{10};
+    sketch.row.lane = sketch.Stream(stream);
+    sketch.Add(id, NodeKind::kKernel, Place::kDevice, parent);
+  };
+  kernel(10, 4, 200, 7);
+  kernel(11, 7, 100, 7);
+  kernel(12, 6, 150, 8);
+  return sketch.Finish();
+}
+
+TEST(ToChakra, MakesEveryOrderADependency) {
+  const ToChakraResult result = Convert(TwoThreads());
+  EXPECT_EQ(DepsOf(result.trace, DepKind::kData),
+            (Edges{{3, 2}, {4, 3}, {7, 4}, {6, 5}, {10, 4}, {11, 7}, {12, 6}}));
+  EXPECT_EQ(DepsOf(result.trace, DepKind::kSync), (Edges{{10, 11}}));
+  EXPECT_EQ(result.order_edges, 4u);
+  EXPECT_EQ(result.stream_edges, 1u);
+  EXPECT_EQ(result.launch_edges, 3u);
+  EXPECT_EQ(result.contradictions, 0u);
+}
+
+TEST(ToChakra, AddsNothingTwice) {
+  const ToChakraResult once = Convert(TwoThreads());
+  Sketch sketch;
+  const ToChakraResult twice = Convert(once.trace);
+  EXPECT_EQ(twice.order_edges + twice.stream_edges + twice.launch_edges, 0u);
+  EXPECT_EQ(DepsOf(twice.trace, DepKind::kData), DepsOf(once.trace, DepKind::kData));
+}
+
+TEST(ToChakra, FindsDurationsWithoutChildren) {
+  Sketch sketch;
+  sketch.row.start = Nanos{0};
+  sketch.row.duration = Nanos{100};
+  sketch.Add(1, NodeKind::kOperator, Place::kHost);
+  sketch.row.start = Nanos{20};
+  sketch.row.duration = Nanos{30};
+  sketch.Add(2, NodeKind::kOperator, Place::kHost, 1);
+  sketch.Add(3, NodeKind::kOperator, Place::kHost, 1);
+  const ToChakraResult result = Convert(sketch.Finish());
+  EXPECT_EQ(result.trace.exclusive(NodeId(0)), Nanos{70});
+  EXPECT_EQ(result.trace.exclusive(NodeId(1)), Nanos{30});
+  EXPECT_EQ(result.trace.exclusive(NodeId(2)), std::nullopt) << "unknown stays unknown";
+}
+
+TEST(ToChakra, ACommunicationIsOneNode) {
+  Sketch sketch;
+  const NodeId recorded = sketch.Add(1, NodeKind::kCollective, Place::kHost);
+  sketch.builder.SetComm(recorded, {.type = CollectiveType::kAllReduce});
+  sketch.Add(2, NodeKind::kLabel, Place::kHost, 1);
+  sketch.row.lane = sketch.Stream(20);
+  sketch.Add(3, NodeKind::kCollective, Place::kDevice, 2);
+  sketch.Add(4, NodeKind::kCollective, Place::kHost);  // on the host alone
+  const ToChakraResult result = Convert(sketch.Finish());
+  EXPECT_EQ(result.retyped, 1u);
+  EXPECT_EQ(result.trace.kind(recorded), NodeKind::kOperator);
+  EXPECT_NE(result.trace.comm(recorded), nullptr) << "its facts stay";
+  EXPECT_EQ(result.trace.kind(NodeId(2)), NodeKind::kCollective);
+  EXPECT_EQ(result.trace.kind(NodeId(3)), NodeKind::kCollective);
+}
+
+Trace Cyclic() {
+  Sketch sketch;
+  const NodeId a = sketch.Add(1, NodeKind::kOperator, Place::kHost);
+  const NodeId b = sketch.Add(2, NodeKind::kOperator, Place::kHost);
+  const NodeId c = sketch.Add(3, NodeKind::kOperator, Place::kHost);
+  sketch.builder.AddDep(b, a, DepKind::kData);
+  sketch.builder.AddDep(a, b, DepKind::kSync);
+  sketch.builder.AddDep(c, c, DepKind::kData);
+  return sketch.Finish();
+}
+
+TEST(ToChakra, RefusesCyclesAndSaysWhich) {
+  const auto result = ToChakra(Cyclic(), {});
+  ASSERT_FALSE(result.has_value());
+  EXPECT_EQ(result.error().code, ErrorCode::kBadInput);
+  EXPECT_NE(result.error().message.find("1 'n1' waits for 2 'n2' waits for 1"), std::string::npos)
+      << result.error().message;
+}
+
+TEST(ToChakra, BreaksCyclesIfAsked) {
+  const ToChakraResult result = Convert(Cyclic(), /*break_cycles=*/true);
+  EXPECT_EQ(result.broken_edges, 2u);
+  EXPECT_EQ(DepsOf(result.trace, DepKind::kData), (Edges{{2, 1}}));
+  EXPECT_EQ(DepsOf(result.trace, DepKind::kSync), Edges{});
+}
+
+TEST(ToChakra, GivesWayToWhatTheTraceSays) {
+  Sketch sketch;
+  sketch.Add(1, NodeKind::kThread, Place::kHost);
+  const NodeId first = sketch.Add(2, NodeKind::kOperator, Place::kHost, 1);
+  sketch.Add(3, NodeKind::kOperator, Place::kHost, 1);
+  sketch.builder.AddDep(first, uint64_t{3}, DepKind::kData);  // the first waits for the second
+  const ToChakraResult result = Convert(sketch.Finish());
+  EXPECT_EQ(result.contradictions, 1u);
+  EXPECT_TRUE(DepsOf(result.trace, DepKind::kData).contains({2, 3}));
+  EXPECT_FALSE(DepsOf(result.trace, DepKind::kData).contains({3, 2}));
+}
+
+TEST(ToChakra, LeavesTheDependenciesOfChakraTracesAlone) {
+  Sketch sketch(TraceFormat::kChakra);
+  sketch.Add(1, NodeKind::kThread, Place::kHost);
+  sketch.Add(2, NodeKind::kOperator, Place::kHost, 1);
+  const ToChakraResult result = Convert(sketch.Finish());
+  EXPECT_EQ(result.trace.dep_count(), 0u);
+}
+
+TEST(ToChakra, RefusesADeviceTraceAlone) {
+  Sketch sketch(TraceFormat::kKineto);
+  sketch.Add(1, NodeKind::kOperator, Place::kHost);
+  const auto result = ToChakra(sketch.Finish(), {});
+  ASSERT_FALSE(result.has_value());
+  EXPECT_NE(result.error().message.find("etude link"), std::string::npos);
+}
+
+TEST(ToChakra, NumbersNodesWhoseIdsAreNotUnique) {
+  Sketch sketch;
+  sketch.Add(5, NodeKind::kOperator, Place::kHost);
+  sketch.Add(5, NodeKind::kOperator, Place::kHost, 5);
+  sketch.Add(6, NodeKind::kOperator, Place::kHost, 1);  // dangling: 1 must not become a node's id
+  const ToChakraResult result = Convert(sketch.Finish());
+  EXPECT_TRUE(result.renumbered);
+  EXPECT_EQ(result.trace.parent(NodeId(1)), NodeId(0));
+  EXPECT_FALSE(result.trace.parent(NodeId(2)));
+  EXPECT_EQ(result.trace.dangling().size(), 1u);
+}
+
+}  // namespace
+}  // namespace etude
