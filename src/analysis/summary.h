@@ -28,21 +28,22 @@ struct Summary {
 
   uint64_t nodes = 0;
   std::array<uint64_t, kNodeKindCount> by_kind{};
-  uint64_t dependencies = 0;  // beyond parents
-  uint64_t timed = 0;         // nodes with a known duration
-  std::optional<Nanos> span;  // last end minus first start
+  uint64_t dependencies = 0;         // beyond parents
+  uint64_t timed = 0;                // nodes with a known duration
+  std::optional<Nanos> span;         // last end minus first start
   std::optional<Nanos> device_busy;  // union of device nodes' times, over all streams
-  uint64_t threads = 0;  // lanes on which something runs
+  uint64_t threads = 0;              // lanes on which something runs
   uint64_t streams = 0;
-  uint64_t tensors = 0;  // distinct uses
-  std::vector<Op> operators;     // topmost operators by total time, then count, then name
-  std::vector<Op> device_ops;    // likewise
+  uint64_t tensors = 0;                 // distinct uses
+  std::vector<Op> operators;            // topmost operators by total time, then count, then name
+  std::vector<Op> device_ops;           // likewise
   std::vector<Collective> collectives;  // by type and group
   std::vector<std::string_view> steps;  // names of step marks, in order of appearance
   uint64_t memory_bytes = 0;
 };
 
-// Summarises `trace`. Topmost operators are those without an operator above them. O(nodes log nodes).
+// Summarises `trace`. Topmost operators are those without an operator above them. O(nodes log
+// nodes).
 Summary Summarise(const Trace& trace);
 
 }  // namespace etude

@@ -42,18 +42,18 @@ inline tl::unexpected<Error> BadInput(std::string message) {
 #define ETUDE_CONCAT(a, b) ETUDE_CONCAT_INNER(a, b)
 
 // Leaves the enclosing function with the error of `expr`, a Status or Result, if it has one.
-#define ETUDE_RETURN_IF_ERROR(expr)                                     \
-  do {                                                                  \
-    if (auto etude_status = (expr); !etude_status) {                    \
+#define ETUDE_RETURN_IF_ERROR(expr)                                           \
+  do {                                                                        \
+    if (auto etude_status = (expr); !etude_status) {                          \
       return tl::unexpected<::etude::Error>(std::move(etude_status).error()); \
-    }                                                                   \
+    }                                                                         \
   } while (false)
 
 // Binds `lhs` to the value of the Result `expr`, or leaves the enclosing function with its error.
-#define ETUDE_ASSIGN_OR_RETURN(lhs, expr)                                                \
-  auto ETUDE_CONCAT(etude_result_, __LINE__) = (expr);                                   \
-  if (!ETUDE_CONCAT(etude_result_, __LINE__)) {                                          \
-    return tl::unexpected<::etude::Error>(                                               \
-        std::move(ETUDE_CONCAT(etude_result_, __LINE__)).error());                       \
-  }                                                                                      \
+#define ETUDE_ASSIGN_OR_RETURN(lhs, expr)                          \
+  auto ETUDE_CONCAT(etude_result_, __LINE__) = (expr);             \
+  if (!ETUDE_CONCAT(etude_result_, __LINE__)) {                    \
+    return tl::unexpected<::etude::Error>(                         \
+        std::move(ETUDE_CONCAT(etude_result_, __LINE__)).error()); \
+  }                                                                \
   lhs = *std::move(ETUDE_CONCAT(etude_result_, __LINE__))

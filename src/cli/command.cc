@@ -53,9 +53,8 @@ Status SetLimit(std::string_view text, Limits& limits) {
       equals == std::string_view::npos ? std::string_view() : text.substr(equals + 1);
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc() || end != digits.data() + digits.size() || digits.empty()) {
-    return MakeError(ErrorCode::kUsage, "--limit " + std::string(name) +
-                                            ": found '" + std::string(digits) +
-                                            "', expected a whole number");
+    return MakeError(ErrorCode::kUsage, "--limit " + std::string(name) + ": found '" +
+                                            std::string(digits) + "', expected a whole number");
   }
   found->set(limits, value);
   return {};
@@ -126,16 +125,16 @@ int RunCommandLine(std::string_view program, std::vector<std::unique_ptr<Command
     std::vector<std::string> names;
     for (const auto& command : commands) names.emplace_back(command->name());
     const std::string near = Nearest(args[0], names);
-    return Fail(ExitCode::kUsage,
-                "unknown command '" + args[0] + "'" +
-                    (near.empty() ? "; `etude --help` lists them"
-                                  : "; did you mean '" + near + "'?"));
+    return Fail(ExitCode::kUsage, "unknown command '" + args[0] + "'" +
+                                      (near.empty() ? "; `etude --help` lists them"
+                                                    : "; did you mean '" + near + "'?"));
   }
   Command& command = **found;
   Options options(command.name(), command.summary());
   command.Declare(options);
   std::vector<std::string> limits;
-  options.Flag("--strict", &console.strict_, "refuse damaged files instead of reading what is whole");
+  options.Flag("--strict", &console.strict_,
+               "refuse damaged files instead of reading what is whole");
   options.Flag("-q,--quiet", &console.quiet_, "no warnings and no progress on stderr");
   options.Values("--limit", &limits, "NAME=N", "change a limit on input (docs/limits.md)");
   const Options::Parsed parsed = options.Parse({args.begin() + 1, args.end()});

@@ -63,10 +63,9 @@ Result<RankComparison> CompareRank(const CaptureFolder& folder, const CaptureRan
   const std::string path = folder.File(fmt::format("replay.{}.json", rank.number()));
   std::ifstream file(path);
   if (!file) {
-    return BadInput(fmt::format("{}: not found; `etude replay {}{}` writes it", path, folder.path,
-                                folder.ranks.size() > 1
-                                    ? fmt::format(" --rank {}", rank.number())
-                                    : std::string()));
+    return BadInput(fmt::format(
+        "{}: not found; `etude replay {}{}` writes it", path, folder.path,
+        folder.ranks.size() > 1 ? fmt::format(" --rank {}", rank.number()) : std::string()));
   }
   const Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || json.value("format", Json()) != kReplayFormat) {
@@ -115,8 +114,8 @@ std::string ShareText(const std::optional<double>& share) {
 std::string ComparisonText(const RankComparison& rank) {
   using enum TextTable::Align;
   TextTable table({kLeft, kRight, kRight, kRight});
-  table.Row({fmt::format("rank {}", rank.rank), "original [p25, p75]", "replay [p25, p75]",
-             "error"});
+  table.Row(
+      {fmt::format("rank {}", rank.rank), "original [p25, p75]", "replay [p25, p75]", "error"});
   table.Row({"step, CPU time", TimesText(rank.cpu.original), TimesText(rank.cpu.replay),
              ErrorText(rank.cpu.error())});
   table.Row({"step, wall time", TimesText(rank.wall.original), TimesText(rank.wall.replay),
@@ -154,9 +153,9 @@ Result<double> ParseTolerance(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc() || end != digits.data() + digits.size() || !(value >= 0)) {
-    return MakeError(ErrorCode::kUsage,
-                     fmt::format("--tolerance: found '{}', expected a share such as 8% or 0.08",
-                                 text));
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format("--tolerance: found '{}', expected a share such as 8% or 0.08", text));
   }
   return percent ? value / 100 : value;
 }
@@ -184,8 +183,7 @@ class CompareCommand : public Command {
     if (!std::filesystem::is_directory(path_)) {
       return BadInput(path_ + ": expected a capture folder");
     }
-    ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder,
-                           ListCaptureFolder(path_, console.context()));
+    ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path_, console.context()));
     Json ranks = Json::array();
     std::string text;
     bool within = true;

@@ -32,7 +32,9 @@ template <typename T>
 Json OrNull(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
-Json OrNull(const std::optional<Nanos>& value) { return value ? Json(value->count) : Json(nullptr); }
+Json OrNull(const std::optional<Nanos>& value) {
+  return value ? Json(value->count) : Json(nullptr);
+}
 
 Json TraceJson(const std::string& path, const Trace& trace, const Summary& summary) {
   Json json;
@@ -125,9 +127,9 @@ std::string TraceText(const std::string& path, const Trace& trace, const Summary
   if (summary.device_busy) facts.Row({"device busy", FormatTime(*summary.device_busy)});
   for (const ProcessGroup& group : trace.process_groups()) {
     const std::string size = group.size ? std::to_string(*group.size) : "?";
-    facts.Row({"process group", fmt::format("'{}' {} {}, {} ranks", trace.text(group.name),
-                                            trace.text(group.description),
-                                            trace.text(group.backend), size)});
+    facts.Row({"process group",
+               fmt::format("'{}' {} {}, {} ranks", trace.text(group.name),
+                           trace.text(group.description), trace.text(group.backend), size)});
   }
   constexpr size_t kShownSteps = 4;
   if (!summary.steps.empty()) {

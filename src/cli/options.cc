@@ -85,8 +85,7 @@ void Options::Positionals(std::string_view name, std::vector<std::string>* targe
   ++impl_->positionals;
 }
 
-void Options::Rest(std::string_view name, std::vector<std::string>* target,
-                   std::string_view help) {
+void Options::Rest(std::string_view name, std::vector<std::string>* target, std::string_view help) {
   impl_->rest = impl_->app.add_option(std::string(name), *target, std::string(help));
   impl_->rest->type_name("");
   impl_->rest_target = target;

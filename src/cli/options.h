@@ -21,8 +21,7 @@ class Options {
   void Flag(std::string_view names, bool* target, std::string_view help);
   void Value(std::string_view names, std::string* target, std::string_view what,
              std::string_view help);
-  void Value(std::string_view names, int64_t* target, std::string_view what,
-             std::string_view help);
+  void Value(std::string_view names, int64_t* target, std::string_view what, std::string_view help);
   void Value(std::string_view names, double* target, std::string_view what, std::string_view help);
   // May be given several times.
   void Values(std::string_view names, std::vector<std::string>* target, std::string_view what,

@@ -90,9 +90,7 @@ class ValidateCommand : public Command {
       ETUDE_ASSIGN_OR_RETURN(
           const Trace trace,
           ReadTrace(file, ReadOptions{.strict = console.strict()}, console.context()));
-      const Verdict verdict{.path = file,
-                            .nodes = trace.node_count(),
-                            .findings = Validate(trace)};
+      const Verdict verdict{.path = file, .nodes = trace.node_count(), .findings = Validate(trace)};
       valid = valid && verdict.valid();
       if (json_) {
         verdicts.push_back(VerdictJson(verdict));

@@ -172,8 +172,9 @@ Result<CaptureFolder> ListCaptureFolder(const std::string& path, const RunContex
   while (folder.path.size() > 1 && folder.path.ends_with('/')) folder.path.pop_back();
   ETUDE_ASSIGN_OR_RETURN(const std::vector<Candidate> traces, FindTraces(folder.path, context));
   if (traces.empty()) {
-    return BadInput(path + ": found no trace, expected host.N.json, device.N.json, linked.N.json "
-                           "or *.N.et");
+    return BadInput(path +
+                    ": found no trace, expected host.N.json, device.N.json, linked.N.json "
+                    "or *.N.et");
   }
   const bool one_process = IsOneProcess(traces);
   std::map<std::optional<int64_t>, CaptureRank> ranks;
@@ -183,8 +184,9 @@ Result<CaptureFolder> ListCaptureFolder(const std::string& path, const RunContex
   }
   for (const Candidate& trace : traces) {
     if (!one_process && !trace.rank) {
-      return BadInput(trace.path + ": one of several traces, and its rank cannot be told; expected "
-                                   "a name such as host.N.json or rank-N.json");
+      return BadInput(trace.path +
+                      ": one of several traces, and its rank cannot be told; expected "
+                      "a name such as host.N.json or rank-N.json");
     }
     const std::optional<int64_t> number = one_process ? only_rank : trace.rank;
     CaptureRank& rank = ranks[number];

@@ -26,8 +26,8 @@ Result<std::string> ReadAll(const std::string& path, const RunContext& context) 
     ETUDE_ASSIGN_OR_RETURN(const std::string_view chunk, source.Next());
     if (chunk.empty()) return text;
     if (text.size() + chunk.size() > kFileBytesMax) {
-      return BadInput(fmt::format("{}: larger than {} bytes, expected a job.json", path,
-                                  kFileBytesMax));
+      return BadInput(
+          fmt::format("{}: larger than {} bytes, expected a job.json", path, kFileBytesMax));
     }
     text += chunk;
   }
@@ -80,8 +80,9 @@ Result<JobRank> ParseRank(const std::string& where, const Json& json) {
   for (const Json& item : Member(json, "timed_steps")) {
     const std::optional<StepTime> step = ParseStep(item);
     if (!step) {
-      return BadInput(where + ".timed_steps: expected objects with wall_ns and cpu_ns, not "
-                              "negative");
+      return BadInput(where +
+                      ".timed_steps: expected objects with wall_ns and cpu_ns, not "
+                      "negative");
     }
     rank.timed_steps.push_back(*step);
   }

@@ -100,9 +100,10 @@ DType DTypeFromText(std::string_view text);
 int ScalarTypeNumber(DType dtype);
 DType DTypeFromScalarType(int64_t number);
 
-// The collective that a name speaks of ("allreduce_", "nccl:all_reduce", "ncclDevKernel_AllGather…",
-// "c10d::_allgather_base_"), by the one table of names; nullopt if the name speaks of none.
-// Meant for names of communication nodes only: "aten::scatter" would do as well as "c10d::scatter_".
+// The collective that a name speaks of ("allreduce_", "nccl:all_reduce",
+// "ncclDevKernel_AllGather…", "c10d::_allgather_base_"), by the one table of names; nullopt if the
+// name speaks of none. Meant for names of communication nodes only: "aten::scatter" would do as
+// well as "c10d::scatter_".
 std::optional<CollectiveType> CollectiveFromName(std::string_view name);
 // kSend or kRecv where the name says so ("nccl:send", "recv_", "isend"), else nullopt.
 std::optional<NodeKind> PointToPointFromName(std::string_view name);

@@ -65,6 +65,5 @@ TEST(Enums, PointToPoint) {
   EXPECT_EQ(PointToPointFromName("sendrecv"), std::nullopt);
 }
 
-
 }  // namespace
 }  // namespace etude

@@ -11,7 +11,8 @@ const std::array<StatInfo, kStatCount>& StatTable() {
       {Stat::kNonFiniteNumber, "non_finite_number", kWarning,
        "NaN, Infinity or out-of-range numbers"},
       {Stat::kRoundedTime, "rounded_time", kWarning, "times finer than a nanosecond were rounded"},
-      {Stat::kMalformedElement, "malformed_element", kError, "nodes or events without the "
+      {Stat::kMalformedElement, "malformed_element", kError,
+       "nodes or events without the "
        "required fields were skipped"},
       {Stat::kUnknownValue, "unknown_value", kNote, "arguments of unforeseen form, kept as text"},
       {Stat::kDuplicateId, "duplicate_id", kError, "several nodes share one id"},

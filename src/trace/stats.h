@@ -10,28 +10,28 @@ namespace etude {
 // Things met while reading, linking or converting that a user should know of. Each is counted per
 // trace; kStatTable says what it means.
 enum class Stat : uint8_t {
-  kTruncated,            // the file ended before its document did
-  kRepairedEscape,       // invalid JSON escape or control byte repaired
-  kRepairedUtf8,         // invalid UTF-8 or lone surrogate replaced
-  kNonFiniteNumber,      // bare NaN or Infinity, or a number out of range
-  kRoundedTime,          // a time finer than a nanosecond was rounded
-  kMalformedElement,     // a node or event that could not be read was skipped
-  kUnknownValue,         // an argument of unforeseen form was kept as raw text
-  kDuplicateId,          // two nodes with one id; references mean the first
-  kDanglingParent,       // a parent that is not in the file
-  kDanglingDependency,   // a dependency on a node that is not in the file
-  kParentCycle,          // a node is its own ancestor
-  kDependencyCycle,      // nodes on, or waiting for, a cycle of dependencies
-  kUnknownDuration,      // a node that should have a duration but has none
-  kNegativeDuration,     // a duration below zero; kept as unknown
-  kTrailingData,         // bytes after the document's end were ignored
-  kSkippedEvent,         // device trace events that carry no work (flow arrows, counters, names)
-  kUnlinkedHost,         // host nodes without a matching device trace event
-  kUnlinkedDeviceOp,     // device operations whose host operator was not found
-  kUnlinkedEvent,        // host events of the device trace without a host node
-  kAmbiguousLink,        // several candidates matched; the first in file order was taken
-  kFallbackLink,         // matched by name and order because ids were missing
-  kClippedTime,          // a time that does not fit the output format was clipped or rounded
+  kTruncated,           // the file ended before its document did
+  kRepairedEscape,      // invalid JSON escape or control byte repaired
+  kRepairedUtf8,        // invalid UTF-8 or lone surrogate replaced
+  kNonFiniteNumber,     // bare NaN or Infinity, or a number out of range
+  kRoundedTime,         // a time finer than a nanosecond was rounded
+  kMalformedElement,    // a node or event that could not be read was skipped
+  kUnknownValue,        // an argument of unforeseen form was kept as raw text
+  kDuplicateId,         // two nodes with one id; references mean the first
+  kDanglingParent,      // a parent that is not in the file
+  kDanglingDependency,  // a dependency on a node that is not in the file
+  kParentCycle,         // a node is its own ancestor
+  kDependencyCycle,     // nodes on, or waiting for, a cycle of dependencies
+  kUnknownDuration,     // a node that should have a duration but has none
+  kNegativeDuration,    // a duration below zero; kept as unknown
+  kTrailingData,        // bytes after the document's end were ignored
+  kSkippedEvent,        // device trace events that carry no work (flow arrows, counters, names)
+  kUnlinkedHost,        // host nodes without a matching device trace event
+  kUnlinkedDeviceOp,    // device operations whose host operator was not found
+  kUnlinkedEvent,       // host events of the device trace without a host node
+  kAmbiguousLink,       // several candidates matched; the first in file order was taken
+  kFallbackLink,        // matched by name and order because ids were missing
+  kClippedTime,         // a time that does not fit the output format was clipped or rounded
 };
 
 inline constexpr size_t kStatCount = static_cast<size_t>(Stat::kClippedTime) + 1;

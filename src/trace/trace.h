@@ -25,10 +25,10 @@ class TraceBuilder;
 // The files a trace can come from.
 enum class TraceFormat : uint8_t {
   kUnknown,
-  kPyTorchEt,    // PyTorch execution trace, JSON
-  kKineto,       // Kineto / Chrome trace, JSON
-  kLinked,       // Chakra host+device ("ET+"), JSON
-  kChakra,       // Chakra protobuf (.et)
+  kPyTorchEt,  // PyTorch execution trace, JSON
+  kKineto,     // Kineto / Chrome trace, JSON
+  kLinked,     // Chakra host+device ("ET+"), JSON
+  kChakra,     // Chakra protobuf (.et)
 };
 std::string_view Name(TraceFormat format);
 
@@ -63,10 +63,10 @@ struct TraceInfo {
 
 // Where nodes run: a thread of a process, or a stream of a device.
 struct Lane {
-  StringId process;  // pid as text; kNone unknown
-  StringId thread;   // tid as text (Kineto has names as tids); kNone unknown
-  int32_t device = -1;   // -1: none or unknown
-  int32_t stream = -1;   // -1: none or unknown
+  StringId process;     // pid as text; kNone unknown
+  StringId thread;      // tid as text (Kineto has names as tids); kNone unknown
+  int32_t device = -1;  // -1: none or unknown
+  int32_t stream = -1;  // -1: none or unknown
 
   friend bool operator==(const Lane&, const Lane&) = default;
 };
@@ -91,7 +91,7 @@ struct Comm {
   std::optional<Bytes> bytes;  // Chakra's comm_size, or what this rank puts in
   std::optional<int64_t> in_elements;
   std::optional<int64_t> out_elements;
-  IntListId in_split;   // kNone: not a split collective
+  IntListId in_split;  // kNone: not a split collective
   IntListId out_split;
   std::optional<int64_t> root;  // rank in the group
   std::optional<int64_t> src;   // kRecv: rank
@@ -187,7 +187,8 @@ class Trace {
   const TraceInfo& info() const { return info_; }
   const Stats& stats() const { return stats_; }
 
-  // The node with this id in the file (the first one, if there are several), or kNone. O(log nodes).
+  // The node with this id in the file (the first one, if there are several), or kNone. O(log
+  // nodes).
   NodeId Find(uint64_t source_id) const;
   // True if parents and dependencies together have no cycle.
   bool is_acyclic() const { return cycle_.empty(); }

@@ -30,7 +30,8 @@ double CpuSeconds() {
 Result<Trace> Build(uint64_t nodes) {
   TraceBuilder builder;
   std::vector<StringId> names;
-  for (size_t i = 0; i < kNames; ++i) names.push_back(builder.Intern("aten::op" + std::to_string(i)));
+  for (size_t i = 0; i < kNames; ++i)
+    names.push_back(builder.Intern("aten::op" + std::to_string(i)));
   std::vector<IntListId> shapes;
   for (size_t i = 0; i < kShapes; ++i) {
     const std::array<int64_t, 4> shape = {8, 64, static_cast<int64_t>(i + 1), 56};

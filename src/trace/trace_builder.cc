@@ -155,10 +155,8 @@ void TraceBuilder::ResolveDeps() {
     if (!row.resolved) {
       const NodeId target = trace_.Find(row.target);
       if (!target) {
-        trace_.dangling_.push_back({.node = row.node,
-                                    .source_id = row.target,
-                                    .kind = row.kind,
-                                    .is_parent = false});
+        trace_.dangling_.push_back(
+            {.node = row.node, .source_id = row.target, .kind = row.kind, .is_parent = false});
         stats().Count(Stat::kDanglingDependency);
         continue;
       }
@@ -170,12 +168,14 @@ void TraceBuilder::ResolveDeps() {
   const size_t nodes = node_count();
   const auto node_of = [](const DepRow& row) { return row.node.index(); };
   const auto target_of = [](const DepRow& row) { return static_cast<size_t>(row.target); };
-  const auto target_id = [](const DepRow& row) { return NodeId(static_cast<uint32_t>(row.target)); };
+  const auto target_id = [](const DepRow& row) {
+    return NodeId(static_cast<uint32_t>(row.target));
+  };
   const auto kind_of = [](const DepRow& row) { return row.kind; };
   trace_.deps_ = Csr<NodeId>::Build(nodes, dep_rows_, node_of, target_id);
   trace_.dep_kinds_ = Csr<DepKind>::Build(nodes, dep_rows_, node_of, kind_of);
-  trace_.dependents_ = Csr<NodeId>::Build(nodes, dep_rows_, target_of,
-                                          [](const DepRow& row) { return row.node; });
+  trace_.dependents_ =
+      Csr<NodeId>::Build(nodes, dep_rows_, target_of, [](const DepRow& row) { return row.node; });
   trace_.dependent_kinds_ = Csr<DepKind>::Build(nodes, dep_rows_, target_of, kind_of);
 }
 
@@ -242,14 +242,14 @@ Result<Trace> TraceBuilder::Finish() {
   FindCycle();
   trace_.extras_ = Csr<Extra>::Build(
       extra_rows_.empty() ? 0 : nodes, extra_rows_,
-      [](const auto& row) { return row.first.index(); }, [](const auto& row) { return row.second; });
+      [](const auto& row) { return row.first.index(); },
+      [](const auto& row) { return row.second; });
 
   auto& comms = trace_.comms_;
   std::ranges::stable_sort(comms, {}, &std::pair<NodeId, Comm>::first);
   // Of several facts of one node the last one stays.
   std::ranges::reverse(comms);
-  const auto repeated =
-      std::ranges::unique(comms, {}, &std::pair<NodeId, Comm>::first);
+  const auto repeated = std::ranges::unique(comms, {}, &std::pair<NodeId, Comm>::first);
   comms.erase(repeated.begin(), repeated.end());
   std::ranges::reverse(comms);
 

@@ -26,7 +26,7 @@ struct NodeRow {
   std::optional<Nanos> start;
   std::optional<Nanos> duration;
   std::optional<Nanos> exclusive;
-  ValueListId inputs;   // kNone: none given
+  ValueListId inputs;  // kNone: none given
   ValueListId outputs;
   std::optional<uint64_t> rf_id;
   std::optional<uint64_t> fw_parent;
@@ -96,7 +96,7 @@ class TraceBuilder {
   struct DepRow {
     NodeId node;
     DepKind kind = DepKind::kControl;
-    bool resolved = false;     // `target` is a NodeId, else a source id
+    bool resolved = false;  // `target` is a NodeId, else a source id
     uint64_t target = 0;
   };
 

@@ -128,8 +128,8 @@ TEST(TraceBuilder, EveryReferenceIsAccountedFor) {
       const NodeId node =
           builder.AddNode(Row(builder, id, parent ? std::optional(*parent) : std::nullopt));
       if (parent) ++references;
-      for (const uint64_t dep : *rc::gen::container<std::vector<uint64_t>>(
-               rc::gen::inRange<uint64_t>(0, 50))) {
+      for (const uint64_t dep :
+           *rc::gen::container<std::vector<uint64_t>>(rc::gen::inRange<uint64_t>(0, 50))) {
         builder.AddDep(node, dep, DepKind::kData);
         ++dependencies;
       }

@@ -92,9 +92,8 @@ void CheckNesting(const Trace& trace, std::vector<Finding>& findings) {
     const bool inside =
         *start >= *parent_start && *start + *duration <= *parent_start + *parent_duration;
     if (!inside) {
-      outside.Add(trace.source_id(node), [&] {
-        return Describe(trace, node) + " under " + Describe(trace, parent);
-      });
+      outside.Add(trace.source_id(node),
+                  [&] { return Describe(trace, node) + " under " + Describe(trace, parent); });
     }
   });
   std::move(outside).MoveTo(findings);

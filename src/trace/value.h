@@ -29,14 +29,14 @@ using LaneId = Id<LaneTag>;
 // trace (see torch/data_flow.h).
 struct TensorUse {
   uint64_t tensor = 0;
-  uint64_t storage = 0;         // 0: undefined tensor
-  int64_t offset = 0;           // into the storage, in elements
-  int64_t numel = 0;            // elements
-  int64_t element_bytes = 0;    // bytes of one element
-  StringId device;              // "cpu", "cuda:0"; "" if undefined
-  StringId type;                // as in the file: "Tensor(float)"
-  IntListId shape;              // kNone: the file does not say
-  IntListId strides;            // in elements; kNone: the file does not say
+  uint64_t storage = 0;       // 0: undefined tensor
+  int64_t offset = 0;         // into the storage, in elements
+  int64_t numel = 0;          // elements
+  int64_t element_bytes = 0;  // bytes of one element
+  StringId device;            // "cpu", "cuda:0"; "" if undefined
+  StringId type;              // as in the file: "Tensor(float)"
+  IntListId shape;            // kNone: the file does not say
+  IntListId strides;          // in elements; kNone: the file does not say
 
   friend bool operator==(const TensorUse&, const TensorUse&) = default;
 };

@@ -1,0 +1,173 @@
+#include "src/formats/linked_json_writer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "src/formats/et_json_reader.h"
+#include "src/trace/trace_builder.h"
+
+namespace etude {
+namespace {
+
+struct Written {
+  LinkedWriteReport report;
+  std::string text;
+  nlohmann::json json;
+  std::vector<nlohmann::json> nodes;
+};
+
+Written Write(const Trace& trace) {
+  Written written;
+  const auto report = WriteLinkedJson(trace, [&](std::string_view part) {
+    written.text += part;
+    return Status();
+  });
+  EXPECT_TRUE(report.has_value());
+  written.report = *report;
+  written.json = nlohmann::json::parse(written.text);
+  for (const auto& node : written.json["nodes"]) written.nodes.push_back(node);
+  return written;
+}
+
+class LinkedJsonWriter : public testing::Test {
+ protected:
+  NodeId Add(uint64_t id, NodeKind kind, Place place, std::string_view name) {
+    row_.source_id = id;
+    row_.kind = kind;
+    row_.place = place;
+    row_.name = builder_.Intern(name);
+    const NodeId node = builder_.AddNode(row_);
+    row_ = NodeRow();
+    return node;
+  }
+  Written Finish() { return Write(builder_.Finish().value()); }
+
+  TraceBuilder builder_;
+  NodeRow row_;
+};
+
+TEST_F(LinkedJsonWriter, WritesTheKeysThatToolsRead) {
+  builder_.info().schema = "1.0.2-chakra.0.0.4";
+  builder_.info().pid = 7;
+  builder_.info().time = "2026-11-21 00:00:00";
+  builder_.info().start_ts = 1;
+  builder_.info().finish_ts = 2;
+  Add(1, NodeKind::kProcess, Place::kHost, "[pytorch|profiler|execution_trace|process]");
+  row_.parent = 1;
+  row_.rf_id = 5;
+  row_.fw_parent = 0;
+  row_.seq_id = -1;
+  row_.scope = 0;
+  row_.tid = 1;
+  row_.fw_tid = 0;
+  row_.op_schema = builder_.Intern("aten::add(Tensor a) -> Tensor");
+  row_.start = Nanos{1234567};
+  row_.duration = Nanos{2000};
+  row_.exclusive = Nanos{1500};
+  Add(2, NodeKind::kOperator, Place::kHost, "aten::add");
+  row_.parent = 2;
+  row_.start = Nanos{3000001};
+  row_.duration = Nanos{10};
+  row_.exclusive = Nanos{10};
+  row_.correlation = 44;
+  row_.lane = builder_.InternLane({.device = 3, .stream = 7});
+  const NodeId kernel = Add(3, NodeKind::kKernel, Place::kDevice, "add_kernel");
+  builder_.AddDep(kernel, uint64_t{1}, DepKind::kSync);
+  const Written written = Finish();
+  for (const char* key : {"schema", "pid", "time", "start_ts", "finish_ts"}) {
+    EXPECT_TRUE(written.json.contains(key)) << key;
+  }
+  EXPECT_EQ(written.nodes[0]["ctrl_deps"], 1) << "the process root calls itself";
+  EXPECT_NE(written.text.find("\"inclusive_dur\": 2, \"exclusive_dur\": 1.5, \"ts\": 1234.567,"),
+            std::string::npos)
+      << "exact microseconds";
+  const auto& node = written.nodes[2];
+  EXPECT_EQ(node["cat"], "kernel");
+  EXPECT_EQ(node["ph"], "X");
+  EXPECT_EQ(node["stream"], 7);
+  EXPECT_EQ(node["device"], 3);
+  EXPECT_EQ(node["correlation"], 44);
+  EXPECT_EQ(node["ctrl_deps"], 2);
+  EXPECT_EQ(node["sync_dep"], nlohmann::json::array({1}));
+  EXPECT_EQ(node["ts"], 3000.001);
+  ASSERT_EQ(node["attrs"].size(), 7u) << "those of its operator";
+  EXPECT_EQ(node["attrs"][0]["value"], 5);
+}
+
+TEST_F(LinkedJsonWriter, WritesArgumentsAsTheObserverDoes) {
+  const StringId tensor_type = builder_.Intern("Tensor(float)");
+  const TensorUse use{.tensor = 1,
+                      .storage = 2,
+                      .numel = 6,
+                      .element_bytes = 4,
+                      .device = builder_.Intern("cpu"),
+                      .type = tensor_type,
+                      .shape = builder_.InternInts(std::vector<int64_t>{2, 3})};
+  const Value tensor = Value::Tensor(tensor_type, builder_.InternTensor(use));
+  const Value number = Value::Int(builder_.Intern("Int"), 4);
+  const std::vector<Value> elements = {tensor, number};
+  const std::vector<Value> values = {
+      Value::List(builder_.Intern("GenericList[Tensor(float),Int]"),
+                  builder_.InternValues(elements)),
+      Value::Double(builder_.Intern("Double"), 0.5),
+      Value::Bool(builder_.Intern("Bool"), true),
+      Value::None(builder_.Intern("None")),
+      Value::Double(builder_.Intern("Double"), HUGE_VAL),
+      Value::Text(ValueKind::kString, builder_.Intern("String"), builder_.Intern("a\"b")),
+  };
+  row_.inputs = builder_.InternValues(values);
+  Add(1, NodeKind::kOperator, Place::kHost, "op");
+  const Written written = Finish();
+  EXPECT_EQ(
+      written.nodes[0]["inputs"].dump(),
+      R"({"shapes":[[[2,3],[]],[],[],[],[],[]],)"
+      R"("types":["GenericList[Tensor(float),Int]","Double","Bool","None","Double","String"],)"
+      R"("values":[[[1,2,0,6,4,"cpu"],4],0.5,true,"<None>","inf","a\"b"]})");
+}
+
+TEST_F(LinkedJsonWriter, RenamesExtrasThatReadersWouldMistake) {
+  const NodeId node = Add(1, NodeKind::kOperator, Place::kHost, "op");
+  builder_.AddExtra(node, {.key = builder_.Intern("grid"), .text = builder_.Intern("[1,2,3]")});
+  builder_.AddExtra(node, {.key = builder_.Intern("scope"), .text = builder_.Intern("\"mine\"")});
+  builder_.AddExtra(
+      node, {.key = builder_.Intern("attrs/pg_desc"),
+             .text = builder_.Intern(R"({"name":"pg_desc","type":"string","value":"default"})")});
+  const Written written = Finish();
+  EXPECT_EQ(written.nodes[0]["grid"].dump(), "[1,2,3]");
+  EXPECT_EQ(written.nodes[0]["args/scope"], "mine");
+  EXPECT_FALSE(written.nodes[0].contains("scope"));
+  EXPECT_EQ(written.nodes[0]["attrs"][0]["value"], "default");
+}
+
+TEST_F(LinkedJsonWriter, CountsWhatItCannotSay) {
+  const NodeId a = Add(1, NodeKind::kOperator, Place::kHost, "a");
+  const NodeId b = Add(1, NodeKind::kOperator, Place::kHost, "b");
+  builder_.AddDep(b, a, DepKind::kControl);
+  builder_.AddExtra(a, {.key = builder_.Intern("field 11"),
+                        .text = builder_.Intern(std::string_view("\x5A\x01\x61", 3)),
+                        .form = Extra::Form::kProtobuf});
+  const Written written = Finish();
+  EXPECT_TRUE(written.report.renumbered);
+  EXPECT_EQ(written.report.lost_edges, 1u) << "b has no caller: a would be taken for it";
+  EXPECT_EQ(written.report.lost_extras, 1u);
+  EXPECT_EQ(written.nodes[1]["id"], 1);
+}
+
+TEST_F(LinkedJsonWriter, WritesAttributesOfChakraNodes) {
+  const NodeId node = Add(1, NodeKind::kCompute, Place::kUnknown, "a");
+  // AttributeProto {name: "num_ops", int64_val: 300} as field 10.
+  builder_.AddExtra(
+      node, {.key = builder_.Intern("num_ops"),
+             .text = builder_.Intern(std::string_view("\x52\x0C\x0A\x07num_ops\x48\xAC\x02", 14)),
+             .form = Extra::Form::kProtobuf});
+  const Written written = Finish();
+  EXPECT_EQ(written.nodes[0]["attrs"].dump(), R"([{"name":"num_ops","type":"int64","value":300}])");
+}
+
+}  // namespace
+}  // namespace etude
