@@ -92,9 +92,9 @@ class ChakraReader : public TraceReader {
 };
 
 std::string ChakraReader::Where() const {
-  std::string where = name_ + ": byte " + std::to_string(offset_) + ", ";
-  if (messages_ == 0) return where + "GlobalMetadata";
-  return where + "node message " + std::to_string(messages_);
+  const std::string message =
+      messages_ == 0 ? "GlobalMetadata" : "node message " + std::to_string(messages_);
+  return name_ + ":byte " + std::to_string(offset_) + " (" + message + ")";
 }
 
 Result<ChakraReader::Frame> ChakraReader::NextFrame(std::string_view bytes) const {
@@ -301,7 +301,9 @@ Result<Trace> ChakraReader::Finish(bool cut) {
     context_.Warn(first_malformed_ + "; " + std::to_string(malformed) + " left out");
   }
   nodes_.Finish();
-  return builder_.Finish();
+  Result<Trace> trace = builder_.Finish();
+  if (!trace) return MakeError(trace.error().code, name_ + ": " + trace.error().message);
+  return trace;
 }
 
 }  // namespace

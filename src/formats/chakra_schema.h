@@ -240,7 +240,7 @@ inline constexpr std::string_view kJsonPrefix = "json:";
 
 // Where a file's attributes do not stand in our order or with our types, the reader notes how they
 // stand, so that the file can be written back as it was: an Extra whose text begins with the tag of
-// this field (of protobuf's own range: no message may have it) and then has two bytes for each
+// this field (a number that no message of Chakra has) and then has two bytes for each
 // attribute: Attr + 1 and its ValueType, or kLayoutExtra and 0 for the next one kept as an Extra.
 inline constexpr uint32_t kLayoutField = 50001;
 inline constexpr uint8_t kLayoutExtra = 0xFF;

@@ -4,6 +4,8 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <random>
 #include <set>
 #include <string>
@@ -328,7 +330,7 @@ TEST(ChakraReader, SkipsAndCountsMalformedNodes) {
     EXPECT_EQ(trace->stats()[Stat::kMalformedElement], 1u);
     const auto strict = Read(bytes, {.strict = true});
     ASSERT_FALSE(strict.has_value());
-    EXPECT_NE(strict.error().message.find("test.et: byte 1, node message 1"), std::string::npos)
+    EXPECT_NE(strict.error().message.find("test.et:byte 1 (node message 1)"), std::string::npos)
         << strict.error().message;
   }
 }
@@ -341,7 +343,7 @@ TEST(ChakraReader, RefusesOtherFiles) {
     const auto trace = Read(bytes);
     ASSERT_FALSE(trace.has_value()) << bytes;
     EXPECT_EQ(trace.error().code, ErrorCode::kBadInput);
-    EXPECT_TRUE(trace.error().message.starts_with("test.et: byte "));
+    EXPECT_TRUE(trace.error().message.starts_with("test.et:byte "));
   }
 }
 
@@ -693,6 +695,36 @@ RC_GTEST_PROP(Chakra, DamagedFilesDoNoHarm, (uint32_t seed)) {
     damaged.resize(random() % (damaged.size() + 1));
     const auto trace = Read(damaged, {}, 1 + random() % 50);
     if (trace.has_value()) Write(*trace, {.verbatim = true});
+  }
+}
+
+std::string_view TypeName(chakra::ValueType type) {
+  switch (type) {
+    case chakra::ValueType::kInt32: return "int32";
+    case chakra::ValueType::kInt64: return "int64";
+    case chakra::ValueType::kInt64List: return "int64 list";
+    case chakra::ValueType::kUint64: return "uint64";
+    case chakra::ValueType::kUint64List: return "uint64 list";
+    case chakra::ValueType::kBool: return "bool";
+    case chakra::ValueType::kString: return "string";
+    default: return "?";
+  }
+}
+
+TEST(ChakraSchema, IsWhatTheDocumentSays) {
+  std::ifstream file(ETUDE_TEST_DATA "/../../docs/formats/chakra.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  ASSERT_FALSE(page.empty());
+  const auto check = [&](std::string_view name, chakra::ValueType type, std::string_view help) {
+    const std::string row = "| `" + std::string(name) + "` | " + std::string(TypeName(type)) +
+                            " | " + std::string(help) + " |";
+    EXPECT_NE(page.find(row), std::string::npos) << row;
+  };
+  for (const auto& row : chakra::kAttrs) check(row.name, row.type, row.help);
+  for (const auto& row : chakra::kGlobalAttrs) check(row.name, row.type, row.help);
+  for (const auto& row : chakra::kNodeTypes) {
+    const std::string text = std::to_string(row.number) + " " + std::string(row.name);
+    EXPECT_NE(page.find(text), std::string::npos) << text;
   }
 }
 
