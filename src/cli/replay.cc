@@ -25,7 +25,7 @@ struct ReplaySource {
   Trace trace;
   StepTimes original;
   std::optional<int64_t> threads;
-  std::string result_path;  // where the report is kept; "" for single files
+  std::string result_path;  // where the report is kept; "" for what is no capture
 };
 
 Result<const CaptureRank*> ChooseRank(const CaptureFolder& folder, int64_t wanted) {
@@ -86,9 +86,10 @@ Result<ReplaySource> OpenSource(const std::string& path, int64_t wanted_rank, bo
   ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path, context));
   ETUDE_ASSIGN_OR_RETURN(const CaptureRank* rank, ChooseRank(folder, wanted_rank));
   ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadRank(folder, *rank, options, context));
-  ReplaySource source{.trace = std::move(trace),
-                      .result_path = folder.File(fmt::format("replay.{}.json", rank->number()))};
+  ReplaySource source{.trace = std::move(trace), .result_path = {}};
   if (const JobRank* job = folder.job_rank(*rank); job != nullptr) {
+    // Folders that `etude record` did not make are left as they are.
+    source.result_path = folder.File(fmt::format("replay.{}.json", rank->number()));
     source.original = OriginalTimes(*job);
     source.threads = job->threads;
   }
