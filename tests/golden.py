@@ -32,6 +32,9 @@ class Runner:
         self.bin = pathlib.Path(bin_dir).resolve()
         self.data = pathlib.Path(data_dir).resolve()
 
+    def lacks_torch_for(self, text):
+        return "etude replay" in text and not (self.bin / "etude-torch").exists()
+
     def run(self, command, cwd, case=None):
         """Returns what `command` prints, with the exit code if it is not 0, folders by their names."""
         env = dict(os.environ)
@@ -71,6 +74,8 @@ def run_folder(runner, case, update):
     command = (case / "cmd").read_text()
     if "$DATA" in command and not runner.data.is_dir():
         return "skipped", "recorded traces are absent"
+    if runner.lacks_torch_for(command):
+        return "skipped", "this build has no libtorch"
     with tempfile.TemporaryDirectory() as tmp:
         got = runner.run(command, tmp, case)
     return judge(case / "expected", got, update)
@@ -108,6 +113,8 @@ def parse_console(body):
 
 def run_page(runner, page, update):
     text = page.read_text()
+    if runner.lacks_torch_for(text):
+        return "skipped", "this build has no libtorch"
     verdict, details = "passed", []
     with tempfile.TemporaryDirectory() as tmp:
         shutil.copytree(TEST_DATA, tmp, dirs_exist_ok=True)

@@ -91,19 +91,20 @@ std::string ToText(const WrittenTrace& written) {
       fmt::format("wrote {}: {} nodes, {}\n", written.path, FormatCount(written.nodes),
                   FormatBytes(Bytes{static_cast<int64_t>(written.bytes)}));
   const auto line = [&](uint64_t count, std::string_view what) {
-    if (count != 0) text += fmt::format("  {} {}\n", FormatCount(count), what);
+    if (count != 0) text += fmt::format("  {}: {}\n", what, FormatCount(count));
   };
   if (written.is_chakra) {
     const ToChakraResult& chakra = written.chakra;
-    line(chakra.order_edges, "dependencies added: order of the host threads");
-    line(chakra.stream_edges, "dependencies added: order of the device streams");
-    line(chakra.launch_edges, "dependencies added: device work on its operator");
-    line(chakra.contradictions, "of these left out: the trace's own dependencies say otherwise");
+    line(chakra.order_edges, "dependencies added, order of the host threads");
+    line(chakra.stream_edges, "dependencies added, order of the device streams");
+    line(chakra.launch_edges, "dependencies added, device work on its operator");
+    line(chakra.contradictions,
+         "of these left out because the trace's own dependencies say otherwise");
     line(chakra.broken_edges, "dependencies taken out of cycles");
-    line(chakra.retyped, "host communications that a device node does became plain operators");
+    line(chakra.retyped, "host communications that a device node does, now plain operators");
   }
   if (written.renumbered) text += "  ids were not unique: nodes have new ones\n";
-  line(written.lost_references, "references lost: to nodes that are not there, or without a place");
+  line(written.lost_references, "references lost, to nodes that are not there or without a place");
   line(written.lost_extras, "facts lost that the format cannot hold");
   line(written.clipped_times, "times before the clock's zero, which only Etude's attributes hold");
   return text;
