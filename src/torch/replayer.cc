@@ -135,6 +135,7 @@ class Replayer::Impl {
     const Nanos first_begin = Clock(CLOCK_PROCESS_CPUTIME_ID);
     ETUDE_RETURN_IF_ERROR(RunFirstStep());
     report_.first_step = Clock(CLOCK_PROCESS_CPUTIME_ID) - first_begin - report_.fill;
+    ETUDE_RETURN_IF_ERROR(FindState());
     Describe();
     return {};
   }

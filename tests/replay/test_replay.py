@@ -163,6 +163,14 @@ def test_huge_tensors_are_refused_before_they_are_made(tmp_path):
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+def test_state_does_not_drift(tmp_path):
+    # Multiplied with random numbers again and again, values would end as denormal numbers.
+    path = record(tmp_path, "x.mul_(y)", "x, y = torch.randn(1000), torch.randn(1000)")
+    report = replay(path, "--iterations", "150")
+    assert report["coverage"]["ops"] == 1.0
+    assert report["values"] == {"non_finite_tensors": 0, "denormal_tensors": 0}
+
+
 def test_same_seed_same_setup(tmp_path):
     path = record(tmp_path, FLOW)
     one, two = (replay(path, "--seed", "7") for _ in range(2))
