@@ -39,18 +39,21 @@ void Options::Flag(std::string_view names, bool* target, std::string_view help) 
 void Options::Value(std::string_view names, std::string* target, std::string_view what,
                     std::string_view help) {
   Described(impl_->app.add_option(std::string(names), *target, std::string(help)), what)
+      ->take_last()
       ->capture_default_str();
 }
 
 void Options::Value(std::string_view names, int64_t* target, std::string_view what,
                     std::string_view help) {
   Described(impl_->app.add_option(std::string(names), *target, std::string(help)), what)
+      ->take_last()
       ->capture_default_str();
 }
 
 void Options::Value(std::string_view names, double* target, std::string_view what,
                     std::string_view help) {
   Described(impl_->app.add_option(std::string(names), *target, std::string(help)), what)
+      ->take_last()
       ->capture_default_str();
 }
 

@@ -38,6 +38,22 @@ TEST(Options, RestNeedsNoDashes) {
   EXPECT_EQ(command, (std::vector<std::string>{"python", "--version"}));
 }
 
+TEST(Options, TheLastOfRepeatedValuesCounts) {
+  int64_t steps = 20;
+  std::vector<std::string> skip;
+  std::string file;
+  Options options("replay", "replays");
+  options.Value("--steps", &steps, "N", "steps");
+  options.Values("--skip", &skip, "OP", "operators");
+  options.Positional("file", &file, "a file");
+  const Options::Parsed parsed =
+      options.Parse({"--steps", "3", "x", "--steps", "4", "--skip", "a", "--skip", "b"});
+  ASSERT_EQ(parsed.outcome, Options::Outcome::kRun) << parsed.text;
+  EXPECT_EQ(steps, 4);
+  EXPECT_EQ(skip, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(options.Parse({"x", "y"}).outcome, Options::Outcome::kError);
+}
+
 TEST(Nearest, OnlyOffersWhatIsNear) {
   EXPECT_EQ(Nearest("valdate", {"info", "validate", "link"}), "validate");
   EXPECT_EQ(Nearest("frobnicate", {"info", "validate", "link"}), "");
