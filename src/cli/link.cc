@@ -61,13 +61,14 @@ Json AccountJson(const LinkJob& job, const LinkResult& result, const WrittenTrac
 std::string AccountText(const LinkJob& job, const LinkResult& result) {
   const uint64_t linkable = Linkable(result);
   std::string text = fmt::format("{} + {}\n", job.host, job.device);
-  text += fmt::format(
-      "  {} of {} host nodes have times ({:.1f} %), {} of {} device operations have "
-      "their operator ({:.1f} %)\n",
-      FormatCount(result.host_matched()), FormatCount(linkable),
-      100 * Share(result.host_matched(), linkable), FormatCount(result.device_linked()),
-      FormatCount(result.device_nodes()),
-      100 * Share(result.device_linked(), result.device_nodes()));
+  text += fmt::format("  {} of {} host nodes have times ({})", FormatCount(result.host_matched()),
+                      FormatCount(linkable), FormatShare(Share(result.host_matched(), linkable)));
+  if (result.device_nodes() != 0) {
+    text += fmt::format(", {} of {} device operations have their operator ({})",
+                        FormatCount(result.device_linked()), FormatCount(result.device_nodes()),
+                        FormatShare(Share(result.device_linked(), result.device_nodes())));
+  }
+  text += "\n";
   TextTable table({TextTable::Align::kLeft, TextTable::Align::kRight, TextTable::Align::kLeft});
   for (size_t i = 0; i < kHostLinkCount; ++i) {
     const HostLinkInfo& info = Info(static_cast<HostLink>(i));

@@ -154,16 +154,19 @@ class DeviceMatcher {
   // The innermost open event that has the launch's External id; without one the innermost one that
   // is not over yet. Its own host node counts, or that of the nearest open event around it.
   NodeId Innermost(const std::vector<NodeId>& open, NodeId launch) const {
+    // Programs do not nest that deep; hostile traces may.
+    constexpr size_t kLevels = 4096;
+    const size_t outermost = open.size() < kLevels ? 0 : open.size() - kLevels;
     const Nanos start = *device_.start(launch);
     const auto external_id = ExternalId(launch);
     size_t found = open.size();
     if (external_id) {
-      for (size_t i = open.size(); i-- > 0 && found == open.size();) {
+      for (size_t i = open.size(); i-- > outermost && found == open.size();) {
         if (device_.external_id(open[i]) == external_id && End(open[i]) >= start) found = i;
       }
     }
     const bool by_id = found != open.size();
-    for (size_t i = by_id ? found + 1 : open.size(); i-- > 0;) {
+    for (size_t i = by_id ? found + 1 : open.size(); i-- > outermost;) {
       const bool around = End(open[i]) > start || (by_id && i == found) ||
                           (End(open[i]) == start && *device_.start(open[i]) == start);
       if (around && nodes_[open[i].index()]) return open[i];

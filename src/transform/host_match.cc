@@ -216,6 +216,19 @@ class Aligner {
             static_cast<size_t>(to - other.nodes.begin())};
   }
 
+  // The nearest node above `node` that is in `map`. Traces of programs are not that deep; hostile
+  // ones may be.
+  static NodeId NearestIn(const Trace& trace, NodeId node,
+                          const std::unordered_map<uint32_t, NodeId>& map) {
+    constexpr int kLevels = 4096;
+    NodeId above = trace.parent(node);
+    for (int level = 0; level < kLevels && above; ++level) {
+      if (map.contains(above.value())) return above;
+      above = trace.parent(above);
+    }
+    return NodeId::None();
+  }
+
   // Aligned pairs whose nearest aligned ancestors are a pair as well.
   Candidate Try(const Thread& thread, const Thread& other) {
     const auto [from, to] = NearPart(thread, other);
@@ -228,14 +241,8 @@ class Aligner {
     for (const auto& [i, j] : alignment.pairs) {
       const NodeId node = thread.nodes[i];
       const NodeId event = other.nodes[from + j];
-      NodeId node_above = host_.parent(node);
-      while (node_above && !event_of.contains(node_above.value())) {
-        node_above = host_.parent(node_above);
-      }
-      NodeId event_above = device_.parent(event);
-      while (event_above && !node_of.contains(event_above.value())) {
-        event_above = device_.parent(event_above);
-      }
+      const NodeId node_above = NearestIn(host_, node, event_of);
+      const NodeId event_above = NearestIn(device_, event, node_of);
       const bool nests_alike =
           node_above ? event_of[node_above.value()] == event_above : event_above.is_none();
       if (!nests_alike) continue;
