@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -454,6 +455,7 @@ struct Recorded {
   size_t operators;
   size_t communications;
 };
+void PrintTo(const Recorded& recorded, std::ostream* out) { *out << recorded.file; }
 
 class RecordedEt : public testing::TestWithParam<Recorded> {};
 

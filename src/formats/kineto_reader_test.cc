@@ -5,6 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <map>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -224,6 +225,7 @@ struct Recorded {
   size_t nodes;
   size_t skipped;
 };
+void PrintTo(const Recorded& recorded, std::ostream* out) { *out << recorded.file; }
 
 class RecordedKineto : public testing::TestWithParam<Recorded> {};
 

@@ -49,6 +49,7 @@ std::string Serialise(const Calibration& calibration) {
   }
   Json json = {{"rounds", std::move(rounds)},
                {"coerced", calibration.coerced},
+               {"changed", calibration.changed},
                {"missing", calibration.missing_kernels},
                {"extra", calibration.extra_kernels}};
   if (calibration.same_kernels) json["same"] = *calibration.same_kernels;
@@ -72,6 +73,7 @@ Result<Calibration> ParseCalibration(std::string_view text) {
       }
     }
     json.at("coerced").get_to(calibration.coerced);
+    json.at("changed").get_to(calibration.changed);
     json.at("missing").get_to(calibration.missing_kernels);
     json.at("extra").get_to(calibration.extra_kernels);
     if (json.contains("same")) calibration.same_kernels = json.at("same").get<double>();

@@ -24,6 +24,7 @@ struct Verdict {
 struct Calibration {
   std::vector<std::vector<Verdict>> rounds;
   std::vector<uint32_t> coerced;  // positions of operators whose results have other sizes
+  std::vector<uint32_t> changed;  // storage versions from outside that the step writes to
   std::optional<double> same_kernels;
   std::vector<std::pair<std::string, int64_t>> missing_kernels;
   std::vector<std::pair<std::string, int64_t>> extra_kernels;

@@ -1,14 +1,15 @@
 #include "src/torch/outside_memory.h"
 
+#include <sys/mman.h>
+
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <span>
 #include <string>
 #include <utility>
 
-#include <ATen/ops/clone.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/equal.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/ScalarType.h>
@@ -50,6 +51,29 @@ at::Tensor BytesOf(const c10::Storage& storage) {
       c10::scalarTypeToTypeMeta(c10::kByte));
   bytes.unsafeGetTensorImpl()->set_sizes_contiguous({static_cast<int64_t>(storage.nbytes())});
   return bytes;
+}
+
+// A number that changes with the content: four multiplicative hashes side by side, so that it runs
+// as fast as memory can be read.
+Result<uint64_t> Checksum(const c10::Storage& storage) {
+  constexpr uint64_t kPrime = 0x9E3779B185EBCA87ULL;
+  try {
+    const at::Tensor bytes = BytesOf(storage).cpu();
+    const auto* data = static_cast<const uint8_t*>(bytes.const_data_ptr());
+    const auto size = static_cast<size_t>(bytes.numel());
+    uint64_t lanes[4] = {1, 2, 3, 4};
+    size_t i = 0;
+    for (; i + sizeof lanes <= size; i += sizeof lanes) {
+      uint64_t words[4];
+      std::memcpy(words, data + i, sizeof words);
+      for (int k = 0; k < 4; ++k) lanes[k] = (std::rotl(lanes[k], 29) ^ words[k]) * kPrime;
+    }
+    for (; i < size; ++i) lanes[0] = (std::rotl(lanes[0], 29) ^ data[i]) * kPrime;
+    for (int k = 1; k < 4; ++k) lanes[0] = (std::rotl(lanes[0], 29) ^ lanes[k]) * kPrime;
+    return lanes[0];
+  } catch (const std::exception& error) {
+    return MakeError(ErrorCode::kUnavailable, "reading memory: " + FirstLine(error.what()));
+  }
 }
 
 // Values for `tensor`, a contiguous one of the whole storage on the CPU.
@@ -115,6 +139,19 @@ int CountTensorsWith(const at::Tensor& tensor, Test test) {
 
 }  // namespace
 
+OffHeapBytes::OffHeapBytes(std::span<const uint8_t> bytes) {
+  if (bytes.empty()) return;
+  void* copy =
+      mmap(nullptr, bytes.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (copy == MAP_FAILED) return;
+  std::memcpy(copy, bytes.data(), bytes.size());
+  bytes_ = {static_cast<uint8_t*>(copy), bytes.size()};
+}
+
+OffHeapBytes::~OffHeapBytes() {
+  if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
+}
+
 Result<at::Tensor> MakeView(const Trace& trace, const TensorUse& use, const c10::Storage& storage) {
   const std::optional<TensorShape> shape = ShapeOf(trace, use);
   const std::optional<c10::ScalarType> type = ScalarTypeOf(trace, use);
@@ -157,7 +194,8 @@ Status OutsideMemory::Provide(const ReplayPlan& plan, const OutsideStorage& want
   }
   if (!is_new) return {};
   block.tensors.push_back(slots[wanted.slots.front().index()]);
-  return Fill(block);
+  ETUDE_RETURN_IF_ERROR(Fill(block));
+  return restored_.contains(wanted.version) ? KeepOriginal(block) : Status();
 }
 
 Status OutsideMemory::Fill(Block& block) {
@@ -179,22 +217,48 @@ Status OutsideMemory::Fill(Block& block) {
   return {};
 }
 
-Status OutsideMemory::Save() {
+Status OutsideMemory::KeepOriginal(Block& block) {
   try {
-    for (auto& [version, block] : blocks_) block.saved = BytesOf(block.storage).clone();
+    const at::Tensor bytes = BytesOf(block.storage).cpu();
+    const auto size = static_cast<size_t>(bytes.numel());
+    block.original = OffHeapBytes({static_cast<const uint8_t*>(bytes.const_data_ptr()), size});
+    if (block.original.bytes().size() == size) return {};
+    return MakeError(ErrorCode::kUnavailable,
+                     "no memory for a copy of " + std::to_string(size) + " bytes");
   } catch (const std::exception& error) {
     return MakeError(ErrorCode::kUnavailable, "copying memory: " + FirstLine(error.what()));
+  }
+}
+
+Status OutsideMemory::NoteContent() {
+  for (auto& [version, block] : blocks_) {
+    ETUDE_ASSIGN_OR_RETURN(block.checksum, Checksum(block.storage));
   }
   return {};
 }
 
-Status OutsideMemory::KeepChanged() {
-  try {
-    for (auto& [version, block] : blocks_) {
-      if (at::equal(BytesOf(block.storage), block.saved)) block.saved.reset();
-    }
-  } catch (const std::exception& error) {
-    return MakeError(ErrorCode::kInternal, "comparing memory: " + FirstLine(error.what()));
+Result<std::vector<StorageVersion>> OutsideMemory::Changed() const {
+  std::vector<StorageVersion> changed;
+  for (const auto& [version, block] : blocks_) {
+    ETUDE_ASSIGN_OR_RETURN(const uint64_t checksum, Checksum(block.storage));
+    if (checksum != block.checksum) changed.push_back(version);
+  }
+  return changed;
+}
+
+Status OutsideMemory::KeepOriginals(std::span<const StorageVersion> changed) {
+  restored_.insert(changed.begin(), changed.end());
+  for (const StorageVersion version : changed) {
+    const auto found = blocks_.find(version);
+    if (found != blocks_.end()) ETUDE_RETURN_IF_ERROR(KeepOriginal(found->second));
+  }
+  return {};
+}
+
+Status OutsideMemory::Refill(std::span<const StorageVersion> changed) {
+  for (const StorageVersion version : changed) {
+    const auto found = blocks_.find(version);
+    if (found != blocks_.end()) ETUDE_RETURN_IF_ERROR(Fill(found->second));
   }
   return {};
 }
@@ -202,7 +266,16 @@ Status OutsideMemory::KeepChanged() {
 Status OutsideMemory::Restore() {
   try {
     for (auto& [version, block] : blocks_) {
-      if (block.saved.defined()) BytesOf(block.storage).copy_(block.saved);
+      const auto original = block.original.bytes();
+      if (original.empty()) continue;
+      if (block.storage.device().is_cpu()) {
+        std::memcpy(block.storage.mutable_data(), original.data(), original.size());
+        continue;
+      }
+      const at::Tensor host = at::empty({static_cast<int64_t>(original.size())},
+                                        c10::TensorOptions().dtype(c10::kByte));
+      std::memcpy(host.data_ptr(), original.data(), original.size());
+      BytesOf(block.storage).copy_(host);
     }
   } catch (const std::exception& error) {
     return MakeError(ErrorCode::kInternal, "restoring memory: " + FirstLine(error.what()));

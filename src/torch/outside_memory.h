@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -20,10 +23,29 @@ namespace etude {
 // storage is too small or the form is not one of a strided tensor.
 Result<at::Tensor> MakeView(const Trace& trace, const TensorUse& use, const c10::Storage& storage);
 
+// A copy of bytes that is kept away from the heap, which so looks like the recorded program's.
+class OffHeapBytes {
+ public:
+  OffHeapBytes() = default;
+  // Empty if there is no memory left.
+  explicit OffHeapBytes(std::span<const uint8_t> bytes);
+  OffHeapBytes(OffHeapBytes&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+  OffHeapBytes& operator=(OffHeapBytes&& other) noexcept {
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~OffHeapBytes();
+
+  std::span<const uint8_t> bytes() const { return bytes_; }
+
+ private:
+  std::span<uint8_t> bytes_;
+};
+
 // The memory a step expects to find: parameters, states, inputs. Made once, filled with values that
 // suit the operators which read it. The step changes some of it, as training does; so that a random
 // start does not drift to where arithmetic is slow (denormal numbers) or stops to mean anything
-// (infinities) over many steps, each step can be given the state that the first one found.
+// (infinities) over many steps, each step is given the state that the first one found.
 // Not thread-safe.
 class OutsideMemory {
  public:
@@ -34,11 +56,15 @@ class OutsideMemory {
   // slots. Storage that grew from one plan to the next is made anew.
   Status Provide(const ReplayPlan& plan, const OutsideStorage& wanted,
                  std::span<const FillRule> rules, std::vector<at::Tensor>& slots);
-  // Copies all memory; then, a step later, keeps the copies of what that step has changed; then
-  // brings these back, as often as wanted.
-  Status Save();
-  Status KeepChanged();
+  // Notes what all memory holds; then, a step later, tells what that step has changed.
+  Status NoteContent();
+  Result<std::vector<StorageVersion>> Changed() const;
+  // Says what each step changes: `Restore` gives it the values again that it has now, or that it
+  // will be made with.
+  Status KeepOriginals(std::span<const StorageVersion> changed);
   Status Restore();
+  // Gives memory the values again that it was made with, without a copy of them.
+  Status Refill(std::span<const StorageVersion> changed);
 
   int64_t bytes() const { return bytes_; }
   // Tensors of floats of which a sample holds numbers that are not finite, or denormal.
@@ -52,15 +78,18 @@ class OutsideMemory {
     FillRule rule;
     uint64_t seed = 0;
     int64_t bytes = 0;
-    at::Tensor saved;  // bytes of the storage as the first step found them; undefined: unchanged
+    uint64_t checksum = 0;  // of what it held when that was noted
+    OffHeapBytes original;  // what it was made with; empty: no step changes it
   };
 
   Status Fill(Block& block);
+  static Status KeepOriginal(Block& block);
 
   const Trace& trace_;
   const DeviceMap& devices_;
   uint64_t seed_;
   std::unordered_map<StorageVersion, Block> blocks_;
+  std::unordered_set<StorageVersion> restored_;
   int64_t bytes_ = 0;
 };
 

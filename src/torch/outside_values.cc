@@ -159,8 +159,9 @@ constexpr auto kDemands = std::to_array<ValueDemand>({
     {"aten::gru", 3, Bound::kWeight, 0, 0},
 });
 
-// Operators whose results hold values of their arguments and no others; a demand on the result is
-// one on all arguments of the same type.
+// Operators whose first result holds values of their arguments and no others; a demand on it is one
+// on all arguments of the same type. Further results (the order that sort found) are no such
+// values.
 constexpr auto kMovers = std::to_array<std::string_view>({
     "aten::_reshape_copy",
     "aten::_to_copy",
@@ -597,7 +598,7 @@ class Inference {
       return false;
     }
     bool changed = false;
-    for (const DataFlow::Use& result : flow_.outputs(node)) {
+    for (const DataFlow::Use& result : MovedValues(node)) {
       if (!result.version) continue;
       const FillRule rule = rules_[result.version.index()];
       // Order and sums do not survive a move, ranges do.
@@ -611,6 +612,14 @@ class Inference {
       }
     }
     return changed;
+  }
+
+  // The first result; it may be a list (chunk).
+  std::span<const DataFlow::Use> MovedValues(NodeId node) const {
+    const auto results = flow_.outputs(node);
+    const auto values = trace_.outputs(node);
+    if (values.size() < 2 || results.empty()) return results;
+    return values[0].kind == ValueKind::kTensor ? results.first(1) : results;
   }
 
   bool MayConvert(NodeId node) const {

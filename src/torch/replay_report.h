@@ -65,7 +65,7 @@ struct ReplayReport {
   int64_t non_finite = 0;      // tensors that hold infinities or NaN after the last step
   int64_t denormal = 0;
 
-  // Cost, in CPU time of this process except for `trial`, which is the child's wall time.
+  // What came before the warm-up, in CPU time; none is part of another.
   Nanos setup;       // finding operators, planning
   Nanos trial;       // trying the step out
   Nanos fill;        // making and filling memory

@@ -39,6 +39,16 @@ Nanos Clock(clockid_t id) {
   return Nanos{now.tv_sec * 1'000'000'000 + now.tv_nsec};
 }
 
+// CPU time of this process and of its children that have ended.
+Nanos CpuTimeWithChildren() {
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  const auto nanos = [](const timeval& time) {
+    return time.tv_sec * 1'000'000'000 + time.tv_usec * 1000;
+  };
+  return Clock(CLOCK_PROCESS_CPUTIME_ID) + Nanos{nanos(usage.ru_utime) + nanos(usage.ru_stime)};
+}
+
 int64_t MinorFaults() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -59,8 +69,9 @@ int64_t AvailableMemory() {
 }
 
 // Lets allocations fail that the machine could not back, instead of having the process killed.
-void LimitMemory() {
-  const auto available = static_cast<rlim_t>(AvailableMemory());
+// `held`: bytes that the process has.
+void LimitMemory(int64_t held) {
+  const auto available = static_cast<rlim_t>(AvailableMemory() + held);
   rlimit limit{};
   if (available == 0 || getrlimit(RLIMIT_DATA, &limit) != 0) return;
   limit.rlim_cur = std::min(limit.rlim_cur, available);
@@ -119,7 +130,7 @@ class Replayer::Impl {
         runner_(trace, flow_, devices_) {}
 
   Status SetUp() {
-    const Nanos begin = Clock(CLOCK_PROCESS_CPUTIME_ID);
+    const Nanos begin = CpuTimeWithChildren();
     devices_.set_step_uses_device(UsesDevice(step_, flow_));
     at::set_num_threads(static_cast<int>(options_.threads));
     at::Generator generator = at::globalContext().defaultGenerator(c10::Device(devices_.target()));
@@ -128,14 +139,12 @@ class Replayer::Impl {
     IndexRecordedLeaves();
     ApplyNames();
     BindAll();
-    const Nanos trial_begin = Clock(CLOCK_MONOTONIC);
     ETUDE_RETURN_IF_ERROR(Calibrate());
-    report_.trial = Clock(CLOCK_MONOTONIC) - trial_begin;
-    report_.setup = Clock(CLOCK_PROCESS_CPUTIME_ID) - begin;
-    const Nanos first_begin = Clock(CLOCK_PROCESS_CPUTIME_ID);
+    report_.setup = CpuTimeWithChildren() - begin - report_.trial - report_.fill;
+    const Nanos first_begin = CpuTimeWithChildren();
+    const Nanos filled = report_.fill;
     ETUDE_RETURN_IF_ERROR(RunFirstStep());
-    report_.first_step = Clock(CLOCK_PROCESS_CPUTIME_ID) - first_begin - report_.fill;
-    ETUDE_RETURN_IF_ERROR(FindState());
+    report_.first_step = CpuTimeWithChildren() - first_begin - (report_.fill - filled);
     Describe();
     return {};
   }
@@ -297,45 +306,48 @@ class Replayer::Impl {
     return {};
   }
 
+  static bool IsState(const OutsideStorage& wanted) { return wanted.made_in_first_step; }
+  static bool Nothing(const OutsideStorage&) { return false; }
+
   // Runs the step for the first time. As in a program's first step, the optimizer makes its state,
   // all at once, when it gets to work.
   Status RunFirstStep() {
-    const auto is_state = [](const OutsideStorage& wanted) { return wanted.made_in_first_step; };
-    ETUDE_RETURN_IF_ERROR(ProvideAll(is_state));
+    ETUDE_RETURN_IF_ERROR(ProvideAll(IsState));
     const auto& outside = runner_.plan().outside;
-    const auto first = std::ranges::find_if(outside, is_state);
+    const auto first = std::ranges::find_if(outside, IsState);
     if (first == outside.end()) return runner_.Run(coerce_);
     return runner_.RunWith(coerce_, [&](size_t op) -> Status {
-      if (op != first->first_use) return {};
-      return ProvideAll([&](const OutsideStorage& wanted) { return !is_state(wanted); });
+      return op == first->first_use ? ProvideAll(Nothing) : Status();
     });
   }
 
-  // Finds out what the step changes of the memory from outside, by running it.
-  Status FindState() {
-    ETUDE_RETURN_IF_ERROR(memory_.Save());
-    ETUDE_RETURN_IF_ERROR(runner_.Run(coerce_));
-    return memory_.KeepChanged();
-  }
-
   // Tries the step out, in a child process so that this one's heap stays like that of a program
-  // that starts its first step, and follows what was found. An operator that kills the child is
-  // skipped. Devices whose driver does not survive a fork are tried out in this process.
+  // that starts its first step, and follows what was found. The child finds the memory made. An
+  // operator that kills the child is skipped. Devices whose driver does not survive a fork are
+  // tried out in this process.
   Status Calibrate() {
     if (!devices_.target_is_cpu()) {
+      const Nanos begin = CpuTimeWithChildren();
       ETUDE_ASSIGN_OR_RETURN(const Calibration found, TryOut([](uint32_t) {}));
+      report_.trial = CpuTimeWithChildren() - begin - report_.fill;
+      ETUDE_RETURN_IF_ERROR(memory_.Refill(Versions(found.changed)));
       return Adopt(found);
     }
+    ETUDE_ASSIGN_OR_RETURN(ReplayPlan plan, Plan());
+    ETUDE_RETURN_IF_ERROR(Load(std::move(plan)));
+    ETUDE_RETURN_IF_ERROR(ProvideAll(IsState));
     constexpr int kDeaths = 16;
     for (int deaths = 0; deaths < kDeaths; ++deaths) {
       std::optional<ChildDeath> died;
+      const Nanos begin = CpuTimeWithChildren();
       const auto answer = RunInChild(
           [&](const Announce& announce) -> Result<std::string> {
-            LimitMemory();
+            LimitMemory(memory_.bytes());
             ETUDE_ASSIGN_OR_RETURN(const Calibration found, TryOut(announce));
             return Serialise(found);
           },
           died);
+      report_.trial = report_.trial + (CpuTimeWithChildren() - begin);
       if (answer) {
         ETUDE_ASSIGN_OR_RETURN(const Calibration found, ParseCalibration(*answer));
         ETUDE_RETURN_IF_ERROR(Follow(found));
@@ -358,7 +370,8 @@ class Replayer::Impl {
     for (int round = 0; round < kRounds; ++round) {
       ETUDE_ASSIGN_OR_RETURN(ReplayPlan plan, Plan());
       ETUDE_RETURN_IF_ERROR(Load(std::move(plan)));
-      ETUDE_RETURN_IF_ERROR(ProvideAll([](const OutsideStorage&) { return false; }));
+      ETUDE_RETURN_IF_ERROR(ProvideAll(Nothing));
+      ETUDE_RETURN_IF_ERROR(memory_.NoteContent());
       const auto observations = runner_.RunObserved(
           [&](size_t op) { announce(step_.position(runner_.plan().ops[op].node)); });
       announce(UINT32_MAX);
@@ -378,6 +391,8 @@ class Replayer::Impl {
       }
       if (verdicts.empty()) {
         Compare(observations, found);
+        ETUDE_ASSIGN_OR_RETURN(const auto changed, memory_.Changed());
+        for (const StorageVersion version : changed) found.changed.push_back(version.value());
         return found;
       }
       found.rounds.push_back(std::move(verdicts));
@@ -403,6 +418,13 @@ class Replayer::Impl {
     return Load(std::move(plan));
   }
 
+  static std::vector<StorageVersion> Versions(const std::vector<uint32_t>& numbers) {
+    std::vector<StorageVersion> versions;
+    versions.reserve(numbers.size());
+    for (const uint32_t number : numbers) versions.emplace_back(number);
+    return versions;
+  }
+
   Status Adopt(const Calibration& found) {
     report_.same_kernels = found.same_kernels;
     for (const auto& [name, count] : found.missing_kernels) {
@@ -418,6 +440,9 @@ class Replayer::Impl {
       report_.assumed_values += bound_.at(ops[i].node).assumed_values();
     }
     report_.coerced = static_cast<int64_t>(found.coerced.size());
+    const Nanos begin = CpuTimeWithChildren();
+    ETUDE_RETURN_IF_ERROR(memory_.KeepOriginals(Versions(found.changed)));
+    report_.fill = report_.fill + (CpuTimeWithChildren() - begin);
     return {};
   }
 

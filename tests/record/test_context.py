@@ -45,7 +45,7 @@ def test_optimizer_and_scheduler_from_before_the_block(run):
                     schedule.step()
             train()
             assert torch.optim.SGD.step is step
-            assert "etude" not in optimizer.step.__code__.co_filename
+            assert "etude/recording" not in optimizer.step.__code__.co_filename
             """
         ),
         hook=False,
