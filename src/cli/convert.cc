@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/cli/compat.h"
 #include "src/cli/trace_output.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/read_trace.h"
@@ -41,10 +42,23 @@ class ConvertCommand : public Command {
     options.Flag("--break-cycles", &break_cycles_,
                  "take out dependencies on cycles instead of refusing the trace");
     options.Flag("--json", &json_, "print what was written as JSON");
+    options.Positional("device", &device_, "Kineto trace to link with first (--compat)",
+                       /*required=*/false);
+    options.Choice("--compat", &compat_, {kCompatChakra},
+                   "write the very bytes that this version of Chakra writes");
   }
 
   Result<ExitCode> Run(const Console& console) override {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<ConvertJob> jobs, FindJobs(console));
+    if (!compat_.empty()) {
+      for (const ConvertJob& job : jobs) {
+        ETUDE_RETURN_IF_ERROR(ConvertAsChakra(job.input, job.device, job.output, console));
+      }
+      return ExitCode::kOk;
+    }
+    if (!device_.empty()) {
+      return MakeError(ErrorCode::kUsage, "convert: a device trace needs --compat; see etude link");
+    }
     Json files = Json::array();
     for (const ConvertJob& job : jobs) {
       ETUDE_ASSIGN_OR_RETURN(const Trace trace, Read(job, console));
@@ -82,7 +96,7 @@ class ConvertCommand : public Command {
     if (output_ == "-" && json_) {
       return MakeError(ErrorCode::kUsage, "convert: --json and -o - both want standard output");
     }
-    return std::vector<ConvertJob>{{.input = input_, .device = "", .output = output_}};
+    return std::vector<ConvertJob>{{.input = input_, .device = device_, .output = output_}};
   }
 
   // Of each rank the linked trace; without one, host and device trace are linked on the way.
@@ -136,8 +150,10 @@ class ConvertCommand : public Command {
   }
 
   std::string input_;
+  std::string device_;
   std::string output_;
   std::string to_;
+  std::string compat_;
   bool break_cycles_ = false;
   bool json_ = false;
 };

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/cli/compat.h"
 #include "src/cli/trace_output.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/read_trace.h"
@@ -51,6 +52,14 @@ Json AccountJson(const LinkJob& job, const LinkResult& result, const WrittenTrac
   json["events"] = std::move(events);
   json["coverage"] = {{"host", Share(result.host_matched(), Linkable(result))},
                       {"device", Share(result.device_linked(), result.device_nodes())}};
+  Json syncs = Json::object();
+  for (size_t i = 0; i < kSyncKindCount; ++i) {
+    syncs[std::string(Name(static_cast<SyncKind>(i)))] = result.syncs[i];
+  }
+  json["syncs"] = std::move(syncs);
+  json["dependencies"] = {{"sync", result.sync_edges},
+                          {"thread", result.thread_edges},
+                          {"contradictions", result.contradictions}};
   json["ambiguous"] = result.ambiguous;
   json["overhanging"] = result.overhanging;
   json["renumbered"] = result.renumbered;
@@ -80,7 +89,19 @@ std::string AccountText(const LinkJob& job, const LinkResult& result) {
     if (result.events[i] == 0) continue;
     table.Row({"events", FormatCount(result.events[i]), std::string(info.help)});
   }
+  for (size_t i = 0; i < kSyncKindCount; ++i) {
+    if (result.syncs[i] == 0) continue;
+    table.Row({"syncs", FormatCount(result.syncs[i]), std::string(Help(static_cast<SyncKind>(i)))});
+  }
   text += table.Text();
+  if (result.sync_edges + result.thread_edges != 0) {
+    text += fmt::format("  dependencies added: {} by synchronisation, {} between threads\n",
+                        FormatCount(result.sync_edges), FormatCount(result.thread_edges));
+  }
+  if (result.contradictions != 0) {
+    text += fmt::format("  {} such dependencies contradict the rest and were left out\n",
+                        FormatCount(result.contradictions));
+  }
   if (result.ambiguous != 0) {
     text += fmt::format("  {} links had several candidates; the first was taken\n",
                         FormatCount(result.ambiguous));
@@ -110,12 +131,20 @@ class LinkCommand : public Command {
     options.Flag("--drop-orphans", &drop_orphans_,
                  "leave out device operations whose operator is not found");
     options.Flag("--json", &json_, "print the account as JSON");
+    options.Choice("--compat", &compat_, {kCompatChakra},
+                   "write the very bytes that this version of Chakra writes");
   }
 
   Result<ExitCode> Run(const Console& console) override {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<LinkJob> jobs, FindJobs(console));
     Json accounts = Json::array();
     for (const LinkJob& job : jobs) {
+      if (!compat_.empty()) {
+        const bool to_et = FormatOf(job.output) == OutputFormat::kChakra;
+        ETUDE_RETURN_IF_ERROR(
+            (to_et ? ConvertAsChakra : LinkAsChakra)(job.host, job.device, job.output, console));
+        continue;
+      }
       ETUDE_ASSIGN_OR_RETURN(const LinkResult result, LinkTraces(job, console));
       const OutputFormat format = FormatOf(job.output);
       ETUDE_ASSIGN_OR_RETURN(
@@ -128,7 +157,7 @@ class LinkCommand : public Command {
         console.Print(AccountText(job, result) + ToText(written));
       }
     }
-    if (json_) {
+    if (json_ && compat_.empty()) {
       Json json = {{"format", "etude-link"}, {"version", 1}};
       json["links"] = std::move(accounts);
       console.Print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
@@ -213,6 +242,7 @@ class LinkCommand : public Command {
   std::string device_;
   std::string output_;
   std::string to_;
+  std::string compat_;
   bool drop_orphans_ = false;
   bool json_ = false;
 };

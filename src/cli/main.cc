@@ -13,6 +13,7 @@
 
 #include "src/cli/command.h"
 #include "src/cli/compare.h"
+#include "src/cli/compat.h"
 #include "src/cli/convert.h"
 #include "src/cli/info.h"
 #include "src/cli/link.h"
@@ -73,6 +74,7 @@ int Main(const std::vector<std::string>& args) {
     commands.push_back(std::make_unique<TorchCommandStub>(command));
   }
   commands.push_back(MakeCompareCommand());
+  commands.push_back(MakeCompatCommand());
   commands.push_back(MakeInfoCommand());
   commands.push_back(MakeValidateCommand());
   return RunCommandLine("etude", std::move(commands), args);

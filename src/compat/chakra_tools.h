@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "src/base/result.h"
+#include "src/base/run_context.h"
+
+// The tools of MLCommons Chakra 1.0.0 from file to file: the same bytes out of the same input.
+// kBadInput where the tool would stop with an exception, and then no file is written.
+namespace etude::compat {
+
+// chakra_converter PyTorch: a linked or host trace to a Chakra trace.
+Status ConvertPyTorch(const std::string& input, const std::string& output,
+                      const RunContext& context);
+
+}  // namespace etude::compat

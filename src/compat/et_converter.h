@@ -1,0 +1,21 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "src/base/result.h"
+#include "src/compat/et_trace.h"
+
+namespace etude::compat {
+
+// Receives the bytes of a file in order.
+using Sink = std::function<Status(std::string_view)>;
+
+// Writes what chakra_converter of Chakra 1.0.0 writes for `trace`, byte for byte: its data
+// dependencies, its dangling references, its lost synchronisation. kBadInput, before anything is
+// written, where it raises an exception; `name` appears in messages. The order of nodes in `trace`
+// is that of the file.
+Status WriteChakraEt(EtTrace& trace, const std::string& name, const Sink& sink);
+
+}  // namespace etude::compat

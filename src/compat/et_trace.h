@@ -1,0 +1,82 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/limits.h"
+#include "src/base/result.h"
+#include "src/compat/node_text.h"
+
+namespace etude::compat {
+
+// A whole number as an attribute of a Chakra node: None is an attribute without a value.
+struct EtInt {
+  enum class Kind : uint8_t { kInt, kNone };
+  int64_t value = 0;
+  Kind kind = Kind::kInt;
+};
+
+// A text as an attribute, likewise; an absent pg_name is an empty text.
+struct EtText {
+  std::string_view text;
+  bool is_none = false;
+};
+
+// Why the converter would fail on a node, and with which Python exception; `what` is "" if it would
+// not.
+struct EtProblem {
+  std::string_view what;
+  std::string_view exception;
+};
+
+// What chakra_converter takes from one node. Arguments are pieces of JSON text; views end with the
+// reader that made the node.
+struct EtNode {
+  uint64_t id = 0;
+  uint64_t parent = 0;
+  bool has_parent = false;  // false: none that a node could have
+  bool is_gpu = false;      // its `cat` is not null
+  std::string_view name;
+  std::string_view inputs[3];                  // values, shapes, types
+  std::string_view outputs[3];                 // likewise
+  std::array<EtInt, kNodeAttrCount - 1> ints;  // by NodeAttr
+  EtText op_schema;
+  uint64_t duration_micros = 0;
+  uint64_t inter_thread_dep = 0;  // 0: none
+  EtInt stream;
+  EtText pg_name;
+  EtProblem problem;
+};
+
+// What it takes from the whole trace: the texts of the JSON values.
+struct EtMetadata {
+  std::string_view schema;
+  std::string_view pid;
+  std::string_view time;
+  std::string_view start_ts;
+  std::string_view finish_ts;
+};
+
+// Sets the members of `metadata` whose key is `key`, with its quotes.
+void SetMetadata(std::string_view key, std::string_view value, EtMetadata& metadata);
+
+// Fills `to` with what `from` says; texts that had to be decoded are kept by `reader`.
+void MakeEtNode(const NodeText& from, NodeTextReader& reader, EtNode& to);
+
+// The linked trace in `text`, or the host trace. Views point into `text` and into `reader`.
+struct EtTrace {
+  EtMetadata metadata;
+  std::vector<EtNode> nodes;
+};
+Result<EtTrace> ReadEtTrace(std::string_view text, const std::string& name, const Limits& limits,
+                            NodeTextReader& reader);
+
+// An error of a file on which Chakra's tool stops too, with the Python exception it stops with.
+tl::unexpected<Error> ChakraFails(std::string_view where, std::string_view what,
+                                  std::string_view exception);
+
+}  // namespace etude::compat

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "src/base/hash.h"
+
+namespace etude::compat {
+
+// A hash map from 64-bit keys to 32-bit values with open addressing; keys are never taken out.
+// Not thread-safe.
+class FlatMap {
+ public:
+  static constexpr uint32_t kNone = ~uint32_t{0};  // no key has this value
+
+  explicit FlatMap(size_t expected = 0) {
+    size_t size = 16;
+    while (size * 3 < expected * 4) size *= 2;
+    cells_.resize(size);
+  }
+
+  // The value of `key`, or kNone.
+  uint32_t Find(uint64_t key) const {
+    for (size_t i = Place(key);; i = (i + 1) & (cells_.size() - 1)) {
+      if (cells_[i].value == kNone) return kNone;
+      if (cells_[i].key == key) return cells_[i].value;
+    }
+  }
+
+  // The place of `key`'s value; `fresh` is its value if the key is new. Valid until the next
+  // Insert.
+  uint32_t& Insert(uint64_t key, uint32_t fresh) {
+    if ((count_ + 1) * 4 > cells_.size() * 3) Grow();
+    size_t i = Place(key);
+    while (cells_[i].value != kNone && cells_[i].key != key) i = (i + 1) & (cells_.size() - 1);
+    if (cells_[i].value == kNone) {
+      cells_[i] = {key, fresh};
+      ++count_;
+    }
+    return cells_[i].value;
+  }
+
+  void Set(uint64_t key, uint32_t value) { Insert(key, value) = value; }
+
+  size_t size() const { return count_; }
+
+ private:
+  struct Cell {
+    uint64_t key = 0;
+    uint32_t value = kNone;
+  };
+
+  size_t Place(uint64_t key) const { return HashMix(0, key) & (cells_.size() - 1); }
+
+  void Grow() {
+    std::vector<Cell> old(cells_.size() * 2);
+    old.swap(cells_);
+    for (const Cell& cell : old) {
+      if (cell.value == kNone) continue;
+      size_t i = Place(cell.key);
+      while (cells_[i].value != kNone) i = (i + 1) & (cells_.size() - 1);
+      cells_[i] = cell;
+    }
+  }
+
+  std::vector<Cell> cells_;
+  size_t count_ = 0;
+};
+
+}  // namespace etude::compat

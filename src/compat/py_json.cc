@@ -1,0 +1,791 @@
+#include "src/compat/py_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include "src/compat/py_number.h"
+#include "src/compat/py_printable.h"
+
+namespace etude::compat {
+namespace {
+
+// Python refuses to read longer ones (sys.int_info.default_max_str_digits).
+constexpr size_t kMaxIntDigits = 4300;
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsBlank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+const char* SkipBlanksFrom(const char* at, const char* end) {
+  if (at == end || !IsBlank(*at)) return at;
+  ++at;
+  if (at == end || !IsBlank(*at)) return at;
+#if defined(__SSE2__)
+  while (end - at >= 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    const __m128i blank = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(' ')),
+                                                    _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\n'))),
+                                       _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('\r')),
+                                                    _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\t'))));
+    const auto mask = static_cast<uint32_t>(_mm_movemask_epi8(blank));
+    if (mask != 0xFFFF) return at + std::countr_one(mask);
+    at += 16;
+  }
+#endif
+  while (at != end && IsBlank(*at)) ++at;
+  return at;
+}
+
+// The first quote, backslash or control byte from `at` on, or `end`.
+const char* FindStringStop(const char* at, const char* end) {
+#if defined(__SSE2__)
+  while (end - at >= 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    const __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x1F)), bytes);
+    const __m128i stop =
+        _mm_or_si128(control, _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
+                                           _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'))));
+    const auto mask = static_cast<uint32_t>(_mm_movemask_epi8(stop));
+    if (mask != 0) return at + std::countr_zero(mask);
+    at += 16;
+  }
+#endif
+  while (at != end && *at != '"' && *at != '\\' && static_cast<uint8_t>(*at) > 0x1F) ++at;
+  return at;
+}
+
+// Whether all of `text` is from ' ' to '~' and is none of the two bytes.
+bool IsAsciiWithout(std::string_view text, char a, char b) {
+  const char* at = text.data();
+  const char* end = at + text.size();
+#if defined(__SSE2__)
+  while (end - at >= 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    // As signed bytes, those of more than seven bits are below ' ' too.
+    const __m128i bad = _mm_or_si128(_mm_or_si128(_mm_cmplt_epi8(bytes, _mm_set1_epi8(' ')),
+                                                  _mm_cmpeq_epi8(bytes, _mm_set1_epi8(0x7F))),
+                                     _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(a)),
+                                                  _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b))));
+    if (_mm_movemask_epi8(bad) != 0) return false;
+    at += 16;
+  }
+#endif
+  for (; at != end; ++at) {
+    const auto byte = static_cast<uint8_t>(*at);
+    if (byte < ' ' || byte > '~' || *at == a || *at == b) return false;
+  }
+  return true;
+}
+
+int HexValue(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+uint32_t Hex4(const char* at) {
+  uint32_t value = 0;
+  for (int i = 0; i < 4; ++i) value = value * 16 + static_cast<uint32_t>(HexValue(at[i]));
+  return value;
+}
+
+bool IsHighSurrogate(uint32_t code) { return code >= 0xD800 && code < 0xDC00; }
+bool IsLowSurrogate(uint32_t code) { return code >= 0xDC00 && code < 0xE000; }
+
+// Takes one character, or one escape, off a string's inside; `at` is not at its end.
+uint32_t TakeCode(const char*& at, const char* end) {
+  const auto byte = [&](ptrdiff_t i) { return static_cast<uint32_t>(static_cast<uint8_t>(at[i])); };
+  const uint32_t first = byte(0);
+  if (first == '\\') {
+    const char kind = at[1];
+    at += 2;
+    switch (kind) {
+      case 'n': return '\n';
+      case 'r': return '\r';
+      case 't': return '\t';
+      case 'b': return '\b';
+      case 'f': return '\f';
+      case 'u': break;
+      default: return static_cast<uint32_t>(kind);
+    }
+    const uint32_t code = Hex4(at);
+    at += 4;
+    if (IsHighSurrogate(code) && end - at >= 6 && at[0] == '\\' && at[1] == 'u') {
+      const uint32_t low = Hex4(at + 2);
+      if (IsLowSurrogate(low)) {
+        at += 6;
+        return 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+      }
+    }
+    return code;
+  }
+  if (first < 0x80) {
+    ++at;
+    return first;
+  }
+  uint32_t code = 0;
+  ptrdiff_t length = 0;
+  if (first < 0xE0) {
+    code = ((first & 0x1F) << 6) | (byte(1) & 0x3F);
+    length = 2;
+  } else if (first < 0xF0) {
+    code = ((first & 0x0F) << 12) | ((byte(1) & 0x3F) << 6) | (byte(2) & 0x3F);
+    length = 3;
+  } else {
+    code = ((first & 0x07) << 18) | ((byte(1) & 0x3F) << 12) | ((byte(2) & 0x3F) << 6) |
+           (byte(3) & 0x3F);
+    length = 4;
+  }
+  at += length;
+  return code;
+}
+
+// At most four bytes, for which there is room.
+void PutUtf8(uint32_t code, ByteBuffer& out) {
+  const auto put = [&](uint32_t byte) { out.Put(static_cast<char>(byte)); };
+  if (code < 0x80) {
+    put(code);
+  } else if (code < 0x800) {
+    put(0xC0 | (code >> 6));
+    put(0x80 | (code & 0x3F));
+  } else if (code < 0x10000) {
+    put(0xE0 | (code >> 12));
+    put(0x80 | ((code >> 6) & 0x3F));
+    put(0x80 | (code & 0x3F));
+  } else {
+    put(0xF0 | (code >> 18));
+    put(0x80 | ((code >> 12) & 0x3F));
+    put(0x80 | ((code >> 6) & 0x3F));
+    put(0x80 | (code & 0x3F));
+  }
+}
+
+void PutHex(uint32_t code, int digits, ByteBuffer& out) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  for (int i = digits - 1; i >= 0; --i) out.Put(kHex[(code >> (4 * i)) & 0xF]);
+}
+
+// The end of the string with quotes that begins at `at`.
+const char* StringEnd(const char* at, const char* end) {
+  ++at;
+  while (true) {
+    at = FindStringStop(at, end);
+    if (*at == '"') return at + 1;
+    at += 2;
+  }
+}
+
+// The end of a number or word that begins at `at`.
+const char* ScalarEnd(const char* at, const char* end) {
+  while (at != end && *at != ',' && *at != ']' && *at != '}' && *at != ':' && !IsBlank(*at)) ++at;
+  return at;
+}
+
+bool IsFloatText(std::string_view number) {
+  return std::ranges::any_of(number, [](char c) { return c == '.' || c == 'e' || c == 'E'; });
+}
+
+double ToDouble(std::string_view number) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (error != std::errc::result_out_of_range) return value;
+  // Too small or too large: the sign of the exponent tells which.
+  const size_t e = number.find_first_of("eE");
+  const bool small = e != std::string_view::npos
+                         ? number[e + 1] == '-'
+                         : number.find_first_of("123456789") > number.find('.');
+  const double limit = small ? 0.0 : HUGE_VAL;
+  return number[0] == '-' ? -limit : limit;
+}
+
+// Appends the repr of a float without computing if its text shows it: at most fifteen digits, and
+// no exponent, stand for themselves.
+bool AppendShortFloat(std::string_view text, ByteBuffer& out) {
+  if (text.size() > 16) return false;
+  const size_t sign = text[0] == '-' ? 1 : 0;
+  const size_t point = text.find('.');
+  if (point == std::string_view::npos) return false;
+  for (size_t i = sign; i < text.size(); ++i) {
+    if (i != point && !IsDigit(text[i])) return false;
+  }
+  if (text.size() - sign - 1 > 15) return false;
+  if (text[sign] == '0' && text.size() - point > 2) {
+    // Below 0.0001 an exponent is due, unless it is zero.
+    const size_t first = text.find_first_of("123456789");
+    if (first != std::string_view::npos && first - point > 4) return false;
+  }
+  size_t size = text.size();
+  while (text[size - 1] == '0' && text[size - 2] != '.') --size;
+  out.Append(text.substr(0, size));
+  return true;
+}
+
+void AppendNumber(std::string_view text, bool json, ByteBuffer& out) {
+  const char last = text.back();
+  if (!IsDigit(last)) {  // NaN, Infinity, -Infinity
+    AppendPyFloat(last == 'N' ? NAN : text[0] == '-' ? -HUGE_VAL : HUGE_VAL, json, out);
+  } else if (!IsFloatText(text)) {
+    out.Append(text == "-0" ? std::string_view("0") : text);
+  } else if (!AppendShortFloat(text, out)) {
+    AppendPyFloat(ToDouble(text), json, out);
+  }
+}
+
+// What json.dump writes for the inside of a string.
+void AppendDumpInside(const char* at, const char* end, ByteBuffer& out) {
+  const std::string_view inside(at, static_cast<size_t>(end - at));
+  if (IsAsciiWithout(inside, '\\', '"')) {
+    out.Append(inside);
+    return;
+  }
+  out.Ensure(inside.size() * 6);
+  while (at != end) {
+    const uint32_t code = TakeCode(at, end);
+    switch (code) {
+      case '"': out.Put("\\\""); continue;
+      case '\\': out.Put("\\\\"); continue;
+      case '\n': out.Put("\\n"); continue;
+      case '\r': out.Put("\\r"); continue;
+      case '\t': out.Put("\\t"); continue;
+      case '\f': out.Put("\\f"); continue;
+      case '\b': out.Put("\\b"); continue;
+      default: break;
+    }
+    if (code >= ' ' && code <= '~') {
+      out.Put(static_cast<char>(code));
+    } else if (code < 0x10000) {
+      out.Put("\\u");
+      PutHex(code, 4, out);
+    } else {
+      out.Put("\\u");
+      PutHex(0xD800 + ((code - 0x10000) >> 10), 4, out);
+      out.Put("\\u");
+      PutHex(0xDC00 + ((code - 0x10000) & 0x3FF), 4, out);
+    }
+  }
+}
+
+void AppendDecoded(const char* at, const char* end, ByteBuffer& out) {
+  out.Ensure(static_cast<size_t>(end - at));
+  while (at != end) PutUtf8(TakeCode(at, end), out);
+}
+
+// repr() of the string whose inside is given.
+void AppendReprInside(const char* at, const char* end, ByteBuffer& out) {
+  const std::string_view inside(at, static_cast<size_t>(end - at));
+  if (IsAsciiWithout(inside, '\\', '\'')) {
+    out.Ensure(inside.size() + 2);
+    out.Put('\'');
+    out.Put(inside);
+    out.Put('\'');
+    return;
+  }
+  bool has_single = false;
+  bool has_double = false;
+  for (const char* scan = at; scan != end;) {
+    const uint32_t code = TakeCode(scan, end);
+    has_single |= code == '\'';
+    has_double |= code == '"';
+  }
+  const char quote = has_single && !has_double ? '"' : '\'';
+  out.Ensure(inside.size() * 5 + 16);
+  out.Put(quote);
+  while (at != end) {
+    const uint32_t code = TakeCode(at, end);
+    if (code == '\\' || code == static_cast<uint32_t>(quote)) {
+      out.Put('\\');
+      out.Put(static_cast<char>(code));
+    } else if (code == '\n') {
+      out.Put("\\n");
+    } else if (code == '\r') {
+      out.Put("\\r");
+    } else if (code == '\t') {
+      out.Put("\\t");
+    } else if (code >= ' ' && code != 0x7F && (code < 0x7F || IsPyPrintable(code))) {
+      PutUtf8(code, out);
+    } else if (code < 0x100) {
+      out.Put("\\x");
+      PutHex(code, 2, out);
+    } else if (code < 0x10000) {
+      out.Put("\\u");
+      PutHex(code, 4, out);
+    } else {
+      out.Put("\\U");
+      PutHex(code, 8, out);
+    }
+  }
+  out.Put(quote);
+}
+
+// Walks over checked text and writes it as Python does: as json.dump(indent=4), or as repr().
+class Writer {
+ public:
+  Writer(std::string_view json, bool dump, ByteBuffer& out)
+      : at_(json.data()), end_(at_ + json.size()), dump_(dump), out_(out) {}
+
+  void Value(size_t level) {
+    Blanks();
+    switch (*at_) {
+      case '{': Container(level, '}', true); break;
+      case '[': Container(level, ']', false); break;
+      case '"': String(); break;
+      case 't': Word(4, dump_ ? "true" : "True"); break;
+      case 'f': Word(5, dump_ ? "false" : "False"); break;
+      case 'n': Word(4, dump_ ? "null" : "None"); break;
+      default: {
+        const char* begin = at_;
+        at_ = ScalarEnd(at_, end_);
+        AppendNumber({begin, static_cast<size_t>(at_ - begin)}, dump_, out_);
+      }
+    }
+  }
+
+ private:
+  void Blanks() { at_ = SkipBlanksFrom(at_, end_); }
+
+  void Word(ptrdiff_t length, std::string_view python) {
+    at_ += length;
+    out_.Append(python);
+  }
+
+  void String() {
+    const char* begin = at_ + 1;
+    at_ = StringEnd(at_, end_);
+    if (!dump_) {
+      AppendReprInside(begin, at_ - 1, out_);
+      return;
+    }
+    out_.Append('"');
+    AppendDumpInside(begin, at_ - 1, out_);
+    out_.Append('"');
+  }
+
+  void Container(size_t level, char close, bool object) {
+    out_.Append(*at_++);
+    Blanks();
+    if (*at_ == close) {
+      out_.Append(*at_++);
+      return;
+    }
+    if (dump_) AppendPyIndent(level + 1, out_);
+    while (true) {
+      if (object) {
+        Blanks();
+        String();
+        Blanks();
+        ++at_;
+        out_.Append(": ");
+      }
+      Value(level + 1);
+      Blanks();
+      const char next = *at_++;
+      if (next == close) break;
+      if (dump_) {
+        out_.Append(',');
+        AppendPyIndent(level + 1, out_);
+      } else {
+        out_.Append(", ");
+      }
+    }
+    if (dump_) AppendPyIndent(level, out_);
+    out_.Append(close);
+  }
+
+  const char* at_;
+  const char* end_;
+  bool dump_;
+  ByteBuffer& out_;
+};
+
+}  // namespace
+
+std::optional<PyNumber> ParsePyNumber(std::string_view json) {
+  if (json.empty() || !IsDigit(json.back())) return std::nullopt;
+  if (IsFloatText(json)) {
+    const double value = ToDouble(json);
+    if (!std::isfinite(value)) return std::nullopt;
+    return PyNumber::Float(value);
+  }
+  int64_t whole = 0;
+  const auto [end, error] = std::from_chars(json.data(), json.data() + json.size(), whole);
+  if (error != std::errc() || end != json.data() + json.size()) return std::nullopt;
+  return PyNumber::Int(whole);
+}
+
+JsonScanner::JsonScanner(std::string_view text, std::string_view name, size_t max_depth)
+    : begin_(text.data()),
+      at_(begin_),
+      end_(begin_ + text.size()),
+      name_(name),
+      max_depth_(max_depth) {}
+
+void JsonScanner::Fail(std::string_view problem) {
+  if (failed_) return;
+  failed_ = true;
+  problem_ = problem;
+  problem_at_ = static_cast<size_t>(at_ - begin_);
+}
+
+Status JsonScanner::status() const {
+  if (!failed_) return {};
+  return BadInput(fmt::format("{}:byte {}: {}", name_, problem_at_, problem_));
+}
+
+void JsonScanner::SkipBlanks() { at_ = SkipBlanksFrom(at_, end_); }
+
+const char* JsonScanner::Position() {
+  SkipBlanks();
+  return at_;
+}
+
+bool JsonScanner::Enter(char open) {
+  if (failed_) return false;
+  SkipBlanks();
+  if (at_ == end_ || *at_ != open) return false;
+  ++at_;
+  ++depth_;
+  return true;
+}
+
+bool JsonScanner::NextMember(bool& first, std::string_view& key) {
+  if (failed_) return false;
+  SkipBlanks();
+  if (at_ != end_ && *at_ == '}') {
+    ++at_;
+    --depth_;
+    return false;
+  }
+  if (!first) {
+    if (at_ == end_ || *at_ != ',') {
+      Fail("found something else, expected ',' or '}'");
+      return false;
+    }
+    ++at_;
+    SkipBlanks();
+  }
+  first = false;
+  const char* begin = at_;
+  if (at_ == end_ || *at_ != '"' || !ScanString()) {
+    Fail("found something else, expected a key");
+    return false;
+  }
+  key = {begin, static_cast<size_t>(at_ - begin)};
+  SkipBlanks();
+  if (at_ == end_ || *at_ != ':') {
+    Fail("found something else, expected ':'");
+    return false;
+  }
+  ++at_;
+  return true;
+}
+
+bool JsonScanner::NextElement(bool& first) {
+  if (failed_) return false;
+  SkipBlanks();
+  if (at_ != end_ && *at_ == ']') {
+    ++at_;
+    --depth_;
+    return false;
+  }
+  if (!first) {
+    if (at_ == end_ || *at_ != ',') {
+      Fail("found something else, expected ',' or ']'");
+      return false;
+    }
+    ++at_;
+  }
+  first = false;
+  return true;
+}
+
+std::string_view JsonScanner::Value() {
+  if (failed_) return {};
+  SkipBlanks();
+  const char* begin = at_;
+  if (!ScanValue(depth_)) return {};
+  return {begin, static_cast<size_t>(at_ - begin)};
+}
+
+void JsonScanner::ExpectEnd() {
+  if (failed_) return;
+  SkipBlanks();
+  if (at_ != end_) Fail("found more, expected the end of the document");
+}
+
+bool JsonScanner::ScanValue(size_t depth) {
+  if (at_ == end_) {
+    Fail("found the end, expected a value");
+    return false;
+  }
+  switch (*at_) {
+    case '{': return ScanObject(depth);
+    case '[': return ScanArray(depth);
+    case '"': return ScanString();
+    case 't': return ScanWord("true");
+    case 'f': return ScanWord("false");
+    case 'n': return ScanWord("null");
+    case 'N': return ScanWord("NaN");
+    case 'I': return ScanWord("Infinity");
+    default: return ScanNumber();
+  }
+}
+
+bool JsonScanner::ScanWord(std::string_view word) {
+  if (static_cast<size_t>(end_ - at_) < word.size() ||
+      std::memcmp(at_, word.data(), word.size()) != 0) {
+    Fail("found something else, expected a value");
+    return false;
+  }
+  at_ += word.size();
+  return true;
+}
+
+bool JsonScanner::ScanString() {
+  ++at_;
+  while (true) {
+    at_ = FindStringStop(at_, end_);
+    if (at_ == end_) break;
+    if (*at_ == '"') {
+      ++at_;
+      return true;
+    }
+    if (*at_ != '\\') {
+      Fail("found a control character in a string");
+      return false;
+    }
+    if (end_ - at_ < 2) break;
+    constexpr std::string_view kEscapes = "\"\\/bfnrt";
+    if (at_[1] == 'u') {
+      if (end_ - at_ < 6) break;
+      for (int i = 2; i < 6; ++i) {
+        if (HexValue(at_[i]) < 0) {
+          Fail("found an invalid \\u escape");
+          return false;
+        }
+      }
+      at_ += 6;
+    } else if (kEscapes.find(at_[1]) != std::string_view::npos) {
+      at_ += 2;
+    } else {
+      Fail("found an invalid escape");
+      return false;
+    }
+  }
+  at_ = end_;
+  Fail("found the end in a string");
+  return false;
+}
+
+bool JsonScanner::ScanNumber() {
+  const char* begin = at_;
+  if (*at_ == '-') {
+    ++at_;
+    if (at_ != end_ && *at_ == 'I') return ScanWord("Infinity");
+  }
+  const char* digits = at_;
+  while (at_ != end_ && IsDigit(*at_)) ++at_;
+  if (at_ == digits || (*digits == '0' && at_ - digits > 1)) {
+    at_ = begin;
+    Fail("found something else, expected a value");
+    return false;
+  }
+  const auto digit_count = static_cast<size_t>(at_ - digits);
+  bool is_float = false;
+  if (at_ != end_ && *at_ == '.') {
+    const char* fraction = ++at_;
+    while (at_ != end_ && IsDigit(*at_)) ++at_;
+    if (at_ == fraction) {
+      Fail("found a number without digits behind its point");
+      return false;
+    }
+    is_float = true;
+  }
+  if (at_ != end_ && (*at_ == 'e' || *at_ == 'E')) {
+    ++at_;
+    if (at_ != end_ && (*at_ == '+' || *at_ == '-')) ++at_;
+    const char* exponent = at_;
+    while (at_ != end_ && IsDigit(*at_)) ++at_;
+    if (at_ == exponent) {
+      Fail("found a number without an exponent behind its 'e'");
+      return false;
+    }
+    is_float = true;
+  }
+  if (!is_float && digit_count > kMaxIntDigits) {
+    Fail("found a whole number of more than 4300 digits, which Python refuses");
+    return false;
+  }
+  return true;
+}
+
+bool JsonScanner::ScanArray(size_t depth) {
+  if (depth >= max_depth_) {
+    Fail("found nesting beyond the limit 'depth'");
+    return false;
+  }
+  ++at_;
+  SkipBlanks();
+  if (at_ != end_ && *at_ == ']') {
+    ++at_;
+    return true;
+  }
+  while (true) {
+    SkipBlanks();
+    if (!ScanValue(depth + 1)) return false;
+    SkipBlanks();
+    if (at_ == end_ || (*at_ != ',' && *at_ != ']')) {
+      Fail("found something else, expected ',' or ']'");
+      return false;
+    }
+    if (*at_++ == ']') return true;
+  }
+}
+
+bool JsonScanner::ScanObject(size_t depth) {
+  if (depth >= max_depth_) {
+    Fail("found nesting beyond the limit 'depth'");
+    return false;
+  }
+  ++at_;
+  SkipBlanks();
+  if (at_ != end_ && *at_ == '}') {
+    ++at_;
+    return true;
+  }
+  KeySet keys;
+  while (true) {
+    SkipBlanks();
+    const char* begin = at_;
+    if (at_ == end_ || *at_ != '"' || !ScanString()) {
+      Fail("found something else, expected a key");
+      return false;
+    }
+    irregular_ |= !keys.Add({begin, static_cast<size_t>(at_ - begin)});
+    SkipBlanks();
+    if (at_ == end_ || *at_ != ':') {
+      Fail("found something else, expected ':'");
+      return false;
+    }
+    ++at_;
+    SkipBlanks();
+    if (!ScanValue(depth + 1)) return false;
+    SkipBlanks();
+    if (at_ == end_ || (*at_ != ',' && *at_ != '}')) {
+      Fail("found something else, expected ',' or '}'");
+      return false;
+    }
+    if (*at_++ == '}') return true;
+  }
+}
+
+std::string DecodeString(std::string_view json) {
+  ByteBuffer out;
+  AppendDecoded(json.data() + 1, json.data() + json.size() - 1, out);
+  return std::string(out.view());
+}
+
+bool HasSurrogate(std::string_view decoded) {
+  for (size_t i = 0; i + 1 < decoded.size(); ++i) {
+    if (decoded[i] == '\xED' && static_cast<uint8_t>(decoded[i + 1]) >= 0xA0) return true;
+  }
+  return false;
+}
+
+std::string WithoutRepeatedKeys(std::string_view json) {
+  JsonScanner scanner(json, "", json.size());
+  std::string out;
+  std::string_view key;
+  bool first = true;
+  if (scanner.EnterArray()) {
+    out = "[";
+    while (scanner.NextElement(first)) {
+      if (out.size() > 1) out += ',';
+      out += WithoutRepeatedKeys(scanner.Value());
+    }
+    return out + "]";
+  }
+  if (!scanner.EnterObject()) return std::string(json);
+  std::vector<std::pair<std::string, std::string_view>> members;
+  std::vector<std::string> names;
+  while (scanner.NextMember(first, key)) {
+    std::string name = DecodeString(key);
+    const std::string_view value = scanner.Value();
+    const auto found = std::ranges::find(members, name, &decltype(members)::value_type::first);
+    if (found != members.end()) {
+      found->second = value;
+    } else {
+      members.emplace_back(std::move(name), value);
+      ByteBuffer plain;
+      AppendPyDumpString(key, plain);
+      names.emplace_back(plain.view());
+    }
+  }
+  out = "{";
+  for (size_t i = 0; i < members.size(); ++i) {
+    if (i != 0) out += ',';
+    out += names[i] + ":" + WithoutRepeatedKeys(members[i].second);
+  }
+  return out + "}";
+}
+
+void AppendPyDump(std::string_view json, size_t level, ByteBuffer& out) {
+  Writer(json, /*dump=*/true, out).Value(level);
+}
+
+void AppendPyDumpString(std::string_view json, ByteBuffer& out) {
+  out.Append('"');
+  AppendDumpInside(json.data() + 1, json.data() + json.size() - 1, out);
+  out.Append('"');
+}
+
+void AppendPyStr(std::string_view json, ByteBuffer& out) {
+  if (json[0] == '"') {
+    AppendDecoded(json.data() + 1, json.data() + json.size() - 1, out);
+  } else {
+    Writer(json, /*dump=*/false, out).Value(0);
+  }
+}
+
+void AppendPyFloat(double value, bool json, ByteBuffer& out) {
+  if (!std::isfinite(value)) {
+    const std::string_view infinity = json ? "Infinity" : "inf";
+    if (std::isnan(value)) {
+      out.Append(json ? "NaN" : "nan");
+      return;
+    }
+    if (value < 0) out.Append('-');
+    out.Append(infinity);
+    return;
+  }
+  out.Ensure(40);
+  const double size = std::fabs(value);
+  if (size >= 1e-4 && size < 1e16) {
+    // Fixed notation of the shortest digits; whole numbers get the fraction that Python shows.
+    char* begin = out.end();
+    const auto [end, error] = std::to_chars(begin, begin + 40, value, std::chars_format::fixed);
+    const bool whole = std::find(begin, end, '.') == end;
+    out.set_end(end);
+    if (whole) out.Append(".0");
+    return;
+  }
+  if (value == 0) {
+    out.Put(std::signbit(value) ? "-0.0" : "0.0");
+    return;
+  }
+  char* begin = out.end();
+  const auto [end, error] = std::to_chars(begin, begin + 40, value, std::chars_format::scientific);
+  out.set_end(end);
+}
+
+}  // namespace etude::compat
