@@ -57,7 +57,7 @@ class DeviceMatcher {
     });
     FindLaunches();
     external_ids_count_ = !ExternalIdsAreCorrelations();
-    FindOperatorsOfLaunches();
+    FindCallers();
     FindCoveredTime();
     for (const NodeId event : work_) LinkWork(event);
     return std::move(match_);
@@ -119,20 +119,24 @@ class DeviceMatcher {
     return *device_.start(event) + device_.duration(event).value_or(Nanos{0});
   }
 
+  static bool IsCall(EventLink link) {
+    return link == EventLink::kLaunch || link == EventLink::kRuntime;
+  }
+
   // Walks each lane in time with a stack of the host events that are open.
-  void FindOperatorsOfLaunches() {
-    operator_of_launch_.resize(device_.node_count());
+  void FindCallers() {
+    match_.callers.resize(device_.node_count());
     std::vector<NodeId> events;
     ForEachNode(device_, [&](NodeId event) {
       const EventLink link = match_.links[event.index()];
-      const bool wanted = link == EventLink::kHostNode || link == EventLink::kHostUnlinked ||
-                          link == EventLink::kLaunch;
+      const bool wanted =
+          link == EventLink::kHostNode || link == EventLink::kHostUnlinked || IsCall(link);
       if (wanted && device_.start(event)) events.push_back(event);
     });
     const auto key = [&](NodeId event) {
-      const bool is_launch = match_.links[event.index()] == EventLink::kLaunch;
+      const bool is_call = IsCall(match_.links[event.index()]);
       const int64_t duration = device_.duration(event).value_or(Nanos{0}).count;
-      return std::tuple(device_.lane_id(event), *device_.start(event), is_launch, -duration, event);
+      return std::tuple(device_.lane_id(event), *device_.start(event), is_call, -duration, event);
     };
     std::ranges::sort(events, {}, key);
     std::vector<NodeId> open;
@@ -143,22 +147,22 @@ class DeviceMatcher {
       const Nanos start = *device_.start(event);
       // What ends in the very moment stays: times of whole microseconds are not that exact.
       while (!open.empty() && End(open.back()) < start) open.pop_back();
-      if (match_.links[event.index()] == EventLink::kLaunch) {
-        operator_of_launch_[event.index()] = Innermost(open, event);
+      if (IsCall(match_.links[event.index()])) {
+        match_.callers[event.index()] = Innermost(open, event);
       } else {
         open.push_back(event);
       }
     }
   }
 
-  // The innermost open event that has the launch's External id; without one the innermost one that
+  // The innermost open event that has the call's External id; without one the innermost one that
   // is not over yet. Its own host node counts, or that of the nearest open event around it.
-  NodeId Innermost(const std::vector<NodeId>& open, NodeId launch) const {
+  NodeId Innermost(const std::vector<NodeId>& open, NodeId call) const {
     // Programs do not nest that deep; hostile traces may.
     constexpr size_t kLevels = 4096;
     const size_t outermost = open.size() < kLevels ? 0 : open.size() - kLevels;
-    const Nanos start = *device_.start(launch);
-    const auto external_id = ExternalId(launch);
+    const Nanos start = *device_.start(call);
+    const auto external_id = ExternalId(call);
     size_t found = open.size();
     if (external_id) {
       for (size_t i = open.size(); i-- > outermost && found == open.size();) {
@@ -194,7 +198,7 @@ class DeviceMatcher {
     const NodeId launch = match_.launches[event.index()];
     EventLink& link = match_.links[event.index()];
     NodeId& op = match_.operators[event.index()];
-    if (launch) op = operator_of_launch_[launch.index()];
+    if (launch) op = match_.callers[launch.index()];
     if (op) {
       link = EventLink::kByCorrelation;
       return;
@@ -226,7 +230,6 @@ class DeviceMatcher {
   const std::vector<NodeId>& nodes_;
   DeviceMatch match_;
   std::vector<NodeId> work_;
-  std::vector<NodeId> operator_of_launch_;  // by event
   bool external_ids_count_ = true;
   bool indexed_ = false;
   Nanos covered_begin_{INT64_MAX};

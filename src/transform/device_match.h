@@ -36,6 +36,8 @@ struct DeviceMatch {
   std::vector<EventLink> links;   // by event
   std::vector<NodeId> launches;   // by event: of device work, its runtime call; else kNone
   std::vector<NodeId> operators;  // by event: of device work, the host event to which it belongs
+  // By event: of calls of the runtime, the innermost host event around them that stands for a node.
+  std::vector<NodeId> callers;
   // Device work for which several runtime calls have its correlation; the first one was taken.
   uint64_t ambiguous = 0;
 };

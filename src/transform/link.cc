@@ -6,11 +6,15 @@
 #include <string>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "src/transform/acyclic.h"
 #include "src/transform/exclusive_times.h"
 #include "src/transform/program_order.h"
+#include "src/transform/sync_edges.h"
+#include "src/transform/thread_edges.h"
 #include "src/transform/trace_copy.h"
 
 namespace etude {
@@ -22,10 +26,13 @@ bool IsComm(NodeKind kind) {
 
 class Linker {
  public:
-  Linker(const Trace& host, const Trace& device, const LinkOptions& options)
+  // `wrong`: numbers of timed dependencies that a first run found to contradict others.
+  Linker(const Trace& host, const Trace& device, const LinkOptions& options,
+         const std::unordered_set<size_t>& wrong)
       : host_(host),
         device_(device),
         options_(options),
+        wrong_(wrong),
         builder_(options.limits),
         copy_host_(host, builder_),
         copy_device_(device, builder_) {}
@@ -34,6 +41,7 @@ class Linker {
     ETUDE_RETURN_IF_ERROR(SetInfo());
     host_match_ = MatchHost(host_, device_);
     device_match_ = MatchDevice(device_, host_match_.nodes);
+    syncs_ = FindSyncEdges(device_, device_match_);
     Account();
     OrderNodes();
     PlanIds();
@@ -42,9 +50,14 @@ class Linker {
     for (const NodeId node : host_order_) AddHostNode(node);
     for (const NodeId event : device_order_) AddDeviceNode(event);
     AddDependencies();
+    AddTimedEdges();
     ETUDE_ASSIGN_OR_RETURN(result_.trace, builder_.Finish());
     return std::move(result_);
   }
+
+  // Dependencies that come from measured times, in the order in which `wrong` numbers them; nodes
+  // are those of the new trace.
+  const std::vector<WaitEdge>& timed_edges() const { return timed_edges_; }
 
  private:
   Status SetInfo() {
@@ -79,6 +92,7 @@ class Linker {
   void Account() {
     for (const HostLink link : host_match_.links) ++result_.host[static_cast<size_t>(link)];
     for (const EventLink link : device_match_.links) ++result_.events[static_cast<size_t>(link)];
+    result_.syncs = syncs_.calls;
     result_.ambiguous = host_match_.ambiguous + device_match_.ambiguous;
     const auto host_count = [&](HostLink link) { return result_.host[static_cast<size_t>(link)]; };
     const auto count = [&](EventLink link) { return result_.events[static_cast<size_t>(link)]; };
@@ -163,7 +177,8 @@ class Linker {
   }
 
   void TimeHostNodes() {
-    std::vector<NodeTime> times(host_.node_count());
+    std::vector<NodeTime>& times = host_times_;
+    times.resize(host_.node_count());
     for (const NodeId node : host_order_) {
       const NodeId event = host_match_.events[node.index()];
       if (!event) continue;
@@ -173,6 +188,13 @@ class Linker {
     }
     ExclusiveTimes exclusive = FindExclusiveTimes(host_, times);
     exclusive_ = std::move(exclusive.times);
+    ForEachNode(device_, [&](NodeId call) {
+      const Nanos waited = syncs_.waited[call.index()];
+      const NodeId caller = device_match_.callers[call.index()];
+      if (waited.count == 0 || !caller) return;
+      auto& own = exclusive_[host_match_.nodes[caller.index()].index()];
+      if (own) own = std::max(*own - waited, Nanos{});
+    });
     result_.overhanging = exclusive.overhanging;
     builder_.stats().Count(Stat::kClippedTime, exclusive.overhanging);
   }
@@ -301,9 +323,63 @@ class Linker {
     }
   }
 
+  // The first host node that begins on the call's thread when the call is over.
+  NodeId NextNode(NodeId call) {
+    if (!call || !device_.start(call)) return NodeId::None();
+    if (nodes_of_lane_.empty()) {
+      ForEachNode(device_, [&](NodeId event) {
+        if (host_match_.nodes[event.index()] && device_.start(event)) {
+          nodes_of_lane_[device_.lane_id(event)].push_back(event);
+        }
+      });
+      for (auto& [lane, events] : nodes_of_lane_) {
+        std::ranges::sort(events, {}, [&](NodeId event) {
+          return std::tuple(*device_.start(event),
+                            host_.source_id(host_match_.nodes[event.index()]));
+        });
+      }
+    }
+    const auto events = nodes_of_lane_.find(device_.lane_id(call));
+    if (events == nodes_of_lane_.end()) return NodeId::None();
+    const Nanos end = *device_.start(call) + device_.duration(call).value_or(Nanos{});
+    const auto next = std::ranges::lower_bound(events->second, end, {},
+                                               [&](NodeId event) { return *device_.start(event); });
+    return next == events->second.end() ? NodeId::None() : host_match_.nodes[next->index()];
+  }
+
+  void AddTimedEdges() {
+    for (const SyncEdge& edge : syncs_.edges) {
+      if (!IsDeviceNode(edge.before)) continue;
+      NodeId waits;
+      if (edge.work) {
+        if (IsDeviceNode(edge.work)) waits = new_of_device_[edge.work.index()];
+      } else if (const NodeId next = NextNode(edge.call)) {
+        waits = new_of_host_[next.index()];
+      }
+      if (waits) AddTimed(waits, new_of_device_[edge.before.index()], result_.sync_edges);
+    }
+    for (const OrderEdge& edge : ThreadEdges(host_, host_times_, kThreadGap)) {
+      AddTimed(new_of_host_[edge.node.index()], new_of_host_[edge.before.index()],
+               result_.thread_edges);
+    }
+  }
+
+  void AddTimed(NodeId node, NodeId before, uint64_t& count) {
+    const size_t number = timed_edges_.size();
+    if (!timed_pairs_.insert(uint64_t{node.value()} << 32 | before.value()).second) return;
+    timed_edges_.push_back({node, before, DepKind::kSync});
+    if (wrong_.contains(number)) {
+      ++result_.contradictions;
+      return;
+    }
+    builder_.AddDep(node, before, DepKind::kSync);
+    ++count;
+  }
+
   const Trace& host_;
   const Trace& device_;
   const LinkOptions& options_;
+  const std::unordered_set<size_t>& wrong_;
   TraceBuilder builder_;
   TraceCopy copy_host_;
   TraceCopy copy_device_;
@@ -319,7 +395,12 @@ class Linker {
   std::unordered_map<uint32_t, uint64_t> tid_of_lane_;
   std::unordered_map<uint64_t, NodeId> thread_roots_;  // by tid
   NodeId process_root_;
+  SyncEdges syncs_;
+  std::vector<NodeTime> host_times_;
   std::vector<std::optional<Nanos>> exclusive_;
+  std::unordered_map<LaneId, std::vector<NodeId>> nodes_of_lane_;  // events, by beginning
+  std::vector<WaitEdge> timed_edges_;
+  std::unordered_set<uint64_t> timed_pairs_;
   std::vector<NodeId> new_of_host_;
   std::vector<NodeId> new_of_device_;
 };
@@ -351,7 +432,30 @@ uint64_t LinkResult::device_nodes() const {
 }
 
 Result<LinkResult> Link(const Trace& host, const Trace& device, const LinkOptions& options) {
-  return Linker(host, device, options).Run();
+  std::unordered_set<size_t> wrong;
+  Linker linker(host, device, options, wrong);
+  Result<LinkResult> result = linker.Run();
+  if (!result || result->trace.is_acyclic() || !host.is_acyclic()) return result;
+  // Times that cannot be: what contradicts nesting and the order on threads and streams goes.
+  const auto pair = [](NodeId node, NodeId dep) {
+    return uint64_t{node.value()} << 32 | dep.value();
+  };
+  std::unordered_set<uint64_t> timed;
+  for (const WaitEdge& edge : linker.timed_edges()) timed.insert(pair(edge.node, edge.dep));
+  std::vector<WaitEdge> edges;
+  const Trace& trace = result->trace;
+  ForEachNode(trace, [&](NodeId node) {
+    for (const NodeId dep : trace.deps(node)) {
+      if (!timed.contains(pair(node, dep))) edges.push_back({node, dep, DepKind::kData});
+    }
+  });
+  const size_t given = edges.size();
+  edges.insert(edges.end(), linker.timed_edges().begin(), linker.timed_edges().end());
+  const std::vector<bool> contradicting = FindContradictions(trace, edges, given);
+  for (size_t i = given; i < edges.size(); ++i) {
+    if (contradicting[i]) wrong.insert(i - given);
+  }
+  return Linker(host, device, options, wrong).Run();
 }
 
 }  // namespace etude

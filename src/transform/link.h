@@ -8,6 +8,7 @@
 #include "src/trace/trace.h"
 #include "src/transform/device_match.h"
 #include "src/transform/host_match.h"
+#include "src/transform/sync_edges.h"
 
 namespace etude {
 
@@ -24,6 +25,10 @@ struct LinkResult {
   std::array<uint64_t, kHostLinkCount> host{};     // nodes of the host trace, by HostLink
   std::array<uint64_t, kEventLinkCount> events{};  // events of the device trace, by EventLink
   uint64_t ambiguous = 0;                          // links for which several candidates would do
+  std::array<uint64_t, kSyncKindCount> syncs{};    // calls and records that wait, by SyncKind
+  uint64_t sync_edges = 0;                         // dependencies that they became
+  uint64_t thread_edges = 0;                       // dependencies between threads
+  uint64_t contradictions = 0;                     // of both, left out: the traces' times are wrong
   uint64_t overhanging = 0;                        // nodes that run past the node that called them
   bool renumbered = false;  // host ids were not unique or too large: all nodes have new ones
 
@@ -39,7 +44,10 @@ struct LinkResult {
 // come in their order, device nodes follow in order of time.
 //
 // Dependencies, besides parents: each host node after the one before it on its thread (kData), each
-// device node after the one before it on its stream (kSync).
+// device node after the one before it on its stream, after what its stream waited for, and the next
+// host node of a thread after the device work that a call waited for (kSync; see sync_edges.h), a
+// thread's first node after a gap after what other threads did meanwhile (kSync; thread_edges.h).
+// Time in which a call waited for device work counts for the wait, not for the host node around it.
 //
 // kBadInput if the traces say that they are of different ranks.
 Result<LinkResult> Link(const Trace& host, const Trace& device, const LinkOptions& options);

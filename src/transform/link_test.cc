@@ -198,6 +198,167 @@ TEST(Link, TimesHostNodesAndHangsKernelsBelowTheirOperators) {
   EXPECT_EQ(trace.deps(addmm)[0], linear);
 }
 
+// Node names of what `name` waits for with kind kSync.
+std::vector<std::string> SyncDeps(const Trace& trace, std::string_view name) {
+  const NodeId node = FindByName(trace, name);
+  std::vector<std::string> names;
+  for (size_t i = 0; i < trace.deps(node).size(); ++i) {
+    if (trace.dep_kinds(node)[i] == DepKind::kSync) {
+      names.emplace_back(trace.name(trace.deps(node)[i]));
+    }
+  }
+  std::ranges::sort(names);
+  return names;
+}
+using Names = std::vector<std::string>;
+
+uint64_t Count(const LinkResult& result, SyncKind kind) {
+  return result.syncs[static_cast<size_t>(kind)];
+}
+
+// A thread that launches kernels on streams 7 and 20, one operator each, every 10 µs.
+struct TwoStreams : MadeUpRun {
+  TwoStreams() { AddThread(1); }
+  uint64_t Launch(const std::string& kernel, int stream, int64_t device_start,
+                  const std::string& category = "kernel",
+                  const std::string& call = "cudaLaunchKernel", int64_t call_duration = 1000) {
+    const uint64_t op = AddOp(2, 1, "op_" + kernel, now, call_duration + 3000);
+    AddRuntime(op, 1, call, now + 1000, call_duration, ++correlation);
+    AddDeviceOp(op, category, kernel, stream, device_start, 4000, correlation);
+    now += call_duration + 9000;
+    return op;
+  }
+  // An operator that calls the runtime once; returns the call's correlation.
+  int64_t Call(const std::string& name, int64_t duration) {
+    const uint64_t op = AddOp(2, 1, "op_" + name, now, duration + 2000);
+    AddRuntime(op, 1, name, now + 1000, duration, ++correlation);
+    now += duration + 8000;
+    return correlation;
+  }
+  void Record(const std::string& name, int stream, int64_t of, const std::string& more = "") {
+    AddDeviceOp(11, "cuda_sync", name, stream, now, 100, of, more);
+  }
+  static std::string OfEvent(int stream, int64_t recorded) {
+    return ",\"wait_on_stream\":" + std::to_string(stream) +
+           ",\"wait_on_cuda_event_record_corr_id\":" + std::to_string(recorded);
+  }
+
+  int64_t now = 1000;
+  int64_t correlation = 100;
+};
+
+TEST(Sync, AStreamWaitsForWhatWasLaunchedBeforeTheEventWasRecorded) {
+  TwoStreams run;
+  run.Launch("a", 7, 20'000);
+  run.Launch("b", 7, 24'000);
+  const int64_t recorded = run.Call("cudaEventRecord", 500);
+  run.Launch("c", 7, 40'000);  // after the record: not waited for
+  const int64_t waits = run.Call("cudaStreamWaitEvent", 500);
+  run.Record("Stream Wait Event", 20, waits, TwoStreams::OfEvent(7, recorded));
+  run.Launch("d", 20, 60'000);
+  run.Launch("e", 20, 70'000);
+  const LinkResult result = LinkRun(run);
+  EXPECT_EQ(SyncDeps(result.trace, "d"), Names{"b"});
+  EXPECT_EQ(SyncDeps(result.trace, "e"), Names{"d"});
+  EXPECT_EQ(Count(result, SyncKind::kStreamWait), 1u);
+  EXPECT_EQ(result.sync_edges, 1u);
+}
+
+TEST(Sync, TheNextNodeWaitsForTheStreamAndTheWaitIsNoWork) {
+  TwoStreams run;
+  run.Launch("a", 7, 20'000);
+  run.Launch("other", 20, 20'000);
+  const int64_t waits = run.Call("cudaStreamSynchronize", 30'000);
+  run.Record("Stream Sync", 7, waits);
+  run.Launch("b", 7, run.now + 5000);
+  const LinkResult result = LinkRun(run);
+  EXPECT_EQ(SyncDeps(result.trace, "op_b"), Names{"a"});
+  EXPECT_TRUE(SyncDeps(result.trace, "op_cudaStreamSynchronize").empty());
+  EXPECT_EQ(Count(result, SyncKind::kStreamSync), 1u);
+  // The call began at 22 µs, the kernel ended at 24 µs: of the call's 30 µs two were a wait.
+  const NodeId caller = FindByName(result.trace, "op_cudaStreamSynchronize");
+  EXPECT_EQ(*result.trace.duration(caller) - *result.trace.exclusive(caller), Nanos{2000});
+}
+
+TEST(Sync, TheNextNodeWaitsForAnEvent) {
+  TwoStreams run;
+  run.Launch("a", 7, 20'000);
+  const int64_t recorded = run.Call("cudaEventRecord", 500);
+  run.Launch("b", 7, 24'000);
+  const int64_t waits = run.Call("cudaEventSynchronize", 30'000);
+  run.Record("Event Sync", 7, waits, TwoStreams::OfEvent(7, recorded));
+  run.Launch("c", 7, run.now + 5000);
+  const LinkResult result = LinkRun(run);
+  EXPECT_EQ(SyncDeps(result.trace, "op_c"), Names{"a"});
+  EXPECT_EQ(Count(result, SyncKind::kEventSync), 1u);
+}
+
+TEST(Sync, TheNextNodeWaitsForAllStreamsOfTheDevice) {
+  for (const bool with_record : {true, false}) {
+    TwoStreams run;
+    run.Launch("a", 7, 20'000);
+    run.Launch("b", 20, 24'000);
+    const int64_t waits = run.Call("cudaDeviceSynchronize", 30'000);
+    if (with_record) run.Record("Context Sync", -1, waits);
+    run.Launch("c", 7, run.now + 5000);
+    const LinkResult result = LinkRun(run);
+    EXPECT_EQ(SyncDeps(result.trace, "op_c"), (Names{"a", "b"})) << with_record;
+    EXPECT_EQ(Count(result, SyncKind::kDeviceSync), 1u);
+  }
+}
+
+TEST(Sync, TheNextNodeWaitsForACopyThatBlocks) {
+  for (const std::string call : {"cudaMemcpyAsync", "hipMemcpyWithStream", "cudaMemcpy"}) {
+    TwoStreams run;
+    const std::string copy =
+        call == "cudaMemcpyAsync" ? "Memcpy DtoH (Device -> Pageable)" : "Memcpy DtoH";
+    run.Launch(copy, 7, 8000, "gpu_memcpy", call, 20'000);
+    run.Launch("next", 7, 60'000);
+    const LinkResult result = LinkRun(run);
+    EXPECT_EQ(SyncDeps(result.trace, "op_next"), Names{copy}) << call;
+    EXPECT_EQ(Count(result, SyncKind::kBlockingCopy), 1u);
+  }
+  TwoStreams run;
+  run.Launch("Memcpy DtoH (Device -> Pinned)", 7, 8000, "gpu_memcpy", "cudaMemcpyAsync", 500);
+  run.Launch("next", 7, 60'000);
+  EXPECT_TRUE(SyncDeps(LinkRun(run).trace, "op_next").empty());
+}
+
+TEST(Sync, WhatTheTraceDoesNotSayIsCountedAndNoEdge) {
+  TwoStreams run;
+  run.Launch("a", 7, 20'000);
+  run.Launch("b", 20, 24'000);
+  run.Call("cudaStreamSynchronize", 30'000);  // which of the two?
+  const int64_t waits = run.Call("cudaStreamWaitEvent", 500);
+  run.Record("Stream Wait Event", 20, waits, TwoStreams::OfEvent(7, 9999));  // not recorded
+  run.Launch("c", 20, run.now + 5000);
+  const LinkResult result = LinkRun(run);
+  EXPECT_EQ(Count(result, SyncKind::kUnresolved), 2u);
+  EXPECT_EQ(result.sync_edges, 0u);
+}
+
+TEST(ThreadEdges, OnePerGapToWhatEndedMeanwhile) {
+  MadeUpRun run;
+  run.AddThread(1);
+  run.AddThread(2);
+  constexpr int64_t kMs = 1'000'000;
+  run.AddOp(2, 1, "forward", 0, 2 * kMs);
+  const uint64_t backward = run.AddOp(3, 2, "backward", 2 * kMs + 1000, 3 * kMs);
+  run.AddOp(backward, 2, "mm", 2 * kMs + 2000, 2 * kMs);
+  run.AddOp(3, 2, "accumulate", 5 * kMs + 5000, kMs / 2);
+  const uint64_t step = run.AddOp(2, 1, "step", 6 * kMs, kMs);
+  run.AddOp(step, 1, "add_", 6 * kMs + 1000, 1000);
+  run.AddOp(2, 1, "lone", 9 * kMs, kMs);  // a gap in which nobody did anything
+  const LinkResult result = LinkRun(run);
+  EXPECT_EQ(SyncDeps(result.trace, "backward"), Names{"forward"});
+  EXPECT_TRUE(SyncDeps(result.trace, "mm").empty());
+  EXPECT_TRUE(SyncDeps(result.trace, "accumulate").empty());
+  EXPECT_EQ(SyncDeps(result.trace, "step"), Names{"accumulate"});
+  EXPECT_TRUE(SyncDeps(result.trace, "add_").empty());
+  EXPECT_TRUE(SyncDeps(result.trace, "lone").empty());
+  EXPECT_EQ(result.thread_edges, 2u);
+}
+
 TEST(Link, AnyRuntimeCallLaunches) {
   MadeUpRun run;
   run.AddThread(1);

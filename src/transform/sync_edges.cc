@@ -1,0 +1,320 @@
+#include "src/transform/sync_edges.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "src/transform/program_order.h"
+
+namespace etude {
+namespace {
+
+struct SyncKindInfo {
+  std::string_view name;
+  std::string_view help;
+};
+constexpr std::array<SyncKindInfo, kSyncKindCount> kInfos = {{
+    {"stream_wait", "streams that waited for an event of another stream"},
+    {"event_sync", "threads that waited for an event"},
+    {"stream_sync", "threads that waited for a stream"},
+    {"device_sync", "threads that waited for all streams of a device"},
+    {"blocking_copy", "threads that waited for their copy"},
+    {"unresolved", "waits of which the trace does not say for what"},
+}};
+
+// What the profiler calls its records of synchronisation.
+struct RecordName {
+  std::string_view name;
+  SyncKind kind;
+};
+constexpr auto kRecords = std::to_array<RecordName>({
+    {"Stream Wait Event", SyncKind::kStreamWait},
+    {"Event Sync", SyncKind::kEventSync},
+    {"Event Synchronize", SyncKind::kEventSync},
+    {"Stream Sync", SyncKind::kStreamSync},
+    {"Stream Synchronize", SyncKind::kStreamSync},
+    {"Context Sync", SyncKind::kDeviceSync},
+    {"Context Synchronize", SyncKind::kDeviceSync},
+});
+
+// Calls that wait, without the prefix of their runtime ("cuda", "hip", "cu").
+constexpr auto kCalls = std::to_array<RecordName>({
+    {"StreamWaitEvent", SyncKind::kStreamWait},
+    {"EventSynchronize", SyncKind::kEventSync},
+    {"StreamSynchronize", SyncKind::kStreamSync},
+    {"DeviceSynchronize", SyncKind::kDeviceSync},
+    {"CtxSynchronize", SyncKind::kDeviceSync},
+    {"Memcpy", SyncKind::kBlockingCopy},
+    {"MemcpyWithStream", SyncKind::kBlockingCopy},
+    {"MemcpyDtoH", SyncKind::kBlockingCopy},
+    {"MemcpyHtoD", SyncKind::kBlockingCopy},
+});
+
+std::string_view WithoutRuntime(std::string_view name) {
+  for (const std::string_view prefix : {"cuda", "hip", "cu"}) {
+    if (name.starts_with(prefix)) {
+      name.remove_prefix(prefix.size());
+      break;
+    }
+  }
+  // Versions of the driver's functions: "cuMemcpyDtoH_v2".
+  for (const std::string_view suffix : {"_v2", "_v3", "_ptsz", "_spt"}) {
+    if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
+  }
+  return name;
+}
+
+template <typename Table>
+std::optional<SyncKind> Find(const Table& table, std::string_view name) {
+  const auto row = std::ranges::find(table, name, &RecordName::name);
+  return row == table.end() ? std::nullopt : std::optional(row->kind);
+}
+
+// Device work, by when it was launched.
+struct Launched {
+  Nanos at;
+  NodeId work;
+};
+using Stream = std::pair<int32_t, int32_t>;  // device, stream
+
+class Finder {
+ public:
+  Finder(const Trace& device, const DeviceMatch& match) : device_(device), match_(match) {}
+
+  SyncEdges Run() {
+    result_.waited.resize(device_.node_count());
+    IndexWork();
+    IndexCalls();
+    std::vector<NodeId> calls;
+    ForEachNode(device_, [&](NodeId event) {
+      if (device_.kind(event) == NodeKind::kRuntime && device_.start(event)) calls.push_back(event);
+      if (device_.kind(event) == NodeKind::kSync) AddRecord(event);
+    });
+    std::ranges::stable_sort(calls, {}, [&](NodeId call) { return *device_.start(call); });
+    for (const NodeId call : calls) ReadCall(call);
+    // Records whose call was not kept still order streams.
+    for (const auto& [correlation, record] : records_) {
+      if (!used_.contains(record)) {
+        Resolve(NodeId::None(), record, *Find(kRecords, device_.name(record)));
+      }
+    }
+    std::ranges::stable_sort(result_.edges, {}, [&](const SyncEdge& edge) {
+      return edge.call ? *device_.start(edge.call) : Nanos{INT64_MAX};
+    });
+    return std::move(result_);
+  }
+
+ private:
+  std::optional<int64_t> Argument(NodeId event, std::string_view key) const {
+    for (const Extra& extra : device_.extras(event)) {
+      if (device_.text(extra.key) != key) continue;
+      const std::string_view text = device_.text(extra.text);
+      int64_t number = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+      if (error == std::errc() && end == text.data() + text.size()) return number;
+    }
+    return std::nullopt;
+  }
+
+  Nanos End(NodeId event) const {
+    return *device_.start(event) + device_.duration(event).value_or(Nanos{});
+  }
+
+  // When the host asked for the work; without a launch, when it began.
+  Nanos LaunchTime(NodeId work) const {
+    const NodeId launch = match_.launches[work.index()];
+    return launch && device_.start(launch) ? *device_.start(launch) : *device_.start(work);
+  }
+
+  void IndexWork() {
+    ForEachNode(device_, [&](NodeId event) {
+      const LaneId lane = device_.lane_id(event);
+      if (device_.place(event) != Place::kDevice || !IsDeviceWork(device_.kind(event))) return;
+      if (!device_.start(event) || !lane || device_.lane(lane).stream < 0) return;
+      streams_[{device_.lane(lane).device, device_.lane(lane).stream}].push_back(
+          {LaunchTime(event), event});
+      if (const NodeId launch = match_.launches[event.index()]) work_of_.emplace(launch, event);
+    });
+    for (auto& [stream, work] : streams_) {
+      std::ranges::sort(work, {}, [&](const Launched& launched) {
+        return std::tuple(launched.at, *device_.start(launched.work), launched.work);
+      });
+    }
+  }
+
+  void IndexCalls() {
+    ForEachNode(device_, [&](NodeId event) {
+      const auto correlation = device_.correlation(event);
+      if (device_.kind(event) == NodeKind::kRuntime && correlation && *correlation > 0) {
+        calls_.emplace(*correlation, event);
+      }
+    });
+  }
+
+  void AddRecord(NodeId event) {
+    const auto correlation = device_.correlation(event);
+    if (!Find(kRecords, device_.name(event)) || !device_.start(event)) return;
+    records_.emplace(correlation.value_or(-1 - static_cast<int64_t>(event.index())), event);
+  }
+
+  void ReadCall(NodeId call) {
+    const auto kind = Find(kCalls, WithoutRuntime(device_.name(call)));
+    const auto correlation = device_.correlation(call);
+    const auto record = correlation ? records_.find(*correlation) : records_.end();
+    if (record != records_.end()) {
+      used_.insert(record->second);
+      Resolve(call, record->second, *Find(kRecords, device_.name(record->second)));
+      return;
+    }
+    const auto work = work_of_.find(call);
+    const bool copies = work != work_of_.end() && device_.kind(work->second) == NodeKind::kMemcpy;
+    if (copies && (kind == SyncKind::kBlockingCopy || IsWaitedFor(call, work->second))) {
+      ++result_.calls[static_cast<size_t>(SyncKind::kBlockingCopy)];
+      const size_t before = result_.edges.size();
+      AddWait(call, work->second, SyncKind::kBlockingCopy);
+      if (result_.edges.size() != before) FindWaited(call, work->second);
+    } else if (kind && *kind != SyncKind::kBlockingCopy) {
+      Resolve(call, NodeId::None(), *kind);
+    }
+  }
+
+  // Copies to pageable memory return when they are done, whatever their name says.
+  bool IsWaitedFor(NodeId call, NodeId copy) const {
+    return device_.name(copy).find("Pageable") != std::string_view::npos &&
+           End(call) >= End(copy) && device_.duration(copy);
+  }
+
+  // `record`: what the profiler says of the call, or kNone.
+  void Resolve(NodeId call, NodeId record, SyncKind kind) {
+    const size_t before = result_.edges.size();
+    const Nanos at = *device_.start(call ? call : record);
+    bool known = false;
+    switch (kind) {
+      case SyncKind::kStreamWait: known = StreamWait(call, record, at); break;
+      case SyncKind::kEventSync: known = EventSync(call, record); break;
+      case SyncKind::kStreamSync: known = StreamSync(call, record, at); break;
+      case SyncKind::kDeviceSync: known = DeviceSync(call, record, at); break;
+      case SyncKind::kBlockingCopy:
+      case SyncKind::kUnresolved: break;
+    }
+    ++result_.calls[static_cast<size_t>(known ? kind : SyncKind::kUnresolved)];
+    NodeId last;
+    for (size_t i = before; i < result_.edges.size(); ++i) {
+      const SyncEdge& edge = result_.edges[i];
+      if (!edge.work && (!last || End(last) < End(edge.before))) last = edge.before;
+    }
+    if (call && last) FindWaited(call, last);
+  }
+
+  // The call did nothing but wait until the last work it waited for was done.
+  void FindWaited(NodeId call, NodeId last) {
+    if (!device_.duration(call) || !device_.duration(last)) return;
+    const Nanos begin = *device_.start(call);
+    const Nanos end = std::min(End(call), End(last));
+    if (begin < end) result_.waited[call.index()] = end - begin;
+  }
+
+  std::optional<Stream> StreamOf(NodeId record) const {
+    if (!record || !device_.lane_id(record)) return std::nullopt;
+    const Lane& lane = device_.lane(device_.lane_id(record));
+    if (lane.stream < 0) return std::nullopt;
+    return Stream{lane.device, lane.stream};
+  }
+
+  // The last work of a stream that was launched before `at`.
+  NodeId LastBefore(const Stream& stream, Nanos at) const {
+    const auto found = streams_.find(stream);
+    if (found == streams_.end()) return NodeId::None();
+    const auto next = std::ranges::lower_bound(found->second, at, {}, &Launched::at);
+    return next == found->second.begin() ? NodeId::None() : std::prev(next)->work;
+  }
+  NodeId FirstFrom(const Stream& stream, Nanos at) const {
+    const auto found = streams_.find(stream);
+    if (found == streams_.end()) return NodeId::None();
+    const auto next = std::ranges::lower_bound(found->second, at, {}, &Launched::at);
+    return next == found->second.end() ? NodeId::None() : next->work;
+  }
+
+  // What an event stands for; nullopt if the trace does not say, kNone if there is none.
+  std::optional<NodeId> WorkOfEvent(NodeId record) const {
+    if (!record) return std::nullopt;
+    const auto correlation = Argument(record, "wait_on_cuda_event_record_corr_id");
+    const auto stream = Argument(record, "wait_on_stream");
+    if (!correlation || !stream || *stream < 0 || *stream > INT32_MAX) return std::nullopt;
+    const auto recorded = calls_.find(*correlation);
+    if (recorded == calls_.end() || !device_.start(recorded->second)) return std::nullopt;
+    const int32_t device = device_.lane(device_.lane_id(record)).device;
+    return LastBefore({device, static_cast<int32_t>(*stream)}, *device_.start(recorded->second));
+  }
+
+  // Work that began when the call was over was not waited for, whatever the order of launches says.
+  void AddWait(NodeId call, NodeId before, SyncKind kind) {
+    if (!before || *device_.start(before) >= End(call)) return;
+    result_.edges.push_back({NodeId::None(), call, before, kind});
+  }
+
+  bool StreamWait(NodeId call, NodeId record, Nanos at) {
+    const auto stream = StreamOf(record);
+    const auto before = WorkOfEvent(record);
+    if (!stream || !before) return false;
+    const NodeId work = FirstFrom(*stream, at);
+    if (work && *before && device_.lane_id(work) != device_.lane_id(*before)) {
+      result_.edges.push_back({work, call, *before, SyncKind::kStreamWait});
+    }
+    return true;
+  }
+
+  bool EventSync(NodeId call, NodeId record) {
+    const auto before = WorkOfEvent(record);
+    if (!before || !call) return false;
+    AddWait(call, *before, SyncKind::kEventSync);
+    return true;
+  }
+
+  // Without a record a program with one stream says all the same which stream it is.
+  bool StreamSync(NodeId call, NodeId record, Nanos at) {
+    std::optional<Stream> stream = StreamOf(record);
+    if (!stream && !record && streams_.size() == 1) stream = streams_.begin()->first;
+    if (!stream || !call) return false;
+    AddWait(call, LastBefore(*stream, at), SyncKind::kStreamSync);
+    return true;
+  }
+
+  bool DeviceSync(NodeId call, NodeId record, Nanos at) {
+    std::optional<int32_t> wanted;
+    if (record && device_.lane_id(record)) wanted = device_.lane(device_.lane_id(record)).device;
+    if (!wanted && !streams_.empty() &&
+        streams_.begin()->first.first == streams_.rbegin()->first.first) {
+      wanted = streams_.begin()->first.first;
+    }
+    if (!wanted || !call) return false;
+    for (const auto& [stream, work] : streams_) {
+      if (stream.first == *wanted) AddWait(call, LastBefore(stream, at), SyncKind::kDeviceSync);
+    }
+    return true;
+  }
+
+  const Trace& device_;
+  const DeviceMatch& match_;
+  SyncEdges result_;
+  std::map<Stream, std::vector<Launched>> streams_;
+  std::unordered_map<NodeId, NodeId> work_of_;  // by launch, the first one
+  std::unordered_map<int64_t, NodeId> calls_;   // by correlation
+  std::map<int64_t, NodeId> records_;           // by correlation; below 0: of none
+  std::unordered_set<NodeId> used_;             // records that a call has
+};
+
+}  // namespace
+
+std::string_view Name(SyncKind kind) { return kInfos[static_cast<size_t>(kind)].name; }
+std::string_view Help(SyncKind kind) { return kInfos[static_cast<size_t>(kind)].help; }
+
+SyncEdges FindSyncEdges(const Trace& device, const DeviceMatch& match) {
+  return Finder(device, match).Run();
+}
+
+}  // namespace etude

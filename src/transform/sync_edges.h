@@ -1,0 +1,52 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "src/trace/trace.h"
+#include "src/transform/device_match.h"
+
+namespace etude {
+
+// What makes one thing wait for work on a stream.
+enum class SyncKind : uint8_t {
+  kStreamWait,    // work on a stream for an event of another stream (cudaStreamWaitEvent)
+  kEventSync,     // a thread for an event (cudaEventSynchronize)
+  kStreamSync,    // a thread for a stream (cudaStreamSynchronize)
+  kDeviceSync,    // a thread for all streams of a device (cudaDeviceSynchronize)
+  kBlockingCopy,  // a thread for its own copy (cudaMemcpy, copies to pageable memory)
+  kUnresolved,    // the trace does not say what is waited for, or does not have it
+};
+inline constexpr size_t kSyncKindCount = static_cast<size_t>(SyncKind::kUnresolved) + 1;
+std::string_view Name(SyncKind kind);  // stable: appears in --json
+std::string_view Help(SyncKind kind);
+
+// Events of the device trace: device work `work`, or the thread of the call `call` after that call,
+// waits for the device work `before`.
+struct SyncEdge {
+  NodeId work;  // kNone: the thread waits
+  NodeId call;
+  NodeId before;
+  SyncKind kind = SyncKind::kUnresolved;
+
+  friend bool operator==(const SyncEdge&, const SyncEdge&) = default;
+};
+
+struct SyncEdges {
+  std::vector<SyncEdge> edges;  // by call, in order of time
+  std::array<uint64_t, kSyncKindCount> calls{};
+  // Per call of the runtime, the part of it in which the thread did nothing but wait for work that
+  // is named in `edges`; by event, 0 for all others.
+  std::vector<Nanos> waited;
+};
+
+// Finds who waits for which device work, over the whole trace: from the profiler's records of
+// synchronisation, and from calls of the runtime whose names say all that is needed. A stream runs
+// its work in the order in which it was launched; an event stands for all work launched on its
+// stream before it was recorded. O(n log n).
+SyncEdges FindSyncEdges(const Trace& device, const DeviceMatch& match);
+
+}  // namespace etude
