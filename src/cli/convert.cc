@@ -12,6 +12,7 @@
 #include "src/cli/trace_output.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/read_trace.h"
+#include "src/report/format.h"
 #include "src/transform/link.h"
 
 namespace etude {
@@ -39,8 +40,6 @@ class ConvertCommand : public Command {
                   "file to write; for a folder: the folder to write to (default: itself)");
     options.Choice("--to", &to_, {"et", "linked"},
                    "Chakra or linked JSON (default: by the name of the output, else Chakra)");
-    options.Flag("--break-cycles", &break_cycles_,
-                 "take out dependencies on cycles instead of refusing the trace");
     options.Flag("--json", &json_, "print what was written as JSON");
     options.Positional("device", &device_, "Kineto trace to link with first (--compat)",
                        /*required=*/false);
@@ -64,11 +63,17 @@ class ConvertCommand : public Command {
       ETUDE_ASSIGN_OR_RETURN(const Trace trace, Read(job, console));
       Result<WrittenTrace> written =
           WriteTrace(trace, job.output, ChooseFormat(to_, job.output),
-                     {.break_cycles = break_cycles_, .limits = console.context().limits});
+                     {.break_cycles = !console.strict(), .limits = console.context().limits});
       if (!written) {
         const Error& error = written.error();
         if (error.code != ErrorCode::kBadInput) return tl::unexpected<Error>(error);
         return BadInput(job.input + ": " + error.message);
+      }
+      if (written->chakra.broken_edges != 0) {
+        console.context().Warn(
+            fmt::format("{}: found a cycle of dependencies: {}; {} that contradict the program's "
+                        "order left out",
+                        job.input, CycleText(trace), FormatCount(written->chakra.broken_edges)));
       }
       if (job.output == "-") continue;
       if (json_) {
@@ -154,7 +159,6 @@ class ConvertCommand : public Command {
   std::string output_;
   std::string to_;
   std::string compat_;
-  bool break_cycles_ = false;
   bool json_ = false;
 };
 

@@ -31,8 +31,7 @@ class Converter {
           "joins host and device traces");
     }
     if (!trace_.is_acyclic() && !options_.break_cycles) {
-      return BadInput("found a cycle of dependencies: " + CycleText(trace_) +
-                      "; --break-cycles takes out those that contradict the program's order");
+      return BadInput("found a cycle of dependencies: " + CycleText(trace_));
     }
     SetInfo();
     PlanIds();
