@@ -127,12 +127,27 @@ Status RunConverter(std::vector<std::string> args, const Console& console) {
   return global.Usage("found " + kind + ", expected PyTorch or Text");
 }
 
+Status RunTraceLink(std::vector<std::string> args, const Console& console) {
+  int64_t rank = 0;       // Chakra only labels its analysis with it
+  std::string log_level;  // what it logs is not imitated
+  compat::LinkRequest request;
+  ArgParser parser("chakra_trace_link");
+  parser.Whole("--rank", &rank, true);
+  parser.Text("--chakra-host-trace", &request.host, true);
+  parser.Text("--chakra-device-trace", &request.device, true);
+  parser.Text("--output-file", &request.linked, true);
+  parser.Text("--log-level", &log_level, false);
+  ETUDE_RETURN_IF_ERROR(parser.Parse(args));
+  return compat::TraceLink(request, console.context());
+}
+
 struct Tool {
   std::string_view name;
   Status (*run)(std::vector<std::string> args, const Console& console);
 };
 
 constexpr Tool kTools[] = {
+    {"chakra_trace_link", RunTraceLink},
     {"chakra_converter", RunConverter},
 };
 
@@ -173,14 +188,17 @@ class CompatCommand : public Command {
 
 std::unique_ptr<Command> MakeCompatCommand() { return std::make_unique<CompatCommand>(); }
 
-Status LinkAsChakra(const std::string&, const std::string&, const std::string&, const Console&) {
-  return MakeError(ErrorCode::kUnavailable, "link --compat: not there yet");
+Status LinkAsChakra(const std::string& host, const std::string& device, const std::string& output,
+                    const Console& console) {
+  return compat::TraceLink({.host = host, .device = device, .linked = output, .et = ""},
+                           console.context());
 }
 
 Status ConvertAsChakra(const std::string& input, const std::string& device,
                        const std::string& output, const Console& console) {
   if (device.empty()) return compat::ConvertPyTorch(input, output, console.context());
-  return MakeError(ErrorCode::kUnavailable, "convert --compat: cannot link on the way yet");
+  return compat::TraceLink({.host = input, .device = device, .linked = "", .et = output},
+                           console.context());
 }
 
 }  // namespace etude

@@ -1,8 +1,16 @@
 #include "src/compat/chakra_tools.h"
 
+#include <optional>
+#include <vector>
+
+#include "src/compat/device_trace.h"
 #include "src/compat/et_converter.h"
 #include "src/compat/et_trace.h"
 #include "src/compat/file_text.h"
+#include "src/compat/host_trace.h"
+#include "src/compat/linked_et.h"
+#include "src/compat/linked_writer.h"
+#include "src/compat/linker.h"
 #include "src/formats/atomic_file.h"
 
 namespace etude::compat {
@@ -21,6 +29,33 @@ Status WriteEt(EtTrace& trace, const std::string& name, const std::string& outpu
 }
 
 }  // namespace
+
+Status TraceLink(const LinkRequest& request, const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(const FileText host_text, FileText::Open(request.host, context.limits));
+  NodeTextReader reader(context.limits.depth);
+  ETUDE_ASSIGN_OR_RETURN(HostTrace host, ReadHostTrace(host_text.text(), request.host,
+                                                       {.want_members = !request.linked.empty(),
+                                                        .want_et_nodes = !request.et.empty()},
+                                                       context.limits, reader));
+  ETUDE_ASSIGN_OR_RETURN(const FileText device_text,
+                         FileText::Open(request.device, context.limits));
+  ETUDE_ASSIGN_OR_RETURN(const DeviceTrace device,
+                         ReadDeviceTrace(device_text.text(), request.device, context.limits));
+  ETUDE_ASSIGN_OR_RETURN(
+      const LinkedTrace linked,
+      LinkTraces(host, device, {}, {.host = request.host, .device = request.device}));
+  if (!request.linked.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(request.linked));
+    ETUDE_RETURN_IF_ERROR(WriteLinkedJson(
+        host, device, linked, [&](std::string_view bytes) { return file.Write(bytes); }));
+    ETUDE_RETURN_IF_ERROR(file.Commit());
+  }
+  if (!request.et.empty()) {
+    EtTrace trace = MakeLinkedEt(host, device, linked, reader);
+    ETUDE_RETURN_IF_ERROR(WriteEt(trace, request.host, request.et));
+  }
+  return {};
+}
 
 Status ConvertPyTorch(const std::string& input, const std::string& output,
                       const RunContext& context) {

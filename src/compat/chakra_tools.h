@@ -9,6 +9,16 @@
 // kBadInput where the tool would stop with an exception, and then no file is written.
 namespace etude::compat {
 
+// chakra_trace_link: host trace and device trace to a linked trace. With `et`, what the converter
+// makes of that too, without going through its text.
+struct LinkRequest {
+  std::string host;
+  std::string device;
+  std::string linked;  // file to write; "": none
+  std::string et;      // likewise
+};
+Status TraceLink(const LinkRequest& request, const RunContext& context);
+
 // chakra_converter PyTorch: a linked or host trace to a Chakra trace.
 Status ConvertPyTorch(const std::string& input, const std::string& output,
                       const RunContext& context);

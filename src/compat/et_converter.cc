@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/compat/flat_map.h"
+#include "src/compat/groups.h"
 #include "src/compat/proto_text.h"
 #include "src/formats/chakra_schema.h"
 
@@ -66,34 +67,6 @@ std::optional<int64_t> CollectiveNumber(std::string_view name) {
   if (Contains(name, "ncclDevKernel_SendRecv")) return kAllToAll;
   return std::nullopt;
 }
-
-// Rows by group, in the order in which they were added.
-class Groups {
- public:
-  // `group_of[row]` is the group, kNone for none.
-  Groups(const std::vector<uint32_t>& group_of, size_t groups) : begin_(groups + 1) {
-    for (const uint32_t group : group_of) {
-      if (group != kNone) ++begin_[group + 1];
-    }
-    for (size_t i = 1; i <= groups; ++i) begin_[i] += begin_[i - 1];
-    rows_.resize(begin_[groups]);
-    std::vector<uint32_t> next(begin_.begin(), begin_.end() - 1);
-    for (uint32_t row = 0; row < group_of.size(); ++row) {
-      if (group_of[row] != kNone) rows_[next[group_of[row]]++] = row;
-    }
-  }
-
-  std::span<const uint32_t> operator[](uint32_t group) const {
-    return std::span(rows_).subspan(begin_[group], begin_[group + 1] - begin_[group]);
-  }
-  std::span<uint32_t> operator[](uint32_t group) {
-    return std::span(rows_).subspan(begin_[group], begin_[group + 1] - begin_[group]);
-  }
-
- private:
-  std::vector<uint32_t> begin_;
-  std::vector<uint32_t> rows_;
-};
 
 // A communication's attributes; `has_comm_type` only of collectives.
 struct Comm {
@@ -258,7 +231,7 @@ Result<EtType> Converter::TypeOf(uint32_t row) {
       if (grandparent == kNone) return ChakraFails(Where(parent), "no parent", "KeyError");
       keyword = nodes_[grandparent].name;
       const EtText& pg_name = nodes_[parent].pg_name;
-      if (pg_name.is_none || !pg_name.text.empty()) node.pg_name = pg_name;
+      if (!pg_name.is_empty()) node.pg_name = pg_name;
     }
     if (Contains(keyword, "send")) return EtType::kSend;
     if (Contains(keyword, "recv")) return EtType::kRecv;
@@ -349,6 +322,9 @@ Status Converter::ConvertGpuChild(uint32_t row) {
     }
     ETUDE_ASSIGN_OR_RETURN(comm.comm_size, CommSize(row));
     comm.pg_name = nodes_[row].pg_name;
+    if (comm.pg_name.is_wrong) {
+      return ChakraFails(Where(row), "a pg_name that is no string", "TypeError");
+    }
     comm_of_[row] = static_cast<uint32_t>(comms_.size());
     comms_.push_back(comm);
   }
@@ -563,9 +539,7 @@ void Converter::WriteAttrs(uint32_t row, ByteBuffer& body) {
   const Comm& comm = comms_[comm_of_[row]];
   if (comm.has_comm_type) AppendAttr("comm_type", EtInt{.value = comm.comm_type}, body);
   AppendAttr("comm_size", EtInt{.value = comm.comm_size}, body);
-  if (comm.pg_name.is_none || !comm.pg_name.text.empty()) {
-    AppendAttr("pg_name", comm.pg_name, body);
-  }
+  if (!comm.pg_name.is_empty()) AppendAttr("pg_name", comm.pg_name, body);
 }
 
 void Converter::WriteNode(uint32_t row, ByteBuffer& body) {

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
-#include "src/compat/py_number.h"
 #include "src/formats/utf8.h"
 
 namespace etude::compat {
@@ -42,7 +40,97 @@ std::string_view TextOf(std::string_view json, NodeTextReader& reader, EtNode& n
   return reader.Keep(std::move(decoded));
 }
 
-EtInt IntOf(std::string_view json, EtNode& node) {
+EtText TextAttr(std::string_view json, NodeTextReader& reader, EtNode& node) {
+  if (IsNull(json)) return {.is_none = true};
+  if (!IsString(json)) {
+    node.problem = {"an attribute that should be a string is none", "TypeError"};
+    return {};
+  }
+  return {.text = TextOf(json, reader, node)};
+}
+
+// Sets the duration to int() of the text.
+void SetDuration(std::string_view json, EtNode& node) {
+  if (json.empty() || json == "false") return;
+  if (IsString(json)) {
+    const auto value = TextUint(json.substr(1, json.size() - 2));
+    if (!value) node.problem = {"exclusive_dur is a text", "ValueError"};
+    node.duration_micros = value.value_or(0);
+  } else if (const auto whole = TextUint(json)) {
+    node.duration_micros = *whole;
+  } else if (json == "true") {
+    node.duration_micros = 1;
+  } else if (const auto number = ParsePyNumber(json)) {
+    SetEtDuration(*number, node);
+  } else {
+    node.problem = {"exclusive_dur is no finite number", "TypeError or ValueError"};
+  }
+}
+
+void SetIo(std::string_view whole, const IoText& io, std::string_view (&to)[3], EtNode& node) {
+  to[0] = io.values;
+  to[1] = io.shapes;
+  to[2] = io.types;
+  if (whole.empty() || io.values.empty() || io.shapes.empty() || io.types.empty()) {
+    node.problem = {"inputs or outputs without values, shapes or types", "KeyError"};
+  }
+}
+
+// The attributes that stand for keys of the node: the last one of each name.
+struct Keys {
+  std::string_view name;
+  std::string_view exclusive_dur;
+  std::string_view cat;
+  std::string_view inter_thread_dep;
+  std::string_view stream;
+  std::string_view pg_name;
+};
+
+Keys OverrideKeys(const NodeText& from, EtNode& to) {
+  Keys keys{.name = from.key(NodeKey::kName),
+            .exclusive_dur = from.key(NodeKey::kExclusiveDur),
+            .cat = from.key(NodeKey::kCat),
+            .inter_thread_dep = from.key(NodeKey::kInterThreadDep),
+            .stream = from.key(NodeKey::kStream),
+            .pg_name = from.key(NodeKey::kPgName)};
+  if (from.broken_attrs) to.problem = {"an attribute without name or value", "KeyError"};
+  for (const NodeAttrMember& attr : from.other_attrs) {
+    const std::string_view name = attr.name.substr(1, attr.name.size() - 2);
+    if (name == "pg_name") {
+      keys.pg_name = attr.value;
+      to.overrides.pg_name = true;
+    } else if (name == "name") {
+      keys.name = attr.value;
+      to.overrides.name = true;
+    } else if (name == "exclusive_dur") {
+      keys.exclusive_dur = attr.value;
+      to.overrides.duration = true;
+    } else if (name == "cat") {
+      keys.cat = attr.value;
+      to.overrides.cat = true;
+    } else if (name == "stream") {
+      keys.stream = attr.value;
+      to.overrides.stream = true;
+    } else if (name == "inter_thread_dep") {
+      keys.inter_thread_dep = attr.value;
+      to.overrides.dep = true;
+    } else if (std::ranges::count(kClobbering, name) != 0) {
+      to.problem = {"an attribute with the name of a field of the converter's own",
+                    "any exception"};
+    }
+  }
+  return keys;
+}
+
+}  // namespace
+
+tl::unexpected<Error> ChakraFails(std::string_view where, std::string_view what,
+                                  std::string_view exception) {
+  return BadInput(
+      fmt::format("{}: found {}; Chakra 1.0.0 fails here too ({})", where, what, exception));
+}
+
+EtInt EtIntOf(std::string_view json, EtNode& node) {
   if (json.empty()) {
     node.problem = {"one of rf_id, fw_parent, seq_id, scope, tid, fw_tid is missing",
                     "AttributeError"};
@@ -59,74 +147,28 @@ EtInt IntOf(std::string_view json, EtNode& node) {
   return {.value = *value};
 }
 
-EtText TextAttr(std::string_view json, NodeTextReader& reader, EtNode& node) {
-  if (IsNull(json)) return {.is_none = true};
-  if (!IsString(json)) {
-    node.problem = {"an attribute that should be a string is none", "TypeError"};
-    return {};
-  }
-  return {.text = TextOf(json, reader, node)};
+void SetEtText(std::string_view json, NodeTextReader& reader, std::string_view& to, EtNode& node) {
+  to = TextOf(json, reader, node);
 }
 
-// int() of a duration, as an unsigned number.
-uint64_t DurationOf(std::string_view json, EtNode& node) {
+void SetEtPgName(std::string_view json, NodeTextReader& reader, EtNode& node) {
+  // It is looked at only where a device operation communicates.
+  if (IsString(json) || IsNull(json)) {
+    node.pg_name = TextAttr(json, reader, node);
+  } else {
+    node.pg_name = {.is_wrong = true};
+  }
+}
+
+void SetEtDuration(const PyNumber& duration, EtNode& node) {
   constexpr double kTooMuch = 18446744073709551616.0;
-  if (json.empty() || json == "false") return 0;
-  if (json == "true") return 1;
-  if (IsString(json)) {
-    const std::string_view text = json.substr(1, json.size() - 2);
-    if (const auto value = TextUint(text)) return *value;
-    node.problem = {"exclusive_dur is a text", "ValueError"};
-    return 0;
-  }
-  if (const auto value = TextUint(json)) return *value;
-  const auto number = ParsePyNumber(json);
-  if (!number) {
-    node.problem = {"exclusive_dur is no finite number", "TypeError or ValueError"};
-    return 0;
-  }
-  const double real = std::trunc(number->AsDouble());
+  const double real = std::trunc(duration.AsDouble());
   if (real < 0 || real >= kTooMuch) {
     node.problem = {"exclusive_dur is negative or too large", "ValueError"};
-    return 0;
+    return;
   }
-  return static_cast<uint64_t>(real);
-}
-
-void SetIo(std::string_view whole, const IoText& io, std::string_view (&to)[3], EtNode& node) {
-  to[0] = io.values;
-  to[1] = io.shapes;
-  to[2] = io.types;
-  if (whole.empty() || io.values.empty() || io.shapes.empty() || io.types.empty()) {
-    node.problem = {"inputs or outputs without values, shapes or types", "KeyError"};
-  }
-}
-
-// The last attribute of this name, which stands for the node's own key, or `own`.
-std::string_view Overridden(const NodeText& from, std::string_view name, std::string_view own) {
-  for (const NodeAttrMember& attr : from.other_attrs) {
-    if (attr.name.substr(1, attr.name.size() - 2) == name) own = attr.value;
-  }
-  return own;
-}
-
-void CheckAttrs(const NodeText& from, EtNode& to) {
-  if (from.broken_attrs) to.problem = {"an attribute without name or value", "KeyError"};
-  for (const NodeAttrMember& attr : from.other_attrs) {
-    const std::string_view name = attr.name.substr(1, attr.name.size() - 2);
-    if (std::ranges::count(kClobbering, name) != 0) {
-      to.problem = {"an attribute with the name of a field of the converter's own",
-                    "any exception"};
-    }
-  }
-}
-
-}  // namespace
-
-tl::unexpected<Error> ChakraFails(std::string_view where, std::string_view what,
-                                  std::string_view exception) {
-  return BadInput(
-      fmt::format("{}: found {}; Chakra 1.0.0 fails here too ({})", where, what, exception));
+  node.duration_micros =
+      duration.is_float ? static_cast<uint64_t>(real) : static_cast<uint64_t>(duration.whole);
 }
 
 void SetMetadata(std::string_view key, std::string_view value, EtMetadata& metadata) {
@@ -154,7 +196,7 @@ void MakeEtNode(const NodeText& from, NodeTextReader& reader, EtNode& to) {
   }
   SetIo(from.key(NodeKey::kInputs), from.inputs, to.inputs, to);
   SetIo(from.key(NodeKey::kOutputs), from.outputs, to.outputs, to);
-  for (size_t i = 0; i < to.ints.size(); ++i) to.ints[i] = IntOf(from.attrs[i], to);
+  for (size_t i = 0; i < to.ints.size(); ++i) to.ints[i] = EtIntOf(from.attrs[i], to);
   const std::string_view op_schema = from.attr(NodeAttr::kOpSchema);
   if (op_schema.empty()) {
     to.problem = {"op_schema is missing", "AttributeError"};
@@ -162,39 +204,21 @@ void MakeEtNode(const NodeText& from, NodeTextReader& reader, EtNode& to) {
     to.op_schema = TextAttr(op_schema, reader, to);
   }
 
-  // Attributes overwrite keys of the same name.
-  const bool none = from.other_attrs.empty();
-  const auto key = [&](NodeKey which, std::string_view name) {
-    return none ? from.key(which) : Overridden(from, name, from.key(which));
-  };
-  const std::string_view name = key(NodeKey::kName, "name");
-  if (IsString(name)) {
-    to.name = TextOf(name, reader, to);
+  const Keys keys = OverrideKeys(from, to);
+  if (IsString(keys.name)) {
+    SetEtText(keys.name, reader, to.name, to);
   } else {
     to.problem = {"a name that is no string", "TypeError"};
   }
-  to.duration_micros = DurationOf(key(NodeKey::kExclusiveDur, "exclusive_dur"), to);
-  const std::string_view cat = key(NodeKey::kCat, "cat");
-  to.is_gpu = !cat.empty() && !IsNull(cat);
-  const std::string_view dep = key(NodeKey::kInterThreadDep, "inter_thread_dep");
-  if (!dep.empty() && !IsNull(dep)) {
-    if (const auto id = TextUint(dep)) {
-      to.inter_thread_dep = *id;
-    } else {
-      to.problem = {"an inter_thread_dep that is no id", "TypeError or ValueError"};
-    }
+  SetDuration(keys.exclusive_dur, to);
+  to.is_gpu = !keys.cat.empty() && !IsNull(keys.cat);
+  if (!keys.inter_thread_dep.empty() && !IsNull(keys.inter_thread_dep)) {
+    const auto id = TextUint(keys.inter_thread_dep);
+    if (!id) to.problem = {"an inter_thread_dep that is no id", "TypeError or ValueError"};
+    to.inter_thread_dep = id.value_or(0);
   }
-  const std::string_view stream = key(NodeKey::kStream, "stream");
-  if (!stream.empty()) to.stream = IntOf(stream, to);
-  const std::string_view pg_name = key(NodeKey::kPgName, "pg_name");
-  if (!pg_name.empty()) {
-    if (IsString(pg_name) || IsNull(pg_name)) {
-      to.pg_name = TextAttr(pg_name, reader, to);
-    } else if (to.is_gpu) {
-      to.problem = {"a pg_name that is no string", "TypeError"};
-    }
-  }
-  CheckAttrs(from, to);
+  if (!keys.stream.empty()) to.stream = EtIntOf(keys.stream, to);
+  if (!keys.pg_name.empty()) SetEtPgName(keys.pg_name, reader, to);
 }
 
 Result<EtTrace> ReadEtTrace(std::string_view text, const std::string& name, const Limits& limits,

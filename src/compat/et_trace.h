@@ -10,6 +10,7 @@
 #include "src/base/limits.h"
 #include "src/base/result.h"
 #include "src/compat/node_text.h"
+#include "src/compat/py_number.h"
 
 namespace etude::compat {
 
@@ -24,6 +25,9 @@ struct EtInt {
 struct EtText {
   std::string_view text;
   bool is_none = false;
+  bool is_wrong = false;  // it is something that cannot be an attribute's text
+
+  bool is_empty() const { return text.empty() && !is_none && !is_wrong; }
 };
 
 // Why the converter would fail on a node, and with which Python exception; `what` is "" if it would
@@ -31,6 +35,16 @@ struct EtText {
 struct EtProblem {
   std::string_view what;
   std::string_view exception;
+};
+
+// Which keys of a node an attribute of the same name stands for, whatever the key says.
+struct EtOverrides {
+  bool name : 1 = false;
+  bool duration : 1 = false;
+  bool cat : 1 = false;
+  bool stream : 1 = false;
+  bool pg_name : 1 = false;
+  bool dep : 1 = false;
 };
 
 // What chakra_converter takes from one node. Arguments are pieces of JSON text; views end with the
@@ -49,6 +63,7 @@ struct EtNode {
   uint64_t inter_thread_dep = 0;  // 0: none
   EtInt stream;
   EtText pg_name;
+  EtOverrides overrides;
   EtProblem problem;
 };
 
@@ -66,6 +81,12 @@ void SetMetadata(std::string_view key, std::string_view value, EtMetadata& metad
 
 // Fills `to` with what `from` says; texts that had to be decoded are kept by `reader`.
 void MakeEtNode(const NodeText& from, NodeTextReader& reader, EtNode& to);
+
+// Single parts of that, from JSON texts: what they cannot be becomes the node's problem.
+void SetEtText(std::string_view json, NodeTextReader& reader, std::string_view& to, EtNode& node);
+void SetEtPgName(std::string_view json, NodeTextReader& reader, EtNode& node);
+void SetEtDuration(const PyNumber& duration, EtNode& node);
+EtInt EtIntOf(std::string_view json, EtNode& node);
 
 // The linked trace in `text`, or the host trace. Views point into `text` and into `reader`.
 struct EtTrace {

@@ -1,0 +1,56 @@
+#include "src/compat/linked_et.h"
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+namespace etude::compat {
+namespace {
+
+// int() of a duration that is not negative.
+uint64_t WholeMicros(const PyNumber& duration) {
+  if (!duration.is_float) return static_cast<uint64_t>(duration.whole);
+  return static_cast<uint64_t>(std::trunc(duration.real));
+}
+
+void SetHostTimes(const LinkedTimes& times, EtNode& node) {
+  if (!node.overrides.duration) node.duration_micros = WholeMicros(times.exclusive);
+  if (!node.overrides.dep) node.inter_thread_dep = times.inter_thread_dep.value_or(0);
+}
+
+void SetGpuOp(const DeviceEvent& op, NodeTextReader& reader, EtNode& node) {
+  if (!node.overrides.cat) node.is_gpu = true;
+  if (!node.overrides.name) {
+    node.name = {};
+    if (!op.name.empty()) SetEtText(op.name, reader, node.name, node);
+  }
+  if (!node.overrides.duration) SetEtDuration(op.dur, node);
+  if (!node.overrides.stream) {
+    node.stream = {.kind = EtInt::Kind::kNone};
+    if (!op.stream.empty()) node.stream = EtIntOf(op.stream, node);
+  }
+  const bool has_pg_name =
+      !op.pg_name.empty() && op.name.find("ncclDevKernel") != std::string_view::npos;
+  if (has_pg_name && !node.overrides.pg_name) SetEtPgName(op.pg_name, reader, node);
+}
+
+}  // namespace
+
+EtTrace MakeLinkedEt(HostTrace& host, const DeviceTrace& device, const LinkedTrace& linked,
+                     NodeTextReader& reader) {
+  EtTrace trace;
+  trace.metadata = host.metadata;
+  trace.nodes.reserve(linked.nodes.size());
+  const std::vector<EtNode> host_nodes = std::move(host.et_nodes);
+  for (const LinkedNode& from : linked.nodes) {
+    EtNode& node = trace.nodes.emplace_back(host_nodes[from.host]);
+    node.id = from.id;
+    node.has_parent = from.has_parent;
+    node.parent = from.parent;
+    if (from.times != LinkedNode::kNoTimes) SetHostTimes(linked.times[from.times], node);
+    if (from.gpu_op != LinkedNode::kNoGpuOp) SetGpuOp(device.events[from.gpu_op], reader, node);
+  }
+  return trace;
+}
+
+}  // namespace etude::compat
