@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "src/compat/critical_path.h"
 #include "src/compat/device_trace.h"
 #include "src/compat/et_converter.h"
 #include "src/compat/et_trace.h"
@@ -41,9 +42,11 @@ Status TraceLink(const LinkRequest& request, const RunContext& context) {
                          FileText::Open(request.device, context.limits));
   ETUDE_ASSIGN_OR_RETURN(const DeviceTrace device,
                          ReadDeviceTrace(device_text.text(), request.device, context.limits));
+  ETUDE_ASSIGN_OR_RETURN(const std::vector<SyncDep> sync_deps,
+                         FindCriticalSyncDeps(device, request.device));
   ETUDE_ASSIGN_OR_RETURN(
       const LinkedTrace linked,
-      LinkTraces(host, device, {}, {.host = request.host, .device = request.device}));
+      LinkTraces(host, device, sync_deps, {.host = request.host, .device = request.device}));
   if (!request.linked.empty()) {
     ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(request.linked));
     ETUDE_RETURN_IF_ERROR(WriteLinkedJson(

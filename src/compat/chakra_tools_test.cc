@@ -53,6 +53,11 @@ TEST_F(ChakraTools, LinkTheBytesOfChakraForGpt2) {
   ExpectLinks("chakra/gpt2_syn", "chakra/gpt2_syn", "0");
 }
 
+TEST_F(ChakraTools, LinkTheBytesOfChakraForSynchronisations) {
+  ETUDE_NEED_SHARED_DATA();
+  ExpectLinks("chakra/resnet110_syn", "chakra/resnet110_syn", "0");
+}
+
 TEST_F(ChakraTools, LinkTheBytesOfChakraForDlrm) {
   ETUDE_NEED_SHARED_DATA();
   for (const std::string rank : {"0", "1", "2", "3"}) {

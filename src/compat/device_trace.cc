@@ -113,6 +113,7 @@ class Reader {
         tid = value;
       } else if (inside == "ts") {
         event.ts = Time(value);
+        event.has_ts = true;
       } else if (inside == "dur") {
         event.dur = Time(value);
         event.has_dur = true;

@@ -39,6 +39,7 @@ struct DeviceEvent {
   EventCat category = EventCat::kNone;
   bool has_rf_id = false;
   bool has_external = false;  // else its external id is the one of -1
+  bool has_ts = false;
   bool has_dur = false;
   bool is_nccl = false;           // "nccl" in its name, in any case
   bool is_coalesced = false;      // is named nccl:coalesced

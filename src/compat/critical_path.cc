@@ -1,0 +1,760 @@
+#include "src/compat/critical_path.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "src/compat/et_trace.h"
+#include "src/compat/flat_map.h"
+#include "src/compat/groups.h"
+#include "src/compat/node_text.h"
+#include "src/compat/stable_order.h"
+
+namespace etude::compat {
+namespace {
+
+constexpr uint32_t kNone = FlatMap::kNone;
+
+// Names that the analysis looks for.
+enum class Call : uint8_t {
+  kOther,
+  kLaunch,          // launches a kernel or a copy
+  kBlockingLaunch,  // and may block
+  kBlocking,
+  kEventRecord,
+  kStreamWaitEvent,
+  kSyncStreamWait,  // the device's side of the calls
+  kSyncEvent,
+  kSyncStream,
+  kSyncContext,
+};
+
+struct CallName {
+  std::string_view name;
+  Call call;
+};
+constexpr auto kCallNames = std::to_array<CallName>({
+    {"cudaLaunchKernel", Call::kLaunch},
+    {"cudaLaunchKernelExC", Call::kLaunch},
+    {"cuLaunchKernel", Call::kLaunch},
+    {"cudaMemcpyAsync", Call::kBlockingLaunch},
+    {"cudaMemsetAsync", Call::kLaunch},
+    {"runFunction - job_prep_and_submit_for_execution", Call::kLaunch},
+    {"hipLaunchKernel", Call::kLaunch},
+    {"hipExtModuleLaunchKernel", Call::kLaunch},
+    {"hipMemsetAsync", Call::kLaunch},
+    {"hipMemcpyAsync", Call::kLaunch},
+    {"hipMemcpyWithStream", Call::kLaunch},
+    {"cudaDeviceSynchronize", Call::kBlocking},
+    {"cudaStreamSynchronize", Call::kBlocking},
+    {"cudaEventQuery", Call::kBlocking},
+    {"cudaEventSynchronize", Call::kBlocking},
+    {"cudaMemcpy", Call::kBlocking},
+    {"cudaEventRecord", Call::kEventRecord},
+    {"cudaStreamWaitEvent", Call::kStreamWaitEvent},
+    {"Stream Wait Event", Call::kSyncStreamWait},
+    {"Event Sync", Call::kSyncEvent},
+    {"Stream Sync", Call::kSyncStream},
+    {"Context Sync", Call::kSyncContext},
+});
+
+Call CallOf(std::string_view name) {
+  if (name.empty() || std::string_view("crhSEC").find(name[0]) == std::string_view::npos) {
+    return Call::kOther;
+  }
+  for (const CallName& row : kCallNames) {
+    if (row.name == name) return row.call;
+  }
+  return Call::kOther;
+}
+
+bool IsLaunch(Call call) { return call == Call::kLaunch || call == Call::kBlockingLaunch; }
+bool IsBlocking(Call call) { return call == Call::kBlocking || call == Call::kBlockingLaunch; }
+
+// An event with a duration. Times are whole microseconds from the earliest event on, unless the
+// trace has only whole start times: then durations are as they are.
+struct Row {
+  uint32_t event = 0;
+  double ts = 0;
+  double dur = 0;
+  int64_t stream = -1;
+  uint32_t partner = kNone;  // row at the other end of its correlation
+  Call call = Call::kOther;
+  bool on_gpu = false;  // runs on a device, or is its side of a synchronisation
+  bool is_kept = true;  // not of the last of several profiler steps
+  bool in_window = false;
+
+  double end() const { return ts + dur; }
+};
+
+enum class EdgeType : uint8_t { kSpan, kSync };
+
+struct Edge {
+  uint32_t from = 0;
+  uint32_t to = 0;
+  double weight = 0;
+  EdgeType type = EdgeType::kSpan;
+};
+
+// Points in time: 2 * row is a row's start, 2 * row + 1 its end. Points and edges keep the order in
+// which they were added; an edge added again replaces the first one's contents.
+class Graph {
+ public:
+  explicit Graph(size_t rows) : known_(2 * rows, 0), index_(4 * rows) {}
+
+  void Add(uint32_t from, uint32_t to, double weight, EdgeType type) {
+    for (const uint32_t point : {from, to}) {
+      if (known_[point] == 0) points_.push_back(point);
+      known_[point] = 1;
+    }
+    const auto fresh = static_cast<uint32_t>(edges_.size());
+    const uint32_t found = index_.Insert((uint64_t{from} << 32) | to, fresh);
+    if (found == fresh) {
+      edges_.push_back({from, to, weight, type});
+    } else {
+      edges_[found].weight = weight;
+      edges_[found].type = type;
+    }
+  }
+
+  std::vector<Edge>& edges() { return edges_; }
+  bool empty() const { return edges_.empty(); }
+
+  // The edges of a longest path, or nullopt if there is a cycle. Of equal ones, what comes first in
+  // the order of a breadth-first topological sort.
+  std::optional<std::vector<uint32_t>> LongestPath() const {
+    std::vector<uint32_t> from;
+    std::vector<uint32_t> to;
+    for (const Edge& edge : edges_) {
+      from.push_back(edge.from);
+      to.push_back(edge.to);
+    }
+    const Groups out(from, known_.size());
+    const Groups in(to, known_.size());
+    std::vector<uint32_t> waiting(known_.size(), 0);
+    for (const Edge& edge : edges_) ++waiting[edge.to];
+    std::vector<uint32_t> order;
+    order.reserve(points_.size());
+    for (const uint32_t point : points_) {
+      if (waiting[point] == 0) order.push_back(point);
+    }
+    for (size_t i = 0; i < order.size(); ++i) {
+      for (const uint32_t edge : out[order[i]]) {
+        if (--waiting[edges_[edge].to] == 0) order.push_back(edges_[edge].to);
+      }
+    }
+    if (order.size() != points_.size()) return std::nullopt;
+
+    std::vector<double> length(known_.size(), 0);
+    std::vector<uint32_t> best(known_.size(), kNone);  // the edge that a longest path comes by
+    uint32_t last = order[0];
+    for (const uint32_t point : order) {
+      for (const uint32_t edge : in[point]) {
+        const double sum = length[edges_[edge].from] + edges_[edge].weight;
+        if (best[point] != kNone && sum <= length[point]) continue;
+        length[point] = sum;
+        best[point] = edge;
+      }
+      if (length[point] < 0) {
+        length[point] = 0;
+        best[point] = kNone;
+      }
+      if (length[point] > length[last]) last = point;
+    }
+    std::vector<uint32_t> path;
+    for (uint32_t point = last; best[point] != kNone; point = edges_[best[point]].from) {
+      path.push_back(best[point]);
+    }
+    std::ranges::reverse(path);
+    return path;
+  }
+
+ private:
+  std::vector<uint8_t> known_;
+  FlatMap index_;
+  std::vector<uint32_t> points_;
+  std::vector<Edge> edges_;
+};
+
+class Analysis {
+ public:
+  Analysis(const DeviceTrace& trace, const std::string& name) : trace_(trace), name_(name) {}
+
+  Result<std::vector<SyncDep>> Run() {
+    MakeRows();
+    if (rows_.empty()) return Fails("no event with category and duration", "ValueError");
+    JoinCorrelations();
+    ETUDE_RETURN_IF_ERROR(ChooseWindow());
+    graph_.emplace(rows_.size());
+    AddCallStacks();
+    ETUDE_RETURN_IF_ERROR(AddKernels());
+    if (gives_up_) return std::vector<SyncDep>();
+    return SyncDepsOfPath();
+  }
+
+ private:
+  // A launch, by the kernel that it launched.
+  struct Launch {
+    uint32_t row = 0;
+    double ts = 0;
+  };
+  // Which queue a launch goes to and comes from: device and stream, or process, thread and stream.
+  using QueueKey = std::tuple<std::string_view, uint32_t, int64_t>;
+
+  tl::unexpected<Error> Fails(std::string_view what, std::string_view exception) const {
+    return ChakraFails(name_, std::string(what) + " in the critical path analysis", exception);
+  }
+  const DeviceEvent& Event(uint32_t row) const { return trace_.events[rows_[row].event]; }
+  static uint32_t Start(uint32_t row) { return 2 * row; }
+  static uint32_t End(uint32_t row) { return 2 * row + 1; }
+  double TimeOf(uint32_t point) const {
+    const Row& row = rows_[point / 2];
+    return point % 2 == 0 ? row.ts : row.end();
+  }
+  // Whether a row has points in the graph.
+  bool HasPoints(uint32_t row) const {
+    if (row == kNone || !rows_[row].in_window) return false;
+    const EventCat category = Event(row).category;
+    return category == EventCat::kCpuOp || category == EventCat::kRuntime ||
+           category == EventCat::kDriver || IsLinkedGpu(row);
+  }
+  bool IsLinkedGpu(uint32_t row) const {
+    return rows_[row].stream != -1 && (rows_[row].partner != kNone || Event(row).correlation >= 0);
+  }
+  // By start, in the order of the file where equal.
+  std::vector<uint32_t> ByStart(const std::vector<uint32_t>& rows) const;
+
+  void MakeRows();
+  void JoinCorrelations();
+  Status ChooseWindow();
+  void DropLastStep();
+  void AddCallStacks();
+  void AddCallStack(const std::vector<uint32_t>& rows);
+  Status AddKernels();
+  Status FindQueueLengths();
+  Status FindRecordedLaunches();
+  Status FindNextLaunches();
+  void FindLaunches();
+  Status AddSync(uint32_t row, std::map<int64_t, uint32_t>& last);
+  Status AddKernel(uint32_t row, std::map<int64_t, uint32_t>& last);
+  Status AddGpuToCpu(uint32_t gpu_end, uint32_t row);
+  Result<std::vector<SyncDep>> SyncDepsOfPath();
+
+  const DeviceTrace& trace_;
+  const std::string& name_;
+  std::vector<Row> rows_;
+  std::array<bool, 16> saw_call_{};  // by Call, among all rows
+  bool gives_up_ = false;            // the analysis finds the trace impossible
+  std::optional<Graph> graph_;
+
+  std::vector<uint32_t> launches_;                // kept launches of kept kernels, by start
+  std::vector<int64_t> queue_length_;             // by row; kNoLength where it is not known
+  std::map<int64_t, uint32_t> launch_of_record_;  // by correlation of a cudaEventRecord: a row
+  std::vector<uint32_t> next_launch_;             // by row of a cudaStreamWaitEvent; kNone: none
+  std::vector<uint8_t> is_wait_;                  // by row: whether next_launch_ says anything
+  FlatMap kernel_sync_;                // by row of a kernel: the kernel that it waits for
+  std::vector<int64_t> stream_order_;  // streams in the order of their first kernel
+
+  static constexpr int64_t kNoLength = std::numeric_limits<int64_t>::min();
+};
+
+void Analysis::MakeRows() {
+  const bool is_rounded = std::ranges::any_of(
+      trace_.events, [](const DeviceEvent& event) { return event.ts.is_float || !event.has_ts; });
+  double earliest = std::numeric_limits<double>::infinity();
+  for (uint32_t i = 0; i < trace_.events.size(); ++i) {
+    const DeviceEvent& event = trace_.events[i];
+    if (!event.has_dur || !event.has_ts || event.cat.empty()) continue;
+    if (event.category == EventCat::kTrace) continue;
+    Row& row = rows_.emplace_back();
+    row.event = i;
+    row.ts = event.ts.AsDouble();
+    row.dur = event.dur.AsDouble();
+    if (is_rounded) {
+      const double end = std::floor(row.ts + row.dur);
+      row.ts = std::ceil(row.ts);
+      row.dur = end - row.ts;
+    }
+    earliest = std::min(earliest, row.ts);
+    row.call = CallOf(Inside(event.name));
+    saw_call_[static_cast<size_t>(row.call)] = true;
+    if (!event.stream.empty()) {
+      const std::string_view text = IsString(event.stream) ? Inside(event.stream) : event.stream;
+      if (const auto number = ParsePyNumber(text)) {
+        row.stream = static_cast<int64_t>(number->AsDouble());
+      }
+    }
+    row.on_gpu = (row.stream >= 0 && event.correlation >= 0) || row.call == Call::kSyncEvent ||
+                 row.call == Call::kSyncContext;
+  }
+  for (Row& row : rows_) row.ts -= earliest;
+}
+
+void Analysis::JoinCorrelations() {
+  FlatMap last_cpu(rows_.size());
+  FlatMap last_gpu(rows_.size());
+  for (uint32_t i = 0; i < rows_.size(); ++i) {
+    const int64_t correlation = Event(i).correlation;
+    if (correlation == -1) continue;
+    (rows_[i].on_gpu ? last_gpu : last_cpu).Set(static_cast<uint64_t>(correlation), i);
+  }
+  for (uint32_t i = 0; i < rows_.size(); ++i) {
+    const int64_t correlation = Event(i).correlation;
+    if (correlation == -1) continue;
+    const FlatMap& others = rows_[i].on_gpu ? last_cpu : last_gpu;
+    rows_[i].partner = others.Find(static_cast<uint64_t>(correlation));
+    // The analysis keeps partners as numbers of events and takes 0 for none.
+    if (rows_[i].partner != kNone && rows_[rows_[i].partner].event == 0) rows_[i].partner = kNone;
+  }
+}
+
+void Analysis::DropLastStep() {
+  std::vector<std::string_view> names;
+  for (uint32_t i = 0; i < rows_.size(); ++i) {
+    if (Event(i).is_profiler_step) names.push_back(Event(i).name);
+  }
+  std::ranges::sort(names);
+  const auto repeated = std::ranges::unique(names);
+  if (names.end() - repeated.begin() == static_cast<ptrdiff_t>(names.size()) - 1) return;
+  double last_start = -std::numeric_limits<double>::infinity();
+  for (uint32_t i = 0; i < rows_.size(); ++i) {
+    if (Event(i).is_profiler_step && !rows_[i].on_gpu) {
+      last_start = std::max(last_start, rows_[i].ts);
+    }
+  }
+  FlatMap correlations;
+  for (uint32_t i = 0; i < rows_.size(); ++i) {
+    if (rows_[i].on_gpu) continue;
+    rows_[i].is_kept = rows_[i].ts < last_start;
+    if (rows_[i].is_kept) correlations.Set(static_cast<uint64_t>(Event(i).correlation), 1);
+  }
+  for (uint32_t i = 0; i < rows_.size(); ++i) {
+    if (!rows_[i].on_gpu) continue;
+    rows_[i].is_kept = correlations.Find(static_cast<uint64_t>(Event(i).correlation)) != kNone;
+  }
+}
+
+Status Analysis::ChooseWindow() {
+  const auto is_step = [&](uint32_t row) { return Event(row).is_profiler_step; };
+  bool any_step = false;
+  for (uint32_t i = 0; i < rows_.size() && !any_step; ++i) any_step = is_step(i);
+  if (!any_step) return Fails("no ProfilerStep", "TypeError");
+  DropLastStep();
+  // Device rows come first where a step was dropped; a step among them is a rarity.
+  uint32_t step = kNone;
+  for (uint32_t i = 0; i < rows_.size() && step == kNone; ++i) {
+    if (is_step(i) && rows_[i].is_kept) step = i;
+  }
+  if (step == kNone) return Fails("no complete ProfilerStep", "UndefinedVariableError");
+  const double begin = rows_[step].ts;
+  const double end = rows_[step].end();
+  const auto is_inside = [&](const Row& row) {
+    return row.ts >= begin && row.ts <= end && row.dur > 0;
+  };
+  for (Row& row : rows_) {
+    if (row.is_kept && row.stream == -1) row.in_window = is_inside(row);
+  }
+  // A device row is inside if a call that it is the partner of is.
+  for (Row& row : rows_) {
+    if (!row.is_kept || row.stream != -1 || row.partner == kNone || !is_inside(row)) continue;
+    Row& partner = rows_[row.partner];
+    if (partner.is_kept && partner.stream != -1) partner.in_window = true;
+  }
+  for (Row& row : rows_) {
+    if (row.is_kept && row.stream != -1 && row.call == Call::kSyncStreamWait) row.in_window = true;
+  }
+  return {};
+}
+
+std::vector<uint32_t> Analysis::ByStart(const std::vector<uint32_t>& rows) const {
+  std::vector<uint64_t> keys;
+  keys.reserve(rows.size());
+  for (const uint32_t row : rows) keys.push_back(OrderKey(rows_[row].ts));
+  std::vector<uint32_t> sorted;
+  sorted.reserve(rows.size());
+  for (const uint32_t place : StableOrder(keys)) sorted.push_back(rows[place]);
+  return sorted;
+}
+
+// Numbers come before texts, as pandas sorts what is mixed.
+struct GroupKey {
+  bool is_text = false;
+  double number = 0;
+  std::string_view text;
+
+  explicit GroupKey(std::string_view json) : text(json) {
+    const auto value = ParsePyNumber(json);
+    is_text = !value;
+    if (value) {
+      number = value->AsDouble();
+      text = {};
+    }
+  }
+  auto operator<=>(const GroupKey&) const = default;
+};
+
+void Analysis::AddCallStacks() {
+  std::map<std::pair<std::string_view, uint32_t>, std::vector<uint32_t>> threads;
+  std::vector<uint32_t>* last = nullptr;
+  std::pair<std::string_view, uint32_t> last_key;
+  for (uint32_t i = 0; i < rows_.size(); ++i) {
+    if (!rows_[i].in_window) continue;
+    const std::pair key(Event(i).pid, Event(i).tid);
+    if (last == nullptr || key != last_key) {
+      last = &threads[key];
+      last_key = key;
+    }
+    last->push_back(i);
+  }
+  using Thread = std::tuple<GroupKey, GroupKey, const std::vector<uint32_t>*>;
+  std::vector<Thread> sorted;
+  for (const auto& [key, rows] : threads) {
+    // Threads of the host have no row with a stream; those of a device need no call stack.
+    const bool is_host =
+        std::ranges::all_of(rows, [&](uint32_t row) { return rows_[row].stream < 0; });
+    if (!is_host || key.first.empty()) continue;
+    sorted.emplace_back(GroupKey(key.first), GroupKey(trace_.tids[key.second]), &rows);
+  }
+  std::ranges::stable_sort(sorted, [](const Thread& a, const Thread& b) {
+    return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
+  });
+  for (const Thread& thread : sorted) AddCallStack(*std::get<2>(thread));
+}
+
+void Analysis::AddCallStack(const std::vector<uint32_t>& rows) {
+  struct Mark {
+    uint32_t row = 0;
+    bool is_start = false;
+  };
+  // Marks in the order of time: what ends before what starts, the longer first to start, the
+  // shorter first to end.
+  std::vector<Mark> marks;
+  marks.reserve(2 * rows.size());
+  for (const uint32_t row : rows) {
+    marks.push_back({row, true});
+    marks.push_back({row, false});
+  }
+  const auto before = [&](const Mark& a, const Mark& b) {
+    const Row& x = rows_[a.row];
+    const Row& y = rows_[b.row];
+    const double x_time = a.is_start ? x.ts : x.end();
+    const double y_time = b.is_start ? y.ts : y.end();
+    if (x_time != y_time) return x_time < y_time;
+    if (a.is_start != b.is_start) return !a.is_start;
+    if (x.dur != y.dur) return a.is_start ? x.dur > y.dur : x.dur < y.dur;
+    return a.is_start ? a.row < b.row : a.row > b.row;
+  };
+  std::vector<uint64_t> keys;
+  keys.reserve(marks.size());
+  for (const Mark& mark : marks) {
+    keys.push_back(OrderKey(mark.is_start ? rows_[mark.row].ts : rows_[mark.row].end()));
+  }
+  const std::vector<uint32_t> order = StableOrder(keys);
+  std::vector<Mark> sorted;
+  sorted.reserve(marks.size());
+  for (const uint32_t place : order) sorted.push_back(marks[place]);
+  for (size_t i = 0; i < sorted.size();) {
+    size_t end = i + 1;
+    while (end < sorted.size() && keys[order[end]] == keys[order[i]]) ++end;
+    if (end - i > 1) {
+      std::sort(sorted.begin() + static_cast<ptrdiff_t>(i),
+                sorted.begin() + static_cast<ptrdiff_t>(end), before);
+    }
+    i = end;
+  }
+
+  // The tree of calls: an end closes whatever began last. It is then walked in preorder.
+  std::vector<uint32_t> parent_of(rows.size(), kNone);  // by place in `begun`
+  std::vector<uint32_t> begun;                          // rows in the order of their starts
+  std::vector<uint32_t> stack;                          // places in `begun`
+  for (const Mark& mark : sorted) {
+    if (mark.is_start) {
+      const auto place = static_cast<uint32_t>(begun.size());
+      parent_of[place] = stack.empty() ? kNone : stack.back();
+      begun.push_back(mark.row);
+      stack.push_back(place);
+    } else if (!stack.empty()) {
+      stack.pop_back();
+    }
+  }
+  constexpr auto kNoPoint = kNone;
+  uint32_t last = kNoPoint;
+  uint32_t last_top = kNoPoint;
+  size_t depth = 0;
+  const auto enter = [&](uint32_t row) {
+    if (!HasPoints(row)) return;
+    if (depth == 0 && last_top != kNoPoint) graph_->Add(last_top, Start(row), 0, EdgeType::kSpan);
+    ++depth;
+    if (last != kNoPoint) {
+      graph_->Add(last, Start(row), rows_[row].ts - TimeOf(last), EdgeType::kSpan);
+    }
+    last = Start(row);
+  };
+  const auto leave = [&](uint32_t row) {
+    if (!HasPoints(row)) return;
+    --depth;
+    if (last != kNoPoint) {
+      const double weight = IsBlocking(rows_[row].call) ? 0 : rows_[row].end() - TimeOf(last);
+      graph_->Add(last, End(row), weight, EdgeType::kSpan);
+    }
+    last = depth == 0 ? kNoPoint : End(row);
+    if (depth == 0) last_top = End(row);
+  };
+  // Starts come in preorder: before one is entered, all are left that it is not under.
+  std::vector<uint32_t> open;
+  for (uint32_t place = 0; place < begun.size(); ++place) {
+    while (!open.empty() && open.back() != parent_of[place]) {
+      leave(begun[open.back()]);
+      open.pop_back();
+    }
+    enter(begun[place]);
+    open.push_back(place);
+  }
+  while (!open.empty()) {
+    leave(begun[open.back()]);
+    open.pop_back();
+  }
+}
+
+void Analysis::FindLaunches() {
+  std::vector<uint32_t> found;
+  for (uint32_t i = 0; i < rows_.size(); ++i) {
+    const Row& row = rows_[i];
+    if (!row.is_kept || !IsLaunch(row.call) || row.partner == kNone) continue;
+    const Row& kernel = rows_[row.partner];
+    if (kernel.is_kept && kernel.stream != -1 && kernel.partner != kNone) found.push_back(i);
+  }
+  launches_ = ByStart(found);
+}
+
+Status Analysis::FindQueueLengths() {
+  queue_length_.assign(rows_.size(), kNoLength);
+  FlatMap launch_count;
+  FlatMap kernel_count;
+  std::vector<uint32_t> in_queue;  // launches, then what they launched
+  for (uint32_t i = 0; i < rows_.size(); ++i) {
+    const Row& row = rows_[i];
+    if (!row.is_kept || !IsLaunch(row.call) || row.partner == kNone) continue;
+    ++launch_count.Insert(static_cast<uint64_t>(Event(i).correlation), 0);
+    in_queue.push_back(i);
+  }
+  for (uint32_t i = 0; i < rows_.size(); ++i) {
+    if (!rows_[i].is_kept || rows_[i].stream == -1) continue;
+    const auto correlation = static_cast<uint64_t>(Event(i).correlation);
+    if (launch_count.Find(correlation) == kNone) continue;
+    ++kernel_count.Insert(correlation, 0);
+    in_queue.push_back(i);
+  }
+  if (in_queue.empty()) return Fails("no launch of a kernel", "TypeError");
+  size_t joined = 0;
+  size_t kernels = 0;
+  for (const uint32_t row : in_queue) {
+    const uint32_t count = kernel_count.Find(static_cast<uint64_t>(Event(row).correlation));
+    if (IsLaunch(rows_[row].call) && rows_[row].stream == -1) {
+      joined += count == kNone ? 1 : count;
+    } else {
+      ++kernels;
+    }
+  }
+  if (joined != kernels) return Fails("kernels and launches that do not pair", "AssertionError");
+  std::map<int64_t, int64_t> length;
+  for (const uint32_t row : ByStart(in_queue)) {
+    const bool is_launch = IsLaunch(rows_[row].call) && rows_[row].stream == -1;
+    const int64_t stream = is_launch ? rows_[rows_[row].partner].stream : rows_[row].stream;
+    queue_length_[row] = length[stream] += is_launch ? 1 : -1;
+  }
+  return {};
+}
+
+Status Analysis::FindRecordedLaunches() {
+  if (!saw_call_[static_cast<size_t>(Call::kEventRecord)]) return {};
+  // Which queue each event was recorded on, as those say who waited for it.
+  std::map<int64_t, QueueKey> queue_of_record;
+  for (uint32_t i = 0; i < rows_.size(); ++i) {
+    const DeviceEvent& event = Event(i);
+    if (!rows_[i].is_kept || event.wait_on_stream <= -1) continue;
+    const QueueKey queue(event.pid, 0, event.wait_on_stream);
+    const auto [known, added] = queue_of_record.emplace(event.wait_on_record, queue);
+    if (!added && known->second != queue) gives_up_ = true;
+  }
+  std::map<QueueKey, std::vector<Launch>> launches;
+  for (const uint32_t row : launches_) {
+    const uint32_t kernel = rows_[row].partner;
+    launches[{Event(kernel).pid, 0, rows_[kernel].stream}].push_back({row, rows_[row].ts});
+  }
+  std::vector<int64_t> seen;
+  for (uint32_t i = 0; i < rows_.size(); ++i) {
+    if (!rows_[i].is_kept || rows_[i].call != Call::kEventRecord) continue;
+    const int64_t correlation = Event(i).correlation;
+    seen.push_back(correlation);
+    const auto queue = queue_of_record.find(correlation);
+    if (queue == queue_of_record.end()) continue;
+    const std::vector<Launch>& before = launches[queue->second];
+    const auto after = std::ranges::upper_bound(before, rows_[i].ts, {}, &Launch::ts);
+    if (after != before.begin()) launch_of_record_[correlation] = (after - 1)->row;
+  }
+  std::ranges::sort(seen);
+  if (std::ranges::adjacent_find(seen) != seen.end()) gives_up_ = true;
+  return {};
+}
+
+Status Analysis::FindNextLaunches() {
+  if (!saw_call_[static_cast<size_t>(Call::kStreamWaitEvent)] ||
+      !saw_call_[static_cast<size_t>(Call::kSyncStreamWait)]) {
+    return {};
+  }
+  next_launch_.assign(rows_.size(), kNone);
+  is_wait_.assign(rows_.size(), 0);
+  std::map<QueueKey, std::vector<Launch>> launches;
+  for (const uint32_t row : launches_) {
+    const int64_t stream = rows_[rows_[row].partner].stream;
+    launches[{Event(row).pid, Event(row).tid, stream}].push_back({row, rows_[row].ts});
+  }
+  bool any = false;
+  for (uint32_t i = 0; i < rows_.size(); ++i) {
+    const Row& row = rows_[i];
+    if (!row.is_kept || row.call != Call::kStreamWaitEvent || row.partner == kNone) continue;
+    const Row& sync = rows_[row.partner];
+    if (!sync.is_kept || sync.stream == -1 || sync.partner == kNone) continue;
+    any = true;
+    is_wait_[i] = 1;
+    const std::vector<Launch>& after = launches[{Event(i).pid, Event(i).tid, sync.stream}];
+    const auto next = std::ranges::upper_bound(after, row.ts, {}, &Launch::ts);
+    if (next != after.end()) next_launch_[i] = next->row;
+  }
+  // pandas refuses to put nothing together.
+  if (!any) gives_up_ = true;
+  return {};
+}
+
+Status Analysis::AddGpuToCpu(uint32_t gpu_end, uint32_t row) {
+  const uint32_t call = rows_[row].partner;
+  if (!HasPoints(call)) return Fails("a synchronisation without its call", "AttributeError");
+  graph_->Add(gpu_end, End(call), 0, EdgeType::kSync);
+  return {};
+}
+
+Status Analysis::AddSync(uint32_t row, std::map<int64_t, uint32_t>& last) {
+  const Row& sync = rows_[row];
+  switch (sync.call) {
+    case Call::kSyncStreamWait:
+    case Call::kSyncEvent: {
+      const auto launch = launch_of_record_.find(Event(row).wait_on_record);
+      if (launch == launch_of_record_.end()) return {};
+      const uint32_t source = rows_[launch->second].partner;
+      if (sync.call == Call::kSyncEvent) {
+        return HasPoints(source) ? AddGpuToCpu(End(source), row) : Status();
+      }
+      if (sync.partner == kNone || is_wait_.empty() || is_wait_[sync.partner] == 0) {
+        return Fails("a stream that waits without cudaStreamWaitEvent",
+                     "KeyError or AttributeError");
+      }
+      const uint32_t next = next_launch_[sync.partner];
+      if (next != kNone) kernel_sync_.Set(rows_[next].partner, source);
+      return {};
+    }
+    case Call::kSyncStream:
+      if (const auto kernel = last.find(sync.stream); kernel != last.end()) {
+        return AddGpuToCpu(kernel->second, row);
+      }
+      return {};
+    case Call::kSyncContext:
+      for (const int64_t stream : stream_order_) {
+        ETUDE_RETURN_IF_ERROR(AddGpuToCpu(last[stream], row));
+      }
+      return {};
+    default: return Fails("a synchronisation of another kind", "AssertionError");
+  }
+}
+
+Status Analysis::AddKernel(uint32_t row, std::map<int64_t, uint32_t>& last) {
+  const Row& kernel = rows_[row];
+  graph_->Add(Start(row), End(row), kernel.dur, EdgeType::kSpan);
+  // The kernel that it waits for, unless that one is outside of the window.
+  uint32_t source = kernel_sync_.Find(row);
+  if (source != kNone && !HasPoints(source)) source = kNone;
+  if (source != kNone) graph_->Add(End(source), Start(row), 0, EdgeType::kSync);
+  const auto before = last.find(kernel.stream);
+  const bool has_launch = kernel.partner != kNone;
+  const double launched = has_launch ? rows_[kernel.partner].ts : 0;
+  if (has_launch && queue_length_[kernel.partner] == 1 && queue_length_[row] == 0 &&
+      (before == last.end() || TimeOf(before->second) < launched) &&
+      (source == kNone || rows_[source].end() < launched)) {
+    if (!HasPoints(kernel.partner)) return Fails("a launch outside of the step", "AssertionError");
+    graph_->Add(Start(kernel.partner), Start(row), kernel.ts - launched, EdgeType::kSpan);
+  } else if (before != last.end() &&
+             (source == kNone || rows_[source].end() < TimeOf(before->second))) {
+    graph_->Add(before->second, Start(row), kernel.ts - TimeOf(before->second), EdgeType::kSpan);
+  }
+  if (before == last.end()) stream_order_.push_back(kernel.stream);
+  last[kernel.stream] = End(row);
+  return {};
+}
+
+Status Analysis::AddKernels() {
+  ETUDE_RETURN_IF_ERROR(FindQueueLengths());
+  FindLaunches();
+  ETUDE_RETURN_IF_ERROR(FindRecordedLaunches());
+  if (gives_up_) return {};
+  ETUDE_RETURN_IF_ERROR(FindNextLaunches());
+  if (gives_up_) return {};
+  std::vector<uint32_t> rows;
+  std::vector<uint64_t> keys;
+  for (uint32_t i = 0; i < rows_.size(); ++i) {
+    const Row& row = rows_[i];
+    const bool is_host_sync = row.call == Call::kSyncEvent || row.call == Call::kSyncContext;
+    if (!row.in_window || (row.stream == -1 && !is_host_sync)) continue;
+    if (row.partner == kNone && Event(i).correlation < 0) continue;
+    rows.push_back(i);
+    // What waits counts from when it is done.
+    keys.push_back(OrderKey(Event(i).category == EventCat::kSync ? row.end() : row.ts));
+  }
+  std::map<int64_t, uint32_t> last;  // by stream: the end of its last kernel
+  for (const uint32_t place : StableOrder(keys)) {
+    const uint32_t row = rows[place];
+    if (Event(row).category == EventCat::kSync) {
+      ETUDE_RETURN_IF_ERROR(AddSync(row, last));
+    } else {
+      ETUDE_RETURN_IF_ERROR(AddKernel(row, last));
+    }
+  }
+  return {};
+}
+
+Result<std::vector<SyncDep>> Analysis::SyncDepsOfPath() {
+  if (graph_->empty()) return Fails("nothing", "AssertionError");
+  std::vector<SyncDep> deps;
+  for (Edge& edge : graph_->edges()) {
+    if (edge.weight <= -1) edge.weight = 0;
+    if (edge.type != EdgeType::kSync) continue;
+    const int64_t stream = rows_[edge.from / 2].stream;
+    if (stream != -1 && stream == rows_[edge.to / 2].stream) return deps;
+  }
+  const auto path = graph_->LongestPath();
+  if (!path) return deps;
+  if (path->empty()) return Fails("no path", "AssertionError");
+  for (const uint32_t i : *path) {
+    const Edge& edge = graph_->edges()[i];
+    if (edge.type != EdgeType::kSync) continue;
+    const DeviceEvent& start = Event(edge.from / 2);
+    const DeviceEvent& end = Event(edge.to / 2);
+    if (!start.has_external || !end.has_external || start.external == end.external) continue;
+    deps.push_back({.end = end.external, .start = start.external});
+  }
+  return deps;
+}
+
+}  // namespace
+
+Result<std::vector<SyncDep>> FindCriticalSyncDeps(const DeviceTrace& trace,
+                                                  const std::string& name) {
+  return Analysis(trace, name).Run();
+}
+
+}  // namespace etude::compat
