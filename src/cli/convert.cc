@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "src/cli/compat.h"
+#include "src/cli/each_rank.h"
+#include "src/cli/health_output.h"
+#include "src/cli/job_health.h"
 #include "src/cli/trace_output.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/read_trace.h"
@@ -22,9 +25,19 @@ using Json = nlohmann::ordered_json;
 
 // A trace to convert; `device` is the Kineto trace to link it with first, or "".
 struct ConvertJob {
+  int64_t rank = 0;
   std::string input;
   std::string device;
   std::string output;
+};
+
+// A rank that was converted.
+struct Converted {
+  int64_t rank = 0;
+  Json json;
+  std::string text;
+  Health health;
+  CommLog log;
 };
 
 class ConvertCommand : public Command {
@@ -40,8 +53,9 @@ class ConvertCommand : public Command {
                   "file to write; for a folder: the folder to write to (default: itself)");
     options.Choice("--to", &to_, {"et", "linked"},
                    "Chakra or linked JSON (default: by the name of the output, else Chakra)");
+    options.Value("--jobs", &jobs_, "N", "ranks of a folder at a time (default: as many as cores)");
     options.Flag("--json", &json_, "print what was written as JSON");
-    options.Positional("device", &device_, "Kineto trace to link with first (--compat)",
+    options.Positional("device", &device_, "Kineto trace of the same run, to link with on the way",
                        /*required=*/false);
     options.Choice("--compat", &compat_, {kCompatChakra},
                    "write the very bytes that this version of Chakra writes");
@@ -55,39 +69,32 @@ class ConvertCommand : public Command {
       }
       return ExitCode::kOk;
     }
-    if (!device_.empty()) {
-      return MakeError(ErrorCode::kUsage, "convert: a device trace needs --compat; see etude link");
-    }
+    ETUDE_ASSIGN_OR_RETURN(std::vector<Converted> done,
+                           ForEachRank<Converted>(jobs.size(), jobs_, console.context(),
+                                                  [&](size_t i, const RunContext& context) {
+                                                    return ConvertOne(jobs[i], console.strict(),
+                                                                      context);
+                                                  }));
+    if (jobs.front().output == "-") return ExitCode::kOk;
     Json files = Json::array();
-    for (const ConvertJob& job : jobs) {
-      ETUDE_ASSIGN_OR_RETURN(const Trace trace, Read(job, console));
-      Result<WrittenTrace> written =
-          WriteTrace(trace, job.output, ChooseFormat(to_, job.output),
-                     {.break_cycles = !console.strict(), .limits = console.context().limits});
-      if (!written) {
-        const Error& error = written.error();
-        if (error.code != ErrorCode::kBadInput) return tl::unexpected<Error>(error);
-        return BadInput(job.input + ": " + error.message);
-      }
-      if (written->chakra.broken_edges != 0) {
-        console.context().Warn(
-            fmt::format("{}: found a cycle of dependencies: {}; {} that contradict the program's "
-                        "order left out",
-                        job.input, CycleText(trace), FormatCount(written->chakra.broken_edges)));
-      }
-      if (job.output == "-") continue;
+    JobHealth job_health;
+    for (Converted& converted : done) {
       if (json_) {
-        Json file = {{"input", job.input}, {"kind", Name(trace.info().format)}};
-        file["output"] = ToJson(*written);
-        files.push_back(std::move(file));
+        files.push_back(std::move(converted.json));
       } else {
-        console.Print(ToText(*written));
+        console.Print(converted.text);
       }
+      job_health.Add(converted.rank, converted.health, std::move(converted.log));
     }
+    const bool is_job = jobs.size() > 1 && job_health.is_job();
+    if (is_job) job_health.Judge();
     if (json_) {
       Json json = {{"format", "etude-convert"}, {"version", 1}};
       json["files"] = std::move(files);
+      if (is_job) json["job"] = job_health.Json();
       console.Print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    } else if (is_job) {
+      console.Print(job_health.Text());
     }
     return ExitCode::kOk;
   }
@@ -112,7 +119,7 @@ class ConvertCommand : public Command {
     const bool to_linked = to_ == "linked";
     std::vector<ConvertJob> jobs;
     for (const CaptureRank& rank : folder.ranks) {
-      ConvertJob job;
+      ConvertJob job{.rank = rank.number(), .input = {}, .device = {}, .output = {}};
       if (to_linked) {
         job.input = rank.chakra;
       } else if (!rank.linked.empty()) {
@@ -139,17 +146,43 @@ class ConvertCommand : public Command {
     return jobs;
   }
 
-  Result<Trace> Read(const ConvertJob& job, const Console& console) const {
-    const ReadOptions options{.strict = console.strict()};
-    ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadTrace(job.input, options, console.context()));
+  Result<Converted> ConvertOne(const ConvertJob& job, bool strict,
+                               const RunContext& context) const {
+    ETUDE_ASSIGN_OR_RETURN(const Trace trace, Read(job, strict, context));
+    const Result<WrittenTrace> written =
+        WriteTrace(trace, job.output, ChooseFormat(to_, job.output),
+                   {.break_cycles = !strict, .limits = context.limits});
+    if (!written) {
+      const Error& error = written.error();
+      if (error.code != ErrorCode::kBadInput) return tl::unexpected<Error>(error);
+      return BadInput(job.input + ": " + error.message);
+    }
+    if (written->chakra.broken_edges != 0) {
+      context.Warn(fmt::format(
+          "{}: found a cycle of dependencies: {}; {} that contradict the program's order left out",
+          job.input, CycleText(trace), FormatCount(written->chakra.broken_edges)));
+    }
+    Converted converted;
+    converted.rank = trace.info().rank.value_or(job.rank);
+    converted.health = JudgeTrace(trace);
+    converted.log = ReadCommLog(trace, converted.rank);
+    converted.json = {{"input", job.input}, {"kind", Name(trace.info().format)}};
+    converted.json["output"] = ToJson(*written);
+    converted.json["health"] = ToJson(converted.health);
+    converted.text = ToText(*written);
+    if (converted.health.verdict() != Verdict::kGood) converted.text += ToText(converted.health);
+    return converted;
+  }
+
+  Result<Trace> Read(const ConvertJob& job, bool strict, const RunContext& context) const {
+    const ReadOptions options{.strict = strict};
+    ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadTrace(job.input, options, context));
     if (job.device.empty()) return trace;
-    console.Say("linking " + job.input + " with " + job.device + " on the way");
-    ETUDE_ASSIGN_OR_RETURN(const Trace device, ReadTrace(job.device, options, console.context()));
-    ETUDE_ASSIGN_OR_RETURN(LinkResult linked,
-                           Link(trace, device, {.limits = console.context().limits}));
+    ETUDE_ASSIGN_OR_RETURN(const Trace device, ReadTrace(job.device, options, context));
+    ETUDE_ASSIGN_OR_RETURN(LinkResult linked, Link(trace, device, {.limits = context.limits}));
     if (linked.host_matched() == 0) {
-      console.context().Warn(job.device + ": has no event of " + job.input +
-                             "; the trace stays without times");
+      context.Warn(job.device + ": has no event of " + job.input +
+                   "; the trace stays without times");
     }
     return std::move(linked.trace);
   }
@@ -159,6 +192,7 @@ class ConvertCommand : public Command {
   std::string output_;
   std::string to_;
   std::string compat_;
+  int64_t jobs_ = 0;
   bool json_ = false;
 };
 

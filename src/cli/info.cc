@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "src/analysis/summary.h"
+#include "src/cli/health_output.h"
+#include "src/cli/job_health.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/read_trace.h"
 #include "src/report/format.h"
@@ -86,6 +88,7 @@ Json TraceJson(const std::string& path, const Trace& trace, const Summary& summa
     }
   }
   json["health"] = std::move(health);
+  json["trust"] = ToJson(JudgeTrace(trace));
   json["memory_bytes"] = summary.memory_bytes;
   return json;
 }
@@ -161,7 +164,7 @@ std::string TraceText(const std::string& path, const Trace& trace, const Summary
     health.Row({FormatCount(trace.stats()[info.stat]), std::string(info.help)});
   }
   text += health.empty() ? "health: nothing to report\n" : "health\n" + health.Text();
-  return text;
+  return text + ToText(JudgeTrace(trace));
 }
 
 class InfoCommand : public Command {
@@ -212,10 +215,12 @@ Result<ExitCode> InfoCommand::RunFolder(const Console& console, const ReadOption
   Json traces = Json::array();
   std::string text = fmt::format("{}: capture of {} rank{}\n", path_, folder.ranks.size(),
                                  folder.ranks.size() == 1 ? "" : "s");
+  JobHealth job;
   for (const CaptureRank& rank : folder.ranks) {
     for (const std::string& file : rank.files()) {
       ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(file, read, console.context()));
       const Summary summary = Summarise(trace);
+      job.Add(rank.number(), trace);
       if (json_) {
         traces.push_back(TraceJson(file, trace, summary));
       } else {
@@ -223,11 +228,16 @@ Result<ExitCode> InfoCommand::RunFolder(const Console& console, const ReadOption
       }
     }
   }
+  const bool is_job = job.is_job();
+  if (is_job) job.Judge();
   if (json_) {
     Json json = {{"format", "etude-info"}, {"version", 1}};
     json["ranks"] = folder.ranks.size();
     json["traces"] = std::move(traces);
+    if (is_job) json["job"] = job.Json();
     text = Dump(json);
+  } else if (is_job) {
+    text += "\n" + job.Text();
   }
   console.Print(text);
   return ExitCode::kOk;

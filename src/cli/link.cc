@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "src/cli/compat.h"
+#include "src/cli/each_rank.h"
+#include "src/cli/health_output.h"
+#include "src/cli/job_health.h"
 #include "src/cli/trace_output.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/read_trace.h"
@@ -22,6 +25,7 @@ using Json = nlohmann::ordered_json;
 
 // The traces of one process, and where the linked one goes.
 struct LinkJob {
+  int64_t rank = 0;
   std::string host;
   std::string device;
   std::string output;
@@ -34,6 +38,15 @@ double Share(uint64_t part, uint64_t whole) {
 uint64_t Linkable(const LinkResult& result) {
   return result.host_nodes() - result.host[static_cast<size_t>(HostLink::kRoot)];
 }
+
+// A rank that was linked and written.
+struct Linked {
+  int64_t rank = 0;
+  Json json;
+  std::string text;
+  Health health;
+  CommLog log;
+};
 
 Json AccountJson(const LinkJob& job, const LinkResult& result, const WrittenTrace& written) {
   Json json;
@@ -130,6 +143,7 @@ class LinkCommand : public Command {
                    "linked JSON or Chakra (default: by the name of the output, else linked)");
     options.Flag("--drop-orphans", &drop_orphans_,
                  "leave out device operations whose operator is not found");
+    options.Value("--jobs", &jobs_, "N", "ranks of a folder at a time (default: as many as cores)");
     options.Flag("--json", &json_, "print the account as JSON");
     options.Choice("--compat", &compat_, {kCompatChakra},
                    "write the very bytes that this version of Chakra writes");
@@ -137,30 +151,40 @@ class LinkCommand : public Command {
 
   Result<ExitCode> Run(const Console& console) override {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<LinkJob> jobs, FindJobs(console));
-    Json accounts = Json::array();
-    for (const LinkJob& job : jobs) {
-      if (!compat_.empty()) {
+    if (!compat_.empty()) {
+      for (const LinkJob& job : jobs) {
         const bool to_et = FormatOf(job.output) == OutputFormat::kChakra;
         ETUDE_RETURN_IF_ERROR(
             (to_et ? ConvertAsChakra : LinkAsChakra)(job.host, job.device, job.output, console));
-        continue;
       }
-      ETUDE_ASSIGN_OR_RETURN(const LinkResult result, LinkTraces(job, console));
-      const OutputFormat format = FormatOf(job.output);
-      ETUDE_ASSIGN_OR_RETURN(
-          const WrittenTrace written,
-          WriteTrace(result.trace, job.output, format, {.limits = console.context().limits}));
-      if (job.output == "-") continue;
-      if (json_) {
-        accounts.push_back(AccountJson(job, result, written));
-      } else {
-        console.Print(AccountText(job, result) + ToText(written));
-      }
+      return ExitCode::kOk;
     }
-    if (json_ && compat_.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(std::vector<Linked> done,
+                           ForEachRank<Linked>(jobs.size(), jobs_, console.context(),
+                                               [&](size_t i, const RunContext& context) {
+                                                 return LinkAndWrite(jobs[i], console.strict(),
+                                                                     context);
+                                               }));
+    if (jobs.front().output == "-") return ExitCode::kOk;
+    Json accounts = Json::array();
+    JobHealth job_health;
+    for (Linked& linked : done) {
+      if (json_) {
+        accounts.push_back(std::move(linked.json));
+      } else {
+        console.Print(linked.text);
+      }
+      job_health.Add(linked.rank, linked.health, std::move(linked.log));
+    }
+    const bool is_job = job_health.is_job();
+    if (is_job) job_health.Judge();
+    if (json_) {
       Json json = {{"format", "etude-link"}, {"version", 1}};
       json["links"] = std::move(accounts);
+      if (is_job) json["job"] = job_health.Json();
       console.Print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    } else if (is_job) {
+      console.Print(job_health.Text());
     }
     return ExitCode::kOk;
   }
@@ -197,7 +221,8 @@ class LinkCommand : public Command {
                                            rank.number(), rank.host.empty() ? "host" : "device"));
         continue;
       }
-      jobs.push_back({.host = rank.host,
+      jobs.push_back({.rank = rank.number(),
+                      .host = rank.host,
                       .device = rank.device,
                       .output = target + "/" + RankFileName(format, rank.number(), rank.host)});
     }
@@ -211,20 +236,35 @@ class LinkCommand : public Command {
     return jobs;
   }
 
-  Result<LinkResult> LinkTraces(const LinkJob& job, const Console& console) const {
-    const ReadOptions options{.strict = console.strict()};
-    ETUDE_ASSIGN_OR_RETURN(const Trace host, ReadTrace(job.host, options, console.context()));
+  Result<Linked> LinkAndWrite(const LinkJob& job, bool strict, const RunContext& context) const {
+    ETUDE_ASSIGN_OR_RETURN(const LinkResult result, LinkTraces(job, strict, context));
+    ETUDE_ASSIGN_OR_RETURN(
+        const WrittenTrace written,
+        WriteTrace(result.trace, job.output, FormatOf(job.output), {.limits = context.limits}));
+    Linked linked;
+    linked.rank = result.trace.info().rank.value_or(job.rank);
+    linked.health = JudgeTrace(result.trace);
+    linked.log = ReadCommLog(result.trace, linked.rank);
+    linked.json = AccountJson(job, result, written);
+    linked.json["health"] = ToJson(linked.health);
+    linked.text = AccountText(job, result) + ToText(written) + ToText(linked.health);
+    return linked;
+  }
+
+  Result<LinkResult> LinkTraces(const LinkJob& job, bool strict, const RunContext& context) const {
+    const ReadOptions options{.strict = strict};
+    ETUDE_ASSIGN_OR_RETURN(const Trace host, ReadTrace(job.host, options, context));
     if (host.info().format != TraceFormat::kPyTorchEt) {
       return BadInput(fmt::format("{}: found a {} trace, expected a PyTorch execution trace",
                                   job.host, Name(host.info().format)));
     }
-    ETUDE_ASSIGN_OR_RETURN(const Trace device, ReadTrace(job.device, options, console.context()));
+    ETUDE_ASSIGN_OR_RETURN(const Trace device, ReadTrace(job.device, options, context));
     if (device.info().format != TraceFormat::kKineto) {
       return BadInput(fmt::format("{}: found a {} trace, expected a Kineto trace", job.device,
                                   Name(device.info().format)));
     }
     Result<LinkResult> result =
-        Link(host, device, {.keep_orphans = !drop_orphans_, .limits = console.context().limits});
+        Link(host, device, {.keep_orphans = !drop_orphans_, .limits = context.limits});
     if (!result) {
       return MakeError(result.error().code,
                        fmt::format("{} and {}: {}", job.host, job.device, result.error().message));
@@ -243,6 +283,7 @@ class LinkCommand : public Command {
   std::string output_;
   std::string to_;
   std::string compat_;
+  int64_t jobs_ = 0;
   bool drop_orphans_ = false;
   bool json_ = false;
 };

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/cli/health_output.h"
+#include "src/cli/job_health.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/read_trace.h"
 #include "src/report/format.h"
@@ -27,15 +29,16 @@ std::string_view Name(Severity severity) {
   return "error";
 }
 
-struct Verdict {
+struct Validated {
   std::string path;
   uint64_t nodes = 0;
   std::vector<Finding> findings;
+  Health health;
 
   bool valid() const { return IsValid(findings); }
 };
 
-Json VerdictJson(const Verdict& verdict) {
+Json VerdictJson(const Validated& verdict) {
   Json json = {{"path", verdict.path}, {"valid", verdict.valid()}, {"nodes", verdict.nodes}};
   Json findings = Json::array();
   for (const Finding& finding : verdict.findings) {
@@ -46,10 +49,11 @@ Json VerdictJson(const Verdict& verdict) {
                         {"examples", finding.examples}});
   }
   json["findings"] = std::move(findings);
+  json["health"] = ToJson(verdict.health);
   return json;
 }
 
-std::string VerdictText(const Verdict& verdict) {
+std::string VerdictText(const Validated& verdict) {
   std::string text = fmt::format("{}: {}, {} nodes\n", verdict.path,
                                  verdict.valid() ? "valid" : "invalid", FormatCount(verdict.nodes));
   for (const Finding& finding : verdict.findings) {
@@ -72,41 +76,71 @@ class ValidateCommand : public Command {
   }
 
   Result<ExitCode> Run(const Console& console) override {
-    std::vector<std::string> files;
+    // A file, and the folder's job and rank to which it belongs.
+    struct Input {
+      std::string file;
+      size_t job = 0;
+      int64_t rank = 0;
+    };
+    std::vector<Input> files;
+    std::vector<std::pair<std::string, JobHealth>> folders;
     for (const std::string& path : paths_) {
       if (path == "-" || !std::filesystem::is_directory(path)) {
-        files.push_back(path);
+        files.push_back({path, kNoFolder});
         continue;
       }
       ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder,
                              ListCaptureFolder(path, console.context()));
       for (const CaptureRank& rank : folder.ranks) {
-        for (const std::string& file : rank.files()) files.push_back(file);
+        for (const std::string& file : rank.files()) {
+          files.push_back({file, folders.size(), rank.number()});
+        }
       }
+      folders.emplace_back(path, JobHealth());
     }
     bool valid = true;
     Json verdicts = Json::array();
-    for (const std::string& file : files) {
+    for (const auto& [file, folder, rank] : files) {
       ETUDE_ASSIGN_OR_RETURN(
           const Trace trace,
           ReadTrace(file, ReadOptions{.strict = console.strict()}, console.context()));
-      const Verdict verdict{.path = file, .nodes = trace.node_count(), .findings = Validate(trace)};
+      const Validated verdict{.path = file,
+                              .nodes = trace.node_count(),
+                              .findings = Validate(trace),
+                              .health = JudgeTrace(trace)};
       valid = valid && verdict.valid();
+      if (folder != kNoFolder) folders[folder].second.Add(rank, trace);
       if (json_) {
         verdicts.push_back(VerdictJson(verdict));
       } else {
         console.Print(VerdictText(verdict));
       }
     }
+    Json jobs = Json::array();
+    for (auto& [path, job] : folders) {
+      if (!job.is_job()) continue;
+      job.Judge();
+      valid = valid && job.communications_fit();
+      if (json_) {
+        Json row = job.Json();
+        row["path"] = path;
+        jobs.push_back(std::move(row));
+      } else {
+        console.Print(path + ": " + job.Text());
+      }
+    }
     if (json_) {
       Json json = {{"format", "etude-validate"}, {"version", 1}, {"valid", valid}};
       json["traces"] = std::move(verdicts);
+      if (!folders.empty()) json["jobs"] = std::move(jobs);
       console.Print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
     }
     return valid ? ExitCode::kOk : ExitCode::kNo;
   }
 
  private:
+  static constexpr size_t kNoFolder = SIZE_MAX;
+
   std::vector<std::string> paths_;
   bool json_ = false;
 };

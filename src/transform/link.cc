@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/trace/carried_stats.h"
 #include "src/transform/acyclic.h"
 #include "src/transform/exclusive_times.h"
 #include "src/transform/program_order.h"
@@ -51,6 +52,7 @@ class Linker {
     for (const NodeId event : device_order_) AddDeviceNode(event);
     AddDependencies();
     AddTimedEdges();
+    CarryStats(builder_);
     ETUDE_ASSIGN_OR_RETURN(result_.trace, builder_.Finish());
     return std::move(result_);
   }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/trace/carried_stats.h"
 #include "src/transform/acyclic.h"
 #include "src/transform/exclusive_times.h"
 #include "src/transform/program_order.h"
@@ -41,6 +42,7 @@ class Converter {
     CollectEdges();
     AddEdges();
     AddDangling();
+    if (trace_.info().format != TraceFormat::kChakra) CarryStats(builder_);
     ETUDE_ASSIGN_OR_RETURN(result_.trace, builder_.Finish());
     return std::move(result_);
   }
@@ -54,7 +56,7 @@ class Converter {
     for (const ProcessGroup& group : trace_.process_groups()) {
       builder_.AddProcessGroup(copy_.MakeGroup(group));
     }
-    builder_.stats().Add(ReadingStats(trace_.stats()));
+    builder_.stats().Add(ReadingStats(CarriedStats(trace_)));
   }
 
   void PlanIds() {

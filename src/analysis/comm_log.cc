@@ -1,0 +1,105 @@
+#include "src/analysis/comm_log.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+namespace etude {
+namespace {
+
+bool IsComm(NodeKind kind) {
+  return kind == NodeKind::kCollective || kind == NodeKind::kSend || kind == NodeKind::kRecv;
+}
+
+// The communications of the trace, each once: what the device did stands for the calls around it,
+// and a call for those inside it.
+std::vector<NodeId> CommNodes(const Trace& trace) {
+  std::vector<NodeId> nodes;
+  bool on_device = false;
+  for (const auto& [node, comm] : trace.comms()) {
+    if (!IsComm(trace.kind(node))) continue;
+    on_device = on_device || trace.place(node) == Place::kDevice;
+    nodes.push_back(node);
+  }
+  if (on_device) {
+    std::erase_if(nodes, [&](NodeId node) { return trace.place(node) != Place::kDevice; });
+    return nodes;
+  }
+  std::erase_if(nodes, [&](NodeId node) {
+    for (NodeId above = trace.parent(node); above; above = trace.parent(above)) {
+      if (IsComm(trace.kind(above)) && trace.comm(above) != nullptr) return true;
+    }
+    return false;
+  });
+  return nodes;
+}
+
+}  // namespace
+
+std::string CommCall::Text(const CommLog& log) const {
+  if (kind == NodeKind::kSend || kind == NodeKind::kRecv) {
+    const std::string_view way = kind == NodeKind::kSend ? "send to" : "recv from";
+    std::string text =
+        peer ? fmt::format("{} rank {}", way, *peer) : fmt::format("{} an unknown rank", way);
+    if (tag) text += fmt::format(" (tag {})", *tag);
+    return text;
+  }
+  const CommLog::Group& in = log.groups[group];
+  std::string text(type != CollectiveType::kUnknown || name.empty() ? Name(type)
+                                                                    : std::string_view(name));
+  text += fmt::format(" #{}", index);
+  if (!in.name.empty()) text += fmt::format(" of group '{}'", in.name);
+  return text;
+}
+
+CommLog ReadCommLog(const Trace& trace, int64_t rank) {
+  CommLog log;
+  log.rank = rank;
+  log.world_size = trace.info().world_size;
+  std::map<StringId, size_t> group_of;
+  const auto group = [&](StringId name) {
+    const auto [at, added] = group_of.emplace(name, log.groups.size());
+    if (added) {
+      CommLog::Group& entry = log.groups.emplace_back();
+      if (name) entry.name = trace.text(name);
+      for (const ProcessGroup& known : trace.process_groups()) {
+        if (known.name != name) continue;
+        const auto ranks = trace.ints(known.ranks);
+        entry.ranks.assign(ranks.begin(), ranks.end());
+        std::ranges::sort(entry.ranks);
+      }
+    }
+    return at->second;
+  };
+  std::vector<NodeId> nodes = CommNodes(trace);
+  const bool timed =
+      std::ranges::all_of(nodes, [&](NodeId node) { return trace.start(node).has_value(); });
+  std::ranges::sort(nodes, {}, [&](NodeId node) {
+    return std::tuple(timed ? *trace.start(node) : Nanos{}, trace.source_id(node), node);
+  });
+  std::vector<uint64_t> next;
+  for (const NodeId node : nodes) {
+    const Comm& comm = *trace.comm(node);
+    CommCall call;
+    call.kind = trace.kind(node);
+    call.type = comm.type;
+    if (comm.name) call.name = trace.text(comm.name);
+    call.group = group(comm.group);
+    call.bytes = comm.bytes;
+    call.uneven = !trace.ints(comm.in_split).empty() || !trace.ints(comm.out_split).empty();
+    call.peer = call.kind == NodeKind::kSend ? comm.dst : comm.src;
+    call.tag = comm.tag;
+    call.node = trace.source_id(node);
+    if (trace.start(node) && trace.duration(node)) {
+      call.end = *trace.start(node) + *trace.duration(node);
+    }
+    next.resize(log.groups.size());
+    if (call.kind == NodeKind::kCollective) call.index = next[call.group]++;
+    log.calls.push_back(std::move(call));
+  }
+  return log;
+}
+
+}  // namespace etude

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/units.h"
+#include "src/trace/trace.h"
+
+namespace etude {
+
+// One communication of one rank, as far as the trace tells.
+struct CommCall {
+  NodeKind kind = NodeKind::kCollective;  // or kSend, kRecv
+  CollectiveType type = CollectiveType::kUnknown;
+  std::string name;    // as recorded; "" if it is not
+  size_t group = 0;    // index into CommLog::groups
+  uint64_t index = 0;  // its number among the collectives of its group on this rank, from 0
+  std::optional<Bytes> bytes;
+  bool uneven = false;          // split sizes say that ranks put in different amounts
+  std::optional<int64_t> peer;  // global rank, of sends and receives
+  std::optional<int64_t> tag;
+  uint64_t node = 0;  // id in the file
+  std::optional<Nanos> end;
+
+  // "all_reduce #17 of group '2'", "send #0 to rank 3".
+  std::string Text(const struct CommLog& log) const;
+};
+
+// All communication of one rank in the order of issue.
+struct CommLog {
+  struct Group {
+    std::string name;
+    std::vector<int64_t> ranks;  // empty: all ranks, or not recorded
+
+    friend bool operator==(const Group&, const Group&) = default;
+    friend auto operator<=>(const Group&, const Group&) = default;
+  };
+
+  int64_t rank = 0;
+  std::optional<int64_t> world_size;
+  std::vector<Group> groups;
+  std::vector<CommCall> calls;
+};
+
+// Device work that communicates if there is any, else the host's calls; by start, else by id.
+CommLog ReadCommLog(const Trace& trace, int64_t rank);
+
+}  // namespace etude

@@ -1,0 +1,289 @@
+#include "src/analysis/comm_match.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace etude {
+namespace {
+
+// A call of one rank: indices of the log and of the call in it.
+struct CallPlace {
+  size_t log = 0;
+  size_t call = 0;
+};
+
+bool EndsTogether(CollectiveType type) {
+  switch (type) {
+    case CollectiveType::kAllReduce:
+    case CollectiveType::kAllGather:
+    case CollectiveType::kReduceScatter:
+    case CollectiveType::kReduceScatterBlock:
+    case CollectiveType::kAllToAll:
+    case CollectiveType::kBarrier: return true;
+    case CollectiveType::kUnknown:
+    case CollectiveType::kReduce:
+    case CollectiveType::kGather:
+    case CollectiveType::kScatter:
+    case CollectiveType::kBroadcast: return false;
+  }
+  return false;
+}
+
+// Whether all members put in equal amounts.
+bool HasOneSize(CollectiveType type) {
+  return EndsTogether(type) && type != CollectiveType::kAllToAll;
+}
+
+bool Agree(const CommCall& a, const CommCall& b) {
+  if (a.type != b.type) return false;
+  if (a.type == CollectiveType::kUnknown && a.name != b.name) return false;
+  const bool sizes_count = HasOneSize(a.type) && !a.uneven && !b.uneven && a.bytes && b.bytes;
+  return !sizes_count || a.bytes == b.bytes;
+}
+
+Nanos Quantile(std::vector<Nanos>& sorted, double share) {
+  const auto last = static_cast<double>(sorted.size() - 1);
+  return sorted[static_cast<size_t>(share * last + 0.5)];
+}
+
+class Matcher {
+ public:
+  explicit Matcher(std::span<const CommLog> logs) : logs_(logs) {
+    for (size_t i = 0; i < logs.size(); ++i) {
+      log_of_rank_.emplace(logs[i].rank, i);
+      done_.emplace_back(logs[i].calls.size());
+    }
+  }
+
+  CommMatch Run() {
+    FindMissingRanks();
+    MatchCollectives();
+    MatchPointToPoint();
+    for (const auto& done : done_) {
+      match_.unmatched += static_cast<uint64_t>(std::ranges::count(done, false));
+    }
+    if (match_.unmatched != 0) Explain();
+    CompareClocks();
+    return std::move(match_);
+  }
+
+ private:
+  const CommCall& CallAt(const CallPlace& place) const {
+    return logs_[place.log].calls[place.call];
+  }
+
+  void FindMissingRanks() {
+    std::set<int64_t> wanted;
+    for (const CommLog& log : logs_) {
+      for (int64_t rank = 0; rank < std::min<int64_t>(log.world_size.value_or(0), kMostRanks);
+           ++rank) {
+        wanted.insert(rank);
+      }
+      for (const auto& group : log.groups) wanted.insert(group.ranks.begin(), group.ranks.end());
+    }
+    for (const int64_t rank : wanted) {
+      if (!log_of_rank_.contains(rank)) match_.missing_ranks.push_back(rank);
+    }
+  }
+
+  // The k-th calls of a group on all its ranks belong together.
+  void MatchCollectives() {
+    std::map<CommLog::Group, std::map<size_t, std::vector<CallPlace>>> groups;
+    for (size_t i = 0; i < logs_.size(); ++i) {
+      for (size_t k = 0; k < logs_[i].calls.size(); ++k) {
+        const CommCall& call = logs_[i].calls[k];
+        if (call.kind != NodeKind::kCollective) continue;
+        groups[logs_[i].groups[call.group]][i].push_back({i, k});
+      }
+    }
+    for (const auto& [group, queues] : groups) {
+      // Members with a trace that never take part are waited for as well.
+      size_t members = queues.size();
+      if (!group.ranks.empty()) {
+        members = static_cast<size_t>(std::ranges::count_if(
+            group.ranks, [&](int64_t rank) { return log_of_rank_.contains(rank); }));
+      }
+      size_t length = SIZE_MAX;
+      for (const auto& [log, queue] : queues) length = std::min(length, queue.size());
+      if (queues.size() < members) length = 0;
+      for (size_t k = 0; k < length; ++k) {
+        std::vector<CallPlace> meeting;
+        for (const auto& [log, queue] : queues) meeting.push_back(queue[k]);
+        const bool agree = std::ranges::all_of(meeting, [&](const CallPlace& place) {
+          return Agree(CallAt(meeting.front()), CallAt(place));
+        });
+        if (!agree) break;
+        ++match_.collectives;
+        for (const CallPlace& place : meeting) done_[place.log][place.call] = true;
+        if (EndsTogether(CallAt(meeting.front()).type)) meetings_.push_back(std::move(meeting));
+      }
+    }
+  }
+
+  void MatchPointToPoint() {
+    std::map<std::tuple<int64_t, int64_t, int64_t>, std::deque<CallPlace>> sends;
+    const auto key = [](int64_t from, int64_t to, const CommCall& call) {
+      return std::tuple(from, to, call.tag.value_or(0));
+    };
+    for (size_t i = 0; i < logs_.size(); ++i) {
+      for (size_t k = 0; k < logs_[i].calls.size(); ++k) {
+        const CommCall& call = logs_[i].calls[k];
+        if (call.kind != NodeKind::kSend || !call.peer) continue;
+        sends[key(logs_[i].rank, *call.peer, call)].push_back({i, k});
+      }
+    }
+    for (size_t i = 0; i < logs_.size(); ++i) {
+      for (size_t k = 0; k < logs_[i].calls.size(); ++k) {
+        const CommCall& call = logs_[i].calls[k];
+        if (call.kind != NodeKind::kRecv || !call.peer) continue;
+        const auto queue = sends.find(key(*call.peer, logs_[i].rank, call));
+        if (queue == sends.end() || queue->second.empty()) continue;
+        const CallPlace send = queue->second.front();
+        queue->second.pop_front();
+        done_[send.log][send.call] = done_[i][k] = true;
+        ++match_.point_to_point;
+      }
+    }
+    // A partner without a trace may well have been there; so may one that is not recorded.
+    for (size_t i = 0; i < logs_.size(); ++i) {
+      for (size_t k = 0; k < logs_[i].calls.size(); ++k) {
+        const CommCall& call = logs_[i].calls[k];
+        if (call.kind == NodeKind::kCollective) continue;
+        if (!call.peer || !log_of_rank_.contains(*call.peer)) done_[i][k] = true;
+      }
+    }
+  }
+
+  // The first call of a rank that does not get done.
+  std::optional<CallPlace> Stuck(size_t log) const {
+    const auto found = std::ranges::find(done_[log], false);
+    if (found == done_[log].end()) return std::nullopt;
+    return CallPlace{log, static_cast<size_t>(found - done_[log].begin())};
+  }
+
+  static std::string SizeText(const CommCall& call) {
+    return call.bytes ? fmt::format(" ({} bytes)", call.bytes->count) : "";
+  }
+
+  // Ranks that `place` waits for.
+  std::vector<size_t> Partners(const CallPlace& place) const {
+    const CommCall& call = CallAt(place);
+    std::vector<size_t> partners;
+    if (call.kind != NodeKind::kCollective) {
+      partners.push_back(log_of_rank_.at(*call.peer));
+      return partners;
+    }
+    const CommLog::Group& group = logs_[place.log].groups[call.group];
+    for (size_t i = 0; i < logs_.size(); ++i) {
+      const bool named = std::ranges::count(group.ranks, logs_[i].rank) != 0;
+      const bool knows = std::ranges::count(logs_[i].groups, group) != 0;
+      if (i != place.log && (group.ranks.empty() ? knows : named)) partners.push_back(i);
+    }
+    return partners;
+  }
+
+  // Whether the rank of `there` is in the very call that `here` is in.
+  bool SameCall(const CallPlace& here, const CallPlace& there) const {
+    const CommCall& a = CallAt(here);
+    const CommCall& b = CallAt(there);
+    return a.kind == NodeKind::kCollective && b.kind == a.kind && a.index == b.index &&
+           logs_[here.log].groups[a.group] == logs_[there.log].groups[b.group] && Agree(a, b);
+  }
+
+  void Explain() {
+    constexpr size_t kLinks = 8;
+    size_t first = 0;
+    while (!Stuck(first)) ++first;
+    std::string text;
+    std::set<size_t> told;
+    std::optional<CallPlace> here = Stuck(first);
+    while (here && told.insert(here->log).second && told.size() <= kLinks) {
+      const CommCall& call = CallAt(*here);
+      const CommLog& log = logs_[here->log];
+      text += fmt::format("{}rank {} {} {}{} (node {})", text.empty() ? "" : "; ", log.rank,
+                          text.empty() ? "waits in" : "is in", call.Text(log), SizeText(call),
+                          call.node);
+      std::optional<CallPlace> next;
+      for (const size_t partner : Partners(*here)) {
+        const std::optional<CallPlace> there = Stuck(partner);
+        if (!there) {
+          text += fmt::format("; rank {} does no more that belongs to it", logs_[partner].rank);
+          next.reset();
+          break;
+        }
+        if (!next && !SameCall(*here, *there)) next = there;
+      }
+      here = next;
+    }
+    match_.first_mismatch = std::move(text);
+  }
+
+  // A rank that met none that is compared already is left for a later round.
+  void CompareClocks() {
+    constexpr uint64_t kEnough = 3;
+    constexpr Nanos kMostSpread{1'000'000};
+    match_.clocks.resize(logs_.size());
+    for (size_t i = 0; i < logs_.size(); ++i) match_.clocks[i].rank = logs_[i].rank;
+    if (logs_.empty()) return;
+    match_.clocks[0].offset = Nanos{};
+    bool changed = true;
+    while (changed) {
+      changed = false;
+      std::map<size_t, std::vector<Nanos>> differences;
+      for (const auto& meeting : meetings_) {
+        const CallPlace* known = nullptr;
+        for (const CallPlace& place : meeting) {
+          if (match_.clocks[place.log].offset && CallAt(place).end && known == nullptr) {
+            known = &place;
+          }
+        }
+        if (known == nullptr) continue;
+        const Nanos end = *CallAt(*known).end - *match_.clocks[known->log].offset;
+        for (const CallPlace& place : meeting) {
+          if (match_.clocks[place.log].offset || !CallAt(place).end) continue;
+          differences[place.log].push_back(*CallAt(place).end - end);
+        }
+      }
+      for (auto& [log, values] : differences) {
+        if (values.size() < kEnough) continue;
+        std::ranges::sort(values);
+        ClockOffset& clock = match_.clocks[log];
+        clock.spread = Nanos{(Quantile(values, 0.75) - Quantile(values, 0.25)).count / 2};
+        clock.meetings = values.size();
+        if (clock.spread > kMostSpread) continue;
+        clock.offset = Quantile(values, 0.5);
+        changed = true;
+      }
+      for (auto& [log, values] : differences) match_.clocks[log].meetings = values.size();
+    }
+    for (ClockOffset& clock : match_.clocks) {
+      if (clock.offset) continue;
+      clock.reason =
+          clock.meetings < kEnough
+              ? fmt::format("{} collectives that end for all together were found, {} are needed",
+                            clock.meetings, kEnough)
+              : fmt::format("its {} collectives differ by ± {:.1f} ms, ± {:.1f} ms is the most",
+                            clock.meetings, clock.spread.ms(), kMostSpread.ms());
+    }
+  }
+
+  static constexpr int64_t kMostRanks = 1 << 20;  // of a world size that may be wrong
+
+  std::span<const CommLog> logs_;
+  std::map<int64_t, size_t> log_of_rank_;
+  std::vector<std::vector<bool>> done_;  // by log and call
+  std::vector<std::vector<CallPlace>> meetings_;
+  CommMatch match_;
+};
+
+}  // namespace
+
+CommMatch MatchComms(std::span<const CommLog> logs) { return Matcher(logs).Run(); }
+
+}  // namespace etude

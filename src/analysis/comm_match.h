@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/analysis/comm_log.h"
+#include "src/base/units.h"
+
+namespace etude {
+
+// How the clock of a rank differs from that of the first rank.
+struct ClockOffset {
+  int64_t rank = 0;
+  // To be subtracted from its times; nullopt if it cannot be told, for the reason given.
+  std::optional<Nanos> offset;
+  Nanos spread;           // half of the middle half of what single collectives say
+  uint64_t meetings = 0;  // collectives that say something
+  std::string reason;     // why there is no offset
+};
+
+// How the communications of the ranks of a job fit together.
+struct CommMatch {
+  uint64_t collectives = 0;     // in which all members that have a trace took part
+  uint64_t point_to_point = 0;  // sends with their receives
+  uint64_t unmatched = 0;       // calls of single ranks that found no partners
+  // Why the first of these would wait for ever: "rank 3 waits in all_reduce #17 of group '2'; rank
+  // 5 is in broadcast #3 of group '1'"; "" if none.
+  std::string first_mismatch;
+  std::vector<int64_t> missing_ranks;  // members of groups or of the world without a trace
+  std::vector<ClockOffset> clocks;     // by rank; the first one's is 0
+};
+
+// Matches collectives group by group in the order of issue (type, and size where it must be equal),
+// sends with receives by peer and tag. Groups are the same if name and members are. Clocks are
+// compared by the ends of collectives that end for all members together (all-reduce, all-gather,
+// reduce-scatter, all-to-all, barrier): the median of the differences. O(calls log calls).
+CommMatch MatchComms(std::span<const CommLog> logs);
+
+}  // namespace etude

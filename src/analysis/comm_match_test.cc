@@ -1,0 +1,152 @@
+#include "src/analysis/comm_match.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "src/analysis/health.h"
+
+namespace etude {
+namespace {
+
+CommLog Log(int64_t rank, int64_t world = 2) {
+  CommLog log;
+  log.rank = rank;
+  log.world_size = world;
+  return log;
+}
+
+size_t GroupOf(CommLog& log, const std::string& name, const std::vector<int64_t>& ranks) {
+  for (size_t i = 0; i < log.groups.size(); ++i) {
+    if (log.groups[i].name == name) return i;
+  }
+  log.groups.push_back({name, ranks});
+  return log.groups.size() - 1;
+}
+
+void Collective(CommLog& log, CollectiveType type, int64_t bytes, int64_t end = 0,
+                const std::string& group = "0", const std::vector<int64_t>& ranks = {0, 1}) {
+  CommCall call;
+  call.type = type;
+  call.group = GroupOf(log, group, ranks);
+  for (const CommCall& other : log.calls) {
+    if (other.kind == NodeKind::kCollective && other.group == call.group) ++call.index;
+  }
+  call.bytes = Bytes{bytes};
+  call.node = 100 + log.calls.size();
+  call.end = Nanos{end};
+  log.calls.push_back(call);
+}
+
+void PointToPoint(CommLog& log, NodeKind kind, int64_t peer, int64_t tag = 0) {
+  CommCall call;
+  call.kind = kind;
+  call.peer = peer;
+  call.tag = tag;
+  call.node = 100 + log.calls.size();
+  log.calls.push_back(call);
+}
+
+constexpr auto kAllReduce = CollectiveType::kAllReduce;
+constexpr auto kBroadcast = CollectiveType::kBroadcast;
+
+TEST(CommMatch, MatchesCollectivesAndPairs) {
+  std::vector<CommLog> logs{Log(0), Log(1)};
+  for (CommLog& log : logs) {
+    Collective(log, kAllReduce, 64);
+    Collective(log, kBroadcast, 8);
+  }
+  PointToPoint(logs[0], NodeKind::kSend, 1, 7);
+  PointToPoint(logs[1], NodeKind::kRecv, 0, 7);
+  const CommMatch match = MatchComms(logs);
+  EXPECT_EQ(match.collectives, 2u);
+  EXPECT_EQ(match.point_to_point, 1u);
+  EXPECT_EQ(match.unmatched, 0u);
+  EXPECT_EQ(match.first_mismatch, "");
+  EXPECT_TRUE(match.missing_ranks.empty());
+}
+
+TEST(CommMatch, ExplainsAnotherType) {
+  std::vector<CommLog> logs{Log(0), Log(1)};
+  for (CommLog& log : logs) Collective(log, kAllReduce, 64);
+  Collective(logs[0], kAllReduce, 64);
+  Collective(logs[1], kBroadcast, 8);
+  const CommMatch match = MatchComms(logs);
+  EXPECT_EQ(match.collectives, 1u);
+  EXPECT_EQ(match.unmatched, 2u);
+  EXPECT_EQ(match.first_mismatch,
+            "rank 0 waits in all_reduce #1 of group '0' (64 bytes) (node 101); rank 1 is in "
+            "broadcast #1 of group '0' (8 bytes) (node 101)");
+  EXPECT_EQ(JudgeJob(match).verdict(), Verdict::kDontTrust);
+}
+
+TEST(CommMatch, SizesMustAgreeUnlessTheyAreSplit) {
+  std::vector<CommLog> logs{Log(0), Log(1)};
+  Collective(logs[0], kAllReduce, 64);
+  Collective(logs[1], kAllReduce, 128);
+  EXPECT_EQ(MatchComms(logs).unmatched, 2u);
+  for (CommLog& log : logs) log.calls[0].uneven = true;
+  EXPECT_EQ(MatchComms(logs).unmatched, 0u);
+}
+
+TEST(CommMatch, FollowsTheChainOverGroups) {
+  std::vector<CommLog> logs{Log(0, 3), Log(1, 3), Log(2, 3)};
+  // 0 and 1 should meet in 'a'; 1 is in 'b' first, for which 2 never comes.
+  Collective(logs[0], kAllReduce, 64, 0, "a", {0, 1});
+  Collective(logs[1], kAllReduce, 32, 0, "b", {1, 2});
+  const CommMatch match = MatchComms(logs);
+  EXPECT_EQ(match.first_mismatch,
+            "rank 0 waits in all_reduce #0 of group 'a' (64 bytes) (node 100); rank 1 is in "
+            "all_reduce #0 of group 'b' (32 bytes) (node 100); rank 2 does no more that belongs "
+            "to it");
+}
+
+TEST(CommMatch, OneThatEndsEarlyIsSaid) {
+  std::vector<CommLog> logs{Log(0), Log(1)};
+  for (CommLog& log : logs) Collective(log, kAllReduce, 64);
+  Collective(logs[1], kAllReduce, 64);
+  EXPECT_EQ(MatchComms(logs).first_mismatch,
+            "rank 1 waits in all_reduce #1 of group '0' (64 bytes) (node 101); rank 0 does no "
+            "more that belongs to it");
+}
+
+TEST(CommMatch, RanksWithoutATraceAreMissingAndNotWaitedFor) {
+  std::vector<CommLog> logs{Log(0, 4), Log(1, 4)};
+  for (CommLog& log : logs) Collective(log, kAllReduce, 64, 0, "0", {0, 1, 2, 3});
+  PointToPoint(logs[0], NodeKind::kSend, 3);
+  const CommMatch match = MatchComms(logs);
+  EXPECT_EQ(match.unmatched, 0u);
+  EXPECT_EQ(match.missing_ranks, (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(JudgeJob(match).verdict(), Verdict::kUsable);
+}
+
+TEST(CommMatch, ClocksComeFromCollectivesThatEndTogether) {
+  std::vector<CommLog> logs{Log(0), Log(1)};
+  constexpr int64_t kAhead = 5'000'000;
+  for (int64_t i = 0; i < 9; ++i) {
+    const int64_t noise = (i % 3 - 1) * 100;
+    Collective(logs[0], kAllReduce, 64, i * 1'000'000);
+    Collective(logs[1], kAllReduce, 64, i * 1'000'000 + kAhead + noise);
+    Collective(logs[0], kBroadcast, 64, i * 1'000'000);
+    Collective(logs[1], kBroadcast, 64, i * 1'000'000 + 900'000'000);  // says nothing
+  }
+  const CommMatch match = MatchComms(logs);
+  ASSERT_EQ(match.clocks.size(), 2u);
+  EXPECT_EQ(match.clocks[0].offset, Nanos{0});
+  EXPECT_EQ(match.clocks[1].offset, Nanos{kAhead});
+  EXPECT_EQ(match.clocks[1].meetings, 9u);
+  EXPECT_LE(match.clocks[1].spread, Nanos{100});
+}
+
+TEST(CommMatch, TooFewCollectivesGiveNoClock) {
+  std::vector<CommLog> logs{Log(0), Log(1)};
+  for (CommLog& log : logs) Collective(log, kAllReduce, 64, 5);
+  const CommMatch match = MatchComms(logs);
+  EXPECT_FALSE(match.clocks[1].offset);
+  EXPECT_EQ(match.clocks[1].reason,
+            "1 collectives that end for all together were found, 3 are needed");
+}
+
+}  // namespace
+}  // namespace etude

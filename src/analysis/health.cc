@@ -1,0 +1,333 @@
+#include "src/analysis/health.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "src/trace/carried_stats.h"
+
+namespace etude {
+namespace {
+
+// PyTorch's observer writes this many elements of a longer list, and nothing says so.
+constexpr size_t kObserverListLimit = 4097;
+
+// Shares above which something is more than a blemish.
+constexpr double kFew = 0.001;
+constexpr double kMany = 0.01;
+constexpr double kTooMany = 0.1;
+constexpr double kLost = 0.25;
+
+double Share(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+std::string Percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+class Judge {
+ public:
+  explicit Judge(const Trace& trace) : trace_(trace), stats_(CarriedStats(trace)) {}
+
+  Health Run() {
+    CountNodes();
+    JudgeReading();
+    JudgeLinks();
+    JudgeLaunches();
+    JudgeStreams();
+    JudgeGaps();
+    JudgeLists();
+    JudgeSteps();
+    std::ranges::stable_sort(health_.reasons, std::ranges::greater{}, &Health::Reason::verdict);
+    return std::move(health_);
+  }
+
+ private:
+  void Say(Verdict verdict, std::string_view name, std::string text) {
+    health_.reasons.push_back({verdict, std::string(name), std::move(text)});
+  }
+  static Verdict Above(double share, double limit) {
+    return share > limit ? Verdict::kDontTrust : Verdict::kUsable;
+  }
+  uint64_t Met(Stat stat) const { return stats_[stat]; }
+
+  void CountNodes() {
+    ForEachNode(trace_, [&](NodeId node) {
+      const NodeKind kind = trace_.kind(node);
+      if (kind == NodeKind::kProcess || kind == NodeKind::kThread) return;
+      ++(trace_.place(node) == Place::kDevice ? device_nodes_ : host_nodes_);
+    });
+  }
+
+  void JudgeReading() {
+    const uint64_t nodes = trace_.node_count();
+    const auto share_of = [&](Stat stat) { return Share(Met(stat), nodes + Met(stat)); };
+    if (Met(Stat::kTruncated) != 0) {
+      Say(Verdict::kUsable, "truncated",
+          "the file ended before its document did: what followed is lost");
+    }
+    if (const uint64_t count = Met(Stat::kMalformedElement); count != 0) {
+      Say(Above(share_of(Stat::kMalformedElement), kMany), "malformed",
+          fmt::format("{} nodes or events could not be read", count));
+    }
+    if (const uint64_t count = Met(Stat::kDuplicateId); count != 0) {
+      Say(Verdict::kDontTrust, "duplicate_ids",
+          fmt::format("{} ids are not unique: references may mean another node", count));
+    }
+    if (const uint64_t count = Met(Stat::kParentCycle) + Met(Stat::kDependencyCycle); count != 0) {
+      Say(Verdict::kDontTrust, "cycles", fmt::format("{} nodes wait for themselves", count));
+    }
+    if (const uint64_t count = Met(Stat::kDanglingParent) + Met(Stat::kDanglingDependency);
+        count != 0) {
+      Say(Above(Share(count, nodes), kTooMany), "dangling_references",
+          fmt::format("{} references name nodes that are not there", count));
+    }
+    if (const uint64_t count = Met(Stat::kUnknownDuration) + Met(Stat::kNegativeDuration);
+        count != 0) {
+      Say(Above(Share(count, nodes), kTooMany), "unknown_durations",
+          fmt::format("{} nodes have no valid duration", count));
+    }
+  }
+
+  void JudgeLinks() {
+    if (const uint64_t lost = Met(Stat::kUnlinkedHost); lost != 0) {
+      const double share = Share(lost, host_nodes_);
+      if (share > kFew) {
+        Say(Above(share, kLost), "host_link_rate",
+            fmt::format("{} of the host nodes have their event in the device trace",
+                        Percent(1 - share)));
+      }
+    }
+    if (const uint64_t lost = Met(Stat::kUnlinkedDeviceOp); lost != 0) {
+      const double share = Share(lost, device_nodes_);
+      Say(Above(share, kLost), "device_link_rate",
+          fmt::format("{} of the device work has its operator", Percent(1 - std::min(share, 1.0))));
+    }
+    if (const uint64_t guessed = Met(Stat::kFallbackLink); guessed != 0) {
+      const double sure = 1 - std::min(1.0, Share(Met(Stat::kAmbiguousLink), guessed));
+      Say(Verdict::kUsable, "linked_by_order",
+          fmt::format("{} of {} host nodes were matched by name and order because ids are missing, "
+                      "{} of them without a choice",
+                      guessed, host_nodes_, Percent(sure)));
+    } else if (const uint64_t count = Met(Stat::kAmbiguousLink); count != 0) {
+      Say(Verdict::kUsable, "ambiguous_links",
+          fmt::format("for {} links several candidates would do", count));
+    }
+    if (trace_.info().format == TraceFormat::kLinked) {
+      uint64_t timed = 0;
+      ForEachNode(trace_, [&](NodeId node) { timed += trace_.duration(node).has_value() ? 1 : 0; });
+      if (timed == 0 && host_nodes_ != 0) {
+        Say(Verdict::kDontTrust, "no_times", "no node has a time");
+      }
+    }
+  }
+
+  static bool IsLaunchName(std::string_view name) {
+    return name.find("LaunchKernel") != std::string_view::npos ||
+           name.find("LaunchCooperativeKernel") != std::string_view::npos ||
+           name.find("GraphLaunch") != std::string_view::npos;
+  }
+
+  // Only device traces have both sides.
+  void JudgeLaunches() {
+    if (trace_.info().format != TraceFormat::kKineto) return;
+    std::unordered_set<int64_t> launched;
+    std::unordered_set<int64_t> ran;
+    uint64_t launches = 0;
+    uint64_t works = 0;
+    const auto is_work = [&](NodeId node) {
+      const NodeKind kind = trace_.kind(node);
+      return trace_.place(node) == Place::kDevice && kind != NodeKind::kSync &&
+             kind != NodeKind::kLabel;
+    };
+    ForEachNode(trace_, [&](NodeId node) {
+      const auto correlation = trace_.correlation(node);
+      if (!correlation) return;
+      if (trace_.kind(node) == NodeKind::kRuntime) launched.insert(*correlation);
+      if (is_work(node)) ran.insert(*correlation);
+    });
+    uint64_t without_work = 0;
+    uint64_t without_launch = 0;
+    ForEachNode(trace_, [&](NodeId node) {
+      const auto correlation = trace_.correlation(node);
+      if (is_work(node)) {
+        ++works;
+        without_launch += !correlation || !launched.contains(*correlation) ? 1 : 0;
+      } else if (trace_.kind(node) == NodeKind::kRuntime && IsLaunchName(trace_.name(node))) {
+        ++launches;
+        without_work += !correlation || !ran.contains(*correlation) ? 1 : 0;
+      }
+    });
+    if (without_launch != 0) {
+      Say(Above(Share(without_launch, works), kLost), "work_without_launch",
+          fmt::format("{} of {} pieces of device work have no call that launched them",
+                      without_launch, works));
+    }
+    if (without_work != 0) {
+      Say(Above(Share(without_work, launches), kLost), "launch_without_work",
+          fmt::format("{} of {} launches have no device work", without_work, launches));
+    }
+  }
+
+  // A stream runs one thing at a time.
+  void JudgeStreams() {
+    struct Ran {
+      LaneId lane;
+      Nanos begin;
+      Nanos end;
+    };
+    std::vector<Ran> ran;
+    ForEachNode(trace_, [&](NodeId node) {
+      const NodeKind kind = trace_.kind(node);
+      if (trace_.place(node) != Place::kDevice || kind == NodeKind::kSync ||
+          kind == NodeKind::kLabel || !trace_.start(node) || !trace_.duration(node)) {
+        return;
+      }
+      ran.push_back({trace_.lane_id(node), *trace_.start(node),
+                     *trace_.start(node) + *trace_.duration(node)});
+    });
+    std::ranges::sort(ran, {}, [](const Ran& one) { return std::tuple(one.lane, one.begin); });
+    constexpr Nanos kClock{1000};  // events of whole microseconds may touch
+    uint64_t overlaps = 0;
+    for (size_t i = 1; i < ran.size(); ++i) {
+      if (ran[i].lane == ran[i - 1].lane && ran[i].begin + kClock < ran[i - 1].end) ++overlaps;
+    }
+    if (overlaps != 0) {
+      Say(Above(Share(overlaps, ran.size()), kTooMany), "overlaps",
+          fmt::format("{} of {} pieces of device work begin before the one before on their stream "
+                      "ended",
+                      overlaps, ran.size()));
+    }
+  }
+
+  // Time in which nothing at all ran.
+  void JudgeGaps() {
+    std::vector<std::pair<Nanos, Nanos>> ran;
+    ForEachNode(trace_, [&](NodeId node) {
+      if (!trace_.start(node) || !trace_.duration(node) || trace_.place(node) == Place::kUnknown) {
+        return;
+      }
+      ran.emplace_back(*trace_.start(node), *trace_.start(node) + *trace_.duration(node));
+    });
+    if (ran.empty()) return;
+    std::ranges::sort(ran);
+    Nanos covered = ran.front().first;
+    Nanos widest;
+    for (const auto& [begin, end] : ran) {
+      widest = std::max(widest, begin - covered);
+      covered = std::max(covered, end);
+    }
+    const Nanos span = covered - ran.front().first;
+    constexpr Nanos kWide{10'000'000};
+    if (widest > kWide &&
+        static_cast<double>(widest.count) > kTooMany * static_cast<double>(span.count)) {
+      Say(Verdict::kUsable, "gap",
+          fmt::format("nothing ran for {:.1f} ms of {:.1f} ms", widest.ms(), span.ms()));
+    }
+  }
+
+  void JudgeLists() {
+    uint64_t cut = 0;
+    ForEachNode(trace_, [&](NodeId node) {
+      for (const Value& value : trace_.inputs(node)) {
+        if (value.kind == ValueKind::kList &&
+            trace_.values(value.as_list()).size() >= kObserverListLimit) {
+          ++cut;
+          break;
+        }
+      }
+    });
+    if (cut != 0) {
+      Say(Verdict::kUsable, "cut_lists",
+          fmt::format("{} nodes have a list of {} or more elements, which PyTorch's observer cuts",
+                      cut, kObserverListLimit));
+    }
+  }
+
+  void JudgeSteps() {
+    constexpr std::string_view kMark = "ProfilerStep#";
+    std::set<uint64_t> steps;
+    ForEachNode(trace_, [&](NodeId node) {
+      std::string_view name = trace_.name(node);
+      if (!name.starts_with(kMark)) return;
+      name.remove_prefix(kMark.size());
+      uint64_t number = 0;
+      const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+      if (error == std::errc()) steps.insert(number);
+    });
+    if (steps.size() < 2) return;
+    const uint64_t missing = *steps.rbegin() - *steps.begin() + 1 - steps.size();
+    if (missing != 0) {
+      Say(Verdict::kUsable, "lost_steps",
+          fmt::format("{} steps between ProfilerStep#{} and #{} are missing", missing,
+                      *steps.begin(), *steps.rbegin()));
+    }
+  }
+
+  const Trace& trace_;
+  Stats stats_;
+  Health health_;
+  uint64_t host_nodes_ = 0;
+  uint64_t device_nodes_ = 0;
+};
+
+}  // namespace
+
+std::string_view Name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kGood: return "good";
+    case Verdict::kUsable: return "usable";
+    case Verdict::kDontTrust: return "don't trust";
+  }
+  return "don't trust";
+}
+
+Verdict Health::verdict() const {
+  Verdict worst = Verdict::kGood;
+  for (const Reason& reason : reasons) worst = std::max(worst, reason.verdict);
+  return worst;
+}
+
+void Health::Add(const Health& part, std::string_view name) {
+  for (const Reason& reason : part.reasons) {
+    reasons.push_back({reason.verdict, reason.name,
+                       name.empty() ? reason.text : fmt::format("{}: {}", name, reason.text)});
+  }
+  std::ranges::stable_sort(reasons, std::ranges::greater{}, &Reason::verdict);
+}
+
+Health JudgeTrace(const Trace& trace) { return Judge(trace).Run(); }
+
+Health JudgeJob(const CommMatch& match) {
+  Health health;
+  if (!match.first_mismatch.empty()) {
+    health.reasons.push_back({Verdict::kDontTrust, "communication",
+                              fmt::format("{} communications found no partners; {}",
+                                          match.unmatched, match.first_mismatch)});
+  }
+  if (!match.missing_ranks.empty()) {
+    constexpr size_t kShown = 8;
+    std::string ranks;
+    for (size_t i = 0; i < std::min(kShown, match.missing_ranks.size()); ++i) {
+      ranks += fmt::format("{}{}", i == 0 ? "" : ", ", match.missing_ranks[i]);
+    }
+    if (match.missing_ranks.size() > kShown) ranks += ", …";
+    health.reasons.push_back(
+        {Verdict::kUsable, "missing_ranks",
+         fmt::format("{} ranks have no trace: {}", match.missing_ranks.size(), ranks)});
+  }
+  for (const ClockOffset& clock : match.clocks) {
+    if (clock.offset) continue;
+    health.reasons.push_back(
+        {Verdict::kUsable, "clock",
+         fmt::format("the clock of rank {} cannot be compared with that of rank {}: {}", clock.rank,
+                     match.clocks.front().rank, clock.reason)});
+  }
+  return health;
+}
+
+}  // namespace etude

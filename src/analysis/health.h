@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/analysis/comm_match.h"
+#include "src/trace/trace.h"
+
+namespace etude {
+
+// What a trace is good for.
+enum class Verdict : uint8_t {
+  kGood,       // says all it should
+  kUsable,     // something is missing or guessed; figures that rest on it are marked by the reasons
+  kDontTrust,  // so much is missing or contradictory that figures would mislead
+};
+std::string_view Name(Verdict verdict);  // "good", "usable", "don't trust"
+
+// The worst of its reasons decides.
+struct Health {
+  struct Reason {
+    Verdict verdict = Verdict::kUsable;
+    std::string name;  // stable: appears in --json
+    std::string text;
+  };
+  std::vector<Reason> reasons;  // worst first
+
+  Verdict verdict() const;
+  // Takes over the reasons of a part, with its name, if it has one, in front: "rank 3: …".
+  void Add(const Health& part, std::string_view name);
+};
+
+// Judges by what was met while the trace, and the traces it was made from, were read and linked
+// (Stats), and by what is in it: work that overlaps on a stream, launches without work and work
+// without launches, gaps in which nothing ran, argument lists that PyTorch's observer cut, steps
+// that are missing. docs/health.md has the thresholds. O(n log n).
+Health JudgeTrace(const Trace& trace);
+
+// Judges how the ranks of a job fit together.
+Health JudgeJob(const CommMatch& match);
+
+}  // namespace etude

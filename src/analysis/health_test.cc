@@ -1,0 +1,104 @@
+#include "src/analysis/health.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "src/formats/kineto_reader.h"
+#include "src/formats/test_support.h"
+#include "src/trace/carried_stats.h"
+#include "src/trace/trace_builder.h"
+
+namespace etude {
+namespace {
+
+Trace Kineto(const std::string& events) {
+  return testing_support::ReadWith(MakeKinetoReader, "{\"traceEvents\":[" + events + "]}").value();
+}
+std::string Event(const std::string& category, const std::string& name, int tid, int64_t start_us,
+                  int64_t duration_us, int correlation = 0) {
+  return "{\"ph\":\"X\",\"cat\":\"" + category + "\",\"name\":\"" + name +
+         "\",\"pid\":0,\"tid\":" + std::to_string(tid) + ",\"ts\":" + std::to_string(start_us) +
+         ",\"dur\":" + std::to_string(duration_us) +
+         ",\"args\":{\"correlation\":" + std::to_string(correlation) +
+         ",\"device\":0,\"stream\":" + std::to_string(tid) + "}}";
+}
+std::vector<std::string> Names(const Health& health) {
+  std::vector<std::string> names;
+  for (const Health::Reason& reason : health.reasons) names.push_back(reason.name);
+  return names;
+}
+using Expected = std::vector<std::string>;
+
+TEST(Health, ACleanTraceIsGood) {
+  const Health health = JudgeTrace(Kineto(Event("cpu_op", "aten::mm", 1, 0, 50) + "," +
+                                          Event("cuda_runtime", "cudaLaunchKernel", 1, 10, 5, 7) +
+                                          "," + Event("kernel", "gemm", 20, 20, 30, 7)));
+  EXPECT_EQ(health.verdict(), Verdict::kGood);
+  EXPECT_EQ(Names(health), Expected{});
+}
+
+TEST(Health, WorkAndLaunchesWithoutEachOther) {
+  const Health health = JudgeTrace(Kineto(Event("cuda_runtime", "cudaLaunchKernel", 1, 0, 5, 7) +
+                                          "," + Event("kernel", "gemm", 20, 20, 30, 8)));
+  EXPECT_EQ(Names(health), (Expected{"work_without_launch", "launch_without_work"}));
+  EXPECT_EQ(health.verdict(), Verdict::kDontTrust) << "all of them";
+}
+
+TEST(Health, AStreamRunsOneThingAtATime) {
+  std::string events = Event("cuda_runtime", "cudaLaunchKernel", 1, 0, 5, 1);
+  for (int i = 0; i < 20; ++i) {
+    events += "," + Event("kernel", "k", 20, 10 + i * 10, i == 3 ? 15 : 10, 1);
+  }
+  const Health health = JudgeTrace(Kineto(events));
+  EXPECT_EQ(Names(health), Expected{"overlaps"});
+  EXPECT_EQ(health.verdict(), Verdict::kUsable);
+}
+
+TEST(Health, AGapInWhichNothingRan) {
+  EXPECT_EQ(Names(JudgeTrace(Kineto(Event("cpu_op", "a", 1, 0, 1000) + "," +
+                                    Event("cpu_op", "b", 1, 50'000, 1000)))),
+            Expected{"gap"});
+}
+
+TEST(Health, StepsThatAreMissing) {
+  EXPECT_EQ(Names(JudgeTrace(Kineto(Event("user_annotation", "ProfilerStep#3", 1, 0, 1000) + "," +
+                                    Event("user_annotation", "ProfilerStep#5", 1, 1000, 1000)))),
+            Expected{"lost_steps"});
+}
+
+TEST(Health, WhatWasMetOnTheWayIsCarriedAlong) {
+  TraceBuilder builder;
+  NodeRow row;
+  row.kind = NodeKind::kOperator;
+  row.place = Place::kHost;
+  for (row.source_id = 0; row.source_id < 10; ++row.source_id) builder.AddNode(row);
+  builder.stats().Count(Stat::kTruncated);
+  builder.stats().Count(Stat::kUnlinkedHost, 4);
+  CarryStats(builder);
+  TraceBuilder again;  // as if written and read: only the facts are left
+  again.info() = builder.info();
+  for (Extra& extra : again.info().extras) {
+    extra = {.key = again.Intern(builder.text(extra.key)),
+             .text = again.Intern(builder.text(extra.text))};
+  }
+  for (row.source_id = 0; row.source_id < 10; ++row.source_id) again.AddNode(row);
+  const Health health = JudgeTrace(again.Finish().value());
+  EXPECT_EQ(Names(health), (Expected{"host_link_rate", "truncated"}));
+  EXPECT_EQ(health.verdict(), Verdict::kDontTrust);
+}
+
+TEST(Health, ThePartsOfAJobKeepTheirNames) {
+  Health job;
+  Health part;
+  part.reasons.push_back({Verdict::kUsable, "gap", "nothing ran"});
+  job.Add(part, "rank 3");
+  ASSERT_EQ(job.reasons.size(), 1u);
+  EXPECT_EQ(job.reasons[0].text, "rank 3: nothing ran");
+  EXPECT_EQ(job.verdict(), Verdict::kUsable);
+}
+
+}  // namespace
+}  // namespace etude

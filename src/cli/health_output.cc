@@ -1,0 +1,24 @@
+#include "src/cli/health_output.h"
+
+#include <fmt/format.h>
+
+namespace etude {
+
+nlohmann::ordered_json ToJson(const Health& health) {
+  nlohmann::ordered_json reasons = nlohmann::ordered_json::array();
+  for (const Health::Reason& reason : health.reasons) {
+    reasons.push_back(
+        {{"verdict", Name(reason.verdict)}, {"name", reason.name}, {"text", reason.text}});
+  }
+  return {{"verdict", Name(health.verdict())}, {"reasons", std::move(reasons)}};
+}
+
+std::string ToText(const Health& health) {
+  std::string text = fmt::format("verdict: {}\n", Name(health.verdict()));
+  for (const Health::Reason& reason : health.reasons) {
+    text += fmt::format("  {}: {}\n", Name(reason.verdict), reason.text);
+  }
+  return text;
+}
+
+}  // namespace etude

@@ -1,0 +1,86 @@
+#include "src/cli/job_health.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "src/cli/health_output.h"
+#include "src/report/format.h"
+
+namespace etude {
+namespace {
+
+std::pair<size_t, size_t> Richness(const CommLog& log) {
+  const auto timed =
+      std::ranges::count_if(log.calls, [](const CommCall& call) { return call.end.has_value(); });
+  return {static_cast<size_t>(timed), log.calls.size()};
+}
+
+}  // namespace
+
+void JobHealth::Add(int64_t rank, const Trace& trace) {
+  Add(rank, JudgeTrace(trace), ReadCommLog(trace, rank));
+}
+
+void JobHealth::Add(int64_t rank, const Health& health, CommLog log) {
+  parts_.Add(health, fmt::format("rank {}", rank));
+  const auto found = logs_.find(rank);
+  if (found == logs_.end()) {
+    logs_.emplace(rank, std::move(log));
+  } else if (Richness(found->second) < Richness(log)) {
+    found->second = std::move(log);
+  }
+}
+
+bool JobHealth::is_job() const {
+  return logs_.size() > 1 ||
+         (logs_.size() == 1 && logs_.begin()->second.world_size.value_or(1) > 1);
+}
+
+Health JobHealth::Judge() {
+  std::vector<CommLog> logs;
+  for (auto& [rank, log] : logs_) logs.push_back(std::move(log));
+  match_ = MatchComms(logs);
+  health_ = JudgeJob(match_);
+  health_.Add(parts_, "");
+  return health_;
+}
+
+nlohmann::ordered_json JobHealth::Json() const {
+  nlohmann::ordered_json json = {{"health", ToJson(health_)},
+                                 {"collectives", match_.collectives},
+                                 {"point_to_point", match_.point_to_point},
+                                 {"unmatched", match_.unmatched},
+                                 {"first_mismatch", match_.first_mismatch},
+                                 {"missing_ranks", match_.missing_ranks}};
+  nlohmann::ordered_json clocks = nlohmann::ordered_json::array();
+  for (const ClockOffset& clock : match_.clocks) {
+    nlohmann::ordered_json row = {{"rank", clock.rank}, {"offset_ns", nullptr}};
+    if (clock.offset) row["offset_ns"] = clock.offset->count;
+    row["spread_ns"] = clock.spread.count;
+    row["meetings"] = clock.meetings;
+    if (!clock.reason.empty()) row["reason"] = clock.reason;
+    clocks.push_back(std::move(row));
+  }
+  json["clocks"] = std::move(clocks);
+  return json;
+}
+
+std::string JobHealth::Text() const {
+  std::string text = fmt::format(
+      "job of {} ranks with traces: {} collectives and {} sends met their partners, {} calls did "
+      "not\n",
+      match_.clocks.size(), FormatCount(match_.collectives), FormatCount(match_.point_to_point),
+      FormatCount(match_.unmatched));
+  for (const ClockOffset& clock : match_.clocks) {
+    if (!clock.offset || clock.rank == match_.clocks.front().rank) continue;
+    text += fmt::format("  clock of rank {}: {} ahead of rank {}'s, ± {} by {} collectives\n",
+                        clock.rank, FormatTime(*clock.offset), match_.clocks.front().rank,
+                        FormatTime(clock.spread), clock.meetings);
+  }
+  return text + "job " + ToText(health_);
+}
+
+}  // namespace etude
