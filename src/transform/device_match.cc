@@ -126,28 +126,38 @@ class DeviceMatcher {
   // Walks each lane in time with a stack of the host events that are open.
   void FindCallers() {
     match_.callers.resize(device_.node_count());
-    std::vector<NodeId> events;
+    // In time on each lane; what begins together, the longest first and calls last.
+    struct Timed {
+      LaneId lane;
+      Nanos start;
+      bool is_call;
+      Nanos duration;
+      NodeId event;
+    };
+    std::vector<Timed> events;
     ForEachNode(device_, [&](NodeId event) {
       const EventLink link = match_.links[event.index()];
-      const bool wanted =
-          link == EventLink::kHostNode || link == EventLink::kHostUnlinked || IsCall(link);
-      if (wanted && device_.start(event)) events.push_back(event);
+      const bool is_call = IsCall(link);
+      const auto start = device_.start(event);
+      if (!is_call && link != EventLink::kHostNode && link != EventLink::kHostUnlinked) return;
+      if (!start) return;
+      const Nanos duration = device_.duration(event).value_or(Nanos{});
+      events.push_back({device_.lane_id(event), *start, is_call, duration, event});
     });
-    const auto key = [&](NodeId event) {
-      const bool is_call = IsCall(match_.links[event.index()]);
-      const int64_t duration = device_.duration(event).value_or(Nanos{0}).count;
-      return std::tuple(device_.lane_id(event), *device_.start(event), is_call, -duration, event);
-    };
-    std::ranges::sort(events, {}, key);
+    std::ranges::sort(events, [](const Timed& a, const Timed& b) {
+      if (a.lane != b.lane) return a.lane < b.lane;
+      if (a.start != b.start) return a.start < b.start;
+      if (a.is_call != b.is_call) return b.is_call;
+      return a.duration != b.duration ? b.duration < a.duration : a.event < b.event;
+    });
     std::vector<NodeId> open;
     LaneId lane;
-    for (const NodeId event : events) {
-      if (device_.lane_id(event) != lane) open.clear();
-      lane = device_.lane_id(event);
-      const Nanos start = *device_.start(event);
+    for (const auto& [on, start, is_call, duration, event] : events) {
+      if (on != lane) open.clear();
+      lane = on;
       // What ends in the very moment stays: times of whole microseconds are not that exact.
       while (!open.empty() && End(open.back()) < start) open.pop_back();
-      if (IsCall(match_.links[event.index()])) {
+      if (is_call) {
         match_.callers[event.index()] = Innermost(open, event);
       } else {
         open.push_back(event);

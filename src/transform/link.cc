@@ -121,8 +121,12 @@ class Linker {
 
   // Host nodes by id, which is the order in which they began; device nodes by time.
   void OrderNodes() {
-    ForEachNode(host_, [&](NodeId node) { host_order_.push_back(node); });
-    std::ranges::stable_sort(host_order_, {}, [&](NodeId node) { return host_.source_id(node); });
+    std::vector<std::pair<uint64_t, NodeId>> by_id;
+    by_id.reserve(host_.node_count());
+    ForEachNode(host_, [&](NodeId node) { by_id.emplace_back(host_.source_id(node), node); });
+    std::ranges::sort(by_id);
+    host_order_.reserve(by_id.size());
+    for (const auto& [id, node] : by_id) host_order_.push_back(node);
     ForEachNode(device_, [&](NodeId event) {
       if (IsDeviceNode(event)) device_order_.push_back(event);
     });

@@ -1,7 +1,6 @@
 #include "src/transform/thread_edges.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <tuple>
 
@@ -35,30 +34,32 @@ const Ran* LastEndedBy(const std::vector<Ran>& lane, Nanos moment) {
 }  // namespace
 
 std::vector<OrderEdge> ThreadEdges(const Trace& tree, std::span<const NodeTime> times, Nanos gap) {
-  std::map<LaneId, std::vector<Ran>> lanes;
+  std::vector<std::vector<Ran>> lanes;
   ForEachNode(tree, [&](NodeId node) {
     const NodeTime& time = times[node.index()];
     if (tree.place(node) == Place::kDevice || !time.start || !time.duration || !time.lane) return;
-    lanes[time.lane].push_back({*time.start, *time.start + *time.duration, node});
+    if (lanes.size() <= time.lane.index()) lanes.resize(time.lane.index() + 1);
+    lanes[time.lane.index()].push_back({*time.start, *time.start + *time.duration, node});
   });
+  std::erase_if(lanes, [](const std::vector<Ran>& ran) { return ran.empty(); });
   std::vector<OrderEdge> edges;
   if (lanes.size() < 2) return edges;
-  for (auto& [lane, ran] : lanes) {
+  for (std::vector<Ran>& ran : lanes) {
     std::ranges::sort(ran, [&](const Ran& a, const Ran& b) {
-      const auto key = [&](const Ran& one) {
-        return std::tuple(one.begin, Nanos{-one.end.count}, tree.source_id(one.node), one.node);
-      };
-      return key(a) < key(b);
+      if (a.begin != b.begin) return a.begin < b.begin;
+      if (a.end != b.end) return b.end < a.end;
+      return std::tuple(tree.source_id(a.node), a.node) <
+             std::tuple(tree.source_id(b.node), b.node);
     });
   }
-  for (const auto& [lane, ran] : lanes) {
+  for (const std::vector<Ran>& ran : lanes) {
     std::optional<Nanos> busy_until;
     for (const Ran& one : ran) {
       const bool waited = !busy_until || one.begin - *busy_until > gap;
       if (waited) {
         const Ran* found = nullptr;
-        for (const auto& [other, there] : lanes) {
-          if (other == lane) continue;
+        for (const std::vector<Ran>& there : lanes) {
+          if (&there == &ran) continue;
           const Ran* last = LastEndedBy(there, one.begin);
           if (last == nullptr || (busy_until && last->end <= *busy_until)) continue;
           if (found == nullptr || found->end < last->end) found = last;
