@@ -53,6 +53,8 @@ class ConvertCommand : public Command {
                   "file to write; for a folder: the folder to write to (default: itself)");
     options.Choice("--to", &to_, {"et", "linked"},
                    "Chakra or linked JSON (default: by the name of the output, else Chakra)");
+    options.Value("--linked", &linked_, "FILE",
+                  "write the linked trace as well (one pair of traces)");
     options.Value("--jobs", &jobs_, "N", "ranks of a folder at a time (default: as many as cores)");
     options.Flag("--json", &json_, "print what was written as JSON");
     options.Positional("device", &device_, "Kineto trace of the same run, to link with on the way",
@@ -63,6 +65,9 @@ class ConvertCommand : public Command {
 
   Result<ExitCode> Run(const Console& console) override {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<ConvertJob> jobs, FindJobs(console));
+    if (!linked_.empty() && device_.empty()) {
+      return MakeError(ErrorCode::kUsage, "convert: --linked needs a host and a device trace");
+    }
     if (!compat_.empty()) {
       for (const ConvertJob& job : jobs) {
         ETUDE_RETURN_IF_ERROR(ConvertAsChakra(job.input, job.device, job.output, console));
@@ -149,6 +154,10 @@ class ConvertCommand : public Command {
   Result<Converted> ConvertOne(const ConvertJob& job, bool strict,
                                const RunContext& context) const {
     ETUDE_ASSIGN_OR_RETURN(const Trace trace, Read(job, strict, context));
+    if (!linked_.empty()) {
+      ETUDE_RETURN_IF_ERROR(
+          WriteTrace(trace, linked_, OutputFormat::kLinked, {.limits = context.limits}));
+    }
     const Result<WrittenTrace> written =
         WriteTrace(trace, job.output, ChooseFormat(to_, job.output),
                    {.break_cycles = !strict, .limits = context.limits});
@@ -192,6 +201,7 @@ class ConvertCommand : public Command {
   std::string output_;
   std::string to_;
   std::string compat_;
+  std::string linked_;
   int64_t jobs_ = 0;
   bool json_ = false;
 };
