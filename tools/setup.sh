@@ -15,7 +15,9 @@ ETUDE_TEST_PACKAGES=(libgtest-dev librapidcheck-dev libbenchmark-dev libprotobuf
 # Python packages of the private environment. torch comes first and exactly: a looser range, or
 # another package that asks for torch, takes a build of several gigabytes.
 ETUDE_TORCH_REQUIREMENT=torch==2.13.0
-ETUDE_PYTHON_REQUIREMENTS=(numpy scikit-learn==1.7.2 pytest==8.4.2)
+ETUDE_PYTHON_REQUIREMENTS=(numpy scikit-learn==1.7.2 pytest==8.4.2 protobuf)
+# Read by tests that compare with it; only its reader is used, which needs nothing but protobuf.
+ETUDE_PYTHON_WITHOUT_DEPENDENCIES=(mlc-chakra==1.0.0)
 
 say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
 die() { printf 'etude: %s\n' "$*" >&2; exit 4; }
@@ -65,6 +67,7 @@ setup_python() {
   fi
   local venv=$PWD/.venv
   local wanted="$ETUDE_TORCH_REQUIREMENT ${ETUDE_PYTHON_REQUIREMENTS[*]}"
+  wanted+=" ${ETUDE_PYTHON_WITHOUT_DEPENDENCIES[*]}"
   if [ "$(cat "$venv/.etude-ready" 2>/dev/null)" != "$wanted" ]; then
     command -v python3 >/dev/null || setup_packages python3
     # Debian's own Python has venv and headers in packages of their own.
@@ -80,6 +83,10 @@ setup_python() {
     "$venv/bin/python" -m pip install -q --disable-pip-version-check ${ETUDE_PIP_ARGS:-} \
       "${ETUDE_PYTHON_REQUIREMENTS[@]}" ||
       die "pip could not install ${ETUDE_PYTHON_REQUIREMENTS[*]}"
+    # shellcheck disable=SC2086
+    "$venv/bin/python" -m pip install -q --disable-pip-version-check ${ETUDE_PIP_ARGS:-} \
+      --no-deps "${ETUDE_PYTHON_WITHOUT_DEPENDENCIES[@]}" ||
+      die "pip could not install ${ETUDE_PYTHON_WITHOUT_DEPENDENCIES[*]}"
     printf '%s\n' "$wanted" >"$venv/.etude-ready"
   fi
   export ETUDE_TORCH_PYTHON=$venv/bin/python
