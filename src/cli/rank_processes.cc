@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,7 +28,6 @@ struct Outcome {
   Kind kind = Kind::kNone;  // written last
   ExitCode answer = ExitCode::kOk;
   ErrorCode error = ErrorCode::kInternal;
-  int64_t failed_at = 0;  // monotonic clock, nanoseconds
   char message[2048] = {};
 };
 
@@ -60,16 +58,14 @@ void Note(const Result<ExitCode>& result, Outcome& outcome) {
     outcome.kind = Outcome::Kind::kAnswer;
     return;
   }
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  outcome.failed_at = now.tv_sec * 1'000'000'000 + now.tv_nsec;
   outcome.error = result.error().code;
   const std::string& message = result.error().message;
   message.copy(outcome.message, std::min(message.size(), sizeof outcome.message - 1));
   outcome.kind = Outcome::Kind::kError;
 }
 
-// What a rank's process does; it never returns from here.
+// What a rank's process does; it never returns from here. A rank whose work is done or has failed
+// stops and is ended by its parent, so that the others do not run into closed connections.
 [[noreturn]] void BeRank(bool lead, const std::function<Result<ExitCode>()>& work,
                          Outcome& outcome) {
   signal(SIGTERM, SIG_DFL);
@@ -80,9 +76,7 @@ void Note(const Result<ExitCode>& result, Outcome& outcome) {
   const Result<ExitCode> result = work();
   std::fflush(nullptr);
   Note(result, outcome);
-  // The lead may still need the connections of the others.
-  while (result && !lead) pause();
-  _exit(0);
+  while (true) raise(SIGSTOP);
 }
 
 // The children of a run, by rank.
@@ -92,45 +86,52 @@ class Children {
 
   void Add(pid_t child) { children_.push_back({child, std::nullopt}); }
 
-  // Waits until some child has ended.
-  void AwaitOne() {
-    int status = 0;
-    pid_t ended = -1;
-    while ((ended = waitpid(-1, &status, 0)) < 0 && errno == EINTR) {
+  // Waits until one has died or failed, or the lead is done.
+  void Await(size_t lead) {
+    while (true) {
+      int status = 0;
+      const pid_t pid = waitpid(-1, &status, WUNTRACED);
+      if (pid < 0 && errno == EINTR) continue;
+      const auto child = std::ranges::find(children_, pid, &Child::pid);
+      if (child == children_.end()) return;
+      if (!WIFSTOPPED(status)) {
+        child->status = status;
+        return;
+      }
+      const auto rank = static_cast<size_t>(child - children_.begin());
+      if (outcomes_[rank].kind == Outcome::Kind::kError) return;
+      if (outcomes_[rank].kind == Outcome::Kind::kAnswer && rank == lead) return;
     }
-    Ended(ended, status);
   }
 
   void EndAll() {
     for (const Child& child : children_) {
-      if (!child.status) kill(child.pid, SIGTERM);
+      if (child.status) continue;
+      kill(child.pid, SIGTERM);
+      kill(child.pid, SIGCONT);
     }
-    for (const Child& child : children_) {
+    for (Child& child : children_) {
       int status = 0;
       while (!child.status && waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
       }
-      if (!child.status) Ended(child.pid, status);
+      if (!child.status) child.status = status;
     }
   }
 
-  // The failure that came first. A process that died caused what the others ran into.
+  // Why the ranks were ended. That a process died comes first: it makes the others fail.
   Error Cause() const {
     for (size_t rank = 0; rank < children_.size(); ++rank) {
       const int status = children_[rank].status.value_or(0);
-      const bool died = WIFSIGNALED(status) && WTERMSIG(status) != SIGTERM;
-      if (died || (WIFEXITED(status) && outcomes_[rank].kind == Outcome::Kind::kNone)) {
-        return {ErrorCode::kInternal,
-                fmt::format("rank {}: the process died: {}", rank,
-                            died ? strsignal(WTERMSIG(status)) : "it left without an answer")};
-      }
+      if (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) continue;
+      return {
+          ErrorCode::kInternal,
+          fmt::format("rank {}: the process died: {}", rank,
+                      WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
+                                          : "exit code " + std::to_string(WEXITSTATUS(status)))};
     }
-    const Outcome* first = nullptr;
-    for (const Outcome& outcome : outcomes_) {
-      if (outcome.kind != Outcome::Kind::kError) continue;
-      if (first == nullptr || outcome.failed_at < first->failed_at) first = &outcome;
-    }
-    if (first == nullptr) return {ErrorCode::kInternal, "the ranks were ended"};
-    return {first->error, fmt::format("rank {}: {}", first - outcomes_.data(), first->message)};
+    const auto failed = std::ranges::find(outcomes_, Outcome::Kind::kError, &Outcome::kind);
+    if (failed == outcomes_.end()) return {ErrorCode::kInternal, "the ranks were ended"};
+    return {failed->error, fmt::format("rank {}: {}", failed - outcomes_.begin(), failed->message)};
   }
 
  private:
@@ -138,11 +139,6 @@ class Children {
     pid_t pid;
     std::optional<int> status;  // once it has ended
   };
-
-  void Ended(pid_t pid, int status) {
-    const auto child = std::ranges::find(children_, pid, &Child::pid);
-    if (child != children_.end()) child->status = status;
-  }
 
   std::span<const Outcome> outcomes_;
   std::vector<Child> children_;
@@ -174,8 +170,7 @@ Result<ExitCode> RunRanks(int64_t count, int64_t lead,
     }
     children.Add(child);
   }
-  // The first to end is the lead, or one that failed.
-  children.AwaitOne();
+  children.Await(static_cast<size_t>(lead));
   children.EndAll();
   const Outcome& answer = outcomes[static_cast<size_t>(lead)];
   if (answer.kind == Outcome::Kind::kAnswer) return answer.answer;
