@@ -198,14 +198,17 @@ def main():
     for _ in range(5):
         step()
     if not leader:
-        # The collectives keep it in step with rank 0; it ends when rank 0 has gone.
+        # Steps begin together; it ends when rank 0 has gone.
         try:
             while True:
+                dist.barrier()
                 step()
         except RuntimeError:
             os._exit(0)
     print(json.dumps({"ready": True}), flush=True)
     for _ in sys.stdin:
+        if wrap:
+            dist.barrier()
         print(json.dumps(timed(step)), flush=True)
     os._exit(0)
 

@@ -124,6 +124,15 @@ Status RunConverter(std::vector<std::string> args, const Console& console) {
     ETUDE_RETURN_IF_ERROR(parser.Parse(args));
     return compat::ConvertPyTorch(input, output, console.context());
   }
+  if (kind == "Text") {
+    compat::TextRequest request;
+    parser.Whole("--num-npus", &request.num_npus, true);
+    parser.Whole("--num-passes", &request.num_passes, true);
+    ETUDE_RETURN_IF_ERROR(parser.Parse(args));
+    request.input = input;
+    request.output = output;
+    return compat::ConvertTextFile(request, console.context());
+  }
   return global.Usage("found " + kind + ", expected PyTorch or Text");
 }
 
@@ -141,6 +150,27 @@ Status RunTraceLink(std::vector<std::string> args, const Console& console) {
   return compat::TraceLink(request, console.context());
 }
 
+Status RunJsonizer(std::vector<std::string> args, const Console& console) {
+  std::string input;
+  std::string output;
+  ArgParser parser("chakra_jsonizer");
+  parser.Text("--input_filename", &input, true);
+  parser.Text("--output_filename", &output, true);
+  ETUDE_RETURN_IF_ERROR(parser.Parse(args));
+  return compat::Jsonize(input, output, console.context());
+}
+
+Status RunGenerator(std::vector<std::string> args, const Console&) {
+  compat::GeneratorRequest request;
+  ArgParser parser("chakra_generator");
+  parser.Whole("--num_npus", &request.num_npus, false);
+  parser.Whole("--default_runtime", &request.default_runtime, false);
+  parser.Whole("--default_tensor_size", &request.default_tensor_size, false);
+  parser.Whole("--default_comm_size", &request.default_comm_size, false);
+  ETUDE_RETURN_IF_ERROR(parser.Parse(args));
+  return compat::Generate(request);
+}
+
 struct Tool {
   std::string_view name;
   Status (*run)(std::vector<std::string> args, const Console& console);
@@ -149,6 +179,8 @@ struct Tool {
 constexpr Tool kTools[] = {
     {"chakra_trace_link", RunTraceLink},
     {"chakra_converter", RunConverter},
+    {"chakra_jsonizer", RunJsonizer},
+    {"chakra_generator", RunGenerator},
 };
 
 class CompatCommand : public Command {

@@ -1,19 +1,24 @@
 #include "src/cli/replay.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "src/analysis/time_summary.h"
+#include "src/cli/rank_processes.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/read_trace.h"
+#include "src/torch/rank_group.h"
 #include "src/torch/replayer.h"
 #include "src/transform/link.h"
 
@@ -96,6 +101,49 @@ Result<ReplaySource> OpenSource(const std::string& path, int64_t wanted_rank, bo
   return source;
 }
 
+// The number of ranks in `path`, of which all have to be there. `wanted` is "all" or their number.
+Result<int64_t> CountRanks(const std::string& path, const std::string& wanted,
+                           const RunContext& context) {
+  if (!std::filesystem::is_directory(path)) {
+    return MakeError(ErrorCode::kUsage,
+                     path + ": --ranks needs a capture folder with the traces of all ranks");
+  }
+  ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path, context));
+  const auto found = static_cast<int64_t>(folder.ranks.size());
+  const int64_t size = folder.job && folder.job->world_size ? *folder.job->world_size : found;
+  if (wanted != "all" && wanted != std::to_string(size)) {
+    return MakeError(ErrorCode::kUsage, fmt::format("--ranks: found '{}', expected all or {}, the "
+                                                    "number of ranks that were recorded",
+                                                    wanted, size));
+  }
+  for (int64_t rank = 0; rank < size; ++rank) {
+    if (rank >= found || folder.ranks[static_cast<size_t>(rank)].number() != rank) {
+      return BadInput(
+          fmt::format("{}: no trace of rank {}; --ranks needs all {}", path, rank, size));
+    }
+  }
+  return size;
+}
+
+// Tells the lead how this rank fared, and learns as the lead how all did.
+Status ShareSummaries(RankGroup& group, bool lead, ReplayReport& report) {
+  static_assert(std::is_trivially_copyable_v<RankSummary>);
+  const RankSummary own{.rank = group.rank(),
+                        .operators = report.operators,
+                        .operators_replayed = report.operators_replayed,
+                        .time_coverage = report.time_coverage,
+                        .replay = report.replay};
+  std::string bytes(sizeof own, '\0');
+  std::memcpy(bytes.data(), &own, sizeof own);
+  ETUDE_RETURN_IF_ERROR(group.Tell(bytes));
+  for (int64_t rank = 0; lead && rank < group.size(); ++rank) {
+    ETUDE_ASSIGN_OR_RETURN(const std::string told, group.ToldBy(rank));
+    RankSummary& row = report.ranks.emplace_back();
+    std::memcpy(&row, told.data(), std::min(told.size(), sizeof row));
+  }
+  return {};
+}
+
 class ReplayCommand : public Command {
  public:
   std::string_view name() const override { return "replay"; }
@@ -106,6 +154,11 @@ class ReplayCommand : public Command {
   void Declare(Options& options) override {
     options.Positional("trace", &path_, "a capture folder, or a PyTorch execution trace");
     options.Value("--rank", &rank_, "N", "which rank of a folder");
+    options.Value("--ranks", &ranks_, "all",
+                  "replay all ranks of a folder at once, one process each, with their collectives; "
+                  "the report is that of --rank (default: 0)");
+    options.Value("--timeout", &timeout_s_, "SECONDS",
+                  "how long a collective of --ranks may make no progress");
     options.Value("--device", &replay_.device, "DEVICE",
                   "cpu or cuda:N (default: a GPU if the trace used one and there is one)");
     options.Value("--warmup", &replay_.warmup, "N", "steps before the timed ones");
@@ -127,15 +180,42 @@ class ReplayCommand : public Command {
 
   Result<ExitCode> Run(const Console& console) override {
     ETUDE_RETURN_IF_ERROR(CheckNumbers());
-    ETUDE_ASSIGN_OR_RETURN(const ReplaySource source,
-                           OpenSource(path_, rank_, console.strict(), console.context()));
     replay_.seed = static_cast<uint64_t>(seed_);
-    replay_.threads = threads_ > 0 ? threads_ : source.threads.value_or(1);
-    if (paced_) return RunPaced(source, console);
+    if (ranks_.empty()) return RunRank(console, console.context());
 
-    ETUDE_ASSIGN_OR_RETURN(ReplayReport report, Replay(source.trace, replay_, console.context()));
+    ETUDE_ASSIGN_OR_RETURN(const int64_t size, CountRanks(path_, ranks_, console.context()));
+    lead_ = rank_ < 0 ? 0 : rank_;
+    if (lead_ >= size) {
+      return MakeError(ErrorCode::kUsage, fmt::format("{}: no rank {} of {}", path_, lead_, size));
+    }
+    ETUDE_ASSIGN_OR_RETURN(const MeetingPlace place, MeetingPlace::Open());
+    return RunRanks(size, lead_, [&](int64_t rank) -> Result<ExitCode> {
+      RankGroup group({.rank = rank,
+                       .size = size,
+                       .lead = lead_,
+                       .place = place,
+                       .timeout = std::chrono::seconds(timeout_s_)});
+      rank_ = rank;
+      replay_.group = &group;
+      RunContext context = console.context();
+      if (rank != lead_) context.progress = nullptr;
+      return RunRank(console, context);
+    });
+  }
+
+ private:
+  // Replays one rank: the only one, or this process's among several.
+  Result<ExitCode> RunRank(const Console& console, const RunContext& context) {
+    ETUDE_ASSIGN_OR_RETURN(const ReplaySource source,
+                           OpenSource(path_, rank_, console.strict(), context));
+    replay_.threads = threads_ > 0 ? threads_ : source.threads.value_or(1);
+    if (paced_) return RunPaced(source, console, context);
+
+    ETUDE_ASSIGN_OR_RETURN(ReplayReport report, Replay(source.trace, replay_, context));
     report.source = path_;
     report.original = source.original;
+    ETUDE_RETURN_IF_ERROR(Share(report));
+    if (!is_lead()) return Answer(report);
     const std::string json = ReplayReportJson(report);
     if (!source.result_path.empty()) {
       ETUDE_RETURN_IF_ERROR(WriteFile(source.result_path, json));
@@ -144,7 +224,11 @@ class ReplayCommand : public Command {
     return Answer(report);
   }
 
- private:
+  bool is_lead() const { return replay_.group == nullptr || rank_ == lead_; }
+  Status Share(ReplayReport& report) const {
+    return replay_.group == nullptr ? Status() : ShareSummaries(*replay_.group, is_lead(), report);
+  }
+
   Status CheckNumbers() const {
     const auto check = [](std::string_view option, int64_t value, int64_t low) -> Status {
       constexpr int64_t kMost = 1'000'000;
@@ -155,22 +239,30 @@ class ReplayCommand : public Command {
     ETUDE_RETURN_IF_ERROR(check("--warmup", replay_.warmup, 0));
     ETUDE_RETURN_IF_ERROR(check("--iterations", replay_.iterations, 1));
     ETUDE_RETURN_IF_ERROR(check("--threads", threads_, 0));
+    ETUDE_RETURN_IF_ERROR(check("--timeout", timeout_s_, 1));
     return {};
   }
 
   ExitCode Answer(const ReplayReport& report) const {
-    return report.skipped.empty() || allow_skips_ ? ExitCode::kOk : ExitCode::kNo;
+    const bool complete =
+        report.skipped.empty() && std::ranges::all_of(report.ranks, [](const RankSummary& row) {
+          return row.operators_replayed == row.operators;
+        });
+    return complete || allow_skips_ ? ExitCode::kOk : ExitCode::kNo;
   }
 
-  // One line of JSON with what was set up, then one per step asked for.
-  Result<ExitCode> RunPaced(const ReplaySource& source, const Console& console) {
-    ETUDE_ASSIGN_OR_RETURN(Replayer replayer,
-                           Replayer::Prepare(source.trace, replay_, console.context()));
+  // One line of JSON with what was set up, then one per step asked for. Of several ranks the lead
+  // does so; the others run a step whenever the lead does.
+  Result<ExitCode> RunPaced(const ReplaySource& source, const Console& console,
+                            const RunContext& context) {
+    ETUDE_ASSIGN_OR_RETURN(Replayer replayer, Replayer::Prepare(source.trace, replay_, context));
     for (int64_t i = 0; i < replay_.warmup; ++i) ETUDE_RETURN_IF_ERROR(replayer.RunStep());
     ReplayReport report = replayer.report();
     report.source = path_;
     report.original = source.original;
     report.warmup = replay_.warmup;
+    ETUDE_RETURN_IF_ERROR(Share(report));
+    while (!is_lead()) ETUDE_RETURN_IF_ERROR(replayer.RunStep());
     std::string json = ReplayReportJson(report);
     json.erase(std::remove(json.begin(), json.end(), '\n'), json.end());
     console.Print(json + "\n");
@@ -187,6 +279,9 @@ class ReplayCommand : public Command {
 
   std::string path_;
   int64_t rank_ = -1;
+  std::string ranks_;
+  int64_t lead_ = 0;
+  int64_t timeout_s_ = 60;
   int64_t threads_ = 0;
   int64_t seed_ = 0;
   ReplayOptions replay_;

@@ -9,6 +9,7 @@
 #include "src/compat/et_trace.h"
 #include "src/compat/file_text.h"
 #include "src/compat/host_trace.h"
+#include "src/compat/jsonizer.h"
 #include "src/compat/linked_et.h"
 #include "src/compat/linked_writer.h"
 #include "src/compat/linker.h"
@@ -67,5 +68,20 @@ Status ConvertPyTorch(const std::string& input, const std::string& output,
   ETUDE_ASSIGN_OR_RETURN(EtTrace trace, ReadEtTrace(file.text(), input, context.limits, reader));
   return WriteEt(trace, input, output);
 }
+
+Status ConvertTextFile(const TextRequest& request, const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(const FileText file, FileText::Open(request.input, context.limits));
+  return ConvertText(file.text(), request, WriteFile);
+}
+
+Status Jsonize(const std::string& input, const std::string& output, const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(const FileText file, FileText::Open(input, context.limits));
+  ETUDE_ASSIGN_OR_RETURN(AtomicFile to, AtomicFile::Create(output));
+  ETUDE_RETURN_IF_ERROR(
+      WriteChakraJson(file.text(), input, [&](std::string_view bytes) { return to.Write(bytes); }));
+  return to.Commit();
+}
+
+Status Generate(const GeneratorRequest& request) { return GenerateChakra(request, WriteFile); }
 
 }  // namespace etude::compat

@@ -4,6 +4,8 @@
 
 #include "src/base/result.h"
 #include "src/base/run_context.h"
+#include "src/compat/generator.h"
+#include "src/compat/text_converter.h"
 
 // The tools of MLCommons Chakra 1.0.0 from file to file: the same bytes out of the same input.
 // kBadInput where the tool would stop with an exception, and then no file is written.
@@ -22,5 +24,14 @@ Status TraceLink(const LinkRequest& request, const RunContext& context);
 // chakra_converter PyTorch: a linked or host trace to a Chakra trace.
 Status ConvertPyTorch(const std::string& input, const std::string& output,
                       const RunContext& context);
+
+// chakra_converter Text: a model in ASTRA-sim's first format to OUTPUT.NPU.et.
+Status ConvertTextFile(const TextRequest& request, const RunContext& context);
+
+// chakra_jsonizer: a Chakra trace to its JSON documents.
+Status Jsonize(const std::string& input, const std::string& output, const RunContext& context);
+
+// chakra_generator: its files, in the current folder.
+Status Generate(const GeneratorRequest& request);
 
 }  // namespace etude::compat

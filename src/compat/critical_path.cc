@@ -340,10 +340,31 @@ void Analysis::DropLastStep() {
   }
 }
 
+// Whether a name begins like a profiler step's but is not followed by '#' and a number.
+bool HasNoStepNumber(std::string_view name) {
+  constexpr std::string_view kStep = "ProfilerStep";
+  constexpr std::string_view kBlanks = " \t\n\r\v\f";
+  if (!name.starts_with(kStep)) return false;
+  name.remove_prefix(kStep.size());
+  const auto skip_blanks = [&] {
+    name.remove_prefix(std::min(name.find_first_not_of(kBlanks), name.size()));
+  };
+  skip_blanks();
+  if (!name.starts_with('#')) return true;
+  name.remove_prefix(1);
+  skip_blanks();
+  return name.empty() || name[0] < '0' || name[0] > '9';
+}
+
 Status Analysis::ChooseWindow() {
   const auto is_step = [&](uint32_t row) { return Event(row).is_profiler_step; };
   bool any_step = false;
   for (uint32_t i = 0; i < rows_.size() && !any_step; ++i) any_step = is_step(i);
+  for (uint32_t i = 0; i < rows_.size(); ++i) {
+    if (is_step(i) && HasNoStepNumber(Inside(Event(i).name))) {
+      return Fails("a ProfilerStep without its number", "AttributeError");
+    }
+  }
   if (!any_step) return Fails("no ProfilerStep", "TypeError");
   DropLastStep();
   // Device rows come first where a step was dropped; a step among them is a rarity.

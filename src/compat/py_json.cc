@@ -242,6 +242,31 @@ void AppendNumber(std::string_view text, bool json, ByteBuffer& out) {
   }
 }
 
+// What json.dump writes for one character; at most twelve bytes, for which there is room.
+void PutDumpCode(uint32_t code, ByteBuffer& out) {
+  switch (code) {
+    case '"': out.Put("\\\""); return;
+    case '\\': out.Put("\\\\"); return;
+    case '\n': out.Put("\\n"); return;
+    case '\r': out.Put("\\r"); return;
+    case '\t': out.Put("\\t"); return;
+    case '\f': out.Put("\\f"); return;
+    case '\b': out.Put("\\b"); return;
+    default: break;
+  }
+  if (code >= ' ' && code <= '~') {
+    out.Put(static_cast<char>(code));
+  } else if (code < 0x10000) {
+    out.Put("\\u");
+    PutHex(code, 4, out);
+  } else {
+    out.Put("\\u");
+    PutHex(0xD800 + ((code - 0x10000) >> 10), 4, out);
+    out.Put("\\u");
+    PutHex(0xDC00 + ((code - 0x10000) & 0x3FF), 4, out);
+  }
+}
+
 // What json.dump writes for the inside of a string.
 void AppendDumpInside(const char* at, const char* end, ByteBuffer& out) {
   const std::string_view inside(at, static_cast<size_t>(end - at));
@@ -250,30 +275,7 @@ void AppendDumpInside(const char* at, const char* end, ByteBuffer& out) {
     return;
   }
   out.Ensure(inside.size() * 6);
-  while (at != end) {
-    const uint32_t code = TakeCode(at, end);
-    switch (code) {
-      case '"': out.Put("\\\""); continue;
-      case '\\': out.Put("\\\\"); continue;
-      case '\n': out.Put("\\n"); continue;
-      case '\r': out.Put("\\r"); continue;
-      case '\t': out.Put("\\t"); continue;
-      case '\f': out.Put("\\f"); continue;
-      case '\b': out.Put("\\b"); continue;
-      default: break;
-    }
-    if (code >= ' ' && code <= '~') {
-      out.Put(static_cast<char>(code));
-    } else if (code < 0x10000) {
-      out.Put("\\u");
-      PutHex(code, 4, out);
-    } else {
-      out.Put("\\u");
-      PutHex(0xD800 + ((code - 0x10000) >> 10), 4, out);
-      out.Put("\\u");
-      PutHex(0xDC00 + ((code - 0x10000) & 0x3FF), 4, out);
-    }
-  }
+  while (at != end) PutDumpCode(TakeCode(at, end), out);
 }
 
 void AppendDecoded(const char* at, const char* end, ByteBuffer& out) {
@@ -747,6 +749,24 @@ void AppendPyDumpString(std::string_view json, ByteBuffer& out) {
   out.Append('"');
   AppendDumpInside(json.data() + 1, json.data() + json.size() - 1, out);
   out.Append('"');
+}
+
+void AppendPyDumpText(std::string_view text, ByteBuffer& out) {
+  if (IsAsciiWithout(text, '\\', '"')) {
+    out.Append(text);
+    return;
+  }
+  out.Ensure(text.size() * 6);
+  const char* at = text.data();
+  const char* end = at + text.size();
+  while (at != end) {
+    if (*at == '\\') {
+      PutDumpCode('\\', out);
+      ++at;
+    } else {
+      PutDumpCode(TakeCode(at, end), out);
+    }
+  }
 }
 
 void AppendPyStr(std::string_view json, ByteBuffer& out) {

@@ -102,6 +102,9 @@ std::string WithoutRepeatedKeys(std::string_view json);
 void AppendPyDump(std::string_view json, size_t level, ByteBuffer& out);
 // The same for one string, with quotes on both sides.
 void AppendPyDumpString(std::string_view json, ByteBuffer& out);
+// The inside of the string that json.dump writes for `text`, which is no JSON but the characters
+// themselves, in valid UTF-8.
+void AppendPyDumpText(std::string_view text, ByteBuffer& out);
 // What str(value) is for `json`: for a string its characters, else the repr.
 void AppendPyStr(std::string_view json, ByteBuffer& out);
 // repr() of a float and, if `json`, what json.dump makes of it: they differ in NaN and infinities.

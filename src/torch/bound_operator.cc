@@ -1,5 +1,6 @@
 #include "src/torch/bound_operator.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -19,6 +20,15 @@ using ArgumentKind = c10::TypeKind;
 // PyTorch's observer cuts lists after this many elements and says so nowhere.
 constexpr size_t kObserverListLimit = 4097;
 constexpr size_t kLongestSchema = 64 * 1024;
+
+// The classes of c10d that collectives take; a trace has nothing of their values.
+constexpr std::string_view kGroupClass = "__torch__.torch.classes.c10d.ProcessGroup";
+constexpr std::string_view kReductionClass = "__torch__.torch.classes.c10d.ReduceOp";
+
+bool IsClass(const c10::Argument& argument, std::string_view name) {
+  return argument.type()->kind() == ArgumentKind::ClassType &&
+         argument.type()->annotation_str() == name;
+}
 
 std::string FirstLine(std::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
@@ -53,8 +63,8 @@ struct OperatorBinder::Known {
   std::span<const Equivalent::Source> sources;  // not empty: the handle is an equivalent
 };
 
-OperatorBinder::OperatorBinder(const Trace& trace, const DeviceMap& devices)
-    : trace_(trace), devices_(devices) {}
+OperatorBinder::OperatorBinder(const Trace& trace, const DeviceMap& devices, const RankGroup* group)
+    : trace_(trace), devices_(devices), group_(group) {}
 OperatorBinder::~OperatorBinder() = default;
 
 const OperatorBinder::Known& OperatorBinder::Look(StringId schema) {
@@ -104,11 +114,28 @@ bool OperatorBinder::IsRegistered(NodeId node) {
   return known.handle.has_value();
 }
 
+// Notes whether the operator is a collective. An error's message says why it cannot be run.
+Status OperatorBinder::BindGroup(const Known& known, BoundOperator& bound) const {
+  const auto& arguments = known.handle->schema().arguments();
+  bound.is_collective_ = std::ranges::any_of(
+      arguments, [](const c10::Argument& argument) { return IsClass(argument, kGroupClass); });
+  if (!bound.is_collective_) return {};
+  if (group_ == nullptr) {
+    return Cannot("collective: needs the other ranks, which --ranks replays as well");
+  }
+  for (const ProcessGroup& group : trace_.process_groups()) {
+    if (group.size.value_or(group_->size()) == group_->size()) continue;
+    return Cannot("the job has several process groups; the trace lacks which one this used");
+  }
+  return {};
+}
+
 Result<BoundOperator> OperatorBinder::Bind(NodeId node) {
   const Known& known = Look(trace_.op_schema(node));
   if (!known.handle) return Cannot(known.reason);
   assumed_ = 0;
   BoundOperator bound(*known.handle);
+  ETUDE_RETURN_IF_ERROR(BindGroup(known, bound));
   const auto values = trace_.inputs(node);
   const auto& arguments = known.handle->schema().arguments();
   const auto& recorded = known.recorded->arguments();
@@ -146,7 +173,17 @@ Result<BoundOperator> OperatorBinder::Bind(NodeId node) {
         continue;
       }
     }
-    const std::optional<size_t> position = recorded_position(i);
+    if (IsClass(argument, kGroupClass) || IsClass(argument, kReductionClass)) {
+      const bool is_group = IsClass(argument, kGroupClass);
+      BoundOperator::Argument constant;
+      constant.constant = is_group ? group_->process_group() : group_->sum();
+      if (!is_group) ++assumed_;
+      bound.arguments_.push_back(std::move(constant));
+      continue;
+    }
+    std::optional<size_t> position = recorded_position(i);
+    // The group's own time-out holds, not that of the recorded job.
+    if (bound.is_collective_ && argument.name() == "timeout") position.reset();
     if (!position || *position >= values.size()) {
       if (!argument.default_value()) {
         return Cannot("argument '" + argument.name() + "' is not recorded and has no default");
@@ -161,6 +198,9 @@ Result<BoundOperator> OperatorBinder::Bind(NodeId node) {
     if (!converted) {
       return Cannot("argument '" + argument.name() + "' of type " +
                     argument.type()->annotation_str() + ": " + converted.error().message);
+    }
+    if (bound.is_collective_ && argument.name() == "async_op") {
+      bound.is_synchronous_ = converted->constant.isBool() && !converted->constant.toBool();
     }
     bound.arguments_.push_back(std::move(*converted));
   }

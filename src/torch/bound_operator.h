@@ -15,6 +15,7 @@
 
 #include "src/base/result.h"
 #include "src/torch/device_map.h"
+#include "src/torch/rank_group.h"
 #include "src/torch/replay_plan.h"
 #include "src/trace/trace.h"
 
@@ -33,8 +34,12 @@ class BoundOperator {
 
   // Whether the operator is made of other operators only and does nothing itself.
   bool is_composite() const { return is_composite_; }
-  // Values that the trace lacks (complex numbers) or may lack (lists cut by the recorder) and that
-  // were replaced or taken as they are.
+  // Whether the operator runs on a group of ranks. It may return a Work, to be waited for.
+  bool is_collective() const { return is_collective_; }
+  // Whether the recorded program waited for the collective before it went on.
+  bool is_synchronous() const { return is_synchronous_; }
+  // Values that the trace lacks (complex numbers, kinds of reduction) or may lack (lists cut by the
+  // recorder) and that were replaced or taken as they are.
   int assumed_values() const { return assumed_values_; }
 
  private:
@@ -56,14 +61,17 @@ class BoundOperator {
   c10::OperatorHandle handle_;
   std::vector<Argument> arguments_;
   bool is_composite_ = false;
+  bool is_collective_ = false;
+  bool is_synchronous_ = false;
   int assumed_values_ = 0;
 };
 
 // Finds the registered operators for recorded schemas and converts recorded arguments to their
-// types. Remembers parsed schemas. Not thread-safe; refers to the trace and the device map.
+// types. Remembers parsed schemas. Not thread-safe; refers to the trace, the device map and the
+// group, which is null where one rank is replayed without the others.
 class OperatorBinder {
  public:
-  OperatorBinder(const Trace& trace, const DeviceMap& devices);
+  OperatorBinder(const Trace& trace, const DeviceMap& devices, const RankGroup* group);
   ~OperatorBinder();
 
   // An error's message is the reason why the operator cannot be replayed.
@@ -75,6 +83,7 @@ class OperatorBinder {
   struct Known;
 
   const Known& Look(StringId schema);
+  Status BindGroup(const Known& known, BoundOperator& bound) const;
   Result<BoundOperator::Argument> Convert(const Value& value, const c10::TypePtr& type,
                                           int32_t list_size, int32_t first_tensor);
   Result<BoundOperator::Argument> ConvertList(const Value& value, const c10::TypePtr& element,
@@ -83,6 +92,7 @@ class OperatorBinder {
 
   const Trace& trace_;
   const DeviceMap& devices_;
+  const RankGroup* group_;
   std::unordered_map<StringId, std::unique_ptr<Known>> known_;
   int assumed_ = 0;  // during one Bind
 };

@@ -1,6 +1,8 @@
 #include "src/torch/calibration.h"
 
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -102,6 +104,7 @@ Result<std::string> RunInChild(const std::function<Result<std::string>(const Ann
     return MakeError(ErrorCode::kUnavailable, "no process for the trial run: " + reason);
   }
   if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     close(ends[0]);
     const Result<std::string> result = work([&](uint32_t at) { *position = at; });
     // One letter for what follows: a result, or the code of an error and its message.

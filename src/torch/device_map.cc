@@ -49,10 +49,9 @@ struct Refusal {
 };
 
 constexpr auto kRefusals = std::to_array<Refusal>({
-    {"c10d::", "collective needs the other ranks; a single process replays the rest"},
-    {"_c10d_functional::", "collective needs the other ranks; a single process replays the rest"},
-    {"c10d_functional::", "collective needs the other ranks; a single process replays the rest"},
-    {"symm_mem::", "collective needs the other ranks; a single process replays the rest"},
+    {"_c10d_functional::", "collective of a compiled graph: not replayed"},
+    {"c10d_functional::", "collective of a compiled graph: not replayed"},
+    {"symm_mem::", "collective of a compiled graph: not replayed"},
     {"aten::record_stream", "allocator hint for streams, nothing to run"},
     {"aten::from_file", "touches files"},
     {"aten::set_data", "not an operator of the dispatcher"},

@@ -49,8 +49,8 @@ struct Equivalent {
 // The equivalent of `op` for a device where it has no kernel, or nullptr.
 const Equivalent* FindEquivalent(std::string_view op);
 
-// Why an operator must not be run at all, or "": it touches files or the process, or it needs other
-// processes.
+// Why an operator must not be run at all, or "": it touches files or the process, or it cannot be
+// called from here.
 std::string_view ReasonNotToRun(std::string_view op);
 
 }  // namespace etude

@@ -17,6 +17,7 @@ namespace etude {
 bool IsStepMark(std::string_view name);              // "ProfilerStep#3"
 bool IsGradientRelease(std::string_view name);       // "Optimizer.zero_grad#SGD.zero_grad"
 bool IsGradientAccumulation(std::string_view name);  // "torch::autograd::AccumulateGrad"
+bool IsGlooLabel(std::string_view name);  // "gloo:all_reduce": the time of the collective
 
 // Whether a node is an operator that the dispatcher ran, by its schema; labels are not.
 bool IsOperator(const Trace& trace, NodeId node);
@@ -51,6 +52,8 @@ class RecordedStep {
   size_t mark_count() const { return mark_count_; }
 
  private:
+  std::vector<uint32_t> Callers() const;
+  bool LeftBefore(uint32_t position, uint32_t later) const;
   void Index();
 
   const Trace* trace_ = nullptr;

@@ -36,6 +36,18 @@ Json CountsJson(const std::vector<NamedCount>& counts) {
   return rows;
 }
 
+Json RanksJson(const ReplayReport& report) {
+  Json ranks = Json::array();
+  for (const RankSummary& row : report.ranks) {
+    Json json = {{"rank", row.rank}};
+    json.update(StepJson(row.replay));
+    json["coverage"] = {{"ops", ReplayReport::Coverage(row.operators_replayed, row.operators)},
+                        {"time", OrNull(row.time_coverage)}};
+    ranks.push_back(std::move(json));
+  }
+  return ranks;
+}
+
 std::string TimesText(const std::optional<TimeSummary>& summary) {
   if (!summary) return "unknown";
   return fmt::format("{} [{}, {}]", FormatTime(summary->median), FormatTime(summary->p25),
@@ -70,6 +82,17 @@ std::string CoverageText(const ReplayReport& report) {
   if (!skipped.empty())
     text += "skipped (operator, count, share of time, reason)\n" + skipped.Text();
   return text;
+}
+
+std::string RanksText(const ReplayReport& report) {
+  if (report.ranks.empty()) return "";
+  TextTable table({Align::kRight, Align::kRight, Align::kRight, Align::kRight});
+  table.Row({"rank", "step, CPU time", "step, wall time", "operators replayed"});
+  for (const RankSummary& row : report.ranks) {
+    table.Row({std::to_string(row.rank), TimesText(row.replay.cpu), TimesText(row.replay.wall),
+               fmt::format("{} of {}", row.operators_replayed, row.operators)});
+  }
+  return table.Text();
 }
 
 std::string OperatorsText(const ReplayReport& report) {
@@ -135,6 +158,7 @@ std::string ReplayReportJson(const ReplayReport& report) {
                          {"replayed_ms", row.replayed.ms()}});
   }
   json["per_operator"] = std::move(operators);
+  json["ranks"] = RanksJson(report);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -159,7 +183,7 @@ std::string ReplayReportText(const ReplayReport& report) {
                       FormatBytes({report.outside_bytes}), FormatBytes({report.peak_bytes}),
                       report.minor_faults ? FormatCount(static_cast<uint64_t>(*report.minor_faults))
                                           : std::string("unknown"));
-  return text + OperatorsText(report);
+  return text + RanksText(report) + OperatorsText(report);
 }
 
 }  // namespace etude

@@ -38,6 +38,15 @@ struct OperatorTime {
   Nanos replayed;                 // total in a replayed step, by medians
 };
 
+// What one of several ranks replayed together did.
+struct RankSummary {
+  int64_t rank = 0;
+  int64_t operators = 0;
+  int64_t operators_replayed = 0;
+  std::optional<double> time_coverage;
+  StepTimes replay;
+};
+
 // What a replay did and how long it took.
 struct ReplayReport {
   std::string source;  // path of the trace or folder
@@ -77,11 +86,11 @@ struct ReplayReport {
   StepTimes replay;
   StepTimes original;  // as job.json has it
   std::vector<OperatorTime> per_operator;
+  std::vector<RankSummary> ranks;  // all that were replayed together, by rank; empty: one alone
 
-  double coverage() const {
-    return operators == 0
-               ? 1.0
-               : static_cast<double>(operators_replayed) / static_cast<double>(operators);
+  double coverage() const { return Coverage(operators_replayed, operators); }
+  static double Coverage(int64_t replayed, int64_t total) {
+    return total == 0 ? 1.0 : static_cast<double>(replayed) / static_cast<double>(total);
   }
 };
 

@@ -124,7 +124,7 @@ class Replayer::Impl {
         step_(std::move(step)),
         flow_(step_),
         devices_(std::move(device)),
-        binder_(trace, devices_),
+        binder_(trace, devices_, options_.group),
         selection_(step_, flow_),
         memory_(trace, devices_, options_.seed),
         runner_(trace, flow_, devices_) {}
@@ -140,6 +140,8 @@ class Replayer::Impl {
     ApplyNames();
     BindAll();
     ETUDE_RETURN_IF_ERROR(Calibrate());
+    // Not before the trial: a group has threads, which a forked child has not.
+    if (options_.group != nullptr) ETUDE_RETURN_IF_ERROR(options_.group->Connect());
     report_.setup = CpuTimeWithChildren() - begin - report_.trial - report_.fill;
     const Nanos first_begin = CpuTimeWithChildren();
     const Nanos filled = report_.fill;
@@ -150,7 +152,7 @@ class Replayer::Impl {
   }
 
   Result<StepSample> RunStep() {
-    ETUDE_RETURN_IF_ERROR(memory_.Restore());
+    ETUDE_RETURN_IF_ERROR(BeginStep());
     const int64_t faults = MinorFaults();
     const Nanos cpu = Clock(CLOCK_PROCESS_CPUTIME_ID);
     const Nanos wall = Clock(CLOCK_MONOTONIC);
@@ -165,7 +167,7 @@ class Replayer::Impl {
   Status TimeOperators(int64_t steps) {
     std::vector<std::vector<Nanos>> times;
     for (int64_t i = 0; i < steps; ++i) {
-      ETUDE_RETURN_IF_ERROR(memory_.Restore());
+      ETUDE_RETURN_IF_ERROR(BeginStep());
       ETUDE_RETURN_IF_ERROR(runner_.RunTimed(coerce_, times));
     }
     std::map<std::string, OperatorTime> rows;
@@ -194,6 +196,13 @@ class Replayer::Impl {
   const ReplayReport& report() const { return report_; }
 
  private:
+  // What comes before a step and belongs to none: its memory, and the other ranks.
+  Status BeginStep() {
+    ETUDE_RETURN_IF_ERROR(memory_.Restore());
+    return MeetRanks();
+  }
+  Status MeetRanks() { return options_.group == nullptr ? Status() : options_.group->Meet(); }
+
   void Synchronize() const {
     if (devices_.target_is_cpu()) return;
     const c10::Device device(devices_.target());
@@ -275,6 +284,10 @@ class Replayer::Impl {
     if (limit == 0) {
       limit = AvailableMemory() + memory_.bytes();
       name = "memory of this machine";
+      if (options_.group != nullptr) {
+        limit /= options_.group->size();
+        name += " for each rank";
+      }
     }
     if (limit == 0 || plan.peak_bytes <= limit) return {};
     return BadInput("the step needs " + std::to_string(plan.peak_bytes) + " bytes at its peak (" +
@@ -315,6 +328,7 @@ class Replayer::Impl {
     ETUDE_RETURN_IF_ERROR(ProvideAll(IsState));
     const auto& outside = runner_.plan().outside;
     const auto first = std::ranges::find_if(outside, IsState);
+    ETUDE_RETURN_IF_ERROR(MeetRanks());
     if (first == outside.end()) return runner_.Run(coerce_);
     return runner_.RunWith(coerce_, [&](size_t op) -> Status {
       return op == first->first_use ? ProvideAll(Nothing) : Status();
@@ -384,8 +398,8 @@ class Replayer::Impl {
           const bool parts = UseParts(node);
           if (!parts) selection_.Skip(node, observations[i].failure);
           verdicts.push_back({position, parts, parts ? "" : observations[i].failure});
-        } else if (devices_.same_kind() && observations[i].operators != Recorded(node, false) &&
-                   UseParts(node)) {
+        } else if (devices_.same_kind() && !bound_.at(node).is_collective() &&
+                   observations[i].operators != Recorded(node, false) && UseParts(node)) {
           verdicts.push_back({position, true, ""});
         }
       }
@@ -393,11 +407,22 @@ class Replayer::Impl {
         Compare(observations, found);
         ETUDE_ASSIGN_OR_RETURN(const auto changed, memory_.Changed());
         for (const StorageVersion version : changed) found.changed.push_back(version.value());
+        AddCollectives(found.changed);
         return found;
       }
       found.rounds.push_back(std::move(verdicts));
     }
     return MakeError(ErrorCode::kInternal, "the replay did not settle");
+  }
+
+  // Adds the memory of collectives, which the trial leaves out: they may change it.
+  void AddCollectives(std::vector<uint32_t>& changed) const {
+    for (const PlannedOp& op : runner_.plan().ops) {
+      if (!bound_.at(op.node).is_collective()) continue;
+      for (const DataFlow::Use& use : flow_.inputs(op.node)) {
+        if (use.version) changed.push_back(use.version.value());
+      }
+    }
   }
 
   // Brings the selection to where the trial's was at its end.
@@ -485,6 +510,7 @@ class Replayer::Impl {
     int64_t shared_total = 0;
     const auto& ops = runner_.plan().ops;
     for (size_t i = 0; i < ops.size(); ++i) {
+      if (bound_.at(ops[i].node).is_collective()) continue;  // not observed
       const OperatorCounts recorded = Recorded(ops[i].node, true);
       for (const auto& [name, count] : recorded) {
         const auto ran = observations[i].leaves.find(name);
@@ -591,6 +617,12 @@ Result<Replayer> Replayer::Prepare(const Trace& trace, const ReplayOptions& opti
     const DataFlow flow(step);
     ETUDE_ASSIGN_OR_RETURN(std::string device,
                            ChooseDevice(options.device, UsesDevice(step, flow)));
+    if (options.group != nullptr && device != "cpu") {
+      return MakeError(ErrorCode::kUnavailable,
+                       "device '" + device +
+                           "': several ranks are replayed on the CPU only, their "
+                           "collectives with Gloo (there is no NCCL yet): --device cpu");
+    }
     auto impl = std::make_unique<Impl>(trace, options, context, std::move(step), std::move(device));
     ETUDE_RETURN_IF_ERROR(impl->SetUp());
     return Replayer(std::move(impl));

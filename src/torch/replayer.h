@@ -9,6 +9,7 @@
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/base/units.h"
+#include "src/torch/rank_group.h"
 #include "src/torch/replay_report.h"
 #include "src/trace/trace.h"
 
@@ -24,6 +25,9 @@ struct ReplayOptions {
   std::vector<std::string> skip;  // operators not to run: base or full names
   std::vector<std::string> only;  // if not empty: run only these
   bool per_operator = false;      // time each operator, in extra steps after the timed ones
+  // The other ranks, each of which replays its own trace with the same numbers of steps; null: the
+  // rank is replayed alone. Not owned.
+  RankGroup* group = nullptr;
   // Recorded time of each node, where the trace itself has none; may be empty.
   std::vector<std::optional<Nanos>> durations;
 };
@@ -40,8 +44,8 @@ struct StepSample {
 class Replayer {
  public:
   // kBadInput if the trace holds no step that could be replayed or asks for more memory than
-  // allowed, kUnavailable if the device is not there. Operators that cannot be run are no error:
-  // they are in report().
+  // allowed, kUnavailable if the device is not there or has no collectives. Operators that cannot
+  // be run are no error: they are in report().
   static Result<Replayer> Prepare(const Trace& trace, const ReplayOptions& options,
                                   const RunContext& context);
 
@@ -49,7 +53,7 @@ class Replayer {
   Replayer& operator=(Replayer&&) noexcept;
   ~Replayer();
 
-  // Runs the step once.
+  // Runs the step once, as soon as all ranks do.
   Result<StepSample> RunStep();
   // Times each kind of operator over `steps` steps, into the report.
   Status TimeOperators(int64_t steps);

@@ -3,12 +3,14 @@
 #include <time.h>
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include <ATen/ops/zeros.h>
 #include <ATen/record_function.h>
 
 #include "src/torch/operator_name.h"
+#include "src/torch/rank_group.h"
 #include "src/torch/tensor_shape.h"
 
 namespace etude {
@@ -118,6 +120,38 @@ void StepRunner::Load(ReplayPlan plan, std::vector<const BoundOperator*> operato
   plan_ = std::move(plan);
   operators_ = std::move(operators);
   slots_.assign(plan_.slots.size(), at::Tensor());
+  PlanWaits();
+}
+
+void StepRunner::PlanWaits() {
+  collectives_.clear();
+  waits_.assign(plan_.ops.size(), {});
+  works_.assign(plan_.ops.size(), {});
+  std::unordered_map<StorageVersion, uint32_t> busy;  // memory that a collective may still use
+  for (uint32_t i = 0; i < plan_.ops.size(); ++i) {
+    std::vector<uint32_t>& waits = waits_[i];
+    for (const DataFlow::Use& use : flow_.inputs(plan_.ops[i].node)) {
+      const auto found = busy.find(use.version);
+      if (found != busy.end()) waits.push_back(found->second);
+    }
+    if (!waits.empty()) {
+      std::erase_if(busy, [&](const auto& row) { return std::ranges::count(waits, row.second); });
+    }
+    if (!operators_[i]->is_collective()) continue;
+    collectives_.push_back(i);
+    for (const DataFlow::Use& use : flow_.inputs(plan_.ops[i].node)) {
+      if (use.version) busy[use.version] = i;
+    }
+  }
+}
+
+// Waits for the collective if that has not been done.
+void StepRunner::Await(uint32_t collective) {
+  const c10::IValue work = std::exchange(works_[collective], {});
+  if (work.isNone()) return;
+  const size_t at = std::exchange(at_, collective);
+  WaitForWork(work);
+  at_ = at;
 }
 
 void StepRunner::Clear() {
@@ -132,6 +166,9 @@ void StepRunner::Release(const std::vector<SlotId>& slots) {
 
 void StepRunner::RunOne(size_t index, bool coerce) {
   const PlannedOp& op = plan_.ops[index];
+  const BoundOperator& bound = *operators_[index];
+  at_ = index;
+  for (const uint32_t collective : waits_[index]) Await(collective);
   Release(op.release_before);
   for (const SlotId id : op.derive) {
     const Slot& slot = plan_.slots[id.index()];
@@ -144,8 +181,12 @@ void StepRunner::RunOne(size_t index, bool coerce) {
     if (!view) throw std::runtime_error(view.error().message);
     slots_[id.index()] = *std::move(view);
   }
-  operators_[index]->Push(op.inputs, slots_, stack_);
-  operators_[index]->Call(stack_);
+  bound.Push(op.inputs, slots_, stack_);
+  bound.Call(stack_);
+  if (bound.is_collective() && !stack_.empty() && stack_.back().isCustomClass()) {
+    works_[index] = stack_.back();
+    if (bound.is_synchronous()) Await(static_cast<uint32_t>(index));
+  }
   Store(index, coerce);
   Release(op.release);
 }
@@ -192,54 +233,49 @@ void StepRunner::StandIn(size_t index) {
   }
 }
 
-tl::unexpected<Error> StepRunner::Failure(size_t index, std::string_view what) const {
-  const NodeId node = plan_.ops[index].node;
-  return MakeError(ErrorCode::kInternal, "node " + std::to_string(trace_.source_id(node)) + ", " +
-                                             std::string(SchemaOf(trace_, node)) + ": " +
-                                             FirstLine(what));
+Error StepRunner::Failure(std::string_view what) const {
+  const NodeId node = plan_.ops[at_].node;
+  return {ErrorCode::kInternal, "node " + std::to_string(trace_.source_id(node)) + ", " +
+                                    std::string(SchemaOf(trace_, node)) + ": " + FirstLine(what)};
 }
 
-Status StepRunner::Run(const std::vector<bool>& coerce) {
-  size_t index = 0;
+template <typename Fn>
+Status StepRunner::RunEach(Fn run) {
   try {
-    for (; index < plan_.ops.size(); ++index) RunOne(index, coerce[index]);
+    for (size_t i = 0; i < plan_.ops.size(); ++i) ETUDE_RETURN_IF_ERROR(run(i));
+    for (const uint32_t collective : collectives_) Await(collective);
   } catch (const std::exception& error) {
-    return Failure(index, error.what());
+    return tl::unexpected<Error>(Failure(error.what()));
   }
   Release(plan_.release_at_end);
   return {};
+}
+
+Status StepRunner::Run(const std::vector<bool>& coerce) {
+  return RunEach([&](size_t i) -> Status {
+    RunOne(i, coerce[i]);
+    return {};
+  });
 }
 
 Status StepRunner::RunWith(const std::vector<bool>& coerce,
                            const std::function<Status(size_t)>& before) {
-  size_t index = 0;
-  try {
-    for (; index < plan_.ops.size(); ++index) {
-      ETUDE_RETURN_IF_ERROR(before(index));
-      RunOne(index, coerce[index]);
-    }
-  } catch (const std::exception& error) {
-    return Failure(index, error.what());
-  }
-  Release(plan_.release_at_end);
-  return {};
+  return RunEach([&](size_t i) -> Status {
+    ETUDE_RETURN_IF_ERROR(before(i));
+    RunOne(i, coerce[i]);
+    return {};
+  });
 }
 
 Status StepRunner::RunTimed(const std::vector<bool>& coerce,
                             std::vector<std::vector<Nanos>>& times) {
-  size_t index = 0;
   times.resize(plan_.ops.size());
-  try {
-    for (; index < plan_.ops.size(); ++index) {
-      const Nanos begin = WallClock();
-      RunOne(index, coerce[index]);
-      times[index].push_back(WallClock() - begin);
-    }
-  } catch (const std::exception& error) {
-    return Failure(index, error.what());
-  }
-  Release(plan_.release_at_end);
-  return {};
+  return RunEach([&](size_t i) -> Status {
+    const Nanos begin = WallClock();
+    RunOne(i, coerce[i]);
+    times[i].push_back(WallClock() - begin);
+    return {};
+  });
 }
 
 std::vector<Observation> StepRunner::RunObserved(const std::function<void(size_t)>& announce) {
@@ -258,6 +294,11 @@ std::vector<Observation> StepRunner::RunObserved(const std::function<void(size_t
                                                          : Result<at::Tensor>(base);
         if (!view) throw std::runtime_error("argument: " + view.error().message);
         slots_[id.index()] = *std::move(view);
+      }
+      if (operators_[i]->is_collective()) {
+        StandIn(i);
+        Release(op.release);
+        continue;
       }
       operators_[i]->Push(op.inputs, slots_, stack_);
       watch.Begin(&observations[i]);

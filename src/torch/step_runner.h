@@ -28,8 +28,9 @@ struct Observation {
   bool wrong_shape = false;  // a result has other sizes than the recorded one
 };
 
-// Runs the operators of a plan, one after the other, on slots of tensors. Not thread-safe; refers
-// to the trace, the flow and the plan's operators.
+// Runs the operators of a plan, one after the other, on slots of tensors. A collective that the
+// recorded program did not wait for at once is waited for before an operator uses its memory, else
+// at the end of the step. Not thread-safe; refers to the trace, the flow and the plan's operators.
 class StepRunner {
  public:
   StepRunner(const Trace& trace, const DataFlow& flow, const DeviceMap& devices)
@@ -49,14 +50,20 @@ class StepRunner {
   Status RunTimed(const std::vector<bool>& coerce, std::vector<std::vector<Nanos>>& times);
   // One step that goes on after failures, results that are missing being replaced by zeros, and
   // tells what each operator did. Results of other sizes than recorded are coerced.
-  // `announce` is called with each operator's index before it runs.
+  // `announce` is called with each operator's index before it runs. Collectives do not run: they
+  // count as done.
   std::vector<Observation> RunObserved(const std::function<void(size_t)>& announce);
   // Frees everything but what comes from outside.
   void Clear();
 
  private:
+  // Calls `run(index)`, which gives a Status, for each operator, and ends the step.
+  template <typename Fn>
+  Status RunEach(Fn run);
   void RunOne(size_t index, bool coerce);
-  tl::unexpected<Error> Failure(size_t index, std::string_view what) const;
+  void PlanWaits();
+  void Await(uint32_t collective);
+  Error Failure(std::string_view what) const;
   void Store(size_t index, bool coerce);
   void StandIn(size_t index);
   bool ResultsDiffer(size_t index) const;
@@ -69,6 +76,10 @@ class StepRunner {
   std::vector<const BoundOperator*> operators_;
   std::vector<at::Tensor> slots_;
   torch::jit::Stack stack_;
+  size_t at_ = 0;                             // the operator at work: who fails
+  std::vector<uint32_t> collectives_;         // by index
+  std::vector<std::vector<uint32_t>> waits_;  // by operator: the collectives to wait for before it
+  std::vector<c10::IValue> works_;            // by operator: what is not waited for yet
 };
 
 }  // namespace etude

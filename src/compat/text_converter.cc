@@ -1,0 +1,368 @@
+#include "src/compat/text_converter.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "src/compat/chakra_message.h"
+#include "src/compat/et_trace.h"
+
+namespace etude::compat {
+namespace {
+
+constexpr std::string_view kSchema = "1.0.2-chakra.1.0.0";
+constexpr size_t kColumns = 12;
+
+using Id = std::optional<uint64_t>;
+
+// What is done with a layer in one of the three phases.
+struct Phase {
+  int64_t comp_time = 0;
+  std::string_view comm_type;
+  int64_t comm_size = 0;
+  // The nodes made for it last; Chakra forgets only some of them between traces.
+  Id comp;
+  Id comm;
+};
+
+struct Layer {
+  std::string_view name;
+  Phase forward;
+  Phase input_grad;
+  Phase weight_grad;
+};
+
+enum class Parallelism : uint8_t { kMicro, kData, kModel, kDataModel, kModelData, kDlrm };
+
+struct ParallelismName {
+  std::string_view name;
+  Parallelism parallelism;
+};
+constexpr auto kParallelisms = std::to_array<ParallelismName>({
+    {"MICRO", Parallelism::kMicro},
+    {"DATA", Parallelism::kData},
+    {"MODEL", Parallelism::kModel},
+    {"HYBRID_DATA_MODEL", Parallelism::kDataModel},
+    {"HYBRID_MODEL_DATA", Parallelism::kModelData},
+    {"HYBRID_DLRM", Parallelism::kDlrm},
+    {"HYBRID_DLRM_ENHANCED", Parallelism::kDlrm},
+});
+
+// Any other name, NONE among them, has the number of the first one.
+uint64_t CommNumber(std::string_view name) {
+  if (name == "ALLTOALL") return 6;
+  if (name == "ALLGATHER") return 2;
+  if (name == "REDUCESCATTER") return 7;
+  return 0;
+}
+
+std::vector<std::string_view> Split(std::string_view line) {
+  constexpr std::string_view kBlanks = " \t\n\r\v\f";
+  std::vector<std::string_view> words;
+  while (true) {
+    const size_t begin = line.find_first_not_of(kBlanks);
+    if (begin == std::string_view::npos) return words;
+    line.remove_prefix(begin);
+    const size_t end = std::min(line.find_first_of(kBlanks), line.size());
+    words.push_back(line.substr(0, end));
+    line.remove_prefix(end);
+  }
+}
+
+std::optional<int64_t> Whole(std::string_view word) {
+  if (word.starts_with('+') && word.size() > 1 && word[1] != '-') word.remove_prefix(1);
+  int64_t value = 0;
+  const char* end = word.data() + word.size();
+  const auto [stop, error] = std::from_chars(word.data(), end, value);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+// Line ends as Python's text files have them.
+std::string WithPlainLines(std::string_view text) {
+  std::string plain;
+  plain.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\r') {
+      plain += text[i];
+      continue;
+    }
+    plain += '\n';
+    if (i + 1 < text.size() && text[i + 1] == '\n') ++i;
+  }
+  return plain;
+}
+
+class Converter {
+ public:
+  Converter(std::string text, const TextRequest& request, const FileSink& sink)
+      : text_(std::move(text)), request_(request), sink_(sink) {}
+
+  Status Run() {
+    ETUDE_RETURN_IF_ERROR(Read());
+    for (int64_t npu = 0; npu < request_.num_npus; ++npu) {
+      file_.Clear();
+      AddMetadata();
+      for (int64_t pass = 0; pass < request_.num_passes && failure_.empty(); ++pass) AddPass();
+      Forget();
+      if (!failure_.empty()) {
+        return ChakraFails(request_.input, failure_, "AttributeError or ValueError");
+      }
+      ETUDE_RETURN_IF_ERROR(sink_(fmt::format("{}.{}.et", request_.output, npu), file_.view()));
+    }
+    return {};
+  }
+
+ private:
+  tl::unexpected<Error> Fails(std::string_view what) const {
+    return ChakraFails(request_.input, what, "ValueError or IndexError");
+  }
+
+  Status Read() {
+    std::vector<std::string_view> lines;
+    for (std::string_view rest = text_; !rest.empty();) {
+      const size_t end = std::min(rest.find('\n'), rest.size());
+      lines.push_back(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    if (lines.size() < 2) return Fails("less than two lines");
+    const std::vector<std::string_view> head = Split(lines[0]);
+    const std::vector<std::string_view> count = Split(lines[1]);
+    const auto layer_count = count.size() == 1 ? Whole(count[0]) : std::nullopt;
+    if (head.empty() || !layer_count) return Fails("no parallelism or no number of layers");
+    layer_count_ = *layer_count;
+    bool known = false;
+    for (const ParallelismName& row : kParallelisms) {
+      if (row.name != head[0]) continue;
+      parallelism_ = row.parallelism;
+      known = true;
+    }
+    if (!known) return Fails(fmt::format("parallelism '{}'", head[0]));
+    if (parallelism_ == Parallelism::kDlrm) {
+      const auto last = head.size() > 1 ? Whole(head[1]) : std::nullopt;
+      if (!last) return Fails("no last layer of the bottom");
+      last_bottom_ = *last;
+    }
+    for (size_t i = 2; i < lines.size(); ++i) {
+      if (!ReadLayer(lines[i])) return Fails(fmt::format("line {}, which is no layer", i + 1));
+    }
+    return {};
+  }
+
+  bool ReadLayer(std::string_view line) {
+    const std::vector<std::string_view> words = Split(line);
+    if (words.size() < kColumns) return false;
+    Layer& layer = layers_.emplace_back();
+    layer.name = words[0];
+    size_t at = 2;  // words[1] is a dependency that Chakra does not read
+    for (Phase* phase : {&layer.forward, &layer.input_grad, &layer.weight_grad}) {
+      const auto time = Whole(words[at]);
+      const auto size = Whole(words[at + 2]);
+      if (!time || !size) return false;
+      phase->comp_time = *time;
+      phase->comm_type = words[at + 1];
+      phase->comm_size = *size;
+      at += 3;
+    }
+    return true;
+  }
+
+  void AddMetadata() {
+    ByteBuffer metadata;
+    AppendBytesField(2, ChakraAttr("schema").Bytes(29, kSchema).view(), metadata);
+    AppendBytesField(2, ChakraAttr("input_file").Bytes(29, text_).view(), metadata);
+    AppendMessage(metadata.view(), file_);
+  }
+
+  void AddPass() {
+    switch (parallelism_) {
+      case Parallelism::kMicro: AddMicro(); break;
+      case Parallelism::kData: AddData(); break;
+      case Parallelism::kModel: AddModel(); break;
+      case Parallelism::kDataModel: AddHybrid("_IG_COMM_"); break;
+      case Parallelism::kModelData: AddHybrid(""); break;
+      case Parallelism::kDlrm: AddDlrm(); break;
+    }
+  }
+
+  void Forget() {
+    for (Layer& layer : layers_) {
+      if (parallelism_ != Parallelism::kModel) layer.weight_grad.comm.reset();
+      if (parallelism_ == Parallelism::kModel) layer.weight_grad.comp.reset();
+      if (parallelism_ != Parallelism::kDlrm) continue;
+      layer.weight_grad.comp.reset();
+      layer.input_grad.comm.reset();
+      layer.input_grad.comp.reset();
+    }
+  }
+
+  // A node that has to be there; it is not where Chakra would stop.
+  uint64_t Need(const Id& id) {
+    if (!id) failure_ = "a layer that depends on one without the node for it";
+    return id.value_or(0);
+  }
+
+  Id Comp(const Layer& layer, std::string_view phase, const Phase& of,
+          const std::vector<uint64_t>& deps) {
+    if (of.comp_time < 0) failure_ = "a negative time";
+    const uint64_t id = next_id_++;
+    const ChakraNode node(id, fmt::format("COMP_NODE_{}_{}", layer.name, phase), ChakraType::kComp,
+                          deps, static_cast<uint64_t>(of.comp_time));
+    AppendMessage(node.view(), file_);
+    return id;
+  }
+
+  Id Comm(std::string_view name, const Phase& of, const std::vector<uint64_t>& deps) {
+    const uint64_t id = next_id_++;
+    ChakraNode node(id, fmt::format("COMM_COLL_NODE_{}_{}", name, of.comm_type), ChakraType::kColl,
+                    deps);
+    node.Attr(ChakraAttr("comm_type").Varint(9, CommNumber(of.comm_type)));
+    node.Attr(ChakraAttr("comm_size").Varint(9, static_cast<uint64_t>(of.comm_size)));
+    AppendMessage(node.view(), file_);
+    return id;
+  }
+
+  void AddMicro() {
+    for (const Layer& layer : layers_) Comm(layer.name, layer.weight_grad, {});
+  }
+
+  void AddData() {
+    Id last;
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      Layer& layer = layers_[i];
+      std::vector<uint64_t> deps;
+      if (i != 0) deps.push_back(Need(layers_[i - 1].forward.comp));
+      if (layer.weight_grad.comm) deps.push_back(*layer.weight_grad.comm);
+      last = layer.forward.comp = Comp(layer, "FWD", layer.forward, deps);
+    }
+    for (size_t i = layers_.size(); i-- > 0;) {
+      Layer& layer = layers_[i];
+      const bool is_last = i + 1 == layers_.size();
+      const uint64_t dep = Need(is_last ? last : layers_[i + 1].input_grad.comp);
+      const Id comp = Comp(layer, "BWD_WG", layer.weight_grad, {dep});
+      layer.weight_grad.comm = Comm(layer.name, layer.weight_grad, {*comp});
+      if (i != 0) layer.input_grad.comp = Comp(layer, "BWD_IG", layer.input_grad, {*comp});
+    }
+  }
+
+  // The gradients of a layer's inputs, from those of the layer behind it.
+  Id AddInputGrad(size_t i, const Id& last_comm) {
+    std::vector<uint64_t> deps;
+    if (i + 1 == layers_.size()) {
+      deps = {Need(last_comm)};
+    } else {
+      deps = {Need(layers_[i + 1].weight_grad.comp), Need(layers_[i + 1].input_grad.comm)};
+    }
+    return Comp(layers_[i], "BWD_IG", layers_[i].input_grad, deps);
+  }
+
+  // Whether a layer, counted from the last, is not the last one announced.
+  bool IsNotFirst(size_t i) const {
+    return static_cast<int64_t>(layers_.size() - 1 - i) != layer_count_ - 1;
+  }
+
+  void AddModel() {
+    Id last;
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      Layer& layer = layers_[i];
+      std::vector<uint64_t> deps;
+      if (i != 0) deps.push_back(Need(layers_[i - 1].forward.comm));
+      if (layer.weight_grad.comp) deps.push_back(*layer.weight_grad.comp);
+      layer.forward.comp = Comp(layer, "FWD", layer.forward, deps);
+      last = layer.forward.comm = Comm(layer.name, layer.forward, {*layer.forward.comp});
+    }
+    for (size_t i = layers_.size(); i-- > 0;) {
+      Layer& layer = layers_[i];
+      const Id comp = AddInputGrad(i, last);
+      if (IsNotFirst(i)) layer.input_grad.comm = Comm(layer.name, layer.input_grad, {*comp});
+      layer.weight_grad.comp = Comp(layer, "BWD_WG", layer.weight_grad, {*comp});
+    }
+  }
+
+  void AddHybrid(std::string_view input_grad_suffix) {
+    Id last;
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      Layer& layer = layers_[i];
+      std::vector<uint64_t> deps;
+      if (layer.weight_grad.comm) deps.push_back(*layer.weight_grad.comm);
+      if (i != 0) deps.push_back(Need(layers_[i - 1].forward.comm));
+      const Id comp = Comp(layer, "FWD", layer.forward, deps);
+      last = layer.forward.comm = Comm(layer.name, layer.forward, {*comp});
+    }
+    for (size_t i = layers_.size(); i-- > 0;) {
+      Layer& layer = layers_[i];
+      const Id comp = AddInputGrad(i, last);
+      if (IsNotFirst(i)) {
+        layer.input_grad.comm = Comm(std::string(layer.name) + std::string(input_grad_suffix),
+                                     layer.input_grad, {*comp});
+      }
+      layer.weight_grad.comp = Comp(layer, "BWD_WG", layer.weight_grad, {*comp});
+      layer.weight_grad.comm = Comm(layer.name, layer.weight_grad, {*layer.weight_grad.comp});
+    }
+  }
+
+  void AddDlrm() {
+    Id last;
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      Layer& layer = layers_[i];
+      std::vector<uint64_t> deps;
+      if (layer.weight_grad.comm) {
+        deps.push_back(*layer.weight_grad.comm);
+      } else if (layer.weight_grad.comp) {
+        deps.push_back(*layer.weight_grad.comp);
+      }
+      if (i != 0) deps.push_back(Need(layers_[i - 1].forward.comp));
+      if (static_cast<int64_t>(i) == last_bottom_) deps.push_back(Need(layers_[0].forward.comm));
+      last = layer.forward.comp = Comp(layer, "FWD", layer.forward, deps);
+      if (layer.forward.comm_type == "ALLTOALL") {
+        layer.forward.comm = Comm(layer.name, layer.forward, {*last});
+      }
+    }
+    for (size_t i = layers_.size(); i-- > 0;) {
+      Layer& layer = layers_[i];
+      std::vector<uint64_t> deps;
+      if (i + 1 == layers_.size()) {
+        deps.push_back(Need(last));
+      } else {
+        if (layers_[i + 1].input_grad.comp) deps.push_back(*layers_[i + 1].input_grad.comp);
+        if (layer.input_grad.comm) deps.push_back(*layer.input_grad.comm);
+      }
+      layer.weight_grad.comp = Comp(layer, "BWD_WG", layer.weight_grad, deps);
+      if (layer.weight_grad.comm_type != "NONE") {
+        layer.weight_grad.comm = Comm(layer.name, layer.weight_grad, {*layer.weight_grad.comp});
+      }
+      Id comp;
+      if (i != 0) {
+        comp = layer.input_grad.comp =
+            Comp(layer, "BWD_IG", layer.input_grad, {*layer.weight_grad.comp});
+      }
+      if (static_cast<int64_t>(i) == last_bottom_ + 1) {
+        Layer& first = layers_[0];
+        first.input_grad.comm = Comm(first.name, first.input_grad, {Need(comp)});
+      }
+    }
+  }
+
+  const std::string text_;
+  const TextRequest& request_;
+  const FileSink& sink_;
+  Parallelism parallelism_ = Parallelism::kMicro;
+  int64_t layer_count_ = 0;  // as announced
+  int64_t last_bottom_ = 0;
+  std::vector<Layer> layers_;
+  uint64_t next_id_ = 0;  // goes on over all files
+  std::string failure_;
+  ByteBuffer file_;
+};
+
+}  // namespace
+
+Status ConvertText(std::string_view text, const TextRequest& request, const FileSink& sink) {
+  return Converter(WithPlainLines(text), request, sink).Run();
+}
+
+}  // namespace etude::compat
