@@ -80,14 +80,19 @@ bool IsBlocking(Call call) { return call == Call::kBlocking || call == Call::kBl
 // An event with a duration. Times are whole microseconds from the earliest event on, unless the
 // trace has only whole start times: then durations are as they are.
 struct Row {
-  uint32_t event = 0;
   double ts = 0;
   double dur = 0;
   int64_t stream = -1;
-  uint32_t partner = kNone;  // row at the other end of its correlation
+  int64_t correlation = -1;
+  uint32_t event = 0;
+  uint32_t partner = kNone;  // row at the other end of its correlation, but for event 0
+  uint32_t matches = 0;      // of a device row: calls that bring it into the window
   Call call = Call::kOther;
-  bool on_gpu = false;  // runs on a device, or is its side of a synchronisation
-  bool is_kept = true;  // not of the last of several profiler steps
+  EventCat category = EventCat::kOther;
+  bool is_step = false;
+  bool at_zero = false;  // its correlation leads to event 0, or to none: the same to the analysis
+  bool on_gpu = false;   // runs on a device, or is its side of a synchronisation
+  bool is_kept = true;   // not of the last of several profiler steps
   bool in_window = false;
 
   double end() const { return ts + dur; }
@@ -106,13 +111,18 @@ struct Edge {
 // which they were added; an edge added again replaces the first one's contents.
 class Graph {
  public:
-  explicit Graph(size_t rows) : known_(2 * rows, 0), index_(4 * rows) {}
+  explicit Graph(size_t rows) : known_(2 * rows, 0) {
+    points_.reserve(2 * rows);
+    edges_.reserve(3 * rows);
+  }
 
+  // Adds an edge that no other call adds.
+  void AddNew(uint32_t from, uint32_t to, double weight) {
+    AddPoints(from, to);
+    edges_.push_back({from, to, weight, EdgeType::kSpan});
+  }
   void Add(uint32_t from, uint32_t to, double weight, EdgeType type) {
-    for (const uint32_t point : {from, to}) {
-      if (known_[point] == 0) points_.push_back(point);
-      known_[point] = 1;
-    }
+    AddPoints(from, to);
     const auto fresh = static_cast<uint32_t>(edges_.size());
     const uint32_t found = index_.Insert((uint64_t{from} << 32) | to, fresh);
     if (found == fresh) {
@@ -176,8 +186,15 @@ class Graph {
   }
 
  private:
+  void AddPoints(uint32_t from, uint32_t to) {
+    for (const uint32_t point : {from, to}) {
+      if (known_[point] == 0) points_.push_back(point);
+      known_[point] = 1;
+    }
+  }
+
   std::vector<uint8_t> known_;
-  FlatMap index_;
+  FlatMap index_;  // of edges that Add added
   std::vector<uint32_t> points_;
   std::vector<Edge> edges_;
 };
@@ -191,6 +208,7 @@ class Analysis {
     if (rows_.empty()) return Fails("no event with category and duration", "ValueError");
     JoinCorrelations();
     ETUDE_RETURN_IF_ERROR(ChooseWindow());
+    if (gives_up_) return std::vector<SyncDep>();
     graph_.emplace(rows_.size());
     AddCallStacks();
     ETUDE_RETURN_IF_ERROR(AddKernels());
@@ -220,12 +238,16 @@ class Analysis {
   // Whether a row has points in the graph.
   bool HasPoints(uint32_t row) const {
     if (row == kNone || !rows_[row].in_window) return false;
-    const EventCat category = Event(row).category;
+    const EventCat category = rows_[row].category;
     return category == EventCat::kCpuOp || category == EventCat::kRuntime ||
            category == EventCat::kDriver || IsLinkedGpu(row);
   }
   bool IsLinkedGpu(uint32_t row) const {
-    return rows_[row].stream != -1 && (rows_[row].partner != kNone || Event(row).correlation >= 0);
+    return rows_[row].stream != -1 && (rows_[row].partner != kNone || rows_[row].at_zero);
+  }
+  // The row that the analysis finds under its partner's number.
+  uint32_t PartnerOrZero(uint32_t row) const {
+    return rows_[row].at_zero ? zero_row_ : rows_[row].partner;
   }
   // By start, in the order of the file where equal.
   std::vector<uint32_t> ByStart(const std::vector<uint32_t>& rows) const;
@@ -249,6 +271,7 @@ class Analysis {
   const DeviceTrace& trace_;
   const std::string& name_;
   std::vector<Row> rows_;
+  uint32_t zero_row_ = kNone;        // the row of event 0
   std::array<bool, 16> saw_call_{};  // by Call, among all rows
   bool gives_up_ = false;            // the analysis finds the trace impossible
   std::optional<Graph> graph_;
@@ -268,6 +291,7 @@ void Analysis::MakeRows() {
   const bool is_rounded = std::ranges::any_of(
       trace_.events, [](const DeviceEvent& event) { return event.ts.is_float || !event.has_ts; });
   double earliest = std::numeric_limits<double>::infinity();
+  rows_.reserve(trace_.events.size());
   for (uint32_t i = 0; i < trace_.events.size(); ++i) {
     const DeviceEvent& event = trace_.events[i];
     if (!event.has_dur || !event.has_ts || event.cat.empty()) continue;
@@ -283,6 +307,9 @@ void Analysis::MakeRows() {
     }
     earliest = std::min(earliest, row.ts);
     row.call = CallOf(Inside(event.name));
+    row.category = event.category;
+    row.correlation = event.correlation;
+    row.is_step = event.is_profiler_step;
     saw_call_[static_cast<size_t>(row.call)] = true;
     if (!event.stream.empty()) {
       const std::string_view text = IsString(event.stream) ? Inside(event.stream) : event.stream;
@@ -297,34 +324,39 @@ void Analysis::MakeRows() {
 }
 
 void Analysis::JoinCorrelations() {
-  FlatMap last_cpu(rows_.size());
-  FlatMap last_gpu(rows_.size());
+  FlatMap last_cpu;
+  FlatMap last_gpu;
   for (uint32_t i = 0; i < rows_.size(); ++i) {
-    const int64_t correlation = Event(i).correlation;
+    const int64_t correlation = rows_[i].correlation;
     if (correlation == -1) continue;
     (rows_[i].on_gpu ? last_gpu : last_cpu).Set(static_cast<uint64_t>(correlation), i);
   }
   for (uint32_t i = 0; i < rows_.size(); ++i) {
-    const int64_t correlation = Event(i).correlation;
+    const int64_t correlation = rows_[i].correlation;
     if (correlation == -1) continue;
     const FlatMap& others = rows_[i].on_gpu ? last_cpu : last_gpu;
     rows_[i].partner = others.Find(static_cast<uint64_t>(correlation));
-    // The analysis keeps partners as numbers of events and takes 0 for none.
-    if (rows_[i].partner != kNone && rows_[rows_[i].partner].event == 0) rows_[i].partner = kNone;
+    if (rows_[i].partner != kNone && rows_[rows_[i].partner].event == 0) {
+      rows_[i].partner = kNone;
+      rows_[i].at_zero = true;
+    }
   }
+  // The analysis keeps partners as numbers of events, and an event without partner has number 0.
+  if (rows_[0].event == 0) zero_row_ = 0;
+  for (Row& row : rows_) row.at_zero |= row.partner == kNone && row.correlation >= 0;
 }
 
 void Analysis::DropLastStep() {
   std::vector<std::string_view> names;
   for (uint32_t i = 0; i < rows_.size(); ++i) {
-    if (Event(i).is_profiler_step) names.push_back(Event(i).name);
+    if (rows_[i].is_step) names.push_back(Event(i).name);
   }
   std::ranges::sort(names);
   const auto repeated = std::ranges::unique(names);
   if (names.end() - repeated.begin() == static_cast<ptrdiff_t>(names.size()) - 1) return;
   double last_start = -std::numeric_limits<double>::infinity();
   for (uint32_t i = 0; i < rows_.size(); ++i) {
-    if (Event(i).is_profiler_step && !rows_[i].on_gpu) {
+    if (rows_[i].is_step && !rows_[i].on_gpu) {
       last_start = std::max(last_start, rows_[i].ts);
     }
   }
@@ -332,11 +364,11 @@ void Analysis::DropLastStep() {
   for (uint32_t i = 0; i < rows_.size(); ++i) {
     if (rows_[i].on_gpu) continue;
     rows_[i].is_kept = rows_[i].ts < last_start;
-    if (rows_[i].is_kept) correlations.Set(static_cast<uint64_t>(Event(i).correlation), 1);
+    if (rows_[i].is_kept) correlations.Set(static_cast<uint64_t>(rows_[i].correlation), 1);
   }
   for (uint32_t i = 0; i < rows_.size(); ++i) {
     if (!rows_[i].on_gpu) continue;
-    rows_[i].is_kept = correlations.Find(static_cast<uint64_t>(Event(i).correlation)) != kNone;
+    rows_[i].is_kept = correlations.Find(static_cast<uint64_t>(rows_[i].correlation)) != kNone;
   }
 }
 
@@ -357,7 +389,7 @@ bool HasNoStepNumber(std::string_view name) {
 }
 
 Status Analysis::ChooseWindow() {
-  const auto is_step = [&](uint32_t row) { return Event(row).is_profiler_step; };
+  const auto is_step = [&](uint32_t row) { return rows_[row].is_step; };
   bool any_step = false;
   for (uint32_t i = 0; i < rows_.size() && !any_step; ++i) any_step = is_step(i);
   for (uint32_t i = 0; i < rows_.size(); ++i) {
@@ -382,13 +414,18 @@ Status Analysis::ChooseWindow() {
     if (row.is_kept && row.stream == -1) row.in_window = is_inside(row);
   }
   // A device row is inside if a call that it is the partner of is.
-  for (Row& row : rows_) {
-    if (!row.is_kept || row.stream != -1 || row.partner == kNone || !is_inside(row)) continue;
-    Row& partner = rows_[row.partner];
-    if (partner.is_kept && partner.stream != -1) partner.in_window = true;
+  for (uint32_t i = 0; i < rows_.size(); ++i) {
+    const Row& row = rows_[i];
+    const uint32_t partner = PartnerOrZero(i);
+    if (!row.is_kept || row.stream != -1 || partner == kNone) continue;
+    const bool always = rows_[partner].call == Call::kSyncStreamWait;
+    if (rows_[partner].stream != -1 && (always || is_inside(row))) ++rows_[partner].matches;
   }
   for (Row& row : rows_) {
-    if (row.is_kept && row.stream != -1 && row.call == Call::kSyncStreamWait) row.in_window = true;
+    if (!row.is_kept || row.stream == -1) continue;
+    row.in_window = row.matches != 0 || row.call == Call::kSyncStreamWait;
+    // With two of them it is there twice, which the analysis does not survive.
+    gives_up_ |= row.matches > 1;
   }
   return {};
 }
@@ -510,10 +547,10 @@ void Analysis::AddCallStack(const std::vector<uint32_t>& rows) {
   size_t depth = 0;
   const auto enter = [&](uint32_t row) {
     if (!HasPoints(row)) return;
-    if (depth == 0 && last_top != kNoPoint) graph_->Add(last_top, Start(row), 0, EdgeType::kSpan);
+    if (depth == 0 && last_top != kNoPoint) graph_->AddNew(last_top, Start(row), 0);
     ++depth;
     if (last != kNoPoint) {
-      graph_->Add(last, Start(row), rows_[row].ts - TimeOf(last), EdgeType::kSpan);
+      graph_->AddNew(last, Start(row), rows_[row].ts - TimeOf(last));
     }
     last = Start(row);
   };
@@ -522,7 +559,7 @@ void Analysis::AddCallStack(const std::vector<uint32_t>& rows) {
     --depth;
     if (last != kNoPoint) {
       const double weight = IsBlocking(rows_[row].call) ? 0 : rows_[row].end() - TimeOf(last);
-      graph_->Add(last, End(row), weight, EdgeType::kSpan);
+      graph_->AddNew(last, End(row), weight);
     }
     last = depth == 0 ? kNoPoint : End(row);
     if (depth == 0) last_top = End(row);
@@ -562,12 +599,12 @@ Status Analysis::FindQueueLengths() {
   for (uint32_t i = 0; i < rows_.size(); ++i) {
     const Row& row = rows_[i];
     if (!row.is_kept || !IsLaunch(row.call) || row.partner == kNone) continue;
-    ++launch_count.Insert(static_cast<uint64_t>(Event(i).correlation), 0);
+    ++launch_count.Insert(static_cast<uint64_t>(rows_[i].correlation), 0);
     in_queue.push_back(i);
   }
   for (uint32_t i = 0; i < rows_.size(); ++i) {
     if (!rows_[i].is_kept || rows_[i].stream == -1) continue;
-    const auto correlation = static_cast<uint64_t>(Event(i).correlation);
+    const auto correlation = static_cast<uint64_t>(rows_[i].correlation);
     if (launch_count.Find(correlation) == kNone) continue;
     ++kernel_count.Insert(correlation, 0);
     in_queue.push_back(i);
@@ -576,7 +613,7 @@ Status Analysis::FindQueueLengths() {
   size_t joined = 0;
   size_t kernels = 0;
   for (const uint32_t row : in_queue) {
-    const uint32_t count = kernel_count.Find(static_cast<uint64_t>(Event(row).correlation));
+    const uint32_t count = kernel_count.Find(static_cast<uint64_t>(rows_[row].correlation));
     if (IsLaunch(rows_[row].call) && rows_[row].stream == -1) {
       joined += count == kNone ? 1 : count;
     } else {
@@ -612,7 +649,7 @@ Status Analysis::FindRecordedLaunches() {
   std::vector<int64_t> seen;
   for (uint32_t i = 0; i < rows_.size(); ++i) {
     if (!rows_[i].is_kept || rows_[i].call != Call::kEventRecord) continue;
-    const int64_t correlation = Event(i).correlation;
+    const int64_t correlation = rows_[i].correlation;
     seen.push_back(correlation);
     const auto queue = queue_of_record.find(correlation);
     if (queue == queue_of_record.end()) continue;
@@ -655,7 +692,7 @@ Status Analysis::FindNextLaunches() {
 }
 
 Status Analysis::AddGpuToCpu(uint32_t gpu_end, uint32_t row) {
-  const uint32_t call = rows_[row].partner;
+  const uint32_t call = PartnerOrZero(row);
   if (!HasPoints(call)) return Fails("a synchronisation without its call", "AttributeError");
   graph_->Add(gpu_end, End(call), 0, EdgeType::kSync);
   return {};
@@ -702,13 +739,13 @@ Status Analysis::AddKernel(uint32_t row, std::map<int64_t, uint32_t>& last) {
   if (source != kNone && !HasPoints(source)) source = kNone;
   if (source != kNone) graph_->Add(End(source), Start(row), 0, EdgeType::kSync);
   const auto before = last.find(kernel.stream);
-  const bool has_launch = kernel.partner != kNone;
-  const double launched = has_launch ? rows_[kernel.partner].ts : 0;
-  if (has_launch && queue_length_[kernel.partner] == 1 && queue_length_[row] == 0 &&
+  const uint32_t launch = PartnerOrZero(row);
+  const double launched = launch != kNone ? rows_[launch].ts : 0;
+  if (launch != kNone && queue_length_[launch] == 1 && queue_length_[row] == 0 &&
       (before == last.end() || TimeOf(before->second) < launched) &&
       (source == kNone || rows_[source].end() < launched)) {
-    if (!HasPoints(kernel.partner)) return Fails("a launch outside of the step", "AssertionError");
-    graph_->Add(Start(kernel.partner), Start(row), kernel.ts - launched, EdgeType::kSpan);
+    if (!HasPoints(launch)) return Fails("a launch outside of the step", "AssertionError");
+    graph_->Add(Start(launch), Start(row), kernel.ts - launched, EdgeType::kSpan);
   } else if (before != last.end() &&
              (source == kNone || rows_[source].end() < TimeOf(before->second))) {
     graph_->Add(before->second, Start(row), kernel.ts - TimeOf(before->second), EdgeType::kSpan);
@@ -731,15 +768,15 @@ Status Analysis::AddKernels() {
     const Row& row = rows_[i];
     const bool is_host_sync = row.call == Call::kSyncEvent || row.call == Call::kSyncContext;
     if (!row.in_window || (row.stream == -1 && !is_host_sync)) continue;
-    if (row.partner == kNone && Event(i).correlation < 0) continue;
+    if (row.partner == kNone && !row.at_zero) continue;
     rows.push_back(i);
     // What waits counts from when it is done.
-    keys.push_back(OrderKey(Event(i).category == EventCat::kSync ? row.end() : row.ts));
+    keys.push_back(OrderKey(rows_[i].category == EventCat::kSync ? row.end() : row.ts));
   }
   std::map<int64_t, uint32_t> last;  // by stream: the end of its last kernel
   for (const uint32_t place : StableOrder(keys)) {
     const uint32_t row = rows[place];
-    if (Event(row).category == EventCat::kSync) {
+    if (rows_[row].category == EventCat::kSync) {
       ETUDE_RETURN_IF_ERROR(AddSync(row, last));
     } else {
       ETUDE_RETURN_IF_ERROR(AddKernel(row, last));

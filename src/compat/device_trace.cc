@@ -49,9 +49,12 @@ bool ContainsNccl(std::string_view text) {
 class Reader {
  public:
   Reader(std::string_view text, const std::string& name, const Limits& limits)
-      : scanner_(text, name, limits.depth), name_(name), limits_(limits) {}
+      : scanner_(text, name, limits.depth), text_size_(text.size()), name_(name), limits_(limits) {}
 
   Result<DeviceTrace> Run() {
+    // Address space costs nothing until it is used; events are rarely shorter than this.
+    constexpr size_t kShortEvent = 96;
+    trace_.events.reserve(text_size_ / kShortEvent);
     ExternalNumber(-1);  // the one of events without
     bool found = false;
     bool first = true;
@@ -250,6 +253,7 @@ class Reader {
   }
 
   JsonScanner scanner_;
+  size_t text_size_;
   const std::string& name_;
   const Limits& limits_;
   DeviceTrace trace_;

@@ -31,6 +31,7 @@ class Reader {
   Reader(std::string_view text, const std::string& name, const HostTraceOptions& options,
          const Limits& limits, NodeTextReader& reader)
       : scanner_(text, name, limits.depth),
+        text_size_(text.size()),
         name_(name),
         options_(options),
         limits_(limits),
@@ -76,6 +77,12 @@ class Reader {
     trace_.members.clear();
     trace_.et_nodes.clear();
     lacks_ = {};
+    // Address space costs nothing until it is used; nodes are rarely shorter than this.
+    constexpr size_t kShortNode = 512;
+    const size_t expected = text_size_ / kShortNode;
+    trace_.nodes.reserve(expected);
+    if (options_.want_members) trace_.members.reserve(7 * expected);
+    if (options_.want_et_nodes) trace_.et_nodes.reserve(expected);
     NodeText text;
     bool first = true;
     while (scanner_.NextElement(first)) {
@@ -181,6 +188,7 @@ class Reader {
   };
 
   JsonScanner scanner_;
+  size_t text_size_;
   const std::string& name_;
   const HostTraceOptions& options_;
   const Limits& limits_;
