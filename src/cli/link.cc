@@ -73,6 +73,7 @@ Json AccountJson(const LinkJob& job, const LinkResult& result, const WrittenTrac
   json["dependencies"] = {{"sync", result.sync_edges},
                           {"thread", result.thread_edges},
                           {"contradictions", result.contradictions}};
+  json["adopted"] = result.adopted;
   json["ambiguous"] = result.ambiguous;
   json["overhanging"] = result.overhanging;
   json["renumbered"] = result.renumbered;
@@ -114,6 +115,10 @@ std::string AccountText(const LinkJob& job, const LinkResult& result) {
   if (result.contradictions != 0) {
     text += fmt::format("  {} such dependencies contradict the rest and were left out\n",
                         FormatCount(result.contradictions));
+  }
+  if (result.adopted != 0) {
+    text += fmt::format("  {} host nodes without their caller were put below their thread\n",
+                        FormatCount(result.adopted));
   }
   if (result.ambiguous != 0) {
     text += fmt::format("  {} links had several candidates; the first was taken\n",

@@ -80,6 +80,7 @@ nlohmann::ordered_json ToJson(const WrittenTrace& written) {
                            {"stream_order", written.chakra.stream_edges},
                            {"launch", written.chakra.launch_edges}};
     json["contradictions"] = written.chakra.contradictions;
+    json["adopted"] = written.chakra.adopted;
     json["broken_edges"] = written.chakra.broken_edges;
     json["host_communications_done_by_devices"] = written.chakra.retyped;
   }
@@ -100,6 +101,7 @@ std::string ToText(const WrittenTrace& written) {
     line(chakra.launch_edges, "dependencies added, device work on its operator");
     line(chakra.contradictions,
          "of these left out because the trace's own dependencies say otherwise");
+    line(chakra.adopted, "host nodes without their caller, put below their thread");
     line(chakra.broken_edges, "dependencies taken out of cycles");
     line(chakra.retyped, "host communications that a device node does, now plain operators");
   }

@@ -40,6 +40,7 @@ class Linker {
 
   Result<LinkResult> Run() {
     ETUDE_RETURN_IF_ERROR(SetInfo());
+    orphans_ = ThreadsOfOrphans(host_);
     host_match_ = MatchHost(host_, device_);
     device_match_ = MatchDevice(device_, host_match_.nodes);
     syncs_ = FindSyncEdges(device_, device_match_);
@@ -208,7 +209,12 @@ class Linker {
   void AddHostNode(NodeId node) {
     NodeRow row = copy_host_.Row(node);
     row.source_id = host_ids_[node.index()];
-    if (const NodeId parent = host_.parent(node)) row.parent = host_ids_[parent.index()];
+    if (const NodeId parent = host_.parent(node)) {
+      row.parent = host_ids_[parent.index()];
+    } else if (const NodeId thread = orphans_[node.index()]) {
+      row.parent = host_ids_[thread.index()];
+      ++result_.adopted;
+    }
     const NodeId event = host_match_.events[node.index()];
     if (event) {
       row.start = device_.start(event);
@@ -303,6 +309,7 @@ class Linker {
       }
     }
     for (const Trace::Dangling& dangling : host_.dangling()) {
+      if (dangling.is_parent && orphans_[dangling.node.index()]) continue;
       const uint64_t id = result_.renumbered ? next_dangling_++ : dangling.source_id;
       const NodeId node = new_of_host_[dangling.node.index()];
       if (dangling.is_parent) {
@@ -390,6 +397,7 @@ class Linker {
   TraceCopy copy_host_;
   TraceCopy copy_device_;
   LinkResult result_;
+  std::vector<NodeId> orphans_;  // by host node: the thread that takes it
   HostMatch host_match_;
   DeviceMatch device_match_;
   std::vector<NodeId> host_order_;

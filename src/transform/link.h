@@ -24,12 +24,13 @@ struct LinkResult {
   Trace trace;
   std::array<uint64_t, kHostLinkCount> host{};     // nodes of the host trace, by HostLink
   std::array<uint64_t, kEventLinkCount> events{};  // events of the device trace, by EventLink
-  uint64_t ambiguous = 0;                          // links for which several candidates would do
-  std::array<uint64_t, kSyncKindCount> syncs{};    // calls and records that wait, by SyncKind
-  uint64_t sync_edges = 0;                         // dependencies that they became
-  uint64_t thread_edges = 0;                       // dependencies between threads
-  uint64_t contradictions = 0;                     // of both, left out: the traces' times are wrong
-  uint64_t overhanging = 0;                        // nodes that run past the node that called them
+  uint64_t adopted = 0;    // host nodes whose caller is not there, put below their thread
+  uint64_t ambiguous = 0;  // links for which several candidates would do
+  std::array<uint64_t, kSyncKindCount> syncs{};  // calls and records that wait, by SyncKind
+  uint64_t sync_edges = 0;                       // dependencies that they became
+  uint64_t thread_edges = 0;                     // dependencies between threads
+  uint64_t contradictions = 0;                   // of both, left out: the traces' times are wrong
+  uint64_t overhanging = 0;                      // nodes that run past the node that called them
   bool renumbered = false;  // host ids were not unique or too large: all nodes have new ones
 
   uint64_t host_nodes() const;

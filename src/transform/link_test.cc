@@ -440,6 +440,26 @@ TEST(Link, KeepsAndCountsOrphans) {
   EXPECT_EQ(LinkRun(run, /*keep_orphans=*/false).trace.node_count(), 4u);
 }
 
+TEST(Link, HostNodesWithoutTheirCallerBelongToTheirThread) {
+  MadeUpRun run;
+  run.AddThread(1);
+  const uint64_t first = run.AddOp(2, 1, "first", 1000, 1000);
+  const uint64_t orphan = run.AddOp(777, 1, "orphan", 3000, 2000);
+  const uint64_t inner = run.AddOp(orphan, 1, "inner", 3500, 500);
+  const uint64_t last = run.AddOp(2, 1, "last", 6000, 1000);
+  const LinkResult result = LinkRun(run);
+  const Trace& trace = result.trace;
+  EXPECT_EQ(result.adopted, 1u);
+  EXPECT_EQ(ParentId(trace, "orphan"), 2u);
+  EXPECT_TRUE(trace.dangling().empty());
+  for (const auto& [node, before] :
+       {std::pair(orphan, first), std::pair(inner, orphan), std::pair(last, inner)}) {
+    const NodeId found = trace.Find(node);
+    ASSERT_EQ(trace.deps(found).size(), 1u) << node;
+    EXPECT_EQ(trace.deps(found)[0], trace.Find(before));
+  }
+}
+
 TEST(Link, DoesNotBelieveIdsThatNameSomethingElse) {
   MadeUpRun run;
   run.AddThread(1);
@@ -501,7 +521,7 @@ TEST(Link, NumbersNodesWhoseIdsAreNotUnique) {
   run.AddThread(1);
   const uint64_t op = run.AddOp(2, 1, "a", 1000, 1000);
   run.AddHostNode(op, 2, 1, "again", 700, "");
-  run.AddHostNode(800, 999, 1, "lost", 800, "");
+  run.AddHostNode(800, 999, 9, "lost", 800, "");  // of a thread without a root
   const LinkResult result = LinkRun(run);
   EXPECT_TRUE(result.renumbered);
   EXPECT_EQ(result.trace.stats()[Stat::kDuplicateId], 0u);
@@ -513,7 +533,7 @@ TEST(Link, FreshIdsAreNotThoseOfMissingNodes) {
   MadeUpRun run;
   run.AddThread(1);
   const uint64_t op = run.AddOp(2, 1, "a", 1000, 1000);
-  run.AddHostNode(op + 1, op + 2, 1, "orphan", 700, "");
+  run.AddHostNode(op + 1, op + 2, 9, "orphan", 700, "");  // of a thread without a root
   run.AddRuntime(op, 1, "cudaLaunchKernel", 1500, 100, 1);
   run.AddDeviceOp(op, "kernel", "k", 7, 5000, 10, 1);
   const LinkResult result = LinkRun(run);

@@ -3,34 +3,79 @@
 #include <algorithm>
 #include <cstdint>
 #include <tuple>
+#include <unordered_map>
 
 namespace etude {
 namespace {
 
-// The host children of `node` in the order of their ids, on top of the stack in reverse.
-void PushChildren(const Trace& trace, NodeId node, std::vector<NodeId>& stack) {
-  const size_t first = stack.size();
-  for (const NodeId child : trace.children(node)) {
-    if (trace.place(child) != Place::kDevice) stack.push_back(child);
+// Host nodes below others, orphans below their threads.
+class HostTree {
+ public:
+  explicit HostTree(const Trace& trace) : trace_(trace), threads_(ThreadsOfOrphans(trace)) {
+    ForEachNode(trace, [&](NodeId node) {
+      if (threads_[node.index()]) adopted_[threads_[node.index()]].push_back(node);
+    });
   }
-  const auto added = stack.begin() + static_cast<std::ptrdiff_t>(first);
-  const auto later_first = [&](NodeId a, NodeId b) {
-    const uint64_t id_a = trace.source_id(a);
-    const uint64_t id_b = trace.source_id(b);
-    return id_a != id_b ? id_a > id_b : a > b;
-  };
-  if (!std::is_sorted(added, stack.end(), later_first)) {
-    std::sort(added, stack.end(), later_first);
+
+  NodeId Parent(NodeId node) const {
+    const NodeId parent = trace_.parent(node);
+    return parent ? parent : threads_[node.index()];
   }
-}
+
+  // The host children of `node` in the order of their ids, on top of the stack in reverse.
+  void PushChildren(NodeId node, std::vector<NodeId>& stack) const {
+    const size_t first = stack.size();
+    for (const NodeId child : trace_.children(node)) {
+      if (trace_.place(child) != Place::kDevice) stack.push_back(child);
+    }
+    if (const auto found = adopted_.find(node); found != adopted_.end()) {
+      stack.insert(stack.end(), found->second.begin(), found->second.end());
+    }
+    const auto added = stack.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto later_first = [&](NodeId a, NodeId b) {
+      const uint64_t id_a = trace_.source_id(a);
+      const uint64_t id_b = trace_.source_id(b);
+      return id_a != id_b ? id_a > id_b : a > b;
+    };
+    if (!std::is_sorted(added, stack.end(), later_first)) {
+      std::sort(added, stack.end(), later_first);
+    }
+  }
+
+ private:
+  const Trace& trace_;
+  std::vector<NodeId> threads_;
+  std::unordered_map<NodeId, std::vector<NodeId>> adopted_;
+};
 
 }  // namespace
 
+std::vector<NodeId> ThreadsOfOrphans(const Trace& trace) {
+  std::unordered_map<uint64_t, NodeId> roots;
+  ForEachNode(trace, [&](NodeId node) {
+    if (trace.kind(node) == NodeKind::kThread && trace.tid(node)) {
+      roots.emplace(*trace.tid(node), node);
+    }
+  });
+  std::vector<NodeId> threads(trace.node_count());
+  ForEachNode(trace, [&](NodeId node) {
+    const NodeKind kind = trace.kind(node);
+    if (trace.parent(node) || trace.place(node) == Place::kDevice || !trace.tid(node) ||
+        kind == NodeKind::kProcess || kind == NodeKind::kThread || kind == NodeKind::kMetadata) {
+      return;
+    }
+    const auto root = roots.find(*trace.tid(node));
+    if (root != roots.end()) threads[node.index()] = root->second;
+  });
+  return threads;
+}
+
 std::vector<OrderEdge> HostOrder(const Trace& trace) {
+  const HostTree tree(trace);
   std::vector<OrderEdge> edges;
   std::vector<NodeId> stack;
   ForEachNode(trace, [&](NodeId root) {
-    const NodeId parent = trace.parent(root);
+    const NodeId parent = tree.Parent(root);
     const bool begins = !parent || trace.kind(parent) == NodeKind::kProcess;
     if (!begins || trace.place(root) == Place::kDevice) return;
     if (trace.kind(root) == NodeKind::kProcess) return;
@@ -41,7 +86,7 @@ std::vector<OrderEdge> HostOrder(const Trace& trace) {
       stack.pop_back();
       if (before) edges.push_back({node, before});
       before = node;
-      PushChildren(trace, node, stack);
+      tree.PushChildren(node, stack);
     }
   });
   return edges;

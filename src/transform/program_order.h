@@ -12,9 +12,14 @@ struct OrderEdge {
   NodeId before;
 };
 
+// By node: for a host node whose caller is not in the trace, the root of its thread, below which it
+// belongs; kNone for all others, and where the thread is not known.
+std::vector<NodeId> ThreadsOfOrphans(const Trace& trace);
+
 // The order in which threads ran their host nodes: each node after the one before it in the depth
 // first walk of its thread, children in the order of their ids. What is below a process root is a
-// thread each, and so is what has no parent. The edges never contradict nesting, or each other.
+// thread each, and so is what has no parent and is not of a known thread. The edges never
+// contradict nesting, or each other.
 std::vector<OrderEdge> HostOrder(const Trace& trace);
 
 // The order in which streams ran the device nodes for which `is_work` holds: each one after the one

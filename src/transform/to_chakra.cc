@@ -36,6 +36,7 @@ class Converter {
     }
     SetInfo();
     PlanIds();
+    orphans_ = ThreadsOfOrphans(trace_);
     FindDurations();
     FindDeviceComms();
     ForEachNode(trace_, [&](NodeId node) { AddNode(node); });
@@ -95,7 +96,12 @@ class Converter {
   void AddNode(NodeId node) {
     NodeRow row = copy_.Row(node);
     row.source_id = IdOf(node);
-    if (const NodeId parent = trace_.parent(node)) row.parent = IdOf(parent);
+    if (const NodeId parent = trace_.parent(node)) {
+      row.parent = IdOf(parent);
+    } else if (const NodeId thread = orphans_[node.index()]) {
+      row.parent = IdOf(thread);
+      ++result_.adopted;
+    }
     if (!row.exclusive && !exclusive_.empty()) row.exclusive = exclusive_[node.index()];
     const bool retype = row.place == Place::kHost && IsComm(row.kind) && on_device_[node.index()];
     if (retype) {
@@ -154,6 +160,7 @@ class Converter {
 
   void AddDangling() {
     for (const Trace::Dangling& dangling : trace_.dangling()) {
+      if (dangling.is_parent && orphans_[dangling.node.index()]) continue;
       // A parent that is there was cut from a cycle: it stays cut.
       if (trace_.Find(dangling.source_id)) continue;
       const uint64_t id = result_.renumbered ? next_dangling_++ : dangling.source_id;
@@ -171,6 +178,7 @@ class Converter {
   TraceCopy copy_;
   ToChakraResult result_;
   std::vector<std::optional<Nanos>> exclusive_;
+  std::vector<NodeId> orphans_;  // by node: the thread that takes it
   std::vector<bool> on_device_;
   std::vector<WaitEdge> edges_;
   uint64_t next_dangling_ = 0;
