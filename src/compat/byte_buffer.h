@@ -23,6 +23,11 @@ class ByteBuffer {
     size_ += bytes.size();
   }
 
+  void PutSpaces(size_t count) {
+    std::memset(data_.get() + size_, ' ', count);
+    size_ += count;
+  }
+
   void Append(char c) {
     Ensure(1);
     Put(c);
@@ -34,8 +39,7 @@ class ByteBuffer {
   }
   void AppendSpaces(size_t count) {
     Ensure(count);
-    std::memset(data_.get() + size_, ' ', count);
-    size_ += count;
+    PutSpaces(count);
   }
   // Appends bytes of this buffer itself.
   void AppendCopy(size_t begin, size_t count) {

@@ -80,7 +80,7 @@ struct Comm {
 class Converter {
  public:
   Converter(EtTrace& trace, const std::string& name)
-      : metadata_(trace.metadata), nodes_(trace.nodes), name_(name) {}
+      : metadata_(trace.metadata), nodes_(trace.nodes), args_(trace.args), name_(name) {}
 
   Status Run(const Sink& sink) {
     ETUDE_RETURN_IF_ERROR(MakeMetadata());
@@ -123,6 +123,7 @@ class Converter {
 
   const EtMetadata& metadata_;
   std::vector<EtNode>& nodes_;
+  const std::vector<EtArgs>& args_;
   const std::string& name_;
   ByteBuffer metadata_bytes_;
 
@@ -139,8 +140,8 @@ class Converter {
   std::vector<uint32_t> first_dep_;  // by row: into deps_
   std::vector<uint32_t> last_dep_;
   ByteBuffer scratch_;
-  ByteBuffer io_bytes_;                        // both IOInfo fields of the node written last
-  const char* io_of_[2] = {nullptr, nullptr};  // whose they are
+  ByteBuffer io_bytes_;     // both IOInfo fields of the node written last
+  uint32_t io_of_ = kNone;  // which EtArgs they are of
 };
 
 Status Converter::TextField(std::string_view key, std::string_view json) {
@@ -266,9 +267,9 @@ Result<int64_t> Converter::CommSize(uint32_t row) const {
     return ChakraFails(Where(row), "a tensor argument of another form",
                        "TypeError, IndexError or ValueError");
   };
-  const EtNode& node = nodes_[row];
-  JsonScanner values(node.inputs[0], "", node.inputs[0].size());
-  JsonScanner types(node.inputs[2], "", node.inputs[2].size());
+  const EtArgs& args = args_[nodes_[row].args];
+  JsonScanner values(args.inputs[0], "", args.inputs[0].size());
+  JsonScanner types(args.inputs[2], "", args.inputs[2].size());
   if (!values.EnterArray() || !types.EnterArray()) return fail();
   int64_t total = 0;
   const auto add = [&](std::string_view tensor) {
@@ -298,8 +299,9 @@ Result<int64_t> Converter::CommSize(uint32_t row) const {
 
 Status Converter::ConvertNode(uint32_t row) {
   const EtNode& node = nodes_[row];
-  if (!node.problem.what.empty()) {
-    return ChakraFails(Where(row), node.problem.what, node.problem.exception);
+  if (node.fault != EtFault::kNone) {
+    const EtProblem& problem = ProblemOf(node.fault);
+    return ChakraFails(Where(row), problem.what, problem.exception);
   }
   ETUDE_ASSIGN_OR_RETURN(types_[row], TypeOf(row));
   has_ctrl_[row] = parent_[row] != kNone && is_converted_[parent_[row]] != 0 ? 1 : 0;
@@ -472,7 +474,7 @@ Status Converter::CheckCycles() {
 }
 
 void AppendAttr(std::string_view name, const EtInt& value, ByteBuffer& out) {
-  const bool has_value = value.kind == EtInt::Kind::kInt;
+  const bool has_value = !value.is_none;
   const auto bits = static_cast<uint64_t>(value.value);
   const size_t size = 2 + name.size() + (has_value ? 1 + VarintSize(bits) : 0);
   out.Ensure(size + 16);
@@ -526,15 +528,16 @@ void Converter::WriteIo(uint32_t field, const std::string_view (&io)[3], ByteBuf
 
 void Converter::WriteAttrs(uint32_t row, ByteBuffer& body) {
   const EtNode& node = nodes_[row];
-  for (size_t i = 0; i < node.ints.size(); ++i) {
-    AppendAttr(Name(static_cast<NodeAttr>(i)), node.ints[i], body);
+  const EtArgs& args = args_[node.args];
+  for (size_t i = 0; i < args.ints.size(); ++i) {
+    AppendAttr(Name(static_cast<NodeAttr>(i)), args.ints[i], body);
   }
-  AppendAttr(Name(NodeAttr::kOpSchema), node.op_schema, body);
+  AppendAttr(Name(NodeAttr::kOpSchema), args.op_schema, body);
   // "is_cpu_op", field 27: a bool.
   constexpr std::string_view kIsCpuOp = "\x52\x0e\x0a\x09is_cpu_op\xd8\x01";
   body.Append(kIsCpuOp);
   body.Append(node.is_gpu ? '\0' : '\1');
-  if (node.stream.kind == EtInt::Kind::kInt) AppendAttr("stream", node.stream, body);
+  if (!node.stream.is_none) AppendAttr("stream", node.stream, body);
   if (comm_of_[row] == kNone) return;
   const Comm& comm = comms_[comm_of_[row]];
   if (comm.has_comm_type) AppendAttr("comm_type", EtInt{.value = comm.comm_type}, body);
@@ -567,12 +570,11 @@ void Converter::WriteNode(uint32_t row, ByteBuffer& body) {
     AppendVarintField(7, node.duration_micros, body);
   }
   // A device node has the very arguments of its operator, which stands before it.
-  if (io_of_[0] != node.inputs[0].data() || io_of_[1] != node.outputs[0].data()) {
+  if (io_of_ != node.args) {
+    io_of_ = node.args;
     io_bytes_.Clear();
-    WriteIo(8, node.inputs, io_bytes_);
-    WriteIo(9, node.outputs, io_bytes_);
-    io_of_[0] = node.inputs[0].data();
-    io_of_[1] = node.outputs[0].data();
+    WriteIo(8, args_[node.args].inputs, io_bytes_);
+    WriteIo(9, args_[node.args].outputs, io_bytes_);
   }
   body.Append(io_bytes_.view());
   WriteAttrs(row, body);
@@ -582,7 +584,8 @@ Status Converter::Write(const Sink& sink) {
   ByteBuffer out;
   ByteBuffer body;
   AppendMessage(metadata_bytes_.view(), out);
-  std::ranges::sort(converted_, {}, [&](uint32_t row) { return nodes_[row].id; });
+  const auto id = [&](uint32_t row) { return nodes_[row].id; };
+  if (!std::ranges::is_sorted(converted_, {}, id)) std::ranges::sort(converted_, {}, id);
   for (const uint32_t row : converted_) {
     WriteNode(row, body);
     AppendMessage(body.view(), out);

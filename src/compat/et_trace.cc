@@ -32,18 +32,39 @@ constexpr auto kClobbering = std::to_array<std::string_view>({
     "is_record_param_comms_op",
 });
 
+// By EtFault.
+constexpr auto kProblems = std::to_array<EtProblem>({
+    {"", ""},
+    {"a lone surrogate in a string", "UnicodeEncodeError"},
+    {"one of rf_id, fw_parent, seq_id, scope, tid, fw_tid is missing", "AttributeError"},
+    {"an attribute that should be a whole number of 64 bits is none", "TypeError"},
+    {"op_schema is missing", "AttributeError"},
+    {"an attribute that should be a string is none", "TypeError"},
+    {"exclusive_dur is a text", "ValueError"},
+    {"exclusive_dur is no finite number", "TypeError or ValueError"},
+    {"exclusive_dur is negative or too large", "ValueError"},
+    {"inputs or outputs without values, shapes or types", "KeyError"},
+    {"an attribute without name or value", "KeyError"},
+    {"an attribute with the name of a field of the converter's own", "any exception"},
+    {"an id that is no whole number of 64 bits", "TypeError or ValueError"},
+    {"no ctrl_deps", "KeyError"},
+    {"ctrl_deps that are a list or an object", "TypeError"},
+    {"a name that is no string", "TypeError"},
+    {"an inter_thread_dep that is no id", "TypeError or ValueError"},
+});
+
 // The characters of a JSON string; a problem if they cannot be written as UTF-8.
 std::string_view TextOf(std::string_view json, NodeTextReader& reader, EtNode& node) {
   if (IsPlain(json)) return json.substr(1, json.size() - 2);
   std::string decoded = DecodeString(json);
-  if (HasSurrogate(decoded)) node.problem = {"a lone surrogate in a string", "UnicodeEncodeError"};
+  if (HasSurrogate(decoded)) node.fault = EtFault::kSurrogate;
   return reader.Keep(std::move(decoded));
 }
 
 EtText TextAttr(std::string_view json, NodeTextReader& reader, EtNode& node) {
   if (IsNull(json)) return {.is_none = true};
   if (!IsString(json)) {
-    node.problem = {"an attribute that should be a string is none", "TypeError"};
+    node.fault = EtFault::kTextType;
     return {};
   }
   return {.text = TextOf(json, reader, node)};
@@ -54,7 +75,7 @@ void SetDuration(std::string_view json, EtNode& node) {
   if (json.empty() || json == "false") return;
   if (IsString(json)) {
     const auto value = TextUint(json.substr(1, json.size() - 2));
-    if (!value) node.problem = {"exclusive_dur is a text", "ValueError"};
+    if (!value) node.fault = EtFault::kDurationText;
     node.duration_micros = value.value_or(0);
   } else if (const auto whole = TextUint(json)) {
     node.duration_micros = *whole;
@@ -63,7 +84,7 @@ void SetDuration(std::string_view json, EtNode& node) {
   } else if (const auto number = ParsePyNumber(json)) {
     SetEtDuration(*number, node);
   } else {
-    node.problem = {"exclusive_dur is no finite number", "TypeError or ValueError"};
+    node.fault = EtFault::kDurationType;
   }
 }
 
@@ -72,7 +93,7 @@ void SetIo(std::string_view whole, const IoText& io, std::string_view (&to)[3], 
   to[1] = io.shapes;
   to[2] = io.types;
   if (whole.empty() || io.values.empty() || io.shapes.empty() || io.types.empty()) {
-    node.problem = {"inputs or outputs without values, shapes or types", "KeyError"};
+    node.fault = EtFault::kMissingIo;
   }
 }
 
@@ -93,7 +114,7 @@ Keys OverrideKeys(const NodeText& from, EtNode& to) {
             .inter_thread_dep = from.key(NodeKey::kInterThreadDep),
             .stream = from.key(NodeKey::kStream),
             .pg_name = from.key(NodeKey::kPgName)};
-  if (from.broken_attrs) to.problem = {"an attribute without name or value", "KeyError"};
+  if (from.broken_attrs) to.fault = EtFault::kBrokenAttr;
   for (const NodeAttrMember& attr : from.other_attrs) {
     const std::string_view name = attr.name.substr(1, attr.name.size() - 2);
     if (name == "pg_name") {
@@ -115,14 +136,15 @@ Keys OverrideKeys(const NodeText& from, EtNode& to) {
       keys.inter_thread_dep = attr.value;
       to.overrides.dep = true;
     } else if (std::ranges::count(kClobbering, name) != 0) {
-      to.problem = {"an attribute with the name of a field of the converter's own",
-                    "any exception"};
+      to.fault = EtFault::kClobberingAttr;
     }
   }
   return keys;
 }
 
 }  // namespace
+
+const EtProblem& ProblemOf(EtFault fault) { return kProblems[static_cast<size_t>(fault)]; }
 
 tl::unexpected<Error> ChakraFails(std::string_view where, std::string_view what,
                                   std::string_view exception) {
@@ -132,16 +154,15 @@ tl::unexpected<Error> ChakraFails(std::string_view where, std::string_view what,
 
 EtInt EtIntOf(std::string_view json, EtNode& node) {
   if (json.empty()) {
-    node.problem = {"one of rf_id, fw_parent, seq_id, scope, tid, fw_tid is missing",
-                    "AttributeError"};
+    node.fault = EtFault::kMissingInt;
     return {};
   }
-  if (IsNull(json)) return {.kind = EtInt::Kind::kNone};
+  if (IsNull(json)) return {.is_none = true};
   if (json == "true") return {.value = 1};
   if (json == "false") return {.value = 0};
   const auto value = TextInt(json);
   if (!value) {
-    node.problem = {"an attribute that should be a whole number of 64 bits is none", "TypeError"};
+    node.fault = EtFault::kIntType;
     return {};
   }
   return {.value = *value};
@@ -164,7 +185,7 @@ void SetEtDuration(const PyNumber& duration, EtNode& node) {
   constexpr double kTooMuch = 18446744073709551616.0;
   const double real = std::trunc(duration.AsDouble());
   if (real < 0 || real >= kTooMuch) {
-    node.problem = {"exclusive_dur is negative or too large", "ValueError"};
+    node.fault = EtFault::kDurationRange;
     return;
   }
   node.duration_micros =
@@ -179,42 +200,44 @@ void SetMetadata(std::string_view key, std::string_view value, EtMetadata& metad
   if (key == "\"finish_ts\"") metadata.finish_ts = value;
 }
 
-void MakeEtNode(const NodeText& from, NodeTextReader& reader, EtNode& to) {
-  to = EtNode();
+void AddEtNode(const NodeText& from, NodeTextReader& reader, EtNodes& all) {
+  EtNode& to = all.nodes.emplace_back();
+  EtArgs& args = all.args.emplace_back();
+  to.args = static_cast<uint32_t>(all.args.size() - 1);
   if (const auto id = TextUint(from.key(NodeKey::kId))) {
     to.id = *id;
   } else {
-    to.problem = {"an id that is no whole number of 64 bits", "TypeError or ValueError"};
+    to.fault = EtFault::kIdType;
   }
   const std::string_view parent = from.key(NodeKey::kCtrlDeps);
-  if (parent.empty()) to.problem = {"no ctrl_deps", "KeyError"};
+  if (parent.empty()) to.fault = EtFault::kMissingParent;
   if (const auto id = TextUint(parent)) {
     to.has_parent = true;
     to.parent = *id;
   } else if (!parent.empty() && (parent[0] == '[' || parent[0] == '{')) {
-    to.problem = {"ctrl_deps that are a list or an object", "TypeError"};
+    to.fault = EtFault::kParentType;
   }
-  SetIo(from.key(NodeKey::kInputs), from.inputs, to.inputs, to);
-  SetIo(from.key(NodeKey::kOutputs), from.outputs, to.outputs, to);
-  for (size_t i = 0; i < to.ints.size(); ++i) to.ints[i] = EtIntOf(from.attrs[i], to);
+  SetIo(from.key(NodeKey::kInputs), from.inputs, args.inputs, to);
+  SetIo(from.key(NodeKey::kOutputs), from.outputs, args.outputs, to);
+  for (size_t i = 0; i < args.ints.size(); ++i) args.ints[i] = EtIntOf(from.attrs[i], to);
   const std::string_view op_schema = from.attr(NodeAttr::kOpSchema);
   if (op_schema.empty()) {
-    to.problem = {"op_schema is missing", "AttributeError"};
+    to.fault = EtFault::kMissingSchema;
   } else {
-    to.op_schema = TextAttr(op_schema, reader, to);
+    args.op_schema = TextAttr(op_schema, reader, to);
   }
 
   const Keys keys = OverrideKeys(from, to);
   if (IsString(keys.name)) {
     SetEtText(keys.name, reader, to.name, to);
   } else {
-    to.problem = {"a name that is no string", "TypeError"};
+    to.fault = EtFault::kNameType;
   }
   SetDuration(keys.exclusive_dur, to);
   to.is_gpu = !keys.cat.empty() && !IsNull(keys.cat);
   if (!keys.inter_thread_dep.empty() && !IsNull(keys.inter_thread_dep)) {
     const auto id = TextUint(keys.inter_thread_dep);
-    if (!id) to.problem = {"an inter_thread_dep that is no id", "TypeError or ValueError"};
+    if (!id) to.fault = EtFault::kDepType;
     to.inter_thread_dep = id.value_or(0);
   }
   if (!keys.stream.empty()) to.stream = EtIntOf(keys.stream, to);
@@ -240,6 +263,7 @@ Result<EtTrace> ReadEtTrace(std::string_view text, const std::string& name, cons
     }
     saw_nodes = true;
     trace.nodes.clear();
+    trace.args.clear();
     bool first_node = true;
     while (scanner.NextElement(first_node)) {
       if (!reader.Read(scanner, node)) {
@@ -248,7 +272,7 @@ Result<EtTrace> ReadEtTrace(std::string_view text, const std::string& name, cons
       }
       if (trace.nodes.size() >= limits.nodes)
         scanner.Fail("found more nodes than the limit 'nodes'");
-      MakeEtNode(node, reader, trace.nodes.emplace_back());
+      AddEtNode(node, reader, trace);
     }
   }
   scanner.ExpectEnd();

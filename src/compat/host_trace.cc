@@ -75,14 +75,17 @@ class Reader {
   void ReadNodes() {
     trace_.nodes.clear();
     trace_.members.clear();
-    trace_.et_nodes.clear();
+    trace_.et = {};
     lacks_ = {};
     // Address space costs nothing until it is used; nodes are rarely shorter than this.
     constexpr size_t kShortNode = 512;
     const size_t expected = text_size_ / kShortNode;
     trace_.nodes.reserve(expected);
     if (options_.want_members) trace_.members.reserve(7 * expected);
-    if (options_.want_et_nodes) trace_.et_nodes.reserve(expected);
+    if (options_.want_et_nodes) {
+      trace_.et.nodes.reserve(expected);
+      trace_.et.args.reserve(expected);
+    }
     NodeText text;
     bool first = true;
     while (scanner_.NextElement(first)) {
@@ -123,7 +126,7 @@ class Reader {
       node.member_count = static_cast<uint32_t>(text.members.size());
       trace_.members.insert(trace_.members.end(), text.members.begin(), text.members.end());
     }
-    if (options_.want_et_nodes) MakeEtNode(text, reader_, trace_.et_nodes.emplace_back());
+    if (options_.want_et_nodes) AddEtNode(text, reader_, trace_.et);
   }
 
   static bool LacksNested(const NodeText& text) {

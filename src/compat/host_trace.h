@@ -36,7 +36,7 @@ struct HostTrace {
   EtMetadata metadata;
   std::vector<HostNode> nodes;      // in the order of the file
   std::vector<NodeMember> members;  // of all nodes
-  std::vector<EtNode> et_nodes;     // by node; empty unless asked for
+  EtNodes et;                       // by node; empty unless asked for
   bool is_flat = false;             // schema 1.0.1: the caller is `parent`, which linking leaves
 
   std::span<const NodeMember> members_of(const HostNode& node) const {

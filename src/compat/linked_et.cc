@@ -26,7 +26,7 @@ void SetGpuOp(const DeviceEvent& op, NodeTextReader& reader, EtNode& node) {
   }
   if (!node.overrides.duration) SetEtDuration(op.dur, node);
   if (!node.overrides.stream) {
-    node.stream = {.kind = EtInt::Kind::kNone};
+    node.stream = {.is_none = true};
     if (!op.stream.empty()) node.stream = EtIntOf(op.stream, node);
   }
   const bool has_pg_name =
@@ -41,7 +41,8 @@ EtTrace MakeLinkedEt(HostTrace& host, const DeviceTrace& device, const LinkedTra
   EtTrace trace;
   trace.metadata = host.metadata;
   trace.nodes.reserve(linked.nodes.size());
-  const std::vector<EtNode> host_nodes = std::move(host.et_nodes);
+  const std::vector<EtNode> host_nodes = std::move(host.et.nodes);
+  trace.args = std::move(host.et.args);
   for (const LinkedNode& from : linked.nodes) {
     EtNode& node = trace.nodes.emplace_back(host_nodes[from.host]);
     node.id = from.id;

@@ -11,6 +11,7 @@
 #include "src/compat/flat_map.h"
 #include "src/compat/gpu_parents.h"
 #include "src/compat/inter_thread.h"
+#include "src/compat/stable_order.h"
 
 namespace etude::compat {
 namespace {
@@ -178,10 +179,10 @@ Status Linker::GroupGpuOps() {
 }
 
 void Linker::SortHostNodes() {
-  host_order_.resize(host_.nodes.size());
-  for (uint32_t row = 0; row < host_order_.size(); ++row) host_order_[row] = row;
-  const auto id = [&](uint32_t row) { return host_.nodes[row].id; };
-  if (!std::ranges::is_sorted(host_order_, {}, id)) std::ranges::stable_sort(host_order_, {}, id);
+  std::vector<uint64_t> ids;
+  ids.reserve(host_.nodes.size());
+  for (const HostNode& node : host_.nodes) ids.push_back(node.id);
+  host_order_ = StableOrder(ids);
 }
 
 void Linker::MatchHostNodes() {

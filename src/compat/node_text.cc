@@ -71,7 +71,7 @@ bool NodeTextReader::Read(JsonScanner& scanner, NodeText& node) {
   bool first = true;
   std::string_view key;
   while (scanner.NextMember(first, key)) {
-    if (!IsPlain(key)) {
+    if (!scanner.last_is_plain()) {
       ByteBuffer plain;
       AppendPyDumpString(key, plain);
       key = Keep(std::string(plain.view()));
@@ -124,7 +124,7 @@ void NodeTextReader::ReadIo(JsonScanner& scanner, IoText& io) {
   bool first = true;
   std::string_view key;
   while (scanner.NextMember(first, key)) {
-    irregular_ |= !keys.Add(key);
+    irregular_ |= !keys.Add(key, scanner.last_is_plain());
     const std::string_view value = scanner.Value();
     if (key == "\"values\"") {
       io.values = value;
@@ -157,13 +157,15 @@ void NodeTextReader::ReadAttrs(JsonScanner& scanner, NodeText& node) {
     std::string_view name;
     std::string_view value;
     std::string_view key;
+    bool name_is_plain = true;
     KeySet keys;
     bool first = true;
     while (scanner.NextMember(first, key)) {
-      irregular_ |= !keys.Add(key);
+      irregular_ |= !keys.Add(key, scanner.last_is_plain());
       const std::string_view text = scanner.Value();
       if (key == "\"name\"") {
         name = text;
+        name_is_plain = scanner.last_is_plain();
       } else if (key == "\"value\"") {
         value = text;
       }
@@ -172,7 +174,7 @@ void NodeTextReader::ReadAttrs(JsonScanner& scanner, NodeText& node) {
       node.broken_attrs = true;
       continue;
     }
-    if (!IsPlain(name)) {
+    if (!name_is_plain) {
       ByteBuffer plain;
       AppendPyDumpString(name, plain);
       name = Keep(std::string(plain.view()));

@@ -24,12 +24,11 @@ namespace {
 constexpr size_t kMaxIntDigits = 4300;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsBlank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+bool IsBlank(char c) {
+  return static_cast<uint8_t>(c) <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t');
+}
 
-const char* SkipBlanksFrom(const char* at, const char* end) {
-  if (at == end || !IsBlank(*at)) return at;
-  ++at;
-  if (at == end || !IsBlank(*at)) return at;
+const char* SkipManyBlanks(const char* at, const char* end) {
 #if defined(__SSE2__)
   while (end - at >= 16) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
@@ -44,6 +43,14 @@ const char* SkipBlanksFrom(const char* at, const char* end) {
 #endif
   while (at != end && IsBlank(*at)) ++at;
   return at;
+}
+
+// Most often there is no blank, or one.
+inline const char* SkipBlanksFrom(const char* at, const char* end) {
+  if (at == end || !IsBlank(*at)) return at;
+  ++at;
+  if (at == end || !IsBlank(*at)) return at;
+  return SkipManyBlanks(at, end);
 }
 
 // The first quote, backslash or control byte from `at` on, or `end`.
@@ -331,25 +338,22 @@ void AppendReprInside(const char* at, const char* end, ByteBuffer& out) {
 }
 
 // Walks over checked text and writes it as Python does: as json.dump(indent=4), or as repr().
+template <bool kDump>
 class Writer {
  public:
-  Writer(std::string_view json, bool dump, ByteBuffer& out)
-      : at_(json.data()), end_(at_ + json.size()), dump_(dump), out_(out) {}
+  Writer(std::string_view json, ByteBuffer& out)
+      : at_(json.data()), end_(at_ + json.size()), out_(out) {}
 
   void Value(size_t level) {
     Blanks();
     switch (*at_) {
-      case '{': Container(level, '}', true); break;
-      case '[': Container(level, ']', false); break;
+      case '{': Container<'}'>(level); break;
+      case '[': Container<']'>(level); break;
       case '"': String(); break;
-      case 't': Word(4, dump_ ? "true" : "True"); break;
-      case 'f': Word(5, dump_ ? "false" : "False"); break;
-      case 'n': Word(4, dump_ ? "null" : "None"); break;
-      default: {
-        const char* begin = at_;
-        at_ = ScalarEnd(at_, end_);
-        AppendNumber({begin, static_cast<size_t>(at_ - begin)}, dump_, out_);
-      }
+      case 't': Word(4, kDump ? "true" : "True"); break;
+      case 'f': Word(5, kDump ? "false" : "False"); break;
+      case 'n': Word(4, kDump ? "null" : "None"); break;
+      default: Number();
     }
   }
 
@@ -361,28 +365,54 @@ class Writer {
     out_.Append(python);
   }
 
+  void Number() {
+    const char* begin = at_;
+    if (*at_ == '-') ++at_;
+    while (at_ != end_ && IsDigit(*at_)) ++at_;
+    const bool is_whole = at_ == end_ || *at_ == ',' || *at_ == ']' || IsBlank(*at_);
+    if (is_whole && *begin != '-') {
+      out_.Append({begin, static_cast<size_t>(at_ - begin)});
+      return;
+    }
+    at_ = ScalarEnd(at_, end_);
+    AppendNumber({begin, static_cast<size_t>(at_ - begin)}, kDump, out_);
+  }
+
   void String() {
     const char* begin = at_ + 1;
     at_ = StringEnd(at_, end_);
-    if (!dump_) {
+    if constexpr (!kDump) {
       AppendReprInside(begin, at_ - 1, out_);
-      return;
+    } else {
+      out_.Append('"');
+      AppendDumpInside(begin, at_ - 1, out_);
+      out_.Append('"');
     }
-    out_.Append('"');
-    AppendDumpInside(begin, at_ - 1, out_);
-    out_.Append('"');
   }
 
-  void Container(size_t level, char close, bool object) {
-    out_.Append(*at_++);
+  // `before` and then, where each value has its line, the line's beginning.
+  void Break(std::string_view before, size_t level) {
+    const size_t blanks = kDump ? 4 * level : 0;
+    out_.Ensure(before.size() + blanks + 1);
+    if (!before.empty()) out_.Put(before);
+    if constexpr (kDump) {
+      out_.Put('\n');
+      out_.PutSpaces(blanks);
+    }
+  }
+
+  template <char kClose>
+  void Container(size_t level) {
+    const char open = *at_++;
     Blanks();
-    if (*at_ == close) {
-      out_.Append(*at_++);
+    if (*at_ == kClose) {
+      ++at_;
+      out_.Append(kClose == '}' ? "{}" : "[]");
       return;
     }
-    if (dump_) AppendPyIndent(level + 1, out_);
+    Break({&open, 1}, level + 1);
     while (true) {
-      if (object) {
+      if constexpr (kClose == '}') {
         Blanks();
         String();
         Blanks();
@@ -391,22 +421,15 @@ class Writer {
       }
       Value(level + 1);
       Blanks();
-      const char next = *at_++;
-      if (next == close) break;
-      if (dump_) {
-        out_.Append(',');
-        AppendPyIndent(level + 1, out_);
-      } else {
-        out_.Append(", ");
-      }
+      if (*at_++ == kClose) break;
+      Break(kDump ? "," : ", ", level + 1);
     }
-    if (dump_) AppendPyIndent(level, out_);
-    out_.Append(close);
+    Break({}, level);
+    out_.Append(kClose);
   }
 
   const char* at_;
   const char* end_;
-  bool dump_;
   ByteBuffer& out_;
 };
 
@@ -555,6 +578,7 @@ bool JsonScanner::ScanWord(std::string_view word) {
 
 bool JsonScanner::ScanString() {
   ++at_;
+  last_is_plain_ = true;
   while (true) {
     at_ = FindStringStop(at_, end_);
     if (at_ == end_) break;
@@ -566,6 +590,7 @@ bool JsonScanner::ScanString() {
       Fail("found a control character in a string");
       return false;
     }
+    last_is_plain_ = false;
     if (end_ - at_ < 2) break;
     constexpr std::string_view kEscapes = "\"\\/bfnrt";
     if (at_[1] == 'u') {
@@ -673,7 +698,7 @@ bool JsonScanner::ScanObject(size_t depth) {
       Fail("found something else, expected a key");
       return false;
     }
-    irregular_ |= !keys.Add({begin, static_cast<size_t>(at_ - begin)});
+    irregular_ |= !keys.Add({begin, static_cast<size_t>(at_ - begin)}, last_is_plain_);
     SkipBlanks();
     if (at_ == end_ || *at_ != ':') {
       Fail("found something else, expected ':'");
@@ -742,7 +767,7 @@ std::string WithoutRepeatedKeys(std::string_view json) {
 }
 
 void AppendPyDump(std::string_view json, size_t level, ByteBuffer& out) {
-  Writer(json, /*dump=*/true, out).Value(level);
+  Writer<true>(json, out).Value(level);
 }
 
 void AppendPyDumpString(std::string_view json, ByteBuffer& out) {
@@ -773,7 +798,7 @@ void AppendPyStr(std::string_view json, ByteBuffer& out) {
   if (json[0] == '"') {
     AppendDecoded(json.data() + 1, json.data() + json.size() - 1, out);
   } else {
-    Writer(json, /*dump=*/false, out).Value(0);
+    Writer<false>(json, out).Value(0);
   }
 }
 

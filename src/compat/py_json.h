@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -17,19 +16,24 @@ namespace etude::compat {
 // The keys of one object, to see whether they need a second look.
 class KeySet {
  public:
-  // False if `key`, with its quotes, was there before, has escapes, or is one of so many that they
+  KeySet() {}  // leaves room uninitialised: there is one of these for each object
+
+  // False if `key` was there before, has escapes (is not plain), or is one of so many that they
   // were not all compared.
-  bool Add(std::string_view key) {
-    if (count_ == keys_.size() || key.find('\\') != std::string_view::npos) return false;
+  bool Add(std::string_view key, bool is_plain) {
+    if (count_ == kRoom || !is_plain) return false;
     for (size_t i = 0; i < count_; ++i) {
-      if (keys_[i] == key) return false;
+      if (std::string_view(keys_[i], sizes_[i]) == key) return false;
     }
-    keys_[count_++] = key;
+    keys_[count_] = key.data();
+    sizes_[count_++] = key.size();
     return true;
   }
 
  private:
-  std::array<std::string_view, 16> keys_;
+  static constexpr size_t kRoom = 16;
+  const char* keys_[kRoom];
+  size_t sizes_[kRoom];
   size_t count_ = 0;
 };
 
@@ -56,6 +60,8 @@ class JsonScanner {
   // The place of what comes next, and where what came last ended.
   const char* Position();
   const char* Last() const { return at_; }
+  // Whether the string that came last, as key or value, has no escapes.
+  bool last_is_plain() const { return last_is_plain_; }
   // Whether any object scanned by Value since the last call had keys that KeySet refused.
   bool TakeIrregular() { return std::exchange(irregular_, false); }
 
@@ -80,6 +86,7 @@ class JsonScanner {
   size_t max_depth_;
   size_t depth_ = 0;
   bool irregular_ = false;
+  bool last_is_plain_ = true;
   bool failed_ = false;
   std::string problem_;
   size_t problem_at_ = 0;
