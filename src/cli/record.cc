@@ -137,11 +137,11 @@ class RecordCommand : public Command {
   }
 
   void Declare(Options& options) override {
-    options.Value("-o,--output", &folder_, "DIR", "the capture folder to write");
+    options.Value("-o,--output", &output_, "DIR", "the capture folder to write");
     options.Required("--output");
-    options.Value("--warmup", &warmup_, "N", "steps before the first timed one");
-    options.Value("--steps", &steps_, "N", "steps to time, without instrumentation");
-    options.Value("--record-steps", &record_steps_, "N", "steps to record in a row");
+    options.Value("--warmup", &warmup_, "N", "steps before the first timed one", {.least = 0});
+    options.Value("--steps", &steps_, "N", "steps to time, without instrumentation", {.least = 1});
+    options.Value("--record-steps", &record_steps_, "N", "steps to record in a row", {.least = 1});
     options.Choice("--step", &kind_, {"auto", "optimizer", "module", "profiler"},
                    "what ends a step");
     options.Choice("--integer-ranges", &ranges_, {"auto", "on", "off"},
@@ -157,23 +157,22 @@ class RecordCommand : public Command {
   Result<ExitCode> Run(const Console& console) override {
     ETUDE_RETURN_IF_ERROR(Check());
     ETUDE_ASSIGN_OR_RETURN(const std::string python, PythonFolder());
-    ETUDE_RETURN_IF_ERROR(PrepareRecordingFolder(folder_, force_));
-    const Result<ChildEnd> end = RunChild(command_, Environment(python));
-    if (!end) {
-      CleanRecordingFolder(folder_);
-      return tl::unexpected<Error>(end.error());
-    }
-    return Finish(console, *end);
+    ETUDE_ASSIGN_OR_RETURN(RecordingFolder folder, RecordingFolder::Open(output_, force_));
+    ETUDE_ASSIGN_OR_RETURN(const ChildEnd end,
+                           RunChild(command_, Environment(python, folder.staging())));
+    return Finish(console, end, folder);
   }
 
  private:
   Status Check() const;
-  Variables Environment(const std::string& python) const;
-  Result<ExitCode> Finish(const Console& console, const ChildEnd& end) const;
-  Result<bool> Report(const Console& console, Json& summary) const;
-  bool ReportNothing(const Console& console, Json& summary) const;
+  Variables Environment(const std::string& python, const std::string& folder) const;
+  Result<ExitCode> Finish(const Console& console, const ChildEnd& end,
+                          RecordingFolder& folder) const;
+  Result<bool> Report(const Console& console, const ChildEnd& end, RecordingFolder& folder,
+                      Json& summary) const;
+  void Explain(const NoCapture& why, Json& summary) const;
 
-  std::string folder_;
+  std::string output_;
   int64_t warmup_ = 5;
   int64_t steps_ = 20;
   int64_t record_steps_ = 1;
@@ -185,17 +184,8 @@ class RecordCommand : public Command {
 };
 
 Status RecordCommand::Check() const {
-  struct Count {
-    std::string_view option;
-    int64_t value;
-    int64_t least;
-  };
-  for (const Count& count : {Count{"--warmup", warmup_, 0}, Count{"--steps", steps_, 1},
-                             Count{"--record-steps", record_steps_, 1}}) {
-    if (count.value < count.least) {
-      return MakeError(ErrorCode::kUsage, fmt::format("record: {}: found {}, expected {} or more",
-                                                      count.option, count.value, count.least));
-    }
+  if (output_.empty()) {
+    return MakeError(ErrorCode::kUsage, "record: --output: found '', expected a folder");
   }
   if (command_.empty()) {
     return MakeError(ErrorCode::kUsage,
@@ -204,7 +194,7 @@ Status RecordCommand::Check() const {
   return {};
 }
 
-Variables RecordCommand::Environment(const std::string& python) const {
+Variables RecordCommand::Environment(const std::string& python, const std::string& folder) const {
   std::string path = python + "/etude/hook";
   if (const char* before = std::getenv("PYTHONPATH"); before != nullptr && *before != '\0') {
     path += std::string(":") + before;
@@ -212,7 +202,7 @@ Variables RecordCommand::Environment(const std::string& python) const {
   const auto now = std::chrono::system_clock::now().time_since_epoch().count();
   return {
       {"PYTHONPATH", path},
-      {"ETUDE_RECORD_DIR", fs::absolute(folder_).lexically_normal().string()},
+      {"ETUDE_RECORD_DIR", fs::absolute(folder).lexically_normal().string()},
       {"ETUDE_RECORD_WARMUP", std::to_string(warmup_)},
       {"ETUDE_RECORD_STEPS", std::to_string(steps_)},
       {"ETUDE_RECORD_RECORD_STEPS", std::to_string(record_steps_)},
@@ -223,20 +213,27 @@ Variables RecordCommand::Environment(const std::string& python) const {
       {"ETUDE_RECORD_VERSION", std::string(kVersion)}};
 }
 
-Result<ExitCode> RecordCommand::Finish(const Console& console, const ChildEnd& end) const {
+Result<ExitCode> RecordCommand::Finish(const Console& console, const ChildEnd& end,
+                                       RecordingFolder& folder) const {
   Json summary = {{"format", "etude-record-summary"},
                   {"version", 1},
-                  {"output", folder_},
+                  {"output", output_},
                   {"command", command_},
                   {"exit_code", end.exit_code()}};
-  std::error_code error;
   bool recorded = false;
-  if (fs::exists(folder_ + "/job.json", error)) {
-    ETUDE_ASSIGN_OR_RETURN(recorded, Report(console, summary));
+  if (folder.has_new()) {
+    ETUDE_ASSIGN_OR_RETURN(recorded, Report(console, end, folder, summary));
   } else {
-    recorded = ReportNothing(console, summary);
+    const NoCapture why =
+        ExplainNoCapture(folder.staging(), ReadStatuses(folder.staging()), end.killed);
+    summary["captured"] = false;
+    Explain(why, summary);
+    console.Complain("nothing was recorded: " + why.reason);
+    if (!why.remedy.empty()) console.Complain(why.remedy);
   }
-  CleanRecordingFolder(folder_);
+  if (!recorded && folder.has_earlier()) {
+    console.Complain(output_ + ": the earlier capture stays as it was");
+  }
   if (!summary_file_.empty()) {
     ETUDE_RETURN_IF_ERROR(WriteFile(
         summary_file_, summary.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
@@ -245,9 +242,12 @@ Result<ExitCode> RecordCommand::Finish(const Console& console, const ChildEnd& e
   return recorded ? ExitCode::kOk : ExitCode::kNo;
 }
 
-// Says what the folder holds; false if ranks are missing.
-Result<bool> RecordCommand::Report(const Console& console, Json& summary) const {
-  ETUDE_ASSIGN_OR_RETURN(const JobFile job, ReadJobFile(folder_ + "/job.json", console.context()));
+// Says what was recorded and puts it into place; false if ranks are missing, with which it does not
+// replace an earlier capture.
+Result<bool> RecordCommand::Report(const Console& console, const ChildEnd& end,
+                                   RecordingFolder& folder, Json& summary) const {
+  ETUDE_ASSIGN_OR_RETURN(const JobFile job,
+                         ReadJobFile(folder.staging() + "/job.json", console.context()));
   const std::vector<int64_t> missing = MissingRanks(job);
   summary["captured"] = missing.empty();
   summary["world_size"] = job.world_size ? Json(*job.world_size) : Json(nullptr);
@@ -256,9 +256,18 @@ Result<bool> RecordCommand::Report(const Console& console, Json& summary) const 
   for (const auto& [number, rank] : job.ranks) ranks.push_back(RankJson(number, rank));
   summary["ranks"] = std::move(ranks);
 
+  if (!missing.empty()) {
+    console.Complain(fmt::format("{} of {} ranks are missing, rank {} for one", missing.size(),
+                                 *job.world_size, missing.front()));
+    Explain(ExplainNoCapture(folder.staging(), ReadStatuses(folder.staging()), end.killed),
+            summary);
+    if (folder.has_earlier()) return false;
+  }
+  ETUDE_RETURN_IF_ERROR(folder.Publish());
+
   constexpr size_t kShownRanks = 2;
   console.Say(fmt::format("etude: recorded {} rank{} into {}", job.ranks.size(),
-                          job.ranks.size() == 1 ? "" : "s", folder_));
+                          job.ranks.size() == 1 ? "" : "s", output_));
   size_t shown = 0;
   for (const auto& [number, rank] : job.ranks) {
     if (++shown > kShownRanks) break;
@@ -269,23 +278,11 @@ Result<bool> RecordCommand::Report(const Console& console, Json& summary) const 
   if (job.ranks.size() > kShownRanks) {
     console.Say(fmt::format("and {} more ranks", job.ranks.size() - kShownRanks));
   }
-  if (!missing.empty()) {
-    console.Say(fmt::format("etude: {} of {} ranks are missing, rank {} for one", missing.size(),
-                            *job.world_size, missing.front()));
-    const NoCapture why = ExplainNoCapture(folder_, ReadStatuses(folder_));
-    summary["reason"] = {{"code", why.code}, {"text", why.reason}, {"remedy", why.remedy}};
-  }
   return missing.empty();
 }
 
-// Says why the folder holds nothing.
-bool RecordCommand::ReportNothing(const Console& console, Json& summary) const {
-  const NoCapture why = ExplainNoCapture(folder_, ReadStatuses(folder_));
-  summary["captured"] = false;
+void RecordCommand::Explain(const NoCapture& why, Json& summary) const {
   summary["reason"] = {{"code", why.code}, {"text", why.reason}, {"remedy", why.remedy}};
-  console.Say("etude: nothing was recorded: " + why.reason);
-  if (!why.remedy.empty()) console.Say("etude: " + why.remedy);
-  return false;
 }
 
 }  // namespace

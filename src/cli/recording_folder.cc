@@ -21,12 +21,21 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kHookFile = ".etude-hook";
 constexpr std::string_view kStatusPrefix = ".etude-status.";
+constexpr std::string_view kStaging = ".etude-recording";
 constexpr std::string_view kJobFile = "job.json";
 constexpr size_t kSmallFileMax = size_t{1} << 20;
 
 bool IsTemporary(std::string_view name) {
-  return name == ".lock" || name == kHookFile || name.starts_with(kStatusPrefix) ||
-         name.starts_with(".tmp-");
+  return name == ".lock" || name == kStaging || name == kHookFile ||
+         name.starts_with(kStatusPrefix) || name.starts_with(".tmp-");
+}
+
+// Whether hardly anything more can be written into the folder.
+bool DiskIsFull(const std::string& path) {
+  constexpr uintmax_t kLittle = uintmax_t{1} << 20;
+  std::error_code error;
+  const fs::space_info space = fs::space(path, error);
+  return !error && space.available < kLittle;
 }
 
 // Whether `name` is one of a capture's: host.0.json.gz, linked.3.json, job.1.et, ...
@@ -101,6 +110,13 @@ std::optional<RecordingStatus> ParseStatus(const std::string& text) {
   return status;
 }
 
+constexpr std::string_view kMakeRoom = "make room, or record into a folder on another disk";
+
+NoCapture DiskFull() {
+  return {"disk-full", "no space is left on the disk of the capture folder",
+          std::string(kMakeRoom)};
+}
+
 std::string RemedyFor(const RecordingStatus& status) {
   if (status.code == "ended-early" || status.code.empty()) {
     if (status.fitting_warmup && status.fitting_steps) {
@@ -113,6 +129,7 @@ std::string RemedyFor(const RecordingStatus& status) {
     return "steps are optimizer steps, calls of the outermost module or profiler.step(); mark "
            "them yourself with `with etude.record(DIR) as r:` and r.step()";
   }
+  if (status.code == "disk-full") return std::string(kMakeRoom);
   if (status.code == "busy") {
     return "leave the program's own profiler or observer out for some steps";
   }
@@ -121,7 +138,7 @@ std::string RemedyFor(const RecordingStatus& status) {
 
 }  // namespace
 
-Status PrepareRecordingFolder(const std::string& path, bool force) {
+Result<RecordingFolder> RecordingFolder::Open(const std::string& path, bool force) {
   std::error_code error;
   const fs::file_status kind = fs::status(path, error);
   if (fs::exists(kind) && !fs::is_directory(kind)) {
@@ -141,9 +158,53 @@ Status PrepareRecordingFolder(const std::string& path, bool force) {
     return BadInput(path + ": holds a capture already; --force replaces it");
   }
   for (const std::string& name : names) {
-    if (!IsOfCapture(name)) continue;
-    fs::remove(path + "/" + name, error);
+    if (IsTemporary(name)) fs::remove_all(path + "/" + name, error);
     if (error) return MakeError(ErrorCode::kIo, path + "/" + name + ": " + error.message());
+  }
+  RecordingFolder folder(path, is_capture);
+  fs::create_directory(folder.staging(), error);
+  if (error) return MakeError(ErrorCode::kIo, folder.staging() + ": " + error.message());
+  return folder;
+}
+
+RecordingFolder::RecordingFolder(RecordingFolder&& other) noexcept
+    : path_(std::exchange(other.path_, {})), has_earlier_(other.has_earlier_) {}
+
+RecordingFolder::~RecordingFolder() {
+  if (path_.empty() || keep_staging_) return;
+  std::error_code error;
+  fs::remove_all(staging(), error);
+  // Fails, as it should, unless the folder is empty.
+  fs::remove(path_, error);
+}
+
+std::string RecordingFolder::staging() const { return path_ + "/" + std::string(kStaging); }
+
+bool RecordingFolder::has_new() const {
+  std::error_code error;
+  return fs::exists(staging() + "/" + std::string(kJobFile), error);
+}
+
+Status RecordingFolder::Publish() {
+  std::error_code error;
+  const auto failure = [&](const std::string& name) {
+    keep_staging_ = true;
+    return MakeError(ErrorCode::kIo, fmt::format("{}/{}: {}; what was recorded is in {}", path_,
+                                                 name, error.message(), staging()));
+  };
+  std::vector<std::string> names = NamesIn(staging(), error);
+  if (error) return failure(std::string(kStaging));
+  for (const std::string& name : NamesIn(path_, error)) {
+    if (!IsOfCapture(name) || name == kStaging) continue;
+    fs::remove(path_ + "/" + name, error);
+    if (error) return failure(name);
+  }
+  // The job names the other files: it comes last.
+  std::ranges::stable_partition(names, [](const auto& name) { return name != kJobFile; });
+  for (const std::string& name : names) {
+    if (IsTemporary(name)) continue;
+    fs::rename(staging() + "/" + name, path_ + "/" + name, error);
+    if (error) return failure(name);
   }
   return {};
 }
@@ -160,16 +221,21 @@ std::vector<RecordingStatus> ReadStatuses(const std::string& path) {
   return statuses;
 }
 
-NoCapture ExplainNoCapture(const std::string& path, const std::vector<RecordingStatus>& statuses) {
+NoCapture ExplainNoCapture(const std::string& path, const std::vector<RecordingStatus>& statuses,
+                           bool killed) {
   if (!statuses.empty()) {
     const RecordingStatus& status = statuses.front();
     if (!status.code.empty()) return {status.code, status.reason, RemedyFor(status)};
+    if (DiskIsFull(path)) return DiskFull();
+    // Without a word: the status is written at each turn, but not by who is killed.
     return {"killed",
-            fmt::format("the program was ended from outside, or by os._exit, while {} steps were "
-                        "seen at least (phase: {})",
+            fmt::format("the program {} while {} steps were seen at least (phase: {})",
+                        killed ? "was ended from outside"
+                               : "was ended from outside, or by os._exit, or the disk was full,",
                         status.steps_seen, status.phase),
             RemedyFor(status)};
   }
+  if (DiskIsFull(path)) return DiskFull();
   std::error_code error;
   const std::string hook = path + "/" + std::string(kHookFile);
   if (!fs::exists(hook, error)) {
@@ -183,15 +249,6 @@ NoCapture ExplainNoCapture(const std::string& path, const std::vector<RecordingS
     return {"internal", "the recorder could not be loaded: " + text, ""};
   }
   return {"no-torch", "the program did not import torch, or was ended before it saw a step", ""};
-}
-
-void CleanRecordingFolder(const std::string& path) {
-  std::error_code error;
-  for (const std::string& name : NamesIn(path, error)) {
-    if (IsTemporary(name)) fs::remove(path + "/" + name, error);
-  }
-  // Fails, as it should, unless the folder is empty.
-  fs::remove(path, error);
 }
 
 }  // namespace etude

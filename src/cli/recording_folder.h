@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/base/result.h"
@@ -13,8 +14,9 @@ namespace etude {
 struct RecordingStatus {
   int64_t steps_seen = 0;
   bool complete = false;
-  std::string phase;   // "warmup", "timing", "recording", "timing-more", "done"; "" if unknown
-  std::string code;    // "no-step", "busy", "ended-early", "rank-taken", "internal"; "" if killed
+  std::string phase;  // "warmup", "timing", "recording", "timing-more", "done"; "" if unknown
+  // "" if the process was killed or left by os._exit.
+  std::string code;    // "no-step", "busy", "ended-early", "rank-taken", "disk-full", "internal"
   std::string reason;  // in words
   std::optional<int64_t> rank;
   std::optional<int64_t> fitting_warmup;  // counts that would have fitted
@@ -28,18 +30,44 @@ struct NoCapture {
   std::string remedy;  // "" if none is known
 };
 
-// Makes `path` ready for a recording: creates it, or takes an empty folder, or one with leftovers
-// of a recording that gave nothing. A capture is removed if `force`, refused otherwise (kBadInput),
-// as is a folder with anything else in it.
-Status PrepareRecordingFolder(const std::string& path, bool force);
+// The folder of a capture and, hidden in it, one that the program records into: what the folder
+// held before stays until a new capture takes its place. Removes the hidden folder when it goes,
+// and the folder as well if that leaves it empty.
+class RecordingFolder {
+ public:
+  // Creates `path`, or takes an empty folder, or one with a capture if `force`. Refuses a capture
+  // otherwise (kBadInput), and a folder with anything else in it.
+  static Result<RecordingFolder> Open(const std::string& path, bool force);
+
+  RecordingFolder(RecordingFolder&& other) noexcept;
+  RecordingFolder& operator=(RecordingFolder&&) = delete;
+  ~RecordingFolder();
+
+  const std::string& path() const { return path_; }
+  // Where the program records.
+  std::string staging() const;
+  // Whether the folder holds a capture of an earlier run.
+  bool has_earlier() const { return has_earlier_; }
+  // Whether something was recorded.
+  bool has_new() const;
+  // Puts what was recorded in the place of the earlier capture; other files stay. kIo.
+  Status Publish();
+
+ private:
+  explicit RecordingFolder(std::string path, bool has_earlier)
+      : path_(std::move(path)), has_earlier_(has_earlier) {}
+
+  std::string path_;  // "" once moved from
+  bool has_earlier_ = false;
+  bool keep_staging_ = false;
+};
 
 // The statuses in the folder, those that saw the most steps first.
 std::vector<RecordingStatus> ReadStatuses(const std::string& path);
 
-// Why the folder holds no capture. `statuses` are those of ReadStatuses.
-NoCapture ExplainNoCapture(const std::string& path, const std::vector<RecordingStatus>& statuses);
-
-// Removes what the recording needed only while it ran; the folder as well if that leaves it empty.
-void CleanRecordingFolder(const std::string& path);
+// Why the folder holds no capture. `statuses` are those of ReadStatuses, `killed` is whether a
+// signal ended the program.
+NoCapture ExplainNoCapture(const std::string& path, const std::vector<RecordingStatus>& statuses,
+                           bool killed);
 
 }  // namespace etude

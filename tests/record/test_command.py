@@ -77,6 +77,18 @@ def test_capture_is_replaced_only_by_force(tmp_path):
     ]
 
 
+def test_earlier_capture_stays_if_nothing_replaces_it(tmp_path):
+    assert record(tmp_path, TRAINING).returncode == 0
+    folder = tmp_path / "job"
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    mistyped = etude("record", "--force", "-o", "job", "--", "no-such-program", cwd=tmp_path)
+    assert mistyped.returncode == 4
+    early = record(tmp_path, program("for _ in range(4): train()"), "--force", "-q")
+    assert early.returncode == 1
+    assert "4 steps" in early.stderr and "the earlier capture stays" in early.stderr
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
 @pytest.mark.parametrize("force", [[], ["--force"]])
 def test_folder_with_other_things_is_refused(tmp_path, force):
     (tmp_path / "job").mkdir()
@@ -130,6 +142,7 @@ def test_program_that_is_not_there(tmp_path):
         ["record", "--", "true"],
         ["record", "-o", "job"],
         ["record", "-o", "job", "--steps", "0", "--", "true"],
+        ["record", "-o", "", "--", "true"],
     ],
 )
 def test_wrong_command_lines(tmp_path, arguments):

@@ -37,6 +37,34 @@ def test_optimizer_that_never_steps(run):
     assert status["code"] == "no-step" and "never stepped" in status["reason"]
 
 
+def test_profiler_steps_asked_for_but_not_made(run):
+    source = program("for _ in range(4): train()")
+    status = run(source, environment={"ETUDE_RECORD_KIND": "profiler"}).status()
+    assert status["code"] == "no-step" and "profiler.step()" in status["reason"]
+    assert "never stepped" not in status["reason"] and "optimizer steps" in status["reason"]
+
+
+def test_full_disk_is_the_reason(run):
+    """No file can be made from the fourth step on; the status is written over the one there is."""
+    result = run(
+        program(
+            """
+            import errno
+            from _etude_recording import files
+            def full(*arguments):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            for i in range(10):
+                if i == 4:
+                    files.write_json = files.check_writable = full
+                train()
+            """
+        )
+    )
+    assert (result.code, result.err, result.names()) == (0, "", [])
+    status = result.status()
+    assert status["code"] == "disk-full" and "no space" in status["reason"]
+
+
 def test_exception_is_named(run):
     result = run(program("train(); train(); raise KeyError('x')"))
     assert result.code == 1

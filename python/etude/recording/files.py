@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -10,6 +11,8 @@ from typing import Any, Callable, Iterator, Optional
 
 _LOCK = ".lock"
 JOB = "job.json"
+# Bytes: who has less left has a full disk.
+_LITTLE = 1 << 20
 
 
 def temporary(directory: str, name: str) -> str:
@@ -36,6 +39,25 @@ def write_json(directory: str, name: str, value: Any) -> None:
         with contextlib.suppress(OSError):
             os.remove(path)
         raise
+
+
+def overwrite_json(directory: str, name: str, value: Any) -> None:
+    """Writes over a document that is there, without a new file."""
+    with open(os.path.join(directory, name), "r+", encoding="utf-8") as out:
+        before = os.fstat(out.fileno()).st_size
+        text = json.dumps(value, ensure_ascii=False)
+        out.write(text + " " * (before - len(text.encode("utf-8"))))
+
+
+def is_full(directory: str, error: BaseException) -> bool:
+    """Whether `error` came because nothing more could be written there."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return True
+    # The observer and the profiler say nothing of a write that failed: their files are cut.
+    with contextlib.suppress(OSError):
+        space = os.statvfs(directory)
+        return space.f_bavail * space.f_frsize < _LITTLE
+    return False
 
 
 def read_json(directory: str, name: str) -> Optional[Any]:

@@ -113,8 +113,11 @@ class Recorder(StepListener):
         files.remove_temporaries(self.settings.directory)
 
     def failed(self, error: Exception) -> None:
-        code = "rank-taken" if isinstance(error, job.RankTaken) else "internal"
-        text = str(error) if code == "rank-taken" else f"{type(error).__name__}: {error}"
+        code, text = "internal", f"{type(error).__name__}: {error}"
+        if isinstance(error, job.RankTaken):
+            code, text = "rank-taken", str(error)
+        elif files.is_full(self.settings.directory, error):
+            code, text = "disk-full", "no space is left on the disk of the capture folder"
         self.status.set(code=code, reason=text)
         with contextlib.suppress(Exception):
             self._drop_attempt()
@@ -413,8 +416,7 @@ class Recorder(StepListener):
         suggestion = None
         if not self._finder.kind:
             code, reason = "no-step", "the program used torch, but no step was seen"
-            if self._finder.optimizers.known():
-                reason += ": there is an optimizer, but it never stepped"
+            reason += self._finder.why_no_mark()
         elif self._busy_reason is not None:
             code, reason = "busy", f"{self._busy_reason} and no step was left to record"
         else:

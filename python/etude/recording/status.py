@@ -45,8 +45,13 @@ class Status:
         return {**head, **self._fields}
 
     def write(self) -> None:
-        with contextlib.suppress(OSError):
-            files.write_json(self._directory, f"{PREFIX}{self._pid}.json", self.to_json())
+        name = f"{PREFIX}{self._pid}.json"
+        try:
+            files.write_json(self._directory, name, self.to_json())
+        except OSError:
+            # On a full disk there may still be room in the file that was written before.
+            with contextlib.suppress(OSError):
+                files.overwrite_json(self._directory, name, self.to_json())
 
     def remove(self) -> None:
         """Removes the file."""

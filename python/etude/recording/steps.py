@@ -109,6 +109,19 @@ class StepFinder:
             return None
         return [self._label(self.kind, unit) for unit in self._finder.pattern]
 
+    def why_no_mark(self) -> str:
+        """What is known of why there was no mark, to be put behind a sentence; may be empty."""
+        unused = self.optimizers.known() > 0 and not self.optimizers.labels
+        if self._allowed == "profiler":
+            text = ": it did not call profiler.step()"
+        elif self._allowed == "module":
+            text = ": no module was called"
+        else:
+            return ": there is an optimizer, but it never stepped" if unused else ""
+        if self.optimizers.labels:
+            text += "; it has optimizer steps, which count without this choice of steps"
+        return text
+
     def may_grow(self) -> bool:
         """Whether marks may still come that make a step another or a larger one."""
         if self.kind == "explicit" or self._allowed == "module":
