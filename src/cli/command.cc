@@ -105,6 +105,7 @@ void Console::Say(std::string_view line) const {
 }
 
 void Console::Complain(std::string_view line) const {
+  std::fflush(stdout);  // what was said before comes first
   WriteLine(stderr, "etude: " + std::string(line));
 }
 

@@ -152,7 +152,8 @@ Result<double> ParseTolerance(std::string_view text) {
   const std::string_view digits = percent ? text.substr(0, text.size() - 1) : text;
   double value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size() || !(value >= 0)) {
+  if (error != std::errc() || end != digits.data() + digits.size() || !(value >= 0) ||
+      !std::isfinite(value)) {
     return MakeError(
         ErrorCode::kUsage,
         fmt::format("--tolerance: found '{}', expected a share such as 8% or 0.08", text));
@@ -177,8 +178,8 @@ class CompareCommand : public Command {
 
   Result<ExitCode> Run(const Console& console) override {
     std::optional<double> tolerance;
-    if (!tolerance_.empty()) {
-      ETUDE_ASSIGN_OR_RETURN(tolerance, ParseTolerance(tolerance_));
+    if (tolerance_) {
+      ETUDE_ASSIGN_OR_RETURN(tolerance, ParseTolerance(*tolerance_));
     }
     if (!std::filesystem::is_directory(path_)) {
       return BadInput(path_ + ": expected a capture folder");
@@ -210,7 +211,7 @@ class CompareCommand : public Command {
 
  private:
   std::string path_;
-  std::string tolerance_;
+  std::optional<std::string> tolerance_;
   std::string clock_ = "cpu";
   bool json_ = false;
 };

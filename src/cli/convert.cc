@@ -68,6 +68,9 @@ class ConvertCommand : public Command {
     if (!linked_.empty() && device_.empty()) {
       return MakeError(ErrorCode::kUsage, "convert: --linked needs a host and a device trace");
     }
+    for (const ConvertJob& job : jobs) {
+      ETUDE_RETURN_IF_ERROR(CheckOutput(job.output, {job.input, job.device}));
+    }
     if (!compat_.empty()) {
       for (const ConvertJob& job : jobs) {
         ETUDE_RETURN_IF_ERROR(ConvertAsChakra(job.input, job.device, job.output, console));

@@ -156,6 +156,9 @@ class LinkCommand : public Command {
 
   Result<ExitCode> Run(const Console& console) override {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<LinkJob> jobs, FindJobs(console));
+    for (const LinkJob& job : jobs) {
+      ETUDE_RETURN_IF_ERROR(CheckOutput(job.output, {job.host, job.device}));
+    }
     if (!compat_.empty()) {
       for (const LinkJob& job : jobs) {
         const bool to_et = FormatOf(job.output) == OutputFormat::kChakra;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/cli/command.h"
@@ -62,7 +63,14 @@ void RunTorchCommand(const std::vector<std::string>& args) {
   execv(program.c_str(), argv.data());
 }
 
-int Main(const std::vector<std::string>& args) {
+// "help link" says what "link --help" says.
+std::vector<std::string> WithoutHelpCommand(std::vector<std::string> args) {
+  if (args.size() > 1 && args[0] == "help") return {args[1], "--help"};
+  return args;
+}
+
+int Main(std::vector<std::string> args) {
+  args = WithoutHelpCommand(std::move(args));
   if (!args.empty() && std::ranges::count(kTorchCommands, args[0], &TorchCommand::name) != 0) {
     RunTorchCommand(args);
   }

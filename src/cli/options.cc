@@ -1,8 +1,11 @@
 #include "src/cli/options.h"
 
 #include <algorithm>
+#include <charconv>
+#include <functional>
 #include <numeric>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 namespace etude {
@@ -30,6 +33,40 @@ CLI::Option* Described(CLI::Option* option, std::string_view what) {
   return option->type_name(std::string(what));
 }
 
+std::string Text(Bounds bounds) {
+  constexpr Bounds kAny;
+  if (bounds.least == kAny.least && bounds.most == kAny.most) return "a whole number";
+  if (bounds.most == kAny.most) return fmt::format("{} or more", bounds.least);
+  return fmt::format("{} to {}", bounds.least, bounds.most);
+}
+
+int64_t ParseNumber(std::string_view option, const std::string& text, Bounds bounds) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  if (!whole || value < bounds.least || value > bounds.most) {
+    throw CLI::ValidationError(std::string(option),
+                               fmt::format("found '{}', expected {}", text, Text(bounds)));
+  }
+  return value;
+}
+
+// "--rank" of "-r,--rank".
+std::string_view LongName(std::string_view names) { return names.substr(names.rfind(',') + 1); }
+
+CLI::Option* AddNumber(CLI::App& app, std::string_view names, std::string_view help, Bounds bounds,
+                       std::function<void(int64_t)> set) {
+  const std::string name(LongName(names));
+  return app
+      .add_option_function<std::string>(
+          std::string(names),
+          [name, bounds, set = std::move(set)](const std::string& text) {
+            set(ParseNumber(name, text, bounds));
+          },
+          std::string(help))
+      ->take_last();
+}
+
 }  // namespace
 
 void Options::Flag(std::string_view names, bool* target, std::string_view help) {
@@ -43,11 +80,24 @@ void Options::Value(std::string_view names, std::string* target, std::string_vie
       ->capture_default_str();
 }
 
+void Options::Value(std::string_view names, std::optional<std::string>* target,
+                    std::string_view what, std::string_view help) {
+  Described(impl_->app.add_option_function<std::string>(
+                std::string(names), [target](const std::string& text) { *target = text; },
+                std::string(help)),
+            what)
+      ->take_last();
+}
+
 void Options::Value(std::string_view names, int64_t* target, std::string_view what,
-                    std::string_view help) {
-  Described(impl_->app.add_option(std::string(names), *target, std::string(help)), what)
-      ->take_last()
-      ->capture_default_str();
+                    std::string_view help, Bounds bounds) {
+  Described(AddNumber(impl_->app, names, help, bounds, [target](int64_t n) { *target = n; }), what)
+      ->default_str(std::to_string(*target));
+}
+
+void Options::Value(std::string_view names, std::optional<int64_t>* target, std::string_view what,
+                    std::string_view help, Bounds bounds) {
+  Described(AddNumber(impl_->app, names, help, bounds, [target](int64_t n) { *target = n; }), what);
 }
 
 void Options::Value(std::string_view names, double* target, std::string_view what,

@@ -1,12 +1,20 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace etude {
+
+// What a whole number on the command line may be.
+struct Bounds {
+  int64_t least = std::numeric_limits<int64_t>::min();
+  int64_t most = std::numeric_limits<int64_t>::max();
+};
 
 // The command line of one subcommand, declared before it is parsed. Targets must outlive parsing
 // and hold their defaults. A mistyped option is an error that names the nearest right one.
@@ -21,7 +29,14 @@ class Options {
   void Flag(std::string_view names, bool* target, std::string_view help);
   void Value(std::string_view names, std::string* target, std::string_view what,
              std::string_view help);
-  void Value(std::string_view names, int64_t* target, std::string_view what, std::string_view help);
+  // An optional target stays empty unless the option is given: "" is a value too.
+  void Value(std::string_view names, std::optional<std::string>* target, std::string_view what,
+             std::string_view help);
+  // A whole number in decimal; anything else, or out of bounds, is an error.
+  void Value(std::string_view names, int64_t* target, std::string_view what, std::string_view help,
+             Bounds bounds = {});
+  void Value(std::string_view names, std::optional<int64_t>* target, std::string_view what,
+             std::string_view help, Bounds bounds = {});
   void Value(std::string_view names, double* target, std::string_view what, std::string_view help);
   // May be given several times.
   void Values(std::string_view names, std::vector<std::string>* target, std::string_view what,

@@ -54,6 +54,35 @@ TEST(Options, TheLastOfRepeatedValuesCounts) {
   EXPECT_EQ(options.Parse({"x", "y"}).outcome, Options::Outcome::kError);
 }
 
+TEST(Options, NumbersAreDecimalWholeAndInBounds) {
+  const auto parse = [](const std::string& text) {
+    std::optional<int64_t> rank;
+    int64_t top = 8;
+    Options options("info", "informs");
+    options.Value("--rank", &rank, "N", "rank", {.least = 0});
+    options.Value("-t,--top", &top, "N", "how many", {.least = 1, .most = 10});
+    const Options::Parsed parsed = options.Parse({"--rank", text, "-t", "3"});
+    EXPECT_EQ(top, parsed.outcome == Options::Outcome::kRun ? 3 : 8);
+    return parsed.outcome == Options::Outcome::kRun ? std::to_string(rank.value_or(-1))
+                                                    : parsed.text;
+  };
+  EXPECT_EQ(parse("0"), "0");
+  EXPECT_EQ(parse("9223372036854775807"), "9223372036854775807");
+  for (const std::string wrong : {"-1", "9223372036854775808", "0x10", "1.5", "1 ", ""}) {
+    EXPECT_EQ(parse(wrong), "--rank: found '" + wrong + "', expected 0 or more");
+  }
+}
+
+TEST(Options, EmptyTextIsAValue) {
+  std::optional<std::string> tolerance;
+  Options options("compare", "compares");
+  options.Value("--tolerance", &tolerance, "SHARE", "how near");
+  ASSERT_EQ(options.Parse({}).outcome, Options::Outcome::kRun);
+  EXPECT_FALSE(tolerance.has_value());
+  ASSERT_EQ(options.Parse({"--tolerance", ""}).outcome, Options::Outcome::kRun);
+  EXPECT_EQ(tolerance, "");
+}
+
 TEST(Nearest, OnlyOffersWhatIsNear) {
   EXPECT_EQ(Nearest("valdate", {"info", "validate", "link"}), "validate");
   EXPECT_EQ(Nearest("frobnicate", {"info", "validate", "link"}), "");

@@ -25,25 +25,28 @@
 namespace etude {
 namespace {
 
+constexpr int64_t kThreadsMax = 1024;
+
 // A recorded step and what is known about the program it comes from.
 struct ReplaySource {
   Trace trace;
+  std::optional<int64_t> rank;  // as the folder says
   StepTimes original;
   std::optional<int64_t> threads;
   std::string result_path;  // where the report is kept; "" for what is no capture
 };
 
-Result<const CaptureRank*> ChooseRank(const CaptureFolder& folder, int64_t wanted) {
-  if (wanted < 0 && folder.ranks.size() == 1) return &folder.ranks.front();
+Result<const CaptureRank*> ChooseRank(const CaptureFolder& folder, std::optional<int64_t> wanted) {
+  if (!wanted && folder.ranks.size() == 1) return &folder.ranks.front();
   std::string known;
   for (const CaptureRank& rank : folder.ranks) {
     if (rank.number() == wanted) return &rank;
     known += (known.empty() ? "" : ", ") + std::to_string(rank.number());
   }
-  return MakeError(ErrorCode::kUsage,
-                   wanted < 0
-                       ? fmt::format("{}: has ranks {}; choose one with --rank", folder.path, known)
-                       : fmt::format("{}: no rank {}; found {}", folder.path, wanted, known));
+  return MakeError(
+      ErrorCode::kUsage,
+      wanted ? fmt::format("{}: no rank {}; found {}", folder.path, *wanted, known)
+             : fmt::format("{}: has ranks {}; choose one with --rank", folder.path, known));
 }
 
 StepTimes OriginalTimes(const JobRank& job) {
@@ -81,17 +84,22 @@ Result<Trace> ReadRank(const CaptureFolder& folder, const CaptureRank& rank,
   return std::move(linked->trace);
 }
 
-Result<ReplaySource> OpenSource(const std::string& path, int64_t wanted_rank, bool strict,
-                                const RunContext& context) {
+Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> wanted_rank,
+                                bool strict, const RunContext& context) {
   const ReadOptions options{.strict = strict};
   if (!std::filesystem::is_directory(path)) {
+    if (wanted_rank) {
+      return MakeError(ErrorCode::kUsage,
+                       "replay: --rank chooses from a folder, but " + path + " is one trace");
+    }
     ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadTrace(path, options, context));
     return ReplaySource{.trace = std::move(trace)};
   }
   ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path, context));
   ETUDE_ASSIGN_OR_RETURN(const CaptureRank* rank, ChooseRank(folder, wanted_rank));
   ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadRank(folder, *rank, options, context));
-  ReplaySource source{.trace = std::move(trace), .result_path = {}};
+  ReplaySource source{
+      .trace = std::move(trace), .rank = folder.known_rank(*rank), .result_path = {}};
   if (const JobRank* job = folder.job_rank(*rank); job != nullptr) {
     // Folders that `etude record` did not make are left as they are.
     source.result_path = folder.File(fmt::format("replay.{}.json", rank->number()));
@@ -153,7 +161,7 @@ class ReplayCommand : public Command {
 
   void Declare(Options& options) override {
     options.Positional("trace", &path_, "a capture folder, or a PyTorch execution trace");
-    options.Value("--rank", &rank_, "N", "which rank of a folder");
+    options.Value("--rank", &rank_, "N", "which rank of a folder", {.least = 0});
     options.Value("--ranks", &ranks_, "all",
                   "replay all ranks of a folder at once, one process each, with their collectives; "
                   "the report is that of --rank (default: 0)");
@@ -164,8 +172,9 @@ class ReplayCommand : public Command {
     options.Value("--warmup", &replay_.warmup, "N", "steps before the timed ones");
     options.Value("--iterations", &replay_.iterations, "N", "timed steps");
     options.Value("--threads", &threads_, "N",
-                  "threads of PyTorch's pool (default: as recorded, else 1)");
-    options.Value("--seed", &seed_, "N", "seed of what the memory is filled with");
+                  "threads of PyTorch's pool (default: as recorded, else 1)",
+                  {.least = 1, .most = kThreadsMax});
+    options.Value("--seed", &seed_, "N", "seed of what the memory is filled with", {.least = 0});
     options.Value("--label", &replay_.label, "TEXT",
                   "only what is below the first node whose name contains TEXT");
     options.Values("--skip", &replay_.skip, "OPERATOR", "do not run this operator");
@@ -184,7 +193,7 @@ class ReplayCommand : public Command {
     if (ranks_.empty()) return RunRank(console, console.context());
 
     ETUDE_ASSIGN_OR_RETURN(const int64_t size, CountRanks(path_, ranks_, console.context()));
-    lead_ = rank_ < 0 ? 0 : rank_;
+    lead_ = rank_.value_or(0);
     if (lead_ >= size) {
       return MakeError(ErrorCode::kUsage, fmt::format("{}: no rank {} of {}", path_, lead_, size));
     }
@@ -208,11 +217,13 @@ class ReplayCommand : public Command {
   Result<ExitCode> RunRank(const Console& console, const RunContext& context) {
     ETUDE_ASSIGN_OR_RETURN(const ReplaySource source,
                            OpenSource(path_, rank_, console.strict(), context));
-    replay_.threads = threads_ > 0 ? threads_ : source.threads.value_or(1);
+    replay_.threads =
+        threads_.value_or(std::clamp<int64_t>(source.threads.value_or(1), 1, kThreadsMax));
     if (paced_) return RunPaced(source, console, context);
 
     ETUDE_ASSIGN_OR_RETURN(ReplayReport report, Replay(source.trace, replay_, context));
     report.source = path_;
+    if (source.rank) report.rank = source.rank;
     report.original = source.original;
     ETUDE_RETURN_IF_ERROR(Share(report));
     if (!is_lead()) return Answer(report);
@@ -238,7 +249,6 @@ class ReplayCommand : public Command {
     };
     ETUDE_RETURN_IF_ERROR(check("--warmup", replay_.warmup, 0));
     ETUDE_RETURN_IF_ERROR(check("--iterations", replay_.iterations, 1));
-    ETUDE_RETURN_IF_ERROR(check("--threads", threads_, 0));
     ETUDE_RETURN_IF_ERROR(check("--timeout", timeout_s_, 1));
     return {};
   }
@@ -259,6 +269,7 @@ class ReplayCommand : public Command {
     for (int64_t i = 0; i < replay_.warmup; ++i) ETUDE_RETURN_IF_ERROR(replayer.RunStep());
     ReplayReport report = replayer.report();
     report.source = path_;
+    if (source.rank) report.rank = source.rank;
     report.original = source.original;
     report.warmup = replay_.warmup;
     ETUDE_RETURN_IF_ERROR(Share(report));
@@ -278,11 +289,11 @@ class ReplayCommand : public Command {
   }
 
   std::string path_;
-  int64_t rank_ = -1;
+  std::optional<int64_t> rank_;
   std::string ranks_;
   int64_t lead_ = 0;
   int64_t timeout_s_ = 60;
-  int64_t threads_ = 0;
+  std::optional<int64_t> threads_;
   int64_t seed_ = 0;
   ReplayOptions replay_;
   bool allow_skips_ = false;

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
 #include <utility>
 
 #include "src/formats/atomic_file.h"
@@ -12,11 +15,17 @@
 namespace etude {
 namespace {
 
+bool EndsWith(std::string_view path, std::string_view ending) {
+  const auto same = [](unsigned char a, char b) { return std::tolower(a) == b; };
+  return path.size() >= ending.size() &&
+         std::ranges::equal(path.substr(path.size() - ending.size()), ending, same);
+}
+
 constexpr std::string_view kCompressions[] = {".gz", ".zst"};
 
 std::string_view CompressionEnding(std::string_view path) {
   for (const std::string_view ending : kCompressions) {
-    if (path.ends_with(ending)) return ending;
+    if (EndsWith(path, ending)) return ending;
   }
   return {};
 }
@@ -52,7 +61,19 @@ OutputFormat ChooseFormat(std::string_view word, std::string_view path) {
   if (word == "linked") return OutputFormat::kLinked;
   if (word == "et") return OutputFormat::kChakra;
   path.remove_suffix(CompressionEnding(path).size());
-  return path.ends_with(".json") ? OutputFormat::kLinked : OutputFormat::kChakra;
+  return EndsWith(path, ".json") ? OutputFormat::kLinked : OutputFormat::kChakra;
+}
+
+Status CheckOutput(const std::string& output, std::initializer_list<std::string> inputs) {
+  for (const std::string& input : inputs) {
+    std::error_code error;
+    if (input.empty() || output == "-" || !std::filesystem::is_regular_file(output, error))
+      continue;
+    if (!std::filesystem::equivalent(input, output, error) || error) continue;
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("-o {}: is the input {}, expected another file", output, input));
+  }
+  return {};
 }
 
 Result<WrittenTrace> WriteTrace(const Trace& trace, const std::string& path, OutputFormat format,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,10 @@ enum class OutputFormat : uint8_t { kChakra, kLinked };
 // `word` is "et", "linked", or "" for what the end of `path` says: .json is linked, anything else a
 // Chakra trace.
 OutputFormat ChooseFormat(std::string_view word, std::string_view path);
+
+// kUsage if `output` is the same file as one of `inputs`, which it would replace. Names that are ""
+// or "-" are no files.
+Status CheckOutput(const std::string& output, std::initializer_list<std::string> inputs);
 
 // What was written, and what the format could not hold.
 struct WrittenTrace {

@@ -6,6 +6,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -21,8 +23,13 @@ constexpr int kGzipLevel = 6;
 constexpr int kZstdLevel = 3;
 
 Compression CompressionOfName(std::string_view path) {
-  if (path.ends_with(".gz")) return Compression::kGzip;
-  if (path.ends_with(".zst")) return Compression::kZstd;
+  const auto ends_with = [path](std::string_view ending) {
+    const auto same = [](unsigned char a, char b) { return std::tolower(a) == b; };
+    return path.size() >= ending.size() &&
+           std::ranges::equal(path.substr(path.size() - ending.size()), ending, same);
+  };
+  if (ends_with(".gz")) return Compression::kGzip;
+  if (ends_with(".zst")) return Compression::kZstd;
   return Compression::kNone;
 }
 

@@ -33,6 +33,10 @@ struct CaptureFolder {
 
   // The facts of `rank` in job.json, or nullptr.
   const JobRank* job_rank(const CaptureRank& rank) const;
+  // The rank if its files or job.json name it.
+  std::optional<int64_t> known_rank(const CaptureRank& rank) const {
+    return rank.rank || job_rank(rank) == nullptr ? rank.rank : rank.number();
+  }
   // Path of a file in the folder.
   std::string File(const std::string& name) const { return path + "/" + name; }
 };

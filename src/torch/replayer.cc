@@ -78,8 +78,9 @@ void LimitMemory(int64_t held) {
   setrlimit(RLIMIT_DATA, &limit);
 }
 
-bool HasDevice(c10::DeviceType type) {
-  return c10::impl::hasDeviceGuardImpl(type) && c10::impl::VirtualGuardImpl(type).deviceCount() > 0;
+bool HasDevice(c10::DeviceType type, int index = 0) {
+  return c10::impl::hasDeviceGuardImpl(type) &&
+         c10::impl::VirtualGuardImpl(type).deviceCount() > index;
 }
 
 // Whether an operator of the step used a device other than the CPU.
@@ -101,14 +102,16 @@ Result<std::string> ChooseDevice(const std::string& wanted, bool trace_uses_devi
   }
   try {
     c10::Device device(wanted);
-    if (!device.is_cpu() && !HasDevice(device.type())) {
+    if (!device.is_cpu() && !device.is_cuda()) throw std::invalid_argument(wanted);
+    if (device.is_cpu()) return std::string("cpu");
+    if (!device.has_index()) device.set_index(0);
+    if (!HasDevice(device.type(), device.index())) {
       return MakeError(ErrorCode::kUnavailable, "device '" + wanted + "' is not available here");
     }
-    if (!device.is_cpu() && !device.has_index()) device.set_index(0);
     return device.str();
   } catch (const std::exception&) {
     return MakeError(ErrorCode::kUsage,
-                     "device '" + wanted + "' is none of PyTorch's: expected cpu, cuda or cuda:N");
+                     "--device: found '" + wanted + "', expected cpu, cuda or cuda:N");
   }
 }
 
