@@ -84,14 +84,25 @@ class ValidateCommand : public Command {
     };
     std::vector<Input> files;
     std::vector<std::pair<std::string, JobHealth>> folders;
+    Json verdicts = Json::array();
+    bool all_read = true;
+    // What cannot be read does not keep the rest from being validated.
+    const auto pass_over = [&](const std::string& path, const Error& error) {
+      console.Complain(error.message);
+      verdicts.push_back({{"path", path}, {"valid", false}, {"error", error.message}});
+      all_read = false;
+    };
     for (const std::string& path : paths_) {
       if (path == "-" || !std::filesystem::is_directory(path)) {
         files.push_back({path, kNoFolder});
         continue;
       }
-      ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder,
-                             ListCaptureFolder(path, console.context()));
-      for (const CaptureRank& rank : folder.ranks) {
+      const Result<CaptureFolder> folder = ListCaptureFolder(path, console.context());
+      if (!folder) {
+        pass_over(path, folder.error());
+        continue;
+      }
+      for (const CaptureRank& rank : folder->ranks) {
         for (const std::string& file : rank.files()) {
           files.push_back({file, folders.size(), rank.number()});
         }
@@ -99,17 +110,19 @@ class ValidateCommand : public Command {
       folders.emplace_back(path, JobHealth());
     }
     bool valid = true;
-    Json verdicts = Json::array();
     for (const auto& [file, folder, rank] : files) {
-      ETUDE_ASSIGN_OR_RETURN(
-          const Trace trace,
-          ReadTrace(file, ReadOptions{.strict = console.strict()}, console.context()));
+      const Result<Trace> trace =
+          ReadTrace(file, ReadOptions{.strict = console.strict()}, console.context());
+      if (!trace) {
+        pass_over(file, trace.error());
+        continue;
+      }
       const Validated verdict{.path = file,
-                              .nodes = trace.node_count(),
-                              .findings = Validate(trace),
-                              .health = JudgeTrace(trace)};
+                              .nodes = trace->node_count(),
+                              .findings = Validate(*trace),
+                              .health = JudgeTrace(*trace)};
       valid = valid && verdict.valid();
-      if (folder != kNoFolder) folders[folder].second.Add(rank, trace);
+      if (folder != kNoFolder) folders[folder].second.Add(rank, *trace);
       if (json_) {
         verdicts.push_back(VerdictJson(verdict));
       } else {
@@ -130,11 +143,12 @@ class ValidateCommand : public Command {
       }
     }
     if (json_) {
-      Json json = {{"format", "etude-validate"}, {"version", 1}, {"valid", valid}};
+      Json json = {{"format", "etude-validate"}, {"version", 1}, {"valid", valid && all_read}};
       json["traces"] = std::move(verdicts);
       if (!folders.empty()) json["jobs"] = std::move(jobs);
       console.Print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
     }
+    if (!all_read) return ExitCode::kBadInput;
     return valid ? ExitCode::kOk : ExitCode::kNo;
   }
 
