@@ -9,8 +9,15 @@
 namespace etude {
 namespace {
 
-bool IsDeviceOp(NodeKind kind) {
-  return kind == NodeKind::kKernel || kind == NodeKind::kMemcpy || kind == NodeKind::kMemset;
+bool IsComm(NodeKind kind) {
+  return kind == NodeKind::kCollective || kind == NodeKind::kSend || kind == NodeKind::kRecv;
+}
+
+// Whether a node is work of a device: kernels, copies, fills, and communication that it does.
+bool IsDeviceOp(const Trace& trace, NodeId node) {
+  const NodeKind kind = trace.kind(node);
+  return kind == NodeKind::kKernel || kind == NodeKind::kMemcpy || kind == NodeKind::kMemset ||
+         (IsComm(kind) && trace.place(node) == Place::kDevice);
 }
 
 // Whether a node of this kind runs on its lane, rather than describing it.
@@ -93,23 +100,39 @@ std::vector<bool> UnderOperator(const Trace& trace) {
   return under;
 }
 
+// The communications of the trace, each once: what devices did in a group stands for the host's
+// calls, and a call for those inside it.
+std::vector<NodeId> CommNodes(const Trace& trace) {
+  std::vector<NodeId> nodes;
+  std::set<StringId> device_groups;
+  for (const auto& [node, comm] : trace.comms()) {
+    if (!IsComm(trace.kind(node))) continue;
+    nodes.push_back(node);
+    if (trace.place(node) == Place::kDevice) device_groups.insert(comm.group);
+  }
+  std::erase_if(nodes, [&](NodeId node) {
+    if (trace.place(node) == Place::kDevice) return false;
+    if (device_groups.contains(trace.comm(node)->group)) return true;
+    for (NodeId above = trace.parent(node); above; above = trace.parent(above)) {
+      if (IsComm(trace.kind(above)) && trace.comm(above) != nullptr) return true;
+    }
+    return false;
+  });
+  return nodes;
+}
+
 std::vector<Summary::Collective> Collectives(const Trace& trace) {
   std::map<std::pair<std::string_view, std::string_view>, Summary::Collective> rows;
-  for (const auto& [node, comm] : trace.comms()) {
+  for (const NodeId node : CommNodes(trace)) {
+    const Comm& comm = *trace.comm(node);
     const NodeKind kind = trace.kind(node);
-    const bool point_to_point = kind == NodeKind::kSend || kind == NodeKind::kRecv;
-    if (!point_to_point && kind != NodeKind::kCollective && kind != NodeKind::kKernel) continue;
-    // A host call and its kernels are one collective: the kernels repeat it.
-    if (kind == NodeKind::kKernel && trace.parent(node) &&
-        trace.comm(trace.parent(node)) != nullptr) {
-      continue;
-    }
-    const std::string_view type = point_to_point ? Name(kind) : Name(comm.type);
+    const std::string_view type = kind == NodeKind::kCollective ? Name(comm.type) : Name(kind);
     Summary::Collective& row = rows[{type, trace.text(comm.group)}];
     row.type = type;
     row.group = trace.text(comm.group);
     ++row.count;
     if (comm.bytes) row.bytes = Bytes{row.bytes.value_or(Bytes{}).count + comm.bytes->count};
+    if (const auto time = trace.duration(node)) row.time = row.time.value_or(Nanos{}) + *time;
   }
   std::vector<Summary::Collective> sorted;
   for (const auto& [key, row] : rows) sorted.push_back(row);
@@ -127,7 +150,7 @@ Summary Summarise(const Trace& trace) {
   summary.collectives = Collectives(trace);
 
   OpTable operators, device_ops;
-  std::vector<std::pair<Nanos, Nanos>> device_intervals;
+  std::vector<std::pair<Nanos, Nanos>> device_intervals, comm_intervals;
   std::optional<Nanos> first, last;
   std::set<LaneId> threads, streams;
   const std::vector<bool> under_operator = UnderOperator(trace);
@@ -140,7 +163,10 @@ Summary Summarise(const Trace& trace) {
       const Nanos end = *start + duration.value_or(Nanos{});
       first = std::min(first.value_or(*start), *start);
       last = std::max(last.value_or(end), end);
-      if (IsDeviceOp(kind) && duration) device_intervals.emplace_back(*start, end);
+      if (duration && IsDeviceOp(trace, node)) {
+        device_intervals.emplace_back(*start, end);
+        if (IsComm(kind)) comm_intervals.emplace_back(*start, end);
+      }
     }
     if (trace.lane_id(node) && IsWork(kind)) {
       (trace.place(node) == Place::kDevice ? streams : threads).insert(trace.lane_id(node));
@@ -148,11 +174,12 @@ Summary Summarise(const Trace& trace) {
     if (kind == NodeKind::kOperator && !under_operator[node.index()]) {
       operators.Add(trace.name(node), duration);
     }
-    if (IsDeviceOp(kind)) device_ops.Add(trace.name(node), duration);
+    if (IsDeviceOp(trace, node)) device_ops.Add(trace.name(node), duration);
     if (trace.name(node).starts_with("ProfilerStep#")) summary.steps.push_back(trace.name(node));
   });
   if (first && last) summary.span = *last - *first;
   if (!device_intervals.empty()) summary.device_busy = UnionLength(std::move(device_intervals));
+  if (!comm_intervals.empty()) summary.device_comm = UnionLength(std::move(comm_intervals));
   summary.threads = threads.size();
   summary.streams = streams.size();
   summary.operators = operators.Sorted();

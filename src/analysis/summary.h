@@ -24,6 +24,7 @@ struct Summary {
     std::string_view group;  // "" if not recorded
     uint64_t count = 0;
     std::optional<Bytes> bytes;  // sum of the known sizes; nullopt if none is known
+    std::optional<Nanos> time;   // likewise of the durations
   };
 
   uint64_t nodes = 0;
@@ -32,6 +33,7 @@ struct Summary {
   uint64_t timed = 0;                // nodes with a known duration
   std::optional<Nanos> span;         // last end minus first start
   std::optional<Nanos> device_busy;  // union of device nodes' times, over all streams
+  std::optional<Nanos> device_comm;  // of these, of communication
   uint64_t threads = 0;              // lanes on which something runs
   uint64_t streams = 0;
   uint64_t tensors = 0;                 // distinct uses

@@ -1,6 +1,7 @@
 #include "src/cli/info.h"
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -38,12 +39,14 @@ Json OrNull(const std::optional<Nanos>& value) {
   return value ? Json(value->count) : Json(nullptr);
 }
 
-Json TraceJson(const std::string& path, const Trace& trace, const Summary& summary) {
+// `rank` is what the folder says; a trace that names its own rank knows better.
+Json TraceJson(const std::string& path, std::optional<int64_t> rank, const Trace& trace,
+               const Summary& summary) {
   Json json;
   json["path"] = path;
   json["kind"] = Name(trace.info().format);
   json["schema"] = trace.info().schema.empty() ? Json(nullptr) : Json(trace.info().schema);
-  json["rank"] = OrNull(trace.info().rank);
+  json["rank"] = OrNull(trace.info().rank ? trace.info().rank : rank);
   json["world_size"] = OrNull(trace.info().world_size);
   json["nodes"] = summary.nodes;
   Json kinds = Json::object();
@@ -61,6 +64,7 @@ Json TraceJson(const std::string& path, const Trace& trace, const Summary& summa
   json["exclusive_durations"] = trace.info().exclusive_durations;
   json["span_ns"] = OrNull(summary.span);
   json["device_busy_ns"] = OrNull(summary.device_busy);
+  json["device_communication_ns"] = OrNull(summary.device_comm);
   json["steps"] = summary.steps;
   json["operators"] = OpsJson(summary.operators);
   json["device_ops"] = OpsJson(summary.device_ops);
@@ -69,7 +73,8 @@ Json TraceJson(const std::string& path, const Trace& trace, const Summary& summa
     collectives.push_back({{"type", row.type},
                            {"group", row.group},
                            {"count", row.count},
-                           {"bytes", row.bytes ? Json(row.bytes->count) : Json(nullptr)}});
+                           {"bytes", row.bytes ? Json(row.bytes->count) : Json(nullptr)},
+                           {"total_ns", OrNull(row.time)}});
   }
   json["collectives"] = std::move(collectives);
   Json groups = Json::array();
@@ -127,7 +132,11 @@ std::string TraceText(const std::string& path, const Trace& trace, const Summary
                                         FormatShare(static_cast<double>(summary.timed) /
                                                     static_cast<double>(summary.nodes)))});
   if (summary.span) facts.Row({"span", FormatTime(*summary.span)});
-  if (summary.device_busy) facts.Row({"device busy", FormatTime(*summary.device_busy)});
+  if (summary.device_busy) {
+    std::string busy = FormatTime(*summary.device_busy);
+    if (summary.device_comm) busy += ", communication " + FormatTime(*summary.device_comm);
+    facts.Row({"device busy", std::move(busy)});
+  }
   for (const ProcessGroup& group : trace.process_groups()) {
     const std::string size = group.size ? std::to_string(*group.size) : "?";
     facts.Row({"process group",
@@ -150,12 +159,13 @@ std::string TraceText(const std::string& path, const Trace& trace, const Summary
   TextTable device_ops({Align::kLeft, Align::kRight, Align::kRight});
   AddOps(device_ops, summary.device_ops, shown_ops);
   if (!device_ops.empty()) text += "top device operations\n" + device_ops.Text();
-  TextTable collectives({Align::kLeft, Align::kRight, Align::kRight});
+  TextTable collectives({Align::kLeft, Align::kRight, Align::kRight, Align::kRight});
   for (const Summary::Collective& row : summary.collectives) {
     std::string name(row.type);
     if (!row.group.empty()) name += fmt::format(" in group '{}'", row.group);
     collectives.Row({std::move(name), FormatCount(row.count) + " ×",
-                     row.bytes ? FormatBytes(*row.bytes) : "size unknown"});
+                     row.bytes ? FormatBytes(*row.bytes) : "size unknown",
+                     row.time ? FormatTime(*row.time) : "time unknown"});
   }
   if (!collectives.empty()) text += "communication\n" + collectives.Text();
   TextTable health({Align::kRight, Align::kLeft});
@@ -177,7 +187,7 @@ class InfoCommand : public Command {
   void Declare(Options& options) override {
     options.Positional("path", &path_, "a trace in any format, a capture folder, or - for stdin");
     options.Flag("--json", &json_, "print JSON, with all operators");
-    options.Value("--top", &top_, "N", "operators to list");
+    options.Value("--top", &top_, "N", "operators to list", {.least = 0});
   }
 
   Result<ExitCode> Run(const Console& console) override {
@@ -187,7 +197,7 @@ class InfoCommand : public Command {
       const Summary summary = Summarise(trace);
       if (json_) {
         Json json = {{"format", "etude-info"}, {"version", 1}};
-        json["traces"] = Json::array({TraceJson(path_, trace, summary)});
+        json["traces"] = Json::array({TraceJson(path_, std::nullopt, trace, summary)});
         console.Print(Dump(json));
       } else {
         console.Print(TraceText(path_, trace, summary, shown_ops()));
@@ -198,7 +208,7 @@ class InfoCommand : public Command {
   }
 
  private:
-  size_t shown_ops() const { return top_ < 0 ? 0 : static_cast<size_t>(top_); }
+  size_t shown_ops() const { return static_cast<size_t>(top_); }
   static std::string Dump(const Json& json) {
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
   }
@@ -222,7 +232,7 @@ Result<ExitCode> InfoCommand::RunFolder(const Console& console, const ReadOption
       const Summary summary = Summarise(trace);
       job.Add(rank.number(), trace);
       if (json_) {
-        traces.push_back(TraceJson(file, trace, summary));
+        traces.push_back(TraceJson(file, folder.known_rank(rank), trace, summary));
       } else {
         text += "\n" + TraceText(file, trace, summary, shown_ops());
       }
