@@ -90,7 +90,8 @@ class JsonElements::Impl {
         if (item) return *item;
         continue;
       }
-      if (IsBlank(chunk_.front())) {
+      // Behind the first foreign byte all are foreign.
+      if (IsBlank(chunk_.front()) && trailing_ == 0) {
         Skip(1);
         continue;
       }
@@ -146,8 +147,8 @@ class JsonElements::Impl {
         return To(State::kElement);
       case State::kText: break;
       case State::kEnd: {
-        ++trailing_;
-        Skip(1);
+        trailing_ += chunk_.size();
+        Skip(chunk_.size());
         return std::nullopt;
       }
     }

@@ -61,7 +61,7 @@ class JsonElements {
 
   // The document is complete: only blanks may follow.
   bool complete() const;
-  // Bytes other than blanks after the document's end.
+  // Bytes after the document's end, from the first one that is no blank on.
   uint64_t trailing_bytes() const;
   // Bytes consumed so far.
   uint64_t offset() const;

@@ -106,10 +106,10 @@ TEST(JsonElements, ReadsBareArraysAndByteOrderMarks) {
 }
 
 TEST(JsonElements, CountsWhatFollowsTheEnd) {
-  const Document document = Split(std::string("{\"nodes\":[]} {\"x\"}\0\0", 20));
+  const Document document = Split(std::string("{\"nodes\":[]} {\"x\" }\0\0", 21), 3);
   EXPECT_TRUE(document.complete);
   EXPECT_EQ(document.error, "");
-  EXPECT_EQ(document.trailing, 7u);
+  EXPECT_EQ(document.trailing, 8u);  // blanks in between included
 }
 
 TEST(JsonElements, RepairsOnlyWhereItMust) {

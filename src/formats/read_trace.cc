@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "src/formats/byte_source.h"
 #include "src/formats/chakra_reader.h"
 #include "src/formats/et_json_reader.h"
@@ -64,6 +66,7 @@ Detection DetectJson(std::string_view beginning) {
   Detection guess{.kind = FileKind::kOtherJson, .found = {}};
   std::string keys;
   bool in_nodes = false;
+  bool has_element = false;
   while (true) {
     const auto item = elements.Next();
     if (!item) {
@@ -76,8 +79,10 @@ Detection DetectJson(std::string_view beginning) {
       if (item->key == "workload_graph") return {FileKind::kChakraFeeder, {}};
       if (item->key != "nodes") return {FileKind::kKineto, {}};
       in_nodes = true;
+      keys += (keys.empty() ? "'" : ", '") + std::string(item->key) + "'";
     } else if (item->kind == JsonItem::Kind::kElement) {
       if (!in_nodes) break;
+      has_element = true;
       const NodeShape shape = ShapeOf(item->text);
       if (shape == NodeShape::kLinked) return {FileKind::kLinked, {}};
       if (shape == NodeShape::kEt) guess.kind = FileKind::kPyTorchEt;
@@ -87,6 +92,9 @@ Detection DetectJson(std::string_view beginning) {
       keys += (keys.empty() ? "'" : ", '") + std::string(item->key) + "'";
     }
   }
+  // An empty list of nodes is an execution trace of nothing.
+  const bool is_empty = elements.complete() && in_nodes && !has_element;
+  if (is_empty && guess.kind == FileKind::kOtherJson) guess.kind = FileKind::kPyTorchEt;
   if (guess.found.empty()) {
     guess.found = "found JSON with " + (keys.empty() ? "no known key" : "the keys " + keys);
   }
@@ -153,10 +161,14 @@ Detection Detect(std::string_view beginning) {
   return {};
 }
 
-Error UnknownFile(const std::string& name, const Detection& detection, std::string_view beginning) {
+Error UnknownFile(const ByteSource& source, const Detection& detection,
+                  std::string_view beginning) {
   std::string found = detection.found;
   if (detection.kind == FileKind::kChakraFeeder) {
     found = "found a graph of Chakra's feeder ('workload_graph'), which is not read";
+  } else if (beginning.empty() && source.cut()) {
+    found = fmt::format("found {} data that ends before its first byte can be unpacked",
+                        Name(source.compression()));
   } else if (beginning.empty()) {
     found = "found an empty file";
   } else if (beginning.starts_with("\xFF\xFE") || beginning.starts_with("\xFE\xFF")) {
@@ -164,7 +176,7 @@ Error UnknownFile(const std::string& name, const Detection& detection, std::stri
   } else if (found.empty()) {
     found = "found data of no known form";
   }
-  return {ErrorCode::kBadInput, name + ": " + found + ", " + std::string(kExpected)};
+  return {ErrorCode::kBadInput, source.name() + ": " + found + ", " + std::string(kExpected)};
 }
 
 }  // namespace
@@ -196,7 +208,7 @@ Result<Trace> ReadTrace(ByteSource& source, const ReadOptions& options, const Ru
     case FileKind::kUnknown:
     case FileKind::kChakraFeeder:
     case FileKind::kOtherJson:
-      return tl::unexpected<Error>(UnknownFile(source.name(), detection, beginning));
+      return tl::unexpected<Error>(UnknownFile(source, detection, beginning));
   }
   while (true) {
     ETUDE_ASSIGN_OR_RETURN(const std::string_view chunk, source.Next());
