@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string_view>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -13,21 +15,23 @@ bool IsComm(NodeKind kind) {
   return kind == NodeKind::kCollective || kind == NodeKind::kSend || kind == NodeKind::kRecv;
 }
 
-// The communications of the trace, each once: what the device did stands for the calls around it,
-// and a call for those inside it.
+}  // namespace
+
 std::vector<NodeId> CommNodes(const Trace& trace) {
   std::vector<NodeId> nodes;
-  bool on_device = false;
+  std::set<std::string_view> device_groups;
   for (const auto& [node, comm] : trace.comms()) {
     if (!IsComm(trace.kind(node))) continue;
-    on_device = on_device || trace.place(node) == Place::kDevice;
     nodes.push_back(node);
+    if (trace.place(node) == Place::kDevice) device_groups.insert(trace.text(comm.group));
   }
-  if (on_device) {
-    std::erase_if(nodes, [&](NodeId node) { return trace.place(node) != Place::kDevice; });
-    return nodes;
-  }
+  // A group that is not recorded may be any.
+  const bool any_group = device_groups.contains("");
   std::erase_if(nodes, [&](NodeId node) {
+    if (trace.place(node) == Place::kDevice) return false;
+    const std::string_view group = trace.text(trace.comm(node)->group);
+    if (any_group || device_groups.contains(group)) return true;
+    if (group.empty() && !device_groups.empty()) return true;
     for (NodeId above = trace.parent(node); above; above = trace.parent(above)) {
       if (IsComm(trace.kind(above)) && trace.comm(above) != nullptr) return true;
     }
@@ -35,8 +39,6 @@ std::vector<NodeId> CommNodes(const Trace& trace) {
   });
   return nodes;
 }
-
-}  // namespace
 
 std::string CommCall::Text(const CommLog& log) const {
   if (kind == NodeKind::kSend || kind == NodeKind::kRecv) {

@@ -44,6 +44,10 @@ struct CommLog {
   std::vector<CommCall> calls;
 };
 
+// The communications of the trace, each once: what devices did in a group stands for the host's
+// calls, and a call for those inside it.
+std::vector<NodeId> CommNodes(const Trace& trace);
+
 // Device work that communicates if there is any, else the host's calls; by start, else by id.
 CommLog ReadCommLog(const Trace& trace, int64_t rank);
 

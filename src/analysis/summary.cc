@@ -6,6 +6,8 @@
 #include <span>
 #include <utility>
 
+#include "src/analysis/comm_log.h"
+
 namespace etude {
 namespace {
 
@@ -98,27 +100,6 @@ std::vector<bool> UnderOperator(const Trace& trace) {
     }
   }
   return under;
-}
-
-// The communications of the trace, each once: what devices did in a group stands for the host's
-// calls, and a call for those inside it.
-std::vector<NodeId> CommNodes(const Trace& trace) {
-  std::vector<NodeId> nodes;
-  std::set<StringId> device_groups;
-  for (const auto& [node, comm] : trace.comms()) {
-    if (!IsComm(trace.kind(node))) continue;
-    nodes.push_back(node);
-    if (trace.place(node) == Place::kDevice) device_groups.insert(comm.group);
-  }
-  std::erase_if(nodes, [&](NodeId node) {
-    if (trace.place(node) == Place::kDevice) return false;
-    if (device_groups.contains(trace.comm(node)->group)) return true;
-    for (NodeId above = trace.parent(node); above; above = trace.parent(above)) {
-      if (IsComm(trace.kind(above)) && trace.comm(above) != nullptr) return true;
-    }
-    return false;
-  });
-  return nodes;
 }
 
 std::vector<Summary::Collective> Collectives(const Trace& trace) {

@@ -55,7 +55,8 @@ class ConvertCommand : public Command {
                    "Chakra or linked JSON (default: by the name of the output, else Chakra)");
     options.Value("--linked", &linked_, "FILE",
                   "write the linked trace as well (one pair of traces)");
-    options.Value("--jobs", &jobs_, "N", "ranks of a folder at a time (default: as many as cores)");
+    options.Value("--jobs", &jobs_, "N", "ranks of a folder at a time (default: as many as cores)",
+                  {.least = 0});
     options.Flag("--json", &json_, "print what was written as JSON");
     options.Positional("device", &device_, "Kineto trace of the same run, to link with on the way",
                        /*required=*/false);
@@ -68,6 +69,7 @@ class ConvertCommand : public Command {
     if (!linked_.empty() && device_.empty()) {
       return MakeError(ErrorCode::kUsage, "convert: --linked needs a host and a device trace");
     }
+    ETUDE_RETURN_IF_ERROR(CheckOutput(linked_, {input_, device_}));
     for (const ConvertJob& job : jobs) {
       ETUDE_RETURN_IF_ERROR(CheckOutput(job.output, {job.input, job.device}));
     }
