@@ -196,6 +196,17 @@ Result<BoundOperator> OperatorBinder::Bind(NodeId node) {
     const int32_t first = CountTensors(trace_, values.first(*position));
     auto converted = Convert(values[*position], argument.type(), argument.N().value_or(0), first);
     if (!converted) {
+    if (argument.type()->kind() == ArgumentKind::StorageType &&
+        IsStorage(trace_, values[*position])) {
+      // The memory that the first result lies in stands behind the tensors: see DataFlow.
+      const auto before = std::ranges::count_if(
+          values.first(*position), [&](const Value& value) { return IsStorage(trace_, value); });
+      BoundOperator::Argument storage;
+      storage.kind = BoundOperator::Argument::Kind::kStorage;
+      storage.tensor = CountTensors(trace_, values) + static_cast<int32_t>(before);
+      bound.arguments_.push_back(std::move(storage));
+      continue;
+    }
       return Cannot("argument '" + argument.name() + "' of type " +
                     argument.type()->annotation_str() + ": " + converted.error().message);
     }
@@ -421,6 +432,10 @@ c10::IValue BoundOperator::Make(const Argument& argument, std::span<const SlotId
     case Argument::Kind::kTensors: {
       c10::List<at::Tensor> list;
       list.reserve(argument.tensors.size());
+    case Argument::Kind::kStorage:
+      // Without a result the operator gets none, and throws.
+      if (static_cast<size_t>(argument.tensor) >= inputs.size()) return {};
+      return tensor(argument.tensor).storage();
       for (const int32_t position : argument.tensors) {
         list.push_back(position < 0 ? at::Tensor() : tensor(position));
       }

@@ -37,6 +37,23 @@ class MadeUpStep {
     return Op("aten::add.Tensor(Tensor self, Tensor other) -> Tensor", {a, b}, {out}, parent);
   }
 
+  // A label: a node without a schema.
+  uint64_t Label(const std::string& name, const std::vector<int>& inputs = {},
+                 uint64_t parent = 1) {
+    const uint64_t id = next_id_++;
+    nodes_ += ",{\"id\":" + std::to_string(id) + ",\"name\":\"" + name +
+              "\",\"ctrl_deps\":" + std::to_string(parent) + ",\"inputs\":" + Values(inputs) +
+              ",\"outputs\":" + Values({}) +
+              ",\"attrs\":[{\"name\":\"scope\",\"type\":\"uint64\",\"value\":0}]}";
+    return id;
+  }
+  // An accumulation of the gradient `tensor`, by the operator `schema`.
+  uint64_t Accumulate(int tensor, const std::string& schema, const std::vector<int>& inputs,
+                      int out) {
+    const uint64_t label = Label("torch::autograd::AccumulateGrad", {tensor});
+    return Op(schema, inputs, {out}, label);
+  }
+
   Trace Read() const {
     const std::string text =
         R"({"schema":"1.1.1-chakra.0.0.4","pid":1,"time":"","start_ts":0,"nodes":[)"

@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -68,13 +69,23 @@ int64_t AvailableMemory() {
   return int64_t{kilobytes} * 1024;
 }
 
-// Lets allocations fail that the machine could not back, instead of having the process killed.
-// `held`: bytes that the process has.
-void LimitMemory(int64_t held) {
-  const auto available = static_cast<rlim_t>(AvailableMemory() + held);
+// Bytes of this process's data: what RLIMIT_DATA bounds. 0 if the system does not say.
+int64_t DataBytes() {
+  std::FILE* file = std::fopen("/proc/self/statm", "r");
+  if (file == nullptr) return 0;
+  long long pages = 0;
+  const int got = std::fscanf(file, "%*d %*d %*d %*d %*d %lld", &pages);
+  std::fclose(file);
+  return got == 1 ? int64_t{pages} * sysconf(_SC_PAGESIZE) : 0;
+}
+
+// Lets allocations of more than `bytes` from now on fail, instead of having the process killed.
+void LimitMemory(int64_t bytes) {
+  const auto most =
+      static_cast<rlim_t>(DataBytes()) + static_cast<rlim_t>(std::max<int64_t>(bytes, 0));
   rlimit limit{};
-  if (available == 0 || getrlimit(RLIMIT_DATA, &limit) != 0) return;
-  limit.rlim_cur = std::min(limit.rlim_cur, available);
+  if (getrlimit(RLIMIT_DATA, &limit) != 0) return;
+  limit.rlim_cur = std::min(limit.rlim_cur, most);
   setrlimit(RLIMIT_DATA, &limit);
 }
 
@@ -130,6 +141,7 @@ class Replayer::Impl {
         runner_(trace, flow_, devices_) {}
 
   Status SetUp() {
+    free_at_start_ = AvailableMemory();
     const Nanos begin = CpuTimeWithChildren();
     devices_.set_step_uses_device(UsesDevice(step_, flow_));
     at::set_num_threads(static_cast<int>(options_.threads));
@@ -282,16 +294,19 @@ class Replayer::Impl {
         static_cast<int64_t>(std::min<uint64_t>(context_.limits.replay_bytes, INT64_MAX));
     std::string name = "limit 'replay_bytes'";
     if (limit == 0) {
-      limit = AvailableMemory() + memory_.bytes();
-      name = "memory of this machine";
+      limit = free_at_start_;
+      name = "memory that is free on this machine now";
       if (options_.group != nullptr) {
         limit /= options_.group->size();
         name += " for each rank";
       }
     }
-    if (limit == 0 || plan.peak_bytes <= limit) return {};
-    return BadInput("the step needs " + std::to_string(plan.peak_bytes) + " bytes at its peak (" +
-                    std::to_string(plan.outside_bytes) + " for what comes from outside), " + name +
+    int64_t needed = 0;
+    if (__builtin_add_overflow(plan.peak_bytes, plan.written_bytes, &needed)) needed = INT64_MAX;
+    if (limit == 0 || needed <= limit) return {};
+    return BadInput("the step needs " + std::to_string(needed) + " bytes at its peak (" +
+                    std::to_string(plan.outside_bytes) + " for what comes from outside, " +
+                    std::to_string(plan.written_bytes) + " to set back what it changes), " + name +
                     ": " + std::to_string(limit));
   }
 
@@ -356,7 +371,7 @@ class Replayer::Impl {
       const Nanos begin = CpuTimeWithChildren();
       const auto answer = RunInChild(
           [&](const Announce& announce) -> Result<std::string> {
-            LimitMemory(memory_.bytes());
+            if (free_at_start_ > 0) LimitMemory(free_at_start_ - memory_.bytes());
             ETUDE_ASSIGN_OR_RETURN(const Calibration found, TryOut(announce));
             return Serialise(found);
           },
@@ -666,3 +681,6 @@ Result<ReplayReport> Replay(const Trace& trace, const ReplayOptions& options,
 }
 
 }  // namespace etude
+  // What the machine could give before anything was made, 0 if it does not say. Later it does not
+  // tell: what the trial frees may stay with the process.
+  int64_t free_at_start_ = 0;
