@@ -155,6 +155,57 @@ TEST(ReplayPlan, FreesAResultAfterItsLastReader) {
   EXPECT_EQ(plan.peak_bytes, 64);
 }
 
+// As a GAN does: the generator's backward adds to the gradients that the discriminator's step left.
+TEST(ReplayPlan, KeepsAGradientThatIsAddedToAfterAnothersZeroGrad) {
+  const std::string detach = "aten::detach(Tensor(a) self) -> Tensor(a)";
+  const std::string add = "aten::add_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)";
+  MadeUpStep made;
+  made.Label("Optimizer.zero_grad#Adam.zero_grad");
+  made.Add(10, 11, 20);
+  made.Accumulate(20, detach, {20}, 20);
+  made.Label("Optimizer.zero_grad#Adam.zero_grad");
+  made.Add(10, 11, 30);
+  const uint64_t adds = made.Accumulate(30, add, {20, 30}, 20);
+  const Flow flow(made);
+  const StorageVersion kept = flow.Read(adds, 0);
+  EXPECT_TRUE(flow.flow.version(kept).kept_as_gradient);
+  EXPECT_FALSE(flow.flow.version(flow.Read(adds, 1)).kept_as_gradient);  // added, then free
+
+  const ReplayPlan plan = PlanReplay(flow.step, flow.flow, flow.step.top_operators()).value();
+  ASSERT_EQ(plan.ops.size(), 4u);
+  for (size_t i = 1; i < plan.ops.size(); ++i) EXPECT_TRUE(plan.ops[i].release_before.empty());
+  EXPECT_TRUE(plan.release_at_end.empty());
+  // The next step's first zero_grad frees it.
+  ASSERT_EQ(plan.ops[0].release_before.size(), 1u);
+  EXPECT_EQ(plan.slots[plan.ops[0].release_before[0].index()].version, kept);
+}
+
+TEST(ReplayPlan, CountsWhatTheStepChangesOfOutsideMemory) {
+  MadeUpStep made;
+  made.Op("aten::add_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", {10, 11}, {10});
+  const Flow flow(made);
+  const ReplayPlan plan = PlanReplay(flow.step, flow.flow, flow.step.top_operators()).value();
+  EXPECT_EQ(plan.outside_bytes, 32);
+  EXPECT_EQ(plan.written_bytes, 16);
+}
+
+TEST(RecordedStep, FindsCodeOfACompilerThatNoOperatorTellsOf) {
+  MadeUpStep made;
+  const uint64_t region = made.Label("Torch-Compiled Region: 0/0");
+  const uint64_t graph = made.Label("## Call CompiledFxGraph fcoc5x ##", {}, region);
+  made.Add(10, 11, 20, graph);
+  made.Add(10, 11, 21, made.Label("Torch-Compiled Region: 1/0"));  // operators, one by one
+  const uint64_t empty = made.Label("Torch-Compiled Region: 2/0");
+  made.Label("Pregraph bytecode", {}, empty);
+  made.Label("Optimizer.step#SGD.step");
+  const Flow flow(made);
+  const std::vector<NodeId> found(flow.step.compiled_code().begin(),
+                                  flow.step.compiled_code().end());
+  EXPECT_EQ(found, (std::vector<NodeId>{flow.Node(graph), flow.Node(empty)}));
+  EXPECT_EQ(CompiledCode(flow.trace.name(found[0])), "CompiledFxGraph");
+  EXPECT_EQ(CompiledCode("Pregraph bytecode"), "");
+}
+
 TEST(FillRules, AnIndexIsValidWhereItComesFrom) {
   MadeUpStep made;
   const uint64_t copy = made.Op("aten::clone(Tensor self) -> Tensor", {kInteger}, {kInteger + 1});

@@ -34,4 +34,10 @@ inline std::string_view SchemaOf(const Trace& trace, NodeId node) {
   return trace.text(trace.op_schema(node));
 }
 
+// The full name by the schema, or the node's own for what has none (Triton kernels).
+inline std::string_view OperatorNameOf(const Trace& trace, NodeId node) {
+  const std::string_view schema = SchemaOf(trace, node);
+  return schema.empty() ? trace.name(node) : FullOperatorName(schema);
+}
+
 }  // namespace etude
