@@ -15,6 +15,7 @@
 #include "src/analysis/time_summary.h"
 #include "src/formats/capture_folder.h"
 #include "src/report/format.h"
+#include "src/report/operator_share.h"
 
 namespace etude {
 namespace {
@@ -38,6 +39,7 @@ struct RankComparison {
   std::optional<double> coverage_ops;
   std::optional<double> coverage_time;
   std::optional<double> same_kernels;
+  std::optional<double> operator_share;
   int64_t skipped = 0;  // kinds of operators
 };
 
@@ -71,6 +73,12 @@ Result<RankComparison> CompareRank(const CaptureFolder& folder, const CaptureRan
   if (!json.is_object() || json.value("format", Json()) != kReplayFormat) {
     return BadInput(fmt::format("{}: expected JSON with \"format\": \"{}\"", path, kReplayFormat));
   }
+  if (const auto part = json.find("part"); part != json.end() && !part->is_null()) {
+    return BadInput(
+        fmt::format("{}: a replay of a part of the step (--label, --only, --skip), "
+                    "which the original's time is no measure for",
+                    path));
+  }
   const JobRank* job = folder.job_rank(rank);
   if (job == nullptr) {
     return BadInput(fmt::format("{}: job.json has no facts of rank {}: nothing to compare with",
@@ -79,7 +87,8 @@ Result<RankComparison> CompareRank(const CaptureFolder& folder, const CaptureRan
   RankComparison comparison{.rank = rank.number(),
                             .coverage_ops = Number(json, "/coverage/ops"),
                             .coverage_time = Number(json, "/coverage/time"),
-                            .same_kernels = Number(json, "/same_kernels")};
+                            .same_kernels = Number(json, "/same_kernels"),
+                            .operator_share = Number(json, "/recorded/operator_share")};
   if (const auto it = json.find("skipped"); it != json.end() && it->is_array()) {
     comparison.skipped = static_cast<int64_t>(it->size());
   }
@@ -123,7 +132,8 @@ std::string ComparisonText(const RankComparison& rank) {
   return table.Text("") +
          fmt::format("operators replayed: {} by count, {} by time; same kernels: {}\n",
                      ShareText(rank.coverage_ops), ShareText(rank.coverage_time),
-                     ShareText(rank.same_kernels));
+                     ShareText(rank.same_kernels)) +
+         (rank.operator_share ? OperatorShareText(*rank.operator_share) : "");
 }
 
 Json SummaryJson(const std::optional<TimeSummary>& summary) {
@@ -143,6 +153,7 @@ Json ComparisonJson(const RankComparison& rank) {
   json["coverage"] = {{"ops", OrNull(rank.coverage_ops)}, {"time", OrNull(rank.coverage_time)}};
   json["same_kernels"] = OrNull(rank.same_kernels);
   json["skipped"] = rank.skipped;
+  json["recorded"] = {{"operator_share", OrNull(rank.operator_share)}};
   return json;
 }
 

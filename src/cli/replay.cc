@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -18,7 +20,9 @@
 #include "src/formats/atomic_file.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/read_trace.h"
+#include "src/torch/operator_name.h"
 #include "src/torch/rank_group.h"
+#include "src/torch/recorded_step.h"
 #include "src/torch/replayer.h"
 #include "src/transform/link.h"
 
@@ -152,6 +156,78 @@ Status ShareSummaries(RankGroup& group, bool lead, ReplayReport& report) {
   return {};
 }
 
+bool IsPartOf(std::string_view word, std::string_view text) {
+  return !word.empty() && text.find(word) != std::string_view::npos;
+}
+
+// Of `names`, how often each occurs, those that hold `word`, else the one that is spelt most like
+// it, else the most frequent ones: for people who mistyped.
+std::string NamesLike(const std::string& word, const std::map<std::string, int64_t>& names) {
+  constexpr size_t kMost = 5;
+  std::vector<std::string> all;
+  for (const auto& [name, count] : names) all.push_back(name);
+  std::vector<std::string> like;
+  std::ranges::copy_if(all, std::back_inserter(like),
+                       [&](const std::string& name) { return IsPartOf(word, name); });
+  if (like.empty()) {
+    if (std::string nearest = Nearest(word, all); !nearest.empty()) like = {std::move(nearest)};
+  }
+  if (like.empty()) {
+    like = all;
+    std::ranges::stable_sort(like, std::ranges::greater{},
+                             [&](const std::string& name) { return names.at(name); });
+  }
+  const size_t shown = std::min(like.size(), kMost);
+  return fmt::format("{}{}",
+                     fmt::join(like.begin(), like.begin() + static_cast<ptrdiff_t>(shown), ", "),
+                     like.size() > shown ? ", …" : "");
+}
+
+// Names that the step does not have are mistakes.
+Status CheckNames(const Trace& trace, const ReplayOptions& options) {
+  if (!options.label.empty()) {
+    std::map<std::string, int64_t> labels;
+    bool found = false;
+    ForEachNode(trace, [&](NodeId node) {
+      found |= IsPartOf(options.label, trace.name(node));
+      if (!IsOperator(trace, node)) ++labels[std::string(trace.name(node))];
+    });
+    if (!found) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("--label: no node has '{}' in its name; labels: {}",
+                                   options.label, NamesLike(options.label, labels)));
+    }
+  }
+  if (options.only.empty() && options.skip.empty()) return {};
+  ETUDE_ASSIGN_OR_RETURN(const RecordedStep step, RecordedStep::Select(trace, options.label));
+  std::map<std::string, int64_t> names;
+  for (const NodeId node : step.top_operators()) ++names[std::string(OperatorNameOf(trace, node))];
+  const auto named = [](std::string_view name, std::string_view full) {
+    return name == full || name == BaseOperatorName(full);
+  };
+  const auto check = [&](std::string_view option, const std::string& name) -> Status {
+    if (std::ranges::any_of(names, [&](const auto& row) { return named(name, row.first); })) {
+      return {};
+    }
+    for (uint32_t i = 0; i < step.nodes().size(); ++i) {
+      const NodeId node = step.nodes()[i];
+      const NodeId caller = step.enclosing_operator(i);
+      if (!caller || !IsOperator(trace, node)) continue;
+      if (!named(name, OperatorNameOf(trace, node))) continue;
+      return MakeError(
+          ErrorCode::kUsage,
+          fmt::format("{}: '{}' runs only inside other operators of the step, such as {}", option,
+                      name, OperatorNameOf(trace, caller)));
+    }
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("{}: no topmost operator of the step is named '{}'; it has {}",
+                                 option, name, NamesLike(name, names)));
+  };
+  for (const std::string& name : options.only) ETUDE_RETURN_IF_ERROR(check("--only", name));
+  for (const std::string& name : options.skip) ETUDE_RETURN_IF_ERROR(check("--skip", name));
+  return {};
+}
+
 class ReplayCommand : public Command {
  public:
   std::string_view name() const override { return "replay"; }
@@ -217,6 +293,7 @@ class ReplayCommand : public Command {
   Result<ExitCode> RunRank(const Console& console, const RunContext& context) {
     ETUDE_ASSIGN_OR_RETURN(const ReplaySource source,
                            OpenSource(path_, rank_, console.strict(), context));
+    ETUDE_RETURN_IF_ERROR(CheckNames(source.trace, replay_));
     replay_.threads =
         threads_.value_or(std::clamp<int64_t>(source.threads.value_or(1), 1, kThreadsMax));
     if (paced_) return RunPaced(source, console, context);
@@ -224,11 +301,11 @@ class ReplayCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(ReplayReport report, Replay(source.trace, replay_, context));
     report.source = path_;
     if (source.rank) report.rank = source.rank;
-    report.original = source.original;
+    if (report.part.is_whole()) report.original = source.original;
     ETUDE_RETURN_IF_ERROR(Share(report));
     if (!is_lead()) return Answer(report);
     const std::string json = ReplayReportJson(report);
-    if (!source.result_path.empty()) {
+    if (!source.result_path.empty() && report.part.is_whole()) {
       ETUDE_RETURN_IF_ERROR(WriteFile(source.result_path, json));
     }
     console.Print(json_ ? json : ReplayReportText(report));
@@ -270,7 +347,7 @@ class ReplayCommand : public Command {
     ReplayReport report = replayer.report();
     report.source = path_;
     if (source.rank) report.rank = source.rank;
-    report.original = source.original;
+    if (report.part.is_whole()) report.original = source.original;
     report.warmup = replay_.warmup;
     ETUDE_RETURN_IF_ERROR(Share(report));
     while (!is_lead()) ETUDE_RETURN_IF_ERROR(replayer.RunStep());

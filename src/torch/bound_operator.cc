@@ -10,6 +10,7 @@
 #include <torch/csrc/jit/frontend/function_schema_parser.h>
 
 #include "src/torch/operator_name.h"
+#include "src/torch/recorded_step.h"
 #include "src/torch/tensor_shape.h"
 
 namespace etude {
@@ -131,6 +132,8 @@ Status OperatorBinder::BindGroup(const Known& known, BoundOperator& bound) const
 }
 
 Result<BoundOperator> OperatorBinder::Bind(NodeId node) {
+  if (IsTritonKernel(trace_, node))
+    return Cannot("a Triton kernel: its program is not in the trace");
   const Known& known = Look(trace_.op_schema(node));
   if (!known.handle) return Cannot(known.reason);
   assumed_ = 0;
@@ -191,6 +194,17 @@ Result<BoundOperator> OperatorBinder::Bind(NodeId node) {
       BoundOperator::Argument constant;
       constant.constant = *argument.default_value();
       bound.arguments_.push_back(std::move(constant));
+      continue;
+    }
+    if (argument.type()->kind() == ArgumentKind::StorageType &&
+        IsStorage(trace_, values[*position])) {
+      // The memory that the first result lies in stands behind the tensors: see DataFlow.
+      const auto before = std::ranges::count_if(
+          values.first(*position), [&](const Value& value) { return IsStorage(trace_, value); });
+      BoundOperator::Argument storage;
+      storage.kind = BoundOperator::Argument::Kind::kStorage;
+      storage.tensor = CountTensors(trace_, values) + static_cast<int32_t>(before);
+      bound.arguments_.push_back(std::move(storage));
       continue;
     }
     const int32_t first = CountTensors(trace_, values.first(*position));
@@ -418,6 +432,10 @@ c10::IValue BoundOperator::Make(const Argument& argument, std::span<const SlotId
   switch (argument.kind) {
     case Argument::Kind::kConstant: return argument.constant;
     case Argument::Kind::kTensor: return tensor(argument.tensor);
+    case Argument::Kind::kStorage:
+      // Without a result the operator gets none, and throws.
+      if (static_cast<size_t>(argument.tensor) >= inputs.size()) return {};
+      return tensor(argument.tensor).storage();
     case Argument::Kind::kTensors: {
       c10::List<at::Tensor> list;
       list.reserve(argument.tensors.size());

@@ -47,10 +47,17 @@ class BoundOperator {
   explicit BoundOperator(const c10::OperatorHandle& handle) : handle_(handle) {}
 
   struct Argument {
-    enum class Kind : uint8_t { kConstant, kTensor, kTensors, kOptionalTensors, kTensorLists };
+    enum class Kind : uint8_t {
+      kConstant,
+      kTensor,
+      kTensors,
+      kOptionalTensors,
+      kTensorLists,
+      kStorage
+    };
     Kind kind = Kind::kConstant;
     c10::IValue constant;
-    int32_t tensor = -1;           // kTensor: position among the recorded tensors
+    int32_t tensor = -1;           // kTensor, kStorage: position among the recorded tensors
     std::vector<int32_t> tensors;  // lists: positions, -1 for none
     std::vector<Argument> lists;   // kTensorLists
   };

@@ -52,15 +52,16 @@ class DataFlow::Walk {
       flow_.uses_.push_back({tensor, Read(tensor, position, is_operator)});
     };
     ForEachTensor(trace_, trace_.inputs(node), read);
-    rows.outputs = rows.end = static_cast<uint32_t>(flow_.uses_.size());
-    if (IsGradientAccumulation(trace_.name(node))) {
-      for (uint32_t i = rows.inputs; i < rows.outputs; ++i) {
-        const StorageVersion version = flow_.uses_[i].version;
-        if (version && flow_.versions_[version.index()].origin) {
-          flow_.versions_[version.index()].kept_as_gradient = true;
-        }
+    // A storage is not recorded, but for the result that lies in it.
+    for (const Value& value : trace_.inputs(node)) {
+      if (!is_operator || !IsStorage(trace_, value)) continue;
+      for (const Value& result : trace_.outputs(node)) {
+        if (result.kind != ValueKind::kTensor) continue;
+        read(result.as_tensor());
+        break;
       }
     }
+    rows.outputs = rows.end = static_cast<uint32_t>(flow_.uses_.size());
   }
 
   StorageVersion Read(TensorId tensor, uint32_t position, bool is_operator) {
@@ -134,6 +135,7 @@ class DataFlow::Walk {
     const NodeId node = step_.nodes()[position];
     ++clock_;
     HoldUntilLeft(position);
+    if (IsGradientAccumulation(trace_.name(node))) KeepGradient(position);
     if (!IsOperator(trace_, node)) return;
     Rows& rows = flow_.rows_[position];
     pending_.clear();
@@ -144,6 +146,27 @@ class DataFlow::Walk {
     if (pending_.empty()) return;
     // Results are stored behind everything inside the node; inputs keep their place.
     outputs_.emplace_back(position, pending_);
+  }
+
+  // What an accumulation leaves behind is what the first operator in it returns: the gradient it
+  // was given (detach), a copy of it, or the one that was there before and was added to.
+  void KeepGradient(uint32_t position) {
+    const NodeId node = step_.nodes()[position];
+    for (uint32_t i = position + 1; i <= step_.last_inside(position); ++i) {
+      if (trace_.parent(step_.nodes()[i]) != node || !IsOperator(trace_, step_.nodes()[i]))
+        continue;
+      const auto first = std::ranges::find(outputs_.rbegin(), outputs_.rend(), i,
+                                           [](const auto& row) { return row.first; });
+      if (first != outputs_.rend()) Keep(first->second.front().version);
+      return;
+    }
+    const Rows& rows = flow_.rows_[position];
+    for (uint32_t i = rows.inputs; i < rows.outputs; ++i) Keep(flow_.uses_[i].version);
+  }
+
+  void Keep(StorageVersion version) {
+    if (!version || !flow_.versions_[version.index()].origin) return;
+    flow_.versions_[version.index()].kept_as_gradient = true;
   }
 
   StorageVersion Write(TensorId tensor, uint32_t position, const Rows& rows) {

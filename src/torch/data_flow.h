@@ -33,7 +33,9 @@ class DataFlow {
     StorageVersion version;  // kNone: undefined tensor
   };
 
-  // The tensors among a node's arguments and results, lists flattened, in order.
+  // The tensors among a node's arguments and results, lists flattened, in order. Behind the
+  // arguments comes for each argument that is a storage (`set_`) the first result, which lies in
+  // it.
   std::span<const Use> inputs(NodeId node) const;
   std::span<const Use> outputs(NodeId node) const;
 

@@ -37,6 +37,23 @@ class MadeUpStep {
     return Op("aten::add.Tensor(Tensor self, Tensor other) -> Tensor", {a, b}, {out}, parent);
   }
 
+  // A label: a node without a schema.
+  uint64_t Label(const std::string& name, const std::vector<int>& inputs = {},
+                 uint64_t parent = 1) {
+    const uint64_t id = next_id_++;
+    nodes_ += ",{\"id\":" + std::to_string(id) + ",\"name\":\"" + name +
+              "\",\"ctrl_deps\":" + std::to_string(parent) + ",\"inputs\":" + Values(inputs) +
+              ",\"outputs\":" + Values({}) +
+              ",\"attrs\":[{\"name\":\"scope\",\"type\":\"uint64\",\"value\":0}]}";
+    return id;
+  }
+  // An accumulation of the gradient `tensor`, by the operator `schema`.
+  uint64_t Accumulate(int tensor, const std::string& schema, const std::vector<int>& inputs,
+                      int out) {
+    const uint64_t label = Label("torch::autograd::AccumulateGrad", {tensor});
+    return Op(schema, inputs, {out}, label);
+  }
+
   Trace Read() const {
     const std::string text =
         R"({"schema":"1.1.1-chakra.0.0.4","pid":1,"time":"","start_ts":0,"nodes":[)"
@@ -136,6 +153,57 @@ TEST(ReplayPlan, FreesAResultAfterItsLastReader) {
   EXPECT_EQ(plan.ops[1].release, std::vector<SlotId>{slot});
   // Two from outside, one result being read and one being made.
   EXPECT_EQ(plan.peak_bytes, 64);
+}
+
+// As a GAN does: the generator's backward adds to the gradients that the discriminator's step left.
+TEST(ReplayPlan, KeepsAGradientThatIsAddedToAfterAnothersZeroGrad) {
+  const std::string detach = "aten::detach(Tensor(a) self) -> Tensor(a)";
+  const std::string add = "aten::add_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)";
+  MadeUpStep made;
+  made.Label("Optimizer.zero_grad#Adam.zero_grad");
+  made.Add(10, 11, 20);
+  made.Accumulate(20, detach, {20}, 20);
+  made.Label("Optimizer.zero_grad#Adam.zero_grad");
+  made.Add(10, 11, 30);
+  const uint64_t adds = made.Accumulate(30, add, {20, 30}, 20);
+  const Flow flow(made);
+  const StorageVersion kept = flow.Read(adds, 0);
+  EXPECT_TRUE(flow.flow.version(kept).kept_as_gradient);
+  EXPECT_FALSE(flow.flow.version(flow.Read(adds, 1)).kept_as_gradient);  // added, then free
+
+  const ReplayPlan plan = PlanReplay(flow.step, flow.flow, flow.step.top_operators()).value();
+  ASSERT_EQ(plan.ops.size(), 4u);
+  for (size_t i = 1; i < plan.ops.size(); ++i) EXPECT_TRUE(plan.ops[i].release_before.empty());
+  EXPECT_TRUE(plan.release_at_end.empty());
+  // The next step's first zero_grad frees it.
+  ASSERT_EQ(plan.ops[0].release_before.size(), 1u);
+  EXPECT_EQ(plan.slots[plan.ops[0].release_before[0].index()].version, kept);
+}
+
+TEST(ReplayPlan, CountsWhatTheStepChangesOfOutsideMemory) {
+  MadeUpStep made;
+  made.Op("aten::add_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", {10, 11}, {10});
+  const Flow flow(made);
+  const ReplayPlan plan = PlanReplay(flow.step, flow.flow, flow.step.top_operators()).value();
+  EXPECT_EQ(plan.outside_bytes, 32);
+  EXPECT_EQ(plan.written_bytes, 16);
+}
+
+TEST(RecordedStep, FindsCodeOfACompilerThatNoOperatorTellsOf) {
+  MadeUpStep made;
+  const uint64_t region = made.Label("Torch-Compiled Region: 0/0");
+  const uint64_t graph = made.Label("## Call CompiledFxGraph fcoc5x ##", {}, region);
+  made.Add(10, 11, 20, graph);
+  made.Add(10, 11, 21, made.Label("Torch-Compiled Region: 1/0"));  // operators, one by one
+  const uint64_t empty = made.Label("Torch-Compiled Region: 2/0");
+  made.Label("Pregraph bytecode", {}, empty);
+  made.Label("Optimizer.step#SGD.step");
+  const Flow flow(made);
+  const std::vector<NodeId> found(flow.step.compiled_code().begin(),
+                                  flow.step.compiled_code().end());
+  EXPECT_EQ(found, (std::vector<NodeId>{flow.Node(graph), flow.Node(empty)}));
+  EXPECT_EQ(CompiledCode(flow.trace.name(found[0])), "CompiledFxGraph");
+  EXPECT_EQ(CompiledCode("Pregraph bytecode"), "");
 }
 
 TEST(FillRules, AnIndexIsValidWhereItComesFrom) {

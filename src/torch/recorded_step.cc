@@ -1,6 +1,7 @@
 #include "src/torch/recorded_step.h"
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 #include <utility>
 
@@ -16,8 +17,38 @@ bool IsGradientAccumulation(std::string_view name) {
 
 bool IsGlooLabel(std::string_view name) { return name.starts_with("gloo:"); }
 
+namespace {
+
+struct CompiledLabel {
+  std::string_view prefix;  // of the label's name
+  std::string_view code;
+  bool is_graph;  // made by a compiler; else a region that may run operators one by one
+};
+
+constexpr auto kCompiledLabels = std::to_array<CompiledLabel>({
+    {"## Call CompiledFxGraph ", "CompiledFxGraph", true},
+    {"Torch-Compiled Region", "Torch-Compiled Region", false},
+});
+
+const CompiledLabel* FindCompiledLabel(std::string_view name) {
+  const auto found = std::ranges::find_if(
+      kCompiledLabels, [&](const CompiledLabel& label) { return name.starts_with(label.prefix); });
+  return found == kCompiledLabels.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::string_view CompiledCode(std::string_view name) {
+  const CompiledLabel* label = FindCompiledLabel(name);
+  return label == nullptr ? std::string_view() : label->code;
+}
+
+bool IsTritonKernel(const Trace& trace, NodeId node) {
+  return trace.text(trace.kernel_backend(node)) == "triton";
+}
+
 bool IsOperator(const Trace& trace, NodeId node) {
-  return !trace.text(trace.op_schema(node)).empty();
+  return !trace.text(trace.op_schema(node)).empty() || IsTritonKernel(trace, node);
 }
 
 Result<RecordedStep> RecordedStep::Select(const Trace& trace, std::string_view label) {
@@ -61,7 +92,12 @@ Result<RecordedStep> RecordedStep::Select(const Trace& trace, std::string_view l
     step.nodes_ = std::move(kept);
   }
   step.Index();
-  if (step.top_operators_.empty()) {
+  step.FindCompiledCode();
+  if (step.top_operators_.empty() && step.compiled_.empty()) {
+    if (!label.empty()) {
+      return MakeError(ErrorCode::kUsage, "no operator below the first node with '" +
+                                              std::string(label) + "' in its name");
+    }
     return BadInput("no operator with a schema in the step: found " +
                     std::to_string(step.nodes_.size()) +
                     " host nodes, expected a PyTorch execution trace");
@@ -124,6 +160,31 @@ void RecordedStep::Index() {
     }
     if (!enclosing_[i] && IsOperator(*trace_, nodes_[i])) top_operators_.push_back(nodes_[i]);
   }
+}
+
+void RecordedStep::FindCompiledCode() {
+  std::vector<bool> has_operator(nodes_.size());
+  std::vector<bool> has_inner(nodes_.size());  // a Triton kernel or other compiled code
+  for (uint32_t i = static_cast<uint32_t>(nodes_.size()); i-- > 0;) {
+    const NodeId node = nodes_[i];
+    const CompiledLabel* label = FindCompiledLabel(trace_->name(node));
+    if (label != nullptr && !enclosing_[i] && !has_inner[i] &&
+        (label->is_graph || !has_operator[i])) {
+      compiled_.push_back(node);
+    }
+    const NodeId parent = trace_->parent(node);
+    const uint32_t above = parent ? position_[parent.index()] : kNowhere;
+    if (above >= i) continue;
+    if (has_operator[i] || IsOperator(*trace_, node)) has_operator[above] = true;
+    if (has_inner[i] || label != nullptr || IsTritonKernel(*trace_, node)) has_inner[above] = true;
+  }
+  std::ranges::reverse(compiled_);
+}
+
+NodeId RecordedStep::mark() const {
+  const auto found =
+      std::ranges::find_if(nodes_, [&](NodeId node) { return IsStepMark(trace_->name(node)); });
+  return found == nodes_.end() ? NodeId::None() : *found;
 }
 
 std::vector<NodeId> RecordedStep::OperatorsBelow(NodeId node) const {

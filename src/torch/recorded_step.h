@@ -19,7 +19,14 @@ bool IsGradientRelease(std::string_view name);       // "Optimizer.zero_grad#SGD
 bool IsGradientAccumulation(std::string_view name);  // "torch::autograd::AccumulateGrad"
 bool IsGlooLabel(std::string_view name);  // "gloo:all_reduce": the time of the collective
 
-// Whether a node is an operator that the dispatcher ran, by its schema; labels are not.
+// What a label says of code that a compiler made, and which may run work that is no operator:
+// "CompiledFxGraph" of "## Call CompiledFxGraph f3c… ##"; "" for all other names.
+std::string_view CompiledCode(std::string_view name);
+
+// Whether a node is a kernel of Triton, by its backend. It has no schema.
+bool IsTritonKernel(const Trace& trace, NodeId node);
+// Whether a node is an operator: one that the dispatcher ran, by its schema, or a Triton kernel.
+// Labels are not.
 bool IsOperator(const Trace& trace, NodeId node);
 
 // The nodes of one recorded training or inference step, in order of entry (which is the order of
@@ -48,6 +55,12 @@ class RecordedStep {
   std::span<const NodeId> top_operators() const { return top_operators_; }
   // Operators inside `node` and inside no other operator in between, in order of entry.
   std::vector<NodeId> OperatorsBelow(NodeId node) const;
+  // Labels of compiled code, inside no operator, in which no other such label lies, no Triton
+  // kernel, and, unless it is a whole graph that a compiler made, no operator: what runs there may
+  // be work that the trace does not have.
+  std::span<const NodeId> compiled_code() const { return compiled_; }
+  // The mark of the step, or kNone.
+  NodeId mark() const;
   // Number of step marks in the whole trace.
   size_t mark_count() const { return mark_count_; }
 
@@ -55,6 +68,7 @@ class RecordedStep {
   std::vector<uint32_t> Callers() const;
   bool LeftBefore(uint32_t position, uint32_t later) const;
   void Index();
+  void FindCompiledCode();
 
   const Trace* trace_ = nullptr;
   std::vector<NodeId> nodes_;
@@ -62,6 +76,7 @@ class RecordedStep {
   std::vector<uint32_t> last_inside_;
   std::vector<NodeId> enclosing_;
   std::vector<NodeId> top_operators_;
+  std::vector<NodeId> compiled_;
   size_t mark_count_ = 0;
 };
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
+#include "src/torch/operator_name.h"
 #include "src/torch/tensor_shape.h"
 
 namespace etude {
@@ -33,6 +35,7 @@ class Planner {
         ETUDE_ASSIGN_OR_RETURN(const SlotId slot, WriteSlot(use));
         plan_.ops[op].results.push_back(slot);
       }
+      NoteWritten(selection_[op]);
     }
     PlanReleases();
     EstimateMemory();
@@ -44,6 +47,7 @@ class Planner {
     std::vector<SlotId> slots;
     int64_t bytes = 0;
     uint32_t outside = kNever;  // index in plan_.outside
+    bool written = false;       // an operator writes to an argument that lies in it
   };
 
   // For each position of the step the operator of the selection around it.
@@ -161,8 +165,23 @@ class Planner {
     return slot;
   }
 
+  void NoteWritten(NodeId node) {
+    const auto [written, is_new] = written_arguments_.try_emplace(trace_.op_schema(node));
+    if (is_new) written->second = UpdatedArguments(SchemaOf(trace_, node));
+    const auto inputs = trace_.inputs(node);
+    const auto uses = flow_.inputs(node);
+    size_t tensor = 0;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const bool writes = i < written->second.size() && written->second[i];
+      auto note = [&](TensorId) {
+        if (writes && uses[tensor].version) versions_[uses[tensor].version.index()].written = true;
+        ++tensor;
+      };
+      ForEachTensor(trace_, inputs.subspan(i, 1), note);
+    }
+  }
+
   void PlanReleases() {
-    const auto count = static_cast<uint32_t>(plan_.ops.size());
     std::vector<SlotId> kept = KeptGradients();
     std::vector<bool> is_kept(plan_.slots.size());
     for (const SlotId slot : kept) is_kept[slot.index()] = true;
@@ -183,29 +202,33 @@ class Planner {
         if (slot && last_use_[slot.index()] == kNever && !is_kept[slot.index()]) slot = SlotId();
       }
     }
-    if (kept.empty()) return;
-    // Where in the order of operators zero_grad ran.
-    std::vector<uint32_t> marks;
-    for (uint32_t i = 0; i < step_.nodes().size(); ++i) {
-      if (IsGradientRelease(trace_.name(step_.nodes()[i]))) marks.push_back(i);
+    for (uint32_t i = 0; i < step_.nodes().size() && !kept.empty(); ++i) {
+      if (IsGradientRelease(trace_.name(step_.nodes()[i]))) gradient_releases_.push_back(i);
     }
-    for (const SlotId slot : kept) {
-      uint32_t release = count;
-      if (!marks.empty()) {
-        const uint32_t made = step_.position(maker_of_[slot.index()]);
-        const auto after = std::ranges::upper_bound(marks, made);
-        const uint32_t mark = after == marks.end() ? marks.front() : *after;
-        release = static_cast<uint32_t>(
-            std::ranges::lower_bound(plan_.ops, mark, {},
-                                     [&](const PlannedOp& op) { return step_.position(op.node); }) -
-            plan_.ops.begin());
-      }
-      if (release == count) {
-        plan_.release_at_end.push_back(slot);
-      } else {
-        plan_.ops[release].release_before.push_back(slot);
-      }
+    for (const SlotId slot : kept) ReleaseGradient(slot);
+  }
+
+  // A gradient is freed by a zero_grad after its last use (with several optimizers another one's
+  // may come before): the last one before the next step makes it anew, else the first one.
+  void ReleaseGradient(SlotId slot) {
+    const uint32_t made = step_.position(maker_of_[slot.index()]);
+    uint32_t last_use = made;
+    for (const SlotId other : versions_[plan_.slots[slot.index()].version.index()].slots) {
+      const uint32_t op = last_use_[other.index()];
+      if (op != kNever) last_use = std::max(last_use, step_.position(plan_.ops[op].node));
     }
+    uint32_t release = kNever;
+    for (const uint32_t mark : gradient_releases_) {
+      if (mark < made || (mark > last_use && release == kNever)) release = mark;
+    }
+    const auto after = std::ranges::lower_bound(
+        plan_.ops, release, {}, [&](const PlannedOp& op) { return step_.position(op.node); });
+    if (release == kNever || after == plan_.ops.end()) {
+      plan_.release_at_end.push_back(slot);
+      return;
+    }
+    after->release_before.push_back(slot);
+    if (release < made) outlives_step_.push_back(slot);
   }
 
   // Keeps the slot that is used last for as long as something held the memory.
@@ -252,9 +275,11 @@ class Planner {
     std::vector<uint32_t> holders(versions_.size());  // slots that hold each version now
     std::vector<int64_t> change(plan_.ops.size() + 1);
     __int128 outside = 0;
+    __int128 written = 0;
     for (OutsideStorage& storage : plan_.outside) {
       storage.bytes = versions_[storage.version.index()].bytes;
       outside += storage.bytes;
+      if (versions_[storage.version.index()].written) written += storage.bytes;
     }
     __int128 now = outside;
     __int128 peak = outside;
@@ -268,7 +293,9 @@ class Planner {
       if (versions_[version.index()].outside != kNever || holders[version.index()] == 0) return;
       if (--holders[version.index()] == 0) now -= versions_[version.index()].bytes;
     };
+    for (const SlotId slot : outlives_step_) hold(slot);
     for (const PlannedOp& op : plan_.ops) {
+      for (const SlotId slot : op.release_before) drop(slot);
       for (const SlotId slot : op.derive) hold(slot);
       for (const SlotId slot : op.results) {
         if (slot) hold(slot);
@@ -283,10 +310,10 @@ class Planner {
       }
       peak = std::max(peak, now + unread);
       for (const SlotId slot : op.release) drop(slot);
-      for (const SlotId slot : op.release_before) drop(slot);
     }
     constexpr __int128 kMost = INT64_MAX;
     plan_.outside_bytes = static_cast<int64_t>(std::min(outside, kMost));
+    plan_.written_bytes = static_cast<int64_t>(std::min(written, kMost));
     plan_.peak_bytes = static_cast<int64_t>(std::min(peak, kMost));
   }
 
@@ -296,10 +323,13 @@ class Planner {
   std::span<const NodeId> selection_;
   ReplayPlan plan_;
   std::vector<VersionState> versions_;
-  uint32_t first_accumulation_ = kNever;  // position of the first gradient accumulation
-  std::vector<NodeId> maker_;             // by position
-  std::vector<NodeId> maker_of_;          // by slot
-  std::vector<uint32_t> last_use_;        // by slot: operator's index
+  std::unordered_map<StringId, std::vector<bool>> written_arguments_;  // by schema
+  uint32_t first_accumulation_ = kNever;     // position of the first gradient accumulation
+  std::vector<NodeId> maker_;                // by position
+  std::vector<NodeId> maker_of_;             // by slot
+  std::vector<uint32_t> last_use_;           // by slot: operator's index
+  std::vector<uint32_t> gradient_releases_;  // positions where zero_grad ran
+  std::vector<SlotId> outlives_step_;        // gradients that the next step finds and frees
 };
 
 }  // namespace

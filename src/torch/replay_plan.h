@@ -68,7 +68,8 @@ struct ReplayPlan {
   std::vector<SlotId> release_at_end;
   std::vector<HiddenResult> hidden;
   int64_t outside_bytes = 0;
-  int64_t peak_bytes = 0;  // outside memory and what the step holds at its fullest moment
+  int64_t written_bytes = 0;  // outside memory that operators write to
+  int64_t peak_bytes = 0;     // outside memory and what the step holds at its fullest moment
 };
 
 // Plans the replay of `selection`, operators of the step in order of entry of which none contains

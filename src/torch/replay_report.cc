@@ -5,6 +5,7 @@
 
 #include "src/base/version.h"
 #include "src/report/format.h"
+#include "src/report/operator_share.h"
 
 namespace etude {
 namespace {
@@ -46,6 +47,19 @@ Json RanksJson(const ReplayReport& report) {
     ranks.push_back(std::move(json));
   }
   return ranks;
+}
+
+Json PartJson(const ReplayPart& part) {
+  if (part.is_whole()) return nullptr;
+  return {{"label", part.label}, {"only", part.only}, {"skip", part.skip}};
+}
+
+Json StatsJson(const Stats& stats) {
+  Json json = Json::object();
+  for (const StatInfo& info : StatTable()) {
+    if (stats[info.stat] != 0) json[std::string(info.name)] = stats[info.stat];
+  }
+  return json;
 }
 
 std::string TimesText(const std::optional<TimeSummary>& summary) {
@@ -119,6 +133,11 @@ std::string ReplayReportJson(const ReplayReport& report) {
   json["device"] = report.device;
   json["threads"] = report.threads;
   json["seed"] = report.seed;
+  json["part"] = PartJson(report.part);
+  json["stats"] = StatsJson(report.stats);
+  json["recorded"] = {
+      {"step_ms", report.recorded_step ? Json(report.recorded_step->ms()) : Json(nullptr)},
+      {"operator_share", OrNull(report.operator_share)}};
   json["operators"] = {{"total", report.operators},
                        {"replayed", report.operators_replayed},
                        {"calls", report.calls}};
@@ -167,7 +186,9 @@ std::string ReplayReportText(const ReplayReport& report) {
       fmt::format("{}{} on {}, {} thread{}, torch {}\n", report.source,
                   report.rank ? fmt::format(" rank {}", *report.rank) : "", report.device,
                   report.threads, report.threads == 1 ? "" : "s", report.torch_version);
+  if (!report.part.is_whole()) text += "a part of the step: no comparison with the original\n";
   text += StepText(report);
+  if (report.operator_share) text += OperatorShareText(*report.operator_share);
   text += CoverageText(report);
   if (report.coerced > 0) {
     text += fmt::format("results brought to the recorded sizes: {} operators\n", report.coerced);

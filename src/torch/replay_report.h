@@ -8,6 +8,7 @@
 
 #include "src/analysis/time_summary.h"
 #include "src/base/units.h"
+#include "src/trace/stats.h"
 
 namespace etude {
 
@@ -47,6 +48,15 @@ struct RankSummary {
   StepTimes replay;
 };
 
+// The part of a step that was asked for; empty members: all of it.
+struct ReplayPart {
+  std::string label;
+  std::vector<std::string> only;
+  std::vector<std::string> skip;
+
+  bool is_whole() const { return label.empty() && only.empty() && skip.empty(); }
+};
+
 // What a replay did and how long it took.
 struct ReplayReport {
   std::string source;  // path of the trace or folder
@@ -56,8 +66,15 @@ struct ReplayReport {
   int threads = 1;
   uint64_t seed = 0;
   int64_t warmup = 0;
+  ReplayPart part;
+  Stats stats;  // of reading and linking the trace
 
-  // Coverage, over the recorded step's top-level operators.
+  // The recorded step, recording included, and the share of it in which topmost operators ran;
+  // nullopt where the trace lacks times or the step's mark.
+  std::optional<Nanos> recorded_step;
+  std::optional<double> operator_share;
+
+  // Coverage, over the recorded step's top-level operators and its compiled code.
   int64_t operators = 0;
   int64_t operators_replayed = 0;
   std::optional<double> time_coverage;

@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -68,13 +69,23 @@ int64_t AvailableMemory() {
   return int64_t{kilobytes} * 1024;
 }
 
-// Lets allocations fail that the machine could not back, instead of having the process killed.
-// `held`: bytes that the process has.
-void LimitMemory(int64_t held) {
-  const auto available = static_cast<rlim_t>(AvailableMemory() + held);
+// Bytes of this process's data: what RLIMIT_DATA bounds. 0 if the system does not say.
+int64_t DataBytes() {
+  std::FILE* file = std::fopen("/proc/self/statm", "r");
+  if (file == nullptr) return 0;
+  long long pages = 0;
+  const int got = std::fscanf(file, "%*d %*d %*d %*d %*d %lld", &pages);
+  std::fclose(file);
+  return got == 1 ? int64_t{pages} * sysconf(_SC_PAGESIZE) : 0;
+}
+
+// Lets allocations of more than `bytes` from now on fail, instead of having the process killed.
+void LimitMemory(int64_t bytes) {
+  const auto most =
+      static_cast<rlim_t>(DataBytes()) + static_cast<rlim_t>(std::max<int64_t>(bytes, 0));
   rlimit limit{};
-  if (available == 0 || getrlimit(RLIMIT_DATA, &limit) != 0) return;
-  limit.rlim_cur = std::min(limit.rlim_cur, available);
+  if (getrlimit(RLIMIT_DATA, &limit) != 0) return;
+  limit.rlim_cur = std::min(limit.rlim_cur, most);
   setrlimit(RLIMIT_DATA, &limit);
 }
 
@@ -133,6 +144,7 @@ class Replayer::Impl {
         runner_(trace, flow_, devices_) {}
 
   Status SetUp() {
+    free_at_start_ = AvailableMemory();
     const Nanos begin = CpuTimeWithChildren();
     devices_.set_step_uses_device(UsesDevice(step_, flow_));
     at::set_num_threads(static_cast<int>(options_.threads));
@@ -220,9 +232,9 @@ class Replayer::Impl {
   }
 
   bool NameIn(const std::vector<std::string>& names, NodeId node) const {
-    const std::string_view schema = SchemaOf(trace_, node);
     return std::ranges::any_of(names, [&](const std::string& name) {
-      return name == FullOperatorName(schema) || name == BaseOperatorName(schema);
+      return name == OperatorNameOf(trace_, node) ||
+             name == BaseOperatorName(SchemaOf(trace_, node));
     });
   }
 
@@ -285,16 +297,19 @@ class Replayer::Impl {
         static_cast<int64_t>(std::min<uint64_t>(context_.limits.replay_bytes, INT64_MAX));
     std::string name = "limit 'replay_bytes'";
     if (limit == 0) {
-      limit = AvailableMemory() + memory_.bytes();
-      name = "memory of this machine";
+      limit = free_at_start_;
+      name = "memory that is free on this machine now";
       if (options_.group != nullptr) {
         limit /= options_.group->size();
         name += " for each rank";
       }
     }
-    if (limit == 0 || plan.peak_bytes <= limit) return {};
-    return BadInput("the step needs " + std::to_string(plan.peak_bytes) + " bytes at its peak (" +
-                    std::to_string(plan.outside_bytes) + " for what comes from outside), " + name +
+    int64_t needed = 0;
+    if (__builtin_add_overflow(plan.peak_bytes, plan.written_bytes, &needed)) needed = INT64_MAX;
+    if (limit == 0 || needed <= limit) return {};
+    return BadInput("the step needs " + std::to_string(needed) + " bytes at its peak (" +
+                    std::to_string(plan.outside_bytes) + " for what comes from outside, " +
+                    std::to_string(plan.written_bytes) + " to set back what it changes), " + name +
                     ": " + std::to_string(limit));
   }
 
@@ -359,7 +374,7 @@ class Replayer::Impl {
       const Nanos begin = CpuTimeWithChildren();
       const auto answer = RunInChild(
           [&](const Announce& announce) -> Result<std::string> {
-            LimitMemory(memory_.bytes());
+            if (free_at_start_ > 0) LimitMemory(free_at_start_ - memory_.bytes());
             ETUDE_ASSIGN_OR_RETURN(const Calibration found, TryOut(announce));
             return Serialise(found);
           },
@@ -493,7 +508,7 @@ class Replayer::Impl {
       const NodeId inner = step_.nodes()[i];
       if (!IsOperator(trace_, inner) || (leaves_only && !leaf_[i])) continue;
       if (i != begin && !IsInside(i, begin)) continue;
-      ++counts[std::string(FullOperatorName(SchemaOf(trace_, inner)))];
+      ++counts[std::string(OperatorNameOf(trace_, inner))];
     }
     return counts;
   }
@@ -548,9 +563,13 @@ class Replayer::Impl {
     report_.rank = trace_.info().rank;
     report_.threads = static_cast<int>(options_.threads);
     report_.seed = options_.seed;
-    report_.operators = static_cast<int64_t>(selection_.top().size());
+    report_.operators = static_cast<int64_t>(selection_.top().size() + CompiledCodeLeft().size());
     report_.operators_replayed = selection_.replayed_count();
     report_.calls = static_cast<int64_t>(runner_.plan().ops.size());
+    report_.part = {.label = options_.label, .only = options_.only, .skip = options_.skip};
+    report_.stats = trace_.stats();
+    if (step_.mark()) report_.recorded_step = Duration(step_.mark());
+    report_.operator_share = OperatorShare();
     report_.outside_bytes = memory_.bytes();
     report_.peak_bytes = runner_.plan().peak_bytes;
     DescribeSkipped();
@@ -561,6 +580,59 @@ class Replayer::Impl {
     for (const auto& [name, count] : replaced) report_.replaced_by_parts.push_back({name, count});
   }
 
+  // The share of the recorded step during which a topmost operator ran, on whatever thread.
+  std::optional<double> OperatorShare() const {
+    const NodeId mark = step_.mark();
+    if (!mark || !trace_.start(mark) || Duration(mark).value_or(Nanos{}).count <= 0) {
+      return std::nullopt;
+    }
+    const Nanos begin = *trace_.start(mark);
+    const Nanos end = begin + *Duration(mark);
+    std::vector<std::pair<Nanos, Nanos>> spans;
+    for (const NodeId node : step_.top_operators()) {
+      const auto start = trace_.start(node);
+      const auto duration = Duration(node);
+      if (!start || !duration) return std::nullopt;
+      spans.emplace_back(*start, *start + *duration);
+    }
+    std::ranges::sort(spans);
+    Nanos covered;
+    Nanos reached = begin;
+    for (const auto& [from, to] : spans) {
+      const Nanos until = std::min(to, end);
+      if (until <= reached) continue;
+      covered = covered + (until - std::max(from, reached));
+      reached = until;
+    }
+    return static_cast<double>(covered.count) / static_cast<double>((end - begin).count);
+  }
+
+  // Compiled code counts unless only some operators do.
+  std::span<const NodeId> CompiledCodeLeft() const {
+    return options_.only.empty() ? step_.compiled_code() : std::span<const NodeId>();
+  }
+
+  // The duration of a label without that of the operators in it.
+  std::optional<Nanos> OwnDuration(NodeId label) const {
+    std::optional<Nanos> own = Duration(label);
+    if (trace_.info().exclusive_durations) return own;
+    const uint32_t begin = step_.position(label);
+    for (const NodeId node : step_.top_operators()) {
+      const uint32_t position = step_.position(node);
+      if (position <= begin || position > step_.last_inside(begin)) continue;
+      NodeId above = trace_.parent(node);
+      uint32_t below = position;
+      while (above && above != label && step_.position(above) < below) {
+        below = step_.position(above);
+        above = trace_.parent(above);
+      }
+      const auto duration = Duration(node);
+      if (above != label || !own) continue;
+      own = duration ? std::optional(std::max(Nanos{}, *own - *duration)) : std::nullopt;
+    }
+    return own;
+  }
+
   void DescribeSkipped() {
     Nanos total;
     bool known = true;
@@ -569,21 +641,35 @@ class Replayer::Impl {
       known &= duration.has_value();
       total = total + duration.value_or(Nanos{});
     }
+    const auto compiled = CompiledCodeLeft();
+    for (const NodeId node : compiled) {
+      const auto duration = OwnDuration(node);
+      known &= duration.has_value();
+      total = total + duration.value_or(Nanos{});
+    }
     known &= total.count > 0;
     std::map<std::pair<std::string, std::string>, SkippedOperators> rows;
     double skipped_share = 0;
-    for (const auto& skipped : selection_.skipped()) {
-      const std::string_view schema = SchemaOf(trace_, skipped.node);
-      SkippedOperators& row = rows[{std::string(FullOperatorName(schema)), skipped.reason}];
-      row.op = FullOperatorName(schema);
-      row.schema = schema;
-      row.reason = skipped.reason;
+    const auto add = [&](std::string_view op, NodeId node, const std::string& reason,
+                         std::optional<Nanos> duration) {
+      SkippedOperators& row = rows[{std::string(op), reason}];
+      row.op = op;
+      row.schema = SchemaOf(trace_, node);
+      row.reason = reason;
       ++row.count;
-      if (!known) continue;
-      const double share = static_cast<double>(Duration(skipped.node).value_or(Nanos{}).count) /
-                           static_cast<double>(total.count);
+      if (!known) return;
+      const double share =
+          static_cast<double>(duration.value_or(Nanos{}).count) / static_cast<double>(total.count);
       row.time_share = row.time_share.value_or(0) + share;
       skipped_share += share;
+    };
+    for (const auto& skipped : selection_.skipped()) {
+      add(OperatorNameOf(trace_, skipped.node), skipped.node, skipped.reason,
+          Duration(skipped.node));
+    }
+    for (const NodeId node : compiled) {
+      add(CompiledCode(trace_.name(node)), node,
+          "compiled code: what it runs besides operators is not in the trace", OwnDuration(node));
     }
     for (auto& [key, row] : rows) report_.skipped.push_back(std::move(row));
     if (known) report_.time_coverage = std::max(0.0, 1.0 - skipped_share);
@@ -603,6 +689,9 @@ class Replayer::Impl {
   std::unordered_map<NodeId, BoundOperator> bound_;
   std::vector<bool> coerce_;
   std::vector<bool> leaf_;  // by position in the step
+  // What the machine could give before anything was made, 0 if it does not say. Later it does not
+  // tell: what the trial frees may stay with the process.
+  int64_t free_at_start_ = 0;
   ReplayReport report_;
 
   friend class Replayer;

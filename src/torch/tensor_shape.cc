@@ -6,6 +6,10 @@ bool IsUndefined(const Trace& trace, const TensorUse& use) {
   return trace.text(use.type).find("nullptr") != std::string_view::npos;
 }
 
+bool IsStorage(const Trace& trace, const Value& value) {
+  return value.kind == ValueKind::kOpaque && trace.text(value.type) == "Storage";
+}
+
 DType DTypeOf(const Trace& trace, const TensorUse& use) {
   return DTypeFromText(trace.text(use.type));
 }

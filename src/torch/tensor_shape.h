@@ -27,6 +27,9 @@ bool IsUndefined(const Trace& trace, const TensorUse& use);
 // The element type, kUnknown if the file has one we do not know.
 DType DTypeOf(const Trace& trace, const TensorUse& use);
 
+// Whether the value is a storage, of which the file says no more than that.
+bool IsStorage(const Trace& trace, const Value& value);
+
 // Calls `fn(TensorId)` for each tensor in `values`, lists included, in order.
 template <typename Fn>
 void ForEachTensor(const Trace& trace, std::span<const Value> values, Fn& fn) {

@@ -176,3 +176,142 @@ def test_same_seed_same_setup(tmp_path):
     one, two = (replay(path, "--seed", "7") for _ in range(2))
     for key in ("coverage", "skipped", "coerced", "memory", "same_kernels", "kernels"):
         assert one[key] == two[key]
+
+
+def test_a_gan_replays_completely(tmp_path):
+    setup = """
+        from torch import nn
+        G, D = nn.Linear(4, 8), nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 1))
+        of_g, of_d = torch.optim.Adam(G.parameters()), torch.optim.Adam(D.parameters())
+        def step():
+            fake = G(torch.randn(2, 4))
+            of_d.zero_grad(set_to_none=True)
+            (D(torch.randn(2, 8)).sum() - D(fake.detach()).sum()).backward()
+            of_d.step()
+            of_g.zero_grad(set_to_none=True)
+            D(fake).sum().backward()
+            of_g.step()
+        step()
+    """
+    report = replay(record(tmp_path, "step()", setup))
+    assert report["coverage"]["ops"] == 1.0, report["skipped"]
+
+
+def test_storages_come_from_outside(tmp_path):
+    setup = "data = torch.rand(6).untyped_storage()"
+    body = """
+        x = torch.empty(0).set_(data, 2, (2, 2), (2, 1))
+        y = x + x
+    """
+    report = replay(record(tmp_path, body, setup))
+    assert report["coverage"]["ops"] == 1.0, report["skipped"]
+    # All that the view reaches: six floats.
+    assert report["memory"]["outside_bytes"] == 24
+
+
+def edit(path, change):
+    trace = json.loads(path.read_text())
+    change(trace["nodes"])
+    path.write_text(json.dumps(trace))
+    return path
+
+
+def test_triton_kernels_are_skipped_and_said(tmp_path):
+    def to_triton(nodes):
+        node = next(node for node in nodes if node["name"] == "aten::mul")
+        node["name"] = "triton_poi_fused_mul_0"
+        for attribute in node["attrs"]:
+            if attribute["name"] in ("op_schema", "kernel_backend"):
+                attribute["value"] = {"op_schema": "", "kernel_backend": "triton"}[attribute["name"]]
+
+    path = edit(record(tmp_path, FLOW), to_triton)
+    report = replay(path, codes=(1,))
+    assert [row["op"] for row in report["skipped"]] == ["triton_poi_fused_mul_0"]
+    assert "Triton" in report["skipped"][0]["reason"]
+    assert report["operators"]["total"] == report["operators"]["replayed"] + 1
+
+
+def test_compiled_code_is_skipped_and_said(tmp_path):
+    body = """
+        x = torch.ones(4)
+        with torch.profiler.record_function("## Call CompiledFxGraph f3c ##"):
+            y = x + x
+        with torch.profiler.record_function("Optimizer.step#SGD.step"):
+            pass
+    """
+    report = replay(record(tmp_path, body), codes=(1,))
+    assert [(row["op"], row["count"]) for row in report["skipped"]] == [("CompiledFxGraph", 1)]
+    assert report["operators"]["total"] == report["operators"]["replayed"] + 1
+    # With --only nothing but these operators counts.
+    assert replay(tmp_path / "host.json", "--only", "aten::add")["coverage"]["ops"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "options, hint",
+    [
+        (["--only", "aten::mull"], "aten::mul.Tensor"),
+        (["--only", "mul"], "aten::mul.Tensor"),
+        (["--skip", "aten::fill_"], "only inside other operators of the step, such as aten::ones"),
+        (["--label", "nosuch"], "nosuch"),
+    ],
+)
+def test_names_that_are_not_in_the_step_are_mistakes(tmp_path, options, hint):
+    path = record(tmp_path, FLOW)
+    done = subprocess.run([ETUDE, "replay", path, *options], text=True, capture_output=True)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert hint in done.stderr
+
+
+def capture(tmp_path, program):
+    script = tmp_path / "program.py"
+    script.write_text(textwrap.dedent(program))
+    folder = tmp_path / "job"
+    command = [ETUDE, "record", "-o", folder, "--warmup", "2", "--steps", "3", "--"]
+    subprocess.run([*command, sys.executable, script], check=True, capture_output=True)
+    return folder
+
+
+def test_parts_of_a_step_are_not_kept_in_a_capture(tmp_path):
+    folder = capture(
+        tmp_path,
+        """
+        import torch
+        model = torch.nn.Linear(4, 4)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(20):
+            optimizer.zero_grad()
+            model(torch.ones(2, 4)).sum().backward()
+            optimizer.step()
+        """,
+    )
+    part = replay(folder, "--only", "aten::linear")
+    assert part["part"] == {"label": "", "only": ["aten::linear"], "skip": []}
+    assert part["error"] == {"wall": None, "cpu": None}
+    assert not (folder / "replay.0.json").exists()
+    whole = replay(folder)
+    assert whole["part"] is None
+    assert 0 < whole["recorded"]["operator_share"] < 1
+    assert (folder / "replay.0.json").exists()
+    compared = subprocess.run([ETUDE, "compare", folder], text=True, capture_output=True)
+    assert "of the recorded step" in compared.stdout
+    (folder / "replay.0.json").write_text(json.dumps(part))
+    compared = subprocess.run([ETUDE, "compare", folder], text=True, capture_output=True)
+    assert compared.returncode == 3
+    assert "part of the step" in compared.stderr
+
+
+def test_what_a_step_changes_counts_against_the_limit(tmp_path):
+    path = record(tmp_path, "x.add_(y)", "x, y = torch.ones(1000), torch.ones(1000)")
+    limited = [ETUDE, "replay", path, "--iterations", "1", "--limit"]
+    # Two tensors, and a copy of the one that changes.
+    assert subprocess.run([*limited, "replay_bytes=12000"], capture_output=True).returncode == 0
+    done = subprocess.run([*limited, "replay_bytes=11999"], text=True, capture_output=True)
+    assert done.returncode == 3
+    assert "12000 bytes" in done.stderr
+
+
+def test_the_damage_of_a_trace_is_in_the_report(tmp_path):
+    path = record(tmp_path, FLOW)
+    text = path.read_text()
+    path.write_text(text[: text.rindex('"id"')])
+    assert replay(path)["stats"]["truncated"] == 1
