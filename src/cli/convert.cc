@@ -10,6 +10,7 @@
 
 #include "src/cli/compat.h"
 #include "src/cli/each_rank.h"
+#include "src/cli/for_astra_sim.h"
 #include "src/cli/health_output.h"
 #include "src/cli/job_health.h"
 #include "src/cli/trace_output.h"
@@ -26,6 +27,7 @@ using Json = nlohmann::ordered_json;
 // A trace to convert; `device` is the Kineto trace to link it with first, or "".
 struct ConvertJob {
   int64_t rank = 0;
+  bool rank_stated = false;  // else 0 stands for a single trace's
   std::string input;
   std::string device;
   std::string output;
@@ -57,6 +59,14 @@ class ConvertCommand : public Command {
                   "write the linked trace as well (one pair of traces)");
     options.Value("--jobs", &jobs_, "N", "ranks of a folder at a time (default: as many as cores)",
                   {.least = 0});
+    options.Choice("--for", &for_, {"astra-sim"},
+                   "all ranks as a job that this simulator runs to its end");
+    options.Choice("--compute", &compute_, {"durations", "flops"},
+                   "--for: recorded durations, or also operations and bytes by shapes");
+    options.Flag("--fill-ranks", &fill_ranks_,
+                 "--for: ranks without a trace do what the nearest recorded one does");
+    options.Value("--ranks", &ranks_, "N",
+                  "--for: ranks of the job, where the traces do not say it", {.least = 0});
     options.Flag("--json", &json_, "print what was written as JSON");
     options.Positional("device", &device_, "Kineto trace of the same run, to link with on the way",
                        /*required=*/false);
@@ -79,6 +89,7 @@ class ConvertCommand : public Command {
       }
       return ExitCode::kOk;
     }
+    if (!for_.empty()) return ConvertForSimulator(jobs, console);
     ETUDE_ASSIGN_OR_RETURN(std::vector<Converted> done,
                            ForEachRank<Converted>(jobs.size(), jobs_, console.context(),
                                                   [&](size_t i, const RunContext& context) {
@@ -110,6 +121,25 @@ class ConvertCommand : public Command {
   }
 
  private:
+  Result<ExitCode> ConvertForSimulator(const std::vector<ConvertJob>& jobs,
+                                       const Console& console) const {
+    AstraSimRequest request{.output = output_,
+                            .flops = compute_ == "flops",
+                            .fill_ranks = fill_ranks_,
+                            .ranks = ranks_,
+                            .break_cycles = !console.strict(),
+                            .json = json_,
+                            .jobs = jobs_};
+    for (const ConvertJob& job : jobs) {
+      request.inputs.push_back({.name = job.input,
+                                .rank = job.rank_stated ? std::optional(job.rank) : std::nullopt,
+                                .read = [&](const RunContext& context) {
+                                  return Read(job, console.strict(), context);
+                                }});
+    }
+    return ConvertForAstraSim(request, console);
+  }
+
   Result<std::vector<ConvertJob>> FindJobs(const Console& console) const {
     if (input_ != "-" && std::filesystem::is_directory(input_)) return FindJobsOfFolder(console);
     if (output_.empty()) {
@@ -138,6 +168,8 @@ class ConvertCommand : public Command {
         job.input = rank.host;
         job.device = rank.device;
       }
+      job.rank_stated = rank.rank.has_value();
+      if (job.input.empty() && !for_.empty()) job.input = rank.chakra;
       if (job.input.empty()) {
         console.context().Warn(
             fmt::format("{}: rank {} has no trace to convert", folder.path, rank.number()));
@@ -208,6 +240,10 @@ class ConvertCommand : public Command {
   std::string compat_;
   std::string linked_;
   int64_t jobs_ = 0;
+  std::string for_;
+  std::string compute_;
+  bool fill_ranks_ = false;
+  int64_t ranks_ = 0;
   bool json_ = false;
 };
 

@@ -1,0 +1,227 @@
+#include "src/cli/for_astra_sim.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "src/cli/each_rank.h"
+#include "src/cli/health_output.h"
+#include "src/cli/job_health.h"
+#include "src/formats/atomic_file.h"
+#include "src/formats/capture_folder.h"
+#include "src/formats/chakra_writer.h"
+#include "src/report/format.h"
+#include "src/transform/for_astra_sim.h"
+#include "src/transform/to_chakra.h"
+
+namespace etude {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kTraceEnding = ".et";
+
+struct Target {
+  std::string folder;
+  std::string prefix;  // of the traces, folder included
+};
+
+std::optional<int64_t> RankOfName(const std::string& path) {
+  return RankFromName(std::filesystem::path(path).filename().string());
+}
+
+// -o is a folder, or for one trace the file that it becomes.
+Result<Target> FindTarget(const AstraSimRequest& request) {
+  if (request.output.empty() || request.output == "-") {
+    return MakeError(ErrorCode::kUsage,
+                     "convert: --for astra-sim needs -o, a folder or PREFIX.RANK.et");
+  }
+  const std::filesystem::path output(request.output);
+  if (!request.output.ends_with(kTraceEnding)) {
+    return Target{.folder = output.string(), .prefix = (output / "chakra").string()};
+  }
+  const std::filesystem::path stem = output.stem();
+  if (request.inputs.size() != 1 || !RankOfName(request.output) || stem.extension().empty()) {
+    return MakeError(ErrorCode::kUsage, "convert: " + request.output +
+                                            ": ASTRA-sim reads PREFIX.RANK.et, one for each rank");
+  }
+  const auto folder = output.parent_path();
+  return Target{.folder = folder.empty() ? "." : folder.string(),
+                .prefix = (folder / stem.stem()).string()};
+}
+
+// A rank, and how far its trace can be trusted.
+struct RankRead {
+  AstraRank rank;
+  Health health;
+  CommLog log;
+};
+
+Result<RankRead> ReadRank(const AstraSimRequest& request, const AstraSimRequest::Input& input,
+                          const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(const Trace trace, input.read(context));
+  const Limits& limits = context.limits;
+  auto made = [&]() -> Result<AstraRank> {
+    ETUDE_ASSIGN_OR_RETURN(
+        const ToChakraResult chakra,
+        ToChakra(trace, {.break_cycles = request.break_cycles, .limits = limits}));
+    return MakeAstraRank(
+        chakra.trace, {.compute = request.flops ? AstraCompute::kFlops : AstraCompute::kDurations,
+                       .peers_by_group = trace.info().format != TraceFormat::kChakra,
+                       .limits = limits});
+  }();
+  if (!made) return MakeError(made.error().code, input.name + ": " + made.error().message);
+  if (input.rank) made->rank = input.rank;
+  if (!made->rank) made->rank = RankOfName(input.name);
+  if (!made->rank) made->rank = RankOfName(request.output);
+  RankRead read{.rank = *std::move(made), .health = JudgeTrace(trace), .log = {}};
+  read.log = ReadCommLog(trace, read.rank.rank.value_or(0));
+  return read;
+}
+
+Status WriteTraceFile(const Trace& trace, const std::string& path) {
+  ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+  const auto sink = [&](std::string_view bytes) { return file.Write(bytes); };
+  ETUDE_ASSIGN_OR_RETURN(const ChakraWriteReport report, WriteChakra(trace, {}, sink));
+  static_cast<void>(report);
+  return file.Commit();
+}
+
+std::string TracePath(const Target& target, int64_t rank) {
+  return fmt::format("{}.{}{}", target.prefix, rank, kTraceEnding);
+}
+
+// "4-7, 9".
+std::string RanksText(const std::vector<int64_t>& ranks) {
+  std::string text;
+  for (size_t i = 0; i < ranks.size();) {
+    size_t last = i;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    if (!text.empty()) text += ", ";
+    text += std::to_string(ranks[i]);
+    if (last != i) text += "-" + std::to_string(ranks[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+std::string JobText(const AstraJob& job) {
+  if (!job.world_known) {
+    return "the trace does not say of how many ranks the job is: --ranks N does\n";
+  }
+  const std::string ranks =
+      fmt::format("a job of {} rank{}", job.world_size, job.world_size == 1 ? "" : "s");
+  if (job.world_size == 1) {
+    return ranks +
+           ": the analytical networks of ASTRA-sim have two or more (--ranks, --fill-ranks)\n";
+  }
+  if (job.missing.empty()) return ranks + ", all there\n";
+  return fmt::format("{}, {} without a trace ({}): ASTRA-sim does not start without their files\n",
+                     ranks, job.missing.size(), RanksText(job.missing));
+}
+
+std::string ToText(const AstraJob& job, const Target& target, const std::string& groups) {
+  std::string text;
+  for (const AstraRankReport& rank : job.ranks) {
+    text += fmt::format(
+        "wrote {}: {} compute nodes ({}), {} collectives, {} sends, {} receives ({})",
+        TracePath(target, rank.rank), FormatCount(rank.compute), FormatTime(rank.compute_time),
+        FormatCount(rank.collectives), FormatCount(rank.sends), FormatCount(rank.recvs),
+        FormatBytes(Bytes{rank.comm_bytes}));
+    if (rank.copy_of) text += fmt::format(", a copy of rank {}", *rank.copy_of);
+    if (rank.host_time.count != 0) {
+      text += fmt::format(", without {} of host work", FormatTime(rank.host_time));
+    }
+    text += "\n";
+  }
+  text += fmt::format("wrote {}: {} groups\n", groups, FormatCount(job.groups.size()));
+  for (const AstraNoteRow& row : kAstraNotes) {
+    const uint64_t count = job.notes[row.note];
+    if (count != 0) text += fmt::format("  {}: {}\n", row.text, FormatCount(count));
+  }
+  for (const std::string& message : job.messages) text += "  " + message + "\n";
+  text += JobText(job);
+  text += fmt::format("  --workload-configuration={} --comm-group-configuration={}\n",
+                      target.prefix, groups);
+  return text;
+}
+
+Json ToJson(const AstraJob& job, const Target& target, const std::string& groups) {
+  Json json = {{"format", "etude-convert-astra-sim"}, {"version", 1}};
+  json["prefix"] = target.prefix;
+  json["groups"] = groups;
+  json["world_size"] = job.world_known ? Json(job.world_size) : Json(nullptr);
+  json["missing_ranks"] = job.missing;
+  json["ranks"] = Json::array();
+  for (const AstraRankReport& rank : job.ranks) {
+    Json one = {{"rank", rank.rank},
+                {"path", TracePath(target, rank.rank)},
+                {"compute_nodes", rank.compute},
+                {"collectives", rank.collectives},
+                {"sends", rank.sends},
+                {"receives", rank.recvs},
+                {"compute_ns", rank.compute_time.count},
+                {"communication_bytes", rank.comm_bytes},
+                {"left_out_host_ns", rank.host_time.count}};
+    if (rank.copy_of) one["copy_of"] = *rank.copy_of;
+    json["ranks"].push_back(std::move(one));
+  }
+  json["changes"] = Json::object();
+  for (const AstraNoteRow& row : kAstraNotes) json["changes"][row.key] = job.notes[row.note];
+  json["messages"] = job.messages;
+  return json;
+}
+
+std::string GroupsJson(const AstraJob& job) {
+  Json json = Json::object();
+  for (const auto& [id, ranks] : job.groups) json[std::to_string(id)] = ranks;
+  return json.dump() + "\n";
+}
+
+}  // namespace
+
+Result<ExitCode> ConvertForAstraSim(const AstraSimRequest& request, const Console& console) {
+  ETUDE_ASSIGN_OR_RETURN(const Target target, FindTarget(request));
+  ETUDE_ASSIGN_OR_RETURN(
+      std::vector<RankRead> traces,
+      ForEachRank<RankRead>(request.inputs.size(), request.jobs, console.context(),
+                            [&](size_t i, const RunContext& context) {
+                              return ReadRank(request, request.inputs[i], context);
+                            }));
+  std::vector<AstraRank> ranks;
+  JobHealth job_health;
+  for (RankRead& trace : traces) {
+    job_health.Add(trace.rank.rank.value_or(0), trace.health, std::move(trace.log));
+    ranks.push_back(std::move(trace.rank));
+  }
+  const Health health = job_health.Judge();
+  ETUDE_ASSIGN_OR_RETURN(
+      const AstraJob job,
+      ForAstraSim(std::move(ranks),
+                  {.compute = request.flops ? AstraCompute::kFlops : AstraCompute::kDurations,
+                   .fill_ranks = request.fill_ranks,
+                   .ranks = request.ranks}));
+  std::error_code error;
+  std::filesystem::create_directories(target.folder, error);
+  if (error) return MakeError(ErrorCode::kIo, target.folder + ": " + error.message());
+  for (size_t i = 0; i < job.traces.size(); ++i) {
+    ETUDE_RETURN_IF_ERROR(WriteTraceFile(job.traces[i], TracePath(target, job.ranks[i].rank)));
+  }
+  const std::string groups = (std::filesystem::path(target.folder) / "comm_groups.json").string();
+  ETUDE_RETURN_IF_ERROR(WriteFile(groups, GroupsJson(job)));
+  if (request.json) {
+    Json json = ToJson(job, target, groups);
+    json["health"] = ToJson(health);
+    console.Print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  } else {
+    std::string text = ToText(job, target, groups);
+    if (health.verdict() != Verdict::kGood) text += ToText(health);
+    console.Print(text);
+  }
+  return ExitCode::kOk;
+}
+
+}  // namespace etude

@@ -1,0 +1,508 @@
+#include "src/transform/for_astra_sim.h"
+
+#include <fmt/format.h>
+#include <protozero/pbf_writer.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "src/formats/chakra_attr.h"
+#include "src/formats/chakra_schema.h"
+#include "src/trace/trace_builder.h"
+#include "src/transform/astra_match.h"
+#include "src/transform/astra_order.h"
+#include "src/transform/contraction.h"
+
+namespace etude {
+namespace {
+
+constexpr uint32_t kNone = UINT32_MAX;
+constexpr int64_t kNanosPerMicro = 1000;
+constexpr int64_t kBarrierBytes = 4;            // what PyTorch's barrier on NCCL reduces: a float
+constexpr uint64_t kSmallestFirst = 64 * 1024;  // at least 1 ns below 65 TB/s
+constexpr int64_t kMostRanks = int64_t{1} << 20;
+
+bool IsSimulated(CollectiveType type) {
+  switch (type) {
+    case CollectiveType::kAllReduce:
+    case CollectiveType::kAllGather:
+    case CollectiveType::kAllToAll:
+    case CollectiveType::kReduceScatter:
+    case CollectiveType::kReduceScatterBlock:
+    case CollectiveType::kBarrier: return true;
+    case CollectiveType::kUnknown:
+    case CollectiveType::kReduce:
+    case CollectiveType::kGather:
+    case CollectiveType::kScatter:
+    case CollectiveType::kBroadcast: return false;
+  }
+  return false;
+}
+
+// As ASTRA-sim knows it.
+CollectiveType SimulatedAs(const AstraPlan& plan, CollectiveType type) {
+  if (plan.what == AstraPlan::What::kReplayed) return CollectiveType::kBroadcast;
+  if (type == CollectiveType::kBarrier) return CollectiveType::kAllReduce;
+  if (type == CollectiveType::kReduceScatterBlock) return CollectiveType::kReduceScatter;
+  return type;
+}
+
+// What ASTRA-sim calls the size: of an all-gather what each rank puts in, of all others the whole
+// buffer that a rank puts in.
+std::optional<int64_t> SizeOf(const AstraNode& node, int64_t group_size) {
+  if (node.type == CollectiveType::kBarrier) return kBarrierBytes;
+  if (node.bytes_in || !node.bytes_out) return node.bytes_in;
+  int64_t bytes = *node.bytes_out;
+  if (node.type == CollectiveType::kAllGather) return bytes / group_size;
+  const bool scatters = node.type == CollectiveType::kReduceScatter ||
+                        node.type == CollectiveType::kReduceScatterBlock;
+  if (!scatters) return bytes;
+  if (__builtin_mul_overflow(bytes, group_size, &bytes)) return std::nullopt;
+  return bytes;
+}
+
+class JobMaker {
+ public:
+  JobMaker(std::vector<AstraRank> ranks, const ForAstraSimOptions& options)
+      : options_(options), ranks_(std::move(ranks)) {}
+
+  Result<AstraJob> Run() {
+    ETUDE_RETURN_IF_ERROR(SortRanks());
+    ETUDE_RETURN_IF_ERROR(FindWorld());
+    ETUDE_RETURN_IF_ERROR(FindMissing());
+    for (const AstraRank& rank : ranks_) {
+      job_.notes.Add(rank.notes);
+      plans_.emplace_back(rank.nodes.size());
+      resolved_.push_back(ResolveGroups(rank));
+    }
+    NumberGroups();
+    for (uint32_t i = 0; i < ranks_.size(); ++i) PlanRank(i);
+    MatchAstraPlans(ranks_, plans_, job_);
+    const AstraOrder order = OrderCommunication(ranks_, plans_);
+    if (!order.first_cut.empty()) job_.messages.push_back(order.first_cut);
+    CountPlans();
+    for (uint32_t i = 0; i < ranks_.size(); ++i) {
+      ETUDE_RETURN_IF_ERROR(MakeTrace(i, order.slots[i]));
+    }
+    return std::move(job_);
+  }
+
+ private:
+  using What = AstraPlan::What;
+
+  Status SortRanks() {
+    if (ranks_.empty()) return BadInput("found no trace, expected at least one");
+    if (ranks_.size() == 1 && !ranks_.front().rank) ranks_.front().rank = 0;
+    for (const AstraRank& rank : ranks_) {
+      if (!rank.rank) return BadInput("found a trace of unknown rank among several");
+      if (*rank.rank < 0 || *rank.rank >= kMostRanks) {
+        return BadInput(fmt::format("found rank {}, expected 0 to {}", *rank.rank, kMostRanks - 1));
+      }
+    }
+    std::ranges::sort(ranks_, {}, [](const AstraRank& rank) { return *rank.rank; });
+    const auto same =
+        std::ranges::adjacent_find(ranks_, {}, [](const AstraRank& rank) { return *rank.rank; });
+    if (same == ranks_.end()) return {};
+    return BadInput(fmt::format("found two traces of rank {}, expected one", *same->rank));
+  }
+
+  // The number of ranks: as many as anything in the traces speaks of.
+  Status FindWorld() {
+    int64_t world = 0;
+    const auto at_least = [&](int64_t count) {
+      if (count <= kMostRanks) world = std::max(world, count);
+    };
+    for (const AstraRank& rank : ranks_) {
+      at_least(rank.world_size.value_or(0));
+      for (const AstraGroup& group : rank.groups) {
+        at_least(group.size.value_or(0));
+        if (!group.ranks) continue;
+        for (const int64_t member : *group.ranks) at_least(std::min(member, kMostRanks) + 1);
+      }
+      for (const AstraNode& node : rank.nodes) at_least(node.group_size.value_or(0));
+    }
+    job_.world_known = world > 0 || ranks_.size() > 1 || options_.ranks > 0;
+    for (const AstraRank& rank : ranks_) at_least(*rank.rank + 1);
+    if (options_.ranks > kMostRanks ||
+        (options_.ranks > 0 && world > 1 && options_.ranks != world)) {
+      return BadInput(
+          fmt::format("found a job of {} ranks, expected {} as asked", world, options_.ranks));
+    }
+    job_.world_size = std::max(world, options_.ranks);
+    return {};
+  }
+
+  Status FindMissing() {
+    const size_t recorded = ranks_.size();
+    for (int64_t rank = 0; rank < job_.world_size; ++rank) {
+      const auto known = std::span(ranks_).first(recorded);
+      const auto at =
+          std::ranges::lower_bound(known, rank, {}, [](const AstraRank& one) { return *one.rank; });
+      if (at != known.end() && *at->rank == rank) continue;
+      if (!options_.fill_ranks) {
+        job_.missing.push_back(rank);
+        continue;
+      }
+      const bool before =
+          at != known.begin() && (at == known.end() || rank - *(at - 1)->rank <= *at->rank - rank);
+      AstraRank copy = before ? *(at - 1) : *at;
+      ETUDE_RETURN_IF_ERROR(CheckCopy(copy));
+      copy.copy_of = copy.rank;
+      copy.rank = rank;
+      copy.notes = AstraNotes();
+      ranks_.push_back(std::move(copy));
+    }
+    std::ranges::sort(ranks_, {}, [](const AstraRank& rank) { return *rank.rank; });
+    return {};
+  }
+
+  // Only what all ranks do alike can be done by another rank.
+  Status CheckCopy(const AstraRank& rank) const {
+    const auto groups = ResolveGroups(rank);
+    for (const AstraNode& node : rank.nodes) {
+      if (node.kind == NodeKind::kSend || node.kind == NodeKind::kRecv) {
+        return BadInput(fmt::format(
+            "cannot fill in ranks: rank {} sends to or receives from one of its own", *rank.rank));
+      }
+      if (node.kind != NodeKind::kCollective) continue;
+      const Members members = MembersOf(rank, groups, node);
+      if (members.ranks != nullptr) {
+        return BadInput(fmt::format(
+            "cannot fill in ranks: rank {} is in a group of {} ranks that other ranks are not in",
+            *rank.rank, members.size));
+      }
+    }
+    return {};
+  }
+
+  // Who takes part in a collective.
+  struct Members {
+    int64_t size = 0;                             // 0: unknown
+    const std::vector<int64_t>* ranks = nullptr;  // nullptr: all ranks, one, or unknown
+  };
+
+  // Of the groups whose ranks the trace lists.
+  std::vector<std::optional<Members>> ResolveGroups(const AstraRank& rank) const {
+    std::vector<std::optional<Members>> resolved;
+    for (const AstraGroup& group : rank.groups) {
+      auto& members = resolved.emplace_back();
+      if (!group.ranks) continue;
+      const auto outside = [&](int64_t member) { return member < 0 || member >= job_.world_size; };
+      if (IsWorld(*group.ranks)) {
+        members = Members{.size = job_.world_size};
+      } else if (std::ranges::any_of(*group.ranks, outside) ||
+                 std::ranges::count(*group.ranks, *rank.rank) != 1) {
+        members = Members{};
+      } else if (group.ranks->size() == 1) {
+        members = Members{.size = 1};
+      } else {
+        members =
+            Members{.size = static_cast<int64_t>(group.ranks->size()), .ranks = &*group.ranks};
+      }
+    }
+    return resolved;
+  }
+
+  Members MembersOf(const AstraRank& rank, const std::vector<std::optional<Members>>& groups,
+                    const AstraNode& node) const {
+    const AstraGroup* group = node.group == kNone ? nullptr : &rank.groups[node.group];
+    if (group != nullptr && groups[node.group]) return *groups[node.group];
+    auto size = node.group_size;
+    if (!size && group != nullptr) size = group->size;
+    if (size) return {.size = *size == 1 || *size == job_.world_size ? *size : 0};
+    return {.size = group != nullptr && IsNumbered(group->name) ? 0 : job_.world_size};
+  }
+  Members MembersOf(uint32_t rank, const AstraNode& node) const {
+    return MembersOf(ranks_[rank], resolved_[rank], node);
+  }
+
+  bool IsWorld(const std::vector<int64_t>& members) const {
+    if (members.empty()) return true;
+    if (std::cmp_not_equal(members.size(), job_.world_size)) return false;
+    const std::set<int64_t> distinct(members.begin(), members.end());
+    return distinct.size() == members.size() && *distinct.begin() == 0 &&
+           *distinct.rbegin() == job_.world_size - 1;
+  }
+
+  // The number that a group's name is, if ASTRA-sim takes it for a group of its own.
+  static std::optional<int64_t> NumberOf(std::string_view name) {
+    int64_t number = 0;
+    if (name.empty() || name.size() > 9) return std::nullopt;
+    for (const char digit : name) {
+      if (digit < '0' || digit > '9') return std::nullopt;
+      number = number * 10 + (digit - '0');
+    }
+    return number > 0 && std::to_string(number) == name ? std::optional(number) : std::nullopt;
+  }
+  static bool IsNumbered(std::string_view name) { return NumberOf(name).has_value(); }
+
+  // Gives each group of some ranks an id: the number in its name if it has one for itself, else
+  // the next free one.
+  void NumberGroups() {
+    using Key = std::pair<std::string, std::vector<int64_t>>;
+    std::map<Key, int64_t> ids;
+    ForEachGroup([&](const AstraGroup& group, int64_t& /*id*/) {
+      ids.emplace(Key(group.name, *group.ranks), 0);
+    });
+    for (auto& [key, id] : ids) {
+      const auto number = NumberOf(key.first);
+      if (number && job_.groups.emplace(*number, key.second).second) id = *number;
+    }
+    int64_t next = 1;
+    for (auto& [key, id] : ids) {
+      if (id != 0) continue;
+      while (job_.groups.contains(next)) ++next;
+      job_.groups.emplace(next, key.second);
+      id = next;
+      job_.notes.Count(AstraNote::kRenamedGroup);
+    }
+    ForEachGroup(
+        [&](const AstraGroup& group, int64_t& id) { id = ids.at(Key(group.name, *group.ranks)); });
+    if (!ids.empty()) NumberWorld();
+  }
+
+  // ASTRA-sim numbers the collectives of all ranks together with those of groups: ranks that were
+  // in more groups than others would not find each other any more. Those of a listed group have
+  // numbers of their own.
+  void NumberWorld() {
+    world_id_ = 1;
+    while (job_.groups.contains(world_id_)) ++world_id_;
+    std::vector<int64_t>& all = job_.groups[world_id_];
+    for (int64_t rank = 0; rank < job_.world_size; ++rank) all.push_back(rank);
+  }
+
+  // Calls `fn(group, its id)` for each group of some ranks in which collectives run.
+  template <typename Fn>
+  void ForEachGroup(Fn fn) {
+    group_ids_.resize(ranks_.size());
+    for (uint32_t i = 0; i < ranks_.size(); ++i) {
+      group_ids_[i].resize(ranks_[i].groups.size());
+      std::vector<bool> used(ranks_[i].groups.size());
+      for (const AstraNode& node : ranks_[i].nodes) {
+        if (node.kind == NodeKind::kCollective && node.group != kNone) used[node.group] = true;
+      }
+      for (size_t k = 0; k < used.size(); ++k) {
+        const bool some = resolved_[i][k] && resolved_[i][k]->ranks != nullptr;
+        if (used[k] && some) fn(ranks_[i].groups[k], group_ids_[i][k]);
+      }
+    }
+  }
+
+  void PlanRank(uint32_t rank) {
+    for (uint32_t i = 0; i < ranks_[rank].nodes.size(); ++i) {
+      const AstraNode& node = ranks_[rank].nodes[i];
+      AstraPlan& plan = plans_[rank][i];
+      if (node.kind == NodeKind::kCollective) PlanCollective(rank, node, plan);
+      if (node.kind == NodeKind::kSend || node.kind == NodeKind::kRecv) {
+        PlanMessage(rank, node, plan);
+      }
+    }
+  }
+
+  void PlanCollective(uint32_t rank, const AstraNode& node, AstraPlan& plan) const {
+    const Members members = MembersOf(rank, node);
+    if (members.size == 1 && job_.world_known) return plan.LeaveOut(AstraNote::kOneRank);
+    plan.size = std::max<int64_t>(SizeOf(node, std::max<int64_t>(members.size, 1)).value_or(0), 0);
+    if (!IsSimulated(node.type)) return plan.Replay(AstraNote::kReplayed);
+    if (members.size == 0) return plan.Replay(AstraNote::kUnknownGroup);
+    if (members.ranks != nullptr) plan.group = group_ids_[rank][node.group];
+  }
+
+  void PlanMessage(uint32_t rank, const AstraNode& node, AstraPlan& plan) const {
+    const auto peer = PeerOf(rank, node);
+    if (!peer || *peer < 0 || *peer >= job_.world_size || *peer == *ranks_[rank].rank) {
+      return plan.LeaveOut(AstraNote::kNoPeer);
+    }
+    plan.peer = *peer;
+    plan.size = node.bytes_in.value_or(node.bytes_out.value_or(0));
+  }
+
+  std::optional<int64_t> PeerOf(uint32_t rank, const AstraNode& node) const {
+    if (!node.peer || !ranks_[rank].peers_by_group) return node.peer;
+    const Members members = MembersOf(rank, node);
+    if (members.size == job_.world_size) return node.peer;
+    if (members.ranks == nullptr || *node.peer < 0 || *node.peer >= members.size) {
+      return std::nullopt;
+    }
+    return (*members.ranks)[static_cast<size_t>(*node.peer)];
+  }
+
+  // What became of the nodes in the end.
+  void CountPlans() {
+    for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+      for (uint32_t i = 0; i < ranks_[rank].nodes.size(); ++i) {
+        const AstraNode& node = ranks_[rank].nodes[i];
+        const AstraPlan& plan = plans_[rank][i];
+        if (plan.what == What::kRuns) {
+          if (node.type == CollectiveType::kBarrier) job_.notes.Count(AstraNote::kBarrier);
+          continue;
+        }
+        if (plan.why) job_.notes.Count(*plan.why);
+        if (plan.what == What::kReplayed && !node.duration) {
+          job_.notes.Count(AstraNote::kUnknownTime);
+        }
+      }
+    }
+  }
+
+  Status MakeTrace(uint32_t number, const std::vector<uint32_t>& slots);
+  void AddCost(TraceBuilder& builder, NodeId node, uint64_t ops, uint64_t bytes, bool first);
+  void AddComm(TraceBuilder& builder, NodeId id, const AstraNode& node, const AstraPlan& plan);
+  void CountNode(const AstraNode& node, const AstraPlan& plan, AstraRankReport& report) const;
+
+  const ForAstraSimOptions& options_;
+  std::vector<AstraRank> ranks_;
+  std::vector<std::vector<AstraPlan>> plans_;                  // by rank and node
+  std::vector<std::vector<std::optional<Members>>> resolved_;  // by rank and group
+  std::vector<std::vector<int64_t>> group_ids_;  // likewise; 0: all ranks, or not used
+  int64_t world_id_ = 0;                         // of the group of all ranks; 0: it needs none
+  AstraJob job_;
+};
+
+// Whole microseconds, so that the sum over a lane stays right: what is rounded off goes to the
+// lane's next node.
+class LaneClock {
+ public:
+  Nanos Round(uint32_t lane, Nanos duration) {
+    int64_t& rest = rest_[lane];
+    const Nanos exact = Nanos{rest} + duration;
+    const int64_t micros = (exact + Nanos{kNanosPerMicro / 2}).count / kNanosPerMicro;
+    rest = exact.count - micros * kNanosPerMicro;
+    return Nanos{micros * kNanosPerMicro};
+  }
+
+ private:
+  std::map<uint32_t, int64_t> rest_;
+};
+
+Status JobMaker::MakeTrace(uint32_t number, const std::vector<uint32_t>& slots) {
+  const AstraRank& rank = ranks_[number];
+  const std::vector<AstraPlan>& plans = plans_[number];
+  AstraRankReport report{.rank = *rank.rank, .copy_of = rank.copy_of, .host_time = rank.host_time};
+  // A node that communicates comes after the one before it: ASTRA-sim would pick any that is ready.
+  std::vector<uint32_t> slot_before(rank.nodes.size(), kNone);
+  for (size_t i = 1; i < slots.size(); ++i) slot_before[slots[i]] = slots[i - 1];
+
+  TraceBuilder builder;
+  TraceInfo& info = builder.info();
+  info.format = TraceFormat::kChakra;
+  info.exclusive_durations = true;
+  info.rank = rank.rank;
+  info.world_size = job_.world_size;
+  Contraction contraction;
+  LaneClock clock;
+  for (uint32_t i = 0; i < rank.nodes.size(); ++i) {
+    const AstraNode& node = rank.nodes[i];
+    const AstraPlan& plan = plans[i];
+    const auto deps = contraction.Add(rank.DepsOf(i), plan.what != What::kLeftOut);
+    if (plan.what == What::kLeftOut) continue;
+    NodeRow row;
+    row.source_id = i;
+    row.kind = node.kind;
+    row.place = Place::kDevice;
+    row.name = builder.Intern(rank.names[node.name]);
+    if (node.stream >= 0) {
+      row.lane = builder.InternLane({.device = node.device, .stream = node.stream});
+    }
+    // Floored, so that our own attributes need not say it again.
+    if (node.start && node.start->count >= 0) {
+      row.start = Nanos{node.start->count / kNanosPerMicro * kNanosPerMicro};
+    }
+    if (node.duration) row.duration = clock.Round(node.lane, *node.duration);
+    const NodeId id = builder.AddNode(row);
+    for (const uint32_t dep : deps) builder.AddDep(id, uint64_t{dep}, DepKind::kData);
+    const uint32_t before = slot_before[i];
+    if (before != kNone && std::ranges::count(deps, before) == 0) {
+      builder.AddDep(id, uint64_t{before}, DepKind::kData);
+    }
+    if (node.ops != 0) {
+      AddCost(builder, id, node.ops, node.bytes, deps.empty() && before == kNone);
+    }
+    AddComm(builder, id, node, plan);
+    CountNode(node, plan, report);
+  }
+  if (builder.node_count() == 0) {
+    // ASTRA-sim aborts on a rank without nodes.
+    const NodeId id = builder.AddNode({.kind = NodeKind::kCompute,
+                                       .place = Place::kDevice,
+                                       .name = builder.Intern("nothing"),
+                                       .duration = Nanos{0}});
+    if (options_.compute == AstraCompute::kFlops) AddCost(builder, id, 1, 1, /*first=*/true);
+    job_.notes.Count(AstraNote::kEmptyRank);
+    ++report.compute;
+  }
+  ETUDE_ASSIGN_OR_RETURN(Trace trace, builder.Finish());
+  job_.traces.push_back(std::move(trace));
+  job_.ranks.push_back(report);
+  return {};
+}
+
+void JobMaker::AddCost(TraceBuilder& builder, NodeId node, uint64_t ops, uint64_t bytes,
+                       bool first) {
+  if (first && bytes < kSmallestFirst) {
+    bytes = kSmallestFirst;
+    job_.notes.Count(AstraNote::kFirstRaised);
+  }
+  const auto add = [&](std::string_view name, chakra::ValueType type, uint64_t value) {
+    std::string field;
+    protozero::pbf_writer writer(field);
+    chakra::AddUintAttr(writer, static_cast<uint32_t>(chakra::NodeField::kAttr), name, type, value);
+    builder.AddExtra(node, {.key = builder.Intern(name),
+                            .text = builder.Intern(field),
+                            .form = Extra::Form::kProtobuf});
+  };
+  add("num_ops", chakra::ValueType::kInt64, ops);
+  add("tensor_size", chakra::ValueType::kUint64, bytes);
+}
+
+void JobMaker::AddComm(TraceBuilder& builder, NodeId id, const AstraNode& node,
+                       const AstraPlan& plan) {
+  Comm comm;
+  comm.bytes = Bytes{plan.size};
+  switch (node.kind) {
+    case NodeKind::kCollective:
+      comm.type = SimulatedAs(plan, node.type);
+      if (const int64_t group = plan.group != 0 ? plan.group : world_id_; group != 0) {
+        comm.group = builder.Intern(std::to_string(group));
+      }
+      break;
+    case NodeKind::kSend:
+    case NodeKind::kRecv: {
+      const bool sends = node.kind == NodeKind::kSend;
+      const int64_t own = *builder.info().rank;
+      comm.src = sends ? own : plan.peer;
+      comm.dst = sends ? plan.peer : own;
+      comm.tag = plan.tag;
+      break;
+    }
+    default: return;
+  }
+  builder.SetComm(id, comm);
+}
+
+void JobMaker::CountNode(const AstraNode& node, const AstraPlan& plan,
+                         AstraRankReport& report) const {
+  switch (node.kind) {
+    case NodeKind::kCollective: ++report.collectives; break;
+    case NodeKind::kSend: ++report.sends; break;
+    case NodeKind::kRecv: ++report.recvs; break;
+    default:
+      ++report.compute;
+      report.compute_time = report.compute_time + node.duration.value_or(Nanos{});
+      return;
+  }
+  report.comm_bytes = (Nanos{report.comm_bytes} + Nanos{plan.size}).count;
+}
+
+}  // namespace
+
+Result<AstraJob> ForAstraSim(std::vector<AstraRank> ranks, const ForAstraSimOptions& options) {
+  return JobMaker(std::move(ranks), options).Run();
+}
+
+}  // namespace etude

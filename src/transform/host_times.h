@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "src/trace/trace.h"
+
+namespace etude {
+
+// When the threads of a trace ran what, by the clock alone: PyTorch's observer mixes up threads
+// that work for one another (gradients, communication), its profiler does not.
+class HostTimes {
+ public:
+  // nullopt if a host node has a duration but no start or thread, or none has a duration.
+  static std::optional<HostTimes> Find(const Trace& trace);
+
+  // Time that a thread spent in the node itself: neither in what it called nor waiting there for
+  // what other threads did (sync dependencies). nullopt for nodes without times.
+  std::optional<Nanos> own(NodeId node) const { return own_[node.index()]; }
+  // The node of its thread that began before it; kNone if none did.
+  NodeId before(NodeId node) const { return before_[node.index()]; }
+  // Whether `a` began before `b`, in an order of all nodes with times.
+  bool Precedes(NodeId a, NodeId b) const;
+
+ private:
+  std::vector<std::optional<Nanos>> own_;
+  std::vector<NodeId> before_;
+  std::vector<uint32_t> position_;  // UINT32_MAX: no times
+};
+
+}  // namespace etude

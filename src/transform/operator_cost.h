@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "src/trace/trace.h"
+
+namespace etude {
+
+// What an operator computes and moves, by the shapes of its arguments
+// (docs/models/operator_cost.md).
+struct OperatorCost {
+  uint64_t ops = 0;    // floating point operations; a multiplication and an addition are two
+  uint64_t bytes = 0;  // inputs and outputs, each once
+  // An operator below moves as much: it does the work, if this one launched no kernel itself.
+  bool done_below = false;
+};
+
+// By node: the cost of each operator. Matrix products, convolutions and attention count by their
+// formula, at the innermost operator that has one; all others one operation per element put out.
+// Operators that only make views or get memory cost nothing. nullopt for what is no operator or has
+// no shapes.
+std::vector<std::optional<OperatorCost>> OperatorCosts(const Trace& trace);
+
+}  // namespace etude
