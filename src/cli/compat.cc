@@ -146,6 +146,7 @@ Status RunTraceLink(std::vector<std::string> args, const Console& console) {
   parser.Text("--chakra-device-trace", &request.device, true);
   parser.Text("--output-file", &request.linked, true);
   parser.Text("--log-level", &log_level, false);
+  parser.Text("--et", &request.et, false);  // ours: what the converter would make of it, too
   ETUDE_RETURN_IF_ERROR(parser.Parse(args));
   return compat::TraceLink(request, console.context());
 }
