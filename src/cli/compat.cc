@@ -228,9 +228,10 @@ Status LinkAsChakra(const std::string& host, const std::string& device, const st
 }
 
 Status ConvertAsChakra(const std::string& input, const std::string& device,
-                       const std::string& output, const Console& console) {
+                       const std::string& output, const std::string& linked,
+                       const Console& console) {
   if (device.empty()) return compat::ConvertPyTorch(input, output, console.context());
-  return compat::TraceLink({.host = input, .device = device, .linked = "", .et = output},
+  return compat::TraceLink({.host = input, .device = device, .linked = linked, .et = output},
                            console.context());
 }
 

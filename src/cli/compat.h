@@ -17,8 +17,9 @@ Status LinkAsChakra(const std::string& host, const std::string& device, const st
                     const Console& console);
 
 // What `convert --compat` does: the Chakra trace of `input`, a linked or host trace, or of `input`
-// and `device` linked on the way.
+// and `device` linked on the way; then the linked trace is written to `linked` as well, unless "".
 Status ConvertAsChakra(const std::string& input, const std::string& device,
-                       const std::string& output, const Console& console);
+                       const std::string& output, const std::string& linked,
+                       const Console& console);
 
 }  // namespace etude

@@ -85,7 +85,7 @@ class ConvertCommand : public Command {
     }
     if (!compat_.empty()) {
       for (const ConvertJob& job : jobs) {
-        ETUDE_RETURN_IF_ERROR(ConvertAsChakra(job.input, job.device, job.output, console));
+        ETUDE_RETURN_IF_ERROR(ConvertAsChakra(job.input, job.device, job.output, linked_, console));
       }
       return ExitCode::kOk;
     }

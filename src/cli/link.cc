@@ -163,8 +163,8 @@ class LinkCommand : public Command {
     if (!compat_.empty()) {
       for (const LinkJob& job : jobs) {
         const bool to_et = FormatOf(job.output) == OutputFormat::kChakra;
-        ETUDE_RETURN_IF_ERROR(
-            (to_et ? ConvertAsChakra : LinkAsChakra)(job.host, job.device, job.output, console));
+        ETUDE_RETURN_IF_ERROR(to_et ? ConvertAsChakra(job.host, job.device, job.output, "", console)
+                                    : LinkAsChakra(job.host, job.device, job.output, console));
       }
       return ExitCode::kOk;
     }

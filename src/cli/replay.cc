@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "src/analysis/health.h"
 #include "src/analysis/time_summary.h"
 #include "src/cli/rank_processes.h"
 #include "src/formats/atomic_file.h"
@@ -300,6 +301,7 @@ class ReplayCommand : public Command {
 
     ETUDE_ASSIGN_OR_RETURN(ReplayReport report, Replay(source.trace, replay_, context));
     report.source = path_;
+    report.health = JudgeTrace(source.trace);
     if (source.rank) report.rank = source.rank;
     if (report.part.is_whole()) report.original = source.original;
     ETUDE_RETURN_IF_ERROR(Share(report));
@@ -346,6 +348,7 @@ class ReplayCommand : public Command {
     for (int64_t i = 0; i < replay_.warmup; ++i) ETUDE_RETURN_IF_ERROR(replayer.RunStep());
     ReplayReport report = replayer.report();
     report.source = path_;
+    report.health = JudgeTrace(source.trace);
     if (source.rank) report.rank = source.rank;
     if (report.part.is_whole()) report.original = source.original;
     report.warmup = replay_.warmup;

@@ -44,7 +44,7 @@ std::string Serialise(const Calibration& calibration) {
   Json rounds = Json::array();
   for (const auto& round : calibration.rounds) {
     Json verdicts = Json::array();
-    for (const Verdict& verdict : round) {
+    for (const TrialVerdict& verdict : round) {
       verdicts.push_back({verdict.position, verdict.use_parts, verdict.reason});
     }
     rounds.push_back(std::move(verdicts));
@@ -67,7 +67,7 @@ Result<Calibration> ParseCalibration(std::string_view text) {
   try {
     Calibration calibration;
     for (const Json& round : json.at("rounds")) {
-      std::vector<Verdict>& verdicts = calibration.rounds.emplace_back();
+      std::vector<TrialVerdict>& verdicts = calibration.rounds.emplace_back();
       for (const Json& verdict : round) {
         verdicts.push_back({.position = verdict.at(0).get<uint32_t>(),
                             .use_parts = verdict.at(1).get<bool>(),

@@ -13,7 +13,7 @@
 namespace etude {
 
 // What became of one operator when the step was tried out.
-struct Verdict {
+struct TrialVerdict {
   uint32_t position = 0;   // in the recorded step
   bool use_parts = false;  // else the operator is skipped
   std::string reason;      // why it is skipped
@@ -22,7 +22,7 @@ struct Verdict {
 // What trying out a step found: operators to replace or to skip, in the order of finding, round by
 // round, and how the last round compares with the recording.
 struct Calibration {
-  std::vector<std::vector<Verdict>> rounds;
+  std::vector<std::vector<TrialVerdict>> rounds;
   std::vector<uint32_t> coerced;  // positions of operators whose results have other sizes
   std::vector<uint32_t> changed;  // storage versions from outside that the step writes to
   std::optional<double> same_kernels;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/analysis/health.h"
 #include "src/analysis/time_summary.h"
 #include "src/base/units.h"
 #include "src/trace/stats.h"
@@ -67,7 +68,8 @@ struct ReplayReport {
   uint64_t seed = 0;
   int64_t warmup = 0;
   ReplayPart part;
-  Stats stats;  // of reading and linking the trace
+  Health health;  // of the trace
+  Stats stats;    // of reading and linking the trace
 
   // The recorded step, recording included, and the share of it in which topmost operators ran;
   // nullopt where the trace lacks times or the step's mark.

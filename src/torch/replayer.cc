@@ -407,7 +407,7 @@ class Replayer::Impl {
       const auto observations = runner_.RunObserved(
           [&](size_t op) { announce(step_.position(runner_.plan().ops[op].node)); });
       announce(UINT32_MAX);
-      std::vector<Verdict> verdicts;
+      std::vector<TrialVerdict> verdicts;
       const auto& ops = runner_.plan().ops;
       for (size_t i = 0; i < ops.size(); ++i) {
         const NodeId node = ops[i].node;
@@ -447,7 +447,7 @@ class Replayer::Impl {
   Status Follow(const Calibration& found) {
     for (const auto& round : found.rounds) {
       ETUDE_RETURN_IF_ERROR(Plan());
-      for (const Verdict& verdict : round) {
+      for (const TrialVerdict& verdict : round) {
         if (verdict.position >= step_.nodes().size()) continue;
         const NodeId node = step_.nodes()[verdict.position];
         if (!verdict.use_parts) {
