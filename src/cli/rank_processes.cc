@@ -81,6 +81,11 @@ void Note(const Result<ExitCode>& result, Outcome& outcome) {
 
 // The children of a run, by rank.
 class Children {
+  struct Child {
+    pid_t pid;
+    std::optional<int> status;  // once it has ended
+  };
+
  public:
   explicit Children(std::span<const Outcome> outcomes) : outcomes_(outcomes) {}
 
@@ -104,18 +109,30 @@ class Children {
     }
   }
 
-  void EndAll() {
-    for (const Child& child : children_) {
-      if (child.status) continue;
-      kill(child.pid, SIGTERM);
-      kill(child.pid, SIGCONT);
+  // The lead keeps the store through which the ranks meet: it goes last, so that none of the others
+  // has time to complain that it has gone.
+  void EndAll(size_t lead) {
+    for (size_t rank = 0; rank < children_.size(); ++rank) {
+      if (rank != lead) Signal(children_[rank]);
     }
-    for (Child& child : children_) {
-      int status = 0;
-      while (!child.status && waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
-      }
-      if (!child.status) child.status = status;
+    for (size_t rank = 0; rank < children_.size(); ++rank) {
+      if (rank != lead) WaitFor(children_[rank]);
     }
+    if (lead >= children_.size()) return;
+    Signal(children_[lead]);
+    WaitFor(children_[lead]);
+  }
+
+  static void Signal(const Child& child) {
+    if (child.status) return;
+    kill(child.pid, SIGTERM);
+    kill(child.pid, SIGCONT);
+  }
+  static void WaitFor(Child& child) {
+    int status = 0;
+    while (!child.status && waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (!child.status) child.status = status;
   }
 
   // Why the ranks were ended. That a process died comes first: it makes the others fail.
@@ -135,11 +152,6 @@ class Children {
   }
 
  private:
-  struct Child {
-    pid_t pid;
-    std::optional<int> status;  // once it has ended
-  };
-
   std::span<const Outcome> outcomes_;
   std::vector<Child> children_;
 };
@@ -164,14 +176,14 @@ Result<ExitCode> RunRanks(int64_t count, int64_t lead,
     }
     if (child < 0) {
       const std::string reason = std::strerror(errno);
-      children.EndAll();
+      children.EndAll(static_cast<size_t>(lead));
       return MakeError(ErrorCode::kUnavailable,
                        fmt::format("no process for rank {}: {}", rank, reason));
     }
     children.Add(child);
   }
   children.Await(static_cast<size_t>(lead));
-  children.EndAll();
+  children.EndAll(static_cast<size_t>(lead));
   const Outcome& answer = outcomes[static_cast<size_t>(lead)];
   if (answer.kind == Outcome::Kind::kAnswer) return answer.answer;
   return tl::unexpected<Error>(children.Cause());
