@@ -1,0 +1,109 @@
+#include "src/report/table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/report/format.h"
+
+namespace etude {
+namespace {
+
+constexpr std::string_view kUnknown = "–";
+
+std::string CellText(const Cell& cell, Unit unit) {
+  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  if (const auto* number = std::get_if<double>(&cell)) {
+    return unit == Unit::kShare ? FormatShare(*number) : fmt::format("{:.4g}", *number);
+  }
+  const auto* count = std::get_if<int64_t>(&cell);
+  if (count == nullptr) return std::string(kUnknown);
+  switch (unit) {
+    case Unit::kTime: return FormatTime(Nanos{*count});
+    case Unit::kBytes: return FormatBytes(Bytes{*count});
+    case Unit::kCount:
+      return *count < 0 ? std::to_string(*count) : FormatCount(static_cast<uint64_t>(*count));
+    case Unit::kText:
+    case Unit::kShare:
+    case Unit::kNumber: break;
+  }
+  return std::to_string(*count);
+}
+
+std::string CsvText(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+std::string CsvCell(const Cell& cell) {
+  if (const auto* text = std::get_if<std::string>(&cell)) return CsvText(*text);
+  if (const auto* number = std::get_if<double>(&cell)) return fmt::format("{}", *number);
+  if (const auto* count = std::get_if<int64_t>(&cell)) return std::to_string(*count);
+  return {};
+}
+
+nlohmann::ordered_json JsonCell(const Cell& cell) {
+  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  if (const auto* number = std::get_if<double>(&cell)) return *number;
+  if (const auto* count = std::get_if<int64_t>(&cell)) return *count;
+  return nullptr;
+}
+
+}  // namespace
+
+std::string ToText(const Table& table, size_t most_rows) {
+  if (table.rows.empty()) return {};
+  std::vector<TextTable::Align> aligns;
+  std::vector<std::string> titles;
+  for (const Table::Column& column : table.columns) {
+    aligns.push_back(column.unit == Unit::kText ? TextTable::Align::kLeft
+                                                : TextTable::Align::kRight);
+    titles.push_back(column.title);
+  }
+  TextTable lines(std::move(aligns));
+  lines.Row(std::move(titles));
+  const size_t shown = most_rows == 0 ? table.rows.size() : std::min(most_rows, table.rows.size());
+  for (size_t i = 0; i < shown; ++i) {
+    std::vector<std::string> cells;
+    for (size_t j = 0; j < table.columns.size(); ++j) {
+      cells.push_back(CellText(table.rows[i][j], table.columns[j].unit));
+    }
+    lines.Row(std::move(cells));
+  }
+  std::string text = table.title + "\n" + lines.Text();
+  if (shown < table.rows.size()) {
+    text += fmt::format("  and {} more\n", FormatCount(table.rows.size() - shown));
+  }
+  return text;
+}
+
+std::string ToCsv(const Table& table) {
+  std::string text;
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    text += (i == 0 ? "" : ",") + CsvText(table.columns[i].key);
+  }
+  text += "\r\n";
+  for (const std::vector<Cell>& row : table.rows) {
+    for (size_t i = 0; i < row.size(); ++i) text += (i == 0 ? "" : ",") + CsvCell(row[i]);
+    text += "\r\n";
+  }
+  return text;
+}
+
+nlohmann::ordered_json ToJson(const Table& table) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const std::vector<Cell>& row : table.rows) {
+    nlohmann::ordered_json object;
+    for (size_t i = 0; i < row.size(); ++i) object[table.columns[i].key] = JsonCell(row[i]);
+    rows.push_back(std::move(object));
+  }
+  return rows;
+}
+
+}  // namespace etude

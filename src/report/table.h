@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "src/base/units.h"
+
+namespace etude {
+
+// What a column holds, and how people read it; JSON and CSV give the plain figure.
+enum class Unit : uint8_t {
+  kText,
+  kCount,   // integer
+  kTime,    // integer, nanoseconds
+  kBytes,   // integer
+  kShare,   // 0..1
+  kNumber,  // any other figure
+};
+
+// A cell: unknown (shown as "–", null in JSON, empty in CSV), or a value of its column's unit.
+using Cell = std::variant<std::monostate, std::string, int64_t, double>;
+inline Cell ToCell(std::optional<Nanos> time) { return time ? Cell(time->count) : Cell(); }
+inline Cell ToCell(std::optional<Bytes> bytes) { return bytes ? Cell(bytes->count) : Cell(); }
+
+// Figures in rows: the result of an inspection, as text for people, JSON and CSV for programs.
+struct Table {
+  struct Column {
+    std::string key;    // in JSON and CSV, with its unit at the end: "total_ns", "bytes", "share"
+    std::string title;  // for people
+    Unit unit = Unit::kText;
+  };
+
+  std::string key;    // in JSON, and for `--table`
+  std::string title;  // for people
+  std::vector<Column> columns;
+  std::vector<std::vector<Cell>> rows;  // as many cells as there are columns
+};
+
+// The first `most_rows` rows (0: all) below the title and the columns' titles; what is left out is
+// counted in a last line. Without rows: "".
+std::string ToText(const Table& table, size_t most_rows = 0);
+// RFC 4180, keys in the first line.
+std::string ToCsv(const Table& table);
+// An array with an object per row.
+nlohmann::ordered_json ToJson(const Table& table);
+
+}  // namespace etude

@@ -1,0 +1,46 @@
+#include "src/report/table.h"
+
+#include <gtest/gtest.h>
+
+namespace etude {
+namespace {
+
+Table Example() {
+  return {.key = "operators",
+          .title = "operators",
+          .columns = {{"name", "name", Unit::kText},
+                      {"total_ns", "time", Unit::kTime},
+                      {"share", "share", Unit::kShare}},
+          .rows = {{std::string("a,\"b\""), int64_t{1'500}, 0.25},
+                   {std::string("mm"), Cell(), Cell()}}};
+}
+
+TEST(Table, TextNamesUnitsAndWhatIsUnknown) {
+  EXPECT_EQ(ToText(Example()),
+            "operators\n"
+            "  name     time   share\n"
+            "  a,\"b\"  1.5 µs  25.0 %\n"
+            "  mm          –       –\n");
+}
+
+TEST(Table, TextCountsWhatItLeavesOut) {
+  EXPECT_TRUE(ToText(Example(), 1).ends_with("  and 1 more\n"));
+}
+
+TEST(Table, NoRowsNoText) {
+  Table table = Example();
+  table.rows.clear();
+  EXPECT_EQ(ToText(table), "");
+}
+
+TEST(Table, CsvQuotesAndLeavesUnknownEmpty) {
+  EXPECT_EQ(ToCsv(Example()), "name,total_ns,share\r\n\"a,\"\"b\"\"\",1500,0.25\r\nmm,,\r\n");
+}
+
+TEST(Table, JsonHasAnObjectPerRow) {
+  EXPECT_EQ(ToJson(Example()).dump(), R"([{"name":"a,\"b\"","total_ns":1500,"share":0.25},)"
+                                      R"({"name":"mm","total_ns":null,"share":null}])");
+}
+
+}  // namespace
+}  // namespace etude
