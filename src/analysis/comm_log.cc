@@ -9,19 +9,13 @@
 #include <fmt/format.h>
 
 namespace etude {
-namespace {
-
-bool IsComm(NodeKind kind) {
-  return kind == NodeKind::kCollective || kind == NodeKind::kSend || kind == NodeKind::kRecv;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 std::vector<NodeId> CommNodes(const Trace& trace) {
   std::vector<NodeId> nodes;
   std::set<std::string_view> device_groups;
   for (const auto& [node, comm] : trace.comms()) {
-    if (!IsComm(trace.kind(node))) continue;
+    if (!IsCommunication(trace.kind(node))) continue;
     nodes.push_back(node);
     if (trace.place(node) == Place::kDevice) device_groups.insert(trace.text(comm.group));
   }
@@ -33,7 +27,7 @@ std::vector<NodeId> CommNodes(const Trace& trace) {
     if (any_group || device_groups.contains(group)) return true;
     if (group.empty() && !device_groups.empty()) return true;
     for (NodeId above = trace.parent(node); above; above = trace.parent(above)) {
-      if (IsComm(trace.kind(above)) && trace.comm(above) != nullptr) return true;
+      if (IsCommunication(trace.kind(above)) && trace.comm(above) != nullptr) return true;
     }
     return false;
   });

@@ -11,15 +11,11 @@
 namespace etude {
 namespace {
 
-bool IsComm(NodeKind kind) {
-  return kind == NodeKind::kCollective || kind == NodeKind::kSend || kind == NodeKind::kRecv;
-}
-
 // Whether a node is work of a device: kernels, copies, fills, and communication that it does.
 bool IsDeviceOp(const Trace& trace, NodeId node) {
   const NodeKind kind = trace.kind(node);
   return kind == NodeKind::kKernel || kind == NodeKind::kMemcpy || kind == NodeKind::kMemset ||
-         (IsComm(kind) && trace.place(node) == Place::kDevice);
+         (IsCommunication(kind) && trace.place(node) == Place::kDevice);
 }
 
 // Whether a node of this kind runs on its lane, rather than describing it.
@@ -146,7 +142,7 @@ Summary Summarise(const Trace& trace) {
       last = std::max(last.value_or(end), end);
       if (duration && IsDeviceOp(trace, node)) {
         device_intervals.emplace_back(*start, end);
-        if (IsComm(kind)) comm_intervals.emplace_back(*start, end);
+        if (IsCommunication(kind)) comm_intervals.emplace_back(*start, end);
       }
     }
     if (trace.lane_id(node) && IsWork(kind)) {

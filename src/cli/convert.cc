@@ -3,26 +3,22 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "src/base/each_rank.h"
 #include "src/cli/compat.h"
-#include "src/cli/each_rank.h"
 #include "src/cli/for_astra_sim.h"
-#include "src/cli/health_output.h"
-#include "src/cli/job_health.h"
+#include "src/cli/rank_results.h"
 #include "src/cli/trace_output.h"
 #include "src/formats/capture_folder.h"
-#include "src/formats/read_trace.h"
 #include "src/report/format.h"
-#include "src/transform/link.h"
+#include "src/report/health_output.h"
+#include "src/transform/read_job.h"
 
 namespace etude {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // A trace to convert; `device` is the Kineto trace to link it with first, or "".
 struct ConvertJob {
@@ -31,15 +27,6 @@ struct ConvertJob {
   std::string input;
   std::string device;
   std::string output;
-};
-
-// A rank that was converted.
-struct Converted {
-  int64_t rank = 0;
-  Json json;
-  std::string text;
-  Health health;
-  CommLog log;
 };
 
 class ConvertCommand : public Command {
@@ -90,33 +77,14 @@ class ConvertCommand : public Command {
       return ExitCode::kOk;
     }
     if (!for_.empty()) return ConvertForSimulator(jobs, console);
-    ETUDE_ASSIGN_OR_RETURN(std::vector<Converted> done,
-                           ForEachRank<Converted>(jobs.size(), jobs_, console.context(),
-                                                  [&](size_t i, const RunContext& context) {
-                                                    return ConvertOne(jobs[i], console.strict(),
-                                                                      context);
-                                                  }));
+    ETUDE_ASSIGN_OR_RETURN(std::vector<RankResult> done,
+                           ForEachRank<RankResult>(jobs.size(), jobs_, console.context(),
+                                                   [&](size_t i, const RunContext& context) {
+                                                     return ConvertOne(jobs[i], console.strict(),
+                                                                       context);
+                                                   }));
     if (jobs.front().output == "-") return ExitCode::kOk;
-    Json files = Json::array();
-    JobHealth job_health;
-    for (Converted& converted : done) {
-      if (json_) {
-        files.push_back(std::move(converted.json));
-      } else {
-        console.Print(converted.text);
-      }
-      job_health.Add(converted.rank, converted.health, std::move(converted.log));
-    }
-    const bool is_job = jobs.size() > 1 && job_health.is_job();
-    if (is_job) job_health.Judge();
-    if (json_) {
-      Json json = {{"format", "etude-convert"}, {"version", 1}};
-      json["files"] = std::move(files);
-      if (is_job) json["job"] = job_health.Json();
-      console.Print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
-    } else if (is_job) {
-      console.Print(job_health.Text());
-    }
+    PrintRankResults(std::move(done), json_, "etude-convert", "files", console);
     return ExitCode::kOk;
   }
 
@@ -188,8 +156,8 @@ class ConvertCommand : public Command {
     return jobs;
   }
 
-  Result<Converted> ConvertOne(const ConvertJob& job, bool strict,
-                               const RunContext& context) const {
+  Result<RankResult> ConvertOne(const ConvertJob& job, bool strict,
+                                const RunContext& context) const {
     ETUDE_ASSIGN_OR_RETURN(const Trace trace, Read(job, strict, context));
     if (!linked_.empty()) {
       ETUDE_RETURN_IF_ERROR(
@@ -208,7 +176,7 @@ class ConvertCommand : public Command {
           "{}: found a cycle of dependencies: {}; {} that contradict the program's order left out",
           job.input, CycleText(trace), FormatCount(written->chakra.broken_edges)));
     }
-    Converted converted;
+    RankResult converted;
     converted.rank = trace.info().rank.value_or(job.rank);
     converted.health = JudgeTrace(trace);
     converted.log = ReadCommLog(trace, converted.rank);
@@ -221,16 +189,8 @@ class ConvertCommand : public Command {
   }
 
   Result<Trace> Read(const ConvertJob& job, bool strict, const RunContext& context) const {
-    const ReadOptions options{.strict = strict};
-    ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadTrace(job.input, options, context));
-    if (job.device.empty()) return trace;
-    ETUDE_ASSIGN_OR_RETURN(const Trace device, ReadTrace(job.device, options, context));
-    ETUDE_ASSIGN_OR_RETURN(LinkResult linked, Link(trace, device, {.limits = context.limits}));
-    if (linked.host_matched() == 0) {
-      context.Warn(job.device + ": has no event of " + job.input +
-                   "; the trace stays without times");
-    }
-    return std::move(linked.trace);
+    return ReadRank({.rank = job.rank, .path = job.input, .device = job.device},
+                    ReadOptions{.strict = strict}, context);
   }
 
   std::string input_;

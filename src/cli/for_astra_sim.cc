@@ -7,13 +7,13 @@
 #include <string_view>
 #include <utility>
 
-#include "src/cli/each_rank.h"
-#include "src/cli/health_output.h"
+#include "src/base/each_rank.h"
 #include "src/cli/job_health.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/chakra_writer.h"
 #include "src/report/format.h"
+#include "src/report/health_output.h"
 #include "src/transform/for_astra_sim.h"
 #include "src/transform/to_chakra.h"
 

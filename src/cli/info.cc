@@ -9,11 +9,11 @@
 #include <nlohmann/json.hpp>
 
 #include "src/analysis/summary.h"
-#include "src/cli/health_output.h"
 #include "src/cli/job_health.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/read_trace.h"
 #include "src/report/format.h"
+#include "src/report/health_output.h"
 
 namespace etude {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "src/cli/health_output.h"
 #include "src/report/format.h"
+#include "src/report/health_output.h"
 
 namespace etude {
 namespace {

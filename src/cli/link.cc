@@ -8,14 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/each_rank.h"
 #include "src/cli/compat.h"
-#include "src/cli/each_rank.h"
-#include "src/cli/health_output.h"
-#include "src/cli/job_health.h"
+#include "src/cli/rank_results.h"
 #include "src/cli/trace_output.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/read_trace.h"
 #include "src/report/format.h"
+#include "src/report/health_output.h"
 #include "src/transform/link.h"
 
 namespace etude {
@@ -38,15 +38,6 @@ double Share(uint64_t part, uint64_t whole) {
 uint64_t Linkable(const LinkResult& result) {
   return result.host_nodes() - result.host[static_cast<size_t>(HostLink::kRoot)];
 }
-
-// A rank that was linked and written.
-struct Linked {
-  int64_t rank = 0;
-  Json json;
-  std::string text;
-  Health health;
-  CommLog log;
-};
 
 Json AccountJson(const LinkJob& job, const LinkResult& result, const WrittenTrace& written) {
   Json json;
@@ -168,33 +159,14 @@ class LinkCommand : public Command {
       }
       return ExitCode::kOk;
     }
-    ETUDE_ASSIGN_OR_RETURN(std::vector<Linked> done,
-                           ForEachRank<Linked>(jobs.size(), jobs_, console.context(),
-                                               [&](size_t i, const RunContext& context) {
-                                                 return LinkAndWrite(jobs[i], console.strict(),
-                                                                     context);
-                                               }));
+    ETUDE_ASSIGN_OR_RETURN(std::vector<RankResult> done,
+                           ForEachRank<RankResult>(jobs.size(), jobs_, console.context(),
+                                                   [&](size_t i, const RunContext& context) {
+                                                     return LinkAndWrite(jobs[i], console.strict(),
+                                                                         context);
+                                                   }));
     if (jobs.front().output == "-") return ExitCode::kOk;
-    Json accounts = Json::array();
-    JobHealth job_health;
-    for (Linked& linked : done) {
-      if (json_) {
-        accounts.push_back(std::move(linked.json));
-      } else {
-        console.Print(linked.text);
-      }
-      job_health.Add(linked.rank, linked.health, std::move(linked.log));
-    }
-    const bool is_job = job_health.is_job();
-    if (is_job) job_health.Judge();
-    if (json_) {
-      Json json = {{"format", "etude-link"}, {"version", 1}};
-      json["links"] = std::move(accounts);
-      if (is_job) json["job"] = job_health.Json();
-      console.Print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
-    } else if (is_job) {
-      console.Print(job_health.Text());
-    }
+    PrintRankResults(std::move(done), json_, "etude-link", "links", console);
     return ExitCode::kOk;
   }
 
@@ -245,12 +217,13 @@ class LinkCommand : public Command {
     return jobs;
   }
 
-  Result<Linked> LinkAndWrite(const LinkJob& job, bool strict, const RunContext& context) const {
+  Result<RankResult> LinkAndWrite(const LinkJob& job, bool strict,
+                                  const RunContext& context) const {
     ETUDE_ASSIGN_OR_RETURN(const LinkResult result, LinkTraces(job, strict, context));
     ETUDE_ASSIGN_OR_RETURN(
         const WrittenTrace written,
         WriteTrace(result.trace, job.output, FormatOf(job.output), {.limits = context.limits}));
-    Linked linked;
+    RankResult linked;
     linked.rank = result.trace.info().rank.value_or(job.rank);
     linked.health = JudgeTrace(result.trace);
     linked.log = ReadCommLog(result.trace, linked.rank);

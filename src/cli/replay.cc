@@ -31,6 +31,7 @@ namespace etude {
 namespace {
 
 constexpr int64_t kThreadsMax = 1024;
+constexpr int64_t kMost = 1'000'000;  // of steps, and of seconds
 
 // A recorded step and what is known about the program it comes from.
 struct ReplaySource {
@@ -164,7 +165,7 @@ bool IsPartOf(std::string_view word, std::string_view text) {
 // Of `names`, how often each occurs, those that hold `word`, else the one that is spelt most like
 // it, else the most frequent ones: for people who mistyped.
 std::string NamesLike(const std::string& word, const std::map<std::string, int64_t>& names) {
-  constexpr size_t kMost = 5;
+  constexpr size_t kNamed = 5;
   std::vector<std::string> all;
   for (const auto& [name, count] : names) all.push_back(name);
   std::vector<std::string> like;
@@ -178,7 +179,7 @@ std::string NamesLike(const std::string& word, const std::map<std::string, int64
     std::ranges::stable_sort(like, std::ranges::greater{},
                              [&](const std::string& name) { return names.at(name); });
   }
-  const size_t shown = std::min(like.size(), kMost);
+  const size_t shown = std::min(like.size(), kNamed);
   return fmt::format("{}{}",
                      fmt::join(like.begin(), like.begin() + static_cast<ptrdiff_t>(shown), ", "),
                      like.size() > shown ? ", …" : "");
@@ -243,11 +244,14 @@ class ReplayCommand : public Command {
                   "replay all ranks of a folder at once, one process each, with their collectives; "
                   "the report is that of --rank (default: 0)");
     options.Value("--timeout", &timeout_s_, "SECONDS",
-                  "how long a collective of --ranks may make no progress");
+                  "how long a collective of --ranks may make no progress",
+                  {.least = 1, .most = kMost});
     options.Value("--device", &replay_.device, "DEVICE",
                   "cpu or cuda:N (default: a GPU if the trace used one and there is one)");
-    options.Value("--warmup", &replay_.warmup, "N", "steps before the timed ones");
-    options.Value("--iterations", &replay_.iterations, "N", "timed steps");
+    options.Value("--warmup", &replay_.warmup, "N", "steps before the timed ones",
+                  {.least = 0, .most = kMost});
+    options.Value("--iterations", &replay_.iterations, "N", "timed steps",
+                  {.least = 1, .most = kMost});
     options.Value("--threads", &threads_, "N",
                   "threads of PyTorch's pool (default: as recorded, else 1)",
                   {.least = 1, .most = kThreadsMax});
@@ -265,7 +269,6 @@ class ReplayCommand : public Command {
   }
 
   Result<ExitCode> Run(const Console& console) override {
-    ETUDE_RETURN_IF_ERROR(CheckNumbers());
     replay_.seed = static_cast<uint64_t>(seed_);
     if (ranks_.empty()) return RunRank(console, console.context());
 
@@ -317,19 +320,6 @@ class ReplayCommand : public Command {
   bool is_lead() const { return replay_.group == nullptr || rank_ == lead_; }
   Status Share(ReplayReport& report) const {
     return replay_.group == nullptr ? Status() : ShareSummaries(*replay_.group, is_lead(), report);
-  }
-
-  Status CheckNumbers() const {
-    const auto check = [](std::string_view option, int64_t value, int64_t low) -> Status {
-      constexpr int64_t kMost = 1'000'000;
-      if (value >= low && value <= kMost) return {};
-      return MakeError(ErrorCode::kUsage,
-                       fmt::format("{}: found {}, expected {} to {}", option, value, low, kMost));
-    };
-    ETUDE_RETURN_IF_ERROR(check("--warmup", replay_.warmup, 0));
-    ETUDE_RETURN_IF_ERROR(check("--iterations", replay_.iterations, 1));
-    ETUDE_RETURN_IF_ERROR(check("--timeout", timeout_s_, 1));
-    return {};
   }
 
   ExitCode Answer(const ReplayReport& report) const {

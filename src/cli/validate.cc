@@ -8,11 +8,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "src/cli/health_output.h"
 #include "src/cli/job_health.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/read_trace.h"
 #include "src/report/format.h"
+#include "src/report/health_output.h"
 #include "src/trace/validator.h"
 
 namespace etude {

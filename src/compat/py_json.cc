@@ -16,6 +16,7 @@
 
 #include "src/compat/py_number.h"
 #include "src/compat/py_printable.h"
+#include "src/formats/utf8.h"
 
 namespace etude::compat {
 namespace {
@@ -160,22 +161,8 @@ uint32_t TakeCode(const char*& at, const char* end) {
 
 // At most four bytes, for which there is room.
 void PutUtf8(uint32_t code, ByteBuffer& out) {
-  const auto put = [&](uint32_t byte) { out.Put(static_cast<char>(byte)); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xC0 | (code >> 6));
-    put(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    put(0xE0 | (code >> 12));
-    put(0x80 | ((code >> 6) & 0x3F));
-    put(0x80 | (code & 0x3F));
-  } else {
-    put(0xF0 | (code >> 18));
-    put(0x80 | ((code >> 12) & 0x3F));
-    put(0x80 | ((code >> 6) & 0x3F));
-    put(0x80 | (code & 0x3F));
-  }
+  char bytes[4];
+  out.Put(std::string_view(bytes, utf8::Encode(code, bytes)));
 }
 
 void PutHex(uint32_t code, int digits, ByteBuffer& out) {

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "src/formats/utf8.h"
+
 namespace etude {
 namespace {
 
@@ -13,22 +15,8 @@ constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 void AppendUtf8(uint32_t code, std::string& out) {
-  const auto put = [&](uint32_t byte) { out.push_back(static_cast<char>(byte)); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xC0 | (code >> 6));
-    put(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    put(0xE0 | (code >> 12));
-    put(0x80 | ((code >> 6) & 0x3F));
-    put(0x80 | (code & 0x3F));
-  } else {
-    put(0xF0 | (code >> 18));
-    put(0x80 | ((code >> 12) & 0x3F));
-    put(0x80 | ((code >> 6) & 0x3F));
-    put(0x80 | (code & 0x3F));
-  }
+  char bytes[4];
+  out.append(bytes, utf8::Encode(code, bytes));
 }
 
 // The code point at the beginning of valid UTF-8, and its length in bytes.

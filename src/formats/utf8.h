@@ -1,9 +1,25 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace etude::utf8 {
+
+// Writes the one to four bytes of `code` to `out`, which has room for four; returns how many.
+// Surrogates are written like other codes.
+constexpr size_t Encode(uint32_t code, char* out) {
+  const auto put = [&](size_t i, uint32_t byte) { out[i] = static_cast<char>(byte); };
+  if (code < 0x80) {
+    put(0, code);
+    return 1;
+  }
+  const size_t length = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  for (size_t i = length; i-- > 1; code >>= 6) put(i, 0x80 | (code & 0x3F));
+  put(0, ((0xF00U >> length) & 0xFF) | code);
+  return length;
+}
 
 bool IsValid(std::string_view text);
 

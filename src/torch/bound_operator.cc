@@ -9,6 +9,7 @@
 #include <ATen/core/List.h>
 #include <torch/csrc/jit/frontend/function_schema_parser.h>
 
+#include "src/torch/error_text.h"
 #include "src/torch/operator_name.h"
 #include "src/torch/recorded_step.h"
 #include "src/torch/tensor_shape.h"
@@ -29,10 +30,6 @@ constexpr std::string_view kReductionClass = "__torch__.torch.classes.c10d.Reduc
 bool IsClass(const c10::Argument& argument, std::string_view name) {
   return argument.type()->kind() == ArgumentKind::ClassType &&
          argument.type()->annotation_str() == name;
-}
-
-std::string FirstLine(std::string_view text) {
-  return std::string(text.substr(0, text.find('\n')));
 }
 
 tl::unexpected<Error> Cannot(std::string reason) {

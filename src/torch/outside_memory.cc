@@ -15,15 +15,12 @@
 #include <c10/core/ScalarType.h>
 #include <c10/core/TensorOptions.h>
 
+#include "src/torch/error_text.h"
 #include "src/torch/random_fill.h"
 #include "src/torch/tensor_shape.h"
 
 namespace etude {
 namespace {
-
-std::string FirstLine(std::string_view text) {
-  return std::string(text.substr(0, text.find('\n')));
-}
 
 std::optional<c10::ScalarType> ScalarTypeOf(const Trace& trace, const TensorUse& use) {
   const int number = ScalarTypeNumber(DTypeOf(trace, use));

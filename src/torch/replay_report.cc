@@ -5,6 +5,7 @@
 
 #include "src/base/version.h"
 #include "src/report/format.h"
+#include "src/report/health_output.h"
 #include "src/report/operator_share.h"
 
 namespace etude {
@@ -120,15 +121,6 @@ std::string OperatorsText(const ReplayReport& report) {
   return table.Text();
 }
 
-Json HealthJson(const Health& health) {
-  Json reasons = Json::array();
-  for (const Health::Reason& reason : health.reasons) {
-    reasons.push_back(
-        {{"verdict", Name(reason.verdict)}, {"name", reason.name}, {"text", reason.text}});
-  }
-  return {{"verdict", Name(health.verdict())}, {"reasons", std::move(reasons)}};
-}
-
 }  // namespace
 
 std::string ReplayReportJson(const ReplayReport& report) {
@@ -144,7 +136,7 @@ std::string ReplayReportJson(const ReplayReport& report) {
   json["seed"] = report.seed;
   json["part"] = PartJson(report.part);
   json["stats"] = StatsJson(report.stats);
-  json["health"] = HealthJson(report.health);
+  json["health"] = ToJson(report.health);
   json["recorded"] = {
       {"step_ms", report.recorded_step ? Json(report.recorded_step->ms()) : Json(nullptr)},
       {"operator_share", OrNull(report.operator_share)}};

@@ -9,16 +9,13 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/record_function.h>
 
+#include "src/torch/error_text.h"
 #include "src/torch/operator_name.h"
 #include "src/torch/rank_group.h"
 #include "src/torch/tensor_shape.h"
 
 namespace etude {
 namespace {
-
-std::string FirstLine(std::string_view text) {
-  return std::string(text.substr(0, text.find('\n')));
-}
 
 Nanos WallClock() {
   timespec now{};

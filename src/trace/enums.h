@@ -28,6 +28,11 @@ enum class NodeKind : uint8_t {
   kMetadata,    // carries facts (process groups), no work
 };
 
+// Collectives, sends and receives.
+constexpr bool IsCommunication(NodeKind kind) {
+  return kind == NodeKind::kCollective || kind == NodeKind::kSend || kind == NodeKind::kRecv;
+}
+
 // Where a node runs.
 enum class Place : uint8_t { kUnknown, kHost, kDevice };
 

@@ -15,10 +15,6 @@ namespace {
 
 using What = AstraPlan::What;
 
-bool IsComm(NodeKind kind) {
-  return kind == NodeKind::kCollective || kind == NodeKind::kSend || kind == NodeKind::kRecv;
-}
-
 class Scheduler {
  public:
   Scheduler(const std::vector<AstraRank>& ranks, std::vector<std::vector<AstraPlan>>& plans)
@@ -73,7 +69,8 @@ class Scheduler {
       waits.push_back(static_cast<uint32_t>(deps.size()));
       for (const uint32_t dep : deps) edges.emplace_back(dep, i);
       const At at{rank, i};
-      if (IsComm(trace.nodes[i].kind) && PlanOf(at).what != What::kLeftOut) AddSide(at, place++);
+      if (IsCommunication(trace.nodes[i].kind) && PlanOf(at).what != What::kLeftOut)
+        AddSide(at, place++);
       if (deps.empty()) first_.push_back(at);
     }
     waits_.push_back(std::move(waits));

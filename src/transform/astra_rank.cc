@@ -15,10 +15,6 @@
 namespace etude {
 namespace {
 
-bool IsComm(NodeKind kind) {
-  return kind == NodeKind::kCollective || kind == NodeKind::kSend || kind == NodeKind::kRecv;
-}
-
 bool IsMemory(NodeKind kind) { return kind == NodeKind::kMemLoad || kind == NodeKind::kMemStore; }
 
 bool IsHostWork(NodeKind kind) {
@@ -70,13 +66,13 @@ class RankMaker {
  private:
   bool IsDevice(NodeId node) const {
     return trace_.place(node) != Place::kHost && IsDeviceWork(trace_.kind(node)) &&
-           !IsComm(trace_.kind(node)) && !IsMemory(trace_.kind(node));
+           !IsCommunication(trace_.kind(node)) && !IsMemory(trace_.kind(node));
   }
 
   bool HasDeviceWork() const {
     bool found = false;
     ForEachNode(trace_, [&](NodeId node) {
-      const bool comm = trace_.place(node) == Place::kDevice && IsComm(trace_.kind(node));
+      const bool comm = trace_.place(node) == Place::kDevice && IsCommunication(trace_.kind(node));
       found |= comm || IsDevice(node);
     });
     return found;
@@ -164,7 +160,7 @@ class RankMaker {
 
   std::optional<AstraNote> WhyNot(NodeId node) const {
     const NodeKind kind = trace_.kind(node);
-    if (IsComm(kind)) return std::nullopt;
+    if (IsCommunication(kind)) return std::nullopt;
     if (IsMemory(kind)) return AstraNote::kMemory;
     if (rank_.on_device && IsDevice(node)) return std::nullopt;
     if (!IsHostWork(kind)) return AstraNote::kNoWork;
@@ -182,7 +178,7 @@ class RankMaker {
     const auto operators = OperatorCosts(trace_);
     std::map<NodeId, std::vector<NodeId>> launched;
     for (const NodeId node : order_) {
-      if (!keep_[node.index()] || IsComm(trace_.kind(node))) continue;
+      if (!keep_[node.index()] || IsCommunication(trace_.kind(node))) continue;
       if (!rank_.on_device) {
         const auto& cost = operators[node.index()];
         if (cost) costs_[node.index()] = cost->done_below ? OperatorCost{} : *cost;
@@ -245,7 +241,7 @@ class RankMaker {
     made.start = trace_.start(node);
     made.duration = OwnTime(node);
     if (made.duration && made.duration->count < 0) made.duration.reset();
-    if (IsComm(made.kind)) {
+    if (IsCommunication(made.kind)) {
       AddComm(node, made);
       return made;
     }

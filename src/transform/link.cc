@@ -21,10 +21,6 @@
 namespace etude {
 namespace {
 
-bool IsComm(NodeKind kind) {
-  return kind == NodeKind::kCollective || kind == NodeKind::kSend || kind == NodeKind::kRecv;
-}
-
 class Linker {
  public:
   // `wrong`: numbers of timed dependencies that a first run found to contradict others.
@@ -252,7 +248,7 @@ class Linker {
     row.exclusive = row.duration;
     if (parent) row.parent = host_ids_[parent.index()];
     std::optional<Comm> comm;
-    if (IsComm(row.kind)) comm = FindComm(event, parent, row);
+    if (IsCommunication(row.kind)) comm = FindComm(event, parent, row);
     const NodeId added = builder_.AddNode(row);
     new_of_device_.resize(device_.node_count());
     new_of_device_[event.index()] = added;
@@ -267,7 +263,8 @@ class Linker {
     NodeId node = parent;
     for (int i = 0; i < kLevels && node && recorded == nullptr; ++i) {
       recorded = host_.comm(node);
-      if (recorded != nullptr && IsComm(host_.kind(node)) && row.kind == NodeKind::kCollective) {
+      if (recorded != nullptr && IsCommunication(host_.kind(node)) &&
+          row.kind == NodeKind::kCollective) {
         row.kind = host_.kind(node);
       }
       node = host_.parent(node);

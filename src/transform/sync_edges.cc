@@ -88,12 +88,12 @@ class Finder {
   SyncEdges Run() {
     result_.waited.resize(device_.node_count());
     IndexWork();
-    IndexCalls();
     std::vector<NodeId> calls;
     ForEachNode(device_, [&](NodeId event) {
       if (device_.kind(event) == NodeKind::kRuntime && device_.start(event)) calls.push_back(event);
       if (device_.kind(event) == NodeKind::kSync) AddRecord(event);
     });
+    if (!records_.empty()) IndexCalls();
     std::ranges::stable_sort(calls, {}, [&](NodeId call) { return *device_.start(call); });
     for (const NodeId call : calls) ReadCall(call);
     // Records whose call was not kept still order streams.

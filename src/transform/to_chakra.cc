@@ -15,10 +15,6 @@
 namespace etude {
 namespace {
 
-bool IsComm(NodeKind kind) {
-  return kind == NodeKind::kCollective || kind == NodeKind::kSend || kind == NodeKind::kRecv;
-}
-
 class Converter {
  public:
   Converter(const Trace& trace, const ToChakraOptions& options)
@@ -84,7 +80,7 @@ class Converter {
   void FindDeviceComms() {
     on_device_.assign(trace_.node_count(), false);
     ForEachNode(trace_, [&](NodeId node) {
-      if (trace_.place(node) != Place::kDevice || !IsComm(trace_.kind(node))) return;
+      if (trace_.place(node) != Place::kDevice || !IsCommunication(trace_.kind(node))) return;
       NodeId above = trace_.parent(node);
       while (above && !on_device_[above.index()]) {
         on_device_[above.index()] = true;
@@ -103,7 +99,8 @@ class Converter {
       ++result_.adopted;
     }
     if (!row.exclusive && !exclusive_.empty()) row.exclusive = exclusive_[node.index()];
-    const bool retype = row.place == Place::kHost && IsComm(row.kind) && on_device_[node.index()];
+    const bool retype =
+        row.place == Place::kHost && IsCommunication(row.kind) && on_device_[node.index()];
     if (retype) {
       row.kind = NodeKind::kOperator;
       ++result_.retyped;

@@ -1,4 +1,4 @@
-#include "src/cli/health_output.h"
+#include "src/report/health_output.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,33 @@
+#include "src/cli/rank_results.h"
+
+#include <utility>
+
+#include "src/cli/job_health.h"
+
+namespace etude {
+
+void PrintRankResults(std::vector<RankResult> results, bool as_json, std::string_view format,
+                      std::string_view key, const Console& console) {
+  using Json = nlohmann::ordered_json;
+  Json list = Json::array();
+  JobHealth job;
+  for (RankResult& result : results) {
+    if (as_json) {
+      list.push_back(std::move(result.json));
+    } else {
+      console.Print(result.text);
+    }
+    job.Add(result.rank, result.health, std::move(result.log));
+  }
+  if (job.is_job()) job.Judge();
+  if (as_json) {
+    Json json = {{"format", format}, {"version", 1}};
+    json[std::string(key)] = std::move(list);
+    if (job.is_job()) json["job"] = job.Json();
+    console.Print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  } else if (job.is_job()) {
+    console.Print(job.Text());
+  }
+}
+
+}  // namespace etude

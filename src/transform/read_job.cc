@@ -1,0 +1,56 @@
+#include "src/transform/read_job.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "src/formats/read_trace.h"
+#include "src/transform/link.h"
+
+namespace etude {
+
+RankInput RichestInput(const CaptureRank& rank) {
+  RankInput input{.rank = rank.rank, .path = {}, .device = {}};
+  if (!rank.linked.empty()) {
+    input.path = rank.linked;
+  } else if (!rank.host.empty()) {
+    input.path = rank.host;
+    input.device = rank.device;
+  } else {
+    input.path = rank.chakra.empty() ? rank.device : rank.chakra;
+  }
+  return input;
+}
+
+Result<std::vector<RankInput>> FindRanks(std::span<const std::string> paths,
+                                         const RunContext& context) {
+  std::vector<RankInput> inputs;
+  for (const std::string& path : paths) {
+    if (path == "-" || !std::filesystem::is_directory(path)) {
+      const std::string name = std::filesystem::path(path).filename().string();
+      inputs.push_back({.rank = RankFromName(name), .path = path, .device = {}});
+      continue;
+    }
+    ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path, context));
+    for (const CaptureRank& rank : folder.ranks) {
+      RankInput input = RichestInput(rank);
+      input.rank = folder.known_rank(rank);
+      inputs.push_back(std::move(input));
+    }
+  }
+  return inputs;
+}
+
+Result<Trace> ReadRank(const RankInput& input, const ReadOptions& options,
+                       const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadTrace(input.path, options, context));
+  if (input.device.empty()) return trace;
+  ETUDE_ASSIGN_OR_RETURN(const Trace device, ReadTrace(input.device, options, context));
+  ETUDE_ASSIGN_OR_RETURN(LinkResult linked, Link(trace, device, {.limits = context.limits}));
+  if (linked.host_matched() == 0) {
+    context.Warn(input.device + ": has no event of " + input.path +
+                 "; the trace stays without times");
+  }
+  return std::move(linked.trace);
+}
+
+}  // namespace etude

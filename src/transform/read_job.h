@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/base/run_context.h"
+#include "src/formats/capture_folder.h"
+#include "src/formats/trace_reader.h"
+#include "src/trace/trace.h"
+
+namespace etude {
+
+// Where the trace of one rank comes from: a file in any format, or a host trace that is linked with
+// the device trace of the same run on the way.
+struct RankInput {
+  std::optional<int64_t> rank;  // nullopt: not stated, the only one of its input
+  std::string path;
+  std::string device;  // "": nothing to link with
+};
+
+// What of a capture folder tells most of `rank`: its linked trace, else host and device trace, else
+// its Chakra trace, else the device trace alone.
+RankInput RichestInput(const CaptureRank& rank);
+
+// The ranks behind `paths`, each a trace, a capture folder (all its ranks) or "-". Ranks that no
+// name tells stay unstated. kBadInput if a folder has none.
+Result<std::vector<RankInput>> FindRanks(std::span<const std::string> paths,
+                                         const RunContext& context);
+
+// Reads it, linked if it has a device trace. Warns where host and device have nothing in common.
+Result<Trace> ReadRank(const RankInput& input, const ReadOptions& options,
+                       const RunContext& context);
+
+}  // namespace etude
