@@ -16,6 +16,7 @@
 #include "src/cli/compare.h"
 #include "src/cli/compat.h"
 #include "src/cli/convert.h"
+#include "src/cli/heap.h"
 #include "src/cli/info.h"
 #include "src/cli/link.h"
 #include "src/cli/record.h"
@@ -70,6 +71,7 @@ std::vector<std::string> WithoutHelpCommand(std::vector<std::string> args) {
 }
 
 int Main(std::vector<std::string> args) {
+  PrepareHeap();
   args = WithoutHelpCommand(std::move(args));
   if (!args.empty() && std::ranges::count(kTorchCommands, args[0], &TorchCommand::name) != 0) {
     RunTorchCommand(args);

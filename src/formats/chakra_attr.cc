@@ -1,5 +1,8 @@
 #include "src/formats/chakra_attr.h"
 
+#include <protozero/pbf_writer.hpp>
+#include <protozero/varint.hpp>
+
 #include <utility>
 
 #include "src/formats/json_text.h"
@@ -88,13 +91,54 @@ void DecodeValue(protozero::pbf_reader& reader, AttrValue& value) {
   }
 }
 
-// Builds the attribute in memory of its own and appends it as a whole.
-template <typename AddValue>
-void AddAttr(protozero::pbf_writer& message, uint32_t tag, std::string_view name,
-             AddValue add_value) {
-  protozero::pbf_writer attr(message, tag);
-  attr.add_string(static_cast<uint32_t>(AttrField::kName), name.data(), name.size());
-  add_value(attr);
+void AppendTag(std::string& out, uint32_t tag, pbf_wire_type wire) {
+  protozero::add_varint_to_buffer(&out, tag << 3 | static_cast<uint32_t>(wire));
+}
+
+void AppendBytes(std::string& out, uint32_t tag, std::string_view bytes) {
+  AppendTag(out, tag, pbf_wire_type::length_delimited);
+  protozero::add_varint_to_buffer(&out, bytes.size());
+  out += bytes;
+}
+
+size_t TagSize(uint32_t tag) { return protozero::length_of_varint(uint64_t{tag} << 3); }
+size_t BytesSize(uint32_t tag, std::string_view bytes) {
+  return TagSize(tag) + protozero::length_of_varint(bytes.size()) + bytes.size();
+}
+
+// Appends the beginning of an attribute, up to its value's field, which has `value_size` bytes.
+void BeginAttr(std::string& message, uint32_t tag, std::string_view name, size_t value_size) {
+  constexpr auto kName = static_cast<uint32_t>(AttrField::kName);
+  AppendTag(message, tag, pbf_wire_type::length_delimited);
+  protozero::add_varint_to_buffer(&message, BytesSize(kName, name) + value_size);
+  AppendBytes(message, kName, name);
+}
+
+void AddBytesAttr(std::string& message, uint32_t tag, std::string_view name, ValueType type,
+                  std::string_view bytes) {
+  const auto field = static_cast<uint32_t>(type);
+  BeginAttr(message, tag, name, BytesSize(field, bytes));
+  AppendBytes(message, field, bytes);
+}
+
+void AddVarintAttr(std::string& message, uint32_t tag, std::string_view name, ValueType type,
+                   uint64_t value) {
+  const auto field = static_cast<uint32_t>(type);
+  BeginAttr(message, tag, name, TagSize(field) + protozero::length_of_varint(value));
+  AppendTag(message, field, pbf_wire_type::varint);
+  protozero::add_varint_to_buffer(&message, value);
+}
+
+// `value` has as many bytes as the type, 4 or 8.
+template <typename Fixed>
+void AddFixedAttr(std::string& message, uint32_t tag, std::string_view name, ValueType type,
+                  Fixed value) {
+  const auto field = static_cast<uint32_t>(type);
+  BeginAttr(message, tag, name, TagSize(field) + sizeof(Fixed));
+  AppendTag(message, field, sizeof(Fixed) == 4 ? pbf_wire_type::fixed32 : pbf_wire_type::fixed64);
+  for (size_t i = 0; i < sizeof(Fixed); ++i) {
+    message += static_cast<char>(static_cast<uint64_t>(value) >> (8 * i));
+  }
 }
 
 template <typename Number>
@@ -153,85 +197,74 @@ Extra ExtraOf(const AttrMessage& message, std::string_view field, TraceBuilder& 
       .key = builder.Intern(key), .text = builder.Intern(field), .form = Extra::Form::kProtobuf};
 }
 
-void AddIntAttr(protozero::pbf_writer& message, uint32_t tag, std::string_view name, ValueType type,
+void AddIntAttr(std::string& message, uint32_t tag, std::string_view name, ValueType type,
                 int64_t value) {
-  AddAttr(message, tag, name, [&](protozero::pbf_writer& attr) {
-    const uint32_t field = static_cast<uint32_t>(type);
-    switch (type) {
-      case ValueType::kInt32:
-        if (Fits<int32_t>(value)) return attr.add_int32(field, static_cast<int32_t>(value));
-        break;
-      case ValueType::kUint32:
-        if (Fits<uint32_t>(value)) return attr.add_uint32(field, static_cast<uint32_t>(value));
-        break;
-      case ValueType::kUint64:
-        if (value >= 0) return attr.add_uint64(field, static_cast<uint64_t>(value));
-        break;
-      case ValueType::kSint32:
-        if (Fits<int32_t>(value)) return attr.add_sint32(field, static_cast<int32_t>(value));
-        break;
-      case ValueType::kSint64: return attr.add_sint64(field, value);
-      case ValueType::kFixed32:
-        if (Fits<uint32_t>(value)) return attr.add_fixed32(field, static_cast<uint32_t>(value));
-        break;
-      case ValueType::kFixed64:
-        if (value >= 0) return attr.add_fixed64(field, static_cast<uint64_t>(value));
-        break;
-      case ValueType::kSfixed32:
-        if (Fits<int32_t>(value)) return attr.add_sfixed32(field, static_cast<int32_t>(value));
-        break;
-      case ValueType::kSfixed64: return attr.add_sfixed64(field, value);
-      case ValueType::kBool:
-        if (value == 0 || value == 1) return attr.add_bool(field, value == 1);
-        break;
-      case ValueType::kNone:
-      case ValueType::kDouble:
-      case ValueType::kFloat:
-      case ValueType::kInt64:
-      case ValueType::kInt64List:
-      case ValueType::kUint64List:
-      case ValueType::kString:
-      case ValueType::kBytesList: break;
-    }
-    attr.add_int64(static_cast<uint32_t>(ValueType::kInt64), value);
-  });
+  const auto bits = static_cast<uint64_t>(value);
+  switch (type) {
+    case ValueType::kInt32:
+      if (Fits<int32_t>(value)) return AddVarintAttr(message, tag, name, type, bits);
+      break;
+    case ValueType::kUint32:
+      if (Fits<uint32_t>(value)) return AddVarintAttr(message, tag, name, type, bits);
+      break;
+    case ValueType::kUint64:
+      if (value >= 0) return AddVarintAttr(message, tag, name, type, bits);
+      break;
+    case ValueType::kSint32:
+      if (!Fits<int32_t>(value)) break;
+      [[fallthrough]];
+    case ValueType::kSint64:
+      return AddVarintAttr(message, tag, name, type, protozero::encode_zigzag64(value));
+    case ValueType::kFixed32:
+      if (Fits<uint32_t>(value)) {
+        return AddFixedAttr(message, tag, name, type, static_cast<uint32_t>(bits));
+      }
+      break;
+    case ValueType::kFixed64:
+      if (value >= 0) return AddFixedAttr(message, tag, name, type, bits);
+      break;
+    case ValueType::kSfixed32:
+      if (Fits<int32_t>(value)) {
+        return AddFixedAttr(message, tag, name, type, static_cast<uint32_t>(bits));
+      }
+      break;
+    case ValueType::kSfixed64: return AddFixedAttr(message, tag, name, type, bits);
+    case ValueType::kBool:
+      if (value == 0 || value == 1) return AddVarintAttr(message, tag, name, type, bits);
+      break;
+    case ValueType::kNone:
+    case ValueType::kDouble:
+    case ValueType::kFloat:
+    case ValueType::kInt64:
+    case ValueType::kInt64List:
+    case ValueType::kUint64List:
+    case ValueType::kString:
+    case ValueType::kBytesList: break;
+  }
+  AddVarintAttr(message, tag, name, ValueType::kInt64, bits);
 }
 
-void AddUintAttr(protozero::pbf_writer& message, uint32_t tag, std::string_view name,
-                 ValueType type, uint64_t value) {
+void AddUintAttr(std::string& message, uint32_t tag, std::string_view name, ValueType type,
+                 uint64_t value) {
   if (std::in_range<int64_t>(value)) {
     AddIntAttr(message, tag, name, type, static_cast<int64_t>(value));
-    return;
+  } else if (type == ValueType::kFixed64) {
+    AddFixedAttr(message, tag, name, type, value);
+  } else {
+    AddVarintAttr(message, tag, name, ValueType::kUint64, value);
   }
-  AddAttr(message, tag, name, [&](protozero::pbf_writer& attr) {
-    if (type == ValueType::kFixed64) {
-      attr.add_fixed64(static_cast<uint32_t>(type), value);
-    } else {
-      attr.add_uint64(static_cast<uint32_t>(ValueType::kUint64), value);
-    }
-  });
 }
 
-void AddDoubleAttr(protozero::pbf_writer& message, uint32_t tag, std::string_view name,
-                   double value) {
-  AddAttr(message, tag, name, [&](protozero::pbf_writer& attr) {
-    attr.add_double(static_cast<uint32_t>(ValueType::kDouble), value);
-  });
+void AddTextAttr(std::string& message, uint32_t tag, std::string_view name, std::string_view text) {
+  AddBytesAttr(message, tag, name, ValueType::kString, text);
 }
 
-void AddTextAttr(protozero::pbf_writer& message, uint32_t tag, std::string_view name,
-                 std::string_view text) {
-  AddAttr(message, tag, name, [&](protozero::pbf_writer& attr) {
-    attr.add_string(static_cast<uint32_t>(ValueType::kString), text.data(), text.size());
-  });
-}
-
-void AddIntsAttr(protozero::pbf_writer& message, uint32_t tag, std::string_view name,
-                 ValueType type, std::span<const int64_t> ints) {
-  AddAttr(message, tag, name, [&](protozero::pbf_writer& attr) {
-    protozero::pbf_writer list(attr, static_cast<uint32_t>(type));
-    list.add_packed_int64(1, ints.begin(), ints.end());
-  });
+void AddIntsAttr(std::string& message, uint32_t tag, std::string_view name, ValueType type,
+                 std::span<const int64_t> ints) {
+  std::string list;
+  protozero::pbf_writer writer(list);
+  writer.add_packed_int64(1, ints.begin(), ints.end());
+  AddBytesAttr(message, tag, name, type, list);
 }
 
 }  // namespace etude::chakra

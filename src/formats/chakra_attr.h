@@ -1,7 +1,6 @@
 #pragma once
 
 #include <protozero/pbf_reader.hpp>
-#include <protozero/pbf_writer.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -54,15 +53,12 @@ Extra ExtraOf(const AttrMessage& message, std::string_view field, TraceBuilder& 
 
 // Appends an AttributeProto as field `tag` of `message`. A whole number takes the type `type` if it
 // fits there, else one that it fits.
-void AddIntAttr(protozero::pbf_writer& message, uint32_t tag, std::string_view name, ValueType type,
+void AddIntAttr(std::string& message, uint32_t tag, std::string_view name, ValueType type,
                 int64_t value);
-void AddUintAttr(protozero::pbf_writer& message, uint32_t tag, std::string_view name,
-                 ValueType type, uint64_t value);
-void AddDoubleAttr(protozero::pbf_writer& message, uint32_t tag, std::string_view name,
-                   double value);
-void AddTextAttr(protozero::pbf_writer& message, uint32_t tag, std::string_view name,
-                 std::string_view text);
-void AddIntsAttr(protozero::pbf_writer& message, uint32_t tag, std::string_view name,
-                 ValueType type, std::span<const int64_t> ints);
+void AddUintAttr(std::string& message, uint32_t tag, std::string_view name, ValueType type,
+                 uint64_t value);
+void AddTextAttr(std::string& message, uint32_t tag, std::string_view name, std::string_view text);
+void AddIntsAttr(std::string& message, uint32_t tag, std::string_view name, ValueType type,
+                 std::span<const int64_t> ints);
 
 }  // namespace etude::chakra

@@ -175,8 +175,7 @@ class ChakraWriter {
       message_ += text;
       return;
     }
-    protozero::pbf_writer writer(message_);
-    chakra::AddTextAttr(writer, attr_field, JsonName(trace_.text(extra.key)), text);
+    chakra::AddTextAttr(message_, attr_field, JsonName(trace_.text(extra.key)), text);
   }
 
   // Writes all attributes: as the note of the layout says, then what it does not know. `write`
@@ -215,28 +214,24 @@ class ChakraWriter {
   void WriteAttr(const AttrRow& row, ValueType type, bool noted);
   void WriteCommAttr(const AttrRow& row, ValueType type, bool noted);
   bool KindNeedsAttr() const;
-  Lane DefaultLane() const;
+  Lane DefaultLane();
 
   // Writers of one attribute, if it has a value. A text that is empty stands only where noted.
   void Put(const AttrRow& row, ValueType type, std::optional<int64_t> value) {
-    protozero::pbf_writer writer(message_);
-    if (value) chakra::AddIntAttr(writer, kNodeAttr, row.name, type, *value);
+    if (value) chakra::AddIntAttr(message_, kNodeAttr, row.name, type, *value);
   }
   void Put(const AttrRow& row, ValueType type, std::optional<uint64_t> value) {
-    protozero::pbf_writer writer(message_);
-    if (value) chakra::AddUintAttr(writer, kNodeAttr, row.name, type, *value);
+    if (value) chakra::AddUintAttr(message_, kNodeAttr, row.name, type, *value);
   }
   void PutText(const AttrRow& row, StringId text, bool even_if_empty) {
     if (!text && !even_if_empty) return;
     PutText(row, trace_.text(text));
   }
   void PutText(const AttrRow& row, std::string_view text) {
-    protozero::pbf_writer writer(message_);
-    chakra::AddTextAttr(writer, kNodeAttr, row.name, text);
+    chakra::AddTextAttr(message_, kNodeAttr, row.name, text);
   }
   void PutInts(const AttrRow& row, std::span<const int64_t> ints) {
-    protozero::pbf_writer writer(message_);
-    chakra::AddIntsAttr(writer, kNodeAttr, row.name, row.type, ints);
+    chakra::AddIntsAttr(message_, kNodeAttr, row.name, row.type, ints);
   }
 
   static constexpr uint32_t kNodeAttr = Number(NodeField::kAttr);
@@ -253,6 +248,8 @@ class ChakraWriter {
   std::string scratch_;
   SortedExtras extras_;
   bool noted_ = false;
+  std::optional<uint64_t> default_tid_;  // the thread whose lane default_lane_ is
+  Lane default_lane_;
 
   // Of the node being written.
   NodeId node_;
@@ -285,12 +282,11 @@ std::string ChakraWriter::ProcessGroupsJson() const {
 void ChakraWriter::WriteGlobalAttr(const GlobalAttrRow& row, ValueType type, bool noted) {
   const TraceInfo& info = trace_.info();
   constexpr auto kField = static_cast<uint32_t>(MetadataField::kAttr);
-  protozero::pbf_writer writer(message_);
   const auto put = [&](std::optional<int64_t> value) {
-    if (value) chakra::AddIntAttr(writer, kField, row.name, type, *value);
+    if (value) chakra::AddIntAttr(message_, kField, row.name, type, *value);
   };
   const auto put_text = [&](std::string_view text) {
-    chakra::AddTextAttr(writer, kField, row.name, text);
+    chakra::AddTextAttr(message_, kField, row.name, text);
   };
   switch (row.attr) {
     case GlobalAttr::kSchema: {
@@ -400,13 +396,16 @@ void ChakraWriter::WriteIo(NodeField field, ValueListId list, std::string_view r
 }
 
 // The lane that the reader gives a node whose attributes name none.
-Lane ChakraWriter::DefaultLane() const {
-  Lane lane;
+Lane ChakraWriter::DefaultLane() {
   const auto tid = trace_.tid(node_);
-  if (trace_.place(node_) != Place::kHost || !tid) return lane;
-  if (trace_.info().pid) lane.process = trace_.strings().Find(std::to_string(*trace_.info().pid));
-  lane.thread = trace_.strings().Find(std::to_string(*tid));
-  return lane;
+  if (trace_.place(node_) != Place::kHost || !tid) return {};
+  if (tid != default_tid_) {
+    default_tid_ = tid;
+    default_lane_.thread = trace_.strings().Find(std::to_string(*tid));
+    const auto pid = trace_.info().pid;
+    if (pid) default_lane_.process = trace_.strings().Find(std::to_string(*pid));
+  }
+  return default_lane_;
 }
 
 bool ChakraWriter::KindNeedsAttr() const {

@@ -315,9 +315,16 @@ std::optional<JsonPrefix> JsonValueAt(std::string_view text) {
 
 void RepairJsonStrings(std::string& text, Stats& stats) { text = Repairer(text, stats).Repair(); }
 
-std::string JsonString(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
+void AppendJsonString(std::string_view text, std::string& out) {
+  const auto is_plain = [](char c) {
+    return static_cast<unsigned char>(c) >= 0x20 && c != '"' && c != '\\';
+  };
+  out += '"';
+  while (true) {
+    const auto plain = static_cast<size_t>(std::ranges::find_if_not(text, is_plain) - text.begin());
+    out += text.substr(0, plain);
+    if (plain == text.size()) break;
+    const char c = text[plain];
     if (c == '"' || c == '\\') {
       out += '\\';
       out += c;
@@ -325,13 +332,17 @@ std::string JsonString(std::string_view text) {
       out += "\\n";
     } else if (c == '\t') {
       out += "\\t";
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      AppendControl(out, c);
     } else {
-      out += c;
+      AppendControl(out, c);
     }
+    text.remove_prefix(plain + 1);
   }
   out += '"';
+}
+
+std::string JsonString(std::string_view text) {
+  std::string out;
+  AppendJsonString(text, out);
   return out;
 }
 

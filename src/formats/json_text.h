@@ -37,6 +37,7 @@ void RepairJsonStrings(std::string& text, Stats& stats);
 
 // `text` as a JSON string, quotes included. Invalid UTF-8 passes unchanged.
 std::string JsonString(std::string_view text);
+void AppendJsonString(std::string_view text, std::string& out);
 
 // A JSON number as integers; nullopt if it is not a whole number or does not fit. Blanks around it
 // are allowed.

@@ -204,7 +204,7 @@ class LinkedJsonWriter {
 
   void Key(std::string_view key) {
     out_ += ", ";
-    out_ += JsonString(key);
+    AppendJsonString(key, out_);
     out_ += ": ";
   }
   void Member(std::string_view key, std::string_view json) {
@@ -303,10 +303,13 @@ class LinkedJsonWriter {
     out_ += object;
   }
   void Attr(std::string_view name, std::string_view type, std::string_view json) {
-    std::string object = "{\"name\": " + JsonString(name) + ", \"type\": " + JsonString(type);
-    object += ", \"value\": ";
-    object += json;
-    AttrJson(object + "}");
+    AttrJson("{\"name\": ");
+    AppendJsonString(name, out_);
+    out_ += ", \"type\": ";
+    AppendJsonString(type, out_);
+    out_ += ", \"value\": ";
+    out_ += json;
+    out_ += '}';
   }
   template <typename Number>
   void NumberAttr(std::string_view name, std::string_view type, std::optional<Number> value) {

@@ -291,7 +291,12 @@ void AppendPyString(std::string_view text, std::string& out) {
   const bool has_double = text.find('"') != std::string_view::npos;
   const char quote = has_single && !has_double ? '"' : '\'';
   out.push_back(quote);
+  const auto is_plain = [quote](char c) { return c >= ' ' && c <= '~' && c != quote && c != '\\'; };
   while (!text.empty()) {
+    const auto plain = static_cast<size_t>(std::ranges::find_if_not(text, is_plain) - text.begin());
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
     const auto [code, length] = DecodeUtf8(text);
     const std::string_view bytes = text.substr(0, length);
     text.remove_prefix(length);

@@ -1,5 +1,7 @@
 #include "src/formats/value_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -45,7 +47,7 @@ void AppendItems(const std::vector<PyItem>& items, uint32_t begin, uint32_t end,
         if (python) {
           AppendPyString(item.text, out);
         } else {
-          out += JsonString(item.text);
+          AppendJsonString(item.text, out);
         }
         break;
       case PyItem::Kind::kList:
@@ -61,8 +63,14 @@ void AppendText(std::string_view text, TextStyle style, std::string& out) {
   if (style == TextStyle::kPython) {
     AppendPyString(text, out);
   } else {
-    out += JsonString(text);
+    AppendJsonString(text, out);
   }
+}
+
+template <typename Number>
+void AppendNumber(Number number, std::string& out) {
+  const fmt::format_int digits(number);
+  out.append(digits.data(), digits.size());
 }
 
 // A value kept as JSON text; what the literal parser does not know (objects) stays as it is.
@@ -94,7 +102,7 @@ void AppendInts(std::span<const int64_t> ints, std::string& out) {
   for (const int64_t number : ints) {
     if (!first) out += ", ";
     first = false;
-    out += std::to_string(number);
+    AppendNumber(number, out);
   }
   out.push_back(']');
 }
@@ -114,10 +122,15 @@ void AppendList(std::span<const Value> values, std::string& out, Append append) 
 
 template <typename Tables>
 void AppendTensor(const Tables& tables, const TensorUse& use, TextStyle style, std::string& out) {
-  out += '[' + std::to_string(use.tensor) + ", " + std::to_string(use.storage) + ", " +
-         std::to_string(use.offset) + ", " + std::to_string(use.numel) + ", " +
-         std::to_string(use.element_bytes);
-  out += ", ";
+  out.push_back('[');
+  for (const uint64_t id : {use.tensor, use.storage}) {
+    AppendNumber(id, out);
+    out += ", ";
+  }
+  for (const int64_t number : {use.offset, use.numel, use.element_bytes}) {
+    AppendNumber(number, out);
+    out += ", ";
+  }
   AppendText(tables.text(use.device), style, out);
   out.push_back(']');
 }
@@ -157,7 +170,7 @@ void AppendValues(const Tables& tables, std::span<const Value> values, TextStyle
       case ValueKind::kBool:
         out += value.as_bool() ? (python ? "True" : "true") : (python ? "False" : "false");
         break;
-      case ValueKind::kInt: out += std::to_string(value.as_int()); break;
+      case ValueKind::kInt: AppendNumber(value.as_int(), out); break;
       case ValueKind::kDouble: AppendDouble(value.as_double(), style, out); break;
       case ValueKind::kString:
       case ValueKind::kDevice:

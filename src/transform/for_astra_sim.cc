@@ -1,7 +1,6 @@
 #include "src/transform/for_astra_sim.h"
 
 #include <fmt/format.h>
-#include <protozero/pbf_writer.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -450,8 +449,7 @@ void JobMaker::AddCost(TraceBuilder& builder, NodeId node, uint64_t ops, uint64_
   }
   const auto add = [&](std::string_view name, chakra::ValueType type, uint64_t value) {
     std::string field;
-    protozero::pbf_writer writer(field);
-    chakra::AddUintAttr(writer, static_cast<uint32_t>(chakra::NodeField::kAttr), name, type, value);
+    chakra::AddUintAttr(field, static_cast<uint32_t>(chakra::NodeField::kAttr), name, type, value);
     builder.AddExtra(node, {.key = builder.Intern(name),
                             .text = builder.Intern(field),
                             .form = Extra::Form::kProtobuf});
