@@ -32,6 +32,7 @@ class IndexSet {
     ++size_;
   }
 
+  bool empty() const { return size_ == 0; }
   size_t memory_bytes() const { return slots_.capacity() * sizeof(Slot); }
   void Clear() { *this = IndexSet(); }
 

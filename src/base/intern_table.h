@@ -21,12 +21,13 @@ class InternTable {
   using RowId = Id<Tag>;
 
   RowId Intern(const T& value) {
+    if (index_.empty()) Reindex();
     const uint64_t hash = Hash(value);
     const uint32_t found = index_.Find(hash, [&](uint32_t row) { return rows_[row] == value; });
     if (found != IndexSet::kAbsent) return RowId(found);
     const RowId id = RowId::FromIndex(rows_.size());
     rows_.push_back(value);
-    index_.Insert(hash, id.value(), [&](uint32_t row) { return Hash(rows_[row]); });
+    AddToIndex(hash, id.value());
     return id;
   }
 
@@ -37,13 +38,20 @@ class InternTable {
   size_t size() const { return rows_.size(); }
   size_t memory_bytes() const { return rows_.capacity() * sizeof(T) + index_.memory_bytes(); }
 
-  // Gives back spare capacity and the hash index; Intern must not be called afterwards.
+  // Gives back spare capacity and the hash index, which the next Intern makes anew.
   void Freeze() {
     rows_.shrink_to_fit();
     index_.Clear();
   }
 
  private:
+  void AddToIndex(uint64_t hash, uint32_t row) {
+    index_.Insert(hash, row, [&](uint32_t other) { return Hash(rows_[other]); });
+  }
+  void Reindex() {
+    for (uint32_t row = 0; row < rows_.size(); ++row) AddToIndex(Hash(rows_[row]), row);
+  }
+
   static uint64_t Hash(const T& value) {
     return HashBytes({reinterpret_cast<const char*>(&value), sizeof(T)});
   }

@@ -14,7 +14,10 @@ class KnownColumn {
  public:
   // Sets row `row`; rows in between become unknown.
   void Set(size_t row, T value) {
-    if (row >= values_.size()) {
+    if (row == values_.size()) {
+      values_.push_back(value);
+      if (row % 64 == 0) known_.push_back(0);
+    } else if (row > values_.size()) {
       values_.resize(row + 1);
       known_.resize(row / 64 + 1);
     }

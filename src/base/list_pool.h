@@ -25,6 +25,7 @@ class ListPool {
   using ListId = Id<Tag>;
 
   ListId Intern(std::span<const T> items) {
+    if (index_.empty()) Reindex();
     const uint64_t hash = Hash(items);
     const uint32_t found = index_.Find(hash, [&](uint32_t row) {
       const auto have = Get(ListId(row));
@@ -34,7 +35,7 @@ class ListPool {
     const ListId id = ListId::FromIndex(size());
     items_.insert(items_.end(), items.begin(), items.end());
     ends_.push_back(items_.size());
-    index_.Insert(hash, id.value(), [&](uint32_t row) { return Hash(Get(ListId(row))); });
+    AddToIndex(hash, id.value());
     return id;
   }
 
@@ -55,7 +56,7 @@ class ListPool {
            index_.memory_bytes();
   }
 
-  // Gives back spare capacity and the hash index; Intern must not be called afterwards.
+  // Gives back spare capacity and the hash index, which the next Intern makes anew.
   void Freeze() {
     items_.shrink_to_fit();
     ends_.shrink_to_fit();
@@ -63,6 +64,13 @@ class ListPool {
   }
 
  private:
+  void AddToIndex(uint64_t hash, uint32_t row) {
+    index_.Insert(hash, row, [&](uint32_t other) { return Hash(Get(ListId(other))); });
+  }
+  void Reindex() {
+    for (uint32_t row = 0; row < size(); ++row) AddToIndex(Hash(Get(ListId(row))), row);
+  }
+
   static uint64_t Hash(std::span<const T> items) {
     return HashBytes({reinterpret_cast<const char*>(items.data()), items.size_bytes()});
   }

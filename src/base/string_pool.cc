@@ -31,6 +31,14 @@ StringId StringPool::Intern(std::string_view text) {
   return id;
 }
 
+StringPool StringPool::Copy() const {
+  StringPool copy;
+  copy.views_.reserve(views_.size());
+  for (const std::string_view view : views_) copy.views_.push_back(copy.Store(view));
+  copy.index_ = index_;
+  return copy;
+}
+
 StringId StringPool::Find(std::string_view text) const {
   const uint32_t found =
       index_.Find(HashBytes(text), [&](uint32_t row) { return views_[row] == text; });

@@ -18,6 +18,12 @@ using StringId = Id<StringTag>;
 // across moves. Const methods may be called from several threads; Intern may not.
 class StringPool {
  public:
+  StringPool() = default;
+  StringPool(StringPool&&) noexcept = default;
+  StringPool& operator=(StringPool&&) noexcept = default;
+  // A pool with the same strings under the same ids.
+  StringPool Copy() const;
+
   // At most 2^32-2 distinct strings; callers bound the number of nodes long before.
   StringId Intern(std::string_view text);
   // The id of `text` if it was interned before, else kNone.

@@ -69,7 +69,7 @@ uint64_t PrefixXor(uint64_t bits) {
 
 void BracketScanner::Reset() {
   state_ = State::kOpen;
-  closers_.clear();
+  depth_ = 0;
   in_string_ = false;
   escaped_ = false;
   saw_backslash_ = false;
@@ -79,20 +79,19 @@ void BracketScanner::Reset() {
 
 bool BracketScanner::Bracket(char c) {
   if (c == '{' || c == '[') {
-    if (closers_.size() >= max_depth_) {
+    if (depth_ >= max_depth_) {
       state_ = State::kTooDeep;
       return false;
     }
-    closers_.push_back(c == '{' ? '}' : ']');
+    closers_[depth_++] = c == '{' ? '}' : ']';
     return true;
   }
-  if (closers_.empty() || closers_.back() != c) {
+  if (depth_ == 0 || closers_[depth_ - 1] != c) {
     state_ = State::kMismatch;
     return false;
   }
-  closers_.pop_back();
-  if (closers_.empty()) state_ = State::kClosed;
-  return !closers_.empty();
+  if (--depth_ == 0) state_ = State::kClosed;
+  return depth_ != 0;
 }
 
 size_t BracketScanner::ScanBytes(const char* data, size_t count) {

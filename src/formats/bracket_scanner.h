@@ -1,8 +1,9 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 namespace etude {
@@ -18,7 +19,10 @@ class BracketScanner {
     kTooDeep,   // more brackets open than allowed
   };
 
-  explicit BracketScanner(size_t max_depth) : max_depth_(max_depth) {}
+  // Simdjson's own bound is 1024; this one also keeps recursive readers off the stack's end.
+  static constexpr size_t kMaxDepth = 1000;
+
+  explicit BracketScanner(size_t max_depth) : max_depth_(std::min(max_depth, kMaxDepth)) {}
 
   // Forgets everything; the next byte is the container's opening bracket.
   void Reset();
@@ -28,9 +32,9 @@ class BracketScanner {
   size_t Scan(std::string_view text);
 
   State state() const { return state_; }
-  size_t depth() const { return closers_.size(); }
+  size_t depth() const { return depth_; }
   // The bracket that would close the innermost container.
-  char expected_closer() const { return closers_.empty() ? '\0' : closers_.back(); }
+  char expected_closer() const { return depth_ == 0 ? '\0' : closers_[depth_ - 1]; }
   bool in_string() const { return in_string_; }
   // Seen in the container so far: a backslash, a control byte inside a string, a byte beyond ASCII.
   bool saw_backslash() const { return saw_backslash_; }
@@ -44,7 +48,8 @@ class BracketScanner {
 
   size_t max_depth_;
   State state_ = State::kOpen;
-  std::string closers_;
+  size_t depth_ = 0;
+  std::array<char, kMaxDepth> closers_;  // of the open brackets, innermost last
   bool in_string_ = false;
   bool escaped_ = false;  // the next byte is escaped
   bool saw_backslash_ = false;

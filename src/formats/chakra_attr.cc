@@ -3,6 +3,7 @@
 #include <protozero/pbf_writer.hpp>
 #include <protozero/varint.hpp>
 
+#include <algorithm>
 #include <utility>
 
 #include "src/formats/json_text.h"
@@ -91,53 +92,60 @@ void DecodeValue(protozero::pbf_reader& reader, AttrValue& value) {
   }
 }
 
-void AppendTag(std::string& out, uint32_t tag, pbf_wire_type wire) {
-  protozero::add_varint_to_buffer(&out, tag << 3 | static_cast<uint32_t>(wire));
+char* PutVarint(char* at, uint64_t value) {
+  for (; value >= 0x80; value >>= 7) *at++ = static_cast<char>(value | 0x80);
+  *at++ = static_cast<char>(value);
+  return at;
+}
+char* PutTag(char* at, uint32_t tag, pbf_wire_type wire) {
+  return PutVarint(at, tag << 3 | static_cast<uint32_t>(wire));
+}
+char* PutBytes(char* at, uint32_t tag, std::string_view bytes) {
+  at = PutTag(at, tag, pbf_wire_type::length_delimited);
+  at = PutVarint(at, bytes.size());
+  return std::ranges::copy(bytes, at).out;
 }
 
-void AppendBytes(std::string& out, uint32_t tag, std::string_view bytes) {
-  AppendTag(out, tag, pbf_wire_type::length_delimited);
-  protozero::add_varint_to_buffer(&out, bytes.size());
-  out += bytes;
-}
-
-size_t TagSize(uint32_t tag) { return protozero::length_of_varint(uint64_t{tag} << 3); }
+size_t TagSize(uint32_t tag) { return static_cast<size_t>(protozero::length_of_varint(tag << 3)); }
 size_t BytesSize(uint32_t tag, std::string_view bytes) {
-  return TagSize(tag) + protozero::length_of_varint(bytes.size()) + bytes.size();
+  return TagSize(tag) + static_cast<size_t>(protozero::length_of_varint(bytes.size())) +
+         bytes.size();
 }
 
-// Appends the beginning of an attribute, up to its value's field, which has `value_size` bytes.
-void BeginAttr(std::string& message, uint32_t tag, std::string_view name, size_t value_size) {
+// Appends an attribute but for its value's field of `value_size` bytes; returns where that goes.
+char* BeginAttr(std::string& message, uint32_t tag, std::string_view name, size_t value_size) {
   constexpr auto kName = static_cast<uint32_t>(AttrField::kName);
-  AppendTag(message, tag, pbf_wire_type::length_delimited);
-  protozero::add_varint_to_buffer(&message, BytesSize(kName, name) + value_size);
-  AppendBytes(message, kName, name);
+  const size_t size = BytesSize(kName, name) + value_size;
+  const size_t begin = message.size();
+  message.resize(begin + TagSize(tag) + static_cast<size_t>(protozero::length_of_varint(size)) +
+                 size);
+  char* at = PutTag(message.data() + begin, tag, pbf_wire_type::length_delimited);
+  return PutBytes(PutVarint(at, size), kName, name);
 }
 
 void AddBytesAttr(std::string& message, uint32_t tag, std::string_view name, ValueType type,
                   std::string_view bytes) {
   const auto field = static_cast<uint32_t>(type);
-  BeginAttr(message, tag, name, BytesSize(field, bytes));
-  AppendBytes(message, field, bytes);
+  PutBytes(BeginAttr(message, tag, name, BytesSize(field, bytes)), field, bytes);
 }
 
 void AddVarintAttr(std::string& message, uint32_t tag, std::string_view name, ValueType type,
                    uint64_t value) {
   const auto field = static_cast<uint32_t>(type);
-  BeginAttr(message, tag, name, TagSize(field) + protozero::length_of_varint(value));
-  AppendTag(message, field, pbf_wire_type::varint);
-  protozero::add_varint_to_buffer(&message, value);
+  const size_t size = TagSize(field) + static_cast<size_t>(protozero::length_of_varint(value));
+  PutVarint(PutTag(BeginAttr(message, tag, name, size), field, pbf_wire_type::varint), value);
 }
 
-// `value` has as many bytes as the type, 4 or 8.
+// `value` has as many bytes as the type, 4 or 8; the lowest come first.
 template <typename Fixed>
 void AddFixedAttr(std::string& message, uint32_t tag, std::string_view name, ValueType type,
                   Fixed value) {
   const auto field = static_cast<uint32_t>(type);
-  BeginAttr(message, tag, name, TagSize(field) + sizeof(Fixed));
-  AppendTag(message, field, sizeof(Fixed) == 4 ? pbf_wire_type::fixed32 : pbf_wire_type::fixed64);
+  constexpr auto kWire = sizeof(Fixed) == 4 ? pbf_wire_type::fixed32 : pbf_wire_type::fixed64;
+  char* at = BeginAttr(message, tag, name, TagSize(field) + sizeof(Fixed));
+  at = PutTag(at, field, kWire);
   for (size_t i = 0; i < sizeof(Fixed); ++i) {
-    message += static_cast<char>(static_cast<uint64_t>(value) >> (8 * i));
+    *at++ = static_cast<char>(static_cast<uint64_t>(value) >> (8 * i));
   }
 }
 

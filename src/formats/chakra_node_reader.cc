@@ -1,8 +1,7 @@
 #include "src/formats/chakra_node_reader.h"
 
-#include <protozero/pbf_writer.hpp>
-
 #include <simdjson.h>
+#include <protozero/pbf_writer.hpp>
 
 #include <algorithm>
 #include <limits>

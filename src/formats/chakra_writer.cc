@@ -254,6 +254,9 @@ class ChakraWriter {
   // Of the node being written.
   NodeId node_;
   const Comm* comm_ = nullptr;
+  bool from_pytorch_ = false;
+  bool host_ = false;
+  Lane lane_;
   std::vector<uint64_t> ctrl_deps_;
   std::vector<uint64_t> data_deps_;
   std::vector<int64_t> sync_deps_;
@@ -453,10 +456,6 @@ void ChakraWriter::WriteCommAttr(const AttrRow& row, ValueType type, bool noted)
 }
 
 void ChakraWriter::WriteAttr(const AttrRow& row, ValueType type, bool noted) {
-  const bool from_pytorch = trace_.rf_id(node_).has_value();
-  const bool host = trace_.place(node_) == Place::kHost;
-  const LaneId lane_id = trace_.lane_id(node_);
-  const Lane lane = lane_id ? trace_.lane(lane_id) : Lane();
   const auto put_strides = [&](std::span<const Value> values) {
     if (!HasStrides(trace_, values)) return;
     scratch_.clear();
@@ -479,35 +478,35 @@ void ChakraWriter::WriteAttr(const AttrRow& row, ValueType type, bool noted) {
     case Attr::kTid: return Put(row, type, trace_.tid(node_));
     case Attr::kFwTid: return Put(row, type, trace_.fw_tid(node_));
     case Attr::kOpSchema:
-      return PutText(row, trace_.op_schema(node_), noted || (from_pytorch && !noted_));
+      return PutText(row, trace_.op_schema(node_), noted || (from_pytorch_ && !noted_));
     case Attr::kIsCpuOp:
       if (trace_.place(node_) == Place::kUnknown) return;
-      return Put(row, type, std::optional<int64_t>(host ? 1 : 0));
+      return Put(row, type, std::optional<int64_t>(host_ ? 1 : 0));
     case Attr::kStream:
-      if (lane.stream >= 0) return Put(row, type, std::optional<int64_t>(lane.stream));
-      if (host && (noted || (from_pytorch && !noted_))) Put(row, type, std::optional<int64_t>(0));
+      if (lane_.stream >= 0) return Put(row, type, std::optional<int64_t>(lane_.stream));
+      if (host_ && (noted || (from_pytorch_ && !noted_))) Put(row, type, std::optional<int64_t>(0));
       return;
     case Attr::kKernelBackend: return PutText(row, trace_.kernel_backend(node_), noted);
     case Attr::kKernelFile: return PutText(row, trace_.kernel_file(node_), noted);
     case Attr::kTensorRange: return PutText(row, trace_.tensor_range(node_), noted);
     case Attr::kDevice:
-      if (lane.device >= 0) Put(row, type, std::optional<int64_t>(lane.device));
+      if (lane_.device >= 0) Put(row, type, std::optional<int64_t>(lane_.device));
       return;
     case Attr::kCorrelation: return Put(row, type, trace_.correlation(node_));
     case Attr::kExternalId: return Put(row, type, trace_.external_id(node_));
     case Attr::kPid:
-      if (lane.process != DefaultLane().process) PutText(row, trace_.text(lane.process));
+      if (lane_.process != DefaultLane().process) PutText(row, trace_.text(lane_.process));
       return;
     case Attr::kThread:
-      if (lane.thread != DefaultLane().thread) PutText(row, trace_.text(lane.thread));
+      if (lane_.thread != DefaultLane().thread) PutText(row, trace_.text(lane_.thread));
       return;
     case Attr::kKind:
       if (KindNeedsAttr()) PutText(row, Name(trace_.kind(node_)));
       return;
     case Attr::kParent:
       if (first_is_parent_ ==
-          chakra::CtrlDepIsParent(from_pytorch,
-                                  trace_.place(node_) == Place::kDevice && lane.stream >= 0,
+          chakra::CtrlDepIsParent(from_pytorch_,
+                                  trace_.place(node_) == Place::kDevice && lane_.stream >= 0,
                                   ctrl_deps_.size())) {
         return;
       }
@@ -545,6 +544,9 @@ void ChakraWriter::WriteAttr(const AttrRow& row, ValueType type, bool noted) {
 void ChakraWriter::WriteNode(NodeId node) {
   node_ = node;
   comm_ = trace_.comm(node);
+  from_pytorch_ = trace_.rf_id(node).has_value();
+  host_ = trace_.place(node) == Place::kHost;
+  lane_ = trace_.lane_id(node) ? trace_.lane(trace_.lane_id(node)) : Lane();
   SortExtras(trace_.extras(node), kNodeAttr);
   PlanDependencies(node);
   PlanTimes(node);

@@ -25,9 +25,7 @@ std::string Describe(char c) {
 
 class JsonElements::Impl {
  public:
-  explicit Impl(Options options)
-      : options_(std::move(options)),
-        scanner_(std::min<size_t>(options_.limits.depth, kMaxDepth)) {}
+  explicit Impl(Options options) : options_(std::move(options)), scanner_(options_.limits.depth) {}
 
   void Push(std::string_view chunk) { chunk_ = chunk; }
 
@@ -73,9 +71,6 @@ class JsonElements::Impl {
     kEnd,           // the document is complete
   };
   enum class TextForm : uint8_t { kContainer, kString, kScalar };
-
-  // Simdjson's own bound is 1024; also keeps recursive readers off the stack's end.
-  static constexpr size_t kMaxDepth = 1000;
 
   Result<JsonItem> Advance() {
     if (clear_text_) {

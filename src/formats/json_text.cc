@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
+#include <utility>
 
 namespace etude {
 namespace {
@@ -249,8 +251,24 @@ class Repairer {
   bool in_string_ = false;
 };
 
+// The most frequent numbers: digits without a sign, too few to overflow.
+std::optional<int64_t> ShortNumber(std::string_view digits) {
+  constexpr size_t kMostDigits = 18;
+  if (digits.empty() || digits.size() > kMostDigits) return std::nullopt;
+  int64_t value = 0;
+  for (const char c : digits) {
+    if (!IsDigit(c)) return std::nullopt;
+    value = value * 10 + (c - '0');
+  }
+  return value;
+}
+
 template <typename T>
 std::optional<T> WholeNumber(std::string_view token) {
+  if (const auto number = ShortNumber(token); number && std::in_range<T>(*number)) {
+    if (token.size() > 1 && token.front() == '0') return std::nullopt;
+    return static_cast<T>(*number);
+  }
   token = Trimmed(token);
   T value = 0;
   const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), value);
@@ -350,6 +368,15 @@ std::optional<int64_t> JsonInt(std::string_view token) { return WholeNumber<int6
 std::optional<uint64_t> JsonUint(std::string_view token) { return WholeNumber<uint64_t>(token); }
 
 JsonTime JsonMicros(std::string_view token) {
+  // What the profiler writes: whole microseconds, or with three decimals.
+  constexpr size_t kDecimals = 3;
+  const size_t point_at = token.find('.');
+  if (point_at != std::string_view::npos && token.size() == point_at + 1 + kDecimals) {
+    const auto whole = ShortNumber(token.substr(0, point_at));
+    const auto fraction = ShortNumber(token.substr(point_at + 1));
+    constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 1000 - 1;
+    if (whole && fraction && *whole <= kMost) return {.nanos = Nanos{*whole * 1000 + *fraction}};
+  }
   token = Trimmed(token);
   const auto decimal = ParseDecimal(token);
   if (!decimal) return {};

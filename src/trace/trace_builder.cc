@@ -6,6 +6,15 @@
 
 namespace etude {
 
+TraceBuilder::TraceBuilder(const Limits& limits, const Trace& base)
+    : limits_(limits), base_(&base) {
+  trace_.strings_ = base.strings_.Copy();
+  trace_.int_lists_ = base.int_lists_;
+  trace_.value_lists_ = base.value_lists_;
+  trace_.tensors_ = base.tensors_;
+  trace_.lanes_ = base.lanes_;
+}
+
 NodeId TraceBuilder::AddNode(const NodeRow& row) {
   const NodeId node = NodeId::FromIndex(node_count());
   if (node_count() >= limits_.nodes || node.is_none()) {

@@ -47,6 +47,10 @@ struct NodeRow {
 class TraceBuilder {
  public:
   explicit TraceBuilder(const Limits& limits = {}) : limits_(limits) {}
+  // Begins with the tables of `base`, which must outlive the builder: its ids of strings, lists,
+  // tensors and lanes hold in the new trace.
+  TraceBuilder(const Limits& limits, const Trace& base);
+  bool has_tables_of(const Trace& trace) const { return base_ == &trace; }
 
   TraceInfo& info() { return trace_.info_; }
   Stats& stats() { return trace_.stats_; }
@@ -109,6 +113,7 @@ class TraceBuilder {
   void FindCycle();
 
   Limits limits_;
+  const Trace* base_ = nullptr;
   Trace trace_;
   std::vector<std::pair<NodeId, uint64_t>> parent_refs_;  // by node
   std::vector<DepRow> dep_rows_;

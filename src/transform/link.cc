@@ -30,7 +30,7 @@ class Linker {
         device_(device),
         options_(options),
         wrong_(wrong),
-        builder_(options.limits),
+        builder_(options.limits, host),
         copy_host_(host, builder_),
         copy_device_(device, builder_) {}
 

@@ -18,7 +18,7 @@ namespace {
 class Converter {
  public:
   Converter(const Trace& trace, const ToChakraOptions& options)
-      : trace_(trace), options_(options), builder_(options.limits), copy_(trace, builder_) {}
+      : trace_(trace), options_(options), builder_(options.limits, trace), copy_(trace, builder_) {}
 
   Result<ToChakraResult> Run() {
     if (trace_.info().format == TraceFormat::kKineto) {

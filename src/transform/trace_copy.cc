@@ -19,21 +19,26 @@ IdType Remembered(std::vector<IdType>& table, IdType id, Make make) {
 
 }  // namespace
 
-TraceCopy::TraceCopy(const Trace& from, TraceBuilder& to) : from_(from), to_(to) {
+TraceCopy::TraceCopy(const Trace& from, TraceBuilder& to)
+    : from_(from), to_(to), same_tables_(to.has_tables_of(from)) {
+  if (same_tables_) return;
   strings_.resize(from.strings().size());
   tensors_.resize(from.tensor_count());
   lanes_.resize(from.lane_count());
 }
 
 StringId TraceCopy::Text(StringId id) {
+  if (same_tables_) return id;
   return Remembered(strings_, id, [&] { return to_.Intern(from_.text(id)); });
 }
 
 IntListId TraceCopy::Ints(IntListId id) {
+  if (same_tables_) return id;
   return Remembered(ints_, id, [&] { return to_.InternInts(from_.ints(id)); });
 }
 
 LaneId TraceCopy::LaneOf(LaneId id) {
+  if (same_tables_) return id;
   return Remembered(lanes_, id, [&] { return to_.InternLane(MakeLane(from_.lane(id))); });
 }
 
@@ -45,6 +50,7 @@ Lane TraceCopy::MakeLane(const Lane& lane) {
 }
 
 TensorId TraceCopy::Tensor(TensorId id) {
+  if (same_tables_) return id;
   return Remembered(tensors_, id, [&] {
     TensorUse use = from_.tensor(id);
     use.device = Text(use.device);
@@ -75,6 +81,7 @@ Value TraceCopy::MakeValue(const Value& value) {
 
 // Lists hold lists that were made before them: the recursion ends, at the reader's limit of depth.
 ValueListId TraceCopy::Values(ValueListId id) {
+  if (same_tables_) return id;
   return Remembered(values_, id, [&] {
     std::vector<Value> copies;
     for (const Value& value : from_.values(id)) copies.push_back(MakeValue(value));

@@ -7,8 +7,8 @@
 
 namespace etude {
 
-// Carries what nodes of one trace say over to another trace, whose tables it fills as needed. Both
-// must outlive it. Not thread-safe.
+// Carries what nodes of one trace say over to another trace, whose tables it fills as needed; a
+// builder that began with the tables of `from` has all. Both must outlive it. Not thread-safe.
 class TraceCopy {
  public:
   TraceCopy(const Trace& from, TraceBuilder& to);
@@ -34,6 +34,7 @@ class TraceCopy {
   const Trace& from_;
   TraceBuilder& to_;
   // By the ids of from_; kNone until needed.
+  const bool same_tables_;
   std::vector<StringId> strings_;
   std::vector<IntListId> ints_;
   std::vector<ValueListId> values_;
