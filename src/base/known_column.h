@@ -36,6 +36,10 @@ class KnownColumn {
     return values_[row];
   }
   bool empty() const { return values_.empty(); }
+  void Reserve(size_t rows) {
+    values_.reserve(rows);
+    known_.reserve((rows + 63) / 64);
+  }
   friend bool operator==(const KnownColumn&, const KnownColumn&) = default;
   void Freeze() {
     values_.shrink_to_fit();

@@ -15,6 +15,28 @@ TraceBuilder::TraceBuilder(const Limits& limits, const Trace& base)
   trace_.lanes_ = base.lanes_;
 }
 
+void TraceBuilder::Reserve(size_t nodes) {
+  nodes = std::min<size_t>(nodes, limits_.nodes);
+  trace_.source_id_.reserve(nodes);
+  trace_.kind_.reserve(nodes);
+  trace_.place_.reserve(nodes);
+  trace_.name_.reserve(nodes);
+  trace_.lane_.reserve(nodes);
+  trace_.parent_.reserve(nodes);
+  parent_refs_.reserve(nodes);
+  trace_.inputs_.reserve(nodes);
+  trace_.outputs_.reserve(nodes);
+  for (auto* column : {&trace_.start_, &trace_.duration_, &trace_.exclusive_}) {
+    column->Reserve(nodes);
+  }
+  for (auto* column : {&trace_.rf_id_, &trace_.fw_parent_, &trace_.tid_, &trace_.fw_tid_}) {
+    column->Reserve(nodes);
+  }
+  for (auto* column : {&trace_.seq_id_, &trace_.correlation_, &trace_.external_id_}) {
+    column->Reserve(nodes);
+  }
+}
+
 NodeId TraceBuilder::AddNode(const NodeRow& row) {
   const NodeId node = NodeId::FromIndex(node_count());
   if (node_count() >= limits_.nodes || node.is_none()) {

@@ -52,6 +52,9 @@ class TraceBuilder {
   TraceBuilder(const Limits& limits, const Trace& base);
   bool has_tables_of(const Trace& trace) const { return base_ == &trace; }
 
+  // Makes room for `nodes` nodes, where their number is known.
+  void Reserve(size_t nodes);
+
   TraceInfo& info() { return trace_.info_; }
   Stats& stats() { return trace_.stats_; }
 

@@ -45,6 +45,7 @@ class Linker {
     PlanIds();
     LearnLanes();
     TimeHostNodes();
+    builder_.Reserve(host_order_.size() + device_order_.size());
     for (const NodeId node : host_order_) AddHostNode(node);
     for (const NodeId event : device_order_) AddDeviceNode(event);
     AddDependencies();

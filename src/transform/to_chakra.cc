@@ -33,6 +33,7 @@ class Converter {
     SetInfo();
     PlanIds();
     orphans_ = ThreadsOfOrphans(trace_);
+    builder_.Reserve(trace_.node_count());
     FindDurations();
     FindDeviceComms();
     ForEachNode(trace_, [&](NodeId node) { AddNode(node); });
