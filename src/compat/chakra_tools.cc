@@ -18,6 +18,9 @@
 namespace etude::compat {
 namespace {
 
+// The text of a trace is gone through once while this much is written, more or less.
+constexpr uint64_t kReleaseBytes = uint64_t{64} << 20;
+
 Status WriteEt(EtTrace& trace, const std::string& name, const std::string& output) {
   // Made only when there is something to write: a trace that is refused leaves no file behind.
   std::optional<AtomicFile> file;
@@ -39,23 +42,34 @@ Status TraceLink(const LinkRequest& request, const RunContext& context) {
                                                        {.want_members = !request.linked.empty(),
                                                         .want_et_nodes = !request.et.empty()},
                                                        context.limits, reader));
+  host_text.Release();
   ETUDE_ASSIGN_OR_RETURN(const FileText device_text,
                          FileText::Open(request.device, context.limits));
   ETUDE_ASSIGN_OR_RETURN(const DeviceTrace device,
                          ReadDeviceTrace(device_text.text(), request.device, context.limits));
   ETUDE_ASSIGN_OR_RETURN(const std::vector<SyncDep> sync_deps,
                          FindCriticalSyncDeps(device, request.device));
+  device_text.Release();
   ETUDE_ASSIGN_OR_RETURN(
       const LinkedTrace linked,
       LinkTraces(host, device, sync_deps, {.host = request.host, .device = request.device}));
   if (!request.linked.empty()) {
     ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(request.linked));
-    ETUDE_RETURN_IF_ERROR(WriteLinkedJson(
-        host, device, linked, [&](std::string_view bytes) { return file.Write(bytes); }));
+    uint64_t written = 0;
+    ETUDE_RETURN_IF_ERROR(WriteLinkedJson(host, device, linked, [&](std::string_view bytes) {
+      if ((written += bytes.size()) > kReleaseBytes) {
+        host_text.Release();
+        written = 0;
+      }
+      return file.Write(bytes);
+    }));
     ETUDE_RETURN_IF_ERROR(file.Commit());
+    host.members = {};
   }
   if (!request.et.empty()) {
+    host_text.Release();
     EtTrace trace = MakeLinkedEt(host, device, linked, reader);
+    host_text.Release();
     ETUDE_RETURN_IF_ERROR(WriteEt(trace, request.host, request.et));
   }
   return {};
@@ -66,6 +80,7 @@ Status ConvertPyTorch(const std::string& input, const std::string& output,
   ETUDE_ASSIGN_OR_RETURN(const FileText file, FileText::Open(input, context.limits));
   NodeTextReader reader(context.limits.depth);
   ETUDE_ASSIGN_OR_RETURN(EtTrace trace, ReadEtTrace(file.text(), input, context.limits, reader));
+  file.Release();
   return WriteEt(trace, input, output);
 }
 

@@ -54,6 +54,10 @@ Result<FileText> FileText::Open(const std::string& path, const Limits& limits) {
   return file;
 }
 
+void FileText::Release() const {
+  if (mapped_ != nullptr) ::madvise(const_cast<char*>(mapped_), size_, MADV_DONTNEED);
+}
+
 FileText::FileText(FileText&& other) noexcept
     : mapped_(std::exchange(other.mapped_, nullptr)),
       size_(std::exchange(other.size_, 0)),

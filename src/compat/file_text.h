@@ -22,6 +22,8 @@ class FileText {
   std::string_view text() const {
     return mapped_ != nullptr ? std::string_view(mapped_, size_) : read_;
   }
+  // Gives back the memory of a mapped file; what is looked at later comes from the file again.
+  void Release() const;
 
  private:
   FileText() = default;
