@@ -18,17 +18,40 @@
 namespace etude::compat {
 namespace {
 
-// The text of a trace is gone through once while this much is written, more or less.
-constexpr uint64_t kReleaseBytes = uint64_t{64} << 20;
+// Writes to a file while the nodes are gone through in the order of the traces' texts, whose pages
+// it gives back now and then.
+class Writer {
+ public:
+  // Both must outlive the writer; `text` is the one that is mostly read.
+  Writer(AtomicFile& file, const FileText& text) : file_(file), text_(text) {}
 
-Status WriteEt(EtTrace& trace, const std::string& name, const std::string& output) {
+  Status Write(std::string_view bytes) {
+    constexpr uint64_t kReleaseBytes = uint64_t{16} << 20;
+    if ((written_ += bytes.size()) > kReleaseBytes) {
+      text_.Release();
+      written_ = 0;
+    }
+    return file_.Write(bytes);
+  }
+
+ private:
+  AtomicFile& file_;
+  const FileText& text_;
+  uint64_t written_ = 0;
+};
+
+// `text`: where the nodes of the trace are from.
+Status WriteEt(EtTrace& trace, const FileText& text, const std::string& name,
+               const std::string& output) {
   // Made only when there is something to write: a trace that is refused leaves no file behind.
   std::optional<AtomicFile> file;
+  std::optional<Writer> writer;
   ETUDE_RETURN_IF_ERROR(WriteChakraEt(trace, name, [&](std::string_view bytes) -> Status {
     if (!file) {
       ETUDE_ASSIGN_OR_RETURN(file, AtomicFile::Create(output));
+      writer.emplace(*file, text);
     }
-    return file->Write(bytes);
+    return writer->Write(bytes);
   }));
   return file->Commit();
 }
@@ -45,32 +68,30 @@ Status TraceLink(const LinkRequest& request, const RunContext& context) {
   host_text.Release();
   ETUDE_ASSIGN_OR_RETURN(const FileText device_text,
                          FileText::Open(request.device, context.limits));
-  ETUDE_ASSIGN_OR_RETURN(const DeviceTrace device,
+  ETUDE_ASSIGN_OR_RETURN(DeviceTrace device,
                          ReadDeviceTrace(device_text.text(), request.device, context.limits));
   ETUDE_ASSIGN_OR_RETURN(const std::vector<SyncDep> sync_deps,
                          FindCriticalSyncDeps(device, request.device));
   device_text.Release();
   ETUDE_ASSIGN_OR_RETURN(
-      const LinkedTrace linked,
+      LinkedTrace linked,
       LinkTraces(host, device, sync_deps, {.host = request.host, .device = request.device}));
   if (!request.linked.empty()) {
     ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(request.linked));
-    uint64_t written = 0;
-    ETUDE_RETURN_IF_ERROR(WriteLinkedJson(host, device, linked, [&](std::string_view bytes) {
-      if ((written += bytes.size()) > kReleaseBytes) {
-        host_text.Release();
-        written = 0;
-      }
-      return file.Write(bytes);
-    }));
+    Writer writer(file, host_text);
+    ETUDE_RETURN_IF_ERROR(WriteLinkedJson(
+        host, device, linked, [&](std::string_view bytes) { return writer.Write(bytes); }));
     ETUDE_RETURN_IF_ERROR(file.Commit());
     host.members = {};
   }
   if (!request.et.empty()) {
     host_text.Release();
     EtTrace trace = MakeLinkedEt(host, device, linked, reader);
+    // The trace has all it needs of these, but the texts and what the reader decoded.
+    device.events = {};
+    linked = {};
     host_text.Release();
-    ETUDE_RETURN_IF_ERROR(WriteEt(trace, request.host, request.et));
+    ETUDE_RETURN_IF_ERROR(WriteEt(trace, host_text, request.host, request.et));
   }
   return {};
 }
@@ -81,7 +102,7 @@ Status ConvertPyTorch(const std::string& input, const std::string& output,
   NodeTextReader reader(context.limits.depth);
   ETUDE_ASSIGN_OR_RETURN(EtTrace trace, ReadEtTrace(file.text(), input, context.limits, reader));
   file.Release();
-  return WriteEt(trace, input, output);
+  return WriteEt(trace, file, input, output);
 }
 
 Status ConvertTextFile(const TextRequest& request, const RunContext& context) {
