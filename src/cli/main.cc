@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/cli/breakdown.h"
 #include "src/cli/command.h"
 #include "src/cli/compare.h"
 #include "src/cli/compat.h"
@@ -19,6 +20,7 @@
 #include "src/cli/info.h"
 #include "src/cli/link.h"
 #include "src/cli/record.h"
+#include "src/cli/stats.h"
 #include "src/cli/validate.h"
 
 namespace etude {
@@ -84,6 +86,8 @@ int Main(std::vector<std::string> args) {
   commands.push_back(MakeCompareCommand());
   commands.push_back(MakeCompatCommand());
   commands.push_back(MakeInfoCommand());
+  commands.push_back(MakeStatsCommand());
+  commands.push_back(MakeBreakdownCommand());
   commands.push_back(MakeValidateCommand());
   return RunCommandLine("etude", std::move(commands), args);
 }

@@ -23,7 +23,7 @@
 #include "src/formats/read_trace.h"
 #include "src/torch/operator_name.h"
 #include "src/torch/rank_group.h"
-#include "src/torch/recorded_step.h"
+#include "src/analysis/recorded_step.h"
 #include "src/torch/replayer.h"
 #include "src/transform/link.h"
 

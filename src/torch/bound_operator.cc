@@ -11,8 +11,8 @@
 
 #include "src/torch/error_text.h"
 #include "src/torch/operator_name.h"
-#include "src/torch/recorded_step.h"
-#include "src/torch/tensor_shape.h"
+#include "src/analysis/recorded_step.h"
+#include "src/analysis/tensor_shape.h"
 
 namespace etude {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/torch/data_flow.h"
+#include "src/analysis/data_flow.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "src/formats/et_json_reader.h"
 #include "src/formats/test_support.h"
 #include "src/torch/outside_values.h"
-#include "src/torch/recorded_step.h"
+#include "src/analysis/recorded_step.h"
 #include "src/torch/replay_plan.h"
 
 namespace etude {

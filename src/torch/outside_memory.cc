@@ -17,7 +17,7 @@
 
 #include "src/torch/error_text.h"
 #include "src/torch/random_fill.h"
-#include "src/torch/tensor_shape.h"
+#include "src/analysis/tensor_shape.h"
 
 namespace etude {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "src/torch/operator_name.h"
-#include "src/torch/tensor_shape.h"
+#include "src/analysis/tensor_shape.h"
 
 namespace etude {
 namespace {

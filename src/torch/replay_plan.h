@@ -8,8 +8,8 @@
 
 #include "src/base/id.h"
 #include "src/base/result.h"
-#include "src/torch/data_flow.h"
-#include "src/torch/recorded_step.h"
+#include "src/analysis/data_flow.h"
+#include "src/analysis/recorded_step.h"
 
 namespace etude {
 

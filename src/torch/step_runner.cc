@@ -12,7 +12,7 @@
 #include "src/torch/error_text.h"
 #include "src/torch/operator_name.h"
 #include "src/torch/rank_group.h"
-#include "src/torch/tensor_shape.h"
+#include "src/analysis/tensor_shape.h"
 
 namespace etude {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "src/base/id.h"
-#include "src/torch/recorded_step.h"
+#include "src/analysis/recorded_step.h"
 #include "src/trace/trace.h"
 
 namespace etude {
