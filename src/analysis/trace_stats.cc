@@ -53,7 +53,7 @@ TensorSizes SizesOf(const Trace& trace, std::span<const Value> values) {
 class Counter {
  public:
   explicit Counter(const Trace& trace)
-      : trace_(trace), launches_(trace), modules_(trace, launches_), self_(SelfTimes()) {}
+      : trace_(trace), launches_(trace), modules_(trace, launches_), self_(SelfTimes(trace)) {}
 
   TraceStats Run() {
     stats_.nodes = trace_.node_count();
@@ -80,27 +80,6 @@ class Counter {
     std::unordered_set<uint64_t> shapes;
   };
   using OpKey = std::tuple<StringId, NodeKind, Place>;
-
-  // Where the file does not say it, the time of a node without that of those inside.
-  std::vector<std::optional<Nanos>> SelfTimes() const {
-    std::vector<NodeTime> times(trace_.node_count());
-    ForEachNode(trace_, [&](NodeId node) {
-      times[node.index()] = {.start = trace_.start(node),
-                             .duration = trace_.duration(node),
-                             .lane = trace_.lane_id(node)};
-    });
-    std::vector<std::optional<Nanos>> self;
-    if (trace_.info().exclusive_durations) {
-      self.resize(times.size());
-      for (size_t i = 0; i < times.size(); ++i) self[i] = times[i].duration;
-    } else {
-      self = FindExclusiveTimes(trace_, times).times;
-    }
-    ForEachNode(trace_, [&](NodeId node) {
-      if (const auto known = trace_.exclusive(node)) self[node.index()] = known;
-    });
-    return self;
-  }
 
   void CountKind(NodeId node) {
     TraceStats::Kind& row = kinds_[static_cast<size_t>(trace_.kind(node))];

@@ -17,6 +17,7 @@
 #include "src/cli/compare.h"
 #include "src/cli/compat.h"
 #include "src/cli/convert.h"
+#include "src/cli/critical_path.h"
 #include "src/cli/info.h"
 #include "src/cli/link.h"
 #include "src/cli/record.h"
@@ -88,6 +89,7 @@ int Main(std::vector<std::string> args) {
   commands.push_back(MakeInfoCommand());
   commands.push_back(MakeStatsCommand());
   commands.push_back(MakeBreakdownCommand());
+  commands.push_back(MakeCriticalPathCommand());
   commands.push_back(MakeValidateCommand());
   return RunCommandLine("etude", std::move(commands), args);
 }

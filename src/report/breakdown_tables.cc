@@ -63,8 +63,10 @@ std::vector<Table> BreakdownTables(const Breakdown& breakdown) {
                 .rows = {}};
   for (const Breakdown::Stream& stream : breakdown.streams) {
     std::vector<Cell>& cells = streams.rows.emplace_back();
-    cells.emplace_back(int64_t{stream.device});
-    cells.emplace_back(int64_t{stream.stream});
+    for (const int32_t number : {stream.device, stream.stream}) {
+      Cell& cell = cells.emplace_back();
+      if (number >= 0) cell = int64_t{number};
+    }
     cells.emplace_back(static_cast<int64_t>(stream.count));
     AddShares(stream.times, cells);
   }

@@ -75,4 +75,23 @@ ExclusiveTimes FindExclusiveTimes(const Trace& tree, std::span<const NodeTime> t
   return result;
 }
 
+std::vector<std::optional<Nanos>> SelfTimes(const Trace& trace) {
+  std::vector<NodeTime> times(trace.node_count());
+  ForEachNode(trace, [&](NodeId node) {
+    times[node.index()] = {.start = trace.start(node),
+                           .duration = trace.duration(node),
+                           .lane = trace.lane_id(node)};
+  });
+  std::vector<std::optional<Nanos>> self(times.size());
+  if (trace.info().exclusive_durations) {
+    for (size_t i = 0; i < times.size(); ++i) self[i] = times[i].duration;
+  } else {
+    self = FindExclusiveTimes(trace, times).times;
+  }
+  ForEachNode(trace, [&](NodeId node) {
+    if (const auto known = trace.exclusive(node)) self[node.index()] = known;
+  });
+  return self;
+}
+
 }  // namespace etude
