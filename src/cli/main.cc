@@ -20,6 +20,7 @@
 #include "src/cli/critical_path.h"
 #include "src/cli/info.h"
 #include "src/cli/link.h"
+#include "src/cli/memory.h"
 #include "src/cli/record.h"
 #include "src/cli/stats.h"
 #include "src/cli/validate.h"
@@ -90,6 +91,7 @@ int Main(std::vector<std::string> args) {
   commands.push_back(MakeStatsCommand());
   commands.push_back(MakeBreakdownCommand());
   commands.push_back(MakeCriticalPathCommand());
+  commands.push_back(MakeMemoryCommand());
   commands.push_back(MakeValidateCommand());
   return RunCommandLine("etude", std::move(commands), args);
 }
