@@ -203,7 +203,8 @@ Breakdown BreakDown(const Trace& trace) {
   if (breakdown.on_device) gaps = FindGaps(work, span);
   const Shares shares(BusyTimes(work), std::move(gaps));
   breakdown.whole = shares.Of(window);
-  for (const StepWindow& step : steps) breakdown.steps.push_back({step.name, shares.Of(step.window)});
+  for (const StepWindow& step : steps)
+    breakdown.steps.push_back({step.name, shares.Of(step.window)});
   if (breakdown.on_device) breakdown.streams = Streams(trace, work);
   return breakdown;
 }

@@ -30,8 +30,8 @@ struct TimeShares {
   Nanos communication;
   Nanos exposed_communication;  // without compute at the same time
   Nanos copies;
-  Nanos exposed_copies;               // without compute or communication at the same time
-  Nanos idle;                         // nothing of the three
+  Nanos exposed_copies;                // without compute or communication at the same time
+  Nanos idle;                          // nothing of the three
   std::optional<IdleReasons> reasons;  // of the idle time; devices only
 };
 

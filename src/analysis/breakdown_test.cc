@@ -81,7 +81,7 @@ TEST(Breakdown, IdleForThreeReasons) {
                                             .Launch(1, 20, 25, 3)
                                             .Kernel("c", 20, 400, 500, 3)  // waited for something
                                             .Launch(1, 510, 515, 4)
-                                            .Kernel("d", 20, 530, 600, 4)  // launched too late
+                                            .Kernel("d", 20, 530, 600, 4)   // launched too late
                                             .Kernel("e", 20, 605, 610, 99)  // no launch
                                             .Read());
   const TimeShares& whole = *breakdown.whole;

@@ -177,8 +177,8 @@ class RecordedRun {
     std::ranges::stable_sort(by_end, {}, [&](NodeId node) { return End(node); });
     // Of nodes that end together those that began last end first.
     for (auto first = by_end.begin(); first != by_end.end();) {
-      const auto last = std::find_if(
-          first, by_end.end(), [&](NodeId node) { return End(node) != End(*first); });
+      const auto last =
+          std::find_if(first, by_end.end(), [&](NodeId node) { return End(node) != End(*first); });
       std::reverse(first, last);
       first = last;
     }
@@ -203,8 +203,7 @@ class RecordedRun {
     size_t next = 0;
     for (const NodeId node : by_end) {
       // A node that takes no time begins before it ends.
-      while (next < nodes.size() &&
-             (Begin(nodes[next]) < End(node) || !began_[node.index()])) {
+      while (next < nodes.size() && (Begin(nodes[next]) < End(node) || !began_[node.index()])) {
         const NodeId entered = nodes[next++];
         visit(graph_.begin(entered));
         began_[entered.index()] = true;
@@ -364,7 +363,7 @@ class RecordedRun {
   CriticalPath result_;
   Lanes threads_;
   Lanes streams_;
-  std::vector<bool> began_;    // by node, while its thread is walked through
+  std::vector<bool> began_;  // by node, while its thread is walked through
   std::vector<bool> ended_;
   std::vector<Nanos> waited_;  // by node; what no piece of the thread has taken yet
   std::unordered_map<NodeId, std::vector<NodeId>> before_;
@@ -431,8 +430,8 @@ bool IsOnPath(PathPart part) { return part < PathPart::kHostWait; }
 CriticalPath FindCriticalPath(const Trace& trace, std::span<const RecordedWait> waits) {
   bool timed = false;
   ForEachNode(trace, [&](NodeId node) {
-    timed = timed || (TimeOf(trace, node) && (DeviceActivity(trace, node) != Activity::kNone ||
-                                              IsHostWork(trace, node)));
+    timed = timed || (TimeOf(trace, node) &&
+                      (DeviceActivity(trace, node) != Activity::kNone || IsHostWork(trace, node)));
   });
   return timed ? RecordedRun(trace, waits).Run() : ByDependencies(trace);
 }

@@ -20,8 +20,8 @@ enum class PathPart : uint8_t {
   kCommunication,  // a collective, send or receive, on the host or a device
   kCopy,           // a copy or a fill
   kLaunchDelay,    // from the call that launched work to its beginning: the stream was empty
-  kQueueWait,      // from the end of what work waited for, on its stream or another, to its beginning
-  kSyncReturn,     // from the end of what a call waited for to the end of the call
+  kQueueWait,   // from the end of what work waited for, on its stream or another, to its beginning
+  kSyncReturn,  // from the end of what a call waited for to the end of the call
   // Not on the path:
   kHostWait,  // a thread did nothing but wait for device work that the path does not go through
   kIdle,      // between nodes of a thread, or of two threads, nothing was recorded
@@ -42,12 +42,12 @@ bool IsOnPath(PathPart part);
 struct CriticalPath {
   struct Stretch {
     PathPart part = PathPart::kHost;
-    NodeId node;                    // whose time it is; of delays and waits, what is waited to begin
-    Nanos length;                   // 0 for parts that are not on the path
-    std::optional<Interval> time;   // nullopt if starts are unknown
+    NodeId node;                   // whose time it is; of delays and waits, what is waited to begin
+    Nanos length;                  // 0 for parts that are not on the path
+    std::optional<Interval> time;  // nullopt if starts are unknown
   };
 
-  bool by_clock = false;         // as recorded; else by dependencies
+  bool by_clock = false;           // as recorded; else by dependencies
   std::vector<Stretch> stretches;  // in order; of parts beside the path those within it
   Nanos length;                    // sum over the stretches
   std::optional<Interval> span;    // of the nodes that count; nullopt if starts are unknown

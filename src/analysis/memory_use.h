@@ -49,9 +49,9 @@ inline constexpr std::string_view kOutsideMemory = "(outside the step)";
 // kBadInput if there are no operators with tensors.
 Result<std::vector<DeviceMemory>> TensorMemory(const Trace& trace);
 
-// The same as PyTorch's allocators reported it to the profiler (profile_memory=True): exact for what
-// they gave out. Empty if the trace has no such events. What was allocated before the first event
-// and is not freed is one holder.
+// The same as PyTorch's allocators reported it to the profiler (profile_memory=True): exact for
+// what they gave out. Empty if the trace has no such events. What was allocated before the first
+// event and is not freed is one holder.
 std::vector<DeviceMemory> AllocatorMemory(const Trace& trace);
 
 }  // namespace etude

@@ -18,9 +18,8 @@ bool IsModuleLabel(const Trace& trace, NodeId node) {
 
 // Labels of the profiler's other categories (Python's frames, overhead) keep their category.
 bool HasCategory(const Trace& trace, NodeId node) {
-  return std::ranges::any_of(trace.extras(node), [&](const Extra& extra) {
-    return trace.text(extra.key) == "event/cat";
-  });
+  return std::ranges::any_of(
+      trace.extras(node), [&](const Extra& extra) { return trace.text(extra.key) == "event/cat"; });
 }
 
 bool IsUserLabel(const Trace& trace, NodeId node) {

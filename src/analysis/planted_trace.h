@@ -38,9 +38,20 @@ class PlantedTrace {
   PlantedTrace& OnDevice(const std::string& category, const std::string& name, int stream,
                          int64_t begin, int64_t end, int correlation, const std::string& args) {
     return Event(category, name, 0, stream, begin, end,
-                 "\"device\":0,\"stream\":" + std::to_string(stream) +
-                     ",\"correlation\":" + std::to_string(correlation) +
-                     (args.empty() ? "" : ",") + args);
+                 "\"device\":0,\"stream\":" + std::to_string(stream) + ",\"correlation\":" +
+                     std::to_string(correlation) + (args.empty() ? "" : ",") + args);
+  }
+
+  // What an allocator told: `bytes` given out (taken back if below 0), `total` in use after that.
+  PlantedTrace& Memory(int thread, int64_t at, int64_t address, int64_t bytes, int64_t total) {
+    events_ += std::string(events_.empty() ? "" : ",") +
+               R"({"ph":"i","cat":"cpu_instant_event","s":"t","name":"[memory]","pid":100,"tid":)" +
+               std::to_string(thread) + ",\"ts\":" + std::to_string(at) +
+               R"(,"args":{"Device Type":1,"Device Id":0,"Addr":)" + std::to_string(address) +
+               ",\"Bytes\":" + std::to_string(bytes) +
+               ",\"Total Allocated\":" + std::to_string(total) +
+               ",\"Total Reserved\":" + std::to_string(2 * total) + "}}";
+    return *this;
   }
 
   Trace Read() const {

@@ -120,7 +120,8 @@ class Counter {
     const bool on_host = !on_device && (HostActivity(trace_, node) != Activity::kNone ||
                                         trace_.kind(node) == NodeKind::kRuntime);
     if (!trace_.lane_id(node) || (!on_device && !on_host)) return;
-    auto& [count, times] = lanes_[{on_device ? Place::kDevice : Place::kHost, trace_.lane_id(node)}];
+    auto& [count, times] =
+        lanes_[{on_device ? Place::kDevice : Place::kHost, trace_.lane_id(node)}];
     ++count;
     if (const auto time = TimeOf(trace_, node)) times.push_back(*time);
   }
@@ -168,7 +169,8 @@ class Counter {
       if (!use.second.empty()) {
         row.busy = TimeSet(std::move(use.second)).length();
         if (stats_.span && stats_.span->count > 0) {
-          row.share = static_cast<double>(row.busy->count) / static_cast<double>(stats_.span->count);
+          row.share =
+              static_cast<double>(row.busy->count) / static_cast<double>(stats_.span->count);
         }
       }
       stats_.lanes.push_back(row);

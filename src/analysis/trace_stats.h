@@ -48,8 +48,8 @@ struct TraceStats {
     Lane lane;
     std::string_view process;
     std::string_view thread;
-    uint64_t count = 0;          // nodes that do something there
-    std::optional<Nanos> busy;   // union of their times
+    uint64_t count = 0;           // nodes that do something there
+    std::optional<Nanos> busy;    // union of their times
     std::optional<double> share;  // of the span of the trace
   };
   // Communications of one type, group and element type; each counts once.
@@ -67,9 +67,9 @@ struct TraceStats {
   };
 
   uint64_t nodes = 0;
-  std::optional<Nanos> span;  // last end minus first start
-  std::vector<Kind> kinds;    // by kind
-  std::vector<Op> ops;        // by self time, then count, then name
+  std::optional<Nanos> span;    // last end minus first start
+  std::vector<Kind> kinds;      // by kind
+  std::vector<Op> ops;          // by self time, then count, then name
   std::vector<Module> modules;  // by device time, then host time, then name
   std::vector<LaneUse> lanes;   // threads before streams
   std::vector<Communication> communications;

@@ -130,11 +130,10 @@ TEST(TraceStats, SizesAndShapesOfTensors) {
            tensor + R"et(,"shapes":)et" + shape +
            R"et(,"types":["Tensor(float)"]},"attrs":[{"name":"op_schema","type":"string","value":"x"}]})et";
   };
-  const Trace trace =
-      testing_support::ReadWith(MakeEtJsonReader,
-                                R"et({"schema":"1.1.1","nodes":[)et" + node(2, 8) + "," + node(3, 8) +
-                                    "," + node(4, 2) + "]}")
-          .value();
+  const Trace trace = testing_support::ReadWith(MakeEtJsonReader,
+                                                R"et({"schema":"1.1.1","nodes":[)et" + node(2, 8) +
+                                                    "," + node(3, 8) + "," + node(4, 2) + "]}")
+                          .value();
   const TraceStats stats = CountTrace(trace);
   const TraceStats::Op* op = Find(stats, "aten::relu");
   ASSERT_NE(op, nullptr);

@@ -12,18 +12,15 @@ class BreakdownCommand : public Command {
   std::string_view summary() const override {
     return "split each step's time into compute, communication, copies and idle";
   }
-  void Declare(Options& options) override {
-    ranks_.Declare(options, kBreakdownTables, TimedInput);
-  }
+  void Declare(Options& options) override { ranks_.Declare(options, kBreakdownTables, TimedInput); }
 
   Result<ExitCode> Run(const Console& console) override {
-    return ranks_.Run("etude-breakdown", console,
-                      [](const Trace& trace, const RankInput&, const RunContext&) {
-                        const Breakdown breakdown = BreakDown(trace);
-                        return Result<Inspected>(
-                            Inspected{.tables = BreakdownTables(breakdown),
-                                      .notes = BreakdownNotes(breakdown)});
-                      });
+    return ranks_.Run(
+        "etude-breakdown", console, [](const Trace& trace, const RankInput&, const RunContext&) {
+          const Breakdown breakdown = BreakDown(trace);
+          return Result<Inspected>(
+              Inspected{.tables = BreakdownTables(breakdown), .notes = BreakdownNotes(breakdown)});
+        });
   }
 
  private:

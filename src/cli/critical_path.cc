@@ -18,14 +18,13 @@ class CriticalPathCommand : public Command {
   }
 
   Result<ExitCode> Run(const Console& console) override {
-    return ranks_.Run("etude-critical-path", console,
-                      [](const Trace& trace, const RankInput&, const RunContext&) {
-                        const CriticalPath path =
-                            FindCriticalPath(trace, FindRecordedWaits(trace));
-                        return Result<Inspected>(
-                            Inspected{.tables = CriticalPathTables(trace, path),
-                                      .notes = CriticalPathNotes(path)});
-                      });
+    return ranks_.Run(
+        "etude-critical-path", console,
+        [](const Trace& trace, const RankInput&, const RunContext&) {
+          const CriticalPath path = FindCriticalPath(trace, FindRecordedWaits(trace));
+          return Result<Inspected>(Inspected{.tables = CriticalPathTables(trace, path),
+                                             .notes = CriticalPathNotes(path)});
+        });
   }
 
  private:

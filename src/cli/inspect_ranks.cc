@@ -10,7 +10,8 @@ void RankInspection::Declare(Options& options, std::vector<std::string> tables,
                              RankInput (*choose)(const CaptureRank&)) {
   options.Positionals("paths", &paths_,
                       "traces in any format, capture folders (all their ranks), or - for stdin");
-  options.Value("--jobs", &jobs_, "N", "traces at a time (default: as many as cores)", {.least = 0});
+  options.Value("--jobs", &jobs_, "N", "traces at a time (default: as many as cores)",
+                {.least = 0});
   output_.Declare(options, std::move(tables));
   choose_ = choose;
 }

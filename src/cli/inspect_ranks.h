@@ -21,8 +21,8 @@ class RankInspection {
                RankInput (*choose)(const CaptureRank&) = RichestInput);
 
   // What one trace says: its tables and notes.
-  using Inspect = std::function<Result<Inspected>(const Trace&, const RankInput&,
-                                                  const RunContext&)>;
+  using Inspect =
+      std::function<Result<Inspected>(const Trace&, const RankInput&, const RunContext&)>;
   // Reads the traces of all ranks, several at once, and prints what `inspect` finds in them.
   Result<ExitCode> Run(std::string_view format, const Console& console,
                        const Inspect& inspect) const;

@@ -18,6 +18,7 @@
 #include "src/cli/compat.h"
 #include "src/cli/convert.h"
 #include "src/cli/critical_path.h"
+#include "src/cli/diff.h"
 #include "src/cli/info.h"
 #include "src/cli/link.h"
 #include "src/cli/memory.h"
@@ -92,6 +93,7 @@ int Main(std::vector<std::string> args) {
   commands.push_back(MakeBreakdownCommand());
   commands.push_back(MakeCriticalPathCommand());
   commands.push_back(MakeMemoryCommand());
+  commands.push_back(MakeDiffCommand());
   commands.push_back(MakeValidateCommand());
   return RunCommandLine("etude", std::move(commands), args);
 }

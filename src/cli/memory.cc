@@ -43,9 +43,7 @@ class MemoryCommand : public Command {
   std::string_view summary() const override {
     return "follow the memory of a step's tensors: timeline, peak, and what holds it";
   }
-  void Declare(Options& options) override {
-    ranks_.Declare(options, kMemoryTables, HostAndDevice);
-  }
+  void Declare(Options& options) override { ranks_.Declare(options, kMemoryTables, HostAndDevice); }
   Result<ExitCode> Run(const Console& console) override {
     return ranks_.Run("etude-memory", console, Inspect);
   }

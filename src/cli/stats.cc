@@ -15,11 +15,10 @@ class StatsCommand : public Command {
   void Declare(Options& options) override { ranks_.Declare(options, kStatsTables); }
 
   Result<ExitCode> Run(const Console& console) override {
-    return ranks_.Run("etude-stats", console,
-                      [](const Trace& trace, const RankInput&, const RunContext&) {
-                        return Result<Inspected>(
-                            Inspected{.tables = StatsTables(CountTrace(trace))});
-                      });
+    return ranks_.Run(
+        "etude-stats", console, [](const Trace& trace, const RankInput&, const RunContext&) {
+          return Result<Inspected>(Inspected{.tables = StatsTables(CountTrace(trace))});
+        });
   }
 
  private:

@@ -98,8 +98,9 @@ std::string TableOutput::Text(const std::vector<Inspected>& found) const {
     if (left_out != 0) text += fmt::format("  and {} more\n", FormatCount(left_out));
   }
   for (const Inspected& one : found) {
-    const std::string who =
-        found.size() == 1 ? "" : one.rank ? fmt::format("rank {}: ", *one.rank) : one.path + ": ";
+    const std::string who = found.size() == 1 ? ""
+                            : one.rank        ? fmt::format("rank {}: ", *one.rank)
+                                              : one.path + ": ";
     for (const std::string& note : one.notes) text += "note: " + who + note + "\n";
     if (one.health.verdict() != Verdict::kGood) text += who + ToText(one.health);
   }

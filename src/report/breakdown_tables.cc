@@ -24,8 +24,8 @@ const std::vector<Table::Column> kShareColumns = {
 
 void AddShares(const TimeShares& times, std::vector<Cell>& cells) {
   for (const Nanos time :
-       {times.window, times.compute, times.communication, times.exposed_communication,
-        times.copies, times.exposed_copies, times.idle}) {
+       {times.window, times.compute, times.communication, times.exposed_communication, times.copies,
+        times.exposed_copies, times.idle}) {
     cells.emplace_back(time.count);
   }
   for (const auto reason :

@@ -111,7 +111,8 @@ class Tables {
     if (path_.span) {
       Nanos outside = *span_;
       if (!path_.stretches.empty()) {
-        outside = outside - (path_.stretches.back().time->end - path_.stretches.front().time->begin);
+        outside =
+            outside - (path_.stretches.back().time->end - path_.stretches.front().time->begin);
       }
       if (outside.count > 0) sums[{PathPart::kOutside, Place::kUnknown}] = {outside, 1};
     }
@@ -190,8 +191,7 @@ class Tables {
       std::optional<Nanos> begin;
       if (stretch.time && path_.span) begin = stretch.time->begin - path_.span->begin;
       table.rows.push_back({ToCell(begin), TimeOfStretch(stretch).count,
-                            std::string(Name(stretch.part)),
-                            std::string(trace_.name(stretch.node)),
+                            std::string(Name(stretch.part)), std::string(trace_.name(stretch.node)),
                             static_cast<int64_t>(trace_.source_id(stretch.node)),
                             LaneText(trace_, stretch.node)});
     }
@@ -223,9 +223,10 @@ std::vector<std::string> CriticalPathNotes(const CriticalPath& path) {
                                 FormatCount(path.untimed)));
   }
   if (path.contradictions != 0) {
-    notes.push_back(fmt::format("{} dependencies contradict times or other dependencies and were "
-                                "left out",
-                                FormatCount(path.contradictions)));
+    notes.push_back(
+        fmt::format("{} dependencies contradict times or other dependencies and were "
+                    "left out",
+                    FormatCount(path.contradictions)));
   }
   return notes;
 }

@@ -102,17 +102,16 @@ TEST(CriticalPath, LaunchDelayKernelQueueAndTheCallThatWaits) {
 
 TEST(CriticalPath, StreamsThatWaitForEachOther) {
   // The copy on stream 30 waits for gemm by an event: the record says so.
-  const Trace trace =
-      PlantedTrace()
-          .Launch(1, 0, 5, 1)
-          .Kernel("gemm", 20, 10, 100, 1)
-          .Call("cudaEventRecord", 1, 6, 7, 2)
-          .Call("cudaStreamWaitEvent", 1, 8, 9, 3)
-          .OnDevice("cuda_sync", "Stream Wait Event", 30, 8, 9, 3,
-                    "\"wait_on_cuda_event_record_corr_id\":2,\"wait_on_stream\":20")
-          .Launch(1, 10, 12, 4)
-          .Kernel("ncclDevKernel_AllReduce_Sum_f32", 30, 105, 165, 4)
-          .Read();
+  const Trace trace = PlantedTrace()
+                          .Launch(1, 0, 5, 1)
+                          .Kernel("gemm", 20, 10, 100, 1)
+                          .Call("cudaEventRecord", 1, 6, 7, 2)
+                          .Call("cudaStreamWaitEvent", 1, 8, 9, 3)
+                          .OnDevice("cuda_sync", "Stream Wait Event", 30, 8, 9, 3,
+                                    "\"wait_on_cuda_event_record_corr_id\":2,\"wait_on_stream\":20")
+                          .Launch(1, 10, 12, 4)
+                          .Kernel("ncclDevKernel_AllReduce_Sum_f32", 30, 105, 165, 4)
+                          .Read();
   const CriticalPath path = PathOf(trace);
   EXPECT_EQ(Rows(trace, path),
             (std::vector<Row>{{kLaunchDelay, "gemm", 10},
@@ -160,14 +159,12 @@ TEST(CriticalPath, ACallThatWaitsForWorkBesideThePath) {
 }
 
 TEST(CriticalPath, AThreadThatStartsAfterAnotherOne) {
-  const Trace trace = PlantedTrace()
-                          .Operator("forward", 1, 0, 3000)
-                          .Operator("backward", 2, 5000, 9000)
-                          .Read();
+  const Trace trace =
+      PlantedTrace().Operator("forward", 1, 0, 3000).Operator("backward", 2, 5000, 9000).Read();
   const CriticalPath path = PathOf(trace);
-  EXPECT_EQ(Rows(trace, path), (std::vector<Row>{{kHost, "forward", 3000},
-                                                 {kIdle, "backward", 2000},
-                                                 {kHost, "backward", 4000}}));
+  EXPECT_EQ(Rows(trace, path),
+            (std::vector<Row>{
+                {kHost, "forward", 3000}, {kIdle, "backward", 2000}, {kHost, "backward", 4000}}));
   ExpectBounds(path);
 }
 

@@ -27,8 +27,8 @@ Table Ops(const TraceStats& stats) {
               .rows = {}};
   for (const TraceStats::Op& op : stats.ops) {
     const auto& times = op.durations;
-    table.rows.push_back({Text(op.name), Text(Name(op.kind)), Text(Name(op.place)),
-                          Count(op.count), ToCell(op.self), ToCell(op.total),
+    table.rows.push_back({Text(op.name), Text(Name(op.kind)), Text(Name(op.place)), Count(op.count),
+                          ToCell(op.self), ToCell(op.total),
                           times ? Cell(times->min.count) : Cell(),
                           times ? Cell(times->median.count) : Cell(), ToCell(op.longest),
                           Count(op.shapes), ToCell(op.inputs), ToCell(op.outputs)});

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "src/analysis/recorded_step.h"
 #include "src/formats/et_json_reader.h"
 #include "src/formats/test_support.h"
 #include "src/torch/outside_values.h"
-#include "src/analysis/recorded_step.h"
 #include "src/torch/replay_plan.h"
 
 namespace etude {

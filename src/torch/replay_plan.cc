@@ -5,8 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "src/torch/operator_name.h"
 #include "src/analysis/tensor_shape.h"
+#include "src/torch/operator_name.h"
 
 namespace etude {
 namespace {

@@ -78,9 +78,8 @@ ExclusiveTimes FindExclusiveTimes(const Trace& tree, std::span<const NodeTime> t
 std::vector<std::optional<Nanos>> SelfTimes(const Trace& trace) {
   std::vector<NodeTime> times(trace.node_count());
   ForEachNode(trace, [&](NodeId node) {
-    times[node.index()] = {.start = trace.start(node),
-                           .duration = trace.duration(node),
-                           .lane = trace.lane_id(node)};
+    times[node.index()] = {
+        .start = trace.start(node), .duration = trace.duration(node), .lane = trace.lane_id(node)};
   });
   std::vector<std::optional<Nanos>> self(times.size());
   if (trace.info().exclusive_durations) {

@@ -93,8 +93,8 @@ class Finder {
       if (next == launched.end()) continue;
       const NodeId launch = match_.launches[next->index()];
       if (trace_.lane_id(launch) != trace_.lane_id(call) || known_.contains(*next)) continue;
-      const NodeId before = LastEnded(ended, {Begin(launch), Begin(*next)}, Begin(launch),
-                                      trace_.lane_id(*next));
+      const NodeId before =
+          LastEnded(ended, {Begin(launch), Begin(*next)}, Begin(launch), trace_.lane_id(*next));
       if (before) waits_.push_back({.node = *next, .before = before});
       known_.insert(*next);
     }
