@@ -185,7 +185,9 @@ class Differ {
       skip_to(at_a, at_b);
       const NodeId a = nodes_a[i++];
       const NodeId b = nodes_b[j++];
-      const bool same = ShapesOf(a_.trace, a) == ShapesOf(b_.trace, b);
+      // Where a file does not say what a node takes there is nothing to compare.
+      const bool unknown = !a_.trace.input_list(a) || !b_.trace.input_list(b);
+      const bool same = unknown || ShapesOf(a_.trace, a) == ShapesOf(b_.trace, b);
       Add({same ? Change::kSame : Change::kShapes, a, b});
     }
     skip_to(nodes_a.size(), nodes_b.size());
