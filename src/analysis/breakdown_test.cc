@@ -94,14 +94,15 @@ TEST(Breakdown, IdleForThreeReasons) {
 }
 
 TEST(Breakdown, StepsAreWindowsOfTheClock) {
-  const Breakdown breakdown = BreakDown(PlantedTrace()
-                                            .Label("ProfilerStep#3", 1, 0, 100)
-                                            .Label("ProfilerStep#4", 1, 100, 220)
-                                            .Launch(1, 10, 15, 1)
-                                            .Kernel("a", 20, 60, 130, 1)
-                                            .Launch(1, 140, 145, 2)
-                                            .Kernel("b", 20, 150, 200, 2)
-                                            .Read());
+  const Trace trace = PlantedTrace()
+                          .Label("ProfilerStep#3", 1, 0, 100)
+                          .Label("ProfilerStep#4", 1, 100, 220)
+                          .Launch(1, 10, 15, 1)
+                          .Kernel("a", 20, 60, 130, 1)
+                          .Launch(1, 140, 145, 2)
+                          .Kernel("b", 20, 150, 200, 2)
+                          .Read();
+  const Breakdown breakdown = BreakDown(trace);
   ASSERT_EQ(breakdown.steps.size(), 2u);
   EXPECT_EQ(breakdown.steps[0].name, "ProfilerStep#3");
   EXPECT_EQ(breakdown.steps[0].times.compute, Us(40)) << "the rest runs in the next step";

@@ -377,14 +377,10 @@ CriticalPath ByDependencies(const Trace& trace) {
   // Nodes that only describe hand on the order.
   ForEachNode(trace, [&](NodeId node) { graph.AddNode(node); });
   ForEachNode(trace, [&](NodeId node) {
-    const auto own = self[node.index()];
-    const Nanos weight = std::max(own.value_or(Nanos{}), Nanos{});
     const bool works = DeviceActivity(trace, node) != Activity::kNone || IsHostWork(trace, node);
-    if (own) {
-      ++result.nodes;
-    } else if (works) {
-      ++result.untimed;
-    }
+    const std::optional<Nanos> own = works ? self[node.index()] : std::nullopt;
+    const Nanos weight = std::max(own.value_or(Nanos{}), Nanos{});
+    if (works) ++(own ? result.nodes : result.untimed);
     result.work = result.work + weight;
     result.longest_node = std::max(result.longest_node, weight);
     graph.AddEdge(graph.begin(node), graph.end(node), weight,

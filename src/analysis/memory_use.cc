@@ -187,7 +187,7 @@ std::string DeviceName(int64_t type, int64_t number) {
 DeviceMemory CountEvents(const Trace& trace, const Modules& modules, const std::string& device,
                          const std::vector<AllocatorEvent>& events) {
   DeviceMemory memory{.device = device};
-  memory.at_start = Bytes{events.front().total - events.front().bytes};
+  memory.at_start = Plus(Bytes{events.front().total}, Bytes{-events.front().bytes});
   memory.at_end = Bytes{events.back().total};
   size_t peak = 0;
   for (size_t i = 0; i < events.size(); ++i) {
