@@ -119,7 +119,7 @@ class Finder {
   NodeId LastEnded(const std::vector<Ended>& ended, const Window& window, Nanos launched,
                    LaneId stream) const {
     // Work that other threads launched meanwhile is passed over; hostile traces have a lot of it.
-    constexpr int kMost = 4096;
+    constexpr int kMost = 256;
     auto next = std::ranges::upper_bound(ended, window.end, {}, &Ended::end);
     for (int i = 0; i < kMost && next != ended.begin(); ++i) {
       --next;
