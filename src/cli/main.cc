@@ -12,14 +12,18 @@
 #include <utility>
 #include <vector>
 
+#include "src/cli/breakdown.h"
 #include "src/cli/command.h"
 #include "src/cli/compare.h"
 #include "src/cli/compat.h"
 #include "src/cli/convert.h"
-#include "src/cli/heap.h"
+#include "src/cli/critical_path.h"
+#include "src/cli/diff.h"
 #include "src/cli/info.h"
 #include "src/cli/link.h"
+#include "src/cli/memory.h"
 #include "src/cli/record.h"
+#include "src/cli/stats.h"
 #include "src/cli/validate.h"
 
 namespace etude {
@@ -71,7 +75,6 @@ std::vector<std::string> WithoutHelpCommand(std::vector<std::string> args) {
 }
 
 int Main(std::vector<std::string> args) {
-  PrepareHeap();
   args = WithoutHelpCommand(std::move(args));
   if (!args.empty() && std::ranges::count(kTorchCommands, args[0], &TorchCommand::name) != 0) {
     RunTorchCommand(args);
@@ -86,6 +89,11 @@ int Main(std::vector<std::string> args) {
   commands.push_back(MakeCompareCommand());
   commands.push_back(MakeCompatCommand());
   commands.push_back(MakeInfoCommand());
+  commands.push_back(MakeStatsCommand());
+  commands.push_back(MakeBreakdownCommand());
+  commands.push_back(MakeCriticalPathCommand());
+  commands.push_back(MakeMemoryCommand());
+  commands.push_back(MakeDiffCommand());
   commands.push_back(MakeValidateCommand());
   return RunCommandLine("etude", std::move(commands), args);
 }

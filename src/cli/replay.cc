@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "src/analysis/health.h"
+#include "src/analysis/recorded_step.h"
 #include "src/analysis/time_summary.h"
 #include "src/cli/rank_processes.h"
 #include "src/formats/atomic_file.h"
@@ -23,7 +24,6 @@
 #include "src/formats/read_trace.h"
 #include "src/torch/operator_name.h"
 #include "src/torch/rank_group.h"
-#include "src/torch/recorded_step.h"
 #include "src/torch/replayer.h"
 #include "src/transform/link.h"
 

@@ -6,6 +6,10 @@
 
 namespace etude {
 
+// Name of the profiler's instant events of what allocators give out and take back
+// (profile_memory=True): nodes of kind kMetadata with the event's arguments as extras.
+inline constexpr std::string_view kMemoryEvent = "[memory]";
+
 // What an event of a category (`cat`) of the profiler is.
 struct KinetoCategory {
   std::string_view name;

@@ -132,6 +132,7 @@ class KinetoReader : public JsonReaderBase {
     if (event_.phase == "X") return AddComplete(item.index);
     if (event_.phase == "B") return AddBegin(item.index);
     if (event_.phase == "E") return AddEnd();
+    if (event_.phase == "i" && event_.name == kMemoryEvent) return AddMemoryEvent(item.index);
     if (event_.phase.empty()) return Problem("found no 'ph'", kMissing);
     builder().stats().Count(Stat::kSkippedEvent);
     return kSuccess;
@@ -230,6 +231,13 @@ class KinetoReader : public JsonReaderBase {
     if (!event_.dur.empty()) duration = Time(event_.dur);
     if (!duration) builder().stats().Count(Stat::kUnknownDuration);
     return AddNode(index, duration).error;
+  }
+
+  // A fact that an allocator told, below the operator in which it did.
+  simdjson::error_code AddMemoryEvent(uint64_t index) {
+    const Added added = AddNode(index, std::nullopt);
+    if (!added.error) builder().SetKind(added.node, NodeKind::kMetadata);
+    return added.error;
   }
 
   simdjson::error_code AddBegin(uint64_t index) {

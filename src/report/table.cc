@@ -12,8 +12,18 @@ namespace {
 
 constexpr std::string_view kUnknown = "–";
 
+// Names of kernels run to hundreds of characters: the first ones must do, in whole code points.
+std::string ShortText(const std::string& text) {
+  constexpr size_t kMost = 60;
+  size_t points = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if ((text[i] & 0xC0) != 0x80 && points++ == kMost) return text.substr(0, i) + "…";
+  }
+  return text;
+}
+
 std::string CellText(const Cell& cell, Unit unit) {
-  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  if (const auto* text = std::get_if<std::string>(&cell)) return ShortText(*text);
   if (const auto* number = std::get_if<double>(&cell)) {
     return unit == Unit::kShare ? FormatShare(*number) : fmt::format("{:.4g}", *number);
   }

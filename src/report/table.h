@@ -43,7 +43,7 @@ struct Table {
 };
 
 // The first `most_rows` rows (0: all) below the title and the columns' titles; what is left out is
-// counted in a last line. Without rows: "".
+// counted in a last line, long texts are cut. Without rows: "".
 std::string ToText(const Table& table, size_t most_rows = 0);
 // RFC 4180, keys in the first line.
 std::string ToCsv(const Table& table);

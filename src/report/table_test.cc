@@ -27,6 +27,15 @@ TEST(Table, TextCountsWhatItLeavesOut) {
   EXPECT_TRUE(ToText(Example(), 1).ends_with("  and 1 more\n"));
 }
 
+TEST(Table, TextCutsLongNamesBetweenCodePoints) {
+  Table table = Example();
+  std::string name(59, 'x');
+  table.rows = {{name + "µ", Cell(), Cell()}, {name + "µy", Cell(), Cell()}};
+  EXPECT_NE(ToText(table).find(name + "µ "), std::string::npos);
+  EXPECT_NE(ToText(table).find(name + "µ… "), std::string::npos);
+  EXPECT_NE(ToCsv(table).find(name + "µy,"), std::string::npos) << "programs get all";
+}
+
 TEST(Table, NoRowsNoText) {
   Table table = Example();
   table.rows.clear();

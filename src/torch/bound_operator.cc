@@ -9,10 +9,10 @@
 #include <ATen/core/List.h>
 #include <torch/csrc/jit/frontend/function_schema_parser.h>
 
+#include "src/analysis/recorded_step.h"
+#include "src/analysis/tensor_shape.h"
 #include "src/torch/error_text.h"
 #include "src/torch/operator_name.h"
-#include "src/torch/recorded_step.h"
-#include "src/torch/tensor_shape.h"
 
 namespace etude {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/torch/data_flow.h"
+#include "src/analysis/data_flow.h"
 
 #include <gtest/gtest.h>
 
@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "src/analysis/recorded_step.h"
 #include "src/formats/et_json_reader.h"
 #include "src/formats/test_support.h"
 #include "src/torch/outside_values.h"
-#include "src/torch/recorded_step.h"
 #include "src/torch/replay_plan.h"
 
 namespace etude {

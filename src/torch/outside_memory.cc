@@ -15,9 +15,9 @@
 #include <c10/core/ScalarType.h>
 #include <c10/core/TensorOptions.h>
 
+#include "src/analysis/tensor_shape.h"
 #include "src/torch/error_text.h"
 #include "src/torch/random_fill.h"
-#include "src/torch/tensor_shape.h"
 
 namespace etude {
 namespace {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "src/torch/data_flow.h"
-#include "src/torch/recorded_step.h"
+#include "src/analysis/data_flow.h"
+#include "src/analysis/recorded_step.h"
 
 namespace etude {
 

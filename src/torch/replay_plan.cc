@@ -5,8 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "src/analysis/tensor_shape.h"
 #include "src/torch/operator_name.h"
-#include "src/torch/tensor_shape.h"
 
 namespace etude {
 namespace {

@@ -18,16 +18,16 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/headeronly/version.h>
 
+#include "src/analysis/data_flow.h"
+#include "src/analysis/recorded_step.h"
 #include "src/analysis/time_summary.h"
 #include "src/torch/bound_operator.h"
 #include "src/torch/calibration.h"
-#include "src/torch/data_flow.h"
 #include "src/torch/device_map.h"
 #include "src/torch/operator_name.h"
 #include "src/torch/operator_selection.h"
 #include "src/torch/outside_memory.h"
 #include "src/torch/outside_values.h"
-#include "src/torch/recorded_step.h"
 #include "src/torch/replay_plan.h"
 #include "src/torch/step_runner.h"
 

@@ -26,7 +26,7 @@ using LaneId = Id<LaneTag>;
 //
 // `tensor` and `storage` are the file's names of the tensor and its memory. They are addresses in
 // disguise and are reused after a free, so they name a tensor only together with a position in the
-// trace (see torch/data_flow.h).
+// trace (see analysis/data_flow.h).
 struct TensorUse {
   uint64_t tensor = 0;
   uint64_t storage = 0;       // 0: undefined tensor

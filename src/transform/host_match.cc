@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "src/transform/align.h"
+#include "src/base/align.h"
 #include "src/transform/program_order.h"
 
 namespace etude {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "src/trace/carried_stats.h"
+#include "src/trace/exclusive_times.h"
 #include "src/transform/acyclic.h"
-#include "src/transform/exclusive_times.h"
 #include "src/transform/program_order.h"
 #include "src/transform/sync_edges.h"
 #include "src/transform/thread_edges.h"

@@ -21,8 +21,14 @@ RankInput RichestInput(const CaptureRank& rank) {
   return input;
 }
 
+RankInput TimedInput(const CaptureRank& rank) {
+  if (rank.device.empty()) return RichestInput(rank);
+  return {.rank = rank.rank, .path = rank.device, .device = {}};
+}
+
 Result<std::vector<RankInput>> FindRanks(std::span<const std::string> paths,
-                                         const RunContext& context) {
+                                         const RunContext& context,
+                                         RankInput (*choose)(const CaptureRank&)) {
   std::vector<RankInput> inputs;
   for (const std::string& path : paths) {
     if (path == "-" || !std::filesystem::is_directory(path)) {
@@ -32,7 +38,7 @@ Result<std::vector<RankInput>> FindRanks(std::span<const std::string> paths,
     }
     ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path, context));
     for (const CaptureRank& rank : folder.ranks) {
-      RankInput input = RichestInput(rank);
+      RankInput input = choose(rank);
       input.rank = folder.known_rank(rank);
       inputs.push_back(std::move(input));
     }

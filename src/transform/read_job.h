@@ -26,10 +26,15 @@ struct RankInput {
 // its Chakra trace, else the device trace alone.
 RankInput RichestInput(const CaptureRank& rank);
 
-// The ranks behind `paths`, each a trace, a capture folder (all its ranks) or "-". Ranks that no
-// name tells stay unstated. kBadInput if a folder has none.
+// What of a capture folder tells most of the times of `rank`: its device trace, which has what
+// linking leaves out (calls of the runtime, whole threads), else the richest.
+RankInput TimedInput(const CaptureRank& rank);
+
+// The ranks behind `paths`, each a trace, a capture folder (all its ranks, each as `choose` says)
+// or "-". Ranks that no name tells stay unstated. kBadInput if a folder has none.
 Result<std::vector<RankInput>> FindRanks(std::span<const std::string> paths,
-                                         const RunContext& context);
+                                         const RunContext& context,
+                                         RankInput (*choose)(const CaptureRank&) = RichestInput);
 
 // Reads it, linked if it has a device trace. Warns where host and device have nothing in common.
 Result<Trace> ReadRank(const RankInput& input, const ReadOptions& options,

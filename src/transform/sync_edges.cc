@@ -162,7 +162,7 @@ class Finder {
   }
 
   void ReadCall(NodeId call) {
-    const auto kind = Find(kCalls, WithoutRuntime(device_.name(call)));
+    const auto kind = WaitingCall(device_.name(call));
     const auto correlation = device_.correlation(call);
     const auto record = correlation ? records_.find(*correlation) : records_.end();
     if (record != records_.end()) {
@@ -312,6 +312,10 @@ class Finder {
 
 std::string_view Name(SyncKind kind) { return kInfos[static_cast<size_t>(kind)].name; }
 std::string_view Help(SyncKind kind) { return kInfos[static_cast<size_t>(kind)].help; }
+
+std::optional<SyncKind> WaitingCall(std::string_view name) {
+  return Find(kCalls, WithoutRuntime(name));
+}
 
 SyncEdges FindSyncEdges(const Trace& device, const DeviceMatch& match) {
   return Finder(device, match).Run();

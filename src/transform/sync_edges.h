@@ -24,6 +24,10 @@ inline constexpr size_t kSyncKindCount = static_cast<size_t>(SyncKind::kUnresolv
 std::string_view Name(SyncKind kind);  // stable: appears in --json
 std::string_view Help(SyncKind kind);
 
+// What a call of the runtime with this name waits for ("cudaStreamSynchronize"); nullopt if it
+// waits for nothing.
+std::optional<SyncKind> WaitingCall(std::string_view name);
+
 // Events of the device trace: device work `work`, or the thread of the call `call` after that call,
 // waits for the device work `before`.
 struct SyncEdge {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "src/base/units.h"
+#include "src/trace/exclusive_times.h"
 #include "src/trace/trace.h"
-#include "src/transform/exclusive_times.h"
 #include "src/transform/program_order.h"
 
 namespace etude {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "src/analysis/recorded_step.h"
 #include "src/base/id.h"
-#include "src/torch/recorded_step.h"
 #include "src/trace/trace.h"
 
 namespace etude {

@@ -1,4 +1,4 @@
-#include "src/transform/align.h"
+#include "src/base/align.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

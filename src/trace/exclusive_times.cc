@@ -1,4 +1,4 @@
-#include "src/transform/exclusive_times.h"
+#include "src/trace/exclusive_times.h"
 
 #include <algorithm>
 
@@ -73,6 +73,24 @@ ExclusiveTimes FindExclusiveTimes(const Trace& tree, std::span<const NodeTime> t
     result.times[i] = *times[i].duration - inside;
   }
   return result;
+}
+
+std::vector<std::optional<Nanos>> SelfTimes(const Trace& trace) {
+  std::vector<NodeTime> times(trace.node_count());
+  ForEachNode(trace, [&](NodeId node) {
+    times[node.index()] = {
+        .start = trace.start(node), .duration = trace.duration(node), .lane = trace.lane_id(node)};
+  });
+  std::vector<std::optional<Nanos>> self(times.size());
+  if (trace.info().exclusive_durations) {
+    for (size_t i = 0; i < times.size(); ++i) self[i] = times[i].duration;
+  } else {
+    self = FindExclusiveTimes(trace, times).times;
+  }
+  ForEachNode(trace, [&](NodeId node) {
+    if (const auto known = trace.exclusive(node)) self[node.index()] = known;
+  });
+  return self;
 }
 
 }  // namespace etude

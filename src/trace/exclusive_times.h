@@ -29,4 +29,8 @@ struct ExclusiveTimes {
 // arithmetic; O(n log n).
 ExclusiveTimes FindExclusiveTimes(const Trace& tree, std::span<const NodeTime> times);
 
+// Duration of each node without what runs inside: as the trace says, else by the times of the
+// trace. nullopt where the duration is unknown.
+std::vector<std::optional<Nanos>> SelfTimes(const Trace& trace);
+
 }  // namespace etude

@@ -1,10 +1,10 @@
-#include "src/torch/data_flow.h"
+#include "src/analysis/data_flow.h"
 
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
 
-#include "src/torch/tensor_shape.h"
+#include "src/analysis/tensor_shape.h"
 
 namespace etude {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/torch/tensor_shape.h"
+#include "src/analysis/tensor_shape.h"
 
 namespace etude {
 

@@ -1,4 +1,4 @@
-#include "src/torch/recorded_step.h"
+#include "src/analysis/recorded_step.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "src/transform/exclusive_times.h"
+#include "src/trace/exclusive_times.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,212 @@
+#include "src/analysis/breakdown.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "src/analysis/activity.h"
+#include "src/analysis/intervals.h"
+
+namespace etude {
+namespace {
+
+struct Work {
+  Interval time;
+  Activity activity = Activity::kNone;
+  std::optional<Nanos> launched;
+  LaneId lane;
+};
+
+// When each activity ran.
+struct Busy {
+  TimeSet compute;
+  TimeSet communication;
+  TimeSet copies;
+
+  TimeSet All() const { return compute.Or(communication).Or(copies); }
+};
+
+// Gaps by their reason.
+struct Gaps {
+  TimeSet host_wait;
+  TimeSet kernel_wait;
+  TimeSet other;
+};
+
+// Gives the shares of any window.
+class Shares {
+ public:
+  Shares(Busy busy, std::optional<Gaps> gaps)
+      : busy_(std::move(busy)),
+        exposed_communication_(busy_.communication.Without(busy_.compute)),
+        exposed_copies_(busy_.copies.Without(busy_.compute.Or(busy_.communication))),
+        all_(busy_.All()),
+        gaps_(std::move(gaps)) {}
+
+  TimeShares Of(const Interval& window) const {
+    TimeShares shares{.window = window.length(),
+                      .compute = busy_.compute.Within(window),
+                      .communication = busy_.communication.Within(window),
+                      .exposed_communication = exposed_communication_.Within(window),
+                      .copies = busy_.copies.Within(window),
+                      .exposed_copies = exposed_copies_.Within(window),
+                      .idle = window.length() - all_.Within(window),
+                      .reasons = std::nullopt};
+    if (gaps_) {
+      shares.reasons = IdleReasons{.host_wait = gaps_->host_wait.Within(window),
+                                   .kernel_wait = gaps_->kernel_wait.Within(window),
+                                   .other = gaps_->other.Within(window)};
+    }
+    return shares;
+  }
+
+ private:
+  Busy busy_;
+  TimeSet exposed_communication_;
+  TimeSet exposed_copies_;
+  TimeSet all_;
+  std::optional<Gaps> gaps_;
+};
+
+Busy BusyTimes(const std::vector<Work>& work) {
+  std::vector<Interval> compute, communication, copies;
+  for (const Work& one : work) {
+    switch (one.activity) {
+      case Activity::kCompute: compute.push_back(one.time); break;
+      case Activity::kCommunication: communication.push_back(one.time); break;
+      case Activity::kCopy: copies.push_back(one.time); break;
+      case Activity::kNone: break;
+    }
+  }
+  return {TimeSet(std::move(compute)), TimeSet(std::move(communication)),
+          TimeSet(std::move(copies))};
+}
+
+// The gaps within `span` in which none of `work`, which is in order of time, ran. The first work
+// after a gap says why there was one; after the last work nothing was asked for.
+Gaps FindGaps(const std::vector<Work>& work, const Interval& span) {
+  std::vector<Interval> host_wait, kernel_wait, other;
+  Nanos covered = span.begin;
+  for (const Work& one : work) {
+    if (one.time.begin > covered) {
+      const Interval gap{covered, one.time.begin};
+      if (one.launched && *one.launched > gap.begin) {
+        host_wait.push_back(gap);
+      } else if (one.launched && gap.length() < kKernelGap) {
+        kernel_wait.push_back(gap);
+      } else {
+        other.push_back(gap);
+      }
+    }
+    covered = std::max(covered, one.time.end);
+  }
+  host_wait.push_back({covered, span.end});
+  return {TimeSet(std::move(host_wait)), TimeSet(std::move(kernel_wait)),
+          TimeSet(std::move(other))};
+}
+
+Interval WindowOf(const std::vector<Work>& work) {
+  Interval window = work.front().time;
+  for (const Work& one : work) window.end = std::max(window.end, one.time.end);
+  return window;
+}
+
+std::vector<Breakdown::Stream> Streams(const Trace& trace, const std::vector<Work>& work) {
+  std::map<std::pair<int32_t, int32_t>, std::vector<Work>> by_stream;
+  for (const Work& one : work) {
+    if (!one.lane) continue;
+    const Lane& lane = trace.lane(one.lane);
+    by_stream[{lane.device, lane.stream}].push_back(one);
+  }
+  std::vector<Breakdown::Stream> streams;
+  for (const auto& [key, own] : by_stream) {
+    const Interval window = WindowOf(own);
+    streams.push_back({.device = key.first,
+                       .stream = key.second,
+                       .count = own.size(),
+                       .times = Shares(BusyTimes(own), FindGaps(own, window)).Of(window)});
+  }
+  return streams;
+}
+
+std::vector<Work> DeviceWork(const Trace& trace, Breakdown& breakdown) {
+  const Launches launches(trace);
+  std::vector<Work> work;
+  ForEachNode(trace, [&](NodeId node) {
+    const Activity activity = DeviceActivity(trace, node);
+    if (activity == Activity::kNone) return;
+    breakdown.on_device = true;
+    const auto time = TimeOf(trace, node);
+    if (!time) {
+      ++breakdown.untimed;
+      return;
+    }
+    const auto launched = launches.time(node);
+    if (!launched) ++breakdown.unlaunched;
+    work.push_back({*time, activity, launched, trace.lane_id(node)});
+  });
+  return work;
+}
+
+// What the threads did: of a thread's time in operators that in communications is communication.
+std::vector<Work> HostWork(const Trace& trace, Breakdown& breakdown) {
+  struct Thread {
+    std::vector<Interval> compute;
+    std::vector<Interval> communication;
+  };
+  std::map<LaneId, Thread> threads;
+  ForEachNode(trace, [&](NodeId node) {
+    const Activity activity = HostActivity(trace, node);
+    if (activity == Activity::kNone) return;
+    const auto time = TimeOf(trace, node);
+    if (!time) {
+      ++breakdown.untimed;
+      return;
+    }
+    Thread& thread = threads[trace.lane_id(node)];
+    (activity == Activity::kCommunication ? thread.communication : thread.compute).push_back(*time);
+  });
+  std::vector<Work> work;
+  for (auto& [lane, thread] : threads) {
+    const TimeSet communication(std::move(thread.communication));
+    const TimeSet compute = TimeSet(std::move(thread.compute)).Without(communication);
+    for (const Interval& time : compute.intervals()) {
+      work.push_back({time, Activity::kCompute, std::nullopt, lane});
+    }
+    for (const Interval& time : communication.intervals()) {
+      work.push_back({time, Activity::kCommunication, std::nullopt, lane});
+    }
+  }
+  return work;
+}
+
+}  // namespace
+
+Breakdown BreakDown(const Trace& trace) {
+  Breakdown breakdown;
+  std::vector<Work> work = DeviceWork(trace, breakdown);
+  if (!breakdown.on_device) work = HostWork(trace, breakdown);
+  if (work.empty()) return breakdown;
+  // Of works that begin together the one asked for first says why there was a gap.
+  std::ranges::stable_sort(work, {}, [](const Work& one) {
+    return std::tuple(one.time.begin, one.launched.value_or(Nanos{INT64_MAX}));
+  });
+  const std::vector<StepWindow> steps = FindSteps(trace);
+  const Interval window = WindowOf(work);
+  Interval span = window;
+  for (const StepWindow& step : steps) {
+    span.begin = std::min(span.begin, step.window.begin);
+    span.end = std::max(span.end, step.window.end);
+  }
+  std::optional<Gaps> gaps;
+  if (breakdown.on_device) gaps = FindGaps(work, span);
+  const Shares shares(BusyTimes(work), std::move(gaps));
+  breakdown.whole = shares.Of(window);
+  for (const StepWindow& step : steps)
+    breakdown.steps.push_back({step.name, shares.Of(step.window)});
+  if (breakdown.on_device) breakdown.streams = Streams(trace, work);
+  return breakdown;
+}
+
+}  // namespace etude

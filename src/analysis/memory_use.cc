@@ -1,0 +1,262 @@
+#include "src/analysis/memory_use.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/analysis/data_flow.h"
+#include "src/analysis/modules.h"
+#include "src/analysis/recorded_step.h"
+#include "src/analysis/tensor_shape.h"
+#include "src/formats/kineto_categories.h"
+
+namespace etude {
+namespace {
+
+Bytes Plus(Bytes a, Bytes b) {
+  int64_t sum = 0;
+  if (__builtin_add_overflow(a.count, b.count, &sum)) sum = b.count > 0 ? INT64_MAX : INT64_MIN;
+  return Bytes{sum};
+}
+
+// Collects what is live at a peak.
+class Holders {
+ public:
+  Holders(const Trace& trace, const Modules& modules) : trace_(trace), modules_(modules) {}
+
+  // `origin`: the operator; kNone: from before.
+  void Add(NodeId origin, Bytes bytes) {
+    DeviceMemory::Holder row{.op = kOutsideMemory, .module = kNoModule};
+    if (origin) row.op = trace_.name(origin);
+    if (origin) row.module = modules_.name(origin);
+    DeviceMemory::Holder& sum = rows_.try_emplace({row.op, row.module}, row).first->second;
+    ++sum.count;
+    sum.bytes = Plus(sum.bytes, bytes);
+  }
+
+  std::vector<DeviceMemory::Holder> Sorted() const {
+    std::vector<DeviceMemory::Holder> sorted;
+    for (const auto& [key, row] : rows_) sorted.push_back(row);
+    std::ranges::stable_sort(sorted, std::ranges::greater{}, &DeviceMemory::Holder::bytes);
+    return sorted;
+  }
+
+ private:
+  const Trace& trace_;
+  const Modules& modules_;
+  std::map<std::pair<std::string_view, std::string_view>, DeviceMemory::Holder> rows_;
+};
+
+// What a tensor needs of its storage; 0 if the file does not say.
+Bytes StorageBytes(const Trace& trace, const TensorUse& use) {
+  if (const auto shape = ShapeOf(trace, use)) return Bytes{shape->storage_bytes};
+  int64_t bytes = 0;
+  if (use.numel <= 0 || use.offset < 0 || use.element_bytes <= 0 ||
+      __builtin_add_overflow(use.numel, use.offset, &bytes) ||
+      __builtin_mul_overflow(bytes, use.element_bytes, &bytes)) {
+    return Bytes{};
+  }
+  return Bytes{bytes};
+}
+
+// A storage and when it lives, in positions of the step.
+struct Life {
+  std::string_view device;
+  Bytes bytes;
+  NodeId origin;
+  uint32_t from = 0;
+  uint32_t until = 0;  // the last position
+};
+
+class TensorCounter {
+ public:
+  TensorCounter(const Trace& trace, const RecordedStep& step)
+      : trace_(trace), step_(step), flow_(step), modules_(trace, Launches(trace)) {}
+
+  std::vector<DeviceMemory> Run() {
+    std::map<std::string_view, std::vector<Life>> by_device;
+    for (const Life& life : Lives()) {
+      if (life.bytes.count > 0) by_device[life.device].push_back(life);
+    }
+    std::vector<DeviceMemory> devices;
+    for (const auto& [device, lives] : by_device) devices.push_back(Count(device, lives));
+    return devices;
+  }
+
+ private:
+  std::vector<Life> Lives() const {
+    std::vector<Life> lives(flow_.version_count());
+    const auto last = static_cast<uint32_t>(step_.nodes().size()) - 1;
+    for (size_t i = 0; i < lives.size(); ++i) {
+      const DataFlow::Version& version = flow_.version(StorageVersion::FromIndex(i));
+      lives[i].origin = version.origin;
+      lives[i].from = version.origin ? version.made_at : 0;
+      lives[i].until = version.kept_as_gradient ? last : version.held_until;
+    }
+    for (const NodeId node : step_.nodes()) {
+      for (const auto uses : {flow_.inputs(node), flow_.outputs(node)}) {
+        for (const DataFlow::Use& use : uses) {
+          if (!use.version) continue;
+          Life& life = lives[use.version.index()];
+          const TensorUse& tensor = trace_.tensor(use.tensor);
+          life.bytes = std::max(life.bytes, StorageBytes(trace_, tensor));
+          life.device = trace_.text(tensor.device);
+        }
+      }
+    }
+    return lives;
+  }
+
+  DeviceMemory Count(std::string_view device, const std::vector<Life>& lives) const {
+    DeviceMemory memory{.device = std::string(device)};
+    const auto count = static_cast<uint32_t>(step_.nodes().size());
+    std::vector<int64_t> change(size_t{count} + 1);
+    for (const Life& life : lives) {
+      if (life.origin) ++memory.allocations;
+      if (life.from == 0 && !life.origin) memory.at_start = Plus(memory.at_start, life.bytes);
+      change[life.from] = Plus(Bytes{change[life.from]}, life.bytes).count;
+      int64_t& after = change[size_t{life.until} + 1];
+      after = Plus(Bytes{after}, Bytes{-life.bytes.count}).count;
+      if (life.until + 1 == count) memory.at_end = Plus(memory.at_end, life.bytes);
+    }
+    Bytes live;
+    uint32_t peak_position = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+      if (change[i] == 0) continue;
+      live = Plus(live, Bytes{change[i]});
+      const NodeId node = step_.nodes()[i];
+      memory.timeline.push_back({node, trace_.start(node), live});
+      if (live <= memory.peak) continue;
+      memory.peak = live;
+      memory.at_peak = memory.timeline.back();
+      peak_position = i;
+    }
+    Holders holders(trace_, modules_);
+    for (const Life& life : lives) {
+      if (life.from <= peak_position && peak_position <= life.until) {
+        holders.Add(life.origin, life.bytes);
+      }
+    }
+    memory.holders = holders.Sorted();
+    return memory;
+  }
+
+  const Trace& trace_;
+  const RecordedStep& step_;
+  DataFlow flow_;
+  Modules modules_;
+};
+
+// An event of an allocator.
+struct AllocatorEvent {
+  Nanos time;
+  NodeId node;
+  int64_t address = 0;
+  int64_t bytes = 0;  // below 0: freed
+  int64_t total = 0;  // in use after it
+  std::optional<int64_t> reserved;
+};
+
+std::optional<int64_t> Argument(const Trace& trace, NodeId node, std::string_view key) {
+  for (const Extra& extra : trace.extras(node)) {
+    if (trace.text(extra.key) != key) continue;
+    const std::string_view text = trace.text(extra.text);
+    int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc() && end == text.data() + text.size()) return number;
+  }
+  return std::nullopt;
+}
+
+// c10::DeviceType.
+std::string DeviceName(int64_t type, int64_t number) {
+  switch (type) {
+    case 0: return "cpu";
+    case 1: return fmt::format("cuda:{}", number);
+    case 6: return fmt::format("hip:{}", number);
+    case 12: return fmt::format("xpu:{}", number);
+    default: return fmt::format("device type {}:{}", type, number);
+  }
+}
+
+DeviceMemory CountEvents(const Trace& trace, const Modules& modules, const std::string& device,
+                         const std::vector<AllocatorEvent>& events) {
+  DeviceMemory memory{.device = device};
+  memory.at_start = Plus(Bytes{events.front().total}, Bytes{-events.front().bytes});
+  memory.at_end = Bytes{events.back().total};
+  size_t peak = 0;
+  for (size_t i = 0; i < events.size(); ++i) {
+    const AllocatorEvent& event = events[i];
+    if (event.bytes > 0) ++memory.allocations;
+    if (event.reserved) {
+      memory.reserved = std::max(memory.reserved.value_or(Bytes{}), Bytes{*event.reserved});
+    }
+    memory.timeline.push_back({event.node, event.time, Bytes{event.total}});
+    if (Bytes{event.total} <= memory.peak) continue;
+    memory.peak = Bytes{event.total};
+    memory.at_peak = memory.timeline.back();
+    peak = i;
+  }
+  std::map<int64_t, const AllocatorEvent*> live;
+  for (size_t i = 0; i <= peak; ++i) {
+    if (events[i].bytes > 0) {
+      live[events[i].address] = &events[i];
+    } else {
+      live.erase(events[i].address);
+    }
+  }
+  Holders holders(trace, modules);
+  Bytes before = memory.peak;
+  for (const auto& [address, event] : live) {
+    const NodeId by = trace.parent(event->node);
+    holders.Add(by ? by : event->node, Bytes{event->bytes});
+    before = Plus(before, Bytes{-event->bytes});
+  }
+  if (before.count > 0) holders.Add(NodeId::None(), before);
+  memory.holders = holders.Sorted();
+  return memory;
+}
+
+}  // namespace
+
+Result<std::vector<DeviceMemory>> TensorMemory(const Trace& trace) {
+  ETUDE_ASSIGN_OR_RETURN(const RecordedStep step, RecordedStep::Select(trace, ""));
+  std::vector<DeviceMemory> devices = TensorCounter(trace, step).Run();
+  if (devices.empty()) return BadInput("no operator of the trace has tensors of known size");
+  return devices;
+}
+
+std::vector<DeviceMemory> AllocatorMemory(const Trace& trace) {
+  std::map<std::string, std::vector<AllocatorEvent>> by_device;
+  ForEachNode(trace, [&](NodeId node) {
+    if (trace.kind(node) != NodeKind::kMetadata || trace.name(node) != kMemoryEvent) return;
+    const auto type = Argument(trace, node, "Device Type");
+    const auto bytes = Argument(trace, node, "Bytes");
+    const auto total = Argument(trace, node, "Total Allocated");
+    if (!trace.start(node) || !type || !bytes || !total || *total < 0) return;
+    if (*bytes == INT64_MIN || *bytes > *total) return;  // contradicts itself
+    const int64_t number = Argument(trace, node, "Device Id").value_or(0);
+    by_device[DeviceName(*type, number)].push_back(
+        {.time = *trace.start(node),
+         .node = node,
+         .address = Argument(trace, node, "Addr").value_or(0),
+         .bytes = *bytes,
+         .total = *total,
+         .reserved = Argument(trace, node, "Total Reserved")});
+  });
+  std::vector<DeviceMemory> devices;
+  if (by_device.empty()) return devices;
+  const Modules modules(trace, Launches(trace));
+  for (auto& [device, events] : by_device) {
+    std::ranges::stable_sort(events, {}, &AllocatorEvent::time);
+    devices.push_back(CountEvents(trace, modules, device, events));
+  }
+  return devices;
+}
+
+}  // namespace etude

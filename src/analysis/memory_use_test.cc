@@ -1,0 +1,132 @@
+#include "src/analysis/memory_use.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "src/analysis/planted_trace.h"
+#include "src/formats/et_json_reader.h"
+
+namespace etude {
+namespace {
+
+using testing_support::PlantedTrace;
+using testing_support::Us;
+
+// Host traces whose operators take and give tensors of floats, each by the address of its storage
+// and its number of elements.
+class PlantedStep {
+ public:
+  struct Tensor {
+    int address;
+    int elements;
+  };
+  PlantedStep& Operator(const std::string& name, const std::vector<Tensor>& inputs,
+                        const std::vector<Tensor>& outputs) {
+    nodes_ += std::string(nodes_.empty() ? "" : ",") + R"({"id":)" + std::to_string(++id_) +
+              R"(,"name":")" + name + R"(","ctrl_deps":1,"inputs":)" + List(inputs) +
+              R"(,"outputs":)" + List(outputs) +
+              R"(,"attrs":[{"name":"op_schema","type":"string","value":"x"}]})";
+    return *this;
+  }
+  Trace Read() const {
+    return testing_support::ReadWith(MakeEtJsonReader,
+                                     R"({"schema":"1.1.1","nodes":[)" + nodes_ + "]}")
+        .value();
+  }
+
+ private:
+  static std::string List(const std::vector<Tensor>& tensors) {
+    std::string values, shapes, types;
+    for (const auto& [address, elements] : tensors) {
+      const std::string comma = values.empty() ? "" : ",";
+      values += comma + "[" + std::to_string(1000 + address) + "," + std::to_string(address) +
+                ",0," + std::to_string(elements) + R"(,4,"cuda:0"])";
+      shapes += comma + "[" + std::to_string(elements) + "]";
+      types += comma + "\"Tensor(float)\"";
+    }
+    return R"({"values":[)" + values + R"(],"shapes":[)" + shapes + R"(],"types":[)" + types + "]}";
+  }
+
+  std::string nodes_;
+  int id_ = 1;
+};
+
+TEST(TensorMemory, NoTensorsNoAnswer) {
+  EXPECT_FALSE(TensorMemory(PlantedStep().Read()));
+  EXPECT_FALSE(TensorMemory(PlantedStep().Operator("aten::empty", {}, {}).Read()));
+  EXPECT_FALSE(TensorMemory(PlantedTrace().Operator("aten::mm", 1, 0, 10).Read()));
+}
+
+TEST(TensorMemory, FromTheMakerToTheLastUse) {
+  // Weight 1 is from outside. 2 lives from relu to add, 3 from mul to sum; 2's address is reused.
+  const Trace trace = PlantedStep()
+                          .Operator("aten::relu", {{1, 100}}, {{2, 100}})
+                          .Operator("aten::mul", {{2, 100}}, {{3, 200}})
+                          .Operator("aten::add", {{2, 100}}, {{4, 10}})
+                          .Operator("aten::sum", {{3, 200}}, {{2, 50}})
+                          .Operator("aten::neg", {{2, 50}}, {{5, 1}})
+                          .Read();
+  const auto found = TensorMemory(trace);
+  ASSERT_TRUE(found);
+  ASSERT_EQ(found->size(), 1u);
+  const DeviceMemory& memory = found->front();
+  EXPECT_EQ(memory.device, "cuda:0");
+  EXPECT_EQ(memory.at_start, Bytes{400});
+  EXPECT_EQ(memory.allocations, 5u) << "2 twice";
+  std::vector<int64_t> live;
+  for (const DeviceMemory::Point& point : memory.timeline) live.push_back(point.live.count);
+  // relu: 1 + 2; mul: 2 + 3; add: 2 + 3 + 4; sum: 3 + the new 2; neg: 2 + 5.
+  EXPECT_EQ(live, (std::vector<int64_t>{800, 1200, 1240, 1000, 204}));
+  EXPECT_EQ(memory.peak, Bytes{1240});
+  EXPECT_EQ(trace.name(memory.at_peak.node), "aten::add");
+  EXPECT_EQ(memory.at_end, Bytes{204});
+  ASSERT_EQ(memory.holders.size(), 3u);
+  EXPECT_EQ(memory.holders[0].op, "aten::mul");
+  EXPECT_EQ(memory.holders[0].bytes, Bytes{800});
+  EXPECT_EQ(memory.holders[2].op, "aten::add");
+}
+
+TEST(TensorMemory, AStorageIsAsLargeAsWhatIsSeenInIt) {
+  const Trace trace = PlantedStep()
+                          .Operator("aten::relu", {{1, 10}}, {{2, 10}})
+                          .Operator("aten::add", {{1, 500}}, {{3, 1}})
+                          .Read();
+  EXPECT_EQ(TensorMemory(trace)->front().at_start, Bytes{2000});
+}
+
+TEST(AllocatorMemory, NoEventsNoFigures) {
+  EXPECT_TRUE(AllocatorMemory(PlantedTrace().Operator("aten::mm", 1, 0, 10).Read()).empty());
+}
+
+TEST(AllocatorMemory, PeakAndWhatHoldsIt) {
+  const Trace trace = PlantedTrace()
+                          .Operator("aten::empty", 1, 0, 10)
+                          .Memory(1, 5, 7, 100, 1100)  // 1000 from before
+                          .Operator("aten::mm", 1, 20, 30)
+                          .Memory(1, 22, 8, 500, 1600)
+                          .Memory(1, 28, 8, -500, 1100)
+                          .Operator("aten::add", 1, 40, 50)
+                          .Memory(1, 45, 8, 300, 1400)
+                          .Read();
+  const std::vector<DeviceMemory> found = AllocatorMemory(trace);
+  ASSERT_EQ(found.size(), 1u);
+  const DeviceMemory& memory = found.front();
+  EXPECT_EQ(memory.device, "cuda:0");
+  EXPECT_EQ(memory.peak, Bytes{1600});
+  EXPECT_EQ(memory.at_peak.time, Us(22));
+  EXPECT_EQ(memory.at_start, Bytes{1000});
+  EXPECT_EQ(memory.at_end, Bytes{1400});
+  EXPECT_EQ(memory.reserved, Bytes{3200});
+  EXPECT_EQ(memory.allocations, 3u);
+  EXPECT_EQ(memory.timeline.size(), 4u);
+  ASSERT_EQ(memory.holders.size(), 3u);
+  EXPECT_EQ(memory.holders[0].op, kOutsideMemory);
+  EXPECT_EQ(memory.holders[0].bytes, Bytes{1000});
+  EXPECT_EQ(memory.holders[1].op, "aten::mm");
+  EXPECT_EQ(memory.holders[2].op, "aten::empty");
+}
+
+}  // namespace
+}  // namespace etude

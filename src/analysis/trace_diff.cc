@@ -1,0 +1,258 @@
+#include "src/analysis/trace_diff.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "src/analysis/activity.h"
+#include "src/analysis/modules.h"
+#include "src/analysis/tensor_shape.h"
+#include "src/base/align.h"
+#include "src/trace/exclusive_times.h"
+
+namespace etude {
+namespace {
+
+using Change = TraceDiff::Change;
+
+// What one side runs: host and devices each in their order.
+struct Side {
+  explicit Side(const Trace& from)
+      : trace(from), launches(from), modules(from, launches), self(SelfTimes(from)) {
+    ForEachNode(trace, [&](NodeId node) {
+      if (DeviceActivity(trace, node) != Activity::kNone) {
+        device.push_back(node);
+      } else if (HostActivity(trace, node) != Activity::kNone) {
+        host.push_back(node);
+      }
+    });
+    SortHost();
+    std::ranges::stable_sort(device, {}, [&](NodeId node) {
+      const Nanos start = trace.start(node).value_or(Nanos{});
+      return std::tuple(launches.time(node).value_or(start), start, trace.source_id(node));
+    });
+  }
+
+  // Thread by thread, threads by their first node: how they interleave is chance. Ids of execution
+  // traces are in the order of entry, events of profiles are not.
+  void SortHost() {
+    const bool by_time = trace.info().format == TraceFormat::kKineto;
+    std::ranges::stable_sort(host, {}, [&](NodeId node) {
+      return std::tuple(by_time ? trace.start(node).value_or(Nanos{}) : Nanos{},
+                        by_time ? -trace.duration(node).value_or(Nanos{}).count : 0,
+                        trace.source_id(node));
+    });
+    std::map<std::pair<LaneId, uint64_t>, size_t> threads;
+    std::vector<std::pair<size_t, NodeId>> keyed;
+    keyed.reserve(host.size());
+    for (const NodeId node : host) {
+      const std::pair thread(trace.lane_id(node), trace.tid(node).value_or(0));
+      keyed.emplace_back(threads.try_emplace(thread, threads.size()).first->second, node);
+    }
+    std::ranges::stable_sort(keyed, {}, &std::pair<size_t, NodeId>::first);
+    for (size_t i = 0; i < host.size(); ++i) host[i] = keyed[i].second;
+  }
+
+  const Trace& trace;
+  Launches launches;
+  Modules modules;
+  std::vector<std::optional<Nanos>> self;
+  std::vector<NodeId> host;
+  std::vector<NodeId> device;
+};
+
+// Numbers that are equal where names and kinds are.
+class Tokens {
+ public:
+  std::vector<uint32_t> Of(const Trace& trace, const std::vector<NodeId>& nodes) {
+    std::vector<uint32_t> tokens;
+    tokens.reserve(nodes.size());
+    for (const NodeId node : nodes) {
+      const auto next = static_cast<uint32_t>(numbers_.size());
+      tokens.push_back(numbers_.try_emplace(trace.name(node), next).first->second);
+    }
+    return tokens;
+  }
+
+ private:
+  std::unordered_map<std::string_view, uint32_t> numbers_;
+};
+
+// Shapes and types of the tensors a node takes, as one list of numbers and texts.
+struct Shapes {
+  std::vector<int64_t> sizes;  // each tensor's after its number of dimensions
+  std::vector<std::string_view> types;
+
+  friend bool operator==(const Shapes&, const Shapes&) = default;
+};
+
+Shapes ShapesOf(const Trace& trace, NodeId node) {
+  Shapes shapes;
+  const auto add = [&](TensorId id) {
+    const TensorUse& use = trace.tensor(id);
+    const auto sizes = trace.ints(use.shape);
+    shapes.sizes.push_back(static_cast<int64_t>(sizes.size()));
+    shapes.sizes.insert(shapes.sizes.end(), sizes.begin(), sizes.end());
+    shapes.types.push_back(trace.text(use.type));
+  };
+  ForEachTensor(trace, trace.inputs(node), add);
+  return shapes;
+}
+
+// Sums of both sides by some text.
+class SumTable {
+ public:
+  void Count(std::string_view name, bool is_b, std::optional<Nanos> self) {
+    TraceDiff::Sum& sum = Row(name);
+    ++(is_b ? sum.count_b : sum.count_a);
+    auto& total = is_b ? sum.self_b : sum.self_a;
+    if (self) total = total.value_or(Nanos{}) + *self;
+  }
+  void Count(std::string_view name, Change change) {
+    TraceDiff::Sum& sum = Row(name);
+    switch (change) {
+      case Change::kSame: break;
+      case Change::kShapes: ++sum.reshaped; break;
+      case Change::kRemoved: ++sum.removed; break;
+      case Change::kAdded: ++sum.added; break;
+    }
+  }
+
+  std::vector<TraceDiff::Sum> Sorted() const {
+    std::vector<TraceDiff::Sum> sorted;
+    for (const auto& [name, sum] : rows_) sorted.push_back(sum);
+    std::ranges::stable_sort(sorted, std::ranges::greater{}, [](const TraceDiff::Sum& sum) {
+      const Nanos change = sum.self_b.value_or(Nanos{}) - sum.self_a.value_or(Nanos{});
+      return std::tuple(std::max(change.count, -change.count),
+                        sum.removed + sum.added + sum.reshaped, std::max(sum.count_a, sum.count_b));
+    });
+    return sorted;
+  }
+
+ private:
+  TraceDiff::Sum& Row(std::string_view name) {
+    TraceDiff::Sum& sum = rows_[name];
+    sum.name = name;
+    return sum;
+  }
+
+  std::map<std::string_view, TraceDiff::Sum> rows_;
+};
+
+class Differ {
+ public:
+  Differ(const Trace& a, const Trace& b) : a_(a), b_(b) {}
+
+  TraceDiff Run() {
+    CountSide(a_, false);
+    CountSide(b_, true);
+    Pair(a_.host, b_.host);
+    Pair(a_.device, b_.device);
+    diff_.ops = ops_.Sorted();
+    diff_.modules = modules_.Sorted();
+    if (const auto span = SpanOf(a_.trace)) diff_.span_a = span->length();
+    if (const auto span = SpanOf(b_.trace)) diff_.span_b = span->length();
+    return std::move(diff_);
+  }
+
+ private:
+  void CountSide(const Side& side, bool is_b) {
+    for (const auto* nodes : {&side.host, &side.device}) {
+      for (const NodeId node : *nodes) {
+        ops_.Count(side.trace.name(node), is_b, side.self[node.index()]);
+        modules_.Count(side.modules.name(node), is_b, side.self[node.index()]);
+      }
+    }
+  }
+
+  void Pair(const std::vector<NodeId>& nodes_a, const std::vector<NodeId>& nodes_b) {
+    Tokens tokens;
+    const std::vector<uint32_t> tokens_a = tokens.Of(a_.trace, nodes_a);
+    const std::vector<uint32_t> tokens_b = tokens.Of(b_.trace, nodes_b);
+    const auto pairs = PairTokens(tokens_a, tokens_b);
+    if (pairs.empty() && !nodes_a.empty() && !nodes_b.empty()) diff_.unpaired = true;
+    size_t i = 0;
+    size_t j = 0;
+    const auto skip_to = [&](size_t to_i, size_t to_j) {
+      for (; i < to_i; ++i) Add({Change::kRemoved, nodes_a[i], NodeId::None()});
+      for (; j < to_j; ++j) Add({Change::kAdded, NodeId::None(), nodes_b[j]});
+    };
+    for (const auto& [at_a, at_b] : pairs) {
+      skip_to(at_a, at_b);
+      const NodeId a = nodes_a[i++];
+      const NodeId b = nodes_b[j++];
+      // Where a file does not say what a node takes there is nothing to compare.
+      const bool unknown = !a_.trace.input_list(a) || !b_.trace.input_list(b);
+      const bool same = unknown || ShapesOf(a_.trace, a) == ShapesOf(b_.trace, b);
+      Add({same ? Change::kSame : Change::kShapes, a, b});
+    }
+    skip_to(nodes_a.size(), nodes_b.size());
+  }
+
+  // What both begin and end with pairs as it is; what is between is aligned.
+  static std::vector<std::pair<uint32_t, uint32_t>> PairTokens(const std::vector<uint32_t>& a,
+                                                               const std::vector<uint32_t>& b) {
+    const size_t shorter = std::min(a.size(), b.size());
+    uint32_t head = 0;
+    while (head < shorter && a[head] == b[head]) ++head;
+    size_t tail = 0;
+    while (head + tail < shorter && a[a.size() - 1 - tail] == b[b.size() - 1 - tail]) ++tail;
+    std::vector<std::pair<uint32_t, uint32_t>> pairs;
+    for (uint32_t k = 0; k < head; ++k) pairs.emplace_back(k, k);
+    const std::span<const uint32_t> inner_a(a.data() + head, a.size() - head - tail);
+    const std::span<const uint32_t> inner_b(b.data() + head, b.size() - head - tail);
+    // Align looks for the shorter sequence in the longer one.
+    const bool swap = inner_a.size() > inner_b.size();
+    const Alignment inner = swap ? Align(inner_b, inner_a) : Align(inner_a, inner_b);
+    for (auto [at_a, at_b] : inner.pairs) {
+      if (swap) std::swap(at_a, at_b);
+      pairs.emplace_back(head + at_a, head + at_b);
+    }
+    for (size_t k = tail; k-- > 0;) {
+      pairs.emplace_back(static_cast<uint32_t>(a.size() - 1 - k),
+                         static_cast<uint32_t>(b.size() - 1 - k));
+    }
+    return pairs;
+  }
+
+  void Add(const TraceDiff::Entry& entry) {
+    const bool in_a = static_cast<bool>(entry.a);
+    const Side& side = in_a ? a_ : b_;
+    const NodeId node = in_a ? entry.a : entry.b;
+    ops_.Count(side.trace.name(node), entry.change);
+    modules_.Count(side.modules.name(node), entry.change);
+    switch (entry.change) {
+      case Change::kSame: ++diff_.same; return;
+      case Change::kShapes: ++diff_.reshaped; break;
+      case Change::kRemoved: ++diff_.removed; break;
+      case Change::kAdded: ++diff_.added; break;
+    }
+    diff_.entries.push_back(entry);
+  }
+
+  Side a_;
+  Side b_;
+  TraceDiff diff_;
+  SumTable ops_;
+  SumTable modules_;
+};
+
+}  // namespace
+
+std::string_view Name(TraceDiff::Change change) {
+  switch (change) {
+    case Change::kSame: return "same";
+    case Change::kShapes: return "shapes";
+    case Change::kRemoved: return "removed";
+    case Change::kAdded: return "added";
+  }
+  return "same";
+}
+
+TraceDiff DiffTraces(const Trace& a, const Trace& b) { return Differ(a, b).Run(); }
+
+}  // namespace etude

@@ -1,0 +1,129 @@
+#include "src/analysis/trace_diff.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "src/analysis/planted_trace.h"
+#include "src/formats/et_json_reader.h"
+
+namespace etude {
+namespace {
+
+using testing_support::PlantedTrace;
+using testing_support::Us;
+using Change = TraceDiff::Change;
+
+// Operators one after the other, 10 µs each.
+PlantedTrace Sequence(const std::vector<std::string>& names, int64_t each = 10) {
+  PlantedTrace planted;
+  int64_t now = 0;
+  for (const std::string& name : names) {
+    planted.Operator(name, 1, now, now + each);
+    now += each;
+  }
+  return planted;
+}
+
+TEST(TraceDiff, NothingAndNothingAreTheSame) {
+  const Trace a = PlantedTrace().Read();
+  const TraceDiff diff = DiffTraces(a, a);
+  EXPECT_TRUE(diff.is_same());
+  EXPECT_FALSE(diff.unpaired);
+}
+
+TEST(TraceDiff, OtherTimesAreNoDifference) {
+  const Trace a = Sequence({"mm", "relu"}).Read();
+  const Trace b = Sequence({"mm", "relu"}, 30).Read();
+  const TraceDiff diff = DiffTraces(a, b);
+  EXPECT_TRUE(diff.is_same());
+  EXPECT_EQ(diff.same, 2u);
+  EXPECT_EQ(diff.span_a, Us(20));
+  EXPECT_EQ(diff.span_b, Us(60));
+  ASSERT_EQ(diff.ops.size(), 2u);
+  EXPECT_EQ(diff.ops[0].self_b, Us(30));
+}
+
+TEST(TraceDiff, AddedAndRemoved) {
+  const Trace a = Sequence({"mm", "relu", "mm", "sum"}).Read();
+  const Trace b = Sequence({"mm", "mm", "dropout", "sum"}).Read();
+  const TraceDiff diff = DiffTraces(a, b);
+  EXPECT_EQ(diff.same, 3u);
+  ASSERT_EQ(diff.entries.size(), 2u);
+  EXPECT_EQ(diff.entries[0].change, Change::kRemoved);
+  EXPECT_EQ(a.name(diff.entries[0].a), "relu");
+  EXPECT_EQ(diff.entries[1].change, Change::kAdded);
+  EXPECT_EQ(b.name(diff.entries[1].b), "dropout");
+  const TraceDiff back = DiffTraces(b, a);
+  EXPECT_EQ(back.removed, 1u);
+  EXPECT_EQ(back.added, 1u);
+  EXPECT_EQ(back.same, 3u);
+}
+
+TEST(TraceDiff, NothingInCommon) {
+  const Trace a = Sequence({"mm", "relu"}).Read();
+  const Trace b = Sequence({"conv"}).Read();
+  const TraceDiff diff = DiffTraces(a, b);
+  EXPECT_TRUE(diff.unpaired);
+  EXPECT_EQ(diff.removed, 2u);
+  EXPECT_EQ(diff.added, 1u);
+}
+
+TEST(TraceDiff, HowThreadsInterleaveIsNoDifference) {
+  const Trace a = PlantedTrace()
+                      .Operator("a1", 1, 0, 10)
+                      .Operator("b1", 2, 5, 15)
+                      .Operator("a2", 1, 20, 30)
+                      .Operator("b2", 2, 25, 35)
+                      .Read();
+  const Trace b = PlantedTrace()
+                      .Operator("a1", 1, 0, 10)
+                      .Operator("a2", 1, 11, 13)
+                      .Operator("b1", 2, 15, 18)
+                      .Operator("b2", 2, 25, 35)
+                      .Read();
+  EXPECT_TRUE(DiffTraces(a, b).is_same());
+}
+
+TEST(TraceDiff, DeviceWorkByTheOrderOfLaunches) {
+  const Trace a = PlantedTrace()
+                      .Launch(1, 0, 2, 1)
+                      .Launch(1, 3, 5, 2)
+                      .Kernel("k1", 20, 10, 50, 1)
+                      .Kernel("k2", 30, 11, 20, 2)
+                      .Read();
+  const Trace b = PlantedTrace()
+                      .Launch(1, 0, 2, 1)
+                      .Launch(1, 3, 5, 2)
+                      .Kernel("k1", 20, 12, 40, 1)
+                      .Kernel("k2", 30, 11, 20, 2)
+                      .Read();
+  const TraceDiff diff = DiffTraces(a, b);
+  EXPECT_TRUE(diff.is_same());
+  EXPECT_EQ(diff.ops[0].name, "k1") << "the most time gone";
+  EXPECT_EQ(diff.ops[0].self_a, Us(40));
+  EXPECT_EQ(diff.ops[0].self_b, Us(28));
+}
+
+TEST(TraceDiff, OtherShapes) {
+  const auto trace = [](int rows) {
+    const std::string tensor = "[[1,2,0," + std::to_string(rows) + ",4,\"cpu\"]]";
+    const std::string text =
+        R"({"schema":"1.1.1","nodes":[{"id":2,"name":"aten::relu","ctrl_deps":1,"inputs":{"values":)" +
+        tensor + R"(,"shapes":[[)" + std::to_string(rows) +
+        R"et(]],"types":["Tensor(float)"]},"outputs":{"values":[],"shapes":[],"types":[]},)et"
+        R"("attrs":[{"name":"op_schema","type":"string","value":"x"}]}]})";
+    return testing_support::ReadWith(MakeEtJsonReader, text).value();
+  };
+  const Trace a = trace(8), b = trace(9);
+  EXPECT_TRUE(DiffTraces(a, a).is_same());
+  const TraceDiff diff = DiffTraces(a, b);
+  EXPECT_EQ(diff.reshaped, 1u);
+  ASSERT_EQ(diff.entries.size(), 1u);
+  EXPECT_EQ(diff.entries[0].change, Change::kShapes);
+  EXPECT_FALSE(diff.is_same());
+}
+
+}  // namespace
+}  // namespace etude

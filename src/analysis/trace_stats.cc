@@ -1,0 +1,232 @@
+#include "src/analysis/trace_stats.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+#include <unordered_set>
+#include <utility>
+
+#include "src/analysis/activity.h"
+#include "src/analysis/comm_log.h"
+#include "src/analysis/modules.h"
+#include "src/analysis/tensor_shape.h"
+#include "src/base/hash.h"
+#include "src/trace/exclusive_times.h"
+
+namespace etude {
+namespace {
+
+void AddTo(std::optional<Nanos>& sum, std::optional<Nanos> time) {
+  if (time) sum = sum.value_or(Nanos{}) + *time;
+}
+
+void AddTo(std::optional<Bytes>& sum, std::optional<Bytes> bytes) {
+  if (!bytes) return;
+  int64_t total = 0;
+  if (__builtin_add_overflow(sum.value_or(Bytes{}).count, bytes->count, &total)) total = INT64_MAX;
+  sum = Bytes{total};
+}
+
+// Elements of the tensors in `values`, times their size, and a hash of their shapes.
+struct TensorSizes {
+  std::optional<Bytes> bytes;
+  uint64_t shapes = 0;
+};
+TensorSizes SizesOf(const Trace& trace, std::span<const Value> values) {
+  TensorSizes sizes;
+  const auto add = [&](TensorId id) {
+    const TensorUse& use = trace.tensor(id);
+    if (IsUndefined(trace, use)) return;
+    int64_t bytes = 0;
+    const auto element = ElementBytes(DTypeOf(trace, use));
+    const int64_t each = element ? *element : use.element_bytes;
+    if (each > 0 && use.numel >= 0 && !__builtin_mul_overflow(use.numel, each, &bytes)) {
+      AddTo(sizes.bytes, Bytes{bytes});
+    }
+    sizes.shapes = HashMix(HashMix(sizes.shapes, use.shape.value()), use.type.value());
+  };
+  ForEachTensor(trace, values, add);
+  return sizes;
+}
+
+class Counter {
+ public:
+  explicit Counter(const Trace& trace)
+      : trace_(trace), launches_(trace), modules_(trace, launches_), self_(SelfTimes(trace)) {}
+
+  TraceStats Run() {
+    stats_.nodes = trace_.node_count();
+    const auto span = SpanOf(trace_);
+    if (span) stats_.span = span->length();
+    ForEachNode(trace_, [&](NodeId node) {
+      CountKind(node);
+      CountOp(node);
+      CountModule(node);
+      CountLane(node);
+    });
+    Kinds();
+    Ops();
+    ModuleRows();
+    Lanes();
+    Communications();
+    return std::move(stats_);
+  }
+
+ private:
+  struct OpRow {
+    TraceStats::Op op;
+    std::vector<Nanos> durations;
+    std::unordered_set<uint64_t> shapes;
+  };
+  using OpKey = std::tuple<StringId, NodeKind, Place>;
+
+  void CountKind(NodeId node) {
+    TraceStats::Kind& row = kinds_[static_cast<size_t>(trace_.kind(node))];
+    ++row.count;
+    if (trace_.duration(node)) ++row.timed;
+    AddTo(row.total, trace_.duration(node));
+    AddTo(row.self, self_[node.index()]);
+  }
+
+  void CountOp(NodeId node) {
+    const NodeKind kind = trace_.kind(node);
+    if (kind == NodeKind::kProcess || kind == NodeKind::kThread) return;
+    OpRow& row = ops_[{trace_.name_id(node), kind, trace_.place(node)}];
+    ++row.op.count;
+    AddTo(row.op.total, trace_.duration(node));
+    AddTo(row.op.self, self_[node.index()]);
+    if (const auto duration = trace_.duration(node)) {
+      row.durations.push_back(*duration);
+      row.op.longest = std::max(row.op.longest.value_or(*duration), *duration);
+    }
+    const TensorSizes inputs = SizesOf(trace_, trace_.inputs(node));
+    AddTo(row.op.inputs, inputs.bytes);
+    AddTo(row.op.outputs, SizesOf(trace_, trace_.outputs(node)).bytes);
+    if (inputs.shapes != 0) row.shapes.insert(inputs.shapes);
+  }
+
+  void CountModule(NodeId node) {
+    const bool on_device = DeviceActivity(trace_, node) != Activity::kNone;
+    if (!on_device && HostActivity(trace_, node) == Activity::kNone) return;
+    TraceStats::Module& row = module_rows_[modules_.id(node)];
+    row.name = modules_.name(node);
+    ++(on_device ? row.device_ops : row.operators);
+    AddTo(on_device ? row.device_time : row.host_self, self_[node.index()]);
+  }
+
+  void CountLane(NodeId node) {
+    const bool on_device = DeviceActivity(trace_, node) != Activity::kNone;
+    const bool on_host = !on_device && (HostActivity(trace_, node) != Activity::kNone ||
+                                        trace_.kind(node) == NodeKind::kRuntime);
+    if (!trace_.lane_id(node) || (!on_device && !on_host)) return;
+    auto& [count, times] =
+        lanes_[{on_device ? Place::kDevice : Place::kHost, trace_.lane_id(node)}];
+    ++count;
+    if (const auto time = TimeOf(trace_, node)) times.push_back(*time);
+  }
+
+  void Kinds() {
+    for (size_t i = 0; i < kNodeKindCount; ++i) {
+      kinds_[i].kind = static_cast<NodeKind>(i);
+      if (kinds_[i].count != 0) stats_.kinds.push_back(kinds_[i]);
+    }
+  }
+
+  void Ops() {
+    for (auto& [key, row] : ops_) {
+      row.op.name = trace_.text(std::get<0>(key));
+      row.op.kind = std::get<1>(key);
+      row.op.place = std::get<2>(key);
+      row.op.shapes = row.shapes.size();
+      if (!row.durations.empty()) row.op.durations = Summarise(std::move(row.durations));
+      stats_.ops.push_back(row.op);
+    }
+    std::ranges::sort(stats_.ops, {}, [](const TraceStats::Op& op) {
+      return std::tuple(-op.self.value_or(Nanos{-1}).count, -static_cast<int64_t>(op.count),
+                        op.name, op.kind, op.place);
+    });
+  }
+
+  void ModuleRows() {
+    for (const auto& [id, row] : module_rows_) stats_.modules.push_back(row);
+    std::ranges::sort(stats_.modules, {}, [](const TraceStats::Module& row) {
+      return std::tuple(-row.device_time.value_or(Nanos{-1}).count,
+                        -row.host_self.value_or(Nanos{-1}).count, row.name);
+    });
+  }
+
+  void Lanes() {
+    for (auto& [key, use] : lanes_) {
+      const Lane& lane = trace_.lane(key.second);
+      TraceStats::LaneUse row{.place = key.first,
+                              .lane = lane,
+                              .process = trace_.text(lane.process),
+                              .thread = trace_.text(lane.thread),
+                              .count = use.first,
+                              .busy = std::nullopt,
+                              .share = std::nullopt};
+      if (!use.second.empty()) {
+        row.busy = TimeSet(std::move(use.second)).length();
+        if (stats_.span && stats_.span->count > 0) {
+          row.share =
+              static_cast<double>(row.busy->count) / static_cast<double>(stats_.span->count);
+        }
+      }
+      stats_.lanes.push_back(row);
+    }
+    std::ranges::sort(stats_.lanes, {}, [](const TraceStats::LaneUse& row) {
+      return std::tuple(row.place, row.process, row.thread, row.lane.device, row.lane.stream);
+    });
+  }
+
+  void Communications() {
+    struct Rate {
+      double bytes = 0;
+      double seconds = 0;
+    };
+    using Key = std::tuple<std::string_view, std::string_view, DType>;
+    std::map<Key, std::pair<TraceStats::Communication, Rate>> rows;
+    for (const NodeId node : CommNodes(trace_)) {
+      const Comm& comm = *trace_.comm(node);
+      const NodeKind kind = trace_.kind(node);
+      const std::string_view type = kind == NodeKind::kCollective ? Name(comm.type) : Name(kind);
+      auto& [row, rate] = rows[{type, trace_.text(comm.group), comm.dtype}];
+      row.type = type;
+      row.group = trace_.text(comm.group);
+      row.dtype = comm.dtype;
+      ++row.count;
+      const auto time = trace_.duration(node);
+      AddTo(row.time, time);
+      if (!comm.bytes) continue;
+      ++row.sized;
+      AddTo(row.bytes, comm.bytes);
+      row.smallest = std::min(row.smallest.value_or(*comm.bytes), *comm.bytes);
+      row.largest = std::max(row.largest.value_or(*comm.bytes), *comm.bytes);
+      if (!time || time->count <= 0) continue;
+      rate.bytes += static_cast<double>(comm.bytes->count);
+      rate.seconds += static_cast<double>(time->count) / 1e9;
+    }
+    for (auto& [key, entry] : rows) {
+      auto& [row, rate] = entry;
+      if (rate.seconds > 0) row.bytes_per_s = rate.bytes / rate.seconds;
+      stats_.communications.push_back(row);
+    }
+  }
+
+  const Trace& trace_;
+  Launches launches_;
+  Modules modules_;
+  std::vector<std::optional<Nanos>> self_;
+  TraceStats stats_;
+  std::array<TraceStats::Kind, kNodeKindCount> kinds_{};
+  std::map<OpKey, OpRow> ops_;
+  std::map<StringId, TraceStats::Module> module_rows_;
+  std::map<std::pair<Place, LaneId>, std::pair<uint64_t, std::vector<Interval>>> lanes_;
+};
+
+}  // namespace
+
+TraceStats CountTrace(const Trace& trace) { return Counter(trace).Run(); }
+
+}  // namespace etude

@@ -1,0 +1,148 @@
+#include "src/analysis/trace_stats.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "src/analysis/planted_trace.h"
+#include "src/formats/et_json_reader.h"
+
+namespace etude {
+namespace {
+
+using testing_support::PlantedTrace;
+using testing_support::Us;
+
+const TraceStats::Op* Find(const TraceStats& stats, std::string_view name) {
+  const auto found = std::ranges::find(stats.ops, name, &TraceStats::Op::name);
+  return found == stats.ops.end() ? nullptr : &*found;
+}
+
+TEST(TraceStats, AnEmptyTrace) {
+  const TraceStats stats = CountTrace(PlantedTrace().Read());
+  EXPECT_EQ(stats.nodes, 0u);
+  EXPECT_FALSE(stats.span);
+  EXPECT_TRUE(stats.ops.empty() && stats.kinds.empty() && stats.lanes.empty());
+}
+
+TEST(TraceStats, OperatorsCountWithAndWithoutWhatTheyCall) {
+  const Trace trace = PlantedTrace()
+                          .Operator("aten::linear", 1, 0, 100)
+                          .Operator("aten::mm", 1, 10, 60)
+                          .Operator("aten::mm", 1, 70, 100)
+                          .Operator("aten::mm", 2, 0, 20)
+                          .Read();
+  const TraceStats stats = CountTrace(trace);
+  EXPECT_EQ(stats.span, Us(100));
+  ASSERT_EQ(stats.ops.size(), 2u);
+  EXPECT_EQ(stats.ops[0].name, "aten::mm") << "most time of its own";
+  EXPECT_EQ(stats.ops[0].count, 3u);
+  EXPECT_EQ(stats.ops[0].self, Us(100));
+  EXPECT_EQ(stats.ops[0].durations->median, Us(30));
+  EXPECT_EQ(stats.ops[0].durations->min, Us(20));
+  EXPECT_EQ(stats.ops[0].longest, Us(50));
+  EXPECT_EQ(stats.ops[1].self, Us(20));
+  EXPECT_EQ(stats.ops[1].total, Us(100));
+  ASSERT_EQ(stats.lanes.size(), 2u);
+  EXPECT_EQ(stats.lanes[0].thread, "1");
+  EXPECT_EQ(stats.lanes[0].busy, Us(100));
+  EXPECT_EQ(stats.lanes[1].busy, Us(20));
+  EXPECT_EQ(stats.lanes[1].share, 0.2);
+  ASSERT_EQ(stats.kinds.size(), 1u);
+  EXPECT_EQ(stats.kinds[0].self, Us(120));
+}
+
+TEST(TraceStats, ModulesByNestingLaunchAndSequenceNumber) {
+  const Trace trace =
+      PlantedTrace()
+          .Label("nn.Module: Net_0", 1, 0, 100)
+          .Label("nn.Module: Linear_0", 1, 10, 60)
+          .Operator("aten::linear", 1, 20, 50, "\"Sequence number\":5,\"Fwd thread id\":0")
+          .Launch(1, 30, 35, 7)
+          .Kernel("gemm", 20, 40, 90, 7)
+          .Operator("aten::relu", 1, 70, 80)
+          .Operator("autograd::engine::evaluate_function: AddmmBackward0", 2, 200, 300,
+                    "\"Sequence number\":5,\"Fwd thread id\":1")
+          .Operator("aten::mm", 2, 210, 290)
+          .Launch(2, 220, 225, 8)
+          .Kernel("gemm", 20, 230, 250, 8)
+          .Operator("aten::zero_", 1, 400, 410)
+          .Read();
+  const TraceStats stats = CountTrace(trace);
+  ASSERT_EQ(stats.modules.size(), 3u);
+  EXPECT_EQ(stats.modules[0].name, "nn.Module: Linear_0");
+  EXPECT_EQ(stats.modules[0].operators, 3u) << "forward, and what autograd runs for it";
+  EXPECT_EQ(stats.modules[0].device_ops, 2u);
+  EXPECT_EQ(stats.modules[0].device_time, Us(50 + 20));
+  EXPECT_EQ(stats.modules[0].host_self, Us(25 + 20 + 75)) << "without the calls of the runtime";
+  EXPECT_EQ(stats.modules[1].name, "(no module)");
+  EXPECT_EQ(stats.modules[1].host_self, Us(10));
+  EXPECT_EQ(stats.modules[2].name, "nn.Module: Net_0");
+  EXPECT_EQ(stats.modules[2].host_self, Us(10));
+}
+
+TEST(TraceStats, UsersLabelsWhereThereAreNoModules) {
+  const Trace trace = PlantedTrace()
+                          .Label("ProfilerStep#1", 1, 0, 200)
+                          .Label("## forward ##", 1, 10, 60)
+                          .Operator("aten::mm", 1, 20, 50)
+                          .Operator("aten::add", 1, 70, 80)
+                          .Read();
+  const TraceStats stats = CountTrace(trace);
+  ASSERT_EQ(stats.modules.size(), 2u);
+  EXPECT_EQ(stats.modules[0].name, "## forward ##");
+  EXPECT_EQ(stats.modules[1].name, "(no module)") << "a step is none";
+}
+
+TEST(TraceStats, VolumeOfCommunication) {
+  const auto collective = [](int elements, int group) {
+    return "\"Collective name\":\"allreduce\",\"dtype\":\"Float\",\"In msg nelems\":" +
+           std::to_string(elements) + ",\"Out msg nelems\":" + std::to_string(elements) +
+           ",\"Process Group Name\":\"" + std::to_string(group) + "\"";
+  };
+  const Trace trace =
+      PlantedTrace()
+          .OnDevice("kernel", "ncclDevKernel_AllReduce", 30, 0, 10, 1, collective(1000, 0))
+          .OnDevice("kernel", "ncclDevKernel_AllReduce", 30, 20, 50, 2, collective(3000, 0))
+          .OnDevice("kernel", "ncclDevKernel_AllReduce", 30, 60, 70, 3, collective(10, 1))
+          .Read();
+  const TraceStats stats = CountTrace(trace);
+  ASSERT_EQ(stats.communications.size(), 2u);
+  const TraceStats::Communication& row = stats.communications[0];
+  EXPECT_EQ(row.type, "all_reduce");
+  EXPECT_EQ(row.group, "0");
+  EXPECT_EQ(row.dtype, DType::kFloat32);
+  EXPECT_EQ(row.count, 2u);
+  EXPECT_EQ(row.bytes, Bytes{16000});
+  EXPECT_EQ(row.smallest, Bytes{4000});
+  EXPECT_EQ(row.largest, Bytes{12000});
+  EXPECT_EQ(row.time, Us(40));
+  EXPECT_DOUBLE_EQ(*row.bytes_per_s, 16000 / 40e-6);
+}
+
+TEST(TraceStats, SizesAndShapesOfTensors) {
+  const auto node = [](int id, int rows) {
+    const std::string shape = "[[" + std::to_string(rows) + ",4]]";
+    const std::string tensor = "[[1,2,0," + std::to_string(rows * 4) + ",4,\"cpu\"]]";
+    return R"et({"id":)et" + std::to_string(id) +
+           R"et(,"name":"aten::relu","ctrl_deps":1,"inputs":{"values":)et" + tensor +
+           R"et(,"shapes":)et" + shape + R"et(,"types":["Tensor(float)"]},"outputs":{"values":)et" +
+           tensor + R"et(,"shapes":)et" + shape +
+           R"et(,"types":["Tensor(float)"]},"attrs":[{"name":"op_schema","type":"string","value":"x"}]})et";
+  };
+  const Trace trace = testing_support::ReadWith(MakeEtJsonReader,
+                                                R"et({"schema":"1.1.1","nodes":[)et" + node(2, 8) +
+                                                    "," + node(3, 8) + "," + node(4, 2) + "]}")
+                          .value();
+  const TraceStats stats = CountTrace(trace);
+  const TraceStats::Op* op = Find(stats, "aten::relu");
+  ASSERT_NE(op, nullptr);
+  EXPECT_EQ(op->count, 3u);
+  EXPECT_EQ(op->shapes, 2u);
+  EXPECT_EQ(op->inputs, Bytes{(8 + 8 + 2) * 16});
+  EXPECT_EQ(op->outputs, Bytes{(8 + 8 + 2) * 16});
+  EXPECT_FALSE(op->total) << "no times";
+}
+
+}  // namespace
+}  // namespace etude

@@ -1,0 +1,121 @@
+#include "src/report/stats_tables.h"
+
+#include <utility>
+
+namespace etude {
+namespace {
+
+Cell Count(uint64_t count) { return static_cast<int64_t>(count); }
+Cell Text(std::string_view text) { return std::string(text); }
+Cell Number(std::optional<double> number) { return number ? Cell(*number) : Cell(); }
+
+Table Ops(const TraceStats& stats) {
+  Table table{.key = "ops",
+              .title = "operators and other nodes by name",
+              .columns = {{"name", "name", Unit::kText},
+                          {"kind", "kind", Unit::kText},
+                          {"place", "on", Unit::kText},
+                          {"count", "count", Unit::kCount},
+                          {"self_ns", "self", Unit::kTime},
+                          {"total_ns", "total", Unit::kTime},
+                          {"min_ns", "min", Unit::kTime},
+                          {"median_ns", "median", Unit::kTime},
+                          {"max_ns", "max", Unit::kTime},
+                          {"shapes", "shapes", Unit::kCount},
+                          {"input_bytes", "in", Unit::kBytes},
+                          {"output_bytes", "out", Unit::kBytes}},
+              .rows = {}};
+  for (const TraceStats::Op& op : stats.ops) {
+    const auto& times = op.durations;
+    table.rows.push_back({Text(op.name), Text(Name(op.kind)), Text(Name(op.place)), Count(op.count),
+                          ToCell(op.self), ToCell(op.total),
+                          times ? Cell(times->min.count) : Cell(),
+                          times ? Cell(times->median.count) : Cell(), ToCell(op.longest),
+                          Count(op.shapes), ToCell(op.inputs), ToCell(op.outputs)});
+  }
+  return table;
+}
+
+Table Kinds(const TraceStats& stats) {
+  Table table{.key = "kinds",
+              .title = "nodes by kind",
+              .columns = {{"kind", "kind", Unit::kText},
+                          {"count", "count", Unit::kCount},
+                          {"timed", "timed", Unit::kCount},
+                          {"self_ns", "self", Unit::kTime},
+                          {"total_ns", "total", Unit::kTime}},
+              .rows = {}};
+  for (const TraceStats::Kind& row : stats.kinds) {
+    table.rows.push_back({Text(Name(row.kind)), Count(row.count), Count(row.timed),
+                          ToCell(row.self), ToCell(row.total)});
+  }
+  return table;
+}
+
+Table ModuleTable(const TraceStats& stats) {
+  Table table{.key = "modules",
+              .title = "modules",
+              .columns = {{"module", "module", Unit::kText},
+                          {"operators", "operators", Unit::kCount},
+                          {"host_self_ns", "host time", Unit::kTime},
+                          {"device_ops", "device ops", Unit::kCount},
+                          {"device_ns", "device time", Unit::kTime}},
+              .rows = {}};
+  for (const TraceStats::Module& row : stats.modules) {
+    table.rows.push_back({Text(row.name), Count(row.operators), ToCell(row.host_self),
+                          Count(row.device_ops), ToCell(row.device_time)});
+  }
+  return table;
+}
+
+Table Lanes(const TraceStats& stats) {
+  Table table{.key = "lanes",
+              .title = "threads and streams",
+              .columns = {{"place", "on", Unit::kText},
+                          {"process", "process", Unit::kText},
+                          {"thread", "thread", Unit::kText},
+                          {"device", "device", Unit::kNumber},
+                          {"stream", "stream", Unit::kNumber},
+                          {"count", "count", Unit::kCount},
+                          {"busy_ns", "busy", Unit::kTime},
+                          {"busy_share", "of the span", Unit::kShare}},
+              .rows = {}};
+  for (const TraceStats::LaneUse& row : stats.lanes) {
+    const auto known = [](int32_t number) { return number < 0 ? Cell() : Cell(int64_t{number}); };
+    table.rows.push_back({Text(Name(row.place)), row.lane.process ? Text(row.process) : Cell(),
+                          row.lane.thread ? Text(row.thread) : Cell(), known(row.lane.device),
+                          known(row.lane.stream), Count(row.count), ToCell(row.busy),
+                          Number(row.share)});
+  }
+  return table;
+}
+
+Table Communications(const TraceStats& stats) {
+  Table table{.key = "communication",
+              .title = "communication",
+              .columns = {{"type", "type", Unit::kText},
+                          {"group", "group", Unit::kText},
+                          {"dtype", "dtype", Unit::kText},
+                          {"count", "count", Unit::kCount},
+                          {"sized", "sized", Unit::kCount},
+                          {"bytes", "volume", Unit::kBytes},
+                          {"min_bytes", "smallest", Unit::kBytes},
+                          {"max_bytes", "largest", Unit::kBytes},
+                          {"total_ns", "time", Unit::kTime},
+                          {"bytes_per_s", "bytes/s", Unit::kNumber}},
+              .rows = {}};
+  for (const TraceStats::Communication& row : stats.communications) {
+    table.rows.push_back({Text(row.type), Text(row.group), Text(Name(row.dtype)), Count(row.count),
+                          Count(row.sized), ToCell(row.bytes), ToCell(row.smallest),
+                          ToCell(row.largest), ToCell(row.time), Number(row.bytes_per_s)});
+  }
+  return table;
+}
+
+}  // namespace
+
+std::vector<Table> StatsTables(const TraceStats& stats) {
+  return {Ops(stats), Kinds(stats), ModuleTable(stats), Lanes(stats), Communications(stats)};
+}
+
+}  // namespace etude

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "src/base/units.h"
+#include "src/trace/value.h"
+
+namespace etude {
+
+// That a node of a recorded run waited for another, found from what the trace says of
+// synchronisation and not stated by it as a dependency.
+struct RecordedWait {
+  NodeId node;
+  NodeId before;  // it was over
+  // A call that ended only after `before` had, and did nothing but wait for this long; else `node`
+  // began after it.
+  bool in_call = false;
+  Nanos waited;
+
+  friend bool operator==(const RecordedWait&, const RecordedWait&) = default;
+};
+
+}  // namespace etude
