@@ -19,6 +19,7 @@
 #include "src/cli/convert.h"
 #include "src/cli/critical_path.h"
 #include "src/cli/diff.h"
+#include "src/cli/heap.h"
 #include "src/cli/info.h"
 #include "src/cli/link.h"
 #include "src/cli/memory.h"
@@ -75,6 +76,7 @@ std::vector<std::string> WithoutHelpCommand(std::vector<std::string> args) {
 }
 
 int Main(std::vector<std::string> args) {
+  PrepareHeap();
   args = WithoutHelpCommand(std::move(args));
   if (!args.empty() && std::ranges::count(kTorchCommands, args[0], &TorchCommand::name) != 0) {
     RunTorchCommand(args);
