@@ -6,7 +6,7 @@
 
 namespace etude {
 
-// The hash index of an interning table: maps a row's hash to the row's number. It stores numbers
+// The hash index of a table: maps a row's hash to the row's number. It stores numbers
 // only; the table owns the rows and compares them. Not thread-safe.
 class IndexSet {
  public:
@@ -30,6 +30,22 @@ class IndexSet {
     if ((size_ + 1) * 4 > slots_.size() * 3) Grow(hash_of);
     Place(hash, row);
     ++size_;
+  }
+
+  // Takes `row`, inserted with `hash`, out again. `hash_of` as for Insert, called for other rows.
+  template <typename HashOf>
+  void Erase(uint64_t hash, uint32_t row, HashOf hash_of) {
+    size_t hole = hash & mask();
+    while (slots_[hole].row != row) hole = (hole + 1) & mask();
+    // Rows behind the hole that a search would no longer reach move into it.
+    for (size_t i = (hole + 1) & mask(); slots_[i].row != kAbsent; i = (i + 1) & mask()) {
+      const size_t home = hash_of(slots_[i].row) & mask();
+      if (((i - home) & mask()) < ((i - hole) & mask())) continue;
+      slots_[hole] = slots_[i];
+      hole = i;
+    }
+    slots_[hole] = Slot();
+    --size_;
   }
 
   size_t memory_bytes() const { return slots_.capacity() * sizeof(Slot); }
