@@ -254,7 +254,7 @@ TEST(EtFeederSample, GivesTheNodesThatChakrasTestsExpect) {
 TEST(EtFeederSample, RunsRealTraces) {
   ETUDE_NEED_SHARED_DATA();
   const std::string folder = ETUDE_SHARED_DATA "/chakra/";
-  for (const auto& [file, count] : {std::pair("dlrm8/chakra.0.et.zst", size_t{1'941}),
+  for (const auto& [file, count] : {std::pair("dlrm8/chakra.0.et.zst", size_t{1'935}),
                                     std::pair("sample102/chakra.0.et", size_t{262})}) {
     ETFeeder feeder(folder + file);
     EXPECT_EQ(SimulateByTaking(feeder).size(), count) << file;
