@@ -2,6 +2,8 @@
 // oldest finishes first. bench/feeder makes the trace and compares.
 //
 //   chakra_feeder_bench FILE [WINDOW [FLIGHT]]     0: no bound
+//
+// Prints a name and a figure to a line; `order` is a checksum of the ids in the order they came.
 
 #include <sys/resource.h>
 
@@ -9,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <fstream>
 #include <string>
 
 #include "src/formats/chakra_feeder.h"
@@ -17,11 +20,25 @@ namespace {
 
 using etude::chakra::Feeder;
 
-double CpuSeconds(const rusage& usage) {
+// Of the process so far, user and system.
+double CpuSeconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
   const auto seconds = [](const timeval& time) {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
   };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+// The most memory that the process has had resident. Unlike ru_maxrss it begins with the program.
+size_t PeakKib() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  size_t kib = 0;
+  while (status >> word) {
+    if (word == "VmHWM:") status >> kib;
+  }
+  return kib;
 }
 
 size_t NumberAt(int argc, char** argv, int i, size_t otherwise) {
@@ -44,39 +61,29 @@ int main(int argc, char** argv) {
   etude::chakra::FeederOptions options;
   options.window = NumberAt(argc, argv, 2, options.window);
   const size_t flight = NumberAt(argc, argv, 3, 2);
-  rusage before{};
-  getrusage(RUSAGE_SELF, &before);
+  const size_t kib_before = PeakKib();
   auto feeder = Feeder::Open(argv[1], options, {});
   if (!feeder) return Fail(feeder.error());
   std::deque<uint64_t> in_flight;
-  uint64_t checksum = 0;
-  size_t most_bytes = 0;
+  uint64_t order = 0;
   while (true) {
-    bool waits = false;
-    while (in_flight.size() < flight && !waits) {
+    while (in_flight.size() < flight) {
       const auto node = feeder->Next();
       if (!node) return Fail(node.error());
-      waits = !node->has_value();
-      if (waits) break;
-      checksum = checksum * 31 + (*node)->id();
+      if (!*node) break;
+      order = order * 31 + (*node)->id();
       in_flight.push_back((*node)->id());
     }
     if (in_flight.empty()) break;
-    if ((checksum & 0xFFF) == 0 || in_flight.size() > 2) {
-      most_bytes = std::max(most_bytes, feeder->memory_bytes());
-    }
     if (const auto status = feeder->Finish(in_flight.front()); !status) {
       return Fail(status.error());
     }
     in_flight.pop_front();
   }
-  rusage after{};
-  getrusage(RUSAGE_SELF, &after);
   const auto counts = feeder->counts();
-  std::printf("nodes %llu cpu_s %.4f rss_kib %ld most_held %llu held_bytes %zu order %016llx %s\n",
-              static_cast<unsigned long long>(counts.finished),
-              CpuSeconds(after) - CpuSeconds(before), after.ru_maxrss - before.ru_maxrss,
-              static_cast<unsigned long long>(counts.most_held), most_bytes,
-              static_cast<unsigned long long>(checksum), feeder->done() ? "done" : "NOT DONE");
+  std::printf("nodes %llu\ncpu_s %.4f\npeak_kib %zu\nbase_kib %zu\nmost_held %llu\norder %016llx\n",
+              static_cast<unsigned long long>(counts.finished), CpuSeconds(), PeakKib(), kib_before,
+              static_cast<unsigned long long>(counts.most_held),
+              static_cast<unsigned long long>(order));
   return feeder->done() ? 0 : 1;
 }
