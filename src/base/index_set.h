@@ -24,15 +24,8 @@ class IndexSet {
     return kAbsent;
   }
 
-  // Inserts `row`, which must not be present. `hash_of(row)` gives the hash of an inserted row.
-  template <typename HashOf>
-  void Insert(uint64_t hash, uint32_t row, HashOf hash_of) {
-    if ((size_ + 1) * 4 > slots_.size() * 3) Grow(hash_of);
-    Place(hash, row);
-    ++size_;
-  }
-
-  // Takes `row`, inserted with `hash`, out again. `hash_of` as for Insert, called for other rows.
+  // Takes `row`, inserted with `hash`, out again. `hash_of(row)` gives the hash of a row that
+  // stays.
   template <typename HashOf>
   void Erase(uint64_t hash, uint32_t row, HashOf hash_of) {
     size_t hole = hash & mask();
@@ -46,6 +39,14 @@ class IndexSet {
     }
     slots_[hole] = Slot();
     --size_;
+  }
+
+  // Inserts `row`, which must not be present. `hash_of(row)` gives the hash of an inserted row.
+  template <typename HashOf>
+  void Insert(uint64_t hash, uint32_t row, HashOf hash_of) {
+    if ((size_ + 1) * 4 > slots_.size() * 3) Grow(hash_of);
+    Place(hash, row);
+    ++size_;
   }
 
   size_t memory_bytes() const { return slots_.capacity() * sizeof(Slot); }
