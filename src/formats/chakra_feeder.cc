@@ -147,6 +147,10 @@ Status Feeder::TakeMetadata(std::string_view message) {
 
 Status Feeder::TakeNode(std::string_view message) {
   ETUDE_RETURN_IF_ERROR(CheckHead(ReadNodeHead(message, options_.dependencies, head_), frames_));
+  if (message.size() > HeldMessages::kMaxBytes) {
+    return BadInput(frames_.Where() + ": found a message of " + std::to_string(message.size()) +
+                    " bytes, expected at most " + std::to_string(HeldMessages::kMaxBytes));
+  }
   if (++read_ > context_.limits.nodes) {
     return BadInput(frames_.Where() + ": found more than " + std::to_string(context_.limits.nodes) +
                     " nodes (limit 'nodes')");
@@ -194,10 +198,9 @@ Status Feeder::WaitFor(uint32_t row, uint64_t id) {
 }
 
 Status Feeder::CountMissing(uint64_t node, uint64_t id) {
-  const std::string what = Named(node) + " depends on " + Named(id) + ", which is not in the file";
-  if (options_.strict) return BadInput(source_.name() + ": " + what);
-  if (missing_ == 0) first_missing_ = what;
-  ++missing_;
+  if (missing_++ != 0) return {};
+  first_missing_ = Named(node) + " depends on " + Named(id) + ", which is not in the file";
+  if (options_.strict) return BadInput(source_.name() + ": " + first_missing_);
   return {};
 }
 

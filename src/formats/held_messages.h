@@ -17,6 +17,8 @@ namespace etude {
 // bytes are. Not thread-safe.
 class HeldMessages {
  public:
+  static constexpr size_t kMaxBytes = UINT32_MAX;  // of one message
+
   // Where a message is; the caller keeps it.
   struct Place {
     uint64_t offset = 0;  // in the uncompressed file
