@@ -41,9 +41,9 @@ struct FeederCounts {
 };
 
 // Hands the nodes of a Chakra trace to a simulator as their dependencies finish, for files far
-// larger than memory (docs/feeder.md). Memory: nodes that wait, are ready or in flight, 16 bytes to
-// 60 each and 8 per dependency waited for; a bit per node of the file; a fixed megabyte or two.
-// For compressed input and pipes also the bytes of those nodes.
+// larger than memory (docs/feeder.md). Memory: 50 to 90 bytes for each node that waits, is ready or
+// in flight, and 8 for each dependency waited for; a bit or two per node of the file; a fixed
+// megabyte or two. For compressed input and pipes also the bytes of those nodes.
 //
 // Order: of the nodes that are free, the one that stands first in the file. A caller that finishes
 // each node before it asks for the next gets the same order with any window, and whether the file
