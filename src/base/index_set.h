@@ -6,7 +6,7 @@
 
 namespace etude {
 
-// The hash index of an interning table: maps a row's hash to the row's number. It stores numbers
+// The hash index of a table: maps a row's hash to the row's number. It stores numbers
 // only; the table owns the rows and compares them. Not thread-safe.
 class IndexSet {
  public:
@@ -22,6 +22,23 @@ class IndexSet {
       }
     }
     return kAbsent;
+  }
+
+  // Takes `row`, inserted with `hash`, out again. `hash_of(row)` gives the hash of a row that
+  // stays.
+  template <typename HashOf>
+  void Erase(uint64_t hash, uint32_t row, HashOf hash_of) {
+    size_t hole = hash & mask();
+    while (slots_[hole].row != row) hole = (hole + 1) & mask();
+    // Rows behind the hole that a search would no longer reach move into it.
+    for (size_t i = (hole + 1) & mask(); slots_[i].row != kAbsent; i = (i + 1) & mask()) {
+      const size_t home = hash_of(slots_[i].row) & mask();
+      if (((i - home) & mask()) < ((i - hole) & mask())) continue;
+      slots_[hole] = slots_[i];
+      hole = i;
+    }
+    slots_[hole] = Slot();
+    --size_;
   }
 
   // Inserts `row`, which must not be present. `hash_of(row)` gives the hash of an inserted row.

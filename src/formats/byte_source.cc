@@ -42,6 +42,25 @@ class Input {
     }
   }
 
+  // Likewise from `offset`, without moving what Read delivers. The input must have a size.
+  std::optional<size_t> ReadAt(uint64_t offset, char* to, size_t capacity) const {
+    if (fd_ < 0) {
+      const size_t begin = std::min<uint64_t>(offset, memory_.size());
+      const size_t count = std::min(capacity, memory_.size() - begin);
+      if (count != 0) std::memcpy(to, memory_.data() + begin, count);
+      return count;
+    }
+    size_t have = 0;
+    while (have < capacity) {
+      const ssize_t count =
+          ::pread(fd_, to + have, capacity - have, static_cast<off_t>(offset + have));
+      if (count == 0) break;
+      if (count < 0 && errno != EINTR) return std::nullopt;
+      if (count > 0) have += static_cast<size_t>(count);
+    }
+    return have;
+  }
+
   void set_size(uint64_t size) { size_ = size; }
   std::optional<uint64_t> size() const { return size_; }
 
@@ -181,6 +200,14 @@ class ByteSource::Impl {
       peeked_.append(chunk);
     }
     return std::string_view(peeked_).substr(0, count);
+  }
+
+  bool can_read_at() const { return started_ && decoder_ == nullptr && input_->size().has_value(); }
+
+  Result<size_t> ReadAt(uint64_t offset, std::span<char> to) const {
+    const auto count = input_->ReadAt(offset, to.data(), to.size());
+    if (!count) return MakeError(ErrorCode::kIo, name_ + ": cannot read: " + std::strerror(errno));
+    return *count;
   }
 
   const std::string& name() const { return name_; }
@@ -353,6 +380,10 @@ ByteSource ByteSource::FromMemory(std::string name, std::string bytes, const Lim
 
 Result<std::string_view> ByteSource::Next() { return impl_->Next(); }
 Result<std::string_view> ByteSource::Peek(size_t count) { return impl_->Peek(count); }
+bool ByteSource::can_read_at() const { return impl_->can_read_at(); }
+Result<size_t> ByteSource::ReadAt(uint64_t offset, std::span<char> to) const {
+  return impl_->ReadAt(offset, to);
+}
 const std::string& ByteSource::name() const { return impl_->name(); }
 Compression ByteSource::compression() const { return impl_->compression(); }
 bool ByteSource::cut() const { return impl_->cut(); }

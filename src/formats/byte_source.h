@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -38,6 +39,13 @@ class ByteSource {
   // The first bytes that Next will deliver, without consuming them: `count` of them, or as many as
   // there are. Valid until the next call of Next or Peek.
   Result<std::string_view> Peek(size_t count);
+
+  // Whether ReadAt works: the bytes are those of a regular file or of memory, not compressed.
+  // Meaningful after the first Next or Peek.
+  bool can_read_at() const;
+  // Reads bytes from `offset` on, `to.size()` or as many as there are, without moving what Next
+  // delivers; returns how many. kIo if the system refuses.
+  Result<size_t> ReadAt(uint64_t offset, std::span<char> to) const;
 
   const std::string& name() const;
   Compression compression() const;

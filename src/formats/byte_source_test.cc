@@ -5,6 +5,7 @@
 #include <zstd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 namespace etude {
@@ -64,6 +65,30 @@ TEST(ByteSource, DeliversPlainGzipAndZstdAlike) {
     EXPECT_EQ(source.bytes_out(), text.size());
     EXPECT_EQ(source.bytes_in(), bytes.size());
   }
+}
+
+TEST(ByteSource, ReadsPlainBytesAtAnOffset) {
+  const std::string text = Text();
+  const std::string path =
+      (std::filesystem::path(testing::TempDir()) / "etude_byte_source_at").string();
+  std::ofstream(path, std::ios::binary) << text;
+  ByteSource memory = Memory(text);
+  ByteSource file = ByteSource::Open(path, Limits()).value();
+  for (ByteSource* source : {&memory, &file}) {
+    EXPECT_FALSE(source->can_read_at());
+    EXPECT_EQ(source->Peek(10).value(), text.substr(0, 10));
+    ASSERT_TRUE(source->can_read_at());
+    std::string bytes(100, '\0');
+    EXPECT_EQ(source->ReadAt(300'000, bytes).value(), 100u);
+    EXPECT_EQ(bytes, text.substr(300'000, 100));
+    EXPECT_EQ(source->ReadAt(text.size() - 7, bytes).value(), 7u);
+    EXPECT_EQ(source->ReadAt(text.size() + 7, bytes).value(), 0u);
+    EXPECT_EQ(ReadAll(*source), text);
+  }
+  ByteSource gzip = Memory(Gzip(text));
+  EXPECT_EQ(ReadAll(gzip), text);
+  EXPECT_FALSE(gzip.can_read_at());
+  std::filesystem::remove(path);
 }
 
 TEST(ByteSource, PeekConsumesNothing) {

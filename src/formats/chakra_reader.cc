@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "src/formats/chakra_attr.h"
+#include "src/formats/chakra_frames.h"
 #include "src/formats/chakra_node_reader.h"
 #include "src/formats/chakra_schema.h"
 #include "src/formats/process_groups.h"
@@ -33,9 +34,6 @@ constexpr uint32_t BytesTag(MetadataField field) {
                                  protozero::pbf_wire_type::length_delimited);
 }
 
-// A message's length: 32 bits, in at most five bytes.
-constexpr size_t kMaxLengthBytes = 5;
-
 class ChakraReader : public TraceReader {
  public:
   ChakraReader(std::string name, const ReadOptions& options, const RunContext& context)
@@ -43,7 +41,8 @@ class ChakraReader : public TraceReader {
         options_(options),
         context_(context),
         builder_(context.limits),
-        nodes_(builder_, context.limits) {
+        nodes_(builder_, context.limits),
+        frames_(name_, context.limits) {
     builder_.info().format = TraceFormat::kChakra;
     builder_.info().exclusive_durations = true;
   }
@@ -52,15 +51,6 @@ class ChakraReader : public TraceReader {
   Result<Trace> Finish(bool cut) override;
 
  private:
-  // What stands at the beginning of some bytes.
-  struct Frame {
-    size_t wanted = 0;      // bytes of the whole frame, as far as is known
-    bool complete = false;  // they are all there
-    std::string_view message = {};
-  };
-
-  Result<Frame> NextFrame(std::string_view bytes) const;
-  Status TakeFrames(std::string_view& bytes);
   Status TakeMessage(std::string_view message);
   Status MalformedNode(std::string_view what);
   void ReadMetadata(std::string_view message);
@@ -69,17 +59,13 @@ class ChakraReader : public TraceReader {
   bool SetProcessGroups(const AttrValue& value);
   void SettleMetadata();
   void Keep(std::string_view key, std::string_view field);
-  std::string Where() const;
 
   std::string name_;
   ReadOptions options_;
   const RunContext& context_;
   TraceBuilder builder_;
   chakra::NodeReader nodes_;
-  std::string pending_;  // bytes of a frame that is not complete yet
-  size_t wanted_ = 0;    // pending_ cannot be complete with fewer bytes
-  uint64_t offset_ = 0;  // of the next frame in the file
-  uint64_t messages_ = 0;
+  chakra::Frames frames_;
   std::string first_malformed_;
 
   AttrMessage attr_;
@@ -91,87 +77,35 @@ class ChakraReader : public TraceReader {
   bool inclusive_ = false;
 };
 
-std::string ChakraReader::Where() const {
-  const std::string message =
-      messages_ == 0 ? "GlobalMetadata" : "node message " + std::to_string(messages_);
-  return name_ + ":byte " + std::to_string(offset_) + " (" + message + ")";
-}
-
-Result<ChakraReader::Frame> ChakraReader::NextFrame(std::string_view bytes) const {
-  uint64_t length = 0;
-  size_t at = 0;
-  while (true) {
-    if (at == bytes.size()) return Frame{.wanted = at + 1};
-    const auto byte = static_cast<uint8_t>(bytes[at]);
-    length |= static_cast<uint64_t>(byte & 0x7F) << (7 * at);
-    ++at;
-    if (byte < 0x80) break;
-    if (at == kMaxLengthBytes) {
-      return BadInput(Where() +
-                      ": found a length of more than five bytes, expected a Chakra trace");
-    }
-  }
-  if (length > context_.limits.element_bytes) {
-    return BadInput(Where() + ": found a message of " + std::to_string(length) +
-                    " bytes, expected at most " + std::to_string(context_.limits.element_bytes) +
-                    " (limit 'element_bytes')");
-  }
-  const size_t size = at + static_cast<size_t>(length);
-  if (bytes.size() < size) return Frame{.wanted = size};
-  return Frame{
-      .wanted = size, .complete = true, .message = bytes.substr(at, static_cast<size_t>(length))};
-}
-
-Status ChakraReader::TakeFrames(std::string_view& bytes) {
-  while (true) {
-    ETUDE_ASSIGN_OR_RETURN(const Frame frame, NextFrame(bytes));
-    wanted_ = frame.wanted;
-    if (!frame.complete) return {};
-    ETUDE_RETURN_IF_ERROR(TakeMessage(frame.message));
-    bytes.remove_prefix(frame.wanted);
-    offset_ += frame.wanted;
-    ++messages_;
-  }
-}
-
-// A frame that spans chunks is put together in pending_, without looking at it again before it can
-// be complete; all others are read where they are.
 Status ChakraReader::Push(std::string_view chunk) {
-  while (!pending_.empty() && !chunk.empty()) {
-    const size_t missing = std::min(wanted_ - pending_.size(), chunk.size());
-    pending_.append(chunk.substr(0, missing));
-    chunk.remove_prefix(missing);
-    if (pending_.size() < wanted_) return {};
-    std::string_view bytes = pending_;
-    ETUDE_RETURN_IF_ERROR(TakeFrames(bytes));
-    if (bytes.empty()) pending_.clear();
+  frames_.Feed(chunk);
+  while (true) {
+    ETUDE_ASSIGN_OR_RETURN(const auto message, frames_.Next());
+    if (!message) return {};
+    ETUDE_RETURN_IF_ERROR(TakeMessage(*message));
   }
-  if (chunk.empty()) return {};
-  ETUDE_RETURN_IF_ERROR(TakeFrames(chunk));
-  pending_.assign(chunk);
-  return {};
 }
 
 Status ChakraReader::TakeMessage(std::string_view message) {
   try {
-    if (messages_ == 0) {
+    if (frames_.number() == 0) {
       ReadMetadata(message);
     } else {
       nodes_.Read(message);
     }
   } catch (const protozero::exception& error) {
-    if (messages_ != 0) return MalformedNode(error.what());
-    return BadInput(Where() + ": found no protobuf message (" + error.what() +
+    if (frames_.number() != 0) return MalformedNode(error.what());
+    return BadInput(frames_.Where() + ": found no protobuf message (" + error.what() +
                     "), expected a Chakra trace");
   } catch (const std::exception& error) {
-    return MakeError(ErrorCode::kInternal, Where() + ": " + error.what());
+    return MakeError(ErrorCode::kInternal, frames_.Where() + ": " + error.what());
   }
   return {};
 }
 
 Status ChakraReader::MalformedNode(std::string_view what) {
   const std::string message =
-      Where() + ": found a malformed message (" + std::string(what) + "), expected a node";
+      frames_.Where() + ": found a malformed message (" + std::string(what) + "), expected a node";
   if (options_.strict) return BadInput(message);
   if (first_malformed_.empty()) first_malformed_ = message;
   builder_.stats().Count(Stat::kMalformedElement);
@@ -285,12 +219,12 @@ void ChakraReader::SettleMetadata() {
 }
 
 Result<Trace> ChakraReader::Finish(bool cut) {
-  if (messages_ == 0) {
-    return BadInput(Where() + ": found the end of the file, expected a Chakra trace");
+  if (frames_.number() == 0) {
+    return BadInput(frames_.Where() + ": found the end of the file, expected a Chakra trace");
   }
-  if (cut || !pending_.empty()) {
-    const std::string message = Where() + ": found the end of the file, expected " +
-                                std::to_string(std::max(wanted_, size_t{1})) + " bytes";
+  if (cut || frames_.pending() != 0) {
+    const std::string message = frames_.Where() + ": found the end of the file, expected " +
+                                std::to_string(frames_.wanted()) + " bytes";
     if (options_.strict) return BadInput(message);
     builder_.stats().Count(Stat::kTruncated);
     context_.Warn(message + "; the nodes before it are read");

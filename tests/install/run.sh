@@ -8,5 +8,7 @@ cmake --install "$1" --prefix "$tmp/prefix" >"$tmp/log" 2>&1 || { cat "$tmp/log"
 cmake -S "$here" -B "$tmp/build" -G Ninja -DCMAKE_PREFIX_PATH="$tmp/prefix" -DCMAKE_BUILD_TYPE=Release \
   >"$tmp/log" 2>&1 || { cat "$tmp/log"; exit 1; }
 cmake --build "$tmp/build" >"$tmp/log" 2>&1 || { cat "$tmp/log"; exit 1; }
-"$tmp/build/consumer" "$2"
+# Empty metadata, and two nodes of type COMP: 7, and 8 that depends on 7.
+printf '\0\4\10\7\30\4\7\10\10\30\4\52\1\7' >"$tmp/two.et"
+"$tmp/build/consumer" "$2" "$tmp/two.et"
 "$tmp/prefix/bin/etude" info "$2" >/dev/null

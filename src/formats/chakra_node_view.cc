@@ -1,0 +1,170 @@
+#include "src/formats/chakra_node_view.h"
+
+#include <protozero/pbf_reader.hpp>
+
+#include <utility>
+
+#include "src/formats/chakra_attr.h"
+
+namespace etude::chakra {
+namespace {
+
+using protozero::pbf_reader;
+using protozero::pbf_wire_type;
+
+constexpr auto kVarint = pbf_wire_type::varint;
+constexpr auto kBytes = pbf_wire_type::length_delimited;
+
+std::string_view View(protozero::data_view bytes) { return {bytes.data(), bytes.size()}; }
+
+template <typename Field>
+constexpr uint32_t Tag(Field field, pbf_wire_type wire) {
+  return protozero::tag_and_type(static_cast<uint32_t>(field), wire);
+}
+
+// Calls `fn(reader)` with each field under the cursor; `fn` reads or skips it. Returns why the
+// message is malformed, or "".
+template <typename Fn>
+std::string_view ForEachField(std::string_view message, Fn fn) {
+  try {
+    pbf_reader reader(message.data(), message.size());
+    while (reader.next()) fn(reader);
+  } catch (const protozero::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// Likewise with the fields of one number and kind of value.
+template <typename Fn>
+void ForEachOf(std::string_view message, NodeField field, pbf_wire_type wire, Fn fn) {
+  ForEachField(message, [&](pbf_reader& reader) {
+    if (reader.tag_and_type() != Tag(field, wire)) return reader.skip();
+    fn(reader);
+  });
+}
+
+void AddIds(pbf_reader& reader, std::vector<uint64_t>& ids) {
+  if (reader.wire_type() == kVarint) {
+    ids.push_back(reader.get_uint64());
+  } else {
+    for (const uint64_t id : reader.get_packed_uint64()) ids.push_back(id);
+  }
+}
+
+NodeIo DecodeIo(pbf_reader reader) {
+  NodeIo io;
+  while (reader.next()) {
+    switch (reader.tag_and_type()) {
+      case Tag(IoField::kValues, kBytes): io.values = View(reader.get_view()); break;
+      case Tag(IoField::kShapes, kBytes): io.shapes = View(reader.get_view()); break;
+      case Tag(IoField::kTypes, kBytes): io.types = View(reader.get_view()); break;
+      default: reader.skip();
+    }
+  }
+  return io;
+}
+
+}  // namespace
+
+std::string_view ReadNodeHead(std::string_view message, DependencyKinds kinds, NodeHead& head) {
+  head.id = 0;
+  head.deps.clear();
+  std::vector<uint64_t> other;
+  AttrMessage attr;
+  return ForEachField(message, [&](pbf_reader& reader) {
+    switch (reader.tag_and_type()) {
+      case Tag(NodeField::kId, kVarint): head.id = reader.get_uint64(); break;
+      case Tag(NodeField::kCtrlDeps, kBytes):
+      case Tag(NodeField::kCtrlDeps, kVarint):
+        AddIds(reader, kinds.ctrl ? head.deps : other);
+        break;
+      case Tag(NodeField::kDataDeps, kBytes):
+      case Tag(NodeField::kDataDeps, kVarint):
+        AddIds(reader, kinds.data ? head.deps : other);
+        break;
+      case Tag(NodeField::kInputs, kBytes):
+      case Tag(NodeField::kOutputs, kBytes): DecodeIo(reader.get_message()); break;
+      case Tag(NodeField::kAttr, kBytes): DecodeAttr(View(reader.get_view()), attr); break;
+      default: reader.skip();
+    }
+  });
+}
+
+std::string_view CheckMetadata(std::string_view message) {
+  AttrMessage attr;
+  return ForEachField(message, [&](pbf_reader& reader) {
+    if (reader.tag_and_type() != Tag(MetadataField::kAttr, kBytes)) return reader.skip();
+    DecodeAttr(View(reader.get_view()), attr);
+  });
+}
+
+std::optional<std::string_view> NodeView::BytesField(NodeField field) const {
+  std::optional<std::string_view> bytes;
+  ForEachOf(message_, field, kBytes, [&](pbf_reader& reader) { bytes = View(reader.get_view()); });
+  return bytes;
+}
+
+std::optional<uint64_t> NodeView::VarintField(NodeField field) const {
+  std::optional<uint64_t> number;
+  ForEachOf(message_, field, kVarint, [&](pbf_reader& reader) { number = reader.get_uint64(); });
+  return number;
+}
+
+std::vector<uint64_t> NodeView::Ids(NodeField field) const {
+  std::vector<uint64_t> ids;
+  ForEachField(message_, [&](pbf_reader& reader) {
+    const uint32_t tag = reader.tag_and_type();
+    if (tag != Tag(field, kBytes) && tag != Tag(field, kVarint)) return reader.skip();
+    AddIds(reader, ids);
+  });
+  return ids;
+}
+
+NodeIo NodeView::Io(NodeField field) const {
+  NodeIo io;
+  ForEachOf(message_, field, kBytes,
+            [&](pbf_reader& reader) { io = DecodeIo(reader.get_message()); });
+  return io;
+}
+
+std::vector<NodeAttr> NodeView::attrs() const {
+  std::vector<NodeAttr> all;
+  ForEachOf(message_, NodeField::kAttr, kBytes, [&](pbf_reader& reader) {
+    const std::string_view message = View(reader.get_view());
+    AttrMessage attr;
+    DecodeAttr(message, attr);
+    all.push_back({.name = attr.name, .value = std::move(attr.value), .message = message});
+  });
+  return all;
+}
+
+std::optional<NodeAttr> NodeView::FindAttr(std::string_view name) const {
+  std::optional<NodeAttr> found;
+  ForEachOf(message_, NodeField::kAttr, kBytes, [&](pbf_reader& reader) {
+    const std::string_view message = View(reader.get_view());
+    if (found) return;
+    AttrMessage attr;
+    DecodeAttr(message, attr);
+    if (attr.name != name) return;
+    found = {.name = attr.name, .value = std::move(attr.value), .message = message};
+  });
+  return found;
+}
+
+std::string_view NodeView::name() const { return BytesField(NodeField::kName).value_or(""); }
+uint32_t NodeView::type() const {
+  return static_cast<uint32_t>(VarintField(NodeField::kType).value_or(kInvalidNode));
+}
+std::optional<uint64_t> NodeView::start_micros() const {
+  return VarintField(NodeField::kStartMicros);
+}
+std::optional<uint64_t> NodeView::duration_micros() const {
+  return VarintField(NodeField::kDurationMicros);
+}
+std::vector<uint64_t> NodeView::ctrl_deps() const { return Ids(NodeField::kCtrlDeps); }
+std::vector<uint64_t> NodeView::data_deps() const { return Ids(NodeField::kDataDeps); }
+NodeIo NodeView::inputs() const { return Io(NodeField::kInputs); }
+NodeIo NodeView::outputs() const { return Io(NodeField::kOutputs); }
+
+}  // namespace etude::chakra
