@@ -19,6 +19,7 @@
 #include "src/cli/info.h"
 #include "src/cli/link.h"
 #include "src/cli/record.h"
+#include "src/cli/slice.h"
 #include "src/cli/validate.h"
 
 namespace etude {
@@ -85,6 +86,7 @@ int Main(std::vector<std::string> args) {
   commands.push_back(MakeCompatCommand());
   commands.push_back(MakeInfoCommand());
   commands.push_back(MakeValidateCommand());
+  commands.push_back(MakeSliceCommand());
   return RunCommandLine("etude", std::move(commands), args);
 }
 
