@@ -20,6 +20,7 @@
 #include "src/cli/link.h"
 #include "src/cli/record.h"
 #include "src/cli/slice.h"
+#include "src/cli/timeline.h"
 #include "src/cli/validate.h"
 
 namespace etude {
@@ -87,6 +88,7 @@ int Main(std::vector<std::string> args) {
   commands.push_back(MakeInfoCommand());
   commands.push_back(MakeValidateCommand());
   commands.push_back(MakeSliceCommand());
+  commands.push_back(MakeTimelineCommand());
   return RunCommandLine("etude", std::move(commands), args);
 }
 

@@ -65,20 +65,10 @@ class Slicer {
   void CopyInfo() {
     builder_.info() = trace_.info();
     for (Extra& extra : builder_.info().extras) extra = copy_.MakeExtra(extra);
-    KeepProfilerVersion();
     for (const ProcessGroup& group : trace_.process_groups()) {
       builder_.AddProcessGroup(copy_.MakeGroup(group));
     }
     builder_.stats().Add(ReadingStats(CarriedStats(trace_)));
-  }
-
-  // The versions of profiles are none of the formats in which slices are written.
-  void KeepProfilerVersion() {
-    TraceInfo& info = builder_.info();
-    if (info.format != TraceFormat::kKineto || info.schema.empty()) return;
-    info.extras.push_back(
-        {.key = builder_.Intern("schemaVersion"), .text = builder_.Intern(info.schema)});
-    info.schema.clear();
   }
 
   NodeId CopyNode(NodeId node) {
