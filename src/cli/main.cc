@@ -16,6 +16,7 @@
 #include "src/cli/compare.h"
 #include "src/cli/compat.h"
 #include "src/cli/convert.h"
+#include "src/cli/graph.h"
 #include "src/cli/info.h"
 #include "src/cli/link.h"
 #include "src/cli/record.h"
@@ -89,6 +90,7 @@ int Main(std::vector<std::string> args) {
   commands.push_back(MakeValidateCommand());
   commands.push_back(MakeSliceCommand());
   commands.push_back(MakeTimelineCommand());
+  commands.push_back(MakeGraphCommand());
   return RunCommandLine("etude", std::move(commands), args);
 }
 
