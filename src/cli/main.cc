@@ -18,6 +18,7 @@
 #include "src/cli/convert.h"
 #include "src/cli/graph.h"
 #include "src/cli/info.h"
+#include "src/cli/jsonize.h"
 #include "src/cli/link.h"
 #include "src/cli/record.h"
 #include "src/cli/slice.h"
@@ -91,6 +92,7 @@ int Main(std::vector<std::string> args) {
   commands.push_back(MakeSliceCommand());
   commands.push_back(MakeTimelineCommand());
   commands.push_back(MakeGraphCommand());
+  commands.push_back(MakeJsonizeCommand());
   return RunCommandLine("etude", std::move(commands), args);
 }
 

@@ -153,18 +153,23 @@ class Viewer {
       sum += at_depth[fitting];
       if (sum > most_) break;
     }
-    // Roots alone say too little: processes and threads.
-    if (fitting > kLeastDepth) {
+    // Roots alone say too little: processes and threads. What tells more is the milder way.
+    uint64_t fitting_boxes = 0;
+    for (uint32_t i = 0; i < fitting; ++i) fitting_boxes += at_depth[i];
+    const auto deepest = static_cast<uint32_t>(std::min<size_t>(at_depth.size(), kMostDepth));
+    uint32_t depth = deepest;
+    while (depth >= kLeastDepth && !GroupByPath(depth)) --depth;
+    const bool paths_fit = depth >= kLeastDepth;
+    if (fitting > kLeastDepth && (!paths_fit || fitting_boxes >= boxes_)) {
       view_.collapse = Collapse::kDepth;
       view_.depth = fitting - 1;
       return GroupByDepth(view_.depth);
     }
-    view_.collapse = Collapse::kPath;
-    const auto deepest = static_cast<uint32_t>(std::min<size_t>(at_depth.size(), kMostDepth));
-    for (view_.depth = deepest; view_.depth >= kLeastDepth; --view_.depth) {
-      if (GroupByPath(view_.depth)) return;
+    if (paths_fit) {
+      view_.collapse = Collapse::kPath;
+      view_.depth = depth;
+      return;
     }
-    view_.depth = 0;
     boxes_ = GroupByName();
     view_.collapse = Collapse::kName;
     if (boxes_ <= most_) return;
