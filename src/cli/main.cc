@@ -16,6 +16,7 @@
 #include "src/cli/compare.h"
 #include "src/cli/compat.h"
 #include "src/cli/convert.h"
+#include "src/cli/generate.h"
 #include "src/cli/graph.h"
 #include "src/cli/info.h"
 #include "src/cli/jsonize.h"
@@ -93,6 +94,7 @@ int Main(std::vector<std::string> args) {
   commands.push_back(MakeTimelineCommand());
   commands.push_back(MakeGraphCommand());
   commands.push_back(MakeJsonizeCommand());
+  commands.push_back(MakeGenerateCommand());
   return RunCommandLine("etude", std::move(commands), args);
 }
 
