@@ -21,6 +21,7 @@
 #include "src/cli/info.h"
 #include "src/cli/jsonize.h"
 #include "src/cli/link.h"
+#include "src/cli/merge.h"
 #include "src/cli/record.h"
 #include "src/cli/slice.h"
 #include "src/cli/timeline.h"
@@ -91,6 +92,7 @@ int Main(std::vector<std::string> args) {
   commands.push_back(MakeInfoCommand());
   commands.push_back(MakeValidateCommand());
   commands.push_back(MakeSliceCommand());
+  commands.push_back(MakeMergeCommand());
   commands.push_back(MakeTimelineCommand());
   commands.push_back(MakeGraphCommand());
   commands.push_back(MakeJsonizeCommand());
