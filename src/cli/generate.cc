@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,10 +13,13 @@
 #include "src/base/each_rank.h"
 #include "src/base/nearest.h"
 #include "src/base/quantity.h"
+#include "src/compat/text_model.h"
 #include "src/formats/atomic_file.h"
+#include "src/formats/byte_source.h"
 #include "src/formats/chakra_writer.h"
 #include "src/report/format.h"
 #include "src/synth/microbench.h"
+#include "src/synth/text_workload.h"
 
 namespace etude {
 namespace {
@@ -31,12 +36,13 @@ class GenerateCommand : public Command {
  public:
   std::string_view name() const override { return "generate"; }
   std::string_view summary() const override {
-    return "make Chakra traces of a pattern: microbenchmarks of any number of ranks";
+    return "make Chakra traces of a pattern or of a model in text, for any number of ranks";
   }
 
   void Declare(Options& options) override {
-    options.Positional("what", &what_, "microbench");
-    options.Positional("pattern", &pattern_, "what the ranks do; see below");
+    options.Positional("what", &what_, "microbench or text");
+    options.Positional("pattern", &pattern_,
+                       "microbench: what the ranks do, see below; text: file with a model");
     options.Value("-o,--output", &output_, "PREFIX", "writes PREFIX.RANK.et for each rank");
     options.Required("--output");
     options.Value("--ranks", &bench_.ranks, "N", "ranks of the job", {.least = 1, .most = 1 << 20});
@@ -57,17 +63,28 @@ class GenerateCommand : public Command {
   }
 
   Result<ExitCode> Run(const Console& console) override {
-    ETUDE_RETURN_IF_ERROR(TakeOptions());
+    if (what_ != "microbench" && what_ != "text") {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("generate: found '{}', expected microbench or text", what_));
+    }
+    std::optional<TextWorkload> workload;
+    if (what_ == "text") {
+      ETUDE_ASSIGN_OR_RETURN(workload, ReadWorkload(console));
+    } else {
+      ETUDE_RETURN_IF_ERROR(TakeOptions());
+    }
     const std::filesystem::path folder = std::filesystem::path(output_).parent_path();
     std::error_code error;
     if (!folder.empty()) std::filesystem::create_directories(folder, error);
     if (error) return MakeError(ErrorCode::kIo, folder.string() + ": " + error.message());
     ETUDE_ASSIGN_OR_RETURN(
         const std::vector<Written> files,
-        ForEachRank<Written>(
-            static_cast<size_t>(bench_.ranks), 0, console.context(),
-            [&](size_t i, const RunContext&) { return WriteRank(static_cast<int64_t>(i)); }));
-    const auto groups = MicrobenchGroups(bench_);
+        ForEachRank<Written>(static_cast<size_t>(bench_.ranks), 0, console.context(),
+                             [&](size_t i, const RunContext&) {
+                               return WriteRank(static_cast<int64_t>(i), workload);
+                             }));
+    using Groups = std::map<int64_t, std::vector<int64_t>>;
+    const Groups groups = workload ? Groups() : MicrobenchGroups(bench_);
     std::string groups_path;
     if (!groups.empty()) {
       groups_path = output_ + ".comm_groups.json";
@@ -81,10 +98,6 @@ class GenerateCommand : public Command {
 
  private:
   Status TakeOptions() {
-    if (what_ != "microbench") {
-      return MakeError(ErrorCode::kUsage,
-                       fmt::format("generate: found '{}', expected microbench", what_));
-    }
     std::vector<std::string> names;
     bool known = false;
     for (const PatternInfo& info : Patterns()) {
@@ -117,8 +130,46 @@ class GenerateCommand : public Command {
     return CheckMicrobench(bench_);
   }
 
-  Result<Written> WriteRank(int64_t rank) const {
+  // The model's trace, the same on all ranks.
+  Result<TextWorkload> ReadWorkload(const Console& console) const {
+    const Limits& limits = console.context().limits;
+    ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(pattern_, limits));
+    std::string text;
+    while (true) {
+      ETUDE_ASSIGN_OR_RETURN(const std::string_view chunk, source.Next());
+      if (chunk.empty()) break;
+      text += chunk;
+      if (text.size() > limits.element_bytes) {
+        return BadInput(fmt::format("{}: more than {} bytes (limit 'element_bytes')", pattern_,
+                                    limits.element_bytes));
+      }
+    }
+    text = compat::WithPlainLines(text);
+    const auto model = compat::ParseTextModel(text);
+    if (!model) {
+      return BadInput(
+          fmt::format("{}: found {}, expected a model: parallelism, number of layers, "
+                      "a layer on a line",
+                      pattern_, model.error().message));
+    }
+    Result<TextWorkload> workload =
+        MakeTextWorkload(*model, {.ranks = bench_.ranks, .passes = bench_.count});
+    if (!workload) return BadInput(pattern_ + ": " + workload.error().message);
+    if (workload->ignored != 0) {
+      console.context().Warn(
+          fmt::format("{}: left out {} communications for which its parallelism has no place",
+                      pattern_, FormatCount(workload->ignored)));
+    }
+    return workload;
+  }
+
+  Result<Written> WriteRank(int64_t rank, const std::optional<TextWorkload>& workload) const {
+    if (workload) return WriteTrace(workload->trace, rank);
     ETUDE_ASSIGN_OR_RETURN(const Trace trace, MakeMicrobench(bench_, rank));
+    return WriteTrace(trace, rank);
+  }
+
+  Result<Written> WriteTrace(const Trace& trace, int64_t rank) const {
     const std::string path = fmt::format("{}.{}.et", output_, rank);
     ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
     const auto sink = [&](std::string_view bytes) { return file.Write(bytes); };
@@ -138,6 +189,7 @@ class GenerateCommand : public Command {
     if (json_) {
       Json json = {{"format", "etude-generate"},
                    {"version", 1},
+                   {"what", what_},
                    {"pattern", pattern_},
                    {"prefix", output_},
                    {"groups", groups.empty() ? Json(nullptr) : Json(groups)},
