@@ -7,7 +7,7 @@ if(ETUDE_TORCH)
   install(TARGETS etude_torch_tool RUNTIME)
 endif()
 install(TARGETS etude EXPORT etude-targets ARCHIVE)
-foreach(module base trace formats compat transform analysis report)
+foreach(module base trace formats compat transform analysis synth report)
   install(DIRECTORY src/${module} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/etude/src
     FILES_MATCHING PATTERN "*.h")
 endforeach()

@@ -7,8 +7,6 @@
 
 namespace etude {
 
-bool IsStepMark(std::string_view name) { return name.starts_with("ProfilerStep#"); }
-
 bool IsGradientRelease(std::string_view name) { return name.starts_with("Optimizer.zero_grad#"); }
 
 bool IsGradientAccumulation(std::string_view name) {

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "src/base/result.h"
+#include "src/trace/operator_name.h"
 #include "src/trace/trace.h"
 
 namespace etude {
 
 // Roles that PyTorch gives to nodes by their names only. The one place where names decide.
-bool IsStepMark(std::string_view name);              // "ProfilerStep#3"
 bool IsGradientRelease(std::string_view name);       // "Optimizer.zero_grad#SGD.zero_grad"
 bool IsGradientAccumulation(std::string_view name);  // "torch::autograd::AccumulateGrad"
 bool IsGlooLabel(std::string_view name);  // "gloo:all_reduce": the time of the collective

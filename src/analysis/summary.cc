@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "src/analysis/comm_log.h"
+#include "src/trace/operator_name.h"
 
 namespace etude {
 namespace {
@@ -152,7 +153,7 @@ Summary Summarise(const Trace& trace) {
       operators.Add(trace.name(node), duration);
     }
     if (IsDeviceOp(trace, node)) device_ops.Add(trace.name(node), duration);
-    if (trace.name(node).starts_with("ProfilerStep#")) summary.steps.push_back(trace.name(node));
+    if (IsStepMark(trace.name(node))) summary.steps.push_back(trace.name(node));
   });
   if (first && last) summary.span = *last - *first;
   if (!device_intervals.empty()) summary.device_busy = UnionLength(std::move(device_intervals));

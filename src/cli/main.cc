@@ -19,12 +19,18 @@
 #include "src/cli/convert.h"
 #include "src/cli/critical_path.h"
 #include "src/cli/diff.h"
+#include "src/cli/generate.h"
+#include "src/cli/graph.h"
 #include "src/cli/heap.h"
 #include "src/cli/info.h"
+#include "src/cli/jsonize.h"
 #include "src/cli/link.h"
 #include "src/cli/memory.h"
+#include "src/cli/merge.h"
 #include "src/cli/record.h"
+#include "src/cli/slice.h"
 #include "src/cli/stats.h"
+#include "src/cli/timeline.h"
 #include "src/cli/validate.h"
 
 namespace etude {
@@ -97,6 +103,12 @@ int Main(std::vector<std::string> args) {
   commands.push_back(MakeMemoryCommand());
   commands.push_back(MakeDiffCommand());
   commands.push_back(MakeValidateCommand());
+  commands.push_back(MakeSliceCommand());
+  commands.push_back(MakeMergeCommand());
+  commands.push_back(MakeTimelineCommand());
+  commands.push_back(MakeGraphCommand());
+  commands.push_back(MakeJsonizeCommand());
+  commands.push_back(MakeGenerateCommand());
   return RunCommandLine("etude", std::move(commands), args);
 }
 

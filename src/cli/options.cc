@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
-#include <numeric>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -188,28 +187,6 @@ Options::Parsed Options::Parse(const std::vector<std::string>& args) {
   }
   if (impl_->rest_target != nullptr) *impl_->rest_target = std::move(rest);
   return {Outcome::kRun, ""};
-}
-
-std::string Nearest(std::string_view word, const std::vector<std::string>& candidates) {
-  std::string best;
-  size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
-  for (const std::string& candidate : candidates) {
-    std::vector<size_t> row(candidate.size() + 1);
-    std::iota(row.begin(), row.end(), size_t{0});
-    for (size_t i = 0; i < word.size(); ++i) {
-      size_t diagonal = row[0]++;
-      for (size_t j = 0; j < candidate.size(); ++j) {
-        const size_t substitute = diagonal + (word[i] == candidate[j] ? 0 : 1);
-        diagonal = row[j + 1];
-        row[j + 1] = std::min({substitute, row[j] + 1, row[j + 1] + 1});
-      }
-    }
-    if (row.back() < best_distance) {
-      best_distance = row.back();
-      best = candidate;
-    }
-  }
-  return best;
 }
 
 }  // namespace etude

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/nearest.h"
+
 namespace etude {
 
 // What a whole number on the command line may be.
@@ -64,8 +66,5 @@ class Options {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-// The candidate nearest to `word` by edit distance, or "" if none is near.
-std::string Nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace etude

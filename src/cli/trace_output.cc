@@ -9,6 +9,7 @@
 
 #include "src/formats/atomic_file.h"
 #include "src/formats/chakra_writer.h"
+#include "src/formats/chrome_writer.h"
 #include "src/formats/linked_json_writer.h"
 #include "src/report/format.h"
 
@@ -47,6 +48,12 @@ Result<WrittenTrace> WriteChakraFile(const Trace& trace, AtomicFile& file,
 
 Result<WrittenTrace> WriteLinkedFile(const Trace& trace, AtomicFile& file) {
   const auto sink = [&](std::string_view bytes) { return file.Write(bytes); };
+  if (trace.info().format == TraceFormat::kKineto) {
+    // A profile without a host trace stays one: linked traces have no words for its events.
+    ETUDE_ASSIGN_OR_RETURN(const TimelineReport profile, WriteProfile(trace, sink));
+    return WrittenTrace{
+        .nodes = profile.slices, .bytes = profile.bytes, .lost_references = trace.dep_count()};
+  }
   ETUDE_ASSIGN_OR_RETURN(const LinkedWriteReport report, WriteLinkedJson(trace, sink));
   return WrittenTrace{.nodes = report.nodes,
                       .bytes = report.bytes,

@@ -39,7 +39,7 @@ struct WrittenTrace {
 };
 
 // Writes `trace` to `path`, complete or not at all; first makes a graph for simulators of it if the
-// format is Chakra's.
+// format is Chakra's. What is linked of a profile alone (kKineto) is a profile.
 Result<WrittenTrace> WriteTrace(const Trace& trace, const std::string& path, OutputFormat format,
                                 const ToChakraOptions& options);
 

@@ -393,21 +393,30 @@ class MessageReader {
   std::string_view rest_;
 };
 
+bool AppendMessage(std::string_view message, std::span<const Field> fields, size_t level,
+                   ByteBuffer& out) {
+  try {
+    return Writer(out).Message(message, fields, level);
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
 }  // namespace
+
+bool AppendMetadataJson(std::string_view message, size_t level, ByteBuffer& out) {
+  return AppendMessage(message, kMetadataFields, level, out);
+}
+bool AppendNodeJson(std::string_view message, size_t level, ByteBuffer& out) {
+  return AppendMessage(message, kNodeFields, level, out);
+}
 
 Status WriteChakraJson(std::string_view et, const std::string& name, const Sink& sink) {
   MessageReader reader(et);
   ByteBuffer out;
-  Writer writer(out);
   uint64_t count = 0;
   const auto write = [&](std::string_view message, std::span<const Field> fields) -> Status {
-    bool good = false;
-    try {
-      good = writer.Message(message, fields, 0);
-    } catch (const std::exception&) {
-      good = false;
-    }
-    if (!good) {
+    if (!AppendMessage(message, fields, 0, out)) {
       return ChakraFails(fmt::format("{}: message {}", name, count),
                          "bytes that are no message of Chakra", "DecodeError");
     }

@@ -10,12 +10,12 @@
 
 #include "src/compat/chakra_message.h"
 #include "src/compat/et_trace.h"
+#include "src/compat/text_model.h"
 
 namespace etude::compat {
 namespace {
 
 constexpr std::string_view kSchema = "1.0.2-chakra.1.0.0";
-constexpr size_t kColumns = 12;
 
 using Id = std::optional<uint64_t>;
 
@@ -36,21 +36,9 @@ struct Layer {
   Phase weight_grad;
 };
 
-enum class Parallelism : uint8_t { kMicro, kData, kModel, kDataModel, kModelData, kDlrm };
-
-struct ParallelismName {
-  std::string_view name;
-  Parallelism parallelism;
-};
-constexpr auto kParallelisms = std::to_array<ParallelismName>({
-    {"MICRO", Parallelism::kMicro},
-    {"DATA", Parallelism::kData},
-    {"MODEL", Parallelism::kModel},
-    {"HYBRID_DATA_MODEL", Parallelism::kDataModel},
-    {"HYBRID_MODEL_DATA", Parallelism::kModelData},
-    {"HYBRID_DLRM", Parallelism::kDlrm},
-    {"HYBRID_DLRM_ENHANCED", Parallelism::kDlrm},
-});
+Phase PhaseOf(const TextPhase& phase) {
+  return {.comp_time = phase.time, .comm_type = phase.comm, .comm_size = phase.size};
+}
 
 // Any other name, NONE among them, has the number of the first one.
 uint64_t CommNumber(std::string_view name) {
@@ -58,43 +46,6 @@ uint64_t CommNumber(std::string_view name) {
   if (name == "ALLGATHER") return 2;
   if (name == "REDUCESCATTER") return 7;
   return 0;
-}
-
-std::vector<std::string_view> Split(std::string_view line) {
-  constexpr std::string_view kBlanks = " \t\n\r\v\f";
-  std::vector<std::string_view> words;
-  while (true) {
-    const size_t begin = line.find_first_not_of(kBlanks);
-    if (begin == std::string_view::npos) return words;
-    line.remove_prefix(begin);
-    const size_t end = std::min(line.find_first_of(kBlanks), line.size());
-    words.push_back(line.substr(0, end));
-    line.remove_prefix(end);
-  }
-}
-
-std::optional<int64_t> Whole(std::string_view word) {
-  if (word.starts_with('+') && word.size() > 1 && word[1] != '-') word.remove_prefix(1);
-  int64_t value = 0;
-  const char* end = word.data() + word.size();
-  const auto [stop, error] = std::from_chars(word.data(), end, value);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return value;
-}
-
-// Line ends as Python's text files have them.
-std::string WithPlainLines(std::string_view text) {
-  std::string plain;
-  plain.reserve(text.size());
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\r') {
-      plain += text[i];
-      continue;
-    }
-    plain += '\n';
-    if (i + 1 < text.size() && text[i + 1] == '\n') ++i;
-  }
-  return plain;
 }
 
 class Converter {
@@ -123,52 +74,18 @@ class Converter {
   }
 
   Status Read() {
-    std::vector<std::string_view> lines;
-    for (std::string_view rest = text_; !rest.empty();) {
-      const size_t end = std::min(rest.find('\n'), rest.size());
-      lines.push_back(rest.substr(0, end));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
-    if (lines.size() < 2) return Fails("less than two lines");
-    const std::vector<std::string_view> head = Split(lines[0]);
-    const std::vector<std::string_view> count = Split(lines[1]);
-    const auto layer_count = count.size() == 1 ? Whole(count[0]) : std::nullopt;
-    if (head.empty() || !layer_count) return Fails("no parallelism or no number of layers");
-    layer_count_ = *layer_count;
-    bool known = false;
-    for (const ParallelismName& row : kParallelisms) {
-      if (row.name != head[0]) continue;
-      parallelism_ = row.parallelism;
-      known = true;
-    }
-    if (!known) return Fails(fmt::format("parallelism '{}'", head[0]));
-    if (parallelism_ == Parallelism::kDlrm) {
-      const auto last = head.size() > 1 ? Whole(head[1]) : std::nullopt;
-      if (!last) return Fails("no last layer of the bottom");
-      last_bottom_ = *last;
-    }
-    for (size_t i = 2; i < lines.size(); ++i) {
-      if (!ReadLayer(lines[i])) return Fails(fmt::format("line {}, which is no layer", i + 1));
+    const Result<TextModel> model = ParseTextModel(text_);
+    if (!model) return Fails(model.error().message);
+    parallelism_ = model->parallelism;
+    layer_count_ = model->layer_count;
+    last_bottom_ = model->last_bottom;
+    for (const TextLayer& layer : model->layers) {
+      layers_.push_back({.name = layer.name,
+                         .forward = PhaseOf(layer.forward),
+                         .input_grad = PhaseOf(layer.input_grad),
+                         .weight_grad = PhaseOf(layer.weight_grad)});
     }
     return {};
-  }
-
-  bool ReadLayer(std::string_view line) {
-    const std::vector<std::string_view> words = Split(line);
-    if (words.size() < kColumns) return false;
-    Layer& layer = layers_.emplace_back();
-    layer.name = words[0];
-    size_t at = 2;  // words[1] is a dependency that Chakra does not read
-    for (Phase* phase : {&layer.forward, &layer.input_grad, &layer.weight_grad}) {
-      const auto time = Whole(words[at]);
-      const auto size = Whole(words[at + 2]);
-      if (!time || !size) return false;
-      phase->comp_time = *time;
-      phase->comm_type = words[at + 1];
-      phase->comm_size = *size;
-      at += 3;
-    }
-    return true;
   }
 
   void AddMetadata() {
@@ -180,20 +97,20 @@ class Converter {
 
   void AddPass() {
     switch (parallelism_) {
-      case Parallelism::kMicro: AddMicro(); break;
-      case Parallelism::kData: AddData(); break;
-      case Parallelism::kModel: AddModel(); break;
-      case Parallelism::kDataModel: AddHybrid("_IG_COMM_"); break;
-      case Parallelism::kModelData: AddHybrid(""); break;
-      case Parallelism::kDlrm: AddDlrm(); break;
+      case TextParallelism::kMicro: AddMicro(); break;
+      case TextParallelism::kData: AddData(); break;
+      case TextParallelism::kModel: AddModel(); break;
+      case TextParallelism::kDataModel: AddHybrid("_IG_COMM_"); break;
+      case TextParallelism::kModelData: AddHybrid(""); break;
+      case TextParallelism::kDlrm: AddDlrm(); break;
     }
   }
 
   void Forget() {
     for (Layer& layer : layers_) {
-      if (parallelism_ != Parallelism::kModel) layer.weight_grad.comm.reset();
-      if (parallelism_ == Parallelism::kModel) layer.weight_grad.comp.reset();
-      if (parallelism_ != Parallelism::kDlrm) continue;
+      if (parallelism_ != TextParallelism::kModel) layer.weight_grad.comm.reset();
+      if (parallelism_ == TextParallelism::kModel) layer.weight_grad.comp.reset();
+      if (parallelism_ != TextParallelism::kDlrm) continue;
       layer.weight_grad.comp.reset();
       layer.input_grad.comm.reset();
       layer.input_grad.comp.reset();
@@ -350,7 +267,7 @@ class Converter {
   const std::string text_;
   const TextRequest& request_;
   const FileSink& sink_;
-  Parallelism parallelism_ = Parallelism::kMicro;
+  TextParallelism parallelism_ = TextParallelism::kMicro;
   int64_t layer_count_ = 0;  // as announced
   int64_t last_bottom_ = 0;
   std::vector<Layer> layers_;

@@ -78,6 +78,7 @@ std::string* FileOfKind(CaptureRank& rank, FileKind kind) {
     case FileKind::kLinked: return &rank.linked;
     case FileKind::kChakra: return &rank.chakra;
     case FileKind::kUnknown:
+    case FileKind::kPerfetto:  // mostly a timeline of the others
     case FileKind::kChakraFeeder:
     case FileKind::kOtherJson: return nullptr;
   }

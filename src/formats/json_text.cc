@@ -364,6 +364,21 @@ std::string JsonString(std::string_view text) {
   return out;
 }
 
+std::string MicrosText(Nanos time) {
+  constexpr uint64_t kNanosPerMicro = 1000;
+  // The magnitude of INT64_MIN has no int64.
+  const bool negative = time.count < 0;
+  const auto bits = static_cast<uint64_t>(time.count);
+  const uint64_t nanos = negative ? 0 - bits : bits;
+  std::string text = negative ? "-" : "";
+  text += std::to_string(nanos / kNanosPerMicro);
+  const uint64_t rest = nanos % kNanosPerMicro;
+  if (rest == 0) return text;
+  std::string digits = std::to_string(rest + kNanosPerMicro).substr(1);
+  while (digits.back() == '0') digits.pop_back();
+  return text + "." + digits;
+}
+
 std::optional<int64_t> JsonInt(std::string_view token) { return WholeNumber<int64_t>(token); }
 std::optional<uint64_t> JsonUint(std::string_view token) { return WholeNumber<uint64_t>(token); }
 

@@ -39,6 +39,9 @@ void RepairJsonStrings(std::string& text, Stats& stats);
 std::string JsonString(std::string_view text);
 void AppendJsonString(std::string_view text, std::string& out);
 
+// A time in microseconds as a JSON number: exactly, without needless zeros.
+std::string MicrosText(Nanos time);
+
 // A JSON number as integers; nullopt if it is not a whole number or does not fit. Blanks around it
 // are allowed.
 std::optional<int64_t> JsonInt(std::string_view token);

@@ -24,7 +24,6 @@ namespace etude {
 namespace {
 
 constexpr size_t kFlushBytes = size_t{1} << 20;
-constexpr int64_t kNanosPerMicro = 1000;
 
 // Flat nodes are the oldest version's; what is written here has the form of the next one.
 constexpr std::string_view kFlatVersion = "1.0.1";
@@ -71,21 +70,6 @@ constexpr auto kNodeKeys = std::to_array<std::string_view>({
     "tensor_range",
 });
 constexpr std::string_view kRenamedPrefix = "args/";
-
-// Exactly, without needless zeros.
-std::string Micros(Nanos time) {
-  // The magnitude of INT64_MIN has no int64.
-  const bool negative = time.count < 0;
-  const auto bits = static_cast<uint64_t>(time.count);
-  const uint64_t nanos = negative ? 0 - bits : bits;
-  std::string text = negative ? "-" : "";
-  text += std::to_string(nanos / kNanosPerMicro);
-  uint64_t rest = nanos % kNanosPerMicro;
-  if (rest == 0) return text;
-  std::string digits = std::to_string(rest + kNanosPerMicro).substr(1);
-  while (digits.back() == '0') digits.pop_back();
-  return text + "." + digits;
-}
 
 class LinkedJsonWriter {
  public:
@@ -436,9 +420,9 @@ class LinkedJsonWriter {
     auto exclusive = trace_.exclusive(node);
     if (trace_.info().exclusive_durations) std::swap(inclusive, exclusive);
     if (!exclusive && trace_.children(node).empty()) exclusive = inclusive;
-    if (inclusive) Member("inclusive_dur", Micros(*inclusive));
-    if (exclusive) Member("exclusive_dur", Micros(*exclusive));
-    if (start) Member("ts", Micros(*start));
+    if (inclusive) Member("inclusive_dur", MicrosText(*inclusive));
+    if (exclusive) Member("exclusive_dur", MicrosText(*exclusive));
+    if (start) Member("ts", MicrosText(*start));
   }
 
   // The order of host nodes on their thread is in their ids; of other data dependencies the format

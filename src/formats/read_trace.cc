@@ -13,12 +13,13 @@
 #include "src/formats/et_json_reader.h"
 #include "src/formats/json_elements.h"
 #include "src/formats/kineto_reader.h"
+#include "src/formats/perfetto_reader.h"
 
 namespace etude {
 namespace {
 
 constexpr std::string_view kExpected =
-    "expected a trace: PyTorch execution trace, Kineto, linked JSON or Chakra protobuf";
+    "expected a trace: PyTorch execution trace, Kineto, linked JSON, Chakra protobuf or Perfetto";
 
 constexpr std::string_view kKinetoKeys[] = {"schemaVersion", "deviceProperties", "distributedInfo",
                                             "traceName", "displayTimeUnit"};
@@ -157,6 +158,7 @@ Detection Detect(std::string_view beginning) {
   if (first != std::string_view::npos && (text[first] == '{' || text[first] == '[')) {
     return DetectJson(beginning);
   }
+  if (LooksLikePerfetto(beginning)) return {FileKind::kPerfetto, {}};
   if (LooksLikeChakra(beginning)) return {FileKind::kChakra, {}};
   return {};
 }
@@ -188,6 +190,7 @@ std::string_view Name(FileKind kind) {
     case FileKind::kKineto: return "kineto";
     case FileKind::kLinked: return "linked";
     case FileKind::kChakra: return "chakra";
+    case FileKind::kPerfetto: return "perfetto";
     case FileKind::kChakraFeeder: return "chakra-feeder";
     case FileKind::kOtherJson: return "json";
   }
@@ -204,6 +207,7 @@ Result<Trace> ReadTrace(ByteSource& source, const ReadOptions& options, const Ru
     case FileKind::kPyTorchEt:
     case FileKind::kLinked: reader = MakeEtJsonReader(source.name(), options, context); break;
     case FileKind::kKineto: reader = MakeKinetoReader(source.name(), options, context); break;
+    case FileKind::kPerfetto: reader = MakePerfettoReader(source.name(), options, context); break;
     case FileKind::kChakra: reader = MakeChakraReader(source.name(), options, context); break;
     case FileKind::kUnknown:
     case FileKind::kChakraFeeder:

@@ -19,6 +19,7 @@ enum class FileKind : uint8_t {
   kKineto,        // Kineto or other Chrome trace, JSON
   kLinked,        // linked trace, JSON
   kChakra,        // Chakra protobuf (.et)
+  kPerfetto,      // Perfetto trace (.pftrace)
   kChakraFeeder,  // the feeder's JSON ("workload_graph"): recognised, not read
   kOtherJson,     // JSON of another kind
 };

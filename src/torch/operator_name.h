@@ -3,23 +3,10 @@
 #include <string_view>
 #include <vector>
 
+#include "src/trace/operator_name.h"
 #include "src/trace/trace.h"
 
 namespace etude {
-
-// "aten::add_.Tensor" of "aten::add_.Tensor(Tensor(a!) self, …) -> …".
-inline std::string_view FullOperatorName(std::string_view schema) {
-  schema = schema.substr(0, schema.find('('));
-  while (!schema.empty() && schema.back() == ' ') schema.remove_suffix(1);
-  while (!schema.empty() && schema.front() == ' ') schema.remove_prefix(1);
-  return schema;
-}
-
-// The same without the overload: "aten::add_".
-inline std::string_view BaseOperatorName(std::string_view schema) {
-  const std::string_view name = FullOperatorName(schema);
-  return name.substr(0, name.find('.'));
-}
 
 // "aten" of "aten::add_".
 inline std::string_view OperatorNamespace(std::string_view name) {

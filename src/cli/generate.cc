@@ -1,0 +1,224 @@
+#include "src/cli/generate.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "src/base/each_rank.h"
+#include "src/base/nearest.h"
+#include "src/base/quantity.h"
+#include "src/compat/text_model.h"
+#include "src/formats/atomic_file.h"
+#include "src/formats/byte_source.h"
+#include "src/formats/chakra_writer.h"
+#include "src/report/format.h"
+#include "src/synth/microbench.h"
+#include "src/synth/text_workload.h"
+
+namespace etude {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Written {
+  std::string path;
+  uint64_t nodes = 0;
+  uint64_t bytes = 0;
+};
+
+class GenerateCommand : public Command {
+ public:
+  std::string_view name() const override { return "generate"; }
+  std::string_view summary() const override {
+    return "make Chakra traces of a pattern or of a model in text, for any number of ranks";
+  }
+
+  void Declare(Options& options) override {
+    options.Positional("what", &what_, "microbench or text");
+    options.Positional("pattern", &pattern_,
+                       "microbench: what the ranks do, see below; text: file with a model");
+    options.Value("-o,--output", &output_, "PREFIX", "writes PREFIX.RANK.et for each rank");
+    options.Required("--output");
+    options.Value("--ranks", &bench_.ranks, "N", "ranks of the job", {.least = 1, .most = 1 << 20});
+    options.Value("--size", &size_, "BYTES", "that a rank puts in, sends or moves: 64MiB");
+    options.Value("--count", &bench_.count, "N", "repetitions, one after the other",
+                  {.least = 1, .most = 100'000'000});
+    options.Value("--duration", &duration_, "TIME", "of each computation: 100us");
+    options.Value("--group-size", &bench_.group_size, "N",
+                  "collectives in groups of N neighbours (default: all ranks)", {.least = 0});
+    options.Flag("--native", &bench_.native,
+                 "one node for collectives that ASTRA-sim refuses, instead of sends and receives");
+    options.Flag("--json", &json_, "print what was written as JSON");
+    std::string footer = "Patterns:\n";
+    for (const PatternInfo& info : Patterns()) {
+      footer += fmt::format("  {:<15} {}\n", info.name, info.help);
+    }
+    options.Footer(footer);
+  }
+
+  Result<ExitCode> Run(const Console& console) override {
+    if (what_ != "microbench" && what_ != "text") {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("generate: found '{}', expected microbench or text", what_));
+    }
+    std::optional<TextWorkload> workload;
+    if (what_ == "text") {
+      ETUDE_ASSIGN_OR_RETURN(workload, ReadWorkload(console));
+    } else {
+      ETUDE_RETURN_IF_ERROR(TakeOptions());
+    }
+    const std::filesystem::path folder = std::filesystem::path(output_).parent_path();
+    std::error_code error;
+    if (!folder.empty()) std::filesystem::create_directories(folder, error);
+    if (error) return MakeError(ErrorCode::kIo, folder.string() + ": " + error.message());
+    ETUDE_ASSIGN_OR_RETURN(
+        const std::vector<Written> files,
+        ForEachRank<Written>(static_cast<size_t>(bench_.ranks), 0, console.context(),
+                             [&](size_t i, const RunContext&) {
+                               return WriteRank(static_cast<int64_t>(i), workload);
+                             }));
+    using Groups = std::map<int64_t, std::vector<int64_t>>;
+    const Groups groups = workload ? Groups() : MicrobenchGroups(bench_);
+    std::string groups_path;
+    if (!groups.empty()) {
+      groups_path = output_ + ".comm_groups.json";
+      Json json = Json::object();
+      for (const auto& [id, ranks] : groups) json[std::to_string(id)] = ranks;
+      ETUDE_RETURN_IF_ERROR(WriteFile(groups_path, json.dump() + "\n"));
+    }
+    Report(console, files, groups_path);
+    return ExitCode::kOk;
+  }
+
+ private:
+  Status TakeOptions() {
+    std::vector<std::string> names;
+    bool known = false;
+    for (const PatternInfo& info : Patterns()) {
+      names.emplace_back(info.name);
+      if (info.name != pattern_) continue;
+      bench_.pattern = info.pattern;
+      known = true;
+    }
+    if (!known) {
+      const std::string near = Nearest(pattern_, names);
+      return MakeError(
+          ErrorCode::kUsage,
+          fmt::format("generate: unknown pattern '{}'; {}", pattern_,
+                      near.empty() ? fmt::format("there are {}", fmt::join(names, ", "))
+                                   : fmt::format("did you mean '{}'?", near)));
+    }
+    const auto size = ParseBytes(size_);
+    if (!size) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("--size: found '{}', expected bytes, as in 64MiB", size_));
+    }
+    const auto duration = ParseTime(duration_);
+    if (!duration) {
+      return MakeError(
+          ErrorCode::kUsage,
+          fmt::format("--duration: found '{}', expected a time, as in 100us", duration_));
+    }
+    bench_.size = *size;
+    bench_.duration = *duration;
+    return CheckMicrobench(bench_);
+  }
+
+  // The model's trace, the same on all ranks.
+  Result<TextWorkload> ReadWorkload(const Console& console) const {
+    const Limits& limits = console.context().limits;
+    ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(pattern_, limits));
+    std::string text;
+    while (true) {
+      ETUDE_ASSIGN_OR_RETURN(const std::string_view chunk, source.Next());
+      if (chunk.empty()) break;
+      text += chunk;
+      if (text.size() > limits.element_bytes) {
+        return BadInput(fmt::format("{}: more than {} bytes (limit 'element_bytes')", pattern_,
+                                    limits.element_bytes));
+      }
+    }
+    text = compat::WithPlainLines(text);
+    const auto model = compat::ParseTextModel(text);
+    if (!model) {
+      return BadInput(
+          fmt::format("{}: found {}, expected a model: parallelism, number of layers, "
+                      "a layer on a line",
+                      pattern_, model.error().message));
+    }
+    Result<TextWorkload> workload =
+        MakeTextWorkload(*model, {.ranks = bench_.ranks, .passes = bench_.count});
+    if (!workload) return BadInput(pattern_ + ": " + workload.error().message);
+    if (workload->ignored != 0) {
+      console.context().Warn(
+          fmt::format("{}: left out {} communications for which its parallelism has no place",
+                      pattern_, FormatCount(workload->ignored)));
+    }
+    return workload;
+  }
+
+  Result<Written> WriteRank(int64_t rank, const std::optional<TextWorkload>& workload) const {
+    if (workload) return WriteTrace(workload->trace, rank);
+    ETUDE_ASSIGN_OR_RETURN(const Trace trace, MakeMicrobench(bench_, rank));
+    return WriteTrace(trace, rank);
+  }
+
+  Result<Written> WriteTrace(const Trace& trace, int64_t rank) const {
+    const std::string path = fmt::format("{}.{}.et", output_, rank);
+    ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+    const auto sink = [&](std::string_view bytes) { return file.Write(bytes); };
+    ETUDE_ASSIGN_OR_RETURN(const ChakraWriteReport report, WriteChakra(trace, {}, sink));
+    ETUDE_RETURN_IF_ERROR(file.Commit());
+    return Written{.path = path, .nodes = report.nodes, .bytes = report.bytes};
+  }
+
+  void Report(const Console& console, const std::vector<Written>& files,
+              const std::string& groups) const {
+    uint64_t nodes = 0;
+    uint64_t bytes = 0;
+    for (const Written& file : files) {
+      nodes += file.nodes;
+      bytes += file.bytes;
+    }
+    if (json_) {
+      Json json = {{"format", "etude-generate"},
+                   {"version", 1},
+                   {"what", what_},
+                   {"pattern", pattern_},
+                   {"prefix", output_},
+                   {"groups", groups.empty() ? Json(nullptr) : Json(groups)},
+                   {"ranks", files.size()},
+                   {"nodes", nodes},
+                   {"bytes", bytes}};
+      console.Print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+      return;
+    }
+    std::string text = fmt::format("wrote {}", files.front().path);
+    if (files.size() > 1) text += fmt::format(" … {}", files.back().path);
+    text += fmt::format(": {} nodes, {}\n", FormatCount(nodes),
+                        FormatBytes(Bytes{static_cast<int64_t>(bytes)}));
+    text += "  --workload-configuration=" + output_;
+    if (!groups.empty()) text += " --comm-group-configuration=" + groups;
+    console.Print(text + "\n");
+  }
+
+  std::string what_;
+  std::string pattern_;
+  std::string output_;
+  std::string size_ = "1MiB";
+  std::string duration_ = "100us";
+  MicrobenchOptions bench_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeGenerateCommand() { return std::make_unique<GenerateCommand>(); }
+
+}  // namespace etude

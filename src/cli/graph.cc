@@ -1,0 +1,203 @@
+#include "src/cli/graph.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "src/cli/child_process.h"
+#include "src/cli/selection_options.h"
+#include "src/cli/trace_output.h"
+#include "src/formats/atomic_file.h"
+#include "src/formats/graph_writer.h"
+#include "src/report/format.h"
+#include "src/transform/graph_view.h"
+#include "src/transform/slice.h"
+
+namespace etude {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// What was done to make the graph small, for people.
+std::string CollapseText(const GraphView& view) {
+  switch (view.collapse) {
+    case Collapse::kNone: return "";
+    case Collapse::kDepth:
+      return fmt::format("what lies deeper than {} below a root is in the box above it",
+                         view.depth);
+    case Collapse::kPath:
+      return fmt::format("nodes of one name below one box are one, down to {} below the roots",
+                         view.depth);
+    case Collapse::kName: return "nodes of one name, numbers aside, are one";
+    case Collapse::kKind: return "nodes of one kind are one";
+  }
+  return "";
+}
+
+// Removes a file when it is no longer needed.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(std::string path) : path_(std::move(path)) {}
+  ~TemporaryFile() {
+    std::error_code error;
+    std::filesystem::remove(path_, error);
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+class GraphCommand : public Command {
+ public:
+  std::string_view name() const override { return "graph"; }
+  std::string_view summary() const override {
+    return "draw who waits for whom: DOT, GraphML, or SVG through Graphviz";
+  }
+
+  void Declare(Options& options) override {
+    options.Positional("input", &input_, "trace in any format, capture folder with --rank, or -");
+    options.Value("-o,--output", &output_, "FILE", ".dot, .graphml or .svg");
+    options.Required("--output");
+    options.Choice("--to", &to_, {"dot", "graphml", "svg"},
+                   "the format (default: by the name of the output)");
+    options.Value("--most-nodes", &most_, "N", "boxes to draw at most; above, nodes are collapsed",
+                  {.least = 1, .most = 10'000'000});
+    what_.Declare(options);
+    options.Flag("--json", &json_, "print what was drawn as JSON");
+  }
+
+  Result<ExitCode> Run(const Console& console) override {
+    if (output_ == "-" && json_) {
+      return MakeError(ErrorCode::kUsage, "graph: --json and -o - both want standard output");
+    }
+    ETUDE_ASSIGN_OR_RETURN(const std::string format, Format());
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs,
+                           what_.FindInputs({input_}, console.context()));
+    if (inputs.size() != 1) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("graph: found {} ranks; --rank says which one", inputs.size()));
+    }
+    const RankInput& input = inputs.front();
+    ETUDE_RETURN_IF_ERROR(CheckOutput(output_, {input.path, input.device}));
+    ETUDE_ASSIGN_OR_RETURN(Trace trace,
+                           ReadRank(input, {.strict = console.strict()}, console.context()));
+    if (!what_.selection.empty()) {
+      Result<SliceResult> slice = Slice(trace, what_.selection, console.context().limits);
+      if (!slice) return MakeError(slice.error().code, input.path + ": " + slice.error().message);
+      trace = std::move(slice->trace);
+    }
+    GraphView view = ViewGraph(trace, static_cast<size_t>(most_));
+    view.graph.title = std::filesystem::path(input.path).filename().string();
+    ETUDE_RETURN_IF_ERROR(format == "svg" ? WriteSvg(view.graph) : WriteText(view.graph, format));
+    if (output_ != "-") Report(console, view, trace.node_count());
+    return ExitCode::kOk;
+  }
+
+ private:
+  Result<std::string> Format() const {
+    if (!to_.empty()) return to_;
+    const std::filesystem::path path(output_);
+    std::string ending = path.extension().string();
+    if (ending == ".gz" || ending == ".zst") ending = path.stem().extension().string();
+    if (ending == ".dot" || ending == ".gv" || output_ == "-") return "dot";
+    if (ending == ".graphml") return "graphml";
+    if (ending == ".svg") return "svg";
+    return MakeError(ErrorCode::kUsage, "graph: " + output_ +
+                                            ": expected a name that ends with .dot, .graphml or "
+                                            ".svg, or --to");
+  }
+
+  Status WriteText(const DrawnGraph& graph, const std::string& format) const {
+    ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(output_));
+    const auto sink = [&](std::string_view bytes) { return file.Write(bytes); };
+    ETUDE_RETURN_IF_ERROR(format == "dot" ? WriteDot(graph, sink) : WriteGraphml(graph, sink));
+    return file.Commit();
+  }
+
+  // Graphviz reads and writes files beside the output, which appears when it is done.
+  Status WriteSvg(const DrawnGraph& graph) const {
+    if (output_ == "-") {
+      return MakeError(ErrorCode::kUsage, "graph: SVG needs a file; -o - writes DOT");
+    }
+    const std::string stem = fmt::format("{}.{}", output_, getpid());
+    const TemporaryFile dot(stem + ".dot");
+    const TemporaryFile svg(stem + ".svg");
+    {
+      ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(dot.path()));
+      const auto sink = [&](std::string_view bytes) { return file.Write(bytes); };
+      ETUDE_RETURN_IF_ERROR(WriteDot(graph, sink));
+      ETUDE_RETURN_IF_ERROR(file.Commit());
+    }
+    const Result<ChildEnd> end = RunChild({"dot", "-Tsvg", "-o", svg.path(), dot.path()}, {});
+    if (!end && end.error().code == ErrorCode::kUnavailable) {
+      return MakeError(ErrorCode::kUnavailable,
+                       "graph: SVG is drawn by Graphviz, whose program `dot` is not here; install "
+                       "the package graphviz, or write a .dot file and draw it elsewhere");
+    }
+    if (!end) return tl::unexpected<Error>(end.error());
+    if (end->exit_code() != 0) {
+      return MakeError(ErrorCode::kUnavailable,
+                       fmt::format("graph: `dot` ended with exit code {}; --most-nodes draws less",
+                                   end->exit_code()));
+    }
+    std::error_code error;
+    std::filesystem::rename(svg.path(), output_, error);
+    if (error) return MakeError(ErrorCode::kIo, output_ + ": " + error.message());
+    return {};
+  }
+
+  void Report(const Console& console, const GraphView& view, size_t nodes) const {
+    const DrawnGraph& graph = view.graph;
+    if (json_) {
+      const Json json = {{"format", "etude-graph"},
+                         {"version", 1},
+                         {"path", output_},
+                         {"nodes", nodes},
+                         {"boxes", graph.boxes.size()},
+                         {"edges", graph.edges.size()},
+                         {"collapse", Name(view.collapse)},
+                         {"depth", view.depth},
+                         {"edges_inside_boxes", view.inside},
+                         {"dangling_references", view.dangling}};
+      console.Print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+      return;
+    }
+    std::string text =
+        fmt::format("wrote {}: {} nodes in {} boxes, {} edges\n", output_, FormatCount(nodes),
+                    FormatCount(graph.boxes.size()), FormatCount(graph.edges.size()));
+    if (const std::string collapse = CollapseText(view); !collapse.empty()) {
+      text += fmt::format("  collapsed to {} boxes at most (--most-nodes): {}\n",
+                          FormatCount(static_cast<uint64_t>(most_)), collapse);
+    }
+    if (view.inside != 0) {
+      text += fmt::format("  edges inside boxes, not drawn: {}\n", FormatCount(view.inside));
+    }
+    if (view.dangling != 0) {
+      text += fmt::format("  references to nodes that are not there, not drawn: {}\n",
+                          FormatCount(view.dangling));
+    }
+    console.Print(text);
+  }
+
+  std::string input_;
+  std::string output_;
+  std::string to_;
+  int64_t most_ = 300;
+  SelectionOptions what_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeGraphCommand() { return std::make_unique<GraphCommand>(); }
+
+}  // namespace etude

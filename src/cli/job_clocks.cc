@@ -1,0 +1,27 @@
+#include "src/cli/job_clocks.h"
+
+#include <fmt/format.h>
+
+#include "src/analysis/comm_match.h"
+
+namespace etude {
+
+Result<std::vector<Nanos>> ClockOffsets(const std::vector<CommLog>& logs,
+                                        const std::string& clocks) {
+  std::vector<Nanos> offsets(logs.size());
+  if (clocks == "keep" || logs.size() < 2) return offsets;
+  const CommMatch match = MatchComms(logs);
+  for (size_t i = 0; i < logs.size(); ++i) {
+    const ClockOffset& clock = match.clocks[i];
+    if (!clock.offset) {
+      return BadInput(
+          fmt::format("rank {}: how its clock differs from that of rank {} cannot be told: {}; "
+                      "--clocks keep leaves the clocks as they are",
+                      logs[i].rank, logs.front().rank, clock.reason));
+    }
+    offsets[i] = *clock.offset;
+  }
+  return offsets;
+}
+
+}  // namespace etude

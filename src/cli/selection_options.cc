@@ -1,0 +1,46 @@
+#include "src/cli/selection_options.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "src/base/nearest.h"
+
+namespace etude {
+
+void SelectionOptions::Declare(Options& options) {
+  options.Values("--label", &selection.labels, "TEXT",
+                 "what is below nodes with TEXT in their name");
+  options.Values("--step", &selection.steps, "N", "the step ProfilerStep#N");
+  options.Values("--thread", &selection.threads, "NAME", "a host thread, and what it launched");
+  options.Values("--stream", &selection.streams, "[DEVICE:]N", "a stream of a device");
+  options.Values("--module", &selection.modules, "NAME", "what is below modules of this name");
+  options.Values("--time", &selection.times, "FROM..TO",
+                 "what ran then, from the trace's begin: 1.5ms..20ms");
+  options.Values("--op", &selection.operators, "NAME",
+                 "nodes of this name, * for any text, and what is below");
+  options.Values("--rank", &ranks, "N", "this rank of several");
+}
+
+Result<std::vector<RankInput>> SelectionOptions::FindInputs(const std::vector<std::string>& paths,
+                                                            const RunContext& context) const {
+  ETUDE_ASSIGN_OR_RETURN(std::vector<RankInput> inputs, FindRanks(paths, context));
+  if (ranks.empty()) return inputs;
+  std::vector<std::string> known;
+  for (const RankInput& input : inputs) {
+    if (input.rank) known.push_back(std::to_string(*input.rank));
+  }
+  for (const std::string& rank : ranks) {
+    if (std::ranges::count(known, rank) != 0) continue;
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("--rank {}: found {}", rank,
+                                 known.empty() ? "no trace whose name tells its rank"
+                                               : fmt::format("ranks {}", fmt::join(known, ", "))));
+  }
+  std::erase_if(inputs, [&](const RankInput& input) {
+    return !input.rank || std::ranges::count(ranks, std::to_string(*input.rank)) == 0;
+  });
+  return inputs;
+}
+
+}  // namespace etude

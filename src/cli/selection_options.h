@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/cli/command.h"
+#include "src/cli/options.h"
+#include "src/transform/read_job.h"
+#include "src/transform/selection.h"
+
+namespace etude {
+
+// The options --label, --step, --thread, --stream, --module, --time, --op and --rank: which part of
+// which traces a command means. Must outlive parsing.
+struct SelectionOptions {
+  Selection selection;
+  std::vector<std::string> ranks;
+
+  void Declare(Options& options);
+  // The traces behind `paths` that --rank means; all without it. kUsage for ranks that are not
+  // there.
+  Result<std::vector<RankInput>> FindInputs(const std::vector<std::string>& paths,
+                                            const RunContext& context) const;
+};
+
+}  // namespace etude

@@ -1,0 +1,185 @@
+#include "src/cli/timeline.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "src/analysis/timeline_counters.h"
+#include "src/base/each_rank.h"
+#include "src/cli/job_clocks.h"
+#include "src/cli/selection_options.h"
+#include "src/cli/trace_output.h"
+#include "src/formats/atomic_file.h"
+#include "src/formats/chrome_writer.h"
+#include "src/formats/perfetto_writer.h"
+#include "src/report/format.h"
+#include "src/transform/slice.h"
+
+namespace etude {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string ToText(const std::string& path, const TimelineReport& report) {
+  std::string text = fmt::format("wrote {}: {} slices, {} arrows, {} values of counters, {}\n",
+                                 path, FormatCount(report.slices), FormatCount(report.flows),
+                                 FormatCount(report.counters),
+                                 FormatBytes(Bytes{static_cast<int64_t>(report.bytes)}));
+  const auto line = [&](uint64_t count, std::string_view what) {
+    if (count != 0) text += fmt::format("  {}: {}\n", what, FormatCount(count));
+  };
+  line(report.untimed, "nodes without a time, which no timeline can show");
+  line(report.split_tracks, "tracks added for slices that overlap without nesting");
+  line(report.crowded, "nodes left out where too many overlap at once; --time or --stream narrow");
+  line(report.backward, "dependencies without an arrow: on what began later");
+  return text;
+}
+
+Json ToJson(const std::string& path, const TimelineReport& report) {
+  return {{"format", "etude-timeline"},
+          {"version", 1},
+          {"path", path},
+          {"slices", report.slices},
+          {"arrows", report.flows},
+          {"counter_values", report.counters},
+          {"bytes", report.bytes},
+          {"untimed", report.untimed},
+          {"split_tracks", report.split_tracks},
+          {"crowded", report.crowded},
+          {"backward", report.backward}};
+}
+
+class TimelineCommand : public Command {
+ public:
+  std::string_view name() const override { return "timeline"; }
+  std::string_view summary() const override {
+    return "write traces as a timeline for Perfetto and chrome://tracing";
+  }
+
+  void Declare(Options& options) override {
+    options.Positionals("input", &inputs_, "traces in any format, capture folders, or -");
+    options.Value("-o,--output", &output_, "FILE", ".json: Chrome's format, .pftrace: Perfetto's");
+    options.Required("--output");
+    options.Choice("--to", &to_, {"chrome", "perfetto"},
+                   "the format (default: by the name of the output)");
+    what_.Declare(options);
+    options.Choice("--clocks", &clocks_, {"match", "keep"}, kClocksHelp);
+    options.Flag("--no-counters", &no_counters_, "slices and arrows only");
+    options.Flag("--json", &json_, "print what was written as JSON");
+  }
+
+  Result<ExitCode> Run(const Console& console) override {
+    if (output_ == "-" && json_) {
+      return MakeError(ErrorCode::kUsage, "timeline: --json and -o - both want standard output");
+    }
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs,
+                           what_.FindInputs(inputs_, console.context()));
+    for (const RankInput& input : inputs) {
+      ETUDE_RETURN_IF_ERROR(CheckOutput(output_, {input.path, input.device}));
+    }
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<Read> traces,
+                           ForEachRank<Read>(inputs.size(), 0, console.context(),
+                                             [&](size_t i, const RunContext& context) {
+                                               return ReadOne(inputs[i], console.strict(), context);
+                                             }));
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<TimelinePart> parts, MakeParts(inputs, traces));
+    ETUDE_ASSIGN_OR_RETURN(const TimelineReport report, Write(parts));
+    if (report.slices == 0) {
+      return BadInput(inputs.front().path +
+                      ": found no node with a time, expected a linked trace or a profile");
+    }
+    if (output_ == "-") return ExitCode::kOk;
+    console.Print(
+        json_ ? ToJson(output_, report).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
+              : ToText(output_, report));
+    return ExitCode::kOk;
+  }
+
+ private:
+  struct Read {
+    Trace trace;
+    CommLog log;  // of the whole trace
+  };
+
+  Result<Read> ReadOne(const RankInput& input, bool strict, const RunContext& context) const {
+    ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadRank(input, {.strict = strict}, context));
+    const int64_t rank = input.rank.value_or(trace.info().rank.value_or(0));
+    CommLog log = ReadCommLog(trace, rank);
+    if (what_.selection.empty()) return Read{.trace = std::move(trace), .log = std::move(log)};
+    Result<SliceResult> slice = Slice(trace, what_.selection, context.limits);
+    if (!slice) return MakeError(slice.error().code, input.path + ": " + slice.error().message);
+    return Read{.trace = std::move(slice->trace), .log = std::move(log)};
+  }
+
+  Result<std::vector<TimelinePart>> MakeParts(const std::vector<RankInput>& inputs,
+                                              const std::vector<Read>& traces) const {
+    std::vector<CommLog> logs;
+    std::set<int64_t> ranks;
+    bool distinct = true;
+    for (const Read& read : traces) {
+      logs.push_back(read.log);
+      distinct = ranks.insert(read.log.rank).second && distinct;
+    }
+    std::vector<Nanos> offsets(traces.size());
+    if (clocks_ != "keep" && traces.size() > 1) {
+      if (!distinct) {
+        return MakeError(ErrorCode::kUsage,
+                         "timeline: several traces of one rank have no common clock; --clocks keep "
+                         "shows them as they are");
+      }
+      ETUDE_ASSIGN_OR_RETURN(offsets, ClockOffsets(logs, clocks_));
+    }
+    std::vector<TimelinePart> parts;
+    for (size_t i = 0; i < traces.size(); ++i) {
+      const bool known = inputs[i].rank || traces[i].trace.info().rank;
+      TimelinePart part{
+          .trace = &traces[i].trace,
+          .name = known && distinct ? fmt::format("rank {}", logs[i].rank) : inputs[i].path,
+          .pid = distinct ? logs[i].rank : static_cast<int64_t>(i),
+          .offset = offsets[i],
+          .counters = {}};
+      if (!no_counters_) part.counters = TimelineCounters(*part.trace);
+      parts.push_back(std::move(part));
+    }
+    return parts;
+  }
+
+  bool is_perfetto() const {
+    if (!to_.empty()) return to_ == "perfetto";
+    for (const std::string_view compression : {"", ".gz", ".zst"}) {
+      for (const std::string_view ending : {".pftrace", ".perfetto-trace"}) {
+        if (output_.ends_with(std::string(ending) + std::string(compression))) return true;
+      }
+    }
+    return false;
+  }
+
+  Result<TimelineReport> Write(const std::vector<TimelinePart>& parts) const {
+    ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(output_));
+    const auto sink = [&](std::string_view bytes) { return file.Write(bytes); };
+    ETUDE_ASSIGN_OR_RETURN(const TimelineReport report, is_perfetto()
+                                                            ? WritePerfettoTimeline(parts, sink)
+                                                            : WriteChromeTimeline(parts, sink));
+    if (report.slices != 0) ETUDE_RETURN_IF_ERROR(file.Commit());
+    return report;
+  }
+
+  std::vector<std::string> inputs_;
+  std::string output_;
+  std::string to_;
+  SelectionOptions what_;
+  std::string clocks_ = "match";
+  bool no_counters_ = false;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeTimelineCommand() { return std::make_unique<TimelineCommand>(); }
+
+}  // namespace etude

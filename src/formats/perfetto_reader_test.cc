@@ -1,0 +1,301 @@
+#include "src/formats/perfetto_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "perfetto_trace.pb.h"
+#include "src/formats/perfetto_writer.h"
+#include "src/formats/test_support.h"
+#include "src/trace/trace_builder.h"
+
+namespace etude {
+namespace {
+
+using perfetto_test::TrackEvent;
+
+// Makes traces as PyTorch's writer does: tracks, a table of names, all begins of a group, all ends.
+class Pftrace {
+ public:
+  void Process(uint64_t uuid, int32_t pid) {
+    auto* track = trace.add_packet()->mutable_track_descriptor();
+    track->set_uuid(uuid);
+    track->mutable_process()->set_pid(pid);
+  }
+  void Thread(uint64_t uuid, uint64_t parent, int32_t pid, int64_t tid) {
+    auto* track = trace.add_packet()->mutable_track_descriptor();
+    track->set_uuid(uuid);
+    track->set_parent_uuid(parent);
+    track->mutable_thread()->set_pid(pid);
+    track->mutable_thread()->set_tid(tid);
+  }
+  TrackEvent* Event(uint64_t time, int32_t type, uint64_t track) {
+    auto* packet = trace.add_packet();
+    packet->set_timestamp(time);
+    packet->set_trusted_packet_sequence_id(1);
+    packet->mutable_track_event()->set_type(type);
+    packet->mutable_track_event()->set_track_uuid(track);
+    return packet->mutable_track_event();
+  }
+  TrackEvent* Begin(uint64_t time, uint64_t track, const std::string& name) {
+    TrackEvent* event = Event(time, 1, track);
+    event->set_name(name);
+    return event;
+  }
+  void End(uint64_t time, uint64_t track) { Event(time, 2, track); }
+  static void Arg(TrackEvent* event, const std::string& key, int64_t value) {
+    auto* annotation = event->add_debug_annotations();
+    annotation->set_name(key);
+    annotation->set_int_value(value);
+  }
+
+  perfetto_test::Trace trace;
+};
+
+Result<Trace> Read(const std::string& bytes, size_t chunk = 1 << 20,
+                   const ReadOptions& options = {}) {
+  return testing_support::ReadWith(MakePerfettoReader, bytes, chunk, options);
+}
+
+NodeId Named(const Trace& trace, std::string_view name) {
+  NodeId found;
+  ForEachNode(trace, [&](NodeId node) {
+    if (trace.name(node) == name) found = node;
+  });
+  return found;
+}
+
+// Kernels of which two touch, all begun before any ends in the file, and their launch.
+Pftrace PyTorch() {
+  Pftrace made;
+  made.Process(1, 100);
+  made.Thread(2, 1, 100, 101);
+  made.Process(3, 0);
+  made.Thread(4, 3, 0, 7);
+  auto* op = made.Begin(1000, 2, "aten::mm");
+  Pftrace::Arg(op, "Record function id", 5);
+  Pftrace::Arg(op, "External id", 3);
+  auto* launch = made.Begin(1100, 2, "cudaLaunchKernel");
+  Pftrace::Arg(launch, "cbid", 211);
+  Pftrace::Arg(launch, "correlation", 9);
+  made.End(1200, 2);
+  made.End(1500, 2);
+  for (const uint64_t begin : {2000, 2100, 2200}) {
+    const std::string name = begin == 2000 ? "gemm" : begin == 2100 ? "Memcpy DtoD" : "relu";
+    auto* kernel = made.Begin(begin, 4, name);
+    Pftrace::Arg(kernel, "device", 0);
+    Pftrace::Arg(kernel, "stream", 7);
+    Pftrace::Arg(kernel, "correlation", 9);
+    auto* grid = kernel->add_debug_annotations();
+    grid->set_name("grid");
+    grid->add_array_values()->set_int_value(4);
+    grid->add_array_values()->set_int_value(1);
+  }
+  made.End(2100, 4);
+  made.End(2150, 4);
+  made.End(2300, 4);
+  return made;
+}
+
+TEST(PerfettoReader, ReadsWhatPyTorchWrites) {
+  const std::string bytes = PyTorch().trace.SerializeAsString();
+  for (const size_t chunk : {size_t{1}, size_t{7}, size_t{1} << 20}) {
+    const auto trace = Read(bytes, chunk);
+    ASSERT_TRUE(trace.has_value()) << trace.error().message;
+    EXPECT_EQ(trace->info().format, TraceFormat::kKineto);
+    ASSERT_EQ(trace->node_count(), 5u);
+    const NodeId op = Named(*trace, "aten::mm");
+    EXPECT_EQ(trace->kind(op), NodeKind::kOperator);
+    EXPECT_EQ(trace->rf_id(op), 5u);
+    EXPECT_EQ(trace->start(op), Nanos{1000});
+    EXPECT_EQ(trace->duration(op), Nanos{500});
+    EXPECT_EQ(trace->text(trace->lane(trace->lane_id(op)).thread), "101");
+    EXPECT_EQ(trace->text(trace->lane(trace->lane_id(op)).process), "100");
+    const NodeId launch = Named(*trace, "cudaLaunchKernel");
+    EXPECT_EQ(trace->kind(launch), NodeKind::kRuntime);
+    EXPECT_EQ(trace->parent(launch), op);
+    const NodeId gemm = Named(*trace, "gemm");
+    EXPECT_EQ(trace->kind(gemm), NodeKind::kKernel);
+    EXPECT_EQ(trace->place(gemm), Place::kDevice);
+    EXPECT_EQ(trace->duration(gemm), Nanos{100}) << "one ends where the next begins";
+    EXPECT_EQ(trace->lane(trace->lane_id(gemm)).stream, 7);
+    EXPECT_EQ(trace->correlation(gemm), 9);
+    EXPECT_EQ(trace->kind(Named(*trace, "Memcpy DtoD")), NodeKind::kMemcpy);
+    EXPECT_EQ(trace->duration(Named(*trace, "Memcpy DtoD")), Nanos{50});
+    bool has_grid = false;
+    for (const Extra& extra : trace->extras(gemm)) {
+      if (trace->text(extra.key) == "grid") has_grid = trace->text(extra.text) == "[4, 1]";
+    }
+    EXPECT_TRUE(has_grid);
+  }
+}
+
+TEST(PerfettoReader, ReadsWhatKinetoWrites) {
+  // A track for each activity below its thread, and its metadata as members of JSON in one text.
+  Pftrace made;
+  made.Process(1, 0);
+  made.Thread(2, 1, 0, 7);
+  auto* child = made.trace.add_packet()->mutable_track_descriptor();
+  child->set_uuid(3);
+  child->set_parent_uuid(2);
+  auto* kernel = made.Begin(10, 3, "gemm");
+  auto* metadata = kernel->add_debug_annotations();
+  metadata->set_name("metadata");
+  metadata->set_string_value("\"device\": 0, \"stream\": 7, \"note\": \"a \\\\ b\"");
+  Pftrace::Arg(kernel, "correlation_id", 4);
+  made.End(30, 3);
+  const auto trace = Read(made.trace.SerializeAsString());
+  ASSERT_TRUE(trace.has_value()) << trace.error().message;
+  ASSERT_EQ(trace->node_count(), 1u);
+  const NodeId node = NodeId::FromIndex(0);
+  EXPECT_EQ(trace->lane(trace->lane_id(node)).stream, 7);
+  EXPECT_EQ(trace->correlation(node), 4);
+  EXPECT_EQ(trace->kind(node), NodeKind::kKernel);
+}
+
+TEST(PerfettoReader, NamesAreInternedBySequence) {
+  perfetto_test::Trace made;
+  for (const uint32_t sequence : {1, 2}) {
+    auto* packet = made.add_packet();
+    packet->set_timestamp(10 * sequence);
+    packet->set_trusted_packet_sequence_id(sequence);
+    packet->set_sequence_flags(1);
+    // Behind the event that needs it, as fields may be.
+    auto* name = packet->mutable_interned_data()->add_event_names();
+    name->set_iid(1);
+    name->set_text(sequence == 1 ? "one" : "two");
+    packet->mutable_trace_packet_defaults()->mutable_track_event_defaults()->set_track_uuid(
+        sequence);
+    packet->mutable_track_event()->set_type(1);
+    packet->mutable_track_event()->set_name_iid(1);
+  }
+  const auto trace = Read(made.SerializeAsString());
+  ASSERT_TRUE(trace.has_value()) << trace.error().message;
+  EXPECT_TRUE(Named(*trace, "one"));
+  EXPECT_TRUE(Named(*trace, "two"));
+  EXPECT_EQ(trace->stats()[Stat::kUnknownDuration], 2u) << "never ended";
+}
+
+TEST(PerfettoReader, IncrementalClocksOfASequence) {
+  perfetto_test::Trace made;
+  auto* first = made.add_packet();
+  first->set_trusted_packet_sequence_id(1);
+  first->set_sequence_flags(1);
+  auto* boot = first->mutable_clock_snapshot()->add_clocks();
+  boot->set_clock_id(6);
+  boot->set_timestamp(5000);
+  auto* own = first->mutable_clock_snapshot()->add_clocks();
+  own->set_clock_id(64);
+  own->set_timestamp(2);
+  own->set_is_incremental(true);
+  own->set_unit_multiplier_ns(1000);
+  first->mutable_trace_packet_defaults()->set_timestamp_clock_id(64);
+  for (const int32_t type : {1, 2}) {
+    auto* packet = made.add_packet();
+    packet->set_trusted_packet_sequence_id(1);
+    packet->set_timestamp(3);  // after the one before
+    packet->mutable_track_event()->set_type(type);
+    packet->mutable_track_event()->set_name("a");
+  }
+  const auto trace = Read(made.SerializeAsString());
+  ASSERT_TRUE(trace.has_value()) << trace.error().message;
+  EXPECT_EQ(trace->start(NodeId::FromIndex(0)), Nanos{8000});
+  EXPECT_EQ(trace->duration(NodeId::FromIndex(0)), Nanos{3000});
+}
+
+TEST(PerfettoReader, OurOwnTimelinesComeBack) {
+  TraceBuilder builder;
+  builder.info().format = TraceFormat::kKineto;
+  NodeRow row{.source_id = 0, .kind = NodeKind::kOperator, .place = Place::kHost};
+  row.name = builder.Intern("aten::\"mm\"");
+  row.lane = builder.InternLane({.thread = builder.Intern("11")});
+  row.start = Nanos{1'000'000'001};
+  row.duration = Nanos{500};
+  row.rf_id = 7;
+  builder.AddNode(row);
+  row = {.source_id = 1, .kind = NodeKind::kMemset, .place = Place::kDevice};
+  row.name = builder.Intern("fill");
+  row.lane = builder.InternLane({.device = 1, .stream = 20});
+  row.start = Nanos{1'000'000'100};
+  row.duration = Nanos{0};
+  row.correlation = 3;
+  builder.AddNode(row);
+  const Trace trace = builder.Finish().value();
+  const TimelinePart part{.trace = &trace, .name = "rank 0"};
+  std::string bytes;
+  ASSERT_TRUE(WritePerfettoTimeline({&part, 1}, [&](std::string_view piece) {
+    bytes += piece;
+    return Status();
+  }));
+  EXPECT_EQ(DetectFileKind(bytes), FileKind::kPerfetto);
+  const auto back = Read(bytes);
+  ASSERT_TRUE(back.has_value()) << back.error().message;
+  ASSERT_EQ(back->node_count(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const NodeId node = NodeId::FromIndex(i);
+    EXPECT_EQ(back->name(node), trace.name(node));
+    EXPECT_EQ(back->kind(node), trace.kind(node));
+    EXPECT_EQ(back->place(node), trace.place(node));
+    EXPECT_EQ(back->start(node), trace.start(node));
+    EXPECT_EQ(back->duration(node), trace.duration(node));
+    EXPECT_EQ(back->rf_id(node), trace.rf_id(node));
+    EXPECT_EQ(back->correlation(node), trace.correlation(node));
+  }
+  EXPECT_EQ(back->lane(back->lane_id(NodeId::FromIndex(1))), (Lane{.device = 1, .stream = 20}));
+}
+
+TEST(PerfettoReader, DamageIsCountedOrRefused) {
+  const std::string whole = PyTorch().trace.SerializeAsString();
+  const std::string cut = whole.substr(0, whole.size() - 3);
+  const auto kept = Read(cut);
+  ASSERT_TRUE(kept.has_value());
+  EXPECT_EQ(kept->stats()[Stat::kTruncated], 1u);
+  EXPECT_FALSE(Read(cut, 100, {.strict = true}).has_value());
+
+  // A packet whose event says more bytes than it has.
+  const std::string bad("\x0a\x03\x5a\x7f\x08", 5);
+  const auto skipped = Read(whole + bad);
+  ASSERT_TRUE(skipped.has_value());
+  EXPECT_EQ(skipped->node_count(), 5u);
+  EXPECT_EQ(skipped->stats()[Stat::kMalformedElement], 1u);
+  EXPECT_FALSE(Read(whole + bad, 100, {.strict = true}).has_value());
+
+  EXPECT_FALSE(Read(whole + "no packet").has_value());
+  EXPECT_FALSE(Read("").has_value());
+  EXPECT_FALSE(
+      Read(std::string("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12)).has_value());
+}
+
+TEST(PerfettoReader, AnnotationsInsideEachOtherEndAtTheLimit) {
+  perfetto_test::DebugAnnotation annotation;
+  annotation.set_int_value(1);
+  std::string bytes = annotation.SerializeAsString();
+  const auto varint = [](size_t value) {
+    std::string out;
+    for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
+    return out + static_cast<char>(value);
+  };
+  for (int i = 0; i < 1000; ++i) bytes = "\x62" + varint(bytes.size()) + bytes;
+  bytes = "\x22" + varint(bytes.size()) + bytes;  // debug_annotations
+  bytes = "\x48\x01" + bytes;                     // type: begin
+  bytes = "\x5a" + varint(bytes.size()) + bytes;  // track_event
+  bytes = "\x0a" + varint(bytes.size()) + bytes;  // packet
+  const auto trace = Read(PyTorch().trace.SerializeAsString() + bytes);
+  ASSERT_TRUE(trace.has_value());
+  EXPECT_EQ(trace->stats()[Stat::kMalformedElement], 1u);
+}
+
+TEST(LooksLikePerfetto, TellsItFromOtherFiles) {
+  EXPECT_TRUE(LooksLikePerfetto(PyTorch().trace.SerializeAsString()));
+  EXPECT_FALSE(LooksLikePerfetto(""));
+  EXPECT_FALSE(LooksLikePerfetto("{\"traceEvents\": []}"));
+  // A Chakra trace whose metadata takes ten bytes: a version of eight.
+  EXPECT_FALSE(
+      LooksLikePerfetto(std::string("\x0a\x0a\x08"
+                                    "1.0.0-a1",
+                                    11)));
+}
+
+}  // namespace
+}  // namespace etude

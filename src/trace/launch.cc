@@ -1,0 +1,41 @@
+#include "src/trace/launch.h"
+
+#include <cstdint>
+#include <unordered_map>
+
+namespace etude {
+
+std::vector<NodeId> FindLaunchers(const Trace& trace) {
+  std::unordered_map<int64_t, NodeId> calls;
+  ForEachNode(trace, [&](NodeId node) {
+    if (trace.kind(node) != NodeKind::kRuntime) return;
+    if (const auto correlation = trace.correlation(node)) calls.emplace(*correlation, node);
+  });
+  std::vector<NodeId> launchers(trace.node_count());
+  std::vector<bool> done(trace.node_count());
+  std::vector<NodeId> path;  // device nodes inside each other
+  ForEachNode(trace, [&](NodeId first) {
+    path.clear();
+    NodeId node = first;
+    while (node && trace.place(node) == Place::kDevice && !done[node.index()]) {
+      path.push_back(node);
+      node = trace.parent(node);
+    }
+    NodeId above = node;
+    if (node && trace.place(node) == Place::kDevice) above = launchers[node.index()];
+    for (size_t i = path.size(); i-- > 0;) {
+      const NodeId inner = path[i];
+      NodeId launcher = above;
+      const auto correlation = trace.correlation(inner);
+      if (!launcher && correlation) {
+        const auto call = calls.find(*correlation);
+        if (call != calls.end()) launcher = call->second;
+      }
+      launchers[inner.index()] = above = launcher;
+      done[inner.index()] = true;
+    }
+  });
+  return launchers;
+}
+
+}  // namespace etude

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string_view>
+
+// What PyTorch's names and schemas say.
+namespace etude {
+
+// "aten::add_.Tensor" of "aten::add_.Tensor(Tensor(a!) self, …) -> …".
+inline std::string_view FullOperatorName(std::string_view schema) {
+  schema = schema.substr(0, schema.find('('));
+  while (!schema.empty() && schema.back() == ' ') schema.remove_suffix(1);
+  while (!schema.empty() && schema.front() == ' ') schema.remove_prefix(1);
+  return schema;
+}
+
+// The same without the overload: "aten::add_".
+inline std::string_view BaseOperatorName(std::string_view schema) {
+  const std::string_view name = FullOperatorName(schema);
+  return name.substr(0, name.find('.'));
+}
+
+// "ProfilerStep#3": the profiler's mark of a training or inference step.
+inline bool IsStepMark(std::string_view name) { return name.starts_with("ProfilerStep#"); }
+
+}  // namespace etude

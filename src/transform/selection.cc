@@ -1,0 +1,454 @@
+#include "src/transform/selection.h"
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/base/nearest.h"
+#include "src/base/quantity.h"
+#include "src/trace/launch.h"
+#include "src/trace/operator_name.h"
+#include "src/transform/module_name.h"
+
+namespace etude {
+namespace {
+
+tl::unexpected<Error> Usage(std::string message) {
+  return MakeError(ErrorCode::kUsage, std::move(message));
+}
+
+// Whether `text` is `pattern`, in which "*" stands for any text.
+bool Matches(std::string_view pattern, std::string_view text) {
+  size_t p = 0;
+  size_t t = 0;
+  size_t star = std::string_view::npos;  // the last one seen, and what it has taken up to
+  size_t taken = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      taken = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++taken;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+std::optional<int64_t> Whole(std::string_view text) {
+  int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+// Names that a filter could have meant.
+using Names = std::set<std::string, std::less<>>;
+
+tl::unexpected<Error> Unknown(std::string_view option, std::string_view what,
+                              const std::string& word, const Names& names) {
+  constexpr size_t kShown = 5;
+  const std::vector<std::string> all(names.begin(), names.end());
+  std::string message = fmt::format("{} {}: the trace has no {}", option, word, what);
+  if (const std::string near = Nearest(word, all); !near.empty()) {
+    message += fmt::format("; did you mean '{}'?", near);
+  } else if (!all.empty()) {
+    const size_t shown = std::min(all.size(), kShown);
+    message += fmt::format(
+        "; it has {}{}", fmt::join(all.begin(), all.begin() + static_cast<ptrdiff_t>(shown), ", "),
+        shown < all.size() ? ", …" : "");
+  }
+  return Usage(std::move(message));
+}
+
+class Selector {
+ public:
+  Selector(const Trace& trace, const Selection& selection)
+      : trace_(trace), selection_(selection), launchers_(FindLaunchers(trace)) {
+    order_.reserve(trace.node_count());
+    ForEachNode(trace, [&](NodeId node) {
+      if (!trace.parent(node)) order_.push_back(node);
+    });
+    for (size_t i = 0; i < order_.size(); ++i) {
+      for (const NodeId child : trace.children(order_[i])) order_.push_back(child);
+    }
+  }
+
+  Result<SelectedNodes> Run() {
+    result_.nodes.assign(trace_.node_count(), true);
+    if (!selection_.labels.empty()) ETUDE_RETURN_IF_ERROR(SelectLabels());
+    if (!selection_.operators.empty()) ETUDE_RETURN_IF_ERROR(SelectOperators());
+    if (!selection_.modules.empty()) ETUDE_RETURN_IF_ERROR(SelectModules());
+    if (!selection_.steps.empty()) ETUDE_RETURN_IF_ERROR(SelectSteps());
+    if (!selection_.threads.empty()) ETUDE_RETURN_IF_ERROR(SelectThreads());
+    if (!selection_.streams.empty()) ETUDE_RETURN_IF_ERROR(SelectStreams());
+    if (!selection_.times.empty()) ETUDE_RETURN_IF_ERROR(SelectTimes());
+    result_.count = static_cast<uint64_t>(std::ranges::count(result_.nodes, true));
+    if (result_.count == 0 && !selection_.empty()) {
+      return Usage("no node is in all of what is selected");
+    }
+    return std::move(result_);
+  }
+
+ private:
+  bool on_host(NodeId node) const { return trace_.place(node) != Place::kDevice; }
+
+  void Intersect(const std::vector<bool>& nodes) {
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (!nodes[i]) result_.nodes[i] = false;
+    }
+  }
+
+  // Device work that launchers in `nodes` started.
+  void AddLaunched(std::vector<bool>& nodes) const {
+    for (const NodeId node : order_) {
+      const NodeId launcher = launchers_[node.index()];
+      if (launcher && nodes[launcher.index()]) nodes[node.index()] = true;
+    }
+  }
+  // What is below nodes in `nodes`, and what was launched there.
+  void AddBelow(std::vector<bool>& nodes) const {
+    const auto below = [&] {
+      for (const NodeId node : order_) {
+        const NodeId parent = trace_.parent(node);
+        if (parent && nodes[parent.index()]) nodes[node.index()] = true;
+      }
+    };
+    below();
+    AddLaunched(nodes);
+    below();
+  }
+
+  // Adds the nodes for which `holds(word, node)`; false if there is none.
+  bool Mark(std::string_view word, std::vector<bool>& nodes,
+            const std::function<bool(std::string_view, NodeId)>& holds) const {
+    bool any = false;
+    ForEachNode(trace_, [&](NodeId node) {
+      if (!holds(word, node)) return;
+      nodes[node.index()] = true;
+      any = true;
+    });
+    return any;
+  }
+
+  Names NamesOf(bool labels) const {
+    Names names;
+    ForEachNode(trace_, [&](NodeId node) {
+      if ((trace_.kind(node) == NodeKind::kLabel) == labels && !IsRoot(node)) {
+        names.emplace(trace_.name(node));
+      }
+    });
+    return names;
+  }
+  bool IsRoot(NodeId node) const {
+    return trace_.kind(node) == NodeKind::kProcess || trace_.kind(node) == NodeKind::kThread;
+  }
+
+  Status SelectLabels() {
+    std::vector<bool> nodes(trace_.node_count());
+    for (const std::string& label : selection_.labels) {
+      const auto holds = [&](std::string_view word, NodeId node) {
+        return !word.empty() && trace_.name(node).find(word) != std::string_view::npos;
+      };
+      if (!Mark(label, nodes, holds)) {
+        return Unknown("--label", "node with this in its name", label, NamesOf(/*labels=*/true));
+      }
+    }
+    AddBelow(nodes);
+    Intersect(nodes);
+    return {};
+  }
+
+  Status SelectOperators() {
+    std::vector<bool> nodes(trace_.node_count());
+    for (const std::string& name : selection_.operators) {
+      const auto holds = [&](std::string_view word, NodeId node) {
+        if (IsRoot(node)) return false;
+        if (Matches(word, trace_.name(node))) return true;
+        const std::string_view schema = trace_.text(trace_.op_schema(node));
+        return !schema.empty() && Matches(word, FullOperatorName(schema));
+      };
+      if (!Mark(name, nodes, holds)) {
+        return Unknown("--op", "node of this name", name, NamesOf(/*labels=*/false));
+      }
+    }
+    AddBelow(nodes);
+    Intersect(nodes);
+    return {};
+  }
+
+  // "Linear" and "Linear_0" both mean the module "Linear_0".
+  static bool IsModule(std::string_view word, std::string_view module) {
+    if (word == module) return true;
+    const size_t end = module.rfind('_');
+    return end != std::string_view::npos && word == module.substr(0, end) &&
+           Whole(module.substr(end + 1));
+  }
+
+  Status SelectModules() {
+    std::vector<bool> nodes(trace_.node_count());
+    Names names;
+    std::vector<bool> found(selection_.modules.size());
+    ForEachNode(trace_, [&](NodeId node) {
+      const std::string_view module = ModuleOfLabel(trace_.name(node));
+      const std::vector<ModuleStep> path = ModulePath(trace_, node);
+      if (!module.empty()) names.emplace(module);
+      for (const ModuleStep& step : path) names.emplace(step.name);
+      for (size_t i = 0; i < found.size(); ++i) {
+        const std::string& word = selection_.modules[i];
+        const bool holds = (!module.empty() && IsModule(word, module)) ||
+                           std::ranges::any_of(path, [&](const ModuleStep& step) {
+                             return step.name == word || step.type == word;
+                           });
+        if (!holds) continue;
+        nodes[node.index()] = true;
+        found[i] = true;
+      }
+    });
+    for (size_t i = 0; i < found.size(); ++i) {
+      if (found[i]) continue;
+      if (names.empty()) {
+        return Usage(
+            "--module: the trace names no modules; the profiler does with with_stack or "
+            "with_modules, and --label selects by names of labels");
+      }
+      return Unknown("--module", "module of this name", selection_.modules[i], names);
+    }
+    AddBelow(nodes);
+    Intersect(nodes);
+    return {};
+  }
+
+  // A step: from its mark to the mark's end by the clock, or to the next mark by ids.
+  struct Step {
+    NodeId mark;
+    uint64_t first_id = 0;
+    uint64_t end_id = UINT64_MAX;  // one past the last
+    std::optional<Nanos> begin;
+    Nanos end;
+  };
+
+  std::vector<Step> FindSteps() const {
+    std::vector<Step> steps;
+    ForEachNode(trace_, [&](NodeId node) {
+      if (!on_host(node) || !IsStepMark(trace_.name(node))) return;
+      Step step{.mark = node, .first_id = trace_.source_id(node)};
+      const auto duration = trace_.duration(node);
+      if (duration && duration->count > 0) step.begin = trace_.start(node);
+      if (step.begin) step.end = *step.begin + *duration;
+      steps.push_back(step);
+    });
+    std::ranges::stable_sort(steps, {}, &Step::first_id);
+    for (size_t i = 0; i + 1 < steps.size(); ++i) steps[i].end_id = steps[i + 1].first_id;
+    return steps;
+  }
+
+  // Disjoint ranges [first, second), ascending.
+  template <typename T>
+  using Ranges = std::vector<std::pair<T, T>>;
+
+  template <typename T>
+  static void Join(Ranges<T>& ranges) {
+    std::ranges::sort(ranges);
+    size_t kept = 0;
+    for (const auto& range : ranges) {
+      if (kept != 0 && range.first <= ranges[kept - 1].second) {
+        ranges[kept - 1].second = std::max(ranges[kept - 1].second, range.second);
+      } else {
+        ranges[kept++] = range;
+      }
+    }
+    ranges.resize(kept);
+  }
+  template <typename T>
+  static bool IsIn(const Ranges<T>& ranges, T value) {
+    const auto after = std::ranges::upper_bound(ranges, value, {}, &std::pair<T, T>::first);
+    return after != ranges.begin() && value < std::prev(after)->second;
+  }
+
+  Status SelectSteps() {
+    const std::vector<Step> steps = FindSteps();
+    Names names;
+    for (const Step& step : steps) names.emplace(trace_.name(step.mark));
+    std::vector<Step> chosen;
+    for (const std::string& word : selection_.steps) {
+      const std::string name = Whole(word) ? "ProfilerStep#" + word : word;
+      const auto before = chosen.size();
+      std::ranges::copy_if(steps, std::back_inserter(chosen),
+                           [&](const Step& step) { return trace_.name(step.mark) == name; });
+      if (chosen.size() == before) return Unknown("--step", "such step", word, names);
+    }
+    Ranges<Nanos> times;       // of steps with times
+    Ranges<uint64_t> ids;      // of all steps, for nodes without times
+    Ranges<uint64_t> untimed;  // of steps without
+    std::vector<bool> nodes(trace_.node_count());
+    for (const Step& step : chosen) {
+      nodes[step.mark.index()] = true;
+      ids.emplace_back(step.first_id, step.end_id);
+      if (step.begin) {
+        times.emplace_back(*step.begin, step.end);
+      } else {
+        untimed.emplace_back(step.first_id, step.end_id);
+      }
+    }
+    Join(times);
+    Join(ids);
+    Join(untimed);
+    ForEachNode(trace_, [&](NodeId node) {
+      // What was launched belongs to the step that launched it.
+      if (launchers_[node.index()] || IsRoot(node)) return;
+      const auto start = trace_.start(node);
+      bool inside = start && IsIn(times, *start);
+      if (on_host(node)) inside |= IsIn(start ? untimed : ids, trace_.source_id(node));
+      if (inside) nodes[node.index()] = true;
+    });
+    AddLaunched(nodes);
+    Intersect(nodes);
+    return {};
+  }
+
+  bool IsOnThread(std::string_view word, NodeId node) const {
+    if (!on_host(node)) return false;
+    if (const auto tid = trace_.tid(node); tid && std::to_string(*tid) == word) return true;
+    const LaneId lane = trace_.lane_id(node);
+    return lane && trace_.lane(lane).thread && trace_.text(trace_.lane(lane).thread) == word;
+  }
+
+  Status SelectThreads() {
+    std::vector<bool> nodes(trace_.node_count());
+    for (const std::string& thread : selection_.threads) {
+      const auto holds = [&](std::string_view word, NodeId node) { return IsOnThread(word, node); };
+      if (Mark(thread, nodes, holds)) continue;
+      Names names;
+      ForEachNode(trace_, [&](NodeId node) {
+        if (!on_host(node)) return;
+        if (const auto tid = trace_.tid(node)) names.insert(std::to_string(*tid));
+        const LaneId lane = trace_.lane_id(node);
+        if (lane && trace_.lane(lane).thread) names.emplace(trace_.text(trace_.lane(lane).thread));
+      });
+      return Unknown("--thread", "such thread", thread, names);
+    }
+    AddLaunched(nodes);
+    Intersect(nodes);
+    return {};
+  }
+
+  bool IsOnStream(std::string_view word, NodeId node) const {
+    const LaneId lane_id = trace_.lane_id(node);
+    if (on_host(node) || !lane_id) return false;
+    const Lane& lane = trace_.lane(lane_id);
+    const size_t colon = word.find(':');
+    const auto stream = Whole(colon == std::string_view::npos ? word : word.substr(colon + 1));
+    if (!stream || lane.stream < 0 || *stream != lane.stream) return false;
+    return colon == std::string_view::npos || Whole(word.substr(0, colon)) == lane.device;
+  }
+
+  Status SelectStreams() {
+    std::vector<bool> nodes(trace_.node_count());
+    for (const std::string& stream : selection_.streams) {
+      const auto holds = [&](std::string_view word, NodeId node) { return IsOnStream(word, node); };
+      if (Mark(stream, nodes, holds)) continue;
+      Names names;
+      ForEachNode(trace_, [&](NodeId node) {
+        const LaneId lane = trace_.lane_id(node);
+        if (on_host(node) || !lane || trace_.lane(lane).stream < 0) return;
+        const Lane& on = trace_.lane(lane);
+        names.insert(on.device < 0 ? std::to_string(on.stream)
+                                   : fmt::format("{}:{}", on.device, on.stream));
+      });
+      return Unknown("--stream", "such stream", stream, names);
+    }
+    Intersect(nodes);
+    return {};
+  }
+
+  struct Range {
+    Nanos begin{INT64_MIN};
+    Nanos end{INT64_MAX};
+  };
+
+  static Result<Range> ParseRange(const std::string& text, Nanos origin) {
+    const size_t dots = text.find("..");
+    const auto fails = [&] {
+      return Usage(
+          fmt::format("--time: found '{}', expected FROM..TO with units, as in 1.5ms..20ms", text));
+    };
+    if (dots == std::string::npos) return fails();
+    const std::string from = text.substr(0, dots);
+    const std::string to = text.substr(dots + 2);
+    Range range;
+    if (!from.empty()) {
+      const auto time = ParseTime(from);
+      if (!time) return fails();
+      range.begin = origin + *time;
+    }
+    if (!to.empty()) {
+      const auto time = ParseTime(to);
+      if (!time) return fails();
+      range.end = origin + *time;
+    }
+    if (range.end <= range.begin) return fails();
+    return range;
+  }
+
+  Status SelectTimes() {
+    std::optional<Nanos> origin;
+    ForEachNode(trace_, [&](NodeId node) {
+      const auto start = trace_.start(node);
+      if (start && (!origin || *start < *origin)) origin = start;
+    });
+    std::vector<Range> ranges;
+    for (const std::string& text : selection_.times) {
+      ETUDE_ASSIGN_OR_RETURN(const Range range, ParseRange(text, origin.value_or(Nanos{})));
+      ranges.push_back(range);
+    }
+    if (!origin) {
+      return Usage("--time: the trace has no times; `etude link` joins it with a device trace");
+    }
+    std::vector<bool> nodes(trace_.node_count());
+    uint64_t hits = 0;
+    ForEachNode(trace_, [&](NodeId node) {
+      const auto start = trace_.start(node);
+      if (!start) {
+        ++result_.untimed;
+        return;
+      }
+      const Nanos end = *start + trace_.duration(node).value_or(Nanos{});
+      const bool inside = std::ranges::any_of(ranges, [&](const Range& range) {
+        return *start < range.end && (end > range.begin || *start >= range.begin);
+      });
+      nodes[node.index()] = inside;
+      hits += inside ? 1 : 0;
+    });
+    if (hits == 0) return Usage("--time: nothing ran then; times count from the trace's begin");
+    Intersect(nodes);
+    return {};
+  }
+
+  const Trace& trace_;
+  const Selection& selection_;
+  std::vector<NodeId> launchers_;
+  std::vector<NodeId> order_;  // parents before their children
+  SelectedNodes result_;
+};
+
+}  // namespace
+
+Result<SelectedNodes> SelectNodes(const Trace& trace, const Selection& selection) {
+  return Selector(trace, selection).Run();
+}
+
+}  // namespace etude

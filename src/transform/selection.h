@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/trace/trace.h"
+
+namespace etude {
+
+// The part of a trace that is meant: docs/selection.md. A node is in it if of each kind of filter
+// that is given at least one holds. Filters are texts, as on the command line.
+struct Selection {
+  std::vector<std::string> labels;     // part of a name: the nodes that have it, and all below
+  std::vector<std::string> steps;      // "3" or "ProfilerStep#3"
+  std::vector<std::string> threads;    // name or number of a host thread
+  std::vector<std::string> streams;    // "7", or "0:7" for that of device 0
+  std::vector<std::string> modules;    // name or class of a module
+  std::vector<std::string> times;      // "FROM..TO" since the trace's begin; either may be missing
+  std::vector<std::string> operators;  // name, with "*" for any text: the nodes, and all below
+
+  bool empty() const {
+    return labels.empty() && steps.empty() && threads.empty() && streams.empty() &&
+           modules.empty() && times.empty() && operators.empty();
+  }
+};
+
+struct SelectedNodes {
+  std::vector<bool> nodes;  // by node
+  uint64_t count = 0;
+  uint64_t untimed = 0;  // nodes left out by `times` because it is not known when they ran
+};
+
+// The nodes of `trace` that `selection` means; all if it is empty. Work of devices belongs to the
+// threads, steps and operators that launched it. kUsage for a filter of the wrong form, for a name
+// that the trace does not have (with the nearest one that it has), and if nothing is left.
+Result<SelectedNodes> SelectNodes(const Trace& trace, const Selection& selection);
+
+}  // namespace etude
