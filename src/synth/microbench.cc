@@ -4,7 +4,6 @@
 #include <array>
 #include <numeric>
 #include <optional>
-#include <protozero/pbf_writer.hpp>
 #include <string>
 #include <utility>
 
@@ -123,8 +122,7 @@ class Maker {
   NodeId AddMemory(NodeKind kind, const Ids& deps) {
     const NodeId node = AddNode(kind, kind == NodeKind::kMemLoad ? "load" : "store", deps);
     std::string field;
-    protozero::pbf_writer writer(field);
-    chakra::AddUintAttr(writer, static_cast<uint32_t>(chakra::NodeField::kAttr), "tensor_size",
+    chakra::AddUintAttr(field, static_cast<uint32_t>(chakra::NodeField::kAttr), "tensor_size",
                         chakra::ValueType::kUint64, static_cast<uint64_t>(options_.size.count));
     builder_.AddExtra(node, {.key = builder_.Intern("tensor_size"),
                              .text = builder_.Intern(field),
