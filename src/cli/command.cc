@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "src/base/version.h"
+#include "src/report/format.h"
 
 namespace etude {
 namespace {
@@ -78,11 +79,11 @@ std::string Overview(std::string_view program,
                      const std::vector<std::unique_ptr<Command>>& commands) {
   std::string text = "usage: " + std::string(program) + " COMMAND [options]\n\n";
   text += "Turns what an AI job really did into benchmarks that anyone can run and share.\n\n";
+  TextTable table({TextTable::Align::kLeft, TextTable::Align::kLeft});
   for (const auto& command : commands) {
-    text += "  " + std::string(command->name());
-    text.append(command->name().size() < 12 ? 12 - command->name().size() : 1, ' ');
-    text += std::string(command->summary()) + "\n";
+    table.Row({std::string(command->name()), std::string(command->summary())});
   }
+  text += table.Text();
   text += "\n`" + std::string(program) + " COMMAND --help` describes a command.\n";
   text += "Exit codes: 0 ok, 1 the answer is no, 2 usage, 3 bad input, 4 not available here,\n";
   text += "5 input/output, 70 internal fault, 130 interrupted.\n";
