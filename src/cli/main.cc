@@ -24,6 +24,7 @@
 #include "src/cli/link.h"
 #include "src/cli/memory.h"
 #include "src/cli/record.h"
+#include "src/cli/report.h"
 #include "src/cli/stats.h"
 #include "src/cli/validate.h"
 
@@ -96,6 +97,7 @@ int Main(std::vector<std::string> args) {
   commands.push_back(MakeCriticalPathCommand());
   commands.push_back(MakeMemoryCommand());
   commands.push_back(MakeDiffCommand());
+  commands.push_back(MakeReportCommand());
   commands.push_back(MakeValidateCommand());
   return RunCommandLine("etude", std::move(commands), args);
 }
