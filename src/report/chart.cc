@@ -34,7 +34,8 @@ std::string NameOf(const Table& table, const std::vector<Cell>& row,
     if (column >= row.size()) continue;
     std::string text = ToText(row[column], table.columns[column].unit);
     if (key == "rank" && std::holds_alternative<int64_t>(row[column])) text = "rank " + text;
-    name += (name.empty() ? "" : " · ") + text;
+    if (!name.empty() && !text.empty()) name += " · ";
+    name += text;
   }
   return name;
 }

@@ -391,7 +391,7 @@ class PageMaker {
     }
     if (left_out != 0) lines.note = fmt::format("{} more lines are not drawn", left_out);
     section.charts.push_back(std::move(lines));
-    section.charts.push_back(Bars(section.tables[1], {.title = "in use at the peak, by what made it",
+    section.charts.push_back(Bars(section.tables[1], {.title = "in use at the peak, by what made it, all ranks",
                                                       .categories = {"op"},
                                                       .values = {"bytes"},
                                                       .largest_first = true,

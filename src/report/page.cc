@@ -196,10 +196,15 @@ class HtmlWriter {
     if (open) html_ += "</div>\n";
   }
 
+  static std::string_view CellClass(Unit unit, std::string_view text) {
+    constexpr size_t kLong = 40;
+    return unit != Unit::kText ? " class=\"n\"" : text.size() > kLong ? " class=\"long\"" : "";
+  }
+
   void TableHtml(const Table& table, bool open) {
     Put("<details class=\"table\" data-table=\"{}\"{}><summary>{} <small>{}</small></summary>\n",
         Text(table.key), open ? " open" : "", Text(table.title),
-        FormatCount(table.rows.size()));
+        FormatCount(table.rows.size() + table.left_out));
     html_ += "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>";
     for (const Table::Column& column : table.columns) {
       Put("<th scope=\"col\"{}>{}</th>", column.unit == Unit::kText ? "" : " class=\"n\"",
@@ -211,14 +216,15 @@ class HtmlWriter {
       html_ += "<tr>";
       for (size_t j = 0; j < table.columns.size(); ++j) {
         const Unit unit = table.columns[j].unit;
-        Put("<td{}>{}</td>", unit == Unit::kText ? "" : " class=\"n\"",
-            Text(ToText(table.rows[i][j], unit)));
+        const std::string text = ToText(table.rows[i][j], unit);
+        Put("<td{}>{}</td>", CellClass(unit, text), Text(text));
       }
       html_ += "</tr>\n";
     }
     html_ += "</tbody>\n</table></div>\n";
-    if (shown < table.rows.size()) {
-      Put("<p class=\"more\">{} of {} rows</p>\n", shown, FormatCount(table.rows.size()));
+    if (shown < table.rows.size() + table.left_out) {
+      Put("<p class=\"more\">{} of {} rows</p>\n", shown,
+          FormatCount(table.rows.size() + table.left_out));
     }
     html_ += "</details>\n";
   }

@@ -12,6 +12,12 @@ function compareCells(a, b) {
   return String(a) < String(b) ? -1 : 1;
 }
 
+// Figures stand on the right; only long texts are broken between lines (also in page.cc).
+function cellClass(unit, text) {
+  if (unit !== "text") return "n";
+  return text.length > 40 ? "long" : "";
+}
+
 class TableView {
   constructor(details, table) {
     this.table = table;
@@ -82,7 +88,8 @@ class TableView {
       const line = element("tr");
       row.forEach((cell, i) => {
         const unit = this.table.columns[i].unit;
-        line.append(element("td", unit === "text" ? "" : "n", formatFigure(cell, unit)));
+        const text = formatFigure(cell, unit);
+        line.append(element("td", cellClass(unit, text), text));
       });
       this.body.append(line);
     }

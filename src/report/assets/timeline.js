@@ -12,7 +12,7 @@ const kNarrow = 1.5;  // pixels: narrower events share theirs
 // Kinds of nodes, in the groups that have a color.
 const kKindGroups = [
   { name: "operators", color: "--series-1", kinds: ["operator", "compute"] },
-  { name: "labels", color: "--series-4", kinds: ["label", "process", "thread"] },
+  { name: "labels", color: "--series-4", kinds: ["label", "process", "thread"], ink: "--text" },
   { name: "runtime calls", color: "--series-5", kinds: ["runtime"] },
   { name: "kernels", color: "--series-3", kinds: ["kernel"] },
   { name: "communication", color: "--series-2", kinds: ["collective", "send", "recv"] },
@@ -189,10 +189,10 @@ class Timeline {
 
   recolor() {
     this.colors = kKindGroups.map((group) => cssColor(group.color));
+    this.inks = kKindGroups.map((group) => cssColor(group.ink || "--card"));
     this.ink = cssColor("--text");
     this.muted = cssColor("--muted");
     this.line = cssColor("--line");
-    this.card = cssColor("--card");
     this.accent = cssColor("--accent");
     this.draw();
   }
@@ -362,7 +362,7 @@ class Timeline {
     g.fillStyle = this.colors[this.groups[row.names[i]]];
     g.fillRect(left, y + 1, Math.max(right - left - (right - left > 3 ? 0.7 : 0), 1), kRowHeight - 2);
     if (right - left > 34) {
-      g.fillStyle = this.card;
+      g.fillStyle = this.inks[this.groups[row.names[i]]];
       const most = Math.floor((right - left - 6) / 5.8);
       const text = this.data.names[row.names[i]][0];
       g.fillText(text.length > most ? text.slice(0, most - 1) + "…" : text, left + 3,
