@@ -85,8 +85,8 @@ class Maker {
         ++timeline_.untimed;
         return;
       }
-      const bool on_device = trace_.place(node) == Place::kDevice ||
-                             DeviceActivity(trace_, node) != Activity::kNone;
+      const bool on_device =
+          trace_.place(node) == Place::kDevice || DeviceActivity(trace_, node) != Activity::kNone;
       const Interval event{time->begin, std::max(time->begin, time->end)};
       lanes_[{on_device, trace_.lane_id(node)}].push_back({event, node});
       if (!timeline_.span) timeline_.span = event;
@@ -148,8 +148,7 @@ class Maker {
     for (size_t i = 0; i < events.size();) {
       size_t end = i + 1;
       if (merge.IsShort(events[i].time)) {
-        while (end < events.size() &&
-               merge.Joins(events[end].time, events[i].time.begin, origin)) {
+        while (end < events.size() && merge.Joins(events[end].time, events[i].time.begin, origin)) {
           ++end;
         }
       }

@@ -21,9 +21,9 @@ struct Timeline {
   // Events by start; columns of one length.
   struct Row {
     std::vector<Nanos> begins;
-    std::vector<Nanos> lengths;    // ≥ 0
-    std::vector<uint32_t> names;   // indices into `names`
-    std::vector<uint64_t> nodes;   // ids in the file; of several events as one, the first
+    std::vector<Nanos> lengths;   // ≥ 0
+    std::vector<uint32_t> names;  // indices into `names`
+    std::vector<uint64_t> nodes;  // ids in the file; of several events as one, the first
   };
   struct Lane {
     Place place = Place::kUnknown;

@@ -64,8 +64,9 @@ class ReportCommand : public Command {
 
   Result<ExitCode> Run(const Console& console) override {
     if (output_.empty() && !json_) {
-      return MakeError(ErrorCode::kUsage, "report: -o FILE says where to write the page; --json "
-                                          "prints its data");
+      return MakeError(ErrorCode::kUsage,
+                       "report: -o FILE says where to write the page; --json "
+                       "prints its data");
     }
     if (output_ == "-" && json_) {
       return MakeError(ErrorCode::kUsage, "report: -o - and --json both write to standard output");
@@ -85,7 +86,8 @@ class ReportCommand : public Command {
     }
     if (json_) {
       console.Print(
-          ToJson(page).dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+          ToJson(page).dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+          "\n");
     } else if (output_ != "-") {
       console.Print(fmt::format("wrote {}: {} trace{}; {}", output_, inputs.size(),
                                 inputs.size() == 1 ? "" : "s", ToText(*page.health)));
@@ -142,9 +144,8 @@ class ReportCommand : public Command {
     const auto read = [&](size_t i, const RunContext& context) {
       return ReadFigures(inputs[i], options, most_events, context);
     };
-    ETUDE_ASSIGN_OR_RETURN(
-        std::vector<RankFigures> figures,
-        ForEachRank<RankFigures>(inputs.size(), jobs_, console.context(), read));
+    ETUDE_ASSIGN_OR_RETURN(std::vector<RankFigures> figures,
+                           ForEachRank<RankFigures>(inputs.size(), jobs_, console.context(), read));
     for (size_t i = 0; i < inputs.size(); ++i) {
       jobs[inputs[i].job].ranks.push_back(std::move(figures[i]));
     }
@@ -153,8 +154,8 @@ class ReportCommand : public Command {
 
   std::string DefaultTitle() const {
     const std::filesystem::path first(paths_.front());
-    std::string name = first.has_filename() ? first.filename().string()
-                                            : first.parent_path().filename().string();
+    std::string name =
+        first.has_filename() ? first.filename().string() : first.parent_path().filename().string();
     if (name.empty() || name == "-") name = "standard input";
     if (paths_.size() > 1) name += fmt::format(" and {} more", paths_.size() - 1);
     return name;

@@ -154,8 +154,8 @@ Chart Bars(const Table& table, const BarChoice& choice) {
     chart.unit = table.columns[column].unit;
     for (const std::vector<Cell>& row : table.rows) {
       if (!Matches(table, row, choice)) continue;
-      const std::string series = choice.series.empty() ? table.columns[column].title
-                                                       : NameOf(table, row, {choice.series});
+      const std::string series =
+          choice.series.empty() ? table.columns[column].title : NameOf(table, row, {choice.series});
       grid.Add(NameOf(table, row, choice.categories), series, row[column]);
     }
   }
@@ -197,8 +197,9 @@ nlohmann::ordered_json ToJson(const Chart& chart) {
   for (const Chart::Series& series : chart.series) {
     nlohmann::ordered_json values = nlohmann::ordered_json::array();
     for (const Cell& value : series.values) values.push_back(ToJson(value));
-    rows.push_back(
-        {{"name", VisibleText(series.name, kName)}, {"values", std::move(values)}, {"times", series.times}});
+    rows.push_back({{"name", VisibleText(series.name, kName)},
+                    {"values", std::move(values)},
+                    {"times", series.times}});
   }
   json["series"] = std::move(rows);
   return json;

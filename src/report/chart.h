@@ -40,8 +40,8 @@ struct BarChoice {
   std::vector<std::string> values;      // a series each, or with `series` the only one
   std::string series;                   // column whose texts name the series; "": none
   std::vector<std::pair<std::string, std::string>> where;  // column, text that it must have
-  bool largest_first = false;  // else as in the table
-  size_t most = 24;            // bars
+  bool largest_first = false;                              // else as in the table
+  size_t most = 24;                                        // bars
 };
 
 // Values of rows with one name are summed. Without a known value: a chart without series.

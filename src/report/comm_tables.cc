@@ -86,8 +86,9 @@ std::vector<std::string> CommNotes(const CommSkew& skew, const CommMatch& match)
   note(skew.alone, "are not split: only one member has a trace");
   note(match.unmatched, "and other calls found no partners");
   if (!match.missing_ranks.empty() && !skew.meetings.empty()) {
-    notes.push_back(fmt::format("{} ranks have no trace: where they were the last, skew is a lower bound",
-                                match.missing_ranks.size()));
+    notes.push_back(
+        fmt::format("{} ranks have no trace: where they were the last, skew is a lower bound",
+                    match.missing_ranks.size()));
   }
   if (!skew.meetings.empty()) {
     const auto widest = std::ranges::max_element(match.clocks, {}, &ClockOffset::spread);

@@ -60,8 +60,9 @@ void AddMemory(const Trace& trace, const Trace* timed, RankFigures& figures) {
 }
 
 std::tuple<int64_t, size_t> Richness(const CommLog& log) {
-  return {std::ranges::count_if(log.calls, [](const CommCall& call) { return call.end.has_value(); }),
-          log.calls.size()};
+  return {
+      std::ranges::count_if(log.calls, [](const CommCall& call) { return call.end.has_value(); }),
+      log.calls.size()};
 }
 
 // Makes one page of jobs.
@@ -104,7 +105,8 @@ class PageMaker {
   // A rank by its number, by its path where that is not known or not its own, behind its job's name
   // where there are several.
   Cell NameOf(const JobFigures& job, const RankFigures& rank) const {
-    const bool unique = rank.rank && std::ranges::count(job.ranks, rank.rank, &RankFigures::rank) == 1;
+    const bool unique =
+        rank.rank && std::ranges::count(job.ranks, rank.rank, &RankFigures::rank) == 1;
     if (!unique) return rank.path;
     if (jobs_.size() == 1) return *rank.rank;
     return fmt::format("{} rank {}", job.name, *rank.rank);
@@ -128,9 +130,8 @@ class PageMaker {
     }
     matched.match = MatchComms(matched.logs);
     matched.skew = SplitSkew(matched.logs, matched.match);
-    matched.is_job =
-        matched.logs.size() > 1 ||
-        (matched.logs.size() == 1 && matched.logs.front().world_size.value_or(1) > 1);
+    matched.is_job = matched.logs.size() > 1 ||
+                     (matched.logs.size() == 1 && matched.logs.front().world_size.value_or(1) > 1);
   }
 
   void Judge() {
@@ -145,7 +146,7 @@ class PageMaker {
   }
 
   // Tables number `index` of a part of all ranks as one, with a column for the rank.
-  Table Join(const RankFigures::Part RankFigures::* part, size_t index) const {
+  Table Join(const RankFigures::Part RankFigures::*part, size_t index) const {
     const Table& first = (ranks_.front()->*part).tables[index];
     Table table{.key = first.key,
                 .title = first.title,
@@ -168,7 +169,7 @@ class PageMaker {
 
   // All tables of a part by key, and its notes.
   Page::Section SectionOf(std::string key, std::string title, std::string about,
-                          const RankFigures::Part RankFigures::* part) const {
+                          const RankFigures::Part RankFigures::*part) const {
     Page::Section section;
     section.key = std::move(key);
     section.title = std::move(title);
@@ -239,8 +240,8 @@ class PageMaker {
       const RankFigures& rank = *ranks_[i];
       table.rows.push_back({names_[i], rank.path, rank.kind, static_cast<int64_t>(rank.nodes),
                             static_cast<int64_t>(rank.timeline.events),
-                            rank.times ? Cell(rank.times->window.count) : Cell(),
-                            ToCell(rank.peak), std::string(Name(rank.health.verdict()))});
+                            rank.times ? Cell(rank.times->window.count) : Cell(), ToCell(rank.peak),
+                            std::string(Name(rank.health.verdict()))});
     }
     return table;
   }
@@ -305,8 +306,9 @@ class PageMaker {
     Page::Section section{
         .key = "collectives",
         .title = "Collectives",
-        .about = "Skew is the time in which a rank waits in a collective for the last one to begin "
-                 "it, by clocks made equal; transfer is the rest."};
+        .about =
+            "Skew is the time in which a rank waits in a collective for the last one to begin "
+            "it, by clocks made equal; transfer is the rest."};
     for (size_t i = 0; i < jobs_.size(); ++i) {
       const Matched& matched = matched_[i];
       if (!matched.is_job) continue;
@@ -374,9 +376,8 @@ class PageMaker {
 
   void MemorySection() {
     Page::Section section = SectionOf("memory", "Memory", "", &RankFigures::memory);
-    Chart lines{.title = "memory in use over time",
-                .kind = Chart::Kind::kSteps,
-                .unit = Unit::kBytes};
+    Chart lines{
+        .title = "memory in use over time", .kind = Chart::Kind::kSteps, .unit = Unit::kBytes};
     constexpr size_t kMostLines = 8;
     size_t left_out = 0;
     for (size_t i = 0; i < ranks_.size(); ++i) {
@@ -391,11 +392,12 @@ class PageMaker {
     }
     if (left_out != 0) lines.note = fmt::format("{} more lines are not drawn", left_out);
     section.charts.push_back(std::move(lines));
-    section.charts.push_back(Bars(section.tables[1], {.title = "in use at the peak, by what made it, all ranks",
-                                                      .categories = {"op"},
-                                                      .values = {"bytes"},
-                                                      .largest_first = true,
-                                                      .most = 12}));
+    section.charts.push_back(
+        Bars(section.tables[1], {.title = "in use at the peak, by what made it, all ranks",
+                                 .categories = {"op"},
+                                 .values = {"bytes"},
+                                 .largest_first = true,
+                                 .most = 12}));
     page_.sections.push_back(std::move(section));
   }
 
@@ -461,8 +463,8 @@ class PageMaker {
     const std::string who = Who(rank).empty() ? "" : Who(rank) + ": ";
     if (timeline.merged_below.count != 0) {
       notes.push_back(fmt::format(
-          "{}{} events are drawn as {}: those shorter than {} that lie close together are one",
-          who, FormatCount(timeline.events), FormatCount(timeline.drawn),
+          "{}{} events are drawn as {}: those shorter than {} that lie close together are one", who,
+          FormatCount(timeline.events), FormatCount(timeline.drawn),
           FormatTime(timeline.merged_below)));
     }
     if (timeline.too_deep != 0) {
@@ -479,7 +481,8 @@ class PageMaker {
     Page::Section section{
         .key = "replay",
         .title = "Original and replay",
-        .about = "Steps of the original, timed without instrumentation, beside those of its replay."};
+        .about =
+            "Steps of the original, timed without instrumentation, beside those of its replay."};
     for (size_t i = 0; i < jobs_.size(); ++i) {
       section.notes.insert(section.notes.end(), jobs_[i].replay_notes.begin(),
                            jobs_[i].replay_notes.end());
@@ -501,16 +504,20 @@ class PageMaker {
     page_.remarks.push_back(
         {"How the figures are made",
          "Verdict: docs/health.md. What could not be read, linked or matched is counted there.\n"
-         "Steps: unions over all streams of a rank, so that what runs at once counts once; of a trace "
+         "Steps: unions over all streams of a rank, so that what runs at once counts once; of a "
+         "trace "
          "without device work the same of the host's threads. Exposed is what nothing of the kinds "
          "before it hides.\n"
-         "Operators: durations as recorded; self time is without what runs inside on the same lane. "
+         "Operators: durations as recorded; self time is without what runs inside on the same "
+         "lane. "
          "Modules are the labels nn.Module, or the program's own.\n"
          "Collectives: matched by group and order of issue. Clocks are compared by the ends of "
-         "collectives that end for all ranks together; the median of the differences is the offset.\n"
+         "collectives that end for all ranks together; the median of the differences is the "
+         "offset.\n"
          "Critical path: threads do their nodes in order, device work begins after its launch, the "
          "work before it on its stream and what it waits for.\n"
-         "Memory: by tensors, from what made them to their last recorded use, a lower bound; and as "
+         "Memory: by tensors, from what made them to their last recorded use, a lower bound; and "
+         "as "
          "the allocators reported it where the profile has their events.\n"
          "Timeline: what is narrower than a pixel shares one, which is as strong as it is filled.\n"
          "Replay: medians and quartiles of steps; the error is the replay's median over the "

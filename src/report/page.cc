@@ -110,11 +110,13 @@ class HtmlWriter {
       Put("<li><a href=\"#{}\">{}</a></li>", Text(section.key), Text(section.title));
     }
     html_ += "</ul></nav>\n<main>\n";
-    html_ += "<noscript><p class=\"note\">JavaScript is off: charts, the timeline and the rest of "
-             "long tables are not shown.</p></noscript>\n";
+    html_ +=
+        "<noscript><p class=\"note\">JavaScript is off: charts, the timeline and the rest of "
+        "long tables are not shown.</p></noscript>\n";
     if (!HasCharts()) {
-      html_ += "<p class=\"note\">This build of Etude has no chart library: figures are in "
-               "tables.</p>\n";
+      html_ +=
+          "<p class=\"note\">This build of Etude has no chart library: figures are in "
+          "tables.</p>\n";
     }
   }
 

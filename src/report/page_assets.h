@@ -13,8 +13,8 @@ struct Asset {
 
 extern const Asset kStyle;
 extern const Asset kScript;
-extern const Asset kChartLibrary;              // empty: built without
-extern const std::string_view kChartName;      // "Apache ECharts 6.0.0"
-extern const std::string_view kChartLicence;   // the text that goes with it
+extern const Asset kChartLibrary;             // empty: built without
+extern const std::string_view kChartName;     // "Apache ECharts 6.0.0"
+extern const std::string_view kChartLicence;  // the text that goes with it
 
 }  // namespace etude::page_assets

@@ -37,8 +37,8 @@ uint32_t CodeOf(std::string_view bytes) {
 
 std::string VisibleText(std::string_view text, size_t most) {
   // A code point has at most four bytes: nothing behind these is looked at.
-  const std::string valid = utf8::Repair(text.substr(0, most < text.size() / 4 ? 4 * most + 4
-                                                                              : text.size()));
+  const std::string valid =
+      utf8::Repair(text.substr(0, most < text.size() / 4 ? 4 * most + 4 : text.size()));
   std::string visible;
   size_t points = 0;
   for (size_t i = 0; i < valid.size();) {
@@ -72,8 +72,7 @@ std::string HtmlText(std::string_view text, size_t most) {
 }
 
 std::string ScriptJson(const nlohmann::ordered_json& json) {
-  std::string dumped =
-      json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  std::string dumped = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   std::string text;
   text.reserve(dumped.size());
   for (const char c : dumped) {

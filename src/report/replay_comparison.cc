@@ -121,8 +121,7 @@ std::vector<Table> ReplayTables(const std::vector<RankComparison>& ranks) {
     add("CPU", rank.cpu);
     add("wall", rank.wall);
     coverage.rows.push_back({rank.rank, number(rank.coverage_ops), number(rank.coverage_time),
-                             number(rank.same_kernels), number(rank.operator_share),
-                             rank.skipped});
+                             number(rank.same_kernels), number(rank.operator_share), rank.skipped});
   }
   return {std::move(times), std::move(coverage)};
 }

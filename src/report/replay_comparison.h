@@ -35,8 +35,8 @@ struct RankComparison {
 // The file that `etude replay` leaves for `rank`: replay.N.json.
 std::string ReplayFile(const CaptureFolder& folder, const CaptureRank& rank);
 
-// Reads that file and job.json's step times. kBadInput if there is no such file, if it is none, or if
-// the original has no time to compare with.
+// Reads that file and job.json's step times. kBadInput if there is no such file, if it is none, or
+// if the original has no time to compare with.
 Result<RankComparison> CompareWithReplay(const CaptureFolder& folder, const CaptureRank& rank);
 
 // Times of steps, original and replay, and how much was replayed; of several ranks.
