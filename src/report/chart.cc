@@ -37,7 +37,7 @@ std::string NameOf(const Table& table, const std::vector<Cell>& row,
     if (!name.empty() && !text.empty()) name += " · ";
     name += text;
   }
-  return name;
+  return name.empty() ? "all" : name;
 }
 
 void AddTo(Cell& sum, const Cell& value) {

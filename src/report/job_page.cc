@@ -145,13 +145,16 @@ class PageMaker {
     page_.health = std::move(health);
   }
 
-  // Tables number `index` of a part of all ranks as one, with a column for the rank.
+  // Tables number `index` of a part of all ranks as one, with a column for the rank if there are
+  // several.
   Table Join(const RankFigures::Part RankFigures::*part, size_t index) const {
     const Table& first = (ranks_.front()->*part).tables[index];
     Table table{.key = first.key,
                 .title = first.title,
-                .columns = {{"rank", "rank", Unit::kText}},
+                .columns = {},
                 .rows = {}};
+    const bool several = ranks_.size() > 1;
+    if (several) table.columns.push_back({"rank", "rank", Unit::kText});
     table.columns.insert(table.columns.end(), first.columns.begin(), first.columns.end());
     const size_t most = std::max<size_t>(kMostPageRows / ranks_.size(), 1);
     for (size_t i = 0; i < ranks_.size(); ++i) {
@@ -160,7 +163,7 @@ class PageMaker {
       table.left_out += own.left_out + own.rows.size() - taken;
       for (size_t row = 0; row < taken; ++row) {
         std::vector<Cell>& cells = table.rows.emplace_back();
-        cells.push_back(names_[i]);
+        if (several) cells.push_back(names_[i]);
         cells.insert(cells.end(), own.rows[row].begin(), own.rows[row].end());
       }
     }
@@ -270,7 +273,7 @@ class PageMaker {
                                           .where = {{"step", "(all)"}}}));
     Table single = steps;
     std::erase_if(single.rows, [](const std::vector<Cell>& row) {
-      return row[1] == Cell(std::string("(all)"));
+      return std::ranges::count(row, Cell(std::string("(all)"))) != 0;
     });
     section.charts.push_back(Bars(single, {.title = "steps",
                                            .kind = Chart::Kind::kStacked,
