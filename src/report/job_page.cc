@@ -145,14 +145,16 @@ class PageMaker {
     page_.health = std::move(health);
   }
 
+  // The title of a picture of figures of all ranks.
+  std::string OfAll(std::string title) const {
+    return ranks_.size() == 1 ? title : title + ", all ranks";
+  }
+
   // Tables number `index` of a part of all ranks as one, with a column for the rank if there are
   // several.
   Table Join(const RankFigures::Part RankFigures::*part, size_t index) const {
     const Table& first = (ranks_.front()->*part).tables[index];
-    Table table{.key = first.key,
-                .title = first.title,
-                .columns = {},
-                .rows = {}};
+    Table table{.key = first.key, .title = first.title, .columns = {}, .rows = {}};
     const bool several = ranks_.size() > 1;
     if (several) table.columns.push_back({"rank", "rank", Unit::kText});
     table.columns.insert(table.columns.end(), first.columns.begin(), first.columns.end());
@@ -241,7 +243,9 @@ class PageMaker {
                 .rows = {}};
     for (size_t i = 0; i < ranks_.size(); ++i) {
       const RankFigures& rank = *ranks_[i];
-      table.rows.push_back({names_[i], rank.path, rank.kind, static_cast<int64_t>(rank.nodes),
+      const bool known = rank.rank.has_value();
+      table.rows.push_back({known ? names_[i] : Cell(), rank.path, rank.kind,
+                            static_cast<int64_t>(rank.nodes),
                             static_cast<int64_t>(rank.timeline.events),
                             rank.times ? Cell(rank.times->window.count) : Cell(), ToCell(rank.peak),
                             std::string(Name(rank.health.verdict()))});
@@ -295,9 +299,9 @@ class PageMaker {
                                       .largest_first = true,
                                       .most = 15});
     };
-    section.charts.push_back(by_place("self time on devices, all ranks", "device"));
-    section.charts.push_back(by_place("self time on the host, all ranks", "host"));
-    section.charts.push_back(Bars(section.tables[2], {.title = "modules, all ranks",
+    section.charts.push_back(by_place(OfAll("self time on devices"), "device"));
+    section.charts.push_back(by_place(OfAll("self time on the host"), "host"));
+    section.charts.push_back(Bars(section.tables[2], {.title = OfAll("modules"),
                                                       .categories = {"module"},
                                                       .values = {"host_self_ns", "device_ns"},
                                                       .largest_first = true,
@@ -369,7 +373,7 @@ class PageMaker {
                                                       .categories = {"rank"},
                                                       .values = {"time_ns"},
                                                       .series = "part"}));
-    section.charts.push_back(Bars(section.tables[2], {.title = "most time on the path, all ranks",
+    section.charts.push_back(Bars(section.tables[2], {.title = OfAll("most time on the path"),
                                                       .categories = {"name"},
                                                       .values = {"time_ns"},
                                                       .largest_first = true,
@@ -396,7 +400,7 @@ class PageMaker {
     if (left_out != 0) lines.note = fmt::format("{} more lines are not drawn", left_out);
     section.charts.push_back(std::move(lines));
     section.charts.push_back(
-        Bars(section.tables[1], {.title = "in use at the peak, by what made it, all ranks",
+        Bars(section.tables[1], {.title = OfAll("in use at the peak, by what made it"),
                                  .categories = {"op"},
                                  .values = {"bytes"},
                                  .largest_first = true,
