@@ -16,7 +16,8 @@ RankInput HostAndDevice(const CaptureRank& rank) {
   return {.rank = rank.rank, .path = rank.host, .device = rank.device};
 }
 
-Result<Inspected> Inspect(const Trace& trace, const RankInput& input, const RunContext& context) {
+Result<Inspected> Inspect(const Trace& trace, const RankInput& input, const ReadOptions& read,
+                          const RunContext& context) {
   Inspected found;
   std::vector<MemorySource> sources;
   if (auto devices = TensorMemory(trace)) {
@@ -28,7 +29,7 @@ Result<Inspected> Inspect(const Trace& trace, const RankInput& input, const RunC
   }
   std::optional<Trace> device;
   if (!input.device.empty()) {
-    ETUDE_ASSIGN_OR_RETURN(device, ReadTrace(input.device, {}, context));
+    ETUDE_ASSIGN_OR_RETURN(device, ReadTrace(input.device, read, context));
   }
   const Trace& with_events = device ? *device : trace;
   std::vector<DeviceMemory> devices = AllocatorMemory(with_events);
@@ -45,7 +46,11 @@ class MemoryCommand : public Command {
   }
   void Declare(Options& options) override { ranks_.Declare(options, kMemoryTables, HostAndDevice); }
   Result<ExitCode> Run(const Console& console) override {
-    return ranks_.Run("etude-memory", console, Inspect);
+    const ReadOptions read{.strict = console.strict()};
+    return ranks_.Run("etude-memory", console,
+                      [&](const Trace& trace, const RankInput& input, const RunContext& context) {
+                        return Inspect(trace, input, read, context);
+                      });
   }
 
  private:

@@ -76,7 +76,7 @@ void TableOutput::Print(std::string_view format, const std::vector<Inspected>& f
       if (found.front().tables[i].key != wanted) continue;
       Table table;
       Join(found, i, 0, table);
-      console.Print(ToCsv(table));
+      console.PrintData(ToCsv(table));
     }
   } else {
     console.Print(Text(found));
