@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/formats/chakra_kind.h"
 #include "src/formats/comm_facts.h"
 #include "src/formats/et_comm.h"
 #include "src/formats/et_values.h"
@@ -71,6 +72,7 @@ enum class Field : uint8_t {
   kKernelBackend,
   kKernelFile,
   kTensorRange,
+  kKind,
   // Keys of linked nodes.
   kInclusive,
   kExclusive,
@@ -135,6 +137,7 @@ constexpr auto kAttrFields = std::to_array<FieldRow>({
     {"kernel_backend", Field::kKernelBackend},
     {"kernel_file", Field::kKernelFile},
     {"tensor_range", Field::kTensorRange},
+    {kEtKindAttr, Field::kKind},
 });
 
 template <size_t N>
@@ -187,7 +190,8 @@ class EtJsonReader : public JsonReaderBase {
     std::optional<int32_t> device;
     std::optional<std::string_view> process;
     std::optional<std::string_view> thread;
-    std::string_view group;  // of a linked device node
+    std::string_view group;        // of a linked device node
+    std::optional<NodeKind> kind;  // where the node says it
     CommFacts facts;
     std::vector<uint64_t> control_deps;
     std::vector<uint64_t> sync_deps;
@@ -205,6 +209,7 @@ class EtJsonReader : public JsonReaderBase {
       process.reset();
       thread.reset();
       group = {};
+      kind.reset();
       facts = CommFacts();
       control_deps.clear();
       sync_deps.clear();
@@ -260,7 +265,8 @@ class EtJsonReader : public JsonReaderBase {
       case Field::kOpSchema:
       case Field::kKernelBackend:
       case Field::kKernelFile:
-      case Field::kTensorRange: {
+      case Field::kTensorRange:
+      case Field::kKind: {
         Scalar scalar;
         if (const auto error = ReadScalar(value, scalar)) return error;
         return SetColumn(field, scalar) ? kSuccess : Keep(key, value);
@@ -425,6 +431,9 @@ class EtJsonReader : public JsonReaderBase {
       case Field::kKernelBackend: return set_text(row.kernel_backend);
       case Field::kKernelFile: return set_text(row.kernel_file);
       case Field::kTensorRange: return set_text(row.tensor_range);
+      case Field::kKind:
+        if (scalar.is_string) node_.kind = chakra::KindFromName(scalar.text);
+        return node_.kind.has_value();
       default: return false;
     }
   }
@@ -505,6 +514,7 @@ class EtJsonReader : public JsonReaderBase {
     row.outputs = *outputs;
     SetParent();
     SetPlace();
+    if (node_.kind) row.kind = *node_.kind;
     SettleGroup();
     const NodeId node = builder().AddNode(row);
     for (const uint64_t id : node_.control_deps) builder().AddDep(node, id, DepKind::kControl);

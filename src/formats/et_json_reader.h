@@ -22,6 +22,9 @@ std::span<const EtVersion> KnownEtVersions();
 // node itself.
 inline constexpr std::string_view kEtAttrPrefix = "attrs/";
 
+// The attribute that says the kind of a node where nothing else does; as in Chakra traces.
+inline constexpr std::string_view kEtKindAttr = "etude_kind";
+
 // Reads PyTorch execution traces (JSON) and linked traces (the same with times and device nodes).
 // See docs/formats/pytorch-et.md for what goes where. In short, beyond the plain columns:
 //   ctrl_deps            the (first) number is the parent, further ones are kControl dependencies
