@@ -26,15 +26,6 @@ constexpr auto kVersions = std::to_array<EtVersion>({
     {"1.1.1", "inputs.strides and outputs.strides; attribute tensor_range"},
 });
 
-bool IsKnownVersion(std::string_view schema) {
-  for (const EtVersion& version : kVersions) {
-    if (!schema.starts_with(version.schema)) continue;
-    const std::string_view rest = schema.substr(version.schema.size());
-    if (rest.empty() || rest.front() == '-') return true;
-  }
-  return false;
-}
-
 constexpr std::string_view kProcessRoots[] = {"[pytorch|profiler|execution_trace|process]",
                                               "[pytorch|profiler|execution_graph|process]"};
 constexpr std::string_view kThreadRoots[] = {"[pytorch|profiler|execution_trace|thread]",
@@ -627,7 +618,7 @@ class EtJsonReader : public JsonReaderBase {
       return BadInput(name() + ": found neither nodes nor 'schema', expected an execution trace");
     }
     if (linked_) info.format = TraceFormat::kLinked;
-    if (!IsKnownVersion(info.schema)) {
+    if (!IsKnownEtVersion(info.schema)) {
       context().Warn(name() + ": unknown version '" + info.schema + "', read like " +
                      std::string(kVersions.back().schema));
     }
@@ -646,6 +637,15 @@ class EtJsonReader : public JsonReaderBase {
 }  // namespace
 
 std::span<const EtVersion> KnownEtVersions() { return kVersions; }
+
+bool IsKnownEtVersion(std::string_view schema) {
+  for (const EtVersion& version : kVersions) {
+    if (!schema.starts_with(version.schema)) continue;
+    const std::string_view rest = schema.substr(version.schema.size());
+    if (rest.empty() || rest.front() == '-') return true;
+  }
+  return false;
+}
 
 std::unique_ptr<TraceReader> MakeEtJsonReader(std::string name, const ReadOptions& options,
                                               const RunContext& context) {

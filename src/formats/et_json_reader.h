@@ -16,6 +16,7 @@ struct EtVersion {
   std::string_view added;   // what it has beyond the row before
 };
 std::span<const EtVersion> KnownEtVersions();
+bool IsKnownEtVersion(std::string_view schema);
 
 // Extras that come from a node's `attrs` have this before the attribute's name as key, and the
 // whole attribute object {"name":…,"type":…,"value":…} as text. Extras without it are keys of the

@@ -130,8 +130,12 @@ class LinkedJsonWriter {
     const auto number = [&](std::string_view key, std::optional<int64_t> value) {
       if (value) member(key, std::to_string(*value));
     };
-    const bool flat = info.schema.starts_with(kFlatVersion);
-    if (!info.schema.empty()) member("schema", JsonString(flat ? kNestedVersion : info.schema));
+    // Chakra files that are no converted execution traces have the version of their container.
+    const bool renamed = info.schema.starts_with(kFlatVersion) ||
+                         (info.format == TraceFormat::kChakra && !IsKnownEtVersion(info.schema));
+    if (renamed || !info.schema.empty()) {
+      member("schema", JsonString(renamed ? kNestedVersion : info.schema));
+    }
     number("pid", info.pid);
     if (!info.time.empty()) member("time", JsonString(info.time));
     number("start_ts", info.start_ts);
