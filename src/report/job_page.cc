@@ -238,7 +238,7 @@ class PageMaker {
                             {"path", "trace", Unit::kText},
                             {"kind", "format", Unit::kText},
                             {"nodes", "nodes", Unit::kCount},
-                            {"events", "with times", Unit::kCount},
+                            {"events", "in the timeline", Unit::kCount},
                             {"window_ns", "time recorded", Unit::kTime},
                             {"peak_bytes", "memory at the peak", Unit::kBytes},
                             {"verdict", "verdict", Unit::kText}},
