@@ -59,10 +59,12 @@ void AddMemory(const Trace& trace, const Trace* timed, RankFigures& figures) {
   figures.memory.tables = Cut(std::move(tables));
 }
 
-std::tuple<int64_t, size_t> Richness(const CommLog& log) {
-  return {
-      std::ranges::count_if(log.calls, [](const CommCall& call) { return call.end.has_value(); }),
-      log.calls.size()};
+// How much a log tells: calls with times, with a type, at all.
+std::tuple<int64_t, int64_t, size_t> Richness(const CommLog& log) {
+  const auto count = [&](auto is_known) { return std::ranges::count_if(log.calls, is_known); };
+  return {count([](const CommCall& call) { return call.end.has_value(); }),
+          count([](const CommCall& call) { return call.type != CollectiveType::kUnknown; }),
+          log.calls.size()};
 }
 
 // Makes one page of jobs.
@@ -236,7 +238,7 @@ class PageMaker {
                             {"path", "trace", Unit::kText},
                             {"kind", "format", Unit::kText},
                             {"nodes", "nodes", Unit::kCount},
-                            {"events", "with times", Unit::kCount},
+                            {"events", "in the timeline", Unit::kCount},
                             {"window_ns", "time recorded", Unit::kTime},
                             {"peak_bytes", "memory at the peak", Unit::kBytes},
                             {"verdict", "verdict", Unit::kText}},
@@ -408,61 +410,52 @@ class PageMaker {
     page_.sections.push_back(std::move(section));
   }
 
-  // When the first event of the timeline of a job is, by the clock that its ranks share.
   void TimelineSection() {
     Page::Section section{.key = "timeline", .title = "Timeline"};
     size_t unaligned = 0;
     size_t next = 0;
     for (size_t i = 0; i < jobs_.size(); ++i) {
-      std::vector<Page::Track> tracks;
+      const std::optional<Nanos> first = FirstBegin(matched_[i], jobs_[i]);
       for (RankFigures& rank : jobs_[i].ranks) {
         const size_t index = next++;
         AddTimelineNotes(rank.timeline, index, section.notes);
         if (!rank.timeline.span) continue;
         const std::optional<Nanos> offset = OffsetOf(matched_[i], rank);
-        const bool alone = jobs_[i].ranks.size() == 1;
-        if (!offset && !alone) ++unaligned;
-        const std::string title = ranks_.size() == 1 ? rank.path : Who(index);
-        tracks.push_back({.title = title,
-                          .timeline = std::move(rank.timeline),
-                          .clock_offset = offset.value_or(Nanos{})});
-        if (!offset) tracks.back().clock_offset = tracks.back().timeline.span->begin;
+        if (!offset && jobs_[i].ranks.size() > 1) ++unaligned;
+        const Nanos begin = rank.timeline.span->begin;
+        section.tracks.push_back({.title = ranks_.size() == 1 ? rank.path : Who(index),
+                                  .timeline = std::move(rank.timeline),
+                                  .clock_offset = offset ? *offset + *first : begin});
       }
-      BeginTogether(matched_[i], jobs_[i], tracks);
-      for (Page::Track& track : tracks) section.tracks.push_back(std::move(track));
     }
     if (section.tracks.empty()) {
       section.notes.emplace_back("no node has a start and a duration: there is no timeline");
     }
     if (unaligned != 0) {
-      section.notes.push_back(fmt::format(
-          "the clocks of {} ranks cannot be compared: each of them begins at 0", unaligned));
+      section.notes.push_back(
+          fmt::format("{} clock{} cannot be compared with the others': what it timed begins at 0",
+                      unaligned, unaligned == 1 ? "" : "s"));
     }
     page_.sections.push_back(std::move(section));
   }
 
+  // How far the clock of a rank is ahead; nullopt if it cannot be told.
   static std::optional<Nanos> OffsetOf(const Matched& matched, const RankFigures& rank) {
     if (!rank.rank || matched.logs.size() < 2) return std::nullopt;
     const auto clock = std::ranges::find(matched.match.clocks, *rank.rank, &ClockOffset::rank);
     return clock == matched.match.clocks.end() ? std::nullopt : clock->offset;
   }
 
-  // Moves the ranks whose clocks are known so that the first event of them is at 0.
-  static void BeginTogether(const Matched& matched, const JobFigures& job,
-                            std::vector<Page::Track>& tracks) {
+  // When the first event is of the ranks whose clocks can be compared, by the first one's clock.
+  static std::optional<Nanos> FirstBegin(const Matched& matched, const JobFigures& job) {
     std::optional<Nanos> first;
-    const auto is_known = [](const Page::Track& track) {
-      return track.clock_offset != track.timeline.span->begin;
-    };
-    if (matched.logs.size() < 2 || job.ranks.size() < 2) return;
-    for (const Page::Track& track : tracks) {
-      if (!is_known(track)) continue;
-      const Nanos begin = track.timeline.span->begin - track.clock_offset;
+    for (const RankFigures& rank : job.ranks) {
+      const std::optional<Nanos> offset = OffsetOf(matched, rank);
+      if (!offset || !rank.timeline.span) continue;
+      const Nanos begin = rank.timeline.span->begin - *offset;
       first = std::min(first.value_or(begin), begin);
     }
-    for (Page::Track& track : tracks) {
-      if (is_known(track)) track.clock_offset = track.clock_offset + *first;
-    }
+    return first;
   }
 
   void AddTimelineNotes(const Timeline& timeline, size_t rank,
