@@ -36,7 +36,8 @@ std::string_view DigitsAt(std::string_view text, size_t begin) {
 
 // `name` without the endings of traces and compressions.
 std::string_view Stem(std::string_view name) {
-  for (const std::string_view ending : {".gz", ".zst", ".json", ".et", ".trace", ".pt"}) {
+  for (const std::string_view ending : {".gz", ".zst", ".json", ".etude", ".et", ".trace",
+                                        ".pt"}) {
     if (name.ends_with(ending)) name.remove_suffix(ending.size());
   }
   return name;
@@ -46,7 +47,8 @@ bool LooksLikeTrace(std::string_view name) {
   for (const std::string_view ending : {".gz", ".zst"}) {
     if (name.ends_with(ending)) name.remove_suffix(ending.size());
   }
-  return !name.starts_with(".") && (name.ends_with(".json") || name.ends_with(".et"));
+  if (name.starts_with(".")) return false;
+  return name.ends_with(".json") || name.ends_with(".et") || name.ends_with(".etude");
 }
 
 // The rank in Kineto's distributedInfo, as real JSON or as Python's repr in a string, if it stands
@@ -77,6 +79,7 @@ std::string* FileOfKind(CaptureRank& rank, FileKind kind) {
     case FileKind::kKineto: return &rank.device;
     case FileKind::kLinked: return &rank.linked;
     case FileKind::kChakra: return &rank.chakra;
+    case FileKind::kNative: return &rank.native;
     case FileKind::kUnknown:
     case FileKind::kPerfetto:  // mostly a timeline of the others
     case FileKind::kChakraFeeder:
@@ -132,7 +135,7 @@ bool IsOneProcess(const std::vector<Candidate>& traces) {
 
 std::vector<std::string> CaptureRank::files() const {
   std::vector<std::string> all;
-  for (const std::string* file : {&host, &device, &linked, &chakra}) {
+  for (const std::string* file : {&host, &device, &native, &linked, &chakra}) {
     if (!file->empty()) all.push_back(*file);
   }
   return all;
@@ -174,8 +177,8 @@ Result<CaptureFolder> ListCaptureFolder(const std::string& path, const RunContex
   ETUDE_ASSIGN_OR_RETURN(const std::vector<Candidate> traces, FindTraces(folder.path, context));
   if (traces.empty()) {
     return BadInput(path +
-                    ": found no trace, expected host.N.json, device.N.json, linked.N.json "
-                    "or *.N.et");
+                    ": found no trace, expected host.N.json, device.N.json, capture.N.etude, "
+                    "linked.N.json or *.N.et");
   }
   const bool one_process = IsOneProcess(traces);
   std::map<std::optional<int64_t>, CaptureRank> ranks;

@@ -16,6 +16,7 @@ struct CaptureRank {
   std::optional<int64_t> rank;  // nullopt: the only process of the folder, its rank is not stated
   std::string host;             // PyTorch execution trace
   std::string device;           // Kineto
+  std::string native;           // capture of the native recorder
   std::string linked;
   std::string chakra;
 

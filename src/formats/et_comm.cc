@@ -1,6 +1,7 @@
 #include "src/formats/et_comm.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "src/formats/process_groups.h"
 
@@ -84,7 +85,7 @@ void EtCommReader::Add(NodeId node, const NodeRow& row, CommFacts facts) {
   } else if (facts.any) {
     builder_.SetComm(node, MakeComm(builder_, facts));
   } else if (const std::string_view label = CommOfLabel(name); !label.empty()) {
-    AddLabel(node, row, label);
+    AddLabel(node, row, label, std::move(facts));
   }
 }
 
@@ -113,8 +114,8 @@ void EtCommReader::AddKernel(NodeId node, const NodeRow& row, CommFacts& facts) 
   if (group_number) numbered_.push_back({node, comm, *group_number});
 }
 
-void EtCommReader::AddLabel(NodeId node, const NodeRow& row, std::string_view communication) {
-  CommFacts facts;
+void EtCommReader::AddLabel(NodeId node, const NodeRow& row, std::string_view communication,
+                            CommFacts facts) {
   facts.name = communication;
   FillElements(builder_, builder_.values(row.inputs), builder_.values(row.outputs), facts);
   labels_.push_back({.node = node,

@@ -28,7 +28,8 @@ class EtCommReader {
   explicit EtCommReader(TraceBuilder& builder) : builder_(builder) {}
 
   // To be called for each node, after it was added with `row`; `facts` are what its attributes say
-  // and are completed from its arguments.
+  // and are completed from its arguments. Facts that are not `any` (the group around a backend's
+  // label) hold only if the node turns out to be a communication.
   void Add(NodeId node, const NodeRow& row, CommFacts facts);
   // Settles what depends on nodes that may come later. Once, before TraceBuilder::Finish.
   void Finish();
@@ -43,7 +44,8 @@ class EtCommReader {
 
   void AddRecorded(NodeId node, const NodeRow& row, CommFacts& facts);
   void AddKernel(NodeId node, const NodeRow& row, CommFacts& facts);
-  void AddLabel(NodeId node, const NodeRow& row, std::string_view communication);
+  void AddLabel(NodeId node, const NodeRow& row, std::string_view communication,
+                CommFacts facts);
   void AddGroups(const NodeRow& row);
   // Completes `facts` from the positional arguments of record_param_comms. Returns the number of
   // the process group if that is all the arguments say of it.

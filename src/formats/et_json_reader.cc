@@ -26,9 +26,9 @@ constexpr auto kVersions = std::to_array<EtVersion>({
     {"1.1.1", "inputs.strides and outputs.strides; attribute tensor_range"},
 });
 
-constexpr std::string_view kProcessRoots[] = {"[pytorch|profiler|execution_trace|process]",
+constexpr std::string_view kProcessRoots[] = {kEtProcessRoot,
                                               "[pytorch|profiler|execution_graph|process]"};
-constexpr std::string_view kThreadRoots[] = {"[pytorch|profiler|execution_trace|thread]",
+constexpr std::string_view kThreadRoots[] = {kEtThreadRoot,
                                              "[pytorch|profiler|execution_graph|thread]"};
 
 bool IsOneOf(std::string_view text, const std::string_view (&names)[2]) {

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 
 #include "src/formats/byte_source.h"
+#include "src/formats/capture_format.h"
+#include "src/formats/capture_reader.h"
 #include "src/formats/chakra_reader.h"
 #include "src/formats/et_json_reader.h"
 #include "src/formats/json_elements.h"
@@ -19,7 +21,8 @@ namespace etude {
 namespace {
 
 constexpr std::string_view kExpected =
-    "expected a trace: PyTorch execution trace, Kineto, linked JSON, Chakra protobuf or Perfetto";
+    "expected a trace: PyTorch execution trace, Kineto, linked JSON, Chakra protobuf, "
+    "Perfetto or a native capture";
 
 constexpr std::string_view kKinetoKeys[] = {"schemaVersion", "deviceProperties", "distributedInfo",
                                             "traceName", "displayTimeUnit"};
@@ -158,6 +161,7 @@ Detection Detect(std::string_view beginning) {
   if (first != std::string_view::npos && (text[first] == '{' || text[first] == '[')) {
     return DetectJson(beginning);
   }
+  if (beginning.starts_with(capture::kMagic)) return {FileKind::kNative, {}};
   if (LooksLikePerfetto(beginning)) return {FileKind::kPerfetto, {}};
   if (LooksLikeChakra(beginning)) return {FileKind::kChakra, {}};
   return {};
@@ -191,6 +195,7 @@ std::string_view Name(FileKind kind) {
     case FileKind::kLinked: return "linked";
     case FileKind::kChakra: return "chakra";
     case FileKind::kPerfetto: return "perfetto";
+    case FileKind::kNative: return "native";
     case FileKind::kChakraFeeder: return "chakra-feeder";
     case FileKind::kOtherJson: return "json";
   }
@@ -208,6 +213,7 @@ Result<Trace> ReadTrace(ByteSource& source, const ReadOptions& options, const Ru
     case FileKind::kLinked: reader = MakeEtJsonReader(source.name(), options, context); break;
     case FileKind::kKineto: reader = MakeKinetoReader(source.name(), options, context); break;
     case FileKind::kPerfetto: reader = MakePerfettoReader(source.name(), options, context); break;
+    case FileKind::kNative: reader = MakeCaptureReader(source.name(), options, context); break;
     case FileKind::kChakra: reader = MakeChakraReader(source.name(), options, context); break;
     case FileKind::kUnknown:
     case FileKind::kChakraFeeder:

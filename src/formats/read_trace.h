@@ -20,6 +20,7 @@ enum class FileKind : uint8_t {
   kLinked,        // linked trace, JSON
   kChakra,        // Chakra protobuf (.et)
   kPerfetto,      // Perfetto trace (.pftrace)
+  kNative,        // capture of the native recorder (.etude)
   kChakraFeeder,  // the feeder's JSON ("workload_graph"): recognised, not read
   kOtherJson,     // JSON of another kind
 };

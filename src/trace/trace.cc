@@ -11,6 +11,7 @@ std::string_view Name(TraceFormat format) {
     case TraceFormat::kKineto: return "kineto";
     case TraceFormat::kLinked: return "linked";
     case TraceFormat::kChakra: return "chakra";
+    case TraceFormat::kNative: return "native";
   }
   return "unknown";
 }

@@ -29,6 +29,7 @@ enum class TraceFormat : uint8_t {
   kKineto,     // Kineto / Chrome trace, JSON
   kLinked,     // Chakra host+device ("ET+"), JSON
   kChakra,     // Chakra protobuf (.et)
+  kNative,     // capture of the native recorder
 };
 std::string_view Name(TraceFormat format);
 

@@ -22,6 +22,22 @@ using IntListId = Id<IntListTag>;
 using ValueListId = Id<ValueListTag>;
 using LaneId = Id<LaneTag>;
 
+enum class ValueKind : uint32_t {
+  kNone,    // "<None>"
+  kBool,    // payload 0 or 1
+  kInt,     // payload: int64
+  kDouble,  // payload: bits of the double
+  kString,  // payload: StringId
+  kDevice,  // payload: StringId
+  kTensor,  // payload: TensorId
+  kList,    // payload: ValueListId of the elements
+  kOpaque,  // a thing whose value the file lacks ("<Generator>"); payload: StringId of its text
+  kRaw,     // a value of unforeseen form; payload: StringId of its JSON text
+};
+
+// What may be unknown.
+enum class Known : uint32_t { kUnknown, kNo, kYes };
+
 // One use of a tensor by an operator. Equal uses are stored once per trace.
 //
 // `tensor` and `storage` are the file's names of the tensor and its memory. They are addresses in
@@ -37,21 +53,16 @@ struct TensorUse {
   StringId type;              // as in the file: "Tensor(float)"
   IntListId shape;            // kNone: the file does not say
   IntListId strides;          // in elements; kNone: the file does not say
+  // What only native captures say.
+  int64_t storage_bytes = -1;  // of the whole storage; -1: the file does not say
+  Known requires_grad = Known::kUnknown;
+  // The value of a Python number that became a tensor, which promotes types differently from other
+  // tensors: kBool, kInt or kDouble, and its payload as in Value. kNone: no such number, or not
+  // said.
+  ValueKind number_kind = ValueKind::kNone;
+  uint64_t number = 0;
 
   friend bool operator==(const TensorUse&, const TensorUse&) = default;
-};
-
-enum class ValueKind : uint32_t {
-  kNone,    // "<None>"
-  kBool,    // payload 0 or 1
-  kInt,     // payload: int64
-  kDouble,  // payload: bits of the double
-  kString,  // payload: StringId
-  kDevice,  // payload: StringId
-  kTensor,  // payload: TensorId
-  kList,    // payload: ValueListId of the elements
-  kOpaque,  // a thing whose value the file lacks ("<Generator>"); payload: StringId of its text
-  kRaw,     // a value of unforeseen form; payload: StringId of its JSON text
 };
 
 // An argument or result of an operator, or an element of one.

@@ -12,6 +12,8 @@ RankInput RichestInput(const CaptureRank& rank) {
   RankInput input{.rank = rank.rank, .path = {}, .device = {}};
   if (!rank.linked.empty()) {
     input.path = rank.linked;
+  } else if (!rank.native.empty()) {
+    input.path = rank.native;
   } else if (!rank.host.empty()) {
     input.path = rank.host;
     input.device = rank.device;
@@ -22,7 +24,7 @@ RankInput RichestInput(const CaptureRank& rank) {
 }
 
 RankInput TimedInput(const CaptureRank& rank) {
-  if (rank.device.empty()) return RichestInput(rank);
+  if (rank.device.empty() || !rank.native.empty()) return RichestInput(rank);
   return {.rank = rank.rank, .path = rank.device, .device = {}};
 }
 

@@ -1,0 +1,225 @@
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+
+// The file that the native recorder writes (docs/formats/native_capture.md), for its writer and its
+// reader. A file is the magic bytes and a sequence of blocks; a block is a BlockHeader and a zstd
+// frame; what the frame holds is a sequence of records whose numbers are varints.
+namespace etude::capture {
+
+inline constexpr std::string_view kMagic = "ETUDECAP";
+inline constexpr uint32_t kVersion = 1;
+
+enum class BlockKind : uint8_t {
+  kHeader = 1,       // JSON: version and facts of the process; the first block
+  kDefinitions = 2,  // definitions of strings, functions and threads, before their first use
+  kEvents = 3,       // what one thread did: `thread`, `time`, `node`, `handle`, then events
+  kEnd = 4,          // JSON: what was left out; the last block of a complete file
+};
+
+// In front of each block, little-endian.
+struct BlockHeader {
+  static constexpr uint32_t kMark = 0x4B4C4245;  // "EBLK"
+  static constexpr size_t kBytes = 20;
+
+  uint32_t mark = kMark;
+  uint8_t kind = 0;             // BlockKind; readers skip blocks of kinds they do not know
+  uint8_t reserved[3] = {};     // zero
+  uint32_t raw_bytes = 0;       // of the records
+  uint32_t packed_bytes = 0;    // of the zstd frame that follows
+  uint32_t checksum = 0;        // CRC-32 of the frame
+};
+static_assert(sizeof(BlockHeader) == BlockHeader::kBytes);
+static_assert(std::endian::native == std::endian::little);
+
+// Bytes of records after which a writer begins a new block; a block exceeds it by one record.
+inline constexpr size_t kBlockBytes = size_t{128} << 10;
+
+enum class Definition : uint8_t {
+  kString = 1,    // bytes; strings are numbered in their order, from 0
+  kFunction = 2,  // name (string), schema (string + 1; 0: none); numbered in their order, from 0
+  kThread = 3,    // thread (number from 0), node, torch's thread id, the system's thread id
+};
+
+enum class Event : uint8_t {
+  // Time and node are differences from the last ones of the block (zigzag), as is the handle.
+  // time, overhead, node, handle, function, scope, sequence number + 1, forward thread id, modes,
+  // number of inputs, inputs.
+  kEnter = 1,
+  // The innermost open call of the thread ends: time, overhead, number of outputs, outputs.
+  kExit = 2,
+  // As kExit, after a number: so many calls that are open inside of it go on and end elsewhere.
+  kExitOver = 3,
+  // A call ends that is not open on this thread: handle (whole), time, overhead, outputs.
+  kExitElsewhere = 4,
+};
+
+// Bits of `modes`.
+inline constexpr uint8_t kGradMode = 1;
+inline constexpr uint8_t kInferenceMode = 2;
+inline constexpr uint8_t kAutocast = 4;
+
+enum class Tag : uint8_t {
+  kNone = 0,
+  kFalse = 1,
+  kTrue = 2,
+  kInt = 3,              // zigzag
+  kDouble = 4,           // 8 bytes
+  kComplex = 5,          // 16 bytes
+  kString = 6,           // length, bytes
+  kDevice = 7,           // string
+  kTensor = 8,           // see TensorFlag
+  kUndefinedTensor = 9,  // a tensor that is none
+  kList = 10,            // count, values
+  kTuple = 11,           // count, values
+  kGenerator = 12,       // device (string), seed
+  kProcessGroup = 13,    // name, description, backend (length and bytes each), rank, size
+  kReduceOp = 14,        // number of c10d's enumeration
+  kOpaque = 15,          // length, bytes: the name of its type
+  kSymbolic = 16,        // length, bytes: "SymInt", … of a value that is not known yet
+};
+
+// A tensor: flags, dtype (string), device (string), then by the flags: address of the tensor
+// (8 bytes); kHasStorage: address of its memory (8 bytes), offset in elements, bytes of the storage;
+// kLayout: number of the layout; unless kNoSizes: dimensions, sizes and, unless kContiguous,
+// strides (zigzag); kWrappedNumber: its value.
+namespace tensor_flag {
+inline constexpr uint8_t kContiguous = 1;
+inline constexpr uint8_t kRequiresGrad = 2;
+inline constexpr uint8_t kWrappedNumber = 4;  // a Python number that became a tensor
+inline constexpr uint8_t kHasStorage = 8;
+inline constexpr uint8_t kNoSizes = 16;  // symbolic, or of a kind that has none
+inline constexpr uint8_t kLayout = 32;   // not strided
+}  // namespace tensor_flag
+
+inline uint64_t ZigZag(int64_t value) {
+  return (static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63);
+}
+inline int64_t UnZigZag(uint64_t value) {
+  return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1);
+}
+
+// Records on their way into a block. Not thread-safe.
+class RecordBuffer {
+ public:
+  RecordBuffer() = default;
+  RecordBuffer(const RecordBuffer&) = delete;
+  RecordBuffer& operator=(const RecordBuffer&) = delete;
+
+  void Byte(uint8_t value) {
+    Room(1);
+    *end_++ = static_cast<char>(value);
+  }
+  template <typename Enum>
+  void Mark(Enum value) {
+    Byte(static_cast<uint8_t>(value));
+  }
+  void Varint(uint64_t value) {
+    Room(10);
+    while (value >= 0x80) {
+      *end_++ = static_cast<char>(value | 0x80);
+      value >>= 7;
+    }
+    *end_++ = static_cast<char>(value);
+  }
+  void Signed(int64_t value) { Varint(ZigZag(value)); }
+  void Fixed64(uint64_t value) {
+    Room(8);
+    std::memcpy(end_, &value, 8);
+    end_ += 8;
+  }
+  void Text(std::string_view text) {
+    Varint(text.size());
+    Room(text.size());
+    if (!text.empty()) std::memcpy(end_, text.data(), text.size());
+    end_ += text.size();
+  }
+  size_t size() const { return static_cast<size_t>(end_ - bytes_.data()); }
+  bool empty() const { return size() == 0; }
+  // Forgets all but the first `size` bytes.
+  void Truncate(size_t size) { end_ = bytes_.data() + size; }
+  // The records so far; the buffer is empty afterwards.
+  std::string Take() {
+    std::string taken = std::move(bytes_);
+    taken.resize(static_cast<size_t>(end_ - taken.data()));
+    bytes_ = std::string();
+    end_ = bytes_.data();
+    return taken;
+  }
+
+ private:
+  void Room(size_t bytes) {
+    if (static_cast<size_t>(bytes_.data() + bytes_.size() - end_) < bytes) Grow(bytes);
+  }
+  void Grow(size_t bytes) {
+    const size_t used = size();
+    bytes_.resize(std::max(used + bytes, std::max<size_t>(4096, 2 * bytes_.size())));
+    end_ = bytes_.data() + used;
+  }
+
+  std::string bytes_;
+  char* end_ = bytes_.data();
+};
+
+// Takes records apart. Reading past the end, or a number that is none, sets `failed` and gives
+// zeros from then on.
+class RecordView {
+ public:
+  explicit RecordView(std::string_view bytes) : at_(bytes.data()), end_(at_ + bytes.size()) {}
+
+  bool done() const { return at_ == end_ || failed_; }
+  bool failed() const { return failed_; }
+  size_t left() const { return static_cast<size_t>(end_ - at_); }
+
+  uint8_t Byte() {
+    if (at_ == end_) return static_cast<uint8_t>(Fail());
+    return static_cast<uint8_t>(*at_++);
+  }
+  uint64_t Varint() {
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      if (at_ == end_) return Fail();
+      const auto byte = static_cast<uint8_t>(*at_++);
+      value |= uint64_t{byte & 0x7Fu} << shift;
+      if (byte < 0x80) return value;
+    }
+    return Fail();
+  }
+  int64_t Signed() { return UnZigZag(Varint()); }
+  uint64_t Fixed64() {
+    if (left() < 8) return Fail();
+    uint64_t value = 0;
+    std::memcpy(&value, at_, 8);
+    at_ += 8;
+    return value;
+  }
+  std::string_view Text() {
+    const uint64_t size = Varint();
+    if (size > left()) {
+      Fail();
+      return {};
+    }
+    const std::string_view text(at_, static_cast<size_t>(size));
+    at_ += size;
+    return text;
+  }
+
+ private:
+  uint64_t Fail() {
+    failed_ = true;
+    at_ = end_;
+    return 0;
+  }
+
+  const char* at_;
+  const char* end_;
+  bool failed_ = false;
+};
+
+}  // namespace etude::capture

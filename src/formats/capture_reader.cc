@@ -1,0 +1,476 @@
+#include "src/formats/capture_reader.h"
+
+#include <zlib.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "src/formats/capture_format.h"
+#include "src/formats/capture_values.h"
+#include "src/formats/comm_facts.h"
+#include "src/formats/et_comm.h"
+#include "src/formats/et_json_reader.h"
+#include "src/trace/trace_builder.h"
+
+namespace etude {
+namespace {
+
+using capture::BlockHeader;
+using capture::BlockKind;
+using capture::Definition;
+using capture::Event;
+using capture::RecordView;
+using Json = nlohmann::json;
+
+constexpr uint64_t kProcessNode = 1;
+
+// A call that has begun.
+struct OpenCall {
+  NodeRow row;
+  uint64_t handle = 0;
+  int64_t begin = 0;  // by the thread's own clock, see ThreadClock
+  uint8_t modes = 0;
+  uint8_t parent_modes = 0;
+  // The process group of the innermost c10d operator around it.
+  StringId group;
+  std::optional<int64_t> group_size;
+  bool ended = false;  // on another thread; the call is still in the way of its own thread's
+};
+
+// A thread of the recorded process. Its clock stands still while the recorder is at work.
+struct Thread {
+  uint64_t node = 0;
+  uint64_t tid = 0;
+  StringId system_tid;
+  LaneId lane;
+  int64_t overhead = 0;
+  std::vector<OpenCall> open;
+};
+
+class CaptureReader : public TraceReader {
+ public:
+  CaptureReader(std::string name, const ReadOptions& options, const RunContext& context)
+      : name_(std::move(name)),
+        options_(options),
+        context_(context),
+        builder_(context.limits),
+        values_(builder_, strings_, context.limits),
+        comms_(builder_) {
+    builder_.info().format = TraceFormat::kNative;
+  }
+
+  Status Push(std::string_view chunk) override;
+  Result<Trace> Finish(bool cut) override;
+
+ private:
+  Status TakeBlock(const BlockHeader& header, std::string_view frame);
+  Status Damaged(std::string_view what);
+  Status ReadHeader(std::string_view json);
+  Status ReadEnd(std::string_view json);
+  bool ReadDefinitions(RecordView records);
+  bool ReadEvents(RecordView records);
+  bool ReadEnter(RecordView& records, Thread& thread, int64_t time);
+  void CloseInnermost(Thread& thread, RecordView& records, int64_t time);
+  bool ReadExitElsewhere(RecordView& records, Thread& thread, int64_t time);
+  void End(OpenCall& call, ValueListId outputs, std::optional<int64_t> end);
+  void AddCall(OpenCall& call);
+  void AddRoots();
+  int64_t ReadClock(RecordView& records, Thread& thread, int64_t& time);
+  Nanos StartOf(int64_t begin) const { return Nanos{begin - monotonic_ + realtime_}; }
+
+  std::string name_;
+  ReadOptions options_;
+  const RunContext& context_;
+  TraceBuilder builder_;
+  std::vector<StringId> strings_;
+  struct Function {
+    StringId name;
+    StringId schema;
+  };
+  std::vector<Function> functions_;
+  std::vector<Thread> threads_;
+  CaptureValues values_;
+  EtCommReader comms_;
+  // Calls that end on another thread than they began on, by handle.
+  std::unordered_map<uint64_t, OpenCall> detached_;
+
+  std::string pending_;      // bytes of a block that is not complete
+  uint64_t offset_ = 0;      // of `pending_` in the file
+  bool saw_magic_ = false;
+  bool saw_header_ = false;
+  bool saw_end_ = false;
+  bool broken_ = false;      // blocks cannot be told apart any more
+  std::string first_damage_;
+  int64_t realtime_ = 0;
+  int64_t monotonic_ = 0;
+  StringId process_;
+  // Of the last event of the block.
+  uint64_t node_ = 0;
+  uint64_t handle_ = 0;
+};
+
+Status CaptureReader::Damaged(std::string_view what) {
+  const std::string text = fmt::format("{}: byte {}: {}", name_, offset_, what);
+  if (options_.strict) return BadInput(text);
+  if (first_damage_.empty()) first_damage_ = text;
+  builder_.stats().Count(Stat::kMalformedElement);
+  return {};
+}
+
+Status CaptureReader::Push(std::string_view chunk) {
+  if (broken_ || saw_end_) return {};
+  pending_ += chunk;
+  std::string_view rest = pending_;
+  const auto drop = [&](size_t bytes) {
+    rest.remove_prefix(bytes);
+    offset_ += bytes;
+  };
+  if (!saw_magic_) {
+    if (rest.size() < capture::kMagic.size()) return {};
+    if (!rest.starts_with(capture::kMagic)) {
+      return BadInput(name_ + ": found other bytes, expected a native capture");
+    }
+    saw_magic_ = true;
+    drop(capture::kMagic.size());
+  }
+  while (rest.size() >= BlockHeader::kBytes && !saw_end_) {
+    BlockHeader header;
+    std::memcpy(&header, rest.data(), sizeof header);
+    const size_t most = context_.limits.element_bytes;
+    if (header.mark != BlockHeader::kMark || header.raw_bytes > most ||
+        header.packed_bytes > most) {
+      broken_ = true;
+      ETUDE_RETURN_IF_ERROR(Damaged("found no block, expected one: the rest is not read"));
+      break;
+    }
+    if (rest.size() < BlockHeader::kBytes + header.packed_bytes) break;
+    ETUDE_RETURN_IF_ERROR(TakeBlock(header, rest.substr(BlockHeader::kBytes, header.packed_bytes)));
+    drop(BlockHeader::kBytes + header.packed_bytes);
+  }
+  pending_.erase(0, pending_.size() - rest.size());
+  return {};
+}
+
+Status CaptureReader::TakeBlock(const BlockHeader& header, std::string_view frame) {
+  const auto sum = crc32_z(0, reinterpret_cast<const Bytef*>(frame.data()), frame.size());
+  if (sum != header.checksum) return Damaged("a block's checksum does not match its bytes");
+  std::string records(header.raw_bytes, '\0');
+  const size_t size =
+      ZSTD_decompress(records.data(), records.size(), frame.data(), frame.size());
+  if (ZSTD_isError(size) || size != records.size()) {
+    return Damaged("a block cannot be unpacked to the size that it states");
+  }
+  const auto kind = static_cast<BlockKind>(header.kind);
+  if (!saw_header_) {
+    if (kind != BlockKind::kHeader) {
+      return BadInput(name_ + ": found a block of another kind, expected the header first");
+    }
+    saw_header_ = true;
+    return ReadHeader(records);
+  }
+  bool good = true;
+  switch (kind) {
+    case BlockKind::kHeader: good = false; break;
+    case BlockKind::kDefinitions: good = ReadDefinitions(RecordView(records)); break;
+    case BlockKind::kEvents: good = ReadEvents(RecordView(records)); break;
+    case BlockKind::kEnd: return ReadEnd(records);
+  }
+  if (!good) return Damaged("a block holds what it cannot mean: its rest is not read");
+  return {};
+}
+
+Status CaptureReader::ReadHeader(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object() || !json.contains("version") || !json["version"].is_number_integer()) {
+    return BadInput(name_ + ": found a header that is no JSON object with a version");
+  }
+  const auto version = json["version"].get<int64_t>();
+  if (version != capture::kVersion) {
+    return BadInput(fmt::format("{}: found a native capture of version {}, expected version {}",
+                                name_, version, capture::kVersion));
+  }
+  TraceInfo& info = builder_.info();
+  info.schema = fmt::format("etude-native-{}", version);
+  for (const auto& [key, value] : json.items()) {
+    const auto number = [&]() -> std::optional<int64_t> {
+      if (value.is_number_integer()) return value.get<int64_t>();
+      return std::nullopt;
+    };
+    if (key == "realtime_ns") {
+      realtime_ = number().value_or(0);
+    } else if (key == "monotonic_ns") {
+      monotonic_ = number().value_or(0);
+    } else if (key == "pid" && number()) {
+      info.pid = number();
+    } else if (key == "rank" && number()) {
+      info.rank = number();
+    } else if (key == "world_size" && number()) {
+      info.world_size = number();
+    } else if (key == "time" && value.is_string()) {
+      info.time = value.get<std::string>();
+    } else if (key != "format" && key != "version") {
+      info.extras.push_back({.key = builder_.Intern(key), .text = builder_.Intern(value.dump())});
+    }
+  }
+  if (info.pid) process_ = builder_.Intern(std::to_string(*info.pid));
+  return {};
+}
+
+Status CaptureReader::ReadEnd(std::string_view text) {
+  saw_end_ = true;
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) return Damaged("the end is no JSON object");
+  if (const uint64_t dropped = json.value("dropped_blocks", uint64_t{0}); dropped != 0) {
+    return Damaged(fmt::format("the recorder dropped {} blocks of events", dropped));
+  }
+  return {};
+}
+
+bool CaptureReader::ReadDefinitions(RecordView records) {
+  while (!records.done()) {
+    switch (static_cast<Definition>(records.Byte())) {
+      case Definition::kString: strings_.push_back(builder_.Intern(records.Text())); break;
+      case Definition::kFunction: {
+        const uint64_t name = records.Varint();
+        const uint64_t schema = records.Varint();
+        if (records.failed() || name >= strings_.size() || schema > strings_.size()) return false;
+        functions_.push_back(
+            {strings_[name], schema == 0 ? StringId::None() : strings_[schema - 1]});
+        break;
+      }
+      case Definition::kThread: {
+        const uint64_t number = records.Varint();
+        Thread thread;
+        thread.node = records.Varint();
+        thread.tid = records.Varint();
+        thread.system_tid = builder_.Intern(std::to_string(records.Varint()));
+        if (records.failed() || number != threads_.size()) return false;
+        thread.lane = builder_.InternLane({.process = process_, .thread = thread.system_tid});
+        threads_.push_back(std::move(thread));
+        break;
+      }
+      default: return false;
+    }
+  }
+  return !records.failed();
+}
+
+// Advances `time` and the thread's overhead; gives the time of its own clock.
+int64_t CaptureReader::ReadClock(RecordView& records, Thread& thread, int64_t& time) {
+  time = static_cast<int64_t>(static_cast<uint64_t>(time) +
+                              static_cast<uint64_t>(records.Signed()));
+  const auto more = static_cast<int64_t>(records.Varint());
+  if (__builtin_add_overflow(thread.overhead, more, &thread.overhead)) thread.overhead = 0;
+  int64_t own = 0;
+  return __builtin_sub_overflow(time, thread.overhead, &own) ? time : own;
+}
+
+bool CaptureReader::ReadEvents(RecordView records) {
+  const uint64_t number = records.Varint();
+  if (records.failed() || number >= threads_.size()) return false;
+  Thread& thread = threads_[number];
+  auto time = static_cast<int64_t>(records.Varint());
+  node_ = records.Varint();
+  handle_ = records.Varint();
+  while (!records.done()) {
+    switch (static_cast<Event>(records.Byte())) {
+      case Event::kEnter: {
+        const int64_t own = ReadClock(records, thread, time);
+        if (!ReadEnter(records, thread, own)) return false;
+        break;
+      }
+      case Event::kExitOver: {
+        const uint64_t inside = records.Varint();
+        if (inside >= thread.open.size()) return false;
+        for (uint64_t i = 0; i < inside; ++i) {
+          OpenCall& call = thread.open[thread.open.size() - 1 - i];
+          const uint64_t handle = call.handle;
+          detached_.insert_or_assign(handle, std::move(call));
+        }
+        thread.open.resize(thread.open.size() - inside);
+        CloseInnermost(thread, records, ReadClock(records, thread, time));
+        break;
+      }
+      case Event::kExit:
+        if (thread.open.empty()) return false;
+        CloseInnermost(thread, records, ReadClock(records, thread, time));
+        break;
+      case Event::kExitElsewhere:
+        if (!ReadExitElsewhere(records, thread, time)) return false;
+        break;
+      default: return false;
+    }
+    if (records.failed()) return false;
+  }
+  return !records.failed();
+}
+
+bool CaptureReader::ReadEnter(RecordView& records, Thread& thread, int64_t time) {
+  const uint64_t node = node_ += static_cast<uint64_t>(records.Signed());
+  const uint64_t handle = handle_ += static_cast<uint64_t>(records.Signed());
+  const uint64_t function = records.Varint();
+  const uint8_t scope = records.Byte();
+  const uint64_t sequence = records.Varint();
+  const uint64_t forward_thread = records.Varint();
+  const uint8_t modes = records.Byte();
+  if (records.failed() || function >= functions_.size()) return false;
+  OpenCall& call = thread.open.emplace_back();
+  call.handle = handle;
+  call.begin = time;
+  call.modes = modes;
+  call.parent_modes = capture::kGradMode;
+  if (thread.open.size() > 1) {
+    const OpenCall& caller = thread.open[thread.open.size() - 2];
+    call.parent_modes = caller.modes;
+    call.group = caller.group;
+    call.group_size = caller.group_size;
+  }
+  NodeRow& row = call.row;
+  row.source_id = node;
+  row.place = Place::kHost;
+  row.name = functions_[function].name;
+  row.op_schema = functions_[function].schema;
+  row.kind = row.op_schema ? NodeKind::kOperator : NodeKind::kLabel;
+  row.parent = thread.open.size() > 1 ? thread.open[thread.open.size() - 2].row.source_id
+                                      : thread.node;
+  row.lane = thread.lane;
+  row.rf_id = handle;
+  row.seq_id = static_cast<int64_t>(sequence) - 1;
+  row.scope = scope;
+  row.tid = thread.tid;
+  if (forward_thread != 0) row.fw_tid = forward_thread;
+  const std::optional<ValueListId> inputs = values_.Read(records);
+  if (!inputs) return false;
+  row.inputs = *inputs;
+  if (values_.group()) {
+    call.group = values_.group()->name;
+    call.group_size = values_.group()->size;
+  }
+  return true;
+}
+
+void CaptureReader::CloseInnermost(Thread& thread, RecordView& records, int64_t time) {
+  OpenCall call = std::move(thread.open.back());
+  thread.open.pop_back();
+  const std::optional<ValueListId> outputs = values_.Read(records);
+  End(call, outputs.value_or(ValueListId::None()), time);
+}
+
+bool CaptureReader::ReadExitElsewhere(RecordView& records, Thread& thread, int64_t time) {
+  const uint64_t handle = records.Varint();
+  const int64_t own = ReadClock(records, thread, time);
+  const std::optional<ValueListId> outputs = values_.Read(records);
+  if (!outputs) return false;
+  if (const auto found = detached_.find(handle); found != detached_.end()) {
+    End(found->second, *outputs, own);
+    detached_.erase(found);
+    return true;
+  }
+  for (Thread& other : threads_) {
+    // It may still be among the open calls of the thread that began it.
+    const auto at = std::ranges::find(other.open, handle, &OpenCall::handle);
+    if (at == other.open.end()) continue;
+    End(*at, *outputs, own);
+    at->ended = true;
+    return true;
+  }
+  return true;  // it began before the recording
+}
+
+void CaptureReader::End(OpenCall& call, ValueListId outputs, std::optional<int64_t> end) {
+  if (call.ended) return;
+  call.row.outputs = outputs;
+  call.row.start = StartOf(call.begin);
+  int64_t duration = 0;
+  if (end && !__builtin_sub_overflow(*end, call.begin, &duration) && duration >= 0) {
+    call.row.duration = Nanos{duration};
+  } else if (end) {
+    builder_.stats().Count(Stat::kNegativeDuration);
+  }
+  AddCall(call);
+}
+
+void CaptureReader::AddCall(OpenCall& call) {
+  const NodeId node = builder_.AddNode(call.row);
+  const auto changed = [&](uint8_t mode, std::string_view key) {
+    if (((call.modes ^ call.parent_modes) & mode) == 0) return;
+    const std::string_view text = (call.modes & mode) != 0 ? "true" : "false";
+    builder_.AddExtra(node, {.key = builder_.Intern(key), .text = builder_.Intern(text)});
+  };
+  changed(capture::kGradMode, "grad_mode");
+  changed(capture::kInferenceMode, "inference_mode");
+  changed(capture::kAutocast, "autocast");
+  CommFacts facts;
+  if (call.group) facts.group = builder_.text(call.group);
+  facts.group_size = call.group_size;
+  comms_.Add(node, call.row, std::move(facts));
+}
+
+// The process and its threads, as PyTorch's observer calls them.
+void CaptureReader::AddRoots() {
+  NodeRow root;
+  root.source_id = kProcessNode;
+  root.kind = NodeKind::kProcess;
+  root.place = Place::kHost;
+  root.name = builder_.Intern(kEtProcessRoot);
+  builder_.AddNode(root);
+  for (const Thread& thread : threads_) {
+    NodeRow row;
+    row.source_id = thread.node;
+    row.kind = NodeKind::kThread;
+    row.place = Place::kHost;
+    row.name = builder_.Intern(kEtThreadRoot);
+    row.parent = kProcessNode;
+    row.lane = thread.lane;
+    row.tid = thread.tid;
+    builder_.AddNode(row);
+  }
+}
+
+Result<Trace> CaptureReader::Finish(bool cut) {
+  if (!saw_header_) {
+    return BadInput(name_ + ": found the beginning of a native capture without its header");
+  }
+  if (!saw_end_ || cut) {
+    if (options_.strict) {
+      return BadInput(fmt::format("{}: found no end after {} bytes, expected a complete capture",
+                                  name_, offset_));
+    }
+    builder_.stats().Count(Stat::kTruncated);
+    context_.Warn(fmt::format("{}: the recording did not end: read up to byte {}", name_, offset_));
+  } else if (!pending_.empty()) {
+    builder_.stats().Count(Stat::kTrailingData, pending_.size());
+  }
+  if (!first_damage_.empty()) context_.Warn(first_damage_);
+  for (Thread& thread : threads_) {
+    for (OpenCall& call : thread.open) End(call, ValueListId::None(), std::nullopt);
+  }
+  // By handle, so that the order does not depend on a hash table.
+  const std::map<uint64_t, OpenCall> ordered(detached_.begin(), detached_.end());
+  for (const auto& [handle, call] : ordered) {
+    OpenCall copy = call;
+    End(copy, ValueListId::None(), std::nullopt);
+  }
+  AddRoots();
+  comms_.Finish();
+  for (const auto& group : values_.groups()) builder_.AddProcessGroup(group);
+  return builder_.Finish();
+}
+
+}  // namespace
+
+std::unique_ptr<TraceReader> MakeCaptureReader(std::string name, const ReadOptions& options,
+                                               const RunContext& context) {
+  return std::make_unique<CaptureReader>(std::move(name), options, context);
+}
+
+}  // namespace etude

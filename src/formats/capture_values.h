@@ -1,0 +1,46 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/limits.h"
+#include "src/formats/capture_format.h"
+#include "src/trace/trace_builder.h"
+
+namespace etude {
+
+// Arguments and results in native captures, with the types that PyTorch's observer writes.
+class CaptureValues {
+ public:
+  // Both must outlive it; `strings` are those the file has defined so far.
+  CaptureValues(TraceBuilder& builder, const std::vector<StringId>& strings, const Limits& limits)
+      : builder_(builder), strings_(strings), limits_(limits) {}
+
+  // A number of values and the values; nullopt if the records cannot mean that.
+  std::optional<ValueListId> Read(capture::RecordView& records);
+  // The process group among the values read last, nullptr if there was none.
+  const ProcessGroup* group() const { return group_ ? &*group_ : nullptr; }
+  // All process groups so far, each once.
+  const std::vector<ProcessGroup>& groups() const { return groups_; }
+
+ private:
+  std::optional<Value> ReadValue(capture::RecordView& records, size_t depth);
+  std::optional<Value> ReadList(capture::RecordView& records, std::string_view word, size_t depth);
+  std::optional<Value> ReadTensor(capture::RecordView& records);
+  Value ReadGroup(capture::RecordView& records);
+  bool ReadNumber(capture::RecordView& records, TensorUse& use);
+  std::optional<IntListId> ReadInts(capture::RecordView& records, uint64_t count, bool with_sign);
+  std::optional<StringId> ReadString(capture::RecordView& records);
+  Value Opaque(std::string_view type, std::string_view text);
+  StringId Type(std::string_view name) { return builder_.Intern(name); }
+
+  TraceBuilder& builder_;
+  const std::vector<StringId>& strings_;
+  const Limits& limits_;
+  std::vector<int64_t> ints_;
+  std::optional<ProcessGroup> group_;
+  std::vector<ProcessGroup> groups_;
+};
+
+}  // namespace etude

@@ -1,0 +1,303 @@
+#include "src/torch/recorder/recorder.h"
+
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include <ATen/core/function_schema.h>
+#include <ATen/record_function.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include "src/base/hash.h"
+#include "src/formats/capture_writer.h"
+#include "src/torch/recorder/value_encoder.h"
+
+namespace etude::recorder {
+namespace {
+
+using capture::Event;
+
+int64_t Now() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+// What a thread needs between Start and Stop.
+struct ThreadRecords {
+  ThreadRecords(capture::CaptureWriter& writer, uint64_t node_id)
+      : encoder(writer),
+        thread(writer.DefineThread(node_id, at::RecordFunction::currentThreadId(),
+                                   static_cast<uint64_t>(syscall(SYS_gettid)))) {}
+
+  ValueEncoder encoder;
+  uint32_t thread;
+  capture::RecordBuffer buffer;
+  // Of the last event in the buffer.
+  int64_t time = 0;
+  int64_t node = 0;
+  int64_t handle = 0;
+  int64_t overhead = 0;        // time in our callbacks that no event has said yet
+  std::vector<uint64_t> open;  // handles of the calls that have not ended
+  // Numbers of functions, by a hash of name, overload and scope.
+  struct Function {
+    std::string name;
+    std::string overload;
+    uint8_t scope = 0;
+    uint32_t number = 0;
+  };
+  std::unordered_multimap<uint64_t, Function> functions;
+};
+
+struct Session {
+  std::unique_ptr<capture::CaptureWriter> writer;
+  std::atomic<int64_t> next_node{2};  // 1 is the process
+};
+
+// Threads come and go; sessions, too. `busy` is set while a thread may touch `records`, which are
+// those of session number `session`.
+struct ThreadState {
+  std::atomic<bool> busy{false};
+  uint64_t session = 0;
+  std::unique_ptr<ThreadRecords> records;
+};
+
+struct Globals {
+  std::mutex mutex;  // guards all but `active` and `number`
+  std::unique_ptr<Session> session;
+  std::atomic<Session*> active{nullptr};
+  std::atomic<uint64_t> number{0};  // of the session
+  std::vector<std::shared_ptr<ThreadState>> threads;
+  at::CallbackHandle callback = 0;
+  at::CallbackHandle empty_callback = 0;
+};
+
+// Never destroyed: threads may run callbacks while the process ends.
+Globals& globals() {
+  static auto* const kept = new Globals();
+  return *kept;
+}
+
+ThreadState& ThisThread() {
+  thread_local const std::shared_ptr<ThreadState> state = [] {
+    auto made = std::make_shared<ThreadState>();
+    const std::lock_guard lock(globals().mutex);
+    globals().threads.push_back(made);
+    return made;
+  }();
+  return *state;
+}
+
+void BeginBlock(ThreadRecords& records, int64_t time) {
+  records.time = time;
+  records.buffer.Varint(records.thread);
+  records.buffer.Varint(static_cast<uint64_t>(time));
+  records.buffer.Varint(static_cast<uint64_t>(records.node));
+  records.buffer.Varint(static_cast<uint64_t>(records.handle));
+}
+
+void AddTime(ThreadRecords& records, int64_t time) {
+  records.buffer.Signed(time - records.time);
+  records.buffer.Varint(static_cast<uint64_t>(records.overhead));
+  records.time = time;
+  records.overhead = 0;
+}
+
+uint64_t FunctionNumber(const at::RecordFunction& fn, capture::CaptureWriter& writer,
+                        ThreadRecords& records) {
+  const char* const name = fn.name();
+  const char* const overload = fn.overload_name();
+  const auto scope = static_cast<uint8_t>(fn.scope());
+  const uint64_t hash = HashBytes(overload, HashBytes(name, scope));
+  const auto [begin, end] = records.functions.equal_range(hash);
+  for (auto at = begin; at != end; ++at) {
+    const ThreadRecords::Function& known = at->second;
+    if (known.scope == scope && known.name == name && known.overload == overload) {
+      return known.number;
+    }
+  }
+  const std::optional<c10::FunctionSchema> schema = fn.operator_schema();
+  const uint32_t number = writer.DefineFunction(name, schema ? c10::toString(*schema) : "");
+  records.functions.emplace(hash, ThreadRecords::Function{name, overload, scope, number});
+  return number;
+}
+
+uint8_t Modes() {
+  uint8_t modes = 0;
+  if (c10::GradMode::is_enabled()) modes |= capture::kGradMode;
+  if (c10::InferenceMode::is_enabled()) modes |= capture::kInferenceMode;
+  for (const auto key : {c10::DispatchKey::AutocastCPU, c10::DispatchKey::AutocastCUDA}) {
+    if (!c10::impl::tls_is_dispatch_key_excluded(key)) modes |= capture::kAutocast;
+  }
+  return modes;
+}
+
+void AddValues(ThreadRecords& records, c10::ArrayRef<const c10::IValue> values) {
+  records.buffer.Varint(values.size());
+  for (const c10::IValue& value : values) records.encoder.Encode(value, records.buffer);
+}
+
+void AddEnter(const at::RecordFunction& fn, Session& session, ThreadRecords& records,
+              int64_t begin) {
+  capture::RecordBuffer& buffer = records.buffer;
+  const int64_t node = session.next_node.fetch_add(1, std::memory_order_relaxed);
+  const auto handle = static_cast<int64_t>(fn.handle());
+  const uint64_t function = FunctionNumber(fn, *session.writer, records);
+  if (buffer.empty()) BeginBlock(records, begin);
+  buffer.Mark(Event::kEnter);
+  AddTime(records, begin);
+  buffer.Signed(node - records.node);
+  buffer.Signed(handle - records.handle);
+  buffer.Varint(function);
+  buffer.Mark(fn.scope());
+  buffer.Varint(static_cast<uint64_t>(fn.seqNr() + 1));
+  buffer.Varint(fn.forwardThreadId());
+  buffer.Byte(Modes());
+  AddValues(records, fn.inputs());
+  records.node = node;
+  records.handle = handle;
+  records.open.push_back(static_cast<uint64_t>(handle));
+}
+
+void AddExit(const at::RecordFunction& fn, ThreadRecords& records, int64_t begin) {
+  capture::RecordBuffer& buffer = records.buffer;
+  std::vector<uint64_t>& open = records.open;
+  if (buffer.empty()) BeginBlock(records, begin);
+  if (!open.empty() && open.back() == fn.handle()) {
+    buffer.Mark(Event::kExit);
+    open.pop_back();
+  } else if (const auto at = std::find(open.rbegin(), open.rend(), fn.handle());
+             at != open.rend()) {
+    // What is open inside of it ends on another thread, as labels of asynchronous work do.
+    const auto inside = static_cast<size_t>(at - open.rbegin());
+    buffer.Mark(Event::kExitOver);
+    buffer.Varint(inside);
+    open.resize(open.size() - inside - 1);
+  } else {
+    buffer.Mark(Event::kExitElsewhere);
+    buffer.Varint(fn.handle());
+  }
+  AddTime(records, begin);
+  const std::vector<c10::IValue>& outputs = fn.outputs();
+  AddValues(records, c10::ArrayRef<const c10::IValue>(outputs.data(), outputs.size()));
+}
+
+// Calls `add(session, records)` unless nothing is recorded, and hands full blocks on.
+template <typename Add>
+void OnThisThread(int64_t begin, Add add) {
+  ThreadState& state = ThisThread();
+  // Encoding a value may run operators (of tensor subclasses): they are not the program's.
+  if (state.busy.load(std::memory_order_relaxed)) return;
+  state.busy.store(true);
+  if (Session* const session = globals().active.load(); session != nullptr) {
+    const uint64_t number = globals().number.load(std::memory_order_relaxed);
+    if (state.session != number) {
+      state.records = std::make_unique<ThreadRecords>(*session->writer, session->next_node++);
+      state.session = number;
+    }
+    ThreadRecords& records = *state.records;
+    add(*session, records);
+    if (records.buffer.size() >= capture::kBlockBytes) {
+      session->writer->AddEvents(records.buffer.Take());
+    }
+    records.overhead += Now() - begin;
+  }
+  state.busy.store(false, std::memory_order_release);
+}
+
+std::unique_ptr<at::ObserverContext> OnEnter(const at::RecordFunction& fn) {
+  const int64_t begin = Now();
+  OnThisThread(begin, [&](Session& session, ThreadRecords& records) {
+    AddEnter(fn, session, records, begin);
+  });
+  return nullptr;
+}
+
+void OnExit(const at::RecordFunction& fn, at::ObserverContext*) {
+  const int64_t begin = Now();
+  OnThisThread(begin, [&](Session&, ThreadRecords& records) { AddExit(fn, records, begin); });
+}
+
+std::unique_ptr<at::ObserverContext> NothingOnEnter(const at::RecordFunction&) { return nullptr; }
+void NothingOnExit(const at::RecordFunction&, at::ObserverContext*) {}
+
+at::CallbackHandle AddCallback(at::RecordFunctionCallback callback) {
+  return at::addGlobalCallback(callback.needsInputs(true).needsOutputs(true).needsIds(true));
+}
+
+}  // namespace
+
+bool Start(const std::string& path, std::string_view header, std::string& error) {
+  Globals& all = globals();
+  const std::lock_guard lock(all.mutex);
+  if (all.session != nullptr) {
+    error = "a recording is running";
+    return false;
+  }
+  auto session = std::make_unique<Session>();
+  session->writer = capture::CaptureWriter::Create(path, header, {}, error);
+  if (session->writer == nullptr) return false;
+  all.session = std::move(session);
+  ++all.number;
+  all.active.store(all.session.get());
+  all.callback = AddCallback(at::RecordFunctionCallback(OnEnter, OnExit));
+  return true;
+}
+
+bool Stop(std::string& error) {
+  Globals& all = globals();
+  const std::lock_guard lock(all.mutex);
+  if (all.session == nullptr) {
+    error = "no recording is running";
+    return false;
+  }
+  at::removeCallback(all.callback);
+  all.active.store(nullptr);
+  for (const auto& state : all.threads) {
+    while (state->busy.load()) std::this_thread::yield();
+    if (state->session == all.number && state->records != nullptr) {
+      if (!state->records->buffer.empty()) {
+        all.session->writer->AddEvents(state->records->buffer.Take());
+      }
+      state->records.reset();
+      state->session = 0;
+    }
+  }
+  const std::string end =
+      "\"nodes\": " + std::to_string(all.session->next_node - 1) +
+      ", \"finish_monotonic_ns\": " + std::to_string(Now());
+  const bool complete = all.session->writer->Finish(end, error);
+  all.session.reset();
+  std::erase_if(all.threads, [](const auto& state) { return state.use_count() == 1; });
+  return complete;
+}
+
+void CutOffChild() {
+  // The mutex and the writer's thread are the parent's: nothing here may wait for them.
+  globals().active.store(nullptr);
+  (void)globals().session.release();
+}
+
+void SetEmptyCallback(bool on) {
+  Globals& all = globals();
+  const std::lock_guard lock(all.mutex);
+  if (on && all.empty_callback == 0) {
+    all.empty_callback = AddCallback(at::RecordFunctionCallback(NothingOnEnter, NothingOnExit));
+  } else if (!on && all.empty_callback != 0) {
+    at::removeCallback(all.empty_callback);
+    all.empty_callback = 0;
+  }
+}
+
+}  // namespace etude::recorder

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace etude::recorder {
+
+// Records what this process runs into a capture file, from Start to Stop: each operator and label
+// with its times, arguments and results, in one pass. One recording at a time. Neither call throws;
+// `error` says what went wrong.
+//
+// Costs per operator are in docs/formats/native_capture.md. Callbacks run on the program's threads; they wait
+// for the disk only while more than CaptureWriter::Options::most_waiting_bytes is unwritten.
+bool Start(const std::string& path, std::string_view header, std::string& error);
+bool Stop(std::string& error);
+// In a forked child: the recording is the parent's. Leaves the parent's file alone.
+void CutOffChild();
+
+// For measuring what any callback costs: registers one that does nothing but ask for inputs,
+// outputs and ids, or removes it.
+void SetEmptyCallback(bool on);
+
+}  // namespace etude::recorder

@@ -1,0 +1,52 @@
+// What Python calls through ctypes. Texts are UTF-8 and end with zero. A function that can fail
+// returns null, or what went wrong as a text that is valid until the thread's next call.
+
+#include <time.h>
+
+#include <string>
+
+#include "src/torch/recorder/recorder.h"
+
+#define ETUDE_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+const char* Outcome(bool done, const std::string& error) {
+  thread_local std::string kept;
+  if (done) return nullptr;
+  kept = error.empty() ? "unknown error" : error;
+  return kept.c_str();
+}
+
+}  // namespace
+
+// The version of torch that this library was built for.
+ETUDE_EXPORT const char* etude_recorder_torch_version() { return ETUDE_TORCH_VERSION; }
+
+// Starts recording to `path`; `header` are members of a JSON object, to be put into the file.
+ETUDE_EXPORT const char* etude_recorder_start(const char* path, const char* header) {
+  timespec real;
+  timespec monotonic;
+  clock_gettime(CLOCK_REALTIME, &real);
+  clock_gettime(CLOCK_MONOTONIC, &monotonic);
+  const auto text = [](const timespec& time) {
+    return std::to_string(int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec);
+  };
+  std::string document = "{\"format\": \"etude-native-capture\", \"version\": 1, \"realtime_ns\": " +
+                         text(real) + ", \"monotonic_ns\": " + text(monotonic);
+  if (header != nullptr && *header != '\0') document.append(", ").append(header);
+  std::string error;
+  return Outcome(etude::recorder::Start(path, document + "}", error), error);
+}
+
+// Ends the recording and completes its file.
+ETUDE_EXPORT const char* etude_recorder_stop() {
+  std::string error;
+  return Outcome(etude::recorder::Stop(error), error);
+}
+
+ETUDE_EXPORT void etude_recorder_cut_off_child() { etude::recorder::CutOffChild(); }
+
+ETUDE_EXPORT void etude_recorder_empty_callback(int on) {
+  etude::recorder::SetEmptyCallback(on != 0);
+}

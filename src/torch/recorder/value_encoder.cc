@@ -1,0 +1,179 @@
+#include "src/torch/recorder/value_encoder.h"
+
+#include <string>
+
+#include <ATen/core/Generator.h>
+#include <c10/core/StorageImpl.h>
+#include <c10/core/TensorImpl.h>
+
+namespace etude::recorder {
+namespace {
+
+using capture::RecordBuffer;
+using capture::Tag;
+namespace flag = capture::tensor_flag;
+
+constexpr int kMostDepth = 32;
+
+uint64_t AddressOf(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
+
+void Opaque(std::string_view name, RecordBuffer& buffer) {
+  buffer.Mark(Tag::kOpaque);
+  buffer.Text(name);
+}
+
+void Double(double value, RecordBuffer& buffer) {
+  buffer.Fixed64(std::bit_cast<uint64_t>(value));
+}
+
+// The value of a tensor of one element on the CPU.
+void WrappedNumber(c10::ScalarType type, const void* at, RecordBuffer& buffer) {
+  const auto as = [&](auto value) {
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  };
+  switch (type) {
+    case c10::ScalarType::Double:
+      buffer.Mark(Tag::kDouble);
+      return Double(as(double{}), buffer);
+    case c10::ScalarType::Long:
+      buffer.Mark(Tag::kInt);
+      return buffer.Signed(as(int64_t{}));
+    case c10::ScalarType::Bool: return buffer.Mark(as(uint8_t{}) != 0 ? Tag::kTrue : Tag::kFalse);
+    case c10::ScalarType::ComplexDouble:
+      buffer.Mark(Tag::kComplex);
+      Double(as(double{}), buffer);
+      at = static_cast<const char*>(at) + sizeof(double);
+      return Double(as(double{}), buffer);
+    default: return Opaque("number", buffer);
+  }
+}
+
+}  // namespace
+
+void ValueEncoder::Encode(const c10::IValue& value, RecordBuffer& buffer, int depth) {
+  if (value.isTensor()) {
+    const size_t begin = buffer.size();
+    try {
+      EncodeTensor(value.toTensor(), buffer);
+    } catch (const std::exception&) {
+      buffer.Truncate(begin);
+      Opaque("Tensor", buffer);
+    }
+  } else if (value.isNone()) {
+    buffer.Mark(Tag::kNone);
+  } else if (value.isInt()) {
+    buffer.Mark(Tag::kInt);
+    buffer.Signed(value.toInt());
+  } else if (value.isBool()) {
+    buffer.Mark(value.toBool() ? Tag::kTrue : Tag::kFalse);
+  } else if (value.isDouble()) {
+    buffer.Mark(Tag::kDouble);
+    Double(value.toDouble(), buffer);
+  } else if (value.isList()) {
+    EncodeList(Tag::kList, value.toListRef(), buffer, depth);
+  } else if (value.isTuple()) {
+    const auto elements = value.toTupleRef().elements().vec();
+    EncodeList(Tag::kTuple, elements, buffer, depth);
+  } else if (value.isString()) {
+    buffer.Mark(Tag::kString);
+    buffer.Text(value.toStringRef());
+  } else if (value.isDevice()) {
+    buffer.Mark(Tag::kDevice);
+    buffer.Varint(DeviceString(value.toDevice()));
+  } else if (value.isComplexDouble()) {
+    buffer.Mark(Tag::kComplex);
+    Double(value.toComplexDouble().real(), buffer);
+    Double(value.toComplexDouble().imag(), buffer);
+  } else if (value.isGenerator()) {
+    const at::Generator& generator = value.toGenerator();
+    if (!generator.defined()) return buffer.Mark(Tag::kNone);
+    buffer.Mark(Tag::kGenerator);
+    buffer.Varint(DeviceString(generator.device()));
+    buffer.Varint(generator.current_seed());
+  } else if (value.isSymInt() || value.isSymFloat() || value.isSymBool()) {
+    buffer.Mark(Tag::kSymbolic);
+    buffer.Text(value.tagKind());
+  } else if (value.isObject()) {
+    EncodeObject(value, buffer);
+  } else {
+    Opaque(value.tagKind(), buffer);
+  }
+}
+
+void ValueEncoder::EncodeList(Tag tag, c10::ArrayRef<c10::IValue> values, RecordBuffer& buffer,
+                              int depth) {
+  if (depth == kMostDepth) return Opaque("nested too deeply", buffer);
+  buffer.Mark(tag);
+  buffer.Varint(values.size());
+  for (const c10::IValue& value : values) Encode(value, buffer, depth + 1);
+}
+
+void ValueEncoder::EncodeObject(const c10::IValue& value, RecordBuffer& buffer) {
+  const std::string name = value.toObjectRef().name();
+  if (!EncodeDistributed(value, name, buffer)) Opaque(name, buffer);
+}
+
+void ValueEncoder::EncodeTensor(const at::Tensor& tensor, RecordBuffer& buffer) {
+  if (!tensor.defined()) return buffer.Mark(Tag::kUndefinedTensor);
+  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  const bool strided = impl.layout() == c10::kStrided;
+  const bool has_sizes = !impl.has_symbolic_sizes_strides() && !impl.is_nested();
+  const bool contiguous = strided && has_sizes && impl.is_contiguous();
+  const c10::StorageImpl* storage = nullptr;
+  if (impl.has_storage() && has_sizes) storage = impl.unsafe_storage().unsafeGetStorageImpl();
+  uint8_t flags = 0;
+  if (contiguous) flags |= flag::kContiguous;
+  if (impl.requires_grad()) flags |= flag::kRequiresGrad;
+  if (storage != nullptr) flags |= flag::kHasStorage;
+  if (!has_sizes) flags |= flag::kNoSizes;
+  if (!strided) flags |= flag::kLayout;
+  const bool is_number = impl.is_wrapped_number() && storage != nullptr &&
+                         impl.device().is_cpu() && storage->data() != nullptr;
+  if (is_number) flags |= flag::kWrappedNumber;
+
+  buffer.Mark(Tag::kTensor);
+  buffer.Byte(flags);
+  buffer.Varint(TypeString(impl.dtype()));
+  buffer.Varint(DeviceString(impl.device()));
+  buffer.Fixed64(AddressOf(&impl));
+  if (storage != nullptr) {
+    // Without the checks of data(): a storage whose data must not be read still has an address.
+    auto& pointer = const_cast<c10::StorageImpl*>(storage)->_mutable_data_ptr_no_checks();
+    buffer.Fixed64(AddressOf(pointer.get()));
+    buffer.Varint(static_cast<uint64_t>(impl.storage_offset()));
+    buffer.Varint(storage->nbytes());
+  }
+  if (!strided) buffer.Varint(static_cast<uint64_t>(impl.layout()));
+  if (has_sizes) {
+    const c10::IntArrayRef sizes = impl.sizes();
+    buffer.Varint(sizes.size());
+    for (const int64_t size : sizes) buffer.Varint(static_cast<uint64_t>(size));
+    if (strided && !contiguous) {
+      for (const int64_t stride : impl.strides()) buffer.Signed(stride);
+    }
+  }
+  if (is_number) {
+    const char* data = static_cast<const char*>(storage->data());
+    const auto offset = static_cast<size_t>(impl.storage_offset()) * impl.itemsize();
+    WrappedNumber(impl.dtype().toScalarType(), data + offset, buffer);
+  }
+}
+
+uint64_t ValueEncoder::TypeString(caffe2::TypeMeta type) {
+  const auto index = static_cast<size_t>(type.toScalarType());
+  if (index >= types_.size()) types_.resize(index + 1);
+  if (types_[index] == 0) types_[index] = writer_.DefineString(type.name()) + 1;
+  return types_[index] - 1;
+}
+
+uint64_t ValueEncoder::DeviceString(c10::Device device) {
+  constexpr size_t kIndices = 257;  // -1 to 255
+  const auto index = static_cast<size_t>(device.type()) * kIndices +
+                     static_cast<size_t>(device.index() + 1) % kIndices;
+  if (index >= devices_.size()) devices_.resize(index + 1);
+  if (devices_[index] == 0) devices_[index] = writer_.DefineString(device.str()) + 1;
+  return devices_[index] - 1;
+}
+
+}  // namespace etude::recorder

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <ATen/core/ivalue.h>
+
+#include "src/formats/capture_format.h"
+#include "src/formats/capture_writer.h"
+
+namespace etude::recorder {
+
+// Puts arguments and results of operators into records. One per thread and session.
+class ValueEncoder {
+ public:
+  // `writer` must outlive the encoder.
+  explicit ValueEncoder(capture::CaptureWriter& writer) : writer_(writer) {}
+
+  // Appends `value`. What cannot be read (a tensor subclass whose sizes throw) becomes kOpaque.
+  void Encode(const c10::IValue& value, capture::RecordBuffer& buffer) { Encode(value, buffer, 0); }
+
+ private:
+  void Encode(const c10::IValue& value, capture::RecordBuffer& buffer, int depth);
+  void EncodeTensor(const at::Tensor& tensor, capture::RecordBuffer& buffer);
+  void EncodeList(capture::Tag tag, c10::ArrayRef<c10::IValue> values,
+                  capture::RecordBuffer& buffer, int depth);
+  void EncodeObject(const c10::IValue& value, capture::RecordBuffer& buffer);
+  uint64_t TypeString(caffe2::TypeMeta type);
+  uint64_t DeviceString(c10::Device device);
+
+  capture::CaptureWriter& writer_;
+  // Numbers of strings, by the number of the type and of the device; 0: none yet, else one more.
+  std::vector<uint32_t> types_;
+  std::vector<uint32_t> devices_;
+};
+
+// Appends a c10d process group or reduction; false for objects of other classes.
+bool EncodeDistributed(const c10::IValue& value, const std::string& class_name,
+                       capture::RecordBuffer& buffer);
+
+}  // namespace etude::recorder
