@@ -129,9 +129,11 @@ class ConvertCommand : public Command {
     for (const CaptureRank& rank : folder.ranks) {
       ConvertJob job{.rank = rank.number(), .input = {}, .device = {}, .output = {}};
       if (to_linked) {
-        job.input = rank.chakra;
+        job.input = rank.native.empty() ? rank.chakra : rank.native;
       } else if (!rank.linked.empty()) {
         job.input = rank.linked;
+      } else if (!rank.native.empty()) {
+        job.input = rank.native;
       } else {
         job.input = rank.host;
         job.device = rank.device;

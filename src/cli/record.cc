@@ -42,6 +42,14 @@ Result<std::string> PythonFolder() {
                    "program nor at " ETUDE_PYTHON_DIR);
 }
 
+// The native recorder's library, which is built and installed beside the program; "" if it is not.
+std::string RecorderLibrary() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
+  const fs::path library = (program / ETUDE_RECORDER_LIBRARY).lexically_normal();
+  return fs::exists(library, error) ? library.string() : "";
+}
+
 std::optional<Nanos> Median(std::vector<Nanos> values) {
   if (values.empty()) return std::nullopt;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -146,6 +154,8 @@ class RecordCommand : public Command {
                    "what ends a step");
     options.Choice("--integer-ranges", &ranges_, {"auto", "on", "off"},
                    "record minima and maxima of integer inputs (auto: on the CPU)");
+    options.Choice("--recorder", &recorder_, {"observers", "native"},
+                   "record with PyTorch's observers, or with Etude's own recorder (CPU)");
     options.Flag("--force", &force_, "replace a capture");
     options.Value("--summary", &summary_file_, "FILE", "write what was recorded as JSON");
     options.Rest("command", &command_, "the program and its arguments");
@@ -178,6 +188,7 @@ class RecordCommand : public Command {
   int64_t record_steps_ = 1;
   std::string kind_ = "auto";
   std::string ranges_ = "auto";
+  std::string recorder_ = "observers";
   bool force_ = false;
   std::string summary_file_;
   std::vector<std::string> command_;
@@ -208,6 +219,8 @@ Variables RecordCommand::Environment(const std::string& python, const std::strin
       {"ETUDE_RECORD_RECORD_STEPS", std::to_string(record_steps_)},
       {"ETUDE_RECORD_KIND", kind_},
       {"ETUDE_RECORD_RANGES", ranges_},
+      {"ETUDE_RECORD_RECORDER", recorder_},
+      {"ETUDE_RECORD_LIBRARY", RecorderLibrary()},
       {"ETUDE_RECORD_COMMAND", Json(command_).dump(-1, ' ', false, Json::error_handler_t::replace)},
       {"ETUDE_RECORD_JOB", fmt::format("{:x}-{:x}", now, getpid())},
       {"ETUDE_RECORD_VERSION", std::string(kVersion)}};

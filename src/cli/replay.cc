@@ -69,6 +69,7 @@ StepTimes OriginalTimes(const JobRank& job) {
 // The trace of a rank, with the operators' recorded times where they can be had.
 Result<Trace> ReadRank(const CaptureFolder& folder, const CaptureRank& rank,
                        const ReadOptions& options, const RunContext& context) {
+  if (!rank.native.empty()) return ReadTrace(rank.native, options, context);
   if (rank.host.empty()) {
     if (!rank.linked.empty()) return ReadTrace(rank.linked, options, context);
     return BadInput(folder.path +

@@ -36,8 +36,7 @@ std::string_view DigitsAt(std::string_view text, size_t begin) {
 
 // `name` without the endings of traces and compressions.
 std::string_view Stem(std::string_view name) {
-  for (const std::string_view ending : {".gz", ".zst", ".json", ".etude", ".et", ".trace",
-                                        ".pt"}) {
+  for (const std::string_view ending : {".gz", ".zst", ".json", ".etude", ".et", ".trace", ".pt"}) {
     if (name.ends_with(ending)) name.remove_suffix(ending.size());
   }
   return name;

@@ -29,11 +29,11 @@ struct BlockHeader {
   static constexpr size_t kBytes = 20;
 
   uint32_t mark = kMark;
-  uint8_t kind = 0;             // BlockKind; readers skip blocks of kinds they do not know
-  uint8_t reserved[3] = {};     // zero
-  uint32_t raw_bytes = 0;       // of the records
-  uint32_t packed_bytes = 0;    // of the zstd frame that follows
-  uint32_t checksum = 0;        // CRC-32 of the frame
+  uint8_t kind = 0;           // BlockKind; readers skip blocks of kinds they do not know
+  uint8_t reserved[3] = {};   // zero
+  uint32_t raw_bytes = 0;     // of the records
+  uint32_t packed_bytes = 0;  // of the zstd frame that follows
+  uint32_t checksum = 0;      // CRC-32 of the frame
 };
 static_assert(sizeof(BlockHeader) == BlockHeader::kBytes);
 static_assert(std::endian::native == std::endian::little);
@@ -86,9 +86,10 @@ enum class Tag : uint8_t {
 };
 
 // A tensor: flags, dtype (string), device (string), then by the flags: address of the tensor
-// (8 bytes); kHasStorage: address of its memory (8 bytes), offset in elements, bytes of the storage;
-// kLayout: number of the layout; unless kNoSizes: dimensions, sizes and, unless kContiguous,
-// strides (zigzag); kWrappedNumber: its value.
+// (8 bytes); kHasStorage: address of its memory (8 bytes), offset in elements, bytes of the
+// storage; kLayout: number of the layout; unless kNoSizes: dimensions, sizes and, unless
+// kContiguous, strides (zigzag); kWrappedNumber: its value; kRange: least and greatest element
+// (zigzag).
 namespace tensor_flag {
 inline constexpr uint8_t kContiguous = 1;
 inline constexpr uint8_t kRequiresGrad = 2;
@@ -96,6 +97,7 @@ inline constexpr uint8_t kWrappedNumber = 4;  // a Python number that became a t
 inline constexpr uint8_t kHasStorage = 8;
 inline constexpr uint8_t kNoSizes = 16;  // symbolic, or of a kind that has none
 inline constexpr uint8_t kLayout = 32;   // not strided
+inline constexpr uint8_t kRange = 64;    // of an integer argument, where that was asked for
 }  // namespace tensor_flag
 
 inline uint64_t ZigZag(int64_t value) {

@@ -103,12 +103,12 @@ class CaptureReader : public TraceReader {
   // Calls that end on another thread than they began on, by handle.
   std::unordered_map<uint64_t, OpenCall> detached_;
 
-  std::string pending_;      // bytes of a block that is not complete
-  uint64_t offset_ = 0;      // of `pending_` in the file
+  std::string pending_;  // bytes of a block that is not complete
+  uint64_t offset_ = 0;  // of `pending_` in the file
   bool saw_magic_ = false;
   bool saw_header_ = false;
   bool saw_end_ = false;
-  bool broken_ = false;      // blocks cannot be told apart any more
+  bool broken_ = false;  // blocks cannot be told apart any more
   std::string first_damage_;
   int64_t realtime_ = 0;
   int64_t monotonic_ = 0;
@@ -164,8 +164,7 @@ Status CaptureReader::TakeBlock(const BlockHeader& header, std::string_view fram
   const auto sum = crc32_z(0, reinterpret_cast<const Bytef*>(frame.data()), frame.size());
   if (sum != header.checksum) return Damaged("a block's checksum does not match its bytes");
   std::string records(header.raw_bytes, '\0');
-  const size_t size =
-      ZSTD_decompress(records.data(), records.size(), frame.data(), frame.size());
+  const size_t size = ZSTD_decompress(records.data(), records.size(), frame.data(), frame.size());
   if (ZSTD_isError(size) || size != records.size()) {
     return Damaged("a block cannot be unpacked to the size that it states");
   }
@@ -266,8 +265,8 @@ bool CaptureReader::ReadDefinitions(RecordView records) {
 
 // Advances `time` and the thread's overhead; gives the time of its own clock.
 int64_t CaptureReader::ReadClock(RecordView& records, Thread& thread, int64_t& time) {
-  time = static_cast<int64_t>(static_cast<uint64_t>(time) +
-                              static_cast<uint64_t>(records.Signed()));
+  time =
+      static_cast<int64_t>(static_cast<uint64_t>(time) + static_cast<uint64_t>(records.Signed()));
   const auto more = static_cast<int64_t>(records.Varint());
   if (__builtin_add_overflow(thread.overhead, more, &thread.overhead)) thread.overhead = 0;
   int64_t own = 0;
@@ -340,8 +339,8 @@ bool CaptureReader::ReadEnter(RecordView& records, Thread& thread, int64_t time)
   row.name = functions_[function].name;
   row.op_schema = functions_[function].schema;
   row.kind = row.op_schema ? NodeKind::kOperator : NodeKind::kLabel;
-  row.parent = thread.open.size() > 1 ? thread.open[thread.open.size() - 2].row.source_id
-                                      : thread.node;
+  row.parent =
+      thread.open.size() > 1 ? thread.open[thread.open.size() - 2].row.source_id : thread.node;
   row.lane = thread.lane;
   row.rf_id = handle;
   row.seq_id = static_cast<int64_t>(sequence) - 1;
@@ -351,6 +350,9 @@ bool CaptureReader::ReadEnter(RecordView& records, Thread& thread, int64_t time)
   const std::optional<ValueListId> inputs = values_.Read(records);
   if (!inputs) return false;
   row.inputs = *inputs;
+  if (const std::string ranges = values_.ranges(); !ranges.empty()) {
+    row.tensor_range = builder_.Intern(ranges);
+  }
   if (values_.group()) {
     call.group = values_.group()->name;
     call.group_size = values_.group()->size;

@@ -20,6 +20,8 @@ constexpr std::array<std::string_view, 9> kReductions = {
 
 std::optional<ValueListId> CaptureValues::Read(RecordView& records) {
   group_.reset();
+  ranges_.clear();
+  tensors_ = 0;
   const uint64_t count = records.Varint();
   if (count > records.left()) return std::nullopt;
   std::vector<Value> values;
@@ -59,6 +61,7 @@ std::optional<Value> CaptureValues::ReadValue(RecordView& records, size_t depth)
       break;
     case Tag::kTensor: return ReadTensor(records);
     case Tag::kUndefinedTensor: {
+      ++tensors_;
       const StringId type = Type("Tensor(nullptr (uninitialized))");
       TensorUse use;
       use.type = type;
@@ -79,8 +82,8 @@ std::optional<Value> CaptureValues::ReadValue(RecordView& records, size_t depth)
     case Tag::kProcessGroup: value = ReadGroup(records); break;
     case Tag::kReduceOp: {
       const uint64_t number = records.Varint();
-      const std::string name = number < kReductions.size() ? std::string(kReductions[number])
-                                                           : std::to_string(number);
+      const std::string name =
+          number < kReductions.size() ? std::string(kReductions[number]) : std::to_string(number);
       value = Opaque("Object", "<ReduceOp> " + name);
       break;
     }
@@ -149,6 +152,7 @@ std::optional<IntListId> CaptureValues::ReadInts(RecordView& records, uint64_t c
 }
 
 std::optional<Value> CaptureValues::ReadTensor(RecordView& records) {
+  const uint64_t number = tensors_++;
   const uint8_t flags = records.Byte();
   const std::optional<StringId> element = ReadString(records);
   const std::optional<StringId> device = ReadString(records);
@@ -192,6 +196,12 @@ std::optional<Value> CaptureValues::ReadTensor(RecordView& records) {
     }
   }
   if ((flags & flag::kWrappedNumber) != 0 && !ReadNumber(records, use)) return std::nullopt;
+  if ((flags & flag::kRange) != 0) {
+    const int64_t least = records.Signed();
+    const int64_t greatest = records.Signed();
+    ranges_ +=
+        fmt::format("{}\"{}\":[{},{}]", ranges_.empty() ? "{" : ",", number, least, greatest);
+  }
   if (records.failed()) return std::nullopt;
   return Value::Tensor(use.type, builder_.InternTensor(use));
 }

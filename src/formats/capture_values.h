@@ -19,6 +19,9 @@ class CaptureValues {
 
   // A number of values and the values; nullopt if the records cannot mean that.
   std::optional<ValueListId> Read(capture::RecordView& records);
+  // The ranges among the values read last, as the observer writes them: {"0":[min,max],…} by the
+  // number of the tensor; "" if there are none.
+  std::string ranges() const { return ranges_.empty() ? ranges_ : ranges_ + "}"; }
   // The process group among the values read last, nullptr if there was none.
   const ProcessGroup* group() const { return group_ ? &*group_ : nullptr; }
   // All process groups so far, each once.
@@ -39,6 +42,8 @@ class CaptureValues {
   const std::vector<StringId>& strings_;
   const Limits& limits_;
   std::vector<int64_t> ints_;
+  uint64_t tensors_ = 0;  // among the values being read
+  std::string ranges_;
   std::optional<ProcessGroup> group_;
   std::vector<ProcessGroup> groups_;
 };

@@ -55,8 +55,8 @@ class CaptureWriter {
   const int file_;
   const Options options_;
   mutable std::mutex mutex_;
-  std::condition_variable work_;   // there is something to write, or it is over
-  std::condition_variable room_;   // something was written
+  std::condition_variable work_;  // there is something to write, or it is over
+  std::condition_variable room_;  // something was written
   std::deque<std::string> waiting_;
   size_t waiting_bytes_ = 0;
   bool over_ = false;

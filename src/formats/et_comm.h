@@ -44,8 +44,7 @@ class EtCommReader {
 
   void AddRecorded(NodeId node, const NodeRow& row, CommFacts& facts);
   void AddKernel(NodeId node, const NodeRow& row, CommFacts& facts);
-  void AddLabel(NodeId node, const NodeRow& row, std::string_view communication,
-                CommFacts facts);
+  void AddLabel(NodeId node, const NodeRow& row, std::string_view communication, CommFacts facts);
   void AddGroups(const NodeRow& row);
   // Completes `facts` from the positional arguments of record_param_comms. Returns the number of
   // the process group if that is all the arguments say of it.

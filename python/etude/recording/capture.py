@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import Any, List, Optional
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional, Union
 
-from . import device_trace, facts, files, host_trace, job
+from . import facts, job
+from .native_recording import NativeRecording
 from .settings import Settings
 from .signature import Signature, SignatureTable
 from .step_recording import StepRecording
@@ -16,11 +17,15 @@ from .timing import TimedBlock
 
 @dataclass
 class RecordedStep:
-    """A recorded step whose files still have temporary names. `facts` goes into job.json."""
+    """A recorded step whose files still have temporary names; `facts` goes into job.json.
 
-    recording: StepRecording
+    `files` are their final names, once they have them.
+    """
+
+    recording: Union[StepRecording, NativeRecording]
     signature: Signature
     facts: dict
+    files: Dict[str, str] = field(default_factory=dict)
 
 
 class Capture:
@@ -36,22 +41,10 @@ class Capture:
         directory = self._settings.directory
         rank, world = job.rank_and_world(self._torch)
         job.check_free(self._settings, rank, world)
-        host = files.temporary(directory, "host.json.gz")
-        device = files.temporary(directory, "device.json.gz")
-        recording = step.recording
-        finished = host_trace.finish(recording.host_path, host, self._torch._C.parse_schema)
-        device_trace.finish(recording.device_path, device, job.device_name(rank))
-        recording.discard()
-        os.replace(host, os.path.join(directory, job.host_name(rank)))
-        os.replace(device, os.path.join(directory, job.device_name(rank)))
-        step.facts["nodes"] = finished.nodes
-        if not finished.reattached:
-            return []
-        step.facts["reattached_nodes"] = finished.reattached
-        return [
-            f"{finished.reattached} nodes ran in a range that began before the recorded step or "
-            "ended after it; the range is not in the trace and they are attached to the step"
-        ]
+        published = step.recording.publish(directory, rank)
+        step.facts.update(published.facts)
+        step.files = published.files
+        return published.notes
 
     def put_entry(
         self,
@@ -71,8 +64,7 @@ class Capture:
             signature.recorded = signature is step.signature
         entry = {
             "pid": os.getpid(),
-            "host": job.host_name(rank),
-            "device": job.device_name(rank),
+            **step.files,
             "step_kind": finder.kind,
             "step_pattern": finder.pattern(),
             "steps_seen": steps_seen,

@@ -41,6 +41,10 @@ def device_name(rank: int) -> str:
     return f"device.{rank}.json.gz"
 
 
+def native_name(rank: int) -> str:
+    return f"capture.{rank}.etude"
+
+
 def check_free(settings: Settings, rank: int, world: int) -> None:
     """Raises RankTaken when this process may not write the rank."""
     _check(files.read_json(settings.directory, files.JOB), settings, rank, world)
@@ -71,7 +75,7 @@ def remove_rank(directory: str, rank: int) -> None:
     if files.read_json(directory, files.JOB) is None:
         return
     files.update_job(directory, change)
-    names = [host_name(rank), device_name(rank)]
+    names = [host_name(rank), device_name(rank), native_name(rank)]
     job = files.read_json(directory, files.JOB)
     if job is not None and not job["ranks"]:
         names.append(files.JOB)

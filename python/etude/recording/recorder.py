@@ -6,11 +6,12 @@ import contextlib
 import dataclasses
 import os
 import time
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, List, Optional, Tuple, Union
 
-from . import compiler, facts, files, job
+from . import compiler, facts, files, job, native_recording
 from .capture import Capture, RecordedStep
 from .fork import skip_library_destructors
+from .native_recording import NativeRecording
 from .settings import Settings
 from .signature import Signature, SignatureTable
 from .status import Status, suggest
@@ -57,7 +58,7 @@ class Recorder(StepListener):
         self._finder = StepFinder(torch, settings.kind, self)
         self._capture = Capture(torch, settings)
         self._notes: List[str] = []
-        self._recording: Optional[StepRecording] = None
+        self._recording: Union[StepRecording, NativeRecording, None] = None
         self._candidate: Optional[RecordedStep] = None
         self._published: Optional[RecordedStep] = None
         self._reset(0)
@@ -259,13 +260,7 @@ class Recorder(StepListener):
         rank, world = job.rank_and_world(self._torch)
         files.check_writable(self.settings.directory)
         job.check_free(self.settings, rank, world)
-        recording = StepRecording(
-            self._torch,
-            files.temporary(self.settings.directory, f"host.{self._attempts}.json"),
-            files.temporary(self.settings.directory, f"device.{self._attempts}.json"),
-            self._want_ranges(),
-        )
-        self._profiled = True
+        recording = self._make_recording()
         with self._finder.profilers.own():
             try:
                 recording.start(self._steps_seen)
@@ -277,6 +272,24 @@ class Recorder(StepListener):
         self._recording_start = (time.perf_counter_ns(), time.process_time_ns())
         self._modes = None
         self._finder.modules.on_enter = self._take_modes
+
+    def _make_recording(self) -> Union[StepRecording, NativeRecording]:
+        def temporary(kind: str) -> str:
+            return files.temporary(self.settings.directory, f"{kind}.{self._attempts}")
+
+        if self.settings.recorder == "native":
+            try:
+                library = native_recording.load(self._torch, self.settings.library)
+                return NativeRecording(
+                    self._torch, library, temporary("capture"), self.settings.ranges != "off"
+                )
+            except native_recording.NoRecorder as error:
+                self._note(f"{error}: recorded with PyTorch's observers instead")
+                self.settings = dataclasses.replace(self.settings, recorder="observers")
+        self._profiled = True
+        return StepRecording(
+            self._torch, temporary("host"), temporary("device"), self._want_ranges()
+        )
 
     def _want_ranges(self) -> bool:
         """Minima and maxima of integer inputs are read by the observer, with kernels of torch.

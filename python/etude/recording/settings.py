@@ -8,6 +8,7 @@ from typing import List, Mapping, Optional
 
 KINDS = ("auto", "optimizer", "module", "profiler", "explicit")
 RANGES = ("auto", "on", "off")
+RECORDERS = ("observers", "native")
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,7 @@ class Settings:
     directory: the capture folder. warmup: steps before the first timed one. steps: timed steps of
     the signature that is recorded. record_steps: steps in the trace files. kind: which marks end a
     step. ranges: whether minima and maxima of integer inputs are recorded ("auto": on the CPU).
+    recorder: PyTorch's observers, or the native recorder in `library`.
     command: the program's command line. job: a text that is the same in all processes of one run.
     """
 
@@ -26,6 +28,8 @@ class Settings:
     record_steps: int = 1
     kind: str = "auto"
     ranges: str = "auto"
+    recorder: str = "observers"
+    library: Optional[str] = None
     command: List[str] = field(default_factory=list)
     job: Optional[str] = None
     etude_version: Optional[str] = None
@@ -38,6 +42,7 @@ class Settings:
         _check_count("record_steps", self.record_steps, 1)
         _check_choice("kind", self.kind, KINDS)
         _check_choice("ranges", self.ranges, RANGES)
+        _check_choice("recorder", self.recorder, RECORDERS)
 
 
 def from_environment(environ: Mapping[str, str]) -> Settings:
@@ -49,6 +54,8 @@ def from_environment(environ: Mapping[str, str]) -> Settings:
         record_steps=_count(environ, "ETUDE_RECORD_RECORD_STEPS", 1),
         kind=environ.get("ETUDE_RECORD_KIND", "auto"),
         ranges=environ.get("ETUDE_RECORD_RANGES", "auto"),
+        recorder=environ.get("ETUDE_RECORD_RECORDER", "observers"),
+        library=environ.get("ETUDE_RECORD_LIBRARY"),
         command=_command(environ),
         job=environ.get("ETUDE_RECORD_JOB"),
         etude_version=environ.get("ETUDE_RECORD_VERSION"),

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Any, Iterator, List, Optional
+from dataclasses import dataclass
+from typing import Any, Dict, Iterator, List, Optional
+
+from . import device_trace, files, host_trace, job
 
 _RANGES_VARIABLE = "ENABLE_PYTORCH_EXECUTION_TRACE_SAVE_INTEGRAL_TENSOR_RANGE"
 
@@ -15,6 +18,18 @@ class Busy(Exception):
 
 class RangesFailed(Exception):
     """The observer stopped in the middle because it could not read an integer input."""
+
+
+@dataclass
+class Published:
+    """What a recording has put into the capture folder.
+
+    `files` goes into the rank's entry of job.json, `facts` into what it says of the recorded step.
+    """
+
+    files: Dict[str, str]
+    facts: Dict[str, Any]
+    notes: List[str]
 
 
 class StepRecording:
@@ -96,6 +111,28 @@ class StepRecording:
         for path in (self.host_path, self.device_path):
             with contextlib.suppress(OSError):
                 os.remove(path)
+
+    def publish(self, directory: str, rank: int) -> Published:
+        """Finishes the files and gives them their final names."""
+        host = files.temporary(directory, "host.json.gz")
+        device = files.temporary(directory, "device.json.gz")
+        finished = host_trace.finish(self.host_path, host, self._torch._C.parse_schema)
+        device_trace.finish(self.device_path, device, job.device_name(rank))
+        self.discard()
+        os.replace(host, os.path.join(directory, job.host_name(rank)))
+        os.replace(device, os.path.join(directory, job.device_name(rank)))
+        published = Published(
+            files={"host": job.host_name(rank), "device": job.device_name(rank)},
+            facts={"nodes": finished.nodes},
+            notes=[],
+        )
+        if finished.reattached:
+            published.facts["reattached_nodes"] = finished.reattached
+            published.notes.append(
+                f"{finished.reattached} nodes ran in a range that began before the recorded step or "
+                "ended after it; the range is not in the trace and they are attached to the step"
+            )
+        return published
 
     def cut_off_child(self) -> None:
         """In a forked child: keeps it from writing into the parent's trace."""

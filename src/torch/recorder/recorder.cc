@@ -56,11 +56,13 @@ struct ThreadRecords {
     std::string overload;
     uint8_t scope = 0;
     uint32_t number = 0;
+    uint64_t ranges = 0;  // bits of the arguments whose ranges are of use
   };
   std::unordered_multimap<uint64_t, Function> functions;
 };
 
 struct Session {
+  Options options;
   std::unique_ptr<capture::CaptureWriter> writer;
   std::atomic<int64_t> next_node{2};  // 1 is the process
 };
@@ -114,8 +116,20 @@ void AddTime(ThreadRecords& records, int64_t time) {
   records.overhead = 0;
 }
 
-uint64_t FunctionNumber(const at::RecordFunction& fn, capture::CaptureWriter& writer,
-                        ThreadRecords& records) {
+// Bits of the arguments that an operator reads: what it only writes may hold anything.
+uint64_t ReadArguments(const c10::FunctionSchema& schema) {
+  uint64_t read = ~uint64_t{0};
+  const auto& arguments = schema.arguments();
+  for (size_t i = 0; i < arguments.size() && i < 63; ++i) {
+    const bool is_out = arguments[i].kwarg_only() && arguments[i].alias_info() != nullptr &&
+                        arguments[i].alias_info()->isWrite();
+    if (is_out) read &= ~(uint64_t{1} << i);
+  }
+  return read;
+}
+
+const ThreadRecords::Function& FunctionOf(const at::RecordFunction& fn, Session& session,
+                                          ThreadRecords& records) {
   const char* const name = fn.name();
   const char* const overload = fn.overload_name();
   const auto scope = static_cast<uint8_t>(fn.scope());
@@ -124,13 +138,14 @@ uint64_t FunctionNumber(const at::RecordFunction& fn, capture::CaptureWriter& wr
   for (auto at = begin; at != end; ++at) {
     const ThreadRecords::Function& known = at->second;
     if (known.scope == scope && known.name == name && known.overload == overload) {
-      return known.number;
+      return known;
     }
   }
   const std::optional<c10::FunctionSchema> schema = fn.operator_schema();
-  const uint32_t number = writer.DefineFunction(name, schema ? c10::toString(*schema) : "");
-  records.functions.emplace(hash, ThreadRecords::Function{name, overload, scope, number});
-  return number;
+  ThreadRecords::Function function{.name = name, .overload = overload, .scope = scope};
+  function.number = session.writer->DefineFunction(name, schema ? c10::toString(*schema) : "");
+  if (schema && session.options.integer_ranges) function.ranges = ReadArguments(*schema);
+  return records.functions.emplace(hash, std::move(function))->second;
 }
 
 uint8_t Modes() {
@@ -143,28 +158,23 @@ uint8_t Modes() {
   return modes;
 }
 
-void AddValues(ThreadRecords& records, c10::ArrayRef<const c10::IValue> values) {
-  records.buffer.Varint(values.size());
-  for (const c10::IValue& value : values) records.encoder.Encode(value, records.buffer);
-}
-
 void AddEnter(const at::RecordFunction& fn, Session& session, ThreadRecords& records,
               int64_t begin) {
   capture::RecordBuffer& buffer = records.buffer;
   const int64_t node = session.next_node.fetch_add(1, std::memory_order_relaxed);
   const auto handle = static_cast<int64_t>(fn.handle());
-  const uint64_t function = FunctionNumber(fn, *session.writer, records);
+  const ThreadRecords::Function& function = FunctionOf(fn, session, records);
   if (buffer.empty()) BeginBlock(records, begin);
   buffer.Mark(Event::kEnter);
   AddTime(records, begin);
   buffer.Signed(node - records.node);
   buffer.Signed(handle - records.handle);
-  buffer.Varint(function);
+  buffer.Varint(function.number);
   buffer.Mark(fn.scope());
   buffer.Varint(static_cast<uint64_t>(fn.seqNr() + 1));
   buffer.Varint(fn.forwardThreadId());
   buffer.Byte(Modes());
-  AddValues(records, fn.inputs());
+  records.encoder.Encode(fn.inputs(), function.ranges, buffer);
   records.node = node;
   records.handle = handle;
   records.open.push_back(static_cast<uint64_t>(handle));
@@ -190,7 +200,8 @@ void AddExit(const at::RecordFunction& fn, ThreadRecords& records, int64_t begin
   }
   AddTime(records, begin);
   const std::vector<c10::IValue>& outputs = fn.outputs();
-  AddValues(records, c10::ArrayRef<const c10::IValue>(outputs.data(), outputs.size()));
+  records.encoder.Encode(c10::ArrayRef<const c10::IValue>(outputs.data(), outputs.size()), 0,
+                         buffer);
 }
 
 // Calls `add(session, records)` unless nothing is recorded, and hands full blocks on.
@@ -238,7 +249,8 @@ at::CallbackHandle AddCallback(at::RecordFunctionCallback callback) {
 
 }  // namespace
 
-bool Start(const std::string& path, std::string_view header, std::string& error) {
+bool Start(const std::string& path, std::string_view header, const Options& options,
+           std::string& error) {
   Globals& all = globals();
   const std::lock_guard lock(all.mutex);
   if (all.session != nullptr) {
@@ -246,6 +258,7 @@ bool Start(const std::string& path, std::string_view header, std::string& error)
     return false;
   }
   auto session = std::make_unique<Session>();
+  session->options = options;
   session->writer = capture::CaptureWriter::Create(path, header, {}, error);
   if (session->writer == nullptr) return false;
   all.session = std::move(session);
@@ -274,9 +287,8 @@ bool Stop(std::string& error) {
       state->session = 0;
     }
   }
-  const std::string end =
-      "\"nodes\": " + std::to_string(all.session->next_node - 1) +
-      ", \"finish_monotonic_ns\": " + std::to_string(Now());
+  const std::string end = "\"nodes\": " + std::to_string(all.session->next_node - 1) +
+                          ", \"finish_monotonic_ns\": " + std::to_string(Now());
   const bool complete = all.session->writer->Finish(end, error);
   all.session.reset();
   std::erase_if(all.threads, [](const auto& state) { return state.use_count() == 1; });

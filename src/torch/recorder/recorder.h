@@ -6,13 +6,21 @@
 
 namespace etude::recorder {
 
+struct Options {
+  // Whether integer arguments in the CPU's memory are read through for their least and greatest
+  // element; costs what reading them costs.
+  bool integer_ranges = false;
+};
+
 // Records what this process runs into a capture file, from Start to Stop: each operator and label
 // with its times, arguments and results, in one pass. One recording at a time. Neither call throws;
 // `error` says what went wrong.
 //
-// Costs per operator are in docs/formats/native_capture.md. Callbacks run on the program's threads; they wait
-// for the disk only while more than CaptureWriter::Options::most_waiting_bytes is unwritten.
-bool Start(const std::string& path, std::string_view header, std::string& error);
+// Costs per operator are in docs/formats/native_capture.md. Callbacks run on the program's threads;
+// they wait for the disk only while more than CaptureWriter::Options::most_waiting_bytes is
+// unwritten.
+bool Start(const std::string& path, std::string_view header, const Options& options,
+           std::string& error);
 bool Stop(std::string& error);
 // In a forked child: the recording is the parent's. Leaves the parent's file alone.
 void CutOffChild();

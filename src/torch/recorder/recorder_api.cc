@@ -24,7 +24,8 @@ const char* Outcome(bool done, const std::string& error) {
 ETUDE_EXPORT const char* etude_recorder_torch_version() { return ETUDE_TORCH_VERSION; }
 
 // Starts recording to `path`; `header` are members of a JSON object, to be put into the file.
-ETUDE_EXPORT const char* etude_recorder_start(const char* path, const char* header) {
+ETUDE_EXPORT const char* etude_recorder_start(const char* path, const char* header,
+                                              int integer_ranges) {
   timespec real;
   timespec monotonic;
   clock_gettime(CLOCK_REALTIME, &real);
@@ -32,11 +33,13 @@ ETUDE_EXPORT const char* etude_recorder_start(const char* path, const char* head
   const auto text = [](const timespec& time) {
     return std::to_string(int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec);
   };
-  std::string document = "{\"format\": \"etude-native-capture\", \"version\": 1, \"realtime_ns\": " +
-                         text(real) + ", \"monotonic_ns\": " + text(monotonic);
+  std::string document =
+      "{\"format\": \"etude-native-capture\", \"version\": 1, \"realtime_ns\": " + text(real) +
+      ", \"monotonic_ns\": " + text(monotonic);
   if (header != nullptr && *header != '\0') document.append(", ").append(header);
   std::string error;
-  return Outcome(etude::recorder::Start(path, document + "}", error), error);
+  const etude::recorder::Options options{.integer_ranges = integer_ranges != 0};
+  return Outcome(etude::recorder::Start(path, document + "}", options, error), error);
 }
 
 // Ends the recording and completes its file.

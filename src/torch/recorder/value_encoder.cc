@@ -1,5 +1,8 @@
 #include "src/torch/recorder/value_encoder.h"
 
+#include <algorithm>
+#include <limits>
+#include <optional>
 #include <string>
 
 #include <ATen/core/Generator.h>
@@ -22,9 +25,7 @@ void Opaque(std::string_view name, RecordBuffer& buffer) {
   buffer.Text(name);
 }
 
-void Double(double value, RecordBuffer& buffer) {
-  buffer.Fixed64(std::bit_cast<uint64_t>(value));
-}
+void Double(double value, RecordBuffer& buffer) { buffer.Fixed64(std::bit_cast<uint64_t>(value)); }
 
 // The value of a tensor of one element on the CPU.
 void WrappedNumber(c10::ScalarType type, const void* at, RecordBuffer& buffer) {
@@ -33,12 +34,8 @@ void WrappedNumber(c10::ScalarType type, const void* at, RecordBuffer& buffer) {
     return value;
   };
   switch (type) {
-    case c10::ScalarType::Double:
-      buffer.Mark(Tag::kDouble);
-      return Double(as(double{}), buffer);
-    case c10::ScalarType::Long:
-      buffer.Mark(Tag::kInt);
-      return buffer.Signed(as(int64_t{}));
+    case c10::ScalarType::Double: buffer.Mark(Tag::kDouble); return Double(as(double{}), buffer);
+    case c10::ScalarType::Long: buffer.Mark(Tag::kInt); return buffer.Signed(as(int64_t{}));
     case c10::ScalarType::Bool: return buffer.Mark(as(uint8_t{}) != 0 ? Tag::kTrue : Tag::kFalse);
     case c10::ScalarType::ComplexDouble:
       buffer.Mark(Tag::kComplex);
@@ -49,7 +46,73 @@ void WrappedNumber(c10::ScalarType type, const void* at, RecordBuffer& buffer) {
   }
 }
 
+struct Range {
+  int64_t least = std::numeric_limits<int64_t>::max();
+  int64_t greatest = std::numeric_limits<int64_t>::min();
+
+  void Add(int64_t value) {
+    least = std::min(least, value);
+    greatest = std::max(greatest, value);
+  }
+};
+
+// Of elements of type T at `data`, by sizes and strides in elements.
+template <typename T>
+Range RangeOfElements(const T* data, c10::IntArrayRef sizes, c10::IntArrayRef strides) {
+  Range range;
+  if (sizes.empty()) {
+    range.Add(static_cast<int64_t>(*data));
+    return range;
+  }
+  // The last dimension in a tight loop, the others as a counter.
+  std::vector<int64_t> index(sizes.size() - 1);
+  const int64_t inner = sizes.back();
+  const int64_t step = strides.back();
+  while (true) {
+    for (int64_t i = 0; i < inner; ++i) range.Add(static_cast<int64_t>(data[i * step]));
+    size_t dimension = index.size();
+    while (dimension-- > 0) {
+      data += strides[dimension];
+      if (++index[dimension] < sizes[dimension]) break;
+      data -= strides[dimension] * sizes[dimension];
+      index[dimension] = 0;
+    }
+    if (dimension == SIZE_MAX) return range;
+  }
+}
+
+// nullopt for types other than integers, and for tensors without elements or memory.
+std::optional<Range> RangeOf(const c10::TensorImpl& impl, const c10::StorageImpl& storage) {
+  const c10::ScalarType type = impl.dtype().toScalarType();
+  if (!c10::isIntegralType(type, /*includeBool=*/false) || impl.numel() == 0) return std::nullopt;
+  const void* memory = storage.data();
+  if (memory == nullptr) return std::nullopt;
+  const char* data = static_cast<const char*>(memory) +
+                     static_cast<size_t>(impl.storage_offset()) * impl.itemsize();
+  const auto of = [&](auto element) {
+    const auto* elements = static_cast<const decltype(element)*>(static_cast<const void*>(data));
+    return RangeOfElements(elements, impl.sizes(), impl.strides());
+  };
+  switch (type) {
+    case c10::ScalarType::Byte: return of(uint8_t{});
+    case c10::ScalarType::Char: return of(int8_t{});
+    case c10::ScalarType::Short: return of(int16_t{});
+    case c10::ScalarType::Int: return of(int32_t{});
+    case c10::ScalarType::Long: return of(int64_t{});
+    default: return std::nullopt;
+  }
+}
+
 }  // namespace
+
+void ValueEncoder::Encode(c10::ArrayRef<const c10::IValue> values, uint64_t ranges,
+                          RecordBuffer& buffer) {
+  buffer.Varint(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    with_ranges_ = ((ranges >> std::min<size_t>(i, 63)) & 1) != 0;
+    Encode(values[i], buffer, 0);
+  }
+}
 
 void ValueEncoder::Encode(const c10::IValue& value, RecordBuffer& buffer, int depth) {
   if (value.isTensor()) {
@@ -128,9 +191,14 @@ void ValueEncoder::EncodeTensor(const at::Tensor& tensor, RecordBuffer& buffer) 
   if (storage != nullptr) flags |= flag::kHasStorage;
   if (!has_sizes) flags |= flag::kNoSizes;
   if (!strided) flags |= flag::kLayout;
-  const bool is_number = impl.is_wrapped_number() && storage != nullptr &&
-                         impl.device().is_cpu() && storage->data() != nullptr;
+  const bool is_number = impl.is_wrapped_number() && storage != nullptr && impl.device().is_cpu() &&
+                         storage->data() != nullptr;
   if (is_number) flags |= flag::kWrappedNumber;
+  std::optional<Range> range;
+  if (with_ranges_ && strided && storage != nullptr && impl.device().is_cpu()) {
+    range = RangeOf(impl, *storage);
+  }
+  if (range) flags |= flag::kRange;
 
   buffer.Mark(Tag::kTensor);
   buffer.Byte(flags);
@@ -157,6 +225,10 @@ void ValueEncoder::EncodeTensor(const at::Tensor& tensor, RecordBuffer& buffer) 
     const char* data = static_cast<const char*>(storage->data());
     const auto offset = static_cast<size_t>(impl.storage_offset()) * impl.itemsize();
     WrappedNumber(impl.dtype().toScalarType(), data + offset, buffer);
+  }
+  if (range) {
+    buffer.Signed(range->least);
+    buffer.Signed(range->greatest);
   }
 }
 

@@ -16,8 +16,11 @@ class ValueEncoder {
   // `writer` must outlive the encoder.
   explicit ValueEncoder(capture::CaptureWriter& writer) : writer_(writer) {}
 
-  // Appends `value`. What cannot be read (a tensor subclass whose sizes throw) becomes kOpaque.
-  void Encode(const c10::IValue& value, capture::RecordBuffer& buffer) { Encode(value, buffer, 0); }
+  // Appends the number of `values` and the values. What cannot be read (a tensor subclass whose
+  // sizes throw) becomes kOpaque. Integer tensors in the CPU's memory are read through for their
+  // ranges if their bit in `ranges` is set (values from the 64th on: the last bit).
+  void Encode(c10::ArrayRef<const c10::IValue> values, uint64_t ranges,
+              capture::RecordBuffer& buffer);
 
  private:
   void Encode(const c10::IValue& value, capture::RecordBuffer& buffer, int depth);
@@ -29,6 +32,7 @@ class ValueEncoder {
   uint64_t DeviceString(c10::Device device);
 
   capture::CaptureWriter& writer_;
+  bool with_ranges_ = false;
   // Numbers of strings, by the number of the type and of the device; 0: none yet, else one more.
   std::vector<uint32_t> types_;
   std::vector<uint32_t> devices_;

@@ -1,0 +1,120 @@
+"""Records steps with Etude's own recorder, a library that is loaded beside torch."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import time
+from typing import Any, Optional
+
+from . import job
+from .step_recording import Busy, Published, uses_cuda
+
+
+class NoRecorder(Exception):
+    """The native recorder cannot be used; the text says why."""
+
+
+class NativeRecording:
+    """One recording of consecutive steps into a native capture; used like StepRecording.
+
+    Structure, arguments and times come from one pass, so there is one file. `ranges` asks for the
+    minima and maxima of integer arguments.
+    """
+
+    def __init__(self, torch: Any, library: ctypes.CDLL, path: str, ranges: bool) -> None:
+        self.ranges = ranges
+        self.active = False
+        self._torch = torch
+        self._library = library
+        self._path = path
+        self._mark: Optional[Any] = None
+
+    def start(self, index: int) -> None:
+        """Starts recording with the step `index`. Raises Busy when somebody else records."""
+        if self._torch.autograd._profiler_enabled():
+            raise Busy("a profiler of the program is running")
+        _check(self._library.etude_recorder_start(
+            os.fsencode(self._path), _header(self._torch), int(self.ranges)))
+        self.active = True
+        self._enter(index)
+
+    def next_step(self, index: int) -> None:
+        """Ends the range of the current step and begins that of step `index`."""
+        self._exit()
+        self._enter(index)
+
+    def stop(self) -> None:
+        """Ends the recording; its file is complete afterwards."""
+        self._exit()
+        self.active = False
+        _check(self._library.etude_recorder_stop())
+
+    def discard(self) -> None:
+        """Ends the recording, if it runs, and removes its file."""
+        if self.active:
+            with contextlib.suppress(Exception):
+                self.stop()
+        self.active = False
+        with contextlib.suppress(OSError):
+            os.remove(self._path)
+
+    def cut_off_child(self) -> None:
+        """In a forked child: keeps it from writing into the parent's capture."""
+        self._library.etude_recorder_cut_off_child()
+        self.active = False
+
+    def publish(self, directory: str, rank: int) -> Published:
+        """Gives the file its final name."""
+        name = job.native_name(rank)
+        os.replace(self._path, os.path.join(directory, name))
+        return Published(files={"native": name}, facts={}, notes=[])
+
+    def _enter(self, index: int) -> None:
+        self._mark = self._torch.autograd.profiler.record_function(f"ProfilerStep#{index}")
+        self._mark.__enter__()
+
+    def _exit(self) -> None:
+        if self._mark is not None:
+            self._mark.__exit__(None, None, None)
+            self._mark = None
+
+
+def load(torch: Any, path: Optional[str]) -> ctypes.CDLL:
+    """The recorder's library. Raises NoRecorder when it does not fit this program."""
+    if not path:
+        raise NoRecorder("the native recorder was not built")
+    if uses_cuda(torch):
+        raise NoRecorder("the native recorder does not record devices yet")
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as error:
+        raise NoRecorder(f"the native recorder cannot be loaded: {error}") from error
+    library.etude_recorder_torch_version.restype = ctypes.c_char_p
+    library.etude_recorder_start.restype = ctypes.c_char_p
+    library.etude_recorder_start.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int]
+    library.etude_recorder_stop.restype = ctypes.c_char_p
+    built = library.etude_recorder_torch_version().decode()
+    if built != torch.__version__:
+        raise NoRecorder(f"the native recorder was built for torch {built}, not {torch.__version__}")
+    return library
+
+
+def _check(problem: Optional[bytes]) -> None:
+    if problem is not None:
+        raise OSError(problem.decode("utf-8", "replace"))
+
+
+def _header(torch: Any) -> bytes:
+    """Facts of the process, as members of a JSON object."""
+    rank, world = job.rank_and_world(torch)
+    facts = {
+        "pid": os.getpid(),
+        "rank": rank,
+        "world_size": world,
+        "time": time.strftime("%Y-%m-%d %H:%M:%S"),
+        "torch": torch.__version__,
+    }
+    return json.dumps(facts)[1:-1].encode()
