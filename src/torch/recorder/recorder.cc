@@ -116,14 +116,13 @@ void AddTime(ThreadRecords& records, int64_t time) {
   records.overhead = 0;
 }
 
-// Bits of the arguments that an operator reads: what it only writes may hold anything.
-uint64_t ReadArguments(const c10::FunctionSchema& schema) {
+// Bits of the arguments that an operator does not write: what it writes may hold anything before.
+uint64_t UnwrittenArguments(const c10::FunctionSchema& schema) {
   uint64_t read = ~uint64_t{0};
   const auto& arguments = schema.arguments();
   for (size_t i = 0; i < arguments.size() && i < 63; ++i) {
-    const bool is_out = arguments[i].kwarg_only() && arguments[i].alias_info() != nullptr &&
-                        arguments[i].alias_info()->isWrite();
-    if (is_out) read &= ~(uint64_t{1} << i);
+    const c10::AliasInfo* alias = arguments[i].alias_info();
+    if (alias != nullptr && alias->isWrite()) read &= ~(uint64_t{1} << i);
   }
   return read;
 }
@@ -144,7 +143,7 @@ const ThreadRecords::Function& FunctionOf(const at::RecordFunction& fn, Session&
   const std::optional<c10::FunctionSchema> schema = fn.operator_schema();
   ThreadRecords::Function function{.name = name, .overload = overload, .scope = scope};
   function.number = session.writer->DefineFunction(name, schema ? c10::toString(*schema) : "");
-  if (schema && session.options.integer_ranges) function.ranges = ReadArguments(*schema);
+  if (schema && session.options.integer_ranges) function.ranges = UnwrittenArguments(*schema);
   return records.functions.emplace(hash, std::move(function))->second;
 }
 

@@ -1,0 +1,318 @@
+#include "src/formats/capture_reader.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "src/formats/capture_writer.h"
+#include "src/formats/test_support.h"
+
+namespace etude {
+namespace {
+
+using capture::CaptureWriter;
+using capture::Event;
+using capture::RecordBuffer;
+using capture::Tag;
+
+constexpr std::string_view kHeader =
+    R"({"format": "etude-native-capture", "version": 1, "realtime_ns": 5000, "monotonic_ns": 1000,
+        "pid": 77, "rank": 3, "world_size": 4, "torch": "2.13.0"})";
+
+// Writes files with the real writer, event by event.
+class CaptureReaderTest : public testing::Test {
+ protected:
+  CaptureReaderTest()
+      : path_(testing::TempDir() + "/" +
+              testing::UnitTest::GetInstance()->current_test_info()->name() + ".etude") {}
+  ~CaptureReaderTest() override { std::filesystem::remove(path_); }
+
+  void Create(std::string_view header = kHeader) {
+    std::string error;
+    writer_ = CaptureWriter::Create(path_, header, {}, error);
+    ASSERT_NE(writer_, nullptr) << error;
+  }
+
+  // Begins the block of a thread: times from `time` on, nodes and handles from 0 on.
+  void Begin(uint32_t thread, int64_t time) {
+    records_.Varint(thread);
+    records_.Varint(static_cast<uint64_t>(time));
+    records_.Varint(0);
+    records_.Varint(0);
+    time_ = time;
+    node_ = 0;
+    handle_ = 0;
+  }
+  // Ends after the number of inputs, which the caller adds.
+  void Enter(uint32_t function, int64_t node, int64_t time, uint64_t inputs = 0,
+             uint64_t overhead = 0) {
+    records_.Mark(Event::kEnter);
+    Time(time, overhead);
+    records_.Signed(node - node_);
+    records_.Signed(100 + node - handle_);
+    records_.Varint(function);
+    records_.Byte(0);    // scope
+    records_.Varint(8);  // sequence number 7
+    records_.Varint(0);
+    records_.Byte(capture::kGradMode);
+    records_.Varint(inputs);
+    node_ = node;
+    handle_ = 100 + node;
+  }
+  void Exit(int64_t time, uint64_t overhead = 0) {
+    records_.Mark(Event::kExit);
+    Time(time, overhead);
+    records_.Varint(0);
+  }
+  void Time(int64_t time, uint64_t overhead) {
+    records_.Signed(time - time_);
+    records_.Varint(overhead);
+    time_ = time;
+  }
+  void Flush() { writer_->AddEvents(records_.Take()); }
+  // A contiguous tensor of 2 x 3 floats.
+  void Tensor(uint32_t type, uint32_t device, uint8_t flags) {
+    records_.Mark(Tag::kTensor);
+    records_.Byte(flags | capture::tensor_flag::kHasStorage);
+    records_.Varint(type);
+    records_.Varint(device);
+    records_.Fixed64(0xABC0);
+    records_.Fixed64(0xDEF0);
+    records_.Varint(4);    // offset
+    records_.Varint(100);  // bytes
+    records_.Varint(2);
+    records_.Varint(2);
+    records_.Varint(3);
+  }
+
+  std::string Finish() {
+    std::string error;
+    EXPECT_TRUE(writer_->Finish("\"nodes\": 1", error)) << error;
+    return Bytes();
+  }
+  std::string Bytes() const { return testing_support::ReadFileBytes(path_); }
+  static Result<Trace> Read(std::string_view bytes, size_t chunk = 1 << 20, bool strict = false) {
+    return testing_support::ReadWith(MakeCaptureReader, bytes, chunk, {.strict = strict});
+  }
+
+  std::string path_;
+  std::unique_ptr<CaptureWriter> writer_;
+  RecordBuffer records_;
+  int64_t time_ = 0;
+  int64_t node_ = 0;
+  int64_t handle_ = 0;
+};
+
+TEST_F(CaptureReaderTest, AnOperatorWithAllItsFacts) {
+  Create();
+  const uint32_t add = writer_->DefineFunction("aten::add", "aten::add.Tensor(…) -> Tensor");
+  const uint32_t thread = writer_->DefineThread(2, 1, 4242);
+  const uint32_t type = writer_->DefineString("float");
+  const uint32_t cpu = writer_->DefineString("cpu");
+  Begin(thread, 2000);
+  Enter(add, 3, 2100, 4);
+  Tensor(type, cpu, capture::tensor_flag::kContiguous | capture::tensor_flag::kRequiresGrad);
+  records_.Mark(Tag::kDouble);
+  records_.Fixed64(std::bit_cast<uint64_t>(1e-9));
+  records_.Mark(Tag::kList);
+  records_.Varint(2);
+  records_.Mark(Tag::kInt);
+  records_.Signed(-5);
+  records_.Mark(Tag::kTrue);
+  records_.Mark(Tag::kNone);
+  Exit(2600);
+  Flush();
+  const auto trace = Read(Finish(), 7, /*strict=*/true);
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->info().rank, 3);
+  EXPECT_EQ(trace->info().world_size, 4);
+  EXPECT_EQ(trace->info().pid, 77);
+  EXPECT_EQ(trace->info().format, TraceFormat::kNative);
+  ASSERT_EQ(trace->node_count(), 3u);
+  const NodeId node = trace->Find(3);
+  EXPECT_EQ(trace->kind(node), NodeKind::kOperator);
+  EXPECT_EQ(trace->name(node), "aten::add");
+  EXPECT_EQ(trace->source_id(trace->parent(node)), 2u);
+  EXPECT_EQ(trace->start(node), Nanos{6100});  // 2100 by the clock of the header
+  EXPECT_EQ(trace->duration(node), Nanos{500});
+  EXPECT_EQ(trace->rf_id(node), 103u);
+  EXPECT_EQ(trace->seq_id(node), 7);
+  const auto inputs = trace->inputs(node);
+  ASSERT_EQ(inputs.size(), 4u);
+  const TensorUse& use = trace->tensor(inputs[0].as_tensor());
+  EXPECT_EQ(trace->text(use.type), "Tensor(float)");
+  EXPECT_EQ(use.numel, 6);
+  EXPECT_EQ(use.element_bytes, 4);
+  EXPECT_EQ(use.offset, 4);
+  EXPECT_EQ(use.storage_bytes, 100);
+  EXPECT_EQ(use.requires_grad, Known::kYes);
+  EXPECT_EQ(std::vector(trace->ints(use.strides).begin(), trace->ints(use.strides).end()),
+            (std::vector<int64_t>{3, 1}));
+  EXPECT_EQ(inputs[1].as_double(), 1e-9);
+  EXPECT_EQ(trace->text(inputs[2].type), "GenericList[Int,Bool]");
+  EXPECT_EQ(trace->values(inputs[2].as_list())[0].as_int(), -5);
+  EXPECT_EQ(inputs[3].kind, ValueKind::kNone);
+}
+
+TEST_F(CaptureReaderTest, TheClockStandsStillInCallbacks) {
+  Create();
+  const uint32_t label = writer_->DefineFunction("label", "");
+  const uint32_t thread = writer_->DefineThread(2, 1, 1);
+  Begin(thread, 1000);
+  Enter(label, 3, 1000);
+  Enter(label, 4, 1150, 0, /*overhead=*/50);
+  Exit(1300, 50);
+  Exit(1400, 50);
+  Flush();
+  const auto trace = Read(Finish());
+  ASSERT_TRUE(trace);
+  EXPECT_EQ(trace->start(trace->Find(4)), Nanos{5100});
+  EXPECT_EQ(trace->duration(trace->Find(4)), Nanos{100});
+  EXPECT_EQ(trace->duration(trace->Find(3)), Nanos{250});
+  EXPECT_EQ(trace->parent(trace->Find(4)), trace->Find(3));
+}
+
+// A label that begins inside of a call and ends after it, on another thread.
+TEST_F(CaptureReaderTest, CallsThatEndElsewhere) {
+  Create();
+  const uint32_t call = writer_->DefineFunction("c10d::allreduce_", "c10d::allreduce_(…) -> …");
+  const uint32_t label = writer_->DefineFunction("gloo:all_reduce", "");
+  const uint32_t first = writer_->DefineThread(2, 1, 11);
+  const uint32_t second = writer_->DefineThread(9, 2, 12);
+  Begin(first, 1000);
+  Enter(call, 3, 1000, 1);
+  records_.Mark(Tag::kProcessGroup);
+  records_.Text("7");
+  records_.Text("data parallel");
+  records_.Text("gloo");
+  records_.Varint(0);
+  records_.Varint(2);
+  Enter(label, 4, 1100);
+  records_.Mark(Event::kExitOver);
+  records_.Varint(1);
+  Time(1200, 0);
+  records_.Varint(0);
+  Flush();
+  Begin(second, 1500);
+  records_.Mark(Event::kExitElsewhere);
+  records_.Varint(104);
+  Time(1700, 0);
+  records_.Varint(0);
+  records_.Mark(Event::kExitElsewhere);  // of a call from before the recording
+  records_.Varint(1);
+  Time(1800, 0);
+  records_.Varint(0);
+  Flush();
+  const auto trace = Read(Finish(), 1 << 20, /*strict=*/true);
+  ASSERT_TRUE(trace) << trace.error().message;
+  ASSERT_EQ(trace->node_count(), 5u);
+  const NodeId node = trace->Find(4);
+  EXPECT_EQ(trace->parent(node), trace->Find(3));
+  EXPECT_EQ(trace->duration(node), Nanos{600});
+  EXPECT_EQ(trace->duration(trace->Find(3)), Nanos{200});
+  ASSERT_NE(trace->comm(node), nullptr);
+  EXPECT_EQ(trace->text(trace->comm(node)->group), "7");
+  ASSERT_EQ(trace->process_groups().size(), 1u);
+  EXPECT_EQ(trace->process_groups()[0].size, 2);
+}
+
+TEST_F(CaptureReaderTest, ACaptureThatDidNotEnd) {
+  Create();
+  const uint32_t label = writer_->DefineFunction("label", "");
+  const uint32_t thread = writer_->DefineThread(2, 1, 1);
+  Begin(thread, 1000);
+  Enter(label, 3, 1000);
+  Enter(label, 4, 1100);
+  Exit(1200);
+  Flush();
+  const std::string whole = Finish();
+  // The last block is the end.
+  const std::string cut = whole.substr(0, whole.size() - 3);
+  EXPECT_FALSE(Read(cut, 100, /*strict=*/true));
+  const auto trace = Read(cut);
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->stats()[Stat::kTruncated], 1u);
+  EXPECT_EQ(trace->duration(trace->Find(4)), Nanos{100});
+  EXPECT_EQ(trace->start(trace->Find(3)), Nanos{5000});
+  EXPECT_EQ(trace->duration(trace->Find(3)), std::nullopt);
+}
+
+TEST_F(CaptureReaderTest, CutAnywhereAndBrokenAnywhere) {
+  Create();
+  const uint32_t label = writer_->DefineFunction("label", "");
+  const uint32_t thread = writer_->DefineThread(2, 1, 1);
+  for (int64_t i = 0; i < 5; ++i) {
+    Begin(thread, 1000 * i);
+    Enter(label, 3 + i, 1000 * i + 1);
+    Exit(1000 * i + 2);
+    Flush();
+  }
+  const std::string whole = Finish();
+  for (size_t size = 0; size < whole.size(); ++size) {
+    const auto trace = Read(std::string_view(whole).substr(0, size));
+    if (trace) {
+      EXPECT_EQ(trace->stats()[Stat::kTruncated], 1u) << size;
+    }
+    EXPECT_FALSE(Read(std::string_view(whole).substr(0, size), 1 << 20, /*strict=*/true)) << size;
+  }
+  for (size_t at = capture::kMagic.size(); at < whole.size(); ++at) {
+    std::string broken = whole;
+    broken[at] = static_cast<char>(broken[at] ^ 0x41);
+    const auto trace = Read(broken);
+    if (trace) {
+      EXPECT_LE(trace->node_count(), 7u) << at;
+    }
+  }
+}
+
+TEST_F(CaptureReaderTest, OtherVersionsAndOtherFiles) {
+  Create(R"({"format": "etude-native-capture", "version": 2})");
+  const auto newer = Read(Finish());
+  ASSERT_FALSE(newer);
+  EXPECT_NE(newer.error().message.find("version 2, expected version 1"), std::string::npos);
+  const auto other = Read("something else altogether");
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().code, ErrorCode::kBadInput);
+}
+
+TEST_F(CaptureReaderTest, ManyThreadsWriteAtOnce) {
+  constexpr int64_t kThreads = 4;
+  constexpr int64_t kBlocks = 200;
+  Create();
+  std::vector<std::thread> threads;
+  for (int64_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      const uint32_t thread =
+          writer_->DefineThread(static_cast<uint64_t>(1 + (i + 1) * 10'000), 1, 1);
+      for (int64_t block = 0; block < kBlocks; ++block) {
+        const uint32_t function =
+            writer_->DefineFunction("f" + std::to_string(i) + "_" + std::to_string(block), "");
+        RecordBuffer records;
+        records.Varint(thread);
+        records.Varint(1000);
+        records.Varint(static_cast<uint64_t>((i + 1) * 10'000 + 2 + block));
+        records.Varint(1);
+        records.Mark(Event::kEnter);
+        for (const uint64_t number : {0, 0, 0, 0}) records.Varint(number);
+        records.Varint(function);
+        for (int zero = 0; zero < 5; ++zero) records.Byte(0);
+        records.Mark(Event::kExit);
+        for (const uint64_t number : {2, 0, 0}) records.Varint(number);
+        writer_->AddEvents(records.Take());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const auto trace = Read(Finish(), 1 << 20, /*strict=*/true);
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->node_count(), static_cast<size_t>(1 + kThreads + kThreads * kBlocks));
+}
+
+}  // namespace
+}  // namespace etude

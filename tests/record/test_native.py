@@ -1,0 +1,297 @@
+"""The native recorder: the same structure as PyTorch's observer, exact values, and files that survive."""
+
+import collections
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+import pytest
+from conftest import SETUP, attributes, program
+
+BIN = pathlib.Path(os.environ["ETUDE_BIN"])
+LIBRARY = (BIN.parent / "lib/etude/libetude_recorder.so").resolve()
+NATIVE = {"ETUDE_RECORD_RECORDER": "native", "ETUDE_RECORD_LIBRARY": str(LIBRARY)}
+
+# For programs that drive the library themselves.
+DRIVE = f"""
+import ctypes
+native = ctypes.CDLL({str(LIBRARY)!r})
+for name in ("start", "stop"):
+    getattr(native, "etude_recorder_" + name).restype = ctypes.c_char_p
+def start(path, ranges=1):
+    problem = native.etude_recorder_start(os.fsencode(path), b'"pid": %d' % os.getpid(), ranges)
+    assert problem is None, problem
+def stop():
+    problem = native.etude_recorder_stop()
+    assert problem is None, problem
+"""
+
+
+def etude(*arguments, code=0):
+    done = subprocess.run([BIN / "etude", *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == code, done.stderr
+    return done.stdout
+
+
+def info(path):
+    return json.loads(etude("info", "--json", path))
+
+
+def linked(path, tmp_path):
+    """The capture's nodes, as linked JSON has them."""
+    target = tmp_path / "linked.json"
+    etude("convert", "-q", path, "-o", target)
+    return json.loads(target.read_text())["nodes"]
+
+
+def only(nodes, name):
+    (found,) = [node for node in nodes if node["name"] == name]
+    return found
+
+
+def operators(nodes):
+    """How often each operator stands below which caller."""
+    names = {node["id"]: node["name"] for node in nodes}
+    return collections.Counter(
+        (node["name"], attributes(node).get("op_schema"), names.get(node["ctrl_deps"]))
+        for node in nodes
+        if attributes(node).get("op_schema")
+    )
+
+
+def test_the_same_operators_as_the_observer(run, tmp_path):
+    source = program("for _ in range(12): train()")
+    observed = run(source).host()["nodes"]
+    for path in (tmp_path / "capture").iterdir():
+        path.unlink()
+    result = run(source, environment=NATIVE)
+    assert (result.code, result.err) == (0, "")
+    assert result.names() == ["capture.0.etude", "job.json"]
+    assert result.rank()["native"] == "capture.0.etude" and "host" not in result.rank()
+    nodes = linked(result.folder / "capture.0.etude", tmp_path)
+    # The observer's own step mark has another number only if the steps differ.
+    assert operators(nodes) == operators(observed)
+    facts = info(result.folder / "capture.0.etude")
+    assert facts["kind"] == "native" and facts["rank"] == 0
+    assert not any(name.startswith(".tmp") for name in result.hidden())
+
+
+def test_times_nest(run, tmp_path):
+    result = run(program("for _ in range(12): train()"), environment=NATIVE)
+    nodes = linked(result.folder / "capture.0.etude", tmp_path)
+    by_id = {node["id"]: node for node in nodes}
+    timed = [node for node in nodes if node.get("inclusive_dur") is not None and "ts" in node]
+    assert len(timed) > 50
+    for node in timed:
+        caller = by_id[node["ctrl_deps"]]
+        if "ts" not in caller or caller.get("inclusive_dur") is None:
+            continue
+        assert caller["ts"] <= node["ts"]
+        end = node["ts"] + node["inclusive_dur"]
+        assert end <= caller["ts"] + caller["inclusive_dur"] + 0.002
+
+
+def test_replays(run):
+    result = run(program("for _ in range(12): train()"), environment=NATIVE)
+    assert "100.0 %" in etude("replay", "--iterations", 3, result.folder)
+
+
+def test_exact_values(run, tmp_path):
+    path = tmp_path / "values.etude"
+    source = DRIVE + """
+x = torch.ones(3)
+start(PATH)
+torch.add(x, x, alpha=1e-9)
+torch.ops.aten.upsample_nearest1d(torch.ones(1, 1, 3), [6], 2.000000001)
+torch.cat([x] * 5000)
+torch.nn.functional.embedding(torch.tensor([[3, 1], [4, 4]]), torch.ones(6, 2))
+torch.empty(3, dtype=torch.int64)
+stop()
+"""
+    run("import os, torch\n" + source.replace("PATH", repr(str(path))), hook=False)
+    nodes = linked(path, tmp_path)
+    adds = [node for node in nodes if node["name"] == "aten::add"]
+    assert adds[0]["inputs"]["values"][2] == 1e-9
+    up = only(nodes, "aten::upsample_nearest1d")
+    assert up["inputs"]["values"][2] == 2.000000001
+    assert len(only(nodes, "aten::cat")["inputs"]["values"][0]) == 5000
+    assert json.loads(attributes(only(nodes, "aten::embedding"))["tensor_range"]) == {"1": [1, 4]}
+
+
+def test_growing_file_survives_a_kill(run, tmp_path):
+    path = tmp_path / "growing.etude"
+    result = run(
+        program(
+            DRIVE
+            + f"""
+            start({str(path)!r})
+            for _ in range(300):
+                train()
+            print(os.path.getsize({str(path)!r}), flush=True)
+            os.kill(os.getpid(), 9)
+            """.replace("\n            ", "\n")
+        ),
+        hook=False,
+    )
+    assert result.code == -signal.SIGKILL
+    facts = info(path)
+    assert facts["nodes"] > 1000
+    assert facts["health"]["truncated"] == 1
+    etude("info", "--strict", path, code=3)
+
+
+def test_children_and_threads(run, tmp_path):
+    path = tmp_path / "threads.etude"
+    result = run(
+        program(
+            DRIVE
+            + f"""
+            import threading
+            os.register_at_fork(after_in_child=native.etude_recorder_cut_off_child)
+            start({str(path)!r})
+            threads = [threading.Thread(target=train) for _ in range(3)]
+            for thread in threads: thread.start()
+            for thread in threads: thread.join()
+            child = os.fork()
+            if child == 0:
+                for _ in range(50): train()
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+            train()
+            stop()
+            start({str(path)!r} + ".second")
+            train()
+            stop()
+            """.replace("\n            ", "\n")
+        ),
+        hook=False,
+    )
+    assert (result.code, result.err) == (0, "")
+    nodes = linked(path, tmp_path)
+    steps = [node for node in nodes if node["name"] == "Optimizer.step#SGD.step"]
+    assert len(steps) == 4
+    assert len({attributes(node)["tid"] for node in steps}) == 4
+    second = linked(str(path) + ".second", tmp_path)
+    assert sum(node["name"] == "Optimizer.step#SGD.step" for node in second) == 1
+
+
+HARD = {
+    "data loader workers": """
+        data = torch.utils.data.TensorDataset(torch.randn(40, 8), torch.randn(40, 4))
+        for x, y in torch.utils.data.DataLoader(data, batch_size=2, num_workers=2):
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+            optimizer.step()
+        """,
+    "checkpointing": """
+        from torch.utils.checkpoint import checkpoint
+        for _ in range(12):
+            optimizer.zero_grad()
+            checkpoint(model, torch.randn(5, 8), use_reentrant=False).sum().backward()
+            optimizer.step()
+        """,
+    "autocast": """
+        for _ in range(12):
+            optimizer.zero_grad()
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                loss = model(torch.randn(5, 8)).float().sum()
+            loss.backward()
+            optimizer.step()
+        """,
+    "tensor subclass": """
+        class Mine(torch.Tensor): pass
+        for _ in range(12):
+            optimizer.zero_grad()
+            model(torch.randn(5, 8).as_subclass(Mine)).sum().backward()
+            optimizer.step()
+        """,
+    "sparse, complex, meta, half, nested": """
+        embedding = nn.Embedding(9, 8, sparse=True)
+        for _ in range(12):
+            optimizer.zero_grad()
+            model(embedding(torch.tensor([1, 2]))).sum().backward()
+            (torch.ones(2, dtype=torch.complex64) * (1 + 2j)).abs()
+            torch.ones(4, device="meta") + 1
+            torch.ones(3).half().float()
+            torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]).sum
+            optimizer.step()
+        """,
+    "compiled": """
+        compiled = torch.compile(model, backend="aot_eager")
+        for _ in range(12):
+            optimizer.zero_grad()
+            compiled(torch.randn(5, 8)).sum().backward()
+            optimizer.step()
+        """,
+}
+
+
+@pytest.mark.parametrize("kind", HARD)
+def test_hard_programs(run, tmp_path, kind):
+    result = run(program(HARD[kind].replace("\n        ", "\n")), environment=NATIVE)
+    assert result.code == 0, result.err
+    assert result.names() == ["capture.0.etude", "job.json"], result.err
+    etude("validate", "--strict", result.folder / "capture.0.etude")
+    nodes = linked(result.folder / "capture.0.etude", tmp_path)
+    assert any(node["name"] == "Optimizer.step#SGD.step" for node in nodes)
+    if kind == "autocast":
+        assert any(node.get("autocast") is True for node in nodes)
+
+
+def test_without_the_library_the_observers_record(run):
+    source = program("for _ in range(12): train()")
+    result = run(source, environment={"ETUDE_RECORD_RECORDER": "native"})
+    assert result.names() == ["device.0.json.gz", "host.0.json.gz", "job.json"]
+    assert any("native recorder was not built" in note for note in result.rank()["notes"])
+
+
+def test_a_full_disk_is_said(run, tmp_path):
+    result = run(
+        program(
+            DRIVE
+            + """
+            problem = native.etude_recorder_start(b"/dev/full", b"", 0)
+            print(problem.decode())
+            """.replace("\n            ", "\n")
+        ),
+        hook=False,
+    )
+    assert "No space left" in result.out
+
+
+def test_process_groups(tmp_path):
+    script = tmp_path / "ddp.py"
+    script.write_text(
+        SETUP
+        + """
+import torch.distributed as dist
+dist.init_process_group("gloo")
+group = dist.new_group([0, 1])
+model = nn.parallel.DistributedDataParallel(model)
+for _ in range(12):
+    loss = train()
+    dist.all_reduce(loss, op=dist.ReduceOp.MAX, group=group)
+dist.destroy_process_group()
+"""
+    )
+    folder = tmp_path / "capture"
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port=0"]
+    done = subprocess.run(
+        [BIN / "etude", "record", "--recorder", "native", "--warmup", "2", "--steps", "3", "-o", folder,
+         "--", *torchrun, script],
+        capture_output=True, text=True, timeout=180,
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(p.name for p in folder.glob("capture.*")) == ["capture.0.etude", "capture.1.etude"]
+    nodes = linked(folder / "capture.0.etude", tmp_path)
+    reductions = [node for node in nodes if node["name"] == "c10d::allreduce_"]
+    assert len(reductions) == 2
+    texts = [json.dumps(node["inputs"]["values"]) for node in reductions]
+    assert any("<ReduceOp> MAX" in text for text in texts)
+    assert any("<ReduceOp> MAX" not in text for text in texts)
+    stats = json.loads(etude("stats", "--json", folder / "capture.0.etude"))
+    groups = {row["group"] for row in stats["communication"]}
+    assert len(groups) == 2
