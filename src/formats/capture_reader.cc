@@ -40,10 +40,27 @@ struct OpenCall {
   int64_t begin = 0;  // by the thread's own clock, see ThreadClock
   uint8_t modes = 0;
   uint8_t parent_modes = 0;
-  // The process group of the innermost c10d operator around it.
+  // The process group of the innermost c10d operator around it, or its own.
   StringId group;
   std::optional<int64_t> group_size;
-  bool ended = false;  // on another thread; the call is still in the way of its own thread's
+  bool names_group = false;  // it is itself such an operator
+  bool ended = false;        // on another thread; the call is still in the way of its own thread's
+};
+
+// A c10d operator that works on a storage: a backend's thread that does it later names the storage,
+// not the operator.
+struct Issued {
+  int64_t begin = 0;
+  uint64_t node = 0;
+  StringId group;
+  std::optional<int64_t> group_size;
+};
+
+// A label of a communication outside of any c10d operator.
+struct LooseLabel {
+  NodeId node;
+  NodeRow row;
+  int64_t begin = 0;
 };
 
 // A thread of the recorded process. Its clock stands still while the recorder is at work.
@@ -84,8 +101,9 @@ class CaptureReader : public TraceReader {
   void End(OpenCall& call, ValueListId outputs, std::optional<int64_t> end);
   void AddCall(OpenCall& call);
   void AddRoots();
+  void SettleLooseLabels();
+  std::vector<uint64_t> StoragesOf(ValueListId list) const;
   int64_t ReadClock(RecordView& records, Thread& thread, int64_t& time);
-  Nanos StartOf(int64_t begin) const { return Nanos{begin - monotonic_ + realtime_}; }
 
   std::string name_;
   ReadOptions options_;
@@ -100,6 +118,8 @@ class CaptureReader : public TraceReader {
   std::vector<Thread> threads_;
   CaptureValues values_;
   EtCommReader comms_;
+  std::unordered_map<uint64_t, std::vector<Issued>> issued_;  // by storage
+  std::vector<LooseLabel> loose_labels_;
   // Calls that end on another thread than they began on, by handle.
   std::unordered_map<uint64_t, OpenCall> detached_;
 
@@ -110,8 +130,6 @@ class CaptureReader : public TraceReader {
   bool saw_end_ = false;
   bool broken_ = false;  // blocks cannot be told apart any more
   std::string first_damage_;
-  int64_t realtime_ = 0;
-  int64_t monotonic_ = 0;
   StringId process_;
   // Of the last event of the block.
   uint64_t node_ = 0;
@@ -204,11 +222,7 @@ Status CaptureReader::ReadHeader(std::string_view text) {
       if (value.is_number_integer()) return value.get<int64_t>();
       return std::nullopt;
     };
-    if (key == "realtime_ns") {
-      realtime_ = number().value_or(0);
-    } else if (key == "monotonic_ns") {
-      monotonic_ = number().value_or(0);
-    } else if (key == "pid" && number()) {
+    if (key == "pid" && number()) {
       info.pid = number();
     } else if (key == "rank" && number()) {
       info.rank = number();
@@ -354,6 +368,7 @@ bool CaptureReader::ReadEnter(RecordView& records, Thread& thread, int64_t time)
     row.tensor_range = builder_.Intern(ranges);
   }
   if (values_.group()) {
+    call.names_group = true;
     call.group = values_.group()->name;
     call.group_size = values_.group()->size;
   }
@@ -391,7 +406,7 @@ bool CaptureReader::ReadExitElsewhere(RecordView& records, Thread& thread, int64
 void CaptureReader::End(OpenCall& call, ValueListId outputs, std::optional<int64_t> end) {
   if (call.ended) return;
   call.row.outputs = outputs;
-  call.row.start = StartOf(call.begin);
+  call.row.start = Nanos{call.begin};
   int64_t duration = 0;
   if (end && !__builtin_sub_overflow(*end, call.begin, &duration) && duration >= 0) {
     call.row.duration = Nanos{duration};
@@ -411,10 +426,61 @@ void CaptureReader::AddCall(OpenCall& call) {
   changed(capture::kGradMode, "grad_mode");
   changed(capture::kInferenceMode, "inference_mode");
   changed(capture::kAutocast, "autocast");
+  if (call.names_group) {
+    for (const uint64_t storage : StoragesOf(call.row.inputs)) {
+      issued_[storage].push_back({.begin = call.begin,
+                                  .node = call.row.source_id,
+                                  .group = call.group,
+                                  .group_size = call.group_size});
+    }
+  } else if (!call.group && !CommOfLabel(builder_.text(call.row.name)).empty()) {
+    loose_labels_.push_back({.node = node, .row = call.row, .begin = call.begin});
+    return;
+  }
   CommFacts facts;
   if (call.group) facts.group = builder_.text(call.group);
   facts.group_size = call.group_size;
   comms_.Add(node, call.row, std::move(facts));
+}
+
+// The storages of all tensors in a list and the lists in it.
+std::vector<uint64_t> CaptureReader::StoragesOf(ValueListId list) const {
+  std::vector<uint64_t> storages;
+  std::vector<ValueListId> open = {list};
+  while (!open.empty()) {
+    const ValueListId last = open.back();
+    open.pop_back();
+    for (const Value& value : builder_.values(last)) {
+      if (value.kind == ValueKind::kList) open.push_back(value.as_list());
+      if (value.kind != ValueKind::kTensor) continue;
+      const uint64_t storage = builder_.tensor(value.as_tensor()).storage;
+      if (storage != 0) storages.push_back(storage);
+    }
+  }
+  return storages;
+}
+
+// A label belongs to the last operator before it that had one of its storages.
+void CaptureReader::SettleLooseLabels() {
+  for (auto& [storage, operators] : issued_) std::ranges::sort(operators, {}, &Issued::begin);
+  for (const LooseLabel& label : loose_labels_) {
+    const Issued* last = nullptr;
+    for (const uint64_t storage : StoragesOf(label.row.inputs)) {
+      const auto found = issued_.find(storage);
+      if (found == issued_.end()) continue;
+      const auto after = std::ranges::upper_bound(found->second, label.begin, {}, &Issued::begin);
+      if (after == found->second.begin()) continue;
+      const Issued& candidate = *std::prev(after);
+      if (last == nullptr || candidate.begin > last->begin) last = &candidate;
+    }
+    CommFacts facts;
+    if (last != nullptr) {
+      facts.group = builder_.text(last->group);
+      facts.group_size = last->group_size;
+      builder_.AddDep(label.node, last->node, DepKind::kControl);
+    }
+    comms_.Add(label.node, label.row, std::move(facts));
+  }
 }
 
 // The process and its threads, as PyTorch's observer calls them.
@@ -463,6 +529,7 @@ Result<Trace> CaptureReader::Finish(bool cut) {
     End(copy, ValueListId::None(), std::nullopt);
   }
   AddRoots();
+  SettleLooseLabels();
   comms_.Finish();
   for (const auto& group : values_.groups()) builder_.AddProcessGroup(group);
   return builder_.Finish();

@@ -139,7 +139,7 @@ TEST_F(CaptureReaderTest, AnOperatorWithAllItsFacts) {
   EXPECT_EQ(trace->kind(node), NodeKind::kOperator);
   EXPECT_EQ(trace->name(node), "aten::add");
   EXPECT_EQ(trace->source_id(trace->parent(node)), 2u);
-  EXPECT_EQ(trace->start(node), Nanos{6100});  // 2100 by the clock of the header
+  EXPECT_EQ(trace->start(node), Nanos{2100});
   EXPECT_EQ(trace->duration(node), Nanos{500});
   EXPECT_EQ(trace->rf_id(node), 103u);
   EXPECT_EQ(trace->seq_id(node), 7);
@@ -172,7 +172,7 @@ TEST_F(CaptureReaderTest, TheClockStandsStillInCallbacks) {
   Flush();
   const auto trace = Read(Finish());
   ASSERT_TRUE(trace);
-  EXPECT_EQ(trace->start(trace->Find(4)), Nanos{5100});
+  EXPECT_EQ(trace->start(trace->Find(4)), Nanos{1100});
   EXPECT_EQ(trace->duration(trace->Find(4)), Nanos{100});
   EXPECT_EQ(trace->duration(trace->Find(3)), Nanos{250});
   EXPECT_EQ(trace->parent(trace->Find(4)), trace->Find(3));
@@ -222,6 +222,40 @@ TEST_F(CaptureReaderTest, CallsThatEndElsewhere) {
   EXPECT_EQ(trace->process_groups()[0].size, 2);
 }
 
+// What a backend's thread does belongs to the last operator that had its memory.
+TEST_F(CaptureReaderTest, ABackendsThreadWorksForAnOperator) {
+  Create();
+  const uint32_t call = writer_->DefineFunction("c10d::allreduce_", "c10d::allreduce_(…) -> …");
+  const uint32_t label = writer_->DefineFunction("gloo:all_reduce", "");
+  const uint32_t first = writer_->DefineThread(2, 1, 11);
+  const uint32_t second = writer_->DefineThread(9, 2, 12);
+  const uint32_t type = writer_->DefineString("float");
+  const uint32_t cpu = writer_->DefineString("cpu");
+  Begin(second, 1500);
+  Enter(label, 10, 1500, 1);
+  Tensor(type, cpu, capture::tensor_flag::kContiguous);
+  Exit(1600);
+  Flush();
+  Begin(first, 1000);
+  for (const int64_t time : {1000, 1200, 1700}) {
+    Enter(call, time, time, 2);
+    Tensor(type, cpu, capture::tensor_flag::kContiguous);
+    records_.Mark(Tag::kProcessGroup);
+    records_.Text(std::to_string(time));
+    for (const std::string_view text : {"", "gloo"}) records_.Text(text);
+    for (const uint64_t number : {0, 2}) records_.Varint(number);
+    Exit(time + 10);
+  }
+  Flush();
+  const auto trace = Read(Finish(), 1 << 20, /*strict=*/true);
+  ASSERT_TRUE(trace) << trace.error().message;
+  const NodeId node = trace->Find(10);
+  ASSERT_NE(trace->comm(node), nullptr);
+  EXPECT_EQ(trace->text(trace->comm(node)->group), "1200");
+  ASSERT_EQ(trace->deps(node).size(), 1u);
+  EXPECT_EQ(trace->source_id(trace->deps(node)[0]), 1200u);
+}
+
 TEST_F(CaptureReaderTest, ACaptureThatDidNotEnd) {
   Create();
   const uint32_t label = writer_->DefineFunction("label", "");
@@ -239,7 +273,7 @@ TEST_F(CaptureReaderTest, ACaptureThatDidNotEnd) {
   ASSERT_TRUE(trace) << trace.error().message;
   EXPECT_EQ(trace->stats()[Stat::kTruncated], 1u);
   EXPECT_EQ(trace->duration(trace->Find(4)), Nanos{100});
-  EXPECT_EQ(trace->start(trace->Find(3)), Nanos{5000});
+  EXPECT_EQ(trace->start(trace->Find(3)), Nanos{1000});
   EXPECT_EQ(trace->duration(trace->Find(3)), std::nullopt);
 }
 

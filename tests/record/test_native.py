@@ -37,7 +37,7 @@ def etude(*arguments, code=0):
 
 
 def info(path):
-    return json.loads(etude("info", "--json", path))
+    return json.loads(etude("info", "--json", path))["traces"][0]
 
 
 def linked(path, tmp_path):
@@ -273,12 +273,12 @@ group = dist.new_group([0, 1])
 model = nn.parallel.DistributedDataParallel(model)
 for _ in range(12):
     loss = train()
-    dist.all_reduce(loss, op=dist.ReduceOp.MAX, group=group)
+    dist.all_reduce(loss.detach(), op=dist.ReduceOp.MAX, group=group)
 dist.destroy_process_group()
 """
     )
     folder = tmp_path / "capture"
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port=0"]
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
     done = subprocess.run(
         [BIN / "etude", "record", "--recorder", "native", "--warmup", "2", "--steps", "3", "-o", folder,
          "--", *torchrun, script],
