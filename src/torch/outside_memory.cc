@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/ScalarType.h>
@@ -134,6 +135,22 @@ int CountTensorsWith(const at::Tensor& tensor, Test test) {
   return 0;
 }
 
+// A Python number as a tensor, of memory of its own: addresses of such numbers mean nothing, and
+// they promote types as numbers do.
+at::Tensor MakeNumber(const TensorUse& use) {
+  c10::Scalar value;
+  if (use.number_kind == ValueKind::kBool) {
+    value = use.number != 0;
+  } else if (use.number_kind == ValueKind::kInt) {
+    value = static_cast<int64_t>(use.number);
+  } else {
+    value = std::bit_cast<double>(use.number);
+  }
+  at::Tensor tensor = at::scalar_tensor(value, c10::TensorOptions().dtype(value.type()));
+  tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return tensor;
+}
+
 }  // namespace
 
 OffHeapBytes::OffHeapBytes(std::span<const uint8_t> bytes) {
@@ -187,7 +204,11 @@ Status OutsideMemory::Provide(const ReplayPlan& plan, const OutsideStorage& want
   }
   for (const SlotId slot : wanted.slots) {
     const TensorUse& use = trace_.tensor(plan.slots[slot.index()].tensor);
-    ETUDE_ASSIGN_OR_RETURN(slots[slot.index()], MakeView(trace_, use, block.storage));
+    if (use.number_kind != ValueKind::kNone) {
+      slots[slot.index()] = MakeNumber(use);
+    } else {
+      ETUDE_ASSIGN_OR_RETURN(slots[slot.index()], MakeView(trace_, use, block.storage));
+    }
   }
   if (!is_new) return {};
   block.tensors.push_back(slots[wanted.slots.front().index()]);

@@ -99,6 +99,23 @@ def test_replays(run):
     assert "100.0 %" in etude("replay", "--iterations", 3, result.folder)
 
 
+def test_python_numbers_promote_as_they_did(run):
+    # An integer tensor times a number is a float32 tensor; times another tensor of a double it is not,
+    # and could not be multiplied with the weight.
+    result = run(
+        program(
+            """
+            for _ in range(12):
+                optimizer.zero_grad()
+                model(torch.arange(8).reshape(1, 8) * 0.5).sum().backward()
+                optimizer.step()
+            """
+        ),
+        environment=NATIVE,
+    )
+    assert "(100.0 %)" in etude("replay", "--iterations", 3, result.folder)
+
+
 def test_exact_values(run, tmp_path):
     path = tmp_path / "values.etude"
     source = DRIVE + """
