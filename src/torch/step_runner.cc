@@ -67,13 +67,13 @@ class OperatorWatch {
     if (watch == nullptr || watch->observation_ == nullptr) return nullptr;
     const auto name = function.operator_name();
     const bool is_operator = name.has_value();
-    if (is_operator && !watch->open_.empty()) watch->open_.back().leaf = false;
+    if (is_operator && !watch->open_.empty()) watch->open_.back().called = true;
     std::string text;
     if (is_operator) {
       text = name->name + (name->overload_name.empty() ? "" : "." + name->overload_name);
       ++watch->observation_->operators[text];
     }
-    watch->open_.push_back({std::move(text), is_operator});
+    watch->open_.push_back({.name = std::move(text), .is_operator = is_operator});
     return nullptr;
   }
   static void Leave(const at::RecordFunction&, at::ObserverContext*) {
@@ -81,14 +81,17 @@ class OperatorWatch {
     if (watch == nullptr || watch->observation_ == nullptr || watch->open_.empty()) return;
     const Open open = std::move(watch->open_.back());
     watch->open_.pop_back();
-    if (open.leaf) ++watch->observation_->leaves[open.name];
-    // What is no operator passes on that it called one.
-    if (!open.leaf && open.name.empty() && !watch->open_.empty()) watch->open_.back().leaf = false;
+    if (open.is_operator && !open.called) ++watch->observation_->leaves[open.name];
+    // A label passes on that an operator was called inside of it.
+    if (!open.is_operator && open.called && !watch->open_.empty()) {
+      watch->open_.back().called = true;
+    }
   }
 
   struct Open {
     std::string name;
-    bool leaf = true;
+    bool is_operator = false;
+    bool called = false;  // an operator
   };
   // Callbacks are plain functions; the watch of this thread is found here.
   static thread_local OperatorWatch* active;
