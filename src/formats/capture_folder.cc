@@ -1,6 +1,7 @@
 #include "src/formats/capture_folder.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <filesystem>
 #include <map>
@@ -42,10 +43,26 @@ std::string_view Stem(std::string_view name) {
   return name;
 }
 
-bool LooksLikeTrace(std::string_view name) {
+std::string_view WithoutCompression(std::string_view name) {
   for (const std::string_view ending : {".gz", ".zst"}) {
     if (name.ends_with(ending)) name.remove_suffix(ending.size());
   }
+  return name;
+}
+
+// Whether `text` ends in a part of a version, as "et_1.0" and "v2" do: a number that stands alone.
+// "resnet50" and "llama7b" are names.
+bool EndsInVersion(std::string_view text) {
+  size_t begin = text.size();
+  while (begin > 0 && IsDigit(text[begin - 1])) --begin;
+  if (begin == text.size()) return false;
+  const bool is_word = begin >= 1 && std::isalpha(static_cast<unsigned char>(text[begin - 1])) != 0;
+  const bool is_v = begin >= 1 && text[begin - 1] == 'v';
+  return !is_word || is_v;
+}
+
+bool LooksLikeTrace(std::string_view name) {
+  name = WithoutCompression(name);
   return !name.starts_with(".") && (name.ends_with(".json") || name.ends_with(".et"));
 }
 
@@ -158,13 +175,14 @@ std::optional<int64_t> RankFromName(const std::string& file_name) {
     }
   }
   // A number at the end, after a dot or an underscore: host.3, chakra_host_trace_3. Versions
-  // such as et_1.0.3 are no ranks.
+  // such as et_1.0.3 are no ranks; of a Chakra trace, PREFIX.RANK.et to all tools, it is the rank.
   size_t begin = stem.size();
   while (begin > 0 && IsDigit(stem[begin - 1])) --begin;
   if (begin == stem.size() || begin == 0) return std::nullopt;
   const char before = stem[begin - 1];
   if (before != '.' && before != '_') return std::nullopt;
-  if (before == '.' && begin >= 2 && IsDigit(stem[begin - 2])) return std::nullopt;
+  const bool is_chakra = WithoutCompression(file_name).ends_with(".et");
+  if (before == '.' && !is_chakra && EndsInVersion(stem.substr(0, begin - 1))) return std::nullopt;
   return ParseNumber(stem.substr(begin));
 }
 

@@ -215,8 +215,12 @@ Status CheckMicrobench(const MicrobenchOptions& options) {
     return MakeError(ErrorCode::kUsage, std::move(message));
   };
   const bool collective = CollectiveOf(options.pattern).has_value();
-  if (Communicates(options.pattern) && options.ranks < 2) {
-    return fails("--ranks: communication needs two ranks at least");
+  const bool as_recorded = collective && options.native;  // whatever ASTRA-sim makes of it
+  if (Communicates(options.pattern) && options.ranks < 2 && !as_recorded) {
+    return fails(collective
+                     ? "--ranks: expected two or more, because ASTRA-sim does not end with one "
+                       "(--native writes it all the same)"
+                     : "--ranks: expected two or more: a message needs two");
   }
   if (options.group_size != 0) {
     if (!collective) return fails("--group-size: this pattern has no collectives");
@@ -226,9 +230,14 @@ Status CheckMicrobench(const MicrobenchOptions& options) {
     }
   }
   const bool sized = options.pattern != Pattern::kCompute && options.pattern != Pattern::kBarrier;
-  if (sized && options.size.count < 1) return fails("--size: expected 1 byte or more");
+  if (sized && options.size.count < 1 && !as_recorded) {
+    return fails(collective
+                     ? "--size: expected 1 byte or more: of none ASTRA-sim takes a size of its "
+                       "own (--native writes it all the same)"
+                     : "--size: expected 1 byte or more");
+  }
   if (options.pattern == Pattern::kAllGather && options.size.count < kLeastAllGather &&
-      !options.native) {
+      !as_recorded) {
     return fails(fmt::format(
         "--size: expected {} bytes or more for all_gather, which ASTRA-sim does not end below "
         "(--native writes it all the same)",
