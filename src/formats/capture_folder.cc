@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <string_view>
@@ -11,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/quantity.h"
 #include "src/formats/byte_source.h"
 #include "src/formats/read_trace.h"
 
@@ -20,13 +20,6 @@ namespace {
 constexpr std::string_view kJobFile = "job.json";
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
-std::optional<int64_t> ParseNumber(std::string_view digits) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return number;
-}
 
 // The digits of `text` from `begin` on.
 std::string_view DigitsAt(std::string_view text, size_t begin) {
@@ -76,7 +69,7 @@ std::optional<int64_t> RankFromDistributedInfo(std::string_view beginning) {
     size_t at = object.find(key);
     if (at == std::string_view::npos) continue;
     at = object.find_first_not_of(" \t\n", at + key.size());
-    if (at != std::string_view::npos) return ParseNumber(DigitsAt(object, at));
+    if (at != std::string_view::npos) return ParseWhole(DigitsAt(object, at));
   }
   return std::nullopt;
 }
@@ -171,7 +164,7 @@ std::optional<int64_t> RankFromName(const std::string& file_name) {
         ++begin;
       }
       const std::string_view digits = DigitsAt(stem, begin);
-      if (!digits.empty()) return ParseNumber(digits);
+      if (!digits.empty()) return ParseWhole(digits);
     }
   }
   // A number at the end, after a dot or an underscore: host.3, chakra_host_trace_3. Versions
@@ -183,7 +176,7 @@ std::optional<int64_t> RankFromName(const std::string& file_name) {
   if (before != '.' && before != '_') return std::nullopt;
   const bool is_chakra = WithoutCompression(file_name).ends_with(".et");
   if (before == '.' && !is_chakra && EndsInVersion(stem.substr(0, begin - 1))) return std::nullopt;
-  return ParseNumber(stem.substr(begin));
+  return ParseWhole(stem.substr(begin));
 }
 
 Result<CaptureFolder> ListCaptureFolder(const std::string& path, const RunContext& context) {
