@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -9,7 +10,26 @@
 #include <fmt/format.h>
 
 namespace etude {
-namespace {}  // namespace
+namespace {
+
+// Whether each node is below a communication.
+std::vector<std::optional<bool>> BelowCommunication(const Trace& trace) {
+  std::vector<std::optional<bool>> below(trace.node_count());
+  std::vector<NodeId> way;
+  ForEachNode(trace, [&](NodeId node) {
+    // Up to the first node of which it is known, and back.
+    NodeId at = node;
+    for (; at && !below[at.index()]; at = trace.parent(at)) way.push_back(at);
+    for (; !way.empty(); way.pop_back()) {
+      const NodeId above = trace.parent(way.back());
+      below[way.back().index()] =
+          above && (IsCommunication(trace.kind(above)) || *below[above.index()]);
+    }
+  });
+  return below;
+}
+
+}  // namespace
 
 std::vector<NodeId> CommNodes(const Trace& trace) {
   std::vector<NodeId> nodes;
@@ -19,6 +39,7 @@ std::vector<NodeId> CommNodes(const Trace& trace) {
     nodes.push_back(node);
     if (trace.place(node) == Place::kDevice) device_groups.insert(trace.text(comm.group));
   }
+  const std::vector<std::optional<bool>> below = BelowCommunication(trace);
   // A group that is not recorded may be any.
   const bool any_group = device_groups.contains("");
   std::erase_if(nodes, [&](NodeId node) {
@@ -26,10 +47,7 @@ std::vector<NodeId> CommNodes(const Trace& trace) {
     const std::string_view group = trace.text(trace.comm(node)->group);
     if (any_group || device_groups.contains(group)) return true;
     if (group.empty() && !device_groups.empty()) return true;
-    for (NodeId above = trace.parent(node); above; above = trace.parent(above)) {
-      if (IsCommunication(trace.kind(above)) && trace.comm(above) != nullptr) return true;
-    }
-    return false;
+    return *below[node.index()];
   });
   return nodes;
 }

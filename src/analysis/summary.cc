@@ -109,7 +109,7 @@ std::vector<Summary::Collective> Collectives(const Trace& trace) {
     row.type = type;
     row.group = trace.text(comm.group);
     ++row.count;
-    if (comm.bytes) row.bytes = Bytes{row.bytes.value_or(Bytes{}).count + comm.bytes->count};
+    if (comm.bytes) row.bytes = row.bytes.value_or(Bytes{}) + *comm.bytes;
     if (const auto time = trace.duration(node)) row.time = row.time.value_or(Nanos{}) + *time;
   }
   std::vector<Summary::Collective> sorted;

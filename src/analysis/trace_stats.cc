@@ -22,10 +22,7 @@ void AddTo(std::optional<Nanos>& sum, std::optional<Nanos> time) {
 }
 
 void AddTo(std::optional<Bytes>& sum, std::optional<Bytes> bytes) {
-  if (!bytes) return;
-  int64_t total = 0;
-  if (__builtin_add_overflow(sum.value_or(Bytes{}).count, bytes->count, &total)) total = INT64_MAX;
-  sum = Bytes{total};
+  if (bytes) sum = sum.value_or(Bytes{}) + *bytes;
 }
 
 // Elements of the tensors in `values`, times their size, and a hash of their shapes.

@@ -1,7 +1,9 @@
 #include "src/base/quantity.h"
 
+#include <charconv>
 #include <cstdint>
 #include <span>
+#include <system_error>
 
 namespace etude {
 namespace {
@@ -71,6 +73,14 @@ std::optional<int64_t> Parse(std::string_view text, std::span<const UnitRow> uni
 }
 
 }  // namespace
+
+std::optional<int64_t> ParseWhole(std::string_view text) {
+  int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
 
 std::optional<Nanos> ParseTime(std::string_view text) {
   const auto count = Parse(text, kTimeUnits);

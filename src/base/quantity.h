@@ -1,11 +1,15 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
 #include "src/base/units.h"
 
 namespace etude {
+
+// "12", "-3": a whole number and nothing else; nullopt also out of range.
+std::optional<int64_t> ParseWhole(std::string_view text);
 
 // "1.5ms", "20 us", "0": a decimal number and its unit (ns, us, µs, ms, s, min), which only 0 may
 // lack. nullopt for anything else, for what is no whole number of nanoseconds, and out of range.

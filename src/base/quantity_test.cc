@@ -5,6 +5,15 @@
 namespace etude {
 namespace {
 
+TEST(ParseWhole, TakesWholeNumbersThatFit) {
+  EXPECT_EQ(ParseWhole("12"), 12);
+  EXPECT_EQ(ParseWhole("-3"), -3);
+  EXPECT_EQ(ParseWhole("9223372036854775807"), INT64_MAX);
+  for (const char* text : {"", "-", "+1", " 1", "1 ", "1.0", "0x10", "9223372036854775808"}) {
+    EXPECT_EQ(ParseWhole(text), std::nullopt) << text;
+  }
+}
+
 TEST(ParseTime, TakesANumberWithItsUnit) {
   EXPECT_EQ(ParseTime("1.5ms"), Nanos{1'500'000});
   EXPECT_EQ(ParseTime("20 us"), Nanos{20'000});

@@ -33,6 +33,12 @@ struct Bytes {
 
   friend constexpr bool operator==(Bytes, Bytes) = default;
   friend constexpr auto operator<=>(Bytes, Bytes) = default;
+  // Saturating: sizes in hostile or broken traces must not overflow.
+  friend constexpr Bytes operator+(Bytes a, Bytes b) {
+    int64_t sum = 0;
+    if (__builtin_add_overflow(a.count, b.count, &sum)) sum = b.count > 0 ? INT64_MAX : INT64_MIN;
+    return Bytes{sum};
+  }
 };
 
 }  // namespace etude

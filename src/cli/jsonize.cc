@@ -64,12 +64,14 @@ class JsonizeCommand : public Command {
     }
     ETUDE_ASSIGN_OR_RETURN(const Trace trace,
                            ReadTrace(source, {.strict = console.strict()}, context));
-    ETUDE_ASSIGN_OR_RETURN(
-        const ToChakraResult chakra,
-        ToChakra(trace, {.break_cycles = !console.strict(), .limits = context.limits}));
+    const auto chakra =
+        ToChakra(trace, {.break_cycles = !console.strict(), .limits = context.limits});
+    if (!chakra) {
+      return MakeError(chakra.error().code, source.name() + ": " + chakra.error().message);
+    }
     ETUDE_ASSIGN_OR_RETURN(
         const ChakraWriteReport written,
-        WriteChakra(chakra.trace, {}, [&](std::string_view bytes) { return json.Push(bytes); }));
+        WriteChakra(chakra->trace, {}, [&](std::string_view bytes) { return json.Push(bytes); }));
     static_cast<void>(written);
     return json.Finish(/*cut=*/false);
   }

@@ -1,7 +1,7 @@
 #include "src/formats/capture_folder.h"
 
 #include <algorithm>
-#include <charconv>
+#include <cctype>
 #include <filesystem>
 #include <map>
 #include <string_view>
@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/quantity.h"
 #include "src/formats/byte_source.h"
 #include "src/formats/read_trace.h"
 
@@ -19,13 +20,6 @@ namespace {
 constexpr std::string_view kJobFile = "job.json";
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
-std::optional<int64_t> ParseNumber(std::string_view digits) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return number;
-}
 
 // The digits of `text` from `begin` on.
 std::string_view DigitsAt(std::string_view text, size_t begin) {
@@ -42,10 +36,26 @@ std::string_view Stem(std::string_view name) {
   return name;
 }
 
-bool LooksLikeTrace(std::string_view name) {
+std::string_view WithoutCompression(std::string_view name) {
   for (const std::string_view ending : {".gz", ".zst"}) {
     if (name.ends_with(ending)) name.remove_suffix(ending.size());
   }
+  return name;
+}
+
+// Whether `text` ends in a part of a version, as "et_1.0" and "v2" do: a number that stands alone.
+// "resnet50" and "llama7b" are names.
+bool EndsInVersion(std::string_view text) {
+  size_t begin = text.size();
+  while (begin > 0 && IsDigit(text[begin - 1])) --begin;
+  if (begin == text.size()) return false;
+  const bool is_word = begin >= 1 && std::isalpha(static_cast<unsigned char>(text[begin - 1])) != 0;
+  const bool is_v = begin >= 1 && text[begin - 1] == 'v';
+  return !is_word || is_v;
+}
+
+bool LooksLikeTrace(std::string_view name) {
+  name = WithoutCompression(name);
   if (name.starts_with(".")) return false;
   return name.ends_with(".json") || name.ends_with(".et") || name.ends_with(".etude");
 }
@@ -60,7 +70,7 @@ std::optional<int64_t> RankFromDistributedInfo(std::string_view beginning) {
     size_t at = object.find(key);
     if (at == std::string_view::npos) continue;
     at = object.find_first_not_of(" \t\n", at + key.size());
-    if (at != std::string_view::npos) return ParseNumber(DigitsAt(object, at));
+    if (at != std::string_view::npos) return ParseWhole(DigitsAt(object, at));
   }
   return std::nullopt;
 }
@@ -156,18 +166,19 @@ std::optional<int64_t> RankFromName(const std::string& file_name) {
         ++begin;
       }
       const std::string_view digits = DigitsAt(stem, begin);
-      if (!digits.empty()) return ParseNumber(digits);
+      if (!digits.empty()) return ParseWhole(digits);
     }
   }
   // A number at the end, after a dot or an underscore: host.3, chakra_host_trace_3. Versions
-  // such as et_1.0.3 are no ranks.
+  // such as et_1.0.3 are no ranks; of a Chakra trace, PREFIX.RANK.et to all tools, it is the rank.
   size_t begin = stem.size();
   while (begin > 0 && IsDigit(stem[begin - 1])) --begin;
   if (begin == stem.size() || begin == 0) return std::nullopt;
   const char before = stem[begin - 1];
   if (before != '.' && before != '_') return std::nullopt;
-  if (before == '.' && begin >= 2 && IsDigit(stem[begin - 2])) return std::nullopt;
-  return ParseNumber(stem.substr(begin));
+  const bool is_chakra = WithoutCompression(file_name).ends_with(".et");
+  if (before == '.' && !is_chakra && EndsInVersion(stem.substr(0, begin - 1))) return std::nullopt;
+  return ParseWhole(stem.substr(begin));
 }
 
 Result<CaptureFolder> ListCaptureFolder(const std::string& path, const RunContext& context) {

@@ -20,6 +20,10 @@ TEST(RankFromName, KnowsTheNamesThatToolsWrite) {
   EXPECT_EQ(RankFromName("mlp_et.json.gz"), std::nullopt);
   EXPECT_EQ(RankFromName("linear_et_1.0.1.json.gz"), std::nullopt);
   EXPECT_EQ(RankFromName("7.json"), std::nullopt);
+  EXPECT_EQ(RankFromName("model_v2.0.json"), std::nullopt);
+  EXPECT_EQ(RankFromName("resnet50.3.json"), 3);
+  EXPECT_EQ(RankFromName("all_reduce_8.3.et"), 3);
+  EXPECT_EQ(RankFromName("llama7b-1.5.12.et.gz"), 12);
 }
 
 class CaptureFolderTest : public testing::Test {

@@ -1,12 +1,12 @@
 #include "src/formats/job_json.h"
 
-#include <charconv>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/quantity.h"
 #include "src/formats/byte_source.h"
 
 namespace etude {
@@ -116,13 +116,12 @@ Result<JobFile> ParseJob(const std::string& path, const Json& json) {
   const Json& ranks = Member(json, "ranks");
   if (!ranks.is_object()) return BadInput(path + ": expected an object \"ranks\"");
   for (const auto& [key, value] : ranks.items()) {
-    int64_t number = 0;
-    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), number);
-    if (error != std::errc() || end != key.data() + key.size() || number < 0) {
+    const auto number = ParseWhole(key);
+    if (!number || *number < 0) {
       return BadInput(fmt::format("{}: ranks: found key '{}', expected a rank", path, key));
     }
-    ETUDE_ASSIGN_OR_RETURN(job.ranks[number],
-                           ParseRank(fmt::format("{}: ranks.{}", path, number), value));
+    ETUDE_ASSIGN_OR_RETURN(job.ranks[*number],
+                           ParseRank(fmt::format("{}: ranks.{}", path, *number), value));
   }
   return job;
 }

@@ -1,7 +1,9 @@
 #include "src/formats/perfetto_reader.h"
 
 #include <gtest/gtest.h>
+#include <zlib.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include "src/formats/perfetto_writer.h"
 #include "src/formats/test_support.h"
 #include "src/trace/trace_builder.h"
+#include "tests/trace_dump.h"
 
 namespace etude {
 namespace {
@@ -54,8 +57,10 @@ class Pftrace {
 };
 
 Result<Trace> Read(const std::string& bytes, size_t chunk = 1 << 20,
-                   const ReadOptions& options = {}) {
-  return testing_support::ReadWith(MakePerfettoReader, bytes, chunk, options);
+                   const ReadOptions& options = {}, const Limits& limits = {}) {
+  RunContext context;
+  context.limits = limits;
+  return testing_support::ReadWith(MakePerfettoReader, bytes, chunk, options, context);
 }
 
 NodeId Named(const Trace& trace, std::string_view name) {
@@ -286,8 +291,96 @@ TEST(PerfettoReader, AnnotationsInsideEachOtherEndAtTheLimit) {
   EXPECT_EQ(trace->stats()[Stat::kMalformedElement], 1u);
 }
 
+std::string Deflated(const std::string& bytes) {
+  std::string out(compressBound(bytes.size()), '\0');
+  uLongf size = out.size();
+  EXPECT_EQ(compress(reinterpret_cast<Bytef*>(out.data()), &size,
+                     reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()),
+            Z_OK);
+  out.resize(size);
+  return out;
+}
+
+// A packet with these bytes as its compressed packets.
+std::string CompressedPacket(const std::string& deflated) {
+  perfetto_test::Trace trace;
+  trace.add_packet()->set_compressed_packets(deflated);
+  return trace.SerializeAsString();
+}
+
+// The packets of a trace, `count` at a time in compressed packets.
+std::string Compressed(const perfetto_test::Trace& trace, int count) {
+  std::string bytes;
+  for (int first = 0; first < trace.packet_size(); first += count) {
+    perfetto_test::Trace part;
+    for (int i = first; i < std::min(first + count, trace.packet_size()); ++i) {
+      *part.add_packet() = trace.packet(i);
+    }
+    bytes += CompressedPacket(Deflated(part.SerializeAsString()));
+  }
+  return bytes;
+}
+
+TEST(PerfettoReader, CompressedPacketsAreThePacketsInThem) {
+  const perfetto_test::Trace made = PyTorch().trace;
+  const auto plain = Read(made.SerializeAsString());
+  ASSERT_TRUE(plain.has_value());
+  for (const int count : {1, 4, 1000}) {
+    const std::string bytes = Compressed(made, count);
+    EXPECT_TRUE(LooksLikePerfetto(bytes));
+    for (const size_t chunk : {size_t{1}, size_t{13}, size_t{1} << 20}) {
+      const auto trace = Read(bytes, chunk, {.strict = true});
+      ASSERT_TRUE(trace.has_value()) << trace.error().message;
+      EXPECT_EQ(testing_dump::NodeTexts(*trace), testing_dump::NodeTexts(*plain));
+      EXPECT_EQ(trace->stats()[Stat::kMalformedElement], 0u);
+    }
+  }
+}
+
+// What each of these adds to a whole trace is one malformed element, and an error with --strict.
+TEST(PerfettoReader, DamageInCompressedPackets) {
+  const std::string whole = PyTorch().trace.SerializeAsString();
+  const std::string deflated = Deflated(whole);
+  const std::string cut_inside = whole.substr(0, whole.size() - 3);
+  for (const std::string& bad :
+       {deflated.substr(0, 20), deflated + "more", std::string("no zlib"), std::string(),
+        Deflated("\x0a\x05\x40"), Deflated(CompressedPacket(deflated))}) {
+    const auto trace = Read(whole + CompressedPacket(bad));
+    ASSERT_TRUE(trace.has_value()) << trace.error().message;
+    EXPECT_EQ(trace->stats()[Stat::kMalformedElement], 1u) << bad.size();
+    EXPECT_GE(trace->node_count(), 5u);
+    EXPECT_FALSE(Read(whole + CompressedPacket(bad), 100, {.strict = true}).has_value());
+  }
+  const auto cut = Read(CompressedPacket(Deflated(cut_inside)));
+  ASSERT_TRUE(cut.has_value());
+  EXPECT_EQ(cut->node_count(), 5u) << "what came before the cut";
+  EXPECT_FALSE(Read(whole + CompressedPacket(Deflated("no packet"))).has_value());
+}
+
+TEST(PerfettoReader, CompressionBombsEndAtALimit) {
+  // Empty packets: two bytes each.
+  std::string many;
+  for (int i = 0; i < 50'000; ++i) many.append("\x0a\x00", 2);
+  const std::string bomb = CompressedPacket(Deflated(many));
+  EXPECT_TRUE(Read(bomb).has_value());
+  Limits limits;
+  limits.ratio = 10;
+  limits.ratio_grace_bytes = 70'000;
+  const auto expands = Read(bomb, 100, {}, limits);
+  ASSERT_FALSE(expands.has_value());
+  EXPECT_NE(expands.error().message.find("limit 'ratio'"), std::string::npos);
+  limits = Limits();
+  limits.total_bytes = 99'999;
+  EXPECT_FALSE(Read(bomb, 100, {}, limits).has_value());
+  limits.total_bytes = 100'000;
+  EXPECT_TRUE(Read(bomb, 100, {}, limits).has_value());
+  EXPECT_FALSE(Read(bomb + bomb, 100, {}, limits).has_value()) << "the sum counts";
+}
+
 TEST(LooksLikePerfetto, TellsItFromOtherFiles) {
   EXPECT_TRUE(LooksLikePerfetto(PyTorch().trace.SerializeAsString()));
+  const std::string large = CompressedPacket(std::string(1000, 'x'));
+  EXPECT_TRUE(LooksLikePerfetto(large.substr(0, 100))) << "its first packet is not whole yet";
   EXPECT_FALSE(LooksLikePerfetto(""));
   EXPECT_FALSE(LooksLikePerfetto("{\"traceEvents\": []}"));
   // A Chakra trace whose metadata takes ten bytes: a version of eight.

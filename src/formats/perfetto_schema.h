@@ -25,6 +25,9 @@ enum class PacketField : uint32_t {
 inline constexpr uint32_t kStateCleared = 1;  // of sequence_flags
 inline constexpr uint32_t kNeedsState = 2;
 
+enum class SnapshotField : uint32_t { kClock = 1 };
+enum class ClockField : uint32_t { kId = 1, kTime = 2, kIncremental = 3, kUnit = 4 };
+
 enum class DefaultsField : uint32_t { kTrackEvent = 11, kTimestampClock = 58 };
 enum class EventDefaultsField : uint32_t { kTrack = 11 };
 

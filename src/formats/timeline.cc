@@ -1,13 +1,13 @@
 #include "src/formats/timeline.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <tuple>
 
 #include <fmt/format.h>
 
+#include "src/base/quantity.h"
 #include "src/formats/comm_facts.h"
 #include "src/formats/et_json_reader.h"
 #include "src/formats/kineto_categories.h"
@@ -30,14 +30,6 @@ struct TrackKey {
 
   friend auto operator<=>(const TrackKey&, const TrackKey&) = default;
 };
-
-std::optional<int64_t> Whole(std::string_view text) {
-  int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return value;
-}
 
 class Planner {
  public:
@@ -65,7 +57,7 @@ class Planner {
       const std::string thread =
           lane.thread ? std::string(trace_.text(lane.thread)) : std::to_string(*trace_.tid(node));
       key.process = trace_.text(lane.process);
-      if (const auto number = Whole(thread)) {
+      if (const auto number = ParseWhole(thread)) {
         key.first = *number;
       } else {
         key.name = thread;

@@ -185,7 +185,7 @@ Chart Steps(const Table& table, const StepChoice& choice) {
 }
 
 nlohmann::ordered_json ToJson(const Chart& chart) {
-  constexpr size_t kName = 120;  // code points
+  constexpr size_t kName = 1000;  // code points, for what is shown on hover
   nlohmann::ordered_json json = {{"title", chart.title},
                                  {"kind", Name(chart.kind)},
                                  {"unit", Name(chart.unit)},

@@ -233,8 +233,8 @@ class HtmlWriter {
 
   void Remarks() {
     html_ += "<section id=\"remarks\">\n<h2>Method</h2>\n";
-    const auto remark = [&](std::string_view title, std::string_view text) {
-      Put("<details><summary>{}</summary><pre class=\"remark\">", Text(title));
+    const auto remark = [&](std::string_view title, std::string_view text, std::string_view kind) {
+      Put("<details class=\"{}\"><summary>{}</summary><pre class=\"remark\">", kind, Text(title));
       // Line by line: the writer of text shows line ends as marks.
       while (!text.empty()) {
         const size_t end = text.find('\n');
@@ -243,9 +243,10 @@ class HtmlWriter {
       }
       html_ += "</pre></details>\n";
     };
-    for (const Page::Remark& one : page_.remarks) remark(one.title, one.text);
+    for (const Page::Remark& one : page_.remarks) remark(one.title, one.text, "method");
     if (HasCharts()) {
-      remark(fmt::format("Charts: {}", page_assets::kChartName), page_assets::kChartLicence);
+      remark(fmt::format("Charts: {}", page_assets::kChartName), page_assets::kChartLicence,
+             "licence");
     }
     Put("<p class=\"about\">Written by etude {}. The page needs no network and no other file.</p>\n"
         "</section>\n",

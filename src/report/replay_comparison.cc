@@ -25,7 +25,8 @@ std::optional<double> Number(const Json& json, const char* pointer) {
 std::optional<TimeSummary> SummaryOf(const Json& json, const std::string& pointer) {
   const auto time = [&](const char* name) -> std::optional<Nanos> {
     const auto ms = Number(json, (pointer + "/" + name).c_str());
-    if (!ms) return std::nullopt;
+    constexpr double kMostMs = 9e12;  // what fits, in whole nanoseconds
+    if (!ms || !(*ms >= 0) || *ms > kMostMs) return std::nullopt;
     return Nanos{std::llround(*ms * 1e6)};
   };
   const auto median = time("median"), p25 = time("p25"), p75 = time("p75");

@@ -11,7 +11,7 @@
 
 #include "src/formats/chakra_attr.h"
 #include "src/formats/chakra_schema.h"
-#include "src/trace/trace_builder.h"
+#include "src/synth/work_builder.h"
 
 namespace etude {
 namespace {
@@ -73,60 +73,45 @@ class Maker {
   }
 
   Result<Trace> Run() {
-    TraceInfo& info = builder_.info();
-    info.format = TraceFormat::kChakra;
-    info.exclusive_durations = true;
-    info.rank = rank_;
-    info.world_size = options_.ranks;
+    work_.trace().info().rank = rank_;
+    work_.trace().info().world_size = options_.ranks;
     for (int64_t i = 0; i < options_.count; ++i) Add(i);
-    // ASTRA-sim aborts on a rank without nodes.
-    if (builder_.node_count() == 0) AddNode(NodeKind::kCompute, "nothing", {}, Nanos{});
-    return builder_.Finish();
+    return work_.Finish();
   }
 
  private:
   using Ids = std::vector<NodeId>;
 
-  NodeId AddNode(NodeKind kind, std::string_view name, const Ids& deps,
-                 std::optional<Nanos> duration = std::nullopt) {
-    const NodeId node = builder_.AddNode({.source_id = builder_.node_count(),
-                                          .kind = kind,
-                                          .place = Place::kDevice,
-                                          .name = builder_.Intern(name),
-                                          .duration = duration});
-    for (const NodeId dep : deps) builder_.AddDep(node, dep, DepKind::kData);
-    return node;
-  }
-
   NodeId AddCollective(CollectiveType type, Bytes size, const Ids& deps) {
-    const NodeId node = AddNode(NodeKind::kCollective, Name(type), deps);
+    const NodeId node = work_.Add(NodeKind::kCollective, Name(type), deps);
     Comm comm{.type = type, .bytes = size};
-    if (group_ != 0) comm.group = builder_.Intern(std::to_string(group_));
+    if (group_ != 0) comm.group = work_.trace().Intern(std::to_string(group_));
     const bool rooted = type == CollectiveType::kBroadcast || type == CollectiveType::kReduce ||
                         type == CollectiveType::kGather || type == CollectiveType::kScatter;
     if (rooted) comm.root = 0;
-    builder_.SetComm(node, comm);
+    work_.trace().SetComm(node, comm);
     return node;
   }
 
   NodeId AddMessage(bool sends, int64_t peer, int64_t tag, const Ids& deps) {
-    const NodeId node = AddNode(sends ? NodeKind::kSend : NodeKind::kRecv,
-                                fmt::format("{} {}", sends ? "send to" : "recv from", peer), deps);
-    builder_.SetComm(node, {.bytes = options_.size,
-                            .src = sends ? rank_ : peer,
-                            .dst = sends ? peer : rank_,
-                            .tag = tag});
+    const NodeId node =
+        work_.Add(sends ? NodeKind::kSend : NodeKind::kRecv,
+                  fmt::format("{} {}", sends ? "send to" : "recv from", peer), deps);
+    work_.trace().SetComm(node, {.bytes = options_.size,
+                                 .src = sends ? rank_ : peer,
+                                 .dst = sends ? peer : rank_,
+                                 .tag = tag});
     return node;
   }
 
   NodeId AddMemory(NodeKind kind, const Ids& deps) {
-    const NodeId node = AddNode(kind, kind == NodeKind::kMemLoad ? "load" : "store", deps);
+    const NodeId node = work_.Add(kind, kind == NodeKind::kMemLoad ? "load" : "store", deps);
     std::string field;
     chakra::AddUintAttr(field, static_cast<uint32_t>(chakra::NodeField::kAttr), "tensor_size",
                         chakra::ValueType::kUint64, static_cast<uint64_t>(options_.size.count));
-    builder_.AddExtra(node, {.key = builder_.Intern("tensor_size"),
-                             .text = builder_.Intern(field),
-                             .form = Extra::Form::kProtobuf});
+    work_.trace().AddExtra(node, {.key = work_.trace().Intern("tensor_size"),
+                                  .text = work_.trace().Intern(field),
+                                  .form = Extra::Form::kProtobuf});
     return node;
   }
 
@@ -164,12 +149,12 @@ class Maker {
         return;
       }
       case Pattern::kCompute:
-        last_ = {AddNode(NodeKind::kCompute, "compute", last_, options_.duration)};
+        last_ = {work_.Add(NodeKind::kCompute, "compute", last_, options_.duration)};
         return;
       case Pattern::kMemLoad: last_ = {AddMemory(NodeKind::kMemLoad, last_)}; return;
       case Pattern::kMemStore: last_ = {AddMemory(NodeKind::kMemStore, last_)}; return;
       case Pattern::kOverlap: {
-        const Ids compute = {AddNode(NodeKind::kCompute, "compute", last_, options_.duration)};
+        const Ids compute = {work_.Add(NodeKind::kCompute, "compute", last_, options_.duration)};
         reduced_.push_back(compute.front());
         reduced_ = {AddCollective(CollectiveType::kAllReduce, options_.size, reduced_)};
         last_ = compute;
@@ -193,7 +178,7 @@ class Maker {
       all.push_back(AddMessage(from_root, peer, i, last_));
     }
     // A single node that all of the next repetition wait for: dependencies stay linear in ranks.
-    last_ = {AddNode(NodeKind::kCompute, "all there", all, Nanos{})};
+    last_ = {work_.Add(NodeKind::kCompute, "all there", all, Nanos{})};
   }
 
   const MicrobenchOptions& options_;
@@ -201,7 +186,7 @@ class Maker {
   int64_t group_ = 0;  // number; 0: all ranks
   int64_t first_ = 0;  // rank of the group
   int64_t group_ranks_ = 0;
-  TraceBuilder builder_;
+  WorkBuilder work_;
   Ids last_;     // what the next repetition waits for
   Ids reduced_;  // of kOverlap: the last all-reduce
 };
@@ -215,8 +200,12 @@ Status CheckMicrobench(const MicrobenchOptions& options) {
     return MakeError(ErrorCode::kUsage, std::move(message));
   };
   const bool collective = CollectiveOf(options.pattern).has_value();
-  if (Communicates(options.pattern) && options.ranks < 2) {
-    return fails("--ranks: communication needs two ranks at least");
+  const bool as_recorded = collective && options.native;  // whatever ASTRA-sim makes of it
+  if (Communicates(options.pattern) && options.ranks < 2 && !as_recorded) {
+    return fails(collective
+                     ? "--ranks: expected two or more, because ASTRA-sim does not end with one "
+                       "(--native writes it all the same)"
+                     : "--ranks: expected two or more: a message needs two");
   }
   if (options.group_size != 0) {
     if (!collective) return fails("--group-size: this pattern has no collectives");
@@ -226,9 +215,14 @@ Status CheckMicrobench(const MicrobenchOptions& options) {
     }
   }
   const bool sized = options.pattern != Pattern::kCompute && options.pattern != Pattern::kBarrier;
-  if (sized && options.size.count < 1) return fails("--size: expected 1 byte or more");
+  if (sized && options.size.count < 1 && !as_recorded) {
+    return fails(collective
+                     ? "--size: expected 1 byte or more: of none ASTRA-sim takes a size of its "
+                       "own (--native writes it all the same)"
+                     : "--size: expected 1 byte or more");
+  }
   if (options.pattern == Pattern::kAllGather && options.size.count < kLeastAllGather &&
-      !options.native) {
+      !as_recorded) {
     return fails(fmt::format(
         "--size: expected {} bytes or more for all_gather, which ASTRA-sim does not end below "
         "(--native writes it all the same)",

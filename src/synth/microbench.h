@@ -47,6 +47,7 @@ struct MicrobenchOptions {
   int64_t group_size = 0;   // collectives in groups of so many neighbours; 0: all ranks
   // Broadcast, reduce, gather, scatter and barrier as one collective node each, which ASTRA-sim
   // refuses; otherwise as sends and receives with rank 0 of the group, and as a small all-reduce.
+  // Collectives may then be of one rank and of no bytes.
   bool native = false;
 };
 

@@ -103,6 +103,37 @@ TEST(Microbench, AllRanksFitTogether) {
   }
 }
 
+// Degenerate jobs that a PyTorch program may well have, and ASTRA-sim cannot run.
+TEST(Microbench, OneRankAndNoBytesIfNative) {
+  for (const auto& [ranks, size] : {std::pair{1, 4096}, std::pair{2, 0}}) {
+    for (const Pattern pattern : {Pattern::kAllReduce, Pattern::kAllGather, Pattern::kBroadcast}) {
+      MicrobenchOptions options = Of(pattern, ranks, 1);
+      options.size = Bytes{size};
+      EXPECT_FALSE(CheckMicrobench(options));
+      options.native = true;
+      EXPECT_TRUE(CheckMicrobench(options));
+      EXPECT_TRUE(StoryOf(options, 0).ends_with(" " + std::to_string(size)));
+    }
+    MicrobenchOptions ring = Of(Pattern::kRing, ranks, 1);
+    ring.size = Bytes{size};
+    ring.native = true;
+    EXPECT_FALSE(CheckMicrobench(ring)) << "messages need two ranks and bytes";
+  }
+  EXPECT_EQ(StoryOf(Of(Pattern::kCompute, 1, 2), 0), "compute; compute <0");
+}
+
+// Sizes and ranks at the edges: nothing overflows, and each rank has what it sends and receives.
+TEST(Microbench, HugeSizesAndManyRanks) {
+  MicrobenchOptions options = Of(Pattern::kScatter, 1000, 2);
+  options.size = Bytes{INT64_MAX};
+  ASSERT_TRUE(CheckMicrobench(options));
+  const Trace root = MakeMicrobench(options, 0).value();
+  EXPECT_EQ(root.node_count(), 2u * 1000) << "999 messages, and what the next ones wait for";
+  EXPECT_EQ(root.comm(NodeId::FromIndex(0))->bytes, Bytes{INT64_MAX});
+  EXPECT_EQ(MakeMicrobench(options, 999).value().node_count(), 2u);
+  EXPECT_TRUE(IsValid(Validate(root)));
+}
+
 TEST(Microbench, GroupsAndWrongOptions) {
   MicrobenchOptions options = Of(Pattern::kAllToAll, 4, 1);
   options.group_size = 2;

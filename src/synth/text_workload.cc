@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "src/trace/trace_builder.h"
+#include "src/synth/work_builder.h"
 
 namespace etude {
 namespace {
@@ -58,16 +58,11 @@ class Maker {
 
   Result<TextWorkload> Run() {
     ETUDE_RETURN_IF_ERROR(Check());
-    TraceInfo& info = builder_.info();
-    info.format = TraceFormat::kChakra;
-    info.exclusive_durations = true;
-    info.world_size = options_.ranks;
+    work_.trace().info().world_size = options_.ranks;
     updated_.resize(model_.layers.size());
     for (int64_t pass = 0; pass < options_.passes; ++pass) AddPass();
     TextWorkload workload{.trace = {}, .ignored = ignored_};
-    // ASTRA-sim aborts on a rank without nodes.
-    if (builder_.node_count() == 0) AddNode(NodeKind::kCompute, "nothing", {}, Nanos{});
-    ETUDE_ASSIGN_OR_RETURN(workload.trace, builder_.Finish());
+    ETUDE_ASSIGN_OR_RETURN(workload.trace, work_.Finish());
     return workload;
   }
 
@@ -113,17 +108,6 @@ class Maker {
     return std::nullopt;
   }
 
-  NodeId AddNode(NodeKind kind, const std::string& name, const Ids& deps,
-                 std::optional<Nanos> duration) {
-    const NodeId node = builder_.AddNode({.source_id = builder_.node_count(),
-                                          .kind = kind,
-                                          .place = Place::kDevice,
-                                          .name = builder_.Intern(name),
-                                          .duration = duration});
-    for (const NodeId dep : deps) builder_.AddDep(node, dep, DepKind::kData);
-    return node;
-  }
-
   // Of two sets of nodes that something waits for all, each once.
   static Ids Both(Ids a, const Ids& b) {
     for (const NodeId node : b) {
@@ -135,8 +119,8 @@ class Maker {
   // What waits for a phase waits for what these return; without a node of its own, for `deps`.
   Ids Compute(const TextLayer& layer, std::string_view phase, const TextPhase& of, Ids deps) {
     if (of.time == 0) return deps;
-    return {AddNode(NodeKind::kCompute, fmt::format("{} {}", layer.name, phase), deps,
-                    Nanos{of.time * kNanosPerMicro})};
+    return {work_.Add(NodeKind::kCompute, fmt::format("{} {}", layer.name, phase), deps,
+                      Nanos{of.time * kNanosPerMicro})};
   }
   Ids Communicate(const TextLayer& layer, std::string_view phase, const TextPhase& of,
                   bool has_place, Ids deps) {
@@ -147,9 +131,9 @@ class Maker {
       return deps;
     }
     const NodeId node =
-        AddNode(NodeKind::kCollective, fmt::format("{} {} {}", layer.name, phase, Name(*type)),
-                deps, std::nullopt);
-    builder_.SetComm(node, {.type = *type, .bytes = Bytes{of.size}});
+        work_.Add(NodeKind::kCollective, fmt::format("{} {} {}", layer.name, phase, Name(*type)),
+                  deps, std::nullopt);
+    work_.trace().SetComm(node, {.type = *type, .bytes = Bytes{of.size}});
     return {node};
   }
 
@@ -221,7 +205,7 @@ class Maker {
   const TextModel& model_;
   const TextWorkloadOptions& options_;
   const CommPhases phases_;
-  TraceBuilder builder_;
+  WorkBuilder work_;
   std::vector<Ids> updated_;  // by layer: its weights of the last pass
   Ids last_;                  // of kMicro
   uint64_t ignored_ = 0;

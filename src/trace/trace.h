@@ -178,7 +178,7 @@ class Trace {
   std::optional<int64_t> correlation(NodeId node) const { return correlation_.Get(node.index()); }
   std::optional<int64_t> external_id(NodeId node) const { return external_id_.Get(node.index()); }
 
-  // Facts of communication nodes; nullptr for all others.
+  // Facts of a communication, if only that nothing is known of it; nullptr for most other nodes.
   const Comm* comm(NodeId node) const;
   std::span<const std::pair<NodeId, Comm>> comms() const { return comms_; }
   std::span<const ProcessGroup> process_groups() const { return groups_; }

@@ -250,6 +250,22 @@ void TraceBuilder::FindCycle() {
   trace_.cycle_.assign(walk.begin() + step_of[node.index()], walk.end());
 }
 
+// One entry for each communication and each other node with facts, by node.
+void TraceBuilder::SettleComms() {
+  std::vector<std::pair<NodeId, Comm>> comms;
+  for (size_t i = 0; i < node_count(); ++i) {
+    if (IsCommunication(trace_.kind_[i])) comms.emplace_back(NodeId::FromIndex(i), Comm{});
+  }
+  comms.insert(comms.end(), trace_.comms_.begin(), trace_.comms_.end());
+  std::ranges::stable_sort(comms, {}, &std::pair<NodeId, Comm>::first);
+  // Of several entries of one node the last one stays.
+  std::ranges::reverse(comms);
+  const auto repeated = std::ranges::unique(comms, {}, &std::pair<NodeId, Comm>::first);
+  comms.erase(repeated.begin(), repeated.end());
+  std::ranges::reverse(comms);
+  trace_.comms_ = std::move(comms);
+}
+
 Result<Trace> TraceBuilder::Finish() {
   if (over_node_limit_) {
     return BadInput("more than " + std::to_string(limits_.nodes) + " nodes (limit 'nodes')");
@@ -276,14 +292,7 @@ Result<Trace> TraceBuilder::Finish() {
       [](const auto& row) { return row.first.index(); },
       [](const auto& row) { return row.second; });
 
-  auto& comms = trace_.comms_;
-  std::ranges::stable_sort(comms, {}, &std::pair<NodeId, Comm>::first);
-  // Of several facts of one node the last one stays.
-  std::ranges::reverse(comms);
-  const auto repeated = std::ranges::unique(comms, {}, &std::pair<NodeId, Comm>::first);
-  comms.erase(repeated.begin(), repeated.end());
-  std::ranges::reverse(comms);
-
+  SettleComms();
   std::ranges::stable_sort(trace_.dangling_, {}, &Trace::Dangling::node);
   trace_.int_lists_.Freeze();
   trace_.value_lists_.Freeze();

@@ -114,6 +114,7 @@ class TraceBuilder {
   void ResolveDeps();
   void BreakParentCycles();
   void FindCycle();
+  void SettleComms();
 
   Limits limits_;
   const Trace* base_ = nullptr;

@@ -117,6 +117,17 @@ TEST(TraceBuilder, LastCommFactWins) {
   EXPECT_EQ(trace.comms().size(), 1u);
 }
 
+TEST(TraceBuilder, CommunicationsHaveFactsIfOnlyEmptyOnes) {
+  TraceBuilder builder;
+  const NodeId send = builder.AddNode(Row(builder, 1));
+  const NodeId op = builder.AddNode(Row(builder, 2));
+  builder.SetKind(send, NodeKind::kSend);
+  const Trace trace = *builder.Finish();
+  ASSERT_NE(trace.comm(send), nullptr);
+  EXPECT_EQ(*trace.comm(send), Comm{});
+  EXPECT_EQ(trace.comm(op), nullptr);
+}
+
 // Any rows in any order: each reference resolves or is counted, and both directions agree.
 TEST(TraceBuilder, EveryReferenceIsAccountedFor) {
   rc::check([] {

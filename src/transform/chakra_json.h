@@ -8,6 +8,7 @@
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/compat/byte_buffer.h"
+#include "src/formats/chakra_frames.h"
 #include "src/formats/chakra_writer.h"
 
 namespace etude {
@@ -28,26 +29,20 @@ class ChakraJson {
  public:
   // `strict`: what is cut or malformed is an error instead of counted.
   ChakraJson(std::string name, bool strict, const Limits& limits, const ByteSink& sink)
-      : name_(std::move(name)), strict_(strict), limits_(limits), sink_(sink) {}
+      : name_(std::move(name)), strict_(strict), frames_(name_, limits), sink_(sink) {}
 
   Status Push(std::string_view chunk);
   Result<ChakraJsonReport> Finish(bool cut);
 
  private:
-  Status TakeMessages(std::string_view& bytes);
   Status TakeMessage(std::string_view message);
   Status Flush();
-  std::string Where() const;
 
   std::string name_;
   const bool strict_;
-  const Limits limits_;
+  chakra::Frames frames_;
   const ByteSink& sink_;
   ChakraJsonReport report_;
-  std::string pending_;  // of a message that is not complete yet
-  size_t wanted_ = 0;    // pending_ cannot be complete with fewer bytes
-  uint64_t messages_ = 0;
-  uint64_t offset_ = 0;
   compat::ByteBuffer out_;
   compat::ByteBuffer message_;
 };

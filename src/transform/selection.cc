@@ -1,7 +1,6 @@
 #include "src/transform/selection.h"
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <optional>
 #include <set>
@@ -45,14 +44,6 @@ bool Matches(std::string_view pattern, std::string_view text) {
   }
   while (p < pattern.size() && pattern[p] == '*') ++p;
   return p == pattern.size();
-}
-
-std::optional<int64_t> Whole(std::string_view text) {
-  int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return value;
 }
 
 // Names that a filter could have meant.
@@ -195,7 +186,7 @@ class Selector {
     if (word == module) return true;
     const size_t end = module.rfind('_');
     return end != std::string_view::npos && word == module.substr(0, end) &&
-           Whole(module.substr(end + 1));
+           ParseWhole(module.substr(end + 1));
   }
 
   Status SelectModules() {
@@ -285,7 +276,7 @@ class Selector {
     for (const Step& step : steps) names.emplace(trace_.name(step.mark));
     std::vector<Step> chosen;
     for (const std::string& word : selection_.steps) {
-      const std::string name = Whole(word) ? "ProfilerStep#" + word : word;
+      const std::string name = ParseWhole(word) ? "ProfilerStep#" + word : word;
       const auto before = chosen.size();
       std::ranges::copy_if(steps, std::back_inserter(chosen),
                            [&](const Step& step) { return trace_.name(step.mark) == name; });
@@ -351,9 +342,9 @@ class Selector {
     if (on_host(node) || !lane_id) return false;
     const Lane& lane = trace_.lane(lane_id);
     const size_t colon = word.find(':');
-    const auto stream = Whole(colon == std::string_view::npos ? word : word.substr(colon + 1));
+    const auto stream = ParseWhole(colon == std::string_view::npos ? word : word.substr(colon + 1));
     if (!stream || lane.stream < 0 || *stream != lane.stream) return false;
-    return colon == std::string_view::npos || Whole(word.substr(0, colon)) == lane.device;
+    return colon == std::string_view::npos || ParseWhole(word.substr(0, colon)) == lane.device;
   }
 
   Status SelectStreams() {

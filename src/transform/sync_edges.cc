@@ -1,13 +1,13 @@
 #include "src/transform/sync_edges.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "src/base/quantity.h"
 #include "src/transform/program_order.h"
 
 namespace etude {
@@ -112,10 +112,7 @@ class Finder {
   std::optional<int64_t> Argument(NodeId event, std::string_view key) const {
     for (const Extra& extra : device_.extras(event)) {
       if (device_.text(extra.key) != key) continue;
-      const std::string_view text = device_.text(extra.text);
-      int64_t number = 0;
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-      if (error == std::errc() && end == text.data() + text.size()) return number;
+      if (const auto number = ParseWhole(device_.text(extra.text))) return number;
     }
     return std::nullopt;
   }

@@ -202,6 +202,57 @@ class BrowserTest(Case):
             self.assertGreater(len(charts), 4)
             self.assertGreaterEqual(len(outline.of("canvas")), len(charts) + 1)
 
+    def evaluate(self, page, script):
+        """What a function body returns at the end of the page, without the policy that forbids it to run."""
+        text = re.sub('<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text(), count=1)
+        at = text.rindex("</body>")
+        probe = self.folder / "probe.html"
+        probe.write_text(
+            text[:at] + "<script>document.body.dataset.answer = JSON.stringify((() => {" + script + "})())</script>" + text[at:])
+        dom, said = self.browse(probe, "--dump-dom", "--virtual-time-budget=1000")
+        self.assertEqual(said, [])
+        return json.loads(Outline(dom).of("body")[0]["data-answer"])
+
+    def test_names_of_bars_keep_their_beginning_and_end(self):
+        kernel = "void at::native::kernel<4, " + "at::native::" * 30 + "functor<float>, Array<char*, 2> >(int)"
+        one, long, tip = self.evaluate(self.page, f'''
+            const name = {json.dumps(kernel)};
+            return [labelText("aten::mm", 20), labelText(name, 36), wrap(name, 50)];''')
+        self.assertEqual(one, "aten::mm")
+        lines = long.split("\n")
+        self.assertEqual(len(lines), 2)
+        self.assertLessEqual(max(map(len, lines)), 36)
+        self.assertTrue(lines[0].startswith("at::native::kernel<"), long)
+        self.assertTrue(lines[1].endswith("<char*, 2> >(int)"), long)
+        self.assertIn("…", long)
+        self.assertEqual(tip.replace("\n", ""), kernel)
+        self.assertLessEqual(max(map(len, tip.split("\n"))), 50)
+
+    def test_paper_has_everything_unfolded_but_licences(self):
+        on_screen, on_paper, after = self.evaluate(self.page, '''
+            const closed = () => Array.from(document.querySelectorAll("details:not([open])"), (one) => one.className);
+            const seen = [closed()];
+            for (const name of ["beforeprint", "afterprint"]) {
+              window.dispatchEvent(new Event(name));
+              seen.push(closed());
+            }
+            return seen;''')
+        self.assertIn("method", on_screen)
+        self.assertLessEqual(set(on_paper), {"licence"})
+        self.assertEqual(on_screen, after)
+
+    def test_lanes_fold_by_key(self):
+        shown, folded = self.evaluate(self.page, '''
+            const heights = [];
+            const timeline = new Timeline(document.createElement("div"), readData("etude-timeline"));
+            timeline.stepInRow(1);
+            for (let i = 0; i < 2; ++i) {
+              heights.push(timeline.contentHeight);
+              timeline.onKey(new KeyboardEvent("keydown", {key: "Enter"}));
+            }
+            return heights;''')
+        self.assertLess(folded, shown)
+
     def test_draws_its_timeline_and_prints(self):
         # Chromium ends without a file if the page brings it down.
         for flag, name in (("--screenshot", "page.png"), ("--print-to-pdf", "page.pdf")):

@@ -1,6 +1,7 @@
 // Charts by Apache ECharts, drawn on canvases: names are painted, never parsed as HTML.
 
 const kBarHeight = 22;  // pixels
+const kLineHeight = 14;
 
 // What means the same has the same color in all charts; the rest takes the colors in turn.
 const kMeanings = {
@@ -18,12 +19,16 @@ function chartText() {
   return { color: cssColor("--text"), fontFamily: "system-ui, sans-serif", fontSize: 12 };
 }
 
-// `most`: the largest value. Bytes are marked at powers of two.
-function valueAxis(unit, most) {
+// `most`: the largest value; `room`: pixels. Bytes are marked at powers of two.
+function valueAxis(unit, most, room = 400) {
+  const splits = Math.max(1, Math.min(4, Math.floor(room / 80)));
+  const interval = unit === "bytes" && most > 0
+    ? Math.pow(2, Math.ceil(Math.log2(most / (splits + 1)))) : undefined;
   return {
     type: "value",
-    splitNumber: 4,
-    interval: unit === "bytes" && most > 0 ? Math.pow(2, Math.ceil(Math.log2(most / 5))) : undefined,
+    splitNumber: splits,
+    interval,
+    max: interval && Math.ceil(most / interval) * interval,
     axisLabel: {
       color: cssColor("--muted"), hideOverlap: true,
       formatter: (value) => unit === "time" ? formatTick(value) : formatFigure(value, unit),
@@ -36,8 +41,23 @@ function valueAxis(unit, most) {
 const plain = (text) => text.replace(/[{}|]/g, (mark) => mark === "{" ? "(" : mark === "}" ? ")" : "¦");
 
 const kCharWidth = 6.7;  // pixels, of the text above on average
-// Of a kernel's name the return type says least.
-const shorten = (name, most, text = name.replace(/^void /, "")) => plain(text.length > most ? text.slice(0, most - 1) + "…" : text);
+
+// Of a long name the beginning and the end, which tells template instances and paths apart; of a
+// kernel's name the return type says least.
+function shorten(name, most) {
+  const points = Array.from(name.replace(/^void /, ""));
+  if (points.length <= most) return plain(points.join(""));
+  const tail = Math.floor((most - 1) / 3);
+  return plain(points.slice(0, most - 1 - tail).join("") + "…" + points.slice(points.length - tail).join(""));
+}
+
+// The whole name, in lines.
+function wrap(name, length) {
+  const points = Array.from(name);
+  const lines = [];
+  for (let i = 0; i < points.length; i += length) lines.push(points.slice(i, i + length).join(""));
+  return plain(lines.join("\n"));
+}
 
 // Pixels that a legend of these names takes above a chart of this width.
 function legendHeight(names, width) {
@@ -71,29 +91,49 @@ function commonOptions(chart, width) {
       containLabel: false },
     tooltip: {
       renderMode: "richText", confine: true, backgroundColor: cssColor("--card"),
-      borderColor: cssColor("--line"), textStyle: { color: cssColor("--text"), fontSize: 12 },
+      borderColor: cssColor("--line"), textStyle: { ...chartText(), lineHeight: 18 },
     },
   };
 }
 
-const kMostLabel = 40;  // characters of a bar's name
+const kMostLabel = 42;  // characters of a line beside a bar
+
+// Room for the names beside the bars: pixels, and characters of a line. Where one line is too short
+// all bars have room for two.
+function labelRoom(chart, width) {
+  const longest = Math.max(...chart.categories.map((name) => name.length));
+  const left = Math.min(14 + kCharWidth * Math.min(longest, kMostLabel), width * 0.45);
+  const most = Math.max(4, Math.floor((left - 13) / kCharWidth));
+  return { left, most, lines: longest > most ? 2 : 1 };
+}
+
+// A name in at most two lines, broken where a word of it ends if there is such a place.
+function labelText(name, most) {
+  const text = shorten(name, Math.floor(1.8 * most));  // less than fits, so that words need not be broken
+  if (text.length <= most) return text;
+  let at = most;
+  while (at > most / 2 && !/[\s:_,<.(/·…]/.test(text[at - 1])) --at;
+  if (at <= most / 2 || text.length - at > most) at = most;
+  return text.slice(0, at) + "\n" + text.slice(at);
+}
 
 function barOptions(chart, width) {
   const options = commonOptions(chart, width);
-  const longest = Math.max(...chart.categories.map((name) => Math.min(name.length, kMostLabel)));
-  options.grid.left = Math.min(14 + kCharWidth * longest, width / 2);
+  const { left, most } = labelRoom(chart, width);
+  options.grid.left = left;
+  const lineOfTip = Math.max(20, Math.min(72, Math.floor((width - 60) / kCharWidth)));
   options.tooltip.trigger = "axis";
   options.tooltip.axisPointer = { type: "shadow" };
-  options.tooltip.formatter = (items) => plain(visibleText(chart.categories[items[0].dataIndex], 80)) +
+  options.tooltip.formatter = (items) => wrap(chart.categories[items[0].dataIndex], lineOfTip) +
     items.filter((item) => item.value !== null && item.value !== undefined).map((item) =>
       "\n" + plain(item.seriesName) + ": " + formatFigure(item.value, chart.unit)).join("");
-  options.xAxis = valueAxis(chart.unit, largest(chart));
+  options.xAxis = valueAxis(chart.unit, largest(chart), width - options.grid.left);
   options.yAxis = {
-    type: "category", inverse: true, data: chart.categories,
+    type: "category", triggerEvent: true, inverse: true, data: chart.categories,
     axisTick: { show: false }, axisLine: { lineStyle: { color: cssColor("--line") } },
     axisLabel: {
       color: cssColor("--text"), interval: 0,
-      formatter: (name) => shorten(name, Math.min(kMostLabel, Math.floor(options.grid.left / kCharWidth))),
+      lineHeight: kLineHeight, formatter: (name) => labelText(name, most),
     },
   };
   options.series = chart.series.map((series) => ({
@@ -109,7 +149,7 @@ function stepOptions(chart, width) {
   options.tooltip.trigger = "axis";
   options.tooltip.formatter = (items) => formatTime(items[0].value[0]) + items.map((item) =>
     "\n" + plain(item.seriesName) + ": " + formatFigure(item.value[1], chart.unit)).join("");
-  options.xAxis = valueAxis("time");
+  options.xAxis = valueAxis("time", 0, width - options.grid.left);
   options.xAxis.max = "dataMax";
   options.xAxis.axisLabel.showMaxLabel = false;
   options.xAxis.splitLine.show = false;
@@ -129,9 +169,10 @@ function largest(chart) {
 
 function chartHeight(chart, width) {
   if (chart.kind === "steps") return 260;
-  const bars = chart.kind === "stacked" ? 1 : Math.max(1, chart.series.length * 0.7);
+  const bars = kBarHeight * (chart.kind === "stacked" ? 1 : Math.max(1, chart.series.length * 0.7));
+  const names = labelRoom(chart, width).lines === 1 ? 0 : 2 * kLineHeight + 6;
   const legend = chart.series.length > 1 ? legendHeight(chart.series.map((one) => one.name), width) : 8;
-  return Math.min(760, legend + 30 + chart.categories.length * bars * kBarHeight);
+  return Math.min(760, legend + 30 + chart.categories.length * Math.max(bars, names));
 }
 
 class ChartView {
@@ -140,7 +181,14 @@ class ChartView {
     this.chart = chart;
     this.fit();
     this.view = echarts.init(place, null, { renderer: "canvas" });
+    this.view.on("mouseover", (at) => this.showTip(at));
     this.draw();
+  }
+
+  // A name beside the bars says as much as its bar.
+  showTip(at) {
+    if (at.componentType !== "yAxis" || at.targetType !== "axisLabel") return;
+    this.view.dispatchAction({ type: "showTip", x: this.left + 1, y: at.event.offsetY });
   }
 
   fit() {
@@ -149,8 +197,10 @@ class ChartView {
   }
 
   draw() {
-    const options = this.chart.kind === "steps" ? stepOptions : barOptions;
-    this.view.setOption(options(this.chart, this.width), true);
+    const make = this.chart.kind === "steps" ? stepOptions : barOptions;
+    const options = make(this.chart, this.width);
+    this.left = options.grid.left;
+    this.view.setOption(options, true);
   }
 
   resize() {

@@ -39,24 +39,26 @@ function startPage() {
   controls.append(theme, button("Download data", "All figures as JSON", () => download(data)),
     button("Print", "Print", () => window.print()));
   controls.hidden = false;
-  preparePrint(redraw);
+  preparePrint(redraw, timelines);
 }
 
-// On paper: light, everything unfolded but the licences.
-function preparePrint(redraw) {
+// On paper: light, everything unfolded but the licences, timelines as high as a page.
+function preparePrint(redraw, timelines) {
   let before = null;
   let opened = [];
   window.addEventListener("beforeprint", () => {
     before = document.documentElement.dataset.theme;
     document.documentElement.dataset.theme = "light";
-    opened = Array.from(document.querySelectorAll("details.table:not([open])"));
+    opened = Array.from(document.querySelectorAll("details:not([open]):not(.licence)"));
     opened.forEach((details) => { details.open = true; });
+    timelines.forEach((timeline) => timeline.setPaper(true));
     redraw();
   });
   window.addEventListener("afterprint", () => {
     if (before) document.documentElement.dataset.theme = before;
     else delete document.documentElement.dataset.theme;
     opened.forEach((details) => { details.open = false; });
+    timelines.forEach((timeline) => timeline.setPaper(false));
     redraw();
   });
 }

@@ -89,7 +89,9 @@ class TableView {
       row.forEach((cell, i) => {
         const unit = this.table.columns[i].unit;
         const text = formatFigure(cell, unit);
-        line.append(element("td", cellClass(unit, text), text));
+        const box = element("td", cellClass(unit, text), text);
+        if (typeof cell === "string" && text.endsWith("…")) box.title = visibleText(cell, 4000);
+        line.append(box);
       });
       this.body.append(line);
     }

@@ -7,6 +7,8 @@ const kLaneGap = 5;
 const kTrackHeight = 20;
 const kRuler = 22;
 const kGutter = 170;  // pixels for names of lanes
+const kMostHeight = 560;
+const kPaperHeight = 1000;
 const kNarrow = 1.5;  // pixels: narrower events share theirs
 
 // Kinds of nodes, in the groups that have a color.
@@ -182,6 +184,7 @@ class Timeline {
     say(["N", "P"], "next match, the one before");
     say(["F"], "zoom to the event");
     say(["0"], "everything");
+    say(["Enter"], "fold the event's lane");
     keys.append("wheel zooms once the timeline has been clicked, or with Ctrl · drag moves · " +
       "Shift and drag zooms to a stretch · click a lane's name to fold it");
     return keys;
@@ -199,7 +202,8 @@ class Timeline {
 
   resize() {
     const ratio = window.devicePixelRatio || 1;
-    const height = Math.min(Math.max(this.contentHeight + kRuler, 120), 560);
+    const most = this.paper ? kPaperHeight : kMostHeight;
+    const height = Math.min(Math.max(this.contentHeight + kRuler, 120), most);
     this.canvas.style.height = height + "px";
     this.width = this.canvas.clientWidth;
     this.height = height;
@@ -207,6 +211,12 @@ class Timeline {
     this.canvas.height = Math.round(height * ratio);
     this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.draw();
+  }
+
+  // On paper nothing can be scrolled.
+  setPaper(paper) {
+    this.paper = paper;
+    this.resize();
   }
 
   get scale() { return Math.max(1, this.width - kGutter) / (this.end - this.begin); }
@@ -260,6 +270,7 @@ class Timeline {
     g.clip();
     for (const lane of this.lanes) this.drawLane(g, lane);
     this.drawMarks(g);
+    this.drawScroll(g);
     g.restore();
     this.canvas.dataset.frameMs = (performance.now() - began).toFixed(2);
   }
@@ -430,6 +441,15 @@ class Timeline {
       g.fillRect(Math.min(a, b), kRuler, Math.abs(b - a), this.height);
       g.globalAlpha = 1;
     }
+  }
+
+  // Which part of the lanes is shown, at the right edge.
+  drawScroll(g) {
+    const room = this.height - kRuler;
+    if (this.contentHeight <= room) return;
+    const part = room / this.contentHeight;
+    g.fillStyle = this.muted;
+    g.fillRect(this.width - 5, kRuler + this.scroll * part, 4, room * part);
   }
 
   laneAt(y) {
@@ -604,12 +624,16 @@ class Timeline {
     }
   }
 
+  fold(lane) {
+    lane.folded = !lane.folded;
+    this.layOut();
+    this.scrollBy(0);
+  }
+
   onClick(x, y) {
     const lane = this.laneAt(y);
     if (x < kGutter && lane) {
-      lane.folded = !lane.folded;
-      this.layOut();
-      this.scrollBy(0);
+      this.fold(lane);
     } else {
       this.pick(this.eventAt(x, y));
     }
@@ -640,6 +664,7 @@ class Timeline {
       n: () => this.step(1), p: () => this.step(-1),
       0: () => this.show(0, this.span), home: () => this.show(0, this.span),
       escape: () => this.pick(null),
+      enter: () => { if (this.picked) this.fold(this.picked.lane); },
       f: () => {
         if (!this.picked) return;
         const { row, index } = this.picked;

@@ -1,0 +1,26 @@
+#include "src/analysis/summary.h"
+
+#include <gtest/gtest.h>
+
+#include "src/trace/trace_builder.h"
+
+namespace etude {
+namespace {
+
+TEST(Summary, SizesDoNotOverflow) {
+  TraceBuilder builder;
+  for (uint64_t id = 1; id <= 2; ++id) {
+    const NodeId node = builder.AddNode({.source_id = id,
+                                         .kind = NodeKind::kCollective,
+                                         .place = Place::kDevice,
+                                         .name = builder.Intern("all_reduce")});
+    builder.SetComm(node, {.type = CollectiveType::kAllReduce, .bytes = Bytes{INT64_MAX}});
+  }
+  const Summary summary = Summarise(builder.Finish().value());
+  ASSERT_EQ(summary.collectives.size(), 1u);
+  EXPECT_EQ(summary.collectives[0].count, 2u);
+  EXPECT_EQ(summary.collectives[0].bytes, Bytes{INT64_MAX});
+}
+
+}  // namespace
+}  // namespace etude

@@ -1,0 +1,26 @@
+#include "src/synth/work_builder.h"
+
+namespace etude {
+
+WorkBuilder::WorkBuilder() {
+  builder_.info().format = TraceFormat::kChakra;
+  builder_.info().exclusive_durations = true;
+}
+
+NodeId WorkBuilder::Add(NodeKind kind, std::string_view name, std::span<const NodeId> deps,
+                        std::optional<Nanos> duration) {
+  const NodeId node = builder_.AddNode({.source_id = builder_.node_count(),
+                                        .kind = kind,
+                                        .place = Place::kDevice,
+                                        .name = builder_.Intern(name),
+                                        .duration = duration});
+  for (const NodeId dep : deps) builder_.AddDep(node, dep, DepKind::kData);
+  return node;
+}
+
+Result<Trace> WorkBuilder::Finish() {
+  if (builder_.node_count() == 0) Add(NodeKind::kCompute, "nothing", {}, Nanos{});
+  return builder_.Finish();
+}
+
+}  // namespace etude
