@@ -505,6 +505,7 @@ void CaptureReader::AddRoots() {
 }
 
 Result<Trace> CaptureReader::Finish(bool cut) {
+  if (!saw_header_ && !first_damage_.empty()) return BadInput(first_damage_);
   if (!saw_header_) {
     return BadInput(name_ + ": found the beginning of a native capture without its header");
   }
