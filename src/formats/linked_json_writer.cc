@@ -28,6 +28,8 @@ constexpr size_t kFlushBytes = size_t{1} << 20;
 // Flat nodes are the oldest version's; what is written here has the form of the next one.
 constexpr std::string_view kFlatVersion = "1.0.1";
 constexpr std::string_view kNestedVersion = "1.0.2-chakra.0.0.4";
+// The newest version, for what was never in a file of PyTorch's.
+constexpr std::string_view kNewestVersion = "1.1.1-chakra.0.0.4";
 
 // Keys of a node that mean something to readers: extras of these names are written with a prefix.
 constexpr auto kNodeKeys = std::to_array<std::string_view>({
@@ -73,7 +75,11 @@ constexpr std::string_view kRenamedPrefix = "args/";
 
 class LinkedJsonWriter {
  public:
-  LinkedJsonWriter(const Trace& trace, const ByteSink& sink) : trace_(trace), sink_(sink) {}
+  // What is written: all that the trace says, or a host trace as PyTorch's observer writes it.
+  enum class Form : uint8_t { kLinked, kObserver };
+
+  LinkedJsonWriter(const Trace& trace, Form form, const ByteSink& sink)
+      : trace_(trace), observer_(form == Form::kObserver), sink_(sink) {}
 
   Result<LinkedWriteReport> Run() {
     PlanIds();
@@ -100,11 +106,14 @@ class LinkedJsonWriter {
   void PlanIds() {
     order_.resize(trace_.node_count());
     for (size_t i = 0; i < order_.size(); ++i) order_[i] = NodeId::FromIndex(i);
+    if (observer_) {
+      std::erase_if(order_, [&](NodeId node) { return trace_.place(node) == Place::kDevice; });
+    }
     const auto id_of = [&](NodeId node) { return trace_.source_id(node); };
     std::ranges::stable_sort(order_, {}, id_of);
     if (std::ranges::adjacent_find(order_, {}, id_of) == order_.end()) return;
     report_.renumbered = true;
-    for (size_t i = 0; i < order_.size(); ++i) order_[i] = NodeId::FromIndex(i);
+    std::ranges::sort(order_);
   }
 
   std::string IdOf(NodeId node) const {
@@ -131,15 +140,22 @@ class LinkedJsonWriter {
       if (value) member(key, std::to_string(*value));
     };
     // Chakra files that are no converted execution traces have the version of their container.
-    const bool renamed = info.schema.starts_with(kFlatVersion) ||
-                         (info.format == TraceFormat::kChakra && !IsKnownEtVersion(info.schema));
-    if (renamed || !info.schema.empty()) {
-      member("schema", JsonString(renamed ? kNestedVersion : info.schema));
+    if (info.format == TraceFormat::kNative) {
+      member("schema", JsonString(kNewestVersion));
+    } else if (info.schema.starts_with(kFlatVersion) ||
+               (info.format == TraceFormat::kChakra && !IsKnownEtVersion(info.schema))) {
+      member("schema", JsonString(kNestedVersion));
+    } else if (!info.schema.empty()) {
+      member("schema", JsonString(info.schema));
     }
     number("pid", info.pid);
     if (!info.time.empty()) member("time", JsonString(info.time));
     number("start_ts", info.start_ts);
     number("finish_ts", info.finish_ts);
+    if (observer_) {
+      out_ += "\"nodes\": [";
+      return;
+    }
     bool has_distributed = false;
     for (const Extra& extra : info.extras) {
       const std::string_view key = trace_.text(extra.key);
@@ -212,6 +228,11 @@ class LinkedJsonWriter {
     first_attr_ = true;
     // Device nodes inherit what PyTorch says of the operator they belong to.
     WriteAttrs(device ? Operator(node) : node);
+    if (observer_) {
+      if (trace_.name(node) == kRecordParamComms) WriteCommAttrs(node);
+      out_ += "]}";
+      return;
+    }
     if (KindNeedsAttr(node)) Attr(kEtKindAttr, "string", JsonString(Name(trace_.kind(node))));
     WriteCommAttrs(node);
     WriteExtraAttrs(node);
@@ -247,7 +268,7 @@ class LinkedJsonWriter {
     const bool has_caller = !ids.empty();
     const auto kinds = trace_.dep_kinds(node);
     for (size_t i = 0; i < kinds.size(); ++i) {
-      if (kinds[i] != DepKind::kControl) continue;
+      if (kinds[i] != DepKind::kControl || observer_) continue;
       // The first one would be taken for the caller.
       if (has_caller) {
         ids.push_back(IdOf(trace_.deps(node)[i]));
@@ -309,16 +330,23 @@ class LinkedJsonWriter {
   }
 
   void WriteAttrs(NodeId node) {
-    NumberAttr("rf_id", "uint64", trace_.rf_id(node));
-    NumberAttr("fw_parent", "uint64", trace_.fw_parent(node));
-    NumberAttr("seq_id", "int64", trace_.seq_id(node));
-    NumberAttr("scope", "uint64", trace_.scope(node));
-    NumberAttr("tid", "uint64", trace_.tid(node));
-    NumberAttr("fw_tid", "uint64", trace_.fw_tid(node));
-    TextAttr("op_schema", trace_.op_schema(node), trace_.rf_id(node).has_value());
-    TextAttr("kernel_backend", trace_.kernel_backend(node), false);
-    TextAttr("kernel_file", trace_.kernel_file(node), false);
-    TextAttr("tensor_range", trace_.tensor_range(node), false);
+    // The observer has a word for what there is nothing to say of.
+    const auto number = [&](std::string_view name, std::string_view type, auto value,
+                            int64_t none) {
+      if (value || !observer_) return NumberAttr(name, type, value);
+      Attr(name, type, std::to_string(none));
+    };
+    constexpr int64_t kUserScope = 7;
+    number("rf_id", "uint64", trace_.rf_id(node), 0);
+    number("fw_parent", "uint64", trace_.fw_parent(node), 0);
+    number("seq_id", "int64", trace_.seq_id(node), -1);
+    number("scope", "uint64", trace_.scope(node), kUserScope);
+    number("tid", "uint64", trace_.tid(node), 0);
+    number("fw_tid", "uint64", trace_.fw_tid(node), 0);
+    TextAttr("op_schema", trace_.op_schema(node), observer_ || trace_.rf_id(node).has_value());
+    TextAttr("kernel_backend", trace_.kernel_backend(node), observer_);
+    TextAttr("kernel_file", trace_.kernel_file(node), observer_);
+    TextAttr("tensor_range", trace_.tensor_range(node), observer_);
   }
 
   // Kinds that execution and device traces tell by names, or not at all (those of Chakra).
@@ -506,6 +534,7 @@ class LinkedJsonWriter {
   static constexpr std::string_view kCategoryKey = "event/cat";
 
   const Trace& trace_;
+  const bool observer_;
   const ByteSink& sink_;
   LinkedWriteReport report_;
   std::vector<NodeId> order_;
@@ -516,14 +545,23 @@ class LinkedJsonWriter {
   chakra::AttrMessage attr_;
 };
 
-}  // namespace
-
-Result<LinkedWriteReport> WriteLinkedJson(const Trace& trace, const ByteSink& sink) {
+Result<LinkedWriteReport> Write(const Trace& trace, LinkedJsonWriter::Form form,
+                                const ByteSink& sink) {
   try {
-    return LinkedJsonWriter(trace, sink).Run();
+    return LinkedJsonWriter(trace, form, sink).Run();
   } catch (const protozero::exception& error) {
     return MakeError(ErrorCode::kInternal, std::string("writing a linked trace: ") + error.what());
   }
+}
+
+}  // namespace
+
+Result<LinkedWriteReport> WriteLinkedJson(const Trace& trace, const ByteSink& sink) {
+  return Write(trace, LinkedJsonWriter::Form::kLinked, sink);
+}
+
+Result<LinkedWriteReport> WriteExecutionTrace(const Trace& trace, const ByteSink& sink) {
+  return Write(trace, LinkedJsonWriter::Form::kObserver, sink);
 }
 
 }  // namespace etude

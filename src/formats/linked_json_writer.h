@@ -22,4 +22,8 @@ struct LinkedWriteReport {
 // Errors are those of `sink`.
 Result<LinkedWriteReport> WriteLinkedJson(const Trace& trace, const ByteSink& sink);
 
+// Writes the host nodes of `trace` as PyTorch's observer would have (docs/formats/pytorch-et.md):
+// without times, dependencies and what only Etude says of a node.
+Result<LinkedWriteReport> WriteExecutionTrace(const Trace& trace, const ByteSink& sink);
+
 }  // namespace etude
