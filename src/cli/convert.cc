@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "src/base/each_rank.h"
 #include "src/cli/compat.h"
 #include "src/cli/for_astra_sim.h"
+#include "src/cli/pytorch_pair.h"
 #include "src/cli/rank_results.h"
 #include "src/cli/trace_output.h"
 #include "src/formats/capture_folder.h"
@@ -33,15 +35,16 @@ class ConvertCommand : public Command {
  public:
   std::string_view name() const override { return "convert"; }
   std::string_view summary() const override {
-    return "make Chakra traces (.et) of host or linked traces, and linked traces of Chakra traces";
+    return "write traces in another format: Chakra (.et), linked JSON, PyTorch's pair of files";
   }
 
   void Declare(Options& options) override {
     options.Positional("input", &input_, "trace, or capture folder: all its ranks");
     options.Value("-o,--output", &output_, "PATH",
                   "file to write; for a folder: the folder to write to (default: itself)");
-    options.Choice("--to", &to_, {"et", "linked"},
-                   "Chakra or linked JSON (default: by the name of the output, else Chakra)");
+    options.Choice("--to", &to_, {"et", "linked", "pytorch"},
+                   "Chakra, linked JSON (default: by the name of the output, else Chakra), or "
+                   "host.N.json and device.N.json as PyTorch writes them, into a folder");
     options.Value("--linked", &linked_, "FILE",
                   "write the linked trace as well (one pair of traces)");
     options.Value("--jobs", &jobs_, "N", "ranks of a folder at a time (default: as many as cores)",
@@ -62,6 +65,7 @@ class ConvertCommand : public Command {
   }
 
   Result<ExitCode> Run(const Console& console) override {
+    if (to_ == "pytorch") return ConvertToPyTorch(console);
     ETUDE_ASSIGN_OR_RETURN(const std::vector<ConvertJob> jobs, FindJobs(console));
     if (!linked_.empty() && device_.empty()) {
       return MakeError(ErrorCode::kUsage, "convert: --linked needs a host and a device trace");
@@ -89,6 +93,20 @@ class ConvertCommand : public Command {
   }
 
  private:
+  Result<ExitCode> ConvertToPyTorch(const Console& console) const {
+    if (!for_.empty() || !compat_.empty() || !linked_.empty()) {
+      return MakeError(ErrorCode::kUsage,
+                       "convert: --to pytorch goes without --for, --compat and --linked");
+    }
+    PyTorchPairRequest request{.output = output_, .json = json_};
+    if (device_.empty()) {
+      ETUDE_ASSIGN_OR_RETURN(request.inputs, FindRanks(std::span(&input_, 1), console.context()));
+    } else {
+      request.inputs = {{.path = input_, .device = device_}};
+    }
+    return WritePyTorchPairs(request, console);
+  }
+
   Result<ExitCode> ConvertForSimulator(const std::vector<ConvertJob>& jobs,
                                        const Console& console) const {
     AstraSimRequest request{.output = output_,

@@ -6,11 +6,16 @@
 
 #include <atomic>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "src/formats/capture_writer.h"
+#include "src/formats/chrome_writer.h"
+#include "src/formats/et_json_reader.h"
+#include "src/formats/kineto_reader.h"
+#include "src/formats/linked_json_writer.h"
 #include "src/formats/test_support.h"
 
 namespace etude {
@@ -303,6 +308,45 @@ TEST_F(CaptureReaderTest, CutAnywhereAndBrokenAnywhere) {
       EXPECT_LE(trace->node_count(), 7u) << at;
     }
   }
+}
+
+// As a pair of an execution trace and a profile, linked again, a real capture says the same.
+TEST(NativeCapture, AsAPairOfPyTorchsFiles) {
+  const auto native = ReadTrace(ETUDE_TEST_DATA "/small.etude", {}, {});
+  ASSERT_TRUE(native) << native.error().message;
+  std::string host_text;
+  std::string device_text;
+  const auto to = [](std::string& text) {
+    return [&text](std::string_view bytes) {
+      text += bytes;
+      return Status();
+    };
+  };
+  ASSERT_TRUE(WriteExecutionTrace(*native, to(host_text)));
+  ASSERT_TRUE(WriteProfile(*native, to(device_text)));
+  const auto host = testing_support::ReadWith(MakeEtJsonReader, host_text);
+  const auto device = testing_support::ReadWith(MakeKinetoReader, device_text);
+  ASSERT_TRUE(host) << host.error().message;
+  ASSERT_TRUE(device) << device.error().message;
+  EXPECT_EQ(host->info().format, TraceFormat::kPyTorchEt);
+  EXPECT_EQ(host->node_count(), native->node_count());
+  std::map<uint64_t, NodeId> events;
+  ForEachNode(*device, [&](NodeId event) {
+    if (const auto handle = device->rf_id(event)) events[*handle] = event;
+  });
+  ForEachNode(*native, [&](NodeId node) {
+    const NodeId same = host->Find(native->source_id(node));
+    ASSERT_TRUE(same);
+    EXPECT_EQ(host->kind(same), native->kind(node));
+    EXPECT_EQ(host->start(same), std::nullopt);
+    EXPECT_EQ(host->text(host->op_schema(same)), native->text(native->op_schema(node)));
+    EXPECT_EQ(host->inputs(same).size(), native->inputs(node).size());
+    if (!native->rf_id(node)) return;
+    const NodeId event = events[*native->rf_id(node)];
+    ASSERT_TRUE(event) << native->name(node);
+    EXPECT_EQ(device->start(event), native->start(node));
+    EXPECT_EQ(device->duration(event), native->duration(node));
+  });
 }
 
 TEST_F(CaptureReaderTest, OtherVersionsAndOtherFiles) {

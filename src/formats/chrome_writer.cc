@@ -200,11 +200,18 @@ class ProfileWriter {
       : trace_(trace), events_(sink), args_(trace) {}
 
   Result<TimelineReport> Run() {
+    const TraceInfo& info = trace_.info();
     events_.Raw("{");
-    if (!trace_.info().schema.empty()) TopMember("schemaVersion", trace_.info().schema);
-    for (const Extra& extra : trace_.info().extras) {
-      if (extra.form != Extra::Form::kJson) continue;
-      TopMember(trace_.text(extra.key), trace_.text(extra.text));
+    if (info.format != TraceFormat::kKineto) {
+      // What was never a profile gets the head of one.
+      TopMember("schemaVersion", "1");
+      if (info.rank) TopMember("distributedInfo", DistributedInfo(info));
+    } else {
+      if (!info.schema.empty()) TopMember("schemaVersion", info.schema);
+      for (const Extra& extra : info.extras) {
+        if (extra.form != Extra::Form::kJson) continue;
+        TopMember(trace_.text(extra.key), trace_.text(extra.text));
+      }
     }
     events_.Raw("\"traceEvents\": [");
     for (size_t i = 0; i < trace_.node_count(); ++i) {
@@ -217,6 +224,12 @@ class ProfileWriter {
   }
 
  private:
+  static std::string DistributedInfo(const TraceInfo& info) {
+    std::string json = fmt::format("{{\"rank\": {}", *info.rank);
+    if (info.world_size) json += fmt::format(", \"world_size\": {}", *info.world_size);
+    return json + "}";
+  }
+
   void TopMember(std::string_view key, std::string_view json) {
     events_.Raw(JsonString(key));
     events_.Raw(": ");

@@ -29,8 +29,9 @@ struct TimelineReport {
 Result<TimelineReport> WriteChromeTimeline(std::span<const TimelinePart> parts,
                                            const ByteSink& sink);
 
-// Writes a profile (TraceFormat::kKineto) as one: its events with the processes, threads and
-// arguments that they had. Events that carry no work (arrows, marks, counters) are gone.
+// Writes a trace as the profiler would have. A profile (TraceFormat::kKineto) stays one: its events
+// with the processes, threads and arguments that they had. Events that carry no work (arrows,
+// marks, counters) are gone.
 Result<TimelineReport> WriteProfile(const Trace& trace, const ByteSink& sink);
 
 }  // namespace etude

@@ -1,0 +1,94 @@
+#include "src/cli/pytorch_pair.h"
+
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "src/formats/atomic_file.h"
+#include "src/formats/chrome_writer.h"
+#include "src/formats/linked_json_writer.h"
+#include "src/report/format.h"
+
+namespace etude {
+namespace {
+
+struct Pair {
+  std::string host;
+  std::string device;
+  LinkedWriteReport nodes;
+  TimelineReport events;
+};
+
+Result<Pair> WritePair(const Trace& trace, const std::string& folder, int64_t rank) {
+  Pair pair{.host = fmt::format("{}/host.{}.json", folder, rank),
+            .device = fmt::format("{}/device.{}.json", folder, rank)};
+  ETUDE_ASSIGN_OR_RETURN(AtomicFile host, AtomicFile::Create(pair.host));
+  ETUDE_ASSIGN_OR_RETURN(AtomicFile device, AtomicFile::Create(pair.device));
+  ETUDE_ASSIGN_OR_RETURN(pair.nodes, WriteExecutionTrace(trace, [&](std::string_view bytes) {
+                           return host.Write(bytes);
+                         }));
+  ETUDE_ASSIGN_OR_RETURN(pair.events, WriteProfile(trace, [&](std::string_view bytes) {
+                           return device.Write(bytes);
+                         }));
+  ETUDE_RETURN_IF_ERROR(host.Commit());
+  ETUDE_RETURN_IF_ERROR(device.Commit());
+  return pair;
+}
+
+std::string ToText(const Pair& pair) {
+  std::string text =
+      fmt::format("wrote {}: {} nodes, and {}: {} events\n", pair.host,
+                  FormatCount(pair.nodes.nodes), pair.device, FormatCount(pair.events.slices));
+  if (pair.events.untimed != 0) {
+    text += fmt::format("  nodes without a time, which have no event: {}\n",
+                        FormatCount(pair.events.untimed));
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<ExitCode> WritePyTorchPairs(const PyTorchPairRequest& request, const Console& console) {
+  if (request.output.empty() || request.output == "-") {
+    return MakeError(ErrorCode::kUsage, "convert: --to pytorch needs -o FOLDER for its two files");
+  }
+  std::error_code error;
+  std::filesystem::create_directories(request.output, error);
+  if (error) return MakeError(ErrorCode::kIo, request.output + ": " + error.message());
+  nlohmann::ordered_json files = nlohmann::ordered_json::array();
+  std::string text;
+  for (const RankInput& input : request.inputs) {
+    ETUDE_ASSIGN_OR_RETURN(const Trace trace,
+                           ReadRank(input, {.strict = console.strict()}, console.context()));
+    std::optional<int64_t> rank = trace.info().rank ? trace.info().rank : input.rank;
+    if (!rank && request.inputs.size() == 1) rank = 0;
+    if (!rank) return BadInput(input.path + ": one of several traces, and its rank is not known");
+    for (const std::string& source : {input.path, input.device}) {
+      for (const std::string_view side : {"host", "device"}) {
+        const std::string target = fmt::format("{}/{}.{}.json", request.output, side, *rank);
+        if (source.empty() || !std::filesystem::equivalent(source, target, error) || error)
+          continue;
+        return MakeError(ErrorCode::kUsage, target + ": is an input, expected another folder");
+      }
+    }
+    ETUDE_ASSIGN_OR_RETURN(const Pair pair, WritePair(trace, request.output, *rank));
+    text += ToText(pair);
+    files.push_back({{"rank", *rank},
+                     {"input", input.path},
+                     {"host", pair.host},
+                     {"device", pair.device},
+                     {"nodes", pair.nodes.nodes},
+                     {"events", pair.events.slices},
+                     {"untimed", pair.events.untimed}});
+  }
+  if (request.json) {
+    const nlohmann::ordered_json json = {
+        {"format", "etude-convert-pytorch"}, {"version", 1}, {"files", files}};
+    text = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  }
+  console.Print(text);
+  return ExitCode::kOk;
+}
+
+}  // namespace etude
