@@ -12,6 +12,7 @@
 #include "src/base/each_rank.h"
 #include "src/cli/selection_options.h"
 #include "src/cli/trace_output.h"
+#include "src/report/accounts.h"
 #include "src/report/format.h"
 #include "src/transform/slice.h"
 
@@ -31,16 +32,6 @@ struct SliceDone {
   std::string text;
   std::optional<Error> empty;  // the rank has nothing of what is selected
 };
-
-Json ToJson(const SliceResult& slice) {
-  return {{"selected", slice.selected},
-          {"launched", slice.launched},
-          {"around", slice.around},
-          {"cut_dependencies", slice.cut_dependencies},
-          {"dangling_references", slice.dangling},
-          {"untimed", slice.untimed},
-          {"renumbered", slice.renumbered}};
-}
 
 std::string ToText(const SliceJob& job, const SliceResult& slice, uint64_t nodes) {
   std::string text = fmt::format("{}: {} of {} nodes selected\n", job.input.path,
@@ -159,7 +150,7 @@ class SliceCommand : public Command {
     }
     SliceDone result;
     result.json = {{"input", job.input.path}, {"nodes", trace.node_count()}};
-    result.json.update(ToJson(*slice));
+    result.json.update(SliceAccount(*slice));
     result.json["output"] = ToJson(*written);
     result.text = ToText(job, *slice, trace.node_count()) + ToText(*written);
     return result;
