@@ -34,3 +34,26 @@ endforeach()
 
 nanobind_add_stub(_core_stub MODULE etude._core OUTPUT ${ETUDE_PYTHON_PACKAGE}/_core.pyi
   PYTHON_PATH ${PROJECT_BINARY_DIR}/python DEPENDS _core)
+
+# What a wheel holds besides the package: stub, tool, and the sources of what needs libtorch, which
+# etude.torch_tool builds on first use.
+if(SKBUILD)
+  execute_process(COMMAND ${Python_EXECUTABLE} -c "
+import os, sysconfig
+print(os.path.relpath(sysconfig.get_path('platlib'), sysconfig.get_path('scripts')), end='')"
+    OUTPUT_VARIABLE site_from_scripts COMMAND_ERROR_IS_FATAL ANY)
+  # '..' is where pip install --target puts the package.
+  set(ETUDE_PYTHON_FOLDERS "${site_from_scripts}:..")
+  target_compile_definitions(etude_tool PRIVATE
+    ETUDE_WHEEL_PYTHON="python${Python_VERSION_MAJOR}.${Python_VERSION_MINOR}")
+  install(TARGETS _core LIBRARY DESTINATION etude COMPONENT wheel)
+  install(FILES ${ETUDE_PYTHON_PACKAGE}/_core.pyi DESTINATION etude COMPONENT wheel)
+  install(TARGETS etude_tool RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT wheel)
+  set(sources etude/torch_source)
+  install(FILES CMakeLists.txt LICENSE DESTINATION ${sources} COMPONENT wheel)
+  install(DIRECTORY cmake DESTINATION ${sources} COMPONENT wheel)
+  install(FILES python/etude/_version.py DESTINATION ${sources}/python/etude COMPONENT wheel)
+  install(DIRECTORY src DESTINATION ${sources} COMPONENT wheel
+    FILES_MATCHING PATTERN "*.h" PATTERN "*.cc"
+    PATTERN "*_test.cc" EXCLUDE PATTERN "*_fuzz.cc" EXCLUDE PATTERN "*_bench.cc" EXCLUDE)
+endif()

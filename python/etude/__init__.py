@@ -75,8 +75,7 @@ def __getattr__(name: str) -> Any:
     try:
         from . import _core
     except ImportError as error:
-        raise Error(
-            "unavailable",
+        raise ImportError(
             f"etude.{name}: the module etude._core is not here ({error}); `pip install .` builds it, "
             "or -DETUDE_PYTHON=ON in the build folder",
         ) from error

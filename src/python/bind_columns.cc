@@ -165,7 +165,7 @@ void BindColumn(nb::module_& module) {
           "The numbers as a read-only NumPy view, without a copy. Where a value is unknown the\n"
           "number means nothing: look at `known`, or use `masked()`. Rows, texts and lists are -1\n"
           "where there is none.")
-      .def_prop_ro("known", KnownOf,
+      .def_prop_ro("known", KnownOf, nb::rv_policy::move,
                    nb::sig("def known(self) -> numpy.typing.NDArray[numpy.bool_]"),
                    "Which values are known, as booleans made anew.")
       .def_prop_ro("meaning", MeaningName,
