@@ -89,6 +89,7 @@ CommLog ReadCommLog(const Trace& trace, int64_t rank) {
     call.tag = comm.tag;
     call.node = trace.source_id(node);
     if (trace.start(node) && trace.duration(node)) {
+      call.begin = *trace.start(node);
       call.end = *trace.start(node) + *trace.duration(node);
     }
     next.resize(log.groups.size());

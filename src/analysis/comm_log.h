@@ -22,6 +22,7 @@ struct CommCall {
   std::optional<int64_t> peer;  // global rank, of sends and receives
   std::optional<int64_t> tag;
   uint64_t node = 0;  // id in the file
+  std::optional<Nanos> begin;
   std::optional<Nanos> end;
 
   // "all_reduce #17 of group '2'", "send #0 to rank 3".

@@ -12,12 +12,6 @@
 namespace etude {
 namespace {
 
-// A call of one rank: indices of the log and of the call in it.
-struct CallPlace {
-  size_t log = 0;
-  size_t call = 0;
-};
-
 bool EndsTogether(CollectiveType type) {
   switch (type) {
     case CollectiveType::kAllReduce:
@@ -121,7 +115,7 @@ class Matcher {
         if (!agree) break;
         ++match_.collectives;
         for (const CallPlace& place : meeting) done_[place.log][place.call] = true;
-        if (EndsTogether(CallAt(meeting.front()).type)) meetings_.push_back(std::move(meeting));
+        match_.meetings.push_back(std::move(meeting));
       }
     }
   }
@@ -236,7 +230,8 @@ class Matcher {
     while (changed) {
       changed = false;
       std::map<size_t, std::vector<Nanos>> differences;
-      for (const auto& meeting : meetings_) {
+      for (const auto& meeting : match_.meetings) {
+        if (!EndsTogether(CallAt(meeting.front()).type)) continue;
         const CallPlace* known = nullptr;
         for (const CallPlace& place : meeting) {
           if (match_.clocks[place.log].offset && CallAt(place).end && known == nullptr) {
@@ -278,7 +273,6 @@ class Matcher {
   std::span<const CommLog> logs_;
   std::map<int64_t, size_t> log_of_rank_;
   std::vector<std::vector<bool>> done_;  // by log and call
-  std::vector<std::vector<CallPlace>> meetings_;
   CommMatch match_;
 };
 

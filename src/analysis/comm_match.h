@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -21,6 +22,12 @@ struct ClockOffset {
   std::string reason;     // why there is no offset
 };
 
+// A call of one rank: indices of its log and of the call in it.
+struct CallPlace {
+  size_t log = 0;
+  size_t call = 0;
+};
+
 // How the communications of the ranks of a job fit together.
 struct CommMatch {
   uint64_t collectives = 0;     // in which all members that have a trace took part
@@ -30,7 +37,9 @@ struct CommMatch {
   // 5 is in broadcast #3 of group '1'"; "" if none.
   std::string first_mismatch;
   std::vector<int64_t> missing_ranks;  // members of groups or of the world without a trace
-  std::vector<ClockOffset> clocks;     // by rank; the first one's is 0
+  std::vector<ClockOffset> clocks;     // by log; the first one's is 0
+  // The calls of each matched collective, one per member that has a trace.
+  std::vector<std::vector<CallPlace>> meetings;
 };
 
 // Matches collectives group by group in the order of issue (type, and size where it must be equal),

@@ -316,9 +316,9 @@ Health JudgeJob(const CommMatch& match) {
       ranks += fmt::format("{}{}", i == 0 ? "" : ", ", match.missing_ranks[i]);
     }
     if (match.missing_ranks.size() > kShown) ranks += ", …";
-    health.reasons.push_back(
-        {Verdict::kUsable, "missing_ranks",
-         fmt::format("{} ranks have no trace: {}", match.missing_ranks.size(), ranks)});
+    health.reasons.push_back({Verdict::kUsable, "missing_ranks",
+                              fmt::format("no trace of {} rank{}: {}", match.missing_ranks.size(),
+                                          match.missing_ranks.size() == 1 ? "" : "s", ranks)});
   }
   for (const ClockOffset& clock : match.clocks) {
     if (clock.offset) continue;

@@ -9,14 +9,21 @@
 #include <exception>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "src/base/printable.h"
 #include "src/base/version.h"
+#include "src/report/format.h"
 
 namespace etude {
 namespace {
 
+void Write(std::FILE* stream, std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stream);
+}
+
 void WriteLine(std::FILE* stream, std::string_view line) {
-  std::fwrite(line.data(), 1, line.size(), stream);
-  std::fputc('\n', stream);
+  Write(stream, PrintableLines(line) + "\n");
 }
 
 struct LimitName {
@@ -62,15 +69,11 @@ Status SetLimit(std::string_view text, Limits& limits) {
 
 // One line that is overwritten while work goes on; silent unless stderr is a terminal.
 void ShowProgress(std::string_view what, uint64_t done, uint64_t total) {
-  const int width = static_cast<int>(what.size());
-  if (total == 0) {
-    std::fprintf(stderr, "\r\033[K%.*s: %llu", width, what.data(),
-                 static_cast<unsigned long long>(done));
-  } else {
-    std::fprintf(stderr, "\r\033[K%.*s: %llu of %llu", width, what.data(),
-                 static_cast<unsigned long long>(done), static_cast<unsigned long long>(total));
-  }
-  if (total != 0 && done >= total) std::fputs("\r\033[K", stderr);
+  std::string line = fmt::format("{}: {}", Printable(what), done);
+  if (total != 0) line += fmt::format(" of {}", total);
+  constexpr std::string_view kClear = "\r\033[K";
+  Write(stderr, std::string(kClear) + line);
+  if (total != 0 && done >= total) Write(stderr, kClear);
   std::fflush(stderr);
 }
 
@@ -78,11 +81,11 @@ std::string Overview(std::string_view program,
                      const std::vector<std::unique_ptr<Command>>& commands) {
   std::string text = "usage: " + std::string(program) + " COMMAND [options]\n\n";
   text += "Turns what an AI job really did into benchmarks that anyone can run and share.\n\n";
+  TextTable table({TextTable::Align::kLeft, TextTable::Align::kLeft});
   for (const auto& command : commands) {
-    text += "  " + std::string(command->name());
-    text.append(command->name().size() < 12 ? 12 - command->name().size() : 1, ' ');
-    text += std::string(command->summary()) + "\n";
+    table.Row({std::string(command->name()), std::string(command->summary())});
   }
+  text += table.Text();
   text += "\n`" + std::string(program) + " COMMAND --help` describes a command.\n";
   text += "Exit codes: 0 ok, 1 the answer is no, 2 usage, 3 bad input, 4 not available here,\n";
   text += "5 input/output, 70 internal fault, 130 interrupted.\n";
@@ -96,9 +99,9 @@ int Fail(ExitCode code, std::string_view message) {
 
 }  // namespace
 
-void Console::Print(std::string_view text) const {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-}
+void Console::Print(std::string_view text) const { Write(stdout, PrintableLines(text)); }
+
+void Console::PrintData(std::string_view data) const { Write(stdout, data); }
 
 void Console::Say(std::string_view line) const {
   if (!quiet_) WriteLine(stderr, line);

@@ -15,8 +15,10 @@ namespace etude {
 // Where a command may speak: stdout is the answer, stderr is the talk.
 class Console {
  public:
-  // Writes `text` to stdout as it is.
+  // Writes `text`, for people or JSON, to stdout; what would steer a terminal is spelled out.
   void Print(std::string_view text) const;
+  // Writes what only programs read (CSV) to stdout as it is.
+  void PrintData(std::string_view data) const;
   // Writes one line to stderr, unless --quiet.
   void Say(std::string_view line) const;
   // Writes one line to stderr in any case: why the answer is no.

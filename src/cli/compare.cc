@@ -3,7 +3,6 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,99 +11,15 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "src/analysis/time_summary.h"
 #include "src/formats/capture_folder.h"
 #include "src/report/format.h"
 #include "src/report/operator_share.h"
+#include "src/report/replay_comparison.h"
 
 namespace etude {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr std::string_view kReplayFormat = "etude-replay";
-
-// Original and replay of one rank, by one clock.
-struct ClockPair {
-  std::optional<TimeSummary> original;
-  std::optional<TimeSummary> replay;
-
-  std::optional<double> error() const { return RelativeError(original, replay); }
-};
-
-struct RankComparison {
-  int64_t rank = 0;
-  ClockPair wall;
-  ClockPair cpu;
-  std::optional<double> coverage_ops;
-  std::optional<double> coverage_time;
-  std::optional<double> same_kernels;
-  std::optional<double> operator_share;
-  int64_t skipped = 0;  // kinds of operators
-};
-
-std::optional<double> Number(const Json& json, const char* pointer) {
-  const auto path = Json::json_pointer(pointer);
-  if (!json.contains(path) || !json.at(path).is_number()) return std::nullopt;
-  return json.at(path).get<double>();
-}
-
-// A summary in milliseconds, as `etude replay --json` writes it.
-std::optional<TimeSummary> SummaryOf(const Json& json, const std::string& pointer) {
-  const auto time = [&](const char* name) -> std::optional<Nanos> {
-    const auto ms = Number(json, (pointer + "/" + name).c_str());
-    if (!ms) return std::nullopt;
-    return Nanos{std::llround(*ms * 1e6)};
-  };
-  const auto median = time("median"), p25 = time("p25"), p75 = time("p75");
-  if (!median || !p25 || !p75) return std::nullopt;
-  return TimeSummary{.median = *median, .p25 = *p25, .p75 = *p75};
-}
-
-Result<RankComparison> CompareRank(const CaptureFolder& folder, const CaptureRank& rank) {
-  const std::string path = folder.File(fmt::format("replay.{}.json", rank.number()));
-  std::ifstream file(path);
-  if (!file) {
-    return BadInput(fmt::format(
-        "{}: not found; `etude replay {}{}` writes it", path, folder.path,
-        folder.ranks.size() > 1 ? fmt::format(" --rank {}", rank.number()) : std::string()));
-  }
-  const Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || json.value("format", Json()) != kReplayFormat) {
-    return BadInput(fmt::format("{}: expected JSON with \"format\": \"{}\"", path, kReplayFormat));
-  }
-  if (const auto part = json.find("part"); part != json.end() && !part->is_null()) {
-    return BadInput(
-        fmt::format("{}: a replay of a part of the step (--label, --only, --skip), "
-                    "which the original's time is no measure for",
-                    path));
-  }
-  const JobRank* job = folder.job_rank(rank);
-  if (job == nullptr) {
-    return BadInput(fmt::format("{}: job.json has no facts of rank {}: nothing to compare with",
-                                folder.path, rank.number()));
-  }
-  RankComparison comparison{.rank = rank.number(),
-                            .coverage_ops = Number(json, "/coverage/ops"),
-                            .coverage_time = Number(json, "/coverage/time"),
-                            .same_kernels = Number(json, "/same_kernels"),
-                            .operator_share = Number(json, "/recorded/operator_share")};
-  if (const auto it = json.find("skipped"); it != json.end() && it->is_array()) {
-    comparison.skipped = static_cast<int64_t>(it->size());
-  }
-  comparison.wall.replay = SummaryOf(json, "/replay/step_ms/wall");
-  comparison.cpu.replay = SummaryOf(json, "/replay/step_ms/cpu");
-  std::vector<Nanos> wall, cpu;
-  for (const StepTime& step : job->ComparableSteps()) {
-    wall.push_back(step.wall);
-    cpu.push_back(step.cpu);
-  }
-  if (!wall.empty()) {
-    comparison.wall.original = Summarise(std::move(wall));
-    comparison.cpu.original = Summarise(std::move(cpu));
-  }
-  return comparison;
-}
 
 std::string TimesText(const std::optional<TimeSummary>& summary) {
   if (!summary) return "unknown";
@@ -200,7 +115,7 @@ class CompareCommand : public Command {
     std::string text;
     bool within = true;
     for (const CaptureRank& rank : folder.ranks) {
-      ETUDE_ASSIGN_OR_RETURN(const RankComparison comparison, CompareRank(folder, rank));
+      ETUDE_ASSIGN_OR_RETURN(const RankComparison comparison, CompareWithReplay(folder, rank));
       text += ComparisonText(comparison);
       ranks.push_back(ComparisonJson(comparison));
       const auto error = (clock_ == "cpu" ? comparison.cpu : comparison.wall).error();

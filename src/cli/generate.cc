@@ -42,14 +42,16 @@ class GenerateCommand : public Command {
   void Declare(Options& options) override {
     options.Positional("what", &what_, "microbench or text");
     options.Positional("pattern", &pattern_,
-                       "microbench: what the ranks do, see below; text: file with a model");
+                       "microbench: what the ranks do, see below; text: file with a model",
+                       /*required=*/false);
     options.Value("-o,--output", &output_, "PREFIX", "writes PREFIX.RANK.et for each rank");
     options.Required("--output");
     options.Value("--ranks", &bench_.ranks, "N", "ranks of the job", {.least = 1, .most = 1 << 20});
-    options.Value("--size", &size_, "BYTES", "that a rank puts in, sends or moves: 64MiB");
+    options.Value("--size", &size_, "BYTES",
+                  "that a rank puts in, sends or moves: 64MiB (default: 1MiB)");
     options.Value("--count", &bench_.count, "N", "repetitions, one after the other",
                   {.least = 1, .most = 100'000'000});
-    options.Value("--duration", &duration_, "TIME", "of each computation: 100us");
+    options.Value("--duration", &duration_, "TIME", "of each computation: 50us (default: 100us)");
     options.Value("--group-size", &bench_.group_size, "N",
                   "collectives in groups of N neighbours (default: all ranks)", {.least = 0});
     options.Flag("--native", &bench_.native,
@@ -63,10 +65,7 @@ class GenerateCommand : public Command {
   }
 
   Result<ExitCode> Run(const Console& console) override {
-    if (what_ != "microbench" && what_ != "text") {
-      return MakeError(ErrorCode::kUsage,
-                       fmt::format("generate: found '{}', expected microbench or text", what_));
-    }
+    ETUDE_RETURN_IF_ERROR(CheckUsage());
     std::optional<TextWorkload> workload;
     if (what_ == "text") {
       ETUDE_ASSIGN_OR_RETURN(workload, ReadWorkload(console));
@@ -97,6 +96,28 @@ class GenerateCommand : public Command {
   }
 
  private:
+  Status CheckUsage() const {
+    const auto wrong = [](const std::string& message) {
+      return MakeError(ErrorCode::kUsage, "generate: " + message);
+    };
+    if (what_ != "microbench" && what_ != "text") {
+      return wrong(fmt::format("found '{}', expected microbench or text", what_));
+    }
+    if (pattern_.empty()) {
+      return wrong(what_ == "text" ? "missing argument: the file with the model"
+                                   : "missing argument: the pattern; --help lists them");
+    }
+    if (output_ == "-" || std::filesystem::path(output_).filename().empty()) {
+      return wrong(fmt::format("-o {}: expected what the names of the files begin with", output_));
+    }
+    if (what_ == "text" && (size_ || duration_ || bench_.group_size != 0 || bench_.native)) {
+      return wrong(
+          "--size, --duration, --group-size and --native are for microbench: "
+          "a model in text has its own sizes and times");
+    }
+    return {};
+  }
+
   Status TakeOptions() {
     std::vector<std::string> names;
     bool known = false;
@@ -114,20 +135,22 @@ class GenerateCommand : public Command {
                       near.empty() ? fmt::format("there are {}", fmt::join(names, ", "))
                                    : fmt::format("did you mean '{}'?", near)));
     }
-    const auto size = ParseBytes(size_);
-    if (!size) {
-      return MakeError(ErrorCode::kUsage,
-                       fmt::format("--size: found '{}', expected bytes, as in 64MiB", size_));
+    if (size_) {
+      const auto size = ParseBytes(*size_);
+      if (!size) return Unfit("--size", *size_, "bytes, as in 64MiB");
+      bench_.size = *size;
     }
-    const auto duration = ParseTime(duration_);
-    if (!duration) {
-      return MakeError(
-          ErrorCode::kUsage,
-          fmt::format("--duration: found '{}', expected a time, as in 100us", duration_));
+    if (duration_) {
+      const auto duration = ParseTime(*duration_);
+      if (!duration) return Unfit("--duration", *duration_, "a time, as in 100us");
+      bench_.duration = *duration;
     }
-    bench_.size = *size;
-    bench_.duration = *duration;
     return CheckMicrobench(bench_);
+  }
+
+  static Status Unfit(std::string_view option, std::string_view found, std::string_view expected) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("{}: found '{}', expected {}", option, found, expected));
   }
 
   // The model's trace, the same on all ranks.
@@ -211,8 +234,8 @@ class GenerateCommand : public Command {
   std::string what_;
   std::string pattern_;
   std::string output_;
-  std::string size_ = "1MiB";
-  std::string duration_ = "100us";
+  std::optional<std::string> size_;
+  std::optional<std::string> duration_;
   MicrobenchOptions bench_;
   bool json_ = false;
 };

@@ -175,8 +175,12 @@ class GraphCommand : public Command {
         fmt::format("wrote {}: {} nodes in {} boxes, {} edges\n", output_, FormatCount(nodes),
                     FormatCount(graph.boxes.size()), FormatCount(graph.edges.size()));
     if (const std::string collapse = CollapseText(view); !collapse.empty()) {
-      text += fmt::format("  collapsed to {} boxes at most (--most-nodes): {}\n",
-                          FormatCount(static_cast<uint64_t>(most_)), collapse);
+      const bool fits = graph.boxes.size() <= static_cast<size_t>(most_);
+      const std::string most = FormatCount(static_cast<uint64_t>(most_));
+      text += fmt::format("  collapsed {} (--most-nodes): {}\n",
+                          fits ? fmt::format("to {} boxes at most", most)
+                               : fmt::format("as far as it goes, which is not {}", most),
+                          collapse);
     }
     if (view.inside != 0) {
       text += fmt::format("  edges inside boxes, not drawn: {}\n", FormatCount(view.inside));

@@ -19,7 +19,7 @@ Result<ExitCode> RankInspection::Run(const Inspection& inspection, const Console
   const ReadOptions read{.strict = console.strict()};
   const auto inspect_one = [&](size_t i, const RunContext& context) -> Result<Inspected> {
     ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadRank(inputs[i], read, context));
-    return Inspect(inspection, trace, inputs[i], context);
+    return Inspect(inspection, trace, inputs[i], read, context);
   };
   ETUDE_ASSIGN_OR_RETURN(
       const std::vector<Inspected> found,

@@ -70,10 +70,10 @@ nlohmann::ordered_json JobHealth::Json() const {
 
 std::string JobHealth::Text() const {
   std::string text = fmt::format(
-      "job of {} ranks with traces: {} collectives and {} sends met their partners, {} calls did "
+      "job of {} rank{} with traces: {} collectives and {} sends met their partners, {} calls did "
       "not\n",
-      match_.clocks.size(), FormatCount(match_.collectives), FormatCount(match_.point_to_point),
-      FormatCount(match_.unmatched));
+      match_.clocks.size(), match_.clocks.size() == 1 ? "" : "s", FormatCount(match_.collectives),
+      FormatCount(match_.point_to_point), FormatCount(match_.unmatched));
   for (const ClockOffset& clock : match_.clocks) {
     if (!clock.offset || clock.rank == match_.clocks.front().rank) continue;
     text += fmt::format("  clock of rank {}: {} ahead of rank {}'s, ± {} by {} collectives\n",

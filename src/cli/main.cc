@@ -29,6 +29,7 @@
 #include "src/cli/memory.h"
 #include "src/cli/merge.h"
 #include "src/cli/record.h"
+#include "src/cli/report.h"
 #include "src/cli/slice.h"
 #include "src/cli/stats.h"
 #include "src/cli/timeline.h"
@@ -117,6 +118,7 @@ int Main(std::vector<std::string> args) {
   commands.push_back(MakeCriticalPathCommand());
   commands.push_back(MakeMemoryCommand());
   commands.push_back(MakeDiffCommand());
+  commands.push_back(MakeReportCommand());
   commands.push_back(MakeValidateCommand());
   commands.push_back(MakeSliceCommand());
   commands.push_back(MakeMergeCommand());

@@ -114,9 +114,22 @@ void Options::Values(std::string_view names, std::vector<std::string>* target,
 
 void Options::Choice(std::string_view names, std::string* target, std::vector<std::string> choices,
                      std::string_view help) {
-  impl_->app.add_option(std::string(names), *target, std::string(help))
-      ->check(CLI::IsMember(std::move(choices)))
-      ->capture_default_str();
+  const std::string name(LongName(names));
+  const std::string list = fmt::format("{}", fmt::join(choices, ", "));
+  impl_->app
+      .add_option_function<std::string>(
+          std::string(names),
+          [name, list, choices = std::move(choices), target](const std::string& text) {
+            if (std::ranges::count(choices, text) == 0) {
+              throw CLI::ValidationError(name,
+                                         fmt::format("found '{}', expected one of {}", text, list));
+            }
+            *target = text;
+          },
+          std::string(help))
+      ->type_name("{" + list + "}")
+      ->default_str(*target)
+      ->take_last();
 }
 
 void Options::Required(std::string_view name) {
@@ -145,6 +158,34 @@ void Options::Rest(std::string_view name, std::vector<std::string>* target, std:
 
 void Options::Footer(std::string_view text) { impl_->app.footer(std::string(text)); }
 
+namespace {
+
+// The first word that nothing was declared for, with the option that is nearest to it; "" for none.
+std::string FirstExtra(const CLI::App& app) {
+  const std::vector<std::string> extras = app.remaining();
+  if (extras.empty()) return {};
+  const std::string& extra = extras.front();
+  if (!extra.starts_with("-") || extra == "-") return "unexpected argument '" + extra + "'";
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  const std::string near = Nearest(extra, known);
+  return "unknown option '" + extra + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?");
+}
+
+// The first argument or option that must be given and is not, and what it is.
+std::string FirstMissing(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->get_required() || option->count() != 0) continue;
+    return fmt::format("missing {} '{}': {}", option->get_positional() ? "argument" : "option",
+                       option->get_name(), option->get_description());
+  }
+  return "something is missing";
+}
+
+}  // namespace
+
 Options::Parsed Options::Parse(const std::vector<std::string>& args) {
   std::vector<std::string> own = args;
   std::vector<std::string> rest;
@@ -169,19 +210,11 @@ Options::Parsed Options::Parse(const std::vector<std::string>& args) {
   } catch (const CLI::CallForHelp&) {
     return {Outcome::kHelp, impl_->app.help()};
   } catch (const CLI::ExtrasError&) {
-    std::vector<std::string> known;
-    for (const CLI::Option* option : impl_->app.get_options()) {
-      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
-    }
-    std::string text;
-    for (const std::string& extra : impl_->app.remaining()) {
-      const bool is_option = extra.starts_with("-") && extra != "-";
-      text = is_option ? "unknown option '" + extra + "'" : "unexpected argument '" + extra + "'";
-      const std::string near = is_option ? Nearest(extra, known) : "";
-      if (!near.empty()) text += "; did you mean '" + near + "'?";
-      break;
-    }
-    return {Outcome::kError, text};
+    return {Outcome::kError, FirstExtra(impl_->app)};
+  } catch (const CLI::RequiredError&) {
+    // A mistyped option tells more than what is missing because of it.
+    const std::string extra = FirstExtra(impl_->app);
+    return {Outcome::kError, extra.empty() ? FirstMissing(impl_->app) : extra};
   } catch (const CLI::ParseError& error) {
     return {Outcome::kError, error.what()};
   }

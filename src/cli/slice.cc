@@ -106,11 +106,7 @@ class SliceCommand : public Command {
                            what_.FindInputs({input_}, console.context()));
     std::vector<SliceJob> jobs;
     const bool is_folder = input_ != "-" && std::filesystem::is_directory(input_);
-    if (is_folder) {
-      std::error_code error;
-      std::filesystem::create_directories(output_, error);
-      if (error) return MakeError(ErrorCode::kIo, output_ + ": " + error.message());
-    }
+    if (is_folder) ETUDE_RETURN_IF_ERROR(MakeOutputFolder());
     for (RankInput& input : inputs) {
       SliceJob job{.input = std::move(input), .rank = 0, .output = output_};
       job.rank = job.input.rank.value_or(0);
@@ -122,6 +118,23 @@ class SliceCommand : public Command {
       jobs.push_back(std::move(job));
     }
     return jobs;
+  }
+
+  Status MakeOutputFolder() const {
+    const auto wrong = [&](std::string_view message) {
+      return MakeError(ErrorCode::kUsage, fmt::format("slice: -o {}: {}", output_, message));
+    };
+    std::error_code error;
+    if (output_ == "-" || std::filesystem::is_regular_file(output_, error)) {
+      return wrong("expected a folder, for the ranks of " + input_);
+    }
+    // What is cut out would pass for the job's own linked traces.
+    if (std::filesystem::equivalent(input_, output_, error)) {
+      return wrong("is the input, expected another folder");
+    }
+    std::filesystem::create_directories(output_, error);
+    if (error) return MakeError(ErrorCode::kIo, output_ + ": " + error.message());
+    return {};
   }
 
   OutputFormat FormatOf(const std::string& path) const {

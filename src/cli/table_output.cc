@@ -35,7 +35,7 @@ void TableOutput::Print(std::string_view format, const std::vector<Inspected>& f
   } else if (csv_) {
     const std::string& wanted = table_.empty() ? tables_.front() : table_;
     for (size_t i = 0; i < found.front().tables.size(); ++i) {
-      if (found.front().tables[i].key == wanted) console.Print(ToCsv(JoinTables(found, i)));
+      if (found.front().tables[i].key == wanted) console.PrintData(ToCsv(JoinTables(found, i)));
     }
   } else {
     console.Print(ToText(found, table_, static_cast<size_t>(top_)));

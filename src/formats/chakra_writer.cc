@@ -211,6 +211,7 @@ class ChakraWriter {
   void PlanDependencies(NodeId node);
   void PlanTimes(NodeId node);
   void WriteIo(NodeField field, ValueListId list, std::string_view raw);
+  const std::string& IoMessage(ValueListId list);
   void WriteAttr(const AttrRow& row, ValueType type, bool noted);
   void WriteCommAttr(const AttrRow& row, ValueType type, bool noted);
   bool KindNeedsAttr() const;
@@ -246,6 +247,12 @@ class ChakraWriter {
   std::string out_;
   std::string message_;
   std::string scratch_;
+  // Arguments written before, by id modulo their number.
+  struct KnownIo {
+    ValueListId list;
+    std::string message;
+  };
+  std::vector<KnownIo> known_io_{256};
   SortedExtras extras_;
   bool noted_ = false;
   std::optional<uint64_t> default_tid_;  // the thread whose lane default_lane_ is
@@ -384,18 +391,28 @@ void ChakraWriter::WriteIo(NodeField field, ValueListId list, std::string_view r
     return;
   }
   if (!list) return;
-  const auto values = trace_.values(list);
   protozero::pbf_writer writer(message_);
-  protozero::pbf_writer io(writer, Number(field));
+  writer.add_message(Number(field), IoMessage(list));
+}
+
+// The IOInfo of a list of arguments. A call mostly has those of its caller.
+const std::string& ChakraWriter::IoMessage(ValueListId list) {
+  KnownIo& known = known_io_[list.index() % known_io_.size()];
+  if (known.list == list) return known.message;
+  known.list = list;
+  known.message.clear();
+  protozero::pbf_writer io(known.message);
   const auto add = [&](IoField part, auto append) {
     scratch_.clear();
     append();
     io.add_string(static_cast<uint32_t>(part), scratch_);
   };
+  const auto values = trace_.values(list);
   constexpr auto kPython = TextStyle::kPython;
   add(IoField::kValues, [&] { AppendValues(trace_, values, kPython, scratch_); });
   add(IoField::kShapes, [&] { AppendShapes(trace_, values, scratch_); });
   add(IoField::kTypes, [&] { AppendTypes(trace_, values, kPython, scratch_); });
+  return known.message;
 }
 
 // The lane that the reader gives a node whose attributes name none.

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/formats/chakra_kind.h"
 #include "src/formats/comm_facts.h"
 #include "src/formats/et_comm.h"
 #include "src/formats/et_values.h"
@@ -24,15 +25,6 @@ constexpr auto kVersions = std::to_array<EtVersion>({
     {"1.1.0", "attributes of record_param_comms: collective_name, dtype, in_msg_nelems, …"},
     {"1.1.1", "inputs.strides and outputs.strides; attribute tensor_range"},
 });
-
-bool IsKnownVersion(std::string_view schema) {
-  for (const EtVersion& version : kVersions) {
-    if (!schema.starts_with(version.schema)) continue;
-    const std::string_view rest = schema.substr(version.schema.size());
-    if (rest.empty() || rest.front() == '-') return true;
-  }
-  return false;
-}
 
 constexpr std::string_view kProcessRoots[] = {"[pytorch|profiler|execution_trace|process]",
                                               "[pytorch|profiler|execution_graph|process]"};
@@ -71,6 +63,7 @@ enum class Field : uint8_t {
   kKernelBackend,
   kKernelFile,
   kTensorRange,
+  kKind,
   // Keys of linked nodes.
   kInclusive,
   kExclusive,
@@ -135,6 +128,7 @@ constexpr auto kAttrFields = std::to_array<FieldRow>({
     {"kernel_backend", Field::kKernelBackend},
     {"kernel_file", Field::kKernelFile},
     {"tensor_range", Field::kTensorRange},
+    {kEtKindAttr, Field::kKind},
 });
 
 template <size_t N>
@@ -187,7 +181,8 @@ class EtJsonReader : public JsonReaderBase {
     std::optional<int32_t> device;
     std::optional<std::string_view> process;
     std::optional<std::string_view> thread;
-    std::string_view group;  // of a linked device node
+    std::string_view group;        // of a linked device node
+    std::optional<NodeKind> kind;  // where the node says it
     CommFacts facts;
     std::vector<uint64_t> control_deps;
     std::vector<uint64_t> sync_deps;
@@ -205,6 +200,7 @@ class EtJsonReader : public JsonReaderBase {
       process.reset();
       thread.reset();
       group = {};
+      kind.reset();
       facts = CommFacts();
       control_deps.clear();
       sync_deps.clear();
@@ -260,7 +256,8 @@ class EtJsonReader : public JsonReaderBase {
       case Field::kOpSchema:
       case Field::kKernelBackend:
       case Field::kKernelFile:
-      case Field::kTensorRange: {
+      case Field::kTensorRange:
+      case Field::kKind: {
         Scalar scalar;
         if (const auto error = ReadScalar(value, scalar)) return error;
         return SetColumn(field, scalar) ? kSuccess : Keep(key, value);
@@ -425,6 +422,9 @@ class EtJsonReader : public JsonReaderBase {
       case Field::kKernelBackend: return set_text(row.kernel_backend);
       case Field::kKernelFile: return set_text(row.kernel_file);
       case Field::kTensorRange: return set_text(row.tensor_range);
+      case Field::kKind:
+        if (scalar.is_string) node_.kind = chakra::KindFromName(scalar.text);
+        return node_.kind.has_value();
       default: return false;
     }
   }
@@ -505,6 +505,7 @@ class EtJsonReader : public JsonReaderBase {
     row.outputs = *outputs;
     SetParent();
     SetPlace();
+    if (node_.kind) row.kind = *node_.kind;
     SettleGroup();
     const NodeId node = builder().AddNode(row);
     for (const uint64_t id : node_.control_deps) builder().AddDep(node, id, DepKind::kControl);
@@ -617,7 +618,7 @@ class EtJsonReader : public JsonReaderBase {
       return BadInput(name() + ": found neither nodes nor 'schema', expected an execution trace");
     }
     if (linked_) info.format = TraceFormat::kLinked;
-    if (!IsKnownVersion(info.schema)) {
+    if (!IsKnownEtVersion(info.schema)) {
       context().Warn(name() + ": unknown version '" + info.schema + "', read like " +
                      std::string(kVersions.back().schema));
     }
@@ -636,6 +637,15 @@ class EtJsonReader : public JsonReaderBase {
 }  // namespace
 
 std::span<const EtVersion> KnownEtVersions() { return kVersions; }
+
+bool IsKnownEtVersion(std::string_view schema) {
+  for (const EtVersion& version : kVersions) {
+    if (!schema.starts_with(version.schema)) continue;
+    const std::string_view rest = schema.substr(version.schema.size());
+    if (rest.empty() || rest.front() == '-') return true;
+  }
+  return false;
+}
 
 std::unique_ptr<TraceReader> MakeEtJsonReader(std::string name, const ReadOptions& options,
                                               const RunContext& context) {

@@ -16,11 +16,15 @@ struct EtVersion {
   std::string_view added;   // what it has beyond the row before
 };
 std::span<const EtVersion> KnownEtVersions();
+bool IsKnownEtVersion(std::string_view schema);
 
 // Extras that come from a node's `attrs` have this before the attribute's name as key, and the
 // whole attribute object {"name":…,"type":…,"value":…} as text. Extras without it are keys of the
 // node itself.
 inline constexpr std::string_view kEtAttrPrefix = "attrs/";
+
+// The attribute that says the kind of a node where nothing else does; as in Chakra traces.
+inline constexpr std::string_view kEtKindAttr = "etude_kind";
 
 // Reads PyTorch execution traces (JSON) and linked traces (the same with times and device nodes).
 // See docs/formats/pytorch-et.md for what goes where. In short, beyond the plain columns:

@@ -130,8 +130,12 @@ class LinkedJsonWriter {
     const auto number = [&](std::string_view key, std::optional<int64_t> value) {
       if (value) member(key, std::to_string(*value));
     };
-    const bool flat = info.schema.starts_with(kFlatVersion);
-    if (!info.schema.empty()) member("schema", JsonString(flat ? kNestedVersion : info.schema));
+    // Chakra files that are no converted execution traces have the version of their container.
+    const bool renamed = info.schema.starts_with(kFlatVersion) ||
+                         (info.format == TraceFormat::kChakra && !IsKnownEtVersion(info.schema));
+    if (renamed || !info.schema.empty()) {
+      member("schema", JsonString(renamed ? kNestedVersion : info.schema));
+    }
     number("pid", info.pid);
     if (!info.time.empty()) member("time", JsonString(info.time));
     number("start_ts", info.start_ts);
@@ -208,6 +212,7 @@ class LinkedJsonWriter {
     first_attr_ = true;
     // Device nodes inherit what PyTorch says of the operator they belong to.
     WriteAttrs(device ? Operator(node) : node);
+    if (KindNeedsAttr(node)) Attr(kEtKindAttr, "string", JsonString(Name(trace_.kind(node))));
     WriteCommAttrs(node);
     WriteExtraAttrs(node);
     out_ += "]";
@@ -316,11 +321,21 @@ class LinkedJsonWriter {
     TextAttr("tensor_range", trace_.tensor_range(node), false);
   }
 
+  // Kinds that execution and device traces tell by names, or not at all (those of Chakra).
+  bool KindNeedsAttr(NodeId node) const {
+    const NodeKind kind = trace_.kind(node);
+    const std::string_view name = trace_.name(node);
+    if (IsCommunication(kind) && trace_.place(node) == Place::kDevice) return !IsCommKernel(name);
+    if (IsCommunication(kind)) return name != kRecordParamComms && CommOfLabel(name).empty();
+    if (kind == NodeKind::kMetadata) return name != kRecordParamComms && name != kProcessGroupInit;
+    return kind == NodeKind::kMemLoad || kind == NodeKind::kMemStore || kind == NodeKind::kCompute;
+  }
+
   // Labels of backends get their facts from their names when they are read.
   void WriteCommAttrs(NodeId node) {
     const Comm* comm = trace_.comm(node);
-    const bool device = trace_.place(node) == Place::kDevice;
-    if (comm == nullptr || (!device && trace_.name(node) != kRecordParamComms)) return;
+    const bool by_name = !KindNeedsAttr(node) && trace_.place(node) != Place::kDevice;
+    if (comm == nullptr || (by_name && trace_.name(node) != kRecordParamComms)) return;
     TextAttr("collective_name", comm->name, false);
     if (comm->dtype != DType::kUnknown) Attr("dtype", "string", JsonString(Name(comm->dtype)));
     NumberAttr("in_msg_nelems", "uint64", comm->in_elements);
@@ -420,6 +435,8 @@ class LinkedJsonWriter {
     auto exclusive = trace_.exclusive(node);
     if (trace_.info().exclusive_durations) std::swap(inclusive, exclusive);
     if (!exclusive && trace_.children(node).empty()) exclusive = inclusive;
+    // Nothing runs inside of what a device does.
+    if (!inclusive && trace_.place(node) == Place::kDevice) inclusive = exclusive;
     if (inclusive) Member("inclusive_dur", MicrosText(*inclusive));
     if (exclusive) Member("exclusive_dur", MicrosText(*exclusive));
     if (start) Member("ts", MicrosText(*start));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/formats/et_json_reader.h"
+#include "src/formats/test_support.h"
 #include "src/trace/trace_builder.h"
 
 namespace etude {
@@ -130,6 +131,35 @@ TEST_F(LinkedJsonWriter, WritesArgumentsAsTheObserverDoes) {
       R"("values":[[[1,2,0,6,4,"cpu"],4],0.5,true,"<None>","inf","a\"b"]})");
 }
 
+// Kinds that no name and no category of the profiler tells, as traces of simulators have them.
+TEST_F(LinkedJsonWriter, KeepsKindsAndFactsOfChakraNodes) {
+  builder_.info().exclusive_durations = true;
+  row_.duration = Nanos{5000};
+  const NodeId reduce = Add(1, NodeKind::kCollective, Place::kDevice, "ar_1");
+  builder_.SetComm(reduce, {.type = CollectiveType::kAllReduce, .bytes = Bytes{64}});
+  const NodeId send = Add(2, NodeKind::kSend, Place::kUnknown, "to 3");
+  builder_.SetComm(send, {.bytes = Bytes{32}, .dst = 3});
+  Add(3, NodeKind::kCompute, Place::kDevice, "mm");
+  Add(4, NodeKind::kMemLoad, Place::kHost, "weights");
+  Add(5, NodeKind::kMetadata, Place::kHost, "facts");
+
+  const Trace read = testing_support::ReadWith(MakeEtJsonReader, Finish().text).value();
+  std::vector<NodeKind> kinds;
+  ForEachNode(read, [&](NodeId node) { kinds.push_back(read.kind(node)); });
+  EXPECT_EQ(kinds,
+            (std::vector<NodeKind>{NodeKind::kCollective, NodeKind::kSend, NodeKind::kCompute,
+                                   NodeKind::kMemLoad, NodeKind::kMetadata}));
+  const Comm* comm = read.comm(NodeId(0));
+  ASSERT_NE(comm, nullptr);
+  EXPECT_EQ(comm->type, CollectiveType::kAllReduce);
+  EXPECT_EQ(comm->bytes, Bytes{64});
+  ASSERT_NE(read.comm(NodeId(1)), nullptr);
+  EXPECT_EQ(read.comm(NodeId(1))->bytes, Bytes{32});
+  EXPECT_EQ(read.comm(NodeId(1))->dst, 3);
+  EXPECT_EQ(read.duration(NodeId(0)), Nanos{5000});
+  EXPECT_EQ(read.exclusive(NodeId(0)), Nanos{5000});
+}
+
 TEST_F(LinkedJsonWriter, RenamesExtrasThatReadersWouldMistake) {
   const NodeId node = Add(1, NodeKind::kOperator, Place::kHost, "op");
   builder_.AddExtra(node, {.key = builder_.Intern("grid"), .text = builder_.Intern("[1,2,3]")});
@@ -166,7 +196,8 @@ TEST_F(LinkedJsonWriter, WritesAttributesOfChakraNodes) {
              .text = builder_.Intern(std::string_view("\x52\x0C\x0A\x07num_ops\x48\xAC\x02", 14)),
              .form = Extra::Form::kProtobuf});
   const Written written = Finish();
-  EXPECT_EQ(written.nodes[0]["attrs"].dump(), R"([{"name":"num_ops","type":"int64","value":300}])");
+  EXPECT_EQ(written.nodes[0]["attrs"][1].dump(),
+            R"({"name":"num_ops","type":"int64","value":300})");
 }
 
 }  // namespace

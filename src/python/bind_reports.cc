@@ -89,24 +89,25 @@ Result<std::vector<Target>> FindTargets(const std::vector<Source>& sources,
 
 // Calls `work(trace)` with the trace of the target, read if need be.
 template <typename Work>
-auto WithTrace(const Target& target, bool strict, const RunContext& context, Work work)
+auto WithTrace(const Target& target, const ReadOptions& read, const RunContext& context, Work work)
     -> decltype(work(target.trace->trace())) {
   if (target.trace != nullptr) return work(target.trace->trace());
-  ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadRank(target.input, {.strict = strict}, context));
+  ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadRank(target.input, read, context));
   return work(trace);
 }
 
 PyReport InspectAll(const Inspection& inspection, nb::handle source, bool strict, int64_t jobs) {
   std::vector<Source> sources;
   AddSources(source, sources);
+  const ReadOptions read{.strict = strict};
   std::vector<Inspected> found =
       Call([&](const RunContext& context) -> Result<std::vector<Inspected>> {
         ETUDE_ASSIGN_OR_RETURN(const std::vector<Target> targets,
                                FindTargets(sources, inspection.choose, context));
         return ForEachRank<Inspected>(
             targets.size(), jobs, context, [&](size_t i, const RunContext& own) {
-              return WithTrace(targets[i], strict, own, [&](const Trace& trace) {
-                return Inspect(inspection, trace, targets[i].input, own);
+              return WithTrace(targets[i], read, own, [&](const Trace& trace) {
+                return Inspect(inspection, trace, targets[i].input, read, own);
               });
             });
       });
@@ -134,6 +135,7 @@ Result<PyReport> DiffAll(const std::vector<Source>& sources_a, const std::vector
   for (const size_t rank : ranks.only_a) context.Warn(NameOf(a[rank]) + ": b has no such rank");
   for (const size_t rank : ranks.only_b) context.Warn(NameOf(b[rank]) + ": a has no such rank");
   if (ranks.pairs.empty()) return BadInput("a and b have no rank in common");
+  const ReadOptions read{.strict = strict};
   ETUDE_ASSIGN_OR_RETURN(
       const std::vector<ComparedRanks> compared,
       ForEachRank<ComparedRanks>(
@@ -141,8 +143,8 @@ Result<PyReport> DiffAll(const std::vector<Source>& sources_a, const std::vector
           [&](size_t i, const RunContext& own) -> Result<ComparedRanks> {
             const Target& one = a[ranks.pairs[i].a];
             const Target& other = b[ranks.pairs[i].b];
-            return WithTrace(one, strict, own, [&](const Trace& trace) -> Result<ComparedRanks> {
-              return WithTrace(other, strict, own, [&](const Trace& with) -> Result<ComparedRanks> {
+            return WithTrace(one, read, own, [&](const Trace& trace) -> Result<ComparedRanks> {
+              return WithTrace(other, read, own, [&](const Trace& with) -> Result<ComparedRanks> {
                 ComparedRanks done = CompareTraces(trace, with, one.input.path);
                 if (one.input.rank) done.found.rank = one.input.rank;
                 return done;

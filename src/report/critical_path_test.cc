@@ -168,6 +168,18 @@ TEST(CriticalPath, AThreadThatStartsAfterAnotherOne) {
   ExpectBounds(path);
 }
 
+// One for each request: each is looked up once, not on every other thread.
+TEST(CriticalPath, ManyThreads) {
+  constexpr int kThreads = 100'000;
+  PlantedTrace planted;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    planted.Operator("op", thread, 10 * thread, 10 * thread + 5);
+  }
+  const CriticalPath path = PathOf(planted.Read());
+  EXPECT_EQ(path.length, Us(5 * kThreads));
+  ExpectBounds(path);
+}
+
 Trace Durations(const std::vector<std::tuple<uint64_t, int64_t, std::vector<uint64_t>>>& nodes) {
   TraceBuilder builder;
   for (const auto& [id, microseconds, deps] : nodes) {

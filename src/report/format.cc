@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "src/base/printable.h"
+
 namespace etude {
 namespace {
 
@@ -45,6 +47,11 @@ std::string FormatCount(uint64_t count) {
 }
 
 std::string FormatShare(double share) { return fmt::format("{:.1f} %", share * 100); }
+
+void TextTable::Row(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = Printable(cell);
+  rows_.push_back(std::move(cells));
+}
 
 std::string TextTable::Text(std::string_view indent) const {
   std::vector<size_t> widths(aligns_.size());

@@ -19,14 +19,15 @@ std::string FormatCount(uint64_t count);
 // "98.7 %"; `share` in 0..1.
 std::string FormatShare(double share);
 
-// A table in plain text: columns are padded to their widest cell, two blanks apart.
+// A table in plain text: columns are padded to their widest cell, two blanks apart. Cells may hold
+// anything; what is not printable is spelled out.
 class TextTable {
  public:
   enum class Align { kLeft, kRight };
 
   // `aligns`: one per column; rows may be shorter.
   explicit TextTable(std::vector<Align> aligns) : aligns_(std::move(aligns)) {}
-  void Row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  void Row(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
   // Each line begins with `indent` and ends with a newline.
   std::string Text(std::string_view indent = "  ") const;

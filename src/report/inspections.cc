@@ -14,16 +14,19 @@
 namespace etude {
 namespace {
 
-Result<Inspected> InspectStats(const Trace& trace, const RankInput&, const RunContext&) {
+Result<Inspected> InspectStats(const Trace& trace, const RankInput&, const ReadOptions&,
+                               const RunContext&) {
   return Inspected{.tables = StatsTables(CountTrace(trace))};
 }
 
-Result<Inspected> InspectBreakdown(const Trace& trace, const RankInput&, const RunContext&) {
+Result<Inspected> InspectBreakdown(const Trace& trace, const RankInput&, const ReadOptions&,
+                               const RunContext&) {
   const Breakdown breakdown = BreakDown(trace);
   return Inspected{.tables = BreakdownTables(breakdown), .notes = BreakdownNotes(breakdown)};
 }
 
-Result<Inspected> InspectCriticalPath(const Trace& trace, const RankInput&, const RunContext&) {
+Result<Inspected> InspectCriticalPath(const Trace& trace, const RankInput&, const ReadOptions&,
+                               const RunContext&) {
   const CriticalPath path = FindCriticalPath(trace, FindRecordedWaits(trace));
   return Inspected{.tables = CriticalPathTables(trace, path), .notes = CriticalPathNotes(path)};
 }
@@ -35,7 +38,7 @@ RankInput HostAndDevice(const CaptureRank& rank) {
 }
 
 Result<Inspected> InspectMemory(const Trace& trace, const RankInput& input,
-                                const RunContext& context) {
+                                const ReadOptions& read, const RunContext& context) {
   Inspected found;
   std::vector<MemorySource> sources;
   if (auto devices = TensorMemory(trace)) {
@@ -47,7 +50,7 @@ Result<Inspected> InspectMemory(const Trace& trace, const RankInput& input,
   }
   std::optional<Trace> device;
   if (!input.device.empty()) {
-    ETUDE_ASSIGN_OR_RETURN(device, ReadTrace(input.device, {}, context));
+    ETUDE_ASSIGN_OR_RETURN(device, ReadTrace(input.device, read, context));
   }
   const Trace& with_events = device ? *device : trace;
   std::vector<DeviceMemory> devices = AllocatorMemory(with_events);
@@ -81,8 +84,8 @@ const Inspection& MemoryInspection() {
 }
 
 Result<Inspected> Inspect(const Inspection& inspection, const Trace& trace, const RankInput& input,
-                          const RunContext& context) {
-  ETUDE_ASSIGN_OR_RETURN(Inspected found, inspection.inspect(trace, input, context));
+                          const ReadOptions& read, const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(Inspected found, inspection.inspect(trace, input, read, context));
   found.rank = input.rank ? input.rank : trace.info().rank;
   found.path = input.path;
   found.health = JudgeTrace(trace);

@@ -20,9 +20,9 @@ struct Inspection {
   std::string_view format;                 // of its JSON: "etude-stats"
   const std::vector<std::string>& tables;  // keys, in their order
   RankInput (*choose)(const CaptureRank&);
-  // Tables and notes of a trace; `input` is where it was read.
+  // Tables and notes of a trace; `input` and `read` are where and how it was read.
   Result<Inspected> (*inspect)(const Trace& trace, const RankInput& input,
-                               const RunContext& context);
+                               const ReadOptions& read, const RunContext& context);
 };
 
 const Inspection& StatsInspection();
@@ -32,7 +32,7 @@ const Inspection& MemoryInspection();
 
 // What `inspection` finds in a trace, with its rank, path and health.
 Result<Inspected> Inspect(const Inspection& inspection, const Trace& trace, const RankInput& input,
-                          const RunContext& context);
+                          const ReadOptions& read, const RunContext& context);
 
 struct ComparedRanks {
   Inspected found;

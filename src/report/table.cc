@@ -22,23 +22,9 @@ std::string ShortText(const std::string& text) {
   return text;
 }
 
-std::string CellText(const Cell& cell, Unit unit) {
-  if (const auto* text = std::get_if<std::string>(&cell)) return ShortText(*text);
-  if (const auto* number = std::get_if<double>(&cell)) {
-    return unit == Unit::kShare ? FormatShare(*number) : fmt::format("{:.4g}", *number);
-  }
-  const auto* count = std::get_if<int64_t>(&cell);
-  if (count == nullptr) return std::string(kUnknown);
-  switch (unit) {
-    case Unit::kTime: return FormatTime(Nanos{*count});
-    case Unit::kBytes: return FormatBytes(Bytes{*count});
-    case Unit::kCount:
-      return *count < 0 ? std::to_string(*count) : FormatCount(static_cast<uint64_t>(*count));
-    case Unit::kText:
-    case Unit::kShare:
-    case Unit::kNumber: break;
-  }
-  return std::to_string(*count);
+std::string ShortCell(const Cell& cell, Unit unit) {
+  const auto* text = std::get_if<std::string>(&cell);
+  return text != nullptr ? ShortText(*text) : ToText(cell, unit);
 }
 
 std::string CsvText(const std::string& text) {
@@ -58,14 +44,45 @@ std::string CsvCell(const Cell& cell) {
   return {};
 }
 
-nlohmann::ordered_json JsonCell(const Cell& cell) {
+}  // namespace
+
+std::string ToText(const Cell& cell, Unit unit) {
+  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  if (const auto* number = std::get_if<double>(&cell)) {
+    return unit == Unit::kShare ? FormatShare(*number) : fmt::format("{:.4g}", *number);
+  }
+  const auto* count = std::get_if<int64_t>(&cell);
+  if (count == nullptr) return std::string(kUnknown);
+  switch (unit) {
+    case Unit::kTime: return FormatTime(Nanos{*count});
+    case Unit::kBytes: return FormatBytes(Bytes{*count});
+    case Unit::kCount:
+      return *count < 0 ? std::to_string(*count) : FormatCount(static_cast<uint64_t>(*count));
+    case Unit::kText:
+    case Unit::kShare:
+    case Unit::kNumber: break;
+  }
+  return std::to_string(*count);
+}
+
+nlohmann::ordered_json ToJson(const Cell& cell) {
   if (const auto* text = std::get_if<std::string>(&cell)) return *text;
   if (const auto* number = std::get_if<double>(&cell)) return *number;
   if (const auto* count = std::get_if<int64_t>(&cell)) return *count;
   return nullptr;
 }
 
-}  // namespace
+std::string_view Name(Unit unit) {
+  switch (unit) {
+    case Unit::kText: return "text";
+    case Unit::kCount: return "count";
+    case Unit::kTime: return "time";
+    case Unit::kBytes: return "bytes";
+    case Unit::kShare: return "share";
+    case Unit::kNumber: return "number";
+  }
+  return "text";
+}
 
 std::string ToText(const Table& table, size_t most_rows) {
   if (table.rows.empty()) return {};
@@ -82,7 +99,7 @@ std::string ToText(const Table& table, size_t most_rows) {
   for (size_t i = 0; i < shown; ++i) {
     std::vector<std::string> cells;
     for (size_t j = 0; j < table.columns.size(); ++j) {
-      cells.push_back(CellText(table.rows[i][j], table.columns[j].unit));
+      cells.push_back(ShortCell(table.rows[i][j], table.columns[j].unit));
     }
     lines.Row(std::move(cells));
   }
@@ -110,7 +127,7 @@ nlohmann::ordered_json ToJson(const Table& table) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const std::vector<Cell>& row : table.rows) {
     nlohmann::ordered_json object;
-    for (size_t i = 0; i < row.size(); ++i) object[table.columns[i].key] = JsonCell(row[i]);
+    for (size_t i = 0; i < row.size(); ++i) object[table.columns[i].key] = ToJson(row[i]);
     rows.push_back(std::move(object));
   }
   return rows;

@@ -40,7 +40,15 @@ struct Table {
   std::string title;  // for people
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;  // as many cells as there are columns
+  uint64_t left_out = 0;                // rows that were cut off at the end
 };
+
+// A figure as people read it, "1.5 ms" or "–"; texts are whole.
+std::string ToText(const Cell& cell, Unit unit);
+// The plain figure, null if unknown.
+nlohmann::ordered_json ToJson(const Cell& cell);
+// "text", "count", "time", …: stable, appears in --json.
+std::string_view Name(Unit unit);
 
 // The first `most_rows` rows (0: all) below the title and the columns' titles; what is left out is
 // counted in a last line, long texts are cut. Without rows: "".

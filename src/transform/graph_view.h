@@ -30,8 +30,7 @@ struct GraphView {
 // The nodes of `trace` and who waits for whom, in at most `most_boxes` boxes (1 or more). Device
 // work belongs to its launcher's nesting. Of kDepth and kPath the one with more boxes is taken,
 // each with the greatest depth; kinds are the last resort, however few boxes are wanted. O(nodes x
-// depths
-// + edges log edges).
+// depths + edges log edges).
 GraphView ViewGraph(const Trace& trace, size_t most_boxes);
 
 }  // namespace etude

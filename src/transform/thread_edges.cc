@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <tuple>
 
 namespace etude {
@@ -19,31 +20,17 @@ bool HasChildOnLane(const Trace& tree, std::span<const NodeTime> times, NodeId n
   });
 }
 
-// The last node to begin of those that had ended by `moment`.
-const Ran* LastEndedBy(const std::vector<Ran>& lane, Nanos moment) {
-  auto next = std::ranges::upper_bound(lane, moment, {}, &Ran::begin);
-  // Only nodes around one another are open at a time: programs do not nest that deep.
-  constexpr int kOpen = 4096;
-  for (int i = 0; i < kOpen && next != lane.begin(); ++i) {
-    --next;
-    if (next->end <= moment) return &*next;
-  }
-  return nullptr;
-}
-
-}  // namespace
-
-std::vector<OrderEdge> ThreadEdges(const Trace& tree, std::span<const NodeTime> times, Nanos gap) {
+// What ran on each lane, in the order in which it began: callers before what they called.
+std::vector<std::vector<Ran>> RanByLane(const Trace& tree, std::span<const NodeTime> times) {
   std::vector<std::vector<Ran>> lanes;
   ForEachNode(tree, [&](NodeId node) {
     const NodeTime& time = times[node.index()];
     if (tree.place(node) == Place::kDevice || !time.start || !time.duration || !time.lane) return;
     if (lanes.size() <= time.lane.index()) lanes.resize(time.lane.index() + 1);
-    lanes[time.lane.index()].push_back({*time.start, *time.start + *time.duration, node});
+    const Nanos end = *time.start + std::max(*time.duration, Nanos{});
+    lanes[time.lane.index()].push_back({*time.start, end, node});
   });
   std::erase_if(lanes, [](const std::vector<Ran>& ran) { return ran.empty(); });
-  std::vector<OrderEdge> edges;
-  if (lanes.size() < 2) return edges;
   for (std::vector<Ran>& ran : lanes) {
     std::ranges::sort(ran, [&](const Ran& a, const Ran& b) {
       if (a.begin != b.begin) return a.begin < b.begin;
@@ -52,25 +39,101 @@ std::vector<OrderEdge> ThreadEdges(const Trace& tree, std::span<const NodeTime> 
              std::tuple(tree.source_id(b.node), b.node);
     });
   }
-  for (const std::vector<Ran>& ran : lanes) {
+  return lanes;
+}
+
+// A node before which its lane was idle.
+struct Gap {
+  size_t lane;
+  NodeId node;
+  std::optional<Nanos> begin;  // nullopt: the lane did nothing before
+  Nanos end;
+};
+
+std::vector<Gap> FindGaps(const Trace& tree, std::span<const NodeTime> times,
+                          const std::vector<std::vector<Ran>>& lanes, Nanos least) {
+  std::vector<Gap> gaps;
+  for (size_t lane = 0; lane < lanes.size(); ++lane) {
     std::optional<Nanos> busy_until;
-    for (const Ran& one : ran) {
-      const bool waited = !busy_until || one.begin - *busy_until > gap;
-      if (waited) {
-        const Ran* found = nullptr;
-        for (const std::vector<Ran>& there : lanes) {
-          if (&there == &ran) continue;
-          const Ran* last = LastEndedBy(there, one.begin);
-          if (last == nullptr || (busy_until && last->end <= *busy_until)) continue;
-          if (found == nullptr || found->end < last->end) found = last;
-        }
-        if (found != nullptr) edges.push_back({one.node, found->node});
-      }
+    for (const Ran& one : lanes[lane]) {
+      const bool waited = !busy_until || one.begin - *busy_until > least;
+      if (waited) gaps.push_back({lane, one.node, busy_until, one.begin});
       const bool is_leaf = !HasChildOnLane(tree, times, one.node);
       // What a node opens after a gap is the same gap.
       const Nanos until = is_leaf ? one.end : waited ? one.begin : *busy_until;
       busy_until = std::max(busy_until.value_or(until), until);
     }
+  }
+  return gaps;
+}
+
+// For every lane the last node to begin of those that have ended, as time goes on.
+class LastEnded {
+ public:
+  explicit LastEnded(const std::vector<std::vector<Ran>>& lanes)
+      : lanes_(lanes), last_(lanes.size()) {
+    for (size_t lane = 0; lane < lanes.size(); ++lane) {
+      for (size_t i = 0; i < lanes[lane].size(); ++i) ends_.push_back({lane, i});
+    }
+    std::ranges::stable_sort(ends_, {}, [&](At at) { return ran(at).end; });
+  }
+
+  // Goes on to `moment`, which must not be before the last one.
+  void AdvanceTo(Nanos moment) {
+    for (; next_ < ends_.size() && ran(ends_[next_]).end <= moment; ++next_) {
+      const At at = ends_[next_];
+      std::optional<size_t>& last = last_[at.lane];
+      if (last && *last > at.index) continue;
+      if (last) latest_.erase({ran({at.lane, *last}).end, at.lane});
+      last = at.index;
+      latest_.insert({ran(at).end, at.lane});
+    }
+  }
+
+  // The one that ended last on any lane but `lane`.
+  const Ran* Elsewhere(size_t lane) const {
+    auto found = latest_.begin();
+    if (found != latest_.end() && found->lane == lane) ++found;
+    return found == latest_.end() ? nullptr : &ran({found->lane, *last_[found->lane]});
+  }
+
+ private:
+  struct At {
+    size_t lane;
+    size_t index;
+  };
+  struct End {
+    Nanos end;
+    size_t lane;
+
+    // Later ones first.
+    friend bool operator<(const End& a, const End& b) {
+      return a.end != b.end ? b.end < a.end : a.lane < b.lane;
+    }
+  };
+  const Ran& ran(At at) const { return lanes_[at.lane][at.index]; }
+
+  const std::vector<std::vector<Ran>>& lanes_;
+  std::vector<At> ends_;  // in the order in which nodes end
+  size_t next_ = 0;
+  std::vector<std::optional<size_t>> last_;  // by lane
+  std::set<End> latest_;                     // of each of them
+};
+
+}  // namespace
+
+std::vector<OrderEdge> ThreadEdges(const Trace& tree, std::span<const NodeTime> times, Nanos gap) {
+  const std::vector<std::vector<Ran>> lanes = RanByLane(tree, times);
+  if (lanes.size() < 2) return {};
+  std::vector<Gap> gaps = FindGaps(tree, times, lanes, gap);
+  std::ranges::stable_sort(gaps, {}, &Gap::end);
+  LastEnded last(lanes);
+  std::vector<OrderEdge> edges;
+  for (const Gap& waited : gaps) {
+    last.AdvanceTo(waited.end);
+    const Ran* found = last.Elsewhere(waited.lane);
+    if (found == nullptr || (waited.begin && found->end <= *waited.begin)) continue;
+    edges.push_back({waited.node, found->node});
   }
   return edges;
 }

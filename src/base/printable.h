@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace etude {
+
+// `text` for terminals: what steers them (control characters, marks of writing direction, bytes
+// that are not UTF-8), which names in a trace may hold, as \uXXXX, in which form JSON has it too.
+std::string Printable(std::string_view text);
+// The same for whole answers: newlines stay.
+std::string PrintableLines(std::string_view text);
+
+}  // namespace etude

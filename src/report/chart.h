@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "src/report/table.h"
+
+namespace etude {
+
+// A picture of figures, as data.
+struct Chart {
+  enum class Kind : uint8_t {
+    kBars,     // horizontal, those of one category beside each other
+    kStacked,  // horizontal, those of one category in a row
+    kSteps,    // lines over time that change at once
+  };
+  struct Series {
+    std::string name;
+    std::vector<Cell> values;    // by category, or parallel to `times`
+    std::vector<int64_t> times;  // kSteps: nanoseconds
+  };
+
+  std::string title;
+  Kind kind = Kind::kBars;
+  Unit unit = Unit::kCount;             // of the values
+  std::vector<std::string> categories;  // of bars, from top to bottom
+  std::vector<Series> series;
+  std::string note;  // what it leaves out; "" if nothing
+};
+
+// Which rows and columns of a table make a bar chart; columns by key.
+struct BarChoice {
+  std::string title;
+  Chart::Kind kind = Chart::Kind::kBars;
+  std::vector<std::string> categories;  // columns whose texts together name a bar
+  std::vector<std::string> values;      // a series each, or with `series` the only one
+  std::string series;                   // column whose texts name the series; "": none
+  std::vector<std::pair<std::string, std::string>> where;  // column, text that it must have
+  bool largest_first = false;                              // else as in the table
+  size_t most = 24;                                        // bars
+};
+
+// Values of rows with one name are summed. Without a known value: a chart without series.
+Chart Bars(const Table& table, const BarChoice& choice);
+
+// Lines over time: one per text of `series`; of more than `most` points of a line the highest of
+// each stretch of time stays, so that peaks do. Rows without a time count for nothing.
+struct StepChoice {
+  std::string title;
+  std::vector<std::string> series;  // columns whose texts together name a line
+  std::string time;
+  std::string value;
+  size_t most = 2000;
+};
+Chart Steps(const Table& table, const StepChoice& choice);
+
+nlohmann::ordered_json ToJson(const Chart& chart);
+
+}  // namespace etude

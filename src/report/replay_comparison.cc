@@ -1,0 +1,129 @@
+#include "src/report/replay_comparison.h"
+
+#include <cmath>
+#include <fstream>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace etude {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kReplayFormat = "etude-replay";
+
+std::optional<double> Number(const Json& json, const char* pointer) {
+  const auto path = Json::json_pointer(pointer);
+  if (!json.contains(path) || !json.at(path).is_number()) return std::nullopt;
+  return json.at(path).get<double>();
+}
+
+// A summary in milliseconds, as `etude replay --json` writes it.
+std::optional<TimeSummary> SummaryOf(const Json& json, const std::string& pointer) {
+  const auto time = [&](const char* name) -> std::optional<Nanos> {
+    const auto ms = Number(json, (pointer + "/" + name).c_str());
+    if (!ms) return std::nullopt;
+    return Nanos{std::llround(*ms * 1e6)};
+  };
+  const auto median = time("median"), p25 = time("p25"), p75 = time("p75");
+  if (!median || !p25 || !p75) return std::nullopt;
+  return TimeSummary{.median = *median, .p25 = *p25, .p75 = *p75};
+}
+
+}  // namespace
+
+std::string ReplayFile(const CaptureFolder& folder, const CaptureRank& rank) {
+  return folder.File(fmt::format("replay.{}.json", rank.number()));
+}
+
+Result<RankComparison> CompareWithReplay(const CaptureFolder& folder, const CaptureRank& rank) {
+  const std::string path = ReplayFile(folder, rank);
+  std::ifstream file(path);
+  if (!file) {
+    return BadInput(fmt::format(
+        "{}: not found; `etude replay {}{}` writes it", path, folder.path,
+        folder.ranks.size() > 1 ? fmt::format(" --rank {}", rank.number()) : std::string()));
+  }
+  const Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || json.value("format", Json()) != kReplayFormat) {
+    return BadInput(fmt::format("{}: expected JSON with \"format\": \"{}\"", path, kReplayFormat));
+  }
+  if (const auto part = json.find("part"); part != json.end() && !part->is_null()) {
+    return BadInput(
+        fmt::format("{}: a replay of a part of the step (--label, --only, --skip), "
+                    "which the original's time is no measure for",
+                    path));
+  }
+  const JobRank* job = folder.job_rank(rank);
+  if (job == nullptr) {
+    return BadInput(fmt::format("{}: job.json has no facts of rank {}: nothing to compare with",
+                                folder.path, rank.number()));
+  }
+  RankComparison comparison{.rank = rank.number(),
+                            .coverage_ops = Number(json, "/coverage/ops"),
+                            .coverage_time = Number(json, "/coverage/time"),
+                            .same_kernels = Number(json, "/same_kernels"),
+                            .operator_share = Number(json, "/recorded/operator_share")};
+  if (const auto it = json.find("skipped"); it != json.end() && it->is_array()) {
+    comparison.skipped = static_cast<int64_t>(it->size());
+  }
+  comparison.wall.replay = SummaryOf(json, "/replay/step_ms/wall");
+  comparison.cpu.replay = SummaryOf(json, "/replay/step_ms/cpu");
+  std::vector<Nanos> wall, cpu;
+  for (const StepTime& step : job->ComparableSteps()) {
+    wall.push_back(step.wall);
+    cpu.push_back(step.cpu);
+  }
+  if (!wall.empty()) {
+    comparison.wall.original = Summarise(std::move(wall));
+    comparison.cpu.original = Summarise(std::move(cpu));
+  }
+  return comparison;
+}
+
+std::vector<Table> ReplayTables(const std::vector<RankComparison>& ranks) {
+  Table times{.key = "replay",
+              .title = "time of a step, original and replayed",
+              .columns = {{"rank", "rank", Unit::kText},
+                          {"clock", "clock", Unit::kText},
+                          {"original_ns", "original", Unit::kTime},
+                          {"original_p25_ns", "p25", Unit::kTime},
+                          {"original_p75_ns", "p75", Unit::kTime},
+                          {"replay_ns", "replay", Unit::kTime},
+                          {"replay_p25_ns", "p25", Unit::kTime},
+                          {"replay_p75_ns", "p75", Unit::kTime},
+                          {"error", "error", Unit::kShare}},
+              .rows = {}};
+  Table coverage{.key = "coverage",
+                 .title = "how much was replayed",
+                 .columns = {{"rank", "rank", Unit::kText},
+                             {"operators", "operators, by count", Unit::kShare},
+                             {"operator_time", "by time", Unit::kShare},
+                             {"same_kernels", "same kernels", Unit::kShare},
+                             {"operator_share", "operators of the step's time", Unit::kShare},
+                             {"skipped", "kinds skipped", Unit::kCount}},
+                 .rows = {}};
+  const auto number = [](std::optional<double> value) { return value ? Cell(*value) : Cell(); };
+  for (const RankComparison& rank : ranks) {
+    const auto add = [&](std::string clock, const ClockPair& pair) {
+      std::vector<Cell> cells = {rank.rank, std::move(clock)};
+      for (const auto& summary : {pair.original, pair.replay}) {
+        cells.push_back(summary ? Cell(summary->median.count) : Cell());
+        cells.push_back(summary ? Cell(summary->p25.count) : Cell());
+        cells.push_back(summary ? Cell(summary->p75.count) : Cell());
+      }
+      cells.push_back(number(pair.error()));
+      times.rows.push_back(std::move(cells));
+    };
+    add("CPU", rank.cpu);
+    add("wall", rank.wall);
+    coverage.rows.push_back({rank.rank, number(rank.coverage_ops), number(rank.coverage_time),
+                             number(rank.same_kernels), number(rank.operator_share), rank.skipped});
+  }
+  return {std::move(times), std::move(coverage)};
+}
+
+}  // namespace etude

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/analysis/time_summary.h"
+#include "src/base/result.h"
+#include "src/formats/capture_folder.h"
+#include "src/report/table.h"
+
+namespace etude {
+
+// Original and replay of one rank, by one clock.
+struct ClockPair {
+  std::optional<TimeSummary> original;
+  std::optional<TimeSummary> replay;
+
+  std::optional<double> error() const { return RelativeError(original, replay); }
+};
+
+// A rank of a capture beside its replay.
+struct RankComparison {
+  int64_t rank = 0;
+  ClockPair wall;
+  ClockPair cpu;
+  std::optional<double> coverage_ops;
+  std::optional<double> coverage_time;
+  std::optional<double> same_kernels;
+  std::optional<double> operator_share;
+  int64_t skipped = 0;  // kinds of operators
+};
+
+// The file that `etude replay` leaves for `rank`: replay.N.json.
+std::string ReplayFile(const CaptureFolder& folder, const CaptureRank& rank);
+
+// Reads that file and job.json's step times. kBadInput if there is no such file, if it is none, or
+// if the original has no time to compare with.
+Result<RankComparison> CompareWithReplay(const CaptureFolder& folder, const CaptureRank& rank);
+
+// Times of steps, original and replay, and how much was replayed; of several ranks.
+std::vector<Table> ReplayTables(const std::vector<RankComparison>& ranks);
+
+}  // namespace etude

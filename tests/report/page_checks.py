@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""Tests of the page that `etude report` writes, from outside: its parts as an HTML parser sees them, and what
+headless Chromium makes of it.
+
+    page_checks.py --bin build/bin            what needs no browser
+    page_checks.py --bin build/bin --browser  in Chromium; exit code 77 (skipped) where there is none
+
+Traces are made here, with names that would break a page that pastes them into itself.
+"""
+
+import argparse
+import base64
+import hashlib
+import html.parser
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SKIPPED = 77
+BIN = pathlib.Path("build/bin")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+HOSTILE = [
+    "</script><script>document.title='hacked'</script>",
+    "<img src=x onerror=\"document.title='hacked'\">",
+    "\"'><svg onload=document.title='hacked'>",
+    "</title></style></textarea><h1>hacked",
+    "<!--", "]]>", "&lt;b&gt;", "{{constructor.constructor('document.title=1')()}}",
+    "\u202egpj.\u202cexe", "\u2066isolate", "zero\u200bwidth", "nul\x00bell\x07esc\x1b[31m", "line\nfeed\ttab\r",
+    "\u2028separator\u2029", "__proto__", "constructor", "n" * 100_000, "\U0001f680" * 300, "%s%n{}{0}",
+]
+
+
+def event(name, begin, length, **more):
+    return {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 2, "ts": begin, "dur": length, "args": {}, **more}
+
+
+def write_trace(path, names):
+    events = [event("ProfilerStep#1", 0, 1000 * len(names), cat="user_annotation")]
+    for i, name in enumerate(names):
+        events.append(event(name, 1000 * i + 10, 500))
+        events.append(event(name, 1000 * i + 600, 300, cat="kernel", pid=0, tid=7,
+                            args={"device": 0, "stream": 7, "correlation": i}))
+        events.append(event(name, 1000 * i, 990, cat="user_annotation"))
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+
+
+class Outline(html.parser.HTMLParser):
+    """Tags, attributes, and the texts of scripts, styles and table cells."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags = []
+        self.texts = {"script": [], "style": [], "td": [], "h1": []}
+        self.inside = None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag in self.texts:
+            self.texts[tag].append("")
+            self.inside = tag
+
+    def handle_endtag(self, tag):
+        if tag == self.inside:
+            self.inside = None
+
+    def handle_data(self, data):
+        if self.inside:
+            self.texts[self.inside][-1] += data
+
+    def of(self, tag):
+        return [attrs for found, attrs in self.tags if found == tag]
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.tmp = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.tmp.name)
+        write_trace(cls.folder / "hostile.json", HOSTILE)
+        cls.page, cls.data = cls.report("hostile", HOSTILE[1])
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.tmp.cleanup()
+
+    @classmethod
+    def report(cls, name, title):
+        """The page about NAME.json, and what --json says."""
+        out = cls.folder / f"{name}.html"
+        done = subprocess.run(
+            [BIN / "etude", "report", "-q", cls.folder / f"{name}.json", "-o", out, "--title", title, "--json"],
+            check=True, stdout=subprocess.PIPE)
+        return out, json.loads(done.stdout)
+
+
+class PageTest(Case):
+    def setUp(self):
+        self.text = self.page.read_text()
+        self.outline = Outline(self.text)
+
+    def script(self, name):
+        scripts = self.outline.of("script")
+        at = next(i for i, attrs in enumerate(scripts) if attrs.get("id") == name)
+        return json.loads(self.outline.texts["script"][at])
+
+    def test_only_its_own_tags(self):
+        write_trace(self.folder / "tame.json", [f"name{i}" for i in range(len(HOSTILE))])
+        tame, _ = self.report("tame", "title")
+        wanted = sorted({tag for tag, _ in Outline(tame.read_text()).tags})
+        self.assertEqual(wanted, sorted({tag for tag, _ in self.outline.tags}))
+        self.assertFalse({"img", "svg", "iframe", "link", "object", "base", "form"} & set(wanted))
+
+    def test_nothing_is_asked_for_and_nothing_runs_from_attributes(self):
+        for tag, attrs in self.outline.tags:
+            for name in attrs:
+                self.assertFalse(name.startswith("on"), (tag, name))
+                self.assertNotIn(name, ("src", "srcset", "style", "action", "data", "poster"), tag)
+            self.assertTrue(attrs.get("href", "#").startswith("#"), attrs)
+        for style in self.outline.texts["style"]:
+            self.assertNotRegex(style, r"url\(|@import|http")
+
+    def test_policy_names_what_is_there(self):
+        policy = next(attrs["content"] for attrs in self.outline.of("meta")
+                      if attrs.get("http-equiv") == "Content-Security-Policy")
+        parts = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+        self.assertEqual(parts["default-src"], "'none'")
+        self.assertNotIn("unsafe", policy)
+
+        def digest(text):
+            return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+
+        run = [text for attrs, text in zip(self.outline.of("script"), self.outline.texts["script"])
+               if attrs.get("type") != "application/json"]
+        self.assertTrue(run)
+        self.assertEqual(sorted(parts["script-src"].split()), sorted(map(digest, run)))
+        self.assertEqual([parts["style-src"]], list(map(digest, self.outline.texts["style"])))
+
+    def test_verdict_comes_first(self):
+        sections = [attrs.get("id") for attrs in self.outline.of("section")]
+        self.assertEqual(sections[:3], ["verdict", "overview", "steps"])
+
+    def test_download_is_what_json_says_and_names_are_whole(self):
+        data = self.script("etude-data")
+        self.assertEqual(data, self.data)
+        self.assertEqual(data["format"], "etude-report")
+        ops = next(t for s in data["sections"] if s["key"] == "operators" for t in s["tables"] if t["key"] == "ops")
+        at = [column["key"] for column in ops["columns"]].index("name")
+        self.assertLessEqual(set(HOSTILE), {row[at] for row in ops["rows"]})
+
+    def test_tables_are_there_without_scripts_and_marks_are_seen(self):
+        cells = self.outline.texts["td"]
+        self.assertGreater(len(cells), 50)
+        for cell in cells:
+            self.assertNotRegex(cell, "[\x00-\x08\u202a-\u202e\u2066-\u2069]")
+            self.assertLess(len(cell), 1000)
+
+    def test_timeline_holds_every_event(self):
+        timeline = self.script("etude-timeline")
+        rows = [row for track in timeline["tracks"] for lane in track["lanes"] for row in lane["rows"]]
+        self.assertEqual(sum(row["count"] for row in rows), 3 * len(HOSTILE) + 1)
+
+    def test_same_input_same_bytes(self):
+        before = self.page.read_bytes()
+        again, _ = self.report("hostile", HOSTILE[1])
+        self.assertEqual(before, again.read_bytes())
+
+
+class BrowserTest(Case):
+    def browse(self, page, *flags):
+        """What Chromium makes of the page, and what its console says."""
+        done = subprocess.run(
+            [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
+             f"--user-data-dir={self.folder}/profile", "--window-size=1300,2000", *flags, page.as_uri()],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+        self.assertEqual(done.returncode, 0)
+        said = [line for line in done.stderr.decode(errors="replace").splitlines() if "CONSOLE" in line]
+        return done.stdout.decode(errors="replace"), said
+
+    def test_runs_without_complaint_and_shows_names_as_text(self):
+        dom, said = self.browse(self.page, "--dump-dom")
+        self.assertEqual(said, [])
+        outline = Outline(dom)
+        self.assertEqual(outline.texts["h1"][0], HOSTILE[1])
+        self.assertNotIn("<title>hacked", dom)
+        self.assertFalse({"img", "svg", "iframe"} & {tag for tag, _ in outline.tags})
+        self.assertRegex(dom, r"Timeline of %d events" % (3 * len(HOSTILE) + 1))
+        self.assertIn("Download data", dom)
+        self.assertIn("Show more", dom)
+        cells = "\n".join(outline.texts["td"])
+        self.assertIn(HOSTILE[0], cells)
+        self.assertIn("line\\u{a}feed\\u{9}tab\\u{d}", cells)
+        self.assertIn("nul\\u{0}bell", cells)
+        charts = [attrs for attrs in outline.of("div") if "data-chart" in attrs]
+        if "no chart library" not in dom:
+            self.assertGreater(len(charts), 4)
+            self.assertGreaterEqual(len(outline.of("canvas")), len(charts) + 1)
+
+    def test_draws_its_timeline_and_prints(self):
+        # Chromium ends without a file if the page brings it down.
+        for flag, name in (("--screenshot", "page.png"), ("--print-to-pdf", "page.pdf")):
+            out = self.folder / name
+            self.browse(self.page, f"{flag}={out}")
+            self.assertGreater(out.stat().st_size, 10_000)
+
+    def test_empty_trace(self):
+        (self.folder / "empty.json").write_text('{"schemaVersion":1,"traceEvents":[]}')
+        page, _ = self.report("empty", "empty")
+        dom, said = self.browse(page, "--dump-dom")
+        self.assertEqual(said, [])
+        self.assertIn("there is no timeline", dom)
+
+
+def main():
+    global BIN
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--browser", action="store_true")
+    args = parser.parse_args()
+    BIN = pathlib.Path(args.bin).resolve()
+    if args.browser and CHROMIUM is None:
+        print("skipped: no chromium on the path (Debian: apt-get install chromium)")
+        return SKIPPED
+    suite = unittest.defaultTestLoader.loadTestsFromTestCase(BrowserTest if args.browser else PageTest)
+    return 0 if unittest.TextTestRunner(verbosity=2).run(suite).wasSuccessful() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
