@@ -19,7 +19,7 @@ nanobind_add_module(_core NB_STATIC ${ETUDE_PYTHON_SOURCES})
 etude_compile_options(_core)
 # Headers of Python and nanobind are not ours to warn about.
 target_include_directories(_core SYSTEM PRIVATE ${NB_DIR}/include ${Python_INCLUDE_DIRS})
-target_link_libraries(_core PRIVATE etude_cli nlohmann_json::nlohmann_json)
+target_link_libraries(_core PRIVATE etude nlohmann_json::nlohmann_json)
 
 set(ETUDE_PYTHON_PACKAGE ${PROJECT_BINARY_DIR}/python/etude)
 set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${ETUDE_PYTHON_PACKAGE})

@@ -11,11 +11,13 @@
 #include "src/cli/compat.h"
 #include "src/cli/for_astra_sim.h"
 #include "src/cli/rank_results.h"
-#include "src/cli/trace_output.h"
+#include "src/formats/atomic_file.h"
 #include "src/formats/capture_folder.h"
+#include "src/report/accounts.h"
 #include "src/report/format.h"
 #include "src/report/health_output.h"
 #include "src/transform/read_job.h"
+#include "src/transform/write_trace.h"
 
 namespace etude {
 namespace {

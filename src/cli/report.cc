@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/each_rank.h"
-#include "src/cli/trace_output.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/read_trace.h"
 #include "src/report/format.h"

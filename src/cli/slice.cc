@@ -11,10 +11,11 @@
 
 #include "src/base/each_rank.h"
 #include "src/cli/selection_options.h"
-#include "src/cli/trace_output.h"
+#include "src/formats/atomic_file.h"
 #include "src/report/accounts.h"
 #include "src/report/format.h"
 #include "src/transform/slice.h"
+#include "src/transform/write_trace.h"
 
 namespace etude {
 namespace {

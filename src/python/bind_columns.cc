@@ -144,11 +144,6 @@ void BindArrowArray(nb::class_<T, Extra...>& type) {
       nb::sig("def __arrow_c_schema__(self) -> object"), "The type alone.");
 }
 
-// `name(self)` of etude.frames.
-nb::object Frames(const char* name, nb::handle self) {
-  return nb::module_::import_("etude.frames").attr(name)(self);
-}
-
 void BindColumn(nb::module_& module) {
   nb::class_<Column> type(
       module, "Column",

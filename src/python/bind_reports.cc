@@ -53,20 +53,16 @@ struct Target {
   RankInput input;
 };
 
-// What `source` (a path, Trace, Job, or a list of these) says, in its order.
-struct Source {
-  TracePtr trace;
-  std::string path;
-};
-
-void AddSources(nb::handle source, std::vector<Source>& sources) {
-  if (nb::isinstance<nb::list>(source) || nb::isinstance<nb::tuple>(source)) {
-    for (const nb::handle item : nb::iter(source)) AddSources(item, sources);
-  } else if (auto path = PathIn(source)) {
-    sources.push_back({.trace = nullptr, .path = *std::move(path)});
-  } else {
-    for (const PyTrace& trace : TracesIn(source)) sources.push_back({trace.shared, {}});
-  }
+// What of an opened trace's rank `choose` means: the trace itself, or other files of its folder.
+Target TargetOf(const TracePtr& trace, RankInput (*choose)(const CaptureRank&)) {
+  const RankInput& opened = trace->input();
+  Target target{trace, opened};
+  target.input.rank = trace->rank();
+  if (!opened.files) return target;
+  RankInput chosen = choose(*opened.files);
+  if (chosen.path == opened.path && chosen.device == opened.device) return target;
+  chosen.rank = target.input.rank;
+  return {nullptr, std::move(chosen)};
 }
 
 Result<std::vector<Target>> FindTargets(const std::vector<Source>& sources,
@@ -75,8 +71,7 @@ Result<std::vector<Target>> FindTargets(const std::vector<Source>& sources,
   std::vector<Target> targets;
   for (const Source& source : sources) {
     if (source.trace != nullptr) {
-      targets.push_back(
-          {source.trace, {.rank = source.trace->rank(), .path = source.trace->path()}});
+      targets.push_back(TargetOf(source.trace, choose));
       continue;
     }
     ETUDE_ASSIGN_OR_RETURN(std::vector<RankInput> inputs,
@@ -97,11 +92,11 @@ auto WithTrace(const Target& target, const ReadOptions& read, const RunContext& 
 }
 
 PyReport InspectAll(const Inspection& inspection, nb::handle source, bool strict, int64_t jobs) {
-  std::vector<Source> sources;
-  AddSources(source, sources);
+  const std::vector<Source> sources = SourcesIn(source);
   const ReadOptions read{.strict = strict};
   std::vector<Inspected> found =
       Call([&](const RunContext& context) -> Result<std::vector<Inspected>> {
+        ETUDE_RETURN_IF_ERROR(CheckJobs(jobs));
         ETUDE_ASSIGN_OR_RETURN(const std::vector<Target> targets,
                                FindTargets(sources, inspection.choose, context));
         return ForEachRank<Inspected>(
@@ -127,6 +122,7 @@ std::string NameOf(const Target& target) {
 // As `etude diff`: ranks of one side only are a difference, and said as warnings.
 Result<PyReport> DiffAll(const std::vector<Source>& sources_a, const std::vector<Source>& sources_b,
                          bool strict, int64_t jobs, const RunContext& context) {
+  ETUDE_RETURN_IF_ERROR(CheckJobs(jobs));
   ETUDE_ASSIGN_OR_RETURN(const std::vector<Target> a,
                          FindTargets(sources_a, RichestInput, context));
   ETUDE_ASSIGN_OR_RETURN(const std::vector<Target> b,
@@ -160,10 +156,8 @@ Result<PyReport> DiffAll(const std::vector<Source>& sources_a, const std::vector
 }
 
 PyReport Diff(nb::handle a, nb::handle b, bool strict, int64_t jobs) {
-  std::vector<Source> sources_a;
-  std::vector<Source> sources_b;
-  AddSources(a, sources_a);
-  AddSources(b, sources_b);
+  const std::vector<Source> sources_a = SourcesIn(a);
+  const std::vector<Source> sources_b = SourcesIn(b);
   return Call([&](const RunContext& context) {
     return DiffAll(sources_a, sources_b, strict, jobs, context);
   });
@@ -182,10 +176,6 @@ std::vector<std::string> ColumnTypes(const Table& table) {
     }
   }
   return types;
-}
-
-nb::object Frames(const char* name, nb::handle self) {
-  return nb::module_::import_("etude.frames").attr(name)(self);
 }
 
 void BindTable(nb::module_& module) {
@@ -284,17 +274,18 @@ void BindReports(nb::module_& module) {
                  "def breakdown(source: " ETUDE_SOURCE
                  ", *, strict: bool = False, jobs: int = 0) -> Report",
                  "As `etude breakdown`: each step's time as compute, communication, copies, idle.\n"
-                 "Of a capture folder given by its path the device traces are read.");
+                 "Of capture folders the device traces are read.");
   BindInspection(module, "critical_path", CriticalPathInspection(),
                  "def critical_path(source: " ETUDE_SOURCE
                  ", *, strict: bool = False, jobs: int = 0) -> Report",
                  "As `etude critical-path`: the longest chain of dependent work.\n"
-                 "Of a capture folder given by its path the device traces are read.");
+                 "Of capture folders the device traces are read.");
   BindInspection(module, "memory", MemoryInspection(),
                  "def memory(source: " ETUDE_SOURCE
                  ", *, strict: bool = False, jobs: int = 0) -> Report",
                  "As `etude memory`: timeline, peak and what holds it.\n"
-                 "Allocators' events are in device traces: give the folder's path.");
+                 "Of capture folders the device traces, which have the allocators' events, are "
+                 "read, too.");
   module.def("diff", Diff, nb::arg("a"), nb::arg("b"), nb::kw_only(), nb::arg("strict") = false,
              nb::arg("jobs") = 0,
              nb::sig("def diff(a: str | os.PathLike[str] | Trace | Job, b: str | os.PathLike[str] "

@@ -40,12 +40,12 @@ Json InfoJson(const SharedTrace& shared) {
     if (extra.form != Extra::Form::kJson) continue;
     extras[std::string(trace.text(extra.key))] = trace.text(extra.text);
   }
-  return {{"path", TextOrNull(shared.path())},
+  return {{"path", TextOrNull(shared.input().path)},
           {"kind", Name(info.format)},
           {"schema", TextOrNull(info.schema)},
           {"time", TextOrNull(info.time)},
           {"pid", OrNull(info.pid)},
-          {"rank", OrNull(shared.rank())},
+          {"rank", OrNull(info.rank ? info.rank : shared.rank())},
           {"world_size", OrNull(info.world_size)},
           {"start_ts", OrNull(info.start_ts)},
           {"finish_ts", OrNull(info.finish_ts)},
@@ -62,14 +62,16 @@ Json InfoJson(const SharedTrace& shared) {
 Result<PyTrace> ReadOne(const RankInput& input, bool strict, const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadRank(input, {.strict = strict}, context));
   ETUDE_RETURN_IF_ERROR(CheckSizes(trace));
-  return MakeTrace(std::move(trace), input.rank, input.path);
+  return PyTrace{std::make_shared<const SharedTrace>(std::move(trace), input)};
 }
 
 nb::object Open(nb::handle given, bool strict, int64_t jobs) {
   const std::string path = ToPath(given);
-  const bool is_folder = std::filesystem::is_directory(path);
+  std::error_code error;
+  const bool is_folder = std::filesystem::is_directory(path, error);
   std::vector<PyTrace> traces =
       Call([&](const RunContext& context) -> Result<std::vector<PyTrace>> {
+        ETUDE_RETURN_IF_ERROR(CheckJobs(jobs));
         ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs,
                                FindRanks(std::span(&path, 1), context));
         return ForEachRank<PyTrace>(
@@ -86,12 +88,13 @@ nb::object RankObject(const PyTrace& trace) {
   return rank ? nb::object(nb::int_(*rank)) : nb::none();
 }
 
-std::string Describe(const PyTrace& trace) {
+nb::str Describe(const PyTrace& trace) {
   std::string text = "<etude.Trace";
-  if (!trace.shared->path().empty()) text += " " + trace.shared->path();
+  const std::string& path = trace.shared->input().path;
+  if (!path.empty()) text += " " + path;
   text += ": " + std::to_string(trace.trace().node_count()) + " nodes";
   if (const auto rank = trace.shared->rank()) text += ", rank " + std::to_string(*rank);
-  return text + ">";
+  return ToPython(text + ">");
 }
 
 nb::list RanksOf(const PyJob& job) {
@@ -104,11 +107,7 @@ PyTrace TraceOf(const PyJob& job, int64_t rank) {
   for (const PyTrace& trace : job.traces) {
     if (trace.shared->rank() == rank) return trace;
   }
-  throw nb::key_error(("no rank " + std::to_string(rank) + " in " + job.path).c_str());
-}
-
-nb::object Frames(const char* name, nb::handle self) {
-  return nb::module_::import_("etude.frames").attr(name)(self);
+  throw nb::key_error(("no rank " + std::to_string(rank)).c_str());
 }
 
 void BindTrace(nb::module_& module) {
@@ -125,8 +124,8 @@ void BindTrace(nb::module_& module) {
       .def_prop_ro(
           "path",
           [](const PyTrace& trace) {
-            return trace.shared->path().empty() ? nb::object(nb::none())
-                                                : nb::object(ToPython(trace.shared->path()));
+            const std::string& path = trace.shared->input().path;
+            return path.empty() ? nb::object(nb::none()) : nb::object(FromPath(path));
           },
           nb::sig("def path(self) -> str | None"), "Where it was read; None if it was made.")
       .def_prop_ro(
@@ -208,9 +207,10 @@ void BindJob(nb::module_& module) {
             return traces;
           },
           nb::sig("def traces(self) -> list[Trace]"), "In the order of `ranks`.")
-      .def_prop_ro("path", [](const PyJob& job) { return ToPython(job.path); })
+      .def_prop_ro("path", [](const PyJob& job) { return FromPath(job.path); })
       .def("__repr__", [](const PyJob& job) {
-        return "<etude.Job " + job.path + ": " + std::to_string(job.traces.size()) + " ranks>";
+        return ToPython("<etude.Job " + job.path + ": " + std::to_string(job.traces.size()) +
+                        " ranks>");
       });
 }
 

@@ -4,46 +4,29 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "src/cli/trace_output.h"
+#include "src/formats/atomic_file.h"
 #include "src/formats/read_trace.h"
 #include "src/python/bindings.h"
 #include "src/python/columns.h"
 #include "src/report/accounts.h"
 #include "src/transform/read_job.h"
 #include "src/transform/slice.h"
+#include "src/transform/write_trace.h"
 
 namespace etude::python {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A trace that was opened, or the path of one to read.
-struct Source {
-  TracePtr trace;
-  std::string path;
-
-  std::string name() const {
-    if (trace == nullptr) return path;
-    return trace->path().empty() ? "the trace" : trace->path();
-  }
-};
-
-Source OneTrace(nb::handle given) {
-  if (nb::isinstance<PyJob>(given)) {
-    Raise({ErrorCode::kUsage, "found a Job, expected one trace: job[RANK]"});
-  }
-  if (auto path = PathIn(given)) return {.trace = nullptr, .path = *std::move(path)};
-  return {.trace = nb::cast<PyTrace>(given).shared, .path = {}};
-}
-
 Result<TracePtr> Read(const Source& source, bool strict, const RunContext& context) {
   if (source.trace != nullptr) return source.trace;
   ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadTrace(source.path, {.strict = strict}, context));
-  return std::make_shared<const SharedTrace>(std::move(trace), std::nullopt, source.path);
+  return std::make_shared<const SharedTrace>(std::move(trace), RankInput{.path = source.path});
 }
 
 // A new trace, and what was done to make it.
@@ -60,14 +43,14 @@ nb::object MadeObject(Made made) {
 
 Result<Made> MakeOf(Trace trace, const std::optional<int64_t>& rank, Json account) {
   ETUDE_RETURN_IF_ERROR(CheckSizes(trace));
-  return Made{std::make_shared<const SharedTrace>(std::move(trace), rank, std::string()),
+  return Made{std::make_shared<const SharedTrace>(std::move(trace), RankInput{.rank = rank}),
               std::move(account)};
 }
 
 nb::object LinkTraces(nb::handle host_given, nb::handle device_given, bool drop_orphans,
                       bool strict) {
-  const Source host = OneTrace(host_given);
-  const Source device = OneTrace(device_given);
+  const Source host = OneSource(host_given);
+  const Source device = OneSource(device_given);
   return MadeObject(Call([&](const RunContext& context) -> Result<Made> {
     ETUDE_ASSIGN_OR_RETURN(const TracePtr host_trace, Read(host, strict, context));
     ETUDE_ASSIGN_OR_RETURN(const TracePtr device_trace, Read(device, strict, context));
@@ -82,14 +65,15 @@ nb::object LinkTraces(nb::handle host_given, nb::handle device_given, bool drop_
 
 nb::object Convert(nb::handle given, nb::handle output, const std::optional<std::string>& to,
                    bool strict) {
-  const Source source = OneTrace(given);
+  const Source source = OneSource(given);
   const std::string path = ToPath(output);
   if (to && *to != "et" && *to != "linked") {
     Raise({ErrorCode::kUsage, "to: found '" + *to + "', expected 'et' or 'linked'"});
   }
   return FromJson(Call([&](const RunContext& context) -> Result<Json> {
-    ETUDE_RETURN_IF_ERROR(
-        CheckOutput(path, {source.trace != nullptr ? source.trace->path() : source.path}));
+    const RankInput input =
+        source.trace != nullptr ? source.trace->input() : RankInput{.path = source.path};
+    ETUDE_RETURN_IF_ERROR(CheckOutput(path, {input.path, input.device}));
     ETUDE_ASSIGN_OR_RETURN(const TracePtr trace, Read(source, strict, context));
     const Result<WrittenTrace> written =
         WriteTrace(trace->trace(), path, ChooseFormat(to.value_or(""), path),
@@ -99,12 +83,17 @@ nb::object Convert(nb::handle given, nb::handle output, const std::optional<std:
       if (error.code != ErrorCode::kBadInput) return tl::unexpected<Error>(error);
       return BadInput(source.name() + ": " + error.message);
     }
+    if (written->chakra.broken_edges != 0) {
+      context.Warn(fmt::format(
+          "{}: found a cycle of dependencies: {}; {} that contradict the program's order left out",
+          source.name(), CycleText(trace->trace()), written->chakra.broken_edges));
+    }
     return ToJson(*written);
   }));
 }
 
 nb::object SliceTrace(nb::handle given, const Selection& selection, bool strict) {
-  const Source source = OneTrace(given);
+  const Source source = OneSource(given);
   if (selection.empty()) {
     Raise({ErrorCode::kUsage,
            "slice: nothing is selected; give label, step, thread, stream, module, time or op"});
@@ -120,15 +109,22 @@ nb::object SliceTrace(nb::handle given, const Selection& selection, bool strict)
   }));
 }
 
-// One text or several.
-std::vector<std::string> TextsIn(nb::handle given) {
-  std::vector<std::string> texts;
-  if (given.is_none()) return texts;
+// A str or an int, or a list of these.
+std::vector<std::string> FiltersIn(nb::handle given) {
+  if (given.is_none()) return {};
   if (nb::isinstance<nb::str>(given) || nb::isinstance<nb::int_>(given)) {
-    texts.emplace_back(nb::str(given).c_str());
-    return texts;
+    return {ToText(nb::str(given))};
   }
-  for (const nb::handle item : nb::iter(given)) texts.emplace_back(nb::str(item).c_str());
+  if (!nb::isinstance<nb::list>(given) && !nb::isinstance<nb::tuple>(given)) {
+    throw nb::type_error("expected a str or int to select by, or a list of these");
+  }
+  std::vector<std::string> texts;
+  for (const nb::handle item : nb::iter(given)) {
+    if (!nb::isinstance<nb::str>(item) && !nb::isinstance<nb::int_>(item)) {
+      throw nb::type_error("expected a list of str or int to select by");
+    }
+    texts.push_back(ToText(nb::str(item)));
+  }
   return texts;
 }
 
@@ -155,13 +151,13 @@ void BindTransforms(nb::module_& module) {
       [](nb::handle source, nb::handle label, nb::handle step, nb::handle thread, nb::handle stream,
          nb::handle module_name, nb::handle time, nb::handle op, bool strict) {
         return SliceTrace(source,
-                          {.labels = TextsIn(label),
-                           .steps = TextsIn(step),
-                           .threads = TextsIn(thread),
-                           .streams = TextsIn(stream),
-                           .modules = TextsIn(module_name),
-                           .times = TextsIn(time),
-                           .operators = TextsIn(op)},
+                          {.labels = FiltersIn(label),
+                           .steps = FiltersIn(step),
+                           .threads = FiltersIn(thread),
+                           .streams = FiltersIn(stream),
+                           .modules = FiltersIn(module_name),
+                           .times = FiltersIn(time),
+                           .operators = FiltersIn(op)},
                           strict);
       },
       nb::arg("source"), nb::kw_only(), nb::arg("label") = nb::none(), nb::arg("step") = nb::none(),

@@ -38,15 +38,30 @@ struct PyJob {
 nb::str ToPython(std::string_view text);
 nb::object FromJson(const nlohmann::ordered_json& json);
 
-// A path: a str, or what os.fspath makes one of.
+// A path: a str, or what os.fspath makes one of; and back.
 std::string ToPath(nb::handle path);
-// The path that is meant, if `source` is one; nullopt for a Trace or a Job. Anything else is a
-// TypeError.
-std::optional<std::string> PathIn(nb::handle source);
-// The traces of a Trace or a Job.
-std::vector<PyTrace> TracesIn(nb::handle source);
+nb::str FromPath(std::string_view path);
+// The bytes of a str. UnicodeEncodeError if it holds half a surrogate pair.
+std::string ToText(nb::handle text);
 
-// A trace that belongs to `shared`'s file, or was made of it.
-PyTrace MakeTrace(Trace trace, std::optional<int64_t> rank, std::string path);
+// What a function works on: a trace that was opened, or the path of one to read.
+struct Source {
+  TracePtr trace;
+  std::string path;
+
+  // What messages call it.
+  std::string name() const;
+};
+// The sources that a path, Trace, Job, or a list of these names, in its order. TypeError for
+// anything else.
+std::vector<Source> SourcesIn(nb::handle given);
+// The same of a path or Trace. kUsage for a Job of other than one trace.
+Source OneSource(nb::handle given);
+
+// kUsage for a number of ranks at a time below 0.
+Status CheckJobs(int64_t jobs);
+
+// `name(self)` of the Python module etude.frames.
+nb::object Frames(const char* name, nb::handle self);
 
 }  // namespace etude::python

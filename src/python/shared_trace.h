@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/trace/trace.h"
+#include "src/transform/read_job.h"
 
 namespace etude::python {
 
@@ -22,21 +23,19 @@ struct Texts {
 // be called from several threads.
 class SharedTrace {
  public:
-  SharedTrace(Trace trace, std::optional<int64_t> rank, std::string path)
-      : trace_(std::move(trace)), rank_(rank), path_(std::move(path)) {}
+  // `input` is where it was read; empty paths if it was made.
+  SharedTrace(Trace trace, RankInput input) : trace_(std::move(trace)), input_(std::move(input)) {}
 
   const Trace& trace() const { return trace_; }
-  // What the trace says of its rank, else what its file's name does.
-  std::optional<int64_t> rank() const { return trace_.info().rank ? trace_.info().rank : rank_; }
-  // Where it was read; "" if it was made.
-  const std::string& path() const { return path_; }
+  const RankInput& input() const { return input_; }
+  // What its folder or its file's name says, else what the trace does: as inspections name it.
+  std::optional<int64_t> rank() const { return input_.rank ? input_.rank : trace_.info().rank; }
   // The strings of the trace by their ids, made on the first call.
   const Texts& texts() const;
 
  private:
   Trace trace_;
-  std::optional<int64_t> rank_;
-  std::string path_;
+  RankInput input_;
   mutable std::once_flag once_;
   mutable Texts texts_;
 };

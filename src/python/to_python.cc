@@ -43,18 +43,22 @@ std::string ToPath(nb::handle path) {
   return {owned.c_str(), owned.size()};
 }
 
-std::optional<std::string> PathIn(nb::handle source) {
-  if (nb::isinstance<PyTrace>(source) || nb::isinstance<PyJob>(source)) return std::nullopt;
-  return ToPath(source);
+nb::str FromPath(std::string_view path) {
+  PyObject* made =
+      PyUnicode_DecodeFSDefaultAndSize(path.data(), static_cast<Py_ssize_t>(path.size()));
+  if (made == nullptr) throw nb::python_error();
+  return nb::steal<nb::str>(made);
 }
 
-std::vector<PyTrace> TracesIn(nb::handle source) {
-  if (nb::isinstance<PyTrace>(source)) return {nb::cast<PyTrace>(source)};
-  return nb::cast<PyJob>(source).traces;
+std::string ToText(nb::handle text) {
+  Py_ssize_t size = 0;
+  const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+  if (bytes == nullptr) throw nb::python_error();
+  return {bytes, static_cast<size_t>(size)};
 }
 
-PyTrace MakeTrace(Trace trace, std::optional<int64_t> rank, std::string path) {
-  return {std::make_shared<const SharedTrace>(std::move(trace), rank, std::move(path))};
+nb::object Frames(const char* name, nb::handle self) {
+  return nb::module_::import_("etude.frames").attr(name)(self);
 }
 
 }  // namespace etude::python

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include <nlohmann/json.hpp>
 
 #include "src/transform/link.h"
 #include "src/transform/slice.h"
+#include "src/transform/write_trace.h"
 
 namespace etude {
 
@@ -17,5 +19,9 @@ double LinkedShare(uint64_t part, uint64_t whole);
 nlohmann::ordered_json LinkAccount(const LinkResult& result);
 // How many nodes and references a slice kept and cut.
 nlohmann::ordered_json SliceAccount(const SliceResult& slice);
+
+nlohmann::ordered_json ToJson(const WrittenTrace& written);
+// Lines that say it to people.
+std::string ToText(const WrittenTrace& written);
 
 }  // namespace etude

@@ -20,13 +20,13 @@ Result<Inspected> InspectStats(const Trace& trace, const RankInput&, const ReadO
 }
 
 Result<Inspected> InspectBreakdown(const Trace& trace, const RankInput&, const ReadOptions&,
-                               const RunContext&) {
+                                   const RunContext&) {
   const Breakdown breakdown = BreakDown(trace);
   return Inspected{.tables = BreakdownTables(breakdown), .notes = BreakdownNotes(breakdown)};
 }
 
 Result<Inspected> InspectCriticalPath(const Trace& trace, const RankInput&, const ReadOptions&,
-                               const RunContext&) {
+                                      const RunContext&) {
   const CriticalPath path = FindCriticalPath(trace, FindRecordedWaits(trace));
   return Inspected{.tables = CriticalPathTables(trace, path), .notes = CriticalPathNotes(path)};
 }
@@ -37,8 +37,8 @@ RankInput HostAndDevice(const CaptureRank& rank) {
   return {.rank = rank.rank, .path = rank.host, .device = rank.device};
 }
 
-Result<Inspected> InspectMemory(const Trace& trace, const RankInput& input,
-                                const ReadOptions& read, const RunContext& context) {
+Result<Inspected> InspectMemory(const Trace& trace, const RankInput& input, const ReadOptions& read,
+                                const RunContext& context) {
   Inspected found;
   std::vector<MemorySource> sources;
   if (auto devices = TensorMemory(trace)) {

@@ -21,8 +21,8 @@ struct Inspection {
   const std::vector<std::string>& tables;  // keys, in their order
   RankInput (*choose)(const CaptureRank&);
   // Tables and notes of a trace; `input` and `read` are where and how it was read.
-  Result<Inspected> (*inspect)(const Trace& trace, const RankInput& input,
-                               const ReadOptions& read, const RunContext& context);
+  Result<Inspected> (*inspect)(const Trace& trace, const RankInput& input, const ReadOptions& read,
+                               const RunContext& context);
 };
 
 const Inspection& StatsInspection();

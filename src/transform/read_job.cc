@@ -41,6 +41,7 @@ Result<std::vector<RankInput>> FindRanks(std::span<const std::string> paths,
     for (const CaptureRank& rank : folder.ranks) {
       RankInput input = choose(rank);
       input.rank = folder.known_rank(rank);
+      input.files = rank;
       inputs.push_back(std::move(input));
     }
   }

@@ -20,7 +20,8 @@ namespace etude {
 struct RankInput {
   std::optional<int64_t> rank;  // nullopt: not stated, the only one of its input
   std::string path;
-  std::string device;  // "": nothing to link with
+  std::string device;                // "": nothing to link with
+  std::optional<CaptureRank> files;  // all that the folder has of the rank, if a folder was given
 };
 
 // What of a capture folder tells most of `rank`: its linked trace, else host and device trace, else
