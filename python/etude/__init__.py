@@ -19,7 +19,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ._version import __version__ as __version__
-from .errors import Error, Warning
+from .errors import Error
+from .errors import Warning as Warning
 from .recording.context import RecordingError, RecordingWarning, record
 from .results import Made
 
@@ -38,11 +39,12 @@ if TYPE_CHECKING:
         diff,
         link,
         memory,
-        open,
-        slice,
         stats,
     )
+    from ._core import open as open
+    from ._core import slice as slice
 
+# Without open, slice and Warning: `from etude import *` leaves Python's own alone.
 __all__ = [
     "Column",
     "Columns",
@@ -55,22 +57,20 @@ __all__ = [
     "Report",
     "Table",
     "Trace",
-    "Warning",
     "breakdown",
     "convert",
     "critical_path",
     "diff",
     "link",
     "memory",
-    "open",
     "record",
-    "slice",
     "stats",
 ]
+_NAMES = {*__all__, "open", "slice"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _NAMES:
         raise AttributeError(f"module 'etude' has no attribute '{name}'")
     try:
         from . import _core
@@ -83,4 +83,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_NAMES})

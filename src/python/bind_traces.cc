@@ -103,11 +103,18 @@ nb::list RanksOf(const PyJob& job) {
   return ranks;
 }
 
-PyTrace TraceOf(const PyJob& job, int64_t rank) {
-  for (const PyTrace& trace : job.traces) {
-    if (trace.shared->rank() == rank) return trace;
+const PyTrace* FindRank(const PyJob& job, std::optional<int64_t> rank) {
+  const auto found = std::ranges::find(job.traces, rank,
+                                       [](const PyTrace& trace) { return trace.shared->rank(); });
+  return found == job.traces.end() ? nullptr : &*found;
+}
+
+PyTrace TraceOf(const PyJob& job, std::optional<int64_t> rank) {
+  const PyTrace* found = FindRank(job, rank);
+  if (found == nullptr) {
+    throw nb::key_error(("no rank " + (rank ? std::to_string(*rank) : "None")).c_str());
   }
-  throw nb::key_error(("no rank " + std::to_string(rank)).c_str());
+  return *found;
 }
 
 void BindTrace(nb::module_& module) {
@@ -190,12 +197,13 @@ void BindJob(nb::module_& module) {
       .def("__len__", [](const PyJob& job) { return job.traces.size(); })
       .def_prop_ro("ranks", RanksOf, nb::sig("def ranks(self) -> list[int | None]"),
                    "Ascending; None for a trace whose rank is stated nowhere.")
-      .def("__getitem__", TraceOf, nb::arg("rank"))
-      .def("__contains__",
-           [](const PyJob& job, int64_t rank) {
-             return std::ranges::any_of(
-                 job.traces, [&](const PyTrace& trace) { return trace.shared->rank() == rank; });
-           })
+      .def("__getitem__", TraceOf, nb::arg("rank").none())
+      .def(
+          "__contains__",
+          [](const PyJob& job, std::optional<int64_t> rank) {
+            return FindRank(job, rank) != nullptr;
+          },
+          nb::arg("rank").none())
       .def(
           "__iter__", [](const PyJob& job) { return nb::iter(RanksOf(job)); },
           nb::sig("def __iter__(self) -> collections.abc.Iterator[int | None]"))
