@@ -44,7 +44,7 @@ print(os.path.relpath(sysconfig.get_path('platlib'), sysconfig.get_path('scripts
     OUTPUT_VARIABLE site_from_scripts COMMAND_ERROR_IS_FATAL ANY)
   # '..' is where pip install --target puts the package.
   set(ETUDE_PYTHON_FOLDERS "${site_from_scripts}:..")
-  target_compile_definitions(etude_tool PRIVATE
+  set_property(SOURCE src/cli/installation.cc APPEND PROPERTY COMPILE_DEFINITIONS
     ETUDE_WHEEL_PYTHON="python${Python_VERSION_MAJOR}.${Python_VERSION_MINOR}")
   install(TARGETS _core LIBRARY DESTINATION etude COMPONENT wheel)
   install(FILES ${ETUDE_PYTHON_PACKAGE}/_core.pyi DESTINATION etude COMPONENT wheel)
@@ -54,6 +54,6 @@ print(os.path.relpath(sysconfig.get_path('platlib'), sysconfig.get_path('scripts
   install(DIRECTORY cmake DESTINATION ${sources} COMPONENT wheel)
   install(FILES python/etude/_version.py DESTINATION ${sources}/python/etude COMPONENT wheel)
   install(DIRECTORY src DESTINATION ${sources} COMPONENT wheel
-    FILES_MATCHING PATTERN "*.h" PATTERN "*.cc"
+    FILES_MATCHING PATTERN "*.h" PATTERN "*.cc" PATTERN "assets/*"
     PATTERN "*_test.cc" EXCLUDE PATTERN "*_fuzz.cc" EXCLUDE PATTERN "*_bench.cc" EXCLUDE)
 endif()

@@ -140,7 +140,7 @@ def build(folder: pathlib.Path, python: str, version: str) -> None:
         configure = [
             *("cmake", "-S", str(SOURCE), "-B", str(work / "build")),
             *("-G", "Ninja" if ninja else "Unix Makefiles"),
-            *("-DCMAKE_BUILD_TYPE=Release", "-DETUDE_TESTS=OFF", "-DETUDE_BENCH=OFF"),
+            *("-DCMAKE_BUILD_TYPE=Release", "-DETUDE_TESTS=OFF", "-DETUDE_BENCH=OFF", "-DETUDE_CHARTS=OFF"),
             f"-DETUDE_TORCH_PYTHON={python}",
         ]
         target = ["--target", "etude_torch_tool", "--parallel", str(jobs)]

@@ -162,8 +162,8 @@ void BindTrace(nb::module_& module) {
               return TensorUseColumns(shared);
             });
           },
-          "One row per tensor among the arguments and results of nodes, made anew: node, role,\n"
-          "argument, and the row in `tensors`.")
+          "One row per tensor among the arguments and results of nodes: node, role, argument, and "
+          "the row in\n`tensors`.")
       .def_prop_ro(
           "lanes", [](const PyTrace& trace) { return LaneTable(trace.trace()); },
           "Where nodes ran: threads of processes, streams of devices.")

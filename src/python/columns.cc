@@ -57,10 +57,14 @@ class Maker {
   template <typename T>
   Column& Add(std::string name, std::span<const T> values, Meaning meaning) {
     if (values.size() == made_.rows) return Put<T>(std::move(name), values.data(), meaning);
-    auto full = std::make_shared<std::vector<T>>(values.begin(), values.end());
-    full->resize(made_.rows);
+    std::shared_ptr<const void> memory = made_.trace->Kept(name, [&] {
+      auto full = std::make_shared<std::vector<T>>(values.begin(), values.end());
+      full->resize(made_.rows);
+      return full;
+    });
+    const auto* full = static_cast<const std::vector<T>*>(memory.get());
     Column& column = Put<T>(std::move(name), full->data(), meaning);
-    column.memory = std::move(full);
+    column.memory = std::move(memory);
     return column;
   }
 
@@ -75,14 +79,18 @@ class Maker {
       std::vector<T> values;
       std::vector<uint64_t> known;
     };
-    auto full = std::make_shared<Full>();
-    full->values.assign(values.values().begin(), values.values().end());
-    full->known.assign(values.known_bits().begin(), values.known_bits().end());
-    full->values.resize(made_.rows);
-    full->known.resize((made_.rows + 63) / 64);
+    std::shared_ptr<const void> memory = made_.trace->Kept(name, [&] {
+      auto full = std::make_shared<Full>();
+      full->values.assign(values.values().begin(), values.values().end());
+      full->known.assign(values.known_bits().begin(), values.known_bits().end());
+      full->values.resize(made_.rows);
+      full->known.resize((made_.rows + 63) / 64);
+      return full;
+    });
+    const auto* full = static_cast<const Full*>(memory.get());
     Column& column = Put<T>(std::move(name), full->values.data(), Meaning::kNumber);
     column.known = full->known.data();
-    column.memory = std::move(full);
+    column.memory = std::move(memory);
   }
 
   // A member of each of the table's structs.
@@ -138,6 +146,15 @@ void AddUses(const Trace& trace, NodeId node, uint8_t role, std::span<const Valu
       rows.tensors.push_back(value.as_tensor());
     }
   }
+}
+
+UseRows FindUses(const Trace& trace) {
+  UseRows rows;
+  ForEachNode(trace, [&](NodeId node) {
+    AddUses(trace, node, 0, trace.inputs(node), rows);
+    AddUses(trace, node, 1, trace.outputs(node), rows);
+  });
+  return rows;
 }
 
 }  // namespace
@@ -234,20 +251,17 @@ Columns TensorColumns(const TracePtr& shared) {
 }
 
 Columns TensorUseColumns(const TracePtr& shared) {
-  const Trace& trace = shared->trace();
-  auto rows = std::make_shared<UseRows>();
-  ForEachNode(trace, [&](NodeId node) {
-    AddUses(trace, node, 0, trace.inputs(node), *rows);
-    AddUses(trace, node, 1, trace.outputs(node), *rows);
-  });
-  Maker maker(shared, rows->nodes.size());
-  maker.Add<NodeId>("node", rows->nodes, Meaning::kRow).memory = rows;
-  Column& role = maker.Add<uint8_t>("role", rows->roles, Meaning::kName);
-  role.names = kRoleNames;
-  role.memory = rows;
-  maker.Add<uint32_t>("argument", rows->arguments, Meaning::kNumber).memory = rows;
-  maker.Add<TensorId>("tensor", rows->tensors, Meaning::kRow).memory = rows;
-  return maker.Take();
+  const std::shared_ptr<const void> memory = shared->Kept(
+      "tensor_uses", [&] { return std::make_shared<UseRows>(FindUses(shared->trace())); });
+  const auto& rows = *static_cast<const UseRows*>(memory.get());
+  Maker maker(shared, rows.nodes.size());
+  maker.Add<NodeId>("node", rows.nodes, Meaning::kRow);
+  maker.Add<uint8_t>("role", rows.roles, Meaning::kName).names = kRoleNames;
+  maker.Add<uint32_t>("argument", rows.arguments, Meaning::kNumber);
+  maker.Add<TensorId>("tensor", rows.tensors, Meaning::kRow);
+  Columns made = maker.Take();
+  for (Column& column : made.columns) column.memory = memory;
+  return made;
 }
 
 Dependencies DependencyColumns(const TracePtr& shared) {
@@ -269,9 +283,10 @@ Dependencies DependencyColumns(const TracePtr& shared) {
   if (deps.begins().size() == nodes + 1) {
     made.offsets.data = deps.begins().data();
   } else {
-    auto none = std::make_shared<std::vector<int64_t>>(nodes + 1);
-    made.offsets.data = none->data();
-    made.offsets.memory = std::move(none);
+    using Offsets = std::vector<int64_t>;
+    made.offsets.memory =
+        shared->Kept("offsets", [&] { return std::make_shared<Offsets>(nodes + 1); });
+    made.offsets.data = static_cast<const Offsets*>(made.offsets.memory.get())->data();
   }
   made.targets.data = deps.values().data();
   made.kinds.data = shared->trace().all_dep_kinds().values().data();

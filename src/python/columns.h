@@ -63,12 +63,13 @@ struct Dependencies {
 // kUnavailable for traces of 2^31 nodes or strings and more: ids are handed out as int32.
 Status CheckSizes(const Trace& trace);
 
-// One row per node. A column that the trace does not have to its end is copied and filled up;
+// One row per node. A column that the trace does not have to its end is copied and filled up, once;
 // all others lie in the trace.
 Columns NodeColumns(const TracePtr& trace);
 // One row per different use of a tensor: what the trace knows of it. All lie in the trace.
 Columns TensorColumns(const TracePtr& trace);
-// One row per tensor among the arguments and results of the nodes, lists flattened. Made anew.
+// One row per tensor among the arguments and results of the nodes, lists flattened. Found
+// by the first call.
 Columns TensorUseColumns(const TracePtr& trace);
 Dependencies DependencyColumns(const TracePtr& trace);
 

@@ -22,4 +22,12 @@ const Texts& SharedTrace::texts() const {
   return texts_;
 }
 
+std::shared_ptr<const void> SharedTrace::Kept(
+    const std::string& name, const std::function<std::shared_ptr<const void>()>& make) const {
+  const std::scoped_lock lock(mutex_);
+  std::shared_ptr<const void>& kept = kept_[name];
+  if (kept == nullptr) kept = make();
+  return kept;
+}
+
 }  // namespace etude::python

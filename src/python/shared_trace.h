@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -32,12 +34,17 @@ class SharedTrace {
   std::optional<int64_t> rank() const { return input_.rank ? input_.rank : trace_.info().rank; }
   // The strings of the trace by their ids, made on the first call.
   const Texts& texts() const;
+  // What `make` makes for the first who asks for `name`; kept for all others.
+  std::shared_ptr<const void> Kept(const std::string& name,
+                                   const std::function<std::shared_ptr<const void>()>& make) const;
 
  private:
   Trace trace_;
   RankInput input_;
   mutable std::once_flag once_;
   mutable Texts texts_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::string, std::shared_ptr<const void>> kept_;
 };
 using TracePtr = std::shared_ptr<const SharedTrace>;
 
