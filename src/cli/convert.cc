@@ -111,7 +111,7 @@ class ConvertCommand : public Command {
   }
 
   Result<std::vector<ConvertJob>> FindJobs(const Console& console) const {
-    if (input_ != "-" && std::filesystem::is_directory(input_)) return FindJobsOfFolder(console);
+    if (input_ != "-" && IsFolder(input_)) return FindJobsOfFolder(console);
     if (output_.empty()) {
       return MakeError(ErrorCode::kUsage, "convert: a trace needs -o FILE for what it becomes");
     }

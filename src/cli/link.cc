@@ -160,7 +160,7 @@ class LinkCommand : public Command {
   }
 
   Result<std::vector<LinkJob>> FindJobsOfFolder(const Console& console) const {
-    if (!std::filesystem::is_directory(host_)) {
+    if (!IsFolder(host_)) {
       return MakeError(ErrorCode::kUsage,
                        "link: found one trace, expected a host and a device trace, or a folder");
     }

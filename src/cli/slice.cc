@@ -12,6 +12,7 @@
 #include "src/base/each_rank.h"
 #include "src/cli/selection_options.h"
 #include "src/formats/atomic_file.h"
+#include "src/formats/capture_folder.h"
 #include "src/report/accounts.h"
 #include "src/report/format.h"
 #include "src/transform/slice.h"
@@ -106,7 +107,7 @@ class SliceCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(std::vector<RankInput> inputs,
                            what_.FindInputs({input_}, console.context()));
     std::vector<SliceJob> jobs;
-    const bool is_folder = input_ != "-" && std::filesystem::is_directory(input_);
+    const bool is_folder = input_ != "-" && IsFolder(input_);
     if (is_folder) ETUDE_RETURN_IF_ERROR(MakeOutputFolder());
     for (RankInput& input : inputs) {
       SliceJob job{.input = std::move(input), .rank = 0, .output = output_};

@@ -229,7 +229,7 @@ void BindReport(nb::module_& module) {
           "Rank, path, notes and trust (health) of each trace.")
       .def_prop_ro(
           "same", [](const PyReport& report) { return report.same; },
-          "Of a diff: whether there is none. None otherwise.")
+          "Of a diff: whether the structure is the same and no rank is missing. None otherwise.")
       .def(
           "to_json",
           [](const PyReport& report) { return FromJson(ToJson(report.found, report.format, "")); },
@@ -290,7 +290,8 @@ void BindReports(nb::module_& module) {
              nb::arg("jobs") = 0,
              nb::sig("def diff(a: str | os.PathLike[str] | Trace | Job, b: str | os.PathLike[str] "
                      "| Trace | Job, *, strict: bool = False, jobs: int = 0) -> Report"),
-             "As `etude diff`: how two traces or jobs differ; `same` of the report is the answer.");
+             "As `etude diff`: how two traces or jobs differ, in structure and time; `same` of the "
+             "report is the answer.");
 }
 
 }  // namespace etude::python

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <utility>
@@ -9,6 +8,7 @@
 
 #include "src/analysis/health.h"
 #include "src/base/each_rank.h"
+#include "src/formats/capture_folder.h"
 #include "src/python/bindings.h"
 #include "src/python/columns.h"
 #include "src/python/tables.h"
@@ -67,8 +67,7 @@ Result<PyTrace> ReadOne(const RankInput& input, bool strict, const RunContext& c
 
 nb::object Open(nb::handle given, bool strict, int64_t jobs) {
   const std::string path = ToPath(given);
-  std::error_code error;
-  const bool is_folder = std::filesystem::is_directory(path, error);
+  const bool is_folder = IsFolder(path);
   std::vector<PyTrace> traces =
       Call([&](const RunContext& context) -> Result<std::vector<PyTrace>> {
         ETUDE_RETURN_IF_ERROR(CheckJobs(jobs));

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "src/formats/capture_folder.h"
 #include "src/formats/read_trace.h"
 
 namespace etude {
@@ -32,7 +33,7 @@ Result<std::vector<RankInput>> FindRanks(std::span<const std::string> paths,
                                          RankInput (*choose)(const CaptureRank&)) {
   std::vector<RankInput> inputs;
   for (const std::string& path : paths) {
-    if (path == "-" || !std::filesystem::is_directory(path)) {
+    if (path == "-" || !IsFolder(path)) {
       const std::string name = std::filesystem::path(path).filename().string();
       inputs.push_back({.rank = RankFromName(name), .path = path, .device = {}});
       continue;
