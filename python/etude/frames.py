@@ -25,6 +25,17 @@ def masked(column: Column) -> Any:
     return library("numpy").ma.MaskedArray(column.values, mask=~column.known)
 
 
+def column_to_list(column: Column) -> list[Any]:
+    numpy = library("numpy")
+    values = column.values
+    if column.meaning in ("number", "row"):
+        known = column.known
+        return [v if k else None for v, k in zip(values.tolist(), known.tolist())]
+    used, codes = numpy.unique(values, return_inverse=True)
+    meant = [column.category(code) if code >= 0 else None for code in used.tolist()]
+    return [meant[code] for code in codes.reshape(-1).tolist()]
+
+
 def array_to_arrow(array: Any) -> Any:
     return library("pyarrow").array(array)
 
@@ -47,7 +58,8 @@ def column_to_pandas(column: Column) -> Any:
         texts = [column.category(int(code)) for code in used[missing:]]
         data = pandas.Categorical.from_codes(codes.reshape(-1) - missing, texts)
     elif column.meaning == "list":
-        data = numpy.fromiter((column[i] for i in range(len(column))), dtype=object, count=len(column))
+        data = numpy.empty(len(column), dtype=object)
+        data[:] = column_to_list(column)
     else:
         data = pandas.arrays.IntegerArray(values.copy(), ~column.known)
     return pandas.Series(data, name=column.name)
@@ -77,18 +89,20 @@ def dependencies_to_pandas(deps: Dependencies) -> Any:
 
 def trace_to_networkx(trace: Trace) -> Any:
     graph = library("networkx").MultiDiGraph()
-    nodes = trace.nodes
-    columns = [(fact, nodes[fact]) for fact in NODE_FACTS]
-    for row in range(len(trace)):
-        facts = ((fact, column[row]) for fact, column in columns)
-        graph.add_node(row, **{fact: value for fact, value in facts if value is not None})
-    for row, parent in enumerate(nodes["parent"].values.tolist()):
-        if parent >= 0:
-            graph.add_edge(parent, row, kind="call")
-    deps = trace.deps
-    for row in range(len(trace)):
-        for target, kind in deps.of(row):
-            graph.add_edge(target, row, kind=kind)
+    numpy = library("numpy")
+    nodes, deps = trace.nodes, trace.deps
+    facts = zip(*(column_to_list(nodes[name]) for name in NODE_FACTS))
+    graph.add_nodes_from(
+        (row, {name: value for name, value in zip(NODE_FACTS, values) if value is not None})
+        for row, values in enumerate(facts)
+    )
+    parents = enumerate(nodes["parent"].values.tolist())
+    graph.add_edges_from((parent, row, {"kind": "call"}) for row, parent in parents if parent >= 0)
+    waiting = numpy.repeat(numpy.arange(len(trace)), numpy.diff(deps.offsets)).tolist()
+    kinds = column_to_list(deps.kinds)
+    graph.add_edges_from(
+        (target, row, {"kind": kind}) for target, row, kind in zip(deps.targets.tolist(), waiting, kinds)
+    )
     return graph
 
 

@@ -181,6 +181,10 @@ void BindColumn(nb::module_& module) {
                    nb::sig("def categories(self) -> list[str] | list[tuple[int, ...]] | None"),
                    "What the numbers stand for, made anew; None for plain numbers and rows.")
       .def(
+          "to_list", [](nb::handle self) { return Frames("column_to_list", self); },
+          nb::sig("def to_list(self) -> list[int | str | tuple[int, ...] | None]"),
+          "What the values stand for; None where it is unknown.")
+      .def(
           "masked", [](nb::handle self) { return Frames("masked", self); },
           nb::sig("def masked(self) -> numpy.ma.MaskedArray"),
           "`values` as a NumPy masked array: what is unknown takes no part in sums.")

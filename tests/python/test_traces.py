@@ -35,6 +35,13 @@ def test_what_the_nodes_are(planted):
     assert column(nodes, "kernel_backend") == [None] * 7
 
 
+def test_columns_as_lists(planted, linked, empty):
+    for trace in (planted, linked, empty):
+        for table in (trace.nodes, trace.tensors, trace.tensor_uses):
+            for name in table:
+                assert table[name].to_list() == column(table, name), name
+
+
 def test_lanes_are_rows_of_a_table(planted):
     lanes = planted.lanes.to_dicts()
     streams = [lanes[planted.nodes["lane"][row]]["stream"] for row in (3, 4, 5)]
