@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -22,11 +23,15 @@ PROGRAM = """
 import torch
 model = torch.nn.Linear(4, 2)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for _ in range(12):
+
+def train():
     optimizer.zero_grad()
     model(torch.ones(3, 4)).sum().backward()
     optimizer.step()
+
 """
+# The example of the page docs/python.md.
+(RECORDING,) = re.findall(r"```python\n(.*?)```", (PROJECT / "docs/python.md").read_text(), re.S)
 
 
 def run(*arguments, code=0, cwd=None, **environment):
@@ -153,9 +158,12 @@ def test_a_prefix_of_its_own(wheel, tmp_path):
 @pytest.mark.skipif(not TORCH_PYTHON, reason="ETUDE_TORCH_PYTHON does not say which Python has torch")
 def test_record_from_the_wheel(wheel, tmp_path):
     venv = make_venv(tmp_path / "venv", wheel, sites_of(TORCH_PYTHON))
-    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "program.py").write_text(PROGRAM + "for _ in range(12): train()")
+    (tmp_path / "block.py").write_text(PROGRAM + RECORDING)
     counts = ("--warmup", 2, "--steps", 3)
     run(venv / "bin/etude", "record", "-o", "job", *counts, "--", venv / "bin/python", "program.py", cwd=tmp_path)
-    assert json.loads((tmp_path / "job/job.json").read_text())["versions"]["etude"]
-    ranks = f"import etude; job = etude.open('job'); print(job.ranks, len(etude.breakdown(job)['steps']) > 0)"
-    assert run(venv / "bin/python", "-c", ranks, cwd=tmp_path) == "[0] True\n"
+    run(venv / "bin/python", "block.py", cwd=tmp_path)
+    for folder in ("job", "capture"):
+        assert json.loads((tmp_path / folder / "job.json").read_text())["versions"]["etude"]
+        ranks = f"import etude; job = etude.open({folder!r}); print(job.ranks, len(etude.breakdown(job)['steps']) > 0)"
+        assert run(venv / "bin/python", "-c", ranks, cwd=tmp_path) == "[0] True\n"
