@@ -16,6 +16,9 @@ ETUDE_TEST_PACKAGES=(libgtest-dev librapidcheck-dev libbenchmark-dev libprotobuf
 # another package that asks for torch, takes a build of several gigabytes.
 ETUDE_TORCH_REQUIREMENT=torch==2.13.0
 ETUDE_PYTHON_REQUIREMENTS=(numpy scikit-learn==1.7.2 pytest==8.4.2 protobuf)
+# Those that build and test the Python module, in an environment without torch.
+ETUDE_MODULE_REQUIREMENTS=(nanobind==3.1.0 scikit-build-core==1.1.2 numpy pytest==8.4.2 pandas==3.1.1
+  pyarrow==26.0.1 networkx==3.6.1 mypy==2.4.1)
 # Read by tests that compare with it; only its reader is used, which needs nothing but protobuf.
 ETUDE_PYTHON_WITHOUT_DEPENDENCIES=(mlc-chakra==1.0.0)
 
@@ -92,14 +95,36 @@ setup_python() {
   export ETUDE_TORCH_PYTHON=$venv/bin/python
 }
 
+# setup_module_python: sets ETUDE_MODULE_PYTHON to a Python that can build and test the module, made
+# in .venv-module. With it, build() builds the module.
+setup_module_python() {
+  local venv=$PWD/.venv-module wanted="${ETUDE_MODULE_REQUIREMENTS[*]}"
+  if [ "$(cat "$venv/.etude-ready" 2>/dev/null)" != "$wanted" ]; then
+    command -v python3 >/dev/null || setup_packages python3
+    python3 -c 'import venv, ensurepip' 2>/dev/null || setup_packages python3-venv
+    python3 -c 'import os, sys, sysconfig
+sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' ||
+      setup_packages python3-dev
+    say "making a private Python environment in .venv-module with: $wanted"
+    [ -x "$venv/bin/python" ] || python3 -m venv "$venv" || die "python3 -m venv failed"
+    # shellcheck disable=SC2086
+    "$venv/bin/python" -m pip install -q --disable-pip-version-check ${ETUDE_PIP_ARGS:-} \
+      "${ETUDE_MODULE_REQUIREMENTS[@]}" || die "pip could not install $wanted"
+    printf '%s\n' "$wanted" >"$venv/.etude-ready"
+  fi
+  ETUDE_MODULE_PYTHON=$venv/bin/python
+}
+
 # build PRESET [TARGET...]: configures and builds, and says how long it took.
 build() {
-  local preset=$1 began=$SECONDS log
+  local preset=$1 began=$SECONDS log module=OFF
+  [ -z "${ETUDE_MODULE_PYTHON:-}" ] || module=ON
   shift
   mkdir -p build
   log=build/$preset.log
   say "building ($preset)"
-  if ! cmake --preset "$preset" -DETUDE_TORCH_PYTHON="${ETUDE_TORCH_PYTHON:-}" >"$log" 2>&1; then
+  if ! cmake --preset "$preset" -DETUDE_TORCH_PYTHON="${ETUDE_TORCH_PYTHON:-}" \
+    -DETUDE_PYTHON=$module -DPython_EXECUTABLE="${ETUDE_MODULE_PYTHON:-}" >"$log" 2>&1; then
     cat "$log" >&2
     die "cmake failed (build/$preset.log)"
   fi

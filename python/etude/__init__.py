@@ -1,13 +1,86 @@
-"""Etude turns a PyTorch job into a benchmark. This package records; torch is imported when needed.
+"""Etude turns a PyTorch job into a benchmark: records it, reads traces, and says what is in them.
 
 import etude
 
 with etude.record("capture"):
     for batch in batches:
         train(batch)
+
+job = etude.open("capture")
+print(etude.stats(job)["ops"])
+job[0].to_pandas()
+
+Recording is Python; torch is imported when it is needed. Traces are read by the module `_core`, which
+is imported when it is needed, too.
 """
 
-from .recording.context import RecordingError, RecordingWarning, record
+from __future__ import annotations
 
-__version__ = "0.1.0"
-__all__ = ["RecordingError", "RecordingWarning", "record"]
+from typing import TYPE_CHECKING, Any
+
+from ._version import __version__ as __version__
+from .errors import Error
+from .errors import Warning as Warning
+from .recording.context import RecordingError, RecordingWarning, record
+from .results import Made
+
+if TYPE_CHECKING:
+    from ._core import (
+        Column,
+        Columns,
+        Dependencies,
+        Job,
+        Report,
+        Table,
+        Trace,
+        breakdown,
+        convert,
+        critical_path,
+        diff,
+        link,
+        memory,
+        stats,
+    )
+    from ._core import open as open
+    from ._core import slice as slice
+
+# Without open, slice and Warning: `from etude import *` leaves Python's own alone.
+__all__ = [
+    "Column",
+    "Columns",
+    "Dependencies",
+    "Error",
+    "Job",
+    "Made",
+    "RecordingError",
+    "RecordingWarning",
+    "Report",
+    "Table",
+    "Trace",
+    "breakdown",
+    "convert",
+    "critical_path",
+    "diff",
+    "link",
+    "memory",
+    "record",
+    "stats",
+]
+_NAMES = {*__all__, "open", "slice"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _NAMES:
+        raise AttributeError(f"module 'etude' has no attribute '{name}'")
+    try:
+        from . import _core
+    except ImportError as error:
+        raise ImportError(
+            f"etude.{name}: the module etude._core is not here ({error}); `pip install .` builds it, "
+            "or -DETUDE_PYTHON=ON in the build folder",
+        ) from error
+    return getattr(_core, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_NAMES})

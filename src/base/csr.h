@@ -33,6 +33,9 @@ class Csr {
   }
   friend bool operator==(const Csr&, const Csr&) = default;
   size_t rows() const { return begins_.empty() ? 0 : begins_.size() - 1; }
+  // Row i is values()[begins()[i]] up to values()[begins()[i + 1]]; both are empty without rows.
+  std::span<const uint64_t> begins() const { return begins_; }
+  std::span<const T> values() const { return values_; }
   size_t value_count() const { return values_.size(); }
   size_t memory_bytes() const {
     return begins_.capacity() * sizeof(uint64_t) + values_.capacity() * sizeof(T);

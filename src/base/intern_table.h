@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -33,6 +34,7 @@ class InternTable {
 
   // `id` must come from this table and not be kNone.
   const T& Get(RowId id) const { return rows_[id.index()]; }
+  std::span<const T> rows() const { return rows_; }
   // Whether both hold the same rows under the same ids.
   bool SameRows(const InternTable& other) const { return rows_ == other.rows_; }
   size_t size() const { return rows_.size(); }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace etude {
@@ -35,6 +36,10 @@ class KnownColumn {
     if (!known(row)) return std::nullopt;
     return values_[row];
   }
+  // The values, 0 where unknown, and a bit for each: bit i % 64 of word i / 64 is set if value i is
+  // known.
+  std::span<const T> values() const { return values_; }
+  std::span<const uint64_t> known_bits() const { return known_; }
   bool empty() const { return values_.empty(); }
   void Reserve(size_t rows) {
     values_.reserve(rows);

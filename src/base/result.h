@@ -16,6 +16,7 @@ enum class ErrorCode {
   kBadInput,     // a file is malformed, hostile, or not what was announced
   kUnavailable,  // this machine or this build cannot do it
   kIo,           // the operating system refused a read or a write
+  kInterrupted,  // the caller asked to stop (RunContext::stop)
   kInternal,     // a fault of Etude
 };
 

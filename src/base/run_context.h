@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -19,6 +20,11 @@ struct RunContext {
   // Work done out of `total` (0: unknown), for people who wait.
   std::function<void(std::string_view what, uint64_t done, uint64_t total)> progress;
 
+  // Set from another thread when nobody waits for the result any more; may be null. Reading looks
+  // at it often and ends with kInterrupted.
+  const std::atomic<bool>* stop = nullptr;
+
+  bool stopped() const { return stop != nullptr && *stop; }
   void Warn(std::string_view message) const {
     if (warn) warn(message);
   }

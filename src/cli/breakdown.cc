@@ -1,7 +1,6 @@
 #include "src/cli/breakdown.h"
 
 #include "src/cli/inspect_ranks.h"
-#include "src/report/breakdown_tables.h"
 
 namespace etude {
 namespace {
@@ -12,15 +11,9 @@ class BreakdownCommand : public Command {
   std::string_view summary() const override {
     return "split each step's time into compute, communication, copies and idle";
   }
-  void Declare(Options& options) override { ranks_.Declare(options, kBreakdownTables, TimedInput); }
-
+  void Declare(Options& options) override { ranks_.Declare(options, BreakdownInspection()); }
   Result<ExitCode> Run(const Console& console) override {
-    return ranks_.Run(
-        "etude-breakdown", console, [](const Trace& trace, const RankInput&, const RunContext&) {
-          const Breakdown breakdown = BreakDown(trace);
-          return Result<Inspected>(
-              Inspected{.tables = BreakdownTables(breakdown), .notes = BreakdownNotes(breakdown)});
-        });
+    return ranks_.Run(BreakdownInspection(), console);
   }
 
  private:

@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -107,7 +106,7 @@ class CompareCommand : public Command {
     if (tolerance_) {
       ETUDE_ASSIGN_OR_RETURN(tolerance, ParseTolerance(*tolerance_));
     }
-    if (!std::filesystem::is_directory(path_)) {
+    if (!IsFolder(path_)) {
       return BadInput(path_ + ": expected a capture folder");
     }
     ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path_, console.context()));

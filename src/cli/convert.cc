@@ -13,11 +13,13 @@
 #include "src/cli/for_astra_sim.h"
 #include "src/cli/pytorch_pair.h"
 #include "src/cli/rank_results.h"
-#include "src/cli/trace_output.h"
+#include "src/formats/atomic_file.h"
 #include "src/formats/capture_folder.h"
+#include "src/report/accounts.h"
 #include "src/report/format.h"
 #include "src/report/health_output.h"
 #include "src/transform/read_job.h"
+#include "src/transform/write_trace.h"
 
 namespace etude {
 namespace {
@@ -127,7 +129,7 @@ class ConvertCommand : public Command {
   }
 
   Result<std::vector<ConvertJob>> FindJobs(const Console& console) const {
-    if (input_ != "-" && std::filesystem::is_directory(input_)) return FindJobsOfFolder(console);
+    if (input_ != "-" && IsFolder(input_)) return FindJobsOfFolder(console);
     if (output_.empty()) {
       return MakeError(ErrorCode::kUsage, "convert: a trace needs -o FILE for what it becomes");
     }

@@ -1,8 +1,6 @@
 #include "src/cli/critical_path.h"
 
 #include "src/cli/inspect_ranks.h"
-#include "src/report/critical_path_tables.h"
-#include "src/transform/recorded_waits.h"
 
 namespace etude {
 namespace {
@@ -13,18 +11,9 @@ class CriticalPathCommand : public Command {
   std::string_view summary() const override {
     return "find the longest chain of dependent work, and what its time was spent with";
   }
-  void Declare(Options& options) override {
-    ranks_.Declare(options, kCriticalPathTables, TimedInput);
-  }
-
+  void Declare(Options& options) override { ranks_.Declare(options, CriticalPathInspection()); }
   Result<ExitCode> Run(const Console& console) override {
-    return ranks_.Run(
-        "etude-critical-path", console,
-        [](const Trace& trace, const RankInput&, const RunContext&) {
-          const CriticalPath path = FindCriticalPath(trace, FindRecordedWaits(trace));
-          return Result<Inspected>(Inspected{.tables = CriticalPathTables(trace, path),
-                                             .notes = CriticalPathNotes(path)});
-        });
+    return ranks_.Run(CriticalPathInspection(), console);
   }
 
  private:

@@ -1,8 +1,7 @@
 #include "src/cli/diff.h"
 
-#include <algorithm>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -10,7 +9,7 @@
 #include "src/base/each_rank.h"
 #include "src/cli/table_output.h"
 #include "src/report/diff_tables.h"
-#include "src/transform/read_job.h"
+#include "src/report/inspections.h"
 
 namespace etude {
 namespace {
@@ -19,11 +18,6 @@ namespace {
 struct RankPair {
   RankInput a;
   RankInput b;
-};
-
-struct Compared {
-  Inspected found;
-  bool same = true;
 };
 
 class DiffCommand : public Command {
@@ -48,16 +42,16 @@ class DiffCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> b,
                            FindRanks(std::span(&b_, 1), console.context()));
     bool same = true;
-    const std::vector<RankPair> pairs = PairRanks(a, b, console, same);
+    const std::vector<RankPair> pairs = Pair(a, b, console, same);
     if (pairs.empty()) return BadInput(a_ + " and " + b_ + " have no rank in common");
     const ReadOptions read{.strict = console.strict()};
-    ETUDE_ASSIGN_OR_RETURN(const std::vector<Compared> compared,
-                           ForEachRank<Compared>(pairs.size(), jobs_, console.context(),
-                                                 [&](size_t i, const RunContext& context) {
-                                                   return Compare(pairs[i], read, context);
-                                                 }));
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<ComparedRanks> compared,
+                           ForEachRank<ComparedRanks>(pairs.size(), jobs_, console.context(),
+                                                      [&](size_t i, const RunContext& context) {
+                                                        return Compare(pairs[i], read, context);
+                                                      }));
     std::vector<Inspected> found;
-    for (const Compared& one : compared) {
+    for (const ComparedRanks& one : compared) {
       found.push_back(one.found);
       same = same && one.same;
     }
@@ -66,45 +60,33 @@ class DiffCommand : public Command {
   }
 
  private:
-  // Single traces are compared whatever their ranks; a rank of one side only is a difference.
-  std::vector<RankPair> PairRanks(const std::vector<RankInput>& a, const std::vector<RankInput>& b,
-                                  const Console& console, bool& same) const {
-    if (a.size() == 1 && b.size() == 1) return {{a.front(), b.front()}};
-    std::vector<RankPair> pairs;
+  // Pairs the ranks, and says which have none: `same` becomes false.
+  std::vector<RankPair> Pair(const std::vector<RankInput>& a, const std::vector<RankInput>& b,
+                             const Console& console, bool& same) const {
+    const RankPairs found = PairRanks(Ranks(a), Ranks(b));
     const auto miss = [&](const RankInput& rank, const std::string& where) {
       same = false;
       console.Complain(fmt::format("{}: {} has no such rank", rank.path, where));
     };
-    for (const RankInput& rank : a) {
-      const auto other = std::ranges::find(b, rank.rank, &RankInput::rank);
-      if (other == b.end()) {
-        miss(rank, b_);
-      } else {
-        pairs.push_back({rank, *other});
-      }
-    }
-    for (const RankInput& rank : b) {
-      if (std::ranges::find(a, rank.rank, &RankInput::rank) == a.end()) miss(rank, a_);
-    }
+    for (const size_t rank : found.only_a) miss(a[rank], b_);
+    for (const size_t rank : found.only_b) miss(b[rank], a_);
+    std::vector<RankPair> pairs;
+    for (const RankPairs::Pair& pair : found.pairs) pairs.push_back({a[pair.a], b[pair.b]});
     return pairs;
   }
 
-  static Result<Compared> Compare(const RankPair& pair, const ReadOptions& read,
-                                  const RunContext& context) {
+  static std::vector<std::optional<int64_t>> Ranks(const std::vector<RankInput>& inputs) {
+    std::vector<std::optional<int64_t>> ranks;
+    for (const RankInput& input : inputs) ranks.push_back(input.rank);
+    return ranks;
+  }
+
+  static Result<ComparedRanks> Compare(const RankPair& pair, const ReadOptions& read,
+                                       const RunContext& context) {
     ETUDE_ASSIGN_OR_RETURN(const Trace a, ReadRank(pair.a, read, context));
     ETUDE_ASSIGN_OR_RETURN(const Trace b, ReadRank(pair.b, read, context));
-    const TraceDiff diff = DiffTraces(a, b);
-    Compared compared{.found = {.rank = pair.a.rank ? pair.a.rank : a.info().rank,
-                                .path = pair.a.path,
-                                .tables = DiffTables(a, b, diff)},
-                      .same = diff.is_same()};
-    if (diff.unpaired) {
-      compared.found.notes.emplace_back(
-          "the traces have too little in common to pair their nodes: all count as removed and "
-          "added");
-    }
-    compared.found.health.Add(JudgeTrace(a), "a");
-    compared.found.health.Add(JudgeTrace(b), "b");
+    ComparedRanks compared = CompareTraces(a, b, pair.a.path);
+    if (pair.a.rank) compared.found.rank = pair.a.rank;
     return compared;
   }
 

@@ -21,6 +21,7 @@ constexpr ExitCode ExitCodeOf(ErrorCode code) {
     case ErrorCode::kBadInput: return ExitCode::kBadInput;
     case ErrorCode::kUnavailable: return ExitCode::kUnavailable;
     case ErrorCode::kIo: return ExitCode::kIo;
+    case ErrorCode::kInterrupted: return ExitCode::kInterrupted;
     case ErrorCode::kInternal: return ExitCode::kInternal;
   }
   return ExitCode::kInternal;

@@ -12,7 +12,6 @@
 
 #include "src/cli/child_process.h"
 #include "src/cli/selection_options.h"
-#include "src/cli/trace_output.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/graph_writer.h"
 #include "src/report/format.h"

@@ -1,6 +1,5 @@
 #include "src/cli/info.h"
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -192,7 +191,7 @@ class InfoCommand : public Command {
 
   Result<ExitCode> Run(const Console& console) override {
     const ReadOptions read{.strict = console.strict()};
-    if (path_ == "-" || !std::filesystem::is_directory(path_)) {
+    if (path_ == "-" || !IsFolder(path_)) {
       ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(path_, read, console.context()));
       const Summary summary = Summarise(trace);
       if (json_) {

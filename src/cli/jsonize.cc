@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "src/cli/compat.h"
-#include "src/cli/trace_output.h"
 #include "src/compat/chakra_tools.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/byte_source.h"

@@ -11,12 +11,14 @@
 #include "src/base/each_rank.h"
 #include "src/cli/compat.h"
 #include "src/cli/rank_results.h"
-#include "src/cli/trace_output.h"
+#include "src/formats/atomic_file.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/read_trace.h"
+#include "src/report/accounts.h"
 #include "src/report/format.h"
 #include "src/report/health_output.h"
-#include "src/transform/link.h"
+#include "src/transform/read_job.h"
+#include "src/transform/write_trace.h"
 
 namespace etude {
 namespace {
@@ -31,56 +33,26 @@ struct LinkJob {
   std::string output;
 };
 
-double Share(uint64_t part, uint64_t whole) {
-  return whole == 0 ? 1.0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
-uint64_t Linkable(const LinkResult& result) {
-  return result.host_nodes() - result.host[static_cast<size_t>(HostLink::kRoot)];
-}
-
 Json AccountJson(const LinkJob& job, const LinkResult& result, const WrittenTrace& written) {
   Json json;
   json["host"] = job.host;
   json["device"] = job.device;
   json["rank"] = result.trace.info().rank ? Json(*result.trace.info().rank) : Json(nullptr);
-  Json host = Json::object();
-  for (size_t i = 0; i < kHostLinkCount; ++i) {
-    host[std::string(Info(static_cast<HostLink>(i)).name)] = result.host[i];
-  }
-  json["host_nodes"] = std::move(host);
-  Json events = Json::object();
-  for (size_t i = 0; i < kEventLinkCount; ++i) {
-    events[std::string(Info(static_cast<EventLink>(i)).name)] = result.events[i];
-  }
-  json["events"] = std::move(events);
-  json["coverage"] = {{"host", Share(result.host_matched(), Linkable(result))},
-                      {"device", Share(result.device_linked(), result.device_nodes())}};
-  Json syncs = Json::object();
-  for (size_t i = 0; i < kSyncKindCount; ++i) {
-    syncs[std::string(Name(static_cast<SyncKind>(i)))] = result.syncs[i];
-  }
-  json["syncs"] = std::move(syncs);
-  json["dependencies"] = {{"sync", result.sync_edges},
-                          {"thread", result.thread_edges},
-                          {"contradictions", result.contradictions}};
-  json["adopted"] = result.adopted;
-  json["ambiguous"] = result.ambiguous;
-  json["overhanging"] = result.overhanging;
-  json["renumbered"] = result.renumbered;
+  json.update(LinkAccount(result));
   json["output"] = ToJson(written);
   return json;
 }
 
 std::string AccountText(const LinkJob& job, const LinkResult& result) {
-  const uint64_t linkable = Linkable(result);
+  const uint64_t linkable = result.host_linkable();
   std::string text = fmt::format("{} + {}\n", job.host, job.device);
-  text += fmt::format("  {} of {} host nodes have times ({})", FormatCount(result.host_matched()),
-                      FormatCount(linkable), FormatShare(Share(result.host_matched(), linkable)));
+  text +=
+      fmt::format("  {} of {} host nodes have times ({})", FormatCount(result.host_matched()),
+                  FormatCount(linkable), FormatShare(LinkedShare(result.host_matched(), linkable)));
   if (result.device_nodes() != 0) {
     text += fmt::format(", {} of {} device operations have their operator ({})",
                         FormatCount(result.device_linked()), FormatCount(result.device_nodes()),
-                        FormatShare(Share(result.device_linked(), result.device_nodes())));
+                        FormatShare(LinkedShare(result.device_linked(), result.device_nodes())));
   }
   text += "\n";
   TextTable table({TextTable::Align::kLeft, TextTable::Align::kRight, TextTable::Align::kLeft});
@@ -188,7 +160,7 @@ class LinkCommand : public Command {
   }
 
   Result<std::vector<LinkJob>> FindJobsOfFolder(const Console& console) const {
-    if (!std::filesystem::is_directory(host_)) {
+    if (!IsFolder(host_)) {
       return MakeError(ErrorCode::kUsage,
                        "link: found one trace, expected a host and a device trace, or a folder");
     }
@@ -236,28 +208,9 @@ class LinkCommand : public Command {
   Result<LinkResult> LinkTraces(const LinkJob& job, bool strict, const RunContext& context) const {
     const ReadOptions options{.strict = strict};
     ETUDE_ASSIGN_OR_RETURN(const Trace host, ReadTrace(job.host, options, context));
-    if (host.info().format != TraceFormat::kPyTorchEt) {
-      return BadInput(fmt::format("{}: found a {} trace, expected a PyTorch execution trace",
-                                  job.host, Name(host.info().format)));
-    }
     ETUDE_ASSIGN_OR_RETURN(const Trace device, ReadTrace(job.device, options, context));
-    if (device.info().format != TraceFormat::kKineto) {
-      return BadInput(fmt::format("{}: found a {} trace, expected a Kineto trace", job.device,
-                                  Name(device.info().format)));
-    }
-    Result<LinkResult> result =
-        Link(host, device, {.keep_orphans = !drop_orphans_, .limits = context.limits});
-    if (!result) {
-      return MakeError(result.error().code,
-                       fmt::format("{} and {}: {}", job.host, job.device, result.error().message));
-    }
-    if (result->host_matched() == 0 && Linkable(*result) != 0) {
-      return BadInput(
-          fmt::format("{} and {}: found no node with an event in the other, expected "
-                      "traces of the same run",
-                      job.host, job.device));
-    }
-    return result;
+    return LinkRun({&host, job.host}, {&device, job.device},
+                   {.keep_orphans = !drop_orphans_, .limits = context.limits});
   }
 
   std::string host_;

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +23,7 @@
 #include "src/cli/graph.h"
 #include "src/cli/heap.h"
 #include "src/cli/info.h"
+#include "src/cli/installation.h"
 #include "src/cli/jsonize.h"
 #include "src/cli/link.h"
 #include "src/cli/memory.h"
@@ -64,16 +65,30 @@ class TorchCommandStub : public Command {
   TorchCommand command_;
 };
 
-// Becomes etude-torch; returns only if it is not there.
-void RunTorchCommand(const std::vector<std::string>& args) {
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return;
-  const std::string program = (self.parent_path() / "etude-torch").string();
-  std::vector<char*> argv = {const_cast<char*>(program.c_str())};
-  for (const std::string& arg : args) argv.push_back(const_cast<char*>(arg.c_str()));
+void Become(const std::vector<std::string>& words) {
+  std::vector<char*> argv;
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
-  execv(program.c_str(), argv.data());
+  execvp(argv.front(), argv.data());
+}
+
+// Becomes etude-torch, which stands beside this program. The wheel has its sources instead: there a
+// module of the package builds it where that has not been done, and becomes it. Returns only if
+// there is neither.
+void RunTorchCommand(const std::vector<std::string>& args) {
+  std::vector<std::string> words = {ProgramFolder() + "/etude-torch"};
+  words.insert(words.end(), args.begin(), args.end());
+  Become(words);
+  const std::optional<std::string> python = WheelPython();
+  const Result<std::string> package = PythonFolder();
+  if (!python || !package) return;
+  // Not -m: that would look for the package in the current folder first.
+  constexpr const char* kStart =
+      "import sys; sys.path = [p for p in sys.path if p] + [sys.argv.pop(1)]; "
+      "from etude import torch_tool; sys.exit(torch_tool.main(sys.argv[1:]))";
+  words = {*python, "-c", kStart, *package};
+  words.insert(words.end(), args.begin(), args.end());
+  Become(words);
 }
 
 // "help link" says what "link --help" says.

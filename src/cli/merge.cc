@@ -10,10 +10,12 @@
 
 #include "src/base/each_rank.h"
 #include "src/cli/job_clocks.h"
-#include "src/cli/trace_output.h"
+#include "src/formats/atomic_file.h"
+#include "src/report/accounts.h"
 #include "src/report/format.h"
 #include "src/transform/merge.h"
 #include "src/transform/read_job.h"
+#include "src/transform/write_trace.h"
 
 namespace etude {
 namespace {

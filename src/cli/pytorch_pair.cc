@@ -64,13 +64,9 @@ Result<ExitCode> WritePyTorchPairs(const PyTorchPairRequest& request, const Cons
     std::optional<int64_t> rank = trace.info().rank ? trace.info().rank : input.rank;
     if (!rank && request.inputs.size() == 1) rank = 0;
     if (!rank) return BadInput(input.path + ": one of several traces, and its rank is not known");
-    for (const std::string& source : {input.path, input.device}) {
-      for (const std::string_view side : {"host", "device"}) {
-        const std::string target = fmt::format("{}/{}.{}.json", request.output, side, *rank);
-        if (source.empty() || !std::filesystem::equivalent(source, target, error) || error)
-          continue;
-        return MakeError(ErrorCode::kUsage, target + ": is an input, expected another folder");
-      }
+    for (const std::string_view side : {"host", "device"}) {
+      const std::string target = fmt::format("{}/{}.{}.json", request.output, side, *rank);
+      ETUDE_RETURN_IF_ERROR(CheckOutput(target, {input.path, input.device}));
     }
     ETUDE_ASSIGN_OR_RETURN(const Pair pair, WritePair(trace, request.output, *rank));
     text += ToText(pair);

@@ -16,6 +16,7 @@
 
 #include "src/base/version.h"
 #include "src/cli/child_process.h"
+#include "src/cli/installation.h"
 #include "src/cli/recording_folder.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/job_json.h"
@@ -28,27 +29,6 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using Align = TextTable::Align;
 using Variables = std::vector<std::pair<std::string, std::string>>;
-
-// The folder of the Python package: beside an installed program, else in the source tree.
-Result<std::string> PythonFolder() {
-  std::error_code error;
-  const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  for (const fs::path& folder :
-       {self.parent_path().parent_path() / "share/etude/python", fs::path(ETUDE_PYTHON_DIR)}) {
-    if (fs::exists(folder / "etude/hook/sitecustomize.py", error)) return folder.string();
-  }
-  return MakeError(ErrorCode::kUnavailable,
-                   "the Python package of Etude is neither at ../share/etude/python from the "
-                   "program nor at " ETUDE_PYTHON_DIR);
-}
-
-// The native recorder's library, which is built and installed beside the program; "" if it is not.
-std::string RecorderLibrary() {
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
-  const fs::path library = (program / ETUDE_RECORDER_LIBRARY).lexically_normal();
-  return fs::exists(library, error) ? library.string() : "";
-}
 
 std::optional<Nanos> Median(std::vector<Nanos> values) {
   if (values.empty()) return std::nullopt;

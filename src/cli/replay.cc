@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -94,7 +93,7 @@ Result<Trace> ReadRank(const CaptureFolder& folder, const CaptureRank& rank,
 Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> wanted_rank,
                                 bool strict, const RunContext& context) {
   const ReadOptions options{.strict = strict};
-  if (!std::filesystem::is_directory(path)) {
+  if (!IsFolder(path)) {
     if (wanted_rank) {
       return MakeError(ErrorCode::kUsage,
                        "replay: --rank chooses from a folder, but " + path + " is one trace");
@@ -119,7 +118,7 @@ Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> 
 // The number of ranks in `path`, of which all have to be there. `wanted` is "all" or their number.
 Result<int64_t> CountRanks(const std::string& path, const std::string& wanted,
                            const RunContext& context) {
-  if (!std::filesystem::is_directory(path)) {
+  if (!IsFolder(path)) {
     return MakeError(ErrorCode::kUsage,
                      path + ": --ranks needs a capture folder with the traces of all ranks");
   }

@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/each_rank.h"
-#include "src/cli/trace_output.h"
 #include "src/formats/atomic_file.h"
+#include "src/formats/capture_folder.h"
 #include "src/formats/read_trace.h"
 #include "src/report/format.h"
 #include "src/report/health_output.h"
@@ -101,7 +101,7 @@ class ReportCommand : public Command {
                     std::vector<Input>& inputs) {
     std::vector<std::string> files;
     for (const std::string& path : paths_) {
-      if (path == "-" || !std::filesystem::is_directory(path)) {
+      if (path == "-" || !IsFolder(path)) {
         files.push_back(path);
       } else {
         ETUDE_RETURN_IF_ERROR(AddFolder(path, context, jobs, inputs));

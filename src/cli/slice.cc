@@ -11,9 +11,12 @@
 
 #include "src/base/each_rank.h"
 #include "src/cli/selection_options.h"
-#include "src/cli/trace_output.h"
+#include "src/formats/atomic_file.h"
+#include "src/formats/capture_folder.h"
+#include "src/report/accounts.h"
 #include "src/report/format.h"
 #include "src/transform/slice.h"
+#include "src/transform/write_trace.h"
 
 namespace etude {
 namespace {
@@ -31,16 +34,6 @@ struct SliceDone {
   std::string text;
   std::optional<Error> empty;  // the rank has nothing of what is selected
 };
-
-Json ToJson(const SliceResult& slice) {
-  return {{"selected", slice.selected},
-          {"launched", slice.launched},
-          {"around", slice.around},
-          {"cut_dependencies", slice.cut_dependencies},
-          {"dangling_references", slice.dangling},
-          {"untimed", slice.untimed},
-          {"renumbered", slice.renumbered}};
-}
 
 std::string ToText(const SliceJob& job, const SliceResult& slice, uint64_t nodes) {
   std::string text = fmt::format("{}: {} of {} nodes selected\n", job.input.path,
@@ -114,7 +107,7 @@ class SliceCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(std::vector<RankInput> inputs,
                            what_.FindInputs({input_}, console.context()));
     std::vector<SliceJob> jobs;
-    const bool is_folder = input_ != "-" && std::filesystem::is_directory(input_);
+    const bool is_folder = input_ != "-" && IsFolder(input_);
     if (is_folder) ETUDE_RETURN_IF_ERROR(MakeOutputFolder());
     for (RankInput& input : inputs) {
       SliceJob job{.input = std::move(input), .rank = 0, .output = output_};
@@ -172,7 +165,7 @@ class SliceCommand : public Command {
     }
     SliceDone result;
     result.json = {{"input", job.input.path}, {"nodes", trace.node_count()}};
-    result.json.update(ToJson(*slice));
+    result.json.update(SliceAccount(*slice));
     result.json["output"] = ToJson(*written);
     result.text = ToText(job, *slice, trace.node_count()) + ToText(*written);
     return result;

@@ -1,7 +1,6 @@
 #include "src/cli/stats.h"
 
 #include "src/cli/inspect_ranks.h"
-#include "src/report/stats_tables.h"
 
 namespace etude {
 namespace {
@@ -12,13 +11,9 @@ class StatsCommand : public Command {
   std::string_view summary() const override {
     return "count a trace's operators, modules, lanes and communication, with times and sizes";
   }
-  void Declare(Options& options) override { ranks_.Declare(options, kStatsTables); }
-
+  void Declare(Options& options) override { ranks_.Declare(options, StatsInspection()); }
   Result<ExitCode> Run(const Console& console) override {
-    return ranks_.Run(
-        "etude-stats", console, [](const Trace& trace, const RankInput&, const RunContext&) {
-          return Result<Inspected>(Inspected{.tables = StatsTables(CountTrace(trace))});
-        });
+    return ranks_.Run(StatsInspection(), console);
   }
 
  private:

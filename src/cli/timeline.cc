@@ -13,7 +13,6 @@
 #include "src/base/each_rank.h"
 #include "src/cli/job_clocks.h"
 #include "src/cli/selection_options.h"
-#include "src/cli/trace_output.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/chrome_writer.h"
 #include "src/formats/perfetto_writer.h"

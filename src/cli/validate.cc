@@ -1,6 +1,5 @@
 #include "src/cli/validate.h"
 
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -93,7 +92,7 @@ class ValidateCommand : public Command {
       all_read = false;
     };
     for (const std::string& path : paths_) {
-      if (path == "-" || !std::filesystem::is_directory(path)) {
+      if (path == "-" || !IsFolder(path)) {
         files.push_back({path, kNoFolder});
         continue;
       }

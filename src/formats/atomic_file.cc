@@ -10,6 +10,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -282,6 +283,18 @@ Result<AtomicFile> AtomicFile::Create(const std::string& path) {
 
 Status AtomicFile::Write(std::string_view bytes) { return impl_->Write(bytes); }
 Status AtomicFile::Commit() { return impl_->Commit(); }
+
+Status CheckOutput(const std::string& output, std::initializer_list<std::string> inputs) {
+  for (const std::string& input : inputs) {
+    std::error_code error;
+    if (input.empty() || output == "-" || !std::filesystem::is_regular_file(output, error))
+      continue;
+    if (!std::filesystem::equivalent(input, output, error) || error) continue;
+    return MakeError(ErrorCode::kUsage,
+                     output + ": is the input " + input + ", expected another file");
+  }
+  return {};
+}
 
 Status WriteFile(const std::string& path, std::string_view bytes) {
   ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));

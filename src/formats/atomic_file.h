@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -31,6 +32,10 @@ class AtomicFile {
 
   std::unique_ptr<Impl> impl_;
 };
+
+// kUsage if `output` is the same file as one of `inputs`, which it would replace. Names that are ""
+// or "-" are no files.
+Status CheckOutput(const std::string& output, std::initializer_list<std::string> inputs);
 
 // Writes `bytes` to `path` in one go.
 Status WriteFile(const std::string& path, std::string_view bytes);

@@ -156,6 +156,11 @@ const JobRank* CaptureFolder::job_rank(const CaptureRank& rank) const {
   return it == job->ranks.end() ? nullptr : &it->second;
 }
 
+bool IsFolder(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
 std::optional<int64_t> RankFromName(const std::string& file_name) {
   const std::string_view stem = Stem(file_name);
   // "rank" or "worker" with a number right after it, anywhere.

@@ -48,6 +48,9 @@ struct CaptureFolder {
 // same rank, or if several processes are there and the rank of one cannot be told.
 Result<CaptureFolder> ListCaptureFolder(const std::string& path, const RunContext& context);
 
+// Whether `path` is a folder; what cannot be looked at is none.
+bool IsFolder(const std::string& path);
+
 // The rank in the name of a trace file; nullopt if there is none.
 std::optional<int64_t> RankFromName(const std::string& file_name);
 

@@ -223,6 +223,7 @@ Result<Trace> ReadTrace(ByteSource& source, const ReadOptions& options, const Ru
   while (true) {
     ETUDE_ASSIGN_OR_RETURN(const std::string_view chunk, source.Next());
     if (chunk.empty()) break;
+    if (context.stopped()) return MakeError(ErrorCode::kInterrupted, source.name() + ": stopped");
     ETUDE_RETURN_IF_ERROR(reader->Push(chunk));
     context.Progress("read " + source.name(), source.bytes_in(), source.size_in().value_or(0));
   }

@@ -202,6 +202,30 @@ class Trace {
   // Traces of the same content have the same hash, on every machine of one byte order.
   uint64_t ContentHash() const;
 
+  // The columns behind the accessors above, for code that hands them on without copying them
+  // (src/python). Columns of values that may be unknown, and of texts, may be shorter than the node
+  // count: of the rest nothing is known.
+  std::span<const uint64_t> source_ids() const { return source_id_; }
+  std::span<const NodeKind> kinds() const { return kind_; }
+  std::span<const Place> places() const { return place_; }
+  std::span<const StringId> names() const { return name_; }
+  std::span<const NodeId> parents() const { return parent_; }
+  std::span<const LaneId> node_lanes() const { return lane_; }
+  const KnownColumn<Nanos>& starts() const { return start_; }
+  const KnownColumn<Nanos>& durations() const { return duration_; }
+  const KnownColumn<Nanos>& exclusives() const { return exclusive_; }
+  const KnownColumn<uint64_t>& rf_ids() const { return rf_id_; }
+  const KnownColumn<int64_t>& seq_ids() const { return seq_id_; }
+  const KnownColumn<uint64_t>& tids() const { return tid_; }
+  const KnownColumn<int64_t>& correlations() const { return correlation_; }
+  const KnownColumn<int64_t>& external_ids() const { return external_id_; }
+  std::span<const StringId> op_schemas() const { return op_schema_; }
+  std::span<const StringId> kernel_backends() const { return kernel_backend_; }
+  const Csr<NodeId>& all_deps() const { return deps_; }
+  const Csr<DepKind>& all_dep_kinds() const { return dep_kinds_; }
+  std::span<const TensorUse> tensors() const { return tensors_.rows(); }
+  const IntListPool& int_lists() const { return int_lists_; }
+
   // Bytes this trace holds.
   size_t memory_bytes() const;
 

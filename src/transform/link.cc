@@ -425,6 +425,10 @@ uint64_t LinkResult::host_nodes() const {
   return sum;
 }
 
+uint64_t LinkResult::host_linkable() const {
+  return host_nodes() - host[static_cast<size_t>(HostLink::kRoot)];
+}
+
 uint64_t LinkResult::host_matched() const {
   uint64_t sum = 0;
   for (size_t i = 0; i < kHostLinkCount; ++i) {

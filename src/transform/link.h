@@ -34,6 +34,7 @@ struct LinkResult {
   bool renumbered = false;  // host ids were not unique or too large: all nodes have new ones
 
   uint64_t host_nodes() const;
+  uint64_t host_linkable() const;  // all but the process root
   uint64_t host_matched() const;
   uint64_t device_nodes() const;  // device work
   uint64_t device_linked() const;

@@ -3,8 +3,10 @@
 #include <filesystem>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "src/formats/capture_folder.h"
 #include "src/formats/read_trace.h"
-#include "src/transform/link.h"
 
 namespace etude {
 
@@ -33,7 +35,7 @@ Result<std::vector<RankInput>> FindRanks(std::span<const std::string> paths,
                                          RankInput (*choose)(const CaptureRank&)) {
   std::vector<RankInput> inputs;
   for (const std::string& path : paths) {
-    if (path == "-" || !std::filesystem::is_directory(path)) {
+    if (path == "-" || !IsFolder(path)) {
       const std::string name = std::filesystem::path(path).filename().string();
       inputs.push_back({.rank = RankFromName(name), .path = path, .device = {}});
       continue;
@@ -42,6 +44,7 @@ Result<std::vector<RankInput>> FindRanks(std::span<const std::string> paths,
     for (const CaptureRank& rank : folder.ranks) {
       RankInput input = choose(rank);
       input.rank = folder.known_rank(rank);
+      input.files = rank;
       inputs.push_back(std::move(input));
     }
   }
@@ -59,6 +62,29 @@ Result<Trace> ReadRank(const RankInput& input, const ReadOptions& options,
                  "; the trace stays without times");
   }
   return std::move(linked.trace);
+}
+
+Result<LinkResult> LinkRun(const NamedTrace& host, const NamedTrace& device,
+                           const LinkOptions& options) {
+  if (host.trace->info().format != TraceFormat::kPyTorchEt) {
+    return BadInput(fmt::format("{}: found a {} trace, expected a PyTorch execution trace",
+                                host.name, Name(host.trace->info().format)));
+  }
+  if (device.trace->info().format != TraceFormat::kKineto) {
+    return BadInput(fmt::format("{}: found a {} trace, expected a Kineto trace", device.name,
+                                Name(device.trace->info().format)));
+  }
+  Result<LinkResult> result = Link(*host.trace, *device.trace, options);
+  if (!result) {
+    return MakeError(result.error().code,
+                     fmt::format("{} and {}: {}", host.name, device.name, result.error().message));
+  }
+  if (result->host_matched() == 0 && result->host_linkable() != 0) {
+    return BadInput(fmt::format(
+        "{} and {}: found no node with an event in the other, expected traces of the same run",
+        host.name, device.name));
+  }
+  return result;
 }
 
 }  // namespace etude

@@ -11,6 +11,7 @@
 #include "src/formats/capture_folder.h"
 #include "src/formats/trace_reader.h"
 #include "src/trace/trace.h"
+#include "src/transform/link.h"
 
 namespace etude {
 
@@ -19,7 +20,8 @@ namespace etude {
 struct RankInput {
   std::optional<int64_t> rank;  // nullopt: not stated, the only one of its input
   std::string path;
-  std::string device;  // "": nothing to link with
+  std::string device;                // "": nothing to link with
+  std::optional<CaptureRank> files;  // all that the folder has of the rank, if a folder was given
 };
 
 // What of a capture folder tells most of `rank`: its linked trace, else host and device trace, else
@@ -39,5 +41,16 @@ Result<std::vector<RankInput>> FindRanks(std::span<const std::string> paths,
 // Reads it, linked if it has a device trace. Warns where host and device have nothing in common.
 Result<Trace> ReadRank(const RankInput& input, const ReadOptions& options,
                        const RunContext& context);
+
+// A trace, and what messages call it.
+struct NamedTrace {
+  const Trace* trace = nullptr;
+  std::string name;
+};
+
+// Links the traces of one run. Besides the errors of Link: kBadInput for traces of other kinds, and
+// if no node of one has an event in the other.
+Result<LinkResult> LinkRun(const NamedTrace& host, const NamedTrace& device,
+                           const LinkOptions& options);
 
 }  // namespace etude

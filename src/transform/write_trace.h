@@ -1,14 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
-
 #include "src/base/result.h"
-#include "src/cli/command.h"
 #include "src/trace/trace.h"
 #include "src/transform/to_chakra.h"
 
@@ -20,10 +16,6 @@ enum class OutputFormat : uint8_t { kChakra, kLinked };
 // `word` is "et", "linked", or "" for what the end of `path` says: .json is linked, anything else a
 // Chakra trace.
 OutputFormat ChooseFormat(std::string_view word, std::string_view path);
-
-// kUsage if `output` is the same file as one of `inputs`, which it would replace. Names that are ""
-// or "-" are no files.
-Status CheckOutput(const std::string& output, std::initializer_list<std::string> inputs);
 
 // What was written, and what the format could not hold.
 struct WrittenTrace {
@@ -42,10 +34,6 @@ struct WrittenTrace {
 // format is Chakra's. What is linked of a profile alone (kKineto) is a profile.
 Result<WrittenTrace> WriteTrace(const Trace& trace, const std::string& path, OutputFormat format,
                                 const ToChakraOptions& options);
-
-nlohmann::ordered_json ToJson(const WrittenTrace& written);
-// Lines that say it to people.
-std::string ToText(const WrittenTrace& written);
 
 // Name of the file for one rank: "linked.3.json" and the compression of `like`.
 std::string RankFileName(OutputFormat format, int64_t rank, std::string_view like);

@@ -1,0 +1,66 @@
+#include "src/cli/installation.h"
+
+#include <filesystem>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
+
+// Where the package is: paths from the program's folder, or whole ones, with ':' between. The build
+// says it (CMakeLists.txt); for a wheel also the name of its Python.
+#ifndef ETUDE_WHEEL_PYTHON
+#define ETUDE_WHEEL_PYTHON ""
+#endif
+
+namespace etude {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> PackageFolders() {
+  const fs::path program = ProgramFolder();
+  std::vector<std::string> folders;
+  std::string_view rest = ETUDE_PYTHON_FOLDERS;
+  while (!rest.empty()) {
+    const size_t end = rest.find(':');
+    folders.push_back((program / rest.substr(0, end)).lexically_normal().string());
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  }
+  return folders;
+}
+
+}  // namespace
+
+std::string ProgramFolder() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error).parent_path().string();
+}
+
+Result<std::string> PythonFolder() {
+  const std::vector<std::string> folders = PackageFolders();
+  std::error_code error;
+  for (const std::string& folder : folders) {
+    if (fs::exists(fs::path(folder) / "etude/hook/sitecustomize.py", error)) return folder;
+  }
+  return MakeError(
+      ErrorCode::kUnavailable,
+      fmt::format("found the Python package of Etude in none of: {}", fmt::join(folders, ", ")));
+}
+
+std::string RecorderLibrary() {
+  std::error_code error;
+  const fs::path library = (fs::path(ProgramFolder()) / ETUDE_RECORDER_LIBRARY).lexically_normal();
+  return fs::exists(library, error) ? library.string() : "";
+}
+
+std::optional<std::string> WheelPython() {
+  const std::string name = ETUDE_WHEEL_PYTHON;
+  if (name.empty()) return std::nullopt;
+  std::error_code error;
+  const fs::path beside = fs::path(ProgramFolder()) / name;
+  return fs::exists(beside, error) ? beside.string() : name;
+}
+
+}  // namespace etude

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "src/base/result.h"
+
+namespace etude {
+
+// The folder of this program; "" if the system does not say.
+std::string ProgramFolder();
+
+// The folder that holds the Python package `etude`: of `cmake --install`, of the wheel, or the
+// source tree's. kUnavailable if it is in none of these places.
+Result<std::string> PythonFolder();
+
+// The native recorder's library, which is built and installed beside the program; "" if it is not.
+std::string RecorderLibrary();
+
+// The Python that the wheel was installed into; nullopt if this program is of no wheel.
+std::optional<std::string> WheelPython();
+
+}  // namespace etude

@@ -1,0 +1,238 @@
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include "src/analysis/health.h"
+#include "src/base/each_rank.h"
+#include "src/formats/capture_folder.h"
+#include "src/python/bindings.h"
+#include "src/python/columns.h"
+#include "src/python/tables.h"
+#include "src/report/health_output.h"
+#include "src/transform/read_job.h"
+
+namespace etude::python {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename T>
+Json OrNull(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json TextOrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+// What a trace says of itself, by the names of `etude info --json`.
+Json InfoJson(const SharedTrace& shared) {
+  const Trace& trace = shared.trace();
+  const TraceInfo& info = trace.info();
+  Json health = Json::object();
+  for (const StatInfo& stat : StatTable()) {
+    if (trace.stats()[stat.stat] != 0) health[std::string(stat.name)] = trace.stats()[stat.stat];
+  }
+  Json extras = Json::object();
+  for (const Extra& extra : info.extras) {
+    if (extra.form != Extra::Form::kJson) continue;
+    extras[std::string(trace.text(extra.key))] = trace.text(extra.text);
+  }
+  return {{"path", TextOrNull(shared.input().path)},
+          {"kind", Name(info.format)},
+          {"schema", TextOrNull(info.schema)},
+          {"time", TextOrNull(info.time)},
+          {"pid", OrNull(info.pid)},
+          {"rank", OrNull(info.rank ? info.rank : shared.rank())},
+          {"world_size", OrNull(info.world_size)},
+          {"start_ts", OrNull(info.start_ts)},
+          {"finish_ts", OrNull(info.finish_ts)},
+          {"exclusive_durations", info.exclusive_durations},
+          {"nodes", trace.node_count()},
+          {"dependencies", trace.dep_count()},
+          {"lanes", trace.lane_count()},
+          {"tensors", trace.tensor_count()},
+          {"health", std::move(health)},
+          {"extras", std::move(extras)},
+          {"memory_bytes", trace.memory_bytes()}};
+}
+
+Result<PyTrace> ReadOne(const RankInput& input, bool strict, const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadRank(input, {.strict = strict}, context));
+  ETUDE_RETURN_IF_ERROR(CheckSizes(trace));
+  return PyTrace{std::make_shared<const SharedTrace>(std::move(trace), input)};
+}
+
+nb::object Open(nb::handle given, bool strict, int64_t jobs) {
+  const std::string path = ToPath(given);
+  const bool is_folder = IsFolder(path);
+  std::vector<PyTrace> traces =
+      Call([&](const RunContext& context) -> Result<std::vector<PyTrace>> {
+        ETUDE_RETURN_IF_ERROR(CheckJobs(jobs));
+        ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs,
+                               FindRanks(std::span(&path, 1), context));
+        return ForEachRank<PyTrace>(
+            inputs.size(), jobs, context,
+            [&](size_t i, const RunContext& own) { return ReadOne(inputs[i], strict, own); });
+      });
+  if (!is_folder) return nb::cast(std::move(traces.front()));
+  std::ranges::stable_sort(traces, {}, [](const PyTrace& trace) { return trace.shared->rank(); });
+  return nb::cast(PyJob{std::move(traces), path});
+}
+
+nb::object RankObject(const PyTrace& trace) {
+  const std::optional<int64_t> rank = trace.shared->rank();
+  return rank ? nb::object(nb::int_(*rank)) : nb::none();
+}
+
+nb::str Describe(const PyTrace& trace) {
+  std::string text = "<etude.Trace";
+  const std::string& path = trace.shared->input().path;
+  if (!path.empty()) text += " " + path;
+  text += ": " + std::to_string(trace.trace().node_count()) + " nodes";
+  if (const auto rank = trace.shared->rank()) text += ", rank " + std::to_string(*rank);
+  return ToPython(text + ">");
+}
+
+nb::list RanksOf(const PyJob& job) {
+  nb::list ranks;
+  for (const PyTrace& trace : job.traces) ranks.append(RankObject(trace));
+  return ranks;
+}
+
+const PyTrace* FindRank(const PyJob& job, std::optional<int64_t> rank) {
+  const auto found = std::ranges::find(job.traces, rank,
+                                       [](const PyTrace& trace) { return trace.shared->rank(); });
+  return found == job.traces.end() ? nullptr : &*found;
+}
+
+PyTrace TraceOf(const PyJob& job, std::optional<int64_t> rank) {
+  const PyTrace* found = FindRank(job, rank);
+  if (found == nullptr) {
+    throw nb::key_error(("no rank " + (rank ? std::to_string(*rank) : "None")).c_str());
+  }
+  return *found;
+}
+
+void BindTrace(nb::module_& module) {
+  nb::class_<PyTrace>(module, "Trace",
+                      "An execution trace: what ran, when, why, and on which tensors. Immutable; "
+                      "may be used by\nseveral threads at once. A node is a row; len() is their "
+                      "number.")
+      .def("__len__", [](const PyTrace& trace) { return trace.trace().node_count(); })
+      .def_prop_ro(
+          "info", [](const PyTrace& trace) { return FromJson(InfoJson(*trace.shared)); },
+          nb::sig("def info(self) -> dict[str, typing.Any]"),
+          "What the trace says of itself, by the names of `etude info --json`.")
+      .def_prop_ro("rank", RankObject, nb::sig("def rank(self) -> int | None"))
+      .def_prop_ro(
+          "path",
+          [](const PyTrace& trace) {
+            const std::string& path = trace.shared->input().path;
+            return path.empty() ? nb::object(nb::none()) : nb::object(FromPath(path));
+          },
+          nb::sig("def path(self) -> str | None"), "Where it was read; None if it was made.")
+      .def_prop_ro(
+          "health",
+          [](const PyTrace& trace) {
+            return FromJson(Call([shared = trace.shared](const RunContext&) -> Result<Json> {
+              return ToJson(JudgeTrace(shared->trace()));
+            }));
+          },
+          nb::sig("def health(self) -> dict[str, typing.Any]"),
+          "What the trace is good for: `verdict` (good, usable, don't trust) and `reasons`.")
+      .def_prop_ro(
+          "nodes", [](const PyTrace& trace) { return NodeColumns(trace.shared); },
+          "One row per node. `parent` is the row of its caller, `lane` that of its thread or "
+          "stream in\n`lanes`.")
+      .def_prop_ro(
+          "deps", [](const PyTrace& trace) { return DependencyColumns(trace.shared); },
+          "What each node waits for beyond its caller.")
+      .def_prop_ro(
+          "tensors", [](const PyTrace& trace) { return TensorColumns(trace.shared); },
+          "One row per different use of a tensor: addresses, shape, type. `tensor_uses` says "
+          "whose.")
+      .def_prop_ro(
+          "tensor_uses",
+          [](const PyTrace& trace) {
+            return Call([shared = trace.shared](const RunContext&) -> Result<Columns> {
+              return TensorUseColumns(shared);
+            });
+          },
+          "One row per tensor among the arguments and results of nodes: node, role, argument, and "
+          "the row in\n`tensors`.")
+      .def_prop_ro(
+          "lanes", [](const PyTrace& trace) { return LaneTable(trace.trace()); },
+          "Where nodes ran: threads of processes, streams of devices.")
+      .def_prop_ro(
+          "comms", [](const PyTrace& trace) { return CommTable(trace.trace()); },
+          "Facts of communication nodes.")
+      .def_prop_ro(
+          "process_groups", [](const PyTrace& trace) { return GroupTable(trace.trace()); },
+          "The process groups that the trace describes.")
+      .def(
+          "to_arrow", [](nb::handle self) { return Frames("trace_to_arrow", self); },
+          nb::sig("def to_arrow(self) -> pyarrow.Table"),
+          "`nodes` as a pyarrow Table over the memory of the trace.")
+      .def(
+          "to_pandas", [](nb::handle self) { return Frames("trace_to_pandas", self); },
+          nb::sig("def to_pandas(self) -> pandas.DataFrame"),
+          "`nodes` as a pandas DataFrame, copied. What is unknown is <NA>.")
+      .def(
+          "to_networkx", [](nb::handle self) { return Frames("trace_to_networkx", self); },
+          nb::sig("def to_networkx(self) -> typing.Any"),
+          "A networkx.MultiDiGraph of rows: from caller to callee (kind \"call\") and from what "
+          "comes first\nto what waits for it (kind control, data or sync). Nodes have the known "
+          "facts among name, kind,\nplace, lane, start_ns, duration_ns and exclusive_ns.")
+      .def("__repr__", Describe);
+}
+
+void BindJob(nb::module_& module) {
+  nb::class_<PyJob>(module, "Job",
+                    "The traces of the ranks of a capture folder. len() is their number, job[3] "
+                    "that of rank 3.")
+      .def("__len__", [](const PyJob& job) { return job.traces.size(); })
+      .def_prop_ro("ranks", RanksOf, nb::sig("def ranks(self) -> list[int | None]"),
+                   "Ascending; None for a trace whose rank is stated nowhere.")
+      .def("__getitem__", TraceOf, nb::arg("rank").none())
+      .def(
+          "__contains__",
+          [](const PyJob& job, std::optional<int64_t> rank) {
+            return FindRank(job, rank) != nullptr;
+          },
+          nb::arg("rank").none())
+      .def(
+          "__iter__", [](const PyJob& job) { return nb::iter(RanksOf(job)); },
+          nb::sig("def __iter__(self) -> collections.abc.Iterator[int | None]"))
+      .def_prop_ro(
+          "traces",
+          [](const PyJob& job) {
+            nb::list traces;
+            for (const PyTrace& trace : job.traces) traces.append(nb::cast(trace));
+            return traces;
+          },
+          nb::sig("def traces(self) -> list[Trace]"), "In the order of `ranks`.")
+      .def_prop_ro("path", [](const PyJob& job) { return FromPath(job.path); })
+      .def("__repr__", [](const PyJob& job) {
+        return ToPython("<etude.Job " + job.path + ": " + std::to_string(job.traces.size()) +
+                        " ranks>");
+      });
+}
+
+}  // namespace
+
+void BindTraces(nb::module_& module) {
+  BindTrace(module);
+  BindJob(module);
+  module.def("open", Open, nb::arg("path"), nb::kw_only(), nb::arg("strict") = false,
+             nb::arg("jobs") = 0,
+             nb::sig("def open(path: str | os.PathLike[str], *, strict: bool = False, jobs: int = "
+                     "0) -> Trace | Job"),
+             "Reads a trace in any format, or all ranks of a capture folder; host and device "
+             "traces are\nlinked on the way. `strict` refuses damaged files; `jobs` ranks are "
+             "read at a time (0: as many\nas there are cores).");
+}
+
+}  // namespace etude::python

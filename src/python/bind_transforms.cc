@@ -1,0 +1,180 @@
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "src/formats/atomic_file.h"
+#include "src/formats/read_trace.h"
+#include "src/python/bindings.h"
+#include "src/python/columns.h"
+#include "src/report/accounts.h"
+#include "src/transform/read_job.h"
+#include "src/transform/slice.h"
+#include "src/transform/write_trace.h"
+
+namespace etude::python {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Result<TracePtr> Read(const Source& source, bool strict, const RunContext& context) {
+  if (source.trace != nullptr) return source.trace;
+  ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadTrace(source.path, {.strict = strict}, context));
+  return std::make_shared<const SharedTrace>(std::move(trace), RankInput{.path = source.path});
+}
+
+// A new trace, and what was done to make it.
+struct Made {
+  TracePtr trace;
+  Json account;
+};
+
+// etude.Made of it.
+nb::object MadeObject(Made made) {
+  const nb::object type = nb::module_::import_("etude.results").attr("Made");
+  return type(PyTrace{std::move(made.trace)}, FromJson(made.account));
+}
+
+Result<Made> MakeOf(Trace trace, const std::optional<int64_t>& rank, Json account) {
+  ETUDE_RETURN_IF_ERROR(CheckSizes(trace));
+  return Made{std::make_shared<const SharedTrace>(std::move(trace), RankInput{.rank = rank}),
+              std::move(account)};
+}
+
+nb::object LinkTraces(nb::handle host_given, nb::handle device_given, bool drop_orphans,
+                      bool strict) {
+  const Source host = OneSource(host_given);
+  const Source device = OneSource(device_given);
+  return MadeObject(Call([&](const RunContext& context) -> Result<Made> {
+    ETUDE_ASSIGN_OR_RETURN(const TracePtr host_trace, Read(host, strict, context));
+    ETUDE_ASSIGN_OR_RETURN(const TracePtr device_trace, Read(device, strict, context));
+    ETUDE_ASSIGN_OR_RETURN(
+        LinkResult linked,
+        LinkRun({&host_trace->trace(), host.name()}, {&device_trace->trace(), device.name()},
+                {.keep_orphans = !drop_orphans, .limits = context.limits}));
+    Json account = LinkAccount(linked);
+    return MakeOf(std::move(linked.trace), host_trace->rank(), std::move(account));
+  }));
+}
+
+nb::object Convert(nb::handle given, nb::handle output, const std::optional<std::string>& to,
+                   bool strict) {
+  const Source source = OneSource(given);
+  const std::string path = ToPath(output);
+  if (to && *to != "et" && *to != "linked") {
+    Raise({ErrorCode::kUsage, "to: found '" + *to + "', expected 'et' or 'linked'"});
+  }
+  return FromJson(Call([&](const RunContext& context) -> Result<Json> {
+    const RankInput input =
+        source.trace != nullptr ? source.trace->input() : RankInput{.path = source.path};
+    ETUDE_RETURN_IF_ERROR(CheckOutput(path, {input.path, input.device}));
+    ETUDE_ASSIGN_OR_RETURN(const TracePtr trace, Read(source, strict, context));
+    const Result<WrittenTrace> written =
+        WriteTrace(trace->trace(), path, ChooseFormat(to.value_or(""), path),
+                   {.break_cycles = !strict, .limits = context.limits});
+    if (!written) {
+      const Error& error = written.error();
+      if (error.code != ErrorCode::kBadInput) return tl::unexpected<Error>(error);
+      return BadInput(source.name() + ": " + error.message);
+    }
+    if (written->chakra.broken_edges != 0) {
+      context.Warn(fmt::format(
+          "{}: found a cycle of dependencies: {}; {} that contradict the program's order left out",
+          source.name(), CycleText(trace->trace()), written->chakra.broken_edges));
+    }
+    return ToJson(*written);
+  }));
+}
+
+nb::object SliceTrace(nb::handle given, const Selection& selection, bool strict) {
+  const Source source = OneSource(given);
+  if (selection.empty()) {
+    Raise({ErrorCode::kUsage,
+           "slice: nothing is selected; give label, step, thread, stream, module, time or op"});
+  }
+  return MadeObject(Call([&](const RunContext& context) -> Result<Made> {
+    ETUDE_ASSIGN_OR_RETURN(const TracePtr trace, Read(source, strict, context));
+    Result<SliceResult> slice = Slice(trace->trace(), selection, context.limits);
+    if (!slice) {
+      return MakeError(slice.error().code, source.name() + ": " + slice.error().message);
+    }
+    Json account = SliceAccount(*slice);
+    return MakeOf(std::move(slice->trace), trace->rank(), std::move(account));
+  }));
+}
+
+// A str or an int, or a list of these.
+std::vector<std::string> FiltersIn(nb::handle given) {
+  if (given.is_none()) return {};
+  if (nb::isinstance<nb::str>(given) || nb::isinstance<nb::int_>(given)) {
+    return {ToText(nb::str(given))};
+  }
+  if (!nb::isinstance<nb::list>(given) && !nb::isinstance<nb::tuple>(given)) {
+    throw nb::type_error("expected a str or int to select by, or a list of these");
+  }
+  std::vector<std::string> texts;
+  for (const nb::handle item : nb::iter(given)) {
+    if (!nb::isinstance<nb::str>(item) && !nb::isinstance<nb::int_>(item)) {
+      throw nb::type_error("expected a list of str or int to select by");
+    }
+    texts.push_back(ToText(nb::str(item)));
+  }
+  return texts;
+}
+
+}  // namespace
+
+void BindTransforms(nb::module_& module) {
+  module.def("link", LinkTraces, nb::arg("host"), nb::arg("device"), nb::kw_only(),
+             nb::arg("drop_orphans") = false, nb::arg("strict") = false,
+             nb::sig("def link(host: str | os.PathLike[str] | Trace, device: str | "
+                     "os.PathLike[str] | Trace, *, drop_orphans: bool = False, strict: bool = "
+                     "False) -> etude.results.Made"),
+             "As `etude link`: the host trace with the times and the device work of the device "
+             "trace, and\nthe account of every node of both.");
+  module.def("convert", Convert, nb::arg("source"), nb::arg("path"), nb::kw_only(),
+             nb::arg("to") = nb::none(), nb::arg("strict") = false,
+             nb::sig("def convert(source: str | os.PathLike[str] | Trace, path: str | "
+                     "os.PathLike[str], *, to: typing.Literal['et', 'linked'] | None = None, "
+                     "strict: bool = False) -> dict[str, typing.Any]"),
+             "As `etude convert`: writes the trace as Chakra (et) or linked JSON, by the name of "
+             "the file\nunless `to` says it; returns what was written and what could not be. "
+             "`strict` refuses cycles\ninstead of breaking them.");
+  module.def(
+      "slice",
+      [](nb::handle source, nb::handle label, nb::handle step, nb::handle thread, nb::handle stream,
+         nb::handle module_name, nb::handle time, nb::handle op, bool strict) {
+        return SliceTrace(source,
+                          {.labels = FiltersIn(label),
+                           .steps = FiltersIn(step),
+                           .threads = FiltersIn(thread),
+                           .streams = FiltersIn(stream),
+                           .modules = FiltersIn(module_name),
+                           .times = FiltersIn(time),
+                           .operators = FiltersIn(op)},
+                          strict);
+      },
+      nb::arg("source"), nb::kw_only(), nb::arg("label") = nb::none(), nb::arg("step") = nb::none(),
+      nb::arg("thread") = nb::none(), nb::arg("stream") = nb::none(),
+      nb::arg("module") = nb::none(), nb::arg("time") = nb::none(), nb::arg("op") = nb::none(),
+      nb::arg("strict") = false,
+      nb::sig("def slice(source: str | os.PathLike[str] | Trace, *, label: str | "
+              "collections.abc.Sequence[str] | None = None, step: int | str | "
+              "collections.abc.Sequence[int | str] | None = None, thread: int | str | "
+              "collections.abc.Sequence[int | str] | None = None, stream: int | str | "
+              "collections.abc.Sequence[int | str] | None = None, module: str | "
+              "collections.abc.Sequence[str] | None = None, time: str | "
+              "collections.abc.Sequence[str] | None = None, op: str | "
+              "collections.abc.Sequence[str] | None = None, strict: bool = False) -> "
+              "etude.results.Made"),
+      "As `etude slice`: the part that the filters mean, and what was kept and cut. Of one filter "
+      "any of\nits values, of several all must hold.");
+}
+
+}  // namespace etude::python

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <future>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+
+#include "src/base/result.h"
+#include "src/base/run_context.h"
+
+namespace etude::python {
+
+namespace nb = nanobind;
+
+// Raises etude.Error.
+[[noreturn]] void Raise(const Error& error);
+// Gives `texts` to Python's warnings as etude.Warning; what a filter makes of them may be raised.
+void Warn(const std::vector<std::string>& texts);
+
+template <typename T>
+T ValueOrRaise(Result<T> result) {
+  if (!result) Raise(result.error());
+  return *std::move(result);
+}
+
+// Result of `work(context)`, a Result<T>, which runs on a thread of its own without the GIL. Its
+// warnings become Python's, its error etude.Error. A signal that Python answers with an exception
+// (Ctrl-C) stops the work, as soon as it looks at the context, and passes.
+template <typename Work>
+auto Call(Work work) {
+  std::vector<std::string> warnings;
+  std::atomic<bool> stop = false;
+  RunContext context;
+  context.warn = [&](std::string_view text) { warnings.emplace_back(text); };
+  context.stop = &stop;
+  using Outcome = decltype(work(std::as_const(context)));
+  std::future<Outcome> future =
+      std::async(std::launch::async, [&]() -> Outcome { return work(std::as_const(context)); });
+  const auto wait = [&](std::chrono::milliseconds time) {
+    nb::gil_scoped_release release;
+    return future.wait_for(time) == std::future_status::ready;
+  };
+  constexpr std::chrono::milliseconds kBetweenSignals(50);
+  while (!wait(kBetweenSignals)) {
+    if (PyErr_CheckSignals() == 0) continue;
+    nb::python_error interrupted;
+    stop = true;
+    while (!wait(std::chrono::hours(1))) {
+    }
+    throw interrupted;
+  }
+  Outcome outcome = [&]() -> Outcome {
+    try {
+      return future.get();
+    } catch (const std::exception& error) {
+      return MakeError(ErrorCode::kInternal, error.what());
+    }
+  }();
+  Warn(warnings);
+  return ValueOrRaise(std::move(outcome));
+}
+
+}  // namespace etude::python

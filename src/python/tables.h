@@ -1,0 +1,13 @@
+#pragma once
+
+#include "src/report/table.h"
+#include "src/trace/trace.h"
+
+namespace etude::python {
+
+// Facts of a trace that are few.
+Table LaneTable(const Trace& trace);
+Table CommTable(const Trace& trace);
+Table GroupTable(const Trace& trace);
+
+}  // namespace etude::python

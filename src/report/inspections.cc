@@ -1,0 +1,128 @@
+#include "src/report/inspections.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/formats/read_trace.h"
+#include "src/report/breakdown_tables.h"
+#include "src/report/critical_path_tables.h"
+#include "src/report/diff_tables.h"
+#include "src/report/memory_tables.h"
+#include "src/report/stats_tables.h"
+#include "src/transform/recorded_waits.h"
+
+namespace etude {
+namespace {
+
+Result<Inspected> InspectStats(const Trace& trace, const RankInput&, const ReadOptions&,
+                               const RunContext&) {
+  return Inspected{.tables = StatsTables(CountTrace(trace))};
+}
+
+Result<Inspected> InspectBreakdown(const Trace& trace, const RankInput&, const ReadOptions&,
+                                   const RunContext&) {
+  const Breakdown breakdown = BreakDown(trace);
+  return Inspected{.tables = BreakdownTables(breakdown), .notes = BreakdownNotes(breakdown)};
+}
+
+Result<Inspected> InspectCriticalPath(const Trace& trace, const RankInput&, const ReadOptions&,
+                                      const RunContext&) {
+  const CriticalPath path = FindCriticalPath(trace, FindRecordedWaits(trace));
+  return Inspected{.tables = CriticalPathTables(trace, path), .notes = CriticalPathNotes(path)};
+}
+
+// Tensors are in the host trace, the allocators' events in the device trace.
+RankInput HostAndDevice(const CaptureRank& rank) {
+  if (rank.host.empty()) return RichestInput(rank);
+  return {.rank = rank.rank, .path = rank.host, .device = rank.device};
+}
+
+Result<Inspected> InspectMemory(const Trace& trace, const RankInput& input, const ReadOptions& read,
+                                const RunContext& context) {
+  Inspected found;
+  std::vector<MemorySource> sources;
+  if (auto devices = TensorMemory(trace)) {
+    sources.push_back({"tensors", &trace, std::move(*devices)});
+    found.notes.emplace_back(
+        "tensors give a lower bound: from what made them to their last recorded use");
+  } else {
+    found.notes.push_back("tensors: " + devices.error().message);
+  }
+  std::optional<Trace> device;
+  if (!input.device.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(device, ReadTrace(input.device, read, context));
+  }
+  const Trace& with_events = device ? *device : trace;
+  std::vector<DeviceMemory> devices = AllocatorMemory(with_events);
+  if (!devices.empty()) sources.push_back({"allocator", &with_events, std::move(devices)});
+  found.tables = MemoryTables(sources);
+  return found;
+}
+
+}  // namespace
+
+const Inspection& StatsInspection() {
+  static const Inspection inspection{"etude-stats", kStatsTables, RichestInput, InspectStats};
+  return inspection;
+}
+
+const Inspection& BreakdownInspection() {
+  static const Inspection inspection{"etude-breakdown", kBreakdownTables, TimedInput,
+                                     InspectBreakdown};
+  return inspection;
+}
+
+const Inspection& CriticalPathInspection() {
+  static const Inspection inspection{"etude-critical-path", kCriticalPathTables, TimedInput,
+                                     InspectCriticalPath};
+  return inspection;
+}
+
+const Inspection& MemoryInspection() {
+  static const Inspection inspection{"etude-memory", kMemoryTables, HostAndDevice, InspectMemory};
+  return inspection;
+}
+
+Result<Inspected> Inspect(const Inspection& inspection, const Trace& trace, const RankInput& input,
+                          const ReadOptions& read, const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(Inspected found, inspection.inspect(trace, input, read, context));
+  found.rank = input.rank ? input.rank : trace.info().rank;
+  found.path = input.path;
+  found.health = JudgeTrace(trace);
+  return found;
+}
+
+ComparedRanks CompareTraces(const Trace& a, const Trace& b, const std::string& path) {
+  const TraceDiff diff = DiffTraces(a, b);
+  ComparedRanks compared{
+      .found = {.rank = a.info().rank, .path = path, .tables = DiffTables(a, b, diff)},
+      .same = diff.is_same()};
+  if (diff.unpaired) {
+    compared.found.notes.emplace_back(
+        "the traces have too little in common to pair their nodes: all count as removed and "
+        "added");
+  }
+  compared.found.health.Add(JudgeTrace(a), "a");
+  compared.found.health.Add(JudgeTrace(b), "b");
+  return compared;
+}
+
+RankPairs PairRanks(std::span<const std::optional<int64_t>> a,
+                    std::span<const std::optional<int64_t>> b) {
+  if (a.size() == 1 && b.size() == 1) return {.pairs = {{0, 0}}};
+  RankPairs found;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const auto other = std::ranges::find(b, a[i]);
+    if (other == b.end()) {
+      found.only_a.push_back(i);
+    } else {
+      found.pairs.push_back({i, static_cast<size_t>(other - b.begin())});
+    }
+  }
+  for (size_t i = 0; i < b.size(); ++i) {
+    if (std::ranges::find(a, b[i]) == a.end()) found.only_b.push_back(i);
+  }
+  return found;
+}
+
+}  // namespace etude
