@@ -38,11 +38,16 @@ std::string Shortened(std::string_view text) {
   return std::string(text.substr(0, end)) + "…";
 }
 
-// A quoted text of DOT: quotes and backslashes are escaped, control bytes are blanks.
+// A quoted text of DOT: quotes and backslashes are escaped, and ampersands, because Graphviz reads
+// entities; control bytes are blanks.
 std::string DotText(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
+    if (c == '&') {
+      out += "&amp;";
+      continue;
+    }
     out += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? ' ' : c;
   }
   return out + "\"";
