@@ -44,6 +44,9 @@ print(os.path.relpath(sysconfig.get_path('platlib'), sysconfig.get_path('scripts
     OUTPUT_VARIABLE site_from_scripts COMMAND_ERROR_IS_FATAL ANY)
   # '..' is where pip install --target puts the package.
   set(ETUDE_PYTHON_FOLDERS "${site_from_scripts}:..")
+  if(SKBUILD_STATE STREQUAL "editable")
+    string(APPEND ETUDE_PYTHON_FOLDERS ":${PROJECT_SOURCE_DIR}/python")
+  endif()
   set_property(SOURCE src/cli/installation.cc APPEND PROPERTY COMPILE_DEFINITIONS
     ETUDE_WHEEL_PYTHON="python${Python_VERSION_MAJOR}.${Python_VERSION_MINOR}")
   install(TARGETS _core LIBRARY DESTINATION etude COMPONENT wheel)

@@ -3,11 +3,15 @@
 import copy
 import gzip
 import os
+import pathlib
 import pickle
+import shutil
+import subprocess
+import sys
 import warnings
 
 import pytest
-from conftest import DATA, DEVICE, HOST, command, planted_nodes, write_trace
+from conftest import DATA, DEVICE, HOST, TOOL, command, planted_nodes, write_trace
 
 import etude
 
@@ -51,10 +55,6 @@ def test_a_damaged_file_names_the_place(tmp_path):
 def test_the_message_is_the_command_s():
     with pytest.raises(etude.Error) as caught:
         etude.open(BROKEN, strict=True)
-    import subprocess
-
-    from conftest import TOOL
-
     done = subprocess.run([TOOL, "stats", "--strict", str(BROKEN)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 3 and done.stderr == f"etude: {caught.value}\n"
 
@@ -176,3 +176,13 @@ def test_limits_of_depth_hold(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert error_of(etude.open, deep, strict=True)[0] == "bad_input"
+
+
+def test_a_package_without_the_module(tmp_path):
+    """As on PYTHONPATH of the source tree: recording works, and the rest says what is missing."""
+    ignore = shutil.ignore_patterns("*.so", "__pycache__")
+    shutil.copytree(pathlib.Path(etude.__file__).parent, tmp_path / "etude", ignore=ignore)
+    code = "import etude; etude.record; print(hasattr(etude, 'nothing')); etude.open"
+    done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stdout == "False\n"
+    assert "ImportError: etude.open: the module etude._core is not here" in done.stderr
