@@ -167,9 +167,14 @@ def test_children_and_threads(run, tmp_path):
             DRIVE
             + f"""
             import threading
+            def train_own():
+                own = nn.Linear(8, 4)
+                optimizer = torch.optim.SGD(own.parameters(), lr=0.1)
+                own(torch.randn(5, 8)).sum().backward()
+                optimizer.step()
             os.register_at_fork(after_in_child=native.etude_recorder_cut_off_child)
             start({str(path)!r})
-            threads = [threading.Thread(target=train) for _ in range(3)]
+            threads = [threading.Thread(target=train_own) for _ in range(3)]
             for thread in threads: thread.start()
             for thread in threads: thread.join()
             child = os.fork()
