@@ -143,7 +143,7 @@ TEST(GraphWriter, HostileNamesStayText) {
   graph.edges.push_back({.from = 0, .to = 1, .kind = DrawnGraph::EdgeKind::kSync, .count = 3});
   const std::string dot = Written(WriteDot, graph);
   EXPECT_NE(dot.find("digraph \"a\\\"; evil\""), std::string::npos);
-  EXPECT_NE(dot.find("label=\"x\\\"]; evil [\\\\n<b>&  \""), std::string::npos) << dot;
+  EXPECT_NE(dot.find("label=\"x\\\"]; evil [\\\\n<b>&amp;  \""), std::string::npos) << dot;
   EXPECT_NE(dot.find(std::string(59, 'y') + "…"), std::string::npos) << "cut between characters";
   EXPECT_NE(dot.find("n0 -> n1 [color=\"#b03030\", style=dashed, label=\"3\""), std::string::npos);
   const std::string xml = Written(WriteGraphml, graph);
