@@ -37,14 +37,19 @@ constexpr uint64_t kProcessNode = 1;
 struct OpenCall {
   NodeRow row;
   uint64_t handle = 0;
-  int64_t begin = 0;  // by the thread's own clock, see ThreadClock
+  int64_t begin = 0;  // by the thread's own clock, see Thread
   uint8_t modes = 0;
   uint8_t parent_modes = 0;
   // The process group of the innermost c10d operator around it, or its own.
   StringId group;
   std::optional<int64_t> group_size;
   bool names_group = false;  // it is itself such an operator
-  bool ended = false;        // on another thread; the call is still in the way of its own thread's
+};
+
+// The end of a call on another thread than it began on.
+struct EndElsewhere {
+  ValueListId outputs;
+  int64_t time = 0;
 };
 
 // A c10d operator that works on a storage: a backend's thread that does it later names the storage,
@@ -67,7 +72,6 @@ struct LooseLabel {
 struct Thread {
   uint64_t node = 0;
   uint64_t tid = 0;
-  StringId system_tid;
   LaneId lane;
   int64_t overhead = 0;
   std::vector<OpenCall> open;
@@ -97,7 +101,9 @@ class CaptureReader : public TraceReader {
   bool ReadEvents(RecordView records);
   bool ReadEnter(RecordView& records, Thread& thread, int64_t time);
   void CloseInnermost(Thread& thread, RecordView& records, int64_t time);
-  bool ReadExitElsewhere(RecordView& records, Thread& thread, int64_t time);
+  bool ReadExitElsewhere(RecordView& records, Thread& thread, int64_t& time);
+  // A call that does not end on its own thread.
+  void Detach(OpenCall call);
   void End(OpenCall& call, ValueListId outputs, std::optional<int64_t> end);
   void AddCall(OpenCall& call);
   void AddRoots();
@@ -120,8 +126,10 @@ class CaptureReader : public TraceReader {
   EtCommReader comms_;
   std::unordered_map<uint64_t, std::vector<Issued>> issued_;  // by storage
   std::vector<LooseLabel> loose_labels_;
-  // Calls that end on another thread than they began on, by handle.
+  // Calls that end on another thread than they began on, and such ends, by handle. Which of the two
+  // comes first in the file says nothing: each thread writes its blocks when they are full.
   std::unordered_map<uint64_t, OpenCall> detached_;
+  std::unordered_map<uint64_t, EndElsewhere> ends_;
 
   std::string pending_;  // bytes of a block that is not complete
   uint64_t offset_ = 0;  // of `pending_` in the file
@@ -265,9 +273,9 @@ bool CaptureReader::ReadDefinitions(RecordView records) {
         Thread thread;
         thread.node = records.Varint();
         thread.tid = records.Varint();
-        thread.system_tid = builder_.Intern(std::to_string(records.Varint()));
+        const StringId system_tid = builder_.Intern(std::to_string(records.Varint()));
         if (records.failed() || number != threads_.size()) return false;
-        thread.lane = builder_.InternLane({.process = process_, .thread = thread.system_tid});
+        thread.lane = builder_.InternLane({.process = process_, .thread = system_tid});
         threads_.push_back(std::move(thread));
         break;
       }
@@ -305,11 +313,9 @@ bool CaptureReader::ReadEvents(RecordView records) {
         const uint64_t inside = records.Varint();
         if (inside >= thread.open.size()) return false;
         for (uint64_t i = 0; i < inside; ++i) {
-          OpenCall& call = thread.open[thread.open.size() - 1 - i];
-          const uint64_t handle = call.handle;
-          detached_.insert_or_assign(handle, std::move(call));
+          Detach(std::move(thread.open.back()));
+          thread.open.pop_back();
         }
-        thread.open.resize(thread.open.size() - inside);
         CloseInnermost(thread, records, ReadClock(records, thread, time));
         break;
       }
@@ -382,7 +388,7 @@ void CaptureReader::CloseInnermost(Thread& thread, RecordView& records, int64_t 
   End(call, outputs.value_or(ValueListId::None()), time);
 }
 
-bool CaptureReader::ReadExitElsewhere(RecordView& records, Thread& thread, int64_t time) {
+bool CaptureReader::ReadExitElsewhere(RecordView& records, Thread& thread, int64_t& time) {
   const uint64_t handle = records.Varint();
   const int64_t own = ReadClock(records, thread, time);
   const std::optional<ValueListId> outputs = values_.Read(records);
@@ -390,21 +396,24 @@ bool CaptureReader::ReadExitElsewhere(RecordView& records, Thread& thread, int64
   if (const auto found = detached_.find(handle); found != detached_.end()) {
     End(found->second, *outputs, own);
     detached_.erase(found);
-    return true;
+  } else {
+    ends_.insert_or_assign(handle, EndElsewhere{.outputs = *outputs, .time = own});
   }
-  for (Thread& other : threads_) {
-    // It may still be among the open calls of the thread that began it.
-    const auto at = std::ranges::find(other.open, handle, &OpenCall::handle);
-    if (at == other.open.end()) continue;
-    End(*at, *outputs, own);
-    at->ended = true;
-    return true;
+  return true;
+}
+
+void CaptureReader::Detach(OpenCall call) {
+  const auto end = ends_.find(call.handle);
+  if (end == ends_.end()) {
+    const uint64_t handle = call.handle;
+    detached_.insert_or_assign(handle, std::move(call));
+    return;
   }
-  return true;  // it began before the recording
+  End(call, end->second.outputs, end->second.time);
+  ends_.erase(end);
 }
 
 void CaptureReader::End(OpenCall& call, ValueListId outputs, std::optional<int64_t> end) {
-  if (call.ended) return;
   call.row.outputs = outputs;
   call.row.start = Nanos{call.begin};
   int64_t duration = 0;
@@ -521,14 +530,12 @@ Result<Trace> CaptureReader::Finish(bool cut) {
   }
   if (!first_damage_.empty()) context_.Warn(first_damage_);
   for (Thread& thread : threads_) {
-    for (OpenCall& call : thread.open) End(call, ValueListId::None(), std::nullopt);
+    for (OpenCall& call : thread.open) Detach(std::move(call));
   }
-  // By handle, so that the order does not depend on a hash table.
-  const std::map<uint64_t, OpenCall> ordered(detached_.begin(), detached_.end());
-  for (const auto& [handle, call] : ordered) {
-    OpenCall copy = call;
-    End(copy, ValueListId::None(), std::nullopt);
-  }
+  // By handle, so that the order does not depend on a hash table. What is left in `ends_` began
+  // before the recording.
+  std::map<uint64_t, OpenCall> ordered(detached_.begin(), detached_.end());
+  for (auto& [handle, call] : ordered) End(call, ValueListId::None(), std::nullopt);
   AddRoots();
   SettleLooseLabels();
   comms_.Finish();

@@ -227,6 +227,37 @@ TEST_F(CaptureReaderTest, CallsThatEndElsewhere) {
   EXPECT_EQ(trace->process_groups()[0].size, 2);
 }
 
+// The thread that ends a call may write its block before the one that began it.
+TEST_F(CaptureReaderTest, AnEndBeforeItsBeginning) {
+  Create();
+  const uint32_t label = writer_->DefineFunction("label", "");
+  const uint32_t first = writer_->DefineThread(2, 1, 11);
+  const uint32_t second = writer_->DefineThread(9, 2, 12);
+  Begin(second, 1500);
+  for (const uint64_t handle : {104, 105}) {
+    records_.Mark(Event::kExitElsewhere);
+    records_.Varint(handle);
+    Time(1700, 0);
+    records_.Varint(0);
+  }
+  Flush();
+  Begin(first, 1000);
+  Enter(label, 3, 1000);
+  Enter(label, 4, 1100);
+  records_.Mark(Event::kExitOver);
+  records_.Varint(1);
+  Time(1200, 0);
+  records_.Varint(0);
+  Enter(label, 5, 1300);  // open to the end of the recording
+  Flush();
+  const auto trace = Read(Finish(), 1 << 20, /*strict=*/true);
+  ASSERT_TRUE(trace) << trace.error().message;
+  ASSERT_EQ(trace->node_count(), 6u);
+  EXPECT_EQ(trace->duration(trace->Find(3)), Nanos{200});
+  EXPECT_EQ(trace->duration(trace->Find(4)), Nanos{600});
+  EXPECT_EQ(trace->duration(trace->Find(5)), Nanos{400});
+}
+
 // What a backend's thread does belongs to the last operator that had its memory.
 TEST_F(CaptureReaderTest, ABackendsThreadWorksForAnOperator) {
   Create();
