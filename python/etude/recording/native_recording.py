@@ -10,7 +10,7 @@ import time
 from typing import Any, Optional
 
 from . import job
-from .step_recording import Busy, Published, uses_cuda
+from .step_recording import Published, StepMark, check_profiler_free, uses_cuda
 
 
 class NoRecorder(Exception):
@@ -30,25 +30,23 @@ class NativeRecording:
         self._torch = torch
         self._library = library
         self._path = path
-        self._mark: Optional[Any] = None
+        self._mark = StepMark(torch)
 
     def start(self, index: int) -> None:
         """Starts recording with the step `index`. Raises Busy when somebody else records."""
-        if self._torch.autograd._profiler_enabled():
-            raise Busy("a profiler of the program is running")
+        check_profiler_free(self._torch)
         _check(self._library.etude_recorder_start(
             os.fsencode(self._path), _header(self._torch), int(self.ranges)))
         self.active = True
-        self._enter(index)
+        self._mark.begin(index)
 
     def next_step(self, index: int) -> None:
         """Ends the range of the current step and begins that of step `index`."""
-        self._exit()
-        self._enter(index)
+        self._mark.begin(index)
 
     def stop(self) -> None:
         """Ends the recording; its file is complete afterwards."""
-        self._exit()
+        self._mark.end()
         self.active = False
         _check(self._library.etude_recorder_stop())
 
@@ -71,15 +69,6 @@ class NativeRecording:
         name = job.native_name(rank)
         os.replace(self._path, os.path.join(directory, name))
         return Published(files={"native": name}, facts={}, notes=[])
-
-    def _enter(self, index: int) -> None:
-        self._mark = self._torch.autograd.profiler.record_function(f"ProfilerStep#{index}")
-        self._mark.__enter__()
-
-    def _exit(self) -> None:
-        if self._mark is not None:
-            self._mark.__exit__(None, None, None)
-            self._mark = None
 
 
 def load(torch: Any, path: Optional[str]) -> ctypes.CDLL:

@@ -32,6 +32,31 @@ class Published:
     notes: List[str]
 
 
+class StepMark:
+    """The range `ProfilerStep#<index>` around the step that is recorded."""
+
+    def __init__(self, torch: Any) -> None:
+        self._torch = torch
+        self._range: Optional[Any] = None
+
+    def begin(self, index: int) -> None:
+        """Ends the range of the step before, if there is one, and begins that of step `index`."""
+        self.end()
+        self._range = self._torch.autograd.profiler.record_function(f"ProfilerStep#{index}")
+        self._range.__enter__()
+
+    def end(self) -> None:
+        if self._range is not None:
+            self._range.__exit__(None, None, None)
+            self._range = None
+
+
+def check_profiler_free(torch: Any) -> None:
+    """Raises Busy when a profiler of the program runs."""
+    if torch.autograd._profiler_enabled():
+        raise Busy("a profiler of the program is running")
+
+
 class StepRecording:
     """One recording of consecutive steps into two plain JSON files.
 
@@ -51,13 +76,12 @@ class StepRecording:
         self.ranges = ranges
         self._observer: Optional[Any] = None
         self._profile: Optional[Any] = None
-        self._mark: Optional[Any] = None
+        self._mark = StepMark(torch)
 
     def start(self, index: int) -> None:
         """Starts recording with the step `index`. Raises Busy when somebody else records."""
         torch = self._torch
-        if torch.autograd._profiler_enabled():
-            raise Busy("a profiler of the program is running")
+        check_profiler_free(torch)
         _synchronize(torch)
         try:
             self._observer = self._start_observer()
@@ -70,19 +94,18 @@ class StepRecording:
             self.discard()
             raise Busy(f"the profiler did not start: {error}") from error
         self.active = True
-        self._enter(index)
+        self._mark.begin(index)
 
     def next_step(self, index: int) -> None:
         """Ends the range of the current step and begins that of step `index`."""
-        self._exit()
-        self._enter(index)
+        self._mark.begin(index)
 
     def stop(self) -> None:
         """Ends the recording; both files are complete afterwards.
 
         Raises RangesFailed, with the files removed, when reading integer inputs broke it.
         """
-        self._exit()
+        self._mark.end()
         _synchronize(self._torch)
         self.active = False
         self._profile.stop()
@@ -100,7 +123,7 @@ class StepRecording:
         was_active = self.active
         self.active = False
         if was_active:
-            self._exit()
+            self._mark.end()
             with contextlib.suppress(Exception):
                 self._profile.stop()
         if self._observer is not None:
@@ -170,15 +193,6 @@ class StepRecording:
             execution_trace_observer=observer,
             **({} if options is None else {"experimental_config": options}),
         )
-
-    def _enter(self, index: int) -> None:
-        self._mark = self._torch.autograd.profiler.record_function(f"ProfilerStep#{index}")
-        self._mark.__enter__()
-
-    def _exit(self) -> None:
-        if self._mark is not None:
-            self._mark.__exit__(None, None, None)
-            self._mark = None
 
 
 def uses_cuda(torch: Any) -> bool:
