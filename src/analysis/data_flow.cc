@@ -38,8 +38,10 @@ class DataFlow::Walk {
  private:
   struct Current {
     StorageVersion version;
-    uint64_t birth = 0;           // clock_ when it was made
-    std::vector<StringId> types;  // of the tensors that lived in it
+    uint64_t birth = 0;                        // clock_ when it was made
+    std::vector<StringId> types;               // of the tensors that lived in it
+    ValueKind number_kind = ValueKind::kNone;  // of the Python number that it was made of, if so
+    uint64_t number = 0;
   };
 
   void Enter(uint32_t position) {
@@ -75,7 +77,10 @@ class DataFlow::Walk {
       return found->second.version;
     }
     if (!is_operator) return StorageVersion::None();
-    return Make(key, use.type, position, around);
+    const StorageVersion version = Make(key, use.type, position, around);
+    current_[key].number_kind = use.number_kind;
+    current_[key].number = use.number;
+    return version;
   }
 
   // Whether the memory last seen at an address can be what a callee of `around` reads there, or
@@ -84,6 +89,11 @@ class DataFlow::Walk {
   // arguments and what was made while it ran.
   bool MayRead(const Current& current, const TensorUse& use, NodeId around) const {
     if (!HasType(current, use.type)) return false;
+    // Nothing writes to a Python number: where the value is another, so is the memory.
+    if (use.number_kind != ValueKind::kNone &&
+        (current.number_kind != use.number_kind || current.number != use.number)) {
+      return false;
+    }
     if (!around) return true;
     const uint32_t caller = step_.position(around);
     if (current.birth >= entered_at_[caller]) return true;
@@ -119,7 +129,7 @@ class DataFlow::Walk {
     const StorageVersion version = StorageVersion::FromIndex(flow_.versions_.size());
     flow_.versions_.push_back(
         {.origin = origin, .kept_as_gradient = false, .made_at = position, .held_until = position});
-    current_[key] = {version, clock_, {type}};
+    current_[key] = {.version = version, .birth = clock_, .types = {type}};
     return version;
   }
 
