@@ -11,6 +11,7 @@
 #include "src/formats/test_support.h"
 #include "src/torch/outside_values.h"
 #include "src/torch/replay_plan.h"
+#include "src/trace/trace_builder.h"
 
 namespace etude {
 namespace {
@@ -133,6 +134,37 @@ TEST(DataFlow, ACallersResultIsWhatItsCalleeMade) {
   EXPECT_EQ(flow.Written(outer), flow.Written(inner));
   EXPECT_EQ(flow.Read(reader, 0), flow.Written(inner));
   EXPECT_EQ(flow.step.top_operators().size(), 2u);
+}
+
+// Operators that each read one Python number, all at the same address.
+TEST(DataFlow, APythonNumberIsNotTheOneThatWasAtItsAddress) {
+  TraceBuilder builder;
+  const StringId type = builder.Intern("Tensor(long int)");
+  uint64_t id = 0;
+  for (const uint64_t number : {16U, 16U, 0U}) {
+    const TensorId tensor = builder.InternTensor({.tensor = 7,
+                                                  .storage = 8,
+                                                  .numel = 1,
+                                                  .element_bytes = 8,
+                                                  .device = builder.Intern("cpu"),
+                                                  .type = type,
+                                                  .shape = builder.InternInts({}),
+                                                  .number_kind = ValueKind::kInt,
+                                                  .number = number});
+    const Value input = Value::Tensor(type, tensor);
+    builder.AddNode({.source_id = ++id,
+                     .kind = NodeKind::kCompute,
+                     .place = Place::kHost,
+                     .name = builder.Intern("aten::neg"),
+                     .inputs = builder.InternValues({&input, 1}),
+                     .op_schema = builder.Intern("aten::neg(Tensor self) -> Tensor")});
+  }
+  const Trace trace = builder.Finish().value();
+  const RecordedStep step = RecordedStep::Select(trace, "").value();
+  const DataFlow flow(step);
+  const auto read = [&](size_t i) { return flow.inputs(step.nodes()[i])[0].version; };
+  EXPECT_EQ(read(0), read(1));
+  EXPECT_NE(read(1), read(2));
 }
 
 TEST(ReplayPlan, FreesAResultAfterItsLastReader) {

@@ -116,29 +116,6 @@ def test_python_numbers_promote_as_they_did(run):
     assert "(100.0 %)" in etude("replay", "--iterations", 3, result.folder)
 
 
-def test_python_numbers_keep_their_values_where_memory_is_used_again(run):
-    # Each number is a tensor for a moment, mostly where the one before it was. With another's value
-    # the indices would be beyond the eight rows.
-    result = run(
-        program(
-            """
-            rows = nn.Embedding(8, 4)
-            for _ in range(12):
-                optimizer.zero_grad()
-                index = torch.arange(4)
-                for _ in range(10):
-                    index = index + 50
-                    index = index - 49
-                    index = index - 1
-                model(rows(index).reshape(2, 8)).sum().backward()
-                optimizer.step()
-            """
-        ),
-        environment=NATIVE,
-    )
-    assert "(100.0 %)" in etude("replay", "--iterations", 3, result.folder)
-
-
 def test_exact_values(run, tmp_path):
     path = tmp_path / "values.etude"
     source = DRIVE + """
