@@ -262,6 +262,9 @@ class ReplayCommand : public Command {
     options.Values("--only", &replay_.only, "OPERATOR", "run only this operator");
     options.Flag("--allow-skips", &allow_skips_, "exit with 0 although operators were skipped");
     options.Flag("--per-op", &replay_.per_operator, "time each kind of operator as well");
+    options.Choice("--gaps", &gaps_, {"none", "recorded"},
+                   "where the recorded program was busy with no operator: go on at once, or let as "
+                   "much time pass");
     options.Flag("--paced", &paced_,
                  "after set-up, run one step per line of standard input and print its time");
     options.Flag("--json", &json_, "print JSON");
@@ -269,6 +272,11 @@ class ReplayCommand : public Command {
   }
 
   Result<ExitCode> Run(const Console& console) override {
+    if (gaps_ == "recorded") replay_.gaps = GapMode::kRecorded;
+    if (gaps_ == "recorded" && !ranks_.empty()) {
+      return MakeError(ErrorCode::kUsage,
+                       "--gaps recorded: not with --ranks, whose collectives wait by themselves");
+    }
     replay_.seed = static_cast<uint64_t>(seed_);
     if (ranks_.empty()) return RunRank(console, console.context());
 
@@ -300,6 +308,7 @@ class ReplayCommand : public Command {
     ETUDE_RETURN_IF_ERROR(CheckNames(source.trace, replay_));
     replay_.threads =
         threads_.value_or(std::clamp<int64_t>(source.threads.value_or(1), 1, kThreadsMax));
+    if (source.original.wall) replay_.original_step = source.original.wall->median;
     if (paced_) return RunPaced(source, console, context);
 
     ETUDE_ASSIGN_OR_RETURN(ReplayReport report, Replay(source.trace, replay_, context));
@@ -351,8 +360,9 @@ class ReplayCommand : public Command {
     char line[256];
     while (std::fgets(line, sizeof line, stdin) != nullptr) {
       ETUDE_ASSIGN_OR_RETURN(const StepSample sample, replayer.RunStep());
-      console.Print(fmt::format("{{\"wall_ns\":{},\"cpu_ns\":{},\"minor_faults\":{}}}\n",
-                                sample.wall.count, sample.cpu.count, sample.minor_faults));
+      console.Print(
+          fmt::format("{{\"wall_ns\":{},\"cpu_ns\":{},\"gaps_ns\":{},\"minor_faults\":{}}}\n",
+                      sample.wall.count, sample.cpu.count, sample.gaps.count, sample.minor_faults));
       std::fflush(stdout);
     }
     return Answer(report);
@@ -366,6 +376,7 @@ class ReplayCommand : public Command {
   std::optional<int64_t> threads_;
   int64_t seed_ = 0;
   ReplayOptions replay_;
+  std::string gaps_ = "none";
   bool allow_skips_ = false;
   bool paced_ = false;
   bool json_ = false;

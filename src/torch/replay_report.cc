@@ -73,13 +73,40 @@ std::string ErrorText(const std::optional<double>& error) {
   return error ? fmt::format("{:+.1f} %", *error * 100) : "unknown";
 }
 
+Json ErrorJson(const StepTimes& original, const StepTimes& replay) {
+  return {{"wall", OrNull(RelativeError(original.wall, replay.wall))},
+          {"cpu", OrNull(RelativeError(original.cpu, replay.cpu))}};
+}
+
+Json GapsJson(const ReplayReport& report) {
+  const auto side = [&](const StepTimes& times) {
+    Json json = StepJson(times);
+    json["error"] = ErrorJson(report.original, times);
+    return json;
+  };
+  return {{"mode", report.gaps_passed ? "recorded" : "none"},
+          {"ms", report.gaps ? Json(report.gaps->ms()) : Json(nullptr)},
+          {"scale", report.gap_scale},
+          {"without", side(report.without_gaps)},
+          {"with", side(report.with_gaps)}};
+}
+
 std::string StepText(const ReplayReport& report) {
   TextTable table({Align::kLeft, Align::kRight, Align::kRight, Align::kRight});
+  const auto row = [&](std::string_view what, const std::optional<TimeSummary>& original,
+                       const std::optional<TimeSummary>& replay) {
+    table.Row({std::string(what), TimesText(original), TimesText(replay),
+               ErrorText(RelativeError(original, replay))});
+  };
   table.Row({"", "original [p25, p75]", "replay [p25, p75]", "error"});
-  table.Row({"step, CPU time", TimesText(report.original.cpu), TimesText(report.replay.cpu),
-             ErrorText(RelativeError(report.original.cpu, report.replay.cpu))});
-  table.Row({"step, wall time", TimesText(report.original.wall), TimesText(report.replay.wall),
-             ErrorText(RelativeError(report.original.wall, report.replay.wall))});
+  row("step, CPU time", report.original.cpu, report.replay.cpu);
+  row("step, wall time", report.original.wall, report.replay.wall);
+  if (report.part.is_whole() && report.gaps) {
+    const StepTimes& other = report.gaps_passed ? report.without_gaps : report.with_gaps;
+    const std::string_view what = report.gaps_passed ? "without gaps" : "with gaps";
+    row(fmt::format("{}, CPU time", what), report.original.cpu, other.cpu);
+    row(fmt::format("{}, wall time", what), report.original.wall, other.wall);
+  }
   return table.Text("");
 }
 
@@ -157,8 +184,8 @@ std::string ReplayReportJson(const ReplayReport& report) {
   json["replay"] = StepJson(report.replay);
   json["replay"]["warmup"] = report.warmup;
   json["replay"]["minor_faults"] = OrNull(report.minor_faults);
-  json["error"] = {{"wall", OrNull(RelativeError(report.original.wall, report.replay.wall))},
-                   {"cpu", OrNull(RelativeError(report.original.cpu, report.replay.cpu))}};
+  json["error"] = ErrorJson(report.original, report.replay);
+  json["gaps"] = GapsJson(report);
   json["same_kernels"] = OrNull(report.same_kernels);
   json["kernels"] = {{"missing", CountsJson(report.missing_kernels)},
                      {"extra", CountsJson(report.extra_kernels)}};

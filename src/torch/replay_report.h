@@ -102,8 +102,18 @@ struct ReplayReport {
   int64_t peak_bytes = 0;
   std::optional<double> minor_faults;  // per step, mean
 
-  StepTimes replay;
+  StepTimes replay;    // as measured, with gaps or without them
   StepTimes original;  // as job.json has it
+
+  // Time of the recorded step in which no operator of it ran, shortened by `gap_scale`; nullopt
+  // where the trace lacks times. Whether it passed in the replayed steps, and their times with it
+  // and without it, of which one is `replay`.
+  bool gaps_passed = false;
+  std::optional<Nanos> gaps;
+  double gap_scale = 1.0;
+  StepTimes without_gaps;
+  StepTimes with_gaps;
+
   std::vector<OperatorTime> per_operator;
   std::vector<RankSummary> ranks;  // all that were replayed together, by rank; empty: one alone
 

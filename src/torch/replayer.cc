@@ -19,6 +19,7 @@
 #include <torch/headeronly/version.h>
 
 #include "src/analysis/data_flow.h"
+#include "src/analysis/host_gaps.h"
 #include "src/analysis/recorded_step.h"
 #include "src/analysis/time_summary.h"
 #include "src/torch/bound_operator.h"
@@ -155,6 +156,7 @@ class Replayer::Impl {
     ApplyNames();
     BindAll();
     ETUDE_RETURN_IF_ERROR(Calibrate());
+    ETUDE_RETURN_IF_ERROR(FindGaps());
     // Not before the trial: a group has threads, which a forked child has not.
     if (options_.group != nullptr) ETUDE_RETURN_IF_ERROR(options_.group->Connect());
     report_.setup = CpuTimeWithChildren() - begin - report_.trial - report_.fill;
@@ -171,12 +173,19 @@ class Replayer::Impl {
     const int64_t faults = MinorFaults();
     const Nanos cpu = Clock(CLOCK_PROCESS_CPUTIME_ID);
     const Nanos wall = Clock(CLOCK_MONOTONIC);
-    ETUDE_RETURN_IF_ERROR(runner_.Run(coerce_));
+    Nanos gaps;
+    if (options_.gaps == GapMode::kRecorded) {
+      ETUDE_RETURN_IF_ERROR(runner_.RunWithGaps(coerce_, *gaps_, gaps));
+    } else {
+      ETUDE_RETURN_IF_ERROR(runner_.Run(coerce_));
+    }
     Synchronize();
     const Nanos wall_end = Clock(CLOCK_MONOTONIC);
     const Nanos cpu_end = Clock(CLOCK_PROCESS_CPUTIME_ID);
-    return StepSample{
-        .wall = wall_end - wall, .cpu = cpu_end - cpu, .minor_faults = MinorFaults() - faults};
+    return StepSample{.wall = wall_end - wall,
+                      .cpu = cpu_end - cpu,
+                      .gaps = gaps,
+                      .minor_faults = MinorFaults() - faults};
   }
 
   Status TimeOperators(int64_t steps) {
@@ -489,6 +498,37 @@ class Replayer::Impl {
     return {};
   }
 
+  // The recorded program's gaps around the operators that were chosen. Compiled code and operators
+  // that are skipped leave none.
+  Status FindGaps() {
+    std::vector<NodeId> operators;
+    for (const PlannedOp& op : runner_.plan().ops) operators.push_back(op.node);
+    std::vector<NodeId> others(step_.compiled_code().begin(), step_.compiled_code().end());
+    for (const auto& skipped : selection_.skipped()) others.push_back(skipped.node);
+    const std::unordered_set<NodeId> chosen(selection_.top().begin(), selection_.top().end());
+    for (const NodeId node : step_.top_operators()) {
+      if (!chosen.contains(node)) others.push_back(node);
+    }
+    gaps_ = FindHostGaps(step_, operators, others, [&](NodeId node) { return Duration(node); });
+    if (!gaps_) {
+      if (options_.gaps == GapMode::kNone) return {};
+      return BadInput("--gaps recorded: the trace does not say when the operators of the step ran");
+    }
+    const Nanos recorded = Duration(step_.mark()).value_or(Nanos{});
+    if (options_.original_step && *options_.original_step < recorded) {
+      report_.gap_scale =
+          static_cast<double>(options_.original_step->count) / static_cast<double>(recorded.count);
+    }
+    const auto scale = [&](Nanos& gap) {
+      gap = Nanos{static_cast<int64_t>(static_cast<double>(gap.count) * report_.gap_scale)};
+    };
+    for (Nanos& gap : gaps_->before) scale(gap);
+    scale(gaps_->after);
+    report_.gaps_passed = options_.gaps == GapMode::kRecorded;
+    report_.gaps = gaps_->total();
+    return {};
+  }
+
   // Which operators of the step call no others.
   void IndexRecordedLeaves() {
     leaf_.assign(step_.nodes().size(), true);
@@ -689,6 +729,7 @@ class Replayer::Impl {
   std::unordered_map<NodeId, BoundOperator> bound_;
   std::vector<bool> coerce_;
   std::vector<bool> leaf_;  // by position in the step
+  std::optional<HostGaps> gaps_;
   // What the machine could give before anything was made, 0 if it does not say. Later it does not
   // tell: what the trial frees may stay with the process.
   int64_t free_at_start_ = 0;
@@ -727,6 +768,42 @@ Result<StepSample> Replayer::RunStep() { return impl_->RunStep(); }
 Status Replayer::TimeOperators(int64_t steps) { return impl_->TimeOperators(steps); }
 const ReplayReport& Replayer::report() const { return impl_->report(); }
 
+namespace {
+
+// Times of the steps with `more` of each added to both clocks.
+StepTimes TimesWith(const std::vector<StepSample>& samples,
+                    const std::function<Nanos(const StepSample&)>& more) {
+  std::vector<Nanos> wall;
+  std::vector<Nanos> cpu;
+  for (const StepSample& sample : samples) {
+    wall.push_back(sample.wall + more(sample));
+    cpu.push_back(sample.cpu + more(sample));
+  }
+  return {.wall = Summarise(std::move(wall)), .cpu = Summarise(std::move(cpu))};
+}
+
+// With and without gaps: those that did not pass are added, those that did are taken away.
+void AddTimes(const std::vector<StepSample>& samples, GapMode mode, ReplayReport& report) {
+  const auto nothing = [](const StepSample&) { return Nanos{}; };
+  const StepTimes measured = TimesWith(samples, nothing);
+  report.replay = measured;
+  if (mode == GapMode::kRecorded) {
+    report.with_gaps = measured;
+    report.without_gaps =
+        TimesWith(samples, [](const StepSample& sample) { return Nanos{} - sample.gaps; });
+  } else {
+    report.without_gaps = measured;
+    if (report.gaps) {
+      report.with_gaps = TimesWith(samples, [&](const StepSample&) { return *report.gaps; });
+    }
+  }
+  int64_t faults = 0;
+  for (const StepSample& sample : samples) faults += sample.minor_faults;
+  report.minor_faults = static_cast<double>(faults) / static_cast<double>(samples.size());
+}
+
+}  // namespace
+
 Result<ReplayReport> Replay(const Trace& trace, const ReplayOptions& options,
                             const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(Replayer replayer, Replayer::Prepare(trace, options, context));
@@ -735,14 +812,10 @@ Result<ReplayReport> Replay(const Trace& trace, const ReplayOptions& options,
                      static_cast<uint64_t>(options.warmup));
     ETUDE_RETURN_IF_ERROR(replayer.RunStep());
   }
-  std::vector<Nanos> wall;
-  std::vector<Nanos> cpu;
-  int64_t faults = 0;
+  std::vector<StepSample> samples;
   for (int64_t i = 0; i < options.iterations; ++i) {
     ETUDE_ASSIGN_OR_RETURN(const StepSample sample, replayer.RunStep());
-    wall.push_back(sample.wall);
-    cpu.push_back(sample.cpu);
-    faults += sample.minor_faults;
+    samples.push_back(sample);
     context.Progress("timed steps", static_cast<uint64_t>(i + 1),
                      static_cast<uint64_t>(options.iterations));
   }
@@ -750,10 +823,7 @@ Result<ReplayReport> Replay(const Trace& trace, const ReplayOptions& options,
   replayer.impl_->CheckValues();
   ReplayReport report = replayer.report();
   report.warmup = options.warmup;
-  if (!wall.empty()) {
-    report.replay = {.wall = Summarise(wall), .cpu = Summarise(cpu)};
-    report.minor_faults = static_cast<double>(faults) / static_cast<double>(wall.size());
-  }
+  if (!samples.empty()) AddTimes(samples, options.gaps, report);
   return report;
 }
 

@@ -15,6 +15,9 @@
 
 namespace etude {
 
+// What a replay does where the recorded program was busy with no operator.
+enum class GapMode : uint8_t { kNone, kRecorded };
+
 struct ReplayOptions {
   std::string device;  // "": the GPU if the trace used one and there is one, else CPU
   int64_t warmup = 5;
@@ -28,6 +31,10 @@ struct ReplayOptions {
   // The other ranks, each of which replays its own trace with the same numbers of steps; null: the
   // rank is replayed alone. Not owned.
   RankGroup* group = nullptr;
+  GapMode gaps = GapMode::kNone;
+  // Wall time of the step without recording. Recorded gaps are shortened by what recording made the
+  // step longer; nullopt: they are taken as they are.
+  std::optional<Nanos> original_step;
   // Recorded time of each node, where the trace itself has none; may be empty.
   std::vector<std::optional<Nanos>> durations;
 };
@@ -36,6 +43,7 @@ struct ReplayOptions {
 struct StepSample {
   Nanos wall;
   Nanos cpu;
+  Nanos gaps;  // of both: passed with nothing, for the recorded program's gaps
   int64_t minor_faults = 0;
 };
 

@@ -23,6 +23,15 @@ Nanos WallClock() {
   return Nanos{now.tv_sec * 1'000'000'000 + now.tv_nsec};
 }
 
+// Keeps this thread busy, as a program is with Python. Returns how long that took.
+Nanos Spin(Nanos time) {
+  if (time.count <= 0) return {};
+  const Nanos begin = WallClock();
+  Nanos passed;
+  while (passed < time) passed = WallClock() - begin;
+  return passed;
+}
+
 // Calls `fn(const at::Tensor&)` for each tensor on the stack, lists included, in order: the order
 // of DataFlow::outputs.
 template <typename Fn>
@@ -256,6 +265,17 @@ Status StepRunner::Run(const std::vector<bool>& coerce) {
     RunOne(i, coerce[i]);
     return {};
   });
+}
+
+Status StepRunner::RunWithGaps(const std::vector<bool>& coerce, const HostGaps& gaps,
+                               Nanos& passed) {
+  ETUDE_RETURN_IF_ERROR(RunEach([&](size_t i) -> Status {
+    passed = passed + Spin(gaps.before[i]);
+    RunOne(i, coerce[i]);
+    return {};
+  }));
+  passed = passed + Spin(gaps.after);
+  return {};
 }
 
 Status StepRunner::RunWith(const std::vector<bool>& coerce,

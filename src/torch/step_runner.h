@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/stack.h>
 
+#include "src/analysis/host_gaps.h"
 #include "src/base/result.h"
 #include "src/base/units.h"
 #include "src/torch/bound_operator.h"
@@ -44,6 +45,9 @@ class StepRunner {
   // One step. `coerce`: by operator, whether results are brought to the recorded sizes.
   // kInternal with operator and schema if an operator throws.
   Status Run(const std::vector<bool>& coerce);
+  // The same with time that the host is busy with nothing, around the operators. Adds what passed
+  // so to `passed`.
+  Status RunWithGaps(const std::vector<bool>& coerce, const HostGaps& gaps, Nanos& passed);
   // The same, calling `before` with each operator's index.
   Status RunWith(const std::vector<bool>& coerce, const std::function<Status(size_t)>& before);
   // One step with the time of each operator added to `times`, parallel to plan.ops.

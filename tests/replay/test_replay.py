@@ -300,6 +300,35 @@ def test_parts_of_a_step_are_not_kept_in_a_capture(tmp_path):
     assert "part of the step" in compared.stderr
 
 
+@needs_data
+def test_gaps_pass_and_both_figures_are_said(tmp_path):
+    for kind, name in (("et", "host"), ("kineto", "device")):
+        shutil.copy(DATA / f"cpu/mlp_{kind}.json.gz", tmp_path / f"{name}.0.json.gz")
+    quick = replay(tmp_path)
+    gaps = quick["gaps"]
+    lacking = quick["recorded"]["step_ms"] * (1 - quick["recorded"]["operator_share"])
+    assert gaps["mode"] == "none" and gaps["scale"] == 1
+    # What runs between the parts of an operator that is replaced by them is a gap as well.
+    assert lacking - 0.001 <= gaps["ms"] < 1.5 * lacking
+    added = gaps["with"]["step_ms"]["wall"]["median"] - gaps["without"]["step_ms"]["wall"]["median"]
+    assert added == pytest.approx(gaps["ms"], rel=1e-3)
+
+    slow = replay(tmp_path, "--gaps", "recorded")
+    assert slow["gaps"]["mode"] == "recorded" and slow["gaps"]["ms"] == gaps["ms"]
+    assert slow["replay"]["step_ms"] == slow["gaps"]["with"]["step_ms"]
+    taken = slow["replay"]["step_ms"]["wall"]["min"] - slow["gaps"]["without"]["step_ms"]["wall"]["min"]
+    assert taken >= 0.9 * gaps["ms"]
+
+
+def test_gaps_need_times(tmp_path):
+    path = record(tmp_path, "torch.ones(2) + 1")
+    done = subprocess.run(
+        [ETUDE, "replay", path, "--gaps", "recorded"], text=True, capture_output=True
+    )
+    assert done.returncode == 3
+    assert "does not say when" in done.stderr
+
+
 def test_what_a_step_changes_counts_against_the_limit(tmp_path):
     path = record(tmp_path, "x.add_(y)", "x, y = torch.ones(1000), torch.ones(1000)")
     limited = [ETUDE, "replay", path, "--iterations", "1", "--limit"]

@@ -1,0 +1,93 @@
+#include "src/analysis/host_gaps.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "src/analysis/recorded_step.h"
+#include "src/trace/trace_builder.h"
+
+namespace etude {
+namespace {
+
+// A step from 100 to 200 ns with operators of given times.
+class HostGapsTest : public testing::Test {
+ protected:
+  HostGapsTest() { Add("ProfilerStep#3", 100, 100, ""); }
+
+  void Operator(int64_t start, int64_t duration) {
+    Add("aten::neg", start, duration, "aten::neg(Tensor self) -> Tensor");
+  }
+  std::optional<HostGaps> Find(const std::vector<size_t>& operators,
+                               const std::vector<size_t>& others) {
+    trace_.emplace(builder_.Finish().value());
+    step_.emplace(RecordedStep::Select(*trace_, "").value());
+    const auto nodes = [&](const std::vector<size_t>& indices) {
+      std::vector<NodeId> found;
+      for (const size_t i : indices) found.push_back(step_->top_operators()[i]);
+      return found;
+    };
+    return FindHostGaps(*step_, nodes(operators), nodes(others),
+                        [&](NodeId node) { return trace_->duration(node); });
+  }
+
+ private:
+  void Add(std::string_view name, int64_t start, std::optional<int64_t> duration,
+           std::string_view schema) {
+    NodeRow row{.source_id = ++id_,
+                .kind = NodeKind::kCompute,
+                .place = Place::kHost,
+                .name = builder_.Intern(name),
+                .start = Nanos{start},
+                .op_schema = builder_.Intern(schema)};
+    if (duration >= 0) row.duration = Nanos{*duration};
+    if (id_ > 1) row.parent = 1;
+    builder_.AddNode(row);
+  }
+
+  TraceBuilder builder_;
+  uint64_t id_ = 0;
+  std::optional<Trace> trace_;
+  std::optional<RecordedStep> step_;
+};
+
+TEST_F(HostGapsTest, AreWhatNoOperatorCovers) {
+  Operator(110, 20);
+  Operator(135, 30);
+  Operator(140, 10);  // on another thread, while the one before runs
+  Operator(170, 20);
+  const auto gaps = Find({0, 1, 2, 3}, {});
+  ASSERT_TRUE(gaps);
+  EXPECT_EQ(gaps->before, (std::vector<Nanos>{{10}, {5}, {0}, {5}}));
+  EXPECT_EQ(gaps->after, Nanos{10});
+  EXPECT_EQ(gaps->total(), Nanos{30});
+}
+
+TEST_F(HostGapsTest, AreNotTheTimeOfWhatIsNotReplayed) {
+  Operator(110, 20);
+  Operator(135, 30);
+  Operator(170, 20);
+  const auto gaps = Find({0, 2}, {1});
+  ASSERT_TRUE(gaps);
+  EXPECT_EQ(gaps->before, (std::vector<Nanos>{{10}, {10}}));
+  EXPECT_EQ(gaps->after, Nanos{10});
+}
+
+TEST_F(HostGapsTest, EndWithTheStep) {
+  Operator(150, 80);
+  const auto gaps = Find({0}, {});
+  ASSERT_TRUE(gaps);
+  EXPECT_EQ(gaps->before, std::vector<Nanos>{{50}});
+  EXPECT_EQ(gaps->after, Nanos{0});
+}
+
+TEST_F(HostGapsTest, AreUnknownWhereATimeIs) {
+  Operator(110, 20);
+  Operator(140, -1);
+  EXPECT_FALSE(Find({0, 1}, {}));
+}
+
+}  // namespace
+}  // namespace etude
