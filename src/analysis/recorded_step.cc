@@ -49,7 +49,8 @@ bool IsOperator(const Trace& trace, NodeId node) {
   return !trace.text(trace.op_schema(node)).empty() || IsTritonKernel(trace, node);
 }
 
-Result<RecordedStep> RecordedStep::Select(const Trace& trace, std::string_view label) {
+Result<RecordedStep> RecordedStep::Select(const Trace& trace, std::string_view label,
+                                          size_t index) {
   RecordedStep step;
   step.trace_ = &trace;
   std::vector<NodeId> host;
@@ -65,9 +66,14 @@ Result<RecordedStep> RecordedStep::Select(const Trace& trace, std::string_view l
   step.mark_count_ = marks.size();
   auto begin = host.begin();
   auto end = host.end();
+  if (index > 0 && index >= marks.size()) {
+    return MakeError(ErrorCode::kUsage, "no step " + std::to_string(index) + ": the trace has " +
+                                            std::to_string(marks.size()) + " step marks");
+  }
   if (marks.size() > 1) {
-    begin = host.begin() + static_cast<std::ptrdiff_t>(marks[0]);
-    end = host.begin() + static_cast<std::ptrdiff_t>(marks[1]);
+    begin = host.begin() + static_cast<std::ptrdiff_t>(marks[index]);
+    if (index + 1 < marks.size())
+      end = host.begin() + static_cast<std::ptrdiff_t>(marks[index + 1]);
   }
   step.nodes_.assign(begin, end);
 

@@ -29,6 +29,16 @@ bool IsTritonKernel(const Trace& trace, NodeId node);
 // Labels are not.
 bool IsOperator(const Trace& trace, NodeId node);
 
+inline std::string_view SchemaOf(const Trace& trace, NodeId node) {
+  return trace.text(trace.op_schema(node));
+}
+
+// The full name by the schema, or the node's own for what has none (Triton kernels).
+inline std::string_view OperatorNameOf(const Trace& trace, NodeId node) {
+  const std::string_view schema = SchemaOf(trace, node);
+  return schema.empty() ? trace.name(node) : FullOperatorName(schema);
+}
+
 // The nodes of one recorded training or inference step, in order of entry (which is the order of
 // their ids in the file), with the nesting needed to know when each was left. Refers to the trace,
 // which must outlive it; immutable.
@@ -37,10 +47,11 @@ class RecordedStep {
   // A position in `nodes()`.
   static constexpr uint32_t kNowhere = UINT32_MAX;
 
-  // The step to take: the nodes between the first two step marks if there are several, all nodes
-  // if there is at most one. `label`, if not empty, narrows it to the nodes below the first node
-  // whose name contains it. kUsage if the label names nothing, kBadInput if no operator is left.
-  static Result<RecordedStep> Select(const Trace& trace, std::string_view label);
+  // The step to take: of several step marks the nodes from number `index` to the next, all nodes if
+  // there is at most one. `label`, if not empty, narrows it to the nodes below the first node
+  // whose name contains it. kUsage if there is no such step or the label names nothing, kBadInput
+  // if no operator is left.
+  static Result<RecordedStep> Select(const Trace& trace, std::string_view label, size_t index = 0);
 
   const Trace& trace() const { return *trace_; }
   // The step's host nodes by order of entry.

@@ -261,7 +261,9 @@ class ReplayCommand : public Command {
     options.Values("--skip", &replay_.skip, "OPERATOR", "do not run this operator");
     options.Values("--only", &replay_.only, "OPERATOR", "run only this operator");
     options.Flag("--allow-skips", &allow_skips_, "exit with 0 although operators were skipped");
-    options.Flag("--per-op", &replay_.per_operator, "time each kind of operator as well");
+    options.Flag("--per-op", &per_operator_, "list the times of operators, recorded and replayed");
+    options.Value("--record", &replay_.recording, "FILE",
+                  "keep the recording of the replay, a native capture");
     options.Choice("--gaps", &gaps_, {"none", "recorded"},
                    "where the recorded program was busy with no operator: go on at once, or let as "
                    "much time pass");
@@ -313,6 +315,7 @@ class ReplayCommand : public Command {
 
     ETUDE_ASSIGN_OR_RETURN(ReplayReport report, Replay(source.trace, replay_, context));
     report.source = path_;
+    report.per_operator = per_operator_;
     report.health = JudgeTrace(source.trace);
     if (source.rank) report.rank = source.rank;
     if (report.part.is_whole()) report.original = source.original;
@@ -344,7 +347,9 @@ class ReplayCommand : public Command {
   Result<ExitCode> RunPaced(const ReplaySource& source, const Console& console,
                             const RunContext& context) {
     ETUDE_ASSIGN_OR_RETURN(Replayer replayer, Replayer::Prepare(source.trace, replay_, context));
-    for (int64_t i = 0; i < replay_.warmup; ++i) ETUDE_RETURN_IF_ERROR(replayer.RunStep());
+    for (int64_t i = 0; i < replay_.warmup; ++i)
+      ETUDE_RETURN_IF_ERROR(replayer.RunStep(replay_.gaps));
+    ETUDE_RETURN_IF_ERROR(replayer.Record());
     ReplayReport report = replayer.report();
     report.source = path_;
     report.health = JudgeTrace(source.trace);
@@ -352,14 +357,14 @@ class ReplayCommand : public Command {
     if (report.part.is_whole()) report.original = source.original;
     report.warmup = replay_.warmup;
     ETUDE_RETURN_IF_ERROR(Share(report));
-    while (!is_lead()) ETUDE_RETURN_IF_ERROR(replayer.RunStep());
+    while (!is_lead()) ETUDE_RETURN_IF_ERROR(replayer.RunStep(replay_.gaps));
     std::string json = ReplayReportJson(report);
     json.erase(std::remove(json.begin(), json.end(), '\n'), json.end());
     console.Print(json + "\n");
     std::fflush(stdout);
     char line[256];
     while (std::fgets(line, sizeof line, stdin) != nullptr) {
-      ETUDE_ASSIGN_OR_RETURN(const StepSample sample, replayer.RunStep());
+      ETUDE_ASSIGN_OR_RETURN(const StepSample sample, replayer.RunStep(replay_.gaps));
       console.Print(
           fmt::format("{{\"wall_ns\":{},\"cpu_ns\":{},\"gaps_ns\":{},\"minor_faults\":{}}}\n",
                       sample.wall.count, sample.cpu.count, sample.gaps.count, sample.minor_faults));
@@ -377,6 +382,7 @@ class ReplayCommand : public Command {
   int64_t seed_ = 0;
   ReplayOptions replay_;
   std::string gaps_ = "none";
+  bool per_operator_ = false;
   bool allow_skips_ = false;
   bool paced_ = false;
   bool json_ = false;

@@ -51,10 +51,7 @@ std::string Serialise(const Calibration& calibration) {
   }
   Json json = {{"rounds", std::move(rounds)},
                {"coerced", calibration.coerced},
-               {"changed", calibration.changed},
-               {"missing", calibration.missing_kernels},
-               {"extra", calibration.extra_kernels}};
-  if (calibration.same_kernels) json["same"] = *calibration.same_kernels;
+               {"changed", calibration.changed}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -76,9 +73,6 @@ Result<Calibration> ParseCalibration(std::string_view text) {
     }
     json.at("coerced").get_to(calibration.coerced);
     json.at("changed").get_to(calibration.changed);
-    json.at("missing").get_to(calibration.missing_kernels);
-    json.at("extra").get_to(calibration.extra_kernels);
-    if (json.contains("same")) calibration.same_kernels = json.at("same").get<double>();
     return calibration;
   } catch (const Json::exception&) {
     return broken();

@@ -20,14 +20,11 @@ struct TrialVerdict {
 };
 
 // What trying out a step found: operators to replace or to skip, in the order of finding, round by
-// round, and how the last round compares with the recording.
+// round.
 struct Calibration {
   std::vector<std::vector<TrialVerdict>> rounds;
   std::vector<uint32_t> coerced;  // positions of operators whose results have other sizes
   std::vector<uint32_t> changed;  // storage versions from outside that the step writes to
-  std::optional<double> same_kernels;
-  std::vector<std::pair<std::string, int64_t>> missing_kernels;
-  std::vector<std::pair<std::string, int64_t>> extra_kernels;
 };
 
 std::string Serialise(const Calibration& calibration);

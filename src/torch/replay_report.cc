@@ -38,6 +38,37 @@ Json CountsJson(const std::vector<NamedCount>& counts) {
   return rows;
 }
 
+Json KernelsJson(const std::vector<KernelCount>& counts) {
+  Json rows = Json::array();
+  for (const KernelCount& row : counts) {
+    rows.push_back({{"op", row.op}, {"inputs", row.inputs}, {"count", row.count}});
+  }
+  return rows;
+}
+
+// Shares of differing time, of all operators and by phase.
+Json DifferenceJson(const std::vector<OperatorTime>& rows) {
+  Json json = {{"all", OrNull(TimeDifference(rows))}};
+  for (const Phase phase : kPhases) {
+    json[std::string(Name(phase))] = OrNull(TimeDifference(rows, phase));
+  }
+  return json;
+}
+
+Json OperatorsJson(const ReplayReport& report) {
+  Json rows = Json::array();
+  if (!report.per_operator) return rows;
+  const auto ms = [](std::optional<Nanos> time) { return time ? Json(time->ms()) : Json(nullptr); };
+  for (const OperatorTime& row : report.operator_times) {
+    rows.push_back({{"op", row.op},
+                    {"phase", Name(row.phase)},
+                    {"count", row.count},
+                    {"recorded_ms", ms(row.recorded)},
+                    {"replayed_ms", ms(row.replayed)}});
+  }
+  return rows;
+}
+
 Json RanksJson(const ReplayReport& report) {
   Json ranks = Json::array();
   for (const RankSummary& row : report.ranks) {
@@ -110,12 +141,26 @@ std::string StepText(const ReplayReport& report) {
   return table.Text("");
 }
 
+std::string KernelsText(const KernelMatch& kernels) {
+  if (!kernels.by_count) return "unknown";
+  return FormatShare(*kernels.by_count) +
+         (kernels.by_time ? fmt::format(", by time {}", FormatShare(*kernels.by_time)) : "");
+}
+
 std::string CoverageText(const ReplayReport& report) {
   std::string text =
       fmt::format("operators replayed: {} of {} ({}), by time {}; same kernels: {}\n",
                   report.operators_replayed, report.operators, FormatShare(report.coverage()),
                   report.time_coverage ? FormatShare(*report.time_coverage) : "unknown",
-                  report.same_kernels ? FormatShare(*report.same_kernels) : "unknown");
+                  KernelsText(report.kernels));
+  if (const auto all = TimeDifference(report.operator_times)) {
+    text += fmt::format("times of operators differ by {} of all", FormatShare(*all));
+    for (const Phase phase : kPhases) {
+      const auto share = TimeDifference(report.operator_times, phase);
+      if (share) text += fmt::format(", {} {}", Name(phase), FormatShare(*share));
+    }
+    text += '\n';
+  }
   TextTable skipped({Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
   for (const SkippedOperators& row : report.skipped) {
     skipped.Row({row.op, fmt::format("{} ×", row.count),
@@ -138,12 +183,15 @@ std::string RanksText(const ReplayReport& report) {
 }
 
 std::string OperatorsText(const ReplayReport& report) {
-  if (report.per_operator.empty()) return "";
-  TextTable table({Align::kLeft, Align::kRight, Align::kRight, Align::kRight});
-  table.Row({"operator", "count", "recorded", "replayed"});
-  for (const OperatorTime& row : report.per_operator) {
-    table.Row({row.op, FormatCount(static_cast<uint64_t>(row.count)),
-               row.recorded ? FormatTime(*row.recorded) : "unknown", FormatTime(row.replayed)});
+  if (!report.per_operator) return "";
+  const auto time = [](std::optional<Nanos> value) {
+    return value ? FormatTime(*value) : std::string("unknown");
+  };
+  TextTable table({Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight});
+  table.Row({"operator", "phase", "count", "recorded", "replayed"});
+  for (const OperatorTime& row : report.operator_times) {
+    table.Row({row.op, std::string(Name(row.phase)), FormatCount(static_cast<uint64_t>(row.count)),
+               time(row.recorded), time(row.replayed)});
   }
   return table.Text();
 }
@@ -186,9 +234,12 @@ std::string ReplayReportJson(const ReplayReport& report) {
   json["replay"]["minor_faults"] = OrNull(report.minor_faults);
   json["error"] = ErrorJson(report.original, report.replay);
   json["gaps"] = GapsJson(report);
-  json["same_kernels"] = OrNull(report.same_kernels);
-  json["kernels"] = {{"missing", CountsJson(report.missing_kernels)},
-                     {"extra", CountsJson(report.extra_kernels)}};
+  json["same_kernels"] = OrNull(report.kernels.by_count);
+  json["kernels"] = {{"recorded", report.kernels.recorded},
+                     {"same_by_time", OrNull(report.kernels.by_time)},
+                     {"missing", KernelsJson(report.kernels.missing)},
+                     {"extra", KernelsJson(report.kernels.extra)}};
+  json["operator_time_difference"] = DifferenceJson(report.operator_times);
   json["replaced_by_parts"] = CountsJson(report.replaced_by_parts);
   json["coerced"] = {{"shapes", report.coerced}, {"assumed_values", report.assumed_values}};
   json["values"] = {{"non_finite_tensors", report.non_finite},
@@ -198,14 +249,7 @@ std::string ReplayReportJson(const ReplayReport& report) {
                       {"trial", report.trial.ms()},
                       {"fill", report.fill.ms()},
                       {"first_step", report.first_step.ms()}};
-  Json operators = Json::array();
-  for (const OperatorTime& row : report.per_operator) {
-    operators.push_back({{"op", row.op},
-                         {"count", row.count},
-                         {"recorded_ms", row.recorded ? Json(row.recorded->ms()) : Json(nullptr)},
-                         {"replayed_ms", row.replayed.ms()}});
-  }
-  json["per_operator"] = std::move(operators);
+  json["per_operator"] = OperatorsJson(report);
   json["ranks"] = RanksJson(report);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

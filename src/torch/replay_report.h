@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/analysis/health.h"
+#include "src/analysis/replay_match.h"
 #include "src/analysis/time_summary.h"
 #include "src/base/units.h"
 #include "src/trace/stats.h"
@@ -30,14 +31,6 @@ struct SkippedOperators {
 struct NamedCount {
   std::string name;
   int64_t count = 0;
-};
-
-// One kind of operator in the recorded and the replayed step.
-struct OperatorTime {
-  std::string op;
-  int64_t count = 0;
-  std::optional<Nanos> recorded;  // total in the recorded step
-  Nanos replayed;                 // total in a replayed step, by medians
 };
 
 // What one of several ranks replayed together did.
@@ -82,11 +75,10 @@ struct ReplayReport {
   std::optional<double> time_coverage;
   std::vector<SkippedOperators> skipped;
 
-  // Fidelity. Calls that the replay makes, and how many leaf operators of the recorded ones run.
+  // Fidelity. Calls that the replay makes; what a recording of it shows.
   int64_t calls = 0;
-  std::optional<double> same_kernels;
-  std::vector<NamedCount> missing_kernels;    // recorded, but not run
-  std::vector<NamedCount> extra_kernels;      // run, but not recorded
+  KernelMatch kernels;
+  std::vector<OperatorTime> operator_times;   // the longest first
   std::vector<NamedCount> replaced_by_parts;  // run as the operators they consist of
   int64_t coerced = 0;         // operators whose results are brought to the recorded sizes
   int64_t assumed_values = 0;  // argument values that the trace lacks
@@ -114,7 +106,7 @@ struct ReplayReport {
   StepTimes without_gaps;
   StepTimes with_gaps;
 
-  std::vector<OperatorTime> per_operator;
+  bool per_operator = false;       // whether `operator_times` is asked for
   std::vector<RankSummary> ranks;  // all that were replayed together, by rank; empty: one alone
 
   double coverage() const { return Coverage(operators_replayed, operators); }

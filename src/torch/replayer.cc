@@ -15,12 +15,14 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <ATen/record_function.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/headeronly/version.h>
 
 #include "src/analysis/data_flow.h"
 #include "src/analysis/host_gaps.h"
 #include "src/analysis/recorded_step.h"
+#include "src/analysis/replay_match.h"
 #include "src/analysis/time_summary.h"
 #include "src/torch/bound_operator.h"
 #include "src/torch/calibration.h"
@@ -30,6 +32,7 @@
 #include "src/torch/outside_memory.h"
 #include "src/torch/outside_values.h"
 #include "src/torch/replay_plan.h"
+#include "src/torch/replay_recording.h"
 #include "src/torch/step_runner.h"
 
 namespace etude {
@@ -152,7 +155,6 @@ class Replayer::Impl {
     at::Generator generator = at::globalContext().defaultGenerator(c10::Device(devices_.target()));
     generator.set_current_seed(options_.seed);
     rules_ = InferFillRules(step_, flow_);
-    IndexRecordedLeaves();
     ApplyNames();
     BindAll();
     ETUDE_RETURN_IF_ERROR(Calibrate());
@@ -168,13 +170,13 @@ class Replayer::Impl {
     return {};
   }
 
-  Result<StepSample> RunStep() {
+  Result<StepSample> RunStep(GapMode mode) {
     ETUDE_RETURN_IF_ERROR(BeginStep());
     const int64_t faults = MinorFaults();
     const Nanos cpu = Clock(CLOCK_PROCESS_CPUTIME_ID);
     const Nanos wall = Clock(CLOCK_MONOTONIC);
     Nanos gaps;
-    if (options_.gaps == GapMode::kRecorded) {
+    if (mode == GapMode::kRecorded) {
       ETUDE_RETURN_IF_ERROR(runner_.RunWithGaps(coerce_, *gaps_, gaps));
     } else {
       ETUDE_RETURN_IF_ERROR(runner_.Run(coerce_));
@@ -188,27 +190,24 @@ class Replayer::Impl {
                       .minor_faults = MinorFaults() - faults};
   }
 
-  Status TimeOperators(int64_t steps) {
-    std::vector<std::vector<Nanos>> times;
-    for (int64_t i = 0; i < steps; ++i) {
-      ETUDE_RETURN_IF_ERROR(BeginStep());
-      ETUDE_RETURN_IF_ERROR(runner_.RunTimed(coerce_, times));
+  // Records a few more steps as the original was recorded, and compares.
+  Status Record() {
+    // The first one finds the recorder's memory and caches cold.
+    const int64_t steps = 1 + std::clamp<int64_t>(options_.iterations, 1, 3);
+    ETUDE_ASSIGN_OR_RETURN(
+        const Trace replayed,
+        RecordSteps(
+            steps, [&](int64_t index) { return RunMarked(index); }, options_.recording, context_));
+    std::vector<std::vector<Nanos>> times(runner_.plan().ops.size());
+    for (int64_t i = 1; i < steps; ++i) {
+      ETUDE_ASSIGN_OR_RETURN(const RecordedStep step,
+                             RecordedStep::Select(replayed, "", static_cast<size_t>(i)));
+      AddTimes(step, times);
+      if (i + 1 < steps) continue;
+      report_.kernels =
+          MatchKernels(step_, selection_.top(), step, [&](NodeId node) { return Duration(node); });
     }
-    std::map<std::string, OperatorTime> rows;
-    const auto& ops = runner_.plan().ops;
-    for (size_t i = 0; i < ops.size(); ++i) {
-      const std::string name(FullOperatorName(SchemaOf(trace_, ops[i].node)));
-      OperatorTime& row = rows[name];
-      row.op = name;
-      row.replayed = row.replayed + Summarise(times[i]).median;
-      const std::optional<Nanos> recorded = Duration(ops[i].node);
-      if (recorded) row.recorded = row.recorded.value_or(Nanos{}) + *recorded;
-      ++row.count;
-    }
-    report_.per_operator.clear();
-    for (auto& [name, row] : rows) report_.per_operator.push_back(std::move(row));
-    std::ranges::stable_sort(report_.per_operator, std::ranges::greater{},
-                             [](const OperatorTime& row) { return row.replayed.count; });
+    SumTimes(times);
     return {};
   }
 
@@ -217,9 +216,59 @@ class Replayer::Impl {
     report_.denormal = memory_.CountDenormal();
   }
 
+  bool knows_gaps() const { return gaps_.has_value(); }
   const ReplayReport& report() const { return report_; }
 
  private:
+  Status RunMarked(int64_t index) {
+    ETUDE_RETURN_IF_ERROR(BeginStep());
+    at::RecordFunction mark(at::RecordScope::USER_SCOPE);
+    if (mark.isActive()) mark.before(RecordedStepMark(index));
+    return runner_.Run(coerce_);
+  }
+
+  // Adds the time of each operator of the plan to its row of `times`: the topmost operators of a
+  // recorded replay, but for those that bring results to their recorded sizes.
+  void AddTimes(const RecordedStep& replayed, std::vector<std::vector<Nanos>>& times) const {
+    const auto& ops = runner_.plan().ops;
+    size_t i = 0;
+    for (const NodeId node : replayed.top_operators()) {
+      if (i == ops.size()) break;
+      const Trace& trace = replayed.trace();
+      if (OperatorNameOf(trace, node) != OperatorNameOf(trace_, ops[i].node)) continue;
+      if (const auto time = trace.duration(node)) times[i].push_back(*time);
+      ++i;
+    }
+  }
+
+  // The rows of operators by phase and name. Operators that are skipped took no time.
+  void SumTimes(const std::vector<std::vector<Nanos>>& times) {
+    std::map<std::pair<Phase, std::string>, OperatorTime> rows;
+    const auto add = [&](NodeId node, std::optional<Nanos> replayed) {
+      const Phase phase = PhaseAt(step_, step_.position(node));
+      std::string name(OperatorNameOf(trace_, node));
+      OperatorTime& row = rows[{phase, name}];
+      if (row.count == 0)
+        row = {.phase = phase, .op = std::move(name), .recorded = Nanos{}, .replayed = Nanos{}};
+      ++row.count;
+      const auto sum = [](std::optional<Nanos>& total, std::optional<Nanos> more) {
+        total = total && more ? std::optional(*total + *more) : std::nullopt;
+      };
+      sum(row.recorded, Duration(node));
+      sum(row.replayed, replayed);
+    };
+    const auto& ops = runner_.plan().ops;
+    for (size_t i = 0; i < ops.size(); ++i) {
+      add(ops[i].node, times[i].empty() ? std::nullopt : std::optional(Summarise(times[i]).median));
+    }
+    for (const auto& skipped : selection_.skipped()) add(skipped.node, Nanos{});
+    report_.operator_times.clear();
+    for (auto& [key, row] : rows) report_.operator_times.push_back(std::move(row));
+    std::ranges::stable_sort(
+        report_.operator_times, std::ranges::greater{},
+        [](const OperatorTime& row) { return row.replayed.value_or(Nanos{}); });
+  }
+
   // What comes before a step and belongs to none: its memory, and the other ranks.
   Status BeginStep() {
     ETUDE_RETURN_IF_ERROR(memory_.Restore());
@@ -426,12 +475,14 @@ class Replayer::Impl {
           if (!parts) selection_.Skip(node, observations[i].failure);
           verdicts.push_back({position, parts, parts ? "" : observations[i].failure});
         } else if (devices_.same_kind() && !bound_.at(node).is_collective() &&
-                   observations[i].operators != Recorded(node, false) && UseParts(node)) {
+                   observations[i].operators != Recorded(node) && UseParts(node)) {
           verdicts.push_back({position, true, ""});
         }
       }
       if (verdicts.empty()) {
-        Compare(observations, found);
+        for (size_t i = 0; i < ops.size(); ++i) {
+          if (observations[i].wrong_shape) found.coerced.push_back(step_.position(ops[i].node));
+        }
         ETUDE_ASSIGN_OR_RETURN(const auto changed, memory_.Changed());
         for (const StorageVersion version : changed) found.changed.push_back(version.value());
         AddCollectives(found.changed);
@@ -478,13 +529,6 @@ class Replayer::Impl {
   }
 
   Status Adopt(const Calibration& found) {
-    report_.same_kernels = found.same_kernels;
-    for (const auto& [name, count] : found.missing_kernels) {
-      report_.missing_kernels.push_back({name, count});
-    }
-    for (const auto& [name, count] : found.extra_kernels) {
-      report_.extra_kernels.push_back({name, count});
-    }
     const auto& ops = runner_.plan().ops;
     coerce_.assign(ops.size(), false);
     for (size_t i = 0; i < ops.size(); ++i) {
@@ -499,8 +543,9 @@ class Replayer::Impl {
   }
 
   // The recorded program's gaps around the operators that were chosen. Compiled code and operators
-  // that are skipped leave none.
+  // that are skipped leave none; what several ranks wait for is not told from other gaps.
   Status FindGaps() {
+    if (options_.group != nullptr) return {};
     std::vector<NodeId> operators;
     for (const PlannedOp& op : runner_.plan().ops) operators.push_back(op.node);
     std::vector<NodeId> others(step_.compiled_code().begin(), step_.compiled_code().end());
@@ -529,25 +574,13 @@ class Replayer::Impl {
     return {};
   }
 
-  // Which operators of the step call no others.
-  void IndexRecordedLeaves() {
-    leaf_.assign(step_.nodes().size(), true);
-    for (uint32_t i = 0; i < step_.nodes().size(); ++i) {
-      const bool is_operator = IsOperator(trace_, step_.nodes()[i]);
-      if (!is_operator) leaf_[i] = false;
-      const NodeId around = step_.enclosing_operator(i);
-      if (is_operator && around) leaf_[step_.position(around)] = false;
-    }
-  }
-
   // Operators that ran while `node` did, as recorded.
-  OperatorCounts Recorded(NodeId node, bool leaves_only) const {
+  OperatorCounts Recorded(NodeId node) const {
     OperatorCounts counts;
     const uint32_t begin = step_.position(node);
     for (uint32_t i = begin; i <= step_.last_inside(begin); ++i) {
       const NodeId inner = step_.nodes()[i];
-      if (!IsOperator(trace_, inner) || (leaves_only && !leaf_[i])) continue;
-      if (i != begin && !IsInside(i, begin)) continue;
+      if (!IsOperator(trace_, inner) || (i != begin && !IsInside(i, begin))) continue;
       ++counts[std::string(OperatorNameOf(trace_, inner))];
     }
     return counts;
@@ -558,43 +591,6 @@ class Replayer::Impl {
       node = step_.enclosing_operator(step_.position(node));
     }
     return node && step_.position(node) == outer;
-  }
-
-  // Same kernels: leaf operators of the recorded step that the replay runs, operator by operator.
-  void Compare(const std::vector<Observation>& observations, Calibration& found) const {
-    OperatorCounts missing;
-    OperatorCounts extra;
-    int64_t recorded_total = 0;
-    int64_t shared_total = 0;
-    const auto& ops = runner_.plan().ops;
-    for (size_t i = 0; i < ops.size(); ++i) {
-      if (bound_.at(ops[i].node).is_collective()) continue;  // not observed
-      const OperatorCounts recorded = Recorded(ops[i].node, true);
-      for (const auto& [name, count] : recorded) {
-        const auto ran = observations[i].leaves.find(name);
-        const int64_t times = ran == observations[i].leaves.end() ? 0 : ran->second;
-        recorded_total += count;
-        shared_total += std::min(count, times);
-        if (times < count) missing[name] += count - times;
-      }
-      for (const auto& [name, times] : observations[i].leaves) {
-        const auto expected = recorded.find(name);
-        const int64_t count = expected == recorded.end() ? 0 : expected->second;
-        if (times > count) extra[name] += times - count;
-      }
-      if (observations[i].wrong_shape) found.coerced.push_back(step_.position(ops[i].node));
-    }
-    for (const auto& skipped : selection_.skipped()) {
-      for (const auto& [name, count] : Recorded(skipped.node, true)) {
-        recorded_total += count;
-        missing[name] += count;
-      }
-    }
-    if (recorded_total > 0) {
-      found.same_kernels = static_cast<double>(shared_total) / static_cast<double>(recorded_total);
-    }
-    found.missing_kernels.assign(missing.begin(), missing.end());
-    found.extra_kernels.assign(extra.begin(), extra.end());
   }
 
   void Describe() {
@@ -728,7 +724,6 @@ class Replayer::Impl {
   std::vector<FillRule> rules_;
   std::unordered_map<NodeId, BoundOperator> bound_;
   std::vector<bool> coerce_;
-  std::vector<bool> leaf_;  // by position in the step
   std::optional<HostGaps> gaps_;
   // What the machine could give before anything was made, 0 if it does not say. Later it does not
   // tell: what the trial frees may stay with the process.
@@ -764,42 +759,42 @@ Result<Replayer> Replayer::Prepare(const Trace& trace, const ReplayOptions& opti
   }
 }
 
-Result<StepSample> Replayer::RunStep() { return impl_->RunStep(); }
-Status Replayer::TimeOperators(int64_t steps) { return impl_->TimeOperators(steps); }
+Result<StepSample> Replayer::RunStep(GapMode gaps) { return impl_->RunStep(gaps); }
+bool Replayer::knows_gaps() const { return impl_->knows_gaps(); }
+Status Replayer::Record() { return impl_->Record(); }
 const ReplayReport& Replayer::report() const { return impl_->report(); }
 
 namespace {
 
-// Times of the steps with `more` of each added to both clocks.
-StepTimes TimesWith(const std::vector<StepSample>& samples,
-                    const std::function<Nanos(const StepSample&)>& more) {
+StepTimes TimesOf(const std::vector<StepSample>& samples) {
   std::vector<Nanos> wall;
   std::vector<Nanos> cpu;
   for (const StepSample& sample : samples) {
-    wall.push_back(sample.wall + more(sample));
-    cpu.push_back(sample.cpu + more(sample));
+    wall.push_back(sample.wall);
+    cpu.push_back(sample.cpu);
   }
   return {.wall = Summarise(std::move(wall)), .cpu = Summarise(std::move(cpu))};
 }
 
-// With and without gaps: those that did not pass are added, those that did are taken away.
-void AddTimes(const std::vector<StepSample>& samples, GapMode mode, ReplayReport& report) {
-  const auto nothing = [](const StepSample&) { return Nanos{}; };
-  const StepTimes measured = TimesWith(samples, nothing);
-  report.replay = measured;
-  if (mode == GapMode::kRecorded) {
-    report.with_gaps = measured;
-    report.without_gaps =
-        TimesWith(samples, [](const StepSample& sample) { return Nanos{} - sample.gaps; });
-  } else {
-    report.without_gaps = measured;
-    if (report.gaps) {
-      report.with_gaps = TimesWith(samples, [&](const StepSample&) { return *report.gaps; });
-    }
-  }
+double MeanFaults(const std::vector<StepSample>& samples) {
   int64_t faults = 0;
   for (const StepSample& sample : samples) faults += sample.minor_faults;
-  report.minor_faults = static_cast<double>(faults) / static_cast<double>(samples.size());
+  return static_cast<double>(faults) / static_cast<double>(samples.size());
+}
+
+// The figure that was not asked for, of half as many steps.
+Status MeasureOtherMode(Replayer& replayer, const ReplayOptions& options, ReplayReport& report) {
+  const bool passed = options.gaps == GapMode::kRecorded;
+  (passed ? report.with_gaps : report.without_gaps) = report.replay;
+  if (!replayer.knows_gaps()) return {};
+  std::vector<StepSample> samples;
+  for (int64_t i = 0; i < (options.iterations + 1) / 2; ++i) {
+    ETUDE_ASSIGN_OR_RETURN(const StepSample sample,
+                           replayer.RunStep(passed ? GapMode::kNone : GapMode::kRecorded));
+    samples.push_back(sample);
+  }
+  (passed ? report.without_gaps : report.with_gaps) = TimesOf(samples);
+  return {};
 }
 
 }  // namespace
@@ -810,20 +805,23 @@ Result<ReplayReport> Replay(const Trace& trace, const ReplayOptions& options,
   for (int64_t i = 0; i < options.warmup; ++i) {
     context.Progress("warm-up steps", static_cast<uint64_t>(i),
                      static_cast<uint64_t>(options.warmup));
-    ETUDE_RETURN_IF_ERROR(replayer.RunStep());
+    ETUDE_RETURN_IF_ERROR(replayer.RunStep(options.gaps));
   }
   std::vector<StepSample> samples;
   for (int64_t i = 0; i < options.iterations; ++i) {
-    ETUDE_ASSIGN_OR_RETURN(const StepSample sample, replayer.RunStep());
+    ETUDE_ASSIGN_OR_RETURN(const StepSample sample, replayer.RunStep(options.gaps));
     samples.push_back(sample);
     context.Progress("timed steps", static_cast<uint64_t>(i + 1),
                      static_cast<uint64_t>(options.iterations));
   }
-  if (options.per_operator) ETUDE_RETURN_IF_ERROR(replayer.TimeOperators(5));
+  ETUDE_RETURN_IF_ERROR(replayer.Record());
   replayer.impl_->CheckValues();
   ReplayReport report = replayer.report();
   report.warmup = options.warmup;
-  if (!samples.empty()) AddTimes(samples, options.gaps, report);
+  if (samples.empty()) return report;
+  report.replay = TimesOf(samples);
+  report.minor_faults = MeanFaults(samples);
+  ETUDE_RETURN_IF_ERROR(MeasureOtherMode(replayer, options, report));
   return report;
 }
 

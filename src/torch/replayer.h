@@ -27,7 +27,7 @@ struct ReplayOptions {
   std::string label;              // replay only what is below the first node named so
   std::vector<std::string> skip;  // operators not to run: base or full names
   std::vector<std::string> only;  // if not empty: run only these
-  bool per_operator = false;      // time each operator, in extra steps after the timed ones
+  std::string recording;          // where to keep the recording of the replay; "": nowhere
   // The other ranks, each of which replays its own trace with the same numbers of steps; null: the
   // rank is replayed alone. Not owned.
   RankGroup* group = nullptr;
@@ -61,10 +61,12 @@ class Replayer {
   Replayer& operator=(Replayer&&) noexcept;
   ~Replayer();
 
-  // Runs the step once, as soon as all ranks do.
-  Result<StepSample> RunStep();
-  // Times each kind of operator over `steps` steps, into the report.
-  Status TimeOperators(int64_t steps);
+  // Runs the step once, as soon as all ranks do. kBadInput if gaps are asked for and not known.
+  Result<StepSample> RunStep(GapMode gaps);
+  bool knows_gaps() const;
+  // Records the replay as the original was recorded, and puts into the report how they compare:
+  // kernels and times of operators.
+  Status Record();
 
   // All but the times, which the caller collects.
   const ReplayReport& report() const;

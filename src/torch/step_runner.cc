@@ -23,13 +23,12 @@ Nanos WallClock() {
   return Nanos{now.tv_sec * 1'000'000'000 + now.tv_nsec};
 }
 
-// Keeps this thread busy, as a program is with Python. Returns how long that took.
-Nanos Spin(Nanos time) {
-  if (time.count <= 0) return {};
+// Keeps this thread busy until `end`, as a program is with Python. Returns how long that took.
+Nanos SpinUntil(Nanos end) {
   const Nanos begin = WallClock();
-  Nanos passed;
-  while (passed < time) passed = WallClock() - begin;
-  return passed;
+  Nanos now = begin;
+  while (now < end) now = WallClock();
+  return now - begin;
 }
 
 // Calls `fn(const at::Tensor&)` for each tensor on the stack, lists included, in order: the order
@@ -47,14 +46,13 @@ void ForEachResult(const torch::jit::Stack& stack, Fn fn) {
   for (const c10::IValue& value : stack) visit(visit, value);
 }
 
-// Notes operators while it lives, on this thread. Operators that calls made are told from those
-// that called none.
+// Notes operators while it lives, on this thread.
 class OperatorWatch {
  public:
   OperatorWatch() {
     active = this;
     handle_ = at::addThreadLocalCallback(
-        at::RecordFunctionCallback(&OperatorWatch::Enter, &OperatorWatch::Leave)
+        at::RecordFunctionCallback(&OperatorWatch::Enter)
             .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
   }
   ~OperatorWatch() {
@@ -64,50 +62,26 @@ class OperatorWatch {
   OperatorWatch(const OperatorWatch&) = delete;
   OperatorWatch& operator=(const OperatorWatch&) = delete;
 
-  void Begin(Observation* observation) {
-    observation_ = observation;
-    open_.clear();
-  }
+  void Begin(Observation* observation) { observation_ = observation; }
   void End() { observation_ = nullptr; }
 
  private:
   static std::unique_ptr<at::ObserverContext> Enter(const at::RecordFunction& function) {
-    OperatorWatch* watch = active;
+    const OperatorWatch* watch = active;
     if (watch == nullptr || watch->observation_ == nullptr) return nullptr;
-    const auto name = function.operator_name();
-    const bool is_operator = name.has_value();
-    if (is_operator && !watch->open_.empty()) watch->open_.back().called = true;
-    std::string text;
-    if (is_operator) {
-      text = name->name + (name->overload_name.empty() ? "" : "." + name->overload_name);
-      ++watch->observation_->operators[text];
+    if (const auto name = function.operator_name()) {
+      ++watch->observation_
+            ->operators[name->overload_name.empty() ? name->name
+                                                    : name->name + "." + name->overload_name];
     }
-    watch->open_.push_back({.name = std::move(text), .is_operator = is_operator});
     return nullptr;
   }
-  static void Leave(const at::RecordFunction&, at::ObserverContext*) {
-    OperatorWatch* watch = active;
-    if (watch == nullptr || watch->observation_ == nullptr || watch->open_.empty()) return;
-    const Open open = std::move(watch->open_.back());
-    watch->open_.pop_back();
-    if (open.is_operator && !open.called) ++watch->observation_->leaves[open.name];
-    // A label passes on that an operator was called inside of it.
-    if (!open.is_operator && open.called && !watch->open_.empty()) {
-      watch->open_.back().called = true;
-    }
-  }
 
-  struct Open {
-    std::string name;
-    bool is_operator = false;
-    bool called = false;  // an operator
-  };
   // Callbacks are plain functions; the watch of this thread is found here.
   static thread_local OperatorWatch* active;
 
   at::CallbackHandle handle_ = 0;
   Observation* observation_ = nullptr;
-  std::vector<Open> open_;
 };
 
 thread_local OperatorWatch* OperatorWatch::active = nullptr;
@@ -173,7 +147,8 @@ void StepRunner::Release(const std::vector<SlotId>& slots) {
   for (const SlotId slot : slots) slots_[slot.index()].reset();
 }
 
-void StepRunner::RunOne(size_t index, bool coerce) {
+template <typename Before, typename After>
+void StepRunner::RunOne(size_t index, bool coerce, Before before_call, After after_call) {
   const PlannedOp& op = plan_.ops[index];
   const BoundOperator& bound = *operators_[index];
   at_ = index;
@@ -191,13 +166,20 @@ void StepRunner::RunOne(size_t index, bool coerce) {
     slots_[id.index()] = *std::move(view);
   }
   bound.Push(op.inputs, slots_, stack_);
+  before_call();
   bound.Call(stack_);
+  after_call();
   if (bound.is_collective() && !stack_.empty() && stack_.back().isCustomClass()) {
     works_[index] = stack_.back();
     if (bound.is_synchronous()) Await(static_cast<uint32_t>(index));
   }
   Store(index, coerce);
   Release(op.release);
+}
+
+void StepRunner::RunOne(size_t index, bool coerce) {
+  RunOne(
+      index, coerce, [] {}, [] {});
 }
 
 void StepRunner::Store(size_t index, bool coerce) {
@@ -269,12 +251,14 @@ Status StepRunner::Run(const std::vector<bool>& coerce) {
 
 Status StepRunner::RunWithGaps(const std::vector<bool>& coerce, const HostGaps& gaps,
                                Nanos& passed) {
+  Nanos left = WallClock();  // when the last operator returned
   ETUDE_RETURN_IF_ERROR(RunEach([&](size_t i) -> Status {
-    passed = passed + Spin(gaps.before[i]);
-    RunOne(i, coerce[i]);
+    RunOne(
+        i, coerce[i], [&] { passed = passed + SpinUntil(left + gaps.before[i]); },
+        [&] { left = WallClock(); });
     return {};
   }));
-  passed = passed + Spin(gaps.after);
+  passed = passed + SpinUntil(left + gaps.after);
   return {};
 }
 
@@ -283,17 +267,6 @@ Status StepRunner::RunWith(const std::vector<bool>& coerce,
   return RunEach([&](size_t i) -> Status {
     ETUDE_RETURN_IF_ERROR(before(i));
     RunOne(i, coerce[i]);
-    return {};
-  });
-}
-
-Status StepRunner::RunTimed(const std::vector<bool>& coerce,
-                            std::vector<std::vector<Nanos>>& times) {
-  times.resize(plan_.ops.size());
-  return RunEach([&](size_t i) -> Status {
-    const Nanos begin = WallClock();
-    RunOne(i, coerce[i]);
-    times[i].push_back(WallClock() - begin);
     return {};
   });
 }

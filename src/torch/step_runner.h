@@ -18,14 +18,13 @@
 
 namespace etude {
 
-// Leaf operators by full name with how often they ran.
+// Operators by full name with how often they ran.
 using OperatorCounts = std::map<std::string, int64_t, std::less<>>;
 
 // What an observed run of one operator showed.
 struct Observation {
   std::string failure;       // the reason, if the operator threw; else ""
   OperatorCounts operators;  // all operators that ran, this one included
-  OperatorCounts leaves;     // those that called no other
   bool wrong_shape = false;  // a result has other sizes than the recorded one
 };
 
@@ -45,13 +44,11 @@ class StepRunner {
   // One step. `coerce`: by operator, whether results are brought to the recorded sizes.
   // kInternal with operator and schema if an operator throws.
   Status Run(const std::vector<bool>& coerce);
-  // The same with time that the host is busy with nothing, around the operators. Adds what passed
-  // so to `passed`.
+  // The same with at least the time of `gaps` between operators, in which this thread is busy with
+  // nothing for as long as freeing memory and the like did not take. `passed`: that time.
   Status RunWithGaps(const std::vector<bool>& coerce, const HostGaps& gaps, Nanos& passed);
   // The same, calling `before` with each operator's index.
   Status RunWith(const std::vector<bool>& coerce, const std::function<Status(size_t)>& before);
-  // One step with the time of each operator added to `times`, parallel to plan.ops.
-  Status RunTimed(const std::vector<bool>& coerce, std::vector<std::vector<Nanos>>& times);
   // One step that goes on after failures, results that are missing being replaced by zeros, and
   // tells what each operator did. Results of other sizes than recorded are coerced.
   // `announce` is called with each operator's index before it runs. Collectives do not run: they
@@ -64,6 +61,9 @@ class StepRunner {
   // Calls `run(index)`, which gives a Status, for each operator, and ends the step.
   template <typename Fn>
   Status RunEach(Fn run);
+  // `before_call` is called when all is ready but the operator, `after_call` when it has returned.
+  template <typename Before, typename After>
+  void RunOne(size_t index, bool coerce, Before before_call, After after_call);
   void RunOne(size_t index, bool coerce);
   void PlanWaits();
   void Await(uint32_t collective);

@@ -294,6 +294,19 @@ bool Stop(std::string& error) {
   return complete;
 }
 
+std::string HeaderWithClocks(std::string_view members) {
+  const auto now = [](clockid_t clock) {
+    timespec time{};
+    clock_gettime(clock, &time);
+    return std::to_string(int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec);
+  };
+  std::string document =
+      "{\"format\": \"etude-native-capture\", \"version\": 1, \"realtime_ns\": " +
+      now(CLOCK_REALTIME) + ", \"monotonic_ns\": " + now(CLOCK_MONOTONIC);
+  if (!members.empty()) document.append(", ").append(members);
+  return document + "}";
+}
+
 void CutOffChild() {
   // The mutex and the writer's thread are the parent's: nothing here may wait for them.
   globals().active.store(nullptr);

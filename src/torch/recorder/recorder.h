@@ -19,9 +19,12 @@ struct Options {
 // Costs per operator are in docs/formats/native_capture.md. Callbacks run on the program's threads;
 // they wait for the disk only while more than CaptureWriter::Options::most_waiting_bytes is
 // unwritten.
+// `header` is a JSON object, see HeaderWithClocks.
 bool Start(const std::string& path, std::string_view header, const Options& options,
            std::string& error);
 bool Stop(std::string& error);
+// The header of a file: the clocks now, and `members` of a JSON object beside them.
+std::string HeaderWithClocks(std::string_view members);
 // In a forked child: the recording is the parent's. Leaves the parent's file alone.
 void CutOffChild();
 

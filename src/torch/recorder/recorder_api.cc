@@ -1,8 +1,6 @@
 // What Python calls through ctypes. Texts are UTF-8 and end with zero. A function that can fail
 // returns null, or what went wrong as a text that is valid until the thread's next call.
 
-#include <time.h>
-
 #include <string>
 
 #include "src/torch/recorder/recorder.h"
@@ -26,20 +24,10 @@ ETUDE_EXPORT const char* etude_recorder_torch_version() { return ETUDE_TORCH_VER
 // Starts recording to `path`; `header` are members of a JSON object, to be put into the file.
 ETUDE_EXPORT const char* etude_recorder_start(const char* path, const char* header,
                                               int integer_ranges) {
-  timespec real;
-  timespec monotonic;
-  clock_gettime(CLOCK_REALTIME, &real);
-  clock_gettime(CLOCK_MONOTONIC, &monotonic);
-  const auto text = [](const timespec& time) {
-    return std::to_string(int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec);
-  };
-  std::string document =
-      "{\"format\": \"etude-native-capture\", \"version\": 1, \"realtime_ns\": " + text(real) +
-      ", \"monotonic_ns\": " + text(monotonic);
-  if (header != nullptr && *header != '\0') document.append(", ").append(header);
+  const std::string document = etude::recorder::HeaderWithClocks(header == nullptr ? "" : header);
   std::string error;
   const etude::recorder::Options options{.integer_ranges = integer_ranges != 0};
-  return Outcome(etude::recorder::Start(path, document + "}", options, error), error);
+  return Outcome(etude::recorder::Start(path, document, options, error), error);
 }
 
 // Ends the recording and completes its file.

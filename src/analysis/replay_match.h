@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/analysis/recorded_step.h"
+#include "src/base/units.h"
+
+namespace etude {
+
+// A node's duration, or nullopt.
+using DurationOf = std::function<std::optional<Nanos>(NodeId)>;
+
+// Leaf operators of one kind: the same overload on tensors of the same forms.
+struct KernelCount {
+  std::string op;      // "aten::mm.out"
+  std::string inputs;  // "f32[8,3], f32[3,4]:[1,3]": type, sizes, and strides unless contiguous
+  int64_t count = 0;
+};
+
+// How far what a replay ran is what was recorded. Kernels are the innermost operators: those that
+// called no other.
+struct KernelMatch {
+  int64_t recorded = 0;              // leaf operators
+  std::optional<double> by_count;    // share of them that ran; nullopt if there are none
+  std::optional<double> by_time;     // the same, weighted by recorded time
+  std::vector<KernelCount> missing;  // recorded, but not run; the most frequent first
+  std::vector<KernelCount> extra;    // run, but not recorded
+};
+
+// Compares multisets of leaf operators inside `tops`, topmost operators of `original`, with all of
+// `replayed`. Strides are compared where both say them. `duration`: of the original's nodes.
+KernelMatch MatchKernels(const RecordedStep& original, std::span<const NodeId> tops,
+                         const RecordedStep& replayed, const DurationOf& duration);
+
+enum class Phase : uint8_t { kForward, kBackward, kOptimizer };
+inline constexpr Phase kPhases[] = {Phase::kForward, Phase::kBackward, Phase::kOptimizer};
+std::string_view Name(Phase phase);
+
+// The phase of training that the node at `position` belongs to, by the labels around it: forward
+// where no label says otherwise.
+Phase PhaseAt(const RecordedStep& step, uint32_t position);
+
+// One kind of operator in one phase, recorded and replayed.
+struct OperatorTime {
+  Phase phase = Phase::kForward;
+  std::string op;
+  int64_t count = 0;
+  std::optional<Nanos> recorded;  // total in the recorded step; nullopt if a time is missing
+  std::optional<Nanos> replayed;  // total in a replayed step
+};
+
+// Sum of |replayed - recorded| over the sum of recorded time, over the rows of `phase` or of all;
+// what was not replayed counts as 0. nullopt if a time is missing or nothing took any.
+std::optional<double> TimeDifference(std::span<const OperatorTime> rows,
+                                     std::optional<Phase> phase = std::nullopt);
+
+}  // namespace etude
