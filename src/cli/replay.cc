@@ -16,6 +16,7 @@
 
 #include "src/analysis/health.h"
 #include "src/analysis/recorded_step.h"
+#include "src/analysis/step_kinds.h"
 #include "src/analysis/time_summary.h"
 #include "src/cli/rank_processes.h"
 #include "src/formats/atomic_file.h"
@@ -24,6 +25,7 @@
 #include "src/torch/operator_name.h"
 #include "src/torch/rank_group.h"
 #include "src/torch/replayer.h"
+#include "src/torch/step_mix.h"
 #include "src/transform/link.h"
 
 namespace etude {
@@ -36,7 +38,8 @@ constexpr int64_t kMost = 1'000'000;  // of steps, and of seconds
 struct ReplaySource {
   Trace trace;
   std::optional<int64_t> rank;  // as the folder says
-  StepTimes original;
+  StepTimes original;           // of steps like the recorded one
+  StepTimes original_mix;       // of steps of all kinds
   std::optional<int64_t> threads;
   std::string result_path;  // where the report is kept; "" for what is no capture
 };
@@ -54,15 +57,31 @@ Result<const CaptureRank*> ChooseRank(const CaptureFolder& folder, std::optional
              : fmt::format("{}: has ranks {}; choose one with --rank", folder.path, known));
 }
 
-StepTimes OriginalTimes(const JobRank& job) {
+StepTimes OriginalTimes(const std::vector<StepTime>& steps) {
   std::vector<Nanos> wall;
   std::vector<Nanos> cpu;
-  for (const StepTime& step : job.ComparableSteps()) {
+  for (const StepTime& step : steps) {
     wall.push_back(step.wall);
     cpu.push_back(step.cpu);
   }
   if (wall.empty()) return {};
   return {.wall = Summarise(std::move(wall)), .cpu = Summarise(std::move(cpu))};
+}
+
+// Steps of several kinds: the mean takes the place of the median, which is of one kind.
+StepTimes MeanOriginalTimes(const std::vector<StepTime>& steps) {
+  StepTimes times = OriginalTimes(steps);
+  if (steps.empty()) return times;
+  Nanos wall;
+  Nanos cpu;
+  for (const StepTime& step : steps) {
+    wall = wall + step.wall;
+    cpu = cpu + step.cpu;
+  }
+  const auto count = static_cast<int64_t>(steps.size());
+  times.wall->median = Nanos{wall.count / count};
+  times.cpu->median = Nanos{cpu.count / count};
+  return times;
 }
 
 // The trace of a rank, with the operators' recorded times where they can be had.
@@ -109,7 +128,8 @@ Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> 
   if (const JobRank* job = folder.job_rank(*rank); job != nullptr) {
     // Folders that `etude record` did not make are left as they are.
     source.result_path = folder.File(fmt::format("replay.{}.json", rank->number()));
-    source.original = OriginalTimes(*job);
+    source.original = OriginalTimes(job->ComparableSteps());
+    source.original_mix = MeanOriginalTimes(job->timed_steps);
     source.threads = job->threads;
   }
   return source;
@@ -230,6 +250,23 @@ Status CheckNames(const Trace& trace, const ReplayOptions& options) {
   return {};
 }
 
+// What a step of this kind takes of a program whose steps take `mean` on average; nullopt if
+// unknown.
+std::optional<Nanos> ShareOf(std::optional<Nanos> mean, const std::vector<StepKind>& kinds,
+                             const StepKind& kind) {
+  double steps = 0;
+  double time = 0;
+  for (const StepKind& one : kinds) {
+    if (!one.time) return std::nullopt;
+    steps += static_cast<double>(one.steps.size());
+    time += static_cast<double>(one.time->count);
+  }
+  if (!mean || time <= 0) return std::nullopt;
+  const double recorded =
+      static_cast<double>(kind.time->count) / static_cast<double>(kind.steps.size());
+  return Nanos{static_cast<int64_t>(static_cast<double>(mean->count) * recorded / (time / steps))};
+}
+
 class ReplayCommand : public Command {
  public:
   std::string_view name() const override { return "replay"; }
@@ -264,6 +301,8 @@ class ReplayCommand : public Command {
     options.Flag("--per-op", &per_operator_, "list the times of operators, recorded and replayed");
     options.Value("--record", &replay_.recording, "FILE",
                   "keep the recording of the replay, a native capture");
+    options.Choice("--steps", &all_steps_, {"kinds", "first"},
+                   "of several recorded steps: one of each kind, weighted, or the first");
     options.Choice("--gaps", &gaps_, {"none", "recorded"},
                    "where the recorded program was busy with no operator: go on at once, or let as "
                    "much time pass");
@@ -313,12 +352,14 @@ class ReplayCommand : public Command {
     if (source.original.wall) replay_.original_step = source.original.wall->median;
     if (paced_) return RunPaced(source, console, context);
 
-    ETUDE_ASSIGN_OR_RETURN(ReplayReport report, Replay(source.trace, replay_, context));
+    ETUDE_ASSIGN_OR_RETURN(ReplayReport report, ReplayKinds(source, context));
     report.source = path_;
     report.per_operator = per_operator_;
     report.health = JudgeTrace(source.trace);
     if (source.rank) report.rank = source.rank;
-    if (report.part.is_whole()) report.original = source.original;
+    if (report.part.is_whole()) {
+      report.original = report.kinds.size() > 1 ? source.original_mix : source.original;
+    }
     ETUDE_RETURN_IF_ERROR(Share(report));
     if (!is_lead()) return Answer(report);
     const std::string json = ReplayReportJson(report);
@@ -327,6 +368,38 @@ class ReplayCommand : public Command {
     }
     console.Print(json_ ? json : ReplayReportText(report));
     return Answer(report);
+  }
+
+  // Each kind of recorded steps, one after the other; of several ranks, which have to stay
+  // together, and of parts of a step, the first step only.
+  Result<ReplayReport> ReplayKinds(const ReplaySource& source, const RunContext& context) {
+    const std::vector<StepKind> kinds = FindStepKinds(source.trace);
+    if (kinds.size() == 1 || all_steps_ == "first" || replay_.group != nullptr ||
+        !replay_.label.empty() || !replay_.only.empty() || !replay_.skip.empty()) {
+      return Replay(source.trace, replay_, context);
+    }
+    std::vector<std::optional<Calibration>> found;
+    for (const StepKind& kind : kinds) {
+      replay_.step = kind.typical;
+      ETUDE_ASSIGN_OR_RETURN(found.emplace_back(),
+                             Replayer::TryOut(source.trace, replay_, context));
+    }
+    std::vector<ReplayedKind> replayed;
+    const std::optional<Nanos> original =
+        source.original_mix.wall ? std::optional(source.original_mix.wall->median) : std::nullopt;
+    for (size_t i = 0; i < kinds.size(); ++i) {
+      const StepKind& kind = kinds[i];
+      replay_.step = kind.typical;
+      replay_.calibration = found[i] ? &*found[i] : nullptr;
+      // Of the program's steps only the mean is known for all kinds.
+      replay_.original_step = ShareOf(original, kinds, kind);
+      ETUDE_ASSIGN_OR_RETURN(ReplayReport report, Replay(source.trace, replay_, context));
+      replayed.push_back({.step = static_cast<int64_t>(kind.typical),
+                          .steps = static_cast<int64_t>(kind.steps.size()),
+                          .recorded = kind.time,
+                          .report = std::move(report)});
+    }
+    return CombineKinds(std::move(replayed));
   }
 
   bool is_lead() const { return replay_.group == nullptr || rank_ == lead_; }
@@ -349,7 +422,6 @@ class ReplayCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(Replayer replayer, Replayer::Prepare(source.trace, replay_, context));
     for (int64_t i = 0; i < replay_.warmup; ++i)
       ETUDE_RETURN_IF_ERROR(replayer.RunStep(replay_.gaps));
-    ETUDE_RETURN_IF_ERROR(replayer.Record());
     ReplayReport report = replayer.report();
     report.source = path_;
     report.health = JudgeTrace(source.trace);
@@ -382,6 +454,7 @@ class ReplayCommand : public Command {
   int64_t seed_ = 0;
   ReplayOptions replay_;
   std::string gaps_ = "none";
+  std::string all_steps_ = "kinds";
   bool per_operator_ = false;
   bool allow_skips_ = false;
   bool paced_ = false;

@@ -6,8 +6,10 @@
 
 #include "src/cli/command.h"
 #include "src/cli/replay.h"
+#include "src/torch/program_heap.h"
 
 int main(int argc, char** argv) {
+  etude::FixHeap();
   std::vector<std::unique_ptr<etude::Command>> commands;
   commands.push_back(etude::MakeReplayCommand());
   return etude::RunCommandLine("etude-torch", std::move(commands), {argv + 1, argv + argc});

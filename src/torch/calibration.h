@@ -22,6 +22,7 @@ struct TrialVerdict {
 // What trying out a step found: operators to replace or to skip, in the order of finding, round by
 // round.
 struct Calibration {
+  std::vector<TrialVerdict> deadly;  // operators that killed the process, before the first round
   std::vector<std::vector<TrialVerdict>> rounds;
   std::vector<uint32_t> coerced;  // positions of operators whose results have other sizes
   std::vector<uint32_t> changed;  // storage versions from outside that the step writes to

@@ -69,6 +69,20 @@ Json OperatorsJson(const ReplayReport& report) {
   return rows;
 }
 
+Json KindsJson(const ReplayReport& report) {
+  Json rows = Json::array();
+  for (const KindSummary& row : report.kinds) {
+    Json json = {{"step", row.step},
+                 {"steps", row.steps},
+                 {"time_share", OrNull(row.time_share)},
+                 {"coverage", ReplayReport::Coverage(row.operators_replayed, row.operators)},
+                 {"same_kernels", OrNull(row.same_kernels)}};
+    json.update(StepJson(row.replay));
+    rows.push_back(std::move(json));
+  }
+  return rows;
+}
+
 Json RanksJson(const ReplayReport& report) {
   Json ranks = Json::array();
   for (const RankSummary& row : report.ranks) {
@@ -182,6 +196,19 @@ std::string RanksText(const ReplayReport& report) {
   return table.Text();
 }
 
+std::string KindsText(const ReplayReport& report) {
+  if (report.kinds.size() < 2) return "";
+  TextTable table({Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
+  table.Row({"step", "stands for", "of the time", "replay, CPU time", "operators replayed"});
+  for (const KindSummary& row : report.kinds) {
+    table.Row({std::to_string(row.step),
+               fmt::format("{} step{}", row.steps, row.steps == 1 ? "" : "s"),
+               row.time_share ? FormatShare(*row.time_share) : "unknown", TimesText(row.replay.cpu),
+               fmt::format("{} of {}", row.operators_replayed, row.operators)});
+  }
+  return "kinds of recorded steps; all other figures are means or sums over them\n" + table.Text();
+}
+
 std::string OperatorsText(const ReplayReport& report) {
   if (!report.per_operator) return "";
   const auto time = [](std::optional<Nanos> value) {
@@ -250,6 +277,7 @@ std::string ReplayReportJson(const ReplayReport& report) {
                       {"fill", report.fill.ms()},
                       {"first_step", report.first_step.ms()}};
   json["per_operator"] = OperatorsJson(report);
+  json["step_kinds"] = KindsJson(report);
   json["ranks"] = RanksJson(report);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -277,7 +305,7 @@ std::string ReplayReportText(const ReplayReport& report) {
                       FormatBytes({report.outside_bytes}), FormatBytes({report.peak_bytes}),
                       report.minor_faults ? FormatCount(static_cast<uint64_t>(*report.minor_faults))
                                           : std::string("unknown"));
-  return text + RanksText(report) + OperatorsText(report);
+  return text + KindsText(report) + RanksText(report) + OperatorsText(report);
 }
 
 }  // namespace etude

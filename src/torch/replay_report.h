@@ -42,6 +42,17 @@ struct RankSummary {
   StepTimes replay;
 };
 
+// The replay of one kind of recorded steps.
+struct KindSummary {
+  int64_t step = 0;                  // the number of the one that was replayed
+  int64_t steps = 0;                 // how many recorded steps it stands for
+  std::optional<double> time_share;  // of all recorded steps
+  int64_t operators = 0;             // of one step
+  int64_t operators_replayed = 0;
+  std::optional<double> same_kernels;
+  StepTimes replay;
+};
+
 // The part of a step that was asked for; empty members: all of it.
 struct ReplayPart {
   std::string label;
@@ -107,6 +118,7 @@ struct ReplayReport {
   StepTimes with_gaps;
 
   bool per_operator = false;       // whether `operator_times` is asked for
+  std::vector<KindSummary> kinds;  // of recorded steps, the most time first; empty: not looked for
   std::vector<RankSummary> ranks;  // all that were replayed together, by rank; empty: one alone
 
   double coverage() const { return Coverage(operators_replayed, operators); }

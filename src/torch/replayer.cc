@@ -31,6 +31,7 @@
 #include "src/torch/operator_selection.h"
 #include "src/torch/outside_memory.h"
 #include "src/torch/outside_values.h"
+#include "src/torch/program_heap.h"
 #include "src/torch/replay_plan.h"
 #include "src/torch/replay_recording.h"
 #include "src/torch/step_runner.h"
@@ -147,9 +148,10 @@ class Replayer::Impl {
         memory_(trace, devices_, options_.seed),
         runner_(trace, flow_, devices_) {}
 
-  Status SetUp() {
+  // What comes before the trial.
+  void Choose() {
     free_at_start_ = AvailableMemory();
-    const Nanos begin = CpuTimeWithChildren();
+    FollowTensors();
     devices_.set_step_uses_device(UsesDevice(step_, flow_));
     at::set_num_threads(static_cast<int>(options_.threads));
     at::Generator generator = at::globalContext().defaultGenerator(c10::Device(devices_.target()));
@@ -157,6 +159,18 @@ class Replayer::Impl {
     rules_ = InferFillRules(step_, flow_);
     ApplyNames();
     BindAll();
+  }
+
+  Result<std::optional<Calibration>> Trial() {
+    if (!devices_.target_is_cpu()) return std::nullopt;
+    Choose();
+    ETUDE_ASSIGN_OR_RETURN(Calibration found, TryOutInChild());
+    return found;
+  }
+
+  Status SetUp() {
+    const Nanos begin = CpuTimeWithChildren();
+    Choose();
     ETUDE_RETURN_IF_ERROR(Calibrate());
     ETUDE_RETURN_IF_ERROR(FindGaps());
     // Not before the trial: a group has threads, which a forked child has not.
@@ -411,10 +425,8 @@ class Replayer::Impl {
     });
   }
 
-  // Tries the step out, in a child process so that this one's heap stays like that of a program
-  // that starts its first step, and follows what was found. The child finds the memory made. An
-  // operator that kills the child is skipped. Devices whose driver does not survive a fork are
-  // tried out in this process.
+  // Follows what trying out the step has found, here or earlier. Devices whose driver does not
+  // survive a fork are tried out in this process.
   Status Calibrate() {
     if (!devices_.target_is_cpu()) {
       const Nanos begin = CpuTimeWithChildren();
@@ -423,9 +435,30 @@ class Replayer::Impl {
       ETUDE_RETURN_IF_ERROR(memory_.Refill(Versions(found.changed)));
       return Adopt(found);
     }
+    if (options_.calibration == nullptr) {
+      ETUDE_ASSIGN_OR_RETURN(const Calibration found, TryOutInChild());
+      ETUDE_RETURN_IF_ERROR(Follow(found));
+      return Adopt(found);
+    }
+    const Calibration& found = *options_.calibration;
+    for (const TrialVerdict& verdict : found.deadly) {
+      selection_.Skip(step_.nodes()[verdict.position], verdict.reason);
+    }
     ETUDE_ASSIGN_OR_RETURN(ReplayPlan plan, Plan());
     ETUDE_RETURN_IF_ERROR(Load(std::move(plan)));
     ETUDE_RETURN_IF_ERROR(ProvideAll(IsState));
+    ETUDE_RETURN_IF_ERROR(Follow(found));
+    return Adopt(found);
+  }
+
+  // Tries the step out, in a child process so that this one's heap stays like that of a program
+  // that starts its first step. The child finds the memory made. An operator that kills the child
+  // is skipped.
+  Result<Calibration> TryOutInChild() {
+    ETUDE_ASSIGN_OR_RETURN(ReplayPlan plan, Plan());
+    ETUDE_RETURN_IF_ERROR(Load(std::move(plan)));
+    ETUDE_RETURN_IF_ERROR(ProvideAll(IsState));
+    std::vector<TrialVerdict> deadly;
     constexpr int kDeaths = 16;
     for (int deaths = 0; deaths < kDeaths; ++deaths) {
       std::optional<ChildDeath> died;
@@ -439,14 +472,17 @@ class Replayer::Impl {
           died);
       report_.trial = report_.trial + (CpuTimeWithChildren() - begin);
       if (answer) {
-        ETUDE_ASSIGN_OR_RETURN(const Calibration found, ParseCalibration(*answer));
-        ETUDE_RETURN_IF_ERROR(Follow(found));
-        return Adopt(found);
+        ETUDE_ASSIGN_OR_RETURN(Calibration found, ParseCalibration(*answer));
+        found.deadly = std::move(deadly);
+        return found;
       }
       if (!died || died->position >= step_.nodes().size()) {
         return tl::unexpected<Error>(answer.error());
       }
-      selection_.Skip(step_.nodes()[died->position], "killed the process: " + died->how);
+      deadly.push_back({.position = died->position,
+                        .use_parts = false,
+                        .reason = "killed the process: " + died->how});
+      selection_.Skip(step_.nodes()[died->position], deadly.back().reason);
     }
     return MakeError(ErrorCode::kInternal, "too many operators kill the process");
   }
@@ -733,14 +769,23 @@ class Replayer::Impl {
   friend class Replayer;
 };
 
+namespace {
+
+tl::unexpected<Error> LibtorchError(const std::exception& error) {
+  return MakeError(ErrorCode::kInternal, std::string("libtorch: ") + error.what());
+}
+
+}  // namespace
+
 Replayer::Replayer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Replayer::Replayer(Replayer&&) noexcept = default;
 Replayer& Replayer::operator=(Replayer&&) noexcept = default;
 Replayer::~Replayer() = default;
 
-Result<Replayer> Replayer::Prepare(const Trace& trace, const ReplayOptions& options,
-                                   const RunContext& context) {
-  ETUDE_ASSIGN_OR_RETURN(RecordedStep step, RecordedStep::Select(trace, options.label));
+Result<Replayer> Replayer::Make(const Trace& trace, const ReplayOptions& options,
+                                const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(RecordedStep step,
+                         RecordedStep::Select(trace, options.label, options.step));
   try {
     const DataFlow flow(step);
     ETUDE_ASSIGN_OR_RETURN(std::string device,
@@ -751,11 +796,32 @@ Result<Replayer> Replayer::Prepare(const Trace& trace, const ReplayOptions& opti
                            "': several ranks are replayed on the CPU only, their "
                            "collectives with Gloo (there is no NCCL yet): --device cpu");
     }
-    auto impl = std::make_unique<Impl>(trace, options, context, std::move(step), std::move(device));
-    ETUDE_RETURN_IF_ERROR(impl->SetUp());
-    return Replayer(std::move(impl));
+    return Replayer(
+        std::make_unique<Impl>(trace, options, context, std::move(step), std::move(device)));
   } catch (const std::exception& error) {
-    return MakeError(ErrorCode::kInternal, std::string("libtorch: ") + error.what());
+    return LibtorchError(error);
+  }
+}
+
+Result<Replayer> Replayer::Prepare(const Trace& trace, const ReplayOptions& options,
+                                   const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(Replayer replayer, Make(trace, options, context));
+  try {
+    ETUDE_RETURN_IF_ERROR(replayer.impl_->SetUp());
+    return replayer;
+  } catch (const std::exception& error) {
+    return LibtorchError(error);
+  }
+}
+
+Result<std::optional<Calibration>> Replayer::TryOut(const Trace& trace,
+                                                    const ReplayOptions& options,
+                                                    const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(Replayer replayer, Make(trace, options, context));
+  try {
+    return replayer.impl_->Trial();
+  } catch (const std::exception& error) {
+    return LibtorchError(error);
   }
 }
 

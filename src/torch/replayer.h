@@ -9,6 +9,7 @@
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/base/units.h"
+#include "src/torch/calibration.h"
 #include "src/torch/rank_group.h"
 #include "src/torch/replay_report.h"
 #include "src/trace/trace.h"
@@ -24,6 +25,7 @@ struct ReplayOptions {
   int64_t iterations = 20;
   int64_t threads = 1;
   uint64_t seed = 0;
+  size_t step = 0;                // of several recorded ones
   std::string label;              // replay only what is below the first node named so
   std::vector<std::string> skip;  // operators not to run: base or full names
   std::vector<std::string> only;  // if not empty: run only these
@@ -35,6 +37,8 @@ struct ReplayOptions {
   // Wall time of the step without recording. Recorded gaps are shortened by what recording made the
   // step longer; nullopt: they are taken as they are.
   std::optional<Nanos> original_step;
+  // What trying out the step has found earlier; null: it is tried out. Not owned.
+  const Calibration* calibration = nullptr;
   // Recorded time of each node, where the trace itself has none; may be empty.
   std::vector<std::optional<Nanos>> durations;
 };
@@ -57,6 +61,12 @@ class Replayer {
   static Result<Replayer> Prepare(const Trace& trace, const ReplayOptions& options,
                                   const RunContext& context);
 
+  // Tries out the step, in a child process: for those who replay several steps in one process,
+  // because after the first step there are threads, which a child has not. nullopt where the device
+  // does not need it.
+  static Result<std::optional<Calibration>> TryOut(const Trace& trace, const ReplayOptions& options,
+                                                   const RunContext& context);
+
   Replayer(Replayer&&) noexcept;
   Replayer& operator=(Replayer&&) noexcept;
   ~Replayer();
@@ -75,6 +85,8 @@ class Replayer {
   friend Result<ReplayReport> Replay(const Trace&, const ReplayOptions&, const RunContext&);
   class Impl;
   explicit Replayer(std::unique_ptr<Impl> impl);
+  static Result<Replayer> Make(const Trace& trace, const ReplayOptions& options,
+                               const RunContext& context);
 
   std::unique_ptr<Impl> impl_;
 };

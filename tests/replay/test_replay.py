@@ -341,6 +341,26 @@ def test_the_replay_is_recorded_and_compared(tmp_path):
     assert operators["aten::matmul"] == 3 * 3
 
 
+def test_kinds_of_steps_are_replayed_by_their_weights(tmp_path):
+    body = """
+        for i in range(5):
+            with torch.profiler.record_function(f"ProfilerStep#{i}"):
+                torch.relu(torch.ones(3 if i % 2 else 5))
+    """
+    path = record(tmp_path, body)
+    # With two threads: those of the first kind must not stand in the way of trying out the second.
+    report = replay(path, "--threads", "2")
+    kinds = report["step_kinds"]
+    assert [(kind["step"], kind["steps"]) for kind in kinds] == [(0, 3), (1, 2)]
+    assert report["operators"]["total"] == report["operators"]["replayed"] == 5 * 2
+    for clock in ("wall", "cpu"):
+        first, second = (kind["step_ms"][clock]["median"] for kind in kinds)
+        mean = report["replay"]["step_ms"][clock]["median"]
+        assert mean == pytest.approx((3 * first + 2 * second) / 5, abs=1e-5)
+    assert replay(path, "--steps", "first")["operators"]["total"] == 2
+    assert replay(path, "--only", "aten::relu")["step_kinds"] == []
+
+
 def test_gaps_need_times(tmp_path):
     path = record(tmp_path, "torch.ones(2) + 1")
     done = subprocess.run(

@@ -1,0 +1,70 @@
+#include "src/analysis/step_kinds.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+
+#include "src/analysis/recorded_step.h"
+#include "src/analysis/tensor_shape.h"
+#include "src/base/hash.h"
+
+namespace etude {
+namespace {
+
+// Adds an operator and the types and sizes of its arguments to a hash. What is interned is equal
+// where its id is.
+uint64_t MixOperator(const Trace& trace, NodeId node, uint64_t hash) {
+  hash = HashBytes(OperatorNameOf(trace, node), hash);
+  const auto add = [&](TensorId tensor) {
+    const TensorUse& use = trace.tensor(tensor);
+    hash = HashMix(hash, use.type.value());
+    hash = HashMix(hash, use.shape.value());
+  };
+  ForEachTensor(trace, trace.inputs(node), add);
+  return hash;
+}
+
+struct Step {
+  uint64_t hash = 0;
+  std::optional<Nanos> time;
+};
+
+}  // namespace
+
+std::vector<StepKind> FindStepKinds(const Trace& trace) {
+  std::vector<NodeId> host;
+  ForEachNode(trace, [&](NodeId node) {
+    if (trace.place(node) != Place::kDevice) host.push_back(node);
+  });
+  std::ranges::stable_sort(host, {}, [&](NodeId node) { return trace.source_id(node); });
+  std::vector<Step> steps;
+  for (const NodeId node : host) {
+    if (IsStepMark(trace.name(node))) steps.push_back({.time = trace.duration(node)});
+    if (!steps.empty() && IsOperator(trace, node)) {
+      steps.back().hash = MixOperator(trace, node, steps.back().hash);
+    }
+  }
+  if (steps.empty()) return {StepKind{.steps = {0}}};
+
+  std::vector<StepKind> kinds;
+  std::unordered_map<uint64_t, size_t> by_hash;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const auto [found, added] = by_hash.emplace(steps[i].hash, kinds.size());
+    if (added) kinds.push_back({.time = Nanos{}});
+    StepKind& kind = kinds[found->second];
+    kind.steps.push_back(i);
+    kind.time =
+        kind.time && steps[i].time ? std::optional(*kind.time + *steps[i].time) : std::nullopt;
+  }
+  for (StepKind& kind : kinds) {
+    kind.typical = kind.steps.front();
+    if (!kind.time) continue;
+    std::vector<size_t> by_time = kind.steps;
+    std::ranges::stable_sort(by_time, {}, [&](size_t i) { return *steps[i].time; });
+    kind.typical = by_time[by_time.size() / 2];
+  }
+  return kinds;
+}
+
+}  // namespace etude

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "src/base/units.h"
+#include "src/trace/trace.h"
+
+namespace etude {
+
+// Recorded steps that did the same: the same operators in the same order, on tensors of the same
+// types and sizes.
+struct StepKind {
+  std::vector<size_t> steps;  // by number of their marks, from 0
+  size_t typical = 0;         // that of them with the median time, else the first
+  std::optional<Nanos> time;  // of all of them; nullopt if a time is missing
+};
+
+// The kinds of the steps of a trace, by their first steps. A trace with at most one step mark has
+// one step.
+std::vector<StepKind> FindStepKinds(const Trace& trace);
+
+}  // namespace etude

@@ -1,0 +1,17 @@
+#pragma once
+
+namespace etude {
+
+// Makes the C library's heap behave as in a program that has just started, whatever was read and
+// planned before, and lets it adapt to the tensors that are freed from now on.
+//
+// glibc serves large blocks by mmap and gives the heap's free top back to the system; what counts
+// as large grows with the largest such block that was freed, up to 32 MiB (mallopt(3),
+// M_MMAP_THRESHOLD). That decides how many page faults a step of a program costs, and a replay has
+// to do as the program did. FixHeap stops the adapting: call it before anything large is freed.
+// FollowTensors does it anew, for tensors on the CPU only; no tensor may be there that was made
+// between the two. Where the C library is another, both do nothing.
+void FixHeap();
+void FollowTensors();
+
+}  // namespace etude

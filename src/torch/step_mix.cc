@@ -1,0 +1,240 @@
+#include "src/torch/step_mix.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+namespace etude {
+namespace {
+
+Nanos Scaled(Nanos time, double weight) {
+  return Nanos{static_cast<int64_t>(static_cast<double>(time.count) * weight)};
+}
+
+// A weighted mean of what `get` finds in each report; nullopt if one has none.
+template <typename T, typename Get, typename Add>
+std::optional<T> Sum(const std::vector<ReplayedKind>& kinds, Get get, Add add) {
+  T sum{};
+  for (const ReplayedKind& kind : kinds) {
+    const std::optional<T>& value = get(kind.report);
+    if (!value) return std::nullopt;
+    add(sum, *value, kind);
+  }
+  return sum;
+}
+
+class Combiner {
+ public:
+  explicit Combiner(std::vector<ReplayedKind> kinds) : kinds_(std::move(kinds)) {
+    Nanos recorded;
+    bool known = true;
+    for (const ReplayedKind& kind : kinds_) {
+      steps_ += kind.steps;
+      known &= kind.recorded.has_value();
+      recorded = recorded + kind.recorded.value_or(Nanos{});
+    }
+    if (known && recorded.count > 0) recorded_ = recorded;
+    std::ranges::stable_sort(kinds_, std::ranges::greater{}, [&](const ReplayedKind& kind) {
+      return recorded_ ? kind.recorded->count : kind.steps;
+    });
+  }
+
+  ReplayReport Report() {
+    ReplayReport all = kinds_.front().report;
+    all.kinds.clear();
+    for (const ReplayedKind& kind : kinds_) all.kinds.push_back(Row(kind));
+    if (kinds_.size() == 1) return all;
+    AddTimes(all);
+    AddCounts(all);
+    AddSkipped(all);
+    AddKernels(all);
+    AddOperators(all);
+    return all;
+  }
+
+ private:
+  double Weight(const ReplayedKind& kind) const {
+    return static_cast<double>(kind.steps) / static_cast<double>(steps_);
+  }
+  std::optional<double> TimeShare(const ReplayedKind& kind) const {
+    if (!recorded_) return std::nullopt;
+    return static_cast<double>(kind.recorded->count) / static_cast<double>(recorded_->count);
+  }
+  KindSummary Row(const ReplayedKind& kind) const {
+    const ReplayReport& report = kind.report;
+    return {.step = kind.step,
+            .steps = kind.steps,
+            .time_share = TimeShare(kind),
+            .operators = report.operators,
+            .operators_replayed = report.operators_replayed,
+            .same_kernels = report.kernels.by_count,
+            .replay = report.replay};
+  }
+
+  template <typename Get>
+  std::optional<TimeSummary> Mean(Get get) const {
+    return Sum<TimeSummary>(kinds_, get,
+                            [&](TimeSummary& sum, const TimeSummary& one, const auto& kind) {
+                              const double weight = Weight(kind);
+                              sum.median = sum.median + Scaled(one.median, weight);
+                              sum.p25 = sum.p25 + Scaled(one.p25, weight);
+                              sum.p75 = sum.p75 + Scaled(one.p75, weight);
+                              sum.min = sum.min + Scaled(one.min, weight);
+                              sum.count += one.count;
+                            });
+  }
+  StepTimes MeanTimes(StepTimes ReplayReport::*times) const {
+    return {.wall = Mean([&](const ReplayReport& report) { return (report.*times).wall; }),
+            .cpu = Mean([&](const ReplayReport& report) { return (report.*times).cpu; })};
+  }
+  std::optional<Nanos> MeanTime(std::optional<Nanos> ReplayReport::*time) const {
+    return Sum<Nanos>(
+        kinds_, [&](const ReplayReport& report) { return report.*time; },
+        [&](Nanos& sum, Nanos one, const ReplayedKind& kind) {
+          sum = sum + Scaled(one, Weight(kind));
+        });
+  }
+  // A mean weighted by recorded time.
+  template <typename Get>
+  std::optional<double> ByTime(Get get) const {
+    if (!recorded_) return std::nullopt;
+    return Sum<double>(kinds_, get, [&](double& sum, double one, const ReplayedKind& kind) {
+      sum += one * *TimeShare(kind);
+    });
+  }
+
+  void AddTimes(ReplayReport& all) const {
+    all.replay = MeanTimes(&ReplayReport::replay);
+    all.with_gaps = MeanTimes(&ReplayReport::with_gaps);
+    all.without_gaps = MeanTimes(&ReplayReport::without_gaps);
+    all.gaps = MeanTime(&ReplayReport::gaps);
+    all.recorded_step = MeanTime(&ReplayReport::recorded_step);
+    all.operator_share = ByTime([](const ReplayReport& report) { return report.operator_share; });
+    all.time_coverage = ByTime([](const ReplayReport& report) { return report.time_coverage; });
+    all.minor_faults = Sum<double>(
+        kinds_, [](const ReplayReport& report) { return report.minor_faults; },
+        [&](double& sum, double one, const ReplayedKind& kind) { sum += one * Weight(kind); });
+  }
+
+  void AddCounts(ReplayReport& all) const {
+    const auto total = [&](int64_t ReplayReport::*count) {
+      int64_t sum = 0;
+      for (const ReplayedKind& kind : kinds_) sum += kind.report.*count * kind.steps;
+      return sum;
+    };
+    for (const auto count :
+         {&ReplayReport::operators, &ReplayReport::operators_replayed, &ReplayReport::calls,
+          &ReplayReport::coerced, &ReplayReport::assumed_values}) {
+      all.*count = total(count);
+    }
+    const auto most = [&](int64_t ReplayReport::*count) {
+      for (const ReplayedKind& kind : kinds_) all.*count = std::max(all.*count, kind.report.*count);
+    };
+    for (const auto count : {&ReplayReport::outside_bytes, &ReplayReport::peak_bytes,
+                             &ReplayReport::non_finite, &ReplayReport::denormal}) {
+      most(count);
+    }
+    for (const auto time : {&ReplayReport::setup, &ReplayReport::trial, &ReplayReport::fill,
+                            &ReplayReport::first_step}) {
+      all.*time = Nanos{};
+      for (const ReplayedKind& kind : kinds_) all.*time = all.*time + kind.report.*time;
+    }
+    std::map<std::string, int64_t> replaced;
+    for (const ReplayedKind& kind : kinds_) {
+      for (const NamedCount& row : kind.report.replaced_by_parts) {
+        replaced[row.name] += row.count * kind.steps;
+      }
+    }
+    all.replaced_by_parts.clear();
+    for (const auto& [name, count] : replaced) all.replaced_by_parts.push_back({name, count});
+  }
+
+  void AddSkipped(ReplayReport& all) const {
+    std::map<std::pair<std::string, std::string>, SkippedOperators> rows;
+    for (const ReplayedKind& kind : kinds_) {
+      for (const SkippedOperators& skipped : kind.report.skipped) {
+        SkippedOperators& row = rows[{skipped.op, skipped.reason}];
+        row.op = skipped.op;
+        row.schema = skipped.schema;
+        row.reason = skipped.reason;
+        row.count += skipped.count * kind.steps;
+        if (recorded_ && skipped.time_share) {
+          row.time_share = row.time_share.value_or(0) + *skipped.time_share * *TimeShare(kind);
+        }
+      }
+    }
+    all.skipped.clear();
+    for (auto& [key, row] : rows) all.skipped.push_back(std::move(row));
+  }
+
+  void AddKernels(ReplayReport& all) const {
+    KernelMatch& sum = all.kernels;
+    sum = {};
+    double same = 0;
+    for (const ReplayedKind& kind : kinds_) {
+      const KernelMatch& one = kind.report.kernels;
+      const int64_t recorded = one.recorded * kind.steps;
+      sum.recorded += recorded;
+      same += static_cast<double>(recorded) * one.by_count.value_or(0);
+    }
+    if (sum.recorded > 0) sum.by_count = same / static_cast<double>(sum.recorded);
+    sum.by_time = ByTime([](const ReplayReport& report) { return report.kernels.by_time; });
+    sum.missing = MergedKernels(&KernelMatch::missing);
+    sum.extra = MergedKernels(&KernelMatch::extra);
+  }
+  std::vector<KernelCount> MergedKernels(std::vector<KernelCount> KernelMatch::*list) const {
+    std::map<std::pair<std::string, std::string>, int64_t> counts;
+    for (const ReplayedKind& kind : kinds_) {
+      for (const KernelCount& row : kind.report.kernels.*list) {
+        counts[{row.op, row.inputs}] += row.count * kind.steps;
+      }
+    }
+    std::vector<KernelCount> rows;
+    for (const auto& [key, count] : counts) rows.push_back({key.first, key.second, count});
+    std::ranges::stable_sort(rows, std::ranges::greater{}, &KernelCount::count);
+    return rows;
+  }
+
+  void AddOperators(ReplayReport& all) const {
+    std::map<std::pair<Phase, std::string>, OperatorTime> rows;
+    for (const ReplayedKind& kind : kinds_) {
+      for (const OperatorTime& one : kind.report.operator_times) {
+        const auto [found, added] = rows.try_emplace(
+            {one.phase, one.op},
+            OperatorTime{
+                .phase = one.phase, .op = one.op, .recorded = Nanos{}, .replayed = Nanos{}});
+        OperatorTime& row = found->second;
+        const auto add = [&](std::optional<Nanos>& total, std::optional<Nanos> time) {
+          if (!total || !time) {
+            total = std::nullopt;
+          } else {
+            total = *total + Scaled(*time, static_cast<double>(kind.steps));
+          }
+        };
+        row.count += one.count * kind.steps;
+        add(row.recorded, one.recorded);
+        add(row.replayed, one.replayed);
+      }
+    }
+    all.operator_times.clear();
+    for (auto& [key, row] : rows) all.operator_times.push_back(std::move(row));
+    std::ranges::stable_sort(
+        all.operator_times, std::ranges::greater{},
+        [](const OperatorTime& row) { return row.replayed.value_or(Nanos{}); });
+  }
+
+  std::vector<ReplayedKind> kinds_;  // those that took the most time first
+  int64_t steps_ = 0;
+  std::optional<Nanos> recorded_;
+};
+
+}  // namespace
+
+ReplayReport CombineKinds(std::vector<ReplayedKind> kinds) {
+  return Combiner(std::move(kinds)).Report();
+}
+
+}  // namespace etude
