@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdlib>
+#include <cstring>
 
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/impl/alloc_cpu.h>
@@ -34,6 +36,16 @@ void Free(void* block) {
   SetThreshold(bytes);
 }
 
+// Whether the user has set the heap: then a program's does not adapt either.
+bool IsSet() {
+  for (const char* name : {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_",
+                           "MALLOC_MMAP_MAX_"}) {
+    if (std::getenv(name) != nullptr) return true;
+  }
+  const char* tunables = std::getenv("GLIBC_TUNABLES");
+  return tunables != nullptr && std::strstr(tunables, "glibc.malloc.") != nullptr;
+}
+
 // PyTorch's own way of making memory, with Free above.
 class Allocator final : public c10::Allocator {
  public:
@@ -49,9 +61,12 @@ class Allocator final : public c10::Allocator {
 
 }  // namespace
 
-void FixHeap() { SetThreshold(kFirstThreshold); }
+void FixHeap() {
+  if (!IsSet()) SetThreshold(kFirstThreshold);
+}
 
 void FollowTensors() {
+  if (IsSet()) return;
   static Allocator allocator;
   c10::SetCPUAllocator(&allocator, 1);
 }

@@ -10,7 +10,8 @@ namespace etude {
 // M_MMAP_THRESHOLD). That decides how many page faults a step of a program costs, and a replay has
 // to do as the program did. FixHeap stops the adapting: call it before anything large is freed.
 // FollowTensors does it anew, for tensors on the CPU only; no tensor may be there that was made
-// between the two. Where the C library is another, both do nothing.
+// between the two. Where the C library is another, or
+// its environment variables say how its heap is, both do nothing.
 void FixHeap();
 void FollowTensors();
 
