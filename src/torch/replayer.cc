@@ -50,12 +50,6 @@ Nanos CpuTimeWithChildren() {
   return Clock(CLOCK_PROCESS_CPUTIME_ID) + Nanos{nanos(usage.ru_utime) + nanos(usage.ru_stime)};
 }
 
-int64_t MinorFaults() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_minflt;
-}
-
 // Memory the machine can give without swapping; 0 if it does not say.
 int64_t AvailableMemory() {
   std::FILE* file = std::fopen("/proc/meminfo", "r");
@@ -168,15 +162,21 @@ class Replayer::Impl {
 
   Result<StepSample> RunStep() {
     ETUDE_RETURN_IF_ERROR(BeginStep());
-    const int64_t faults = MinorFaults();
+    PeakResident peak;
+    peak.Begin();
+    const ProcessCounts counts = ProcessCounts::Now();
     const Nanos cpu = Clock(CLOCK_PROCESS_CPUTIME_ID);
     const Nanos wall = Clock(CLOCK_MONOTONIC);
     ETUDE_RETURN_IF_ERROR(runner_.Run(coerce_));
     Synchronize();
     const Nanos wall_end = Clock(CLOCK_MONOTONIC);
     const Nanos cpu_end = Clock(CLOCK_PROCESS_CPUTIME_ID);
-    return StepSample{
-        .wall = wall_end - wall, .cpu = cpu_end - cpu, .minor_faults = MinorFaults() - faults};
+    const ProcessCounts counts_end = ProcessCounts::Now();
+    return StepSample{.wall = wall_end - wall,
+                      .cpu = cpu_end - cpu,
+                      .counts = counts_end - counts,
+                      .resident = ResidentBytes(),
+                      .peak_resident = peak.bytes()};
   }
 
   Status TimeOperators(int64_t steps) {
@@ -347,6 +347,11 @@ class Replayer::Impl {
     const auto& outside = runner_.plan().outside;
     const auto first = std::ranges::find_if(outside, IsState);
     ETUDE_RETURN_IF_ERROR(MeetRanks());
+    const std::optional<Bytes> resident = ResidentBytes();
+    if (resident) {
+      // Copies are no memory of the recorded program, but what makes the step repeatable.
+      report_.resident_before_steps = Bytes{resident->count - memory_.copied_bytes()};
+    }
     if (first == outside.end()) return runner_.Run(coerce_);
     return runner_.RunWith(coerce_, [&](size_t op) -> Status {
       return op == first->first_use ? ProvideAll(Nothing) : Status();
@@ -571,6 +576,7 @@ class Replayer::Impl {
     if (step_.mark()) report_.recorded_step = Duration(step_.mark());
     report_.operator_share = OperatorShare();
     report_.outside_bytes = memory_.bytes();
+    report_.copied_bytes = memory_.copied_bytes();
     report_.peak_bytes = runner_.plan().peak_bytes;
     DescribeSkipped();
     OperatorCounts replaced;
@@ -742,7 +748,7 @@ Result<ReplayReport> Replay(const Trace& trace, const ReplayOptions& options,
     ETUDE_ASSIGN_OR_RETURN(const StepSample sample, replayer.RunStep());
     wall.push_back(sample.wall);
     cpu.push_back(sample.cpu);
-    faults += sample.minor_faults;
+    faults += sample.counts.minor_faults;
     context.Progress("timed steps", static_cast<uint64_t>(i + 1),
                      static_cast<uint64_t>(options.iterations));
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/process_usage.h"
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/base/units.h"
@@ -32,11 +33,13 @@ struct ReplayOptions {
   std::vector<std::optional<Nanos>> durations;
 };
 
-// Wall and processor time of one replayed step.
+// What one replayed step took, and the memory in use at its end and at its peak.
 struct StepSample {
   Nanos wall;
   Nanos cpu;
-  int64_t minor_faults = 0;
+  ProcessCounts counts;
+  std::optional<Bytes> resident;
+  std::optional<Bytes> peak_resident;
 };
 
 // A recorded step, set up to be run again: every top-level operator through PyTorch's dispatcher,
