@@ -45,16 +45,20 @@ Estimate WithInterval(double value, std::vector<double>& replications) {
 
 }  // namespace
 
-PairedComparison ComparePairs(std::span<const FigurePair> pairs, uint64_t seed) {
-  PairedComparison result{.pairs = pairs.size()};
-  if (pairs.empty()) return result;
-  const bool has_error = std::ranges::all_of(
-      pairs, [](const FigurePair& pair) { return pair.original >= 0 && pair.replay >= 0; });
+PairedComparison ComparePairs(std::span<const std::vector<FigurePair>> starts, uint64_t seed) {
+  std::vector<std::span<const FigurePair>> groups;
   std::vector<double> original, replay;
-  for (const FigurePair& pair : pairs) {
-    original.push_back(pair.original);
-    replay.push_back(pair.replay);
+  bool has_error = true;
+  for (const auto& start : starts) {
+    if (!start.empty()) groups.emplace_back(start);
+    for (const FigurePair& pair : start) {
+      original.push_back(pair.original);
+      replay.push_back(pair.replay);
+      has_error = has_error && pair.original >= 0 && pair.replay >= 0;
+    }
   }
+  PairedComparison result{.pairs = original.size()};
+  if (groups.empty()) return result;
   const double original_median = Median(original);
   const double replay_median = Median(replay);
 
@@ -62,10 +66,15 @@ PairedComparison ComparePairs(std::span<const FigurePair> pairs, uint64_t seed) 
   std::vector<double> originals(kBootstrapResamples), replays(kBootstrapResamples);
   std::vector<double> errors(has_error ? kBootstrapResamples : 0);
   for (size_t i = 0; i < kBootstrapResamples; ++i) {
-    for (size_t j = 0; j < pairs.size(); ++j) {
-      const FigurePair& drawn = pairs[Draw(random, pairs.size())];
-      original[j] = drawn.original;
-      replay[j] = drawn.replay;
+    original.clear();
+    replay.clear();
+    for (size_t j = 0; j < groups.size(); ++j) {
+      const auto group = groups[Draw(random, groups.size())];
+      for (size_t k = 0; k < group.size(); ++k) {
+        const FigurePair& drawn = group[Draw(random, group.size())];
+        original.push_back(drawn.original);
+        replay.push_back(drawn.replay);
+      }
     }
     originals[i] = Median(original);
     replays[i] = Median(replay);

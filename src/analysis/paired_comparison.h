@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace etude {
 
@@ -34,9 +35,10 @@ struct PairedComparison {
 
 inline constexpr size_t kBootstrapResamples = 10'000;
 
-// Intervals are those of the percentile bootstrap over pairs (docs/models/paired_comparison.md).
-// Same pairs and seed: the same result, whatever the machine.
-PairedComparison ComparePairs(std::span<const FigurePair> pairs, uint64_t seed);
+// The pairs of each start of the two programs; starts without pairs are passed over. Intervals are
+// those of the percentile bootstrap over starts and, within them, over pairs
+// (docs/models/paired_comparison.md). Same pairs and seed: the same result, whatever the machine.
+PairedComparison ComparePairs(std::span<const std::vector<FigurePair>> starts, uint64_t seed);
 
 enum class BarVerdict : uint8_t {
   kMet,           // the whole interval of the error lies within the bar

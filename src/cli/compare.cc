@@ -87,6 +87,9 @@ class CompareCommand : public Command {
                  "run the program again and its replay, step by step in turn");
     options.Value("--pairs", &run_.pairs, "N", "with --run: pairs of steps that count",
                   {.least = 1, .most = 100'000});
+    options.Value("--starts", &run_.starts, "N",
+                  "with --run: starts of program and replay, which share the pairs",
+                  {.least = 1, .most = 1000});
     options.Value("--rank", &run_.rank, "N",
                   "with --run: whose steps are timed (default: the first)", {.least = 0});
     options.Value("--warmup", &run_.warmup, "N",

@@ -98,17 +98,17 @@ struct Sides {
 
 class PairRun {
  public:
-  PairRun(Sides sides, const CompareRunOptions& options, RunComparison& run)
-      : sides_(sides), options_(options), run_(run) {}
+  PairRun(Sides sides, size_t start, const CompareRunOptions& options, RunComparison& run)
+      : sides_(sides), start_(start), options_(options), run_(run) {}
 
-  // Runs pairs until there are enough or a side has ended. A pair in which the original's step is
-  // of another signature counts for nothing, but is run whole: each side finds the machine as the
-  // other one has left it.
+  // Runs pairs until there are as many as this start is due or a side has ended. A pair in which
+  // the original's step is of another signature counts for nothing, but is run whole: each side
+  // finds the machine as the other one has left it.
   Status Run(const RunContext& context) {
-    std::mt19937_64 random(static_cast<uint64_t>(options_.seed));
+    std::mt19937_64 random(static_cast<uint64_t>(options_.seed) + start_);
     int64_t others = 0;  // in a row
-    for (int64_t i = -kWarmPairs; i < options_.pairs;) {
-      StepPair pair{.original_first = (random() >> 63) == 0};
+    for (int64_t i = -kWarmPairs; i < Due();) {
+      StepPair pair{.start = start_, .original_first = (random() >> 63) == 0};
       ETUDE_ASSIGN_OR_RETURN(const std::optional<bool> counts, RunPair(pair));
       if (!counts) return {};
       if (*counts) {
@@ -126,6 +126,16 @@ class PairRun {
   }
 
  private:
+  // The pairs of this start: an equal share of those that earlier starts have left.
+  int64_t Due() {
+    if (!due_) {
+      const int64_t left = options_.pairs - static_cast<int64_t>(run_.pairs.size());
+      const int64_t starts = options_.starts - static_cast<int64_t>(start_);
+      due_ = (left + starts - 1) / starts;
+    }
+    return *due_;
+  }
+
   // Whether the pair counts; nullopt: a side has ended.
   Result<std::optional<bool>> RunPair(StepPair& pair) {
     bool counts = true;
@@ -133,8 +143,11 @@ class PairRun {
       ETUDE_ASSIGN_OR_RETURN(const auto step,
                              original ? sides_.original.Step() : sides_.replay.Step());
       if (!step) {
-        EndEarly(original ? "the program ended" : "the replay ended",
-                 original ? sides_.original.how_it_ended() : "");
+        std::string how;
+        if (original) {
+          ETUDE_ASSIGN_OR_RETURN(how, sides_.original.HowItEnded());
+        }
+        EndEarly(original ? "the program ended" : "the replay ended", how);
         return std::nullopt;
       }
       (original ? pair.original : pair.replay) = step->figures;
@@ -152,6 +165,8 @@ class PairRun {
   }
 
   Sides sides_;
+  size_t start_;
+  std::optional<int64_t> due_;
   const CompareRunOptions& options_;
   RunComparison& run_;
 };
@@ -190,9 +205,20 @@ void WarnOfNoise(RunComparison& run, const StepBars& bars, const RunContext& con
   check("wall", run.noise.wall, StepMetric::kWallTime);
 }
 
-// Runs both sides; whatever happens, nothing of them is left.
-Status Measure(const Subject& subject, const CompareRunOptions& options, const StepBars& bars,
-               const RunContext& context, RunComparison& run) {
+void NoteThreads(const Subject& subject, RunComparison& run) {
+  if (!subject.threads || !run.threads || *subject.threads == *run.threads) return;
+  run.notes.push_back(fmt::format(
+      "PyTorch's pool has {} threads now, in the original and in the replay, and had {} when the "
+      "step was recorded",
+      *run.threads, *subject.threads));
+}
+
+// Starts both sides and runs the pairs that this start is due; whatever happens, nothing of them is
+// left. Returns why metrics are absent.
+Result<std::array<std::string, kStepMetricCount>> MeasureStart(const Subject& subject, size_t start,
+                                                               const CompareRunOptions& options,
+                                                               const RunContext& context,
+                                                               RunComparison& run) {
   const std::chrono::seconds timeout(options.timeout_s);
   ETUDE_ASSIGN_OR_RETURN(const auto tree, ProcessTree::Open());
   ETUDE_ASSIGN_OR_RETURN(const auto original,
@@ -204,12 +230,7 @@ Status Measure(const Subject& subject, const CompareRunOptions& options, const S
                                                      .timeout = timeout}));
   run.threads = original->threads();
   run.steps_passed = original->warmup_steps();
-  if (subject.threads && run.threads && *subject.threads != *run.threads) {
-    run.notes.push_back(fmt::format(
-        "PyTorch's pool has {} threads now, in the original and in the replay, and had {} when "
-        "the step was recorded",
-        *run.threads, *subject.threads));
-  }
+  if (start == 0) NoteThreads(subject, run);
   ETUDE_ASSIGN_OR_RETURN(PacedReplay replay,
                          PacedReplay::Start(*tree, {.capture = options.path,
                                                     .rank = run.rank,
@@ -219,10 +240,12 @@ Status Measure(const Subject& subject, const CompareRunOptions& options, const S
                                                     .timeout = timeout}));
   run.operators = replay.operators();
   run.operators_replayed = replay.operators_replayed();
-  ETUDE_RETURN_IF_ERROR(PairRun({*original, replay}, options, run).Run(context));
-  JudgeRun(run, bars, Reasons(original->watch(), replay.watch()));
+  run.ended.clear();
+  ETUDE_RETURN_IF_ERROR(PairRun({*original, replay}, start, options, run).Run(context));
+  auto reasons = Reasons(original->watch(), replay.watch());
   ETUDE_RETURN_IF_ERROR(replay.End());
-  return original->End(options.finish);
+  ETUDE_RETURN_IF_ERROR(original->End(options.finish));
+  return reasons;
 }
 
 }  // namespace
@@ -249,10 +272,16 @@ Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Consol
                     .world_size = subject.world_size,
                     .command = subject.command,
                     .pairs_wanted = options.pairs,
+                    .starts = options.starts,
                     .seed = static_cast<uint64_t>(options.seed),
                     .noise = MeasureNoise()};
   WarnOfNoise(run, bars, context);
-  ETUDE_RETURN_IF_ERROR(Measure(subject, options, bars, context, run));
+  std::array<std::string, kStepMetricCount> reasons;
+  for (int64_t start = 0; start < options.starts; ++start) {
+    ETUDE_ASSIGN_OR_RETURN(
+        reasons, MeasureStart(subject, static_cast<size_t>(start), options, context, run));
+  }
+  JudgeRun(run, bars, reasons);
   const std::string json = RunComparisonJson(run);
   ETUDE_RETURN_IF_ERROR(WriteFile(RunComparisonFile(subject.folder, *subject.rank), json));
   console.Print(options.json ? json : RunComparisonText(run));

@@ -28,6 +28,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kGrace{10'000};
 constexpr milliseconds kLook{200};
+constexpr milliseconds kLastWords{3000};  // from a process's last word to its end
 
 std::optional<int64_t> Number(const Json& json, const char* key) {
   const auto it = json.find(key);
@@ -59,6 +60,8 @@ Result<std::unique_ptr<PacedProgram>> PacedProgram::Start(ProcessTree& tree,
   ETUDE_RETURN_IF_ERROR(program->Listen());
   ETUDE_RETURN_IF_ERROR(program->Launch());
   ETUDE_RETURN_IF_ERROR(program->AwaitReady());
+  // Processes that show their first step from now on are none of the ranks, and run on unwatched.
+  program->StopListening();
   program->watch_.emplace(std::move(program->counters_), program->level_);
   return program;
 }
@@ -66,9 +69,13 @@ Result<std::unique_ptr<PacedProgram>> PacedProgram::Start(ProcessTree& tree,
 PacedProgram::~PacedProgram() {
   // Whoever still waits for a word learns that there is none to come, and ends.
   peers_.clear();
-  if (listener_ >= 0) close(listener_);
+  StopListening();
+}
+
+void PacedProgram::StopListening() {
+  if (listener_ >= 0) close(std::exchange(listener_, -1));
   std::error_code error;
-  if (!folder_.empty()) fs::remove_all(folder_, error);
+  if (!folder_.empty()) fs::remove_all(std::exchange(folder_, {}), error);
 }
 
 Status PacedProgram::Listen() {
@@ -116,7 +123,9 @@ Status PacedProgram::Launch() {
 Status PacedProgram::AwaitReady() {
   while (!all_ready()) {
     ETUDE_RETURN_IF_ERROR(Poll());
-    if (!all_ready() && has_ended()) return tl::unexpected<Error>(WhyNotReady());
+    if (all_ready() || !has_ended()) continue;
+    ETUDE_RETURN_IF_ERROR(HowItEnded());
+    return tl::unexpected<Error>(WhyNotReady());
   }
   return {};
 }
@@ -135,6 +144,7 @@ bool PacedProgram::has_ended() const {
 
 // Waits a little for new processes of the program and for what they say.
 Status PacedProgram::Poll() {
+  // A descriptor below 0 is passed over.
   std::vector<pollfd> descriptors = {{.fd = listener_, .events = POLLIN, .revents = 0}};
   std::vector<Peer*> asked;
   for (const auto& peer : peers_) {
@@ -208,7 +218,7 @@ Status PacedProgram::Greet(Peer& peer, const std::string& line) {
 }
 
 Error PacedProgram::WhyNotReady() const {
-  const std::string how = how_it_ended();
+  const std::string how = EndText();
   const std::string with = how.empty() ? "" : " (" + how + ")";
   if (peers_.empty() && !how.empty()) {
     return {ErrorCode::kBadInput, "the program failed" + with + " before it had shown a step"};
@@ -256,7 +266,6 @@ Result<std::optional<std::string>> PacedProgram::AnswerOf(int64_t rank) {
   }
   const auto look = [&] {
     if (rank == options_.rank) watch_->Look();
-    RefuseLate();
   };
   ETUDE_ASSIGN_OR_RETURN(const auto line,
                          AwaitLine(tree_, peer.channel, options_.timeout, late, look));
@@ -265,13 +274,6 @@ Result<std::optional<std::string>> PacedProgram::AnswerOf(int64_t rank) {
   if (json.is_object() && Text(json, "event") == "step") return line;
   ETUDE_RETURN_IF_ERROR(Greet(peer, *line));
   return std::nullopt;
-}
-
-// Processes that show their first step when all ranks are known are none of them.
-void PacedProgram::RefuseLate() {
-  const size_t known = peers_.size();
-  Accept();
-  for (size_t i = known; i < peers_.size(); ++i) peers_[i]->channel.Send("finish");
 }
 
 Status PacedProgram::End(bool finish) {
@@ -284,7 +286,12 @@ Status PacedProgram::End(bool finish) {
   return ended ? Status() : tl::unexpected<Error>(ended.error());
 }
 
-std::string PacedProgram::how_it_ended() const {
+Result<std::string> PacedProgram::HowItEnded() {
+  ETUDE_RETURN_IF_ERROR(tree_.AwaitEnd(process_, kLastWords));
+  return EndText();
+}
+
+std::string PacedProgram::EndText() const {
   const auto end = tree_.ended(process_);
   if (!end || end->exit_code() == 0) return "";
   return end->killed ? fmt::format("signal {}", end->value)

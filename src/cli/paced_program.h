@@ -44,8 +44,8 @@ class PacedProgram {
   std::optional<int64_t> threads() const { return threads_; }
   int64_t warmup_steps() const { return warmup_steps_; }
   const StepWatch& watch() const { return *watch_; }
-  // How it ended, if it has: "exit code 1".
-  std::string how_it_ended() const;
+  // How it ended, if it did so badly: "exit code 1". Waits a little for its end.
+  Result<std::string> HowItEnded();
 
  private:
   struct Peer {
@@ -59,6 +59,7 @@ class PacedProgram {
 
   PacedProgram(ProcessTree& tree, const Options& options) : tree_(tree), options_(options) {}
   Status Listen();
+  void StopListening();
   Status Launch();
   Status AwaitReady();
   Status Poll();
@@ -66,14 +67,14 @@ class PacedProgram {
   Status Hear(Peer& peer);
   Status Greet(Peer& peer, const std::string& line);
   Result<std::optional<std::string>> AnswerOf(int64_t rank);
-  void RefuseLate();
   bool all_ready() const;
   bool has_ended() const;
   Error WhyNotReady() const;
+  std::string EndText() const;
 
   ProcessTree& tree_;
   Options options_;
-  std::string folder_;  // of the socket, ours alone
+  std::string folder_;  // of the socket, ours alone; "" once all ranks are there
   int listener_ = -1;
   pid_t process_ = 0;
   CounterSet counters_;

@@ -221,16 +221,19 @@ void JudgeRun(RunComparison& run, const StepBars& bars,
   for (const StepMetricInfo& info : kMetrics) {
     const auto index = static_cast<size_t>(info.metric);
     MetricComparison metric{.metric = info.metric, .bar = bars[index]};
-    std::vector<FigurePair> pairs;
+    std::vector<std::vector<FigurePair>> starts(static_cast<size_t>(run.starts));
+    bool any = false;
     for (const StepPair& pair : run.pairs) {
       const auto &original = pair.original[info.metric], &replay = pair.replay[info.metric];
-      if (original && replay) pairs.push_back({*original, *replay});
+      if (!original || !replay) continue;
+      starts.at(pair.start).push_back({*original, *replay});
+      any = true;
     }
     // A figure that some pairs lack is judged by the others.
-    if (pairs.empty() && !run.pairs.empty()) {
+    if (!any && !run.pairs.empty()) {
       metric.reason = reasons[index];
     } else {
-      metric.figures = ComparePairs(pairs, run.seed);
+      metric.figures = ComparePairs(starts, run.seed);
       if (metric.bar) metric.verdict = Judge(*metric.figures, *metric.bar);
     }
     run.metrics.push_back(std::move(metric));
@@ -251,6 +254,7 @@ std::string RunComparisonJson(const RunComparison& run) {
                {"threads", run.threads ? Json(*run.threads) : Json(nullptr)},
                {"seed", run.seed}};
   json["pairs"] = {{"wanted", run.pairs_wanted}, {"measured", run.pairs.size()}};
+  json["starts"] = run.starts;
   json["ended"] = run.ended.empty() ? Json(nullptr) : Json(run.ended);
   json["original"] = {{"warmup_steps", run.steps_passed},
                       {"steps_of_other_signatures", run.steps_of_other}};
@@ -262,7 +266,8 @@ std::string RunComparisonJson(const RunComparison& run) {
   for (const MetricComparison& metric : run.metrics) json["metrics"].push_back(MetricJson(metric));
   json["samples"] = Json::array();
   for (const StepPair& pair : run.pairs) {
-    json["samples"].push_back({{"first", pair.original_first ? "original" : "replay"},
+    json["samples"].push_back({{"start", pair.start},
+                               {"first", pair.original_first ? "original" : "replay"},
                                {"original", FiguresJson(pair.original)},
                                {"replay", FiguresJson(pair.replay)}});
   }
@@ -294,8 +299,9 @@ Result<RunComparison> ReadRunComparison(const std::string& path) {
 std::string RunComparisonText(const RunComparison& run) {
   using enum TextTable::Align;
   std::string text =
-      fmt::format("rank {}: {} pair{} of a step of the original and one of the replay, in turn\n",
-                  run.rank, run.pairs.size(), run.pairs.size() == 1 ? "" : "s");
+      fmt::format("rank {}: {} pair{} of a step of the original and one of the replay, in turn{}\n",
+                  run.rank, run.pairs.size(), run.pairs.size() == 1 ? "" : "s",
+                  run.starts == 1 ? "" : fmt::format("; {} starts of both", run.starts));
   text += NoiseText(run.noise);
   TextTable table({kLeft, kRight, kRight, kRight, kRight, kLeft});
   table.Row({"", "original [95 %]", "replay [95 %]", "error [95 %]", "bar", "verdict"});

@@ -59,6 +59,7 @@ struct StepFigures {
 
 // A step of each side, one after the other.
 struct StepPair {
+  size_t start = 0;  // in which of the starts of both sides it ran, from 0
   bool original_first = true;
   StepFigures original;
   StepFigures replay;
@@ -80,6 +81,7 @@ struct RunComparison {
   std::vector<std::string> command;
   std::optional<int64_t> threads;
   int64_t pairs_wanted = 0;
+  int64_t starts = 1;
   uint64_t seed = 0;
   std::string ended;           // why there are fewer pairs than wanted; ""
   int64_t steps_passed = 0;    // of the original, warm-up

@@ -180,7 +180,8 @@ class Pacer(StepListener):
             self._asked = True
             return
         if word not in ("finish", "end"):
-            self._abandon()
+            # Whoever started the program was killed.
+            os._exit(_ABANDONED)
         self._detach()
         if word == "end":
             raise SystemExit(0)
@@ -189,16 +190,7 @@ class Pacer(StepListener):
         try:
             self._channel.send(message)
         except OSError:
-            self._abandon()
-
-    def _abandon(self) -> None:
-        """Whoever started the program was killed: ends it and removes what was left behind."""
-        for name in (_SOCKET, ".etude-hook"):
-            with contextlib.suppress(OSError):
-                os.remove(os.path.join(self._directory, name))
-        with contextlib.suppress(OSError):
-            os.rmdir(self._directory)
-        os._exit(_ABANDONED)
+            os._exit(_ABANDONED)
 
     # -- What was recorded -----------------------------------------------------------------------
 
