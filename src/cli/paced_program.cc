@@ -180,8 +180,9 @@ Status PacedProgram::Greet(Peer& peer, const std::string& line) {
     const int64_t rank = Number(json, "rank").value_or(0);
     const int64_t world = Number(json, "world_size").value_or(1);
     if (world != options_.world_size) {
-      return BadInput(fmt::format("{}: the program now runs with {} ranks, {} were recorded",
-                                  options_.capture, world, options_.world_size));
+      return BadInput(fmt::format("{}: the program now runs with {} rank{}, {} were recorded",
+                                  options_.capture, world, world == 1 ? "" : "s",
+                                  options_.world_size));
     }
     if (ranks_.contains(rank)) {
       // Of two processes with the same rank the first one counts, as in a recording.
@@ -225,8 +226,7 @@ Error PacedProgram::WhyNotReady() const {
   }
   if (peers_.empty()) {
     const NoCapture why = ExplainNoCapture(folder_, ReadStatuses(folder_), /*killed=*/false);
-    return {ErrorCode::kBadInput, "the program showed no step: " + why.reason +
-                                      (why.remedy.empty() ? "" : "; " + why.remedy)};
+    return {ErrorCode::kBadInput, "the program showed no step: " + why.reason};
   }
   if (static_cast<int64_t>(ranks_.size()) < options_.world_size) {
     return {ErrorCode::kBadInput,

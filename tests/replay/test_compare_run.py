@@ -31,7 +31,7 @@ print("trained", flush=True)
 """
 
 JOB = """
-import sys, torch, torch.distributed as dist
+import sys, time, torch, torch.distributed as dist
 from torch import nn
 
 dist.init_process_group("gloo")
@@ -43,6 +43,8 @@ for _ in range(int(sys.argv[1])):
     model(torch.randn(5, 8)).sum().backward()
     optimizer.step()
 dist.barrier()
+# Gloo's thread lets go of the tensor some time after the wait for it has ended.
+time.sleep(0.5)
 dist.destroy_process_group()
 """
 LAUNCHER = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
@@ -301,12 +303,6 @@ def test_ranks_run_their_steps_together(tmp_path):
     result = compared(tmp_path, "--rank", 1, "--pairs", 10, steps=[10000], launcher=LAUNCHER)
     assert result["rank"] == 1 and result["world_size"] == 2
     assert result["pairs"]["measured"] == 10
-    alone = compare(tmp_path, steps=[100])
-    assert alone.returncode == 3, alone.stderr
-
-
-def test_world_of_another_size_is_refused(tmp_path):
-    record(tmp_path, "20", source=JOB, launcher=LAUNCHER)
     (tmp_path / "program.py").write_text(PROGRAM)
     done = compare(tmp_path, steps=[100])
-    assert done.returncode == 3 and "runs with 1 ranks, 2 were recorded" in done.stderr
+    assert done.returncode == 3 and "runs with 1 rank, 2 were recorded" in done.stderr
