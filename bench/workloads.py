@@ -1,16 +1,11 @@
 """Six small training workloads for the CPU: `make(name)` gives a function that runs one step.
 
-Run as a program it trains NAME for some steps, or, with --paced, one step for each line on stdin, and
-prints the times of each as JSON. Under torchrun the model is wrapped in DistributedDataParallel.
+Run as a program it trains NAME for some steps. Under torchrun the model is wrapped in DistributedDataParallel.
 """
 
 import argparse
 import importlib.util
-import json
 import os
-import resource
-import sys
-import time
 
 import torch
 import torch.nn.functional as F
@@ -164,21 +159,11 @@ def load_make(path):
     return module.make
 
 
-def timed(step):
-    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    wall, cpu = time.perf_counter_ns(), time.process_time_ns()
-    step()
-    wall, cpu = time.perf_counter_ns() - wall, time.process_time_ns() - cpu
-    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - faults
-    return {"wall_ns": wall, "cpu_ns": cpu, "minor_faults": faults}
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name")
     parser.add_argument("--models", help="a file with another make(name, wrap=None)")
     parser.add_argument("--steps", type=int, default=30)
-    parser.add_argument("--paced", action="store_true")
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
@@ -190,27 +175,8 @@ def main():
         dist.init_process_group("gloo")
         wrap = DistributedDataParallel
     step, _ = load_make(args.models)(args.name, wrap=wrap)
-    leader = int(os.environ.get("RANK", "0")) == 0
-    if not args.paced:
-        for _ in range(args.steps):
-            step()
-        return
-    for _ in range(5):
+    for _ in range(args.steps):
         step()
-    if not leader:
-        # Steps begin together; it ends when rank 0 has gone.
-        try:
-            while True:
-                dist.barrier()
-                step()
-        except RuntimeError:
-            os._exit(0)
-    print(json.dumps({"ready": True}), flush=True)
-    for _ in sys.stdin:
-        if wrap:
-            dist.barrier()
-        print(json.dumps(timed(step)), flush=True)
-    os._exit(0)
 
 
 if __name__ == "__main__":

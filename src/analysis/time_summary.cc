@@ -3,7 +3,6 @@
 #include <algorithm>
 
 namespace etude {
-namespace {
 
 Nanos Quantile(const std::vector<Nanos>& sorted, double quantile) {
   const double place = quantile * static_cast<double>(sorted.size() - 1);
@@ -13,8 +12,6 @@ Nanos Quantile(const std::vector<Nanos>& sorted, double quantile) {
   return Nanos{static_cast<int64_t>(static_cast<double>(sorted[below].count) * (1 - weight) +
                                     static_cast<double>(sorted[above].count) * weight)};
 }
-
-}  // namespace
 
 TimeSummary Summarise(std::vector<Nanos> times) {
   if (times.empty()) return {};

@@ -17,7 +17,11 @@ struct TimeSummary {
   size_t count = 0;
 };
 
-// `times` need not be sorted. Quantiles interpolate linearly between the two nearest ranks.
+// The share `quantile` of `sorted`, which is not empty, lies below it; interpolates linearly
+// between the two nearest ranks.
+Nanos Quantile(const std::vector<Nanos>& sorted, double quantile);
+
+// `times` need not be sorted.
 TimeSummary Summarise(std::vector<Nanos> times);
 
 // Median of `replay` over median of `original`, minus 1; nullopt if one is unknown.

@@ -44,8 +44,14 @@ class SignalGuard {
   struct sigaction child_before_ {};
 };
 
-std::vector<std::string> Environment(
-    const std::vector<std::pair<std::string, std::string>>& variables) {
+std::vector<char*> Pointers(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::vector<std::string> Environment(const Variables& variables) {
   std::vector<std::string> entries;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
@@ -56,13 +62,6 @@ std::vector<std::string> Environment(
   }
   for (const auto& [name, value] : variables) entries.push_back(name + "=" + value);
   return entries;
-}
-
-std::vector<char*> Pointers(std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 // Waits for the end of `child`, passing signals on meanwhile.
@@ -84,12 +83,19 @@ ChildEnd Wait(pid_t child, const sigset_t& signals) {
 
 }  // namespace
 
-Result<ChildEnd> RunChild(const std::vector<std::string>& command,
-                          const std::vector<std::pair<std::string, std::string>>& variables) {
-  std::vector<std::string> words = command;
-  std::vector<std::string> entries = Environment(variables);
-  const std::vector<char*> argv = Pointers(words);
-  const std::vector<char*> envp = Pointers(entries);
+ProgramImage::ProgramImage(const std::vector<std::string>& command, const Variables& variables)
+    : words_(command),
+      entries_(Environment(variables)),
+      argv_(Pointers(words_)),
+      envp_(Pointers(entries_)) {}
+
+int ProgramImage::Become() const {
+  execvpe(argv_[0], argv_.data(), envp_.data());
+  return errno;
+}
+
+Result<ChildEnd> RunChild(const std::vector<std::string>& command, const Variables& variables) {
+  const ProgramImage program(command, variables);
 
   // The child sends the reason through the pipe if it cannot become the command.
   std::array<int, 2> pipe_ends{};
@@ -106,8 +112,7 @@ Result<ChildEnd> RunChild(const std::vector<std::string>& command,
   }
   if (child == 0) {
     guard.Undo();
-    execvpe(argv[0], argv.data(), envp.data());
-    const int reason = errno;
+    const int reason = program.Become();
     [[maybe_unused]] const ssize_t sent = write(pipe_ends[1], &reason, sizeof(reason));
     _exit(127);
   }

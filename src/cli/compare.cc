@@ -1,6 +1,5 @@
 #include "src/cli/compare.h"
 
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/cli/compare_run.h"
 #include "src/formats/capture_folder.h"
 #include "src/report/format.h"
 #include "src/report/operator_share.h"
@@ -71,21 +71,6 @@ Json ComparisonJson(const RankComparison& rank) {
   return json;
 }
 
-// "8%" or "0.08".
-Result<double> ParseTolerance(std::string_view text) {
-  const bool percent = text.ends_with('%');
-  const std::string_view digits = percent ? text.substr(0, text.size() - 1) : text;
-  double value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size() || !(value >= 0) ||
-      !std::isfinite(value)) {
-    return MakeError(
-        ErrorCode::kUsage,
-        fmt::format("--tolerance: found '{}', expected a share such as 8% or 0.08", text));
-  }
-  return percent ? value / 100 : value;
-}
-
 class CompareCommand : public Command {
  public:
   std::string_view name() const override { return "compare"; }
@@ -94,22 +79,58 @@ class CompareCommand : public Command {
   }
 
   void Declare(Options& options) override {
-    options.Positional("dir", &path_, "a capture folder that was replayed");
+    options.Positional("dir", &run_.path, "a capture folder");
     options.Value("--tolerance", &tolerance_, "SHARE",
                   "the answer is no (exit code 1) if an error exceeds this: 8% or 0.08");
     options.Choice("--clock", &clock_, {"cpu", "wall"}, "the time that --tolerance is about");
-    options.Flag("--json", &json_, "print JSON");
+    options.Flag("--run", &by_running_,
+                 "run the program again and its replay, step by step in turn");
+    options.Value("--pairs", &run_.pairs, "N", "with --run: pairs of steps that count",
+                  {.least = 1, .most = 100'000});
+    options.Value("--starts", &run_.starts, "N",
+                  "with --run: starts of program and replay, which share the pairs",
+                  {.least = 1, .most = 1000});
+    options.Value("--rank", &run_.rank, "N",
+                  "with --run: whose steps are timed (default: the first)", {.least = 0});
+    options.Value("--warmup", &run_.warmup, "N",
+                  "with --run: steps of the program before the pairs",
+                  {.least = 1, .most = 1'000'000});
+    options.Values("--bar", &run_.bars, "NAME=SHARE",
+                   "with --run: the error that is allowed of a metric, such as wall_time=8%; "
+                   "NAME=none: no verdict");
+    options.Value("--timeout", &run_.timeout_s, "SECONDS", "with --run: how long a step may take",
+                  {.least = 1, .most = 1'000'000});
+    options.Value("--seed", &run_.seed, "N", "with --run: of the order within pairs", {.least = 0});
+    options.Flag("--finish", &run_.finish,
+                 "with --run: let the program run to its end when the pairs are done");
+    options.Flag("--json", &run_.json, "print JSON");
+    options.After("COMMAND ...", &run_.command,
+                  "with --run: the program and its arguments (default: as recorded)");
   }
 
   Result<ExitCode> Run(const Console& console) override {
+    if (by_running_) {
+      if (!tolerance_) return CompareByRunning(run_, console);
+      return MakeError(ErrorCode::kUsage,
+                       "compare: --tolerance is not for --run, whose bars are --bar NAME=SHARE");
+    }
+    if (!run_.command.empty() || !run_.bars.empty() || run_.finish) {
+      return MakeError(ErrorCode::kUsage, "compare: a command, --bar and --finish are for --run");
+    }
+    return CompareFiles(console);
+  }
+
+ private:
+  Result<ExitCode> CompareFiles(const Console& console) const {
     std::optional<double> tolerance;
     if (tolerance_) {
-      ETUDE_ASSIGN_OR_RETURN(tolerance, ParseTolerance(*tolerance_));
+      ETUDE_ASSIGN_OR_RETURN(tolerance, ParseShare("--tolerance", *tolerance_));
     }
-    if (!IsFolder(path_)) {
-      return BadInput(path_ + ": expected a capture folder");
+    if (!IsFolder(run_.path)) {
+      return BadInput(run_.path + ": expected a capture folder");
     }
-    ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path_, console.context()));
+    ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder,
+                           ListCaptureFolder(run_.path, console.context()));
     Json ranks = Json::array();
     std::string text;
     bool within = true;
@@ -120,7 +141,7 @@ class CompareCommand : public Command {
       const auto error = (clock_ == "cpu" ? comparison.cpu : comparison.wall).error();
       if (tolerance && (!error || std::abs(*error) > *tolerance)) within = false;
     }
-    if (json_) {
+    if (run_.json) {
       Json json = {{"format", "etude-compare"}, {"version", 1}};
       json["tolerance"] = OrNull(tolerance);
       json["within"] = tolerance ? Json(within) : Json(nullptr);
@@ -134,11 +155,10 @@ class CompareCommand : public Command {
     return within ? ExitCode::kOk : ExitCode::kNo;
   }
 
- private:
-  std::string path_;
+  CompareRunOptions run_;
+  bool by_running_ = false;
   std::optional<std::string> tolerance_;
   std::string clock_ = "cpu";
-  bool json_ = false;
 };
 
 }  // namespace

@@ -33,10 +33,12 @@ std::vector<std::string> PackageFolders() {
 
 }  // namespace
 
-std::string ProgramFolder() {
+std::string ProgramPath() {
   std::error_code error;
-  return fs::read_symlink("/proc/self/exe", error).parent_path().string();
+  return fs::read_symlink("/proc/self/exe", error).string();
 }
+
+std::string ProgramFolder() { return fs::path(ProgramPath()).parent_path().string(); }
 
 Result<std::string> PythonFolder() {
   const std::vector<std::string> folders = PackageFolders();

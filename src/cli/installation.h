@@ -7,7 +7,8 @@
 
 namespace etude {
 
-// The folder of this program; "" if the system does not say.
+// This program, and its folder; "" if the system does not say.
+std::string ProgramPath();
 std::string ProgramFolder();
 
 // The folder that holds the Python package `etude`: of `cmake --install`, of the wheel, or the

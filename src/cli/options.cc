@@ -13,6 +13,7 @@ struct Options::Impl {
   CLI::App app;
   CLI::Option* rest = nullptr;
   std::vector<std::string>* rest_target = nullptr;
+  std::vector<std::string>* after_target = nullptr;
   size_t positionals = 0;
 };
 
@@ -156,7 +157,16 @@ void Options::Rest(std::string_view name, std::vector<std::string>* target, std:
   impl_->rest_target = target;
 }
 
-void Options::Footer(std::string_view text) { impl_->app.footer(std::string(text)); }
+void Options::After(std::string_view name, std::vector<std::string>* target,
+                    std::string_view help) {
+  impl_->app.footer("-- " + std::string(name) + "  " + std::string(help));
+  impl_->after_target = target;
+}
+
+void Options::Footer(std::string_view text) {
+  const std::string before = impl_->app.get_footer();
+  impl_->app.footer(before + (before.empty() ? "" : "\n") + std::string(text));
+}
 
 namespace {
 
@@ -204,6 +214,11 @@ Options::Parsed Options::Parse(const std::vector<std::string>& args) {
     rest.assign(own.begin() + static_cast<ptrdiff_t>(rest_begin), own.end());
     own.resize(i);
   }
+  if (const auto dashes = std::ranges::find(own, "--");
+      impl_->after_target != nullptr && dashes != own.end()) {
+    rest.assign(dashes + 1, own.end());
+    own.erase(dashes, own.end());
+  }
   try {
     std::ranges::reverse(own);  // CLI11 takes a stack
     impl_->app.parse(own);
@@ -218,7 +233,8 @@ Options::Parsed Options::Parse(const std::vector<std::string>& args) {
   } catch (const CLI::ParseError& error) {
     return {Outcome::kError, error.what()};
   }
-  if (impl_->rest_target != nullptr) *impl_->rest_target = std::move(rest);
+  auto* const target = impl_->rest_target != nullptr ? impl_->rest_target : impl_->after_target;
+  if (target != nullptr) *target = std::move(rest);
   return {Outcome::kRun, ""};
 }
 

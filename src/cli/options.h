@@ -52,6 +52,8 @@ class Options {
                    bool required = true);
   // Everything from the first word that is no option on (after "--", if given), untouched.
   void Rest(std::string_view name, std::vector<std::string>* target, std::string_view help);
+  // Everything after the first "--", untouched. Not together with Rest.
+  void After(std::string_view name, std::vector<std::string>* target, std::string_view help);
   // Shown below the options.
   void Footer(std::string_view text);
 

@@ -38,6 +38,24 @@ TEST(Options, RestNeedsNoDashes) {
   EXPECT_EQ(command, (std::vector<std::string>{"python", "--version"}));
 }
 
+TEST(Options, WhatFollowsTheDashesIsLeftUntouched) {
+  std::string folder;
+  bool run = false;
+  std::vector<std::string> command;
+  Options options("compare", "compares");
+  options.Positional("dir", &folder, "a folder");
+  options.Flag("--run", &run, "run");
+  options.After("COMMAND ...", &command, "the program");
+  ASSERT_EQ(options.Parse({"dir", "--run", "--", "t.py", "--run", "--", "x"}).outcome,
+            Options::Outcome::kRun);
+  EXPECT_EQ(folder, "dir");
+  EXPECT_TRUE(run);
+  EXPECT_EQ(command, (std::vector<std::string>{"t.py", "--run", "--", "x"}));
+  ASSERT_EQ(options.Parse({"dir", "--"}).outcome, Options::Outcome::kRun);
+  EXPECT_TRUE(command.empty());
+  EXPECT_EQ(options.Parse({"dir", "t.py"}).outcome, Options::Outcome::kError);
+}
+
 TEST(Options, TheLastOfRepeatedValuesCounts) {
   int64_t steps = 20;
   std::vector<std::string> skip;

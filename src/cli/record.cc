@@ -28,7 +28,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using Align = TextTable::Align;
-using Variables = std::vector<std::pair<std::string, std::string>>;
 
 std::optional<Nanos> Median(std::vector<Nanos> values) {
   if (values.empty()) return std::nullopt;

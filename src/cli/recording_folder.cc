@@ -42,8 +42,8 @@ bool DiskIsFull(const std::string& path) {
 bool IsOfCapture(std::string_view name) {
   if (name == kJobFile || IsTemporary(name)) return true;
   if (name.ends_with(".et")) return true;
-  constexpr std::array<std::string_view, 5> kKinds = {"host.", "device.", "linked.", "capture.",
-                                                      "replay."};
+  constexpr std::array<std::string_view, 6> kKinds = {"host.",    "device.", "linked.",
+                                                      "capture.", "replay.", "compare."};
   return std::ranges::any_of(kKinds, [name](std::string_view kind) {
     return name.starts_with(kind) && name.size() > kind.size() &&
            (std::isdigit(static_cast<unsigned char>(name[kind.size()])) != 0 ||

@@ -1,5 +1,7 @@
 #include "src/cli/replay.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -267,6 +269,21 @@ std::optional<Nanos> ShareOf(std::optional<Nanos> mean, const std::vector<StepKi
   return Nanos{static_cast<int64_t>(static_cast<double>(mean->count) * recorded / (time / steps))};
 }
 
+// What --paced prints of a step: a line of JSON without what is unknown.
+std::string StepLine(const StepSample& sample) {
+  std::string line = fmt::format(
+      "{{\"pid\":{},\"wall_ns\":{},\"cpu_ns\":{},\"gaps_ns\":{},\"minor_faults\":{},\"voluntary_"
+      "switches\":{},"
+      "\"involuntary_switches\":{}",
+      getpid(), sample.wall.count, sample.cpu.count, sample.gaps.count, sample.counts.minor_faults,
+      sample.counts.voluntary_switches, sample.counts.involuntary_switches);
+  if (sample.resident) line += fmt::format(",\"resident_bytes\":{}", sample.resident->count);
+  if (sample.peak_resident) {
+    line += fmt::format(",\"peak_resident_bytes\":{}", sample.peak_resident->count);
+  }
+  return line + "}\n";
+}
+
 class ReplayCommand : public Command {
  public:
   std::string_view name() const override { return "replay"; }
@@ -437,9 +454,7 @@ class ReplayCommand : public Command {
     char line[256];
     while (std::fgets(line, sizeof line, stdin) != nullptr) {
       ETUDE_ASSIGN_OR_RETURN(const StepSample sample, replayer.RunStep(replay_.gaps));
-      console.Print(
-          fmt::format("{{\"wall_ns\":{},\"cpu_ns\":{},\"gaps_ns\":{},\"minor_faults\":{}}}\n",
-                      sample.wall.count, sample.cpu.count, sample.gaps.count, sample.minor_faults));
+      console.Print(StepLine(sample));
       std::fflush(stdout);
     }
     return Answer(report);

@@ -127,14 +127,24 @@ class ReportCommand : public Command {
       const RankInput timed = TimedInput(rank);
       if (timed.path != input.trace.path) input.timed = timed.path;
       inputs.push_back(std::move(input));
-      if (!std::filesystem::exists(ReplayFile(folder, rank))) continue;
-      if (auto comparison = CompareWithReplay(folder, rank)) {
-        job.replays.push_back(std::move(*comparison));
-      } else {
-        job.replay_notes.push_back(comparison.error().message);
-      }
+      AddReplay(folder, rank, job);
     }
     return {};
+  }
+
+  // What earlier commands left about the rank's replay.
+  static void AddReplay(const CaptureFolder& folder, const CaptureRank& rank, JobFigures& job) {
+    const auto add = [&](const std::string& path, auto& list, auto read) {
+      if (!std::filesystem::exists(path)) return;
+      if (auto found = read()) {
+        list.push_back(std::move(*found));
+      } else {
+        job.replay_notes.push_back(found.error().message);
+      }
+    };
+    add(ReplayFile(folder, rank), job.replays, [&] { return CompareWithReplay(folder, rank); });
+    const std::string path = RunComparisonFile(folder, rank);
+    add(path, job.runs, [&] { return ReadRunComparison(path); });
   }
 
   Status ReadAll(const Console& console, const std::vector<Input>& inputs,

@@ -489,8 +489,12 @@ class PageMaker {
       if (jobs_[i].replays.empty()) continue;
       for (Table& table : ReplayTables(jobs_[i].replays)) AddOfJob(section, i, std::move(table));
     }
+    const bool has_replays = !section.tables.empty();
+    for (size_t i = 0; i < jobs_.size(); ++i) {
+      if (!jobs_[i].runs.empty()) AddOfJob(section, i, RunComparisonTable(jobs_[i].runs));
+    }
     if (section.tables.empty() && section.notes.empty()) return;
-    if (!section.tables.empty()) {
+    if (has_replays) {
       std::vector<std::string> by = {"rank", "clock"};
       if (jobs_.size() > 1) by.insert(by.begin(), "job");
       section.charts.push_back(Bars(section.tables[0], {.title = "median time of a step",
@@ -521,7 +525,8 @@ class PageMaker {
          "the allocators reported it where the profile has their events.\n"
          "Timeline: what is narrower than a pixel shares one, which is as strong as it is filled.\n"
          "Replay: medians and quartiles of steps; the error is the replay's median over the "
-         "original's, minus 1.\n"
+         "original's, minus 1. Of both in turn: medians with 95 % intervals of the bootstrap over "
+         "pairs (docs/models/paired_comparison.md).\n"
          "Unknown figures stand as –. The commands stats, breakdown, critical-path, memory and "
          "validate of etude print the same figures in full."});
   }

@@ -13,6 +13,7 @@
 #include "src/report/chart.h"
 #include "src/report/page.h"
 #include "src/report/replay_comparison.h"
+#include "src/report/run_comparison.h"
 #include "src/report/table.h"
 #include "src/trace/trace.h"
 
@@ -51,6 +52,7 @@ struct JobFigures {
   std::string name;
   std::vector<RankFigures> ranks;
   std::vector<RankComparison> replays;
+  std::vector<RunComparison> runs;  // of the original in turn with its replay
   std::vector<std::string> replay_notes;
 };
 

@@ -248,6 +248,14 @@ Status OutsideMemory::KeepOriginal(Block& block) {
   }
 }
 
+int64_t OutsideMemory::copied_bytes() const {
+  int64_t bytes = 0;
+  for (const auto& [version, block] : blocks_) {
+    bytes += static_cast<int64_t>(block.original.bytes().size());
+  }
+  return bytes;
+}
+
 Status OutsideMemory::NoteContent() {
   for (auto& [version, block] : blocks_) {
     ETUDE_ASSIGN_OR_RETURN(block.checksum, Checksum(block.storage));

@@ -67,6 +67,8 @@ class OutsideMemory {
   Status Refill(std::span<const StorageVersion> changed);
 
   int64_t bytes() const { return bytes_; }
+  // Of the copies that Restore needs.
+  int64_t copied_bytes() const;
   // Tensors of floats of which a sample holds numbers that are not finite, or denormal.
   int CountNonFinite() const;
   int CountDenormal() const;

@@ -271,7 +271,12 @@ std::string ReplayReportJson(const ReplayReport& report) {
   json["coerced"] = {{"shapes", report.coerced}, {"assumed_values", report.assumed_values}};
   json["values"] = {{"non_finite_tensors", report.non_finite},
                     {"denormal_tensors", report.denormal}};
-  json["memory"] = {{"outside_bytes", report.outside_bytes}, {"peak_bytes", report.peak_bytes}};
+  json["memory"] = {
+      {"outside_bytes", report.outside_bytes},
+      {"peak_bytes", report.peak_bytes},
+      {"copied_bytes", report.copied_bytes},
+      {"resident_before_steps_bytes",
+       report.resident_before_steps ? Json(report.resident_before_steps->count) : Json(nullptr)}};
   json["setup_ms"] = {{"plan", report.setup.ms()},
                       {"trial", report.trial.ms()},
                       {"fill", report.fill.ms()},

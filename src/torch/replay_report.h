@@ -103,6 +103,9 @@ struct ReplayReport {
   Nanos first_step;  // the first run of the step
   int64_t outside_bytes = 0;
   int64_t peak_bytes = 0;
+  int64_t copied_bytes = 0;  // of what a step changes, to set it back
+  // What the process had in use before its first step, copies not counted.
+  std::optional<Bytes> resident_before_steps;
   std::optional<double> minor_faults;  // per step, mean
 
   StepTimes replay;    // as measured, with gaps or without them

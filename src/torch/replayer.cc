@@ -55,12 +55,6 @@ Nanos CpuTimeWithChildren() {
   return Clock(CLOCK_PROCESS_CPUTIME_ID) + Nanos{nanos(usage.ru_utime) + nanos(usage.ru_stime)};
 }
 
-int64_t MinorFaults() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_minflt;
-}
-
 // Memory the machine can give without swapping; 0 if it does not say.
 int64_t AvailableMemory() {
   std::FILE* file = std::fopen("/proc/meminfo", "r");
@@ -186,7 +180,9 @@ class Replayer::Impl {
 
   Result<StepSample> RunStep(GapMode mode) {
     ETUDE_RETURN_IF_ERROR(BeginStep());
-    const int64_t faults = MinorFaults();
+    PeakResident peak;
+    peak.Begin();
+    const ProcessCounts counts = ProcessCounts::Now();
     const Nanos cpu = Clock(CLOCK_PROCESS_CPUTIME_ID);
     const Nanos wall = Clock(CLOCK_MONOTONIC);
     Nanos gaps;
@@ -198,10 +194,13 @@ class Replayer::Impl {
     Synchronize();
     const Nanos wall_end = Clock(CLOCK_MONOTONIC);
     const Nanos cpu_end = Clock(CLOCK_PROCESS_CPUTIME_ID);
+    const ProcessCounts counts_end = ProcessCounts::Now();
     return StepSample{.wall = wall_end - wall,
                       .cpu = cpu_end - cpu,
                       .gaps = gaps,
-                      .minor_faults = MinorFaults() - faults};
+                      .counts = counts_end - counts,
+                      .resident = ResidentBytes(),
+                      .peak_resident = peak.bytes()};
   }
 
   // Records a few more steps as the original was recorded, and compares.
@@ -419,6 +418,11 @@ class Replayer::Impl {
     const auto& outside = runner_.plan().outside;
     const auto first = std::ranges::find_if(outside, IsState);
     ETUDE_RETURN_IF_ERROR(MeetRanks());
+    const std::optional<Bytes> resident = ResidentBytes();
+    if (resident) {
+      // Copies are no memory of the recorded program, but what makes the step repeatable.
+      report_.resident_before_steps = Bytes{resident->count - memory_.copied_bytes()};
+    }
     if (first == outside.end()) return runner_.Run(coerce_);
     return runner_.RunWith(coerce_, [&](size_t op) -> Status {
       return op == first->first_use ? ProvideAll(Nothing) : Status();
@@ -643,6 +647,7 @@ class Replayer::Impl {
     if (step_.mark()) report_.recorded_step = Duration(step_.mark());
     report_.operator_share = OperatorShare();
     report_.outside_bytes = memory_.bytes();
+    report_.copied_bytes = memory_.copied_bytes();
     report_.peak_bytes = runner_.plan().peak_bytes;
     DescribeSkipped();
     OperatorCounts replaced;
@@ -844,7 +849,7 @@ StepTimes TimesOf(const std::vector<StepSample>& samples) {
 
 double MeanFaults(const std::vector<StepSample>& samples) {
   int64_t faults = 0;
-  for (const StepSample& sample : samples) faults += sample.minor_faults;
+  for (const StepSample& sample : samples) faults += sample.counts.minor_faults;
   return static_cast<double>(faults) / static_cast<double>(samples.size());
 }
 

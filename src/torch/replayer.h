@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/process_usage.h"
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/base/units.h"
@@ -43,12 +44,14 @@ struct ReplayOptions {
   std::vector<std::optional<Nanos>> durations;
 };
 
-// Wall and processor time of one replayed step.
+// What one replayed step took, and the memory in use at its end and at its peak.
 struct StepSample {
   Nanos wall;
   Nanos cpu;
   Nanos gaps;  // of both: passed with nothing, for the recorded program's gaps
-  int64_t minor_faults = 0;
+  ProcessCounts counts;
+  std::optional<Bytes> resident;
+  std::optional<Bytes> peak_resident;
 };
 
 // A recorded step, set up to be run again: every top-level operator through PyTorch's dispatcher,

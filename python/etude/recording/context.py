@@ -32,7 +32,8 @@ class record:
     `overwrite` allows an earlier capture of this rank to be replaced. When the block ends too
     early there is a RecordingWarning, or with `strict` a RecordingError; `status` holds the facts.
     An exception of the block passes through. In a job of several ranks each rank enters a block
-    with the same folder. Under `etude record` the block does nothing: the program is recorded.
+    with the same folder. Under `etude record` the block does nothing: the program is recorded;
+    under `etude compare --run` it only marks steps.
 
     Raises RecordingError on entry when a recording is active already, or when the folder holds a
     capture of this rank, and ValueError for arguments out of range.
@@ -64,6 +65,7 @@ class record:
         self._overwrite = overwrite
         self._strict = strict
         self._recorder: Optional[Recorder] = None
+        self._pacer: Optional[Any] = None
         self._entered = False
 
     @property
@@ -78,8 +80,9 @@ class record:
 
     def step(self) -> None:
         """Marks the end of a step; from the first call on only these marks count."""
-        if self._recorder is not None:
-            self._recorder.mark()
+        marked = self._pacer or self._recorder
+        if marked is not None:
+            marked.mark()
 
     def __enter__(self) -> record:
         if self._entered:
@@ -90,6 +93,9 @@ class record:
         running = session.active(torch)
         if running is not None and type(running).__module__.startswith("_etude_recording"):
             self._entered = True
+            if type(running).__module__.endswith(".pacing"):
+                self._pacer = running
+                return self
             warnings.warn(
                 "the program runs under `etude record`, which records it: this block does nothing",
                 RecordingWarning,

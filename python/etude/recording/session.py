@@ -1,4 +1,4 @@
-"""Starts the recording of a program that does not know of it: called by the start-up hook."""
+"""Starts the recording or the pacing of a program that does not know of it; the hook calls it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,10 @@ def quiet_logs() -> None:
 
 
 def install(torch: Any) -> None:
-    """Makes and attaches the recorder of this process. Never raises."""
+    """Makes and attaches the recorder, or the pacer, of this process. Never raises."""
     directory = os.environ.get("ETUDE_RECORD_DIR", "")
     try:
-        from .recorder import Recorder
-
-        recorder = Recorder(torch, from_environment(os.environ))
+        recorder = _make(torch)
         recorder.attach()
         set_active(torch, recorder)
         atexit.register(_at_exit, recorder)
@@ -38,6 +36,15 @@ def install(torch: Any) -> None:
         status = Status(directory)
         status.set(code="internal", reason=f"{type(error).__name__}: {error}")
         status.write()
+
+
+def _make(torch: Any) -> Any:
+    from . import pacing
+    from .recorder import Recorder
+
+    if os.environ.get(pacing.CAPTURE):
+        return pacing.Pacer(torch, os.environ)
+    return Recorder(torch, from_environment(os.environ))
 
 
 def active(torch: Any) -> Optional[Any]:

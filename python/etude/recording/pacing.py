@@ -1,0 +1,295 @@
+"""Runs the steps of a program one at a time, whenever `etude compare --run` asks for one."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import socket
+import time
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from . import compiler, facts, files, job
+from .settings import KINDS
+from .signature import Signature, SignatureTable
+from .status import Status
+from .step_recording import uses_cuda
+from .steps import StepFinder, StepListener
+
+# The environment: the capture that holds the recorded step, and steps before the first paced one.
+CAPTURE = "ETUDE_PACE_CAPTURE"
+_WARMUP = "ETUDE_PACE_WARMUP"
+# In the folder of ETUDE_RECORD_DIR; `etude compare` listens there.
+_SOCKET = "pace"
+# Steps in which outermost modules may still appear; as in a recording.
+_LEARNING_STEPS = 3
+# The exit code of a program whose `etude compare` has gone without a word.
+_ABANDONED = 1
+
+
+class Pacer(StepListener):
+    """Stops the program at the end of each step until it is told to run the next one, and times it.
+
+    Steps are found as in a recording. From the first one on it talks with `etude compare` in lines
+    of JSON: it says "hello", after the warm-up "ready", and "step" with what a step took; it is
+    told "step", "finish" (the program runs on, unwatched) or "end" (the program is left by
+    SystemExit). If nobody is there any more the process ends at once. A forked child does nothing.
+    """
+
+    def __init__(self, torch: Any, environ: Mapping[str, str]) -> None:
+        self._torch = torch
+        self._directory = environ["ETUDE_RECORD_DIR"]
+        self._warmup = max(1, int(environ.get(_WARMUP, "5")))
+        self._ranks = (files.read_json(environ[CAPTURE], files.JOB) or {}).get("ranks", {})
+        self._finder = StepFinder(torch, self._step_kind(), self)
+        self._table = SignatureTable()
+        self._matches: Dict[str, bool] = {}
+        self._channel: Optional[_Channel] = None
+        self._recorded: Optional[dict] = None
+        self._level: Optional[int] = None
+        self._steps_seen = 0
+        self._warm = False
+        self._asked = False
+        self._ready = False
+        self._closed = False
+        self._start: Optional[Tuple[int, int]] = None
+
+    # -- Life ------------------------------------------------------------------------------------
+
+    def attach(self) -> None:
+        """Starts watching."""
+        compiler.exclude(self._torch)
+        self._finder.attach()
+        self._finder.modules.on_enter = self._take_level
+        os.register_at_fork(after_in_child=self._cut_off_child)
+
+    def is_idle(self) -> bool:
+        """Whether no step mark was seen."""
+        return not self._finder.kind
+
+    def mark(self) -> None:
+        """An explicit step mark: takes the place of all other kinds from now on."""
+        self._finder.mark()
+
+    def close(self, ended_by: Optional[str] = None) -> None:
+        """The program ends."""
+        if self._channel is not None and not self._closed:
+            with contextlib.suppress(OSError):
+                self._channel.send({"event": "end", "steps_seen": self._steps_seen})
+        self._detach()
+
+    def failed(self, error: Exception) -> None:
+        reason = f"{type(error).__name__}: {error}"
+        if self._channel is None:
+            status = Status(self._directory)
+            status.set(code="internal", reason=reason)
+            status.write()
+        else:
+            with contextlib.suppress(OSError):
+                self._channel.send({"event": "error", "reason": reason})
+        self._detach()
+
+    def _detach(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._finder.detach()
+        if self._channel is not None:
+            self._channel.close()
+
+    def _cut_off_child(self) -> None:
+        """Runs in a forked child: the steps are the parent's."""
+        self._detach()
+
+    # -- Steps -----------------------------------------------------------------------------------
+
+    def steps_learnt(self, passed: int) -> None:
+        self._steps_seen = max(self._steps_seen, passed)
+        self._start = None
+
+    def steps_changed(self, why: str) -> None:
+        self._steps_seen = 0
+        self._warm = False
+        self._start = None
+
+    def profiler_starts(self) -> None:
+        self._clean = False
+
+    def step_ended(self, units: Tuple[str, ...], calls: tuple, clock: Tuple[int, int]) -> None:
+        self._steps_seen += 1
+        if self._start is None:
+            return
+        if uses_cuda(self._torch):
+            self._torch.cuda.synchronize()
+            clock = (time.perf_counter_ns(), time.process_time_ns())
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        before, start = self._usage, self._start
+        signature = self._table.see(units, calls)
+        found = {
+            "event": "step",
+            "counts": self._clean and not self._finder.profilers.busy() and self._match(signature),
+            "wall_ns": clock[0] - start[0],
+            "cpu_ns": clock[1] - start[1],
+            "minor_faults": after.ru_minflt - before.ru_minflt,
+            "voluntary_switches": after.ru_nvcsw - before.ru_nvcsw,
+            "involuntary_switches": after.ru_nivcsw - before.ru_nivcsw,
+            "resident_bytes": _resident_bytes(),
+            "peak_resident_bytes": _peak_resident_bytes() if self._has_peak else None,
+        }
+        self._start = None
+        self._asked = False
+        self._tell(found)
+
+    def step_begins(self) -> None:
+        if self._channel is None:
+            self._connect()
+        if not self._warm:
+            self._warm_up()
+        if not self._warm:
+            return
+        if not self._asked:
+            self._await_turn()
+        if self._closed:
+            return
+        if uses_cuda(self._torch):
+            self._torch.cuda.synchronize()
+        self._has_peak = _begin_peak()
+        self._clean = not self._finder.profilers.busy()
+        self._usage = resource.getrusage(resource.RUSAGE_SELF)
+        self._start = (time.perf_counter_ns(), time.process_time_ns())
+
+    def _warm_up(self) -> None:
+        self._warm = self._steps_seen >= self._warmup
+        if self._warm or self._steps_seen == _LEARNING_STEPS:
+            self._finder.modules.settle()
+
+    def _await_turn(self) -> None:
+        if not self._ready:
+            self._ready = True
+            self._tell(
+                {
+                    "event": "ready",
+                    "steps_seen": self._steps_seen,
+                    "threads": facts.threads(self._torch)["intra_op"],
+                    "resident_before_steps_bytes": self._level,
+                }
+            )
+        word = self._channel.read()
+        if word == "step":
+            self._asked = True
+            return
+        if word not in ("finish", "end"):
+            # Whoever started the program was killed.
+            os._exit(_ABANDONED)
+        self._detach()
+        if word == "end":
+            raise SystemExit(0)
+
+    def _tell(self, message: Dict[str, Any]) -> None:
+        try:
+            self._channel.send(message)
+        except OSError:
+            os._exit(_ABANDONED)
+
+    # -- What was recorded -----------------------------------------------------------------------
+
+    def _step_kind(self) -> str:
+        """What ended a step of the recording: the only kind of marks that counts."""
+        kinds = {entry.get("step_kind") for entry in self._ranks.values()}
+        return kinds.pop() if len(kinds) == 1 and kinds <= set(KINDS) | {"explicit"} else "auto"
+
+    def _match(self, signature: Signature) -> bool:
+        """Whether the step is of the kind that was recorded."""
+        if signature.id not in self._matches:
+            entry = signature.to_json()
+            same = self._recorded is not None and all(
+                entry[name] == self._recorded.get(name) for name in ("units", "calls")
+            )
+            self._matches[signature.id] = same
+        return self._matches[signature.id]
+
+    def _connect(self) -> None:
+        rank, world = job.rank_and_world(self._torch)
+        self._recorded = _recorded_signature(self._ranks.get(str(rank), {}))
+        self._channel = _Channel(os.path.join(self._directory, _SOCKET))
+        self._channel.send(
+            {
+                "event": "hello",
+                "rank": rank,
+                "world_size": world,
+                "has_recorded_step": self._recorded is not None,
+            }
+        )
+
+    def _take_level(self, module: Any) -> None:
+        """The first call of an outermost module: the memory in use before the first step."""
+        if self._level is None and self.is_idle():
+            self._level = _resident_bytes()
+        self._finder.modules.on_enter = None
+
+
+class _Channel:
+    """Lines to and from `etude compare`. Raises OSError."""
+
+    def __init__(self, path: str) -> None:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.connect(path)
+        self._received = b""
+
+    def send(self, message: Dict[str, Any]) -> None:
+        """Sends what is known of the message."""
+        known = {name: value for name, value in message.items() if value is not None}
+        self._socket.sendall(json.dumps(known).encode() + b"\n")
+
+    def read(self) -> str:
+        """The next line; "" if the other end has gone."""
+        while b"\n" not in self._received:
+            try:
+                part = self._socket.recv(4096)
+            except ConnectionError:
+                part = b""
+            if not part:
+                return ""
+            self._received += part
+        line, _, self._received = self._received.partition(b"\n")
+        return line.decode()
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def _recorded_signature(entry: dict) -> Optional[dict]:
+    """The signature of the recorded step in a rank's entry of job.json."""
+    signatures: List[dict] = entry.get("signatures", [])
+    return next((one for one in signatures if one.get("recorded")), None)
+
+
+def _resident_bytes() -> Optional[int]:
+    """Memory in use by this process; None if the system does not say."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+def _begin_peak() -> bool:
+    """Begins a new peak of the memory in use; False if the kernel keeps that of the whole life."""
+    try:
+        with open("/proc/self/clear_refs", "wb", buffering=0) as file:
+            file.write(b"5")
+        return True
+    except OSError:
+        return False
+
+
+def _peak_resident_bytes() -> Optional[int]:
+    try:
+        with open("/proc/self/status", "rb") as file:
+            for line in file:
+                if line.startswith(b"VmHWM:"):
+                    return int(line.split()[1]) * 1024
+    except (OSError, IndexError, ValueError):
+        pass
+    return None

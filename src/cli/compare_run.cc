@@ -1,0 +1,291 @@
+#include "src/cli/compare_run.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <random>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/base/nearest.h"
+#include "src/cli/measure_noise.h"
+#include "src/cli/paced_program.h"
+#include "src/cli/paced_replay.h"
+#include "src/cli/process_tree.h"
+#include "src/formats/atomic_file.h"
+#include "src/formats/capture_folder.h"
+#include "src/report/format.h"
+
+namespace etude {
+namespace {
+
+// Pairs that run before the first one that counts: while one side was set up the other stood still.
+constexpr int64_t kWarmPairs = 1;
+// Steps of other signatures in a row after which no other one is awaited.
+constexpr int64_t kOthersMost = 10'000;
+
+Result<StepBars> ParseBars(const std::vector<std::string>& texts) {
+  StepBars bars = DefaultBars();
+  std::vector<std::string> names;
+  for (const StepMetricInfo& info : StepMetrics()) names.emplace_back(info.name);
+  for (const std::string& text : texts) {
+    const size_t equals = text.find('=');
+    const std::string name = text.substr(0, equals);
+    const auto found = std::ranges::find(names, name);
+    if (found == names.end()) {
+      const std::string near = Nearest(name, names);
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("--bar: unknown metric '{}'{}", name,
+                                   near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+    }
+    const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
+    auto& bar = bars[static_cast<size_t>(found - names.begin())];
+    if (value == "none") {
+      bar.reset();
+    } else {
+      ETUDE_ASSIGN_OR_RETURN(bar, ParseShare("--bar " + name, value));
+    }
+  }
+  return bars;
+}
+
+Result<const CaptureRank*> ChooseRank(const CaptureFolder& folder, std::optional<int64_t> wanted) {
+  if (!wanted) return &folder.ranks.front();
+  const auto found = std::ranges::find(folder.ranks, *wanted, &CaptureRank::number);
+  if (found != folder.ranks.end()) return &*found;
+  return MakeError(ErrorCode::kUsage, fmt::format("{}: no rank {}", folder.path, *wanted));
+}
+
+// The capture and what is run of it.
+struct Subject {
+  CaptureFolder folder;
+  const CaptureRank* rank = nullptr;
+  std::vector<std::string> command;
+  int64_t world_size = 1;
+  std::optional<int64_t> threads;  // when it was recorded
+};
+
+Result<Subject> FindSubject(const CompareRunOptions& options, const RunContext& context) {
+  if (!IsFolder(options.path)) return BadInput(options.path + ": expected a capture folder");
+  Subject subject;
+  ETUDE_ASSIGN_OR_RETURN(subject.folder, ListCaptureFolder(options.path, context));
+  ETUDE_ASSIGN_OR_RETURN(subject.rank, ChooseRank(subject.folder, options.rank));
+  const JobRank* job = subject.folder.job_rank(*subject.rank);
+  if (job == nullptr) {
+    return BadInput(fmt::format("{}: job.json has no facts of rank {}, which --run needs",
+                                options.path, subject.rank->number()));
+  }
+  subject.threads = job->threads;
+  const auto ranks = static_cast<int64_t>(subject.folder.ranks.size());
+  subject.world_size = std::max(subject.folder.job->world_size.value_or(ranks), int64_t{1});
+  subject.command = options.command.empty() ? subject.folder.job->command : options.command;
+  if (subject.command.empty()) {
+    return BadInput(options.path +
+                    ": job.json names no command; give the program after --: etude compare DIR "
+                    "--run -- python train.py");
+  }
+  return subject;
+}
+
+// Both sides, once they are set up.
+struct Sides {
+  PacedProgram& original;
+  PacedReplay& replay;
+};
+
+class PairRun {
+ public:
+  PairRun(Sides sides, size_t start, const CompareRunOptions& options, RunComparison& run)
+      : sides_(sides), start_(start), options_(options), run_(run) {}
+
+  // Runs pairs until there are as many as this start is due or a side has ended. A pair in which
+  // the original's step is of another signature counts for nothing, but is run whole: each side
+  // finds the machine as the other one has left it.
+  Status Run(const RunContext& context) {
+    std::mt19937_64 random(static_cast<uint64_t>(options_.seed) + start_);
+    int64_t others = 0;  // in a row
+    for (int64_t i = -kWarmPairs; i < Due();) {
+      StepPair pair{.start = start_, .original_first = (random() >> 63) == 0};
+      ETUDE_ASSIGN_OR_RETURN(const std::optional<bool> counts, RunPair(pair));
+      if (!counts) return {};
+      if (*counts) {
+        if (i >= 0) run_.pairs.push_back(std::move(pair));
+        ++i;
+        others = 0;
+      } else if (++others, ++run_.steps_of_other; others == kOthersMost) {
+        EndEarly(fmt::format("none of {} steps in a row had the recorded signature", others), "");
+        return {};
+      }
+      context.Progress("pairs of steps", static_cast<uint64_t>(run_.pairs.size()),
+                       static_cast<uint64_t>(options_.pairs));
+    }
+    return {};
+  }
+
+ private:
+  // The pairs of this start: an equal share of those that earlier starts have left.
+  int64_t Due() {
+    if (!due_) {
+      const int64_t left = options_.pairs - static_cast<int64_t>(run_.pairs.size());
+      const int64_t starts = options_.starts - static_cast<int64_t>(start_);
+      due_ = (left + starts - 1) / starts;
+    }
+    return *due_;
+  }
+
+  // Whether the pair counts; nullopt: a side has ended.
+  Result<std::optional<bool>> RunPair(StepPair& pair) {
+    bool counts = true;
+    for (const bool original : {pair.original_first, !pair.original_first}) {
+      ETUDE_ASSIGN_OR_RETURN(const auto step,
+                             original ? sides_.original.Step() : sides_.replay.Step());
+      if (!step) {
+        std::string how;
+        if (original) {
+          ETUDE_ASSIGN_OR_RETURN(how, sides_.original.HowItEnded());
+        }
+        EndEarly(original ? "the program ended" : "the replay ended", how);
+        return std::nullopt;
+      }
+      (original ? pair.original : pair.replay) = step->figures;
+      counts = counts && step->counts;
+    }
+    return counts;
+  }
+
+  void EndEarly(const std::string& what, const std::string& how) {
+    run_.ended = fmt::format("{} after {} of {} pairs{}", what, run_.pairs.size(), options_.pairs,
+                             how.empty() ? "" : " (" + how + ")");
+    if (run_.pairs.size() < kLeastPairs) {
+      run_.ended += fmt::format(", and fewer than {} decide nothing", kLeastPairs);
+    }
+  }
+
+  Sides sides_;
+  size_t start_;
+  std::optional<int64_t> due_;
+  const CompareRunOptions& options_;
+  RunComparison& run_;
+};
+
+// Why a metric is absent, where it is.
+std::array<std::string, kStepMetricCount> Reasons(const StepWatch& original,
+                                                  const StepWatch& replay) {
+  using enum StepMetric;
+  std::array<std::string, kStepMetricCount> reasons;
+  reasons.fill("the system does not tell it");
+  const auto set = [&](std::initializer_list<StepMetric> metrics, const std::string& reason) {
+    for (const StepMetric metric : metrics) reasons[static_cast<size_t>(metric)] = reason;
+  };
+  set({kPeakResident, kPeakMemory}, "the system does not tell the peak of a step");
+  if (!original.has_level() || !replay.has_level()) {
+    set({kPeakMemory, kAverageMemory},
+        "no memory was read before the first step: the program called no module");
+  }
+  std::string counters = original.counters().why_none();
+  if (counters.empty()) counters = replay.counters().why_none();
+  if (counters.empty()) counters = "the processor or virtual machine has no such counter";
+  set({kInstructions, kCycles, kCacheMisses, kBranchMisses}, counters);
+  return reasons;
+}
+
+void WarnOfNoise(RunComparison& run, const StepBars& bars, const RunContext& context) {
+  const auto check = [&](std::string_view clock, const Spread& spread, StepMetric metric) {
+    const auto& bar = bars[static_cast<size_t>(metric)];
+    if (!bar || spread.share() <= *bar) return;
+    run.notes.push_back(fmt::format(
+        "the machine is noisy: the {} time of equal work spreads by {}, more than the bar of {}",
+        clock, FormatShare(spread.share()), FormatShare(*bar)));
+    context.Warn(run.notes.back());
+  };
+  check("CPU", run.noise.cpu, StepMetric::kCpuTime);
+  check("wall", run.noise.wall, StepMetric::kWallTime);
+}
+
+void NoteThreads(const Subject& subject, RunComparison& run) {
+  if (!subject.threads || !run.threads || *subject.threads == *run.threads) return;
+  run.notes.push_back(fmt::format(
+      "PyTorch's pool has {} threads now, in the original and in the replay, and had {} when the "
+      "step was recorded",
+      *run.threads, *subject.threads));
+}
+
+// Starts both sides and runs the pairs that this start is due; whatever happens, nothing of them is
+// left. Returns why metrics are absent.
+Result<std::array<std::string, kStepMetricCount>> MeasureStart(const Subject& subject, size_t start,
+                                                               const CompareRunOptions& options,
+                                                               const RunContext& context,
+                                                               RunComparison& run) {
+  const std::chrono::seconds timeout(options.timeout_s);
+  ETUDE_ASSIGN_OR_RETURN(const auto tree, ProcessTree::Open());
+  ETUDE_ASSIGN_OR_RETURN(const auto original,
+                         PacedProgram::Start(*tree, {.command = subject.command,
+                                                     .capture = options.path,
+                                                     .rank = run.rank,
+                                                     .world_size = run.world_size,
+                                                     .warmup = options.warmup,
+                                                     .timeout = timeout}));
+  run.threads = original->threads();
+  run.steps_passed = original->warmup_steps();
+  if (start == 0) NoteThreads(subject, run);
+  ETUDE_ASSIGN_OR_RETURN(PacedReplay replay,
+                         PacedReplay::Start(*tree, {.capture = options.path,
+                                                    .rank = run.rank,
+                                                    .all_ranks = run.world_size > 1,
+                                                    .threads = run.threads,
+                                                    .quiet = !context.warn,
+                                                    .timeout = timeout}));
+  run.operators = replay.operators();
+  run.operators_replayed = replay.operators_replayed();
+  run.ended.clear();
+  ETUDE_RETURN_IF_ERROR(PairRun({*original, replay}, start, options, run).Run(context));
+  auto reasons = Reasons(original->watch(), replay.watch());
+  ETUDE_RETURN_IF_ERROR(replay.End());
+  ETUDE_RETURN_IF_ERROR(original->End(options.finish));
+  return reasons;
+}
+
+}  // namespace
+
+Result<double> ParseShare(const std::string& option, std::string_view text) {
+  const bool percent = text.ends_with('%');
+  const std::string_view digits = percent ? text.substr(0, text.size() - 1) : text;
+  double value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size() || !(value >= 0) ||
+      !std::isfinite(value)) {
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format("{}: found '{}', expected a share such as 8% or 0.08", option, text));
+  }
+  return percent ? value / 100 : value;
+}
+
+Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Console& console) {
+  const RunContext& context = console.context();
+  ETUDE_ASSIGN_OR_RETURN(const StepBars bars, ParseBars(options.bars));
+  ETUDE_ASSIGN_OR_RETURN(const Subject subject, FindSubject(options, context));
+  RunComparison run{.rank = subject.rank->number(),
+                    .world_size = subject.world_size,
+                    .command = subject.command,
+                    .pairs_wanted = options.pairs,
+                    .starts = options.starts,
+                    .seed = static_cast<uint64_t>(options.seed),
+                    .noise = MeasureNoise()};
+  WarnOfNoise(run, bars, context);
+  std::array<std::string, kStepMetricCount> reasons;
+  for (int64_t start = 0; start < options.starts; ++start) {
+    ETUDE_ASSIGN_OR_RETURN(
+        reasons, MeasureStart(subject, static_cast<size_t>(start), options, context, run));
+  }
+  JudgeRun(run, bars, reasons);
+  const std::string json = RunComparisonJson(run);
+  ETUDE_RETURN_IF_ERROR(WriteFile(RunComparisonFile(subject.folder, *subject.rank), json));
+  console.Print(options.json ? json : RunComparisonText(run));
+  return run.all_met() ? ExitCode::kOk : ExitCode::kNo;
+}
+
+}  // namespace etude

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/cli/command.h"
+#include "src/report/run_comparison.h"
+
+namespace etude {
+
+struct CompareRunOptions {
+  std::string path;                  // a capture folder
+  std::vector<std::string> command;  // empty: as job.json has it
+  std::optional<int64_t> rank;
+  int64_t pairs = 30;
+  int64_t starts = 1;  // of both sides, with a share of the pairs each
+  int64_t warmup = 5;  // steps
+  int64_t seed = 0;    // of the order within pairs, and of the intervals
+  int64_t timeout_s = 300;
+  std::vector<std::string> bars;  // "NAME=SHARE", "NAME=none"
+  bool finish = false;
+  bool json = false;
+};
+
+// Runs the original program again, in turn with its replay, and judges the replay by it. Leaves
+// compare.N.json in the folder. kNo if a bar is not met.
+Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Console& console);
+
+// "8%" or "0.08". `option` is named in the error, kUsage.
+Result<double> ParseShare(const std::string& option, std::string_view text);
+
+}  // namespace etude

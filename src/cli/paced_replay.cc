@@ -1,0 +1,111 @@
+#include "src/cli/paced_replay.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "src/cli/exit_code.h"
+#include "src/cli/installation.h"
+
+namespace etude {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::chrono::milliseconds kGrace{10'000};
+// Setting up and the first use of the wheel, which builds, take as long as they take.
+constexpr std::chrono::hours kSetUp{24};
+
+std::vector<std::string> CommandOf(const PacedReplay::Options& options) {
+  std::vector<std::string> words = {ProgramPath(), "replay", options.capture,
+                                    "--paced",     "--rank", std::to_string(options.rank)};
+  if (options.all_ranks) words.insert(words.end(), {"--ranks", "all"});
+  if (options.threads) words.insert(words.end(), {"--threads", std::to_string(*options.threads)});
+  if (options.quiet) words.emplace_back("--quiet");
+  return words;
+}
+
+// Of its exit code, as far as it is one of ours.
+ErrorCode CodeOf(const std::optional<ChildEnd>& end) {
+  if (!end || end->killed) return ErrorCode::kInternal;
+  for (const ErrorCode code : {ErrorCode::kUsage, ErrorCode::kBadInput, ErrorCode::kUnavailable,
+                               ErrorCode::kIo, ErrorCode::kInterrupted}) {
+    if (static_cast<int>(ExitCodeOf(code)) == end->value) return code;
+  }
+  return ErrorCode::kInternal;
+}
+
+int64_t Count(const Json& json, const char* pointer) {
+  const auto path = Json::json_pointer(pointer);
+  const bool there = json.contains(path) && json.at(path).is_number_integer();
+  return there ? json.at(path).get<int64_t>() : 0;
+}
+
+// What the process had in use before its first step, and the copies that it made since, which are
+// none of the step's memory.
+std::optional<int64_t> LevelOf(const Json& json) {
+  const Json memory = json.value("memory", Json());
+  if (!memory.is_object()) return std::nullopt;
+  const auto before = memory.find("resident_before_steps_bytes");
+  if (before == memory.end() || !before->is_number_integer()) return std::nullopt;
+  return before->get<int64_t>() + Count(json, "/memory/copied_bytes");
+}
+
+}  // namespace
+
+Result<PacedReplay> PacedReplay::Start(ProcessTree& tree, const Options& options) {
+  std::array<int, 2> ends{};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return MakeError(ErrorCode::kUnavailable, std::string("socket: ") + std::strerror(errno));
+  }
+  LineChannel channel(ends[0]);
+  CounterSet counters;
+  const auto process = tree.Start(
+      {.command = CommandOf(options), .variables = {}, .input = ends[1], .output = ends[1]},
+      [&](pid_t child) { counters = CounterSet::Attach(child); });
+  close(ends[1]);
+  if (!process) return tl::unexpected<Error>(process.error());
+  ETUDE_ASSIGN_OR_RETURN(const auto line, AwaitLine(tree, channel, kSetUp, "the replay", {}));
+  const Json ready = Json::parse(line.value_or(""), nullptr, /*allow_exceptions=*/false);
+  if (!ready.is_object()) {
+    ETUDE_RETURN_IF_ERROR(tree.AwaitEnd(*process, kGrace));
+    const auto end = tree.ended(*process);
+    return MakeError(CodeOf(end), fmt::format("the replay could not be set up (exit code {})",
+                                              end ? end->exit_code() : 0));
+  }
+  PacedReplay replay(tree, *process, std::move(channel),
+                     StepWatch(std::move(counters), LevelOf(ready)));
+  replay.timeout_ = options.timeout;
+  replay.operators_ = Count(ready, "/operators/total");
+  replay.operators_replayed_ = Count(ready, "/operators/replayed");
+  return replay;
+}
+
+Result<std::optional<PacedStep>> PacedReplay::Step() {
+  watch_.Begin(stepping_);
+  if (!channel_.Send("step")) return std::nullopt;
+  ETUDE_ASSIGN_OR_RETURN(
+      const auto line,
+      AwaitLine(tree_, channel_, timeout_, "the replay has not ended its step in time (--timeout)",
+                [this] { watch_.Look(); }));
+  if (!line) return std::nullopt;
+  ETUDE_ASSIGN_OR_RETURN(PacedStep step, watch_.End(*line));
+  stepping_ =
+      static_cast<pid_t>(Count(Json::parse(*line, nullptr, /*allow_exceptions=*/false), "/pid"));
+  return step;
+}
+
+Status PacedReplay::End() {
+  channel_.EndSending();
+  const auto ended = tree_.AwaitEnd(process_, kGrace);
+  return ended ? Status() : tl::unexpected<Error>(ended.error());
+}
+
+}  // namespace etude

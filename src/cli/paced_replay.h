@@ -1,0 +1,53 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "src/base/result.h"
+#include "src/cli/paced_steps.h"
+
+namespace etude {
+
+// `etude replay --paced` of a capture, which runs a step whenever it is asked to.
+class PacedReplay {
+ public:
+  struct Options {
+    std::string capture;
+    int64_t rank = 0;
+    bool all_ranks = false;  // as many processes, of which `rank` is timed
+    std::optional<int64_t> threads;
+    bool quiet = false;
+    std::chrono::milliseconds timeout{};  // of a step
+  };
+
+  // Starts it and waits until it is set up. Says on standard error what it finds wrong; the error
+  // has its exit code.
+  static Result<PacedReplay> Start(ProcessTree& tree, const Options& options);
+
+  // nullopt: it has ended.
+  Result<std::optional<PacedStep>> Step();
+  // Lets it end. What is left of it `tree` ends.
+  Status End();
+
+  int64_t operators() const { return operators_; }
+  int64_t operators_replayed() const { return operators_replayed_; }
+  const StepWatch& watch() const { return watch_; }
+
+ private:
+  PacedReplay(ProcessTree& tree, pid_t process, LineChannel channel, StepWatch watch)
+      : tree_(tree), process_(process), channel_(std::move(channel)), watch_(std::move(watch)) {}
+
+  ProcessTree& tree_;
+  pid_t process_;
+  LineChannel channel_;
+  StepWatch watch_;
+  std::chrono::milliseconds timeout_{};
+  pid_t stepping_ = 0;  // the process that runs steps, once it has said who it is
+  int64_t operators_ = 0;
+  int64_t operators_replayed_ = 0;
+};
+
+}  // namespace etude

@@ -1,0 +1,90 @@
+#include "src/cli/paced_steps.h"
+
+#include <nlohmann/json.hpp>
+
+#include "src/base/process_usage.h"
+
+namespace etude {
+namespace {
+
+using Json = nlohmann::json;
+
+std::optional<double> Number(const Json& json, const char* key) {
+  const auto it = json.find(key);
+  if (it == json.end() || !it->is_number()) return std::nullopt;
+  return it->get<double>();
+}
+
+}  // namespace
+
+void StepWatch::Begin(pid_t process) {
+  process_ = process;
+  resident_sum_ = 0;
+  looks_ = 0;
+  Look();
+  before_ = counters_.Read();
+}
+
+void StepWatch::Look() {
+  const auto resident = process_ > 0 ? ResidentBytes(process_) : std::nullopt;
+  if (!resident) return;
+  resident_sum_ += static_cast<double>(resident->count);
+  ++looks_;
+}
+
+Result<PacedStep> StepWatch::End(const std::string& answer) {
+  const CounterSet::Counts counts = CounterSet::Between(before_, counters_.Read());
+  Look();
+  const Json json = Json::parse(answer, nullptr, /*allow_exceptions=*/false);
+  const auto wall = json.is_object() ? Number(json, "wall_ns") : std::nullopt;
+  const auto cpu = json.is_object() ? Number(json, "cpu_ns") : std::nullopt;
+  if (!wall || !cpu) {
+    return MakeError(ErrorCode::kInternal, "a paced step: found '" + answer.substr(0, 200) +
+                                               "', expected JSON with its times");
+  }
+  PacedStep step{.counts = json.value("counts", Json()) != false};
+  using enum StepMetric;
+  StepFigures& figures = step.figures;
+  figures[kWallTime] = wall;
+  figures[kCpuTime] = cpu;
+  figures[kPageFaults] = Number(json, "minor_faults");
+  figures[kVoluntarySwitches] = Number(json, "voluntary_switches");
+  figures[kInvoluntarySwitches] = Number(json, "involuntary_switches");
+  figures[kPeakResident] = Number(json, "peak_resident_bytes");
+  if (looks_ > 0) figures[kAverageResident] = resident_sum_ / static_cast<double>(looks_);
+  if (level_) {
+    const auto level = static_cast<double>(*level_);
+    const auto& peak = figures[kPeakResident];
+    const auto& average = figures[kAverageResident];
+    if (peak) figures[kPeakMemory] = *peak - level;
+    if (average) figures[kAverageMemory] = *average - level;
+  }
+  figures[kInstructions] = counts[0];
+  figures[kCycles] = counts[1];
+  figures[kCacheMisses] = counts[2];
+  figures[kBranchMisses] = counts[3];
+  return step;
+}
+
+Result<std::optional<std::string>> AwaitLine(ProcessTree& tree, LineChannel& channel,
+                                             std::chrono::milliseconds time,
+                                             const std::string& late,
+                                             const std::function<void()>& look) {
+  const auto deadline = std::chrono::steady_clock::now() + time;
+  while (true) {
+    if (auto line = channel.NextLine()) return line;
+    if (!channel.open()) return std::nullopt;
+    pollfd descriptor{.fd = channel.descriptor(), .events = POLLIN, .revents = 0};
+    ETUDE_RETURN_IF_ERROR(tree.Await({&descriptor, 1}, StepWatch::kBetweenLooks));
+    if (descriptor.revents != 0) {
+      channel.Receive();
+      continue;
+    }
+    if (look) look();
+    if (std::chrono::steady_clock::now() >= deadline) {
+      return MakeError(ErrorCode::kUnavailable, late);
+    }
+  }
+}
+
+}  // namespace etude

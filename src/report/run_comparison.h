@@ -1,0 +1,121 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "src/analysis/machine_noise.h"
+#include "src/analysis/paired_comparison.h"
+#include "src/base/result.h"
+#include "src/formats/capture_folder.h"
+#include "src/report/table.h"
+
+namespace etude {
+
+// What is measured of a step of the original and of the replay. In the order of StepMetrics().
+enum class StepMetric : uint8_t {
+  kCpuTime,
+  kWallTime,
+  kPageFaults,
+  kPeakMemory,
+  kAverageMemory,
+  kPeakResident,
+  kAverageResident,
+  kVoluntarySwitches,
+  kInvoluntarySwitches,
+  kInstructions,
+  kCycles,
+  kCacheMisses,
+  kBranchMisses,
+};
+inline constexpr size_t kStepMetricCount = 13;
+
+struct StepMetricInfo {
+  StepMetric metric;
+  std::string_view name;      // stable: in files and for --bar
+  std::string_view title;     // for people
+  Unit unit;                  // kTime, kBytes or kCount
+  std::optional<double> bar;  // the error that is allowed by default; nullopt: no verdict
+};
+std::span<const StepMetricInfo, kStepMetricCount> StepMetrics();
+
+// Figures of one step of one side, by metric; nullopt: not available.
+struct StepFigures {
+  std::array<std::optional<double>, kStepMetricCount> values;
+
+  std::optional<double>& operator[](StepMetric metric) {
+    return values[static_cast<size_t>(metric)];
+  }
+  const std::optional<double>& operator[](StepMetric metric) const {
+    return values[static_cast<size_t>(metric)];
+  }
+};
+
+// A step of each side, one after the other.
+struct StepPair {
+  size_t start = 0;  // in which of the starts of both sides it ran, from 0
+  bool original_first = true;
+  StepFigures original;
+  StepFigures replay;
+};
+
+// Original and replay by one metric.
+struct MetricComparison {
+  StepMetric metric = StepMetric::kCpuTime;
+  std::optional<PairedComparison> figures;  // nullopt: not available here
+  std::string reason;                       // why it is not
+  std::optional<double> bar;
+  std::optional<BarVerdict> verdict;  // if there is a bar, and figures
+};
+
+// A run of the original program in turn with its replay.
+struct RunComparison {
+  int64_t rank = 0;
+  int64_t world_size = 1;
+  std::vector<std::string> command;
+  std::optional<int64_t> threads;
+  int64_t pairs_wanted = 0;
+  int64_t starts = 1;
+  uint64_t seed = 0;
+  std::string ended;           // why there are fewer pairs than wanted; ""
+  int64_t steps_passed = 0;    // of the original, warm-up
+  int64_t steps_of_other = 0;  // of the original, of other signatures than the recorded one
+  int64_t operators = 0;
+  int64_t operators_replayed = 0;
+  MachineNoise noise;
+  std::vector<std::string> notes;
+  std::vector<StepPair> pairs;
+  std::vector<MetricComparison> metrics;
+
+  // Whether no bar is missed and none undetermined.
+  bool all_met() const;
+};
+
+// Bars by metric, nullopt for none.
+using StepBars = std::array<std::optional<double>, kStepMetricCount>;
+StepBars DefaultBars();
+
+// Compares `run.pairs` by every metric. `reasons`: why a metric that is absent is absent, by
+// metric.
+void JudgeRun(RunComparison& run, const StepBars& bars,
+              const std::array<std::string, kStepMetricCount>& reasons);
+
+// The file that `etude compare --run` leaves for `rank`: compare.N.json.
+std::string RunComparisonFile(const CaptureFolder& folder, const CaptureRank& rank);
+// What is in it and what --json prints: docs/formats/compare.md.
+std::string RunComparisonJson(const RunComparison& run);
+// Reads such a file, without the single pairs. kBadInput if it is none.
+Result<RunComparison> ReadRunComparison(const std::string& path);
+
+// For people.
+std::string RunComparisonText(const RunComparison& run);
+// The same as a table, of several ranks.
+Table RunComparisonTable(const std::vector<RunComparison>& runs);
+
+}  // namespace etude

@@ -1,0 +1,113 @@
+#include "src/report/run_comparison.h"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+namespace etude {
+namespace {
+
+using enum StepMetric;
+
+constexpr std::array<std::string, kStepMetricCount> NoReasons() { return {}; }
+
+// `count` pairs with the same figures on each side.
+RunComparison RunOf(int count, double original_cpu, double replay_cpu) {
+  RunComparison run{.rank = 3, .pairs_wanted = 30};
+  for (int i = 0; i < count; ++i) {
+    StepPair pair{.original_first = i % 2 == 0};
+    pair.original[kCpuTime] = original_cpu;
+    pair.replay[kCpuTime] = replay_cpu;
+    pair.original[kPageFaults] = 0;
+    pair.replay[kPageFaults] = 7;
+    pair.original[kPeakMemory] = 1 << 20;
+    run.pairs.push_back(pair);
+  }
+  return run;
+}
+
+const MetricComparison& Of(const RunComparison& run, StepMetric metric) {
+  return run.metrics.at(static_cast<size_t>(metric));
+}
+
+TEST(RunComparison, MetricsHaveNamesOfTheirOwnInTheirOrder) {
+  size_t index = 0;
+  for (const StepMetricInfo& info : StepMetrics()) {
+    EXPECT_EQ(static_cast<size_t>(info.metric), index++);
+    for (const StepMetricInfo& other : StepMetrics()) {
+      EXPECT_EQ(info.name == other.name, info.metric == other.metric);
+    }
+  }
+}
+
+TEST(RunComparison, JudgesWhatBothSidesHave) {
+  RunComparison run = RunOf(20, 100e6, 103e6);
+  std::array<std::string, kStepMetricCount> reasons;
+  reasons[static_cast<size_t>(kPeakMemory)] = "not told";
+  JudgeRun(run, DefaultBars(), reasons);
+  EXPECT_EQ(Of(run, kCpuTime).verdict, BarVerdict::kMet);
+  EXPECT_EQ(Of(run, kPageFaults).verdict, BarVerdict::kMissed);
+  // Only the original has it.
+  EXPECT_FALSE(Of(run, kPeakMemory).figures);
+  EXPECT_FALSE(Of(run, kPeakMemory).verdict);
+  EXPECT_EQ(Of(run, kPeakMemory).reason, "not told");
+  EXPECT_FALSE(run.all_met());
+}
+
+TEST(RunComparison, WithoutABarThereIsNoVerdict) {
+  RunComparison run = RunOf(20, 100e6, 103e6);
+  StepBars bars = DefaultBars();
+  bars[static_cast<size_t>(kPageFaults)].reset();
+  JudgeRun(run, bars, NoReasons());
+  EXPECT_FALSE(Of(run, kPageFaults).verdict);
+  EXPECT_TRUE(Of(run, kPageFaults).figures);
+  EXPECT_TRUE(run.all_met());
+  bars[static_cast<size_t>(kCpuTime)] = 0.02;
+  JudgeRun(run, bars, NoReasons());
+  EXPECT_EQ(Of(run, kCpuTime).verdict, BarVerdict::kMissed);
+}
+
+TEST(RunComparison, WithoutPairsEveryBarIsUndetermined) {
+  RunComparison run;
+  JudgeRun(run, DefaultBars(), NoReasons());
+  EXPECT_EQ(Of(run, kWallTime).verdict, BarVerdict::kUndetermined);
+  EXPECT_FALSE(run.all_met());
+  EXPECT_NE(RunComparisonText(run).find("NOT every bar is met: CPU time undetermined"),
+            std::string::npos);
+}
+
+TEST(RunComparison, IsReadBackAsItWasWritten) {
+  RunComparison run = RunOf(12, 100e6, 103e6);
+  JudgeRun(run, DefaultBars(), NoReasons());
+  const std::string path = testing::TempDir() + "etude_run_comparison.json";
+  std::ofstream(path) << RunComparisonJson(run);
+  const auto read = ReadRunComparison(path);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->rank, 3);
+  ASSERT_EQ(read->metrics.size(), run.metrics.size());
+  const MetricComparison& cpu = Of(*read, kCpuTime);
+  EXPECT_DOUBLE_EQ(cpu.figures->original->value, 100e6);
+  EXPECT_DOUBLE_EQ(cpu.figures->error->high, Of(run, kCpuTime).figures->error->high);
+  EXPECT_EQ(cpu.bar, 0.05);
+  EXPECT_EQ(cpu.verdict, BarVerdict::kMet);
+  EXPECT_TRUE(std::isinf(Of(*read, kPageFaults).figures->error->value));
+  EXPECT_FALSE(Of(*read, kPeakMemory).figures);
+  std::filesystem::remove(path);
+}
+
+TEST(RunComparison, TableHasTheUnitsOfAPage) {
+  RunComparison run = RunOf(12, 100e6, 103e6);
+  JudgeRun(run, DefaultBars(), NoReasons());
+  const Table table = RunComparisonTable({run});
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(std::get<std::string>(table.rows[0][2]), "ms");
+  EXPECT_DOUBLE_EQ(std::get<double>(table.rows[0][3]), 100);
+  EXPECT_EQ(std::get<std::string>(table.rows[0][13]), "met");
+  // The original has no page faults, so there is no error to tell.
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(table.rows[1][9]));
+}
+
+}  // namespace
+}  // namespace etude

@@ -1,0 +1,308 @@
+"""`etude compare --run`: original and replay in turn. What was measured is checked, never how long it took."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
+
+PROGRAM = """
+import sys, time, torch
+from torch import nn
+
+torch.manual_seed(0)
+torch.set_num_threads(1)
+model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+print("out", flush=True)
+for step in range(int(sys.argv[1])):
+    # Of four steps the fourth has another shape.
+    batch = 7 if "--mixed" in sys.argv and step % 4 == 3 else 5
+    optimizer.zero_grad()
+    nn.functional.mse_loss(model(torch.randn(batch, 16)), torch.randn(batch, 4)).backward()
+    optimizer.step()
+print("trained", flush=True)
+"""
+
+JOB = """
+import sys, time, torch, torch.distributed as dist
+from torch import nn
+
+dist.init_process_group("gloo")
+torch.manual_seed(0)
+model = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(8, 16), nn.Linear(16, 4)))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(int(sys.argv[1])):
+    optimizer.zero_grad()
+    model(torch.randn(5, 8)).sum().backward()
+    optimizer.step()
+dist.barrier()
+# Gloo's thread lets go of the tensor some time after the wait for it has ended.
+time.sleep(0.5)
+dist.destroy_process_group()
+"""
+LAUNCHER = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+
+
+@pytest.fixture(autouse=True)
+def leaves_nothing(tmp_path, monkeypatch):
+    """No temporary folder stays, and no process that runs here."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    yield
+    until(lambda: not list((tmp_path / "tmp").glob("etude-pace-*")))
+    until(lambda: not processes_in(tmp_path))
+
+
+def until(condition, seconds=20):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def processes_in(folder):
+    """Command lines of processes that work in the folder."""
+    found = []
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if os.readlink(process / "cwd") == str(folder):
+                found.append((process / "cmdline").read_bytes())
+        except OSError:
+            pass
+    return [line for line in found if line]
+
+
+def record(tmp_path, *words, source=PROGRAM, launcher=(), options=()):
+    (tmp_path / "program.py").write_text(source)
+    counts = ["--warmup", "2", "--steps", "3"]
+    command = [sys.executable, *launcher, "program.py", *words]
+    done = subprocess.run(
+        [ETUDE, "record", "-q", "-o", "job", *counts, *options, "--", *command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return tmp_path / "job"
+
+
+def compare(tmp_path, *options, steps=None, launcher=(), **more):
+    command = ["--", sys.executable, *launcher, "program.py", *map(str, steps)] if steps else []
+    line = [ETUDE, "compare", "job", "--run", "--warmup", "2", *map(str, options), *command]
+    return subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=120, **more)
+
+
+def compared(tmp_path, *options, **more):
+    done = compare(tmp_path, "--json", *options, **more)
+    assert done.returncode in (0, 1), done.stderr
+    result = json.loads(done.stdout)
+    assert result == json.loads((tmp_path / f"job/compare.{result['rank']}.json").read_text())
+    assert done.returncode == (0 if result["all_met"] else 1)
+    return result
+
+
+def metric(result, name):
+    (found,) = [row for row in result["metrics"] if row["name"] == name]
+    return found
+
+
+@pytest.mark.parametrize("recorder", ["observers", "native"])
+def test_pairs_and_their_verdicts(tmp_path, recorder):
+    job = record(tmp_path, "40", options=["--recorder", recorder])
+    names = {path.name for path in job.iterdir()}
+    assert ("capture.0.etude" in names) == (recorder == "native")
+    result = compared(tmp_path, "--pairs", 12, "--bar", "cpu_time=1000", steps=[5000])
+    assert result["format"] == "etude-compare-run" and result["version"] == 1
+    assert result["pairs"] == {"wanted": 12, "measured": 12} and result["ended"] is None
+    assert len(result["samples"]) == 12
+    assert {sample["first"] for sample in result["samples"]} == {"original", "replay"}
+    for sample in result["samples"]:
+        for side in ("original", "replay"):
+            assert sample[side]["cpu_time"] > 0 and sample[side]["wall_time"] > 0
+            assert sample[side]["average_resident"] > 1 << 20
+    assert result["threads"] == 1
+    assert result["replay"]["operators_replayed"] == result["replay"]["operators"] > 0
+    assert result["noise"]["repeats"] > 0 and result["noise"]["cpu"]["p90_ns"] > 0
+    cpu = metric(result, "cpu_time")
+    assert cpu["verdict"] == "met" and cpu["bar"] == 1000 and cpu["pairs"] == 12
+    assert cpu["original"]["low"] <= cpu["original"]["median"] <= cpu["original"]["high"]
+    assert metric(result, "voluntary_switches")["verdict"] is None
+    # The original's memory holds Python, the growth above its level before the first step does not.
+    whole, growth = metric(result, "peak_resident"), metric(result, "peak_memory")
+    if "original" in whole:
+        assert growth["original"]["median"] < whole["original"]["median"] / 2
+    counters = metric(result, "instructions")
+    assert "original" in counters or counters["not_available"]
+    assert {path.name for path in job.iterdir()} == names | {"compare.0.json"}
+
+
+def test_same_pairs_same_order(tmp_path):
+    record(tmp_path, "40")
+    orders = []
+    for seed in (1, 1, 2):
+        result = compared(tmp_path, "--pairs", 10, "--seed", seed, steps=[5000])
+        orders.append([sample["first"] for sample in result["samples"]])
+    assert orders[0] == orders[1] != orders[2]
+
+
+def test_table_for_people(tmp_path):
+    record(tmp_path, "40")
+    done = compare(tmp_path, "--pairs", 10, steps=[5000])
+    assert "10 pairs of a step of the original and one of the replay" in done.stdout
+    for title in ("CPU time", "wall time", "page faults", "machine noise"):
+        assert title in done.stdout
+    # The program's own output is not the answer; it was stopped before its last line.
+    assert "out\n" in done.stderr and "out\n" not in done.stdout
+    assert "trained" not in done.stderr
+
+
+def test_steps_of_other_signatures_do_not_count(tmp_path):
+    record(tmp_path, "40", "--mixed")
+    result = compared(tmp_path, "--pairs", 24, steps=[5000, "--mixed"])
+    assert result["pairs"]["measured"] == 24
+    # One pair runs uncounted before the first: of 24 and one, in steps of three and one.
+    assert result["original"]["steps_of_other_signatures"] in (8, 9)
+
+
+def test_program_without_a_recorded_step_left(tmp_path):
+    record(tmp_path, "40")
+    (tmp_path / "program.py").write_text(PROGRAM.replace("16", "24"))
+    result = compared(tmp_path, "--pairs", 10, steps=[30])
+    assert result["pairs"]["measured"] == 0
+    assert result["original"]["steps_of_other_signatures"] == 28
+    assert metric(result, "cpu_time")["verdict"] == "undetermined"
+
+
+def test_program_that_ends_early(tmp_path):
+    record(tmp_path, "20")
+    # Without a command: as recorded. Of 20 steps two warm up and one pair does not count.
+    result = compared(tmp_path)
+    assert result["pairs"] == {"wanted": 30, "measured": 17}
+    assert result["ended"] == "the program ended after 17 of 30 pairs"
+    result = compared(tmp_path, steps=[8])
+    assert result["ended"].startswith("the program ended after 5 of 30 pairs, and fewer than 10")
+    verdicts = {row["verdict"] for row in result["metrics"]}
+    assert verdicts == {"undetermined", None}
+
+
+def test_several_starts_share_the_pairs(tmp_path):
+    record(tmp_path, "20")
+    result = compared(tmp_path, "--pairs", 10, "--starts", 3, steps=[9])
+    assert result["starts"] == 3 and result["ended"] is None
+    assert [sample["start"] for sample in result["samples"]] == [0] * 4 + [1] * 3 + [2] * 3
+
+
+def test_program_that_may_finish(tmp_path):
+    record(tmp_path, "40")
+    done = compare(tmp_path, "--pairs", 10, "--finish", steps=[60])
+    assert done.returncode in (0, 1) and "trained" in done.stderr
+
+
+def test_program_that_does_not_leave(tmp_path):
+    stubborn = PROGRAM.replace("optimizer.step()", "\n".join(
+        ["try:", "        optimizer.step()", "    except BaseException:", "        time.sleep(1000)"]
+    ))
+    record(tmp_path, "40", source=stubborn)
+    assert compared(tmp_path, "--pairs", 10, steps=[5000])["pairs"]["measured"] == 10
+
+
+@pytest.mark.parametrize(
+    "source, steps, why",
+    [
+        ("raise SystemExit(3)", 1, "failed (exit code 3) before"),
+        ("print(1)", 1, "did not import torch"),
+        (PROGRAM, 2, "ended after 2 steps"),
+    ],
+)
+def test_program_without_steps(tmp_path, source, steps, why):
+    record(tmp_path, "40")
+    (tmp_path / "program.py").write_text(source)
+    done = compare(tmp_path, "--warmup", 5, steps=[steps])
+    assert done.returncode == 3 and why in done.stderr, done.stderr
+    assert not (tmp_path / "job/compare.0.json").exists()
+
+
+def test_program_that_breaks_down(tmp_path):
+    record(tmp_path, "40")
+    (tmp_path / "program.py").write_text(
+        PROGRAM.replace("    optimizer.zero_grad()", "    optimizer.zero_grad(); 1 / (step - 15)")
+    )
+    result = compared(tmp_path, steps=[100])
+    assert result["ended"] == "the program ended after 12 of 30 pairs (exit code 1)"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_behind(tmp_path, number):
+    record(tmp_path, "40")
+    line = [ETUDE, "compare", "job", "--run", "--pairs", "100000", "--"]
+    with subprocess.Popen(
+        [*line, sys.executable, "program.py", "100000000"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        until(lambda: any(b"--paced" in line for line in processes_in(tmp_path)))
+        process.send_signal(number)
+        code = process.wait(timeout=30)
+    assert code == (-signal.SIGKILL if number == signal.SIGKILL else 130)
+    assert not (tmp_path / "job/compare.0.json").exists()
+
+
+def test_replay_that_dies(tmp_path):
+    record(tmp_path, "40")
+    line = [ETUDE, "compare", "job", "--run", "--json", "--pairs", "100000", "--"]
+    with subprocess.Popen(
+        [*line, sys.executable, "program.py", "100000000"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        until(lambda: any(b"--paced" in line for line in processes_in(tmp_path)))
+        (replay,) = [
+            int(path.name)
+            for path in pathlib.Path("/proc").glob("[0-9]*")
+            if is_replay(path, tmp_path)
+        ]
+        time.sleep(3)
+        os.kill(replay, signal.SIGKILL)
+        result = json.loads(process.stdout.read())
+    assert result["ended"].startswith("the replay ended after")
+
+
+def is_replay(process, folder):
+    try:
+        line = (process / "cmdline").read_bytes()
+        return b"--paced" in line and os.readlink(process / "cwd") == str(folder)
+    except OSError:
+        return False
+
+
+def test_explicit_marks(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+    before = "import etude; recording = etude.record('job', warmup=2, steps=3); recording.__enter__()"
+    source = before + PROGRAM.replace("optimizer.step()", "optimizer.step(); recording.step()")
+    (tmp_path / "program.py").write_text(source)
+    done = subprocess.run([sys.executable, "program.py", "20"], cwd=tmp_path, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    job = json.loads((tmp_path / "job/job.json").read_text())
+    assert job["ranks"]["0"]["step_kind"] == "explicit"
+    assert compared(tmp_path, "--pairs", 10, steps=[100])["pairs"]["measured"] == 10
+
+
+def test_ranks_run_their_steps_together(tmp_path):
+    record(tmp_path, "20", source=JOB, launcher=LAUNCHER)
+    result = compared(tmp_path, "--rank", 1, "--pairs", 10, steps=[10000], launcher=LAUNCHER)
+    assert result["rank"] == 1 and result["world_size"] == 2
+    assert result["pairs"]["measured"] == 10
+    (tmp_path / "program.py").write_text(PROGRAM)
+    done = compare(tmp_path, steps=[100])
+    assert done.returncode == 3 and "runs with 1 rank, 2 were recorded" in done.stderr
