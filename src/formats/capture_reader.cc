@@ -219,9 +219,9 @@ Status CaptureReader::ReadHeader(std::string_view text) {
     return BadInput(name_ + ": found a header that is no JSON object with a version");
   }
   const auto version = json["version"].get<int64_t>();
-  if (version != capture::kVersion) {
-    return BadInput(fmt::format("{}: found a native capture of version {}, expected version {}",
-                                name_, version, capture::kVersion));
+  if (version < 1 || version > capture::kVersion) {
+    return BadInput(fmt::format("{}: found a native capture of version {}, expected 1 to {}", name_,
+                                version, capture::kVersion));
   }
   TraceInfo& info = builder_.info();
   info.schema = fmt::format("etude-native-{}", version);
@@ -372,6 +372,9 @@ bool CaptureReader::ReadEnter(RecordView& records, Thread& thread, int64_t time)
   row.inputs = *inputs;
   if (const std::string ranges = values_.ranges(); !ranges.empty()) {
     row.tensor_range = builder_.Intern(ranges);
+  }
+  if (!values_.statistics().empty()) {
+    row.index_statistics = builder_.Intern(ToText(values_.statistics()));
   }
   if (values_.group()) {
     call.names_group = true;

@@ -27,7 +27,7 @@ using capture::RecordBuffer;
 using capture::Tag;
 
 constexpr std::string_view kHeader =
-    R"({"format": "etude-native-capture", "version": 1, "realtime_ns": 5000, "monotonic_ns": 1000,
+    R"({"format": "etude-native-capture", "version": 2, "realtime_ns": 5000, "monotonic_ns": 1000,
         "pid": 77, "rank": 3, "world_size": 4, "torch": "2.13.0"})";
 
 // Writes files with the real writer, event by event.
@@ -380,11 +380,72 @@ TEST(NativeCapture, AsAPairOfPyTorchsFiles) {
   });
 }
 
+TEST_F(CaptureReaderTest, StatisticsOfIndices) {
+  Create();
+  const uint32_t function = writer_->DefineFunction("aten::embedding", "aten::embedding(…)");
+  const uint32_t thread = writer_->DefineThread(2, 1, 4242);
+  const uint32_t type = writer_->DefineString("long int");
+  const uint32_t cpu = writer_->DefineString("cpu");
+  namespace flag = capture::tensor_flag;
+  Begin(thread, 2000);
+  Enter(function, 3, 2100, 3);
+  Tensor(type, cpu, flag::kContiguous);
+  Tensor(type, cpu, flag::kContiguous | flag::kRange | flag::kStatistics);
+  records_.Signed(4);
+  records_.Signed(5);
+  for (const uint64_t number : {100, 2, 2750}) records_.Varint(number);
+  records_.Byte(0);
+  Tensor(type, cpu, flag::kContiguous | flag::kRange | flag::kStatistics);
+  records_.Signed(0);
+  records_.Signed(40);
+  for (const uint64_t number : {3, 3, 0}) records_.Varint(number);
+  records_.Byte(capture::kAscends);
+  Exit(2600);
+  Flush();
+  const auto trace = Read(Finish(), 7, /*strict=*/true);
+  ASSERT_TRUE(trace) << trace.error().message;
+  const NodeId node = trace->Find(3);
+  EXPECT_EQ(trace->text(trace->tensor_range(node)), R"({"1":[4,5],"2":[0,40]})");
+  // Two values of which 5/9 of the pairs are equal: see the test of FitZipf.
+  EXPECT_EQ(trace->text(trace->index_statistics(node)),
+            R"({"1":{"elements":100,"distinct":2,"equal_pairs":2750,"ascends":false,"skew":1.000},)"
+            R"("2":{"elements":3,"distinct":3,"equal_pairs":0,"ascends":true}})");
+}
+
+TEST_F(CaptureReaderTest, StatisticsThatCannotBe) {
+  Create();
+  const uint32_t function = writer_->DefineFunction("aten::embedding", "aten::embedding(…)");
+  const uint32_t thread = writer_->DefineThread(2, 1, 4242);
+  const uint32_t type = writer_->DefineString("long int");
+  Begin(thread, 2000);
+  Enter(function, 3, 2100, 1);
+  namespace flag = capture::tensor_flag;
+  Tensor(type, type, flag::kContiguous | flag::kStatistics);  // without a range
+  Exit(2600);
+  Flush();
+  const auto trace = Read(Finish());
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->stats()[Stat::kMalformedElement], 1u);
+}
+
+TEST_F(CaptureReaderTest, AnOlderVersionIsRead) {
+  Create(R"({"format": "etude-native-capture", "version": 1})");
+  const uint32_t function = writer_->DefineFunction("f", "");
+  Begin(writer_->DefineThread(2, 1, 4242), 2000);
+  Enter(function, 3, 2100);
+  Exit(2600);
+  Flush();
+  const auto trace = Read(Finish(), 7, /*strict=*/true);
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->info().schema, "etude-native-1");
+  EXPECT_EQ(trace->duration(trace->Find(3)), Nanos{500});
+}
+
 TEST_F(CaptureReaderTest, OtherVersionsAndOtherFiles) {
-  Create(R"({"format": "etude-native-capture", "version": 2})");
+  Create(R"({"format": "etude-native-capture", "version": 3})");
   const auto newer = Read(Finish());
   ASSERT_FALSE(newer);
-  EXPECT_NE(newer.error().message.find("version 2, expected version 1"), std::string::npos);
+  EXPECT_NE(newer.error().message.find("version 3, expected 1 to 2"), std::string::npos);
   const auto other = Read("something else altogether");
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().code, ErrorCode::kBadInput);

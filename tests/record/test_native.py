@@ -138,6 +138,39 @@ stop()
     assert json.loads(attributes(only(nodes, "aten::embedding"))["tensor_range"]) == {"1": [1, 4]}
 
 
+def test_statistics_of_indices(run, tmp_path):
+    path = tmp_path / "indices.etude"
+    source = DRIVE + """
+def record(integers):
+    start(PATH + str(integers), integers)
+    bag(indices, offsets)
+    torch.bincount(indices)
+    stop()
+bag = torch.nn.EmbeddingBag(1000, 4)
+weights = torch.arange(1, 1001, dtype=torch.float64) ** -1.2
+torch.manual_seed(1)
+indices = torch.multinomial(weights, 20000, replacement=True)
+indices[0], indices[1] = 0, 999
+offsets = torch.arange(0, 20000, 10)
+for integers in (1, 2, 3): record(integers)
+"""
+    run("import os, torch\n" + source.replace("PATH", repr(str(path))), hook=False)
+    ranges, indices, all_integers = (linked(f"{path}{i}", tmp_path) for i in (1, 2, 3))
+    assert not any("index_statistics" in attributes(node) for node in ranges)
+    of_bag = json.loads(attributes(only(indices, "aten::_embedding_bag"))["index_statistics"])
+    assert set(of_bag) == {"1", "2"}
+    assert of_bag["1"]["elements"] == 8192 and not of_bag["1"]["ascends"]
+    assert abs(of_bag["1"]["skew"] - 1.2) < 0.05
+    # 2000 of a span of 19991: 100 pairs would be equal if they were drawn.
+    assert of_bag["2"] == {"elements": 2000, "distinct": 2000, "equal_pairs": 0, "ascends": True, "skew": 0}
+    assert "index_statistics" not in attributes(only(indices, "aten::bincount"))
+    assert "index_statistics" in attributes(only(all_integers, "aten::bincount"))
+    # The same through Chakra.
+    etude("convert", "-q", f"{path}2", "-o", tmp_path / "chakra.0.et")
+    again = only(linked(tmp_path / "chakra.0.et", tmp_path), "aten::_embedding_bag")
+    assert json.loads(attributes(again)["index_statistics"]) == of_bag
+
+
 def test_growing_file_survives_a_kill(run, tmp_path):
     path = tmp_path / "growing.etude"
     result = run(

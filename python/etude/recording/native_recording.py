@@ -13,6 +13,10 @@ from . import job
 from .step_recording import Published, StepMark, check_profiler_free, uses_cuda
 
 
+# Of Settings.ranges, the library's word for it.
+_INTEGERS = {"off": 0, "auto": 2, "on": 3}
+
+
 class NoRecorder(Exception):
     """The native recorder cannot be used; the text says why."""
 
@@ -20,12 +24,14 @@ class NoRecorder(Exception):
 class NativeRecording:
     """One recording of consecutive steps into a native capture; used like StepRecording.
 
-    Structure, arguments and times come from one pass, so there is one file. `ranges` asks for the
-    minima and maxima of integer arguments.
+    Structure, arguments and times come from one pass, so there is one file. `ranges` is that of
+    Settings: "off"; "auto": minima and maxima of integer arguments, and statistics of those that
+    are indices; "on": statistics of all.
     """
 
-    def __init__(self, torch: Any, library: ctypes.CDLL, path: str, ranges: bool) -> None:
-        self.ranges = ranges
+    def __init__(self, torch: Any, library: ctypes.CDLL, path: str, ranges: str) -> None:
+        self.ranges = ranges != "off"
+        self._integers = _INTEGERS[ranges]
         self.active = False
         self._torch = torch
         self._library = library
@@ -36,7 +42,7 @@ class NativeRecording:
         """Starts recording with the step `index`. Raises Busy when somebody else records."""
         check_profiler_free(self._torch)
         _check(self._library.etude_recorder_start(
-            os.fsencode(self._path), _header(self._torch), int(self.ranges)))
+            os.fsencode(self._path), _header(self._torch), self._integers))
         self.active = True
         self._mark.begin(index)
 

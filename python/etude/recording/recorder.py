@@ -281,7 +281,7 @@ class Recorder(StepListener):
             try:
                 library = native_recording.load(self._torch, self.settings.library)
                 return NativeRecording(
-                    self._torch, library, temporary("capture"), self.settings.ranges != "off"
+                    self._torch, library, temporary("capture"), self.settings.ranges
                 )
             except native_recording.NoRecorder as error:
                 self._note(f"{error}: recorded with PyTorch's observers instead")

@@ -4,6 +4,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <memory>
@@ -56,7 +58,7 @@ struct ThreadRecords {
     std::string overload;
     uint8_t scope = 0;
     uint32_t number = 0;
-    uint64_t ranges = 0;  // bits of the arguments whose ranges are of use
+    IntegerArguments integers;
   };
   std::unordered_multimap<uint64_t, Function> functions;
 };
@@ -127,6 +129,36 @@ uint64_t UnwrittenArguments(const c10::FunctionSchema& schema) {
   return read;
 }
 
+// What the arguments are called, in the schemas of PyTorch, that hold indices, offsets or classes.
+constexpr std::array<std::string_view, 6> kIndexArguments = {"index",   "indices", "offsets",
+                                                             "lengths", "target",  "offset2bag"};
+
+// Bits of the arguments whose elements serve as indices.
+uint64_t IndexArguments(const c10::FunctionSchema& schema) {
+  uint64_t bits = 0;
+  const auto& arguments = schema.arguments();
+  for (size_t i = 0; i < arguments.size() && i < 63; ++i) {
+    const bool is_index =
+        std::ranges::find(kIndexArguments, arguments[i].name()) != kIndexArguments.end();
+    if (is_index) bits |= uint64_t{1} << i;
+  }
+  return bits;
+}
+
+IntegerArguments IntegersOf(const c10::FunctionSchema& schema, const Options& options) {
+  IntegerArguments integers;
+  if (!options.integer_ranges) return integers;
+  integers.ranges = UnwrittenArguments(schema);
+  switch (options.statistics) {
+    case Options::Statistics::kNone: break;
+    case Options::Statistics::kIndices:
+      integers.statistics = integers.ranges & IndexArguments(schema);
+      break;
+    case Options::Statistics::kAllIntegers: integers.statistics = integers.ranges; break;
+  }
+  return integers;
+}
+
 const ThreadRecords::Function& FunctionOf(const at::RecordFunction& fn, Session& session,
                                           ThreadRecords& records) {
   const char* const name = fn.name();
@@ -143,7 +175,7 @@ const ThreadRecords::Function& FunctionOf(const at::RecordFunction& fn, Session&
   const std::optional<c10::FunctionSchema> schema = fn.operator_schema();
   ThreadRecords::Function function{.name = name, .overload = overload, .scope = scope};
   function.number = session.writer->DefineFunction(name, schema ? c10::toString(*schema) : "");
-  if (schema && session.options.integer_ranges) function.ranges = UnwrittenArguments(*schema);
+  if (schema) function.integers = IntegersOf(*schema, session.options);
   return records.functions.emplace(hash, std::move(function))->second;
 }
 
@@ -173,7 +205,7 @@ void AddEnter(const at::RecordFunction& fn, Session& session, ThreadRecords& rec
   buffer.Varint(static_cast<uint64_t>(fn.seqNr() + 1));
   buffer.Varint(fn.forwardThreadId());
   buffer.Byte(Modes());
-  records.encoder.Encode(fn.inputs(), function.ranges, buffer);
+  records.encoder.Encode(fn.inputs(), function.integers, buffer);
   records.node = node;
   records.handle = handle;
   records.open.push_back(static_cast<uint64_t>(handle));
@@ -199,7 +231,7 @@ void AddExit(const at::RecordFunction& fn, ThreadRecords& records, int64_t begin
   }
   AddTime(records, begin);
   const std::vector<c10::IValue>& outputs = fn.outputs();
-  records.encoder.Encode(c10::ArrayRef<const c10::IValue>(outputs.data(), outputs.size()), 0,
+  records.encoder.Encode(c10::ArrayRef<const c10::IValue>(outputs.data(), outputs.size()), {},
                          buffer);
 }
 

@@ -7,9 +7,11 @@
 namespace etude::recorder {
 
 struct Options {
-  // Whether integer arguments in the CPU's memory are read through for their least and greatest
-  // element; costs what reading them costs.
+  // Which integer arguments in the CPU's memory are read through for their least and greatest
+  // element, which costs what reading them costs, and which of these for their statistics.
   bool integer_ranges = false;
+  enum class Statistics { kNone, kIndices, kAllIntegers };
+  Statistics statistics = Statistics::kNone;
 };
 
 // Records what this process runs into a capture file, from Start to Stop: each operator and label

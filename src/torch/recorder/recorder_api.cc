@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "src/formats/capture_format.h"
 #include "src/torch/recorder/recorder.h"
 
 #define ETUDE_EXPORT extern "C" __attribute__((visibility("default")))
@@ -24,8 +25,9 @@ const char* Outcome(bool done, const std::string& error) {
 ETUDE_EXPORT const char* etude_recorder_torch_version() { return ETUDE_TORCH_VERSION; }
 
 // Starts recording to `path`; `header` are members of a JSON object, to be put into the file.
-ETUDE_EXPORT const char* etude_recorder_start(const char* path, const char* header,
-                                              int integer_ranges) {
+// `integers`: 0 nothing of integer arguments, 1 their ranges, 2 also the statistics of indices,
+// 3 those of all.
+ETUDE_EXPORT const char* etude_recorder_start(const char* path, const char* header, int integers) {
   timespec real;
   timespec monotonic;
   clock_gettime(CLOCK_REALTIME, &real);
@@ -33,12 +35,16 @@ ETUDE_EXPORT const char* etude_recorder_start(const char* path, const char* head
   const auto text = [](const timespec& time) {
     return std::to_string(int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec);
   };
-  std::string document =
-      "{\"format\": \"etude-native-capture\", \"version\": 1, \"realtime_ns\": " + text(real) +
-      ", \"monotonic_ns\": " + text(monotonic);
+  std::string document = "{\"format\": \"etude-native-capture\", \"version\": " +
+                         std::to_string(etude::capture::kVersion) +
+                         ", \"realtime_ns\": " + text(real) +
+                         ", \"monotonic_ns\": " + text(monotonic);
   if (header != nullptr && *header != '\0') document.append(", ").append(header);
   std::string error;
-  const etude::recorder::Options options{.integer_ranges = integer_ranges != 0};
+  using Statistics = etude::recorder::Options::Statistics;
+  etude::recorder::Options options{.integer_ranges = integers > 0};
+  if (integers == 2) options.statistics = Statistics::kIndices;
+  if (integers >= 3) options.statistics = Statistics::kAllIntegers;
   return Outcome(etude::recorder::Start(path, document + "}", options, error), error);
 }
 
