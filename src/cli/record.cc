@@ -117,6 +117,13 @@ std::vector<int64_t> MissingRanks(const JobFile& job) {
   return missing;
 }
 
+// `text` as one word of a shell.
+std::string ShellQuoted(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 class RecordCommand : public Command {
  public:
   std::string_view name() const override { return "record"; }
@@ -126,7 +133,6 @@ class RecordCommand : public Command {
 
   void Declare(Options& options) override {
     options.Value("-o,--output", &output_, "DIR", "the capture folder to write");
-    options.Required("--output");
     options.Value("--warmup", &warmup_, "N", "steps before the first timed one", {.least = 0});
     options.Value("--steps", &steps_, "N", "steps to time, without instrumentation", {.least = 1});
     options.Value("--record-steps", &record_steps_, "N", "steps to record in a row", {.least = 1});
@@ -138,6 +144,8 @@ class RecordCommand : public Command {
                    "record with PyTorch's observers, or with Etude's own recorder (CPU)");
     options.Flag("--force", &force_, "replace a capture");
     options.Value("--summary", &summary_file_, "FILE", "write what was recorded as JSON");
+    options.Value("--print-environment", &duty_, "SETTINGS",
+                  "print what to set for ETUDE_RECORD=SETTINGS in a program that simply runs");
     options.Rest("command", &command_, "the program and its arguments");
     options.Footer(
         "The program runs unchanged: its streams, its signals and its exit code pass through.\n"
@@ -145,8 +153,9 @@ class RecordCommand : public Command {
   }
 
   Result<ExitCode> Run(const Console& console) override {
-    ETUDE_RETURN_IF_ERROR(Check());
     ETUDE_ASSIGN_OR_RETURN(const std::string python, PythonFolder());
+    if (!duty_.empty()) return PrintEnvironment(console, python);
+    ETUDE_RETURN_IF_ERROR(Check());
     ETUDE_ASSIGN_OR_RETURN(RecordingFolder folder, RecordingFolder::Open(output_, force_));
     ETUDE_ASSIGN_OR_RETURN(const ChildEnd end,
                            RunChild(command_, Environment(python, folder.staging())));
@@ -155,6 +164,7 @@ class RecordCommand : public Command {
 
  private:
   Status Check() const;
+  Result<ExitCode> PrintEnvironment(const Console& console, const std::string& python) const;
   Variables Environment(const std::string& python, const std::string& folder) const;
   Result<ExitCode> Finish(const Console& console, const ChildEnd& end,
                           RecordingFolder& folder) const;
@@ -171,6 +181,7 @@ class RecordCommand : public Command {
   std::string recorder_ = "observers";
   bool force_ = false;
   std::string summary_file_;
+  std::string duty_;
   std::vector<std::string> command_;
 };
 
@@ -183,6 +194,27 @@ Status RecordCommand::Check() const {
                      "record: no program given, expected `etude record -o DIR -- python ...`");
   }
   return {};
+}
+
+// Lines for a shell: the settings and the start-up hook that reads them.
+Result<ExitCode> RecordCommand::PrintEnvironment(const Console& console,
+                                                 const std::string& python) const {
+  if (!command_.empty() || !output_.empty()) {
+    return MakeError(
+        ErrorCode::kUsage,
+        "record: --print-environment: expected neither --output nor a program, found " +
+            (output_.empty() ? command_.front() : "--output"));
+  }
+  std::string settings = duty_;
+  const std::string library = RecorderLibrary();
+  if (duty_.find("library=") == std::string::npos && !library.empty()) {
+    settings += ",library=" + library;
+  }
+  console.Print(
+      fmt::format("export ETUDE_RECORD={}\nexport ETUDE_RECORD_VERSION={}\n"
+                  "export PYTHONPATH={}\"${{PYTHONPATH:+:$PYTHONPATH}}\"\n",
+                  ShellQuoted(settings), kVersion, ShellQuoted(python + "/etude/hook")));
+  return ExitCode::kOk;
 }
 
 Variables RecordCommand::Environment(const std::string& python, const std::string& folder) const {

@@ -22,7 +22,7 @@ native = ctypes.CDLL({str(LIBRARY)!r})
 for name in ("start", "stop"):
     getattr(native, "etude_recorder_" + name).restype = ctypes.c_char_p
 def start(path, ranges=1):
-    problem = native.etude_recorder_start(os.fsencode(path), b'"pid": %d' % os.getpid(), ranges)
+    problem = native.etude_recorder_start(os.fsencode(path), b'"pid": %d' % os.getpid(), ranges, ctypes.c_ulonglong(0))
     assert problem is None, problem
 def stop():
     problem = native.etude_recorder_stop()
@@ -308,7 +308,7 @@ def test_a_full_disk_is_said(run, tmp_path):
         program(
             DRIVE
             + """
-            problem = native.etude_recorder_start(b"/dev/full", b"", 0)
+            problem = native.etude_recorder_start(b"/dev/full", b"", 0, ctypes.c_ulonglong(0))
             print(problem.decode())
             """.replace("\n            ", "\n")
         ),

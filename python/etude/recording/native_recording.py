@@ -26,11 +26,20 @@ class NativeRecording:
 
     Structure, arguments and times come from one pass, so there is one file. `ranges` is that of
     Settings: "off"; "auto": minima and maxima of integer arguments, and statistics of those that
-    are indices; "on": statistics of all.
+    are indices; "on": statistics of all. What goes beyond `most_bytes`
+    of the file is left out, which the file says.
     """
 
-    def __init__(self, torch: Any, library: ctypes.CDLL, path: str, ranges: str) -> None:
+    def __init__(
+        self,
+        torch: Any,
+        library: ctypes.CDLL,
+        path: str,
+        ranges: str,
+        most_bytes: Optional[int] = None,
+    ) -> None:
         self.ranges = ranges != "off"
+        self._most_bytes = most_bytes or 0
         self._integers = _INTEGERS[ranges]
         self.active = False
         self._torch = torch
@@ -42,7 +51,7 @@ class NativeRecording:
         """Starts recording with the step `index`. Raises Busy when somebody else records."""
         check_profiler_free(self._torch)
         _check(self._library.etude_recorder_start(
-            os.fsencode(self._path), _header(self._torch), self._integers))
+            os.fsencode(self._path), _header(self._torch), self._integers, self._most_bytes))
         self.active = True
         self._mark.begin(index)
 
@@ -89,7 +98,9 @@ def load(torch: Any, path: Optional[str]) -> ctypes.CDLL:
         raise NoRecorder(f"the native recorder cannot be loaded: {error}") from error
     library.etude_recorder_torch_version.restype = ctypes.c_char_p
     library.etude_recorder_start.restype = ctypes.c_char_p
-    library.etude_recorder_start.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int]
+    library.etude_recorder_start.argtypes = [
+        ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_ulonglong
+    ]
     library.etude_recorder_stop.restype = ctypes.c_char_p
     built = library.etude_recorder_torch_version().decode()
     if built != torch.__version__:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field
 from typing import List, Mapping, Optional
 
@@ -60,6 +61,14 @@ def from_environment(environ: Mapping[str, str]) -> Settings:
         job=environ.get("ETUDE_RECORD_JOB"),
         etude_version=environ.get("ETUDE_RECORD_VERSION"),
     )
+
+
+def job_name() -> Optional[str]:
+    """The same text in all ranks that a launcher started together; None without a launcher."""
+    if "WORLD_SIZE" not in os.environ:
+        return None
+    names = ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT")
+    return ":".join(os.environ.get(name, "") for name in names)
 
 
 def _count(environ: Mapping[str, str], name: str, default: int) -> int:

@@ -290,7 +290,8 @@ bool Start(const std::string& path, std::string_view header, const Options& opti
   }
   auto session = std::make_unique<Session>();
   session->options = options;
-  session->writer = capture::CaptureWriter::Create(path, header, {}, error);
+  session->writer = capture::CaptureWriter::Create(
+      path, header, {.most_file_bytes = options.most_file_bytes}, error);
   if (session->writer == nullptr) return false;
   all.session = std::move(session);
   ++all.number;
