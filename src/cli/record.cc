@@ -17,6 +17,7 @@
 #include "src/base/version.h"
 #include "src/cli/child_process.h"
 #include "src/cli/installation.h"
+#include "src/cli/interpreter.h"
 #include "src/cli/recording_folder.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/job_json.h"
@@ -146,6 +147,8 @@ class RecordCommand : public Command {
     options.Value("--summary", &summary_file_, "FILE", "write what was recorded as JSON");
     options.Value("--print-environment", &duty_, "SETTINGS",
                   "print what to set for ETUDE_RECORD=SETTINGS in a program that simply runs");
+    options.Value("--build-recorder", &build_for_, "PYTHON",
+                  "build the native recorder for the torch of this Python, and do nothing else");
     options.Rest("command", &command_, "the program and its arguments");
     options.Footer(
         "The program runs unchanged: its streams, its signals and its exit code pass through.\n"
@@ -155,8 +158,10 @@ class RecordCommand : public Command {
   Result<ExitCode> Run(const Console& console) override {
     ETUDE_ASSIGN_OR_RETURN(const std::string python, PythonFolder());
     if (!duty_.empty()) return PrintEnvironment(console, python);
+    if (!build_for_.empty()) return BuildRecorder(python);
     ETUDE_RETURN_IF_ERROR(Check());
     ETUDE_ASSIGN_OR_RETURN(RecordingFolder folder, RecordingFolder::Open(output_, force_));
+    if (recorder_ == "native") PrepareRecorder(console, python);
     ETUDE_ASSIGN_OR_RETURN(const ChildEnd end,
                            RunChild(command_, Environment(python, folder.staging())));
     return Finish(console, end, folder);
@@ -165,6 +170,8 @@ class RecordCommand : public Command {
  private:
   Status Check() const;
   Result<ExitCode> PrintEnvironment(const Console& console, const std::string& python) const;
+  Result<ExitCode> BuildRecorder(const std::string& python) const;
+  void PrepareRecorder(const Console& console, const std::string& python) const;
   Variables Environment(const std::string& python, const std::string& folder) const;
   Result<ExitCode> Finish(const Console& console, const ChildEnd& end,
                           RecordingFolder& folder) const;
@@ -182,6 +189,7 @@ class RecordCommand : public Command {
   bool force_ = false;
   std::string summary_file_;
   std::string duty_;
+  std::string build_for_;
   std::vector<std::string> command_;
 };
 
@@ -194,6 +202,37 @@ Status RecordCommand::Check() const {
                      "record: no program given, expected `etude record -o DIR -- python ...`");
   }
   return {};
+}
+
+// Calls a function of etude.torch_tool with a text.
+std::vector<std::string> TorchToolCall(const std::string& python, std::string_view function,
+                                       const std::string& argument) {
+  return {python, "-c",
+          fmt::format("import sys; from etude import torch_tool; "
+                      "torch_tool.{}(sys.argv[1])",
+                      function),
+          argument};
+}
+
+Result<ExitCode> RecordCommand::BuildRecorder(const std::string& python) const {
+  ETUDE_ASSIGN_OR_RETURN(
+      const ChildEnd end,
+      RunChild(TorchToolCall(WheelPython().value_or("python3"), "build_recorder", build_for_),
+               {{"PYTHONPATH", python}}));
+  return static_cast<ExitCode>(end.exit_code());
+}
+
+// Has the native recorder built if that which is here does not fit the program's torch. Where that
+// cannot be told or done, the program finds out and is recorded by the observers.
+void RecordCommand::PrepareRecorder(const Console& console, const std::string& python) const {
+  const std::string fits = RecorderLibrary().empty() ? "" : std::string(kRecorderTorch);
+  const std::optional<std::string> interpreter = PythonOf(command_.front());
+  if (!interpreter) return;
+  const auto end =
+      RunChild(TorchToolCall(*interpreter, "prepare_recorder", fits), {{"PYTHONPATH", python}});
+  if (!end || end->exit_code() != 0) {
+    console.Say("etude: there is no native recorder for this program: PyTorch's observers record");
+  }
 }
 
 // Lines for a shell: the settings and the start-up hook that reads them.

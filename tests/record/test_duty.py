@@ -27,7 +27,7 @@ class Run:
         values["PYTHONPATH"] = str(HOOK_FOLDER)
         values["OMP_NUM_THREADS"] = "1"
         values["ETUDE_RECORD"] = settings.format(dir=self.folder, library=LIBRARY)
-        values["PYTORCH_JIT_LOG_LEVEL"] = ""
+        values["ETUDE_CACHE_DIR"] = str(self._work / "cache")
         values.update(environment or {})
         done = subprocess.run(
             [sys.executable, *launcher, str(script)],

@@ -4,6 +4,7 @@ import collections
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -301,6 +302,95 @@ def test_without_the_library_the_observers_record(run):
     result = run(source, environment={"ETUDE_RECORD_RECORDER": "native"})
     assert result.names() == ["device.0.json.gz", "host.0.json.gz", "job.json"]
     assert any("native recorder was not built" in note for note in result.rank()["notes"])
+
+
+# "Builds" the recorder: what the build would give is here already.
+CMAKE = f"""#!/bin/sh
+echo "$@" >> "$ASKED"
+[ ! -e "$ASKED.broken" ] || exit 1
+case $1 in
+  --build) mkdir -p "$2/lib/etude"; cp "{LIBRARY}" "$2/lib/etude/" ;;
+esac
+"""
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    """elsewhere(command...): `etude record --recorder native` where no recorder is installed."""
+    (tmp_path / "bin").mkdir()
+    shutil.copy(BIN / "etude", tmp_path / "bin/etude")
+    (tmp_path / "bin/cmake").write_text(CMAKE)
+    (tmp_path / "bin/cmake").chmod(0o755)
+    (tmp_path / "program.py").write_text(program("for _ in range(12): train()"))
+    values = {key: value for key, value in os.environ.items() if not key.startswith("ETUDE_")}
+    values.update(PATH=f"{tmp_path}/bin:{os.environ['PATH']}", ASKED=str(tmp_path / "asked"),
+                  ETUDE_CACHE_DIR=str(tmp_path / "cache"), OMP_NUM_THREADS="1")  # fmt: skip
+
+    def run_etude(*arguments, folder="capture"):
+        if "--" in arguments:
+            arguments = ("--recorder", "native", "--warmup", "2", "--steps", "3", "-o", folder, *arguments)
+        done = subprocess.run(
+            [tmp_path / "bin/etude", "record", *arguments], cwd=tmp_path, env=values,
+            capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+        names = sorted(p.name for p in (tmp_path / folder).iterdir()) if (tmp_path / folder).exists() else []
+        return done, names
+
+    return run_etude
+
+
+def test_a_recorder_is_built_before_the_program_starts(elsewhere, tmp_path):
+    done, names = elsewhere("--", sys.executable, "program.py")
+    assert done.returncode == 0 and "building etude-recorder for torch" in done.stderr
+    assert names == ["capture.0.etude", "job.json"]
+    configure, build = (tmp_path / "asked").read_text().splitlines()
+    assert f"-DETUDE_TORCH_PYTHON={sys.executable}" in configure and "--target etude_recorder" in build
+    # The next program finds it, also one whose Python cannot be told beforehand.
+    done, names = elsewhere("--", "sh", "-c", f"{sys.executable} program.py", folder="second")
+    assert done.returncode == 0 and "building" not in done.stderr
+    assert names == ["capture.0.etude", "job.json"]
+    assert len((tmp_path / "asked").read_text().splitlines()) == 2
+
+
+def test_a_launcher_is_a_script_of_python(elsewhere, tmp_path):
+    (tmp_path / "bin/launch").write_text("#!/usr/bin/env python3\n")
+    (tmp_path / "bin/launch").chmod(0o755)
+    (tmp_path / "bin/python3").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (tmp_path / "bin/python3").chmod(0o755)
+    done, _ = elsewhere("--", "launch")
+    assert "building etude-recorder" in done.stderr
+
+
+def test_where_it_cannot_be_built_the_observers_record(elsewhere, tmp_path):
+    (tmp_path / "asked.broken").touch()
+    done, names = elsewhere("--", sys.executable, "program.py")
+    assert done.returncode == 0 and "building etude-recorder failed" in done.stderr
+    assert "PyTorch's observers record" in done.stderr
+    assert names == ["device.0.json.gz", "host.0.json.gz", "job.json"]
+
+
+def test_a_shell_script_is_told_how_to_build_ahead(elsewhere, tmp_path):
+    done, names = elsewhere("--", "sh", "-c", f"{sys.executable} program.py")
+    assert names == ["device.0.json.gz", "host.0.json.gz", "job.json"]
+    assert f"etude record --build-recorder {sys.executable}" in done.stderr
+    done, _ = elsewhere("--build-recorder", sys.executable)
+    assert done.returncode == 0 and done.stdout.strip().endswith("/libetude_recorder.so")
+    done, names = elsewhere("--", "sh", "-c", f"{sys.executable} program.py", folder="second")
+    assert names == ["capture.0.etude", "job.json"]
+
+
+def test_of_another_torch(run, tmp_path):
+    # A library that says it was built for another version.
+    other = tmp_path / "other.so"
+    version = subprocess.run([sys.executable, "-c", "import torch; print(torch.__version__)"],
+                             capture_output=True, text=True, check=True).stdout.strip().encode()  # fmt: skip
+    data = LIBRARY.read_bytes()
+    assert data.count(version + b"\0") >= 1
+    other.write_bytes(data.replace(version + b"\0", b"9" + version[1:] + b"\0"))
+    result = run(program("for _ in range(12): train()"),
+                 environment={**NATIVE, "ETUDE_RECORD_LIBRARY": str(other)})  # fmt: skip
+    assert result.names() == ["device.0.json.gz", "host.0.json.gz", "job.json"]
+    assert any("was built for torch 9" in note for note in result.rank()["notes"])
 
 
 def test_a_full_disk_is_said(run, tmp_path):

@@ -6,10 +6,11 @@ import contextlib
 import ctypes
 import json
 import os
+import sys
 import time
 from typing import Any, Optional
 
-from . import job
+from . import job, torch_cache
 from .step_recording import Published, StepMark, check_profiler_free, uses_cuda
 
 
@@ -87,11 +88,26 @@ class NativeRecording:
 
 
 def load(torch: Any, path: Optional[str]) -> ctypes.CDLL:
-    """The recorder's library. Raises NoRecorder when it does not fit this program."""
-    if not path:
-        raise NoRecorder("the native recorder was not built")
+    """The recorder's library: at `path`, or the one that was built for this torch.
+
+    Raises NoRecorder when there is none that fits this program.
+    """
     if uses_cuda(torch):
         raise NoRecorder("the native recorder does not record devices yet")
+    why = "the native recorder was not built"
+    if path:
+        try:
+            return _load(torch, path)
+        except NoRecorder as error:
+            why = str(error)
+    root = os.path.dirname(os.path.abspath(torch.__file__))
+    built = torch_cache.built(torch_cache.RECORDER, root, str(torch.__version__))
+    if built is not None:
+        return _load(torch, str(built))
+    raise NoRecorder(f"{why} (`etude record --build-recorder {sys.executable}` builds one)")
+
+
+def _load(torch: Any, path: str) -> ctypes.CDLL:
     try:
         library = ctypes.CDLL(path)
     except OSError as error:
