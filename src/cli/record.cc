@@ -143,6 +143,7 @@ class RecordCommand : public Command {
                    "record minima and maxima of integer inputs (auto: on the CPU)");
     options.Choice("--recorder", &recorder_, {"observers", "native"},
                    "record with PyTorch's observers, or with Etude's own recorder (CPU)");
+    options.Flag("--memory", &memory_, "record what the allocators give out and take back");
     options.Flag("--force", &force_, "replace a capture");
     options.Value("--summary", &summary_file_, "FILE", "write what was recorded as JSON");
     options.Value("--print-environment", &duty_, "SETTINGS",
@@ -187,6 +188,7 @@ class RecordCommand : public Command {
   std::string ranges_ = "auto";
   std::string recorder_ = "observers";
   bool force_ = false;
+  bool memory_ = false;
   std::string summary_file_;
   std::string duty_;
   std::string build_for_;
@@ -272,6 +274,7 @@ Variables RecordCommand::Environment(const std::string& python, const std::strin
       {"ETUDE_RECORD_RANGES", ranges_},
       {"ETUDE_RECORD_RECORDER", recorder_},
       {"ETUDE_RECORD_LIBRARY", RecorderLibrary()},
+      {"ETUDE_RECORD_MEMORY", memory_ ? "1" : "0"},
       {"ETUDE_RECORD_COMMAND", Json(command_).dump(-1, ' ', false, Json::error_handler_t::replace)},
       {"ETUDE_RECORD_JOB", fmt::format("{:x}-{:x}", now, getpid())},
       {"ETUDE_RECORD_VERSION", std::string(kVersion)}};

@@ -14,7 +14,7 @@
 namespace etude::capture {
 
 inline constexpr std::string_view kMagic = "ETUDECAP";
-// 2: statistics of index tensors. Readers take all versions up to theirs.
+// 2: statistics of index tensors, allocations. Readers take all versions up to theirs.
 inline constexpr uint32_t kVersion = 2;
 
 enum class BlockKind : uint8_t {
@@ -59,6 +59,11 @@ enum class Event : uint8_t {
   kExitOver = 3,
   // A call ends that is not open on this thread: handle (whole), time, overhead, outputs.
   kExitElsewhere = 4,
+  // The CPU's allocator gives out memory: time, overhead, address (8 bytes), bytes.
+  kAllocate = 5,
+  // … and takes back what it gave out in this recording or in an earlier one of the process: time,
+  // overhead, address.
+  kFree = 6,
 };
 
 // Bits of `modes`.

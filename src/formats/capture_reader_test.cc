@@ -412,6 +412,52 @@ TEST_F(CaptureReaderTest, StatisticsOfIndices) {
             R"("2":{"elements":3,"distinct":3,"equal_pairs":0,"ascends":true}})");
 }
 
+TEST_F(CaptureReaderTest, AllocationsAreTheProfilersEvents) {
+  Create();
+  const uint32_t function = writer_->DefineFunction("aten::add", "aten::add(…)");
+  const uint32_t first = writer_->DefineThread(2, 1, 4242);
+  const uint32_t second = writer_->DefineThread(3, 2, 4243);
+  const auto allocate = [&](int64_t time, uint64_t address, uint64_t bytes) {
+    records_.Mark(Event::kAllocate);
+    Time(time, 10);
+    records_.Fixed64(address);
+    records_.Varint(bytes);
+  };
+  const auto release = [&](int64_t time, uint64_t address) {
+    records_.Mark(Event::kFree);
+    Time(time, 0);
+    records_.Fixed64(address);
+  };
+  // The other thread's block comes first in the file, but what it frees is given out before.
+  Begin(second, 2000);
+  release(2300, 0xA0);
+  release(2400, 0xFF);  // from before the recording
+  Flush();
+  Begin(first, 2000);
+  allocate(2050, 0xA0, 100);
+  Enter(function, 9, 2100);
+  allocate(2200, 0xB0, 50);
+  Exit(2600);
+  allocate(2700, 0xA0, 7);
+  Flush();
+  const auto trace = Read(Finish(), 7, /*strict=*/true);
+  ASSERT_TRUE(trace) << trace.error().message;
+  std::vector<std::string> seen;
+  ForEachNode(*trace, [&](NodeId node) {
+    if (trace->name(node) != "[memory]") return;
+    EXPECT_EQ(trace->kind(node), NodeKind::kMetadata);
+    const auto extras = trace->extras(node);
+    ASSERT_EQ(extras.size(), 5u);
+    EXPECT_EQ(trace->text(extras[2].key), "Addr");
+    seen.push_back(std::to_string(trace->source_id(trace->parent(node))) + " " +
+                   std::string(trace->text(extras[3].text)) + " " +
+                   std::string(trace->text(extras[4].text)));
+  });
+  EXPECT_EQ(seen, (std::vector<std::string>{"2 100 100", "9 50 150", "3 -100 50", "2 7 57"}));
+  // The recorder's own time is taken out of the operator's: 10 of 500.
+  EXPECT_EQ(trace->duration(trace->Find(9)), Nanos{490});
+}
+
 TEST_F(CaptureReaderTest, StatisticsThatCannotBe) {
   Create();
   const uint32_t function = writer_->DefineFunction("aten::embedding", "aten::embedding(…)");

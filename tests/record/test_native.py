@@ -22,8 +22,9 @@ import ctypes
 native = ctypes.CDLL({str(LIBRARY)!r})
 for name in ("start", "stop"):
     getattr(native, "etude_recorder_" + name).restype = ctypes.c_char_p
-def start(path, ranges=1):
-    problem = native.etude_recorder_start(os.fsencode(path), b'"pid": %d' % os.getpid(), ranges, ctypes.c_ulonglong(0))
+def start(path, ranges=1, memory=0):
+    problem = native.etude_recorder_start(os.fsencode(path), b'"pid": %d' % os.getpid(), ranges,
+                                          ctypes.c_ulonglong(0), memory)
     assert problem is None, problem
 def stop():
     problem = native.etude_recorder_stop()
@@ -170,6 +171,70 @@ for integers in (1, 2, 3): record(integers)
     etude("convert", "-q", f"{path}2", "-o", tmp_path / "chakra.0.et")
     again = only(linked(tmp_path / "chakra.0.et", tmp_path), "aten::_embedding_bag")
     assert json.loads(attributes(again)["index_statistics"]) == of_bag
+
+
+def test_allocations(run, tmp_path):
+    path = tmp_path / "memory.etude"
+    source = DRIVE + """
+import threading
+before = torch.ones(1000)
+start(PATH, 1, 1)
+kept = torch.empty(1 << 20)                 # 4 MiB
+passing = torch.empty(1 << 18)              # 1 MiB
+thread = threading.Thread(target=lambda tensors: tensors.clear(), args=([passing],))
+thread.start(); del passing; thread.join()
+del before
+small = torch.zeros(10) + 1
+grows = torch.empty(4)
+stop()
+assert torch.empty(3).sum() is not None     # after the recording all is as before
+grows.resize_(5000).fill_(1); kept.resize_(1 << 21); small.add_(1)
+del kept, small, grows
+start(PATH + ".second", 1, 1)
+torch.empty(100)
+stop()
+"""
+    result = run("import os, torch\n" + source.replace("PATH", repr(str(path))), hook=False)
+    assert (result.code, result.err) == (0, "")
+    memory = json.loads(etude("memory", "--json", path))
+    (cpu,) = [row for row in memory["summary"] if row["source"] == "allocator"]
+    assert cpu["device"] == "cpu" and cpu["peak_bytes"] >= 5 << 20 and cpu["start_bytes"] == 0
+    assert cpu["peak_bytes"] < (5 << 20) + 4096
+    # Kept, and the results of two additions; what was freed on the other thread is not among them.
+    assert 4 << 20 <= cpu["end_bytes"] < (4 << 20) + 4096
+    second = [row for row in json.loads(etude("memory", "--json", f"{path}.second"))["summary"]
+              if row["source"] == "allocator"]  # fmt: skip
+    assert [(row["peak_bytes"], row["end_bytes"]) for row in second] == [(400, 0)]
+    etude("validate", "--strict", path)
+
+
+def test_allocations_beside_the_profiler(run, tmp_path):
+    # A profiler of the program that counts memory sees the same with our allocator before its own.
+    path = tmp_path / "memory.etude"
+    source = DRIVE + """
+def total():
+    with torch.profiler.profile(profile_memory=True, activities=[torch.profiler.ProfilerActivity.CPU]) as p:
+        x = torch.empty(1000); del x; y = [torch.ones(50) for _ in range(3)]; del y
+    return [(event.key, event.self_cpu_memory_usage) for event in p.key_averages()]
+alone = total()
+start(PATH, 1, 1)
+both = total()
+stop()
+assert alone == both, (alone, both)
+assert alone == total()
+"""
+    result = run("import os, torch\n" + source.replace("PATH", repr(str(path))), hook=False)
+    assert result.code == 0, result.err
+
+
+@pytest.mark.parametrize("recorder", ["native", "observers"])
+def test_memory_of_a_step(run, recorder):
+    environment = {**NATIVE, "ETUDE_RECORD_RECORDER": recorder, "ETUDE_RECORD_MEMORY": "1"}
+    result = run(program("for _ in range(12): train()"), environment=environment)
+    memory = json.loads(etude("memory", "--json", result.folder))
+    (cpu,) = [row for row in memory["summary"] if row["source"] == "allocator"]
+    assert cpu["allocations"] > 10 and cpu["peak_bytes"] > 500
+    etude("replay", "--iterations", 2, result.folder)
 
 
 def test_growing_file_survives_a_kill(run, tmp_path):
@@ -398,7 +463,7 @@ def test_a_full_disk_is_said(run, tmp_path):
         program(
             DRIVE
             + """
-            problem = native.etude_recorder_start(b"/dev/full", b"", 0, ctypes.c_ulonglong(0))
+            problem = native.etude_recorder_start(b"/dev/full", b"", 0, ctypes.c_ulonglong(0), 0)
             print(problem.decode())
             """.replace("\n            ", "\n")
         ),

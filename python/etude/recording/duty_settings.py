@@ -37,6 +37,7 @@ class DutySettings:
     library: Optional[str] = None
     kind: str = "auto"
     ranges: str = "auto"
+    memory: bool = False
 
     def __post_init__(self) -> None:
         if not self.directory:
@@ -75,6 +76,7 @@ def settings_of(duty: DutySettings) -> Settings:
         ranges=duty.ranges,
         recorder=duty.recorder,
         library=duty.library,
+        memory=duty.memory,
         command=list(getattr(sys, "orig_argv", sys.argv)),
         job=job_name(),
         etude_version=os.environ.get("ETUDE_RECORD_VERSION"),
@@ -123,4 +125,5 @@ _READERS: Dict[str, Callable[[str], object]] = {
     "library": str,
     "kind": _choice(KINDS),
     "ranges": _choice(RANGES),
+    "memory": lambda text: _choice(("on", "off"))(text) == "on",
 }

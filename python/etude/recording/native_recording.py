@@ -28,7 +28,8 @@ class NativeRecording:
     Structure, arguments and times come from one pass, so there is one file. `ranges` is that of
     Settings: "off"; "auto": minima and maxima of integer arguments, and statistics of those that
     are indices; "on": statistics of all. What goes beyond `most_bytes`
-    of the file is left out, which the file says.
+    of the file is left out, which the file says. `memory`: what the CPU's allocator gives out and
+    takes back is recorded.
     """
 
     def __init__(
@@ -38,9 +39,11 @@ class NativeRecording:
         path: str,
         ranges: str,
         most_bytes: Optional[int] = None,
+        memory: bool = False,
     ) -> None:
         self.ranges = ranges != "off"
         self._most_bytes = most_bytes or 0
+        self._memory = memory
         self._integers = _INTEGERS[ranges]
         self.active = False
         self._torch = torch
@@ -52,7 +55,8 @@ class NativeRecording:
         """Starts recording with the step `index`. Raises Busy when somebody else records."""
         check_profiler_free(self._torch)
         _check(self._library.etude_recorder_start(
-            os.fsencode(self._path), _header(self._torch), self._integers, self._most_bytes))
+            os.fsencode(self._path), _header(self._torch), self._integers, self._most_bytes,
+            int(self._memory)))
         self.active = True
         self._mark.begin(index)
 
@@ -115,7 +119,7 @@ def _load(torch: Any, path: str) -> ctypes.CDLL:
     library.etude_recorder_torch_version.restype = ctypes.c_char_p
     library.etude_recorder_start.restype = ctypes.c_char_p
     library.etude_recorder_start.argtypes = [
-        ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_ulonglong
+        ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_ulonglong, ctypes.c_int
     ]
     library.etude_recorder_stop.restype = ctypes.c_char_p
     built = library.etude_recorder_torch_version().decode()

@@ -37,12 +37,14 @@ def make(
         try:
             library = native_recording.load(torch, settings.library)
             path = f"{prefix}.capture"
-            made = NativeRecording(torch, library, path, settings.ranges, most_bytes)
+            made = NativeRecording(torch, library, path, settings.ranges, most_bytes, settings.memory)
             return Made(made, profiled=False)
         except native_recording.NoRecorder as error:
             notes.append(f"{error}: recorded with PyTorch's observers instead")
     ranges = _want_ranges(torch, settings, subclasses)
-    recording = StepRecording(torch, f"{prefix}.host", f"{prefix}.device", ranges)
+    recording = StepRecording(
+        torch, f"{prefix}.host", f"{prefix}.device", ranges, settings.memory
+    )
     return Made(recording, profiled=True, notes=notes)
 
 

@@ -19,7 +19,8 @@ class Settings:
     directory: the capture folder. warmup: steps before the first timed one. steps: timed steps of
     the signature that is recorded. record_steps: steps in the trace files. kind: which marks end a
     step. ranges: whether minima and maxima of integer inputs are recorded ("auto": on the CPU).
-    recorder: PyTorch's observers, or the native recorder in `library`.
+    recorder: PyTorch's observers, or the native recorder in `library`. memory: whether what the
+    allocators give out and take back is recorded.
     command: the program's command line. job: a text that is the same in all processes of one run.
     """
 
@@ -31,6 +32,7 @@ class Settings:
     ranges: str = "auto"
     recorder: str = "observers"
     library: Optional[str] = None
+    memory: bool = False
     command: List[str] = field(default_factory=list)
     job: Optional[str] = None
     etude_version: Optional[str] = None
@@ -57,6 +59,7 @@ def from_environment(environ: Mapping[str, str]) -> Settings:
         ranges=environ.get("ETUDE_RECORD_RANGES", "auto"),
         recorder=environ.get("ETUDE_RECORD_RECORDER", "observers"),
         library=environ.get("ETUDE_RECORD_LIBRARY"),
+        memory=environ.get("ETUDE_RECORD_MEMORY") == "1",
         command=_command(environ),
         job=environ.get("ETUDE_RECORD_JOB"),
         etude_version=environ.get("ETUDE_RECORD_VERSION"),

@@ -23,6 +23,7 @@
 
 #include "src/base/hash.h"
 #include "src/formats/capture_writer.h"
+#include "src/torch/recorder/allocations.h"
 #include "src/torch/recorder/value_encoder.h"
 
 namespace etude::recorder {
@@ -67,6 +68,7 @@ struct Session {
   Options options;
   std::unique_ptr<capture::CaptureWriter> writer;
   std::atomic<int64_t> next_node{2};  // 1 is the process
+  std::string not_watched;            // why allocations are not recorded though it was asked for
 };
 
 // Threads come and go; sessions, too. `busy` is set while a thread may touch `records`, which are
@@ -93,14 +95,20 @@ Globals& globals() {
   return *kept;
 }
 
-ThreadState& ThisThread() {
-  thread_local const std::shared_ptr<ThreadState> state = [] {
-    auto made = std::make_shared<ThreadState>();
+// Memory may be freed on a thread whose state is gone: by destructors that run after its own.
+thread_local bool thread_is_over = false;
+struct ThreadHold {
+  ThreadHold() : state(std::make_shared<ThreadState>()) {
     const std::lock_guard lock(globals().mutex);
-    globals().threads.push_back(made);
-    return made;
-  }();
-  return *state;
+    globals().threads.push_back(state);
+  }
+  ~ThreadHold() { thread_is_over = true; }
+  const std::shared_ptr<ThreadState> state;
+};
+
+ThreadState& ThisThread() {
+  thread_local const ThreadHold hold;
+  return *hold.state;
 }
 
 void BeginBlock(ThreadRecords& records, int64_t time) {
@@ -258,6 +266,23 @@ void OnThisThread(int64_t begin, Add add) {
   state.busy.store(false, std::memory_order_release);
 }
 
+void AddAllocation(ThreadRecords& records, int64_t begin, const void* address, size_t bytes) {
+  capture::RecordBuffer& buffer = records.buffer;
+  if (buffer.empty()) BeginBlock(records, begin);
+  buffer.Mark(bytes != 0 ? Event::kAllocate : Event::kFree);
+  AddTime(records, begin);
+  buffer.Fixed64(reinterpret_cast<uint64_t>(address));
+  if (bytes != 0) buffer.Varint(bytes);
+}
+
+void OnAllocation(const void* address, size_t bytes) {
+  if (globals().active.load(std::memory_order_relaxed) == nullptr || thread_is_over) return;
+  const int64_t begin = Now();
+  OnThisThread(begin, [&](Session& session, ThreadRecords& records) {
+    if (session.options.allocations) AddAllocation(records, begin, address, bytes);
+  });
+}
+
 std::unique_ptr<at::ObserverContext> OnEnter(const at::RecordFunction& fn) {
   const int64_t begin = Now();
   OnThisThread(begin, [&](Session& session, ThreadRecords& records) {
@@ -293,6 +318,9 @@ bool Start(const std::string& path, std::string_view header, const Options& opti
   session->writer = capture::CaptureWriter::Create(
       path, header, {.most_file_bytes = options.most_file_bytes}, error);
   if (session->writer == nullptr) return false;
+  if (options.allocations && !WatchAllocations(OnAllocation, session->not_watched)) {
+    session->options.allocations = false;
+  }
   all.session = std::move(session);
   ++all.number;
   all.active.store(all.session.get());
@@ -308,6 +336,7 @@ bool Stop(std::string& error) {
     return false;
   }
   at::removeCallback(all.callback);
+  if (all.session->options.allocations) UnwatchAllocations();
   all.active.store(nullptr);
   for (const auto& state : all.threads) {
     while (state->busy.load()) std::this_thread::yield();
@@ -319,8 +348,11 @@ bool Stop(std::string& error) {
       state->session = 0;
     }
   }
-  const std::string end = "\"nodes\": " + std::to_string(all.session->next_node - 1) +
-                          ", \"finish_monotonic_ns\": " + std::to_string(Now());
+  std::string end = "\"nodes\": " + std::to_string(all.session->next_node - 1) +
+                    ", \"finish_monotonic_ns\": " + std::to_string(Now());
+  if (!all.session->not_watched.empty()) {
+    end += ", \"no_allocations\": \"" + all.session->not_watched + "\"";
+  }
   const bool complete = all.session->writer->Finish(end, error);
   all.session.reset();
   std::erase_if(all.threads, [](const auto& state) { return state.use_count() == 1; });

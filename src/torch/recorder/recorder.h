@@ -12,6 +12,7 @@ struct Options {
   bool integer_ranges = false;
   enum class Statistics { kNone, kIndices, kAllIntegers };
   Statistics statistics = Statistics::kNone;
+  bool allocations = false;                      // of the CPU's allocator, see allocations.h
   uint64_t most_file_bytes = uint64_t{8} << 30;  // events beyond are dropped and counted
 };
 

@@ -27,8 +27,9 @@ ETUDE_EXPORT const char* etude_recorder_torch_version() { return ETUDE_TORCH_VER
 // Starts recording to `path`; `header` are members of a JSON object, to be put into the file.
 // `integers`: 0 nothing of integer arguments, 1 their ranges, 2 also the statistics of indices,
 // 3 those of all. The file grows to about `most_bytes` (0: 8 GiB) and what comes then is dropped.
+// `allocations`: whether memory of the CPU's allocator is recorded.
 ETUDE_EXPORT const char* etude_recorder_start(const char* path, const char* header, int integers,
-                                              unsigned long long most_bytes) {
+                                              unsigned long long most_bytes, int allocations) {
   timespec real;
   timespec monotonic;
   clock_gettime(CLOCK_REALTIME, &real);
@@ -44,6 +45,7 @@ ETUDE_EXPORT const char* etude_recorder_start(const char* path, const char* head
   std::string error;
   using Statistics = etude::recorder::Options::Statistics;
   etude::recorder::Options options{.integer_ranges = integers > 0};
+  options.allocations = allocations != 0;
   if (most_bytes != 0) options.most_file_bytes = most_bytes;
   if (integers == 2) options.statistics = Statistics::kIndices;
   if (integers >= 3) options.statistics = Statistics::kAllIntegers;
