@@ -143,6 +143,7 @@ class RecordCommand : public Command {
                    "record minima and maxima of integer inputs (auto: on the CPU)");
     options.Choice("--recorder", &recorder_, {"observers", "native"},
                    "record with PyTorch's observers, or with Etude's own recorder (CPU)");
+    options.Flag("--eager", &eager_, "switch torch.compile off");
     options.Flag("--memory", &memory_, "record what the allocators give out and take back");
     options.Flag("--force", &force_, "replace a capture");
     options.Value("--summary", &summary_file_, "FILE", "write what was recorded as JSON");
@@ -189,6 +190,7 @@ class RecordCommand : public Command {
   std::string recorder_ = "observers";
   bool force_ = false;
   bool memory_ = false;
+  bool eager_ = false;
   std::string summary_file_;
   std::string duty_;
   std::string build_for_;
@@ -264,7 +266,7 @@ Variables RecordCommand::Environment(const std::string& python, const std::strin
     path += std::string(":") + before;
   }
   const auto now = std::chrono::system_clock::now().time_since_epoch().count();
-  return {
+  Variables variables = {
       {"PYTHONPATH", path},
       {"ETUDE_RECORD_DIR", fs::absolute(folder).lexically_normal().string()},
       {"ETUDE_RECORD_WARMUP", std::to_string(warmup_)},
@@ -278,6 +280,11 @@ Variables RecordCommand::Environment(const std::string& python, const std::strin
       {"ETUDE_RECORD_COMMAND", Json(command_).dump(-1, ' ', false, Json::error_handler_t::replace)},
       {"ETUDE_RECORD_JOB", fmt::format("{:x}-{:x}", now, getpid())},
       {"ETUDE_RECORD_VERSION", std::string(kVersion)}};
+  if (eager_) {
+    variables.emplace_back("TORCH_COMPILE_DISABLE", "1");
+    variables.emplace_back("TORCHDYNAMO_DISABLE", "1");
+  }
+  return variables;
 }
 
 Result<ExitCode> RecordCommand::Finish(const Console& console, const ChildEnd& end,

@@ -61,7 +61,7 @@ class Capture:
     ) -> None:
         """Writes or replaces the entry of this process in job.json."""
         rank, world = job.rank_and_world(self._torch)
-        notes = finder.notes + notes
+        notes = finder.notes + notes + facts.compiler_notes()
         if finder.foreign_marks:
             notes = notes + [f"{finder.foreign_marks} step marks of other threads were ignored"]
         for signature in table.all():
