@@ -143,6 +143,8 @@ class RecordCommand : public Command {
                    "record minima and maxima of integer inputs (auto: on the CPU)");
     options.Choice("--recorder", &recorder_, {"observers", "native"},
                    "record with PyTorch's observers, or with Etude's own recorder (CPU)");
+    options.Choice("--callback-cost", &callback_cost_, {"subtract", "keep"},
+                   "what calling the native recorder costs, in its times");
     options.Flag("--eager", &eager_, "switch torch.compile off");
     options.Flag("--memory", &memory_, "record what the allocators give out and take back");
     options.Flag("--force", &force_, "replace a capture");
@@ -190,6 +192,7 @@ class RecordCommand : public Command {
   std::string recorder_ = "observers";
   bool force_ = false;
   bool memory_ = false;
+  std::string callback_cost_ = "subtract";
   bool eager_ = false;
   std::string summary_file_;
   std::string duty_;
@@ -276,6 +279,7 @@ Variables RecordCommand::Environment(const std::string& python, const std::strin
       {"ETUDE_RECORD_RANGES", ranges_},
       {"ETUDE_RECORD_RECORDER", recorder_},
       {"ETUDE_RECORD_LIBRARY", RecorderLibrary()},
+      {"ETUDE_RECORD_CALLBACK_COST", callback_cost_ == "subtract" ? "1" : "0"},
       {"ETUDE_RECORD_MEMORY", memory_ ? "1" : "0"},
       {"ETUDE_RECORD_COMMAND", Json(command_).dump(-1, ' ', false, Json::error_handler_t::replace)},
       {"ETUDE_RECORD_JOB", fmt::format("{:x}-{:x}", now, getpid())},

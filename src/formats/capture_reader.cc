@@ -86,6 +86,7 @@ struct Thread {
   uint64_t tid = 0;
   LaneId lane;
   int64_t overhead = 0;
+  int64_t clock = 0;  // at the event read last
   std::vector<OpenCall> open;
 };
 
@@ -111,7 +112,8 @@ class CaptureReader : public TraceReader {
   Status ReadEnd(std::string_view json);
   bool ReadDefinitions(RecordView records);
   bool ReadEvents(RecordView records);
-  bool ReadEnter(RecordView& records, Thread& thread, int64_t time);
+  bool ReadEnter(RecordView& records, Thread& thread, int64_t& time);
+  int64_t TakeOutCallback(Thread& thread, int64_t last, int64_t own);
   void CloseInnermost(Thread& thread, RecordView& records, int64_t time);
   bool ReadExitElsewhere(RecordView& records, Thread& thread, int64_t& time);
   // A call that does not end on its own thread.
@@ -157,6 +159,7 @@ class CaptureReader : public TraceReader {
   // Of the last event of the block.
   uint64_t node_ = 0;
   uint64_t handle_ = 0;
+  int64_t callback_ = 0;    // nanoseconds that calling a recorder costs
   uint64_t last_node_ = 0;  // the greatest number of a node
 };
 
@@ -255,6 +258,9 @@ Status CaptureReader::ReadHeader(std::string_view text) {
     } else if (key == "time" && value.is_string()) {
       info.time = value.get<std::string>();
     } else if (key != "format" && key != "version") {
+      constexpr int64_t kMostCallback = 100'000;
+      if (key == "callback_ns" && number())
+        callback_ = std::clamp<int64_t>(*number(), 0, kMostCallback);
       info.extras.push_back({.key = builder_.Intern(key), .text = builder_.Intern(value.dump())});
     }
   }
@@ -312,7 +318,19 @@ int64_t CaptureReader::ReadClock(RecordView& records, Thread& thread, int64_t& t
   const auto more = static_cast<int64_t>(records.Varint());
   if (__builtin_add_overflow(thread.overhead, more, &thread.overhead)) thread.overhead = 0;
   int64_t own = 0;
-  return __builtin_sub_overflow(time, thread.overhead, &own) ? time : own;
+  thread.clock = __builtin_sub_overflow(time, thread.overhead, &own) ? time : own;
+  return thread.clock;
+}
+
+// What calling a recorder costs lies between the last event and the beginning of a call: it is none
+// of the caller's time. Never more than has passed.
+int64_t CaptureReader::TakeOutCallback(Thread& thread, int64_t last, int64_t own) {
+  int64_t passed = 0;
+  if (__builtin_sub_overflow(own, last, &passed) || passed <= 0) return own;
+  const int64_t taken = std::min(passed, callback_);
+  if (__builtin_add_overflow(thread.overhead, taken, &thread.overhead)) return own;
+  thread.clock = own - taken;
+  return thread.clock;
 }
 
 bool CaptureReader::ReadEvents(RecordView records) {
@@ -326,8 +344,7 @@ bool CaptureReader::ReadEvents(RecordView records) {
     const auto event = static_cast<Event>(records.Byte());
     switch (event) {
       case Event::kEnter: {
-        const int64_t own = ReadClock(records, thread, time);
-        if (!ReadEnter(records, thread, own)) return false;
+        if (!ReadEnter(records, thread, time)) return false;
         break;
       }
       case Event::kExitOver: {
@@ -358,7 +375,9 @@ bool CaptureReader::ReadEvents(RecordView records) {
   return !records.failed();
 }
 
-bool CaptureReader::ReadEnter(RecordView& records, Thread& thread, int64_t time) {
+bool CaptureReader::ReadEnter(RecordView& records, Thread& thread, int64_t& time) {
+  const int64_t last = thread.clock;
+  const int64_t own = ReadClock(records, thread, time);
   const uint64_t node = node_ += static_cast<uint64_t>(records.Signed());
   last_node_ = std::max(last_node_, node);
   const uint64_t handle = handle_ += static_cast<uint64_t>(records.Signed());
@@ -370,7 +389,7 @@ bool CaptureReader::ReadEnter(RecordView& records, Thread& thread, int64_t time)
   if (records.failed() || function >= functions_.size()) return false;
   OpenCall& call = thread.open.emplace_back();
   call.handle = handle;
-  call.begin = time;
+  call.begin = TakeOutCallback(thread, last, own);
   call.modes = modes;
   call.parent_modes = capture::kGradMode;
   if (thread.open.size() > 1) {

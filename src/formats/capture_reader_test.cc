@@ -458,6 +458,28 @@ TEST_F(CaptureReaderTest, AllocationsAreTheProfilersEvents) {
   EXPECT_EQ(trace->duration(trace->Find(9)), Nanos{490});
 }
 
+TEST_F(CaptureReaderTest, WhatPyTorchSpendsOnCallingIsTakenOut) {
+  Create(R"({"format": "etude-native-capture", "version": 2, "callback_ns": 200})");
+  const uint32_t label = writer_->DefineFunction("step", "");
+  const uint32_t add = writer_->DefineFunction("aten::add", "aten::add(…)");
+  Begin(writer_->DefineThread(2, 1, 4242), 1000);
+  Enter(label, 3, 2000);
+  Enter(add, 4, 3000, 0, /*overhead=*/100);  // 100 since 2000, so the clock shows 2900
+  Exit(3500);
+  Enter(add, 5, 3600);  // only 100 after the last event: no more is taken out
+  Exit(4000);
+  Exit(5000);
+  Flush();
+  const auto trace = Read(Finish(), 7, /*strict=*/true);
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->start(trace->Find(3)), Nanos{1800});
+  EXPECT_EQ(trace->start(trace->Find(4)), Nanos{2500});
+  EXPECT_EQ(trace->duration(trace->Find(4)), Nanos{500});
+  EXPECT_EQ(trace->start(trace->Find(5)), Nanos{3000});
+  EXPECT_EQ(trace->duration(trace->Find(5)), Nanos{400});
+  EXPECT_EQ(trace->duration(trace->Find(3)), Nanos{3000 - 100 - 200 - 100});
+}
+
 TEST_F(CaptureReaderTest, StatisticsThatCannotBe) {
   Create();
   const uint32_t function = writer_->DefineFunction("aten::embedding", "aten::embedding(…)");

@@ -22,9 +22,9 @@ import ctypes
 native = ctypes.CDLL({str(LIBRARY)!r})
 for name in ("start", "stop"):
     getattr(native, "etude_recorder_" + name).restype = ctypes.c_char_p
-def start(path, ranges=1, memory=0):
+def start(path, ranges=1, memory=0, callback=0):
     problem = native.etude_recorder_start(os.fsencode(path), b'"pid": %d' % os.getpid(), ranges,
-                                          ctypes.c_ulonglong(0), memory)
+                                          ctypes.c_ulonglong(0), memory, callback)
     assert problem is None, problem
 def stop():
     problem = native.etude_recorder_stop()
@@ -235,6 +235,17 @@ def test_memory_of_a_step(run, recorder):
     (cpu,) = [row for row in memory["summary"] if row["source"] == "allocator"]
     assert cpu["allocations"] > 10 and cpu["peak_bytes"] > 500
     etude("replay", "--iterations", 2, result.folder)
+
+
+def test_what_calling_costs(run, tmp_path):
+    result = run(program("for _ in range(12): train()"), environment=NATIVE)
+    path = result.folder / "capture.0.etude"
+    etude("convert", "-q", path, "-o", tmp_path / "linked.json")
+    assert 0 <= json.loads((tmp_path / "linked.json").read_text())["callback_ns"] < 100_000
+    path.unlink(), (result.folder / "job.json").unlink()
+    run(program("for _ in range(12): train()"), environment={**NATIVE, "ETUDE_RECORD_CALLBACK_COST": "0"})
+    etude("convert", "-q", path, "-o", tmp_path / "kept.json")
+    assert "callback_ns" not in json.loads((tmp_path / "kept.json").read_text())
 
 
 def test_growing_file_survives_a_kill(run, tmp_path):
@@ -463,7 +474,7 @@ def test_a_full_disk_is_said(run, tmp_path):
         program(
             DRIVE
             + """
-            problem = native.etude_recorder_start(b"/dev/full", b"", 0, ctypes.c_ulonglong(0), 0)
+            problem = native.etude_recorder_start(b"/dev/full", b"", 0, ctypes.c_ulonglong(0), 0, 0)
             print(problem.decode())
             """.replace("\n            ", "\n")
         ),

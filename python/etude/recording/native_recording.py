@@ -11,6 +11,7 @@ import time
 from typing import Any, Optional
 
 from . import job, torch_cache
+from .settings import Settings
 from .step_recording import Published, StepMark, check_profiler_free, uses_cuda
 
 
@@ -25,11 +26,9 @@ class NoRecorder(Exception):
 class NativeRecording:
     """One recording of consecutive steps into a native capture; used like StepRecording.
 
-    Structure, arguments and times come from one pass, so there is one file. `ranges` is that of
-    Settings: "off"; "auto": minima and maxima of integer arguments, and statistics of those that
-    are indices; "on": statistics of all. What goes beyond `most_bytes`
-    of the file is left out, which the file says. `memory`: what the CPU's allocator gives out and
-    takes back is recorded.
+    Structure, arguments and times come from one pass, so there is one file. `ranges` of the settings
+    is "off"; "auto": minima and maxima of integer arguments, and statistics of those that are indices;
+    "on": statistics of all. What goes beyond `most_bytes` of the file is left out, which the file says.
     """
 
     def __init__(
@@ -37,14 +36,16 @@ class NativeRecording:
         torch: Any,
         library: ctypes.CDLL,
         path: str,
-        ranges: str,
+        settings: Settings,
         most_bytes: Optional[int] = None,
-        memory: bool = False,
     ) -> None:
-        self.ranges = ranges != "off"
-        self._most_bytes = most_bytes or 0
-        self._memory = memory
-        self._integers = _INTEGERS[ranges]
+        self.ranges = settings.ranges != "off"
+        self._options = (
+            _INTEGERS[settings.ranges],
+            most_bytes or 0,
+            int(settings.memory),
+            int(settings.callback_cost),
+        )
         self.active = False
         self._torch = torch
         self._library = library
@@ -55,8 +56,7 @@ class NativeRecording:
         """Starts recording with the step `index`. Raises Busy when somebody else records."""
         check_profiler_free(self._torch)
         _check(self._library.etude_recorder_start(
-            os.fsencode(self._path), _header(self._torch), self._integers, self._most_bytes,
-            int(self._memory)))
+            os.fsencode(self._path), _header(self._torch), *self._options))
         self.active = True
         self._mark.begin(index)
 
@@ -119,7 +119,8 @@ def _load(torch: Any, path: str) -> ctypes.CDLL:
     library.etude_recorder_torch_version.restype = ctypes.c_char_p
     library.etude_recorder_start.restype = ctypes.c_char_p
     library.etude_recorder_start.argtypes = [
-        ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_ulonglong, ctypes.c_int
+        ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_ulonglong, ctypes.c_int,
+        ctypes.c_int,
     ]
     library.etude_recorder_stop.restype = ctypes.c_char_p
     built = library.etude_recorder_torch_version().decode()

@@ -37,7 +37,7 @@ def make(
         try:
             library = native_recording.load(torch, settings.library)
             path = f"{prefix}.capture"
-            made = NativeRecording(torch, library, path, settings.ranges, most_bytes, settings.memory)
+            made = NativeRecording(torch, library, path, settings, most_bytes)
             return Made(made, profiled=False)
         except native_recording.NoRecorder as error:
             notes.append(f"{error}: recorded with PyTorch's observers instead")

@@ -20,7 +20,8 @@ class Settings:
     the signature that is recorded. record_steps: steps in the trace files. kind: which marks end a
     step. ranges: whether minima and maxima of integer inputs are recorded ("auto": on the CPU).
     recorder: PyTorch's observers, or the native recorder in `library`. memory: whether what the
-    allocators give out and take back is recorded.
+    allocators give out and take back is recorded. callback_cost: whether the native recorder measures
+    what calling it costs, for readers to take out of the times.
     command: the program's command line. job: a text that is the same in all processes of one run.
     """
 
@@ -33,6 +34,7 @@ class Settings:
     recorder: str = "observers"
     library: Optional[str] = None
     memory: bool = False
+    callback_cost: bool = True
     command: List[str] = field(default_factory=list)
     job: Optional[str] = None
     etude_version: Optional[str] = None
@@ -60,6 +62,7 @@ def from_environment(environ: Mapping[str, str]) -> Settings:
         recorder=environ.get("ETUDE_RECORD_RECORDER", "observers"),
         library=environ.get("ETUDE_RECORD_LIBRARY"),
         memory=environ.get("ETUDE_RECORD_MEMORY") == "1",
+        callback_cost=environ.get("ETUDE_RECORD_CALLBACK_COST", "1") == "1",
         command=_command(environ),
         job=environ.get("ETUDE_RECORD_JOB"),
         etude_version=environ.get("ETUDE_RECORD_VERSION"),

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "src/formats/capture_format.h"
+#include "src/torch/recorder/callback_cost.h"
 #include "src/torch/recorder/recorder.h"
 
 #define ETUDE_EXPORT extern "C" __attribute__((visibility("default")))
@@ -27,9 +28,11 @@ ETUDE_EXPORT const char* etude_recorder_torch_version() { return ETUDE_TORCH_VER
 // Starts recording to `path`; `header` are members of a JSON object, to be put into the file.
 // `integers`: 0 nothing of integer arguments, 1 their ranges, 2 also the statistics of indices,
 // 3 those of all. The file grows to about `most_bytes` (0: 8 GiB) and what comes then is dropped.
-// `allocations`: whether memory of the CPU's allocator is recorded.
+// `allocations`: whether memory of the CPU's allocator is recorded. `callback_cost`: whether what
+// PyTorch spends on calling us is measured, for readers to take out of the times.
 ETUDE_EXPORT const char* etude_recorder_start(const char* path, const char* header, int integers,
-                                              unsigned long long most_bytes, int allocations) {
+                                              unsigned long long most_bytes, int allocations,
+                                              int callback_cost) {
   timespec real;
   timespec monotonic;
   clock_gettime(CLOCK_REALTIME, &real);
@@ -41,6 +44,9 @@ ETUDE_EXPORT const char* etude_recorder_start(const char* path, const char* head
                          std::to_string(etude::capture::kVersion) +
                          ", \"realtime_ns\": " + text(real) +
                          ", \"monotonic_ns\": " + text(monotonic);
+  if (callback_cost != 0) {
+    document += ", \"callback_ns\": " + std::to_string(etude::recorder::MeasureCallback());
+  }
   if (header != nullptr && *header != '\0') document.append(", ").append(header);
   std::string error;
   using Statistics = etude::recorder::Options::Statistics;
