@@ -51,6 +51,8 @@ print(os.path.relpath(sysconfig.get_path('platlib'), sysconfig.get_path('scripts
     ETUDE_WHEEL_PYTHON="python${Python_VERSION_MAJOR}.${Python_VERSION_MINOR}")
   install(TARGETS _core LIBRARY DESTINATION etude COMPONENT wheel)
   install(FILES ${ETUDE_PYTHON_PACKAGE}/_core.pyi DESTINATION etude COMPONENT wheel)
+  # What lets ETUDE_RECORD into programs that simply run.
+  install(FILES python/etude_record.pth python/_etude_record.py DESTINATION . COMPONENT wheel)
   install(TARGETS etude_tool RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT wheel)
   set(sources etude/torch_source)
   install(FILES CMakeLists.txt LICENSE DESTINATION ${sources} COMPONENT wheel)

@@ -1,10 +1,9 @@
-"""Builds and runs etude-torch, the part of Etude that needs libtorch, for the torch that is here.
+"""Builds what needs libtorch for the torch that is here: etude-torch, which it also runs, and the recorder.
 
-A wheel cannot hold it: libtorch's C++ interface differs between versions. The first command that needs
-it builds it from the sources in the wheel, into a folder of the user's cache that is named after the
-versions of Etude and torch; the next ones run what is there.
+A wheel cannot hold them: libtorch's C++ interface differs between versions. The first command that needs
+one builds it from the sources in the wheel, or of the tree, into a folder of the user's cache that is
+named after the versions of Etude and torch; the next ones use what is there (recording/torch_cache.py).
 
-    ETUDE_CACHE_DIR      the cache (default: $XDG_CACHE_HOME/etude, else ~/.cache/etude)
     ETUDE_TORCH_PYTHON   a Python that has torch (default: the one that Etude is installed in)
 """
 
@@ -12,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import os
 import pathlib
 import re
@@ -23,9 +21,9 @@ import tempfile
 import time
 from typing import Iterator, NoReturn, Sequence
 
-from ._version import __version__
+from .recording import torch_cache
+from .recording.torch_cache import RECORDER, TOOL, Product
 
-SOURCE = pathlib.Path(__file__).resolve().parent / "torch_source"
 UNAVAILABLE = 4  # exit code: this machine cannot do it
 
 # Headers that the build needs, and the Debian packages that have them.
@@ -59,76 +57,84 @@ def main(arguments: Sequence[str]) -> NoReturn:
     os.execv(program, [program, *arguments])
 
 
-def find_or_build() -> pathlib.Path:
-    """The program for this torch; built if it is not in the cache."""
-    python = os.environ.get("ETUDE_TORCH_PYTHON") or sys.executable
+def find_or_build(product: Product = TOOL, python: str | None = None) -> pathlib.Path:
+    """The product for the torch of this Python; built if it is not in the cache."""
+    python = python or os.environ.get("ETUDE_TORCH_PYTHON") or sys.executable
     root, version = find_torch(python)
-    folder = cache() / key(root, version)
-    program = folder / "etude-torch"
-    if program.exists():
-        return program
-    if not SOURCE.is_dir():
-        fail(f"found no sources at {SOURCE}, expected those of a wheel")
+    found = torch_cache.built(product, root, version)
+    if found is not None:
+        return found
+    folder = torch_cache.folder(product, root, version)
+    if not torch_cache.source().is_dir():
+        fail(f"found no sources at {torch_cache.source()}, expected those of a wheel")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with locked(folder.with_name(folder.name + ".lock")):
-            if not program.exists():
-                build(folder, python, version)
+        with locked(folder.with_name(folder.name + ".lock"), product):
+            if torch_cache.built(product, root, version) is None:
+                build(product, folder, python, version)
     except OSError as error:
         fail(f"{error}; ETUDE_CACHE_DIR says where to build instead")
-    return program
+    return folder / pathlib.PurePath(product.path).name
+
+
+def prepare_recorder(fits: str) -> None:
+    """Before a program of this Python is recorded: builds the native recorder unless the one that is
+    installed fits, which is for the torch `fits` ("": there is none). Ends with UNAVAILABLE if it
+    cannot be built; a Python without torch needs none."""
+    try:
+        _, version = read_torch(sys.executable)
+    except LookupError:
+        return
+    if version != fits:
+        find_or_build(RECORDER, sys.executable)
+
+
+def build_recorder(python: str) -> None:
+    """Builds the native recorder for the torch of `python` and says where it is."""
+    resolved = shutil.which(python)
+    if resolved is None:
+        fail(f"found no Python {python}")
+    print(find_or_build(RECORDER, resolved))
 
 
 def find_torch(python: str) -> tuple[str, str]:
-    """Folder and version of this Python's torch, which is not imported."""
     try:
-        done = subprocess.run([python, "-c", FIND_TORCH], capture_output=True, text=True, check=True)
-        root, version = done.stdout.splitlines()[-2:]
-    except (OSError, ValueError, subprocess.CalledProcessError):
+        return read_torch(python)
+    except LookupError:
         fail(
             f"this command needs PyTorch, and {python} has none; `pip install torch` there, or set "
             "ETUDE_TORCH_PYTHON to a Python that has it"
         )
+
+
+def read_torch(python: str) -> tuple[str, str]:
+    """Folder and version of this Python's torch, which is not imported. LookupError: it has none."""
+    try:
+        done = subprocess.run([python, "-c", FIND_TORCH], capture_output=True, text=True, check=True)
+        root, version = done.stdout.splitlines()[-2:]
+    except (OSError, ValueError, subprocess.CalledProcessError) as error:
+        raise LookupError(python) from error
     return root, version
 
 
-def cache() -> pathlib.Path:
-    named = os.environ.get("ETUDE_CACHE_DIR")
-    if named:
-        return pathlib.Path(named).absolute()
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return pathlib.Path(base).absolute() / "etude"
-
-
-def key(root: str, version: str) -> str:
-    """Names what is built: by versions, and by where torch is and what is compiled, which both count."""
-    facts = hashlib.sha256(os.fsencode(os.path.realpath(root)))
-    for path in sorted(SOURCE.rglob("*")):
-        if path.is_file():
-            facts.update(str(path.relative_to(SOURCE)).encode())
-            facts.update(path.read_bytes())
-    safe = re.sub(r"[^A-Za-z0-9.+_-]", "_", version)
-    return f"etude-{__version__}-torch-{safe}-{facts.hexdigest()[:12]}"
-
-
 @contextlib.contextmanager
-def locked(path: pathlib.Path) -> Iterator[None]:
+def locked(path: pathlib.Path, product: Product) -> Iterator[None]:
     """Holds the lock of this file: of several processes one builds, the others wait for it."""
     with open(path, "w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say("waiting for another process that builds etude-torch")
+            say(f"waiting for another process that builds {product.name}")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
-def build(folder: pathlib.Path, python: str, version: str) -> None:
+def build(product: Product, folder: pathlib.Path, python: str, version: str) -> None:
     """Builds beside `folder`, and gives it its name when it is complete."""
-    check_tools()
+    check_tools(product)
     log = folder.with_name(folder.name + ".log")
     say(
-        f"building etude-torch for torch {version}, once, in {folder.parent}; this takes some "
+        f"building {product.name} for torch {version}, once, in {folder.parent}; this takes some "
         f"minutes (log: {log})"
     )
     began = time.monotonic()
@@ -138,24 +144,26 @@ def build(folder: pathlib.Path, python: str, version: str) -> None:
         # Ninja has a pool for files that take gigabytes to compile; make has not.
         jobs = available_cores() if ninja else min(2, available_cores())
         configure = [
-            *("cmake", "-S", str(SOURCE), "-B", str(work / "build")),
+            *("cmake", "-S", str(torch_cache.source()), "-B", str(work / "build")),
             *("-G", "Ninja" if ninja else "Unix Makefiles"),
             *("-DCMAKE_BUILD_TYPE=Release", "-DETUDE_TESTS=OFF", "-DETUDE_BENCH=OFF", "-DETUDE_CHARTS=OFF"),
             f"-DETUDE_TORCH_PYTHON={python}",
+            "-DCMAKE_INSTALL_LIBDIR=lib",
         ]
-        target = ["--target", "etude_torch_tool", "--parallel", str(jobs)]
+        target = ["--target", product.target, "--parallel", str(jobs)]
         with open(log, "wb") as out:
-            run(configure, out)
-            run(["cmake", "--build", str(work / "build"), *target], out)
+            run(product, configure, out)
+            run(product, ["cmake", "--build", str(work / "build"), *target], out)
         (work / "done").mkdir()
-        os.replace(work / "build" / "bin" / "etude-torch", work / "done" / "etude-torch")
+        made = work / "build" / product.path
+        os.replace(made, work / "done" / made.name)
         os.replace(work / "done", folder)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     say(f"built in {time.monotonic() - began:.0f} s")
 
 
-def check_tools() -> None:
+def check_tools(product: Product) -> None:
     """Fails with all that is missing at once."""
     compiler = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++") or "c++"
     missing = [
@@ -169,7 +177,7 @@ def check_tools() -> None:
         missing += [f"{header} ({HEADERS[header]})" for header in missing_headers(compiler)]
     if missing:
         fail(
-            "building etude-torch needs what is not here: " + ", ".join(missing)
+            f"building {product.name} needs what is not here: " + ", ".join(missing)
             + "; in brackets the Debian packages"
         )
 
@@ -185,7 +193,7 @@ def missing_headers(compiler: str) -> list[str]:
     return [line.split()[1] for line in done.stdout.splitlines() if line.startswith("missing ")]
 
 
-def run(command: list[str], log: object) -> None:
+def run(product: Product, command: list[str], log: object) -> None:
     done = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT)  # type: ignore[call-overload]
     if done.returncode == 0:
         return
@@ -193,7 +201,7 @@ def run(command: list[str], log: object) -> None:
     lines = pathlib.Path(path).read_text(errors="replace").splitlines()
     errors = [line for line in lines if re.search(r"error|not found|Could not|No torch", line, re.I)]
     shown = "\n".join((errors or lines)[:12])
-    fail(f"building etude-torch failed at `{command[0]} {command[1]}`:\n{shown}\nlog: {path}")
+    fail(f"building {product.name} failed at `{command[0]} {command[1]}`:\n{shown}\nlog: {path}")
 
 
 def available_cores() -> int:

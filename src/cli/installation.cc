@@ -14,6 +14,10 @@
 #define ETUDE_WHEEL_PYTHON ""
 #endif
 
+#ifndef ETUDE_RECORDER_TORCH
+#define ETUDE_RECORDER_TORCH ""
+#endif
+
 namespace etude {
 namespace {
 
@@ -32,6 +36,8 @@ std::vector<std::string> PackageFolders() {
 }
 
 }  // namespace
+
+const std::string_view kRecorderTorch = ETUDE_RECORDER_TORCH;
 
 std::string ProgramPath() {
   std::error_code error;

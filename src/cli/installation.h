@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "src/base/result.h"
 
@@ -14,6 +15,9 @@ std::string ProgramFolder();
 // The folder that holds the Python package `etude`: of `cmake --install`, of the wheel, or the
 // source tree's. kUnavailable if it is in none of these places.
 Result<std::string> PythonFolder();
+
+// The version of torch that RecorderLibrary was built for; "" if none was.
+extern const std::string_view kRecorderTorch;
 
 // The native recorder's library, which is built and installed beside the program; "" if it is not.
 std::string RecorderLibrary();

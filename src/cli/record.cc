@@ -17,6 +17,7 @@
 #include "src/base/version.h"
 #include "src/cli/child_process.h"
 #include "src/cli/installation.h"
+#include "src/cli/interpreter.h"
 #include "src/cli/recording_folder.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/job_json.h"
@@ -116,6 +117,13 @@ std::vector<int64_t> MissingRanks(const JobFile& job) {
   return missing;
 }
 
+// `text` as one word of a shell.
+std::string ShellQuoted(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 class RecordCommand : public Command {
  public:
   std::string_view name() const override { return "record"; }
@@ -125,7 +133,6 @@ class RecordCommand : public Command {
 
   void Declare(Options& options) override {
     options.Value("-o,--output", &output_, "DIR", "the capture folder to write");
-    options.Required("--output");
     options.Value("--warmup", &warmup_, "N", "steps before the first timed one", {.least = 0});
     options.Value("--steps", &steps_, "N", "steps to time, without instrumentation", {.least = 1});
     options.Value("--record-steps", &record_steps_, "N", "steps to record in a row", {.least = 1});
@@ -135,8 +142,16 @@ class RecordCommand : public Command {
                    "record minima and maxima of integer inputs (auto: on the CPU)");
     options.Choice("--recorder", &recorder_, {"observers", "native"},
                    "record with PyTorch's observers, or with Etude's own recorder (CPU)");
+    options.Choice("--callback-cost", &callback_cost_, {"subtract", "keep"},
+                   "what calling the native recorder costs, in its times");
+    options.Flag("--eager", &eager_, "switch torch.compile off");
+    options.Flag("--memory", &memory_, "record what the allocators give out and take back");
     options.Flag("--force", &force_, "replace a capture");
     options.Value("--summary", &summary_file_, "FILE", "write what was recorded as JSON");
+    options.Value("--print-environment", &duty_, "SETTINGS",
+                  "print what to set for ETUDE_RECORD=SETTINGS in a program that simply runs");
+    options.Value("--build-recorder", &build_for_, "PYTHON",
+                  "build the native recorder for the torch of this Python, and do nothing else");
     options.Rest("command", &command_, "the program and its arguments");
     options.Footer(
         "The program runs unchanged: its streams, its signals and its exit code pass through.\n"
@@ -144,9 +159,12 @@ class RecordCommand : public Command {
   }
 
   Result<ExitCode> Run(const Console& console) override {
-    ETUDE_RETURN_IF_ERROR(Check());
     ETUDE_ASSIGN_OR_RETURN(const std::string python, PythonFolder());
+    if (!duty_.empty()) return PrintEnvironment(console, python);
+    if (!build_for_.empty()) return BuildRecorder(python);
+    ETUDE_RETURN_IF_ERROR(Check());
     ETUDE_ASSIGN_OR_RETURN(RecordingFolder folder, RecordingFolder::Open(output_, force_));
+    if (recorder_ == "native") PrepareRecorder(console, python);
     ETUDE_ASSIGN_OR_RETURN(const ChildEnd end,
                            RunChild(command_, Environment(python, folder.staging())));
     return Finish(console, end, folder);
@@ -154,6 +172,9 @@ class RecordCommand : public Command {
 
  private:
   Status Check() const;
+  Result<ExitCode> PrintEnvironment(const Console& console, const std::string& python) const;
+  Result<ExitCode> BuildRecorder(const std::string& python) const;
+  void PrepareRecorder(const Console& console, const std::string& python) const;
   Variables Environment(const std::string& python, const std::string& folder) const;
   Result<ExitCode> Finish(const Console& console, const ChildEnd& end,
                           RecordingFolder& folder) const;
@@ -169,7 +190,12 @@ class RecordCommand : public Command {
   std::string ranges_ = "auto";
   std::string recorder_ = "observers";
   bool force_ = false;
+  bool memory_ = false;
+  std::string callback_cost_ = "subtract";
+  bool eager_ = false;
   std::string summary_file_;
+  std::string duty_;
+  std::string build_for_;
   std::vector<std::string> command_;
 };
 
@@ -184,13 +210,65 @@ Status RecordCommand::Check() const {
   return {};
 }
 
+// Calls a function of etude.torch_tool with a text.
+std::vector<std::string> TorchToolCall(const std::string& python, std::string_view function,
+                                       const std::string& argument) {
+  return {python, "-c",
+          fmt::format("import sys; from etude import torch_tool; "
+                      "torch_tool.{}(sys.argv[1])",
+                      function),
+          argument};
+}
+
+Result<ExitCode> RecordCommand::BuildRecorder(const std::string& python) const {
+  ETUDE_ASSIGN_OR_RETURN(
+      const ChildEnd end,
+      RunChild(TorchToolCall(WheelPython().value_or("python3"), "build_recorder", build_for_),
+               {{"PYTHONPATH", python}}));
+  return static_cast<ExitCode>(end.exit_code());
+}
+
+// Has the native recorder built if that which is here does not fit the program's torch. Where that
+// cannot be told or done, the program finds out and is recorded by the observers.
+void RecordCommand::PrepareRecorder(const Console& console, const std::string& python) const {
+  const std::string fits = RecorderLibrary().empty() ? "" : std::string(kRecorderTorch);
+  const std::optional<std::string> interpreter = PythonOf(command_.front());
+  if (!interpreter) return;
+  const auto end =
+      RunChild(TorchToolCall(*interpreter, "prepare_recorder", fits), {{"PYTHONPATH", python}});
+  if (!end || end->exit_code() != 0) {
+    console.Say("etude: there is no native recorder for this program: PyTorch's observers record");
+  }
+}
+
+// Lines for a shell: the settings and the start-up hook that reads them.
+Result<ExitCode> RecordCommand::PrintEnvironment(const Console& console,
+                                                 const std::string& python) const {
+  if (!command_.empty() || !output_.empty()) {
+    return MakeError(
+        ErrorCode::kUsage,
+        "record: --print-environment: expected neither --output nor a program, found " +
+            (output_.empty() ? command_.front() : "--output"));
+  }
+  std::string settings = duty_;
+  const std::string library = RecorderLibrary();
+  if (duty_.find("library=") == std::string::npos && !library.empty()) {
+    settings += ",library=" + library;
+  }
+  console.Print(
+      fmt::format("export ETUDE_RECORD={}\nexport ETUDE_RECORD_VERSION={}\n"
+                  "export PYTHONPATH={}\"${{PYTHONPATH:+:$PYTHONPATH}}\"\n",
+                  ShellQuoted(settings), kVersion, ShellQuoted(python + "/etude/hook")));
+  return ExitCode::kOk;
+}
+
 Variables RecordCommand::Environment(const std::string& python, const std::string& folder) const {
   std::string path = python + "/etude/hook";
   if (const char* before = std::getenv("PYTHONPATH"); before != nullptr && *before != '\0') {
     path += std::string(":") + before;
   }
   const auto now = std::chrono::system_clock::now().time_since_epoch().count();
-  return {
+  Variables variables = {
       {"PYTHONPATH", path},
       {"ETUDE_RECORD_DIR", fs::absolute(folder).lexically_normal().string()},
       {"ETUDE_RECORD_WARMUP", std::to_string(warmup_)},
@@ -200,9 +278,16 @@ Variables RecordCommand::Environment(const std::string& python, const std::strin
       {"ETUDE_RECORD_RANGES", ranges_},
       {"ETUDE_RECORD_RECORDER", recorder_},
       {"ETUDE_RECORD_LIBRARY", RecorderLibrary()},
+      {"ETUDE_RECORD_CALLBACK_COST", callback_cost_ == "subtract" ? "1" : "0"},
+      {"ETUDE_RECORD_MEMORY", memory_ ? "1" : "0"},
       {"ETUDE_RECORD_COMMAND", Json(command_).dump(-1, ' ', false, Json::error_handler_t::replace)},
       {"ETUDE_RECORD_JOB", fmt::format("{:x}-{:x}", now, getpid())},
       {"ETUDE_RECORD_VERSION", std::string(kVersion)}};
+  if (eager_) {
+    variables.emplace_back("TORCH_COMPILE_DISABLE", "1");
+    variables.emplace_back("TORCHDYNAMO_DISABLE", "1");
+  }
+  return variables;
 }
 
 Result<ExitCode> RecordCommand::Finish(const Console& console, const ChildEnd& end,

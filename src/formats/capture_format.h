@@ -14,7 +14,8 @@
 namespace etude::capture {
 
 inline constexpr std::string_view kMagic = "ETUDECAP";
-inline constexpr uint32_t kVersion = 1;
+// 2: statistics of index tensors, allocations. Readers take all versions up to theirs.
+inline constexpr uint32_t kVersion = 2;
 
 enum class BlockKind : uint8_t {
   kHeader = 1,       // JSON: version and facts of the process; the first block
@@ -58,6 +59,11 @@ enum class Event : uint8_t {
   kExitOver = 3,
   // A call ends that is not open on this thread: handle (whole), time, overhead, outputs.
   kExitElsewhere = 4,
+  // The CPU's allocator gives out memory: time, overhead, address (8 bytes), bytes.
+  kAllocate = 5,
+  // … and takes back what it gave out in this recording or in an earlier one of the process: time,
+  // overhead, address.
+  kFree = 6,
 };
 
 // Bits of `modes`.
@@ -89,16 +95,19 @@ enum class Tag : uint8_t {
 // (8 bytes); kHasStorage: address of its memory (8 bytes), offset in elements, bytes of the
 // storage; kLayout: number of the layout; unless kNoSizes: dimensions, sizes and, unless
 // kContiguous, strides (zigzag); kWrappedNumber: its value; kRange: least and greatest element
-// (zigzag).
+// (zigzag); kStatistics: elements looked at, distinct values and pairs of equal ones among these,
+// a byte with kAscends or zero.
 namespace tensor_flag {
 inline constexpr uint8_t kContiguous = 1;
 inline constexpr uint8_t kRequiresGrad = 2;
 inline constexpr uint8_t kWrappedNumber = 4;  // a Python number that became a tensor
 inline constexpr uint8_t kHasStorage = 8;
-inline constexpr uint8_t kNoSizes = 16;  // symbolic, or of a kind that has none
-inline constexpr uint8_t kLayout = 32;   // not strided
-inline constexpr uint8_t kRange = 64;    // of an integer argument, where that was asked for
+inline constexpr uint8_t kNoSizes = 16;      // symbolic, or of a kind that has none
+inline constexpr uint8_t kLayout = 32;       // not strided
+inline constexpr uint8_t kRange = 64;        // of an integer argument, where that was asked for
+inline constexpr uint8_t kStatistics = 128;  // of an index argument; kRange is set, too
 }  // namespace tensor_flag
+inline constexpr uint8_t kAscends = 1;  // no element is less than the one before it
 
 inline uint64_t ZigZag(int64_t value) {
   return (static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63);

@@ -19,6 +19,7 @@
 #include "src/formats/comm_facts.h"
 #include "src/formats/et_comm.h"
 #include "src/formats/et_json_reader.h"
+#include "src/formats/kineto_categories.h"
 #include "src/trace/trace_builder.h"
 
 namespace etude {
@@ -68,12 +69,24 @@ struct LooseLabel {
   int64_t begin = 0;
 };
 
+// Memory that the allocator gave out or, with 0 bytes, took back.
+struct Allocation {
+  int64_t time = 0;   // of the process: threads free what others allocated
+  int64_t start = 0;  // by the thread's own clock
+  uint64_t parent = 0;
+  uint64_t tid = 0;
+  uint64_t address = 0;
+  uint64_t bytes = 0;
+  LaneId lane;
+};
+
 // A thread of the recorded process. Its clock stands still while the recorder is at work.
 struct Thread {
   uint64_t node = 0;
   uint64_t tid = 0;
   LaneId lane;
   int64_t overhead = 0;
+  int64_t clock = 0;  // at the event read last
   std::vector<OpenCall> open;
 };
 
@@ -99,7 +112,8 @@ class CaptureReader : public TraceReader {
   Status ReadEnd(std::string_view json);
   bool ReadDefinitions(RecordView records);
   bool ReadEvents(RecordView records);
-  bool ReadEnter(RecordView& records, Thread& thread, int64_t time);
+  bool ReadEnter(RecordView& records, Thread& thread, int64_t& time);
+  int64_t TakeOutCallback(Thread& thread, int64_t last, int64_t own);
   void CloseInnermost(Thread& thread, RecordView& records, int64_t time);
   bool ReadExitElsewhere(RecordView& records, Thread& thread, int64_t& time);
   // A call that does not end on its own thread.
@@ -108,6 +122,8 @@ class CaptureReader : public TraceReader {
   void AddCall(OpenCall& call);
   void AddRoots();
   void SettleLooseLabels();
+  bool ReadAllocation(RecordView& records, Thread& thread, int64_t& time, bool gives_out);
+  void AddAllocations();
   std::vector<uint64_t> StoragesOf(ValueListId list) const;
   int64_t ReadClock(RecordView& records, Thread& thread, int64_t& time);
 
@@ -126,6 +142,7 @@ class CaptureReader : public TraceReader {
   EtCommReader comms_;
   std::unordered_map<uint64_t, std::vector<Issued>> issued_;  // by storage
   std::vector<LooseLabel> loose_labels_;
+  std::vector<Allocation> allocations_;
   // Calls that end on another thread than they began on, and such ends, by handle. Which of the two
   // comes first in the file says nothing: each thread writes its blocks when they are full.
   std::unordered_map<uint64_t, OpenCall> detached_;
@@ -142,6 +159,8 @@ class CaptureReader : public TraceReader {
   // Of the last event of the block.
   uint64_t node_ = 0;
   uint64_t handle_ = 0;
+  int64_t callback_ = 0;    // nanoseconds that calling a recorder costs
+  uint64_t last_node_ = 0;  // the greatest number of a node
 };
 
 Status CaptureReader::Damaged(std::string_view what) {
@@ -219,9 +238,9 @@ Status CaptureReader::ReadHeader(std::string_view text) {
     return BadInput(name_ + ": found a header that is no JSON object with a version");
   }
   const auto version = json["version"].get<int64_t>();
-  if (version != capture::kVersion) {
-    return BadInput(fmt::format("{}: found a native capture of version {}, expected version {}",
-                                name_, version, capture::kVersion));
+  if (version < 1 || version > capture::kVersion) {
+    return BadInput(fmt::format("{}: found a native capture of version {}, expected 1 to {}", name_,
+                                version, capture::kVersion));
   }
   TraceInfo& info = builder_.info();
   info.schema = fmt::format("etude-native-{}", version);
@@ -239,6 +258,9 @@ Status CaptureReader::ReadHeader(std::string_view text) {
     } else if (key == "time" && value.is_string()) {
       info.time = value.get<std::string>();
     } else if (key != "format" && key != "version") {
+      constexpr int64_t kMostCallback = 100'000;
+      if (key == "callback_ns" && number())
+        callback_ = std::clamp<int64_t>(*number(), 0, kMostCallback);
       info.extras.push_back({.key = builder_.Intern(key), .text = builder_.Intern(value.dump())});
     }
   }
@@ -252,6 +274,9 @@ Status CaptureReader::ReadEnd(std::string_view text) {
   if (!json.is_object()) return Damaged("the end is no JSON object");
   if (const uint64_t dropped = json.value("dropped_blocks", uint64_t{0}); dropped != 0) {
     return Damaged(fmt::format("the recorder dropped {} blocks of events", dropped));
+  }
+  if (const auto why = json.find("no_allocations"); why != json.end() && why->is_string()) {
+    context_.Warn(fmt::format("{}: no memory is recorded: {}", name_, why->get<std::string>()));
   }
   return {};
 }
@@ -272,6 +297,7 @@ bool CaptureReader::ReadDefinitions(RecordView records) {
         const uint64_t number = records.Varint();
         Thread thread;
         thread.node = records.Varint();
+        last_node_ = std::max(last_node_, thread.node);
         thread.tid = records.Varint();
         const StringId system_tid = builder_.Intern(std::to_string(records.Varint()));
         if (records.failed() || number != threads_.size()) return false;
@@ -292,7 +318,19 @@ int64_t CaptureReader::ReadClock(RecordView& records, Thread& thread, int64_t& t
   const auto more = static_cast<int64_t>(records.Varint());
   if (__builtin_add_overflow(thread.overhead, more, &thread.overhead)) thread.overhead = 0;
   int64_t own = 0;
-  return __builtin_sub_overflow(time, thread.overhead, &own) ? time : own;
+  thread.clock = __builtin_sub_overflow(time, thread.overhead, &own) ? time : own;
+  return thread.clock;
+}
+
+// What calling a recorder costs lies between the last event and the beginning of a call: it is none
+// of the caller's time. Never more than has passed.
+int64_t CaptureReader::TakeOutCallback(Thread& thread, int64_t last, int64_t own) {
+  int64_t passed = 0;
+  if (__builtin_sub_overflow(own, last, &passed) || passed <= 0) return own;
+  const int64_t taken = std::min(passed, callback_);
+  if (__builtin_add_overflow(thread.overhead, taken, &thread.overhead)) return own;
+  thread.clock = own - taken;
+  return thread.clock;
 }
 
 bool CaptureReader::ReadEvents(RecordView records) {
@@ -303,10 +341,10 @@ bool CaptureReader::ReadEvents(RecordView records) {
   node_ = records.Varint();
   handle_ = records.Varint();
   while (!records.done()) {
-    switch (static_cast<Event>(records.Byte())) {
+    const auto event = static_cast<Event>(records.Byte());
+    switch (event) {
       case Event::kEnter: {
-        const int64_t own = ReadClock(records, thread, time);
-        if (!ReadEnter(records, thread, own)) return false;
+        if (!ReadEnter(records, thread, time)) return false;
         break;
       }
       case Event::kExitOver: {
@@ -323,6 +361,10 @@ bool CaptureReader::ReadEvents(RecordView records) {
         if (thread.open.empty()) return false;
         CloseInnermost(thread, records, ReadClock(records, thread, time));
         break;
+      case Event::kAllocate:
+      case Event::kFree:
+        if (!ReadAllocation(records, thread, time, event == Event::kAllocate)) return false;
+        break;
       case Event::kExitElsewhere:
         if (!ReadExitElsewhere(records, thread, time)) return false;
         break;
@@ -333,8 +375,11 @@ bool CaptureReader::ReadEvents(RecordView records) {
   return !records.failed();
 }
 
-bool CaptureReader::ReadEnter(RecordView& records, Thread& thread, int64_t time) {
+bool CaptureReader::ReadEnter(RecordView& records, Thread& thread, int64_t& time) {
+  const int64_t last = thread.clock;
+  const int64_t own = ReadClock(records, thread, time);
   const uint64_t node = node_ += static_cast<uint64_t>(records.Signed());
+  last_node_ = std::max(last_node_, node);
   const uint64_t handle = handle_ += static_cast<uint64_t>(records.Signed());
   const uint64_t function = records.Varint();
   const uint8_t scope = records.Byte();
@@ -344,7 +389,7 @@ bool CaptureReader::ReadEnter(RecordView& records, Thread& thread, int64_t time)
   if (records.failed() || function >= functions_.size()) return false;
   OpenCall& call = thread.open.emplace_back();
   call.handle = handle;
-  call.begin = time;
+  call.begin = TakeOutCallback(thread, last, own);
   call.modes = modes;
   call.parent_modes = capture::kGradMode;
   if (thread.open.size() > 1) {
@@ -373,11 +418,28 @@ bool CaptureReader::ReadEnter(RecordView& records, Thread& thread, int64_t time)
   if (const std::string ranges = values_.ranges(); !ranges.empty()) {
     row.tensor_range = builder_.Intern(ranges);
   }
+  if (!values_.statistics().empty()) {
+    row.index_statistics = builder_.Intern(ToText(values_.statistics()));
+  }
   if (values_.group()) {
     call.names_group = true;
     call.group = values_.group()->name;
     call.group_size = values_.group()->size;
   }
+  return true;
+}
+
+bool CaptureReader::ReadAllocation(RecordView& records, Thread& thread, int64_t& time,
+                                   bool gives_out) {
+  if (allocations_.size() >= context_.limits.nodes) return false;
+  Allocation& one = allocations_.emplace_back();
+  one.start = ReadClock(records, thread, time);
+  one.time = time;
+  one.parent = thread.open.empty() ? thread.node : thread.open.back().row.source_id;
+  one.lane = thread.lane;
+  one.tid = thread.tid;
+  one.address = records.Fixed64();
+  if (gives_out) one.bytes = records.Varint();
   return true;
 }
 
@@ -492,6 +554,50 @@ void CaptureReader::SettleLooseLabels() {
   }
 }
 
+// As the events of the profiler: nodes with the arguments that those have. What is taken back
+// without having been given out in this recording is from before, of a size that nobody knows.
+void CaptureReader::AddAllocations() {
+  std::ranges::stable_sort(allocations_, {}, &Allocation::time);
+  std::unordered_map<uint64_t, int64_t> sizes;  // by address
+  int64_t total = 0;
+  for (const Allocation& one : allocations_) {
+    constexpr uint64_t kMost = uint64_t{1} << 50;  // more is no memory
+    if (one.bytes > kMost) {
+      builder_.stats().Count(Stat::kMalformedElement);
+      continue;
+    }
+    auto bytes = static_cast<int64_t>(one.bytes);
+    if (bytes != 0) {
+      sizes.insert_or_assign(one.address, bytes);
+    } else {
+      const auto found = sizes.find(one.address);
+      if (found == sizes.end()) continue;
+      bytes = -found->second;
+      sizes.erase(found);
+    }
+    if (__builtin_add_overflow(total, bytes, &total)) return;
+    NodeRow row;
+    row.source_id = ++last_node_;
+    row.kind = NodeKind::kMetadata;
+    row.place = Place::kHost;
+    row.name = builder_.Intern(kMemoryEvent);
+    row.parent = one.parent;
+    row.lane = one.lane;
+    row.start = Nanos{one.start};
+    row.tid = one.tid;
+    const NodeId node = builder_.AddNode(row);
+    const auto add = [&](std::string_view key, int64_t value) {
+      builder_.AddExtra(
+          node, {.key = builder_.Intern(key), .text = builder_.Intern(std::to_string(value))});
+    };
+    add("Device Type", 0);
+    add("Device Id", -1);
+    add("Addr", static_cast<int64_t>(one.address));
+    add("Bytes", bytes);
+    add("Total Allocated", total);
+  }
+}
+
 // The process and its threads, as PyTorch's observer calls them.
 void CaptureReader::AddRoots() {
   NodeRow root;
@@ -537,6 +643,7 @@ Result<Trace> CaptureReader::Finish(bool cut) {
   std::map<uint64_t, OpenCall> ordered(detached_.begin(), detached_.end());
   for (auto& [handle, call] : ordered) End(call, ValueListId::None(), std::nullopt);
   AddRoots();
+  AddAllocations();
   SettleLooseLabels();
   comms_.Finish();
   for (const auto& group : values_.groups()) builder_.AddProcessGroup(group);

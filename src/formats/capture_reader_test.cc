@@ -27,7 +27,7 @@ using capture::RecordBuffer;
 using capture::Tag;
 
 constexpr std::string_view kHeader =
-    R"({"format": "etude-native-capture", "version": 1, "realtime_ns": 5000, "monotonic_ns": 1000,
+    R"({"format": "etude-native-capture", "version": 2, "realtime_ns": 5000, "monotonic_ns": 1000,
         "pid": 77, "rank": 3, "world_size": 4, "torch": "2.13.0"})";
 
 // Writes files with the real writer, event by event.
@@ -380,11 +380,140 @@ TEST(NativeCapture, AsAPairOfPyTorchsFiles) {
   });
 }
 
+TEST_F(CaptureReaderTest, StatisticsOfIndices) {
+  Create();
+  const uint32_t function = writer_->DefineFunction("aten::embedding", "aten::embedding(…)");
+  const uint32_t thread = writer_->DefineThread(2, 1, 4242);
+  const uint32_t type = writer_->DefineString("long int");
+  const uint32_t cpu = writer_->DefineString("cpu");
+  namespace flag = capture::tensor_flag;
+  Begin(thread, 2000);
+  Enter(function, 3, 2100, 3);
+  Tensor(type, cpu, flag::kContiguous);
+  Tensor(type, cpu, flag::kContiguous | flag::kRange | flag::kStatistics);
+  records_.Signed(4);
+  records_.Signed(5);
+  for (const uint64_t number : {100, 2, 2750}) records_.Varint(number);
+  records_.Byte(0);
+  Tensor(type, cpu, flag::kContiguous | flag::kRange | flag::kStatistics);
+  records_.Signed(0);
+  records_.Signed(40);
+  for (const uint64_t number : {3, 3, 0}) records_.Varint(number);
+  records_.Byte(capture::kAscends);
+  Exit(2600);
+  Flush();
+  const auto trace = Read(Finish(), 7, /*strict=*/true);
+  ASSERT_TRUE(trace) << trace.error().message;
+  const NodeId node = trace->Find(3);
+  EXPECT_EQ(trace->text(trace->tensor_range(node)), R"({"1":[4,5],"2":[0,40]})");
+  // Two values of which 5/9 of the pairs are equal: see the test of FitZipf.
+  EXPECT_EQ(trace->text(trace->index_statistics(node)),
+            R"({"1":{"elements":100,"distinct":2,"equal_pairs":2750,"ascends":false,"skew":1.000},)"
+            R"("2":{"elements":3,"distinct":3,"equal_pairs":0,"ascends":true}})");
+}
+
+TEST_F(CaptureReaderTest, AllocationsAreTheProfilersEvents) {
+  Create();
+  const uint32_t function = writer_->DefineFunction("aten::add", "aten::add(…)");
+  const uint32_t first = writer_->DefineThread(2, 1, 4242);
+  const uint32_t second = writer_->DefineThread(3, 2, 4243);
+  const auto allocate = [&](int64_t time, uint64_t address, uint64_t bytes) {
+    records_.Mark(Event::kAllocate);
+    Time(time, 10);
+    records_.Fixed64(address);
+    records_.Varint(bytes);
+  };
+  const auto release = [&](int64_t time, uint64_t address) {
+    records_.Mark(Event::kFree);
+    Time(time, 0);
+    records_.Fixed64(address);
+  };
+  // The other thread's block comes first in the file, but what it frees is given out before.
+  Begin(second, 2000);
+  release(2300, 0xA0);
+  release(2400, 0xFF);  // from before the recording
+  Flush();
+  Begin(first, 2000);
+  allocate(2050, 0xA0, 100);
+  Enter(function, 9, 2100);
+  allocate(2200, 0xB0, 50);
+  Exit(2600);
+  allocate(2700, 0xA0, 7);
+  Flush();
+  const auto trace = Read(Finish(), 7, /*strict=*/true);
+  ASSERT_TRUE(trace) << trace.error().message;
+  std::vector<std::string> seen;
+  ForEachNode(*trace, [&](NodeId node) {
+    if (trace->name(node) != "[memory]") return;
+    EXPECT_EQ(trace->kind(node), NodeKind::kMetadata);
+    const auto extras = trace->extras(node);
+    ASSERT_EQ(extras.size(), 5u);
+    EXPECT_EQ(trace->text(extras[2].key), "Addr");
+    seen.push_back(std::to_string(trace->source_id(trace->parent(node))) + " " +
+                   std::string(trace->text(extras[3].text)) + " " +
+                   std::string(trace->text(extras[4].text)));
+  });
+  EXPECT_EQ(seen, (std::vector<std::string>{"2 100 100", "9 50 150", "3 -100 50", "2 7 57"}));
+  // The recorder's own time is taken out of the operator's: 10 of 500.
+  EXPECT_EQ(trace->duration(trace->Find(9)), Nanos{490});
+}
+
+TEST_F(CaptureReaderTest, WhatPyTorchSpendsOnCallingIsTakenOut) {
+  Create(R"({"format": "etude-native-capture", "version": 2, "callback_ns": 200})");
+  const uint32_t label = writer_->DefineFunction("step", "");
+  const uint32_t add = writer_->DefineFunction("aten::add", "aten::add(…)");
+  Begin(writer_->DefineThread(2, 1, 4242), 1000);
+  Enter(label, 3, 2000);
+  Enter(add, 4, 3000, 0, /*overhead=*/100);  // 100 since 2000, so the clock shows 2900
+  Exit(3500);
+  Enter(add, 5, 3600);  // only 100 after the last event: no more is taken out
+  Exit(4000);
+  Exit(5000);
+  Flush();
+  const auto trace = Read(Finish(), 7, /*strict=*/true);
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->start(trace->Find(3)), Nanos{1800});
+  EXPECT_EQ(trace->start(trace->Find(4)), Nanos{2500});
+  EXPECT_EQ(trace->duration(trace->Find(4)), Nanos{500});
+  EXPECT_EQ(trace->start(trace->Find(5)), Nanos{3000});
+  EXPECT_EQ(trace->duration(trace->Find(5)), Nanos{400});
+  EXPECT_EQ(trace->duration(trace->Find(3)), Nanos{3000 - 100 - 200 - 100});
+}
+
+TEST_F(CaptureReaderTest, StatisticsThatCannotBe) {
+  Create();
+  const uint32_t function = writer_->DefineFunction("aten::embedding", "aten::embedding(…)");
+  const uint32_t thread = writer_->DefineThread(2, 1, 4242);
+  const uint32_t type = writer_->DefineString("long int");
+  Begin(thread, 2000);
+  Enter(function, 3, 2100, 1);
+  namespace flag = capture::tensor_flag;
+  Tensor(type, type, flag::kContiguous | flag::kStatistics);  // without a range
+  Exit(2600);
+  Flush();
+  const auto trace = Read(Finish());
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->stats()[Stat::kMalformedElement], 1u);
+}
+
+TEST_F(CaptureReaderTest, AnOlderVersionIsRead) {
+  Create(R"({"format": "etude-native-capture", "version": 1})");
+  const uint32_t function = writer_->DefineFunction("f", "");
+  Begin(writer_->DefineThread(2, 1, 4242), 2000);
+  Enter(function, 3, 2100);
+  Exit(2600);
+  Flush();
+  const auto trace = Read(Finish(), 7, /*strict=*/true);
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->info().schema, "etude-native-1");
+  EXPECT_EQ(trace->duration(trace->Find(3)), Nanos{500});
+}
+
 TEST_F(CaptureReaderTest, OtherVersionsAndOtherFiles) {
-  Create(R"({"format": "etude-native-capture", "version": 2})");
+  Create(R"({"format": "etude-native-capture", "version": 3})");
   const auto newer = Read(Finish());
   ASSERT_FALSE(newer);
-  EXPECT_NE(newer.error().message.find("version 2, expected version 1"), std::string::npos);
+  EXPECT_NE(newer.error().message.find("version 3, expected 1 to 2"), std::string::npos);
   const auto other = Read("something else altogether");
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().code, ErrorCode::kBadInput);

@@ -21,6 +21,7 @@ constexpr std::array<std::string_view, 9> kReductions = {
 std::optional<ValueListId> CaptureValues::Read(RecordView& records) {
   group_.reset();
   ranges_.clear();
+  statistics_.clear();
   tensors_ = 0;
   const uint64_t count = records.Varint();
   if (count > records.left()) return std::nullopt;
@@ -196,14 +197,30 @@ std::optional<Value> CaptureValues::ReadTensor(RecordView& records) {
     }
   }
   if ((flags & flag::kWrappedNumber) != 0 && !ReadNumber(records, use)) return std::nullopt;
-  if ((flags & flag::kRange) != 0) {
-    const int64_t least = records.Signed();
-    const int64_t greatest = records.Signed();
-    ranges_ +=
-        fmt::format("{}\"{}\":[{},{}]", ranges_.empty() ? "{" : ",", number, least, greatest);
-  }
+  const bool with_statistics = (flags & flag::kStatistics) != 0;
+  const bool with_range = (flags & flag::kRange) != 0;
+  if (with_statistics && !with_range) return std::nullopt;
+  if (with_range && !ReadIntegerFacts(records, number, with_statistics)) return std::nullopt;
   if (records.failed()) return std::nullopt;
   return Value::Tensor(use.type, builder_.InternTensor(use));
+}
+
+bool CaptureValues::ReadIntegerFacts(RecordView& records, uint64_t number, bool with_statistics) {
+  const int64_t least = records.Signed();
+  const int64_t greatest = records.Signed();
+  if (greatest < least) return false;
+  ranges_ += fmt::format("{}\"{}\":[{},{}]", ranges_.empty() ? "{" : ",", number, least, greatest);
+  if (!with_statistics) return true;
+  IndexStatistics& one = statistics_.emplace_back();
+  one.tensor = number;
+  one.elements = records.Varint();
+  one.distinct = records.Varint();
+  one.equal_pairs = records.Varint();
+  one.ascends = (records.Byte() & capture::kAscends) != 0;
+  // 0, as if there were no value, for all 2^64 of them.
+  const uint64_t span = static_cast<uint64_t>(greatest) - static_cast<uint64_t>(least) + 1;
+  one.skew = FitZipf(one.elements, one.equal_pairs, span);
+  return one.distinct <= one.elements;
 }
 
 bool CaptureValues::ReadNumber(RecordView& records, TensorUse& use) {

@@ -6,6 +6,7 @@
 
 #include "src/base/limits.h"
 #include "src/formats/capture_format.h"
+#include "src/trace/index_statistics.h"
 #include "src/trace/trace_builder.h"
 
 namespace etude {
@@ -22,6 +23,8 @@ class CaptureValues {
   // The ranges among the values read last, as the observer writes them: {"0":[min,max],…} by the
   // number of the tensor; "" if there are none.
   std::string ranges() const { return ranges_.empty() ? ranges_ : ranges_ + "}"; }
+  // The statistics among the values read last, in the order of their tensors.
+  const std::vector<IndexStatistics>& statistics() const { return statistics_; }
   // The process group among the values read last, nullptr if there was none.
   const ProcessGroup* group() const { return group_ ? &*group_ : nullptr; }
   // All process groups so far, each once.
@@ -31,6 +34,8 @@ class CaptureValues {
   std::optional<Value> ReadValue(capture::RecordView& records, size_t depth);
   std::optional<Value> ReadList(capture::RecordView& records, std::string_view word, size_t depth);
   std::optional<Value> ReadTensor(capture::RecordView& records);
+  // Of the tensor `number` of these values; false if the records cannot mean that.
+  bool ReadIntegerFacts(capture::RecordView& records, uint64_t number, bool with_statistics);
   Value ReadGroup(capture::RecordView& records);
   bool ReadNumber(capture::RecordView& records, TensorUse& use);
   std::optional<IntListId> ReadInts(capture::RecordView& records, uint64_t count, bool with_sign);
@@ -44,6 +49,7 @@ class CaptureValues {
   std::vector<int64_t> ints_;
   uint64_t tensors_ = 0;  // among the values being read
   std::string ranges_;
+  std::vector<IndexStatistics> statistics_;
   std::optional<ProcessGroup> group_;
   std::vector<ProcessGroup> groups_;
 };

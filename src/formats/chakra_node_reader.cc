@@ -271,6 +271,7 @@ bool NodeReader::SetAttr(Attr attr, const AttrValue& value) {
     case Attr::kKernelBackend: return SetText(row.kernel_backend, value);
     case Attr::kKernelFile: return SetText(row.kernel_file, value);
     case Attr::kTensorRange: return SetText(row.tensor_range, value);
+    case Attr::kIndexStatistics: return SetText(row.index_statistics, value);
     case Attr::kDevice: {
       const auto device = value.AsInt64();
       if (device && *device >= 0 && *device <= INT32_MAX) {
@@ -359,7 +360,8 @@ void NodeReader::SettleLayout() {
                           (seen(Attr::kCollectiveName) && !draft_.comm.name) ||
                           (seen(Attr::kKernelBackend) && !row.kernel_backend) ||
                           (seen(Attr::kKernelFile) && !row.kernel_file) ||
-                          (seen(Attr::kTensorRange) && !row.tensor_range);
+                          (seen(Attr::kTensorRange) && !row.tensor_range) ||
+                          (seen(Attr::kIndexStatistics) && !row.index_statistics);
   const bool as_written = draft_.in_order && !empty_text &&
                           schema_expected == seen(Attr::kOpSchema) &&
                           stream_expected == seen(Attr::kStream);

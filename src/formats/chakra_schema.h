@@ -141,6 +141,7 @@ enum class Attr : uint8_t {
   kInclusiveNs,
   kInputStrides,
   kOutputStrides,
+  kIndexStatistics,
 };
 
 struct AttrRow {
@@ -194,6 +195,8 @@ inline constexpr auto kAttrs = std::to_array<AttrRow>({
      "duration with children, where it differs from the duration without"},
     {Attr::kInputStrides, "etude_input_strides", ValueType::kString, "beside inputs.shapes"},
     {Attr::kOutputStrides, "etude_output_strides", ValueType::kString, "beside outputs.shapes"},
+    {Attr::kIndexStatistics, "etude_index_statistics", ValueType::kString,
+     "statistics of integer tensors, JSON"},
 });
 inline constexpr size_t kAttrCount = kAttrs.size();
 inline constexpr const AttrRow& Row(Attr attr) { return kAttrs[static_cast<size_t>(attr)]; }

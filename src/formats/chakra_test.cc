@@ -632,6 +632,7 @@ class RandomTrace {
     if (Below(4) == 0) row.kernel_backend = builder_.Intern("triton");
     if (Below(4) == 0) row.kernel_file = Word();
     if (Below(4) == 0) row.tensor_range = Word();
+    if (Below(4) == 0) row.index_statistics = Word();
     if (Maybe()) row.correlation = AnyInt();
     if (Maybe()) row.external_id = AnyInt();
     Lane lane;

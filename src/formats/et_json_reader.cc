@@ -63,6 +63,7 @@ enum class Field : uint8_t {
   kKernelBackend,
   kKernelFile,
   kTensorRange,
+  kIndexStatistics,
   kKind,
   // Keys of linked nodes.
   kInclusive,
@@ -128,6 +129,7 @@ constexpr auto kAttrFields = std::to_array<FieldRow>({
     {"kernel_backend", Field::kKernelBackend},
     {"kernel_file", Field::kKernelFile},
     {"tensor_range", Field::kTensorRange},
+    {"index_statistics", Field::kIndexStatistics},
     {kEtKindAttr, Field::kKind},
 });
 
@@ -257,6 +259,7 @@ class EtJsonReader : public JsonReaderBase {
       case Field::kKernelBackend:
       case Field::kKernelFile:
       case Field::kTensorRange:
+      case Field::kIndexStatistics:
       case Field::kKind: {
         Scalar scalar;
         if (const auto error = ReadScalar(value, scalar)) return error;
@@ -422,6 +425,7 @@ class EtJsonReader : public JsonReaderBase {
       case Field::kKernelBackend: return set_text(row.kernel_backend);
       case Field::kKernelFile: return set_text(row.kernel_file);
       case Field::kTensorRange: return set_text(row.tensor_range);
+      case Field::kIndexStatistics: return set_text(row.index_statistics);
       case Field::kKind:
         if (scalar.is_string) node_.kind = chakra::KindFromName(scalar.text);
         return node_.kind.has_value();

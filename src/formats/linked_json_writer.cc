@@ -70,6 +70,7 @@ constexpr auto kNodeKeys = std::to_array<std::string_view>({
     "kernel_file",
     "kernel_backend",
     "tensor_range",
+    "index_statistics",
 });
 constexpr std::string_view kRenamedPrefix = "args/";
 
@@ -347,6 +348,7 @@ class LinkedJsonWriter {
     TextAttr("kernel_backend", trace_.kernel_backend(node), observer_);
     TextAttr("kernel_file", trace_.kernel_file(node), observer_);
     TextAttr("tensor_range", trace_.tensor_range(node), observer_);
+    TextAttr("index_statistics", trace_.index_statistics(node), /*even_if_empty=*/false);
   }
 
   // Kinds that execution and device traces tell by names, or not at all (those of Chakra).

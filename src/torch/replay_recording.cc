@@ -14,6 +14,7 @@
 #include <torch/headeronly/version.h>
 
 #include "src/formats/read_trace.h"
+#include "src/torch/recorder/callback_cost.h"
 #include "src/torch/recorder/recorder.h"
 
 namespace etude {
@@ -55,7 +56,8 @@ class TemporaryFile {
 
 Status Record(int64_t steps, const std::function<Status(int64_t index)>& run,
               const std::string& path) {
-  const std::string facts = fmt::format(R"("pid": {}, "torch": "{}")", getpid(), TORCH_VERSION);
+  const std::string facts = fmt::format(R"("pid": {}, "torch": "{}", "callback_ns": {})", getpid(),
+                                        TORCH_VERSION, recorder::MeasureCallback());
   std::string error;
   if (!recorder::Start(path, recorder::HeaderWithClocks(facts), {}, error)) {
     return MakeError(ErrorCode::kIo, error);

@@ -175,6 +175,8 @@ class Trace {
   StringId kernel_backend(NodeId node) const { return TextOf(kernel_backend_, node); }
   StringId kernel_file(NodeId node) const { return TextOf(kernel_file_, node); }
   StringId tensor_range(NodeId node) const { return TextOf(tensor_range_, node); }
+  // Of its integer inputs, see index_statistics.h.
+  StringId index_statistics(NodeId node) const { return TextOf(index_statistics_, node); }
   std::optional<int64_t> correlation(NodeId node) const { return correlation_.Get(node.index()); }
   std::optional<int64_t> external_id(NodeId node) const { return external_id_.Get(node.index()); }
 
@@ -274,6 +276,7 @@ class Trace {
   std::vector<StringId> kernel_backend_;
   std::vector<StringId> kernel_file_;
   std::vector<StringId> tensor_range_;
+  std::vector<StringId> index_statistics_;
   KnownColumn<int64_t> correlation_;
   KnownColumn<int64_t> external_id_;
   std::vector<std::pair<NodeId, Comm>> comms_;  // by node

@@ -38,6 +38,7 @@ struct NodeRow {
   StringId kernel_backend;
   StringId kernel_file;
   StringId tensor_range;
+  StringId index_statistics;
   std::optional<int64_t> correlation;
   std::optional<int64_t> external_id;
 };

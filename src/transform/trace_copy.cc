@@ -133,6 +133,7 @@ NodeRow TraceCopy::Row(NodeId node) {
   row.kernel_backend = Text(from_.kernel_backend(node));
   row.kernel_file = Text(from_.kernel_file(node));
   row.tensor_range = Text(from_.tensor_range(node));
+  row.index_statistics = Text(from_.index_statistics(node));
   row.correlation = from_.correlation(node);
   row.external_id = from_.external_id(node);
   return row;

@@ -99,7 +99,7 @@ def test_it_is_built_once_and_then_run(installation):
     assert f"-DETUDE_TORCH_PYTHON={sys.executable}" in configure
     assert "--target etude_torch_tool" in build
     (name,) = installation.cached()
-    assert name.startswith(f"etude-{etude.__version__}-torch-2.9.1+test-")
+    assert name.startswith(f"etude-torch-{etude.__version__}-torch-2.9.1+test-")
     # Neither compiler nor cmake are needed any more.
     assert installation.run("replay", path="/nowhere") == (3, "torch tool: replay\n", "")
     assert len(installation.asked()) == 2
@@ -110,7 +110,8 @@ def test_another_torch_is_another_build(installation):
     installation.put_torch("2.10.0")
     assert installation.run("replay")[0] == 3
     assert len(installation.cached()) == 2
-    (installation.site / "etude/torch_source/x.cc").write_text("int x;")
+    (installation.site / "etude/torch_source/src").mkdir()
+    (installation.site / "etude/torch_source/src/x.cc").write_text("int x;")
     assert installation.run("replay")[0] == 3
     assert len(installation.cached()) == 3
 

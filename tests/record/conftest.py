@@ -128,6 +128,7 @@ def run(tmp_path):
         values["OMP_NUM_THREADS"] = "1"
         values["TORCHINDUCTOR_CACHE_DIR"] = str(tmp_path / "inductor")
         values["CAPTURE"] = str(folder)
+        values["ETUDE_CACHE_DIR"] = str(tmp_path / "cache")
         if hook:
             values["ETUDE_RECORD_DIR"] = str(folder)
             values["ETUDE_RECORD_WARMUP"] = str(warmup)

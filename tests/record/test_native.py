@@ -4,6 +4,7 @@ import collections
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,8 +22,9 @@ import ctypes
 native = ctypes.CDLL({str(LIBRARY)!r})
 for name in ("start", "stop"):
     getattr(native, "etude_recorder_" + name).restype = ctypes.c_char_p
-def start(path, ranges=1):
-    problem = native.etude_recorder_start(os.fsencode(path), b'"pid": %d' % os.getpid(), ranges)
+def start(path, ranges=1, memory=0, callback=0):
+    problem = native.etude_recorder_start(os.fsencode(path), b'"pid": %d' % os.getpid(), ranges,
+                                          ctypes.c_ulonglong(0), memory, callback)
     assert problem is None, problem
 def stop():
     problem = native.etude_recorder_stop()
@@ -136,6 +138,114 @@ stop()
     assert up["inputs"]["values"][2] == 2.000000001
     assert len(only(nodes, "aten::cat")["inputs"]["values"][0]) == 5000
     assert json.loads(attributes(only(nodes, "aten::embedding"))["tensor_range"]) == {"1": [1, 4]}
+
+
+def test_statistics_of_indices(run, tmp_path):
+    path = tmp_path / "indices.etude"
+    source = DRIVE + """
+def record(integers):
+    start(PATH + str(integers), integers)
+    bag(indices, offsets)
+    torch.bincount(indices)
+    stop()
+bag = torch.nn.EmbeddingBag(1000, 4)
+weights = torch.arange(1, 1001, dtype=torch.float64) ** -1.2
+torch.manual_seed(1)
+indices = torch.multinomial(weights, 20000, replacement=True)
+indices[0], indices[1] = 0, 999
+offsets = torch.arange(0, 20000, 10)
+for integers in (1, 2, 3): record(integers)
+"""
+    run("import os, torch\n" + source.replace("PATH", repr(str(path))), hook=False)
+    ranges, indices, all_integers = (linked(f"{path}{i}", tmp_path) for i in (1, 2, 3))
+    assert not any("index_statistics" in attributes(node) for node in ranges)
+    of_bag = json.loads(attributes(only(indices, "aten::_embedding_bag"))["index_statistics"])
+    assert set(of_bag) == {"1", "2"}
+    assert of_bag["1"]["elements"] == 8192 and not of_bag["1"]["ascends"]
+    assert abs(of_bag["1"]["skew"] - 1.2) < 0.05
+    # 2000 of a span of 19991: 100 pairs would be equal if they were drawn.
+    assert of_bag["2"] == {"elements": 2000, "distinct": 2000, "equal_pairs": 0, "ascends": True, "skew": 0}
+    assert "index_statistics" not in attributes(only(indices, "aten::bincount"))
+    assert "index_statistics" in attributes(only(all_integers, "aten::bincount"))
+    # The same through Chakra.
+    etude("convert", "-q", f"{path}2", "-o", tmp_path / "chakra.0.et")
+    again = only(linked(tmp_path / "chakra.0.et", tmp_path), "aten::_embedding_bag")
+    assert json.loads(attributes(again)["index_statistics"]) == of_bag
+
+
+def test_allocations(run, tmp_path):
+    path = tmp_path / "memory.etude"
+    source = DRIVE + """
+import threading
+before = torch.ones(1000)
+start(PATH, 1, 1)
+kept = torch.empty(1 << 20)                 # 4 MiB
+passing = torch.empty(1 << 18)              # 1 MiB
+thread = threading.Thread(target=lambda tensors: tensors.clear(), args=([passing],))
+thread.start(); del passing; thread.join()
+del before
+small = torch.zeros(10) + 1
+grows = torch.empty(4)
+stop()
+assert torch.empty(3).sum() is not None     # after the recording all is as before
+grows.resize_(5000).fill_(1); kept.resize_(1 << 21); small.add_(1)
+del kept, small, grows
+start(PATH + ".second", 1, 1)
+torch.empty(100)
+stop()
+"""
+    result = run("import os, torch\n" + source.replace("PATH", repr(str(path))), hook=False)
+    assert (result.code, result.err) == (0, "")
+    memory = json.loads(etude("memory", "--json", path))
+    (cpu,) = [row for row in memory["summary"] if row["source"] == "allocator"]
+    assert cpu["device"] == "cpu" and cpu["peak_bytes"] >= 5 << 20 and cpu["start_bytes"] == 0
+    assert cpu["peak_bytes"] < (5 << 20) + 4096
+    # Kept, and the results of two additions; what was freed on the other thread is not among them.
+    assert 4 << 20 <= cpu["end_bytes"] < (4 << 20) + 4096
+    second = [row for row in json.loads(etude("memory", "--json", f"{path}.second"))["summary"]
+              if row["source"] == "allocator"]  # fmt: skip
+    assert [(row["peak_bytes"], row["end_bytes"]) for row in second] == [(400, 0)]
+    etude("validate", "--strict", path)
+
+
+def test_allocations_beside_the_profiler(run, tmp_path):
+    # A profiler of the program that counts memory sees the same with our allocator before its own.
+    path = tmp_path / "memory.etude"
+    source = DRIVE + """
+def total():
+    with torch.profiler.profile(profile_memory=True, activities=[torch.profiler.ProfilerActivity.CPU]) as p:
+        x = torch.empty(1000); del x; y = [torch.ones(50) for _ in range(3)]; del y
+    return [(event.key, event.self_cpu_memory_usage) for event in p.key_averages()]
+alone = total()
+start(PATH, 1, 1)
+both = total()
+stop()
+assert alone == both, (alone, both)
+assert alone == total()
+"""
+    result = run("import os, torch\n" + source.replace("PATH", repr(str(path))), hook=False)
+    assert result.code == 0, result.err
+
+
+@pytest.mark.parametrize("recorder", ["native", "observers"])
+def test_memory_of_a_step(run, recorder):
+    environment = {**NATIVE, "ETUDE_RECORD_RECORDER": recorder, "ETUDE_RECORD_MEMORY": "1"}
+    result = run(program("for _ in range(12): train()"), environment=environment)
+    memory = json.loads(etude("memory", "--json", result.folder))
+    (cpu,) = [row for row in memory["summary"] if row["source"] == "allocator"]
+    assert cpu["allocations"] > 10 and cpu["peak_bytes"] > 500
+    etude("replay", "--iterations", 2, result.folder)
+
+
+def test_what_calling_costs(run, tmp_path):
+    result = run(program("for _ in range(12): train()"), environment=NATIVE)
+    path = result.folder / "capture.0.etude"
+    etude("convert", "-q", path, "-o", tmp_path / "linked.json")
+    assert 0 <= json.loads((tmp_path / "linked.json").read_text())["callback_ns"] < 100_000
+    path.unlink(), (result.folder / "job.json").unlink()
+    run(program("for _ in range(12): train()"), environment={**NATIVE, "ETUDE_RECORD_CALLBACK_COST": "0"})
+    etude("convert", "-q", path, "-o", tmp_path / "kept.json")
+    assert "callback_ns" not in json.loads((tmp_path / "kept.json").read_text())
 
 
 def test_growing_file_survives_a_kill(run, tmp_path):
@@ -270,12 +380,101 @@ def test_without_the_library_the_observers_record(run):
     assert any("native recorder was not built" in note for note in result.rank()["notes"])
 
 
+# "Builds" the recorder: what the build would give is here already.
+CMAKE = f"""#!/bin/sh
+echo "$@" >> "$ASKED"
+[ ! -e "$ASKED.broken" ] || exit 1
+case $1 in
+  --build) mkdir -p "$2/lib/etude"; cp "{LIBRARY}" "$2/lib/etude/" ;;
+esac
+"""
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    """elsewhere(command...): `etude record --recorder native` where no recorder is installed."""
+    (tmp_path / "bin").mkdir()
+    shutil.copy(BIN / "etude", tmp_path / "bin/etude")
+    (tmp_path / "bin/cmake").write_text(CMAKE)
+    (tmp_path / "bin/cmake").chmod(0o755)
+    (tmp_path / "program.py").write_text(program("for _ in range(12): train()"))
+    values = {key: value for key, value in os.environ.items() if not key.startswith("ETUDE_")}
+    values.update(PATH=f"{tmp_path}/bin:{os.environ['PATH']}", ASKED=str(tmp_path / "asked"),
+                  ETUDE_CACHE_DIR=str(tmp_path / "cache"), OMP_NUM_THREADS="1")  # fmt: skip
+
+    def run_etude(*arguments, folder="capture"):
+        if "--" in arguments:
+            arguments = ("--recorder", "native", "--warmup", "2", "--steps", "3", "-o", folder, *arguments)
+        done = subprocess.run(
+            [tmp_path / "bin/etude", "record", *arguments], cwd=tmp_path, env=values,
+            capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+        names = sorted(p.name for p in (tmp_path / folder).iterdir()) if (tmp_path / folder).exists() else []
+        return done, names
+
+    return run_etude
+
+
+def test_a_recorder_is_built_before_the_program_starts(elsewhere, tmp_path):
+    done, names = elsewhere("--", sys.executable, "program.py")
+    assert done.returncode == 0 and "building etude-recorder for torch" in done.stderr
+    assert names == ["capture.0.etude", "job.json"]
+    configure, build = (tmp_path / "asked").read_text().splitlines()
+    assert f"-DETUDE_TORCH_PYTHON={sys.executable}" in configure and "--target etude_recorder" in build
+    # The next program finds it, also one whose Python cannot be told beforehand.
+    done, names = elsewhere("--", "sh", "-c", f"{sys.executable} program.py", folder="second")
+    assert done.returncode == 0 and "building" not in done.stderr
+    assert names == ["capture.0.etude", "job.json"]
+    assert len((tmp_path / "asked").read_text().splitlines()) == 2
+
+
+def test_a_launcher_is_a_script_of_python(elsewhere, tmp_path):
+    (tmp_path / "bin/launch").write_text("#!/usr/bin/env python3\n")
+    (tmp_path / "bin/launch").chmod(0o755)
+    (tmp_path / "bin/python3").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (tmp_path / "bin/python3").chmod(0o755)
+    done, _ = elsewhere("--", "launch")
+    assert "building etude-recorder" in done.stderr
+
+
+def test_where_it_cannot_be_built_the_observers_record(elsewhere, tmp_path):
+    (tmp_path / "asked.broken").touch()
+    done, names = elsewhere("--", sys.executable, "program.py")
+    assert done.returncode == 0 and "building etude-recorder failed" in done.stderr
+    assert "PyTorch's observers record" in done.stderr
+    assert names == ["device.0.json.gz", "host.0.json.gz", "job.json"]
+
+
+def test_a_shell_script_is_told_how_to_build_ahead(elsewhere, tmp_path):
+    done, names = elsewhere("--", "sh", "-c", f"{sys.executable} program.py")
+    assert names == ["device.0.json.gz", "host.0.json.gz", "job.json"]
+    assert f"etude record --build-recorder {sys.executable}" in done.stderr
+    done, _ = elsewhere("--build-recorder", sys.executable)
+    assert done.returncode == 0 and done.stdout.strip().endswith("/libetude_recorder.so")
+    done, names = elsewhere("--", "sh", "-c", f"{sys.executable} program.py", folder="second")
+    assert names == ["capture.0.etude", "job.json"]
+
+
+def test_of_another_torch(run, tmp_path):
+    # A library that says it was built for another version.
+    other = tmp_path / "other.so"
+    version = subprocess.run([sys.executable, "-c", "import torch; print(torch.__version__)"],
+                             capture_output=True, text=True, check=True).stdout.strip().encode()  # fmt: skip
+    data = LIBRARY.read_bytes()
+    assert data.count(version + b"\0") >= 1
+    other.write_bytes(data.replace(version + b"\0", b"9" + version[1:] + b"\0"))
+    result = run(program("for _ in range(12): train()"),
+                 environment={**NATIVE, "ETUDE_RECORD_LIBRARY": str(other)})  # fmt: skip
+    assert result.names() == ["device.0.json.gz", "host.0.json.gz", "job.json"]
+    assert any("was built for torch 9" in note for note in result.rank()["notes"])
+
+
 def test_a_full_disk_is_said(run, tmp_path):
     result = run(
         program(
             DRIVE
             + """
-            problem = native.etude_recorder_start(b"/dev/full", b"", 0)
+            problem = native.etude_recorder_start(b"/dev/full", b"", 0, ctypes.c_ulonglong(0), 0, 0)
             print(problem.decode())
             """.replace("\n            ", "\n")
         ),

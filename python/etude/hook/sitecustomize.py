@@ -2,7 +2,8 @@
 
 Runs the sitecustomize module that it hides, if there is one, and waits for the program to import
 torch. Does nothing else, writes no output, and imports nothing but parts of importlib.
-Inactive unless ETUDE_RECORD_DIR is set.
+Inactive unless ETUDE_RECORD_DIR or ETUDE_RECORD is set. In a Python that has Etude's wheel,
+etude_record.pth calls `start` for ETUDE_RECORD, without PYTHONPATH.
 """
 
 import os
@@ -81,6 +82,9 @@ def _session():
 
 
 def _leave_message(error):
+    if not os.environ.get("ETUDE_RECORD_DIR"):
+        print("etude: ETUDE_RECORD: %s: %s" % (type(error).__name__, error), file=sys.stderr)
+        return
     try:
         with open(os.path.join(os.environ["ETUDE_RECORD_DIR"], ".etude-hook"), "a") as out:
             out.write("error: %s: %s\n" % (type(error).__name__, error))
@@ -97,7 +101,10 @@ def _leave_trace():
         pass
 
 
-def _start():
+def start():
+    """Has the program recorded as soon as it imports torch."""
+    if any(type(finder).__name__ == "_TorchFinder" for finder in sys.meta_path):
+        return
     if "torch" in sys.modules:
         session = _session()
         if session is not None:
@@ -106,11 +113,11 @@ def _start():
         sys.meta_path.insert(0, _TorchFinder())
 
 
-if os.environ.get("ETUDE_RECORD_DIR"):
-    _leave_trace()
+if __name__ == "sitecustomize":
+    if os.environ.get("ETUDE_RECORD_DIR"):
+        _leave_trace()
     try:
         _run_hidden()
     finally:
-        _start()
-else:
-    _run_hidden()
+        if os.environ.get("ETUDE_RECORD_DIR") or os.environ.get("ETUDE_RECORD"):
+            start()

@@ -12,7 +12,7 @@ from .settings import Settings
 from .signature import Signature, SignatureTable
 from .step_recording import StepRecording
 from .steps import StepFinder
-from .timing import TimedBlock
+from .timing import PlainSteps, TimedBlock
 
 
 @dataclass
@@ -36,6 +36,10 @@ class Capture:
         self._torch = torch
         self._settings = settings
 
+    @property
+    def directory(self) -> str:
+        return self._settings.directory
+
     def put_files(self, step: RecordedStep) -> List[str]:
         """Gives the trace files of a recorded step their final names; returns notes."""
         directory = self._settings.directory
@@ -51,13 +55,13 @@ class Capture:
         step: RecordedStep,
         finder: StepFinder,
         table: SignatureTable,
-        timed: TimedBlock,
+        timed: Union[TimedBlock, PlainSteps],
         steps_seen: int,
         notes: List[str],
     ) -> None:
         """Writes or replaces the entry of this process in job.json."""
         rank, world = job.rank_and_world(self._torch)
-        notes = finder.notes + notes
+        notes = finder.notes + notes + facts.compiler_notes()
         if finder.foreign_marks:
             notes = notes + [f"{finder.foreign_marks} step marks of other threads were ignored"]
         for signature in table.all():

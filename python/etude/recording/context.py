@@ -9,7 +9,7 @@ from typing import Any, Optional
 
 from . import files, job, session
 from .recorder import Recorder
-from .settings import Settings
+from .settings import Settings, job_name
 
 
 class RecordingError(RuntimeError):
@@ -59,7 +59,7 @@ class record:
             kind=kind,
             ranges=ranges,
             command=list(getattr(sys, "orig_argv", sys.argv)),
-            job=_job_name(),
+            job=job_name(),
             etude_version=getattr(sys.modules.get("etude"), "__version__", None),
         )
         self._overwrite = overwrite
@@ -97,7 +97,8 @@ class record:
                 self._pacer = running
                 return self
             warnings.warn(
-                "the program runs under `etude record`, which records it: this block does nothing",
+                "the program runs under `etude record` or with ETUDE_RECORD, and is recorded already: "
+                "this block does nothing",
                 RecordingWarning,
                 stacklevel=2,
             )
@@ -145,14 +146,6 @@ class record:
             job.check_free(self._settings, rank, world)
         except (job.RankTaken, ValueError) as error:
             raise RecordingError(f"{directory}: {error}") from error
-
-
-def _job_name() -> Optional[str]:
-    """The same text in all ranks that a launcher started together."""
-    names = ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT")
-    if "WORLD_SIZE" not in os.environ:
-        return None
-    return ":".join(os.environ.get(name, "") for name in names)
 
 
 def _describe(status: dict) -> str:

@@ -25,7 +25,13 @@ _VARIABLES = (
     "PYTORCH_ALLOC_CONF",
     "PYTORCH_CUDA_ALLOC_CONF",
     "THP_MEM_ALLOC_ENABLE",
+    "TORCHDYNAMO_DISABLE",
+    "TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE",
+    "TORCH_COMPILE_DISABLE",
 )
+
+
+_KERNEL_PROFILE = "TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE"
 
 
 def versions(torch: Any, etude_version: Optional[str]) -> dict:
@@ -107,6 +113,21 @@ def compiled_frames() -> int:
     if counters is None or "frames" not in counters:
         return 0
     return int(counters["frames"].get("ok", 0))
+
+
+def compiler_notes() -> list:
+    """What one should know of torch.compile in this process, in words."""
+    import sys
+
+    if os.environ.get("TORCH_COMPILE_DISABLE") == "1":
+        return ["torch.compile was switched off: the steps are those of the program without it"]
+    hidden = os.environ.get(_KERNEL_PROFILE) != "1" and "torch._inductor.compile_fx" in sys.modules
+    if hidden and compiled_frames() > 0:
+        return [
+            "kernels that torch.compile made for the CPU are not in the trace: "
+            f"{_KERNEL_PROFILE}=1 shows their names and times, --eager the operators they stand for"
+        ]
+    return []
 
 
 def _flushes_denormals(torch: Any) -> bool:

@@ -71,7 +71,7 @@ def read_json(directory: str, name: str) -> Optional[Any]:
 
 def update_job(directory: str, change: Callable[[Optional[Any]], Any]) -> None:
     """Replaces job.json by what `change` makes of it; one process of the job at a time."""
-    with _locked(directory):
+    with locked(directory):
         write_json(directory, JOB, change(read_json(directory, JOB)))
 
 
@@ -85,8 +85,15 @@ def remove_temporaries(directory: str) -> None:
                     os.remove(os.path.join(directory, name))
 
 
+def remove_lock(directory: str) -> None:
+    """Removes what `locked` has left in a folder that nobody writes into any more."""
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(os.path.join(directory, _LOCK))
+
+
 @contextlib.contextmanager
-def _locked(directory: str) -> Iterator[None]:
+def locked(directory: str) -> Iterator[None]:
+    """Within it no other process of the job is in such a block with this folder."""
     handle = os.open(os.path.join(directory, _LOCK), os.O_CREAT | os.O_RDWR, 0o644)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

@@ -6,11 +6,17 @@ import contextlib
 import ctypes
 import json
 import os
+import sys
 import time
 from typing import Any, Optional
 
-from . import job
+from . import job, torch_cache
+from .settings import Settings
 from .step_recording import Published, StepMark, check_profiler_free, uses_cuda
+
+
+# Of Settings.ranges, the library's word for it.
+_INTEGERS = {"off": 0, "auto": 2, "on": 3}
 
 
 class NoRecorder(Exception):
@@ -20,12 +26,26 @@ class NoRecorder(Exception):
 class NativeRecording:
     """One recording of consecutive steps into a native capture; used like StepRecording.
 
-    Structure, arguments and times come from one pass, so there is one file. `ranges` asks for the
-    minima and maxima of integer arguments.
+    Structure, arguments and times come from one pass, so there is one file. `ranges` of the settings
+    is "off"; "auto": minima and maxima of integer arguments, and statistics of those that are indices;
+    "on": statistics of all. What goes beyond `most_bytes` of the file is left out, which the file says.
     """
 
-    def __init__(self, torch: Any, library: ctypes.CDLL, path: str, ranges: bool) -> None:
-        self.ranges = ranges
+    def __init__(
+        self,
+        torch: Any,
+        library: ctypes.CDLL,
+        path: str,
+        settings: Settings,
+        most_bytes: Optional[int] = None,
+    ) -> None:
+        self.ranges = settings.ranges != "off"
+        self._options = (
+            _INTEGERS[settings.ranges],
+            most_bytes or 0,
+            int(settings.memory),
+            int(settings.callback_cost),
+        )
         self.active = False
         self._torch = torch
         self._library = library
@@ -36,7 +56,7 @@ class NativeRecording:
         """Starts recording with the step `index`. Raises Busy when somebody else records."""
         check_profiler_free(self._torch)
         _check(self._library.etude_recorder_start(
-            os.fsencode(self._path), _header(self._torch), int(self.ranges)))
+            os.fsencode(self._path), _header(self._torch), *self._options))
         self.active = True
         self._mark.begin(index)
 
@@ -72,18 +92,36 @@ class NativeRecording:
 
 
 def load(torch: Any, path: Optional[str]) -> ctypes.CDLL:
-    """The recorder's library. Raises NoRecorder when it does not fit this program."""
-    if not path:
-        raise NoRecorder("the native recorder was not built")
+    """The recorder's library: at `path`, or the one that was built for this torch.
+
+    Raises NoRecorder when there is none that fits this program.
+    """
     if uses_cuda(torch):
         raise NoRecorder("the native recorder does not record devices yet")
+    why = "the native recorder was not built"
+    if path:
+        try:
+            return _load(torch, path)
+        except NoRecorder as error:
+            why = str(error)
+    root = os.path.dirname(os.path.abspath(torch.__file__))
+    built = torch_cache.built(torch_cache.RECORDER, root, str(torch.__version__))
+    if built is not None:
+        return _load(torch, str(built))
+    raise NoRecorder(f"{why} (`etude record --build-recorder {sys.executable}` builds one)")
+
+
+def _load(torch: Any, path: str) -> ctypes.CDLL:
     try:
         library = ctypes.CDLL(path)
     except OSError as error:
         raise NoRecorder(f"the native recorder cannot be loaded: {error}") from error
     library.etude_recorder_torch_version.restype = ctypes.c_char_p
     library.etude_recorder_start.restype = ctypes.c_char_p
-    library.etude_recorder_start.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int]
+    library.etude_recorder_start.argtypes = [
+        ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_ulonglong, ctypes.c_int,
+        ctypes.c_int,
+    ]
     library.etude_recorder_stop.restype = ctypes.c_char_p
     built = library.etude_recorder_torch_version().decode()
     if built != torch.__version__:

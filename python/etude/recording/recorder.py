@@ -8,14 +8,14 @@ import os
 import time
 from typing import Any, Callable, List, Optional, Tuple, Union
 
-from . import compiler, facts, files, job, native_recording
+from . import compiler, facts, files, job, recordings
 from .capture import Capture, RecordedStep
 from .fork import skip_library_destructors
 from .native_recording import NativeRecording
 from .settings import Settings
 from .signature import Signature, SignatureTable
 from .status import Status, suggest
-from .step_recording import Busy, RangesFailed, StepRecording, uses_cuda
+from .step_recording import Busy, RangesFailed, StepRecording
 from .steps import StepFinder, StepListener
 from .timing import TimedBlock
 
@@ -260,7 +260,16 @@ class Recorder(StepListener):
         rank, world = job.rank_and_world(self._torch)
         files.check_writable(self.settings.directory)
         job.check_free(self.settings, rank, world)
-        recording = self._make_recording()
+        made = recordings.make(
+            self._torch,
+            self.settings,
+            files.temporary(self.settings.directory, str(self._attempts)),
+            subclasses=self._finder.optimizers.have_tensor_subclasses(),
+        )
+        for note in made.notes:
+            self._note(note)
+        self._profiled = self._profiled or made.profiled
+        recording = made.recording
         with self._finder.profilers.own():
             try:
                 recording.start(self._steps_seen)
@@ -272,36 +281,6 @@ class Recorder(StepListener):
         self._recording_start = (time.perf_counter_ns(), time.process_time_ns())
         self._modes = None
         self._finder.modules.on_enter = self._take_modes
-
-    def _make_recording(self) -> Union[StepRecording, NativeRecording]:
-        def temporary(kind: str) -> str:
-            return files.temporary(self.settings.directory, f"{kind}.{self._attempts}")
-
-        if self.settings.recorder == "native":
-            try:
-                library = native_recording.load(self._torch, self.settings.library)
-                return NativeRecording(
-                    self._torch, library, temporary("capture"), self.settings.ranges != "off"
-                )
-            except native_recording.NoRecorder as error:
-                self._note(f"{error}: recorded with PyTorch's observers instead")
-                self.settings = dataclasses.replace(self.settings, recorder="observers")
-        self._profiled = True
-        return StepRecording(
-            self._torch, temporary("host"), temporary("device"), self._want_ranges()
-        )
-
-    def _want_ranges(self) -> bool:
-        """Minima and maxima of integer inputs are read by the observer, with kernels of torch.
-
-        On a GPU these kernels would be in the trace; under torch.compile and with tensor
-        subclasses the reading can fail inside the program. There they are left out.
-        """
-        if self.settings.ranges != "auto":
-            return self.settings.ranges == "on"
-        if uses_cuda(self._torch) or facts.compiled_frames():
-            return False
-        return not self._finder.optimizers.have_tensor_subclasses()
 
     def _take_modes(self, module: Any) -> None:
         if self._modes is None:

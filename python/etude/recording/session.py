@@ -1,4 +1,8 @@
-"""Starts the recording or the pacing of a program that does not know of it; the hook calls it."""
+"""Starts the recording or the pacing of a program that does not know of it; the hook calls it.
+
+ETUDE_RECORD_DIR is set by `etude record`, which waits for one capture, and by `etude compare`; ETUDE_RECORD by who wants a
+program to be recorded again and again as it runs.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from .settings import from_environment
 from .status import Status
 
 _RECORDER_MARK = "etude_recorder"
+_COMPLAINED = "ETUDE_RECORD_COMPLAINED"
 # Lines that torch and Kineto write when the observer and the profiler start and stop.
 _QUIET = {"TORCH_CPP_LOG_LEVEL": "ERROR", "KINETO_LOG_LEVEL": "99"}
 
@@ -25,7 +30,16 @@ def quiet_logs() -> None:
 
 
 def install(torch: Any) -> None:
-    """Makes and attaches the recorder, or the pacer, of this process. Never raises."""
+    """Makes and attaches the recorder, or the pacer, of this process, unless it has one. Never raises."""
+    if active(torch) is not None:
+        return
+    if "ETUDE_RECORD_DIR" in os.environ:
+        _install_recorder(torch)
+    else:
+        _install_duty(torch)
+
+
+def _install_recorder(torch: Any) -> None:
     directory = os.environ.get("ETUDE_RECORD_DIR", "")
     try:
         recorder = _make(torch)
@@ -45,6 +59,25 @@ def _make(torch: Any) -> Any:
     if os.environ.get(pacing.CAPTURE):
         return pacing.Pacer(torch, os.environ)
     return Recorder(torch, from_environment(os.environ))
+
+
+def _install_duty(torch: Any) -> None:
+    if _COMPLAINED in os.environ:
+        return
+    try:
+        from .duty import Duty
+        from .duty_settings import parse, settings_of
+
+        duty = parse(os.environ["ETUDE_RECORD"])
+        recorder = Duty(torch, duty, settings_of(duty), lambda: set_active(torch, None))
+        recorder.attach()
+        set_active(torch, recorder)
+        atexit.register(_at_exit, recorder)
+    except Exception as error:
+        # Once for this process and those that it starts.
+        os.environ[_COMPLAINED] = "1"
+        text = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        print(f"etude: ETUDE_RECORD: {text}; nothing is recorded", file=sys.stderr)
 
 
 def active(torch: Any) -> Optional[Any]:

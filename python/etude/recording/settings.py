@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field
 from typing import List, Mapping, Optional
 
@@ -18,7 +19,9 @@ class Settings:
     directory: the capture folder. warmup: steps before the first timed one. steps: timed steps of
     the signature that is recorded. record_steps: steps in the trace files. kind: which marks end a
     step. ranges: whether minima and maxima of integer inputs are recorded ("auto": on the CPU).
-    recorder: PyTorch's observers, or the native recorder in `library`.
+    recorder: PyTorch's observers, or the native recorder in `library`. memory: whether what the
+    allocators give out and take back is recorded. callback_cost: whether the native recorder measures
+    what calling it costs, for readers to take out of the times.
     command: the program's command line. job: a text that is the same in all processes of one run.
     """
 
@@ -30,6 +33,8 @@ class Settings:
     ranges: str = "auto"
     recorder: str = "observers"
     library: Optional[str] = None
+    memory: bool = False
+    callback_cost: bool = True
     command: List[str] = field(default_factory=list)
     job: Optional[str] = None
     etude_version: Optional[str] = None
@@ -56,10 +61,20 @@ def from_environment(environ: Mapping[str, str]) -> Settings:
         ranges=environ.get("ETUDE_RECORD_RANGES", "auto"),
         recorder=environ.get("ETUDE_RECORD_RECORDER", "observers"),
         library=environ.get("ETUDE_RECORD_LIBRARY"),
+        memory=environ.get("ETUDE_RECORD_MEMORY") == "1",
+        callback_cost=environ.get("ETUDE_RECORD_CALLBACK_COST", "1") == "1",
         command=_command(environ),
         job=environ.get("ETUDE_RECORD_JOB"),
         etude_version=environ.get("ETUDE_RECORD_VERSION"),
     )
+
+
+def job_name() -> Optional[str]:
+    """The same text in all ranks that a launcher started together; None without a launcher."""
+    if "WORLD_SIZE" not in os.environ:
+        return None
+    names = ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT")
+    return ":".join(os.environ.get(name, "") for name in names)
 
 
 def _count(environ: Mapping[str, str], name: str, default: int) -> int:

@@ -65,15 +65,18 @@ class StepRecording:
     is covered by a range `ProfilerStep#<index>`. All calls come from the thread of the program that
     runs the steps. On CUDA the devices are synchronised before the start and before the end, so
     that the trace holds the kernels of its steps and no others. `ranges` asks for the minima and
-    maxima of integer inputs.
+    maxima of integer inputs, `memory` for events of the allocators.
     """
 
-    def __init__(self, torch: Any, host_path: str, device_path: str, ranges: bool) -> None:
+    def __init__(
+        self, torch: Any, host_path: str, device_path: str, ranges: bool, memory: bool = False
+    ) -> None:
         self.host_path = host_path
         self.device_path = device_path
         self.active = False
         self._torch = torch
         self.ranges = ranges
+        self._memory = memory
         self._observer: Optional[Any] = None
         self._profile: Optional[Any] = None
         self._mark = StepMark(torch)
@@ -190,6 +193,7 @@ class StepRecording:
         return kind(
             activities=activities,
             record_shapes=True,
+            profile_memory=self._memory,
             execution_trace_observer=observer,
             **({} if options is None else {"experimental_config": options}),
         )

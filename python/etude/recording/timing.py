@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Dict, List, Tuple
+from collections import deque
+from typing import Any, Deque, Dict, List, Tuple
 
-from .signature import Signature
+from .signature import Signature, SignatureTable
 from .step_recording import uses_cuda
 
 
@@ -69,3 +70,44 @@ class TimedBlock:
         event = self._torch.cuda.Event(enable_timing=True)
         event.record()
         return event
+
+
+class PlainSteps:
+    """The last `most` steps that were not recorded, and their times between step marks on the host.
+
+    Used like TimedBlock where steps are timed all the time: nothing is synchronised for it, and the
+    block is the sum of its steps.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._steps: Deque[tuple] = deque(maxlen=most)
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def add(self, index: int, signature: Signature, times: Tuple[int, int]) -> None:
+        """Adds a step that ended just now; `times` are its wall and CPU nanoseconds."""
+        self._steps.append((index, signature, times))
+
+    def clear(self) -> None:
+        self._steps.clear()
+
+    def count(self, table: SignatureTable) -> None:
+        """Sets how many timed steps the signatures have."""
+        for signature in table.all():
+            signature.timed = 0
+        for _, signature, _ in self._steps:
+            signature.timed += 1
+
+    def block_json(self) -> dict:
+        return {
+            "steps": len(self._steps),
+            "wall_ns": sum(times[0] for _, _, times in self._steps),
+            "cpu_ns": sum(times[1] for _, _, times in self._steps),
+        }
+
+    def steps_json(self) -> List[dict]:
+        return [
+            {"signature": signature.id, "index": index, "wall_ns": wall, "cpu_ns": cpu}
+            for index, signature, (wall, cpu) in self._steps
+        ]

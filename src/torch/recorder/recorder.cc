@@ -4,6 +4,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <memory>
@@ -21,6 +23,7 @@
 
 #include "src/base/hash.h"
 #include "src/formats/capture_writer.h"
+#include "src/torch/recorder/allocations.h"
 #include "src/torch/recorder/value_encoder.h"
 
 namespace etude::recorder {
@@ -56,7 +59,7 @@ struct ThreadRecords {
     std::string overload;
     uint8_t scope = 0;
     uint32_t number = 0;
-    uint64_t ranges = 0;  // bits of the arguments whose ranges are of use
+    IntegerArguments integers;
   };
   std::unordered_multimap<uint64_t, Function> functions;
 };
@@ -65,6 +68,7 @@ struct Session {
   Options options;
   std::unique_ptr<capture::CaptureWriter> writer;
   std::atomic<int64_t> next_node{2};  // 1 is the process
+  std::string not_watched;            // why allocations are not recorded though it was asked for
 };
 
 // Threads come and go; sessions, too. `busy` is set while a thread may touch `records`, which are
@@ -91,14 +95,20 @@ Globals& globals() {
   return *kept;
 }
 
-ThreadState& ThisThread() {
-  thread_local const std::shared_ptr<ThreadState> state = [] {
-    auto made = std::make_shared<ThreadState>();
+// Memory may be freed on a thread whose state is gone: by destructors that run after its own.
+thread_local bool thread_is_over = false;
+struct ThreadHold {
+  ThreadHold() : state(std::make_shared<ThreadState>()) {
     const std::lock_guard lock(globals().mutex);
-    globals().threads.push_back(made);
-    return made;
-  }();
-  return *state;
+    globals().threads.push_back(state);
+  }
+  ~ThreadHold() { thread_is_over = true; }
+  const std::shared_ptr<ThreadState> state;
+};
+
+ThreadState& ThisThread() {
+  thread_local const ThreadHold hold;
+  return *hold.state;
 }
 
 void BeginBlock(ThreadRecords& records, int64_t time) {
@@ -127,6 +137,36 @@ uint64_t UnwrittenArguments(const c10::FunctionSchema& schema) {
   return read;
 }
 
+// What the arguments are called, in the schemas of PyTorch, that hold indices, offsets or classes.
+constexpr std::array<std::string_view, 6> kIndexArguments = {"index",   "indices", "offsets",
+                                                             "lengths", "target",  "offset2bag"};
+
+// Bits of the arguments whose elements serve as indices.
+uint64_t IndexArguments(const c10::FunctionSchema& schema) {
+  uint64_t bits = 0;
+  const auto& arguments = schema.arguments();
+  for (size_t i = 0; i < arguments.size() && i < 63; ++i) {
+    const bool is_index =
+        std::ranges::find(kIndexArguments, arguments[i].name()) != kIndexArguments.end();
+    if (is_index) bits |= uint64_t{1} << i;
+  }
+  return bits;
+}
+
+IntegerArguments IntegersOf(const c10::FunctionSchema& schema, const Options& options) {
+  IntegerArguments integers;
+  if (!options.integer_ranges) return integers;
+  integers.ranges = UnwrittenArguments(schema);
+  switch (options.statistics) {
+    case Options::Statistics::kNone: break;
+    case Options::Statistics::kIndices:
+      integers.statistics = integers.ranges & IndexArguments(schema);
+      break;
+    case Options::Statistics::kAllIntegers: integers.statistics = integers.ranges; break;
+  }
+  return integers;
+}
+
 const ThreadRecords::Function& FunctionOf(const at::RecordFunction& fn, Session& session,
                                           ThreadRecords& records) {
   const char* const name = fn.name();
@@ -143,7 +183,7 @@ const ThreadRecords::Function& FunctionOf(const at::RecordFunction& fn, Session&
   const std::optional<c10::FunctionSchema> schema = fn.operator_schema();
   ThreadRecords::Function function{.name = name, .overload = overload, .scope = scope};
   function.number = session.writer->DefineFunction(name, schema ? c10::toString(*schema) : "");
-  if (schema && session.options.integer_ranges) function.ranges = UnwrittenArguments(*schema);
+  if (schema) function.integers = IntegersOf(*schema, session.options);
   return records.functions.emplace(hash, std::move(function))->second;
 }
 
@@ -173,7 +213,7 @@ void AddEnter(const at::RecordFunction& fn, Session& session, ThreadRecords& rec
   buffer.Varint(static_cast<uint64_t>(fn.seqNr() + 1));
   buffer.Varint(fn.forwardThreadId());
   buffer.Byte(Modes());
-  records.encoder.Encode(fn.inputs(), function.ranges, buffer);
+  records.encoder.Encode(fn.inputs(), function.integers, buffer);
   records.node = node;
   records.handle = handle;
   records.open.push_back(static_cast<uint64_t>(handle));
@@ -199,7 +239,7 @@ void AddExit(const at::RecordFunction& fn, ThreadRecords& records, int64_t begin
   }
   AddTime(records, begin);
   const std::vector<c10::IValue>& outputs = fn.outputs();
-  records.encoder.Encode(c10::ArrayRef<const c10::IValue>(outputs.data(), outputs.size()), 0,
+  records.encoder.Encode(c10::ArrayRef<const c10::IValue>(outputs.data(), outputs.size()), {},
                          buffer);
 }
 
@@ -224,6 +264,23 @@ void OnThisThread(int64_t begin, Add add) {
     records.overhead += Now() - begin;
   }
   state.busy.store(false, std::memory_order_release);
+}
+
+void AddAllocation(ThreadRecords& records, int64_t begin, const void* address, size_t bytes) {
+  capture::RecordBuffer& buffer = records.buffer;
+  if (buffer.empty()) BeginBlock(records, begin);
+  buffer.Mark(bytes != 0 ? Event::kAllocate : Event::kFree);
+  AddTime(records, begin);
+  buffer.Fixed64(reinterpret_cast<uint64_t>(address));
+  if (bytes != 0) buffer.Varint(bytes);
+}
+
+void OnAllocation(const void* address, size_t bytes) {
+  if (globals().active.load(std::memory_order_relaxed) == nullptr || thread_is_over) return;
+  const int64_t begin = Now();
+  OnThisThread(begin, [&](Session& session, ThreadRecords& records) {
+    if (session.options.allocations) AddAllocation(records, begin, address, bytes);
+  });
 }
 
 std::unique_ptr<at::ObserverContext> OnEnter(const at::RecordFunction& fn) {
@@ -258,8 +315,12 @@ bool Start(const std::string& path, std::string_view header, const Options& opti
   }
   auto session = std::make_unique<Session>();
   session->options = options;
-  session->writer = capture::CaptureWriter::Create(path, header, {}, error);
+  session->writer = capture::CaptureWriter::Create(
+      path, header, {.most_file_bytes = options.most_file_bytes}, error);
   if (session->writer == nullptr) return false;
+  if (options.allocations && !WatchAllocations(OnAllocation, session->not_watched)) {
+    session->options.allocations = false;
+  }
   all.session = std::move(session);
   ++all.number;
   all.active.store(all.session.get());
@@ -275,6 +336,7 @@ bool Stop(std::string& error) {
     return false;
   }
   at::removeCallback(all.callback);
+  if (all.session->options.allocations) UnwatchAllocations();
   all.active.store(nullptr);
   for (const auto& state : all.threads) {
     while (state->busy.load()) std::this_thread::yield();
@@ -286,8 +348,11 @@ bool Stop(std::string& error) {
       state->session = 0;
     }
   }
-  const std::string end = "\"nodes\": " + std::to_string(all.session->next_node - 1) +
-                          ", \"finish_monotonic_ns\": " + std::to_string(Now());
+  std::string end = "\"nodes\": " + std::to_string(all.session->next_node - 1) +
+                    ", \"finish_monotonic_ns\": " + std::to_string(Now());
+  if (!all.session->not_watched.empty()) {
+    end += ", \"no_allocations\": \"" + all.session->not_watched + "\"";
+  }
   const bool complete = all.session->writer->Finish(end, error);
   all.session.reset();
   std::erase_if(all.threads, [](const auto& state) { return state.use_count() == 1; });
@@ -301,8 +366,8 @@ std::string HeaderWithClocks(std::string_view members) {
     return std::to_string(int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec);
   };
   std::string document =
-      "{\"format\": \"etude-native-capture\", \"version\": 1, \"realtime_ns\": " +
-      now(CLOCK_REALTIME) + ", \"monotonic_ns\": " + now(CLOCK_MONOTONIC);
+      "{\"format\": \"etude-native-capture\", \"version\": " + std::to_string(capture::kVersion) +
+      ", \"realtime_ns\": " + now(CLOCK_REALTIME) + ", \"monotonic_ns\": " + now(CLOCK_MONOTONIC);
   if (!members.empty()) document.append(", ").append(members);
   return document + "}";
 }

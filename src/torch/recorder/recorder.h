@@ -7,9 +7,13 @@
 namespace etude::recorder {
 
 struct Options {
-  // Whether integer arguments in the CPU's memory are read through for their least and greatest
-  // element; costs what reading them costs.
+  // Which integer arguments in the CPU's memory are read through for their least and greatest
+  // element, which costs what reading them costs, and which of these for their statistics.
   bool integer_ranges = false;
+  enum class Statistics { kNone, kIndices, kAllIntegers };
+  Statistics statistics = Statistics::kNone;
+  bool allocations = false;                      // of the CPU's allocator, see allocations.h
+  uint64_t most_file_bytes = uint64_t{8} << 30;  // events beyond are dropped and counted
 };
 
 // Records what this process runs into a capture file, from Start to Stop: each operator and label

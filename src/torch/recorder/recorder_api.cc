@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "src/torch/recorder/callback_cost.h"
 #include "src/torch/recorder/recorder.h"
 
 #define ETUDE_EXPORT extern "C" __attribute__((visibility("default")))
@@ -22,12 +23,28 @@ const char* Outcome(bool done, const std::string& error) {
 ETUDE_EXPORT const char* etude_recorder_torch_version() { return ETUDE_TORCH_VERSION; }
 
 // Starts recording to `path`; `header` are members of a JSON object, to be put into the file.
-ETUDE_EXPORT const char* etude_recorder_start(const char* path, const char* header,
-                                              int integer_ranges) {
-  const std::string document = etude::recorder::HeaderWithClocks(header == nullptr ? "" : header);
+// `integers`: 0 nothing of integer arguments, 1 their ranges, 2 also the statistics of indices,
+// 3 those of all. The file grows to about `most_bytes` (0: 8 GiB) and what comes then is dropped.
+// `allocations`: whether memory of the CPU's allocator is recorded. `callback_cost`: whether what
+// PyTorch spends on calling us is measured, for readers to take out of the times.
+ETUDE_EXPORT const char* etude_recorder_start(const char* path, const char* header, int integers,
+                                              unsigned long long most_bytes, int allocations,
+                                              int callback_cost) {
+  std::string members = header == nullptr ? "" : header;
+  if (callback_cost != 0) {
+    members = "\"callback_ns\": " + std::to_string(etude::recorder::MeasureCallback()) +
+              (members.empty() ? "" : ", ") + members;
+  }
   std::string error;
-  const etude::recorder::Options options{.integer_ranges = integer_ranges != 0};
-  return Outcome(etude::recorder::Start(path, document, options, error), error);
+  using Statistics = etude::recorder::Options::Statistics;
+  etude::recorder::Options options{.integer_ranges = integers > 0};
+  options.allocations = allocations != 0;
+  if (most_bytes != 0) options.most_file_bytes = most_bytes;
+  if (integers == 2) options.statistics = Statistics::kIndices;
+  if (integers >= 3) options.statistics = Statistics::kAllIntegers;
+  return Outcome(
+      etude::recorder::Start(path, etude::recorder::HeaderWithClocks(members), options, error),
+      error);
 }
 
 // Ends the recording and completes its file.

@@ -1,7 +1,6 @@
 #include "src/torch/recorder/value_encoder.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <string>
 
@@ -46,43 +45,10 @@ void WrappedNumber(c10::ScalarType type, const void* at, RecordBuffer& buffer) {
   }
 }
 
-struct Range {
-  int64_t least = std::numeric_limits<int64_t>::max();
-  int64_t greatest = std::numeric_limits<int64_t>::min();
-
-  void Add(int64_t value) {
-    least = std::min(least, value);
-    greatest = std::max(greatest, value);
-  }
-};
-
-// Of elements of type T at `data`, by sizes and strides in elements.
-template <typename T>
-Range RangeOfElements(const T* data, c10::IntArrayRef sizes, c10::IntArrayRef strides) {
-  Range range;
-  if (sizes.empty()) {
-    range.Add(static_cast<int64_t>(*data));
-    return range;
-  }
-  // The last dimension in a tight loop, the others as a counter.
-  std::vector<int64_t> index(sizes.size() - 1);
-  const int64_t inner = sizes.back();
-  const int64_t step = strides.back();
-  while (true) {
-    for (int64_t i = 0; i < inner; ++i) range.Add(static_cast<int64_t>(data[i * step]));
-    size_t dimension = index.size();
-    while (dimension-- > 0) {
-      data += strides[dimension];
-      if (++index[dimension] < sizes[dimension]) break;
-      data -= strides[dimension] * sizes[dimension];
-      index[dimension] = 0;
-    }
-    if (dimension == SIZE_MAX) return range;
-  }
-}
-
 // nullopt for types other than integers, and for tensors without elements or memory.
-std::optional<Range> RangeOf(const c10::TensorImpl& impl, const c10::StorageImpl& storage) {
+std::optional<capture::IntegerFacts> FactsOf(const c10::TensorImpl& impl,
+                                             const c10::StorageImpl& storage, bool count,
+                                             capture::IntegerReader& reader) {
   const c10::ScalarType type = impl.dtype().toScalarType();
   if (!c10::isIntegralType(type, /*includeBool=*/false) || impl.numel() == 0) return std::nullopt;
   const void* memory = storage.data();
@@ -91,7 +57,8 @@ std::optional<Range> RangeOf(const c10::TensorImpl& impl, const c10::StorageImpl
                      static_cast<size_t>(impl.storage_offset()) * impl.itemsize();
   const auto of = [&](auto element) {
     const auto* elements = static_cast<const decltype(element)*>(static_cast<const void*>(data));
-    return RangeOfElements(elements, impl.sizes(), impl.strides());
+    return reader.Read(elements, {impl.sizes().data(), impl.sizes().size()},
+                       {impl.strides().data(), impl.strides().size()}, count);
   };
   switch (type) {
     case c10::ScalarType::Byte: return of(uint8_t{});
@@ -105,11 +72,13 @@ std::optional<Range> RangeOf(const c10::TensorImpl& impl, const c10::StorageImpl
 
 }  // namespace
 
-void ValueEncoder::Encode(c10::ArrayRef<const c10::IValue> values, uint64_t ranges,
+void ValueEncoder::Encode(c10::ArrayRef<const c10::IValue> values, const IntegerArguments& integers,
                           RecordBuffer& buffer) {
   buffer.Varint(values.size());
   for (size_t i = 0; i < values.size(); ++i) {
-    with_ranges_ = ((ranges >> std::min<size_t>(i, 63)) & 1) != 0;
+    const uint64_t bit = uint64_t{1} << std::min<size_t>(i, 63);
+    with_ranges_ = (integers.ranges & bit) != 0;
+    with_statistics_ = (integers.statistics & bit) != 0;
     Encode(values[i], buffer, 0);
   }
 }
@@ -194,11 +163,12 @@ void ValueEncoder::EncodeTensor(const at::Tensor& tensor, RecordBuffer& buffer) 
   const bool is_number = impl.is_wrapped_number() && storage != nullptr && impl.device().is_cpu() &&
                          storage->data() != nullptr;
   if (is_number) flags |= flag::kWrappedNumber;
-  std::optional<Range> range;
+  std::optional<capture::IntegerFacts> integers;
   if (with_ranges_ && strided && storage != nullptr && impl.device().is_cpu()) {
-    range = RangeOf(impl, *storage);
+    integers = FactsOf(impl, *storage, with_statistics_, reader_);
   }
-  if (range) flags |= flag::kRange;
+  if (integers) flags |= flag::kRange;
+  if (integers && integers->sampled != 0) flags |= flag::kStatistics;
 
   buffer.Mark(Tag::kTensor);
   buffer.Byte(flags);
@@ -226,9 +196,15 @@ void ValueEncoder::EncodeTensor(const at::Tensor& tensor, RecordBuffer& buffer) 
     const auto offset = static_cast<size_t>(impl.storage_offset()) * impl.itemsize();
     WrappedNumber(impl.dtype().toScalarType(), data + offset, buffer);
   }
-  if (range) {
-    buffer.Signed(range->least);
-    buffer.Signed(range->greatest);
+  if (integers) {
+    buffer.Signed(integers->least);
+    buffer.Signed(integers->greatest);
+  }
+  if (integers && integers->sampled != 0) {
+    buffer.Varint(integers->sampled);
+    buffer.Varint(integers->distinct);
+    buffer.Varint(integers->equal_pairs);
+    buffer.Byte(integers->ascends ? capture::kAscends : 0);
   }
 }
 

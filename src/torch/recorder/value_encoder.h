@@ -7,8 +7,16 @@
 
 #include "src/formats/capture_format.h"
 #include "src/formats/capture_writer.h"
+#include "src/formats/integer_facts.h"
 
 namespace etude::recorder {
+
+// Which arguments of an operator are read through if they are integer tensors in the CPU's memory:
+// a bit each, the last one for all from the 64th on. `statistics` are among `ranges`.
+struct IntegerArguments {
+  uint64_t ranges = 0;      // least and greatest element
+  uint64_t statistics = 0;  // the rest of IntegerFacts
+};
 
 // Puts arguments and results of operators into records. One per thread and session.
 class ValueEncoder {
@@ -17,9 +25,8 @@ class ValueEncoder {
   explicit ValueEncoder(capture::CaptureWriter& writer) : writer_(writer) {}
 
   // Appends the number of `values` and the values. What cannot be read (a tensor subclass whose
-  // sizes throw) becomes kOpaque. Integer tensors in the CPU's memory are read through for their
-  // ranges if their bit in `ranges` is set (values from the 64th on: the last bit).
-  void Encode(c10::ArrayRef<const c10::IValue> values, uint64_t ranges,
+  // sizes throw) becomes kOpaque.
+  void Encode(c10::ArrayRef<const c10::IValue> values, const IntegerArguments& integers,
               capture::RecordBuffer& buffer);
 
  private:
@@ -33,6 +40,8 @@ class ValueEncoder {
 
   capture::CaptureWriter& writer_;
   bool with_ranges_ = false;
+  bool with_statistics_ = false;
+  capture::IntegerReader reader_;
   // Numbers of strings, by the number of the type and of the device; 0: none yet, else one more.
   std::vector<uint32_t> types_;
   std::vector<uint32_t> devices_;

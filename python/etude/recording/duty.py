@@ -1,0 +1,319 @@
+"""Records a running program again and again: every so many steps, and when a signal asks for it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any, Callable, List, Optional, Tuple
+
+from . import compiler, files, job, recordings
+from .capture import Capture, RecordedStep
+from .duty_folder import DutyFolder
+from .duty_settings import DutySettings
+from .fork import skip_library_destructors
+from .settings import Settings
+from .signature import Signature, SignatureTable
+from .step_recording import Busy, RangesFailed
+from .steps import StepFinder, StepListener
+from .timing import PlainSteps
+
+# Steps in which outermost modules may still appear.
+_LEARNING_STEPS = 3
+# In a job of several ranks a signal is answered at a step whose number is a multiple of this, two
+# such steps later at most: by then each rank has read of it, unless it is as many steps ahead.
+_REQUEST_STRIDE = 8
+
+
+class Duty(StepListener):
+    """Watches one process as long as it runs, and makes recordings of it.
+
+    Between recordings it only counts steps and keeps the times of the last ones. Whatever goes wrong
+    ends the recordings, is said once on stderr, and leaves the program alone. Which steps are
+    recorded depends on their numbers only, so that all ranks of a job record the same ones.
+    """
+
+    def __init__(
+        self, torch: Any, duty: DutySettings, settings: Settings, on_done: Callable[[], None]
+    ) -> None:
+        self._torch = torch
+        self._duty = duty
+        self._settings = settings
+        self._on_done = on_done
+        self._pid = os.getpid()
+        self._finder = StepFinder(torch, duty.kind, self)
+        self._folder: Optional[DutyFolder] = None
+        self._signal = SignalFlag(duty.signal)
+        self._table = SignatureTable()
+        self._recent = PlainSteps(settings.steps)
+        self._began: Optional[float] = None  # of the first step mark
+        self._written = 0
+        self._step = 0  # that runs or begins
+        self._settle_at = _LEARNING_STEPS
+        self._start: Optional[Tuple[int, int]] = None
+        self._recording: Any = None
+        self._first = 0  # step of the recording
+        self._capture: Optional[Capture] = None
+        self._notes: List[str] = []
+        self._clean = True
+        self._closed = False
+        self._profiled = False
+
+    # -- Life ------------------------------------------------------------------------------------
+
+    def attach(self) -> None:
+        """Starts watching."""
+        compiler.exclude(self._torch)
+        self._finder.attach()
+        os.register_at_fork(after_in_child=self._cut_off_child)
+
+    def is_idle(self) -> bool:
+        """Whether no step mark was seen."""
+        return not self._finder.kind
+
+    def mark(self) -> None:
+        """An explicit step mark: takes the place of all other kinds from now on."""
+        self._finder.mark()
+
+    def close(self, ended_by: Optional[str] = None) -> None:
+        """The program ends."""
+        if not self._closed and os.getpid() == self._pid:
+            self._end()
+
+    def failed(self, error: Exception) -> None:
+        text = f"{type(error).__name__}: {error}"
+        if isinstance(error, job.RankTaken):
+            text = str(error)
+        elif files.is_full(self._duty.directory, error):
+            text = f"{self._duty.directory}: no space is left on the disk"
+        self._stop(text)
+
+    def _stop(self, why: str) -> None:
+        """No more recordings in this run, in no rank."""
+        if self._closed:
+            return
+        say(f"no more recordings: {why}")
+        if self._folder is not None:
+            with contextlib.suppress(OSError):
+                self._folder.stop()
+        self._end()
+
+    def _end(self) -> None:
+        self._closed = True
+        with contextlib.suppress(Exception):
+            self._discard()
+        with contextlib.suppress(Exception):
+            self._finder.detach()
+        self._signal.remove()
+        self._on_done()
+
+    def _cut_off_child(self) -> None:
+        """Runs in a forked child: the recordings are the parent's."""
+        if self._profiled:
+            skip_library_destructors()
+        if self._closed:
+            return
+        self._closed = True
+        if self._recording is not None:
+            self._recording.cut_off_child()
+        self._finder.detach()
+        self._signal.remove()
+
+    # -- Steps -----------------------------------------------------------------------------------
+
+    def steps_learnt(self, passed: int) -> None:
+        self._step = max(self._step, passed)
+        self._start = None
+
+    def steps_changed(self, why: str) -> None:
+        self._discard()
+        self._recent.clear()
+        self._start = None
+        self._settle_at = self._step + _LEARNING_STEPS
+
+    def profiler_starts(self) -> None:
+        self._clean = False
+        self._discard()
+
+    def step_ended(self, units: Tuple[str, ...], calls: tuple, clock: Tuple[int, int]) -> None:
+        index = self._step
+        self._step += 1
+        if self._closed or self._start is None:
+            return
+        signature = self._table.see(units, calls)
+        times = (clock[0] - self._start[0], clock[1] - self._start[1])
+        if self._recording is not None:
+            self._end_recorded(index, signature, times)
+        elif self._clean and not self._finder.profilers.busy():
+            self._recent.add(index, signature, times)
+
+    def step_begins(self) -> None:
+        """What takes long happens here, between the clock of one step and that of the next."""
+        if self._closed:
+            return
+        if self._began is None:
+            self._began = time.monotonic()
+            self._signal.install()
+        if self._step >= self._settle_at:
+            self._finder.modules.settle()
+        if self._recording is None and self._step > 1 and self._is_due() and not self._is_over():
+            self._begin()
+        if self._closed:
+            return
+        self._clean = not self._finder.profilers.busy()
+        self._start = (time.perf_counter_ns(), time.process_time_ns())
+
+    def _is_due(self) -> bool:
+        due = self._duty.every > 0 and self._step % self._duty.every == 0
+        if self._duty.signal is None:
+            return due
+        if job.rank_and_world(self._torch)[1] == 1:
+            return due or self._signal.is_set
+        return self._is_requested() or due
+
+    def _is_requested(self) -> bool:
+        """Whether any rank has got the signal, and passes on that this one has."""
+        if self._signal.take():
+            self._open_folder().request((self._step // _REQUEST_STRIDE + 2) * _REQUEST_STRIDE)
+        at_stride = self._step % _REQUEST_STRIDE == 0
+        return at_stride and self._open_folder().is_requested(self._step)
+
+    def _is_over(self) -> bool:
+        duty = self._duty
+        if duty.max_seconds is not None and time.monotonic() - self._began > duty.max_seconds:
+            self._stop(f"max_seconds={duty.max_seconds} are over")
+        elif duty.max_bytes is not None and self._written >= duty.max_bytes:
+            self._stop(f"{self._written} bytes were written, max_bytes={duty.max_bytes}")
+        elif self._open_folder().is_stopped():
+            self._end()
+        return self._closed
+
+    # -- Recordings ------------------------------------------------------------------------------
+
+    def _open_folder(self) -> DutyFolder:
+        if self._folder is None:
+            self._folder = DutyFolder(self._duty.directory, self._duty.keep)
+        return self._folder
+
+    def _begin(self) -> None:
+        """Starts a recording with the step that begins now, unless somebody else records."""
+        if self._finder.profilers.busy():
+            return
+        hidden = self._open_folder().open(self._step)
+        settings = dataclasses.replace(self._settings, directory=hidden)
+        job.check_free(settings, *job.rank_and_world(self._torch))
+        made = recordings.make(
+            self._torch,
+            settings,
+            files.temporary(hidden, "recording"),
+            subclasses=self._finder.optimizers.have_tensor_subclasses(),
+            most_bytes=self._bytes_left(),
+        )
+        self._notes = made.notes
+        self._profiled = self._profiled or made.profiled
+        self._capture = Capture(self._torch, settings)
+        self._first = self._step
+        with self._finder.profilers.own():
+            try:
+                made.recording.start(self._step)
+            except Busy:
+                self._folder.discard(self._step)
+                return
+        self._recording = made.recording
+        self._signal.take()
+
+    def _bytes_left(self) -> Optional[int]:
+        if self._duty.max_bytes is None:
+            return None
+        return self._duty.max_bytes - self._written
+
+    def _end_recorded(self, index: int, signature: Signature, times: Tuple[int, int]) -> None:
+        recording = self._recording
+        steps = index + 1 - self._first
+        if steps < self._duty.steps:
+            recording.next_step(index + 1)
+            return
+        self._recording = None
+        with self._finder.profilers.own():
+            try:
+                recording.stop()
+            except RangesFailed:
+                self._settings = dataclasses.replace(self._settings, ranges="off")
+                self._folder.discard(self._first)
+                return
+        found = {
+            "signature": signature.id,
+            "index": self._first,
+            "steps": steps,
+            "integer_ranges": recording.ranges,
+        }
+        if steps == 1:
+            found.update(wall_ns=times[0], cpu_ns=times[1])
+        self._publish(RecordedStep(recording, signature, found))
+
+    def _publish(self, step: RecordedStep) -> None:
+        notes = self._notes + self._capture.put_files(step)
+        for name in step.files.values():
+            self._written += os.path.getsize(os.path.join(self._capture.directory, name))
+        self._recent.count(self._table)
+        self._capture.put_entry(step, self._finder, self._table, self._recent, self._step, notes)
+        self._folder.publish(self._first)
+
+    def _discard(self) -> None:
+        if self._recording is None:
+            return
+        recording, self._recording = self._recording, None
+        with self._finder.profilers.own():
+            recording.discard()
+        self._folder.discard(self._first)
+
+
+class SignalFlag:
+    """Is set by a signal, from the first `install` on; the program's own handler runs as well."""
+
+    def __init__(self, number: Optional[int]) -> None:
+        self.is_set = False
+        self._number = number
+        self._handler: Any = None
+        self._before: Any = None
+
+    def install(self) -> None:
+        """Puts a handler before the one of the program that is there. Only the main thread can."""
+        if self._number is None or self._handler is not None:
+            return
+        if threading.current_thread() is not threading.main_thread():
+            say("the steps run in another thread than the main one, where no signal arrives")
+            self._number = None
+            return
+        before = signal.getsignal(self._number)
+
+        def handler(number: int, frame: Any) -> None:
+            self.is_set = True
+            if callable(before):
+                before(number, frame)
+
+        self._before = before
+        self._handler = handler
+        signal.signal(self._number, handler)
+
+    def remove(self) -> None:
+        """Puts the program's handler back, if ours is still there."""
+        if self._handler is None or signal.getsignal(self._number) is not self._handler:
+            return
+        with contextlib.suppress(ValueError):  # not the main thread
+            signal.signal(self._number, self._before if self._before is not None else signal.SIG_DFL)
+
+    def take(self) -> bool:
+        """Whether it is set, and no longer."""
+        was, self.is_set = self.is_set, False
+        return was
+
+
+def say(text: str) -> None:
+    """One line for people; a program without stderr goes without."""
+    with contextlib.suppress(Exception):
+        print(f"etude: ETUDE_RECORD: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,115 @@
+"""The folder of a program on duty: a capture folder per recording, which the ranks of a job share.
+
+A recording is made in a hidden folder. The rank that completes it, the last one to enter itself,
+gives it its name: what has a name is whole. What an earlier run has left counts as not there; it is
+told by its age, which is why the folder's clock and that of the ranks should agree to the second.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from typing import List, Optional
+
+from . import files, job
+
+_NAME = "step-{:09d}"
+_STOPPED = ".stopped"
+_REQUEST = ".request-{:09d}"
+
+
+class DutyFolder:
+    """Used by one process of the job. Methods raise OSError where nothing can be written."""
+
+    def __init__(self, path: str, keep: Optional[int]) -> None:
+        self.path = path
+        self._keep = keep
+        self._began = time.time()
+        os.makedirs(path, exist_ok=True)
+        files.check_writable(path)
+
+    def open(self, step: int) -> str:
+        """The hidden folder of the recording that begins with `step`; the first rank makes it."""
+        hidden = self._hidden(step)
+        with files.locked(self.path):
+            if os.path.exists(hidden) and not self._is_ours(hidden):
+                shutil.rmtree(hidden)
+            os.makedirs(hidden, exist_ok=True)
+        return hidden
+
+    def publish(self, step: int) -> bool:
+        """Gives the recording its name if no rank is missing; says whether it did.
+
+        Raises job.RankTaken when another program of now has put a recording in its place.
+        """
+        hidden = self._hidden(step)
+        name = os.path.join(self.path, _NAME.format(step))
+        with files.locked(self.path):
+            document = files.read_json(hidden, files.JOB)
+            if document is None or len(document["ranks"]) < document["world_size"]:
+                return False
+            if os.path.exists(name):
+                if self._is_ours(name):
+                    raise job.RankTaken(f"another program records into {self.path}")
+                shutil.rmtree(name)
+            files.remove_lock(hidden)
+            os.replace(hidden, name)
+            self._tidy(step)
+        return True
+
+    def discard(self, step: int) -> None:
+        """Removes what this rank has begun; of the others', what they have entered stays hidden."""
+        hidden = self._hidden(step)
+        files.remove_temporaries(hidden)
+        with contextlib.suppress(OSError):
+            os.rmdir(hidden)
+
+    def request(self, step: int) -> None:
+        """Asks all ranks for a recording that begins with `step`."""
+        self._touch(_REQUEST.format(step))
+
+    def is_requested(self, step: int) -> bool:
+        return self._is_ours(os.path.join(self.path, _REQUEST.format(step)))
+
+    def stop(self) -> None:
+        """Asks all ranks to make no more recordings."""
+        self._touch(_STOPPED)
+
+    def is_stopped(self) -> bool:
+        return self._is_ours(os.path.join(self.path, _STOPPED))
+
+    def _hidden(self, step: int) -> str:
+        return os.path.join(self.path, "." + _NAME.format(step))
+
+    def _touch(self, name: str) -> None:
+        path = os.path.join(self.path, name)
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(path)
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
+
+    def _is_ours(self, path: str) -> bool:
+        """Whether it is there and of this run."""
+        try:
+            return os.stat(path).st_mtime >= self._began - 1
+        except FileNotFoundError:
+            return False
+
+    def _tidy(self, step: int) -> None:
+        """Removes what lies before the recording just made: requests, what never became whole, and
+        recordings beyond those that are kept."""
+        whole: List[tuple] = []
+        for name in os.listdir(self.path):
+            path = os.path.join(self.path, name)
+            number = name.rpartition("-")[2]
+            if not number.isdecimal():
+                continue
+            if name == _NAME.format(int(number)):
+                whole.append((os.stat(path).st_mtime, path))
+            elif name == _REQUEST.format(int(number)) and int(number) <= step:
+                os.remove(path)
+            elif name == "." + _NAME.format(int(number)) and int(number) < step:
+                shutil.rmtree(path, ignore_errors=True)
+        for _, path in sorted(whole)[: -self._keep if self._keep else 0]:
+            shutil.rmtree(path, ignore_errors=True)

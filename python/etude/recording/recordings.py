@@ -1,0 +1,59 @@
+"""Chooses what records a step: the native recorder where it fits the program, else PyTorch's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, List, Optional, Union
+
+from . import facts, native_recording
+from .native_recording import NativeRecording
+from .settings import Settings
+from .step_recording import StepRecording, uses_cuda
+
+
+@dataclass
+class Made:
+    """A recording that has not begun. `profiled`: it uses PyTorch's profiler."""
+
+    recording: Union[StepRecording, NativeRecording]
+    profiled: bool
+    notes: List[str] = field(default_factory=list)
+
+
+def make(
+    torch: Any,
+    settings: Settings,
+    prefix: str,
+    *,
+    subclasses: bool,
+    most_bytes: Optional[int] = None,
+) -> Made:
+    """A recording into temporary files that begin with `prefix`.
+
+    `subclasses` is whether the program has tensors of classes that handle operators themselves.
+    """
+    notes = []
+    if settings.recorder == "native":
+        try:
+            library = native_recording.load(torch, settings.library)
+            path = f"{prefix}.capture"
+            made = NativeRecording(torch, library, path, settings, most_bytes)
+            return Made(made, profiled=False)
+        except native_recording.NoRecorder as error:
+            notes.append(f"{error}: recorded with PyTorch's observers instead")
+    ranges = _want_ranges(torch, settings, subclasses)
+    recording = StepRecording(
+        torch, f"{prefix}.host", f"{prefix}.device", ranges, settings.memory
+    )
+    return Made(recording, profiled=True, notes=notes)
+
+
+def _want_ranges(torch: Any, settings: Settings, subclasses: bool) -> bool:
+    """Minima and maxima of integer inputs are read by the observer, with kernels of torch.
+
+    On a GPU these kernels would be in the trace; under torch.compile and with tensor
+    subclasses the reading can fail inside the program. There they are left out.
+    """
+    if settings.ranges != "auto":
+        return settings.ranges == "on"
+    return not (uses_cuda(torch) or facts.compiled_frames() or subclasses)

@@ -1,0 +1,72 @@
+#include "src/torch/recorder/callback_cost.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/resolve_conj.h>
+#include <ATen/record_function.h>
+
+namespace etude::recorder {
+namespace {
+
+constexpr int kCalls = 50;
+constexpr size_t kRounds = 15;
+
+int64_t Now() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+// Read the clock as the recorder does, and nothing else.
+thread_local int64_t seen_by_callbacks = 0;
+std::unique_ptr<at::ObserverContext> OnEnter(const at::RecordFunction&) {
+  const int64_t begin = Now();
+  seen_by_callbacks += Now() - begin;
+  return nullptr;
+}
+void OnExit(const at::RecordFunction&, at::ObserverContext*) {
+  const int64_t begin = Now();
+  seen_by_callbacks += Now() - begin;
+}
+
+// Of so many calls of an operator that hands its argument back; less what callbacks know to be
+// theirs.
+int64_t TimeCalls(const at::Tensor& tensor) {
+  seen_by_callbacks = 0;
+  const int64_t begin = Now();
+  for (int i = 0; i < kCalls; ++i) (void)at::_ops::resolve_conj::call(tensor);
+  return Now() - begin - seen_by_callbacks;
+}
+
+}  // namespace
+
+int64_t MeasureCallback() {
+  try {
+    const at::Tensor tensor = at::empty({1});
+    std::array<int64_t, kRounds> without{};
+    std::array<int64_t, kRounds> with{};
+    for (size_t i = 0; i < kRounds; ++i) {
+      without[i] = TimeCalls(tensor);
+      const at::CallbackHandle handle =
+          at::addThreadLocalCallback(at::RecordFunctionCallback(OnEnter, OnExit)
+                                         .needsInputs(true)
+                                         .needsOutputs(true)
+                                         .needsIds(true));
+      with[i] = TimeCalls(tensor);
+      at::removeCallback(handle);
+    }
+    // The fastest rounds: others were interrupted.
+    const int64_t more = *std::ranges::min_element(with) - *std::ranges::min_element(without);
+    return std::max<int64_t>(more / kCalls, 0);
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
+}  // namespace etude::recorder

@@ -1,0 +1,331 @@
+"""ETUDE_RECORD: programs that simply run, recorded again and again."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from conftest import HOOK_FOLDER, PYTHON_FOLDER, SETUP
+
+BIN = pathlib.Path(os.environ["ETUDE_BIN"])
+LIBRARY = (BIN.parent / "lib/etude/libetude_recorder.so").resolve()
+
+
+class Run:
+    def __init__(self, folder):
+        self.folder = folder / "duty"
+        self._work = folder
+
+    def __call__(self, source, settings, launcher=(), code=0, environment=None, setup=SETUP):
+        script = self._work / "program.py"
+        script.write_text(setup + textwrap.dedent(source))
+        values = {k: v for k, v in os.environ.items() if not k.startswith("ETUDE_")}
+        values["PYTHONPATH"] = str(HOOK_FOLDER)
+        values["OMP_NUM_THREADS"] = "1"
+        values["ETUDE_RECORD"] = settings.format(dir=self.folder, library=LIBRARY)
+        values["ETUDE_CACHE_DIR"] = str(self._work / "cache")
+        values.update(environment or {})
+        done = subprocess.run(
+            [sys.executable, *launcher, str(script)],
+            env=values, cwd=self._work, capture_output=True, text=True, timeout=180,
+        )
+        assert done.returncode == code, done.stderr
+        self.out, self.err = done.stdout, done.stderr
+        return self
+
+    def names(self):
+        return sorted(p.name for p in self.folder.iterdir() if not p.name.startswith("."))
+
+    def hidden(self):
+        return sorted(p.name for p in self.folder.iterdir() if p.name.startswith(".") and p.name != ".lock")
+
+    def job(self, name):
+        return json.loads((self.folder / name / "job.json").read_text())
+
+
+@pytest.fixture
+def run(tmp_path):
+    return Run(tmp_path)
+
+
+def info(path):
+    done = subprocess.run([BIN / "etude", "info", "--json", path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["traces"]
+
+
+def steps_of(path):
+    done = subprocess.run([BIN / "etude", "info", path], capture_output=True, text=True)
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("  steps")]
+    return line
+
+
+def test_every_so_many_steps(run):
+    run("for _ in range(34): train()", "dir={dir},every=10,library={library}")
+    assert (run.out, run.err) == ("", "")
+    assert run.names() == ["step-000000010", "step-000000020", "step-000000030"]
+    assert run.hidden() == []
+    folder = run.folder / "step-000000020"
+    assert sorted(p.name for p in folder.iterdir()) == ["capture.0.etude", "job.json"]
+    rank = run.job("step-000000020")["ranks"]["0"]
+    assert rank["recorded_step"]["index"] == 20 and rank["recorded_step"]["wall_ns"] > 0
+    # The steps before, but for the first one, whose beginning nobody saw, and the recorded one.
+    assert [step["index"] for step in rank["timed_steps"]] == [*range(1, 10), *range(11, 20)]
+    assert rank["timed_block"]["steps"] == 18
+    assert [s["timed"] for s in rank["signatures"]] == [18]
+    assert steps_of(folder).endswith("ProfilerStep#20")
+    assert info(folder)[0]["rank"] == 0
+
+
+def test_several_steps_and_the_newest_kept(run):
+    run("for _ in range(34): train()", "dir={dir},every=10,steps=3,keep=2,library={library}")
+    assert run.names() == ["step-000000020", "step-000000030"]
+    assert run.job("step-000000030")["ranks"]["0"]["recorded_step"]["steps"] == 3
+    assert "3: ProfilerStep#20" in steps_of(run.folder / "step-000000020").replace("  ", " ")
+
+
+def test_observers_on_duty(run):
+    run("for _ in range(24): train()", "dir={dir},every=10,recorder=observers")
+    assert run.names() == ["step-000000010", "step-000000020"]
+    names = sorted(p.name for p in (run.folder / "step-000000020").iterdir())
+    assert names == ["device.0.json.gz", "host.0.json.gz", "job.json"]
+
+
+def test_without_the_library_it_says_so_in_the_notes(run):
+    run("for _ in range(14): train()", "dir={dir},every=10")
+    notes = run.job("step-000000010")["ranks"]["0"]["notes"]
+    assert any("native recorder was not built" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ("every=10", "found no folder, expected dir=FOLDER"),
+        ("dir={dir}", "found neither every=N nor signal=NAME"),
+        ("dir={dir},evry=10", "did you mean every?"),
+        ("dir={dir},every=ten", "every: found 'ten', expected a whole number"),
+        ("dir={dir},every=10,every=20", "found every twice"),
+        ("dir={dir},every", "found 'every', expected NAME=VALUE"),
+        ("dir={dir},signal=KILL", "signal: found 'KILL'"),
+        ("dir={dir},every=5,max_bytes=1X", "max_bytes: found '1X'"),
+        ("dir={dir},every=5,recorder=best", "recorder: found 'best'"),
+    ],
+)
+def test_bad_settings_are_said_once(run, settings, said):
+    source = """
+    import subprocess
+    subprocess.run([sys.executable, "-c", "import torch"], check=True)
+    for _ in range(12): train()
+    print("done")
+    """
+    run(source, settings)
+    assert run.out == "done\n"
+    assert len(run.err.splitlines()) == 1 and said in run.err and "nothing is recorded" in run.err
+    assert not run.folder.exists()
+
+
+def test_a_folder_that_cannot_be_made(run):
+    run("for _ in range(12): train()", "dir=/proc/nothing,every=5,library={library}")
+    assert len(run.err.splitlines()) == 1 and "no more recordings" in run.err
+
+
+def test_most_bytes(run):
+    source = "for _ in range(60): train()"
+    run(source, "dir={dir},every=10,max_bytes=6K,library={library}")
+    assert run.names() == ["step-000000010", "step-000000020"]
+    assert run.err.count("\n") == 1 and "max_bytes=6000" in run.err
+
+
+def test_most_seconds(run):
+    source = """
+    import time
+    for _ in range(15): train()
+    time.sleep(1.2)
+    for _ in range(15): train()
+    """
+    run(source, "dir={dir},every=10,max_seconds=1,library={library}")
+    assert not (run.folder / "step-000000020").exists()
+    assert run.err.count("\n") == 1 and "max_seconds=1 are over" in run.err
+
+
+def test_a_signal_and_the_handler_of_the_program(run):
+    source = """
+    import signal
+    got = []
+    signal.signal(signal.SIGUSR1, lambda number, frame: got.append(number))
+    for step in range(20):
+        if step in (7, 12): os.kill(os.getpid(), signal.SIGUSR1)
+        train()
+    print(len(got))
+    """
+    run(source, "dir={dir},signal=USR1,library={library}")
+    assert (run.out, run.err) == ("2\n", "")
+    assert run.names() == ["step-000000008", "step-000000013"]
+
+
+def test_a_signal_that_nobody_asked_for_ends_the_program_as_ever(run):
+    source = """
+    import signal
+    for step in range(20): train()
+    os.kill(os.getpid(), signal.SIGUSR2)
+    """
+    run(source, "dir={dir},signal=USR1,library={library}", code=-signal.SIGUSR2)
+
+
+def test_a_program_that_runs_again(run):
+    run("for _ in range(24): train()", "dir={dir},every=10,library={library}")
+    first = run.job("step-000000010")["ranks"]["0"]["pid"]
+    for name in ("step-000000010", "step-000000020"):
+        for path in (run.folder / name, run.folder / name / "job.json"):
+            os.utime(path, (1e9, 1e9))
+    (run.folder / ".step-000000010").mkdir()
+    (run.folder / ".step-000000010/job.json").write_text("{cut")
+    os.utime(run.folder / ".step-000000010", (1e9, 1e9))
+    run("for _ in range(14): train()", "dir={dir},every=10,library={library}")
+    assert run.err == ""
+    assert run.job("step-000000010")["ranks"]["0"]["pid"] != first
+    assert run.names() == ["step-000000010", "step-000000020"] and run.hidden() == []
+
+
+def test_two_programs_do_not_share_a_folder(run):
+    source = """
+    import subprocess
+    if len(sys.argv) == 1:
+        for _ in range(14): train()
+        subprocess.run([sys.executable, __file__, "second"], check=True)
+    else:
+        for _ in range(14): train()
+    """
+    run(source, "dir={dir},every=10,library={library}")
+    assert run.names() == ["step-000000010"]
+
+
+def test_the_programs_own_profiler_goes_first(run):
+    source = """
+    for step in range(34):
+        if step == 19:
+            with torch.profiler.profile() as profile:
+                train(); train(); train()
+            assert len(profile.events()) > 10
+        else:
+            train()
+    """
+    run(source, "dir={dir},every=10,library={library}")
+    assert run.err == ""
+    assert run.names() == ["step-000000010", "step-000000030"]
+    assert run.hidden() == []
+
+
+def test_children_record_nothing(run):
+    source = """
+    def work(x): return x
+    data = torch.utils.data.TensorDataset(torch.randn(40, 8), torch.randn(40, 4))
+    for x, y in torch.utils.data.DataLoader(data, batch_size=1, num_workers=2):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+        if os.fork() == 0:
+            for _ in range(3): train()
+            os._exit(0)
+        os.wait()
+    """
+    run(source, "dir={dir},every=10,signal=USR1,library={library}")
+    assert run.err == ""
+    assert run.names() == ["step-000000010", "step-000000020", "step-000000030"]
+
+
+RANKS = """
+import time
+import torch.distributed as dist
+dist.init_process_group("gloo")
+model = nn.parallel.DistributedDataParallel(model)
+rank = dist.get_rank()
+"""
+TORCHRUN = ("-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone")
+
+
+def test_ranks_record_the_same_steps(run):
+    source = RANKS + """
+for _ in range(24): train()
+time.sleep(0.5)
+dist.destroy_process_group()
+"""
+    run(source, "dir={dir},every=10,library={library}", TORCHRUN)
+    assert "ETUDE_RECORD" not in run.err
+    assert run.names() == ["step-000000010", "step-000000020"] and run.hidden() == []
+    folder = run.folder / "step-000000020"
+    assert sorted(p.name for p in folder.iterdir()) == ["capture.0.etude", "capture.1.etude", "job.json"]
+    assert [trace["rank"] for trace in info(folder)] == [0, 1]
+
+
+def test_a_signal_to_one_rank_records_all(run):
+    source = RANKS + """
+import signal
+for step in range(40):
+    if rank == 1 and step == 9: os.kill(os.getpid(), signal.SIGUSR1)
+    train()
+time.sleep(0.5)
+dist.destroy_process_group()
+"""
+    run(source, "dir={dir},signal=USR1,library={library}", TORCHRUN)
+    # Seen at the mark of step 10, done at the second multiple of 8 after it.
+    assert run.names() == ["step-000000024"]
+    assert set(run.job("step-000000024")["ranks"]) == {"0", "1"}
+
+
+def test_what_a_rank_lacks_has_no_name(run):
+    # Rank 1 stops for its limit; rank 0 must not go on alone, and what it has is not shown as a job.
+    source = RANKS + """
+for _ in range(44): train()
+time.sleep(0.5)
+dist.destroy_process_group()
+"""
+    setup = SETUP.replace("import torch\n", """
+if os.environ.get("RANK") == "1":
+    os.environ["ETUDE_RECORD"] += ",max_bytes=1K"
+import torch
+""", 1)
+    run(source, "dir={dir},every=10,library={library}", TORCHRUN, setup=setup)
+    assert run.names() == ["step-000000010"]
+    assert run.err.count("no more recordings") == 1
+    assert len(run.hidden()) <= 2 and ".stopped" in run.hidden()
+
+
+def test_the_environment_that_etude_record_prints(run, tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(SETUP + "for _ in range(14): train()\n")
+    settings = f"dir={tmp_path}/a b's,every=10"
+    quoted = "'" + settings.replace("'", "'\\''") + "'"
+    line = f'eval "$("{BIN}/etude" record --print-environment {quoted})"; "{sys.executable}" "{script}"'
+    values = {k: v for k, v in os.environ.items() if not k.startswith("ETUDE_") and k != "PYTHONPATH"}
+    done = subprocess.run(["sh", "-ec", line], capture_output=True, text=True, env=values, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    names = sorted(p.name for p in (tmp_path / "a b's/step-000000010").iterdir())
+    assert names == ["capture.0.etude", "job.json"]
+
+
+def test_the_startup_file_of_the_wheel(tmp_path):
+    site = tmp_path / "site"
+    site.mkdir()
+    for name in ("etude_record.pth", "_etude_record.py", "etude"):
+        (site / name).symlink_to(PYTHON_FOLDER / name)
+    code = (
+        f"import site, sys; before = set(sys.modules); site.addsitedir({str(site)!r}); "
+        "print(sorted(set(sys.modules) - before))"
+    )
+    values = {k: v for k, v in os.environ.items() if not k.startswith("ETUDE_") and k != "PYTHONPATH"}
+
+    def start(program, **environment):
+        done = subprocess.run([sys.executable, "-c", program], env={**values, **environment},
+                              capture_output=True, text=True, timeout=60)  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    assert start(code) == "[]\n"
+    program = code + "\n" + SETUP + "for _ in range(14): train()\nprint('etude' in sys.modules)"
+    assert "False" in start(program, ETUDE_RECORD=f"dir={tmp_path}/duty,every=10,library={LIBRARY}")
+    assert (tmp_path / "duty/step-000000010/capture.0.etude").exists()
