@@ -25,6 +25,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::array kEnding = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 constexpr milliseconds kGrace{5000};
 constexpr milliseconds kLook{20};
+constexpr milliseconds kLastWords{3000};  // from a process's last word to its end
 
 milliseconds Until(Clock::time_point when) {
   return std::max(milliseconds(0),
@@ -183,6 +184,12 @@ Result<bool> ProcessTree::AwaitEnd(pid_t process, milliseconds time) {
     ETUDE_RETURN_IF_ERROR(Await({}, left));
   }
   return true;
+}
+
+Result<std::string> ProcessTree::HowItFailed(pid_t process) {
+  ETUDE_RETURN_IF_ERROR(AwaitEnd(process, kLastWords));
+  const auto end = ended(process);
+  return end ? end->failure() : "";
 }
 
 void ProcessTree::EndAll() {
