@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "src/base/nearest.h"
 #include "src/cli/measure_noise.h"
@@ -278,6 +279,10 @@ Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Consol
                     .seed = static_cast<uint64_t>(options.seed),
                     .noise = MeasureNoise()};
   WarnOfNoise(run, bars, context);
+  if (options.command.empty()) {
+    console.Say("etude: running what job.json names: " +
+                fmt::format("{}", fmt::join(run.command, " ")));
+  }
   std::array<std::string, kStepMetricCount> reasons;
   for (int64_t start = 0; start < options.starts; ++start) {
     ETUDE_ASSIGN_OR_RETURN(

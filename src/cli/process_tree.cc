@@ -90,7 +90,12 @@ Result<std::unique_ptr<ProcessTree>> ProcessTree::Open() {
   std::unique_ptr<ProcessTree> tree(new ProcessTree);
   sigset_t signals{};
   sigemptyset(&signals);
-  for (const int signal : kEnding) sigaddset(&signals, signal);
+  for (const int signal : kEnding) {
+    struct sigaction now {};
+    // What whoever started us has us ignore (nohup) stays ignored.
+    if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN) continue;
+    sigaddset(&signals, signal);
+  }
   sigaddset(&signals, SIGCHLD);
   sigprocmask(SIG_BLOCK, &signals, &tree->mask_before_);
   struct sigaction standard {};
