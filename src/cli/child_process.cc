@@ -94,6 +94,11 @@ int ProgramImage::Become() const {
   return errno;
 }
 
+std::string ChildEnd::failure() const {
+  if (killed) return "signal " + std::to_string(value);
+  return value == 0 ? "" : "exit code " + std::to_string(value);
+}
+
 Result<ChildEnd> RunChild(const std::vector<std::string>& command, const Variables& variables) {
   const ProgramImage program(command, variables);
 

@@ -36,6 +36,8 @@ struct ChildEnd {
 
   // The exit code that a shell would report.
   int exit_code() const { return killed ? 128 + value : value; }
+  // "exit code 1", "signal 9"; "" for a success.
+  std::string failure() const;
 };
 
 // Runs `command` (found on the path) as a child in the foreground and waits for its end. It has our

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "src/base/nearest.h"
 #include "src/cli/measure_noise.h"
@@ -101,9 +102,9 @@ class PairRun {
   PairRun(Sides sides, size_t start, const CompareRunOptions& options, RunComparison& run)
       : sides_(sides), start_(start), options_(options), run_(run) {}
 
-  // Runs pairs until there are as many as this start is due or a side has ended. A pair in which
-  // the original's step is of another signature counts for nothing, but is run whole: each side
-  // finds the machine as the other one has left it.
+  // Runs pairs until there are as many as this start is due or the program has ended. A pair in
+  // which the original's step is of another signature counts for nothing, but is run whole: each
+  // side finds the machine as the other one has left it.
   Status Run(const RunContext& context) {
     std::mt19937_64 random(static_cast<uint64_t>(options_.seed) + start_);
     int64_t others = 0;  // in a row
@@ -136,22 +137,23 @@ class PairRun {
     return *due_;
   }
 
-  // Whether the pair counts; nullopt: a side has ended.
+  // Whether the pair counts; nullopt: the program has ended.
   Result<std::optional<bool>> RunPair(StepPair& pair) {
     bool counts = true;
     for (const bool original : {pair.original_first, !pair.original_first}) {
-      ETUDE_ASSIGN_OR_RETURN(const auto step,
-                             original ? sides_.original.Step() : sides_.replay.Step());
+      if (!original) {
+        ETUDE_ASSIGN_OR_RETURN(const PacedStep step, sides_.replay.Step());
+        pair.replay = step.figures;
+        continue;
+      }
+      ETUDE_ASSIGN_OR_RETURN(const auto step, sides_.original.Step());
       if (!step) {
-        std::string how;
-        if (original) {
-          ETUDE_ASSIGN_OR_RETURN(how, sides_.original.HowItEnded());
-        }
-        EndEarly(original ? "the program ended" : "the replay ended", how);
+        ETUDE_ASSIGN_OR_RETURN(const std::string how, sides_.original.HowItFailed());
+        EndEarly("the program ended", how);
         return std::nullopt;
       }
-      (original ? pair.original : pair.replay) = step->figures;
-      counts = counts && step->counts;
+      pair.original = step->figures;
+      counts = step->counts;
     }
     return counts;
   }
@@ -244,7 +246,8 @@ Result<std::array<std::string, kStepMetricCount>> MeasureStart(const Subject& su
   ETUDE_RETURN_IF_ERROR(PairRun({*original, replay}, start, options, run).Run(context));
   auto reasons = Reasons(original->watch(), replay.watch());
   ETUDE_RETURN_IF_ERROR(replay.End());
-  ETUDE_RETURN_IF_ERROR(original->End(options.finish));
+  const bool is_last = static_cast<int64_t>(start) + 1 == options.starts;
+  ETUDE_RETURN_IF_ERROR(original->End(options.finish && is_last));
   return reasons;
 }
 
@@ -276,6 +279,10 @@ Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Consol
                     .seed = static_cast<uint64_t>(options.seed),
                     .noise = MeasureNoise()};
   WarnOfNoise(run, bars, context);
+  if (options.command.empty()) {
+    console.Say("etude: running what job.json names: " +
+                fmt::format("{}", fmt::join(run.command, " ")));
+  }
   std::array<std::string, kStepMetricCount> reasons;
   for (int64_t start = 0; start < options.starts; ++start) {
     ETUDE_ASSIGN_OR_RETURN(

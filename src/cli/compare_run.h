@@ -15,7 +15,7 @@ struct CompareRunOptions {
   std::vector<std::string> command;  // empty: as job.json has it
   std::optional<int64_t> rank;
   int64_t pairs = 30;
-  int64_t starts = 1;  // of both sides, with a share of the pairs each
+  int64_t starts = 3;  // of both sides, with a share of the pairs each
   int64_t warmup = 5;  // steps
   int64_t seed = 0;    // of the order within pairs, and of the intervals
   int64_t timeout_s = 300;

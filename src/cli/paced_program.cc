@@ -28,7 +28,6 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kGrace{10'000};
 constexpr milliseconds kLook{200};
-constexpr milliseconds kLastWords{3000};  // from a process's last word to its end
 
 std::optional<int64_t> Number(const Json& json, const char* key) {
   const auto it = json.find(key);
@@ -124,8 +123,8 @@ Status PacedProgram::AwaitReady() {
   while (!all_ready()) {
     ETUDE_RETURN_IF_ERROR(Poll());
     if (all_ready() || !has_ended()) continue;
-    ETUDE_RETURN_IF_ERROR(HowItEnded());
-    return tl::unexpected<Error>(WhyNotReady());
+    ETUDE_ASSIGN_OR_RETURN(const std::string how, HowItFailed());
+    return tl::unexpected<Error>(WhyNotReady(how));
   }
   return {};
 }
@@ -218,8 +217,7 @@ Status PacedProgram::Greet(Peer& peer, const std::string& line) {
   return MakeError(ErrorCode::kInternal, "pacing the program failed: " + reason);
 }
 
-Error PacedProgram::WhyNotReady() const {
-  const std::string how = EndText();
+Error PacedProgram::WhyNotReady(const std::string& how) const {
   const std::string with = how.empty() ? "" : " (" + how + ")";
   if (peers_.empty() && !how.empty()) {
     return {ErrorCode::kBadInput, "the program failed" + with + " before it had shown a step"};
@@ -284,18 +282,6 @@ Status PacedProgram::End(bool finish) {
   }
   const auto ended = tree_.AwaitEnd(process_, kGrace);
   return ended ? Status() : tl::unexpected<Error>(ended.error());
-}
-
-Result<std::string> PacedProgram::HowItEnded() {
-  ETUDE_RETURN_IF_ERROR(tree_.AwaitEnd(process_, kLastWords));
-  return EndText();
-}
-
-std::string PacedProgram::EndText() const {
-  const auto end = tree_.ended(process_);
-  if (!end || end->exit_code() == 0) return "";
-  return end->killed ? fmt::format("signal {}", end->value)
-                     : fmt::format("exit code {}", end->value);
 }
 
 }  // namespace etude

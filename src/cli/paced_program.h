@@ -44,8 +44,8 @@ class PacedProgram {
   std::optional<int64_t> threads() const { return threads_; }
   int64_t warmup_steps() const { return warmup_steps_; }
   const StepWatch& watch() const { return *watch_; }
-  // How it ended, if it did so badly: "exit code 1". Waits a little for its end.
-  Result<std::string> HowItEnded();
+  // How it failed, once it has ended: ProcessTree::HowItFailed.
+  Result<std::string> HowItFailed() { return tree_.HowItFailed(process_); }
 
  private:
   struct Peer {
@@ -69,8 +69,7 @@ class PacedProgram {
   Result<std::optional<std::string>> AnswerOf(int64_t rank);
   bool all_ready() const;
   bool has_ended() const;
-  Error WhyNotReady() const;
-  std::string EndText() const;
+  Error WhyNotReady(const std::string& how) const;
 
   ProcessTree& tree_;
   Options options_;

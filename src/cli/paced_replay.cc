@@ -88,18 +88,25 @@ Result<PacedReplay> PacedReplay::Start(ProcessTree& tree, const Options& options
   return replay;
 }
 
-Result<std::optional<PacedStep>> PacedReplay::Step() {
+Result<PacedStep> PacedReplay::Step() {
   watch_.Begin(stepping_);
-  if (!channel_.Send("step")) return std::nullopt;
+  if (!channel_.Send("step")) return HasEnded();
   ETUDE_ASSIGN_OR_RETURN(
       const auto line,
       AwaitLine(tree_, channel_, timeout_, "the replay has not ended its step in time (--timeout)",
                 [this] { watch_.Look(); }));
-  if (!line) return std::nullopt;
+  if (!line) return HasEnded();
   ETUDE_ASSIGN_OR_RETURN(PacedStep step, watch_.End(*line));
   stepping_ =
       static_cast<pid_t>(Count(Json::parse(*line, nullptr, /*allow_exceptions=*/false), "/pid"));
   return step;
+}
+
+tl::unexpected<Error> PacedReplay::HasEnded() {
+  const Result<std::string> how = tree_.HowItFailed(process_);
+  if (!how) return tl::unexpected<Error>(how.error());
+  return MakeError(ErrorCode::kInternal,
+                   "the replay has ended" + (how->empty() ? "" : " (" + *how + ")"));
 }
 
 Status PacedReplay::End() {

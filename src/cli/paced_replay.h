@@ -27,8 +27,8 @@ class PacedReplay {
   // has its exit code.
   static Result<PacedReplay> Start(ProcessTree& tree, const Options& options);
 
-  // nullopt: it has ended.
-  Result<std::optional<PacedStep>> Step();
+  // kInternal if it has ended, which it does not do by itself.
+  Result<PacedStep> Step();
   // Lets it end. What is left of it `tree` ends.
   Status End();
 
@@ -39,6 +39,8 @@ class PacedReplay {
  private:
   PacedReplay(ProcessTree& tree, pid_t process, LineChannel channel, StepWatch watch)
       : tree_(tree), process_(process), channel_(std::move(channel)), watch_(std::move(watch)) {}
+
+  tl::unexpected<Error> HasEnded();
 
   ProcessTree& tree_;
   pid_t process_;

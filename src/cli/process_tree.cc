@@ -25,6 +25,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::array kEnding = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 constexpr milliseconds kGrace{5000};
 constexpr milliseconds kLook{20};
+constexpr milliseconds kLastWords{3000};  // from a process's last word to its end
 
 milliseconds Until(Clock::time_point when) {
   return std::max(milliseconds(0),
@@ -89,7 +90,12 @@ Result<std::unique_ptr<ProcessTree>> ProcessTree::Open() {
   std::unique_ptr<ProcessTree> tree(new ProcessTree);
   sigset_t signals{};
   sigemptyset(&signals);
-  for (const int signal : kEnding) sigaddset(&signals, signal);
+  for (const int signal : kEnding) {
+    struct sigaction now {};
+    // What whoever started us has us ignore (nohup) stays ignored.
+    if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN) continue;
+    sigaddset(&signals, signal);
+  }
   sigaddset(&signals, SIGCHLD);
   sigprocmask(SIG_BLOCK, &signals, &tree->mask_before_);
   struct sigaction standard {};
@@ -183,6 +189,12 @@ Result<bool> ProcessTree::AwaitEnd(pid_t process, milliseconds time) {
     ETUDE_RETURN_IF_ERROR(Await({}, left));
   }
   return true;
+}
+
+Result<std::string> ProcessTree::HowItFailed(pid_t process) {
+  ETUDE_RETURN_IF_ERROR(AwaitEnd(process, kLastWords));
+  const auto end = ended(process);
+  return end ? end->failure() : "";
 }
 
 void ProcessTree::EndAll() {

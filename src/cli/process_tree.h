@@ -48,6 +48,9 @@ class ProcessTree {
   Status Await(std::span<pollfd> descriptors, std::chrono::milliseconds time);
   // Waits for the end of `process`; false if the time is over before.
   Result<bool> AwaitEnd(pid_t process, std::chrono::milliseconds time);
+  // How a process that has said its last word failed: "exit code 1". "" if it did not, or if it
+  // does not end soon.
+  Result<std::string> HowItFailed(pid_t process);
 
   // Ends all descendants: first kindly, then not. Those that need long to end get some seconds.
   void EndAll();
