@@ -91,6 +91,7 @@ inline std::string NodeText(const Trace& trace, NodeId node) {
   add("backend", std::string(trace.text(trace.kernel_backend(node))));
   add("file", std::string(trace.text(trace.kernel_file(node))));
   add("range", std::string(trace.text(trace.tensor_range(node))));
+  add("index_values", std::string(trace.text(trace.index_values(node))));
   add("index_statistics", std::string(trace.text(trace.index_statistics(node))));
   add("correlation", Text(trace.correlation(node)));
   add("external", Text(trace.external_id(node)));

@@ -101,6 +101,8 @@ class CompareCommand : public Command {
     options.Value("--timeout", &run_.timeout_s, "SECONDS", "with --run: how long a step may take",
                   {.least = 1, .most = 1'000'000});
     options.Value("--seed", &run_.seed, "N", "with --run: of the order within pairs", {.least = 0});
+    options.Choice("--gaps", &run_.gaps, {"recorded", "none"},
+                   "with --run: whether the replay lets the program's gaps between operators pass");
     options.Flag("--finish", &run_.finish,
                  "with --run: let the program run to its end when the pairs are done");
     options.Flag("--json", &run_.json, "print JSON");

@@ -207,6 +207,23 @@ void WarnOfNoise(RunComparison& run, const StepBars& bars, const RunContext& con
   check("wall", run.noise.wall, StepMetric::kWallTime);
 }
 
+bool PassGaps(const Subject& subject, const CompareRunOptions& options) {
+  return options.gaps == "recorded" && subject.world_size == 1 &&
+         (!subject.rank->native.empty() || !subject.rank->device.empty());
+}
+
+void NoteGaps(const Subject& subject, const CompareRunOptions& options, RunComparison& run) {
+  if (PassGaps(subject, options)) {
+    run.notes.emplace_back("the program's gaps between operators pass in the replay as recorded");
+  } else if (options.gaps == "none") {
+    run.notes.emplace_back("the replay is without the program's gaps between operators");
+  } else {
+    run.notes.emplace_back(
+        "the replay is without the program's gaps between operators, which are not known of a job "
+        "of several ranks and of a capture without times");
+  }
+}
+
 void NoteThreads(const Subject& subject, RunComparison& run) {
   if (!subject.threads || !run.threads || *subject.threads == *run.threads) return;
   run.notes.push_back(fmt::format(
@@ -232,12 +249,16 @@ Result<std::array<std::string, kStepMetricCount>> MeasureStart(const Subject& su
                                                      .timeout = timeout}));
   run.threads = original->threads();
   run.steps_passed = original->warmup_steps();
-  if (start == 0) NoteThreads(subject, run);
+  if (start == 0) {
+    NoteThreads(subject, run);
+    NoteGaps(subject, options, run);
+  }
   ETUDE_ASSIGN_OR_RETURN(PacedReplay replay,
                          PacedReplay::Start(*tree, {.capture = options.path,
                                                     .rank = run.rank,
                                                     .all_ranks = run.world_size > 1,
                                                     .threads = run.threads,
+                                                    .gaps = PassGaps(subject, options),
                                                     .quiet = !context.warn,
                                                     .timeout = timeout}));
   run.operators = replay.operators();

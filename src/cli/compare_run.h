@@ -21,6 +21,7 @@ struct CompareRunOptions {
   int64_t timeout_s = 300;
   std::vector<std::string> bars;  // "NAME=SHARE", "NAME=none"
   bool finish = false;
+  std::string gaps = "recorded";  // as `etude replay` takes it
   bool json = false;
 };
 

@@ -28,6 +28,7 @@ std::vector<std::string> CommandOf(const PacedReplay::Options& options) {
                                     "--paced",     "--rank", std::to_string(options.rank)};
   if (options.all_ranks) words.insert(words.end(), {"--ranks", "all"});
   if (options.threads) words.insert(words.end(), {"--threads", std::to_string(*options.threads)});
+  if (options.gaps) words.insert(words.end(), {"--gaps", "recorded"});
   if (options.quiet) words.emplace_back("--quiet");
   return words;
 }

@@ -19,6 +19,7 @@ class PacedReplay {
     int64_t rank = 0;
     bool all_ranks = false;  // as many processes, of which `rank` is timed
     std::optional<int64_t> threads;
+    bool gaps = false;  // whether those of the program pass
     bool quiet = false;
     std::chrono::milliseconds timeout{};  // of a step
   };

@@ -47,6 +47,10 @@ Result<PacedStep> StepWatch::End(const std::string& answer) {
   StepFigures& figures = step.figures;
   figures[kWallTime] = wall;
   figures[kCpuTime] = cpu;
+  // A program does not say what of its time its gaps are.
+  const double gaps = Number(json, "gaps_ns").value_or(0);
+  figures[kWallTimeWithoutGaps] = *wall - gaps;
+  figures[kCpuTimeWithoutGaps] = *cpu - gaps;
   figures[kPageFaults] = Number(json, "minor_faults");
   figures[kVoluntarySwitches] = Number(json, "voluntary_switches");
   figures[kInvoluntarySwitches] = Number(json, "involuntary_switches");

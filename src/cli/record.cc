@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/quantity.h"
 #include "src/base/version.h"
 #include "src/cli/child_process.h"
 #include "src/cli/installation.h"
@@ -142,6 +143,8 @@ class RecordCommand : public Command {
                    "record minima and maxima of integer inputs (auto: on the CPU)");
     options.Choice("--recorder", &recorder_, {"observers", "native"},
                    "record with PyTorch's observers, or with Etude's own recorder (CPU)");
+    options.Value("--index-values", &index_values_, "BYTES",
+                  "record index tensors whole, up to so many bytes of them (native recorder)");
     options.Choice("--callback-cost", &callback_cost_, {"subtract", "keep"},
                    "what calling the native recorder costs, in its times");
     options.Flag("--eager", &eager_, "switch torch.compile off");
@@ -193,6 +196,7 @@ class RecordCommand : public Command {
   bool memory_ = false;
   std::string callback_cost_ = "subtract";
   bool eager_ = false;
+  std::string index_values_ = "0";
   std::string summary_file_;
   std::string duty_;
   std::string build_for_;
@@ -202,6 +206,11 @@ class RecordCommand : public Command {
 Status RecordCommand::Check() const {
   if (output_.empty()) {
     return MakeError(ErrorCode::kUsage, "record: --output: found '', expected a folder");
+  }
+  const std::optional<Bytes> values = ParseBytes(index_values_);
+  if (!values || values->count < 0) {
+    return MakeError(ErrorCode::kUsage, "record: --index-values: found '" + index_values_ +
+                                            "', expected bytes, such as 64MiB");
   }
   if (command_.empty()) {
     return MakeError(ErrorCode::kUsage,
@@ -279,6 +288,7 @@ Variables RecordCommand::Environment(const std::string& python, const std::strin
       {"ETUDE_RECORD_RECORDER", recorder_},
       {"ETUDE_RECORD_LIBRARY", RecorderLibrary()},
       {"ETUDE_RECORD_CALLBACK_COST", callback_cost_ == "subtract" ? "1" : "0"},
+      {"ETUDE_RECORD_INDEX_VALUES", std::to_string(ParseBytes(index_values_)->count)},
       {"ETUDE_RECORD_MEMORY", memory_ ? "1" : "0"},
       {"ETUDE_RECORD_COMMAND", Json(command_).dump(-1, ' ', false, Json::error_handler_t::replace)},
       {"ETUDE_RECORD_JOB", fmt::format("{:x}-{:x}", now, getpid())},

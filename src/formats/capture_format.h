@@ -96,7 +96,7 @@ enum class Tag : uint8_t {
 // storage; kLayout: number of the layout; unless kNoSizes: dimensions, sizes and, unless
 // kContiguous, strides (zigzag); kWrappedNumber: its value; kRange: least and greatest element
 // (zigzag); kStatistics: elements looked at, distinct values and pairs of equal ones among these,
-// a byte with kAscends or zero.
+// a byte of index_flag; kValues: the elements' number and their differences (zigzag).
 namespace tensor_flag {
 inline constexpr uint8_t kContiguous = 1;
 inline constexpr uint8_t kRequiresGrad = 2;
@@ -107,7 +107,10 @@ inline constexpr uint8_t kLayout = 32;       // not strided
 inline constexpr uint8_t kRange = 64;        // of an integer argument, where that was asked for
 inline constexpr uint8_t kStatistics = 128;  // of an index argument; kRange is set, too
 }  // namespace tensor_flag
+namespace index_flag {
 inline constexpr uint8_t kAscends = 1;  // no element is less than the one before it
+inline constexpr uint8_t kValues = 2;   // all elements follow
+}  // namespace index_flag
 
 inline uint64_t ZigZag(int64_t value) {
   return (static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63);

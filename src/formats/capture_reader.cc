@@ -420,6 +420,9 @@ bool CaptureReader::ReadEnter(RecordView& records, Thread& thread, int64_t& time
   }
   if (!values_.statistics().empty()) {
     row.index_statistics = builder_.Intern(ToText(values_.statistics()));
+    if (const std::string values = values_.index_values(); !values.empty()) {
+      row.index_values = builder_.Intern(values);
+    }
   }
   if (values_.group()) {
     call.names_group = true;

@@ -399,7 +399,9 @@ TEST_F(CaptureReaderTest, StatisticsOfIndices) {
   records_.Signed(0);
   records_.Signed(40);
   for (const uint64_t number : {3, 3, 0}) records_.Varint(number);
-  records_.Byte(capture::kAscends);
+  records_.Byte(capture::index_flag::kAscends | capture::index_flag::kValues);
+  records_.Varint(3);
+  for (const int64_t step : {0, 40, 0}) records_.Signed(step);
   Exit(2600);
   Flush();
   const auto trace = Read(Finish(), 7, /*strict=*/true);
@@ -410,6 +412,7 @@ TEST_F(CaptureReaderTest, StatisticsOfIndices) {
   EXPECT_EQ(trace->text(trace->index_statistics(node)),
             R"({"1":{"elements":100,"distinct":2,"equal_pairs":2750,"ascends":false,"skew":1.000},)"
             R"("2":{"elements":3,"distinct":3,"equal_pairs":0,"ascends":true}})");
+  EXPECT_EQ(trace->text(trace->index_values(node)), R"({"2":[0,40,40]})");
 }
 
 TEST_F(CaptureReaderTest, AllocationsAreTheProfilersEvents) {

@@ -22,6 +22,7 @@ std::optional<ValueListId> CaptureValues::Read(RecordView& records) {
   group_.reset();
   ranges_.clear();
   statistics_.clear();
+  index_values_.clear();
   tensors_ = 0;
   const uint64_t count = records.Varint();
   if (count > records.left()) return std::nullopt;
@@ -216,11 +217,27 @@ bool CaptureValues::ReadIntegerFacts(RecordView& records, uint64_t number, bool 
   one.elements = records.Varint();
   one.distinct = records.Varint();
   one.equal_pairs = records.Varint();
-  one.ascends = (records.Byte() & capture::kAscends) != 0;
+  const uint8_t flags = records.Byte();
+  one.ascends = (flags & capture::index_flag::kAscends) != 0;
   // 0, as if there were no value, for all 2^64 of them.
   const uint64_t span = static_cast<uint64_t>(greatest) - static_cast<uint64_t>(least) + 1;
   one.skew = FitZipf(one.elements, one.equal_pairs, span);
-  return one.distinct <= one.elements;
+  if (one.distinct > one.elements) return false;
+  return (flags & capture::index_flag::kValues) == 0 || ReadIndexValues(records, number);
+}
+
+bool CaptureValues::ReadIndexValues(RecordView& records, uint64_t number) {
+  const uint64_t count = records.Varint();
+  if (count > records.left()) return false;
+  index_values_ += fmt::format("{}\"{}\":[", index_values_.empty() ? "{" : ",", number);
+  uint64_t value = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    value += static_cast<uint64_t>(records.Signed());
+    if (i != 0) index_values_ += ',';
+    index_values_ += std::to_string(static_cast<int64_t>(value));
+  }
+  index_values_ += ']';
+  return !records.failed();
 }
 
 bool CaptureValues::ReadNumber(RecordView& records, TensorUse& use) {

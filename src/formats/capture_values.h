@@ -25,6 +25,10 @@ class CaptureValues {
   std::string ranges() const { return ranges_.empty() ? ranges_ : ranges_ + "}"; }
   // The statistics among the values read last, in the order of their tensors.
   const std::vector<IndexStatistics>& statistics() const { return statistics_; }
+  // The elements among the values read last, see index_statistics.h; "" if there are none.
+  std::string index_values() const {
+    return index_values_.empty() ? index_values_ : index_values_ + "}";
+  }
   // The process group among the values read last, nullptr if there was none.
   const ProcessGroup* group() const { return group_ ? &*group_ : nullptr; }
   // All process groups so far, each once.
@@ -35,6 +39,7 @@ class CaptureValues {
   std::optional<Value> ReadList(capture::RecordView& records, std::string_view word, size_t depth);
   std::optional<Value> ReadTensor(capture::RecordView& records);
   // Of the tensor `number` of these values; false if the records cannot mean that.
+  bool ReadIndexValues(capture::RecordView& records, uint64_t number);
   bool ReadIntegerFacts(capture::RecordView& records, uint64_t number, bool with_statistics);
   Value ReadGroup(capture::RecordView& records);
   bool ReadNumber(capture::RecordView& records, TensorUse& use);
@@ -50,6 +55,7 @@ class CaptureValues {
   uint64_t tensors_ = 0;  // among the values being read
   std::string ranges_;
   std::vector<IndexStatistics> statistics_;
+  std::string index_values_;
   std::optional<ProcessGroup> group_;
   std::vector<ProcessGroup> groups_;
 };

@@ -272,6 +272,7 @@ bool NodeReader::SetAttr(Attr attr, const AttrValue& value) {
     case Attr::kKernelFile: return SetText(row.kernel_file, value);
     case Attr::kTensorRange: return SetText(row.tensor_range, value);
     case Attr::kIndexStatistics: return SetText(row.index_statistics, value);
+    case Attr::kIndexValues: return SetText(row.index_values, value);
     case Attr::kDevice: {
       const auto device = value.AsInt64();
       if (device && *device >= 0 && *device <= INT32_MAX) {
@@ -361,7 +362,8 @@ void NodeReader::SettleLayout() {
                           (seen(Attr::kKernelBackend) && !row.kernel_backend) ||
                           (seen(Attr::kKernelFile) && !row.kernel_file) ||
                           (seen(Attr::kTensorRange) && !row.tensor_range) ||
-                          (seen(Attr::kIndexStatistics) && !row.index_statistics);
+                          (seen(Attr::kIndexStatistics) && !row.index_statistics) ||
+                          (seen(Attr::kIndexValues) && !row.index_values);
   const bool as_written = draft_.in_order && !empty_text &&
                           schema_expected == seen(Attr::kOpSchema) &&
                           stream_expected == seen(Attr::kStream);

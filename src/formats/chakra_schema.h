@@ -142,6 +142,7 @@ enum class Attr : uint8_t {
   kInputStrides,
   kOutputStrides,
   kIndexStatistics,
+  kIndexValues,
 };
 
 struct AttrRow {
@@ -197,6 +198,8 @@ inline constexpr auto kAttrs = std::to_array<AttrRow>({
     {Attr::kOutputStrides, "etude_output_strides", ValueType::kString, "beside outputs.shapes"},
     {Attr::kIndexStatistics, "etude_index_statistics", ValueType::kString,
      "statistics of integer tensors, JSON"},
+    {Attr::kIndexValues, "etude_index_values", ValueType::kString,
+     "elements of integer tensors, JSON"},
 });
 inline constexpr size_t kAttrCount = kAttrs.size();
 inline constexpr const AttrRow& Row(Attr attr) { return kAttrs[static_cast<size_t>(attr)]; }

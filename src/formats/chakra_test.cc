@@ -633,6 +633,7 @@ class RandomTrace {
     if (Below(4) == 0) row.kernel_file = Word();
     if (Below(4) == 0) row.tensor_range = Word();
     if (Below(4) == 0) row.index_statistics = Word();
+    if (Below(4) == 0) row.index_values = Word();
     if (Maybe()) row.correlation = AnyInt();
     if (Maybe()) row.external_id = AnyInt();
     Lane lane;

@@ -507,6 +507,7 @@ void ChakraWriter::WriteAttr(const AttrRow& row, ValueType type, bool noted) {
     case Attr::kKernelFile: return PutText(row, trace_.kernel_file(node_), noted);
     case Attr::kTensorRange: return PutText(row, trace_.tensor_range(node_), noted);
     case Attr::kIndexStatistics: return PutText(row, trace_.index_statistics(node_), noted);
+    case Attr::kIndexValues: return PutText(row, trace_.index_values(node_), noted);
     case Attr::kDevice:
       if (lane_.device >= 0) Put(row, type, std::optional<int64_t>(lane_.device));
       return;

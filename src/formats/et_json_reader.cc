@@ -64,6 +64,7 @@ enum class Field : uint8_t {
   kKernelFile,
   kTensorRange,
   kIndexStatistics,
+  kIndexValues,
   kKind,
   // Keys of linked nodes.
   kInclusive,
@@ -130,6 +131,7 @@ constexpr auto kAttrFields = std::to_array<FieldRow>({
     {"kernel_file", Field::kKernelFile},
     {"tensor_range", Field::kTensorRange},
     {"index_statistics", Field::kIndexStatistics},
+    {"index_values", Field::kIndexValues},
     {kEtKindAttr, Field::kKind},
 });
 
@@ -260,6 +262,7 @@ class EtJsonReader : public JsonReaderBase {
       case Field::kKernelFile:
       case Field::kTensorRange:
       case Field::kIndexStatistics:
+      case Field::kIndexValues:
       case Field::kKind: {
         Scalar scalar;
         if (const auto error = ReadScalar(value, scalar)) return error;
@@ -426,6 +429,7 @@ class EtJsonReader : public JsonReaderBase {
       case Field::kKernelFile: return set_text(row.kernel_file);
       case Field::kTensorRange: return set_text(row.tensor_range);
       case Field::kIndexStatistics: return set_text(row.index_statistics);
+      case Field::kIndexValues: return set_text(row.index_values);
       case Field::kKind:
         if (scalar.is_string) node_.kind = chakra::KindFromName(scalar.text);
         return node_.kind.has_value();

@@ -71,20 +71,20 @@ IntegerFacts IntegerReader::ReadAll(const T* data, std::span<const int64_t> size
 
 template <typename T>
 void IntegerReader::TakeSample(const T* data, std::span<const int64_t> sizes,
-                               std::span<const int64_t> strides) {
+                               std::span<const int64_t> strides, uint64_t most) {
   uint64_t elements = 1;
   for (const int64_t size : sizes) elements *= static_cast<uint64_t>(size);
   sample_.clear();
-  if (elements <= kMostSampled) {
+  if (elements <= most) {
     for (uint64_t i = 0; i < elements; ++i) {
       sample_.push_back(static_cast<int64_t>(data[OffsetOf(i, sizes, strides)]));
     }
     return;
   }
-  for (uint64_t part = 0; part < kMostSampled; ++part) {
+  for (uint64_t part = 0; part < most; ++part) {
     __extension__ using Wide = unsigned __int128;
-    const auto begin = static_cast<uint64_t>(Wide{elements} * part / kMostSampled);
-    const auto end = static_cast<uint64_t>(Wide{elements} * (part + 1) / kMostSampled);
+    const auto begin = static_cast<uint64_t>(Wide{elements} * part / most);
+    const auto end = static_cast<uint64_t>(Wide{elements} * (part + 1) / most);
     const uint64_t position = begin + Below(end - begin, part);
     sample_.push_back(static_cast<int64_t>(data[OffsetOf(position, sizes, strides)]));
   }
@@ -108,7 +108,7 @@ void IntegerReader::CountSample(IntegerFacts& facts) {
   template IntegerFacts IntegerReader::ReadAll(const T*, std::span<const int64_t>, \
                                                std::span<const int64_t>);          \
   template void IntegerReader::TakeSample(const T*, std::span<const int64_t>,      \
-                                          std::span<const int64_t>)
+                                          std::span<const int64_t>, uint64_t)
 ETUDE_INTEGER_READER(uint8_t);
 ETUDE_INTEGER_READER(int8_t);
 ETUDE_INTEGER_READER(int16_t);

@@ -36,10 +36,18 @@ class IntegerReader {
                     bool count) {
     IntegerFacts facts = ReadAll(data, sizes, strides);
     if (count) {
-      TakeSample(data, sizes, strides);
+      TakeSample(data, sizes, strides, kMostSampled);
       CountSample(facts);
     }
     return facts;
+  }
+
+  // All elements of such a tensor, valid until the next call.
+  template <typename T>
+  std::span<const int64_t> Values(const T* data, std::span<const int64_t> sizes,
+                                  std::span<const int64_t> strides) {
+    TakeSample(data, sizes, strides, UINT64_MAX);
+    return sample_;
   }
 
  private:
@@ -47,7 +55,8 @@ class IntegerReader {
   static IntegerFacts ReadAll(const T* data, std::span<const int64_t> sizes,
                               std::span<const int64_t> strides);
   template <typename T>
-  void TakeSample(const T* data, std::span<const int64_t> sizes, std::span<const int64_t> strides);
+  void TakeSample(const T* data, std::span<const int64_t> sizes, std::span<const int64_t> strides,
+                  uint64_t most);
   void CountSample(IntegerFacts& facts);
 
   std::vector<int64_t> sample_;

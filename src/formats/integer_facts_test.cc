@@ -54,6 +54,20 @@ TEST(IntegerFacts, InTheOrderOfTheTensor) {
   EXPECT_EQ(expanded.greatest, 3);
 }
 
+TEST(IntegerFacts, AllValues) {
+  IntegerReader reader;
+  const std::vector<int16_t> data = {1, -2, 3, 4, 5, 6};
+  const std::vector<int64_t> sizes = {3, 2};
+  const std::vector<int64_t> strides = {1, 3};
+  const auto values = reader.Values(data.data(), sizes, strides);
+  EXPECT_EQ(std::vector<int64_t>(values.begin(), values.end()),
+            (std::vector<int64_t>{1, 4, -2, 5, 3, 6}));
+  const std::vector<int64_t> many(100'000, 7);
+  const std::vector<int64_t> size = {100'000};
+  const std::vector<int64_t> one = {1};
+  EXPECT_EQ(reader.Values(many.data(), size, one).size(), 100'000u);
+}
+
 TEST(IntegerFacts, LargeTensorsAreSampled) {
   std::vector<int32_t> data(1'000'000);
   std::iota(data.begin(), data.end(), 0);

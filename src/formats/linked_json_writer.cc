@@ -71,6 +71,7 @@ constexpr auto kNodeKeys = std::to_array<std::string_view>({
     "kernel_backend",
     "tensor_range",
     "index_statistics",
+    "index_values",
 });
 constexpr std::string_view kRenamedPrefix = "args/";
 
@@ -349,6 +350,7 @@ class LinkedJsonWriter {
     TextAttr("kernel_file", trace_.kernel_file(node), observer_);
     TextAttr("tensor_range", trace_.tensor_range(node), observer_);
     TextAttr("index_statistics", trace_.index_statistics(node), /*even_if_empty=*/false);
+    TextAttr("index_values", trace_.index_values(node), /*even_if_empty=*/false);
   }
 
   // Kinds that execution and device traces tell by names, or not at all (those of Chakra).

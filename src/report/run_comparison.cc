@@ -28,6 +28,9 @@ constexpr double kMemoryBar = 0.10;
 constexpr std::array<StepMetricInfo, kStepMetricCount> kMetrics = {{
     {kCpuTime, "cpu_time", "CPU time", Unit::kTime, kTimeBar},
     {kWallTime, "wall_time", "wall time", Unit::kTime, kTimeBar},
+    {kCpuTimeWithoutGaps, "cpu_time_without_gaps", "CPU time, no gaps", Unit::kTime, std::nullopt},
+    {kWallTimeWithoutGaps, "wall_time_without_gaps", "wall time, no gaps", Unit::kTime,
+     std::nullopt},
     {kPageFaults, "page_faults", "page faults", Unit::kCount, kFaultBar},
     {kPeakMemory, "peak_memory", "peak memory, growth", Unit::kBytes, kMemoryBar},
     {kAverageMemory, "average_memory", "average memory, growth", Unit::kBytes, std::nullopt},

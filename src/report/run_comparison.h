@@ -22,6 +22,8 @@ namespace etude {
 enum class StepMetric : uint8_t {
   kCpuTime,
   kWallTime,
+  kCpuTimeWithoutGaps,  // in the replay; the original's is whole
+  kWallTimeWithoutGaps,
   kPageFaults,
   kPeakMemory,
   kAverageMemory,

@@ -98,4 +98,22 @@ std::optional<std::vector<IndexStatistics>> ParseIndexStatistics(std::string_vie
   return all;
 }
 
+std::optional<std::vector<IndexValues>> ParseIndexValues(std::string_view text) {
+  const auto json = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return std::nullopt;
+  std::vector<IndexValues> all;
+  for (const auto& [key, list] : json.items()) {
+    const std::optional<int64_t> tensor = ParseWhole(key);
+    if (!tensor || *tensor < 0 || !list.is_array()) return std::nullopt;
+    IndexValues& one = all.emplace_back();
+    one.tensor = static_cast<uint64_t>(*tensor);
+    one.values.reserve(list.size());
+    for (const auto& value : list) {
+      if (!value.is_number_integer()) return std::nullopt;
+      one.values.push_back(value.template get<int64_t>());
+    }
+  }
+  return all;
+}
+
 }  // namespace etude

@@ -32,4 +32,14 @@ std::string ToText(const std::vector<IndexStatistics>& statistics);
 // What ToText wrote; nullopt for other text.
 std::optional<std::vector<IndexStatistics>> ParseIndexStatistics(std::string_view text);
 
+// Elements of index tensors of a node, where they were recorded.
+struct IndexValues {
+  uint64_t tensor = 0;
+  std::vector<int64_t> values;  // in the order of the tensor
+
+  friend bool operator==(const IndexValues&, const IndexValues&) = default;
+};
+// {"<tensor>":[…],…}; nullopt for other text.
+std::optional<std::vector<IndexValues>> ParseIndexValues(std::string_view text);
+
 }  // namespace etude

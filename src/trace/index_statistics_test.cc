@@ -74,6 +74,15 @@ TEST(IndexStatistics, TextAndBack) {
   EXPECT_EQ(ToText({}), "");
 }
 
+TEST(IndexValues, Text) {
+  EXPECT_EQ(
+      ParseIndexValues(R"({"1":[3,-1],"4":[]})"),
+      (std::vector<IndexValues>{{.tensor = 1, .values = {3, -1}}, {.tensor = 4, .values = {}}}));
+  for (const char* text : {"", "[]", "{\"x\":[]}", "{\"1\":[1.5]}", "{\"1\":3}", "{\"1\":[1"}) {
+    EXPECT_EQ(ParseIndexValues(text), std::nullopt) << text;
+  }
+}
+
 TEST(IndexStatistics, OtherTextIsNone) {
   for (const char* text :
        {"", "[]", "{\"a\":1}", "{\"-1\":{}}", "{\"1\":{\"elements\":-4}}",

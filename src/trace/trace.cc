@@ -43,10 +43,10 @@ size_t Trace::memory_bytes() const {
          seq_id_.memory_bytes() + scope_.memory_bytes() + tid_.memory_bytes() +
          fw_tid_.memory_bytes() + column(op_schema_) + column(kernel_backend_) +
          column(kernel_file_) + column(tensor_range_) + column(index_statistics_) +
-         correlation_.memory_bytes() + external_id_.memory_bytes() + column(comms_) +
-         children_.memory_bytes() + deps_.memory_bytes() + dep_kinds_.memory_bytes() +
-         dependents_.memory_bytes() + dependent_kinds_.memory_bytes() + extras_.memory_bytes() +
-         column(dangling_) + column(cycle_) + column(by_source_id_);
+         column(index_values_) + correlation_.memory_bytes() + external_id_.memory_bytes() +
+         column(comms_) + children_.memory_bytes() + deps_.memory_bytes() +
+         dep_kinds_.memory_bytes() + dependents_.memory_bytes() + dependent_kinds_.memory_bytes() +
+         extras_.memory_bytes() + column(dangling_) + column(cycle_) + column(by_source_id_);
 }
 
 }  // namespace etude

@@ -177,6 +177,7 @@ class Trace {
   StringId tensor_range(NodeId node) const { return TextOf(tensor_range_, node); }
   // Of its integer inputs, see index_statistics.h.
   StringId index_statistics(NodeId node) const { return TextOf(index_statistics_, node); }
+  StringId index_values(NodeId node) const { return TextOf(index_values_, node); }
   std::optional<int64_t> correlation(NodeId node) const { return correlation_.Get(node.index()); }
   std::optional<int64_t> external_id(NodeId node) const { return external_id_.Get(node.index()); }
 
@@ -277,6 +278,7 @@ class Trace {
   std::vector<StringId> kernel_file_;
   std::vector<StringId> tensor_range_;
   std::vector<StringId> index_statistics_;
+  std::vector<StringId> index_values_;
   KnownColumn<int64_t> correlation_;
   KnownColumn<int64_t> external_id_;
   std::vector<std::pair<NodeId, Comm>> comms_;  // by node

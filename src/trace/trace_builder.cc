@@ -65,6 +65,7 @@ NodeId TraceBuilder::AddNode(const NodeRow& row) {
   SetText(trace_.kernel_file_, node, row.kernel_file);
   SetText(trace_.tensor_range_, node, row.tensor_range);
   SetText(trace_.index_statistics_, node, row.index_statistics);
+  SetText(trace_.index_values_, node, row.index_values);
   trace_.correlation_.SetIf(i, row.correlation);
   trace_.external_id_.SetIf(i, row.external_id);
   return node;
@@ -299,8 +300,9 @@ Result<Trace> TraceBuilder::Finish() {
   trace_.value_lists_.Freeze();
   trace_.tensors_.Freeze();
   trace_.lanes_.Freeze();
-  for (auto* column : {&trace_.op_schema_, &trace_.kernel_backend_, &trace_.kernel_file_,
-                       &trace_.tensor_range_, &trace_.index_statistics_, &trace_.name_}) {
+  for (auto* column :
+       {&trace_.op_schema_, &trace_.kernel_backend_, &trace_.kernel_file_, &trace_.tensor_range_,
+        &trace_.index_statistics_, &trace_.index_values_, &trace_.name_}) {
     column->shrink_to_fit();
   }
   for (auto* column : {&trace_.inputs_, &trace_.outputs_}) column->shrink_to_fit();

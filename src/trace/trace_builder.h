@@ -39,6 +39,7 @@ struct NodeRow {
   StringId kernel_file;
   StringId tensor_range;
   StringId index_statistics;
+  StringId index_values;
   std::optional<int64_t> correlation;
   std::optional<int64_t> external_id;
 };

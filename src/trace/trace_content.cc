@@ -29,9 +29,9 @@ bool Trace::SameContent(const Trace& other) const {
          tid_ == other.tid_ && fw_tid_ == other.fw_tid_ && op_schema_ == other.op_schema_ &&
          kernel_backend_ == other.kernel_backend_ && kernel_file_ == other.kernel_file_ &&
          tensor_range_ == other.tensor_range_ && index_statistics_ == other.index_statistics_ &&
-         correlation_ == other.correlation_ && external_id_ == other.external_id_ &&
-         comms_ == other.comms_ && groups_ == other.groups_ && deps_ == other.deps_ &&
-         dep_kinds_ == other.dep_kinds_ && extras_ == other.extras_ &&
+         index_values_ == other.index_values_ && correlation_ == other.correlation_ &&
+         external_id_ == other.external_id_ && comms_ == other.comms_ && groups_ == other.groups_ &&
+         deps_ == other.deps_ && dep_kinds_ == other.dep_kinds_ && extras_ == other.extras_ &&
          dangling_ == other.dangling_ && SameInfo(info_, other.info_) &&
          strings_.SameStrings(other.strings_) && int_lists_.SameLists(other.int_lists_) &&
          value_lists_.SameLists(other.value_lists_) && tensors_.SameRows(other.tensors_) &&

@@ -134,6 +134,7 @@ NodeRow TraceCopy::Row(NodeId node) {
   row.kernel_file = Text(from_.kernel_file(node));
   row.tensor_range = Text(from_.tensor_range(node));
   row.index_statistics = Text(from_.index_statistics(node));
+  row.index_values = Text(from_.index_values(node));
   row.correlation = from_.correlation(node);
   row.external_id = from_.external_id(node);
   return row;

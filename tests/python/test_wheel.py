@@ -102,6 +102,7 @@ def test_what_is_in_the_wheel(wheel):
                  "torch_source/CMakeLists.txt", "torch_source/src/torch/replayer.cc",
                  "torch_source/src/report/assets/page.css"):  # fmt: skip
         assert f"etude/{name}" in held, name
+    assert {"etude_record.pth", "_etude_record.py"} <= held
     assert any(name.endswith(".data/scripts/etude") for name in held)
     assert not [name for name in held if "_test.cc" in name or "__pycache__" in name]
 
@@ -167,3 +168,7 @@ def test_record_from_the_wheel(wheel, tmp_path):
         assert json.loads((tmp_path / folder / "job.json").read_text())["versions"]["etude"]
         ranks = f"import etude; job = etude.open({folder!r}); print(job.ranks, len(etude.breakdown(job)['steps']) > 0)"
         assert run(venv / "bin/python", "-c", ranks, cwd=tmp_path) == "[0] True\n"
+    # And with nothing but the environment.
+    said = run(venv / "bin/python", "program.py", cwd=tmp_path, ETUDE_RECORD="dir=duty,every=5,recorder=observers")
+    assert said == ""
+    assert run(venv / "bin/etude", "info", "duty/step-000000010", cwd=tmp_path).startswith("duty/step-000000010")

@@ -295,6 +295,22 @@ import torch
     assert len(run.hidden()) <= 2 and ".stopped" in run.hidden()
 
 
+def test_a_rank_that_makes_no_steps(run):
+    source = """
+    import time
+    import torch.distributed as dist
+    dist.init_process_group("gloo")
+    if dist.get_rank() == 0:
+        for _ in range(54): train()
+    dist.barrier()
+    time.sleep(0.5)
+    dist.destroy_process_group()
+    """
+    run(source, "dir={dir},every=10,library={library}", TORCHRUN)
+    assert run.names() == [] and len(run.hidden()) == 2
+    assert run.err.count("ranks are missing from the recording of step 10: it was removed") == 1
+
+
 def test_the_environment_that_etude_record_prints(run, tmp_path):
     script = tmp_path / "program.py"
     script.write_text(SETUP + "for _ in range(14): train()\n")

@@ -22,9 +22,10 @@ import ctypes
 native = ctypes.CDLL({str(LIBRARY)!r})
 for name in ("start", "stop"):
     getattr(native, "etude_recorder_" + name).restype = ctypes.c_char_p
-def start(path, ranges=1, memory=0, callback=0):
+def start(path, ranges=1, memory=0, callback=0, values=0):
     problem = native.etude_recorder_start(os.fsencode(path), b'"pid": %d' % os.getpid(), ranges,
-                                          ctypes.c_ulonglong(0), memory, callback)
+                                          ctypes.c_ulonglong(0), memory, callback,
+                                          ctypes.c_ulonglong(values))
     assert problem is None, problem
 def stop():
     problem = native.etude_recorder_stop()
@@ -171,6 +172,37 @@ for integers in (1, 2, 3): record(integers)
     etude("convert", "-q", f"{path}2", "-o", tmp_path / "chakra.0.et")
     again = only(linked(tmp_path / "chakra.0.et", tmp_path), "aten::_embedding_bag")
     assert json.loads(attributes(again)["index_statistics"]) == of_bag
+
+
+def test_values_of_indices(run, tmp_path):
+    path = tmp_path / "values.etude"
+    source = DRIVE + """
+def record(name, values):
+    start(PATH + name, 2, values=values)
+    torch.index_select(torch.ones(6, 2), 0, indices.t()[1])
+    torch.gather(torch.ones(9), 0, torch.tensor([7, 7]))
+    stop()
+indices = torch.tensor([[3, 1], [4, 5], [0, 2]], dtype=torch.int32)
+record("all", 1000)
+record("some", 12)
+record("none", 0)
+"""
+    result = run("import os, torch\n" + source.replace("PATH", repr(str(path))), hook=False)
+    assert result.code == 0, result.err
+
+    def values(name, operator):
+        text = attributes(only(linked(f"{path}{name}", tmp_path), operator)).get("index_values")
+        return text if text is None else json.loads(text)
+
+    # In the order of the tensor, whose memory has others between.
+    assert values("all", "aten::index_select") == {"1": [1, 5, 2]}
+    assert values("all", "aten::gather") == {"1": [7, 7]}
+    # Twelve bytes are those of the first one; what comes then is left out.
+    assert values("some", "aten::index_select") == {"1": [1, 5, 2]}
+    assert values("some", "aten::gather") is None and values("none", "aten::index_select") is None
+    etude("convert", "-q", f"{path}all", "-o", tmp_path / "chakra.0.et")
+    again = only(linked(tmp_path / "chakra.0.et", tmp_path), "aten::index_select")
+    assert json.loads(attributes(again)["index_values"]) == {"1": [1, 5, 2]}
 
 
 def test_allocations(run, tmp_path):
@@ -474,7 +506,7 @@ def test_a_full_disk_is_said(run, tmp_path):
         program(
             DRIVE
             + """
-            problem = native.etude_recorder_start(b"/dev/full", b"", 0, ctypes.c_ulonglong(0), 0, 0)
+            problem = native.etude_recorder_start(b"/dev/full", b"", 0, ctypes.c_ulonglong(0), 0, 0, ctypes.c_ulonglong(0))
             print(problem.decode())
             """.replace("\n            ", "\n")
         ),

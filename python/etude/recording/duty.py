@@ -60,6 +60,7 @@ class Duty(StepListener):
         self._capture: Optional[Capture] = None
         self._notes: List[str] = []
         self._clean = True
+        self._said_lost = False
         self._closed = False
         self._profiled = False
 
@@ -203,7 +204,10 @@ class Duty(StepListener):
         """Starts a recording with the step that begins now, unless somebody else records."""
         if self._finder.profilers.busy():
             return
-        hidden = self._open_folder().open(self._step)
+        hidden, lost = self._open_folder().open(self._step)
+        if lost and not self._said_lost:
+            self._said_lost = True
+            say(f"ranks are missing from the recording of step {lost[0]}: it was removed")
         settings = dataclasses.replace(self._settings, directory=hidden)
         job.check_free(settings, *job.rank_and_world(self._torch))
         made = recordings.make(

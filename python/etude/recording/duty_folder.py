@@ -11,7 +11,7 @@ import contextlib
 import os
 import shutil
 import time
-from typing import List, Optional
+from typing import List, Optional, Tuple
 
 from . import files, job
 
@@ -30,14 +30,24 @@ class DutyFolder:
         os.makedirs(path, exist_ok=True)
         files.check_writable(path)
 
-    def open(self, step: int) -> str:
-        """The hidden folder of the recording that begins with `step`; the first rank makes it."""
+    def open(self, step: int) -> Tuple[str, List[int]]:
+        """The hidden folder of the recording that begins with `step`; the first rank makes it.
+
+        Also the steps of recordings that ranks are missing from and that were removed for that: all
+        before it but the last one, which others may still be at.
+        """
         hidden = self._hidden(step)
         with files.locked(self.path):
             if os.path.exists(hidden) and not self._is_ours(hidden):
                 shutil.rmtree(hidden)
             os.makedirs(hidden, exist_ok=True)
-        return hidden
+            unfinished = sorted(
+                number for number in self._numbers("." + _NAME) if number < step
+            )[:-1]
+            lost = [number for number in unfinished if self._is_ours(self._hidden(number))]
+            for number in unfinished:
+                shutil.rmtree(self._hidden(number), ignore_errors=True)
+        return hidden, lost
 
     def publish(self, step: int) -> bool:
         """Gives the recording its name if no rank is missing; says whether it did.
@@ -99,17 +109,23 @@ class DutyFolder:
     def _tidy(self, step: int) -> None:
         """Removes what lies before the recording just made: requests, what never became whole, and
         recordings beyond those that are kept."""
-        whole: List[tuple] = []
-        for name in os.listdir(self.path):
-            path = os.path.join(self.path, name)
-            number = name.rpartition("-")[2]
-            if not number.isdecimal():
-                continue
-            if name == _NAME.format(int(number)):
-                whole.append((os.stat(path).st_mtime, path))
-            elif name == _REQUEST.format(int(number)) and int(number) <= step:
-                os.remove(path)
-            elif name == "." + _NAME.format(int(number)) and int(number) < step:
-                shutil.rmtree(path, ignore_errors=True)
-        for _, path in sorted(whole)[: -self._keep if self._keep else 0]:
+        for number in self._numbers(_REQUEST):
+            if number <= step:
+                os.remove(os.path.join(self.path, _REQUEST.format(number)))
+        for number in self._numbers("." + _NAME):
+            if number < step:
+                shutil.rmtree(self._hidden(number), ignore_errors=True)
+        if self._keep is None:
+            return
+        whole = [os.path.join(self.path, _NAME.format(n)) for n in self._numbers(_NAME)]
+        for path in sorted(whole, key=lambda path: (os.stat(path).st_mtime, path))[: -self._keep]:
             shutil.rmtree(path, ignore_errors=True)
+
+    def _numbers(self, form: str) -> List[int]:
+        """The numbers in the names of this form that are there."""
+        found = []
+        for name in os.listdir(self.path):
+            number = name.rpartition("-")[2]
+            if number.isdecimal() and name == form.format(int(number)):
+                found.append(int(number))
+        return found

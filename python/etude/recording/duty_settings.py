@@ -38,6 +38,7 @@ class DutySettings:
     kind: str = "auto"
     ranges: str = "auto"
     memory: bool = False
+    index_values: int = 0
 
     def __post_init__(self) -> None:
         if not self.directory:
@@ -77,6 +78,7 @@ def settings_of(duty: DutySettings) -> Settings:
         recorder=duty.recorder,
         library=duty.library,
         memory=duty.memory,
+        index_values=duty.index_values,
         command=list(getattr(sys, "orig_argv", sys.argv)),
         job=job_name(),
         etude_version=os.environ.get("ETUDE_RECORD_VERSION"),
@@ -125,5 +127,6 @@ _READERS: Dict[str, Callable[[str], object]] = {
     "library": str,
     "kind": _choice(KINDS),
     "ranges": _choice(RANGES),
+    "index_values": _bytes,
     "memory": lambda text: _choice(("on", "off"))(text) == "on",
 }

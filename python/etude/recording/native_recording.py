@@ -45,6 +45,7 @@ class NativeRecording:
             most_bytes or 0,
             int(settings.memory),
             int(settings.callback_cost),
+            settings.index_values,
         )
         self.active = False
         self._torch = torch
@@ -120,7 +121,7 @@ def _load(torch: Any, path: str) -> ctypes.CDLL:
     library.etude_recorder_start.restype = ctypes.c_char_p
     library.etude_recorder_start.argtypes = [
         ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_ulonglong, ctypes.c_int,
-        ctypes.c_int,
+        ctypes.c_int, ctypes.c_ulonglong,
     ]
     library.etude_recorder_stop.restype = ctypes.c_char_p
     built = library.etude_recorder_torch_version().decode()

@@ -21,7 +21,8 @@ class Settings:
     step. ranges: whether minima and maxima of integer inputs are recorded ("auto": on the CPU).
     recorder: PyTorch's observers, or the native recorder in `library`. memory: whether what the
     allocators give out and take back is recorded. callback_cost: whether the native recorder measures
-    what calling it costs, for readers to take out of the times.
+    what calling it costs, for readers to take out of the times. index_values: bytes of index tensors
+    that the native recorder may keep whole.
     command: the program's command line. job: a text that is the same in all processes of one run.
     """
 
@@ -35,6 +36,7 @@ class Settings:
     library: Optional[str] = None
     memory: bool = False
     callback_cost: bool = True
+    index_values: int = 0
     command: List[str] = field(default_factory=list)
     job: Optional[str] = None
     etude_version: Optional[str] = None
@@ -62,6 +64,7 @@ def from_environment(environ: Mapping[str, str]) -> Settings:
         recorder=environ.get("ETUDE_RECORD_RECORDER", "observers"),
         library=environ.get("ETUDE_RECORD_LIBRARY"),
         memory=environ.get("ETUDE_RECORD_MEMORY") == "1",
+        index_values=_count(environ, "ETUDE_RECORD_INDEX_VALUES", 0),
         callback_cost=environ.get("ETUDE_RECORD_CALLBACK_COST", "1") == "1",
         command=_command(environ),
         job=environ.get("ETUDE_RECORD_JOB"),

@@ -39,8 +39,8 @@ int64_t Now() {
 
 // What a thread needs between Start and Stop.
 struct ThreadRecords {
-  ThreadRecords(capture::CaptureWriter& writer, uint64_t node_id)
-      : encoder(writer),
+  ThreadRecords(capture::CaptureWriter& writer, std::atomic<int64_t>& value_bytes, uint64_t node_id)
+      : encoder(writer, value_bytes),
         thread(writer.DefineThread(node_id, at::RecordFunction::currentThreadId(),
                                    static_cast<uint64_t>(syscall(SYS_gettid)))) {}
 
@@ -67,8 +67,9 @@ struct ThreadRecords {
 struct Session {
   Options options;
   std::unique_ptr<capture::CaptureWriter> writer;
-  std::atomic<int64_t> next_node{2};  // 1 is the process
-  std::string not_watched;            // why allocations are not recorded though it was asked for
+  std::atomic<int64_t> next_node{2};    // 1 is the process
+  std::atomic<int64_t> value_bytes{0};  // of index tensors, that may still be recorded
+  std::string not_watched;              // why allocations are not recorded though it was asked for
 };
 
 // Threads come and go; sessions, too. `busy` is set while a thread may touch `records`, which are
@@ -253,7 +254,8 @@ void OnThisThread(int64_t begin, Add add) {
   if (Session* const session = globals().active.load(); session != nullptr) {
     const uint64_t number = globals().number.load(std::memory_order_relaxed);
     if (state.session != number) {
-      state.records = std::make_unique<ThreadRecords>(*session->writer, session->next_node++);
+      state.records = std::make_unique<ThreadRecords>(*session->writer, session->value_bytes,
+                                                      session->next_node++);
       state.session = number;
     }
     ThreadRecords& records = *state.records;
@@ -315,6 +317,7 @@ bool Start(const std::string& path, std::string_view header, const Options& opti
   }
   auto session = std::make_unique<Session>();
   session->options = options;
+  session->value_bytes = options.index_value_bytes;
   session->writer = capture::CaptureWriter::Create(
       path, header, {.most_file_bytes = options.most_file_bytes}, error);
   if (session->writer == nullptr) return false;

@@ -12,6 +12,8 @@ struct Options {
   bool integer_ranges = false;
   enum class Statistics { kNone, kIndices, kAllIntegers };
   Statistics statistics = Statistics::kNone;
+  // Tensors that have statistics are recorded whole while they are no more bytes in all than that.
+  int64_t index_value_bytes = 0;
   bool allocations = false;                      // of the CPU's allocator, see allocations.h
   uint64_t most_file_bytes = uint64_t{8} << 30;  // events beyond are dropped and counted
 };

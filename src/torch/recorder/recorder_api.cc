@@ -1,6 +1,8 @@
 // What Python calls through ctypes. Texts are UTF-8 and end with zero. A function that can fail
 // returns null, or what went wrong as a text that is valid until the thread's next call.
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 
 #include "src/torch/recorder/callback_cost.h"
@@ -26,10 +28,12 @@ ETUDE_EXPORT const char* etude_recorder_torch_version() { return ETUDE_TORCH_VER
 // `integers`: 0 nothing of integer arguments, 1 their ranges, 2 also the statistics of indices,
 // 3 those of all. The file grows to about `most_bytes` (0: 8 GiB) and what comes then is dropped.
 // `allocations`: whether memory of the CPU's allocator is recorded. `callback_cost`: whether what
-// PyTorch spends on calling us is measured, for readers to take out of the times.
+// PyTorch spends on calling us is measured, for readers to take out of the times. Tensors with
+// statistics are recorded whole up to `index_value_bytes` in all.
 ETUDE_EXPORT const char* etude_recorder_start(const char* path, const char* header, int integers,
                                               unsigned long long most_bytes, int allocations,
-                                              int callback_cost) {
+                                              int callback_cost,
+                                              unsigned long long index_value_bytes) {
   std::string members = header == nullptr ? "" : header;
   if (callback_cost != 0) {
     members = "\"callback_ns\": " + std::to_string(etude::recorder::MeasureCallback()) +
@@ -39,6 +43,8 @@ ETUDE_EXPORT const char* etude_recorder_start(const char* path, const char* head
   using Statistics = etude::recorder::Options::Statistics;
   etude::recorder::Options options{.integer_ranges = integers > 0};
   options.allocations = allocations != 0;
+  options.index_value_bytes =
+      static_cast<int64_t>(std::min<unsigned long long>(index_value_bytes, INT64_MAX));
   if (most_bytes != 0) options.most_file_bytes = most_bytes;
   if (integers == 2) options.statistics = Statistics::kIndices;
   if (integers >= 3) options.statistics = Statistics::kAllIntegers;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 
 #include <ATen/core/Generator.h>
@@ -45,30 +46,31 @@ void WrappedNumber(c10::ScalarType type, const void* at, RecordBuffer& buffer) {
   }
 }
 
-// nullopt for types other than integers, and for tensors without elements or memory.
-std::optional<capture::IntegerFacts> FactsOf(const c10::TensorImpl& impl,
-                                             const c10::StorageImpl& storage, bool count,
-                                             capture::IntegerReader& reader) {
+// Calls `use` with the elements of a tensor of integers; false for other types, and for tensors
+// without elements or memory.
+template <typename Use>
+bool WithIntegers(const c10::TensorImpl& impl, const c10::StorageImpl& storage, Use use) {
   const c10::ScalarType type = impl.dtype().toScalarType();
-  if (!c10::isIntegralType(type, /*includeBool=*/false) || impl.numel() == 0) return std::nullopt;
+  if (!c10::isIntegralType(type, /*includeBool=*/false) || impl.numel() == 0) return false;
   const void* memory = storage.data();
-  if (memory == nullptr) return std::nullopt;
+  if (memory == nullptr) return false;
   const char* data = static_cast<const char*>(memory) +
                      static_cast<size_t>(impl.storage_offset()) * impl.itemsize();
-  const auto of = [&](auto element) {
-    const auto* elements = static_cast<const decltype(element)*>(static_cast<const void*>(data));
-    return reader.Read(elements, {impl.sizes().data(), impl.sizes().size()},
-                       {impl.strides().data(), impl.strides().size()}, count);
+  const auto as = [&](auto element) {
+    use(static_cast<const decltype(element)*>(static_cast<const void*>(data)));
+    return true;
   };
   switch (type) {
-    case c10::ScalarType::Byte: return of(uint8_t{});
-    case c10::ScalarType::Char: return of(int8_t{});
-    case c10::ScalarType::Short: return of(int16_t{});
-    case c10::ScalarType::Int: return of(int32_t{});
-    case c10::ScalarType::Long: return of(int64_t{});
-    default: return std::nullopt;
+    case c10::ScalarType::Byte: return as(uint8_t{});
+    case c10::ScalarType::Char: return as(int8_t{});
+    case c10::ScalarType::Short: return as(int16_t{});
+    case c10::ScalarType::Int: return as(int32_t{});
+    case c10::ScalarType::Long: return as(int64_t{});
+    default: return false;
   }
 }
+
+std::span<const int64_t> Span(c10::IntArrayRef ints) { return {ints.data(), ints.size()}; }
 
 }  // namespace
 
@@ -165,7 +167,9 @@ void ValueEncoder::EncodeTensor(const at::Tensor& tensor, RecordBuffer& buffer) 
   if (is_number) flags |= flag::kWrappedNumber;
   std::optional<capture::IntegerFacts> integers;
   if (with_ranges_ && strided && storage != nullptr && impl.device().is_cpu()) {
-    integers = FactsOf(impl, *storage, with_statistics_, reader_);
+    WithIntegers(impl, *storage, [&](const auto* data) {
+      integers = reader_.Read(data, Span(impl.sizes()), Span(impl.strides()), with_statistics_);
+    });
   }
   if (integers) flags |= flag::kRange;
   if (integers && integers->sampled != 0) flags |= flag::kStatistics;
@@ -200,12 +204,39 @@ void ValueEncoder::EncodeTensor(const at::Tensor& tensor, RecordBuffer& buffer) 
     buffer.Signed(integers->least);
     buffer.Signed(integers->greatest);
   }
-  if (integers && integers->sampled != 0) {
-    buffer.Varint(integers->sampled);
-    buffer.Varint(integers->distinct);
-    buffer.Varint(integers->equal_pairs);
-    buffer.Byte(integers->ascends ? capture::kAscends : 0);
-  }
+  if (integers && integers->sampled != 0) EncodeStatistics(impl, *storage, *integers, buffer);
+}
+
+void ValueEncoder::EncodeStatistics(const c10::TensorImpl& impl, const c10::StorageImpl& storage,
+                                    const capture::IntegerFacts& facts, RecordBuffer& buffer) {
+  buffer.Varint(facts.sampled);
+  buffer.Varint(facts.distinct);
+  buffer.Varint(facts.equal_pairs);
+  const bool with_values = TakeValueBytes(impl.numel() * static_cast<int64_t>(impl.itemsize()));
+  uint8_t flags = facts.ascends ? capture::index_flag::kAscends : 0;
+  if (with_values) flags |= capture::index_flag::kValues;
+  buffer.Byte(flags);
+  if (!with_values) return;
+  WithIntegers(impl, storage, [&](const auto* data) {
+    const auto values = reader_.Values(data, Span(impl.sizes()), Span(impl.strides()));
+    buffer.Varint(values.size());
+    uint64_t last = 0;
+    for (const int64_t value : values) {
+      buffer.Signed(static_cast<int64_t>(static_cast<uint64_t>(value) - last));
+      last = static_cast<uint64_t>(value);
+    }
+  });
+}
+
+bool ValueEncoder::TakeValueBytes(int64_t bytes) {
+  // A tensor lies in one block, which readers hold in memory.
+  constexpr int64_t kMostOfOne = int64_t{16} << 20;
+  if (bytes > kMostOfOne) return false;
+  int64_t left = value_bytes_.load(std::memory_order_relaxed);
+  do {
+    if (bytes > left) return false;
+  } while (!value_bytes_.compare_exchange_weak(left, left - bytes));
+  return true;
 }
 
 uint64_t ValueEncoder::TypeString(caffe2::TypeMeta type) {

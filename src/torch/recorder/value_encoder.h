@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -21,8 +22,10 @@ struct IntegerArguments {
 // Puts arguments and results of operators into records. One per thread and session.
 class ValueEncoder {
  public:
-  // `writer` must outlive the encoder.
-  explicit ValueEncoder(capture::CaptureWriter& writer) : writer_(writer) {}
+  // Both must outlive the encoder. `value_bytes`: bytes of index tensors whose elements may still
+  // be recorded, in all threads.
+  ValueEncoder(capture::CaptureWriter& writer, std::atomic<int64_t>& value_bytes)
+      : writer_(writer), value_bytes_(value_bytes) {}
 
   // Appends the number of `values` and the values. What cannot be read (a tensor subclass whose
   // sizes throw) becomes kOpaque.
@@ -35,10 +38,14 @@ class ValueEncoder {
   void EncodeList(capture::Tag tag, c10::ArrayRef<c10::IValue> values,
                   capture::RecordBuffer& buffer, int depth);
   void EncodeObject(const c10::IValue& value, capture::RecordBuffer& buffer);
+  void EncodeStatistics(const c10::TensorImpl& impl, const c10::StorageImpl& storage,
+                        const capture::IntegerFacts& facts, capture::RecordBuffer& buffer);
+  bool TakeValueBytes(int64_t bytes);
   uint64_t TypeString(caffe2::TypeMeta type);
   uint64_t DeviceString(c10::Device device);
 
   capture::CaptureWriter& writer_;
+  std::atomic<int64_t>& value_bytes_;
   bool with_ranges_ = false;
   bool with_statistics_ = false;
   capture::IntegerReader reader_;
