@@ -36,7 +36,7 @@ enum class StepMetric : uint8_t {
   kCacheMisses,
   kBranchMisses,
 };
-inline constexpr size_t kStepMetricCount = 13;
+inline constexpr size_t kStepMetricCount = 15;
 
 struct StepMetricInfo {
   StepMetric metric;
