@@ -8,8 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "src/analysis/machine_noise.h"
 #include "src/analysis/paired_comparison.h"
 #include "src/base/result.h"
