@@ -173,7 +173,7 @@ class Duty(StepListener):
         if self._duty.signal is None:
             return due
         if job.rank_and_world(self._torch)[1] == 1:
-            return due or self._signal.is_set
+            return self._signal.is_set or due
         return self._is_requested() or due
 
     def _is_requested(self) -> bool:
@@ -228,7 +228,8 @@ class Duty(StepListener):
                 self._folder.discard(self._step)
                 return
         self._recording = made.recording
-        self._signal.take()
+        if job.rank_and_world(self._torch)[1] == 1:
+            self._signal.take()  # answered; several ranks answer later
 
     def _bytes_left(self) -> Optional[int]:
         if self._duty.max_bytes is None:
