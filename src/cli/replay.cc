@@ -43,6 +43,7 @@ struct ReplaySource {
   StepTimes original;           // of steps like the recorded one
   StepTimes original_mix;       // of steps of all kinds
   std::optional<int64_t> threads;
+  std::optional<int64_t> mmap_threshold;
   std::string result_path;  // where the report is kept; "" for what is no capture
 };
 
@@ -133,6 +134,7 @@ Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> 
     source.original = OriginalTimes(job->ComparableSteps());
     source.original_mix = MeanOriginalTimes(job->timed_steps);
     source.threads = job->threads;
+    source.mmap_threshold = job->mmap_threshold;
   }
   return source;
 }
@@ -367,6 +369,7 @@ class ReplayCommand : public Command {
     replay_.threads =
         threads_.value_or(std::clamp<int64_t>(source.threads.value_or(1), 1, kThreadsMax));
     if (source.original.wall) replay_.original_step = source.original.wall->median;
+    replay_.mmap_threshold = source.mmap_threshold;
     if (paced_) return RunPaced(source, console, context);
 
     ETUDE_ASSIGN_OR_RETURN(ReplayReport report, ReplayKinds(source, context));

@@ -93,6 +93,9 @@ Result<JobRank> ParseRank(const std::string& where, const Json& json) {
   if (const Json& threads = Member(json, "threads"); threads.is_object()) {
     rank.threads = Get<int64_t>(threads, "intra_op");
   }
+  if (const Json& heap = Member(json, "heap"); heap.is_object()) {
+    rank.mmap_threshold = Get<int64_t>(heap, "mmap_threshold");
+  }
   for (const Json& note : Member(json, "notes")) {
     if (note.is_string()) rank.notes.push_back(note.get<std::string>());
   }

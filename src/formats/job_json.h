@@ -33,9 +33,10 @@ struct JobRank {
   std::string step_kind;  // what marked the steps: "optimizer", "module", "profiler"
   std::vector<StepSignature> signatures;
   std::vector<StepTime> timed_steps;
-  std::string recorded_signature;    // "" if the file does not say
-  std::optional<StepTime> recorded;  // the step in the trace, slowed down by recording
-  std::optional<int64_t> threads;    // of PyTorch's intra-op pool
+  std::string recorded_signature;         // "" if the file does not say
+  std::optional<StepTime> recorded;       // the step in the trace, slowed down by recording
+  std::optional<int64_t> threads;         // of PyTorch's intra-op pool
+  std::optional<int64_t> mmap_threshold;  // bytes from which on glibc maps blocks
   std::vector<std::string> notes;
 
   // Timed steps of the recorded signature: what a replay is compared with.

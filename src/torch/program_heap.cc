@@ -1,5 +1,6 @@
 #include "src/torch/program_heap.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
@@ -24,6 +25,7 @@ constexpr size_t kThresholdMax = 32 << 20;
 std::atomic<size_t> threshold = kFirstThreshold;
 
 void SetThreshold(size_t bytes) {
+  threshold.store(bytes, std::memory_order_relaxed);
   mallopt(M_MMAP_THRESHOLD, static_cast<int>(bytes));
   mallopt(M_TRIM_THRESHOLD, static_cast<int>(2 * bytes));
 }
@@ -32,7 +34,6 @@ void Free(void* block) {
   const size_t bytes = block == nullptr ? 0 : malloc_usable_size(block);
   c10::free_cpu(block);
   if (bytes <= threshold.load(std::memory_order_relaxed) || bytes > kThresholdMax) return;
-  threshold.store(bytes, std::memory_order_relaxed);
   SetThreshold(bytes);
 }
 
@@ -71,10 +72,17 @@ void FollowTensors() {
   c10::SetCPUAllocator(&allocator, 1);
 }
 
+void RaiseMapThreshold(int64_t bytes) {
+  if (IsSet() || bytes < 0) return;
+  const size_t wanted = std::min(static_cast<size_t>(bytes), kThresholdMax);
+  if (wanted > threshold.load()) SetThreshold(wanted);
+}
+
 #else
 
 void FixHeap() {}
 void FollowTensors() {}
+void RaiseMapThreshold(int64_t) {}
 
 #endif
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 namespace etude {
 
 // Makes the C library's heap behave as in a program that has just started, whatever was read and
@@ -14,5 +16,7 @@ namespace etude {
 // its environment variables say how its heap is, both do nothing.
 void FixHeap();
 void FollowTensors();
+// Raises what counts as large to `bytes`, as far as the program had got; never lowers it.
+void RaiseMapThreshold(int64_t bytes);
 
 }  // namespace etude

@@ -173,6 +173,7 @@ class Replayer::Impl {
     const Nanos first_begin = CpuTimeWithChildren();
     const Nanos filled = report_.fill;
     ETUDE_RETURN_IF_ERROR(RunFirstStep());
+    if (options_.mmap_threshold) RaiseMapThreshold(*options_.mmap_threshold);
     report_.first_step = CpuTimeWithChildren() - first_begin - (report_.fill - filled);
     Describe();
     return {};

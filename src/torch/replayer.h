@@ -38,6 +38,8 @@ struct ReplayOptions {
   // Wall time of the step without recording. Recorded gaps are shortened by what recording made the
   // step longer; nullopt: they are taken as they are.
   std::optional<Nanos> original_step;
+  // Bytes from which on the program's C library mapped blocks, where that is known.
+  std::optional<int64_t> mmap_threshold;
   // What trying out the step has found earlier; null: it is tried out. Not owned.
   const Calibration* calibration = nullptr;
   // Recorded time of each node, where the trace itself has none; may be empty.

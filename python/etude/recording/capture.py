@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Union
 
-from . import facts, job
+from . import facts, heap, job
 from .native_recording import NativeRecording
 from .settings import Settings
 from .signature import Signature, SignatureTable
@@ -78,6 +78,7 @@ class Capture:
             "recorded_step": step.facts,
             "threads": facts.threads(self._torch),
             "state": facts.state(self._torch),
+            "heap": heap.facts(),
             "notes": notes,
         }
         self.entry = {name: value for name, value in entry.items() if value is not None}
