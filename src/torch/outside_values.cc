@@ -10,6 +10,7 @@
 
 #include "src/analysis/tensor_shape.h"
 #include "src/torch/operator_name.h"
+#include "src/trace/index_statistics.h"
 
 namespace etude {
 namespace {
@@ -444,7 +445,11 @@ FillRule Merge(const FillRule& a, const FillRule& b) {
   };
   if (strength(a.kind) != strength(b.kind)) return strength(a.kind) > strength(b.kind) ? a : b;
   if (a.kind != Kind::kIndex) return a;
-  return {Kind::kIndex, std::max(a.low, b.low), std::min(a.high, b.high)};
+  return {.kind = Kind::kIndex,
+          .low = std::max(a.low, b.low),
+          .high = std::min(a.high, b.high),
+          .skew = std::max(a.skew, b.skew),
+          .recorded = a.recorded ? a.recorded : b.recorded};
 }
 
 class Inference {
@@ -480,6 +485,8 @@ class Inference {
     }
     CollectUpdated(node);
     ReadRange(node);
+    ReadStatistics(node);
+    ReadValues(node);
   }
 
   // What a step updates is a parameter or a state: it starts as small as parameters are.
@@ -555,11 +562,47 @@ class Inference {
       FillRule& rule = rules_[uses[flat].version.index()];
       // Only ever narrows what the operators demand: recorded ranges can be garbage.
       if (rule.kind == Kind::kIndex && low >= rule.low && high < rule.high) {
-        rule = {Kind::kIndex, low, high + 1};
+        rule.low = low;
+        rule.high = high + 1;
       } else if (rule.kind == Kind::kDefault &&
                  IsInteger(DTypeOf(trace_, trace_.tensor(uses[flat].tensor)))) {
         ranges_.emplace_back(uses[flat].version, FillRule{Kind::kIndex, low, high + 1});
       }
+    }
+  }
+
+  // The memory of tensor number `flat` of a node, or kNone.
+  StorageVersion VersionOf(NodeId node, uint64_t flat) const {
+    const auto uses = flow_.inputs(node);
+    return flat < uses.size() ? uses[flat].version : StorageVersion::None();
+  }
+
+  void ReadStatistics(NodeId node) {
+    const auto statistics = ParseIndexStatistics(trace_.text(trace_.index_statistics(node)));
+    if (!statistics) return;
+    for (const IndexStatistics& row : *statistics) {
+      const StorageVersion version = VersionOf(node, row.tensor);
+      if (!version || !row.skew) continue;
+      FillRule& rule = rules_[version.index()];
+      if (rule.kind == Kind::kIndex) rule.skew = std::max(rule.skew, *row.skew);
+    }
+  }
+
+  // Recorded elements, if the operators that read them can.
+  void ReadValues(NodeId node) {
+    auto recorded = ParseIndexValues(trace_.text(trace_.index_values(node)));
+    if (!recorded) return;
+    for (IndexValues& row : *recorded) {
+      const StorageVersion version = VersionOf(node, row.tensor);
+      if (!version) continue;
+      FillRule& rule = rules_[version.index()];
+      const int64_t end = rule.kind == Kind::kOffsets ? rule.high + 1 : rule.high;
+      const bool fits = std::ranges::all_of(
+          row.values, [&](int64_t value) { return value >= rule.low && value < end; });
+      const bool usable = rule.kind == Kind::kIndex ||
+                          (rule.kind == Kind::kOffsets && std::ranges::is_sorted(row.values));
+      if (!fits || !usable) continue;
+      rule.recorded = std::make_shared<const std::vector<int64_t>>(std::move(row.values));
     }
   }
 
@@ -578,9 +621,10 @@ class Inference {
     bool changed = false;
     for (const DataFlow::Use& result : MovedValues(node)) {
       if (!result.version) continue;
-      const FillRule rule = rules_[result.version.index()];
-      // Order and sums do not survive a move, ranges do.
+      FillRule rule = rules_[result.version.index()];
+      // Order and sums do not survive a move, ranges and how frequent values are do.
       if (rule.kind != Kind::kIndex) continue;
+      rule.recorded = nullptr;
       for (const DataFlow::Use& source : flow_.inputs(node)) {
         if (!source.version || source.version == result.version) continue;
         const DType dtype = DTypeOf(trace_, trace_.tensor(source.tensor));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -16,7 +17,7 @@ struct FillRule {
     kDefault,   // by type: floats normal, bools random, bytes random, other integers 1
     kWeight,    // floats: normal with variance 1 / (elements per row), so that nothing explodes
     kPositive,  // floats: uniform in [0.5, 1.5): variances, denominators
-    kIndex,     // integers: uniform in [low, high)
+    kIndex,     // integers: in [low, high), by Zipf's law with the exponent `skew`
     kOffsets,   // integers: ascending from 0, at most `high`, evenly spread
     kLengths,   // integers: descending, first `low`, sum `high`
     kMask,      // bools: `high` of them true
@@ -25,6 +26,10 @@ struct FillRule {
   Kind kind = Kind::kDefault;
   int64_t low = 0;
   int64_t high = 0;
+  double skew = 0;  // 0: all alike frequent
+  // The recorded elements, in order, of kIndex and kOffsets: taken where they are as many as there
+  // is room for.
+  std::shared_ptr<const std::vector<int64_t>> recorded = nullptr;
 
   friend bool operator==(const FillRule&, const FillRule&) = default;
 };

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 #include <numbers>
+#include <numeric>
 #include <vector>
 
 namespace etude {
@@ -62,15 +63,69 @@ void FillUniform(std::span<float> out, float low, float high, uint64_t seed) {
   FillRepeating(out, [&] { return low + (high - low) * random.Uniform(); });
 }
 
+ZipfRanks::ZipfRanks(uint64_t count, double exponent)
+    : count_(static_cast<double>(count)),
+      exponent_(exponent),
+      first_(Integral(1.5) - 1),
+      last_(Integral(count_ + 0.5)),
+      close_(2 - Inverse(Integral(2.5) - std::pow(2, -exponent))) {}
+
+// Near an exponent of 1 both are logarithms; written so that they do not cancel out there.
+double ZipfRanks::Integral(double x) const {
+  const double log = std::log(x);
+  const double power = (1 - exponent_) * log;
+  return std::abs(power) > 1e-8 ? std::expm1(power) / (1 - exponent_) : log * (1 + power / 2);
+}
+
+double ZipfRanks::Inverse(double y) const {
+  const double power = std::max(y * (1 - exponent_), -1.0);
+  return std::abs(power) > 1e-8 ? std::exp(std::log1p(power) / (1 - exponent_))
+                                : std::exp(y * (1 - power / 2));
+}
+
+uint64_t ZipfRanks::Next(RandomStream& random) const {
+  constexpr double kUnit = 1.0 / 9007199254740992.0;  // 2^-53
+  while (true) {
+    const double uniform = static_cast<double>(random.Next() >> 11) * kUnit;
+    const double area = last_ + uniform * (first_ - last_);
+    const double x = Inverse(area);
+    const double rank = std::clamp(std::floor(x + 0.5), 1.0, count_);
+    if (rank - x <= close_ || area >= Integral(rank + 0.5) - std::pow(rank, -exponent_)) {
+      return static_cast<uint64_t>(rank);
+    }
+  }
+}
+
+namespace {
+
+// Which value has which rank is not recorded: ranks are spread over the range.
+void FillIndices(std::span<int64_t> out, const FillRule& rule, RandomStream& random) {
+  const auto width = static_cast<uint64_t>(std::max<int64_t>(rule.high - rule.low, 1));
+  if (rule.skew <= 0 || width == 1) {
+    for (int64_t& value : out) value = rule.low + static_cast<int64_t>(random.Below(width));
+    return;
+  }
+  const ZipfRanks ranks(width, rule.skew);
+  uint64_t stride = width / 2 + random.Below(width / 2 + 1);
+  while (std::gcd(stride, width) != 1) ++stride;
+  for (int64_t& value : out) {
+    const auto place =
+        static_cast<uint64_t>(static_cast<unsigned __int128>(ranks.Next(random)) * stride % width);
+    value = rule.low + static_cast<int64_t>(place);
+  }
+}
+
+}  // namespace
+
 void FillIntegers(std::span<int64_t> out, const FillRule& rule, uint64_t seed) {
+  if (rule.recorded && rule.recorded->size() == out.size()) {
+    std::ranges::copy(*rule.recorded, out.begin());
+    return;
+  }
   RandomStream random(seed);
   const auto count = static_cast<int64_t>(out.size());
   switch (rule.kind) {
-    case FillRule::Kind::kIndex: {
-      const auto width = static_cast<uint64_t>(std::max<int64_t>(rule.high - rule.low, 1));
-      for (int64_t& value : out) value = rule.low + static_cast<int64_t>(random.Below(width));
-      return;
-    }
+    case FillRule::Kind::kIndex: FillIndices(out, rule, random); return;
     case FillRule::Kind::kOffsets: {
       // With low == 1 the last offset is the end itself.
       const int64_t parts = std::max<int64_t>(count - rule.low, 1);
