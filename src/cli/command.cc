@@ -112,6 +112,12 @@ void Console::Complain(std::string_view line) const {
   WriteLine(stderr, "etude: " + std::string(line));
 }
 
+Status Command::CheckStandardOutput(const std::string& output, bool json) const {
+  if (output != "-" || !json) return {};
+  return MakeError(ErrorCode::kUsage,
+                   fmt::format("{}: --json and -o - both want standard output", name()));
+}
+
 int RunCommandLine(std::string_view program, std::vector<std::unique_ptr<Command>> commands,
                    const std::vector<std::string>& args) {
   Console console;

@@ -48,6 +48,10 @@ class Command {
   virtual void Declare(Options& options) = 0;
   // Does the work. The exit code is the answer; an error is printed and mapped to its exit code.
   virtual Result<ExitCode> Run(const Console& console) = 0;
+
+ protected:
+  // kUsage if the file named `output` is standard output and JSON goes there as well.
+  Status CheckStandardOutput(const std::string& output, bool json) const;
 };
 
 // Parses `args` (without the program's name), runs the command they name and returns the process's

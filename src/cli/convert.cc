@@ -133,9 +133,7 @@ class ConvertCommand : public Command {
     if (output_.empty()) {
       return MakeError(ErrorCode::kUsage, "convert: a trace needs -o FILE for what it becomes");
     }
-    if (output_ == "-" && json_) {
-      return MakeError(ErrorCode::kUsage, "convert: --json and -o - both want standard output");
-    }
+    ETUDE_RETURN_IF_ERROR(CheckStandardOutput(output_, json_));
     return std::vector<ConvertJob>{{.input = input_, .device = device_, .output = output_}};
   }
 

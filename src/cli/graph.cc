@@ -75,9 +75,7 @@ class GraphCommand : public Command {
   }
 
   Result<ExitCode> Run(const Console& console) override {
-    if (output_ == "-" && json_) {
-      return MakeError(ErrorCode::kUsage, "graph: --json and -o - both want standard output");
-    }
+    ETUDE_RETURN_IF_ERROR(CheckStandardOutput(output_, json_));
     ETUDE_ASSIGN_OR_RETURN(const std::string format, Format());
     ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs,
                            what_.FindInputs({input_}, console.context()));

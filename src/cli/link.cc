@@ -153,9 +153,7 @@ class LinkCommand : public Command {
     if (output_.empty()) {
       return MakeError(ErrorCode::kUsage, "link: two traces need -o FILE for the linked one");
     }
-    if (output_ == "-" && json_) {
-      return MakeError(ErrorCode::kUsage, "link: --json and -o - both want standard output");
-    }
+    ETUDE_RETURN_IF_ERROR(CheckStandardOutput(output_, json_));
     return std::vector<LinkJob>{{.host = host_, .device = device_, .output = output_}};
   }
 

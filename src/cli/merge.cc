@@ -40,9 +40,7 @@ class MergeCommand : public Command {
   }
 
   Result<ExitCode> Run(const Console& console) override {
-    if (output_ == "-" && json_) {
-      return MakeError(ErrorCode::kUsage, "merge: --json and -o - both want standard output");
-    }
+    ETUDE_RETURN_IF_ERROR(CheckStandardOutput(output_, json_));
     ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs,
                            FindRanks(inputs_, console.context()));
     if (inputs.size() < 2) {

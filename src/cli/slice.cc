@@ -78,9 +78,7 @@ class SliceCommand : public Command {
                        "slice: nothing is selected; give --label, --step, --thread, --stream, "
                        "--module, --time, --op or --rank");
     }
-    if (output_ == "-" && json_) {
-      return MakeError(ErrorCode::kUsage, "slice: --json and -o - both want standard output");
-    }
+    ETUDE_RETURN_IF_ERROR(CheckStandardOutput(output_, json_));
     ETUDE_ASSIGN_OR_RETURN(const std::vector<SliceJob> jobs, FindJobs(console));
     ETUDE_ASSIGN_OR_RETURN(std::vector<SliceDone> done,
                            ForEachRank<SliceDone>(jobs.size(), jobs_, console.context(),

@@ -73,9 +73,7 @@ class TimelineCommand : public Command {
   }
 
   Result<ExitCode> Run(const Console& console) override {
-    if (output_ == "-" && json_) {
-      return MakeError(ErrorCode::kUsage, "timeline: --json and -o - both want standard output");
-    }
+    ETUDE_RETURN_IF_ERROR(CheckStandardOutput(output_, json_));
     ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs,
                            what_.FindInputs(inputs_, console.context()));
     for (const RankInput& input : inputs) {

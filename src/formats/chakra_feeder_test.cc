@@ -1,4 +1,5 @@
 #include "src/formats/chakra_feeder.h"
+#include "src/formats/test_support.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -21,6 +22,8 @@
 
 namespace etude::chakra {
 namespace {
+
+using testing_support::Gzip;
 
 namespace pb = ChakraProtoMsg;
 using Ids = std::vector<uint64_t>;
@@ -53,20 +56,6 @@ std::string File(const std::vector<pb::Node>& nodes) {
   metadata.set_version("0.0.4");
   std::string out = Frame(metadata.SerializeAsString());
   for (const pb::Node& node : nodes) out += Frame(node.SerializeAsString());
-  return out;
-}
-
-std::string Gzip(const std::string& text) {
-  z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  std::string out(text.size() + 1000, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
   return out;
 }
 
