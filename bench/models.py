@@ -26,15 +26,19 @@ def gpt2():
     return model, lambda: model(x, labels=x).loss
 
 
-def llama():
+def llama_model():
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    model = LlamaForCausalLM(
+    return LlamaForCausalLM(
         LlamaConfig(
             vocab_size=WORDS, hidden_size=256, intermediate_size=688, num_hidden_layers=4,
             num_attention_heads=8, num_key_value_heads=4, max_position_embeddings=128,
         )
     )
+
+
+def llama():
+    model = llama_model()
     x = tokens(4, 128)
     return model, lambda: model(x, labels=x).loss
 
@@ -197,14 +201,7 @@ def small_ops():
 
 def llama_inference():
     """Writes eight words after a prompt, with a cache of keys and values."""
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    model = LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=WORDS, hidden_size=256, intermediate_size=688, num_hidden_layers=4,
-            num_attention_heads=8, num_key_value_heads=4, max_position_embeddings=128,
-        )
-    ).eval()
+    model = llama_model().eval()
     x = tokens(2, 48)
 
     @torch.inference_mode()
@@ -249,12 +246,4 @@ def make(name, wrap=None, seed=0):
     made, optimizer_name = TRAINING[name]
     model, loss = made()
     optimizer = getattr(torch.optim, optimizer_name)(model.parameters(), lr=1e-3)
-
-    def step():
-        optimizer.zero_grad()
-        result = loss()
-        result.backward()
-        optimizer.step()
-        return result
-
-    return step, model
+    return workloads.training_step(optimizer, loss), model

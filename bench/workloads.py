@@ -103,6 +103,19 @@ def zipf_like(rows, count, generator):
     return (torch.rand(count, generator=generator).pow(4) * rows).long().clamp_(max=rows - 1)
 
 
+def training_step(optimizer, loss):
+    """A function that runs one step of training and returns its loss."""
+
+    def step():
+        optimizer.zero_grad()
+        result = loss()
+        result.backward()
+        optimizer.step()
+        return result
+
+    return step
+
+
 def make(name, wrap=None, seed=0):
     """Returns (a function that runs one training step, the model)."""
     torch.manual_seed(seed)
@@ -139,14 +152,7 @@ def make(name, wrap=None, seed=0):
     else:
         raise SystemExit(f"unknown workload {name!r}, expected one of {', '.join(NAMES)}")
 
-    def step():
-        optimizer.zero_grad()
-        result = loss()
-        result.backward()
-        optimizer.step()
-        return result
-
-    return step, model
+    return training_step(optimizer, loss), model
 
 
 def load_make(path):

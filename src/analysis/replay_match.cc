@@ -1,7 +1,6 @@
 #include "src/analysis/replay_match.h"
 
 #include <algorithm>
-#include <map>
 #include <string_view>
 #include <utility>
 
@@ -189,6 +188,30 @@ Phase PhaseAt(const RecordedStep& step, uint32_t position) {
     node = trace.parent(node);
   }
   return Phase::kForward;
+}
+
+void OperatorTimeSum::Add(Phase phase, std::string_view op, int64_t count,
+                          std::optional<Nanos> recorded, std::optional<Nanos> replayed) {
+  OperatorTime& row = rows_
+                          .try_emplace({phase, std::string(op)}, OperatorTime{.phase = phase,
+                                                                              .op = std::string(op),
+                                                                              .recorded = Nanos{},
+                                                                              .replayed = Nanos{}})
+                          .first->second;
+  const auto add = [](std::optional<Nanos>& sum, std::optional<Nanos> more) {
+    sum = sum && more ? std::optional(*sum + *more) : std::nullopt;
+  };
+  row.count += count;
+  add(row.recorded, recorded);
+  add(row.replayed, replayed);
+}
+
+std::vector<OperatorTime> OperatorTimeSum::Rows() const {
+  std::vector<OperatorTime> rows;
+  for (const auto& [key, row] : rows_) rows.push_back(row);
+  std::ranges::stable_sort(rows, std::ranges::greater{},
+                           [](const OperatorTime& row) { return row.replayed.value_or(Nanos{}); });
+  return rows;
 }
 
 std::optional<double> TimeDifference(std::span<const OperatorTime> rows,

@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/analysis/recorded_step.h"
@@ -53,6 +55,19 @@ struct OperatorTime {
   int64_t count = 0;
   std::optional<Nanos> recorded;  // total in the recorded step; nullopt if a time is missing
   std::optional<Nanos> replayed;  // total in a replayed step
+};
+
+// Sums times of operators by phase and name.
+class OperatorTimeSum {
+ public:
+  // Adds `count` operators of a kind, with their times together; nullopt makes the sum unknown.
+  void Add(Phase phase, std::string_view op, int64_t count, std::optional<Nanos> recorded,
+           std::optional<Nanos> replayed);
+  // Those that took longest in the replay first.
+  std::vector<OperatorTime> Rows() const;
+
+ private:
+  std::map<std::pair<Phase, std::string>, OperatorTime> rows_;
 };
 
 // Sum of |replayed - recorded| over the sum of recorded time, over the rows of `phase` or of all;

@@ -60,20 +60,9 @@ Result<const CaptureRank*> ChooseRank(const CaptureFolder& folder, std::optional
              : fmt::format("{}: has ranks {}; choose one with --rank", folder.path, known));
 }
 
-StepTimes OriginalTimes(const std::vector<StepTime>& steps) {
-  std::vector<Nanos> wall;
-  std::vector<Nanos> cpu;
-  for (const StepTime& step : steps) {
-    wall.push_back(step.wall);
-    cpu.push_back(step.cpu);
-  }
-  if (wall.empty()) return {};
-  return {.wall = Summarise(std::move(wall)), .cpu = Summarise(std::move(cpu))};
-}
-
 // Steps of several kinds: the mean takes the place of the median, which is of one kind.
 StepTimes MeanOriginalTimes(const std::vector<StepTime>& steps) {
-  StepTimes times = OriginalTimes(steps);
+  StepTimes times = SummariseSteps(steps);
   if (steps.empty()) return times;
   Nanos wall;
   Nanos cpu;
@@ -131,7 +120,7 @@ Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> 
   if (const JobRank* job = folder.job_rank(*rank); job != nullptr) {
     // Folders that `etude record` did not make are left as they are.
     source.result_path = folder.File(fmt::format("replay.{}.json", rank->number()));
-    source.original = OriginalTimes(job->ComparableSteps());
+    source.original = SummariseSteps(job->ComparableSteps());
     source.original_mix = MeanOriginalTimes(job->timed_steps);
     source.threads = job->threads;
     source.mmap_threshold = job->mmap_threshold;

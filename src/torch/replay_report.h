@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/analysis/health.h"
@@ -18,6 +19,19 @@ struct StepTimes {
   std::optional<TimeSummary> wall;
   std::optional<TimeSummary> cpu;
 };
+
+// Of steps that have both times.
+template <typename Step>
+StepTimes SummariseSteps(const std::vector<Step>& steps) {
+  if (steps.empty()) return {};
+  std::vector<Nanos> wall;
+  std::vector<Nanos> cpu;
+  for (const Step& step : steps) {
+    wall.push_back(step.wall);
+    cpu.push_back(step.cpu);
+  }
+  return {.wall = Summarise(std::move(wall)), .cpu = Summarise(std::move(cpu))};
+}
 
 // Operators that were not run, of one kind.
 struct SkippedOperators {

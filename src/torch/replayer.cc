@@ -257,30 +257,17 @@ class Replayer::Impl {
 
   // The rows of operators by phase and name. Operators that are skipped took no time.
   void SumTimes(const std::vector<std::vector<Nanos>>& times) {
-    std::map<std::pair<Phase, std::string>, OperatorTime> rows;
+    OperatorTimeSum sum;
     const auto add = [&](NodeId node, std::optional<Nanos> replayed) {
-      const Phase phase = PhaseAt(step_, step_.position(node));
-      std::string name(OperatorNameOf(trace_, node));
-      OperatorTime& row = rows[{phase, name}];
-      if (row.count == 0)
-        row = {.phase = phase, .op = std::move(name), .recorded = Nanos{}, .replayed = Nanos{}};
-      ++row.count;
-      const auto sum = [](std::optional<Nanos>& total, std::optional<Nanos> more) {
-        total = total && more ? std::optional(*total + *more) : std::nullopt;
-      };
-      sum(row.recorded, Duration(node));
-      sum(row.replayed, replayed);
+      sum.Add(PhaseAt(step_, step_.position(node)), OperatorNameOf(trace_, node), 1, Duration(node),
+              replayed);
     };
     const auto& ops = runner_.plan().ops;
     for (size_t i = 0; i < ops.size(); ++i) {
       add(ops[i].node, times[i].empty() ? std::nullopt : std::optional(Summarise(times[i]).median));
     }
     for (const auto& skipped : selection_.skipped()) add(skipped.node, Nanos{});
-    report_.operator_times.clear();
-    for (auto& [key, row] : rows) report_.operator_times.push_back(std::move(row));
-    std::ranges::stable_sort(
-        report_.operator_times, std::ranges::greater{},
-        [](const OperatorTime& row) { return row.replayed.value_or(Nanos{}); });
+    report_.operator_times = sum.Rows();
   }
 
   // What comes before a step and belongs to none: its memory, and the other ranks.
@@ -838,16 +825,6 @@ const ReplayReport& Replayer::report() const { return impl_->report(); }
 
 namespace {
 
-StepTimes TimesOf(const std::vector<StepSample>& samples) {
-  std::vector<Nanos> wall;
-  std::vector<Nanos> cpu;
-  for (const StepSample& sample : samples) {
-    wall.push_back(sample.wall);
-    cpu.push_back(sample.cpu);
-  }
-  return {.wall = Summarise(std::move(wall)), .cpu = Summarise(std::move(cpu))};
-}
-
 double MeanFaults(const std::vector<StepSample>& samples) {
   int64_t faults = 0;
   for (const StepSample& sample : samples) faults += sample.counts.minor_faults;
@@ -865,7 +842,7 @@ Status MeasureOtherMode(Replayer& replayer, const ReplayOptions& options, Replay
                            replayer.RunStep(passed ? GapMode::kNone : GapMode::kRecorded));
     samples.push_back(sample);
   }
-  (passed ? report.without_gaps : report.with_gaps) = TimesOf(samples);
+  (passed ? report.without_gaps : report.with_gaps) = SummariseSteps(samples);
   return {};
 }
 
@@ -891,7 +868,7 @@ Result<ReplayReport> Replay(const Trace& trace, const ReplayOptions& options,
   ReplayReport report = replayer.report();
   report.warmup = options.warmup;
   if (samples.empty()) return report;
-  report.replay = TimesOf(samples);
+  report.replay = SummariseSteps(samples);
   report.minor_faults = MeanFaults(samples);
   ETUDE_RETURN_IF_ERROR(MeasureOtherMode(replayer, options, report));
   return report;

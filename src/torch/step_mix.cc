@@ -199,31 +199,17 @@ class Combiner {
   }
 
   void AddOperators(ReplayReport& all) const {
-    std::map<std::pair<Phase, std::string>, OperatorTime> rows;
+    OperatorTimeSum sum;
     for (const ReplayedKind& kind : kinds_) {
-      for (const OperatorTime& one : kind.report.operator_times) {
-        const auto [found, added] = rows.try_emplace(
-            {one.phase, one.op},
-            OperatorTime{
-                .phase = one.phase, .op = one.op, .recorded = Nanos{}, .replayed = Nanos{}});
-        OperatorTime& row = found->second;
-        const auto add = [&](std::optional<Nanos>& total, std::optional<Nanos> time) {
-          if (!total || !time) {
-            total = std::nullopt;
-          } else {
-            total = *total + Scaled(*time, static_cast<double>(kind.steps));
-          }
-        };
-        row.count += one.count * kind.steps;
-        add(row.recorded, one.recorded);
-        add(row.replayed, one.replayed);
+      const auto of_all = [&](std::optional<Nanos> time) {
+        return time ? std::optional(Scaled(*time, static_cast<double>(kind.steps))) : std::nullopt;
+      };
+      for (const OperatorTime& row : kind.report.operator_times) {
+        sum.Add(row.phase, row.op, row.count * kind.steps, of_all(row.recorded),
+                of_all(row.replayed));
       }
     }
-    all.operator_times.clear();
-    for (auto& [key, row] : rows) all.operator_times.push_back(std::move(row));
-    std::ranges::stable_sort(
-        all.operator_times, std::ranges::greater{},
-        [](const OperatorTime& row) { return row.replayed.value_or(Nanos{}); });
+    all.operator_times = sum.Rows();
   }
 
   std::vector<ReplayedKind> kinds_;  // those that took the most time first
