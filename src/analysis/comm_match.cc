@@ -144,12 +144,28 @@ class Matcher {
         ++match_.point_to_point;
       }
     }
-    // A partner without a trace may well have been there; so may one that is not recorded.
+    ExcuseUnknownPartners();
+  }
+
+  // A partner without a trace may well have been there; so may one that is not recorded.
+  void ExcuseUnknownPartners() {
+    std::set<std::pair<NodeKind, int64_t>> open;  // ranks with such calls that may be of any other
+    for (const CommLog& log : logs_) {
+      for (const CommCall& call : log.calls) {
+        if (call.kind == NodeKind::kCollective || call.peer) continue;
+        ++match_.unknown_partners;
+        open.emplace(call.kind, log.rank);
+      }
+    }
     for (size_t i = 0; i < logs_.size(); ++i) {
       for (size_t k = 0; k < logs_[i].calls.size(); ++k) {
         const CommCall& call = logs_[i].calls[k];
         if (call.kind == NodeKind::kCollective) continue;
-        if (!call.peer || !log_of_rank_.contains(*call.peer)) done_[i][k] = true;
+        const NodeKind other = call.kind == NodeKind::kSend ? NodeKind::kRecv : NodeKind::kSend;
+        if (!call.peer || !log_of_rank_.contains(*call.peer) ||
+            open.contains({other, *call.peer})) {
+          done_[i][k] = true;
+        }
       }
     }
   }

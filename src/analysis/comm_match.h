@@ -30,9 +30,10 @@ struct CallPlace {
 
 // How the communications of the ranks of a job fit together.
 struct CommMatch {
-  uint64_t collectives = 0;     // in which all members that have a trace took part
-  uint64_t point_to_point = 0;  // sends with their receives
-  uint64_t unmatched = 0;       // calls of single ranks that found no partners
+  uint64_t collectives = 0;       // in which all members that have a trace took part
+  uint64_t point_to_point = 0;    // sends with their receives
+  uint64_t unknown_partners = 0;  // sends and receives of which no trace says with whom
+  uint64_t unmatched = 0;         // calls of single ranks that found no partners
   // Why the first of these would wait for ever: "rank 3 waits in all_reduce #17 of group '2'; rank
   // 5 is in broadcast #3 of group '1'"; "" if none.
   std::string first_mismatch;

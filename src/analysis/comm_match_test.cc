@@ -121,6 +121,26 @@ TEST(CommMatch, RanksWithoutATraceAreMissingAndNotWaitedFor) {
   EXPECT_EQ(JudgeJob(match).verdict(), Verdict::kUsable);
 }
 
+// Eight sends without a recorded partner were taken as if they had met theirs.
+TEST(CommMatch, CallsWithoutAPartnersRankAreCounted) {
+  std::vector<CommLog> logs{Log(0), Log(1)};
+  PointToPoint(logs[0], NodeKind::kSend, 1, 7);
+  PointToPoint(logs[1], NodeKind::kRecv, 0, 7);
+  PointToPoint(logs[0], NodeKind::kSend, 1);
+  PointToPoint(logs[1], NodeKind::kRecv, 0);
+  logs[1].calls[1].peer.reset();
+  CommMatch match = MatchComms(logs);
+  EXPECT_EQ(match.point_to_point, 1u);
+  EXPECT_EQ(match.unknown_partners, 1u);
+  EXPECT_EQ(match.unmatched, 0u) << "what rank 1 receives may be what rank 0 sends";
+  EXPECT_EQ(JudgeJob(match).reasons[0].name, "unknown_partners");
+
+  logs[1].calls.pop_back();
+  match = MatchComms(logs);
+  EXPECT_EQ(match.unknown_partners, 0u);
+  EXPECT_EQ(match.unmatched, 1u);
+}
+
 TEST(CommMatch, ClocksComeFromCollectivesThatEndTogether) {
   std::vector<CommLog> logs{Log(0), Log(1)};
   constexpr int64_t kAhead = 5'000'000;

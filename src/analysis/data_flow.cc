@@ -49,7 +49,7 @@ class DataFlow::Walk {
     entered_at_.push_back(++clock_);
     Rows& rows = flow_.rows_[position];
     rows.inputs = static_cast<uint32_t>(flow_.uses_.size());
-    const bool is_operator = IsOperator(trace_, node);
+    const bool is_operator = step_.is_operator(position);
     auto read = [&](TensorId tensor) {
       flow_.uses_.push_back({tensor, Read(tensor, position, is_operator)});
     };
@@ -146,7 +146,7 @@ class DataFlow::Walk {
     ++clock_;
     HoldUntilLeft(position);
     if (IsGradientAccumulation(trace_.name(node))) KeepGradient(position);
-    if (!IsOperator(trace_, node)) return;
+    if (!step_.is_operator(position)) return;
     Rows& rows = flow_.rows_[position];
     pending_.clear();
     auto write = [&](TensorId tensor) {
@@ -161,10 +161,8 @@ class DataFlow::Walk {
   // What an accumulation leaves behind is what the first operator in it returns: the gradient it
   // was given (detach), a copy of it, or the one that was there before and was added to.
   void KeepGradient(uint32_t position) {
-    const NodeId node = step_.nodes()[position];
     for (uint32_t i = position + 1; i <= step_.last_inside(position); ++i) {
-      if (trace_.parent(step_.nodes()[i]) != node || !IsOperator(trace_, step_.nodes()[i]))
-        continue;
+      if (step_.enclosing_operator(i) || !step_.is_operator(i)) continue;
       const auto first = std::ranges::find(outputs_.rbegin(), outputs_.rend(), i,
                                            [](const auto& row) { return row.first; });
       if (first != outputs_.rend()) Keep(first->second.front().version);
@@ -194,7 +192,12 @@ class DataFlow::Walk {
       Touch(input.version, position);
       return input.version;
     }
-    if (found != current_.end() && found->second.birth >= entered_at_[position]) {
+    // What a callee was given as a Python number is gone when it returns: a result at its address
+    // lies in other memory.
+    const bool was_number = found != current_.end() &&
+                            found->second.number_kind != ValueKind::kNone &&
+                            use.number_kind == ValueKind::kNone;
+    if (found != current_.end() && !was_number && found->second.birth >= entered_at_[position]) {
       if (!HasType(found->second, use.type)) found->second.types.push_back(use.type);
       Touch(found->second.version, position);
       return found->second.version;

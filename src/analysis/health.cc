@@ -309,6 +309,11 @@ Health JudgeJob(const CommMatch& match) {
                               fmt::format("{} communications found no partners; {}",
                                           match.unmatched, match.first_mismatch)});
   }
+  if (match.unknown_partners != 0) {
+    health.reasons.push_back(
+        {Verdict::kUsable, "unknown_partners",
+         fmt::format("{} sends and receives do not say with which rank", match.unknown_partners)});
+  }
   if (!match.missing_ranks.empty()) {
     constexpr size_t kShown = 8;
     std::string ranks;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <numeric>
 
 namespace etude {
 namespace {
@@ -22,28 +24,43 @@ Nanos HostGaps::total() const {
   return sum;
 }
 
-std::optional<HostGaps> FindHostGaps(const RecordedStep& step, std::span<const NodeId> operators,
-                                     std::span<const NodeId> others,
-                                     const std::function<std::optional<Nanos>(NodeId)>& duration) {
-  const Trace& trace = step.trace();
+void MarkIdle(HostGaps& gaps, const Waiting& waiting) {
+  // A wait that is shorter takes less than to begin and end it.
+  constexpr Nanos kShortest{100'000};
+  std::vector<Nanos> all = gaps.before;
+  all.push_back(gaps.after);
+  std::vector<size_t> longest(all.size());
+  std::iota(longest.begin(), longest.end(), size_t{0});
+  std::ranges::stable_sort(longest, std::greater(), [&](size_t i) { return all[i]; });
+  gaps.idle.assign(all.size(), Nanos{});
+  Nanos left = waiting.time;
+  for (size_t i = 0; i < longest.size() && static_cast<int64_t>(i) < waiting.times; ++i) {
+    const Nanos gap = all[longest[i]];
+    if (gap < kShortest || left <= Nanos{}) break;
+    gaps.idle[longest[i]] = std::min(gap, left);
+    left = left - gaps.idle[longest[i]];
+  }
+}
+
+std::optional<HostGaps> FindHostGaps(const Trace& trace, NodeId mark, const HostGapsOf& of) {
   const auto span_of = [&](NodeId node, uint32_t index) -> std::optional<Span> {
     const auto begin = trace.start(node);
-    const auto length = duration(node);
+    const auto length = trace.duration(node);
     if (!begin || !length) return std::nullopt;
     return Span{*begin, *begin + *length, index};
   };
-  if (!step.mark()) return std::nullopt;
-  const auto whole = span_of(step.mark(), kOther);
+  if (!mark) return std::nullopt;
+  const auto whole = span_of(mark, kOther);
   if (!whole) return std::nullopt;
 
   std::vector<Span> spans;
-  spans.reserve(operators.size() + others.size());
-  for (uint32_t i = 0; i < operators.size(); ++i) {
-    const auto span = span_of(operators[i], i);
+  spans.reserve(of.operators.size() + of.others.size());
+  for (uint32_t i = 0; i < of.operators.size(); ++i) {
+    const auto span = span_of(of.operators[i], i);
     if (!span) return std::nullopt;
     spans.push_back(*span);
   }
-  for (const NodeId node : others) {
+  for (const NodeId node : of.others) {
     const auto span = span_of(node, kOther);
     if (!span) return std::nullopt;
     spans.push_back(*span);
@@ -51,18 +68,29 @@ std::optional<HostGaps> FindHostGaps(const RecordedStep& step, std::span<const N
   std::ranges::stable_sort(spans, {}, [](const Span& span) { return span.begin; });
 
   HostGaps gaps;
-  gaps.before.resize(operators.size());
+  gaps.before.resize(of.operators.size());
+  std::vector<Span> idle;  // since the last operator, around others
+  // The gap in front of operator `index`, or at the end: what was idle, but for waits.
+  const auto close = [&](size_t index) {
+    const auto until = index < of.waited_until.size() ? of.waited_until[index] : std::nullopt;
+    Nanos gap;
+    for (const Span& one : idle) {
+      const Nanos begin = until ? std::clamp(*until, one.begin, one.end) : one.begin;
+      gaps.waits = gaps.waits + (begin - one.begin);
+      gap = gap + (one.end - begin);
+    }
+    idle.clear();
+    return gap;
+  };
   Nanos reached = whole->begin;
-  Nanos waiting;  // before others, since the last operator
   for (const Span& span : spans) {
     const Nanos begin = std::min(span.begin, whole->end);
-    if (begin > reached) waiting = waiting + (begin - reached);
+    if (begin > reached) idle.push_back({reached, begin});
     reached = std::max(reached, std::min(span.end, whole->end));
-    if (span.index == kOther) continue;
-    gaps.before[span.index] = waiting;
-    waiting = Nanos{};
+    if (span.index != kOther) gaps.before[span.index] = close(span.index);
   }
-  gaps.after = waiting + (whole->end - reached);
+  if (whole->end > reached) idle.push_back({reached, whole->end});
+  gaps.after = close(of.operators.size());
   return gaps;
 }
 

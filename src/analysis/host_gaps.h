@@ -1,12 +1,11 @@
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "src/analysis/recorded_step.h"
 #include "src/base/units.h"
+#include "src/trace/trace.h"
 
 namespace etude {
 
@@ -15,15 +14,43 @@ namespace etude {
 struct HostGaps {
   std::vector<Nanos> before;  // parallel to the operators: since what had ended last
   Nanos after;                // from the last end to the end of the step
+  Nanos waits;                // what was left out of these: waits for collectives
+
+  // For how much of each gap, and of the last one, the program waited and used no processor; empty:
+  // for none of it.
+  std::vector<Nanos> idle;
 
   Nanos total() const;
 };
 
-// The gaps around `operators`, of which none contains another. While one of `others` ran there was
-// no gap either: what precedes it belongs to the operator that comes next. `duration` gives a
-// node's, or nullopt. nullopt if the step has no mark, or a node of these has no time.
-std::optional<HostGaps> FindHostGaps(const RecordedStep& step, std::span<const NodeId> operators,
-                                     std::span<const NodeId> others,
-                                     const std::function<std::optional<Nanos>(NodeId)>& duration);
+// Time that passed in gaps of a replay: with nothing, and waiting.
+struct PassedGaps {
+  Nanos busy;
+  Nanos idle;
+};
+
+// What of its time a program waited in a step, and how often.
+struct Waiting {
+  Nanos time;
+  int64_t times = 0;
+};
+
+// Takes the longest gaps, at most as many as the program waited, for those in which it did.
+void MarkIdle(HostGaps& gaps, const Waiting& waiting);
+
+// What FindHostGaps is to look at.
+struct HostGapsOf {
+  std::span<const NodeId> operators;  // those with gaps around them; none contains another
+  // While one of these ran there was no gap either: what precedes it belongs to the operator that
+  // comes next.
+  std::span<const NodeId> others;
+  // Empty, or parallel to the operators and one more for the end of the step: until when the
+  // program waited for collectives in the gap, which is none until then; nullopt: it waited for
+  // none.
+  std::span<const std::optional<Nanos>> waited_until;
+};
+
+// Of the step from mark to mark; nullopt if there is no mark, or a node of these has no time.
+std::optional<HostGaps> FindHostGaps(const Trace& trace, NodeId mark, const HostGapsOf& of);
 
 }  // namespace etude

@@ -21,7 +21,8 @@ class HostGapsTest : public testing::Test {
     Add("aten::neg", start, duration, "aten::neg(Tensor self) -> Tensor");
   }
   std::optional<HostGaps> Find(const std::vector<size_t>& operators,
-                               const std::vector<size_t>& others) {
+                               const std::vector<size_t>& others,
+                               const std::vector<std::optional<Nanos>>& waited_until = {}) {
     trace_.emplace(builder_.Finish().value());
     step_.emplace(RecordedStep::Select(*trace_, "").value());
     const auto nodes = [&](const std::vector<size_t>& indices) {
@@ -29,8 +30,10 @@ class HostGapsTest : public testing::Test {
       for (const size_t i : indices) found.push_back(step_->top_operators()[i]);
       return found;
     };
-    return FindHostGaps(*step_, nodes(operators), nodes(others),
-                        [&](NodeId node) { return trace_->duration(node); });
+    const std::vector<NodeId> tops = nodes(operators);
+    const std::vector<NodeId> rest = nodes(others);
+    return FindHostGaps(*trace_, step_->mark(),
+                        {.operators = tops, .others = rest, .waited_until = waited_until});
   }
 
  private:
@@ -87,6 +90,37 @@ TEST_F(HostGapsTest, AreUnknownWhereATimeIs) {
   Operator(110, 20);
   Operator(140, -1);
   EXPECT_FALSE(Find({0, 1}, {}));
+}
+
+// Gaps 100-110, 120-140 (of which 125-130 is another operator), 150-170 and 180-200.
+TEST_F(HostGapsTest, WaitsForCollectivesAreNone) {
+  Operator(110, 10);
+  Operator(125, 5);
+  Operator(140, 10);
+  Operator(170, 10);
+  const auto gaps = Find({0, 2, 3}, {1}, {std::nullopt, Nanos{135}, Nanos{1000}, Nanos{150}});
+  ASSERT_TRUE(gaps);
+  EXPECT_EQ(gaps->before, (std::vector<Nanos>{Nanos{10}, Nanos{5}, Nanos{0}}));
+  EXPECT_EQ(gaps->after, Nanos{20}) << "the collective had ended before";
+  EXPECT_EQ(gaps->waits, Nanos{5 + 5 + 20});
+  EXPECT_EQ(gaps->total(), Nanos{35});
+}
+
+TEST(MarkIdle, TheLongestGapsAreWaits) {
+  const auto marked = [](Waiting waiting) {
+    HostGaps gaps{.before = {{300'000}, {900'000}, {50'000}}, .after = {500'000}};
+    MarkIdle(gaps, waiting);
+    return gaps.idle;
+  };
+  const Nanos none;
+  EXPECT_EQ(marked({.time = {1'000'000}, .times = 9}),
+            (std::vector<Nanos>{none, {900'000}, none, {100'000}}));
+  EXPECT_EQ(marked({.time = {1'000'000}, .times = 1}),
+            (std::vector<Nanos>{none, {900'000}, none, none}));
+  // Gaps that are too short for a wait stay busy.
+  EXPECT_EQ(marked({.time = {9'000'000}, .times = 9}),
+            (std::vector<Nanos>{{300'000}, {900'000}, none, {500'000}}));
+  EXPECT_EQ(marked({}), (std::vector<Nanos>(4)));
 }
 
 }  // namespace

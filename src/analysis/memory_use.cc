@@ -52,8 +52,8 @@ class Holders {
   std::map<std::pair<std::string_view, std::string_view>, DeviceMemory::Holder> rows_;
 };
 
-// What a tensor needs of its storage; 0 if the file does not say.
-Bytes StorageBytes(const Trace& trace, const TensorUse& use) {
+// What the sizes of a tensor need of its storage; 0 if the file does not say.
+Bytes BytesOfSizes(const Trace& trace, const TensorUse& use) {
   if (const auto shape = ShapeOf(trace, use)) return Bytes{shape->storage_bytes};
   int64_t bytes = 0;
   if (use.numel <= 0 || use.offset < 0 || use.element_bytes <= 0 ||
@@ -62,6 +62,13 @@ Bytes StorageBytes(const Trace& trace, const TensorUse& use) {
     return Bytes{};
   }
   return Bytes{bytes};
+}
+
+// What a tensor needs of its storage. A sparse one has none: its values lie in other tensors.
+Bytes StorageBytes(const Trace& trace, const TensorUse& use) {
+  if (use.storage == 0) return Bytes{};
+  const Bytes needed = BytesOfSizes(trace, use);
+  return use.storage_bytes < 0 ? needed : std::min(needed, Bytes{use.storage_bytes});
 }
 
 // A storage and when it lives, in positions of the step.

@@ -7,6 +7,7 @@
 
 #include "src/analysis/planted_trace.h"
 #include "src/formats/et_json_reader.h"
+#include "src/trace/trace_builder.h"
 
 namespace etude {
 namespace {
@@ -94,6 +95,37 @@ TEST(TensorMemory, AStorageIsAsLargeAsWhatIsSeenInIt) {
                           .Operator("aten::add", {{1, 500}}, {{3, 1}})
                           .Read();
   EXPECT_EQ(TensorMemory(trace)->front().at_start, Bytes{2000});
+}
+
+// A sparse gradient of a table of 1000 rows counted as if it were dense.
+TEST(TensorMemory, NoTensorIsLargerThanItsStorage) {
+  TraceBuilder builder;
+  const StringId type = builder.Intern("Tensor(float)");
+  const int64_t elements = 1000;
+  const TensorUse use{.tensor = 1,
+                      .numel = elements,
+                      .element_bytes = 4,
+                      .device = builder.Intern("cpu"),
+                      .type = type,
+                      .shape = builder.InternInts({&elements, 1})};
+  const auto tensor = [&](uint64_t address, uint64_t storage, int64_t storage_bytes) {
+    TensorUse one = use;
+    one.tensor = address;
+    one.storage = storage;
+    one.storage_bytes = storage_bytes;
+    return Value::Tensor(type, builder.InternTensor(one));
+  };
+  // Sparse; of a storage that is smaller (resized); of one that is larger; of one of unknown size.
+  const Value inputs[] = {tensor(1, 0, -1), tensor(2, 12, 100), tensor(3, 13, 9000),
+                          tensor(4, 14, -1)};
+  builder.AddNode({.source_id = 1,
+                   .kind = NodeKind::kOperator,
+                   .place = Place::kHost,
+                   .name = builder.Intern("aten::add"),
+                   .inputs = builder.InternValues(inputs),
+                   .op_schema = builder.Intern("aten::add(Tensor a) -> Tensor")});
+  const Trace trace = builder.Finish().value();
+  EXPECT_EQ(TensorMemory(trace)->front().at_start, Bytes{100 + 4000 + 4000});
 }
 
 TEST(AllocatorMemory, NoEventsNoFigures) {

@@ -5,6 +5,7 @@
 
 #include "src/analysis/recorded_step.h"
 #include "src/formats/et_comm.h"
+#include "src/trace/operator_name.h"
 
 namespace etude {
 namespace {

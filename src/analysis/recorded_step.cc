@@ -15,6 +15,10 @@ bool IsGradientAccumulation(std::string_view name) {
 
 bool IsGlooLabel(std::string_view name) { return name.starts_with("gloo:"); }
 
+bool IsHandedToPython(std::string_view name) {
+  return name == "PythonSubclass" || name == "PythonDispatchMode";
+}
+
 namespace {
 
 struct CompiledLabel {
@@ -157,12 +161,22 @@ void RecordedStep::Index() {
     const uint32_t caller = callers[i];
     if (caller != kNowhere) last_inside_[caller] = std::max(last_inside_[caller], last_inside_[i]);
   }
+  FindHandedOn(callers);
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t caller = callers[i];
-    if (caller != kNowhere) {
-      enclosing_[i] = IsOperator(*trace_, nodes_[caller]) ? nodes_[caller] : enclosing_[caller];
+    if (caller != kNowhere)
+      enclosing_[i] = is_operator(caller) ? nodes_[caller] : enclosing_[caller];
+    if (!enclosing_[i] && is_operator(i)) top_operators_.push_back(nodes_[i]);
+  }
+}
+
+void RecordedStep::FindHandedOn(const std::vector<uint32_t>& callers) {
+  handed_on_.assign(nodes_.size(), false);
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (!IsHandedToPython(trace_->name(nodes_[i]))) continue;
+    for (uint32_t at = callers[i]; at != kNowhere && !handed_on_[at]; at = callers[at]) {
+      handed_on_[at] = true;
     }
-    if (!enclosing_[i] && IsOperator(*trace_, nodes_[i])) top_operators_.push_back(nodes_[i]);
   }
 }
 
@@ -179,7 +193,7 @@ void RecordedStep::FindCompiledCode() {
     const NodeId parent = trace_->parent(node);
     const uint32_t above = parent ? position_[parent.index()] : kNowhere;
     if (above >= i) continue;
-    if (has_operator[i] || IsOperator(*trace_, node)) has_operator[above] = true;
+    if (has_operator[i] || is_operator(i)) has_operator[above] = true;
     if (has_inner[i] || label != nullptr || IsTritonKernel(*trace_, node)) has_inner[above] = true;
   }
   std::ranges::reverse(compiled_);
@@ -196,7 +210,7 @@ std::vector<NodeId> RecordedStep::OperatorsBelow(NodeId node) const {
   const uint32_t begin = position_[node.index()];
   if (begin == kNowhere) return found;
   for (uint32_t i = begin + 1; i <= last_inside_[begin]; ++i) {
-    if (enclosing_[i] == node && IsOperator(*trace_, nodes_[i])) found.push_back(nodes_[i]);
+    if (enclosing_[i] == node && is_operator(i)) found.push_back(nodes_[i]);
   }
   return found;
 }

@@ -18,6 +18,9 @@ namespace etude {
 bool IsGradientRelease(std::string_view name);       // "Optimizer.zero_grad#SGD.zero_grad"
 bool IsGradientAccumulation(std::string_view name);  // "torch::autograd::AccumulateGrad"
 bool IsGlooLabel(std::string_view name);  // "gloo:all_reduce": the time of the collective
+// "PythonSubclass", "PythonDispatchMode": PyTorch hands the operator around it to Python, because
+// an argument is of a tensor subclass (DTensor) or a mode is active.
+bool IsHandedToPython(std::string_view name);
 
 // What a label says of code that a compiler made, and which may run work that is no operator:
 // "CompiledFxGraph" of "## Call CompiledFxGraph f3c… ##"; "" for all other names.
@@ -59,6 +62,11 @@ class RecordedStep {
   uint32_t position(NodeId node) const { return position_[node.index()]; }
   // The last position inside the node at `position`, itself included: it is left after that.
   uint32_t last_inside(uint32_t position) const { return last_inside_[position]; }
+  // Whether the node at `position` is an operator that ran. One that was handed to Python did not:
+  // what Python called in its place did, on what the tensors of a subclass are made of.
+  bool is_operator(uint32_t position) const {
+    return IsOperator(*trace_, nodes_[position]) && !handed_on_[position];
+  }
   // The nearest enclosing operator of the node at `position` within the step, or kNone.
   NodeId enclosing_operator(uint32_t position) const { return enclosing_[position]; }
 
@@ -79,12 +87,14 @@ class RecordedStep {
   std::vector<uint32_t> Callers() const;
   bool LeftBefore(uint32_t position, uint32_t later) const;
   void Index();
+  void FindHandedOn(const std::vector<uint32_t>& callers);
   void FindCompiledCode();
 
   const Trace* trace_ = nullptr;
   std::vector<NodeId> nodes_;
   std::vector<uint32_t> position_;  // by node; kNowhere outside the step
   std::vector<uint32_t> last_inside_;
+  std::vector<bool> handed_on_;  // to Python, or something inside was
   std::vector<NodeId> enclosing_;
   std::vector<NodeId> top_operators_;
   std::vector<NodeId> compiled_;

@@ -25,7 +25,7 @@ std::vector<Leaf> Leaves(const RecordedStep& step) {
   std::vector<uint32_t> top(count, RecordedStep::kNowhere);
   for (uint32_t i = 0; i < count; ++i) {
     const NodeId around = step.enclosing_operator(i);
-    const bool is_operator = IsOperator(step.trace(), step.nodes()[i]);
+    const bool is_operator = step.is_operator(i);
     const uint32_t outer = around ? step.position(around) : RecordedStep::kNowhere;
     if (around) {
       top[i] = top[outer];
@@ -36,7 +36,7 @@ std::vector<Leaf> Leaves(const RecordedStep& step) {
   }
   std::vector<Leaf> leaves;
   for (uint32_t i = 0; i < count; ++i) {
-    if (!called[i] && IsOperator(step.trace(), step.nodes()[i])) leaves.push_back({i, top[i]});
+    if (!called[i] && step.is_operator(i)) leaves.push_back({i, top[i]});
   }
   return leaves;
 }

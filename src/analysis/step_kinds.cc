@@ -8,6 +8,7 @@
 #include "src/analysis/recorded_step.h"
 #include "src/analysis/tensor_shape.h"
 #include "src/base/hash.h"
+#include "src/trace/stats.h"
 
 namespace etude {
 namespace {
@@ -28,7 +29,26 @@ uint64_t MixOperator(const Trace& trace, NodeId node, uint64_t hash) {
 struct Step {
   uint64_t hash = 0;
   std::optional<Nanos> time;
+  uint64_t first_id = 0;  // of the mark; what is in the step has ids up to `last_id`
+  uint64_t last_id = 0;
+  uint64_t nodes = 0;
+  bool counts = true;
 };
+
+// Where the recording was cut off or damaged, a step that lacks something is none: it would count
+// as a kind of its own, of a time of its own. If all are like that, they stay.
+void LeaveOutBroken(const Stats& met, std::vector<Step>& steps) {
+  if (met[Stat::kTruncated] != 0 && !steps.back().time) steps.back().counts = false;
+  if (met[Stat::kMalformedElement] != 0) {
+    for (Step& step : steps) {
+      // Ids that are missing are of nodes that were lost.
+      const bool is_whole = step.time && step.last_id - step.first_id < step.nodes;
+      if (!is_whole) step.counts = false;
+    }
+  }
+  if (std::ranges::any_of(steps, &Step::counts)) return;
+  for (Step& step : steps) step.counts = true;
+}
 
 }  // namespace
 
@@ -40,16 +60,24 @@ std::vector<StepKind> FindStepKinds(const Trace& trace) {
   std::ranges::stable_sort(host, {}, [&](NodeId node) { return trace.source_id(node); });
   std::vector<Step> steps;
   for (const NodeId node : host) {
-    if (IsStepMark(trace.name(node))) steps.push_back({.time = trace.duration(node)});
+    const uint64_t id = trace.source_id(node);
+    if (IsStepMark(trace.name(node))) {
+      if (!steps.empty()) steps.back().last_id = id - 1;
+      steps.push_back({.time = trace.duration(node), .first_id = id});
+    }
+    if (!steps.empty()) steps.back().last_id = id;
+    if (!steps.empty()) ++steps.back().nodes;
     if (!steps.empty() && IsOperator(trace, node)) {
       steps.back().hash = MixOperator(trace, node, steps.back().hash);
     }
   }
   if (steps.empty()) return {StepKind{.steps = {0}}};
+  LeaveOutBroken(trace.stats(), steps);
 
   std::vector<StepKind> kinds;
   std::unordered_map<uint64_t, size_t> by_hash;
   for (size_t i = 0; i < steps.size(); ++i) {
+    if (!steps[i].counts) continue;
     const auto [found, added] = by_hash.emplace(steps[i].hash, kinds.size());
     if (added) kinds.push_back({.time = Nanos{}});
     StepKind& kind = kinds[found->second];

@@ -32,6 +32,9 @@ class StepKindsTest : public testing::Test {
          .inputs = builder_.InternValues({&input, 1}),
          .op_schema = builder_.Intern(name + "(Tensor a) -> Tensor")});
   }
+  void Damage() { builder_.stats().Count(Stat::kMalformedElement); }
+  void Lose(uint64_t nodes) { id_ += nodes; }
+  void CutOff() { builder_.stats().Count(Stat::kTruncated); }
   std::vector<StepKind> Find() {
     trace_.emplace(builder_.Finish().value());
     return FindStepKinds(*trace_);
@@ -83,6 +86,51 @@ TEST_F(StepKindsTest, AMissingTimeLeavesTheTimeUnknown) {
   ASSERT_EQ(kinds.size(), 1u);
   EXPECT_EQ(kinds[0].time, std::nullopt);
   EXPECT_EQ(kinds[0].typical, 0u);
+}
+
+// Half a step was replayed as one of its own kind, and the mean over the kinds was too small.
+TEST_F(StepKindsTest, AStepThatWasCutOffIsNone) {
+  Mark(10);
+  Operator("aten::relu", 8);
+  Operator("aten::neg", 8);
+  Mark(std::nullopt);
+  Operator("aten::relu", 8);
+  CutOff();
+  const auto kinds = Find();
+  ASSERT_EQ(kinds.size(), 1u);
+  EXPECT_EQ(kinds[0].steps, std::vector<size_t>{0});
+  EXPECT_EQ(kinds[0].time, Nanos{10});
+}
+
+// Of three steps the second lost a node of another thread, the third and fourth the mark between
+// them; the fifth is whole. A step that lost nothing is one though its ids begin after a gap.
+TEST_F(StepKindsTest, StepsThatLostNodesAreNone) {
+  for (const uint64_t lost : {0, 1, 3, 0}) {
+    Mark(lost == 3 ? std::nullopt : std::optional<int64_t>(10));
+    Operator("aten::relu", 8);
+    Lose(lost);
+    Operator(lost == 3 ? "aten::neg" : "aten::abs", 8);
+  }
+  Damage();
+  const auto kinds = Find();
+  ASSERT_EQ(kinds.size(), 1u);
+  EXPECT_EQ(kinds[0].steps, (std::vector<size_t>{0, 3}));
+  EXPECT_EQ(kinds[0].time, Nanos{20});
+}
+
+// Some tools leave numbers out.
+TEST_F(StepKindsTest, MissingNumbersOfAFileThatIsNotDamagedSayNothing) {
+  Mark(10);
+  Lose(5);
+  Operator("aten::relu", 8);
+  EXPECT_EQ(Find()[0].time, Nanos{10});
+}
+
+TEST_F(StepKindsTest, TheOnlyStepStaysThoughItWasCutOff) {
+  Mark(std::nullopt);
+  Operator("aten::relu", 8);
+  CutOff();
+  EXPECT_EQ(Find().size(), 1u);
 }
 
 }  // namespace

@@ -22,6 +22,10 @@ struct ProcessCounts {
   }
 };
 
+// CPU time of this process, all threads together; the same with its children that have ended.
+Nanos CpuTime();
+Nanos CpuTimeWithChildren();
+
 // Memory that a process has in use (its resident set); nullopt if the system does not say. 0: this
 // process.
 std::optional<Bytes> ResidentBytes(pid_t pid = 0);
@@ -36,5 +40,10 @@ class PeakResident {
  private:
   bool begun_ = false;
 };
+
+// Memory the machine can give without swapping; nullopt if the system does not say.
+std::optional<Bytes> AvailableMemory();
+// Lets allocations of more than `most` from now on fail, instead of having the process killed.
+void LimitMemory(Bytes most);
 
 }  // namespace etude

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "src/base/printable.h"
 #include "src/base/version.h"
@@ -52,7 +53,8 @@ Status SetLimit(std::string_view text, Limits& limits) {
   if (found == std::end(kLimits)) {
     std::string message = "--limit: unknown limit '" + std::string(name) + "'";
     const std::string near = Nearest(name, names);
-    message += near.empty() ? "" : "; did you mean '" + near + "'?";
+    message += near.empty() ? fmt::format(", expected one of {}", fmt::join(names, ", "))
+                            : "; did you mean '" + near + "'?";
     return MakeError(ErrorCode::kUsage, message);
   }
   uint64_t value = 0;

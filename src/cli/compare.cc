@@ -103,6 +103,10 @@ class CompareCommand : public Command {
     options.Value("--seed", &run_.seed, "N", "with --run: of the order within pairs", {.least = 0});
     options.Choice("--gaps", &run_.gaps, {"recorded", "none"},
                    "with --run: whether the replay lets the program's gaps between operators pass");
+    options.Flag("--experimental", &run_.experimental,
+                 "with --run: also on a GPU, where replays have not been tried yet");
+    options.Values("--library", &run_.libraries, "FILE",
+                   "with --run: a shared library of operators that the replay loads");
     options.Flag("--finish", &run_.finish,
                  "with --run: let the program run to its end when the pairs are done");
     options.Flag("--json", &run_.json, "print JSON");
@@ -116,8 +120,10 @@ class CompareCommand : public Command {
       return MakeError(ErrorCode::kUsage,
                        "compare: --tolerance is not for --run, whose bars are --bar NAME=SHARE");
     }
-    if (!run_.command.empty() || !run_.bars.empty() || run_.finish) {
-      return MakeError(ErrorCode::kUsage, "compare: a command, --bar and --finish are for --run");
+    if (run_ != CompareRunOptions{.path = run_.path, .json = run_.json}) {
+      return MakeError(ErrorCode::kUsage,
+                       "compare: a command and all options but --tolerance, --clock and --json are "
+                       "for --run");
     }
     return CompareFiles(console);
   }
@@ -129,7 +135,7 @@ class CompareCommand : public Command {
       ETUDE_ASSIGN_OR_RETURN(tolerance, ParseShare("--tolerance", *tolerance_));
     }
     if (!IsFolder(run_.path)) {
-      return BadInput(run_.path + ": expected a capture folder");
+      return NoFolder(run_.path);
     }
     ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder,
                            ListCaptureFolder(run_.path, console.context()));

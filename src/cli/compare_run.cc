@@ -70,7 +70,7 @@ struct Subject {
 };
 
 Result<Subject> FindSubject(const CompareRunOptions& options, const RunContext& context) {
-  if (!IsFolder(options.path)) return BadInput(options.path + ": expected a capture folder");
+  if (!IsFolder(options.path)) return NoFolder(options.path);
   Subject subject;
   ETUDE_ASSIGN_OR_RETURN(subject.folder, ListCaptureFolder(options.path, context));
   ETUDE_ASSIGN_OR_RETURN(subject.rank, ChooseRank(subject.folder, options.rank));
@@ -144,6 +144,7 @@ class PairRun {
       if (!original) {
         ETUDE_ASSIGN_OR_RETURN(const PacedStep step, sides_.replay.Step());
         pair.replay = step.figures;
+        if (sides_.replay.operators() == sides_.replay.operators_replayed()) AddRates(pair.replay);
         continue;
       }
       ETUDE_ASSIGN_OR_RETURN(const auto step, sides_.original.Step());
@@ -153,9 +154,21 @@ class PairRun {
         return std::nullopt;
       }
       pair.original = step->figures;
+      AddRates(pair.original);
       counts = step->counts;
     }
     return counts;
+  }
+
+  // What the step achieved: the same work on both sides.
+  void AddRates(StepFigures& figures) const {
+    const auto per_ns = [&](const std::optional<double>& work) -> std::optional<double> {
+      const auto& wall = figures[StepMetric::kWallTime];
+      if (!work || !wall || *wall <= 0) return std::nullopt;
+      return *work / *wall;
+    };
+    figures[StepMetric::kFlopRate] = per_ns(sides_.replay.flop());
+    figures[StepMetric::kByteRate] = per_ns(sides_.replay.bytes());
   }
 
   void EndEarly(const std::string& what, const std::string& how) {
@@ -175,7 +188,7 @@ class PairRun {
 
 // Why a metric is absent, where it is.
 std::array<std::string, kStepMetricCount> Reasons(const StepWatch& original,
-                                                  const StepWatch& replay) {
+                                                  const StepWatch& replay, const GpuSensors& gpus) {
   using enum StepMetric;
   std::array<std::string, kStepMetricCount> reasons;
   reasons.fill("the system does not tell it");
@@ -191,6 +204,9 @@ std::array<std::string, kStepMetricCount> Reasons(const StepWatch& original,
   if (counters.empty()) counters = replay.counters().why_none();
   if (counters.empty()) counters = "the processor or virtual machine has no such counter";
   set({kInstructions, kCycles, kCacheMisses, kBranchMisses}, counters);
+  set({kFlopRate, kByteRate}, "not every operator is replayed");
+  const std::string gpu = gpus.count() > 0 ? "the GPU does not tell it" : gpus.why_none();
+  set({kGpuEnergy, kGpuPower, kGpuUtilisation, kGpuMemoryUtilisation, kGpuMemory}, gpu);
   return reasons;
 }
 
@@ -208,7 +224,7 @@ void WarnOfNoise(RunComparison& run, const StepBars& bars, const RunContext& con
 }
 
 bool PassGaps(const Subject& subject, const CompareRunOptions& options) {
-  return options.gaps == "recorded" && subject.world_size == 1 &&
+  return options.gaps == "recorded" &&
          (!subject.rank->native.empty() || !subject.rank->device.empty());
 }
 
@@ -219,8 +235,8 @@ void NoteGaps(const Subject& subject, const CompareRunOptions& options, RunCompa
     run.notes.emplace_back("the replay is without the program's gaps between operators");
   } else {
     run.notes.emplace_back(
-        "the replay is without the program's gaps between operators, which are not known of a job "
-        "of several ranks and of a capture without times");
+        "the replay is without the program's gaps between operators, which are not known of a "
+        "capture without times");
   }
 }
 
@@ -236,6 +252,7 @@ void NoteThreads(const Subject& subject, RunComparison& run) {
 // left. Returns why metrics are absent.
 Result<std::array<std::string, kStepMetricCount>> MeasureStart(const Subject& subject, size_t start,
                                                                const CompareRunOptions& options,
+                                                               const GpuSensors& gpus,
                                                                const RunContext& context,
                                                                RunComparison& run) {
   const std::chrono::seconds timeout(options.timeout_s);
@@ -246,7 +263,8 @@ Result<std::array<std::string, kStepMetricCount>> MeasureStart(const Subject& su
                                                      .rank = run.rank,
                                                      .world_size = run.world_size,
                                                      .warmup = options.warmup,
-                                                     .timeout = timeout}));
+                                                     .timeout = timeout,
+                                                     .gpus = gpus}));
   run.threads = original->threads();
   run.steps_passed = original->warmup_steps();
   if (start == 0) {
@@ -258,14 +276,17 @@ Result<std::array<std::string, kStepMetricCount>> MeasureStart(const Subject& su
                                                     .rank = run.rank,
                                                     .all_ranks = run.world_size > 1,
                                                     .threads = run.threads,
+                                                    .experimental = options.experimental,
+                                                    .libraries = options.libraries,
                                                     .gaps = PassGaps(subject, options),
                                                     .quiet = !context.warn,
-                                                    .timeout = timeout}));
+                                                    .timeout = timeout,
+                                                    .gpus = gpus}));
   run.operators = replay.operators();
   run.operators_replayed = replay.operators_replayed();
   run.ended.clear();
   ETUDE_RETURN_IF_ERROR(PairRun({*original, replay}, start, options, run).Run(context));
-  auto reasons = Reasons(original->watch(), replay.watch());
+  auto reasons = Reasons(original->watch(), replay.watch(), gpus);
   ETUDE_RETURN_IF_ERROR(replay.End());
   const bool is_last = static_cast<int64_t>(start) + 1 == options.starts;
   ETUDE_RETURN_IF_ERROR(original->End(options.finish && is_last));
@@ -304,12 +325,18 @@ Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Consol
     console.Say("etude: running what job.json names: " +
                 fmt::format("{}", fmt::join(run.command, " ")));
   }
+  // Has never met a GPU.
+  const GpuSensors gpus = options.experimental ? GpuSensors::Open() : GpuSensors();
   std::array<std::string, kStepMetricCount> reasons;
   for (int64_t start = 0; start < options.starts; ++start) {
     ETUDE_ASSIGN_OR_RETURN(
-        reasons, MeasureStart(subject, static_cast<size_t>(start), options, context, run));
+        reasons, MeasureStart(subject, static_cast<size_t>(start), options, gpus, context, run));
   }
   JudgeRun(run, bars, reasons);
+  if (!options.experimental) {
+    std::erase_if(run.metrics,
+                  [](const auto& row) { return row.metric >= StepMetric::kGpuEnergy; });
+  }
   const std::string json = RunComparisonJson(run);
   ETUDE_RETURN_IF_ERROR(WriteFile(RunComparisonFile(subject.folder, *subject.rank), json));
   console.Print(options.json ? json : RunComparisonText(run));

@@ -19,10 +19,14 @@ struct CompareRunOptions {
   int64_t warmup = 5;  // steps
   int64_t seed = 0;    // of the order within pairs, and of the intervals
   int64_t timeout_s = 300;
-  std::vector<std::string> bars;  // "NAME=SHARE", "NAME=none"
+  std::vector<std::string> bars;       // "NAME=SHARE", "NAME=none"
+  bool experimental = false;           // as `etude replay` takes it
+  std::vector<std::string> libraries;  // the same
   bool finish = false;
   std::string gaps = "recorded";  // as `etude replay` takes it
   bool json = false;
+
+  friend bool operator==(const CompareRunOptions&, const CompareRunOptions&) = default;
 };
 
 // Runs the original program again, in turn with its replay, and judges the replay by it. Leaves

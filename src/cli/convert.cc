@@ -83,14 +83,17 @@ class ConvertCommand : public Command {
       return ExitCode::kOk;
     }
     if (!for_.empty()) return ConvertForSimulator(jobs, console);
-    ETUDE_ASSIGN_OR_RETURN(std::vector<RankResult> done,
-                           ForEachRank<RankResult>(jobs.size(), jobs_, console.context(),
-                                                   [&](size_t i, const RunContext& context) {
-                                                     return ConvertOne(jobs[i], console.strict(),
-                                                                       context);
-                                                   }));
+    Result<std::vector<RankResult>> done = ForEachRank<RankResult>(
+        jobs.size(), jobs_, console.context(), [&](size_t i, const RunContext& context) {
+          return ConvertOne(jobs[i], console.strict(), context);
+        });
+    if (!done) {
+      std::error_code ignored;
+      if (made_folder_) std::filesystem::remove(output_, ignored);  // unless something is in it
+      return tl::unexpected<Error>(std::move(done).error());
+    }
     if (jobs.front().output == "-") return ExitCode::kOk;
-    PrintRankResults(std::move(done), json_, "etude-convert", "files", console);
+    PrintRankResults(*std::move(done), json_, "etude-convert", "files", console);
     return ExitCode::kOk;
   }
 
@@ -128,7 +131,7 @@ class ConvertCommand : public Command {
     return ConvertForAstraSim(request, console);
   }
 
-  Result<std::vector<ConvertJob>> FindJobs(const Console& console) const {
+  Result<std::vector<ConvertJob>> FindJobs(const Console& console) {
     if (input_ != "-" && IsFolder(input_)) return FindJobsOfFolder(console);
     if (output_.empty()) {
       return MakeError(ErrorCode::kUsage, "convert: a trace needs -o FILE for what it becomes");
@@ -138,7 +141,7 @@ class ConvertCommand : public Command {
   }
 
   // Of each rank the linked trace; without one, host and device trace are linked on the way.
-  Result<std::vector<ConvertJob>> FindJobsOfFolder(const Console& console) const {
+  Result<std::vector<ConvertJob>> FindJobsOfFolder(const Console& console) {
     ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder,
                            ListCaptureFolder(input_, console.context()));
     const std::string target = output_.empty() ? folder.path : output_;
@@ -148,10 +151,12 @@ class ConvertCommand : public Command {
       ConvertJob job{.rank = rank.number(), .input = {}, .device = {}, .output = {}};
       if (to_linked) {
         job.input = rank.native.empty() ? rank.chakra : rank.native;
+        if (!rank.native.empty()) job.device = rank.device;
       } else if (!rank.linked.empty()) {
         job.input = rank.linked;
       } else if (!rank.native.empty()) {
         job.input = rank.native;
+        job.device = rank.device;
       } else {
         job.input = rank.host;
         job.device = rank.device;
@@ -171,7 +176,7 @@ class ConvertCommand : public Command {
       return BadInput(folder.path + ": found no trace that can be converted, expected one");
     }
     std::error_code error;
-    std::filesystem::create_directories(target, error);
+    made_folder_ = std::filesystem::create_directories(target, error);
     if (error) return MakeError(ErrorCode::kIo, target + ": " + error.message());
     return jobs;
   }
@@ -225,6 +230,7 @@ class ConvertCommand : public Command {
   bool fill_ranks_ = false;
   int64_t ranks_ = 0;
   bool json_ = false;
+  bool made_folder_ = false;  // the output's
 };
 
 }  // namespace

@@ -52,6 +52,7 @@ nlohmann::ordered_json JobHealth::Json() const {
   nlohmann::ordered_json json = {{"health", ToJson(health_)},
                                  {"collectives", match_.collectives},
                                  {"point_to_point", match_.point_to_point},
+                                 {"unknown_partners", match_.unknown_partners},
                                  {"unmatched", match_.unmatched},
                                  {"first_mismatch", match_.first_mismatch},
                                  {"missing_ranks", match_.missing_ranks}};

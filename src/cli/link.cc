@@ -167,15 +167,16 @@ class LinkCommand : public Command {
     const OutputFormat format = to_ == "et" ? OutputFormat::kChakra : OutputFormat::kLinked;
     std::vector<LinkJob> jobs;
     for (const CaptureRank& rank : folder.ranks) {
-      if (rank.host.empty() || rank.device.empty()) {
+      const std::string& host = rank.host.empty() ? rank.native : rank.host;
+      if (host.empty() || rank.device.empty()) {
         console.context().Warn(fmt::format("{}: rank {} has no {} trace; not linked", folder.path,
-                                           rank.number(), rank.host.empty() ? "host" : "device"));
+                                           rank.number(), host.empty() ? "host" : "device"));
         continue;
       }
       jobs.push_back({.rank = rank.number(),
-                      .host = rank.host,
+                      .host = host,
                       .device = rank.device,
-                      .output = target + "/" + RankFileName(format, rank.number(), rank.host)});
+                      .output = target + "/" + RankFileName(format, rank.number(), host)});
     }
     if (jobs.empty()) {
       return BadInput(folder.path +
@@ -205,6 +206,11 @@ class LinkCommand : public Command {
 
   Result<LinkResult> LinkTraces(const LinkJob& job, bool strict, const RunContext& context) const {
     const ReadOptions options{.strict = strict};
+    ETUDE_ASSIGN_OR_RETURN(const bool native, IsNative(job.host, context));
+    if (native) {
+      return LinkNative(job.host, job.device, options,
+                        {.keep_orphans = !drop_orphans_, .limits = context.limits}, context);
+    }
     ETUDE_ASSIGN_OR_RETURN(const Trace host, ReadTrace(job.host, options, context));
     ETUDE_ASSIGN_OR_RETURN(const Trace device, ReadTrace(job.device, options, context));
     return LinkRun({&host, job.host}, {&device, job.device},

@@ -45,8 +45,11 @@ int64_t ParseNumber(std::string_view option, const std::string& text, Bounds bou
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = error == std::errc() && end == text.data() + text.size();
   if (!whole || value < bounds.least || value > bounds.most) {
+    // Only a number that is too large needs to know how large one may be.
+    const bool large = error == std::errc::result_out_of_range && !text.starts_with('-');
+    const std::string expected = large ? fmt::format("{} at most", bounds.most) : Text(bounds);
     throw CLI::ValidationError(std::string(option),
-                               fmt::format("found '{}', expected {}", text, Text(bounds)));
+                               fmt::format("found '{}', expected {}", text, expected));
   }
   return value;
 }

@@ -61,7 +61,7 @@ Result<std::unique_ptr<PacedProgram>> PacedProgram::Start(ProcessTree& tree,
   ETUDE_RETURN_IF_ERROR(program->AwaitReady());
   // Processes that show their first step from now on are none of the ranks, and run on unwatched.
   program->StopListening();
-  program->watch_.emplace(std::move(program->counters_), program->level_);
+  program->watch_.emplace(std::move(program->counters_), options.gpus, program->level_);
   return program;
 }
 

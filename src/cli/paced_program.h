@@ -25,6 +25,7 @@ class PacedProgram {
     int64_t world_size = 1;
     int64_t warmup = 5;
     std::chrono::milliseconds timeout{};  // of a step
+    const GpuSensors& gpus;               // outlive it
   };
 
   // Starts it and waits until all its ranks have warmed up. kUnavailable if the command is not

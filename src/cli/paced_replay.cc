@@ -29,6 +29,10 @@ std::vector<std::string> CommandOf(const PacedReplay::Options& options) {
   if (options.all_ranks) words.insert(words.end(), {"--ranks", "all"});
   if (options.threads) words.insert(words.end(), {"--threads", std::to_string(*options.threads)});
   if (options.gaps) words.insert(words.end(), {"--gaps", "recorded"});
+  if (options.experimental) words.emplace_back("--experimental");
+  for (const std::string& library : options.libraries) {
+    words.insert(words.end(), {"--library", library});
+  }
   if (options.quiet) words.emplace_back("--quiet");
   return words;
 }
@@ -47,6 +51,12 @@ int64_t Count(const Json& json, const char* pointer) {
   const auto path = Json::json_pointer(pointer);
   const bool there = json.contains(path) && json.at(path).is_number_integer();
   return there ? json.at(path).get<int64_t>() : 0;
+}
+
+std::optional<double> Number(const Json& json, const char* pointer) {
+  const auto path = Json::json_pointer(pointer);
+  const bool there = json.contains(path) && json.at(path).is_number();
+  return there ? std::optional(json.at(path).get<double>()) : std::nullopt;
 }
 
 // What the process had in use before its first step, and the copies that it made since, which are
@@ -82,10 +92,12 @@ Result<PacedReplay> PacedReplay::Start(ProcessTree& tree, const Options& options
                                               end ? end->exit_code() : 0));
   }
   PacedReplay replay(tree, *process, std::move(channel),
-                     StepWatch(std::move(counters), LevelOf(ready)));
+                     StepWatch(std::move(counters), options.gpus, LevelOf(ready)));
   replay.timeout_ = options.timeout;
   replay.operators_ = Count(ready, "/operators/total");
   replay.operators_replayed_ = Count(ready, "/operators/replayed");
+  replay.flop_ = Number(ready, "/work/flop");
+  replay.bytes_ = Number(ready, "/work/bytes");
   return replay;
 }
 

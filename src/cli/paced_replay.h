@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "src/base/result.h"
 #include "src/cli/paced_steps.h"
@@ -18,9 +19,12 @@ class PacedReplay {
     int64_t rank = 0;
     bool all_ranks = false;  // as many processes, of which `rank` is timed
     std::optional<int64_t> threads;
+    bool experimental = false;  // also on a GPU
+    std::vector<std::string> libraries;
     bool gaps = false;  // whether those of the program pass
     bool quiet = false;
     std::chrono::milliseconds timeout{};  // of a step
+    const GpuSensors& gpus;               // outlive it
   };
 
   // Starts it and waits until it is set up. Says on standard error what it finds wrong; the error
@@ -34,6 +38,9 @@ class PacedReplay {
 
   int64_t operators() const { return operators_; }
   int64_t operators_replayed() const { return operators_replayed_; }
+  // Of a step, by shapes; nullopt if the replay does not say.
+  std::optional<double> flop() const { return flop_; }
+  std::optional<double> bytes() const { return bytes_; }
   const StepWatch& watch() const { return watch_; }
 
  private:
@@ -50,6 +57,8 @@ class PacedReplay {
   pid_t stepping_ = 0;  // the process that runs steps, once it has said who it is
   int64_t operators_ = 0;
   int64_t operators_replayed_ = 0;
+  std::optional<double> flop_;
+  std::optional<double> bytes_;
 };
 
 }  // namespace etude

@@ -1,5 +1,7 @@
 #include "src/cli/paced_steps.h"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "src/base/process_usage.h"
@@ -17,24 +19,39 @@ std::optional<double> Number(const Json& json, const char* key) {
 
 }  // namespace
 
+void StepWatch::Mean::Add(const std::optional<double>& value) {
+  if (!value) return;
+  sum += *value;
+  ++count;
+}
+
+std::optional<double> StepWatch::Mean::value() const {
+  return count > 0 ? std::optional(sum / static_cast<double>(count)) : std::nullopt;
+}
+
 void StepWatch::Begin(pid_t process) {
   process_ = process;
-  resident_sum_ = 0;
-  looks_ = 0;
-  Look();
+  resident_ = power_ = utilisation_ = memory_utilisation_ = Mean();
+  gpu_memory_.reset();
+  gpus_before_ = Look();
   before_ = counters_.Read();
 }
 
-void StepWatch::Look() {
-  const auto resident = process_ > 0 ? ResidentBytes(process_) : std::nullopt;
-  if (!resident) return;
-  resident_sum_ += static_cast<double>(resident->count);
-  ++looks_;
+GpuSensors::Reading StepWatch::Look() {
+  if (const auto resident = process_ > 0 ? ResidentBytes(process_) : std::nullopt) {
+    resident_.Add(static_cast<double>(resident->count));
+  }
+  const GpuSensors::Reading gpus = gpus_->Read();
+  power_.Add(gpus.power_w);
+  utilisation_.Add(gpus.utilisation);
+  memory_utilisation_.Add(gpus.memory_utilisation);
+  if (gpus.memory_bytes) gpu_memory_ = std::max(gpu_memory_.value_or(0), *gpus.memory_bytes);
+  return gpus;
 }
 
 Result<PacedStep> StepWatch::End(const std::string& answer) {
   const CounterSet::Counts counts = CounterSet::Between(before_, counters_.Read());
-  Look();
+  const GpuSensors::Reading gpus = Look();
   const Json json = Json::parse(answer, nullptr, /*allow_exceptions=*/false);
   const auto wall = json.is_object() ? Number(json, "wall_ns") : std::nullopt;
   const auto cpu = json.is_object() ? Number(json, "cpu_ns") : std::nullopt;
@@ -48,14 +65,14 @@ Result<PacedStep> StepWatch::End(const std::string& answer) {
   figures[kWallTime] = wall;
   figures[kCpuTime] = cpu;
   // A program does not say what of its time its gaps are.
-  const double gaps = Number(json, "gaps_ns").value_or(0);
-  figures[kWallTimeWithoutGaps] = *wall - gaps;
-  figures[kCpuTimeWithoutGaps] = *cpu - gaps;
+  const double busy = Number(json, "busy_gaps_ns").value_or(0);
+  figures[kWallTimeWithoutGaps] = *wall - busy - Number(json, "idle_gaps_ns").value_or(0);
+  figures[kCpuTimeWithoutGaps] = *cpu - busy;
   figures[kPageFaults] = Number(json, "minor_faults");
   figures[kVoluntarySwitches] = Number(json, "voluntary_switches");
   figures[kInvoluntarySwitches] = Number(json, "involuntary_switches");
   figures[kPeakResident] = Number(json, "peak_resident_bytes");
-  if (looks_ > 0) figures[kAverageResident] = resident_sum_ / static_cast<double>(looks_);
+  figures[kAverageResident] = resident_.value();
   if (level_) {
     const auto level = static_cast<double>(*level_);
     const auto& peak = figures[kPeakResident];
@@ -67,6 +84,13 @@ Result<PacedStep> StepWatch::End(const std::string& answer) {
   figures[kCycles] = counts[1];
   figures[kCacheMisses] = counts[2];
   figures[kBranchMisses] = counts[3];
+  if (gpus.energy_j && gpus_before_.energy_j) {
+    figures[kGpuEnergy] = *gpus.energy_j - *gpus_before_.energy_j;
+  }
+  figures[kGpuPower] = power_.value();
+  figures[kGpuUtilisation] = utilisation_.value();
+  figures[kGpuMemoryUtilisation] = memory_utilisation_.value();
+  figures[kGpuMemory] = gpu_memory_;
   return step;
 }
 

@@ -1,6 +1,7 @@
 #include "src/cli/pytorch_pair.h"
 
 #include <filesystem>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -20,7 +21,8 @@ struct Pair {
   TimelineReport events;
 };
 
-Result<Pair> WritePair(const Trace& trace, const std::string& folder, int64_t rank) {
+Result<Pair> WritePair(const Trace& trace, const Trace& profile, const std::string& folder,
+                       int64_t rank) {
   Pair pair{.host = fmt::format("{}/host.{}.json", folder, rank),
             .device = fmt::format("{}/device.{}.json", folder, rank)};
   ETUDE_ASSIGN_OR_RETURN(AtomicFile host, AtomicFile::Create(pair.host));
@@ -28,7 +30,7 @@ Result<Pair> WritePair(const Trace& trace, const std::string& folder, int64_t ra
   ETUDE_ASSIGN_OR_RETURN(pair.nodes, WriteExecutionTrace(trace, [&](std::string_view bytes) {
                            return host.Write(bytes);
                          }));
-  ETUDE_ASSIGN_OR_RETURN(pair.events, WriteProfile(trace, [&](std::string_view bytes) {
+  ETUDE_ASSIGN_OR_RETURN(pair.events, WriteProfile(profile, [&](std::string_view bytes) {
                            return device.Write(bytes);
                          }));
   ETUDE_RETURN_IF_ERROR(host.Commit());
@@ -59,8 +61,20 @@ Result<ExitCode> WritePyTorchPairs(const PyTorchPairRequest& request, const Cons
   nlohmann::ordered_json files = nlohmann::ordered_json::array();
   std::string text;
   for (const RankInput& input : request.inputs) {
-    ETUDE_ASSIGN_OR_RETURN(const Trace trace,
-                           ReadRank(input, {.strict = console.strict()}, console.context()));
+    // A native capture and the profile of its devices make one profile, with the runtime's calls,
+    // which are not in the linked trace.
+    const ReadOptions options{.strict = console.strict()};
+    RankInput host = input;
+    std::optional<Trace> profile;
+    if (!input.device.empty()) {
+      ETUDE_ASSIGN_OR_RETURN(const bool native, IsNative(input.path, console.context()));
+      if (native) {
+        host.as_profile = true;
+        ETUDE_ASSIGN_OR_RETURN(profile, ReadRank(host, options, console.context()));
+        host.device.clear();
+      }
+    }
+    ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadRank(host, options, console.context()));
     std::optional<int64_t> rank = trace.info().rank ? trace.info().rank : input.rank;
     if (!rank && request.inputs.size() == 1) rank = 0;
     if (!rank) return BadInput(input.path + ": one of several traces, and its rank is not known");
@@ -68,7 +82,8 @@ Result<ExitCode> WritePyTorchPairs(const PyTorchPairRequest& request, const Cons
       const std::string target = fmt::format("{}/{}.{}.json", request.output, side, *rank);
       ETUDE_RETURN_IF_ERROR(CheckOutput(target, {input.path, input.device}));
     }
-    ETUDE_ASSIGN_OR_RETURN(const Pair pair, WritePair(trace, request.output, *rank));
+    ETUDE_ASSIGN_OR_RETURN(const Pair pair,
+                           WritePair(trace, profile ? *profile : trace, request.output, *rank));
     text += ToText(pair);
     files.push_back({{"rank", *rank},
                      {"input", input.path},

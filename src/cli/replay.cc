@@ -24,6 +24,7 @@
 #include "src/formats/atomic_file.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/read_trace.h"
+#include "src/torch/operator_library.h"
 #include "src/torch/operator_name.h"
 #include "src/torch/rank_group.h"
 #include "src/torch/replayer.h"
@@ -44,7 +45,10 @@ struct ReplaySource {
   StepTimes original_mix;       // of steps of all kinds
   std::optional<int64_t> threads;
   std::optional<int64_t> mmap_threshold;
-  std::string result_path;  // where the report is kept; "" for what is no capture
+  std::optional<int64_t> minor_faults;
+  Waiting waiting;
+  std::vector<std::string> notes;  // what was unusual when it was recorded
+  std::string result_path;         // where the report is kept; "" for what is no capture
 };
 
 Result<const CaptureRank*> ChooseRank(const CaptureFolder& folder, std::optional<int64_t> wanted) {
@@ -74,6 +78,29 @@ StepTimes MeanOriginalTimes(const std::vector<StepTime>& steps) {
   times.wall->median = Nanos{wall.count / count};
   times.cpu->median = Nanos{cpu.count / count};
   return times;
+}
+
+// Of what `get` says of the steps; nullopt where it says nothing.
+template <typename Get>
+std::optional<int64_t> Median(const std::vector<StepTime>& steps, Get get) {
+  std::vector<int64_t> values;
+  for (const StepTime& step : steps) {
+    if (const std::optional<int64_t> value = get(step)) values.push_back(*value);
+  }
+  if (values.empty()) return std::nullopt;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+// What of a step no thread of the program ran. Only of a program that waits: one that never did was
+// kept from running by others.
+Waiting WaitingOf(const std::vector<StepTime>& steps) {
+  const auto times = Median(steps, [](const StepTime& step) { return step.voluntary_switches; });
+  const auto idle = Median(
+      steps, [](const StepTime& step) { return std::optional((step.wall - step.cpu).count); });
+  if (times.value_or(0) <= 0 || idle.value_or(0) <= 0) return {};
+  return {.time = Nanos{*idle}, .times = *times};
 }
 
 // The trace of a rank, with the operators' recorded times where they can be had.
@@ -110,20 +137,24 @@ Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> 
                        "replay: --rank chooses from a folder, but " + path + " is one trace");
     }
     ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadTrace(path, options, context));
-    return ReplaySource{.trace = std::move(trace)};
+    return ReplaySource{.trace = std::move(trace), .notes = {}, .result_path = {}};
   }
   ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path, context));
   ETUDE_ASSIGN_OR_RETURN(const CaptureRank* rank, ChooseRank(folder, wanted_rank));
   ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadRank(folder, *rank, options, context));
   ReplaySource source{
-      .trace = std::move(trace), .rank = folder.known_rank(*rank), .result_path = {}};
+      .trace = std::move(trace), .rank = folder.known_rank(*rank), .notes = {}, .result_path = {}};
   if (const JobRank* job = folder.job_rank(*rank); job != nullptr) {
     // Folders that `etude record` did not make are left as they are.
     source.result_path = folder.File(fmt::format("replay.{}.json", rank->number()));
-    source.original = SummariseSteps(job->ComparableSteps());
+    const std::vector<StepTime> steps = job->ComparableSteps();
+    source.original = SummariseSteps(steps);
     source.original_mix = MeanOriginalTimes(job->timed_steps);
     source.threads = job->threads;
     source.mmap_threshold = job->mmap_threshold;
+    source.minor_faults = Median(steps, [](const StepTime& step) { return step.minor_faults; });
+    source.waiting = WaitingOf(steps);
+    source.notes = job->notes;
   }
   return source;
 }
@@ -227,7 +258,7 @@ Status CheckNames(const Trace& trace, const ReplayOptions& options) {
     for (uint32_t i = 0; i < step.nodes().size(); ++i) {
       const NodeId node = step.nodes()[i];
       const NodeId caller = step.enclosing_operator(i);
-      if (!caller || !IsOperator(trace, node)) continue;
+      if (!caller || !step.is_operator(i)) continue;
       if (!named(name, OperatorNameOf(trace, node))) continue;
       return MakeError(
           ErrorCode::kUsage,
@@ -245,7 +276,7 @@ Status CheckNames(const Trace& trace, const ReplayOptions& options) {
 
 // What a step of this kind takes of a program whose steps take `mean` on average; nullopt if
 // unknown.
-std::optional<Nanos> ShareOf(std::optional<Nanos> mean, const std::vector<StepKind>& kinds,
+std::optional<Nanos> ShareOf(const StepTimes& mean, const std::vector<StepKind>& kinds,
                              const StepKind& kind) {
   double steps = 0;
   double time = 0;
@@ -254,20 +285,45 @@ std::optional<Nanos> ShareOf(std::optional<Nanos> mean, const std::vector<StepKi
     steps += static_cast<double>(one.steps.size());
     time += static_cast<double>(one.time->count);
   }
-  if (!mean || time <= 0) return std::nullopt;
+  if (!mean.wall || time <= 0) return std::nullopt;
   const double recorded =
       static_cast<double>(kind.time->count) / static_cast<double>(kind.steps.size());
-  return Nanos{static_cast<int64_t>(static_cast<double>(mean->count) * recorded / (time / steps))};
+  const auto whole = static_cast<double>(mean.wall->median.count);
+  return Nanos{static_cast<int64_t>(whole * recorded / (time / steps))};
+}
+
+// The kind of the step with the median time of all; the first one if times are missing.
+const StepKind& MiddleKind(const std::vector<StepKind>& kinds) {
+  std::vector<std::pair<Nanos, const StepKind*>> steps;
+  for (const StepKind& kind : kinds) {
+    if (!kind.time) return kinds.front();
+    const auto count = static_cast<int64_t>(kind.steps.size());
+    steps.insert(steps.end(), kind.steps.size(), {Nanos{kind.time->count / count}, &kind});
+  }
+  std::ranges::stable_sort(steps, {}, [](const auto& step) { return step.first; });
+  return *steps[steps.size() / 2].second;
+}
+
+// Of a recorded step, the mean of all.
+Work WorkOfStep(const Trace& trace, const std::vector<StepKind>& kinds) {
+  double steps = 0;
+  for (const StepKind& kind : kinds) steps += static_cast<double>(kind.steps.size());
+  Work work = WorkOf(trace);
+  work.flop /= steps;
+  work.bytes /= steps;
+  return work;
 }
 
 // What --paced prints of a step: a line of JSON without what is unknown.
 std::string StepLine(const StepSample& sample) {
   std::string line = fmt::format(
-      "{{\"pid\":{},\"wall_ns\":{},\"cpu_ns\":{},\"gaps_ns\":{},\"minor_faults\":{},\"voluntary_"
+      "{{\"pid\":{},\"wall_ns\":{},\"cpu_ns\":{},\"busy_gaps_ns\":{},\"idle_gaps_ns\":{},\"minor_"
+      "faults\":{},\"voluntary_"
       "switches\":{},"
       "\"involuntary_switches\":{}",
-      getpid(), sample.wall.count, sample.cpu.count, sample.gaps.count, sample.counts.minor_faults,
-      sample.counts.voluntary_switches, sample.counts.involuntary_switches);
+      getpid(), sample.wall.count, sample.cpu.count, sample.gaps.busy.count, sample.gaps.idle.count,
+      sample.counts.minor_faults, sample.counts.voluntary_switches,
+      sample.counts.involuntary_switches);
   if (sample.resident) line += fmt::format(",\"resident_bytes\":{}", sample.resident->count);
   if (sample.peak_resident) {
     line += fmt::format(",\"peak_resident_bytes\":{}", sample.peak_resident->count);
@@ -293,6 +349,10 @@ class ReplayCommand : public Command {
                   {.least = 1, .most = kMost});
     options.Value("--device", &replay_.device, "DEVICE",
                   "cpu or cuda:N (default: a GPU if the trace used one and there is one)");
+    options.Flag("--experimental", &replay_.experimental,
+                 "also on a GPU, where replays have not been tried yet");
+    options.Values("--library", &libraries_, "FILE",
+                   "load a shared library that registers operators (TORCH_LIBRARY); its code runs");
     options.Value("--warmup", &replay_.warmup, "N", "steps before the timed ones",
                   {.least = 0, .most = kMost});
     options.Value("--iterations", &replay_.iterations, "N", "timed steps",
@@ -322,10 +382,6 @@ class ReplayCommand : public Command {
 
   Result<ExitCode> Run(const Console& console) override {
     if (gaps_ == "recorded") replay_.gaps = GapMode::kRecorded;
-    if (gaps_ == "recorded" && !ranks_.empty()) {
-      return MakeError(ErrorCode::kUsage,
-                       "--gaps recorded: not with --ranks, whose collectives wait by themselves");
-    }
     replay_.seed = static_cast<uint64_t>(seed_);
     if (ranks_.empty()) return RunRank(console, console.context());
 
@@ -352,6 +408,9 @@ class ReplayCommand : public Command {
  private:
   // Replays one rank: the only one, or this process's among several.
   Result<ExitCode> RunRank(const Console& console, const RunContext& context) {
+    for (const std::string& library : libraries_) {
+      ETUDE_RETURN_IF_ERROR(LoadOperatorLibrary(library));
+    }
     ETUDE_ASSIGN_OR_RETURN(const ReplaySource source,
                            OpenSource(path_, rank_, console.strict(), context));
     ETUDE_RETURN_IF_ERROR(CheckNames(source.trace, replay_));
@@ -359,14 +418,24 @@ class ReplayCommand : public Command {
         threads_.value_or(std::clamp<int64_t>(source.threads.value_or(1), 1, kThreadsMax));
     if (source.original.wall) replay_.original_step = source.original.wall->median;
     replay_.mmap_threshold = source.mmap_threshold;
-    if (paced_) return RunPaced(source, console, context);
+    replay_.minor_faults = source.minor_faults;
+    replay_.original_waiting = source.waiting;
+    const std::vector<StepKind> kinds = FindStepKinds(source.trace);
+    if (all_steps_ != "first") TakeStep(paced_ ? MiddleKind(kinds) : kinds.front());
+    // A trace that lacks something is replayed in full all the same: kernels of a compiler.
+    if (is_lead()) {
+      for (const std::string& note : source.notes) context.Warn("as recorded: " + note);
+    }
+    if (paced_) return RunPaced(source, kinds, console, context);
 
-    ETUDE_ASSIGN_OR_RETURN(ReplayReport report, ReplayKinds(source, context));
+    ETUDE_ASSIGN_OR_RETURN(ReplayReport report, ReplayKinds(source, kinds, context));
     report.source = path_;
+    report.libraries = libraries_;
     report.per_operator = per_operator_;
     report.health = JudgeTrace(source.trace);
     if (source.rank) report.rank = source.rank;
     if (report.part.is_whole()) {
+      report.work = WorkOfStep(source.trace, kinds);
       report.original = report.kinds.size() > 1 ? source.original_mix : source.original;
     }
     ETUDE_RETURN_IF_ERROR(Share(report));
@@ -379,29 +448,36 @@ class ReplayCommand : public Command {
     return Answer(report);
   }
 
+  // The step that stands for a kind; with other ranks, whose steps are chosen by themselves, its
+  // first.
+  void TakeStep(const StepKind& kind) {
+    replay_.step = replay_.group == nullptr ? kind.typical : kind.steps.front();
+    replay_.alike = kind.steps;
+  }
+
   // Each kind of recorded steps, one after the other; of several ranks, which have to stay
   // together, and of parts of a step, the first step only.
-  Result<ReplayReport> ReplayKinds(const ReplaySource& source, const RunContext& context) {
-    const std::vector<StepKind> kinds = FindStepKinds(source.trace);
+  Result<ReplayReport> ReplayKinds(const ReplaySource& source, const std::vector<StepKind>& kinds,
+                                   const RunContext& context) {
     if (kinds.size() == 1 || all_steps_ == "first" || replay_.group != nullptr ||
         !replay_.label.empty() || !replay_.only.empty() || !replay_.skip.empty()) {
       return Replay(source.trace, replay_, context);
     }
     std::vector<std::optional<Calibration>> found;
     for (const StepKind& kind : kinds) {
-      replay_.step = kind.typical;
+      TakeStep(kind);
       ETUDE_ASSIGN_OR_RETURN(found.emplace_back(),
                              Replayer::TryOut(source.trace, replay_, context));
     }
     std::vector<ReplayedKind> replayed;
-    const std::optional<Nanos> original =
-        source.original_mix.wall ? std::optional(source.original_mix.wall->median) : std::nullopt;
     for (size_t i = 0; i < kinds.size(); ++i) {
       const StepKind& kind = kinds[i];
-      replay_.step = kind.typical;
+      TakeStep(kind);
       replay_.calibration = found[i] ? &*found[i] : nullptr;
       // Of the program's steps only the mean is known for all kinds.
-      replay_.original_step = ShareOf(original, kinds, kind);
+      replay_.minor_faults = std::nullopt;
+      replay_.original_waiting = {};
+      replay_.original_step = ShareOf(source.original_mix, kinds, kind);
       ETUDE_ASSIGN_OR_RETURN(ReplayReport report, Replay(source.trace, replay_, context));
       replayed.push_back({.step = static_cast<int64_t>(kind.typical),
                           .steps = static_cast<int64_t>(kind.steps.size()),
@@ -426,16 +502,20 @@ class ReplayCommand : public Command {
 
   // One line of JSON with what was set up, then one per step asked for. Of several ranks the lead
   // does so; the others run a step whenever the lead does.
-  Result<ExitCode> RunPaced(const ReplaySource& source, const Console& console,
-                            const RunContext& context) {
+  Result<ExitCode> RunPaced(const ReplaySource& source, const std::vector<StepKind>& kinds,
+                            const Console& console, const RunContext& context) {
     ETUDE_ASSIGN_OR_RETURN(Replayer replayer, Replayer::Prepare(source.trace, replay_, context));
     for (int64_t i = 0; i < replay_.warmup; ++i)
       ETUDE_RETURN_IF_ERROR(replayer.RunStep(replay_.gaps));
     ReplayReport report = replayer.report();
     report.source = path_;
+    report.libraries = libraries_;
     report.health = JudgeTrace(source.trace);
     if (source.rank) report.rank = source.rank;
-    if (report.part.is_whole()) report.original = source.original;
+    if (report.part.is_whole()) {
+      report.work = WorkOfStep(source.trace, kinds);
+      report.original = source.original;
+    }
     report.warmup = replay_.warmup;
     ETUDE_RETURN_IF_ERROR(Share(report));
     while (!is_lead()) ETUDE_RETURN_IF_ERROR(replayer.RunStep(replay_.gaps));
@@ -462,6 +542,7 @@ class ReplayCommand : public Command {
   ReplayOptions replay_;
   std::string gaps_ = "none";
   std::string all_steps_ = "kinds";
+  std::vector<std::string> libraries_;
   bool per_operator_ = false;
   bool allow_skips_ = false;
   bool paced_ = false;

@@ -26,15 +26,15 @@ namespace {
 struct Input {
   size_t job = 0;
   RankInput trace;
-  std::string timed;  // "" if it is the same
+  std::optional<RankInput> timed;  // nullopt: it is the same
 };
 
 Result<RankFigures> ReadFigures(const Input& input, const ReadOptions& options, size_t most_events,
                                 const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadRank(input.trace, options, context));
   std::optional<Trace> timed;
-  if (!input.timed.empty()) {
-    ETUDE_ASSIGN_OR_RETURN(timed, ReadTrace(input.timed, options, context));
+  if (input.timed) {
+    ETUDE_ASSIGN_OR_RETURN(timed, ReadRank(*input.timed, options, context));
   }
   RankFigures figures = FiguresOf(trace, timed ? &*timed : nullptr, most_events);
   if (input.trace.rank) figures.rank = input.trace.rank;
@@ -75,8 +75,7 @@ class ReportCommand : public Command {
     std::vector<Input> inputs;
     ETUDE_RETURN_IF_ERROR(FindInputs(console.context(), jobs, inputs));
     for (const Input& input : inputs) {
-      ETUDE_RETURN_IF_ERROR(
-          CheckOutput(output_, {input.trace.path, input.trace.device, input.timed}));
+      ETUDE_RETURN_IF_ERROR(CheckOutput(output_, {input.trace.path, input.trace.device}));
     }
     ETUDE_RETURN_IF_ERROR(ReadAll(console, inputs, jobs));
     const std::string title = title_.value_or(DefaultTitle());
@@ -124,8 +123,9 @@ class ReportCommand : public Command {
     for (const CaptureRank& rank : folder.ranks) {
       Input input{.job = jobs.size() - 1, .trace = RichestInput(rank), .timed = {}};
       input.trace.rank = folder.known_rank(rank);
-      const RankInput timed = TimedInput(rank);
-      if (timed.path != input.trace.path) input.timed = timed.path;
+      RankInput timed = TimedInput(rank);
+      const bool other = timed.path != input.trace.path || !input.trace.device.empty();
+      if (other) input.timed = std::move(timed);
       inputs.push_back(std::move(input));
       AddReplay(folder, rank, job);
     }

@@ -18,6 +18,7 @@ namespace etude {
 namespace {
 
 constexpr std::string_view kJobFile = "job.json";
+constexpr std::string_view kNativeEnding = ".etude";
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
@@ -112,11 +113,16 @@ Result<std::vector<Candidate>> FindTraces(const std::string& path, const RunCont
   }
   std::ranges::sort(names);
   std::vector<Candidate> traces;
+  std::vector<std::string> damaged;
   for (const std::string& name : names) {
     Candidate trace{.path = path + "/" + name, .name = name};
     ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(trace.path, context.limits));
     ETUDE_ASSIGN_OR_RETURN(const std::string_view beginning, source.Peek(kDetectBytes));
     trace.kind = DetectFileKind(beginning);
+    if (trace.kind == FileKind::kUnknown && name.ends_with(kNativeEnding)) {
+      damaged.push_back(trace.path +
+                        ": found other bytes, expected a native capture: it is damaged");
+    }
     CaptureRank scratch;
     if (FileOfKind(scratch, trace.kind) == nullptr) continue;
     trace.rank = RankFromName(name);
@@ -125,6 +131,8 @@ Result<std::vector<Candidate>> FindTraces(const std::string& path, const RunCont
     }
     traces.push_back(std::move(trace));
   }
+  if (traces.empty() && !damaged.empty()) return BadInput(damaged.front());
+  for (const std::string& text : damaged) context.Warn(text);
   return traces;
 }
 
@@ -159,6 +167,14 @@ const JobRank* CaptureFolder::job_rank(const CaptureRank& rank) const {
 bool IsFolder(const std::string& path) {
   std::error_code error;
   return std::filesystem::is_directory(path, error);
+}
+
+tl::unexpected<Error> NoFolder(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error))
+    return BadInput(path + ": found a file, expected a capture folder");
+  if (!error) error = std::make_error_code(std::errc::no_such_file_or_directory);
+  return MakeError(ErrorCode::kIo, fmt::format("{}: cannot open: {}", path, error.message()));
 }
 
 std::optional<int64_t> RankFromName(const std::string& file_name) {

@@ -51,6 +51,9 @@ Result<CaptureFolder> ListCaptureFolder(const std::string& path, const RunContex
 // Whether `path` is a folder; what cannot be looked at is none.
 bool IsFolder(const std::string& path);
 
+// The error of a path that is none: kIo if nothing is there, else kBadInput.
+tl::unexpected<Error> NoFolder(const std::string& path);
+
 // The rank in the name of a trace file; nullopt if there is none.
 std::optional<int64_t> RankFromName(const std::string& file_name);
 

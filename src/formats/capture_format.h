@@ -14,8 +14,9 @@
 namespace etude::capture {
 
 inline constexpr std::string_view kMagic = "ETUDECAP";
-// 2: statistics of index tensors, allocations. Readers take all versions up to theirs.
-inline constexpr uint32_t kVersion = 2;
+// 2: statistics of index tensors, allocations. 3: ranks of process groups, threads as CUPTI knows
+// them. Readers take all versions up to theirs.
+inline constexpr uint32_t kVersion = 3;
 
 enum class BlockKind : uint8_t {
   kHeader = 1,       // JSON: version and facts of the process; the first block
@@ -45,7 +46,9 @@ inline constexpr size_t kBlockBytes = size_t{128} << 10;
 enum class Definition : uint8_t {
   kString = 1,    // bytes; strings are numbered in their order, from 0
   kFunction = 2,  // name (string), schema (string + 1; 0: none); numbered in their order, from 0
-  kThread = 3,    // thread (number from 0), node, torch's thread id, the system's thread id
+  // thread (number from 0), node, torch's thread id, the system's thread id, since version 3 the
+  // lower 32 bits of pthread_self()
+  kThread = 3,
 };
 
 enum class Event : uint8_t {
@@ -75,20 +78,21 @@ enum class Tag : uint8_t {
   kNone = 0,
   kFalse = 1,
   kTrue = 2,
-  kInt = 3,              // zigzag
-  kDouble = 4,           // 8 bytes
-  kComplex = 5,          // 16 bytes
-  kString = 6,           // length, bytes
-  kDevice = 7,           // string
-  kTensor = 8,           // see TensorFlag
-  kUndefinedTensor = 9,  // a tensor that is none
-  kList = 10,            // count, values
-  kTuple = 11,           // count, values
-  kGenerator = 12,       // device (string), seed
-  kProcessGroup = 13,    // name, description, backend (length and bytes each), rank, size
-  kReduceOp = 14,        // number of c10d's enumeration
-  kOpaque = 15,          // length, bytes: the name of its type
-  kSymbolic = 16,        // length, bytes: "SymInt", … of a value that is not known yet
+  kInt = 3,                     // zigzag
+  kDouble = 4,                  // 8 bytes
+  kComplex = 5,                 // 16 bytes
+  kString = 6,                  // length, bytes
+  kDevice = 7,                  // string
+  kTensor = 8,                  // see TensorFlag
+  kUndefinedTensor = 9,         // a tensor that is none
+  kList = 10,                   // count, values
+  kTuple = 11,                  // count, values
+  kGenerator = 12,              // device (string), seed
+  kProcessGroup = 13,           // name, description, backend (length and bytes each), rank, size
+  kReduceOp = 14,               // number of c10d's enumeration
+  kOpaque = 15,                 // length, bytes: the name of its type
+  kSymbolic = 16,               // length, bytes: "SymInt", … of a value that is not known yet
+  kProcessGroupWithRanks = 17,  // as kProcessGroup, then the number of ranks and the ranks
 };
 
 // A tensor: flags, dtype (string), device (string), then by the flags: address of the tensor

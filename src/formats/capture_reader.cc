@@ -20,6 +20,7 @@
 #include "src/formats/et_comm.h"
 #include "src/formats/et_json_reader.h"
 #include "src/formats/kineto_categories.h"
+#include "src/trace/operator_name.h"
 #include "src/trace/trace_builder.h"
 
 namespace etude {
@@ -33,6 +34,8 @@ using capture::RecordView;
 using Json = nlohmann::json;
 
 constexpr uint64_t kProcessNode = 1;
+// PyTorch's observer says in milliseconds of the same clock when it started and ended.
+constexpr int64_t kNanosOfMilli = 1'000'000;
 
 // A call that has begun.
 struct OpenCall {
@@ -56,8 +59,7 @@ struct EndElsewhere {
 // A c10d operator that works on a storage: a backend's thread that does it later names the storage,
 // not the operator.
 struct Issued {
-  int64_t begin = 0;
-  uint64_t node = 0;
+  uint64_t node = 0;  // numbers tell the order of entry over all threads; clocks of threads do not
   StringId group;
   std::optional<int64_t> group_size;
 };
@@ -66,7 +68,6 @@ struct Issued {
 struct LooseLabel {
   NodeId node;
   NodeRow row;
-  int64_t begin = 0;
 };
 
 // Memory that the allocator gave out or, with 0 bytes, took back.
@@ -84,9 +85,12 @@ struct Allocation {
 struct Thread {
   uint64_t node = 0;
   uint64_t tid = 0;
+  uint32_t posix_id = 0;  // 0: not known
   LaneId lane;
   int64_t overhead = 0;
-  int64_t clock = 0;  // at the event read last
+  int64_t clock = 0;    // at the event read last
+  uint64_t handle = 0;  // of the call that began last
+  bool lost = false;    // a block was: calls may end that nobody saw begin
   std::vector<OpenCall> open;
 };
 
@@ -108,12 +112,16 @@ class CaptureReader : public TraceReader {
  private:
   Status TakeBlock(const BlockHeader& header, std::string_view frame);
   Status Damaged(std::string_view what);
+  Status Lost(const BlockHeader& header, std::string_view what);
+  void NoteLostBlock(Thread& thread);
+  uint64_t LostNodes() const;
   Status ReadHeader(std::string_view json);
   Status ReadEnd(std::string_view json);
   bool ReadDefinitions(RecordView records);
   bool ReadEvents(RecordView records);
   bool ReadEnter(RecordView& records, Thread& thread, int64_t& time);
   int64_t TakeOutCallback(Thread& thread, int64_t last, int64_t own);
+  void SkipExit(Thread& thread, RecordView& records, int64_t& time);
   void CloseInnermost(Thread& thread, RecordView& records, int64_t time);
   bool ReadExitElsewhere(RecordView& records, Thread& thread, int64_t& time);
   // A call that does not end on its own thread.
@@ -155,20 +163,40 @@ class CaptureReader : public TraceReader {
   bool saw_end_ = false;
   bool broken_ = false;  // blocks cannot be told apart any more
   std::string first_damage_;
+  uint64_t damages_ = 0;
   StringId process_;
   // Of the last event of the block.
   uint64_t node_ = 0;
   uint64_t handle_ = 0;
-  int64_t callback_ = 0;    // nanoseconds that calling a recorder costs
-  uint64_t last_node_ = 0;  // the greatest number of a node
+  int64_t version_ = 0;
+  int64_t callback_ = 0;     // nanoseconds that calling a recorder costs
+  uint64_t last_node_ = 0;   // the greatest number of a node
+  uint64_t said_nodes_ = 0;  // the same as the end says it
+  uint64_t calls_ = 0;
 };
 
 Status CaptureReader::Damaged(std::string_view what) {
   const std::string text = fmt::format("{}: byte {}: {}", name_, offset_, what);
   if (options_.strict) return BadInput(text);
   if (first_damage_.empty()) first_damage_ = text;
-  builder_.stats().Count(Stat::kMalformedElement);
+  ++damages_;
   return {};
+}
+
+// Without definitions, what follows would get the names of others.
+Status CaptureReader::Lost(const BlockHeader& header, std::string_view what) {
+  if (static_cast<BlockKind>(header.kind) != BlockKind::kDefinitions) return Damaged(what);
+  broken_ = true;
+  return Damaged(fmt::format("{}, and it defines names: the rest is not read", what));
+}
+
+// Numbers of nodes follow each other: those that are missing were lost.
+uint64_t CaptureReader::LostNodes() const {
+  const uint64_t last = std::max(last_node_, said_nodes_);
+  const uint64_t read = calls_ + threads_.size() + kProcessNode;
+  const uint64_t missing = last > read ? last - read : 0;
+  return std::clamp<uint64_t>(missing, damages_,
+                              std::max<uint64_t>(damages_, context_.limits.nodes));
 }
 
 Status CaptureReader::Push(std::string_view chunk) {
@@ -187,7 +215,7 @@ Status CaptureReader::Push(std::string_view chunk) {
     saw_magic_ = true;
     drop(capture::kMagic.size());
   }
-  while (rest.size() >= BlockHeader::kBytes && !saw_end_) {
+  while (rest.size() >= BlockHeader::kBytes && !saw_end_ && !broken_) {
     BlockHeader header;
     std::memcpy(&header, rest.data(), sizeof header);
     const size_t most = context_.limits.element_bytes;
@@ -207,14 +235,15 @@ Status CaptureReader::Push(std::string_view chunk) {
 
 Status CaptureReader::TakeBlock(const BlockHeader& header, std::string_view frame) {
   const auto sum = crc32_z(0, reinterpret_cast<const Bytef*>(frame.data()), frame.size());
-  if (sum != header.checksum) return Damaged("a block's checksum does not match its bytes");
+  if (sum != header.checksum) return Lost(header, "a block's checksum does not match its bytes");
   std::string records(header.raw_bytes, '\0');
   const size_t size = ZSTD_decompress(records.data(), records.size(), frame.data(), frame.size());
   if (ZSTD_isError(size) || size != records.size()) {
-    return Damaged("a block cannot be unpacked to the size that it states");
+    return Lost(header, "a block cannot be unpacked to the size that it states");
   }
   const auto kind = static_cast<BlockKind>(header.kind);
   if (!saw_header_) {
+    if (!first_damage_.empty()) return BadInput(first_damage_);
     if (kind != BlockKind::kHeader) {
       return BadInput(name_ + ": found a block of another kind, expected the header first");
     }
@@ -228,7 +257,7 @@ Status CaptureReader::TakeBlock(const BlockHeader& header, std::string_view fram
     case BlockKind::kEvents: good = ReadEvents(RecordView(records)); break;
     case BlockKind::kEnd: return ReadEnd(records);
   }
-  if (!good) return Damaged("a block holds what it cannot mean: its rest is not read");
+  if (!good) return Lost(header, "a block holds what it cannot mean: its rest is not read");
   return {};
 }
 
@@ -237,13 +266,13 @@ Status CaptureReader::ReadHeader(std::string_view text) {
   if (!json.is_object() || !json.contains("version") || !json["version"].is_number_integer()) {
     return BadInput(name_ + ": found a header that is no JSON object with a version");
   }
-  const auto version = json["version"].get<int64_t>();
+  const auto version = version_ = json["version"].get<int64_t>();
   if (version < 1 || version > capture::kVersion) {
     return BadInput(fmt::format("{}: found a native capture of version {}, expected 1 to {}", name_,
                                 version, capture::kVersion));
   }
   TraceInfo& info = builder_.info();
-  info.schema = fmt::format("etude-native-{}", version);
+  info.schema = fmt::format("{}{}", kNativeSchema, version);
   for (const auto& [key, value] : json.items()) {
     const auto number = [&]() -> std::optional<int64_t> {
       if (value.is_number_integer()) return value.get<int64_t>();
@@ -259,6 +288,7 @@ Status CaptureReader::ReadHeader(std::string_view text) {
       info.time = value.get<std::string>();
     } else if (key != "format" && key != "version") {
       constexpr int64_t kMostCallback = 100'000;
+      if (key == "monotonic_ns" && number()) info.start_ts = *number() / kNanosOfMilli;
       if (key == "callback_ns" && number())
         callback_ = std::clamp<int64_t>(*number(), 0, kMostCallback);
       info.extras.push_back({.key = builder_.Intern(key), .text = builder_.Intern(value.dump())});
@@ -272,8 +302,15 @@ Status CaptureReader::ReadEnd(std::string_view text) {
   saw_end_ = true;
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) return Damaged("the end is no JSON object");
+  if (const auto nodes = json.find("nodes"); nodes != json.end() && nodes->is_number_unsigned()) {
+    said_nodes_ = nodes->get<uint64_t>();
+  }
   if (const uint64_t dropped = json.value("dropped_blocks", uint64_t{0}); dropped != 0) {
     return Damaged(fmt::format("the recorder dropped {} blocks of events", dropped));
+  }
+  if (const auto end = json.find("finish_monotonic_ns");
+      end != json.end() && end->is_number_integer()) {
+    builder_.info().finish_ts = end->get<int64_t>() / kNanosOfMilli;
   }
   if (const auto why = json.find("no_allocations"); why != json.end() && why->is_string()) {
     context_.Warn(fmt::format("{}: no memory is recorded: {}", name_, why->get<std::string>()));
@@ -300,6 +337,7 @@ bool CaptureReader::ReadDefinitions(RecordView records) {
         last_node_ = std::max(last_node_, thread.node);
         thread.tid = records.Varint();
         const StringId system_tid = builder_.Intern(std::to_string(records.Varint()));
+        if (version_ >= 3) thread.posix_id = static_cast<uint32_t>(records.Varint());
         if (records.failed() || number != threads_.size()) return false;
         thread.lane = builder_.InternLane({.process = process_, .thread = system_tid});
         threads_.push_back(std::move(thread));
@@ -315,7 +353,8 @@ bool CaptureReader::ReadDefinitions(RecordView records) {
 int64_t CaptureReader::ReadClock(RecordView& records, Thread& thread, int64_t& time) {
   time =
       static_cast<int64_t>(static_cast<uint64_t>(time) + static_cast<uint64_t>(records.Signed()));
-  const auto more = static_cast<int64_t>(records.Varint());
+  const auto spent = static_cast<int64_t>(records.Varint());
+  const int64_t more = options_.keep_recorder_time ? 0 : spent;
   if (__builtin_add_overflow(thread.overhead, more, &thread.overhead)) thread.overhead = 0;
   int64_t own = 0;
   thread.clock = __builtin_sub_overflow(time, thread.overhead, &own) ? time : own;
@@ -326,6 +365,7 @@ int64_t CaptureReader::ReadClock(RecordView& records, Thread& thread, int64_t& t
 // of the caller's time. Never more than has passed.
 int64_t CaptureReader::TakeOutCallback(Thread& thread, int64_t last, int64_t own) {
   int64_t passed = 0;
+  if (options_.keep_recorder_time) return own;
   if (__builtin_sub_overflow(own, last, &passed) || passed <= 0) return own;
   const int64_t taken = std::min(passed, callback_);
   if (__builtin_add_overflow(thread.overhead, taken, &thread.overhead)) return own;
@@ -340,6 +380,7 @@ bool CaptureReader::ReadEvents(RecordView records) {
   auto time = static_cast<int64_t>(records.Varint());
   node_ = records.Varint();
   handle_ = records.Varint();
+  if (damages_ != 0 && handle_ != thread.handle) NoteLostBlock(thread);
   while (!records.done()) {
     const auto event = static_cast<Event>(records.Byte());
     switch (event) {
@@ -349,15 +390,24 @@ bool CaptureReader::ReadEvents(RecordView records) {
       }
       case Event::kExitOver: {
         const uint64_t inside = records.Varint();
-        if (inside >= thread.open.size()) return false;
-        for (uint64_t i = 0; i < inside; ++i) {
+        const bool is_open = inside < thread.open.size();
+        if (!is_open && !thread.lost) return false;
+        for (uint64_t i = 0; i < inside && !thread.open.empty(); ++i) {
           Detach(std::move(thread.open.back()));
           thread.open.pop_back();
+        }
+        if (!is_open) {
+          SkipExit(thread, records, time);
+          break;
         }
         CloseInnermost(thread, records, ReadClock(records, thread, time));
         break;
       }
       case Event::kExit:
+        if (thread.open.empty() && thread.lost) {
+          SkipExit(thread, records, time);
+          break;
+        }
         if (thread.open.empty()) return false;
         CloseInnermost(thread, records, ReadClock(records, thread, time));
         break;
@@ -375,12 +425,26 @@ bool CaptureReader::ReadEvents(RecordView records) {
   return !records.failed();
 }
 
+// The thread's block before this one is not there: it may have ended any of the open calls.
+void CaptureReader::NoteLostBlock(Thread& thread) {
+  thread.lost = true;
+  for (OpenCall& call : thread.open) Detach(std::move(call));
+  thread.open.clear();
+}
+
+// The end of a call that a lost block began, or of one whose end might have been lost.
+void CaptureReader::SkipExit(Thread& thread, RecordView& records, int64_t& time) {
+  ReadClock(records, thread, time);
+  values_.Read(records);
+}
+
 bool CaptureReader::ReadEnter(RecordView& records, Thread& thread, int64_t& time) {
   const int64_t last = thread.clock;
   const int64_t own = ReadClock(records, thread, time);
   const uint64_t node = node_ += static_cast<uint64_t>(records.Signed());
   last_node_ = std::max(last_node_, node);
   const uint64_t handle = handle_ += static_cast<uint64_t>(records.Signed());
+  thread.handle = handle;
   const uint64_t function = records.Varint();
   const uint8_t scope = records.Byte();
   const uint64_t sequence = records.Varint();
@@ -492,6 +556,7 @@ void CaptureReader::End(OpenCall& call, ValueListId outputs, std::optional<int64
 
 void CaptureReader::AddCall(OpenCall& call) {
   const NodeId node = builder_.AddNode(call.row);
+  ++calls_;
   const auto changed = [&](uint8_t mode, std::string_view key) {
     if (((call.modes ^ call.parent_modes) & mode) == 0) return;
     const std::string_view text = (call.modes & mode) != 0 ? "true" : "false";
@@ -502,13 +567,11 @@ void CaptureReader::AddCall(OpenCall& call) {
   changed(capture::kAutocast, "autocast");
   if (call.names_group) {
     for (const uint64_t storage : StoragesOf(call.row.inputs)) {
-      issued_[storage].push_back({.begin = call.begin,
-                                  .node = call.row.source_id,
-                                  .group = call.group,
-                                  .group_size = call.group_size});
+      issued_[storage].push_back(
+          {.node = call.row.source_id, .group = call.group, .group_size = call.group_size});
     }
   } else if (!call.group && !CommOfLabel(builder_.text(call.row.name)).empty()) {
-    loose_labels_.push_back({.node = node, .row = call.row, .begin = call.begin});
+    loose_labels_.push_back({.node = node, .row = call.row});
     return;
   }
   CommFacts facts;
@@ -534,18 +597,19 @@ std::vector<uint64_t> CaptureReader::StoragesOf(ValueListId list) const {
   return storages;
 }
 
-// A label belongs to the last operator before it that had one of its storages.
+// A label belongs to the last operator entered before it that had one of its storages.
 void CaptureReader::SettleLooseLabels() {
-  for (auto& [storage, operators] : issued_) std::ranges::sort(operators, {}, &Issued::begin);
+  for (auto& [storage, operators] : issued_) std::ranges::sort(operators, {}, &Issued::node);
   for (const LooseLabel& label : loose_labels_) {
     const Issued* last = nullptr;
     for (const uint64_t storage : StoragesOf(label.row.inputs)) {
       const auto found = issued_.find(storage);
       if (found == issued_.end()) continue;
-      const auto after = std::ranges::upper_bound(found->second, label.begin, {}, &Issued::begin);
+      const auto after =
+          std::ranges::upper_bound(found->second, label.row.source_id, {}, &Issued::node);
       if (after == found->second.begin()) continue;
       const Issued& candidate = *std::prev(after);
-      if (last == nullptr || candidate.begin > last->begin) last = &candidate;
+      if (last == nullptr || candidate.node > last->node) last = &candidate;
     }
     CommFacts facts;
     if (last != nullptr) {
@@ -618,7 +682,10 @@ void CaptureReader::AddRoots() {
     row.parent = kProcessNode;
     row.lane = thread.lane;
     row.tid = thread.tid;
-    builder_.AddNode(row);
+    const NodeId node = builder_.AddNode(row);
+    if (thread.posix_id == 0) continue;
+    builder_.AddExtra(node, {.key = builder_.Intern(kPosixThreadKey),
+                             .text = builder_.Intern(std::to_string(thread.posix_id))});
   }
 }
 
@@ -645,11 +712,12 @@ Result<Trace> CaptureReader::Finish(bool cut) {
   // before the recording.
   std::map<uint64_t, OpenCall> ordered(detached_.begin(), detached_.end());
   for (auto& [handle, call] : ordered) End(call, ValueListId::None(), std::nullopt);
+  if (damages_ != 0) builder_.stats().Count(Stat::kMalformedElement, LostNodes());
   AddRoots();
   AddAllocations();
   SettleLooseLabels();
-  comms_.Finish();
   for (const auto& group : values_.groups()) builder_.AddProcessGroup(group);
+  comms_.Finish();
   return builder_.Finish();
 }
 

@@ -17,6 +17,7 @@
 #include "src/formats/kineto_reader.h"
 #include "src/formats/linked_json_writer.h"
 #include "src/formats/test_support.h"
+#include "src/trace/validator.h"
 
 namespace etude {
 namespace {
@@ -227,6 +228,147 @@ TEST_F(CaptureReaderTest, CallsThatEndElsewhere) {
   EXPECT_EQ(trace->process_groups()[0].size, 2);
 }
 
+// The label of a send ends when the data has gone; what it lacks its call says, in ranks of the
+// group.
+TEST_F(CaptureReaderTest, PartnersOfSendsAndReceives) {
+  Create();
+  const uint32_t send = writer_->DefineFunction(
+      "c10d::send", "c10d::send(Tensor[] tensors, X process_group, int dst, int tag) -> Y");
+  const uint32_t receive = writer_->DefineFunction(
+      "c10d::recv_", "c10d::recv_(Tensor[] tensors, X process_group, int src, int tag) -> Y");
+  const uint32_t sends = writer_->DefineFunction("gloo:send", "");
+  const uint32_t receives = writer_->DefineFunction("gloo:recv", "");
+  const uint32_t thread = writer_->DefineThread(2, 1, 1);
+  const auto call = [&](uint32_t function, uint32_t label, int64_t node, int64_t partner) {
+    const int64_t time = 100 * node;
+    Enter(function, node, time, 4);
+    records_.Mark(Tag::kList);
+    records_.Varint(0);
+    records_.Mark(Tag::kProcessGroupWithRanks);
+    for (const std::string_view text : {"4", "", "gloo"}) records_.Text(text);
+    for (const uint64_t number : {1, 2, 2, 5, 7}) records_.Varint(number);  // ranks 5 and 7
+    for (const int64_t number : {partner, int64_t{9}}) {
+      records_.Mark(Tag::kInt);
+      records_.Signed(number);
+    }
+    Enter(label, node + 1, time + 10);
+    records_.Mark(Event::kExitOver);
+    records_.Varint(1);
+    Time(time + 20, 0);
+    records_.Varint(0);
+    records_.Mark(Event::kExitElsewhere);
+    records_.Varint(static_cast<uint64_t>(100 + node + 1));
+    Time(time + 30, 0);
+    records_.Varint(0);
+  };
+  Begin(thread, 100);
+  call(send, sends, 3, 1);
+  call(receive, receives, 5, 0);
+  call(send, sends, 7, 2);  // the group has no such rank
+  Flush();
+  const auto trace = Read(Finish(), 1 << 20, /*strict=*/true);
+  ASSERT_TRUE(trace) << trace.error().message;
+  const Comm* comm = trace->comm(trace->Find(4));
+  ASSERT_NE(comm, nullptr);
+  EXPECT_EQ(trace->kind(trace->Find(4)), NodeKind::kSend);
+  EXPECT_EQ(comm->dst, 7);
+  EXPECT_EQ(comm->tag, 9);
+  comm = trace->comm(trace->Find(6));
+  ASSERT_NE(comm, nullptr);
+  EXPECT_EQ(comm->src, 5);
+  EXPECT_EQ(comm->dst, std::nullopt);
+  EXPECT_EQ(trace->comm(trace->Find(8))->dst, std::nullopt);
+  EXPECT_EQ(trace->duration(trace->Find(4)), Nanos{20});
+  EXPECT_TRUE(Validate(*trace).empty()) << Validate(*trace)[0].message;
+}
+
+// Overwrites bytes of the n-th block's frame.
+std::string WithDamagedBlock(std::string bytes, size_t n) {
+  size_t at = capture::kMagic.size();
+  while (true) {
+    capture::BlockHeader header;
+    std::memcpy(&header, bytes.data() + at, sizeof header);
+    if (n-- == 0) break;
+    at += sizeof header + header.packed_bytes;
+  }
+  std::memcpy(bytes.data() + at + sizeof(capture::BlockHeader), "####", 4);
+  return bytes;
+}
+
+// A lost block counted as one node, the ends of its calls ended calls from before it, and two steps
+// became one.
+TEST_F(CaptureReaderTest, ALostBlockTakesNoMoreThanItsOwnNodes) {
+  Create();
+  const uint32_t label = writer_->DefineFunction("label", "");
+  const uint32_t first = writer_->DefineThread(2, 1, 11);
+  const uint32_t second = writer_->DefineThread(3, 2, 12);
+  const auto block = [&](uint32_t thread, int64_t time, int64_t last) {
+    Begin(thread, time);
+    records_.Truncate(0);  // as the recorder does: number and handle of the thread's last call
+    for (const int64_t number : {int64_t{thread}, time, last, last == 0 ? 0 : 100 + last}) {
+      records_.Varint(static_cast<uint64_t>(number));
+    }
+    node_ = last;
+    handle_ = last == 0 ? 0 : 100 + last;
+  };
+  block(first, 1000, 0);
+  Enter(label, 4, 1000);
+  Enter(label, 5, 1010);
+  Exit(1020);
+  Flush();
+  block(second, 1000, 0);
+  Enter(label, 6, 1000);  // goes on after the lost block, which is not of this thread
+  Flush();
+  block(first, 1100, 5);  // the lost one: ends 4, begins 7, and 8 inside of it
+  Exit(1100);
+  Enter(label, 7, 1110);
+  Enter(label, 8, 1120);
+  Flush();
+  block(first, 1200, 8);
+  Exit(1200);  // of 8
+  Enter(label, 9, 1210);
+  Exit(1220);
+  Exit(1230);  // of 7
+  Enter(label, 10, 1300);
+  Exit(1310);
+  Flush();
+  block(second, 1400, 6);
+  Exit(1400);
+  Flush();
+  // Header, definitions, then the five blocks.
+  const auto trace = Read(WithDamagedBlock(Finish(), 4));
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->stats()[Stat::kMalformedElement], 2u) << "7 and 8";
+  EXPECT_EQ(trace->duration(trace->Find(4)), std::nullopt) << "its end was lost";
+  EXPECT_EQ(trace->duration(trace->Find(5)), Nanos{10});
+  EXPECT_EQ(trace->duration(trace->Find(6)), Nanos{400});
+  EXPECT_EQ(trace->duration(trace->Find(9)), Nanos{10});
+  EXPECT_EQ(trace->source_id(trace->parent(trace->Find(9))), 2u) << "its caller was lost";
+  EXPECT_EQ(trace->duration(trace->Find(10)), Nanos{10});
+}
+
+TEST_F(CaptureReaderTest, ADamagedHeaderIsSaid) {
+  Create();
+  writer_->DefineThread(2, 1, 11);
+  const auto trace = Read(WithDamagedBlock(Finish(), 0));
+  ASSERT_FALSE(trace);
+  EXPECT_NE(trace.error().message.find("checksum"), std::string::npos) << trace.error().message;
+}
+
+TEST_F(CaptureReaderTest, WhatFollowsLostDefinitionsIsNotRead) {
+  Create();
+  const uint32_t label = writer_->DefineFunction("label", "");
+  const uint32_t thread = writer_->DefineThread(2, 1, 11);
+  Begin(thread, 1000);
+  Enter(label, 3, 1000);
+  Flush();
+  const auto trace = Read(WithDamagedBlock(Finish(), 1));
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->node_count(), 1u);
+  EXPECT_NE(trace->stats()[Stat::kMalformedElement], 0u);
+  EXPECT_NE(trace->stats()[Stat::kTruncated], 0u);
+}
+
 // The thread that ends a call may write its block before the one that began it.
 TEST_F(CaptureReaderTest, AnEndBeforeItsBeginning) {
   Create();
@@ -258,7 +400,10 @@ TEST_F(CaptureReaderTest, AnEndBeforeItsBeginning) {
   EXPECT_EQ(trace->duration(trace->Find(5)), Nanos{400});
 }
 
-// What a backend's thread does belongs to the last operator that had its memory.
+// What a backend's thread does belongs to the last operator that had its memory when it began. The
+// order of entry says which that is, not the time: the clock of a thread stands still while the
+// recorder works, so that those of two threads differ (a collective was given to the group of the
+// next one on the same tensor, and its own group missed one).
 TEST_F(CaptureReaderTest, ABackendsThreadWorksForAnOperator) {
   Create();
   const uint32_t call = writer_->DefineFunction("c10d::allreduce_", "c10d::allreduce_(…) -> …");
@@ -267,10 +412,10 @@ TEST_F(CaptureReaderTest, ABackendsThreadWorksForAnOperator) {
   const uint32_t second = writer_->DefineThread(9, 2, 12);
   const uint32_t type = writer_->DefineString("float");
   const uint32_t cpu = writer_->DefineString("cpu");
-  Begin(second, 1500);
-  Enter(label, 10, 1500, 1);
+  Begin(second, 1750);
+  Enter(label, 1500, 1750, 1);
   Tensor(type, cpu, capture::tensor_flag::kContiguous);
-  Exit(1600);
+  Exit(1800);
   Flush();
   Begin(first, 1000);
   for (const int64_t time : {1000, 1200, 1700}) {
@@ -285,11 +430,46 @@ TEST_F(CaptureReaderTest, ABackendsThreadWorksForAnOperator) {
   Flush();
   const auto trace = Read(Finish(), 1 << 20, /*strict=*/true);
   ASSERT_TRUE(trace) << trace.error().message;
-  const NodeId node = trace->Find(10);
+  const NodeId node = trace->Find(1500);
   ASSERT_NE(trace->comm(node), nullptr);
   EXPECT_EQ(trace->text(trace->comm(node)->group), "1200");
   ASSERT_EQ(trace->deps(node).size(), 1u);
   EXPECT_EQ(trace->source_id(trace->deps(node)[0]), 1200u);
+}
+
+TEST_F(CaptureReaderTest, ProcessGroupsWithTheirRanks) {
+  Create();
+  const uint32_t call = writer_->DefineFunction("c10d::allreduce_", "c10d::allreduce_(…) -> …");
+  const uint32_t thread = writer_->DefineThread(2, 1, 1);
+  const auto group = [&](Tag tag, std::string_view name, uint64_t rank, uint64_t size) {
+    records_.Mark(tag);
+    records_.Text(name);
+    for (const std::string_view text : {"", "gloo"}) records_.Text(text);
+    for (const uint64_t number : {rank, size}) records_.Varint(number);
+  };
+  Begin(thread, 1000);
+  Enter(call, 3, 1000, 2);
+  group(Tag::kProcessGroupWithRanks, "4", 1, 2);
+  for (const uint64_t number : {2, 5, 7}) records_.Varint(number);
+  records_.Mark(Tag::kReduceOp);
+  records_.Varint(4);
+  Exit(1010);
+  Enter(call, 4, 1020, 1);
+  group(Tag::kProcessGroup, "0", 5, 8);
+  Exit(1030);
+  Flush();
+  const auto trace = Read(Finish(), 1 << 20, /*strict=*/true);
+  ASSERT_TRUE(trace) << trace.error().message;
+  const auto groups = trace->process_groups();
+  ASSERT_EQ(groups.size(), 2u);
+  const auto ranks = trace->ints(groups[0].ranks);
+  EXPECT_EQ(std::vector<int64_t>(ranks.begin(), ranks.end()), (std::vector<int64_t>{5, 7}));
+  EXPECT_EQ(groups[0].size, 2);
+  EXPECT_TRUE(groups[1].ranks.is_none()) << "not told";
+  EXPECT_EQ(groups[1].size, 8);
+  const auto inputs = trace->inputs(trace->Find(3));
+  EXPECT_EQ(trace->text(inputs[0].as_text()), "<ProcessGroup> 4");
+  EXPECT_EQ(trace->text(inputs[1].as_text()), "<ReduceOp> MAX");
 }
 
 TEST_F(CaptureReaderTest, ACaptureThatDidNotEnd) {
@@ -499,6 +679,34 @@ TEST_F(CaptureReaderTest, StatisticsThatCannotBe) {
   EXPECT_EQ(trace->stats()[Stat::kMalformedElement], 1u);
 }
 
+TEST_F(CaptureReaderTest, TheRecordersTimeStaysWhereThatIsAskedFor) {
+  Create(R"({"format": "etude-native-capture", "version": 3, "callback_ns": 50})");
+  const uint32_t outer = writer_->DefineFunction("outer", "");
+  const uint32_t inner = writer_->DefineFunction("inner", "");
+  Begin(writer_->DefineThread(2, 1, 4242, 0x80000001), 1000);
+  Enter(outer, 3, 1000);
+  Enter(inner, 4, 1400, 0, /*overhead=*/100);
+  Exit(1600);
+  Exit(2000);
+  Flush();
+  const std::string bytes = Finish();
+  const RunContext context;
+  const auto read = [&](bool keep) {
+    auto reader = MakeCaptureReader("test", {.strict = true, .keep_recorder_time = keep}, context);
+    EXPECT_TRUE(reader->Push(bytes));
+    return reader->Finish(false).value();
+  };
+  const Trace kept = read(true);
+  EXPECT_EQ(kept.start(kept.Find(4)), Nanos{1400});
+  EXPECT_EQ(kept.duration(kept.Find(3)), Nanos{1000});
+  const Trace taken = read(false);
+  EXPECT_EQ(taken.start(taken.Find(4)), Nanos{1200});
+  EXPECT_EQ(taken.duration(taken.Find(3)), Nanos{850});
+  ASSERT_EQ(taken.extras(taken.Find(2)).size(), 1u);
+  EXPECT_EQ(taken.text(taken.extras(taken.Find(2))[0].key), kPosixThreadKey);
+  EXPECT_EQ(taken.text(taken.extras(taken.Find(2))[0].text), "2147483649");
+}
+
 TEST_F(CaptureReaderTest, AnOlderVersionIsRead) {
   Create(R"({"format": "etude-native-capture", "version": 1})");
   const uint32_t function = writer_->DefineFunction("f", "");
@@ -513,10 +721,10 @@ TEST_F(CaptureReaderTest, AnOlderVersionIsRead) {
 }
 
 TEST_F(CaptureReaderTest, OtherVersionsAndOtherFiles) {
-  Create(R"({"format": "etude-native-capture", "version": 3})");
+  Create(R"({"format": "etude-native-capture", "version": 4})");
   const auto newer = Read(Finish());
   ASSERT_FALSE(newer);
-  EXPECT_NE(newer.error().message.find("version 3, expected 1 to 2"), std::string::npos);
+  EXPECT_NE(newer.error().message.find("version 4, expected 1 to 3"), std::string::npos);
   const auto other = Read("something else altogether");
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().code, ErrorCode::kBadInput);

@@ -1,9 +1,10 @@
 #include "src/formats/capture_values.h"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
+
+#include "src/trace/distributed_value.h"
 
 namespace etude {
 namespace {
@@ -11,10 +12,6 @@ namespace {
 using capture::RecordView;
 using capture::Tag;
 namespace flag = capture::tensor_flag;
-
-// c10d::ReduceOp::RedOpType.
-constexpr std::array<std::string_view, 9> kReductions = {
-    "SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR", "PREMUL_SUM"};
 
 }  // namespace
 
@@ -81,14 +78,9 @@ std::optional<Value> CaptureValues::ReadValue(RecordView& records, size_t depth)
       value = Opaque("Generator", fmt::format("<Generator> {} {}", builder_.text(*device), seed));
       break;
     }
-    case Tag::kProcessGroup: value = ReadGroup(records); break;
-    case Tag::kReduceOp: {
-      const uint64_t number = records.Varint();
-      const std::string name =
-          number < kReductions.size() ? std::string(kReductions[number]) : std::to_string(number);
-      value = Opaque("Object", "<ReduceOp> " + name);
-      break;
-    }
+    case Tag::kProcessGroup: value = ReadGroup(records, false); break;
+    case Tag::kProcessGroupWithRanks: value = ReadGroup(records, true); break;
+    case Tag::kReduceOp: value = Opaque("Object", ReductionText(records.Varint())); break;
     case Tag::kOpaque: {
       const std::string_view name = records.Text();
       value = Opaque(name, fmt::format("<{}>", name));
@@ -131,16 +123,21 @@ std::optional<Value> CaptureValues::ReadList(RecordView& records, std::string_vi
   return Value::List(Type(type + "]"), builder_.InternValues(values));
 }
 
-Value CaptureValues::ReadGroup(RecordView& records) {
+std::optional<Value> CaptureValues::ReadGroup(RecordView& records, bool with_ranks) {
   ProcessGroup group;
   group.name = builder_.Intern(records.Text());
   group.description = builder_.Intern(records.Text());
   group.backend = builder_.Intern(records.Text());
   records.Varint();  // this process's rank in the group
   group.size = static_cast<int64_t>(std::min<uint64_t>(records.Varint(), INT32_MAX));
+  if (with_ranks) {
+    const std::optional<IntListId> ranks = ReadInts(records, records.Varint(), false);
+    if (!ranks) return std::nullopt;
+    group.ranks = *ranks;
+  }
   group_ = group;
   if (std::ranges::find(groups_, group) == groups_.end()) groups_.push_back(group);
-  return Opaque("Object", fmt::format("<ProcessGroup> {}", builder_.text(group.name)));
+  return Opaque("Object", ProcessGroupText(builder_.text(group.name)));
 }
 
 std::optional<IntListId> CaptureValues::ReadInts(RecordView& records, uint64_t count,

@@ -41,7 +41,7 @@ class CaptureValues {
   // Of the tensor `number` of these values; false if the records cannot mean that.
   bool ReadIndexValues(capture::RecordView& records, uint64_t number);
   bool ReadIntegerFacts(capture::RecordView& records, uint64_t number, bool with_statistics);
-  Value ReadGroup(capture::RecordView& records);
+  std::optional<Value> ReadGroup(capture::RecordView& records, bool with_ranks);
   bool ReadNumber(capture::RecordView& records, TensorUse& use);
   std::optional<IntListId> ReadInts(capture::RecordView& records, uint64_t count, bool with_sign);
   std::optional<StringId> ReadString(capture::RecordView& records);

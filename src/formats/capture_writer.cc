@@ -99,13 +99,15 @@ uint32_t CaptureWriter::DefineFunction(std::string_view name, std::string_view s
   return functions_++;
 }
 
-uint32_t CaptureWriter::DefineThread(uint64_t node, uint64_t torch_thread, uint64_t system_thread) {
+uint32_t CaptureWriter::DefineThread(uint64_t node, uint64_t torch_thread, uint64_t system_thread,
+                                     std::optional<uint32_t> posix_thread) {
   const std::lock_guard lock(mutex_);
   definitions_.Mark(Definition::kThread);
   definitions_.Varint(threads_);
   definitions_.Varint(node);
   definitions_.Varint(torch_thread);
   definitions_.Varint(system_thread);
+  if (posix_thread) definitions_.Varint(*posix_thread);
   return threads_++;
 }
 

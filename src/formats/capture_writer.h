@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -34,7 +35,9 @@ class CaptureWriter {
   uint32_t DefineString(std::string_view text);
   // An empty schema: none.
   uint32_t DefineFunction(std::string_view name, std::string_view schema);
-  uint32_t DefineThread(uint64_t node, uint64_t torch_thread, uint64_t system_thread);
+  // Without `posix_thread` the record is that of versions before 3.
+  uint32_t DefineThread(uint64_t node, uint64_t torch_thread, uint64_t system_thread,
+                        std::optional<uint32_t> posix_thread = std::nullopt);
 
   // Gives a block of events to the writing thread; waits while too much is waiting.
   void AddEvents(std::string records);

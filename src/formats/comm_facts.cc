@@ -45,15 +45,6 @@ constexpr auto kCommKernels = std::to_array<std::string_view>({
     "ncclDevKernel",  // NCCL since
 });
 
-constexpr auto kCommBackends = std::to_array<std::string_view>({
-    "nccl:",
-    "gloo:",
-    "mpi:",
-    "ucc:",
-    "xccl:",
-    "hccl:",
-});
-
 // Groups larger than this keep start, stride and size, but no list.
 constexpr int64_t kMaxListedRanks = int64_t{1} << 20;
 
@@ -195,15 +186,6 @@ NodeKind KindOfCommunication(std::string_view name) {
 bool IsCommKernel(std::string_view name) {
   return std::ranges::any_of(kCommKernels,
                              [&](std::string_view prefix) { return name.starts_with(prefix); });
-}
-
-std::string_view CommOfLabel(std::string_view name) {
-  for (const std::string_view backend : kCommBackends) {
-    if (!name.starts_with(backend)) continue;
-    const std::string_view rest = name.substr(backend.size());
-    return CollectiveFromName(rest) || PointToPointFromName(rest) ? rest : std::string_view();
-  }
-  return {};
 }
 
 std::optional<std::vector<int64_t>> ParseIntList(std::string_view text) {

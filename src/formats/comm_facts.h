@@ -83,9 +83,6 @@ void AddGroupOf(TraceBuilder& builder, const CommFacts& facts);
 NodeKind KindOfCommunication(std::string_view name);
 // True for kernels of NCCL and its like, by the one table of their names' beginnings.
 bool IsCommKernel(std::string_view name);
-// What follows the backend in the name of a communication's label ("gloo:all_reduce"), if it
-// speaks of a collective or of point to point; else "".
-std::string_view CommOfLabel(std::string_view name);
 
 // "[1, 2]" or "1,2"; nullopt for anything else, such as a list that was cut ("[1, 2, ...]").
 std::optional<std::vector<int64_t>> ParseIntList(std::string_view text);

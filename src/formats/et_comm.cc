@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "src/formats/process_groups.h"
+#include "src/trace/operator_name.h"
 
 namespace etude {
 namespace {
@@ -84,9 +85,53 @@ void EtCommReader::Add(NodeId node, const NodeRow& row, CommFacts facts) {
     AddGroups(row);
   } else if (facts.any) {
     builder_.SetComm(node, MakeComm(builder_, facts));
+  } else if (row.op_schema) {
+    AddCall(row);
   } else if (const std::string_view label = CommOfLabel(name); !label.empty()) {
     AddLabel(node, row, label, std::move(facts));
   }
+}
+
+// Backends' labels below these say neither partner nor tag.
+void EtCommReader::AddCall(const NodeRow& row) {
+  const std::string_view schema = builder_.text(row.op_schema);
+  const std::string_view name = BaseOperatorName(schema);
+  const bool sends = name == "c10d::send";
+  if (!sends && name != "c10d::recv_" && name != "c10d::recv_any_source_") return;
+  const std::span<const Value> inputs = builder_.values(row.inputs);
+  const auto argument = [&](std::string_view of) {
+    return IntAt(inputs, ArgumentPosition(schema, of).value_or(inputs.size()));
+  };
+  partners_.emplace(row.source_id,
+                    Partner{.rank = argument(sends ? "dst" : "src"), .tag = argument("tag")});
+}
+
+void EtCommReader::NamePartner(Label& label) const {
+  const bool sends = label.kind == NodeKind::kSend;
+  if (!label.parent || (!sends && label.kind != NodeKind::kRecv)) return;
+  const auto partner = partners_.find(*label.parent);
+  if (partner == partners_.end()) return;
+  if (!label.comm.tag) label.comm.tag = partner->second.tag;
+  if (!partner->second.rank) return;
+  std::optional<int64_t>& rank = sends ? label.comm.dst : label.comm.src;
+  if (!rank) rank = RankOfJob(label.comm.group, *partner->second.rank);
+}
+
+// A label without a group is of the only one there is.
+std::optional<int64_t> EtCommReader::RankOfJob(StringId name, int64_t rank_in_group) const {
+  const std::span<const ProcessGroup> groups = builder_.process_groups();
+  const auto group = name ? std::ranges::find(groups, name, &ProcessGroup::name) : groups.begin();
+  if (group == groups.end() || (!name && groups.size() != 1) || rank_in_group < 0) {
+    return std::nullopt;
+  }
+  const std::span<const int64_t> ranks = builder_.ints(group->ranks);
+  if (static_cast<uint64_t>(rank_in_group) < ranks.size()) {
+    return ranks[static_cast<size_t>(rank_in_group)];
+  }
+  const bool is_all =
+      !group->ranks.is_none() || (group->size && group->size == builder_.info().world_size);
+  if (ranks.empty() && is_all) return rank_in_group;
+  return std::nullopt;
 }
 
 void EtCommReader::AddRecorded(NodeId node, const NodeRow& row, CommFacts& facts) {
@@ -216,8 +261,9 @@ void EtCommReader::Finish() {
     builder_.SetComm(row.node, row.comm);
   }
   std::ranges::sort(recorded_ids_);
-  for (const Label& label : labels_) {
+  for (Label& label : labels_) {
     if (label.parent && std::ranges::binary_search(recorded_ids_, *label.parent)) continue;
+    NamePartner(label);
     builder_.SetKind(label.node, label.kind);
     builder_.SetComm(label.node, label.comm);
   }

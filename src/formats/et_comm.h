@@ -42,6 +42,15 @@ class EtCommReader {
     NodeKind kind = NodeKind::kCollective;
   };
 
+  // What the arguments of c10d's sends and receives say.
+  struct Partner {
+    std::optional<int64_t> rank;  // in the group
+    std::optional<int64_t> tag;
+  };
+
+  void AddCall(const NodeRow& row);
+  void NamePartner(Label& label) const;
+  std::optional<int64_t> RankOfJob(StringId group, int64_t rank_in_group) const;
   void AddRecorded(NodeId node, const NodeRow& row, CommFacts& facts);
   void AddKernel(NodeId node, const NodeRow& row, CommFacts& facts);
   void AddLabel(NodeId node, const NodeRow& row, std::string_view communication, CommFacts facts);
@@ -64,7 +73,8 @@ class EtCommReader {
   };
   std::vector<Numbered> numbered_;
   std::vector<Label> labels_;
-  std::vector<uint64_t> recorded_ids_;  // source ids of record_param_comms
+  std::unordered_map<uint64_t, Partner> partners_;  // by source id of the call
+  std::vector<uint64_t> recorded_ids_;              // source ids of record_param_comms
 };
 
 }  // namespace etude

@@ -33,90 +33,155 @@ Result<std::string> ReadAll(const std::string& path, const RunContext& context) 
   }
 }
 
-// The member `key` of `json` if it has the type of T, else nullopt.
-template <typename T>
-std::optional<T> Get(const Json& json, const char* key) {
-  const auto it = json.find(key);
-  if (it == json.end()) return std::nullopt;
-  if constexpr (std::is_same_v<T, std::string>) {
-    if (!it->is_string()) return std::nullopt;
-  } else if constexpr (std::is_same_v<T, bool>) {
-    if (!it->is_boolean()) return std::nullopt;
-  } else {
-    if (!it->is_number_integer()) return std::nullopt;
+// The members of one object of the file. The first one of another type than expected is the error,
+// with its place; what is absent or null is unknown.
+class Members {
+ public:
+  // `json` outlives this and is an object, or nothing is in it.
+  Members(std::string where, const Json& json, Status& status)
+      : where_(std::move(where)), json_(json), status_(status) {
+    if (!json.is_object() && !json.is_null()) Refuse(where_, "an object", json);
   }
-  return it->get<T>();
-}
 
-const Json& Member(const Json& json, const char* key) {
-  static const Json kAbsent;
-  const auto it = json.is_object() ? json.find(key) : json.end();
-  return it == json.end() ? kAbsent : *it;
-}
+  std::optional<std::string> Text(const char* key) const {
+    const Json* value = Find(key, &Json::is_string, "a text");
+    return value == nullptr ? std::nullopt : std::optional(value->get<std::string>());
+  }
+  std::optional<bool> Truth(const char* key) const {
+    const Json* value = Find(key, &Json::is_boolean, "true or false");
+    return value == nullptr ? std::nullopt : std::optional(value->get<bool>());
+  }
+  std::optional<int64_t> Whole(const char* key, int64_t least, int64_t most = INT64_MAX) const {
+    const std::string expected = most == INT64_MAX
+                                     ? fmt::format("a whole number from {} on", least)
+                                     : fmt::format("a whole number, {} to {}", least, most);
+    const Json* value = Find(key, &Json::is_number_integer, expected);
+    if (value == nullptr) return std::nullopt;
+    const bool fits = !value->is_number_unsigned() || value->get<uint64_t>() <= INT64_MAX;
+    const int64_t number = fits ? value->get<int64_t>() : 0;
+    if (fits && number >= least && number <= most) return number;
+    Refuse(Place(key), expected, *value);
+    return std::nullopt;
+  }
+  Members Object(const char* key) const {
+    const Json* value = Find(key, &Json::is_object, "an object");
+    return {Place(key), value == nullptr ? Absent() : *value, status_};
+  }
+  const Json& List(const char* key) const {
+    const Json* value = Find(key, &Json::is_array, "a list");
+    return value == nullptr ? Absent() : *value;
+  }
+  std::vector<std::string> Texts(const char* key) const {
+    std::vector<std::string> texts;
+    for (const Json& value : List(key)) {
+      if (!value.is_string()) {
+        Refuse(Place(key), "a list of texts", value);
+        break;
+      }
+      texts.push_back(value.get<std::string>());
+    }
+    return texts;
+  }
+  std::string Place(std::string_view key) const { return fmt::format("{}.{}", where_, key); }
 
-std::optional<StepTime> ParseStep(const Json& json) {
-  if (!json.is_object()) return std::nullopt;
-  const auto wall = Get<int64_t>(json, "wall_ns");
-  const auto cpu = Get<int64_t>(json, "cpu_ns");
-  if (!wall || !cpu || *wall < 0 || *cpu < 0) return std::nullopt;
-  return StepTime{.signature = Get<std::string>(json, "signature").value_or(""),
+ private:
+  static const Json& Absent() {
+    static const Json kAbsent;
+    return kAbsent;
+  }
+  const Json* Find(const char* key, bool (Json::*is)() const, std::string_view expected) const {
+    const auto it = json_.is_object() ? json_.find(key) : json_.end();
+    if (it == json_.end() || it->is_null()) return nullptr;
+    if (((*it).*is)()) return &*it;
+    Refuse(Place(key), expected, *it);
+    return nullptr;
+  }
+  void Refuse(std::string_view where, std::string_view expected, const Json& found) const {
+    if (!status_) return;
+    constexpr size_t kShown = 40;
+    std::string text = found.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+    if (text.size() > kShown) text = text.substr(0, kShown) + "...";
+    status_ = BadInput(fmt::format("{}: found {}, expected {}", where, text, expected));
+  }
+
+  std::string where_;
+  const Json& json_;
+  Status& status_;
+};
+
+std::optional<StepTime> ParseStep(const Members& step) {
+  const auto wall = step.Whole("wall_ns", 0);
+  const auto cpu = step.Whole("cpu_ns", 0);
+  const auto faults = step.Whole("minor_faults", 0);
+  const auto switches = step.Whole("voluntary_switches", 0);
+  step.Whole("steps", 1);
+  const std::string signature = step.Text("signature").value_or("");
+  if (!wall || !cpu) return std::nullopt;
+  return StepTime{.signature = signature,
                   .wall = Nanos{*wall},
-                  .cpu = Nanos{*cpu}};
+                  .cpu = Nanos{*cpu},
+                  .minor_faults = faults,
+                  .voluntary_switches = switches};
 }
 
 Result<JobRank> ParseRank(const std::string& where, const Json& json) {
+  constexpr int64_t kMostThreads = 1 << 16;
   if (!json.is_object()) return BadInput(where + ": found no object, expected a rank's facts");
+  Status status;
+  const Members members(where, json, status);
   JobRank rank;
-  rank.step_kind = Get<std::string>(json, "step_kind").value_or("");
-  for (const Json& item : Member(json, "signatures")) {
-    if (!item.is_object()) return BadInput(where + ".signatures: expected objects");
-    rank.signatures.push_back({.id = Get<std::string>(item, "id").value_or(""),
-                               .description = Get<std::string>(item, "description").value_or(""),
-                               .seen = Get<uint64_t>(item, "seen").value_or(0),
-                               .timed = Get<uint64_t>(item, "timed").value_or(0),
-                               .recorded = Get<bool>(item, "recorded").value_or(false)});
+  rank.step_kind = members.Text("step_kind").value_or("");
+  for (const char* file : {"host", "device", "native"}) members.Text(file);
+  for (const Json& item : members.List("signatures")) {
+    const Members one(members.Place("signatures"), item, status);
+    rank.signatures.push_back({.id = one.Text("id").value_or(""),
+                               .description = one.Text("description").value_or(""),
+                               .seen = static_cast<uint64_t>(one.Whole("seen", 0).value_or(0)),
+                               .timed = static_cast<uint64_t>(one.Whole("timed", 0).value_or(0)),
+                               .recorded = one.Truth("recorded").value_or(false)});
     if (rank.signatures.back().recorded) rank.recorded_signature = rank.signatures.back().id;
   }
-  for (const Json& item : Member(json, "timed_steps")) {
-    const std::optional<StepTime> step = ParseStep(item);
+  for (const Json& item : members.List("timed_steps")) {
+    const std::optional<StepTime> step =
+        ParseStep(Members(members.Place("timed_steps"), item, status));
+    ETUDE_RETURN_IF_ERROR(status);
     if (!step) {
       return BadInput(where +
-                      ".timed_steps: expected objects with wall_ns and cpu_ns, not "
+                      ".timed_steps: expected objects with wall_ns and cpu_ns, whole numbers, not "
                       "negative");
     }
     rank.timed_steps.push_back(*step);
   }
-  rank.recorded = ParseStep(Member(json, "recorded_step"));
+  rank.recorded = ParseStep(members.Object("recorded_step"));
   if (rank.recorded && !rank.recorded->signature.empty()) {
     rank.recorded_signature = rank.recorded->signature;
   }
-  if (const Json& threads = Member(json, "threads"); threads.is_object()) {
-    rank.threads = Get<int64_t>(threads, "intra_op");
-  }
-  if (const Json& heap = Member(json, "heap"); heap.is_object()) {
-    rank.mmap_threshold = Get<int64_t>(heap, "mmap_threshold");
-  }
-  for (const Json& note : Member(json, "notes")) {
-    if (note.is_string()) rank.notes.push_back(note.get<std::string>());
-  }
+  rank.threads = members.Object("threads").Whole("intra_op", 1, kMostThreads);
+  rank.mmap_threshold = members.Object("heap").Whole("mmap_threshold", 0);
+  rank.notes = members.Texts("notes");
+  ETUDE_RETURN_IF_ERROR(status);
   return rank;
 }
 
 Result<JobFile> ParseJob(const std::string& path, const Json& json) {
-  if (!json.is_object() || Get<std::string>(json, "format") != kFormat) {
+  Status status;
+  if (!json.is_object() || json.value("format", Json()) != kFormat) {
     return BadInput(fmt::format("{}: expected \"format\": \"{}\"", path, kFormat));
   }
-  const int64_t version = Get<int64_t>(json, "version").value_or(0);
-  if (version < 1 || version > kVersion) {
+  const Json found = json.value("version", Json());
+  if (!found.is_number_integer() || found < 1) {
+    return BadInput(fmt::format("{}: expected a \"version\": a whole number from 1 on", path));
+  }
+  if (found > kVersion) {
     return BadInput(
-        fmt::format("{}: found version {}, expected {} at most", path, version, kVersion));
+        fmt::format("{}: found version {}, expected {} at most", path, found.dump(), kVersion));
   }
+  const Members members(path + ": job", json, status);
   JobFile job;
-  for (const Json& word : Member(json, "command")) {
-    if (word.is_string()) job.command.push_back(word.get<std::string>());
-  }
-  job.world_size = Get<int64_t>(json, "world_size");
-  const Json& ranks = Member(json, "ranks");
+  job.command = members.Texts("command");
+  job.world_size = members.Whole("world_size", 1);
+  ETUDE_RETURN_IF_ERROR(status);
+  const Json ranks = json.value("ranks", Json());
   if (!ranks.is_object()) return BadInput(path + ": expected an object \"ranks\"");
   for (const auto& [key, value] : ranks.items()) {
     const auto number = ParseWhole(key);

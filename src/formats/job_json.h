@@ -17,6 +17,8 @@ struct StepTime {
   std::string signature;  // id of the step's signature
   Nanos wall;
   Nanos cpu;
+  std::optional<int64_t> minor_faults;        // pages given without reading a disk
+  std::optional<int64_t> voluntary_switches;  // how often a thread waited
 };
 
 // What tells steps of a program apart.

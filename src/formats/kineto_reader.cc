@@ -13,6 +13,7 @@
 #include "src/formats/kineto_categories.h"
 #include "src/formats/process_groups.h"
 #include "src/formats/time_nesting.h"
+#include "src/trace/operator_name.h"
 
 namespace etude {
 namespace {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/formats/capture_reader.h"
 #include "src/formats/chakra_attr.h"
 #include "src/formats/et_comm.h"
 #include "src/formats/et_json_reader.h"
@@ -19,6 +20,7 @@
 #include "src/formats/kineto_categories.h"
 #include "src/formats/kineto_reader.h"
 #include "src/formats/value_text.h"
+#include "src/trace/operator_name.h"
 
 namespace etude {
 namespace {
@@ -142,7 +144,7 @@ class LinkedJsonWriter {
       if (value) member(key, std::to_string(*value));
     };
     // Chakra files that are no converted execution traces have the version of their container.
-    if (info.format == TraceFormat::kNative) {
+    if (info.schema.starts_with(kNativeSchema)) {
       member("schema", JsonString(kNewestVersion));
     } else if (info.schema.starts_with(kFlatVersion) ||
                (info.format == TraceFormat::kChakra && !IsKnownEtVersion(info.schema))) {

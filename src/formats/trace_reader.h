@@ -15,6 +15,9 @@ struct ReadOptions {
   // Cut documents, malformed nodes and events, and bytes after the end are errors instead of
   // counted and reported.
   bool strict = false;
+  // Native captures: the time that the recorder spent stays in the times, so that these are those
+  // of the clock.
+  bool keep_recorder_time = false;
 };
 
 // Makes a Trace of a file's uncompressed bytes: Push them in chunks of any size, then Finish once.

@@ -1,5 +1,8 @@
 #include "src/python/call.h"
 
+#include <cxxabi.h>
+#include <unistd.h>
+
 #include "src/python/bindings.h"
 
 namespace etude::python {
@@ -25,6 +28,15 @@ void Raise(const Error& error) {
   const nb::object value = type(nb::str(CodeName(error.code)), ToPython(error.message));
   PyErr_SetObject(type.ptr(), value.ptr());
   throw nb::python_error();
+}
+
+void TakeGil(PyThreadState* thread) {
+  try {
+    PyEval_RestoreThread(thread);
+  } catch (const abi::__forced_unwind&) {
+    // Leaving this block without passing it on would end the process.
+    while (true) pause();
+  }
 }
 
 void Warn(const std::vector<std::string>& texts) {

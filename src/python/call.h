@@ -21,6 +21,11 @@ namespace nb = nanobind;
 // Gives `texts` to Python's warnings as etude.Warning; what a filter makes of them may be raised.
 void Warn(const std::vector<std::string>& texts);
 
+// Takes the GIL back for `thread`, which PyEval_SaveThread gave. Does not return if the interpreter
+// ends: Python before 3.14 then ends the thread by unwinding it, which no C++ frame above would
+// survive.
+void TakeGil(PyThreadState* thread);
+
 template <typename T>
 T ValueOrRaise(Result<T> result) {
   if (!result) Raise(result.error());
@@ -41,8 +46,10 @@ auto Call(Work work) {
   std::future<Outcome> future =
       std::async(std::launch::async, [&]() -> Outcome { return work(std::as_const(context)); });
   const auto wait = [&](std::chrono::milliseconds time) {
-    nb::gil_scoped_release release;
-    return future.wait_for(time) == std::future_status::ready;
+    PyThreadState* thread = PyEval_SaveThread();
+    const bool ready = future.wait_for(time) == std::future_status::ready;
+    TakeGil(thread);
+    return ready;
   };
   constexpr std::chrono::milliseconds kBetweenSignals(50);
   while (!wait(kBetweenSignals)) {

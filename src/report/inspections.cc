@@ -52,9 +52,11 @@ Result<Inspected> InspectMemory(const Trace& trace, const RankInput& input, cons
   if (!input.device.empty()) {
     ETUDE_ASSIGN_OR_RETURN(device, ReadTrace(input.device, read, context));
   }
-  const Trace& with_events = device ? *device : trace;
-  std::vector<DeviceMemory> devices = AllocatorMemory(with_events);
-  if (!devices.empty()) sources.push_back({"allocator", &with_events, std::move(devices)});
+  // A profile of devices alone has none: those of the host are in the capture beside it.
+  const Trace* with_events = device ? &*device : &trace;
+  std::vector<DeviceMemory> devices = AllocatorMemory(*with_events);
+  if (devices.empty() && device) devices = AllocatorMemory(*(with_events = &trace));
+  if (!devices.empty()) sources.push_back({"allocator", with_events, std::move(devices)});
   found.tables = MemoryTables(sources);
   return found;
 }

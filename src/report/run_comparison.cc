@@ -44,6 +44,14 @@ constexpr std::array<StepMetricInfo, kStepMetricCount> kMetrics = {{
     {kCycles, "cycles", "cycles", Unit::kCount, std::nullopt},
     {kCacheMisses, "cache_misses", "cache misses", Unit::kCount, std::nullopt},
     {kBranchMisses, "branch_misses", "branch misses", Unit::kCount, std::nullopt},
+    {kFlopRate, "gflop_per_s", "GFLOP/s by shapes", Unit::kNumber, std::nullopt},
+    {kByteRate, "gbyte_per_s", "GB/s by shapes", Unit::kNumber, std::nullopt},
+    {kGpuEnergy, "gpu_energy", "GPU energy, J", Unit::kNumber, std::nullopt},
+    {kGpuPower, "gpu_power", "GPU power, W", Unit::kNumber, std::nullopt},
+    {kGpuUtilisation, "gpu_utilisation", "GPU busy, share", Unit::kNumber, std::nullopt},
+    {kGpuMemoryUtilisation, "gpu_memory_utilisation", "GPU memory busy, share", Unit::kNumber,
+     std::nullopt},
+    {kGpuMemory, "gpu_memory", "GPU memory in use", Unit::kBytes, std::nullopt},
 }};
 
 const StepMetricInfo& InfoOf(StepMetric metric) { return kMetrics[static_cast<size_t>(metric)]; }
@@ -140,9 +148,11 @@ std::optional<MetricComparison> ReadMetric(const Json& json) {
 
 std::string FigureText(double value, Unit unit) {
   if (!std::isfinite(value)) return "∞";
+  if (unit == Unit::kNumber) return fmt::format("{:.3g}", value);
   const auto whole = static_cast<int64_t>(std::llround(std::clamp(value, -9e18, 9e18)));
   if (unit == Unit::kBytes && whole < 0) return "-" + FormatBytes(Bytes{-whole});
-  return ToText(Cell(whole), unit);
+  const Cell cell(std::in_place_type<int64_t>, whole);
+  return ToText(cell, unit);
 }
 
 std::string PercentText(double value) {

@@ -33,14 +33,21 @@ enum class StepMetric : uint8_t {
   kCycles,
   kCacheMisses,
   kBranchMisses,
+  kFlopRate,
+  kByteRate,
+  kGpuEnergy,
+  kGpuPower,
+  kGpuUtilisation,
+  kGpuMemoryUtilisation,
+  kGpuMemory,
 };
-inline constexpr size_t kStepMetricCount = 15;
+inline constexpr size_t kStepMetricCount = 22;
 
 struct StepMetricInfo {
   StepMetric metric;
   std::string_view name;      // stable: in files and for --bar
   std::string_view title;     // for people
-  Unit unit;                  // kTime, kBytes or kCount
+  Unit unit;                  // kTime, kBytes, kCount or kNumber
   std::optional<double> bar;  // the error that is allowed by default; nullopt: no verdict
 };
 std::span<const StepMetricInfo, kStepMetricCount> StepMetrics();

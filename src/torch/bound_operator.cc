@@ -11,6 +11,7 @@
 
 #include "src/analysis/recorded_step.h"
 #include "src/analysis/tensor_shape.h"
+#include "src/torch/collective_arguments.h"
 #include "src/torch/error_text.h"
 #include "src/torch/operator_name.h"
 
@@ -23,15 +24,6 @@ using ArgumentKind = c10::TypeKind;
 constexpr size_t kObserverListLimit = 4097;
 constexpr size_t kLongestSchema = 64 * 1024;
 
-// The classes of c10d that collectives take; a trace has nothing of their values.
-constexpr std::string_view kGroupClass = "__torch__.torch.classes.c10d.ProcessGroup";
-constexpr std::string_view kReductionClass = "__torch__.torch.classes.c10d.ReduceOp";
-
-bool IsClass(const c10::Argument& argument, std::string_view name) {
-  return argument.type()->kind() == ArgumentKind::ClassType &&
-         argument.type()->annotation_str() == name;
-}
-
 tl::unexpected<Error> Cannot(std::string reason) {
   return MakeError(ErrorCode::kUnavailable, std::move(reason));
 }
@@ -41,6 +33,13 @@ std::optional<double> SpecialNumber(std::string_view text) {
   if (text == "-inf") return -std::numeric_limits<double>::infinity();
   if (text == "nan" || text == "-nan") return std::numeric_limits<double>::quiet_NaN();
   return std::nullopt;
+}
+
+// A trace names the file of inductor's cache that a kernel was in, and has nothing of it.
+std::string TritonReason(const Trace& trace, NodeId node) {
+  const std::string_view file = trace.text(trace.kernel_file(node));
+  return "a Triton kernel: its program" + (file.empty() ? "" : " (" + std::string(file) + ")") +
+         " is not in the trace";
 }
 
 int32_t CountTensors(const Trace& trace, std::span<const Value> values) {
@@ -61,8 +60,8 @@ struct OperatorBinder::Known {
   std::span<const Equivalent::Source> sources;  // not empty: the handle is an equivalent
 };
 
-OperatorBinder::OperatorBinder(const Trace& trace, const DeviceMap& devices, const RankGroup* group)
-    : trace_(trace), devices_(devices), group_(group) {}
+OperatorBinder::OperatorBinder(const RecordedStep& step, const DeviceMap& devices, RankGroup* group)
+    : step_(step), trace_(step.trace()), devices_(devices), group_(group) {}
 OperatorBinder::~OperatorBinder() = default;
 
 const OperatorBinder::Known& OperatorBinder::Look(StringId schema) {
@@ -112,34 +111,39 @@ bool OperatorBinder::IsRegistered(NodeId node) {
   return known.handle.has_value();
 }
 
-// Notes whether the operator is a collective. An error's message says why it cannot be run.
-Status OperatorBinder::BindGroup(const Known& known, BoundOperator& bound) const {
-  const auto& arguments = known.handle->schema().arguments();
-  bound.is_collective_ = std::ranges::any_of(
-      arguments, [](const c10::Argument& argument) { return IsClass(argument, kGroupClass); });
-  if (!bound.is_collective_) return {};
-  if (group_ == nullptr) {
-    return Cannot("collective: needs the other ranks, which --ranks replays as well");
-  }
-  for (const ProcessGroup& group : trace_.process_groups()) {
-    if (group.size.value_or(group_->size()) == group_->size()) continue;
-    return Cannot("the job has several process groups; the trace lacks which one this used");
-  }
-  return {};
+// The argument of a collective that stands for a process group, its name, or a reduction.
+Result<c10::IValue> OperatorBinder::Collective(NodeId node, const c10::Argument& argument,
+                                               const Value* recorded) {
+  const CollectiveRole role = RoleOf(argument);
+  if (role == CollectiveRole::kReduction) return ReductionOf(trace_, recorded, assumed_);
+  ETUDE_ASSIGN_OR_RETURN(c10::IValue group, GroupOf(step_, node, recorded, *group_));
+  const bool by_name = recorded != nullptr && recorded->kind == ValueKind::kString;
+  return role == CollectiveRole::kGroupName && by_name ? Scalar(*recorded, ArgumentKind::StringType)
+                                                       : Result<c10::IValue>(std::move(group));
 }
 
 Result<BoundOperator> OperatorBinder::Bind(NodeId node) {
-  if (IsTritonKernel(trace_, node))
-    return Cannot("a Triton kernel: its program is not in the trace");
+  if (IsTritonKernel(trace_, node)) return Cannot(TritonReason(trace_, node));
   const Known& known = Look(trace_.op_schema(node));
   if (!known.handle) return Cannot(known.reason);
   assumed_ = 0;
   BoundOperator bound(*known.handle);
-  ETUDE_RETURN_IF_ERROR(BindGroup(known, bound));
   const auto values = trace_.inputs(node);
   const auto& arguments = known.handle->schema().arguments();
   const auto& recorded = known.recorded->arguments();
   bound.arguments_.reserve(arguments.size());
+  bound.is_collective_ = std::ranges::any_of(arguments, [](const c10::Argument& argument) {
+    const CollectiveRole role = RoleOf(argument);
+    return role == CollectiveRole::kGroup || role == CollectiveRole::kGroupName;
+  });
+  bound.returns_work_ =
+      bound.is_collective_ &&
+      std::ranges::any_of(known.handle->schema().returns(), [](const c10::Argument& result) {
+        return result.type()->kind() == ArgumentKind::ClassType;
+      });
+  if (bound.is_collective_ && group_ == nullptr) {
+    return Cannot("collective: needs the other ranks, which --ranks replays as well");
+  }
 
   // For each argument of the operator the position of the recorded value, or none.
   const auto recorded_position = [&](size_t i) -> std::optional<size_t> {
@@ -173,15 +177,15 @@ Result<BoundOperator> OperatorBinder::Bind(NodeId node) {
         continue;
       }
     }
-    if (IsClass(argument, kGroupClass) || IsClass(argument, kReductionClass)) {
-      const bool is_group = IsClass(argument, kGroupClass);
+    std::optional<size_t> position = recorded_position(i);
+    if (bound.is_collective_ && RoleOf(argument) != CollectiveRole::kNone) {
+      const Value* recorded_value =
+          position && *position < values.size() ? &values[*position] : nullptr;
       BoundOperator::Argument constant;
-      constant.constant = is_group ? group_->process_group() : group_->sum();
-      if (!is_group) ++assumed_;
+      ETUDE_ASSIGN_OR_RETURN(constant.constant, Collective(node, argument, recorded_value));
       bound.arguments_.push_back(std::move(constant));
       continue;
     }
-    std::optional<size_t> position = recorded_position(i);
     // The group's own time-out holds, not that of the recorded job.
     if (bound.is_collective_ && argument.name() == "timeout") position.reset();
     if (!position || *position >= values.size()) {

@@ -13,6 +13,7 @@
 #include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
 
+#include "src/analysis/recorded_step.h"
 #include "src/base/result.h"
 #include "src/torch/device_map.h"
 #include "src/torch/rank_group.h"
@@ -34,8 +35,9 @@ class BoundOperator {
 
   // Whether the operator is made of other operators only and does nothing itself.
   bool is_composite() const { return is_composite_; }
-  // Whether the operator runs on a group of ranks. It may return a Work, to be waited for.
+  // Whether the operator runs on a group of ranks. Whether it returns a Work, to be waited for.
   bool is_collective() const { return is_collective_; }
+  bool returns_work() const { return returns_work_; }
   // Whether the recorded program waited for the collective before it went on.
   bool is_synchronous() const { return is_synchronous_; }
   // Values that the trace lacks (complex numbers, kinds of reduction) or may lack (lists cut by the
@@ -69,16 +71,17 @@ class BoundOperator {
   std::vector<Argument> arguments_;
   bool is_composite_ = false;
   bool is_collective_ = false;
+  bool returns_work_ = false;
   bool is_synchronous_ = false;
   int assumed_values_ = 0;
 };
 
 // Finds the registered operators for recorded schemas and converts recorded arguments to their
-// types. Remembers parsed schemas. Not thread-safe; refers to the trace, the device map and the
+// types. Remembers parsed schemas. Not thread-safe; refers to the step, the device map and the
 // group, which is null where one rank is replayed without the others.
 class OperatorBinder {
  public:
-  OperatorBinder(const Trace& trace, const DeviceMap& devices, const RankGroup* group);
+  OperatorBinder(const RecordedStep& step, const DeviceMap& devices, RankGroup* group);
   ~OperatorBinder();
 
   // An error's message is the reason why the operator cannot be replayed.
@@ -90,16 +93,17 @@ class OperatorBinder {
   struct Known;
 
   const Known& Look(StringId schema);
-  Status BindGroup(const Known& known, BoundOperator& bound) const;
+  Result<c10::IValue> Collective(NodeId node, const c10::Argument& argument, const Value* recorded);
   Result<BoundOperator::Argument> Convert(const Value& value, const c10::TypePtr& type,
                                           int32_t list_size, int32_t first_tensor);
   Result<BoundOperator::Argument> ConvertList(const Value& value, const c10::TypePtr& element,
                                               int32_t list_size, int32_t first_tensor);
   Result<c10::IValue> Scalar(const Value& value, c10::TypeKind kind);
 
+  const RecordedStep& step_;
   const Trace& trace_;
   const DeviceMap& devices_;
-  const RankGroup* group_;
+  RankGroup* group_;
   std::unordered_map<StringId, std::unique_ptr<Known>> known_;
   int assumed_ = 0;  // during one Bind
 };

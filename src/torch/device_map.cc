@@ -32,6 +32,8 @@ constexpr std::array kBatchNormBackward = {Arg(1), Arg(0), Arg(2), Arg(3), Arg(4
                                            Arg(5), Arg(6), kTrue,  Arg(7), kAllTrue};
 // clone(self, memory_format) from (self, device)
 constexpr std::array kClone = {Arg(0), kNone};
+// alias(self) from (input): the wrapper that waits when it is used is Python's
+constexpr std::array kAlias = {Arg(0)};
 
 constexpr auto kEquivalents = std::to_array<Equivalent>({
     {"aten::cudnn_convolution", "aten::convolution", kConvolution},
@@ -41,6 +43,7 @@ constexpr auto kEquivalents = std::to_array<Equivalent>({
     {"aten::miopen_batch_norm_backward", "aten::native_batch_norm_backward", kBatchNormBackward},
     {"aten::_pin_memory", "aten::clone", kClone},
     {"aten::pin_memory", "aten::clone", kClone},
+    {"_c10d_functional::_wrap_tensor_autograd", "aten::alias", kAlias},
 });
 
 struct Refusal {
@@ -49,9 +52,7 @@ struct Refusal {
 };
 
 constexpr auto kRefusals = std::to_array<Refusal>({
-    {"_c10d_functional::", "collective of a compiled graph: not replayed"},
-    {"c10d_functional::", "collective of a compiled graph: not replayed"},
-    {"symm_mem::", "collective of a compiled graph: not replayed"},
+    {"symm_mem::", "needs memory that devices share: not replayed"},
     {"aten::record_stream", "allocator hint for streams, nothing to run"},
     {"aten::from_file", "touches files"},
     {"aten::set_data", "not an operator of the dispatcher"},

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -186,6 +187,16 @@ Result<at::Tensor> MakeView(const Trace& trace, const TensorUse& use, const c10:
   } catch (const std::exception& error) {
     return BadInput(FirstLine(error.what()));
   }
+}
+
+void CopyBytes(const c10::Storage& from, const c10::Storage& to) {
+  const size_t bytes = std::min(from.nbytes(), to.nbytes());
+  if (from.device().is_cpu() && to.device().is_cpu()) {
+    if (bytes > 0) std::memcpy(to.mutable_data(), from.data(), bytes);
+    return;
+  }
+  const auto count = static_cast<int64_t>(bytes);
+  BytesOf(to).narrow(0, 0, count).copy_(BytesOf(from).narrow(0, 0, count));
 }
 
 Status OutsideMemory::Provide(const ReplayPlan& plan, const OutsideStorage& wanted,

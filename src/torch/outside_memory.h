@@ -23,6 +23,10 @@ namespace etude {
 // storage is too small or the form is not one of a strided tensor.
 Result<at::Tensor> MakeView(const Trace& trace, const TensorUse& use, const c10::Storage& storage);
 
+// Copies as many bytes as both have, without running an operator where both are on the CPU. Throws
+// what a device's copy throws.
+void CopyBytes(const c10::Storage& from, const c10::Storage& to);
+
 // A copy of bytes that is kept away from the heap, which so looks like the recorded program's.
 class OffHeapBytes {
  public:

@@ -208,6 +208,13 @@ constexpr auto kMovers = std::to_array<std::string_view>({
     "aten::where",
 });
 
+// Operators whose result is the running sum of their first argument.
+constexpr auto kRunningSums = std::to_array<std::string_view>({"aten::cumsum", "aten::cumsum_"});
+
+bool IsRunningSum(std::string_view op) {
+  return std::ranges::find(kRunningSums, op) != kRunningSums.end();
+}
+
 bool IsMover(std::string_view op) { return std::ranges::find(kMovers, op) != kMovers.end(); }
 
 bool IsInteger(DType dtype) {
@@ -439,7 +446,8 @@ FillRule Merge(const FillRule& a, const FillRule& b) {
       case Kind::kMask: return 4;
       case Kind::kIndex: return 5;
       case Kind::kOffsets: return 6;
-      case Kind::kLengths: return 7;
+      case Kind::kSteps: return 7;
+      case Kind::kLengths: return 8;
     }
     return 0;
   };
@@ -461,7 +469,7 @@ class Inference {
 
   std::vector<FillRule> Run() {
     for (const NodeId node : step_.nodes()) {
-      if (IsOperator(trace_, node)) Collect(node);
+      if (step_.is_operator(step_.position(node))) Collect(node);
     }
     // Values move forward, so one walk backward carries demands to their sources; memory that is
     // written in place and read again may need another.
@@ -615,16 +623,18 @@ class Inference {
   }
 
   bool CarryBack(NodeId node) {
-    if (!IsOperator(trace_, node) || !IsMover(BaseOperatorName(SchemaOf(trace_, node)))) {
-      return false;
-    }
+    if (!step_.is_operator(step_.position(node))) return false;
+    const std::string_view op = BaseOperatorName(SchemaOf(trace_, node));
+    if (IsRunningSum(op)) return CarryToSteps(node);
+    if (!IsMover(op)) return false;
     bool changed = false;
     for (const DataFlow::Use& result : MovedValues(node)) {
       if (!result.version) continue;
       FillRule rule = rules_[result.version.index()];
-      // Order and sums do not survive a move, ranges and how frequent values are do.
-      if (rule.kind != Kind::kIndex) continue;
-      rule.recorded = nullptr;
+      // Ranges and how frequent values are survive a move. Order does where all are moved, and
+      // ascending parts are the best guess where some are; sums do not.
+      if (rule.kind != Kind::kIndex && rule.kind != Kind::kOffsets) continue;
+      if (rule.kind == Kind::kIndex) rule.recorded = nullptr;
       for (const DataFlow::Use& source : flow_.inputs(node)) {
         if (!source.version || source.version == result.version) continue;
         const DType dtype = DTypeOf(trace_, trace_.tensor(source.tensor));
@@ -634,6 +644,18 @@ class Inference {
       }
     }
     return changed;
+  }
+
+  // What offsets are the running sum of.
+  bool CarryToSteps(NodeId node) {
+    const auto sums = flow_.outputs(node);
+    const auto terms = flow_.inputs(node);
+    if (sums.empty() || terms.empty() || !sums[0].version || !terms[0].version) return false;
+    FillRule rule = rules_[sums[0].version.index()];
+    if (rule.kind != Kind::kOffsets || terms[0].version == sums[0].version) return false;
+    if (!IsInteger(DTypeOf(trace_, trace_.tensor(terms[0].tensor)))) return false;
+    rule.kind = Kind::kSteps;
+    return Add(terms[0].version, rule);
   }
 
   // The first result; it may be a list (chunk).

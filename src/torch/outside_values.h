@@ -19,6 +19,7 @@ struct FillRule {
     kPositive,  // floats: uniform in [0.5, 1.5): variances, denominators
     kIndex,     // integers: in [low, high), by Zipf's law with the exponent `skew`
     kOffsets,   // integers: ascending from 0, at most `high`, evenly spread
+    kSteps,     // integers: from each of kOffsets' numbers to the next, so that they are their sums
     kLengths,   // integers: descending, first `low`, sum `high`
     kMask,      // bools: `high` of them true
     kConstant,  // integers: `low`
@@ -27,8 +28,8 @@ struct FillRule {
   int64_t low = 0;
   int64_t high = 0;
   double skew = 0;  // 0: all alike frequent
-  // The recorded elements, in order, of kIndex and kOffsets: taken where they are as many as there
-  // is room for.
+  // The recorded elements, in order, of kIndex and kOffsets, of kSteps those of their sums: taken
+  // where they are as many as there is room for.
   std::shared_ptr<const std::vector<int64_t>> recorded = nullptr;
 
   friend bool operator==(const FillRule&, const FillRule&) = default;
@@ -70,7 +71,8 @@ std::span<const ValueDemand> ValueDemands();
 
 // For each storage version of the step how to fill it, should it have to be made. A demand on an
 // argument goes back from where it is read over views and over operators that only move values
-// (copies, cat, gather …) to the memory the values come from.
+// (copies, cat, gather …) to the memory the values come from; a demand for offsets also over sums
+// of lengths.
 std::vector<FillRule> InferFillRules(const RecordedStep& step, const DataFlow& flow);
 
 }  // namespace etude

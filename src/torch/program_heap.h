@@ -18,5 +18,11 @@ void FixHeap();
 void FollowTensors();
 // Raises what counts as large to `bytes`, as far as the program had got; never lowers it.
 void RaiseMapThreshold(int64_t bytes);
+// From now on the heap gives nothing back, and takes large blocks too: fewest page faults. False,
+// and nothing is done, where the heap is not to be set.
+bool KeepFreed();
+// Of the tensors that are freed from now on, the first so many bytes are given back to the system:
+// who uses them next gets new pages. The heap keeps their addresses. Needs FollowTensors.
+void GiveBack(int64_t bytes);
 
 }  // namespace etude

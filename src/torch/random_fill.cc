@@ -118,6 +118,13 @@ void FillIndices(std::span<int64_t> out, const FillRule& rule, RandomStream& ran
 }  // namespace
 
 void FillIntegers(std::span<int64_t> out, const FillRule& rule, uint64_t seed) {
+  if (rule.kind == FillRule::Kind::kSteps) {
+    FillRule offsets = rule;
+    offsets.kind = FillRule::Kind::kOffsets;
+    FillIntegers(out, offsets, seed);
+    for (size_t i = out.size(); i-- > 1;) out[i] -= out[i - 1];
+    return;
+  }
   if (rule.recorded && rule.recorded->size() == out.size()) {
     std::ranges::copy(*rule.recorded, out.begin());
     return;
@@ -151,6 +158,7 @@ void FillIntegers(std::span<int64_t> out, const FillRule& rule, uint64_t seed) {
     case FillRule::Kind::kDefault:
     case FillRule::Kind::kWeight:
     case FillRule::Kind::kPositive:
+    case FillRule::Kind::kSteps:
     case FillRule::Kind::kMask: std::ranges::fill(out, 1); return;
   }
 }

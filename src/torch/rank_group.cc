@@ -5,12 +5,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <map>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/ivalue.h>
+#include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -56,29 +61,94 @@ Result<MeetingPlace> MeetingPlace::Open() {
   return MeetingPlace{.listener = listener, .port = ntohs(address.sin_port)};
 }
 
+// A process group of the job. By ranks first: all ranks make groups in one order, so that none
+// waits for a rank that waits for it.
 struct RankGroup::Impl {
+  using Key = std::pair<std::vector<int64_t>, std::string>;
+
   Member member;
-  c10::intrusive_ptr<c10d::ProcessGroup> group;
-  c10::IValue group_value;
-  c10::IValue sum_value;
+  std::map<Key, c10::intrusive_ptr<c10d::ProcessGroup>> groups;
+  std::map<std::string, Key> by_name;
   c10::intrusive_ptr<c10d::Store> store;
   int64_t meetings = 0;
+
+  Status CheckAgreement(const Key& key) const;
+  void MakeGloo(const Key& key, c10d::ProcessGroup& group) const;
 };
+
+namespace {
+
+std::string JoinedRanks(const std::vector<int64_t>& ranks) {
+  std::string text;
+  for (const int64_t rank : ranks) text += (text.empty() ? "" : ",") + std::to_string(rank);
+  return text;
+}
+
+// Under which a rank says that it asks for a group.
+std::string GroupKey(int64_t rank, const std::pair<std::vector<int64_t>, std::string>& group) {
+  return "group/" + std::to_string(rank) + "/" + JoinedRanks(group.first) + "/" + group.second;
+}
+
+}  // namespace
 
 RankGroup::RankGroup(const Member& member) : impl_(std::make_unique<Impl>()) {
   impl_->member = member;
-  impl_->group = c10::make_intrusive<c10d::ProcessGroup>(static_cast<int>(member.rank),
-                                                         static_cast<int>(member.size));
-  impl_->group_value = impl_->group;
-  impl_->sum_value = c10::make_intrusive<c10d::ReduceOp>(c10d::ReduceOp::SUM);
 }
 
-RankGroup::~RankGroup() = default;
+RankGroup::~RankGroup() {
+  for (const auto& [name, key] : impl_->by_name) c10d::unregister_process_group(name);
+}
 
 int64_t RankGroup::rank() const { return impl_->member.rank; }
 int64_t RankGroup::size() const { return impl_->member.size; }
-const c10::IValue& RankGroup::process_group() const { return impl_->group_value; }
-const c10::IValue& RankGroup::sum() const { return impl_->sum_value; }
+
+Result<c10::IValue> RankGroup::Group(const std::string& name, const std::vector<int64_t>& ranks) {
+  const Impl::Key key(ranks, name);
+  if (const auto known = impl_->by_name.find(name); known != impl_->by_name.end()) {
+    if (known->second == key) return c10::IValue(impl_->groups.at(key));
+    return MakeError(ErrorCode::kUnavailable,
+                     "the process group '" + name + "' stands for several in the trace");
+  }
+  std::set<int64_t> distinct(ranks.begin(), ranks.end());
+  const auto own = std::ranges::find(ranks, rank());
+  if (distinct.size() != ranks.size() || own == ranks.end() || *distinct.begin() < 0 ||
+      *distinct.rbegin() >= size()) {
+    return MakeError(ErrorCode::kUnavailable,
+                     "the trace gives the process group '" + name + "' ranks that cannot be");
+  }
+  auto group = c10::make_intrusive<c10d::ProcessGroup>(static_cast<int>(own - ranks.begin()),
+                                                       static_cast<int>(ranks.size()));
+  c10d::register_process_group(name, group);
+  impl_->by_name.emplace(name, key);
+  impl_->groups.emplace(key, group);
+  return c10::IValue(std::move(group));
+}
+
+// Whether all ranks of the group have asked for it, after all have said what they ask for.
+Status RankGroup::Impl::CheckAgreement(const Key& key) const {
+  const auto& [ranks, name] = key;
+  for (const int64_t rank : ranks) {
+    if (store->check({GroupKey(rank, key)})) continue;
+    return BadInput("the process group '" + name + "' is of ranks " + JoinedRanks(ranks) +
+                    ", but rank " + std::to_string(rank) +
+                    " has no collective in it that can be replayed");
+  }
+  return {};
+}
+
+void RankGroup::Impl::MakeGloo(const Key& key, c10d::ProcessGroup& group) const {
+  const auto& [ranks, name] = key;
+  auto options = c10d::ProcessGroupGloo::Options::create(member.timeout);
+  options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(kLoopback));
+  options->global_ranks_in_group.assign(ranks.begin(), ranks.end());
+  options->group_name = name;
+  const auto gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(
+      c10::make_intrusive<c10d::PrefixStore>("gloo/" + JoinedRanks(ranks) + "/" + name, store),
+      group.getRank(), group.getSize(), options);
+  group.setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO, gloo);
+  group.setDefaultBackend(c10d::ProcessGroup::BackendType::GLOO);
+  group.setGroupName(name);
+}
 
 Status RankGroup::Connect() {
   const Member& member = impl_->member;
@@ -92,17 +162,21 @@ Status RankGroup::Connect() {
       options.masterListenFd = member.place.listener;
     }
     impl_->store = c10::make_intrusive<c10d::TCPStore>(kLoopback, options);
+    for (const auto& [key, group] : impl_->groups) {
+      impl_->store->set(GroupKey(member.rank, key), std::string());
+    }
   }));
   // Ranks take different times to get here; from now on the time-out holds.
   ETUDE_RETURN_IF_ERROR(Meet());
-  return Caught([&] {
-    auto options = c10d::ProcessGroupGloo::Options::create(member.timeout);
-    options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(kLoopback));
-    const auto gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(
-        c10::make_intrusive<c10d::PrefixStore>("gloo", impl_->store), static_cast<int>(member.rank),
-        static_cast<int>(member.size), options);
-    impl_->group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO, gloo);
-  });
+  for (const auto& [key, group] : impl_->groups) {
+    Status agreed;
+    ETUDE_RETURN_IF_ERROR(Caught([&] { agreed = impl_->CheckAgreement(key); }));
+    ETUDE_RETURN_IF_ERROR(agreed);
+  }
+  for (const auto& [key, group] : impl_->groups) {
+    ETUDE_RETURN_IF_ERROR(Caught([&] { impl_->MakeGloo(key, *group); }));
+  }
+  return {};
 }
 
 Status RankGroup::Meet() {
@@ -127,6 +201,10 @@ Result<std::string> RankGroup::ToldBy(int64_t rank) {
     told.assign(bytes.begin(), bytes.end());
   }));
   return told;
+}
+
+c10::IValue MakeReduction(uint8_t number) {
+  return c10::make_intrusive<c10d::ReduceOp>(static_cast<c10d::ReduceOp::RedOpType>(number));
 }
 
 void WaitForWork(const c10::IValue& work) { work.toCustomClass<c10d::Work>()->wait(); }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "src/base/result.h"
 
@@ -25,7 +26,7 @@ struct MeetingPlace {
 };
 
 // The local processes that replay a job together, one per recorded rank, seen from one of them.
-// Operators get it as c10d's process group, with Gloo behind it. Not thread-safe.
+// Operators get the job's process groups from it, each with Gloo behind it. Not thread-safe.
 class RankGroup {
  public:
   struct Member {
@@ -45,8 +46,14 @@ class RankGroup {
   int64_t rank() const;
   int64_t size() const;
 
-  // Makes collectives possible. All ranks call it, as they do the next; both wait for as long as
-  // it takes, and fail with kInternal if the lead has gone.
+  // The process group that the job called `name`, of `ranks` of the job in the group's order: the
+  // argument that operators take. Operators that name a group find it by this name. To be asked
+  // for before Connect. kUnavailable if these cannot be the ranks of a group that this rank is in.
+  Result<c10::IValue> Group(const std::string& name, const std::vector<int64_t>& ranks);
+
+  // Makes the collectives of the groups asked for possible. All ranks call it, as they do the next;
+  // both wait for as long as it takes, and fail with kInternal if the lead has gone. kBadInput if
+  // not all ranks of a group have asked for it.
   Status Connect();
   // Returns when every rank has called it as often.
   Status Meet();
@@ -55,14 +62,13 @@ class RankGroup {
   Status Tell(std::string_view bytes);
   Result<std::string> ToldBy(int64_t rank);
 
-  // The arguments that operators take, of types ProcessGroup and ReduceOp.
-  const c10::IValue& process_group() const;
-  const c10::IValue& sum() const;
-
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// The argument of type ReduceOp, by c10d's number of a reduction without parameters.
+c10::IValue MakeReduction(uint8_t number);
 
 // Waits for a collective, given the Work that it returned. Throws what the collective throws.
 void WaitForWork(const c10::IValue& work);

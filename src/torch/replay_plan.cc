@@ -7,6 +7,7 @@
 
 #include "src/analysis/tensor_shape.h"
 #include "src/torch/operator_name.h"
+#include "src/torch/unwritten_memory.h"
 
 namespace etude {
 namespace {
@@ -37,6 +38,7 @@ class Planner {
       }
       NoteWritten(selection_[op]);
     }
+    PlanContent();
     PlanReleases();
     EstimateMemory();
     return std::move(plan_);
@@ -165,6 +167,23 @@ class Planner {
     return slot;
   }
 
+  void PlanContent() {
+    for (const UnwrittenMemory& memory : FindUnwrittenMemory(trace_, flow_, selection_)) {
+      PlannedOp& maker = plan_.ops[memory.op];
+      const SlotId to = maker.results[memory.result];
+      if (!to) continue;
+      const SlotId from = SlotId::FromIndex(plan_.slots.size());
+      plan_.slots.push_back({.tensor = plan_.slots[to.index()].tensor,
+                             .version = memory.version,
+                             .source = SlotSource::kOutside,
+                             .base = {}});
+      last_use_.push_back(0);
+      plan_.outside.push_back(
+          {.version = memory.version, .bytes = 0, .slots = {from}, .first_use = memory.op});
+      maker.content.push_back({.to = to, .from = from});
+    }
+  }
+
   void NoteWritten(NodeId node) {
     const auto [written, is_new] = written_arguments_.try_emplace(trace_.op_schema(node));
     if (is_new) written->second = UpdatedArguments(SchemaOf(trace_, node));
@@ -279,7 +298,8 @@ class Planner {
     for (OutsideStorage& storage : plan_.outside) {
       storage.bytes = versions_[storage.version.index()].bytes;
       outside += storage.bytes;
-      if (versions_[storage.version.index()].written) written += storage.bytes;
+      const VersionState& state = versions_[storage.version.index()];
+      if (state.outside != kNever && state.written) written += storage.bytes;
     }
     __int128 now = outside;
     __int128 peak = outside;

@@ -31,6 +31,12 @@ struct Slot {
   SlotId base;  // kDerived: the slot whose storage it shares
 };
 
+// Content that a slot's memory is given, whoever made it: that of the slot `from`, made outside.
+struct Content {
+  SlotId to;
+  SlotId from;
+};
+
 // One operator of the replay. Inputs and results are parallel to DataFlow::inputs and outputs.
 struct PlannedOp {
   NodeId node;
@@ -38,6 +44,7 @@ struct PlannedOp {
   std::vector<SlotId> results;  // kNone: nobody reads it, or the argument's slot holds it already
   std::vector<SlotId> release_before;  // gradients of the step before, where zero_grad ran
   std::vector<SlotId> derive;          // built before the call, in order
+  std::vector<Content> content;        // of results that no operator writes: copied after the call
   std::vector<SlotId> release;         // last used by this operator: freed after the call
 };
 

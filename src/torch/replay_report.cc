@@ -1,5 +1,8 @@
 #include "src/torch/replay_report.h"
 
+#include <string>
+#include <utility>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -38,12 +41,20 @@ Json CountsJson(const std::vector<NamedCount>& counts) {
   return rows;
 }
 
-Json KernelsJson(const std::vector<KernelCount>& counts) {
+Json KernelCountsJson(const std::vector<KernelCount>& counts) {
   Json rows = Json::array();
   for (const KernelCount& row : counts) {
     rows.push_back({{"op", row.op}, {"inputs", row.inputs}, {"count", row.count}});
   }
   return rows;
+}
+
+Json KernelsJson(const std::optional<KernelMatch>& kernels) {
+  if (!kernels) return nullptr;
+  return {{"recorded", kernels->recorded},
+          {"same_by_time", OrNull(kernels->by_time)},
+          {"missing", KernelCountsJson(kernels->missing)},
+          {"extra", KernelCountsJson(kernels->extra)}};
 }
 
 // Shares of differing time, of all operators and by phase.
@@ -58,6 +69,7 @@ Json DifferenceJson(const std::vector<OperatorTime>& rows) {
 Json OperatorsJson(const ReplayReport& report) {
   Json rows = Json::array();
   if (!report.per_operator) return rows;
+  if (!report.kernels) return nullptr;
   const auto ms = [](std::optional<Nanos> time) { return time ? Json(time->ms()) : Json(nullptr); };
   for (const OperatorTime& row : report.operator_times) {
     rows.push_back({{"op", row.op},
@@ -67,6 +79,40 @@ Json OperatorsJson(const ReplayReport& report) {
                     {"replayed_ms", ms(row.replayed)}});
   }
   return rows;
+}
+
+// Operations and bytes per second; nullopt if some of the work was not done, or its time is
+// unknown.
+std::optional<Work> RateOf(const std::optional<Work>& work, const StepTimes& times, bool all) {
+  if (!work || !all || !times.wall || times.wall->median.count <= 0) return std::nullopt;
+  const double seconds = static_cast<double>(times.wall->median.count) * 1e-9;
+  return Work{.flop = work->flop / seconds, .bytes = work->bytes / seconds};
+}
+
+Json WorkJson(const ReplayReport& report) {
+  if (!report.work) return nullptr;
+  const auto rate = [](const std::optional<Work>& work) -> Json {
+    if (!work) return nullptr;
+    return {{"flop_per_s", work->flop}, {"bytes_per_s", work->bytes}};
+  };
+  return {{"flop", report.work->flop},
+          {"bytes", report.work->bytes},
+          {"operators_without_shapes", report.work->without_shapes},
+          {"original", rate(RateOf(report.work, report.original, true))},
+          {"replay", rate(RateOf(report.work, report.replay, report.skipped.empty()))}};
+}
+
+std::string WorkText(const ReplayReport& report) {
+  if (!report.work || report.work->flop <= 0) return "";
+  const auto rate = [](const std::optional<Work>& work) {
+    if (!work) return std::string("unknown");
+    return fmt::format("{:.3g} GFLOP/s and {:.3g} GB/s", work->flop * 1e-9, work->bytes * 1e-9);
+  };
+  return fmt::format("work by shapes: {:.3g} GFLOP and {} a step; original {}, replay {}\n",
+                     report.work->flop * 1e-9,
+                     FormatBytes({static_cast<int64_t>(report.work->bytes)}),
+                     rate(RateOf(report.work, report.original, true)),
+                     rate(RateOf(report.work, report.replay, report.skipped.empty())));
 }
 
 Json KindsJson(const ReplayReport& report) {
@@ -131,6 +177,8 @@ Json GapsJson(const ReplayReport& report) {
   };
   return {{"mode", report.gaps_passed ? "recorded" : "none"},
           {"ms", report.gaps ? Json(report.gaps->ms()) : Json(nullptr)},
+          {"idle_ms", report.gaps ? Json(report.gap_idle.ms()) : Json(nullptr)},
+          {"waits_ms", report.gaps ? Json(report.gap_waits.ms()) : Json(nullptr)},
           {"scale", report.gap_scale},
           {"without", side(report.without_gaps)},
           {"with", side(report.with_gaps)}};
@@ -155,10 +203,10 @@ std::string StepText(const ReplayReport& report) {
   return table.Text("");
 }
 
-std::string KernelsText(const KernelMatch& kernels) {
-  if (!kernels.by_count) return "unknown";
-  return FormatShare(*kernels.by_count) +
-         (kernels.by_time ? fmt::format(", by time {}", FormatShare(*kernels.by_time)) : "");
+std::string KernelsText(const std::optional<KernelMatch>& kernels) {
+  if (!kernels || !kernels->by_count) return "unknown";
+  return FormatShare(*kernels->by_count) +
+         (kernels->by_time ? fmt::format(", by time {}", FormatShare(*kernels->by_time)) : "");
 }
 
 std::string CoverageText(const ReplayReport& report) {
@@ -214,6 +262,7 @@ std::string OperatorsText(const ReplayReport& report) {
   const auto time = [](std::optional<Nanos> value) {
     return value ? FormatTime(*value) : std::string("unknown");
   };
+  if (!report.kernels) return "times of operators: unknown\n";
   TextTable table({Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight});
   table.Row({"operator", "phase", "count", "recorded", "replayed"});
   for (const OperatorTime& row : report.operator_times) {
@@ -225,12 +274,39 @@ std::string OperatorsText(const ReplayReport& report) {
 
 }  // namespace
 
+std::pair<std::string, std::string> SkippedKey(std::string_view op, std::string_view reason) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto is_word = [&](char c) {
+    return is_digit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  };
+  std::string kind;
+  size_t i = 0;
+  while (i < reason.size()) {
+    const bool inside_word = !kind.empty() && is_word(kind.back());
+    if (!is_digit(reason[i]) || inside_word) {
+      kind += reason[i++];
+      continue;
+    }
+    if (!kind.empty() && kind.back() == '-') kind.pop_back();
+    kind += '#';
+    // Digits with a fraction and an exponent, or in another base.
+    while (i < reason.size()) {
+      const bool exponent = (reason[i] == '+' || reason[i] == '-') && reason[i - 1] == 'e';
+      const bool point = reason[i] == '.' && i + 1 < reason.size() && is_digit(reason[i + 1]);
+      if (!is_word(reason[i]) && !exponent && !point) break;
+      ++i;
+    }
+  }
+  return {std::string(op), std::move(kind)};
+}
+
 std::string ReplayReportJson(const ReplayReport& report) {
   Json json;
   json["format"] = "etude-replay";
   json["version"] = 1;
   json["etude"] = kVersion;
   json["torch"] = report.torch_version;
+  json["libraries"] = report.libraries;
   json["source"] = report.source;
   json["rank"] = OrNull(report.rank);
   json["device"] = report.device;
@@ -261,22 +337,22 @@ std::string ReplayReportJson(const ReplayReport& report) {
   json["replay"]["minor_faults"] = OrNull(report.minor_faults);
   json["error"] = ErrorJson(report.original, report.replay);
   json["gaps"] = GapsJson(report);
-  json["same_kernels"] = OrNull(report.kernels.by_count);
-  json["kernels"] = {{"recorded", report.kernels.recorded},
-                     {"same_by_time", OrNull(report.kernels.by_time)},
-                     {"missing", KernelsJson(report.kernels.missing)},
-                     {"extra", KernelsJson(report.kernels.extra)}};
+  json["same_kernels"] = report.kernels ? OrNull(report.kernels->by_count) : Json(nullptr);
+  json["kernels"] = KernelsJson(report.kernels);
   json["operator_time_difference"] = DifferenceJson(report.operator_times);
   json["replaced_by_parts"] = CountsJson(report.replaced_by_parts);
   json["coerced"] = {{"shapes", report.coerced}, {"assumed_values", report.assumed_values}};
   json["values"] = {{"non_finite_tensors", report.non_finite},
                     {"denormal_tensors", report.denormal}};
   json["memory"] = {
+      {"recorded_minor_faults", OrNull(report.recorded_faults)},
+      {"given_back_bytes", report.given_back_bytes},
       {"outside_bytes", report.outside_bytes},
       {"peak_bytes", report.peak_bytes},
       {"copied_bytes", report.copied_bytes},
       {"resident_before_steps_bytes",
        report.resident_before_steps ? Json(report.resident_before_steps->count) : Json(nullptr)}};
+  json["work"] = WorkJson(report);
   json["setup_ms"] = {{"plan", report.setup.ms()},
                       {"trial", report.trial.ms()},
                       {"fill", report.fill.ms()},
@@ -294,10 +370,12 @@ std::string ReplayReportText(const ReplayReport& report) {
                   report.threads, report.threads == 1 ? "" : "s", report.torch_version);
   if (!report.part.is_whole()) text += "a part of the step: no comparison with the original\n";
   text += StepText(report);
-  if (report.operator_share) text += OperatorShareText(*report.operator_share);
+  if (report.operator_share && report.part.is_whole())
+    text += OperatorShareText(*report.operator_share);
   text += CoverageText(report);
   if (report.coerced > 0) {
-    text += fmt::format("results brought to the recorded sizes: {} operators\n", report.coerced);
+    text += fmt::format("results brought to the recorded sizes and types: {} operators\n",
+                        report.coerced);
   }
   if (report.assumed_values > 0) {
     text += fmt::format("argument values that the trace lacks: {}\n", report.assumed_values);
@@ -306,11 +384,16 @@ std::string ReplayReportText(const ReplayReport& report) {
     text +=
         fmt::format("tensors with infinities or NaN after the last step: {}\n", report.non_finite);
   }
-  text += fmt::format("memory: {} from outside, {} at the peak; {} page faults a step\n",
+  const auto faults = [](auto count) {
+    return count ? FormatCount(static_cast<uint64_t>(*count)) : std::string("unknown");
+  };
+  text += fmt::format("memory: {} from outside, {} at the peak; {} page faults a step{}\n",
                       FormatBytes({report.outside_bytes}), FormatBytes({report.peak_bytes}),
-                      report.minor_faults ? FormatCount(static_cast<uint64_t>(*report.minor_faults))
-                                          : std::string("unknown"));
-  return text + KindsText(report) + RanksText(report) + OperatorsText(report);
+                      faults(report.minor_faults),
+                      report.recorded_faults
+                          ? fmt::format(", recorded {}", faults(report.recorded_faults))
+                          : std::string());
+  return text + WorkText(report) + KindsText(report) + RanksText(report) + OperatorsText(report);
 }
 
 }  // namespace etude

@@ -12,6 +12,7 @@
 #include "src/analysis/time_summary.h"
 #include "src/base/units.h"
 #include "src/trace/stats.h"
+#include "src/transform/operator_cost.h"
 
 namespace etude {
 
@@ -37,10 +38,14 @@ StepTimes SummariseSteps(const std::vector<Step>& steps) {
 struct SkippedOperators {
   std::string op;  // full name
   std::string schema;
-  std::string reason;
+  std::string reason;  // the first one of those that differ in numbers only
   int64_t count = 0;
   std::optional<double> time_share;  // of the recorded time of all top-level operators
 };
+
+// What skipped operators are put together by: the name, and the reason but for its numbers, which
+// differ from call to call. Digits of names ("conv2d") are no numbers.
+std::pair<std::string, std::string> SkippedKey(std::string_view op, std::string_view reason);
 
 struct NamedCount {
   std::string name;
@@ -81,6 +86,7 @@ struct ReplayReport {
   std::string source;  // path of the trace or folder
   std::string device;
   std::string torch_version;
+  std::vector<std::string> libraries;  // of operators, that were loaded: paths
   std::optional<int64_t> rank;
   int threads = 1;
   uint64_t seed = 0;
@@ -100,12 +106,12 @@ struct ReplayReport {
   std::optional<double> time_coverage;
   std::vector<SkippedOperators> skipped;
 
-  // Fidelity. Calls that the replay makes; what a recording of it shows.
+  // Fidelity. Calls that the replay makes; what a recording of it shows, if there is one.
   int64_t calls = 0;
-  KernelMatch kernels;
-  std::vector<OperatorTime> operator_times;   // the longest first
+  std::optional<KernelMatch> kernels;         // nullopt: the replay was not recorded
+  std::vector<OperatorTime> operator_times;   // the longest first; empty: not recorded
   std::vector<NamedCount> replaced_by_parts;  // run as the operators they consist of
-  int64_t coerced = 0;         // operators whose results are brought to the recorded sizes
+  int64_t coerced = 0;  // operators whose results are brought to the recorded sizes and types
   int64_t assumed_values = 0;  // argument values that the trace lacks
   int64_t non_finite = 0;      // tensors that hold infinities or NaN after the last step
   int64_t denormal = 0;
@@ -121,6 +127,12 @@ struct ReplayReport {
   // What the process had in use before its first step, copies not counted.
   std::optional<Bytes> resident_before_steps;
   std::optional<double> minor_faults;  // per step, mean
+  // Per step of the program, median; only where the replay follows it.
+  std::optional<int64_t> recorded_faults;
+  int64_t given_back_bytes = 0;  // of what each step frees, to have as many page faults
+
+  // Of a recorded step, the mean; nullopt of a part of one. Rates are this over wall time.
+  std::optional<Work> work;
 
   StepTimes replay;    // as measured, with gaps or without them
   StepTimes original;  // as job.json has it
@@ -130,6 +142,8 @@ struct ReplayReport {
   // and without it, of which one is `replay`.
   bool gaps_passed = false;
   std::optional<Nanos> gaps;
+  Nanos gap_idle;   // of these, the program waited
+  Nanos gap_waits;  // for collectives, besides these, as much shortened
   double gap_scale = 1.0;
   StepTimes without_gaps;
   StepTimes with_gaps;

@@ -1,56 +1,25 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
-#include <vector>
 
+#include "src/analysis/host_gaps.h"
 #include "src/base/process_usage.h"
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/base/units.h"
 #include "src/torch/calibration.h"
-#include "src/torch/rank_group.h"
+#include "src/torch/replay_options.h"
 #include "src/torch/replay_report.h"
 #include "src/trace/trace.h"
 
 namespace etude {
 
-// What a replay does where the recorded program was busy with no operator.
-enum class GapMode : uint8_t { kNone, kRecorded };
-
-struct ReplayOptions {
-  std::string device;  // "": the GPU if the trace used one and there is one, else CPU
-  int64_t warmup = 5;
-  int64_t iterations = 20;
-  int64_t threads = 1;
-  uint64_t seed = 0;
-  size_t step = 0;                // of several recorded ones
-  std::string label;              // replay only what is below the first node named so
-  std::vector<std::string> skip;  // operators not to run: base or full names
-  std::vector<std::string> only;  // if not empty: run only these
-  std::string recording;          // where to keep the recording of the replay; "": nowhere
-  // The other ranks, each of which replays its own trace with the same numbers of steps; null: the
-  // rank is replayed alone. Not owned.
-  RankGroup* group = nullptr;
-  GapMode gaps = GapMode::kNone;
-  // Wall time of the step without recording. Recorded gaps are shortened by what recording made the
-  // step longer; nullopt: they are taken as they are.
-  std::optional<Nanos> original_step;
-  // Bytes from which on the program's C library mapped blocks, where that is known.
-  std::optional<int64_t> mmap_threshold;
-  // What trying out the step has found earlier; null: it is tried out. Not owned.
-  const Calibration* calibration = nullptr;
-  // Recorded time of each node, where the trace itself has none; may be empty.
-  std::vector<std::optional<Nanos>> durations;
-};
-
 // What one replayed step took, and the memory in use at its end and at its peak.
 struct StepSample {
   Nanos wall;
   Nanos cpu;
-  Nanos gaps;  // of both: passed with nothing, for the recorded program's gaps
+  PassedGaps gaps;  // for the recorded program's: the idle ones of wall time only
   ProcessCounts counts;
   std::optional<Bytes> resident;
   std::optional<Bytes> peak_resident;

@@ -70,7 +70,7 @@ class Combiner {
             .time_share = TimeShare(kind),
             .operators = report.operators,
             .operators_replayed = report.operators_replayed,
-            .same_kernels = report.kernels.by_count,
+            .same_kernels = report.kernels ? report.kernels->by_count : std::nullopt,
             .replay = report.replay};
   }
 
@@ -156,10 +156,10 @@ class Combiner {
     std::map<std::pair<std::string, std::string>, SkippedOperators> rows;
     for (const ReplayedKind& kind : kinds_) {
       for (const SkippedOperators& skipped : kind.report.skipped) {
-        SkippedOperators& row = rows[{skipped.op, skipped.reason}];
+        SkippedOperators& row = rows[SkippedKey(skipped.op, skipped.reason)];
         row.op = skipped.op;
         row.schema = skipped.schema;
-        row.reason = skipped.reason;
+        if (row.reason.empty()) row.reason = skipped.reason;
         row.count += skipped.count * kind.steps;
         if (recorded_ && skipped.time_share) {
           row.time_share = row.time_share.value_or(0) + *skipped.time_share * *TimeShare(kind);
@@ -170,25 +170,32 @@ class Combiner {
     for (auto& [key, row] : rows) all.skipped.push_back(std::move(row));
   }
 
+  // Whether of every kind the replay was recorded.
+  bool all_recorded() const {
+    return std::ranges::all_of(
+        kinds_, [](const ReplayedKind& kind) { return kind.report.kernels.has_value(); });
+  }
+
   void AddKernels(ReplayReport& all) const {
-    KernelMatch& sum = all.kernels;
-    sum = {};
+    all.kernels.reset();
+    if (!all_recorded()) return;
+    KernelMatch& sum = all.kernels.emplace();
     double same = 0;
     for (const ReplayedKind& kind : kinds_) {
-      const KernelMatch& one = kind.report.kernels;
+      const KernelMatch& one = *kind.report.kernels;
       const int64_t recorded = one.recorded * kind.steps;
       sum.recorded += recorded;
       same += static_cast<double>(recorded) * one.by_count.value_or(0);
     }
     if (sum.recorded > 0) sum.by_count = same / static_cast<double>(sum.recorded);
-    sum.by_time = ByTime([](const ReplayReport& report) { return report.kernels.by_time; });
+    sum.by_time = ByTime([](const ReplayReport& report) { return report.kernels->by_time; });
     sum.missing = MergedKernels(&KernelMatch::missing);
     sum.extra = MergedKernels(&KernelMatch::extra);
   }
   std::vector<KernelCount> MergedKernels(std::vector<KernelCount> KernelMatch::*list) const {
     std::map<std::pair<std::string, std::string>, int64_t> counts;
     for (const ReplayedKind& kind : kinds_) {
-      for (const KernelCount& row : kind.report.kernels.*list) {
+      for (const KernelCount& row : (*kind.report.kernels).*list) {
         counts[{row.op, row.inputs}] += row.count * kind.steps;
       }
     }
@@ -199,6 +206,8 @@ class Combiner {
   }
 
   void AddOperators(ReplayReport& all) const {
+    all.operator_times.clear();
+    if (!all_recorded()) return;
     OperatorTimeSum sum;
     for (const ReplayedKind& kind : kinds_) {
       const auto of_all = [&](std::optional<Nanos> time) {

@@ -3,6 +3,8 @@
 #include <time.h>
 
 #include <algorithm>
+#include <optional>
+#include <stdexcept>
 #include <unordered_map>
 #include <utility>
 
@@ -23,11 +25,31 @@ Nanos WallClock() {
   return Nanos{now.tv_sec * 1'000'000'000 + now.tv_nsec};
 }
 
-// Keeps this thread busy until `end`, as a program is with Python. Returns how long that took.
-Nanos SpinUntil(Nanos end) {
+// Lets this thread wait until `end`; returns for how long.
+Nanos SleepUntil(Nanos end) {
   const Nanos begin = WallClock();
+  if (end <= begin) return {};
+  const timespec wake{.tv_sec = end.count / 1'000'000'000, .tv_nsec = end.count % 1'000'000'000};
+  clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &wake, nullptr);
+  return WallClock() - begin;
+}
+
+// Keeps this thread busy until `end`, as a program is with Python, and returns for how long. Where
+// the system has taken the processor away in between, the end moves: that time was not the
+// program's.
+Nanos SpinUntil(Nanos end) {
+  // Two readings of the clock that are further apart had another thread between them.
+  constexpr Nanos kAway{50'000};
+  Nanos begin = WallClock();
   Nanos now = begin;
-  while (now < end) now = WallClock();
+  while (now < end) {
+    const Nanos next = WallClock();
+    if (const Nanos away = next - now; away > kAway) {
+      begin = begin + away;
+      end = end + away;
+    }
+    now = next;
+  }
   return now - begin;
 }
 
@@ -86,6 +108,12 @@ class OperatorWatch {
 
 thread_local OperatorWatch* OperatorWatch::active = nullptr;
 
+// nullopt: unknown, or not one of PyTorch's.
+std::optional<c10::ScalarType> RecordedType(const Trace& trace, const TensorUse& use) {
+  const int number = ScalarTypeNumber(DTypeOf(trace, use));
+  return number < 0 ? std::nullopt : std::optional(static_cast<c10::ScalarType>(number));
+}
+
 // `tensor` with the recorded sizes: its first elements, repeated as often as needed.
 at::Tensor Coerced(const at::Tensor& tensor, at::IntArrayRef sizes) {
   int64_t wanted = 1;
@@ -120,7 +148,7 @@ void StepRunner::PlanWaits() {
     if (!waits.empty()) {
       std::erase_if(busy, [&](const auto& row) { return std::ranges::count(waits, row.second); });
     }
-    if (!operators_[i]->is_collective()) continue;
+    if (!operators_[i]->returns_work()) continue;
     collectives_.push_back(i);
     for (const DataFlow::Use& use : flow_.inputs(plan_.ops[i].node)) {
       if (use.version) busy[use.version] = i;
@@ -134,7 +162,23 @@ void StepRunner::Await(uint32_t collective) {
   if (work.isNone()) return;
   const size_t at = std::exchange(at_, collective);
   WaitForWork(work);
+  waited_until_ = WallClock();
   at_ = at;
+}
+
+std::vector<std::vector<uint32_t>> StepRunner::WaitsBetween() const {
+  std::vector<std::vector<uint32_t>> between(plan_.ops.size() + 1);
+  std::vector<bool> done(plan_.ops.size());
+  const auto wait = [&](size_t gap, uint32_t collective) {
+    if (!done[collective]) between[gap].push_back(collective);
+    done[collective] = true;
+  };
+  for (size_t i = 0; i < plan_.ops.size(); ++i) {
+    for (const uint32_t collective : waits_[i]) wait(i, collective);
+    if (operators_[i]->is_synchronous()) wait(i + 1, static_cast<uint32_t>(i));
+  }
+  for (const uint32_t collective : collectives_) wait(plan_.ops.size(), collective);
+  return between;
 }
 
 void StepRunner::Clear() {
@@ -190,29 +234,54 @@ void StepRunner::Store(size_t index, bool coerce) {
       const TensorUse& use = trace_.tensor(plan_.slots[op.results[i].index()].tensor);
       at::Tensor& slot = slots_[op.results[i].index()];
       const auto sizes = trace_.ints(use.shape);
+      slot = result;
       if (coerce && result.defined() && !std::ranges::equal(result.sizes(), sizes)) {
         slot = Coerced(result, at::IntArrayRef(sizes.data(), sizes.size()));
-      } else {
-        slot = result;
+      }
+      if (coerce && result.defined()) {
+        slot = slot.to(RecordedType(trace_, use).value_or(slot.scalar_type()));
       }
     }
     ++i;
   });
   stack_.clear();
+  for (const Content& content : op.content) GiveContent(content);
 }
 
-bool StepRunner::ResultsDiffer(size_t index) const {
+// Past the dispatcher, as in the recorded program.
+void StepRunner::GiveContent(const Content& content) {
+  const at::Tensor& to = slots_[content.to.index()];
+  const at::Tensor& from = slots_[content.from.index()];
+  if (!to.defined() || !to.has_storage() || !from.defined()) return;
+  CopyBytes(from.storage(), to.storage());
+}
+
+void StepRunner::CompareResults(size_t index, Observation& seen) const {
   const auto uses = flow_.outputs(plan_.ops[index].node);
-  bool differ = false;
   size_t i = 0;
   ForEachResult(stack_, [&](const at::Tensor& result) {
     if (i < uses.size() && uses[i].version && result.defined()) {
-      const auto sizes = trace_.ints(trace_.tensor(uses[i].tensor).shape);
-      differ |= !std::ranges::equal(result.sizes(), sizes);
+      const TensorUse& use = trace_.tensor(uses[i].tensor);
+      seen.wrong_shape |= !std::ranges::equal(result.sizes(), trace_.ints(use.shape));
+      seen.wrong_type |=
+          RecordedType(trace_, use).value_or(result.scalar_type()) != result.scalar_type();
     }
     ++i;
   });
-  return differ;
+}
+
+std::string StepRunner::WrongArgument(size_t index) const {
+  const PlannedOp& op = plan_.ops[index];
+  const auto uses = flow_.inputs(op.node);
+  for (size_t i = 0; i < uses.size() && i < op.inputs.size(); ++i) {
+    if (!op.inputs[i]) continue;
+    const at::Tensor& tensor = slots_[op.inputs[i].index()];
+    const auto type = RecordedType(trace_, trace_.tensor(uses[i].tensor));
+    if (!tensor.defined() || !type || tensor.scalar_type() == *type) continue;
+    return "tensor " + std::to_string(i) + " among the arguments has elements of type " +
+           c10::toString(tensor.scalar_type()) + ", recorded was " + c10::toString(*type);
+  }
+  return {};
 }
 
 void StepRunner::StandIn(size_t index) {
@@ -250,15 +319,21 @@ Status StepRunner::Run(const std::vector<bool>& coerce) {
 }
 
 Status StepRunner::RunWithGaps(const std::vector<bool>& coerce, const HostGaps& gaps,
-                               Nanos& passed) {
+                               PassedGaps& passed) {
   Nanos left = WallClock();  // when the last operator returned
+  const auto pass = [&](size_t i, Nanos gap) {
+    const Nanos end = std::max(left, waited_until_) + gap;
+    if (i < gaps.idle.size() && gaps.idle[i] > Nanos{}) {
+      passed.idle = passed.idle + SleepUntil(end - gap + gaps.idle[i]);
+    }
+    passed.busy = passed.busy + SpinUntil(end);
+  };
   ETUDE_RETURN_IF_ERROR(RunEach([&](size_t i) -> Status {
     RunOne(
-        i, coerce[i], [&] { passed = passed + SpinUntil(left + gaps.before[i]); },
-        [&] { left = WallClock(); });
+        i, coerce[i], [&] { pass(i, gaps.before[i]); }, [&] { left = WallClock(); });
     return {};
   }));
-  passed = passed + SpinUntil(left + gaps.after);
+  pass(gaps.before.size(), gaps.after);
   return {};
 }
 
@@ -293,11 +368,14 @@ std::vector<Observation> StepRunner::RunObserved(const std::function<void(size_t
         Release(op.release);
         continue;
       }
+      if (std::string wrong = WrongArgument(i); !wrong.empty()) {
+        throw std::runtime_error(std::move(wrong));
+      }
       operators_[i]->Push(op.inputs, slots_, stack_);
       watch.Begin(&observations[i]);
       operators_[i]->Call(stack_);
       watch.End();
-      observations[i].wrong_shape = ResultsDiffer(i);
+      CompareResults(i, observations[i]);
       Store(i, true);
     } catch (const std::exception& error) {
       watch.End();

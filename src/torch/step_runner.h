@@ -26,6 +26,7 @@ struct Observation {
   std::string failure;       // the reason, if the operator threw; else ""
   OperatorCounts operators;  // all operators that ran, this one included
   bool wrong_shape = false;  // a result has other sizes than the recorded one
+  bool wrong_type = false;   // a result has elements of another type than the recorded one
 };
 
 // Runs the operators of a plan, one after the other, on slots of tensors. A collective that the
@@ -40,17 +41,21 @@ class StepRunner {
   void Load(ReplayPlan plan, std::vector<const BoundOperator*> operators);
   const ReplayPlan& plan() const { return plan_; }
   std::vector<at::Tensor>& slots() { return slots_; }
+  // By operator, and one more for the end of the step: the collectives, by index, that are waited
+  // for after the operator before has returned.
+  std::vector<std::vector<uint32_t>> WaitsBetween() const;
 
-  // One step. `coerce`: by operator, whether results are brought to the recorded sizes.
+  // One step. `coerce`: by operator, whether results are brought to the recorded sizes and types.
   // kInternal with operator and schema if an operator throws.
   Status Run(const std::vector<bool>& coerce);
-  // The same with at least the time of `gaps` between operators, in which this thread is busy with
-  // nothing for as long as freeing memory and the like did not take. `passed`: that time.
-  Status RunWithGaps(const std::vector<bool>& coerce, const HostGaps& gaps, Nanos& passed);
+  // The same with at least the time of `gaps` between operators, in which this thread sleeps for as
+  // long as the program did, and then is busy with nothing for as long as freeing memory and the
+  // like did not take; where a collective is waited for, after that. `passed`: that time.
+  Status RunWithGaps(const std::vector<bool>& coerce, const HostGaps& gaps, PassedGaps& passed);
   // The same, calling `before` with each operator's index.
   Status RunWith(const std::vector<bool>& coerce, const std::function<Status(size_t)>& before);
   // One step that goes on after failures, results that are missing being replaced by zeros, and
-  // tells what each operator did. Results of other sizes than recorded are coerced.
+  // tells what each operator did. Results of other sizes or types than recorded are coerced.
   // `announce` is called with each operator's index before it runs. Collectives do not run: they
   // count as done.
   std::vector<Observation> RunObserved(const std::function<void(size_t)>& announce);
@@ -69,8 +74,12 @@ class StepRunner {
   void Await(uint32_t collective);
   Error Failure(std::string_view what) const;
   void Store(size_t index, bool coerce);
+  void GiveContent(const Content& content);
+  // Of the first argument whose element type is not the recorded one what is wrong; else "".
+  std::string WrongArgument(size_t index) const;
   void StandIn(size_t index);
-  bool ResultsDiffer(size_t index) const;
+  // Compares the results on the stack with the recorded ones.
+  void CompareResults(size_t index, Observation& seen) const;
   void Release(const std::vector<SlotId>& slots);
 
   const Trace& trace_;
@@ -80,6 +89,7 @@ class StepRunner {
   std::vector<const BoundOperator*> operators_;
   std::vector<at::Tensor> slots_;
   torch::jit::Stack stack_;
+  Nanos waited_until_;                        // when the last wait for a collective ended
   size_t at_ = 0;                             // the operator at work: who fails
   std::vector<uint32_t> collectives_;         // by index
   std::vector<std::vector<uint32_t>> waits_;  // by operator: the collectives to wait for before it

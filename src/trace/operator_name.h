@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string_view>
 
 // What PyTorch's names and schemas say.
@@ -18,6 +20,13 @@ inline std::string_view BaseOperatorName(std::string_view schema) {
   const std::string_view name = FullOperatorName(schema);
   return name.substr(0, name.find('.'));
 }
+
+// The position of argument `name` in "c10d::send(Tensor[] tensors, int dst, int tag=0) -> …".
+std::optional<size_t> ArgumentPosition(std::string_view schema, std::string_view name);
+
+// What follows the backend in the name of a communication's label ("gloo:all_reduce"), if it
+// speaks of a collective or of point to point; else "".
+std::string_view CommOfLabel(std::string_view name);
 
 // "ProfilerStep#3": the profiler's mark of a training or inference step.
 inline bool IsStepMark(std::string_view name) { return name.starts_with("ProfilerStep#"); }

@@ -89,6 +89,7 @@ class TraceBuilder {
   void SetComm(NodeId node, const Comm& comm);
   // A group whose name is known already is merged into the known one: facts fill gaps.
   void AddProcessGroup(const ProcessGroup& group);
+  std::span<const ProcessGroup> process_groups() const { return trace_.groups_; }
   // Changes of nodes already added, for facts that come from elsewhere in the file.
   void SetTimes(NodeId node, std::optional<Nanos> start, std::optional<Nanos> duration,
                 std::optional<Nanos> exclusive);

@@ -19,9 +19,12 @@ ModuleStep MakeStep(std::string_view text) {
 
 }  // namespace
 
-std::string_view ModuleOfLabel(std::string_view name) {
+ModuleStep ModuleOfLabel(std::string_view name) {
   if (!name.starts_with(kLabelPrefix)) return {};
-  return name.substr(kLabelPrefix.size());
+  name.remove_prefix(kLabelPrefix.size());
+  const size_t open = name.rfind(" (");
+  if (open == std::string_view::npos || !name.ends_with(')')) return {.name = name, .type = {}};
+  return {.name = name.substr(0, open), .type = name.substr(open + 2, name.size() - open - 3)};
 }
 
 std::vector<ModuleStep> ModulePath(const Trace& trace, NodeId node) {

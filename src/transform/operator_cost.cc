@@ -369,4 +369,20 @@ std::vector<std::optional<OperatorCost>> OperatorCosts(const Trace& trace) {
   return costs;
 }
 
+Work WorkOf(const Trace& trace) {
+  Work work;
+  const auto costs = OperatorCosts(trace);
+  ForEachNode(trace, [&](NodeId node) {
+    if (trace.kind(node) != NodeKind::kOperator || trace.place(node) == Place::kDevice) return;
+    const auto& cost = costs[node.index()];
+    if (!cost) {
+      ++work.without_shapes;
+    } else if (!cost->done_below) {
+      work.flop += static_cast<double>(cost->ops);
+      work.bytes += static_cast<double>(cost->bytes);
+    }
+  });
+  return work;
+}
+
 }  // namespace etude

@@ -23,4 +23,12 @@ struct OperatorCost {
 // no shapes.
 std::vector<std::optional<OperatorCost>> OperatorCosts(const Trace& trace);
 
+// What the operators of a trace compute and move, each once, where the work is done.
+struct Work {
+  double flop = 0;
+  double bytes = 0;
+  int64_t without_shapes = 0;  // operators that are not in these sums
+};
+Work WorkOf(const Trace& trace);
+
 }  // namespace etude

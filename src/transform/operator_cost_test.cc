@@ -147,5 +147,20 @@ TEST(OperatorCost, AbsurdShapesHaveNone) {
   EXPECT_FALSE(costs[1].has_value());
 }
 
+TEST(OperatorCost, WorkCountsOnceWhereItIsDone) {
+  Sketch sketch;
+  const Value a = sketch.Tensor({2, 3});
+  const Value b = sketch.Tensor({3, 5});
+  const Value c = sketch.Tensor({2, 5});
+  const NodeId matmul = sketch.Op("aten::matmul", {a, b}, {c});
+  sketch.Op("aten::mm", {a, b}, {c}, matmul);
+  sketch.Op("aten::relu", {c}, {sketch.Tensor({2, 5})});
+  sketch.Op("aten::neg", {}, {});
+  const Work work = WorkOf(sketch.builder.Finish().value());
+  EXPECT_EQ(work.flop, 2 * 2 * 3 * 5 + 2 * 5);
+  EXPECT_EQ(work.bytes, 4 * (6 + 15 + 10) + 4 * (10 + 10));
+  EXPECT_EQ(work.without_shapes, 1);
+}
+
 }  // namespace
 }  // namespace etude

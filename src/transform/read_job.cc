@@ -5,8 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "src/formats/byte_source.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/read_trace.h"
+#include "src/transform/native_profile.h"
 
 namespace etude {
 
@@ -16,6 +18,7 @@ RankInput RichestInput(const CaptureRank& rank) {
     input.path = rank.linked;
   } else if (!rank.native.empty()) {
     input.path = rank.native;
+    input.device = rank.device;
   } else if (!rank.host.empty()) {
     input.path = rank.host;
     input.device = rank.device;
@@ -26,7 +29,10 @@ RankInput RichestInput(const CaptureRank& rank) {
 }
 
 RankInput TimedInput(const CaptureRank& rank) {
-  if (rank.device.empty() || !rank.native.empty()) return RichestInput(rank);
+  if (rank.device.empty()) return RichestInput(rank);
+  if (!rank.native.empty()) {
+    return {.rank = rank.rank, .path = rank.native, .device = rank.device, .as_profile = true};
+  }
   return {.rank = rank.rank, .path = rank.device, .device = {}};
 }
 
@@ -51,8 +57,51 @@ Result<std::vector<RankInput>> FindRanks(std::span<const std::string> paths,
   return inputs;
 }
 
+namespace {
+
+// A native capture and what belongs to it of a Kineto trace.
+struct NativeRun {
+  Trace native;
+  std::optional<Trace> profile;  // of both; nullopt if the Kineto trace has operators of its own
+};
+
+Result<NativeRun> ReadNativeRun(const std::string& native, const std::string& devices,
+                                ReadOptions options, const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(const Trace kineto, ReadTrace(devices, options, context));
+  options.keep_recorder_time = IsOfDevicesOnly(kineto);
+  NativeRun run;
+  ETUDE_ASSIGN_OR_RETURN(run.native, ReadTrace(native, options, context));
+  if (options.keep_recorder_time) {
+    ETUDE_ASSIGN_OR_RETURN(run.profile, MakeNativeProfile(run.native, kineto, context.limits));
+  }
+  return run;
+}
+
+Result<Trace> ReadNativeRank(const RankInput& input, const ReadOptions& options,
+                             const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(NativeRun run, ReadNativeRun(input.path, input.device, options, context));
+  if (!run.profile) return std::move(run.native);
+  if (input.as_profile) return std::move(*run.profile);
+  ETUDE_ASSIGN_OR_RETURN(LinkResult linked,
+                         Link(run.native, *run.profile, {.limits = context.limits}));
+  return std::move(linked.trace);
+}
+
+}  // namespace
+
+Result<bool> IsNative(const std::string& path, const RunContext& context) {
+  if (path == "-") return false;  // a pipe can be looked at once only
+  ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path, context.limits));
+  ETUDE_ASSIGN_OR_RETURN(const std::string_view beginning, source.Peek(kDetectBytes));
+  return DetectFileKind(beginning) == FileKind::kNative;
+}
+
 Result<Trace> ReadRank(const RankInput& input, const ReadOptions& options,
                        const RunContext& context) {
+  if (!input.device.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(const bool native, IsNative(input.path, context));
+    if (native) return ReadNativeRank(input, options, context);
+  }
   ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadTrace(input.path, options, context));
   if (input.device.empty()) return trace;
   ETUDE_ASSIGN_OR_RETURN(const Trace device, ReadTrace(input.device, options, context));
@@ -85,6 +134,19 @@ Result<LinkResult> LinkRun(const NamedTrace& host, const NamedTrace& device,
         host.name, device.name));
   }
   return result;
+}
+
+Result<LinkResult> LinkNative(const std::string& native, const std::string& devices,
+                              const ReadOptions& read, const LinkOptions& options,
+                              const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(const NativeRun run, ReadNativeRun(native, devices, read, context));
+  if (!run.profile) {
+    return BadInput(
+        fmt::format("{}: found a profile with operators, expected one of devices only, "
+                    "as it is recorded beside {}",
+                    devices, native));
+  }
+  return Link(run.native, *run.profile, options);
 }
 
 }  // namespace etude

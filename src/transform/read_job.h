@@ -22,14 +22,18 @@ struct RankInput {
   std::string path;
   std::string device;                // "": nothing to link with
   std::optional<CaptureRank> files;  // all that the folder has of the rank, if a folder was given
+  // Of a native capture with the profile of its devices: as the profile of both, not linked.
+  bool as_profile = false;
 };
 
-// What of a capture folder tells most of `rank`: its linked trace, else host and device trace, else
-// its Chakra trace, else the device trace alone.
+// What of a capture folder tells most of `rank`: its linked trace, else its native capture with the
+// profile of its devices, else host and device trace, else its Chakra trace, else the device trace
+// alone.
 RankInput RichestInput(const CaptureRank& rank);
 
-// What of a capture folder tells most of the times of `rank`: its device trace, which has what
-// linking leaves out (calls of the runtime, whole threads), else the richest.
+// What of a capture folder tells most of the times of `rank`: its device trace, with its native
+// capture if there is one, which has what linking leaves out (calls of the runtime, whole threads);
+// else the richest.
 RankInput TimedInput(const CaptureRank& rank);
 
 // The ranks behind `paths`, each a trace, a capture folder (all its ranks, each as `choose` says)
@@ -39,8 +43,13 @@ Result<std::vector<RankInput>> FindRanks(std::span<const std::string> paths,
                                          RankInput (*choose)(const CaptureRank&) = RichestInput);
 
 // Reads it, linked if it has a device trace. Warns where host and device have nothing in common.
+// Beside a native capture a profile counts that is of its devices only (native_profile.h); any
+// other one says nothing that the capture does not.
 Result<Trace> ReadRank(const RankInput& input, const ReadOptions& options,
                        const RunContext& context);
+
+// Whether the file at `path` is a native capture.
+Result<bool> IsNative(const std::string& path, const RunContext& context);
 
 // A trace, and what messages call it.
 struct NamedTrace {
@@ -52,5 +61,11 @@ struct NamedTrace {
 // if no node of one has an event in the other.
 Result<LinkResult> LinkRun(const NamedTrace& host, const NamedTrace& device,
                            const LinkOptions& options);
+
+// Reads and links a native capture and the profile of its devices. kBadInput for a profile with
+// operators of its own.
+Result<LinkResult> LinkNative(const std::string& native, const std::string& devices,
+                              const ReadOptions& read, const LinkOptions& options,
+                              const RunContext& context);
 
 }  // namespace etude

@@ -181,12 +181,21 @@ class Selector {
     return {};
   }
 
-  // "Linear" and "Linear_0" both mean the module "Linear_0".
-  static bool IsModule(std::string_view word, std::string_view module) {
-    if (word == module) return true;
-    const size_t end = module.rfind('_');
-    return end != std::string_view::npos && word == module.substr(0, end) &&
-           ParseWhole(module.substr(end + 1));
+  // "Linear" and "Linear_0" both mean the module "Linear_0"; "Net", "Net.layers", "layers.0" and
+  // its class mean "Net.layers.0", or a part of it.
+  static bool IsModule(std::string_view word, const ModuleStep& module) {
+    if (word.empty() || module.name.empty()) return false;
+    if (word == module.type || IsPathOrPart(word, module.name)) return true;
+    const size_t dot = module.name.find('.');
+    if (dot != std::string_view::npos && IsPathOrPart(word, module.name.substr(dot + 1))) {
+      return true;
+    }
+    const size_t end = module.name.rfind('_');
+    return end != std::string_view::npos && word == module.name.substr(0, end) &&
+           ParseWhole(module.name.substr(end + 1));
+  }
+  static bool IsPathOrPart(std::string_view word, std::string_view path) {
+    return path.starts_with(word) && (path.size() == word.size() || path[word.size()] == '.');
   }
 
   Status SelectModules() {
@@ -194,16 +203,16 @@ class Selector {
     Names names;
     std::vector<bool> found(selection_.modules.size());
     ForEachNode(trace_, [&](NodeId node) {
-      const std::string_view module = ModuleOfLabel(trace_.name(node));
+      const ModuleStep module = ModuleOfLabel(trace_.name(node));
       const std::vector<ModuleStep> path = ModulePath(trace_, node);
-      if (!module.empty()) names.emplace(module);
+      if (!module.name.empty()) names.emplace(module.name);
       for (const ModuleStep& step : path) names.emplace(step.name);
       for (size_t i = 0; i < found.size(); ++i) {
         const std::string& word = selection_.modules[i];
-        const bool holds = (!module.empty() && IsModule(word, module)) ||
-                           std::ranges::any_of(path, [&](const ModuleStep& step) {
-                             return step.name == word || step.type == word;
-                           });
+        const bool holds =
+            IsModule(word, module) || std::ranges::any_of(path, [&](const ModuleStep& step) {
+              return step.name == word || step.type == word;
+            });
         if (!holds) continue;
         nodes[node.index()] = true;
         found[i] = true;
@@ -213,8 +222,8 @@ class Selector {
       if (found[i]) continue;
       if (names.empty()) {
         return Usage(
-            "--module: the trace names no modules; the profiler does with with_stack or "
-            "with_modules, and --label selects by names of labels");
+            "--module: the trace names no modules; the native recorder does, and the profiler with "
+            "with_stack or with_modules; --label selects by names of labels");
       }
       return Unknown("--module", "module of this name", selection_.modules[i], names);
     }

@@ -221,6 +221,37 @@ TEST(Slice, ModulesAreLabelsOrPaths) {
   EXPECT_EQ(IdsOf(SliceOf(trace, {.modules = {"act", "Linear"}}).trace), (Ids{0, 1, 2}));
 }
 
+TEST(Slice, ModulesOfTheNativeRecorderHavePathsAndClasses) {
+  TraceBuilder builder;
+  builder.info().format = TraceFormat::kNative;
+  const auto add = [&](uint64_t id, NodeKind kind, std::string_view name, uint64_t parent) {
+    builder.AddNode({.source_id = id,
+                     .kind = kind,
+                     .place = Place::kHost,
+                     .name = builder.Intern(name),
+                     .parent = parent});
+  };
+  builder.AddNode({.source_id = 0, .kind = NodeKind::kThread, .name = builder.Intern("thread")});
+  add(1, NodeKind::kLabel, "nn.Module: Net", 0);
+  add(2, NodeKind::kLabel, "nn.Module: Net.layers.0 (Block)", 1);
+  add(3, NodeKind::kLabel, "nn.Module: Net.layers.0.fc (Linear)", 2);
+  add(4, NodeKind::kOperator, "aten::linear", 3);
+  add(5, NodeKind::kLabel, "nn.Module: Net.layers.01 (Linear)", 1);
+  const Trace trace = builder.Finish().value();
+  const auto ids = [&](std::string word) {
+    return IdsOf(SliceOf(trace, {.modules = {std::move(word)}}).trace);
+  };
+  const Ids whole = {0, 1, 2, 3, 4, 5};
+  EXPECT_EQ(ids("Net"), whole);
+  EXPECT_EQ(ids("layers"), (Ids{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(ids("Net.layers.0"), (Ids{0, 1, 2, 3, 4}));
+  EXPECT_EQ(ids("layers.0"), (Ids{0, 1, 2, 3, 4}));
+  EXPECT_EQ(ids("Block"), (Ids{0, 1, 2, 3, 4}));
+  EXPECT_EQ(ids("layers.0.fc"), (Ids{0, 1, 2, 3, 4}));
+  EXPECT_EQ(ids("layers.01"), (Ids{0, 1, 5}));
+  EXPECT_EQ(ids("Linear"), (Ids{0, 1, 2, 3, 4, 5}));
+}
+
 TEST(Slice, DanglingReferencesAndSharedIdsDoNotSpoilTheSlice) {
   const Trace trace = Make({
       {.id = 1, .name = "a"},

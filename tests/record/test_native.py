@@ -70,7 +70,8 @@ def test_the_same_operators_as_the_observer(run, tmp_path):
     observed = run(source).host()["nodes"]
     for path in (tmp_path / "capture").iterdir():
         path.unlink()
-    result = run(source, environment=NATIVE)
+    # The observer has no labels of modules.
+    result = run(source, environment={**NATIVE, "ETUDE_RECORD_MODULES": "0"})
     assert (result.code, result.err) == (0, "")
     assert result.names() == ["capture.0.etude", "job.json"]
     assert result.rank()["native"] == "capture.0.etude" and "host" not in result.rank()

@@ -146,6 +146,21 @@ def test_pairs_and_their_verdicts(tmp_path, recorder):
     assert {path.name for path in job.iterdir()} == names | {"compare.0.json"}
 
 
+def test_gpus_are_looked_at_where_it_is_asked_for(tmp_path, monkeypatch):
+    record(tmp_path, "40")
+    names = {"gpu_energy", "gpu_power", "gpu_utilisation", "gpu_memory_utilisation", "gpu_memory"}
+    result = compared(tmp_path, "--pairs", 6, steps=[5000])
+    assert not names & {row["name"] for row in result["metrics"]}
+    # A library that stands for NVML: two GPUs of 150 W.
+    monkeypatch.setenv("LD_LIBRARY_PATH", os.path.join(os.environ["ETUDE_BIN"], "../tests/nvml"))
+    result = compared(tmp_path, "--pairs", 6, "--experimental", steps=[5000])
+    for side in ("original", "replay"):
+        assert metric(result, "gpu_power")[side]["median"] == 300
+        assert metric(result, "gpu_utilisation")[side]["median"] == 0.8
+        assert metric(result, "gpu_energy")[side]["median"] > 0
+        assert metric(result, "gpu_memory")[side]["median"] == 8192
+
+
 def test_same_pairs_same_order(tmp_path):
     record(tmp_path, "40")
     orders = []

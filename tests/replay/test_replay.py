@@ -305,6 +305,30 @@ def test_parts_of_a_step_are_not_kept_in_a_capture(tmp_path):
     assert "part of the step" in compared.stderr
 
 
+def test_page_faults_are_those_that_were_recorded(tmp_path):
+    # Blocks above what glibc maps, so that each step gets new pages for some of them.
+    folder = capture(
+        tmp_path,
+        """
+        import torch
+        x = torch.nn.Parameter(torch.ones(3000000))
+        optimizer = torch.optim.SGD([x], lr=0.1)
+        for _ in range(20):
+            optimizer.zero_grad()
+            (x * 2).relu().sum().backward()
+            optimizer.step()
+        """,
+    )
+    steps = json.loads((folder / "job.json").read_text())["ranks"]["0"]["timed_steps"]
+    faults = sorted(step["minor_faults"] for step in steps)
+    report = replay(folder, warmup=8)
+    assert report["memory"]["recorded_minor_faults"] == faults[len(faults) // 2]
+    wanted = report["memory"]["recorded_minor_faults"]
+    assert abs(report["replay"]["minor_faults"] - wanted) <= max(128, 0.15 * wanted)
+    # Of a part of the step it is not known.
+    assert replay(folder, "--only", "aten::mul")["memory"]["recorded_minor_faults"] is None
+
+
 @needs_data
 def test_gaps_pass_and_both_figures_are_said(tmp_path):
     for kind, name in (("et", "host"), ("kineto", "device")):
@@ -325,6 +349,44 @@ def test_gaps_pass_and_both_figures_are_said(tmp_path):
     assert slow["gaps"]["without"]["step_ms"]["wall"]["count"] == 1
 
 
+def test_waits_of_the_program_take_no_processor(tmp_path):
+    folder = capture(
+        tmp_path,
+        """
+        import time, torch
+        x = torch.nn.Parameter(torch.ones(3000))
+        optimizer = torch.optim.SGD([x], lr=0.1)
+        for _ in range(20):
+            time.sleep(0.02)  # for its data
+            optimizer.zero_grad()
+            (x * 2).sum().backward()
+            optimizer.step()
+        """,
+    )
+    steps = json.loads((folder / "job.json").read_text())["ranks"]["0"]["timed_steps"]
+    assert all(step["voluntary_switches"] > 0 for step in steps)
+    gaps = replay(folder)["gaps"]
+    assert 10 < gaps["idle_ms"] <= gaps["ms"]
+    times = gaps["with"]["step_ms"]
+    assert times["wall"]["min"] - times["cpu"]["min"] > gaps["idle_ms"] / 2
+
+
+def test_without_a_folder_for_temporary_files_kernels_are_unknown(tmp_path, monkeypatch):
+    path = record(tmp_path, "x = torch.ones(4, 3)\nx @ x.t()")
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "absent"))
+    report = replay(path, "--per-op")
+    assert report["coverage"]["ops"] == 1.0 and report["replay"]["step_ms"]["wall"]["count"] == 2
+    assert report["same_kernels"] is None and report["kernels"] is None
+    assert report["operator_time_difference"]["all"] is None and report["per_operator"] is None
+    done = subprocess.run([ETUDE, "replay", path, "--iterations", "2"], text=True, capture_output=True)
+    assert done.returncode == 0 and "same kernels: unknown" in done.stdout
+    assert "the replay was not recorded" in done.stderr
+    # Where the recording itself was asked for, it has to be written.
+    asked = ["--record", tmp_path / "absent/replay.etude"]
+    failed = subprocess.run([ETUDE, "replay", path, *asked], text=True, capture_output=True)
+    assert failed.returncode == 5 and failed.stdout == "", failed.stderr
+
+
 def test_the_replay_is_recorded_and_compared(tmp_path):
     path = record(tmp_path, "x = torch.ones(4, 3)\nfor _ in range(3): y = x @ x.t()\ntorch.relu(y)")
     kept = tmp_path / "replay.etude"
@@ -341,6 +403,14 @@ def test_the_replay_is_recorded_and_compared(tmp_path):
     info = subprocess.run([ETUDE, "stats", "--json", kept], text=True, capture_output=True, check=True)
     operators = {row["name"]: row["count"] for row in json.loads(info.stdout)["ops"]}
     assert operators["aten::matmul"] == 3 * 3
+
+
+def test_work_is_counted_by_shapes(tmp_path):
+    path = record(tmp_path, "x @ y", "x, y = torch.ones(4, 3), torch.ones(3, 5)")
+    work = replay(path)["work"]
+    assert work["flop"] == 2 * 4 * 3 * 5 and work["bytes"] == 4 * (12 + 15 + 20)
+    assert work["replay"]["flop_per_s"] > 0 and work["original"] is None
+    assert replay(path, "--only", "aten::matmul")["work"] is None
 
 
 def test_kinds_of_steps_are_replayed_by_their_weights(tmp_path):
@@ -387,3 +457,82 @@ def test_the_damage_of_a_trace_is_in_the_report(tmp_path):
     text = path.read_text()
     path.write_text(text[: text.rindex('"id"')])
     assert replay(path)["stats"]["truncated"] == 1
+
+
+OPERATORS = pathlib.Path(os.environ["ETUDE_BIN"]).parent / "tests/operators/test_operators.so"
+
+
+def test_operators_of_a_library_replay_with_it(tmp_path):
+    setup = f"torch.ops.load_library({str(OPERATORS)!r})"
+    body = "x = torch.ones(4, 3)\ny = torch.ops.test_operators.add_twice(x, x * 2)\ny + 1"
+    path = record(tmp_path, body, setup)
+    report = replay(path, "--library", OPERATORS, "--per-op")
+    assert report["skipped"] == [] and report["libraries"] == [str(OPERATORS)]
+    assert report["replaced_by_parts"] == [] and report["same_kernels"] == 1.0
+    assert "test_operators::add_twice" in {row["op"] for row in report["per_operator"]}
+    # Without it what it called runs in its place.
+    without = replay(path, "--per-op")
+    assert without["replaced_by_parts"] == [{"op": "test_operators::add_twice", "count": 1}]
+    rows = {row["op"] for row in without["per_operator"]}
+    assert "test_operators::add_twice" not in rows and "aten::add.Tensor" in rows
+
+
+def test_a_library_that_cannot_be_loaded_is_an_error(tmp_path):
+    path = record(tmp_path, "torch.ones(4) + 1")
+    broken = tmp_path / "broken.so"
+    broken.write_text("no library" * 1000)
+    for library, words in ((tmp_path / "absent.so", "cannot open"), (broken, "invalid ELF")):
+        done = subprocess.run(
+            [ETUDE, "replay", path, "--library", library], text=True, capture_output=True
+        )
+        assert done.returncode == 3 and done.stdout == ""
+        assert str(library) in done.stderr and words in done.stderr
+    # A name without a folder is a file here, not a library of the system.
+    done = subprocess.run([ETUDE, "replay", path, "--library", "libm.so.6"], capture_output=True)
+    assert done.returncode == 3
+
+
+def test_memory_that_no_operator_wrote_holds_what_its_readers_need(tmp_path):
+    setup = """
+        table = torch.randn(50, 8)
+        indices = torch.randint(0, 50, (40,))
+    """
+    body = """
+        lengths = torch.tensor([0, 3, 0, 30, 2])                   # written past the dispatcher
+        y = torch.embedding_bag(table, indices, lengths.cumsum(0))
+        z = torch.embedding_bag(table, torch.tensor([7] * 20), torch.tensor([0, 9]).clone())
+    """
+    report = replay(record(tmp_path, body, setup))
+    assert report["skipped"] == []
+    # Content for 5, 20 and 2 numbers of 8 bytes beside the table and the indices.
+    assert report["memory"]["outside_bytes"] == 4 * 50 * 8 + 8 * 40 + 8 * (5 + 20 + 2)
+
+
+def test_memory_that_operators_wrote_needs_no_content(tmp_path):
+    body = """
+        a = torch.empty(100)
+        b = torch.zeros_like(a)   # reads its form only
+        a.fill_(1)
+        c = torch.empty(100)
+        torch.add(a, a, out=c)
+        d = a + c
+    """
+    assert replay(record(tmp_path, body))["memory"]["outside_bytes"] == 0
+
+
+@pytest.mark.parametrize("product, coerced", [("torch.matmul", 0), ("torch.mm", 1)])
+def test_arguments_have_the_recorded_element_type(tmp_path, product, coerced):
+    setup = """
+        a = torch.randn(4, 4)
+        c = torch.randn(4, 4).bfloat16()
+    """
+    # Without autocast the product is one of float32, which mm refuses beside bfloat16. What consists
+    # of other operators, casts among them, is replayed as these; a result of mm is cast.
+    body = f"""
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = {product}(a, a)
+        z = torch.mm(y, c)
+    """
+    report = replay(record(tmp_path, textwrap.dedent(body), setup))
+    assert report["skipped"] == []
+    assert report["coerced"]["shapes"] == coerced

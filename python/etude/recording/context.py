@@ -29,6 +29,9 @@ class record:
     when the capture is complete, so that a loop can stop. The block may run on: there is no cost
     after that.
 
+    `recorder` is "observers", PyTorch's, or "native", Etude's own where it was built for this torch; `modules`
+    has it label the calls of modules, `experimental` has it record programs that use CUDA, too.
+
     `overwrite` allows an earlier capture of this rank to be replaced. When the block ends too
     early there is a RecordingWarning, or with `strict` a RecordingError; `status` holds the facts.
     An exception of the block passes through. In a job of several ranks each rank enters a block
@@ -48,6 +51,9 @@ class record:
         record_steps: int = 1,
         kind: str = "auto",
         ranges: str = "auto",
+        recorder: str = "observers",
+        modules: bool = True,
+        experimental: bool = False,
         overwrite: bool = False,
         strict: bool = False,
     ) -> None:
@@ -58,6 +64,10 @@ class record:
             record_steps=record_steps,
             kind=kind,
             ranges=ranges,
+            recorder=recorder,
+            library=os.environ.get("ETUDE_RECORD_LIBRARY"),
+            modules=modules,
+            experimental=experimental,
             command=list(getattr(sys, "orig_argv", sys.argv)),
             job=job_name(),
             etude_version=getattr(sys.modules.get("etude"), "__version__", None),

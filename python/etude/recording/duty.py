@@ -11,16 +11,17 @@ import threading
 import time
 from typing import Any, Callable, List, Optional, Tuple
 
-from . import compiler, files, job, recordings
+from . import clock, files, job, recordings
 from .capture import Capture, RecordedStep
+from .clock import Reading
 from .duty_folder import DutyFolder
 from .duty_settings import DutySettings
 from .fork import skip_library_destructors
 from .settings import Settings
 from .signature import Signature, SignatureTable
 from .step_recording import Busy, RangesFailed
-from .steps import StepFinder, StepListener
 from .timing import PlainSteps
+from .watcher import Watcher
 
 # Steps in which outermost modules may still appear.
 _LEARNING_STEPS = 3
@@ -29,7 +30,7 @@ _LEARNING_STEPS = 3
 _REQUEST_STRIDE = 8
 
 
-class Duty(StepListener):
+class Duty(Watcher):
     """Watches one process as long as it runs, and makes recordings of it.
 
     Between recordings it only counts steps and keeps the times of the last ones. Whatever goes wrong
@@ -40,12 +41,11 @@ class Duty(StepListener):
     def __init__(
         self, torch: Any, duty: DutySettings, settings: Settings, on_done: Callable[[], None]
     ) -> None:
-        self._torch = torch
+        super().__init__(torch, duty.kind)
         self._duty = duty
         self._settings = settings
         self._on_done = on_done
         self._pid = os.getpid()
-        self._finder = StepFinder(torch, duty.kind, self)
         self._folder: Optional[DutyFolder] = None
         self._signal = SignalFlag(duty.signal)
         self._table = SignatureTable()
@@ -54,7 +54,7 @@ class Duty(StepListener):
         self._written = 0
         self._step = 0  # that runs or begins
         self._settle_at = _LEARNING_STEPS
-        self._start: Optional[Tuple[int, int]] = None
+        self._start: Optional[Reading] = None
         self._recording: Any = None
         self._first = 0  # step of the recording
         self._capture: Optional[Capture] = None
@@ -65,20 +65,6 @@ class Duty(StepListener):
         self._profiled = False
 
     # -- Life ------------------------------------------------------------------------------------
-
-    def attach(self) -> None:
-        """Starts watching."""
-        compiler.exclude(self._torch)
-        self._finder.attach()
-        os.register_at_fork(after_in_child=self._cut_off_child)
-
-    def is_idle(self) -> bool:
-        """Whether no step mark was seen."""
-        return not self._finder.kind
-
-    def mark(self) -> None:
-        """An explicit step mark: takes the place of all other kinds from now on."""
-        self._finder.mark()
 
     def close(self, ended_by: Optional[str] = None) -> None:
         """The program ends."""
@@ -140,17 +126,17 @@ class Duty(StepListener):
         self._clean = False
         self._discard()
 
-    def step_ended(self, units: Tuple[str, ...], calls: tuple, clock: Tuple[int, int]) -> None:
+    def step_ended(self, units: Tuple[str, ...], calls: tuple, reading: Reading) -> None:
         index = self._step
         self._step += 1
         if self._closed or self._start is None:
             return
         signature = self._table.see(units, calls)
-        times = (clock[0] - self._start[0], clock[1] - self._start[1])
+        passed = reading.since(self._start)
         if self._recording is not None:
-            self._end_recorded(index, signature, times)
+            self._end_recorded(index, signature, passed)
         elif self._clean and not self._finder.profilers.busy():
-            self._recent.add(index, signature, times)
+            self._recent.add(index, signature, passed)
 
     def step_begins(self) -> None:
         """What takes long happens here, between the clock of one step and that of the next."""
@@ -166,7 +152,7 @@ class Duty(StepListener):
         if self._closed:
             return
         self._clean = not self._finder.profilers.busy()
-        self._start = (time.perf_counter_ns(), time.process_time_ns())
+        self._start = clock.begin()
 
     def _is_due(self) -> bool:
         due = self._duty.every > 0 and self._step % self._duty.every == 0
@@ -214,7 +200,7 @@ class Duty(StepListener):
             self._torch,
             settings,
             files.temporary(hidden, "recording"),
-            subclasses=self._finder.optimizers.have_tensor_subclasses(),
+            finder=self._finder,
             most_bytes=self._bytes_left(),
         )
         self._notes = made.notes
@@ -236,7 +222,7 @@ class Duty(StepListener):
             return None
         return self._duty.max_bytes - self._written
 
-    def _end_recorded(self, index: int, signature: Signature, times: Tuple[int, int]) -> None:
+    def _end_recorded(self, index: int, signature: Signature, passed: Reading) -> None:
         recording = self._recording
         steps = index + 1 - self._first
         if steps < self._duty.steps:
@@ -257,7 +243,7 @@ class Duty(StepListener):
             "integer_ranges": recording.ranges,
         }
         if steps == 1:
-            found.update(wall_ns=times[0], cpu_ns=times[1])
+            found.update(passed.to_json())
         self._publish(RecordedStep(recording, signature, found))
 
     def _publish(self, step: RecordedStep) -> None:

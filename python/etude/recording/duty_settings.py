@@ -39,6 +39,8 @@ class DutySettings:
     ranges: str = "auto"
     memory: bool = False
     index_values: int = 0
+    modules: bool = True
+    experimental: bool = False
 
     def __post_init__(self) -> None:
         if not self.directory:
@@ -79,6 +81,8 @@ def settings_of(duty: DutySettings) -> Settings:
         library=duty.library,
         memory=duty.memory,
         index_values=duty.index_values,
+        modules=duty.modules,
+        experimental=duty.experimental,
         command=list(getattr(sys, "orig_argv", sys.argv)),
         job=job_name(),
         etude_version=os.environ.get("ETUDE_RECORD_VERSION"),
@@ -115,6 +119,10 @@ def _choice(choices: tuple) -> Callable[[str], str]:
     return read
 
 
+def _switch(text: str) -> bool:
+    return _choice(("on", "off"))(text) == "on"
+
+
 _READERS: Dict[str, Callable[[str], object]] = {
     "dir": lambda text: os.path.abspath(text) if text else "",
     "every": _count,
@@ -128,5 +136,7 @@ _READERS: Dict[str, Callable[[str], object]] = {
     "kind": _choice(KINDS),
     "ranges": _choice(RANGES),
     "index_values": _bytes,
-    "memory": lambda text: _choice(("on", "off"))(text) == "on",
+    "memory": _switch,
+    "modules": _switch,
+    "experimental": _switch,
 }

@@ -59,6 +59,11 @@ class ModuleMarks:
             if issubclass(cls, self._base):
                 self._take_class(cls)
 
+    def outermost(self) -> List[Any]:
+        """The modules learnt so far that are still there, in the order of their first call."""
+        units = sorted((unit, ref()) for ref, unit in self._entries.values() if unit is not None)
+        return [module for _, module in units if module is not None]
+
     def detach(self) -> None:
         """Puts everything back."""
         self._stop_learning()
@@ -118,7 +123,7 @@ class ModuleMarks:
             self.learn()
 
     def _label(self, module: Any) -> str:
-        name = _name_of(module)
+        name = type(unwrapped(module)).__name__
         same = sum(1 for label in self.labels if label.split("#")[0] == name)
         return name if same == 0 else f"{name}#{same + 1}"
 
@@ -168,18 +173,27 @@ class ModuleMarks:
 
 
 def _has_parameters(module: Any) -> bool:
-    return next(iter(module.parameters()), None) is not None
+    try:
+        return next(iter(module.parameters()), None) is not None
+    except Exception:  # listed in a way of the program's own
+        return False
 
 
-def _name_of(module: Any) -> str:
-    """The class of the user's model, also inside the wrappers of torch."""
-    inner = module
+def inside(module: Any) -> Optional[Any]:
+    """What a wrapper of torch wraps; None if it is none."""
+    name = type(module).__name__
+    if name == "OptimizedModule":
+        return module._orig_mod
+    if name in ("DistributedDataParallel", "DataParallel"):
+        return module.module
+    return None
+
+
+def unwrapped(module: Any) -> Any:
+    """The user's model, also inside the wrappers of torch."""
     for _ in range(4):
-        name = type(inner).__name__
-        if name == "OptimizedModule":
-            inner = inner._orig_mod
-        elif name in ("DistributedDataParallel", "DataParallel"):
-            inner = inner.module
-        else:
+        inner = inside(module)
+        if inner is None:
             break
-    return type(inner).__name__
+        module = inner
+    return module

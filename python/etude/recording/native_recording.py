@@ -8,9 +8,11 @@ import json
 import os
 import sys
 import time
-from typing import Any, Optional
+from typing import Any, List, Optional
 
 from . import job, torch_cache
+from .device_profile import DeviceProfile
+from .module_labels import ModuleLabels
 from .settings import Settings
 from .step_recording import Published, StepMark, check_profiler_free, uses_cuda
 
@@ -29,6 +31,8 @@ class NativeRecording:
     Structure, arguments and times come from one pass, so there is one file. `ranges` of the settings
     is "off"; "auto": minima and maxima of integer arguments, and statistics of those that are indices;
     "on": statistics of all. What goes beyond `most_bytes` of the file is left out, which the file says.
+    `outermost`: the outermost modules, where calls of modules are to be labelled. `devices` profiles the
+    devices meanwhile, into a second file.
     """
 
     def __init__(
@@ -38,6 +42,8 @@ class NativeRecording:
         path: str,
         settings: Settings,
         most_bytes: Optional[int] = None,
+        outermost: Optional[List[Any]] = None,
+        devices: Optional[DeviceProfile] = None,
     ) -> None:
         self.ranges = settings.ranges != "off"
         self._options = (
@@ -52,13 +58,25 @@ class NativeRecording:
         self._library = library
         self._path = path
         self._mark = StepMark(torch)
+        self._outermost = outermost
+        self._devices = devices
+        self._labels = ModuleLabels(torch, library) if outermost is not None else None
 
     def start(self, index: int) -> None:
         """Starts recording with the step `index`. Raises Busy when somebody else records."""
         check_profiler_free(self._torch)
-        _check(self._library.etude_recorder_start(
-            os.fsencode(self._path), _header(self._torch), *self._options))
+        if self._devices is not None:
+            self._devices.start()
+        try:
+            _check(self._library.etude_recorder_start(
+                os.fsencode(self._path), _header(self._torch), *self._options))
+        except OSError:
+            if self._devices is not None:
+                self._devices.discard()
+            raise
         self.active = True
+        if self._labels is not None:
+            self._labels.start(self._outermost)
         self._mark.begin(index)
 
     def next_step(self, index: int) -> None:
@@ -69,7 +87,12 @@ class NativeRecording:
         """Ends the recording; its file is complete afterwards."""
         self._mark.end()
         self.active = False
+        self._stop_labels()
+        if self._devices is not None:
+            self._devices.finish_work()
         _check(self._library.etude_recorder_stop())
+        if self._devices is not None:
+            self._devices.stop()
 
     def discard(self) -> None:
         """Ends the recording, if it runs, and removes its file."""
@@ -79,26 +102,41 @@ class NativeRecording:
         self.active = False
         with contextlib.suppress(OSError):
             os.remove(self._path)
+        if self._devices is not None:
+            self._devices.discard()
 
     def cut_off_child(self) -> None:
         """In a forked child: keeps it from writing into the parent's capture."""
         self._library.etude_recorder_cut_off_child()
         self.active = False
+        self._stop_labels()
+
+    def _stop_labels(self) -> None:
+        if self._labels is not None:
+            self._labels.stop()
+            self._outermost = None
 
     def publish(self, directory: str, rank: int) -> Published:
         """Gives the file its final name."""
         name = job.native_name(rank)
+        names = {"native": name}
+        if self._devices is not None:
+            names["device"] = self._devices.publish(directory, rank)
         os.replace(self._path, os.path.join(directory, name))
-        return Published(files={"native": name}, facts={}, notes=[])
+        return Published(files=names, facts={}, notes=[])
 
 
-def load(torch: Any, path: Optional[str]) -> ctypes.CDLL:
+def load(torch: Any, path: Optional[str], experimental: bool) -> ctypes.CDLL:
     """The recorder's library: at `path`, or the one that was built for this torch.
 
-    Raises NoRecorder when there is none that fits this program.
+    Raises NoRecorder when there is none that fits this program; of programs that use CUDA there is
+    one only with `experimental`.
     """
-    if uses_cuda(torch):
-        raise NoRecorder("the native recorder does not record devices yet")
+    if uses_cuda(torch) and not experimental:
+        raise NoRecorder(
+            "the native recorder records programs that use CUDA only where that is asked for "
+            "(experimental: --experimental, ETUDE_RECORD=...,experimental=on)"
+        )
     why = "the native recorder was not built"
     if path:
         try:

@@ -7,15 +7,15 @@ import json
 import os
 import resource
 import socket
-import time
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from . import compiler, facts, files, job
+from . import clock, facts, files, job
+from .clock import Reading
 from .settings import KINDS
 from .signature import Signature, SignatureTable
 from .status import Status
 from .step_recording import uses_cuda
-from .steps import StepFinder, StepListener
+from .watcher import Watcher
 
 # The environment: the capture that holds the recorded step, and steps before the first paced one.
 CAPTURE = "ETUDE_PACE_CAPTURE"
@@ -28,7 +28,7 @@ _LEARNING_STEPS = 3
 _ABANDONED = 1
 
 
-class Pacer(StepListener):
+class Pacer(Watcher):
     """Stops the program at the end of each step until it is told to run the next one, and times it.
 
     Steps are found as in a recording. From the first one on it talks with `etude compare` in lines
@@ -38,11 +38,10 @@ class Pacer(StepListener):
     """
 
     def __init__(self, torch: Any, environ: Mapping[str, str]) -> None:
-        self._torch = torch
         self._directory = environ["ETUDE_RECORD_DIR"]
         self._warmup = max(1, int(environ.get(_WARMUP, "5")))
         self._ranks = (files.read_json(environ[CAPTURE], files.JOB) or {}).get("ranks", {})
-        self._finder = StepFinder(torch, self._step_kind(), self)
+        super().__init__(torch, self._step_kind())
         self._table = SignatureTable()
         self._matches: Dict[str, bool] = {}
         self._channel: Optional[_Channel] = None
@@ -53,24 +52,14 @@ class Pacer(StepListener):
         self._asked = False
         self._ready = False
         self._closed = False
-        self._start: Optional[Tuple[int, int]] = None
+        self._start: Optional[Reading] = None
 
     # -- Life ------------------------------------------------------------------------------------
 
     def attach(self) -> None:
         """Starts watching."""
-        compiler.exclude(self._torch)
-        self._finder.attach()
+        super().attach()
         self._finder.modules.on_enter = self._take_level
-        os.register_at_fork(after_in_child=self._cut_off_child)
-
-    def is_idle(self) -> bool:
-        """Whether no step mark was seen."""
-        return not self._finder.kind
-
-    def mark(self) -> None:
-        """An explicit step mark: takes the place of all other kinds from now on."""
-        self._finder.mark()
 
     def close(self, ended_by: Optional[str] = None) -> None:
         """The program ends."""
@@ -116,23 +105,20 @@ class Pacer(StepListener):
     def profiler_starts(self) -> None:
         self._clean = False
 
-    def step_ended(self, units: Tuple[str, ...], calls: tuple, clock: Tuple[int, int]) -> None:
+    def step_ended(self, units: Tuple[str, ...], calls: tuple, reading: Reading) -> None:
         self._steps_seen += 1
         if self._start is None:
             return
         if uses_cuda(self._torch):
             self._torch.cuda.synchronize()
-            clock = (time.perf_counter_ns(), time.process_time_ns())
+            reading = clock.end()
         after = resource.getrusage(resource.RUSAGE_SELF)
         before, start = self._usage, self._start
         signature = self._table.see(units, calls)
         found = {
             "event": "step",
             "counts": self._clean and not self._finder.profilers.busy() and self._match(signature),
-            "wall_ns": clock[0] - start[0],
-            "cpu_ns": clock[1] - start[1],
-            "minor_faults": after.ru_minflt - before.ru_minflt,
-            "voluntary_switches": after.ru_nvcsw - before.ru_nvcsw,
+            **reading.since(start).to_json(),
             "involuntary_switches": after.ru_nivcsw - before.ru_nivcsw,
             "resident_bytes": _resident_bytes(),
             "peak_resident_bytes": _peak_resident_bytes() if self._has_peak else None,
@@ -157,7 +143,7 @@ class Pacer(StepListener):
         self._has_peak = _begin_peak()
         self._clean = not self._finder.profilers.busy()
         self._usage = resource.getrusage(resource.RUSAGE_SELF)
-        self._start = (time.perf_counter_ns(), time.process_time_ns())
+        self._start = clock.begin()
 
     def _warm_up(self) -> None:
         self._warm = self._steps_seen >= self._warmup

@@ -5,19 +5,19 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-import time
 from typing import Any, Callable, List, Optional, Tuple, Union
 
-from . import compiler, facts, files, job, recordings
+from . import clock, facts, files, job, recordings
 from .capture import Capture, RecordedStep
+from .clock import Reading
 from .fork import skip_library_destructors
 from .native_recording import NativeRecording
 from .settings import Settings
 from .signature import Signature, SignatureTable
 from .status import Status, suggest
 from .step_recording import Busy, RangesFailed, StepRecording
-from .steps import StepFinder, StepListener
 from .timing import TimedBlock
+from .watcher import Watcher
 
 # Steps of other signatures that are recorded and dropped before any is taken.
 _ATTEMPTS_MAX = 8
@@ -30,7 +30,7 @@ _LEARNING_STEPS = 3
 _WATCH_MAX = 5000
 
 
-class Recorder(StepListener):
+class Recorder(Watcher):
     """Watches one process, times its steps and records one of them (or a few in a row).
 
     Phases: "warmup" until enough steps have passed and it is known what a step is; "timing"
@@ -50,12 +50,11 @@ class Recorder(StepListener):
         self.settings = settings
         self.status = Status(settings.directory)
         self.complete = False
-        self._torch = torch
+        super().__init__(torch, settings.kind)
         self._on_done = on_done
         self._pid = os.getpid()
         self._closed = False
         self._profiled = False
-        self._finder = StepFinder(torch, settings.kind, self)
         self._capture = Capture(torch, settings)
         self._notes: List[str] = []
         self._recording: Union[StepRecording, NativeRecording, None] = None
@@ -70,7 +69,7 @@ class Recorder(StepListener):
         self._phase_step = passed
         self._steps_seen = passed
         self._learnt_at: Optional[int] = None
-        self._start: Optional[Tuple[int, int]] = None
+        self._start: Optional[Reading] = None
         self._table = SignatureTable()
         self._timed: Optional[TimedBlock] = None
         self._lockstep = False
@@ -81,20 +80,6 @@ class Recorder(StepListener):
         self._watched = 0
 
     # -- Life ------------------------------------------------------------------------------------
-
-    def attach(self) -> None:
-        """Starts watching."""
-        compiler.exclude(self._torch)
-        self._finder.attach()
-        os.register_at_fork(after_in_child=self._cut_off_child)
-
-    def is_idle(self) -> bool:
-        """Whether no step mark was seen."""
-        return not self._finder.kind
-
-    def mark(self) -> None:
-        """An explicit step mark: takes the place of all other kinds from now on."""
-        self._finder.mark()
 
     def close(self, ended_by: Optional[str] = None) -> None:
         """The program, or the block that is recorded, ends; the recorder is inert afterwards.
@@ -179,18 +164,18 @@ class Recorder(StepListener):
             self._recording = None
             self._busy_reason = "the program started a profiler of its own"
 
-    def step_ended(self, units: Tuple[str, ...], calls: tuple, clock: Tuple[int, int]) -> None:
+    def step_ended(self, units: Tuple[str, ...], calls: tuple, reading: Reading) -> None:
         index = self._steps_seen
         self._steps_seen += 1
         # The first step has no known beginning.
         if self._start is None or self._phase == "done":
             return
         signature = self._table.see(units, calls)
-        times = (clock[0] - self._start[0], clock[1] - self._start[1])
+        passed = reading.since(self._start)
         if self._recording is not None:
-            self._end_recorded(index, signature, times)
+            self._end_recorded(index, signature, passed)
         elif self._phase in ("timing", "timing-more"):
-            self._end_timed(index, signature, times)
+            self._end_timed(index, signature, passed)
 
     def step_begins(self) -> None:
         """What takes long happens here, between the clock of one step and that of the next."""
@@ -208,7 +193,7 @@ class Recorder(StepListener):
             self._watch()
             return
         self._clean = not self._finder.profilers.busy()
-        self._start = (time.perf_counter_ns(), time.process_time_ns())
+        self._start = clock.begin()
 
     def _warm_up(self) -> None:
         if self._steps_seen <= 1:
@@ -228,9 +213,9 @@ class Recorder(StepListener):
 
     # -- Timing ----------------------------------------------------------------------------------
 
-    def _end_timed(self, index: int, signature: Signature, times: Tuple[int, int]) -> None:
+    def _end_timed(self, index: int, signature: Signature, passed: Reading) -> None:
         if self._clean and not self._finder.profilers.busy():
-            self._timed.add(index, signature, times)
+            self._timed.add(index, signature, passed)
         else:
             self._busy_reason = "a profiler of the program was running"
 
@@ -264,7 +249,7 @@ class Recorder(StepListener):
             self._torch,
             self.settings,
             files.temporary(self.settings.directory, str(self._attempts)),
-            subclasses=self._finder.optimizers.have_tensor_subclasses(),
+            finder=self._finder,
         )
         for note in made.notes:
             self._note(note)
@@ -278,7 +263,7 @@ class Recorder(StepListener):
                 return
         self._recording = recording
         self._recording_first = self._steps_seen
-        self._recording_start = (time.perf_counter_ns(), time.process_time_ns())
+        self._recording_start = clock.begin()
         self._modes = None
         self._finder.modules.on_enter = self._take_modes
 
@@ -286,17 +271,14 @@ class Recorder(StepListener):
         if self._modes is None:
             self._modes = facts.modes(self._torch)
 
-    def _end_recorded(self, index: int, signature: Signature, times: Tuple[int, int]) -> None:
+    def _end_recorded(self, index: int, signature: Signature, passed: Reading) -> None:
         recording = self._recording
         steps = index + 1 - self._recording_first
         if steps < self.settings.record_steps:
             recording.next_step(index + 1)
             return
         if steps > 1:
-            times = (
-                time.perf_counter_ns() - self._recording_start[0],
-                time.process_time_ns() - self._recording_start[1],
-            )
+            passed = clock.end().since(self._recording_start)
         self._recording = None
         self._finder.modules.on_enter = None
         with self._finder.profilers.own():
@@ -310,8 +292,7 @@ class Recorder(StepListener):
             "signature": signature.id,
             "index": self._recording_first,
             "steps": steps,
-            "wall_ns": times[0],
-            "cpu_ns": times[1],
+            **passed.to_json(),
             "integer_ranges": recording.ranges,
             "modes": self._modes,
         }

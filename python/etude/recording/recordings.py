@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any, List, Optional, Union
 
 from . import facts, native_recording
+from .device_profile import DeviceProfile
 from .native_recording import NativeRecording
 from .settings import Settings
 from .step_recording import StepRecording, uses_cuda
+from .steps import StepFinder
 
 
 @dataclass
@@ -25,23 +27,24 @@ def make(
     settings: Settings,
     prefix: str,
     *,
-    subclasses: bool,
+    finder: StepFinder,
     most_bytes: Optional[int] = None,
 ) -> Made:
-    """A recording into temporary files that begin with `prefix`.
-
-    `subclasses` is whether the program has tensors of classes that handle operators themselves.
-    """
+    """A recording into temporary files that begin with `prefix`; `finder` knows the program."""
     notes = []
     if settings.recorder == "native":
         try:
-            library = native_recording.load(torch, settings.library)
+            library = native_recording.load(torch, settings.library, settings.experimental)
             path = f"{prefix}.capture"
-            made = NativeRecording(torch, library, path, settings, most_bytes)
-            return Made(made, profiled=False)
+            outermost = None
+            if settings.modules and not finder.modules.learning:
+                outermost = finder.modules.outermost()
+            devices = DeviceProfile(torch, f"{prefix}.device") if uses_cuda(torch) else None
+            made = NativeRecording(torch, library, path, settings, most_bytes, outermost, devices)
+            return Made(made, profiled=devices is not None)
         except native_recording.NoRecorder as error:
             notes.append(f"{error}: recorded with PyTorch's observers instead")
-    ranges = _want_ranges(torch, settings, subclasses)
+    ranges = _want_ranges(torch, settings, finder.optimizers.have_tensor_subclasses())
     recording = StepRecording(
         torch, f"{prefix}.host", f"{prefix}.device", ranges, settings.memory
     )

@@ -85,7 +85,7 @@ class StepRecording:
         """Starts recording with the step `index`. Raises Busy when somebody else records."""
         torch = self._torch
         check_profiler_free(torch)
-        _synchronize(torch)
+        synchronize(torch)
         try:
             self._observer = self._start_observer()
             self._profile = self._make_profile(self._observer)
@@ -109,7 +109,7 @@ class StepRecording:
         Raises RangesFailed, with the files removed, when reading integer inputs broke it.
         """
         self._mark.end()
-        _synchronize(self._torch)
+        synchronize(self._torch)
         self.active = False
         self._profile.stop()
         # Only this ends the observer's JSON.
@@ -189,7 +189,7 @@ class StepRecording:
             activities.append(profiler.ProfilerActivity.CUDA)
         # The plain base class: it keeps no step count that the program's profilers share.
         kind = getattr(profiler, "_KinetoProfile", profiler.profile)
-        options = _experimental_config(self._torch)
+        options = experimental_config(self._torch)
         return kind(
             activities=activities,
             record_shapes=True,
@@ -220,12 +220,12 @@ def _ranges_were_safe(torch: Any) -> bool:
     return False
 
 
-def _synchronize(torch: Any) -> None:
+def synchronize(torch: Any) -> None:
     if uses_cuda(torch):
         torch.cuda.synchronize()
 
 
-def _experimental_config(torch: Any) -> Optional[Any]:
+def experimental_config(torch: Any) -> Optional[Any]:
     """Options that not every version has: CUDA synchronisation events, no event tables."""
     try:
         make = torch._C._profiler._ExperimentalConfig

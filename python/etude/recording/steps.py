@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from threading import get_ident
-from time import perf_counter_ns, process_time_ns
 from typing import Any, List, Optional, Tuple
 
+from . import clock
+from .clock import Reading
 from .module_marks import ModuleMarks
 from .optimizer_marks import OptimizerMarks
 from .periods import PeriodFinder
@@ -23,10 +24,10 @@ _NOTES_MAX = 50
 class StepListener:
     """What a StepFinder reports to. An exception in a method ends up in `failed`."""
 
-    def step_ended(self, units: Tuple[str, ...], calls: tuple, clock: Tuple[int, int]) -> None:
+    def step_ended(self, units: Tuple[str, ...], calls: tuple, reading: Reading) -> None:
         """A step ended: the marks in it and the calls of outermost modules with their inputs.
 
-        `clock` was read at its mark: nanoseconds of time.perf_counter_ns and time.process_time_ns.
+        `reading` was taken at its mark.
         """
 
     def step_begins(self) -> None:
@@ -157,11 +158,11 @@ class StepFinder:
 
     def _before_profiler_step(self) -> None:
         """Ends a step before the program's profiler changes its state; it begins after that."""
-        clock = (perf_counter_ns(), process_time_ns())
+        reading = clock.end()
         if self.kind == "profiler" and self._accepts("profiler"):
             try:
                 self._calls_since_mark = 0
-                self._end(self._label("profiler", 0), clock)
+                self._end(self._label("profiler", 0), reading)
             except Exception as error:
                 self._fail(error)
 
@@ -201,7 +202,7 @@ class StepFinder:
 
     def _mark(self, kind: str, unit: int) -> None:
         # Read first: what follows belongs to no step.
-        clock = (perf_counter_ns(), process_time_ns())
+        reading = clock.end()
         if not self._accepts(kind):
             return
         try:
@@ -212,7 +213,7 @@ class StepFinder:
             if kind in ("optimizer", "module") and not self._push(kind, unit):
                 self._units.append(label)
                 return
-            self._end(label, clock)
+            self._end(label, reading)
             self._listener.step_begins()
         except Exception as error:
             self._fail(error)
@@ -252,11 +253,11 @@ class StepFinder:
         if kind in ("explicit", "profiler"):
             self._listener.steps_learnt(0)
 
-    def _end(self, label: str, clock: Tuple[int, int]) -> None:
+    def _end(self, label: str, reading: Reading) -> None:
         # The calls of outermost modules tell module steps apart, their marks would say it twice.
         units = () if self.kind == "module" else tuple(self._units) + (label,)
         self._units = []
-        self._listener.step_ended(units, self._collector.take(), clock)
+        self._listener.step_ended(units, self._collector.take(), reading)
 
     def _label(self, kind: str, unit: int) -> str:
         if kind == "optimizer":

@@ -1,11 +1,12 @@
-"""Times steps without observer and profiler: two clock readings at each step mark."""
+"""Times steps without observer and profiler: two readings at each step mark."""
 
 from __future__ import annotations
 
-import time
 from collections import deque
-from typing import Any, Deque, Dict, List, Tuple
+from typing import Any, Deque, Dict, List
 
+from . import clock
+from .clock import Reading
 from .signature import Signature, SignatureTable
 from .step_recording import uses_cuda
 
@@ -13,8 +14,7 @@ from .step_recording import uses_cuda
 class TimedBlock:
     """Consecutive steps and their times.
 
-    Wall time is that of time.perf_counter_ns, CPU time that of all threads of the process
-    (time.process_time_ns), both between step marks on the host. On CUDA the devices are
+    All that is read (`clock`) is between step marks on the host. On CUDA the devices are
     synchronised where the block starts and ends, not within it: the host runs ahead as it does
     without a recording, and an event at each mark gives the time between marks on the device.
     `first` is the index of the first step.
@@ -29,26 +29,22 @@ class TimedBlock:
         if self._events:
             torch.cuda.synchronize()
         self._first_event = self._event() if self._events else None
-        self._started = (time.perf_counter_ns(), time.process_time_ns())
+        self._started = clock.begin()
 
     def __len__(self) -> int:
         return len(self._steps)
 
-    def add(self, index: int, signature: Signature, times: Tuple[int, int]) -> None:
-        """Adds a step that ended just now; `times` are its wall and CPU nanoseconds."""
+    def add(self, index: int, signature: Signature, passed: Reading) -> None:
+        """Adds a step that ended just now; `passed` is what it took."""
         event = self._event() if self._events else None
         signature.timed += 1
-        self._steps.append((index, signature, times, event))
+        self._steps.append((index, signature, passed, event))
 
     def end(self, steps: int) -> None:
         """Ends the block, in which `steps` steps ran (also such as were not added)."""
         if self._events:
             self._torch.cuda.synchronize()
-        self._block = {
-            "steps": steps,
-            "wall_ns": time.perf_counter_ns() - self._started[0],
-            "cpu_ns": time.process_time_ns() - self._started[1],
-        }
+        self._block = {"steps": steps, **clock.end().since(self._started).to_json()}
 
     def block_json(self) -> dict:
         """Steps, wall and CPU nanoseconds of the whole block."""
@@ -58,8 +54,8 @@ class TimedBlock:
         """One entry per step; `device_ns` where it is known."""
         found = []
         before, last = self._first_event, self._first - 1
-        for index, signature, (wall, cpu), event in self._steps:
-            step = {"signature": signature.id, "index": index, "wall_ns": wall, "cpu_ns": cpu}
+        for index, signature, passed, event in self._steps:
+            step = {"signature": signature.id, "index": index, **passed.to_json()}
             if event is not None and index == last + 1:
                 step["device_ns"] = round(before.elapsed_time(event) * 1e6)
             before, last = event, index
@@ -85,9 +81,9 @@ class PlainSteps:
     def __len__(self) -> int:
         return len(self._steps)
 
-    def add(self, index: int, signature: Signature, times: Tuple[int, int]) -> None:
-        """Adds a step that ended just now; `times` are its wall and CPU nanoseconds."""
-        self._steps.append((index, signature, times))
+    def add(self, index: int, signature: Signature, passed: Reading) -> None:
+        """Adds a step that ended just now; `passed` is what it took."""
+        self._steps.append((index, signature, passed))
 
     def clear(self) -> None:
         self._steps.clear()
@@ -100,14 +96,13 @@ class PlainSteps:
             signature.timed += 1
 
     def block_json(self) -> dict:
-        return {
-            "steps": len(self._steps),
-            "wall_ns": sum(times[0] for _, _, times in self._steps),
-            "cpu_ns": sum(times[1] for _, _, times in self._steps),
-        }
+        total = Reading(0, 0, 0, 0)
+        for _, _, passed in self._steps:
+            total = total.plus(passed)
+        return {"steps": len(self._steps), **total.to_json()}
 
     def steps_json(self) -> List[dict]:
         return [
-            {"signature": signature.id, "index": index, "wall_ns": wall, "cpu_ns": cpu}
-            for index, signature, (wall, cpu) in self._steps
+            {"signature": signature.id, "index": index, **passed.to_json()}
+            for index, signature, passed in self._steps
         ]

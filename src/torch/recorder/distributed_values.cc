@@ -6,19 +6,47 @@
 #include "src/torch/recorder/value_encoder.h"
 
 namespace etude::recorder {
+namespace {
+
+// The ranks of the job that a group has, in the order of its own ranks; empty if its backend does
+// not say, as for the group of all.
+template <typename Group>
+std::vector<uint64_t> RanksOf(const Group& group) {
+  // Early versions of torch have no such options.
+  if constexpr (requires {
+                  group.getDefaultBackend()->getBackendOptions()->global_ranks_in_group;
+                }) {
+    try {
+      const auto options = group.getDefaultBackend()->getBackendOptions();
+      if (options) return options->global_ranks_in_group;
+    } catch (const std::exception&) {
+      return {};
+    }
+  }
+  return {};
+}
+
+void EncodeGroup(const c10d::ProcessGroup& group, capture::RecordBuffer& buffer) {
+  const std::vector<uint64_t> ranks = RanksOf(group);
+  buffer.Mark(ranks.empty() ? capture::Tag::kProcessGroup : capture::Tag::kProcessGroupWithRanks);
+  buffer.Text(group.getGroupName());
+  buffer.Text(group.getGroupDesc());
+  buffer.Text(group.getBackendName());
+  buffer.Varint(static_cast<uint64_t>(group.getRank()));
+  buffer.Varint(static_cast<uint64_t>(group.getSize()));
+  if (ranks.empty()) return;
+  buffer.Varint(ranks.size());
+  for (const uint64_t rank : ranks) buffer.Varint(rank);
+}
+
+}  // namespace
 
 bool EncodeDistributed(const c10::IValue& value, const std::string& class_name,
                        capture::RecordBuffer& buffer) {
   const size_t begin = buffer.size();
   try {
     if (class_name.ends_with(".ProcessGroup")) {
-      const auto group = value.toCustomClass<c10d::ProcessGroup>();
-      buffer.Mark(capture::Tag::kProcessGroup);
-      buffer.Text(group->getGroupName());
-      buffer.Text(group->getGroupDesc());
-      buffer.Text(group->getBackendName());
-      buffer.Varint(static_cast<uint64_t>(group->getRank()));
-      buffer.Varint(static_cast<uint64_t>(group->getSize()));
+      EncodeGroup(*value.toCustomClass<c10d::ProcessGroup>(), buffer);
       return true;
     }
     if (class_name.ends_with(".ReduceOp")) {

@@ -1,5 +1,6 @@
 #include "src/torch/recorder/recorder.h"
 
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -42,7 +43,8 @@ struct ThreadRecords {
   ThreadRecords(capture::CaptureWriter& writer, std::atomic<int64_t>& value_bytes, uint64_t node_id)
       : encoder(writer, value_bytes),
         thread(writer.DefineThread(node_id, at::RecordFunction::currentThreadId(),
-                                   static_cast<uint64_t>(syscall(SYS_gettid)))) {}
+                                   static_cast<uint64_t>(syscall(SYS_gettid)),
+                                   static_cast<uint32_t>(pthread_self()))) {}
 
   ValueEncoder encoder;
   uint32_t thread;
@@ -360,6 +362,21 @@ bool Stop(std::string& error) {
   all.session.reset();
   std::erase_if(all.threads, [](const auto& state) { return state.use_count() == 1; });
   return complete;
+}
+
+void* EnterLabel(const char* name) {
+  if (globals().active.load(std::memory_order_relaxed) == nullptr) return nullptr;
+  auto label = std::make_unique<at::RecordFunction>(at::RecordScope::USER_SCOPE);
+  if (!label->isActive()) return nullptr;
+  label->before(name);
+  return label.release();
+}
+
+void LeaveLabel(void* label) { delete static_cast<at::RecordFunction*>(label); }
+
+void SpentSince(int64_t begin_ns) {
+  if (globals().active.load(std::memory_order_relaxed) == nullptr) return;
+  OnThisThread(begin_ns, [](Session&, ThreadRecords&) {});
 }
 
 std::string HeaderWithClocks(std::string_view members) {

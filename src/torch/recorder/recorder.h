@@ -31,6 +31,14 @@ bool Start(const std::string& path, std::string_view header, const Options& opti
 bool Stop(std::string& error);
 // The header of a file: the clocks now, and `members` of a JSON object beside them.
 std::string HeaderWithClocks(std::string_view members);
+// A label as of record_function, without the cost of its way through Python's operators: begins it
+// and gives what ends it, nullptr if nothing is recorded. `name` must stay until then. Both on one
+// thread.
+void* EnterLabel(const char* name);
+void LeaveLabel(void* label);
+// Takes the time since `begin_ns` of the monotonic clock for the recorder's own: this thread worked
+// for it.
+void SpentSince(int64_t begin_ns);
 // In a forked child: the recording is the parent's. Leaves the parent's file alone.
 void CutOffChild();
 

@@ -59,6 +59,17 @@ ETUDE_EXPORT const char* etude_recorder_stop() {
   return Outcome(etude::recorder::Stop(error), error);
 }
 
+// A label that begins now; `name` must stay. It ends, on the same thread, with the other function.
+ETUDE_EXPORT void* etude_recorder_enter_label(const char* name) {
+  return etude::recorder::EnterLabel(name);
+}
+ETUDE_EXPORT void etude_recorder_leave_label(void* label) { etude::recorder::LeaveLabel(label); }
+
+// What this thread did since `begin_ns` (CLOCK_MONOTONIC) it did for the recording.
+ETUDE_EXPORT void etude_recorder_spent_since(long long begin_ns) {
+  etude::recorder::SpentSince(begin_ns);
+}
+
 ETUDE_EXPORT void etude_recorder_cut_off_child() { etude::recorder::CutOffChild(); }
 
 ETUDE_EXPORT void etude_recorder_empty_callback(int on) {

@@ -1,0 +1,62 @@
+#include "src/analysis/recorded_step.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "src/trace/trace_builder.h"
+
+namespace etude {
+namespace {
+
+class RecordedStepTest : public testing::Test {
+ protected:
+  void Add(uint64_t id, std::string_view name, uint64_t parent, bool is_operator) {
+    NodeRow row;
+    row.source_id = id;
+    row.name = builder_.Intern(name);
+    if (is_operator) row.op_schema = builder_.Intern(std::string(name) + "() -> ()");
+    row.kind = is_operator ? NodeKind::kOperator : NodeKind::kLabel;
+    row.parent = parent;
+    builder_.AddNode(row);
+  }
+
+  std::vector<uint64_t> Ids(std::span<const NodeId> nodes, const Trace& trace) {
+    std::vector<uint64_t> ids;
+    for (const NodeId node : nodes) ids.push_back(trace.source_id(node));
+    return ids;
+  }
+
+  TraceBuilder builder_;
+};
+
+// linear on a tensor of a subclass: PyTorch takes it apart, and hands t and addmm to Python, which
+// runs other operators for them; what detach does needs none.
+TEST_F(RecordedStepTest, WhatPythonRanInsteadOfAnOperatorCounts) {
+  Add(1, "forward", 1, false);
+  Add(2, "aten::linear", 1, true);
+  Add(3, "aten::t", 2, true);
+  Add(4, "PythonSubclass", 3, false);
+  Add(5, "aten::t", 4, true);
+  Add(6, "aten::transpose", 5, true);
+  Add(7, "aten::addmm", 2, true);
+  Add(8, "PythonSubclass", 7, false);
+  Add(9, "aten::addmm", 8, true);
+  Add(10, "aten::detach", 1, true);
+  Add(11, "PythonDispatchMode", 10, false);
+  Add(12, "aten::relu", 1, true);
+  auto trace = std::move(builder_).Finish();
+  ASSERT_TRUE(trace) << trace.error().message;
+  const auto step = RecordedStep::Select(*trace, "");
+  ASSERT_TRUE(step) << step.error().message;
+  EXPECT_EQ(Ids(step->top_operators(), *trace), (std::vector<uint64_t>{5, 9, 12}));
+  EXPECT_FALSE(step->is_operator(step->position(trace->Find(2))));
+  EXPECT_TRUE(step->is_operator(step->position(trace->Find(6))));
+  EXPECT_EQ(step->enclosing_operator(step->position(trace->Find(6))), trace->Find(5));
+  EXPECT_TRUE(step->enclosing_operator(step->position(trace->Find(5))).is_none());
+  EXPECT_EQ(Ids(step->OperatorsBelow(trace->Find(5)), *trace), (std::vector<uint64_t>{6}));
+}
+
+}  // namespace
+}  // namespace etude

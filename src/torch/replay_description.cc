@@ -1,0 +1,142 @@
+#include "src/torch/replay_description.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <torch/headeronly/version.h>
+
+#include "src/torch/operator_name.h"
+
+namespace etude {
+namespace {
+
+// The share of the recorded step during which a topmost operator ran, on whatever thread.
+std::optional<double> OperatorShare(const RecordedStep& step) {
+  const Trace& trace = step.trace();
+  const NodeId mark = step.mark();
+  if (!mark || !trace.start(mark) || trace.duration(mark).value_or(Nanos{}).count <= 0) {
+    return std::nullopt;
+  }
+  const Nanos begin = *trace.start(mark);
+  const Nanos end = begin + *trace.duration(mark);
+  std::vector<std::pair<Nanos, Nanos>> spans;
+  for (const NodeId node : step.top_operators()) {
+    const auto start = trace.start(node);
+    const auto duration = trace.duration(node);
+    if (!start || !duration) return std::nullopt;
+    spans.emplace_back(*start, *start + *duration);
+  }
+  std::ranges::sort(spans);
+  Nanos covered;
+  Nanos reached = begin;
+  for (const auto& [from, to] : spans) {
+    const Nanos until = std::min(to, end);
+    if (until <= reached) continue;
+    covered = covered + (until - std::max(from, reached));
+    reached = until;
+  }
+  return static_cast<double>(covered.count) / static_cast<double>((end - begin).count);
+}
+
+// The duration of a label without that of the operators in it.
+std::optional<Nanos> OwnDuration(const ReplayedStep& replayed, NodeId label) {
+  const RecordedStep& step = replayed.recorded();
+  const Trace& trace = step.trace();
+  std::optional<Nanos> own = replayed.times().duration(label);
+  if (trace.info().exclusive_durations) return own;
+  const uint32_t begin = step.position(label);
+  for (const NodeId node : step.top_operators()) {
+    const uint32_t position = step.position(node);
+    if (position <= begin || position > step.last_inside(begin)) continue;
+    NodeId above = trace.parent(node);
+    uint32_t below = position;
+    while (above && above != label && step.position(above) < below) {
+      below = step.position(above);
+      above = trace.parent(above);
+    }
+    const auto duration = replayed.times().duration(node);
+    if (above != label || !own) continue;
+    own = duration ? std::optional(std::max(Nanos{}, *own - *duration)) : std::nullopt;
+  }
+  return own;
+}
+
+// The recorded time of all that counts; nullopt if some of it is not known or it took none.
+std::optional<Nanos> TimeOfAll(const ReplayedStep& step) {
+  Nanos total;
+  const auto add = [&](std::optional<Nanos> duration) {
+    if (duration) total = total + *duration;
+    return duration.has_value();
+  };
+  bool known = true;
+  for (const NodeId node : step.selection().top()) known &= add(step.times().duration(node));
+  for (const NodeId node : step.compiled_code()) known &= add(OwnDuration(step, node));
+  return known && total.count > 0 ? std::optional(total) : std::nullopt;
+}
+
+void DescribeSkipped(const ReplayedStep& step, ReplayReport& report) {
+  const Trace& trace = step.trace();
+  const std::optional<Nanos> total = TimeOfAll(step);
+  std::map<std::pair<std::string, std::string>, SkippedOperators> rows;
+  double skipped_share = 0;
+  const auto add = [&](std::string_view op, NodeId node, const std::string& reason,
+                       std::optional<Nanos> duration) {
+    SkippedOperators& row = rows[SkippedKey(op, reason)];
+    row.op = op;
+    row.schema = SchemaOf(trace, node);
+    if (row.reason.empty()) row.reason = reason;
+    ++row.count;
+    if (!total) return;
+    const double share =
+        static_cast<double>(duration.value_or(Nanos{}).count) / static_cast<double>(total->count);
+    row.time_share = row.time_share.value_or(0) + share;
+    skipped_share += share;
+  };
+  for (const auto& skipped : step.selection().skipped()) {
+    add(OperatorNameOf(trace, skipped.node), skipped.node, skipped.reason,
+        step.times().duration(skipped.node));
+  }
+  for (const NodeId node : step.compiled_code()) {
+    add(CompiledCode(trace.name(node)), node,
+        "compiled code: what it runs besides operators is not in the trace",
+        OwnDuration(step, node));
+  }
+  for (auto& [key, row] : rows) report.skipped.push_back(std::move(row));
+  if (total) report.time_coverage = std::max(0.0, 1.0 - skipped_share);
+}
+
+}  // namespace
+
+void DescribeReplay(const ReplayedStep& step, ReplayReport& report) {
+  const Trace& trace = step.trace();
+  const ReplayOptions& options = step.options();
+  const OperatorSelection& selection = step.selection();
+  report.device = step.devices().target();
+  report.torch_version = TORCH_VERSION;
+  report.rank = trace.info().rank;
+  report.threads = static_cast<int>(options.threads);
+  report.seed = options.seed;
+  report.operators = static_cast<int64_t>(selection.top().size() + step.compiled_code().size());
+  report.operators_replayed = selection.replayed_count();
+  report.calls = static_cast<int64_t>(step.plan().ops.size());
+  report.part = {.label = options.label, .only = options.only, .skip = options.skip};
+  report.stats = trace.stats();
+  if (const NodeId mark = step.recorded().mark())
+    report.recorded_step = step.times().duration(mark);
+  report.operator_share = OperatorShare(step.recorded());
+  report.outside_bytes = step.memory().bytes();
+  report.copied_bytes = step.memory().copied_bytes();
+  report.peak_bytes = step.plan().peak_bytes;
+  DescribeSkipped(step, report);
+  OperatorCounts replaced;
+  for (const NodeId node : selection.replaced()) {
+    ++replaced[std::string(FullOperatorName(SchemaOf(trace, node)))];
+  }
+  for (const auto& [name, count] : replaced) report.replaced_by_parts.push_back({name, count});
+}
+
+}  // namespace etude

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+
+#include "src/analysis/data_flow.h"
+#include "src/analysis/recorded_step.h"
+#include "src/base/result.h"
+
+namespace etude {
+
+// Whether an operator of the step used a device other than the CPU.
+bool UsesDevice(const RecordedStep& step, const DataFlow& flow);
+
+// The device to replay on, "cpu" or "cuda:N": the one that is wanted, or for "" a GPU if the trace
+// used a device and there is one. kUnavailable if it is not there, kUsage if there is no such kind.
+Result<std::string> ChooseDevice(const std::string& wanted, bool trace_uses_device);
+
+// kUsage for a device on which replays have never run, unless `experimental`: all but the CPU.
+Status CheckTried(const std::string& device, bool experimental);
+
+// Waits until the device has done all that it was given.
+void Synchronize(const std::string& device);
+
+}  // namespace etude

@@ -1,0 +1,31 @@
+#include "src/torch/replay_device.h"
+
+#include <gtest/gtest.h>
+
+namespace etude {
+namespace {
+
+TEST(ReplayDevice, WhatHasNotBeenTriedIsAskedFor) {
+  EXPECT_TRUE(CheckTried("cpu", false));
+  EXPECT_TRUE(CheckTried("cpu", true));
+  EXPECT_TRUE(CheckTried("cuda:0", true));
+  const Status refused = CheckTried("cuda:1", false);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kUsage);
+  EXPECT_NE(refused.error().message.find("--experimental"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("cuda:1"), std::string::npos);
+}
+
+TEST(ReplayDevice, OnlyKnownKinds) {
+  EXPECT_EQ(ChooseDevice("cpu", true).value_or(""), "cpu");
+  EXPECT_EQ(ChooseDevice("", false).value_or(""), "cpu");
+  const auto wrong = ChooseDevice("meta", false);
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().code, ErrorCode::kUsage);
+  const auto absent = ChooseDevice("cuda:99", false);
+  ASSERT_FALSE(absent);
+  EXPECT_EQ(absent.error().code, ErrorCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace etude

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <optional>
+
+#include "src/analysis/host_gaps.h"
+#include "src/torch/replayed_step.h"
+
+namespace etude {
+
+// The recorded program's gaps around the operators that are replayed, shortened by what recording
+// made the step longer: `scale` says by how much. Compiled code and operators that are skipped
+// leave none, nor do waits for collectives, which the replay waits for by itself.
+struct ReplayGaps {
+  HostGaps gaps;
+  double scale = 1.0;
+};
+
+// nullopt where the trace does not say when the operators of the step ran.
+std::optional<ReplayGaps> FindReplayGaps(const ReplayedStep& step);
+
+}  // namespace etude

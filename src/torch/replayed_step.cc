@@ -1,0 +1,149 @@
+#include "src/torch/replayed_step.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <unordered_set>
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+
+#include "src/base/process_usage.h"
+#include "src/torch/operator_name.h"
+#include "src/torch/outside_values.h"
+#include "src/torch/program_heap.h"
+#include "src/torch/replay_device.h"
+
+namespace etude {
+
+ReplayedStep::ReplayedStep(const Trace& trace, ReplayOptions options, const RunContext& context,
+                           RecordedStep step, std::string device)
+    : trace_(trace),
+      options_(std::move(options)),
+      context_(context),
+      step_(std::move(step)),
+      times_(step_, options_.label, options_.alike),
+      flow_(step_),
+      devices_(std::move(device)),
+      binder_(step_, devices_, options_.group),
+      selection_(step_, flow_),
+      memory_(trace, devices_, options_.seed),
+      runner_(trace, flow_, devices_) {}
+
+void ReplayedStep::Choose() {
+  free_at_start_ = AvailableMemory();
+  FollowTensors();
+  devices_.set_step_uses_device(UsesDevice(step_, flow_));
+  at::set_num_threads(static_cast<int>(options_.threads));
+  at::Generator generator = at::globalContext().defaultGenerator(c10::Device(devices_.target()));
+  generator.set_current_seed(options_.seed);
+  rules_ = InferFillRules(step_, flow_);
+  ApplyNames();
+  const std::vector<NodeId> nodes(selection_.nodes().begin(), selection_.nodes().end());
+  for (const NodeId node : nodes) {
+    const Status status = Bind(node);
+    if (!status && !UseParts(node)) selection_.Skip(node, status.error().message);
+  }
+}
+
+bool ReplayedStep::NameIn(const std::vector<std::string>& names, NodeId node) const {
+  return std::ranges::any_of(names, [&](const std::string& name) {
+    return name == OperatorNameOf(trace_, node) || name == BaseOperatorName(SchemaOf(trace_, node));
+  });
+}
+
+void ReplayedStep::ApplyNames() {
+  if (!options_.only.empty()) {
+    selection_.Keep([&](NodeId node) { return NameIn(options_.only, node); });
+  }
+  const std::vector<NodeId> nodes(selection_.nodes().begin(), selection_.nodes().end());
+  for (const NodeId node : nodes) {
+    if (NameIn(options_.skip, node)) selection_.Skip(node, "asked for by --skip");
+  }
+}
+
+// Binds `node` unless it is bound; an error's message is the reason.
+Status ReplayedStep::Bind(NodeId node) {
+  if (bound_.contains(node)) return {};
+  auto bound = binder_.Bind(node);
+  if (!bound) return tl::unexpected<Error>(bound.error());
+  bound_.emplace(node, *std::move(bound));
+  return {};
+}
+
+// Whether the parts of `node` do all that it does: it is made of operators only, or unknown here.
+bool ReplayedStep::ConsistsOfParts(NodeId node) {
+  const auto found = bound_.find(node);
+  if (found != bound_.end()) return found->second.is_composite();
+  return !binder_.IsRegistered(node) &&
+         ReasonNotToRun(FullOperatorName(SchemaOf(trace_, node))).empty();
+}
+
+bool ReplayedStep::UseParts(NodeId node) {
+  return ConsistsOfParts(node) &&
+         selection_.UseParts(node, [&](NodeId part) { return Bind(part).has_value(); });
+}
+
+Result<ReplayPlan> ReplayedStep::Plan() {
+  while (true) {
+    ETUDE_ASSIGN_OR_RETURN(ReplayPlan plan, PlanReplay(step_, flow_, selection_.nodes()));
+    bool changed = false;
+    std::unordered_set<NodeId> seen;
+    for (const HiddenResult& hidden : plan.hidden) {
+      if (seen.insert(hidden.maker).second) changed |= UseParts(hidden.maker);
+    }
+    if (!changed) return plan;
+  }
+}
+
+Status ReplayedStep::CheckMemory(const ReplayPlan& plan) const {
+  int64_t limit = static_cast<int64_t>(std::min<uint64_t>(context_.limits.replay_bytes, INT64_MAX));
+  std::string name = "limit 'replay_bytes'";
+  if (limit == 0) {
+    limit = free_at_start_.value_or(Bytes{}).count;
+    name = "memory that is free on this machine now";
+    if (options_.group != nullptr) {
+      limit /= options_.group->size();
+      name += " for each rank";
+    }
+  }
+  int64_t needed = 0;
+  if (__builtin_add_overflow(plan.peak_bytes, plan.written_bytes, &needed)) needed = INT64_MAX;
+  if (limit == 0 || needed <= limit) return {};
+  return BadInput("the step needs " + std::to_string(needed) + " bytes at its peak (" +
+                  std::to_string(plan.outside_bytes) + " for what comes from outside, " +
+                  std::to_string(plan.written_bytes) + " to set back what it changes), " + name +
+                  ": " + std::to_string(limit));
+}
+
+Status ReplayedStep::Load(ReplayPlan plan) {
+  ETUDE_RETURN_IF_ERROR(CheckMemory(plan));
+  std::vector<const BoundOperator*> operators;
+  operators.reserve(plan.ops.size());
+  for (const PlannedOp& op : plan.ops) operators.push_back(&bound_.at(op.node));
+  runner_.Load(std::move(plan), std::move(operators));
+  return {};
+}
+
+Status ReplayedStep::PlanAndLoad() {
+  ETUDE_ASSIGN_OR_RETURN(ReplayPlan plan, Plan());
+  return Load(std::move(plan));
+}
+
+Status ReplayedStep::ProvideAll() { return Provide(true); }
+Status ReplayedStep::ProvideAllButState() { return Provide(false); }
+
+Status ReplayedStep::Provide(bool with_state) {
+  const Nanos begin = CpuTime();
+  for (const OutsideStorage& wanted : plan().outside) {
+    if (wanted.made_in_first_step && !with_state) continue;
+    ETUDE_RETURN_IF_ERROR(memory_.Provide(plan(), wanted, rules_, runner_.slots()));
+  }
+  AddFillTime(CpuTime() - begin);
+  return {};
+}
+
+std::span<const NodeId> ReplayedStep::compiled_code() const {
+  return options_.only.empty() ? step_.compiled_code() : std::span<const NodeId>();
+}
+
+}  // namespace etude

@@ -1,0 +1,155 @@
+#include "src/torch/step_trial.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/base/process_usage.h"
+
+namespace etude {
+namespace {
+
+bool IsInside(const RecordedStep& step, uint32_t position, uint32_t outer) {
+  NodeId node = step.enclosing_operator(position);
+  while (node && step.position(node) > outer) node = step.enclosing_operator(step.position(node));
+  return node && step.position(node) == outer;
+}
+
+// Operators that ran while `node` did, as recorded.
+OperatorCounts RecordedOperators(const RecordedStep& step, NodeId node) {
+  OperatorCounts counts;
+  const uint32_t begin = step.position(node);
+  for (uint32_t i = begin; i <= step.last_inside(begin); ++i) {
+    const NodeId inner = step.nodes()[i];
+    if (!step.is_operator(i) || (i != begin && !IsInside(step, i, begin))) continue;
+    ++counts[std::string(OperatorNameOf(step.trace(), inner))];
+  }
+  return counts;
+}
+
+// Whether the operator did not do what it did when it was recorded, under autocast for example. On
+// another device it may well call others.
+bool RanOtherwise(const ReplayedStep& step, NodeId node, const Observation& seen) {
+  if (step.bound(node).is_collective()) return false;
+  if (seen.wrong_type) return true;
+  return step.devices().same_kind() && seen.operators != RecordedOperators(step.recorded(), node);
+}
+
+// What to change after an observed run: one round.
+std::vector<TrialVerdict> Judge(ReplayedStep& step, const std::vector<Observation>& observations) {
+  std::vector<TrialVerdict> verdicts;
+  const auto& ops = step.plan().ops;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    const NodeId node = ops[i].node;
+    const uint32_t position = step.recorded().position(node);
+    const Observation& seen = observations[i];
+    if (!seen.failure.empty()) {
+      const bool parts = step.UseParts(node);
+      if (!parts) step.Skip(node, seen.failure);
+      verdicts.push_back({position, parts, parts ? "" : seen.failure});
+    } else if (RanOtherwise(step, node, seen) && step.UseParts(node)) {
+      verdicts.push_back({position, true, ""});
+    }
+  }
+  return verdicts;
+}
+
+// Adds the memory of collectives, which the trial leaves out: they may change it.
+void AddCollectives(const ReplayedStep& step, std::vector<uint32_t>& changed) {
+  for (const PlannedOp& op : step.plan().ops) {
+    if (!step.bound(op.node).is_collective()) continue;
+    for (const DataFlow::Use& use : step.flow().inputs(op.node)) {
+      if (use.version) changed.push_back(use.version.value());
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<StorageVersion> Versions(const std::vector<uint32_t>& numbers) {
+  std::vector<StorageVersion> versions;
+  versions.reserve(numbers.size());
+  for (const uint32_t number : numbers) versions.emplace_back(number);
+  return versions;
+}
+
+Result<Calibration> TryOutInChild(ReplayedStep& step, Nanos& time) {
+  ETUDE_RETURN_IF_ERROR(step.PlanAndLoad());
+  ETUDE_RETURN_IF_ERROR(step.ProvideAllButState());
+  const auto nodes = step.recorded().nodes();
+  std::vector<TrialVerdict> deadly;
+  constexpr int kDeaths = 16;
+  for (int deaths = 0; deaths < kDeaths; ++deaths) {
+    std::optional<ChildDeath> died;
+    const Nanos begin = CpuTimeWithChildren();
+    const auto answer = RunInChild(
+        [&](const Announce& announce) -> Result<std::string> {
+          if (const auto free = step.free_at_start()) {
+            LimitMemory(Bytes{free->count - step.memory().bytes()});
+          }
+          ETUDE_ASSIGN_OR_RETURN(const Calibration found, TryOutHere(step, announce));
+          return Serialise(found);
+        },
+        died);
+    time = time + (CpuTimeWithChildren() - begin);
+    if (answer) {
+      ETUDE_ASSIGN_OR_RETURN(Calibration found, ParseCalibration(*answer));
+      found.deadly = std::move(deadly);
+      return found;
+    }
+    if (!died || died->position >= nodes.size()) return tl::unexpected<Error>(answer.error());
+    deadly.push_back({.position = died->position,
+                      .use_parts = false,
+                      .reason = "killed the process: " + died->how});
+    step.Skip(nodes[died->position], deadly.back().reason);
+  }
+  return MakeError(ErrorCode::kInternal, "too many operators kill the process");
+}
+
+Result<Calibration> TryOutHere(ReplayedStep& step, const Announce& announce) {
+  constexpr int kRounds = 16;
+  Calibration found;
+  for (int round = 0; round < kRounds; ++round) {
+    ETUDE_RETURN_IF_ERROR(step.PlanAndLoad());
+    ETUDE_RETURN_IF_ERROR(step.ProvideAll());
+    ETUDE_RETURN_IF_ERROR(step.memory().NoteContent());
+    const auto& ops = step.plan().ops;
+    const auto observations = step.runner().RunObserved(
+        [&](size_t op) { announce(step.recorded().position(ops[op].node)); });
+    announce(UINT32_MAX);
+    std::vector<TrialVerdict> verdicts = Judge(step, observations);
+    if (!verdicts.empty()) {
+      found.rounds.push_back(std::move(verdicts));
+      continue;
+    }
+    for (size_t i = 0; i < ops.size(); ++i) {
+      if (!observations[i].wrong_shape && !observations[i].wrong_type) continue;
+      found.coerced.push_back(step.recorded().position(ops[i].node));
+    }
+    ETUDE_ASSIGN_OR_RETURN(const auto changed, step.memory().Changed());
+    for (const StorageVersion version : changed) found.changed.push_back(version.value());
+    AddCollectives(step, found.changed);
+    return found;
+  }
+  return MakeError(ErrorCode::kInternal, "the replay did not settle");
+}
+
+Status FollowTrial(ReplayedStep& step, const Calibration& found) {
+  const auto nodes = step.recorded().nodes();
+  for (const auto& round : found.rounds) {
+    ETUDE_RETURN_IF_ERROR(step.Plan());
+    for (const TrialVerdict& verdict : round) {
+      if (verdict.position >= nodes.size()) continue;
+      const NodeId node = nodes[verdict.position];
+      if (!verdict.use_parts) {
+        step.Skip(node, verdict.reason);
+      } else if (!step.UseParts(node)) {
+        return MakeError(ErrorCode::kInternal, "the trial run cannot be followed");
+      }
+    }
+  }
+  return step.PlanAndLoad();
+}
+
+}  // namespace etude

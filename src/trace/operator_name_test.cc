@@ -1,0 +1,34 @@
+#include "src/trace/operator_name.h"
+
+#include <gtest/gtest.h>
+
+namespace etude {
+namespace {
+
+TEST(OperatorName, PositionsOfArguments) {
+  constexpr std::string_view kSend =
+      "c10d::send(Tensor[] tensors, __torch__.ProcessGroup process_group, int dst, int tag) -> X";
+  EXPECT_EQ(ArgumentPosition(kSend, "tensors"), 0u);
+  EXPECT_EQ(ArgumentPosition(kSend, "dst"), 2u);
+  EXPECT_EQ(ArgumentPosition(kSend, "tag"), 3u);
+  EXPECT_EQ(ArgumentPosition(kSend, "src"), std::nullopt);
+  EXPECT_EQ(ArgumentPosition(kSend, "st"), std::nullopt) << "a part of a name";
+  constexpr std::string_view kSum =
+      "aten::x(Tensor(a!) self, int[2] size=[0, 0], *, int? dtype=None) -> (Tensor dst, int tag)";
+  EXPECT_EQ(ArgumentPosition(kSum, "size"), 1u);
+  EXPECT_EQ(ArgumentPosition(kSum, "dtype"), 2u);
+  EXPECT_EQ(ArgumentPosition(kSum, "tag"), std::nullopt) << "a result";
+  for (const char* text : {"", "c10d::send", "f(", "f(int", "f(int dst", "f)int dst)", "f()"}) {
+    EXPECT_EQ(ArgumentPosition(text, "dst"), std::nullopt) << text;
+  }
+}
+
+TEST(OperatorName, LabelsOfCommunications) {
+  EXPECT_EQ(CommOfLabel("gloo:all_reduce"), "all_reduce");
+  EXPECT_EQ(CommOfLabel("nccl:send"), "send");
+  EXPECT_EQ(CommOfLabel("nccl:coalesced"), "");
+  EXPECT_EQ(CommOfLabel("all_reduce"), "");
+}
+
+}  // namespace
+}  // namespace etude

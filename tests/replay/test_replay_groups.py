@@ -1,0 +1,171 @@
+"""Collectives of several process groups, as recorded: which group, which ranks, which reduction."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
+
+START = """
+import time, torch, torch.distributed as dist
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+dist.init_process_group("gloo")
+torch.manual_seed(0)
+rank = dist.get_rank()
+model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+"""
+
+STEPS = """
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x = torch.randn(5, 8)
+for _ in range(8):
+    optimizer.zero_grad()
+    model(x).sum().backward()
+    optimizer.step()
+    more()
+time.sleep(0.5)  # a thread of Gloo may abort otherwise
+dist.destroy_process_group()
+"""
+
+# On rank 0 all is infinite, on rank 1 all is 0, but for what a reduction makes of it.
+REDUCTIONS = """
+both = dist.new_group([0, 1])
+own = [dist.new_group([0]), dist.new_group([1])][rank]
+state = torch.zeros(4)
+
+def more():
+    for group, reduction in GROUPS:
+        value = torch.full((4,), float("inf") if rank == 0 else 0.0)
+        dist.all_reduce(value, op=reduction, group=group)
+        state.copy_(value)
+"""
+
+
+def record(folder, body, recorder="native"):
+    folder.mkdir(exist_ok=True)
+    (folder / "job.py").write_text(START + body + STEPS)
+    command = [ETUDE, "record", "-q", "--recorder", recorder, "-o", folder / "job"]
+    command += ["--warmup", "2", "--steps", "2", "--", sys.executable, "-m"]
+    command += ["torch.distributed.run", "--standalone", "--nproc-per-node=2", folder / "job.py"]
+    environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        command, env=environment, text=True, capture_output=True, timeout=300
+    )
+    recorded = json.loads((folder / "job/job.json").read_text())
+    assert sorted(recorded["ranks"]) == ["0", "1"], done.stdout + done.stderr
+    return folder / "job"
+
+
+def replay(folder, *options, code=0):
+    command = [ETUDE, "replay", folder, "--ranks", "all", "--json"]
+    command += ["--warmup", "1", "--iterations", "2", *options]
+    done = subprocess.run(command, text=True, capture_output=True, timeout=120)
+    assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return json.loads(done.stdout)
+
+
+def check_whole(report):
+    assert report["skipped"] == []
+    assert [row["coverage"]["ops"] for row in report["ranks"]] == [1.0, 1.0]
+    assert report["coerced"]["assumed_values"] == 0
+
+
+def reductions(groups):
+    return REDUCTIONS.replace("GROUPS", groups)
+
+
+@pytest.mark.parametrize(
+    "groups, infinite",
+    [
+        ("[(None, dist.ReduceOp.SUM)]", True),
+        ("[(None, dist.ReduceOp.MIN)]", False),  # as every other reduction, not always the sum
+        ("[(both, dist.ReduceOp.MAX)]", True),
+        ("[(own, dist.ReduceOp.SUM)]", False),  # rank 0 is in another group
+        # One group after the other of the same ranks, in another order than they were made in.
+        ("[(both, dist.ReduceOp.SUM), (None, dist.ReduceOp.SUM), (own, dist.ReduceOp.MIN)]", False),
+    ],
+)
+def test_groups_and_reductions_are_those_recorded(tmp_path, groups, infinite):
+    report = replay(record(tmp_path / "one", reductions(groups)), "--rank", "1")
+    check_whole(report)
+    assert (report["values"]["non_finite_tensors"] > 0) == infinite
+
+
+def test_fully_sharded_model_and_distributed_tensors(tmp_path):
+    body = """
+mesh = init_device_mesh("cpu", (2,))
+for layer in (model[0], model[2], model):
+    fully_shard(layer, mesh=mesh)
+weight = distribute_tensor(torch.randn(8, 8), mesh, [Shard(0)])
+
+def more():
+    (weight @ weight.redistribute(mesh, [Replicate()])).full_tensor()
+"""
+    report = replay(record(tmp_path / "one", body))
+    check_whole(report)
+    assert report["same_kernels"] > 0.95
+
+
+def test_tensor_parallel_model_replays_its_local_operators(tmp_path):
+    body = """
+mesh = init_device_mesh("cpu", (2,))
+parallelize_module(model, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
+
+def more():
+    pass
+"""
+    job = record(tmp_path / "one", body)
+    report = replay(job, "--per-op")
+    check_whole(report)
+    # All ran but the wrapper of Python's, on the parts of the weights that the rank has.
+    assert {row["op"] for row in report["kernels"]["missing"]} <= {
+        "_c10d_functional::_wrap_tensor_autograd"
+    }
+    rows = {(row["op"], row["phase"]) for row in report["per_operator"]}
+    assert ("_c10d_functional::all_reduce", "forward") in rows
+
+
+def test_a_trace_that_lacks_the_groups_skips_their_collectives(tmp_path):
+    """PyTorch's observer has no values of objects."""
+    job = record(tmp_path / "one", reductions("[(own, dist.ReduceOp.SUM)]"), "observers")
+    report = replay(job, code=1)
+    (row,) = report["skipped"]
+    assert row["op"] == "c10d::allreduce_" and "several process groups" in row["reason"]
+
+
+WAITS = """
+def more():
+    ones = torch.ones(4)
+    if rank == 1:
+        time.sleep(0.1)
+    work = dist.all_reduce(ones, async_op=True)
+    work.wait()
+    ones.add_(1)
+    dist.all_reduce(ones)
+    time.sleep(0.05)
+    ones.add_(1)
+"""
+
+
+def test_waits_for_collectives_are_no_gaps(tmp_path):
+    job = record(tmp_path / "one", WAITS)
+    early = replay(job)["gaps"]  # rank 0, which waits for rank 1
+    late = replay(job, "--rank", "1", "--gaps", "recorded")
+    assert early["mode"] == "none" and late["gaps"]["mode"] == "recorded"
+    assert early["waits_ms"] > 0.5 * 100 and early["ms"] > 0.5 * 50
+    assert late["gaps"]["ms"] > 0.5 * 150
+    # Rank 1 slept for longer than rank 0 and waited for less.
+    assert late["gaps"]["ms"] > early["ms"] + 0.5 * 100
+    assert late["gaps"]["waits_ms"] < early["waits_ms"]
+    # What is left passes, on all ranks.
+    for gaps in (early, late["gaps"]):
+        assert gaps["with"]["step_ms"]["wall"]["min"] > gaps["ms"]
+        assert gaps["without"]["step_ms"]["wall"]["count"] > 0
