@@ -1,6 +1,7 @@
 #include "src/analysis/time_summary.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace etude {
 
@@ -21,6 +22,20 @@ TimeSummary Summarise(std::vector<Nanos> times) {
           .p75 = Quantile(times, 0.75),
           .min = times.front(),
           .count = times.size()};
+}
+
+std::optional<Nanos> Median(std::vector<Nanos> times) {
+  if (times.empty()) return std::nullopt;
+  return Summarise(std::move(times)).median;
+}
+
+std::optional<int64_t> Median(std::vector<int64_t> counts) {
+  if (counts.empty()) return std::nullopt;
+  const auto middle = counts.begin() + static_cast<std::ptrdiff_t>(counts.size() / 2);
+  std::ranges::nth_element(counts, middle);
+  if (counts.size() % 2 == 1) return *middle;
+  const int64_t below = *std::max_element(counts.begin(), middle);
+  return below + (*middle - below) / 2;
 }
 
 std::optional<double> RelativeError(const std::optional<TimeSummary>& original,

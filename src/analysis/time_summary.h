@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -23,6 +24,10 @@ Nanos Quantile(const std::vector<Nanos>& sorted, double quantile);
 
 // `times` need not be sorted.
 TimeSummary Summarise(std::vector<Nanos> times);
+
+// Half-way between the two in the middle of an even number; nullopt of none.
+std::optional<Nanos> Median(std::vector<Nanos> times);
+std::optional<int64_t> Median(std::vector<int64_t> counts);
 
 // Median of `replay` over median of `original`, minus 1; nullopt if one is unknown.
 std::optional<double> RelativeError(const std::optional<TimeSummary>& original,

@@ -20,6 +20,13 @@ TEST(TimeSummary, OneTimeIsItsOwnMedian) {
   EXPECT_EQ(summary.p75, Nanos{7});
 }
 
+TEST(TimeSummary, MedianOfAnEvenNumberIsHalfWay) {
+  EXPECT_EQ(Median(std::vector<int64_t>{7, 1, 3}), 3);
+  EXPECT_EQ(Median(std::vector<int64_t>{9, 1, 3, 5}), 4);
+  EXPECT_EQ(Median(std::vector<Nanos>{Nanos{9}, Nanos{1}}), Nanos{5});
+  EXPECT_EQ(Median(std::vector<int64_t>{}), std::nullopt);
+}
+
 TEST(TimeSummary, ErrorIsRelativeToTheOriginal) {
   const auto original = Summarise({Nanos{100}}), replay = Summarise({Nanos{90}});
   EXPECT_DOUBLE_EQ(*RelativeError(original, replay), -0.1);

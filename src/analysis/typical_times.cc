@@ -16,11 +16,6 @@ bool HaveSameNodes(const RecordedStep& a, const RecordedStep& b) {
   });
 }
 
-std::optional<Nanos> Median(std::vector<Nanos> times) {
-  if (times.empty()) return std::nullopt;
-  return Summarise(std::move(times)).median;
-}
-
 }  // namespace
 
 TypicalTimes::TypicalTimes(const RecordedStep& step, std::string_view label,

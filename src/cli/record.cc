@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/analysis/time_summary.h"
 #include "src/base/quantity.h"
 #include "src/base/version.h"
 #include "src/cli/child_process.h"
@@ -30,15 +31,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using Align = TextTable::Align;
-
-std::optional<Nanos> Median(std::vector<Nanos> values) {
-  if (values.empty()) return std::nullopt;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  if (values.size() % 2 == 1) return *middle;
-  const Nanos below = *std::max_element(values.begin(), middle);
-  return Nanos{below.count + (middle->count - below.count) / 2};
-}
 
 struct Medians {
   std::optional<Nanos> wall;

@@ -82,22 +82,19 @@ StepTimes MeanOriginalTimes(const std::vector<StepTime>& steps) {
 
 // Of what `get` says of the steps; nullopt where it says nothing.
 template <typename Get>
-std::optional<int64_t> Median(const std::vector<StepTime>& steps, Get get) {
+std::optional<int64_t> MedianOf(const std::vector<StepTime>& steps, Get get) {
   std::vector<int64_t> values;
   for (const StepTime& step : steps) {
     if (const std::optional<int64_t> value = get(step)) values.push_back(*value);
   }
-  if (values.empty()) return std::nullopt;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
+  return Median(std::move(values));
 }
 
 // What of a step no thread of the program ran. Only of a program that waits: one that never did was
 // kept from running by others.
 Waiting WaitingOf(const std::vector<StepTime>& steps) {
-  const auto times = Median(steps, [](const StepTime& step) { return step.voluntary_switches; });
-  const auto idle = Median(
+  const auto times = MedianOf(steps, [](const StepTime& step) { return step.voluntary_switches; });
+  const auto idle = MedianOf(
       steps, [](const StepTime& step) { return std::optional((step.wall - step.cpu).count); });
   if (times.value_or(0) <= 0 || idle.value_or(0) <= 0) return {};
   return {.time = Nanos{*idle}, .times = *times};
@@ -152,7 +149,7 @@ Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> 
     source.original_mix = MeanOriginalTimes(job->timed_steps);
     source.threads = job->threads;
     source.mmap_threshold = job->mmap_threshold;
-    source.minor_faults = Median(steps, [](const StepTime& step) { return step.minor_faults; });
+    source.minor_faults = MedianOf(steps, [](const StepTime& step) { return step.minor_faults; });
     source.waiting = WaitingOf(steps);
     source.notes = job->notes;
   }

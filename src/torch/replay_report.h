@@ -126,7 +126,7 @@ struct ReplayReport {
   int64_t copied_bytes = 0;  // of what a step changes, to set it back
   // What the process had in use before its first step, copies not counted.
   std::optional<Bytes> resident_before_steps;
-  std::optional<double> minor_faults;  // per step, mean
+  std::optional<double> minor_faults;  // per step, median
   // Per step of the program, median; only where the replay follows it.
   std::optional<int64_t> recorded_faults;
   int64_t given_back_bytes = 0;  // of what each step frees, to have as many page faults

@@ -11,6 +11,7 @@
 
 #include <ATen/record_function.h>
 
+#include "src/analysis/time_summary.h"
 #include "src/base/process_usage.h"
 #include "src/torch/heap_faults.h"
 #include "src/torch/program_heap.h"
@@ -272,10 +273,11 @@ const ReplayReport& Replayer::report() const { return impl_->report(); }
 
 namespace {
 
-double MeanFaults(const std::vector<StepSample>& samples) {
-  int64_t faults = 0;
-  for (const StepSample& sample : samples) faults += sample.counts.minor_faults;
-  return static_cast<double>(faults) / static_cast<double>(samples.size());
+std::optional<double> MedianFaults(const std::vector<StepSample>& samples) {
+  std::vector<int64_t> faults(samples.size());
+  std::ranges::transform(samples, faults.begin(),
+                         [](const StepSample& sample) { return sample.counts.minor_faults; });
+  return Median(std::move(faults));
 }
 
 // The figure that was not asked for, of half as many steps.
@@ -318,7 +320,7 @@ Result<ReplayReport> Replay(const Trace& trace, const ReplayOptions& options,
   report.warmup = options.warmup;
   if (samples.empty()) return report;
   report.replay = SummariseSteps(samples);
-  report.minor_faults = MeanFaults(samples);
+  report.minor_faults = MedianFaults(samples);
   ETUDE_RETURN_IF_ERROR(MeasureOtherMode(replayer, options, report));
   return report;
 }

@@ -321,7 +321,7 @@ def test_page_faults_are_those_that_were_recorded(tmp_path):
     )
     steps = json.loads((folder / "job.json").read_text())["ranks"]["0"]["timed_steps"]
     faults = sorted(step["minor_faults"] for step in steps)
-    report = replay(folder, warmup=8)
+    report = replay(folder, warmup=8, iterations=21)
     assert report["memory"]["recorded_minor_faults"] == faults[len(faults) // 2]
     wanted = report["memory"]["recorded_minor_faults"]
     assert abs(report["replay"]["minor_faults"] - wanted) <= max(128, 0.15 * wanted)
