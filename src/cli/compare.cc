@@ -95,6 +95,10 @@ class CompareCommand : public Command {
     options.Value("--warmup", &run_.warmup, "N",
                   "with --run: steps of the program before the pairs",
                   {.least = 1, .most = 1'000'000});
+    options.Value("--lead", &run_.lead, "N",
+                  "with --run: steps of each side in its turn before the one that is measured "
+                  "(default: those of 50 ms, 4 at most)",
+                  {.most = 1'000'000});
     options.Values("--bar", &run_.bars, "NAME=SHARE",
                    "with --run: the error that is allowed of a metric, such as wall_time=8%; "
                    "NAME=none: no verdict");

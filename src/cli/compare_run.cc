@@ -25,6 +25,9 @@ namespace {
 
 // Pairs that run before the first one that counts: while one side was set up the other stood still.
 constexpr int64_t kWarmPairs = 1;
+// Of a turn before the step that is measured, unless it is said.
+constexpr double kLeadNs = 50e6;
+constexpr int64_t kLeadMost = 4;  // steps
 // Steps of other signatures in a row after which no other one is awaited.
 constexpr int64_t kOthersMost = 10'000;
 
@@ -102,24 +105,14 @@ class PairRun {
   PairRun(Sides sides, size_t start, const CompareRunOptions& options, RunComparison& run)
       : sides_(sides), start_(start), options_(options), run_(run) {}
 
-  // Runs pairs until there are as many as this start is due or the program has ended. A pair in
-  // which the original's step is of another signature counts for nothing, but is run whole: each
-  // side finds the machine as the other one has left it.
+  // Runs pairs until there are as many as this start is due or the program has ended.
   Status Run(const RunContext& context) {
     std::mt19937_64 random(static_cast<uint64_t>(options_.seed) + start_);
-    int64_t others = 0;  // in a row
-    for (int64_t i = -kWarmPairs; i < Due();) {
+    for (int64_t i = -kWarmPairs; i < Due(); ++i) {
       StepPair pair{.start = start_, .original_first = (random() >> 63) == 0};
-      ETUDE_ASSIGN_OR_RETURN(const std::optional<bool> counts, RunPair(pair));
-      if (!counts) return {};
-      if (*counts) {
-        if (i >= 0) run_.pairs.push_back(std::move(pair));
-        ++i;
-        others = 0;
-      } else if (++others, ++run_.steps_of_other; others == kOthersMost) {
-        EndEarly(fmt::format("none of {} steps in a row had the recorded signature", others), "");
-        return {};
-      }
+      ETUDE_ASSIGN_OR_RETURN(const bool whole, RunPair(pair));
+      if (!whole) return {};
+      if (i >= 0) run_.pairs.push_back(std::move(pair));
       context.Progress("pairs of steps", static_cast<uint64_t>(run_.pairs.size()),
                        static_cast<uint64_t>(options_.pairs));
     }
@@ -137,27 +130,50 @@ class PairRun {
     return *due_;
   }
 
-  // Whether the pair counts; nullopt: the program has ended.
-  Result<std::optional<bool>> RunPair(StepPair& pair) {
-    bool counts = true;
+  // False: the program has ended, or has no steps of the recorded signature.
+  Result<bool> RunPair(StepPair& pair) {
     for (const bool original : {pair.original_first, !pair.original_first}) {
-      if (!original) {
-        ETUDE_ASSIGN_OR_RETURN(const PacedStep step, sides_.replay.Step());
-        pair.replay = step.figures;
-        if (sides_.replay.operators() == sides_.replay.operators_replayed()) AddRates(pair.replay);
-        continue;
-      }
-      ETUDE_ASSIGN_OR_RETURN(const auto step, sides_.original.Step());
-      if (!step) {
-        ETUDE_ASSIGN_OR_RETURN(const std::string how, sides_.original.HowItFailed());
-        EndEarly("the program ended", how);
-        return std::nullopt;
-      }
-      pair.original = step->figures;
-      AddRates(pair.original);
-      counts = step->counts;
+      ETUDE_ASSIGN_OR_RETURN(const auto step, RunTurn(original));
+      if (!step) return false;
+      (original ? pair.original : pair.replay) = step->figures;
     }
-    return counts;
+    AddRates(pair.original);
+    if (sides_.replay.operators() == sides_.replay.operators_replayed()) AddRates(pair.replay);
+    return true;
+  }
+
+  // The step of a side that is measured: the first one of the recorded signature after those that
+  // lead. What the other side leaves in the processor's caches would weigh in a short step, and no
+  // step of a running program meets it. nullopt as for RunPair.
+  Result<std::optional<PacedStep>> RunTurn(bool original) {
+    ETUDE_ASSIGN_OR_RETURN(auto step, RunStep(original));
+    for (int64_t i = step ? Lead(*step) : 0; step && (i > 0 || !step->counts); --i) {
+      ETUDE_ASSIGN_OR_RETURN(step, RunStep(original));
+    }
+    return step;
+  }
+
+  // Steps of a turn before the one that is measured.
+  int64_t Lead(const PacedStep& first) const {
+    if (options_.lead) return *options_.lead;
+    const double step_ns = std::max(*first.figures[StepMetric::kWallTime], 1.0);
+    return std::min(static_cast<int64_t>(kLeadNs / step_ns), kLeadMost);
+  }
+
+  // nullopt as for RunPair.
+  Result<std::optional<PacedStep>> RunStep(bool original) {
+    if (!original) return sides_.replay.Step();
+    ETUDE_ASSIGN_OR_RETURN(const auto step, sides_.original.Step());
+    if (!step) {
+      ETUDE_ASSIGN_OR_RETURN(const std::string how, sides_.original.HowItFailed());
+      EndEarly("the program ended", how);
+    } else if (step->counts) {
+      others_ = 0;
+    } else if (++run_.steps_of_other; ++others_ == kOthersMost) {
+      EndEarly(fmt::format("none of {} steps in a row had the recorded signature", others_), "");
+      return std::nullopt;
+    }
+    return step;
   }
 
   // What the step achieved: the same work on both sides.
@@ -182,6 +198,7 @@ class PairRun {
   Sides sides_;
   size_t start_;
   std::optional<int64_t> due_;
+  int64_t others_ = 0;  // steps of other signatures in a row
   const CompareRunOptions& options_;
   RunComparison& run_;
 };

@@ -183,10 +183,14 @@ def test_table_for_people(tmp_path):
 
 def test_steps_of_other_signatures_do_not_count(tmp_path):
     record(tmp_path, "40", "--mixed")
-    result = compared(tmp_path, "--pairs", 24, steps=[5000, "--mixed"])
+    result = compared(tmp_path, "--pairs", 24, "--lead", 0, steps=[5000, "--mixed"])
     assert result["pairs"]["measured"] == 24
     # One pair runs uncounted before the first: of 24 and one, in steps of three and one.
     assert result["original"]["steps_of_other_signatures"] in (8, 9)
+    # The step that is measured is of the recorded signature, whatever leads.
+    result = compared(tmp_path, "--pairs", 12, "--lead", 3, steps=[5000, "--mixed"])
+    assert result["pairs"]["measured"] == 12
+    assert result["original"]["steps_of_other_signatures"] >= 13
 
 
 def test_program_without_a_recorded_step_left(tmp_path):
@@ -201,10 +205,13 @@ def test_program_without_a_recorded_step_left(tmp_path):
 def test_program_that_ends_early(tmp_path):
     record(tmp_path, "20")
     # Without a command: as recorded. Of 20 steps two warm up and one pair does not count.
-    result = compared(tmp_path)
+    result = compared(tmp_path, "--lead", 0)
     assert result["pairs"] == {"wanted": 30, "measured": 17}
     assert result["ended"] == "the program ended after 17 of 30 pairs"
-    result = compared(tmp_path, steps=[8])
+    # Two turns of two steps each, and one that has begun.
+    result = compared(tmp_path, "--lead", 1, steps=[7])
+    assert result["pairs"]["measured"] == 1
+    result = compared(tmp_path, "--lead", 0, steps=[8])
     assert result["ended"].startswith("the program ended after 5 of 30 pairs, and fewer than 10")
     verdicts = {row["verdict"] for row in result["metrics"]}
     assert verdicts == {"undetermined", None}
@@ -212,14 +219,14 @@ def test_program_that_ends_early(tmp_path):
 
 def test_several_starts_share_the_pairs(tmp_path):
     record(tmp_path, "20")
-    result = compared(tmp_path, "--pairs", 10, "--starts", 3, steps=[9])
+    result = compared(tmp_path, "--pairs", 10, "--starts", 3, "--lead", 0, steps=[9])
     assert result["starts"] == 3 and result["ended"] is None
     assert [sample["start"] for sample in result["samples"]] == [0] * 4 + [1] * 3 + [2] * 3
 
 
 def test_program_that_may_finish(tmp_path):
     record(tmp_path, "40")
-    done = compare(tmp_path, "--pairs", 10, "--finish", steps=[60])
+    done = compare(tmp_path, "--pairs", 10, "--finish", steps=[100])
     assert done.returncode in (0, 1) and "trained" in done.stderr
 
 
@@ -252,7 +259,7 @@ def test_program_that_breaks_down(tmp_path):
     (tmp_path / "program.py").write_text(
         PROGRAM.replace("    optimizer.zero_grad()", "    optimizer.zero_grad(); 1 / (step - 15)")
     )
-    result = compared(tmp_path, steps=[100])
+    result = compared(tmp_path, "--lead", 0, steps=[100])
     assert result["ended"] == "the program ended after 12 of 30 pairs (exit code 1)"
 
 
