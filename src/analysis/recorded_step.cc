@@ -29,6 +29,7 @@ struct CompiledLabel {
 
 constexpr auto kCompiledLabels = std::to_array<CompiledLabel>({
     {"## Call CompiledFxGraph ", "CompiledFxGraph", true},
+    {"CompiledFunctionBackward", "CompiledFunctionBackward", false},
     {"Torch-Compiled Region", "Torch-Compiled Region", false},
 });
 
@@ -53,8 +54,8 @@ bool IsOperator(const Trace& trace, NodeId node) {
   return !trace.text(trace.op_schema(node)).empty() || IsTritonKernel(trace, node);
 }
 
-Result<RecordedStep> RecordedStep::Select(const Trace& trace, std::string_view label,
-                                          size_t index) {
+Result<RecordedStep> RecordedStep::Select(const Trace& trace, std::string_view label, size_t index,
+                                          bool compiled_kernels) {
   RecordedStep step;
   step.trace_ = &trace;
   std::vector<NodeId> host;
@@ -100,7 +101,7 @@ Result<RecordedStep> RecordedStep::Select(const Trace& trace, std::string_view l
     step.nodes_ = std::move(kept);
   }
   step.Index();
-  step.FindCompiledCode();
+  step.FindCompiledCode(compiled_kernels);
   if (step.top_operators_.empty() && step.compiled_.empty()) {
     if (!label.empty()) {
       return MakeError(ErrorCode::kUsage, "no operator below the first node with '" +
@@ -180,14 +181,14 @@ void RecordedStep::FindHandedOn(const std::vector<uint32_t>& callers) {
   }
 }
 
-void RecordedStep::FindCompiledCode() {
+void RecordedStep::FindCompiledCode(bool compiled_kernels) {
   std::vector<bool> has_operator(nodes_.size());
   std::vector<bool> has_inner(nodes_.size());  // a Triton kernel or other compiled code
   for (uint32_t i = static_cast<uint32_t>(nodes_.size()); i-- > 0;) {
     const NodeId node = nodes_[i];
     const CompiledLabel* label = FindCompiledLabel(trace_->name(node));
     if (label != nullptr && !enclosing_[i] && !has_inner[i] &&
-        (label->is_graph || !has_operator[i])) {
+        (label->is_graph || compiled_kernels || !has_operator[i])) {
       compiled_.push_back(node);
     }
     const NodeId parent = trace_->parent(node);

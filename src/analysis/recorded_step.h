@@ -54,7 +54,10 @@ class RecordedStep {
   // there is at most one. `label`, if not empty, narrows it to the nodes below the first node
   // whose name contains it. kUsage if there is no such step or the label names nothing, kBadInput
   // if no operator is left.
-  static Result<RecordedStep> Select(const Trace& trace, std::string_view label, size_t index = 0);
+  // `compiled_kernels`: a compiler made kernels that are no operators, and that nothing in the trace
+  // tells of.
+  static Result<RecordedStep> Select(const Trace& trace, std::string_view label, size_t index = 0,
+                                     bool compiled_kernels = false);
 
   const Trace& trace() const { return *trace_; }
   // The step's host nodes by order of entry.
@@ -75,8 +78,8 @@ class RecordedStep {
   // Operators inside `node` and inside no other operator in between, in order of entry.
   std::vector<NodeId> OperatorsBelow(NodeId node) const;
   // Labels of compiled code, inside no operator, in which no other such label lies, no Triton
-  // kernel, and, unless it is a whole graph that a compiler made, no operator: what runs there may
-  // be work that the trace does not have.
+  // kernel, and, unless it is a whole graph that a compiler made or there were compiled kernels, no
+  // operator: what runs there may be work that the trace does not have.
   std::span<const NodeId> compiled_code() const { return compiled_; }
   // The mark of the step, or kNone.
   NodeId mark() const;
@@ -88,7 +91,7 @@ class RecordedStep {
   bool LeftBefore(uint32_t position, uint32_t later) const;
   void Index();
   void FindHandedOn(const std::vector<uint32_t>& callers);
-  void FindCompiledCode();
+  void FindCompiledCode(bool compiled_kernels);
 
   const Trace* trace_ = nullptr;
   std::vector<NodeId> nodes_;

@@ -58,5 +58,23 @@ TEST_F(RecordedStepTest, WhatPythonRanInsteadOfAnOperatorCounts) {
   EXPECT_EQ(Ids(step->OperatorsBelow(trace->Find(5)), *trace), (std::vector<uint64_t>{6}));
 }
 
+// A region that shows operators may be all of what ran, unless a compiler made kernels.
+TEST_F(RecordedStepTest, RegionsOfCompiledKernelsMayHaveRunMoreThanTheyShow) {
+  Add(1, "Torch-Compiled Region: 0/0", 1, false);
+  Add(2, "CompiledFunction", 1, false);
+  Add(3, "aten::addmm", 2, true);
+  Add(4, "autograd::engine::evaluate_function: CompiledFunctionBackward", 4, false);
+  Add(5, "CompiledFunctionBackward", 4, false);
+  Add(6, "aten::mm", 5, true);
+  Add(7, "Torch-Compiled Region: 1/0", 7, false);
+  auto trace = std::move(builder_).Finish();
+  ASSERT_TRUE(trace) << trace.error().message;
+  const auto compiled = [&](bool compiled_kernels) {
+    return Ids(RecordedStep::Select(*trace, "", 0, compiled_kernels)->compiled_code(), *trace);
+  };
+  EXPECT_EQ(compiled(false), (std::vector<uint64_t>{7}));
+  EXPECT_EQ(compiled(true), (std::vector<uint64_t>{1, 5, 7}));
+}
+
 }  // namespace
 }  // namespace etude

@@ -70,6 +70,7 @@ struct Subject {
   std::vector<std::string> command;
   int64_t world_size = 1;
   std::optional<int64_t> threads;  // when it was recorded
+  std::vector<std::string> notes;  // the same
 };
 
 Result<Subject> FindSubject(const CompareRunOptions& options, const RunContext& context) {
@@ -83,6 +84,7 @@ Result<Subject> FindSubject(const CompareRunOptions& options, const RunContext& 
                                 options.path, subject.rank->number()));
   }
   subject.threads = job->threads;
+  subject.notes = job->notes;
   const auto ranks = static_cast<int64_t>(subject.folder.ranks.size());
   subject.world_size = std::max(subject.folder.job->world_size.value_or(ranks), int64_t{1});
   subject.command = options.command.empty() ? subject.folder.job->command : options.command;
@@ -285,6 +287,7 @@ Result<std::array<std::string, kStepMetricCount>> MeasureStart(const Subject& su
   run.threads = original->threads();
   run.steps_passed = original->warmup_steps();
   if (start == 0) {
+    for (const std::string& note : subject.notes) run.notes.push_back("as recorded: " + note);
     NoteThreads(subject, run);
     NoteGaps(subject, options, run);
   }

@@ -46,6 +46,7 @@ struct ReplaySource {
   std::optional<int64_t> threads;
   std::optional<int64_t> mmap_threshold;
   std::optional<int64_t> minor_faults;
+  bool compiled_kernels = false;
   Waiting waiting;
   std::vector<std::string> notes;  // what was unusual when it was recorded
   std::string result_path;         // where the report is kept; "" for what is no capture
@@ -149,6 +150,7 @@ Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> 
     source.original_mix = MeanOriginalTimes(job->timed_steps);
     source.threads = job->threads;
     source.mmap_threshold = job->mmap_threshold;
+    source.compiled_kernels = job->compiled_kernels;
     source.minor_faults = MedianOf(steps, [](const StepTime& step) { return step.minor_faults; });
     source.waiting = WaitingOf(steps);
     source.notes = job->notes;
@@ -415,6 +417,7 @@ class ReplayCommand : public Command {
         threads_.value_or(std::clamp<int64_t>(source.threads.value_or(1), 1, kThreadsMax));
     if (source.original.wall) replay_.original_step = source.original.wall->median;
     replay_.mmap_threshold = source.mmap_threshold;
+    replay_.compiled_kernels = source.compiled_kernels;
     replay_.minor_faults = source.minor_faults;
     replay_.original_waiting = source.waiting;
     const std::vector<StepKind> kinds = FindStepKinds(source.trace);
@@ -426,15 +429,8 @@ class ReplayCommand : public Command {
     if (paced_) return RunPaced(source, kinds, console, context);
 
     ETUDE_ASSIGN_OR_RETURN(ReplayReport report, ReplayKinds(source, kinds, context));
-    report.source = path_;
-    report.libraries = libraries_;
     report.per_operator = per_operator_;
-    report.health = JudgeTrace(source.trace);
-    if (source.rank) report.rank = source.rank;
-    if (report.part.is_whole()) {
-      report.work = WorkOfStep(source.trace, kinds);
-      report.original = report.kinds.size() > 1 ? source.original_mix : source.original;
-    }
+    AddSource(source, kinds, report);
     ETUDE_RETURN_IF_ERROR(Share(report));
     if (!is_lead()) return Answer(report);
     const std::string json = ReplayReportJson(report);
@@ -443,6 +439,19 @@ class ReplayCommand : public Command {
     }
     console.Print(json_ ? json : ReplayReportText(report));
     return Answer(report);
+  }
+
+  // What is known of the program.
+  void AddSource(const ReplaySource& source, const std::vector<StepKind>& kinds,
+                 ReplayReport& report) const {
+    report.source = path_;
+    report.notes = source.notes;
+    report.libraries = libraries_;
+    report.health = JudgeTrace(source.trace);
+    if (source.rank) report.rank = source.rank;
+    if (!report.part.is_whole()) return;
+    report.work = WorkOfStep(source.trace, kinds);
+    report.original = report.kinds.size() > 1 ? source.original_mix : source.original;
   }
 
   // The step that stands for a kind; with other ranks, whose steps are chosen by themselves, its
@@ -505,14 +514,7 @@ class ReplayCommand : public Command {
     for (int64_t i = 0; i < replay_.warmup; ++i)
       ETUDE_RETURN_IF_ERROR(replayer.RunStep(replay_.gaps));
     ReplayReport report = replayer.report();
-    report.source = path_;
-    report.libraries = libraries_;
-    report.health = JudgeTrace(source.trace);
-    if (source.rank) report.rank = source.rank;
-    if (report.part.is_whole()) {
-      report.work = WorkOfStep(source.trace, kinds);
-      report.original = source.original;
-    }
+    AddSource(source, kinds, report);
     report.warmup = replay_.warmup;
     ETUDE_RETURN_IF_ERROR(Share(report));
     while (!is_lead()) ETUDE_RETURN_IF_ERROR(replayer.RunStep(replay_.gaps));

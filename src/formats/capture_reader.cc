@@ -1,8 +1,5 @@
 #include "src/formats/capture_reader.h"
 
-#include <zlib.h>
-#include <zstd.h>
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -14,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/formats/capture_blocks.h"
 #include "src/formats/capture_format.h"
 #include "src/formats/capture_values.h"
 #include "src/formats/comm_facts.h"
@@ -26,7 +24,6 @@
 namespace etude {
 namespace {
 
-using capture::BlockHeader;
 using capture::BlockKind;
 using capture::Definition;
 using capture::Event;
@@ -102,7 +99,8 @@ class CaptureReader : public TraceReader {
         context_(context),
         builder_(context.limits),
         values_(builder_, strings_, context.limits),
-        comms_(builder_) {
+        comms_(builder_),
+        blocks_(context.limits.element_bytes) {
     builder_.info().format = TraceFormat::kNative;
   }
 
@@ -110,9 +108,9 @@ class CaptureReader : public TraceReader {
   Result<Trace> Finish(bool cut) override;
 
  private:
-  Status TakeBlock(const BlockHeader& header, std::string_view frame);
+  Status TakeBlock(const CaptureBlocks::Block& block);
   Status Damaged(std::string_view what);
-  Status Lost(const BlockHeader& header, std::string_view what);
+  Status Lost(BlockKind kind, std::string_view what);
   void NoteLostBlock(Thread& thread);
   uint64_t LostNodes() const;
   Status ReadHeader(std::string_view json);
@@ -156,12 +154,10 @@ class CaptureReader : public TraceReader {
   std::unordered_map<uint64_t, OpenCall> detached_;
   std::unordered_map<uint64_t, EndElsewhere> ends_;
 
-  std::string pending_;  // bytes of a block that is not complete
-  uint64_t offset_ = 0;  // of `pending_` in the file
-  bool saw_magic_ = false;
+  CaptureBlocks blocks_;
   bool saw_header_ = false;
   bool saw_end_ = false;
-  bool broken_ = false;  // blocks cannot be told apart any more
+  bool broken_ = false;  // what follows cannot be read
   std::string first_damage_;
   uint64_t damages_ = 0;
   StringId process_;
@@ -176,7 +172,7 @@ class CaptureReader : public TraceReader {
 };
 
 Status CaptureReader::Damaged(std::string_view what) {
-  const std::string text = fmt::format("{}: byte {}: {}", name_, offset_, what);
+  const std::string text = fmt::format("{}: byte {}: {}", name_, blocks_.offset(), what);
   if (options_.strict) return BadInput(text);
   if (first_damage_.empty()) first_damage_ = text;
   ++damages_;
@@ -184,8 +180,8 @@ Status CaptureReader::Damaged(std::string_view what) {
 }
 
 // Without definitions, what follows would get the names of others.
-Status CaptureReader::Lost(const BlockHeader& header, std::string_view what) {
-  if (static_cast<BlockKind>(header.kind) != BlockKind::kDefinitions) return Damaged(what);
+Status CaptureReader::Lost(BlockKind kind, std::string_view what) {
+  if (kind != BlockKind::kDefinitions) return Damaged(what);
   broken_ = true;
   return Damaged(fmt::format("{}, and it defines names: the rest is not read", what));
 }
@@ -201,63 +197,38 @@ uint64_t CaptureReader::LostNodes() const {
 
 Status CaptureReader::Push(std::string_view chunk) {
   if (broken_ || saw_end_) return {};
-  pending_ += chunk;
-  std::string_view rest = pending_;
-  const auto drop = [&](size_t bytes) {
-    rest.remove_prefix(bytes);
-    offset_ += bytes;
-  };
-  if (!saw_magic_) {
-    if (rest.size() < capture::kMagic.size()) return {};
-    if (!rest.starts_with(capture::kMagic)) {
-      return BadInput(name_ + ": found other bytes, expected a native capture");
-    }
-    saw_magic_ = true;
-    drop(capture::kMagic.size());
+  blocks_.Push(chunk);
+  while (!broken_ && !saw_end_) {
+    const auto block = blocks_.Next();
+    if (!block) break;
+    ETUDE_RETURN_IF_ERROR(TakeBlock(*block));
   }
-  while (rest.size() >= BlockHeader::kBytes && !saw_end_ && !broken_) {
-    BlockHeader header;
-    std::memcpy(&header, rest.data(), sizeof header);
-    const size_t most = context_.limits.element_bytes;
-    if (header.mark != BlockHeader::kMark || header.raw_bytes > most ||
-        header.packed_bytes > most) {
-      broken_ = true;
-      ETUDE_RETURN_IF_ERROR(Damaged("found no block, expected one: the rest is not read"));
-      break;
-    }
-    if (rest.size() < BlockHeader::kBytes + header.packed_bytes) break;
-    ETUDE_RETURN_IF_ERROR(TakeBlock(header, rest.substr(BlockHeader::kBytes, header.packed_bytes)));
-    drop(BlockHeader::kBytes + header.packed_bytes);
+  if (blocks_.is_other_file()) {
+    return BadInput(name_ + ": found other bytes, expected a native capture");
   }
-  pending_.erase(0, pending_.size() - rest.size());
-  return {};
+  if (!blocks_.is_broken() || broken_) return {};
+  broken_ = true;
+  return Damaged("found no block, expected one: the rest is not read");
 }
 
-Status CaptureReader::TakeBlock(const BlockHeader& header, std::string_view frame) {
-  const auto sum = crc32_z(0, reinterpret_cast<const Bytef*>(frame.data()), frame.size());
-  if (sum != header.checksum) return Lost(header, "a block's checksum does not match its bytes");
-  std::string records(header.raw_bytes, '\0');
-  const size_t size = ZSTD_decompress(records.data(), records.size(), frame.data(), frame.size());
-  if (ZSTD_isError(size) || size != records.size()) {
-    return Lost(header, "a block cannot be unpacked to the size that it states");
-  }
-  const auto kind = static_cast<BlockKind>(header.kind);
+Status CaptureReader::TakeBlock(const CaptureBlocks::Block& block) {
+  if (!block.damage.empty()) return Lost(block.kind, block.damage);
   if (!saw_header_) {
     if (!first_damage_.empty()) return BadInput(first_damage_);
-    if (kind != BlockKind::kHeader) {
+    if (block.kind != BlockKind::kHeader) {
       return BadInput(name_ + ": found a block of another kind, expected the header first");
     }
     saw_header_ = true;
-    return ReadHeader(records);
+    return ReadHeader(block.records);
   }
   bool good = true;
-  switch (kind) {
+  switch (block.kind) {
     case BlockKind::kHeader: good = false; break;
-    case BlockKind::kDefinitions: good = ReadDefinitions(RecordView(records)); break;
-    case BlockKind::kEvents: good = ReadEvents(RecordView(records)); break;
-    case BlockKind::kEnd: return ReadEnd(records);
+    case BlockKind::kDefinitions: good = ReadDefinitions(RecordView(block.records)); break;
+    case BlockKind::kEvents: good = ReadEvents(RecordView(block.records)); break;
+    case BlockKind::kEnd: return ReadEnd(block.records);
   }
-  if (!good) return Lost(header, "a block holds what it cannot mean: its rest is not read");
+  if (!good) return Lost(block.kind, "a block holds what it cannot mean: its rest is not read");
   return {};
 }
 
@@ -697,12 +668,13 @@ Result<Trace> CaptureReader::Finish(bool cut) {
   if (!saw_end_ || cut) {
     if (options_.strict) {
       return BadInput(fmt::format("{}: found no end after {} bytes, expected a complete capture",
-                                  name_, offset_));
+                                  name_, blocks_.end_offset()));
     }
     builder_.stats().Count(Stat::kTruncated);
-    context_.Warn(fmt::format("{}: the recording did not end: read up to byte {}", name_, offset_));
-  } else if (!pending_.empty()) {
-    builder_.stats().Count(Stat::kTrailingData, pending_.size());
+    context_.Warn(fmt::format("{}: the recording did not end: read up to byte {}", name_,
+                              blocks_.end_offset()));
+  } else if (blocks_.rest() != 0) {
+    builder_.stats().Count(Stat::kTrailingData, blocks_.rest());
   }
   if (!first_damage_.empty()) context_.Warn(first_damage_);
   for (Thread& thread : threads_) {

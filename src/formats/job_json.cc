@@ -158,6 +158,7 @@ Result<JobRank> ParseRank(const std::string& where, const Json& json) {
   }
   rank.threads = members.Object("threads").Whole("intra_op", 1, kMostThreads);
   rank.mmap_threshold = members.Object("heap").Whole("mmap_threshold", 0);
+  rank.compiled_kernels = members.Truth("compiled_kernels").value_or(false);
   rank.notes = members.Texts("notes");
   ETUDE_RETURN_IF_ERROR(status);
   return rank;

@@ -39,6 +39,7 @@ struct JobRank {
   std::optional<StepTime> recorded;       // the step in the trace, slowed down by recording
   std::optional<int64_t> threads;         // of PyTorch's intra-op pool
   std::optional<int64_t> mmap_threshold;  // bytes from which on glibc maps blocks
+  bool compiled_kernels = false;          // a compiler's, which are no operators, may have run
   std::vector<std::string> notes;
 
   // Timed steps of the recorded signature: what a replay is compared with.

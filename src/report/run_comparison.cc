@@ -329,7 +329,7 @@ std::string RunComparisonText(const RunComparison& run) {
                metric.bar ? "±" + FormatShare(*metric.bar) : "",
                metric.verdict ? std::string(Name(*metric.verdict)) : ""});
   }
-  text += table.Text() + AbsentText(run);
+  if (!run.pairs.empty()) text += table.Text() + AbsentText(run);
   text += fmt::format("operators replayed: {} of {}\n", run.operators_replayed, run.operators);
   if (run.steps_of_other > 0) {
     text +=

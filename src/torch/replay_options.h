@@ -25,6 +25,7 @@ struct ReplayOptions {
   uint64_t seed = 0;
   size_t step = 0;                // of several recorded ones
   std::vector<size_t> alike;      // recorded steps of its kind, whose times count as well
+  bool compiled_kernels = false;  // as RecordedStep::Select takes it
   std::string label;              // replay only what is below the first node named so
   std::vector<std::string> skip;  // operators not to run: base or full names
   std::vector<std::string> only;  // if not empty: run only these

@@ -306,6 +306,7 @@ std::string ReplayReportJson(const ReplayReport& report) {
   json["version"] = 1;
   json["etude"] = kVersion;
   json["torch"] = report.torch_version;
+  json["notes"] = report.notes;
   json["libraries"] = report.libraries;
   json["source"] = report.source;
   json["rank"] = OrNull(report.rank);

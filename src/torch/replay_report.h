@@ -86,6 +86,7 @@ struct ReplayReport {
   std::string source;  // path of the trace or folder
   std::string device;
   std::string torch_version;
+  std::vector<std::string> notes;      // what was unusual when it was recorded, in words
   std::vector<std::string> libraries;  // of operators, that were loaded: paths
   std::optional<int64_t> rank;
   int threads = 1;

@@ -76,6 +76,7 @@ def test_compiled_with_aot_eager(record):
     assert any(name.startswith("Torch-Compiled Region") for name in names)
     assert "aten::gelu" in names and "aten::addmm" in names
     assert not any("torch.compile" in note for note in recorded.rank()["notes"])
+    assert "compiled_kernels" not in recorded.rank()
 
 
 @pytest.mark.slow
@@ -88,6 +89,13 @@ def test_compiled_with_inductor(record):
     assert "aten::addmm" in names and "aten::gelu" not in names
     assert not any("fused" in name for name in names)
     assert any(KERNEL_PROFILE in note for note in recorded.rank()["notes"])
+    assert recorded.rank()["compiled_kernels"] is True
+    # What the kernels did is not replayed, and that is said.
+    report = json.loads(etude("replay", recorded.folder, "--json", "--iterations", 2, code=1))
+    regions = [row for row in report["skipped"] if row["op"] == "Torch-Compiled Region"]
+    assert regions and regions[0]["time_share"] > 0
+    assert report["coverage"]["ops"] < 1 and report["coverage"]["time"] < 1
+    assert any(KERNEL_PROFILE in note for note in report["notes"])
     shutil.rmtree(recorded.folder)
     told = record(COMPILED, environment={KERNEL_PROFILE: "1"})
     kernels = [node for node in told.nodes() if "_fused_" in node["name"]]

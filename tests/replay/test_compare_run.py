@@ -81,17 +81,28 @@ def processes_in(folder):
     return [line for line in found if line]
 
 
+RECORDED = {}  # captures of programs, by how they were made
+
+
 def record(tmp_path, *words, source=PROGRAM, launcher=(), options=()):
+    """A capture of the program, which is `program.py`. Recorded once for all tests."""
     (tmp_path / "program.py").write_text(source)
-    counts = ["--warmup", "2", "--steps", "3"]
-    command = [sys.executable, *launcher, "program.py", *words]
-    done = subprocess.run(
-        [ETUDE, "record", "-q", "-o", "job", *counts, *options, "--", *command],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    how = (words, source, tuple(launcher), tuple(options))
+    if how not in RECORDED:
+        counts = ["--warmup", "2", "--steps", "3"]
+        command = [sys.executable, *launcher, "program.py", *words]
+        done = subprocess.run(
+            [ETUDE, "record", "-q", "-o", "job", *counts, *options, "--", *command],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        RECORDED[how] = {path.name: path.read_bytes() for path in (tmp_path / "job").iterdir()}
+    else:
+        (tmp_path / "job").mkdir()
+        for name, data in RECORDED[how].items():
+            (tmp_path / "job" / name).write_bytes(data)
     return tmp_path / "job"
 
 

@@ -79,6 +79,7 @@ class Capture:
             "threads": facts.threads(self._torch),
             "state": facts.state(self._torch),
             "heap": heap.facts(),
+            "compiled_kernels": facts.has_compiled_kernels() or None,
             "notes": notes,
         }
         self.entry = {name: value for name, value in entry.items() if value is not None}

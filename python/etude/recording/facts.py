@@ -115,14 +115,18 @@ def compiled_frames() -> int:
     return int(counters["frames"].get("ok", 0))
 
 
-def compiler_notes() -> list:
-    """What one should know of torch.compile in this process, in words."""
+def has_compiled_kernels() -> bool:
+    """Whether torch.compile may have made kernels, which are no operators; does not load the compiler."""
     import sys
 
+    return "torch._inductor.compile_fx" in sys.modules and compiled_frames() > 0
+
+
+def compiler_notes() -> list:
+    """What one should know of torch.compile in this process, in words."""
     if os.environ.get("TORCH_COMPILE_DISABLE") == "1":
         return ["torch.compile was switched off: the steps are those of the program without it"]
-    hidden = os.environ.get(_KERNEL_PROFILE) != "1" and "torch._inductor.compile_fx" in sys.modules
-    if hidden and compiled_frames() > 0:
+    if has_compiled_kernels() and os.environ.get(_KERNEL_PROFILE) != "1":
         return [
             "kernels that torch.compile made for the CPU are not in the trace: "
             f"{_KERNEL_PROFILE}=1 shows their names and times, --eager the operators they stand for"
