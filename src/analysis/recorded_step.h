@@ -54,8 +54,8 @@ class RecordedStep {
   // there is at most one. `label`, if not empty, narrows it to the nodes below the first node
   // whose name contains it. kUsage if there is no such step or the label names nothing, kBadInput
   // if no operator is left.
-  // `compiled_kernels`: a compiler made kernels that are no operators, and that nothing in the trace
-  // tells of.
+  // `compiled_kernels`: a compiler made kernels that are no operators, and that nothing in the
+  // trace tells of.
   static Result<RecordedStep> Select(const Trace& trace, std::string_view label, size_t index = 0,
                                      bool compiled_kernels = false);
 

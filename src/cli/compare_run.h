@@ -19,7 +19,7 @@ struct CompareRunOptions {
   int64_t warmup = 5;  // steps
   // Steps of either side in its turn before the one that is measured; unknown: as short steps need.
   std::optional<int64_t> lead;
-  int64_t seed = 0;    // of the order within pairs, and of the intervals
+  int64_t seed = 0;  // of the order within pairs, and of the intervals
   int64_t timeout_s = 300;
   std::vector<std::string> bars;       // "NAME=SHARE", "NAME=none"
   bool experimental = false;           // as `etude replay` takes it

@@ -2,6 +2,9 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -14,6 +17,13 @@
 namespace etude {
 namespace {
 
+// A trace, and what its profile is made of.
+struct Source {
+  Trace trace;
+  std::optional<Trace> profile;  // nullopt: the trace itself
+  int64_t rank = 0;
+};
+
 struct Pair {
   std::string host;
   std::string device;
@@ -21,18 +31,42 @@ struct Pair {
   TimelineReport events;
 };
 
-Result<Pair> WritePair(const Trace& trace, const Trace& profile, const std::string& folder,
-                       int64_t rank) {
-  Pair pair{.host = fmt::format("{}/host.{}.json", folder, rank),
-            .device = fmt::format("{}/device.{}.json", folder, rank)};
+Result<Source> ReadSource(const RankInput& input, bool is_only_one, const Console& console) {
+  // A native capture and the profile of its devices make one profile, with the runtime's calls,
+  // which are not in the linked trace.
+  const ReadOptions options{.strict = console.strict()};
+  RankInput host = input;
+  std::optional<Trace> profile;
+  if (!input.device.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(const bool native, IsNative(input.path, console.context()));
+    if (native) {
+      host.as_profile = true;
+      ETUDE_ASSIGN_OR_RETURN(profile, ReadRank(host, options, console.context()));
+      host.device.clear();
+    }
+  }
+  ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadRank(host, options, console.context()));
+  std::optional<int64_t> rank = trace.info().rank ? trace.info().rank : input.rank;
+  if (!rank && is_only_one) rank = 0;
+  if (!rank) return BadInput(input.path + ": one of several traces, and its rank is not known");
+  return Source{.trace = std::move(trace), .profile = std::move(profile), .rank = *rank};
+}
+
+// Writes both files or none.
+Result<Pair> WritePair(const Source& source, const RankInput& input, const std::string& folder) {
+  Pair pair{.host = fmt::format("{}/host.{}.json", folder, source.rank),
+            .device = fmt::format("{}/device.{}.json", folder, source.rank)};
+  for (const std::string& target : {pair.host, pair.device}) {
+    ETUDE_RETURN_IF_ERROR(CheckOutput(target, {input.path, input.device}));
+  }
   ETUDE_ASSIGN_OR_RETURN(AtomicFile host, AtomicFile::Create(pair.host));
   ETUDE_ASSIGN_OR_RETURN(AtomicFile device, AtomicFile::Create(pair.device));
-  ETUDE_ASSIGN_OR_RETURN(pair.nodes, WriteExecutionTrace(trace, [&](std::string_view bytes) {
-                           return host.Write(bytes);
-                         }));
-  ETUDE_ASSIGN_OR_RETURN(pair.events, WriteProfile(profile, [&](std::string_view bytes) {
-                           return device.Write(bytes);
-                         }));
+  const auto to = [](AtomicFile& file) {
+    return [&file](std::string_view bytes) { return file.Write(bytes); };
+  };
+  const Trace& profile = source.profile ? *source.profile : source.trace;
+  ETUDE_ASSIGN_OR_RETURN(pair.nodes, WriteExecutionTrace(source.trace, to(host)));
+  ETUDE_ASSIGN_OR_RETURN(pair.events, WriteProfile(profile, to(device)));
   ETUDE_RETURN_IF_ERROR(host.Commit());
   ETUDE_RETURN_IF_ERROR(device.Commit());
   return pair;
@@ -61,31 +95,11 @@ Result<ExitCode> WritePyTorchPairs(const PyTorchPairRequest& request, const Cons
   nlohmann::ordered_json files = nlohmann::ordered_json::array();
   std::string text;
   for (const RankInput& input : request.inputs) {
-    // A native capture and the profile of its devices make one profile, with the runtime's calls,
-    // which are not in the linked trace.
-    const ReadOptions options{.strict = console.strict()};
-    RankInput host = input;
-    std::optional<Trace> profile;
-    if (!input.device.empty()) {
-      ETUDE_ASSIGN_OR_RETURN(const bool native, IsNative(input.path, console.context()));
-      if (native) {
-        host.as_profile = true;
-        ETUDE_ASSIGN_OR_RETURN(profile, ReadRank(host, options, console.context()));
-        host.device.clear();
-      }
-    }
-    ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadRank(host, options, console.context()));
-    std::optional<int64_t> rank = trace.info().rank ? trace.info().rank : input.rank;
-    if (!rank && request.inputs.size() == 1) rank = 0;
-    if (!rank) return BadInput(input.path + ": one of several traces, and its rank is not known");
-    for (const std::string_view side : {"host", "device"}) {
-      const std::string target = fmt::format("{}/{}.{}.json", request.output, side, *rank);
-      ETUDE_RETURN_IF_ERROR(CheckOutput(target, {input.path, input.device}));
-    }
-    ETUDE_ASSIGN_OR_RETURN(const Pair pair,
-                           WritePair(trace, profile ? *profile : trace, request.output, *rank));
+    ETUDE_ASSIGN_OR_RETURN(const Source source,
+                           ReadSource(input, request.inputs.size() == 1, console));
+    ETUDE_ASSIGN_OR_RETURN(const Pair pair, WritePair(source, input, request.output));
     text += ToText(pair);
-    files.push_back({{"rank", *rank},
+    files.push_back({{"rank", source.rank},
                      {"input", input.path},
                      {"host", pair.host},
                      {"device", pair.device},

@@ -224,9 +224,8 @@ Replayer::~Replayer() = default;
 
 Result<Replayer> Replayer::Make(const Trace& trace, const ReplayOptions& options,
                                 const RunContext& context) {
-  ETUDE_ASSIGN_OR_RETURN(RecordedStep step,
-                         RecordedStep::Select(trace, options.label, options.step,
-                                              options.compiled_kernels));
+  ETUDE_ASSIGN_OR_RETURN(RecordedStep step, RecordedStep::Select(trace, options.label, options.step,
+                                                                 options.compiled_kernels));
   try {
     const DataFlow flow(step);
     ETUDE_ASSIGN_OR_RETURN(std::string device,
