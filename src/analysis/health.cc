@@ -7,6 +7,8 @@
 #include <set>
 #include <tuple>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -275,6 +277,17 @@ class Judge {
   uint64_t device_nodes_ = 0;
 };
 
+// "1, 2, 3", cut where they are many.
+std::string RanksText(const std::vector<int64_t>& ranks) {
+  constexpr size_t kShown = 8;
+  std::string text;
+  for (size_t i = 0; i < std::min(kShown, ranks.size()); ++i) {
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", ranks[i]);
+  }
+  if (ranks.size() > kShown) text += ", …";
+  return text;
+}
+
 }  // namespace
 
 std::string_view Name(Verdict verdict) {
@@ -315,22 +328,28 @@ Health JudgeJob(const CommMatch& match) {
          fmt::format("{} sends and receives do not say with which rank", match.unknown_partners)});
   }
   if (!match.missing_ranks.empty()) {
-    constexpr size_t kShown = 8;
-    std::string ranks;
-    for (size_t i = 0; i < std::min(kShown, match.missing_ranks.size()); ++i) {
-      ranks += fmt::format("{}{}", i == 0 ? "" : ", ", match.missing_ranks[i]);
-    }
-    if (match.missing_ranks.size() > kShown) ranks += ", …";
-    health.reasons.push_back({Verdict::kUsable, "missing_ranks",
-                              fmt::format("no trace of {} rank{}: {}", match.missing_ranks.size(),
-                                          match.missing_ranks.size() == 1 ? "" : "s", ranks)});
+    health.reasons.push_back(
+        {Verdict::kUsable, "missing_ranks",
+         fmt::format("no trace of {} rank{}: {}", match.missing_ranks.size(),
+                     match.missing_ranks.size() == 1 ? "" : "s", RanksText(match.missing_ranks))});
   }
+  // Large jobs mostly lack all clocks for one reason, which is said once.
+  std::vector<std::pair<std::string_view, std::vector<int64_t>>> unknown_clocks;
   for (const ClockOffset& clock : match.clocks) {
     if (clock.offset) continue;
+    auto alike = std::ranges::find(unknown_clocks, clock.reason,
+                                   &std::pair<std::string_view, std::vector<int64_t>>::first);
+    if (alike == unknown_clocks.end()) {
+      alike = unknown_clocks.insert(alike, {clock.reason, {}});
+    }
+    alike->second.push_back(clock.rank);
+  }
+  for (const auto& [reason, ranks] : unknown_clocks) {
     health.reasons.push_back(
         {Verdict::kUsable, "clock",
-         fmt::format("the clock of rank {} cannot be compared with that of rank {}: {}", clock.rank,
-                     match.clocks.front().rank, clock.reason)});
+         fmt::format("the clock{} of rank{} {} cannot be compared with that of rank {}: {}",
+                     ranks.size() == 1 ? "" : "s", ranks.size() == 1 ? "" : "s", RanksText(ranks),
+                     match.clocks.front().rank, reason)});
   }
   return health;
 }

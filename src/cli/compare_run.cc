@@ -194,6 +194,7 @@ class PairRun {
                              how.empty() ? "" : " (" + how + ")");
     if (run_.pairs.size() < kLeastPairs) {
       run_.ended += fmt::format(", and fewer than {} decide nothing", kLeastPairs);
+      if (options_.lead != 0) run_.ended += "; --lead 0 needs fewer steps for each";
     }
   }
 

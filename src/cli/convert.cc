@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -118,6 +119,7 @@ class ConvertCommand : public Command {
                             .flops = compute_ == "flops",
                             .fill_ranks = fill_ranks_,
                             .ranks = ranks_,
+                            .world_size = world_size_,
                             .break_cycles = !console.strict(),
                             .json = json_,
                             .jobs = jobs_};
@@ -144,15 +146,15 @@ class ConvertCommand : public Command {
   Result<std::vector<ConvertJob>> FindJobsOfFolder(const Console& console) {
     ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder,
                            ListCaptureFolder(input_, console.context()));
+    if (folder.job) world_size_ = folder.job->world_size;
     const std::string target = output_.empty() ? folder.path : output_;
     const bool to_linked = to_ == "linked";
     std::vector<ConvertJob> jobs;
     for (const CaptureRank& rank : folder.ranks) {
       ConvertJob job{.rank = rank.number(), .input = {}, .device = {}, .output = {}};
-      if (to_linked) {
-        job.input = rank.native.empty() ? rank.chakra : rank.native;
-        if (!rank.native.empty()) job.device = rank.device;
-      } else if (!rank.linked.empty()) {
+      if (to_linked && rank.native.empty() && !rank.chakra.empty()) {
+        job.input = rank.chakra;
+      } else if (!to_linked && !rank.linked.empty()) {
         job.input = rank.linked;
       } else if (!rank.native.empty()) {
         job.input = rank.native;
@@ -173,7 +175,9 @@ class ConvertCommand : public Command {
       jobs.push_back(std::move(job));
     }
     if (jobs.empty()) {
-      return BadInput(folder.path + ": found no trace that can be converted, expected one");
+      return BadInput(
+          folder.path +
+          ": found no trace that can be converted, expected a host, linked or native one");
     }
     std::error_code error;
     made_folder_ = std::filesystem::create_directories(target, error);
@@ -229,6 +233,7 @@ class ConvertCommand : public Command {
   std::string compute_;
   bool fill_ranks_ = false;
   int64_t ranks_ = 0;
+  std::optional<int64_t> world_size_;  // as the folder knows it
   bool json_ = false;
   bool made_folder_ = false;  // the output's
 };

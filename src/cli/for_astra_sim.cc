@@ -77,6 +77,7 @@ Result<RankRead> ReadRank(const AstraSimRequest& request, const AstraSimRequest:
   if (input.rank) made->rank = input.rank;
   if (!made->rank) made->rank = RankOfName(input.name);
   if (!made->rank) made->rank = RankOfName(request.output);
+  if (!made->world_size) made->world_size = request.world_size;
   RankRead read{.rank = *std::move(made), .health = JudgeTrace(trace), .log = {}};
   read.log = ReadCommLog(trace, read.rank.rank.value_or(0));
   return read;

@@ -24,6 +24,7 @@ struct AstraSimRequest {
   bool flops = false;
   bool fill_ranks = false;
   int64_t ranks = 0;
+  std::optional<int64_t> world_size;  // as the folder knows it
   bool break_cycles = false;
   bool json = false;
   int64_t jobs = 0;  // traces to read at a time; 0: as many as cores

@@ -116,7 +116,7 @@ class MergeCommand : public Command {
     for (const MergeInput& part : parts) {
       text += fmt::format("{}: {} nodes", part.label, FormatCount(part.trace->node_count()));
       if (part.offset.count != 0) {
-        text += fmt::format(", its clock was {:+.3f} ms off", part.offset.ms());
+        text += fmt::format(", its clock was {} ahead", FormatTime(part.offset));
       }
       text += "\n";
     }

@@ -236,6 +236,12 @@ Options::Parsed Options::Parse(const std::vector<std::string>& args) {
   } catch (const CLI::ParseError& error) {
     return {Outcome::kError, error.what()};
   }
+  // Standard input is there to be read once: two readers would share it out among them.
+  ptrdiff_t dashes = 0;
+  for (const CLI::Option* option : impl_->app.get_options()) {
+    if (option->get_positional()) dashes += std::ranges::count(option->results(), "-");
+  }
+  if (dashes > 1) return {Outcome::kError, "'-' (standard input) was given more than once"};
   auto* const target = impl_->rest_target != nullptr ? impl_->rest_target : impl_->after_target;
   if (target != nullptr) *target = std::move(rest);
   return {Outcome::kRun, ""};

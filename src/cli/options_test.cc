@@ -30,6 +30,21 @@ TEST(Options, RestIsLeftUntouched) {
   EXPECT_EQ(command, (std::vector<std::string>{"python", "t.py", "--steps", "9", "-o", "x"}));
 }
 
+TEST(Options, StandardInputIsGivenOnce) {
+  std::string first;
+  std::vector<std::string> others;
+  Options options("stats", "counts");
+  options.Positional("first", &first, "a trace");
+  options.Positionals("others", &others, "more");
+  EXPECT_EQ(options.Parse({"a", "-", "b"}).outcome, Options::Outcome::kRun);
+  for (const std::vector<std::string>& args :
+       {std::vector<std::string>{"-", "-"}, {"a", "-", "-"}}) {
+    const Options::Parsed parsed = options.Parse(args);
+    EXPECT_EQ(parsed.outcome, Options::Outcome::kError);
+    EXPECT_EQ(parsed.text, "'-' (standard input) was given more than once");
+  }
+}
+
 TEST(Options, RestNeedsNoDashes) {
   std::vector<std::string> command;
   Options options("record", "records");

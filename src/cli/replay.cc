@@ -182,8 +182,8 @@ Result<int64_t> CountRanks(const std::string& path, const std::string& wanted,
   return size;
 }
 
-// Tells the lead how this rank fared, and learns as the lead how all did.
-Status ShareSummaries(RankGroup& group, bool lead, ReplayReport& report) {
+// Tells the others how this rank fared, and learns how they did.
+Status ShareSummaries(RankGroup& group, ReplayReport& report) {
   static_assert(std::is_trivially_copyable_v<RankSummary>);
   const RankSummary own{.rank = group.rank(),
                         .operators = report.operators,
@@ -193,7 +193,7 @@ Status ShareSummaries(RankGroup& group, bool lead, ReplayReport& report) {
   std::string bytes(sizeof own, '\0');
   std::memcpy(bytes.data(), &own, sizeof own);
   ETUDE_RETURN_IF_ERROR(group.Tell(bytes));
-  for (int64_t rank = 0; lead && rank < group.size(); ++rank) {
+  for (int64_t rank = 0; rank < group.size(); ++rank) {
     ETUDE_ASSIGN_OR_RETURN(const std::string told, group.ToldBy(rank));
     RankSummary& row = report.ranks.emplace_back();
     std::memcpy(&row, told.data(), std::min(told.size(), sizeof row));
@@ -432,11 +432,13 @@ class ReplayCommand : public Command {
     report.per_operator = per_operator_;
     AddSource(source, kinds, report);
     ETUDE_RETURN_IF_ERROR(Share(report));
-    if (!is_lead()) return Answer(report);
     const std::string json = ReplayReportJson(report);
     if (!source.result_path.empty() && report.part.is_whole()) {
       ETUDE_RETURN_IF_ERROR(WriteFile(source.result_path, json));
     }
+    // The lead's end is that of all: not before they have written theirs.
+    if (replay_.group != nullptr) ETUDE_RETURN_IF_ERROR(replay_.group->Meet());
+    if (!is_lead()) return Answer(report);
     console.Print(json_ ? json : ReplayReportText(report));
     return Answer(report);
   }
@@ -495,7 +497,7 @@ class ReplayCommand : public Command {
 
   bool is_lead() const { return replay_.group == nullptr || rank_ == lead_; }
   Status Share(ReplayReport& report) const {
-    return replay_.group == nullptr ? Status() : ShareSummaries(*replay_.group, is_lead(), report);
+    return replay_.group == nullptr ? Status() : ShareSummaries(*replay_.group, report);
   }
 
   ExitCode Answer(const ReplayReport& report) const {

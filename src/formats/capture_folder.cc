@@ -136,6 +136,19 @@ Result<std::vector<Candidate>> FindTraces(const std::string& path, const RunCont
   return traces;
 }
 
+// The first of the folders in a folder, by name; nullopt without one.
+std::optional<std::string> FirstFolderIn(const std::string& path) {
+  std::optional<std::string> first;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(path, error), end; !error && it != end;
+       it.increment(error)) {
+    std::string name = it->path().filename().string();
+    if (name.starts_with('.') || !IsFolder(it->path().string())) continue;
+    if (!first || name < *first) first = std::move(name);
+  }
+  return first;
+}
+
 // One process per folder needs no rank: then there is one trace of a kind at most.
 bool IsOneProcess(const std::vector<Candidate>& traces) {
   std::map<FileKind, int> counts;
@@ -207,9 +220,12 @@ Result<CaptureFolder> ListCaptureFolder(const std::string& path, const RunContex
   while (folder.path.size() > 1 && folder.path.ends_with('/')) folder.path.pop_back();
   ETUDE_ASSIGN_OR_RETURN(const std::vector<Candidate> traces, FindTraces(folder.path, context));
   if (traces.empty()) {
-    return BadInput(path +
-                    ": found no trace, expected host.N.json, device.N.json, capture.N.etude, "
-                    "linked.N.json or *.N.et");
+    const auto below = FirstFolderIn(folder.path);
+    return BadInput(fmt::format(
+        "{}: found no trace{}, expected host.N.json, device.N.json, capture.N.etude, "
+        "linked.N.json or *.N.et",
+        path,
+        below ? fmt::format(" but folders, such as '{}', which are not looked into", *below) : ""));
   }
   const bool one_process = IsOneProcess(traces);
   std::map<std::optional<int64_t>, CaptureRank> ranks;

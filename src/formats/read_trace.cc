@@ -167,6 +167,32 @@ Detection Detect(std::string_view beginning) {
   return {};
 }
 
+// What people pack traces in that is not unpacked here; nullopt: none of these.
+std::optional<std::string_view> ForeignPacking(std::string_view beginning) {
+  struct Packing {
+    size_t offset;
+    std::string_view magic;
+    std::string_view what;
+  };
+  static constexpr Packing kPackings[] = {
+      {0, "PK\x03\x04", "a zip archive"},
+      {0, "BZh", "bzip2 data"},
+      {0,
+       "\xFD"
+       "7zXZ",
+       "xz data"},
+      {0, "7z\xBC\xAF", "a 7z archive"},
+      {257, "ustar", "a tar archive"},
+  };
+  for (const Packing& packing : kPackings) {
+    if (beginning.size() > packing.offset &&
+        beginning.substr(packing.offset).starts_with(packing.magic)) {
+      return packing.what;
+    }
+  }
+  return std::nullopt;
+}
+
 Error UnknownFile(const ByteSource& source, const Detection& detection,
                   std::string_view beginning) {
   std::string found = detection.found;
@@ -179,6 +205,8 @@ Error UnknownFile(const ByteSource& source, const Detection& detection,
     found = "found an empty file";
   } else if (beginning.starts_with("\xFF\xFE") || beginning.starts_with("\xFE\xFF")) {
     found = "found UTF-16 text";
+  } else if (const auto packing = ForeignPacking(beginning)) {
+    found = fmt::format("found {}, which is to be unpacked first", *packing);
   } else if (found.empty()) {
     found = "found data of no known form";
   }

@@ -79,6 +79,13 @@ TEST(ReadTrace, SaysWhatItFoundInstead) {
   EXPECT_TRUE(message("").starts_with("mem: found an empty file, expected a trace"));
   EXPECT_TRUE(message("\xFF\xFE{").starts_with("mem: found UTF-16 text"));
   EXPECT_TRUE(
+      message("PK\x03\x04").starts_with("mem: found a zip archive, which is to be unpacked"));
+  EXPECT_TRUE(message("BZh9").starts_with("mem: found bzip2 data"));
+  EXPECT_TRUE(message("\xFD"
+                      "7zXZ")
+                  .starts_with("mem: found xz data"));
+  EXPECT_TRUE(message("t.json" + std::string(251, '\0') + "ustar").starts_with("mem: found a tar"));
+  EXPECT_TRUE(
       message(R"J({"model":1,"x":2})J").starts_with("mem: found JSON with the keys 'model', 'x'"));
   EXPECT_TRUE(message(R"J({"workload_graph":[]})J").starts_with("mem: found a graph of Chakra's"));
   EXPECT_TRUE(message("\x7f"

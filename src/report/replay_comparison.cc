@@ -44,9 +44,8 @@ Result<RankComparison> CompareWithReplay(const CaptureFolder& folder, const Capt
   const std::string path = ReplayFile(folder, rank);
   std::ifstream file(path);
   if (!file) {
-    return BadInput(fmt::format(
-        "{}: not found; `etude replay {}{}` writes it", path, folder.path,
-        folder.ranks.size() > 1 ? fmt::format(" --rank {}", rank.number()) : std::string()));
+    return BadInput(fmt::format("{}: not found; `etude replay {}{}` writes it", path, folder.path,
+                                folder.ranks.size() > 1 ? " --ranks all" : ""));
   }
   const Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || json.value("format", Json()) != kReplayFormat) {

@@ -15,7 +15,7 @@ namespace etude {
 namespace {
 
 constexpr std::array<HostLinkInfo, kHostLinkCount> kInfos = {{
-    {"roots", "process and thread nodes, which stand for no event"},
+    {"roots", "process, thread and metadata nodes, which stand for no event"},
     {"by_rf_id", "linked by record function id"},
     {"by_external_id", "linked by External id"},
     {"by_order", "linked by names and order on their thread, because ids were missing"},
@@ -281,7 +281,10 @@ HostMatch MatchHost(const Trace& host, const Trace& device) {
   match.events.resize(host.node_count());
   match.nodes.resize(device.node_count());
   ForEachNode(host, [&](NodeId node) {
-    if (IsRoot(host, node)) match.links[node.index()] = HostLink::kRoot;
+    // What describes process groups is written when observation begins, before or in the profile.
+    if (IsRoot(host, node) || host.kind(node) == NodeKind::kMetadata) {
+      match.links[node.index()] = HostLink::kRoot;
+    }
   });
   const EventById by_rf_id = IndexEvents(
       device, [&](NodeId event) { return device.rf_id(event); }, match.ambiguous);

@@ -11,7 +11,7 @@ namespace etude {
 
 // What became of a host node. Each node is in exactly one of these.
 enum class HostLink : uint8_t {
-  kRoot,        // process or thread: stands for no event
+  kRoot,        // process, thread or (unmatched) metadata: stands for no event
   kRfId,        // its record function id is an event's
   kExternalId,  // its record function id is an event's External id, as some versions have it
   kAligned,     // ids were missing: by names and order on its thread

@@ -63,8 +63,7 @@ std::vector<Pair> Pairs() {
     const std::string prefix = std::string("cpu/ddp_mlp/rank-") + rank;
     pairs.push_back({.name = std::string("ddp_mlp_") + rank,
                      .host = prefix + ".json.gz",
-                     .device = prefix + "_kineto.json.gz",
-                     .unmatched = 1});  // process_group:init, which ran before the profiler
+                     .device = prefix + "_kineto.json.gz"});
   }
   pairs.push_back({.name = "simple_add",
                    .host = "gpu/benchmark_simple_add_et.json.gz",

@@ -237,6 +237,13 @@ def test_lengths_that_never_repeat_still_give_a_capture(run):
     assert any("no timed step has the signature" in note for note in result.rank()["notes"])
 
 
+def test_lengths_that_seldom_repeat_are_said_to_be_timed_seldom(run):
+    result = run(program("for i in range(80): train(batch=i % 12 + 1)"), steps=4)
+    recorded = [s for s in result.rank()["signatures"] if s["recorded"]]
+    assert 0 < recorded[0]["timed"] < 3
+    assert any("4 asked for could be timed" in note for note in result.rank()["notes"])
+
+
 def test_range_of_the_user_around_the_step_leaves_no_dangling_parent(run):
     result = run(
         program(

@@ -222,6 +222,7 @@ def test_program_that_ends_early(tmp_path):
     # Two turns of two steps each, and one that has begun.
     result = compared(tmp_path, "--lead", 1, steps=[7])
     assert result["pairs"]["measured"] == 1
+    assert result["ended"].endswith("--lead 0 needs fewer steps for each")
     result = compared(tmp_path, "--lead", 0, steps=[8])
     assert result["ended"].startswith("the program ended after 5 of 30 pairs, and fewer than 10")
     verdicts = {row["verdict"] for row in result["metrics"]}

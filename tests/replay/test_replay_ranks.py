@@ -109,7 +109,12 @@ def test_all_ranks_replay_completely(job):
     for row in report["ranks"]:
         assert row["coverage"]["ops"] == 1.0
         assert row["step_ms"]["wall"]["median"] > 0
-    assert (job / "replay.0.json").exists() and not (job / "replay.1.json").exists()
+    for rank in (0, 1):  # each has its report
+        own = json.loads((job / f"replay.{rank}.json").read_text())
+        assert own["rank"] == rank and own["ranks"] == report["ranks"]
+    compared = subprocess.run([ETUDE, "compare", job], text=True, capture_output=True)
+    assert compared.returncode == 0, compared.stderr
+    assert "rank 0 " in compared.stdout and "rank 1 " in compared.stdout
 
 
 def test_a_rank_reads_what_others_reduced(job):

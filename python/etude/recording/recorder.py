@@ -24,6 +24,8 @@ _ATTEMPTS_MAX = 8
 # When signatures vary, timing goes on after the recording until the recorded one has as many steps
 # as asked for, but for at most this many times the steps asked for.
 _TIMED_FACTOR = 4
+# Of fewer timed steps, where more were asked for, a note says that they are few.
+_TIMED_LEAST = 3
 # Steps in which outermost modules may still appear.
 _LEARNING_STEPS = 3
 # Steps after the capture is complete in which a step may still turn out to be a larger one.
@@ -338,8 +340,14 @@ class Recorder(Watcher):
 
     def _put_entry(self) -> None:
         notes = list(self._notes)
-        if self._published.signature.timed == 0:
+        timed = self._published.signature.timed
+        if timed == 0:
             notes.append("no timed step has the signature of the recorded one")
+        elif timed < min(_TIMED_LEAST, self.settings.steps):
+            notes.append(
+                f"of the steps with the recorded signature {timed} of {self.settings.steps} asked "
+                "for could be timed: their median says little"
+            )
         self._capture.put_entry(
             self._published, self._finder, self._table, self._timed, self._steps_seen, notes
         )
