@@ -1,6 +1,7 @@
 #include "src/analysis/time_summary.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace etude {
@@ -10,8 +11,11 @@ Nanos Quantile(const std::vector<Nanos>& sorted, double quantile) {
   const auto below = static_cast<size_t>(place);
   const size_t above = std::min(below + 1, sorted.size() - 1);
   const double weight = place - static_cast<double>(below);
-  return Nanos{static_cast<int64_t>(static_cast<double>(sorted[below].count) * (1 - weight) +
-                                    static_cast<double>(sorted[above].count) * weight)};
+  // Unsigned: the distance of two times may be larger than any time.
+  const auto from = static_cast<uint64_t>(sorted[below].count);
+  const auto distance = static_cast<uint64_t>(sorted[above].count) - from;
+  const auto part = static_cast<uint64_t>(static_cast<double>(distance) * weight);
+  return Nanos{static_cast<int64_t>(from + part)};
 }
 
 TimeSummary Summarise(std::vector<Nanos> times) {
@@ -34,8 +38,7 @@ std::optional<int64_t> Median(std::vector<int64_t> counts) {
   const auto middle = counts.begin() + static_cast<std::ptrdiff_t>(counts.size() / 2);
   std::ranges::nth_element(counts, middle);
   if (counts.size() % 2 == 1) return *middle;
-  const int64_t below = *std::max_element(counts.begin(), middle);
-  return below + (*middle - below) / 2;
+  return std::midpoint(*std::max_element(counts.begin(), middle), *middle);
 }
 
 std::optional<double> RelativeError(const std::optional<TimeSummary>& original,

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
 namespace etude {
 namespace {
 
@@ -25,6 +27,13 @@ TEST(TimeSummary, MedianOfAnEvenNumberIsHalfWay) {
   EXPECT_EQ(Median(std::vector<int64_t>{9, 1, 3, 5}), 4);
   EXPECT_EQ(Median(std::vector<Nanos>{Nanos{9}, Nanos{1}}), Nanos{5});
   EXPECT_EQ(Median(std::vector<int64_t>{}), std::nullopt);
+}
+
+TEST(TimeSummary, TimesMayLieAsFarApartAsThereAreTimes) {
+  const Nanos most{INT64_MAX}, least{INT64_MIN};
+  EXPECT_EQ(Summarise({most}).median, most);
+  EXPECT_EQ(Summarise({least, most}).median, Nanos{0});
+  EXPECT_EQ(Median(std::vector<int64_t>{INT64_MIN, INT64_MAX}), -1);
 }
 
 TEST(TimeSummary, ErrorIsRelativeToTheOriginal) {

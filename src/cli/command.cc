@@ -1,5 +1,6 @@
 #include "src/cli/command.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -99,6 +100,24 @@ int Fail(ExitCode code, std::string_view message) {
   return static_cast<int>(code);
 }
 
+// The exit code of a command that has printed all it had to.
+int Finish(ExitCode code) {
+  // Flushing alone says nothing of what was refused before.
+  const bool flushed = std::fflush(stdout) == 0;
+  if (!flushed || std::ferror(stdout) != 0) {
+    return Fail(ExitCode::kIo, "stdout: could not be written");
+  }
+  return static_cast<int>(code);
+}
+
+// Takes the places of standard streams that are closed, so that no file that is opened later gets
+// one and what is printed with it. To write there, or to read, still fails.
+void HoldStandardStreams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
 }  // namespace
 
 void Console::Print(std::string_view text) const { Write(stdout, PrintableLines(text)); }
@@ -122,14 +141,15 @@ Status Command::CheckStandardOutput(const std::string& output, bool json) const 
 
 int RunCommandLine(std::string_view program, std::vector<std::unique_ptr<Command>> commands,
                    const std::vector<std::string>& args) {
+  HoldStandardStreams();
   Console console;
   if (args.empty() || args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
     console.Print(Overview(program, commands));
-    return static_cast<int>(args.empty() ? ExitCode::kUsage : ExitCode::kOk);
+    return Finish(args.empty() ? ExitCode::kUsage : ExitCode::kOk);
   }
   if (args[0] == "--version") {
     console.Print("etude " + std::string(kVersion) + "\n");
-    return static_cast<int>(ExitCode::kOk);
+    return Finish(ExitCode::kOk);
   }
   const auto found =
       std::ranges::find(commands, args[0], [](const auto& command) { return command->name(); });
@@ -151,7 +171,7 @@ int RunCommandLine(std::string_view program, std::vector<std::unique_ptr<Command
   options.Values("--limit", &limits, "NAME=N", "change a limit on input (docs/limits.md)");
   const Options::Parsed parsed = options.Parse({args.begin() + 1, args.end()});
   switch (parsed.outcome) {
-    case Options::Outcome::kHelp: console.Print(parsed.text); return 0;
+    case Options::Outcome::kHelp: console.Print(parsed.text); return Finish(ExitCode::kOk);
     case Options::Outcome::kError:
       return Fail(ExitCode::kUsage, std::string(command.name()) + ": " + parsed.text);
     case Options::Outcome::kRun: break;
@@ -170,8 +190,7 @@ int RunCommandLine(std::string_view program, std::vector<std::unique_ptr<Command
   try {
     const Result<ExitCode> result = command.Run(console);
     if (!result) return Fail(ExitCodeOf(result.error().code), result.error().message);
-    if (std::fflush(stdout) != 0) return Fail(ExitCode::kIo, "stdout: could not be written");
-    return static_cast<int>(*result);
+    return Finish(*result);
   } catch (const std::bad_alloc&) {
     return Fail(ExitCode::kUnavailable, "out of memory");
   } catch (const std::exception& error) {

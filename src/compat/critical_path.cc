@@ -314,7 +314,7 @@ void Analysis::MakeRows() {
     if (!event.stream.empty()) {
       const std::string_view text = IsString(event.stream) ? Inside(event.stream) : event.stream;
       if (const auto number = ParsePyNumber(text)) {
-        row.stream = static_cast<int64_t>(number->AsDouble());
+        row.stream = WholeOf(*number).value_or(INT64_MIN);  // as NumPy has it
       }
     }
     row.on_gpu = (row.stream >= 0 && event.correlation >= 0) || row.call == Call::kSyncEvent ||

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <unordered_map>
 
 #include "src/compat/et_trace.h"
@@ -176,7 +175,7 @@ class Reader {
     if (IsString(value)) {
       if (const auto whole = TextInt(Inside(value))) return *whole;
     } else if (const auto number = ParsePyNumber(value)) {
-      if (std::fabs(number->AsDouble()) < 9e18) return static_cast<int64_t>(number->AsDouble());
+      if (const auto whole = WholeOf(*number)) return *whole;
     }
     scanner_.Fail("found an id that is no whole number of 64 bits");
     return 0;

@@ -1,20 +1,13 @@
 #include "src/compat/linked_et.h"
 
-#include <cmath>
 #include <utility>
 #include <vector>
 
 namespace etude::compat {
 namespace {
 
-// int() of a duration that is not negative.
-uint64_t WholeMicros(const PyNumber& duration) {
-  if (!duration.is_float) return static_cast<uint64_t>(duration.whole);
-  return static_cast<uint64_t>(std::trunc(duration.real));
-}
-
 void SetHostTimes(const LinkedTimes& times, EtNode& node) {
-  if (!node.overrides.duration) node.duration_micros = WholeMicros(times.exclusive);
+  if (!node.overrides.duration) SetEtDuration(times.exclusive, node);
   if (!node.overrides.dep) node.inter_thread_dep = times.inter_thread_dep.value_or(0);
 }
 

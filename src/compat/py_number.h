@@ -59,6 +59,14 @@ inline bool operator==(const PyNumber& a, const PyNumber& b) { return !(a < b) &
 inline bool operator<=(const PyNumber& a, const PyNumber& b) { return !(b < a); }
 inline bool operator>=(const PyNumber& a, const PyNumber& b) { return !(a < b); }
 
+// int() of it; nullopt beyond 64 bits.
+inline std::optional<int64_t> WholeOf(const PyNumber& number) {
+  constexpr double kTooMuch = 9223372036854775808.0;
+  if (!number.is_float) return number.whole;
+  if (!(number.real >= -kTooMuch && number.real < kTooMuch)) return std::nullopt;
+  return static_cast<int64_t>(number.real);
+}
+
 // The number that the JSON text of a number stands for; nullopt for NaN, infinities, ints beyond
 // 64 bits and what is no number.
 std::optional<PyNumber> ParsePyNumber(std::string_view json);

@@ -53,6 +53,12 @@ class Descriptor {
     return true;
   }
 
+  // Gives a file that has no name this one; false, with errno set, if it cannot.
+  bool Link(const std::string& name) const {
+    const std::string here = "/proc/self/fd/" + std::to_string(fd_);
+    return ::linkat(AT_FDCWD, here.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  }
+
   // False, with errno set, if the system reports a late failure to write.
   bool Close() {
     const int fd = std::exchange(fd_, -1);
@@ -165,6 +171,27 @@ bool IsFolder(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+// A file in `folder` that has no name yet and is gone with this process if it gets none; -1 where
+// the file system has no such files.
+int OpenNameless(const std::string& folder) {
+  const int fd = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  if (fd < 0 || ::access(("/proc/self/fd/" + std::to_string(fd)).c_str(), F_OK) == 0) return fd;
+  ::close(fd);
+  return -1;
+}
+
+// Calls `take` with names that begin with `base` until it returns true; "", with errno set, if it
+// fails otherwise than because something has that name.
+template <typename Take>
+std::string TakeName(const std::string& base, Take take) {
+  for (unsigned attempt = 0; attempt < 1000; ++attempt) {
+    std::string name = base + std::to_string(attempt);
+    if (take(name)) return name;
+    if (errno != EEXIST) break;
+  }
+  return {};
+}
+
 // The file that `path` leads to, so that a symbolic link stays one.
 std::string Target(const std::string& path) {
   std::string target = path;
@@ -184,11 +211,17 @@ std::string Target(const std::string& path) {
 
 class AtomicFile::Impl {
  public:
-  // `temporary` is "" where the file is written directly.
-  Impl(std::string path, std::string target, std::string temporary, int fd, bool owned)
-      : path_(std::move(path)),
-        target_(std::move(target)),
-        temporary_(std::move(temporary)),
+  struct Names {
+    std::string path;
+    std::string target;     // "": the file is written directly
+    std::string base;       // what temporary names begin with
+    std::string temporary;  // "": it has no name yet
+  };
+  Impl(Names names, int fd, bool owned)
+      : path_(std::move(names.path)),
+        target_(std::move(names.target)),
+        base_(std::move(names.base)),
+        temporary_(std::move(names.temporary)),
         file_(fd, owned),
         encoder_(MakeEncoder(CompressionOfName(path_))) {}
 
@@ -206,8 +239,12 @@ class AtomicFile::Impl {
 
   Status Commit() {
     ETUDE_RETURN_IF_ERROR(Flush(/*finish=*/true));
+    if (!target_.empty() && temporary_.empty()) {
+      temporary_ = TakeName(base_, [&](const std::string& name) { return file_.Link(name); });
+      if (temporary_.empty()) return Failure("name");
+    }
     if (!file_.Close()) return Failure("write");
-    if (temporary_.empty()) return {};
+    if (target_.empty()) return {};
     if (::rename(temporary_.c_str(), target_.c_str()) != 0) return Failure("rename to");
     temporary_.clear();
     return {};
@@ -235,7 +272,8 @@ class AtomicFile::Impl {
 
   std::string path_;
   std::string target_;
-  std::string temporary_;  // "" once renamed, or if written directly
+  std::string base_;
+  std::string temporary_;  // "" before it has one, once renamed, or if written directly
   Descriptor file_;
   std::unique_ptr<Encoder> encoder_;
   std::string pending_;  // bytes given to Write that are not in the file yet
@@ -249,7 +287,8 @@ AtomicFile::~AtomicFile() = default;
 
 Result<AtomicFile> AtomicFile::Create(const std::string& path) {
   if (path == "-" || path == "/dev/stdout") {
-    return AtomicFile(std::make_unique<Impl>(path, path, "", STDOUT_FILENO, /*owned=*/false));
+    return AtomicFile(
+        std::make_unique<Impl>(Impl::Names{.path = path}, STDOUT_FILENO, /*owned=*/false));
   }
   const auto failure = [&](int error) {
     return MakeError(ErrorCode::kIo, path + ": cannot create it: " + std::strerror(error));
@@ -258,27 +297,29 @@ Result<AtomicFile> AtomicFile::Create(const std::string& path) {
   if (IsSpecial(path)) {
     const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (fd < 0) return failure(errno);
-    return AtomicFile(std::make_unique<Impl>(path, path, "", fd, /*owned=*/true));
+    return AtomicFile(std::make_unique<Impl>(Impl::Names{.path = path}, fd, /*owned=*/true));
   }
   const std::string target = Target(path);
   // Hidden, so that who lists the folder meanwhile does not take it for a file of its own.
   const size_t slash = target.rfind('/');
   const size_t name = slash == std::string::npos ? 0 : slash + 1;
-  const std::string base = target.substr(0, name) + "." + target.substr(name) + ".tmp-" +
-                           std::to_string(::getpid()) + "-";
-  for (unsigned attempt = 0; attempt < 1000; ++attempt) {
-    std::string temporary = base + std::to_string(attempt);
-    const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd >= 0) {
-      auto impl = std::make_unique<Impl>(path, target, std::move(temporary), fd, /*owned=*/true);
-      struct stat replaced {};
-      const bool replaces = ::stat(target.c_str(), &replaced) == 0;
-      if (replaces && ::fchmod(fd, replaced.st_mode & 07777) != 0) return failure(errno);
-      return AtomicFile(std::move(impl));
-    }
-    if (errno != EEXIST) return failure(errno);
+  Impl::Names names{.path = path,
+                    .target = target,
+                    .base = target.substr(0, name) + "." + target.substr(name) + ".tmp-" +
+                            std::to_string(::getpid()) + "-"};
+  int fd = OpenNameless(name == 0 ? "." : target.substr(0, name));
+  if (fd < 0) {
+    names.temporary = TakeName(names.base, [&fd](const std::string& temporary) {
+      fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+      return fd >= 0;
+    });
+    if (fd < 0) return failure(errno);
   }
-  return failure(EEXIST);
+  auto impl = std::make_unique<Impl>(std::move(names), fd, /*owned=*/true);
+  struct stat replaced {};
+  const bool replaces = ::stat(target.c_str(), &replaced) == 0;
+  if (replaces && ::fchmod(fd, replaced.st_mode & 07777) != 0) return failure(errno);
+  return AtomicFile(std::move(impl));
 }
 
 Status AtomicFile::Write(std::string_view bytes) { return impl_->Write(bytes); }

@@ -1,8 +1,12 @@
 #include "src/formats/atomic_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -60,6 +64,33 @@ TEST_F(AtomicFileTest, AppearsCompleteOrNotAtAll) {
   for (const char* part : {"o", "n", "e"}) ASSERT_TRUE(file.Write(part).has_value());
   ASSERT_TRUE(file.Commit().has_value());
   EXPECT_EQ(ReadFileBytes(Path("a")), "one");
+  EXPECT_EQ(FileCount(), 1u);
+}
+
+TEST_F(AtomicFileTest, NothingIsLeftOfAKilledProcess) {
+  const int probe = ::open(folder_.c_str(), O_TMPFILE | O_WRONLY, 0600);
+  if (probe < 0) GTEST_SKIP() << "this file system has no files without names";
+  ::close(probe);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    Result<AtomicFile> file = AtomicFile::Create(Path("a"));
+    if (file) (void)file->Write(Text());
+    ::raise(SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(FileCount(), 0u);
+}
+
+TEST_F(AtomicFileTest, OfTwoWithOneNameTheLaterCommitStays) {
+  AtomicFile first = AtomicFile::Create(Path("a")).value();
+  AtomicFile second = AtomicFile::Create(Path("a")).value();
+  ASSERT_TRUE(first.Write("first").has_value());
+  ASSERT_TRUE(second.Write("second").has_value());
+  ASSERT_TRUE(second.Commit().has_value());
+  ASSERT_TRUE(first.Commit().has_value());
+  EXPECT_EQ(ReadFileBytes(Path("a")), "first");
   EXPECT_EQ(FileCount(), 1u);
 }
 

@@ -9,6 +9,7 @@
 
 #include "src/formats/capture_format.h"
 #include "src/formats/capture_reader.h"
+#include "src/formats/fuzz_support.h"
 
 namespace {
 
@@ -36,24 +37,12 @@ std::string Packed(std::string_view input) {
   return file;
 }
 
-void Read(std::string_view bytes) {
-  etude::RunContext context;
-  context.limits.element_bytes = size_t{1} << 20;
-  context.limits.depth = 64;
-  const auto reader = etude::MakeCaptureReader("fuzz", {}, context);
-  constexpr size_t kChunk = 777;
-  for (; !bytes.empty(); bytes.remove_prefix(std::min(kChunk, bytes.size()))) {
-    if (!reader->Push(bytes.substr(0, kChunk))) return;
-  }
-  (void)reader->Finish(/*cut=*/false);
-}
-
 }  // namespace
 
 // Native captures: the input as a file, and as the records of one.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const std::string_view input(reinterpret_cast<const char*>(data), size);
-  Read(input);
-  Read(Packed(input));
+  const std::string_view input = etude::fuzz::Bytes(data, size);
+  (void)etude::fuzz::ReadWith(etude::MakeCaptureReader, input);
+  (void)etude::fuzz::ReadWith(etude::MakeCaptureReader, Packed(input));
   return 0;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/formats/chakra_feeder.h"
+#include "src/formats/fuzz_support.h"
 
 namespace {
 
@@ -28,17 +29,14 @@ bool LookAt(const etude::chakra::NodeView& node) {
 // Chakra traces as a simulator runs them. The input's last byte says how wide the window is, and
 // how many nodes are in flight. No node comes twice, and what is done was handed out.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  etude::RunContext context;
-  context.limits.element_bytes = size_t{1} << 20;
-  context.limits.total_bytes = uint64_t{16} << 20;
-  context.limits.ratio_grace_bytes = uint64_t{1} << 20;
+  const etude::RunContext context = etude::fuzz::SmallLimits();
   const uint8_t choice = size == 0 ? 0 : data[size - 1];
   etude::chakra::FeederOptions options;
   options.window = choice % 8;
   options.dependencies.ctrl = choice % 16 < 8;
   const size_t flight = 1 + choice / 16;
-  auto feeder = Feeder::FromMemory("fuzz", std::string(reinterpret_cast<const char*>(data), size),
-                                   options, context);
+  auto feeder =
+      Feeder::FromMemory("fuzz", std::string(etude::fuzz::Bytes(data, size)), options, context);
   if (!feeder) return 0;
   std::vector<uint64_t> in_flight;
   std::vector<uint64_t> seen;

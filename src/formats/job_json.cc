@@ -205,8 +205,8 @@ std::vector<StepTime> JobRank::ComparableSteps() const {
   return steps;
 }
 
-Result<JobFile> ReadJobFile(const std::string& path, const RunContext& context) {
-  ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadAll(path, context));
+Result<JobFile> ParseJobFile(const std::string& path, std::string_view text,
+                             const RunContext& context) {
   size_t depth = 0;
   bool too_deep = false;
   const auto bound_depth = [&](int, Json::parse_event_t event, Json&) {
@@ -222,6 +222,11 @@ Result<JobFile> ReadJobFile(const std::string& path, const RunContext& context) 
   if (too_deep) return BadInput(path + ": nested too deeply (limit 'depth')");
   if (json.is_discarded()) return BadInput(path + ": not valid JSON, expected a job.json");
   return ParseJob(path, json);
+}
+
+Result<JobFile> ReadJobFile(const std::string& path, const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadAll(path, context));
+  return ParseJobFile(path, text, context);
 }
 
 }  // namespace etude

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/result.h"
@@ -55,5 +56,8 @@ struct JobFile {
 
 // Reads job.json. kIo if it cannot be opened, kBadInput if it is not one.
 Result<JobFile> ReadJobFile(const std::string& path, const RunContext& context);
+// The same from its text; `path` appears in messages.
+Result<JobFile> ParseJobFile(const std::string& path, std::string_view text,
+                             const RunContext& context);
 
 }  // namespace etude
