@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <string_view>
 
 namespace etude {
 
@@ -33,15 +34,40 @@ Nanos CpuTimeWithChildren() {
   return CpuTime() + Nanos{nanos(usage.ru_utime) + nanos(usage.ru_stime)};
 }
 
-std::optional<Bytes> ResidentBytes(pid_t pid) {
-  const std::string path =
-      pid == 0 ? "/proc/self/statm" : "/proc/" + std::to_string(pid) + "/statm";
+namespace {
+
+// Field `index`, from 0, of a file of pages such as /proc/self/statm; nullopt if there is none.
+std::optional<Bytes> PagesIn(const std::string& path, int index) {
   std::FILE* file = std::fopen(path.c_str(), "r");
   if (file == nullptr) return std::nullopt;
   long long pages = 0;
-  const bool found = std::fscanf(file, "%*d %lld", &pages) == 1;
+  bool found = true;
+  for (int i = 0; found && i <= index; ++i) found = std::fscanf(file, "%lld", &pages) == 1;
   std::fclose(file);
   return found ? std::optional(Bytes{pages * sysconf(_SC_PAGESIZE)}) : std::nullopt;
+}
+
+// The figure behind `key`, such as "VmHWM:", in a file of lines in kB; nullopt if there is none.
+std::optional<Bytes> KilobytesIn(const char* path, std::string_view key) {
+  std::FILE* file = std::fopen(path, "r");
+  if (file == nullptr) return std::nullopt;
+  char line[256];
+  std::optional<Bytes> found;
+  while (!found && std::fgets(line, sizeof line, file) != nullptr) {
+    long long kilobytes = 0;
+    if (std::string_view(line).starts_with(key) &&
+        std::sscanf(line + key.size(), "%lld kB", &kilobytes) == 1) {
+      found = Bytes{kilobytes * 1024};
+    }
+  }
+  std::fclose(file);
+  return found;
+}
+
+}  // namespace
+
+std::optional<Bytes> ResidentBytes(pid_t pid) {
+  return PagesIn(pid == 0 ? "/proc/self/statm" : "/proc/" + std::to_string(pid) + "/statm", 1);
 }
 
 void PeakResident::Begin() {
@@ -51,47 +77,16 @@ void PeakResident::Begin() {
 }
 
 std::optional<Bytes> PeakResident::bytes() const {
-  if (!begun_) return std::nullopt;
-  std::FILE* file = std::fopen("/proc/self/status", "r");
-  if (file == nullptr) return std::nullopt;
-  char line[256];
-  long long kilobytes = -1;
-  while (std::fgets(line, sizeof line, file) != nullptr) {
-    if (std::sscanf(line, "VmHWM: %lld kB", &kilobytes) == 1) break;
-  }
-  std::fclose(file);
-  return kilobytes < 0 ? std::nullopt : std::optional(Bytes{kilobytes * 1024});
+  return begun_ ? KilobytesIn("/proc/self/status", "VmHWM:") : std::nullopt;
 }
 
-std::optional<Bytes> AvailableMemory() {
-  std::FILE* file = std::fopen("/proc/meminfo", "r");
-  if (file == nullptr) return std::nullopt;
-  char line[256];
-  long long kilobytes = -1;
-  while (std::fgets(line, sizeof line, file) != nullptr) {
-    if (std::sscanf(line, "MemAvailable: %lld kB", &kilobytes) == 1) break;
-  }
-  std::fclose(file);
-  return kilobytes < 0 ? std::nullopt : std::optional(Bytes{kilobytes * 1024});
-}
-
-namespace {
-
-// Bytes of this process's data: what RLIMIT_DATA bounds. 0 if the system does not say.
-int64_t DataBytes() {
-  std::FILE* file = std::fopen("/proc/self/statm", "r");
-  if (file == nullptr) return 0;
-  long long pages = 0;
-  const int got = std::fscanf(file, "%*d %*d %*d %*d %*d %lld", &pages);
-  std::fclose(file);
-  return got == 1 ? int64_t{pages} * sysconf(_SC_PAGESIZE) : 0;
-}
-
-}  // namespace
+std::optional<Bytes> AvailableMemory() { return KilobytesIn("/proc/meminfo", "MemAvailable:"); }
 
 void LimitMemory(Bytes most) {
+  // What RLIMIT_DATA bounds.
+  const Bytes data = PagesIn("/proc/self/statm", 5).value_or(Bytes{});
   const auto limited =
-      static_cast<rlim_t>(DataBytes()) + static_cast<rlim_t>(std::max<int64_t>(most.count, 0));
+      static_cast<rlim_t>(data.count) + static_cast<rlim_t>(std::max<int64_t>(most.count, 0));
   rlimit limit{};
   if (getrlimit(RLIMIT_DATA, &limit) != 0) return;
   limit.rlim_cur = std::min(limit.rlim_cur, limited);

@@ -98,7 +98,7 @@ class CompareCommand : public Command {
     options.Value("--lead", &run_.lead, "N",
                   "with --run: steps of each side in its turn before the one that is measured "
                   "(default: those of 50 ms, 4 at most)",
-                  {.most = 1'000'000});
+                  {.least = 0, .most = 1'000'000});
     options.Values("--bar", &run_.bars, "NAME=SHARE",
                    "with --run: the error that is allowed of a metric, such as wall_time=8%; "
                    "NAME=none: no verdict");

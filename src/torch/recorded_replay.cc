@@ -37,7 +37,7 @@ std::vector<OperatorTime> SumTimes(const ReplayedStep& step,
   };
   const auto& ops = step.plan().ops;
   for (size_t i = 0; i < ops.size(); ++i) {
-    add(ops[i].node, times[i].empty() ? std::nullopt : std::optional(Summarise(times[i]).median));
+    add(ops[i].node, Median(times[i]));
   }
   for (const auto& skipped : step.selection().skipped()) add(skipped.node, Nanos{});
   return sum.Rows();

@@ -1,13 +1,7 @@
 """Collectives of several process groups, as recorded: which group, which ranks, which reduction."""
 
-import json
-import os
-import subprocess
-import sys
-
 import pytest
-
-ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
+import two_ranks
 
 START = """
 import time, torch, torch.distributed as dist
@@ -50,26 +44,11 @@ def more():
 
 
 def record(folder, body, recorder="native"):
-    folder.mkdir(exist_ok=True)
-    (folder / "job.py").write_text(START + body + STEPS)
-    command = [ETUDE, "record", "-q", "--recorder", recorder, "-o", folder / "job"]
-    command += ["--warmup", "2", "--steps", "2", "--", sys.executable, "-m"]
-    command += ["torch.distributed.run", "--standalone", "--nproc-per-node=2", folder / "job.py"]
-    environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        command, env=environment, text=True, capture_output=True, timeout=300
-    )
-    recorded = json.loads((folder / "job/job.json").read_text())
-    assert sorted(recorded["ranks"]) == ["0", "1"], done.stdout + done.stderr
-    return folder / "job"
+    return two_ranks.record(folder, START + body + STEPS, "--recorder", recorder)
 
 
 def replay(folder, *options, code=0):
-    command = [ETUDE, "replay", folder, "--ranks", "all", "--json"]
-    command += ["--warmup", "1", "--iterations", "2", *options]
-    done = subprocess.run(command, text=True, capture_output=True, timeout=120)
-    assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
-    return json.loads(done.stdout)
+    return two_ranks.replay(folder, "--ranks", "all", *options, code=code)
 
 
 def check_whole(report):

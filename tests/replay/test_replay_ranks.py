@@ -2,14 +2,11 @@
 
 import gzip
 import json
-import os
 import shutil
 import subprocess
-import sys
 
 import pytest
-
-ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
+from two_ranks import ETUDE, record, replay, run
 
 JOB = """
 import sys, torch, torch.distributed as dist
@@ -61,39 +58,12 @@ dist.destroy_process_group()
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("ranks")
-    (folder / "job.py").write_text(JOB)
-    command = [ETUDE, "record", "-q", "-o", folder / "job", "--warmup", "2", "--steps", "2", "--"]
-    command += [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [*command, folder / "job.py"], env=environment, text=True, capture_output=True, timeout=300
-    )
-    # How the job ends is not what is tested here: PyTorch may abort after all is done and recorded.
-    recorded = json.loads((folder / "job/job.json").read_text())
-    assert sorted(recorded["ranks"]) == ["0", "1"], done.stdout + done.stderr
-    return folder / "job"
+    return record(tmp_path_factory.mktemp("ranks"), JOB)
 
 
 @pytest.fixture
 def copy(job, tmp_path):
     return shutil.copytree(job, tmp_path / "job")
-
-
-def run(folder, *options, text_in=""):
-    return subprocess.run(
-        [ETUDE, "replay", folder, "--warmup", "1", "--iterations", "2", *options],
-        input=text_in,
-        text=True,
-        capture_output=True,
-        timeout=120,
-    )
-
-
-def replay(folder, *options, code=0):
-    done = run(folder, "--json", *options)
-    assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
-    return json.loads(done.stdout)
 
 
 def edit_host(folder, rank, change):

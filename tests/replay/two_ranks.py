@@ -1,0 +1,40 @@
+"""Jobs of two ranks, recorded under torchrun and replayed."""
+
+import json
+import os
+import subprocess
+import sys
+
+ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
+
+
+def record(folder, source, *options):
+    """The capture of a job, in `folder`."""
+    folder.mkdir(exist_ok=True)
+    (folder / "job.py").write_text(source)
+    command = [ETUDE, "record", "-q", *options, "-o", folder / "job", "--warmup", "2", "--steps", "2", "--"]
+    command += [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*command, folder / "job.py"], env=environment, text=True, capture_output=True, timeout=300
+    )
+    # How the job ends is not what is tested here: PyTorch may abort after all is done and recorded.
+    recorded = json.loads((folder / "job/job.json").read_text())
+    assert sorted(recorded["ranks"]) == ["0", "1"], done.stdout + done.stderr
+    return folder / "job"
+
+
+def run(folder, *options, text_in=""):
+    return subprocess.run(
+        [ETUDE, "replay", folder, "--warmup", "1", "--iterations", "2", *options],
+        input=text_in,
+        text=True,
+        capture_output=True,
+        timeout=120,
+    )
+
+
+def replay(folder, *options, code=0):
+    done = run(folder, "--json", *options)
+    assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return json.loads(done.stdout)
