@@ -1,24 +1,20 @@
 #include "src/formats/capture_reader.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/formats/capture_allocations.h"
 #include "src/formats/capture_blocks.h"
+#include "src/formats/capture_calls.h"
 #include "src/formats/capture_format.h"
 #include "src/formats/capture_values.h"
-#include "src/formats/comm_facts.h"
-#include "src/formats/et_comm.h"
 #include "src/formats/et_json_reader.h"
-#include "src/formats/kineto_categories.h"
-#include "src/trace/operator_name.h"
 #include "src/trace/trace_builder.h"
 
 namespace etude {
@@ -33,50 +29,6 @@ using Json = nlohmann::json;
 constexpr uint64_t kProcessNode = 1;
 // PyTorch's observer says in milliseconds of the same clock when it started and ended.
 constexpr int64_t kNanosOfMilli = 1'000'000;
-
-// A call that has begun.
-struct OpenCall {
-  NodeRow row;
-  uint64_t handle = 0;
-  int64_t begin = 0;  // by the thread's own clock, see Thread
-  uint8_t modes = 0;
-  uint8_t parent_modes = 0;
-  // The process group of the innermost c10d operator around it, or its own.
-  StringId group;
-  std::optional<int64_t> group_size;
-  bool names_group = false;  // it is itself such an operator
-};
-
-// The end of a call on another thread than it began on.
-struct EndElsewhere {
-  ValueListId outputs;
-  int64_t time = 0;
-};
-
-// A c10d operator that works on a storage: a backend's thread that does it later names the storage,
-// not the operator.
-struct Issued {
-  uint64_t node = 0;  // numbers tell the order of entry over all threads; clocks of threads do not
-  StringId group;
-  std::optional<int64_t> group_size;
-};
-
-// A label of a communication outside of any c10d operator.
-struct LooseLabel {
-  NodeId node;
-  NodeRow row;
-};
-
-// Memory that the allocator gave out or, with 0 bytes, took back.
-struct Allocation {
-  int64_t time = 0;   // of the process: threads free what others allocated
-  int64_t start = 0;  // by the thread's own clock
-  uint64_t parent = 0;
-  uint64_t tid = 0;
-  uint64_t address = 0;
-  uint64_t bytes = 0;
-  LaneId lane;
-};
 
 // A thread of the recorded process. Its clock stands still while the recorder is at work.
 struct Thread {
@@ -99,7 +51,7 @@ class CaptureReader : public TraceReader {
         context_(context),
         builder_(context.limits),
         values_(builder_, strings_, context.limits),
-        comms_(builder_),
+        calls_(builder_),
         blocks_(context.limits.element_bytes) {
     builder_.info().format = TraceFormat::kNative;
   }
@@ -122,15 +74,8 @@ class CaptureReader : public TraceReader {
   void SkipExit(Thread& thread, RecordView& records, int64_t& time);
   void CloseInnermost(Thread& thread, RecordView& records, int64_t time);
   bool ReadExitElsewhere(RecordView& records, Thread& thread, int64_t& time);
-  // A call that does not end on its own thread.
-  void Detach(OpenCall call);
-  void End(OpenCall& call, ValueListId outputs, std::optional<int64_t> end);
-  void AddCall(OpenCall& call);
   void AddRoots();
-  void SettleLooseLabels();
   bool ReadAllocation(RecordView& records, Thread& thread, int64_t& time, bool gives_out);
-  void AddAllocations();
-  std::vector<uint64_t> StoragesOf(ValueListId list) const;
   int64_t ReadClock(RecordView& records, Thread& thread, int64_t& time);
 
   std::string name_;
@@ -145,14 +90,8 @@ class CaptureReader : public TraceReader {
   std::vector<Function> functions_;
   std::vector<Thread> threads_;
   CaptureValues values_;
-  EtCommReader comms_;
-  std::unordered_map<uint64_t, std::vector<Issued>> issued_;  // by storage
-  std::vector<LooseLabel> loose_labels_;
+  CaptureCalls calls_;
   std::vector<Allocation> allocations_;
-  // Calls that end on another thread than they began on, and such ends, by handle. Which of the two
-  // comes first in the file says nothing: each thread writes its blocks when they are full.
-  std::unordered_map<uint64_t, OpenCall> detached_;
-  std::unordered_map<uint64_t, EndElsewhere> ends_;
 
   CaptureBlocks blocks_;
   bool saw_header_ = false;
@@ -168,7 +107,6 @@ class CaptureReader : public TraceReader {
   int64_t callback_ = 0;     // nanoseconds that calling a recorder costs
   uint64_t last_node_ = 0;   // the greatest number of a node
   uint64_t said_nodes_ = 0;  // the same as the end says it
-  uint64_t calls_ = 0;
 };
 
 Status CaptureReader::Damaged(std::string_view what) {
@@ -189,7 +127,7 @@ Status CaptureReader::Lost(BlockKind kind, std::string_view what) {
 // Numbers of nodes follow each other: those that are missing were lost.
 uint64_t CaptureReader::LostNodes() const {
   const uint64_t last = std::max(last_node_, said_nodes_);
-  const uint64_t read = calls_ + threads_.size() + kProcessNode;
+  const uint64_t read = calls_.count() + threads_.size() + kProcessNode;
   const uint64_t missing = last > read ? last - read : 0;
   return std::clamp<uint64_t>(missing, damages_,
                               std::max<uint64_t>(damages_, context_.limits.nodes));
@@ -364,7 +302,7 @@ bool CaptureReader::ReadEvents(RecordView records) {
         const bool is_open = inside < thread.open.size();
         if (!is_open && !thread.lost) return false;
         for (uint64_t i = 0; i < inside && !thread.open.empty(); ++i) {
-          Detach(std::move(thread.open.back()));
+          calls_.Detach(std::move(thread.open.back()));
           thread.open.pop_back();
         }
         if (!is_open) {
@@ -399,7 +337,7 @@ bool CaptureReader::ReadEvents(RecordView records) {
 // The thread's block before this one is not there: it may have ended any of the open calls.
 void CaptureReader::NoteLostBlock(Thread& thread) {
   thread.lost = true;
-  for (OpenCall& call : thread.open) Detach(std::move(call));
+  for (OpenCall& call : thread.open) calls_.Detach(std::move(call));
   thread.open.clear();
 }
 
@@ -485,7 +423,7 @@ void CaptureReader::CloseInnermost(Thread& thread, RecordView& records, int64_t 
   OpenCall call = std::move(thread.open.back());
   thread.open.pop_back();
   const std::optional<ValueListId> outputs = values_.Read(records);
-  End(call, outputs.value_or(ValueListId::None()), time);
+  calls_.End(call, outputs.value_or(ValueListId::None()), time);
 }
 
 bool CaptureReader::ReadExitElsewhere(RecordView& records, Thread& thread, int64_t& time) {
@@ -493,147 +431,8 @@ bool CaptureReader::ReadExitElsewhere(RecordView& records, Thread& thread, int64
   const int64_t own = ReadClock(records, thread, time);
   const std::optional<ValueListId> outputs = values_.Read(records);
   if (!outputs) return false;
-  if (const auto found = detached_.find(handle); found != detached_.end()) {
-    End(found->second, *outputs, own);
-    detached_.erase(found);
-  } else {
-    ends_.insert_or_assign(handle, EndElsewhere{.outputs = *outputs, .time = own});
-  }
+  calls_.EndElsewhere(handle, *outputs, own);
   return true;
-}
-
-void CaptureReader::Detach(OpenCall call) {
-  const auto end = ends_.find(call.handle);
-  if (end == ends_.end()) {
-    const uint64_t handle = call.handle;
-    detached_.insert_or_assign(handle, std::move(call));
-    return;
-  }
-  End(call, end->second.outputs, end->second.time);
-  ends_.erase(end);
-}
-
-void CaptureReader::End(OpenCall& call, ValueListId outputs, std::optional<int64_t> end) {
-  call.row.outputs = outputs;
-  call.row.start = Nanos{call.begin};
-  int64_t duration = 0;
-  if (end && !__builtin_sub_overflow(*end, call.begin, &duration) && duration >= 0) {
-    call.row.duration = Nanos{duration};
-  } else if (end) {
-    builder_.stats().Count(Stat::kNegativeDuration);
-  }
-  AddCall(call);
-}
-
-void CaptureReader::AddCall(OpenCall& call) {
-  const NodeId node = builder_.AddNode(call.row);
-  ++calls_;
-  const auto changed = [&](uint8_t mode, std::string_view key) {
-    if (((call.modes ^ call.parent_modes) & mode) == 0) return;
-    const std::string_view text = (call.modes & mode) != 0 ? "true" : "false";
-    builder_.AddExtra(node, {.key = builder_.Intern(key), .text = builder_.Intern(text)});
-  };
-  changed(capture::kGradMode, "grad_mode");
-  changed(capture::kInferenceMode, "inference_mode");
-  changed(capture::kAutocast, "autocast");
-  if (call.names_group) {
-    for (const uint64_t storage : StoragesOf(call.row.inputs)) {
-      issued_[storage].push_back(
-          {.node = call.row.source_id, .group = call.group, .group_size = call.group_size});
-    }
-  } else if (!call.group && !CommOfLabel(builder_.text(call.row.name)).empty()) {
-    loose_labels_.push_back({.node = node, .row = call.row});
-    return;
-  }
-  CommFacts facts;
-  if (call.group) facts.group = builder_.text(call.group);
-  facts.group_size = call.group_size;
-  comms_.Add(node, call.row, std::move(facts));
-}
-
-// The storages of all tensors in a list and the lists in it.
-std::vector<uint64_t> CaptureReader::StoragesOf(ValueListId list) const {
-  std::vector<uint64_t> storages;
-  std::vector<ValueListId> open = {list};
-  while (!open.empty()) {
-    const ValueListId last = open.back();
-    open.pop_back();
-    for (const Value& value : builder_.values(last)) {
-      if (value.kind == ValueKind::kList) open.push_back(value.as_list());
-      if (value.kind != ValueKind::kTensor) continue;
-      const uint64_t storage = builder_.tensor(value.as_tensor()).storage;
-      if (storage != 0) storages.push_back(storage);
-    }
-  }
-  return storages;
-}
-
-// A label belongs to the last operator entered before it that had one of its storages.
-void CaptureReader::SettleLooseLabels() {
-  for (auto& [storage, operators] : issued_) std::ranges::sort(operators, {}, &Issued::node);
-  for (const LooseLabel& label : loose_labels_) {
-    const Issued* last = nullptr;
-    for (const uint64_t storage : StoragesOf(label.row.inputs)) {
-      const auto found = issued_.find(storage);
-      if (found == issued_.end()) continue;
-      const auto after =
-          std::ranges::upper_bound(found->second, label.row.source_id, {}, &Issued::node);
-      if (after == found->second.begin()) continue;
-      const Issued& candidate = *std::prev(after);
-      if (last == nullptr || candidate.node > last->node) last = &candidate;
-    }
-    CommFacts facts;
-    if (last != nullptr) {
-      facts.group = builder_.text(last->group);
-      facts.group_size = last->group_size;
-      builder_.AddDep(label.node, last->node, DepKind::kControl);
-    }
-    comms_.Add(label.node, label.row, std::move(facts));
-  }
-}
-
-// As the events of the profiler: nodes with the arguments that those have. What is taken back
-// without having been given out in this recording is from before, of a size that nobody knows.
-void CaptureReader::AddAllocations() {
-  std::ranges::stable_sort(allocations_, {}, &Allocation::time);
-  std::unordered_map<uint64_t, int64_t> sizes;  // by address
-  int64_t total = 0;
-  for (const Allocation& one : allocations_) {
-    constexpr uint64_t kMost = uint64_t{1} << 50;  // more is no memory
-    if (one.bytes > kMost) {
-      builder_.stats().Count(Stat::kMalformedElement);
-      continue;
-    }
-    auto bytes = static_cast<int64_t>(one.bytes);
-    if (bytes != 0) {
-      sizes.insert_or_assign(one.address, bytes);
-    } else {
-      const auto found = sizes.find(one.address);
-      if (found == sizes.end()) continue;
-      bytes = -found->second;
-      sizes.erase(found);
-    }
-    if (__builtin_add_overflow(total, bytes, &total)) return;
-    NodeRow row;
-    row.source_id = ++last_node_;
-    row.kind = NodeKind::kMetadata;
-    row.place = Place::kHost;
-    row.name = builder_.Intern(kMemoryEvent);
-    row.parent = one.parent;
-    row.lane = one.lane;
-    row.start = Nanos{one.start};
-    row.tid = one.tid;
-    const NodeId node = builder_.AddNode(row);
-    const auto add = [&](std::string_view key, int64_t value) {
-      builder_.AddExtra(
-          node, {.key = builder_.Intern(key), .text = builder_.Intern(std::to_string(value))});
-    };
-    add("Device Type", 0);
-    add("Device Id", -1);
-    add("Addr", static_cast<int64_t>(one.address));
-    add("Bytes", bytes);
-    add("Total Allocated", total);
-  }
 }
 
 // The process and its threads, as PyTorch's observer calls them.
@@ -678,18 +477,14 @@ Result<Trace> CaptureReader::Finish(bool cut) {
   }
   if (!first_damage_.empty()) context_.Warn(first_damage_);
   for (Thread& thread : threads_) {
-    for (OpenCall& call : thread.open) Detach(std::move(call));
+    for (OpenCall& call : thread.open) calls_.Detach(std::move(call));
   }
-  // By handle, so that the order does not depend on a hash table. What is left in `ends_` began
-  // before the recording.
-  std::map<uint64_t, OpenCall> ordered(detached_.begin(), detached_.end());
-  for (auto& [handle, call] : ordered) End(call, ValueListId::None(), std::nullopt);
+  calls_.EndDetached();
   if (damages_ != 0) builder_.stats().Count(Stat::kMalformedElement, LostNodes());
   AddRoots();
-  AddAllocations();
-  SettleLooseLabels();
+  AddAllocations(std::move(allocations_), last_node_, builder_);
   for (const auto& group : values_.groups()) builder_.AddProcessGroup(group);
-  comms_.Finish();
+  calls_.Finish();
   return builder_.Finish();
 }
 

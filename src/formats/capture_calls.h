@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "src/formats/et_comm.h"
+#include "src/trace/trace_builder.h"
+
+namespace etude {
+
+// A call that has begun.
+struct OpenCall {
+  NodeRow row;
+  uint64_t handle = 0;
+  int64_t begin = 0;  // nanoseconds, by the thread's own clock
+  uint8_t modes = 0;
+  uint8_t parent_modes = 0;
+  // The process group of the innermost c10d operator around it, or its own.
+  StringId group;
+  std::optional<int64_t> group_size;
+  bool names_group = false;  // it is itself such an operator
+};
+
+// Makes nodes of the calls that a native capture tells of, wherever they end, with the
+// communication that each is part of. Not thread-safe; the builder must outlive it.
+class CaptureCalls {
+ public:
+  explicit CaptureCalls(TraceBuilder& builder) : builder_(builder), comms_(builder) {}
+
+  // Nullopt: nobody knows when it ended.
+  void End(OpenCall& call, ValueListId outputs, std::optional<int64_t> end);
+  // Calls that end on another thread than they began on, and such ends. Which of the two comes
+  // first says nothing: each thread writes its blocks when they are full.
+  void Detach(OpenCall call);
+  void EndElsewhere(uint64_t handle, ValueListId outputs, int64_t end);
+  // What was detached has no end if none has come by now.
+  void EndDetached();
+  // Settles which communications the labels of backends' threads belong to. Once, when all calls
+  // have ended.
+  void Finish();
+
+  uint64_t count() const { return count_; }  // of calls that have become nodes
+
+ private:
+  // The end of a call on another thread than it began on.
+  struct LateEnd {
+    ValueListId outputs;
+    int64_t time = 0;
+  };
+
+  // A c10d operator that works on a storage: a backend's thread that does it later names the
+  // storage, not the operator.
+  struct Issued {
+    uint64_t node =
+        0;  // numbers tell the order of entry over all threads; clocks of threads do not
+    StringId group;
+    std::optional<int64_t> group_size;
+  };
+
+  // A label of a communication outside of any c10d operator.
+  struct LooseLabel {
+    NodeId node;
+    NodeRow row;
+  };
+
+  void AddNode(OpenCall& call);
+  void SettleLooseLabels();
+  std::vector<uint64_t> StoragesOf(ValueListId list) const;
+
+  TraceBuilder& builder_;
+  EtCommReader comms_;
+  std::unordered_map<uint64_t, OpenCall> detached_;           // by handle
+  std::unordered_map<uint64_t, LateEnd> ends_;                // by handle
+  std::unordered_map<uint64_t, std::vector<Issued>> issued_;  // by storage
+  std::vector<LooseLabel> loose_labels_;
+  uint64_t count_ = 0;
+};
+
+}  // namespace etude
