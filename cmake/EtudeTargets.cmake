@@ -25,7 +25,7 @@ endfunction()
 function(etude_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wold-style-cast
     -Wnon-virtual-dtor -Wno-missing-field-initializers
-    -Wno-restrict  # GCC 12 warns falsely of std::string operator+
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # GCC 12 warns falsely of std::string operator+
     $<$<BOOL:${ETUDE_WERROR}>:-Werror>)
   if(ETUDE_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${ETUDE_SANITIZE} -fno-omit-frame-pointer

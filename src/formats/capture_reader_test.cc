@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <thread>
@@ -26,6 +27,7 @@ using capture::CaptureWriter;
 using capture::Event;
 using capture::RecordBuffer;
 using capture::Tag;
+using Numbers = std::initializer_list<uint64_t>;
 
 constexpr std::string_view kHeader =
     R"({"format": "etude-native-capture", "version": 2, "realtime_ns": 5000, "monotonic_ns": 1000,
@@ -246,7 +248,7 @@ TEST_F(CaptureReaderTest, PartnersOfSendsAndReceives) {
     records_.Varint(0);
     records_.Mark(Tag::kProcessGroupWithRanks);
     for (const std::string_view text : {"4", "", "gloo"}) records_.Text(text);
-    for (const uint64_t number : {1, 2, 2, 5, 7}) records_.Varint(number);  // ranks 5 and 7
+    for (const uint64_t number : Numbers{1, 2, 2, 5, 7}) records_.Varint(number);  // ranks 5 and 7
     for (const int64_t number : {partner, int64_t{9}}) {
       records_.Mark(Tag::kInt);
       records_.Signed(number);
@@ -376,7 +378,7 @@ TEST_F(CaptureReaderTest, AnEndBeforeItsBeginning) {
   const uint32_t first = writer_->DefineThread(2, 1, 11);
   const uint32_t second = writer_->DefineThread(9, 2, 12);
   Begin(second, 1500);
-  for (const uint64_t handle : {104, 105}) {
+  for (const uint64_t handle : Numbers{104, 105}) {
     records_.Mark(Event::kExitElsewhere);
     records_.Varint(handle);
     Time(1700, 0);
@@ -424,7 +426,7 @@ TEST_F(CaptureReaderTest, ABackendsThreadWorksForAnOperator) {
     records_.Mark(Tag::kProcessGroup);
     records_.Text(std::to_string(time));
     for (const std::string_view text : {"", "gloo"}) records_.Text(text);
-    for (const uint64_t number : {0, 2}) records_.Varint(number);
+    for (const uint64_t number : Numbers{0, 2}) records_.Varint(number);
     Exit(time + 10);
   }
   Flush();
@@ -450,7 +452,7 @@ TEST_F(CaptureReaderTest, ProcessGroupsWithTheirRanks) {
   Begin(thread, 1000);
   Enter(call, 3, 1000, 2);
   group(Tag::kProcessGroupWithRanks, "4", 1, 2);
-  for (const uint64_t number : {2, 5, 7}) records_.Varint(number);
+  for (const uint64_t number : Numbers{2, 5, 7}) records_.Varint(number);
   records_.Mark(Tag::kReduceOp);
   records_.Varint(4);
   Exit(1010);
@@ -573,12 +575,12 @@ TEST_F(CaptureReaderTest, StatisticsOfIndices) {
   Tensor(type, cpu, flag::kContiguous | flag::kRange | flag::kStatistics);
   records_.Signed(4);
   records_.Signed(5);
-  for (const uint64_t number : {100, 2, 2750}) records_.Varint(number);
+  for (const uint64_t number : Numbers{100, 2, 2750}) records_.Varint(number);
   records_.Byte(0);
   Tensor(type, cpu, flag::kContiguous | flag::kRange | flag::kStatistics);
   records_.Signed(0);
   records_.Signed(40);
-  for (const uint64_t number : {3, 3, 0}) records_.Varint(number);
+  for (const uint64_t number : Numbers{3, 3, 0}) records_.Varint(number);
   records_.Byte(capture::index_flag::kAscends | capture::index_flag::kValues);
   records_.Varint(3);
   for (const int64_t step : {0, 40, 0}) records_.Signed(step);
@@ -748,11 +750,11 @@ TEST_F(CaptureReaderTest, ManyThreadsWriteAtOnce) {
         records.Varint(static_cast<uint64_t>((i + 1) * 10'000 + 2 + block));
         records.Varint(1);
         records.Mark(Event::kEnter);
-        for (const uint64_t number : {0, 0, 0, 0}) records.Varint(number);
+        for (const uint64_t number : Numbers{0, 0, 0, 0}) records.Varint(number);
         records.Varint(function);
         for (int zero = 0; zero < 5; ++zero) records.Byte(0);
         records.Mark(Event::kExit);
-        for (const uint64_t number : {2, 0, 0}) records.Varint(number);
+        for (const uint64_t number : Numbers{2, 0, 0}) records.Varint(number);
         writer_->AddEvents(records.Take());
       }
     });

@@ -243,7 +243,6 @@ class ChakraWriter {
   ChakraWriteReport report_;
   std::vector<NodeId> order_;
   bool inclusive_ = false;
-  size_t dangling_ = 0;  // verbatim: the next of the trace's dangling references
   std::string out_;
   std::string message_;
   std::string scratch_;

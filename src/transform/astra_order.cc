@@ -43,7 +43,6 @@ class Scheduler {
   struct At {
     uint32_t rank = 0;
     uint32_t node = 0;
-    friend auto operator<=>(const At&, const At&) = default;
   };
   // One communication, by the place that it has on the rank where it comes last, and its number.
   using Match = std::tuple<uint32_t, uint32_t>;
