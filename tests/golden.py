@@ -158,6 +158,7 @@ def main():
     parser.add_argument("--bin", default=ROOT / "build/bin", help="folder of the executables")
     parser.add_argument("--data", default=ROOT.parent / "shared/data", help="recorded traces")
     parser.add_argument("--update", action="store_true", help="take what is printed as expected")
+    parser.add_argument("--without", metavar="TEXT", help="leave out cases with this in their names")
     parser.add_argument("--self-check", action="store_true", help="check that wrong cases fail")
     parser.add_argument("filter", nargs="?", default="", help="part of the names to run")
     args = parser.parse_args()
@@ -172,7 +173,7 @@ def main():
     ]
     counts = {}
     for name, run, what in jobs:
-        if args.filter not in name:
+        if args.filter not in name or (args.without and args.without in name):
             continue
         verdict, detail = run(runner, what, args.update)
         counts[verdict] = counts.get(verdict, 0) + 1

@@ -10,7 +10,7 @@ set -euo pipefail
 ETUDE_BUILD_PACKAGES=(g++ cmake ninja-build ccache pkg-config libsimdjson-dev libprotozero-dev
   libexpected-dev libfmt-dev nlohmann-json3-dev libcli11-dev zlib1g-dev libzstd-dev)
 ETUDE_TEST_PACKAGES=(libgtest-dev librapidcheck-dev libbenchmark-dev libprotobuf-dev
-  protobuf-compiler clang-format-16)
+  protobuf-compiler clang-16 libclang-rt-16-dev clang-format-16)
 
 # Python packages of the private environment. torch comes first and exactly: a looser range, or
 # another package that asks for torch, takes a build of several gigabytes.
@@ -115,7 +115,8 @@ sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' ||
   ETUDE_MODULE_PYTHON=$venv/bin/python
 }
 
-# build PRESET [TARGET...]: configures and builds, and says how long it took.
+# build PRESET [TARGET...]: configures and builds, and says how long it took. ETUDE_UNIT_TESTS=OFF
+# leaves the unit tests out.
 build() {
   local preset=$1 began=$SECONDS log module=OFF
   [ -z "${ETUDE_MODULE_PYTHON:-}" ] || module=ON
@@ -124,7 +125,8 @@ build() {
   log=build/$preset.log
   say "building ($preset)"
   if ! cmake --preset "$preset" -DETUDE_TORCH_PYTHON="${ETUDE_TORCH_PYTHON:-}" \
-    -DETUDE_PYTHON=$module -DPython_EXECUTABLE="${ETUDE_MODULE_PYTHON:-}" >"$log" 2>&1; then
+    ${ETUDE_UNIT_TESTS:+-DETUDE_UNIT_TESTS="$ETUDE_UNIT_TESTS"} -DETUDE_PYTHON=$module \
+    -DPython_EXECUTABLE="${ETUDE_MODULE_PYTHON:-}" >"$log" 2>&1; then
     cat "$log" >&2
     die "cmake failed (build/$preset.log)"
   fi

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import textwrap
 
 import pytest
 from conftest import HOOK_FOLDER, PYTHON_FOLDER, SETUP
+from etude.recording import duty_settings
 
 BIN = pathlib.Path(os.environ["ETUDE_BIN"])
 LIBRARY = (BIN.parent / "lib/etude/libetude_recorder.so").resolve()
@@ -105,26 +107,31 @@ def test_without_the_library_it_says_so_in_the_notes(run):
     ("settings", "said"),
     [
         ("every=10", "found no folder, expected dir=FOLDER"),
-        ("dir={dir}", "found neither every=N nor signal=NAME"),
-        ("dir={dir},evry=10", "did you mean every?"),
-        ("dir={dir},every=ten", "every: found 'ten', expected a whole number"),
-        ("dir={dir},every=10,every=20", "found every twice"),
-        ("dir={dir},every", "found 'every', expected NAME=VALUE"),
-        ("dir={dir},signal=KILL", "signal: found 'KILL'"),
-        ("dir={dir},every=5,max_bytes=1X", "max_bytes: found '1X'"),
-        ("dir={dir},every=5,recorder=best", "recorder: found 'best'"),
+        ("dir=x", "found neither every=N nor signal=NAME"),
+        ("dir=x,evry=10", "did you mean every?"),
+        ("dir=x,every=ten", "every: found 'ten', expected a whole number"),
+        ("dir=x,every=10,every=20", "found every twice"),
+        ("dir=x,every", "found 'every', expected NAME=VALUE"),
+        ("dir=x,signal=KILL", "signal: found 'KILL'"),
+        ("dir=x,every=5,max_bytes=1X", "max_bytes: found '1X'"),
+        ("dir=x,every=5,recorder=best", "recorder: found 'best'"),
     ],
 )
-def test_bad_settings_are_said_once(run, settings, said):
+def test_bad_settings_are_refused(settings, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        duty_settings.parse(settings)
+
+
+def test_bad_settings_are_said_once(run):
     source = """
     import subprocess
     subprocess.run([sys.executable, "-c", "import torch"], check=True)
     for _ in range(12): train()
     print("done")
     """
-    run(source, settings)
+    run(source, "dir={dir},evry=10")
     assert run.out == "done\n"
-    assert len(run.err.splitlines()) == 1 and said in run.err and "nothing is recorded" in run.err
+    assert len(run.err.splitlines()) == 1 and "did you mean every?" in run.err and "nothing is recorded" in run.err
     assert not run.folder.exists()
 
 

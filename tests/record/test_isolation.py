@@ -206,72 +206,74 @@ def test_all_ranks_of_a_torchrun_job(run):
     assert result.rank(0)["signatures"][0]["calls"][0]["module"] == "Linear"
 
 
+COMPILED_FORMS = {
+    "function": "call = torch.compile(model, backend='aot_eager')",
+    "method": "model.compile(backend='aot_eager'); call = model",
+    "lambda": "call = torch.compile(lambda x: model(x), backend='aot_eager')",
+}
+# Trains or infers, or takes optimizer steps, with compiled code; says what was compiled how often.
+COMPILED = {
+    (form, training): f"""
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+    def forward(self, x):
+        return self.inner(x) * 2
+model = Net()
+{"optimizer = torch.optim.SGD(model.parameters(), lr=0.1)" if training else ""}
+{line}
+for _ in range(12):
+    loss = call(torch.randn(5, 8)).sum()
+    if {training}:
+        loss.backward()
+        optimizer.step()
+"""
+    for form, line in COMPILED_FORMS.items()
+    for training in (True, False)
+}
+COMPILED["step", True] = """
+@torch.compile(backend="aot_eager")
+def step():
+    optimizer.step()
+for _ in range(12):
+    optimizer.zero_grad()
+    model(torch.randn(5, 8)).sum().backward()
+    step()
+"""
+SAY_COMPILED = """
+from torch._dynamo.utils import counters
+print(dict(counters["frames"]), counters["stats"]["unique_graphs"], sum(counters["graph_break"].values()))
+"""
+
+
+@pytest.fixture(scope="module")
+def plainly_compiled():
+    """What each of COMPILED says without a recorder, in one process."""
+    source = SETUP + "import torch._dynamo\n"
+    for body in COMPILED.values():
+        source += f"{body}{SAY_COMPILED}torch._dynamo.reset(); counters.clear()\n"
+        source += "model = nn.Linear(8, 4); optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
+    return dict(zip(COMPILED, done.stdout.splitlines(), strict=True))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "form",
-    [
-        "call = torch.compile(model, backend='aot_eager')",
-        "model.compile(backend='aot_eager'); call = model",
-        "call = torch.compile(lambda x: model(x), backend='aot_eager')",
-    ],
-)
-@pytest.mark.parametrize("training", [True, False])
-def test_compiled_model_stays_compiled(run, form, training):
-    source = program(
-        f"""
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.inner = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
-            def forward(self, x):
-                return self.inner(x) * 2
-        model = Net()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        {form}
-        for _ in range(12):
-            loss = call(torch.randn(5, 8)).sum()
-            if {training}:
-                loss.backward()
-                optimizer.step()
-        from torch._dynamo.utils import counters
-        print(dict(counters["frames"]), counters["stats"]["unique_graphs"],
-              sum(counters["graph_break"].values()))
-        """
-    )
-    if not training:
-        source = source.replace("optimizer = ", "unused = lambda: ")
-    plain = run(source, hook=False)
-    result = run(source)
+@pytest.mark.parametrize(("form", "training"), COMPILED)
+def test_compiled_code_stays_compiled(run, plainly_compiled, form, training):
+    source = program(COMPILED[form, training] + SAY_COMPILED)
+    result = run(source if training else source.replace("optimizer = ", "unused = lambda: "))
     assert result.code == 0, result.err
-    assert result.out == plain.out
-    if training or "lambda" not in form:
+    assert result.out == plainly_compiled[form, training] + "\n"
+    if form == "step":
+        return
+    if training or form != "lambda":
         host = check_traces(result)
         assert any("Compiled" in name for name in names_of(host))
         assert result.rank()["recorded_step"]["integer_ranges"] is False
     else:
         # A compiled function calls the model: nothing outside of it marks a step.
         assert result.status()["code"] == "no-step"
-
-
-@pytest.mark.slow
-def test_compiled_optimizer_step_stays_compiled(run):
-    source = program(
-        """
-        @torch.compile(backend="aot_eager")
-        def step():
-            optimizer.step()
-        for _ in range(12):
-            optimizer.zero_grad()
-            model(torch.randn(5, 8)).sum().backward()
-            step()
-        from torch._dynamo.utils import counters
-        print(dict(counters["frames"]), counters["stats"]["unique_graphs"],
-              sum(counters["graph_break"].values()))
-        """
-    )
-    plain = run(source, hook=False)
-    result = run(source)
-    assert (result.code, result.out) == (0, plain.out)
 
 
 def test_exit_code_passes_through(run):
