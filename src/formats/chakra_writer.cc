@@ -18,6 +18,7 @@
 #include "src/formats/chakra_kind.h"
 #include "src/formats/chakra_schema.h"
 #include "src/formats/et_comm.h"
+#include "src/formats/et_names.h"
 #include "src/formats/value_text.h"
 
 namespace etude {
@@ -33,7 +34,6 @@ using chakra::NodeField;
 using chakra::ValueType;
 
 constexpr int64_t kNanosPerMicro = 1000;
-constexpr size_t kFlushBytes = size_t{1} << 20;
 
 constexpr uint32_t Number(NodeField field) { return static_cast<uint32_t>(field); }
 
@@ -85,7 +85,7 @@ struct SortedExtras {
 class ChakraWriter {
  public:
   ChakraWriter(const Trace& trace, const ChakraWriteOptions& options, const ByteSink& sink)
-      : trace_(trace), options_(options), sink_(sink) {}
+      : trace_(trace), options_(options), out_(sink) {}
 
   Result<ChakraWriteReport> Run() {
     PlanIds();
@@ -93,10 +93,11 @@ class ChakraWriter {
     WriteMetadata();
     for (const NodeId node : order_) {
       WriteNode(node);
-      if (out_.size() >= kFlushBytes) ETUDE_RETURN_IF_ERROR(Flush());
+      ETUDE_RETURN_IF_ERROR(out_.FlushIfFull());
     }
-    ETUDE_RETURN_IF_ERROR(Flush());
+    ETUDE_RETURN_IF_ERROR(out_.Flush());
     report_.nodes = order_.size();
+    report_.bytes = out_.bytes();
     return report_;
   }
 
@@ -123,16 +124,9 @@ class ChakraWriter {
   }
 
   void AppendFrame() {
-    protozero::write_varint(std::back_inserter(out_), message_.size());
-    out_ += message_;
+    protozero::write_varint(std::back_inserter(out_.text()), message_.size());
+    out_.text() += message_;
     message_.clear();
-  }
-
-  Status Flush() {
-    report_.bytes += out_.size();
-    ETUDE_RETURN_IF_ERROR(sink_(out_));
-    out_.clear();
-    return {};
   }
 
   void SortExtras(std::span<const Extra> extras, uint32_t attr_field) {
@@ -239,12 +233,11 @@ class ChakraWriter {
 
   const Trace& trace_;
   const ChakraWriteOptions options_;
-  const ByteSink& sink_;
   ChakraWriteReport report_;
   std::vector<NodeId> order_;
   bool inclusive_ = false;
   size_t dangling_ = 0;  // verbatim: the next of the trace's dangling references
-  std::string out_;
+  SinkBuffer out_;
   std::string message_;
   std::string scratch_;
   // Arguments written before, by id modulo their number.
@@ -431,12 +424,12 @@ Lane ChakraWriter::DefaultLane() {
 bool ChakraWriter::KindNeedsAttr() const {
   const NodeKind kind = trace_.kind(node_);
   const LaneId lane = trace_.lane_id(node_);
-  const bool operator_like =
-      trace_.op_schema(node_) || trace_.text(trace_.kernel_backend(node_)) == "triton";
+  const bool is_operator = IsEtOperator(static_cast<bool>(trace_.op_schema(node_)),
+                                        trace_.text(trace_.kernel_backend(node_)));
   return chakra::KindOf({.type = chakra::TypeOf(kind),
                          .place = trace_.place(node_),
                          .from_pytorch = trace_.rf_id(node_).has_value(),
-                         .has_schema = operator_like,
+                         .is_operator = is_operator,
                          .has_stream = lane && trace_.lane(lane).stream >= 0,
                          .name = trace_.name(node_)}) != kind;
 }

@@ -17,8 +17,6 @@
 namespace etude {
 namespace {
 
-constexpr std::string_view kCategoryKey = "event/cat";
-
 // Tracks in the order in which a viewer shows them: threads, then streams, by number, then name.
 struct TrackKey {
   enum class Side : uint8_t { kHost, kDevice, kUnknown };
@@ -233,12 +231,7 @@ static_assert(static_cast<int>(TimelinePlan::Arrow::kControl) ==
 static_assert(static_cast<int>(TimelinePlan::Arrow::kData) == static_cast<int>(DepKind::kData));
 static_assert(static_cast<int>(TimelinePlan::Arrow::kSync) == static_cast<int>(DepKind::kSync));
 
-std::string_view ArgOf(CommField field) {
-  for (const CommFieldInfo& info : CommFields()) {
-    if (info.field == field) return info.arg;
-  }
-  return {};
-}
+std::string_view ArgOf(CommField field) { return Info(field).arg; }
 
 }  // namespace
 
@@ -319,7 +312,7 @@ const std::vector<EventArg>& EventArgs::Of(NodeId node) {
 
 std::string EventCategory(const Trace& trace, NodeId node) {
   for (const Extra& extra : trace.extras(node)) {
-    if (extra.form != Extra::Form::kJson || trace.text(extra.key) != kCategoryKey) continue;
+    if (extra.form != Extra::Form::kJson || trace.text(extra.key) != kKinetoCategoryKey) continue;
     const std::string_view json = trace.text(extra.text);
     // Categories that need escapes are nobody's.
     const bool plain =
