@@ -466,7 +466,9 @@ Result<Trace> CaptureReader::Finish(bool cut) {
   AddAllocations(std::move(allocations_), last_node_, builder_);
   for (const auto& group : values_.groups()) builder_.AddProcessGroup(group);
   calls_.Finish();
-  return builder_.Finish();
+  Result<Trace> trace = builder_.Finish();
+  if (!trace) return MakeError(trace.error().code, name_ + ": " + trace.error().message);
+  return trace;
 }
 
 }  // namespace

@@ -730,6 +730,21 @@ TEST_F(CaptureReaderTest, OtherVersionsAndOtherFiles) {
   EXPECT_EQ(other.error().code, ErrorCode::kBadInput);
 }
 
+TEST_F(CaptureReaderTest, ALimitIsSaidWithTheFile) {
+  Create();
+  const uint32_t function = writer_->DefineFunction("aten::add", "");
+  writer_->DefineThread(2, 1, 900);
+  Begin(0, 1000);
+  Enter(function, 3, 1000);
+  Exit(1100);
+  Flush();
+  RunContext context;
+  context.limits.nodes = 2;
+  const auto trace = testing_support::ReadWith(MakeCaptureReader, Finish(), 1 << 20, {}, context);
+  ASSERT_FALSE(trace.has_value());
+  EXPECT_EQ(trace.error().message, "test: more than 2 nodes (limit 'nodes')");
+}
+
 TEST_F(CaptureReaderTest, ManyThreadsWriteAtOnce) {
   constexpr int64_t kThreads = 4;
   constexpr int64_t kBlocks = 200;
