@@ -641,6 +641,26 @@ TEST_F(CaptureReaderTest, AllocationsAreTheProfilersEvents) {
   EXPECT_EQ(trace->duration(trace->Find(9)), Nanos{490});
 }
 
+TEST_F(CaptureReaderTest, AllocationsBeyondAllMemoryAreCounted) {
+  Create();
+  Begin(writer_->DefineThread(2, 1, 4242), 2000);
+  constexpr uint64_t kFit = (uint64_t{1} << 13) - 1;  // of 2^50 bytes in 63 bits
+  for (uint64_t i = 0; i < kFit + 2; ++i) {
+    records_.Mark(Event::kAllocate);
+    Time(2000, 0);
+    records_.Fixed64(i + 1);
+    records_.Varint(uint64_t{1} << 50);
+  }
+  records_.Mark(Event::kFree);
+  Time(2000, 0);
+  records_.Fixed64(1);
+  Flush();
+  const auto trace = Read(Finish());
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->stats()[Stat::kMalformedElement], 2u);
+  EXPECT_EQ(trace->node_count(), 2 + kFit + 1);  // process and thread; what was given out; the free
+}
+
 TEST_F(CaptureReaderTest, WhatPyTorchSpendsOnCallingIsTakenOut) {
   Create(R"({"format": "etude-native-capture", "version": 2, "callback_ns": 200})");
   const uint32_t label = writer_->DefineFunction("step", "");
