@@ -19,6 +19,7 @@
 #include "src/formats/chakra_schema.h"
 #include "src/formats/et_comm.h"
 #include "src/formats/et_names.h"
+#include "src/formats/protobuf.h"
 #include "src/formats/value_text.h"
 
 namespace etude {
@@ -35,22 +36,10 @@ using chakra::ValueType;
 
 constexpr int64_t kNanosPerMicro = 1000;
 
+using protobuf::FieldTag;
+using protobuf::Payload;
+
 constexpr uint32_t Number(NodeField field) { return static_cast<uint32_t>(field); }
-
-// The number of the protobuf field whose bytes `field` holds.
-uint32_t FieldNumber(std::string_view field) {
-  const char* at = field.data();
-  return static_cast<uint32_t>(protozero::decode_varint(&at, at + field.size()) >> 3);
-}
-
-// What a field of bytes holds: `field` has its tag and length, as the reader took or made it.
-std::string_view Payload(std::string_view field) {
-  const char* at = field.data();
-  const char* end = at + field.size();
-  protozero::decode_varint(&at, end);
-  const uint64_t length = protozero::decode_varint(&at, end);
-  return {at, std::min(static_cast<size_t>(length), static_cast<size_t>(end - at))};
-}
 
 std::string JsonName(std::string_view key) {
   std::string name(chakra::kJsonPrefix);
@@ -138,7 +127,7 @@ class ChakraWriter {
         continue;
       }
       if (text.empty()) continue;
-      const uint32_t number = FieldNumber(text);
+      const uint32_t number = FieldTag(text) >> 3;
       if (number == attr_field) {
         extras_.attrs.push_back(&extra);
       } else if (number == chakra::kLayoutField) {
@@ -152,11 +141,6 @@ class ChakraWriter {
           case NodeField::kDurationMicros: extras_.duration = text; break;
           case NodeField::kInputs: extras_.inputs = text; break;
           case NodeField::kOutputs: extras_.outputs = text; break;
-          case NodeField::kId:
-          case NodeField::kName:
-          case NodeField::kCtrlDeps:
-          case NodeField::kDataDeps:
-          case NodeField::kAttr: extras_.others.push_back(text); break;
           default: extras_.others.push_back(text);
         }
       }
@@ -295,7 +279,7 @@ void ChakraWriter::WriteGlobalAttr(const GlobalAttrRow& row, ValueType type, boo
     case GlobalAttr::kSchema: {
       // Without a note a schema that is the container's version came from there.
       const bool is_version = std::ranges::any_of(extras_.others, [&](std::string_view field) {
-        return FieldNumber(field) == static_cast<uint32_t>(MetadataField::kVersion) &&
+        return FieldTag(field) >> 3 == static_cast<uint32_t>(MetadataField::kVersion) &&
                Payload(field) == info.schema;
       });
       if (noted || (!info.schema.empty() && !is_version)) put_text(info.schema);
@@ -325,7 +309,7 @@ void ChakraWriter::WriteMetadata() {
   constexpr auto kField = static_cast<uint32_t>(MetadataField::kAttr);
   SortExtras(trace_.info().extras, kField);
   const auto is_version = [](std::string_view field) {
-    return FieldNumber(field) == static_cast<uint32_t>(MetadataField::kVersion);
+    return FieldTag(field) >> 3 == static_cast<uint32_t>(MetadataField::kVersion);
   };
   for (const std::string_view field : extras_.others) {
     if (is_version(field)) message_ += field;

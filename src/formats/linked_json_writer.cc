@@ -1,7 +1,6 @@
 #include "src/formats/linked_json_writer.h"
 
 #include <protozero/exception.hpp>
-#include <protozero/varint.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -19,6 +18,7 @@
 #include "src/formats/json_text.h"
 #include "src/formats/kineto_categories.h"
 #include "src/formats/kineto_reader.h"
+#include "src/formats/protobuf.h"
 #include "src/formats/value_text.h"
 #include "src/trace/operator_name.h"
 
@@ -367,16 +367,13 @@ class LinkedJsonWriter {
 
   // An attribute of a Chakra node, if it has a value that JSON can hold.
   void WriteProtobufAttr(std::string_view field) {
-    const char* at = field.data();
-    const char* end = at + field.size();
-    const uint64_t tag = protozero::decode_varint(&at, end);
+    const uint32_t tag = protobuf::FieldTag(field);
     if (tag >> 3 == chakra::kLayoutField) return;  // says only how the file was laid out
-    if (tag != (static_cast<uint64_t>(chakra::NodeField::kAttr) << 3 | 2)) {
+    if (tag != protobuf::Delimited(chakra::NodeField::kAttr)) {
       ++report_.lost_extras;
       return;
     }
-    protozero::decode_varint(&at, end);
-    DecodeAttr({at, static_cast<size_t>(end - at)}, attr_);
+    DecodeAttr(protobuf::Payload(field), attr_);
     const chakra::AttrValue& value = attr_.value;
     switch (value.form) {
       case chakra::AttrValue::Form::kSigned:

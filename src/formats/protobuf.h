@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -17,5 +19,19 @@ constexpr uint32_t Delimited(auto field) {
   return Tag(field, protozero::pbf_wire_type::length_delimited);
 }
 constexpr uint32_t Varint(auto field) { return Tag(field, protozero::pbf_wire_type::varint); }
+
+// The tag of the field that `field` holds the bytes of, and what a field of bytes holds. Throw
+// protozero::exception for bytes that are none.
+inline uint32_t FieldTag(std::string_view field) {
+  const char* at = field.data();
+  return static_cast<uint32_t>(protozero::decode_varint(&at, at + field.size()));
+}
+inline std::string_view Payload(std::string_view field) {
+  const char* at = field.data();
+  const char* end = at + field.size();
+  protozero::decode_varint(&at, end);
+  const uint64_t length = protozero::decode_varint(&at, end);
+  return {at, std::min(static_cast<size_t>(length), static_cast<size_t>(end - at))};
+}
 
 }  // namespace etude::protobuf
