@@ -6,33 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "src/base/utf8.h"
+
 namespace etude {
 namespace {
 
 constexpr uint32_t kReplacement = 0xFFFD;
-
-struct Point {
-  uint32_t code = kReplacement;
-  size_t length = 1;  // bytes
-};
-
-// The code point that `text` begins with; the replacement for a byte that begins none.
-Point FirstPoint(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const uint8_t first = byte(0);
-  if (first < 0x80) return {first, 1};
-  const size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) return {};
-  uint32_t code = first & (0x7FU >> length);
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return {};
-    code = code << 6 | (byte(i) & 0x3FU);
-  }
-  constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool is_surrogate = code >= 0xD800 && code <= 0xDFFF;
-  if (code < kLeast[length] || code > 0x10FFFF || is_surrogate) return {};
-  return {code, length};
-}
 
 bool Steers(uint32_t code) {
   const auto within = [code](uint32_t from, uint32_t to) { return code >= from && code <= to; };
@@ -52,7 +31,8 @@ std::string Escape(std::string_view text, bool keep_newlines) {
     out += text.substr(0, plain);
     text.remove_prefix(plain);
     if (text.empty()) break;
-    const Point point = FirstPoint(text);
+    const utf8::Point point =
+        utf8::First(text).value_or(utf8::Point{.code = kReplacement, .length = 1});
     if (Steers(point.code)) {
       out += fmt::format("\\u{:04x}", point.code);
     } else if (point.code == kReplacement) {

@@ -6,11 +6,11 @@
 #include <array>
 #include <unordered_map>
 
+#include "src/base/utf8.h"
 #include "src/compat/et_trace.h"
 #include "src/compat/node_text.h"
 #include "src/compat/py_json.h"
 #include "src/compat/stable_order.h"
-#include "src/formats/utf8.h"
 
 namespace etude::compat {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "src/formats/utf8.h"
+#include "src/base/utf8.h"
 
 namespace etude::compat {
 namespace {

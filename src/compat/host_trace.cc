@@ -6,8 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "src/base/utf8.h"
 #include "src/compat/flat_map.h"
-#include "src/formats/utf8.h"
 
 namespace etude::compat {
 namespace {

@@ -14,9 +14,9 @@
 #include <span>
 #include <vector>
 
+#include "src/base/utf8.h"
 #include "src/compat/et_trace.h"
 #include "src/compat/py_json.h"
-#include "src/formats/utf8.h"
 
 namespace etude::compat {
 namespace {

@@ -14,9 +14,9 @@
 #include <emmintrin.h>
 #endif
 
+#include "src/base/utf8.h"
 #include "src/compat/py_number.h"
 #include "src/compat/py_printable.h"
-#include "src/formats/utf8.h"
 
 namespace etude::compat {
 namespace {

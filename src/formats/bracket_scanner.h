@@ -35,7 +35,6 @@ class BracketScanner {
   size_t depth() const { return depth_; }
   // The bracket that would close the innermost container.
   char expected_closer() const { return depth_ == 0 ? '\0' : closers_[depth_ - 1]; }
-  bool in_string() const { return in_string_; }
   // Seen in the container so far: a backslash, a control byte inside a string, a byte beyond ASCII.
   bool saw_backslash() const { return saw_backslash_; }
   bool saw_control() const { return saw_control_; }

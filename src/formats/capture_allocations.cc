@@ -16,20 +16,21 @@ void AddAllocations(std::vector<Allocation> allocations, uint64_t last_node,
   int64_t total = 0;
   for (const Allocation& one : allocations) {
     constexpr uint64_t kMost = uint64_t{1} << 50;  // more is no memory
-    if (one.bytes > kMost) {
+    const auto found = sizes.find(one.address);
+    const bool gives_out = one.bytes != 0;
+    if (!gives_out && found == sizes.end()) continue;
+    const int64_t bytes = gives_out ? static_cast<int64_t>(one.bytes) : -found->second;
+    int64_t sum = 0;
+    if (one.bytes > kMost || __builtin_add_overflow(total, bytes, &sum)) {
       builder.stats().Count(Stat::kMalformedElement);
       continue;
     }
-    auto bytes = static_cast<int64_t>(one.bytes);
-    if (bytes != 0) {
+    total = sum;
+    if (gives_out) {
       sizes.insert_or_assign(one.address, bytes);
     } else {
-      const auto found = sizes.find(one.address);
-      if (found == sizes.end()) continue;
-      bytes = -found->second;
       sizes.erase(found);
     }
-    if (__builtin_add_overflow(total, bytes, &total)) return;
     NodeRow row;
     row.source_id = ++last_node;
     row.kind = NodeKind::kMetadata;

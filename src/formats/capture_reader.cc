@@ -14,7 +14,7 @@
 #include "src/formats/capture_calls.h"
 #include "src/formats/capture_format.h"
 #include "src/formats/capture_values.h"
-#include "src/formats/et_json_reader.h"
+#include "src/formats/et_names.h"
 #include "src/trace/trace_builder.h"
 
 namespace etude {
@@ -69,14 +69,14 @@ class CaptureReader : public TraceReader {
   Status ReadEnd(std::string_view json);
   bool ReadDefinitions(RecordView records);
   bool ReadEvents(RecordView records);
-  bool ReadEnter(RecordView& records, Thread& thread, int64_t& time);
+  int64_t ReadClock(RecordView& records, Thread& thread);
+  bool ReadEnter(RecordView& records, Thread& thread);
   int64_t TakeOutCallback(Thread& thread, int64_t last, int64_t own);
-  void SkipExit(Thread& thread, RecordView& records, int64_t& time);
-  void CloseInnermost(Thread& thread, RecordView& records, int64_t time);
-  bool ReadExitElsewhere(RecordView& records, Thread& thread, int64_t& time);
+  bool ReadExit(RecordView& records, Thread& thread);
+  bool ReadExitOver(RecordView& records, Thread& thread);
+  bool ReadExitElsewhere(RecordView& records, Thread& thread);
+  bool ReadAllocation(RecordView& records, Thread& thread, bool gives_out);
   void AddRoots();
-  bool ReadAllocation(RecordView& records, Thread& thread, int64_t& time, bool gives_out);
-  int64_t ReadClock(RecordView& records, Thread& thread, int64_t& time);
 
   std::string name_;
   ReadOptions options_;
@@ -100,11 +100,13 @@ class CaptureReader : public TraceReader {
   std::string first_damage_;
   uint64_t damages_ = 0;
   StringId process_;
+  int64_t version_ = 0;
+  int64_t callback_ = 0;  // nanoseconds that calling a recorder costs
   // Of the last event of the block.
+  int64_t time_ = 0;
   uint64_t node_ = 0;
   uint64_t handle_ = 0;
-  int64_t version_ = 0;
-  int64_t callback_ = 0;     // nanoseconds that calling a recorder costs
+
   uint64_t last_node_ = 0;   // the greatest number of a node
   uint64_t said_nodes_ = 0;  // the same as the end says it
 };
@@ -258,15 +260,15 @@ bool CaptureReader::ReadDefinitions(RecordView records) {
   return !records.failed();
 }
 
-// Advances `time` and the thread's overhead; gives the time of its own clock.
-int64_t CaptureReader::ReadClock(RecordView& records, Thread& thread, int64_t& time) {
-  time =
-      static_cast<int64_t>(static_cast<uint64_t>(time) + static_cast<uint64_t>(records.Signed()));
+// Advances the block's time and the thread's overhead; gives the time of its own clock.
+int64_t CaptureReader::ReadClock(RecordView& records, Thread& thread) {
+  time_ =
+      static_cast<int64_t>(static_cast<uint64_t>(time_) + static_cast<uint64_t>(records.Signed()));
   const auto spent = static_cast<int64_t>(records.Varint());
   const int64_t more = options_.keep_recorder_time ? 0 : spent;
   if (__builtin_add_overflow(thread.overhead, more, &thread.overhead)) thread.overhead = 0;
   int64_t own = 0;
-  thread.clock = __builtin_sub_overflow(time, thread.overhead, &own) ? time : own;
+  thread.clock = __builtin_sub_overflow(time_, thread.overhead, &own) ? time_ : own;
   return thread.clock;
 }
 
@@ -286,50 +288,21 @@ bool CaptureReader::ReadEvents(RecordView records) {
   const uint64_t number = records.Varint();
   if (records.failed() || number >= threads_.size()) return false;
   Thread& thread = threads_[number];
-  auto time = static_cast<int64_t>(records.Varint());
+  time_ = static_cast<int64_t>(records.Varint());
   node_ = records.Varint();
   handle_ = records.Varint();
   if (damages_ != 0 && handle_ != thread.handle) NoteLostBlock(thread);
   while (!records.done()) {
-    const auto event = static_cast<Event>(records.Byte());
-    switch (event) {
-      case Event::kEnter: {
-        if (!ReadEnter(records, thread, time)) return false;
-        break;
-      }
-      case Event::kExitOver: {
-        const uint64_t inside = records.Varint();
-        const bool is_open = inside < thread.open.size();
-        if (!is_open && !thread.lost) return false;
-        for (uint64_t i = 0; i < inside && !thread.open.empty(); ++i) {
-          calls_.Detach(std::move(thread.open.back()));
-          thread.open.pop_back();
-        }
-        if (!is_open) {
-          SkipExit(thread, records, time);
-          break;
-        }
-        CloseInnermost(thread, records, ReadClock(records, thread, time));
-        break;
-      }
-      case Event::kExit:
-        if (thread.open.empty() && thread.lost) {
-          SkipExit(thread, records, time);
-          break;
-        }
-        if (thread.open.empty()) return false;
-        CloseInnermost(thread, records, ReadClock(records, thread, time));
-        break;
-      case Event::kAllocate:
-      case Event::kFree:
-        if (!ReadAllocation(records, thread, time, event == Event::kAllocate)) return false;
-        break;
-      case Event::kExitElsewhere:
-        if (!ReadExitElsewhere(records, thread, time)) return false;
-        break;
-      default: return false;
+    bool good = false;
+    switch (static_cast<Event>(records.Byte())) {
+      case Event::kEnter: good = ReadEnter(records, thread); break;
+      case Event::kExit: good = ReadExit(records, thread); break;
+      case Event::kExitOver: good = ReadExitOver(records, thread); break;
+      case Event::kExitElsewhere: good = ReadExitElsewhere(records, thread); break;
+      case Event::kAllocate: good = ReadAllocation(records, thread, /*gives_out=*/true); break;
+      case Event::kFree: good = ReadAllocation(records, thread, /*gives_out=*/false); break;
     }
-    if (records.failed()) return false;
+    if (!good || records.failed()) return false;
   }
   return !records.failed();
 }
@@ -341,15 +314,9 @@ void CaptureReader::NoteLostBlock(Thread& thread) {
   thread.open.clear();
 }
 
-// The end of a call that a lost block began, or of one whose end might have been lost.
-void CaptureReader::SkipExit(Thread& thread, RecordView& records, int64_t& time) {
-  ReadClock(records, thread, time);
-  values_.Read(records);
-}
-
-bool CaptureReader::ReadEnter(RecordView& records, Thread& thread, int64_t& time) {
+bool CaptureReader::ReadEnter(RecordView& records, Thread& thread) {
   const int64_t last = thread.clock;
-  const int64_t own = ReadClock(records, thread, time);
+  const int64_t own = ReadClock(records, thread);
   const uint64_t node = node_ += static_cast<uint64_t>(records.Signed());
   last_node_ = std::max(last_node_, node);
   const uint64_t handle = handle_ += static_cast<uint64_t>(records.Signed());
@@ -405,12 +372,11 @@ bool CaptureReader::ReadEnter(RecordView& records, Thread& thread, int64_t& time
   return true;
 }
 
-bool CaptureReader::ReadAllocation(RecordView& records, Thread& thread, int64_t& time,
-                                   bool gives_out) {
+bool CaptureReader::ReadAllocation(RecordView& records, Thread& thread, bool gives_out) {
   if (allocations_.size() >= context_.limits.nodes) return false;
   Allocation& one = allocations_.emplace_back();
-  one.start = ReadClock(records, thread, time);
-  one.time = time;
+  one.start = ReadClock(records, thread);
+  one.time = time_;
   one.parent = thread.open.empty() ? thread.node : thread.open.back().row.source_id;
   one.lane = thread.lane;
   one.tid = thread.tid;
@@ -419,16 +385,31 @@ bool CaptureReader::ReadAllocation(RecordView& records, Thread& thread, int64_t&
   return true;
 }
 
-void CaptureReader::CloseInnermost(Thread& thread, RecordView& records, int64_t time) {
+// Ends the innermost call. After a lost block it may be one that nobody saw begin.
+bool CaptureReader::ReadExit(RecordView& records, Thread& thread) {
+  if (thread.open.empty() && !thread.lost) return false;
+  const int64_t own = ReadClock(records, thread);
+  const std::optional<ValueListId> outputs = values_.Read(records);
+  if (thread.open.empty()) return true;
   OpenCall call = std::move(thread.open.back());
   thread.open.pop_back();
-  const std::optional<ValueListId> outputs = values_.Read(records);
-  calls_.End(call, outputs.value_or(ValueListId::None()), time);
+  calls_.End(call, outputs.value_or(ValueListId::None()), own);
+  return true;
 }
 
-bool CaptureReader::ReadExitElsewhere(RecordView& records, Thread& thread, int64_t& time) {
+bool CaptureReader::ReadExitOver(RecordView& records, Thread& thread) {
+  const uint64_t inside = records.Varint();
+  if (inside >= thread.open.size() && !thread.lost) return false;
+  for (uint64_t i = 0; i < inside && !thread.open.empty(); ++i) {
+    calls_.Detach(std::move(thread.open.back()));
+    thread.open.pop_back();
+  }
+  return ReadExit(records, thread);
+}
+
+bool CaptureReader::ReadExitElsewhere(RecordView& records, Thread& thread) {
   const uint64_t handle = records.Varint();
-  const int64_t own = ReadClock(records, thread, time);
+  const int64_t own = ReadClock(records, thread);
   const std::optional<ValueListId> outputs = values_.Read(records);
   if (!outputs) return false;
   calls_.EndElsewhere(handle, *outputs, own);
@@ -485,7 +466,9 @@ Result<Trace> CaptureReader::Finish(bool cut) {
   AddAllocations(std::move(allocations_), last_node_, builder_);
   for (const auto& group : values_.groups()) builder_.AddProcessGroup(group);
   calls_.Finish();
-  return builder_.Finish();
+  Result<Trace> trace = builder_.Finish();
+  if (!trace) return MakeError(trace.error().code, name_ + ": " + trace.error().message);
+  return trace;
 }
 
 }  // namespace

@@ -643,6 +643,26 @@ TEST_F(CaptureReaderTest, AllocationsAreTheProfilersEvents) {
   EXPECT_EQ(trace->duration(trace->Find(9)), Nanos{490});
 }
 
+TEST_F(CaptureReaderTest, AllocationsBeyondAllMemoryAreCounted) {
+  Create();
+  Begin(writer_->DefineThread(2, 1, 4242), 2000);
+  constexpr uint64_t kFit = (uint64_t{1} << 13) - 1;  // of 2^50 bytes in 63 bits
+  for (uint64_t i = 0; i < kFit + 2; ++i) {
+    records_.Mark(Event::kAllocate);
+    Time(2000, 0);
+    records_.Fixed64(i + 1);
+    records_.Varint(uint64_t{1} << 50);
+  }
+  records_.Mark(Event::kFree);
+  Time(2000, 0);
+  records_.Fixed64(1);
+  Flush();
+  const auto trace = Read(Finish());
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->stats()[Stat::kMalformedElement], 2u);
+  EXPECT_EQ(trace->node_count(), 2 + kFit + 1);  // process and thread; what was given out; the free
+}
+
 TEST_F(CaptureReaderTest, WhatPyTorchSpendsOnCallingIsTakenOut) {
   Create(R"({"format": "etude-native-capture", "version": 2, "callback_ns": 200})");
   const uint32_t label = writer_->DefineFunction("step", "");
@@ -730,6 +750,21 @@ TEST_F(CaptureReaderTest, OtherVersionsAndOtherFiles) {
   const auto other = Read("something else altogether");
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().code, ErrorCode::kBadInput);
+}
+
+TEST_F(CaptureReaderTest, ALimitIsSaidWithTheFile) {
+  Create();
+  const uint32_t function = writer_->DefineFunction("aten::add", "");
+  writer_->DefineThread(2, 1, 900);
+  Begin(0, 1000);
+  Enter(function, 3, 1000);
+  Exit(1100);
+  Flush();
+  RunContext context;
+  context.limits.nodes = 2;
+  const auto trace = testing_support::ReadWith(MakeCaptureReader, Finish(), 1 << 20, {}, context);
+  ASSERT_FALSE(trace.has_value());
+  EXPECT_EQ(trace.error().message, "test: more than 2 nodes (limit 'nodes')");
 }
 
 TEST_F(CaptureReaderTest, ManyThreadsWriteAtOnce) {

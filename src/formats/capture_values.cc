@@ -81,11 +81,7 @@ std::optional<Value> CaptureValues::ReadValue(RecordView& records, size_t depth)
     case Tag::kProcessGroup: value = ReadGroup(records, false); break;
     case Tag::kProcessGroupWithRanks: value = ReadGroup(records, true); break;
     case Tag::kReduceOp: value = Opaque("Object", ReductionText(records.Varint())); break;
-    case Tag::kOpaque: {
-      const std::string_view name = records.Text();
-      value = Opaque(name, fmt::format("<{}>", name));
-      break;
-    }
+    case Tag::kOpaque:
     case Tag::kSymbolic: {
       const std::string_view name = records.Text();
       value = Opaque(name, fmt::format("<{}>", name));

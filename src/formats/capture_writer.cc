@@ -135,11 +135,6 @@ bool CaptureWriter::Finish(std::string_view end_members, std::string& error) {
   return error_.empty();
 }
 
-uint64_t CaptureWriter::file_bytes() const {
-  const std::lock_guard lock(mutex_);
-  return written_bytes_;
-}
-
 void CaptureWriter::Run() {
   std::unique_lock lock(mutex_);
   while (true) {

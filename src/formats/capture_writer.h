@@ -45,8 +45,6 @@ class CaptureWriter {
   // False if not all could be written; `error` says why.
   bool Finish(std::string_view end_members, std::string& error);
 
-  uint64_t file_bytes() const;
-
  private:
   CaptureWriter(int file, const Options& options);
 
@@ -57,7 +55,7 @@ class CaptureWriter {
 
   const int file_;
   const Options options_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::condition_variable work_;  // there is something to write, or it is over
   std::condition_variable room_;  // something was written
   std::deque<std::string> waiting_;

@@ -6,19 +6,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/base/utf8.h"
 #include "src/formats/json_text.h"
-#include "src/formats/utf8.h"
+#include "src/formats/protobuf.h"
 
 namespace etude::chakra {
 namespace {
 
+using protobuf::Delimited;
+using protobuf::Tag;
+using protobuf::Varint;
+using protobuf::View;
 using protozero::pbf_wire_type;
-
-std::string_view View(protozero::data_view bytes) { return {bytes.data(), bytes.size()}; }
-
-constexpr uint32_t Tag(ValueType type, pbf_wire_type wire) {
-  return protozero::tag_and_type(static_cast<uint32_t>(type), wire);
-}
 
 void SetSigned(AttrValue& value, int64_t number) {
   value.form = AttrValue::Form::kSigned;
@@ -37,10 +36,8 @@ void DecodeInts(protozero::data_view bytes, AttrValue& value) {
   protozero::pbf_reader reader(bytes);
   while (reader.next()) {
     switch (reader.tag_and_type()) {
-      case protozero::tag_and_type(1, pbf_wire_type::varint):
-        value.ints.push_back(reader.get_int64());
-        break;
-      case protozero::tag_and_type(1, pbf_wire_type::length_delimited):
+      case Varint(1): value.ints.push_back(reader.get_int64()); break;
+      case Delimited(1):
         for (const int64_t number : reader.get_packed_int64()) value.ints.push_back(number);
         break;
       default: value.form = AttrValue::Form::kNone; reader.skip();
@@ -61,16 +58,14 @@ void DecodeValue(protozero::pbf_reader& reader, AttrValue& value) {
       value.form = AttrValue::Form::kDouble;
       value.real = static_cast<double>(reader.get_float());
       return;
-    case Tag(ValueType::kInt32, pbf_wire_type::varint):
+    case Varint(ValueType::kInt32):
       return SetSigned(value, static_cast<int32_t>(reader.get_int64()));
-    case Tag(ValueType::kInt64, pbf_wire_type::varint): return SetSigned(value, reader.get_int64());
-    case Tag(ValueType::kUint32, pbf_wire_type::varint):
+    case Varint(ValueType::kInt64): return SetSigned(value, reader.get_int64());
+    case Varint(ValueType::kUint32):
       return SetUnsigned(value, static_cast<uint32_t>(reader.get_uint64()));
-    case Tag(ValueType::kUint64, pbf_wire_type::varint):
-      return SetUnsigned(value, reader.get_uint64());
-    case Tag(ValueType::kSint32, pbf_wire_type::varint):
-    case Tag(ValueType::kSint64, pbf_wire_type::varint):
-      return SetSigned(value, reader.get_sint64());
+    case Varint(ValueType::kUint64): return SetUnsigned(value, reader.get_uint64());
+    case Varint(ValueType::kSint32):
+    case Varint(ValueType::kSint64): return SetSigned(value, reader.get_sint64());
     case Tag(ValueType::kFixed32, pbf_wire_type::fixed32):
       return SetUnsigned(value, reader.get_fixed32());
     case Tag(ValueType::kFixed64, pbf_wire_type::fixed64):
@@ -79,15 +74,13 @@ void DecodeValue(protozero::pbf_reader& reader, AttrValue& value) {
       return SetSigned(value, reader.get_sfixed32());
     case Tag(ValueType::kSfixed64, pbf_wire_type::fixed64):
       return SetSigned(value, reader.get_sfixed64());
-    case Tag(ValueType::kBool, pbf_wire_type::varint):
-      return SetUnsigned(value, reader.get_uint64() != 0 ? 1 : 0);
-    case Tag(ValueType::kString, pbf_wire_type::length_delimited):
+    case Varint(ValueType::kBool): return SetUnsigned(value, reader.get_uint64() != 0 ? 1 : 0);
+    case Delimited(ValueType::kString):
       value.form = AttrValue::Form::kText;
       value.text = View(reader.get_view());
       return;
-    case Tag(ValueType::kInt64List, pbf_wire_type::length_delimited):
-    case Tag(ValueType::kUint64List, pbf_wire_type::length_delimited):
-      return DecodeInts(reader.get_view(), value);
+    case Delimited(ValueType::kInt64List):
+    case Delimited(ValueType::kUint64List): return DecodeInts(reader.get_view(), value);
     default: reader.skip();
   }
 }
@@ -176,8 +169,7 @@ void DecodeAttr(std::string_view bytes, AttrMessage& message) {
   protozero::pbf_reader reader(bytes.data(), bytes.size());
   while (reader.next()) {
     const uint32_t tag = reader.tag();
-    if (reader.tag_and_type() == protozero::tag_and_type(static_cast<uint32_t>(AttrField::kName),
-                                                         pbf_wire_type::length_delimited)) {
+    if (reader.tag_and_type() == Delimited(AttrField::kName)) {
       message.name = View(reader.get_view());
     } else if (tag >= static_cast<uint32_t>(ValueType::kDouble) &&
                tag <= static_cast<uint32_t>(ValueType::kBytesList)) {
@@ -203,6 +195,13 @@ Extra ExtraOf(const AttrMessage& message, std::string_view field, TraceBuilder& 
   const std::string_view key = utf8::IsValid(message.name) ? message.name : "attr";
   return {
       .key = builder.Intern(key), .text = builder.Intern(field), .form = Extra::Form::kProtobuf};
+}
+
+std::string AttrLayout::Note() const {
+  std::string field;
+  protozero::pbf_writer writer(field);
+  writer.add_bytes(kLayoutField, note_.data(), note_.size());
+  return field;
 }
 
 void AddIntAttr(std::string& message, uint32_t tag, std::string_view name, ValueType type,

@@ -27,15 +27,13 @@ Result<std::optional<std::string_view>> NextMessage(ByteSource& source, Frames& 
     frames.Feed(chunk);
   }
   if (frames.number() != 0 && !source.cut() && frames.pending() == 0) return std::nullopt;
-  const std::string expected =
-      frames.number() == 0 ? "a Chakra trace" : std::to_string(frames.wanted()) + " bytes";
-  return BadInput(frames.Where() + ": found the end of the file, expected " + expected);
+  return BadInput(frames.EndsEarly());
 }
 
-Status CheckHead(std::string_view malformed, const Frames& frames) {
-  if (malformed.empty()) return {};
-  return BadInput(frames.Where() + ": found a malformed message (" + std::string(malformed) +
-                  "), expected a node");
+// `why`: the message that `frames` returned last is malformed; "" if it is not.
+Status CheckMessage(std::string_view why, const Frames& frames) {
+  if (why.empty()) return {};
+  return BadInput(frames.Malformed(why));
 }
 
 }  // namespace
@@ -136,17 +134,13 @@ Status Feeder::ReadMessage() {
 }
 
 Status Feeder::TakeMetadata(std::string_view message) {
-  const std::string_view malformed = CheckMetadata(message);
-  if (!malformed.empty()) {
-    return BadInput(frames_.Where() + ": found no protobuf message (" + std::string(malformed) +
-                    "), expected a Chakra trace");
-  }
+  ETUDE_RETURN_IF_ERROR(CheckMessage(CheckMetadata(message), frames_));
   metadata_ = message;
   return {};
 }
 
 Status Feeder::TakeNode(std::string_view message) {
-  ETUDE_RETURN_IF_ERROR(CheckHead(ReadNodeHead(message, options_.dependencies, head_), frames_));
+  ETUDE_RETURN_IF_ERROR(CheckMessage(ReadNodeHead(message, options_.dependencies, head_), frames_));
   if (message.size() > HeldMessages::kMaxBytes) {
     return BadInput(frames_.Where() + ": found a message of " + std::to_string(message.size()) +
                     " bytes, expected at most " + std::to_string(HeldMessages::kMaxBytes));
@@ -215,7 +209,7 @@ Status Feeder::FindIds() {
     if (!message) break;
     if (frames.number() == 0) continue;
     const DependencyKinds none{.ctrl = false, .data = false};
-    ETUDE_RETURN_IF_ERROR(CheckHead(ReadNodeHead(*message, none, head), frames));
+    ETUDE_RETURN_IF_ERROR(CheckMessage(ReadNodeHead(*message, none, head), frames));
     ids.Insert(head.id);
   }
   ids_ = std::move(ids);

@@ -16,6 +16,17 @@ std::string Frames::Where() const {
   return name_ + ":byte " + std::to_string(begin_) + " (" + message + ")";
 }
 
+std::string Frames::Malformed(std::string_view why) const {
+  const bool is_metadata = number_ == 0;
+  return Where() + ": found " + (is_metadata ? "no protobuf message (" : "a malformed message (") +
+         std::string(why) + "), expected " + (is_metadata ? "a Chakra trace" : "a node");
+}
+
+std::string Frames::EndsEarly() const {
+  return Where() + ": found the end of the file, expected " +
+         (number_ == 0 ? "a Chakra trace" : std::to_string(wanted_) + " bytes");
+}
+
 // The message at the beginning of `bytes`; nothing if it is not complete: wanted_ then says more.
 Result<std::optional<std::string_view>> Frames::Cut(std::string_view bytes) {
   begin_ = end_;

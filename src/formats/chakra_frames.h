@@ -33,9 +33,12 @@ class Frames {
   uint64_t number() const { return number_; }
   // Offset in the file of what follows the message that Next returned last.
   uint64_t end() const { return end_; }
-  // Bytes of a message that is not complete, and how many it needs at least.
+  // Bytes of a message that is not complete.
   size_t pending() const { return pending_.size(); }
-  size_t wanted() const { return wanted_; }
+
+  // Errors, with Where(): that message is none of protobuf; the file ends before it is complete.
+  std::string Malformed(std::string_view why) const;
+  std::string EndsEarly() const;
 
  private:
   Result<std::optional<std::string_view>> Cut(std::string_view bytes);

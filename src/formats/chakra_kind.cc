@@ -3,17 +3,10 @@
 #include <algorithm>
 
 #include "src/formats/chakra_schema.h"
+#include "src/formats/et_names.h"
 
 namespace etude::chakra {
 namespace {
-
-NodeKind KindOfHostNode(const KindFacts& facts) {
-  if (facts.name.starts_with("[pytorch|profiler|execution_")) {
-    if (facts.name.ends_with("|process]")) return NodeKind::kProcess;
-    if (facts.name.ends_with("|thread]")) return NodeKind::kThread;
-  }
-  return facts.has_schema ? NodeKind::kOperator : NodeKind::kLabel;
-}
 
 // By the names that the profiler gives to what copy engines do.
 NodeKind KindOfDeviceNode(std::string_view name) {
@@ -30,7 +23,7 @@ NodeKind KindOf(const KindFacts& facts) {
   if (row->kind != NodeKind::kCompute) return row->kind;
   const bool host = facts.place == Place::kHost;
   const bool device = facts.place == Place::kDevice;
-  if (host && facts.from_pytorch) return KindOfHostNode(facts);
+  if (host && facts.from_pytorch) return KindOfEtNode(facts.name, facts.is_operator);
   if (device && (facts.from_pytorch || facts.has_stream)) return KindOfDeviceNode(facts.name);
   return NodeKind::kCompute;
 }

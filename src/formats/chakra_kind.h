@@ -15,8 +15,8 @@ struct KindFacts {
   uint32_t type = 0;
   Place place = Place::kUnknown;
   bool from_pytorch = false;  // has an rf_id
-  bool has_schema = false;
-  bool has_stream = false;  // on a device
+  bool is_operator = false;   // has a schema, or is a Triton kernel
+  bool has_stream = false;    // on a device
   std::string_view name;
 };
 

@@ -1,34 +1,22 @@
 #include "src/formats/chakra_node_reader.h"
 
-#include <simdjson.h>
-#include <protozero/pbf_writer.hpp>
-
 #include <algorithm>
 #include <limits>
 #include <utility>
 
+#include "src/base/utf8.h"
 #include "src/formats/chakra_kind.h"
-#include "src/formats/utf8.h"
+#include "src/formats/et_names.h"
+#include "src/formats/protobuf.h"
 
 namespace etude::chakra {
 namespace {
 
-using protozero::pbf_wire_type;
+using protobuf::Delimited;
+using protobuf::Varint;
+using protobuf::View;
 
 constexpr int64_t kNanosPerMicro = 1000;
-constexpr std::string_view kTriton = "triton";
-
-std::string_view View(protozero::data_view bytes) { return {bytes.data(), bytes.size()}; }
-
-constexpr uint32_t Tag(NodeField field, pbf_wire_type wire) {
-  return protozero::tag_and_type(static_cast<uint32_t>(field), wire);
-}
-constexpr uint32_t Tag(IoField field) {
-  return protozero::tag_and_type(static_cast<uint32_t>(field), pbf_wire_type::length_delimited);
-}
-
-constexpr uint64_t Bit(Attr attr) { return uint64_t{1} << static_cast<unsigned>(attr); }
-static_assert(kAttrCount <= 64);
 
 const AttrRow* FindAttr(std::string_view name) {
   const auto row = std::ranges::find(kAttrs, name, &AttrRow::name);
@@ -59,19 +47,15 @@ void NodeReader::Keep(std::string_view key, std::string_view field) {
                            .form = Extra::Form::kProtobuf});
 }
 
-void NodeReader::KeepAttr(std::string_view field) {
-  draft_.extras.push_back(ExtraOf(attr_, field, builder_));
-}
-
 void NodeReader::ReadIo(std::string_view message, std::string_view field, Io& io) {
   io.plain = io.plain && io.field.empty();
   io.field = field;
   protozero::pbf_reader reader(message.data(), message.size());
   while (reader.next()) {
     switch (reader.tag_and_type()) {
-      case Tag(IoField::kValues): io.text.values = View(reader.get_view()); break;
-      case Tag(IoField::kShapes): io.text.shapes = View(reader.get_view()); break;
-      case Tag(IoField::kTypes): io.text.types = View(reader.get_view()); break;
+      case Delimited(IoField::kValues): io.text.values = View(reader.get_view()); break;
+      case Delimited(IoField::kShapes): io.text.shapes = View(reader.get_view()); break;
+      case Delimited(IoField::kTypes): io.text.types = View(reader.get_view()); break;
       default: io.plain = false; reader.skip();
     }
   }
@@ -85,13 +69,11 @@ void NodeReader::ReadField(protozero::pbf_reader& reader, const char* begin) {
   const auto add_deps = [&](std::vector<uint64_t>& deps) {
     for (const uint64_t id : reader.get_packed_uint64()) deps.push_back(id);
   };
-  constexpr auto kVarint = pbf_wire_type::varint;
-  constexpr auto kBytes = pbf_wire_type::length_delimited;
   const uint32_t number = reader.tag();
   switch (reader.tag_and_type()) {
-    case Tag(NodeField::kId, kVarint): draft_.row.source_id = reader.get_uint64(); return;
-    case Tag(NodeField::kName, kBytes): draft_.name = View(reader.get_view()); return;
-    case Tag(NodeField::kType, kVarint): {
+    case Varint(NodeField::kId): draft_.row.source_id = reader.get_uint64(); return;
+    case Delimited(NodeField::kName): draft_.name = View(reader.get_view()); return;
+    case Varint(NodeField::kType): {
       // An enumeration is 32 bits; files of the future may have values we do not know.
       draft_.type = static_cast<uint32_t>(reader.get_uint64());
       const auto row = std::ranges::find(kNodeTypes, draft_.type, &NodeTypeRow::number);
@@ -100,31 +82,27 @@ void NodeReader::ReadField(protozero::pbf_reader& reader, const char* begin) {
       if (!known) Keep("type", field());
       return;
     }
-    case Tag(NodeField::kCtrlDeps, kBytes): return add_deps(draft_.ctrl_deps);
-    case Tag(NodeField::kCtrlDeps, kVarint):
-      draft_.ctrl_deps.push_back(reader.get_uint64());
-      return;
-    case Tag(NodeField::kDataDeps, kBytes): return add_deps(draft_.data_deps);
-    case Tag(NodeField::kDataDeps, kVarint):
-      draft_.data_deps.push_back(reader.get_uint64());
-      return;
-    case Tag(NodeField::kStartMicros, kVarint):
+    case Delimited(NodeField::kCtrlDeps): return add_deps(draft_.ctrl_deps);
+    case Varint(NodeField::kCtrlDeps): draft_.ctrl_deps.push_back(reader.get_uint64()); return;
+    case Delimited(NodeField::kDataDeps): return add_deps(draft_.data_deps);
+    case Varint(NodeField::kDataDeps): draft_.data_deps.push_back(reader.get_uint64()); return;
+    case Varint(NodeField::kStartMicros):
       draft_.start_micros = reader.get_uint64();
       if (!FromMicros(*draft_.start_micros)) Keep("start_time_micros", field());
       return;
-    case Tag(NodeField::kDurationMicros, kVarint):
+    case Varint(NodeField::kDurationMicros):
       draft_.duration_micros = reader.get_uint64();
       if (!FromMicros(*draft_.duration_micros)) Keep("duration_micros", field());
       return;
-    case Tag(NodeField::kInputs, kBytes): {
+    case Delimited(NodeField::kInputs): {
       const std::string_view message = View(reader.get_view());
       return ReadIo(message, field(), draft_.inputs);
     }
-    case Tag(NodeField::kOutputs, kBytes): {
+    case Delimited(NodeField::kOutputs): {
       const std::string_view message = View(reader.get_view());
       return ReadIo(message, field(), draft_.outputs);
     }
-    case Tag(NodeField::kAttr, kBytes): {
+    case Delimited(NodeField::kAttr): {
       const std::string_view message = View(reader.get_view());
       return ReadAttr(message, field());
     }
@@ -136,20 +114,11 @@ void NodeReader::ReadAttr(std::string_view message, std::string_view field) {
   DecodeAttr(message, attr_);
   const AttrRow* row = attr_.plain ? FindAttr(attr_.name) : nullptr;
   const bool taken =
-      row != nullptr && (draft_.seen & Bit(row->attr)) == 0 && SetAttr(row->attr, attr_.value);
-  if (!taken) {
-    // Of several attributes of one name the first one counts, the others are kept.
-    KeepAttr(field);
-    draft_.extra_attr = true;
-    draft_.layout.push_back(static_cast<char>(kLayoutExtra));
-    draft_.layout.push_back(0);
-    return;
-  }
-  const bool later_seen = (draft_.seen & ~(Bit(row->attr) - 1)) != 0;
-  if (later_seen || draft_.extra_attr || attr_.value.type != row->type) draft_.in_order = false;
-  draft_.seen |= Bit(row->attr);
-  draft_.layout.push_back(static_cast<char>(static_cast<uint8_t>(row->attr) + 1));
-  draft_.layout.push_back(static_cast<char>(attr_.value.type));
+      row != nullptr && !draft_.layout.Has(row->attr) && SetAttr(row->attr, attr_.value);
+  if (taken) return draft_.layout.Add(*row, attr_.value.type);
+  // Of several attributes of one name the first one counts, the others are kept.
+  draft_.extras.push_back(ExtraOf(attr_, field, builder_));
+  draft_.layout.AddExtra();
 }
 
 // An empty text counts as none.
@@ -341,11 +310,11 @@ void NodeReader::SettlePlace() {
   if (draft_.has_process) lane.process = text(draft_.process);
   if (draft_.has_thread) lane.thread = text(draft_.thread);
   if (!(lane == Lane())) row.lane = builder_.InternLane(lane);
-  const bool runs_as_operator = row.op_schema || builder_.text(row.kernel_backend) == kTriton;
   const KindFacts facts{.type = draft_.type,
                         .place = row.place,
                         .from_pytorch = row.rf_id.has_value(),
-                        .has_schema = runs_as_operator,
+                        .is_operator = IsEtOperator(static_cast<bool>(row.op_schema),
+                                                    builder_.text(row.kernel_backend)),
                         .has_stream = lane.stream >= 0,
                         .name = draft_.name};
   row.kind = draft_.kind.value_or(KindOf(facts));
@@ -354,7 +323,7 @@ void NodeReader::SettlePlace() {
 // Notes how the attributes stand, if the writer would put them otherwise.
 void NodeReader::SettleLayout() {
   const NodeRow& row = draft_.row;
-  const auto seen = [&](Attr attr) { return (draft_.seen & Bit(attr)) != 0; };
+  const auto seen = [&](Attr attr) { return draft_.layout.Has(attr); };
   const bool schema_expected = row.op_schema || row.rf_id;
   const bool stream_expected = draft_.lane.stream >= 0 || (row.place == Place::kHost && row.rf_id);
   const bool empty_text = (seen(Attr::kPgName) && !draft_.comm.group) ||
@@ -364,14 +333,10 @@ void NodeReader::SettleLayout() {
                           (seen(Attr::kTensorRange) && !row.tensor_range) ||
                           (seen(Attr::kIndexStatistics) && !row.index_statistics) ||
                           (seen(Attr::kIndexValues) && !row.index_values);
-  const bool as_written = draft_.in_order && !empty_text &&
+  const bool as_written = draft_.layout.is_usual() && !empty_text &&
                           schema_expected == seen(Attr::kOpSchema) &&
                           stream_expected == seen(Attr::kStream);
-  if (as_written) return;
-  std::string text;
-  protozero::pbf_writer writer(text);
-  writer.add_bytes(kLayoutField, draft_.layout.data(), draft_.layout.size());
-  Keep("layout", text);
+  if (!as_written) Keep("layout", draft_.layout.Note());
 }
 
 bool NodeReader::IsTextOf(const Io& io, std::span<const Value> values) {

@@ -65,10 +65,7 @@ class NodeReader {
     Io inputs;
     Io outputs;
     std::vector<Extra> extras;
-    std::string layout;
-    uint64_t seen = 0;        // bit per Attr
-    bool in_order = true;     // attributes stand as we would write them
-    bool extra_attr = false;  // an attribute was kept as an Extra
+    AttrLayout layout;
   };
 
   void ReadField(protozero::pbf_reader& reader, const char* begin);
@@ -78,7 +75,6 @@ class NodeReader {
   bool SetComm(Attr attr, const AttrValue& value);
   void ReadIo(std::string_view message, std::string_view field, Io& io);
   void Keep(std::string_view key, std::string_view field);
-  void KeepAttr(std::string_view field);
 
   void SettleTimes();
   void SettlePlace();

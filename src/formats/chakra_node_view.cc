@@ -5,22 +5,15 @@
 #include <utility>
 
 #include "src/formats/chakra_attr.h"
+#include "src/formats/protobuf.h"
 
 namespace etude::chakra {
 namespace {
 
+using protobuf::Delimited;
+using protobuf::Varint;
+using protobuf::View;
 using protozero::pbf_reader;
-using protozero::pbf_wire_type;
-
-constexpr auto kVarint = pbf_wire_type::varint;
-constexpr auto kBytes = pbf_wire_type::length_delimited;
-
-std::string_view View(protozero::data_view bytes) { return {bytes.data(), bytes.size()}; }
-
-template <typename Field>
-constexpr uint32_t Tag(Field field, pbf_wire_type wire) {
-  return protozero::tag_and_type(static_cast<uint32_t>(field), wire);
-}
 
 // Calls `fn(reader)` with each field under the cursor; `fn` reads or skips it. Returns why the
 // message is malformed, or "".
@@ -35,17 +28,17 @@ std::string_view ForEachField(std::string_view message, Fn fn) {
   return "";
 }
 
-// Likewise with the fields of one number and kind of value.
+// Likewise with the fields of one number and wire type.
 template <typename Fn>
-void ForEachOf(std::string_view message, NodeField field, pbf_wire_type wire, Fn fn) {
+void ForEachOf(std::string_view message, uint32_t tag, Fn fn) {
   ForEachField(message, [&](pbf_reader& reader) {
-    if (reader.tag_and_type() != Tag(field, wire)) return reader.skip();
+    if (reader.tag_and_type() != tag) return reader.skip();
     fn(reader);
   });
 }
 
 void AddIds(pbf_reader& reader, std::vector<uint64_t>& ids) {
-  if (reader.wire_type() == kVarint) {
+  if (reader.wire_type() == protozero::pbf_wire_type::varint) {
     ids.push_back(reader.get_uint64());
   } else {
     for (const uint64_t id : reader.get_packed_uint64()) ids.push_back(id);
@@ -56,9 +49,9 @@ NodeIo DecodeIo(pbf_reader reader) {
   NodeIo io;
   while (reader.next()) {
     switch (reader.tag_and_type()) {
-      case Tag(IoField::kValues, kBytes): io.values = View(reader.get_view()); break;
-      case Tag(IoField::kShapes, kBytes): io.shapes = View(reader.get_view()); break;
-      case Tag(IoField::kTypes, kBytes): io.types = View(reader.get_view()); break;
+      case Delimited(IoField::kValues): io.values = View(reader.get_view()); break;
+      case Delimited(IoField::kShapes): io.shapes = View(reader.get_view()); break;
+      case Delimited(IoField::kTypes): io.types = View(reader.get_view()); break;
       default: reader.skip();
     }
   }
@@ -74,18 +67,14 @@ std::string_view ReadNodeHead(std::string_view message, DependencyKinds kinds, N
   AttrMessage attr;
   return ForEachField(message, [&](pbf_reader& reader) {
     switch (reader.tag_and_type()) {
-      case Tag(NodeField::kId, kVarint): head.id = reader.get_uint64(); break;
-      case Tag(NodeField::kCtrlDeps, kBytes):
-      case Tag(NodeField::kCtrlDeps, kVarint):
-        AddIds(reader, kinds.ctrl ? head.deps : other);
-        break;
-      case Tag(NodeField::kDataDeps, kBytes):
-      case Tag(NodeField::kDataDeps, kVarint):
-        AddIds(reader, kinds.data ? head.deps : other);
-        break;
-      case Tag(NodeField::kInputs, kBytes):
-      case Tag(NodeField::kOutputs, kBytes): DecodeIo(reader.get_message()); break;
-      case Tag(NodeField::kAttr, kBytes): DecodeAttr(View(reader.get_view()), attr); break;
+      case Varint(NodeField::kId): head.id = reader.get_uint64(); break;
+      case Delimited(NodeField::kCtrlDeps):
+      case Varint(NodeField::kCtrlDeps): AddIds(reader, kinds.ctrl ? head.deps : other); break;
+      case Delimited(NodeField::kDataDeps):
+      case Varint(NodeField::kDataDeps): AddIds(reader, kinds.data ? head.deps : other); break;
+      case Delimited(NodeField::kInputs):
+      case Delimited(NodeField::kOutputs): DecodeIo(reader.get_message()); break;
+      case Delimited(NodeField::kAttr): DecodeAttr(View(reader.get_view()), attr); break;
       default: reader.skip();
     }
   });
@@ -94,20 +83,21 @@ std::string_view ReadNodeHead(std::string_view message, DependencyKinds kinds, N
 std::string_view CheckMetadata(std::string_view message) {
   AttrMessage attr;
   return ForEachField(message, [&](pbf_reader& reader) {
-    if (reader.tag_and_type() != Tag(MetadataField::kAttr, kBytes)) return reader.skip();
+    if (reader.tag_and_type() != Delimited(MetadataField::kAttr)) return reader.skip();
     DecodeAttr(View(reader.get_view()), attr);
   });
 }
 
 std::optional<std::string_view> NodeView::BytesField(NodeField field) const {
   std::optional<std::string_view> bytes;
-  ForEachOf(message_, field, kBytes, [&](pbf_reader& reader) { bytes = View(reader.get_view()); });
+  ForEachOf(message_, Delimited(field),
+            [&](pbf_reader& reader) { bytes = View(reader.get_view()); });
   return bytes;
 }
 
 std::optional<uint64_t> NodeView::VarintField(NodeField field) const {
   std::optional<uint64_t> number;
-  ForEachOf(message_, field, kVarint, [&](pbf_reader& reader) { number = reader.get_uint64(); });
+  ForEachOf(message_, Varint(field), [&](pbf_reader& reader) { number = reader.get_uint64(); });
   return number;
 }
 
@@ -115,7 +105,7 @@ std::vector<uint64_t> NodeView::Ids(NodeField field) const {
   std::vector<uint64_t> ids;
   ForEachField(message_, [&](pbf_reader& reader) {
     const uint32_t tag = reader.tag_and_type();
-    if (tag != Tag(field, kBytes) && tag != Tag(field, kVarint)) return reader.skip();
+    if (tag != Delimited(field) && tag != Varint(field)) return reader.skip();
     AddIds(reader, ids);
   });
   return ids;
@@ -123,14 +113,14 @@ std::vector<uint64_t> NodeView::Ids(NodeField field) const {
 
 NodeIo NodeView::Io(NodeField field) const {
   NodeIo io;
-  ForEachOf(message_, field, kBytes,
+  ForEachOf(message_, Delimited(field),
             [&](pbf_reader& reader) { io = DecodeIo(reader.get_message()); });
   return io;
 }
 
 std::vector<NodeAttr> NodeView::attrs() const {
   std::vector<NodeAttr> all;
-  ForEachOf(message_, NodeField::kAttr, kBytes, [&](pbf_reader& reader) {
+  ForEachOf(message_, Delimited(NodeField::kAttr), [&](pbf_reader& reader) {
     const std::string_view message = View(reader.get_view());
     AttrMessage attr;
     DecodeAttr(message, attr);
@@ -141,7 +131,7 @@ std::vector<NodeAttr> NodeView::attrs() const {
 
 std::optional<NodeAttr> NodeView::FindAttr(std::string_view name) const {
   std::optional<NodeAttr> found;
-  ForEachOf(message_, NodeField::kAttr, kBytes, [&](pbf_reader& reader) {
+  ForEachOf(message_, Delimited(NodeField::kAttr), [&](pbf_reader& reader) {
     const std::string_view message = View(reader.get_view());
     if (found) return;
     AttrMessage attr;

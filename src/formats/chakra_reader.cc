@@ -1,7 +1,6 @@
 #include "src/formats/chakra_reader.h"
 
 #include <protozero/pbf_reader.hpp>
-#include <protozero/pbf_writer.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -9,12 +8,13 @@
 #include <string_view>
 #include <utility>
 
+#include "src/base/utf8.h"
 #include "src/formats/chakra_attr.h"
 #include "src/formats/chakra_frames.h"
 #include "src/formats/chakra_node_reader.h"
 #include "src/formats/chakra_schema.h"
 #include "src/formats/process_groups.h"
-#include "src/formats/utf8.h"
+#include "src/formats/protobuf.h"
 #include "src/trace/trace_builder.h"
 
 namespace etude {
@@ -25,14 +25,8 @@ using chakra::AttrValue;
 using chakra::GlobalAttr;
 using chakra::GlobalAttrRow;
 using chakra::MetadataField;
-using chakra::ValueType;
-
-std::string_view View(protozero::data_view bytes) { return {bytes.data(), bytes.size()}; }
-
-constexpr uint32_t BytesTag(MetadataField field) {
-  return protozero::tag_and_type(static_cast<uint32_t>(field),
-                                 protozero::pbf_wire_type::length_delimited);
-}
+using protobuf::Delimited;
+using protobuf::View;
 
 class ChakraReader : public TraceReader {
  public:
@@ -52,7 +46,7 @@ class ChakraReader : public TraceReader {
 
  private:
   Status TakeMessage(std::string_view message);
-  Status MalformedNode(std::string_view what);
+  Status Malformed(std::string_view why);
   void ReadMetadata(std::string_view message);
   void ReadMetadataAttr(std::string_view message, std::string_view field);
   bool SetGlobal(GlobalAttr attr, const AttrValue& value);
@@ -70,10 +64,7 @@ class ChakraReader : public TraceReader {
 
   AttrMessage attr_;
   std::string version_;
-  std::string layout_;
-  uint32_t seen_ = 0;
-  bool in_order_ = true;
-  bool extra_attr_ = false;
+  chakra::AttrLayout layout_;
   bool inclusive_ = false;
 };
 
@@ -94,19 +85,16 @@ Status ChakraReader::TakeMessage(std::string_view message) {
       nodes_.Read(message);
     }
   } catch (const protozero::exception& error) {
-    if (frames_.number() != 0) return MalformedNode(error.what());
-    return BadInput(frames_.Where() + ": found no protobuf message (" + error.what() +
-                    "), expected a Chakra trace");
+    return Malformed(error.what());
   } catch (const std::exception& error) {
     return MakeError(ErrorCode::kInternal, frames_.Where() + ": " + error.what());
   }
   return {};
 }
 
-Status ChakraReader::MalformedNode(std::string_view what) {
-  const std::string message =
-      frames_.Where() + ": found a malformed message (" + std::string(what) + "), expected a node";
-  if (options_.strict) return BadInput(message);
+Status ChakraReader::Malformed(std::string_view why) {
+  const std::string message = frames_.Malformed(why);
+  if (options_.strict || frames_.number() == 0) return BadInput(message);
   if (first_malformed_.empty()) first_malformed_ = message;
   builder_.stats().Count(Stat::kMalformedElement);
   return {};
@@ -128,11 +116,11 @@ void ChakraReader::ReadMetadata(std::string_view message) {
     };
     const uint32_t number = reader.tag();
     switch (reader.tag_and_type()) {
-      case BytesTag(MetadataField::kVersion):
+      case Delimited(MetadataField::kVersion):
         version_ = utf8::Repair(View(reader.get_view()));
         Keep("version", field());
         break;
-      case BytesTag(MetadataField::kAttr): {
+      case Delimited(MetadataField::kAttr): {
         const std::string_view attr = View(reader.get_view());
         ReadMetadataAttr(attr, field());
         break;
@@ -147,18 +135,11 @@ void ChakraReader::ReadMetadataAttr(std::string_view message, std::string_view f
   DecodeAttr(message, attr_);
   const auto row = std::ranges::find(chakra::kGlobalAttrs, attr_.name, &GlobalAttrRow::name);
   const bool known = attr_.plain && row != chakra::kGlobalAttrs.end();
-  const uint32_t bit = known ? uint32_t{1} << static_cast<unsigned>(row->attr) : 0;
-  if (!known || (seen_ & bit) != 0 || !SetGlobal(row->attr, attr_.value)) {
+  if (!known || layout_.Has(row->attr) || !SetGlobal(row->attr, attr_.value)) {
     builder_.info().extras.push_back(ExtraOf(attr_, field, builder_));
-    extra_attr_ = true;
-    layout_.push_back(static_cast<char>(chakra::kLayoutExtra));
-    layout_.push_back(0);
-    return;
+    return layout_.AddExtra();
   }
-  if (seen_ >= bit || extra_attr_ || attr_.value.type != row->type) in_order_ = false;
-  seen_ |= bit;
-  layout_.push_back(static_cast<char>(static_cast<uint8_t>(row->attr) + 1));
-  layout_.push_back(static_cast<char>(attr_.value.type));
+  layout_.Add(*row, attr_.value.type);
 }
 
 bool ChakraReader::SetGlobal(GlobalAttr attr, const AttrValue& value) {
@@ -199,19 +180,13 @@ bool ChakraReader::SetProcessGroups(const AttrValue& value) {
 
 void ChakraReader::SettleMetadata() {
   TraceInfo& info = builder_.info();
-  const auto seen = [&](GlobalAttr attr) {
-    return ((seen_ >> static_cast<unsigned>(attr)) & 1) != 0;
-  };
   // A schema of its own counts before the version of the container, which stays among the extras.
-  if (!seen(GlobalAttr::kSchema)) info.schema = version_;
+  if (!layout_.Has(GlobalAttr::kSchema)) info.schema = version_;
   const bool schema_expected = !info.schema.empty() && info.schema != version_;
-  const bool empty_time = seen(GlobalAttr::kTime) && info.time.empty();
-  if (!in_order_ || schema_expected != seen(GlobalAttr::kSchema) || empty_time) {
-    std::string text;
-    protozero::pbf_writer writer(text);
-    writer.add_bytes(chakra::kLayoutField, layout_.data(), layout_.size());
-    Keep("layout", text);
-  }
+  const bool empty_time = layout_.Has(GlobalAttr::kTime) && info.time.empty();
+  const bool as_written =
+      layout_.is_usual() && !empty_time && schema_expected == layout_.Has(GlobalAttr::kSchema);
+  if (!as_written) Keep("layout", layout_.Note());
   info.exclusive_durations = !inclusive_;
   StringId process;
   if (info.pid) process = builder_.Intern(std::to_string(*info.pid));
@@ -219,12 +194,9 @@ void ChakraReader::SettleMetadata() {
 }
 
 Result<Trace> ChakraReader::Finish(bool cut) {
-  if (frames_.number() == 0) {
-    return BadInput(frames_.Where() + ": found the end of the file, expected a Chakra trace");
-  }
+  if (frames_.number() == 0) return BadInput(frames_.EndsEarly());
   if (cut || frames_.pending() != 0) {
-    const std::string message = frames_.Where() + ": found the end of the file, expected " +
-                                std::to_string(frames_.wanted()) + " bytes";
+    const std::string message = frames_.EndsEarly();
     if (options_.strict) return BadInput(message);
     builder_.stats().Count(Stat::kTruncated);
     context_.Warn(message + "; the nodes before it are read");

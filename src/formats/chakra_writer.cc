@@ -18,6 +18,8 @@
 #include "src/formats/chakra_kind.h"
 #include "src/formats/chakra_schema.h"
 #include "src/formats/et_comm.h"
+#include "src/formats/et_names.h"
+#include "src/formats/protobuf.h"
 #include "src/formats/value_text.h"
 
 namespace etude {
@@ -33,24 +35,11 @@ using chakra::NodeField;
 using chakra::ValueType;
 
 constexpr int64_t kNanosPerMicro = 1000;
-constexpr size_t kFlushBytes = size_t{1} << 20;
+
+using protobuf::FieldTag;
+using protobuf::Payload;
 
 constexpr uint32_t Number(NodeField field) { return static_cast<uint32_t>(field); }
-
-// The number of the protobuf field whose bytes `field` holds.
-uint32_t FieldNumber(std::string_view field) {
-  const char* at = field.data();
-  return static_cast<uint32_t>(protozero::decode_varint(&at, at + field.size()) >> 3);
-}
-
-// What a field of bytes holds: `field` has its tag and length, as the reader took or made it.
-std::string_view Payload(std::string_view field) {
-  const char* at = field.data();
-  const char* end = at + field.size();
-  protozero::decode_varint(&at, end);
-  const uint64_t length = protozero::decode_varint(&at, end);
-  return {at, std::min(static_cast<size_t>(length), static_cast<size_t>(end - at))};
-}
 
 std::string JsonName(std::string_view key) {
   std::string name(chakra::kJsonPrefix);
@@ -85,7 +74,7 @@ struct SortedExtras {
 class ChakraWriter {
  public:
   ChakraWriter(const Trace& trace, const ChakraWriteOptions& options, const ByteSink& sink)
-      : trace_(trace), options_(options), sink_(sink) {}
+      : trace_(trace), options_(options), out_(sink) {}
 
   Result<ChakraWriteReport> Run() {
     PlanIds();
@@ -93,10 +82,11 @@ class ChakraWriter {
     WriteMetadata();
     for (const NodeId node : order_) {
       WriteNode(node);
-      if (out_.size() >= kFlushBytes) ETUDE_RETURN_IF_ERROR(Flush());
+      ETUDE_RETURN_IF_ERROR(out_.FlushIfFull());
     }
-    ETUDE_RETURN_IF_ERROR(Flush());
+    ETUDE_RETURN_IF_ERROR(out_.Flush());
     report_.nodes = order_.size();
+    report_.bytes = out_.bytes();
     return report_;
   }
 
@@ -123,16 +113,9 @@ class ChakraWriter {
   }
 
   void AppendFrame() {
-    protozero::write_varint(std::back_inserter(out_), message_.size());
-    out_ += message_;
+    protozero::write_varint(std::back_inserter(out_.text()), message_.size());
+    out_.text() += message_;
     message_.clear();
-  }
-
-  Status Flush() {
-    report_.bytes += out_.size();
-    ETUDE_RETURN_IF_ERROR(sink_(out_));
-    out_.clear();
-    return {};
   }
 
   void SortExtras(std::span<const Extra> extras, uint32_t attr_field) {
@@ -144,7 +127,7 @@ class ChakraWriter {
         continue;
       }
       if (text.empty()) continue;
-      const uint32_t number = FieldNumber(text);
+      const uint32_t number = FieldTag(text) >> 3;
       if (number == attr_field) {
         extras_.attrs.push_back(&extra);
       } else if (number == chakra::kLayoutField) {
@@ -158,11 +141,6 @@ class ChakraWriter {
           case NodeField::kDurationMicros: extras_.duration = text; break;
           case NodeField::kInputs: extras_.inputs = text; break;
           case NodeField::kOutputs: extras_.outputs = text; break;
-          case NodeField::kId:
-          case NodeField::kName:
-          case NodeField::kCtrlDeps:
-          case NodeField::kDataDeps:
-          case NodeField::kAttr: extras_.others.push_back(text); break;
           default: extras_.others.push_back(text);
         }
       }
@@ -239,11 +217,10 @@ class ChakraWriter {
 
   const Trace& trace_;
   const ChakraWriteOptions options_;
-  const ByteSink& sink_;
   ChakraWriteReport report_;
   std::vector<NodeId> order_;
   bool inclusive_ = false;
-  std::string out_;
+  SinkBuffer out_;
   std::string message_;
   std::string scratch_;
   // Arguments written before, by id modulo their number.
@@ -301,7 +278,7 @@ void ChakraWriter::WriteGlobalAttr(const GlobalAttrRow& row, ValueType type, boo
     case GlobalAttr::kSchema: {
       // Without a note a schema that is the container's version came from there.
       const bool is_version = std::ranges::any_of(extras_.others, [&](std::string_view field) {
-        return FieldNumber(field) == static_cast<uint32_t>(MetadataField::kVersion) &&
+        return FieldTag(field) >> 3 == static_cast<uint32_t>(MetadataField::kVersion) &&
                Payload(field) == info.schema;
       });
       if (noted || (!info.schema.empty() && !is_version)) put_text(info.schema);
@@ -331,7 +308,7 @@ void ChakraWriter::WriteMetadata() {
   constexpr auto kField = static_cast<uint32_t>(MetadataField::kAttr);
   SortExtras(trace_.info().extras, kField);
   const auto is_version = [](std::string_view field) {
-    return FieldNumber(field) == static_cast<uint32_t>(MetadataField::kVersion);
+    return FieldTag(field) >> 3 == static_cast<uint32_t>(MetadataField::kVersion);
   };
   for (const std::string_view field : extras_.others) {
     if (is_version(field)) message_ += field;
@@ -430,12 +407,12 @@ Lane ChakraWriter::DefaultLane() {
 bool ChakraWriter::KindNeedsAttr() const {
   const NodeKind kind = trace_.kind(node_);
   const LaneId lane = trace_.lane_id(node_);
-  const bool operator_like =
-      trace_.op_schema(node_) || trace_.text(trace_.kernel_backend(node_)) == "triton";
+  const bool is_operator = IsEtOperator(static_cast<bool>(trace_.op_schema(node_)),
+                                        trace_.text(trace_.kernel_backend(node_)));
   return chakra::KindOf({.type = chakra::TypeOf(kind),
                          .place = trace_.place(node_),
                          .from_pytorch = trace_.rf_id(node_).has_value(),
-                         .has_schema = operator_like,
+                         .is_operator = is_operator,
                          .has_stream = lane && trace_.lane(lane).stream >= 0,
                          .name = trace_.name(node_)}) != kind;
 }

@@ -1,11 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <string>
-#include <string_view>
 
 #include "src/base/result.h"
+#include "src/formats/byte_sink.h"
 #include "src/trace/trace.h"
 
 namespace etude {
@@ -25,8 +23,6 @@ struct ChakraWriteReport {
   uint64_t dropped_references = 0;  // to nodes that are not in the trace
   uint64_t clipped_times = 0;       // starts before 0: only our own attribute has them
 };
-
-using ByteSink = std::function<Status(std::string_view)>;
 
 // Writes `trace` as a Chakra trace (docs/formats/chakra.md). The same trace gives the same bytes.
 // Errors are those of `sink`.

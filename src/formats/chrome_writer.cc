@@ -12,12 +12,10 @@
 namespace etude {
 namespace {
 
-constexpr size_t kFlushBytes = size_t{1} << 20;
-
 // Writes the elements of "traceEvents", one per line.
 class Events {
  public:
-  explicit Events(const ByteSink& sink) : sink_(sink) {}
+  explicit Events(const ByteSink& sink) : buffer_(sink) {}
 
   // Begins an event of phase `phase`; members follow, then End.
   void Begin(std::string_view phase) {
@@ -35,23 +33,14 @@ class Events {
   void Text(std::string_view key, std::string_view text) { Member(key, JsonString(text)); }
   void Number(std::string_view key, int64_t value) { Member(key, std::to_string(value)); }
   void Time(std::string_view key, Nanos time) { Member(key, MicrosText(time)); }
-  Status End() {
-    out_ += '}';
-    return out_.size() < kFlushBytes ? Status() : Flush();
-  }
+  Status End() { return buffer_.Put("}"); }
   void Raw(std::string_view text) { out_ += text; }
-  Status Flush() {
-    bytes_ += out_.size();
-    ETUDE_RETURN_IF_ERROR(sink_(out_));
-    out_.clear();
-    return {};
-  }
-  uint64_t bytes() const { return bytes_; }
+  Status Flush() { return buffer_.Flush(); }
+  uint64_t bytes() const { return buffer_.bytes(); }
 
  private:
-  const ByteSink& sink_;
-  std::string out_;
-  uint64_t bytes_ = 0;
+  SinkBuffer buffer_;
+  std::string& out_ = buffer_.text();
   bool first_ = true;
 };
 

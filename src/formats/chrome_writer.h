@@ -4,7 +4,7 @@
 #include <span>
 
 #include "src/base/result.h"
-#include "src/formats/chakra_writer.h"
+#include "src/formats/byte_sink.h"
 #include "src/formats/timeline.h"
 #include "src/trace/trace.h"
 

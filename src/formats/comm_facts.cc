@@ -91,7 +91,9 @@ bool SetSplit(std::vector<int64_t>& to, std::string_view text) {
 
 }  // namespace
 
-std::span<const CommFieldInfo> CommFields() { return kCommFields; }
+const CommFieldInfo& Info(CommField field) {
+  return *std::ranges::find(kCommFields, field, &CommFieldInfo::field);
+}
 
 std::optional<CommField> CommFieldOfAttr(std::string_view attr) {
   const auto row = std::ranges::find(kCommFields, attr, &CommFieldInfo::attr);

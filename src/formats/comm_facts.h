@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,7 +41,7 @@ struct CommFieldInfo {
   std::string_view attr;  // in execution traces; "" if never there
   std::string_view arg;   // in Kineto traces; "" if never there
 };
-std::span<const CommFieldInfo> CommFields();
+const CommFieldInfo& Info(CommField field);
 std::optional<CommField> CommFieldOfAttr(std::string_view attr);
 std::optional<CommField> CommFieldOfArg(std::string_view arg);
 

@@ -6,7 +6,8 @@ namespace etude {
 namespace {
 
 TEST(CommFacts, EachNameMeansOneField) {
-  for (const CommFieldInfo& row : CommFields()) {
+  for (int i = 0; i <= static_cast<int>(CommField::kPriority); ++i) {
+    const CommFieldInfo& row = Info(static_cast<CommField>(i));
     if (!row.attr.empty()) {
       EXPECT_EQ(CommFieldOfAttr(row.attr), row.field);
     }

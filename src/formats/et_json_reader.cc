@@ -8,9 +8,11 @@
 #include "src/formats/chakra_kind.h"
 #include "src/formats/comm_facts.h"
 #include "src/formats/et_comm.h"
+#include "src/formats/et_names.h"
 #include "src/formats/et_values.h"
 #include "src/formats/json_reader_base.h"
 #include "src/formats/json_text.h"
+#include "src/formats/json_walk.h"
 #include "src/formats/kineto_categories.h"
 #include "src/formats/process_groups.h"
 
@@ -25,15 +27,6 @@ constexpr auto kVersions = std::to_array<EtVersion>({
     {"1.1.0", "attributes of record_param_comms: collective_name, dtype, in_msg_nelems, …"},
     {"1.1.1", "inputs.strides and outputs.strides; attribute tensor_range"},
 });
-
-constexpr std::string_view kProcessRoots[] = {kEtProcessRoot,
-                                              "[pytorch|profiler|execution_graph|process]"};
-constexpr std::string_view kThreadRoots[] = {kEtThreadRoot,
-                                             "[pytorch|profiler|execution_graph|thread]"};
-
-bool IsOneOf(std::string_view text, const std::string_view (&names)[2]) {
-  return text == names[0] || text == names[1];
-}
 
 // What a key of a node, or the name of an attribute, means.
 enum class Field : uint8_t {
@@ -193,22 +186,14 @@ class EtJsonReader : public JsonReaderBase {
     std::optional<uint64_t> inter_thread_dep;
     std::vector<Extra> extras;
 
+    // Keeps the room of its lists.
     void Clear() {
-      row = NodeRow();
-      has_id = false;
-      has_name = false;
-      is_device = false;
-      category = {};
-      stream.reset();
-      device.reset();
-      process.reset();
-      thread.reset();
-      group = {};
-      kind.reset();
-      facts = CommFacts();
+      Node old = std::exchange(*this, Node());
+      control_deps = std::move(old.control_deps);
       control_deps.clear();
+      sync_deps = std::move(old.sync_deps);
       sync_deps.clear();
-      inter_thread_dep.reset();
+      extras = std::move(old.extras);
       extras.clear();
     }
   };
@@ -217,13 +202,8 @@ class EtJsonReader : public JsonReaderBase {
     node_.Clear();
     inputs_.Clear();
     outputs_.Clear();
-    for (auto field : object) {
-      std::string_view key;
-      if (const auto error = field.unescaped_key().get(key)) return error;
-      Value value;
-      if (const auto error = field.value().get(value)) return error;
-      if (const auto error = ReadKey(key, value)) return error;
-    }
+    const auto read = [this](std::string_view key, Value value) { return ReadKey(key, value); };
+    if (const auto error = ForEachMember(object, read)) return error;
     if (!node_.has_id) return Problem("found no 'id'", kMissing);
     if (!node_.has_name) return Problem("found no 'name'", kMissing);
     return AddNode();
@@ -306,24 +286,15 @@ class EtJsonReader : public JsonReaderBase {
 
   // A number, a list of numbers, or null.
   simdjson::error_code ReadIds(Value value, std::vector<uint64_t>& ids) {
-    const std::string_view token = ScalarToken(value);
-    if (token == "null") return kSuccess;
-    if (!token.starts_with('[')) {
-      const auto id = JsonUint(token);
-      if (!id) return Problem("a dependency is no node's id", kWrongType);
-      ids.push_back(*id);
-      return kSuccess;
-    }
-    simdjson::ondemand::array array;
-    if (const auto error = value.get_array().get(array)) return error;
-    for (auto element : array) {
-      Value item;
-      if (const auto error = element.get(item)) return error;
+    const auto read_id = [&](Value item) {
       const auto id = JsonUint(ScalarToken(item));
       if (!id) return Problem("a dependency is no node's id", kWrongType);
       ids.push_back(*id);
-    }
-    return kSuccess;
+      return kSuccess;
+    };
+    const std::string_view token = ScalarToken(value);
+    if (token == "null") return kSuccess;
+    return token.starts_with('[') ? ForEachElement(value, read_id) : read_id(value);
   }
 
   simdjson::error_code ReadControl(Value value) {
@@ -333,61 +304,29 @@ class EtJsonReader : public JsonReaderBase {
 
   simdjson::error_code ReadArguments(EtArguments& arguments, Value value) {
     if (ScalarToken(value).starts_with('[')) return arguments.ReadValues(value);  // flat node
-    Object object;
-    if (const auto error = value.get_object().get(object)) return error;
-    for (auto field : object) {
-      std::string_view key;
-      if (const auto error = field.unescaped_key().get(key)) return error;
-      Value part;
-      if (const auto error = field.value().get(part)) return error;
-      simdjson::error_code error = kSuccess;
-      if (key == "values") {
-        error = arguments.ReadValues(part);
-      } else if (key == "shapes") {
-        error = arguments.ReadShapes(part);
-      } else if (key == "types") {
-        error = arguments.ReadTypes(part);
-      } else if (key == "strides") {
-        error = arguments.ReadStrides(part);
-      } else {
-        const std::string_view side = &arguments == &inputs_ ? "inputs/" : "outputs/";
-        error = Keep(std::string(side) + std::string(key), part);
-      }
-      if (error) return error;
-    }
-    return kSuccess;
+    return ForEachMember(value, [&](std::string_view key, Value part) {
+      if (key == "values") return arguments.ReadValues(part);
+      if (key == "shapes") return arguments.ReadShapes(part);
+      if (key == "types") return arguments.ReadTypes(part);
+      if (key == "strides") return arguments.ReadStrides(part);
+      const std::string_view side = &arguments == &inputs_ ? "inputs/" : "outputs/";
+      return Keep(std::string(side) + std::string(key), part);
+    });
   }
 
   simdjson::error_code ReadAttrs(Value value) {
-    simdjson::ondemand::array array;
-    if (const auto error = value.get_array().get(array)) return error;
-    for (auto element : array) {
-      Value attr;
-      if (const auto error = element.get(attr)) return error;
-      if (const auto error = ReadAttr(attr)) return error;
-    }
-    return kSuccess;
+    return ForEachElement(value, [this](Value attr) { return ReadAttr(attr); });
   }
 
   simdjson::error_code ReadAttr(Value attr) {
     const char* begin = attr.raw_json_token().data();
-    Object object;
-    if (const auto error = attr.get_object().get(object)) return error;
     std::string_view name;
     Scalar scalar;
-    for (auto field : object) {
-      std::string_view key;
-      if (const auto error = field.unescaped_key().get(key)) return error;
-      Value value;
-      if (const auto error = field.value().get(value)) return error;
-      simdjson::error_code error = kSuccess;
-      if (key == "name") {
-        error = value.get_string().get(name);
-      } else if (key == "value") {
-        error = ReadScalar(value, scalar);
-      }
-      if (error) return error;
-    }
+    const auto read = [&](std::string_view key, Value value) -> simdjson::error_code {
+      if (key == "name") return value.get_string().get(name);
+      return key == "value" ? ReadScalar(value, scalar) : kSuccess;
+    };
+    if (const auto error = ForEachMember(attr, read)) return error;
     const Field field = FindField(kAttrFields, name);
     if (field != Field::kUnknown && SetColumn(field, scalar)) return kSuccess;
     if (field == Field::kUnknown && scalar.text != "null") {
@@ -529,7 +468,8 @@ class EtJsonReader : public JsonReaderBase {
     if (node_.control_deps.empty()) return;
     const uint64_t parent = node_.control_deps.front();
     node_.control_deps.erase(node_.control_deps.begin());
-    const bool is_root = parent == node_.row.source_id && IsOneOf(node_.name, kProcessRoots);
+    const bool is_root = parent == node_.row.source_id &&
+                         KindOfEtNode(node_.name, /*is_operator=*/false) == NodeKind::kProcess;
     if (!is_root) node_.row.parent = parent;
   }
 
@@ -549,14 +489,8 @@ class EtJsonReader : public JsonReaderBase {
       return;
     }
     row.place = Place::kHost;
-    const bool triton = builder().text(row.kernel_backend) == "triton";
-    if (IsOneOf(node_.name, kProcessRoots)) {
-      row.kind = NodeKind::kProcess;
-    } else if (IsOneOf(node_.name, kThreadRoots)) {
-      row.kind = NodeKind::kThread;
-    } else {
-      row.kind = row.op_schema || triton ? NodeKind::kOperator : NodeKind::kLabel;
-    }
+    row.kind = KindOfEtNode(node_.name, IsEtOperator(static_cast<bool>(row.op_schema),
+                                                     builder().text(row.kernel_backend)));
     Lane lane;
     if (row.tid) {
       lane.process = process_;
@@ -643,6 +577,8 @@ class EtJsonReader : public JsonReaderBase {
 };
 
 }  // namespace
+
+bool IsEtNodeKey(std::string_view key) { return NodeField(key) != Field::kUnknown; }
 
 std::span<const EtVersion> KnownEtVersions() { return kVersions; }
 

@@ -18,9 +18,8 @@ struct EtVersion {
 std::span<const EtVersion> KnownEtVersions();
 bool IsKnownEtVersion(std::string_view schema);
 
-// Names of the roots of the process and of its threads.
-inline constexpr std::string_view kEtProcessRoot = "[pytorch|profiler|execution_trace|process]";
-inline constexpr std::string_view kEtThreadRoot = "[pytorch|profiler|execution_trace|thread]";
+// Whether a key of a node means something to the reader.
+bool IsEtNodeKey(std::string_view key);
 
 // Extras that come from a node's `attrs` have this before the attribute's name as key, and the
 // whole attribute object {"name":…,"type":…,"value":…} as text. Extras without it are keys of the

@@ -3,8 +3,8 @@
 #include <charconv>
 #include <limits>
 #include <span>
-#include <utility>
 
+#include "src/formats/argument_types.h"
 #include "src/formats/json_text.h"
 
 namespace etude {
@@ -12,29 +12,7 @@ namespace {
 
 constexpr size_t kAbsent = SIZE_MAX;
 
-constexpr std::string_view kTensorPrefix = "Tensor(";
-constexpr std::string_view kIntTypes[] = {"Int", "SymInt"};
-constexpr std::string_view kDoubleTypes[] = {"Double", "SymFloat"};
-constexpr std::string_view kBoolTypes[] = {"Bool", "SymBool"};
-
-template <size_t N>
-bool IsOneOf(std::string_view text, const std::string_view (&names)[N]) {
-  for (const std::string_view name : names) {
-    if (name == text) return true;
-  }
-  return false;
-}
-
-// The numbers that the observer, which knows JSON has no words for them, writes as strings.
-std::optional<double> NamedDouble(std::string_view text) {
-  if (text == "inf") return std::numeric_limits<double>::infinity();
-  if (text == "-inf") return -std::numeric_limits<double>::infinity();
-  if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
-  if (text == "-nan") return -std::numeric_limits<double>::quiet_NaN();
-  return std::nullopt;
-}
-
-// The same as Python writes them, bare.
+// The numbers that JSON has no words for, as Python writes them.
 std::optional<double> BareDouble(std::string_view text) {
   if (text == "Infinity") return std::numeric_limits<double>::infinity();
   if (text == "-Infinity") return -std::numeric_limits<double>::infinity();
@@ -54,27 +32,6 @@ size_t NextChild(const JsonTape& tape, size_t child, size_t parent) {
 }
 
 }  // namespace
-
-TypeList::TypeList(std::string_view type) {
-  const size_t open = type.find('[');
-  if (open == std::string_view::npos || !type.ends_with(']')) return;
-  rest_ = type.substr(open + 1, type.size() - open - 2);
-}
-
-std::string_view TypeList::Next() {
-  int nesting = 0;
-  for (size_t i = 0; i < rest_.size(); ++i) {
-    const char c = rest_[i];
-    if (c == '[' || c == '(' || c == '<' || c == '{') ++nesting;
-    if (c == ']' || c == ')' || c == '>' || c == '}') --nesting;
-    if (c == ',' && nesting <= 0) {
-      const std::string_view first = rest_.substr(0, i);
-      rest_.remove_prefix(i + 1);
-      return first;
-    }
-  }
-  return std::exchange(rest_, {});
-}
 
 void EtArguments::Clear() {
   values_.Clear();
@@ -116,7 +73,7 @@ Value EtArguments::BuildValue(const Cursor& at, std::string_view type) {
   const JsonTape::Token& token = values_[at.value];
   const StringId type_id = TypeId(type);
   if (token.kind != JsonTape::Kind::kArray) return BuildScalar(token, type, type_id);
-  if (!type.starts_with(kTensorPrefix)) return BuildList(at, type, type_id);
+  if (!IsTensorType(type)) return BuildList(at, type, type_id);
   const auto tensor = BuildTensor(at, type_id);
   return tensor ? Value::Tensor(type_id, *tensor) : Raw(token, type_id);
 }
@@ -127,9 +84,12 @@ Value EtArguments::BuildScalar(const JsonTape::Token& token, std::string_view ty
     case JsonTape::Kind::kNull: return Value::None(type_id);
     case JsonTape::Kind::kTrue:
     case JsonTape::Kind::kFalse:
-      if (!type.empty() && !IsOneOf(type, kBoolTypes)) return Raw(token, type_id);
+      if (!AdmitsBool(type)) return Raw(token, type_id);
       return Value::Bool(type_id, token.kind == JsonTape::Kind::kTrue);
-    case JsonTape::Kind::kString: return BuildText(token, type, type_id);
+    case JsonTape::Kind::kString: {
+      const auto value = ValueOfText(token.text, type, type_id, *builder_);
+      return value ? *value : Raw(token, type_id);
+    }
     case JsonTape::Kind::kNumber:
     case JsonTape::Kind::kInvalid: return BuildNumber(token, type, type_id);
     case JsonTape::Kind::kArray:
@@ -140,10 +100,10 @@ Value EtArguments::BuildScalar(const JsonTape::Token& token, std::string_view ty
 
 Value EtArguments::BuildNumber(const JsonTape::Token& token, std::string_view type,
                                StringId type_id) {
-  if (type.empty() || IsOneOf(type, kIntTypes)) {
+  if (AdmitsInt(type)) {
     if (const auto number = JsonInt(token.text)) return Value::Int(type_id, *number);
   }
-  if (type.empty() || IsOneOf(type, kDoubleTypes)) {
+  if (AdmitsDouble(type)) {
     if (const auto number = BareDouble(token.text)) {
       builder_->stats().Count(Stat::kNonFiniteNumber);
       return Value::Double(type_id, *number);
@@ -155,21 +115,6 @@ Value EtArguments::BuildNumber(const JsonTape::Token& token, std::string_view ty
     if (whole && CheckJson(token.text).valid) return Value::Double(type_id, number);
     if (error == std::errc::result_out_of_range) builder_->stats().Count(Stat::kNonFiniteNumber);
   }
-  return Raw(token, type_id);
-}
-
-Value EtArguments::BuildText(const JsonTape::Token& token, std::string_view type,
-                             StringId type_id) {
-  const auto text = [&](ValueKind kind) {
-    return Value::Text(kind, type_id, builder_->Intern(token.text));
-  };
-  if (type == "String" || type.empty()) return text(ValueKind::kString);
-  if (type == "Device") return text(ValueKind::kDevice);
-  if (token.text == "<None>") return Value::None(type_id);
-  if (IsOneOf(type, kDoubleTypes)) {
-    if (const auto number = NamedDouble(token.text)) return Value::Double(type_id, *number);
-  }
-  if (token.text.starts_with('<') && token.text.ends_with('>')) return text(ValueKind::kOpaque);
   return Raw(token, type_id);
 }
 

@@ -11,20 +11,6 @@
 
 namespace etude {
 
-// The elements' types of a list's type text, one after another: "GenericList[Tensor(float),None]"
-// gives "Tensor(float)" and "None". Commas inside brackets of any kind, as in C++ type names and
-// in lists of lists, separate nothing.
-class TypeList {
- public:
-  // `type` is not a list's: no elements.
-  explicit TypeList(std::string_view type);
-  // The next element's type; "" if there is none left.
-  std::string_view Next();
-
- private:
-  std::string_view rest_;
-};
-
 // The inputs or the outputs of one node of an execution trace: parallel trees of values, shapes,
 // types and strides, which the file gives in any order. Reused from node to node.
 class EtArguments {
@@ -52,7 +38,6 @@ class EtArguments {
   Value BuildValue(const Cursor& at, std::string_view type);
   Value BuildScalar(const JsonTape::Token& token, std::string_view type, StringId type_id);
   Value BuildNumber(const JsonTape::Token& token, std::string_view type, StringId type_id);
-  Value BuildText(const JsonTape::Token& token, std::string_view type, StringId type_id);
   Value BuildList(const Cursor& at, std::string_view type, StringId type_id);
   std::optional<TensorId> BuildTensor(const Cursor& at, StringId type_id);
   IntListId BuildInts(const JsonTape& tape, size_t index);

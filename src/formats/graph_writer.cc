@@ -7,28 +7,8 @@
 namespace etude {
 namespace {
 
-constexpr size_t kFlushBytes = size_t{1} << 20;
 // Labels in pictures are cut; GraphML has them whole.
 constexpr size_t kMostLabelBytes = 60;
-
-// Collects text and passes it on in pieces.
-class Output {
- public:
-  explicit Output(const ByteSink& sink) : sink_(sink) {}
-  Status Put(std::string_view text) {
-    text_ += text;
-    return text_.size() < kFlushBytes ? Status() : Flush();
-  }
-  Status Flush() {
-    const Status status = sink_(text_);
-    text_.clear();
-    return status;
-  }
-
- private:
-  const ByteSink& sink_;
-  std::string text_;
-};
 
 // The beginning of `text`, not ending within a character.
 std::string Shortened(std::string_view text) {
@@ -121,7 +101,7 @@ std::string_view Name(DrawnGraph::EdgeKind kind) {
 }
 
 Status WriteDot(const DrawnGraph& graph, const ByteSink& sink) {
-  Output out(sink);
+  SinkBuffer out(sink);
   ETUDE_RETURN_IF_ERROR(out.Put(fmt::format(
       "digraph {} {{\n  rankdir=TB;\n  node [style=filled, fontname=\"Helvetica\", fontsize=10];\n",
       DotText(graph.title))));
@@ -148,7 +128,7 @@ Status WriteDot(const DrawnGraph& graph, const ByteSink& sink) {
 }
 
 Status WriteGraphml(const DrawnGraph& graph, const ByteSink& sink) {
-  Output out(sink);
+  SinkBuffer out(sink);
   ETUDE_RETURN_IF_ERROR(
       out.Put("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
               "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n"

@@ -7,7 +7,7 @@
 
 #include "src/base/result.h"
 #include "src/base/units.h"
-#include "src/formats/chakra_writer.h"
+#include "src/formats/byte_sink.h"
 #include "src/trace/enums.h"
 
 namespace etude {

@@ -49,7 +49,6 @@ class JsonReaderBase : public TraceReader {
   const std::string& name() const { return name_; }
   const RunContext& context() const { return context_; }
   bool saw_array() const { return saw_array_; }
-  uint64_t elements() const { return element_count_; }
   // The end of the element being read.
   const char* element_end() const { return element_end_; }
 

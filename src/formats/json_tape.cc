@@ -1,12 +1,8 @@
 #include "src/formats/json_tape.h"
 
-namespace etude {
+#include "src/formats/json_walk.h"
 
-std::string_view ScalarToken(simdjson::ondemand::value& value) {
-  std::string_view token = value.raw_json_token();
-  while (!token.empty() && static_cast<unsigned char>(token.back()) <= ' ') token.remove_suffix(1);
-  return token;
-}
+namespace etude {
 
 simdjson::error_code JsonTape::Read(simdjson::ondemand::value value) {
   const size_t at = tokens_.size();
@@ -16,15 +12,12 @@ simdjson::error_code JsonTape::Read(simdjson::ondemand::value value) {
   switch (raw.empty() ? '\0' : raw.front()) {
     case '[': {
       tokens_[at].kind = Kind::kArray;
-      simdjson::ondemand::array array;
-      if (const auto error = value.get_array().get(array)) return error;
       uint32_t count = 0;
-      for (auto element : array) {
-        simdjson::ondemand::value child;
-        if (const auto error = element.get(child)) return error;
-        if (const auto error = Read(child)) return error;
+      const auto read = [&](simdjson::ondemand::value child) {
         ++count;
-      }
+        return Read(child);
+      };
+      if (const auto error = ForEachElement(value, read)) return error;
       tokens_[at].count = count;
       break;
     }

@@ -29,13 +29,9 @@ class JsonTape {
 
   bool empty() const { return tokens_.empty(); }
   const Token& operator[](size_t i) const { return tokens_[i]; }
-  size_t size() const { return tokens_.size(); }
 
  private:
   std::vector<Token> tokens_;
 };
-
-// The token of a scalar without blanks behind it.
-std::string_view ScalarToken(simdjson::ondemand::value& value);
 
 }  // namespace etude

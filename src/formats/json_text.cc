@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "src/base/utf8.h"
+
 namespace etude {
 namespace {
 
@@ -158,28 +160,6 @@ class Checker {
   JsonCheck check_;
 };
 
-// The length of the UTF-8 sequence at the beginning of `text`; 0 if it is not valid.
-size_t Utf8Length(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const auto continues = [&](size_t i) { return i < text.size() && (byte(i) & 0xC0) == 0x80; };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xC2 && lead <= 0xDF) return continues(1) ? 2 : 0;
-  if (lead >= 0xE0 && lead <= 0xEF) {
-    if (!continues(1) || !continues(2)) return 0;
-    if (lead == 0xE0 && byte(1) < 0xA0) return 0;  // overlong
-    if (lead == 0xED && byte(1) > 0x9F) return 0;  // surrogate
-    return 3;
-  }
-  if (lead >= 0xF0 && lead <= 0xF4) {
-    if (!continues(1) || !continues(2) || !continues(3)) return 0;
-    if (lead == 0xF0 && byte(1) < 0x90) return 0;  // overlong
-    if (lead == 0xF4 && byte(1) > 0x8F) return 0;  // beyond U+10FFFF
-    return 4;
-  }
-  return 0;
-}
-
 constexpr std::string_view kReplacementEscape = "\\ufffd";
 constexpr std::string_view kReplacementUtf8 = "\xEF\xBF\xBD";
 
@@ -207,8 +187,8 @@ class Repairer {
       } else if (static_cast<unsigned char>(c) < 0x20) {
         AppendControl(out_, c);
         Drop(1, Stat::kRepairedEscape);
-      } else if (const size_t length = Utf8Length(text_); length != 0) {
-        Take(length);
+      } else if (const auto point = utf8::First(text_)) {
+        Take(point->length);
       } else {
         out_ += kReplacementUtf8;
         Drop(1, Stat::kRepairedUtf8);

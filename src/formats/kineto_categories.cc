@@ -40,9 +40,9 @@ KinetoCategory FindKinetoCategory(std::string_view name) {
 }
 
 std::string_view DefaultKinetoCategory(NodeKind kind, Place place) {
-  const bool comm =
-      kind == NodeKind::kCollective || kind == NodeKind::kSend || kind == NodeKind::kRecv;
-  if (comm) kind = place == Place::kDevice ? NodeKind::kKernel : NodeKind::kOperator;
+  if (IsCommunication(kind)) {
+    kind = place == Place::kDevice ? NodeKind::kKernel : NodeKind::kOperator;
+  }
   for (const KinetoCategory& row : kCategories) {
     if (row.kind == kind && row.place == place) return row.name;
   }

@@ -8,8 +8,8 @@
 #include "src/formats/comm_facts.h"
 #include "src/formats/et_comm.h"
 #include "src/formats/json_reader_base.h"
-#include "src/formats/json_tape.h"
 #include "src/formats/json_text.h"
+#include "src/formats/json_walk.h"
 #include "src/formats/kineto_categories.h"
 #include "src/formats/process_groups.h"
 #include "src/formats/time_nesting.h"
@@ -123,13 +123,8 @@ class KinetoReader : public JsonReaderBase {
     std::vector<Kept> kept = std::move(event_.kept);
     kept.clear();
     event_ = Event{.kept = std::move(kept)};
-    for (auto field : object) {
-      std::string_view key;
-      if (const auto error = field.unescaped_key().get(key)) return error;
-      Value value;
-      if (const auto error = field.value().get(value)) return error;
-      if (const auto error = ReadKey(key, value)) return error;
-    }
+    const auto read = [this](std::string_view key, Value value) { return ReadKey(key, value); };
+    if (const auto error = ForEachMember(object, read)) return error;
     if (event_.phase == "X") return AddComplete(item.index);
     if (event_.phase == "B") return AddBegin(item.index);
     if (event_.phase == "E") return AddEnd();
@@ -172,16 +167,8 @@ class KinetoReader : public JsonReaderBase {
       event_.kept.push_back({.key = "args", .begin = begin, .is_arg = false});
       return kSuccess;
     }
-    Object object;
-    if (const auto error = value.get_object().get(object)) return error;
-    for (auto field : object) {
-      std::string_view key;
-      if (const auto error = field.unescaped_key().get(key)) return error;
-      Value arg;
-      if (const auto error = field.value().get(arg)) return error;
-      if (const auto error = ReadArg(key, arg)) return error;
-    }
-    return kSuccess;
+    return ForEachMember(value,
+                         [this](std::string_view key, Value arg) { return ReadArg(key, arg); });
   }
 
   simdjson::error_code ReadArg(std::string_view key, Value value) {
@@ -299,7 +286,7 @@ class KinetoReader : public JsonReaderBase {
     if (const auto error = PrepareExtras()) return {.error = error};
     const std::optional<Comm> comm = SettleComm(row);
     if (category.name != DefaultKinetoCategory(row.kind, row.place)) {
-      extras_.push_back({.key = builder().Intern("event/cat"),
+      extras_.push_back({.key = builder().Intern(kKinetoCategoryKey),
                          .text = builder().Intern(JsonString(category.name))});
     }
     const NodeId node = builder().AddNode(row);

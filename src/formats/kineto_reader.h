@@ -11,6 +11,8 @@ namespace etude {
 // Extras that come from an event's `args` have the argument's name as key; those with this before
 // it are keys of the event itself ("event/id", "event/cat").
 inline constexpr std::string_view kKinetoEventPrefix = "event/";
+// The event's category, where it is not the one that its kind has by default.
+inline constexpr std::string_view kKinetoCategoryKey = "event/cat";
 
 // Reads Kineto's and other Chrome traces (JSON): an object with `traceEvents`, or the bare array.
 // See docs/formats/kineto.md for what goes where. A node's source id is the number of its event in

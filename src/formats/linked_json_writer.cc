@@ -1,10 +1,8 @@
 #include "src/formats/linked_json_writer.h"
 
 #include <protozero/exception.hpp>
-#include <protozero/varint.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 #include <span>
@@ -14,18 +12,18 @@
 
 #include "src/formats/capture_reader.h"
 #include "src/formats/chakra_attr.h"
+#include "src/formats/comm_facts.h"
 #include "src/formats/et_comm.h"
 #include "src/formats/et_json_reader.h"
 #include "src/formats/json_text.h"
 #include "src/formats/kineto_categories.h"
 #include "src/formats/kineto_reader.h"
+#include "src/formats/protobuf.h"
 #include "src/formats/value_text.h"
 #include "src/trace/operator_name.h"
 
 namespace etude {
 namespace {
-
-constexpr size_t kFlushBytes = size_t{1} << 20;
 
 // Flat nodes are the oldest version's; what is written here has the form of the next one.
 constexpr std::string_view kFlatVersion = "1.0.1";
@@ -33,48 +31,7 @@ constexpr std::string_view kNestedVersion = "1.0.2-chakra.0.0.4";
 // The newest version, for what was never in a file of PyTorch's.
 constexpr std::string_view kNewestVersion = "1.1.1-chakra.0.0.4";
 
-// Keys of a node that mean something to readers: extras of these names are written with a prefix.
-constexpr auto kNodeKeys = std::to_array<std::string_view>({
-    "id",
-    "name",
-    "ctrl_deps",
-    "inputs",
-    "outputs",
-    "attrs",
-    "cat",
-    "ph",
-    "stream",
-    "pg_name",
-    "inclusive_dur",
-    "exclusive_dur",
-    "ts",
-    "sync_dep",
-    "inter_thread_dep",
-    "device",
-    "correlation",
-    "external_id",
-    "process",
-    "thread",
-    "parent",
-    "input_shapes",
-    "input_types",
-    "input_strides",
-    "output_types",
-    "output_shapes",
-    "output_strides",
-    "rf_id",
-    "fw_parent",
-    "seq_id",
-    "scope",
-    "tid",
-    "fw_tid",
-    "op_schema",
-    "kernel_file",
-    "kernel_backend",
-    "tensor_range",
-    "index_statistics",
-    "index_values",
-});
+// Extras whose keys mean something to readers are written with this before them.
 constexpr std::string_view kRenamedPrefix = "args/";
 
 class LinkedJsonWriter {
@@ -83,7 +40,7 @@ class LinkedJsonWriter {
   enum class Form : uint8_t { kLinked, kObserver };
 
   LinkedJsonWriter(const Trace& trace, Form form, const ByteSink& sink)
-      : trace_(trace), observer_(form == Form::kObserver), sink_(sink) {}
+      : trace_(trace), observer_(form == Form::kObserver), buffer_(sink) {}
 
   Result<LinkedWriteReport> Run() {
     PlanIds();
@@ -98,11 +55,12 @@ class LinkedJsonWriter {
       out_ += first ? "\n" : ",\n";
       first = false;
       WriteNode(node);
-      if (out_.size() >= kFlushBytes) ETUDE_RETURN_IF_ERROR(Flush());
+      ETUDE_RETURN_IF_ERROR(buffer_.FlushIfFull());
     }
     out_ += "\n]}\n";
-    ETUDE_RETURN_IF_ERROR(Flush());
+    ETUDE_RETURN_IF_ERROR(buffer_.Flush());
     report_.nodes = order_.size();
+    report_.bytes = buffer_.bytes();
     return report_;
   }
 
@@ -122,13 +80,6 @@ class LinkedJsonWriter {
 
   std::string IdOf(NodeId node) const {
     return std::to_string(report_.renumbered ? node.value() : trace_.source_id(node));
-  }
-
-  Status Flush() {
-    report_.bytes += out_.size();
-    ETUDE_RETURN_IF_ERROR(sink_(out_));
-    out_.clear();
-    return {};
   }
 
   void WriteHead() {
@@ -365,28 +316,33 @@ class LinkedJsonWriter {
     return kind == NodeKind::kMemLoad || kind == NodeKind::kMemStore || kind == NodeKind::kCompute;
   }
 
+  static std::string_view CommAttr(CommField field) { return Info(field).attr; }
+
   // Labels of backends get their facts from their names when they are read.
   void WriteCommAttrs(NodeId node) {
     const Comm* comm = trace_.comm(node);
     const bool by_name = !KindNeedsAttr(node) && trace_.place(node) != Place::kDevice;
     if (comm == nullptr || (by_name && trace_.name(node) != kRecordParamComms)) return;
-    TextAttr("collective_name", comm->name, false);
-    if (comm->dtype != DType::kUnknown) Attr("dtype", "string", JsonString(Name(comm->dtype)));
-    NumberAttr("in_msg_nelems", "uint64", comm->in_elements);
-    NumberAttr("out_msg_nelems", "uint64", comm->out_elements);
-    if (comm->in_split) Attr("in_split_size", "string", JsonString(Ints(comm->in_split)));
-    if (comm->out_split) Attr("out_split_size", "string", JsonString(Ints(comm->out_split)));
-    TextAttr("pg_name", comm->group, false);
-    NumberAttr("pg_size", "uint64", comm->group_size);
-    NumberAttr("comm_src", "int64", comm->src);
-    NumberAttr("comm_dst", "int64", comm->dst);
-    NumberAttr("comm_root", "int64", comm->root);
-    NumberAttr("comm_tag", "int64", comm->tag);
-    NumberAttr("comm_priority", "int64", comm->priority);
+    TextAttr(CommAttr(CommField::kName), comm->name, false);
+    if (comm->dtype != DType::kUnknown)
+      Attr(CommAttr(CommField::kDType), "string", JsonString(Name(comm->dtype)));
+    NumberAttr(CommAttr(CommField::kInElements), "uint64", comm->in_elements);
+    NumberAttr(CommAttr(CommField::kOutElements), "uint64", comm->out_elements);
+    if (comm->in_split)
+      Attr(CommAttr(CommField::kInSplit), "string", JsonString(Ints(comm->in_split)));
+    if (comm->out_split)
+      Attr(CommAttr(CommField::kOutSplit), "string", JsonString(Ints(comm->out_split)));
+    TextAttr(CommAttr(CommField::kGroup), comm->group, false);
+    NumberAttr(CommAttr(CommField::kGroupSize), "uint64", comm->group_size);
+    NumberAttr(CommAttr(CommField::kSource), "int64", comm->src);
+    NumberAttr(CommAttr(CommField::kDestination), "int64", comm->dst);
+    NumberAttr(CommAttr(CommField::kRoot), "int64", comm->root);
+    NumberAttr(CommAttr(CommField::kTag), "int64", comm->tag);
+    NumberAttr(CommAttr(CommField::kPriority), "int64", comm->priority);
     // Mostly the name says the type, and elements and their type the size.
     const auto type = CollectiveFromName(trace_.text(comm->name));
     if (comm->type != type.value_or(CollectiveType::kUnknown)) {
-      Attr("comm_type", "string", JsonString(Name(comm->type)));
+      Attr(CommAttr(CommField::kType), "string", JsonString(Name(comm->type)));
     }
     const auto element_bytes = ElementBytes(comm->dtype);
     const bool size_is_said =
@@ -394,7 +350,7 @@ class LinkedJsonWriter {
         static_cast<double>(comm->bytes->count) ==
             static_cast<double>(*element_bytes) * static_cast<double>(*comm->in_elements);
     if (comm->bytes && !size_is_said) {
-      Attr("comm_size", "int64", std::to_string(comm->bytes->count));
+      Attr(CommAttr(CommField::kBytes), "int64", std::to_string(comm->bytes->count));
     }
   }
 
@@ -411,16 +367,13 @@ class LinkedJsonWriter {
 
   // An attribute of a Chakra node, if it has a value that JSON can hold.
   void WriteProtobufAttr(std::string_view field) {
-    const char* at = field.data();
-    const char* end = at + field.size();
-    const uint64_t tag = protozero::decode_varint(&at, end);
+    const uint32_t tag = protobuf::FieldTag(field);
     if (tag >> 3 == chakra::kLayoutField) return;  // says only how the file was laid out
-    if (tag != (static_cast<uint64_t>(chakra::NodeField::kAttr) << 3 | 2)) {
+    if (tag != protobuf::Delimited(chakra::NodeField::kAttr)) {
       ++report_.lost_extras;
       return;
     }
-    protozero::decode_varint(&at, end);
-    DecodeAttr({at, static_cast<size_t>(end - at)}, attr_);
+    DecodeAttr(protobuf::Payload(field), attr_);
     const chakra::AttrValue& value = attr_.value;
     switch (value.form) {
       case chakra::AttrValue::Form::kSigned:
@@ -455,9 +408,9 @@ class LinkedJsonWriter {
           key.starts_with("inputs/") || key.starts_with("outputs/")) {
         continue;
       }
-      if (device && (key == kCategoryKey || key == "cat" || key == "pg_name")) continue;
+      if (device && (key == kKinetoCategoryKey || key == "cat" || key == "pg_name")) continue;
       const bool as_read = !device && (key == "stream" || key == "device");
-      const bool reserved = !as_read && std::ranges::find(kNodeKeys, key) != kNodeKeys.end();
+      const bool reserved = !as_read && IsEtNodeKey(key);
       Member(reserved ? std::string(kRenamedPrefix) + std::string(key) : std::string(key),
              trace_.text(extra.text));
     }
@@ -510,7 +463,7 @@ class LinkedJsonWriter {
     if (comm != nullptr && comm->group) group = Text(comm->group);
     for (const Extra& extra : trace_.extras(node)) {
       const std::string_view key = trace_.text(extra.key);
-      if (key == kCategoryKey || key == "cat") category = trace_.text(extra.text);
+      if (key == kKinetoCategoryKey || key == "cat") category = trace_.text(extra.text);
       if (key == "pg_name") group = trace_.text(extra.text);
     }
     Member("cat", category);
@@ -537,14 +490,12 @@ class LinkedJsonWriter {
     if (lane.thread && !usual_thread) Member("thread", Text(lane.thread));
   }
 
-  static constexpr std::string_view kCategoryKey = "event/cat";
-
   const Trace& trace_;
   const bool observer_;
-  const ByteSink& sink_;
   LinkedWriteReport report_;
   std::vector<NodeId> order_;
-  std::string out_;
+  SinkBuffer buffer_;
+  std::string& out_ = buffer_.text();
   bool has_strides_ = false;
   bool is_timed_ = false;
   bool first_attr_ = true;

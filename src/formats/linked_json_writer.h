@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "src/base/result.h"
-#include "src/formats/chakra_writer.h"
+#include "src/formats/byte_sink.h"
 #include "src/trace/trace.h"
 
 namespace etude {

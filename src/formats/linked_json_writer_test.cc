@@ -164,6 +164,8 @@ TEST_F(LinkedJsonWriter, RenamesExtrasThatReadersWouldMistake) {
   const NodeId node = Add(1, NodeKind::kOperator, Place::kHost, "op");
   builder_.AddExtra(node, {.key = builder_.Intern("grid"), .text = builder_.Intern("[1,2,3]")});
   builder_.AddExtra(node, {.key = builder_.Intern("scope"), .text = builder_.Intern("\"mine\"")});
+  builder_.AddExtra(node,
+                    {.key = builder_.Intern(kEtKindAttr), .text = builder_.Intern("\"kernel\"")});
   builder_.AddExtra(
       node, {.key = builder_.Intern("attrs/pg_desc"),
              .text = builder_.Intern(R"({"name":"pg_desc","type":"string","value":"default"})")});
@@ -171,6 +173,7 @@ TEST_F(LinkedJsonWriter, RenamesExtrasThatReadersWouldMistake) {
   EXPECT_EQ(written.nodes[0]["grid"].dump(), "[1,2,3]");
   EXPECT_EQ(written.nodes[0]["args/scope"], "mine");
   EXPECT_FALSE(written.nodes[0].contains("scope"));
+  EXPECT_EQ(written.nodes[0]["args/etude_kind"], "kernel");
   EXPECT_EQ(written.nodes[0]["attrs"][0]["value"], "default");
 }
 

@@ -26,8 +26,6 @@ using perfetto::ProcessField;
 using perfetto::TraceField;
 using perfetto::TrackField;
 
-constexpr size_t kFlushBytes = size_t{1} << 20;
-
 template <typename Field>
 constexpr uint32_t Number(Field field) {
   return static_cast<uint32_t>(field);
@@ -58,7 +56,7 @@ class Interned {
 class PerfettoWriter {
  public:
   PerfettoWriter(std::span<const TimelinePart> parts, const ByteSink& sink)
-      : parts_(parts), sink_(sink) {}
+      : parts_(parts), out_(sink) {}
 
   Result<TimelineReport> Run() {
     FindShift();
@@ -66,7 +64,8 @@ class PerfettoWriter {
       sequence_ = static_cast<uint32_t>(i + 1);
       ETUDE_RETURN_IF_ERROR(WritePart(parts_[i]));
     }
-    ETUDE_RETURN_IF_ERROR(Flush());
+    ETUDE_RETURN_IF_ERROR(out_.Flush());
+    report_.bytes = out_.bytes();
     return report_;
   }
 
@@ -92,13 +91,6 @@ class PerfettoWriter {
     return static_cast<uint64_t>(std::max((time - part.offset - shift_).count, int64_t{0}));
   }
 
-  Status Flush() {
-    report_.bytes += out_.size();
-    ETUDE_RETURN_IF_ERROR(sink_(out_));
-    out_.clear();
-    return {};
-  }
-
   // Writes a packet with what `fill` adds to it.
   template <typename Fill>
   Status Packet(Fill fill) {
@@ -108,9 +100,9 @@ class PerfettoWriter {
       fill(packet);
       packet.add_uint32(Number(PacketField::kSequence), sequence_);
     }
-    protozero::pbf_writer trace(out_);
+    protozero::pbf_writer trace(out_.text());
     trace.add_message(Number(TraceField::kPacket), packet_);
-    return out_.size() < kFlushBytes ? Status() : Flush();
+    return out_.FlushIfFull();
   }
 
   template <typename Fill>
@@ -296,14 +288,13 @@ class PerfettoWriter {
   }
 
   std::span<const TimelinePart> parts_;
-  const ByteSink& sink_;
   TimelineReport report_;
   Nanos shift_;  // 0, or the first time if that is earlier
   uint32_t sequence_ = 0;
   uint64_t next_uuid_ = 1;
   uint64_t next_flow_ = 1;
   bool first_packet_ = true;
-  std::string out_;
+  SinkBuffer out_;
   std::string packet_;
   std::string interned_;
   std::vector<std::string> annotations_;

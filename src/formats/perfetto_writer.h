@@ -3,7 +3,7 @@
 #include <span>
 
 #include "src/base/result.h"
-#include "src/formats/chakra_writer.h"
+#include "src/formats/byte_sink.h"
 #include "src/formats/chrome_writer.h"
 #include "src/formats/timeline.h"
 

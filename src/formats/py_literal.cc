@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "src/formats/utf8.h"
+#include "src/base/utf8.h"
 
 namespace etude {
 namespace {
@@ -17,22 +17,6 @@ constexpr bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\n' || c 
 void AppendUtf8(uint32_t code, std::string& out) {
   char bytes[4];
   out.append(bytes, utf8::Encode(code, bytes));
-}
-
-// The code point at the beginning of valid UTF-8, and its length in bytes.
-std::pair<uint32_t, size_t> DecodeUtf8(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<uint32_t>(static_cast<uint8_t>(text[i])); };
-  const uint32_t first = byte(0);
-  if (first < 0x80 || text.size() < 2) return {first, 1};
-  if (first < 0xE0) return {((first & 0x1F) << 6) | (byte(1) & 0x3F), 2};
-  if (text.size() < 3) return {first, 1};
-  if (first < 0xF0) {
-    return {((first & 0x0F) << 12) | ((byte(1) & 0x3F) << 6) | (byte(2) & 0x3F), 3};
-  }
-  if (text.size() < 4) return {first, 1};
-  return {((first & 0x07) << 18) | ((byte(1) & 0x3F) << 12) | ((byte(2) & 0x3F) << 6) |
-              (byte(3) & 0x3F),
-          4};
 }
 
 struct CodeRange {
@@ -297,7 +281,9 @@ void AppendPyString(std::string_view text, std::string& out) {
     out += text.substr(0, plain);
     text.remove_prefix(plain);
     if (text.empty()) break;
-    const auto [code, length] = DecodeUtf8(text);
+    // What is no UTF-8 is printed byte by byte.
+    const auto [code, length] = utf8::First(text).value_or(
+        utf8::Point{.code = static_cast<uint8_t>(text.front()), .length = 1});
     const std::string_view bytes = text.substr(0, length);
     text.remove_prefix(length);
     if (code == '\\' || code == static_cast<uint32_t>(quote)) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -16,8 +17,6 @@
 
 namespace etude {
 namespace {
-
-constexpr std::string_view kCategoryKey = "event/cat";
 
 // Tracks in the order in which a viewer shows them: threads, then streams, by number, then name.
 struct TrackKey {
@@ -87,31 +86,28 @@ class Planner {
   }
 
   // Most nodes share lane, place and kind of work with others: the key is made once for each.
-  uint32_t TrackOf(NodeId node, std::map<std::tuple<LaneId, Place, uint64_t, bool>, TrackKey>& made,
-                   const std::map<TrackKey, uint32_t>* tracks) {
+  const TrackKey& KnownKeyOf(NodeId node) {
     const auto tid = trace_.tid(node);
     const std::tuple facts(trace_.lane_id(node), trace_.place(node), tid ? *tid + 1 : 0,
                            IsCommunication(trace_.kind(node)));
-    auto found = made.find(facts);
-    if (found == made.end()) found = made.emplace(facts, KeyOf(node)).first;
-    return tracks == nullptr ? 0 : tracks->at(found->second);
+    auto found = keys_.find(facts);
+    if (found == keys_.end()) found = keys_.emplace(facts, KeyOf(node)).first;
+    return found->second;
   }
 
   void NameTracks() {
     ForEachNode(trace_, [&](NodeId node) {
-      if (trace_.start(node)) TrackOf(node, keys_, nullptr);
+      if (trace_.start(node)) KnownKeyOf(node);
     });
-    std::map<TrackKey, uint32_t> tracks;
-    std::map<std::string, int> processes;
+    std::set<std::string_view> processes;
     for (const auto& [facts, key] : keys_) {
-      tracks.emplace(key, 0);
-      if (key.side == TrackKey::Side::kHost) processes.emplace(key.process, 0);
+      tracks_.emplace(key, 0);
+      if (key.side == TrackKey::Side::kHost) processes.insert(key.process);
     }
-    for (auto& [key, number] : tracks) {
+    for (auto& [key, number] : tracks_) {
       number = static_cast<uint32_t>(plan_.tracks.size());
       plan_.tracks.push_back(NameOf(key, processes.size() > 1));
     }
-    tracks_ = std::move(tracks);
   }
 
   void AddSlices() {
@@ -124,7 +120,7 @@ class Planner {
       auto duration = trace_.duration(node);
       if (!duration) duration = trace_.exclusive(node);
       plan_.slices.push_back({.node = node,
-                              .track = TrackOf(node, keys_, &tracks_),
+                              .track = tracks_.at(KnownKeyOf(node)),
                               .start = *start,
                               .end = *start + duration.value_or(Nanos{}),
                               .has_end = duration.has_value()});
@@ -233,12 +229,7 @@ static_assert(static_cast<int>(TimelinePlan::Arrow::kControl) ==
 static_assert(static_cast<int>(TimelinePlan::Arrow::kData) == static_cast<int>(DepKind::kData));
 static_assert(static_cast<int>(TimelinePlan::Arrow::kSync) == static_cast<int>(DepKind::kSync));
 
-std::string_view ArgOf(CommField field) {
-  for (const CommFieldInfo& info : CommFields()) {
-    if (info.field == field) return info.arg;
-  }
-  return {};
-}
+std::string_view ArgOf(CommField field) { return Info(field).arg; }
 
 }  // namespace
 
@@ -319,7 +310,7 @@ const std::vector<EventArg>& EventArgs::Of(NodeId node) {
 
 std::string EventCategory(const Trace& trace, NodeId node) {
   for (const Extra& extra : trace.extras(node)) {
-    if (extra.form != Extra::Form::kJson || trace.text(extra.key) != kCategoryKey) continue;
+    if (extra.form != Extra::Form::kJson || trace.text(extra.key) != kKinetoCategoryKey) continue;
     const std::string_view json = trace.text(extra.text);
     // Categories that need escapes are nobody's.
     const bool plain =

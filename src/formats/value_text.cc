@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "src/formats/et_values.h"
+#include "src/formats/argument_types.h"
 #include "src/formats/json_text.h"
 
 namespace etude {
@@ -149,15 +149,6 @@ void AppendIntLists(const Tables& tables, std::span<const Value> values, IntsOf 
   });
 }
 
-constexpr std::string_view kIntTypes[] = {"Int", "SymInt"};
-constexpr std::string_view kDoubleTypes[] = {"Double", "SymFloat"};
-constexpr std::string_view kBoolTypes[] = {"Bool", "SymBool"};
-
-template <size_t N>
-bool IsOneOf(std::string_view text, const std::string_view (&names)[N]) {
-  return std::ranges::find(names, text) != std::end(names);
-}
-
 }  // namespace
 
 template <typename Tables>
@@ -290,42 +281,22 @@ Value IoParser::MakeList(const Cursor& value, const Cursor& shape, const Cursor&
   return Value::List(type_id, builder_->InternValues(elements));
 }
 
-std::optional<Value> IoParser::MakeText(std::string_view text, std::string_view type,
-                                        StringId type_id) {
-  const auto make = [&](ValueKind kind) {
-    return Value::Text(kind, type_id, builder_->Intern(text));
-  };
-  if (type == "String" || type.empty()) return make(ValueKind::kString);
-  if (type == "Device") return make(ValueKind::kDevice);
-  if (text == "<None>") return Value::None(type_id);
-  if (IsOneOf(type, kDoubleTypes)) {
-    const double infinity = std::numeric_limits<double>::infinity();
-    const double nan = std::numeric_limits<double>::quiet_NaN();
-    if (text == "inf") return Value::Double(type_id, infinity);
-    if (text == "-inf") return Value::Double(type_id, -infinity);
-    if (text == "nan") return Value::Double(type_id, nan);
-    if (text == "-nan") return Value::Double(type_id, -nan);
-  }
-  if (text.starts_with('<') && text.ends_with('>')) return make(ValueKind::kOpaque);
-  return std::nullopt;
-}
-
 std::optional<Value> IoParser::MakeScalar(const PyItem& item, std::string_view type,
                                           StringId type_id) {
   switch (item.kind) {
     case PyItem::Kind::kNone: return Value::None(type_id);
     case PyItem::Kind::kBool:
-      if (!type.empty() && !IsOneOf(type, kBoolTypes)) return std::nullopt;
+      if (!AdmitsBool(type)) return std::nullopt;
       return Value::Bool(type_id, item.flag);
     case PyItem::Kind::kInt:
-      if (type.empty() || IsOneOf(type, kIntTypes)) return Value::Int(type_id, item.integer);
-      if (!IsOneOf(type, kDoubleTypes)) return std::nullopt;
+      if (AdmitsInt(type)) return Value::Int(type_id, item.integer);
+      if (!AdmitsDouble(type)) return std::nullopt;
       return Value::Double(type_id, static_cast<double>(item.integer));
     case PyItem::Kind::kDouble:
-      if (!type.empty() && !IsOneOf(type, kDoubleTypes)) return std::nullopt;
+      if (!AdmitsDouble(type)) return std::nullopt;
       if (!std::isfinite(item.real)) builder_->stats().Count(Stat::kNonFiniteNumber);
       return Value::Double(type_id, item.real);
-    case PyItem::Kind::kString: return MakeText(item.text, type, type_id);
+    case PyItem::Kind::kString: return ValueOfText(item.text, type, type_id, *builder_);
     case PyItem::Kind::kBigInt:
     case PyItem::Kind::kList: break;
   }
@@ -347,7 +318,7 @@ Value IoParser::MakeValue(const Cursor& value, const Cursor& shape, const Cursor
     const auto scalar = MakeScalar(item, type, type_id);
     return scalar ? *scalar : Raw(value, type_id);
   }
-  if (!type.starts_with("Tensor(")) return MakeList(value, shape, stride, type, type_id);
+  if (!IsTensorType(type)) return MakeList(value, shape, stride, type, type_id);
   const auto tensor = MakeTensor(value, shape, stride, type_id);
   return tensor ? Value::Tensor(type_id, *tensor) : Raw(value, type_id);
 }

@@ -73,7 +73,6 @@ class IoParser {
   std::optional<TensorId> MakeTensor(const Cursor& value, const Cursor& shape, const Cursor& stride,
                                      StringId type_id);
   std::optional<Value> MakeScalar(const PyItem& item, std::string_view type, StringId type_id);
-  std::optional<Value> MakeText(std::string_view text, std::string_view type, StringId type_id);
   Value Raw(const Cursor& value, StringId type_id);
   IntListId MakeInts(const Cursor& list);
 

@@ -1,6 +1,6 @@
 #include "src/python/shared_trace.h"
 
-#include "src/formats/utf8.h"
+#include "src/base/utf8.h"
 
 namespace etude::python {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "src/formats/utf8.h"
+#include "src/base/utf8.h"
 
 namespace etude {
 namespace {

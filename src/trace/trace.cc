@@ -45,8 +45,8 @@ size_t Trace::memory_bytes() const {
          column(kernel_file_) + column(tensor_range_) + column(index_statistics_) +
          column(index_values_) + correlation_.memory_bytes() + external_id_.memory_bytes() +
          column(comms_) + children_.memory_bytes() + deps_.memory_bytes() +
-         dep_kinds_.memory_bytes() + dependents_.memory_bytes() + dependent_kinds_.memory_bytes() +
-         extras_.memory_bytes() + column(dangling_) + column(cycle_) + column(by_source_id_);
+         dep_kinds_.memory_bytes() + extras_.memory_bytes() + column(dangling_) + column(cycle_) +
+         column(by_source_id_);
 }
 
 }  // namespace etude

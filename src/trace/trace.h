@@ -129,15 +129,11 @@ class Trace {
   size_t lane_count() const { return lanes_.size(); }
 
   // Nesting and order. The caller of a node is its parent; `deps` are the nodes it waits for beyond
-  // its parent, `dependents` the nodes that wait for it. Kinds are parallel to the nodes.
+  // its parent. Kinds are parallel to the nodes.
   NodeId parent(NodeId node) const { return parent_[node.index()]; }
   std::span<const NodeId> children(NodeId node) const { return children_[node.index()]; }
   std::span<const NodeId> deps(NodeId node) const { return deps_[node.index()]; }
   std::span<const DepKind> dep_kinds(NodeId node) const { return dep_kinds_[node.index()]; }
-  std::span<const NodeId> dependents(NodeId node) const { return dependents_[node.index()]; }
-  std::span<const DepKind> dependent_kinds(NodeId node) const {
-    return dependent_kinds_[node.index()];
-  }
   size_t dep_count() const { return deps_.value_count(); }
 
   // References that name no node of the trace, kept for rewriting; ordered by node.
@@ -286,8 +282,6 @@ class Trace {
   Csr<NodeId> children_;
   Csr<NodeId> deps_;
   Csr<DepKind> dep_kinds_;
-  Csr<NodeId> dependents_;
-  Csr<DepKind> dependent_kinds_;
   Csr<Extra> extras_;
   std::vector<Dangling> dangling_;
   std::vector<NodeId> cycle_;

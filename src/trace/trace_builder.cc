@@ -200,16 +200,12 @@ void TraceBuilder::ResolveDeps() {
   dep_rows_.resize(kept);
   const size_t nodes = node_count();
   const auto node_of = [](const DepRow& row) { return row.node.index(); };
-  const auto target_of = [](const DepRow& row) { return static_cast<size_t>(row.target); };
   const auto target_id = [](const DepRow& row) {
     return NodeId(static_cast<uint32_t>(row.target));
   };
   const auto kind_of = [](const DepRow& row) { return row.kind; };
   trace_.deps_ = Csr<NodeId>::Build(nodes, dep_rows_, node_of, target_id);
   trace_.dep_kinds_ = Csr<DepKind>::Build(nodes, dep_rows_, node_of, kind_of);
-  trace_.dependents_ =
-      Csr<NodeId>::Build(nodes, dep_rows_, target_of, [](const DepRow& row) { return row.node; });
-  trace_.dependent_kinds_ = Csr<DepKind>::Build(nodes, dep_rows_, target_of, kind_of);
 }
 
 // Kahn's algorithm over parents and dependencies; what it cannot order is on a cycle or behind one.
@@ -217,6 +213,10 @@ void TraceBuilder::FindCycle() {
   const size_t nodes = node_count();
   std::vector<uint32_t> waits(nodes);
   std::vector<NodeId> ready;
+  const auto dependents = Csr<NodeId>::Build(
+      dep_rows_.empty() ? 0 : nodes, dep_rows_,
+      [](const DepRow& row) { return static_cast<size_t>(row.target); },
+      [](const DepRow& row) { return row.node; });
   for (size_t i = 0; i < nodes; ++i) {
     waits[i] = static_cast<uint32_t>(trace_.deps_[i].size()) + (trace_.parent_[i] ? 1 : 0);
     if (waits[i] == 0) ready.push_back(NodeId::FromIndex(i));
@@ -230,7 +230,7 @@ void TraceBuilder::FindCycle() {
       if (--waits[next.index()] == 0) ready.push_back(next);
     };
     for (const NodeId child : trace_.children_[node.index()]) release(child);
-    for (const NodeId next : trace_.dependents_[node.index()]) release(next);
+    for (const NodeId next : dependents[node.index()]) release(next);
   }
   if (ordered == nodes) return;
   stats().Count(Stat::kDependencyCycle, nodes - ordered);

@@ -20,7 +20,7 @@ uint64_t MixTime(uint64_t hash, std::optional<Nanos> time) {
 }  // namespace
 
 bool Trace::SameContent(const Trace& other) const {
-  // Cheap columns first. by_source_id_, cycle_, children_ and dependents_ follow from the rest.
+  // Cheap columns first. by_source_id_, cycle_ and children_ follow from the rest.
   return source_id_ == other.source_id_ && kind_ == other.kind_ && place_ == other.place_ &&
          name_ == other.name_ && parent_ == other.parent_ && lane_ == other.lane_ &&
          start_ == other.start_ && duration_ == other.duration_ && exclusive_ == other.exclusive_ &&

@@ -1,4 +1,4 @@
-#include "src/formats/et_values.h"
+#include "src/formats/argument_types.h"
 
 #include <gtest/gtest.h>
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,17 @@ constexpr size_t Encode(uint32_t code, char* out) {
 }
 
 bool IsValid(std::string_view text);
+
+struct Point {
+  uint32_t code = 0;
+  size_t length = 0;  // bytes
+};
+// The code point that `text`, which is not empty, begins with; nullopt if it begins with none.
+std::optional<Point> FirstBeyondAscii(std::string_view text);
+inline std::optional<Point> First(std::string_view text) {
+  const auto byte = static_cast<uint8_t>(text.front());
+  return byte < 0x80 ? Point{.code = byte, .length = 1} : FirstBeyondAscii(text);
+}
 
 // `text` with each byte that is no part of valid UTF-8 replaced by U+FFFD.
 std::string Repair(std::string_view text);
