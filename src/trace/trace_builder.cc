@@ -198,14 +198,14 @@ void TraceBuilder::ResolveDeps() {
     dep_rows_[kept++] = row;
   }
   dep_rows_.resize(kept);
-  const size_t nodes = node_count();
+  const size_t rows = dep_rows_.empty() ? 0 : node_count();
   const auto node_of = [](const DepRow& row) { return row.node.index(); };
   const auto target_id = [](const DepRow& row) {
     return NodeId(static_cast<uint32_t>(row.target));
   };
   const auto kind_of = [](const DepRow& row) { return row.kind; };
-  trace_.deps_ = Csr<NodeId>::Build(nodes, dep_rows_, node_of, target_id);
-  trace_.dep_kinds_ = Csr<DepKind>::Build(nodes, dep_rows_, node_of, kind_of);
+  trace_.deps_ = Csr<NodeId>::Build(rows, dep_rows_, node_of, target_id);
+  trace_.dep_kinds_ = Csr<DepKind>::Build(rows, dep_rows_, node_of, kind_of);
 }
 
 // Kahn's algorithm over parents and dependencies; what it cannot order is on a cycle or behind one.
