@@ -84,8 +84,8 @@ class Linker {
     for (const ProcessGroup& group : device_.process_groups()) {
       builder_.AddProcessGroup(copy_device_.MakeGroup(group));
     }
-    builder_.stats().Add(ReadingStats(host_.stats()));
-    builder_.stats().Add(ReadingStats(device_.stats()));
+    builder_.stats().Add(ReadingStats(CarriedStats(host_)));
+    builder_.stats().Add(ReadingStats(CarriedStats(device_)));
     return {};
   }
 

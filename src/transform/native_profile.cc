@@ -12,6 +12,7 @@
 #include "src/base/quantity.h"
 #include "src/formats/capture_reader.h"
 #include "src/formats/time_nesting.h"
+#include "src/trace/carried_stats.h"
 #include "src/trace/trace_builder.h"
 #include "src/transform/trace_copy.h"
 
@@ -93,8 +94,8 @@ class ProfileMaker {
     for (const ProcessGroup& group : devices_.process_groups()) {
       builder_.AddProcessGroup(copy_devices_.MakeGroup(group));
     }
-    builder_.stats().Add(ReadingStats(native_.stats()));
-    builder_.stats().Add(ReadingStats(devices_.stats()));
+    builder_.stats().Add(ReadingStats(CarriedStats(native_)));
+    builder_.stats().Add(ReadingStats(CarriedStats(devices_)));
   }
 
   // The capture's threads by the names that the profile may have for them. A name of two threads
