@@ -12,8 +12,9 @@
 #include "src/base/nearest.h"
 #include "src/base/quantity.h"
 #include "src/trace/launch.h"
+#include "src/trace/module_name.h"
 #include "src/trace/operator_name.h"
-#include "src/transform/module_name.h"
+#include "src/transform/program_order.h"
 
 namespace etude {
 namespace {
@@ -68,15 +69,10 @@ tl::unexpected<Error> Unknown(std::string_view option, std::string_view what,
 class Selector {
  public:
   Selector(const Trace& trace, const Selection& selection)
-      : trace_(trace), selection_(selection), launchers_(FindLaunchers(trace)) {
-    order_.reserve(trace.node_count());
-    ForEachNode(trace, [&](NodeId node) {
-      if (!trace.parent(node)) order_.push_back(node);
-    });
-    for (size_t i = 0; i < order_.size(); ++i) {
-      for (const NodeId child : trace.children(order_[i])) order_.push_back(child);
-    }
-  }
+      : trace_(trace),
+        selection_(selection),
+        launchers_(FindLaunchers(trace)),
+        order_(TopDown(trace)) {}
 
   Result<SelectedNodes> Run() {
     result_.nodes.assign(trace_.node_count(), true);
@@ -138,14 +134,11 @@ class Selector {
   Names NamesOf(bool labels) const {
     Names names;
     ForEachNode(trace_, [&](NodeId node) {
-      if ((trace_.kind(node) == NodeKind::kLabel) == labels && !IsRoot(node)) {
+      if ((trace_.kind(node) == NodeKind::kLabel) == labels && !IsRoot(trace_.kind(node))) {
         names.emplace(trace_.name(node));
       }
     });
     return names;
-  }
-  bool IsRoot(NodeId node) const {
-    return trace_.kind(node) == NodeKind::kProcess || trace_.kind(node) == NodeKind::kThread;
   }
 
   Status SelectLabels() {
@@ -167,7 +160,7 @@ class Selector {
     std::vector<bool> nodes(trace_.node_count());
     for (const std::string& name : selection_.operators) {
       const auto holds = [&](std::string_view word, NodeId node) {
-        if (IsRoot(node)) return false;
+        if (IsRoot(trace_.kind(node))) return false;
         if (Matches(word, trace_.name(node))) return true;
         const std::string_view schema = trace_.text(trace_.op_schema(node));
         return !schema.empty() && Matches(word, FullOperatorName(schema));
@@ -309,7 +302,7 @@ class Selector {
     Join(untimed);
     ForEachNode(trace_, [&](NodeId node) {
       // What was launched belongs to the step that launched it.
-      if (launchers_[node.index()] || IsRoot(node)) return;
+      if (launchers_[node.index()] || IsRoot(trace_.kind(node))) return;
       const auto start = trace_.start(node);
       bool inside = start && IsIn(times, *start);
       if (on_host(node)) inside |= IsIn(start ? untimed : ids, trace_.source_id(node));
