@@ -6,7 +6,9 @@
 #include <array>
 #include <utility>
 
+#include "src/compat/chakra_fails.h"
 #include "src/compat/flat_map.h"
+#include "src/compat/py_json.h"
 #include "src/formats/utf8.h"
 
 namespace etude::compat {
@@ -39,7 +41,6 @@ class Reader {
 
   Result<HostTrace> Run() {
     if (!scanner_.EnterObject()) {
-      ETUDE_RETURN_IF_ERROR(scanner_.status());
       return BadInput(name_ + ": found no JSON object, expected an execution trace");
     }
     bool first = true;

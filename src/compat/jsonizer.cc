@@ -14,14 +14,12 @@
 #include <span>
 #include <vector>
 
-#include "src/compat/et_trace.h"
+#include "src/compat/chakra_fails.h"
 #include "src/compat/py_json.h"
 #include "src/formats/utf8.h"
 
 namespace etude::compat {
 namespace {
-
-constexpr size_t kFlushBytes = size_t{192} << 10;
 
 enum class Kind : uint8_t {
   kDouble,

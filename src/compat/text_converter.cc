@@ -2,14 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <charconv>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "src/compat/chakra_fails.h"
 #include "src/compat/chakra_message.h"
-#include "src/compat/et_trace.h"
 #include "src/compat/text_model.h"
 
 namespace etude::compat {
@@ -40,12 +38,12 @@ Phase PhaseOf(const TextPhase& phase) {
   return {.comp_time = phase.time, .comm_type = phase.comm, .comm_size = phase.size};
 }
 
-// Any other name, NONE among them, has the number of the first one.
-uint64_t CommNumber(std::string_view name) {
-  if (name == "ALLTOALL") return 6;
-  if (name == "ALLGATHER") return 2;
-  if (name == "REDUCESCATTER") return 7;
-  return 0;
+// Any other name, NONE among them, is the first one.
+ChakraComm CommOf(std::string_view name) {
+  if (name == "ALLTOALL") return ChakraComm::kAllToAll;
+  if (name == "ALLGATHER") return ChakraComm::kAllGather;
+  if (name == "REDUCESCATTER") return ChakraComm::kReduceScatter;
+  return ChakraComm::kAllReduce;
 }
 
 class Converter {
@@ -137,7 +135,7 @@ class Converter {
     const uint64_t id = next_id_++;
     ChakraNode node(id, fmt::format("COMM_COLL_NODE_{}_{}", name, of.comm_type), ChakraType::kColl,
                     deps);
-    node.Attr(ChakraAttr("comm_type").Varint(9, CommNumber(of.comm_type)));
+    node.Attr(ChakraAttr("comm_type").Varint(9, static_cast<uint64_t>(CommOf(of.comm_type))));
     node.Attr(ChakraAttr("comm_size").Varint(9, static_cast<uint64_t>(of.comm_size)));
     AppendMessage(node.view(), file_);
     return id;
