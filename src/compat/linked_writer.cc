@@ -115,7 +115,8 @@ class Writer {
     AppendPyIndent(kNodeLevel + 1, out_);
   }
 
-  void SyncDep(const LinkedNode& node) {
+  bool SyncDep(const LinkedNode& node) {
+    if (node.sync_dep == LinkedNode::kNoSync) return false;
     out_.Append('[');
     bool first = true;
     for (const uint64_t id : linked_.sync_deps[node.sync_dep]) {
@@ -126,6 +127,7 @@ class Writer {
     }
     AppendPyIndent(kNodeLevel + 1, out_);
     out_.Append(']');
+    return true;
   }
 
   // Writes what linking sets for this key of a host node; false if it leaves the key alone.
@@ -153,10 +155,7 @@ class Writer {
           out_.Append("null");
         }
         return true;
-      case NodeKey::kSyncDep:
-        if (node.sync_dep == LinkedNode::kNoSync) return false;
-        SyncDep(node);
-        return true;
+      case NodeKey::kSyncDep: return SyncDep(node);
       default: return false;
     }
   }
@@ -221,10 +220,7 @@ class Writer {
         if (!HasPgName(op)) return false;
         AppendPyDump(op.pg_name, kNodeLevel + 1, out_);
         return true;
-      case NodeKey::kSyncDep:
-        if (node.sync_dep == LinkedNode::kNoSync) return false;
-        SyncDep(node);
-        return true;
+      case NodeKey::kSyncDep: return SyncDep(node);
       default: return false;
     }
   }

@@ -1,7 +1,6 @@
 #include "src/transform/native_profile.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>

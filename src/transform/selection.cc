@@ -119,16 +119,26 @@ class Selector {
     below();
   }
 
-  // Adds the nodes for which `holds(word, node)`; false if there is none.
-  bool Mark(std::string_view word, std::vector<bool>& nodes,
-            const std::function<bool(std::string_view, NodeId)>& holds) const {
-    bool any = false;
-    ForEachNode(trace_, [&](NodeId node) {
-      if (!holds(word, node)) return;
-      nodes[node.index()] = true;
-      any = true;
-    });
-    return any;
+  // A kind of filter whose words mean nodes one by one.
+  struct Filter {
+    std::string_view option;
+    std::string_view what;  // the trace has none of, if a word means no node
+    std::function<bool(std::string_view, NodeId)> holds;
+    std::function<Names()> names;  // that a word could have meant
+  };
+  Result<std::vector<bool>> NodesOf(const std::vector<std::string>& words,
+                                    const Filter& filter) const {
+    std::vector<bool> nodes(trace_.node_count());
+    for (const std::string& word : words) {
+      bool any = false;
+      ForEachNode(trace_, [&](NodeId node) {
+        if (!filter.holds(word, node)) return;
+        nodes[node.index()] = true;
+        any = true;
+      });
+      if (!any) return Unknown(filter.option, filter.what, word, filter.names());
+    }
+    return nodes;
   }
 
   Names NamesOf(bool labels) const {
@@ -142,33 +152,28 @@ class Selector {
   }
 
   Status SelectLabels() {
-    std::vector<bool> nodes(trace_.node_count());
-    for (const std::string& label : selection_.labels) {
-      const auto holds = [&](std::string_view word, NodeId node) {
-        return !word.empty() && trace_.name(node).find(word) != std::string_view::npos;
-      };
-      if (!Mark(label, nodes, holds)) {
-        return Unknown("--label", "node with this in its name", label, NamesOf(/*labels=*/true));
-      }
-    }
+    const auto holds = [&](std::string_view word, NodeId node) {
+      return !word.empty() && trace_.name(node).find(word) != std::string_view::npos;
+    };
+    ETUDE_ASSIGN_OR_RETURN(
+        std::vector<bool> nodes,
+        NodesOf(selection_.labels, {"--label", "node with this in its name", holds,
+                                    [&] { return NamesOf(/*labels=*/true); }}));
     AddBelow(nodes);
     Intersect(nodes);
     return {};
   }
 
   Status SelectOperators() {
-    std::vector<bool> nodes(trace_.node_count());
-    for (const std::string& name : selection_.operators) {
-      const auto holds = [&](std::string_view word, NodeId node) {
-        if (IsRoot(trace_.kind(node))) return false;
-        if (Matches(word, trace_.name(node))) return true;
-        const std::string_view schema = trace_.text(trace_.op_schema(node));
-        return !schema.empty() && Matches(word, FullOperatorName(schema));
-      };
-      if (!Mark(name, nodes, holds)) {
-        return Unknown("--op", "node of this name", name, NamesOf(/*labels=*/false));
-      }
-    }
+    const auto holds = [&](std::string_view word, NodeId node) {
+      if (IsRoot(trace_.kind(node))) return false;
+      if (Matches(word, trace_.name(node))) return true;
+      const std::string_view schema = trace_.text(trace_.op_schema(node));
+      return !schema.empty() && Matches(word, FullOperatorName(schema));
+    };
+    ETUDE_ASSIGN_OR_RETURN(std::vector<bool> nodes,
+                           NodesOf(selection_.operators, {"--op", "node of this name", holds,
+                                                          [&] { return NamesOf(false); }}));
     AddBelow(nodes);
     Intersect(nodes);
     return {};
@@ -321,10 +326,8 @@ class Selector {
   }
 
   Status SelectThreads() {
-    std::vector<bool> nodes(trace_.node_count());
-    for (const std::string& thread : selection_.threads) {
-      const auto holds = [&](std::string_view word, NodeId node) { return IsOnThread(word, node); };
-      if (Mark(thread, nodes, holds)) continue;
+    const auto holds = [&](std::string_view word, NodeId node) { return IsOnThread(word, node); };
+    const auto threads = [&] {
       Names names;
       ForEachNode(trace_, [&](NodeId node) {
         if (!on_host(node)) return;
@@ -332,8 +335,11 @@ class Selector {
         const LaneId lane = trace_.lane_id(node);
         if (lane && trace_.lane(lane).thread) names.emplace(trace_.text(trace_.lane(lane).thread));
       });
-      return Unknown("--thread", "such thread", thread, names);
-    }
+      return names;
+    };
+    ETUDE_ASSIGN_OR_RETURN(
+        std::vector<bool> nodes,
+        NodesOf(selection_.threads, {"--thread", "such thread", holds, threads}));
     AddLaunched(nodes);
     Intersect(nodes);
     return {};
@@ -350,10 +356,8 @@ class Selector {
   }
 
   Status SelectStreams() {
-    std::vector<bool> nodes(trace_.node_count());
-    for (const std::string& stream : selection_.streams) {
-      const auto holds = [&](std::string_view word, NodeId node) { return IsOnStream(word, node); };
-      if (Mark(stream, nodes, holds)) continue;
+    const auto holds = [&](std::string_view word, NodeId node) { return IsOnStream(word, node); };
+    const auto streams = [&] {
       Names names;
       ForEachNode(trace_, [&](NodeId node) {
         const LaneId lane = trace_.lane_id(node);
@@ -362,8 +366,11 @@ class Selector {
         names.insert(on.device < 0 ? std::to_string(on.stream)
                                    : fmt::format("{}:{}", on.device, on.stream));
       });
-      return Unknown("--stream", "such stream", stream, names);
-    }
+      return names;
+    };
+    ETUDE_ASSIGN_OR_RETURN(
+        const std::vector<bool> nodes,
+        NodesOf(selection_.streams, {"--stream", "such stream", holds, streams}));
     Intersect(nodes);
     return {};
   }
