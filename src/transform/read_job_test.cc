@@ -13,8 +13,9 @@ TEST(ReadRank, NamesTheFilesThatDoNotFitTogether) {
   const std::filesystem::path folder(testing::TempDir());
   const std::string host = (folder / "etude_read_job_host.json").string();
   const std::string device = (folder / "etude_read_job_device.json").string();
-  std::ofstream(host) << R"({"schema":"1.1.1-chakra.0.0.4","pid":1,)"
-                         R"("distributedInfo":{"rank":0},"nodes":[]})";
+  std::ofstream(host)
+      << R"({"schema":"1.1.1","distributedInfo":{"rank":0},"nodes":[{"id":1,"name":"a",)"
+         R"("ctrl_deps":1,"inputs":{},"outputs":{},"attrs":[]}]})";
   std::ofstream(device) << R"({"schemaVersion":1,"distributedInfo":{"rank":1},"traceEvents":[]})";
   const auto trace = ReadRank({.path = host, .device = device}, {}, {});
   ASSERT_FALSE(trace.has_value());
