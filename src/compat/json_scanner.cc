@@ -67,6 +67,10 @@ bool JsonScanner::NextMember(bool& first, std::string_view& key) {
     SkipBlanks();
   }
   first = false;
+  return ScanKey(key);
+}
+
+bool JsonScanner::ScanKey(std::string_view& key) {
   const char* begin = at_;
   if (at_ == end_ || *at_ != '"' || !ScanString()) {
     Fail("found something else, expected a key");
@@ -258,20 +262,11 @@ bool JsonScanner::ScanObject(size_t depth) {
     return true;
   }
   KeySet keys;
+  std::string_view key;
   while (true) {
     SkipBlanks();
-    const char* begin = at_;
-    if (at_ == end_ || *at_ != '"' || !ScanString()) {
-      Fail("found something else, expected a key");
-      return false;
-    }
-    irregular_ |= !keys.Add({begin, static_cast<size_t>(at_ - begin)}, last_is_plain_);
-    SkipBlanks();
-    if (at_ == end_ || *at_ != ':') {
-      Fail("found something else, expected ':'");
-      return false;
-    }
-    ++at_;
+    if (!ScanKey(key)) return false;
+    irregular_ |= !keys.Add(key, last_is_plain_);
     SkipBlanks();
     if (!ScanValue(depth + 1)) return false;
     SkipBlanks();

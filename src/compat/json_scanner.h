@@ -73,6 +73,8 @@ class JsonScanner {
   bool ScanValue(size_t depth);
   bool ScanObject(size_t depth);
   bool ScanArray(size_t depth);
+  // The key that comes next and the ':' behind it.
+  bool ScanKey(std::string_view& key);
   bool ScanString();
   bool ScanNumber();
   bool ScanWord(std::string_view word);
