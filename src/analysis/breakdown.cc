@@ -23,8 +23,6 @@ struct Busy {
   TimeSet compute;
   TimeSet communication;
   TimeSet copies;
-
-  TimeSet All() const { return compute.Or(communication).Or(copies); }
 };
 
 // Gaps by their reason.
@@ -41,7 +39,7 @@ class Shares {
       : busy_(std::move(busy)),
         exposed_communication_(busy_.communication.Without(busy_.compute)),
         exposed_copies_(busy_.copies.Without(busy_.compute.Or(busy_.communication))),
-        all_(busy_.All()),
+        all_(busy_.compute.Or(busy_.communication).Or(busy_.copies)),
         gaps_(std::move(gaps)) {}
 
   TimeShares Of(const Interval& window) const {

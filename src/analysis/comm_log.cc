@@ -52,6 +52,15 @@ std::vector<NodeId> CommNodes(const Trace& trace) {
   return nodes;
 }
 
+std::string_view CommTypeName(const Trace& trace, NodeId node) {
+  const NodeKind kind = trace.kind(node);
+  return kind == NodeKind::kCollective ? Name(trace.comm(node)->type) : Name(kind);
+}
+
+std::string_view CommCall::TypeName() const {
+  return type == CollectiveType::kUnknown && !name.empty() ? std::string_view(name) : Name(type);
+}
+
 std::string CommCall::Text(const CommLog& log) const {
   if (kind == NodeKind::kSend || kind == NodeKind::kRecv) {
     const std::string_view way = kind == NodeKind::kSend ? "send to" : "recv from";
@@ -61,9 +70,7 @@ std::string CommCall::Text(const CommLog& log) const {
     return text;
   }
   const CommLog::Group& in = log.groups[group];
-  std::string text(type != CollectiveType::kUnknown || name.empty() ? Name(type)
-                                                                    : std::string_view(name));
-  text += fmt::format(" #{}", index);
+  std::string text = fmt::format("{} #{}", TypeName(), index);
   if (!in.name.empty()) text += fmt::format(" of group '{}'", in.name);
   return text;
 }

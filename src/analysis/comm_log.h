@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/units.h"
@@ -25,7 +26,9 @@ struct CommCall {
   std::optional<Nanos> begin;
   std::optional<Nanos> end;
 
-  // "all_reduce #17 of group '2'", "send #0 to rank 3".
+  // Of collectives: "all_reduce", or the name as recorded where that is no known type.
+  std::string_view TypeName() const;
+  // "all_reduce #17 of group '2'", "send to rank 3 (tag 1)".
   std::string Text(const struct CommLog& log) const;
 };
 
@@ -48,6 +51,9 @@ struct CommLog {
 // The communications of the trace, each once: what devices did in a group stands for the host's
 // calls, and a call for those inside it.
 std::vector<NodeId> CommNodes(const Trace& trace);
+
+// "all_reduce", "send": what the communication `node` of CommNodes is.
+std::string_view CommTypeName(const Trace& trace, NodeId node);
 
 // Device work that communicates if there is any, else the host's calls; by start, else by id.
 CommLog ReadCommLog(const Trace& trace, int64_t rank);

@@ -72,6 +72,14 @@ class Matcher {
     return logs_[place.log].calls[place.call];
   }
 
+  // Calls `fn(place, call)` for all calls of all ranks.
+  template <typename Fn>
+  void ForEachCall(Fn fn) const {
+    for (size_t i = 0; i < logs_.size(); ++i) {
+      for (size_t k = 0; k < logs_[i].calls.size(); ++k) fn(CallPlace{i, k}, logs_[i].calls[k]);
+    }
+  }
+
   void FindMissingRanks() {
     std::set<int64_t> wanted;
     for (const CommLog& log : logs_) {
@@ -89,13 +97,10 @@ class Matcher {
   // The k-th calls of a group on all its ranks belong together.
   void MatchCollectives() {
     std::map<CommLog::Group, std::map<size_t, std::vector<CallPlace>>> groups;
-    for (size_t i = 0; i < logs_.size(); ++i) {
-      for (size_t k = 0; k < logs_[i].calls.size(); ++k) {
-        const CommCall& call = logs_[i].calls[k];
-        if (call.kind != NodeKind::kCollective) continue;
-        groups[logs_[i].groups[call.group]][i].push_back({i, k});
-      }
-    }
+    ForEachCall([&](const CallPlace& place, const CommCall& call) {
+      if (call.kind != NodeKind::kCollective) return;
+      groups[logs_[place.log].groups[call.group]][place.log].push_back(place);
+    });
     for (const auto& [group, queues] : groups) {
       // Members with a trace that never take part are waited for as well.
       size_t members = queues.size();
@@ -125,49 +130,37 @@ class Matcher {
     const auto key = [](int64_t from, int64_t to, const CommCall& call) {
       return std::tuple(from, to, call.tag.value_or(0));
     };
-    for (size_t i = 0; i < logs_.size(); ++i) {
-      for (size_t k = 0; k < logs_[i].calls.size(); ++k) {
-        const CommCall& call = logs_[i].calls[k];
-        if (call.kind != NodeKind::kSend || !call.peer) continue;
-        sends[key(logs_[i].rank, *call.peer, call)].push_back({i, k});
-      }
-    }
-    for (size_t i = 0; i < logs_.size(); ++i) {
-      for (size_t k = 0; k < logs_[i].calls.size(); ++k) {
-        const CommCall& call = logs_[i].calls[k];
-        if (call.kind != NodeKind::kRecv || !call.peer) continue;
-        const auto queue = sends.find(key(*call.peer, logs_[i].rank, call));
-        if (queue == sends.end() || queue->second.empty()) continue;
-        const CallPlace send = queue->second.front();
-        queue->second.pop_front();
-        done_[send.log][send.call] = done_[i][k] = true;
-        ++match_.point_to_point;
-      }
-    }
+    ForEachCall([&](const CallPlace& place, const CommCall& call) {
+      if (call.kind != NodeKind::kSend || !call.peer) return;
+      sends[key(logs_[place.log].rank, *call.peer, call)].push_back(place);
+    });
+    ForEachCall([&](const CallPlace& place, const CommCall& call) {
+      if (call.kind != NodeKind::kRecv || !call.peer) return;
+      const auto queue = sends.find(key(*call.peer, logs_[place.log].rank, call));
+      if (queue == sends.end() || queue->second.empty()) return;
+      const CallPlace send = queue->second.front();
+      queue->second.pop_front();
+      done_[send.log][send.call] = done_[place.log][place.call] = true;
+      ++match_.point_to_point;
+    });
     ExcuseUnknownPartners();
   }
 
   // A partner without a trace may well have been there; so may one that is not recorded.
   void ExcuseUnknownPartners() {
     std::set<std::pair<NodeKind, int64_t>> open;  // ranks with such calls that may be of any other
-    for (const CommLog& log : logs_) {
-      for (const CommCall& call : log.calls) {
-        if (call.kind == NodeKind::kCollective || call.peer) continue;
-        ++match_.unknown_partners;
-        open.emplace(call.kind, log.rank);
+    ForEachCall([&](const CallPlace& place, const CommCall& call) {
+      if (call.kind == NodeKind::kCollective || call.peer) return;
+      ++match_.unknown_partners;
+      open.emplace(call.kind, logs_[place.log].rank);
+    });
+    ForEachCall([&](const CallPlace& place, const CommCall& call) {
+      if (call.kind == NodeKind::kCollective) return;
+      const NodeKind other = call.kind == NodeKind::kSend ? NodeKind::kRecv : NodeKind::kSend;
+      if (!call.peer || !log_of_rank_.contains(*call.peer) || open.contains({other, *call.peer})) {
+        done_[place.log][place.call] = true;
       }
-    }
-    for (size_t i = 0; i < logs_.size(); ++i) {
-      for (size_t k = 0; k < logs_[i].calls.size(); ++k) {
-        const CommCall& call = logs_[i].calls[k];
-        if (call.kind == NodeKind::kCollective) continue;
-        const NodeKind other = call.kind == NodeKind::kSend ? NodeKind::kRecv : NodeKind::kSend;
-        if (!call.peer || !log_of_rank_.contains(*call.peer) ||
-            open.contains({other, *call.peer})) {
-          done_[i][k] = true;
-        }
-      }
-    }
+    });
   }
 
   // The first call of a rank that does not get done.
@@ -248,13 +241,10 @@ class Matcher {
       std::map<size_t, std::vector<Nanos>> differences;
       for (const auto& meeting : match_.meetings) {
         if (!EndsTogether(CallAt(meeting.front()).type)) continue;
-        const CallPlace* known = nullptr;
-        for (const CallPlace& place : meeting) {
-          if (match_.clocks[place.log].offset && CallAt(place).end && known == nullptr) {
-            known = &place;
-          }
-        }
-        if (known == nullptr) continue;
+        const auto known = std::ranges::find_if(meeting, [&](const CallPlace& place) {
+          return match_.clocks[place.log].offset && CallAt(place).end;
+        });
+        if (known == meeting.end()) continue;
         const Nanos end = *CallAt(*known).end - *match_.clocks[known->log].offset;
         for (const CallPlace& place : meeting) {
           if (match_.clocks[place.log].offset || !CallAt(place).end) continue;
@@ -262,16 +252,15 @@ class Matcher {
         }
       }
       for (auto& [log, values] : differences) {
+        ClockOffset& clock = match_.clocks[log];
+        clock.meetings = values.size();
         if (values.size() < kEnough) continue;
         std::ranges::sort(values);
-        ClockOffset& clock = match_.clocks[log];
         clock.spread = Nanos{(Quantile(values, 0.75) - Quantile(values, 0.25)).count / 2};
-        clock.meetings = values.size();
         if (clock.spread > kMostSpread) continue;
         clock.offset = Quantile(values, 0.5);
         changed = true;
       }
-      for (auto& [log, values] : differences) match_.clocks[log].meetings = values.size();
     }
     for (ClockOffset& clock : match_.clocks) {
       if (clock.offset) continue;

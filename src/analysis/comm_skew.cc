@@ -76,8 +76,7 @@ class Splitter {
 
   CommSkew::RankShare& ShareOf(const Member& member) {
     const CommCall& call = *member.call;
-    const bool named = call.type == CollectiveType::kUnknown && !call.name.empty();
-    std::string type(named ? std::string_view(call.name) : Name(call.type));
+    std::string type(call.TypeName());
     const std::string& group = member.log->groups[call.group].name;
     CommSkew::RankShare& share = shares_[{type, group, member.log->rank}];
     share.rank = member.log->rank;

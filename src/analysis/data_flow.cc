@@ -33,6 +33,7 @@ class DataFlow::Walk {
       // The innermost first; nodes of other threads may lie between a node and its end.
       LeaveAll(open, i);
     }
+    Join();
   }
 
  private:
@@ -114,7 +115,6 @@ class DataFlow::Walk {
   // A caller holds the arguments until the call returns. Autograd also holds what it saved for a
   // backward function until that returns.
   void HoldUntilLeft(uint32_t position) {
-    constexpr uint8_t kBackwardScope = 1;
     const uint32_t last = step_.last_inside(position);
     const Rows& rows = flow_.rows_[position];
     const bool backward = trace_.scope(step_.nodes()[position]) == kBackwardScope;
@@ -205,7 +205,6 @@ class DataFlow::Walk {
     return Make(key, use.type, position, step_.nodes()[position]);
   }
 
- public:
   // Puts inputs and outputs of each node side by side.
   void Join() {
     std::vector<const std::vector<Use>*> results(flow_.rows_.size());
@@ -226,7 +225,6 @@ class DataFlow::Walk {
     flow_.uses_ = std::move(joined);
   }
 
- private:
   const RecordedStep& step_;
   const Trace& trace_;
   DataFlow& flow_;
@@ -237,11 +235,7 @@ class DataFlow::Walk {
   std::vector<std::pair<uint32_t, std::vector<Use>>> outputs_;
 };
 
-DataFlow::DataFlow(const RecordedStep& step) : step_(&step) {
-  Walk walk(step, *this);
-  walk.Run();
-  walk.Join();
-}
+DataFlow::DataFlow(const RecordedStep& step) : step_(&step) { Walk(step, *this).Run(); }
 
 std::span<const DataFlow::Use> DataFlow::inputs(NodeId node) const {
   const uint32_t position = step_->position(node);

@@ -134,6 +134,12 @@ class Judge {
            name.find("GraphLaunch") != std::string_view::npos;
   }
 
+  bool IsDeviceWork(NodeId node) const {
+    const NodeKind kind = trace_.kind(node);
+    return trace_.place(node) == Place::kDevice && kind != NodeKind::kSync &&
+           kind != NodeKind::kLabel;
+  }
+
   // Only device traces have both sides.
   void JudgeLaunches() {
     if (trace_.info().format != TraceFormat::kKineto) return;
@@ -141,22 +147,17 @@ class Judge {
     std::unordered_set<int64_t> ran;
     uint64_t launches = 0;
     uint64_t works = 0;
-    const auto is_work = [&](NodeId node) {
-      const NodeKind kind = trace_.kind(node);
-      return trace_.place(node) == Place::kDevice && kind != NodeKind::kSync &&
-             kind != NodeKind::kLabel;
-    };
     ForEachNode(trace_, [&](NodeId node) {
       const auto correlation = trace_.correlation(node);
       if (!correlation) return;
       if (trace_.kind(node) == NodeKind::kRuntime) launched.insert(*correlation);
-      if (is_work(node)) ran.insert(*correlation);
+      if (IsDeviceWork(node)) ran.insert(*correlation);
     });
     uint64_t without_work = 0;
     uint64_t without_launch = 0;
     ForEachNode(trace_, [&](NodeId node) {
       const auto correlation = trace_.correlation(node);
-      if (is_work(node)) {
+      if (IsDeviceWork(node)) {
         ++works;
         without_launch += !correlation || !launched.contains(*correlation) ? 1 : 0;
       } else if (trace_.kind(node) == NodeKind::kRuntime && IsLaunchName(trace_.name(node))) {
@@ -184,11 +185,7 @@ class Judge {
     };
     std::vector<Ran> ran;
     ForEachNode(trace_, [&](NodeId node) {
-      const NodeKind kind = trace_.kind(node);
-      if (trace_.place(node) != Place::kDevice || kind == NodeKind::kSync ||
-          kind == NodeKind::kLabel || !trace_.start(node) || !trace_.duration(node)) {
-        return;
-      }
+      if (!IsDeviceWork(node) || !trace_.start(node) || !trace_.duration(node)) return;
       ran.push_back({trace_.lane_id(node), *trace_.start(node),
                      *trace_.start(node) + *trace_.duration(node)});
     });

@@ -51,8 +51,6 @@ TimeSet TimeSet::Without(const TimeSet& other) const {
   return result;
 }
 
-TimeSet TimeSet::And(const TimeSet& other) const { return Without(Without(other)); }
-
 TimeSet TimeSet::Or(const TimeSet& other) const {
   std::vector<Interval> all = intervals_;
   all.insert(all.end(), other.intervals_.begin(), other.intervals_.end());

@@ -30,9 +30,8 @@ class TimeSet {
   // Length of what lies within `window`. O(log n).
   Nanos Within(const Interval& window) const;
 
-  // What is in this set and not in `other`, in both, or in one of them. O(n log n) at most.
+  // What is in this set and not in `other`, or in one of them. O(n log n) at most.
   TimeSet Without(const TimeSet& other) const;
-  TimeSet And(const TimeSet& other) const;
   TimeSet Or(const TimeSet& other) const;
 
  private:

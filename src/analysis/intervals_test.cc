@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <set>
 
 namespace etude {
@@ -29,11 +30,10 @@ TEST(TimeSet, LengthWithinAWindow) {
   EXPECT_EQ(TimeSet().Within(Of(0, 1)), Nanos{0});
 }
 
-TEST(TimeSet, WithoutAndAnd) {
+TEST(TimeSet, WithoutAndOr) {
   const TimeSet a({Of(0, 10), Of(20, 30)});
   const TimeSet b({Of(2, 4), Of(8, 22), Of(29, 40)});
   EXPECT_EQ(List(a.Without(b)), (Intervals{Of(0, 2), Of(4, 8), Of(22, 29)}));
-  EXPECT_EQ(List(a.And(b)), (Intervals{Of(2, 4), Of(8, 10), Of(20, 22), Of(29, 30)}));
   EXPECT_EQ(List(a.Or(b)), (Intervals{Of(0, 40)}));
 }
 
@@ -53,11 +53,9 @@ TEST(TimeSet, AgreesWithMoments) {
     };
     const auto [a, in_a] = draw();
     const auto [b, in_b] = draw();
-    int64_t both = 0;
-    int64_t only_a = 0;
-    for (const int64_t t : in_a) ++(in_b.contains(t) ? both : only_a);
+    const auto only_a = std::ranges::count_if(in_a, [&](int64_t t) { return !in_b.contains(t); });
     RC_ASSERT(a.length() == Nanos{static_cast<int64_t>(in_a.size())});
-    RC_ASSERT(a.And(b).length() == Nanos{both});
+    RC_ASSERT(a.Or(b).length() == Nanos{only_a + static_cast<int64_t>(in_b.size())});
     RC_ASSERT(a.Without(b).length() == Nanos{only_a});
     const int64_t from = *rc::gen::inRange<int64_t>(0, 50);
     const auto inside = std::distance(in_a.lower_bound(from), in_a.lower_bound(from + 7));

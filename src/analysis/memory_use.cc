@@ -1,7 +1,6 @@
 #include "src/analysis/memory_use.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -13,16 +12,11 @@
 #include "src/analysis/modules.h"
 #include "src/analysis/recorded_step.h"
 #include "src/analysis/tensor_shape.h"
+#include "src/base/quantity.h"
 #include "src/formats/kineto_categories.h"
 
 namespace etude {
 namespace {
-
-Bytes Plus(Bytes a, Bytes b) {
-  int64_t sum = 0;
-  if (__builtin_add_overflow(a.count, b.count, &sum)) sum = b.count > 0 ? INT64_MAX : INT64_MIN;
-  return Bytes{sum};
-}
 
 // Collects what is live at a peak.
 class Holders {
@@ -36,7 +30,7 @@ class Holders {
     if (origin) row.module = modules_.name(origin);
     DeviceMemory::Holder& sum = rows_.try_emplace({row.op, row.module}, row).first->second;
     ++sum.count;
-    sum.bytes = Plus(sum.bytes, bytes);
+    sum.bytes = sum.bytes + bytes;
   }
 
   std::vector<DeviceMemory::Holder> Sorted() const {
@@ -122,20 +116,22 @@ class TensorCounter {
   DeviceMemory Count(std::string_view device, const std::vector<Life>& lives) const {
     DeviceMemory memory{.device = std::string(device)};
     const auto count = static_cast<uint32_t>(step_.nodes().size());
-    std::vector<int64_t> change(size_t{count} + 1);
+    std::vector<Bytes> change(size_t{count} + 1);
     for (const Life& life : lives) {
       if (life.origin) ++memory.allocations;
-      if (life.from == 0 && !life.origin) memory.at_start = Plus(memory.at_start, life.bytes);
-      change[life.from] = Plus(Bytes{change[life.from]}, life.bytes).count;
-      int64_t& after = change[size_t{life.until} + 1];
-      after = Plus(Bytes{after}, Bytes{-life.bytes.count}).count;
-      if (life.until + 1 == count) memory.at_end = Plus(memory.at_end, life.bytes);
+      if (life.from == 0 && !life.origin) {
+        memory.at_start = memory.at_start + life.bytes;
+      }
+      change[life.from] = change[life.from] + life.bytes;
+      Bytes& after = change[size_t{life.until} + 1];
+      after = after + Bytes{-life.bytes.count};
+      if (life.until + 1 == count) memory.at_end = memory.at_end + life.bytes;
     }
     Bytes live;
     uint32_t peak_position = 0;
     for (uint32_t i = 0; i < count; ++i) {
-      if (change[i] == 0) continue;
-      live = Plus(live, Bytes{change[i]});
+      if (change[i] == Bytes{}) continue;
+      live = live + change[i];
       const NodeId node = step_.nodes()[i];
       memory.timeline.push_back({node, trace_.start(node), live});
       if (live <= memory.peak) continue;
@@ -172,10 +168,7 @@ struct AllocatorEvent {
 std::optional<int64_t> Argument(const Trace& trace, NodeId node, std::string_view key) {
   for (const Extra& extra : trace.extras(node)) {
     if (trace.text(extra.key) != key) continue;
-    const std::string_view text = trace.text(extra.text);
-    int64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error == std::errc() && end == text.data() + text.size()) return number;
+    if (const auto number = ParseWhole(trace.text(extra.text))) return number;
   }
   return std::nullopt;
 }
@@ -194,7 +187,7 @@ std::string DeviceName(int64_t type, int64_t number) {
 DeviceMemory CountEvents(const Trace& trace, const Modules& modules, const std::string& device,
                          const std::vector<AllocatorEvent>& events) {
   DeviceMemory memory{.device = device};
-  memory.at_start = Plus(Bytes{events.front().total}, Bytes{-events.front().bytes});
+  memory.at_start = Bytes{events.front().total} + Bytes{-events.front().bytes};
   memory.at_end = Bytes{events.back().total};
   size_t peak = 0;
   for (size_t i = 0; i < events.size(); ++i) {
@@ -222,7 +215,7 @@ DeviceMemory CountEvents(const Trace& trace, const Modules& modules, const std::
   for (const auto& [address, event] : live) {
     const NodeId by = trace.parent(event->node);
     holders.Add(by ? by : event->node, Bytes{event->bytes});
-    before = Plus(before, Bytes{-event->bytes});
+    before = before + Bytes{-event->bytes};
   }
   if (before.count > 0) holders.Add(NodeId::None(), before);
   memory.holders = holders.Sorted();

@@ -5,6 +5,7 @@
 
 #include "src/analysis/recorded_step.h"
 #include "src/formats/et_comm.h"
+#include "src/trace/module_name.h"
 #include "src/trace/operator_name.h"
 
 namespace etude {
@@ -13,8 +14,8 @@ namespace {
 // PyTorch's RecordScope::USER_SCOPE.
 constexpr uint8_t kUserScope = 7;
 
-bool IsModuleLabel(const Trace& trace, NodeId node) {
-  return trace.kind(node) == NodeKind::kLabel && trace.name(node).starts_with("nn.Module: ");
+bool IsModule(const Trace& trace, NodeId node) {
+  return trace.kind(node) == NodeKind::kLabel && IsModuleLabel(trace.name(node));
 }
 
 // Labels of the profiler's other categories (Python's frames, overhead) keep their category.
@@ -40,7 +41,7 @@ bool IsForward(const Trace& trace, NodeId node) {
 class Finder {
  public:
   Finder(const Trace& trace, std::vector<StringId>& modules) : trace_(trace), modules_(modules) {
-    ForEachNode(trace, [&](NodeId node) { has_modules_ |= IsModuleLabel(trace, node); });
+    ForEachNode(trace, [&](NodeId node) { has_modules_ |= IsModule(trace, node); });
   }
 
   void Run(const Launches& launches) {
@@ -66,7 +67,7 @@ class Finder {
 
  private:
   StringId OwnLabel(NodeId node) const {
-    const bool is_label = has_modules_ ? IsModuleLabel(trace_, node) : IsUserLabel(trace_, node);
+    const bool is_label = has_modules_ ? IsModule(trace_, node) : IsUserLabel(trace_, node);
     return is_label ? trace_.name_id(node) : StringId::None();
   }
 

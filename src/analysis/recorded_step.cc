@@ -15,11 +15,13 @@ bool IsGradientAccumulation(std::string_view name) {
 
 bool IsGlooLabel(std::string_view name) { return name.starts_with("gloo:"); }
 
+namespace {
+
+// PyTorch hands the operator around it to Python, because an argument is of a tensor subclass
+// (DTensor) or a mode is active.
 bool IsHandedToPython(std::string_view name) {
   return name == "PythonSubclass" || name == "PythonDispatchMode";
 }
-
-namespace {
 
 struct CompiledLabel {
   std::string_view prefix;  // of the label's name
@@ -54,16 +56,20 @@ bool IsOperator(const Trace& trace, NodeId node) {
   return !trace.text(trace.op_schema(node)).empty() || IsTritonKernel(trace, node);
 }
 
-Result<RecordedStep> RecordedStep::Select(const Trace& trace, std::string_view label, size_t index,
-                                          bool compiled_kernels) {
-  RecordedStep step;
-  step.trace_ = &trace;
+std::vector<NodeId> HostNodesById(const Trace& trace) {
   std::vector<NodeId> host;
   ForEachNode(trace, [&](NodeId node) {
     if (trace.place(node) != Place::kDevice) host.push_back(node);
   });
   std::ranges::stable_sort(host, {}, [&](NodeId node) { return trace.source_id(node); });
+  return host;
+}
 
+Result<RecordedStep> RecordedStep::Select(const Trace& trace, std::string_view label, size_t index,
+                                          bool compiled_kernels) {
+  RecordedStep step;
+  step.trace_ = &trace;
+  const std::vector<NodeId> host = HostNodesById(trace);
   std::vector<size_t> marks;
   for (size_t i = 0; i < host.size(); ++i) {
     if (IsStepMark(trace.name(host[i]))) marks.push_back(i);

@@ -18,9 +18,9 @@ namespace etude {
 bool IsGradientRelease(std::string_view name);       // "Optimizer.zero_grad#SGD.zero_grad"
 bool IsGradientAccumulation(std::string_view name);  // "torch::autograd::AccumulateGrad"
 bool IsGlooLabel(std::string_view name);  // "gloo:all_reduce": the time of the collective
-// "PythonSubclass", "PythonDispatchMode": PyTorch hands the operator around it to Python, because
-// an argument is of a tensor subclass (DTensor) or a mode is active.
-bool IsHandedToPython(std::string_view name);
+
+// PyTorch's RecordScope::BACKWARD_FUNCTION.
+inline constexpr uint8_t kBackwardScope = 1;
 
 // What a label says of code that a compiler made, and which may run work that is no operator:
 // "CompiledFxGraph" of "## Call CompiledFxGraph f3c… ##"; "" for all other names.
@@ -41,6 +41,9 @@ inline std::string_view OperatorNameOf(const Trace& trace, NodeId node) {
   const std::string_view schema = SchemaOf(trace, node);
   return schema.empty() ? trace.name(node) : FullOperatorName(schema);
 }
+
+// The nodes that are not a device's, by id: in order of entry.
+std::vector<NodeId> HostNodesById(const Trace& trace);
 
 // The nodes of one recorded training or inference step, in order of entry (which is the order of
 // their ids in the file), with the nesting needed to know when each was left. Refers to the trace,

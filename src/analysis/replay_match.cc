@@ -173,7 +173,6 @@ std::string_view Name(Phase phase) {
 }
 
 Phase PhaseAt(const RecordedStep& step, uint32_t position) {
-  constexpr uint8_t kBackwardScope = 1;
   const Trace& trace = step.trace();
   NodeId node = step.nodes()[position];
   uint32_t below = RecordedStep::kNowhere;

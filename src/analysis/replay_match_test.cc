@@ -11,8 +11,6 @@
 namespace etude {
 namespace {
 
-constexpr uint8_t kBackwardScope = 1;
-
 // A made-up step of operators on one float tensor each.
 class Made {
  public:

@@ -53,13 +53,8 @@ void LeaveOutBroken(const Stats& met, std::vector<Step>& steps) {
 }  // namespace
 
 std::vector<StepKind> FindStepKinds(const Trace& trace) {
-  std::vector<NodeId> host;
-  ForEachNode(trace, [&](NodeId node) {
-    if (trace.place(node) != Place::kDevice) host.push_back(node);
-  });
-  std::ranges::stable_sort(host, {}, [&](NodeId node) { return trace.source_id(node); });
   std::vector<Step> steps;
-  for (const NodeId node : host) {
+  for (const NodeId node : HostNodesById(trace)) {
     const uint64_t id = trace.source_id(node);
     if (IsStepMark(trace.name(node))) {
       if (!steps.empty()) steps.back().last_id = id - 1;

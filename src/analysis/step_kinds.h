@@ -18,8 +18,7 @@ struct StepKind {
 };
 
 // The kinds of the steps of a trace, by their first steps. A trace with at most one step mark has
-// one step. Where something of the
-// trace was lost, steps that lack something are left out.
+// one step. Where something of the trace was lost, steps that lack something are left out.
 std::vector<StepKind> FindStepKinds(const Trace& trace);
 
 }  // namespace etude

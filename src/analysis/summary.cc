@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "src/analysis/comm_log.h"
+#include "src/analysis/intervals.h"
 #include "src/trace/operator_name.h"
 
 namespace etude {
@@ -67,19 +68,6 @@ class OpTable {
   std::map<std::string_view, Summary::Op> rows_;
 };
 
-// Total length of the union of `intervals` (start, end).
-Nanos UnionLength(std::vector<std::pair<Nanos, Nanos>> intervals) {
-  std::ranges::sort(intervals);
-  Nanos total;
-  Nanos covered{INT64_MIN};
-  for (const auto& [start, end] : intervals) {
-    const Nanos from = std::max(start, covered);
-    if (end > from) total = total + (end - from);
-    covered = std::max(covered, end);
-  }
-  return total;
-}
-
 // For each node, whether an operator stands above it. Parents may come after children.
 std::vector<bool> UnderOperator(const Trace& trace) {
   std::vector<bool> under(trace.node_count());
@@ -103,8 +91,7 @@ std::vector<Summary::Collective> Collectives(const Trace& trace) {
   std::map<std::pair<std::string_view, std::string_view>, Summary::Collective> rows;
   for (const NodeId node : CommNodes(trace)) {
     const Comm& comm = *trace.comm(node);
-    const NodeKind kind = trace.kind(node);
-    const std::string_view type = kind == NodeKind::kCollective ? Name(comm.type) : Name(kind);
+    const std::string_view type = CommTypeName(trace, node);
     Summary::Collective& row = rows[{type, trace.text(comm.group)}];
     row.type = type;
     row.group = trace.text(comm.group);
@@ -128,7 +115,7 @@ Summary Summarise(const Trace& trace) {
   summary.collectives = Collectives(trace);
 
   OpTable operators, device_ops;
-  std::vector<std::pair<Nanos, Nanos>> device_intervals, comm_intervals;
+  std::vector<Interval> device_times, comm_times;
   std::optional<Nanos> first, last;
   std::set<LaneId> threads, streams;
   const std::vector<bool> under_operator = UnderOperator(trace);
@@ -142,8 +129,8 @@ Summary Summarise(const Trace& trace) {
       first = std::min(first.value_or(*start), *start);
       last = std::max(last.value_or(end), end);
       if (duration && IsDeviceOp(trace, node)) {
-        device_intervals.emplace_back(*start, end);
-        if (IsCommunication(kind)) comm_intervals.emplace_back(*start, end);
+        device_times.push_back({*start, end});
+        if (IsCommunication(kind)) comm_times.push_back({*start, end});
       }
     }
     if (trace.lane_id(node) && IsWork(kind)) {
@@ -156,8 +143,8 @@ Summary Summarise(const Trace& trace) {
     if (IsStepMark(trace.name(node))) summary.steps.push_back(trace.name(node));
   });
   if (first && last) summary.span = *last - *first;
-  if (!device_intervals.empty()) summary.device_busy = UnionLength(std::move(device_intervals));
-  if (!comm_intervals.empty()) summary.device_comm = UnionLength(std::move(comm_intervals));
+  if (!device_times.empty()) summary.device_busy = TimeSet(std::move(device_times)).length();
+  if (!comm_times.empty()) summary.device_comm = TimeSet(std::move(comm_times)).length();
   summary.threads = threads.size();
   summary.streams = streams.size();
   summary.operators = operators.Sorted();

@@ -186,8 +186,7 @@ class Counter {
     std::map<Key, std::pair<TraceStats::Communication, Rate>> rows;
     for (const NodeId node : CommNodes(trace_)) {
       const Comm& comm = *trace_.comm(node);
-      const NodeKind kind = trace_.kind(node);
-      const std::string_view type = kind == NodeKind::kCollective ? Name(comm.type) : Name(kind);
+      const std::string_view type = CommTypeName(trace_, node);
       auto& [row, rate] = rows[{type, trace_.text(comm.group), comm.dtype}];
       row.type = type;
       row.group = trace_.text(comm.group);

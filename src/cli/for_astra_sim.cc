@@ -127,11 +127,11 @@ std::string JobText(const AstraJob& job) {
 std::string ToText(const AstraJob& job, const Target& target, const std::string& groups) {
   std::string text;
   for (const AstraRankReport& rank : job.ranks) {
-    text += fmt::format(
-        "wrote {}: {} compute nodes ({}), {} collectives, {} sends, {} receives ({})",
-        TracePath(target, rank.rank), FormatCount(rank.compute), FormatTime(rank.compute_time),
-        FormatCount(rank.collectives), FormatCount(rank.sends), FormatCount(rank.recvs),
-        FormatBytes(Bytes{rank.comm_bytes}));
+    text +=
+        fmt::format("wrote {}: {} compute nodes ({}), {} collectives, {} sends, {} receives ({})",
+                    TracePath(target, rank.rank), FormatCount(rank.compute),
+                    FormatTime(rank.compute_time), FormatCount(rank.collectives),
+                    FormatCount(rank.sends), FormatCount(rank.recvs), FormatBytes(rank.comm_bytes));
     if (rank.copy_of) text += fmt::format(", a copy of rank {}", *rank.copy_of);
     if (rank.host_time.count != 0) {
       text += fmt::format(", without {} of host work", FormatTime(rank.host_time));
@@ -165,7 +165,7 @@ Json ToJson(const AstraJob& job, const Target& target, const std::string& groups
                 {"sends", rank.sends},
                 {"receives", rank.recvs},
                 {"compute_ns", rank.compute_time.count},
-                {"communication_bytes", rank.comm_bytes},
+                {"communication_bytes", rank.comm_bytes.count},
                 {"left_out_host_ns", rank.host_time.count}};
     if (rank.copy_of) one["copy_of"] = *rank.copy_of;
     json["ranks"].push_back(std::move(one));

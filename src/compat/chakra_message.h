@@ -22,6 +22,16 @@ enum class ChakraType : uint8_t {
   kColl = 7,
 };
 
+// Those of its CollectiveCommType that Chakra's tools write.
+enum class ChakraComm : uint8_t {
+  kAllReduce = 0,
+  kAllGather = 2,
+  kBroadcast = 5,
+  kAllToAll = 6,
+  kReduceScatter = 7,
+  kBarrier = 9,
+};
+
 // An attribute of a Chakra message, being made: a name, then at most one value. `field` is the
 // value's number in AttributeProto.
 class ChakraAttr {

@@ -6,14 +6,13 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <span>
 #include <tuple>
 #include <utility>
 
-#include "src/compat/et_trace.h"
+#include "src/compat/chakra_fails.h"
 #include "src/compat/flat_map.h"
-#include "src/compat/groups.h"
 #include "src/compat/node_text.h"
+#include "src/compat/path_graph.h"
 #include "src/compat/stable_order.h"
 
 namespace etude::compat {
@@ -98,107 +97,6 @@ struct Row {
   double end() const { return ts + dur; }
 };
 
-enum class EdgeType : uint8_t { kSpan, kSync };
-
-struct Edge {
-  uint32_t from = 0;
-  uint32_t to = 0;
-  double weight = 0;
-  EdgeType type = EdgeType::kSpan;
-};
-
-// Points in time: 2 * row is a row's start, 2 * row + 1 its end. Points and edges keep the order in
-// which they were added; an edge added again replaces the first one's contents.
-class Graph {
- public:
-  explicit Graph(size_t rows) : known_(2 * rows, 0) {
-    points_.reserve(2 * rows);
-    edges_.reserve(3 * rows);
-  }
-
-  // Adds an edge that no other call adds.
-  void AddNew(uint32_t from, uint32_t to, double weight) {
-    AddPoints(from, to);
-    edges_.push_back({from, to, weight, EdgeType::kSpan});
-  }
-  void Add(uint32_t from, uint32_t to, double weight, EdgeType type) {
-    AddPoints(from, to);
-    const auto fresh = static_cast<uint32_t>(edges_.size());
-    const uint32_t found = index_.Insert((uint64_t{from} << 32) | to, fresh);
-    if (found == fresh) {
-      edges_.push_back({from, to, weight, type});
-    } else {
-      edges_[found].weight = weight;
-      edges_[found].type = type;
-    }
-  }
-
-  std::vector<Edge>& edges() { return edges_; }
-  bool empty() const { return edges_.empty(); }
-
-  // The edges of a longest path, or nullopt if there is a cycle. Of equal ones, what comes first in
-  // the order of a breadth-first topological sort.
-  std::optional<std::vector<uint32_t>> LongestPath() const {
-    std::vector<uint32_t> from;
-    std::vector<uint32_t> to;
-    for (const Edge& edge : edges_) {
-      from.push_back(edge.from);
-      to.push_back(edge.to);
-    }
-    const Groups out(from, known_.size());
-    const Groups in(to, known_.size());
-    std::vector<uint32_t> waiting(known_.size(), 0);
-    for (const Edge& edge : edges_) ++waiting[edge.to];
-    std::vector<uint32_t> order;
-    order.reserve(points_.size());
-    for (const uint32_t point : points_) {
-      if (waiting[point] == 0) order.push_back(point);
-    }
-    for (size_t i = 0; i < order.size(); ++i) {
-      for (const uint32_t edge : out[order[i]]) {
-        if (--waiting[edges_[edge].to] == 0) order.push_back(edges_[edge].to);
-      }
-    }
-    if (order.size() != points_.size()) return std::nullopt;
-
-    std::vector<double> length(known_.size(), 0);
-    std::vector<uint32_t> best(known_.size(), kNone);  // the edge that a longest path comes by
-    uint32_t last = order[0];
-    for (const uint32_t point : order) {
-      for (const uint32_t edge : in[point]) {
-        const double sum = length[edges_[edge].from] + edges_[edge].weight;
-        if (best[point] != kNone && sum <= length[point]) continue;
-        length[point] = sum;
-        best[point] = edge;
-      }
-      if (length[point] < 0) {
-        length[point] = 0;
-        best[point] = kNone;
-      }
-      if (length[point] > length[last]) last = point;
-    }
-    std::vector<uint32_t> path;
-    for (uint32_t point = last; best[point] != kNone; point = edges_[best[point]].from) {
-      path.push_back(best[point]);
-    }
-    std::ranges::reverse(path);
-    return path;
-  }
-
- private:
-  void AddPoints(uint32_t from, uint32_t to) {
-    for (const uint32_t point : {from, to}) {
-      if (known_[point] == 0) points_.push_back(point);
-      known_[point] = 1;
-    }
-  }
-
-  std::vector<uint8_t> known_;
-  FlatMap index_;  // of edges that Add added
-  std::vector<uint32_t> points_;
-  std::vector<Edge> edges_;
-};
-
 class Analysis {
  public:
   Analysis(const DeviceTrace& trace, const std::string& name) : trace_(trace), name_(name) {}
@@ -221,6 +119,11 @@ class Analysis {
   struct Launch {
     uint32_t row = 0;
     double ts = 0;
+  };
+  // Where a row starts or ends.
+  struct Mark {
+    uint32_t row = 0;
+    bool is_start = false;
   };
   // Which queue a launch goes to and comes from: device and stream, or process, thread and stream.
   using QueueKey = std::tuple<std::string_view, uint32_t, int64_t>;
@@ -257,11 +160,12 @@ class Analysis {
   Status ChooseWindow();
   void DropLastStep();
   void AddCallStacks();
+  std::vector<Mark> MarksInTime(const std::vector<uint32_t>& rows) const;
   void AddCallStack(const std::vector<uint32_t>& rows);
   Status AddKernels();
   Status FindQueueLengths();
-  Status FindRecordedLaunches();
-  Status FindNextLaunches();
+  void FindRecordedLaunches();
+  void FindNextLaunches();
   void FindLaunches();
   Status AddSync(uint32_t row, std::map<int64_t, uint32_t>& last);
   Status AddKernel(uint32_t row, std::map<int64_t, uint32_t>& last);
@@ -274,7 +178,7 @@ class Analysis {
   uint32_t zero_row_ = kNone;        // the row of event 0
   std::array<bool, 16> saw_call_{};  // by Call, among all rows
   bool gives_up_ = false;            // the analysis finds the trace impossible
-  std::optional<Graph> graph_;
+  std::optional<PathGraph> graph_;
 
   std::vector<uint32_t> launches_;                // kept launches of kept kernels, by start
   std::vector<int64_t> queue_length_;             // by row; kNoLength where it is not known
@@ -485,13 +389,9 @@ void Analysis::AddCallStacks() {
   for (const Thread& thread : sorted) AddCallStack(*std::get<2>(thread));
 }
 
-void Analysis::AddCallStack(const std::vector<uint32_t>& rows) {
-  struct Mark {
-    uint32_t row = 0;
-    bool is_start = false;
-  };
-  // Marks in the order of time: what ends before what starts, the longer first to start, the
-  // shorter first to end.
+// In the order of time: what ends before what starts, the longer first to start, the shorter first
+// to end.
+std::vector<Analysis::Mark> Analysis::MarksInTime(const std::vector<uint32_t>& rows) const {
   std::vector<Mark> marks;
   marks.reserve(2 * rows.size());
   for (const uint32_t row : rows) {
@@ -526,12 +426,15 @@ void Analysis::AddCallStack(const std::vector<uint32_t>& rows) {
     }
     i = end;
   }
+  return sorted;
+}
 
+void Analysis::AddCallStack(const std::vector<uint32_t>& rows) {
   // The tree of calls: an end closes whatever began last. It is then walked in preorder.
   std::vector<uint32_t> parent_of(rows.size(), kNone);  // by place in `begun`
   std::vector<uint32_t> begun;                          // rows in the order of their starts
   std::vector<uint32_t> stack;                          // places in `begun`
-  for (const Mark& mark : sorted) {
+  for (const Mark& mark : MarksInTime(rows)) {
     if (mark.is_start) {
       const auto place = static_cast<uint32_t>(begun.size());
       parent_of[place] = stack.empty() ? kNone : stack.back();
@@ -541,15 +444,14 @@ void Analysis::AddCallStack(const std::vector<uint32_t>& rows) {
       stack.pop_back();
     }
   }
-  constexpr auto kNoPoint = kNone;
-  uint32_t last = kNoPoint;
-  uint32_t last_top = kNoPoint;
+  uint32_t last = kNone;  // point
+  uint32_t last_top = kNone;
   size_t depth = 0;
   const auto enter = [&](uint32_t row) {
     if (!HasPoints(row)) return;
-    if (depth == 0 && last_top != kNoPoint) graph_->AddNew(last_top, Start(row), 0);
+    if (depth == 0 && last_top != kNone) graph_->AddNew(last_top, Start(row), 0);
     ++depth;
-    if (last != kNoPoint) {
+    if (last != kNone) {
       graph_->AddNew(last, Start(row), rows_[row].ts - TimeOf(last));
     }
     last = Start(row);
@@ -557,11 +459,11 @@ void Analysis::AddCallStack(const std::vector<uint32_t>& rows) {
   const auto leave = [&](uint32_t row) {
     if (!HasPoints(row)) return;
     --depth;
-    if (last != kNoPoint) {
+    if (last != kNone) {
       const double weight = IsBlocking(rows_[row].call) ? 0 : rows_[row].end() - TimeOf(last);
       graph_->AddNew(last, End(row), weight);
     }
-    last = depth == 0 ? kNoPoint : End(row);
+    last = depth == 0 ? kNone : End(row);
     if (depth == 0) last_top = End(row);
   };
   // Starts come in preorder: before one is entered, all are left that it is not under.
@@ -630,8 +532,8 @@ Status Analysis::FindQueueLengths() {
   return {};
 }
 
-Status Analysis::FindRecordedLaunches() {
-  if (!saw_call_[static_cast<size_t>(Call::kEventRecord)]) return {};
+void Analysis::FindRecordedLaunches() {
+  if (!saw_call_[static_cast<size_t>(Call::kEventRecord)]) return;
   // Which queue each event was recorded on, as those say who waited for it.
   std::map<int64_t, QueueKey> queue_of_record;
   for (uint32_t i = 0; i < rows_.size(); ++i) {
@@ -659,13 +561,12 @@ Status Analysis::FindRecordedLaunches() {
   }
   std::ranges::sort(seen);
   if (std::ranges::adjacent_find(seen) != seen.end()) gives_up_ = true;
-  return {};
 }
 
-Status Analysis::FindNextLaunches() {
+void Analysis::FindNextLaunches() {
   if (!saw_call_[static_cast<size_t>(Call::kStreamWaitEvent)] ||
       !saw_call_[static_cast<size_t>(Call::kSyncStreamWait)]) {
-    return {};
+    return;
   }
   next_launch_.assign(rows_.size(), kNone);
   is_wait_.assign(rows_.size(), 0);
@@ -688,13 +589,12 @@ Status Analysis::FindNextLaunches() {
   }
   // pandas refuses to put nothing together.
   if (!any) gives_up_ = true;
-  return {};
 }
 
 Status Analysis::AddGpuToCpu(uint32_t gpu_end, uint32_t row) {
   const uint32_t call = PartnerOrZero(row);
   if (!HasPoints(call)) return Fails("a synchronisation without its call", "AttributeError");
-  graph_->Add(gpu_end, End(call), 0, EdgeType::kSync);
+  graph_->Add(gpu_end, End(call), 0, PathEdgeType::kSync);
   return {};
 }
 
@@ -733,11 +633,11 @@ Status Analysis::AddSync(uint32_t row, std::map<int64_t, uint32_t>& last) {
 
 Status Analysis::AddKernel(uint32_t row, std::map<int64_t, uint32_t>& last) {
   const Row& kernel = rows_[row];
-  graph_->Add(Start(row), End(row), kernel.dur, EdgeType::kSpan);
+  graph_->Add(Start(row), End(row), kernel.dur, PathEdgeType::kSpan);
   // The kernel that it waits for, unless that one is outside of the window.
   uint32_t source = kernel_sync_.Find(row);
   if (source != kNone && !HasPoints(source)) source = kNone;
-  if (source != kNone) graph_->Add(End(source), Start(row), 0, EdgeType::kSync);
+  if (source != kNone) graph_->Add(End(source), Start(row), 0, PathEdgeType::kSync);
   const auto before = last.find(kernel.stream);
   const uint32_t launch = PartnerOrZero(row);
   const double launched = launch != kNone ? rows_[launch].ts : 0;
@@ -745,10 +645,11 @@ Status Analysis::AddKernel(uint32_t row, std::map<int64_t, uint32_t>& last) {
       (before == last.end() || TimeOf(before->second) < launched) &&
       (source == kNone || rows_[source].end() < launched)) {
     if (!HasPoints(launch)) return Fails("a launch outside of the step", "AssertionError");
-    graph_->Add(Start(launch), Start(row), kernel.ts - launched, EdgeType::kSpan);
+    graph_->Add(Start(launch), Start(row), kernel.ts - launched, PathEdgeType::kSpan);
   } else if (before != last.end() &&
              (source == kNone || rows_[source].end() < TimeOf(before->second))) {
-    graph_->Add(before->second, Start(row), kernel.ts - TimeOf(before->second), EdgeType::kSpan);
+    graph_->Add(before->second, Start(row), kernel.ts - TimeOf(before->second),
+                PathEdgeType::kSpan);
   }
   if (before == last.end()) stream_order_.push_back(kernel.stream);
   last[kernel.stream] = End(row);
@@ -758,9 +659,9 @@ Status Analysis::AddKernel(uint32_t row, std::map<int64_t, uint32_t>& last) {
 Status Analysis::AddKernels() {
   ETUDE_RETURN_IF_ERROR(FindQueueLengths());
   FindLaunches();
-  ETUDE_RETURN_IF_ERROR(FindRecordedLaunches());
+  FindRecordedLaunches();
   if (gives_up_) return {};
-  ETUDE_RETURN_IF_ERROR(FindNextLaunches());
+  FindNextLaunches();
   if (gives_up_) return {};
   std::vector<uint32_t> rows;
   std::vector<uint64_t> keys;
@@ -788,9 +689,9 @@ Status Analysis::AddKernels() {
 Result<std::vector<SyncDep>> Analysis::SyncDepsOfPath() {
   if (graph_->empty()) return Fails("nothing", "AssertionError");
   std::vector<SyncDep> deps;
-  for (Edge& edge : graph_->edges()) {
+  for (PathEdge& edge : graph_->edges()) {
     if (edge.weight <= -1) edge.weight = 0;
-    if (edge.type != EdgeType::kSync) continue;
+    if (edge.type != PathEdgeType::kSync) continue;
     const int64_t stream = rows_[edge.from / 2].stream;
     if (stream != -1 && stream == rows_[edge.to / 2].stream) return deps;
   }
@@ -798,8 +699,8 @@ Result<std::vector<SyncDep>> Analysis::SyncDepsOfPath() {
   if (!path) return deps;
   if (path->empty()) return Fails("no path", "AssertionError");
   for (const uint32_t i : *path) {
-    const Edge& edge = graph_->edges()[i];
-    if (edge.type != EdgeType::kSync) continue;
+    const PathEdge& edge = graph_->edges()[i];
+    if (edge.type != PathEdgeType::kSync) continue;
     const DeviceEvent& start = Event(edge.from / 2);
     const DeviceEvent& end = Event(edge.to / 2);
     if (!start.has_external || !end.has_external || start.external == end.external) continue;

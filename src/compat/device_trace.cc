@@ -1,15 +1,13 @@
 #include "src/compat/device_trace.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <unordered_map>
 
 #include "src/base/utf8.h"
-#include "src/compat/et_trace.h"
+#include "src/compat/chakra_fails.h"
+#include "src/compat/json_scanner.h"
 #include "src/compat/node_text.h"
-#include "src/compat/py_json.h"
 #include "src/compat/stable_order.h"
 
 namespace etude::compat {
@@ -33,10 +31,6 @@ constexpr auto kLaunches = std::to_array<std::string_view>({
     "hipMemcpyAsync",
 });
 
-bool Contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 bool ContainsNccl(std::string_view text) {
   for (size_t at = 0; at + 4 <= text.size(); ++at) {
     const auto is = [&](size_t i, char c) { return (text[at + i] | 0x20) == c; };
@@ -59,7 +53,6 @@ class Reader {
     bool first = true;
     std::string_view key;
     if (!scanner_.EnterObject()) {
-      ETUDE_RETURN_IF_ERROR(scanner_.status());
       return BadInput(name_ + ": found no JSON object, expected a Kineto trace");
     }
     while (scanner_.NextMember(first, key)) {
@@ -183,7 +176,7 @@ class Reader {
 
   uint32_t ExternalNumber(int64_t id) {
     const auto fresh = static_cast<uint32_t>(trace_.external_ids.size());
-    const uint32_t number = trace_.external_numbers.Insert(static_cast<uint64_t>(id), fresh);
+    const uint32_t number = external_numbers_.Insert(static_cast<uint64_t>(id), fresh);
     if (number == fresh) trace_.external_ids.push_back(id);
     return number;
   }
@@ -258,9 +251,14 @@ class Reader {
   DeviceTrace trace_;
   std::unordered_map<std::string_view, uint32_t> threads_;
   uint32_t last_thread_ = 0;
+  FlatMap external_numbers_;  // of external ids
 };
 
 }  // namespace
+
+bool HasPgName(const DeviceEvent& op) {
+  return !op.pg_name.empty() && Contains(op.name, "ncclDevKernel");
+}
 
 Result<DeviceTrace> ReadDeviceTrace(std::string_view text, const std::string& name,
                                     const Limits& limits) {

@@ -51,7 +51,6 @@ struct DeviceTrace {
   std::vector<DeviceEvent> events;
   std::vector<uint32_t> order;         // of events by time, equal ones as they stand
   std::vector<int64_t> external_ids;   // by number
-  FlatMap external_numbers;            // of external ids
   std::vector<std::string_view> tids;  // the JSON text of each thread's tid, by number
   uint32_t tid_zero = FlatMap::kNone;  // number of the thread with tid 0
 };
@@ -59,9 +58,7 @@ struct DeviceTrace {
 Result<DeviceTrace> ReadDeviceTrace(std::string_view text, const std::string& name,
                                     const Limits& limits);
 
-// The characters of a name, for comparing: escapes stay as they are if there are any.
-inline std::string_view Inside(std::string_view json) {
-  return json.size() < 2 ? std::string_view() : json.substr(1, json.size() - 2);
-}
+// Whether the linked trace names the process group of this device operation.
+bool HasPgName(const DeviceEvent& op);
 
 }  // namespace etude::compat

@@ -10,23 +10,20 @@
 #include <span>
 #include <vector>
 
+#include "src/compat/chakra_fails.h"
+#include "src/compat/chakra_message.h"
 #include "src/compat/flat_map.h"
 #include "src/compat/groups.h"
-#include "src/compat/proto_text.h"
-#include "src/formats/chakra_schema.h"
+#include "src/compat/py_json.h"
 
 namespace etude::compat {
 namespace {
 
 constexpr uint32_t kNone = FlatMap::kNone;
-constexpr size_t kFlushBytes = size_t{192} << 10;
 
 // Python stops a chain of dependencies of more nodes (its limit of 1000 frames, less those that
 // are open when the search for cycles begins).
 constexpr size_t kMaxChain = 994;
-
-// The numbers of NodeType.
-enum class EtType : uint8_t { kMetadata = 1, kComp = 4, kSend = 5, kRecv = 6, kColl = 7 };
 
 constexpr auto kSchemas = std::to_array<std::string_view>(
     {"1.0.2-chakra.0.0.4", "1.0.3-chakra.0.0.4", "1.1.0-chakra.0.0.4", "1.1.1-chakra.0.0.4"});
@@ -35,44 +32,37 @@ constexpr std::string_view kSchemaWithoutParser = "1.1.1-chakra.1.0.0";
 // What a collective's kernel is called, in the order of the search, without '_' and '-'.
 struct CollectiveName {
   std::string_view part;
-  int64_t number;
+  ChakraComm type;
 };
 constexpr auto kCollectives = std::to_array<CollectiveName>({
-    {"allreduce", 0},
-    {"alltoall", 6},
-    {"allgather", 2},
-    {"reducescatter", 7},
-    {"broadcast", 5},
+    {"allreduce", ChakraComm::kAllReduce},
+    {"alltoall", ChakraComm::kAllToAll},
+    {"allgather", ChakraComm::kAllGather},
+    {"reducescatter", ChakraComm::kReduceScatter},
+    {"broadcast", ChakraComm::kBroadcast},
 });
-constexpr int64_t kAllToAll = 6;
-
-bool Contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 bool IsThreadRoot(std::string_view name) {
   return name == "[pytorch|profiler|execution_trace|thread]" ||
          name == "[pytorch|profiler|execution_graph|thread]";
 }
 
-std::optional<int64_t> CollectiveNumber(std::string_view name) {
+std::optional<ChakraComm> CollectiveOf(std::string_view name) {
   std::string plain;
   for (const char c : name) {
     if (c == '_' || c == '-') continue;
     plain += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   }
   for (const CollectiveName& row : kCollectives) {
-    if (Contains(plain, row.part)) return row.number;
+    if (Contains(plain, row.part)) return row.type;
   }
-  if (Contains(name, "ncclDevKernel_SendRecv")) return kAllToAll;
+  if (Contains(name, "ncclDevKernel_SendRecv")) return ChakraComm::kAllToAll;
   return std::nullopt;
 }
 
-// A communication's attributes; `has_comm_type` only of collectives.
+// A communication's attributes.
 struct Comm {
-  uint32_t node = 0;
-  bool has_comm_type = false;
-  int64_t comm_type = 0;
+  std::optional<ChakraComm> comm_type;  // of collectives
   int64_t comm_size = 0;
   EtText pg_name;
 };
@@ -109,7 +99,7 @@ class Converter {
   Status ConvertNodes();
   Status ConvertNode(uint32_t row);
   Status ConvertGpuChild(uint32_t row);
-  Result<EtType> TypeOf(uint32_t row);
+  Result<ChakraType> TypeOf(uint32_t row);
   Result<int64_t> CommSize(uint32_t row) const;
   void AddDataDeps();
   void AddDataDepsFrom(uint32_t root, Groups& children, std::vector<uint32_t>& visited);
@@ -133,7 +123,7 @@ class Converter {
   std::vector<uint32_t> converted_;    // rows in the order in which they were converted first
   std::vector<uint8_t> is_converted_;  // by row
   std::vector<uint8_t> has_ctrl_;      // by row: ctrl_deps is the parent
-  std::vector<EtType> types_;          // by row
+  std::vector<ChakraType> types_;      // by row
   std::vector<uint32_t> comm_of_;      // by row: into comms_
   std::vector<Comm> comms_;
   std::vector<Dep> deps_;
@@ -219,10 +209,10 @@ Status Converter::MapNodes() {
   return {};
 }
 
-Result<EtType> Converter::TypeOf(uint32_t row) {
+Result<ChakraType> Converter::TypeOf(uint32_t row) {
   EtNode& node = nodes_[row];
-  if (Contains(node.name, "process_group:init")) return EtType::kMetadata;
-  if (!node.is_gpu) return EtType::kComp;
+  if (Contains(node.name, "process_group:init")) return ChakraType::kMetadata;
+  if (!node.is_gpu) return ChakraType::kComp;
   if (Contains(node.name, "ncclDevKernel_SendRecv")) {
     const uint32_t parent = parent_[row];
     if (parent == kNone) return ChakraFails(Where(row), "no parent", "KeyError");
@@ -234,14 +224,14 @@ Result<EtType> Converter::TypeOf(uint32_t row) {
       const EtText& pg_name = nodes_[parent].pg_name;
       if (!pg_name.is_empty()) node.pg_name = pg_name;
     }
-    if (Contains(keyword, "send")) return EtType::kSend;
-    if (Contains(keyword, "recv")) return EtType::kRecv;
-    if (Contains(keyword, "nccl:all_to_all")) return EtType::kColl;
+    if (Contains(keyword, "send")) return ChakraType::kSend;
+    if (Contains(keyword, "recv")) return ChakraType::kRecv;
+    if (Contains(keyword, "nccl:all_to_all")) return ChakraType::kColl;
   }
   if (Contains(node.name, "ncclKernel") || Contains(node.name, "ncclDevKernel")) {
-    return EtType::kColl;
+    return ChakraType::kColl;
   }
-  return EtType::kComp;
+  return ChakraType::kComp;
 }
 
 // Bytes of one tensor, [tensor, storage, offset, elements, bytes of one, device].
@@ -310,17 +300,16 @@ Status Converter::ConvertNode(uint32_t row) {
 
 Status Converter::ConvertGpuChild(uint32_t row) {
   ETUDE_RETURN_IF_ERROR(ConvertNode(row));
-  if (types_[row] == EtType::kColl || types_[row] == EtType::kSend ||
-      types_[row] == EtType::kRecv) {
-    Comm comm{.node = row, .has_comm_type = types_[row] == EtType::kColl};
-    if (comm.has_comm_type) {
-      const auto number = CollectiveNumber(nodes_[row].name);
-      if (!number) {
+  if (types_[row] == ChakraType::kColl || types_[row] == ChakraType::kSend ||
+      types_[row] == ChakraType::kRecv) {
+    Comm comm;
+    if (types_[row] == ChakraType::kColl) {
+      comm.comm_type = CollectiveOf(nodes_[row].name);
+      if (!comm.comm_type) {
         return ChakraFails(Where(row),
                            fmt::format("a kernel '{}' of no collective it knows", nodes_[row].name),
                            "ValueError");
       }
-      comm.comm_type = *number;
     }
     ETUDE_ASSIGN_OR_RETURN(comm.comm_size, CommSize(row));
     comm.pg_name = nodes_[row].pg_name;
@@ -339,7 +328,7 @@ Status Converter::ConvertNodes() {
   const size_t count = nodes_.size();
   is_converted_.assign(count, 0);
   has_ctrl_.assign(count, 0);
-  types_.assign(count, EtType::kComp);
+  types_.assign(count, ChakraType::kComp);
   comm_of_.assign(count, kNone);
   converted_.reserve(count);
   // The rows of a group must come in the order of the dict, which repeated ids may change.
@@ -385,7 +374,7 @@ void Converter::AddDataDepsFrom(uint32_t root, Groups& children, std::vector<uin
     if (visited[row] == root) continue;
     visited[row] = root;
     const EtNode& node = nodes_[row];
-    if (node.is_gpu && types_[row] != EtType::kMetadata) {
+    if (node.is_gpu && types_[row] != ChakraType::kMetadata) {
       if (last_host != kNone) AddDep(row, nodes_[last_host].id);
     } else {
       if (node.inter_thread_dep != 0) AddDep(row, node.inter_thread_dep);
@@ -403,9 +392,7 @@ void Converter::AddDataDeps() {
   deps_.reserve(count * 2);
   first_dep_.assign(count, kNone);
   last_dep_.assign(count, kNone);
-  std::vector<uint32_t> parent(count, kNone);
-  for (const uint32_t row : order_) parent[row] = parent_[row];
-  Groups children(parent, count);
+  Groups children(parent_, count);
   const auto descending = [&](uint32_t a, uint32_t b) { return nodes_[a].id > nodes_[b].id; };
   for (const uint32_t row : order_) {
     const std::span<uint32_t> group = children[row];
@@ -473,34 +460,32 @@ Status Converter::CheckCycles() {
   return {};
 }
 
-void AppendAttr(std::string_view name, const EtInt& value, ByteBuffer& out) {
-  const bool has_value = !value.is_none;
-  const auto bits = static_cast<uint64_t>(value.value);
-  const size_t size = 2 + name.size() + (has_value ? 1 + VarintSize(bits) : 0);
-  out.Ensure(size + 16);
-  PutTag(10, WireType::kBytes, out);
-  PutVarint(size, out);
-  PutTag(1, WireType::kBytes, out);
-  PutVarint(name.size(), out);
-  out.Put(name);
-  if (!has_value) return;
-  PutTag(9, WireType::kVarint, out);
-  PutVarint(bits, out);
-}
-
-void AppendAttr(std::string_view name, const EtText& value, ByteBuffer& out) {
-  const size_t size =
-      2 + name.size() + (value.is_none ? 0 : 2 + VarintSize(value.text.size()) + value.text.size());
+// The beginning of an attribute whose value takes `value_size` bytes, and room for these.
+void BeginAttr(std::string_view name, size_t value_size, ByteBuffer& out) {
+  const size_t size = 2 + name.size() + value_size;
   out.Ensure(size + 32);
   PutTag(10, WireType::kBytes, out);
   PutVarint(size, out);
   PutTag(1, WireType::kBytes, out);
   PutVarint(name.size(), out);
   out.Put(name);
+}
+
+void AppendAttr(std::string_view name, const EtInt& value, ByteBuffer& out) {
+  const auto bits = static_cast<uint64_t>(value.value);
+  BeginAttr(name, value.is_none ? 0 : 1 + VarintSize(bits), out);
+  if (value.is_none) return;
+  PutTag(9, WireType::kVarint, out);
+  PutVarint(bits, out);
+}
+
+void AppendAttr(std::string_view name, const EtText& value, ByteBuffer& out) {
+  const size_t size = value.text.size();
+  BeginAttr(name, value.is_none ? 0 : 2 + VarintSize(size) + size, out);
   if (value.is_none) return;
   PutTag(29, WireType::kBytes, out);
-  PutVarint(value.text.size(), out);
-  if (!value.text.empty()) out.Put(value.text);
+  PutVarint(size, out);
+  if (size != 0) out.Put(value.text);
 }
 
 void Converter::WriteIo(uint32_t field, const std::string_view (&io)[3], ByteBuffer& body) {
@@ -540,7 +525,9 @@ void Converter::WriteAttrs(uint32_t row, ByteBuffer& body) {
   if (!node.stream.is_none) AppendAttr("stream", node.stream, body);
   if (comm_of_[row] == kNone) return;
   const Comm& comm = comms_[comm_of_[row]];
-  if (comm.has_comm_type) AppendAttr("comm_type", EtInt{.value = comm.comm_type}, body);
+  if (comm.comm_type) {
+    AppendAttr("comm_type", EtInt{.value = static_cast<int64_t>(*comm.comm_type)}, body);
+  }
   AppendAttr("comm_size", EtInt{.value = comm.comm_size}, body);
   if (!comm.pg_name.is_empty()) AppendAttr("pg_name", comm.pg_name, body);
 }

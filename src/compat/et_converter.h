@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,8 @@ namespace etude::compat {
 
 // Receives the bytes of a file in order.
 using Sink = std::function<Status(std::string_view)>;
+// How much of a file is made before a sink gets it.
+inline constexpr size_t kFlushBytes = size_t{192} << 10;
 
 // Writes what chakra_converter of Chakra 1.0.0 writes for `trace`, byte for byte: its data
 // dependencies, its dangling references, its lost synchronisation. kBadInput, before anything is

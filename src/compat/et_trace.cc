@@ -1,12 +1,12 @@
 #include "src/compat/et_trace.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "src/base/utf8.h"
+#include "src/compat/chakra_fails.h"
+#include "src/compat/py_json.h"
 
 namespace etude::compat {
 namespace {
@@ -55,7 +55,7 @@ constexpr auto kProblems = std::to_array<EtProblem>({
 
 // The characters of a JSON string; a problem if they cannot be written as UTF-8.
 std::string_view TextOf(std::string_view json, NodeTextReader& reader, EtNode& node) {
-  if (IsPlain(json)) return json.substr(1, json.size() - 2);
+  if (IsPlain(json)) return Inside(json);
   std::string decoded = DecodeString(json);
   if (HasSurrogate(decoded)) node.fault = EtFault::kSurrogate;
   return reader.Keep(std::move(decoded));
@@ -74,7 +74,7 @@ EtText TextAttr(std::string_view json, NodeTextReader& reader, EtNode& node) {
 void SetDuration(std::string_view json, EtNode& node) {
   if (json.empty() || json == "false") return;
   if (IsString(json)) {
-    const auto value = TextUint(json.substr(1, json.size() - 2));
+    const auto value = TextUint(Inside(json));
     if (!value) node.fault = EtFault::kDurationText;
     node.duration_micros = value.value_or(0);
   } else if (const auto whole = TextUint(json)) {
@@ -116,7 +116,7 @@ Keys OverrideKeys(const NodeText& from, EtNode& to) {
             .pg_name = from.key(NodeKey::kPgName)};
   if (from.broken_attrs) to.fault = EtFault::kBrokenAttr;
   for (const NodeAttrMember& attr : from.other_attrs) {
-    const std::string_view name = attr.name.substr(1, attr.name.size() - 2);
+    const std::string_view name = Inside(attr.name);
     if (name == "pg_name") {
       keys.pg_name = attr.value;
       to.overrides.pg_name = true;
@@ -145,12 +145,6 @@ Keys OverrideKeys(const NodeText& from, EtNode& to) {
 }  // namespace
 
 const EtProblem& ProblemOf(EtFault fault) { return kProblems[static_cast<size_t>(fault)]; }
-
-tl::unexpected<Error> ChakraFails(std::string_view where, std::string_view what,
-                                  std::string_view exception) {
-  return BadInput(
-      fmt::format("{}: found {}; Chakra 1.0.0 fails here too ({})", where, what, exception));
-}
 
 EtInt EtIntOf(std::string_view json, EtNode& node) {
   if (json.empty()) {

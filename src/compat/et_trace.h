@@ -124,8 +124,4 @@ struct EtTrace : EtNodes {
 Result<EtTrace> ReadEtTrace(std::string_view text, const std::string& name, const Limits& limits,
                             NodeTextReader& reader);
 
-// An error of a file on which Chakra's tool stops too, with the Python exception it stops with.
-tl::unexpected<Error> ChakraFails(std::string_view where, std::string_view what,
-                                  std::string_view exception);
-
 }  // namespace etude::compat

@@ -43,8 +43,6 @@ class FlatMap {
 
   void Set(uint64_t key, uint32_t value) { Insert(key, value) = value; }
 
-  size_t size() const { return count_; }
-
  private:
   struct Cell {
     uint64_t key = 0;

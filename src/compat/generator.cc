@@ -6,8 +6,8 @@
 #include <bit>
 #include <vector>
 
+#include "src/compat/chakra_fails.h"
 #include "src/compat/chakra_message.h"
-#include "src/compat/et_trace.h"
 
 namespace etude::compat {
 namespace {
@@ -21,16 +21,16 @@ uint64_t ZigZag(int64_t value) {
 
 struct Collective {
   std::string_view name;
-  uint64_t number;
+  ChakraComm type;
   bool has_size;
 };
 constexpr auto kCollectives = std::to_array<Collective>({
-    {"ALL_REDUCE", 0, true},
-    {"ALL_TO_ALL", 6, true},
-    {"ALL_GATHER", 2, true},
-    {"REDUCE_SCATTER", 7, true},
-    {"BROADCAST", 5, true},
-    {"BARRIER", 9, false},
+    {"ALL_REDUCE", ChakraComm::kAllReduce, true},
+    {"ALL_TO_ALL", ChakraComm::kAllToAll, true},
+    {"ALL_GATHER", ChakraComm::kAllGather, true},
+    {"REDUCE_SCATTER", ChakraComm::kReduceScatter, true},
+    {"BROADCAST", ChakraComm::kBroadcast, true},
+    {"BARRIER", ChakraComm::kBarrier, false},
 });
 
 class Generator {
@@ -71,7 +71,7 @@ class Generator {
       ETUDE_RETURN_IF_ERROR(EachNpu(collective.name, [&] {
         ChakraNode node(next_id_++, collective.name, ChakraType::kColl);
         node.Attr(NotOnCpu());
-        node.Attr(ChakraAttr("comm_type").Varint(9, collective.number));
+        node.Attr(ChakraAttr("comm_type").Varint(9, static_cast<uint64_t>(collective.type)));
         Add(node.Attr(ChakraAttr("comm_size").Varint(9, size)));
       }));
     }

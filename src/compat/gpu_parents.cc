@@ -6,7 +6,7 @@
 #include <list>
 #include <string>
 
-#include "src/compat/et_trace.h"
+#include "src/compat/chakra_fails.h"
 #include "src/compat/stable_order.h"
 
 namespace etude::compat {

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "src/base/utf8.h"
+#include "src/compat/chakra_fails.h"
 #include "src/compat/flat_map.h"
+#include "src/compat/py_json.h"
 
 namespace etude::compat {
 namespace {
@@ -39,7 +41,6 @@ class Reader {
 
   Result<HostTrace> Run() {
     if (!scanner_.EnterObject()) {
-      ETUDE_RETURN_IF_ERROR(scanner_.status());
       return BadInput(name_ + ": found no JSON object, expected an execution trace");
     }
     bool first = true;

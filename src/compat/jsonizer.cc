@@ -15,13 +15,11 @@
 #include <vector>
 
 #include "src/base/utf8.h"
-#include "src/compat/et_trace.h"
+#include "src/compat/chakra_fails.h"
 #include "src/compat/py_json.h"
 
 namespace etude::compat {
 namespace {
-
-constexpr size_t kFlushBytes = size_t{192} << 10;
 
 enum class Kind : uint8_t {
   kDouble,

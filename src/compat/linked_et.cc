@@ -22,9 +22,7 @@ void SetGpuOp(const DeviceEvent& op, NodeTextReader& reader, EtNode& node) {
     node.stream = {.is_none = true};
     if (!op.stream.empty()) node.stream = EtIntOf(op.stream, node);
   }
-  const bool has_pg_name =
-      !op.pg_name.empty() && op.name.find("ncclDevKernel") != std::string_view::npos;
-  if (has_pg_name && !node.overrides.pg_name) SetEtPgName(op.pg_name, reader, node);
+  if (HasPgName(op) && !node.overrides.pg_name) SetEtPgName(op.pg_name, reader, node);
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 namespace etude::compat {
 namespace {
 
-constexpr size_t kFlushBytes = size_t{192} << 10;
 constexpr size_t kNodeLevel = 2;  // containers around a node: the document and the list
 
 // The keys that linking sets, in the order in which new ones are appended.
@@ -32,30 +31,6 @@ constexpr auto kGpuKeys = std::to_array<NodeKey>({
     NodeKey::kPgName,
     NodeKey::kSyncDep,
 });
-
-std::string_view KeyText(NodeKey key) {
-  switch (key) {
-    case NodeKey::kId: return "\"id\": ";
-    case NodeKey::kName: return "\"name\": ";
-    case NodeKey::kCtrlDeps: return "\"ctrl_deps\": ";
-    case NodeKey::kInputs: return "\"inputs\": ";
-    case NodeKey::kOutputs: return "\"outputs\": ";
-    case NodeKey::kAttrs: return "\"attrs\": ";
-    case NodeKey::kInclusiveDur: return "\"inclusive_dur\": ";
-    case NodeKey::kExclusiveDur: return "\"exclusive_dur\": ";
-    case NodeKey::kTs: return "\"ts\": ";
-    case NodeKey::kInterThreadDep: return "\"inter_thread_dep\": ";
-    case NodeKey::kSyncDep: return "\"sync_dep\": ";
-    case NodeKey::kCat: return "\"cat\": ";
-    case NodeKey::kPh: return "\"ph\": ";
-    case NodeKey::kStream: return "\"stream\": ";
-    case NodeKey::kPgName: return "\"pg_name\": ";
-    case NodeKey::kParent: return "\"parent\": ";
-    case NodeKey::kRfId: return "\"rf_id\": ";
-    case NodeKey::kOther: return "";
-  }
-  return "";
-}
 
 void AppendWhole(uint64_t value, ByteBuffer& out) {
   out.Ensure(20);
@@ -140,7 +115,8 @@ class Writer {
     AppendPyIndent(kNodeLevel + 1, out_);
   }
 
-  void SyncDep(const LinkedNode& node) {
+  bool SyncDep(const LinkedNode& node) {
+    if (node.sync_dep == LinkedNode::kNoSync) return false;
     out_.Append('[');
     bool first = true;
     for (const uint64_t id : linked_.sync_deps[node.sync_dep]) {
@@ -151,6 +127,7 @@ class Writer {
     }
     AppendPyIndent(kNodeLevel + 1, out_);
     out_.Append(']');
+    return true;
   }
 
   // Writes what linking sets for this key of a host node; false if it leaves the key alone.
@@ -178,10 +155,7 @@ class Writer {
           out_.Append("null");
         }
         return true;
-      case NodeKey::kSyncDep:
-        if (node.sync_dep == LinkedNode::kNoSync) return false;
-        SyncDep(node);
-        return true;
+      case NodeKey::kSyncDep: return SyncDep(node);
       default: return false;
     }
   }
@@ -197,7 +171,7 @@ class Writer {
         AppendPyDumpString(member.key, out_);
         out_.Append(": ");
       } else {
-        out_.Append(KeyText(member.kind));
+        out_.Append(TextOf(member.kind));
         seen |= 1U << static_cast<uint32_t>(member.kind);
       }
       if (!HostValue(node, member.kind)) AppendPyDump(member.value, kNodeLevel + 1, out_);
@@ -207,7 +181,7 @@ class Writer {
       if ((seen >> static_cast<uint32_t>(key) & 1U) != 0) return;
       BeginMember(first);
       const size_t begin = out_.size();
-      out_.Append(KeyText(key));
+      out_.Append(TextOf(key));
       HostValue(node, key);
       pieces_.push_back({key, begin, out_.size()});
     };
@@ -246,16 +220,9 @@ class Writer {
         if (!HasPgName(op)) return false;
         AppendPyDump(op.pg_name, kNodeLevel + 1, out_);
         return true;
-      case NodeKey::kSyncDep:
-        if (node.sync_dep == LinkedNode::kNoSync) return false;
-        SyncDep(node);
-        return true;
+      case NodeKey::kSyncDep: return SyncDep(node);
       default: return false;
     }
-  }
-
-  static bool HasPgName(const DeviceEvent& op) {
-    return !op.pg_name.empty() && op.name.find("ncclDevKernel") != std::string_view::npos;
   }
 
   void GpuNodeMembers(const LinkedNode& node) {
@@ -265,7 +232,7 @@ class Writer {
       BeginMember(first);
       seen |= 1U << static_cast<uint32_t>(piece.kind);
       const size_t begin = out_.size();
-      out_.Append(KeyText(piece.kind));
+      out_.Append(TextOf(piece.kind));
       if (piece.kind != NodeKey::kOther && GpuValue(node, piece.kind)) continue;
       out_.set_end(out_.view().data() + begin);
       out_.AppendCopy(piece.begin, piece.end - piece.begin);
@@ -275,7 +242,7 @@ class Writer {
       if (key == NodeKey::kPgName && !HasPgName(device_.events[node.gpu_op])) continue;
       if (key == NodeKey::kSyncDep && node.sync_dep == LinkedNode::kNoSync) continue;
       BeginMember(first);
-      out_.Append(KeyText(key));
+      out_.Append(TextOf(key));
       GpuValue(node, key);
     }
   }

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "src/compat/chakra_fails.h"
 #include "src/compat/exclusive_time.h"
 #include "src/compat/flat_map.h"
 #include "src/compat/gpu_parents.h"

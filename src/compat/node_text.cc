@@ -2,43 +2,44 @@
 
 #include <charconv>
 
+#include "src/compat/py_json.h"
+
 namespace etude::compat {
 namespace {
 
-struct KeyName {
-  std::string_view name;
-  NodeKey kind;
+// By NodeKey.
+constexpr std::array<std::string_view, kNodeKeyCount> kKeyTexts = {
+    "\"id\": ",
+    "\"name\": ",
+    "\"ctrl_deps\": ",
+    "\"inputs\": ",
+    "\"outputs\": ",
+    "\"attrs\": ",
+    "\"inclusive_dur\": ",
+    "\"exclusive_dur\": ",
+    "\"ts\": ",
+    "\"inter_thread_dep\": ",
+    "\"sync_dep\": ",
+    "\"cat\": ",
+    "\"ph\": ",
+    "\"stream\": ",
+    "\"pg_name\": ",
+    "\"parent\": ",
+    "\"rf_id\": ",
+    "",
 };
-
-constexpr auto kKeyNames = std::to_array<KeyName>({
-    {"id", NodeKey::kId},
-    {"name", NodeKey::kName},
-    {"ctrl_deps", NodeKey::kCtrlDeps},
-    {"inputs", NodeKey::kInputs},
-    {"outputs", NodeKey::kOutputs},
-    {"attrs", NodeKey::kAttrs},
-    {"inclusive_dur", NodeKey::kInclusiveDur},
-    {"exclusive_dur", NodeKey::kExclusiveDur},
-    {"ts", NodeKey::kTs},
-    {"inter_thread_dep", NodeKey::kInterThreadDep},
-    {"sync_dep", NodeKey::kSyncDep},
-    {"cat", NodeKey::kCat},
-    {"ph", NodeKey::kPh},
-    {"stream", NodeKey::kStream},
-    {"pg_name", NodeKey::kPgName},
-    {"parent", NodeKey::kParent},
-    {"rf_id", NodeKey::kRfId},
-});
 
 constexpr auto kAttrNames = std::to_array<std::string_view>(
     {"rf_id", "fw_parent", "seq_id", "scope", "tid", "fw_tid", "op_schema"});
 
+// Of a key with its quotes.
 NodeKey KindOf(std::string_view key) {
-  const std::string_view name = key.substr(1, key.size() - 2);
-  for (const KeyName& row : kKeyNames) {
-    if (row.name == name) return row.kind;
+  size_t kind = 0;
+  while (!kKeyTexts[kind].empty() &&
+         (kKeyTexts[kind].size() != key.size() + 2 || !kKeyTexts[kind].starts_with(key))) {
+    ++kind;
   }
-  return NodeKey::kOther;
+  return static_cast<NodeKey>(kind);
 }
 
 template <typename T>
@@ -51,6 +52,8 @@ std::optional<T> TextNumber(std::string_view json) {
 }
 
 }  // namespace
+
+std::string_view TextOf(NodeKey key) { return kKeyTexts[static_cast<size_t>(key)]; }
 
 std::string_view Name(NodeAttr attr) { return kAttrNames[static_cast<size_t>(attr)]; }
 
@@ -179,7 +182,7 @@ void NodeTextReader::ReadAttrs(JsonScanner& scanner, NodeText& node) {
       AppendPyDumpString(name, plain);
       name = Keep(std::string(plain.view()));
     }
-    const std::string_view inside = name.substr(1, name.size() - 2);
+    const std::string_view inside = Inside(name);
     size_t known = 0;
     while (known < kNodeAttrCount && kAttrNames[known] != inside) ++known;
     if (known < kNodeAttrCount) {

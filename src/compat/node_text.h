@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/compat/py_json.h"
+#include "src/compat/json_scanner.h"
 
 // A node of a host or linked trace as the pieces of JSON text that it is. A piece that is not there
 // is an empty view; no JSON value is empty.
@@ -38,6 +38,8 @@ enum class NodeKey : uint8_t {
   kOther,
 };
 inline constexpr size_t kNodeKeyCount = static_cast<size_t>(NodeKey::kOther) + 1;
+// The beginning of such a member as json.dump writes it, "\"id\": "; "" for kOther.
+std::string_view TextOf(NodeKey key);
 
 // The attributes that become attributes of a Chakra node, in its order.
 enum class NodeAttr : uint8_t { kRfId, kFwParent, kSeqId, kScope, kTid, kFwTid, kOpSchema };
@@ -104,5 +106,12 @@ std::optional<int64_t> TextInt(std::string_view json);
 std::optional<uint64_t> TextUint(std::string_view json);
 inline bool IsNull(std::string_view json) { return json == "null"; }
 inline bool IsString(std::string_view json) { return !json.empty() && json[0] == '"'; }
+// What is between the quotes of a string, for comparing: escapes stay as they are.
+inline std::string_view Inside(std::string_view json) {
+  return json.size() < 2 ? std::string_view() : json.substr(1, json.size() - 2);
+}
+inline bool Contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
 
 }  // namespace etude::compat

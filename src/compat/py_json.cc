@@ -1,13 +1,11 @@
 #include "src/compat/py_json.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #if defined(__SSE2__)
@@ -15,62 +13,13 @@
 #endif
 
 #include "src/base/utf8.h"
+#include "src/compat/json_bytes.h"
+#include "src/compat/json_scanner.h"
 #include "src/compat/py_number.h"
 #include "src/compat/py_printable.h"
 
 namespace etude::compat {
 namespace {
-
-// Python refuses to read longer ones (sys.int_info.default_max_str_digits).
-constexpr size_t kMaxIntDigits = 4300;
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsBlank(char c) {
-  return static_cast<uint8_t>(c) <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t');
-}
-
-const char* SkipManyBlanks(const char* at, const char* end) {
-#if defined(__SSE2__)
-  while (end - at >= 16) {
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-    const __m128i blank = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(' ')),
-                                                    _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\n'))),
-                                       _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('\r')),
-                                                    _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\t'))));
-    const auto mask = static_cast<uint32_t>(_mm_movemask_epi8(blank));
-    if (mask != 0xFFFF) return at + std::countr_one(mask);
-    at += 16;
-  }
-#endif
-  while (at != end && IsBlank(*at)) ++at;
-  return at;
-}
-
-// Most often there is no blank, or one.
-inline const char* SkipBlanksFrom(const char* at, const char* end) {
-  if (at == end || !IsBlank(*at)) return at;
-  ++at;
-  if (at == end || !IsBlank(*at)) return at;
-  return SkipManyBlanks(at, end);
-}
-
-// The first quote, backslash or control byte from `at` on, or `end`.
-const char* FindStringStop(const char* at, const char* end) {
-#if defined(__SSE2__)
-  while (end - at >= 16) {
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-    const __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x1F)), bytes);
-    const __m128i stop =
-        _mm_or_si128(control, _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
-                                           _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'))));
-    const auto mask = static_cast<uint32_t>(_mm_movemask_epi8(stop));
-    if (mask != 0) return at + std::countr_zero(mask);
-    at += 16;
-  }
-#endif
-  while (at != end && *at != '"' && *at != '\\' && static_cast<uint8_t>(*at) > 0x1F) ++at;
-  return at;
-}
 
 // Whether all of `text` is from ' ' to '~' and is none of the two bytes.
 bool IsAsciiWithout(std::string_view text, char a, char b) {
@@ -93,13 +42,6 @@ bool IsAsciiWithout(std::string_view text, char a, char b) {
     if (byte < ' ' || byte > '~' || *at == a || *at == b) return false;
   }
   return true;
-}
-
-int HexValue(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
 }
 
 uint32_t Hex4(const char* at) {
@@ -433,274 +375,6 @@ std::optional<PyNumber> ParsePyNumber(std::string_view json) {
   const auto [end, error] = std::from_chars(json.data(), json.data() + json.size(), whole);
   if (error != std::errc() || end != json.data() + json.size()) return std::nullopt;
   return PyNumber::Int(whole);
-}
-
-JsonScanner::JsonScanner(std::string_view text, std::string_view name, size_t max_depth)
-    : begin_(text.data()),
-      at_(begin_),
-      end_(begin_ + text.size()),
-      name_(name),
-      max_depth_(max_depth) {}
-
-void JsonScanner::Fail(std::string_view problem) {
-  if (failed_) return;
-  failed_ = true;
-  problem_ = problem;
-  problem_at_ = static_cast<size_t>(at_ - begin_);
-}
-
-Status JsonScanner::status() const {
-  if (!failed_) return {};
-  return BadInput(fmt::format("{}:byte {}: {}", name_, problem_at_, problem_));
-}
-
-void JsonScanner::SkipBlanks() { at_ = SkipBlanksFrom(at_, end_); }
-
-const char* JsonScanner::Position() {
-  SkipBlanks();
-  return at_;
-}
-
-bool JsonScanner::Enter(char open) {
-  if (failed_) return false;
-  SkipBlanks();
-  if (at_ == end_ || *at_ != open) return false;
-  ++at_;
-  ++depth_;
-  return true;
-}
-
-bool JsonScanner::NextMember(bool& first, std::string_view& key) {
-  if (failed_) return false;
-  SkipBlanks();
-  if (at_ != end_ && *at_ == '}') {
-    ++at_;
-    --depth_;
-    return false;
-  }
-  if (!first) {
-    if (at_ == end_ || *at_ != ',') {
-      Fail("found something else, expected ',' or '}'");
-      return false;
-    }
-    ++at_;
-    SkipBlanks();
-  }
-  first = false;
-  const char* begin = at_;
-  if (at_ == end_ || *at_ != '"' || !ScanString()) {
-    Fail("found something else, expected a key");
-    return false;
-  }
-  key = {begin, static_cast<size_t>(at_ - begin)};
-  SkipBlanks();
-  if (at_ == end_ || *at_ != ':') {
-    Fail("found something else, expected ':'");
-    return false;
-  }
-  ++at_;
-  return true;
-}
-
-bool JsonScanner::NextElement(bool& first) {
-  if (failed_) return false;
-  SkipBlanks();
-  if (at_ != end_ && *at_ == ']') {
-    ++at_;
-    --depth_;
-    return false;
-  }
-  if (!first) {
-    if (at_ == end_ || *at_ != ',') {
-      Fail("found something else, expected ',' or ']'");
-      return false;
-    }
-    ++at_;
-  }
-  first = false;
-  return true;
-}
-
-std::string_view JsonScanner::Value() {
-  if (failed_) return {};
-  SkipBlanks();
-  const char* begin = at_;
-  if (!ScanValue(depth_)) return {};
-  return {begin, static_cast<size_t>(at_ - begin)};
-}
-
-void JsonScanner::ExpectEnd() {
-  if (failed_) return;
-  SkipBlanks();
-  if (at_ != end_) Fail("found more, expected the end of the document");
-}
-
-bool JsonScanner::ScanValue(size_t depth) {
-  if (at_ == end_) {
-    Fail("found the end, expected a value");
-    return false;
-  }
-  switch (*at_) {
-    case '{': return ScanObject(depth);
-    case '[': return ScanArray(depth);
-    case '"': return ScanString();
-    case 't': return ScanWord("true");
-    case 'f': return ScanWord("false");
-    case 'n': return ScanWord("null");
-    case 'N': return ScanWord("NaN");
-    case 'I': return ScanWord("Infinity");
-    default: return ScanNumber();
-  }
-}
-
-bool JsonScanner::ScanWord(std::string_view word) {
-  if (static_cast<size_t>(end_ - at_) < word.size() ||
-      std::memcmp(at_, word.data(), word.size()) != 0) {
-    Fail("found something else, expected a value");
-    return false;
-  }
-  at_ += word.size();
-  return true;
-}
-
-bool JsonScanner::ScanString() {
-  ++at_;
-  last_is_plain_ = true;
-  while (true) {
-    at_ = FindStringStop(at_, end_);
-    if (at_ == end_) break;
-    if (*at_ == '"') {
-      ++at_;
-      return true;
-    }
-    if (*at_ != '\\') {
-      Fail("found a control character in a string");
-      return false;
-    }
-    last_is_plain_ = false;
-    if (end_ - at_ < 2) break;
-    constexpr std::string_view kEscapes = "\"\\/bfnrt";
-    if (at_[1] == 'u') {
-      if (end_ - at_ < 6) break;
-      for (int i = 2; i < 6; ++i) {
-        if (HexValue(at_[i]) < 0) {
-          Fail("found an invalid \\u escape");
-          return false;
-        }
-      }
-      at_ += 6;
-    } else if (kEscapes.find(at_[1]) != std::string_view::npos) {
-      at_ += 2;
-    } else {
-      Fail("found an invalid escape");
-      return false;
-    }
-  }
-  at_ = end_;
-  Fail("found the end in a string");
-  return false;
-}
-
-bool JsonScanner::ScanNumber() {
-  const char* begin = at_;
-  if (*at_ == '-') {
-    ++at_;
-    if (at_ != end_ && *at_ == 'I') return ScanWord("Infinity");
-  }
-  const char* digits = at_;
-  while (at_ != end_ && IsDigit(*at_)) ++at_;
-  if (at_ == digits || (*digits == '0' && at_ - digits > 1)) {
-    at_ = begin;
-    Fail("found something else, expected a value");
-    return false;
-  }
-  const auto digit_count = static_cast<size_t>(at_ - digits);
-  bool is_float = false;
-  if (at_ != end_ && *at_ == '.') {
-    const char* fraction = ++at_;
-    while (at_ != end_ && IsDigit(*at_)) ++at_;
-    if (at_ == fraction) {
-      Fail("found a number without digits behind its point");
-      return false;
-    }
-    is_float = true;
-  }
-  if (at_ != end_ && (*at_ == 'e' || *at_ == 'E')) {
-    ++at_;
-    if (at_ != end_ && (*at_ == '+' || *at_ == '-')) ++at_;
-    const char* exponent = at_;
-    while (at_ != end_ && IsDigit(*at_)) ++at_;
-    if (at_ == exponent) {
-      Fail("found a number without an exponent behind its 'e'");
-      return false;
-    }
-    is_float = true;
-  }
-  if (!is_float && digit_count > kMaxIntDigits) {
-    Fail("found a whole number of more than 4300 digits, which Python refuses");
-    return false;
-  }
-  return true;
-}
-
-bool JsonScanner::ScanArray(size_t depth) {
-  if (depth >= max_depth_) {
-    Fail("found nesting beyond the limit 'depth'");
-    return false;
-  }
-  ++at_;
-  SkipBlanks();
-  if (at_ != end_ && *at_ == ']') {
-    ++at_;
-    return true;
-  }
-  while (true) {
-    SkipBlanks();
-    if (!ScanValue(depth + 1)) return false;
-    SkipBlanks();
-    if (at_ == end_ || (*at_ != ',' && *at_ != ']')) {
-      Fail("found something else, expected ',' or ']'");
-      return false;
-    }
-    if (*at_++ == ']') return true;
-  }
-}
-
-bool JsonScanner::ScanObject(size_t depth) {
-  if (depth >= max_depth_) {
-    Fail("found nesting beyond the limit 'depth'");
-    return false;
-  }
-  ++at_;
-  SkipBlanks();
-  if (at_ != end_ && *at_ == '}') {
-    ++at_;
-    return true;
-  }
-  KeySet keys;
-  while (true) {
-    SkipBlanks();
-    const char* begin = at_;
-    if (at_ == end_ || *at_ != '"' || !ScanString()) {
-      Fail("found something else, expected a key");
-      return false;
-    }
-    irregular_ |= !keys.Add({begin, static_cast<size_t>(at_ - begin)}, last_is_plain_);
-    SkipBlanks();
-    if (at_ == end_ || *at_ != ':') {
-      Fail("found something else, expected ':'");
-      return false;
-    }
-    ++at_;
-    SkipBlanks();
-    if (!ScanValue(depth + 1)) return false;
-    SkipBlanks();
-    if (at_ == end_ || (*at_ != ',' && *at_ != '}')) {
-      Fail("found something else, expected ',' or '}'");
-      return false;
-    }
-    if (*at_++ == '}') return true;
-  }
 }
 
 std::string DecodeString(std::string_view json) {

@@ -2,14 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <charconv>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "src/compat/chakra_fails.h"
 #include "src/compat/chakra_message.h"
-#include "src/compat/et_trace.h"
 #include "src/compat/text_model.h"
 
 namespace etude::compat {
@@ -19,14 +17,12 @@ constexpr std::string_view kSchema = "1.0.2-chakra.1.0.0";
 
 using Id = std::optional<uint64_t>;
 
-// What is done with a layer in one of the three phases.
+// A phase of a layer, and the nodes made for it last; Chakra forgets only some of them between
+// traces.
 struct Phase {
-  int64_t comp_time = 0;
-  std::string_view comm_type;
-  int64_t comm_size = 0;
-  // The nodes made for it last; Chakra forgets only some of them between traces.
-  Id comp;
-  Id comm;
+  TextPhase text;
+  Id comp = {};
+  Id comm = {};
 };
 
 struct Layer {
@@ -36,16 +32,12 @@ struct Layer {
   Phase weight_grad;
 };
 
-Phase PhaseOf(const TextPhase& phase) {
-  return {.comp_time = phase.time, .comm_type = phase.comm, .comm_size = phase.size};
-}
-
-// Any other name, NONE among them, has the number of the first one.
-uint64_t CommNumber(std::string_view name) {
-  if (name == "ALLTOALL") return 6;
-  if (name == "ALLGATHER") return 2;
-  if (name == "REDUCESCATTER") return 7;
-  return 0;
+// Any other name, NONE among them, is the first one.
+ChakraComm CommOf(std::string_view name) {
+  if (name == "ALLTOALL") return ChakraComm::kAllToAll;
+  if (name == "ALLGATHER") return ChakraComm::kAllGather;
+  if (name == "REDUCESCATTER") return ChakraComm::kReduceScatter;
+  return ChakraComm::kAllReduce;
 }
 
 class Converter {
@@ -74,16 +66,14 @@ class Converter {
   }
 
   Status Read() {
-    const Result<TextModel> model = ParseTextModel(text_);
+    Result<TextModel> model = ParseTextModel(text_);
     if (!model) return Fails(model.error().message);
-    parallelism_ = model->parallelism;
-    layer_count_ = model->layer_count;
-    last_bottom_ = model->last_bottom;
-    for (const TextLayer& layer : model->layers) {
+    model_ = *std::move(model);
+    for (const TextLayer& layer : model_.layers) {
       layers_.push_back({.name = layer.name,
-                         .forward = PhaseOf(layer.forward),
-                         .input_grad = PhaseOf(layer.input_grad),
-                         .weight_grad = PhaseOf(layer.weight_grad)});
+                         .forward = {layer.forward},
+                         .input_grad = {layer.input_grad},
+                         .weight_grad = {layer.weight_grad}});
     }
     return {};
   }
@@ -96,7 +86,7 @@ class Converter {
   }
 
   void AddPass() {
-    switch (parallelism_) {
+    switch (model_.parallelism) {
       case TextParallelism::kMicro: AddMicro(); break;
       case TextParallelism::kData: AddData(); break;
       case TextParallelism::kModel: AddModel(); break;
@@ -108,9 +98,9 @@ class Converter {
 
   void Forget() {
     for (Layer& layer : layers_) {
-      if (parallelism_ != TextParallelism::kModel) layer.weight_grad.comm.reset();
-      if (parallelism_ == TextParallelism::kModel) layer.weight_grad.comp.reset();
-      if (parallelism_ != TextParallelism::kDlrm) continue;
+      if (model_.parallelism != TextParallelism::kModel) layer.weight_grad.comm.reset();
+      if (model_.parallelism == TextParallelism::kModel) layer.weight_grad.comp.reset();
+      if (model_.parallelism != TextParallelism::kDlrm) continue;
       layer.weight_grad.comp.reset();
       layer.input_grad.comm.reset();
       layer.input_grad.comp.reset();
@@ -123,22 +113,22 @@ class Converter {
     return id.value_or(0);
   }
 
-  Id Comp(const Layer& layer, std::string_view phase, const Phase& of,
+  Id Comp(const Layer& layer, std::string_view name, const Phase& phase,
           const std::vector<uint64_t>& deps) {
-    if (of.comp_time < 0) failure_ = "a negative time";
+    if (phase.text.time < 0) failure_ = "a negative time";
     const uint64_t id = next_id_++;
-    const ChakraNode node(id, fmt::format("COMP_NODE_{}_{}", layer.name, phase), ChakraType::kComp,
-                          deps, static_cast<uint64_t>(of.comp_time));
+    const ChakraNode node(id, fmt::format("COMP_NODE_{}_{}", layer.name, name), ChakraType::kComp,
+                          deps, static_cast<uint64_t>(phase.text.time));
     AppendMessage(node.view(), file_);
     return id;
   }
 
-  Id Comm(std::string_view name, const Phase& of, const std::vector<uint64_t>& deps) {
+  Id Comm(std::string_view name, const Phase& phase, const std::vector<uint64_t>& deps) {
     const uint64_t id = next_id_++;
-    ChakraNode node(id, fmt::format("COMM_COLL_NODE_{}_{}", name, of.comm_type), ChakraType::kColl,
-                    deps);
-    node.Attr(ChakraAttr("comm_type").Varint(9, CommNumber(of.comm_type)));
-    node.Attr(ChakraAttr("comm_size").Varint(9, static_cast<uint64_t>(of.comm_size)));
+    ChakraNode node(id, fmt::format("COMM_COLL_NODE_{}_{}", name, phase.text.comm),
+                    ChakraType::kColl, deps);
+    node.Attr(ChakraAttr("comm_type").Varint(9, static_cast<uint64_t>(CommOf(phase.text.comm))));
+    node.Attr(ChakraAttr("comm_size").Varint(9, static_cast<uint64_t>(phase.text.size)));
     AppendMessage(node.view(), file_);
     return id;
   }
@@ -179,7 +169,7 @@ class Converter {
 
   // Whether a layer, counted from the last, is not the last one announced.
   bool IsNotFirst(size_t i) const {
-    return static_cast<int64_t>(layers_.size() - 1 - i) != layer_count_ - 1;
+    return static_cast<int64_t>(layers_.size() - 1 - i) != model_.layer_count - 1;
   }
 
   void AddModel() {
@@ -233,9 +223,10 @@ class Converter {
         deps.push_back(*layer.weight_grad.comp);
       }
       if (i != 0) deps.push_back(Need(layers_[i - 1].forward.comp));
-      if (static_cast<int64_t>(i) == last_bottom_) deps.push_back(Need(layers_[0].forward.comm));
+      if (static_cast<int64_t>(i) == model_.last_bottom)
+        deps.push_back(Need(layers_[0].forward.comm));
       last = layer.forward.comp = Comp(layer, "FWD", layer.forward, deps);
-      if (layer.forward.comm_type == "ALLTOALL") {
+      if (layer.forward.text.comm == "ALLTOALL") {
         layer.forward.comm = Comm(layer.name, layer.forward, {*last});
       }
     }
@@ -249,7 +240,7 @@ class Converter {
         if (layer.input_grad.comm) deps.push_back(*layer.input_grad.comm);
       }
       layer.weight_grad.comp = Comp(layer, "BWD_WG", layer.weight_grad, deps);
-      if (layer.weight_grad.comm_type != "NONE") {
+      if (layer.weight_grad.text.comm != "NONE") {
         layer.weight_grad.comm = Comm(layer.name, layer.weight_grad, {*layer.weight_grad.comp});
       }
       Id comp;
@@ -257,7 +248,7 @@ class Converter {
         comp = layer.input_grad.comp =
             Comp(layer, "BWD_IG", layer.input_grad, {*layer.weight_grad.comp});
       }
-      if (static_cast<int64_t>(i) == last_bottom_ + 1) {
+      if (static_cast<int64_t>(i) == model_.last_bottom + 1) {
         Layer& first = layers_[0];
         first.input_grad.comm = Comm(first.name, first.input_grad, {Need(comp)});
       }
@@ -267,9 +258,7 @@ class Converter {
   const std::string text_;
   const TextRequest& request_;
   const FileSink& sink_;
-  TextParallelism parallelism_ = TextParallelism::kMicro;
-  int64_t layer_count_ = 0;  // as announced
-  int64_t last_bottom_ = 0;
+  TextModel model_;
   std::vector<Layer> layers_;
   uint64_t next_id_ = 0;  // goes on over all files
   std::string failure_;

@@ -9,9 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "src/formats/chakra_attr.h"
-#include "src/formats/chakra_schema.h"
 #include "src/synth/work_builder.h"
+#include "src/transform/astra_sim.h"
 
 namespace etude {
 namespace {
@@ -35,8 +34,6 @@ constexpr auto kPatterns = std::to_array<PatternInfo>({
 });
 
 constexpr int64_t kNanosPerMicro = 1000;
-constexpr int64_t kBarrierBytes = 4;
-constexpr int64_t kLeastAllGather = 1024;  // below, ASTRA-sim never ends
 
 std::optional<CollectiveType> CollectiveOf(Pattern pattern) {
   switch (pattern) {
@@ -106,12 +103,8 @@ class Maker {
 
   NodeId AddMemory(NodeKind kind, const Ids& deps) {
     const NodeId node = work_.Add(kind, kind == NodeKind::kMemLoad ? "load" : "store", deps);
-    std::string field;
-    chakra::AddUintAttr(field, static_cast<uint32_t>(chakra::NodeField::kAttr), "tensor_size",
-                        chakra::ValueType::kUint64, static_cast<uint64_t>(options_.size.count));
-    work_.trace().AddExtra(node, {.key = work_.trace().Intern("tensor_size"),
-                                  .text = work_.trace().Intern(field),
-                                  .form = Extra::Form::kProtobuf});
+    AddAstraAttr(work_.trace(), node, "tensor_size", chakra::ValueType::kUint64,
+                 static_cast<uint64_t>(options_.size.count));
     return node;
   }
 
@@ -128,7 +121,7 @@ class Maker {
       case Pattern::kBarrier:
         last_ = {
             AddCollective(options_.native ? CollectiveType::kBarrier : CollectiveType::kAllReduce,
-                          options_.native ? Bytes{0} : Bytes{kBarrierBytes}, last_)};
+                          options_.native ? Bytes{0} : Bytes{kAstraBarrierBytes}, last_)};
         return;
       case Pattern::kBroadcast:
       case Pattern::kScatter: return AddRooted(i, /*from_root=*/true);
@@ -221,12 +214,12 @@ Status CheckMicrobench(const MicrobenchOptions& options) {
                        "own (--native writes it all the same)"
                      : "--size: expected 1 byte or more");
   }
-  if (options.pattern == Pattern::kAllGather && options.size.count < kLeastAllGather &&
+  if (options.pattern == Pattern::kAllGather && options.size.count < kAstraLeastGather &&
       !as_recorded) {
     return fails(fmt::format(
         "--size: expected {} bytes or more for all_gather, which ASTRA-sim does not end below "
         "(--native writes it all the same)",
-        kLeastAllGather));
+        kAstraLeastGather));
   }
   if (options.duration.count % kNanosPerMicro != 0 || options.duration.count < kNanosPerMicro) {
     return fails("--duration: expected whole microseconds, 1us or more: Chakra has no others");

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "src/base/csr.h"
+#include "src/transform/program_order.h"
 
 namespace etude {
 namespace {
@@ -17,11 +18,7 @@ namespace {
 std::vector<uint32_t> ProgramRanks(const Trace& trace) {
   std::vector<uint32_t> ranks(trace.node_count());
   std::vector<NodeId> stack;
-  const auto later_first = [&](NodeId a, NodeId b) {
-    const uint64_t id_a = trace.source_id(a);
-    const uint64_t id_b = trace.source_id(b);
-    return id_a != id_b ? id_a > id_b : a > b;
-  };
+  const auto later_first = [&](NodeId a, NodeId b) { return ComesLater(trace, a, b); };
   ForEachNode(trace, [&](NodeId node) {
     if (!trace.parent(node)) stack.push_back(node);
   });

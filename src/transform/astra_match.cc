@@ -10,10 +10,10 @@
 #include <tuple>
 #include <utility>
 
+#include "src/transform/astra_sim.h"
+
 namespace etude {
 namespace {
-
-constexpr int64_t kSmallestGather = 1024;  // more than the chunks of a collective
 
 class Matcher {
  public:
@@ -85,7 +85,7 @@ class Matcher {
     int64_t size = 0;
     for (const auto& list : lists) size = std::max(size, PlanAt(list[k]).size);
     const bool raise =
-        NodeAt(lists.front()[k]).type == CollectiveType::kAllGather && size < kSmallestGather;
+        NodeAt(lists.front()[k]).type == CollectiveType::kAllGather && size < kAstraLeastGather;
     for (const auto& list : lists) {
       AstraPlan& plan = PlanAt(list[k]);
       plan.match = matches_;
@@ -95,7 +95,7 @@ class Matcher {
       }
       if (plan.size != size) job_.notes.Count(AstraNote::kSizeRaised);
       if (raise) job_.notes.Count(AstraNote::kSmallGather);
-      plan.size = raise ? kSmallestGather : size;
+      plan.size = raise ? kAstraLeastGather : size;
     }
     ++matches_;
   }

@@ -23,6 +23,7 @@ class Scheduler {
   AstraOrder Run() {
     order_.slots.resize(ranks_.size());
     for (uint32_t rank = 0; rank < ranks_.size(); ++rank) Prepare(rank);
+    for (const At at : first_) Arrive(at);
     while (true) {
       while (!free_.empty()) {
         const At at = free_.back();
@@ -76,9 +77,6 @@ class Scheduler {
     dependents_.push_back(Csr<uint32_t>::Build(
         trace.nodes.size(), edges, [](const auto& edge) { return edge.first; },
         [](const auto& edge) { return edge.second; }));
-    if (rank + 1 == ranks_.size()) {
-      for (const At at : first_) Arrive(at);
-    }
   }
 
   void AddSide(At at, uint32_t place) {
@@ -111,10 +109,7 @@ class Scheduler {
     }
     sides.here.push_back(at);
     // A message needs its sender only.
-    const bool message = NodeOf(at).kind != NodeKind::kCollective;
-    const bool alone = sides.all.size() == 1;
-    if (alone || sides.here.size() == sides.all.size() ||
-        (message && NodeOf(at).kind == NodeKind::kSend)) {
+    if (sides.here.size() == sides.all.size() || NodeOf(at).kind == NodeKind::kSend) {
       waiting_.erase({sides.place, number});
       if (!sides.queued) ready_.emplace(sides.place, number);
       sides.queued = true;
@@ -149,7 +144,7 @@ class Scheduler {
     const uint32_t number = std::get<1>(*waiting_.begin());
     waiting_.erase(waiting_.begin());
     const At at = matches_[number].here.front();
-    if (order_.cut == 0) {
+    if (order_.first_cut.empty()) {
       order_.first_cut = fmt::format("rank {} would wait in '{}' for a rank that waits for it",
                                      *ranks_[at.rank].rank, ranks_[at.rank].names[NodeOf(at).name]);
     }
@@ -159,7 +154,6 @@ class Scheduler {
       } else {
         PlanOf(side).LeaveOut(AstraNote::kCircular);
       }
-      ++order_.cut;
     }
     Start(number);
     return true;

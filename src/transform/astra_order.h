@@ -30,8 +30,9 @@ struct AstraPlan {
 struct AstraOrder {
   // By rank: its nodes that communicate, but receives, in the order in which they must.
   std::vector<std::vector<uint32_t>> slots;
-  uint64_t cut = 0;       // nodes that would have waited for themselves; their plans say so now
-  std::string first_cut;  // one of them, in words
+  // The first of those that would have waited for themselves, in words; "": none would have. Their
+  // plans say so now.
+  std::string first_cut;
 };
 
 // ASTRA-sim lets a rank communicate once at a time (receives are free), and a collective holds the

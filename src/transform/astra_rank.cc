@@ -91,10 +91,7 @@ class RankMaker {
   }
 
   std::optional<Nanos> OwnTime(NodeId node) const {
-    if (times_) return times_->own(node);
-    if (const auto own = trace_.exclusive(node)) return own;
-    const bool leaf = trace_.children(node).empty();
-    return leaf || trace_.info().exclusive_durations ? trace_.duration(node) : std::nullopt;
+    return times_ ? times_->own(node) : StatedOwnTime(trace_, node);
   }
 
   // What `node` waits for.

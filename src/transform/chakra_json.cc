@@ -4,6 +4,7 @@
 #include <protozero/pbf_reader.hpp>
 
 #include "src/compat/jsonizer.h"
+#include "src/formats/chakra_schema.h"
 
 namespace etude {
 namespace {
@@ -35,8 +36,6 @@ Status ChakraJson::Push(std::string_view chunk) {
 }
 
 Status ChakraJson::TakeMessage(std::string_view message) {
-  constexpr uint32_t kLastNodeField = 10;
-  constexpr uint32_t kLastMetadataField = 2;
   const bool is_metadata = frames_.number() == 0;
   message_.Clear();
   const bool good = is_metadata ? compat::AppendMetadataJson(message, kMetadataLevel, message_)
@@ -47,8 +46,9 @@ Status ChakraJson::TakeMessage(std::string_view message) {
     ++report_.malformed;
     return {};
   }
-  report_.unknown_fields +=
-      CountUnknown(message, is_metadata ? kLastMetadataField : kLastNodeField);
+  const auto last_field = is_metadata ? static_cast<uint32_t>(chakra::MetadataField::kAttr)
+                                      : static_cast<uint32_t>(chakra::NodeField::kAttr);
+  report_.unknown_fields += CountUnknown(message, last_field);
   if (is_metadata) {
     out_.Append("{\n  \"metadata\": ");
     out_.Append(message_.view());

@@ -4,17 +4,16 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <span>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
-#include "src/formats/chakra_attr.h"
-#include "src/formats/chakra_schema.h"
 #include "src/trace/trace_builder.h"
+#include "src/transform/astra_groups.h"
 #include "src/transform/astra_match.h"
 #include "src/transform/astra_order.h"
+#include "src/transform/astra_sim.h"
 #include "src/transform/contraction.h"
 
 namespace etude {
@@ -22,7 +21,6 @@ namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
 constexpr int64_t kNanosPerMicro = 1000;
-constexpr int64_t kBarrierBytes = 4;            // what PyTorch's barrier on NCCL reduces: a float
 constexpr uint64_t kSmallestFirst = 64 * 1024;  // at least 1 ns below 65 TB/s
 constexpr int64_t kMostRanks = int64_t{1} << 20;
 
@@ -54,7 +52,7 @@ CollectiveType SimulatedAs(const AstraPlan& plan, CollectiveType type) {
 // What ASTRA-sim calls the size: of an all-gather what each rank puts in, of all others the whole
 // buffer that a rank puts in.
 std::optional<int64_t> SizeOf(const AstraNode& node, int64_t group_size) {
-  if (node.type == CollectiveType::kBarrier) return kBarrierBytes;
+  if (node.type == CollectiveType::kBarrier) return kAstraBarrierBytes;
   if (node.bytes_in || !node.bytes_out) return node.bytes_in;
   int64_t bytes = *node.bytes_out;
   if (node.type == CollectiveType::kAllGather) return bytes / group_size;
@@ -77,9 +75,11 @@ class JobMaker {
     for (const AstraRank& rank : ranks_) {
       job_.notes.Add(rank.notes);
       plans_.emplace_back(rank.nodes.size());
-      resolved_.push_back(ResolveGroups(rank));
+      groups_.emplace_back(rank, job_.world_size);
     }
-    NumberGroups();
+    group_ids_ = NumberGroups(ranks_, groups_, job_.world_size);
+    job_.groups = group_ids_.groups;
+    job_.notes.Count(AstraNote::kRenamedGroup, group_ids_.renamed);
     for (uint32_t i = 0; i < ranks_.size(); ++i) PlanRank(i);
     MatchAstraPlans(ranks_, plans_, job_);
     const AstraOrder order = OrderCommunication(ranks_, plans_);
@@ -162,14 +162,14 @@ class JobMaker {
 
   // Only what all ranks do alike can be done by another rank.
   Status CheckCopy(const AstraRank& rank) const {
-    const auto groups = ResolveGroups(rank);
+    const AstraGroups groups(rank, job_.world_size);
     for (const AstraNode& node : rank.nodes) {
       if (node.kind == NodeKind::kSend || node.kind == NodeKind::kRecv) {
         return BadInput(fmt::format(
             "cannot fill in ranks: rank {} sends to or receives from one of its own", *rank.rank));
       }
       if (node.kind != NodeKind::kCollective) continue;
-      const Members members = MembersOf(rank, groups, node);
+      const AstraMembers members = groups.MembersOf(node);
       if (members.ranks != nullptr) {
         return BadInput(fmt::format(
             "cannot fill in ranks: rank {} is in a group of {} ranks that other ranks are not in",
@@ -177,119 +177,6 @@ class JobMaker {
       }
     }
     return {};
-  }
-
-  // Who takes part in a collective.
-  struct Members {
-    int64_t size = 0;                             // 0: unknown
-    const std::vector<int64_t>* ranks = nullptr;  // nullptr: all ranks, one, or unknown
-  };
-
-  // Of the groups whose ranks the trace lists.
-  std::vector<std::optional<Members>> ResolveGroups(const AstraRank& rank) const {
-    std::vector<std::optional<Members>> resolved;
-    for (const AstraGroup& group : rank.groups) {
-      auto& members = resolved.emplace_back();
-      if (!group.ranks) continue;
-      const auto outside = [&](int64_t member) { return member < 0 || member >= job_.world_size; };
-      if (IsWorld(*group.ranks)) {
-        members = Members{.size = job_.world_size};
-      } else if (std::ranges::any_of(*group.ranks, outside) ||
-                 std::ranges::count(*group.ranks, *rank.rank) != 1) {
-        members = Members{};
-      } else if (group.ranks->size() == 1) {
-        members = Members{.size = 1};
-      } else {
-        members =
-            Members{.size = static_cast<int64_t>(group.ranks->size()), .ranks = &*group.ranks};
-      }
-    }
-    return resolved;
-  }
-
-  Members MembersOf(const AstraRank& rank, const std::vector<std::optional<Members>>& groups,
-                    const AstraNode& node) const {
-    const AstraGroup* group = node.group == kNone ? nullptr : &rank.groups[node.group];
-    if (group != nullptr && groups[node.group]) return *groups[node.group];
-    auto size = node.group_size;
-    if (!size && group != nullptr) size = group->size;
-    if (size) return {.size = *size == 1 || *size == job_.world_size ? *size : 0};
-    return {.size = group != nullptr && IsNumbered(group->name) ? 0 : job_.world_size};
-  }
-  Members MembersOf(uint32_t rank, const AstraNode& node) const {
-    return MembersOf(ranks_[rank], resolved_[rank], node);
-  }
-
-  bool IsWorld(const std::vector<int64_t>& members) const {
-    if (members.empty()) return true;
-    if (std::cmp_not_equal(members.size(), job_.world_size)) return false;
-    const std::set<int64_t> distinct(members.begin(), members.end());
-    return distinct.size() == members.size() && *distinct.begin() == 0 &&
-           *distinct.rbegin() == job_.world_size - 1;
-  }
-
-  // The number that a group's name is, if ASTRA-sim takes it for a group of its own.
-  static std::optional<int64_t> NumberOf(std::string_view name) {
-    int64_t number = 0;
-    if (name.empty() || name.size() > 9) return std::nullopt;
-    for (const char digit : name) {
-      if (digit < '0' || digit > '9') return std::nullopt;
-      number = number * 10 + (digit - '0');
-    }
-    return number > 0 && std::to_string(number) == name ? std::optional(number) : std::nullopt;
-  }
-  static bool IsNumbered(std::string_view name) { return NumberOf(name).has_value(); }
-
-  // Gives each group of some ranks an id: the number in its name if it has one for itself, else
-  // the next free one.
-  void NumberGroups() {
-    using Key = std::pair<std::string, std::vector<int64_t>>;
-    std::map<Key, int64_t> ids;
-    ForEachGroup([&](const AstraGroup& group, int64_t& /*id*/) {
-      ids.emplace(Key(group.name, *group.ranks), 0);
-    });
-    for (auto& [key, id] : ids) {
-      const auto number = NumberOf(key.first);
-      if (number && job_.groups.emplace(*number, key.second).second) id = *number;
-    }
-    int64_t next = 1;
-    for (auto& [key, id] : ids) {
-      if (id != 0) continue;
-      while (job_.groups.contains(next)) ++next;
-      job_.groups.emplace(next, key.second);
-      id = next;
-      job_.notes.Count(AstraNote::kRenamedGroup);
-    }
-    ForEachGroup(
-        [&](const AstraGroup& group, int64_t& id) { id = ids.at(Key(group.name, *group.ranks)); });
-    if (!ids.empty()) NumberWorld();
-  }
-
-  // ASTRA-sim numbers the collectives of all ranks together with those of groups: ranks that were
-  // in more groups than others would not find each other any more. Those of a listed group have
-  // numbers of their own.
-  void NumberWorld() {
-    world_id_ = 1;
-    while (job_.groups.contains(world_id_)) ++world_id_;
-    std::vector<int64_t>& all = job_.groups[world_id_];
-    for (int64_t rank = 0; rank < job_.world_size; ++rank) all.push_back(rank);
-  }
-
-  // Calls `fn(group, its id)` for each group of some ranks in which collectives run.
-  template <typename Fn>
-  void ForEachGroup(Fn fn) {
-    group_ids_.resize(ranks_.size());
-    for (uint32_t i = 0; i < ranks_.size(); ++i) {
-      group_ids_[i].resize(ranks_[i].groups.size());
-      std::vector<bool> used(ranks_[i].groups.size());
-      for (const AstraNode& node : ranks_[i].nodes) {
-        if (node.kind == NodeKind::kCollective && node.group != kNone) used[node.group] = true;
-      }
-      for (size_t k = 0; k < used.size(); ++k) {
-        const bool some = resolved_[i][k] && resolved_[i][k]->ranks != nullptr;
-        if (used[k] && some) fn(ranks_[i].groups[k], group_ids_[i][k]);
-      }
-    }
   }
 
   void PlanRank(uint32_t rank) {
@@ -304,12 +191,12 @@ class JobMaker {
   }
 
   void PlanCollective(uint32_t rank, const AstraNode& node, AstraPlan& plan) const {
-    const Members members = MembersOf(rank, node);
+    const AstraMembers members = groups_[rank].MembersOf(node);
     if (members.size == 1 && job_.world_known) return plan.LeaveOut(AstraNote::kOneRank);
     plan.size = std::max<int64_t>(SizeOf(node, std::max<int64_t>(members.size, 1)).value_or(0), 0);
     if (!IsSimulated(node.type)) return plan.Replay(AstraNote::kReplayed);
     if (members.size == 0) return plan.Replay(AstraNote::kUnknownGroup);
-    if (members.ranks != nullptr) plan.group = group_ids_[rank][node.group];
+    if (members.ranks != nullptr) plan.group = group_ids_.ids[rank][node.group];
   }
 
   void PlanMessage(uint32_t rank, const AstraNode& node, AstraPlan& plan) const {
@@ -323,7 +210,7 @@ class JobMaker {
 
   std::optional<int64_t> PeerOf(uint32_t rank, const AstraNode& node) const {
     if (!node.peer || !ranks_[rank].peers_by_group) return node.peer;
-    const Members members = MembersOf(rank, node);
+    const AstraMembers members = groups_[rank].MembersOf(node);
     if (members.size == job_.world_size) return node.peer;
     if (members.ranks == nullptr || *node.peer < 0 || *node.peer >= members.size) {
       return std::nullopt;
@@ -356,10 +243,9 @@ class JobMaker {
 
   const ForAstraSimOptions& options_;
   std::vector<AstraRank> ranks_;
-  std::vector<std::vector<AstraPlan>> plans_;                  // by rank and node
-  std::vector<std::vector<std::optional<Members>>> resolved_;  // by rank and group
-  std::vector<std::vector<int64_t>> group_ids_;  // likewise; 0: all ranks, or not used
-  int64_t world_id_ = 0;                         // of the group of all ranks; 0: it needs none
+  std::vector<std::vector<AstraPlan>> plans_;  // by rank and node
+  std::vector<AstraGroups> groups_;            // by rank
+  AstraGroupIds group_ids_;
   AstraJob job_;
 };
 
@@ -447,15 +333,8 @@ void JobMaker::AddCost(TraceBuilder& builder, NodeId node, uint64_t ops, uint64_
     bytes = kSmallestFirst;
     job_.notes.Count(AstraNote::kFirstRaised);
   }
-  const auto add = [&](std::string_view name, chakra::ValueType type, uint64_t value) {
-    std::string field;
-    chakra::AddUintAttr(field, static_cast<uint32_t>(chakra::NodeField::kAttr), name, type, value);
-    builder.AddExtra(node, {.key = builder.Intern(name),
-                            .text = builder.Intern(field),
-                            .form = Extra::Form::kProtobuf});
-  };
-  add("num_ops", chakra::ValueType::kInt64, ops);
-  add("tensor_size", chakra::ValueType::kUint64, bytes);
+  AddAstraAttr(builder, node, "num_ops", chakra::ValueType::kInt64, ops);
+  AddAstraAttr(builder, node, "tensor_size", chakra::ValueType::kUint64, bytes);
 }
 
 void JobMaker::AddComm(TraceBuilder& builder, NodeId id, const AstraNode& node,
@@ -465,7 +344,7 @@ void JobMaker::AddComm(TraceBuilder& builder, NodeId id, const AstraNode& node,
   switch (node.kind) {
     case NodeKind::kCollective:
       comm.type = SimulatedAs(plan, node.type);
-      if (const int64_t group = plan.group != 0 ? plan.group : world_id_; group != 0) {
+      if (const int64_t group = plan.group != 0 ? plan.group : group_ids_.world; group != 0) {
         comm.group = builder.Intern(std::to_string(group));
       }
       break;
@@ -494,7 +373,7 @@ void JobMaker::CountNode(const AstraNode& node, const AstraPlan& plan,
       report.compute_time = report.compute_time + node.duration.value_or(Nanos{});
       return;
   }
-  report.comm_bytes = (Nanos{report.comm_bytes} + Nanos{plan.size}).count;
+  report.comm_bytes = report.comm_bytes + Bytes{plan.size};
 }
 
 }  // namespace

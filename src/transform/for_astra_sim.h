@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,9 +28,9 @@ struct AstraRankReport {
   uint64_t collectives = 0;
   uint64_t sends = 0;
   uint64_t recvs = 0;
-  Nanos compute_time;      // of all compute nodes together
-  int64_t comm_bytes = 0;  // of all communication nodes together
-  Nanos host_time;         // own time of host nodes that were left out
+  Nanos compute_time;  // of all compute nodes together
+  Bytes comm_bytes;    // of all communication nodes together
+  Nanos host_time;     // own time of host nodes that were left out
 };
 
 // A job that ASTRA-sim (518bd51) runs to its end: docs/models/astra_sim.md.

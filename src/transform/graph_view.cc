@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/trace/launch.h"
+#include "src/transform/host_times.h"
 
 namespace etude {
 namespace {
@@ -57,7 +58,6 @@ class Viewer {
 
   // Callers and launchers above each node, callers first, and how deep it lies.
   void FindNesting() {
-    const auto above = [&](NodeId node) { return CallerOf(node); };
     above_.resize(trace_.node_count());
     depth_.assign(trace_.node_count(), 0);
     std::vector<bool> done(trace_.node_count());
@@ -69,13 +69,13 @@ class Viewer {
       while (node && !done[node.index()] && !on_path[node.index()]) {
         on_path[node.index()] = true;
         path.push_back(node);
-        node = above(node);
+        node = CallerOf(node);
       }
       while (!path.empty()) {
         const NodeId inner = path.back();
         path.pop_back();
         // A launcher below what it launched is not done: it is not above it.
-        const NodeId outer = above(inner);
+        const NodeId outer = CallerOf(inner);
         if (outer && done[outer.index()]) {
           above_[inner.index()] = outer;
           depth_[inner.index()] = depth_[outer.index()] + 1;
@@ -116,7 +116,7 @@ class Viewer {
     return true;
   }
 
-  size_t GroupByName() {
+  void GroupByName() {
     std::vector<uint32_t> of_name(trace_.strings().size() + 1, UINT32_MAX);
     std::unordered_map<std::string, uint32_t> boxes;
     box_of_.assign(trace_.node_count(), 0);
@@ -129,17 +129,17 @@ class Viewer {
       }
       box_of_[node.index()] = box;
     });
-    return boxes.size();
+    boxes_ = boxes.size();
   }
 
-  size_t GroupByKind() {
+  void GroupByKind() {
     std::map<std::pair<NodeKind, Place>, uint32_t> boxes;
     box_of_.assign(trace_.node_count(), 0);
     ForEachNode(trace_, [&](NodeId node) {
       const std::pair key(trace_.kind(node), trace_.place(node));
       box_of_[node.index()] = boxes.emplace(key, static_cast<uint32_t>(boxes.size())).first->second;
     });
-    return boxes.size();
+    boxes_ = boxes.size();
   }
 
   void MakeSmall() {
@@ -170,10 +170,10 @@ class Viewer {
       view_.depth = depth;
       return;
     }
-    boxes_ = GroupByName();
+    GroupByName();
     view_.collapse = Collapse::kName;
     if (boxes_ <= most_) return;
-    boxes_ = GroupByKind();
+    GroupByKind();
     view_.collapse = Collapse::kKind;
   }
 
@@ -198,12 +198,6 @@ class Viewer {
     return !above || box_of_[above.index()] != box_of_[node.index()];
   }
 
-  std::optional<Nanos> OwnTime(NodeId node) const {
-    if (const auto own = trace_.exclusive(node)) return own;
-    const bool leaf = trace_.children(node).empty();
-    return leaf || trace_.info().exclusive_durations ? trace_.duration(node) : std::nullopt;
-  }
-
   void DrawBoxes() {
     view_.graph.boxes.resize(boxes_);
     std::vector<bool> named(boxes_);
@@ -222,7 +216,8 @@ class Viewer {
           box.kind = NodeKind::kUnknown;
         }
       }
-      if (const auto time = OwnTime(node)) box.time = box.time.value_or(Nanos{}) + *time;
+      const auto time = StatedOwnTime(trace_, node);
+      if (time) box.time = box.time.value_or(Nanos{}) + *time;
       ++counts[number];
     });
     for (size_t i = 0; i < boxes_; ++i) {

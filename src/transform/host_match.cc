@@ -24,10 +24,6 @@ constexpr std::array<HostLinkInfo, kHostLinkCount> kInfos = {{
     {"id_taken", "another node has the same id"},
 }};
 
-bool IsRoot(const Trace& host, NodeId node) {
-  return host.kind(node) == NodeKind::kProcess || host.kind(node) == NodeKind::kThread;
-}
-
 using EventById = std::unordered_map<uint64_t, NodeId>;
 
 // Matches nodes with the events that `by_id` has for their record function ids.
@@ -35,7 +31,7 @@ void MatchById(const Trace& host, const Trace& device, const EventById& by_id, H
                HostMatch& match) {
   ForEachNode(host, [&](NodeId node) {
     const auto rf_id = host.rf_id(node);
-    if (IsRoot(host, node) || !rf_id) return;
+    if (IsRoot(host.kind(node)) || !rf_id) return;
     const auto found = by_id.find(*rf_id);
     HostLink& outcome = match.links[node.index()];
     if (found == by_id.end()) return;
@@ -70,7 +66,7 @@ bool Agree(const Trace& host, const HostMatch& match) {
   uint64_t matched = 0;
   uint64_t possible = 0;
   ForEachNode(host, [&](NodeId node) {
-    possible += IsRoot(host, node) ? 0 : 1;
+    possible += IsRoot(host.kind(node)) ? 0 : 1;
     matched += IsMatched(match.links[node.index()]) ? 1 : 0;
   });
   return possible != 0 && matched * 10 >= possible * 9;
@@ -112,7 +108,7 @@ class Aligner {
       if (added) host_threads_.emplace_back();
       Thread& thread = host_threads_[at->second];
       const StringId name = device_.strings().Find(host_.name(node));
-      if (!name || IsRoot(host_, node)) return;
+      if (!name || IsRoot(host_.kind(node))) return;
       thread.nodes.push_back(node);
       thread.names.push_back(name.value());
     };
@@ -282,7 +278,7 @@ HostMatch MatchHost(const Trace& host, const Trace& device) {
   match.nodes.resize(device.node_count());
   ForEachNode(host, [&](NodeId node) {
     // What describes process groups is written when observation begins, before or in the profile.
-    if (IsRoot(host, node) || host.kind(node) == NodeKind::kMetadata) {
+    if (IsRoot(host.kind(node)) || host.kind(node) == NodeKind::kMetadata) {
       match.links[node.index()] = HostLink::kRoot;
     }
   });

@@ -47,6 +47,12 @@ class ThreadClock {
 
 }  // namespace
 
+std::optional<Nanos> StatedOwnTime(const Trace& trace, NodeId node) {
+  if (const auto own = trace.exclusive(node)) return own;
+  const bool leaf = trace.children(node).empty();
+  return leaf || trace.info().exclusive_durations ? trace.duration(node) : std::nullopt;
+}
+
 std::optional<HostTimes> HostTimes::Find(const Trace& trace) {
   std::vector<NodeId> nodes;
   bool complete = true;

@@ -7,6 +7,9 @@
 
 namespace etude {
 
+// Duration of `node` without what it called, as far as the trace says it and no times are compared.
+std::optional<Nanos> StatedOwnTime(const Trace& trace, NodeId node);
+
 // When the threads of a trace ran what, by the clock alone: PyTorch's observer mixes up threads
 // that work for one another (gradients, communication), its profiler does not.
 class HostTimes {

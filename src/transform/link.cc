@@ -21,6 +21,9 @@
 namespace etude {
 namespace {
 
+// One number for the two ends of a dependency.
+uint64_t PairOf(NodeId node, NodeId dep) { return uint64_t{node.value()} << 32 | dep.value(); }
+
 class Linker {
  public:
   // `wrong`: numbers of timed dependencies that a first run found to contradict others.
@@ -46,6 +49,8 @@ class Linker {
     LearnLanes();
     TimeHostNodes();
     builder_.Reserve(host_order_.size() + device_order_.size());
+    new_of_host_.resize(host_.node_count());
+    new_of_device_.resize(device_.node_count());
     for (const NodeId node : host_order_) AddHostNode(node);
     for (const NodeId event : device_order_) AddDeviceNode(event);
     AddDependencies();
@@ -67,25 +72,20 @@ class Linker {
       return BadInput("the host trace is of rank " + std::to_string(*host.rank) +
                       ", the device trace of rank " + std::to_string(*device.rank));
     }
+    copy_host_.CopyInfo();
     TraceInfo& info = builder_.info();
-    info = host;
     info.format = TraceFormat::kLinked;
     info.exclusive_durations = false;
     info.rank = host.rank ? host.rank : device.rank;
     info.world_size = host.world_size ? host.world_size : device.world_size;
-    for (Extra& extra : info.extras) extra = copy_host_.MakeExtra(extra);
     for (const Extra& extra : device.extras) {
       const Extra copy = copy_device_.MakeExtra(extra);
       if (std::ranges::count(info.extras, copy.key, &Extra::key) == 0) info.extras.push_back(copy);
     }
-    for (const ProcessGroup& group : host_.process_groups()) {
-      builder_.AddProcessGroup(copy_host_.MakeGroup(group));
+    for (TraceCopy* copy : {&copy_host_, &copy_device_}) {
+      copy->AddGroups();
+      copy->AddStats();
     }
-    for (const ProcessGroup& group : device_.process_groups()) {
-      builder_.AddProcessGroup(copy_device_.MakeGroup(group));
-    }
-    builder_.stats().Add(ReadingStats(host_.stats()));
-    builder_.stats().Add(ReadingStats(device_.stats()));
     return {};
   }
 
@@ -223,7 +223,6 @@ class Linker {
       row.lane = copy_device_.LaneOf(lane_of_tid_.at(*tid));
     }
     const NodeId added = builder_.AddNode(row);
-    new_of_host_.resize(host_.node_count());
     new_of_host_[node.index()] = added;
     copy_host_.AddFacts(node, added);
   }
@@ -251,7 +250,6 @@ class Linker {
     std::optional<Comm> comm;
     if (IsCommunication(row.kind)) comm = FindComm(event, parent, row);
     const NodeId added = builder_.AddNode(row);
-    new_of_device_.resize(device_.node_count());
     new_of_device_[event.index()] = added;
     copy_device_.AddFacts(event, added);
     if (comm) builder_.SetComm(added, *comm);
@@ -322,7 +320,7 @@ class Linker {
     }
     // Work that is left out hands on what it waits for: the edges of a stream are a chain.
     std::vector<NodeId> stands_for(device_.node_count());
-    for (const OrderEdge& edge : StreamOrder(device_, IsDeviceWork)) {
+    for (const OrderEdge& edge : StreamOrder(device_)) {
       const NodeId before =
           IsDeviceNode(edge.before) ? edge.before : stands_for[edge.before.index()];
       if (!IsDeviceNode(edge.node)) {
@@ -369,7 +367,7 @@ class Linker {
       }
       if (waits) AddTimed(waits, new_of_device_[edge.before.index()], result_.sync_edges);
     }
-    for (const OrderEdge& edge : ThreadEdges(host_, host_times_, kThreadGap)) {
+    for (const OrderEdge& edge : ThreadEdges(host_, host_times_)) {
       AddTimed(new_of_host_[edge.node.index()], new_of_host_[edge.before.index()],
                result_.thread_edges);
     }
@@ -377,7 +375,7 @@ class Linker {
 
   void AddTimed(NodeId node, NodeId before, uint64_t& count) {
     const size_t number = timed_edges_.size();
-    if (!timed_pairs_.insert(uint64_t{node.value()} << 32 | before.value()).second) return;
+    if (!timed_pairs_.insert(PairOf(node, before)).second) return;
     timed_edges_.push_back({node, before, DepKind::kSync});
     if (wrong_.contains(number)) {
       ++result_.contradictions;
@@ -453,16 +451,13 @@ Result<LinkResult> Link(const Trace& host, const Trace& device, const LinkOption
   Result<LinkResult> result = linker.Run();
   if (!result || result->trace.is_acyclic() || !host.is_acyclic()) return result;
   // Times that cannot be: what contradicts nesting and the order on threads and streams goes.
-  const auto pair = [](NodeId node, NodeId dep) {
-    return uint64_t{node.value()} << 32 | dep.value();
-  };
   std::unordered_set<uint64_t> timed;
-  for (const WaitEdge& edge : linker.timed_edges()) timed.insert(pair(edge.node, edge.dep));
+  for (const WaitEdge& edge : linker.timed_edges()) timed.insert(PairOf(edge.node, edge.dep));
   std::vector<WaitEdge> edges;
   const Trace& trace = result->trace;
   ForEachNode(trace, [&](NodeId node) {
     for (const NodeId dep : trace.deps(node)) {
-      if (!timed.contains(pair(node, dep))) edges.push_back({node, dep, DepKind::kData});
+      if (!timed.contains(PairOf(node, dep))) edges.push_back({node, dep, DepKind::kData});
     }
   });
   const size_t given = edges.size();

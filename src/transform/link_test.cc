@@ -43,6 +43,7 @@ class MadeUpRun {
  public:
   bool rf_ids = true;        // in the device trace
   bool external_ids = true;  // those of PyTorch since 2.1; else the correlation, as before
+  std::string host_facts;    // of the host trace, each with a comma behind it
 
   // Ids of host nodes: roots have 1 and the threads' numbers + 1.
   uint64_t AddOp(uint64_t parent, int tid, const std::string& name, int64_t start, int64_t duration,
@@ -100,7 +101,8 @@ class MadeUpRun {
   }
 
   Trace Host() const {
-    return ReadHost("{\"schema\":\"1.1.1-chakra.0.0.4\",\"pid\":77,\"nodes\":[" + nodes_ + "]}");
+    return ReadHost("{\"schema\":\"1.1.1-chakra.0.0.4\",\"pid\":77," + host_facts + "\"nodes\":[" +
+                    nodes_ + "]}");
   }
   Trace Device() const { return ReadDevice("{\"traceEvents\":[" + events_ + "]}"); }
 
@@ -475,6 +477,17 @@ TEST(Link, DoesNotBelieveIdsThatNameSomethingElse) {
   EXPECT_EQ(Count(result, HostLink::kNoEvent), 1u);
   EXPECT_EQ(result.trace.stats()[Stat::kUnlinkedHost], 3u);
   EXPECT_EQ(result.trace.start(result.trace.Find(500)), std::nullopt) << "unknown, not invented";
+}
+
+// A part of a host trace that was cut is written by `etude slice`, and linked.
+TEST(Link, KnowsWhatTheHostTraceSaysWasLost) {
+  MadeUpRun run;
+  run.host_facts = R"("etude_met":{"truncated":1},)";
+  run.AddThread(1);
+  run.AddOp(2, 1, "a", 1000, 1000);
+  const LinkResult result = LinkRun(run);
+  EXPECT_EQ(result.trace.stats()[Stat::kTruncated], 1u);
+  EXPECT_EQ(result.trace.info().extras.size(), 1u) << "said once in what is written";
 }
 
 TEST(Link, CommunicationGetsItsFactsFromTheHost) {

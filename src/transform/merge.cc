@@ -154,7 +154,7 @@ class Merger {
     TraceCopy copy(trace, builder_);
     AddFactsOf(input, copy);
     const std::map<StringId, StringId> groups = AddGroups(input, copy);
-    builder_.stats().Add(ReadingStats(CarriedStats(trace)));
+    copy.AddStats();
     std::vector<LaneId> lanes(trace.lane_count() + 1);
     const auto moved_tid = [&](std::optional<uint64_t> tid) {
       if (tid && *tid < strides_.tid) *tid += number * strides_.tid;

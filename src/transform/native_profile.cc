@@ -1,7 +1,6 @@
 #include "src/transform/native_profile.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +12,7 @@
 #include "src/formats/capture_reader.h"
 #include "src/formats/time_nesting.h"
 #include "src/trace/trace_builder.h"
+#include "src/transform/program_order.h"
 #include "src/transform/trace_copy.h"
 
 namespace etude {
@@ -27,8 +27,6 @@ std::optional<int64_t> NumberOf(const Trace& trace, std::string_view key) {
   }
   return std::nullopt;
 }
-
-bool IsRoot(NodeKind kind) { return kind == NodeKind::kProcess || kind == NodeKind::kThread; }
 
 // The names that Kineto may give to a thread whose system id it was not told: the lower half of
 // pthread_self() as CUPTI has it, with a sign, or without one.
@@ -78,23 +76,18 @@ class ProfileMaker {
   }
 
   void SetInfo() {
+    copy_devices_.CopyInfo();
     TraceInfo& info = builder_.info();
-    info = devices_.info();
     info.format = TraceFormat::kKineto;
     info.pid = native_.info().pid ? native_.info().pid : info.pid;
     info.rank = native_.info().rank ? native_.info().rank : info.rank;
     info.world_size = native_.info().world_size ? native_.info().world_size : info.world_size;
-    std::erase_if(info.extras,
-                  [&](const Extra& extra) { return devices_.text(extra.key) == kKinetoBase; });
-    for (Extra& extra : info.extras) extra = copy_devices_.MakeExtra(extra);
-    for (const ProcessGroup& group : native_.process_groups()) {
-      builder_.AddProcessGroup(copy_native_.MakeGroup(group));
+    const StringId base = builder_.Intern(kKinetoBase);
+    std::erase_if(info.extras, [&](const Extra& extra) { return extra.key == base; });
+    for (TraceCopy* copy : {&copy_native_, &copy_devices_}) {
+      copy->AddGroups();
+      copy->AddStats();
     }
-    for (const ProcessGroup& group : devices_.process_groups()) {
-      builder_.AddProcessGroup(copy_devices_.MakeGroup(group));
-    }
-    builder_.stats().Add(ReadingStats(native_.stats()));
-    builder_.stats().Add(ReadingStats(devices_.stats()));
   }
 
   // The capture's threads by the names that the profile may have for them. A name of two threads

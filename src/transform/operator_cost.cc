@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "src/transform/program_order.h"
+
 namespace etude {
 namespace {
 
@@ -326,19 +328,6 @@ struct Below {
   uint64_t bytes = 0;  // of the one that moves most
   bool formula = false;
 };
-
-// Nodes so that each comes after its parent.
-std::vector<NodeId> TopDown(const Trace& trace) {
-  std::vector<NodeId> order;
-  order.reserve(trace.node_count());
-  ForEachNode(trace, [&](NodeId node) {
-    if (!trace.parent(node)) order.push_back(node);
-  });
-  for (size_t i = 0; i < order.size(); ++i) {
-    for (const NodeId child : trace.children(order[i])) order.push_back(child);
-  }
-  return order;
-}
 
 }  // namespace
 

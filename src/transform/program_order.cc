@@ -32,11 +32,7 @@ class HostTree {
       stack.insert(stack.end(), found->second.begin(), found->second.end());
     }
     const auto added = stack.begin() + static_cast<std::ptrdiff_t>(first);
-    const auto later_first = [&](NodeId a, NodeId b) {
-      const uint64_t id_a = trace_.source_id(a);
-      const uint64_t id_b = trace_.source_id(b);
-      return id_a != id_b ? id_a > id_b : a > b;
-    };
+    const auto later_first = [&](NodeId a, NodeId b) { return ComesLater(trace_, a, b); };
     if (!std::is_sorted(added, stack.end(), later_first)) {
       std::sort(added, stack.end(), later_first);
     }
@@ -61,7 +57,7 @@ std::vector<NodeId> ThreadsOfOrphans(const Trace& trace) {
   ForEachNode(trace, [&](NodeId node) {
     const NodeKind kind = trace.kind(node);
     if (trace.parent(node) || trace.place(node) == Place::kDevice || !trace.tid(node) ||
-        kind == NodeKind::kProcess || kind == NodeKind::kThread || kind == NodeKind::kMetadata) {
+        IsRoot(kind) || kind == NodeKind::kMetadata) {
       return;
     }
     const auto root = roots.find(*trace.tid(node));
@@ -115,7 +111,19 @@ bool IsDeviceWork(NodeKind kind) {
   return false;
 }
 
-std::vector<OrderEdge> StreamOrder(const Trace& trace, bool (*is_work)(NodeKind)) {
+std::vector<NodeId> TopDown(const Trace& trace) {
+  std::vector<NodeId> order;
+  order.reserve(trace.node_count());
+  ForEachNode(trace, [&](NodeId node) {
+    if (!trace.parent(node)) order.push_back(node);
+  });
+  for (size_t i = 0; i < order.size(); ++i) {
+    for (const NodeId child : trace.children(order[i])) order.push_back(child);
+  }
+  return order;
+}
+
+std::vector<OrderEdge> StreamOrder(const Trace& trace) {
   struct Work {
     LaneId lane;
     Nanos start;
@@ -125,7 +133,7 @@ std::vector<OrderEdge> StreamOrder(const Trace& trace, bool (*is_work)(NodeKind)
   ForEachNode(trace, [&](NodeId node) {
     const LaneId lane = trace.lane_id(node);
     const auto start = trace.start(node);
-    if (trace.place(node) != Place::kDevice || !is_work(trace.kind(node)) || !lane || !start) {
+    if (trace.place(node) != Place::kDevice || !IsDeviceWork(trace.kind(node)) || !lane || !start) {
       return;
     }
     if (trace.lane(lane).stream >= 0) work.push_back({lane, *start, node});

@@ -22,11 +22,26 @@ std::vector<NodeId> ThreadsOfOrphans(const Trace& trace);
 // contradict nesting, or each other.
 std::vector<OrderEdge> HostOrder(const Trace& trace);
 
-// The order in which streams ran the device nodes for which `is_work` holds: each one after the one
-// that started before it on the same stream. Nodes of unknown start or stream have none.
-std::vector<OrderEdge> StreamOrder(const Trace& trace, bool (*is_work)(NodeKind));
+// The order in which streams ran their work (IsDeviceWork): each node after the one that started
+// before it on the same stream. Nodes of unknown start or stream have none.
+std::vector<OrderEdge> StreamOrder(const Trace& trace);
 
 // Kernels, copies, fills and communication, but no marks and waits.
 bool IsDeviceWork(NodeKind kind);
+
+// Stands for a process or a thread, and for nothing that ran.
+constexpr bool IsRoot(NodeKind kind) {
+  return kind == NodeKind::kProcess || kind == NodeKind::kThread;
+}
+
+// Whether `a` comes behind its sibling `b`: siblings are in the order of their ids.
+inline bool ComesLater(const Trace& trace, NodeId a, NodeId b) {
+  const uint64_t id_a = trace.source_id(a);
+  const uint64_t id_b = trace.source_id(b);
+  return id_a != id_b ? id_a > id_b : a > b;
+}
+
+// All nodes, each behind its parent.
+std::vector<NodeId> TopDown(const Trace& trace);
 
 }  // namespace etude

@@ -59,6 +59,15 @@ Result<std::vector<RankInput>> FindRanks(std::span<const std::string> paths,
 
 namespace {
 
+// Link, with the names of the files in front of what went wrong.
+Result<LinkResult> LinkFiles(const NamedTrace& host, const NamedTrace& device,
+                             const LinkOptions& options) {
+  Result<LinkResult> result = Link(*host.trace, *device.trace, options);
+  if (result) return result;
+  return MakeError(result.error().code,
+                   fmt::format("{} and {}: {}", host.name, device.name, result.error().message));
+}
+
 // A native capture and what belongs to it of a Kineto trace.
 struct NativeRun {
   Trace native;
@@ -83,7 +92,8 @@ Result<Trace> ReadNativeRank(const RankInput& input, const ReadOptions& options,
   if (!run.profile) return std::move(run.native);
   if (input.as_profile) return std::move(*run.profile);
   ETUDE_ASSIGN_OR_RETURN(LinkResult linked,
-                         Link(run.native, *run.profile, {.limits = context.limits}));
+                         LinkFiles({&run.native, input.path}, {&*run.profile, input.device},
+                                   {.limits = context.limits}));
   return std::move(linked.trace);
 }
 
@@ -105,7 +115,8 @@ Result<Trace> ReadRank(const RankInput& input, const ReadOptions& options,
   ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadTrace(input.path, options, context));
   if (input.device.empty()) return trace;
   ETUDE_ASSIGN_OR_RETURN(const Trace device, ReadTrace(input.device, options, context));
-  ETUDE_ASSIGN_OR_RETURN(LinkResult linked, Link(trace, device, {.limits = context.limits}));
+  ETUDE_ASSIGN_OR_RETURN(LinkResult linked, LinkFiles({&trace, input.path}, {&device, input.device},
+                                                      {.limits = context.limits}));
   if (linked.host_matched() == 0) {
     context.Warn(input.device + ": has no event of " + input.path +
                  "; the trace stays without times");
@@ -123,12 +134,8 @@ Result<LinkResult> LinkRun(const NamedTrace& host, const NamedTrace& device,
     return BadInput(fmt::format("{}: found a {} trace, expected a Kineto trace", device.name,
                                 Name(device.trace->info().format)));
   }
-  Result<LinkResult> result = Link(*host.trace, *device.trace, options);
-  if (!result) {
-    return MakeError(result.error().code,
-                     fmt::format("{} and {}: {}", host.name, device.name, result.error().message));
-  }
-  if (result->host_matched() == 0 && result->host_linkable() != 0) {
+  ETUDE_ASSIGN_OR_RETURN(LinkResult result, LinkFiles(host, device, options));
+  if (result.host_matched() == 0 && result.host_linkable() != 0) {
     return BadInput(fmt::format(
         "{} and {}: found no node with an event in the other, expected traces of the same run",
         host.name, device.name));
@@ -146,7 +153,7 @@ Result<LinkResult> LinkNative(const std::string& native, const std::string& devi
                     "as it is recorded beside {}",
                     devices, native));
   }
-  return Link(run.native, *run.profile, options);
+  return LinkFiles({&run.native, native}, {&*run.profile, devices}, options);
 }
 
 }  // namespace etude

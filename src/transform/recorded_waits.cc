@@ -142,7 +142,7 @@ class Finder {
                              .duration = trace_.duration(node),
                              .lane = trace_.lane_id(node)};
     });
-    for (const OrderEdge& edge : ThreadEdges(trace_, times, kThreadGap)) {
+    for (const OrderEdge& edge : ThreadEdges(trace_, times)) {
       waits_.push_back({.node = edge.node, .before = edge.before});
     }
   }

@@ -12,8 +12,9 @@
 #include "src/base/nearest.h"
 #include "src/base/quantity.h"
 #include "src/trace/launch.h"
+#include "src/trace/module_name.h"
 #include "src/trace/operator_name.h"
-#include "src/transform/module_name.h"
+#include "src/transform/program_order.h"
 
 namespace etude {
 namespace {
@@ -68,15 +69,10 @@ tl::unexpected<Error> Unknown(std::string_view option, std::string_view what,
 class Selector {
  public:
   Selector(const Trace& trace, const Selection& selection)
-      : trace_(trace), selection_(selection), launchers_(FindLaunchers(trace)) {
-    order_.reserve(trace.node_count());
-    ForEachNode(trace, [&](NodeId node) {
-      if (!trace.parent(node)) order_.push_back(node);
-    });
-    for (size_t i = 0; i < order_.size(); ++i) {
-      for (const NodeId child : trace.children(order_[i])) order_.push_back(child);
-    }
-  }
+      : trace_(trace),
+        selection_(selection),
+        launchers_(FindLaunchers(trace)),
+        order_(TopDown(trace)) {}
 
   Result<SelectedNodes> Run() {
     result_.nodes.assign(trace_.node_count(), true);
@@ -123,59 +119,61 @@ class Selector {
     below();
   }
 
-  // Adds the nodes for which `holds(word, node)`; false if there is none.
-  bool Mark(std::string_view word, std::vector<bool>& nodes,
-            const std::function<bool(std::string_view, NodeId)>& holds) const {
-    bool any = false;
-    ForEachNode(trace_, [&](NodeId node) {
-      if (!holds(word, node)) return;
-      nodes[node.index()] = true;
-      any = true;
-    });
-    return any;
+  // A kind of filter whose words mean nodes one by one.
+  struct Filter {
+    std::string_view option;
+    std::string_view what;  // the trace has none of, if a word means no node
+    std::function<bool(std::string_view, NodeId)> holds;
+    std::function<Names()> names;  // that a word could have meant
+  };
+  Result<std::vector<bool>> NodesOf(const std::vector<std::string>& words,
+                                    const Filter& filter) const {
+    std::vector<bool> nodes(trace_.node_count());
+    for (const std::string& word : words) {
+      bool any = false;
+      ForEachNode(trace_, [&](NodeId node) {
+        if (!filter.holds(word, node)) return;
+        nodes[node.index()] = true;
+        any = true;
+      });
+      if (!any) return Unknown(filter.option, filter.what, word, filter.names());
+    }
+    return nodes;
   }
 
   Names NamesOf(bool labels) const {
     Names names;
     ForEachNode(trace_, [&](NodeId node) {
-      if ((trace_.kind(node) == NodeKind::kLabel) == labels && !IsRoot(node)) {
+      if ((trace_.kind(node) == NodeKind::kLabel) == labels && !IsRoot(trace_.kind(node))) {
         names.emplace(trace_.name(node));
       }
     });
     return names;
   }
-  bool IsRoot(NodeId node) const {
-    return trace_.kind(node) == NodeKind::kProcess || trace_.kind(node) == NodeKind::kThread;
-  }
 
   Status SelectLabels() {
-    std::vector<bool> nodes(trace_.node_count());
-    for (const std::string& label : selection_.labels) {
-      const auto holds = [&](std::string_view word, NodeId node) {
-        return !word.empty() && trace_.name(node).find(word) != std::string_view::npos;
-      };
-      if (!Mark(label, nodes, holds)) {
-        return Unknown("--label", "node with this in its name", label, NamesOf(/*labels=*/true));
-      }
-    }
+    const auto holds = [&](std::string_view word, NodeId node) {
+      return !word.empty() && trace_.name(node).find(word) != std::string_view::npos;
+    };
+    ETUDE_ASSIGN_OR_RETURN(
+        std::vector<bool> nodes,
+        NodesOf(selection_.labels, {"--label", "node with this in its name", holds,
+                                    [&] { return NamesOf(/*labels=*/true); }}));
     AddBelow(nodes);
     Intersect(nodes);
     return {};
   }
 
   Status SelectOperators() {
-    std::vector<bool> nodes(trace_.node_count());
-    for (const std::string& name : selection_.operators) {
-      const auto holds = [&](std::string_view word, NodeId node) {
-        if (IsRoot(node)) return false;
-        if (Matches(word, trace_.name(node))) return true;
-        const std::string_view schema = trace_.text(trace_.op_schema(node));
-        return !schema.empty() && Matches(word, FullOperatorName(schema));
-      };
-      if (!Mark(name, nodes, holds)) {
-        return Unknown("--op", "node of this name", name, NamesOf(/*labels=*/false));
-      }
-    }
+    const auto holds = [&](std::string_view word, NodeId node) {
+      if (IsRoot(trace_.kind(node))) return false;
+      if (Matches(word, trace_.name(node))) return true;
+      const std::string_view schema = trace_.text(trace_.op_schema(node));
+      return !schema.empty() && Matches(word, FullOperatorName(schema));
+    };
+    ETUDE_ASSIGN_OR_RETURN(std::vector<bool> nodes,
+                           NodesOf(selection_.operators, {"--op", "node of this name", holds,
+                                                          [&] { return NamesOf(false); }}));
     AddBelow(nodes);
     Intersect(nodes);
     return {};
@@ -309,7 +307,7 @@ class Selector {
     Join(untimed);
     ForEachNode(trace_, [&](NodeId node) {
       // What was launched belongs to the step that launched it.
-      if (launchers_[node.index()] || IsRoot(node)) return;
+      if (launchers_[node.index()] || IsRoot(trace_.kind(node))) return;
       const auto start = trace_.start(node);
       bool inside = start && IsIn(times, *start);
       if (on_host(node)) inside |= IsIn(start ? untimed : ids, trace_.source_id(node));
@@ -328,10 +326,8 @@ class Selector {
   }
 
   Status SelectThreads() {
-    std::vector<bool> nodes(trace_.node_count());
-    for (const std::string& thread : selection_.threads) {
-      const auto holds = [&](std::string_view word, NodeId node) { return IsOnThread(word, node); };
-      if (Mark(thread, nodes, holds)) continue;
+    const auto holds = [&](std::string_view word, NodeId node) { return IsOnThread(word, node); };
+    const auto threads = [&] {
       Names names;
       ForEachNode(trace_, [&](NodeId node) {
         if (!on_host(node)) return;
@@ -339,8 +335,11 @@ class Selector {
         const LaneId lane = trace_.lane_id(node);
         if (lane && trace_.lane(lane).thread) names.emplace(trace_.text(trace_.lane(lane).thread));
       });
-      return Unknown("--thread", "such thread", thread, names);
-    }
+      return names;
+    };
+    ETUDE_ASSIGN_OR_RETURN(
+        std::vector<bool> nodes,
+        NodesOf(selection_.threads, {"--thread", "such thread", holds, threads}));
     AddLaunched(nodes);
     Intersect(nodes);
     return {};
@@ -357,10 +356,8 @@ class Selector {
   }
 
   Status SelectStreams() {
-    std::vector<bool> nodes(trace_.node_count());
-    for (const std::string& stream : selection_.streams) {
-      const auto holds = [&](std::string_view word, NodeId node) { return IsOnStream(word, node); };
-      if (Mark(stream, nodes, holds)) continue;
+    const auto holds = [&](std::string_view word, NodeId node) { return IsOnStream(word, node); };
+    const auto streams = [&] {
       Names names;
       ForEachNode(trace_, [&](NodeId node) {
         const LaneId lane = trace_.lane_id(node);
@@ -369,8 +366,11 @@ class Selector {
         names.insert(on.device < 0 ? std::to_string(on.stream)
                                    : fmt::format("{}:{}", on.device, on.stream));
       });
-      return Unknown("--stream", "such stream", stream, names);
-    }
+      return names;
+    };
+    ETUDE_ASSIGN_OR_RETURN(
+        const std::vector<bool> nodes,
+        NodesOf(selection_.streams, {"--stream", "such stream", holds, streams}));
     Intersect(nodes);
     return {};
   }

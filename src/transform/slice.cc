@@ -41,7 +41,9 @@ class Slicer {
 
   Result<SliceResult> Run() {
     result_.renumbered = trace_.stats()[Stat::kDuplicateId] != 0;
-    CopyInfo();
+    copy_.CopyInfo();
+    copy_.AddGroups();
+    copy_.AddStats();
     std::vector<NodeId> copies(trace_.node_count());
     ForEachNode(trace_, [&](NodeId node) {
       if (kept_[node.index()]) copies[node.index()] = CopyNode(node);
@@ -60,15 +62,6 @@ class Slicer {
  private:
   uint64_t IdOf(NodeId node) const {
     return result_.renumbered ? node.value() : trace_.source_id(node);
-  }
-
-  void CopyInfo() {
-    builder_.info() = trace_.info();
-    for (Extra& extra : builder_.info().extras) extra = copy_.MakeExtra(extra);
-    for (const ProcessGroup& group : trace_.process_groups()) {
-      builder_.AddProcessGroup(copy_.MakeGroup(group));
-    }
-    builder_.stats().Add(ReadingStats(CarriedStats(trace_)));
   }
 
   NodeId CopyNode(NodeId node) {

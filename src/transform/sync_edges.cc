@@ -222,18 +222,18 @@ class Finder {
     return Stream{lane.device, lane.stream};
   }
 
-  // The last work of a stream that was launched before `at`.
-  NodeId LastBefore(const Stream& stream, Nanos at) const {
+  // Of the work of a stream the last that was launched before `at`, and the first from then on.
+  struct Around {
+    NodeId before;
+    NodeId from;
+  };
+  Around WorkAround(const Stream& stream, Nanos at) const {
     const auto found = streams_.find(stream);
-    if (found == streams_.end()) return NodeId::None();
-    const auto next = std::ranges::lower_bound(found->second, at, {}, &Launched::at);
-    return next == found->second.begin() ? NodeId::None() : std::prev(next)->work;
-  }
-  NodeId FirstFrom(const Stream& stream, Nanos at) const {
-    const auto found = streams_.find(stream);
-    if (found == streams_.end()) return NodeId::None();
-    const auto next = std::ranges::lower_bound(found->second, at, {}, &Launched::at);
-    return next == found->second.end() ? NodeId::None() : next->work;
+    if (found == streams_.end()) return {};
+    const std::vector<Launched>& work = found->second;
+    const auto next = std::ranges::lower_bound(work, at, {}, &Launched::at);
+    return {.before = next == work.begin() ? NodeId::None() : std::prev(next)->work,
+            .from = next == work.end() ? NodeId::None() : next->work};
   }
 
   // What an event stands for; nullopt if the trace does not say, kNone if there is none.
@@ -245,7 +245,8 @@ class Finder {
     const auto recorded = calls_.find(*correlation);
     if (recorded == calls_.end() || !device_.start(recorded->second)) return std::nullopt;
     const int32_t device = device_.lane(device_.lane_id(record)).device;
-    return LastBefore({device, static_cast<int32_t>(*stream)}, *device_.start(recorded->second));
+    return WorkAround({device, static_cast<int32_t>(*stream)}, *device_.start(recorded->second))
+        .before;
   }
 
   // Work that began when the call was over was not waited for, whatever the order of launches says.
@@ -258,7 +259,7 @@ class Finder {
     const auto stream = StreamOf(record);
     const auto before = WorkOfEvent(record);
     if (!stream || !before) return false;
-    const NodeId work = FirstFrom(*stream, at);
+    const NodeId work = WorkAround(*stream, at).from;
     if (work && *before && device_.lane_id(work) != device_.lane_id(*before)) {
       result_.edges.push_back({work, call, *before, SyncKind::kStreamWait});
     }
@@ -277,7 +278,7 @@ class Finder {
     std::optional<Stream> stream = StreamOf(record);
     if (!stream && !record && streams_.size() == 1) stream = streams_.begin()->first;
     if (!stream || !call) return false;
-    AddWait(call, LastBefore(*stream, at), SyncKind::kStreamSync);
+    AddWait(call, WorkAround(*stream, at).before, SyncKind::kStreamSync);
     return true;
   }
 
@@ -290,7 +291,9 @@ class Finder {
     }
     if (!wanted || !call) return false;
     for (const auto& [stream, work] : streams_) {
-      if (stream.first == *wanted) AddWait(call, LastBefore(stream, at), SyncKind::kDeviceSync);
+      if (stream.first == *wanted) {
+        AddWait(call, WorkAround(stream, at).before, SyncKind::kDeviceSync);
+      }
     }
     return true;
   }

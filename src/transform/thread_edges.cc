@@ -51,12 +51,12 @@ struct Gap {
 };
 
 std::vector<Gap> FindGaps(const Trace& tree, std::span<const NodeTime> times,
-                          const std::vector<std::vector<Ran>>& lanes, Nanos least) {
+                          const std::vector<std::vector<Ran>>& lanes) {
   std::vector<Gap> gaps;
   for (size_t lane = 0; lane < lanes.size(); ++lane) {
     std::optional<Nanos> busy_until;
     for (const Ran& one : lanes[lane]) {
-      const bool waited = !busy_until || one.begin - *busy_until > least;
+      const bool waited = !busy_until || one.begin - *busy_until > kThreadGap;
       if (waited) gaps.push_back({lane, one.node, busy_until, one.begin});
       const bool is_leaf = !HasChildOnLane(tree, times, one.node);
       // What a node opens after a gap is the same gap.
@@ -122,10 +122,10 @@ class LastEnded {
 
 }  // namespace
 
-std::vector<OrderEdge> ThreadEdges(const Trace& tree, std::span<const NodeTime> times, Nanos gap) {
+std::vector<OrderEdge> ThreadEdges(const Trace& tree, std::span<const NodeTime> times) {
   const std::vector<std::vector<Ran>> lanes = RanByLane(tree, times);
   if (lanes.size() < 2) return {};
-  std::vector<Gap> gaps = FindGaps(tree, times, lanes, gap);
+  std::vector<Gap> gaps = FindGaps(tree, times, lanes);
   std::ranges::stable_sort(gaps, {}, &Gap::end);
   LastEnded last(lanes);
   std::vector<OrderEdge> edges;

@@ -14,11 +14,11 @@ namespace etude {
 inline constexpr Nanos kThreadGap{1'000'000};
 
 // Which thread a thread waited for: a host node that is the first on its thread, or the first after
-// more than `gap` without a node of no children, comes after the last node that ended on another
-// thread meanwhile, if there is one. One edge per gap. `times` has an entry per node of `tree`.
-// O(n log n), whatever the number of threads.
+// more than kThreadGap without a node of no children, comes after the last node that ended on
+// another thread meanwhile, if there is one. One edge per gap. `times` has an entry per node of
+// `tree`. O(n log n), whatever the number of threads.
 //
 // That the one caused the other is a guess; that it came before is not.
-std::vector<OrderEdge> ThreadEdges(const Trace& tree, std::span<const NodeTime> times, Nanos gap);
+std::vector<OrderEdge> ThreadEdges(const Trace& tree, std::span<const NodeTime> times);
 
 }  // namespace etude

@@ -30,7 +30,10 @@ class Converter {
     if (!trace_.is_acyclic() && !options_.break_cycles) {
       return BadInput("found a cycle of dependencies: " + CycleText(trace_));
     }
-    SetInfo();
+    copy_.CopyInfo();
+    copy_.AddGroups();
+    copy_.AddStats();
+    builder_.info().format = TraceFormat::kChakra;
     PlanIds();
     orphans_ = ThreadsOfOrphans(trace_);
     builder_.Reserve(trace_.node_count());
@@ -46,17 +49,6 @@ class Converter {
   }
 
  private:
-  void SetInfo() {
-    TraceInfo& info = builder_.info();
-    info = trace_.info();
-    info.format = TraceFormat::kChakra;
-    for (Extra& extra : info.extras) extra = copy_.MakeExtra(extra);
-    for (const ProcessGroup& group : trace_.process_groups()) {
-      builder_.AddProcessGroup(copy_.MakeGroup(group));
-    }
-    builder_.stats().Add(ReadingStats(CarriedStats(trace_)));
-  }
-
   void PlanIds() {
     result_.renumbered = trace_.stats()[Stat::kDuplicateId] != 0;
     next_dangling_ = trace_.node_count();
@@ -124,7 +116,7 @@ class Converter {
     for (const OrderEdge& edge : HostOrder(trace_)) {
       AddOrder(edge.node, edge.before, DepKind::kData, result_.order_edges);
     }
-    for (const OrderEdge& edge : StreamOrder(trace_, IsDeviceWork)) {
+    for (const OrderEdge& edge : StreamOrder(trace_)) {
       AddOrder(edge.node, edge.before, DepKind::kSync, result_.stream_edges);
     }
     ForEachNode(trace_, [&](NodeId node) {

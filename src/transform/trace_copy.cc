@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/trace/carried_stats.h"
+
 namespace etude {
 namespace {
 
@@ -111,6 +113,30 @@ Extra TraceCopy::MakeExtra(const Extra& extra) {
   return {.key = Text(extra.key), .text = Text(extra.text), .form = extra.form};
 }
 
+void TraceCopy::CopyInfo() {
+  to_.info() = from_.info();
+  for (Extra& extra : to_.info().extras) extra = MakeExtra(extra);
+}
+
+void TraceCopy::AddGroups() {
+  for (const ProcessGroup& group : from_.process_groups()) to_.AddProcessGroup(MakeGroup(group));
+}
+
+void TraceCopy::AddStats() {
+  const Stats met = CarriedStats(from_);
+  for (size_t i = 0; i < kStatCount; ++i) {
+    const auto stat = static_cast<Stat>(i);
+    switch (stat) {
+      case Stat::kDuplicateId:
+      case Stat::kDanglingParent:
+      case Stat::kDanglingDependency:
+      case Stat::kParentCycle:
+      case Stat::kDependencyCycle: break;
+      default: to_.stats().Count(stat, met[stat]);
+    }
+  }
+}
+
 NodeRow TraceCopy::Row(NodeId node) {
   NodeRow row;
   row.source_id = from_.source_id(node);
@@ -143,22 +169,6 @@ NodeRow TraceCopy::Row(NodeId node) {
 void TraceCopy::AddFacts(NodeId from, NodeId to) {
   if (const Comm* comm = from_.comm(from)) to_.SetComm(to, MakeComm(*comm));
   for (const Extra& extra : from_.extras(from)) to_.AddExtra(to, MakeExtra(extra));
-}
-
-Stats ReadingStats(const Stats& from) {
-  Stats stats;
-  for (size_t i = 0; i < kStatCount; ++i) {
-    const auto stat = static_cast<Stat>(i);
-    switch (stat) {
-      case Stat::kDuplicateId:
-      case Stat::kDanglingParent:
-      case Stat::kDanglingDependency:
-      case Stat::kParentCycle:
-      case Stat::kDependencyCycle: break;
-      default: stats.Count(stat, from[stat]);
-    }
-  }
-  return stats;
 }
 
 }  // namespace etude

@@ -22,6 +22,13 @@ class TraceCopy {
   ProcessGroup MakeGroup(const ProcessGroup& group);
   Extra MakeExtra(const Extra& extra);
 
+  // The facts of the whole trace replace those of the new one, but for groups and stats.
+  void CopyInfo();
+  // Adds the process groups, and the counts of what was met on the way to the trace, but for what a
+  // builder finds by itself (references, duplicates, cycles).
+  void AddGroups();
+  void AddStats();
+
   // Everything that the row of `node` can say, but no parent.
   NodeRow Row(NodeId node);
   // Extras and facts of communication of `from` go to `to`.
@@ -41,9 +48,5 @@ class TraceCopy {
   std::vector<TensorId> tensors_;
   std::vector<LaneId> lanes_;
 };
-
-// The stats of `from` that say how its file was read. What a builder finds by itself (references,
-// duplicates, cycles) is left out: it will find it again.
-Stats ReadingStats(const Stats& from);
 
 }  // namespace etude

@@ -15,6 +15,8 @@ struct ModuleStep {
   std::string_view type;  // "" if not given
 };
 
+bool IsModuleLabel(std::string_view name);
+
 // "Linear_0", or "Net.layers.0.fc" and "Linear", of such a label; without a name for all others.
 ModuleStep ModuleOfLabel(std::string_view name);
 

@@ -1,4 +1,4 @@
-#include "src/transform/module_name.h"
+#include "src/trace/module_name.h"
 
 #include <algorithm>
 
@@ -19,8 +19,10 @@ ModuleStep MakeStep(std::string_view text) {
 
 }  // namespace
 
+bool IsModuleLabel(std::string_view name) { return name.starts_with(kLabelPrefix); }
+
 ModuleStep ModuleOfLabel(std::string_view name) {
-  if (!name.starts_with(kLabelPrefix)) return {};
+  if (!IsModuleLabel(name)) return {};
   name.remove_prefix(kLabelPrefix.size());
   const size_t open = name.rfind(" (");
   if (open == std::string_view::npos || !name.ends_with(')')) return {.name = name, .type = {}};
