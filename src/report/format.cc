@@ -48,6 +48,8 @@ std::string FormatCount(uint64_t count) {
 
 std::string FormatShare(double share) { return fmt::format("{:.1f} %", share * 100); }
 
+std::string FormatError(double error) { return fmt::format("{:+.1f} %", error * 100); }
+
 void TextTable::Row(std::vector<std::string> cells) {
   for (std::string& cell : cells) cell = Printable(cell);
   rows_.push_back(std::move(cells));

@@ -1,8 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/base/units.h"
@@ -18,6 +19,8 @@ std::string FormatBytes(Bytes bytes);
 std::string FormatCount(uint64_t count);
 // "98.7 %"; `share` in 0..1.
 std::string FormatShare(double share);
+// "+1.2 %"; `error` as a share.
+std::string FormatError(double error);
 
 // A table in plain text: columns are padded to their widest cell, two blanks apart. Cells may hold
 // anything; what is not printable is spelled out.
