@@ -87,9 +87,7 @@ std::string RankText(int64_t number, const JobRank& rank) {
   for (size_t i = 0; i < std::min(kShown, signatures.size()); ++i) {
     const StepSignature& signature = signatures[i];
     const Medians medians = MediansOf(rank, signature.id);
-    std::string description = signature.description;
-    if (description.size() > kWidth) description = description.substr(0, kWidth) + "...";
-    table.Row({signature.id, std::move(description), FormatCount(signature.seen),
+    table.Row({signature.id, ShortText(signature.description, kWidth), FormatCount(signature.seen),
                FormatCount(signature.timed), TimeText(medians.wall), TimeText(medians.cpu),
                signature.recorded ? "recorded" : ""});
   }

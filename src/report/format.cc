@@ -50,6 +50,15 @@ std::string FormatShare(double share) { return fmt::format("{:.1f} %", share * 1
 
 std::string FormatError(double error) { return fmt::format("{:+.1f} %", error * 100); }
 
+std::string ShortText(std::string_view text, size_t most) {
+  size_t points = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool begins = (text[i] & 0xC0) != 0x80;
+    if (begins && points++ == most) return std::string(text.substr(0, i)) + "…";
+  }
+  return std::string(text);
+}
+
 void TextTable::Row(std::vector<std::string> cells) {
   for (std::string& cell : cells) cell = Printable(cell);
   rows_.push_back(std::move(cells));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -21,6 +22,9 @@ std::string FormatCount(uint64_t count);
 std::string FormatShare(double share);
 // "+1.2 %"; `error` as a share.
 std::string FormatError(double error);
+
+// The first `most` code points, with "…" behind them if there are more.
+std::string ShortText(std::string_view text, size_t most);
 
 // A table in plain text: columns are padded to their widest cell, two blanks apart. Cells may hold
 // anything; what is not printable is spelled out.

@@ -18,6 +18,13 @@ TEST(Format, Quantities) {
   EXPECT_EQ(FormatShare(0.987), "98.7 %");
 }
 
+TEST(Format, TextsAreCutBetweenCodePoints) {
+  EXPECT_EQ(ShortText("", 2), "");
+  EXPECT_EQ(ShortText("aé", 2), "aé");
+  EXPECT_EQ(ShortText("éaé", 2), "éa…");
+  EXPECT_EQ(ShortText("ééé", 1), "é…");
+}
+
 TEST(TextTable, AlignsByCodePoints) {
   TextTable table({TextTable::Align::kLeft, TextTable::Align::kRight});
   table.Row({"a", "12.3 µs"});

@@ -12,19 +12,12 @@ namespace {
 
 constexpr std::string_view kUnknown = "–";
 
-// Names of kernels run to hundreds of characters: the first ones must do, in whole code points.
-std::string ShortText(const std::string& text) {
-  constexpr size_t kMost = 60;
-  size_t points = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if ((text[i] & 0xC0) != 0x80 && points++ == kMost) return text.substr(0, i) + "…";
-  }
-  return text;
-}
+// Names of kernels run to hundreds of characters: the first ones must do.
+constexpr size_t kMostPoints = 60;
 
 std::string ShortCell(const Cell& cell, Unit unit) {
   const auto* text = std::get_if<std::string>(&cell);
-  return text != nullptr ? ShortText(*text) : ToText(cell, unit);
+  return text != nullptr ? ShortText(*text, kMostPoints) : ToText(cell, unit);
 }
 
 std::string CsvText(const std::string& text) {
