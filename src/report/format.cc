@@ -30,10 +30,10 @@ std::string FormatTime(Nanos time) {
 
 std::string FormatBytes(Bytes bytes) {
   static constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  if (bytes.count < 1024) return fmt::format("{} B", bytes.count);
   double value = static_cast<double>(bytes.count) / 1024;
+  if (std::abs(value) < 1) return fmt::format("{} B", bytes.count);
   size_t unit = 0;
-  while (value >= 1024 && unit + 1 < kUnits.size()) {
+  while (std::abs(value) >= 1024 && unit + 1 < kUnits.size()) {
     value /= 1024;
     ++unit;
   }

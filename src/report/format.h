@@ -12,7 +12,7 @@
 // Numbers and tables as people read them.
 namespace etude {
 
-// "1.234 ms", "12.3 µs", "850 ns", "2.50 s".
+// "1.234 ms", "12.3 µs", "850 ns", "2.500 s".
 std::string FormatTime(Nanos time);
 // "512 B", "1.50 KiB", "3.20 GiB".
 std::string FormatBytes(Bytes bytes);

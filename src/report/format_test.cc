@@ -11,7 +11,9 @@ TEST(Format, Quantities) {
   EXPECT_EQ(FormatTime(Nanos{1'234'567}), "1.235 ms");
   EXPECT_EQ(FormatTime(Nanos{-2'500'000'000}), "-2.500 s");
   EXPECT_EQ(FormatBytes(Bytes{512}), "512 B");
+  EXPECT_EQ(FormatBytes(Bytes{1023}), "1023 B");
   EXPECT_EQ(FormatBytes(Bytes{1536}), "1.50 KiB");
+  EXPECT_EQ(FormatBytes(Bytes{-1536}), "-1.50 KiB");
   EXPECT_EQ(FormatCount(999), "999");
   EXPECT_EQ(FormatCount(14'392), "14,392");
   EXPECT_EQ(FormatCount(1'234'567), "1,234,567");

@@ -151,7 +151,6 @@ std::string FigureText(double value, Unit unit) {
   if (!std::isfinite(value)) return "∞";
   if (unit == Unit::kNumber) return fmt::format("{:.3g}", value);
   const auto whole = static_cast<int64_t>(std::llround(std::clamp(value, -9e18, 9e18)));
-  if (unit == Unit::kBytes && whole < 0) return "-" + FormatBytes(Bytes{-whole});
   const Cell cell(std::in_place_type<int64_t>, whole);
   return ToText(cell, unit);
 }
