@@ -52,11 +52,12 @@ Status SetLimit(std::string_view text, Limits& limits) {
   for (const LimitName& limit : kLimits) names.emplace_back(limit.name);
   const auto found = std::ranges::find(kLimits, name, &LimitName::name);
   if (found == std::end(kLimits)) {
-    std::string message = "--limit: unknown limit '" + std::string(name) + "'";
-    const std::string near = Nearest(name, names);
-    message += near.empty() ? fmt::format(", expected one of {}", fmt::join(names, ", "))
-                            : "; did you mean '" + near + "'?";
-    return MakeError(ErrorCode::kUsage, message);
+    const std::string hint = DidYouMean(name, names);
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format(
+            "--limit: unknown limit '{}'{}", name,
+            hint.empty() ? fmt::format(", expected one of {}", fmt::join(names, ", ")) : hint));
   }
   uint64_t value = 0;
   const std::string_view digits =
@@ -156,10 +157,9 @@ int RunCommandLine(std::string_view program, std::vector<std::unique_ptr<Command
   if (found == commands.end()) {
     std::vector<std::string> names;
     for (const auto& command : commands) names.emplace_back(command->name());
-    const std::string near = Nearest(args[0], names);
+    const std::string hint = DidYouMean(args[0], names);
     return Fail(ExitCode::kUsage, "unknown command '" + args[0] + "'" +
-                                      (near.empty() ? "; `etude --help` lists them"
-                                                    : "; did you mean '" + near + "'?"));
+                                      (hint.empty() ? "; `etude --help` lists them" : hint));
   }
   Command& command = **found;
   Options options(command.name(), command.summary());

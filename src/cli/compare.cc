@@ -12,6 +12,7 @@
 #include "src/cli/compare_run.h"
 #include "src/formats/capture_folder.h"
 #include "src/report/format.h"
+#include "src/report/json_output.h"
 #include "src/report/operator_share.h"
 #include "src/report/replay_comparison.h"
 
@@ -20,29 +21,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string TimesText(const std::optional<TimeSummary>& summary) {
-  if (!summary) return "unknown";
-  return fmt::format("{} [{}, {}]", FormatTime(summary->median), FormatTime(summary->p25),
-                     FormatTime(summary->p75));
-}
-
-std::string ErrorText(const std::optional<double>& error) {
-  return error ? fmt::format("{:+.1f} %", *error * 100) : "unknown";
-}
-
 std::string ShareText(const std::optional<double>& share) {
   return share ? FormatShare(*share) : "unknown";
 }
 
 std::string ComparisonText(const RankComparison& rank) {
-  using enum TextTable::Align;
-  TextTable table({kLeft, kRight, kRight, kRight});
-  table.Row(
-      {fmt::format("rank {}", rank.rank), "original [p25, p75]", "replay [p25, p75]", "error"});
-  table.Row({"step, CPU time", TimesText(rank.cpu.original), TimesText(rank.cpu.replay),
-             ErrorText(rank.cpu.error())});
-  table.Row({"step, wall time", TimesText(rank.wall.original), TimesText(rank.wall.replay),
-             ErrorText(rank.wall.error())});
+  TextTable table = StepTable(fmt::format("rank {}", rank.rank));
+  AddStepRows("step", rank.original, rank.replay, table);
   return table.Text("") +
          fmt::format("operators replayed: {} by count, {} by time; same kernels: {}\n",
                      ShareText(rank.coverage_ops), ShareText(rank.coverage_time),
@@ -55,15 +40,15 @@ Json SummaryJson(const std::optional<TimeSummary>& summary) {
   return {{"median", summary->median.ms()}, {"p25", summary->p25.ms()}, {"p75", summary->p75.ms()}};
 }
 
-Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+Json StepJson(const StepTimes& times) {
+  return {{"wall", SummaryJson(times.wall)}, {"cpu", SummaryJson(times.cpu)}};
+}
 
 Json ComparisonJson(const RankComparison& rank) {
   Json json = {{"rank", rank.rank}};
-  json["original"]["step_ms"] = {{"wall", SummaryJson(rank.wall.original)},
-                                 {"cpu", SummaryJson(rank.cpu.original)}};
-  json["replay"]["step_ms"] = {{"wall", SummaryJson(rank.wall.replay)},
-                               {"cpu", SummaryJson(rank.cpu.replay)}};
-  json["error"] = {{"wall", OrNull(rank.wall.error())}, {"cpu", OrNull(rank.cpu.error())}};
+  json["original"]["step_ms"] = StepJson(rank.original);
+  json["replay"]["step_ms"] = StepJson(rank.replay);
+  json["error"] = ErrorJson(rank.original, rank.replay);
   json["coverage"] = {{"ops", OrNull(rank.coverage_ops)}, {"time", OrNull(rank.coverage_time)}};
   json["same_kernels"] = OrNull(rank.same_kernels);
   json["skipped"] = rank.skipped;
@@ -150,7 +135,8 @@ class CompareCommand : public Command {
       ETUDE_ASSIGN_OR_RETURN(const RankComparison comparison, CompareWithReplay(folder, rank));
       text += ComparisonText(comparison);
       ranks.push_back(ComparisonJson(comparison));
-      const auto error = (clock_ == "cpu" ? comparison.cpu : comparison.wall).error();
+      const auto clock = clock_ == "cpu" ? &StepTimes::cpu : &StepTimes::wall;
+      const auto error = RelativeError(comparison.original.*clock, comparison.replay.*clock);
       if (tolerance && (!error || std::abs(*error) > *tolerance)) within = false;
     }
     if (run_.json) {
@@ -158,7 +144,7 @@ class CompareCommand : public Command {
       json["tolerance"] = OrNull(tolerance);
       json["within"] = tolerance ? Json(within) : Json(nullptr);
       json["ranks"] = std::move(ranks);
-      text = json.dump(2) + "\n";
+      text = JsonText(json);
     } else if (tolerance) {
       text += fmt::format("{} time {} {}\n", clock_ == "cpu" ? "CPU" : "wall",
                           within ? "within" : "NOT within", FormatShare(*tolerance));

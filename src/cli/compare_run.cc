@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "src/base/nearest.h"
 #include "src/cli/measure_noise.h"
 #include "src/cli/paced_program.h"
 #include "src/cli/paced_replay.h"
@@ -40,10 +39,8 @@ Result<StepBars> ParseBars(const std::vector<std::string>& texts) {
     const std::string name = text.substr(0, equals);
     const auto found = std::ranges::find(names, name);
     if (found == names.end()) {
-      const std::string near = Nearest(name, names);
       return MakeError(ErrorCode::kUsage,
-                       fmt::format("--bar: unknown metric '{}'{}", name,
-                                   near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+                       fmt::format("--bar: unknown metric '{}'{}", name, DidYouMean(name, names)));
     }
     const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
     auto& bar = bars[static_cast<size_t>(found - names.begin())];

@@ -207,10 +207,8 @@ class CompatCommand : public Command {
       ETUDE_RETURN_IF_ERROR(tool.run({args_.begin() + 1, args_.end()}, console));
       return ExitCode::kOk;
     }
-    const std::string near = Nearest(args_[0], names);
     return MakeError(ErrorCode::kUsage,
-                     fmt::format("compat: no tool '{}'{}", args_[0],
-                                 near.empty() ? "" : "; did you mean '" + near + "'?"));
+                     fmt::format("compat: no tool '{}'{}", args_[0], DidYouMean(args_[0], names)));
   }
 
  private:
@@ -220,19 +218,5 @@ class CompatCommand : public Command {
 }  // namespace
 
 std::unique_ptr<Command> MakeCompatCommand() { return std::make_unique<CompatCommand>(); }
-
-Status LinkAsChakra(const std::string& host, const std::string& device, const std::string& output,
-                    const Console& console) {
-  return compat::TraceLink({.host = host, .device = device, .linked = output, .et = ""},
-                           console.context());
-}
-
-Status ConvertAsChakra(const std::string& input, const std::string& device,
-                       const std::string& output, const std::string& linked,
-                       const Console& console) {
-  if (device.empty()) return compat::ConvertPyTorch(input, output, console.context());
-  return compat::TraceLink({.host = input, .device = device, .linked = linked, .et = output},
-                           console.context());
-}
 
 }  // namespace etude

@@ -12,8 +12,10 @@
 #include "src/base/each_rank.h"
 #include "src/cli/compat.h"
 #include "src/cli/for_astra_sim.h"
+#include "src/cli/output_files.h"
 #include "src/cli/pytorch_pair.h"
 #include "src/cli/rank_results.h"
+#include "src/compat/chakra_tools.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/capture_folder.h"
 #include "src/report/accounts.h"
@@ -79,7 +81,7 @@ class ConvertCommand : public Command {
     }
     if (!compat_.empty()) {
       for (const ConvertJob& job : jobs) {
-        ETUDE_RETURN_IF_ERROR(ConvertAsChakra(job.input, job.device, job.output, linked_, console));
+        ETUDE_RETURN_IF_ERROR(ConvertAsChakra(job, console.context()));
       }
       return ExitCode::kOk;
     }
@@ -179,9 +181,7 @@ class ConvertCommand : public Command {
           folder.path +
           ": found no trace that can be converted, expected a host, linked or native one");
     }
-    std::error_code error;
-    made_folder_ = std::filesystem::create_directories(target, error);
-    if (error) return MakeError(ErrorCode::kIo, target + ": " + error.message());
+    ETUDE_ASSIGN_OR_RETURN(made_folder_, MakeFolder(target));
     return jobs;
   }
 
@@ -215,6 +215,12 @@ class ConvertCommand : public Command {
     converted.text = ToText(*written);
     if (converted.health.verdict() != Verdict::kGood) converted.text += ToText(converted.health);
     return converted;
+  }
+
+  Status ConvertAsChakra(const ConvertJob& job, const RunContext& context) const {
+    if (job.device.empty()) return compat::ConvertPyTorch(job.input, job.output, context);
+    return compat::TraceLink(
+        {.host = job.input, .device = job.device, .linked = linked_, .et = job.output}, context);
   }
 
   Result<Trace> Read(const ConvertJob& job, bool strict, const RunContext& context) const {

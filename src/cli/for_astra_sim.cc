@@ -9,11 +9,11 @@
 
 #include "src/base/each_rank.h"
 #include "src/cli/job_health.h"
-#include "src/formats/atomic_file.h"
+#include "src/cli/output_files.h"
 #include "src/formats/capture_folder.h"
-#include "src/formats/chakra_writer.h"
 #include "src/report/format.h"
 #include "src/report/health_output.h"
+#include "src/report/json_output.h"
 #include "src/transform/for_astra_sim.h"
 #include "src/transform/to_chakra.h"
 
@@ -81,14 +81,6 @@ Result<RankRead> ReadRank(const AstraSimRequest& request, const AstraSimRequest:
   RankRead read{.rank = *std::move(made), .health = JudgeTrace(trace), .log = {}};
   read.log = ReadCommLog(trace, read.rank.rank.value_or(0));
   return read;
-}
-
-Status WriteTraceFile(const Trace& trace, const std::string& path) {
-  ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
-  const auto sink = [&](std::string_view bytes) { return file.Write(bytes); };
-  ETUDE_ASSIGN_OR_RETURN(const ChakraWriteReport report, WriteChakra(trace, {}, sink));
-  static_cast<void>(report);
-  return file.Commit();
 }
 
 std::string TracePath(const Target& target, int64_t rank) {
@@ -176,12 +168,6 @@ Json ToJson(const AstraJob& job, const Target& target, const std::string& groups
   return json;
 }
 
-std::string GroupsJson(const AstraJob& job) {
-  Json json = Json::object();
-  for (const auto& [id, ranks] : job.groups) json[std::to_string(id)] = ranks;
-  return json.dump() + "\n";
-}
-
 }  // namespace
 
 Result<ExitCode> ConvertForAstraSim(const AstraSimRequest& request, const Console& console) {
@@ -205,18 +191,16 @@ Result<ExitCode> ConvertForAstraSim(const AstraSimRequest& request, const Consol
                   {.compute = request.flops ? AstraCompute::kFlops : AstraCompute::kDurations,
                    .fill_ranks = request.fill_ranks,
                    .ranks = request.ranks}));
-  std::error_code error;
-  std::filesystem::create_directories(target.folder, error);
-  if (error) return MakeError(ErrorCode::kIo, target.folder + ": " + error.message());
+  ETUDE_RETURN_IF_ERROR(MakeFolder(target.folder));
   for (size_t i = 0; i < job.traces.size(); ++i) {
-    ETUDE_RETURN_IF_ERROR(WriteTraceFile(job.traces[i], TracePath(target, job.ranks[i].rank)));
+    ETUDE_RETURN_IF_ERROR(WriteChakraFile(job.traces[i], TracePath(target, job.ranks[i].rank)));
   }
   const std::string groups = (std::filesystem::path(target.folder) / "comm_groups.json").string();
-  ETUDE_RETURN_IF_ERROR(WriteFile(groups, GroupsJson(job)));
+  ETUDE_RETURN_IF_ERROR(WriteGroupsFile(job.groups, groups));
   if (request.json) {
     Json json = ToJson(job, target, groups);
     json["health"] = ToJson(health);
-    console.Print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    console.Print(JsonText(json));
   } else {
     std::string text = ToText(job, target, groups);
     if (health.verdict() != Verdict::kGood) text += ToText(health);

@@ -11,13 +11,12 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/each_rank.h"
-#include "src/base/nearest.h"
 #include "src/base/quantity.h"
+#include "src/cli/output_files.h"
 #include "src/compat/text_model.h"
-#include "src/formats/atomic_file.h"
 #include "src/formats/byte_source.h"
-#include "src/formats/chakra_writer.h"
 #include "src/report/format.h"
+#include "src/report/json_output.h"
 #include "src/synth/microbench.h"
 #include "src/synth/text_workload.h"
 
@@ -73,9 +72,7 @@ class GenerateCommand : public Command {
       ETUDE_RETURN_IF_ERROR(TakeOptions());
     }
     const std::filesystem::path folder = std::filesystem::path(output_).parent_path();
-    std::error_code error;
-    if (!folder.empty()) std::filesystem::create_directories(folder, error);
-    if (error) return MakeError(ErrorCode::kIo, folder.string() + ": " + error.message());
+    if (!folder.empty()) ETUDE_RETURN_IF_ERROR(MakeFolder(folder.string()));
     ETUDE_ASSIGN_OR_RETURN(
         const std::vector<Written> files,
         ForEachRank<Written>(static_cast<size_t>(bench_.ranks), 0, console.context(),
@@ -87,9 +84,7 @@ class GenerateCommand : public Command {
     std::string groups_path;
     if (!groups.empty()) {
       groups_path = output_ + ".comm_groups.json";
-      Json json = Json::object();
-      for (const auto& [id, ranks] : groups) json[std::to_string(id)] = ranks;
-      ETUDE_RETURN_IF_ERROR(WriteFile(groups_path, json.dump() + "\n"));
+      ETUDE_RETURN_IF_ERROR(WriteGroupsFile(groups, groups_path));
     }
     Report(console, files, groups_path);
     return ExitCode::kOk;
@@ -128,12 +123,11 @@ class GenerateCommand : public Command {
       known = true;
     }
     if (!known) {
-      const std::string near = Nearest(pattern_, names);
+      const std::string hint = DidYouMean(pattern_, names);
       return MakeError(
           ErrorCode::kUsage,
-          fmt::format("generate: unknown pattern '{}'; {}", pattern_,
-                      near.empty() ? fmt::format("there are {}", fmt::join(names, ", "))
-                                   : fmt::format("did you mean '{}'?", near)));
+          fmt::format("generate: unknown pattern '{}'{}", pattern_,
+                      hint.empty() ? fmt::format("; there are {}", fmt::join(names, ", ")) : hint));
     }
     if (size_) {
       const auto size = ParseBytes(*size_);
@@ -194,10 +188,7 @@ class GenerateCommand : public Command {
 
   Result<Written> WriteTrace(const Trace& trace, int64_t rank) const {
     const std::string path = fmt::format("{}.{}.et", output_, rank);
-    ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
-    const auto sink = [&](std::string_view bytes) { return file.Write(bytes); };
-    ETUDE_ASSIGN_OR_RETURN(const ChakraWriteReport report, WriteChakra(trace, {}, sink));
-    ETUDE_RETURN_IF_ERROR(file.Commit());
+    ETUDE_ASSIGN_OR_RETURN(const ChakraWriteReport report, WriteChakraFile(trace, path));
     return Written{.path = path, .nodes = report.nodes, .bytes = report.bytes};
   }
 
@@ -219,7 +210,7 @@ class GenerateCommand : public Command {
                    {"ranks", files.size()},
                    {"nodes", nodes},
                    {"bytes", bytes}};
-      console.Print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+      console.Print(JsonText(json));
       return;
     }
     std::string text = fmt::format("wrote {}", files.front().path);

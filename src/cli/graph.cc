@@ -15,8 +15,8 @@
 #include "src/formats/atomic_file.h"
 #include "src/formats/graph_writer.h"
 #include "src/report/format.h"
+#include "src/report/json_output.h"
 #include "src/transform/graph_view.h"
-#include "src/transform/slice.h"
 
 namespace etude {
 namespace {
@@ -87,11 +87,8 @@ class GraphCommand : public Command {
     ETUDE_RETURN_IF_ERROR(CheckOutput(output_, {input.path, input.device}));
     ETUDE_ASSIGN_OR_RETURN(Trace trace,
                            ReadRank(input, {.strict = console.strict()}, console.context()));
-    if (!what_.selection.empty()) {
-      Result<SliceResult> slice = Slice(trace, what_.selection, console.context().limits);
-      if (!slice) return MakeError(slice.error().code, input.path + ": " + slice.error().message);
-      trace = std::move(slice->trace);
-    }
+    ETUDE_ASSIGN_OR_RETURN(trace,
+                           what_.Select(std::move(trace), input.path, console.context().limits));
     GraphView view = ViewGraph(trace, static_cast<size_t>(most_));
     view.graph.title = std::filesystem::path(input.path).filename().string();
     ETUDE_RETURN_IF_ERROR(format == "svg" ? WriteSvg(view.graph) : WriteText(view.graph, format));
@@ -165,7 +162,7 @@ class GraphCommand : public Command {
                          {"depth", view.depth},
                          {"edges_inside_boxes", view.inside},
                          {"dangling_references", view.dangling}};
-      console.Print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+      console.Print(JsonText(json));
       return;
     }
     std::string text =

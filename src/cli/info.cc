@@ -13,6 +13,7 @@
 #include "src/formats/read_trace.h"
 #include "src/report/format.h"
 #include "src/report/health_output.h"
+#include "src/report/json_output.h"
 
 namespace etude {
 namespace {
@@ -20,22 +21,16 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Align = TextTable::Align;
 
+Json NanosOrNull(const std::optional<Nanos>& value) {
+  return value ? Json(value->count) : Json(nullptr);
+}
+
 Json OpsJson(const std::vector<Summary::Op>& ops) {
   Json rows = Json::array();
   for (const Summary::Op& op : ops) {
-    Json row = {{"name", op.name}, {"count", op.count}, {"total_ns", nullptr}};
-    if (op.total) row["total_ns"] = op.total->count;
-    rows.push_back(std::move(row));
+    rows.push_back({{"name", op.name}, {"count", op.count}, {"total_ns", NanosOrNull(op.total)}});
   }
   return rows;
-}
-
-template <typename T>
-Json OrNull(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-Json OrNull(const std::optional<Nanos>& value) {
-  return value ? Json(value->count) : Json(nullptr);
 }
 
 // `rank` is what the folder says; a trace that names its own rank knows better.
@@ -61,9 +56,9 @@ Json TraceJson(const std::string& path, std::optional<int64_t> rank, const Trace
   json["tensors"] = summary.tensors;
   json["timed_nodes"] = summary.timed;
   json["exclusive_durations"] = trace.info().exclusive_durations;
-  json["span_ns"] = OrNull(summary.span);
-  json["device_busy_ns"] = OrNull(summary.device_busy);
-  json["device_communication_ns"] = OrNull(summary.device_comm);
+  json["span_ns"] = NanosOrNull(summary.span);
+  json["device_busy_ns"] = NanosOrNull(summary.device_busy);
+  json["device_communication_ns"] = NanosOrNull(summary.device_comm);
   json["steps"] = summary.steps;
   json["operators"] = OpsJson(summary.operators);
   json["device_ops"] = OpsJson(summary.device_ops);
@@ -73,7 +68,7 @@ Json TraceJson(const std::string& path, std::optional<int64_t> rank, const Trace
                            {"group", row.group},
                            {"count", row.count},
                            {"bytes", row.bytes ? Json(row.bytes->count) : Json(nullptr)},
-                           {"total_ns", OrNull(row.time)}});
+                           {"total_ns", NanosOrNull(row.time)}});
   }
   json["collectives"] = std::move(collectives);
   Json groups = Json::array();
@@ -85,36 +80,23 @@ Json TraceJson(const std::string& path, std::optional<int64_t> rank, const Trace
                       {"size", OrNull(group.size)}});
   }
   json["process_groups"] = std::move(groups);
-  Json health = Json::object();
-  for (const StatInfo& info : StatTable()) {
-    if (trace.stats()[info.stat] != 0) {
-      health[std::string(info.name)] = trace.stats()[info.stat];
-    }
-  }
-  json["health"] = std::move(health);
+  json["health"] = ToJson(trace.stats());
   json["trust"] = ToJson(JudgeTrace(trace));
   json["memory_bytes"] = summary.memory_bytes;
   return json;
 }
 
-void AddOps(TextTable& table, const std::vector<Summary::Op>& ops, size_t shown) {
+TextTable OpsTable(const std::vector<Summary::Op>& ops, size_t shown) {
+  TextTable table({Align::kLeft, Align::kRight, Align::kRight});
   for (size_t i = 0; i < std::min(shown, ops.size()); ++i) {
     constexpr size_t kNameWidth = 60;
-    std::string name(ops[i].name.substr(0, kNameWidth));
-    if (ops[i].name.size() > kNameWidth) name += "…";
-    table.Row({std::move(name), FormatCount(ops[i].count) + " ×",
+    table.Row({ShortText(ops[i].name, kNameWidth), FormatCount(ops[i].count) + " ×",
                ops[i].total ? FormatTime(*ops[i].total) : "time unknown"});
   }
+  return table;
 }
 
-std::string TraceText(const std::string& path, const Trace& trace, const Summary& summary,
-                      size_t shown_ops) {
-  std::string text = fmt::format("{}: {}", path, Name(trace.info().format));
-  if (!trace.info().schema.empty()) text += ", schema " + trace.info().schema;
-  if (trace.info().rank) text += fmt::format(", rank {}", *trace.info().rank);
-  if (trace.info().world_size) text += fmt::format(" of {}", *trace.info().world_size);
-  text += "\n";
-
+TextTable FactsTable(const Trace& trace, const Summary& summary) {
   TextTable facts({Align::kLeft, Align::kLeft});
   std::string kinds;
   for (size_t i = 0; i < kNodeKindCount; ++i) {
@@ -150,14 +132,10 @@ std::string TraceText(const std::string& path, const Trace& trace, const Summary
     }
     facts.Row({"steps", steps + (summary.steps.size() > kShownSteps ? " …" : "")});
   }
-  text += facts.Text();
+  return facts;
+}
 
-  TextTable ops({Align::kLeft, Align::kRight, Align::kRight});
-  AddOps(ops, summary.operators, shown_ops);
-  if (!ops.empty()) text += "top operators\n" + ops.Text();
-  TextTable device_ops({Align::kLeft, Align::kRight, Align::kRight});
-  AddOps(device_ops, summary.device_ops, shown_ops);
-  if (!device_ops.empty()) text += "top device operations\n" + device_ops.Text();
+TextTable CollectivesTable(const Summary& summary) {
   TextTable collectives({Align::kLeft, Align::kRight, Align::kRight, Align::kRight});
   for (const Summary::Collective& row : summary.collectives) {
     std::string name(row.type);
@@ -166,6 +144,21 @@ std::string TraceText(const std::string& path, const Trace& trace, const Summary
                      row.bytes ? FormatBytes(*row.bytes) : "size unknown",
                      row.time ? FormatTime(*row.time) : "time unknown"});
   }
+  return collectives;
+}
+
+std::string TraceText(const std::string& path, const Trace& trace, const Summary& summary,
+                      size_t shown_ops) {
+  std::string text = fmt::format("{}: {}", path, Name(trace.info().format));
+  if (!trace.info().schema.empty()) text += ", schema " + trace.info().schema;
+  if (trace.info().rank) text += fmt::format(", rank {}", *trace.info().rank);
+  if (trace.info().world_size) text += fmt::format(" of {}", *trace.info().world_size);
+  text += "\n" + FactsTable(trace, summary).Text();
+  const TextTable ops = OpsTable(summary.operators, shown_ops);
+  if (!ops.empty()) text += "top operators\n" + ops.Text();
+  const TextTable device_ops = OpsTable(summary.device_ops, shown_ops);
+  if (!device_ops.empty()) text += "top device operations\n" + device_ops.Text();
+  const TextTable collectives = CollectivesTable(summary);
   if (!collectives.empty()) text += "communication\n" + collectives.Text();
   TextTable health({Align::kRight, Align::kLeft});
   for (const StatInfo& info : StatTable()) {
@@ -197,7 +190,7 @@ class InfoCommand : public Command {
       if (json_) {
         Json json = {{"format", "etude-info"}, {"version", 1}};
         json["traces"] = Json::array({TraceJson(path_, std::nullopt, trace, summary)});
-        console.Print(Dump(json));
+        console.Print(JsonText(json));
       } else {
         console.Print(TraceText(path_, trace, summary, shown_ops()));
       }
@@ -208,9 +201,6 @@ class InfoCommand : public Command {
 
  private:
   size_t shown_ops() const { return static_cast<size_t>(top_); }
-  static std::string Dump(const Json& json) {
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-  }
 
   Result<ExitCode> RunFolder(const Console& console, const ReadOptions& read);
 
@@ -244,7 +234,7 @@ Result<ExitCode> InfoCommand::RunFolder(const Console& console, const ReadOption
     json["ranks"] = folder.ranks.size();
     json["traces"] = std::move(traces);
     if (is_job) json["job"] = job.Json();
-    text = Dump(json);
+    text = JsonText(json);
   } else if (is_job) {
     text += "\n" + job.Text();
   }

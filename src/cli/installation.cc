@@ -1,5 +1,6 @@
 #include "src/cli/installation.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 
@@ -56,6 +57,14 @@ Result<std::string> PythonFolder() {
       ErrorCode::kUnavailable,
       fmt::format("found the Python package of Etude in none of: {}", fmt::join(folders, ", ")));
 }
+
+std::string HookPath(const std::string& python_folder) {
+  const char* before = std::getenv("PYTHONPATH");
+  const bool any = before != nullptr && *before != '\0';
+  return HookFolder(python_folder) + (any ? std::string(":") + before : "");
+}
+
+std::string HookFolder(const std::string& python_folder) { return python_folder + "/etude/hook"; }
 
 std::string RecorderLibrary() {
   std::error_code error;

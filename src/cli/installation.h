@@ -16,6 +16,11 @@ std::string ProgramFolder();
 // source tree's. kUnavailable if it is in none of these places.
 Result<std::string> PythonFolder();
 
+// The folder of the start-up hook in PythonFolder; and the PYTHONPATH of a program in which the
+// hook is to run: that folder, then what we have.
+std::string HookFolder(const std::string& python_folder);
+std::string HookPath(const std::string& python_folder);
+
 // The version of torch that RecorderLibrary was built for; "" if none was.
 extern const std::string_view kRecorderTorch;
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -10,13 +9,16 @@
 
 #include "src/base/each_rank.h"
 #include "src/cli/compat.h"
+#include "src/cli/output_files.h"
 #include "src/cli/rank_results.h"
+#include "src/compat/chakra_tools.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/read_trace.h"
 #include "src/report/accounts.h"
 #include "src/report/format.h"
 #include "src/report/health_output.h"
+#include "src/report/json_output.h"
 #include "src/transform/read_job.h"
 #include "src/transform/write_trace.h"
 
@@ -37,7 +39,7 @@ Json AccountJson(const LinkJob& job, const LinkResult& result, const WrittenTrac
   Json json;
   json["host"] = job.host;
   json["device"] = job.device;
-  json["rank"] = result.trace.info().rank ? Json(*result.trace.info().rank) : Json(nullptr);
+  json["rank"] = OrNull(result.trace.info().rank);
   json.update(LinkAccount(result));
   json["output"] = ToJson(written);
   return json;
@@ -125,9 +127,10 @@ class LinkCommand : public Command {
     }
     if (!compat_.empty()) {
       for (const LinkJob& job : jobs) {
-        const bool to_et = FormatOf(job.output) == OutputFormat::kChakra;
-        ETUDE_RETURN_IF_ERROR(to_et ? ConvertAsChakra(job.host, job.device, job.output, "", console)
-                                    : LinkAsChakra(job.host, job.device, job.output, console));
+        compat::LinkRequest request{.host = job.host, .device = job.device, .linked = {}, .et = {}};
+        const bool to_et = FormatOf(to_, job.output) == OutputFormat::kChakra;
+        (to_et ? request.et : request.linked) = job.output;
+        ETUDE_RETURN_IF_ERROR(compat::TraceLink(request, console.context()));
       }
       return ExitCode::kOk;
     }
@@ -143,11 +146,6 @@ class LinkCommand : public Command {
   }
 
  private:
-  OutputFormat FormatOf(const std::string& path) const {
-    if (to_.empty() && path == "-") return OutputFormat::kLinked;
-    return ChooseFormat(to_, path);
-  }
-
   Result<std::vector<LinkJob>> FindJobs(const Console& console) const {
     if (device_.empty()) return FindJobsOfFolder(console);
     if (output_.empty()) {
@@ -182,18 +180,16 @@ class LinkCommand : public Command {
       return BadInput(folder.path +
                       ": found no rank with both a host and a device trace, expected one at least");
     }
-    std::error_code error;
-    std::filesystem::create_directories(target, error);
-    if (error) return MakeError(ErrorCode::kIo, target + ": " + error.message());
+    ETUDE_RETURN_IF_ERROR(MakeFolder(target));
     return jobs;
   }
 
   Result<RankResult> LinkAndWrite(const LinkJob& job, bool strict,
                                   const RunContext& context) const {
     ETUDE_ASSIGN_OR_RETURN(const LinkResult result, LinkTraces(job, strict, context));
-    ETUDE_ASSIGN_OR_RETURN(
-        const WrittenTrace written,
-        WriteTrace(result.trace, job.output, FormatOf(job.output), {.limits = context.limits}));
+    ETUDE_ASSIGN_OR_RETURN(const WrittenTrace written,
+                           WriteTrace(result.trace, job.output, FormatOf(to_, job.output),
+                                      {.limits = context.limits}));
     RankResult linked;
     linked.rank = result.trace.info().rank.value_or(job.rank);
     linked.health = JudgeTrace(result.trace);

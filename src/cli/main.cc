@@ -29,6 +29,7 @@
 #include "src/cli/memory.h"
 #include "src/cli/merge.h"
 #include "src/cli/record.h"
+#include "src/cli/replay.h"
 #include "src/cli/report.h"
 #include "src/cli/slice.h"
 #include "src/cli/stats.h"
@@ -44,7 +45,7 @@ struct TorchCommand {
 };
 
 constexpr std::array kTorchCommands = {
-    TorchCommand{"replay", "run a recorded step's operators again and compare the time"},
+    TorchCommand{"replay", kReplaySummary},
 };
 
 // Stands for a command of etude-torch in the overview and among the suggestions.

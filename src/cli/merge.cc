@@ -10,9 +10,11 @@
 
 #include "src/base/each_rank.h"
 #include "src/cli/job_clocks.h"
+#include "src/cli/output_files.h"
 #include "src/formats/atomic_file.h"
 #include "src/report/accounts.h"
 #include "src/report/format.h"
+#include "src/report/json_output.h"
 #include "src/transform/merge.h"
 #include "src/transform/read_job.h"
 #include "src/transform/write_trace.h"
@@ -57,11 +59,9 @@ class MergeCommand : public Command {
                            }));
     ETUDE_ASSIGN_OR_RETURN(const std::vector<MergeInput> parts, MakeParts(inputs, traces));
     ETUDE_ASSIGN_OR_RETURN(const MergeResult merged, Merge(parts, console.context().limits));
-    const auto format =
-        to_.empty() && output_ == "-" ? OutputFormat::kLinked : ChooseFormat(to_, output_);
     ETUDE_ASSIGN_OR_RETURN(
         const WrittenTrace written,
-        WriteTrace(merged.trace, output_, format,
+        WriteTrace(merged.trace, output_, FormatOf(to_, output_),
                    {.break_cycles = !console.strict(), .limits = console.context().limits}));
     if (output_ != "-") Report(console, parts, merged, written);
     return ExitCode::kOk;
@@ -109,7 +109,7 @@ class MergeCommand : public Command {
       json["dangling_references"] = merged.dangling;
       json["renamed_groups"] = merged.renamed_groups;
       json["output"] = ToJson(written);
-      console.Print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+      console.Print(JsonText(json));
       return;
     }
     std::string text;

@@ -7,15 +7,21 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "src/base/nearest.h"
+
 namespace etude {
 
 struct Options::Impl {
   CLI::App app;
-  CLI::Option* rest = nullptr;
   std::vector<std::string>* rest_target = nullptr;
   std::vector<std::string>* after_target = nullptr;
   size_t positionals = 0;
 };
+
+std::string DidYouMean(std::string_view word, const std::vector<std::string>& names) {
+  const std::string near = Nearest(word, names);
+  return near.empty() ? "" : "; did you mean '" + near + "'?";
+}
 
 Options::Options(std::string_view command, std::string_view summary)
     : impl_(std::make_unique<Impl>()) {
@@ -103,13 +109,6 @@ void Options::Value(std::string_view names, std::optional<int64_t>* target, std:
   Described(AddNumber(impl_->app, names, help, bounds, [target](int64_t n) { *target = n; }), what);
 }
 
-void Options::Value(std::string_view names, double* target, std::string_view what,
-                    std::string_view help) {
-  Described(impl_->app.add_option(std::string(names), *target, std::string(help)), what)
-      ->take_last()
-      ->capture_default_str();
-}
-
 void Options::Values(std::string_view names, std::vector<std::string>* target,
                      std::string_view what, std::string_view help) {
   Described(impl_->app.add_option(std::string(names), *target, std::string(help)), what)
@@ -155,8 +154,7 @@ void Options::Positionals(std::string_view name, std::vector<std::string>* targe
 }
 
 void Options::Rest(std::string_view name, std::vector<std::string>* target, std::string_view help) {
-  impl_->rest = impl_->app.add_option(std::string(name), *target, std::string(help));
-  impl_->rest->type_name("");
+  Described(impl_->app.add_option(std::string(name), *target, std::string(help)), "");
   impl_->rest_target = target;
 }
 
@@ -183,8 +181,7 @@ std::string FirstExtra(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
   }
-  const std::string near = Nearest(extra, known);
-  return "unknown option '" + extra + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?");
+  return "unknown option '" + extra + "'" + DidYouMean(extra, known);
 }
 
 // The first argument or option that must be given and is not, and what it is.

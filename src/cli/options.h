@@ -8,8 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/nearest.h"
-
 namespace etude {
 
 // What a whole number on the command line may be.
@@ -17,6 +15,9 @@ struct Bounds {
   int64_t least = std::numeric_limits<int64_t>::min();
   int64_t most = std::numeric_limits<int64_t>::max();
 };
+
+// "; did you mean 'x'?" of what is nearest to a mistyped `word`; "" if nothing is near.
+std::string DidYouMean(std::string_view word, const std::vector<std::string>& names);
 
 // The command line of one subcommand, declared before it is parsed. Targets must outlive parsing
 // and hold their defaults. A mistyped option is an error that names the nearest right one.
@@ -39,7 +40,6 @@ class Options {
              Bounds bounds = {});
   void Value(std::string_view names, std::optional<int64_t>* target, std::string_view what,
              std::string_view help, Bounds bounds = {});
-  void Value(std::string_view names, double* target, std::string_view what, std::string_view help);
   // May be given several times.
   void Values(std::string_view names, std::vector<std::string>* target, std::string_view what,
               std::string_view help);

@@ -118,9 +118,9 @@ TEST(Options, EmptyTextIsAValue) {
   EXPECT_EQ(tolerance, "");
 }
 
-TEST(Nearest, OnlyOffersWhatIsNear) {
-  EXPECT_EQ(Nearest("valdate", {"info", "validate", "link"}), "validate");
-  EXPECT_EQ(Nearest("frobnicate", {"info", "validate", "link"}), "");
+TEST(DidYouMean, OnlyOffersWhatIsNear) {
+  EXPECT_EQ(DidYouMean("valdate", {"info", "validate", "link"}), "; did you mean 'validate'?");
+  EXPECT_EQ(DidYouMean("frobnicate", {"info", "validate", "link"}), "");
 }
 
 }  // namespace

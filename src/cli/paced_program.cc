@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/cli/installation.h"
+#include "src/cli/json_fields.h"
 #include "src/cli/recording_folder.h"
 
 namespace etude {
@@ -28,17 +29,6 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kGrace{10'000};
 constexpr milliseconds kLook{200};
-
-std::optional<int64_t> Number(const Json& json, const char* key) {
-  const auto it = json.find(key);
-  if (it == json.end() || !it->is_number_integer()) return std::nullopt;
-  return it->get<int64_t>();
-}
-
-std::string Text(const Json& json, const char* key) {
-  const auto it = json.find(key);
-  return it != json.end() && it->is_string() ? it->get<std::string>() : "";
-}
 
 // The process at the other end of a socket; 0 if the system does not say.
 pid_t PeerOf(int socket) {
@@ -101,13 +91,9 @@ Status PacedProgram::Listen() {
 
 Status PacedProgram::Launch() {
   ETUDE_ASSIGN_OR_RETURN(const std::string python, PythonFolder());
-  std::string path = python + "/etude/hook";
-  if (const char* before = std::getenv("PYTHONPATH"); before != nullptr && *before != '\0') {
-    path += std::string(":") + before;
-  }
   const auto started =
       tree_.Start({.command = options_.command,
-                   .variables = {{"PYTHONPATH", path},
+                   .variables = {{"PYTHONPATH", HookPath(python)},
                                  {"ETUDE_RECORD_DIR", folder_},
                                  {"ETUDE_PACE_CAPTURE",
                                   fs::absolute(options_.capture).lexically_normal().string()},
@@ -174,10 +160,10 @@ Status PacedProgram::Hear(Peer& peer) {
 
 Status PacedProgram::Greet(Peer& peer, const std::string& line) {
   const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-  const std::string event = json.is_object() ? Text(json, "event") : "";
+  const std::string event = json.is_object() ? TextIn(json, "event") : "";
   if (event == "hello") {
-    const int64_t rank = Number(json, "rank").value_or(0);
-    const int64_t world = Number(json, "world_size").value_or(1);
+    const int64_t rank = CountIn(json, "rank").value_or(0);
+    const int64_t world = CountIn(json, "world_size").value_or(1);
     if (world != options_.world_size) {
       return BadInput(fmt::format("{}: the program now runs with {} rank{}, {} were recorded",
                                   options_.capture, world, world == 1 ? "" : "s",
@@ -200,20 +186,20 @@ Status PacedProgram::Greet(Peer& peer, const std::string& line) {
   }
   if (event == "ready") {
     peer.ready = true;
-    peer.steps_seen = Number(json, "steps_seen").value_or(0);
+    peer.steps_seen = CountIn(json, "steps_seen").value_or(0);
     if (peer.rank == options_.rank) {
       warmup_steps_ = peer.steps_seen;
-      threads_ = Number(json, "threads");
-      level_ = Number(json, "resident_before_steps_bytes");
+      threads_ = CountIn(json, "threads");
+      level_ = CountIn(json, "resident_before_steps_bytes");
     }
     return {};
   }
   if (event == "end") {
-    peer.steps_seen = Number(json, "steps_seen").value_or(0);
+    peer.steps_seen = CountIn(json, "steps_seen").value_or(0);
     most_steps_seen_ = std::max(most_steps_seen_, peer.steps_seen);
     return {};
   }
-  const std::string reason = event == "error" ? Text(json, "reason") : line.substr(0, 200);
+  const std::string reason = event == "error" ? TextIn(json, "reason") : line.substr(0, 200);
   return MakeError(ErrorCode::kInternal, "pacing the program failed: " + reason);
 }
 
@@ -269,7 +255,7 @@ Result<std::optional<std::string>> PacedProgram::AnswerOf(int64_t rank) {
                          AwaitLine(tree_, peer.channel, options_.timeout, late, look));
   if (!line) return std::nullopt;
   const Json json = Json::parse(*line, nullptr, /*allow_exceptions=*/false);
-  if (json.is_object() && Text(json, "event") == "step") return line;
+  if (json.is_object() && TextIn(json, "event") == "step") return line;
   ETUDE_RETURN_IF_ERROR(Greet(peer, *line));
   return std::nullopt;
 }

@@ -2,23 +2,10 @@
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
 #include "src/base/process_usage.h"
+#include "src/cli/json_fields.h"
 
 namespace etude {
-namespace {
-
-using Json = nlohmann::json;
-
-std::optional<double> Number(const Json& json, const char* key) {
-  const auto it = json.find(key);
-  if (it == json.end() || !it->is_number()) return std::nullopt;
-  return it->get<double>();
-}
-
-}  // namespace
-
 void StepWatch::Mean::Add(const std::optional<double>& value) {
   if (!value) return;
   sum += *value;
@@ -52,26 +39,26 @@ GpuSensors::Reading StepWatch::Look() {
 Result<PacedStep> StepWatch::End(const std::string& answer) {
   const CounterSet::Counts counts = CounterSet::Between(before_, counters_.Read());
   const GpuSensors::Reading gpus = Look();
-  const Json json = Json::parse(answer, nullptr, /*allow_exceptions=*/false);
-  const auto wall = json.is_object() ? Number(json, "wall_ns") : std::nullopt;
-  const auto cpu = json.is_object() ? Number(json, "cpu_ns") : std::nullopt;
+  const nlohmann::json json = nlohmann::json::parse(answer, nullptr, /*allow_exceptions=*/false);
+  const auto wall = NumberIn(json, "wall_ns");
+  const auto cpu = NumberIn(json, "cpu_ns");
   if (!wall || !cpu) {
     return MakeError(ErrorCode::kInternal, "a paced step: found '" + answer.substr(0, 200) +
                                                "', expected JSON with its times");
   }
-  PacedStep step{.counts = json.value("counts", Json()) != false};
+  PacedStep step{.counts = json.value("counts", nlohmann::json()) != false};
   using enum StepMetric;
   StepFigures& figures = step.figures;
   figures[kWallTime] = wall;
   figures[kCpuTime] = cpu;
   // A program does not say what of its time its gaps are.
-  const double busy = Number(json, "busy_gaps_ns").value_or(0);
-  figures[kWallTimeWithoutGaps] = *wall - busy - Number(json, "idle_gaps_ns").value_or(0);
+  const double busy = NumberIn(json, "busy_gaps_ns").value_or(0);
+  figures[kWallTimeWithoutGaps] = *wall - busy - NumberIn(json, "idle_gaps_ns").value_or(0);
   figures[kCpuTimeWithoutGaps] = *cpu - busy;
-  figures[kPageFaults] = Number(json, "minor_faults");
-  figures[kVoluntarySwitches] = Number(json, "voluntary_switches");
-  figures[kInvoluntarySwitches] = Number(json, "involuntary_switches");
-  figures[kPeakResident] = Number(json, "peak_resident_bytes");
+  figures[kPageFaults] = NumberIn(json, "minor_faults");
+  figures[kVoluntarySwitches] = NumberIn(json, "voluntary_switches");
+  figures[kInvoluntarySwitches] = NumberIn(json, "involuntary_switches");
+  figures[kPeakResident] = NumberIn(json, "peak_resident_bytes");
   figures[kAverageResident] = resident_.value();
   if (level_) {
     const auto level = static_cast<double>(*level_);

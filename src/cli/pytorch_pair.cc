@@ -1,6 +1,5 @@
 #include "src/cli/pytorch_pair.h"
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,10 +8,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/cli/output_files.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/chrome_writer.h"
 #include "src/formats/linked_json_writer.h"
 #include "src/report/format.h"
+#include "src/report/json_output.h"
 
 namespace etude {
 namespace {
@@ -89,9 +90,7 @@ Result<ExitCode> WritePyTorchPairs(const PyTorchPairRequest& request, const Cons
   if (request.output.empty() || request.output == "-") {
     return MakeError(ErrorCode::kUsage, "convert: --to pytorch needs -o FOLDER for its two files");
   }
-  std::error_code error;
-  std::filesystem::create_directories(request.output, error);
-  if (error) return MakeError(ErrorCode::kIo, request.output + ": " + error.message());
+  ETUDE_RETURN_IF_ERROR(MakeFolder(request.output));
   nlohmann::ordered_json files = nlohmann::ordered_json::array();
   std::string text;
   for (const RankInput& input : request.inputs) {
@@ -110,7 +109,7 @@ Result<ExitCode> WritePyTorchPairs(const PyTorchPairRequest& request, const Cons
   if (request.json) {
     const nlohmann::ordered_json json = {
         {"format", "etude-convert-pytorch"}, {"version", 1}, {"files", files}};
-    text = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    text = JsonText(json);
   }
   console.Print(text);
   return ExitCode::kOk;

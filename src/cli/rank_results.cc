@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "src/cli/job_health.h"
+#include "src/report/json_output.h"
 
 namespace etude {
 
@@ -24,7 +25,7 @@ void PrintRankResults(std::vector<RankResult> results, bool as_json, std::string
     Json json = {{"format", format}, {"version", 1}};
     json[std::string(key)] = std::move(list);
     if (job.is_job()) json["job"] = job.Json();
-    console.Print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    console.Print(JsonText(json));
   } else if (job.is_job()) {
     console.Print(job.Text());
   }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -24,6 +23,7 @@
 #include "src/formats/atomic_file.h"
 #include "src/formats/job_json.h"
 #include "src/report/format.h"
+#include "src/report/json_output.h"
 
 namespace etude {
 namespace {
@@ -87,9 +87,7 @@ std::string RankText(int64_t number, const JobRank& rank) {
   for (size_t i = 0; i < std::min(kShown, signatures.size()); ++i) {
     const StepSignature& signature = signatures[i];
     const Medians medians = MediansOf(rank, signature.id);
-    std::string description = signature.description;
-    if (description.size() > kWidth) description = description.substr(0, kWidth) + "...";
-    table.Row({signature.id, std::move(description), FormatCount(signature.seen),
+    table.Row({signature.id, ShortText(signature.description, kWidth), FormatCount(signature.seen),
                FormatCount(signature.timed), TimeText(medians.wall), TimeText(medians.cpu),
                signature.recorded ? "recorded" : ""});
   }
@@ -265,18 +263,14 @@ Result<ExitCode> RecordCommand::PrintEnvironment(const Console& console,
   console.Print(
       fmt::format("export ETUDE_RECORD={}\nexport ETUDE_RECORD_VERSION={}\n"
                   "export PYTHONPATH={}\"${{PYTHONPATH:+:$PYTHONPATH}}\"\n",
-                  ShellQuoted(settings), kVersion, ShellQuoted(python + "/etude/hook")));
+                  ShellQuoted(settings), kVersion, ShellQuoted(HookFolder(python))));
   return ExitCode::kOk;
 }
 
 Variables RecordCommand::Environment(const std::string& python, const std::string& folder) const {
-  std::string path = python + "/etude/hook";
-  if (const char* before = std::getenv("PYTHONPATH"); before != nullptr && *before != '\0') {
-    path += std::string(":") + before;
-  }
   const auto now = std::chrono::system_clock::now().time_since_epoch().count();
   Variables variables = {
-      {"PYTHONPATH", path},
+      {"PYTHONPATH", HookPath(python)},
       {"ETUDE_RECORD_DIR", fs::absolute(folder).lexically_normal().string()},
       {"ETUDE_RECORD_WARMUP", std::to_string(warmup_)},
       {"ETUDE_RECORD_STEPS", std::to_string(steps_)},
@@ -322,8 +316,7 @@ Result<ExitCode> RecordCommand::Finish(const Console& console, const ChildEnd& e
     console.Complain(output_ + ": the earlier capture stays as it was");
   }
   if (!summary_file_.empty()) {
-    ETUDE_RETURN_IF_ERROR(WriteFile(
-        summary_file_, summary.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
+    ETUDE_RETURN_IF_ERROR(WriteFile(summary_file_, JsonText(summary)));
   }
   if (end.exit_code() != 0) return static_cast<ExitCode>(end.exit_code());
   return recorded ? ExitCode::kOk : ExitCode::kNo;
@@ -337,7 +330,7 @@ Result<bool> RecordCommand::Report(const Console& console, const ChildEnd& end,
                          ReadJobFile(folder.staging() + "/job.json", console.context()));
   const std::vector<int64_t> missing = MissingRanks(job);
   summary["captured"] = missing.empty();
-  summary["world_size"] = job.world_size ? Json(*job.world_size) : Json(nullptr);
+  summary["world_size"] = OrNull(job.world_size);
   summary["missing_ranks"] = missing;
   Json ranks = Json::array();
   for (const auto& [number, rank] : job.ranks) ranks.push_back(RankJson(number, rank));

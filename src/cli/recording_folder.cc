@@ -13,6 +13,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/cli/json_fields.h"
+#include "src/cli/output_files.h"
+
 namespace etude {
 namespace {
 
@@ -77,35 +80,20 @@ bool IsJob(const std::string& path) {
   return json.is_object() && json.value("format", Json()) == "etude-job";
 }
 
-int64_t Number(const Json& json, const char* key) {
-  const auto it = json.find(key);
-  return it != json.end() && it->is_number_integer() ? it->get<int64_t>() : 0;
-}
-
-std::optional<int64_t> MaybeNumber(const Json& json, const char* key) {
-  if (!json.is_object() || !json.contains(key)) return std::nullopt;
-  return Number(json, key);
-}
-
-std::string Text(const Json& json, const char* key) {
-  const auto it = json.find(key);
-  return it != json.end() && it->is_string() ? it->get<std::string>() : "";
-}
-
 std::optional<RecordingStatus> ParseStatus(const std::string& text) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || Text(json, "format") != "etude-record-status") return std::nullopt;
+  if (!json.is_object() || TextIn(json, "format") != "etude-record-status") return std::nullopt;
   RecordingStatus status;
-  status.steps_seen = Number(json, "steps_seen");
+  status.steps_seen = CountIn(json, "steps_seen").value_or(0);
   status.complete = json.value("complete", Json()) == true;
-  status.phase = Text(json, "phase");
-  status.code = Text(json, "code");
-  status.reason = Text(json, "reason");
-  status.rank = MaybeNumber(json, "rank");
+  status.phase = TextIn(json, "phase");
+  status.code = TextIn(json, "code");
+  status.reason = TextIn(json, "reason");
+  status.rank = CountIn(json, "rank");
   const auto fits = json.find("suggest");
   if (fits != json.end()) {
-    status.fitting_warmup = MaybeNumber(*fits, "warmup");
-    status.fitting_steps = MaybeNumber(*fits, "steps");
+    status.fitting_warmup = CountIn(*fits, "warmup");
+    status.fitting_steps = CountIn(*fits, "steps");
   }
   return status;
 }
@@ -144,8 +132,7 @@ Result<RecordingFolder> RecordingFolder::Open(const std::string& path, bool forc
   if (fs::exists(kind) && !fs::is_directory(kind)) {
     return BadInput(path + ": found a file, expected a folder or a new name");
   }
-  fs::create_directories(path, error);
-  if (error) return MakeError(ErrorCode::kIo, path + ": " + error.message());
+  ETUDE_RETURN_IF_ERROR(MakeFolder(path));
   const std::vector<std::string> names = NamesIn(path, error);
   if (error) return MakeError(ErrorCode::kIo, path + ": " + error.message());
   const bool is_capture = IsJob(path + "/" + std::string(kJobFile));

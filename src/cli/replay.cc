@@ -6,8 +6,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <iterator>
-#include <map>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -17,170 +15,21 @@
 #include <fmt/format.h>
 
 #include "src/analysis/health.h"
-#include "src/analysis/recorded_step.h"
 #include "src/analysis/step_kinds.h"
-#include "src/analysis/time_summary.h"
 #include "src/cli/rank_processes.h"
+#include "src/cli/replay_names.h"
+#include "src/cli/replay_source.h"
 #include "src/formats/atomic_file.h"
-#include "src/formats/capture_folder.h"
-#include "src/formats/read_trace.h"
 #include "src/torch/operator_library.h"
-#include "src/torch/operator_name.h"
 #include "src/torch/rank_group.h"
 #include "src/torch/replayer.h"
 #include "src/torch/step_mix.h"
-#include "src/transform/link.h"
 
 namespace etude {
 namespace {
 
 constexpr int64_t kThreadsMax = 1024;
 constexpr int64_t kMost = 1'000'000;  // of steps, and of seconds
-
-// A recorded step and what is known about the program it comes from.
-struct ReplaySource {
-  Trace trace;
-  std::optional<int64_t> rank;  // as the folder says
-  StepTimes original;           // of steps like the recorded one
-  StepTimes original_mix;       // of steps of all kinds
-  std::optional<int64_t> threads;
-  std::optional<int64_t> mmap_threshold;
-  std::optional<int64_t> minor_faults;
-  bool compiled_kernels = false;
-  Waiting waiting;
-  std::vector<std::string> notes;  // what was unusual when it was recorded
-  std::string result_path;         // where the report is kept; "" for what is no capture
-};
-
-Result<const CaptureRank*> ChooseRank(const CaptureFolder& folder, std::optional<int64_t> wanted) {
-  if (!wanted && folder.ranks.size() == 1) return &folder.ranks.front();
-  std::string known;
-  for (const CaptureRank& rank : folder.ranks) {
-    if (rank.number() == wanted) return &rank;
-    known += (known.empty() ? "" : ", ") + std::to_string(rank.number());
-  }
-  return MakeError(
-      ErrorCode::kUsage,
-      wanted ? fmt::format("{}: no rank {}; found {}", folder.path, *wanted, known)
-             : fmt::format("{}: has ranks {}; choose one with --rank", folder.path, known));
-}
-
-// Steps of several kinds: the mean takes the place of the median, which is of one kind.
-StepTimes MeanOriginalTimes(const std::vector<StepTime>& steps) {
-  StepTimes times = SummariseSteps(steps);
-  if (steps.empty()) return times;
-  Nanos wall;
-  Nanos cpu;
-  for (const StepTime& step : steps) {
-    wall = wall + step.wall;
-    cpu = cpu + step.cpu;
-  }
-  const auto count = static_cast<int64_t>(steps.size());
-  times.wall->median = Nanos{wall.count / count};
-  times.cpu->median = Nanos{cpu.count / count};
-  return times;
-}
-
-// Of what `get` says of the steps; nullopt where it says nothing.
-template <typename Get>
-std::optional<int64_t> MedianOf(const std::vector<StepTime>& steps, Get get) {
-  std::vector<int64_t> values;
-  for (const StepTime& step : steps) {
-    if (const std::optional<int64_t> value = get(step)) values.push_back(*value);
-  }
-  return Median(std::move(values));
-}
-
-// What of a step no thread of the program ran. Only of a program that waits: one that never did was
-// kept from running by others.
-Waiting WaitingOf(const std::vector<StepTime>& steps) {
-  const auto times = MedianOf(steps, [](const StepTime& step) { return step.voluntary_switches; });
-  const auto idle = MedianOf(
-      steps, [](const StepTime& step) { return std::optional((step.wall - step.cpu).count); });
-  if (times.value_or(0) <= 0 || idle.value_or(0) <= 0) return {};
-  return {.time = Nanos{*idle}, .times = *times};
-}
-
-// The trace of a rank, with the operators' recorded times where they can be had.
-Result<Trace> ReadRank(const CaptureFolder& folder, const CaptureRank& rank,
-                       const ReadOptions& options, const RunContext& context) {
-  if (!rank.native.empty()) return ReadTrace(rank.native, options, context);
-  if (rank.host.empty()) {
-    if (!rank.linked.empty()) return ReadTrace(rank.linked, options, context);
-    return BadInput(folder.path +
-                    ": found no PyTorch execution trace of the rank, which a replay needs");
-  }
-  ETUDE_ASSIGN_OR_RETURN(Trace host, ReadTrace(rank.host, options, context));
-  if (rank.device.empty()) return host;
-  Result<Trace> device = ReadTrace(rank.device, options, context);
-  if (!device) {
-    context.Warn("no recorded times: " + device.error().message);
-    return host;
-  }
-  Result<LinkResult> linked =
-      Link(host, *device, {.keep_orphans = false, .limits = context.limits});
-  if (!linked) {
-    context.Warn("no recorded times: " + linked.error().message);
-    return host;
-  }
-  return std::move(linked->trace);
-}
-
-Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> wanted_rank,
-                                bool strict, const RunContext& context) {
-  const ReadOptions options{.strict = strict};
-  if (!IsFolder(path)) {
-    if (wanted_rank) {
-      return MakeError(ErrorCode::kUsage,
-                       "replay: --rank chooses from a folder, but " + path + " is one trace");
-    }
-    ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadTrace(path, options, context));
-    return ReplaySource{.trace = std::move(trace), .notes = {}, .result_path = {}};
-  }
-  ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path, context));
-  ETUDE_ASSIGN_OR_RETURN(const CaptureRank* rank, ChooseRank(folder, wanted_rank));
-  ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadRank(folder, *rank, options, context));
-  ReplaySource source{
-      .trace = std::move(trace), .rank = folder.known_rank(*rank), .notes = {}, .result_path = {}};
-  if (const JobRank* job = folder.job_rank(*rank); job != nullptr) {
-    // Folders that `etude record` did not make are left as they are.
-    source.result_path = folder.File(fmt::format("replay.{}.json", rank->number()));
-    const std::vector<StepTime> steps = job->ComparableSteps();
-    source.original = SummariseSteps(steps);
-    source.original_mix = MeanOriginalTimes(job->timed_steps);
-    source.threads = job->threads;
-    source.mmap_threshold = job->mmap_threshold;
-    source.compiled_kernels = job->compiled_kernels;
-    source.minor_faults = MedianOf(steps, [](const StepTime& step) { return step.minor_faults; });
-    source.waiting = WaitingOf(steps);
-    source.notes = job->notes;
-  }
-  return source;
-}
-
-// The number of ranks in `path`, of which all have to be there. `wanted` is "all" or their number.
-Result<int64_t> CountRanks(const std::string& path, const std::string& wanted,
-                           const RunContext& context) {
-  if (!IsFolder(path)) {
-    return MakeError(ErrorCode::kUsage,
-                     path + ": --ranks needs a capture folder with the traces of all ranks");
-  }
-  ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path, context));
-  const auto found = static_cast<int64_t>(folder.ranks.size());
-  const int64_t size = folder.job && folder.job->world_size ? *folder.job->world_size : found;
-  if (wanted != "all" && wanted != std::to_string(size)) {
-    return MakeError(ErrorCode::kUsage, fmt::format("--ranks: found '{}', expected all or {}, the "
-                                                    "number of ranks that were recorded",
-                                                    wanted, size));
-  }
-  for (int64_t rank = 0; rank < size; ++rank) {
-    if (rank >= found || folder.ranks[static_cast<size_t>(rank)].number() != rank) {
-      return BadInput(
-          fmt::format("{}: no trace of rank {}; --ranks needs all {}", path, rank, size));
-    }
-  }
-  return size;
-}
 
 // Tells the others how this rank fared, and learns how they did.
 Status ShareSummaries(RankGroup& group, ReplayReport& report) {
@@ -198,78 +47,6 @@ Status ShareSummaries(RankGroup& group, ReplayReport& report) {
     RankSummary& row = report.ranks.emplace_back();
     std::memcpy(&row, told.data(), std::min(told.size(), sizeof row));
   }
-  return {};
-}
-
-bool IsPartOf(std::string_view word, std::string_view text) {
-  return !word.empty() && text.find(word) != std::string_view::npos;
-}
-
-// Of `names`, how often each occurs, those that hold `word`, else the one that is spelt most like
-// it, else the most frequent ones: for people who mistyped.
-std::string NamesLike(const std::string& word, const std::map<std::string, int64_t>& names) {
-  constexpr size_t kNamed = 5;
-  std::vector<std::string> all;
-  for (const auto& [name, count] : names) all.push_back(name);
-  std::vector<std::string> like;
-  std::ranges::copy_if(all, std::back_inserter(like),
-                       [&](const std::string& name) { return IsPartOf(word, name); });
-  if (like.empty()) {
-    if (std::string nearest = Nearest(word, all); !nearest.empty()) like = {std::move(nearest)};
-  }
-  if (like.empty()) {
-    like = all;
-    std::ranges::stable_sort(like, std::ranges::greater{},
-                             [&](const std::string& name) { return names.at(name); });
-  }
-  const size_t shown = std::min(like.size(), kNamed);
-  return fmt::format("{}{}",
-                     fmt::join(like.begin(), like.begin() + static_cast<ptrdiff_t>(shown), ", "),
-                     like.size() > shown ? ", …" : "");
-}
-
-// Names that the step does not have are mistakes.
-Status CheckNames(const Trace& trace, const ReplayOptions& options) {
-  if (!options.label.empty()) {
-    std::map<std::string, int64_t> labels;
-    bool found = false;
-    ForEachNode(trace, [&](NodeId node) {
-      found |= IsPartOf(options.label, trace.name(node));
-      if (!IsOperator(trace, node)) ++labels[std::string(trace.name(node))];
-    });
-    if (!found) {
-      return MakeError(ErrorCode::kUsage,
-                       fmt::format("--label: no node has '{}' in its name; labels: {}",
-                                   options.label, NamesLike(options.label, labels)));
-    }
-  }
-  if (options.only.empty() && options.skip.empty()) return {};
-  ETUDE_ASSIGN_OR_RETURN(const RecordedStep step, RecordedStep::Select(trace, options.label));
-  std::map<std::string, int64_t> names;
-  for (const NodeId node : step.top_operators()) ++names[std::string(OperatorNameOf(trace, node))];
-  const auto named = [](std::string_view name, std::string_view full) {
-    return name == full || name == BaseOperatorName(full);
-  };
-  const auto check = [&](std::string_view option, const std::string& name) -> Status {
-    if (std::ranges::any_of(names, [&](const auto& row) { return named(name, row.first); })) {
-      return {};
-    }
-    for (uint32_t i = 0; i < step.nodes().size(); ++i) {
-      const NodeId node = step.nodes()[i];
-      const NodeId caller = step.enclosing_operator(i);
-      if (!caller || !step.is_operator(i)) continue;
-      if (!named(name, OperatorNameOf(trace, node))) continue;
-      return MakeError(
-          ErrorCode::kUsage,
-          fmt::format("{}: '{}' runs only inside other operators of the step, such as {}", option,
-                      name, OperatorNameOf(trace, caller)));
-    }
-    return MakeError(ErrorCode::kUsage,
-                     fmt::format("{}: no topmost operator of the step is named '{}'; it has {}",
-                                 option, name, NamesLike(name, names)));
-  };
-  for (const std::string& name : options.only) ETUDE_RETURN_IF_ERROR(check("--only", name));
-  for (const std::string& name : options.skip) ETUDE_RETURN_IF_ERROR(check("--skip", name));
   return {};
 }
 
@@ -316,10 +93,8 @@ Work WorkOfStep(const Trace& trace, const std::vector<StepKind>& kinds) {
 // What --paced prints of a step: a line of JSON without what is unknown.
 std::string StepLine(const StepSample& sample) {
   std::string line = fmt::format(
-      "{{\"pid\":{},\"wall_ns\":{},\"cpu_ns\":{},\"busy_gaps_ns\":{},\"idle_gaps_ns\":{},\"minor_"
-      "faults\":{},\"voluntary_"
-      "switches\":{},"
-      "\"involuntary_switches\":{}",
+      "{{\"pid\":{},\"wall_ns\":{},\"cpu_ns\":{},\"busy_gaps_ns\":{},\"idle_gaps_ns\":{},"
+      "\"minor_faults\":{},\"voluntary_switches\":{},\"involuntary_switches\":{}",
       getpid(), sample.wall.count, sample.cpu.count, sample.gaps.busy.count, sample.gaps.idle.count,
       sample.counts.minor_faults, sample.counts.voluntary_switches,
       sample.counts.involuntary_switches);
@@ -333,9 +108,7 @@ std::string StepLine(const StepSample& sample) {
 class ReplayCommand : public Command {
  public:
   std::string_view name() const override { return "replay"; }
-  std::string_view summary() const override {
-    return "run a recorded step's operators again and compare the time";
-  }
+  std::string_view summary() const override { return kReplaySummary; }
 
   void Declare(Options& options) override {
     options.Positional("trace", &path_, "a capture folder, or a PyTorch execution trace");

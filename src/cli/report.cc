@@ -17,6 +17,7 @@
 #include "src/report/format.h"
 #include "src/report/health_output.h"
 #include "src/report/job_page.h"
+#include "src/report/json_output.h"
 #include "src/transform/read_job.h"
 
 namespace etude {
@@ -84,9 +85,7 @@ class ReportCommand : public Command {
       ETUDE_RETURN_IF_ERROR(WriteFile(output_, ToHtml(page)));
     }
     if (json_) {
-      console.Print(
-          ToJson(page).dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-          "\n");
+      console.Print(JsonText(ToJson(page), 1));
     } else if (output_ != "-") {
       console.Print(fmt::format("wrote {}: {} trace{}; {}", output_, inputs.size(),
                                 inputs.size() == 1 ? "" : "s", ToText(*page.health)));

@@ -1,10 +1,11 @@
 #include "src/cli/selection_options.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "src/base/nearest.h"
+#include "src/transform/slice.h"
 
 namespace etude {
 
@@ -41,6 +42,14 @@ Result<std::vector<RankInput>> SelectionOptions::FindInputs(const std::vector<st
     return !input.rank || std::ranges::count(ranks, std::to_string(*input.rank)) == 0;
   });
   return inputs;
+}
+
+Result<Trace> SelectionOptions::Select(Trace trace, const std::string& path,
+                                       const Limits& limits) const {
+  if (selection.empty()) return trace;
+  Result<SliceResult> slice = Slice(trace, selection, limits);
+  if (!slice) return MakeError(slice.error().code, path + ": " + slice.error().message);
+  return std::move(slice->trace);
 }
 
 }  // namespace etude

@@ -23,6 +23,8 @@ struct SelectionOptions {
   // there.
   Result<std::vector<RankInput>> FindInputs(const std::vector<std::string>& paths,
                                             const RunContext& context) const;
+  // What is selected of the trace of `path`; all of it without a selection.
+  Result<Trace> Select(Trace trace, const std::string& path, const Limits& limits) const;
 };
 
 }  // namespace etude

@@ -10,11 +10,13 @@
 #include <fmt/format.h>
 
 #include "src/base/each_rank.h"
+#include "src/cli/output_files.h"
 #include "src/cli/selection_options.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/capture_folder.h"
 #include "src/report/accounts.h"
 #include "src/report/format.h"
+#include "src/report/json_output.h"
 #include "src/transform/slice.h"
 #include "src/transform/write_trace.h"
 
@@ -93,7 +95,7 @@ class SliceCommand : public Command {
     if (json_) {
       Json json = {{"format", "etude-slice"}, {"version", 1}, {"slices", Json::array()}};
       for (SliceDone& slice : done) json["slices"].push_back(std::move(slice.json));
-      console.Print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+      console.Print(JsonText(json));
     } else {
       for (const SliceDone& slice : done) console.Print(slice.text);
     }
@@ -132,14 +134,8 @@ class SliceCommand : public Command {
     if (std::filesystem::equivalent(input_, output_, error)) {
       return wrong("is the input, expected another folder");
     }
-    std::filesystem::create_directories(output_, error);
-    if (error) return MakeError(ErrorCode::kIo, output_ + ": " + error.message());
+    ETUDE_RETURN_IF_ERROR(MakeFolder(output_));
     return {};
-  }
-
-  OutputFormat FormatOf(const std::string& path) const {
-    if (to_.empty() && path == "-") return OutputFormat::kLinked;
-    return ChooseFormat(to_, path);
   }
 
   Result<SliceDone> SliceOne(const SliceJob& job, bool strict, const RunContext& context) const {
@@ -154,7 +150,7 @@ class SliceCommand : public Command {
                        .empty = Error{ErrorCode::kUsage, message}};
     }
     const Result<WrittenTrace> written =
-        WriteTrace(slice->trace, job.output, FormatOf(job.output),
+        WriteTrace(slice->trace, job.output, FormatOf(to_, job.output),
                    {.break_cycles = !strict, .limits = context.limits});
     if (!written) {
       const Error& error = written.error();

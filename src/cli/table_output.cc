@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <nlohmann/json.hpp>
+#include "src/report/json_output.h"
 
 namespace etude {
 
@@ -21,17 +21,14 @@ void TableOutput::Declare(Options& options, std::vector<std::string> tables) {
 Status TableOutput::Check() const {
   if (json_ && csv_) return MakeError(ErrorCode::kUsage, "--json and --csv exclude each other");
   if (table_.empty() || std::ranges::count(tables_, table_) != 0) return {};
-  const std::string near = Nearest(table_, tables_);
-  return MakeError(ErrorCode::kUsage, "--table: unknown table '" + table_ + "'" +
-                                          (near.empty() ? "" : "; did you mean '" + near + "'?"));
+  return MakeError(ErrorCode::kUsage,
+                   "--table: unknown table '" + table_ + "'" + DidYouMean(table_, tables_));
 }
 
 void TableOutput::Print(std::string_view format, const std::vector<Inspected>& found,
                         const Console& console) const {
-  using Json = nlohmann::ordered_json;
   if (json_) {
-    const Json json = ToJson(found, format, table_);
-    console.Print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    console.Print(JsonText(ToJson(found, format, table_)));
   } else if (csv_) {
     const std::string& wanted = table_.empty() ? tables_.front() : table_;
     for (size_t i = 0; i < found.front().tables.size(); ++i) {

@@ -17,7 +17,7 @@
 #include "src/formats/chrome_writer.h"
 #include "src/formats/perfetto_writer.h"
 #include "src/report/format.h"
-#include "src/transform/slice.h"
+#include "src/report/json_output.h"
 
 namespace etude {
 namespace {
@@ -91,9 +91,7 @@ class TimelineCommand : public Command {
                       ": found no node with a time, expected a linked trace or a profile");
     }
     if (output_ == "-") return ExitCode::kOk;
-    console.Print(
-        json_ ? ToJson(output_, report).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
-              : ToText(output_, report));
+    console.Print(json_ ? JsonText(ToJson(output_, report)) : ToText(output_, report));
     return ExitCode::kOk;
   }
 
@@ -107,10 +105,8 @@ class TimelineCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadRank(input, {.strict = strict}, context));
     const int64_t rank = input.rank.value_or(trace.info().rank.value_or(0));
     CommLog log = ReadCommLog(trace, rank);
-    if (what_.selection.empty()) return Read{.trace = std::move(trace), .log = std::move(log)};
-    Result<SliceResult> slice = Slice(trace, what_.selection, context.limits);
-    if (!slice) return MakeError(slice.error().code, input.path + ": " + slice.error().message);
-    return Read{.trace = std::move(slice->trace), .log = std::move(log)};
+    ETUDE_ASSIGN_OR_RETURN(trace, what_.Select(std::move(trace), input.path, context.limits));
+    return Read{.trace = std::move(trace), .log = std::move(log)};
   }
 
   Result<std::vector<TimelinePart>> MakeParts(const std::vector<RankInput>& inputs,

@@ -1,5 +1,6 @@
 #include "src/cli/validate.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "src/formats/read_trace.h"
 #include "src/report/format.h"
 #include "src/report/health_output.h"
+#include "src/report/json_output.h"
 #include "src/trace/validator.h"
 
 namespace etude {
@@ -62,6 +64,93 @@ std::string VerdictText(const Validated& verdict) {
   return text;
 }
 
+// Validates the files of traces and jobs and says what is found, at once or as JSON.
+class Validation {
+ public:
+  Validation(const Console& console, bool as_json) : console_(console), as_json_(as_json) {}
+
+  // A trace, or the folder of a job.
+  void Add(const std::string& path) {
+    if (path == "-" || !IsFolder(path)) return files_.push_back({.file = path});
+    const Result<CaptureFolder> folder = ListCaptureFolder(path, console_.context());
+    if (!folder) return PassOver(path, folder.error());
+    for (const CaptureRank& rank : folder->ranks) {
+      for (const std::string& file : rank.files()) {
+        files_.push_back({.file = file, .job = jobs_.size(), .rank = rank.number()});
+      }
+    }
+    jobs_.emplace_back(path, JobHealth());
+  }
+
+  ExitCode Run() {
+    for (const Input& input : files_) ValidateFile(input);
+    Json jobs = JudgeJobs();
+    if (as_json_) {
+      Json json = {{"format", "etude-validate"}, {"version", 1}, {"valid", valid_ && all_read_}};
+      json["traces"] = std::move(verdicts_);
+      if (!jobs_.empty()) json["jobs"] = std::move(jobs);
+      console_.Print(JsonText(json));
+    }
+    if (!all_read_) return ExitCode::kBadInput;
+    return valid_ ? ExitCode::kOk : ExitCode::kNo;
+  }
+
+ private:
+  struct Input {
+    std::string file;
+    std::optional<size_t> job;  // the folder's that it is in
+    int64_t rank = 0;
+  };
+
+  // What cannot be read does not keep the rest from being validated.
+  void PassOver(const std::string& path, const Error& error) {
+    console_.Complain(error.message);
+    verdicts_.push_back({{"path", path}, {"valid", false}, {"error", error.message}});
+    all_read_ = false;
+  }
+
+  void ValidateFile(const Input& input) {
+    const Result<Trace> trace =
+        ReadTrace(input.file, ReadOptions{.strict = console_.strict()}, console_.context());
+    if (!trace) return PassOver(input.file, trace.error());
+    const Validated verdict{.path = input.file,
+                            .nodes = trace->node_count(),
+                            .findings = Validate(*trace),
+                            .health = JudgeTrace(*trace)};
+    valid_ = valid_ && verdict.valid();
+    if (input.job) jobs_[*input.job].second.Add(input.rank, *trace);
+    if (as_json_) {
+      verdicts_.push_back(VerdictJson(verdict));
+    } else {
+      console_.Print(VerdictText(verdict));
+    }
+  }
+
+  Json JudgeJobs() {
+    Json rows = Json::array();
+    for (auto& [path, job] : jobs_) {
+      if (!job.is_job()) continue;
+      job.Judge();
+      valid_ = valid_ && job.communications_fit();
+      if (as_json_) {
+        rows.push_back(job.Json());
+        rows.back()["path"] = path;
+      } else {
+        console_.Print(path + ": " + job.Text());
+      }
+    }
+    return rows;
+  }
+
+  const Console& console_;
+  bool as_json_;
+  std::vector<Input> files_;
+  Json verdicts_ = Json::array();
+  std::vector<std::pair<std::string, JobHealth>> jobs_;  // by folder
+  bool valid_ = true;
+  bool all_read_ = true;
+};
+
 class ValidateCommand : public Command {
  public:
   std::string_view name() const override { return "validate"; }
@@ -75,85 +164,12 @@ class ValidateCommand : public Command {
   }
 
   Result<ExitCode> Run(const Console& console) override {
-    // A file, and the folder's job and rank to which it belongs.
-    struct Input {
-      std::string file;
-      size_t job = 0;
-      int64_t rank = 0;
-    };
-    std::vector<Input> files;
-    std::vector<std::pair<std::string, JobHealth>> folders;
-    Json verdicts = Json::array();
-    bool all_read = true;
-    // What cannot be read does not keep the rest from being validated.
-    const auto pass_over = [&](const std::string& path, const Error& error) {
-      console.Complain(error.message);
-      verdicts.push_back({{"path", path}, {"valid", false}, {"error", error.message}});
-      all_read = false;
-    };
-    for (const std::string& path : paths_) {
-      if (path == "-" || !IsFolder(path)) {
-        files.push_back({path, kNoFolder});
-        continue;
-      }
-      const Result<CaptureFolder> folder = ListCaptureFolder(path, console.context());
-      if (!folder) {
-        pass_over(path, folder.error());
-        continue;
-      }
-      for (const CaptureRank& rank : folder->ranks) {
-        for (const std::string& file : rank.files()) {
-          files.push_back({file, folders.size(), rank.number()});
-        }
-      }
-      folders.emplace_back(path, JobHealth());
-    }
-    bool valid = true;
-    for (const auto& [file, folder, rank] : files) {
-      const Result<Trace> trace =
-          ReadTrace(file, ReadOptions{.strict = console.strict()}, console.context());
-      if (!trace) {
-        pass_over(file, trace.error());
-        continue;
-      }
-      const Validated verdict{.path = file,
-                              .nodes = trace->node_count(),
-                              .findings = Validate(*trace),
-                              .health = JudgeTrace(*trace)};
-      valid = valid && verdict.valid();
-      if (folder != kNoFolder) folders[folder].second.Add(rank, *trace);
-      if (json_) {
-        verdicts.push_back(VerdictJson(verdict));
-      } else {
-        console.Print(VerdictText(verdict));
-      }
-    }
-    Json jobs = Json::array();
-    for (auto& [path, job] : folders) {
-      if (!job.is_job()) continue;
-      job.Judge();
-      valid = valid && job.communications_fit();
-      if (json_) {
-        Json row = job.Json();
-        row["path"] = path;
-        jobs.push_back(std::move(row));
-      } else {
-        console.Print(path + ": " + job.Text());
-      }
-    }
-    if (json_) {
-      Json json = {{"format", "etude-validate"}, {"version", 1}, {"valid", valid && all_read}};
-      json["traces"] = std::move(verdicts);
-      if (!folders.empty()) json["jobs"] = std::move(jobs);
-      console.Print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
-    }
-    if (!all_read) return ExitCode::kBadInput;
-    return valid ? ExitCode::kOk : ExitCode::kNo;
+    Validation validation(console, json_);
+    for (const std::string& path : paths_) validation.Add(path);
+    return validation.Run();
   }
 
  private:
-  static constexpr size_t kNoFolder = SIZE_MAX;
-
   std::vector<std::string> paths_;
   bool json_ = false;
 };

@@ -13,6 +13,7 @@
 #include "src/python/columns.h"
 #include "src/python/tables.h"
 #include "src/report/health_output.h"
+#include "src/report/json_output.h"
 #include "src/transform/read_job.h"
 
 namespace etude::python {
@@ -20,21 +21,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-template <typename T>
-Json OrNull(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
 Json TextOrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 // What a trace says of itself, by the names of `etude info --json`.
 Json InfoJson(const SharedTrace& shared) {
   const Trace& trace = shared.trace();
   const TraceInfo& info = trace.info();
-  Json health = Json::object();
-  for (const StatInfo& stat : StatTable()) {
-    if (trace.stats()[stat.stat] != 0) health[std::string(stat.name)] = trace.stats()[stat.stat];
-  }
   Json extras = Json::object();
   for (const Extra& extra : info.extras) {
     if (extra.form != Extra::Form::kJson) continue;
@@ -54,7 +46,7 @@ Json InfoJson(const SharedTrace& shared) {
           {"dependencies", trace.dep_count()},
           {"lanes", trace.lane_count()},
           {"tensors", trace.tensor_count()},
-          {"health", std::move(health)},
+          {"health", ToJson(trace.stats())},
           {"extras", std::move(extras)},
           {"memory_bytes", trace.memory_bytes()}};
 }

@@ -10,8 +10,6 @@
 namespace etude {
 namespace {
 
-Cell Count(uint64_t count) { return static_cast<int64_t>(count); }
-
 Table Shares(const CommSkew& skew) {
   Table table{.key = "skew",
               .title = "waiting for the last rank (skew) and transfer, by rank",
@@ -25,11 +23,9 @@ Table Shares(const CommSkew& skew) {
                           {"skew_share", "skew of both", Unit::kShare}},
               .rows = {}};
   for (const CommSkew::RankShare& row : skew.ranks) {
-    const double whole =
-        static_cast<double>(row.skew.count) + static_cast<double>(row.transfer.count);
-    table.rows.push_back({row.rank, row.type, row.group, Count(row.count), Count(row.last),
+    table.rows.push_back({row.rank, row.type, row.group, CountCell(row.count), CountCell(row.last),
                           row.skew.count, row.transfer.count,
-                          whole > 0 ? Cell(static_cast<double>(row.skew.count) / whole) : Cell()});
+                          ShareCell(row.skew, row.skew + row.transfer)});
   }
   return table;
 }
@@ -46,8 +42,8 @@ Table Slowest(const CommSkew& skew) {
                           {"transfer_ns", "transfer", Unit::kTime}},
               .rows = {}};
   for (const CommSkew::Meeting& row : skew.meetings) {
-    table.rows.push_back({row.call, Count(row.ranks), ToCell(row.bytes), row.last_rank,
-                          Count(row.node), row.skew.count, row.transfer.count});
+    table.rows.push_back({row.call, CountCell(row.ranks), ToCell(row.bytes), row.last_rank,
+                          CountCell(row.node), row.skew.count, row.transfer.count});
   }
   return table;
 }
@@ -63,7 +59,7 @@ Table Clocks(const CommMatch& match) {
               .rows = {}};
   for (const ClockOffset& clock : match.clocks) {
     table.rows.push_back({clock.rank, ToCell(clock.offset), clock.spread.count,
-                          Count(clock.meetings),
+                          CountCell(clock.meetings),
                           clock.reason.empty() ? Cell() : Cell(clock.reason)});
   }
   return table;

@@ -17,11 +17,6 @@ namespace {
 
 using Stretch = CriticalPath::Stretch;
 
-Cell Share(Nanos part, std::optional<Nanos> whole) {
-  if (!whole || whole->count <= 0) return {};
-  return static_cast<double>(part.count) / static_cast<double>(whole->count);
-}
-
 // The time of a stretch, on the path or beside it.
 Nanos TimeOfStretch(const Stretch& stretch) {
   return IsOnPath(stretch.part) || !stretch.time ? stretch.length : stretch.time->length();
@@ -86,9 +81,9 @@ class Tables {
                             {"stretches", "stretches", Unit::kCount}},
                 .rows = {}};
     if (path_.nodes == 0) return table;
-    table.rows.push_back({path_.length.count, ToCell(span_), Share(path_.length, span_),
-                          path_.longest_node.count, path_.work.count,
-                          static_cast<int64_t>(path_.stretches.size())});
+    table.rows.push_back(
+        {path_.length.count, ToCell(span_), ShareCell(path_.length, span_.value_or(Nanos{})),
+         path_.longest_node.count, path_.work.count, static_cast<int64_t>(path_.stretches.size())});
     return table;
   }
 
@@ -120,7 +115,7 @@ class Tables {
       const auto& [part, place] = key;
       table.rows.push_back({std::string(Name(part)), std::string(Name(place)),
                             std::string(IsOnPath(part) ? "on" : "beside"), sum.first.count,
-                            Share(sum.first, span_), sum.second});
+                            ShareCell(sum.first, span_.value_or(Nanos{})), sum.second});
     }
     return table;
   }
@@ -142,7 +137,7 @@ class Tables {
     }
     sums.ForEach([&](const auto& key, Nanos time, int64_t count) {
       table.rows.push_back({std::string(key.first), std::string(Name(key.second)), time.count,
-                            Share(time, path_.length), count});
+                            ShareCell(time, path_.length), count});
     });
     return table;
   }
@@ -162,7 +157,7 @@ class Tables {
       if (IsOnPath(stretch.part)) sums.Add(key(stretch.node), stretch.length);
     }
     sums.ForEach([&](const std::string& text, Nanos time, int64_t count) {
-      table.rows.push_back({text, time.count, Share(time, path_.length), count});
+      table.rows.push_back({text, time.count, ShareCell(time, path_.length), count});
     });
     return table;
   }

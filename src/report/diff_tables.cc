@@ -9,8 +9,6 @@
 namespace etude {
 namespace {
 
-Cell Count(uint64_t count) { return static_cast<int64_t>(count); }
-
 // b over a, minus 1.
 Cell Growth(std::optional<Nanos> a, std::optional<Nanos> b) {
   if (!a || !b || a->count <= 0) return {};
@@ -32,8 +30,8 @@ Table Sums(std::string key, std::string title, std::string column,
                           {"change", "change", Unit::kShare}},
               .rows = {}};
   for (const TraceDiff::Sum& sum : sums) {
-    table.rows.push_back({std::string(sum.name), Count(sum.count_a), Count(sum.count_b),
-                          Count(sum.removed), Count(sum.added), Count(sum.reshaped),
+    table.rows.push_back({std::string(sum.name), CountCell(sum.count_a), CountCell(sum.count_b),
+                          CountCell(sum.removed), CountCell(sum.added), CountCell(sum.reshaped),
                           ToCell(sum.self_a), ToCell(sum.self_b), Growth(sum.self_a, sum.self_b)});
   }
   return table;
@@ -71,8 +69,8 @@ std::vector<Table> DiffTables(const Trace& a, const Trace& b, const TraceDiff& d
                             {"span_b_ns", "span b", Unit::kTime},
                             {"change", "change", Unit::kShare}},
                 .rows = {}};
-  summary.rows.push_back({Count(diff.same), Count(diff.removed), Count(diff.added),
-                          Count(diff.reshaped), ToCell(diff.span_a), ToCell(diff.span_b),
+  summary.rows.push_back({CountCell(diff.same), CountCell(diff.removed), CountCell(diff.added),
+                          CountCell(diff.reshaped), ToCell(diff.span_a), ToCell(diff.span_b),
                           Growth(diff.span_a, diff.span_b)});
   Table nodes{.key = "nodes",
               .title = "nodes that differ",

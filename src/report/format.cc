@@ -30,10 +30,10 @@ std::string FormatTime(Nanos time) {
 
 std::string FormatBytes(Bytes bytes) {
   static constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  if (bytes.count < 1024) return fmt::format("{} B", bytes.count);
   double value = static_cast<double>(bytes.count) / 1024;
+  if (std::abs(value) < 1) return fmt::format("{} B", bytes.count);
   size_t unit = 0;
-  while (value >= 1024 && unit + 1 < kUnits.size()) {
+  while (std::abs(value) >= 1024 && unit + 1 < kUnits.size()) {
     value /= 1024;
     ++unit;
   }
@@ -47,6 +47,17 @@ std::string FormatCount(uint64_t count) {
 }
 
 std::string FormatShare(double share) { return fmt::format("{:.1f} %", share * 100); }
+
+std::string FormatError(double error) { return fmt::format("{:+.1f} %", error * 100); }
+
+std::string ShortText(std::string_view text, size_t most) {
+  size_t points = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool begins = (text[i] & 0xC0) != 0x80;
+    if (begins && points++ == most) return std::string(text.substr(0, i)) + "…";
+  }
+  return std::string(text);
+}
 
 void TextTable::Row(std::vector<std::string> cells) {
   for (std::string& cell : cells) cell = Printable(cell);

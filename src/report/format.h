@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/base/units.h"
@@ -10,7 +12,7 @@
 // Numbers and tables as people read them.
 namespace etude {
 
-// "1.234 ms", "12.3 µs", "850 ns", "2.50 s".
+// "1.234 ms", "12.3 µs", "850 ns", "2.500 s".
 std::string FormatTime(Nanos time);
 // "512 B", "1.50 KiB", "3.20 GiB".
 std::string FormatBytes(Bytes bytes);
@@ -18,6 +20,11 @@ std::string FormatBytes(Bytes bytes);
 std::string FormatCount(uint64_t count);
 // "98.7 %"; `share` in 0..1.
 std::string FormatShare(double share);
+// "+1.2 %"; `error` as a share.
+std::string FormatError(double error);
+
+// The first `most` code points, with "…" behind them if there are more.
+std::string ShortText(std::string_view text, size_t most);
 
 // A table in plain text: columns are padded to their widest cell, two blanks apart. Cells may hold
 // anything; what is not printable is spelled out.

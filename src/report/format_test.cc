@@ -11,11 +11,20 @@ TEST(Format, Quantities) {
   EXPECT_EQ(FormatTime(Nanos{1'234'567}), "1.235 ms");
   EXPECT_EQ(FormatTime(Nanos{-2'500'000'000}), "-2.500 s");
   EXPECT_EQ(FormatBytes(Bytes{512}), "512 B");
+  EXPECT_EQ(FormatBytes(Bytes{1023}), "1023 B");
   EXPECT_EQ(FormatBytes(Bytes{1536}), "1.50 KiB");
+  EXPECT_EQ(FormatBytes(Bytes{-1536}), "-1.50 KiB");
   EXPECT_EQ(FormatCount(999), "999");
   EXPECT_EQ(FormatCount(14'392), "14,392");
   EXPECT_EQ(FormatCount(1'234'567), "1,234,567");
   EXPECT_EQ(FormatShare(0.987), "98.7 %");
+}
+
+TEST(Format, TextsAreCutBetweenCodePoints) {
+  EXPECT_EQ(ShortText("", 2), "");
+  EXPECT_EQ(ShortText("aé", 2), "aé");
+  EXPECT_EQ(ShortText("éaé", 2), "éa…");
+  EXPECT_EQ(ShortText("ééé", 1), "é…");
 }
 
 TEST(TextTable, AlignsByCodePoints) {

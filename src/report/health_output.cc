@@ -4,6 +4,14 @@
 
 namespace etude {
 
+nlohmann::ordered_json ToJson(const Stats& stats) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const StatInfo& info : StatTable()) {
+    if (stats[info.stat] != 0) json[std::string(info.name)] = stats[info.stat];
+  }
+  return json;
+}
+
 nlohmann::ordered_json ToJson(const Health& health) {
   nlohmann::ordered_json reasons = nlohmann::ordered_json::array();
   for (const Health::Reason& reason : health.reasons) {

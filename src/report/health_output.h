@@ -5,8 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "src/analysis/health.h"
+#include "src/trace/stats.h"
 
 namespace etude {
+
+// What was counted while reading, by name; what did not happen is left out.
+nlohmann::ordered_json ToJson(const Stats& stats);
 
 // {"verdict": "usable", "reasons": [{"verdict", "name", "text"}]}
 nlohmann::ordered_json ToJson(const Health& health);

@@ -25,9 +25,8 @@ struct Inspected {
 
 // The tables number `index` of all traces as one, with a first column that says of which rank a row
 // is: its number, or the trace's path if it has none or shares it with another. At most `most_rows`
-// rows of each (0: all); `left_out`, if given, becomes how many that leaves out.
-Table JoinTables(const std::vector<Inspected>& found, size_t index, size_t most_rows = 0,
-                 uint64_t* left_out = nullptr);
+// rows of each (0: all).
+Table JoinTables(const std::vector<Inspected>& found, size_t index, size_t most_rows = 0);
 
 // The tables, or that with key `only`, for people: of one trace as they are, of several joined;
 // then notes, and the health where it is not good.

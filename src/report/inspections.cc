@@ -39,26 +39,12 @@ RankInput HostAndDevice(const CaptureRank& rank) {
 
 Result<Inspected> InspectMemory(const Trace& trace, const RankInput& input, const ReadOptions& read,
                                 const RunContext& context) {
-  Inspected found;
-  std::vector<MemorySource> sources;
-  if (auto devices = TensorMemory(trace)) {
-    sources.push_back({"tensors", &trace, std::move(*devices)});
-    found.notes.emplace_back(
-        "tensors give a lower bound: from what made them to their last recorded use");
-  } else {
-    found.notes.push_back("tensors: " + devices.error().message);
-  }
   std::optional<Trace> device;
   if (!input.device.empty()) {
     ETUDE_ASSIGN_OR_RETURN(device, ReadTrace(input.device, read, context));
   }
-  // A profile of devices alone has none: those of the host are in the capture beside it.
-  const Trace* with_events = device ? &*device : &trace;
-  std::vector<DeviceMemory> devices = AllocatorMemory(*with_events);
-  if (devices.empty() && device) devices = AllocatorMemory(*(with_events = &trace));
-  if (!devices.empty()) sources.push_back({"allocator", with_events, std::move(devices)});
-  found.tables = MemoryTables(sources);
-  return found;
+  MemoryFigures memory = FindMemory(trace, device ? &*device : nullptr);
+  return Inspected{.tables = MemoryTables(memory.sources), .notes = std::move(memory.notes)};
 }
 
 }  // namespace

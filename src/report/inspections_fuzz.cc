@@ -8,7 +8,7 @@
 #include "src/formats/fuzz_support.h"
 #include "src/formats/perfetto_writer.h"
 #include "src/formats/read_trace.h"
-#include "src/report/job_page.h"
+#include "src/report/rank_figures.h"
 #include "src/trace/validator.h"
 #include "src/transform/merge.h"
 #include "src/transform/slice.h"

@@ -2,70 +2,17 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "src/analysis/comm_match.h"
 #include "src/analysis/comm_skew.h"
-#include "src/analysis/critical_path.h"
-#include "src/analysis/memory_use.h"
-#include "src/analysis/trace_stats.h"
-#include "src/report/breakdown_tables.h"
 #include "src/report/comm_tables.h"
-#include "src/report/critical_path_tables.h"
 #include "src/report/format.h"
-#include "src/report/memory_tables.h"
-#include "src/report/stats_tables.h"
-#include "src/transform/recorded_waits.h"
 
 namespace etude {
 namespace {
-
-// Cuts what no page shows, before the tables of all ranks are held at once.
-std::vector<Table> Cut(std::vector<Table> tables, size_t most = kMostPageRows) {
-  for (Table& table : tables) {
-    if (table.rows.size() <= most) continue;
-    table.left_out += table.rows.size() - most;
-    table.rows.resize(most);
-  }
-  return tables;
-}
-
-void AddMemory(const Trace& trace, const Trace* timed, RankFigures& figures) {
-  std::vector<MemorySource> sources;
-  if (auto devices = TensorMemory(trace)) {
-    sources.push_back({"tensors", &trace, std::move(*devices)});
-    figures.memory.notes.emplace_back(
-        "tensors give a lower bound: from what made them to their last recorded use");
-  } else {
-    figures.memory.notes.push_back("tensors: " + devices.error().message);
-  }
-  const Trace& with_events = timed != nullptr ? *timed : trace;
-  std::vector<DeviceMemory> devices = AllocatorMemory(with_events);
-  if (!devices.empty()) sources.push_back({"allocator", &with_events, std::move(devices)});
-  for (const MemorySource& source : sources) {
-    for (const DeviceMemory& memory : source.devices) {
-      figures.peak = std::max(figures.peak.value_or(Bytes{}), memory.peak);
-    }
-  }
-  std::vector<Table> tables = MemoryTables(sources);
-  figures.memory_lines = Steps(tables.back(), {.title = "memory in use",
-                                               .series = {"device", "source"},
-                                               .time = "time_ns",
-                                               .value = "bytes"});
-  tables.pop_back();  // the timeline: a row per allocation
-  figures.memory.tables = Cut(std::move(tables));
-}
-
-// How much a log tells: calls with times, with a type, at all.
-std::tuple<int64_t, int64_t, size_t> Richness(const CommLog& log) {
-  const auto count = [&](auto is_known) { return std::ranges::count_if(log.calls, is_known); };
-  return {count([](const CommCall& call) { return call.end.has_value(); }),
-          count([](const CommCall& call) { return call.type != CollectiveType::kUnknown; }),
-          log.calls.size()};
-}
 
 // Makes one page of jobs.
 class PageMaker {
@@ -155,40 +102,23 @@ class PageMaker {
   // Tables number `index` of a part of all ranks as one, with a column for the rank if there are
   // several.
   Table Join(const RankFigures::Part RankFigures::*part, size_t index) const {
-    const Table& first = (ranks_.front()->*part).tables[index];
-    Table table{.key = first.key, .title = first.title, .columns = {}, .rows = {}};
-    const bool several = ranks_.size() > 1;
-    if (several) table.columns.push_back({"rank", "rank", Unit::kText});
-    table.columns.insert(table.columns.end(), first.columns.begin(), first.columns.end());
-    const size_t most = std::max<size_t>(kMostPageRows / ranks_.size(), 1);
-    for (size_t i = 0; i < ranks_.size(); ++i) {
-      const Table& own = (ranks_[i]->*part).tables[index];
-      const size_t taken = std::min(most, own.rows.size());
-      table.left_out += own.left_out + own.rows.size() - taken;
-      for (size_t row = 0; row < taken; ++row) {
-        std::vector<Cell>& cells = table.rows.emplace_back();
-        if (several) cells.push_back(names_[i]);
-        cells.insert(cells.end(), own.rows[row].begin(), own.rows[row].end());
-      }
-    }
-    return table;
+    if (ranks_.size() == 1) return (ranks_.front()->*part).tables[index];
+    std::vector<const Table*> tables;
+    for (const RankFigures* rank : ranks_) tables.push_back(&(rank->*part).tables[index]);
+    return JoinTables(names_, tables, std::max<size_t>(kMostPageRows / ranks_.size(), 1));
   }
 
   // All tables of a part by key, and its notes.
   Page::Section SectionOf(std::string key, std::string title, std::string about,
                           const RankFigures::Part RankFigures::*part) const {
-    Page::Section section;
-    section.key = std::move(key);
-    section.title = std::move(title);
-    section.about = std::move(about);
+    Page::Section section{
+        .key = std::move(key), .title = std::move(title), .about = std::move(about)};
     for (size_t i = 0; i < (ranks_.front()->*part).tables.size(); ++i) {
       section.tables.push_back(Join(part, i));
     }
-    std::vector<std::string> notes;
     for (size_t i = 0; i < ranks_.size(); ++i) {
-      for (const std::string& note : (ranks_[i]->*part).notes) AddNote(notes, i, note);
+      for (const std::string& note : (ranks_[i]->*part).notes) AddNote(section.notes, i, note);
     }
-    section.notes = std::move(notes);
     return section;
   }
 
@@ -215,17 +145,12 @@ class PageMaker {
       communication = communication + rank->times->exposed_communication;
       idle = idle + rank->times->idle;
     }
-    const auto share = [&](Nanos part) {
-      return window.count > 0
-                 ? Cell(static_cast<double>(part.count) / static_cast<double>(window.count))
-                 : Cell();
-    };
     section.facts = {{"ranks", static_cast<int64_t>(ranks_.size()), Unit::kCount},
                      {"nodes", nodes, Unit::kCount},
                      {"time recorded", ToCell(longest), Unit::kTime},
-                     {"compute", share(compute), Unit::kShare},
-                     {"exposed communication", share(communication), Unit::kShare},
-                     {"idle", share(idle), Unit::kShare},
+                     {"compute", ShareCell(compute, window), Unit::kShare},
+                     {"exposed communication", ShareCell(communication, window), Unit::kShare},
+                     {"idle", ShareCell(idle, window), Unit::kShare},
                      {"memory at the peak", ToCell(peak), Unit::kBytes}};
     section.tables.push_back(RankTable());
     page_.sections.push_back(std::move(section));
@@ -321,7 +246,7 @@ class PageMaker {
     for (size_t i = 0; i < jobs_.size(); ++i) {
       const Matched& matched = matched_[i];
       if (!matched.is_job) continue;
-      std::vector<Table> tables = Cut(CommTables(matched.skew, matched.match));
+      std::vector<Table> tables = CutForPage(CommTables(matched.skew, matched.match));
       for (Table& table : tables) AddOfJob(section, i, std::move(table));
       for (const std::string& note : CommNotes(matched.skew, matched.match)) {
         section.notes.push_back(jobs_.size() == 1 ? note : jobs_[i].name + ": " + note);
@@ -539,31 +464,6 @@ class PageMaker {
 };
 
 }  // namespace
-
-RankFigures FiguresOf(const Trace& trace, const Trace* timed, size_t most_events) {
-  const Trace& clocked = timed != nullptr ? *timed : trace;
-  RankFigures figures;
-  figures.rank = trace.info().rank ? trace.info().rank : clocked.info().rank;
-  figures.kind = Name(trace.info().format);
-  figures.nodes = trace.node_count();
-  figures.health = JudgeTrace(trace);
-  if (timed != nullptr) figures.health.Add(JudgeTrace(*timed), "device trace");
-  figures.operators.tables = Cut(StatsTables(CountTrace(trace)));
-  const Breakdown breakdown = BreakDown(clocked);
-  figures.on_device = breakdown.on_device;
-  figures.times = breakdown.whole;
-  figures.steps = {Cut(BreakdownTables(breakdown)), BreakdownNotes(breakdown)};
-  const CriticalPath path = FindCriticalPath(clocked, FindRecordedWaits(clocked));
-  figures.critical_path = {Cut(CriticalPathTables(clocked, path)), CriticalPathNotes(path)};
-  AddMemory(trace, timed, figures);
-  figures.timeline = MakeTimeline(clocked, most_events);
-  figures.comms = ReadCommLog(clocked, figures.rank.value_or(0));
-  if (timed != nullptr) {
-    CommLog other = ReadCommLog(trace, figures.rank.value_or(0));
-    if (Richness(figures.comms) < Richness(other)) figures.comms = std::move(other);
-  }
-  return figures;
-}
 
 Page MakeJobPage(std::string title, std::vector<JobFigures> jobs) {
   return PageMaker(std::move(title), std::move(jobs)).Make();

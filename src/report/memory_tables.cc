@@ -36,6 +36,26 @@ NodeId Shown(const Trace& trace, NodeId node) {
 
 }  // namespace
 
+MemoryFigures FindMemory(const Trace& trace, const Trace* device) {
+  MemoryFigures found;
+  if (auto devices = TensorMemory(trace)) {
+    found.sources.push_back({"tensors", &trace, std::move(*devices)});
+    found.notes.emplace_back(
+        "tensors give a lower bound: from what made them to their last recorded use");
+  } else {
+    found.notes.push_back("tensors: " + devices.error().message);
+  }
+  // A profile of devices alone has no events: those of the host are in the capture beside it.
+  for (const Trace* with_events : {device, &trace}) {
+    if (with_events == nullptr) continue;
+    std::vector<DeviceMemory> devices = AllocatorMemory(*with_events);
+    if (devices.empty()) continue;
+    found.sources.push_back({"allocator", with_events, std::move(devices)});
+    break;
+  }
+  return found;
+}
+
 std::vector<Table> MemoryTables(const std::vector<MemorySource>& sources) {
   Table summary{.key = "summary",
                 .title = "memory by device",

@@ -18,6 +18,15 @@ struct MemorySource {
   std::vector<DeviceMemory> devices;
 };
 
+// What is known of memory, and what the figures leave out, a line each.
+struct MemoryFigures {
+  std::vector<MemorySource> sources;
+  std::vector<std::string> notes;
+};
+// By the tensors of `trace`, and by its allocators' events or those of `device`, another trace of
+// the run, if it is not null: both must outlive the figures.
+MemoryFigures FindMemory(const Trace& trace, const Trace* device);
+
 std::vector<Table> MemoryTables(const std::vector<MemorySource>& sources);
 
 }  // namespace etude

@@ -70,17 +70,9 @@ Result<RankComparison> CompareWithReplay(const CaptureFolder& folder, const Capt
   if (const auto it = json.find("skipped"); it != json.end() && it->is_array()) {
     comparison.skipped = static_cast<int64_t>(it->size());
   }
-  comparison.wall.replay = SummaryOf(json, "/replay/step_ms/wall");
-  comparison.cpu.replay = SummaryOf(json, "/replay/step_ms/cpu");
-  std::vector<Nanos> wall, cpu;
-  for (const StepTime& step : job->ComparableSteps()) {
-    wall.push_back(step.wall);
-    cpu.push_back(step.cpu);
-  }
-  if (!wall.empty()) {
-    comparison.wall.original = Summarise(std::move(wall));
-    comparison.cpu.original = Summarise(std::move(cpu));
-  }
+  comparison.original = SummariseSteps(job->ComparableSteps());
+  comparison.replay = {.wall = SummaryOf(json, "/replay/step_ms/wall"),
+                       .cpu = SummaryOf(json, "/replay/step_ms/cpu")};
   return comparison;
 }
 
@@ -106,22 +98,22 @@ std::vector<Table> ReplayTables(const std::vector<RankComparison>& ranks) {
                              {"operator_share", "operators of the step's time", Unit::kShare},
                              {"skipped", "kinds skipped", Unit::kCount}},
                  .rows = {}};
-  const auto number = [](std::optional<double> value) { return value ? Cell(*value) : Cell(); };
   for (const RankComparison& rank : ranks) {
-    const auto add = [&](std::string clock, const ClockPair& pair) {
+    const auto add = [&](std::string clock, std::optional<TimeSummary> StepTimes::*clock_times) {
+      const auto &original = rank.original.*clock_times, &replay = rank.replay.*clock_times;
       std::vector<Cell> cells = {rank.rank, std::move(clock)};
-      for (const auto& summary : {pair.original, pair.replay}) {
+      for (const auto& summary : {original, replay}) {
         cells.push_back(summary ? Cell(summary->median.count) : Cell());
         cells.push_back(summary ? Cell(summary->p25.count) : Cell());
         cells.push_back(summary ? Cell(summary->p75.count) : Cell());
       }
-      cells.push_back(number(pair.error()));
+      cells.push_back(ToCell(RelativeError(original, replay)));
       times.rows.push_back(std::move(cells));
     };
-    add("CPU", rank.cpu);
-    add("wall", rank.wall);
-    coverage.rows.push_back({rank.rank, number(rank.coverage_ops), number(rank.coverage_time),
-                             number(rank.same_kernels), number(rank.operator_share), rank.skipped});
+    add("CPU", &StepTimes::cpu);
+    add("wall", &StepTimes::wall);
+    coverage.rows.push_back({rank.rank, ToCell(rank.coverage_ops), ToCell(rank.coverage_time),
+                             ToCell(rank.same_kernels), ToCell(rank.operator_share), rank.skipped});
   }
   return {std::move(times), std::move(coverage)};
 }

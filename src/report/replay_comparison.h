@@ -5,26 +5,18 @@
 #include <string>
 #include <vector>
 
-#include "src/analysis/time_summary.h"
 #include "src/base/result.h"
 #include "src/formats/capture_folder.h"
+#include "src/report/step_times.h"
 #include "src/report/table.h"
 
 namespace etude {
 
-// Original and replay of one rank, by one clock.
-struct ClockPair {
-  std::optional<TimeSummary> original;
-  std::optional<TimeSummary> replay;
-
-  std::optional<double> error() const { return RelativeError(original, replay); }
-};
-
 // A rank of a capture beside its replay.
 struct RankComparison {
   int64_t rank = 0;
-  ClockPair wall;
-  ClockPair cpu;
+  StepTimes original;
+  StepTimes replay;
   std::optional<double> coverage_ops;
   std::optional<double> coverage_time;
   std::optional<double> same_kernels;
@@ -35,8 +27,8 @@ struct RankComparison {
 // The file that `etude replay` leaves for `rank`: replay.N.json.
 std::string ReplayFile(const CaptureFolder& folder, const CaptureRank& rank);
 
-// Reads that file and job.json's step times. kBadInput if there is no such file, if it is none, or
-// if the original has no time to compare with.
+// Reads that file and job.json's step times. kBadInput if there is no such file, if it is none or
+// of a part of the step, or if job.json has no facts of the rank.
 Result<RankComparison> CompareWithReplay(const CaptureFolder& folder, const CaptureRank& rank);
 
 // Times of steps, original and replay, and how much was replayed; of several ranks.

@@ -12,6 +12,7 @@
 
 #include "src/base/version.h"
 #include "src/report/format.h"
+#include "src/report/json_output.h"
 
 namespace etude {
 namespace {
@@ -150,14 +151,11 @@ std::string FigureText(double value, Unit unit) {
   if (!std::isfinite(value)) return "∞";
   if (unit == Unit::kNumber) return fmt::format("{:.3g}", value);
   const auto whole = static_cast<int64_t>(std::llround(std::clamp(value, -9e18, 9e18)));
-  if (unit == Unit::kBytes && whole < 0) return "-" + FormatBytes(Bytes{-whole});
   const Cell cell(std::in_place_type<int64_t>, whole);
   return ToText(cell, unit);
 }
 
-std::string PercentText(double value) {
-  return std::isfinite(value) ? fmt::format("{:+.1f} %", value * 100) : "∞";
-}
+std::string PercentText(double value) { return std::isfinite(value) ? FormatError(value) : "∞"; }
 
 template <typename ToText>
 std::string EstimateText(const std::optional<Estimate>& estimate, ToText text) {
@@ -265,7 +263,7 @@ std::string RunComparisonJson(const RunComparison& run) {
                {"rank", run.rank},
                {"world_size", run.world_size},
                {"command", run.command},
-               {"threads", run.threads ? Json(*run.threads) : Json(nullptr)},
+               {"threads", OrNull(run.threads)},
                {"seed", run.seed}};
   json["pairs"] = {{"wanted", run.pairs_wanted}, {"measured", run.pairs.size()}};
   json["starts"] = run.starts;
@@ -285,7 +283,7 @@ std::string RunComparisonJson(const RunComparison& run) {
                                {"original", FiguresJson(pair.original)},
                                {"replay", FiguresJson(pair.replay)}});
   }
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return JsonText(json, 1);
 }
 
 Result<RunComparison> ReadRunComparison(const std::string& path) {

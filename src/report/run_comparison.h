@@ -41,7 +41,7 @@ enum class StepMetric : uint8_t {
   kGpuMemoryUtilisation,
   kGpuMemory,
 };
-inline constexpr size_t kStepMetricCount = 22;
+inline constexpr size_t kStepMetricCount = static_cast<size_t>(StepMetric::kGpuMemory) + 1;
 
 struct StepMetricInfo {
   StepMetric metric;

@@ -5,9 +5,7 @@
 namespace etude {
 namespace {
 
-Cell Count(uint64_t count) { return static_cast<int64_t>(count); }
 Cell Text(std::string_view text) { return std::string(text); }
-Cell Number(std::optional<double> number) { return number ? Cell(*number) : Cell(); }
 
 Table Ops(const TraceStats& stats) {
   Table table{.key = "ops",
@@ -27,11 +25,11 @@ Table Ops(const TraceStats& stats) {
               .rows = {}};
   for (const TraceStats::Op& op : stats.ops) {
     const auto& times = op.durations;
-    table.rows.push_back({Text(op.name), Text(Name(op.kind)), Text(Name(op.place)), Count(op.count),
-                          ToCell(op.self), ToCell(op.total),
+    table.rows.push_back({Text(op.name), Text(Name(op.kind)), Text(Name(op.place)),
+                          CountCell(op.count), ToCell(op.self), ToCell(op.total),
                           times ? Cell(times->min.count) : Cell(),
                           times ? Cell(times->median.count) : Cell(), ToCell(op.longest),
-                          Count(op.shapes), ToCell(op.inputs), ToCell(op.outputs)});
+                          CountCell(op.shapes), ToCell(op.inputs), ToCell(op.outputs)});
   }
   return table;
 }
@@ -46,7 +44,7 @@ Table Kinds(const TraceStats& stats) {
                           {"total_ns", "total", Unit::kTime}},
               .rows = {}};
   for (const TraceStats::Kind& row : stats.kinds) {
-    table.rows.push_back({Text(Name(row.kind)), Count(row.count), Count(row.timed),
+    table.rows.push_back({Text(Name(row.kind)), CountCell(row.count), CountCell(row.timed),
                           ToCell(row.self), ToCell(row.total)});
   }
   return table;
@@ -62,8 +60,8 @@ Table ModuleTable(const TraceStats& stats) {
                           {"device_ns", "device time", Unit::kTime}},
               .rows = {}};
   for (const TraceStats::Module& row : stats.modules) {
-    table.rows.push_back({Text(row.name), Count(row.operators), ToCell(row.host_self),
-                          Count(row.device_ops), ToCell(row.device_time)});
+    table.rows.push_back({Text(row.name), CountCell(row.operators), ToCell(row.host_self),
+                          CountCell(row.device_ops), ToCell(row.device_time)});
   }
   return table;
 }
@@ -84,8 +82,8 @@ Table Lanes(const TraceStats& stats) {
     const auto known = [](int32_t number) { return number < 0 ? Cell() : Cell(int64_t{number}); };
     table.rows.push_back({Text(Name(row.place)), row.lane.process ? Text(row.process) : Cell(),
                           row.lane.thread ? Text(row.thread) : Cell(), known(row.lane.device),
-                          known(row.lane.stream), Count(row.count), ToCell(row.busy),
-                          Number(row.share)});
+                          known(row.lane.stream), CountCell(row.count), ToCell(row.busy),
+                          ToCell(row.share)});
   }
   return table;
 }
@@ -105,9 +103,10 @@ Table Communications(const TraceStats& stats) {
                           {"bytes_per_s", "bytes/s", Unit::kNumber}},
               .rows = {}};
   for (const TraceStats::Communication& row : stats.communications) {
-    table.rows.push_back({Text(row.type), Text(row.group), Text(Name(row.dtype)), Count(row.count),
-                          Count(row.sized), ToCell(row.bytes), ToCell(row.smallest),
-                          ToCell(row.largest), ToCell(row.time), Number(row.bytes_per_s)});
+    table.rows.push_back({Text(row.type), Text(row.group), Text(Name(row.dtype)),
+                          CountCell(row.count), CountCell(row.sized), ToCell(row.bytes),
+                          ToCell(row.smallest), ToCell(row.largest), ToCell(row.time),
+                          ToCell(row.bytes_per_s)});
   }
   return table;
 }

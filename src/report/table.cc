@@ -12,19 +12,12 @@ namespace {
 
 constexpr std::string_view kUnknown = "–";
 
-// Names of kernels run to hundreds of characters: the first ones must do, in whole code points.
-std::string ShortText(const std::string& text) {
-  constexpr size_t kMost = 60;
-  size_t points = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if ((text[i] & 0xC0) != 0x80 && points++ == kMost) return text.substr(0, i) + "…";
-  }
-  return text;
-}
+// Names of kernels run to hundreds of characters: the first ones must do.
+constexpr size_t kMostPoints = 60;
 
 std::string ShortCell(const Cell& cell, Unit unit) {
   const auto* text = std::get_if<std::string>(&cell);
-  return text != nullptr ? ShortText(*text) : ToText(cell, unit);
+  return text != nullptr ? ShortText(*text, kMostPoints) : ToText(cell, unit);
 }
 
 std::string CsvText(const std::string& text) {
@@ -45,6 +38,24 @@ std::string CsvCell(const Cell& cell) {
 }
 
 }  // namespace
+
+Table JoinTables(const std::vector<Cell>& names, const std::vector<const Table*>& tables,
+                 size_t most_rows) {
+  const Table& first = *tables.front();
+  Table joined{.key = first.key, .title = first.title, .columns = {{"rank", "rank", Unit::kText}}};
+  joined.columns.insert(joined.columns.end(), first.columns.begin(), first.columns.end());
+  for (size_t i = 0; i < tables.size(); ++i) {
+    const auto& rows = tables[i]->rows;
+    const size_t shown = most_rows == 0 ? rows.size() : std::min(most_rows, rows.size());
+    joined.left_out += tables[i]->left_out + rows.size() - shown;
+    for (size_t row = 0; row < shown; ++row) {
+      std::vector<Cell>& cells = joined.rows.emplace_back();
+      cells.push_back(names[i]);
+      cells.insert(cells.end(), rows[row].begin(), rows[row].end());
+    }
+  }
+  return joined;
+}
 
 std::string ToText(const Cell& cell, Unit unit) {
   if (const auto* text = std::get_if<std::string>(&cell)) return *text;
@@ -104,9 +115,8 @@ std::string ToText(const Table& table, size_t most_rows) {
     lines.Row(std::move(cells));
   }
   std::string text = table.title + "\n" + lines.Text();
-  if (shown < table.rows.size()) {
-    text += fmt::format("  and {} more\n", FormatCount(table.rows.size() - shown));
-  }
+  const uint64_t left_out = table.left_out + table.rows.size() - shown;
+  if (left_out != 0) text += fmt::format("  and {} more\n", FormatCount(left_out));
   return text;
 }
 

@@ -27,6 +27,13 @@ enum class Unit : uint8_t {
 using Cell = std::variant<std::monostate, std::string, int64_t, double>;
 inline Cell ToCell(std::optional<Nanos> time) { return time ? Cell(time->count) : Cell(); }
 inline Cell ToCell(std::optional<Bytes> bytes) { return bytes ? Cell(bytes->count) : Cell(); }
+inline Cell ToCell(std::optional<double> number) { return number ? Cell(*number) : Cell(); }
+// Unknown where the whole is nothing.
+inline Cell ShareCell(Nanos part, Nanos whole) {
+  if (whole.count <= 0) return {};
+  return static_cast<double>(part.count) / static_cast<double>(whole.count);
+}
+inline Cell CountCell(uint64_t count) { return static_cast<int64_t>(count); }
 
 // Figures in rows: the result of an inspection, as text for people, JSON and CSV for programs.
 struct Table {
@@ -42,6 +49,11 @@ struct Table {
   std::vector<std::vector<Cell>> rows;  // as many cells as there are columns
   uint64_t left_out = 0;                // rows that were cut off at the end
 };
+
+// Tables of one key and the same columns as one, with a first column that says by `names` which one
+// a row is of. At most `most_rows` rows of each (0: all).
+Table JoinTables(const std::vector<Cell>& names, const std::vector<const Table*>& tables,
+                 size_t most_rows);
 
 // A figure as people read it, "1.5 ms" or "–"; texts are whole.
 std::string ToText(const Cell& cell, Unit unit);

@@ -13,7 +13,7 @@
 #include "src/analysis/tensor_shape.h"
 #include "src/torch/collective_arguments.h"
 #include "src/torch/error_text.h"
-#include "src/torch/operator_name.h"
+#include "src/trace/operator_name.h"
 
 namespace etude {
 namespace {
@@ -84,9 +84,7 @@ const OperatorBinder::Known& OperatorBinder::Look(StringId schema) {
     known.recorded = torch::jit::parseSchema(std::string(text));
     auto& dispatcher = c10::Dispatcher::singleton();
     known.handle = dispatcher.findSchema(known.recorded->operator_name());
-    const c10::DispatchKey key =
-        devices_.target_is_cpu() ? c10::DispatchKey::CPU : c10::DispatchKey::CUDA;
-    const bool runs = known.handle && known.handle->hasComputedKernelForDispatchKey(key);
+    const bool runs = known.handle && known.handle->hasComputedKernelForDispatchKey(TargetKey());
     if (runs) return known;
     const Equivalent* equivalent = FindEquivalent(known.name);
     if (equivalent != nullptr) {
@@ -122,110 +120,109 @@ Result<c10::IValue> OperatorBinder::Collective(NodeId node, const c10::Argument&
                                                        : Result<c10::IValue>(std::move(group));
 }
 
+// The constant that an equivalent takes for an argument; nullopt: it takes a recorded one.
+std::optional<c10::IValue> OperatorBinder::ConstantOf(const Known& known, size_t argument) {
+  if (argument >= known.sources.size()) return std::nullopt;
+  switch (known.sources[argument].kind) {
+    case Equivalent::Source::Kind::kArgument: return std::nullopt;
+    case Equivalent::Source::Kind::kNone: return c10::IValue();
+    case Equivalent::Source::Kind::kFalse: return c10::IValue(false);
+    case Equivalent::Source::Kind::kTrue: return c10::IValue(true);
+    case Equivalent::Source::Kind::kZeros: return c10::IValue(c10::List<int64_t>({0}));
+    case Equivalent::Source::Kind::kAllTrue:
+      return c10::IValue(c10::List<bool>({true, true, true}));
+  }
+  return std::nullopt;
+}
+
+// The position of the recorded value for an argument of the operator that runs, or none.
+std::optional<size_t> OperatorBinder::RecordedPosition(const Known& known, size_t argument) {
+  if (!known.sources.empty()) return static_cast<size_t>(known.sources[argument].argument);
+  const auto& arguments = known.handle->schema().arguments();
+  const auto& recorded = known.recorded->arguments();
+  if (recorded.size() == arguments.size()) return argument;
+  const auto same = std::ranges::find(recorded, arguments[argument].name(), &c10::Argument::name);
+  if (same == recorded.end()) return std::nullopt;
+  return static_cast<size_t>(same - recorded.begin());
+}
+
+Result<BoundOperator::Argument> OperatorBinder::BindArgument(NodeId node, const Known& known,
+                                                             size_t index, BoundOperator& bound) {
+  using Kind = BoundOperator::Argument::Kind;
+  const c10::Argument& argument = known.handle->schema().arguments()[index];
+  const auto values = trace_.inputs(node);
+  BoundOperator::Argument made;
+  if (auto constant = ConstantOf(known, index)) {
+    made.constant = *std::move(constant);
+    return made;
+  }
+  const std::optional<size_t> position = RecordedPosition(known, index);
+  const Value* const value = position && *position < values.size() ? &values[*position] : nullptr;
+  if (bound.is_collective_ && RoleOf(argument) != CollectiveRole::kNone) {
+    ETUDE_ASSIGN_OR_RETURN(made.constant, Collective(node, argument, value));
+    return made;
+  }
+  // The group's own time-out holds, not that of the recorded job.
+  const bool is_timeout = bound.is_collective_ && argument.name() == "timeout";
+  if (value == nullptr || is_timeout) {
+    if (!argument.default_value()) {
+      return Cannot("argument '" + argument.name() + "' is not recorded and has no default");
+    }
+    made.constant = *argument.default_value();
+    return made;
+  }
+  const int32_t first = CountTensors(trace_, values.first(*position));
+  if (argument.type()->kind() == ArgumentKind::StorageType && IsStorage(trace_, *value)) {
+    // The memory that the first result lies in stands behind the tensors: see DataFlow.
+    const auto before = std::ranges::count_if(
+        values.first(*position), [&](const Value& other) { return IsStorage(trace_, other); });
+    made.kind = Kind::kStorage;
+    made.tensor = CountTensors(trace_, values) + static_cast<int32_t>(before);
+    return made;
+  }
+  auto converted = Convert(*value, argument.type(), argument.N().value_or(0), first);
+  if (!converted) {
+    return Cannot("argument '" + argument.name() + "' of type " +
+                  argument.type()->annotation_str() + ": " + converted.error().message);
+  }
+  if (bound.is_collective_ && argument.name() == "async_op") {
+    bound.is_synchronous_ = converted->constant.isBool() && !converted->constant.toBool();
+  }
+  return converted;
+}
+
 Result<BoundOperator> OperatorBinder::Bind(NodeId node) {
   if (IsTritonKernel(trace_, node)) return Cannot(TritonReason(trace_, node));
   const Known& known = Look(trace_.op_schema(node));
   if (!known.handle) return Cannot(known.reason);
   assumed_ = 0;
   BoundOperator bound(*known.handle);
-  const auto values = trace_.inputs(node);
-  const auto& arguments = known.handle->schema().arguments();
-  const auto& recorded = known.recorded->arguments();
-  bound.arguments_.reserve(arguments.size());
-  bound.is_collective_ = std::ranges::any_of(arguments, [](const c10::Argument& argument) {
+  const c10::FunctionSchema& schema = known.handle->schema();
+  bound.is_collective_ = std::ranges::any_of(schema.arguments(), [](const auto& argument) {
     const CollectiveRole role = RoleOf(argument);
     return role == CollectiveRole::kGroup || role == CollectiveRole::kGroupName;
   });
   bound.returns_work_ =
-      bound.is_collective_ &&
-      std::ranges::any_of(known.handle->schema().returns(), [](const c10::Argument& result) {
+      bound.is_collective_ && std::ranges::any_of(schema.returns(), [](const auto& result) {
         return result.type()->kind() == ArgumentKind::ClassType;
       });
   if (bound.is_collective_ && group_ == nullptr) {
     return Cannot("collective: needs the other ranks, which --ranks replays as well");
   }
-
-  // For each argument of the operator the position of the recorded value, or none.
-  const auto recorded_position = [&](size_t i) -> std::optional<size_t> {
-    if (!known.sources.empty()) {
-      const Equivalent::Source& source = known.sources[i];
-      if (source.kind != Equivalent::Source::Kind::kArgument) return std::nullopt;
-      return static_cast<size_t>(source.argument);
-    }
-    if (recorded.size() == arguments.size()) return i;
-    for (size_t k = 0; k < recorded.size(); ++k) {
-      if (recorded[k].name() == arguments[i].name()) return k;
-    }
-    return std::nullopt;
-  };
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const c10::Argument& argument = arguments[i];
-    if (known.sources.size() > i) {
-      BoundOperator::Argument constant;
-      switch (known.sources[i].kind) {
-        case Equivalent::Source::Kind::kArgument: break;
-        case Equivalent::Source::Kind::kNone: break;
-        case Equivalent::Source::Kind::kFalse: constant.constant = false; break;
-        case Equivalent::Source::Kind::kTrue: constant.constant = true; break;
-        case Equivalent::Source::Kind::kZeros: constant.constant = c10::List<int64_t>({0}); break;
-        case Equivalent::Source::Kind::kAllTrue:
-          constant.constant = c10::List<bool>({true, true, true});
-          break;
-      }
-      if (known.sources[i].kind != Equivalent::Source::Kind::kArgument) {
-        bound.arguments_.push_back(std::move(constant));
-        continue;
-      }
-    }
-    std::optional<size_t> position = recorded_position(i);
-    if (bound.is_collective_ && RoleOf(argument) != CollectiveRole::kNone) {
-      const Value* recorded_value =
-          position && *position < values.size() ? &values[*position] : nullptr;
-      BoundOperator::Argument constant;
-      ETUDE_ASSIGN_OR_RETURN(constant.constant, Collective(node, argument, recorded_value));
-      bound.arguments_.push_back(std::move(constant));
-      continue;
-    }
-    // The group's own time-out holds, not that of the recorded job.
-    if (bound.is_collective_ && argument.name() == "timeout") position.reset();
-    if (!position || *position >= values.size()) {
-      if (!argument.default_value()) {
-        return Cannot("argument '" + argument.name() + "' is not recorded and has no default");
-      }
-      BoundOperator::Argument constant;
-      constant.constant = *argument.default_value();
-      bound.arguments_.push_back(std::move(constant));
-      continue;
-    }
-    if (argument.type()->kind() == ArgumentKind::StorageType &&
-        IsStorage(trace_, values[*position])) {
-      // The memory that the first result lies in stands behind the tensors: see DataFlow.
-      const auto before = std::ranges::count_if(
-          values.first(*position), [&](const Value& value) { return IsStorage(trace_, value); });
-      BoundOperator::Argument storage;
-      storage.kind = BoundOperator::Argument::Kind::kStorage;
-      storage.tensor = CountTensors(trace_, values) + static_cast<int32_t>(before);
-      bound.arguments_.push_back(std::move(storage));
-      continue;
-    }
-    const int32_t first = CountTensors(trace_, values.first(*position));
-    auto converted = Convert(values[*position], argument.type(), argument.N().value_or(0), first);
-    if (!converted) {
-      return Cannot("argument '" + argument.name() + "' of type " +
-                    argument.type()->annotation_str() + ": " + converted.error().message);
-    }
-    if (bound.is_collective_ && argument.name() == "async_op") {
-      bound.is_synchronous_ = converted->constant.isBool() && !converted->constant.toBool();
-    }
-    bound.arguments_.push_back(std::move(*converted));
+  bound.arguments_.reserve(schema.arguments().size());
+  for (size_t i = 0; i < schema.arguments().size(); ++i) {
+    ETUDE_ASSIGN_OR_RETURN(auto argument, BindArgument(node, known, i, bound));
+    bound.arguments_.push_back(std::move(argument));
   }
-  const c10::DispatchKey key =
-      devices_.target_is_cpu() ? c10::DispatchKey::CPU : c10::DispatchKey::CUDA;
   bound.is_composite_ =
       known.handle->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) &&
-      !known.handle->hasKernelForDispatchKey(key);
+      !known.handle->hasKernelForDispatchKey(TargetKey());
   bound.assumed_values_ = assumed_;
   return bound;
+}
+
+c10::DispatchKey OperatorBinder::TargetKey() const {
+  return devices_.target_is_cpu() ? c10::DispatchKey::CPU : c10::DispatchKey::CUDA;
 }
 
 Result<c10::IValue> OperatorBinder::Scalar(const Value& value, c10::TypeKind kind) {

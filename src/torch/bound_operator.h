@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -93,12 +94,17 @@ class OperatorBinder {
   struct Known;
 
   const Known& Look(StringId schema);
+  static std::optional<c10::IValue> ConstantOf(const Known& known, size_t argument);
+  static std::optional<size_t> RecordedPosition(const Known& known, size_t argument);
+  Result<BoundOperator::Argument> BindArgument(NodeId node, const Known& known, size_t index,
+                                               BoundOperator& bound);
   Result<c10::IValue> Collective(NodeId node, const c10::Argument& argument, const Value* recorded);
   Result<BoundOperator::Argument> Convert(const Value& value, const c10::TypePtr& type,
                                           int32_t list_size, int32_t first_tensor);
   Result<BoundOperator::Argument> ConvertList(const Value& value, const c10::TypePtr& element,
                                               int32_t list_size, int32_t first_tensor);
   Result<c10::IValue> Scalar(const Value& value, c10::TypeKind kind);
+  c10::DispatchKey TargetKey() const;
 
   const RecordedStep& step_;
   const Trace& trace_;

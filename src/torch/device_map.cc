@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "src/torch/operator_name.h"
-
 namespace etude {
 namespace {
 

@@ -23,7 +23,6 @@ class DeviceMap {
   std::string Map(std::string_view recorded) const;
   // Told before Map is used: whether the step used a device other than the CPU.
   void set_step_uses_device(bool uses) { step_uses_device_ = uses; }
-  bool step_uses_device() const { return step_uses_device_; }
   // Whether operators run on the kind of device they were recorded on.
   bool same_kind() const { return step_uses_device_ != target_is_cpu(); }
 

@@ -14,7 +14,6 @@
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/DefaultDtype.h>
-#include <c10/core/ScalarType.h>
 #include <c10/core/TensorOptions.h>
 
 #include "src/analysis/tensor_shape.h"
@@ -23,12 +22,6 @@
 
 namespace etude {
 namespace {
-
-std::optional<c10::ScalarType> ScalarTypeOf(const Trace& trace, const TensorUse& use) {
-  const int number = ScalarTypeNumber(DTypeOf(trace, use));
-  if (number < 0) return std::nullopt;
-  return static_cast<c10::ScalarType>(number);
-}
 
 // Makes memory of `bytes` bytes on the device, at least one so that it has an address.
 Result<c10::Storage> MakeStorage(int64_t bytes, const std::string& device) {
@@ -42,15 +35,22 @@ Result<c10::Storage> MakeStorage(int64_t bytes, const std::string& device) {
   }
 }
 
-// All of a storage as a tensor of bytes.
-at::Tensor BytesOf(const c10::Storage& storage) {
-  at::Tensor bytes = at::detail::make_tensor<c10::TensorImpl>(
+// A tensor on `storage`, without elements yet, made past the dispatcher.
+at::Tensor TensorOn(const c10::Storage& storage, c10::ScalarType type) {
+  return at::detail::make_tensor<c10::TensorImpl>(
       c10::Storage(storage),
-      c10::DispatchKeySet(c10::computeDispatchKey(c10::kByte, std::nullopt, storage.device())),
-      c10::scalarTypeToTypeMeta(c10::kByte));
-  bytes.unsafeGetTensorImpl()->set_sizes_contiguous({static_cast<int64_t>(storage.nbytes())});
-  return bytes;
+      c10::DispatchKeySet(c10::computeDispatchKey(type, std::nullopt, storage.device())),
+      c10::scalarTypeToTypeMeta(type));
 }
+
+// All of a storage as a tensor of one dimension.
+at::Tensor WholeOf(const c10::Storage& storage, c10::ScalarType type) {
+  at::Tensor whole = TensorOn(storage, type);
+  const size_t count = storage.nbytes() / c10::elementSize(type);
+  whole.unsafeGetTensorImpl()->set_sizes_contiguous({static_cast<int64_t>(count)});
+  return whole;
+}
+at::Tensor BytesOf(const c10::Storage& storage) { return WholeOf(storage, c10::kByte); }
 
 // A number that changes with the content: four multiplicative hashes side by side, so that it runs
 // as fast as memory can be read.
@@ -167,6 +167,11 @@ OffHeapBytes::~OffHeapBytes() {
   if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
 }
 
+std::optional<c10::ScalarType> ScalarTypeOf(const Trace& trace, const TensorUse& use) {
+  const int number = ScalarTypeNumber(DTypeOf(trace, use));
+  return number < 0 ? std::nullopt : std::optional(static_cast<c10::ScalarType>(number));
+}
+
 Result<at::Tensor> MakeView(const Trace& trace, const TensorUse& use, const c10::Storage& storage) {
   const std::optional<TensorShape> shape = ShapeOf(trace, use);
   const std::optional<c10::ScalarType> type = ScalarTypeOf(trace, use);
@@ -178,10 +183,7 @@ Result<at::Tensor> MakeView(const Trace& trace, const TensorUse& use, const c10:
                     std::to_string(storage.nbytes()));
   }
   try {
-    at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
-        c10::Storage(storage),
-        c10::DispatchKeySet(c10::computeDispatchKey(*type, std::nullopt, storage.device())),
-        c10::scalarTypeToTypeMeta(*type));
+    at::Tensor tensor = TensorOn(storage, *type);
     tensor.unsafeGetTensorImpl()->set_sizes_and_strides(shape->sizes, shape->strides, use.offset);
     return tensor;
   } catch (const std::exception& error) {
@@ -230,14 +232,10 @@ Status OutsideMemory::Provide(const ReplayPlan& plan, const OutsideStorage& want
 Status OutsideMemory::Fill(Block& block) {
   const at::Tensor& form = block.tensors.front();
   try {
-    const auto element = static_cast<int64_t>(form.dtype().itemsize());
-    const int64_t count = static_cast<int64_t>(block.storage.nbytes()) / element;
     const bool on_cpu = block.storage.device().is_cpu();
-    at::Tensor whole = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(block.storage),
-                                                                form.key_set(), form.dtype());
-    whole.unsafeGetTensorImpl()->set_sizes_contiguous({count});
+    const at::Tensor whole = WholeOf(block.storage, form.scalar_type());
     const at::Tensor host =
-        on_cpu ? whole : at::empty({count}, c10::TensorOptions().dtype(form.scalar_type()));
+        on_cpu ? whole : at::empty({whole.numel()}, c10::TensorOptions().dtype(form.scalar_type()));
     FillTensor(host, block.rule, WeightDeviation(form.sizes()), block.seed);
     if (!on_cpu) whole.copy_(host);
   } catch (const std::exception& error) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -9,15 +10,19 @@
 #include <vector>
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/ScalarType.h>
 #include <c10/core/Storage.h>
 
 #include "src/base/result.h"
 #include "src/torch/device_map.h"
-#include "src/torch/outside_values.h"
+#include "src/torch/fill_rule.h"
 #include "src/torch/replay_plan.h"
 #include "src/trace/trace.h"
 
 namespace etude {
+
+// The element type of a use; nullopt: unknown, or not one of PyTorch's.
+std::optional<c10::ScalarType> ScalarTypeOf(const Trace& trace, const TensorUse& use);
 
 // A tensor of the recorded form on `storage`, made without running an operator. kBadInput if the
 // storage is too small or the form is not one of a strided tensor.

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "src/torch/outside_values.h"
+#include "src/torch/fill_rule.h"
 
 namespace etude {
 

@@ -22,6 +22,8 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
+#include "src/torch/error_text.h"
+
 namespace etude {
 namespace {
 
@@ -35,9 +37,7 @@ Status Caught(Fn fn) {
     fn();
     return {};
   } catch (const std::exception& error) {
-    const std::string_view what = error.what();
-    return MakeError(ErrorCode::kInternal,
-                     "meeting the other ranks: " + std::string(what.substr(0, what.find('\n'))));
+    return MakeError(ErrorCode::kInternal, "meeting the other ranks: " + FirstLine(error.what()));
   }
 }
 

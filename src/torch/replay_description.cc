@@ -9,7 +9,7 @@
 
 #include <torch/headeronly/version.h>
 
-#include "src/torch/operator_name.h"
+#include "src/trace/operator_name.h"
 
 namespace etude {
 namespace {

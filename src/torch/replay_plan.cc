@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 #include "src/analysis/tensor_shape.h"
-#include "src/torch/operator_name.h"
 #include "src/torch/unwritten_memory.h"
+#include "src/torch/updated_tensors.h"
 
 namespace etude {
 namespace {
@@ -17,7 +16,11 @@ constexpr uint32_t kNever = UINT32_MAX;
 class Planner {
  public:
   Planner(const RecordedStep& step, const DataFlow& flow, std::span<const NodeId> selection)
-      : step_(step), trace_(step.trace()), flow_(flow), selection_(selection) {}
+      : step_(step),
+        trace_(step.trace()),
+        flow_(flow),
+        selection_(selection),
+        updated_(step.trace()) {}
 
   Result<ReplayPlan> Run() {
     versions_.resize(flow_.version_count());
@@ -185,18 +188,10 @@ class Planner {
   }
 
   void NoteWritten(NodeId node) {
-    const auto [written, is_new] = written_arguments_.try_emplace(trace_.op_schema(node));
-    if (is_new) written->second = UpdatedArguments(SchemaOf(trace_, node));
-    const auto inputs = trace_.inputs(node);
     const auto uses = flow_.inputs(node);
-    size_t tensor = 0;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const bool writes = i < written->second.size() && written->second[i];
-      auto note = [&](TensorId) {
-        if (writes && uses[tensor].version) versions_[uses[tensor].version.index()].written = true;
-        ++tensor;
-      };
-      ForEachTensor(trace_, inputs.subspan(i, 1), note);
+    const std::vector<bool> updated = updated_.Of(node);
+    for (size_t i = 0; i < updated.size() && i < uses.size(); ++i) {
+      if (updated[i] && uses[i].version) versions_[uses[i].version.index()].written = true;
     }
   }
 
@@ -343,7 +338,7 @@ class Planner {
   std::span<const NodeId> selection_;
   ReplayPlan plan_;
   std::vector<VersionState> versions_;
-  std::unordered_map<StringId, std::vector<bool>> written_arguments_;  // by schema
+  UpdatedTensors updated_;
   uint32_t first_accumulation_ = kNever;     // position of the first gradient accumulation
   std::vector<NodeId> maker_;                // by position
   std::vector<NodeId> maker_of_;             // by slot

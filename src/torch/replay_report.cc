@@ -9,6 +9,7 @@
 #include "src/base/version.h"
 #include "src/report/format.h"
 #include "src/report/health_output.h"
+#include "src/report/json_output.h"
 #include "src/report/operator_share.h"
 
 namespace etude {
@@ -16,11 +17,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using Align = TextTable::Align;
-
-template <typename T>
-Json OrNull(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
 
 Json SummaryJson(const std::optional<TimeSummary>& summary) {
   if (!summary) return nullptr;
@@ -146,29 +142,6 @@ Json PartJson(const ReplayPart& part) {
   return {{"label", part.label}, {"only", part.only}, {"skip", part.skip}};
 }
 
-Json StatsJson(const Stats& stats) {
-  Json json = Json::object();
-  for (const StatInfo& info : StatTable()) {
-    if (stats[info.stat] != 0) json[std::string(info.name)] = stats[info.stat];
-  }
-  return json;
-}
-
-std::string TimesText(const std::optional<TimeSummary>& summary) {
-  if (!summary) return "unknown";
-  return fmt::format("{} [{}, {}]", FormatTime(summary->median), FormatTime(summary->p25),
-                     FormatTime(summary->p75));
-}
-
-std::string ErrorText(const std::optional<double>& error) {
-  return error ? fmt::format("{:+.1f} %", *error * 100) : "unknown";
-}
-
-Json ErrorJson(const StepTimes& original, const StepTimes& replay) {
-  return {{"wall", OrNull(RelativeError(original.wall, replay.wall))},
-          {"cpu", OrNull(RelativeError(original.cpu, replay.cpu))}};
-}
-
 Json GapsJson(const ReplayReport& report) {
   const auto side = [&](const StepTimes& times) {
     Json json = StepJson(times);
@@ -185,20 +158,11 @@ Json GapsJson(const ReplayReport& report) {
 }
 
 std::string StepText(const ReplayReport& report) {
-  TextTable table({Align::kLeft, Align::kRight, Align::kRight, Align::kRight});
-  const auto row = [&](std::string_view what, const std::optional<TimeSummary>& original,
-                       const std::optional<TimeSummary>& replay) {
-    table.Row({std::string(what), TimesText(original), TimesText(replay),
-               ErrorText(RelativeError(original, replay))});
-  };
-  table.Row({"", "original [p25, p75]", "replay [p25, p75]", "error"});
-  row("step, CPU time", report.original.cpu, report.replay.cpu);
-  row("step, wall time", report.original.wall, report.replay.wall);
+  TextTable table = StepTable("");
+  AddStepRows("step", report.original, report.replay, table);
   if (report.part.is_whole() && report.gaps) {
     const StepTimes& other = report.gaps_passed ? report.without_gaps : report.with_gaps;
-    const std::string_view what = report.gaps_passed ? "without gaps" : "with gaps";
-    row(fmt::format("{}, CPU time", what), report.original.cpu, other.cpu);
-    row(fmt::format("{}, wall time", what), report.original.wall, other.wall);
+    AddStepRows(report.gaps_passed ? "without gaps" : "with gaps", report.original, other, table);
   }
   return table.Text("");
 }
@@ -238,7 +202,7 @@ std::string RanksText(const ReplayReport& report) {
   TextTable table({Align::kRight, Align::kRight, Align::kRight, Align::kRight});
   table.Row({"rank", "step, CPU time", "step, wall time", "operators replayed"});
   for (const RankSummary& row : report.ranks) {
-    table.Row({std::to_string(row.rank), TimesText(row.replay.cpu), TimesText(row.replay.wall),
+    table.Row({std::to_string(row.rank), FormatTimes(row.replay.cpu), FormatTimes(row.replay.wall),
                fmt::format("{} of {}", row.operators_replayed, row.operators)});
   }
   return table.Text();
@@ -249,10 +213,10 @@ std::string KindsText(const ReplayReport& report) {
   TextTable table({Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
   table.Row({"step", "stands for", "of the time", "replay, CPU time", "operators replayed"});
   for (const KindSummary& row : report.kinds) {
-    table.Row({std::to_string(row.step),
-               fmt::format("{} step{}", row.steps, row.steps == 1 ? "" : "s"),
-               row.time_share ? FormatShare(*row.time_share) : "unknown", TimesText(row.replay.cpu),
-               fmt::format("{} of {}", row.operators_replayed, row.operators)});
+    table.Row(
+        {std::to_string(row.step), fmt::format("{} step{}", row.steps, row.steps == 1 ? "" : "s"),
+         row.time_share ? FormatShare(*row.time_share) : "unknown", FormatTimes(row.replay.cpu),
+         fmt::format("{} of {}", row.operators_replayed, row.operators)});
   }
   return "kinds of recorded steps; all other figures are means or sums over them\n" + table.Text();
 }
@@ -314,7 +278,7 @@ std::string ReplayReportJson(const ReplayReport& report) {
   json["threads"] = report.threads;
   json["seed"] = report.seed;
   json["part"] = PartJson(report.part);
-  json["stats"] = StatsJson(report.stats);
+  json["stats"] = ToJson(report.stats);
   json["health"] = ToJson(report.health);
   json["recorded"] = {
       {"step_ms", report.recorded_step ? Json(report.recorded_step->ms()) : Json(nullptr)},
@@ -361,7 +325,7 @@ std::string ReplayReportJson(const ReplayReport& report) {
   json["per_operator"] = OperatorsJson(report);
   json["step_kinds"] = KindsJson(report);
   json["ranks"] = RanksJson(report);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return JsonText(json);
 }
 
 std::string ReplayReportText(const ReplayReport& report) {

@@ -9,30 +9,12 @@
 
 #include "src/analysis/health.h"
 #include "src/analysis/replay_match.h"
-#include "src/analysis/time_summary.h"
 #include "src/base/units.h"
+#include "src/report/step_times.h"
 #include "src/trace/stats.h"
 #include "src/transform/operator_cost.h"
 
 namespace etude {
-
-struct StepTimes {
-  std::optional<TimeSummary> wall;
-  std::optional<TimeSummary> cpu;
-};
-
-// Of steps that have both times.
-template <typename Step>
-StepTimes SummariseSteps(const std::vector<Step>& steps) {
-  if (steps.empty()) return {};
-  std::vector<Nanos> wall;
-  std::vector<Nanos> cpu;
-  for (const Step& step : steps) {
-    wall.push_back(step.wall);
-    cpu.push_back(step.cpu);
-  }
-  return {.wall = Summarise(std::move(wall)), .cpu = Summarise(std::move(cpu))};
-}
 
 // Operators that were not run, of one kind.
 struct SkippedOperators {

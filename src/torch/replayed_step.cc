@@ -8,10 +8,10 @@
 #include <ATen/Parallel.h>
 
 #include "src/base/process_usage.h"
-#include "src/torch/operator_name.h"
 #include "src/torch/outside_values.h"
 #include "src/torch/program_heap.h"
 #include "src/torch/replay_device.h"
+#include "src/trace/operator_name.h"
 
 namespace etude {
 

@@ -1,7 +1,5 @@
 #include "src/torch/replayer.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <exception>
 #include <optional>
@@ -16,6 +14,7 @@
 #include "src/torch/heap_faults.h"
 #include "src/torch/program_heap.h"
 #include "src/torch/recorded_replay.h"
+#include "src/torch/recorder/monotonic_time.h"
 #include "src/torch/replay_description.h"
 #include "src/torch/replay_device.h"
 #include "src/torch/replay_gaps.h"
@@ -26,10 +25,11 @@
 namespace etude {
 namespace {
 
-Nanos WallTime() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return Nanos{now.tv_sec * 1'000'000'000 + now.tv_nsec};
+std::optional<double> MedianFaults(const std::vector<StepSample>& samples) {
+  std::vector<int64_t> faults(samples.size());
+  std::ranges::transform(samples, faults.begin(),
+                         [](const StepSample& sample) { return sample.counts.minor_faults; });
+  return Median(std::move(faults));
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ class Replayer::Impl {
     peak.Begin();
     const ProcessCounts counts = ProcessCounts::Now();
     const Nanos cpu = CpuTime();
-    const Nanos wall = WallTime();
+    const Nanos wall = MonotonicTime();
     heap_faults_.BeforeStep();
     PassedGaps gaps;
     if (mode == GapMode::kRecorded) {
@@ -84,7 +84,7 @@ class Replayer::Impl {
       ETUDE_RETURN_IF_ERROR(step_.runner().Run(coerce_));
     }
     Synchronize(step_.devices().target());
-    const Nanos wall_end = WallTime();
+    const Nanos wall_end = MonotonicTime();
     const Nanos cpu_end = CpuTime();
     const ProcessCounts counts_end = ProcessCounts::Now();
     heap_faults_.AfterStep((counts_end - counts).minor_faults);
@@ -97,21 +97,56 @@ class Replayer::Impl {
                       .peak_resident = peak.bytes()};
   }
 
-  Status Record() {
-    return CompareRecording(
-        step_, [&](int64_t index) { return RunMarked(index); }, report_);
-  }
-
-  void CheckValues() {
+  // Warms up and times the step, then records it as the original was recorded.
+  Result<ReplayReport> Measure() {
+    const ReplayOptions& options = step_.options();
+    const RunContext& context = step_.context();
+    for (int64_t i = 0; i < options.warmup; ++i) {
+      context.Progress("warm-up steps", static_cast<uint64_t>(i),
+                       static_cast<uint64_t>(options.warmup));
+      ETUDE_RETURN_IF_ERROR(RunStep(options.gaps));
+    }
+    std::vector<StepSample> samples;
+    for (int64_t i = 0; i < options.iterations; ++i) {
+      ETUDE_ASSIGN_OR_RETURN(const StepSample sample, RunStep(options.gaps));
+      samples.push_back(sample);
+      context.Progress("timed steps", static_cast<uint64_t>(i + 1),
+                       static_cast<uint64_t>(options.iterations));
+    }
+    ETUDE_RETURN_IF_ERROR(CompareRecording(
+        step_, [&](int64_t index) { return RunMarked(index); }, report_));
     report_.non_finite = step_.memory().CountNonFinite();
     report_.denormal = step_.memory().CountDenormal();
+    ReplayReport report = report_;
+    report.warmup = options.warmup;
+    if (samples.empty()) return report;
+    report.replay = SummariseSteps(samples);
+    report.minor_faults = MedianFaults(samples);
+    ETUDE_RETURN_IF_ERROR(MeasureOtherMode(report));
+    return report;
   }
 
-  bool knows_gaps() const { return gaps_.has_value(); }
   const ReplayReport& report() const { return report_; }
 
  private:
   RankGroup* group() const { return step_.options().group; }
+
+  // The figure that was not asked for, of half as many steps.
+  Status MeasureOtherMode(ReplayReport& report) {
+    const ReplayOptions& options = step_.options();
+    const bool passed = options.gaps == GapMode::kRecorded;
+    (passed ? report.with_gaps : report.without_gaps) = report.replay;
+    // Other ranks run these steps, too.
+    if (!gaps_ && group() == nullptr) return {};
+    const GapMode other = passed || !gaps_ ? GapMode::kNone : GapMode::kRecorded;
+    std::vector<StepSample> samples;
+    for (int64_t i = 0; i < (options.iterations + 1) / 2; ++i) {
+      ETUDE_ASSIGN_OR_RETURN(const StepSample sample, RunStep(other));
+      samples.push_back(sample);
+    }
+    if (gaps_) (passed ? report.without_gaps : report.with_gaps) = SummariseSteps(samples);
+    return {};
+  }
 
   Status RunMarked(int64_t index) {
     ETUDE_RETURN_IF_ERROR(BeginStep());
@@ -205,8 +240,6 @@ class Replayer::Impl {
   std::optional<ReplayGaps> gaps_;
   HeapFaults heap_faults_;
   ReplayReport report_;
-
-  friend class Replayer;
 };
 
 namespace {
@@ -267,62 +300,12 @@ Result<std::optional<Calibration>> Replayer::TryOut(const Trace& trace,
 }
 
 Result<StepSample> Replayer::RunStep(GapMode gaps) { return impl_->RunStep(gaps); }
-bool Replayer::knows_gaps() const { return impl_->knows_gaps(); }
-Status Replayer::Record() { return impl_->Record(); }
 const ReplayReport& Replayer::report() const { return impl_->report(); }
-
-namespace {
-
-std::optional<double> MedianFaults(const std::vector<StepSample>& samples) {
-  std::vector<int64_t> faults(samples.size());
-  std::ranges::transform(samples, faults.begin(),
-                         [](const StepSample& sample) { return sample.counts.minor_faults; });
-  return Median(std::move(faults));
-}
-
-// The figure that was not asked for, of half as many steps.
-Status MeasureOtherMode(Replayer& replayer, const ReplayOptions& options, ReplayReport& report) {
-  const bool passed = options.gaps == GapMode::kRecorded;
-  (passed ? report.with_gaps : report.without_gaps) = report.replay;
-  // Other ranks run these steps, too.
-  if (!replayer.knows_gaps() && options.group == nullptr) return {};
-  const GapMode other = passed || !replayer.knows_gaps() ? GapMode::kNone : GapMode::kRecorded;
-  std::vector<StepSample> samples;
-  for (int64_t i = 0; i < (options.iterations + 1) / 2; ++i) {
-    ETUDE_ASSIGN_OR_RETURN(const StepSample sample, replayer.RunStep(other));
-    samples.push_back(sample);
-  }
-  if (!replayer.knows_gaps()) return {};
-  (passed ? report.without_gaps : report.with_gaps) = SummariseSteps(samples);
-  return {};
-}
-
-}  // namespace
 
 Result<ReplayReport> Replay(const Trace& trace, const ReplayOptions& options,
                             const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(Replayer replayer, Replayer::Prepare(trace, options, context));
-  for (int64_t i = 0; i < options.warmup; ++i) {
-    context.Progress("warm-up steps", static_cast<uint64_t>(i),
-                     static_cast<uint64_t>(options.warmup));
-    ETUDE_RETURN_IF_ERROR(replayer.RunStep(options.gaps));
-  }
-  std::vector<StepSample> samples;
-  for (int64_t i = 0; i < options.iterations; ++i) {
-    ETUDE_ASSIGN_OR_RETURN(const StepSample sample, replayer.RunStep(options.gaps));
-    samples.push_back(sample);
-    context.Progress("timed steps", static_cast<uint64_t>(i + 1),
-                     static_cast<uint64_t>(options.iterations));
-  }
-  ETUDE_RETURN_IF_ERROR(replayer.Record());
-  replayer.impl_->CheckValues();
-  ReplayReport report = replayer.report();
-  report.warmup = options.warmup;
-  if (samples.empty()) return report;
-  report.replay = SummariseSteps(samples);
-  report.minor_faults = MedianFaults(samples);
-  ETUDE_RETURN_IF_ERROR(MeasureOtherMode(replayer, options, report));
-  return report;
+  return replayer.impl_->Measure();
 }
 
 }  // namespace etude

@@ -47,10 +47,6 @@ class Replayer {
 
   // Runs the step once, as soon as all ranks do. kBadInput if gaps are asked for and not known.
   Result<StepSample> RunStep(GapMode gaps);
-  bool knows_gaps() const;
-  // Records the replay as the original was recorded, and puts into the report how they compare:
-  // kernels and times of operators.
-  Status Record();
 
   // All but the times, which the caller collects.
   const ReplayReport& report() const;

@@ -97,6 +97,11 @@ class Combiner {
           sum = sum + Scaled(one, Weight(kind));
         });
   }
+  Nanos MeanTime(Nanos ReplayReport::*time) const {
+    Nanos sum;
+    for (const ReplayedKind& kind : kinds_) sum = sum + Scaled(kind.report.*time, Weight(kind));
+    return sum;
+  }
   // A mean weighted by recorded time.
   template <typename Get>
   std::optional<double> ByTime(Get get) const {
@@ -111,6 +116,8 @@ class Combiner {
     all.with_gaps = MeanTimes(&ReplayReport::with_gaps);
     all.without_gaps = MeanTimes(&ReplayReport::without_gaps);
     all.gaps = MeanTime(&ReplayReport::gaps);
+    all.gap_idle = MeanTime(&ReplayReport::gap_idle);
+    all.gap_waits = MeanTime(&ReplayReport::gap_waits);
     all.recorded_step = MeanTime(&ReplayReport::recorded_step);
     all.operator_share = ByTime([](const ReplayReport& report) { return report.operator_share; });
     all.time_coverage = ByTime([](const ReplayReport& report) { return report.time_coverage; });
@@ -133,8 +140,9 @@ class Combiner {
     const auto most = [&](int64_t ReplayReport::*count) {
       for (const ReplayedKind& kind : kinds_) all.*count = std::max(all.*count, kind.report.*count);
     };
-    for (const auto count : {&ReplayReport::outside_bytes, &ReplayReport::peak_bytes,
-                             &ReplayReport::non_finite, &ReplayReport::denormal}) {
+    for (const auto count :
+         {&ReplayReport::outside_bytes, &ReplayReport::peak_bytes, &ReplayReport::copied_bytes,
+          &ReplayReport::non_finite, &ReplayReport::denormal}) {
       most(count);
     }
     for (const auto time : {&ReplayReport::setup, &ReplayReport::trial, &ReplayReport::fill,

@@ -11,27 +11,21 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/record_function.h>
 
-#include "src/analysis/tensor_shape.h"
 #include "src/torch/error_text.h"
-#include "src/torch/operator_name.h"
 #include "src/torch/rank_group.h"
+#include "src/torch/recorder/monotonic_time.h"
+#include "src/trace/operator_name.h"
 
 namespace etude {
 namespace {
 
-Nanos WallClock() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return Nanos{now.tv_sec * 1'000'000'000 + now.tv_nsec};
-}
-
 // Lets this thread wait until `end`; returns for how long.
 Nanos SleepUntil(Nanos end) {
-  const Nanos begin = WallClock();
+  const Nanos begin = MonotonicTime();
   if (end <= begin) return {};
   const timespec wake{.tv_sec = end.count / 1'000'000'000, .tv_nsec = end.count % 1'000'000'000};
   clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &wake, nullptr);
-  return WallClock() - begin;
+  return MonotonicTime() - begin;
 }
 
 // Keeps this thread busy until `end`, as a program is with Python, and returns for how long. Where
@@ -40,10 +34,10 @@ Nanos SleepUntil(Nanos end) {
 Nanos SpinUntil(Nanos end) {
   // Two readings of the clock that are further apart had another thread between them.
   constexpr Nanos kAway{50'000};
-  Nanos begin = WallClock();
+  Nanos begin = MonotonicTime();
   Nanos now = begin;
   while (now < end) {
-    const Nanos next = WallClock();
+    const Nanos next = MonotonicTime();
     if (const Nanos away = next - now; away > kAway) {
       begin = begin + away;
       end = end + away;
@@ -108,12 +102,6 @@ class OperatorWatch {
 
 thread_local OperatorWatch* OperatorWatch::active = nullptr;
 
-// nullopt: unknown, or not one of PyTorch's.
-std::optional<c10::ScalarType> RecordedType(const Trace& trace, const TensorUse& use) {
-  const int number = ScalarTypeNumber(DTypeOf(trace, use));
-  return number < 0 ? std::nullopt : std::optional(static_cast<c10::ScalarType>(number));
-}
-
 // `tensor` with the recorded sizes: its first elements, repeated as often as needed.
 at::Tensor Coerced(const at::Tensor& tensor, at::IntArrayRef sizes) {
   int64_t wanted = 1;
@@ -162,7 +150,7 @@ void StepRunner::Await(uint32_t collective) {
   if (work.isNone()) return;
   const size_t at = std::exchange(at_, collective);
   WaitForWork(work);
-  waited_until_ = WallClock();
+  waited_until_ = MonotonicTime();
   at_ = at;
 }
 
@@ -191,6 +179,18 @@ void StepRunner::Release(const std::vector<SlotId>& slots) {
   for (const SlotId slot : slots) slots_[slot.index()].reset();
 }
 
+void StepRunner::Derive(const PlannedOp& op) {
+  for (const SlotId id : op.derive) {
+    const Slot& slot = plan_.slots[id.index()];
+    const at::Tensor& base = slots_[slot.base.index()];
+    const TensorUse& use = trace_.tensor(slot.tensor);
+    auto view = base.defined() && base.has_storage() ? MakeView(trace_, use, base.storage())
+                                                     : Result<at::Tensor>(base);
+    if (!view) throw std::runtime_error("argument: " + view.error().message);
+    slots_[id.index()] = *std::move(view);
+  }
+}
+
 template <typename Before, typename After>
 void StepRunner::RunOne(size_t index, bool coerce, Before before_call, After after_call) {
   const PlannedOp& op = plan_.ops[index];
@@ -198,17 +198,7 @@ void StepRunner::RunOne(size_t index, bool coerce, Before before_call, After aft
   at_ = index;
   for (const uint32_t collective : waits_[index]) Await(collective);
   Release(op.release_before);
-  for (const SlotId id : op.derive) {
-    const Slot& slot = plan_.slots[id.index()];
-    const at::Tensor& base = slots_[slot.base.index()];
-    if (!base.defined() || !base.has_storage()) {
-      slots_[id.index()] = base;
-      continue;
-    }
-    auto view = MakeView(trace_, trace_.tensor(slot.tensor), base.storage());
-    if (!view) throw std::runtime_error(view.error().message);
-    slots_[id.index()] = *std::move(view);
-  }
+  Derive(op);
   bound.Push(op.inputs, slots_, stack_);
   before_call();
   bound.Call(stack_);
@@ -239,7 +229,7 @@ void StepRunner::Store(size_t index, bool coerce) {
         slot = Coerced(result, at::IntArrayRef(sizes.data(), sizes.size()));
       }
       if (coerce && result.defined()) {
-        slot = slot.to(RecordedType(trace_, use).value_or(slot.scalar_type()));
+        slot = slot.to(ScalarTypeOf(trace_, use).value_or(slot.scalar_type()));
       }
     }
     ++i;
@@ -264,7 +254,7 @@ void StepRunner::CompareResults(size_t index, Observation& seen) const {
       const TensorUse& use = trace_.tensor(uses[i].tensor);
       seen.wrong_shape |= !std::ranges::equal(result.sizes(), trace_.ints(use.shape));
       seen.wrong_type |=
-          RecordedType(trace_, use).value_or(result.scalar_type()) != result.scalar_type();
+          ScalarTypeOf(trace_, use).value_or(result.scalar_type()) != result.scalar_type();
     }
     ++i;
   });
@@ -276,7 +266,7 @@ std::string StepRunner::WrongArgument(size_t index) const {
   for (size_t i = 0; i < uses.size() && i < op.inputs.size(); ++i) {
     if (!op.inputs[i]) continue;
     const at::Tensor& tensor = slots_[op.inputs[i].index()];
-    const auto type = RecordedType(trace_, trace_.tensor(uses[i].tensor));
+    const auto type = ScalarTypeOf(trace_, trace_.tensor(uses[i].tensor));
     if (!tensor.defined() || !type || tensor.scalar_type() == *type) continue;
     return "tensor " + std::to_string(i) + " among the arguments has elements of type " +
            c10::toString(tensor.scalar_type()) + ", recorded was " + c10::toString(*type);
@@ -320,7 +310,7 @@ Status StepRunner::Run(const std::vector<bool>& coerce) {
 
 Status StepRunner::RunWithGaps(const std::vector<bool>& coerce, const HostGaps& gaps,
                                PassedGaps& passed) {
-  Nanos left = WallClock();  // when the last operator returned
+  Nanos left = MonotonicTime();  // when the last operator returned
   const auto pass = [&](size_t i, Nanos gap) {
     const Nanos end = std::max(left, waited_until_) + gap;
     if (i < gaps.idle.size() && gaps.idle[i] > Nanos{}) {
@@ -330,7 +320,7 @@ Status StepRunner::RunWithGaps(const std::vector<bool>& coerce, const HostGaps& 
   };
   ETUDE_RETURN_IF_ERROR(RunEach([&](size_t i) -> Status {
     RunOne(
-        i, coerce[i], [&] { pass(i, gaps.before[i]); }, [&] { left = WallClock(); });
+        i, coerce[i], [&] { pass(i, gaps.before[i]); }, [&] { left = MonotonicTime(); });
     return {};
   }));
   pass(gaps.before.size(), gaps.after);
@@ -354,15 +344,7 @@ std::vector<Observation> StepRunner::RunObserved(const std::function<void(size_t
     announce(i);
     try {
       Release(op.release_before);
-      for (const SlotId id : op.derive) {
-        const Slot& slot = plan_.slots[id.index()];
-        const at::Tensor& base = slots_[slot.base.index()];
-        const TensorUse& use = trace_.tensor(slot.tensor);
-        auto view = base.defined() && base.has_storage() ? MakeView(trace_, use, base.storage())
-                                                         : Result<at::Tensor>(base);
-        if (!view) throw std::runtime_error("argument: " + view.error().message);
-        slots_[id.index()] = *std::move(view);
-      }
+      Derive(op);
       if (operators_[i]->is_collective()) {
         StandIn(i);
         Release(op.release);

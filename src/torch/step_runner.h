@@ -70,6 +70,8 @@ class StepRunner {
   template <typename Before, typename After>
   void RunOne(size_t index, bool coerce, Before before_call, After after_call);
   void RunOne(size_t index, bool coerce);
+  // Makes the views that unrecorded code made before the operator. Throws what is wrong with one.
+  void Derive(const PlannedOp& op);
   void PlanWaits();
   void Await(uint32_t collective);
   Error Failure(std::string_view what) const;

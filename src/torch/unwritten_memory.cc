@@ -6,8 +6,8 @@
 #include <unordered_map>
 
 #include "src/analysis/recorded_step.h"
-#include "src/analysis/tensor_shape.h"
-#include "src/torch/operator_name.h"
+#include "src/torch/updated_tensors.h"
+#include "src/trace/operator_name.h"
 
 namespace etude {
 namespace {
@@ -54,7 +54,7 @@ bool IsOneOf(const std::array<std::string_view, kCount>& names, std::string_view
 
 class Search {
  public:
-  Search(const Trace& trace, const DataFlow& flow) : trace_(trace), flow_(flow) {}
+  Search(const Trace& trace, const DataFlow& flow) : trace_(trace), flow_(flow), updated_(trace) {}
 
   void Visit(NodeId node, uint32_t op) {
     const std::string_view name = BaseOperatorName(SchemaOf(trace_, node));
@@ -74,19 +74,12 @@ class Search {
   void VisitArguments(NodeId node, std::string_view name) {
     const auto uses = flow_.inputs(node);
     // What a collective writes its old schemas do not say.
-    const bool writes_all = OperatorNamespace(name) == "c10d";
+    const bool writes_all = name.starts_with("c10d::");
     const bool writes_form = IsOneOf(kFormWriters, name);
-    const std::vector<bool>& updated = Updated(node);
-    const auto inputs = trace_.inputs(node);
+    const std::vector<bool> updated = updated_.Of(node);
     // Writes first: `out` comes behind the arguments that are read.
-    size_t flat = 0;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const bool writes = writes_all || (!writes_form && i < updated.size() && updated[i]);
-      auto visit = [&](TensorId) {
-        if (writes && flat < uses.size()) empty_.erase(uses[flat].version);
-        ++flat;
-      };
-      ForEachTensor(trace_, inputs.subspan(i, 1), visit);
+    for (size_t i = 0; i < updated.size() && i < uses.size(); ++i) {
+      if (writes_all || (!writes_form && updated[i])) empty_.erase(uses[i].version);
     }
     for (const DataFlow::Use& use : uses) {
       const auto found = empty_.find(use.version);
@@ -103,16 +96,10 @@ class Search {
     });
   }
 
-  const std::vector<bool>& Updated(NodeId node) {
-    const auto [updated, is_new] = updated_.try_emplace(trace_.op_schema(node));
-    if (is_new) updated->second = UpdatedArguments(SchemaOf(trace_, node));
-    return updated->second;
-  }
-
   const Trace& trace_;
   const DataFlow& flow_;
+  UpdatedTensors updated_;
   std::unordered_map<StorageVersion, UnwrittenMemory> empty_;  // neither written nor read yet
-  std::unordered_map<StringId, std::vector<bool>> updated_;    // by schema
   std::vector<UnwrittenMemory> found_;
 };
 

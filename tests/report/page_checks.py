@@ -40,13 +40,14 @@ def event(name, begin, length, **more):
     return {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 2, "ts": begin, "dur": length, "args": {}, **more}
 
 
-def write_trace(path, names):
-    events = [event("ProfilerStep#1", 0, 1000 * len(names), cat="user_annotation")]
+def write_trace(path, names, each=1000):
+    """An operator, a kernel and a label of each name, which share `each` microseconds."""
+    events = [event("ProfilerStep#1", 0, each * len(names), cat="user_annotation")]
     for i, name in enumerate(names):
-        events.append(event(name, 1000 * i + 10, 500))
-        events.append(event(name, 1000 * i + 600, 300, cat="kernel", pid=0, tid=7,
+        events.append(event(name, each * i + 10, each // 2))
+        events.append(event(name, each * i + each * 6 // 10, each * 3 // 10, cat="kernel", pid=0, tid=7,
                             args={"device": 0, "stream": 7, "correlation": i}))
-        events.append(event(name, 1000 * i, 990, cat="user_annotation"))
+        events.append(event(name, each * i, each - 10, cat="user_annotation"))
     path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
 
 
@@ -227,6 +228,14 @@ class BrowserTest(Case):
         self.assertIn("…", long)
         self.assertEqual(tip.replace("\n", ""), kernel)
         self.assertLessEqual(max(map(len, tip.split("\n"))), 50)
+
+    def test_figures_are_written_alike_with_and_without_scripts(self):
+        write_trace(self.folder / "slow.json", [f"name{i}" for i in range(20)], each=4_321_000)
+        page, _ = self.report("slow", "slow")
+        dom, _ = self.browse(page, "--dump-dom")
+        plain, scripted = (set(Outline(text).texts["td"]) for text in (page.read_text(), dom))
+        self.assertLessEqual(plain, scripted)
+        self.assertTrue(any(text.endswith(" s") for text in plain))
 
     def test_paper_has_everything_unfolded_but_licences(self):
         on_screen, on_paper, after = self.evaluate(self.page, '''

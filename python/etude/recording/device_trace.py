@@ -11,13 +11,12 @@ _TRACE_NAME = re.compile(rb'"traceName": "[^"]*"')
 _COMPRESSION = 6
 
 
-def finish(source: str, target: str, name: str) -> int:
-    """Writes the profiler's JSON file `source` to `target`, compressed; returns repaired names.
+def finish(source: str, target: str, name: str) -> None:
+    """Writes the profiler's JSON file `source` to `target`, compressed.
 
     The profiler does not escape quotation marks in the names of ranges. `name` is the final name
     of the file, which the file itself repeats.
     """
-    repaired = 0
     title = b'"traceName": ' + json.dumps(name).encode()
     with open(source, "rb") as lines, gzip.open(target, "wb", _COMPRESSION) as out:
         for line in lines:
@@ -25,11 +24,9 @@ def finish(source: str, target: str, name: str) -> int:
             if found and b'"' in found[2] and not _is_valid(found[2]):
                 text = json.dumps(found[2].decode("utf-8", "replace"), ensure_ascii=False)
                 line = found[1] + text[1:-1].encode() + found[3]
-                repaired += 1
             elif b'"traceName"' in line:
                 line = _TRACE_NAME.sub(lambda _: title, line)
             out.write(line)
-    return repaired
 
 
 def _is_valid(text: bytes) -> bool:

@@ -16,21 +16,18 @@ from .capture import Capture, RecordedStep
 from .clock import Reading
 from .duty_folder import DutyFolder
 from .duty_settings import DutySettings
-from .fork import skip_library_destructors
 from .settings import Settings
 from .signature import Signature, SignatureTable
 from .step_recording import Busy, RangesFailed
 from .timing import PlainSteps
-from .watcher import Watcher
+from .watcher import LEARNING_STEPS, RecordingWatcher
 
-# Steps in which outermost modules may still appear.
-_LEARNING_STEPS = 3
 # In a job of several ranks a signal is answered at a step whose number is a multiple of this, two
 # such steps later at most: by then each rank has read of it, unless it is as many steps ahead.
 _REQUEST_STRIDE = 8
 
 
-class Duty(Watcher):
+class Duty(RecordingWatcher):
     """Watches one process as long as it runs, and makes recordings of it.
 
     Between recordings it only counts steps and keeps the times of the last ones. Whatever goes wrong
@@ -45,7 +42,6 @@ class Duty(Watcher):
         self._duty = duty
         self._settings = settings
         self._on_done = on_done
-        self._pid = os.getpid()
         self._folder: Optional[DutyFolder] = None
         self._signal = SignalFlag(duty.signal)
         self._table = SignatureTable()
@@ -53,16 +49,13 @@ class Duty(Watcher):
         self._began: Optional[float] = None  # of the first step mark
         self._written = 0
         self._step = 0  # that runs or begins
-        self._settle_at = _LEARNING_STEPS
+        self._settle_at = LEARNING_STEPS
         self._start: Optional[Reading] = None
-        self._recording: Any = None
         self._first = 0  # step of the recording
         self._capture: Optional[Capture] = None
         self._notes: List[str] = []
         self._clean = True
         self._said_lost = False
-        self._closed = False
-        self._profiled = False
 
     # -- Life ------------------------------------------------------------------------------------
 
@@ -99,15 +92,7 @@ class Duty(Watcher):
         self._on_done()
 
     def _cut_off_child(self) -> None:
-        """Runs in a forked child: the recordings are the parent's."""
-        if self._profiled:
-            skip_library_destructors()
-        if self._closed:
-            return
-        self._closed = True
-        if self._recording is not None:
-            self._recording.cut_off_child()
-        self._finder.detach()
+        super()._cut_off_child()
         self._signal.remove()
 
     # -- Steps -----------------------------------------------------------------------------------
@@ -120,7 +105,7 @@ class Duty(Watcher):
         self._discard()
         self._recent.clear()
         self._start = None
-        self._settle_at = self._step + _LEARNING_STEPS
+        self._settle_at = self._step + LEARNING_STEPS
 
     def profiler_starts(self) -> None:
         self._clean = False

@@ -15,15 +15,13 @@ from .settings import KINDS
 from .signature import Signature, SignatureTable
 from .status import Status
 from .step_recording import uses_cuda
-from .watcher import Watcher
+from .watcher import LEARNING_STEPS, Watcher
 
 # The environment: the capture that holds the recorded step, and steps before the first paced one.
 CAPTURE = "ETUDE_PACE_CAPTURE"
 _WARMUP = "ETUDE_PACE_WARMUP"
 # In the folder of ETUDE_RECORD_DIR; `etude compare` listens there.
 _SOCKET = "pace"
-# Steps in which outermost modules may still appear; as in a recording.
-_LEARNING_STEPS = 3
 # The exit code of a program whose `etude compare` has gone without a word.
 _ABANDONED = 1
 
@@ -120,7 +118,6 @@ class Pacer(Watcher):
             "counts": self._clean and not self._finder.profilers.busy() and self._match(signature),
             **reading.since(start).to_json(),
             "involuntary_switches": after.ru_nivcsw - before.ru_nivcsw,
-            "resident_bytes": _resident_bytes(),
             "peak_resident_bytes": _peak_resident_bytes() if self._has_peak else None,
         }
         self._start = None
@@ -147,7 +144,7 @@ class Pacer(Watcher):
 
     def _warm_up(self) -> None:
         self._warm = self._steps_seen >= self._warmup
-        if self._warm or self._steps_seen == _LEARNING_STEPS:
+        if self._warm or self._steps_seen == LEARNING_STEPS:
             self._finder.modules.settle()
 
     def _await_turn(self) -> None:
@@ -183,7 +180,7 @@ class Pacer(Watcher):
     def _step_kind(self) -> str:
         """What ended a step of the recording: the only kind of marks that counts."""
         kinds = {entry.get("step_kind") for entry in self._ranks.values()}
-        return kinds.pop() if len(kinds) == 1 and kinds <= set(KINDS) | {"explicit"} else "auto"
+        return kinds.pop() if len(kinds) == 1 and kinds <= set(KINDS) else "auto"
 
     def _match(self, signature: Signature) -> bool:
         """Whether the step is of the kind that was recorded."""

@@ -5,19 +5,17 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from typing import Any, Callable, List, Optional, Tuple, Union
+from typing import Any, Callable, List, Optional, Tuple
 
 from . import clock, facts, files, job, recordings
 from .capture import Capture, RecordedStep
 from .clock import Reading
-from .fork import skip_library_destructors
-from .native_recording import NativeRecording
 from .settings import Settings
 from .signature import Signature, SignatureTable
 from .status import Status, suggest
-from .step_recording import Busy, RangesFailed, StepRecording
+from .step_recording import Busy, RangesFailed
 from .timing import TimedBlock
-from .watcher import Watcher
+from .watcher import LEARNING_STEPS, RecordingWatcher
 
 # Steps of other signatures that are recorded and dropped before any is taken.
 _ATTEMPTS_MAX = 8
@@ -26,13 +24,11 @@ _ATTEMPTS_MAX = 8
 _TIMED_FACTOR = 4
 # Of fewer timed steps, where more were asked for, a note says that they are few.
 _TIMED_LEAST = 3
-# Steps in which outermost modules may still appear.
-_LEARNING_STEPS = 3
 # Steps after the capture is complete in which a step may still turn out to be a larger one.
 _WATCH_MAX = 5000
 
 
-class Recorder(Watcher):
+class Recorder(RecordingWatcher):
     """Watches one process, times its steps and records one of them (or a few in a row).
 
     Phases: "warmup" until enough steps have passed and it is known what a step is; "timing"
@@ -54,12 +50,8 @@ class Recorder(Watcher):
         self.complete = False
         super().__init__(torch, settings.kind)
         self._on_done = on_done
-        self._pid = os.getpid()
-        self._closed = False
-        self._profiled = False
         self._capture = Capture(torch, settings)
         self._notes: List[str] = []
-        self._recording: Union[StepRecording, NativeRecording, None] = None
         self._candidate: Optional[RecordedStep] = None
         self._published: Optional[RecordedStep] = None
         self._reset(0)
@@ -120,17 +112,6 @@ class Recorder(Watcher):
         self._finder.detach()
         if self._on_done is not None:
             self._on_done()
-
-    def _cut_off_child(self) -> None:
-        """Runs in a forked child: the recording is the parent's."""
-        if self._profiled:
-            skip_library_destructors()
-        if self._closed:
-            return
-        self._closed = True
-        if self._recording is not None:
-            self._recording.cut_off_child()
-        self._finder.detach()
 
     def _end_early(self) -> None:
         """Publishes what is recorded already, drops the rest."""
@@ -200,7 +181,7 @@ class Recorder(Watcher):
     def _warm_up(self) -> None:
         if self._steps_seen <= 1:
             self._write_status()
-        if self._steps_seen == self._phase_step + _LEARNING_STEPS:
+        if self._steps_seen == self._phase_step + LEARNING_STEPS:
             self._finder.modules.settle()
         if self._steps_seen - self._phase_step >= max(1, self.settings.warmup):
             self._finder.modules.settle()

@@ -78,9 +78,6 @@ class PlainSteps:
     def __init__(self, most: int) -> None:
         self._steps: Deque[tuple] = deque(maxlen=most)
 
-    def __len__(self) -> int:
-        return len(self._steps)
-
     def add(self, index: int, signature: Signature, passed: Reading) -> None:
         """Adds a step that ended just now; `passed` is what it took."""
         self._steps.append((index, signature, passed))

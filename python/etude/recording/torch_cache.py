@@ -37,6 +37,7 @@ RECORDER = Product(
     (
         "CMakeLists.txt",
         "cmake/**/*",
+        "src/base/*",
         "src/torch/recorder/*",
         "src/formats/capture_*",
         "src/formats/integer_*",

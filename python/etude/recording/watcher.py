@@ -6,7 +6,11 @@ import os
 from typing import Any
 
 from . import compiler
+from .fork import skip_library_destructors
 from .steps import StepFinder, StepListener
+
+# Steps in which outermost modules may still appear.
+LEARNING_STEPS = 3
 
 
 class Watcher(StepListener):
@@ -33,3 +37,25 @@ class Watcher(StepListener):
     def _cut_off_child(self) -> None:
         """Runs in a forked child: the steps are the parent's."""
         raise NotImplementedError
+
+
+class RecordingWatcher(Watcher):
+    """A watcher that makes recordings. `_profiled`: one has used PyTorch's profiler."""
+
+    def __init__(self, torch: Any, kind: str) -> None:
+        super().__init__(torch, kind)
+        self._pid = os.getpid()
+        self._closed = False
+        self._profiled = False
+        self._recording: Any = None
+
+    def _cut_off_child(self) -> None:
+        """Runs in a forked child: the recording is the parent's."""
+        if self._profiled:
+            skip_library_destructors()
+        if self._closed:
+            return
+        self._closed = True
+        if self._recording is not None:
+            self._recording.cut_off_child()
+        self._finder.detach()

@@ -15,7 +15,7 @@ function formatTime(ns) {
   if (size < 1e3) return Math.round(ns) + " ns";
   if (size < 1e6) return (ns / 1e3).toFixed(1) + " µs";
   if (size < 1e9) return (ns / 1e6).toFixed(3) + " ms";
-  return (ns / 1e9).toFixed(2) + " s";
+  return (ns / 1e9).toFixed(3) + " s";
 }
 
 // Without digits that say nothing: for axes.

@@ -1,7 +1,5 @@
 #include "src/torch/recorder/callback_cost.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -11,17 +9,15 @@
 #include <ATen/ops/resolve_conj.h>
 #include <ATen/record_function.h>
 
+#include "src/torch/recorder/monotonic_time.h"
+
 namespace etude::recorder {
 namespace {
 
 constexpr int kCalls = 50;
 constexpr size_t kRounds = 15;
 
-int64_t Now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
+int64_t Now() { return MonotonicTime().count; }
 
 // Read the clock as the recorder does, and nothing else.
 thread_local int64_t seen_by_callbacks = 0;

@@ -25,6 +25,7 @@
 #include "src/base/hash.h"
 #include "src/formats/capture_writer.h"
 #include "src/torch/recorder/allocations.h"
+#include "src/torch/recorder/monotonic_time.h"
 #include "src/torch/recorder/value_encoder.h"
 
 namespace etude::recorder {
@@ -32,11 +33,7 @@ namespace {
 
 using capture::Event;
 
-int64_t Now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
+int64_t Now() { return MonotonicTime().count; }
 
 // What a thread needs between Start and Stop.
 struct ThreadRecords {

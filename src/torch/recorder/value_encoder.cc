@@ -1,6 +1,8 @@
 #include "src/torch/recorder/value_encoder.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string>

@@ -1,4 +1,4 @@
-#include "src/torch/outside_values.h"
+#include "src/torch/value_demands.h"
 
 #include <gtest/gtest.h>
 

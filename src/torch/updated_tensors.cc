@@ -1,7 +1,13 @@
-#include "src/torch/operator_name.h"
+#include "src/torch/updated_tensors.h"
+
+#include <string_view>
+
+#include "src/analysis/tensor_shape.h"
 
 namespace etude {
+namespace {
 
+// By argument of the schema.
 std::vector<bool> UpdatedArguments(std::string_view schema) {
   std::vector<bool> updated;
   const size_t open = schema.find('(');
@@ -19,6 +25,22 @@ std::vector<bool> UpdatedArguments(std::string_view schema) {
       if (schema.substr(begin + 1, i - begin - 1) != " *") updated.push_back(writes);
       writes = false;
     }
+  }
+  return updated;
+}
+
+}  // namespace
+
+std::vector<bool> UpdatedTensors::Of(NodeId node) {
+  const StringId schema = trace_.op_schema(node);
+  const auto [known, is_new] = arguments_.try_emplace(schema);
+  if (is_new) known->second = UpdatedArguments(trace_.text(schema));
+  const auto inputs = trace_.inputs(node);
+  std::vector<bool> updated;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool writes = i < known->second.size() && known->second[i];
+    auto add = [&](TensorId) { updated.push_back(writes); };
+    ForEachTensor(trace_, inputs.subspan(i, 1), add);
   }
   return updated;
 }

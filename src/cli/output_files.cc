@@ -1,0 +1,38 @@
+#include "src/cli/output_files.h"
+
+#include <filesystem>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "src/formats/atomic_file.h"
+
+namespace etude {
+
+OutputFormat FormatOf(const std::string& to, const std::string& path) {
+  return to.empty() && path == "-" ? OutputFormat::kLinked : ChooseFormat(to, path);
+}
+
+Result<bool> MakeFolder(const std::string& path) {
+  std::error_code error;
+  const bool made = std::filesystem::create_directories(path, error);
+  if (error) return MakeError(ErrorCode::kIo, path + ": " + error.message());
+  return made;
+}
+
+Result<ChakraWriteReport> WriteChakraFile(const Trace& trace, const std::string& path) {
+  ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+  const auto sink = [&](std::string_view bytes) { return file.Write(bytes); };
+  ETUDE_ASSIGN_OR_RETURN(const ChakraWriteReport report, WriteChakra(trace, {}, sink));
+  ETUDE_RETURN_IF_ERROR(file.Commit());
+  return report;
+}
+
+Status WriteGroupsFile(const std::map<int64_t, std::vector<int64_t>>& groups,
+                       const std::string& path) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const auto& [id, ranks] : groups) json[std::to_string(id)] = ranks;
+  return WriteFile(path, json.dump() + "\n");
+}
+
+}  // namespace etude

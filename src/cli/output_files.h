@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/formats/chakra_writer.h"
+#include "src/transform/write_trace.h"
+
+namespace etude {
+
+// As ChooseFormat, but that standard output is linked JSON unless `to` says otherwise.
+OutputFormat FormatOf(const std::string& to, const std::string& path);
+
+// Makes the folder at `path`, and those above it, where it is not there; says whether it was not.
+Result<bool> MakeFolder(const std::string& path);
+
+// Writes a graph for simulators as it is.
+Result<ChakraWriteReport> WriteChakraFile(const Trace& trace, const std::string& path);
+
+// Writes the ranks of process groups by id, as ASTRA-sim reads them.
+Status WriteGroupsFile(const std::map<int64_t, std::vector<int64_t>>& groups,
+                       const std::string& path);
+
+}  // namespace etude

@@ -1,0 +1,147 @@
+#include "src/cli/replay_source.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/analysis/time_summary.h"
+#include "src/formats/capture_folder.h"
+#include "src/formats/read_trace.h"
+#include "src/report/replay_comparison.h"
+#include "src/transform/link.h"
+
+namespace etude {
+namespace {
+
+Result<const CaptureRank*> ChooseRank(const CaptureFolder& folder, std::optional<int64_t> wanted) {
+  if (!wanted && folder.ranks.size() == 1) return &folder.ranks.front();
+  std::string known;
+  for (const CaptureRank& rank : folder.ranks) {
+    if (rank.number() == wanted) return &rank;
+    known += (known.empty() ? "" : ", ") + std::to_string(rank.number());
+  }
+  return MakeError(
+      ErrorCode::kUsage,
+      wanted ? fmt::format("{}: no rank {}; found {}", folder.path, *wanted, known)
+             : fmt::format("{}: has ranks {}; choose one with --rank", folder.path, known));
+}
+
+// Steps of several kinds: the mean takes the place of the median, which is of one kind.
+StepTimes MeanOriginalTimes(const std::vector<StepTime>& steps) {
+  StepTimes times = SummariseSteps(steps);
+  if (steps.empty()) return times;
+  Nanos wall;
+  Nanos cpu;
+  for (const StepTime& step : steps) {
+    wall = wall + step.wall;
+    cpu = cpu + step.cpu;
+  }
+  const auto count = static_cast<int64_t>(steps.size());
+  times.wall->median = Nanos{wall.count / count};
+  times.cpu->median = Nanos{cpu.count / count};
+  return times;
+}
+
+// Of what `get` says of the steps; nullopt where it says nothing.
+template <typename Get>
+std::optional<int64_t> MedianOf(const std::vector<StepTime>& steps, Get get) {
+  std::vector<int64_t> values;
+  for (const StepTime& step : steps) {
+    if (const std::optional<int64_t> value = get(step)) values.push_back(*value);
+  }
+  return Median(std::move(values));
+}
+
+// What of a step no thread of the program ran. Only of a program that waits: one that never did was
+// kept from running by others.
+Waiting WaitingOf(const std::vector<StepTime>& steps) {
+  const auto times = MedianOf(steps, [](const StepTime& step) { return step.voluntary_switches; });
+  const auto idle = MedianOf(
+      steps, [](const StepTime& step) { return std::optional((step.wall - step.cpu).count); });
+  if (times.value_or(0) <= 0 || idle.value_or(0) <= 0) return {};
+  return {.time = Nanos{*idle}, .times = *times};
+}
+
+// The trace of a rank, with the operators' recorded times where they can be had.
+Result<Trace> ReadRank(const CaptureFolder& folder, const CaptureRank& rank,
+                       const ReadOptions& options, const RunContext& context) {
+  if (!rank.native.empty()) return ReadTrace(rank.native, options, context);
+  if (rank.host.empty()) {
+    if (!rank.linked.empty()) return ReadTrace(rank.linked, options, context);
+    return BadInput(folder.path +
+                    ": found no PyTorch execution trace of the rank, which a replay needs");
+  }
+  ETUDE_ASSIGN_OR_RETURN(Trace host, ReadTrace(rank.host, options, context));
+  if (rank.device.empty()) return host;
+  Result<Trace> device = ReadTrace(rank.device, options, context);
+  if (!device) {
+    context.Warn("no recorded times: " + device.error().message);
+    return host;
+  }
+  Result<LinkResult> linked =
+      Link(host, *device, {.keep_orphans = false, .limits = context.limits});
+  if (!linked) {
+    context.Warn("no recorded times: " + linked.error().message);
+    return host;
+  }
+  return std::move(linked->trace);
+}
+
+}  // namespace
+
+Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> wanted_rank,
+                                bool strict, const RunContext& context) {
+  const ReadOptions options{.strict = strict};
+  if (!IsFolder(path)) {
+    if (wanted_rank) {
+      return MakeError(ErrorCode::kUsage,
+                       "replay: --rank chooses from a folder, but " + path + " is one trace");
+    }
+    ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadTrace(path, options, context));
+    return ReplaySource{.trace = std::move(trace), .notes = {}, .result_path = {}};
+  }
+  ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path, context));
+  ETUDE_ASSIGN_OR_RETURN(const CaptureRank* rank, ChooseRank(folder, wanted_rank));
+  ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadRank(folder, *rank, options, context));
+  ReplaySource source{
+      .trace = std::move(trace), .rank = folder.known_rank(*rank), .notes = {}, .result_path = {}};
+  if (const JobRank* job = folder.job_rank(*rank); job != nullptr) {
+    // Folders that `etude record` did not make are left as they are.
+    source.result_path = ReplayFile(folder, *rank);
+    const std::vector<StepTime> steps = job->ComparableSteps();
+    source.original = SummariseSteps(steps);
+    source.original_mix = MeanOriginalTimes(job->timed_steps);
+    source.threads = job->threads;
+    source.mmap_threshold = job->mmap_threshold;
+    source.compiled_kernels = job->compiled_kernels;
+    source.minor_faults = MedianOf(steps, [](const StepTime& step) { return step.minor_faults; });
+    source.waiting = WaitingOf(steps);
+    source.notes = job->notes;
+  }
+  return source;
+}
+
+Result<int64_t> CountRanks(const std::string& path, const std::string& wanted,
+                           const RunContext& context) {
+  if (!IsFolder(path)) {
+    return MakeError(ErrorCode::kUsage,
+                     path + ": --ranks needs a capture folder with the traces of all ranks");
+  }
+  ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path, context));
+  const auto found = static_cast<int64_t>(folder.ranks.size());
+  const int64_t size = folder.job && folder.job->world_size ? *folder.job->world_size : found;
+  if (wanted != "all" && wanted != std::to_string(size)) {
+    return MakeError(ErrorCode::kUsage, fmt::format("--ranks: found '{}', expected all or {}, the "
+                                                    "number of ranks that were recorded",
+                                                    wanted, size));
+  }
+  for (int64_t rank = 0; rank < size; ++rank) {
+    if (rank >= found || folder.ranks[static_cast<size_t>(rank)].number() != rank) {
+      return BadInput(
+          fmt::format("{}: no trace of rank {}; --ranks needs all {}", path, rank, size));
+    }
+  }
+  return size;
+}
+
+}  // namespace etude

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/analysis/host_gaps.h"
+#include "src/base/result.h"
+#include "src/base/run_context.h"
+#include "src/torch/replay_report.h"
+#include "src/trace/trace.h"
+
+namespace etude {
+
+// A recorded step and what is known about the program it comes from.
+struct ReplaySource {
+  Trace trace;
+  std::optional<int64_t> rank;  // as the folder says
+  StepTimes original;           // of steps like the recorded one
+  StepTimes original_mix;       // of steps of all kinds
+  std::optional<int64_t> threads;
+  std::optional<int64_t> mmap_threshold;
+  std::optional<int64_t> minor_faults;
+  bool compiled_kernels = false;
+  Waiting waiting;
+  std::vector<std::string> notes;  // what was unusual when it was recorded
+  std::string result_path;         // where the report is kept; "" for what is no capture
+};
+
+// Opens a trace, or that of a rank of a capture folder, with the operators' recorded times where
+// they can be had.
+Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> wanted_rank,
+                                bool strict, const RunContext& context);
+
+// The number of ranks in `path`, of which all have to be there. `wanted` is "all" or their number.
+Result<int64_t> CountRanks(const std::string& path, const std::string& wanted,
+                           const RunContext& context);
+
+}  // namespace etude

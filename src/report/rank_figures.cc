@@ -1,0 +1,81 @@
+#include "src/report/rank_figures.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "src/analysis/critical_path.h"
+#include "src/analysis/memory_use.h"
+#include "src/analysis/trace_stats.h"
+#include "src/report/breakdown_tables.h"
+#include "src/report/critical_path_tables.h"
+#include "src/report/memory_tables.h"
+#include "src/report/page.h"
+#include "src/report/stats_tables.h"
+#include "src/transform/recorded_waits.h"
+
+namespace etude {
+namespace {
+
+void AddMemory(const Trace& trace, const Trace* timed, RankFigures& figures) {
+  MemoryFigures memory = FindMemory(trace, timed);
+  figures.memory.notes = std::move(memory.notes);
+  for (const MemorySource& source : memory.sources) {
+    for (const DeviceMemory& one : source.devices) {
+      figures.peak = std::max(figures.peak.value_or(Bytes{}), one.peak);
+    }
+  }
+  std::vector<Table> tables = MemoryTables(memory.sources);
+  figures.memory_lines = Steps(tables.back(), {.title = "memory in use",
+                                               .series = {"device", "source"},
+                                               .time = "time_ns",
+                                               .value = "bytes"});
+  tables.pop_back();  // the timeline: a row per allocation
+  figures.memory.tables = CutForPage(std::move(tables));
+}
+
+// How much a log tells: calls with times, with a type, at all.
+std::tuple<int64_t, int64_t, size_t> Richness(const CommLog& log) {
+  const auto count = [&](auto is_known) { return std::ranges::count_if(log.calls, is_known); };
+  return {count([](const CommCall& call) { return call.end.has_value(); }),
+          count([](const CommCall& call) { return call.type != CollectiveType::kUnknown; }),
+          log.calls.size()};
+}
+
+}  // namespace
+
+std::vector<Table> CutForPage(std::vector<Table> tables) {
+  for (Table& table : tables) {
+    if (table.rows.size() <= kMostPageRows) continue;
+    table.left_out += table.rows.size() - kMostPageRows;
+    table.rows.resize(kMostPageRows);
+  }
+  return tables;
+}
+
+RankFigures FiguresOf(const Trace& trace, const Trace* timed, size_t most_events) {
+  const Trace& clocked = timed != nullptr ? *timed : trace;
+  RankFigures figures;
+  figures.rank = trace.info().rank ? trace.info().rank : clocked.info().rank;
+  figures.kind = Name(trace.info().format);
+  figures.nodes = trace.node_count();
+  figures.health = JudgeTrace(trace);
+  if (timed != nullptr) figures.health.Add(JudgeTrace(*timed), "device trace");
+  figures.operators.tables = CutForPage(StatsTables(CountTrace(trace)));
+  const Breakdown breakdown = BreakDown(clocked);
+  figures.on_device = breakdown.on_device;
+  figures.times = breakdown.whole;
+  figures.steps = {CutForPage(BreakdownTables(breakdown)), BreakdownNotes(breakdown)};
+  const CriticalPath path = FindCriticalPath(clocked, FindRecordedWaits(clocked));
+  figures.critical_path = {CutForPage(CriticalPathTables(clocked, path)), CriticalPathNotes(path)};
+  AddMemory(trace, timed, figures);
+  figures.timeline = MakeTimeline(clocked, most_events);
+  figures.comms = ReadCommLog(clocked, figures.rank.value_or(0));
+  if (timed != nullptr) {
+    CommLog other = ReadCommLog(trace, figures.rank.value_or(0));
+    if (Richness(figures.comms) < Richness(other)) figures.comms = std::move(other);
+  }
+  return figures;
+}
+
+}  // namespace etude

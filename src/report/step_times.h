@@ -1,0 +1,46 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "src/analysis/time_summary.h"
+#include "src/report/format.h"
+
+namespace etude {
+
+// Times of steps of one side, the original or its replay.
+struct StepTimes {
+  std::optional<TimeSummary> wall;
+  std::optional<TimeSummary> cpu;
+};
+
+// Of steps that have both times.
+template <typename Step>
+StepTimes SummariseSteps(const std::vector<Step>& steps) {
+  if (steps.empty()) return {};
+  std::vector<Nanos> wall;
+  std::vector<Nanos> cpu;
+  for (const Step& step : steps) {
+    wall.push_back(step.wall);
+    cpu.push_back(step.cpu);
+  }
+  return {.wall = Summarise(std::move(wall)), .cpu = Summarise(std::move(cpu))};
+}
+
+// "1.234 ms [1.200 ms, 1.300 ms]": median and quartiles; "unknown" if there are none.
+std::string FormatTimes(const std::optional<TimeSummary>& times);
+
+// A table of original and replay with their errors, below its titles; and rows for it.
+TextTable StepTable(std::string title);
+void AddStepRows(std::string_view what, const StepTimes& original, const StepTimes& replay,
+                 TextTable& table);
+
+// The replay's errors by clock, null where they are unknown.
+nlohmann::ordered_json ErrorJson(const StepTimes& original, const StepTimes& replay);
+
+}  // namespace etude
