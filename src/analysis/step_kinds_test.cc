@@ -105,7 +105,7 @@ TEST_F(StepKindsTest, AStepThatWasCutOffIsNone) {
 // Of three steps the second lost a node of another thread, the third and fourth the mark between
 // them; the fifth is whole. A step that lost nothing is one though its ids begin after a gap.
 TEST_F(StepKindsTest, StepsThatLostNodesAreNone) {
-  for (const uint64_t lost : {0, 1, 3, 0}) {
+  for (const uint64_t lost : {0U, 1U, 3U, 0U}) {
     Mark(lost == 3 ? std::nullopt : std::optional<int64_t>(10));
     Operator("aten::relu", 8);
     Lose(lost);

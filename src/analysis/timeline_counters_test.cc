@@ -44,7 +44,7 @@ TEST(TimelineCounters, QueuesBandwidthAndTensors) {
   row.inputs = builder.InternValues(outer);
   builder.AddNode(row);
   const LaneId stream = builder.InternLane({.device = 0, .stream = 7});
-  for (const uint64_t id : {3, 4}) {
+  for (const uint64_t id : {3U, 4U}) {
     row = add(id, id == 3 ? 100 : 200, 50);
     row.kind = id == 3 ? NodeKind::kKernel : NodeKind::kCollective;
     row.place = Place::kDevice;

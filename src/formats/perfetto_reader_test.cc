@@ -86,7 +86,7 @@ Pftrace PyTorch() {
   Pftrace::Arg(launch, "correlation", 9);
   made.End(1200, 2);
   made.End(1500, 2);
-  for (const uint64_t begin : {2000, 2100, 2200}) {
+  for (const uint64_t begin : {2000U, 2100U, 2200U}) {
     const std::string name = begin == 2000 ? "gemm" : begin == 2100 ? "Memcpy DtoD" : "relu";
     auto* kernel = made.Begin(begin, 4, name);
     Pftrace::Arg(kernel, "device", 0);
@@ -161,7 +161,7 @@ TEST(PerfettoReader, ReadsWhatKinetoWrites) {
 
 TEST(PerfettoReader, NamesAreInternedBySequence) {
   perfetto_test::Trace made;
-  for (const uint32_t sequence : {1, 2}) {
+  for (const uint32_t sequence : {1U, 2U}) {
     auto* packet = made.add_packet();
     packet->set_timestamp(10 * sequence);
     packet->set_trusted_packet_sequence_id(sequence);
