@@ -2,7 +2,8 @@
 # Fuzzes readers and parsers of input with libFuzzer, under address and undefined-behaviour
 # sanitizers (needs clang).
 #
-#   tools/fuzz.sh [SECONDS] [TARGET...]   each target (all of them) for so long (600), CPU time
+#   tools/fuzz.sh [SECONDS] [TARGET...]   each target (all of them) for so long (600) of CPU time,
+#                                          as many at once as there are cores
 #
 # Inputs that reach more code are kept in build/fuzz/found/TARGET and are where the next run begins;
 # what crashed, hung or took too much memory lies beside them in build/fuzz/findings. Exit code 1 if
@@ -24,13 +25,12 @@ targets=("$@")
 [ $# -gt 0 ] || for folder in tests/corpus/*; do targets+=("$(basename "$folder")"); done
 cmake --build build/fuzz --target "${targets[@]/%/_fuzz}" >&2
 
-failed=0
 mkdir -p build/fuzz/findings
-for target in "${targets[@]}"; do
-  found=build/fuzz/found/$target log=build/fuzz/found/$target.log
+# Runs one target and says how it went.
+fuzz() {
+  local target=$1 found=build/fuzz/found/$1 log=build/fuzz/found/$1.log status=0 ran covered verdict
   mkdir -p "$found"
   # libFuzzer looks at the wall clock; the limit on CPU time ends it where others use the machine.
-  status=0
   (ulimit -t "$seconds" && exec "build/fuzz/bin/${target}_fuzz" -max_total_time=$((10 * seconds)) \
     -timeout=30 -rss_limit_mb=4096 -print_final_stats=1 \
     -artifact_prefix="build/fuzz/findings/$target-" "$found" "tests/corpus/$target") >"$log" 2>&1 ||
@@ -40,8 +40,11 @@ for target in "${targets[@]}"; do
   # 152 and 137: out of CPU time.
   case $status in
     0 | 137 | 152) verdict=ok ;;
-    *) verdict="FAILED, see $log" failed=1 ;;
+    *) verdict="FAILED, see $log" ;;
   esac
   printf '%-16s %12s inputs  %-12s %s\n' "$target" "${ran#\#}" "$covered" "$verdict"
-done
-exit $failed
+  [ "$verdict" = ok ]
+}
+export -f fuzz
+export seconds
+printf '%s\n' "${targets[@]}" | xargs -P "$(nproc)" -I {} bash -c 'fuzz {}'
