@@ -90,4 +90,15 @@ std::vector<StepKind> FindStepKinds(const Trace& trace) {
   return kinds;
 }
 
+const StepKind& MiddleKind(const std::vector<StepKind>& kinds) {
+  std::vector<std::pair<Nanos, const StepKind*>> steps;
+  for (const StepKind& kind : kinds) {
+    if (!kind.time) return kinds.front();
+    const auto count = static_cast<int64_t>(kind.steps.size());
+    steps.insert(steps.end(), kind.steps.size(), {Nanos{kind.time->count / count}, &kind});
+  }
+  std::ranges::stable_sort(steps, {}, [](const auto& step) { return step.first; });
+  return *steps[steps.size() / 2].second;
+}
+
 }  // namespace etude

@@ -21,4 +21,7 @@ struct StepKind {
 // one step. Where something of the trace was lost, steps that lack something are left out.
 std::vector<StepKind> FindStepKinds(const Trace& trace);
 
+// The kind of the step with the median time of all; the first one if times are missing.
+const StepKind& MiddleKind(const std::vector<StepKind>& kinds);
+
 }  // namespace etude

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/cli/benchmark.h"
 #include "src/cli/breakdown.h"
 #include "src/cli/command.h"
 #include "src/cli/compare.h"
@@ -46,6 +47,7 @@ struct TorchCommand {
 
 constexpr std::array kTorchCommands = {
     TorchCommand{"replay", kReplaySummary},
+    TorchCommand{"benchmark", kBenchmarkSummary},
 };
 
 // Stands for a command of etude-torch in the overview and among the suggestions.

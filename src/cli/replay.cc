@@ -68,18 +68,6 @@ std::optional<Nanos> ShareOf(const StepTimes& mean, const std::vector<StepKind>&
   return Nanos{static_cast<int64_t>(whole * recorded / (time / steps))};
 }
 
-// The kind of the step with the median time of all; the first one if times are missing.
-const StepKind& MiddleKind(const std::vector<StepKind>& kinds) {
-  std::vector<std::pair<Nanos, const StepKind*>> steps;
-  for (const StepKind& kind : kinds) {
-    if (!kind.time) return kinds.front();
-    const auto count = static_cast<int64_t>(kind.steps.size());
-    steps.insert(steps.end(), kind.steps.size(), {Nanos{kind.time->count / count}, &kind});
-  }
-  std::ranges::stable_sort(steps, {}, [](const auto& step) { return step.first; });
-  return *steps[steps.size() / 2].second;
-}
-
 // Of a recorded step, the mean of all.
 Work WorkOfStep(const Trace& trace, const std::vector<StepKind>& kinds) {
   double steps = 0;

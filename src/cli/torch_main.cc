@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "src/cli/benchmark.h"
 #include "src/cli/command.h"
 #include "src/cli/replay.h"
 #include "src/torch/program_heap.h"
@@ -12,5 +13,6 @@ int main(int argc, char** argv) {
   etude::FixHeap();
   std::vector<std::unique_ptr<etude::Command>> commands;
   commands.push_back(etude::MakeReplayCommand());
+  commands.push_back(etude::MakeBenchmarkCommand());
   return etude::RunCommandLine("etude-torch", std::move(commands), {argv + 1, argv + argc});
 }

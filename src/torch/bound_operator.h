@@ -27,6 +27,26 @@ namespace etude {
 // tensors are looked up in slots at each call. Immutable after binding.
 class BoundOperator {
  public:
+  struct Argument {
+    enum class Kind : uint8_t {
+      kConstant,
+      kTensor,
+      kTensors,
+      kOptionalTensors,
+      kTensorLists,
+      kStorage
+    };
+    Kind kind = Kind::kConstant;
+    c10::IValue constant;
+    int32_t tensor = -1;           // kTensor, kStorage: position among the recorded tensors
+    std::vector<int32_t> tensors;  // lists: positions, -1 for none
+    std::vector<Argument> lists;   // kTensorLists
+  };
+
+  const c10::FunctionSchema& schema() const { return handle_.schema(); }
+  // Parallel to the schema's.
+  std::span<const Argument> arguments() const { return arguments_; }
+
   // Puts the arguments on `stack`. `inputs` are the slots of the recorded tensors, in order.
   void Push(std::span<const SlotId> inputs, const std::vector<at::Tensor>& slots,
             torch::jit::Stack& stack) const;
@@ -48,22 +68,6 @@ class BoundOperator {
  private:
   friend class OperatorBinder;
   explicit BoundOperator(const c10::OperatorHandle& handle) : handle_(handle) {}
-
-  struct Argument {
-    enum class Kind : uint8_t {
-      kConstant,
-      kTensor,
-      kTensors,
-      kOptionalTensors,
-      kTensorLists,
-      kStorage
-    };
-    Kind kind = Kind::kConstant;
-    c10::IValue constant;
-    int32_t tensor = -1;           // kTensor, kStorage: position among the recorded tensors
-    std::vector<int32_t> tensors;  // lists: positions, -1 for none
-    std::vector<Argument> lists;   // kTensorLists
-  };
 
   static c10::IValue Make(const Argument& argument, std::span<const SlotId> inputs,
                           const std::vector<at::Tensor>& slots);

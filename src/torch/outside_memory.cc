@@ -115,15 +115,6 @@ void FillTensor(const at::Tensor& tensor, const FillRule& rule, float weight_dev
   if (!is_float) tensor.copy_(floats);
 }
 
-// The deviation that keeps sums over rows near one, both ways: Xavier's.
-float WeightDeviation(std::span<const int64_t> sizes) {
-  if (sizes.size() < 2) return 0.02F;
-  double field = 1;
-  for (size_t i = 2; i < sizes.size(); ++i) field *= static_cast<double>(sizes[i]);
-  const double fans = field * static_cast<double>(sizes[0] + sizes[1]);
-  return static_cast<float>(std::sqrt(2.0 / std::max(fans, 1.0)));
-}
-
 template <typename Test>
 int CountTensorsWith(const at::Tensor& tensor, Test test) {
   if (tensor.scalar_type() != c10::kFloat || !tensor.device().is_cpu()) return 0;
@@ -153,6 +144,14 @@ at::Tensor MakeNumber(const TensorUse& use) {
 }
 
 }  // namespace
+
+float WeightDeviation(std::span<const int64_t> sizes) {
+  if (sizes.size() < 2) return 0.02F;
+  double field = 1;
+  for (size_t i = 2; i < sizes.size(); ++i) field *= static_cast<double>(sizes[i]);
+  const double fans = field * static_cast<double>(sizes[0] + sizes[1]);
+  return static_cast<float>(std::sqrt(2.0 / std::max(fans, 1.0)));
+}
 
 OffHeapBytes::OffHeapBytes(std::span<const uint8_t> bytes) {
   if (bytes.empty()) return;

@@ -32,6 +32,9 @@ Result<at::Tensor> MakeView(const Trace& trace, const TensorUse& use, const c10:
 // what a device's copy throws.
 void CopyBytes(const c10::Storage& from, const c10::Storage& to);
 
+// The deviation of random weights that keeps sums over rows near one, both ways: Xavier's.
+float WeightDeviation(std::span<const int64_t> sizes);
+
 // A copy of bytes that is kept away from the heap, which so looks like the recorded program's.
 class OffHeapBytes {
  public:
@@ -75,6 +78,8 @@ class OutsideMemory {
   // Gives memory the values again that it was made with, without a copy of them.
   Status Refill(std::span<const StorageVersion> changed);
 
+  // Whether a step changes it.
+  bool is_restored(StorageVersion version) const { return restored_.contains(version); }
   int64_t bytes() const { return bytes_; }
   // Of the copies that Restore needs.
   int64_t copied_bytes() const;

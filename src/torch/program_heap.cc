@@ -109,6 +109,8 @@ void RaiseMapThreshold(int64_t bytes) {
   if (wanted > threshold.load()) SetThreshold(wanted);
 }
 
+int64_t MapThreshold() { return IsSet() ? 0 : static_cast<int64_t>(threshold.load()); }
+
 bool KeepFreed() {
   if (IsSet()) return false;
   keep.store(true, std::memory_order_relaxed);
@@ -123,6 +125,7 @@ void GiveBack(int64_t bytes) { give_back.store(bytes, std::memory_order_relaxed)
 void FixHeap() {}
 void FollowTensors() {}
 void RaiseMapThreshold(int64_t) {}
+int64_t MapThreshold() { return 0; }
 bool KeepFreed() { return false; }
 void GiveBack(int64_t) {}
 

@@ -18,6 +18,8 @@ void FixHeap();
 void FollowTensors();
 // Raises what counts as large to `bytes`, as far as the program had got; never lowers it.
 void RaiseMapThreshold(int64_t bytes);
+// What counts as large now; 0 where the heap is not set.
+int64_t MapThreshold();
 // From now on the heap gives nothing back, and takes large blocks too: fewest page faults. False,
 // and nothing is done, where the heap is not to be set.
 bool KeepFreed();

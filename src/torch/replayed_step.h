@@ -58,6 +58,7 @@ class ReplayedStep {
   const DeviceMap& devices() const { return devices_; }
   const OperatorSelection& selection() const { return selection_; }
   const BoundOperator& bound(NodeId node) const { return bound_.at(node); }
+  const FillRule& rule(StorageVersion version) const { return rules_[version.index()]; }
   const ReplayPlan& plan() const { return runner_.plan(); }
   const ReplayOptions& options() const { return options_; }
   const RunContext& context() const { return context_; }

@@ -20,6 +20,7 @@
 #include "src/torch/replay_gaps.h"
 #include "src/torch/replay_recording.h"
 #include "src/torch/replayed_step.h"
+#include "src/torch/standalone_program.h"
 #include "src/torch/step_trial.h"
 
 namespace etude {
@@ -126,6 +127,13 @@ class Replayer::Impl {
     return report;
   }
 
+  Result<Program> ToProgram() const {
+    ETUDE_ASSIGN_OR_RETURN(Program program, MakeProgram(step_, coerce_));
+    program.heap = {.map_threshold = MapThreshold(),
+                    .keeps_freed = heap_faults_.keeps_freed(),
+                    .given_back = heap_faults_.given_back()};
+    return program;
+  }
   const ReplayReport& report() const { return report_; }
 
  private:
@@ -299,13 +307,15 @@ Result<std::optional<Calibration>> Replayer::TryOut(const Trace& trace,
   }
 }
 
+Result<Program> Replayer::ToProgram() const { return impl_->ToProgram(); }
+Result<ReplayReport> Replayer::Measure() { return impl_->Measure(); }
 Result<StepSample> Replayer::RunStep(GapMode gaps) { return impl_->RunStep(gaps); }
 const ReplayReport& Replayer::report() const { return impl_->report(); }
 
 Result<ReplayReport> Replay(const Trace& trace, const ReplayOptions& options,
                             const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(Replayer replayer, Replayer::Prepare(trace, options, context));
-  return replayer.impl_->Measure();
+  return replayer.Measure();
 }
 
 }  // namespace etude

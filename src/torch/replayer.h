@@ -8,6 +8,7 @@
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/base/units.h"
+#include "src/standalone/program.h"
 #include "src/torch/calibration.h"
 #include "src/torch/replay_options.h"
 #include "src/torch/replay_report.h"
@@ -45,14 +46,19 @@ class Replayer {
   Replayer& operator=(Replayer&&) noexcept;
   ~Replayer();
 
+  // Warms up and times as many steps as the options say.
+  Result<ReplayReport> Measure();
   // Runs the step once, as soon as all ranks do. kBadInput if gaps are asked for and not known.
   Result<StepSample> RunStep(GapMode gaps);
+
+  // The step as a program that needs neither the trace nor Etude; with the heap as it is when steps
+  // have run.
+  Result<Program> ToProgram() const;
 
   // All but the times, which the caller collects.
   const ReplayReport& report() const;
 
  private:
-  friend Result<ReplayReport> Replay(const Trace&, const ReplayOptions&, const RunContext&);
   class Impl;
   explicit Replayer(std::unique_ptr<Impl> impl);
   static Result<Replayer> Make(const Trace& trace, const ReplayOptions& options,

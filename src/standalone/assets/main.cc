@@ -1,0 +1,696 @@
+// Runs the benchmark of this folder and prints how long a step takes: see README.md.
+
+#include <malloc.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <string_view>
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/ScalarType.h>
+#include <c10/core/TensorOptions.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/core/impl/alloc_cpu.h>
+
+#include "benchmark.h"
+
+namespace {
+
+[[noreturn]] void Fail(const std::string& why) {
+  std::fprintf(stderr, "benchmark: %s\n", why.c_str());
+  std::exit(3);
+}
+
+c10::Device device(c10::kCPU);
+
+struct Form {
+  c10::ScalarType dtype;
+  int64_t offset = 0;
+  std::vector<int64_t> sizes;
+  std::vector<int64_t> strides;
+};
+std::vector<Form> forms;
+std::vector<std::vector<int>> tables;
+
+c10::ScalarType DTypeNamed(std::string_view name) {
+  static const std::pair<const char*, c10::ScalarType> kNames[] = {
+      {"float32", c10::kFloat},
+      {"float64", c10::kDouble},
+      {"float16", c10::kHalf},
+      {"bfloat16", c10::kBFloat16},
+      {"int64", c10::kLong},
+      {"int32", c10::kInt},
+      {"int16", c10::kShort},
+      {"int8", c10::kChar},
+      {"uint8", c10::kByte},
+      {"bool", c10::kBool},
+      {"complex64", c10::kComplexFloat},
+      {"complex128", c10::kComplexDouble},
+      {"complex32", c10::kComplexHalf},
+      {"float8_e4m3fn", c10::ScalarType::Float8_e4m3fn},
+      {"float8_e5m2", c10::ScalarType::Float8_e5m2},
+  };
+  for (const auto& [known, type] : kNames) {
+    if (name == known) return type;
+  }
+  Fail("no element type " + std::string(name));
+}
+
+int64_t LayoutNamed(std::string_view name) {
+  if (name == "strided") return static_cast<int64_t>(c10::kStrided);
+  if (name == "sparse_coo") return static_cast<int64_t>(c10::kSparse);
+  Fail("no layout " + std::string(name));
+}
+
+int64_t MemoryFormatNamed(std::string_view name) {
+  if (name == "contiguous_format") return static_cast<int64_t>(c10::MemoryFormat::Contiguous);
+  if (name == "preserve_format") return static_cast<int64_t>(c10::MemoryFormat::Preserve);
+  if (name == "channels_last") return static_cast<int64_t>(c10::MemoryFormat::ChannelsLast);
+  if (name == "channels_last_3d") return static_cast<int64_t>(c10::MemoryFormat::ChannelsLast3d);
+  Fail("no memory format " + std::string(name));
+}
+
+// A tensor on memory, made without running an operator.
+at::Tensor Raw(const c10::Storage& storage, const Form& form) {
+  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(storage),
+      c10::DispatchKeySet(c10::computeDispatchKey(form.dtype, std::nullopt, storage.device())),
+      c10::scalarTypeToTypeMeta(form.dtype));
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(form.sizes, form.strides, form.offset);
+  return tensor;
+}
+
+bool IsTensorList(const c10::TypePtr& type, bool& optional) {
+  if (type->kind() != c10::TypeKind::ListType) return false;
+  c10::TypePtr element = type->expectRef<c10::ListType>().getElementType();
+  optional = element->kind() == c10::TypeKind::OptionalType;
+  if (optional) element = element->expectRef<c10::OptionalType>().getElementType();
+  return element->kind() == c10::TypeKind::TensorType;
+}
+
+template <typename T, typename Get>
+c10::IValue ListOf(const List& items, Get get) {
+  c10::List<T> list;
+  for (const Argument& item : items) list.push_back(get(item));
+  return list;
+}
+
+double RealOf(const Argument& item) {
+  if (const auto* real = std::get_if<double>(&item.value)) return *real;
+  return static_cast<double>(std::get<int64_t>(item.value));
+}
+
+c10::IValue Constant(const Argument& argument, c10::TypePtr type) {
+  if (type->kind() == c10::TypeKind::OptionalType) {
+    type = type->expectRef<c10::OptionalType>().getElementType();
+  }
+  const bool wants_real = type->kind() == c10::TypeKind::FloatType;
+  if (std::holds_alternative<None>(argument.value)) {
+    return type->kind() == c10::TypeKind::TensorType ? c10::IValue(at::Tensor()) : c10::IValue();
+  }
+  if (const auto* one = std::get_if<bool>(&argument.value)) return *one;
+  if (const auto* one = std::get_if<int64_t>(&argument.value)) {
+    return wants_real ? c10::IValue(static_cast<double>(*one)) : c10::IValue(*one);
+  }
+  if (const auto* one = std::get_if<double>(&argument.value)) return *one;
+  if (const auto* one = std::get_if<std::string>(&argument.value)) return *one;
+  if (std::holds_alternative<RunDevice>(argument.value)) return device;
+  if (const auto* one = std::get_if<DType>(&argument.value)) {
+    return static_cast<int64_t>(DTypeNamed(one->name));
+  }
+  if (const auto* one = std::get_if<Layout>(&argument.value)) return LayoutNamed(one->name);
+  if (const auto* one = std::get_if<MemoryFormat>(&argument.value)) {
+    return MemoryFormatNamed(one->name);
+  }
+  const auto& items = std::get<List>(argument.value);
+  switch (type->expectRef<c10::ListType>().getElementType()->kind()) {
+    case c10::TypeKind::FloatType: return ListOf<double>(items, RealOf);
+    case c10::TypeKind::BoolType:
+      return ListOf<bool>(items, [](const Argument& one) { return std::get<bool>(one.value); });
+    case c10::TypeKind::NumberType: {
+      c10::impl::GenericList list(c10::NumberType::get());
+      for (const Argument& item : items) list.push_back(Constant(item, c10::NumberType::get()));
+      return list;
+    }
+    default:
+      return ListOf<int64_t>(items,
+                             [](const Argument& one) { return std::get<int64_t>(one.value); });
+  }
+}
+
+c10::OperatorHandle Find(const char* name, const char* overload) {
+  auto found = c10::Dispatcher::singleton().findSchema({name, overload});
+  if (!found) {
+    Fail(std::string("this torch has no operator ") + name + (*overload ? "." : "") + overload);
+  }
+  return *found;
+}
+
+int InputOf(const Argument& argument) {
+  if (std::holds_alternative<None>(argument.value)) return -1;
+  return std::get<Tensor>(argument.value).input;
+}
+
+}  // namespace
+
+Op::Ready Op::Prepare(const Argument& argument, const c10::TypePtr& type) {
+  Ready ready;
+  bool optional = false;
+  if (const auto* one = std::get_if<Tensor>(&argument.value)) {
+    ready.kind = Ready::Kind::kTensor;
+    ready.inputs = {one->input};
+  } else if (const auto* storage = std::get_if<Storage>(&argument.value)) {
+    ready.kind = Ready::Kind::kStorage;
+    ready.inputs = {storage->input};
+  } else if (const auto* list = std::get_if<List>(&argument.value);
+             list != nullptr && IsTensorList(type, optional)) {
+    ready.kind = optional ? Ready::Kind::kOptionalTensors : Ready::Kind::kTensors;
+    for (const Argument& item : *list) ready.inputs.push_back(InputOf(item));
+  } else {
+    ready.constant = Constant(argument, type);
+  }
+  return ready;
+}
+
+Op::Op(const char* name, const char* overload, std::initializer_list<Argument> arguments)
+    : handle_(Find(name, overload)) {
+  const auto& wanted = handle_.schema().arguments();
+  if (wanted.size() != arguments.size()) {
+    Fail(std::string(name) + " takes other arguments in this torch");
+  }
+  size_t i = 0;
+  for (const Argument& argument : arguments) {
+    arguments_.push_back(Prepare(argument, wanted[i++].real_type()));
+  }
+}
+
+void Op::operator()(Slots& t, std::initializer_list<int> inputs,
+                    std::initializer_list<int> results) const {
+  thread_local torch::jit::Stack stack;
+  const auto input = [&](int number) {
+    const int slot = number < 0 ? -1 : inputs.begin()[number];
+    return slot < 0 ? at::Tensor() : t[static_cast<size_t>(slot)];
+  };
+  stack.clear();
+  for (const Ready& argument : arguments_) {
+    switch (argument.kind) {
+      case Ready::Kind::kConstant: stack.push_back(argument.constant); break;
+      case Ready::Kind::kTensor: stack.emplace_back(input(argument.inputs.front())); break;
+      case Ready::Kind::kStorage:
+        stack.emplace_back(input(argument.inputs.front()).storage());
+        break;
+      case Ready::Kind::kTensors: {
+        c10::List<at::Tensor> list;
+        list.reserve(argument.inputs.size());
+        for (const int number : argument.inputs) list.push_back(input(number));
+        stack.emplace_back(std::move(list));
+        break;
+      }
+      case Ready::Kind::kOptionalTensors: {
+        c10::List<std::optional<at::Tensor>> list;
+        list.reserve(argument.inputs.size());
+        for (const int number : argument.inputs) {
+          list.push_back(number < 0 ? std::nullopt : std::optional(input(number)));
+        }
+        stack.emplace_back(std::move(list));
+        break;
+      }
+    }
+  }
+  handle_.callBoxed(stack);
+  const int* result = results.begin();
+  const auto keep = [&](const auto& self, const c10::IValue& value) -> void {
+    if (value.isTensor()) {
+      if (result != results.end() && *result++ >= 0)
+        t[static_cast<size_t>(result[-1])] = value.toTensor();
+    } else if (value.isList()) {
+      const auto list = value.toListRef();
+      for (const c10::IValue& item : list) self(self, item);
+    }
+  };
+  for (const c10::IValue& value : stack) keep(keep, value);
+  stack.clear();
+}
+
+void Clear(Slots& t, std::initializer_list<int> slots) {
+  for (const int slot : slots) t[static_cast<size_t>(slot)].reset();
+}
+
+void ClearRange(Slots& t, int begin, int end) {
+  for (int slot = begin; slot < end; ++slot) t[static_cast<size_t>(slot)].reset();
+}
+
+int Table(int table, int index) {
+  return tables[static_cast<size_t>(table)][static_cast<size_t>(index)];
+}
+
+void View(Slots& t, int slot, int base, int form) {
+  const at::Tensor& owner = t[static_cast<size_t>(base)];
+  t[static_cast<size_t>(slot)] = owner.defined() && owner.has_storage()
+                                     ? Raw(owner.storage(), forms[static_cast<size_t>(form)])
+                                     : owner;
+}
+
+void Fit(Slots& t, int slot, int form) {
+  at::Tensor& tensor = t[static_cast<size_t>(slot)];
+  if (!tensor.defined()) return;
+  const Form& wanted = forms[static_cast<size_t>(form)];
+  if (tensor.sizes() != at::IntArrayRef(wanted.sizes)) {
+    const int64_t count =
+        std::accumulate(wanted.sizes.begin(), wanted.sizes.end(), int64_t{1}, std::multiplies<>());
+    const at::Tensor flat = tensor.reshape({-1});
+    if (flat.numel() >= count) {
+      tensor = flat.narrow(0, 0, count).reshape(wanted.sizes);
+    } else if (flat.numel() == 0) {
+      tensor = at::zeros(wanted.sizes, tensor.options());
+    } else {
+      const int64_t times = (count + flat.numel() - 1) / flat.numel();
+      tensor = flat.repeat({times}).narrow(0, 0, count).reshape(wanted.sizes);
+    }
+  }
+  tensor = tensor.to(wanted.dtype);
+}
+
+void CopyBytes(Slots& t, int to, int from) {
+  const at::Tensor& target = t[static_cast<size_t>(to)];
+  const at::Tensor& source = t[static_cast<size_t>(from)];
+  if (!target.defined() || !target.has_storage() || !source.defined()) return;
+  const size_t bytes = std::min(target.storage().nbytes(), source.storage().nbytes());
+  if (bytes > 0) std::memcpy(target.storage().mutable_data(), source.storage().data(), bytes);
+}
+
+namespace {
+
+// The words of step.data, one after the other.
+class Words {
+ public:
+  explicit Words(const std::string& path) : file_(path) {
+    if (!file_) Fail(path + ": cannot be read");
+  }
+
+  std::string Word() {
+    std::string word;
+    if (!(file_ >> word)) Fail("step.data ends early");
+    return word;
+  }
+  void Expect(const char* expected) {
+    const std::string word = Word();
+    if (word != expected) Fail("step.data: found " + word + ", expected " + expected);
+  }
+  int64_t Number() {
+    const std::string word = Word();
+    int64_t number = 0;
+    const auto end = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (end.ptr != word.data() + word.size())
+      Fail("step.data: found " + word + ", expected a number");
+    return number;
+  }
+  std::vector<int64_t> Numbers(int64_t count) {
+    std::vector<int64_t> numbers;
+    for (int64_t i = 0; i < count; ++i) numbers.push_back(Number());
+    return numbers;
+  }
+
+ private:
+  std::ifstream file_;
+};
+
+struct Fill {
+  std::string kind;
+  double real = 0;
+  int64_t low = 0;
+  int64_t high = 0;
+};
+
+// Integers in [low, high) of which the n-th most frequent has a share proportional to n^-exponent.
+std::vector<int64_t> Indices(size_t count, const Fill& fill, std::mt19937_64& random) {
+  const int64_t width = std::max<int64_t>(fill.high - fill.low, 1);
+  std::vector<int64_t> values(count);
+  if (fill.real <= 0 || width == 1) {
+    std::uniform_int_distribution<int64_t> any(fill.low, fill.low + width - 1);
+    for (int64_t& value : values) value = any(random);
+    return values;
+  }
+  std::vector<double> sums(static_cast<size_t>(width));
+  double sum = 0;
+  for (int64_t i = 0; i < width; ++i) {
+    sums[static_cast<size_t>(i)] = sum += std::pow(static_cast<double>(i + 1), -fill.real);
+  }
+  int64_t stride = width / 2 + 1;
+  while (std::gcd(stride, width) != 1) ++stride;
+  std::uniform_real_distribution<double> any(0, sum);
+  for (int64_t& value : values) {
+    const auto rank = std::upper_bound(sums.begin(), sums.end(), any(random)) - sums.begin();
+    value = fill.low + std::min<int64_t>(rank, width - 1) * stride % width;
+  }
+  return values;
+}
+
+std::vector<int64_t> Integers(size_t count, const Fill& fill, std::mt19937_64& random) {
+  std::vector<int64_t> values(count, fill.low);
+  if (fill.kind == "index") return Indices(count, fill, random);
+  if (fill.kind == "bytes" || fill.kind == "coin") {
+    for (int64_t& value : values)
+      value = static_cast<int64_t>(random() % (fill.kind == "coin" ? 2 : 128));
+  } else if (fill.kind == "offsets" || fill.kind == "steps") {
+    const int64_t parts = std::max<int64_t>(static_cast<int64_t>(count) - fill.low, 1);
+    for (size_t i = 0; i < count; ++i) {
+      values[i] =
+          static_cast<int64_t>(static_cast<__int128>(fill.high) * static_cast<int64_t>(i) / parts);
+    }
+    if (fill.kind == "steps")
+      std::adjacent_difference(values.begin(), values.end(), values.begin());
+  } else if (fill.kind == "lengths" && count > 0) {
+    values[0] = std::min(fill.low, fill.high);
+    const auto others = static_cast<int64_t>(count) - 1;
+    const int64_t left = fill.high - values[0];
+    for (int64_t i = 0; i < others; ++i) {
+      values[static_cast<size_t>(i) + 1] = std::min(left / others + (i < left % others), values[0]);
+    }
+  } else if (fill.kind == "mask") {
+    const auto wanted =
+        static_cast<size_t>(std::clamp<int64_t>(fill.high, 0, static_cast<int64_t>(count)));
+    std::fill(values.begin(), values.end(), 0);
+    std::fill_n(values.begin(), wanted, 1);
+    std::shuffle(values.begin(), values.end(), random);
+  }
+  return values;
+}
+
+// Fills a tensor of the whole memory, on the CPU.
+void FillTensor(const at::Tensor& tensor, const Fill& fill, std::mt19937_64& random) {
+  const auto count = static_cast<size_t>(tensor.numel());
+  if (count == 0) return;
+  const auto as = [&](const void* data, c10::ScalarType type) {
+    const at::Tensor values = at::empty({tensor.numel()}, c10::TensorOptions().dtype(type));
+    std::memcpy(values.data_ptr(), data, count * c10::elementSize(type));
+    tensor.copy_(values);
+  };
+  if (fill.kind == "normal" || fill.kind == "uniform") {
+    // A block of a prime number of values, again and again.
+    constexpr size_t kBlock = 65521;
+    std::vector<float> values(count);
+    std::normal_distribution<float> normal(0, static_cast<float>(fill.real));
+    std::uniform_real_distribution<float> uniform(0.5F, 1.5F);
+    for (size_t i = 0; i < std::min(count, kBlock); ++i) {
+      values[i] = fill.kind == "normal" ? normal(random) : uniform(random);
+    }
+    for (size_t i = kBlock; i < count; ++i) values[i] = values[i - kBlock];
+    as(values.data(), c10::kFloat);
+  } else if (c10::isFloatingType(tensor.scalar_type()) ||
+             c10::isComplexType(tensor.scalar_type())) {
+    tensor.fill_(1.0);
+  } else {
+    as(Integers(count, fill, random).data(), c10::kLong);
+  }
+}
+
+// glibc's heap as the original program's was: it decides how many page faults a step has.
+struct Heap {
+  int64_t map_threshold = 0;  // 0: not known
+  bool keeps_freed = false;
+  int64_t given_back = 0;  // bytes of the tensors that a step frees
+};
+
+std::atomic<int64_t> give_back = 0;
+
+void Free(void* block) {
+#if defined(__GLIBC__)
+  constexpr size_t kLeast = 64 << 10;
+  if (block != nullptr && give_back.load(std::memory_order_relaxed) > 0) {
+    const size_t bytes = malloc_usable_size(block);
+    const int64_t left = bytes < kLeast ? 0 : give_back.fetch_sub(static_cast<int64_t>(bytes));
+    constexpr uintptr_t kPage = 4096;
+    const uintptr_t begin = (reinterpret_cast<uintptr_t>(block) + kPage - 1) / kPage * kPage;
+    const uintptr_t end = (reinterpret_cast<uintptr_t>(block) + bytes) / kPage * kPage;
+    if (left > 0 && end > begin) {
+      madvise(reinterpret_cast<void*>(begin),
+              std::min<uintptr_t>(end - begin, static_cast<uintptr_t>(left)), MADV_DONTNEED);
+    }
+  }
+#endif
+  c10::free_cpu(block);
+}
+
+class Allocator final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(size_t bytes) override {
+    void* block = c10::alloc_cpu(bytes);
+    return {block, block, &Free, c10::Device(c10::kCPU)};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &Free; }
+  void copy_data(void* to, const void* from, size_t bytes) const override {
+    default_copy_data(to, from, bytes);
+  }
+};
+
+void SetHeap(const Heap& heap) {
+#if defined(__GLIBC__)
+  if (heap.map_threshold <= 0) return;
+  mallopt(M_MMAP_THRESHOLD, static_cast<int>(heap.map_threshold));
+  mallopt(M_TRIM_THRESHOLD, static_cast<int>(2 * heap.map_threshold));
+  if (!heap.keeps_freed) return;
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+  mallopt(M_MMAP_MAX, 0);
+  static Allocator allocator;
+  if (heap.given_back > 0) c10::SetCPUAllocator(&allocator, 1);
+#endif
+}
+
+// What is there before the step.
+struct Memory {
+  int64_t threads = 1;
+  Heap heap;
+  Slots slots;
+  std::vector<int64_t> released;
+  std::vector<std::pair<at::Tensor, at::Tensor>> restored;  // what steps change, and a copy
+
+  void Restore() const {
+    for (const auto& [whole, original] : restored) whole.copy_(original);
+  }
+};
+
+void MakeMemory(Words& words, std::mt19937_64& random, Memory& memory) {
+  const int64_t bytes = words.Number();
+  const c10::ScalarType dtype = DTypeNamed(words.Word());
+  Fill fill{.kind = words.Word(), .real = std::strtod(words.Word().c_str(), nullptr)};
+  fill.low = words.Number();
+  fill.high = words.Number();
+  const bool restored = words.Number() != 0;
+  const at::Tensor whole = at::empty({std::max<int64_t>(bytes, 0)},
+                                     c10::TensorOptions().dtype(c10::kByte).device(device));
+  const int64_t count = bytes / static_cast<int64_t>(c10::elementSize(dtype));
+  if (count > 0) {
+    const at::Tensor typed = Raw(whole.storage(), {dtype, 0, {count}, {1}});
+    if (device.is_cpu()) {
+      FillTensor(typed, fill, random);
+    } else {
+      const at::Tensor host = at::empty({count}, c10::TensorOptions().dtype(dtype));
+      FillTensor(host, fill, random);
+      typed.copy_(host);
+    }
+  }
+  if (restored) memory.restored.emplace_back(whole, whole.clone());
+  for (int64_t n = words.Number(); n > 0; --n) {
+    const int64_t slot = words.Number();
+    memory.slots[static_cast<size_t>(slot)] =
+        Raw(whole.storage(), forms[static_cast<size_t>(words.Number())]);
+  }
+}
+
+at::Tensor MakeNumber(const std::string& kind, const std::string& text) {
+  c10::Scalar value = static_cast<int64_t>(std::strtoll(text.c_str(), nullptr, 10));
+  if (kind == "float") value = std::strtod(text.c_str(), nullptr);
+  if (kind == "bool") value = text != "0";
+  at::Tensor tensor = at::scalar_tensor(value, c10::TensorOptions().dtype(value.type()));
+  tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return tensor;
+}
+
+Memory ReadMemory(const std::string& path, uint64_t seed) {
+  Words words(path);
+  std::mt19937_64 random(seed);
+  Memory memory;
+  words.Expect("benchmark");
+  words.Expect("1");
+  words.Expect("threads");
+  memory.threads = words.Number();
+  words.Expect("heap");
+  memory.heap.map_threshold = words.Number();
+  memory.heap.keeps_freed = words.Number() != 0;
+  memory.heap.given_back = words.Number();
+  SetHeap(memory.heap);
+  words.Expect("slots");
+  memory.slots.resize(static_cast<size_t>(words.Number()));
+  words.Expect("forms");
+  for (int64_t n = words.Number(); n > 0; --n) {
+    Form form{.dtype = DTypeNamed(words.Word()), .offset = words.Number()};
+    const int64_t rank = words.Number();
+    form.sizes = words.Numbers(rank);
+    form.strides = words.Numbers(rank);
+    forms.push_back(std::move(form));
+  }
+  words.Expect("memory");
+  for (int64_t n = words.Number(); n > 0; --n) MakeMemory(words, random, memory);
+  words.Expect("numbers");
+  for (int64_t n = words.Number(); n > 0; --n) {
+    const auto slot = static_cast<size_t>(words.Number());
+    const std::string kind = words.Word();
+    memory.slots[slot] = MakeNumber(kind, words.Word());
+  }
+  words.Expect("released");
+  memory.released = words.Numbers(words.Number());
+  words.Expect("tables");
+  for (int64_t n = words.Number(); n > 0; --n) {
+    const std::vector<int64_t> table = words.Numbers(words.Number());
+    tables.emplace_back(table.begin(), table.end());
+  }
+  return memory;
+}
+
+// Waits until the device has done all it was given.
+void Synchronize() {
+  if (device.is_cpu()) return;
+  const c10::impl::VirtualGuardImpl guard(device.type());
+  guard.synchronizeDevice(device.has_index() ? device.index() : 0);
+}
+
+double Milliseconds(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+struct Figures {
+  double median, least, most;
+};
+
+Figures Summarise(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  const double median = values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
+  return {median, values.front(), values.back()};
+}
+
+struct Options {
+  int64_t iterations = 20;
+  int64_t warmup = 5;
+  int64_t threads = 0;
+  uint64_t seed = 0;
+  bool json = false;
+  std::string folder;
+};
+
+constexpr const char* kUsage =
+    "usage: benchmark [--iterations 20] [--warmup 5] [--threads N] [--device cpu] [--seed 0] "
+    "[--json]\n"
+    "Runs the step and prints how long it takes. step.data is looked for beside the program, or "
+    "in\n"
+    "the folder that --data names.\n";
+
+Options ParseOptions(int count, char** words) {
+  Options options;
+  options.folder = std::string(words[0]).substr(0, std::string(words[0]).rfind('/') + 1);
+  if (!std::ifstream(options.folder + "step.data")) options.folder = BENCHMARK_FOLDER "/";
+  for (int i = 1; i < count; ++i) {
+    const std::string word = words[i];
+    const auto value = [&]() -> std::string {
+      if (i + 1 < count) return words[++i];
+      std::fprintf(stderr, "benchmark: %s needs a value\n%s", word.c_str(), kUsage);
+      std::exit(2);
+    };
+    const auto number = [&] { return std::strtoll(value().c_str(), nullptr, 10); };
+    if (word == "--iterations")
+      options.iterations = number();
+    else if (word == "--warmup")
+      options.warmup = number();
+    else if (word == "--threads")
+      options.threads = number();
+    else if (word == "--seed")
+      options.seed = static_cast<uint64_t>(number());
+    else if (word == "--device")
+      device = c10::Device(value());
+    else if (word == "--data")
+      options.folder = value() + "/";
+    else if (word == "--json")
+      options.json = true;
+    else {
+      const bool help = word == "--help" || word == "-h";
+      std::fprintf(help ? stdout : stderr, "%s", kUsage);
+      std::exit(help ? 0 : 2);
+    }
+  }
+  return options;
+}
+
+void Report(const Options& options, const std::vector<double>& wall,
+            const std::vector<double>& cpu) {
+  const Figures walls = Summarise(wall);
+  const Figures cpus = Summarise(cpu);
+  if (options.json) {
+    std::printf(
+        "{\"language\": \"C++\", \"device\": \"%s\", \"threads\": %d, \"steps\": %zu, "
+        "\"wall_ms\": {\"median\": %.6f, \"min\": %.6f, \"max\": %.6f}, "
+        "\"cpu_ms\": {\"median\": %.6f, \"min\": %.6f, \"max\": %.6f}}\n",
+        device.str().c_str(), at::get_num_threads(), wall.size(), walls.median, walls.least,
+        walls.most, cpus.median, cpus.least, cpus.most);
+    return;
+  }
+  const auto line = [&](const char* name, const Figures& of) {
+    std::printf("step, %s time: median %.3f ms, %.3f to %.3f ms, %zu steps\n", name, of.median,
+                of.least, of.most, wall.size());
+  };
+  line("wall", walls);
+  line("cpu", cpus);
+}
+
+int Run(const Options& options) {
+  Memory memory = ReadMemory(options.folder + "step.data", options.seed);
+  at::set_num_threads(static_cast<int>(options.threads > 0 ? options.threads : memory.threads));
+  at::Generator generator = at::globalContext().defaultGenerator(device);
+  generator.set_current_seed(options.seed);
+  std::vector<double> wall;
+  std::vector<double> cpu;
+  for (int64_t i = 0; i < options.warmup + options.iterations; ++i) {
+    memory.Restore();
+    const double begin = Milliseconds(CLOCK_MONOTONIC);
+    const double begin_cpu = Milliseconds(CLOCK_PROCESS_CPUTIME_ID);
+    give_back = memory.heap.given_back;
+    Step(memory.slots);
+    for (const int64_t slot : memory.released) memory.slots[static_cast<size_t>(slot)].reset();
+    Synchronize();
+    const double end = Milliseconds(CLOCK_MONOTONIC);
+    const double end_cpu = Milliseconds(CLOCK_PROCESS_CPUTIME_ID);
+    give_back = 0;
+    if (i < options.warmup) continue;
+    wall.push_back(end - begin);
+    cpu.push_back(end_cpu - begin_cpu);
+  }
+  if (!wall.empty()) Report(options, wall, cpu);
+  return 0;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  try {
+    return Run(ParseOptions(count, words));
+  } catch (const std::exception& error) {
+    Fail(error.what());
+  }
+}

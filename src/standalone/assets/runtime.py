@@ -1,0 +1,192 @@
+"""What the code of the step (step.py) is made of, and the memory that it works on (step.data)."""
+
+import ctypes
+import math
+
+import torch
+
+FORMS = []  # of tensors: type, offset, sizes, strides
+TABLES = []  # numbers of slots and forms that follow no formula
+_device = [torch.device("cpu")]
+
+
+def device():
+    return _device[0]
+
+
+def run_on(name):
+    """The device that everything is on from now on."""
+    _device[0] = torch.device(name)
+
+
+class Words:
+    """The words of step.data, one after the other."""
+
+    def __init__(self, text):
+        self._words = iter(text.split())
+
+    def word(self, expected=None):
+        word = next(self._words)
+        if expected is not None and word != expected:
+            raise SystemExit(f"step.data: found {word}, expected {expected}")
+        return word
+
+    def number(self):
+        return int(self.word())
+
+    def numbers(self, count):
+        return [int(self.word()) for _ in range(count)]
+
+
+def each(results):
+    """The tensors among the results of an operator, lists flattened."""
+    if isinstance(results, (list, tuple)):
+        for result in results:
+            yield from each(result)
+    elif results is None or isinstance(results, torch.Tensor):
+        yield results
+
+
+def empty(t, slots):
+    for slot in slots:
+        t[slot] = None
+
+
+def view(base, form):
+    """A tensor of this form on the memory of another."""
+    dtype, offset, sizes, strides = form
+    return torch.empty(0, dtype=dtype, device=base.device).set_(
+        base.untyped_storage(), offset, sizes, strides)
+
+
+def fit(tensor, form):
+    """The tensor with this type and these sizes: its first elements, repeated as often as needed."""
+    dtype, _, sizes, _ = form
+    if list(tensor.shape) != sizes:
+        wanted, flat = math.prod(sizes), tensor.reshape(-1)
+        if flat.numel() == 0:
+            return torch.zeros(sizes, dtype=dtype, device=tensor.device)
+        times = -(-wanted // flat.numel())
+        tensor = flat.repeat(times)[:wanted].reshape(sizes)
+    return tensor.to(dtype)
+
+
+def copy_bytes(to, source):
+    to, source = to.untyped_storage(), source.untyped_storage()
+    count = min(to.nbytes(), source.nbytes())
+    whole = lambda storage: torch.empty(0, dtype=torch.uint8, device=storage.device).set_(
+        storage, 0, (count,), (1,))
+    whole(to).copy_(whole(source))
+
+
+def zipf(count, low, high, exponent, generator):
+    """Integers in [low, high) of which the n-th most frequent has a share proportional to n^-exponent."""
+    width = max(high - low, 1)
+    if exponent <= 0 or width == 1:
+        return torch.randint(low, low + width, (count,), generator=generator)
+    weights = torch.arange(1, width + 1, dtype=torch.float64) ** -exponent
+    sums = torch.cumsum(weights, 0)
+    drawn = torch.rand(count, dtype=torch.float64, generator=generator) * sums[-1]
+    ranks = torch.searchsorted(sums, drawn).clamp(max=width - 1)
+    stride = width // 2 + 1
+    while math.gcd(stride, width) != 1:
+        stride += 1
+    return low + ranks * stride % width
+
+
+def filled(count, dtype, fill, real, low, high, generator):
+    """A tensor of `count` elements on the CPU, as step.data describes them."""
+    if fill == "normal":
+        # A block of a prime number of values, again and again.
+        block = torch.empty(min(count, 65521)).normal_(0, real, generator=generator)
+        return block.repeat(-(-count // max(block.numel(), 1)))[:count].to(dtype)
+    if fill == "uniform":
+        return torch.empty(count).uniform_(0.5, 1.5, generator=generator).to(dtype)
+    if fill == "bytes":
+        return torch.randint(0, 128, (count,), generator=generator).to(dtype)
+    if fill == "index":
+        return zipf(count, low, high, real, generator).to(dtype)
+    if fill in ("offsets", "steps"):
+        parts = max(count - low, 1)
+        offsets = torch.tensor([high * i // parts for i in range(count)], dtype=torch.int64)
+        if fill == "steps":
+            offsets[1:] -= offsets[:-1].clone()
+        return offsets.to(dtype)
+    if fill == "lengths":
+        first = min(low, high)
+        rest = count - 1
+        share = [(high - first) // rest + (i < (high - first) % rest) for i in range(rest)]
+        return torch.tensor([first] + [min(s, first) for s in share][:rest]).to(dtype)
+    if fill == "mask":
+        mask = torch.zeros(count, dtype=torch.bool)
+        mask[torch.randperm(count, generator=generator)[: min(high, count)]] = True
+        return mask
+    if fill == "coin":
+        return torch.randint(0, 2, (count,), generator=generator).to(dtype)
+    return torch.full((count,), 1.0 if dtype.is_floating_point else low).to(dtype)
+
+
+def set_heap(map_threshold, keeps_freed, given_back):
+    """Lets glibc's heap be as the original program's was; that pages go back all the same is left out."""
+    if not map_threshold:
+        return
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return
+    trim_threshold, map_blocks_from, most_mapped = -1, -3, -4
+    mallopt(map_blocks_from, map_threshold)
+    mallopt(trim_threshold, 2 * map_threshold)
+    if keeps_freed:
+        mallopt(trim_threshold, 2**31 - 1)
+        mallopt(most_mapped, 0)
+
+
+class Memory:
+    """What is there before the step: tensors in their slots, and the bytes that a step changes."""
+
+    def __init__(self, text, seed):
+        words = Words(text)
+        words.word("benchmark"), words.word("1")
+        words.word("threads")
+        self.threads = words.number()
+        words.word("heap")
+        set_heap(*words.numbers(3))
+        words.word("slots")
+        self.slots = [None] * words.number()
+        words.word("forms")
+        for _ in range(words.number()):
+            dtype, offset, rank = getattr(torch, words.word()), words.number(), words.number()
+            FORMS.append((dtype, offset, words.numbers(rank), words.numbers(rank)))
+        generator = torch.Generator().manual_seed(seed)
+        self._restored = []
+        words.word("memory")
+        for _ in range(words.number()):
+            self._make(words, generator)
+        words.word("numbers")
+        for _ in range(words.number()):
+            slot, kind, value = words.number(), words.word(), words.word()
+            self.slots[slot] = {"float": float, "int": int, "bool": lambda v: v != "0"}[kind](value)
+        words.word("released")
+        self.released = words.numbers(words.number())
+        words.word("tables")
+        for _ in range(words.number()):
+            TABLES.append(words.numbers(words.number()))
+
+    def _make(self, words, generator):
+        size, dtype, fill = words.number(), getattr(torch, words.word()), words.word()
+        real, low, high, restored = float(words.word()), words.number(), words.number(), words.number()
+        whole = torch.empty(max(size, 0), dtype=torch.uint8, device=_device[0])
+        count = size // dtype.itemsize
+        if count > 0:
+            values = filled(count, dtype, fill, real, low, high, generator)
+            whole[: count * dtype.itemsize].view(dtype).copy_(values)
+        if restored:
+            self._restored.append((whole, whole.clone()))
+        for _ in range(words.number()):
+            slot, form = words.number(), words.number()
+            self.slots[slot] = view(whole, FORMS[form])
+
+    def restore(self):
+        for whole, original in self._restored:
+            whole.copy_(original)

@@ -1,0 +1,123 @@
+#include "src/standalone/program.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <numeric>
+#include <span>
+#include <tuple>
+
+namespace etude {
+namespace {
+
+// Calls `fn(int32_t&)` for each slot of a call, in the order in which the step meets them.
+template <typename Call, typename Fn>
+void ForEachSlot(Call& call, Fn fn) {
+  for (auto& slot : call.clear) fn(slot);
+  for (auto& view : call.views) {
+    fn(view.base);
+    fn(view.slot);
+  }
+  for (auto& slot : call.inputs) fn(slot);
+  for (auto& slot : call.results) fn(slot);
+  for (auto& copy : call.content) {
+    fn(copy.to);
+    fn(copy.from);
+  }
+  for (auto& slot : call.released) fn(slot);
+}
+
+// What the rounds of a loop must have in common: all but the numbers of slots and forms.
+using Signature = std::tuple<int32_t, std::vector<size_t>, std::vector<bool>>;
+
+Signature SignatureOf(const ProgramCall& call) {
+  std::vector<bool> there;
+  for (const int32_t slot : call.inputs) there.push_back(slot != kNoSlot);
+  for (const int32_t slot : call.results) there.push_back(slot != kNoSlot);
+  for (const int32_t form : call.fits) there.push_back(form >= 0);
+  return {call.op,
+          {call.clear.size(), call.views.size(), call.inputs.size(), call.results.size(),
+           call.fits.size(), call.content.size(), call.released.size()},
+          std::move(there)};
+}
+
+struct Repetition {
+  size_t begin = 0;
+  size_t period = 0;
+  size_t repeats = 0;
+
+  // Lines that a loop leaves out, less the line of the loop itself.
+  size_t saved() const { return repeats < 2 ? 0 : (repeats - 1) * period - 1; }
+};
+
+constexpr size_t kLongestPeriod = 4096;
+
+Repetition BestRepetition(std::span<const int32_t> kinds) {
+  Repetition best;
+  const size_t longest = std::min(kLongestPeriod, kinds.size() / 2);
+  for (size_t period = 1; period <= longest; ++period) {
+    size_t same = 0;
+    for (size_t i = 0; i + period <= kinds.size(); ++i) {
+      if (i + period < kinds.size() && kinds[i] == kinds[i + period]) {
+        ++same;
+        continue;
+      }
+      const Repetition found{.begin = i - same, .period = period, .repeats = same / period + 1};
+      if (found.repeats > 1 && found.saved() > best.saved()) best = found;
+      same = 0;
+    }
+  }
+  return best;
+}
+
+void AppendBlocks(std::span<const int32_t> kinds, size_t first, std::vector<ProgramBlock>& blocks) {
+  const Repetition best = BestRepetition(kinds);
+  if (best.saved() == 0) {
+    for (size_t i = 0; i < kinds.size(); ++i) {
+      blocks.push_back({.first = static_cast<uint32_t>(first + i)});
+    }
+    return;
+  }
+  AppendBlocks(kinds.first(best.begin), first, blocks);
+  ProgramBlock loop{.first = static_cast<uint32_t>(first + best.begin),
+                    .period = static_cast<uint32_t>(best.period),
+                    .repeats = static_cast<uint32_t>(best.repeats)};
+  AppendBlocks(kinds.subspan(best.begin, best.period), first + best.begin, loop.body);
+  blocks.push_back(std::move(loop));
+  const size_t end = best.begin + best.period * best.repeats;
+  AppendBlocks(kinds.subspan(end), first + end, blocks);
+}
+
+}  // namespace
+
+void RenumberSlots(Program& program) {
+  std::vector<int32_t> numbers(static_cast<size_t>(program.slots), kNoSlot);
+  int32_t next = 0;
+  const auto number = [&](int32_t& slot) {
+    if (slot == kNoSlot) return;
+    int32_t& known = numbers[static_cast<size_t>(slot)];
+    if (known == kNoSlot) known = next++;
+    slot = known;
+  };
+  for (ProgramCall& call : program.calls) ForEachSlot(call, number);
+  for (ProgramMemory& memory : program.memory) {
+    for (ProgramMemory::Tensor& tensor : memory.tensors) number(tensor.slot);
+  }
+  for (ProgramNumber& one : program.numbers) number(one.slot);
+  for (int32_t& slot : program.released_at_end) number(slot);
+  program.slots = next;
+}
+
+std::vector<ProgramBlock> FindLoops(const Program& program) {
+  std::map<Signature, int32_t> known;
+  std::vector<int32_t> kinds;
+  for (const ProgramCall& call : program.calls) {
+    kinds.push_back(
+        known.emplace(SignatureOf(call), static_cast<int32_t>(known.size())).first->second);
+  }
+  std::vector<ProgramBlock> blocks;
+  AppendBlocks(kinds, 0, blocks);
+  return blocks;
+}
+
+}  // namespace etude

@@ -1,0 +1,321 @@
+#include "src/torch/standalone_program.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include <ATen/core/function_schema.h>
+#include <ATen/core/ivalue.h>
+#include <c10/core/Layout.h>
+#include <c10/core/MemoryFormat.h>
+#include <c10/core/ScalarType.h>
+
+#include "src/analysis/tensor_shape.h"
+
+namespace etude {
+namespace {
+
+using Kind = ProgramValue::Kind;
+
+tl::unexpected<Error> Cannot(std::string reason) {
+  return MakeError(ErrorCode::kUnavailable, std::move(reason));
+}
+
+// Operators' names become code. They come from the dispatcher, which takes them from libraries.
+bool IsPlainName(std::string_view name) {
+  return !name.empty() && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+bool IsOperatorName(std::string_view name) {
+  const size_t colons = name.find("::");
+  return colons != std::string_view::npos && IsPlainName(name.substr(0, colons)) &&
+         IsPlainName(name.substr(colons + 2));
+}
+
+// Torch's Python name of an element type, by c10's number.
+Result<std::string> DTypeName(int64_t number) {
+  const DType dtype = DTypeFromScalarType(number);
+  if (dtype != DType::kUnknown) return std::string(Name(dtype));
+  return Cannot("element type " + std::to_string(number));
+}
+
+Result<std::string> LayoutName(int64_t number) {
+  switch (static_cast<c10::Layout>(number)) {
+    case c10::Layout::Strided: return std::string("strided");
+    case c10::Layout::Sparse: return std::string("sparse_coo");
+    default: return Cannot("layout " + std::to_string(number));
+  }
+}
+
+Result<std::string> MemoryFormatName(int64_t number) {
+  switch (static_cast<c10::MemoryFormat>(number)) {
+    case c10::MemoryFormat::Contiguous: return std::string("contiguous_format");
+    case c10::MemoryFormat::Preserve: return std::string("preserve_format");
+    case c10::MemoryFormat::ChannelsLast: return std::string("channels_last");
+    case c10::MemoryFormat::ChannelsLast3d: return std::string("channels_last_3d");
+    default: return Cannot("memory format " + std::to_string(number));
+  }
+}
+
+Result<ProgramValue> Named(Kind kind, Result<std::string> name) {
+  if (!name) return tl::unexpected<Error>(name.error());
+  return ProgramValue{.kind = kind, .text = *std::move(name)};
+}
+
+// A constant of an argument of type `type`.
+Result<ProgramValue> ValueOf(const c10::IValue& value, const c10::TypePtr& type) {
+  if (value.isNone()) return ProgramValue{};
+  if (type->kind() == c10::TypeKind::OptionalType) {
+    return ValueOf(value, type->expectRef<c10::OptionalType>().getElementType());
+  }
+  if (value.isTensor() && !value.toTensor().defined()) return ProgramValue{};
+  if (value.isBool()) return ProgramValue{.kind = Kind::kBool, .integer = value.toBool() ? 1 : 0};
+  if (value.isInt()) {
+    switch (type->kind()) {
+      case c10::TypeKind::ScalarTypeType: return Named(Kind::kDType, DTypeName(value.toInt()));
+      case c10::TypeKind::LayoutType: return Named(Kind::kLayout, LayoutName(value.toInt()));
+      case c10::TypeKind::MemoryFormatType:
+        return Named(Kind::kMemoryFormat, MemoryFormatName(value.toInt()));
+      default: return ProgramValue{.kind = Kind::kInt, .integer = value.toInt()};
+    }
+  }
+  if (value.isDouble()) return ProgramValue{.kind = Kind::kDouble, .real = value.toDouble()};
+  if (value.isString()) return ProgramValue{.kind = Kind::kText, .text = value.toStringRef()};
+  if (value.isDevice()) return ProgramValue{.kind = Kind::kDevice};
+  if (value.isList()) {
+    ProgramValue list{.kind = Kind::kList};
+    const auto& element = type->kind() == c10::TypeKind::ListType
+                              ? type->expectRef<c10::ListType>().getElementType()
+                              : type;
+    for (const c10::IValue& item : value.toListRef()) {
+      ETUDE_ASSIGN_OR_RETURN(ProgramValue one, ValueOf(item, element));
+      list.items.push_back(std::move(one));
+    }
+    return list;
+  }
+  return Cannot("a value of type " + std::string(value.tagKind()));
+}
+
+Result<ProgramValue> ArgumentOf(const BoundOperator::Argument& argument, const c10::TypePtr& type) {
+  using From = BoundOperator::Argument::Kind;
+  const auto tensor = [](int32_t number) {
+    return number < 0 ? ProgramValue{} : ProgramValue{.kind = Kind::kTensor, .integer = number};
+  };
+  switch (argument.kind) {
+    case From::kConstant: return ValueOf(argument.constant, type);
+    case From::kTensor: return tensor(argument.tensor);
+    case From::kStorage: return ProgramValue{.kind = Kind::kStorage, .integer = argument.tensor};
+    case From::kTensors:
+    case From::kOptionalTensors: {
+      ProgramValue list{.kind = Kind::kList};
+      for (const int32_t number : argument.tensors) list.items.push_back(tensor(number));
+      return list;
+    }
+    case From::kTensorLists: return Cannot("a list of lists of tensors");
+  }
+  return ProgramValue{};
+}
+
+class ProgramMaker {
+ public:
+  ProgramMaker(const ReplayedStep& step, const std::vector<bool>& coerce)
+      : step_(step), trace_(step.trace()), plan_(step.plan()), coerce_(coerce) {}
+
+  Result<Program> Make() {
+    program_.threads = step_.options().threads;
+    program_.slots = static_cast<int32_t>(plan_.slots.size());
+    for (size_t i = 0; i < plan_.ops.size(); ++i) {
+      const Status added = AddCall(i);
+      if (added) continue;
+      return Cannot(std::string(SchemaOf(trace_, plan_.ops[i].node)) + ": " +
+                    added.error().message);
+    }
+    for (const OutsideStorage& outside : plan_.outside) {
+      ETUDE_RETURN_IF_ERROR(AddMemory(outside));
+    }
+    program_.released_at_end = Slots(plan_.release_at_end);
+    RenumberSlots(program_);
+    return std::move(program_);
+  }
+
+ private:
+  static std::vector<int32_t> Slots(const std::vector<SlotId>& slots) {
+    std::vector<int32_t> numbers;
+    for (const SlotId slot : slots) {
+      numbers.push_back(slot ? static_cast<int32_t>(slot.index()) : kNoSlot);
+    }
+    return numbers;
+  }
+
+  Result<int32_t> FormOf(SlotId slot) {
+    const TensorUse& use = trace_.tensor(plan_.slots[slot.index()].tensor);
+    std::optional<TensorShape> shape = ShapeOf(trace_, use);
+    if (!shape) return Cannot("a tensor of unknown form");
+    TensorForm form{.dtype = std::string(Name(DTypeOf(trace_, use))),
+                    .sizes = std::move(shape->sizes),
+                    .strides = std::move(shape->strides),
+                    .offset = use.offset};
+    const auto [known, is_new] = forms_.emplace(
+        std::tuple(form.dtype, form.sizes, form.strides, form.offset), program_.forms.size());
+    if (is_new) program_.forms.push_back(std::move(form));
+    return static_cast<int32_t>(known->second);
+  }
+
+  Result<int32_t> OperatorOf(const BoundOperator& bound) {
+    const c10::FunctionSchema& schema = bound.schema();
+    ProgramOperator op{.name = schema.name(), .overload = schema.overload_name()};
+    if (!IsOperatorName(op.name) || !(op.overload.empty() || IsPlainName(op.overload))) {
+      return Cannot("a name that is no operator's");
+    }
+    if (bound.is_collective()) return Cannot("a collective, which needs the other ranks");
+    op.returns_one_tensor = schema.returns().size() == 1 &&
+                            schema.returns()[0].type()->kind() == c10::TypeKind::TensorType;
+    for (size_t i = 0; i < schema.arguments().size(); ++i) {
+      const c10::Argument& argument = schema.arguments()[i];
+      auto value = ArgumentOf(bound.arguments()[i], argument.real_type());
+      if (!value) return Cannot("argument '" + argument.name() + "': " + value.error().message);
+      op.arguments.push_back(
+          {.name = argument.name(), .by_name = argument.kwarg_only(), .value = *std::move(value)});
+    }
+    // Few operators have many constants: those of one name are looked through.
+    std::vector<int32_t>& alike = operators_[op.name];
+    for (const int32_t number : alike) {
+      if (program_.operators[static_cast<size_t>(number)] == op) return number;
+    }
+    alike.push_back(static_cast<int32_t>(program_.operators.size()));
+    program_.operators.push_back(std::move(op));
+    return alike.back();
+  }
+
+  Status AddCall(size_t index) {
+    const PlannedOp& planned = plan_.ops[index];
+    ProgramCall call;
+    ETUDE_ASSIGN_OR_RETURN(call.op, OperatorOf(step_.bound(planned.node)));
+    call.clear = Slots(planned.release_before);
+    for (const SlotId slot : planned.derive) {
+      ETUDE_ASSIGN_OR_RETURN(const int32_t form, FormOf(slot));
+      const SlotId base = plan_.slots[slot.index()].base;
+      call.views.push_back({.slot = static_cast<int32_t>(slot.index()),
+                            .base = static_cast<int32_t>(base.index()),
+                            .form = form});
+    }
+    call.inputs = Slots(planned.inputs);
+    call.results = Slots(planned.results);
+    if (coerce_[index]) {
+      for (const SlotId slot : planned.results) {
+        int32_t form = -1;
+        if (slot) {
+          ETUDE_ASSIGN_OR_RETURN(form, FormOf(slot));
+        }
+        call.fits.push_back(form);
+      }
+    }
+    for (const Content& content : planned.content) {
+      call.content.push_back({.to = static_cast<int32_t>(content.to.index()),
+                              .from = static_cast<int32_t>(content.from.index())});
+    }
+    call.released = Slots(planned.release);
+    program_.calls.push_back(std::move(call));
+    return {};
+  }
+
+  Status AddMemory(const OutsideStorage& outside) {
+    ProgramMemory memory{.bytes = outside.bytes,
+                         .restored = step_.memory().is_restored(outside.version)};
+    for (const SlotId slot : outside.slots) {
+      const TensorUse& use = trace_.tensor(plan_.slots[slot.index()].tensor);
+      const auto number = static_cast<int32_t>(slot.index());
+      if (use.number_kind != ValueKind::kNone) {
+        program_.numbers.push_back({.slot = number, .value = NumberOf(use)});
+        continue;
+      }
+      ETUDE_ASSIGN_OR_RETURN(const int32_t form, FormOf(slot));
+      memory.tensors.push_back({.slot = number, .form = form});
+    }
+    if (memory.tensors.empty()) return {};
+    DescribeFill(outside, memory);
+    program_.memory.push_back(std::move(memory));
+    return {};
+  }
+
+  static ProgramValue NumberOf(const TensorUse& use) {
+    if (use.number_kind == ValueKind::kBool) {
+      return {.kind = Kind::kBool, .integer = use.number != 0 ? 1 : 0};
+    }
+    if (use.number_kind == ValueKind::kInt) {
+      return {.kind = Kind::kInt, .integer = static_cast<int64_t>(use.number)};
+    }
+    return {.kind = Kind::kDouble, .real = std::bit_cast<double>(use.number)};
+  }
+
+  // As OutsideMemory fills it.
+  void DescribeFill(const OutsideStorage& outside, ProgramMemory& memory) const {
+    using Fill = ProgramMemory::Fill;
+    using Rule = FillRule::Kind;
+    const TensorForm& form = program_.forms[static_cast<size_t>(memory.tensors.front().form)];
+    const FillRule& rule = step_.rule(outside.version);
+    const DType dtype =
+        DTypeOf(trace_, trace_.tensor(plan_.slots[outside.slots.front().index()].tensor));
+    const auto type = static_cast<c10::ScalarType>(ScalarTypeNumber(dtype));
+    memory.dtype = form.dtype;
+    memory.low = rule.low;
+    memory.high = rule.high;
+    if (type == c10::kBool) {
+      memory.fill = rule.kind == Rule::kMask ? Fill::kMask : Fill::kCoin;
+      return;
+    }
+    if (c10::isIntegralType(type, false)) {
+      switch (rule.kind) {
+        case Rule::kIndex: memory.fill = Fill::kIndex; break;
+        case Rule::kOffsets: memory.fill = Fill::kOffsets; break;
+        case Rule::kSteps: memory.fill = Fill::kSteps; break;
+        case Rule::kLengths: memory.fill = Fill::kLengths; break;
+        case Rule::kConstant: memory.fill = Fill::kConstant; break;
+        case Rule::kDefault:
+        case Rule::kWeight:
+        case Rule::kPositive:
+        case Rule::kMask:
+          memory.fill = c10::elementSize(type) == 1 && rule.kind == Rule::kDefault
+                            ? Fill::kBytes
+                            : Fill::kConstant;
+          memory.low = 1;
+          break;
+      }
+      memory.real = rule.kind == Rule::kIndex ? rule.skew : 0;
+      return;
+    }
+    const auto element = static_cast<int64_t>(c10::elementSize(type));
+    if (memory.bytes / element == 1) {
+      memory.fill = Fill::kConstant;
+    } else if (rule.kind == Rule::kPositive) {
+      memory.fill = Fill::kUniform;
+    } else {
+      memory.fill = Fill::kNormal;
+      memory.real = rule.kind == Rule::kWeight ? WeightDeviation(form.sizes) : 1.0;
+    }
+  }
+
+  const ReplayedStep& step_;
+  const Trace& trace_;
+  const ReplayPlan& plan_;
+  const std::vector<bool>& coerce_;
+  Program program_;
+  std::map<std::tuple<std::string, std::vector<int64_t>, std::vector<int64_t>, int64_t>, size_t>
+      forms_;
+  std::map<std::string, std::vector<int32_t>> operators_;  // by name
+};
+
+}  // namespace
+
+Result<Program> MakeProgram(const ReplayedStep& step, const std::vector<bool>& coerce) {
+  return ProgramMaker(step, coerce).Make();
+}
+
+}  // namespace etude

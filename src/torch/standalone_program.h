@@ -1,0 +1,16 @@
+#pragma once
+
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/standalone/program.h"
+#include "src/torch/replayed_step.h"
+
+namespace etude {
+
+// The step as it is replayed, as a program that needs neither trace nor Etude. `coerce`: by
+// operator, whether its results are brought to the recorded sizes and types. kUnavailable if an
+// operator or an argument cannot be written down, with its name.
+Result<Program> MakeProgram(const ReplayedStep& step, const std::vector<bool>& coerce);
+
+}  // namespace etude
