@@ -150,9 +150,12 @@ def run(tmp_path):
 
 
 # A model and an optimizer, for programs to begin with.
-SETUP = """
+SETUP = f"""
 import os, sys
 import torch
+sys.path.insert(0, {str(PYTHON_FOLDER.parent / "tests")!r})
+import light_torch
+del sys.path[0]
 from torch import nn
 
 torch.manual_seed(0)

@@ -12,8 +12,10 @@ import pytest
 
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
 
-PROGRAM = """
+PROGRAM = f"""
 import sys, time, torch
+sys.path.insert(0, {str(pathlib.Path(__file__).resolve().parents[1])!r})
+import light_torch
 from torch import nn
 
 torch.manual_seed(0)
