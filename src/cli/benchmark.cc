@@ -1,6 +1,5 @@
 #include "src/cli/benchmark.h"
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,7 +18,6 @@
 namespace etude {
 namespace {
 
-constexpr int64_t kThreadsMax = 1024;
 constexpr int64_t kMost = 1'000'000;  // of steps
 
 class BenchmarkCommand : public Command {
@@ -73,13 +71,7 @@ class BenchmarkCommand : public Command {
  private:
   void SetOptions(const ReplaySource& source) {
     replay_.device = "cpu";
-    replay_.threads =
-        threads_.value_or(std::clamp<int64_t>(source.threads.value_or(1), 1, kThreadsMax));
-    if (source.original.wall) replay_.original_step = source.original.wall->median;
-    replay_.mmap_threshold = source.mmap_threshold;
-    replay_.compiled_kernels = source.compiled_kernels;
-    replay_.minor_faults = source.minor_faults;
-    replay_.original_waiting = source.waiting;
+    FollowProgram(source, threads_, replay_);
     const std::vector<StepKind> kinds = FindStepKinds(source.trace);
     const StepKind& kind = MiddleKind(kinds);
     replay_.step = kind.typical;
@@ -101,7 +93,11 @@ class BenchmarkCommand : public Command {
     if (report.replay.wall) facts.replay_wall = report.replay.wall->median;
     if (report.replay.cpu) facts.replay_cpu = report.replay.cpu->median;
     for (const SkippedOperators& row : report.skipped) {
-      facts.left_out.push_back({.op = row.op, .reason = row.reason, .count = row.count});
+      // What is no operator (a compiler's kernels) is named, and its files are, by the program.
+      const bool is_operator = row.op.find("::") != std::string::npos;
+      facts.left_out.push_back({.op = is_operator ? row.op : "no operator",
+                                .reason = is_operator ? row.reason : "work of compiled code",
+                                .count = row.count});
     }
     return facts;
   }

@@ -28,7 +28,6 @@
 namespace etude {
 namespace {
 
-constexpr int64_t kThreadsMax = 1024;
 constexpr int64_t kMost = 1'000'000;  // of steps, and of seconds
 
 // Tells the others how this rank fared, and learns how they did.
@@ -174,13 +173,7 @@ class ReplayCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(const ReplaySource source,
                            OpenSource(path_, rank_, console.strict(), context));
     ETUDE_RETURN_IF_ERROR(CheckNames(source.trace, replay_));
-    replay_.threads =
-        threads_.value_or(std::clamp<int64_t>(source.threads.value_or(1), 1, kThreadsMax));
-    if (source.original.wall) replay_.original_step = source.original.wall->median;
-    replay_.mmap_threshold = source.mmap_threshold;
-    replay_.compiled_kernels = source.compiled_kernels;
-    replay_.minor_faults = source.minor_faults;
-    replay_.original_waiting = source.waiting;
+    FollowProgram(source, threads_, replay_);
     const std::vector<StepKind> kinds = FindStepKinds(source.trace);
     if (all_steps_ != "first") TakeStep(paced_ ? MiddleKind(kinds) : kinds.front());
     // A trace that lacks something is replayed in full all the same: kernels of a compiler.

@@ -1,5 +1,6 @@
 #include "src/cli/replay_source.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -119,6 +120,17 @@ Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> 
     source.notes = job->notes;
   }
   return source;
+}
+
+void FollowProgram(const ReplaySource& source, std::optional<int64_t> threads,
+                   ReplayOptions& options) {
+  options.threads =
+      threads.value_or(std::clamp<int64_t>(source.threads.value_or(1), 1, kThreadsMax));
+  if (source.original.wall) options.original_step = source.original.wall->median;
+  options.mmap_threshold = source.mmap_threshold;
+  options.compiled_kernels = source.compiled_kernels;
+  options.minor_faults = source.minor_faults;
+  options.original_waiting = source.waiting;
 }
 
 Result<int64_t> CountRanks(const std::string& path, const std::string& wanted,

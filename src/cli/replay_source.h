@@ -8,6 +8,7 @@
 #include "src/analysis/host_gaps.h"
 #include "src/base/result.h"
 #include "src/base/run_context.h"
+#include "src/torch/replay_options.h"
 #include "src/torch/replay_report.h"
 #include "src/trace/trace.h"
 
@@ -32,6 +33,13 @@ struct ReplaySource {
 // they can be had.
 Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> wanted_rank,
                                 bool strict, const RunContext& context);
+
+// Most threads that --threads may name.
+inline constexpr int64_t kThreadsMax = 1024;
+
+// Takes what is known of the program into `options`; `threads`: those asked for, if any.
+void FollowProgram(const ReplaySource& source, std::optional<int64_t> threads,
+                   ReplayOptions& options);
 
 // The number of ranks in `path`, of which all have to be there. `wanted` is "all" or their number.
 Result<int64_t> CountRanks(const std::string& path, const std::string& wanted,

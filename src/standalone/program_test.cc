@@ -115,6 +115,18 @@ def step(t):
 )");
 }
 
+TEST(Program, NamesThatPythonKeepsForItself) {
+  Program program;
+  program.operators = {{.name = "aten::random_",
+                        .overload = "from",
+                        .arguments = {{.name = "self", .value = Tensor(0)}},
+                        .returns_one_tensor = true}};
+  program.calls = {{.inputs = {0}, .results = {1}}};
+  program.slots = 2;
+  EXPECT_NE(PythonStep(program).text.find("t[1] = getattr(ops.aten.random_, \"from\")(t[0])"),
+            std::string::npos);
+}
+
 TEST(Program, CppText) {
   const StepText step = CppStep(Layers(1000));
   EXPECT_EQ(step.calls, 3U);

@@ -1,8 +1,10 @@
 #include "src/standalone/program_text.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <iterator>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -227,6 +229,21 @@ std::string RealText(double real) {
   return text;
 }
 
+// Operators and overloads of such names are no attributes that code can write: aten::random_.from.
+bool IsPythonKeyword(std::string_view name) {
+  constexpr std::string_view kKeywords[] = {
+      "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
+      "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
+      "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
+      "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
+  return std::ranges::find(kKeywords, name) != std::end(kKeywords);
+}
+
+std::string PythonAttribute(const std::string& owner, std::string_view name) {
+  return IsPythonKeyword(name) ? fmt::format("getattr({}, \"{}\")", owner, name)
+                               : fmt::format("{}.{}", owner, name);
+}
+
 // Texts of arguments are of operators' own vocabularies ("mean", "none"); anything else is escaped.
 std::string Quoted(std::string_view text) {
   std::string quoted = "\"";
@@ -292,9 +309,10 @@ class PythonWriter : public StepWriter {
       arguments += Value(argument.value, call, text);
     }
     const size_t colons = op.name.find("::");
-    const std::string run =
-        fmt::format("ops.{}.{}.{}({})", op.name.substr(0, colons), op.name.substr(colons + 2),
-                    op.overload.empty() ? "default" : op.overload, arguments);
+    std::string run =
+        PythonAttribute("ops." + op.name.substr(0, colons), op.name.substr(colons + 2));
+    run = PythonAttribute(run, op.overload.empty() ? "default" : op.overload);
+    run += fmt::format("({})", arguments);
     const std::string left = Results(op, call, text);
     const bool is_one = op.returns_one_tensor && call.results.size() == 1;
     Line(left.empty() ? run : left + (is_one ? run : fmt::format("each({})", run)));

@@ -157,7 +157,7 @@ class ProgramMaker {
   Result<int32_t> FormOf(SlotId slot) {
     const TensorUse& use = trace_.tensor(plan_.slots[slot.index()].tensor);
     std::optional<TensorShape> shape = ShapeOf(trace_, use);
-    if (!shape) return Cannot("a tensor of unknown form");
+    if (!shape || !ScalarTypeOf(trace_, use)) return Cannot("a tensor of unknown form");
     TensorForm form{.dtype = std::string(Name(DTypeOf(trace_, use))),
                     .sizes = std::move(shape->sizes),
                     .strides = std::move(shape->strides),
@@ -261,9 +261,8 @@ class ProgramMaker {
     using Rule = FillRule::Kind;
     const TensorForm& form = program_.forms[static_cast<size_t>(memory.tensors.front().form)];
     const FillRule& rule = step_.rule(outside.version);
-    const DType dtype =
-        DTypeOf(trace_, trace_.tensor(plan_.slots[outside.slots.front().index()].tensor));
-    const auto type = static_cast<c10::ScalarType>(ScalarTypeNumber(dtype));
+    const auto slot = static_cast<size_t>(memory.tensors.front().slot);
+    const c10::ScalarType type = *ScalarTypeOf(trace_, trace_.tensor(plan_.slots[slot].tensor));
     memory.dtype = form.dtype;
     memory.low = rule.low;
     memory.high = rule.high;

@@ -10,7 +10,6 @@ benchmark stands for.
 import argparse
 import json
 import pathlib
-import random
 import statistics
 import time
 
@@ -39,7 +38,6 @@ def main():
     memory = runtime.Memory((folder / "step.data").read_text(), args.seed)
     torch.set_num_threads(args.threads or memory.threads)
     torch.manual_seed(args.seed)
-    random.seed(args.seed)
 
     wall, cpu = [], []
     for i in range(args.warmup + args.iterations):

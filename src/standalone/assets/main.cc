@@ -64,6 +64,11 @@ c10::ScalarType DTypeNamed(std::string_view name) {
       {"complex32", c10::kComplexHalf},
       {"float8_e4m3fn", c10::ScalarType::Float8_e4m3fn},
       {"float8_e5m2", c10::ScalarType::Float8_e5m2},
+      {"float8_e4m3fnuz", c10::ScalarType::Float8_e4m3fnuz},
+      {"float8_e5m2fnuz", c10::ScalarType::Float8_e5m2fnuz},
+      {"uint16", c10::ScalarType::UInt16},
+      {"uint32", c10::ScalarType::UInt32},
+      {"uint64", c10::ScalarType::UInt64},
   };
   for (const auto& [known, type] : kNames) {
     if (name == known) return type;
