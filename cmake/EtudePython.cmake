@@ -17,6 +17,7 @@ find_package(nanobind CONFIG REQUIRED)
 etude_sources(ETUDE_PYTHON_SOURCES python)
 nanobind_add_module(_core NB_STATIC ${ETUDE_PYTHON_SOURCES})
 etude_compile_options(_core)
+etude_unity_build(_core)
 # Headers of Python and nanobind are not ours to warn about.
 target_include_directories(_core SYSTEM PRIVATE ${NB_DIR}/include ${Python_INCLUDE_DIRS})
 target_link_libraries(_core PRIVATE etude nlohmann_json::nlohmann_json)

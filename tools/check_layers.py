@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that each file of src/ includes only what tools/layers.txt allows; exit 1 and a list if not."""
+"""Checks that each file of src/ includes only what tools/layers.txt allows, and that names which
+files of a folder keep to themselves differ, as they are compiled together (ETUDE_UNITY); exit 1 and
+a list if not."""
 
 import pathlib
 import re
@@ -8,6 +10,12 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 LIBTORCH = re.compile(r"^(ATen|c10|torch)/")
+# What an anonymous namespace declares at its own level: a type, a constant, a function's parameters.
+UNNAMED = re.compile(r"^namespace \{$(.*?)^\}  // namespace$", re.M | re.S)
+TYPE = re.compile(r"^(?:template <.*>\n)?(?:struct|class|enum class) (\w+) (?:final )?[:{]", re.M)
+CONSTANT = re.compile(r"^(?:inline )?(?:constexpr|const) [^=({]*?\b(k\w+)\b", re.M)
+FUNCTION = re.compile(r"^[A-Za-z][\w:<>,&*\[\] ]*?[ &*](\w+\([^{;]*?\)) (?:const )?\{", re.M)
+ALIAS = re.compile(r"^using (\w+ = [^;]*);", re.M)
 MAY_USE_LIBTORCH = {"torch", "suite"}
 
 
@@ -27,6 +35,35 @@ def read_layers():
             apart.add(words[0])
         previous_apart = is_apart
     return rank, apart
+
+
+def own_names(text):
+    """Names that a file keeps to itself, by what another file may not repeat: {key: name}."""
+    found = {}
+    for body in UNNAMED.findall(text):
+        for name in TYPE.findall(body) + CONSTANT.findall(body):
+            found[name] = name
+        for declared in FUNCTION.findall(body):
+            found[" ".join(declared.split())] = declared.split("(")[0]
+        for alias in ALIAS.findall(body):
+            name, meaning = alias.split(" = ")
+            found.setdefault(name, (name, " ".join(meaning.split())))
+    return found
+
+
+def clashes():
+    """A line for each name that two files of a folder keep to themselves."""
+    seen = {}  # (folder, test or not, key) -> (file, name)
+    for path in sorted((ROOT / "src").rglob("*.cc")):
+        where = path.relative_to(ROOT)
+        kind = re.search(r"_(test|fuzz|bench)$", path.stem)
+        if "assets" in path.parts or (kind and kind[1] != "test"):
+            continue
+        for key, name in own_names(path.read_text()).items():
+            other, known = seen.setdefault((where.parent, bool(kind), key), (where, name))
+            same_alias = isinstance(name, tuple) and name == known
+            if other != where and not same_alias:
+                yield f"{where}: '{key}' is a name of {other}, too, and they are compiled together"
 
 
 def main():
@@ -50,6 +87,7 @@ def main():
             allowed = other == module or rank.get(other, 99) < rank[module]
             if not allowed:
                 problems.append(f"{where}: includes {target}: {other} is not below {module}")
+    problems += clashes()
     print("\n".join(problems) if problems else "layers: ok")
     return 1 if problems else 0
 

@@ -8,7 +8,7 @@
 namespace etude {
 namespace {
 
-CommLog Log(int64_t rank) {
+CommLog SkewLog(int64_t rank) {
   CommLog log;
   log.rank = rank;
   log.world_size = 2;
@@ -31,7 +31,7 @@ void AllReduce(CommLog& log, std::optional<int64_t> begin, int64_t end) {
 
 // Rank 1's clock is 1,000 ahead. It is 30, 0 and 40 late, then 20 early; all ends are equal.
 std::vector<CommLog> Planted() {
-  std::vector<CommLog> logs{Log(0), Log(1)};
+  std::vector<CommLog> logs{SkewLog(0), SkewLog(1)};
   AllReduce(logs[0], 0, 100);
   AllReduce(logs[1], 1'030, 1'100);
   AllReduce(logs[0], 200, 250);
@@ -83,7 +83,7 @@ TEST(CommSkew, WaitsNoLongerThanTheCallTook) {
 }
 
 TEST(CommSkew, CountsWhatCannotBeSplit) {
-  std::vector<CommLog> logs{Log(0), Log(1)};
+  std::vector<CommLog> logs{SkewLog(0), SkewLog(1)};
   AllReduce(logs[0], 0, 100);
   AllReduce(logs[1], 1'030, 1'100);
   AllReduce(logs[0], 200, 300);
@@ -96,7 +96,7 @@ TEST(CommSkew, CountsWhatCannotBeSplit) {
 }
 
 TEST(CommSkew, OneTraceOfAJobHasNoSkew) {
-  std::vector<CommLog> logs{Log(0)};
+  std::vector<CommLog> logs{SkewLog(0)};
   AllReduce(logs[0], 0, 100);
   EXPECT_EQ(SplitSkew(logs, MatchComms(logs)).alone, 1U);
 }

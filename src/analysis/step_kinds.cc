@@ -26,7 +26,7 @@ uint64_t MixOperator(const Trace& trace, NodeId node, uint64_t hash) {
   return hash;
 }
 
-struct Step {
+struct CountedStep {
   uint64_t hash = 0;
   std::optional<Nanos> time;
   uint64_t first_id = 0;  // of the mark; what is in the step has ids up to `last_id`
@@ -37,23 +37,23 @@ struct Step {
 
 // Where the recording was cut off or damaged, a step that lacks something is none: it would count
 // as a kind of its own, of a time of its own. If all are like that, they stay.
-void LeaveOutBroken(const Stats& met, std::vector<Step>& steps) {
+void LeaveOutBroken(const Stats& met, std::vector<CountedStep>& steps) {
   if (met[Stat::kTruncated] != 0 && !steps.back().time) steps.back().counts = false;
   if (met[Stat::kMalformedElement] != 0) {
-    for (Step& step : steps) {
+    for (CountedStep& step : steps) {
       // Ids that are missing are of nodes that were lost.
       const bool is_whole = step.time && step.last_id - step.first_id < step.nodes;
       if (!is_whole) step.counts = false;
     }
   }
-  if (std::ranges::any_of(steps, &Step::counts)) return;
-  for (Step& step : steps) step.counts = true;
+  if (std::ranges::any_of(steps, &CountedStep::counts)) return;
+  for (CountedStep& step : steps) step.counts = true;
 }
 
 }  // namespace
 
 std::vector<StepKind> FindStepKinds(const Trace& trace) {
-  std::vector<Step> steps;
+  std::vector<CountedStep> steps;
   for (const NodeId node : HostNodesById(trace)) {
     const uint64_t id = trace.source_id(node);
     if (IsStepMark(trace.name(node))) {

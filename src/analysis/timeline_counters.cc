@@ -17,7 +17,7 @@
 namespace etude {
 namespace {
 
-struct Change {
+struct LevelChange {
   Nanos time;
   int64_t amount = 0;
 };
@@ -29,9 +29,9 @@ int64_t AddUpTo(int64_t a, int64_t b) {
 }
 
 // The running sum of `changes`, one point for each time at which it changes.
-Counter Sum(std::string name, Counter::Unit unit, std::vector<Change> changes) {
-  std::ranges::sort(changes, {},
-                    [](const Change& change) { return std::pair(change.time, change.amount); });
+Counter Sum(std::string name, Counter::Unit unit, std::vector<LevelChange> changes) {
+  std::ranges::sort(
+      changes, {}, [](const LevelChange& change) { return std::pair(change.time, change.amount); });
   Counter counter{.name = std::move(name), .unit = unit, .points = {}};
   int64_t value = 0;
   for (size_t i = 0; i < changes.size();) {
@@ -47,7 +47,7 @@ Counter Sum(std::string name, Counter::Unit unit, std::vector<Change> changes) {
 
 std::vector<Counter> QueueCounters(const Trace& trace) {
   const std::vector<NodeId> launchers = FindLaunchers(trace);
-  std::map<std::pair<int32_t, int32_t>, std::vector<Change>> queues;  // by device and stream
+  std::map<std::pair<int32_t, int32_t>, std::vector<LevelChange>> queues;  // by device and stream
   ForEachNode(trace, [&](NodeId node) {
     const NodeId launcher = launchers[node.index()];
     const LaneId lane = trace.lane_id(node);
@@ -69,7 +69,7 @@ std::vector<Counter> QueueCounters(const Trace& trace) {
 }
 
 std::vector<Counter> CommCounters(const Trace& trace) {
-  std::vector<Change> changes;
+  std::vector<LevelChange> changes;
   for (const NodeId node : CommNodes(trace)) {
     const Comm* comm = trace.comm(node);
     const auto start = trace.start(node);
@@ -99,7 +99,7 @@ class TensorUses {
       Use(trace_.input_list(node), *start, end);
       Use(trace_.output_list(node), *start, end);
     });
-    std::map<std::string, std::vector<Change>> changes;
+    std::map<std::string, std::vector<LevelChange>> changes;
     for (const auto& [storage, life] : lives_) {
       auto& of_device = changes[std::string(trace_.text(life.device))];
       of_device.push_back({life.first, life.bytes});

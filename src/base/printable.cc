@@ -11,7 +11,7 @@
 namespace etude {
 namespace {
 
-constexpr uint32_t kReplacement = 0xFFFD;
+constexpr uint32_t kReplacementCode = 0xFFFD;
 
 bool Steers(uint32_t code) {
   const auto within = [code](uint32_t from, uint32_t to) { return code >= from && code <= to; };
@@ -32,10 +32,10 @@ std::string Escape(std::string_view text, bool keep_newlines) {
     text.remove_prefix(plain);
     if (text.empty()) break;
     const utf8::Point point =
-        utf8::First(text).value_or(utf8::Point{.code = kReplacement, .length = 1});
+        utf8::First(text).value_or(utf8::Point{.code = kReplacementCode, .length = 1});
     if (Steers(point.code)) {
       out += fmt::format("\\u{:04x}", point.code);
-    } else if (point.code == kReplacement) {
+    } else if (point.code == kReplacementCode) {
       out += "\xEF\xBF\xBD";
     } else {
       out += text.substr(0, point.length);

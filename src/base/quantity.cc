@@ -5,6 +5,8 @@
 #include <span>
 #include <system_error>
 
+#include "src/base/ascii.h"
+
 namespace etude {
 namespace {
 
@@ -31,8 +33,6 @@ constexpr UnitRow kByteUnits[] = {
     {"GiB", int64_t{1} << 30},
     {"TiB", int64_t{1} << 40},
 };
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // The number before a unit times the unit's factor, if that is a whole number that fits.
 std::optional<int64_t> Parse(std::string_view text, std::span<const UnitRow> units) {

@@ -36,6 +36,9 @@ inline tl::unexpected<Error> MakeError(ErrorCode code, std::string message) {
 inline tl::unexpected<Error> BadInput(std::string message) {
   return MakeError(ErrorCode::kBadInput, std::move(message));
 }
+inline tl::unexpected<Error> Unavailable(std::string message) {
+  return MakeError(ErrorCode::kUnavailable, std::move(message));
+}
 
 }  // namespace etude
 

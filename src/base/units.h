@@ -4,6 +4,8 @@
 
 namespace etude {
 
+constexpr int64_t kNanosPerMicro = 1000;
+
 // A time or duration in integer nanoseconds. Times of one trace share an unspecified origin.
 struct Nanos {
   int64_t count = 0;

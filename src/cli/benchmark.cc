@@ -18,7 +18,7 @@
 namespace etude {
 namespace {
 
-constexpr int64_t kMost = 1'000'000;  // of steps
+constexpr int64_t kMostSteps = 1'000'000;  // of steps
 
 class BenchmarkCommand : public Command {
  public:
@@ -40,10 +40,10 @@ class BenchmarkCommand : public Command {
     options.Values("--skip", &replay_.skip, "OPERATOR", "leave this operator out");
     options.Values("--only", &replay_.only, "OPERATOR", "this operator only");
     options.Value("--warmup", &replay_.warmup, "N", "steps of the replay before the timed ones",
-                  {.least = 0, .most = kMost});
+                  {.least = 0, .most = kMostSteps});
     options.Value("--iterations", &replay_.iterations, "N",
                   "timed steps of the replay, which the README compares with the original",
-                  {.least = 1, .most = kMost});
+                  {.least = 1, .most = kMostSteps});
     options.Footer(
         "Of several recorded steps the one with the median time is taken. Exit code 1 if an "
         "operator could not be taken over; the README lists them.");

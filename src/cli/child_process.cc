@@ -130,7 +130,7 @@ Result<ChildEnd> RunChild(const std::vector<std::string>& command, const Variabl
   close(pipe_ends[0]);
   const ChildEnd end = Wait(child, guard.signals());
   if (received == static_cast<ssize_t>(sizeof(reason))) {
-    return MakeError(ErrorCode::kUnavailable, command[0] + ": " + std::strerror(reason));
+    return Unavailable(command[0] + ": " + std::strerror(reason));
   }
   return end;
 }

@@ -53,7 +53,8 @@ Result<StepBars> ParseBars(const std::vector<std::string>& texts) {
   return bars;
 }
 
-Result<const CaptureRank*> ChooseRank(const CaptureFolder& folder, std::optional<int64_t> wanted) {
+Result<const CaptureRank*> FirstOrNamed(const CaptureFolder& folder,
+                                        std::optional<int64_t> wanted) {
   if (!wanted) return &folder.ranks.front();
   const auto found = std::ranges::find(folder.ranks, *wanted, &CaptureRank::number);
   if (found != folder.ranks.end()) return &*found;
@@ -74,7 +75,7 @@ Result<Subject> FindSubject(const CompareRunOptions& options, const RunContext& 
   if (!IsFolder(options.path)) return NoFolder(options.path);
   Subject subject;
   ETUDE_ASSIGN_OR_RETURN(subject.folder, ListCaptureFolder(options.path, context));
-  ETUDE_ASSIGN_OR_RETURN(subject.rank, ChooseRank(subject.folder, options.rank));
+  ETUDE_ASSIGN_OR_RETURN(subject.rank, FirstOrNamed(subject.folder, options.rank));
   const JobRank* job = subject.folder.job_rank(*subject.rank);
   if (job == nullptr) {
     return BadInput(fmt::format("{}: job.json has no facts of rank {}, which --run needs",

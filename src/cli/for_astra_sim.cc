@@ -101,7 +101,7 @@ std::string RanksText(const std::vector<int64_t>& ranks) {
   return text;
 }
 
-std::string JobText(const AstraJob& job) {
+std::string ToText(const AstraJob& job) {
   if (!job.world_known) {
     return "the trace does not say of how many ranks the job is: --ranks N does\n";
   }
@@ -136,7 +136,7 @@ std::string ToText(const AstraJob& job, const Target& target, const std::string&
     if (count != 0) text += fmt::format("  {}: {}\n", row.text, FormatCount(count));
   }
   for (const std::string& message : job.messages) text += "  " + message + "\n";
-  text += JobText(job);
+  text += ToText(job);
   text += fmt::format("  --workload-configuration={} --comm-group-configuration={}\n",
                       target.prefix, groups);
   return text;

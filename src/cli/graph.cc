@@ -133,15 +133,14 @@ class GraphCommand : public Command {
     }
     const Result<ChildEnd> end = RunChild({"dot", "-Tsvg", "-o", svg.path(), dot.path()}, {});
     if (!end && end.error().code == ErrorCode::kUnavailable) {
-      return MakeError(ErrorCode::kUnavailable,
-                       "graph: SVG is drawn by Graphviz, whose program `dot` is not here; install "
-                       "the package graphviz, or write a .dot file and draw it elsewhere");
+      return Unavailable(
+          "graph: SVG is drawn by Graphviz, whose program `dot` is not here; install "
+          "the package graphviz, or write a .dot file and draw it elsewhere");
     }
     if (!end) return tl::unexpected<Error>(end.error());
     if (end->exit_code() != 0) {
-      return MakeError(ErrorCode::kUnavailable,
-                       fmt::format("graph: `dot` ended with exit code {}; --most-nodes draws less",
-                                   end->exit_code()));
+      return Unavailable(fmt::format(
+          "graph: `dot` ended with exit code {}; --most-nodes draws less", end->exit_code()));
     }
     std::error_code error;
     std::filesystem::rename(svg.path(), output_, error);

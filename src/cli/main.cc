@@ -58,10 +58,9 @@ class TorchCommandStub : public Command {
   std::string_view summary() const override { return command_.summary; }
   void Declare(Options&) override {}
   Result<ExitCode> Run(const Console&) override {
-    return MakeError(ErrorCode::kUnavailable,
-                     std::string(command_.name) +
-                         ": needs etude-torch, which is not beside this program; build with "
-                         "-DETUDE_TORCH=ON or run ./quickstart");
+    return Unavailable(std::string(command_.name) +
+                       ": needs etude-torch, which is not beside this program; build with "
+                       "-DETUDE_TORCH=ON or run ./quickstart");
   }
 
  private:

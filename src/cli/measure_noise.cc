@@ -14,7 +14,7 @@ namespace {
 constexpr Nanos kAll{1'000'000'000};
 constexpr Nanos kOne{5'000'000};  // about what a repetition takes
 
-Nanos Clock(clockid_t id) {
+Nanos ReadClock(clockid_t id) {
   timespec now{};
   clock_gettime(id, &now);
   return Nanos{now.tv_sec * 1'000'000'000 + now.tv_nsec};
@@ -33,9 +33,9 @@ uint64_t Work(uint64_t steps, uint64_t value) {
 // How many steps of work take about kOne.
 uint64_t Calibrate(uint64_t& value) {
   for (uint64_t steps = 1 << 16;; steps *= 2) {
-    const Nanos begin = Clock(CLOCK_THREAD_CPUTIME_ID);
+    const Nanos begin = ReadClock(CLOCK_THREAD_CPUTIME_ID);
     value = Work(steps, value);
-    if (Clock(CLOCK_THREAD_CPUTIME_ID) - begin >= kOne) return steps;
+    if (ReadClock(CLOCK_THREAD_CPUTIME_ID) - begin >= kOne) return steps;
   }
 }
 
@@ -54,12 +54,12 @@ MachineNoise MeasureNoise() {
   uint64_t value = 88172645463325252;
   const uint64_t steps = Calibrate(value);
   std::vector<Nanos> wall, cpu;
-  const Nanos first = Clock(CLOCK_MONOTONIC);
+  const Nanos first = ReadClock(CLOCK_MONOTONIC);
   for (Nanos now = first; now - first < kAll;) {
-    const Nanos cpu_begin = Clock(CLOCK_THREAD_CPUTIME_ID);
+    const Nanos cpu_begin = ReadClock(CLOCK_THREAD_CPUTIME_ID);
     value = Work(steps, value);
-    const Nanos end = Clock(CLOCK_MONOTONIC);
-    cpu.push_back(Clock(CLOCK_THREAD_CPUTIME_ID) - cpu_begin);
+    const Nanos end = ReadClock(CLOCK_MONOTONIC);
+    cpu.push_back(ReadClock(CLOCK_THREAD_CPUTIME_ID) - cpu_begin);
     wall.push_back(end - now);
     now = end;
   }

@@ -24,11 +24,11 @@ namespace etude {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
+using ParsedJson = nlohmann::json;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kGrace{10'000};
-constexpr milliseconds kLook{200};
+constexpr milliseconds kProgramGrace{10'000};
+constexpr milliseconds kStatusLook{200};
 
 // The process at the other end of a socket; 0 if the system does not say.
 pid_t PeerOf(int socket) {
@@ -38,7 +38,7 @@ pid_t PeerOf(int socket) {
 }
 
 tl::unexpected<Error> SystemError(const std::string& what) {
-  return MakeError(ErrorCode::kUnavailable, what + ": " + std::strerror(errno));
+  return Unavailable(what + ": " + std::strerror(errno));
 }
 
 }  // namespace
@@ -75,8 +75,7 @@ Status PacedProgram::Listen() {
   const std::string name = folder_ + "/pace";
   sockaddr_un address{.sun_family = AF_UNIX};
   if (name.size() >= sizeof address.sun_path) {
-    return MakeError(ErrorCode::kUnavailable,
-                     folder_ + ": too long a name for a socket: set TMPDIR to a shorter one");
+    return Unavailable(folder_ + ": too long a name for a socket: set TMPDIR to a shorter one");
   }
   name.copy(address.sun_path, name.size());
   listener_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -137,7 +136,7 @@ Status PacedProgram::Poll() {
     descriptors.push_back({.fd = peer->channel.descriptor(), .events = POLLIN, .revents = 0});
     asked.push_back(peer.get());
   }
-  ETUDE_RETURN_IF_ERROR(tree_.Await(descriptors, kLook));
+  ETUDE_RETURN_IF_ERROR(tree_.Await(descriptors, kStatusLook));
   for (size_t i = 0; i < asked.size(); ++i) {
     if (descriptors[i + 1].revents == 0) continue;
     asked[i]->channel.Receive();
@@ -159,7 +158,7 @@ Status PacedProgram::Hear(Peer& peer) {
 }
 
 Status PacedProgram::Greet(Peer& peer, const std::string& line) {
-  const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const ParsedJson json = ParsedJson::parse(line, nullptr, /*allow_exceptions=*/false);
   const std::string event = json.is_object() ? TextIn(json, "event") : "";
   if (event == "hello") {
     const int64_t rank = CountIn(json, "rank").value_or(0);
@@ -174,7 +173,7 @@ Status PacedProgram::Greet(Peer& peer, const std::string& line) {
       peer.channel.Send("finish");
       return {};
     }
-    if (rank == options_.rank && json.value("has_recorded_step", Json()) != true) {
+    if (rank == options_.rank && json.value("has_recorded_step", ParsedJson()) != true) {
       return BadInput(
           fmt::format("{}: job.json does not say which signature the recorded step of "
                       "rank {} has",
@@ -254,7 +253,7 @@ Result<std::optional<std::string>> PacedProgram::AnswerOf(int64_t rank) {
   ETUDE_ASSIGN_OR_RETURN(const auto line,
                          AwaitLine(tree_, peer.channel, options_.timeout, late, look));
   if (!line) return std::nullopt;
-  const Json json = Json::parse(*line, nullptr, /*allow_exceptions=*/false);
+  const ParsedJson json = ParsedJson::parse(*line, nullptr, /*allow_exceptions=*/false);
   if (json.is_object() && TextIn(json, "event") == "step") return line;
   ETUDE_RETURN_IF_ERROR(Greet(peer, *line));
   return std::nullopt;
@@ -266,7 +265,7 @@ Status PacedProgram::End(bool finish) {
     while (!tree_.ended(process_)) ETUDE_RETURN_IF_ERROR(Poll());
     return {};
   }
-  const auto ended = tree_.AwaitEnd(process_, kGrace);
+  const auto ended = tree_.AwaitEnd(process_, kProgramGrace);
   return ended ? Status() : tl::unexpected<Error>(ended.error());
 }
 

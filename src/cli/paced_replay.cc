@@ -17,9 +17,9 @@
 namespace etude {
 namespace {
 
-using Json = nlohmann::json;
+using ParsedJson = nlohmann::json;
 
-constexpr std::chrono::milliseconds kGrace{10'000};
+constexpr std::chrono::milliseconds kReplayGrace{10'000};
 // Setting up and the first use of the wheel, which builds, take as long as they take.
 constexpr std::chrono::hours kSetUp{24};
 
@@ -47,22 +47,22 @@ ErrorCode CodeOf(const std::optional<ChildEnd>& end) {
   return ErrorCode::kInternal;
 }
 
-int64_t Count(const Json& json, const char* pointer) {
-  const auto path = Json::json_pointer(pointer);
+int64_t Count(const ParsedJson& json, const char* pointer) {
+  const auto path = ParsedJson::json_pointer(pointer);
   const bool there = json.contains(path) && json.at(path).is_number_integer();
   return there ? json.at(path).get<int64_t>() : 0;
 }
 
-std::optional<double> Number(const Json& json, const char* pointer) {
-  const auto path = Json::json_pointer(pointer);
+std::optional<double> Number(const ParsedJson& json, const char* pointer) {
+  const auto path = ParsedJson::json_pointer(pointer);
   const bool there = json.contains(path) && json.at(path).is_number();
   return there ? std::optional(json.at(path).get<double>()) : std::nullopt;
 }
 
 // What the process had in use before its first step, and the copies that it made since, which are
 // none of the step's memory.
-std::optional<int64_t> LevelOf(const Json& json) {
-  const Json memory = json.value("memory", Json());
+std::optional<int64_t> LevelOf(const ParsedJson& json) {
+  const ParsedJson memory = json.value("memory", ParsedJson());
   if (!memory.is_object()) return std::nullopt;
   const auto before = memory.find("resident_before_steps_bytes");
   if (before == memory.end() || !before->is_number_integer()) return std::nullopt;
@@ -74,7 +74,7 @@ std::optional<int64_t> LevelOf(const Json& json) {
 Result<PacedReplay> PacedReplay::Start(ProcessTree& tree, const Options& options) {
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    return MakeError(ErrorCode::kUnavailable, std::string("socket: ") + std::strerror(errno));
+    return Unavailable(std::string("socket: ") + std::strerror(errno));
   }
   LineChannel channel(ends[0]);
   CounterSet counters;
@@ -84,9 +84,10 @@ Result<PacedReplay> PacedReplay::Start(ProcessTree& tree, const Options& options
   close(ends[1]);
   if (!process) return tl::unexpected<Error>(process.error());
   ETUDE_ASSIGN_OR_RETURN(const auto line, AwaitLine(tree, channel, kSetUp, "the replay", {}));
-  const Json ready = Json::parse(line.value_or(""), nullptr, /*allow_exceptions=*/false);
+  const ParsedJson ready =
+      ParsedJson::parse(line.value_or(""), nullptr, /*allow_exceptions=*/false);
   if (!ready.is_object()) {
-    ETUDE_RETURN_IF_ERROR(tree.AwaitEnd(*process, kGrace));
+    ETUDE_RETURN_IF_ERROR(tree.AwaitEnd(*process, kReplayGrace));
     const auto end = tree.ended(*process);
     return MakeError(CodeOf(end), fmt::format("the replay could not be set up (exit code {})",
                                               end ? end->exit_code() : 0));
@@ -110,8 +111,8 @@ Result<PacedStep> PacedReplay::Step() {
                 [this] { watch_.Look(); }));
   if (!line) return HasEnded();
   ETUDE_ASSIGN_OR_RETURN(PacedStep step, watch_.End(*line));
-  stepping_ =
-      static_cast<pid_t>(Count(Json::parse(*line, nullptr, /*allow_exceptions=*/false), "/pid"));
+  stepping_ = static_cast<pid_t>(
+      Count(ParsedJson::parse(*line, nullptr, /*allow_exceptions=*/false), "/pid"));
   return step;
 }
 
@@ -124,7 +125,7 @@ tl::unexpected<Error> PacedReplay::HasEnded() {
 
 Status PacedReplay::End() {
   channel_.EndSending();
-  const auto ended = tree_.AwaitEnd(process_, kGrace);
+  const auto ended = tree_.AwaitEnd(process_, kReplayGrace);
   return ended ? Status() : tl::unexpected<Error>(ended.error());
 }
 

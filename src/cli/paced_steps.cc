@@ -97,7 +97,7 @@ Result<std::optional<std::string>> AwaitLine(ProcessTree& tree, LineChannel& cha
     }
     if (look) look();
     if (std::chrono::steady_clock::now() >= deadline) {
-      return MakeError(ErrorCode::kUnavailable, late);
+      return Unavailable(late);
     }
   }
 }

@@ -23,8 +23,8 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::array kEnding = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-constexpr milliseconds kGrace{5000};
-constexpr milliseconds kLook{20};
+constexpr milliseconds kTerminationGrace{5000};
+constexpr milliseconds kTreeLook{20};
 constexpr milliseconds kLastWords{3000};  // from a process's last word to its end
 
 milliseconds Until(Clock::time_point when) {
@@ -103,8 +103,7 @@ Result<std::unique_ptr<ProcessTree>> ProcessTree::Open() {
   sigaction(SIGCHLD, &standard, &tree->child_before_);
   tree->signals_ = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
   if (tree->signals_ < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
-    return MakeError(ErrorCode::kUnavailable,
-                     std::string("starting programs: ") + std::strerror(errno));
+    return Unavailable(std::string("starting programs: ") + std::strerror(errno));
   }
   return tree;
 }
@@ -155,10 +154,10 @@ Result<pid_t> ProcessTree::Start(const Program& program, const std::function<voi
   close(go[1]);
   close(failure[0]);
   if (child < 0) {
-    return MakeError(ErrorCode::kUnavailable, std::string("fork: ") + std::strerror(fork_reason));
+    return Unavailable(std::string("fork: ") + std::strerror(fork_reason));
   }
   if (received == sizeof reason) {
-    return MakeError(ErrorCode::kUnavailable, program.command[0] + ": " + std::strerror(reason));
+    return Unavailable(program.command[0] + ": " + std::strerror(reason));
   }
   return child;
 }
@@ -204,7 +203,7 @@ void ProcessTree::EndAll() {
 
 // Whether all have gone before the grace is over.
 bool ProcessTree::EndAllBy(int signal) {
-  const auto deadline = Clock::now() + kGrace;
+  const auto deadline = Clock::now() + kTerminationGrace;
   std::vector<pid_t> told;
   while (true) {
     Reap();
@@ -218,7 +217,7 @@ bool ProcessTree::EndAllBy(int signal) {
       kill(process, SIGCONT);
     }
     pollfd signals{.fd = signals_, .events = POLLIN, .revents = 0};
-    if (poll(&signals, 1, static_cast<int>(kLook.count())) > 0) TakeSignals();
+    if (poll(&signals, 1, static_cast<int>(kTreeLook.count())) > 0) TakeSignals();
   }
 }
 

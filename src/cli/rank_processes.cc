@@ -162,7 +162,7 @@ Result<ExitCode> RunRanks(int64_t count, int64_t lead,
                           const std::function<Result<ExitCode>(int64_t rank)>& work) {
   const SharedOutcomes shared(static_cast<size_t>(count));
   const std::span<Outcome> outcomes = shared.get();
-  if (outcomes.empty()) return MakeError(ErrorCode::kUnavailable, "no memory for the ranks");
+  if (outcomes.empty()) return Unavailable("no memory for the ranks");
   Children children(outcomes);
   const pid_t parent = getpid();
   std::fflush(nullptr);
@@ -177,8 +177,7 @@ Result<ExitCode> RunRanks(int64_t count, int64_t lead,
     if (child < 0) {
       const std::string reason = std::strerror(errno);
       children.EndAll(static_cast<size_t>(lead));
-      return MakeError(ErrorCode::kUnavailable,
-                       fmt::format("no process for rank {}: {}", rank, reason));
+      return Unavailable(fmt::format("no process for rank {}: {}", rank, reason));
     }
     children.Add(child);
   }

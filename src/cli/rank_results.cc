@@ -6,10 +6,14 @@
 #include "src/report/json_output.h"
 
 namespace etude {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+}  // namespace
 
 void PrintRankResults(std::vector<RankResult> results, bool as_json, std::string_view format,
                       std::string_view key, const Console& console) {
-  using Json = nlohmann::ordered_json;
   Json list = Json::array();
   JobHealth job;
   for (RankResult& result : results) {

@@ -20,7 +20,7 @@ namespace etude {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
+using ParsedJson = nlohmann::json;
 
 constexpr std::string_view kHookFile = ".etude-hook";
 constexpr std::string_view kStatusPrefix = ".etude-status.";
@@ -76,16 +76,16 @@ bool IsJob(const std::string& path) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return false;
   std::ifstream file(path, std::ios::binary);
-  const Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
-  return json.is_object() && json.value("format", Json()) == "etude-job";
+  const ParsedJson json = ParsedJson::parse(file, nullptr, /*allow_exceptions=*/false);
+  return json.is_object() && json.value("format", ParsedJson()) == "etude-job";
 }
 
 std::optional<RecordingStatus> ParseStatus(const std::string& text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const ParsedJson json = ParsedJson::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || TextIn(json, "format") != "etude-record-status") return std::nullopt;
   RecordingStatus status;
   status.steps_seen = CountIn(json, "steps_seen").value_or(0);
-  status.complete = json.value("complete", Json()) == true;
+  status.complete = json.value("complete", ParsedJson()) == true;
   status.phase = TextIn(json, "phase");
   status.code = TextIn(json, "code");
   status.reason = TextIn(json, "reason");

@@ -28,7 +28,7 @@
 namespace etude {
 namespace {
 
-constexpr int64_t kMost = 1'000'000;  // of steps, and of seconds
+constexpr int64_t kMostStepsOrSeconds = 1'000'000;  // of steps, and of seconds
 
 // Tells the others how this rank fared, and learns how they did.
 Status ShareSummaries(RankGroup& group, ReplayReport& report) {
@@ -105,7 +105,7 @@ class ReplayCommand : public Command {
                   "the report is that of --rank (default: 0)");
     options.Value("--timeout", &timeout_s_, "SECONDS",
                   "how long a collective of --ranks may make no progress",
-                  {.least = 1, .most = kMost});
+                  {.least = 1, .most = kMostStepsOrSeconds});
     options.Value("--device", &replay_.device, "DEVICE",
                   "cpu or cuda:N (default: a GPU if the trace used one and there is one)");
     options.Flag("--experimental", &replay_.experimental,
@@ -113,9 +113,9 @@ class ReplayCommand : public Command {
     options.Values("--library", &libraries_, "FILE",
                    "load a shared library that registers operators (TORCH_LIBRARY); its code runs");
     options.Value("--warmup", &replay_.warmup, "N", "steps before the timed ones",
-                  {.least = 0, .most = kMost});
+                  {.least = 0, .most = kMostStepsOrSeconds});
     options.Value("--iterations", &replay_.iterations, "N", "timed steps",
-                  {.least = 1, .most = kMost});
+                  {.least = 1, .most = kMostStepsOrSeconds});
     options.Value("--threads", &threads_, "N",
                   "threads of PyTorch's pool (default: as recorded, else 1)",
                   {.least = 1, .most = kThreadsMax});

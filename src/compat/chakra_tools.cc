@@ -20,10 +20,10 @@ namespace {
 
 // Writes to a file while the nodes are gone through in the order of the traces' texts, whose pages
 // it gives back now and then.
-class Writer {
+class NodeListWriter {
  public:
   // Both must outlive the writer; `text` is the one that is mostly read.
-  Writer(AtomicFile& file, const FileText& text) : file_(file), text_(text) {}
+  NodeListWriter(AtomicFile& file, const FileText& text) : file_(file), text_(text) {}
 
   Status Write(std::string_view bytes) {
     constexpr uint64_t kReleaseBytes = uint64_t{16} << 20;
@@ -45,7 +45,7 @@ Status WriteEt(EtTrace& trace, const FileText& text, const std::string& name,
                const std::string& output) {
   // Made only when there is something to write: a trace that is refused leaves no file behind.
   std::optional<AtomicFile> file;
-  std::optional<Writer> writer;
+  std::optional<NodeListWriter> writer;
   ETUDE_RETURN_IF_ERROR(WriteChakraEt(trace, name, [&](std::string_view bytes) -> Status {
     if (!file) {
       ETUDE_ASSIGN_OR_RETURN(file, AtomicFile::Create(output));
@@ -78,7 +78,7 @@ Status TraceLink(const LinkRequest& request, const RunContext& context) {
       LinkTraces(host, device, sync_deps, {.host = request.host, .device = request.device}));
   if (!request.linked.empty()) {
     ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(request.linked));
-    Writer writer(file, host_text);
+    NodeListWriter writer(file, host_text);
     ETUDE_RETURN_IF_ERROR(WriteLinkedJson(
         host, device, linked, [&](std::string_view bytes) { return writer.Write(bytes); }));
     ETUDE_RETURN_IF_ERROR(file.Commit());

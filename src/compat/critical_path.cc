@@ -18,8 +18,6 @@
 namespace etude::compat {
 namespace {
 
-constexpr uint32_t kNone = FlatMap::kNone;
-
 // Names that the analysis looks for.
 enum class Call : uint8_t {
   kOther,
@@ -84,8 +82,8 @@ struct Row {
   int64_t stream = -1;
   int64_t correlation = -1;
   uint32_t event = 0;
-  uint32_t partner = kNone;  // row at the other end of its correlation, but for event 0
-  uint32_t matches = 0;      // of a device row: calls that bring it into the window
+  uint32_t partner = kNoRow;  // row at the other end of its correlation, but for event 0
+  uint32_t matches = 0;       // of a device row: calls that bring it into the window
   Call call = Call::kOther;
   EventCat category = EventCat::kOther;
   bool is_step = false;
@@ -140,13 +138,13 @@ class Analysis {
   }
   // Whether a row has points in the graph.
   bool HasPoints(uint32_t row) const {
-    if (row == kNone || !rows_[row].in_window) return false;
+    if (row == kNoRow || !rows_[row].in_window) return false;
     const EventCat category = rows_[row].category;
     return category == EventCat::kCpuOp || category == EventCat::kRuntime ||
            category == EventCat::kDriver || IsLinkedGpu(row);
   }
   bool IsLinkedGpu(uint32_t row) const {
-    return rows_[row].stream != -1 && (rows_[row].partner != kNone || rows_[row].at_zero);
+    return rows_[row].stream != -1 && (rows_[row].partner != kNoRow || rows_[row].at_zero);
   }
   // The row that the analysis finds under its partner's number.
   uint32_t PartnerOrZero(uint32_t row) const {
@@ -175,7 +173,7 @@ class Analysis {
   const DeviceTrace& trace_;
   const std::string& name_;
   std::vector<Row> rows_;
-  uint32_t zero_row_ = kNone;        // the row of event 0
+  uint32_t zero_row_ = kNoRow;       // the row of event 0
   std::array<bool, 16> saw_call_{};  // by Call, among all rows
   bool gives_up_ = false;            // the analysis finds the trace impossible
   std::optional<PathGraph> graph_;
@@ -183,7 +181,7 @@ class Analysis {
   std::vector<uint32_t> launches_;                // kept launches of kept kernels, by start
   std::vector<int64_t> queue_length_;             // by row; kNoLength where it is not known
   std::map<int64_t, uint32_t> launch_of_record_;  // by correlation of a cudaEventRecord: a row
-  std::vector<uint32_t> next_launch_;             // by row of a cudaStreamWaitEvent; kNone: none
+  std::vector<uint32_t> next_launch_;             // by row of a cudaStreamWaitEvent; kNoRow: none
   std::vector<uint8_t> is_wait_;                  // by row: whether next_launch_ says anything
   FlatMap kernel_sync_;                // by row of a kernel: the kernel that it waits for
   std::vector<int64_t> stream_order_;  // streams in the order of their first kernel
@@ -240,14 +238,14 @@ void Analysis::JoinCorrelations() {
     if (correlation == -1) continue;
     const FlatMap& others = rows_[i].on_gpu ? last_cpu : last_gpu;
     rows_[i].partner = others.Find(static_cast<uint64_t>(correlation));
-    if (rows_[i].partner != kNone && rows_[rows_[i].partner].event == 0) {
-      rows_[i].partner = kNone;
+    if (rows_[i].partner != kNoRow && rows_[rows_[i].partner].event == 0) {
+      rows_[i].partner = kNoRow;
       rows_[i].at_zero = true;
     }
   }
   // The analysis keeps partners as numbers of events, and an event without partner has number 0.
   if (rows_[0].event == 0) zero_row_ = 0;
-  for (Row& row : rows_) row.at_zero |= row.partner == kNone && row.correlation >= 0;
+  for (Row& row : rows_) row.at_zero |= row.partner == kNoRow && row.correlation >= 0;
 }
 
 void Analysis::DropLastStep() {
@@ -272,7 +270,7 @@ void Analysis::DropLastStep() {
   }
   for (uint32_t i = 0; i < rows_.size(); ++i) {
     if (!rows_[i].on_gpu) continue;
-    rows_[i].is_kept = correlations.Find(static_cast<uint64_t>(rows_[i].correlation)) != kNone;
+    rows_[i].is_kept = correlations.Find(static_cast<uint64_t>(rows_[i].correlation)) != kNoRow;
   }
 }
 
@@ -304,11 +302,11 @@ Status Analysis::ChooseWindow() {
   if (!any_step) return Fails("no ProfilerStep", "TypeError");
   DropLastStep();
   // Device rows come first where a step was dropped; a step among them is a rarity.
-  uint32_t step = kNone;
-  for (uint32_t i = 0; i < rows_.size() && step == kNone; ++i) {
+  uint32_t step = kNoRow;
+  for (uint32_t i = 0; i < rows_.size() && step == kNoRow; ++i) {
     if (is_step(i) && rows_[i].is_kept) step = i;
   }
-  if (step == kNone) return Fails("no complete ProfilerStep", "UndefinedVariableError");
+  if (step == kNoRow) return Fails("no complete ProfilerStep", "UndefinedVariableError");
   const double begin = rows_[step].ts;
   const double end = rows_[step].end();
   const auto is_inside = [&](const Row& row) {
@@ -321,7 +319,7 @@ Status Analysis::ChooseWindow() {
   for (uint32_t i = 0; i < rows_.size(); ++i) {
     const Row& row = rows_[i];
     const uint32_t partner = PartnerOrZero(i);
-    if (!row.is_kept || row.stream != -1 || partner == kNone) continue;
+    if (!row.is_kept || row.stream != -1 || partner == kNoRow) continue;
     const bool always = rows_[partner].call == Call::kSyncStreamWait;
     if (rows_[partner].stream != -1 && (always || is_inside(row))) ++rows_[partner].matches;
   }
@@ -431,27 +429,27 @@ std::vector<Analysis::Mark> Analysis::MarksInTime(const std::vector<uint32_t>& r
 
 void Analysis::AddCallStack(const std::vector<uint32_t>& rows) {
   // The tree of calls: an end closes whatever began last. It is then walked in preorder.
-  std::vector<uint32_t> parent_of(rows.size(), kNone);  // by place in `begun`
-  std::vector<uint32_t> begun;                          // rows in the order of their starts
-  std::vector<uint32_t> stack;                          // places in `begun`
+  std::vector<uint32_t> parent_of(rows.size(), kNoRow);  // by place in `begun`
+  std::vector<uint32_t> begun;                           // rows in the order of their starts
+  std::vector<uint32_t> stack;                           // places in `begun`
   for (const Mark& mark : MarksInTime(rows)) {
     if (mark.is_start) {
       const auto place = static_cast<uint32_t>(begun.size());
-      parent_of[place] = stack.empty() ? kNone : stack.back();
+      parent_of[place] = stack.empty() ? kNoRow : stack.back();
       begun.push_back(mark.row);
       stack.push_back(place);
     } else if (!stack.empty()) {
       stack.pop_back();
     }
   }
-  uint32_t last = kNone;  // point
-  uint32_t last_top = kNone;
+  uint32_t last = kNoRow;  // point
+  uint32_t last_top = kNoRow;
   size_t depth = 0;
   const auto enter = [&](uint32_t row) {
     if (!HasPoints(row)) return;
-    if (depth == 0 && last_top != kNone) graph_->AddNew(last_top, Start(row), 0);
+    if (depth == 0 && last_top != kNoRow) graph_->AddNew(last_top, Start(row), 0);
     ++depth;
-    if (last != kNone) {
+    if (last != kNoRow) {
       graph_->AddNew(last, Start(row), rows_[row].ts - TimeOf(last));
     }
     last = Start(row);
@@ -459,11 +457,11 @@ void Analysis::AddCallStack(const std::vector<uint32_t>& rows) {
   const auto leave = [&](uint32_t row) {
     if (!HasPoints(row)) return;
     --depth;
-    if (last != kNone) {
+    if (last != kNoRow) {
       const double weight = IsBlocking(rows_[row].call) ? 0 : rows_[row].end() - TimeOf(last);
       graph_->AddNew(last, End(row), weight);
     }
-    last = depth == 0 ? kNone : End(row);
+    last = depth == 0 ? kNoRow : End(row);
     if (depth == 0) last_top = End(row);
   };
   // Starts come in preorder: before one is entered, all are left that it is not under.
@@ -486,9 +484,9 @@ void Analysis::FindLaunches() {
   std::vector<uint32_t> found;
   for (uint32_t i = 0; i < rows_.size(); ++i) {
     const Row& row = rows_[i];
-    if (!row.is_kept || !IsLaunch(row.call) || row.partner == kNone) continue;
+    if (!row.is_kept || !IsLaunch(row.call) || row.partner == kNoRow) continue;
     const Row& kernel = rows_[row.partner];
-    if (kernel.is_kept && kernel.stream != -1 && kernel.partner != kNone) found.push_back(i);
+    if (kernel.is_kept && kernel.stream != -1 && kernel.partner != kNoRow) found.push_back(i);
   }
   launches_ = ByStart(found);
 }
@@ -500,14 +498,14 @@ Status Analysis::FindQueueLengths() {
   std::vector<uint32_t> in_queue;  // launches, then what they launched
   for (uint32_t i = 0; i < rows_.size(); ++i) {
     const Row& row = rows_[i];
-    if (!row.is_kept || !IsLaunch(row.call) || row.partner == kNone) continue;
+    if (!row.is_kept || !IsLaunch(row.call) || row.partner == kNoRow) continue;
     ++launch_count.Insert(static_cast<uint64_t>(rows_[i].correlation), 0);
     in_queue.push_back(i);
   }
   for (uint32_t i = 0; i < rows_.size(); ++i) {
     if (!rows_[i].is_kept || rows_[i].stream == -1) continue;
     const auto correlation = static_cast<uint64_t>(rows_[i].correlation);
-    if (launch_count.Find(correlation) == kNone) continue;
+    if (launch_count.Find(correlation) == kNoRow) continue;
     ++kernel_count.Insert(correlation, 0);
     in_queue.push_back(i);
   }
@@ -517,7 +515,7 @@ Status Analysis::FindQueueLengths() {
   for (const uint32_t row : in_queue) {
     const uint32_t count = kernel_count.Find(static_cast<uint64_t>(rows_[row].correlation));
     if (IsLaunch(rows_[row].call) && rows_[row].stream == -1) {
-      joined += count == kNone ? 1 : count;
+      joined += count == kNoRow ? 1 : count;
     } else {
       ++kernels;
     }
@@ -568,7 +566,7 @@ void Analysis::FindNextLaunches() {
       !saw_call_[static_cast<size_t>(Call::kSyncStreamWait)]) {
     return;
   }
-  next_launch_.assign(rows_.size(), kNone);
+  next_launch_.assign(rows_.size(), kNoRow);
   is_wait_.assign(rows_.size(), 0);
   std::map<QueueKey, std::vector<Launch>> launches;
   for (const uint32_t row : launches_) {
@@ -578,9 +576,9 @@ void Analysis::FindNextLaunches() {
   bool any = false;
   for (uint32_t i = 0; i < rows_.size(); ++i) {
     const Row& row = rows_[i];
-    if (!row.is_kept || row.call != Call::kStreamWaitEvent || row.partner == kNone) continue;
+    if (!row.is_kept || row.call != Call::kStreamWaitEvent || row.partner == kNoRow) continue;
     const Row& sync = rows_[row.partner];
-    if (!sync.is_kept || sync.stream == -1 || sync.partner == kNone) continue;
+    if (!sync.is_kept || sync.stream == -1 || sync.partner == kNoRow) continue;
     any = true;
     is_wait_[i] = 1;
     const std::vector<Launch>& after = launches[{Event(i).pid, Event(i).tid, sync.stream}];
@@ -609,12 +607,12 @@ Status Analysis::AddSync(uint32_t row, std::map<int64_t, uint32_t>& last) {
       if (sync.call == Call::kSyncEvent) {
         return HasPoints(source) ? AddGpuToCpu(End(source), row) : Status();
       }
-      if (sync.partner == kNone || is_wait_.empty() || is_wait_[sync.partner] == 0) {
+      if (sync.partner == kNoRow || is_wait_.empty() || is_wait_[sync.partner] == 0) {
         return Fails("a stream that waits without cudaStreamWaitEvent",
                      "KeyError or AttributeError");
       }
       const uint32_t next = next_launch_[sync.partner];
-      if (next != kNone) kernel_sync_.Set(rows_[next].partner, source);
+      if (next != kNoRow) kernel_sync_.Set(rows_[next].partner, source);
       return {};
     }
     case Call::kSyncStream:
@@ -636,18 +634,18 @@ Status Analysis::AddKernel(uint32_t row, std::map<int64_t, uint32_t>& last) {
   graph_->Add(Start(row), End(row), kernel.dur, PathEdgeType::kSpan);
   // The kernel that it waits for, unless that one is outside of the window.
   uint32_t source = kernel_sync_.Find(row);
-  if (source != kNone && !HasPoints(source)) source = kNone;
-  if (source != kNone) graph_->Add(End(source), Start(row), 0, PathEdgeType::kSync);
+  if (source != kNoRow && !HasPoints(source)) source = kNoRow;
+  if (source != kNoRow) graph_->Add(End(source), Start(row), 0, PathEdgeType::kSync);
   const auto before = last.find(kernel.stream);
   const uint32_t launch = PartnerOrZero(row);
-  const double launched = launch != kNone ? rows_[launch].ts : 0;
-  if (launch != kNone && queue_length_[launch] == 1 && queue_length_[row] == 0 &&
+  const double launched = launch != kNoRow ? rows_[launch].ts : 0;
+  if (launch != kNoRow && queue_length_[launch] == 1 && queue_length_[row] == 0 &&
       (before == last.end() || TimeOf(before->second) < launched) &&
-      (source == kNone || rows_[source].end() < launched)) {
+      (source == kNoRow || rows_[source].end() < launched)) {
     if (!HasPoints(launch)) return Fails("a launch outside of the step", "AssertionError");
     graph_->Add(Start(launch), Start(row), kernel.ts - launched, PathEdgeType::kSpan);
   } else if (before != last.end() &&
-             (source == kNone || rows_[source].end() < TimeOf(before->second))) {
+             (source == kNoRow || rows_[source].end() < TimeOf(before->second))) {
     graph_->Add(before->second, Start(row), kernel.ts - TimeOf(before->second),
                 PathEdgeType::kSpan);
   }
@@ -669,7 +667,7 @@ Status Analysis::AddKernels() {
     const Row& row = rows_[i];
     const bool is_host_sync = row.call == Call::kSyncEvent || row.call == Call::kSyncContext;
     if (!row.in_window || (row.stream == -1 && !is_host_sync)) continue;
-    if (row.partner == kNone && !row.at_zero) continue;
+    if (row.partner == kNoRow && !row.at_zero) continue;
     rows.push_back(i);
     // What waits counts from when it is done.
     keys.push_back(OrderKey(rows_[i].category == EventCat::kSync ? row.end() : row.ts));

@@ -39,9 +39,9 @@ bool ContainsNccl(std::string_view text) {
   return false;
 }
 
-class Reader {
+class DeviceReader {
  public:
-  Reader(std::string_view text, const std::string& name, const Limits& limits)
+  DeviceReader(std::string_view text, const std::string& name, const Limits& limits)
       : scanner_(text, name, limits.depth), text_size_(text.size()), name_(name), limits_(limits) {}
 
   Result<DeviceTrace> Run() {
@@ -265,7 +265,7 @@ Result<DeviceTrace> ReadDeviceTrace(std::string_view text, const std::string& na
   if (!utf8::IsValid(text)) {
     return ChakraFails(name, "bytes that are not UTF-8", "UnicodeDecodeError");
   }
-  return Reader(text, name, limits).Run();
+  return DeviceReader(text, name, limits).Run();
 }
 
 }  // namespace etude::compat

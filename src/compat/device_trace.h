@@ -52,7 +52,7 @@ struct DeviceTrace {
   std::vector<uint32_t> order;         // of events by time, equal ones as they stand
   std::vector<int64_t> external_ids;   // by number
   std::vector<std::string_view> tids;  // the JSON text of each thread's tid, by number
-  uint32_t tid_zero = FlatMap::kNone;  // number of the thread with tid 0
+  uint32_t tid_zero = kNoRow;          // number of the thread with tid 0
 };
 
 Result<DeviceTrace> ReadDeviceTrace(std::string_view text, const std::string& name,

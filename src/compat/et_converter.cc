@@ -19,13 +19,11 @@
 namespace etude::compat {
 namespace {
 
-constexpr uint32_t kNone = FlatMap::kNone;
-
 // Python stops a chain of dependencies of more nodes (its limit of 1000 frames, less those that
 // are open when the search for cycles begins).
 constexpr size_t kMaxChain = 994;
 
-constexpr auto kSchemas = std::to_array<std::string_view>(
+constexpr auto kConvertedSchemas = std::to_array<std::string_view>(
     {"1.0.2-chakra.0.0.4", "1.0.3-chakra.0.0.4", "1.1.0-chakra.0.0.4", "1.1.1-chakra.0.0.4"});
 constexpr std::string_view kSchemaWithoutParser = "1.1.1-chakra.1.0.0";
 
@@ -67,9 +65,9 @@ struct Comm {
   EtText pg_name;
 };
 
-class Converter {
+class EtConverter {
  public:
-  Converter(EtTrace& trace, const std::string& name)
+  EtConverter(EtTrace& trace, const std::string& name)
       : metadata_(trace.metadata), nodes_(trace.nodes), args_(trace.args), name_(name) {}
 
   Status Run(const Sink& sink) {
@@ -85,7 +83,7 @@ class Converter {
  private:
   struct Dep {
     uint64_t id = 0;
-    uint32_t next = kNone;  // of the same node
+    uint32_t next = kNoRow;  // of the same node
   };
 
   std::string Where(uint32_t node) const {
@@ -119,7 +117,7 @@ class Converter {
 
   FlatMap row_of_id_;
   std::vector<uint32_t> order_;        // rows as Python's dict has them: the file's, each id once
-  std::vector<uint32_t> parent_;       // by row; kNone: no such node
+  std::vector<uint32_t> parent_;       // by row; kNoRow: no such node
   std::vector<uint32_t> converted_;    // rows in the order in which they were converted first
   std::vector<uint8_t> is_converted_;  // by row
   std::vector<uint8_t> has_ctrl_;      // by row: ctrl_deps is the parent
@@ -130,11 +128,11 @@ class Converter {
   std::vector<uint32_t> first_dep_;  // by row: into deps_
   std::vector<uint32_t> last_dep_;
   ByteBuffer scratch_;
-  ByteBuffer io_bytes_;     // both IOInfo fields of the node written last
-  uint32_t io_of_ = kNone;  // which EtArgs they are of
+  ByteBuffer io_bytes_;      // both IOInfo fields of the node written last
+  uint32_t io_of_ = kNoRow;  // which EtArgs they are of
 };
 
-Status Converter::TextField(std::string_view key, std::string_view json) {
+Status EtConverter::TextField(std::string_view key, std::string_view json) {
   ByteBuffer attr;
   AppendBytesField(1, key, attr);
   if (!IsNull(json)) {
@@ -147,7 +145,7 @@ Status Converter::TextField(std::string_view key, std::string_view json) {
   return {};
 }
 
-Status Converter::UintField(std::string_view key, std::string_view json) {
+Status EtConverter::UintField(std::string_view key, std::string_view json) {
   ByteBuffer attr;
   AppendBytesField(1, key, attr);
   if (!IsNull(json)) {
@@ -162,7 +160,7 @@ Status Converter::UintField(std::string_view key, std::string_view json) {
   return {};
 }
 
-Status Converter::MakeMetadata() {
+Status EtConverter::MakeMetadata() {
   const EtMetadata& m = metadata_;
   if (m.schema.empty() || m.pid.empty() || m.time.empty() || m.start_ts.empty() ||
       m.finish_ts.empty()) {
@@ -174,7 +172,7 @@ Status Converter::MakeMetadata() {
       return ChakraFails(name_, "schema " + schema + ", which it lists but cannot read",
                          "AttributeError");
     }
-    if (std::ranges::count(kSchemas, schema) == 0) {
+    if (std::ranges::count(kConvertedSchemas, schema) == 0) {
       return ChakraFails(name_, "schema " + schema, "ValueError");
     }
   }
@@ -185,8 +183,8 @@ Status Converter::MakeMetadata() {
   return UintField("finish_ts", m.finish_ts);
 }
 
-Status Converter::MapNodes() {
-  if (nodes_.size() >= kNone) return BadInput(name_ + ": found more than four billion nodes");
+Status EtConverter::MapNodes() {
+  if (nodes_.size() >= kNoRow) return BadInput(name_ + ": found more than four billion nodes");
   row_of_id_ = FlatMap(nodes_.size());
   std::vector<uint32_t> place;  // in order_, by row
   place.resize(nodes_.size());
@@ -202,24 +200,24 @@ Status Converter::MapNodes() {
       known = row;
     }
   }
-  parent_.assign(nodes_.size(), kNone);
+  parent_.assign(nodes_.size(), kNoRow);
   for (const uint32_t row : order_) {
     if (nodes_[row].has_parent) parent_[row] = row_of_id_.Find(nodes_[row].parent);
   }
   return {};
 }
 
-Result<ChakraType> Converter::TypeOf(uint32_t row) {
+Result<ChakraType> EtConverter::TypeOf(uint32_t row) {
   EtNode& node = nodes_[row];
   if (Contains(node.name, "process_group:init")) return ChakraType::kMetadata;
   if (!node.is_gpu) return ChakraType::kComp;
   if (Contains(node.name, "ncclDevKernel_SendRecv")) {
     const uint32_t parent = parent_[row];
-    if (parent == kNone) return ChakraFails(Where(row), "no parent", "KeyError");
+    if (parent == kNoRow) return ChakraFails(Where(row), "no parent", "KeyError");
     std::string_view keyword = nodes_[parent].name;
     if (keyword == "record_param_comms") {
       const uint32_t grandparent = parent_[parent];
-      if (grandparent == kNone) return ChakraFails(Where(parent), "no parent", "KeyError");
+      if (grandparent == kNoRow) return ChakraFails(Where(parent), "no parent", "KeyError");
       keyword = nodes_[grandparent].name;
       const EtText& pg_name = nodes_[parent].pg_name;
       if (!pg_name.is_empty()) node.pg_name = pg_name;
@@ -252,7 +250,7 @@ std::optional<int64_t> TensorBytes(std::string_view json) {
   return bytes;
 }
 
-Result<int64_t> Converter::CommSize(uint32_t row) const {
+Result<int64_t> EtConverter::CommSize(uint32_t row) const {
   const auto fail = [&] {
     return ChakraFails(Where(row), "a tensor argument of another form",
                        "TypeError, IndexError or ValueError");
@@ -287,18 +285,18 @@ Result<int64_t> Converter::CommSize(uint32_t row) const {
   return total;
 }
 
-Status Converter::ConvertNode(uint32_t row) {
+Status EtConverter::ConvertNode(uint32_t row) {
   const EtNode& node = nodes_[row];
   if (node.fault != EtFault::kNone) {
     const EtProblem& problem = ProblemOf(node.fault);
     return ChakraFails(Where(row), problem.what, problem.exception);
   }
   ETUDE_ASSIGN_OR_RETURN(types_[row], TypeOf(row));
-  has_ctrl_[row] = parent_[row] != kNone && is_converted_[parent_[row]] != 0 ? 1 : 0;
+  has_ctrl_[row] = parent_[row] != kNoRow && is_converted_[parent_[row]] != 0 ? 1 : 0;
   return {};
 }
 
-Status Converter::ConvertGpuChild(uint32_t row) {
+Status EtConverter::ConvertGpuChild(uint32_t row) {
   ETUDE_RETURN_IF_ERROR(ConvertNode(row));
   if (types_[row] == ChakraType::kColl || types_[row] == ChakraType::kSend ||
       types_[row] == ChakraType::kRecv) {
@@ -324,15 +322,15 @@ Status Converter::ConvertGpuChild(uint32_t row) {
   return {};
 }
 
-Status Converter::ConvertNodes() {
+Status EtConverter::ConvertNodes() {
   const size_t count = nodes_.size();
   is_converted_.assign(count, 0);
   has_ctrl_.assign(count, 0);
   types_.assign(count, ChakraType::kComp);
-  comm_of_.assign(count, kNone);
+  comm_of_.assign(count, kNoRow);
   converted_.reserve(count);
   // The rows of a group must come in the order of the dict, which repeated ids may change.
-  std::vector<uint32_t> gpu_parent(order_.size(), kNone);
+  std::vector<uint32_t> gpu_parent(order_.size(), kNoRow);
   for (uint32_t i = 0; i < order_.size(); ++i) {
     if (nodes_[order_[i]].is_gpu) gpu_parent[i] = parent_[order_[i]];
   }
@@ -341,7 +339,7 @@ Status Converter::ConvertNodes() {
     const EtNode& node = nodes_[row];
     if (node.is_gpu && !Contains(node.name, "process_group:init")) continue;
     ETUDE_RETURN_IF_ERROR(ConvertNode(row));
-    comm_of_[row] = kNone;
+    comm_of_[row] = kNoRow;
     if (is_converted_[row] == 0) converted_.push_back(row);
     is_converted_[row] = 1;
     for (const uint32_t place : gpu_children[row]) {
@@ -351,13 +349,13 @@ Status Converter::ConvertNodes() {
   return {};
 }
 
-void Converter::AddDep(uint32_t row, uint64_t id) {
-  for (uint32_t i = first_dep_[row]; i != kNone; i = deps_[i].next) {
+void EtConverter::AddDep(uint32_t row, uint64_t id) {
+  for (uint32_t i = first_dep_[row]; i != kNoRow; i = deps_[i].next) {
     if (deps_[i].id == id) return;
   }
   const auto added = static_cast<uint32_t>(deps_.size());
   deps_.push_back({.id = id});
-  if (first_dep_[row] == kNone) {
+  if (first_dep_[row] == kNoRow) {
     first_dep_[row] = added;
   } else {
     deps_[last_dep_[row]].next = added;
@@ -365,9 +363,9 @@ void Converter::AddDep(uint32_t row, uint64_t id) {
   last_dep_[row] = added;
 }
 
-void Converter::AddDataDepsFrom(uint32_t root, Groups& children, std::vector<uint32_t>& visited) {
+void EtConverter::AddDataDepsFrom(uint32_t root, Groups& children, std::vector<uint32_t>& visited) {
   std::vector<uint32_t> stack = {root};
-  uint32_t last_host = kNone;
+  uint32_t last_host = kNoRow;
   while (!stack.empty()) {
     const uint32_t row = stack.back();
     stack.pop_back();
@@ -375,10 +373,10 @@ void Converter::AddDataDepsFrom(uint32_t root, Groups& children, std::vector<uin
     visited[row] = root;
     const EtNode& node = nodes_[row];
     if (node.is_gpu && types_[row] != ChakraType::kMetadata) {
-      if (last_host != kNone) AddDep(row, nodes_[last_host].id);
+      if (last_host != kNoRow) AddDep(row, nodes_[last_host].id);
     } else {
       if (node.inter_thread_dep != 0) AddDep(row, node.inter_thread_dep);
-      if (last_host != kNone) AddDep(row, nodes_[last_host].id);
+      if (last_host != kNoRow) AddDep(row, nodes_[last_host].id);
       last_host = row;
     }
     for (const uint32_t child : children[row]) {
@@ -387,11 +385,11 @@ void Converter::AddDataDepsFrom(uint32_t root, Groups& children, std::vector<uin
   }
 }
 
-void Converter::AddDataDeps() {
+void EtConverter::AddDataDeps() {
   const size_t count = nodes_.size();
   deps_.reserve(count * 2);
-  first_dep_.assign(count, kNone);
-  last_dep_.assign(count, kNone);
+  first_dep_.assign(count, kNoRow);
+  last_dep_.assign(count, kNoRow);
   Groups children(parent_, count);
   const auto descending = [&](uint32_t a, uint32_t b) { return nodes_[a].id > nodes_[b].id; };
   for (const uint32_t row : order_) {
@@ -399,26 +397,26 @@ void Converter::AddDataDeps() {
     std::ranges::reverse(group);
     if (!std::ranges::is_sorted(group, descending)) std::ranges::stable_sort(group, descending);
   }
-  std::vector<uint32_t> visited(count, kNone);
+  std::vector<uint32_t> visited(count, kNoRow);
   for (const uint32_t row : converted_) {
     if (IsThreadRoot(nodes_[row].name)) AddDataDepsFrom(row, children, visited);
   }
 }
 
-void Converter::DropDangling() {
+void EtConverter::DropDangling() {
   std::vector<uint8_t> is_needed(nodes_.size(), 0);
   for (const Dep& dep : deps_) {
     const uint32_t row = row_of_id_.Find(dep.id);
-    if (row != kNone) is_needed[row] = 1;
+    if (row != kNoRow) is_needed[row] = 1;
   }
   std::erase_if(converted_, [&](uint32_t row) {
-    const bool dangles = first_dep_[row] == kNone && is_needed[row] == 0;
+    const bool dangles = first_dep_[row] == kNoRow && is_needed[row] == 0;
     if (dangles) is_converted_[row] = 0;
     return dangles;
   });
 }
 
-Status Converter::CheckCycles() {
+Status EtConverter::CheckCycles() {
   enum State : uint8_t { kNew, kOpen, kDone };
   std::vector<uint8_t> state(nodes_.size(), kNew);
   struct Frame {
@@ -432,7 +430,7 @@ Status Converter::CheckCycles() {
     state[start] = kOpen;
     while (!path.empty()) {
       Frame& frame = path.back();
-      if (frame.next_dep == kNone) {
+      if (frame.next_dep == kNoRow) {
         state[frame.row] = kDone;
         path.pop_back();
         continue;
@@ -445,7 +443,7 @@ Status Converter::CheckCycles() {
                            fmt::format("a chain of more than {} data dependencies", kMaxChain),
                            "RecursionError");
       }
-      if (row == kNone || is_converted_[row] == 0) {
+      if (row == kNoRow || is_converted_[row] == 0) {
         return ChakraFails(Where(frame.row),
                            fmt::format("a dependency on {}, which is not there", id), "KeyError");
       }
@@ -488,7 +486,7 @@ void AppendAttr(std::string_view name, const EtText& value, ByteBuffer& out) {
   if (size != 0) out.Put(value.text);
 }
 
-void Converter::WriteIo(uint32_t field, const std::string_view (&io)[3], ByteBuffer& body) {
+void EtConverter::WriteIo(uint32_t field, const std::string_view (&io)[3], ByteBuffer& body) {
   scratch_.Clear();
   for (uint32_t i = 0; i < 3; ++i) {
     // The length is known afterwards: room for it is left before, and closed up if it is shorter.
@@ -511,7 +509,7 @@ void Converter::WriteIo(uint32_t field, const std::string_view (&io)[3], ByteBuf
   AppendBytesField(field, scratch_.view(), body);
 }
 
-void Converter::WriteAttrs(uint32_t row, ByteBuffer& body) {
+void EtConverter::WriteAttrs(uint32_t row, ByteBuffer& body) {
   const EtNode& node = nodes_[row];
   const EtArgs& args = args_[node.args];
   for (size_t i = 0; i < args.ints.size(); ++i) {
@@ -523,7 +521,7 @@ void Converter::WriteAttrs(uint32_t row, ByteBuffer& body) {
   body.Append(kIsCpuOp);
   body.Append(node.is_gpu ? '\0' : '\1');
   if (!node.stream.is_none) AppendAttr("stream", node.stream, body);
-  if (comm_of_[row] == kNone) return;
+  if (comm_of_[row] == kNoRow) return;
   const Comm& comm = comms_[comm_of_[row]];
   if (comm.comm_type) {
     AppendAttr("comm_type", EtInt{.value = static_cast<int64_t>(*comm.comm_type)}, body);
@@ -532,7 +530,7 @@ void Converter::WriteAttrs(uint32_t row, ByteBuffer& body) {
   if (!comm.pg_name.is_empty()) AppendAttr("pg_name", comm.pg_name, body);
 }
 
-void Converter::WriteNode(uint32_t row, ByteBuffer& body) {
+void EtConverter::WriteNode(uint32_t row, ByteBuffer& body) {
   const EtNode& node = nodes_[row];
   body.Clear();
   if (node.id != 0) AppendVarintField(1, node.id, body);
@@ -544,14 +542,14 @@ void Converter::WriteNode(uint32_t row, ByteBuffer& body) {
     PutVarint(VarintSize(node.parent), body);
     PutVarint(node.parent, body);
   }
-  if (first_dep_[row] != kNone) {
+  if (first_dep_[row] != kNoRow) {
     size_t size = 0;
-    for (uint32_t i = first_dep_[row]; i != kNone; i = deps_[i].next)
+    for (uint32_t i = first_dep_[row]; i != kNoRow; i = deps_[i].next)
       size += VarintSize(deps_[i].id);
     body.Ensure(size + 16);
     PutTag(5, WireType::kBytes, body);
     PutVarint(size, body);
-    for (uint32_t i = first_dep_[row]; i != kNone; i = deps_[i].next) PutVarint(deps_[i].id, body);
+    for (uint32_t i = first_dep_[row]; i != kNoRow; i = deps_[i].next) PutVarint(deps_[i].id, body);
   }
   if (node.duration_micros != 0 && !Contains(node.name, "Optimizer.step")) {
     AppendVarintField(7, node.duration_micros, body);
@@ -567,7 +565,7 @@ void Converter::WriteNode(uint32_t row, ByteBuffer& body) {
   WriteAttrs(row, body);
 }
 
-Status Converter::Write(const Sink& sink) {
+Status EtConverter::Write(const Sink& sink) {
   ByteBuffer out;
   ByteBuffer body;
   AppendMessage(metadata_bytes_.view(), out);
@@ -586,7 +584,7 @@ Status Converter::Write(const Sink& sink) {
 }  // namespace
 
 Status WriteChakraEt(EtTrace& trace, const std::string& name, const Sink& sink) {
-  return Converter(trace, name).Run(sink);
+  return EtConverter(trace, name).Run(sink);
 }
 
 }  // namespace etude::compat

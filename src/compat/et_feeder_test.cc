@@ -29,7 +29,7 @@ std::string Frame(const std::string& message) {
   return std::string(1, static_cast<char>(message.size())) + message;
 }
 
-pb::Node Node(uint64_t id, uint64_t micros, bool on_host, const Ids& deps) {
+pb::Node FeederNode(uint64_t id, uint64_t micros, bool on_host, const Ids& deps) {
   pb::Node node;
   node.set_id(id);
   node.set_type(pb::COMP_NODE);
@@ -137,9 +137,9 @@ std::map<uint64_t, uint64_t> SimulateByLooking(ETFeeder& feeder) {
 TEST_F(EtFeeder, SimulatorsOfBothKindsFinishAtTheHandComputedTimes) {
   // Host: 1 (5 µs), 2 (3 µs) after it, 5 (1 µs) free but behind 1 and then behind 2 by its id.
   // Device: 3 (10 µs) after 1, 4 (2 µs) after 1 and behind 3, 6 (1 µs) after 4 and 5.
-  const std::string path =
-      Write({Node(1, 5, true, {}), Node(2, 3, true, {1}), Node(3, 10, false, {1}),
-             Node(4, 2, false, {1}), Node(5, 1, true, {}), Node(6, 1, false, {4, 5})});
+  const std::string path = Write({FeederNode(1, 5, true, {}), FeederNode(2, 3, true, {1}),
+                                  FeederNode(3, 10, false, {1}), FeederNode(4, 2, false, {1}),
+                                  FeederNode(5, 1, true, {}), FeederNode(6, 1, false, {4, 5})});
   const std::map<uint64_t, uint64_t> expected{{1, 5}, {2, 8}, {3, 15}, {4, 17}, {5, 9}, {6, 18}};
   ETFeeder taking(path);
   EXPECT_EQ(SimulateByTaking(taking), expected);
@@ -150,7 +150,8 @@ TEST_F(EtFeeder, SimulatorsOfBothKindsFinishAtTheHandComputedTimes) {
 }
 
 TEST_F(EtFeeder, FreeNodesComeBySmallestId) {
-  ETFeeder feeder(Write({Node(7, 1, true, {}), Node(9, 1, true, {3}), Node(3, 1, true, {})}));
+  ETFeeder feeder(
+      Write({FeederNode(7, 1, true, {}), FeederNode(9, 1, true, {3}), FeederNode(3, 1, true, {})}));
   EXPECT_EQ(feeder.getNextIssuableNode()->id(), 3u);
   EXPECT_EQ(feeder.getNextIssuableNode()->id(), 7u);
   EXPECT_EQ(feeder.getNextIssuableNode(), nullptr);
@@ -166,7 +167,7 @@ TEST_F(EtFeeder, FreeNodesComeBySmallestId) {
 }
 
 TEST_F(EtFeeder, AttributesAreTheFilesOrTheCallersOrAnError) {
-  pb::Node node = Node(1, 0, false, {});
+  pb::Node node = FeederNode(1, 0, false, {});
   node.clear_attr();
   node.set_type(pb::COMM_COLL_NODE);
   const auto add = [&](const std::string& name) {
@@ -211,7 +212,8 @@ TEST_F(EtFeeder, AttributesAreTheFilesOrTheCallersOrAnError) {
 
 TEST_F(EtFeeder, ErrorsAreThrown) {
   EXPECT_THROW(ETFeeder feeder(path_), std::runtime_error);  // no such file
-  ETFeeder feeder(Write({Node(1, 1, true, {}), Node(2, 1, true, {1, 3}), Node(3, 1, true, {2})}));
+  ETFeeder feeder(Write(
+      {FeederNode(1, 1, true, {}), FeederNode(2, 1, true, {1, 3}), FeederNode(3, 1, true, {2})}));
   feeder.getNextIssuableNode();
   EXPECT_THROW(feeder.freeChildrenNodes(1), std::runtime_error);  // a cycle is left
 }

@@ -8,22 +8,23 @@
 
 namespace etude::compat {
 
+// No key and no row has this number.
+constexpr uint32_t kNoRow = ~uint32_t{0};
+
 // A hash map from 64-bit keys to 32-bit values with open addressing; keys are never taken out.
 // Not thread-safe.
 class FlatMap {
  public:
-  static constexpr uint32_t kNone = ~uint32_t{0};  // no key has this value
-
   explicit FlatMap(size_t expected = 0) {
     size_t size = 16;
     while (size * 3 < expected * 4) size *= 2;
     cells_.resize(size);
   }
 
-  // The value of `key`, or kNone.
+  // The value of `key`, or kNoRow.
   uint32_t Find(uint64_t key) const {
     for (size_t i = Place(key);; i = (i + 1) & (cells_.size() - 1)) {
-      if (cells_[i].value == kNone) return kNone;
+      if (cells_[i].value == kNoRow) return kNoRow;
       if (cells_[i].key == key) return cells_[i].value;
     }
   }
@@ -33,8 +34,8 @@ class FlatMap {
   uint32_t& Insert(uint64_t key, uint32_t fresh) {
     if ((count_ + 1) * 4 > cells_.size() * 3) Grow();
     size_t i = Place(key);
-    while (cells_[i].value != kNone && cells_[i].key != key) i = (i + 1) & (cells_.size() - 1);
-    if (cells_[i].value == kNone) {
+    while (cells_[i].value != kNoRow && cells_[i].key != key) i = (i + 1) & (cells_.size() - 1);
+    if (cells_[i].value == kNoRow) {
       cells_[i] = {key, fresh};
       ++count_;
     }
@@ -46,7 +47,7 @@ class FlatMap {
  private:
   struct Cell {
     uint64_t key = 0;
-    uint32_t value = kNone;
+    uint32_t value = kNoRow;
   };
 
   size_t Place(uint64_t key) const { return HashMix(0, key) & (cells_.size() - 1); }
@@ -55,9 +56,9 @@ class FlatMap {
     std::vector<Cell> old(cells_.size() * 2);
     old.swap(cells_);
     for (const Cell& cell : old) {
-      if (cell.value == kNone) continue;
+      if (cell.value == kNoRow) continue;
       size_t i = Place(cell.key);
-      while (cells_[i].value != kNone) i = (i + 1) & (cells_.size() - 1);
+      while (cells_[i].value != kNoRow) i = (i + 1) & (cells_.size() - 1);
       cells_[i] = cell;
     }
   }

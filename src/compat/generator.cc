@@ -24,7 +24,7 @@ struct Collective {
   ChakraComm type;
   bool has_size;
 };
-constexpr auto kCollectives = std::to_array<Collective>({
+constexpr auto kGenerated = std::to_array<Collective>({
     {"ALL_REDUCE", ChakraComm::kAllReduce, true},
     {"ALL_TO_ALL", ChakraComm::kAllToAll, true},
     {"ALL_GATHER", ChakraComm::kAllGather, true},
@@ -66,7 +66,7 @@ class Generator {
       comp({});
       comp(std::array{next_id_ - 1});
     }));
-    for (const Collective& collective : kCollectives) {
+    for (const Collective& collective : kGenerated) {
       const uint64_t size = collective.has_size ? Bits(request_.default_comm_size) : 0;
       ETUDE_RETURN_IF_ERROR(EachNpu(collective.name, [&] {
         ChakraNode node(next_id_++, collective.name, ChakraType::kColl);

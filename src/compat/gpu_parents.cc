@@ -12,8 +12,6 @@
 namespace etude::compat {
 namespace {
 
-constexpr uint32_t kNone = FlatMap::kNone;
-
 // An operation that may have launched something.
 struct Candidate {
   PyNumber ts;
@@ -25,7 +23,7 @@ struct Candidate {
 // What began last, among what was added: with this thread and external id, or with this thread.
 class LatestOps {
  public:
-  explicit LatestOps(size_t threads) : by_thread_(threads, kNone) {}
+  explicit LatestOps(size_t threads) : by_thread_(threads, kNoRow) {}
 
   void Add(const Candidate& candidate, uint32_t place) {
     by_both_.Set(Key(candidate.tid, candidate.external), place);
@@ -33,7 +31,7 @@ class LatestOps {
   }
   uint32_t Find(uint32_t tid, uint32_t external) const {
     const uint32_t found = by_both_.Find(Key(tid, external));
-    return found != kNone ? found : by_thread_[tid];
+    return found != kNoRow ? found : by_thread_[tid];
   }
 
  private:
@@ -117,7 +115,7 @@ Result<std::vector<uint32_t>> FindGpuParents(const DeviceTrace& trace,
   for (uint32_t place = 0; place < gpu_ops.size(); ++place) {
     const int64_t correlation = trace.events[gpu_ops[place]].correlation;
     const uint32_t launch = launch_of.Find(static_cast<uint64_t>(correlation));
-    if (launch == kNone) continue;
+    if (launch == kNoRow) continue;
     launched.push_back(place);
     launches.push_back(launch);
   }
@@ -127,7 +125,7 @@ Result<std::vector<uint32_t>> FindGpuParents(const DeviceTrace& trace,
   keys.reserve(launches.size());
   for (const uint32_t launch : launches) keys.push_back(time_rank[launch]);
 
-  std::vector<uint32_t> parents(gpu_ops.size(), kNone);
+  std::vector<uint32_t> parents(gpu_ops.size(), kNoRow);
   LatestOps latest(trace.tids.size());
   LatestOps latest_not_coalesced(has_coalesced ? trace.tids.size() : 0);
   uint32_t next = 0;
@@ -142,7 +140,7 @@ Result<std::vector<uint32_t>> FindGpuParents(const DeviceTrace& trace,
     const DeviceEvent& gpu_op = trace.events[gpu_ops[launched[i]]];
     const LatestOps& ops = has_coalesced && gpu_op.is_nccl ? latest_not_coalesced : latest;
     const uint32_t found = ops.Find(launch.tid, gpu_op.external);
-    if (found != kNone) parents[launched[i]] = candidates[found].external;
+    if (found != kNoRow) parents[launched[i]] = candidates[found].external;
   }
   return parents;
 }

@@ -13,16 +13,16 @@ namespace etude::compat {
 class Groups {
  public:
   Groups() : begin_(1) {}
-  // `group_of[row]` is below `groups`, or FlatMap::kNone for none.
+  // `group_of[row]` is below `groups`, or kNoRow for none.
   Groups(const std::vector<uint32_t>& group_of, size_t groups) : begin_(groups + 1) {
     for (const uint32_t group : group_of) {
-      if (group != FlatMap::kNone) ++begin_[group + 1];
+      if (group != kNoRow) ++begin_[group + 1];
     }
     for (size_t i = 1; i <= groups; ++i) begin_[i] += begin_[i - 1];
     rows_.resize(begin_[groups]);
     std::vector<uint32_t> next(begin_.begin(), begin_.end() - 1);
     for (uint32_t row = 0; row < group_of.size(); ++row) {
-      if (group_of[row] != FlatMap::kNone) rows_[next[group_of[row]]++] = row;
+      if (group_of[row] != kNoRow) rows_[next[group_of[row]]++] = row;
     }
   }
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kFlatSchema = "\"1.0.1\"";
 constexpr std::string_view kStrideSchema = "\"1.1.1-chakra.0.0.4\"";
-constexpr auto kSchemas = std::to_array<std::string_view>({
+constexpr auto kHostSchemas = std::to_array<std::string_view>({
     kFlatSchema,
     "\"1.0.2-chakra.0.0.4\"",
     "\"1.0.3-chakra.0.0.4\"",
@@ -28,10 +28,10 @@ constexpr auto kSchemas = std::to_array<std::string_view>({
 // The node with which the loader begins.
 constexpr uint64_t kRootId = 1;
 
-class Reader {
+class HostReader {
  public:
-  Reader(std::string_view text, const std::string& name, const HostTraceOptions& options,
-         const Limits& limits, NodeTextReader& reader)
+  HostReader(std::string_view text, const std::string& name, const HostTraceOptions& options,
+             const Limits& limits, NodeTextReader& reader)
       : scanner_(text, name, limits.depth),
         text_size_(text.size()),
         name_(name),
@@ -144,7 +144,7 @@ class Reader {
     if (schema.empty() || trace_.metadata.pid.empty() || !saw_nodes_) {
       return ChakraFails(name_, "no schema, pid or nodes", "KeyError");
     }
-    if (std::ranges::count(kSchemas, schema) == 0) {
+    if (std::ranges::count(kHostSchemas, schema) == 0) {
       return ChakraFails(name_, fmt::format("schema {}", schema), "ValueError");
     }
     if (schema == kFlatSchema ? lacks_.flat : lacks_.nested) {
@@ -173,12 +173,12 @@ class Reader {
       uint32_t at = row_of_id.Find(nodes[row].id);
       if (at != row) continue;
       way.clear();
-      while (at != FlatMap::kNone && state[at] == kUnknown && nodes[at].id != kRootId) {
+      while (at != kNoRow && state[at] == kUnknown && nodes[at].id != kRootId) {
         state[at] = kOnWay;
         way.push_back(at);
-        at = nodes[at].has_parent ? row_of_id.Find(nodes[at].parent) : FlatMap::kNone;
+        at = nodes[at].has_parent ? row_of_id.Find(nodes[at].parent) : kNoRow;
       }
-      const bool linked = at != FlatMap::kNone && (nodes[at].id == kRootId || state[at] == kLinked);
+      const bool linked = at != kNoRow && (nodes[at].id == kRootId || state[at] == kLinked);
       for (const uint32_t passed : way) state[passed] = linked ? kLinked : kApart;
       if (nodes[row].id == kRootId) state[row] = kLinked;
       nodes[row].is_linked = state[row] == kLinked;
@@ -210,7 +210,7 @@ Result<HostTrace> ReadHostTrace(std::string_view text, const std::string& name,
   if (!utf8::IsValid(text)) {
     return ChakraFails(name, "bytes that are not UTF-8", "UnicodeDecodeError");
   }
-  return Reader(text, name, options, limits, reader).Run();
+  return HostReader(text, name, options, limits, reader).Run();
 }
 
 }  // namespace etude::compat

@@ -156,9 +156,9 @@ uint64_t ReadBits(protozero::pbf_reader& reader, Kind kind) {
   }
 }
 
-class Writer {
+class JsonWriter {
  public:
-  explicit Writer(ByteBuffer& out) : out_(out) {}
+  explicit JsonWriter(ByteBuffer& out) : out_(out) {}
 
   // Throws what protozero throws. False if a text is not UTF-8.
   bool Message(std::string_view bytes, std::span<const Field> fields, size_t level) {
@@ -394,7 +394,7 @@ class MessageReader {
 bool AppendMessage(std::string_view message, std::span<const Field> fields, size_t level,
                    ByteBuffer& out) {
   try {
-    return Writer(out).Message(message, fields, level);
+    return JsonWriter(out).Message(message, fields, level);
   } catch (const std::exception&) {
     return false;
   }

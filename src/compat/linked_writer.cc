@@ -46,10 +46,10 @@ void AppendNumber(const PyNumber& value, ByteBuffer& out) {
   out.set_end(std::to_chars(out.end(), out.end() + 24, value.whole).ptr);
 }
 
-class Writer {
+class NodeWriter {
  public:
-  Writer(const HostTrace& host, const DeviceTrace& device, const LinkedTrace& linked,
-         const Sink& sink)
+  NodeWriter(const HostTrace& host, const DeviceTrace& device, const LinkedTrace& linked,
+             const Sink& sink)
       : host_(host), device_(device), linked_(linked), sink_(sink) {}
 
   Status Run() {
@@ -259,7 +259,7 @@ class Writer {
 
 Status WriteLinkedJson(const HostTrace& host, const DeviceTrace& device, const LinkedTrace& linked,
                        const Sink& sink) {
-  return Writer(host, device, linked, sink).Run();
+  return NodeWriter(host, device, linked, sink).Run();
 }
 
 }  // namespace etude::compat

@@ -17,8 +17,6 @@
 namespace etude::compat {
 namespace {
 
-constexpr uint32_t kNone = FlatMap::kNone;
-
 // Gives new ids from 0 on, each old one once.
 class NewIds {
  public:
@@ -34,7 +32,7 @@ class NewIds {
   // The new id, or the old one if there is none yet.
   uint64_t Lookup(uint64_t old_id) const {
     const uint32_t found = index_.Find(old_id);
-    return found == kNone ? old_id : given_[found];
+    return found == kNoRow ? old_id : given_[found];
   }
 
  private:
@@ -88,8 +86,8 @@ class Linker {
   std::vector<std::vector<uint32_t>> sync_places_;  // by event, if any: places in cpu_ops_
 
   std::vector<uint32_t> host_order_;   // rows of all host nodes by id
-  std::vector<uint32_t> host_of_op_;   // by place in cpu_ops_: row of the host node, or kNone
-  std::vector<uint32_t> op_of_host_;   // by row of host node: place in cpu_ops_, or kNone
+  std::vector<uint32_t> host_of_op_;   // by place in cpu_ops_: row of the host node, or kNoRow
+  std::vector<uint32_t> op_of_host_;   // by row of host node: place in cpu_ops_, or kNoRow
   std::vector<uint64_t> dep_of_host_;  // by row: old id of the host node it waits for
   std::vector<uint8_t> has_dep_;       // by row: whether dep_of_host_ says anything
   NewIds ids_;
@@ -134,7 +132,7 @@ Status Linker::FindTimes() {
 
 void Linker::ApplySyncDeps(const std::vector<SyncDep>& sync_deps) {
   const size_t externals = device_.external_ids.size();
-  std::vector<uint32_t> last_event(externals, kNone);
+  std::vector<uint32_t> last_event(externals, kNoRow);
   std::vector<uint32_t> end_of;
   for (const SyncDep& dep : sync_deps) end_of.push_back(dep.end);
   const Groups deps_by_end(end_of, externals);
@@ -187,20 +185,20 @@ void Linker::SortHostNodes() {
 }
 
 void Linker::MatchHostNodes() {
-  host_of_op_.assign(cpu_ops_.size(), kNone);
-  op_of_host_.assign(host_.nodes.size(), kNone);
+  host_of_op_.assign(cpu_ops_.size(), kNoRow);
+  op_of_host_.assign(host_.nodes.size(), kNoRow);
   dep_of_host_.assign(host_.nodes.size(), 0);
   has_dep_.assign(host_.nodes.size(), 0);
   for (const uint32_t row : host_order_) {
     const HostNode& node = host_.nodes[row];
     if (!node.is_linked || !node.has_rf_id) continue;
     const uint32_t place = place_of_rf_.Find(static_cast<uint64_t>(node.rf_id));
-    if (place == kNone) continue;
+    if (place == kNoRow) continue;
     host_of_op_[place] = row;
     op_of_host_[row] = place;
     if (inter_thread_[place] == 0) continue;
     const uint32_t dep = place_of_rf_.Find(static_cast<uint64_t>(inter_thread_[place]));
-    if (dep == kNone || host_of_op_[dep] == kNone) continue;
+    if (dep == kNoRow || host_of_op_[dep] == kNoRow) continue;
     has_dep_[row] = 1;
     dep_of_host_[row] = host_.nodes[host_of_op_[dep]].id;
   }
@@ -210,21 +208,21 @@ void Linker::MakeNodes() {
   linked_.nodes.reserve(host_.nodes.size() + gpu_ops_.size());
   linked_.times.reserve(host_.nodes.size());
   uint64_t last_id = 0;
-  uint32_t matched = kNone;  // of the nodes with this id, the one that was linked
+  uint32_t matched = kNoRow;  // of the nodes with this id, the one that was linked
   for (size_t i = 0; i < host_order_.size(); ++i) {
     const uint32_t row = host_order_[i];
     const HostNode& node = host_.nodes[row];
     const bool is_first = i == 0 || node.id != last_id;
     last_id = node.id;
     if (is_first) {
-      matched = kNone;
+      matched = kNoRow;
       for (size_t j = i; j < host_order_.size() && host_.nodes[host_order_[j]].id == node.id; ++j) {
-        if (op_of_host_[host_order_[j]] != kNone) matched = host_order_[j];
+        if (op_of_host_[host_order_[j]] != kNoRow) matched = host_order_[j];
       }
     }
     const uint64_t id = ids_.Assign(node.id);
     uint32_t times = LinkedNode::kNoTimes;
-    if (matched != kNone) {
+    if (matched != kNoRow) {
       const uint32_t place = op_of_host_[matched];
       times = static_cast<uint32_t>(linked_.times.size());
       LinkedTimes& of_node = linked_.times.emplace_back();
@@ -238,7 +236,7 @@ void Linker::MakeNodes() {
                              .gpu_op = LinkedNode::kNoGpuOp,
                              .times = times,
                              .sync_dep = LinkedNode::kNoSync});
-    if (is_first && matched != kNone) MakeGpuNodes(row, op_of_host_[matched], times);
+    if (is_first && matched != kNoRow) MakeGpuNodes(row, op_of_host_[matched], times);
   }
 }
 
@@ -253,7 +251,7 @@ void Linker::MakeGpuNodes(uint32_t host_row, uint32_t op_place, uint32_t times) 
                              .sync_dep = LinkedNode::kNoSync});
     if (sync_places_.empty()) continue;
     for (const uint32_t waiting : sync_places_[event]) {
-      if (host_of_op_[waiting] == kNone) continue;
+      if (host_of_op_[waiting] == kNoRow) continue;
       if (sync_targets_.size() <= row) sync_targets_.resize(row + 1);
       std::vector<uint64_t>& targets = sync_targets_[row];
       const uint64_t target = ids_.Lookup(host_.nodes[host_of_op_[waiting]].id);
@@ -291,8 +289,8 @@ void Linker::AddSyncDeps() {
     std::ranges::stable_sort(linked_.nodes, {}, &LinkedNode::id);
   }
   for (LinkedNode& node : linked_.nodes) {
-    const uint32_t found = lists.empty() ? kNone : lists_of_id.Find(node.id);
-    if (found != kNone) {
+    const uint32_t found = lists.empty() ? kNoRow : lists_of_id.Find(node.id);
+    if (found != kNoRow) {
       for (const uint32_t list : lists[found]) {
         if (ids_.Lookup(targets[list]) == node.id) node.sync_dep = list;
       }

@@ -31,23 +31,23 @@ std::optional<std::vector<uint32_t>> PathGraph::LongestPath() const {
 
   std::vector<double> length(known_.size(), 0);
   std::vector<uint32_t> best(known_.size(),
-                             FlatMap::kNone);  // the edge that a longest path comes by
+                             kNoRow);  // the edge that a longest path comes by
   uint32_t last = order[0];
   for (const uint32_t point : order) {
     for (const uint32_t edge : in[point]) {
       const double sum = length[edges_[edge].from] + edges_[edge].weight;
-      if (best[point] != FlatMap::kNone && sum <= length[point]) continue;
+      if (best[point] != kNoRow && sum <= length[point]) continue;
       length[point] = sum;
       best[point] = edge;
     }
     if (length[point] < 0) {
       length[point] = 0;
-      best[point] = FlatMap::kNone;
+      best[point] = kNoRow;
     }
     if (length[point] > length[last]) last = point;
   }
   std::vector<uint32_t> path;
-  for (uint32_t point = last; best[point] != FlatMap::kNone; point = edges_[best[point]].from) {
+  for (uint32_t point = last; best[point] != kNoRow; point = edges_[best[point]].from) {
     path.push_back(best[point]);
   }
   std::ranges::reverse(path);

@@ -167,7 +167,7 @@ bool AppendShortFloat(std::string_view text, ByteBuffer& out) {
   return true;
 }
 
-void AppendNumber(std::string_view text, bool json, ByteBuffer& out) {
+void AppendLiteral(std::string_view text, bool json, ByteBuffer& out) {
   const char last = text.back();
   if (!IsDigit(last)) {  // NaN, Infinity, -Infinity
     AppendPyFloat(last == 'N' ? NAN : text[0] == '-' ? -HUGE_VAL : HUGE_VAL, json, out);
@@ -268,9 +268,9 @@ void AppendReprInside(const char* at, const char* end, ByteBuffer& out) {
 
 // Walks over checked text and writes it as Python does: as json.dump(indent=4), or as repr().
 template <bool kDump>
-class Writer {
+class Dumper {
  public:
-  Writer(std::string_view json, ByteBuffer& out)
+  Dumper(std::string_view json, ByteBuffer& out)
       : at_(json.data()), end_(at_ + json.size()), out_(out) {}
 
   void Value(size_t level) {
@@ -304,7 +304,7 @@ class Writer {
       return;
     }
     at_ = ScalarEnd(at_, end_);
-    AppendNumber({begin, static_cast<size_t>(at_ - begin)}, kDump, out_);
+    AppendLiteral({begin, static_cast<size_t>(at_ - begin)}, kDump, out_);
   }
 
   void String() {
@@ -428,7 +428,7 @@ std::string WithoutRepeatedKeys(std::string_view json) {
 }
 
 void AppendPyDump(std::string_view json, size_t level, ByteBuffer& out) {
-  Writer<true>(json, out).Value(level);
+  Dumper<true>(json, out).Value(level);
 }
 
 void AppendPyDumpString(std::string_view json, ByteBuffer& out) {
@@ -459,7 +459,7 @@ void AppendPyStr(std::string_view json, ByteBuffer& out) {
   if (json[0] == '"') {
     AppendDecoded(json.data() + 1, json.data() + json.size() - 1, out);
   } else {
-    Writer<false>(json, out).Value(0);
+    Dumper<false>(json, out).Value(0);
   }
 }
 

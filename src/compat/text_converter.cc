@@ -40,9 +40,9 @@ ChakraComm CommOf(std::string_view name) {
   return ChakraComm::kAllReduce;
 }
 
-class Converter {
+class TextConverter {
  public:
-  Converter(std::string text, const TextRequest& request, const FileSink& sink)
+  TextConverter(std::string text, const TextRequest& request, const FileSink& sink)
       : text_(std::move(text)), request_(request), sink_(sink) {}
 
   Status Run() {
@@ -268,7 +268,7 @@ class Converter {
 }  // namespace
 
 Status ConvertText(std::string_view text, const TextRequest& request, const FileSink& sink) {
-  return Converter(WithPlainLines(text), request, sink).Run();
+  return TextConverter(WithPlainLines(text), request, sink).Run();
 }
 
 }  // namespace etude::compat

@@ -19,7 +19,7 @@
 namespace etude {
 namespace {
 
-constexpr size_t kBufferBytes = size_t{256} << 10;
+constexpr size_t kWriteBufferBytes = size_t{256} << 10;
 constexpr int kGzipLevel = 6;
 constexpr int kZstdLevel = 3;
 
@@ -106,9 +106,9 @@ class GzipEncoder : public Encoder {
     stream_.avail_in = static_cast<uInt>(in.size());
     do {
       const size_t have = out.size();
-      out.resize(have + kBufferBytes);
+      out.resize(have + kWriteBufferBytes);
       stream_.next_out = reinterpret_cast<Bytef*>(out.data() + have);
-      stream_.avail_out = kBufferBytes;
+      stream_.avail_out = kWriteBufferBytes;
       const int status = deflate(&stream_, flush);
       out.resize(out.size() - stream_.avail_out);
       if (status == Z_STREAM_END) return true;
@@ -138,8 +138,8 @@ class ZstdEncoder : public Encoder {
     size_t left = 0;
     do {
       const size_t have = out.size();
-      out.resize(have + kBufferBytes);
-      ZSTD_outBuffer output{out.data() + have, kBufferBytes, 0};
+      out.resize(have + kWriteBufferBytes);
+      ZSTD_outBuffer output{out.data() + have, kWriteBufferBytes, 0};
       left = ZSTD_compressStream2(context_, &output, &input, finish ? ZSTD_e_end : ZSTD_e_continue);
       out.resize(have + output.pos);
       if (ZSTD_isError(left) != 0) return false;
@@ -234,7 +234,7 @@ class AtomicFile::Impl {
 
   Status Write(std::string_view bytes) {
     pending_.append(bytes);
-    return pending_.size() < kBufferBytes ? Status() : Flush(/*finish=*/false);
+    return pending_.size() < kWriteBufferBytes ? Status() : Flush(/*finish=*/false);
   }
 
   Status Commit() {

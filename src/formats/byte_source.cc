@@ -14,7 +14,7 @@
 namespace etude {
 namespace {
 
-constexpr size_t kBufferBytes = size_t{256} << 10;
+constexpr size_t kReadBufferBytes = size_t{256} << 10;
 
 // Where the file's own bytes come from: a descriptor or memory.
 class Input {
@@ -180,7 +180,7 @@ class ByteSource::Impl {
  public:
   Impl(std::string name, std::unique_ptr<Input> input, const Limits& limits)
       : name_(std::move(name)), input_(std::move(input)), limits_(limits) {
-    in_buffer_.resize(kBufferBytes);
+    in_buffer_.resize(kReadBufferBytes);
   }
 
   Result<std::string_view> Next() {
@@ -231,7 +231,7 @@ class ByteSource::Impl {
     ETUDE_RETURN_IF_ERROR(Need(4));
     compression_ = DetectCompression(pending_);
     decoder_ = MakeDecoder(compression_);
-    if (decoder_ != nullptr) out_buffer_.resize(kBufferBytes);
+    if (decoder_ != nullptr) out_buffer_.resize(kReadBufferBytes);
     return Continue();
   }
 

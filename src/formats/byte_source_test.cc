@@ -35,14 +35,14 @@ ByteSource Memory(std::string bytes, const Limits& limits = {}) {
   return ByteSource::FromMemory("file", std::move(bytes), limits);
 }
 
-std::string Text() {
+std::string ManyNumbers() {
   std::string text;
   for (int i = 0; i < 100'000; ++i) text += std::to_string(i) + " ";
   return text;
 }
 
 TEST(ByteSource, DeliversPlainGzipAndZstdAlike) {
-  const std::string text = Text();
+  const std::string text = ManyNumbers();
   for (const auto& [bytes, compression] :
        {std::pair(text, Compression::kNone), std::pair(Gzip(text), Compression::kGzip),
         std::pair(Zstd(text), Compression::kZstd)}) {
@@ -57,7 +57,7 @@ TEST(ByteSource, DeliversPlainGzipAndZstdAlike) {
 }
 
 TEST(ByteSource, ReadsPlainBytesAtAnOffset) {
-  const std::string text = Text();
+  const std::string text = ManyNumbers();
   const std::string path =
       (std::filesystem::path(testing::TempDir()) / "etude_byte_source_at").string();
   std::ofstream(path, std::ios::binary) << text;
@@ -81,7 +81,7 @@ TEST(ByteSource, ReadsPlainBytesAtAnOffset) {
 }
 
 TEST(ByteSource, PeekConsumesNothing) {
-  const std::string text = Text();
+  const std::string text = ManyNumbers();
   ByteSource source = Memory(Gzip(text));
   EXPECT_EQ(source.Peek(10).value(), text.substr(0, 10));
   EXPECT_EQ(source.Peek(400'000).value(), text.substr(0, 400'000));
@@ -105,7 +105,7 @@ TEST(ByteSource, GzipInGzipIsData) {
 }
 
 TEST(ByteSource, CutDataIsReportedNotRefused) {
-  const std::string text = Text();
+  const std::string text = ManyNumbers();
   for (const std::string& bytes : {Gzip(text), Zstd(text)}) {
     for (const size_t kept : {size_t{5}, bytes.size() / 2, bytes.size() - 1}) {
       ByteSource source = Memory(bytes.substr(0, kept));
@@ -127,7 +127,7 @@ TEST(ByteSource, CountsForeignBytesBehindCompressedData) {
 }
 
 TEST(ByteSource, RefusesDamagedData) {
-  std::string bytes = Gzip(Text());
+  std::string bytes = Gzip(ManyNumbers());
   bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 0x55);
   ByteSource source = Memory(bytes);
   EXPECT_NE(ReadAll(source).find("damaged gzip data"), std::string::npos);
@@ -149,7 +149,7 @@ TEST(ByteSource, StopsCompressionBombs) {
 TEST(ByteSource, StopsAtTheLimitOfBytes) {
   Limits limits;
   limits.total_bytes = 1000;
-  ByteSource source = Memory(Text(), limits);
+  ByteSource source = Memory(ManyNumbers(), limits);
   EXPECT_NE(ReadAll(source).find("limit 'total_bytes'"), std::string::npos);
 }
 

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/ascii.h"
 #include "src/base/quantity.h"
 #include "src/formats/byte_source.h"
 #include "src/formats/read_trace.h"
@@ -19,8 +20,6 @@ namespace {
 
 constexpr std::string_view kJobFile = "job.json";
 constexpr std::string_view kNativeEnding = ".etude";
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // The digits of `text` from `begin` on.
 std::string_view DigitsAt(std::string_view text, size_t begin) {

@@ -32,7 +32,7 @@ std::vector<std::string> ChakraFiles() {
   return files;
 }
 
-std::string Bytes(const std::string& path) {
+std::string BytesOf(const std::string& path) {
   auto source = ByteSource::Open(path, {});
   EXPECT_TRUE(source.has_value()) << path;
   std::string bytes;
@@ -52,7 +52,7 @@ TEST(ChakraData, EveryFileIsWrittenBackByteForByte) {
   EXPECT_GE(files.size(), 1500u);
   const RunContext context;
   for (const std::string& path : files) {
-    const std::string bytes = Bytes(path);
+    const std::string bytes = BytesOf(path);
     const auto reader = MakeChakraReader(path, {.strict = true}, context);
     ASSERT_TRUE(reader->Push(bytes).has_value()) << path;
     const auto trace = reader->Finish(false);

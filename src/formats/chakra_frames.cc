@@ -6,7 +6,7 @@ namespace etude::chakra {
 namespace {
 
 // A message's length: 32 bits, in at most five bytes.
-constexpr size_t kMaxLengthBytes = 5;
+constexpr size_t kMaxFrameLengthBytes = 5;
 
 }  // namespace
 
@@ -40,7 +40,7 @@ Result<std::optional<std::string_view>> Frames::Cut(std::string_view bytes) {
     length |= static_cast<uint64_t>(byte & 0x7F) << (7 * at);
     ++at;
     if (byte < 0x80) break;
-    if (at == kMaxLengthBytes) {
+    if (at == kMaxFrameLengthBytes) {
       return BadInput(Where() +
                       ": found a length of more than five bytes, expected a Chakra trace");
     }

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "src/base/units.h"
 #include "src/base/utf8.h"
 #include "src/formats/chakra_kind.h"
 #include "src/formats/et_names.h"
@@ -15,8 +16,6 @@ namespace {
 using protobuf::Delimited;
 using protobuf::Varint;
 using protobuf::View;
-
-constexpr int64_t kNanosPerMicro = 1000;
 
 const AttrRow* FindAttr(std::string_view name) {
   const auto row = std::ranges::find(kAttrs, name, &AttrRow::name);

@@ -39,8 +39,8 @@ std::string Frame(const google::protobuf::Message& message) {
   return Frame(message.SerializeAsString());
 }
 
-Result<Trace> Read(const std::string& bytes, const ReadOptions& options = {},
-                   size_t chunk = SIZE_MAX, bool cut = false) {
+Result<Trace> ReadChakra(const std::string& bytes, const ReadOptions& options = {},
+                         size_t chunk = SIZE_MAX, bool cut = false) {
   static const RunContext context;
   const auto reader = MakeChakraReader("test.et", options, context);
   for (size_t at = 0; at < bytes.size(); at += std::min(chunk, bytes.size() - at)) {
@@ -163,7 +163,7 @@ TEST(ChakraReader, ReadsWhatTheConverterWrites) {
       Frame(metadata) +
       Frame(ConverterNode(1, "[pytorch|profiler|execution_trace|thread]", true, 0)) +
       Frame(ConverterNode(2, "## step ##", true, 0)) + Frame(host) + Frame(kernel);
-  const auto trace = Read(bytes);
+  const auto trace = ReadChakra(bytes);
   ASSERT_TRUE(trace.has_value()) << trace.error().message;
   EXPECT_EQ(trace->info().schema, "1.1.0-chakra.0.0.4");
   EXPECT_EQ(trace->info().pid, 77);
@@ -224,7 +224,7 @@ TEST(ChakraReader, KeepsWhatItDoesNotUnderstand) {
   // A field of the storage proposal (11), and a node type from there (8, STORAGE).
   message += std::string("\x5A\x03", 2) + "abc" + std::string("\x18\x08", 2);
   const std::string bytes = Frame(std::string()) + Frame(message);
-  const auto trace = Read(bytes);
+  const auto trace = ReadChakra(bytes);
   ASSERT_TRUE(trace.has_value()) << trace.error().message;
   const NodeId only(0);
   EXPECT_EQ(trace->rf_id(only), std::nullopt);
@@ -258,7 +258,7 @@ TEST(ChakraReader, TakesNumbersOfAnyTypeAndWritesThemBack) {
   node.add_attr()->set_name("comm_size");
   node.mutable_attr(3)->set_fixed64_val(1 << 20);
   const std::string bytes = Frame(std::string()) + Frame(node);
-  const auto trace = Read(bytes);
+  const auto trace = ReadChakra(bytes);
   ASSERT_TRUE(trace.has_value());
   const Comm* comm = trace->comm(NodeId(0));
   ASSERT_NE(comm, nullptr);
@@ -273,7 +273,7 @@ TEST(ChakraReader, TellsAnUnknownTimeFromZero) {
   pb::Node node;
   node.set_id(1);
   std::string known = node.SerializeAsString() + std::string("\x30\x00\x38\x00", 4);
-  const auto trace = Read(Frame(std::string()) + Frame(known) + Frame(node));
+  const auto trace = ReadChakra(Frame(std::string()) + Frame(known) + Frame(node));
   ASSERT_TRUE(trace.has_value());
   EXPECT_EQ(trace->start(NodeId(0)), Nanos{0});
   EXPECT_EQ(trace->duration(NodeId(0)), Nanos{0});
@@ -286,13 +286,13 @@ TEST(ChakraReader, ReadsPackedAndUnpackedDependencies) {
   const std::string message("\x08\x04\x28\x01\x28\x02\x2A\x01\x03", 9);
   std::string bytes = Frame(std::string());
   for (const char id : {'\x01', '\x02', '\x03'}) bytes += Frame(std::string{'\x08', id});
-  const auto trace = Read(bytes + Frame(message));
+  const auto trace = ReadChakra(bytes + Frame(message));
   ASSERT_TRUE(trace.has_value());
   EXPECT_EQ(trace->deps(NodeId(3)).size(), 3u);
 }
 
 TEST(ChakraReader, AnEmptyMessageIsANodeOfDefaults) {
-  const auto trace = Read(std::string(3, '\0'));
+  const auto trace = ReadChakra(std::string(3, '\0'));
   ASSERT_TRUE(trace.has_value());
   EXPECT_EQ(trace->node_count(), 2u);
   EXPECT_EQ(trace->source_id(NodeId(0)), 0u);
@@ -307,12 +307,12 @@ std::string SmallFile() {
 
 TEST(ChakraReader, ReadsTheWholeNodesOfACutFile) {
   const std::string bytes = SmallFile();
-  const auto cut = Read(bytes.substr(0, bytes.size() - 10));
+  const auto cut = ReadChakra(bytes.substr(0, bytes.size() - 10));
   ASSERT_TRUE(cut.has_value());
   EXPECT_EQ(cut->node_count(), 1u);
   EXPECT_EQ(cut->stats()[Stat::kTruncated], 1u);
-  EXPECT_FALSE(Read(bytes.substr(0, bytes.size() - 10), {.strict = true}).has_value());
-  const auto gzip_cut = Read(bytes, {}, SIZE_MAX, /*cut=*/true);
+  EXPECT_FALSE(ReadChakra(bytes.substr(0, bytes.size() - 10), {.strict = true}).has_value());
+  const auto gzip_cut = ReadChakra(bytes, {}, SIZE_MAX, /*cut=*/true);
   ASSERT_TRUE(gzip_cut.has_value());
   EXPECT_EQ(gzip_cut->node_count(), 2u);
   EXPECT_EQ(gzip_cut->stats()[Stat::kTruncated], 1u);
@@ -324,11 +324,11 @@ TEST(ChakraReader, SkipsAndCountsMalformedNodes) {
        {std::string("\x00\x01", 2), std::string("\x0B\x0C", 2), std::string("\x12\x7F", 2)}) {
     const std::string bytes =
         Frame(std::string()) + Frame(bad) + Frame(ConverterNode(2, "b", true, 0));
-    const auto trace = Read(bytes);
+    const auto trace = ReadChakra(bytes);
     ASSERT_TRUE(trace.has_value());
     EXPECT_EQ(trace->node_count(), 1u);
     EXPECT_EQ(trace->stats()[Stat::kMalformedElement], 1u);
-    const auto strict = Read(bytes, {.strict = true});
+    const auto strict = ReadChakra(bytes, {.strict = true});
     ASSERT_FALSE(strict.has_value());
     EXPECT_NE(strict.error().message.find("test.et:byte 1 (node message 1)"), std::string::npos)
         << strict.error().message;
@@ -340,7 +340,7 @@ TEST(ChakraReader, RefusesOtherFiles) {
        {std::string(), std::string("h"), std::string("hello, world, this is no trace of any kind"),
         std::string("{\"schema\": \"1.1.1\", \"nodes\": []}"), std::string(64, '\xff'),
         Frame(std::string("\x0B", 1)), Frame(std::string()) + Frame(std::string("\x00", 1))}) {
-    const auto trace = Read(bytes);
+    const auto trace = ReadChakra(bytes);
     ASSERT_FALSE(trace.has_value()) << bytes;
     EXPECT_EQ(trace.error().code, ErrorCode::kBadInput);
     EXPECT_TRUE(trace.error().message.starts_with("test.et:byte "));
@@ -357,10 +357,10 @@ TEST(ChakraReader, EnforcesTheLimitOnAMessage) {
 }
 
 TEST(ChakraReader, RepairsNamesThatAreNotUtf8) {
-  const auto trace = Read(Frame(std::string()) + Frame(std::string("\x12\x03"
-                                                                   "a\xFF"
-                                                                   "b",
-                                                                   5)));
+  const auto trace = ReadChakra(Frame(std::string()) + Frame(std::string("\x12\x03"
+                                                                         "a\xFF"
+                                                                         "b",
+                                                                         5)));
   ASSERT_TRUE(trace.has_value());
   EXPECT_EQ(trace->name(NodeId(0)), "a\uFFFDb");
   EXPECT_EQ(trace->stats()[Stat::kRepairedUtf8], 1u);
@@ -373,7 +373,7 @@ TEST(ChakraReader, KeepsArgumentsInOtherWords) {
   node.mutable_inputs()->set_types("[\"Int\",\"Int\"]");
   node.mutable_outputs()->set_values("{'no': 'list'}");
   const std::string bytes = Frame(std::string()) + Frame(node);
-  const auto trace = Read(bytes);
+  const auto trace = ReadChakra(bytes);
   ASSERT_TRUE(trace.has_value());
   ASSERT_EQ(trace->inputs(NodeId(0)).size(), 2u) << "understood";
   EXPECT_EQ(trace->inputs(NodeId(0))[1].as_int(), 2);
@@ -390,7 +390,7 @@ TEST(ChakraReader, ReadsProcessGroups) {
       R"("ranks": [0, 1], "group_size": 2}]'])");
   node.mutable_inputs()->set_shapes("[[]]");
   node.mutable_inputs()->set_types("['String']");
-  const auto trace = Read(Frame(std::string()) + Frame(node));
+  const auto trace = ReadChakra(Frame(std::string()) + Frame(node));
   ASSERT_TRUE(trace.has_value());
   ASSERT_EQ(trace->process_groups().size(), 1u);
   EXPECT_EQ(trace->text(trace->process_groups()[0].description), "default_pg");
@@ -399,17 +399,17 @@ TEST(ChakraReader, ReadsProcessGroups) {
 
 TEST(ChakraReader, GivesTheSameForChunksOfAnySize) {
   const std::string bytes = SmallFile();
-  const auto whole = Read(bytes);
+  const auto whole = ReadChakra(bytes);
   ASSERT_TRUE(whole.has_value());
   for (size_t chunk = 1; chunk < 40; ++chunk) {
-    const auto trace = Read(bytes, {}, chunk);
+    const auto trace = ReadChakra(bytes, {}, chunk);
     ASSERT_TRUE(trace.has_value());
     EXPECT_EQ(testing_dump::NodeTexts(*trace), testing_dump::NodeTexts(*whole));
   }
 }
 
 // Small traces by hand.
-struct Sketch {
+struct NodeSketch {
   TraceBuilder builder;
   NodeRow row;
 
@@ -426,7 +426,7 @@ struct Sketch {
 };
 
 TEST(ChakraWriter, WritesWhatSimulatorsRead) {
-  Sketch sketch;
+  NodeSketch sketch;
   const NodeId send = sketch.Add(7, NodeKind::kSend, Place::kDevice);
   sketch.builder.SetComm(send, {.bytes = Bytes{64}, .dst = 3, .tag = 5, .priority = 1});
   const NodeId coll = sketch.Add(3, NodeKind::kCollective, Place::kDevice);
@@ -455,7 +455,7 @@ TEST(ChakraWriter, WritesWhatSimulatorsRead) {
 }
 
 TEST(ChakraWriter, RoundsTimesAndKeepsTheExactOnes) {
-  Sketch sketch;
+  NodeSketch sketch;
   sketch.row.start = Nanos{1500};
   sketch.row.duration = Nanos{2499};
   sketch.Add(0, NodeKind::kKernel, Place::kDevice);
@@ -475,7 +475,7 @@ TEST(ChakraWriter, RoundsTimesAndKeepsTheExactOnes) {
   EXPECT_EQ(decoded.nodes[0].duration_micros(), 2u);
   EXPECT_EQ(FindAttr(decoded.nodes[0], "etude_start_ns")->int64_val(), 1500);
   EXPECT_EQ(FindAttr(decoded.nodes[1], "etude_dur_ns"), nullptr);
-  const auto back = Read(bytes);
+  const auto back = ReadChakra(bytes);
   ASSERT_TRUE(back.has_value());
   EXPECT_EQ(back->start(NodeId(0)), Nanos{1500});
   EXPECT_EQ(back->duration(NodeId(0)), Nanos{2499});
@@ -484,7 +484,7 @@ TEST(ChakraWriter, RoundsTimesAndKeepsTheExactOnes) {
 }
 
 TEST(ChakraWriter, LeavesNoDanglingReference) {
-  Sketch sketch;
+  NodeSketch sketch;
   sketch.row.parent = 99;
   const NodeId node = sketch.Add(1, NodeKind::kOperator, Place::kHost);
   sketch.builder.AddDep(node, uint64_t{98}, DepKind::kData);
@@ -497,7 +497,7 @@ TEST(ChakraWriter, LeavesNoDanglingReference) {
 }
 
 TEST(ChakraWriter, NumbersNodesWhoseIdsAreNotUnique) {
-  Sketch sketch;
+  NodeSketch sketch;
   sketch.Add(5, NodeKind::kOperator, Place::kHost);
   const NodeId second = sketch.Add(5, NodeKind::kOperator, Place::kHost);
   const NodeId third = sketch.Add(2, NodeKind::kOperator, Place::kHost);
@@ -680,7 +680,7 @@ RC_GTEST_PROP(Chakra, TracesComeBackAsTheyWent, (uint32_t seed)) {
   const Trace trace = RandomTrace(seed).Make();
   const std::string bytes = Write(trace);
   RC_ASSERT(bytes == Write(trace));
-  const auto back = Read(bytes, {.strict = true}, 1 + seed % 97);
+  const auto back = ReadChakra(bytes, {.strict = true}, 1 + seed % 97);
   RC_ASSERT(back.has_value());
   RC_ASSERT(testing_dump::NodeTexts(*back) == testing_dump::NodeTexts(trace));
   RC_ASSERT(testing_dump::GroupsText(*back) == testing_dump::GroupsText(trace));
@@ -695,7 +695,7 @@ RC_GTEST_PROP(Chakra, DamagedFilesDoNoHarm, (uint32_t seed)) {
     std::string damaged = bytes;
     for (int k = 0; k < 3; ++k) damaged[random() % damaged.size()] = static_cast<char>(random());
     damaged.resize(random() % (damaged.size() + 1));
-    const auto trace = Read(damaged, {}, 1 + random() % 50);
+    const auto trace = ReadChakra(damaged, {}, 1 + random() % 50);
     if (trace.has_value()) Write(*trace, {.verbatim = true});
   }
 }

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/units.h"
 #include "src/formats/chakra_attr.h"
 #include "src/formats/chakra_kind.h"
 #include "src/formats/chakra_schema.h"
@@ -33,8 +34,6 @@ using chakra::IoField;
 using chakra::MetadataField;
 using chakra::NodeField;
 using chakra::ValueType;
-
-constexpr int64_t kNanosPerMicro = 1000;
 
 using protobuf::FieldTag;
 using protobuf::Payload;

@@ -48,7 +48,7 @@ constexpr auto kCommKernels = std::to_array<std::string_view>({
 // Groups larger than this keep start, stride and size, but no list.
 constexpr int64_t kMaxListedRanks = int64_t{1} << 20;
 
-std::optional<std::vector<int64_t>> RanksOf(const CommFacts& facts) {
+std::optional<std::vector<int64_t>> RanksOfFacts(const CommFacts& facts) {
   if (facts.group_ranks) return facts.group_ranks;
   if (!facts.rank_start || !facts.rank_stride || !facts.group_size) return std::nullopt;
   const int64_t size = *facts.group_size;
@@ -174,7 +174,7 @@ void AddGroupOf(TraceBuilder& builder, const CommFacts& facts) {
   group.name = builder.Intern(facts.group);
   group.description = TextOrNone(builder, facts.group_description);
   group.size = facts.group_size;
-  if (const auto ranks = RanksOf(facts)) group.ranks = builder.InternInts(*ranks);
+  if (const auto ranks = RanksOfFacts(facts)) group.ranks = builder.InternInts(*ranks);
   builder.AddProcessGroup(group);
 }
 

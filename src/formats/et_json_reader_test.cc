@@ -19,8 +19,8 @@ namespace {
 using testing_support::ReadWith;
 using testing_support::SharedText;
 
-Result<Trace> Read(std::string_view text, size_t chunk = 1 << 20, const ReadOptions& options = {},
-                   const RunContext& context = {}) {
+Result<Trace> ReadEt(std::string_view text, size_t chunk = 1 << 20, const ReadOptions& options = {},
+                     const RunContext& context = {}) {
   return ReadWith(MakeEtJsonReader, text, chunk, options, context);
 }
 
@@ -44,7 +44,7 @@ std::vector<int64_t> Ints(const Trace& trace, IntListId list) {
 constexpr NodeId kFirst{0};
 
 TEST(EtJsonReader, ReadsTheDocumentsFacts) {
-  const Trace trace = Read(Document("")).value();
+  const Trace trace = ReadEt(Document("")).value();
   const TraceInfo& info = trace.info();
   EXPECT_EQ(info.format, TraceFormat::kPyTorchEt);
   EXPECT_EQ(info.schema, "1.1.1-chakra.0.0.4");
@@ -59,7 +59,7 @@ TEST(EtJsonReader, ReadsTheDocumentsFacts) {
 
 TEST(EtJsonReader, ReadsNestedNodes) {
   const Trace trace =
-      Read(
+      ReadEt(
           Document(
               R"J({"id":2,"name":"[pytorch|profiler|execution_trace|thread]","ctrl_deps":1,"attrs":[]},
         {"id":7,"name":"aten::mm","ctrl_deps":2,"inputs":{"values":[],"shapes":[],"types":[]},
@@ -104,7 +104,7 @@ TEST(EtJsonReader, ReadsNestedNodes) {
 
 TEST(EtJsonReader, ReadsFlatNodes) {
   const Trace trace =
-      Read(
+      ReadEt(
           R"J({"schema":"1.0.1","nodes":[{"name":"aten::add","id":3,"rf_id":1,"parent":1,"fw_parent":0,
       "seq_id":5,"scope":0,"tid":1,"fw_tid":0,"op_schema":"aten::add()","inputs":[[4,5,6,1,4,"cuda:0"],2],
       "input_shapes":[[1,1],[]],"input_types":["Tensor(float)","Int"],"outputs":[true],"output_shapes":[[]],
@@ -128,7 +128,7 @@ TEST(EtJsonReader, ReadsFlatNodes) {
 
 TEST(EtJsonReader, ReadsValuesOfEveryKind) {
   const Trace trace =
-      Read(
+      ReadEt(
           WithInputs(
               R"J([1,-9223372036854775808,0.5,3,"inf","-inf","nan",true,"<None>","cuda:1","<x>","<Generator>",
              "<ComplexDouble>",null])J",
@@ -159,7 +159,7 @@ TEST(EtJsonReader, ReadsValuesOfEveryKind) {
 
 TEST(EtJsonReader, AttachesShapesInsideNestedLists) {
   const Trace trace =
-      Read(
+      ReadEt(
           WithInputs(
               R"J([[[[1,2,0,6,4,"cpu"],"<None>"],[[3,4,0,1,8,"cpu"]]],[7,8]])J",
               R"J(["GenericList[GenericList[Tensor(float),None],GenericList[Tensor(c10::complex<float>)]]",
@@ -183,9 +183,9 @@ TEST(EtJsonReader, AttachesShapesInsideNestedLists) {
 
 TEST(EtJsonReader, KeepsUnforeseenValuesAsText) {
   const Trace trace =
-      Read(WithInputs(
-               R"J([{"a":[1]},18446744073709551616,1e999,[1,2],"x",true,NaN,[1,"b"],"q\"r"])J",
-               R"J(["Dict","Int","Double","Tensor(float)","Int","Int","Double"])J"))
+      ReadEt(WithInputs(
+                 R"J([{"a":[1]},18446744073709551616,1e999,[1,2],"x",true,NaN,[1,"b"],"q\"r"])J",
+                 R"J(["Dict","Int","Double","Tensor(float)","Int","Int","Double"])J"))
           .value();
   const auto inputs = trace.inputs(kFirst);
   ASSERT_EQ(inputs.size(), 9u);
@@ -206,7 +206,7 @@ TEST(EtJsonReader, KeepsUnforeseenValuesAsText) {
   EXPECT_EQ(trace.stats()[Stat::kNonFiniteNumber], 2u);
 }
 
-std::string Comm(std::string_view values, std::string_view types, std::string_view attrs = "") {
+std::string CommNode(std::string_view values, std::string_view types, std::string_view attrs = "") {
   return R"J({"id":9,"name":"record_param_comms","ctrl_deps":1,"inputs":{"values":)J" +
          std::string(values) + R"J(,"shapes":[],"types":)J" + std::string(types) +
          R"J(},"outputs":{"values":[[6,7,0,16,4,"cuda:0"]],"types":["Tensor(float)"]},"attrs":[)J" +
@@ -215,8 +215,8 @@ std::string Comm(std::string_view values, std::string_view types, std::string_vi
 
 TEST(EtJsonReader, ReadsCollectivesFromAttributes) {
   const Trace trace =
-      Read(Document(Comm("[]", "[]",
-                         R"J({"name":"collective_name","type":"string","value":"allreduce"},
+      ReadEt(Document(CommNode("[]", "[]",
+                               R"J({"name":"collective_name","type":"string","value":"allreduce"},
       {"name":"dtype","type":"string","value":"Float"},{"name":"in_msg_nelems","type":"uint64","value":8},
       {"name":"out_msg_nelems","type":"uint64","value":8},{"name":"in_split_size","type":"string","value":"[]"},
       {"name":"out_split_size","type":"string","value":"[1, 2]"},{"name":"pg_name","type":"string","value":"3"},
@@ -243,8 +243,8 @@ TEST(EtJsonReader, ReadsCollectivesFromAttributes) {
 TEST(EtJsonReader, ReadsCollectivesFromPositions) {
   // 1.0.3 and later: (name, description), then first rank, stride and size behind the splits.
   Trace trace =
-      Read(
-          Document(Comm(
+      ReadEt(
+          Document(CommNode(
               R"J([[[4,5,0,8,4,"cuda:0"]],[3,false],["0","default_pg"],1,"broadcast",[],[],0,1,2])J",
               R"J(["GenericList[Tensor(float)]","Tuple[Int,Bool]","Tuple[String,String]","Int","String",
              "GenericList[]","GenericList[]","Int","Int","Int"])J")))
@@ -259,14 +259,15 @@ TEST(EtJsonReader, ReadsCollectivesFromPositions) {
   EXPECT_EQ(comm->group_size, 2);
 
   // 1.0.2: the group is a number that the group's own node explains, here afterwards.
-  trace = Read(Document(
-                   Comm(R"J([[4,5,0,8,4,"cuda:0"],3,77,0,"all_to_allv",[4,4],[6,2],2])J",
-                        R"J(["Tensor(float)","Int","Int","Int","String","GenericList[Int,Int]",
+  trace =
+      ReadEt(
+          Document(CommNode(R"J([[4,5,0,8,4,"cuda:0"],3,77,0,"all_to_allv",[4,4],[6,2],2])J",
+                            R"J(["Tensor(float)","Int","Int","Int","String","GenericList[Int,Int]",
                            "GenericList[Int,Int]","Int"])J") +
                    R"J(,{"id":10,"name":"## process_group:init ##","ctrl_deps":1,"inputs":{"values":
              ["[{\"pg_name\": \"g\", \"backend_id\": 77, \"backend_config\": \"cuda:nccl\", \"ranks\": [], \"group_size\": 2}]"],
              "types":["String"]}})J"))
-              .value();
+          .value();
   comm = trace.comm(kFirst);
   ASSERT_NE(comm, nullptr);
   EXPECT_EQ(comm->type, CollectiveType::kAllToAll);
@@ -278,13 +279,15 @@ TEST(EtJsonReader, ReadsCollectivesFromPositions) {
   EXPECT_FALSE(trace.process_groups()[0].ranks.is_none()) << "an empty list: all ranks";
 
   // Without tensors, and point to point.
-  trace = Read(Document(Comm(R"J([3,77,0,"wait",[],[]])J",
-                             R"J(["Int","Int","Int","String","GenericList[]","GenericList[]"])J")))
+  trace = ReadEt(Document(
+                     CommNode(R"J([3,77,0,"wait",[],[]])J",
+                              R"J(["Int","Int","Int","String","GenericList[]","GenericList[]"])J")))
               .value();
   EXPECT_EQ(trace.kind(kFirst), NodeKind::kSync);
   EXPECT_EQ(trace.comm(kFirst)->in_elements, std::nullopt);
-  trace = Read(Document(Comm(R"J([[4,5,0,8,4,"cuda:0"],3,["1",""],5,"send",[],[]])J",
-                             R"J(["Tensor(float)","Int","Tuple[String,String]","Int","String"])J")))
+  trace = ReadEt(Document(CommNode(
+                     R"J([[4,5,0,8,4,"cuda:0"],3,["1",""],5,"send",[],[]])J",
+                     R"J(["Tensor(float)","Int","Tuple[String,String]","Int","String"])J")))
               .value();
   EXPECT_EQ(trace.kind(kFirst), NodeKind::kSend);
   EXPECT_EQ(trace.comm(kFirst)->dst, 5);
@@ -292,9 +295,10 @@ TEST(EtJsonReader, ReadsCollectivesFromPositions) {
 
 TEST(EtJsonReader, EachCollectiveHasOneNode) {
   const Trace trace =
-      Read(Document(Comm(R"J([[4,5,0,8,4,"cuda:0"],3,["1",""],5,"allreduce",[],[]])J",
-                         R"J(["Tensor(float)","Int","Tuple[String,String]","Int","String"])J") +
-                    R"J(,{"id":10,"name":"nccl:all_reduce","ctrl_deps":9},
+      ReadEt(
+          Document(CommNode(R"J([[4,5,0,8,4,"cuda:0"],3,["1",""],5,"allreduce",[],[]])J",
+                            R"J(["Tensor(float)","Int","Tuple[String,String]","Int","String"])J") +
+                   R"J(,{"id":10,"name":"nccl:all_reduce","ctrl_deps":9},
         {"id":11,"name":"c10d::allreduce_","ctrl_deps":1,"attrs":[{"name":"op_schema","type":"string","value":"c10d::allreduce_()"}]
 },
         {"id":12,"name":"gloo:all_reduce","ctrl_deps":11,"inputs":{"values":[[4,5,0,8,4,"cpu"]],"types":["Tensor(double)"]}},
@@ -311,7 +315,7 @@ TEST(EtJsonReader, EachCollectiveHasOneNode) {
 
 TEST(EtJsonReader, ReadsLinkedNodes) {
   const Trace trace =
-      Read(
+      ReadEt(
           Document(
               R"J({"id":2,"name":"aten::mm","ctrl_deps":1,"inclusive_dur":12.5,"exclusive_dur":2.0000000000000004,
         "ts":5387313686630.679,"inter_thread_dep":null,"sync_dep":4},
@@ -351,10 +355,10 @@ TEST(EtJsonReader, SkipsAndCountsMalformedNodes) {
       R"J({"id":1,"name":"good"},{"name":"no id"},{"id":2},3,null,{"id":"4","name":"x"},
          {"id":5,"name":7},{"id":6,"name":"x","inputs":{"values":[01]}},{"id":7,"name":"x" "y":1},
          {"id":8,"name":"x","z":[1 2]},{"id":9,"name":"x","ctrl_deps":-1},{"id":10,"name":"last"})J");
-  const Trace trace = Read(text).value();
+  const Trace trace = ReadEt(text).value();
   EXPECT_EQ(trace.node_count(), 2u);
   EXPECT_EQ(trace.stats()[Stat::kMalformedElement], 10u);
-  const auto strict = Read(text, 100, {.strict = true});
+  const auto strict = ReadEt(text, 100, {.strict = true});
   ASSERT_FALSE(strict.has_value());
   EXPECT_EQ(strict.error().code, ErrorCode::kBadInput);
   EXPECT_NE(strict.error().message.find("node 1 cannot be read: found no 'id'"), std::string::npos)
@@ -368,20 +372,20 @@ TEST(EtJsonReader, KeepsTheCompleteNodesOfACutFile) {
   RunContext context;
   context.warn = [&](std::string_view message) { warning = message; };
   const std::string cut = text.substr(0, text.find(R"J("c")J"));
-  const Trace trace = Read(cut, 1 << 20, {}, context).value();
+  const Trace trace = ReadEt(cut, 1 << 20, {}, context).value();
   EXPECT_EQ(trace.node_count(), 2u);
   EXPECT_EQ(trace.stats()[Stat::kTruncated], 1u);
   EXPECT_NE(warning.find("in element 2 of 'nodes': the document ends early; kept its 2 complete"),
             std::string::npos)
       << warning;
-  EXPECT_FALSE(Read(cut, 1 << 20, {.strict = true}).has_value());
+  EXPECT_FALSE(ReadEt(cut, 1 << 20, {.strict = true}).has_value());
 }
 
 TEST(EtJsonReader, RefusesWhatIsNoExecutionTrace) {
   for (const char* text :
        {"", " ", "{}", "[]", "{\"nodes\":[]}", "{\"nodes\":{}}", "{\"nodes\":[{\"x\":1}]}",
         "{\"schema\":\"1.0.1\"}", "nodes", "\x1f\x8b", "{\"nodes\":[1,2"}) {
-    const auto trace = Read(text);
+    const auto trace = ReadEt(text);
     ASSERT_FALSE(trace.has_value()) << text;
     EXPECT_EQ(trace.error().code, ErrorCode::kBadInput);
     EXPECT_TRUE(trace.error().message.starts_with("test:")) << trace.error().message;
@@ -395,10 +399,10 @@ TEST(EtJsonReader, WarnsOfUnknownVersionsOnly) {
   for (const EtVersion& version : KnownEtVersions()) {
     const std::string text =
         "{\"schema\":\"" + std::string(version.schema) + "-chakra.0.0.4\",\"nodes\":[]}";
-    EXPECT_TRUE(Read(text, 7, {}, context).has_value());
+    EXPECT_TRUE(ReadEt(text, 7, {}, context).has_value());
   }
   EXPECT_TRUE(warnings.empty());
-  EXPECT_TRUE(Read("{\"schema\":\"1.1.10\",\"nodes\":[]}", 7, {}, context).has_value());
+  EXPECT_TRUE(ReadEt("{\"schema\":\"1.1.10\",\"nodes\":[]}", 7, {}, context).has_value());
   EXPECT_EQ(warnings.size(), 1u);
 }
 
@@ -406,28 +410,28 @@ TEST(EtJsonReader, LimitsBoundWhatAFileMayAsk) {
   RunContext context;
   context.limits.nodes = 2;
   const auto many =
-      Read(Document(R"J({"id":1,"name":"a"},{"id":2,"name":"b"},{"id":3,"name":"c"})J"), 64, {},
-           context);
+      ReadEt(Document(R"J({"id":1,"name":"a"},{"id":2,"name":"b"},{"id":3,"name":"c"})J"), 64, {},
+             context);
   ASSERT_FALSE(many.has_value());
   EXPECT_NE(many.error().message.find("limit 'nodes'"), std::string::npos);
-  const auto deep = Read("{\"nodes\":[{\"a\":" + std::string(100'000, '['));
+  const auto deep = ReadEt("{\"nodes\":[{\"a\":" + std::string(100'000, '['));
   ASSERT_FALSE(deep.has_value());
   EXPECT_NE(deep.error().message.find("limit 'depth'"), std::string::npos);
   RunContext deeper;
   deeper.limits.depth = 1'000'000;  // still no deeper than the stack allows
   const std::string nested =
       WithInputs(std::string(100'000, '[') + std::string(100'000, ']'), "[]");
-  EXPECT_FALSE(Read(nested, 1 << 16, {}, deeper).has_value());
+  EXPECT_FALSE(ReadEt(nested, 1 << 16, {}, deeper).has_value());
   const std::string fits = WithInputs(std::string(500, '[') + std::string(500, ']'), "[]");
-  EXPECT_TRUE(Read(fits, 1 << 16, {}, deeper).has_value());
+  EXPECT_TRUE(ReadEt(fits, 1 << 16, {}, deeper).has_value());
 }
 
 TEST(EtJsonReader, TakesHugeNumbersAndStrings) {
   const std::string name(5 << 20, 'x');
   const Trace trace =
-      Read(Document(
-               R"J({"id":18446744073709551615,"name":")J" + name +
-               R"J(","ctrl_deps":18446744073709551614,"inputs":{"values":[[18446744073709551615,1,
+      ReadEt(Document(
+                 R"J({"id":18446744073709551615,"name":")J" + name +
+                 R"J(","ctrl_deps":18446744073709551614,"inputs":{"values":[[18446744073709551615,1,
                   9223372036854775807,9223372036854775807,9223372036854775807,"cpu"]],
                   "shapes":[[9223372036854775807,9223372036854775808]],"types":["Tensor(float)"]
 }
@@ -444,7 +448,7 @@ TEST(EtJsonReader, TakesHugeNumbersAndStrings) {
 }
 
 TEST(EtJsonReader, TheLastOfDuplicateKeysCounts) {
-  const Trace trace = Read(Document(R"J({"id":1,"id":2,"name":"a","name":"b"})J")).value();
+  const Trace trace = ReadEt(Document(R"J({"id":1,"id":2,"name":"a","name":"b"})J")).value();
   EXPECT_EQ(trace.source_id(kFirst), 2u);
   EXPECT_EQ(trace.name(kFirst), "b");
 }
@@ -461,7 +465,7 @@ class RecordedEt : public testing::TestWithParam<Recorded> {};
 
 TEST_P(RecordedEt, IsReadWithoutLoss) {
   ETUDE_NEED_SHARED_DATA();
-  const Trace trace = Read(SharedText(GetParam().file)).value();
+  const Trace trace = ReadEt(SharedText(GetParam().file)).value();
   EXPECT_EQ(trace.node_count(), GetParam().nodes);
   size_t operators = 0;
   size_t extras = 0;
@@ -504,9 +508,9 @@ TEST(EtJsonReader, ChunkSizesGiveTheSameTrace) {
   ETUDE_NEED_SHARED_DATA();
   for (const char* file : {"gpu/pt2_et_1.1.1.json.gz", "gpu/benchmark_simple_add_et.json.gz"}) {
     const std::string text = SharedText(file);
-    const Trace whole = Read(text).value();
+    const Trace whole = ReadEt(text).value();
     for (size_t chunk = 1; chunk < 300; chunk += chunk < 70 ? 1 : 37) {
-      EXPECT_TRUE(Read(text, chunk).value().SameContent(whole)) << file << " " << chunk;
+      EXPECT_TRUE(ReadEt(text, chunk).value().SameContent(whole)) << file << " " << chunk;
     }
   }
 }
@@ -515,10 +519,10 @@ RC_GTEST_PROP(EtJsonReaderProperty, CuttingNeverGivesMoreNodes, ()) {
   static const std::string text =
       testing_support::ReadFileBytes(ETUDE_TEST_DATA "/../corpus/et_json/nested.json");
   const auto kept = *rc::gen::inRange<size_t>(0, text.size());
-  const auto whole = Read(text);
+  const auto whole = ReadEt(text);
   RC_ASSERT(whole.has_value());
   const auto trace =
-      Read(std::string_view(text).substr(0, kept), *rc::gen::inRange<size_t>(1, 500));
+      ReadEt(std::string_view(text).substr(0, kept), *rc::gen::inRange<size_t>(1, 500));
   if (trace) {
     RC_ASSERT(trace->node_count() <= whole->node_count());
     RC_ASSERT(trace->stats()[Stat::kTruncated] == 1u);

@@ -6,13 +6,12 @@
 #include <optional>
 #include <utility>
 
+#include "src/base/ascii.h"
 #include "src/formats/bracket_scanner.h"
 #include "src/formats/json_text.h"
 
 namespace etude {
 namespace {
-
-bool IsBlank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
 std::string Describe(char c) {
   const auto byte = static_cast<unsigned char>(c);

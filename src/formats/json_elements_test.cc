@@ -10,7 +10,7 @@
 namespace etude {
 namespace {
 
-struct Document {
+struct Elements {
   std::vector<std::string> elements;
   std::vector<uint64_t> offsets;
   std::vector<std::string> members;  // "key=text"
@@ -21,10 +21,10 @@ struct Document {
   std::string error;
 };
 
-Document Split(std::string_view text, size_t chunk = 1 << 20, const Limits& limits = {}) {
+Elements SplitElements(std::string_view text, size_t chunk = 1 << 20, const Limits& limits = {}) {
   JsonElements splitter(
       {.name = "f", .array_keys = {"nodes"}, .bare_array = true, .limits = limits});
-  Document document;
+  Elements document;
   for (size_t at = 0; at <= text.size() && document.error.empty(); at += chunk) {
     const std::string piece(text.substr(at, chunk));
     splitter.Push(piece);
@@ -59,7 +59,7 @@ constexpr std::string_view kDocument =
     R"(ue } )";
 
 TEST(JsonElements, CutsElementsAndMembers) {
-  const Document document = Split(kDocument);
+  const Elements document = SplitElements(kDocument);
   EXPECT_EQ(document.error, "");
   EXPECT_EQ(document.elements, (std::vector<std::string>{R"({"id":1,"s":"}]\\"})", "[2,[3]]",
                                                          "\"text\"", "-4.5e6", "null"}));
@@ -74,9 +74,9 @@ TEST(JsonElements, CutsElementsAndMembers) {
 }
 
 TEST(JsonElements, ChunkSizeDoesNotMatter) {
-  const Document whole = Split(kDocument);
+  const Elements whole = SplitElements(kDocument);
   for (size_t chunk = 1; chunk < kDocument.size(); ++chunk) {
-    const Document parts = Split(kDocument, chunk);
+    const Elements parts = SplitElements(kDocument, chunk);
     EXPECT_EQ(parts.elements, whole.elements) << chunk;
     EXPECT_EQ(parts.members, whole.members) << chunk;
     EXPECT_EQ(parts.offsets, whole.offsets) << chunk;
@@ -85,10 +85,10 @@ TEST(JsonElements, ChunkSizeDoesNotMatter) {
 }
 
 TEST(JsonElements, EveryCutIsSeen) {
-  const Document whole = Split(kDocument);
+  const Elements whole = SplitElements(kDocument);
   const size_t end = kDocument.rfind('}');
   for (size_t kept = 0; kept <= end; ++kept) {
-    const Document part = Split(kDocument.substr(0, kept));
+    const Elements part = SplitElements(kDocument.substr(0, kept));
     EXPECT_FALSE(part.complete) << kept;
     EXPECT_EQ(part.error, "") << kept;
     ASSERT_LE(part.elements.size(), whole.elements.size());
@@ -99,23 +99,23 @@ TEST(JsonElements, EveryCutIsSeen) {
 }
 
 TEST(JsonElements, ReadsBareArraysAndByteOrderMarks) {
-  const Document document = Split("\xEF\xBB\xBF [1,{}] \n");
+  const Elements document = SplitElements("\xEF\xBB\xBF [1,{}] \n");
   EXPECT_EQ(document.elements, (std::vector<std::string>{"1", "{}"}));
   EXPECT_TRUE(document.complete);
   EXPECT_EQ(document.trailing, 0u);
 }
 
 TEST(JsonElements, CountsWhatFollowsTheEnd) {
-  const Document document = Split(std::string("{\"nodes\":[]} {\"x\" }\0\0", 21), 3);
+  const Elements document = SplitElements(std::string("{\"nodes\":[]} {\"x\" }\0\0", 21), 3);
   EXPECT_TRUE(document.complete);
   EXPECT_EQ(document.error, "");
   EXPECT_EQ(document.trailing, 8u);  // blanks in between included
 }
 
 TEST(JsonElements, RepairsOnlyWhereItMust) {
-  EXPECT_EQ(Split(R"({"nodes":["a\n\"\u00e9"]})").repairs, 0u);
-  const Document document =
-      Split("{\"nodes\":[{\"p\":\"C:\\q\"},\"\x01\",{\"u\":\"\xFF\"}],\"k\\z\":1}", 3);
+  EXPECT_EQ(SplitElements(R"({"nodes":["a\n\"\u00e9"]})").repairs, 0u);
+  const Elements document =
+      SplitElements("{\"nodes\":[{\"p\":\"C:\\q\"},\"\x01\",{\"u\":\"\xFF\"}],\"k\\z\":1}", 3);
   EXPECT_EQ(document.repairs, 4u);
   EXPECT_EQ(document.elements, (std::vector<std::string>{R"({"p":"C:\\q"})", R"("\u0001")",
                                                          "{\"u\":\"\xEF\xBF\xBD\"}"}));
@@ -148,7 +148,7 @@ TEST(JsonElements, SaysWhereADocumentIsMalformed) {
   };
   for (const Malformed& row : rows) {
     for (const size_t chunk : {size_t{1}, size_t{100}}) {
-      const Document document = Split(row.text, chunk);
+      const Elements document = SplitElements(row.text, chunk);
       EXPECT_NE(document.error.find(row.message), std::string::npos) << row.text << "\n"
                                                                      << document.error;
     }
@@ -160,13 +160,14 @@ TEST(JsonElements, EnforcesItsLimits) {
   limits.depth = 10;
   limits.element_bytes = 1000;
   const std::string deep = "{\"nodes\":[" + std::string(100'000, '[');
-  EXPECT_NE(Split(deep, 64, limits).error.find("limit 'depth'"), std::string::npos);
-  EXPECT_NE(Split("{\"x\":" + std::string(100'000, '{'), 64, limits).error.find("limit 'depth'"),
-            std::string::npos);
+  EXPECT_NE(SplitElements(deep, 64, limits).error.find("limit 'depth'"), std::string::npos);
+  EXPECT_NE(
+      SplitElements("{\"x\":" + std::string(100'000, '{'), 64, limits).error.find("limit 'depth'"),
+      std::string::npos);
   const std::string fits = "[" + std::string(10, '[') + std::string(10, ']') + "]";
-  EXPECT_EQ(Split(fits, 64, limits).error, "");
+  EXPECT_EQ(SplitElements(fits, 64, limits).error, "");
   for (const std::string start : {"[\"", "[{\"a\":\"", "{\"", "{\"a\":\"", "[1"}) {
-    const Document document = Split(start + std::string(100'000, '1'), 64, limits);
+    const Elements document = SplitElements(start + std::string(100'000, '1'), 64, limits);
     EXPECT_NE(document.error.find("limit 'element_bytes'"), std::string::npos) << start;
   }
 }
@@ -201,7 +202,7 @@ RC_GTEST_PROP(JsonElementsProperty, AnyDocumentComesOutAsItWentIn, ()) {
   std::string text = "{\"first\":" + RandomValue(0) + ",\"nodes\":[";
   for (size_t i = 0; i < elements.size(); ++i) text += (i == 0 ? "" : " ,\n") + elements[i];
   text += "]}";
-  const Document document = Split(text, *rc::gen::inRange<size_t>(1, 200));
+  const Elements document = SplitElements(text, *rc::gen::inRange<size_t>(1, 200));
   RC_ASSERT(document.error == "");
   RC_ASSERT(document.complete);
   RC_ASSERT(document.elements == elements);

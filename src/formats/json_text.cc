@@ -6,13 +6,11 @@
 #include <limits>
 #include <utility>
 
+#include "src/base/ascii.h"
 #include "src/base/utf8.h"
 
 namespace etude {
 namespace {
-
-bool IsBlank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 std::string_view Trimmed(std::string_view text) {
   while (!text.empty() && IsBlank(text.front())) text.remove_prefix(1);
@@ -345,16 +343,16 @@ std::string JsonString(std::string_view text) {
 }
 
 std::string MicrosText(Nanos time) {
-  constexpr uint64_t kNanosPerMicro = 1000;
+  constexpr auto kPerMicro = static_cast<uint64_t>(kNanosPerMicro);
   // The magnitude of INT64_MIN has no int64.
   const bool negative = time.count < 0;
   const auto bits = static_cast<uint64_t>(time.count);
   const uint64_t nanos = negative ? 0 - bits : bits;
   std::string text = negative ? "-" : "";
-  text += std::to_string(nanos / kNanosPerMicro);
-  const uint64_t rest = nanos % kNanosPerMicro;
+  text += std::to_string(nanos / kPerMicro);
+  const uint64_t rest = nanos % kPerMicro;
   if (rest == 0) return text;
-  std::string digits = std::to_string(rest + kNanosPerMicro).substr(1);
+  std::string digits = std::to_string(rest + kPerMicro).substr(1);
   while (digits.back() == '0') digits.pop_back();
   return text + "." + digits;
 }

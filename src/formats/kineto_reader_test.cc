@@ -18,13 +18,13 @@ namespace {
 using testing_support::ReadWith;
 using testing_support::SharedText;
 
-Result<Trace> Read(std::string_view text, size_t chunk = 1 << 20, const ReadOptions& options = {},
-                   const RunContext& context = {}) {
+Result<Trace> ReadKineto(std::string_view text, size_t chunk = 1 << 20,
+                         const ReadOptions& options = {}, const RunContext& context = {}) {
   return ReadWith(MakeKinetoReader, text, chunk, options, context);
 }
 
 Trace ReadEvents(std::string_view events) {
-  return Read(R"J({"schemaVersion":1,"traceEvents":[)J" + std::string(events) + "]}").value();
+  return ReadKineto(R"J({"schemaVersion":1,"traceEvents":[)J" + std::string(events) + "]}").value();
 }
 
 std::map<std::string, std::string> Extras(const Trace& trace, NodeId node) {
@@ -35,7 +35,7 @@ std::map<std::string, std::string> Extras(const Trace& trace, NodeId node) {
   return extras;
 }
 
-constexpr NodeId kFirst{0};
+constexpr NodeId kFirstEvent{0};
 
 TEST(KinetoReader, ReadsHostEvents) {
   const Trace trace = ReadEvents(R"J(
@@ -44,19 +44,19 @@ TEST(KinetoReader, ReadsHostEvents) {
        "args":{"External id":5,"Record function id":9,"Sequence number":3,"Fwd thread id":2,
                "Input Dims":[[2,3],[]],"Ev Idx":1,"device":0}})J");
   ASSERT_EQ(trace.node_count(), 1u);
-  EXPECT_EQ(trace.source_id(kFirst), 1u) << "the event's number in the file";
-  EXPECT_EQ(trace.kind(kFirst), NodeKind::kOperator);
-  EXPECT_EQ(trace.place(kFirst), Place::kHost);
-  EXPECT_EQ(trace.start(kFirst), Nanos{4'368'835'824'652'597});
-  EXPECT_EQ(trace.duration(kFirst), Nanos{12'250});
-  EXPECT_EQ(trace.external_id(kFirst), 5);
-  EXPECT_EQ(trace.rf_id(kFirst), 9u);
-  EXPECT_EQ(trace.seq_id(kFirst), 3);
-  EXPECT_EQ(trace.fw_tid(kFirst), 2u);
-  const Lane& lane = trace.lane(trace.lane_id(kFirst));
+  EXPECT_EQ(trace.source_id(kFirstEvent), 1u) << "the event's number in the file";
+  EXPECT_EQ(trace.kind(kFirstEvent), NodeKind::kOperator);
+  EXPECT_EQ(trace.place(kFirstEvent), Place::kHost);
+  EXPECT_EQ(trace.start(kFirstEvent), Nanos{4'368'835'824'652'597});
+  EXPECT_EQ(trace.duration(kFirstEvent), Nanos{12'250});
+  EXPECT_EQ(trace.external_id(kFirstEvent), 5);
+  EXPECT_EQ(trace.rf_id(kFirstEvent), 9u);
+  EXPECT_EQ(trace.seq_id(kFirstEvent), 3);
+  EXPECT_EQ(trace.fw_tid(kFirstEvent), 2u);
+  const Lane& lane = trace.lane(trace.lane_id(kFirstEvent));
   EXPECT_EQ(trace.text(lane.process), "30");
   EXPECT_EQ(trace.text(lane.thread), "PyTorch");
-  EXPECT_EQ(Extras(trace, kFirst),
+  EXPECT_EQ(Extras(trace, kFirstEvent),
             (std::map<std::string, std::string>{
                 {"Input Dims", "[[2,3],[]]"}, {"Ev Idx", "1"}, {"device", "0"}}));
   EXPECT_EQ(trace.stats()[Stat::kSkippedEvent], 1u);
@@ -70,14 +70,14 @@ TEST(KinetoReader, ReadsDeviceEvents) {
       {"ph":"X","cat":"cuda_sync","name":"Event Sync","pid":0,"tid":-1,"ts":12,"dur":1,"args":{"stream":-1}},
       {"ph":"X","cat":"cuda_driver","name":"cuLaunchKernel","pid":4,"tid":4,"ts":1,"dur":1},
       {"ph":"X","cat":"brand_new","name":"x","pid":4,"tid":4,"ts":1})J");
-  EXPECT_EQ(trace.kind(kFirst), NodeKind::kKernel);
-  EXPECT_EQ(trace.place(kFirst), Place::kDevice);
-  EXPECT_EQ(trace.correlation(kFirst), 77);
-  Lane lane = trace.lane(trace.lane_id(kFirst));
+  EXPECT_EQ(trace.kind(kFirstEvent), NodeKind::kKernel);
+  EXPECT_EQ(trace.place(kFirstEvent), Place::kDevice);
+  EXPECT_EQ(trace.correlation(kFirstEvent), 77);
+  Lane lane = trace.lane(trace.lane_id(kFirstEvent));
   EXPECT_EQ(lane.device, 1);
   EXPECT_EQ(lane.stream, 7);
   EXPECT_TRUE(lane.process.is_none());
-  EXPECT_EQ(Extras(trace, kFirst), (std::map<std::string, std::string>{{"grid", "[1,2,3]"}}));
+  EXPECT_EQ(Extras(trace, kFirstEvent), (std::map<std::string, std::string>{{"grid", "[1,2,3]"}}));
   lane = trace.lane(trace.lane_id(NodeId(1)));
   EXPECT_EQ(lane.device, 1) << "pid and tid of a device event are device and stream";
   EXPECT_EQ(lane.stream, 8);
@@ -131,15 +131,15 @@ TEST(KinetoReader, ReadsCollectives) {
       {"ph":"X","cat":"kernel","name":"ncclKernel_Broadcast_RING","pid":0,"tid":7,"ts":4,"dur":2},
       {"ph":"X","cat":"kernel","name":"ncclDevKernel_SendRecv()","pid":0,"tid":7,"ts":8,"dur":2,
        "args":{"Collective name":"send","Dst Rank":3}})J");
-  const Comm* comm = trace.comm(kFirst);
+  const Comm* comm = trace.comm(kFirstEvent);
   ASSERT_NE(comm, nullptr);
-  EXPECT_EQ(trace.kind(kFirst), NodeKind::kCollective);
+  EXPECT_EQ(trace.kind(kFirstEvent), NodeKind::kCollective);
   EXPECT_EQ(comm->type, CollectiveType::kAllReduce);
   EXPECT_EQ(comm->bytes, Bytes{32});
   EXPECT_EQ(trace.text(comm->group), "1");
   ASSERT_EQ(trace.process_groups().size(), 1u);
   EXPECT_EQ(trace.ints(trace.process_groups()[0].ranks).size(), 2u);
-  EXPECT_EQ(Extras(trace, kFirst).at("Out split size"), "\"[1, 2, ...]\"");
+  EXPECT_EQ(Extras(trace, kFirstEvent).at("Out split size"), "\"[1, 2, ...]\"");
   EXPECT_EQ(trace.comm(NodeId(1))->type, CollectiveType::kBroadcast);
   EXPECT_EQ(trace.kind(NodeId(2)), NodeKind::kSend);
   EXPECT_EQ(trace.comm(NodeId(2))->dst, 3);
@@ -162,8 +162,8 @@ TEST(KinetoReader, EachCollectiveHasOneHostNode) {
 
 TEST(KinetoReader, ReadsDistributedInfo) {
   const auto read = [](std::string_view info) {
-    return Read(R"J({"schemaVersion":1,"distributedInfo":)J" + std::string(info) +
-                R"J(,"traceEvents":[],"traceName":"t"})J")
+    return ReadKineto(R"J({"schemaVersion":1,"distributedInfo":)J" + std::string(info) +
+                      R"J(,"traceEvents":[],"traceName":"t"})J")
         .value();
   };
   Trace trace = read(R"J({"backend":"nccl","rank":1,"world_size":4,"pg_count":1,"pg_config":
@@ -186,12 +186,13 @@ TEST(KinetoReader, ReadsDistributedInfo) {
 
 TEST(KinetoReader, ReadsBareArraysAndRepairsEscapes) {
   const Trace trace =
-      Read(R"J([{"ph":"X","name":"C:\work\x","pid":1,"tid":1,"ts":1,"dur":1,"args":{"q":"\w"}}])J",
-           3)
+      ReadKineto(
+          R"J([{"ph":"X","name":"C:\work\x","pid":1,"tid":1,"ts":1,"dur":1,"args":{"q":"\w"}}])J",
+          3)
           .value();
-  EXPECT_EQ(trace.name(kFirst), R"J(C:\work\x)J");
+  EXPECT_EQ(trace.name(kFirstEvent), R"J(C:\work\x)J");
   EXPECT_EQ(trace.stats()[Stat::kRepairedEscape], 3u);
-  EXPECT_EQ(Extras(trace, kFirst).at("q"), R"J("\\w")J");
+  EXPECT_EQ(Extras(trace, kFirstEvent).at("q"), R"J("\\w")J");
 }
 
 TEST(KinetoReader, SkipsAndCountsMalformedEvents) {
@@ -200,14 +201,14 @@ TEST(KinetoReader, SkipsAndCountsMalformedEvents) {
       {"ph":"X","ts":1},{"ph":"X","name":"no time"},{"ph":"X","name":"x","ts":"1"},4,
       {"ph":"X","name":"x","ts":1,"args":{"a":[1 2]}},{"ph":"X","name":"x","ts":1,"z":01},
       {"ph":"X","name":"negative","ts":1,"dur":-1},{"ph":"X","name":"odd","ts":1,"dur":NaN,"args":3}]})J";
-  const Trace trace = Read(text).value();
+  const Trace trace = ReadKineto(text).value();
   EXPECT_EQ(trace.node_count(), 3u);
   EXPECT_EQ(trace.stats()[Stat::kMalformedElement], 7u);
   EXPECT_EQ(trace.stats()[Stat::kNegativeDuration], 1u);
   EXPECT_EQ(trace.duration(NodeId(1)), std::nullopt);
   EXPECT_EQ(trace.duration(NodeId(2)), std::nullopt);
   EXPECT_EQ(Extras(trace, NodeId(2)).at("event/args"), "3");
-  const auto strict = Read(text, 50, {.strict = true});
+  const auto strict = ReadKineto(text, 50, {.strict = true});
   ASSERT_FALSE(strict.has_value());
   EXPECT_NE(strict.error().message.find("event 1 cannot be read: found no 'ph'"), std::string::npos)
       << strict.error().message;
@@ -215,24 +216,24 @@ TEST(KinetoReader, SkipsAndCountsMalformedEvents) {
 
 TEST(KinetoReader, RefusesWhatIsNoTrace) {
   for (const char* text : {"", "{}", "[]", "{\"traceEvents\":3}", "[1,2]", "{\"nodes\":[]}"}) {
-    EXPECT_FALSE(Read(text).has_value()) << text;
+    EXPECT_FALSE(ReadKineto(text).has_value()) << text;
   }
-  EXPECT_TRUE(Read(R"J({"schemaVersion":1,"traceEvents":[]})J").has_value());
+  EXPECT_TRUE(ReadKineto(R"J({"schemaVersion":1,"traceEvents":[]})J").has_value());
 }
 
-struct Recorded {
+struct RecordedProfile {
   const char* file;
   size_t nodes;
   size_t skipped;
 };
-void PrintTo(const Recorded& recorded, std::ostream* out) { *out << recorded.file; }
+void PrintTo(const RecordedProfile& recorded, std::ostream* out) { *out << recorded.file; }
 
-class RecordedKineto : public testing::TestWithParam<Recorded> {};
+class RecordedKineto : public testing::TestWithParam<RecordedProfile> {};
 
 TEST_P(RecordedKineto, IsReadWithoutLoss) {
   ETUDE_NEED_SHARED_DATA();
   const std::string text = SharedText(GetParam().file);
-  const Trace trace = Read(text).value();
+  const Trace trace = ReadKineto(text).value();
   EXPECT_EQ(trace.node_count(), GetParam().nodes);
   EXPECT_EQ(trace.stats()[Stat::kSkippedEvent], GetParam().skipped);
   for (const Stat stat : {Stat::kMalformedElement, Stat::kTruncated, Stat::kRoundedTime,
@@ -248,20 +249,20 @@ TEST_P(RecordedKineto, IsReadWithoutLoss) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Data, RecordedKineto,
-                         testing::Values(Recorded{"gpu/benchmark_simple_add_trace.json.gz", 56, 55},
-                                         Recorded{"gpu/linear_kineto.json.gz", 61950, 24909},
-                                         Recorded{"gpu/dlrm8/device.0.json.gz", 2460, 830},
-                                         Recorded{"chakra/resnet110_syn/device.0.json.gz", 20699,
-                                                  6184},
-                                         Recorded{"cpu/ddp_mlp/rank-0_kineto.json.gz", 302, 38},
-                                         Recorded{"cpu/transformer_kineto.json.gz", 4282, 542}));
+INSTANTIATE_TEST_SUITE_P(
+    Data, RecordedKineto,
+    testing::Values(RecordedProfile{"gpu/benchmark_simple_add_trace.json.gz", 56, 55},
+                    RecordedProfile{"gpu/linear_kineto.json.gz", 61950, 24909},
+                    RecordedProfile{"gpu/dlrm8/device.0.json.gz", 2460, 830},
+                    RecordedProfile{"chakra/resnet110_syn/device.0.json.gz", 20699, 6184},
+                    RecordedProfile{"cpu/ddp_mlp/rank-0_kineto.json.gz", 302, 38},
+                    RecordedProfile{"cpu/transformer_kineto.json.gz", 4282, 542}));
 
 // The profiler's times give the same nesting as the observer's own account of the same run.
 TEST(KinetoReader, NestingAgreesWithTheExecutionTrace) {
   ETUDE_NEED_SHARED_DATA();
   for (const std::string& model : {std::string("mlp"), std::string("lstm"), std::string("dlrm")}) {
-    const Trace device = Read(SharedText("cpu/" + model + "_kineto.json.gz")).value();
+    const Trace device = ReadKineto(SharedText("cpu/" + model + "_kineto.json.gz")).value();
     const Trace host =
         ReadWith(MakeEtJsonReader, SharedText("cpu/" + model + "_et.json.gz")).value();
     const auto parents = [](const Trace& trace) {
@@ -280,9 +281,9 @@ TEST(KinetoReader, NestingAgreesWithTheExecutionTrace) {
 TEST(KinetoReader, ChunkSizesGiveTheSameTrace) {
   ETUDE_NEED_SHARED_DATA();
   const std::string text = SharedText("gpu/benchmark_simple_add_trace.json.gz");
-  const Trace whole = Read(text).value();
+  const Trace whole = ReadKineto(text).value();
   for (size_t chunk = 1; chunk < 300; chunk += chunk < 70 ? 1 : 37) {
-    EXPECT_TRUE(Read(text, chunk).value().SameContent(whole)) << chunk;
+    EXPECT_TRUE(ReadKineto(text, chunk).value().SameContent(whole)) << chunk;
   }
 }
 
@@ -290,10 +291,10 @@ RC_GTEST_PROP(KinetoReaderProperty, CuttingNeverGivesMoreNodes, ()) {
   static const std::string text =
       testing_support::ReadFileBytes(ETUDE_TEST_DATA "/../corpus/kineto/object.json");
   const auto kept = *rc::gen::inRange<size_t>(0, text.size() - 1);
-  const auto whole = Read(text);
+  const auto whole = ReadKineto(text);
   RC_ASSERT(whole.has_value());
   const auto trace =
-      Read(std::string_view(text).substr(0, kept), *rc::gen::inRange<size_t>(1, 500));
+      ReadKineto(std::string_view(text).substr(0, kept), *rc::gen::inRange<size_t>(1, 500));
   if (trace) {
     RC_ASSERT(trace->node_count() <= whole->node_count());
     RC_ASSERT(trace->stats()[Stat::kTruncated] == 1u);

@@ -22,7 +22,7 @@ struct Written {
   std::vector<nlohmann::json> nodes;
 };
 
-Written Write(const Trace& trace) {
+Written WriteLinked(const Trace& trace) {
   Written written;
   const auto report = WriteLinkedJson(trace, [&](std::string_view part) {
     written.text += part;
@@ -46,7 +46,7 @@ class LinkedJsonWriter : public testing::Test {
     row_ = NodeRow();
     return node;
   }
-  Written Finish() { return Write(builder_.Finish().value()); }
+  Written Finish() { return WriteLinked(builder_.Finish().value()); }
 
   TraceBuilder builder_;
   NodeRow row_;

@@ -10,7 +10,7 @@
 namespace etude::perfetto {
 namespace {
 
-constexpr size_t kMaxLengthBytes = 10;
+constexpr size_t kMaxPacketLengthBytes = 10;
 constexpr size_t kInflateBytes = size_t{64} << 10;
 
 // Owns zlib's state.
@@ -64,7 +64,7 @@ Status PacketCutter::TakeWhole(std::string_view& bytes, const Take& take) {
       const auto byte = static_cast<unsigned char>(bytes[at++]);
       if (shift < 64) length |= uint64_t{byte & 0x7FU} << shift;
       if (byte < 0x80) break;
-      if (at > kMaxLengthBytes) {
+      if (at > kMaxPacketLengthBytes) {
         return BadInput(Where() + ": found a length of more than ten bytes");
       }
     }

@@ -56,8 +56,8 @@ class Pftrace {
   perfetto_test::Trace trace;
 };
 
-Result<Trace> Read(const std::string& bytes, size_t chunk = 1 << 20,
-                   const ReadOptions& options = {}, const Limits& limits = {}) {
+Result<Trace> ReadPerfetto(const std::string& bytes, size_t chunk = 1 << 20,
+                           const ReadOptions& options = {}, const Limits& limits = {}) {
   RunContext context;
   context.limits = limits;
   return testing_support::ReadWith(MakePerfettoReader, bytes, chunk, options, context);
@@ -106,7 +106,7 @@ Pftrace PyTorch() {
 TEST(PerfettoReader, ReadsWhatPyTorchWrites) {
   const std::string bytes = PyTorch().trace.SerializeAsString();
   for (const size_t chunk : {size_t{1}, size_t{7}, size_t{1} << 20}) {
-    const auto trace = Read(bytes, chunk);
+    const auto trace = ReadPerfetto(bytes, chunk);
     ASSERT_TRUE(trace.has_value()) << trace.error().message;
     EXPECT_EQ(trace->info().format, TraceFormat::kKineto);
     ASSERT_EQ(trace->node_count(), 5u);
@@ -150,7 +150,7 @@ TEST(PerfettoReader, ReadsWhatKinetoWrites) {
   metadata->set_string_value("\"device\": 0, \"stream\": 7, \"note\": \"a \\\\ b\"");
   Pftrace::Arg(kernel, "correlation_id", 4);
   made.End(30, 3);
-  const auto trace = Read(made.trace.SerializeAsString());
+  const auto trace = ReadPerfetto(made.trace.SerializeAsString());
   ASSERT_TRUE(trace.has_value()) << trace.error().message;
   ASSERT_EQ(trace->node_count(), 1u);
   const NodeId node = NodeId::FromIndex(0);
@@ -175,7 +175,7 @@ TEST(PerfettoReader, NamesAreInternedBySequence) {
     packet->mutable_track_event()->set_type(1);
     packet->mutable_track_event()->set_name_iid(1);
   }
-  const auto trace = Read(made.SerializeAsString());
+  const auto trace = ReadPerfetto(made.SerializeAsString());
   ASSERT_TRUE(trace.has_value()) << trace.error().message;
   EXPECT_TRUE(Named(*trace, "one"));
   EXPECT_TRUE(Named(*trace, "two"));
@@ -203,7 +203,7 @@ TEST(PerfettoReader, IncrementalClocksOfASequence) {
     packet->mutable_track_event()->set_type(type);
     packet->mutable_track_event()->set_name("a");
   }
-  const auto trace = Read(made.SerializeAsString());
+  const auto trace = ReadPerfetto(made.SerializeAsString());
   ASSERT_TRUE(trace.has_value()) << trace.error().message;
   EXPECT_EQ(trace->start(NodeId::FromIndex(0)), Nanos{8000});
   EXPECT_EQ(trace->duration(NodeId::FromIndex(0)), Nanos{3000});
@@ -234,7 +234,7 @@ TEST(PerfettoReader, OurOwnTimelinesComeBack) {
     return Status();
   }));
   EXPECT_EQ(DetectFileKind(bytes), FileKind::kPerfetto);
-  const auto back = Read(bytes);
+  const auto back = ReadPerfetto(bytes);
   ASSERT_TRUE(back.has_value()) << back.error().message;
   ASSERT_EQ(back->node_count(), 2u);
   for (size_t i = 0; i < 2; ++i) {
@@ -253,23 +253,23 @@ TEST(PerfettoReader, OurOwnTimelinesComeBack) {
 TEST(PerfettoReader, DamageIsCountedOrRefused) {
   const std::string whole = PyTorch().trace.SerializeAsString();
   const std::string cut = whole.substr(0, whole.size() - 3);
-  const auto kept = Read(cut);
+  const auto kept = ReadPerfetto(cut);
   ASSERT_TRUE(kept.has_value());
   EXPECT_EQ(kept->stats()[Stat::kTruncated], 1u);
-  EXPECT_FALSE(Read(cut, 100, {.strict = true}).has_value());
+  EXPECT_FALSE(ReadPerfetto(cut, 100, {.strict = true}).has_value());
 
   // A packet whose event says more bytes than it has.
   const std::string bad("\x0a\x03\x5a\x7f\x08", 5);
-  const auto skipped = Read(whole + bad);
+  const auto skipped = ReadPerfetto(whole + bad);
   ASSERT_TRUE(skipped.has_value());
   EXPECT_EQ(skipped->node_count(), 5u);
   EXPECT_EQ(skipped->stats()[Stat::kMalformedElement], 1u);
-  EXPECT_FALSE(Read(whole + bad, 100, {.strict = true}).has_value());
+  EXPECT_FALSE(ReadPerfetto(whole + bad, 100, {.strict = true}).has_value());
 
-  EXPECT_FALSE(Read(whole + "no packet").has_value());
-  EXPECT_FALSE(Read("").has_value());
-  EXPECT_FALSE(
-      Read(std::string("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12)).has_value());
+  EXPECT_FALSE(ReadPerfetto(whole + "no packet").has_value());
+  EXPECT_FALSE(ReadPerfetto("").has_value());
+  EXPECT_FALSE(ReadPerfetto(std::string("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12))
+                   .has_value());
 }
 
 TEST(PerfettoReader, AnnotationsInsideEachOtherEndAtTheLimit) {
@@ -286,7 +286,7 @@ TEST(PerfettoReader, AnnotationsInsideEachOtherEndAtTheLimit) {
   bytes = "\x48\x01" + bytes;                     // type: begin
   bytes = "\x5a" + varint(bytes.size()) + bytes;  // track_event
   bytes = "\x0a" + varint(bytes.size()) + bytes;  // packet
-  const auto trace = Read(PyTorch().trace.SerializeAsString() + bytes);
+  const auto trace = ReadPerfetto(PyTorch().trace.SerializeAsString() + bytes);
   ASSERT_TRUE(trace.has_value());
   EXPECT_EQ(trace->stats()[Stat::kMalformedElement], 1u);
 }
@@ -323,13 +323,13 @@ std::string Compressed(const perfetto_test::Trace& trace, int count) {
 
 TEST(PerfettoReader, CompressedPacketsAreThePacketsInThem) {
   const perfetto_test::Trace made = PyTorch().trace;
-  const auto plain = Read(made.SerializeAsString());
+  const auto plain = ReadPerfetto(made.SerializeAsString());
   ASSERT_TRUE(plain.has_value());
   for (const int count : {1, 4, 1000}) {
     const std::string bytes = Compressed(made, count);
     EXPECT_TRUE(LooksLikePerfetto(bytes));
     for (const size_t chunk : {size_t{1}, size_t{13}, size_t{1} << 20}) {
-      const auto trace = Read(bytes, chunk, {.strict = true});
+      const auto trace = ReadPerfetto(bytes, chunk, {.strict = true});
       ASSERT_TRUE(trace.has_value()) << trace.error().message;
       EXPECT_EQ(testing_dump::NodeTexts(*trace), testing_dump::NodeTexts(*plain));
       EXPECT_EQ(trace->stats()[Stat::kMalformedElement], 0u);
@@ -345,16 +345,16 @@ TEST(PerfettoReader, DamageInCompressedPackets) {
   for (const std::string& bad :
        {deflated.substr(0, 20), deflated + "more", std::string("no zlib"), std::string(),
         Deflated("\x0a\x05\x40"), Deflated(CompressedPacket(deflated))}) {
-    const auto trace = Read(whole + CompressedPacket(bad));
+    const auto trace = ReadPerfetto(whole + CompressedPacket(bad));
     ASSERT_TRUE(trace.has_value()) << trace.error().message;
     EXPECT_EQ(trace->stats()[Stat::kMalformedElement], 1u) << bad.size();
     EXPECT_GE(trace->node_count(), 5u);
-    EXPECT_FALSE(Read(whole + CompressedPacket(bad), 100, {.strict = true}).has_value());
+    EXPECT_FALSE(ReadPerfetto(whole + CompressedPacket(bad), 100, {.strict = true}).has_value());
   }
-  const auto cut = Read(CompressedPacket(Deflated(cut_inside)));
+  const auto cut = ReadPerfetto(CompressedPacket(Deflated(cut_inside)));
   ASSERT_TRUE(cut.has_value());
   EXPECT_EQ(cut->node_count(), 5u) << "what came before the cut";
-  EXPECT_FALSE(Read(whole + CompressedPacket(Deflated("no packet"))).has_value());
+  EXPECT_FALSE(ReadPerfetto(whole + CompressedPacket(Deflated("no packet"))).has_value());
 }
 
 TEST(PerfettoReader, CompressionBombsEndAtALimit) {
@@ -362,19 +362,19 @@ TEST(PerfettoReader, CompressionBombsEndAtALimit) {
   std::string many;
   for (int i = 0; i < 50'000; ++i) many.append("\x0a\x00", 2);
   const std::string bomb = CompressedPacket(Deflated(many));
-  EXPECT_TRUE(Read(bomb).has_value());
+  EXPECT_TRUE(ReadPerfetto(bomb).has_value());
   Limits limits;
   limits.ratio = 10;
   limits.ratio_grace_bytes = 70'000;
-  const auto expands = Read(bomb, 100, {}, limits);
+  const auto expands = ReadPerfetto(bomb, 100, {}, limits);
   ASSERT_FALSE(expands.has_value());
   EXPECT_NE(expands.error().message.find("limit 'ratio'"), std::string::npos);
   limits = Limits();
   limits.total_bytes = 99'999;
-  EXPECT_FALSE(Read(bomb, 100, {}, limits).has_value());
+  EXPECT_FALSE(ReadPerfetto(bomb, 100, {}, limits).has_value());
   limits.total_bytes = 100'000;
-  EXPECT_TRUE(Read(bomb, 100, {}, limits).has_value());
-  EXPECT_FALSE(Read(bomb + bomb, 100, {}, limits).has_value()) << "the sum counts";
+  EXPECT_TRUE(ReadPerfetto(bomb, 100, {}, limits).has_value());
+  EXPECT_FALSE(ReadPerfetto(bomb + bomb, 100, {}, limits).has_value()) << "the sum counts";
 }
 
 TEST(LooksLikePerfetto, TellsItFromOtherFiles) {

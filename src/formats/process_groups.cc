@@ -26,7 +26,7 @@ std::optional<int64_t> NumberOf(element entry, std::string_view key) {
 }
 
 // A list of numbers, or the text of one.
-std::optional<std::vector<int64_t>> RanksOf(element entry) {
+std::optional<std::vector<int64_t>> RanksOfEntry(element entry) {
   if (const auto text = TextOf(entry, "ranks")) return ParseIntList(*text);
   simdjson::dom::array array;
   if (entry["ranks"].get(array) != simdjson::SUCCESS) return std::nullopt;
@@ -50,7 +50,7 @@ std::optional<NumberedGroup> GroupOf(TraceBuilder& builder, element entry) {
   }
   const auto size = NumberOf(entry, "group_size");
   result.group.size = size ? size : NumberOf(entry, "pg_size");
-  if (const auto ranks = RanksOf(entry)) result.group.ranks = builder.InternInts(*ranks);
+  if (const auto ranks = RanksOfEntry(entry)) result.group.ranks = builder.InternInts(*ranks);
   result.number = NumberOf(entry, "backend_id");
   return result;
 }

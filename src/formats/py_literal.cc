@@ -6,13 +6,11 @@
 #include <cmath>
 #include <limits>
 
+#include "src/base/ascii.h"
 #include "src/base/utf8.h"
 
 namespace etude {
 namespace {
-
-constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-constexpr bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 void AppendUtf8(uint32_t code, std::string& out) {
   char bytes[4];

@@ -11,7 +11,7 @@
 namespace etude {
 namespace {
 
-TimedNode Node(uint32_t id, int64_t start, std::optional<int64_t> end, uint32_t lane = 0) {
+TimedNode Timed(uint32_t id, int64_t start, std::optional<int64_t> end, uint32_t lane = 0) {
   return {.node = NodeId(id),
           .lane = LaneId(lane),
           .start = Nanos{start},
@@ -31,32 +31,32 @@ using Map = std::map<uint32_t, uint32_t>;
 
 TEST(NestByTime, TheSmallestContainerIsTheParent) {
   EXPECT_EQ(
-      Parents({Node(2, 2, 3), Node(0, 0, 10), Node(1, 1, 5), Node(3, 6, 10), Node(4, 11, 12)}),
+      Parents({Timed(2, 2, 3), Timed(0, 0, 10), Timed(1, 1, 5), Timed(3, 6, 10), Timed(4, 11, 12)}),
       (Map{{1, 0}, {2, 1}, {3, 0}}));
 }
 
 TEST(NestByTime, EqualTimesNestInTheOrderGiven) {
-  EXPECT_EQ(Parents({Node(0, 0, 5), Node(1, 0, 5), Node(2, 0, 5)}), (Map{{1, 0}, {2, 1}}));
-  EXPECT_EQ(Parents({Node(0, 0, 3), Node(1, 0, 5)}), (Map{{0, 1}})) << "the longer one contains";
+  EXPECT_EQ(Parents({Timed(0, 0, 5), Timed(1, 0, 5), Timed(2, 0, 5)}), (Map{{1, 0}, {2, 1}}));
+  EXPECT_EQ(Parents({Timed(0, 0, 3), Timed(1, 0, 5)}), (Map{{0, 1}})) << "the longer one contains";
 }
 
 TEST(NestByTime, NeighboursAreNotNested) {
-  EXPECT_EQ(Parents({Node(0, 0, 5), Node(1, 5, 9)}), Map{});
-  EXPECT_EQ(Parents({Node(0, 0, 5), Node(1, 5, 5)}), (Map{{1, 0}})) << "no length: last callee";
+  EXPECT_EQ(Parents({Timed(0, 0, 5), Timed(1, 5, 9)}), Map{});
+  EXPECT_EQ(Parents({Timed(0, 0, 5), Timed(1, 5, 5)}), (Map{{1, 0}})) << "no length: last callee";
 }
 
 TEST(NestByTime, OverlapIsNoNesting) {
-  EXPECT_EQ(
-      Parents({Node(9, 0, 100), Node(0, 1, 10), Node(1, 5, 15), Node(2, 6, 8), Node(3, 12, 14)}),
-      (Map{{0, 9}, {1, 9}, {2, 1}, {3, 1}}));
+  EXPECT_EQ(Parents({Timed(9, 0, 100), Timed(0, 1, 10), Timed(1, 5, 15), Timed(2, 6, 8),
+                     Timed(3, 12, 14)}),
+            (Map{{0, 9}, {1, 9}, {2, 1}, {3, 1}}));
 }
 
 TEST(NestByTime, LanesAreApart) {
-  EXPECT_EQ(Parents({Node(0, 0, 10, 0), Node(1, 1, 5, 1), Node(2, 2, 3, 1)}), (Map{{2, 1}}));
+  EXPECT_EQ(Parents({Timed(0, 0, 10, 0), Timed(1, 1, 5, 1), Timed(2, 2, 3, 1)}), (Map{{2, 1}}));
 }
 
 TEST(NestByTime, NodesWithoutAnEndContainNothing) {
-  EXPECT_EQ(Parents({Node(0, 0, 10), Node(1, 1, std::nullopt), Node(2, 2, 3)}),
+  EXPECT_EQ(Parents({Timed(0, 0, 10), Timed(1, 1, std::nullopt), Timed(2, 2, 3)}),
             (Map{{1, 0}, {2, 0}}));
 }
 
@@ -76,7 +76,7 @@ RC_GTEST_PROP(NestByTimeProperty, FindsAnyTree, ()) {
     for (int i = 0; i < count && !open.empty(); ++i) close();
     const auto id = static_cast<uint32_t>(nodes.size());
     if (!open.empty()) expected[id] = open.back();
-    nodes.push_back(Node(id, time, time));
+    nodes.push_back(Timed(id, time, time));
     ++time;
     open.push_back(id);
   }

@@ -109,7 +109,7 @@ PyReport InspectAll(const Inspection& inspection, nb::handle source, bool strict
   return {.format = std::string(inspection.format), .found = std::move(found)};
 }
 
-std::vector<std::optional<int64_t>> RanksOf(const std::vector<Target>& targets) {
+std::vector<std::optional<int64_t>> RanksOfTargets(const std::vector<Target>& targets) {
   std::vector<std::optional<int64_t>> ranks;
   for (const Target& target : targets) ranks.push_back(target.input.rank);
   return ranks;
@@ -127,7 +127,7 @@ Result<PyReport> DiffAll(const std::vector<Source>& sources_a, const std::vector
                          FindTargets(sources_a, RichestInput, context));
   ETUDE_ASSIGN_OR_RETURN(const std::vector<Target> b,
                          FindTargets(sources_b, RichestInput, context));
-  const RankPairs ranks = PairRanks(RanksOf(a), RanksOf(b));
+  const RankPairs ranks = PairRanks(RanksOfTargets(a), RanksOfTargets(b));
   for (const size_t rank : ranks.only_a) context.Warn(NameOf(a[rank]) + ": b has no such rank");
   for (const size_t rank : ranks.only_b) context.Warn(NameOf(b[rank]) + ": a has no such rank");
   if (ranks.pairs.empty()) return BadInput("a and b have no rank in common");

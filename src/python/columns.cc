@@ -205,10 +205,10 @@ Status CheckSizes(const Trace& trace) {
   for (const size_t size : {trace.node_count(), trace.strings().size(), trace.tensor_count(),
                             trace.lane_count(), trace.int_lists().size()}) {
     if (size <= kMost) continue;
-    return MakeError(ErrorCode::kUnavailable,
-                     fmt::format("found {} nodes, strings, tensors or lists in one trace, expected "
-                                 "at most {} of each in Python",
-                                 size, kMost));
+    return Unavailable(
+        fmt::format("found {} nodes, strings, tensors or lists in one trace, expected "
+                    "at most {} of each in Python",
+                    size, kMost));
   }
   return {};
 }

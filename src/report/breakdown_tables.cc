@@ -36,7 +36,7 @@ void AddShares(const TimeShares& times, std::vector<Cell>& cells) {
   }
 }
 
-std::vector<Table::Column> With(std::vector<Table::Column> columns) {
+std::vector<Table::Column> WithShares(std::vector<Table::Column> columns) {
   columns.insert(columns.end(), kShareColumns.begin(), kShareColumns.end());
   return columns;
 }
@@ -46,7 +46,7 @@ std::vector<Table::Column> With(std::vector<Table::Column> columns) {
 std::vector<Table> BreakdownTables(const Breakdown& breakdown) {
   Table steps{.key = "steps",
               .title = breakdown.on_device ? "time of devices" : "time of host threads",
-              .columns = With({{"step", "step", Unit::kText}}),
+              .columns = WithShares({{"step", "step", Unit::kText}}),
               .rows = {}};
   const auto add_step = [&](std::string_view name, const TimeShares& times) {
     std::vector<Cell>& cells = steps.rows.emplace_back();
@@ -57,9 +57,9 @@ std::vector<Table> BreakdownTables(const Breakdown& breakdown) {
   for (const Breakdown::Step& step : breakdown.steps) add_step(step.name, step.times);
   Table streams{.key = "streams",
                 .title = "time of each stream, from its first to its last work",
-                .columns = With({{"device", "device", Unit::kNumber},
-                                 {"stream", "stream", Unit::kNumber},
-                                 {"count", "count", Unit::kCount}}),
+                .columns = WithShares({{"device", "device", Unit::kNumber},
+                                       {"stream", "stream", Unit::kNumber},
+                                       {"count", "count", Unit::kCount}}),
                 .rows = {}};
   for (const Breakdown::Stream& stream : breakdown.streams) {
     std::vector<Cell>& cells = streams.rows.emplace_back();

@@ -39,7 +39,7 @@ std::string LaneText(const Trace& trace, NodeId node) {
 
 // Time on the path by some key, the most first.
 template <typename Key>
-class Sums {
+class PathSums {
  public:
   void Add(const Key& key, Nanos time) {
     auto& [sum, count] = sums_[key];
@@ -129,7 +129,7 @@ class Tables {
                             {"share", "of the path", Unit::kShare},
                             {"count", "count", Unit::kCount}},
                 .rows = {}};
-    Sums<std::pair<std::string_view, PathPart>> sums;
+    PathSums<std::pair<std::string_view, PathPart>> sums;
     for (const Stretch& stretch : path_.stretches) {
       if (IsOnPath(stretch.part)) {
         sums.Add({trace_.name(stretch.node), stretch.part}, stretch.length);
@@ -152,7 +152,7 @@ class Tables {
                             {"share", "of the path", Unit::kShare},
                             {"count", "count", Unit::kCount}},
                 .rows = {}};
-    Sums<std::string> sums;
+    PathSums<std::string> sums;
     for (const Stretch& stretch : path_.stretches) {
       if (IsOnPath(stretch.part)) sums.Add(key(stretch.node), stretch.length);
     }

@@ -21,7 +21,7 @@ std::vector<Cell> Row(const MemorySource& source, const DeviceMemory& memory) {
   return cells;
 }
 
-std::vector<Table::Column> With(std::vector<Table::Column> more) {
+std::vector<Table::Column> WithSource(std::vector<Table::Column> more) {
   std::vector<Table::Column> columns = {{"device", "device", Unit::kText},
                                         {"source", "source", Unit::kText}};
   columns.insert(columns.end(), more.begin(), more.end());
@@ -59,29 +59,29 @@ MemoryFigures FindMemory(const Trace& trace, const Trace* device) {
 std::vector<Table> MemoryTables(const std::vector<MemorySource>& sources) {
   Table summary{.key = "summary",
                 .title = "memory by device",
-                .columns = With({{"peak_bytes", "peak", Unit::kBytes},
-                                 {"peak_op", "reached in", Unit::kText},
-                                 {"peak_node", "node", Unit::kNumber},
-                                 {"peak_time_ns", "at", Unit::kTime},
-                                 {"start_bytes", "before", Unit::kBytes},
-                                 {"end_bytes", "after", Unit::kBytes},
-                                 {"reserved_bytes", "reserved", Unit::kBytes},
-                                 {"allocations", "allocations", Unit::kCount}}),
+                .columns = WithSource({{"peak_bytes", "peak", Unit::kBytes},
+                                       {"peak_op", "reached in", Unit::kText},
+                                       {"peak_node", "node", Unit::kNumber},
+                                       {"peak_time_ns", "at", Unit::kTime},
+                                       {"start_bytes", "before", Unit::kBytes},
+                                       {"end_bytes", "after", Unit::kBytes},
+                                       {"reserved_bytes", "reserved", Unit::kBytes},
+                                       {"allocations", "allocations", Unit::kCount}}),
                 .rows = {}};
   Table peak{.key = "peak",
              .title = "in use at the peak, by what made it",
-             .columns = With({{"op", "made by", Unit::kText},
-                              {"module", "module", Unit::kText},
-                              {"count", "count", Unit::kCount},
-                              {"bytes", "size", Unit::kBytes},
-                              {"share", "of the peak", Unit::kShare}}),
+             .columns = WithSource({{"op", "made by", Unit::kText},
+                                    {"module", "module", Unit::kText},
+                                    {"count", "count", Unit::kCount},
+                                    {"bytes", "size", Unit::kBytes},
+                                    {"share", "of the peak", Unit::kShare}}),
              .rows = {}};
   Table timeline{.key = "timeline",
                  .title = "memory in use over time",
-                 .columns = With({{"node", "node", Unit::kNumber},
-                                  {"op", "from", Unit::kText},
-                                  {"time_ns", "at", Unit::kTime},
-                                  {"bytes", "in use", Unit::kBytes}}),
+                 .columns = WithSource({{"node", "node", Unit::kNumber},
+                                        {"op", "from", Unit::kText},
+                                        {"time_ns", "at", Unit::kTime},
+                                        {"bytes", "in use", Unit::kBytes}}),
                  .rows = {}};
   for (const MemorySource& source : sources) {
     const Trace& trace = *source.trace;

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/units.h"
 #include "src/synth/work_builder.h"
 #include "src/transform/astra_sim.h"
 
@@ -32,8 +33,6 @@ constexpr auto kPatterns = std::to_array<PatternInfo>({
     {Pattern::kMemStore, "mem_store", "stores --size to remote memory"},
     {Pattern::kOverlap, "overlap", "computes while the last result is all-reduced"},
 });
-
-constexpr int64_t kNanosPerMicro = 1000;
 
 std::optional<CollectiveType> CollectiveOf(Pattern pattern) {
   switch (pattern) {
@@ -60,9 +59,9 @@ bool Communicates(Pattern pattern) {
   return CollectiveOf(pattern) || pattern == Pattern::kRing || pattern == Pattern::kPairs;
 }
 
-class Maker {
+class MicrobenchMaker {
  public:
-  Maker(const MicrobenchOptions& options, int64_t rank) : options_(options), rank_(rank) {
+  MicrobenchMaker(const MicrobenchOptions& options, int64_t rank) : options_(options), rank_(rank) {
     const int64_t size = options.group_size == 0 ? options.ranks : options.group_size;
     group_ = options.group_size == 0 ? 0 : rank / size + 1;
     first_ = rank / size * size;
@@ -228,7 +227,7 @@ Status CheckMicrobench(const MicrobenchOptions& options) {
 }
 
 Result<Trace> MakeMicrobench(const MicrobenchOptions& options, int64_t rank) {
-  return Maker(options, rank).Run();
+  return MicrobenchMaker(options, rank).Run();
 }
 
 std::map<int64_t, std::vector<int64_t>> MicrobenchGroups(const MicrobenchOptions& options) {

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/units.h"
 #include "src/synth/work_builder.h"
 
 namespace etude {
@@ -17,8 +18,6 @@ using compat::TextLayer;
 using compat::TextModel;
 using compat::TextParallelism;
 using compat::TextPhase;
-
-constexpr int64_t kNanosPerMicro = 1000;
 
 struct CommWord {
   std::string_view word;
@@ -51,9 +50,9 @@ CommPhases PhasesOf(TextParallelism parallelism) {
   return {};
 }
 
-class Maker {
+class WorkloadMaker {
  public:
-  Maker(const TextModel& model, const TextWorkloadOptions& options)
+  WorkloadMaker(const TextModel& model, const TextWorkloadOptions& options)
       : model_(model), options_(options), phases_(PhasesOf(model.parallelism)) {}
 
   Result<TextWorkload> Run() {
@@ -214,7 +213,7 @@ class Maker {
 }  // namespace
 
 Result<TextWorkload> MakeTextWorkload(const TextModel& model, const TextWorkloadOptions& options) {
-  return Maker(model, options).Run();
+  return WorkloadMaker(model, options).Run();
 }
 
 }  // namespace etude

@@ -12,7 +12,7 @@ namespace etude {
 namespace {
 
 // "name <deps by name": one for each node, in order.
-std::vector<std::string> StoryOf(std::string_view text, int64_t passes = 1) {
+std::vector<std::string> LinesOf(std::string_view text, int64_t passes = 1) {
   const auto model = compat::ParseTextModel(text);
   EXPECT_TRUE(model.has_value());
   const auto workload = MakeTextWorkload(*model, {.ranks = 2, .passes = passes});
@@ -31,13 +31,13 @@ std::vector<std::string> StoryOf(std::string_view text, int64_t passes = 1) {
   return story;
 }
 
-using Story = std::vector<std::string>;
+using Lines = std::vector<std::string>;
 
 TEST(TextWorkload, DataParallelLayersReduceTheirWeights) {
-  EXPECT_EQ(StoryOf("DATA\n2\n"
+  EXPECT_EQ(LinesOf("DATA\n2\n"
                     "a -1 1 NONE 0 2 NONE 0 3 ALLREDUCE 8 1\n"
                     "b -1 4 NONE 0 5 NONE 0 6 ALLREDUCE 9 1\n"),
-            (Story{"a forward", "b forward < a forward", "b weight gradient < b forward",
+            (Lines{"a forward", "b forward < a forward", "b weight gradient < b forward",
                    "b input gradient < b weight gradient",
                    "b weight gradient all_reduce < b weight gradient",
                    "a weight gradient < b input gradient",
@@ -45,17 +45,17 @@ TEST(TextWorkload, DataParallelLayersReduceTheirWeights) {
 }
 
 TEST(TextWorkload, TheNextPassWaitsForTheWeights) {
-  const Story story = StoryOf("DATA\n1\na -1 1 NONE 0 2 NONE 0 3 ALLREDUCE 8 1\n", 2);
+  const Lines story = LinesOf("DATA\n1\na -1 1 NONE 0 2 NONE 0 3 ALLREDUCE 8 1\n", 2);
   ASSERT_EQ(story.size(), 6u);
   EXPECT_EQ(story[3], "a forward < a weight gradient all_reduce");
 }
 
 TEST(TextWorkload, ModelParallelLayersExchangeWhatTheyPassOn) {
   EXPECT_EQ(
-      StoryOf("MODEL\n2\n"
+      LinesOf("MODEL\n2\n"
               "a -1 1 ALLGATHER 7 2 ALLREDUCE 8 3 NONE 0 1\n"
               "b -1 4 ALLGATHER 7 5 ALLREDUCE 9 6 NONE 0 1\n"),
-      (Story{"a forward", "a forward all_gather < a forward", "b forward < a forward all_gather",
+      (Lines{"a forward", "a forward all_gather < a forward", "b forward < a forward all_gather",
              "b forward all_gather < b forward", "b input gradient < b forward all_gather",
              "b input gradient all_reduce < b input gradient",
              "b weight gradient < b input gradient",
@@ -64,23 +64,23 @@ TEST(TextWorkload, ModelParallelLayersExchangeWhatTheyPassOn) {
 }
 
 TEST(TextWorkload, NoneIsNoCommunicationAndNoTimeNoComputation) {
-  EXPECT_EQ(StoryOf("HYBRID_DATA_MODEL\n1\na -1 0 NONE 100 2 NONE 0 0 ALLREDUCE 0 1\n"),
-            (Story{"a input gradient"}));
-  EXPECT_EQ(StoryOf("MICRO\n2\na -1 1 NONE 0 1 NONE 0 1 ALLTOALL 5 1\n"
+  EXPECT_EQ(LinesOf("HYBRID_DATA_MODEL\n1\na -1 0 NONE 100 2 NONE 0 0 ALLREDUCE 0 1\n"),
+            (Lines{"a input gradient"}));
+  EXPECT_EQ(LinesOf("MICRO\n2\na -1 1 NONE 0 1 NONE 0 1 ALLTOALL 5 1\n"
                     "b -1 1 NONE 0 1 NONE 0 1 REDUCESCATTER 5 1\n"),
-            (Story{"a weight gradient all_to_all",
+            (Lines{"a weight gradient all_to_all",
                    "b weight gradient reduce_scatter < a weight gradient all_to_all"}));
 }
 
 TEST(TextWorkload, DlrmsTopWaitsForEmbeddings) {
-  const Story story = StoryOf(
+  const Lines story = LinesOf(
       "HYBRID_DLRM 1\n3\n"
       "emb -1 100 ALLTOALL 1000 50 ALLTOALL 1000 70 NONE 0 10\n"
       "bot -1 20 NONE 0 21 NONE 0 22 ALLREDUCE 333 10\n"
       "top -1 30 NONE 0 31 NONE 0 32 ALLREDUCE 444 10\n");
   EXPECT_EQ(
       story,
-      (Story{"emb forward", "emb forward all_to_all < emb forward", "bot forward < emb forward",
+      (Lines{"emb forward", "emb forward all_to_all < emb forward", "bot forward < emb forward",
              "top forward < bot forward < emb forward all_to_all",
              "top weight gradient < top forward", "top input gradient < top weight gradient",
              "top weight gradient all_reduce < top weight gradient",

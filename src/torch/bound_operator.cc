@@ -24,10 +24,6 @@ using ArgumentKind = c10::TypeKind;
 constexpr size_t kObserverListLimit = 4097;
 constexpr size_t kLongestSchema = 64 * 1024;
 
-tl::unexpected<Error> Cannot(std::string reason) {
-  return MakeError(ErrorCode::kUnavailable, std::move(reason));
-}
-
 std::optional<double> SpecialNumber(std::string_view text) {
   if (text == "inf") return std::numeric_limits<double>::infinity();
   if (text == "-inf") return -std::numeric_limits<double>::infinity();
@@ -166,7 +162,7 @@ Result<BoundOperator::Argument> OperatorBinder::BindArgument(NodeId node, const 
   const bool is_timeout = bound.is_collective_ && argument.name() == "timeout";
   if (value == nullptr || is_timeout) {
     if (!argument.default_value()) {
-      return Cannot("argument '" + argument.name() + "' is not recorded and has no default");
+      return Unavailable("argument '" + argument.name() + "' is not recorded and has no default");
     }
     made.constant = *argument.default_value();
     return made;
@@ -182,8 +178,8 @@ Result<BoundOperator::Argument> OperatorBinder::BindArgument(NodeId node, const 
   }
   auto converted = Convert(*value, argument.type(), argument.N().value_or(0), first);
   if (!converted) {
-    return Cannot("argument '" + argument.name() + "' of type " +
-                  argument.type()->annotation_str() + ": " + converted.error().message);
+    return Unavailable("argument '" + argument.name() + "' of type " +
+                       argument.type()->annotation_str() + ": " + converted.error().message);
   }
   if (bound.is_collective_ && argument.name() == "async_op") {
     bound.is_synchronous_ = converted->constant.isBool() && !converted->constant.toBool();
@@ -192,9 +188,9 @@ Result<BoundOperator::Argument> OperatorBinder::BindArgument(NodeId node, const 
 }
 
 Result<BoundOperator> OperatorBinder::Bind(NodeId node) {
-  if (IsTritonKernel(trace_, node)) return Cannot(TritonReason(trace_, node));
+  if (IsTritonKernel(trace_, node)) return Unavailable(TritonReason(trace_, node));
   const Known& known = Look(trace_.op_schema(node));
-  if (!known.handle) return Cannot(known.reason);
+  if (!known.handle) return Unavailable(known.reason);
   assumed_ = 0;
   BoundOperator bound(*known.handle);
   const c10::FunctionSchema& schema = known.handle->schema();
@@ -207,7 +203,7 @@ Result<BoundOperator> OperatorBinder::Bind(NodeId node) {
         return result.type()->kind() == ArgumentKind::ClassType;
       });
   if (bound.is_collective_ && group_ == nullptr) {
-    return Cannot("collective: needs the other ranks, which --ranks replays as well");
+    return Unavailable("collective: needs the other ranks, which --ranks replays as well");
   }
   bound.arguments_.reserve(schema.arguments().size());
   for (size_t i = 0; i < schema.arguments().size(); ++i) {
@@ -227,7 +223,8 @@ c10::DispatchKey OperatorBinder::TargetKey() const {
 
 Result<c10::IValue> OperatorBinder::Scalar(const Value& value, c10::TypeKind kind) {
   const auto wrong = [&]() -> Result<c10::IValue> {
-    return Cannot("found a recorded value of type '" + std::string(trace_.text(value.type)) + "'");
+    return Unavailable("found a recorded value of type '" + std::string(trace_.text(value.type)) +
+                       "'");
   };
   switch (kind) {
     case ArgumentKind::IntType:
@@ -284,7 +281,7 @@ Result<c10::IValue> OperatorBinder::Scalar(const Value& value, c10::TypeKind kin
         return c10::IValue(c10::Device(devices_.Map(trace_.text(value.as_text()))));
       }
       return wrong();
-    default: return Cannot("its value is not in the trace");
+    default: return Unavailable("its value is not in the trace");
   }
 }
 
@@ -311,8 +308,8 @@ Result<BoundOperator::Argument> OperatorBinder::Convert(const Value& value,
         argument.constant = at::Tensor();
         return argument;
       }
-      return Cannot("found a recorded value of type '" + std::string(trace_.text(value.type)) +
-                    "'");
+      return Unavailable("found a recorded value of type '" + std::string(trace_.text(value.type)) +
+                         "'");
     case ArgumentKind::ListType: {
       const auto& element = type->expectRef<c10::ListType>().getElementType();
       return ConvertList(value, element, list_size, first_tensor);
@@ -356,7 +353,7 @@ Result<c10::IValue> MakeList(c10::TypeKind kind, const std::vector<c10::IValue>&
       for (const c10::IValue& item : items) list.push_back(item);
       return c10::IValue(std::move(list));
     }
-    default: return Cannot("lists of this type are not supported");
+    default: return Unavailable("lists of this type are not supported");
   }
 }
 
@@ -384,8 +381,8 @@ Result<BoundOperator::Argument> OperatorBinder::ConvertList(const Value& value,
         } else if (item.kind == ValueKind::kNone) {
           argument.tensors.push_back(-1);
         } else {
-          return Cannot("found a list element of type '" + std::string(trace_.text(item.type)) +
-                        "', expected a tensor");
+          return Unavailable("found a list element of type '" +
+                             std::string(trace_.text(item.type)) + "', expected a tensor");
         }
       }
       return argument;
@@ -417,8 +414,8 @@ Result<BoundOperator::Argument> OperatorBinder::ConvertList(const Value& value,
     ETUDE_ASSIGN_OR_RETURN(argument.constant, MakeList(element->kind(), repeated));
     return argument;
   }
-  return Cannot("found a recorded value of type '" + std::string(trace_.text(value.type)) +
-                "', expected a list");
+  return Unavailable("found a recorded value of type '" + std::string(trace_.text(value.type)) +
+                     "', expected a list");
 }
 
 c10::IValue BoundOperator::Make(const Argument& argument, std::span<const SlotId> inputs,

@@ -83,7 +83,7 @@ Result<std::string> RunInChild(const std::function<Result<std::string>(const Ann
                                std::optional<ChildDeath>& died) {
   died.reset();
   int ends[2];
-  if (pipe(ends) != 0) return MakeError(ErrorCode::kUnavailable, std::strerror(errno));
+  if (pipe(ends) != 0) return Unavailable(std::strerror(errno));
   void* page =
       mmap(nullptr, sizeof(uint32_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   auto* position = page == MAP_FAILED ? nullptr : static_cast<volatile uint32_t*>(page);
@@ -95,7 +95,7 @@ Result<std::string> RunInChild(const std::function<Result<std::string>(const Ann
     close(ends[0]);
     close(ends[1]);
     if (position != nullptr) munmap(page, sizeof(uint32_t));
-    return MakeError(ErrorCode::kUnavailable, "no process for the trial run: " + reason);
+    return Unavailable("no process for the trial run: " + reason);
   }
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -17,10 +17,6 @@ constexpr std::string_view kGroupClass = "__torch__.torch.classes.c10d.ProcessGr
 constexpr std::string_view kReductionClass = "__torch__.torch.classes.c10d.ReduceOp";
 constexpr std::string_view kGroupNameArgument = "group_name";
 
-tl::unexpected<Error> Cannot(std::string reason) {
-  return MakeError(ErrorCode::kUnavailable, std::move(reason));
-}
-
 std::optional<std::string_view> TextOf(const Trace& trace, const Value* value, ValueKind kind) {
   if (value == nullptr || value->kind != kind) return std::nullopt;
   return trace.text(value->as_text());
@@ -61,7 +57,7 @@ std::optional<std::vector<int64_t>> RanksOf(const Trace& trace, const ProcessGro
 Result<c10::IValue> OnlyGroup(const Trace& trace, RankGroup& ranks) {
   for (const ProcessGroup& group : trace.process_groups()) {
     if (group.size.value_or(ranks.size()) == ranks.size()) continue;
-    return Cannot("the job has several process groups; the trace lacks which one this used");
+    return Unavailable("the job has several process groups; the trace lacks which one this used");
   }
   return ranks.Group("", AllRanks(ranks));
 }
@@ -91,7 +87,7 @@ Result<c10::IValue> GroupOf(const RecordedStep& step, NodeId node, const Value* 
       groups, [&](const ProcessGroup& one) { return trace.text(one.name) == *name; });
   const auto members = group == groups.end() ? std::nullopt : RanksOf(trace, *group, ranks);
   if (!members) {
-    return Cannot("the trace does not say which ranks the process group '" + *name + "' has");
+    return Unavailable("the trace does not say which ranks the process group '" + *name + "' has");
   }
   return ranks.Group(*name, *members);
 }
@@ -105,9 +101,10 @@ Result<c10::IValue> ReductionOf(const Trace& trace, const Value* recorded, int& 
     ++assumed;
     return MakeReduction(kSum);
   }
-  if (*name == kWithFactor) return Cannot("reduction PREMUL_SUM: its factor is not in the trace");
+  if (*name == kWithFactor)
+    return Unavailable("reduction PREMUL_SUM: its factor is not in the trace");
   const std::optional<uint8_t> number = ReductionNumber(*name);
-  if (!number) return Cannot("reduction " + std::string(*name) + " is not known");
+  if (!number) return Unavailable("reduction " + std::string(*name) + " is not known");
   return MakeReduction(*number);
 }
 

@@ -7,14 +7,14 @@ namespace etude {
 namespace {
 
 using Source = Equivalent::Source;
-using Kind = Source::Kind;
+using SourceKind = Source::Kind;
 
-constexpr Source Arg(int argument) { return {Kind::kArgument, argument}; }
-constexpr Source kNone = {Kind::kNone, 0};
-constexpr Source kFalse = {Kind::kFalse, 0};
-constexpr Source kTrue = {Kind::kTrue, 0};
-constexpr Source kZeros = {Kind::kZeros, 0};
-constexpr Source kAllTrue = {Kind::kAllTrue, 0};
+constexpr Source Arg(int argument) { return {SourceKind::kArgument, argument}; }
+constexpr Source kNone = {SourceKind::kNone, 0};
+constexpr Source kFalse = {SourceKind::kFalse, 0};
+constexpr Source kTrue = {SourceKind::kTrue, 0};
+constexpr Source kZeros = {SourceKind::kZeros, 0};
+constexpr Source kAllTrue = {SourceKind::kAllTrue, 0};
 
 // convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 // from (self, weight, padding, stride, dilation, groups, …)

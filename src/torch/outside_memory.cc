@@ -30,8 +30,8 @@ Result<c10::Storage> MakeStorage(int64_t bytes, const std::string& device) {
                                      c10::TensorOptions().dtype(c10::kByte).device(device));
     return raw.storage();
   } catch (const std::exception& error) {
-    return MakeError(ErrorCode::kUnavailable, "memory of " + std::to_string(bytes) + " bytes on " +
-                                                  device + ": " + FirstLine(error.what()));
+    return Unavailable("memory of " + std::to_string(bytes) + " bytes on " + device + ": " +
+                       FirstLine(error.what()));
   }
 }
 
@@ -71,7 +71,7 @@ Result<uint64_t> Checksum(const c10::Storage& storage) {
     for (int k = 1; k < 4; ++k) lanes[0] = (std::rotl(lanes[0], 29) ^ lanes[k]) * kPrime;
     return lanes[0];
   } catch (const std::exception& error) {
-    return MakeError(ErrorCode::kUnavailable, "reading memory: " + FirstLine(error.what()));
+    return Unavailable("reading memory: " + FirstLine(error.what()));
   }
 }
 
@@ -238,7 +238,7 @@ Status OutsideMemory::Fill(Block& block) {
     FillTensor(host, block.rule, WeightDeviation(form.sizes()), block.seed);
     if (!on_cpu) whole.copy_(host);
   } catch (const std::exception& error) {
-    return MakeError(ErrorCode::kUnavailable, "filling a tensor: " + FirstLine(error.what()));
+    return Unavailable("filling a tensor: " + FirstLine(error.what()));
   }
   return {};
 }
@@ -249,10 +249,9 @@ Status OutsideMemory::KeepOriginal(Block& block) {
     const auto size = static_cast<size_t>(bytes.numel());
     block.original = OffHeapBytes({static_cast<const uint8_t*>(bytes.const_data_ptr()), size});
     if (block.original.bytes().size() == size) return {};
-    return MakeError(ErrorCode::kUnavailable,
-                     "no memory for a copy of " + std::to_string(size) + " bytes");
+    return Unavailable("no memory for a copy of " + std::to_string(size) + " bytes");
   } catch (const std::exception& error) {
-    return MakeError(ErrorCode::kUnavailable, "copying memory: " + FirstLine(error.what()));
+    return Unavailable("copying memory: " + FirstLine(error.what()));
   }
 }
 
@@ -344,7 +343,7 @@ Result<at::Tensor> MakeStandIn(const Trace& trace, const TensorUse& use, const D
         c10::TensorOptions().dtype(c10::kByte).device(devices.Map(trace.text(use.device))));
     return MakeView(trace, use, zeros.storage());
   } catch (const std::exception& error) {
-    return MakeError(ErrorCode::kUnavailable, FirstLine(error.what()));
+    return Unavailable(FirstLine(error.what()));
   }
 }
 

@@ -56,7 +56,7 @@ Result<MeetingPlace> MeetingPlace::Open() {
       getsockname(listener, generic, &length) != 0) {
     const std::string reason = std::strerror(errno);
     if (listener >= 0) close(listener);
-    return MakeError(ErrorCode::kUnavailable, "no local socket for the ranks to meet: " + reason);
+    return Unavailable("no local socket for the ranks to meet: " + reason);
   }
   return MeetingPlace{.listener = listener, .port = ntohs(address.sin_port)};
 }
@@ -106,15 +106,13 @@ Result<c10::IValue> RankGroup::Group(const std::string& name, const std::vector<
   const Impl::Key key(ranks, name);
   if (const auto known = impl_->by_name.find(name); known != impl_->by_name.end()) {
     if (known->second == key) return c10::IValue(impl_->groups.at(key));
-    return MakeError(ErrorCode::kUnavailable,
-                     "the process group '" + name + "' stands for several in the trace");
+    return Unavailable("the process group '" + name + "' stands for several in the trace");
   }
   std::set<int64_t> distinct(ranks.begin(), ranks.end());
   const auto own = std::ranges::find(ranks, rank());
   if (distinct.size() != ranks.size() || own == ranks.end() || *distinct.begin() < 0 ||
       *distinct.rbegin() >= size()) {
-    return MakeError(ErrorCode::kUnavailable,
-                     "the trace gives the process group '" + name + "' ranks that cannot be");
+    return Unavailable("the trace gives the process group '" + name + "' ranks that cannot be");
   }
   auto group = c10::make_intrusive<c10d::ProcessGroup>(static_cast<int>(own - ranks.begin()),
                                                        static_cast<int>(ranks.size()));

@@ -39,7 +39,7 @@ Result<std::string> ChooseDevice(const std::string& wanted, bool trace_uses_devi
     if (device.is_cpu()) return std::string("cpu");
     if (!device.has_index()) device.set_index(0);
     if (!HasDevice(device.type(), device.index())) {
-      return MakeError(ErrorCode::kUnavailable, "device '" + wanted + "' is not available here");
+      return Unavailable("device '" + wanted + "' is not available here");
     }
     return device.str();
   } catch (const std::exception&) {

@@ -273,10 +273,9 @@ Result<Replayer> Replayer::Make(const Trace& trace, const ReplayOptions& options
                            ChooseDevice(options.device, UsesDevice(step, flow)));
     ETUDE_RETURN_IF_ERROR(CheckTried(device, options.experimental));
     if (options.group != nullptr && device != "cpu") {
-      return MakeError(ErrorCode::kUnavailable,
-                       "device '" + device +
-                           "': several ranks are replayed on the CPU only, their "
-                           "collectives with Gloo (there is no NCCL yet): --device cpu");
+      return Unavailable("device '" + device +
+                         "': several ranks are replayed on the CPU only, their "
+                         "collectives with Gloo (there is no NCCL yet): --device cpu");
     }
     return Replayer(
         std::make_unique<Impl>(trace, options, context, std::move(step), std::move(device)));

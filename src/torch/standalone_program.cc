@@ -20,11 +20,7 @@
 namespace etude {
 namespace {
 
-using Kind = ProgramValue::Kind;
-
-tl::unexpected<Error> Cannot(std::string reason) {
-  return MakeError(ErrorCode::kUnavailable, std::move(reason));
-}
+using ValueRole = ProgramValue::Kind;
 
 // Operators' names become code. They come from the dispatcher, which takes them from libraries.
 bool IsPlainName(std::string_view name) {
@@ -43,14 +39,14 @@ bool IsOperatorName(std::string_view name) {
 Result<std::string> DTypeName(int64_t number) {
   const DType dtype = DTypeFromScalarType(number);
   if (dtype != DType::kUnknown) return std::string(Name(dtype));
-  return Cannot("element type " + std::to_string(number));
+  return Unavailable("element type " + std::to_string(number));
 }
 
 Result<std::string> LayoutName(int64_t number) {
   switch (static_cast<c10::Layout>(number)) {
     case c10::Layout::Strided: return std::string("strided");
     case c10::Layout::Sparse: return std::string("sparse_coo");
-    default: return Cannot("layout " + std::to_string(number));
+    default: return Unavailable("layout " + std::to_string(number));
   }
 }
 
@@ -60,11 +56,11 @@ Result<std::string> MemoryFormatName(int64_t number) {
     case c10::MemoryFormat::Preserve: return std::string("preserve_format");
     case c10::MemoryFormat::ChannelsLast: return std::string("channels_last");
     case c10::MemoryFormat::ChannelsLast3d: return std::string("channels_last_3d");
-    default: return Cannot("memory format " + std::to_string(number));
+    default: return Unavailable("memory format " + std::to_string(number));
   }
 }
 
-Result<ProgramValue> Named(Kind kind, Result<std::string> name) {
+Result<ProgramValue> Named(ValueRole kind, Result<std::string> name) {
   if (!name) return tl::unexpected<Error>(name.error());
   return ProgramValue{.kind = kind, .text = *std::move(name)};
 }
@@ -76,21 +72,22 @@ Result<ProgramValue> ValueOf(const c10::IValue& value, const c10::TypePtr& type)
     return ValueOf(value, type->expectRef<c10::OptionalType>().getElementType());
   }
   if (value.isTensor() && !value.toTensor().defined()) return ProgramValue{};
-  if (value.isBool()) return ProgramValue{.kind = Kind::kBool, .integer = value.toBool() ? 1 : 0};
+  if (value.isBool())
+    return ProgramValue{.kind = ValueRole::kBool, .integer = value.toBool() ? 1 : 0};
   if (value.isInt()) {
     switch (type->kind()) {
-      case c10::TypeKind::ScalarTypeType: return Named(Kind::kDType, DTypeName(value.toInt()));
-      case c10::TypeKind::LayoutType: return Named(Kind::kLayout, LayoutName(value.toInt()));
+      case c10::TypeKind::ScalarTypeType: return Named(ValueRole::kDType, DTypeName(value.toInt()));
+      case c10::TypeKind::LayoutType: return Named(ValueRole::kLayout, LayoutName(value.toInt()));
       case c10::TypeKind::MemoryFormatType:
-        return Named(Kind::kMemoryFormat, MemoryFormatName(value.toInt()));
-      default: return ProgramValue{.kind = Kind::kInt, .integer = value.toInt()};
+        return Named(ValueRole::kMemoryFormat, MemoryFormatName(value.toInt()));
+      default: return ProgramValue{.kind = ValueRole::kInt, .integer = value.toInt()};
     }
   }
-  if (value.isDouble()) return ProgramValue{.kind = Kind::kDouble, .real = value.toDouble()};
-  if (value.isString()) return ProgramValue{.kind = Kind::kText, .text = value.toStringRef()};
-  if (value.isDevice()) return ProgramValue{.kind = Kind::kDevice};
+  if (value.isDouble()) return ProgramValue{.kind = ValueRole::kDouble, .real = value.toDouble()};
+  if (value.isString()) return ProgramValue{.kind = ValueRole::kText, .text = value.toStringRef()};
+  if (value.isDevice()) return ProgramValue{.kind = ValueRole::kDevice};
   if (value.isList()) {
-    ProgramValue list{.kind = Kind::kList};
+    ProgramValue list{.kind = ValueRole::kList};
     const auto& element = type->kind() == c10::TypeKind::ListType
                               ? type->expectRef<c10::ListType>().getElementType()
                               : type;
@@ -100,25 +97,27 @@ Result<ProgramValue> ValueOf(const c10::IValue& value, const c10::TypePtr& type)
     }
     return list;
   }
-  return Cannot("a value of type " + std::string(value.tagKind()));
+  return Unavailable("a value of type " + std::string(value.tagKind()));
 }
 
 Result<ProgramValue> ArgumentOf(const BoundOperator::Argument& argument, const c10::TypePtr& type) {
   using From = BoundOperator::Argument::Kind;
   const auto tensor = [](int32_t number) {
-    return number < 0 ? ProgramValue{} : ProgramValue{.kind = Kind::kTensor, .integer = number};
+    return number < 0 ? ProgramValue{}
+                      : ProgramValue{.kind = ValueRole::kTensor, .integer = number};
   };
   switch (argument.kind) {
     case From::kConstant: return ValueOf(argument.constant, type);
     case From::kTensor: return tensor(argument.tensor);
-    case From::kStorage: return ProgramValue{.kind = Kind::kStorage, .integer = argument.tensor};
+    case From::kStorage:
+      return ProgramValue{.kind = ValueRole::kStorage, .integer = argument.tensor};
     case From::kTensors:
     case From::kOptionalTensors: {
-      ProgramValue list{.kind = Kind::kList};
+      ProgramValue list{.kind = ValueRole::kList};
       for (const int32_t number : argument.tensors) list.items.push_back(tensor(number));
       return list;
     }
-    case From::kTensorLists: return Cannot("a list of lists of tensors");
+    case From::kTensorLists: return Unavailable("a list of lists of tensors");
   }
   return ProgramValue{};
 }
@@ -134,8 +133,8 @@ class ProgramMaker {
     for (size_t i = 0; i < plan_.ops.size(); ++i) {
       const Status added = AddCall(i);
       if (added) continue;
-      return Cannot(std::string(SchemaOf(trace_, plan_.ops[i].node)) + ": " +
-                    added.error().message);
+      return Unavailable(std::string(SchemaOf(trace_, plan_.ops[i].node)) + ": " +
+                         added.error().message);
     }
     for (const OutsideStorage& outside : plan_.outside) {
       ETUDE_RETURN_IF_ERROR(AddMemory(outside));
@@ -157,7 +156,7 @@ class ProgramMaker {
   Result<int32_t> FormOf(SlotId slot) {
     const TensorUse& use = trace_.tensor(plan_.slots[slot.index()].tensor);
     std::optional<TensorShape> shape = ShapeOf(trace_, use);
-    if (!shape || !ScalarTypeOf(trace_, use)) return Cannot("a tensor of unknown form");
+    if (!shape || !ScalarTypeOf(trace_, use)) return Unavailable("a tensor of unknown form");
     TensorForm form{.dtype = std::string(Name(DTypeOf(trace_, use))),
                     .sizes = std::move(shape->sizes),
                     .strides = std::move(shape->strides),
@@ -172,15 +171,16 @@ class ProgramMaker {
     const c10::FunctionSchema& schema = bound.schema();
     ProgramOperator op{.name = schema.name(), .overload = schema.overload_name()};
     if (!IsOperatorName(op.name) || !(op.overload.empty() || IsPlainName(op.overload))) {
-      return Cannot("a name that is no operator's");
+      return Unavailable("a name that is no operator's");
     }
-    if (bound.is_collective()) return Cannot("a collective, which needs the other ranks");
+    if (bound.is_collective()) return Unavailable("a collective, which needs the other ranks");
     op.returns_one_tensor = schema.returns().size() == 1 &&
                             schema.returns()[0].type()->kind() == c10::TypeKind::TensorType;
     for (size_t i = 0; i < schema.arguments().size(); ++i) {
       const c10::Argument& argument = schema.arguments()[i];
       auto value = ArgumentOf(bound.arguments()[i], argument.real_type());
-      if (!value) return Cannot("argument '" + argument.name() + "': " + value.error().message);
+      if (!value)
+        return Unavailable("argument '" + argument.name() + "': " + value.error().message);
       op.arguments.push_back(
           {.name = argument.name(), .by_name = argument.kwarg_only(), .value = *std::move(value)});
     }
@@ -247,12 +247,12 @@ class ProgramMaker {
 
   static ProgramValue NumberOf(const TensorUse& use) {
     if (use.number_kind == ValueKind::kBool) {
-      return {.kind = Kind::kBool, .integer = use.number != 0 ? 1 : 0};
+      return {.kind = ValueRole::kBool, .integer = use.number != 0 ? 1 : 0};
     }
     if (use.number_kind == ValueKind::kInt) {
-      return {.kind = Kind::kInt, .integer = static_cast<int64_t>(use.number)};
+      return {.kind = ValueRole::kInt, .integer = static_cast<int64_t>(use.number)};
     }
-    return {.kind = Kind::kDouble, .real = std::bit_cast<double>(use.number)};
+    return {.kind = ValueRole::kDouble, .real = std::bit_cast<double>(use.number)};
   }
 
   // As OutsideMemory fills it.

@@ -10,7 +10,7 @@ namespace etude {
 namespace {
 
 // The number that a group's name is, if ASTRA-sim takes it for a group of its own.
-std::optional<int64_t> NumberOf(std::string_view name) {
+std::optional<int64_t> NumberOfName(std::string_view name) {
   int64_t number = 0;
   if (name.empty() || name.size() > 9) return std::nullopt;
   for (const char digit : name) {
@@ -56,7 +56,7 @@ AstraMembers AstraGroups::MembersOf(const AstraNode& node) const {
   auto size = node.group_size;
   if (!size && group != nullptr) size = group->size;
   if (size) return {.size = *size == 1 || *size == world_size_ ? *size : 0};
-  return {.size = group != nullptr && NumberOf(group->name) ? 0 : world_size_};
+  return {.size = group != nullptr && NumberOfName(group->name) ? 0 : world_size_};
 }
 
 std::vector<uint32_t> AstraGroups::UsedGroups() const {
@@ -87,7 +87,7 @@ AstraGroupIds NumberGroups(const std::vector<AstraRank>& ranks,
     for (const uint32_t group : used.back()) ids.emplace(key(rank, group), 0);
   }
   for (auto& [group, id] : ids) {
-    const auto number = NumberOf(group.first);
+    const auto number = NumberOfName(group.first);
     if (number && result.groups.emplace(*number, group.second).second) id = *number;
   }
   int64_t next = 1;

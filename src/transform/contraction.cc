@@ -6,7 +6,7 @@
 namespace etude {
 namespace {
 
-constexpr uint32_t kNone = UINT32_MAX;
+constexpr uint32_t kNoRow = UINT32_MAX;
 // Past this some dependencies that others imply stay.
 constexpr size_t kMaxReach = 64;
 
@@ -23,14 +23,14 @@ void Contraction::Merge(std::span<const uint32_t> deps) {
   for (const uint32_t dep : deps) {
     for (const uint32_t kept : List(list_of_[dep])) {
       uint32_t& last = last_[chain_of_[kept]];
-      if (last == kNone) touched_.push_back(chain_of_[kept]);
+      if (last == kNoRow) touched_.push_back(chain_of_[kept]);
       // Numbers ascend along a chain.
-      last = last == kNone ? kept : std::max(last, kept);
+      last = last == kNoRow ? kept : std::max(last, kept);
     }
   }
   for (const uint32_t chain : touched_) {
     merged_.push_back(last_[chain]);
-    last_[chain] = kNone;
+    last_[chain] = kNoRow;
   }
   touched_.clear();
   std::ranges::sort(merged_);
@@ -42,15 +42,15 @@ void Contraction::Reduce() {
   for (const uint32_t later : merged_) {
     for (const uint32_t reached : List(reach_of_[later])) {
       uint32_t& last = last_[chain_of_[reached]];
-      if (last == kNone) touched_.push_back(chain_of_[reached]);
-      last = last == kNone ? reached : std::max(last, reached);
+      if (last == kNoRow) touched_.push_back(chain_of_[reached]);
+      last = last == kNoRow ? reached : std::max(last, reached);
     }
   }
   std::erase_if(merged_, [&](uint32_t dep) {
     const uint32_t last = last_[chain_of_[dep]];
-    return last != kNone && last >= dep;
+    return last != kNoRow && last >= dep;
   });
-  for (const uint32_t chain : touched_) last_[chain] = kNone;
+  for (const uint32_t chain : touched_) last_[chain] = kNoRow;
   touched_.clear();
 }
 
@@ -66,12 +66,12 @@ uint32_t Contraction::StoreReach() {
   size_t kept = 0;
   for (const uint32_t node : reach_) {
     uint32_t& last = last_[chain_of_[node]];
-    if (last != kNone) continue;
+    if (last != kNoRow) continue;
     last = node;
     touched_.push_back(chain_of_[node]);
     reach_[kept++] = node;
   }
-  for (const uint32_t chain : touched_) last_[chain] = kNone;
+  for (const uint32_t chain : touched_) last_[chain] = kNoRow;
   touched_.clear();
   reach_.resize(std::min(kept, kMaxReach));
   return Store(reach_);
@@ -81,8 +81,8 @@ uint32_t Contraction::ChainAfter(std::span<const uint32_t> deps) {
   for (const uint32_t dep : deps) {
     if (tail_[chain_of_[dep]] == dep) return chain_of_[dep];
   }
-  tail_.push_back(kNone);
-  last_.push_back(kNone);
+  tail_.push_back(kNoRow);
+  last_.push_back(kNoRow);
   return static_cast<uint32_t>(tail_.size() - 1);
 }
 
@@ -91,7 +91,7 @@ std::span<const uint32_t> Contraction::Add(std::span<const uint32_t> deps, bool 
   Merge(deps);
   Reduce();
   reach_of_.push_back(keep ? StoreReach() : 0);
-  chain_of_.push_back(kNone);
+  chain_of_.push_back(kNoRow);
   if (keep) {
     const uint32_t chain = ChainAfter(merged_);
     chain_of_[node] = chain;

@@ -11,7 +11,7 @@
 namespace etude {
 namespace {
 
-constexpr std::array<EventLinkInfo, kEventLinkCount> kInfos = {{
+constexpr std::array<EventLinkInfo, kEventLinkCount> kEventLinkInfos = {{
     {"host_linked", "operators and labels that stand for a host node"},
     {"host_unlinked", "operators and labels without a host node"},
     {"launches", "runtime calls that launched device work"},
@@ -249,7 +249,7 @@ class DeviceMatcher {
 
 }  // namespace
 
-const EventLinkInfo& Info(EventLink link) { return kInfos[static_cast<size_t>(link)]; }
+const EventLinkInfo& Info(EventLink link) { return kEventLinkInfos[static_cast<size_t>(link)]; }
 
 DeviceMatch MatchDevice(const Trace& device, const std::vector<NodeId>& nodes) {
   return DeviceMatcher(device, nodes).Run();

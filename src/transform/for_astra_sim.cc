@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "src/base/units.h"
 #include "src/trace/trace_builder.h"
 #include "src/transform/astra_groups.h"
 #include "src/transform/astra_match.h"
@@ -20,7 +21,6 @@ namespace etude {
 namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
-constexpr int64_t kNanosPerMicro = 1000;
 constexpr uint64_t kSmallestFirst = 64 * 1024;  // at least 1 ns below 65 TB/s
 constexpr int64_t kMostRanks = int64_t{1} << 20;
 

@@ -19,9 +19,9 @@ namespace etude {
 namespace {
 
 // One rank's trace, planted by hand.
-class Sketch {
+class AstraSketch {
  public:
-  explicit Sketch(int64_t rank = 0, int64_t world = 1) {
+  explicit AstraSketch(int64_t rank = 0, int64_t world = 1) {
     builder.info().format = TraceFormat::kLinked;
     builder.info().rank = rank;
     builder.info().world_size = world;
@@ -86,13 +86,13 @@ AstraJob Job(std::vector<AstraRank> ranks, ForAstraSimOptions options = {}) {
   return *std::move(job);
 }
 
-AstraJob JobOf(std::vector<Sketch>& sketches, ForAstraSimOptions options = {}) {
+AstraJob JobOf(std::vector<AstraSketch>& sketches, ForAstraSimOptions options = {}) {
   std::vector<AstraRank> ranks;
-  for (Sketch& sketch : sketches) ranks.push_back(sketch.Rank());
+  for (AstraSketch& sketch : sketches) ranks.push_back(sketch.Rank());
   return Job(std::move(ranks), options);
 }
 
-std::vector<std::string> Names(const Trace& trace) {
+std::vector<std::string> NamesIn(const Trace& trace) {
   std::vector<std::string> names;
   ForEachNode(trace, [&](NodeId node) { names.emplace_back(trace.name(node)); });
   return names;
@@ -110,7 +110,7 @@ std::vector<std::string> DepNames(const Trace& trace, std::string_view name) {
 const Comm& CommOf(const Trace& trace, size_t index) { return trace.comms()[index].second; }
 
 TEST(AstraRank, KeepsDeviceWorkAndTheOrderThatTheHostGaveIt) {
-  Sketch sketch;
+  AstraSketch sketch;
   const NodeId host0 = sketch.Host();
   const NodeId kernel1 = sketch.Kernel(5, {host0});
   const NodeId host2 = sketch.Host({host0});
@@ -118,7 +118,7 @@ TEST(AstraRank, KeepsDeviceWorkAndTheOrderThatTheHostGaveIt) {
   const NodeId waits = sketch.Host({host2, kernel1});  // the host waits for n1 …
   sketch.Kernel(5, {waits});                           // … and then launches n5
   const AstraJob job = Job({sketch.Rank()});
-  EXPECT_EQ(Names(job.traces[0]), (std::vector<std::string>{"n1", "n3", "n5"}));
+  EXPECT_EQ(NamesIn(job.traces[0]), (std::vector<std::string>{"n1", "n3", "n5"}));
   EXPECT_EQ(DepNames(job.traces[0], "n3"), std::vector<std::string>{});
   EXPECT_EQ(DepNames(job.traces[0], "n5"), std::vector<std::string>{"n1"});
   EXPECT_EQ(job.notes[AstraNote::kHostWork], 3u);
@@ -128,7 +128,7 @@ TEST(AstraRank, KeepsDeviceWorkAndTheOrderThatTheHostGaveIt) {
 }
 
 TEST(AstraRank, WithoutDeviceWorkOwnTimesStay) {
-  Sketch sketch;
+  AstraSketch sketch;
   const LaneId main = sketch.builder.InternLane({.thread = sketch.builder.Intern("1")});
   const LaneId other = sketch.builder.InternLane({.thread = sketch.builder.Intern("2")});
   const auto add = [&](LaneId lane, int64_t start, int64_t duration,
@@ -156,7 +156,7 @@ TEST(AstraRank, WithoutDeviceWorkOwnTimesStay) {
 }
 
 TEST(ForAstraSim, RoundingKeepsTheSumOfALane) {
-  Sketch sketch;
+  AstraSketch sketch;
   const LaneId lane = sketch.builder.InternLane({.device = 0, .stream = 7});
   for (int i = 0; i < 1000; ++i) {
     sketch.row.lane = lane;
@@ -174,9 +174,9 @@ TEST(ForAstraSim, RoundingKeepsTheSumOfALane) {
 }
 
 TEST(ForAstraSim, CollectivesAsAstraSimKnowsThem) {
-  std::vector<Sketch> sketches;
+  std::vector<AstraSketch> sketches;
   for (int64_t rank = 0; rank < 2; ++rank) {
-    Sketch& sketch = sketches.emplace_back(rank, 2);
+    AstraSketch& sketch = sketches.emplace_back(rank, 2);
     sketch.Group("0", {0, 1});
     sketch.Group("alone", {rank});
     sketch.Collective(CollectiveType::kAllReduce, 4096, {}, "0");
@@ -208,9 +208,9 @@ TEST(ForAstraSim, CollectivesAsAstraSimKnowsThem) {
 }
 
 TEST(ForAstraSim, GroupsAreTheSameOnAllRanks) {
-  std::vector<Sketch> sketches;
+  std::vector<AstraSketch> sketches;
   for (int64_t rank = 0; rank < 4; ++rank) {
-    Sketch& sketch = sketches.emplace_back(rank, 4);
+    AstraSketch& sketch = sketches.emplace_back(rank, 4);
     const std::string name = rank < 2 ? "low" : "high";
     sketch.Group(name, rank < 2 ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{2, 3});
     sketch.Group("1", rank % 2 == 0 ? std::vector<int64_t>{0, 2} : std::vector<int64_t>{1, 3});
@@ -228,9 +228,9 @@ TEST(ForAstraSim, GroupsAreTheSameOnAllRanks) {
 }
 
 TEST(ForAstraSim, RanksThatDisagreeReplayFromThereOn) {
-  std::vector<Sketch> sketches;
+  std::vector<AstraSketch> sketches;
   for (int64_t rank = 0; rank < 2; ++rank) {
-    Sketch& sketch = sketches.emplace_back(rank, 2);
+    AstraSketch& sketch = sketches.emplace_back(rank, 2);
     const NodeId first = sketch.Collective(CollectiveType::kAllReduce, 64);
     sketch.Collective(rank == 0 ? CollectiveType::kAllReduce : CollectiveType::kAllGather, 2048,
                       {first});
@@ -247,12 +247,12 @@ TEST(ForAstraSim, RanksThatDisagreeReplayFromThereOn) {
 }
 
 TEST(ForAstraSim, MessagesMeetTheirOtherSide) {
-  std::vector<Sketch> sketches;
-  Sketch& zero = sketches.emplace_back(0, 2);
+  std::vector<AstraSketch> sketches;
+  AstraSketch& zero = sketches.emplace_back(0, 2);
   zero.Message(NodeKind::kSend, 1, 100);
   zero.Message(NodeKind::kSend, 1, 50);
   zero.Message(NodeKind::kSend, 0, 50);  // to itself
-  Sketch& one = sketches.emplace_back(1, 2);
+  AstraSketch& one = sketches.emplace_back(1, 2);
   one.Message(NodeKind::kRecv, 0, 120);
   const AstraJob job = JobOf(sketches);
   ASSERT_EQ(job.traces[0].comms().size(), 1u);
@@ -267,9 +267,9 @@ TEST(ForAstraSim, MessagesMeetTheirOtherSide) {
 // Rank 0 is ready for A first, rank 1 for B: communicating once at a time, each would wait in its
 // own. One order for both has to be written down.
 TEST(ForAstraSim, OneOrderOfCommunicationForAllRanks) {
-  std::vector<Sketch> sketches;
+  std::vector<AstraSketch> sketches;
   for (int64_t rank = 0; rank < 3; ++rank) {
-    Sketch& sketch = sketches.emplace_back(rank, 3);
+    AstraSketch& sketch = sketches.emplace_back(rank, 3);
     sketch.Group("1", {0, 1, 2});
     sketch.Group("2", {0, 1});
     const auto add = [&](std::string_view name, std::string_view group) {
@@ -290,9 +290,9 @@ TEST(ForAstraSim, OneOrderOfCommunicationForAllRanks) {
 }
 
 TEST(ForAstraSim, WhatWaitsForItselfIsReplayed) {
-  std::vector<Sketch> sketches;
+  std::vector<AstraSketch> sketches;
   for (int64_t rank = 0; rank < 2; ++rank) {
-    Sketch& sketch = sketches.emplace_back(rank, 3);
+    AstraSketch& sketch = sketches.emplace_back(rank, 3);
     sketch.Group("1", {0, 1});
     sketch.Group("2", {1, 0});
     const std::string order = rank == 0 ? "12" : "21";
@@ -309,7 +309,7 @@ TEST(ForAstraSim, MissingRanksAreNamedOrFilledIn) {
   const auto ranks = [] {
     std::vector<AstraRank> made;
     for (const int64_t rank : {1, 2}) {
-      Sketch sketch(rank, 5);
+      AstraSketch sketch(rank, 5);
       sketch.Collective(CollectiveType::kAllReduce, 64 * rank);
       made.push_back(sketch.Rank());
     }
@@ -320,7 +320,7 @@ TEST(ForAstraSim, MissingRanksAreNamedOrFilledIn) {
   ASSERT_EQ(filled.ranks.size(), 5u);
   EXPECT_EQ(filled.ranks[0].copy_of, 1);
   EXPECT_EQ(filled.ranks[4].copy_of, 2);
-  Sketch sketch(0, 2);
+  AstraSketch sketch(0, 2);
   sketch.Message(NodeKind::kSend, 1, 8);
   std::vector<AstraRank> one;
   one.push_back(sketch.Rank());
@@ -328,7 +328,7 @@ TEST(ForAstraSim, MissingRanksAreNamedOrFilledIn) {
 }
 
 TEST(ForAstraSim, FlopsOfAnOperatorAreSharedByItsKernels) {
-  Sketch sketch;
+  AstraSketch sketch;
   TraceBuilder& builder = sketch.builder;
   const auto tensor = [&](std::vector<int64_t> shape) {
     const int64_t numel = shape[0] * shape[1];
@@ -429,9 +429,9 @@ bool Finishes(const AstraJob& job) {
 TEST(ForAstraSim, EveryJobFinishes) {
   const bool holds = rc::check("finishes", [] {
     const auto world = *rc::gen::inRange<int64_t>(1, 5);
-    std::vector<Sketch> sketches;
+    std::vector<AstraSketch> sketches;
     for (int64_t rank = 0; rank < world; ++rank) {
-      Sketch& sketch = sketches.emplace_back(rank, world);
+      AstraSketch& sketch = sketches.emplace_back(rank, world);
       std::vector<int64_t> all;
       for (int64_t member = world; member-- > 0;) all.push_back(member);
       sketch.Group("all", all);

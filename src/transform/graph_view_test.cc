@@ -12,16 +12,16 @@
 namespace etude {
 namespace {
 
-struct Planted {
+struct PlantedNode {
   uint64_t id;
   std::string name;
   std::optional<uint64_t> parent;
   std::vector<uint64_t> deps;
 };
 
-Trace Make(const std::vector<Planted>& nodes) {
+Trace MakeGraphTrace(const std::vector<PlantedNode>& nodes) {
   TraceBuilder builder;
-  for (const Planted& planted : nodes) {
+  for (const PlantedNode& planted : nodes) {
     NodeRow row{.source_id = planted.id, .kind = NodeKind::kOperator, .place = Place::kHost};
     row.name = builder.Intern(planted.name);
     row.parent = planted.parent;
@@ -33,13 +33,13 @@ Trace Make(const std::vector<Planted>& nodes) {
 
 // A thread with two layers of two operators each; the second layer reads what the first made.
 Trace Layers() {
-  return Make({{.id = 0, .name = "thread"},
-               {.id = 1, .name = "layer0", .parent = 0},
-               {.id = 2, .name = "mm", .parent = 1},
-               {.id = 3, .name = "relu", .parent = 1, .deps = {2}},
-               {.id = 4, .name = "layer1", .parent = 0},
-               {.id = 5, .name = "mm", .parent = 4, .deps = {3}},
-               {.id = 6, .name = "relu", .parent = 4, .deps = {5, 99}}});
+  return MakeGraphTrace({{.id = 0, .name = "thread"},
+                         {.id = 1, .name = "layer0", .parent = 0},
+                         {.id = 2, .name = "mm", .parent = 1},
+                         {.id = 3, .name = "relu", .parent = 1, .deps = {2}},
+                         {.id = 4, .name = "layer1", .parent = 0},
+                         {.id = 5, .name = "mm", .parent = 4, .deps = {3}},
+                         {.id = 6, .name = "relu", .parent = 4, .deps = {5, 99}}});
 }
 
 using Edges = std::map<std::tuple<std::string, std::string, std::string>, uint64_t>;
@@ -81,28 +81,28 @@ TEST(ViewGraph, NestingCollapsesFirst) {
 }
 
 TEST(ViewGraph, ThenNamesBelowOneBoxThenNamesThenKinds) {
-  std::vector<Planted> nodes = {{.id = 0, .name = "thread"}};
+  std::vector<PlantedNode> nodes = {{.id = 0, .name = "thread"}};
   for (uint64_t i = 0; i < 10; ++i) {
     nodes.push_back({.id = 1 + 2 * i, .name = i % 2 == 0 ? "even" : "odd", .parent = 0});
     nodes.push_back({.id = 2 + 2 * i, .name = "op" + std::to_string(i), .parent = 1 + 2 * i});
   }
-  const Trace trace = Make(nodes);
+  const Trace trace = MakeGraphTrace(nodes);
   const GraphView path = ViewGraph(trace, 4);
   EXPECT_EQ(path.collapse, Collapse::kPath);
   EXPECT_EQ(path.depth, 1u);
   EXPECT_EQ(BoxesOf(path.graph),
             (std::map<std::string, uint64_t>{{"thread", 1}, {"even", 10}, {"odd", 10}}));
 
-  std::vector<Planted> flat;
+  std::vector<PlantedNode> flat;
   for (uint64_t i = 0; i < 40; ++i) {
     flat.push_back({.id = i, .name = "layer" + std::to_string(i) + ".mm" + std::to_string(i % 3)});
   }
-  const GraphView name = ViewGraph(Make(flat), 5);
+  const GraphView name = ViewGraph(MakeGraphTrace(flat), 5);
   EXPECT_EQ(name.collapse, Collapse::kName);
   EXPECT_EQ(BoxesOf(name.graph), (std::map<std::string, uint64_t>{{"layer#.mm#", 40}}));
 
   for (uint64_t i = 0; i < 40; ++i) flat[i].name = std::string(1, static_cast<char>('A' + i));
-  const GraphView kind = ViewGraph(Make(flat), 5);
+  const GraphView kind = ViewGraph(MakeGraphTrace(flat), 5);
   EXPECT_EQ(kind.collapse, Collapse::kKind);
   EXPECT_EQ(BoxesOf(kind.graph), (std::map<std::string, uint64_t>{{"operator, host", 40}}));
 }

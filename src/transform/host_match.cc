@@ -14,7 +14,7 @@
 namespace etude {
 namespace {
 
-constexpr std::array<HostLinkInfo, kHostLinkCount> kInfos = {{
+constexpr std::array<HostLinkInfo, kHostLinkCount> kHostLinkInfos = {{
     {"roots", "process, thread and metadata nodes, which stand for no event"},
     {"by_rf_id", "linked by record function id"},
     {"by_external_id", "linked by External id"},
@@ -263,7 +263,7 @@ class Aligner {
 
 }  // namespace
 
-const HostLinkInfo& Info(HostLink link) { return kInfos[static_cast<size_t>(link)]; }
+const HostLinkInfo& Info(HostLink link) { return kHostLinkInfos[static_cast<size_t>(link)]; }
 
 bool IsHostEvent(const Trace& device, NodeId event) {
   if (device.place(event) != Place::kHost) return false;

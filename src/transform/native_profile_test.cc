@@ -122,7 +122,7 @@ std::string ParentOf(const Trace& trace, std::string_view name) {
   return parent ? std::string(trace.name(parent)) : "";
 }
 
-Devices Planted() {
+Devices PlantedDevices() {
   Devices devices;
   // As Kineto prints a thread that it knows from CUPTI alone: without the sign.
   devices.AddCall("2147483647", "cudaLaunchKernel", 2500, 1);
@@ -137,7 +137,7 @@ Devices Planted() {
 
 TEST(NativeProfile, CallsOfTheRuntimeLieInTheCallsOfTheCapture) {
   const Trace native = Capture().Finish();
-  const Trace devices = Planted().Finish();
+  const Trace devices = PlantedDevices().Finish();
   ASSERT_TRUE(IsOfDevicesOnly(devices));
   const auto profile = MakeNativeProfile(native, devices, {});
   ASSERT_TRUE(profile) << profile.error().message;
@@ -167,7 +167,7 @@ TEST(NativeProfile, CallsOfTheRuntimeLieInTheCallsOfTheCapture) {
 
 TEST(NativeProfile, LinksAsOtherProfilesDo) {
   const Trace native = Capture().Finish();
-  const Trace profile = MakeNativeProfile(native, Planted().Finish(), {}).value();
+  const Trace profile = MakeNativeProfile(native, PlantedDevices().Finish(), {}).value();
   const auto linked = Link(native, profile, {});
   ASSERT_TRUE(linked) << linked.error().message;
   EXPECT_EQ(linked->host_matched(), 3u);
@@ -204,7 +204,7 @@ TEST(NativeProfile, ANameOfTwoThreadsIsOfNeither) {
 }
 
 TEST(NativeProfile, AProfileWithOperatorsIsNoneOfDevices) {
-  Devices devices = Planted();
+  Devices devices = PlantedDevices();
   devices.AddOperator("aten::add");
   EXPECT_FALSE(IsOfDevicesOnly(devices.Finish()));
   EXPECT_FALSE(IsOfDevicesOnly(Capture().Finish()));
@@ -229,7 +229,7 @@ TEST(NativeProfile, TimesBeyondAllTimesAreUnknown) {
 TEST(NativeProfile, ClocksThatCannotBeCompared) {
   TraceBuilder builder;
   builder.info().format = TraceFormat::kNative;
-  const auto without = MakeNativeProfile(builder.Finish().value(), Planted().Finish(), {});
+  const auto without = MakeNativeProfile(builder.Finish().value(), PlantedDevices().Finish(), {});
   ASSERT_FALSE(without);
   EXPECT_EQ(without.error().code, ErrorCode::kBadInput);
   TraceBuilder far;
@@ -238,7 +238,7 @@ TEST(NativeProfile, ClocksThatCannotBeCompared) {
                                   std::pair("monotonic_ns", "-9223372036854775807")}) {
     far.info().extras.push_back({.key = far.Intern(key), .text = far.Intern(text)});
   }
-  EXPECT_FALSE(MakeNativeProfile(far.Finish().value(), Planted().Finish(), {}));
+  EXPECT_FALSE(MakeNativeProfile(far.Finish().value(), PlantedDevices().Finish(), {}));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 
 using Shape = std::vector<int64_t>;
 
-class Sketch {
+class CostSketch {
  public:
   Value Tensor(const Shape& shape, uint64_t storage = 0) {
     const uint64_t tensor = ++tensors_;
@@ -48,7 +48,7 @@ class Sketch {
 
 OperatorCost CostOf(std::string_view name, const std::vector<Shape>& in,
                     const std::vector<Shape>& out) {
-  Sketch sketch;
+  CostSketch sketch;
   std::vector<Value> inputs;
   std::vector<Value> outputs;
   for (const Shape& shape : in) inputs.push_back(sketch.Tensor(shape));
@@ -79,7 +79,7 @@ TEST(OperatorCost, Convolutions) {
   EXPECT_EQ(CostOf("aten::convolution_backward", {out, input, weight}, {input, weight}).ops,
             2 * forward);
   EXPECT_EQ(CostOf("aten::convolution_backward", {out, input, weight}, {weight}).ops, forward);
-  Sketch sketch;
+  CostSketch sketch;
   sketch.Op("aten::convolution",
             {sketch.Tensor({2, 6, 6, 6}), sketch.Tensor({6, 3, 3, 3}), sketch.Flag(true)},
             {sketch.Tensor({2, 3, 8, 8})});
@@ -114,13 +114,13 @@ TEST(OperatorCost, LookupsReadWhatTheyNeed) {
 }
 
 TEST(OperatorCost, ViewsCostNothing) {
-  Sketch sketch;
+  CostSketch sketch;
   sketch.Op("aten::t", {sketch.Tensor({2, 3}, 9)}, {sketch.Tensor({3, 2}, 9)});
   EXPECT_EQ(sketch.Costs()[0]->bytes, 0u);
 }
 
 TEST(OperatorCost, WorkCountsOnce) {
-  Sketch sketch;
+  CostSketch sketch;
   const Value a = sketch.Tensor({2, 3});
   const Value b = sketch.Tensor({3, 5});
   const Value c = sketch.Tensor({2, 5});
@@ -138,7 +138,7 @@ TEST(OperatorCost, WorkCountsOnce) {
 }
 
 TEST(OperatorCost, AbsurdShapesHaveNone) {
-  Sketch sketch;
+  CostSketch sketch;
   sketch.Op("aten::mm", {sketch.Tensor({INT64_MAX, 4}), sketch.Tensor({4, INT64_MAX})},
             {sketch.Tensor({INT64_MAX, INT64_MAX})});
   sketch.Op("aten::add", {sketch.Tensor({-1, 4})}, {sketch.Tensor({-1, 4})});
@@ -148,7 +148,7 @@ TEST(OperatorCost, AbsurdShapesHaveNone) {
 }
 
 TEST(OperatorCost, WorkCountsOnceWhereItIsDone) {
-  Sketch sketch;
+  CostSketch sketch;
   const Value a = sketch.Tensor({2, 3});
   const Value b = sketch.Tensor({3, 5});
   const Value c = sketch.Tensor({2, 5});

@@ -124,12 +124,12 @@ std::vector<NodeId> TopDown(const Trace& trace) {
 }
 
 std::vector<OrderEdge> StreamOrder(const Trace& trace) {
-  struct Work {
+  struct StreamWork {
     LaneId lane;
     Nanos start;
     NodeId node;
   };
-  std::vector<Work> work;
+  std::vector<StreamWork> work;
   ForEachNode(trace, [&](NodeId node) {
     const LaneId lane = trace.lane_id(node);
     const auto start = trace.start(node);
@@ -138,7 +138,7 @@ std::vector<OrderEdge> StreamOrder(const Trace& trace) {
     }
     if (trace.lane(lane).stream >= 0) work.push_back({lane, *start, node});
   });
-  std::ranges::sort(work, [](const Work& a, const Work& b) {
+  std::ranges::sort(work, [](const StreamWork& a, const StreamWork& b) {
     return std::tie(a.lane, a.start, a.node) < std::tie(b.lane, b.start, b.node);
   });
   std::vector<OrderEdge> edges;

@@ -14,9 +14,9 @@
 namespace etude {
 namespace {
 
-class Finder {
+class WaitFinder {
  public:
-  explicit Finder(const Trace& trace)
+  explicit WaitFinder(const Trace& trace)
       : trace_(trace),
         // Nothing is to be linked: no event stands for a host node.
         match_(MatchDevice(trace, std::vector<NodeId>(trace.node_count()))) {}
@@ -157,7 +157,7 @@ class Finder {
 
 std::vector<RecordedWait> FindRecordedWaits(const Trace& trace) {
   if (trace.info().format != TraceFormat::kKineto) return {};
-  return Finder(trace).Run();
+  return WaitFinder(trace).Run();
 }
 
 }  // namespace etude

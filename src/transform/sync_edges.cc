@@ -17,7 +17,7 @@ struct SyncKindInfo {
   std::string_view name;
   std::string_view help;
 };
-constexpr std::array<SyncKindInfo, kSyncKindCount> kInfos = {{
+constexpr std::array<SyncKindInfo, kSyncKindCount> kSyncKindInfos = {{
     {"stream_wait", "streams that waited for an event of another stream"},
     {"event_sync", "threads that waited for an event"},
     {"stream_sync", "threads that waited for a stream"},
@@ -81,9 +81,9 @@ struct Launched {
 };
 using Stream = std::pair<int32_t, int32_t>;  // device, stream
 
-class Finder {
+class SyncFinder {
  public:
-  Finder(const Trace& device, const DeviceMatch& match) : device_(device), match_(match) {}
+  SyncFinder(const Trace& device, const DeviceMatch& match) : device_(device), match_(match) {}
 
   SyncEdges Run() {
     result_.waited.resize(device_.node_count());
@@ -310,15 +310,15 @@ class Finder {
 
 }  // namespace
 
-std::string_view Name(SyncKind kind) { return kInfos[static_cast<size_t>(kind)].name; }
-std::string_view Help(SyncKind kind) { return kInfos[static_cast<size_t>(kind)].help; }
+std::string_view Name(SyncKind kind) { return kSyncKindInfos[static_cast<size_t>(kind)].name; }
+std::string_view Help(SyncKind kind) { return kSyncKindInfos[static_cast<size_t>(kind)].help; }
 
 std::optional<SyncKind> WaitingCall(std::string_view name) {
   return Find(kCalls, WithoutRuntime(name));
 }
 
 SyncEdges FindSyncEdges(const Trace& device, const DeviceMatch& match) {
-  return Finder(device, match).Run();
+  return SyncFinder(device, match).Run();
 }
 
 }  // namespace etude

@@ -34,10 +34,10 @@ class Sketch {
   NodeRow row;
 };
 
-using Edges = std::set<std::pair<uint64_t, uint64_t>>;
+using EdgeSet = std::set<std::pair<uint64_t, uint64_t>>;
 
-Edges DepsOf(const Trace& trace, DepKind kind) {
-  Edges edges;
+EdgeSet DepsOf(const Trace& trace, DepKind kind) {
+  EdgeSet edges;
   ForEachNode(trace, [&](NodeId node) {
     for (size_t i = 0; i < trace.deps(node).size(); ++i) {
       if (trace.dep_kinds(node)[i] != kind) continue;
@@ -81,8 +81,8 @@ Trace TwoThreads() {
 TEST(ToChakra, MakesEveryOrderADependency) {
   const ToChakraResult result = Convert(TwoThreads());
   EXPECT_EQ(DepsOf(result.trace, DepKind::kData),
-            (Edges{{3, 2}, {4, 3}, {7, 4}, {6, 5}, {10, 4}, {11, 7}, {12, 6}}));
-  EXPECT_EQ(DepsOf(result.trace, DepKind::kSync), (Edges{{10, 11}}));
+            (EdgeSet{{3, 2}, {4, 3}, {7, 4}, {6, 5}, {10, 4}, {11, 7}, {12, 6}}));
+  EXPECT_EQ(DepsOf(result.trace, DepKind::kSync), (EdgeSet{{10, 11}}));
   EXPECT_EQ(result.order_edges, 4u);
   EXPECT_EQ(result.stream_edges, 1u);
   EXPECT_EQ(result.launch_edges, 3u);
@@ -150,8 +150,8 @@ TEST(ToChakra, RefusesCyclesAndSaysWhich) {
 TEST(ToChakra, BreaksCyclesIfAsked) {
   const ToChakraResult result = Convert(Cyclic(), /*break_cycles=*/true);
   EXPECT_EQ(result.broken_edges, 2u);
-  EXPECT_EQ(DepsOf(result.trace, DepKind::kData), (Edges{{2, 1}}));
-  EXPECT_EQ(DepsOf(result.trace, DepKind::kSync), Edges{});
+  EXPECT_EQ(DepsOf(result.trace, DepKind::kData), (EdgeSet{{2, 1}}));
+  EXPECT_EQ(DepsOf(result.trace, DepKind::kSync), EdgeSet{});
 }
 
 TEST(ToChakra, GivesWayToWhatTheTraceSays) {

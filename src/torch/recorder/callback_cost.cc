@@ -17,27 +17,27 @@ namespace {
 constexpr int kCalls = 50;
 constexpr size_t kRounds = 15;
 
-int64_t Now() { return MonotonicTime().count; }
+int64_t ClockNow() { return MonotonicTime().count; }
 
 // Read the clock as the recorder does, and nothing else.
 thread_local int64_t seen_by_callbacks = 0;
-std::unique_ptr<at::ObserverContext> OnEnter(const at::RecordFunction&) {
-  const int64_t begin = Now();
-  seen_by_callbacks += Now() - begin;
+std::unique_ptr<at::ObserverContext> CountEnter(const at::RecordFunction&) {
+  const int64_t begin = ClockNow();
+  seen_by_callbacks += ClockNow() - begin;
   return nullptr;
 }
-void OnExit(const at::RecordFunction&, at::ObserverContext*) {
-  const int64_t begin = Now();
-  seen_by_callbacks += Now() - begin;
+void CountExit(const at::RecordFunction&, at::ObserverContext*) {
+  const int64_t begin = ClockNow();
+  seen_by_callbacks += ClockNow() - begin;
 }
 
 // Of so many calls of an operator that hands its argument back; less what callbacks know to be
 // theirs.
 int64_t TimeCalls(const at::Tensor& tensor) {
   seen_by_callbacks = 0;
-  const int64_t begin = Now();
+  const int64_t begin = ClockNow();
   for (int i = 0; i < kCalls; ++i) (void)at::_ops::resolve_conj::call(tensor);
-  return Now() - begin - seen_by_callbacks;
+  return ClockNow() - begin - seen_by_callbacks;
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ int64_t MeasureCallback() {
     for (size_t i = 0; i < kRounds; ++i) {
       without[i] = TimeCalls(tensor);
       const at::CallbackHandle handle =
-          at::addThreadLocalCallback(at::RecordFunctionCallback(OnEnter, OnExit)
+          at::addThreadLocalCallback(at::RecordFunctionCallback(CountEnter, CountExit)
                                          .needsInputs(true)
                                          .needsOutputs(true)
                                          .needsIds(true));
