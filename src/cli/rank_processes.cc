@@ -28,7 +28,7 @@ struct Outcome {
   Kind kind = Kind::kNone;  // written last
   ExitCode answer = ExitCode::kOk;
   ErrorCode error = ErrorCode::kInternal;
-  char message[2048] = {};
+  char message[4096] = {};
 };
 
 class SharedOutcomes {
@@ -87,7 +87,8 @@ class Children {
   };
 
  public:
-  explicit Children(std::span<const Outcome> outcomes) : outcomes_(outcomes) {}
+  Children(std::span<const int64_t> ranks, std::span<const Outcome> outcomes)
+      : ranks_(ranks), outcomes_(outcomes) {}
 
   void Add(pid_t child) { children_.push_back({child, std::nullopt}); }
 
@@ -142,48 +143,52 @@ class Children {
       if (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) continue;
       return {
           ErrorCode::kInternal,
-          fmt::format("rank {}: the process died: {}", rank,
+          fmt::format("rank {}: the process died: {}", ranks_[rank],
                       WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
                                           : "exit code " + std::to_string(WEXITSTATUS(status)))};
     }
     const auto failed = std::ranges::find(outcomes_, Outcome::Kind::kError, &Outcome::kind);
     if (failed == outcomes_.end()) return {ErrorCode::kInternal, "the ranks were ended"};
-    return {failed->error, fmt::format("rank {}: {}", failed - outcomes_.begin(), failed->message)};
+    return {failed->error,
+            fmt::format("rank {}: {}", ranks_[static_cast<size_t>(failed - outcomes_.begin())],
+                        failed->message)};
   }
 
  private:
+  std::span<const int64_t> ranks_;
   std::span<const Outcome> outcomes_;
   std::vector<Child> children_;
 };
 
 }  // namespace
 
-Result<ExitCode> RunRanks(int64_t count, int64_t lead,
+Result<ExitCode> RunRanks(const std::vector<int64_t>& ranks, int64_t lead,
                           const std::function<Result<ExitCode>(int64_t rank)>& work) {
-  const SharedOutcomes shared(static_cast<size_t>(count));
+  const SharedOutcomes shared(ranks.size());
   const std::span<Outcome> outcomes = shared.get();
   if (outcomes.empty()) return Unavailable("no memory for the ranks");
-  Children children(outcomes);
+  Children children(ranks, outcomes);
+  const auto lead_at = static_cast<size_t>(std::ranges::find(ranks, lead) - ranks.begin());
   const pid_t parent = getpid();
   std::fflush(nullptr);
-  for (int64_t rank = 0; rank < count; ++rank) {
+  for (size_t i = 0; i < ranks.size(); ++i) {
     const pid_t child = fork();
     if (child == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (getppid() != parent) _exit(0);
       BeRank(
-          rank == lead, [&] { return work(rank); }, outcomes[static_cast<size_t>(rank)]);
+          i == lead_at, [&] { return work(ranks[i]); }, outcomes[i]);
     }
     if (child < 0) {
       const std::string reason = std::strerror(errno);
-      children.EndAll(static_cast<size_t>(lead));
-      return Unavailable(fmt::format("no process for rank {}: {}", rank, reason));
+      children.EndAll(lead_at);
+      return Unavailable(fmt::format("no process for rank {}: {}", ranks[i], reason));
     }
     children.Add(child);
   }
-  children.Await(static_cast<size_t>(lead));
-  children.EndAll(static_cast<size_t>(lead));
-  const Outcome& answer = outcomes[static_cast<size_t>(lead)];
+  children.Await(lead_at);
+  children.EndAll(lead_at);
+  const Outcome& answer = outcomes[lead_at];
   if (answer.kind == Outcome::Kind::kAnswer) return answer.answer;
   return tl::unexpected<Error>(children.Cause());
 }

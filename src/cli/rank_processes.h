@@ -2,19 +2,20 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "src/base/result.h"
 #include "src/cli/exit_code.h"
 
 namespace etude {
 
-// Runs `work(rank)` for each of `count` ranks, each in a process forked from this one, which must
+// Runs `work(rank)` for each of `ranks`, each in a process forked from this one, which must
 // have one thread only. Standard input is that of the rank `lead`; the others have none. When the
 // lead's work is done, its answer is the result, and the others, which stay there until then, are
 // ended. When a process fails or dies before that, all are ended and the result is the error of the
 // one that failed first, with its rank. They do not outlive this process.
 // kUnavailable if the system gives no processes.
-Result<ExitCode> RunRanks(int64_t count, int64_t lead,
+Result<ExitCode> RunRanks(const std::vector<int64_t>& ranks, int64_t lead,
                           const std::function<Result<ExitCode>(int64_t rank)>& work);
 
 }  // namespace etude

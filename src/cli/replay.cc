@@ -14,12 +14,16 @@
 
 #include <fmt/format.h>
 
+#include "src/analysis/comm_model.h"
 #include "src/analysis/health.h"
 #include "src/analysis/step_kinds.h"
+#include "src/base/quantity.h"
+#include "src/cli/launcher.h"
 #include "src/cli/rank_processes.h"
 #include "src/cli/replay_names.h"
 #include "src/cli/replay_source.h"
 #include "src/formats/atomic_file.h"
+#include "src/formats/capture_folder.h"
 #include "src/torch/operator_library.h"
 #include "src/torch/rank_group.h"
 #include "src/torch/replayer.h"
@@ -41,12 +45,30 @@ Status ShareSummaries(RankGroup& group, ReplayReport& report) {
   std::string bytes(sizeof own, '\0');
   std::memcpy(bytes.data(), &own, sizeof own);
   ETUDE_RETURN_IF_ERROR(group.Tell(bytes));
-  for (int64_t rank = 0; rank < group.size(); ++rank) {
+  for (const int64_t rank : group.present()) {
     ETUDE_ASSIGN_OR_RETURN(const std::string told, group.ToldBy(rank));
     RankSummary& row = report.ranks.emplace_back();
     std::memcpy(&row, told.data(), std::min(told.size(), sizeof row));
   }
   return {};
+}
+
+// "20us,10GB/s": the latency, and the bytes that pass in a second.
+Result<CommModel> ParsePeers(std::string_view text) {
+  const size_t comma = text.find(',');
+  const std::string_view bandwidth =
+      comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
+  const auto latency = ParseTime(text.substr(0, comma));
+  const auto bytes = bandwidth.ends_with("/s")
+                         ? ParseBytes(bandwidth.substr(0, bandwidth.size() - 2))
+                         : std::nullopt;
+  if (latency && *latency >= Nanos{} && bytes && *bytes > Bytes{}) {
+    return CommModel{.latency = *latency, .bytes_per_second = static_cast<double>(bytes->count)};
+  }
+  return MakeError(ErrorCode::kUsage,
+                   fmt::format("--peers: found '{}', expected fake, trace, or LATENCY,BANDWIDTH as "
+                               "20us,10GB/s",
+                               text));
 }
 
 // What a step of this kind takes of a program whose steps take `mean` on average; nullopt if
@@ -100,11 +122,14 @@ class ReplayCommand : public Command {
   void Declare(Options& options) override {
     options.Positional("trace", &path_, "a capture folder, or a PyTorch execution trace");
     options.Value("--rank", &rank_, "N", "which rank of a folder", {.least = 0});
-    options.Value("--ranks", &ranks_, "all",
-                  "replay all ranks of a folder at once, one process each, with their collectives; "
-                  "the report is that of --rank (default: 0)");
-    options.Value("--timeout", &timeout_s_, "SECONDS",
-                  "how long a collective of --ranks may make no progress",
+    options.Value("--ranks", &ranks_, "WHICH",
+                  "replay several ranks of a folder at once, one process each, with their "
+                  "collectives: all, the first N, or a list as 0,2; the report is that of --rank "
+                  "(default: the first)");
+    options.Value("--peers", &peers_, "MODEL",
+                  "what stands for ranks that are not replayed: fake, which takes no time; trace, "
+                  "as long as recorded communications took; or LATENCY,BANDWIDTH as 20us,10GB/s");
+    options.Value("--timeout", &timeout_s_, "SECONDS", "how long a collective may make no progress",
                   {.least = 1, .most = kMostStepsOrSeconds});
     options.Value("--device", &replay_.device, "DEVICE",
                   "cpu or cuda:N (default: a GPU if the trace used one and there is one)");
@@ -142,29 +167,105 @@ class ReplayCommand : public Command {
   Result<ExitCode> Run(const Console& console) override {
     if (gaps_ == "recorded") replay_.gaps = GapMode::kRecorded;
     replay_.seed = static_cast<uint64_t>(seed_);
+    ETUDE_ASSIGN_OR_RETURN(const std::optional<Launch> launch, FindLaunch(FromEnvironment));
+    if (launch && IsFolder(path_) && !rank_) return RunLaunched(*launch, console);
     if (ranks_.empty()) return RunRank(console, console.context());
 
-    ETUDE_ASSIGN_OR_RETURN(const int64_t size, CountRanks(path_, ranks_, console.context()));
-    lead_ = rank_.value_or(0);
-    if (lead_ >= size) {
-      return MakeError(ErrorCode::kUsage, fmt::format("{}: no rank {} of {}", path_, lead_, size));
+    ETUDE_ASSIGN_OR_RETURN(const RanksOfJob ranks, FindRanks(console));
+    lead_ = rank_.value_or(ranks.present.front());
+    if (!std::ranges::count(ranks.present, lead_)) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("--rank {}: not among --ranks {}", lead_, ranks_));
     }
     ETUDE_ASSIGN_OR_RETURN(const MeetingPlace place, MeetingPlace::Open());
-    return RunRanks(size, lead_, [&](int64_t rank) -> Result<ExitCode> {
+    return RunRanks(ranks.present, lead_, [&](int64_t rank) -> Result<ExitCode> {
       RankGroup group({.rank = rank,
-                       .size = size,
+                       .size = ranks.size,
+                       .present = ranks.present,
                        .lead = lead_,
                        .place = place,
                        .timeout = std::chrono::seconds(timeout_s_)});
-      rank_ = rank;
-      replay_.group = &group;
-      RunContext context = console.context();
-      if (rank != lead_) context.progress = nullptr;
-      return RunRank(console, context);
+      return RunOfRanks(rank, group, console);
     });
   }
 
  private:
+  // Replays the rank that a launcher started this process as.
+  Result<ExitCode> RunLaunched(const Launch& launch, const Console& console) {
+    if (paced_) {
+      return MakeError(ErrorCode::kUsage, "--paced: not for ranks that a launcher started");
+    }
+    if (ranks_.empty()) ranks_ = peers_.empty() ? "all" : std::to_string(launch.size);
+    ETUDE_ASSIGN_OR_RETURN(const RanksOfJob ranks, FindRanks(console));
+    if (launch.size != static_cast<int64_t>(ranks.present.size())) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("{} started {} processes for {} ranks of {}", launch.launcher,
+                                   launch.size, ranks.present.size(), path_));
+    }
+    lead_ = ranks.present.front();
+    const int64_t rank = ranks.present[static_cast<size_t>(launch.rank)];
+    RankGroup group({.rank = rank,
+                     .size = ranks.size,
+                     .present = ranks.present,
+                     .lead = lead_,
+                     .place = {.host = launch.host,
+                               .port = launch.port,
+                               .store_is_there = launch.store_is_there,
+                               .one_machine = launch.one_machine,
+                               .interface = launch.interface,
+                               .run = launch.run,
+                               .each_ends_itself = true},
+                     .timeout = std::chrono::seconds(timeout_s_)});
+    ETUDE_ASSIGN_OR_RETURN(const ExitCode answer, RunOfRanks(rank, group, console));
+    ETUDE_RETURN_IF_ERROR(group.Leave());
+    return answer;
+  }
+
+  Result<RanksOfJob> FindRanks(const Console& console) const {
+    ETUDE_ASSIGN_OR_RETURN(RanksOfJob ranks, ChooseRanks(path_, ranks_, console.context()));
+    const size_t missing = static_cast<size_t>(ranks.size) - ranks.present.size();
+    if (missing == 0 || !peers_.empty()) return ranks;
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("--ranks {}: of {} ranks that were recorded {} are not replayed; "
+                                 "--peers says what stands for them",
+                                 ranks_, ranks.size, missing));
+  }
+
+  // What stands for ranks of the job that are not there; of all, if this is replayed alone.
+  Result<EmulatedPeers> EmulatePeers(const ReplaySource& source, std::optional<RankGroup>& alone) {
+    if (replay_.group == nullptr) {
+      const RanksOfJob job = AloneIn(source);
+      lead_ = job.present.front();
+      rank_ = lead_;
+      alone.emplace(RankGroup::Member{
+          .rank = lead_, .size = job.size, .present = job.present, .lead = lead_, .place = {}});
+      replay_.group = &*alone;
+    }
+    EmulatedPeers peers{.size = replay_.group->size(),
+                        .present = static_cast<int64_t>(replay_.group->present().size())};
+    if (peers_ == "trace") {
+      peers.fit = FitCommModel(CommTimes(source.trace));
+      if (!peers.fit) {
+        return BadInput(path_ +
+                        ": says of no communication how long it took; --peers "
+                        "LATENCY,BANDWIDTH or fake need no such times");
+      }
+      peers.model = peers.fit->model;
+    } else if (peers_ != "fake") {
+      ETUDE_ASSIGN_OR_RETURN(peers.model, ParsePeers(peers_));
+    }
+    replay_.group->SetPeers(peers.model);
+    return peers;
+  }
+
+  Result<ExitCode> RunOfRanks(int64_t rank, RankGroup& group, const Console& console) {
+    rank_ = rank;
+    replay_.group = &group;
+    RunContext context = console.context();
+    if (rank != lead_) context.progress = nullptr;
+    return RunRank(console, context);
+  }
+
   // Replays one rank: the only one, or this process's among several.
   Result<ExitCode> RunRank(const Console& console, const RunContext& context) {
     for (const std::string& library : libraries_) {
@@ -172,6 +273,11 @@ class ReplayCommand : public Command {
     }
     ETUDE_ASSIGN_OR_RETURN(const ReplaySource source,
                            OpenSource(path_, rank_, console.strict(), context));
+    std::optional<EmulatedPeers> peers;
+    std::optional<RankGroup> alone;
+    if (!peers_.empty()) {
+      ETUDE_ASSIGN_OR_RETURN(peers, EmulatePeers(source, alone));
+    }
     ETUDE_RETURN_IF_ERROR(CheckNames(source.trace, replay_));
     FollowProgram(source, threads_, replay_);
     const std::vector<StepKind> kinds = FindStepKinds(source.trace);
@@ -180,14 +286,15 @@ class ReplayCommand : public Command {
     if (is_lead()) {
       for (const std::string& note : source.notes) context.Warn("as recorded: " + note);
     }
-    if (paced_) return RunPaced(source, kinds, console, context);
+    if (paced_) return RunPaced(source, kinds, peers, console, context);
 
     ETUDE_ASSIGN_OR_RETURN(ReplayReport report, ReplayKinds(source, kinds, context));
     report.per_operator = per_operator_;
     AddSource(source, kinds, report);
+    report.peers = peers;
     ETUDE_RETURN_IF_ERROR(Share(report));
     const std::string json = ReplayReportJson(report);
-    if (!source.result_path.empty() && report.part.is_whole()) {
+    if (!source.result_path.empty() && report.part.is_whole() && !peers) {
       ETUDE_RETURN_IF_ERROR(WriteFile(source.result_path, json));
     }
     // The lead's end is that of all: not before they have written theirs.
@@ -265,12 +372,14 @@ class ReplayCommand : public Command {
   // One line of JSON with what was set up, then one per step asked for. Of several ranks the lead
   // does so; the others run a step whenever the lead does.
   Result<ExitCode> RunPaced(const ReplaySource& source, const std::vector<StepKind>& kinds,
-                            const Console& console, const RunContext& context) {
+                            const std::optional<EmulatedPeers>& peers, const Console& console,
+                            const RunContext& context) {
     ETUDE_ASSIGN_OR_RETURN(Replayer replayer, Replayer::Prepare(source.trace, replay_, context));
     for (int64_t i = 0; i < replay_.warmup; ++i)
       ETUDE_RETURN_IF_ERROR(replayer.RunStep(replay_.gaps));
     ReplayReport report = replayer.report();
     AddSource(source, kinds, report);
+    report.peers = peers;
     report.warmup = replay_.warmup;
     ETUDE_RETURN_IF_ERROR(Share(report));
     while (!is_lead()) ETUDE_RETURN_IF_ERROR(replayer.RunStep(replay_.gaps));
@@ -290,6 +399,7 @@ class ReplayCommand : public Command {
   std::string path_;
   std::optional<int64_t> rank_;
   std::string ranks_;
+  std::string peers_;
   int64_t lead_ = 0;
   int64_t timeout_s_ = 60;
   std::optional<int64_t> threads_;

@@ -1,11 +1,13 @@
 #include "src/cli/replay_source.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "src/analysis/time_summary.h"
+#include "src/base/quantity.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/read_trace.h"
 #include "src/report/replay_comparison.h"
@@ -133,27 +135,64 @@ void FollowProgram(const ReplaySource& source, std::optional<int64_t> threads,
   options.original_waiting = source.waiting;
 }
 
-Result<int64_t> CountRanks(const std::string& path, const std::string& wanted,
-                           const RunContext& context) {
+namespace {
+
+// The text as ranks of a job of `size`; nullopt if it is none.
+std::optional<std::vector<int64_t>> ParseRanks(std::string_view text, int64_t size) {
+  std::vector<int64_t> ranks;
+  if (const auto count = ParseWhole(text); text == "all" || count) {
+    if (count && (*count < 1 || *count > size)) return std::nullopt;
+    ranks.resize(static_cast<size_t>(count.value_or(size)));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    return ranks;
+  }
+  while (!text.empty()) {
+    const size_t comma = text.find(',');
+    const auto rank = ParseWhole(text.substr(0, comma));
+    if (!rank || *rank < 0 || *rank >= size || std::ranges::count(ranks, *rank))
+      return std::nullopt;
+    ranks.push_back(*rank);
+    text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
+  }
+  std::ranges::sort(ranks);
+  return ranks;
+}
+
+}  // namespace
+
+Result<RanksOfJob> ChooseRanks(const std::string& path, const std::string& wanted,
+                               const RunContext& context) {
   if (!IsFolder(path)) {
-    return MakeError(ErrorCode::kUsage,
-                     path + ": --ranks needs a capture folder with the traces of all ranks");
+    return MakeError(ErrorCode::kUsage, path + ": --ranks needs a capture folder");
   }
   ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path, context));
-  const auto found = static_cast<int64_t>(folder.ranks.size());
-  const int64_t size = folder.job && folder.job->world_size ? *folder.job->world_size : found;
-  if (wanted != "all" && wanted != std::to_string(size)) {
-    return MakeError(ErrorCode::kUsage, fmt::format("--ranks: found '{}', expected all or {}, the "
-                                                    "number of ranks that were recorded",
-                                                    wanted, size));
+  int64_t size = folder.job && folder.job->world_size ? *folder.job->world_size : 0;
+  for (const CaptureRank& rank : folder.ranks) size = std::max(size, rank.number() + 1);
+  auto ranks = ParseRanks(wanted, size);
+  if (!ranks) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("--ranks: found '{}', expected all, a number up to {}, or a list "
+                                 "of ranks below {} as 0,{}",
+                                 wanted, size, size, size - 1));
   }
-  for (int64_t rank = 0; rank < size; ++rank) {
-    if (rank >= found || folder.ranks[static_cast<size_t>(rank)].number() != rank) {
+  for (const int64_t rank : *ranks) {
+    if (std::ranges::find(folder.ranks, rank, &CaptureRank::number) == folder.ranks.end()) {
       return BadInput(
-          fmt::format("{}: no trace of rank {}; --ranks needs all {}", path, rank, size));
+          fmt::format("{}: no trace of rank {}, which --ranks {} needs", path, rank, wanted));
     }
   }
-  return size;
+  return RanksOfJob{.size = size, .present = *std::move(ranks)};
+}
+
+RanksOfJob AloneIn(const ReplaySource& source) {
+  const TraceInfo& info = source.trace.info();
+  const int64_t rank = source.rank.value_or(info.rank.value_or(0));
+  int64_t size = std::max(info.world_size.value_or(1), rank + 1);
+  for (const ProcessGroup& group : source.trace.process_groups()) {
+    size = std::max(size, group.size.value_or(1));
+    for (const int64_t member : source.trace.ints(group.ranks)) size = std::max(size, member + 1);
+  }
+  return {.size = size, .present = {rank}};
 }
 
 }  // namespace etude

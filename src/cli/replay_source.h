@@ -41,8 +41,18 @@ inline constexpr int64_t kThreadsMax = 1024;
 void FollowProgram(const ReplaySource& source, std::optional<int64_t> threads,
                    ReplayOptions& options);
 
-// The number of ranks in `path`, of which all have to be there. `wanted` is "all" or their number.
-Result<int64_t> CountRanks(const std::string& path, const std::string& wanted,
-                           const RunContext& context);
+// The ranks of a job, and those of them that take part, in order.
+struct RanksOfJob {
+  int64_t size = 1;
+  std::vector<int64_t> present;
+};
+
+// The ranks of the folder `path` that `wanted` means: "all", how many of the first, or a list as
+// "0,2". kUsage for another text or a rank that the job has not, kBadInput without a trace of one.
+Result<RanksOfJob> ChooseRanks(const std::string& path, const std::string& wanted,
+                               const RunContext& context);
+
+// The rank of `source`, alone in its job.
+RanksOfJob AloneIn(const ReplaySource& source);
 
 }  // namespace etude

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include <ATen/core/List.h>
 #include <torch/csrc/jit/frontend/function_schema_parser.h>
 
@@ -107,13 +109,49 @@ bool OperatorBinder::IsRegistered(NodeId node) {
 
 // The argument of a collective that stands for a process group, its name, or a reduction.
 Result<c10::IValue> OperatorBinder::Collective(NodeId node, const c10::Argument& argument,
-                                               const Value* recorded) {
+                                               const Value* recorded, BoundOperator& bound) {
   const CollectiveRole role = RoleOf(argument);
   if (role == CollectiveRole::kReduction) return ReductionOf(trace_, recorded, assumed_);
-  ETUDE_ASSIGN_OR_RETURN(c10::IValue group, GroupOf(step_, node, recorded, *group_));
+  ETUDE_ASSIGN_OR_RETURN(JobGroup group, GroupOf(step_, node, recorded, *group_));
+  bound.channel_ = {.group = group.name,
+                    .own = "group " + group.name,
+                    .partners_channel = "group " + group.name,
+                    .partners = std::move(group.ranks)};
   const bool by_name = recorded != nullptr && recorded->kind == ValueKind::kString;
-  return role == CollectiveRole::kGroupName && by_name ? Scalar(*recorded, ArgumentKind::StringType)
-                                                       : Result<c10::IValue>(std::move(group));
+  return role == CollectiveRole::kGroupName && by_name
+             ? Scalar(*recorded, ArgumentKind::StringType)
+             : Result<c10::IValue>(std::move(group.value));
+}
+
+// Of a send or receive, whose group is bound.
+BoundOperator::Channel OperatorBinder::PointToPoint(const BoundOperator& bound) const {
+  BoundOperator::Channel channel = bound.channel_;
+  const auto kind = PointToPointFromName(bound.schema().name());
+  if (!kind) return channel;
+  channel.kind = *kind;
+  const bool sends = channel.kind == NodeKind::kSend;
+  const auto& arguments = bound.schema().arguments();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const c10::IValue& value = bound.arguments_[i].constant;
+    if (!value.isInt()) continue;
+    const int64_t number = value.toInt();
+    if (arguments[i].name() == "tag") channel.tag = number;
+    if (arguments[i].name() != (sends ? "dst" : "src")) continue;
+    if (number < 0 || number >= static_cast<int64_t>(channel.partners.size())) continue;
+    channel.peer = channel.partners[static_cast<size_t>(number)];
+  }
+  if (!channel.peer) {
+    // From whoever sends: it waits for all others as long as none does.
+    channel.own = channel.partners_channel = "receive from any";
+    return channel;
+  }
+  const int64_t from = sends ? group_->rank() : *channel.peer;
+  const int64_t to = sends ? *channel.peer : group_->rank();
+  const auto name = [&](std::string_view end) { return fmt::format("{} {} to {}", end, from, to); };
+  channel.own = name(sends ? "send" : "receive");
+  channel.partners_channel = name(sends ? "receive" : "send");
+  channel.partners = {*channel.peer};
+  return channel;
 }
 
 // The constant that an equivalent takes for an argument; nullopt: it takes a recorded one.
@@ -155,7 +193,7 @@ Result<BoundOperator::Argument> OperatorBinder::BindArgument(NodeId node, const 
   const std::optional<size_t> position = RecordedPosition(known, index);
   const Value* const value = position && *position < values.size() ? &values[*position] : nullptr;
   if (bound.is_collective_ && RoleOf(argument) != CollectiveRole::kNone) {
-    ETUDE_ASSIGN_OR_RETURN(made.constant, Collective(node, argument, value));
+    ETUDE_ASSIGN_OR_RETURN(made.constant, Collective(node, argument, value, bound));
     return made;
   }
   // The group's own time-out holds, not that of the recorded job.
@@ -203,13 +241,15 @@ Result<BoundOperator> OperatorBinder::Bind(NodeId node) {
         return result.type()->kind() == ArgumentKind::ClassType;
       });
   if (bound.is_collective_ && group_ == nullptr) {
-    return Unavailable("collective: needs the other ranks, which --ranks replays as well");
+    return Unavailable(
+        "collective: needs the other ranks, which --ranks replays as well and --peers emulates");
   }
   bound.arguments_.reserve(schema.arguments().size());
   for (size_t i = 0; i < schema.arguments().size(); ++i) {
     ETUDE_ASSIGN_OR_RETURN(auto argument, BindArgument(node, known, i, bound));
     bound.arguments_.push_back(std::move(argument));
   }
+  if (bound.is_collective_) bound.channel_ = PointToPoint(bound);
   bound.is_composite_ =
       known.handle->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) &&
       !known.handle->hasKernelForDispatchKey(TargetKey());

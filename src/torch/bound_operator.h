@@ -61,6 +61,17 @@ class BoundOperator {
   bool returns_work() const { return returns_work_; }
   // Whether the recorded program waited for the collective before it went on.
   bool is_synchronous() const { return is_synchronous_; }
+  // Of what runs on a group: what it counts as begun for others, and what it waits for.
+  struct Channel {
+    NodeKind kind = NodeKind::kCollective;  // or kSend, kRecv
+    std::optional<int64_t> peer;            // of these: rank of the job
+    std::optional<int64_t> tag;
+    std::string group;
+    std::string own;
+    std::string partners_channel;
+    std::vector<int64_t> partners;  // ranks of the job
+  };
+  const Channel& channel() const { return channel_; }
   // Values that the trace lacks (complex numbers, kinds of reduction) or may lack (lists cut by the
   // recorder) and that were replaced or taken as they are.
   int assumed_values() const { return assumed_values_; }
@@ -78,6 +89,7 @@ class BoundOperator {
   bool is_collective_ = false;
   bool returns_work_ = false;
   bool is_synchronous_ = false;
+  Channel channel_;
   int assumed_values_ = 0;
 };
 
@@ -102,7 +114,9 @@ class OperatorBinder {
   static std::optional<size_t> RecordedPosition(const Known& known, size_t argument);
   Result<BoundOperator::Argument> BindArgument(NodeId node, const Known& known, size_t index,
                                                BoundOperator& bound);
-  Result<c10::IValue> Collective(NodeId node, const c10::Argument& argument, const Value* recorded);
+  Result<c10::IValue> Collective(NodeId node, const c10::Argument& argument, const Value* recorded,
+                                 BoundOperator& bound);
+  BoundOperator::Channel PointToPoint(const BoundOperator& bound) const;
   Result<BoundOperator::Argument> Convert(const Value& value, const c10::TypePtr& type,
                                           int32_t list_size, int32_t first_tensor);
   Result<BoundOperator::Argument> ConvertList(const Value& value, const c10::TypePtr& element,

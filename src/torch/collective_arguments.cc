@@ -53,13 +53,18 @@ std::optional<std::vector<int64_t>> RanksOf(const Trace& trace, const ProcessGro
   return std::nullopt;
 }
 
+Result<JobGroup> Made(std::string name, std::vector<int64_t> members, RankGroup& ranks) {
+  ETUDE_ASSIGN_OR_RETURN(c10::IValue value, ranks.Group(name, members));
+  return JobGroup{std::move(value), std::move(name), std::move(members)};
+}
+
 // The group of a job of which the trace does not say what its collectives use: there is one only.
-Result<c10::IValue> OnlyGroup(const Trace& trace, RankGroup& ranks) {
+Result<JobGroup> OnlyGroup(const Trace& trace, RankGroup& ranks) {
   for (const ProcessGroup& group : trace.process_groups()) {
     if (group.size.value_or(ranks.size()) == ranks.size()) continue;
     return Unavailable("the job has several process groups; the trace lacks which one this used");
   }
-  return ranks.Group("", AllRanks(ranks));
+  return Made("", AllRanks(ranks), ranks);
 }
 
 }  // namespace
@@ -77,8 +82,8 @@ CollectiveRole RoleOf(const c10::Argument& argument) {
                                                   : CollectiveRole::kNone;
 }
 
-Result<c10::IValue> GroupOf(const RecordedStep& step, NodeId node, const Value* recorded,
-                            RankGroup& ranks) {
+Result<JobGroup> GroupOf(const RecordedStep& step, NodeId node, const Value* recorded,
+                         RankGroup& ranks) {
   const Trace& trace = step.trace();
   const std::optional<std::string> name = GroupName(step, node, recorded);
   if (!name) return OnlyGroup(trace, ranks);
@@ -89,7 +94,7 @@ Result<c10::IValue> GroupOf(const RecordedStep& step, NodeId node, const Value* 
   if (!members) {
     return Unavailable("the trace does not say which ranks the process group '" + *name + "' has");
   }
-  return ranks.Group(*name, *members);
+  return Made(*name, *members, ranks);
 }
 
 Result<c10::IValue> ReductionOf(const Trace& trace, const Value* recorded, int& assumed) {

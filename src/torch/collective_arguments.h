@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
 
@@ -23,10 +26,17 @@ CollectiveRole RoleOf(const c10::Argument& argument);
 // message is the reason why the collective cannot be replayed. `recorded` is null where the trace
 // has no value.
 
+// A process group and its ranks in the job, in the group's order.
+struct JobGroup {
+  c10::IValue value;
+  std::string name;
+  std::vector<int64_t> ranks;
+};
+
 // The process group of collective `node`, as the trace says: by the value, else by the
 // communications inside of it; where the job has one group only it is that.
-Result<c10::IValue> GroupOf(const RecordedStep& step, NodeId node, const Value* recorded,
-                            RankGroup& ranks);
+Result<JobGroup> GroupOf(const RecordedStep& step, NodeId node, const Value* recorded,
+                         RankGroup& ranks);
 // The reduction; where the trace lacks it the sum, and `assumed` counts.
 Result<c10::IValue> ReductionOf(const Trace& trace, const Value* recorded, int& assumed);
 

@@ -10,9 +10,15 @@
 #include <cstring>
 #include <exception>
 #include <map>
+#include <mutex>
+#include <numeric>
 #include <set>
+#include <thread>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
@@ -22,14 +28,23 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
+#include "src/analysis/comm_match.h"
+#include "src/torch/emulated_group.h"
 #include "src/torch/error_text.h"
 
 namespace etude {
 namespace {
 
 constexpr const char* kLoopback = "127.0.0.1";
+constexpr int kEndedByOthers = 70;  // the exit code of internal errors
 // Whoever starts the ranks ends them when one dies, so none has to give up by itself.
 constexpr std::chrono::milliseconds kForever = std::chrono::hours(24 * 30);
+// How long ranks that were started one by one wait for the lead.
+constexpr std::chrono::milliseconds kConnecting = std::chrono::minutes(5);
+// How long a rank that gets no further waits for the others to say what they are at, and these for
+// what it makes of that.
+constexpr std::chrono::milliseconds kAsking{3000};
+constexpr std::chrono::milliseconds kAnswering{10'000};
 
 template <typename Fn>
 Status Caught(Fn fn) {
@@ -58,7 +73,7 @@ Result<MeetingPlace> MeetingPlace::Open() {
     if (listener >= 0) close(listener);
     return Unavailable("no local socket for the ranks to meet: " + reason);
   }
-  return MeetingPlace{.listener = listener, .port = ntohs(address.sin_port)};
+  return MeetingPlace{.port = ntohs(address.sin_port), .listener = listener};
 }
 
 // A process group of the job. By ranks first: all ranks make groups in one order, so that none
@@ -70,10 +85,20 @@ struct RankGroup::Impl {
   std::map<Key, c10::intrusive_ptr<c10d::ProcessGroup>> groups;
   std::map<std::string, Key> by_name;
   c10::intrusive_ptr<c10d::Store> store;
+  CommModel peers;
   int64_t meetings = 0;
+  std::string told;  // by a rank that is alone
+  std::mutex status_mutex;
+  std::function<RankStatus()> status;
+  std::thread watch;
 
+  c10::intrusive_ptr<c10d::Store> OpenStore(bool may_serve) const;
   Status CheckAgreement(const Key& key) const;
-  void MakeGloo(const Key& key, c10d::ProcessGroup& group) const;
+  Status CheckCalls() const;
+  void MakeBackend(const Key& key, c10d::ProcessGroup& group) const;
+  RankStatus StatusNow();
+  void Watch();
+  void EndWatch();
 };
 
 namespace {
@@ -89,18 +114,171 @@ std::string GroupKey(int64_t rank, const std::pair<std::vector<int64_t>, std::st
   return "group/" + std::to_string(rank) + "/" + JoinedRanks(group.first) + "/" + group.second;
 }
 
+// Those of `ranks` that are there.
+std::vector<int64_t> PresentOf(const RankGroup::Member& member, std::vector<int64_t> ranks) {
+  std::erase_if(ranks, [&](int64_t rank) { return !std::ranges::count(member.present, rank); });
+  return ranks;
+}
+
+// Keys of the store when a rank gets no further.
+constexpr const char* kTrouble = "trouble";  // how many ranks ask
+constexpr const char* kVerdict = "verdict";  // one of them has an answer
+std::string WakeKey(int64_t rank) { return "wake/" + std::to_string(rank); }
+std::string StatusKey(int64_t rank) { return "status/" + std::to_string(rank); }
+constexpr std::string_view kAsked = "asked";
+constexpr std::string_view kEnd = "end";
+
+std::string Text(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
+std::vector<uint8_t> ToBytes(std::string_view text) { return {text.begin(), text.end()}; }
+
+std::vector<uint8_t> ToBytes(const RankStatus& status) {
+  const nlohmann::json json = {{"doing", status.doing},
+                               {"begun", status.begun},
+                               {"partners", status.partners},
+                               {"channel", status.partners_channel},
+                               {"call", status.call}};
+  return ToBytes(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+// Throws where it is not what ToBytes wrote.
+RankStatus ToStatus(const std::vector<uint8_t>& bytes) {
+  const nlohmann::json json = nlohmann::json::parse(bytes);
+  return {.doing = json.at("doing"),
+          .begun = json.at("begun"),
+          .partners = json.at("partners"),
+          .partners_channel = json.at("channel"),
+          .call = json.at("call")};
+}
+
+std::string CallsKey(int64_t rank) { return "calls/" + std::to_string(rank); }
+
+// Of calls what MatchComms compares and says.
+std::vector<uint8_t> ToBytes(const CommLog& log) {
+  const auto or_null = [](const std::optional<int64_t>& value) {
+    return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
+  };
+  nlohmann::json groups = nlohmann::json::array();
+  for (const CommLog::Group& group : log.groups) groups.push_back({group.name, group.ranks});
+  nlohmann::json calls = nlohmann::json::array();
+  for (const CommCall& call : log.calls) {
+    calls.push_back({static_cast<int>(call.kind), static_cast<int>(call.type), call.name,
+                     call.group, call.index, call.bytes ? call.bytes->count : -1, call.uneven,
+                     or_null(call.peer), or_null(call.tag), call.node});
+  }
+  const nlohmann::json json = {
+      {"rank", log.rank}, {"world", or_null(log.world_size)}, {"groups", groups}, {"calls", calls}};
+  return ToBytes(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+// Throws where it is not what ToBytes wrote.
+CommLog ToLog(const std::vector<uint8_t>& bytes) {
+  const auto number = [](const nlohmann::json& value) {
+    return value.is_null() ? std::nullopt : std::optional(value.get<int64_t>());
+  };
+  const nlohmann::json json = nlohmann::json::parse(bytes);
+  CommLog log;
+  log.rank = json.at("rank");
+  log.world_size = number(json.at("world"));
+  for (const nlohmann::json& group : json.at("groups")) {
+    log.groups.push_back({.name = group.at(0), .ranks = group.at(1)});
+  }
+  for (const nlohmann::json& row : json.at("calls")) {
+    CommCall& call = log.calls.emplace_back();
+    call.kind = static_cast<NodeKind>(row.at(0).get<int>());
+    call.type = static_cast<CollectiveType>(row.at(1).get<int>());
+    call.name = row.at(2);
+    call.group = row.at(3);
+    call.index = row.at(4);
+    if (const int64_t size = row.at(5); size >= 0) call.bytes = Bytes{size};
+    call.uneven = row.at(6);
+    call.peer = number(row.at(7));
+    call.tag = number(row.at(8));
+    call.node = row.at(9);
+  }
+  return log;
+}
+
+using Statuses = std::map<int64_t, RankStatus>;  // by rank; absent: it says nothing
+
+// The partners of `status` that are not there yet; those that say nothing among them.
+std::vector<int64_t> WaitsFor(const RankStatus& status, int64_t own, const Statuses& all) {
+  std::vector<int64_t> late;
+  for (const int64_t partner : status.partners) {
+    if (partner == own) continue;
+    const auto other = all.find(partner);
+    if (other == all.end()) {
+      late.push_back(partner);
+      continue;
+    }
+    const auto begun = other->second.begun.find(status.partners_channel);
+    if (begun == other->second.begun.end() || begun->second < status.call) late.push_back(partner);
+  }
+  return late;
+}
+
+// A line per rank, those that others wait for first.
+std::string DescribeRanks(const Statuses& all, const std::vector<int64_t>& present) {
+  constexpr size_t kShown = 16;
+  std::map<int64_t, std::vector<int64_t>> waits;
+  std::set<int64_t> awaited;
+  for (const auto& [rank, status] : all) {
+    waits[rank] = WaitsFor(status, rank, all);
+    std::erase_if(waits[rank], [&](int64_t other) { return !std::ranges::count(present, other); });
+    awaited.insert(waits[rank].begin(), waits[rank].end());
+  }
+  std::vector<int64_t> order(awaited.begin(), awaited.end());
+  for (const int64_t rank : present) {
+    if (!awaited.contains(rank)) order.push_back(rank);
+  }
+  std::string text;
+  for (size_t i = 0; i < order.size() && i < kShown; ++i) {
+    const auto status = all.find(order[i]);
+    if (status == all.end()) {
+      text +=
+          fmt::format("\n  rank {} says nothing: it has stopped, or cannot be reached", order[i]);
+      continue;
+    }
+    text += fmt::format("\n  rank {} is {}", order[i], status->second.doing);
+    const std::vector<int64_t>& late = waits[order[i]];
+    if (!late.empty()) {
+      text += fmt::format("; waits for rank{} {}", late.size() > 1 ? "s" : "", JoinedRanks(late));
+    }
+  }
+  if (order.size() > kShown) text += fmt::format("\n  and {} more ranks", order.size() - kShown);
+  return text;
+}
+
 }  // namespace
 
 RankGroup::RankGroup(const Member& member) : impl_(std::make_unique<Impl>()) {
   impl_->member = member;
+  std::vector<int64_t>& present = impl_->member.present;
+  if (present.empty()) {
+    present.resize(static_cast<size_t>(member.size));
+    std::iota(present.begin(), present.end(), 0);
+  }
 }
 
 RankGroup::~RankGroup() {
+  impl_->EndWatch();
   for (const auto& [name, key] : impl_->by_name) c10d::unregister_process_group(name);
 }
 
 int64_t RankGroup::rank() const { return impl_->member.rank; }
 int64_t RankGroup::size() const { return impl_->member.size; }
+const std::vector<int64_t>& RankGroup::present() const { return impl_->member.present; }
+
+std::vector<int64_t> RankGroup::RanksOf(const std::string& name) const {
+  const auto found = impl_->by_name.find(name);
+  return found == impl_->by_name.end() ? std::vector<int64_t>() : found->second.first;
+}
+
+bool RankGroup::IsThere(const std::string& name) const {
+  const std::vector<int64_t> ranks = RanksOf(name);
+  return PresentOf(impl_->member, ranks).size() == ranks.size();
+}
+
+void RankGroup::SetPeers(const CommModel& model) { impl_->peers = model; }
 
 Result<c10::IValue> RankGroup::Group(const std::string& name, const std::vector<int64_t>& ranks) {
   const Impl::Key key(ranks, name);
@@ -122,10 +300,11 @@ Result<c10::IValue> RankGroup::Group(const std::string& name, const std::vector<
   return c10::IValue(std::move(group));
 }
 
-// Whether all ranks of the group have asked for it, after all have said what they ask for.
+// Whether all ranks of the group that are there have asked for it, after all have said what they
+// ask for.
 Status RankGroup::Impl::CheckAgreement(const Key& key) const {
   const auto& [ranks, name] = key;
-  for (const int64_t rank : ranks) {
+  for (const int64_t rank : PresentOf(member, ranks)) {
     if (store->check({GroupKey(rank, key)})) continue;
     return BadInput("the process group '" + name + "' is of ranks " + JoinedRanks(ranks) +
                     ", but rank " + std::to_string(rank) +
@@ -134,35 +313,84 @@ Status RankGroup::Impl::CheckAgreement(const Key& key) const {
   return {};
 }
 
-void RankGroup::Impl::MakeGloo(const Key& key, c10d::ProcessGroup& group) const {
+// Whether the calls of all ranks fit together, as the lead finds.
+Status RankGroup::Impl::CheckCalls() const {
+  constexpr const char* kFit = "calls/fit";
+  if (member.rank == member.lead) {
+    std::vector<CommLog> logs;
+    for (const int64_t rank : member.present) logs.push_back(ToLog(store->get(CallsKey(rank))));
+    store->set(kFit, ToBytes(MatchComms(logs).first_mismatch));
+  }
+  store->wait({kFit}, kForever);
+  const std::string mismatch = Text(store->get(kFit));
+  if (mismatch.empty()) return {};
+  return BadInput("the ranks' communications do not fit together, and would wait for ever: " +
+                  mismatch);
+}
+
+namespace {
+
+auto GlooDevice(const MeetingPlace& place) {
+  using c10d::ProcessGroupGloo;
+  if (!place.interface.empty()) return ProcessGroupGloo::createDeviceForInterface(place.interface);
+  return place.one_machine ? ProcessGroupGloo::createDeviceForHostname(kLoopback)
+                           : ProcessGroupGloo::createDefaultDevice();
+}
+
+}  // namespace
+
+void RankGroup::Impl::MakeBackend(const Key& key, c10d::ProcessGroup& group) const {
+  using Type = c10d::ProcessGroup::BackendType;
   const auto& [ranks, name] = key;
-  auto options = c10d::ProcessGroupGloo::Options::create(member.timeout);
-  options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(kLoopback));
-  options->global_ranks_in_group.assign(ranks.begin(), ranks.end());
-  options->group_name = name;
-  const auto gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(
-      c10::make_intrusive<c10d::PrefixStore>("gloo/" + JoinedRanks(ranks) + "/" + name, store),
-      group.getRank(), group.getSize(), options);
-  group.setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO, gloo);
-  group.setDefaultBackend(c10d::ProcessGroup::BackendType::GLOO);
+  const std::vector<int64_t> present = PresentOf(member, ranks);
+  c10::intrusive_ptr<c10d::Backend> backend;
+  if (present.size() > 1) {
+    auto options = c10d::ProcessGroupGloo::Options::create(member.timeout);
+    options->devices.push_back(GlooDevice(member.place));
+    options->global_ranks_in_group.assign(present.begin(), present.end());
+    options->group_name = name;
+    backend = c10::make_intrusive<c10d::ProcessGroupGloo>(
+        c10::make_intrusive<c10d::PrefixStore>("gloo/" + JoinedRanks(ranks) + "/" + name, store),
+        static_cast<int>(std::ranges::find(present, member.rank) - present.begin()),
+        static_cast<int>(present.size()), options);
+  }
+  const bool is_whole = present.size() == ranks.size() && backend;
+  if (!is_whole) {
+    backend = MakeEmulatedGroup(group.getRank(), group.getSize(), peers, std::move(backend));
+  }
+  const Type type = is_whole ? Type::GLOO : Type::CUSTOM;
+  group.setBackend(c10::DeviceType::CPU, type, backend);
+  group.setDefaultBackend(type);
   group.setGroupName(name);
 }
 
-Status RankGroup::Connect() {
+// A connection of its own: what one waits for holds up no other. Keys are those of this run.
+c10::intrusive_ptr<c10d::Store> RankGroup::Impl::OpenStore(bool may_serve) const {
+  const MeetingPlace& place = member.place;
+  c10d::TCPStoreOptions options;
+  options.port = place.port;
+  options.waitWorkers = false;
+  options.timeout = place.each_ends_itself ? kConnecting : kForever;
+  if (may_serve && member.rank == member.lead && !place.store_is_there) {
+    options.isServer = true;
+    if (place.listener >= 0) options.masterListenFd = place.listener;
+  }
+  return c10::make_intrusive<c10d::PrefixStore>(
+      "etude/" + place.run, c10::make_intrusive<c10d::TCPStore>(place.host, options));
+}
+
+Status RankGroup::Connect(const CommLog& calls) {
   const Member& member = impl_->member;
+  const auto make_backends = [&] {
+    for (const auto& [key, group] : impl_->groups) impl_->MakeBackend(key, *group);
+  };
+  if (is_alone()) return Caught(make_backends);
   ETUDE_RETURN_IF_ERROR(Caught([&] {
-    c10d::TCPStoreOptions options;
-    options.port = member.place.port;
-    options.waitWorkers = false;
-    options.timeout = kForever;
-    if (member.rank == member.lead) {
-      options.isServer = true;
-      options.masterListenFd = member.place.listener;
-    }
-    impl_->store = c10::make_intrusive<c10d::TCPStore>(kLoopback, options);
+    impl_->store = impl_->OpenStore(/*may_serve=*/true);
     for (const auto& [key, group] : impl_->groups) {
       impl_->store->set(GroupKey(member.rank, key), std::string());
     }
+    impl_->store->set(CallsKey(member.rank), ToBytes(calls));
   }));
   // Ranks take different times to get here; from now on the time-out holds.
   ETUDE_RETURN_IF_ERROR(Meet());
@@ -171,21 +399,109 @@ Status RankGroup::Connect() {
     ETUDE_RETURN_IF_ERROR(Caught([&] { agreed = impl_->CheckAgreement(key); }));
     ETUDE_RETURN_IF_ERROR(agreed);
   }
-  for (const auto& [key, group] : impl_->groups) {
-    ETUDE_RETURN_IF_ERROR(Caught([&] { impl_->MakeGloo(key, *group); }));
+  Status fit;
+  ETUDE_RETURN_IF_ERROR(Caught([&] { fit = impl_->CheckCalls(); }));
+  ETUDE_RETURN_IF_ERROR(fit);
+  ETUDE_RETURN_IF_ERROR(Caught(make_backends));
+  return Caught([&] { impl_->watch = std::thread([this] { impl_->Watch(); }); });
+}
+
+void RankGroup::SetStatus(std::function<RankStatus()> status) {
+  const std::lock_guard lock(impl_->status_mutex);
+  impl_->status = std::move(status);
+}
+
+RankStatus RankGroup::Impl::StatusNow() {
+  const std::lock_guard lock(status_mutex);
+  if (status) return status();
+  return {.doing = "setting up", .begun = {}, .partners = {}, .partners_channel = {}};
+}
+
+// Sleeps until a rank asks what this one is at, and says it.
+void RankGroup::Impl::Watch() {
+  try {
+    const auto own = OpenStore(/*may_serve=*/false);
+    own->wait({WakeKey(member.rank)}, kForever);
+    if (own->get(WakeKey(member.rank)) != ToBytes(kAsked)) return;
+    own->set(StatusKey(member.rank), ToBytes(StatusNow()));
+    if (!member.place.each_ends_itself) return;
+    own->wait({kVerdict}, kAnswering);
+  } catch (const std::exception&) {
+    // The store went with its keeper.
+    return;
   }
-  return {};
+  // The one that asked has said why; what this rank runs may never end.
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  _exit(kEndedByOthers);
+}
+
+void RankGroup::Impl::EndWatch() {
+  if (!watch.joinable()) return;
+  (void)Caught([&] { store->set(WakeKey(member.rank), ToBytes(kEnd)); });
+  watch.join();
+}
+
+Error RankGroup::Explain(Error error) {
+  if (is_alone()) return error;
+  const auto& store = impl_->store;
+  const Status asked = Caught([&] {
+    if (store->add(kTrouble, 1) > 1) {
+      // Another rank has asked. Who started the ranks ends this one then, or it ends by itself.
+      store->wait({kVerdict}, kAnswering);
+      if (!impl_->member.place.each_ends_itself) std::this_thread::sleep_for(kAnswering);
+      error.message += fmt::format(" (see what rank {} says)", Text(store->get(kVerdict)));
+      return;
+    }
+    for (const int64_t rank : present()) store->set(WakeKey(rank), ToBytes(kAsked));
+    Statuses all;
+    const auto begin = std::chrono::steady_clock::now();
+    while (all.size() < present().size() && std::chrono::steady_clock::now() - begin < kAsking) {
+      for (const int64_t rank : present()) {
+        if (all.contains(rank) || !store->check({StatusKey(rank)})) continue;
+        all[rank] = ToStatus(store->get(StatusKey(rank)));
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    error.message += DescribeRanks(all, present());
+    store->set(kVerdict, ToBytes(std::to_string(rank())));
+  });
+  // Where the store has gone the error says what there is to say.
+  (void)asked;
+  return error;
+}
+
+Status RankGroup::Leave() {
+  impl_->EndWatch();
+  if (is_alone()) return {};
+  return Caught([&] {
+    const auto& store = impl_->store;
+    constexpr const char* kLeft = "left";
+    int64_t left = store->add(kLeft, 1);
+    if (impl_->member.rank != impl_->member.lead) return;
+    const auto begin = std::chrono::steady_clock::now();
+    const auto all = static_cast<int64_t>(present().size());
+    while (left < all && std::chrono::steady_clock::now() - begin < kAnswering) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      left = store->add(kLeft, 0);
+    }
+  });
 }
 
 Status RankGroup::Meet() {
+  if (is_alone()) return {};
   return Caught([&] {
     const std::string key = "meeting/" + std::to_string(impl_->meetings++);
-    if (impl_->store->add(key, 1) == size()) impl_->store->set(key + "/all", std::string());
+    const auto all = static_cast<int64_t>(present().size());
+    if (impl_->store->add(key, 1) == all) impl_->store->set(key + "/all", std::string());
     impl_->store->wait({key + "/all"}, kForever);
   });
 }
 
 Status RankGroup::Tell(std::string_view bytes) {
+  if (is_alone()) {
+    impl_->told = bytes;
+    return {};
+  }
   return Caught([&] {
     impl_->store->set("told/" + std::to_string(rank()),
                       std::vector<uint8_t>(bytes.begin(), bytes.end()));
@@ -193,6 +509,7 @@ Status RankGroup::Tell(std::string_view bytes) {
 }
 
 Result<std::string> RankGroup::ToldBy(int64_t rank) {
+  if (is_alone()) return impl_->told;
   std::string told;
   ETUDE_RETURN_IF_ERROR(Caught([&] {
     const std::vector<uint8_t> bytes = impl_->store->get("told/" + std::to_string(rank));

@@ -2,11 +2,15 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "src/analysis/comm_log.h"
+#include "src/analysis/comm_model.h"
 #include "src/base/result.h"
 
 namespace c10 {
@@ -15,24 +19,46 @@ struct IValue;
 
 namespace etude {
 
-// Where the ranks of a replay find each other: a socket of this machine that listens. Made by the
-// process that starts the ranks, which inherit it.
+// Where the ranks of a replay find each other: a TCPStore, which the lead keeps.
 struct MeetingPlace {
-  int listener = -1;  // file descriptor
+  std::string host = "127.0.0.1";
   uint16_t port = 0;
+  int listener = -1;            // a socket that listens at the port already; -1: none does
+  bool store_is_there = false;  // somebody else keeps the store, and the lead need not
+  bool one_machine = true;
+  std::string interface;  // of the network, by which the ranks talk; "": as the system has it
+  std::string run;        // keeps apart what shares a store
+  // The ranks were started one by one, and whoever did so may not end those that are left when one
+  // fails: they end by themselves.
+  bool each_ends_itself = false;
 
-  // kUnavailable if the system gives none.
+  // A socket of this machine that listens. Made by the process that starts the ranks, which inherit
+  // it. kUnavailable if the system gives none.
   static Result<MeetingPlace> Open();
 };
 
-// The local processes that replay a job together, one per recorded rank, seen from one of them.
-// Operators get the job's process groups from it, each with Gloo behind it. Not thread-safe.
+// What a rank is at, for the others when one of them gets no further. Communications have channels:
+// a group, or the sends or receives between two ranks.
+struct RankStatus {
+  std::string doing;                     // "in c10d::allreduce_ (node 512) of group '0'"
+  std::map<std::string, int64_t> begun;  // by channel: how many it has begun
+  // The communication that it is in, if any: it ends when each of these ranks has begun as many on
+  // the channel that is named.
+  std::vector<int64_t> partners;
+  std::string partners_channel;
+  int64_t call = 0;
+};
+
+// The processes that replay a job together, each a recorded rank, seen from one of them. Operators
+// get the job's process groups from it: with Gloo behind them where all ranks of a group are there,
+// else emulated. Not thread-safe.
 class RankGroup {
  public:
   struct Member {
     int64_t rank = 0;
-    int64_t size = 1;
-    int64_t lead = 0;  // the rank that keeps what the others tell
+    int64_t size = 1;              // ranks of the job
+    std::vector<int64_t> present;  // those that are there; empty: all
+    int64_t lead = 0;              // the rank that keeps what the others tell
     MeetingPlace place;
     std::chrono::milliseconds timeout{60'000};  // of a collective without progress
   };
@@ -45,6 +71,16 @@ class RankGroup {
 
   int64_t rank() const;
   int64_t size() const;
+  const std::vector<int64_t>& present() const;
+  bool is_alone() const { return present().size() == 1; }
+
+  // The ranks of the group that the job called `name`; none if it is not known.
+  std::vector<int64_t> RanksOf(const std::string& name) const;
+  // Whether all ranks of the group that the job called `name` are there.
+  bool IsThere(const std::string& name) const;
+  // How long a communication takes in a group not all of whose ranks are there; no time unless
+  // said. To be said before Connect.
+  void SetPeers(const CommModel& model);
 
   // The process group that the job called `name`, of `ranks` of the job in the group's order: the
   // argument that operators take. Operators that name a group find it by this name. To be asked
@@ -52,11 +88,22 @@ class RankGroup {
   Result<c10::IValue> Group(const std::string& name, const std::vector<int64_t>& ranks);
 
   // Makes the collectives of the groups asked for possible. All ranks call it, as they do the next;
-  // both wait for as long as it takes, and fail with kInternal if the lead has gone. kBadInput if
-  // not all ranks of a group have asked for it.
-  Status Connect();
+  // both wait for as long as it takes, and fail with kInternal if the lead has gone. `calls` are
+  // what this rank is going to do in a step. kBadInput, saying which rank would wait in what for
+  // ever, if not all ranks of a group have asked for it or the ranks' calls do not fit together.
+  Status Connect(const CommLog& calls);
   // Returns when every rank has called it as often.
   Status Meet();
+
+  // What this rank is at: called by another thread than this one, until the group ends.
+  void SetStatus(std::function<RankStatus()> status);
+  // What every rank is at and who waits for whom, after a communication of this rank has failed
+  // with `error`. Of the ranks that ask at the same time one gets the answer; the others wait to be
+  // ended, or learn which one has it.
+  Error Explain(Error error);
+
+  // The lead returns when all ranks have called it: the store goes with it.
+  Status Leave();
 
   // Tells something to all; returns what a rank told, once it has. Each rank tells one thing.
   Status Tell(std::string_view bytes);

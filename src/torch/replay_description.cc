@@ -109,6 +109,16 @@ void DescribeSkipped(const ReplayedStep& step, ReplayReport& report) {
   if (total) report.time_coverage = std::max(0.0, 1.0 - skipped_share);
 }
 
+// Communications in groups not all of whose ranks are there.
+int64_t CountEmulated(const ReplayedStep& step) {
+  const RankGroup* group = step.options().group;
+  if (group == nullptr) return 0;
+  return std::ranges::count_if(step.plan().ops, [&](const PlannedOp& op) {
+    const BoundOperator& bound = step.bound(op.node);
+    return bound.is_collective() && !group->IsThere(bound.channel().group);
+  });
+}
+
 }  // namespace
 
 void DescribeReplay(const ReplayedStep& step, ReplayReport& report) {
@@ -132,6 +142,7 @@ void DescribeReplay(const ReplayedStep& step, ReplayReport& report) {
   report.copied_bytes = step.memory().copied_bytes();
   report.peak_bytes = step.plan().peak_bytes;
   DescribeSkipped(step, report);
+  report.emulated = CountEmulated(step);
   OperatorCounts replaced;
   for (const NodeId node : selection.replaced()) {
     ++replaced[std::string(FullOperatorName(SchemaOf(trace, node)))];

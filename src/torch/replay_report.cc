@@ -125,6 +125,43 @@ Json KindsJson(const ReplayReport& report) {
   return rows;
 }
 
+Json PeersJson(const ReplayReport& report) {
+  const std::optional<EmulatedPeers>& peers = report.peers;
+  if (!peers) return nullptr;
+  Json json = {{"ranks", peers->size},
+               {"present", peers->present},
+               {"communications", report.emulated},
+               {"latency_us", static_cast<double>(peers->model.latency.count) / 1e3},
+               {"bytes_per_second", OrNull(peers->model.bytes_per_second)},
+               {"fit", nullptr}};
+  if (peers->fit) {
+    json["fit"] = {{"communications", peers->fit->communications},
+                   {"sizes", peers->fit->sizes},
+                   {"typical_error", peers->fit->typical_error}};
+  }
+  return json;
+}
+
+std::string PeersText(const ReplayReport& report) {
+  const std::optional<EmulatedPeers>& peers = report.peers;
+  if (!peers) return "";
+  const CommModel& model = peers->model;
+  std::string text = fmt::format(
+      "emulated: {} of {} ranks were not there; {} communication{} with them took ",
+      peers->size - peers->present, peers->size, report.emulated, report.emulated == 1 ? "" : "s");
+  if (!model.bytes_per_second && model.latency == Nanos{}) return text + "no time\n";
+  text += FormatTime(model.latency);
+  if (model.bytes_per_second) {
+    text += fmt::format(" and their bytes at {}/s",
+                        FormatBytes({static_cast<int64_t>(*model.bytes_per_second)}));
+  }
+  if (!peers->fit) return text + "\n";
+  return text + fmt::format(", fitted to {} recorded ones of {} size{} (typical error {})\n",
+                            peers->fit->communications, peers->fit->sizes,
+                            peers->fit->sizes == 1 ? "" : "s",
+                            FormatShare(peers->fit->typical_error));
+}
+
 Json RanksJson(const ReplayReport& report) {
   Json ranks = Json::array();
   for (const RankSummary& row : report.ranks) {
@@ -325,6 +362,7 @@ std::string ReplayReportJson(const ReplayReport& report) {
   json["per_operator"] = OperatorsJson(report);
   json["step_kinds"] = KindsJson(report);
   json["ranks"] = RanksJson(report);
+  json["peers"] = PeersJson(report);
   return JsonText(json);
 }
 
@@ -334,6 +372,7 @@ std::string ReplayReportText(const ReplayReport& report) {
                   report.rank ? fmt::format(" rank {}", *report.rank) : "", report.device,
                   report.threads, report.threads == 1 ? "" : "s", report.torch_version);
   if (!report.part.is_whole()) text += "a part of the step: no comparison with the original\n";
+  text += PeersText(report);
   text += StepText(report);
   if (report.operator_share && report.part.is_whole())
     text += OperatorShareText(*report.operator_share);

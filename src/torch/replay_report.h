@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/analysis/comm_model.h"
 #include "src/analysis/health.h"
 #include "src/analysis/replay_match.h"
 #include "src/base/units.h"
@@ -61,6 +62,14 @@ struct ReplayPart {
   std::vector<std::string> skip;
 
   bool is_whole() const { return label.empty() && only.empty() && skip.empty(); }
+};
+
+// What stood for ranks of the job that were not there.
+struct EmulatedPeers {
+  CommModel model;
+  std::optional<CommFit> fit;  // nullopt: the model was given
+  int64_t size = 1;            // ranks of the job
+  int64_t present = 1;
 };
 
 // What a replay did and how long it took.
@@ -134,6 +143,8 @@ struct ReplayReport {
   bool per_operator = false;       // whether `operator_times` is asked for
   std::vector<KindSummary> kinds;  // of recorded steps, the most time first; empty: not looked for
   std::vector<RankSummary> ranks;  // all that were replayed together, by rank; empty: one alone
+  std::optional<EmulatedPeers> peers;
+  int64_t emulated = 0;  // communications with ranks that were not there
 
   double coverage() const { return Coverage(operators_replayed, operators); }
   static double Coverage(int64_t replayed, int64_t total) {

@@ -102,7 +102,7 @@ Status ReplayedStep::CheckMemory(const ReplayPlan& plan) const {
     limit = free_at_start_.value_or(Bytes{}).count;
     name = "memory that is free on this machine now";
     if (options_.group != nullptr) {
-      limit /= options_.group->size();
+      limit /= static_cast<int64_t>(options_.group->present().size());
       name += " for each rank";
     }
   }

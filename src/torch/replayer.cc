@@ -11,6 +11,7 @@
 
 #include "src/analysis/time_summary.h"
 #include "src/base/process_usage.h"
+#include "src/torch/comm_calls.h"
 #include "src/torch/heap_faults.h"
 #include "src/torch/program_heap.h"
 #include "src/torch/recorded_replay.h"
@@ -40,6 +41,11 @@ class Replayer::Impl {
   Impl(const Trace& trace, const ReplayOptions& options, const RunContext& context,
        RecordedStep step, std::string device)
       : step_(trace, options, context, std::move(step), std::move(device)) {}
+  ~Impl() {
+    if (group() != nullptr) group()->SetStatus(nullptr);
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   Result<std::optional<Calibration>> Trial() {
     if (!step_.devices().target_is_cpu()) return std::nullopt;
@@ -54,7 +60,10 @@ class Replayer::Impl {
     ETUDE_RETURN_IF_ERROR(Calibrate());
     ETUDE_RETURN_IF_ERROR(FindGaps());
     // Not before the trial: a group has threads, which a forked child has not.
-    if (group() != nullptr) ETUDE_RETURN_IF_ERROR(group()->Connect());
+    if (group() != nullptr) {
+      ETUDE_RETURN_IF_ERROR(group()->Connect(CallsOf(step_)));
+      group()->SetStatus([this] { return step_.runner().Progress(); });
+    }
     report_.setup = CpuTimeWithChildren() - begin - report_.trial - step_.fill_time();
     const Nanos first_begin = CpuTimeWithChildren();
     const Nanos filled = step_.fill_time();
@@ -80,9 +89,9 @@ class Replayer::Impl {
     heap_faults_.BeforeStep();
     PassedGaps gaps;
     if (mode == GapMode::kRecorded) {
-      ETUDE_RETURN_IF_ERROR(step_.runner().RunWithGaps(coerce_, gaps_->gaps, gaps));
+      ETUDE_RETURN_IF_ERROR(Explained(step_.runner().RunWithGaps(coerce_, gaps_->gaps, gaps)));
     } else {
-      ETUDE_RETURN_IF_ERROR(step_.runner().Run(coerce_));
+      ETUDE_RETURN_IF_ERROR(Explained(step_.runner().Run(coerce_)));
     }
     Synchronize(step_.devices().target());
     const Nanos wall_end = MonotonicTime();
@@ -161,13 +170,18 @@ class Replayer::Impl {
     at::RecordFunction mark(at::RecordScope::USER_SCOPE);
     if (mark.isActive()) mark.before(RecordedStepMark(index));
     heap_faults_.BeforeStep();
-    return step_.runner().Run(coerce_);
+    return Explained(step_.runner().Run(coerce_));
   }
 
   // What comes before a step and belongs to none: its memory, and the other ranks.
   Status BeginStep() {
     ETUDE_RETURN_IF_ERROR(step_.memory().Restore());
     return MeetRanks();
+  }
+  // With what the other ranks are at, where a step of several ranks has failed.
+  Status Explained(Status done) const {
+    if (done || group() == nullptr) return done;
+    return tl::unexpected<Error>(group()->Explain(std::move(done).error()));
   }
   Status MeetRanks() { return group() == nullptr ? Status() : group()->Meet(); }
 
@@ -183,10 +197,10 @@ class Replayer::Impl {
       // Copies are no memory of the recorded program, but what makes the step repeatable.
       report_.resident_before_steps = Bytes{resident->count - step_.memory().copied_bytes()};
     }
-    if (first == outside.end()) return step_.runner().Run(coerce_);
-    return step_.runner().RunWith(coerce_, [&](size_t op) -> Status {
+    if (first == outside.end()) return Explained(step_.runner().Run(coerce_));
+    return Explained(step_.runner().RunWith(coerce_, [&](size_t op) -> Status {
       return op == first->first_use ? step_.ProvideAll() : Status();
-    });
+    }));
   }
 
   // Follows what trying out the step has found, here or earlier. Devices whose driver does not

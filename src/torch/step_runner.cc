@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include <ATen/ops/zeros.h>
 #include <ATen/record_function.h>
 
@@ -148,10 +150,10 @@ void StepRunner::PlanWaits() {
 void StepRunner::Await(uint32_t collective) {
   const c10::IValue work = std::exchange(works_[collective], {});
   if (work.isNone()) return;
-  const size_t at = std::exchange(at_, collective);
+  const size_t at = at_.exchange(collective, std::memory_order_relaxed);
   WaitForWork(work);
   waited_until_ = MonotonicTime();
-  at_ = at;
+  at_.store(at, std::memory_order_relaxed);
 }
 
 std::vector<std::vector<uint32_t>> StepRunner::WaitsBetween() const {
@@ -195,12 +197,13 @@ template <typename Before, typename After>
 void StepRunner::RunOne(size_t index, bool coerce, Before before_call, After after_call) {
   const PlannedOp& op = plan_.ops[index];
   const BoundOperator& bound = *operators_[index];
-  at_ = index;
+  at_.store(index, std::memory_order_relaxed);
   for (const uint32_t collective : waits_[index]) Await(collective);
   Release(op.release_before);
   Derive(op);
   bound.Push(op.inputs, slots_, stack_);
   before_call();
+  reached_.store(index + 1, std::memory_order_relaxed);
   bound.Call(stack_);
   after_call();
   if (bound.is_collective() && !stack_.empty() && stack_.back().isCustomClass()) {
@@ -283,6 +286,35 @@ void StepRunner::StandIn(size_t index) {
   }
 }
 
+RankStatus StepRunner::Progress() const {
+  const size_t at = at_.load(std::memory_order_relaxed);
+  const size_t reached = reached_.load(std::memory_order_relaxed);
+  const int64_t steps = steps_.load(std::memory_order_relaxed);
+  RankStatus status;
+  for (size_t i = 0; i < operators_.size(); ++i) {
+    if (!operators_[i]->is_collective()) continue;
+    status.begun[operators_[i]->channel().own] += steps + (i < reached ? 1 : 0);
+  }
+  if (at >= operators_.size() || (reached == 0 && at > 0)) {
+    status.doing = fmt::format("after step {}", steps);
+    return status;
+  }
+  const BoundOperator& bound = *operators_[at];
+  status.doing =
+      fmt::format("{} {} (node {}) of step {}", at < reached ? "in" : "before",
+                  bound.schema().name(), trace_.source_id(plan_.ops[at].node), steps + 1);
+  if (!bound.is_collective() || at >= reached) return status;
+  const BoundOperator::Channel& channel = bound.channel();
+  status.doing += fmt::format(", process group '{}'", channel.group);
+  status.partners = channel.partners;
+  status.partners_channel = channel.partners_channel;
+  for (size_t i = 0; i < operators_.size(); ++i) {
+    if (!operators_[i]->is_collective() || operators_[i]->channel().own != channel.own) continue;
+    status.call += steps + (i <= at ? 1 : 0);
+  }
+  return status;
+}
+
 Error StepRunner::Failure(std::string_view what) const {
   const NodeId node = plan_.ops[at_].node;
   return {ErrorCode::kInternal, "node " + std::to_string(trace_.source_id(node)) + ", " +
@@ -298,6 +330,8 @@ Status StepRunner::RunEach(Fn run) {
     return tl::unexpected<Error>(Failure(error.what()));
   }
   Release(plan_.release_at_end);
+  reached_.store(0, std::memory_order_relaxed);
+  steps_.fetch_add(1, std::memory_order_relaxed);
   return {};
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -14,6 +15,7 @@
 #include "src/base/units.h"
 #include "src/torch/bound_operator.h"
 #include "src/torch/outside_memory.h"
+#include "src/torch/rank_group.h"
 #include "src/torch/replay_plan.h"
 
 namespace etude {
@@ -62,6 +64,9 @@ class StepRunner {
   // Frees everything but what comes from outside.
   void Clear();
 
+  // What the thread that runs is at; for any thread, once a plan is loaded.
+  RankStatus Progress() const;
+
  private:
   // Calls `run(index)`, which gives a Status, for each operator, and ends the step.
   template <typename Fn>
@@ -92,7 +97,9 @@ class StepRunner {
   std::vector<at::Tensor> slots_;
   torch::jit::Stack stack_;
   Nanos waited_until_;                        // when the last wait for a collective ended
-  size_t at_ = 0;                             // the operator at work: who fails
+  std::atomic<size_t> at_ = 0;                // the operator at work: who fails
+  std::atomic<size_t> reached_ = 0;           // the last operator that has begun
+  std::atomic<int64_t> steps_ = 0;            // that ended
   std::vector<uint32_t> collectives_;         // by index
   std::vector<std::vector<uint32_t>> waits_;  // by operator: the collectives to wait for before it
   std::vector<c10::IValue> works_;            // by operator: what is not waited for yet

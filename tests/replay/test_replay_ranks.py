@@ -1,9 +1,17 @@
 """Replays of all ranks of a job: collectives run for real between local processes."""
 
+import functools
 import gzip
 import json
+import os
+import re
 import shutil
+import signal
+import socket
 import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 from two_ranks import ETUDE, record, replay, run
@@ -111,15 +119,91 @@ def test_a_rank_that_fails_ends_all(copy):
     assert done.stderr.splitlines()[-1].startswith("etude: rank 1: ")
 
 
-def test_a_collective_that_others_do_not_join_times_out(copy):
+def test_communications_that_do_not_fit_are_found_before_ranks_start(copy):
     edit_host(copy, 1, lambda text: text.replace("c10d::allreduce_", "c10d::unknown_"))
     done = run(copy, "--ranks", "all", "--timeout", "1")
-    assert done.returncode == 70 and done.stdout == ""
-    assert "c10d::" in done.stderr and "rank" in done.stderr
+    assert done.returncode == 3 and done.stdout == ""
+    assert "do not fit together" in done.stderr and "rank 1" in done.stderr
+
+
+def launched(folder, rank, *options, variables=None):
+    """A process as mpirun would start it."""
+    mpi = {"OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
+    command = [ETUDE, "replay", folder, "--warmup", "1", "--json", "-q", *map(str, options)]
+    return subprocess.Popen(
+        command,
+        env={**os.environ, **(mpi if variables is None else variables), "MASTER_PORT": str(free_port())},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+@functools.cache
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def test_ranks_that_mpirun_started(job):
+    ranks = [launched(job, rank, "--iterations", 2) for rank in (0, 1)]
+    outputs = [rank.communicate(timeout=120) for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0, 0], outputs
+    assert [row["rank"] for row in json.loads(outputs[0][0])["ranks"]] == [0, 1]
+    assert outputs[1] == ("", "")
+
+
+def test_ranks_that_torchrun_started(job):
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--no-python"]
+    command += [ETUDE, "replay", job, "--warmup", "1", "--iterations", "2", "--json", "-q"]
+    done = subprocess.run(command, text=True, capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert [row["rank"] for row in json.loads(done.stdout)["ranks"]] == [0, 1]
+
+
+def test_a_launcher_with_another_number_of_processes_is_told(job):
+    mpi = {"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "3", "OMPI_COMM_WORLD_LOCAL_SIZE": "3"}
+    one = launched(job, 2, variables=mpi)
+    errors = one.communicate(timeout=60)[1]
+    assert one.returncode == 2
+    assert "Open MPI started 3 processes for 2 ranks" in errors
+
+
+def replay_with_a_pause(job, seconds):
+    """What a replay says whose rank 1 stands still for so long; None: for ever."""
+    command = [ETUDE, "replay", job, "--ranks", "all", "--timeout", "1", "--iterations", "100000", "-q"]
+    replay = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    children = Path(f"/proc/{replay.pid}/task/{replay.pid}/children")
+    while replay.poll() is None:
+        ranks = children.read_text().split()
+        # With the threads of their groups: the steps have begun.
+        if len(ranks) == 2 and len(os.listdir(f"/proc/{ranks[1]}/task")) > 2:
+            break
+        time.sleep(0.05)
+    time.sleep(0.5)
+    os.kill(int(ranks[1]), signal.SIGSTOP)
+    if seconds is not None:
+        time.sleep(seconds)
+        os.kill(int(ranks[1]), signal.SIGCONT)
+    errors = replay.communicate(timeout=60)[1]
+    assert replay.returncode == 70
+    return errors
+
+
+def test_a_time_out_says_who_waits_for_whom(job):
+    errors = replay_with_a_pause(job, None)
+    assert "rank 1 says nothing" in errors
+    assert any(re.search(r"rank 0 is in c10d::.* waits for rank 1$", line) for line in errors.splitlines()), errors
+
+
+def test_a_time_out_says_what_all_ranks_are_at(job):
+    errors = replay_with_a_pause(job, 2)
+    assert re.search(r"\n  rank 0 is .* of step \d+", errors) and re.search(r"\n  rank 1 is .* step \d+", errors), errors
 
 
 def test_ranks_that_are_not_there(copy):
-    assert "recorded" in run(copy, "--ranks", "3").stderr
+    assert "a number up to 2" in run(copy, "--ranks", "3").stderr
     (copy / "host.1.json.gz").unlink()
     (copy / "device.1.json.gz").unlink()
     done = run(copy, "--ranks", "all")
@@ -148,3 +232,33 @@ def test_nesting_that_gloo_disturbed_is_set_right(copy, too):
 
     edit_host(copy, 0, disturb)
     assert replay(copy, "--rank", "0", code=1)["operators"] == right
+
+
+def test_a_rank_alone_with_emulated_peers(job):
+    before = (job / "replay.0.json").read_text() if (job / "replay.0.json").exists() else None
+    report = replay(job, "--rank", "0", "--peers", "fake")
+    assert report["skipped"] == [] and report["coverage"]["ops"] == 1.0
+    peers = report["peers"]
+    assert (peers["ranks"], peers["present"], peers["fit"]) == (2, 1, None)
+    calls = peers["communications"]
+    assert calls >= 13  # of the program, and of DDP
+    after = (job / "replay.0.json").read_text() if (job / "replay.0.json").exists() else None
+    assert after == before
+
+    # Each communication takes its latency, one after the other.
+    slow = replay(job, "--rank", "0", "--peers", "20ms,1GB/s")
+    assert slow["peers"]["latency_us"] == 20000 and slow["peers"]["communications"] == calls
+    assert slow["replay"]["step_ms"]["wall"]["median"] >= calls * 20
+    assert slow["replay"]["step_ms"]["cpu"]["median"] < calls * 20  # and waits
+
+    fitted = replay(job, "--rank", "1", "--peers", "trace")["peers"]
+    assert fitted["fit"]["communications"] >= 8 and fitted["fit"]["sizes"] > 3
+
+
+def test_a_rank_without_its_peers_needs_a_model(job):
+    done = run(job, "--ranks", "1")
+    assert done.returncode == 2 and "--peers" in done.stderr
+    done = run(job, "--rank", "0", "--peers", "fast")
+    assert done.returncode == 2 and "found 'fast'" in done.stderr
+    done = run(job, "--ranks", "0,2")
+    assert done.returncode == 2 and "a list of ranks below 2" in done.stderr

@@ -1,0 +1,65 @@
+#include "src/torch/comm_calls.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/trace/enums.h"
+
+namespace etude {
+namespace {
+
+// Of all tensors that the operator takes, which the ranks have alike where sizes have to be equal.
+std::optional<Bytes> SizeOfTensors(const ReplayedStep& step, NodeId node) {
+  Bytes sum;
+  for (const DataFlow::Use& use : step.flow().inputs(node)) {
+    const TensorUse& tensor = step.trace().tensor(use.tensor);
+    int64_t bytes = 0;
+    if (__builtin_mul_overflow(tensor.numel, tensor.element_bytes, &bytes)) return std::nullopt;
+    sum = sum + Bytes{bytes};
+  }
+  return sum;
+}
+
+}  // namespace
+
+CommLog CallsOf(const ReplayedStep& step) {
+  CommLog log;
+  const RankGroup* group = step.options().group;
+  if (group == nullptr) return log;
+  log.rank = group->rank();
+  log.world_size = group->size();
+  std::vector<uint64_t> next;
+  for (const PlannedOp& op : step.plan().ops) {
+    const BoundOperator& bound = step.bound(op.node);
+    // Waiting for a functional collective is a call on no group.
+    if (!bound.is_collective()) continue;
+    const BoundOperator::Channel& channel = bound.channel();
+    const auto known = std::ranges::find(log.groups, channel.group, &CommLog::Group::name);
+    const auto in = static_cast<size_t>(known - log.groups.begin());
+    if (known == log.groups.end()) {
+      log.groups.push_back({.name = channel.group, .ranks = group->RanksOf(channel.group)});
+      std::ranges::sort(log.groups.back().ranks);
+      next.push_back(0);
+    }
+    CommCall& call = log.calls.emplace_back();
+    call.name = bound.schema().name();
+    call.group = in;
+    call.node = step.trace().source_id(op.node);
+    call.kind = channel.kind;
+    if (channel.kind == NodeKind::kCollective) {
+      call.type = CollectiveFromName(call.name).value_or(CollectiveType::kUnknown);
+      call.index = next[in]++;
+      call.bytes = SizeOfTensors(step, op.node);
+      call.uneven = call.type == CollectiveType::kAllToAll;
+    } else {
+      call.peer = channel.peer;
+      call.tag = channel.tag;
+    }
+  }
+  return log;
+}
+
+}  // namespace etude

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+
+#include "src/analysis/comm_model.h"
+
+namespace etude {
+
+// A process group some of whose ranks are not there. Its communications move no data between ranks:
+// outputs are filled with what this rank puts in, and a communication is over as long after its
+// beginning as `model` says, those of the group one after the other. If `present` is given, a group
+// of the ranks that are there, none begins before all of these have come to it.
+c10::intrusive_ptr<c10d::Backend> MakeEmulatedGroup(int rank, int size, const CommModel& model,
+                                                    c10::intrusive_ptr<c10d::Backend> present);
+
+}  // namespace etude
