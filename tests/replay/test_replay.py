@@ -11,6 +11,9 @@ import textwrap
 
 import pytest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from torch_programs import run_program
+
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
 DATA = pathlib.Path(os.environ.get("ETUDE_SHARED_DATA", "absent"))
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="recorded traces are absent")
@@ -34,7 +37,7 @@ def record(tmp_path, body, setup=""):
     path = tmp_path / "host.json"
     body, setup = textwrap.dedent(body), textwrap.dedent(setup)
     program = RECORD.format(body=body, setup=setup)
-    subprocess.run([sys.executable, "-c", program, path], check=True, capture_output=True)
+    run_program(program, path)
     return path
 
 
