@@ -92,6 +92,9 @@ class CompareCommand : public Command {
     options.Value("--seed", &run_.seed, "N", "with --run: of the order within pairs", {.least = 0});
     options.Choice("--gaps", &run_.gaps, {"recorded", "none"},
                    "with --run: whether the replay lets the program's gaps between operators pass");
+    options.Flag("--pin", &run_.pin,
+                 "with --run: keep each rank of the replay to its own share of the processors, as "
+                 "a program does that pins its ranks");
     options.Flag("--experimental", &run_.experimental,
                  "with --run: also on a GPU, where replays have not been tried yet");
     options.Values("--library", &run_.libraries, "FILE",

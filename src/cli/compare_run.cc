@@ -295,6 +295,7 @@ Result<std::array<std::string, kStepMetricCount>> MeasureStart(const Subject& su
                                                     .rank = run.rank,
                                                     .all_ranks = run.world_size > 1,
                                                     .threads = run.threads,
+                                                    .pin = options.pin,
                                                     .experimental = options.experimental,
                                                     .libraries = options.libraries,
                                                     .gaps = PassGaps(subject, options),

@@ -22,6 +22,7 @@ struct CompareRunOptions {
   int64_t seed = 0;  // of the order within pairs, and of the intervals
   int64_t timeout_s = 300;
   std::vector<std::string> bars;       // "NAME=SHARE", "NAME=none"
+  bool pin = false;                    // the replay's ranks, as `etude replay` takes it
   bool experimental = false;           // as `etude replay` takes it
   std::vector<std::string> libraries;  // the same
   bool finish = false;

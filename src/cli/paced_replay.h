@@ -19,6 +19,7 @@ class PacedReplay {
     int64_t rank = 0;
     bool all_ranks = false;  // as many processes, of which `rank` is timed
     std::optional<int64_t> threads;
+    bool pin = false;           // each rank to its own processors
     bool experimental = false;  // also on a GPU
     std::vector<std::string> libraries;
     bool gaps = false;  // whether those of the program pass

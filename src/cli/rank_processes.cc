@@ -1,6 +1,7 @@
 #include "src/cli/rank_processes.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -191,6 +192,28 @@ Result<ExitCode> RunRanks(const std::vector<int64_t>& ranks, int64_t lead,
   const Outcome& answer = outcomes[lead_at];
   if (answer.kind == Outcome::Kind::kAnswer) return answer.answer;
   return tl::unexpected<Error>(children.Cause());
+}
+
+Status PinToShare(size_t place, size_t count) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
+    return Unavailable(std::string("processors: ") + std::strerror(errno));
+  }
+  std::vector<size_t> processors;
+  for (size_t i = 0; i < CPU_SETSIZE; ++i) {
+    if (CPU_ISSET(i, &allowed)) processors.push_back(i);
+  }
+  const size_t share = processors.size() / count;
+  if (share == 0) {
+    return Unavailable(fmt::format("--pin: {} ranks on {} processors", count, processors.size()));
+  }
+  cpu_set_t own;
+  CPU_ZERO(&own);
+  for (size_t i = place * share; i < (place + 1) * share; ++i) CPU_SET(processors[i], &own);
+  if (sched_setaffinity(0, sizeof own, &own) != 0) {
+    return Unavailable(std::string("--pin: ") + std::strerror(errno));
+  }
+  return {};
 }
 
 }  // namespace etude

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -17,5 +18,9 @@ namespace etude {
 // kUnavailable if the system gives no processes.
 Result<ExitCode> RunRanks(const std::vector<int64_t>& ranks, int64_t lead,
                           const std::function<Result<ExitCode>(int64_t rank)>& work);
+
+// Keeps this process to the share number `place` of `count` equal ones of the processors that it
+// may use. kUnavailable if these are fewer.
+Status PinToShare(size_t place, size_t count);
 
 }  // namespace etude

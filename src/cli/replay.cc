@@ -129,6 +129,7 @@ class ReplayCommand : public Command {
     options.Value("--peers", &peers_, "MODEL",
                   "what stands for ranks that are not replayed: fake, which takes no time; trace, "
                   "as long as recorded communications took; or LATENCY,BANDWIDTH as 20us,10GB/s");
+    options.Flag("--pin", &pin_, "keep each of --ranks to its own share of the processors");
     options.Value("--timeout", &timeout_s_, "SECONDS", "how long a collective may make no progress",
                   {.least = 1, .most = kMostStepsOrSeconds});
     options.Value("--device", &replay_.device, "DEVICE",
@@ -192,8 +193,9 @@ class ReplayCommand : public Command {
  private:
   // Replays the rank that a launcher started this process as.
   Result<ExitCode> RunLaunched(const Launch& launch, const Console& console) {
-    if (paced_) {
-      return MakeError(ErrorCode::kUsage, "--paced: not for ranks that a launcher started");
+    if (paced_ || pin_) {
+      return MakeError(ErrorCode::kUsage, fmt::format("{}: not for ranks that a launcher started",
+                                                      paced_ ? "--paced" : "--pin"));
     }
     if (ranks_.empty()) ranks_ = peers_.empty() ? "all" : std::to_string(launch.size);
     ETUDE_ASSIGN_OR_RETURN(const RanksOfJob ranks, FindRanks(console));
@@ -261,6 +263,11 @@ class ReplayCommand : public Command {
   Result<ExitCode> RunOfRanks(int64_t rank, RankGroup& group, const Console& console) {
     rank_ = rank;
     replay_.group = &group;
+    if (pin_) {
+      const std::vector<int64_t>& all = group.present();
+      const auto place = static_cast<size_t>(std::ranges::find(all, rank) - all.begin());
+      ETUDE_RETURN_IF_ERROR(PinToShare(place, all.size()));
+    }
     RunContext context = console.context();
     if (rank != lead_) context.progress = nullptr;
     return RunRank(console, context);
@@ -402,6 +409,7 @@ class ReplayCommand : public Command {
   std::string peers_;
   int64_t lead_ = 0;
   int64_t timeout_s_ = 60;
+  bool pin_ = false;
   std::optional<int64_t> threads_;
   int64_t seed_ = 0;
   ReplayOptions replay_;
