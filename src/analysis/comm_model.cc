@@ -78,6 +78,12 @@ Nanos CommModel::TimeOf(const CommSize& size) const {
   return latency + Nanos{static_cast<int64_t>(std::min(transfer, kLongest))};
 }
 
+CommModel CommModel::Slower(double factor) const {
+  CommModel slower{.latency = Nanos{std::llround(static_cast<double>(latency.count) * factor)}};
+  if (bytes_per_second) slower.bytes_per_second = *bytes_per_second / factor;
+  return slower;
+}
+
 std::optional<CommFit> FitCommModel(std::span<const CommTime> times) {
   using Key = std::tuple<NodeKind, CollectiveType, int64_t, int64_t>;
   std::map<Key, std::pair<double, double>> quickest;  // bytes on the wire, nanoseconds

@@ -32,6 +32,8 @@ struct CommModel {
   std::optional<double> bytes_per_second;  // nullopt: no limit
 
   Nanos TimeOf(const CommSize& size) const;
+  // The same communications taking `factor` times as long.
+  CommModel Slower(double factor) const;
 };
 
 // How long a communication was seen to take.

@@ -129,6 +129,11 @@ class ReplayCommand : public Command {
     options.Value("--peers", &peers_, "MODEL",
                   "what stands for ranks that are not replayed: fake, which takes no time; trace, "
                   "as long as recorded communications took; or LATENCY,BANDWIDTH as 20us,10GB/s");
+    options.Value("--scale", &scale_, "FACTORS",
+                  "emulate another machine: how many times as long operators take, by class (comm, "
+                  "compute, matrix, host) or name: comm=0.5,compute=2,aten::mm=1.5");
+    options.Values("--straggler", &stragglers_, "RANK=FACTOR",
+                   "one rank that is so many times slower but for communication");
     options.Flag("--pin", &pin_, "keep each of --ranks to its own share of the processors");
     options.Value("--timeout", &timeout_s_, "SECONDS", "how long a collective may make no progress",
                   {.least = 1, .most = kMostStepsOrSeconds});
@@ -168,6 +173,7 @@ class ReplayCommand : public Command {
   Result<ExitCode> Run(const Console& console) override {
     if (gaps_ == "recorded") replay_.gaps = GapMode::kRecorded;
     replay_.seed = static_cast<uint64_t>(seed_);
+    ETUDE_RETURN_IF_ERROR(ReadScale());
     ETUDE_ASSIGN_OR_RETURN(const std::optional<Launch> launch, FindLaunch(FromEnvironment));
     if (launch && IsFolder(path_) && !rank_) return RunLaunched(*launch, console);
     if (ranks_.empty()) return RunRank(console, console.context());
@@ -233,6 +239,15 @@ class ReplayCommand : public Command {
                                  ranks_, ranks.size, missing));
   }
 
+  Status ReadScale() {
+    if (scale_.empty() && stragglers_.empty()) return {};
+    ETUDE_ASSIGN_OR_RETURN(replay_.scale, TimeScale::Parse(scale_));
+    for (const std::string& straggler : stragglers_) {
+      ETUDE_RETURN_IF_ERROR(replay_.scale->AddStraggler(straggler));
+    }
+    return {};
+  }
+
   // What stands for ranks of the job that are not there; of all, if this is replayed alone.
   Result<EmulatedPeers> EmulatePeers(const ReplaySource& source, std::optional<RankGroup>& alone) {
     if (replay_.group == nullptr) {
@@ -256,7 +271,12 @@ class ReplayCommand : public Command {
     } else if (peers_ != "fake") {
       ETUDE_ASSIGN_OR_RETURN(peers.model, ParsePeers(peers_));
     }
-    replay_.group->SetPeers(peers.model);
+    CommModel scaled = peers.model;
+    if (replay_.scale) {
+      const ScaledOperator any{.name = "comm", .communicates = true};
+      scaled = scaled.Slower(replay_.scale->slowdown() * replay_.scale->Of(any, 0));
+    }
+    replay_.group->SetPeers(scaled);
     return peers;
   }
 
@@ -285,6 +305,9 @@ class ReplayCommand : public Command {
     if (!peers_.empty()) {
       ETUDE_ASSIGN_OR_RETURN(peers, EmulatePeers(source, alone));
     }
+    if (replay_.scale) {
+      if (const auto fit = FitCommModel(CommTimes(source.trace))) replay_.comm = fit->model;
+    }
     ETUDE_RETURN_IF_ERROR(CheckNames(source.trace, replay_));
     FollowProgram(source, threads_, replay_);
     const std::vector<StepKind> kinds = FindStepKinds(source.trace);
@@ -301,7 +324,7 @@ class ReplayCommand : public Command {
     report.peers = peers;
     ETUDE_RETURN_IF_ERROR(Share(report));
     const std::string json = ReplayReportJson(report);
-    if (!source.result_path.empty() && report.part.is_whole() && !peers) {
+    if (!source.result_path.empty() && report.part.is_whole() && !peers && !replay_.scale) {
       ETUDE_RETURN_IF_ERROR(WriteFile(source.result_path, json));
     }
     // The lead's end is that of all: not before they have written theirs.
@@ -407,6 +430,8 @@ class ReplayCommand : public Command {
   std::optional<int64_t> rank_;
   std::string ranks_;
   std::string peers_;
+  std::string scale_;
+  std::vector<std::string> stragglers_;
   int64_t lead_ = 0;
   int64_t timeout_s_ = 60;
   bool pin_ = false;

@@ -49,10 +49,10 @@ CommLog CallsOf(const ReplayedStep& step) {
     call.group = in;
     call.node = step.trace().source_id(op.node);
     call.kind = channel.kind;
+    call.bytes = SizeOfTensors(step, op.node);
     if (channel.kind == NodeKind::kCollective) {
       call.type = CollectiveFromName(call.name).value_or(CollectiveType::kUnknown);
       call.index = next[in]++;
-      call.bytes = SizeOfTensors(step, op.node);
       call.uneven = call.type == CollectiveType::kAllToAll;
     } else {
       call.peer = channel.peer;
@@ -60,6 +60,20 @@ CommLog CallsOf(const ReplayedStep& step) {
     }
   }
   return log;
+}
+
+CommSize SizeOf(const CommLog& log, const CommCall& call) {
+  const auto ranks = static_cast<int64_t>(log.groups[call.group].ranks.size());
+  const int64_t all = call.bytes.value_or(Bytes{}).count;
+  CommSize size{.kind = call.kind, .type = call.type, .bytes = Bytes{all}, .ranks = ranks};
+  // Of what the operator takes, inputs and outputs, what this rank puts in.
+  switch (call.type) {
+    case CollectiveType::kAllGather: size.bytes = Bytes{all / (ranks + 1)}; break;
+    case CollectiveType::kReduceScatter: size.bytes = Bytes{all / (ranks + 1) * ranks}; break;
+    case CollectiveType::kAllToAll: size.bytes = Bytes{all / 2}; break;
+    default: break;
+  }
+  return size;
 }
 
 }  // namespace etude

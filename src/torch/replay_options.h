@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "src/analysis/comm_model.h"
 #include "src/analysis/host_gaps.h"
 #include "src/base/units.h"
 #include "src/torch/calibration.h"
 #include "src/torch/rank_group.h"
+#include "src/transform/time_scale.h"
 
 namespace etude {
 
@@ -34,6 +36,10 @@ struct ReplayOptions {
   // rank is replayed alone. Not owned.
   RankGroup* group = nullptr;
   GapMode gaps = GapMode::kNone;
+  // Another machine, emulated, and what is known of how long communications take here; nullopt: as
+  // it is.
+  std::optional<TimeScale> scale;
+  CommModel comm;
   // Wall time of the step without recording. Recorded gaps are shortened by what recording made the
   // step longer; nullopt: they are taken as they are.
   std::optional<Nanos> original_step;

@@ -363,6 +363,10 @@ std::string ReplayReportJson(const ReplayReport& report) {
   json["step_kinds"] = KindsJson(report);
   json["ranks"] = RanksJson(report);
   json["peers"] = PeersJson(report);
+  json["scale"] = nullptr;
+  if (!report.scale.empty()) {
+    json["scale"] = {{"factors", report.scale}, {"slowdown", report.slowdown}};
+  }
   return JsonText(json);
 }
 
@@ -372,6 +376,11 @@ std::string ReplayReportText(const ReplayReport& report) {
                   report.rank ? fmt::format(" rank {}", *report.rank) : "", report.device,
                   report.threads, report.threads == 1 ? "" : "s", report.torch_version);
   if (!report.part.is_whole()) text += "a part of the step: no comparison with the original\n";
+  if (!report.scale.empty()) {
+    text +=
+        fmt::format("emulated: {}; steps ran {:.3g} × as slow, their times are divided by that\n",
+                    report.scale, report.slowdown);
+  }
   text += PeersText(report);
   text += StepText(report);
   if (report.operator_share && report.part.is_whole())

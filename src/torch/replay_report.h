@@ -144,6 +144,8 @@ struct ReplayReport {
   std::vector<KindSummary> kinds;  // of recorded steps, the most time first; empty: not looked for
   std::vector<RankSummary> ranks;  // all that were replayed together, by rank; empty: one alone
   std::optional<EmulatedPeers> peers;
+  std::string scale;     // what was emulated of another machine, in words; "": nothing
+  double slowdown = 1;   // how many times slower the steps ran for that
   int64_t emulated = 0;  // communications with ranks that were not there
 
   double coverage() const { return Coverage(operators_replayed, operators); }

@@ -23,6 +23,7 @@
 #include "src/torch/replayed_step.h"
 #include "src/torch/standalone_program.h"
 #include "src/torch/step_trial.h"
+#include "src/trace/operator_name.h"
 
 namespace etude {
 namespace {
@@ -59,6 +60,7 @@ class Replayer::Impl {
     step_.Choose();
     ETUDE_RETURN_IF_ERROR(Calibrate());
     ETUDE_RETURN_IF_ERROR(FindGaps());
+    ETUDE_RETURN_IF_ERROR(FindPace());
     // Not before the trial: a group has threads, which a forked child has not.
     if (group() != nullptr) {
       ETUDE_RETURN_IF_ERROR(group()->Connect(CallsOf(step_)));
@@ -88,7 +90,11 @@ class Replayer::Impl {
     const Nanos wall = MonotonicTime();
     heap_faults_.BeforeStep();
     PassedGaps gaps;
-    if (mode == GapMode::kRecorded) {
+    if (pace_) {
+      const HostGaps* recorded = mode == GapMode::kRecorded ? &gaps_->gaps : nullptr;
+      ETUDE_RETURN_IF_ERROR(
+          Explained(step_.runner().RunStretched(coerce_, *pace_, recorded, gaps)));
+    } else if (mode == GapMode::kRecorded) {
       ETUDE_RETURN_IF_ERROR(Explained(step_.runner().RunWithGaps(coerce_, gaps_->gaps, gaps)));
     } else {
       ETUDE_RETURN_IF_ERROR(Explained(step_.runner().Run(coerce_)));
@@ -99,7 +105,7 @@ class Replayer::Impl {
     const ProcessCounts counts_end = ProcessCounts::Now();
     heap_faults_.AfterStep((counts_end - counts).minor_faults);
     report_.given_back_bytes = heap_faults_.given_back();
-    return StepSample{.wall = wall_end - wall,
+    return StepSample{.wall = Unstretched(wall_end - wall),
                       .cpu = cpu_end - cpu,
                       .gaps = gaps,
                       .counts = counts_end - counts,
@@ -130,7 +136,7 @@ class Replayer::Impl {
     ReplayReport report = report_;
     report.warmup = options.warmup;
     if (samples.empty()) return report;
-    report.replay = SummariseSteps(samples);
+    report.replay = Summarised(samples);
     report.minor_faults = MedianFaults(samples);
     ETUDE_RETURN_IF_ERROR(MeasureOtherMode(report));
     return report;
@@ -148,6 +154,18 @@ class Replayer::Impl {
  private:
   RankGroup* group() const { return step_.options().group; }
 
+  // Of an emulated machine only the wall time means something.
+  Nanos Unstretched(Nanos time) const {
+    if (!pace_) return time;
+    return Nanos{
+        static_cast<int64_t>(static_cast<double>(time.count) / step_.options().scale->slowdown())};
+  }
+  StepTimes Summarised(const std::vector<StepSample>& samples) const {
+    StepTimes times = SummariseSteps(samples);
+    if (pace_) times.cpu.reset();
+    return times;
+  }
+
   // The figure that was not asked for, of half as many steps.
   Status MeasureOtherMode(ReplayReport& report) {
     const ReplayOptions& options = step_.options();
@@ -161,7 +179,7 @@ class Replayer::Impl {
       ETUDE_ASSIGN_OR_RETURN(const StepSample sample, RunStep(other));
       samples.push_back(sample);
     }
-    if (gaps_) (passed ? report.without_gaps : report.with_gaps) = SummariseSteps(samples);
+    if (gaps_) (passed ? report.without_gaps : report.with_gaps) = Summarised(samples);
     return {};
   }
 
@@ -257,8 +275,40 @@ class Replayer::Impl {
     return {};
   }
 
+  // How an emulated machine runs the step.
+  Status FindPace() {
+    const ReplayOptions& options = step_.options();
+    if (!options.scale) return {};
+    const int64_t rank =
+        group() == nullptr ? step_.trace().info().rank.value_or(0) : group()->rank();
+    const double slowdown = options.scale->slowdown();
+    const CommLog calls = CallsOf(step_);
+    size_t call = 0;
+    pace_.emplace().host = slowdown * options.scale->OfHost(rank);
+    for (const PlannedOp& op : step_.plan().ops) {
+      const BoundOperator& bound = step_.bound(op.node);
+      const ScaledOperator scaled{.name = FullOperatorName(SchemaOf(step_.trace(), op.node)),
+                                  .communicates = bound.is_collective()};
+      const double factor = slowdown * options.scale->Of(scaled, rank);
+      pace_->operators.push_back(factor);
+      Nanos expected;
+      if (bound.is_collective() && group()->IsThere(bound.channel().group)) {
+        expected = options.comm.TimeOf(SizeOf(calls, calls.calls[call]));
+        if (expected == Nanos{} && factor != 1) {
+          return BadInput("--scale: the trace says of no communication how long it took");
+        }
+      }
+      if (bound.is_collective()) ++call;
+      pace_->expected.push_back(expected);
+    }
+    report_.scale = options.scale->Text();
+    report_.slowdown = slowdown;
+    return {};
+  }
+
   ReplayedStep step_;
   std::vector<bool> coerce_;
+  std::optional<StepPace> pace_;
   std::optional<ReplayGaps> gaps_;
   HeapFaults heap_faults_;
   ReplayReport report_;

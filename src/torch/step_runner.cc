@@ -49,6 +49,12 @@ Nanos SpinUntil(Nanos end) {
   return now - begin;
 }
 
+// Keeps this thread busy until `end`, whoever runs in between: what is stretched was measured so.
+void HoldUntil(Nanos end) {
+  while (MonotonicTime() < end) {
+  }
+}
+
 // Calls `fn(const at::Tensor&)` for each tensor on the stack, lists included, in order: the order
 // of DataFlow::outputs.
 template <typename Fn>
@@ -151,9 +157,25 @@ void StepRunner::Await(uint32_t collective) {
   const c10::IValue work = std::exchange(works_[collective], {});
   if (work.isNone()) return;
   const size_t at = at_.exchange(collective, std::memory_order_relaxed);
+  const Nanos begin = MonotonicTime();
   WaitForWork(work);
+  if (pace_ != nullptr) StretchCommunication(collective, begin);
   waited_until_ = MonotonicTime();
   at_.store(at, std::memory_order_relaxed);
+}
+
+// Lets as much time pass as the communication that is over takes longer on the emulated machine:
+// after it, if it has been waited for since `begin`, else after it was begun.
+void StepRunner::StretchCommunication(uint32_t collective, Nanos begin) {
+  constexpr Nanos kAtOnce{20'000};
+  const Nanos expected = pace_->expected[collective];
+  if (expected == Nanos{}) return;
+  const auto times = [&](double factor) {
+    return Nanos{static_cast<int64_t>(static_cast<double>(expected.count) * factor)};
+  };
+  const double factor = pace_->operators[collective];
+  const Nanos now = MonotonicTime();
+  SleepUntil(now - begin > kAtOnce ? now + times(factor - 1) : begun_[collective] + times(factor));
 }
 
 std::vector<std::vector<uint32_t>> StepRunner::WaitsBetween() const {
@@ -359,6 +381,48 @@ Status StepRunner::RunWithGaps(const std::vector<bool>& coerce, const HostGaps& 
   }));
   pass(gaps.before.size(), gaps.after);
   return {};
+}
+
+Status StepRunner::RunStretched(const std::vector<bool>& coerce, const StepPace& pace,
+                                const HostGaps* gaps, PassedGaps& passed) {
+  const auto stretched = [](Nanos time, double factor) {
+    return Nanos{static_cast<int64_t>(static_cast<double>(time.count) * factor)};
+  };
+  pace_ = &pace;
+  begun_.assign(plan_.ops.size(), Nanos{});
+  Nanos left = MonotonicTime();  // when the last operator, stretched, was over
+  Nanos begin;
+  // As long as recorded, or as what passed on this machine, stretched.
+  const auto pass = [&](const Nanos* gap, const Nanos* idle) {
+    const Nanos since = std::max(left, waited_until_);
+    if (idle) passed.idle = passed.idle + SleepUntil(since + stretched(*idle, pace.host));
+    if (gap) {
+      passed.busy = passed.busy + SpinUntil(since + stretched(*gap, pace.host));
+    } else {
+      HoldUntil(since + stretched(MonotonicTime() - since, pace.host));
+    }
+    begin = MonotonicTime();
+  };
+  const Status done = RunEach([&](size_t i) -> Status {
+    RunOne(
+        i, coerce[i],
+        [&] {
+          const bool waits = gaps && i < gaps->idle.size() && gaps->idle[i] > Nanos{};
+          pass(gaps ? &gaps->before[i] : nullptr, waits ? &gaps->idle[i] : nullptr);
+          begun_[i] = begin;
+        },
+        [&] {
+          const Nanos now = MonotonicTime();
+          // What others take part in is stretched when it is over.
+          const double factor = pace.expected[i] == Nanos{} ? pace.operators[i] : 1;
+          HoldUntil(now + stretched(now - begin, factor - 1));
+          left = MonotonicTime();
+        });
+    return {};
+  });
+  if (done) pass(gaps ? &gaps->after : nullptr, nullptr);
+  pace_ = nullptr;
+  return done;
 }
 
 Status StepRunner::RunWith(const std::vector<bool>& coerce,

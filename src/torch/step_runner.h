@@ -31,6 +31,14 @@ struct Observation {
   bool wrong_type = false;   // a result has elements of another type than the recorded one
 };
 
+// How the steps of an emulated machine run: by operator, by how much longer than they do here, and
+// of communications how much longer in time.
+struct StepPace {
+  double host = 1;  // what is between operators
+  std::vector<double> operators;
+  std::vector<Nanos> expected;  // of communications that others take part in: how long they take
+};
+
 // Runs the operators of a plan, one after the other, on slots of tensors. A collective that the
 // recorded program did not wait for at once is waited for before an operator uses its memory, else
 // at the end of the step. Not thread-safe; refers to the trace, the flow and the plan's operators.
@@ -54,6 +62,9 @@ class StepRunner {
   // long as the program did, and then is busy with nothing for as long as freeing memory and the
   // like did not take; where a collective is waited for, after that. `passed`: that time.
   Status RunWithGaps(const std::vector<bool>& coerce, const HostGaps& gaps, PassedGaps& passed);
+  // The same at the pace of an emulated machine; `gaps` may be null.
+  Status RunStretched(const std::vector<bool>& coerce, const StepPace& pace, const HostGaps* gaps,
+                      PassedGaps& passed);
   // The same, calling `before` with each operator's index.
   Status RunWith(const std::vector<bool>& coerce, const std::function<Status(size_t)>& before);
   // One step that goes on after failures, results that are missing being replaced by zeros, and
@@ -79,6 +90,7 @@ class StepRunner {
   void Derive(const PlannedOp& op);
   void PlanWaits();
   void Await(uint32_t collective);
+  void StretchCommunication(uint32_t collective, Nanos begin);
   Error Failure(std::string_view what) const;
   void Store(size_t index, bool coerce);
   void GiveContent(const Content& content);
@@ -96,6 +108,8 @@ class StepRunner {
   std::vector<const BoundOperator*> operators_;
   std::vector<at::Tensor> slots_;
   torch::jit::Stack stack_;
+  const StepPace* pace_ = nullptr;            // while RunStretched runs
+  std::vector<Nanos> begun_;                  // then, by operator: when a communication began
   Nanos waited_until_;                        // when the last wait for a collective ended
   std::atomic<size_t> at_ = 0;                // the operator at work: who fails
   std::atomic<size_t> reached_ = 0;           // the last operator that has begun

@@ -374,4 +374,9 @@ Work WorkOf(const Trace& trace) {
   return work;
 }
 
+bool IsMatrixOperator(std::string_view base_name) {
+  const FormulaRow* row = FormulaOf(base_name);
+  return row != nullptr && row->formula < Formula::kLookup;
+}
+
 }  // namespace etude

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "src/trace/trace.h"
@@ -22,6 +23,9 @@ struct OperatorCost {
 // Operators that only make views or get memory cost nothing. nullopt for what is no operator or has
 // no shapes.
 std::vector<std::optional<OperatorCost>> OperatorCosts(const Trace& trace);
+
+// Whether the operator, "aten::addmm", is a matrix product, a convolution or attention.
+bool IsMatrixOperator(std::string_view base_name);
 
 // What the operators of a trace compute and move, each once, where the work is done.
 struct Work {

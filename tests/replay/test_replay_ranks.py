@@ -262,3 +262,20 @@ def test_a_rank_without_its_peers_needs_a_model(job):
     assert done.returncode == 2 and "found 'fast'" in done.stderr
     done = run(job, "--ranks", "0,2")
     assert done.returncode == 2 and "a list of ranks below 2" in done.stderr
+
+
+def test_an_emulated_machine(job):
+    kept = (job / "replay.0.json").read_bytes()
+    plain = replay(job, "--rank", "0", "--peers", "fake")
+    slower = replay(job, "--rank", "0", "--peers", "fake", "--scale", "compute=60")
+    assert slower["scale"] == {"factors": "compute × 60", "slowdown": 1}
+    assert slower["replay"]["step_ms"]["cpu"] is None  # means nothing
+    wall = lambda report: report["replay"]["step_ms"]["wall"]["median"]
+    assert wall(slower) > 5 * wall(plain)
+
+    # Communication is half as long, so that all runs twice as slow.
+    faster = replay(job, "--ranks", "all", "--scale", "comm=0.5", "--straggler", "1=3")
+    assert faster["scale"] == {"factors": "comm × 0.5, rank 1 × 3", "slowdown": 2}
+    assert faster["coverage"]["ops"] == 1.0 and len(faster["ranks"]) == 2
+    assert (job / "replay.0.json").read_bytes() == kept
+    assert run(job, "--ranks", "all", "--scale", "speed=2").returncode == 2

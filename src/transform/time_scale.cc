@@ -1,0 +1,125 @@
+#include "src/transform/time_scale.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "src/base/nearest.h"
+#include "src/base/quantity.h"
+#include "src/trace/operator_name.h"
+#include "src/transform/operator_cost.h"
+
+namespace etude {
+namespace {
+
+constexpr double kLeastFactor = 0.01;
+constexpr double kMostFactor = 100;
+constexpr std::string_view kHost = "host";
+
+std::optional<double> ParseFactor(std::string_view text, double least) {
+  double factor = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), factor);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return factor >= least && factor <= kMostFactor ? std::optional(factor) : std::nullopt;
+}
+
+bool Means(std::string_view what, const ScaledOperator& op) {
+  if (what == "comm") return op.communicates;
+  if (what == "compute") return !op.communicates;
+  const std::string_view base = BaseOperatorName(op.name);
+  if (what == "matrix") return !op.communicates && IsMatrixOperator(base);
+  return what == op.name || what == base;
+}
+
+}  // namespace
+
+Result<TimeScale> TimeScale::Parse(std::string_view text) {
+  TimeScale scale;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::string_view rule = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), rule.size() + 1));
+    const size_t equals = rule.find('=');
+    const auto factor = equals == std::string_view::npos
+                            ? std::nullopt
+                            : ParseFactor(rule.substr(equals + 1), kLeastFactor);
+    const std::string what(rule.substr(0, equals));
+    if (!factor) {
+      return MakeError(
+          ErrorCode::kUsage,
+          fmt::format("--scale: found '{}', expected CLASS=FACTOR as compute=2, with a "
+                      "factor from {} to {}",
+                      rule, kLeastFactor, kMostFactor));
+    }
+    const std::vector<std::string> classes = {"comm", "compute", "matrix", std::string(kHost)};
+    if (what.find("::") == std::string::npos && !std::ranges::count(classes, what)) {
+      const std::string near = Nearest(what, classes);
+      return MakeError(
+          ErrorCode::kUsage,
+          fmt::format("--scale: found '{}', expected comm, compute, matrix, host, or an "
+                      "operator as aten::mm{}",
+                      what, near.empty() ? "" : "; did you mean " + near + "?"));
+    }
+    scale.rules_.emplace_back(what, *factor);
+  }
+  return scale;
+}
+
+Status TimeScale::AddStraggler(std::string_view text) {
+  const size_t equals = text.find('=');
+  const auto rank = ParseWhole(text.substr(0, equals));
+  const auto factor =
+      equals == std::string_view::npos ? std::nullopt : ParseFactor(text.substr(equals + 1), 1);
+  if (!rank || *rank < 0 || !factor) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("--straggler: found '{}', expected RANK=FACTOR as 1=1.5, with a "
+                                 "factor from 1 to {}",
+                                 text, kMostFactor));
+  }
+  stragglers_.emplace_back(*rank, *factor);
+  return {};
+}
+
+double TimeScale::StragglerOf(int64_t rank) const {
+  double factor = 1;
+  for (const auto& [of, slower] : stragglers_) {
+    if (of == rank) factor *= slower;
+  }
+  return factor;
+}
+
+double TimeScale::Of(const ScaledOperator& op, int64_t rank) const {
+  double factor = 1;
+  for (const auto& [what, of] : rules_) {
+    if (Means(what, op)) factor = of;
+  }
+  return op.communicates ? factor : factor * StragglerOf(rank);
+}
+
+double TimeScale::OfHost(int64_t rank) const {
+  double factor = 1;
+  for (const auto& [what, of] : rules_) {
+    if (what == kHost) factor = of;
+  }
+  return factor * StragglerOf(rank);
+}
+
+double TimeScale::slowdown() const {
+  double least = 1;
+  for (const auto& [what, factor] : rules_) least = std::min(least, factor);
+  return 1 / least;
+}
+
+std::string TimeScale::Text() const {
+  std::string text;
+  const auto add = [&](std::string_view what, double factor) {
+    text += fmt::format("{}{} × {}", text.empty() ? "" : ", ", what, factor);
+  };
+  for (const auto& [what, factor] : rules_) add(what, factor);
+  for (const auto& [rank, factor] : stragglers_) add(fmt::format("rank {}", rank), factor);
+  return text;
+}
+
+}  // namespace etude
