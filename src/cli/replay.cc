@@ -173,6 +173,7 @@ class ReplayCommand : public Command {
   Result<ExitCode> Run(const Console& console) override {
     if (gaps_ == "recorded") replay_.gaps = GapMode::kRecorded;
     replay_.seed = static_cast<uint64_t>(seed_);
+    replay_.paced = paced_;
     ETUDE_RETURN_IF_ERROR(ReadScale());
     ETUDE_ASSIGN_OR_RETURN(const std::optional<Launch> launch, FindLaunch(FromEnvironment));
     if (launch && IsFolder(path_) && !rank_) return RunLaunched(*launch, console);

@@ -487,13 +487,13 @@ Status RankGroup::Leave() {
   });
 }
 
-Status RankGroup::Meet() {
+Status RankGroup::Meet(bool in_time) {
   if (is_alone()) return {};
   return Caught([&] {
     const std::string key = "meeting/" + std::to_string(impl_->meetings++);
     const auto all = static_cast<int64_t>(present().size());
     if (impl_->store->add(key, 1) == all) impl_->store->set(key + "/all", std::string());
-    impl_->store->wait({key + "/all"}, kForever);
+    impl_->store->wait({key + "/all"}, in_time ? impl_->member.timeout : kForever);
   });
 }
 

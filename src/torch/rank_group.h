@@ -92,8 +92,9 @@ class RankGroup {
   // what this rank is going to do in a step. kBadInput, saying which rank would wait in what for
   // ever, if not all ranks of a group have asked for it or the ranks' calls do not fit together.
   Status Connect(const CommLog& calls);
-  // Returns when every rank has called it as often.
-  Status Meet();
+  // Returns when every rank has called it as often. With `in_time`, kInternal if that takes longer
+  // than a collective may.
+  Status Meet(bool in_time = false);
 
   // What this rank is at: called by another thread than this one, until the group ends.
   void SetStatus(std::function<RankStatus()> status);

@@ -35,6 +35,7 @@ struct ReplayOptions {
   // The other ranks, each of which replays its own trace with the same numbers of steps; null: the
   // rank is replayed alone. Not owned.
   RankGroup* group = nullptr;
+  bool paced = false;  // steps begin when somebody asks for them
   GapMode gaps = GapMode::kNone;
   // Another machine, emulated, and what is known of how long communications take here; nullopt: as
   // it is.

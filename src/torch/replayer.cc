@@ -194,7 +194,8 @@ class Replayer::Impl {
   // What comes before a step and belongs to none: its memory, and the other ranks.
   Status BeginStep() {
     ETUDE_RETURN_IF_ERROR(step_.memory().Restore());
-    return MeetRanks();
+    if (group() == nullptr) return {};
+    return Explained(group()->Meet(/*in_time=*/!step_.options().paced));
   }
   // With what the other ranks are at, where a step of several ranks has failed.
   Status Explained(Status done) const {
