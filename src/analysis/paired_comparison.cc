@@ -1,6 +1,7 @@
 #include "src/analysis/paired_comparison.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <random>
 #include <vector>
@@ -25,11 +26,13 @@ double Median(std::vector<double>& values) {
   return (*std::max_element(values.begin(), middle) + *middle) / 2;
 }
 
-// Of figures that are not negative.
-double ErrorOf(double original, double replay) {
-  if (original > 0) return replay / original - 1;
-  return replay > 0 ? kInfinite : 0;
+// What is `there` for one `here`, of figures that are not negative.
+double RatioOf(double here, double there) {
+  if (here > 0) return there / here;
+  return there > 0 ? kInfinite : 1;
 }
+
+double ErrorOf(double original, double replay) { return RatioOf(original, replay) - 1; }
 
 // The interval of the replications, which it reorders.
 Estimate WithInterval(double value, std::vector<double>& replications) {
@@ -43,46 +46,110 @@ Estimate WithInterval(double value, std::vector<double>& replications) {
   return {.value = value, .low = at(tail), .high = at(replications.size() - tail)};
 }
 
+// The pairs of a measurement, by start, and medians of both sides.
+class PairSample {
+ public:
+  explicit PairSample(std::span<const std::vector<FigurePair>> starts) {
+    for (const auto& start : starts) {
+      if (!start.empty()) groups_.emplace_back(start);
+      for (const FigurePair& pair : start) {
+        ++pairs_;
+        any_negative_ = any_negative_ || !(pair.original >= 0 && pair.replay >= 0);
+      }
+    }
+  }
+
+  size_t pairs() const { return pairs_; }
+  bool any_negative() const { return any_negative_; }
+
+  FigurePair Medians() {
+    Clear();
+    for (const auto group : groups_) {
+      for (const FigurePair& pair : group) Add(pair);
+    }
+    return MediansOfAdded();
+  }
+  // Those of a resample: of starts and, within them, of pairs.
+  FigurePair Resample(std::mt19937_64& random) {
+    Clear();
+    for (size_t j = 0; j < groups_.size(); ++j) {
+      const auto group = groups_[Draw(random, groups_.size())];
+      for (size_t k = 0; k < group.size(); ++k) Add(group[Draw(random, group.size())]);
+    }
+    return MediansOfAdded();
+  }
+
+ private:
+  void Clear() {
+    original_.clear();
+    replay_.clear();
+  }
+  void Add(const FigurePair& pair) {
+    original_.push_back(pair.original);
+    replay_.push_back(pair.replay);
+  }
+  FigurePair MediansOfAdded() { return {Median(original_), Median(replay_)}; }
+
+  std::vector<std::span<const FigurePair>> groups_;  // starts that have pairs
+  size_t pairs_ = 0;
+  bool any_negative_ = false;
+  std::vector<double> original_, replay_;
+};
+
+// What grows from nothing has no ratio to be predicted.
+double ErrorOfRatios(const FigurePair& ratios) {
+  if (!std::isfinite(ratios.original) || !std::isfinite(ratios.replay)) return kInfinite;
+  return ErrorOf(ratios.original, ratios.replay);
+}
+
+FigurePair RatiosOf(const FigurePair& here, const FigurePair& there) {
+  return {RatioOf(here.original, there.original), RatioOf(here.replay, there.replay)};
+}
+
 }  // namespace
 
 PairedComparison ComparePairs(std::span<const std::vector<FigurePair>> starts, uint64_t seed) {
-  std::vector<std::span<const FigurePair>> groups;
-  std::vector<double> original, replay;
-  bool has_error = true;
-  for (const auto& start : starts) {
-    if (!start.empty()) groups.emplace_back(start);
-    for (const FigurePair& pair : start) {
-      original.push_back(pair.original);
-      replay.push_back(pair.replay);
-      has_error = has_error && pair.original >= 0 && pair.replay >= 0;
-    }
-  }
-  PairedComparison result{.pairs = original.size()};
-  if (groups.empty()) return result;
-  const double original_median = Median(original);
-  const double replay_median = Median(replay);
+  PairSample sample(starts);
+  PairedComparison result{.pairs = sample.pairs()};
+  if (sample.pairs() == 0) return result;
+  const FigurePair medians = sample.Medians();
+  const bool has_error = !sample.any_negative();
 
   std::mt19937_64 random(seed);
   std::vector<double> originals(kBootstrapResamples), replays(kBootstrapResamples);
   std::vector<double> errors(has_error ? kBootstrapResamples : 0);
   for (size_t i = 0; i < kBootstrapResamples; ++i) {
-    original.clear();
-    replay.clear();
-    for (size_t j = 0; j < groups.size(); ++j) {
-      const auto group = groups[Draw(random, groups.size())];
-      for (size_t k = 0; k < group.size(); ++k) {
-        const FigurePair& drawn = group[Draw(random, group.size())];
-        original.push_back(drawn.original);
-        replay.push_back(drawn.replay);
-      }
-    }
-    originals[i] = Median(original);
-    replays[i] = Median(replay);
-    if (has_error) errors[i] = ErrorOf(originals[i], replays[i]);
+    const FigurePair drawn = sample.Resample(random);
+    originals[i] = drawn.original;
+    replays[i] = drawn.replay;
+    if (has_error) errors[i] = ErrorOf(drawn.original, drawn.replay);
   }
-  result.original = WithInterval(original_median, originals);
-  result.replay = WithInterval(replay_median, replays);
-  if (has_error) result.error = WithInterval(ErrorOf(original_median, replay_median), errors);
+  result.original = WithInterval(medians.original, originals);
+  result.replay = WithInterval(medians.replay, replays);
+  if (has_error) result.error = WithInterval(ErrorOf(medians.original, medians.replay), errors);
+  return result;
+}
+
+PairedComparison CompareRatios(std::span<const std::vector<FigurePair>> here,
+                               std::span<const std::vector<FigurePair>> there, uint64_t seed) {
+  PairSample first(here), second(there);
+  PairedComparison result{.pairs = std::min(first.pairs(), second.pairs())};
+  if (result.pairs == 0 || first.any_negative() || second.any_negative()) return result;
+  const FigurePair ratios = RatiosOf(first.Medians(), second.Medians());
+
+  std::mt19937_64 random(seed);
+  std::vector<double> originals(kBootstrapResamples), replays(kBootstrapResamples);
+  std::vector<double> errors(kBootstrapResamples);
+  for (size_t i = 0; i < kBootstrapResamples; ++i) {
+    const FigurePair here_drawn = first.Resample(random);
+    const FigurePair drawn = RatiosOf(here_drawn, second.Resample(random));
+    originals[i] = drawn.original;
+    replays[i] = drawn.replay;
+    errors[i] = ErrorOfRatios(drawn);
+  }
+  result.original = WithInterval(ratios.original, originals);
+  result.replay = WithInterval(ratios.replay, replays);
+  result.error = WithInterval(ErrorOfRatios(ratios), errors);
   return result;
 }
 

@@ -40,6 +40,13 @@ inline constexpr size_t kBootstrapResamples = 10'000;
 // (docs/models/paired_comparison.md). Same pairs and seed: the same result, whatever the machine.
 PairedComparison ComparePairs(std::span<const std::vector<FigurePair>> starts, uint64_t seed);
 
+// The same two sides measured here and there, on two machines for example. Of the result `original`
+// is how many times its median there is that here, `replay` the same of the replay, and `error` how
+// far the replay's ratio is from the original's: their ratio, minus 1; infinite where something
+// grew from 0. `pairs`: of the measurement with fewer. Each is resampled by itself, as above.
+PairedComparison CompareRatios(std::span<const std::vector<FigurePair>> here,
+                               std::span<const std::vector<FigurePair>> there, uint64_t seed);
+
 enum class BarVerdict : uint8_t {
   kMet,           // the whole interval of the error lies within the bar
   kMissed,        // it lies outside

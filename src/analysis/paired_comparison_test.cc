@@ -176,5 +176,50 @@ TEST(PairedComparison, VerdictsHaveNames) {
   EXPECT_EQ(BarVerdictFromName("perhaps"), std::nullopt);
 }
 
+// Twice as fast there, on both sides.
+TEST(CompareRatios, RatioThatIsPredicted) {
+  const Pairs here = Ladder(30, 1.03);
+  Pairs there = Ladder(30, 1.03);
+  for (FigurePair& pair : there) pair = {pair.original / 2, pair.replay / 2};
+  const PairedComparison result = CompareRatios({&here, 1}, {&there, 1}, 1);
+  EXPECT_EQ(result.pairs, 30u);
+  EXPECT_DOUBLE_EQ(result.original->value, 0.5);
+  EXPECT_DOUBLE_EQ(result.replay->value, 0.5);
+  // Medians of the two machines vary, but original and replay of each go together.
+  EXPECT_LT(result.original->low, 0.45);
+  EXPECT_GT(result.original->high, 0.55);
+  EXPECT_NEAR(result.error->low, 0, 1e-12);
+  EXPECT_NEAR(result.error->high, 0, 1e-12);
+  EXPECT_EQ(Judge(result, 0.05), BarVerdict::kMet);
+}
+
+TEST(CompareRatios, RatioThatIsNot) {
+  const Pairs here = Same(12, 100, 100), there = Same(12, 50, 60);
+  const PairedComparison result = CompareRatios({&here, 1}, {&there, 1}, 1);
+  EXPECT_DOUBLE_EQ(result.original->value, 0.5);
+  EXPECT_DOUBLE_EQ(result.replay->value, 0.6);
+  EXPECT_NEAR(result.error->value, 0.2, 1e-12);
+  EXPECT_EQ(Judge(result, 0.05), BarVerdict::kMissed);
+}
+
+TEST(CompareRatios, TooFewPairsOnOneMachineDecideNothing) {
+  const Pairs here = Same(30, 100, 100), there = Same(9, 50, 50);
+  const PairedComparison result = CompareRatios({&here, 1}, {&there, 1}, 1);
+  EXPECT_EQ(result.pairs, 9u);
+  EXPECT_EQ(Judge(result, 0.05), BarVerdict::kUndetermined);
+}
+
+TEST(CompareRatios, WhatGrowsFromNothingHasNoRatio) {
+  const Pairs none = Same(12, 0, 0), some = Same(12, 7, 7);
+  const PairedComparison still = CompareRatios({&none, 1}, {&none, 1}, 1);
+  EXPECT_EQ(still.original->value, 1);
+  EXPECT_EQ(still.error->value, 0);
+  const PairedComparison grown = CompareRatios({&none, 1}, {&some, 1}, 1);
+  EXPECT_TRUE(std::isinf(grown.original->value) && std::isinf(grown.error->value));
+  EXPECT_FALSE(CompareRatios({}, {&some, 1}, 1).error);
+  const Pairs negative = Same(12, -1, 1);
+  EXPECT_FALSE(CompareRatios({&some, 1}, {&negative, 1}, 1).error);
+}
+
 }  // namespace
 }  // namespace etude

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/cli/compare_certificates.h"
 #include "src/cli/compare_run.h"
 #include "src/formats/capture_folder.h"
 #include "src/report/format.h"
@@ -64,7 +65,7 @@ class CompareCommand : public Command {
   }
 
   void Declare(Options& options) override {
-    options.Positional("dir", &run_.path, "a capture folder");
+    options.Positionals("dir", &paths_, "a capture folder", /*required=*/false);
     options.Value("--tolerance", &tolerance_, "SHARE",
                   "the answer is no (exit code 1) if an error exceeds this: 8% or 0.08");
     options.Choice("--clock", &clock_, {"cpu", "wall"}, "the time that --tolerance is about");
@@ -101,13 +102,36 @@ class CompareCommand : public Command {
                    "with --run: a shared library of operators that the replay loads");
     options.Flag("--finish", &run_.finish,
                  "with --run: let the program run to its end when the pairs are done");
+    options.Values("--certificate", &certificates_, "FILE",
+                   "with --run: write a certificate to it, as a page if it ends in .html, else as "
+                   "JSON; otherwise: show this one, or compare it with the next one");
+    options.Flag("--keep-paths", &run_.keep_paths,
+                 "with --run: folders stay in the paths of the certificate's commands");
+    options.Values("-o,--output", &outputs_, "FILE",
+                   "with --certificate, of certificates: write what is shown to it, as a page if "
+                   "it ends in .html, else as JSON");
     options.Flag("--json", &run_.json, "print JSON");
     options.After("COMMAND ...", &run_.command,
                   "with --run: the program and its arguments (default: as recorded)");
   }
 
   Result<ExitCode> Run(const Console& console) override {
+    if (!by_running_ && !certificates_.empty()) return Certificates(console);
+    if (!outputs_.empty()) {
+      return MakeError(
+          ErrorCode::kUsage,
+          "compare: -o is for certificates; with --run, --certificate FILE writes one");
+    }
+    if (paths_.empty()) {
+      return MakeError(ErrorCode::kUsage, "compare: missing argument 'dir': a capture folder");
+    }
+    if (paths_.size() > 1) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("compare: unexpected argument '{}'", paths_[1]));
+    }
+    run_.path = paths_.front();
     if (by_running_) {
+      run_.certificates = certificates_;
       if (!tolerance_) return CompareByRunning(run_, console);
       return MakeError(ErrorCode::kUsage,
                        "compare: --tolerance is not for --run, whose bars are --bar NAME=SHARE");
@@ -121,6 +145,17 @@ class CompareCommand : public Command {
   }
 
  private:
+  Result<ExitCode> Certificates(const Console& console) const {
+    if (tolerance_ || run_ != CompareRunOptions{.json = run_.json}) {
+      return MakeError(ErrorCode::kUsage,
+                       "compare: of certificates, options but -o and --json are for --run, which "
+                       "makes one");
+    }
+    std::vector<std::string> paths = certificates_;
+    paths.insert(paths.end(), paths_.begin(), paths_.end());
+    return CompareCertificates({.paths = paths, .outputs = outputs_, .json = run_.json}, console);
+  }
+
   Result<ExitCode> CompareFiles(const Console& console) const {
     std::optional<double> tolerance;
     if (tolerance_) {
@@ -157,6 +192,9 @@ class CompareCommand : public Command {
   }
 
   CompareRunOptions run_;
+  std::vector<std::string> paths_;
+  std::vector<std::string> certificates_;
+  std::vector<std::string> outputs_;
   bool by_running_ = false;
   std::optional<std::string> tolerance_;
   std::string clock_ = "cpu";

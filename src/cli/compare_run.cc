@@ -4,6 +4,8 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <ctime>
+#include <filesystem>
 #include <random>
 #include <string_view>
 #include <utility>
@@ -11,6 +13,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "src/cli/compare_certificates.h"
 #include "src/cli/measure_noise.h"
 #include "src/cli/paced_program.h"
 #include "src/cli/paced_replay.h"
@@ -18,9 +21,13 @@
 #include "src/formats/atomic_file.h"
 #include "src/formats/capture_folder.h"
 #include "src/report/format.h"
+#include "src/report/json_output.h"
+#include "src/report/run_comparison_json.h"
 
 namespace etude {
 namespace {
+
+namespace fs = std::filesystem;
 
 // Pairs that run before the first one that counts: while one side was set up the other stood still.
 constexpr int64_t kWarmPairs = 1;
@@ -67,8 +74,7 @@ struct Subject {
   const CaptureRank* rank = nullptr;
   std::vector<std::string> command;
   int64_t world_size = 1;
-  std::optional<int64_t> threads;  // when it was recorded
-  std::vector<std::string> notes;  // the same
+  const JobRank* job = nullptr;
 };
 
 Result<Subject> FindSubject(const CompareRunOptions& options, const RunContext& context) {
@@ -76,13 +82,11 @@ Result<Subject> FindSubject(const CompareRunOptions& options, const RunContext& 
   Subject subject;
   ETUDE_ASSIGN_OR_RETURN(subject.folder, ListCaptureFolder(options.path, context));
   ETUDE_ASSIGN_OR_RETURN(subject.rank, FirstOrNamed(subject.folder, options.rank));
-  const JobRank* job = subject.folder.job_rank(*subject.rank);
-  if (job == nullptr) {
+  subject.job = subject.folder.job_rank(*subject.rank);
+  if (subject.job == nullptr) {
     return BadInput(fmt::format("{}: job.json has no facts of rank {}, which --run needs",
                                 options.path, subject.rank->number()));
   }
-  subject.threads = job->threads;
-  subject.notes = job->notes;
   const auto ranks = static_cast<int64_t>(subject.folder.ranks.size());
   subject.world_size = std::max(subject.folder.job->world_size.value_or(ranks), int64_t{1});
   subject.command = options.command.empty() ? subject.folder.job->command : options.command;
@@ -138,7 +142,8 @@ class PairRun {
       (original ? pair.original : pair.replay) = step->figures;
     }
     AddRates(pair.original);
-    if (sides_.replay.operators() == sides_.replay.operators_replayed()) AddRates(pair.replay);
+    const ReplayFacts& replay = sides_.replay.facts();
+    if (replay.operators == replay.operators_replayed) AddRates(pair.replay);
     return true;
   }
 
@@ -259,11 +264,93 @@ void NoteGaps(const Subject& subject, const CompareRunOptions& options, RunCompa
 }
 
 void NoteThreads(const Subject& subject, RunComparison& run) {
-  if (!subject.threads || !run.threads || *subject.threads == *run.threads) return;
+  const std::optional<int64_t>& recorded = subject.job->threads;
+  if (!recorded || !run.threads || *recorded == *run.threads) return;
   run.notes.push_back(fmt::format(
       "PyTorch's pool has {} threads now, in the original and in the replay, and had {} when the "
       "step was recorded",
-      *run.threads, *subject.threads));
+      *run.threads, *recorded));
+}
+
+// What is known once all pairs are there.
+Status FindKernels(PacedReplay& replay, RunComparison& run) {
+  const Status found = replay.FindKernels();
+  if (!found && found.error().code != ErrorCode::kUnavailable) return found;
+  if (!found) run.notes.push_back("same kernels are unknown: " + found.error().message);
+  run.replay = replay.facts();
+  return {};
+}
+
+// "2026-11-22T12:00:00Z".
+std::string Now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  std::array<char, 32> text{};
+  gmtime_r(&now, &utc);
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc)};
+}
+
+// The command that makes the certificate again: what was given, but for what is the default anyway.
+std::string AgainLine(const std::string& folder, const CompareRunOptions& options) {
+  const CompareRunOptions usual;
+  std::vector<std::string> words = {"etude", "compare", folder, "--run"};
+  const auto add = [&](const char* name, const auto& value, const auto& otherwise) {
+    if (value != otherwise) words.insert(words.end(), {name, fmt::format("{}", value)});
+  };
+  add("--pairs", options.pairs, usual.pairs);
+  add("--starts", options.starts, usual.starts);
+  if (options.rank) add("--rank", *options.rank, -1);
+  add("--warmup", options.warmup, usual.warmup);
+  if (options.lead) add("--lead", *options.lead, -1);
+  for (const std::string& bar : options.bars) words.insert(words.end(), {"--bar", bar});
+  add("--timeout", options.timeout_s, usual.timeout_s);
+  add("--seed", options.seed, usual.seed);
+  add("--gaps", options.gaps, usual.gaps);
+  if (options.experimental) words.emplace_back("--experimental");
+  for (const std::string& library : options.libraries) {
+    words.insert(words.end(), {"--library", library});
+  }
+  for (const std::string& file : options.certificates) {
+    words.insert(words.end(), {"--certificate", file});
+  }
+  if (options.keep_paths) words.emplace_back("--keep-paths");
+  if (!options.command.empty()) {
+    words.emplace_back("--");
+    words.insert(words.end(), options.command.begin(), options.command.end());
+  }
+  return ShellLine(words);
+}
+
+// Before anything is measured: whether files can be written where certificates are asked for.
+Status TryCertificates(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    if (path == "-") {
+      return MakeError(ErrorCode::kUsage,
+                       "compare: --certificate: found '-', expected a file; --json prints what was "
+                       "measured");
+    }
+    const auto file = AtomicFile::Create(path);
+    if (!file) return tl::unexpected<Error>(file.error());
+  }
+  return {};
+}
+
+Certificate CertificateOf(const Subject& subject, const CompareRunOptions& options,
+                          const RunComparison& run) {
+  const fs::path folder = fs::absolute(options.path).lexically_normal();
+  Certificate certificate{
+      .benchmark = (folder.has_filename() ? folder : folder.parent_path()).filename().string(),
+      .recording = subject.folder.job->id,
+      .step = "",
+      .again = AgainLine(options.path, options),
+      .run = run};
+  for (const StepSignature& signature : subject.job->signatures) {
+    certificate.steps_seen += signature.seen;
+    if (signature.id != subject.job->recorded_signature) continue;
+    certificate.step = signature.description;
+    certificate.steps_alike += signature.seen;
+  }
+  return options.keep_paths ? certificate : WithoutFolders(std::move(certificate));
 }
 
 // Starts both sides and runs the pairs that this start is due; whatever happens, nothing of them is
@@ -285,8 +372,11 @@ Result<std::array<std::string, kStepMetricCount>> MeasureStart(const Subject& su
                                                      .gpus = gpus}));
   run.threads = original->threads();
   run.steps_passed = original->warmup_steps();
+  run.machine = original->machine();
+  run.versions = original->versions();
+  run.environment = original->environment();
   if (start == 0) {
-    for (const std::string& note : subject.notes) run.notes.push_back("as recorded: " + note);
+    for (const std::string& note : subject.job->notes) run.notes.push_back("as recorded: " + note);
     NoteThreads(subject, run);
     NoteGaps(subject, options, run);
   }
@@ -302,13 +392,12 @@ Result<std::array<std::string, kStepMetricCount>> MeasureStart(const Subject& su
                                                     .quiet = !context.warn,
                                                     .timeout = timeout,
                                                     .gpus = gpus}));
-  run.operators = replay.operators();
-  run.operators_replayed = replay.operators_replayed();
   run.ended.clear();
   ETUDE_RETURN_IF_ERROR(PairRun({*original, replay}, start, options, run).Run(context));
   auto reasons = Reasons(original->watch(), replay.watch(), gpus);
-  ETUDE_RETURN_IF_ERROR(replay.End());
   const bool is_last = static_cast<int64_t>(start) + 1 == options.starts;
+  if (is_last) ETUDE_RETURN_IF_ERROR(FindKernels(replay, run));
+  ETUDE_RETURN_IF_ERROR(replay.End());
   ETUDE_RETURN_IF_ERROR(original->End(options.finish && is_last));
   return reasons;
 }
@@ -333,12 +422,14 @@ Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Consol
   const RunContext& context = console.context();
   ETUDE_ASSIGN_OR_RETURN(const StepBars bars, ParseBars(options.bars));
   ETUDE_ASSIGN_OR_RETURN(const Subject subject, FindSubject(options, context));
+  ETUDE_RETURN_IF_ERROR(TryCertificates(options.certificates));
   RunComparison run{.rank = subject.rank->number(),
                     .world_size = subject.world_size,
                     .command = subject.command,
                     .pairs_wanted = options.pairs,
                     .starts = options.starts,
                     .seed = static_cast<uint64_t>(options.seed),
+                    .gaps = PassGaps(subject, options) ? "recorded" : "none",
                     .noise = MeasureNoise()};
   WarnOfNoise(run, bars, context);
   if (options.command.empty()) {
@@ -357,8 +448,12 @@ Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Consol
     std::erase_if(run.metrics,
                   [](const auto& row) { return row.metric >= StepMetric::kGpuEnergy; });
   }
-  const std::string json = RunComparisonJson(run);
+  run.measured = Now();
+  const std::string json = JsonText(ToJson(run), 1);
   ETUDE_RETURN_IF_ERROR(WriteFile(RunComparisonFile(subject.folder, *subject.rank), json));
+  for (const std::string& path : options.certificates) {
+    ETUDE_RETURN_IF_ERROR(WriteCertificate(CertificateOf(subject, options, run), path));
+  }
   console.Print(options.json ? json : RunComparisonText(run));
   return run.all_met() ? ExitCode::kOk : ExitCode::kNo;
 }

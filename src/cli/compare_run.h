@@ -28,12 +28,14 @@ struct CompareRunOptions {
   bool finish = false;
   std::string gaps = "recorded";  // as `etude replay` takes it
   bool json = false;
+  std::vector<std::string> certificates;  // files to write one to
+  bool keep_paths = false;                // with their folders
 
   friend bool operator==(const CompareRunOptions&, const CompareRunOptions&) = default;
 };
 
 // Runs the original program again, in turn with its replay, and judges the replay by it. Leaves
-// compare.N.json in the folder. kNo if a bar is not met.
+// compare.N.json in the folder, and certificates where they are asked for. kNo if a bar is not met.
 Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Console& console);
 
 // "8%" or "0.08". `option` is named in the error, kUsage.

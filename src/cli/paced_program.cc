@@ -190,6 +190,11 @@ Status PacedProgram::Greet(Peer& peer, const std::string& line) {
       warmup_steps_ = peer.steps_seen;
       threads_ = CountIn(json, "threads");
       level_ = CountIn(json, "resident_before_steps_bytes");
+      Status odd;  // what is no fact is unknown
+      const JsonMembers said("the program", json, odd);
+      machine_ = ParseMachineFacts(said.Object("machine"));
+      versions_ = ParseNamedTexts(said.Object("versions"));
+      environment_ = ParseNamedTexts(said.Object("environment"));
     }
     return {};
   }

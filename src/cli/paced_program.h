@@ -10,6 +10,7 @@
 
 #include "src/base/result.h"
 #include "src/cli/paced_steps.h"
+#include "src/report/run_facts.h"
 
 namespace etude {
 
@@ -43,6 +44,9 @@ class PacedProgram {
 
   // Of the rank that is timed.
   std::optional<int64_t> threads() const { return threads_; }
+  const MachineFacts& machine() const { return machine_; }
+  const NamedTexts& versions() const { return versions_; }
+  const std::optional<NamedTexts>& environment() const { return environment_; }
   int64_t warmup_steps() const { return warmup_steps_; }
   const StepWatch& watch() const { return *watch_; }
   // How it failed, once it has ended: ProcessTree::HowItFailed.
@@ -83,6 +87,9 @@ class PacedProgram {
   std::map<int64_t, Peer*> ranks_;
   int64_t most_steps_seen_ = 0;
   std::optional<int64_t> threads_;
+  MachineFacts machine_;
+  NamedTexts versions_;
+  std::optional<NamedTexts> environment_;
   std::optional<int64_t> level_;
   int64_t warmup_steps_ = 0;
 };

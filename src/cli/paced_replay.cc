@@ -60,6 +60,25 @@ std::optional<double> Number(const ParsedJson& json, const char* pointer) {
   return there ? std::optional(json.at(path).get<double>()) : std::nullopt;
 }
 
+ParsedJson MemberOf(const ParsedJson& json, const char* pointer) {
+  const auto path = ParsedJson::json_pointer(pointer);
+  return json.contains(path) ? json.at(path) : ParsedJson();
+}
+
+// From the report that the replay begins with.
+ReplayFacts FactsIn(const ParsedJson& report) {
+  const ParsedJson facts = {{"torch", MemberOf(report, "/torch")},
+                            {"device", MemberOf(report, "/device")},
+                            {"trace", MemberOf(report, "/health/verdict")},
+                            {"operators", MemberOf(report, "/operators/total")},
+                            {"operators_replayed", MemberOf(report, "/operators/replayed")},
+                            {"time_coverage", MemberOf(report, "/coverage/time")},
+                            {"skipped", MemberOf(report, "/skipped")},
+                            {"step_kinds", MemberOf(report, "/step_kinds")}};
+  Status odd;  // what is no fact is unknown
+  return ParseReplayFacts(JsonMembers("the replay", facts, odd));
+}
+
 // What the process had in use before its first step, and the copies that it made since, which are
 // none of the step's memory.
 std::optional<int64_t> LevelOf(const ParsedJson& json) {
@@ -96,8 +115,7 @@ Result<PacedReplay> PacedReplay::Start(ProcessTree& tree, const Options& options
   PacedReplay replay(tree, *process, std::move(channel),
                      StepWatch(std::move(counters), options.gpus, LevelOf(ready)));
   replay.timeout_ = options.timeout;
-  replay.operators_ = Count(ready, "/operators/total");
-  replay.operators_replayed_ = Count(ready, "/operators/replayed");
+  replay.facts_ = FactsIn(ready);
   replay.flop_ = Number(ready, "/work/flop");
   replay.bytes_ = Number(ready, "/work/bytes");
   return replay;
@@ -115,6 +133,19 @@ Result<PacedStep> PacedReplay::Step() {
   stepping_ = static_cast<pid_t>(
       Count(ParsedJson::parse(*line, nullptr, /*allow_exceptions=*/false), "/pid"));
   return step;
+}
+
+Status PacedReplay::FindKernels() {
+  constexpr int kSteps = 5;  // as many as it records, and what comparing them takes
+  if (!channel_.Send("kernels")) return HasEnded();
+  ETUDE_ASSIGN_OR_RETURN(
+      const auto line, AwaitLine(tree_, channel_, kSteps * timeout_,
+                                 "the replay has not recorded its steps in time (--timeout)", {}));
+  if (!line) return HasEnded();
+  const ParsedJson json = ParsedJson::parse(*line, nullptr, /*allow_exceptions=*/false);
+  facts_.same_kernels = Number(json, "/same_kernels");
+  facts_.same_kernels_by_time = Number(json, "/same_kernels_by_time");
+  return {};
 }
 
 tl::unexpected<Error> PacedReplay::HasEnded() {

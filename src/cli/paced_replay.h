@@ -8,6 +8,7 @@
 
 #include "src/base/result.h"
 #include "src/cli/paced_steps.h"
+#include "src/report/run_facts.h"
 
 namespace etude {
 
@@ -34,11 +35,12 @@ class PacedReplay {
 
   // kInternal if it has ended, which it does not do by itself.
   Result<PacedStep> Step();
+  // Learns which of the recorded kernels run, for facts(). kUnavailable if it does not say in time.
+  Status FindKernels();
   // Lets it end. What is left of it `tree` ends.
   Status End();
 
-  int64_t operators() const { return operators_; }
-  int64_t operators_replayed() const { return operators_replayed_; }
+  const ReplayFacts& facts() const { return facts_; }
   // Of a step, by shapes; nullopt if the replay does not say.
   std::optional<double> flop() const { return flop_; }
   std::optional<double> bytes() const { return bytes_; }
@@ -56,8 +58,7 @@ class PacedReplay {
   StepWatch watch_;
   std::chrono::milliseconds timeout_{};
   pid_t stepping_ = 0;  // the process that runs steps, once it has said who it is
-  int64_t operators_ = 0;
-  int64_t operators_replayed_ = 0;
+  ReplayFacts facts_;
   std::optional<double> flop_;
   std::optional<double> bytes_;
 };

@@ -114,6 +114,37 @@ std::string StepLine(const StepSample& sample) {
   return line + "}\n";
 }
 
+// What --paced prints for the line "kernels".
+std::string KernelsLine(const std::optional<KernelMatch>& kernels) {
+  const auto share = [](const std::optional<double>& part) {
+    return part ? fmt::format("{}", *part) : "null";
+  };
+  return fmt::format("{{\"same_kernels\":{},\"same_kernels_by_time\":{}}}\n",
+                     share(kernels ? kernels->by_count : std::nullopt),
+                     share(kernels ? kernels->by_time : std::nullopt));
+}
+
+// Of each kind of recorded steps for how many it stands; the one of `step` is replayed.
+std::vector<KindSummary> WeightsOf(const std::vector<StepKind>& kinds, size_t step) {
+  Nanos all;
+  bool known = true;
+  for (const StepKind& kind : kinds) {
+    known = known && kind.time.has_value();
+    all = all + kind.time.value_or(Nanos{});
+  }
+  std::vector<KindSummary> rows;
+  for (const StepKind& kind : kinds) {
+    KindSummary row{.replayed = std::ranges::count(kind.steps, step) != 0,
+                    .step = static_cast<int64_t>(kind.typical),
+                    .steps = static_cast<int64_t>(kind.steps.size())};
+    if (known && all.count > 0) {
+      row.time_share = static_cast<double>(kind.time->count) / static_cast<double>(all.count);
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 class ReplayCommand : public Command {
  public:
   std::string_view name() const override { return "replay"; }
@@ -400,8 +431,8 @@ class ReplayCommand : public Command {
     return complete || allow_skips_ ? ExitCode::kOk : ExitCode::kNo;
   }
 
-  // One line of JSON with what was set up, then one per step asked for. Of several ranks the lead
-  // does so; the others run a step whenever the lead does.
+  // One line of JSON with what was set up, then one per step asked for, or one that says which
+  // kernels run. Of several ranks the lead does so; the others run a step whenever the lead does.
   Result<ExitCode> RunPaced(const ReplaySource& source, const std::vector<StepKind>& kinds,
                             const std::optional<EmulatedPeers>& peers, const Console& console,
                             const RunContext& context) {
@@ -411,6 +442,7 @@ class ReplayCommand : public Command {
     ReplayReport report = replayer.report();
     AddSource(source, kinds, report);
     report.peers = peers;
+    report.kinds = WeightsOf(kinds, replay_.step);
     report.warmup = replay_.warmup;
     ETUDE_RETURN_IF_ERROR(Share(report));
     while (!is_lead()) ETUDE_RETURN_IF_ERROR(replayer.RunStep(replay_.gaps));
@@ -420,8 +452,13 @@ class ReplayCommand : public Command {
     std::fflush(stdout);
     char line[256];
     while (std::fgets(line, sizeof line, stdin) != nullptr) {
-      ETUDE_ASSIGN_OR_RETURN(const StepSample sample, replayer.RunStep(replay_.gaps));
-      console.Print(StepLine(sample));
+      if (std::strcmp(line, "kernels\n") == 0) {
+        ETUDE_RETURN_IF_ERROR(replayer.FindKernels());
+        console.Print(KernelsLine(replayer.report().kernels));
+      } else {
+        ETUDE_ASSIGN_OR_RETURN(const StepSample sample, replayer.RunStep(replay_.gaps));
+        console.Print(StepLine(sample));
+      }
       std::fflush(stdout);
     }
     return Answer(report);

@@ -18,6 +18,7 @@
 #include "src/report/health_output.h"
 #include "src/report/job_page.h"
 #include "src/report/json_output.h"
+#include "src/report/run_comparison_json.h"
 #include "src/transform/read_job.h"
 
 namespace etude {
@@ -126,13 +127,14 @@ class ReportCommand : public Command {
       const bool other = timed.path != input.trace.path || !input.trace.device.empty();
       if (other) input.timed = std::move(timed);
       inputs.push_back(std::move(input));
-      AddReplay(folder, rank, job);
+      AddReplay(folder, rank, context, job);
     }
     return {};
   }
 
   // What earlier commands left about the rank's replay.
-  static void AddReplay(const CaptureFolder& folder, const CaptureRank& rank, JobFigures& job) {
+  static void AddReplay(const CaptureFolder& folder, const CaptureRank& rank,
+                        const RunContext& context, JobFigures& job) {
     const auto add = [&](const std::string& path, auto& list, auto read) {
       if (!std::filesystem::exists(path)) return;
       if (auto found = read()) {
@@ -143,7 +145,7 @@ class ReportCommand : public Command {
     };
     add(ReplayFile(folder, rank), job.replays, [&] { return CompareWithReplay(folder, rank); });
     const std::string path = RunComparisonFile(folder, rank);
-    add(path, job.runs, [&] { return ReadRunComparison(path); });
+    add(path, job.runs, [&] { return ReadRunComparison(path, context); });
   }
 
   Status ReadAll(const Console& console, const std::vector<Input>& inputs,

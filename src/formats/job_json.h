@@ -49,6 +49,7 @@ struct JobRank {
 
 // job.json of a capture folder; docs/formats/capture.md describes it.
 struct JobFile {
+  std::string id;  // the same for all ranks of one run; "" if the file does not say
   std::vector<std::string> command;
   std::optional<int64_t> world_size;
   std::map<int64_t, JobRank> ranks;

@@ -117,8 +117,16 @@ std::string_view Name(Chart::Kind kind) {
     case Chart::Kind::kBars: return "bars";
     case Chart::Kind::kStacked: return "stacked";
     case Chart::Kind::kSteps: return "steps";
+    case Chart::Kind::kPoints: return "points";
+    case Chart::Kind::kIntervals: return "intervals";
   }
   return "bars";
+}
+
+nlohmann::ordered_json CellsJson(const std::vector<Cell>& cells) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const Cell& cell : cells) json.push_back(ToJson(cell));
+  return json;
 }
 
 // Keeps the highest point of each of `most` stretches of time; `series` is by time.
@@ -131,7 +139,7 @@ void Thin(Chart::Series& series, size_t most) {
   const auto stretch = [&](int64_t time) {
     return static_cast<uint64_t>(static_cast<double>((Nanos{time} - Nanos{begin}).count) / width);
   };
-  Chart::Series kept{.name = series.name, .values = {}, .times = {}};
+  Chart::Series kept{.name = series.name};
   for (size_t i = 0; i < series.times.size(); ++i) {
     if (kept.times.empty() || stretch(series.times[i]) != stretch(kept.times.back())) {
       kept.times.push_back(series.times[i]);
@@ -184,6 +192,42 @@ Chart Steps(const Table& table, const StepChoice& choice) {
   return chart;
 }
 
+Chart Points(const Table& table, const PointChoice& choice) {
+  Chart chart{.title = choice.title, .kind = Chart::Kind::kPoints};
+  for (const std::string& key : choice.values) {
+    const size_t column = ColumnOf(table, key);
+    if (column == table.columns.size()) continue;
+    chart.unit = table.columns[column].unit;
+    Chart::Series series{.name = table.columns[column].title};
+    for (const std::vector<Cell>& row : table.rows) {
+      const auto* over = std::get_if<int64_t>(&At(table, row, choice.over));
+      if (over == nullptr || std::holds_alternative<std::monostate>(row[column])) continue;
+      series.times.push_back(*over);
+      series.values.push_back(row[column]);
+    }
+    if (!series.values.empty()) chart.series.push_back(std::move(series));
+  }
+  return chart;
+}
+
+Chart Intervals(const Table& table, const IntervalChoice& choice) {
+  Chart chart{.title = choice.title, .kind = Chart::Kind::kIntervals};
+  const size_t value = ColumnOf(table, choice.value);
+  if (value == table.columns.size()) return chart;
+  chart.unit = table.columns[value].unit;
+  Chart::Series series{.name = table.columns[value].title};
+  for (const std::vector<Cell>& row : table.rows) {
+    if (std::holds_alternative<std::monostate>(row[value])) continue;
+    chart.categories.push_back(NameOf(table, row, {choice.category}));
+    series.values.push_back(row[value]);
+    series.lows.push_back(At(table, row, choice.low));
+    series.highs.push_back(At(table, row, choice.high));
+    series.bars.push_back(At(table, row, choice.bar));
+  }
+  if (!series.values.empty()) chart.series.push_back(std::move(series));
+  return chart;
+}
+
 nlohmann::ordered_json ToJson(const Chart& chart) {
   constexpr size_t kName = 1000;  // code points, for what is shown on hover
   nlohmann::ordered_json json = {{"title", chart.title},
@@ -195,11 +239,15 @@ nlohmann::ordered_json ToJson(const Chart& chart) {
   json["categories"] = std::move(categories);
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const Chart::Series& series : chart.series) {
-    nlohmann::ordered_json values = nlohmann::ordered_json::array();
-    for (const Cell& value : series.values) values.push_back(ToJson(value));
-    rows.push_back({{"name", VisibleText(series.name, kName)},
-                    {"values", std::move(values)},
-                    {"times", series.times}});
+    nlohmann::ordered_json row = {{"name", VisibleText(series.name, kName)},
+                                  {"values", CellsJson(series.values)},
+                                  {"times", series.times}};
+    if (chart.kind == Chart::Kind::kIntervals) {
+      row["lows"] = CellsJson(series.lows);
+      row["highs"] = CellsJson(series.highs);
+      row["bars"] = CellsJson(series.bars);
+    }
+    rows.push_back(std::move(row));
   }
   json["series"] = std::move(rows);
   return json;

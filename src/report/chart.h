@@ -14,14 +14,19 @@ namespace etude {
 // A picture of figures, as data.
 struct Chart {
   enum class Kind : uint8_t {
-    kBars,     // horizontal, those of one category beside each other
-    kStacked,  // horizontal, those of one category in a row
-    kSteps,    // lines over time that change at once
+    kBars,       // horizontal, those of one category beside each other
+    kStacked,    // horizontal, those of one category in a row
+    kSteps,      // lines over time that change at once
+    kPoints,     // single points over a count
+    kIntervals,  // of each category a value, its interval and, around 0, how large it may be
   };
   struct Series {
     std::string name;
     std::vector<Cell> values;    // by category, or parallel to `times`
-    std::vector<int64_t> times;  // kSteps: nanoseconds
+    std::vector<int64_t> times;  // kSteps: nanoseconds; kPoints: what they stand over
+    std::vector<Cell> lows;      // kIntervals: ends, unknown where infinite
+    std::vector<Cell> highs;
+    std::vector<Cell> bars;  // kIntervals: the largest value to either side, if there is one
   };
 
   std::string title;
@@ -57,6 +62,25 @@ struct StepChoice {
   size_t most = 2000;
 };
 Chart Steps(const Table& table, const StepChoice& choice);
+
+// Points over a column of counts: a series for each column of `values`.
+struct PointChoice {
+  std::string title;
+  std::string over;
+  std::vector<std::string> values;
+};
+Chart Points(const Table& table, const PointChoice& choice);
+
+// Rows with a known value, by name. Without any: a chart without series.
+struct IntervalChoice {
+  std::string title;
+  std::string category;
+  std::string value;
+  std::string low;
+  std::string high;
+  std::string bar;
+};
+Chart Intervals(const Table& table, const IntervalChoice& choice);
 
 nlohmann::ordered_json ToJson(const Chart& chart);
 

@@ -78,5 +78,44 @@ TEST(Steps, KeepsPeaks) {
       1);
 }
 
+TEST(Points, LeaveUnknownFiguresOut) {
+  Table table{.key = "t",
+              .columns = {{"pair", "pair", Unit::kCount},
+                          {"a_ns", "original", Unit::kTime},
+                          {"b_ns", "replay", Unit::kTime}},
+              .rows = {{int64_t{1}, int64_t{10}, Cell()}, {int64_t{2}, int64_t{20}, int64_t{21}}}};
+  const Chart chart = Points(table, {.title = "t", .over = "pair", .values = {"a_ns", "b_ns"}});
+  EXPECT_EQ(chart.unit, Unit::kTime);
+  ASSERT_EQ(chart.series.size(), 2U);
+  EXPECT_EQ(chart.series[0].times, (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(chart.series[1].times, std::vector<int64_t>{2});
+  EXPECT_EQ(chart.series[1].values, std::vector<Cell>{int64_t{21}});
+}
+
+TEST(Intervals, HaveRowsWithAValue) {
+  Table table{.key = "t",
+              .columns = {{"metric", "metric", Unit::kText},
+                          {"error", "error", Unit::kShare},
+                          {"low", "from", Unit::kShare},
+                          {"high", "to", Unit::kShare},
+                          {"bar", "bar", Unit::kShare}},
+              .rows = {{std::string("a"), 0.01, -0.02, Cell(), 0.05},
+                       {std::string("b"), Cell(), Cell(), Cell(), 0.05}}};
+  const IntervalChoice choice = {.title = "t",
+                                 .category = "metric",
+                                 .value = "error",
+                                 .low = "low",
+                                 .high = "high",
+                                 .bar = "bar"};
+  const Chart chart = Intervals(table, choice);
+  EXPECT_EQ(chart.categories, std::vector<std::string>{"a"});
+  ASSERT_EQ(chart.series.size(), 1U);
+  EXPECT_EQ(chart.series[0].lows, std::vector<Cell>{-0.02});
+  EXPECT_EQ(chart.series[0].highs, std::vector<Cell>{Cell()});
+  EXPECT_EQ(ToJson(chart)["series"][0]["bars"], nlohmann::ordered_json::array({0.05}));
+  table.rows.erase(table.rows.begin());
+  EXPECT_TRUE(Intervals(table, choice).series.empty());
+}
+
 }  // namespace
 }  // namespace etude

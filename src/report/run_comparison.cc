@@ -2,25 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <map>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
-#include "src/base/version.h"
 #include "src/report/format.h"
-#include "src/report/json_output.h"
 
 namespace etude {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-constexpr std::string_view kFormat = "etude-compare-run";
-constexpr int64_t kFormatVersion = 1;
 
 using enum StepMetric;
 constexpr double kTimeBar = 0.05;
@@ -55,97 +45,65 @@ constexpr std::array<StepMetricInfo, kStepMetricCount> kMetrics = {{
     {kGpuMemory, "gpu_memory", "GPU memory in use", Unit::kBytes, std::nullopt},
 }};
 
+// A figure on the scale that its unit has on a page: milliseconds, MiB, plain counts.
+std::pair<std::string, double> Scale(Unit unit) {
+  if (unit == Unit::kTime) return {"ms", 1e-6};
+  if (unit == Unit::kBytes) return {"MiB", 1.0 / (1 << 20)};
+  return {"", 1};
+}
+
+}  // namespace
+
+std::span<const StepMetricInfo, kStepMetricCount> StepMetrics() { return kMetrics; }
 const StepMetricInfo& InfoOf(StepMetric metric) { return kMetrics[static_cast<size_t>(metric)]; }
 
-// -- JSON ----------------------------------------------------------------------------------------
-
-Json Number(const std::optional<double>& value) {
-  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
+StepBars DefaultBars() {
+  StepBars bars;
+  for (const StepMetricInfo& info : kMetrics) bars[static_cast<size_t>(info.metric)] = info.bar;
+  return bars;
 }
 
-Json EstimateJson(const std::optional<Estimate>& estimate, const char* value_name) {
-  if (!estimate) return nullptr;
-  return {{value_name, Number(estimate->value)},
-          {"low", Number(estimate->low)},
-          {"high", Number(estimate->high)}};
+bool AllMet(std::span<const MetricComparison> metrics) {
+  return std::ranges::all_of(metrics, [](const MetricComparison& metric) {
+    return !metric.verdict || *metric.verdict == BarVerdict::kMet;
+  });
 }
 
-Json SpreadJson(const Spread& spread) {
-  return {{"p10_ns", spread.p10.count},
-          {"median_ns", spread.median.count},
-          {"p90_ns", spread.p90.count},
-          {"spread", spread.share()}};
-}
-
-Json NoiseJson(const MachineNoise& noise) {
-  return {{"repeats", noise.repeats},
-          {"wall", SpreadJson(noise.wall)},
-          {"cpu", SpreadJson(noise.cpu)},
-          {"load", Number(noise.load)},
-          {"cores", noise.cores}};
-}
-
-Json MetricJson(const MetricComparison& metric) {
-  const StepMetricInfo& info = InfoOf(metric.metric);
-  Json json = {{"name", info.name}, {"unit", Name(info.unit)}};
-  if (metric.figures) {
-    json["pairs"] = metric.figures->pairs;
-    json["original"] = EstimateJson(metric.figures->original, "median");
-    json["replay"] = EstimateJson(metric.figures->replay, "median");
-    json["error"] = EstimateJson(metric.figures->error, "value");
-  } else {
-    json["not_available"] = metric.reason;
+std::vector<std::vector<FigurePair>> PairsByStart(const RunComparison& run, StepMetric metric) {
+  std::vector<std::vector<FigurePair>> starts(static_cast<size_t>(run.starts));
+  for (const StepPair& pair : run.pairs) {
+    const auto &original = pair.original[metric], &replay = pair.replay[metric];
+    if (original && replay) starts.at(pair.start).push_back({*original, *replay});
   }
-  json["bar"] = Number(metric.bar);
-  json["verdict"] = metric.verdict ? Json(Name(*metric.verdict)) : Json(nullptr);
-  return json;
+  return starts;
 }
 
-Json FiguresJson(const StepFigures& figures) {
-  Json json = Json::object();
+MetricComparison JudgeMetric(const RunComparison& run, StepMetric metric,
+                             const std::optional<double>& bar) {
+  MetricComparison row{.metric = metric, .bar = bar};
+  const auto starts = PairsByStart(run, metric);
+  const bool any = std::ranges::any_of(starts, [](const auto& start) { return !start.empty(); });
+  // A figure that some pairs lack is judged by the others.
+  if (!any && !run.pairs.empty()) return row;
+  row.figures = ComparePairs(starts, run.seed);
+  if (bar) row.verdict = Judge(*row.figures, *bar);
+  return row;
+}
+
+void JudgeRun(RunComparison& run, const StepBars& bars,
+              const std::array<std::string, kStepMetricCount>& reasons) {
+  run.metrics.clear();
   for (const StepMetricInfo& info : kMetrics) {
-    const auto& value = figures[info.metric];
-    if (!value) continue;
-    const bool whole = std::trunc(*value) == *value && std::abs(*value) < 1e15;
-    json[std::string(info.name)] = whole ? Json(static_cast<int64_t>(*value)) : Json(*value);
+    const auto index = static_cast<size_t>(info.metric);
+    MetricComparison metric = JudgeMetric(run, info.metric, bars[index]);
+    if (!metric.figures) metric.reason = reasons[index];
+    run.metrics.push_back(std::move(metric));
   }
-  return json;
 }
 
-std::optional<double> ReadNumber(const Json& json, const char* key) {
-  const auto it = json.is_object() ? json.find(key) : json.end();
-  if (it == json.end() || !it->is_number()) return std::nullopt;
-  const double value = it->get<double>();
-  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+std::string RunComparisonFile(const CaptureFolder& folder, const CaptureRank& rank) {
+  return folder.File(fmt::format("compare.{}.json", rank.number()));
 }
-
-// What is written as null was infinite.
-std::optional<Estimate> ReadEstimate(const Json& json, const char* key, const char* value_name) {
-  const auto it = json.is_object() ? json.find(key) : json.end();
-  if (it == json.end() || !it->is_object()) return std::nullopt;
-  const auto number = [&](const char* name) { return ReadNumber(*it, name).value_or(INFINITY); };
-  return Estimate{.value = number(value_name), .low = number("low"), .high = number("high")};
-}
-
-std::optional<MetricComparison> ReadMetric(const Json& json) {
-  if (!json.is_object()) return std::nullopt;
-  const Json name = json.value("name", Json());
-  const auto info =
-      std::ranges::find_if(kMetrics, [&](const StepMetricInfo& row) { return name == row.name; });
-  if (info == kMetrics.end()) return std::nullopt;
-  MetricComparison metric{.metric = info->metric, .bar = ReadNumber(json, "bar")};
-  if (const auto original = ReadEstimate(json, "original", "median")) {
-    metric.figures = PairedComparison{.original = original,
-                                      .replay = ReadEstimate(json, "replay", "median"),
-                                      .error = ReadEstimate(json, "error", "value")};
-  }
-  if (const Json verdict = json.value("verdict", Json()); verdict.is_string()) {
-    metric.verdict = BarVerdictFromName(verdict.get<std::string>());
-  }
-  return metric;
-}
-
-// -- Text ----------------------------------------------------------------------------------------
 
 std::string FigureText(double value, Unit unit) {
   if (!std::isfinite(value)) return "∞";
@@ -157,8 +115,8 @@ std::string FigureText(double value, Unit unit) {
 
 std::string PercentText(double value) { return std::isfinite(value) ? FormatError(value) : "∞"; }
 
-template <typename ToText>
-std::string EstimateText(const std::optional<Estimate>& estimate, ToText text) {
+std::string EstimateText(const std::optional<Estimate>& estimate,
+                         const std::function<std::string(double)>& text) {
   if (!estimate || !std::isfinite(estimate->value)) return "unknown";
   return fmt::format("{} [{}, {}]", text(estimate->value), text(estimate->low),
                      text(estimate->high));
@@ -171,13 +129,12 @@ std::string NoiseText(const MachineNoise& noise) {
       FormatTime(noise.wall.median), noise.repeats, PercentText(noise.wall.share()),
       PercentText(noise.cpu.share()));
   if (noise.load) text += fmt::format("; load {:.2f}", *noise.load);
-  return text + fmt::format(" on {} core{}\n", noise.cores, noise.cores == 1 ? "" : "s");
+  return text + fmt::format(" on {} core{}", noise.cores, noise.cores == 1 ? "" : "s");
 }
 
-// What is not available, by reason.
-std::string AbsentText(const RunComparison& run) {
+std::string AbsentText(std::span<const MetricComparison> metrics) {
   std::vector<std::pair<std::string, std::vector<std::string_view>>> reasons;
-  for (const MetricComparison& metric : run.metrics) {
+  for (const MetricComparison& metric : metrics) {
     if (metric.figures) continue;
     auto found =
         std::ranges::find(reasons, metric.reason, [](const auto& row) { return row.first; });
@@ -191,121 +148,17 @@ std::string AbsentText(const RunComparison& run) {
   return text;
 }
 
-std::string VerdictText(const RunComparison& run) {
+std::string VerdictText(std::span<const MetricComparison> metrics) {
   const bool any = std::ranges::any_of(
-      run.metrics, [](const MetricComparison& metric) { return metric.verdict.has_value(); });
+      metrics, [](const MetricComparison& metric) { return metric.verdict.has_value(); });
   if (!any) return "no metric has a bar\n";
-  if (run.all_met()) return "every bar is met\n";
+  if (AllMet(metrics)) return "every bar is met\n";
   std::vector<std::string> failed;
-  for (const MetricComparison& metric : run.metrics) {
+  for (const MetricComparison& metric : metrics) {
     if (!metric.verdict || *metric.verdict == BarVerdict::kMet) continue;
     failed.push_back(fmt::format("{} {}", InfoOf(metric.metric).title, Name(*metric.verdict)));
   }
   return fmt::format("NOT every bar is met: {}\n", fmt::join(failed, ", "));
-}
-
-// A figure on the scale that its unit has on a page: milliseconds, MiB, plain counts.
-std::pair<std::string, double> Scale(Unit unit) {
-  if (unit == Unit::kTime) return {"ms", 1e-6};
-  if (unit == Unit::kBytes) return {"MiB", 1.0 / (1 << 20)};
-  return {"", 1};
-}
-
-}  // namespace
-
-std::span<const StepMetricInfo, kStepMetricCount> StepMetrics() { return kMetrics; }
-
-StepBars DefaultBars() {
-  StepBars bars;
-  for (const StepMetricInfo& info : kMetrics) bars[static_cast<size_t>(info.metric)] = info.bar;
-  return bars;
-}
-
-bool RunComparison::all_met() const {
-  return std::ranges::all_of(metrics, [](const MetricComparison& metric) {
-    return !metric.verdict || *metric.verdict == BarVerdict::kMet;
-  });
-}
-
-void JudgeRun(RunComparison& run, const StepBars& bars,
-              const std::array<std::string, kStepMetricCount>& reasons) {
-  run.metrics.clear();
-  for (const StepMetricInfo& info : kMetrics) {
-    const auto index = static_cast<size_t>(info.metric);
-    MetricComparison metric{.metric = info.metric, .bar = bars[index]};
-    std::vector<std::vector<FigurePair>> starts(static_cast<size_t>(run.starts));
-    bool any = false;
-    for (const StepPair& pair : run.pairs) {
-      const auto &original = pair.original[info.metric], &replay = pair.replay[info.metric];
-      if (!original || !replay) continue;
-      starts.at(pair.start).push_back({*original, *replay});
-      any = true;
-    }
-    // A figure that some pairs lack is judged by the others.
-    if (!any && !run.pairs.empty()) {
-      metric.reason = reasons[index];
-    } else {
-      metric.figures = ComparePairs(starts, run.seed);
-      if (metric.bar) metric.verdict = Judge(*metric.figures, *metric.bar);
-    }
-    run.metrics.push_back(std::move(metric));
-  }
-}
-
-std::string RunComparisonFile(const CaptureFolder& folder, const CaptureRank& rank) {
-  return folder.File(fmt::format("compare.{}.json", rank.number()));
-}
-
-std::string RunComparisonJson(const RunComparison& run) {
-  Json json = {{"format", kFormat},
-               {"version", kFormatVersion},
-               {"etude", kVersion},
-               {"rank", run.rank},
-               {"world_size", run.world_size},
-               {"command", run.command},
-               {"threads", OrNull(run.threads)},
-               {"seed", run.seed}};
-  json["pairs"] = {{"wanted", run.pairs_wanted}, {"measured", run.pairs.size()}};
-  json["starts"] = run.starts;
-  json["ended"] = run.ended.empty() ? Json(nullptr) : Json(run.ended);
-  json["original"] = {{"warmup_steps", run.steps_passed},
-                      {"steps_of_other_signatures", run.steps_of_other}};
-  json["replay"] = {{"operators", run.operators}, {"operators_replayed", run.operators_replayed}};
-  json["noise"] = NoiseJson(run.noise);
-  json["notes"] = run.notes;
-  json["all_met"] = run.all_met();
-  json["metrics"] = Json::array();
-  for (const MetricComparison& metric : run.metrics) json["metrics"].push_back(MetricJson(metric));
-  json["samples"] = Json::array();
-  for (const StepPair& pair : run.pairs) {
-    json["samples"].push_back({{"start", pair.start},
-                               {"first", pair.original_first ? "original" : "replay"},
-                               {"original", FiguresJson(pair.original)},
-                               {"replay", FiguresJson(pair.replay)}});
-  }
-  return JsonText(json, 1);
-}
-
-Result<RunComparison> ReadRunComparison(const std::string& path) {
-  std::ifstream file(path);
-  const Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || json.value("format", Json()) != kFormat) {
-    return BadInput(fmt::format("{}: expected JSON with \"format\": \"{}\"", path, kFormat));
-  }
-  const Json version = json.value("version", Json());
-  if (!version.is_number_integer() || version.get<int64_t>() != kFormatVersion) {
-    return BadInput(fmt::format("{}: expected version {}", path, kFormatVersion));
-  }
-  RunComparison run;
-  const auto rank = json.find("rank");
-  if (rank != json.end() && rank->is_number_integer()) run.rank = rank->get<int64_t>();
-  if (const auto metrics = json.find("metrics"); metrics != json.end() && metrics->is_array()) {
-    for (const Json& item : *metrics) {
-      if (auto metric = ReadMetric(item)) run.metrics.push_back(*std::move(metric));
-    }
-  }
-  if (run.metrics.empty()) return BadInput(path + ": expected metrics of a comparison");
-  return run;
 }
 
 std::string RunComparisonText(const RunComparison& run) {
@@ -314,7 +167,7 @@ std::string RunComparisonText(const RunComparison& run) {
       fmt::format("rank {}: {} pair{} of a step of the original and one of the replay, in turn{}\n",
                   run.rank, run.pairs.size(), run.pairs.size() == 1 ? "" : "s",
                   run.starts == 1 ? "" : fmt::format("; {} starts of both", run.starts));
-  text += NoiseText(run.noise);
+  text += NoiseText(run.noise) + "\n";
   TextTable table({kLeft, kRight, kRight, kRight, kRight, kLeft});
   table.Row({"", "original [95 %]", "replay [95 %]", "error [95 %]", "bar", "verdict"});
   for (const MetricComparison& metric : run.metrics) {
@@ -327,15 +180,22 @@ std::string RunComparisonText(const RunComparison& run) {
                metric.bar ? "±" + FormatShare(*metric.bar) : "",
                metric.verdict ? std::string(Name(*metric.verdict)) : ""});
   }
-  if (!run.pairs.empty()) text += table.Text() + AbsentText(run);
-  text += fmt::format("operators replayed: {} of {}\n", run.operators_replayed, run.operators);
+  if (!run.pairs.empty()) text += table.Text() + AbsentText(run.metrics);
+  text += fmt::format("operators replayed: {} of {}; same kernels: {}\n",
+                      run.replay.operators_replayed, run.replay.operators,
+                      run.replay.same_kernels ? FormatShare(*run.replay.same_kernels) : "unknown");
   if (run.steps_of_other > 0) {
     text +=
         fmt::format("steps of other signatures, let run between pairs: {}\n", run.steps_of_other);
   }
   for (const std::string& note : run.notes) text += "note: " + note + "\n";
   if (!run.ended.empty()) text += run.ended + "\n";
-  return text + VerdictText(run);
+  return text + VerdictText(run.metrics);
+}
+
+Cell VerdictCell(const MetricComparison& metric) {
+  if (!metric.verdict) return {};
+  return std::string(Name(*metric.verdict));
 }
 
 Table RunComparisonTable(const std::vector<RunComparison>& runs) {
@@ -371,8 +231,8 @@ Table RunComparisonTable(const std::vector<RunComparison>& runs) {
       add(metric.figures->original, scale);
       add(metric.figures->replay, scale);
       add(metric.figures->error, 1);
-      cells.push_back(metric.bar ? Cell(*metric.bar) : Cell());
-      cells.push_back(metric.verdict ? Cell(std::string(Name(*metric.verdict))) : Cell());
+      cells.push_back(ToCell(metric.bar));
+      cells.push_back(VerdictCell(metric));
       table.rows.push_back(std::move(cells));
     }
   }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,8 +11,8 @@
 
 #include "src/analysis/machine_noise.h"
 #include "src/analysis/paired_comparison.h"
-#include "src/base/result.h"
 #include "src/formats/capture_folder.h"
+#include "src/report/run_facts.h"
 #include "src/report/table.h"
 
 namespace etude {
@@ -51,6 +52,7 @@ struct StepMetricInfo {
   std::optional<double> bar;  // the error that is allowed by default; nullopt: no verdict
 };
 std::span<const StepMetricInfo, kStepMetricCount> StepMetrics();
+const StepMetricInfo& InfoOf(StepMetric metric);
 
 // Figures of one step of one side, by metric; nullopt: not available.
 struct StepFigures {
@@ -81,6 +83,9 @@ struct MetricComparison {
   std::optional<BarVerdict> verdict;  // if there is a bar, and figures
 };
 
+// Whether no bar is missed and none undetermined.
+bool AllMet(std::span<const MetricComparison> metrics);
+
 // A run of the original program in turn with its replay.
 struct RunComparison {
   int64_t rank = 0;
@@ -93,15 +98,19 @@ struct RunComparison {
   std::string ended;           // why there are fewer pairs than wanted; ""
   int64_t steps_passed = 0;    // of the original, warm-up
   int64_t steps_of_other = 0;  // of the original, of other signatures than the recorded one
-  int64_t operators = 0;
-  int64_t operators_replayed = 0;
+  std::string etude;           // the version that made it; "": this one
+  std::string measured;        // when it was over: "2026-11-22T12:00:00Z"; "" if unknown
+  std::string gaps;            // of the program in the replay: "recorded", "none"; "" if unknown
+  MachineFacts machine;
+  NamedTexts versions;                    // of the original
+  std::optional<NamedTexts> environment;  // its variables that change how fast torch runs
+  ReplayFacts replay;
   MachineNoise noise;
   std::vector<std::string> notes;
   std::vector<StepPair> pairs;
   std::vector<MetricComparison> metrics;
 
-  // Whether no bar is missed and none undetermined.
-  bool all_met() const;
+  bool all_met() const { return AllMet(metrics); }
 };
 
 // Bars by metric, nullopt for none.
@@ -112,16 +121,30 @@ StepBars DefaultBars();
 // metric.
 void JudgeRun(RunComparison& run, const StepBars& bars,
               const std::array<std::string, kStepMetricCount>& reasons);
+// By one metric; without figures where no pair has them on both sides.
+MetricComparison JudgeMetric(const RunComparison& run, StepMetric metric,
+                             const std::optional<double>& bar);
+// Pairs that have the metric on both sides, by start.
+std::vector<std::vector<FigurePair>> PairsByStart(const RunComparison& run, StepMetric metric);
 
 // The file that `etude compare --run` leaves for `rank`: compare.N.json.
 std::string RunComparisonFile(const CaptureFolder& folder, const CaptureRank& rank);
-// What is in it and what --json prints: docs/formats/compare.md.
-std::string RunComparisonJson(const RunComparison& run);
-// Reads such a file, without the single pairs. kBadInput if it is none.
-Result<RunComparison> ReadRunComparison(const std::string& path);
 
+// A figure of a metric, "1.234 ms" or "∞", and an error, "+1.2 %".
+std::string FigureText(double value, Unit unit);
+std::string PercentText(double value);
+// "1.234 ms [1.200 ms, 1.300 ms]"; "unknown".
+std::string EstimateText(const std::optional<Estimate>& estimate,
+                         const std::function<std::string(double)>& text);
+// "machine noise: …".
+std::string NoiseText(const MachineNoise& noise);
+// What is not available, by reason; whether all bars are met, and which are not. Lines.
+std::string AbsentText(std::span<const MetricComparison> metrics);
+std::string VerdictText(std::span<const MetricComparison> metrics);
 // For people.
 std::string RunComparisonText(const RunComparison& run);
+// "met"; unknown without a verdict.
+Cell VerdictCell(const MetricComparison& metric);
 // The same as a table, of several ranks.
 Table RunComparisonTable(const std::vector<RunComparison>& runs);
 

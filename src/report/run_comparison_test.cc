@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "src/report/run_comparison_json.h"
+
 namespace etude {
 namespace {
 
@@ -82,8 +84,16 @@ TEST(RunComparison, IsReadBackAsItWasWritten) {
   RunComparison run = RunOf(12, 100e6, 103e6);
   JudgeRun(run, DefaultBars(), NoReasons());
   const std::string path = testing::TempDir() + "etude_run_comparison.json";
-  std::ofstream(path) << RunComparisonJson(run);
-  const auto read = ReadRunComparison(path);
+  run.replay = {.torch = "2.9",
+                .operators = 5,
+                .operators_replayed = 4,
+                .same_kernels = 0.75,
+                .skipped = {{.op = "my::op", .reason = "no kernel", .count = 1}},
+                .kinds = {{.step = 2, .steps = 3, .time_share = 0.5, .replayed = true}}};
+  run.machine = {.cpu = "a processor", .cores = 8, .gpus = {{.name = "a GPU"}}};
+  run.versions = {{"torch", "2.9"}};
+  std::ofstream(path) << ToJson(run);
+  const auto read = ReadRunComparison(path, {});
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->rank, 3);
   ASSERT_EQ(read->metrics.size(), run.metrics.size());
@@ -94,7 +104,28 @@ TEST(RunComparison, IsReadBackAsItWasWritten) {
   EXPECT_EQ(cpu.verdict, BarVerdict::kMet);
   EXPECT_TRUE(std::isinf(Of(*read, kPageFaults).figures->error->value));
   EXPECT_FALSE(Of(*read, kPeakMemory).figures);
+  // Nothing is lost, and what was measured says what was judged.
+  EXPECT_EQ(ToJson(*read), ToJson(run));
+  EXPECT_TRUE(CheckFigures("run", *read));
   std::filesystem::remove(path);
+}
+
+TEST(RunComparison, FiguresThatAreNotThoseOfThePairsAreFound) {
+  RunComparison run = RunOf(12, 100e6, 108e6);
+  JudgeRun(run, DefaultBars(), NoReasons());
+  ASSERT_TRUE(CheckFigures("run", run));
+  RunComparison better = run;
+  better.metrics[0].verdict = BarVerdict::kMet;
+  const Status found = CheckFigures("run", better);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().message,
+            "run: metric cpu_time: found figures that are not those of its pairs");
+  better = run;
+  better.metrics[0].figures->error->value = 0.01;
+  EXPECT_FALSE(CheckFigures("run", better));
+  better = run;
+  better.pairs.pop_back();
+  EXPECT_FALSE(CheckFigures("run", better));
 }
 
 TEST(RunComparison, TableHasTheUnitsOfAPage) {

@@ -117,7 +117,10 @@ Json KindsJson(const ReplayReport& report) {
     Json json = {{"step", row.step},
                  {"steps", row.steps},
                  {"time_share", OrNull(row.time_share)},
-                 {"coverage", ReplayReport::Coverage(row.operators_replayed, row.operators)},
+                 {"replayed", row.replayed},
+                 {"coverage",
+                  row.replayed ? Json(ReplayReport::Coverage(row.operators_replayed, row.operators))
+                               : Json(nullptr)},
                  {"same_kernels", OrNull(row.same_kernels)}};
     json.update(StepJson(row.replay));
     rows.push_back(std::move(json));

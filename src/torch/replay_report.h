@@ -44,8 +44,10 @@ struct RankSummary {
   StepTimes replay;
 };
 
-// The replay of one kind of recorded steps.
+// The replay of one kind of recorded steps, or that it was not replayed: then only what it stands
+// for is known.
 struct KindSummary {
+  bool replayed = true;
   int64_t step = 0;                  // the number of the one that was replayed
   int64_t steps = 0;                 // how many recorded steps it stands for
   std::optional<double> time_share;  // of all recorded steps

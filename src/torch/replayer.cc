@@ -129,8 +129,7 @@ class Replayer::Impl {
       context.Progress("timed steps", static_cast<uint64_t>(i + 1),
                        static_cast<uint64_t>(options.iterations));
     }
-    ETUDE_RETURN_IF_ERROR(CompareRecording(
-        step_, [&](int64_t index) { return RunMarked(index); }, report_));
+    ETUDE_RETURN_IF_ERROR(FindKernels());
     report_.non_finite = step_.memory().CountNonFinite();
     report_.denormal = step_.memory().CountDenormal();
     ReplayReport report = report_;
@@ -140,6 +139,11 @@ class Replayer::Impl {
     report.minor_faults = MedianFaults(samples);
     ETUDE_RETURN_IF_ERROR(MeasureOtherMode(report));
     return report;
+  }
+
+  Status FindKernels() {
+    return CompareRecording(
+        step_, [&](int64_t index) { return RunMarked(index); }, report_);
   }
 
   Result<Program> ToProgram() const {
@@ -373,6 +377,7 @@ Result<std::optional<Calibration>> Replayer::TryOut(const Trace& trace,
 
 Result<Program> Replayer::ToProgram() const { return impl_->ToProgram(); }
 Result<ReplayReport> Replayer::Measure() { return impl_->Measure(); }
+Status Replayer::FindKernels() { return impl_->FindKernels(); }
 Result<StepSample> Replayer::RunStep(GapMode gaps) { return impl_->RunStep(gaps); }
 const ReplayReport& Replayer::report() const { return impl_->report(); }
 

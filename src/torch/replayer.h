@@ -51,6 +51,10 @@ class Replayer {
   // Runs the step once, as soon as all ranks do. kBadInput if gaps are asked for and not known.
   Result<StepSample> RunStep(GapMode gaps);
 
+  // Runs a few steps more and records them: report() then says which of the recorded kernels ran,
+  // where a recording could be made.
+  Status FindKernels();
+
   // The step as a program that needs neither the trace nor Etude; with the heap as it is when steps
   // have run.
   Result<Program> ToProgram() const;

@@ -177,10 +177,56 @@ def test_gpus_are_looked_at_where_it_is_asked_for(tmp_path, monkeypatch):
 def test_same_pairs_same_order(tmp_path):
     record(tmp_path, "40")
     orders = []
-    for seed in (1, 1, 2):
-        result = compared(tmp_path, "--pairs", 10, "--seed", seed, steps=[5000])
+    for number, seed in enumerate((1, 1, 2)):
+        files = [f"--certificate={number}.{kind}" for kind in ("json", "html")]
+        files += ["--keep-paths"] if number == 2 else []
+        result = compared(tmp_path, "--pairs", 10, "--seed", seed, *files, steps=[5000])
         orders.append([sample["first"] for sample in result["samples"]])
+        check_certificate(tmp_path, f"{number}.json", seed, result)
+        page = (tmp_path / f"{number}.html").read_text()
+        read_again(tmp_path, f"{number}.json", "-o", "again.html")
+        assert (tmp_path / "again.html").read_text() == page
+        assert page.startswith("<!doctype html>") and (sys.executable in page) == (number == 2)
     assert orders[0] == orders[1] != orders[2]
+    # One benchmark, measured twice.
+    both = json.loads(read_again(tmp_path, "0.json", "2.json", "--json").stdout)
+    assert both["one_benchmark"] and both["first"]["again"] != both["second"]["again"]
+    cpu = metric({"metrics": both["ratios"]}, "cpu_time")
+    assert cpu["pairs"] == 10 and cpu["original"]["ratio"] > 0 and cpu["verdict"]
+
+
+def read_again(tmp_path, *words):
+    line = [ETUDE, "compare", "--certificate", *words]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode in (0, 1) and done.stderr == "", done.stderr
+    return done
+
+
+def check_certificate(tmp_path, name, seed, result):
+    """What a run of PROGRAM has left: the comparison, and what it was of."""
+    certificate = json.loads((tmp_path / name).read_text())
+    assert read_again(tmp_path, name, "--json").stdout == (tmp_path / name).read_text()
+    kept = "--keep-paths" in certificate["again"]
+    python = sys.executable if kept else "…/" + pathlib.Path(sys.executable).name
+    assert python in certificate["again"] and str(tmp_path) not in json.dumps(certificate)
+    comparison = certificate["comparison"]
+    assert {**comparison, "command": 0} == {**result, "command": 0}
+    assert comparison["command"] == [python, "program.py", "5000"]
+    assert certificate["again"].startswith(f"etude compare job --run --pairs 10 --starts 1 --warmup 2 --seed {seed} ")
+    assert certificate["again"].endswith(" program.py 5000")
+    recording = json.loads((tmp_path / "job/job.json").read_text())
+    assert certificate["benchmark"]["recording"] == recording["job"]
+    assert certificate["benchmark"]["steps_seen"] >= certificate["benchmark"]["steps_alike"] > 0
+    machine, replay = comparison["machine"], comparison["replay"]
+    assert machine["cpu"] == recording["machine"]["cpu"] and machine["gpus"] == []
+    assert comparison["versions"]["torch"] == recording["versions"]["torch"]
+    assert comparison["environment"]["OMP_NUM_THREADS"] == "1"
+    assert comparison["gaps"] == "recorded" and comparison["measured"].endswith("Z")
+    assert replay["device"] == "cpu" and replay["same_kernels"] == 1
+    (kind,) = replay["step_kinds"]
+    assert kind["steps"] == 1 and kind["replayed"]
+    done = read_again(tmp_path, name)
+    assert "fidelity certificate" in done.stdout and "CPU time" in done.stdout
 
 
 def test_table_for_people(tmp_path):
@@ -340,6 +386,7 @@ def test_ranks_run_their_steps_together(tmp_path):
     record(tmp_path, "20", source=JOB, launcher=LAUNCHER)
     result = compared(tmp_path, "--rank", 1, "--pairs", 10, steps=[10000], launcher=LAUNCHER)
     assert result["rank"] == 1 and result["world_size"] == 2
+    assert result["replay"]["same_kernels"] > 0.5
     assert result["pairs"]["measured"] == 10
     (tmp_path / "program.py").write_text(PROGRAM)
     done = compare(tmp_path, steps=[100])

@@ -439,6 +439,16 @@ def test_kinds_of_steps_are_replayed_by_their_weights(tmp_path):
         assert mean == pytest.approx((3 * first + 2 * second) / 5, abs=1e-5)
     assert replay(path, "--steps", "first")["operators"]["total"] == 2
     assert replay(path, "--only", "aten::relu")["step_kinds"] == []
+    # One of them is paced.
+    line = [ETUDE, "replay", path, "--paced", "--warmup", "1"]
+    done = subprocess.run(line, text=True, input="\nkernels\n\n", capture_output=True, check=True)
+    ready, step, kernels, last = map(json.loads, done.stdout.splitlines())
+    assert [(kind["step"], kind["steps"], kind["replayed"]) for kind in ready["step_kinds"]] == [
+        (0, 3, True),
+        (1, 2, False),
+    ]
+    assert ready["operators"]["total"] == 2 and min(step["wall_ns"], last["wall_ns"]) > 0
+    assert kernels == {"same_kernels": 1, "same_kernels_by_time": None}
 
 
 def test_gaps_need_times(tmp_path):

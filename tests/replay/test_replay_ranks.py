@@ -105,10 +105,11 @@ def test_a_rank_reads_what_others_reduced(job):
 
 
 def test_paced_ranks_step_together(job):
-    done = run(job, "--ranks", "all", "--paced", text_in="\n\n\n")
+    done = run(job, "--ranks", "all", "--paced", text_in="\n\n\nkernels\n")
     assert done.returncode == 0 and done.stderr == ""
-    ready, *steps = map(json.loads, done.stdout.splitlines())
+    ready, *steps, kernels = map(json.loads, done.stdout.splitlines())
     assert [row["coverage"]["ops"] for row in ready["ranks"]] == [1.0, 1.0]
+    assert 0.5 < kernels["same_kernels"] <= 1
     assert len(steps) == 3 and all(step["wall_ns"] > 0 for step in steps)
 
 

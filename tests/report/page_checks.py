@@ -22,6 +22,7 @@ import tempfile
 import unittest
 
 SKIPPED = 77
+DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
 BIN = pathlib.Path("build/bin")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -101,6 +102,26 @@ class Case(unittest.TestCase):
         return out, json.loads(done.stdout)
 
 
+    @classmethod
+    def certify(cls, *texts):
+        """The page of a certificate with these texts in it, and that of it beside another one."""
+        certificate = json.loads((DATA / "certificate.json").read_text())
+        certificate["benchmark"]["name"] = texts[0]
+        certificate["comparison"]["notes"] = list(texts)
+        certificate["comparison"]["command"] = list(texts)
+        certificate["comparison"]["machine"]["cpu"] = texts[0]
+        certificate["comparison"]["replay"]["skipped"] = [{"op": text, "reason": text, "count": 1} for text in texts]
+        path = cls.folder / "certificate.json"
+        path.write_text(json.dumps(certificate))
+        pages = []
+        for others in ([], [DATA / "certificate_again.json"]):
+            pages.append(cls.folder / f"certificate{len(others)}.html")
+            line = [BIN / "etude", "compare", "-q", "--certificate", path, *others, "-o", pages[-1]]
+            done = subprocess.run(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            assert done.returncode in (0, 1), done.stderr
+        return pages
+
+
 class PageTest(Case):
     def setUp(self):
         self.text = self.page.read_text()
@@ -117,6 +138,12 @@ class PageTest(Case):
         wanted = sorted({tag for tag, _ in Outline(tame.read_text()).tags})
         self.assertEqual(wanted, sorted({tag for tag, _ in self.outline.tags}))
         self.assertFalse({"img", "svg", "iframe", "link", "object", "base", "form"} & set(wanted))
+
+    def test_certificates_are_text(self):
+        tame = [Outline(page.read_text()).tags for page in self.certify(*map(str, range(len(HOSTILE))))]
+        hostile = [Outline(page.read_text()).tags for page in self.certify(*HOSTILE)]
+        for one, other in zip(tame, hostile):
+            self.assertEqual([tag for tag, _ in one], [tag for tag, _ in other])
 
     def test_nothing_is_asked_for_and_nothing_runs_from_attributes(self):
         for tag, attrs in self.outline.tags:
@@ -202,6 +229,17 @@ class BrowserTest(Case):
         if "no chart library" not in dom:
             self.assertGreater(len(charts), 4)
             self.assertGreaterEqual(len(outline.of("canvas")), len(charts) + 1)
+
+    def test_certificates_are_drawn(self):
+        for page in self.certify(*HOSTILE):
+            dom, said = self.browse(page, "--dump-dom")
+            self.assertEqual(said, [])
+            outline = Outline(dom)
+            self.assertNotIn("<title>hacked", dom)
+            charts = [attrs for attrs in outline.of("div") if "data-chart" in attrs]
+            if "no chart library" not in dom:
+                self.assertGreaterEqual(len(charts), 3)
+                self.assertEqual(len(outline.of("canvas")), len(charts))
 
     def evaluate(self, page, script):
         """What a function body returns at the end of the page, without the policy that forbids it to run."""

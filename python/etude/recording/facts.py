@@ -50,7 +50,8 @@ def versions(torch: Any, etude_version: Optional[str]) -> dict:
 
 
 def machine(torch: Any) -> dict:
-    """CPU model, cores (of the machine and usable by the process), memory in bytes, GPUs."""
+    """CPU model, cores (of the machine and usable by the process), memory in bytes, the kernel and
+    what it sets clock rates by, GPUs."""
     found: Dict[str, Any] = {
         "cpu": _cpu_model(),
         "architecture": platform.machine() or None,
@@ -58,6 +59,7 @@ def machine(torch: Any) -> dict:
         "usable_cores": _ask(lambda: len(os.sched_getaffinity(0))),
         "memory_bytes": _ask(lambda: os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")),
         "system": platform.system() + " " + platform.release(),
+        "governor": _ask(_governors),
         "gpus": _gpus(torch),
     }
     return _known(found)
@@ -85,9 +87,14 @@ def state(torch: Any) -> dict:
         "flash_sdp": _ask(backends.cuda.flash_sdp_enabled),
         "mem_efficient_sdp": _ask(backends.cuda.mem_efficient_sdp_enabled),
         "math_sdp": _ask(backends.cuda.math_sdp_enabled),
-        "environment": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
+        "environment": environment(),
     }
     return _known(found)
+
+
+def environment() -> dict:
+    """Variables that change how fast torch runs."""
+    return {name: os.environ[name] for name in _VARIABLES if name in os.environ}
 
 
 def modes(torch: Any) -> dict:
@@ -164,6 +171,15 @@ def _cpu_model() -> Optional[str]:
     except OSError:
         pass
     return platform.processor() or None
+
+
+def _governors() -> Optional[str]:
+    """How the kernel sets the clock rates of the usable cores: "performance"; "a/b" if they differ."""
+    found = set()
+    for core in os.sched_getaffinity(0):
+        with open(f"/sys/devices/system/cpu/cpu{core}/cpufreq/scaling_governor", encoding="ascii") as file:
+            found.add(file.read().strip())
+    return "/".join(sorted(found)) or None
 
 
 def _ask(question: Callable[[], Any]) -> Any:

@@ -156,6 +156,9 @@ class Pacer(Watcher):
                     "steps_seen": self._steps_seen,
                     "threads": facts.threads(self._torch)["intra_op"],
                     "resident_before_steps_bytes": self._level,
+                    "machine": facts.machine(self._torch),
+                    "versions": facts.versions(self._torch, None),
+                    "environment": facts.environment(),
                 }
             )
         word = self._channel.read()

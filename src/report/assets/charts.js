@@ -117,7 +117,8 @@ function labelText(name, most) {
   return text.slice(0, at) + "\n" + text.slice(at);
 }
 
-function barOptions(chart, width) {
+// Named rows, one below the other, over an axis of values; without what is drawn in them.
+function rowOptions(chart, width) {
   const options = commonOptions(chart, width);
   const { left, most } = labelRoom(chart, width);
   options.grid.left = left;
@@ -136,6 +137,11 @@ function barOptions(chart, width) {
       lineHeight: kLineHeight, formatter: (name) => labelText(name, most),
     },
   };
+  return options;
+}
+
+function barOptions(chart, width) {
+  const options = rowOptions(chart, width);
   options.series = chart.series.map((series) => ({
     type: "bar", name: series.name, data: series.values, barMaxWidth: kBarHeight - 6,
     stack: chart.kind === "stacked" ? "all" : undefined,
@@ -162,13 +168,90 @@ function stepOptions(chart, width) {
   return options;
 }
 
+// How far to either side intervals are drawn: so far that bars are seen beside intervals that are much
+// wider, which go on beyond the edge.
+function intervalReach(series) {
+  const size = (value) => Math.abs(value || 0);
+  const bar = Math.max(0, ...series.bars.map(size));
+  const most = Math.max(...[series.values, series.lows, series.highs].map((list) => Math.max(...list.map(size))));
+  return 1.1 * Math.max(bar, bar > 0 ? Math.min(most, 3 * bar) : most) || 1;
+}
+
+function intervalOptions(chart, width) {
+  const options = rowOptions(chart, width);
+  const series = chart.series[0];
+  const reach = intervalReach(series);
+  const percent = (value, open) => value === null ? open : formatFigure(value, chart.unit);
+  options.tooltip.formatter = (items) => {
+    const i = items[0].dataIndex;
+    const bar = series.bars[i] === null ? "" : "\nbar: ±" + percent(series.bars[i]);
+    return plain(chart.categories[i]) + "\n" + percent(series.values[i]) + " [" +
+      percent(series.lows[i], "−∞") + ", " + percent(series.highs[i], "∞") + "]" + bar;
+  };
+  Object.assign(options.xAxis, { min: -reach, max: reach });
+  Object.assign(options.xAxis.axisLabel, { showMinLabel: false, showMaxLabel: false });
+  const draw = (params, api) => {
+    const i = api.value(0);
+    const x = (value, open) =>
+      api.coord([Math.max(-reach, Math.min(reach, value === null ? open : value)), i])[0];
+    const y = api.coord([0, i])[1];
+    const box = (from, to, half, fill, opacity) =>
+      ({ type: "rect", shape: { x: from, y: y - half, width: to - from, height: 2 * half },
+        style: { fill, opacity } });
+    const bar = series.bars[i];
+    const [from, to] = [x(series.lows[i], -reach), x(series.highs[i], reach)];
+    const [low, high] = [series.lows[i] ?? -Infinity, series.highs[i] ?? Infinity];
+    const color = cssColor(bar === null ? "--series-1" : low > bar || high < -bar ? "--bad"
+      : low >= -bar && high <= bar ? "--good" : "--usable");
+    const children = bar === null ? [] : [box(x(-bar), x(bar), 8, cssColor("--good"), 0.25)];
+    children.push(box(from, to, 1.5, color, 1));
+    if (from === to && Math.abs(series.values[i]) > reach) {  // all of it is beyond the edge
+      const tip = Math.sign(series.values[i]) * 9;
+      children.push({ type: "polygon", style: { fill: color },
+        shape: { points: [[from, y], [from - tip, y - 5], [from - tip, y + 5]] } });
+    }
+    if (Math.abs(series.values[i]) <= reach) {
+      children.push({ type: "circle", shape: { cx: x(series.values[i]), cy: y, r: 4 }, style: { fill: color } });
+    }
+    return { type: "group", children };
+  };
+  options.series = [{
+    type: "custom", name: series.name, renderItem: draw, encode: { x: 1, y: 0 },
+    data: series.values.map((value, i) => [i, Math.max(-reach, Math.min(reach, value))]),
+  }];
+  return options;
+}
+
+function pointOptions(chart, width) {
+  const options = commonOptions(chart, width);
+  options.grid.left = 74;
+  options.tooltip.trigger = "item";
+  options.tooltip.formatter = (item) => formatFigure(item.value[0], "count") + "\n" +
+    plain(item.seriesName) + ": " + formatFigure(item.value[1], chart.unit);
+  options.xAxis = valueAxis("count", 0, width - options.grid.left);
+  Object.assign(options.xAxis, { min: 0, minInterval: 1 });
+  options.yAxis = valueAxis(chart.unit, largest(chart));
+  options.yAxis.scale = true;
+  options.yAxis.axisLabel.formatter = (value) =>
+    chart.unit === "time" ? formatTick(value) : formatFigure(value, chart.unit);
+  options.series = chart.series.map((series) => ({
+    type: "scatter", name: series.name, symbolSize: 6,
+    data: series.times.map((time, i) => [time, series.values[i]]),
+  }));
+  return options;
+}
+
+const kOptionsOf = {
+  bars: barOptions, stacked: barOptions, steps: stepOptions, points: pointOptions, intervals: intervalOptions,
+};
+
 function largest(chart) {
   return chart.series.reduce((most, series) =>
     series.values.reduce((one, value) => Math.max(one, value || 0), most), 0);
 }
 
 function chartHeight(chart, width) {
-  if (chart.kind === "steps") return 260;
+  if (chart.kind === "steps" || chart.kind === "points") return 260;
   const bars = kBarHeight * (chart.kind === "stacked" ? 1 : Math.max(1, chart.series.length * 0.7));
   const names = labelRoom(chart, width).lines === 1 ? 0 : 2 * kLineHeight + 6;
   const legend = chart.series.length > 1 ? legendHeight(chart.series.map((one) => one.name), width) : 8;
@@ -197,8 +280,7 @@ class ChartView {
   }
 
   draw() {
-    const make = this.chart.kind === "steps" ? stepOptions : barOptions;
-    const options = make(this.chart, this.width);
+    const options = kOptionsOf[this.chart.kind](this.chart, this.width);
     this.left = options.grid.left;
     this.view.setOption(options, true);
   }
