@@ -19,6 +19,7 @@
 #include "src/cli/rank_processes.h"
 #include "src/cli/replay_names.h"
 #include "src/cli/replay_source.h"
+#include "src/compose/composition.h"
 #include "src/formats/atomic_file.h"
 #include "src/torch/operator_library.h"
 #include "src/torch/rank_group.h"
@@ -207,6 +208,7 @@ class ReplayCommand : public Command {
     if (source.rank) report.rank = source.rank;
     if (!report.part.is_whole()) return;
     report.work = WorkOfStep(source.trace, kinds);
+    report.composition = CompositionOf(source.trace);
     report.original = report.kinds.size() > 1 ? source.original_mix : source.original;
   }
 
