@@ -86,7 +86,6 @@ class Composer {
     int64_t stride = 1;  // more than any number that tells things of the trace apart
   };
 
-  const Trace& trace_of(size_t part) const { return source_of(part).facts.trace; }
   Source& source_of(size_t part) const { return *sources_[recipe_.parts[part].trace]; }
 
   Status Open() {
@@ -259,13 +258,14 @@ class Composer {
     numbers_ = std::min(numbers_ + source.stride, kMostMoved);
   }
 
-  // "forward, 2 of 3", around what the part does on the main thread.
+  // "part forward, 2 of 3", around what the part does on the main thread. Names of labels mean
+  // something (steps, phases, modules), which those of parts shall not.
   uint64_t AddLabel(const Turn& turn) {
     const RecipePart& part = recipe_.parts[turn.part];
     NodeRow row{.source_id = next_id_++, .kind = NodeKind::kLabel, .place = Place::kHost};
-    row.name = builder_.Intern(part.repeat == 1 ? part.name
-                                                : fmt::format("{}, {} of {}", part.name,
-                                                              turn.repetition + 1, part.repeat));
+    std::string name = part.name.starts_with("part ") ? part.name : "part " + part.name;
+    if (part.repeat > 1) name += fmt::format(", {} of {}", turn.repetition + 1, part.repeat);
+    row.name = builder_.Intern(name);
     row.parent = mark_id_;
     row.lane = main_lane_;
     row.tid = main_tid_;
@@ -295,7 +295,7 @@ class Composer {
     if (IsStepMark(trace.name(node))) {
       row.name = builder_.Intern("recorded " + std::string(trace.name(node)));
     }
-    if (const NodeId lane = RootOf(source, node); lane == source.main && source.main) {
+    if (const NodeId root = RootOf(source, node); root && root == source.main) {
       if (trace.place(node) != Place::kDevice) row.lane = main_lane_;
       if (row.tid) row.tid = main_tid_;
     }
@@ -412,7 +412,12 @@ class Composer {
   }
 
   void AddFactsOf(Source& source, const PartPlan& plan, NodeId node, NodeId added) {
-    if (plan.replaced.contains(node)) return;
+    if (plan.replaced.contains(node)) {
+      for (const Extra& extra : source.facts.trace.extras(node)) {
+        builder_.AddExtra(added, source.copy.MakeExtra(extra));
+      }
+      return;
+    }
     source.copy.AddFacts(node, added);
     const Comm* comm = source.facts.trace.comm(node);
     if (comm == nullptr || plan.scaled.empty() || !plan.scaled[node.index()]) return;

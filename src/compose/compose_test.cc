@@ -139,6 +139,14 @@ TEST(ComposeTest, ARecordedStepIsAStepAgain) {
   EXPECT_EQ(composed.composition.operators(), 3);
 }
 
+TEST(ComposeTest, NamesOfPartsMeanNothingElse) {
+  const Composed composed = ComposeStep("[[part]]\nname = \"ProfilerStep#7\"\nrepeat = 2\n");
+  const RecordedStep step = RecordedStep::Select(composed.trace, "").value();
+  EXPECT_EQ(step.mark_count(), 1u);
+  EXPECT_EQ(step.top_operators().size(), 6u);
+  EXPECT_TRUE(RecordedStep::Select(composed.trace, "part ProfilerStep#7, 2 of 2"));
+}
+
 TEST(ComposeTest, MemoryOfARepetitionIsItsOwnAndMemoryFromOutsideIsNot) {
   const Composed composed = ComposeStep("[[part]]\nrepeat = 2\n");
   const RecordedStep step = RecordedStep::Select(composed.trace, "").value();
