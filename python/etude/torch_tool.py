@@ -34,6 +34,7 @@ HEADERS = {
     "protozero/pbf_reader.hpp": "libprotozero-dev",
     "simdjson.h": "libsimdjson-dev",
     "tl/expected.hpp": "libexpected-dev",
+    "toml++/toml.h": "libtomlplusplus-dev",
     "zlib.h": "zlib1g-dev",
     "zstd.h": "libzstd-dev",
 }

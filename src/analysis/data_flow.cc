@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/analysis/tensor_shape.h"
+#include "src/trace/phase.h"
 
 namespace etude {
 namespace {

@@ -120,6 +120,17 @@ Result<RecordedStep> RecordedStep::Select(const Trace& trace, std::string_view l
   return step;
 }
 
+RecordedStep RecordedStep::All(const Trace& trace) {
+  RecordedStep all;
+  all.trace_ = &trace;
+  all.nodes_ = HostNodesById(trace);
+  all.mark_count_ = static_cast<size_t>(
+      std::ranges::count_if(all.nodes_, [&](NodeId node) { return IsStepMark(trace.name(node)); }));
+  all.Index();
+  all.FindCompiledCode(/*compiled_kernels=*/false);
+  return all;
+}
+
 // Whether the node at `position` had ended when the one at `later` began; false if unknown.
 bool RecordedStep::LeftBefore(uint32_t position, uint32_t later) const {
   const auto begin = trace_->start(nodes_[position]);

@@ -19,9 +19,6 @@ bool IsGradientRelease(std::string_view name);       // "Optimizer.zero_grad#SGD
 bool IsGradientAccumulation(std::string_view name);  // "torch::autograd::AccumulateGrad"
 bool IsGlooLabel(std::string_view name);  // "gloo:all_reduce": the time of the collective
 
-// PyTorch's RecordScope::BACKWARD_FUNCTION.
-inline constexpr uint8_t kBackwardScope = 1;
-
 // What a label says of code that a compiler made, and which may run work that is no operator:
 // "CompiledFxGraph" of "## Call CompiledFxGraph f3c… ##"; "" for all other names.
 std::string_view CompiledCode(std::string_view name);
@@ -61,6 +58,8 @@ class RecordedStep {
   // trace tells of.
   static Result<RecordedStep> Select(const Trace& trace, std::string_view label, size_t index = 0,
                                      bool compiled_kernels = false);
+  // All steps of a trace, and what is around them, as if it were one.
+  static RecordedStep All(const Trace& trace);
 
   const Trace& trace() const { return *trace_; }
   // The step's host nodes by order of entry.

@@ -163,26 +163,12 @@ KernelMatch MatchKernels(const RecordedStep& original, std::span<const NodeId> t
   return match;
 }
 
-std::string_view Name(Phase phase) {
-  switch (phase) {
-    case Phase::kForward: return "forward";
-    case Phase::kBackward: return "backward";
-    case Phase::kOptimizer: return "optimizer";
-  }
-  return "";
-}
-
 Phase PhaseAt(const RecordedStep& step, uint32_t position) {
   const Trace& trace = step.trace();
   NodeId node = step.nodes()[position];
   uint32_t below = RecordedStep::kNowhere;
   while (node && step.position(node) < below) {
-    const std::string_view name = trace.name(node);
-    if (name.starts_with("Optimizer.")) return Phase::kOptimizer;
-    if (trace.scope(node) == kBackwardScope ||
-        name.starts_with("autograd::engine::evaluate_function")) {
-      return Phase::kBackward;
-    }
+    if (const auto phase = PhaseOfLabel(trace, node)) return *phase;
     below = step.position(node);
     node = trace.parent(node);
   }

@@ -12,6 +12,7 @@
 
 #include "src/analysis/recorded_step.h"
 #include "src/base/units.h"
+#include "src/trace/phase.h"
 
 namespace etude {
 
@@ -39,10 +40,6 @@ struct KernelMatch {
 // `replayed`. Strides are compared where both say them. `duration`: of the original's nodes.
 KernelMatch MatchKernels(const RecordedStep& original, std::span<const NodeId> tops,
                          const RecordedStep& replayed, const DurationOf& duration);
-
-enum class Phase : uint8_t { kForward, kBackward, kOptimizer };
-inline constexpr Phase kPhases[] = {Phase::kForward, Phase::kBackward, Phase::kOptimizer};
-std::string_view Name(Phase phase);
 
 // The phase of training that the node at `position` belongs to, by the labels around it: forward
 // where no label says otherwise.

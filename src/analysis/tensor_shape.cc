@@ -3,7 +3,11 @@
 namespace etude {
 
 bool IsUndefined(const Trace& trace, const TensorUse& use) {
-  return trace.text(use.type).find("nullptr") != std::string_view::npos;
+  return IsUndefinedType(trace.text(use.type));
+}
+
+bool IsUndefinedType(std::string_view type) {
+  return type.find("nullptr") != std::string_view::npos;
 }
 
 bool IsStorage(const Trace& trace, const Value& value) {

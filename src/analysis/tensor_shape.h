@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "src/trace/trace.h"
@@ -21,8 +22,10 @@ struct TensorShape {
 // nullopt if the use is undefined, negative or does not fit 63 bits.
 std::optional<TensorShape> ShapeOf(const Trace& trace, const TensorUse& use);
 
-// Whether the use is an undefined tensor (an optional one that was not given).
+// Whether the use is an undefined tensor (an optional one that was not given); the same by the type
+// that the file gives it.
 bool IsUndefined(const Trace& trace, const TensorUse& use);
+bool IsUndefinedType(std::string_view type);
 
 // The element type, kUnknown if the file has one we do not know.
 DType DTypeOf(const Trace& trace, const TensorUse& use);

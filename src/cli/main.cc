@@ -17,6 +17,7 @@
 #include "src/cli/command.h"
 #include "src/cli/compare.h"
 #include "src/cli/compat.h"
+#include "src/cli/compose.h"
 #include "src/cli/convert.h"
 #include "src/cli/critical_path.h"
 #include "src/cli/diff.h"
@@ -124,6 +125,7 @@ int Main(std::vector<std::string> args) {
   commands.push_back(MakeValidateCommand());
   commands.push_back(MakeSliceCommand());
   commands.push_back(MakeMergeCommand());
+  commands.push_back(MakeComposeCommand());
   commands.push_back(MakeTimelineCommand());
   commands.push_back(MakeGraphCommand());
   commands.push_back(MakeJsonizeCommand());

@@ -22,6 +22,7 @@
 #include "src/cli/rank_processes.h"
 #include "src/cli/replay_names.h"
 #include "src/cli/replay_source.h"
+#include "src/compose/composition.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/capture_folder.h"
 #include "src/torch/operator_library.h"
@@ -376,6 +377,7 @@ class ReplayCommand : public Command {
     if (source.rank) report.rank = source.rank;
     if (!report.part.is_whole()) return;
     report.work = WorkOfStep(source.trace, kinds);
+    report.composition = CompositionOf(source.trace);
     report.original = report.kinds.size() > 1 ? source.original_mix : source.original;
   }
 

@@ -8,6 +8,7 @@
 
 #include "src/analysis/time_summary.h"
 #include "src/base/quantity.h"
+#include "src/compose/composition.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/read_trace.h"
 #include "src/report/replay_comparison.h"
@@ -101,7 +102,9 @@ Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> 
                        "replay: --rank chooses from a folder, but " + path + " is one trace");
     }
     ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadTrace(path, options, context));
-    return ReplaySource{.trace = std::move(trace), .notes = {}, .result_path = {}};
+    ReplaySource source{.trace = std::move(trace), .notes = {}, .result_path = {}};
+    if (const auto composed = CompositionOf(source.trace)) source.threads = composed->threads;
+    return source;
   }
   ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path, context));
   ETUDE_ASSIGN_OR_RETURN(const CaptureRank* rank, ChooseRank(folder, wanted_rank));

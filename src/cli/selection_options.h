@@ -12,8 +12,8 @@
 
 namespace etude {
 
-// The options --label, --step, --thread, --stream, --module, --time, --op and --rank: which part of
-// which traces a command means. Must outlive parsing.
+// The options --label, --step, --thread, --stream, --module, --time, --op, --phase, --comm and
+// --rank: which part of which traces a command means. Must outlive parsing.
 struct SelectionOptions {
   Selection selection;
   std::vector<std::string> ranks;

@@ -55,7 +55,7 @@ class SliceCommand : public Command {
  public:
   std::string_view name() const override { return "slice"; }
   std::string_view summary() const override {
-    return "cut a part out of a trace: label, step, thread, stream, module, time, operator";
+    return "cut a part out of a trace: label, step, thread, stream, module, time, operator, phase";
   }
 
   void Declare(Options& options) override {
@@ -78,7 +78,7 @@ class SliceCommand : public Command {
     if (what_.selection.empty() && what_.ranks.empty()) {
       return MakeError(ErrorCode::kUsage,
                        "slice: nothing is selected; give --label, --step, --thread, --stream, "
-                       "--module, --time, --op or --rank");
+                       "--module, --time, --op, --phase, --comm or --rank");
     }
     ETUDE_RETURN_IF_ERROR(CheckStandardOutput(output_, json_));
     ETUDE_ASSIGN_OR_RETURN(const std::vector<SliceJob> jobs, FindJobs(console));

@@ -309,6 +309,7 @@ class EtJsonReader : public JsonReaderBase {
       if (key == "shapes") return arguments.ReadShapes(part);
       if (key == "types") return arguments.ReadTypes(part);
       if (key == "strides") return arguments.ReadStrides(part);
+      if (key == kEtNumbersKey) return arguments.ReadNumbers(part);
       const std::string_view side = &arguments == &inputs_ ? "inputs/" : "outputs/";
       return Keep(std::string(side) + std::string(key), part);
     });

@@ -28,6 +28,8 @@ inline constexpr std::string_view kEtAttrPrefix = "attrs/";
 
 // The attribute that says the kind of a node where nothing else does; as in Chakra traces.
 inline constexpr std::string_view kEtKindAttr = "etude_kind";
+// Key of inputs and outputs that says which tensors were Python numbers (value_text.h).
+inline constexpr std::string_view kEtNumbersKey = "etude_numbers";
 
 // Reads PyTorch execution traces (JSON) and linked traces (the same with times and device nodes).
 // See docs/formats/pytorch-et.md for what goes where. In short, beyond the plain columns:

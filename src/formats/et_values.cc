@@ -38,6 +38,7 @@ void EtArguments::Clear() {
   shapes_.Clear();
   types_.Clear();
   strides_.Clear();
+  numbers_.Clear();
 }
 
 std::optional<ValueListId> EtArguments::Build(TraceBuilder& builder, const char* end) {
@@ -49,7 +50,8 @@ std::optional<ValueListId> EtArguments::Build(TraceBuilder& builder, const char*
   const size_t base = scratch_.size();
   Cursor cursor{.value = FirstChild(values_, 0),
                 .shape = shapes_.empty() ? kAbsent : FirstChild(shapes_, 0),
-                .stride = strides_.empty() ? kAbsent : FirstChild(strides_, 0)};
+                .stride = strides_.empty() ? kAbsent : FirstChild(strides_, 0),
+                .number = numbers_.empty() ? kAbsent : FirstChild(numbers_, 0)};
   size_t type = types_.empty() ? kAbsent : FirstChild(types_, 0);
   while (cursor.value != kAbsent) {
     const bool typed = type != kAbsent && types_[type].kind == JsonTape::Kind::kString;
@@ -57,6 +59,7 @@ std::optional<ValueListId> EtArguments::Build(TraceBuilder& builder, const char*
     cursor.value = NextChild(values_, cursor.value, 0);
     cursor.shape = NextChild(shapes_, cursor.shape, 0);
     cursor.stride = NextChild(strides_, cursor.stride, 0);
+    cursor.number = NextChild(numbers_, cursor.number, 0);
     type = NextChild(types_, type, 0);
   }
   const ValueListId list = builder.InternValues(std::span(scratch_).subspan(base));
@@ -122,7 +125,8 @@ Value EtArguments::BuildList(const Cursor& at, std::string_view type, StringId t
   const size_t base = scratch_.size();
   Cursor child{.value = FirstChild(values_, at.value),
                .shape = FirstChild(shapes_, at.shape),
-               .stride = FirstChild(strides_, at.stride)};
+               .stride = FirstChild(strides_, at.stride),
+               .number = FirstChild(numbers_, at.number)};
   TypeList types(type);
   while (child.value != kAbsent) {
     const Value value = BuildValue(child, types.Next());
@@ -130,6 +134,7 @@ Value EtArguments::BuildList(const Cursor& at, std::string_view type, StringId t
     child.value = NextChild(values_, child.value, at.value);
     child.shape = NextChild(shapes_, child.shape, at.shape);
     child.stride = NextChild(strides_, child.stride, at.stride);
+    child.number = NextChild(numbers_, child.number, at.number);
   }
   const ValueListId list = builder_->InternValues(std::span(scratch_).subspan(base));
   scratch_.resize(base);
@@ -159,12 +164,32 @@ std::optional<TensorId> EtArguments::BuildTensor(const Cursor& at, StringId type
   use.type = type_id;
   use.shape = BuildInts(shapes_, at.shape);
   use.strides = BuildInts(strides_, at.stride);
+  SetNumber(at.number, use);
   if (array.count == 6) {
     const JsonTape::Token& device = values_[first + 5];
     if (device.kind != JsonTape::Kind::kString) return std::nullopt;
     use.device = builder_->Intern(device.text);
   }
   return builder_->InternTensor(use);
+}
+
+// [kind, number], or nothing.
+void EtArguments::SetNumber(size_t index, TensorUse& use) {
+  if (index == kAbsent || numbers_[index].kind != JsonTape::Kind::kArray) return;
+  if (numbers_[index].count == 0) return;
+  const auto part = [&](size_t i) {
+    const JsonTape::Token& token = numbers_[index + 1 + i];
+    return token.kind == JsonTape::Kind::kNumber ? JsonInt(token.text) : std::nullopt;
+  };
+  if (numbers_[index].count == 2 && part(0) && part(1)) {
+    for (const ValueKind kind : {ValueKind::kBool, ValueKind::kInt, ValueKind::kDouble}) {
+      if (*part(0) != static_cast<int64_t>(kind)) continue;
+      use.number_kind = kind;
+      use.number = static_cast<uint64_t>(*part(1));
+      return;
+    }
+  }
+  builder_->stats().Count(Stat::kUnknownValue);
 }
 
 IntListId EtArguments::BuildInts(const JsonTape& tape, size_t index) {

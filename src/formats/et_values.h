@@ -12,7 +12,7 @@
 namespace etude {
 
 // The inputs or the outputs of one node of an execution trace: parallel trees of values, shapes,
-// types and strides, which the file gives in any order. Reused from node to node.
+// types, strides and Python numbers, which the file gives in any order. Reused from node to node.
 class EtArguments {
  public:
   void Clear();
@@ -21,6 +21,8 @@ class EtArguments {
   simdjson::error_code ReadShapes(simdjson::ondemand::value value) { return shapes_.Read(value); }
   simdjson::error_code ReadTypes(simdjson::ondemand::value value) { return types_.Read(value); }
   simdjson::error_code ReadStrides(simdjson::ondemand::value value) { return strides_.Read(value); }
+
+  simdjson::error_code ReadNumbers(simdjson::ondemand::value value) { return numbers_.Read(value); }
 
   // Puts the values, with their parts, into the trace's tables; `end` is where the node's text
   // ends. Values of unforeseen form are kept as text and counted. kNone if the file gives none;
@@ -33,6 +35,7 @@ class EtArguments {
     size_t value = 0;
     size_t shape = 0;
     size_t stride = 0;
+    size_t number = 0;
   };
 
   Value BuildValue(const Cursor& at, std::string_view type);
@@ -41,6 +44,7 @@ class EtArguments {
   Value BuildList(const Cursor& at, std::string_view type, StringId type_id);
   std::optional<TensorId> BuildTensor(const Cursor& at, StringId type_id);
   IntListId BuildInts(const JsonTape& tape, size_t index);
+  void SetNumber(size_t index, TensorUse& use);
   Value Raw(const JsonTape::Token& token, StringId type_id);
   StringId TypeId(std::string_view type);
 
@@ -48,6 +52,7 @@ class EtArguments {
   JsonTape shapes_;
   JsonTape types_;
   JsonTape strides_;
+  JsonTape numbers_;
   std::vector<Value> scratch_;  // elements of the lists being built
   std::vector<int64_t> ints_;
   TraceBuilder* builder_ = nullptr;

@@ -254,6 +254,10 @@ class LinkedJsonWriter {
       out_ += ", \"strides\": ";
       AppendStrides(trace_, values, out_);
     }
+    if (!observer_ && HasNumbers(trace_, values)) {
+      Key(kEtNumbersKey);
+      AppendNumbers(trace_, values, out_);
+    }
     for (const Extra& extra : trace_.extras(node)) {
       const std::string_view name = trace_.text(extra.key);
       if (extra.form != Extra::Form::kJson || !name.starts_with(extra_prefix)) continue;

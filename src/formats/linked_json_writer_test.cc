@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -51,6 +52,40 @@ class LinkedJsonWriter : public testing::Test {
   TraceBuilder builder_;
   NodeRow row_;
 };
+
+TEST_F(LinkedJsonWriter, PythonNumbersThatBecameTensorsAreReadAgain) {
+  const StringId type = builder_.Intern("Tensor(double)");
+  const auto tensor = [&](uint64_t id, ValueKind kind, uint64_t number) {
+    return Value::Tensor(type, builder_.InternTensor({.tensor = id,
+                                                      .storage = id,
+                                                      .numel = 1,
+                                                      .element_bytes = 8,
+                                                      .device = builder_.Intern("cpu"),
+                                                      .type = type,
+                                                      .shape = builder_.InternInts({}),
+                                                      .number_kind = kind,
+                                                      .number = number}));
+  };
+  const std::vector<Value> inner = {tensor(3, ValueKind::kInt, static_cast<uint64_t>(-7))};
+  const std::vector<Value> inputs = {
+      tensor(1, ValueKind::kNone, 0), tensor(2, ValueKind::kDouble, std::bit_cast<uint64_t>(-0.5)),
+      Value::List(builder_.Intern("GenericList[Tensor(double)]"), builder_.InternValues(inner))};
+  row_.inputs = builder_.InternValues(inputs);
+  Add(10, NodeKind::kOperator, Place::kHost, "aten::mul");
+  const Written written = Finish();
+  EXPECT_EQ(written.nodes[0]["inputs"]["etude_numbers"].size(), 3u);
+  EXPECT_FALSE(written.nodes[0]["outputs"].contains("etude_numbers"));
+  const Trace trace = testing_support::ReadWith(MakeEtJsonReader, written.text).value();
+  const auto read = trace.inputs(trace.Find(10));
+  ASSERT_EQ(read.size(), 3u);
+  EXPECT_EQ(trace.tensor(read[0].as_tensor()).number_kind, ValueKind::kNone);
+  EXPECT_EQ(trace.tensor(read[1].as_tensor()).number_kind, ValueKind::kDouble);
+  EXPECT_EQ(std::bit_cast<double>(trace.tensor(read[1].as_tensor()).number), -0.5);
+  const TensorUse& nested = trace.tensor(trace.values(read[2].as_list())[0].as_tensor());
+  EXPECT_EQ(nested.number_kind, ValueKind::kInt);
+  EXPECT_EQ(static_cast<int64_t>(nested.number), -7);
+  EXPECT_TRUE(trace.extras(trace.Find(10)).empty());
+}
 
 TEST_F(LinkedJsonWriter, WritesTheKeysThatToolsRead) {
   builder_.info().schema = "1.0.2-chakra.0.0.4";

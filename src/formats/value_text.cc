@@ -190,6 +190,33 @@ void AppendStrides(const Tables& tables, std::span<const Value> values, std::str
 }
 
 template <typename Tables>
+void AppendNumbers(const Tables& tables, std::span<const Value> values, std::string& out) {
+  AppendList(values, out, [&](const Value& value) {
+    if (value.kind == ValueKind::kList) {
+      AppendNumbers(tables, tables.values(value.as_list()), out);
+      return;
+    }
+    out += '[';
+    if (HasNumbers(tables, std::span(&value, 1))) {
+      const TensorUse& use = tables.tensor(value.as_tensor());
+      AppendNumber(static_cast<int64_t>(use.number_kind), out);
+      out += ", ";
+      AppendNumber(static_cast<int64_t>(use.number), out);
+    }
+    out += ']';
+  });
+}
+
+template <typename Tables>
+bool HasNumbers(const Tables& tables, std::span<const Value> values) {
+  return std::ranges::any_of(values, [&](const Value& value) {
+    if (value.kind == ValueKind::kList) return HasNumbers(tables, tables.values(value.as_list()));
+    return value.kind == ValueKind::kTensor &&
+           tables.tensor(value.as_tensor()).number_kind != ValueKind::kNone;
+  });
+}
+
+template <typename Tables>
 void AppendTypes(const Tables& tables, std::span<const Value> values, TextStyle style,
                  std::string& out) {
   AppendList(values, out,
@@ -212,7 +239,9 @@ bool HasStrides(const Tables& tables, std::span<const Value> values) {
   template void AppendShapes(const Tables&, std::span<const Value>, std::string&);            \
   template void AppendStrides(const Tables&, std::span<const Value>, std::string&);           \
   template void AppendTypes(const Tables&, std::span<const Value>, TextStyle, std::string&);  \
-  template bool HasStrides(const Tables&, std::span<const Value>);
+  template bool HasStrides(const Tables&, std::span<const Value>);                            \
+  template void AppendNumbers(const Tables&, std::span<const Value>, std::string&);           \
+  template bool HasNumbers(const Tables&, std::span<const Value>);
 ETUDE_INSTANTIATE(Trace)
 ETUDE_INSTANTIATE(TraceBuilder)
 #undef ETUDE_INSTANTIATE

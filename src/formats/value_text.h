@@ -36,6 +36,13 @@ void AppendTypes(const Tables& tables, std::span<const Value> values, TextStyle 
 template <typename Tables>
 bool HasStrides(const Tables& tables, std::span<const Value> values);
 
+// What only Etude says: of tensors that were Python numbers, [kind, number] (a ValueKind and
+// TensorUse::number); [] for all else. Whether there are any, lists included.
+template <typename Tables>
+void AppendNumbers(const Tables& tables, std::span<const Value> values, std::string& out);
+template <typename Tables>
+bool HasNumbers(const Tables& tables, std::span<const Value> values);
+
 struct IoText {
   std::string_view values;
   std::string_view shapes;

@@ -98,6 +98,57 @@ Json WorkJson(const ReplayReport& report) {
           {"replay", rate(RateOf(report.work, report.replay, report.skipped.empty()))}};
 }
 
+// What the operators of a composed step were expected to take, and took.
+struct Expectation {
+  std::optional<Nanos> expected;
+  StepTimes measured;  // without gaps; unknown if not all of them ran
+};
+
+Expectation ExpectationOf(const ReplayReport& report) {
+  Expectation found{.expected = report.composition->expected()};
+  if (report.skipped.empty()) {
+    found.measured = report.gaps_passed ? report.without_gaps : report.replay;
+  }
+  return found;
+}
+
+// Of a measured time from the expected one, as a share of that.
+std::optional<double> DeviationOf(const Expectation& found,
+                                  const std::optional<TimeSummary>& measured) {
+  if (!found.expected || !measured || found.expected->count <= 0) return std::nullopt;
+  return static_cast<double>(measured->median.count) / static_cast<double>(found.expected->count) -
+         1;
+}
+
+Json ExpectationJson(const ReplayReport& report) {
+  if (!report.composition) return nullptr;
+  const Expectation found = ExpectationOf(report);
+  return {{"ms", found.expected ? Json(found.expected->ms()) : Json(nullptr)},
+          {"deviation",
+           {{"wall", OrNull(DeviationOf(found, found.measured.wall))},
+            {"cpu", OrNull(DeviationOf(found, found.measured.cpu))}}},
+          {"operators_without_time", report.composition->untimed()}};
+}
+
+std::string ExpectationText(const ReplayReport& report) {
+  if (!report.composition) return "";
+  const Expectation found = ExpectationOf(report);
+  std::string text = "composed: operators expected to take ";
+  text += found.expected
+              ? FormatTime(*found.expected)
+              : fmt::format("an unknown time ({} of {} have none)", report.composition->untimed(),
+                            report.composition->operators());
+  if (!found.measured.wall) return text + ", not all of them ran\n";
+  const auto measured = [&](const std::optional<TimeSummary>& time) {
+    const std::optional<double> deviation = DeviationOf(found, time);
+    return time ? FormatTime(time->median) +
+                      (deviation ? fmt::format(" ({})", FormatError(*deviation)) : "")
+                : std::string("unknown");
+  };
+  return text + fmt::format(", took {}, CPU time {}\n", measured(found.measured.wall),
+                            measured(found.measured.cpu));
+}
+
 std::string WorkText(const ReplayReport& report) {
   if (!report.work || report.work->flop <= 0) return "";
   const auto rate = [](const std::optional<Work>& work) {
@@ -341,6 +392,7 @@ std::string ReplayReportJson(const ReplayReport& report) {
   json["replay"]["warmup"] = report.warmup;
   json["replay"]["minor_faults"] = OrNull(report.minor_faults);
   json["error"] = ErrorJson(report.original, report.replay);
+  json["expected"] = ExpectationJson(report);
   json["gaps"] = GapsJson(report);
   json["same_kernels"] = report.kernels ? OrNull(report.kernels->by_count) : Json(nullptr);
   json["kernels"] = KernelsJson(report.kernels);
@@ -388,6 +440,7 @@ std::string ReplayReportText(const ReplayReport& report) {
   text += StepText(report);
   if (report.operator_share && report.part.is_whole())
     text += OperatorShareText(*report.operator_share);
+  text += ExpectationText(report);
   text += CoverageText(report);
   if (report.coerced > 0) {
     text += fmt::format("results brought to the recorded sizes and types: {} operators\n",

@@ -11,6 +11,7 @@
 #include "src/analysis/health.h"
 #include "src/analysis/replay_match.h"
 #include "src/base/units.h"
+#include "src/compose/composition.h"
 #include "src/report/step_times.h"
 #include "src/trace/stats.h"
 #include "src/transform/operator_cost.h"
@@ -127,6 +128,10 @@ struct ReplayReport {
 
   // Of a recorded step, the mean; nullopt of a part of one. Rates are this over wall time.
   std::optional<Work> work;
+
+  // What a composed trace consists of, and expects of its operators; nullopt of all others, and of
+  // a part of a step.
+  std::optional<Composition> composition;
 
   StepTimes replay;    // as measured, with gaps or without them
   StepTimes original;  // as job.json has it

@@ -28,6 +28,13 @@ std::optional<size_t> ArgumentPosition(std::string_view schema, std::string_view
 // speaks of a collective or of point to point; else "".
 std::string_view CommOfLabel(std::string_view name);
 
+// Whether an operator's full name is that of a communication, or of the wait for one: those of
+// c10d, "_c10d_functional::wait_tensor" and others of functional collectives.
+inline bool IsCommOperator(std::string_view name) {
+  return name.starts_with("c10d::") || name.starts_with("_c10d_functional::") ||
+         name.starts_with("c10d_functional::");
+}
+
 // "ProfilerStep#3": the profiler's mark of a training or inference step.
 inline bool IsStepMark(std::string_view name) { return name.starts_with("ProfilerStep#"); }
 

@@ -14,6 +14,7 @@
 #include "src/trace/launch.h"
 #include "src/trace/module_name.h"
 #include "src/trace/operator_name.h"
+#include "src/trace/phase.h"
 #include "src/transform/program_order.h"
 
 namespace etude {
@@ -50,11 +51,12 @@ bool Matches(std::string_view pattern, std::string_view text) {
 // Names that a filter could have meant.
 using Names = std::set<std::string, std::less<>>;
 
-tl::unexpected<Error> Unknown(std::string_view option, std::string_view what,
+// `filter`: its kind and the word, as "--op aten::mm".
+tl::unexpected<Error> Unknown(const std::string& filter, std::string_view what,
                               const std::string& word, const Names& names) {
   constexpr size_t kShown = 5;
   const std::vector<std::string> all(names.begin(), names.end());
-  std::string message = fmt::format("{} {}: the trace has no {}", option, word, what);
+  std::string message = fmt::format("{}: the trace has no {}", filter, what);
   if (const std::string near = Nearest(word, all); !near.empty()) {
     message += fmt::format("; did you mean '{}'?", near);
   } else if (!all.empty()) {
@@ -83,6 +85,8 @@ class Selector {
     if (!selection_.threads.empty()) ETUDE_RETURN_IF_ERROR(SelectThreads());
     if (!selection_.streams.empty()) ETUDE_RETURN_IF_ERROR(SelectStreams());
     if (!selection_.times.empty()) ETUDE_RETURN_IF_ERROR(SelectTimes());
+    if (!selection_.phases.empty()) ETUDE_RETURN_IF_ERROR(SelectPhases());
+    if (selection_.communication) ETUDE_RETURN_IF_ERROR(SelectCommunication());
     result_.count = static_cast<uint64_t>(std::ranges::count(result_.nodes, true));
     if (result_.count == 0 && !selection_.empty()) {
       return Usage("no node is in all of what is selected");
@@ -92,6 +96,14 @@ class Selector {
 
  private:
   bool on_host(NodeId node) const { return trace_.place(node) != Place::kDevice; }
+
+  // A kind of filter, as messages name it: "--op", and with a word of it.
+  std::string KindName(std::string_view kind) const {
+    return fmt::format("{}{}", selection_.sigil, kind);
+  }
+  std::string FilterName(std::string_view kind, std::string_view word) const {
+    return fmt::format("{}{} {}", selection_.sigil, kind, word);
+  }
 
   void Intersect(const std::vector<bool>& nodes) {
     for (size_t i = 0; i < nodes.size(); ++i) {
@@ -121,7 +133,7 @@ class Selector {
 
   // A kind of filter whose words mean nodes one by one.
   struct Filter {
-    std::string_view option;
+    std::string_view kind;
     std::string_view what;  // the trace has none of, if a word means no node
     std::function<bool(std::string_view, NodeId)> holds;
     std::function<Names()> names;  // that a word could have meant
@@ -136,7 +148,9 @@ class Selector {
         nodes[node.index()] = true;
         any = true;
       });
-      if (!any) return Unknown(filter.option, filter.what, word, filter.names());
+      if (!any) {
+        return Unknown(FilterName(filter.kind, word), filter.what, word, filter.names());
+      }
     }
     return nodes;
   }
@@ -155,10 +169,9 @@ class Selector {
     const auto holds = [&](std::string_view word, NodeId node) {
       return !word.empty() && trace_.name(node).find(word) != std::string_view::npos;
     };
-    ETUDE_ASSIGN_OR_RETURN(
-        std::vector<bool> nodes,
-        NodesOf(selection_.labels, {"--label", "node with this in its name", holds,
-                                    [&] { return NamesOf(/*labels=*/true); }}));
+    ETUDE_ASSIGN_OR_RETURN(std::vector<bool> nodes,
+                           NodesOf(selection_.labels, {"label", "node with this in its name", holds,
+                                                       [&] { return NamesOf(/*labels=*/true); }}));
     AddBelow(nodes);
     Intersect(nodes);
     return {};
@@ -166,13 +179,10 @@ class Selector {
 
   Status SelectOperators() {
     const auto holds = [&](std::string_view word, NodeId node) {
-      if (IsRoot(trace_.kind(node))) return false;
-      if (Matches(word, trace_.name(node))) return true;
-      const std::string_view schema = trace_.text(trace_.op_schema(node));
-      return !schema.empty() && Matches(word, FullOperatorName(schema));
+      return IsNamed(trace_, node, word);
     };
     ETUDE_ASSIGN_OR_RETURN(std::vector<bool> nodes,
-                           NodesOf(selection_.operators, {"--op", "node of this name", holds,
+                           NodesOf(selection_.operators, {"op", "node of this name", holds,
                                                           [&] { return NamesOf(false); }}));
     AddBelow(nodes);
     Intersect(nodes);
@@ -219,11 +229,13 @@ class Selector {
     for (size_t i = 0; i < found.size(); ++i) {
       if (found[i]) continue;
       if (names.empty()) {
-        return Usage(
-            "--module: the trace names no modules; the native recorder does, and the profiler with "
-            "with_stack or with_modules; --label selects by names of labels");
+        return Usage(fmt::format(
+            "{}: the trace names no modules; the native recorder does, and the profiler with "
+            "with_stack or with_modules; {} selects by names of labels",
+            KindName("module"), KindName("label")));
       }
-      return Unknown("--module", "module of this name", selection_.modules[i], names);
+      const std::string& word = selection_.modules[i];
+      return Unknown(FilterName("module", word), "module of this name", word, names);
     }
     AddBelow(nodes);
     Intersect(nodes);
@@ -277,17 +289,42 @@ class Selector {
     return after != ranges.begin() && value < std::prev(after)->second;
   }
 
+  static constexpr std::string_view kStepPrefix = "ProfilerStep#";
+
+  // The numbers [first, second) of "FROM..TO"; nullopt for what is no range.
+  using StepRange = std::optional<std::pair<int64_t, int64_t>>;
+  Result<StepRange> ParseSteps(const std::string& text) const {
+    const size_t dots = text.find("..");
+    if (dots == std::string::npos) return StepRange();
+    const std::string from = text.substr(0, dots);
+    const std::string to = text.substr(dots + 2);
+    const auto first = from.empty() ? INT64_MIN : ParseWhole(from);
+    const auto second = to.empty() ? INT64_MAX : ParseWhole(to);
+    if (!first || !second || *first >= *second) {
+      return Usage(fmt::format("{}: found '{}', expected a number or FROM..TO, as in 3..6",
+                               KindName("step"), text));
+    }
+    return StepRange({*first, *second});
+  }
+
   Status SelectSteps() {
     const std::vector<Step> steps = FindSteps();
     Names names;
     for (const Step& step : steps) names.emplace(trace_.name(step.mark));
     std::vector<Step> chosen;
     for (const std::string& word : selection_.steps) {
-      const std::string name = ParseWhole(word) ? "ProfilerStep#" + word : word;
+      ETUDE_ASSIGN_OR_RETURN(const auto range, ParseSteps(word));
+      const std::string name = ParseWhole(word) ? std::string(kStepPrefix) + word : word;
       const auto before = chosen.size();
-      std::ranges::copy_if(steps, std::back_inserter(chosen),
-                           [&](const Step& step) { return trace_.name(step.mark) == name; });
-      if (chosen.size() == before) return Unknown("--step", "such step", word, names);
+      std::ranges::copy_if(steps, std::back_inserter(chosen), [&](const Step& step) {
+        const std::string_view mark = trace_.name(step.mark);
+        if (!range) return mark == name;
+        const auto number = ParseWhole(mark.substr(kStepPrefix.size()));
+        return number && range->first <= *number && *number < range->second;
+      });
+      if (chosen.size() == before) {
+        return Unknown(FilterName("step", word), "such step", word, names);
+      }
     }
     Ranges<Nanos> times;       // of steps with times
     Ranges<uint64_t> ids;      // of all steps, for nodes without times
@@ -337,9 +374,8 @@ class Selector {
       });
       return names;
     };
-    ETUDE_ASSIGN_OR_RETURN(
-        std::vector<bool> nodes,
-        NodesOf(selection_.threads, {"--thread", "such thread", holds, threads}));
+    ETUDE_ASSIGN_OR_RETURN(std::vector<bool> nodes,
+                           NodesOf(selection_.threads, {"thread", "such thread", holds, threads}));
     AddLaunched(nodes);
     Intersect(nodes);
     return {};
@@ -368,9 +404,8 @@ class Selector {
       });
       return names;
     };
-    ETUDE_ASSIGN_OR_RETURN(
-        const std::vector<bool> nodes,
-        NodesOf(selection_.streams, {"--stream", "such stream", holds, streams}));
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<bool> nodes,
+                           NodesOf(selection_.streams, {"stream", "such stream", holds, streams}));
     Intersect(nodes);
     return {};
   }
@@ -380,11 +415,11 @@ class Selector {
     Nanos end{INT64_MAX};
   };
 
-  static Result<Range> ParseRange(const std::string& text, Nanos origin) {
+  Result<Range> ParseRange(const std::string& text, Nanos origin) const {
     const size_t dots = text.find("..");
     const auto fails = [&] {
-      return Usage(
-          fmt::format("--time: found '{}', expected FROM..TO with units, as in 1.5ms..20ms", text));
+      return Usage(fmt::format("{}: found '{}', expected FROM..TO with units, as in 1.5ms..20ms",
+                               KindName("time"), text));
     };
     if (dots == std::string::npos) return fails();
     const std::string from = text.substr(0, dots);
@@ -416,7 +451,8 @@ class Selector {
       ranges.push_back(range);
     }
     if (!origin) {
-      return Usage("--time: the trace has no times; `etude link` joins it with a device trace");
+      return Usage(KindName("time") +
+                   ": the trace has no times; `etude link` joins it with a device trace");
     }
     std::vector<bool> nodes(trace_.node_count());
     uint64_t hits = 0;
@@ -433,7 +469,70 @@ class Selector {
       nodes[node.index()] = inside;
       hits += inside ? 1 : 0;
     });
-    if (hits == 0) return Usage("--time: nothing ran then; times count from the trace's begin");
+    if (hits == 0) {
+      return Usage(KindName("time") + ": nothing ran then; times count from the trace's begin");
+    }
+    Intersect(nodes);
+    return {};
+  }
+
+  Status SelectPhases() {
+    std::vector<Phase> wanted;
+    for (const std::string& word : selection_.phases) {
+      const auto found = std::ranges::find(kPhases, word, [](Phase phase) { return Name(phase); });
+      if (found == std::end(kPhases)) {
+        std::vector<std::string> names;
+        for (const Phase phase : kPhases) names.emplace_back(Name(phase));
+        const std::string near = Nearest(word, names);
+        return Usage(fmt::format("{}: expected {}{}", FilterName("phase", word),
+                                 fmt::join(names, ", "),
+                                 near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+      }
+      wanted.push_back(*found);
+    }
+    std::vector<Phase> phases(trace_.node_count(), Phase::kForward);
+    for (const NodeId node : order_) {
+      const NodeId parent = trace_.parent(node);
+      const std::optional<Phase> own = PhaseOfLabel(trace_, node);
+      if (own || parent) phases[node.index()] = own ? *own : phases[parent.index()];
+    }
+    std::vector<bool> nodes(trace_.node_count());
+    ForEachNode(trace_, [&](NodeId node) {
+      // Marks and roots are around all phases.
+      if (launchers_[node.index()] || IsRoot(trace_.kind(node))) return;
+      if (IsStepMark(trace_.name(node))) return;
+      nodes[node.index()] = std::ranges::count(wanted, phases[node.index()]) != 0;
+    });
+    AddLaunched(nodes);
+    Intersect(nodes);
+    return {};
+  }
+
+  Status SelectCommunication() {
+    std::vector<bool> nodes(trace_.node_count());
+    ForEachNode(trace_, [&](NodeId node) {
+      const std::string_view schema = trace_.text(trace_.op_schema(node));
+      nodes[node.index()] = IsCommunication(trace_.kind(node)) || trace_.comm(node) != nullptr ||
+                            IsCommOperator(FullOperatorName(schema));
+    });
+    if (std::ranges::find(nodes, true) == nodes.end()) {
+      return Usage(KindName("comm") + ": the trace has no communication");
+    }
+    // A backend enters and leaves its labels on threads of its own: what a program calls, and a
+    // trace has below one, is a call of another thread.
+    const auto below = [&] {
+      for (const NodeId node : order_) {
+        const NodeId parent = trace_.parent(node);
+        if (!parent || !nodes[parent.index()]) continue;
+        const NodeKind kind = trace_.kind(node);
+        const bool misplaced = (kind == NodeKind::kOperator || kind == NodeKind::kLabel) &&
+                               !CommOfLabel(trace_.name(parent)).empty();
+        if (!misplaced) nodes[node.index()] = true;
+      }
+    };
+    below();
+    AddLaunched(nodes);
+    below();
     Intersect(nodes);
     return {};
   }
@@ -446,6 +545,13 @@ class Selector {
 };
 
 }  // namespace
+
+bool IsNamed(const Trace& trace, NodeId node, std::string_view pattern) {
+  if (IsRoot(trace.kind(node))) return false;
+  if (Matches(pattern, trace.name(node))) return true;
+  const std::string_view schema = trace.text(trace.op_schema(node));
+  return !schema.empty() && Matches(pattern, FullOperatorName(schema));
+}
 
 Result<SelectedNodes> SelectNodes(const Trace& trace, const Selection& selection) {
   return Selector(trace, selection).Run();

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/result.h"
@@ -10,19 +11,23 @@
 namespace etude {
 
 // The part of a trace that is meant: docs/selection.md. A node is in it if of each kind of filter
-// that is given at least one holds. Filters are texts, as on the command line.
+// that is given at least one holds. Filters are texts, as on the command line and in recipes.
 struct Selection {
-  std::vector<std::string> labels;     // part of a name: the nodes that have it, and all below
-  std::vector<std::string> steps;      // "3" or "ProfilerStep#3"
-  std::vector<std::string> threads;    // name or number of a host thread
-  std::vector<std::string> streams;    // "7", or "0:7" for that of device 0
-  std::vector<std::string> modules;    // name or class of a module
-  std::vector<std::string> times;      // "FROM..TO" since the trace's begin; either may be missing
+  std::vector<std::string> labels;   // part of a name: the nodes that have it, and all below
+  std::vector<std::string> steps;    // "3", "ProfilerStep#3", or "FROM..TO", either may be missing
+  std::vector<std::string> threads;  // name or number of a host thread
+  std::vector<std::string> streams;  // "7", or "0:7" for that of device 0
+  std::vector<std::string> modules;  // name or class of a module
+  std::vector<std::string> times;    // "FROM..TO" since the trace's begin; either may be missing
   std::vector<std::string> operators;  // name, with "*" for any text: the nodes, and all below
+  std::vector<std::string> phases;     // "forward", "backward", "optimizer"
+  bool communication = false;          // collectives, sends and receives, and all below
+  std::string_view sigil = "--";       // what messages put in front of a filter's kind
 
   bool empty() const {
     return labels.empty() && steps.empty() && threads.empty() && streams.empty() &&
-           modules.empty() && times.empty() && operators.empty();
+           modules.empty() && times.empty() && operators.empty() && phases.empty() &&
+           !communication;
   }
 };
 
@@ -31,6 +36,9 @@ struct SelectedNodes {
   uint64_t count = 0;
   uint64_t untimed = 0;  // nodes left out by `times` because it is not known when they ran
 };
+
+// Whether `pattern` (as of Selection::operators) is the name of the node, or that of its schema.
+bool IsNamed(const Trace& trace, NodeId node, std::string_view pattern);
 
 // The nodes of `trace` that `selection` means; all if it is empty. Work of devices belongs to the
 // threads, steps and operators that launched it. kUsage for a filter of the wrong form, for a name

@@ -131,6 +131,62 @@ TEST(Slice, KeepsWhatIsBelowALabelAndWhatIsAboveIt) {
   EXPECT_EQ(slice.trace.source_id(slice.trace.deps(relu)[0]), 12u);
 }
 
+TEST(Slice, APhaseHasWhatItsLabelsSayAndWhatWasLaunchedInIt) {
+  TraceBuilder builder;
+  const auto add = [&](uint64_t id, const std::string& name, NodeKind kind, uint64_t parent) {
+    builder.AddNode({.source_id = id,
+                     .kind = kind,
+                     .place = kind == NodeKind::kKernel ? Place::kDevice : Place::kHost,
+                     .name = builder.Intern(name),
+                     .parent = parent});
+  };
+  builder.AddNode({.source_id = 1, .kind = NodeKind::kThread, .name = builder.Intern("thread")});
+  add(2, "ProfilerStep#0", NodeKind::kLabel, 1);
+  add(3, "aten::linear", NodeKind::kOperator, 2);
+  add(4, "autograd::engine::evaluate_function: Mm", NodeKind::kLabel, 2);
+  add(5, "aten::mm", NodeKind::kOperator, 4);
+  add(6, "gemm", NodeKind::kKernel, 5);
+  add(7, "Optimizer.step#SGD.step", NodeKind::kLabel, 2);
+  add(8, "aten::add_", NodeKind::kOperator, 7);
+  const Trace trace = builder.Finish().value();
+  EXPECT_EQ(IdsOf(SliceOf(trace, {.phases = {"forward"}}).trace), (Ids{1, 2, 3}));
+  EXPECT_EQ(IdsOf(SliceOf(trace, {.phases = {"backward"}}).trace), (Ids{1, 2, 4, 5, 6}));
+  EXPECT_EQ(IdsOf(SliceOf(trace, {.phases = {"optimizer", "forward"}}).trace),
+            (Ids{1, 2, 3, 7, 8}));
+  const auto wrong = Slice(trace, {.phases = {"forwards"}}, {});
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().message,
+            "--phase forwards: expected forward, backward, optimizer; did you mean 'forward'?");
+}
+
+TEST(Slice, CommunicationIsNotWhatProgramsCallDuringABackendsLabel) {
+  TraceBuilder builder;
+  const auto add = [&](uint64_t id, const std::string& name, NodeKind kind, uint64_t parent,
+                       const std::string& schema) {
+    NodeRow row{.source_id = id, .kind = kind, .name = builder.Intern(name), .parent = parent};
+    if (!schema.empty()) row.op_schema = builder.Intern(schema);
+    builder.AddNode(row);
+  };
+  builder.AddNode({.source_id = 1, .kind = NodeKind::kThread, .name = builder.Intern("thread")});
+  add(2, "c10d::allreduce_", NodeKind::kOperator, 1, "c10d::allreduce_(Tensor[] x) -> Tensor[]");
+  add(3, "gloo:all_reduce", NodeKind::kCollective, 2, "");
+  add(4, "ReluBackward0", NodeKind::kLabel, 3, "");
+  add(5, "aten::relu", NodeKind::kOperator, 4, "aten::relu(Tensor x) -> Tensor");
+  add(6, "_c10d_functional::wait_tensor", NodeKind::kOperator, 1,
+      "_c10d_functional::wait_tensor(Tensor x) -> Tensor");
+  const Trace trace = builder.Finish().value();
+  EXPECT_EQ(IdsOf(SliceOf(trace, {.communication = true}).trace), (Ids{1, 2, 3, 6}));
+}
+
+TEST(Slice, StepsOfARange) {
+  EXPECT_EQ(IdsOf(SliceOf(TwoSteps(), {.steps = {"5.."}}).trace), (Ids{1, 2, 30, 31}));
+  EXPECT_TRUE(SliceOf(TwoSteps(), {.steps = {"0..6"}}).trace.Find(13));
+  EXPECT_FALSE(SliceOf(TwoSteps(), {.steps = {"..5"}}).trace.Find(31));
+  for (const char* none : {"6..", "..", "5..5", "a..b", "3..4"}) {
+    EXPECT_EQ(Slice(TwoSteps(), {.steps = {none}}, {}).has_value(), std::string(none) == "..");
+  }
+}
+
 TEST(Slice, AStepHasWhatRanInItAndWhatItLaunched) {
   const SliceResult first = SliceOf(TwoSteps(), {.steps = {"4"}});
   EXPECT_EQ(IdsOf(first.trace), (Ids{1, 2, 3, 10, 11, 12, 13, 14, 15, 20, 21, 22}));

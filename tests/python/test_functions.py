@@ -120,6 +120,8 @@ def test_slice_by_each_filter(planted):
     assert error.value.code == "usage"
     with pytest.raises(etude.Error, match="aten::relu"):
         etude.slice(planted, op="aten::rleu")
+    with pytest.raises(etude.Error, match="did you mean 'forward'"):
+        etude.slice(planted, phase="forwards")
 
 
 @pytest.mark.parametrize("filters", [{"op": 1.5}, {"op": b"x"}, {"op": ["x", None]}, {"step": {1}}, {"other": "x"}])

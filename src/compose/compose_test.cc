@@ -1,0 +1,400 @@
+#include "src/compose/compose.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/analysis/data_flow.h"
+#include "src/analysis/recorded_step.h"
+#include "src/compose/composition.h"
+#include "src/compose/part_plan.h"
+#include "src/trace/trace_builder.h"
+#include "src/trace/validator.h"
+
+namespace etude {
+namespace {
+
+struct Tensor {
+  uint64_t address = 0;
+};
+
+struct Call {
+  uint64_t id;
+  std::string name;  // with a schema if it has a namespace of operators
+  uint64_t parent;
+  std::optional<int64_t> start;
+  std::optional<int64_t> duration;
+  std::vector<Tensor> inputs = {};
+  std::vector<Tensor> outputs = {};
+};
+
+constexpr uint64_t kWeight = 0x100;
+constexpr uint64_t kInput = 0x200;
+constexpr uint64_t kHidden = 0x300;
+constexpr uint64_t kGradient = 0x400;
+
+Trace TraceOf(const std::vector<Call>& calls) {
+  TraceBuilder builder;
+  builder.info().format = TraceFormat::kLinked;
+  builder.AddNode({.source_id = 1, .kind = NodeKind::kProcess, .name = builder.Intern("process")});
+  builder.AddNode(
+      {.source_id = 2, .kind = NodeKind::kThread, .name = builder.Intern("main"), .parent = 1});
+  const auto list = [&](const std::vector<Tensor>& tensors) {
+    std::vector<Value> values;
+    const StringId type = builder.Intern("Tensor(float)");
+    for (const Tensor& tensor : tensors) {
+      const std::vector<int64_t> sizes = {4};
+      values.push_back(
+          Value::Tensor(type, builder.InternTensor({.tensor = tensor.address,
+                                                    .storage = tensor.address,
+                                                    .numel = 4,
+                                                    .element_bytes = 4,
+                                                    .type = type,
+                                                    .shape = builder.InternInts(sizes)})));
+    }
+    return builder.InternValues(values);
+  };
+  for (const Call& call : calls) {
+    const bool is_operator =
+        call.name.find("::") != std::string::npos && !call.name.starts_with("autograd::");
+    NodeRow row{.source_id = call.id,
+                .kind = is_operator ? NodeKind::kOperator : NodeKind::kLabel,
+                .place = Place::kHost,
+                .name = builder.Intern(call.name),
+                .parent = call.parent};
+    if (call.start) row.start = Nanos{*call.start};
+    if (call.duration) row.duration = Nanos{*call.duration};
+    row.inputs = list(call.inputs);
+    row.outputs = list(call.outputs);
+    row.seq_id = static_cast<int64_t>(call.id);
+    if (is_operator) row.op_schema = builder.Intern(call.name + "(Tensor x) -> Tensor");
+    builder.AddNode(row);
+  }
+  return builder.Finish().value();
+}
+
+// A step from 100 to 200: linear (which calls addmm), relu on the same memory's result, mm in the
+// backward pass.
+Trace Step() {
+  return TraceOf({
+      {10, "ProfilerStep#4", 2, 100, 100},
+      {11, "aten::linear", 10, 110, 30, {{kInput}, {kWeight}}, {{kHidden}}},
+      {12, "aten::addmm", 11, 115, 20, {{kInput}, {kWeight}}, {{kHidden}}},
+      {13, "aten::relu", 10, 150, 10, {{kHidden}}, {{kHidden}}},
+      {14, "autograd::engine::evaluate_function: Mm", 10, 165, 30},
+      {15, "aten::mm", 14, 170, 20, {{kHidden}, {kWeight}}, {{kGradient}}},
+  });
+}
+
+Result<Composed> ComposeOf(const std::string& parts, const std::vector<const Trace*>& traces) {
+  std::string text = "[traces]\n";
+  std::vector<ComposeInput> inputs;
+  for (size_t i = 0; i < traces.size(); ++i) {
+    text += "t" + std::to_string(i) + " = \"x\"\n";
+    inputs.push_back({.trace = traces[i], .name = "t" + std::to_string(i) + ".json"});
+  }
+  return Compose(ParseRecipe(text + parts, "r.toml").value(), inputs, {});
+}
+
+Composed ComposeStep(const std::string& parts) {
+  const Trace trace = Step();
+  Result<Composed> composed = ComposeOf(parts, {&trace});
+  EXPECT_TRUE(composed) << composed.error().message;
+  EXPECT_TRUE(IsValid(Validate(composed->trace)));
+  return std::move(*composed);
+}
+
+std::string ComposeError(const std::string& parts) {
+  const Trace trace = Step();
+  const Result<Composed> composed = ComposeOf(parts, {&trace});
+  if (composed) return "none";
+  EXPECT_EQ(composed.error().code, ErrorCode::kBadInput);
+  return composed.error().message;
+}
+
+// The names of what would run, in order.
+std::vector<std::string> Runs(const Trace& trace) {
+  const RecordedStep step = RecordedStep::Select(trace, "").value();
+  std::vector<std::string> names;
+  for (const NodeId node : step.top_operators()) names.emplace_back(trace.name(node));
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+TEST(ComposeTest, ARecordedStepIsAStepAgain) {
+  const Composed composed = ComposeStep("[[part]]\n");
+  const Trace& trace = composed.trace;
+  EXPECT_EQ(Runs(trace), (Names{"aten::linear", "aten::relu", "aten::mm"}));
+  const RecordedStep step = RecordedStep::Select(trace, "").value();
+  EXPECT_EQ(step.mark_count(), 1u);
+  EXPECT_EQ(trace.name(step.mark()), "ProfilerStep#0");
+  EXPECT_EQ(trace.duration(step.mark()), Nanos{100});
+  EXPECT_EQ(trace.start(step.top_operators()[0]), Nanos{10});
+  EXPECT_EQ(composed.composition.expected(), Nanos{60});
+  EXPECT_EQ(composed.composition.operators(), 3);
+}
+
+TEST(ComposeTest, NamesOfPartsMeanNothingElse) {
+  const Composed composed = ComposeStep("[[part]]\nname = \"ProfilerStep#7\"\nrepeat = 2\n");
+  const RecordedStep step = RecordedStep::Select(composed.trace, "").value();
+  EXPECT_EQ(step.mark_count(), 1u);
+  EXPECT_EQ(step.top_operators().size(), 6u);
+  EXPECT_TRUE(RecordedStep::Select(composed.trace, "part ProfilerStep#7, 2 of 2"));
+}
+
+TEST(ComposeTest, MemoryOfARepetitionIsItsOwnAndMemoryFromOutsideIsNot) {
+  const Composed composed = ComposeStep("[[part]]\nrepeat = 2\n");
+  const RecordedStep step = RecordedStep::Select(composed.trace, "").value();
+  const DataFlow flow(step);
+  const auto tops = step.top_operators();
+  ASSERT_EQ(tops.size(), 6u);
+  const auto in = [&](size_t op, size_t i) { return flow.inputs(tops[op])[i].version; };
+  const auto out = [&](size_t op) { return flow.outputs(tops[op])[0].version; };
+  EXPECT_EQ(in(0, 0), in(3, 0));  // the input
+  EXPECT_EQ(in(0, 1), in(3, 1));  // the weight
+  EXPECT_EQ(in(5, 1), in(0, 1));
+  EXPECT_NE(out(0), out(3));
+  EXPECT_EQ(in(1, 0), out(0));
+  EXPECT_EQ(in(4, 0), out(3));
+  EXPECT_EQ(in(5, 0), out(3));
+  EXPECT_NE(out(2), out(5));
+}
+
+TEST(ComposeTest, LaterPartsReadWhatEarlierOnesWrote) {
+  const Composed composed = ComposeStep(
+      "[[part]]\nselect = { phase = \"forward\" }\n[[part]]\nselect = { phase = \"backward\" }\n");
+  EXPECT_EQ(Runs(composed.trace), (Names{"aten::linear", "aten::relu", "aten::mm"}));
+  const RecordedStep step = RecordedStep::Select(composed.trace, "").value();
+  const DataFlow flow(step);
+  const auto tops = step.top_operators();
+  EXPECT_EQ(flow.inputs(tops[2])[0].version, flow.outputs(tops[0])[0].version);
+}
+
+TEST(ComposeTest, TracesShareNoMemory) {
+  const Trace first = Step();
+  const Trace second = Step();
+  const Composed composed =
+      ComposeOf("[[part]]\ntrace = \"t0\"\n[[part]]\ntrace = \"t1\"\n", {&first, &second}).value();
+  const RecordedStep step = RecordedStep::Select(composed.trace, "").value();
+  const DataFlow flow(step);
+  const auto tops = step.top_operators();
+  ASSERT_EQ(tops.size(), 6u);
+  std::set<StorageVersion> versions;
+  for (const size_t op : {size_t{0}, size_t{3}}) {
+    for (const DataFlow::Use& use : flow.inputs(tops[op])) versions.insert(use.version);
+  }
+  EXPECT_EQ(versions.size(), 4u);
+  EXPECT_TRUE(IsValid(Validate(composed.trace)));
+}
+
+TEST(ComposeTest, OperatorsInsideOthersRunAlone) {
+  const Composed composed =
+      ComposeStep("[[part]]\nselect = { op = \"aten::addmm\" }\nrepeat = 3\n");
+  EXPECT_EQ(Runs(composed.trace), (Names{"aten::addmm", "aten::addmm", "aten::addmm"}));
+  const RecordedStep step = RecordedStep::Select(composed.trace, "").value();
+  EXPECT_EQ(composed.trace.duration(step.mark()), Nanos{60});
+  EXPECT_EQ(composed.composition.expected(), Nanos{60});
+}
+
+TEST(ComposeTest, WhatIsDroppedTakesNoTime) {
+  const Composed composed = ComposeStep("[[part]]\ndrop = { op = \"aten::relu\" }\n");
+  const Trace& trace = composed.trace;
+  EXPECT_EQ(Runs(trace), (Names{"aten::linear", "aten::mm"}));
+  EXPECT_EQ(composed.composition.parts[0].dropped, 1);
+  const RecordedStep step = RecordedStep::Select(trace, "").value();
+  // From 140, where linear ended, to 160, where relu did.
+  EXPECT_EQ(trace.duration(step.mark()), Nanos{80});
+  EXPECT_EQ(trace.start(step.top_operators()[1]), Nanos{50});
+  EXPECT_EQ(composed.composition.expected(), Nanos{50});
+}
+
+TEST(ComposeTest, AnOperatorOfWhichAPartIsDroppedDoesNotRunAsAWhole) {
+  const Composed composed = ComposeStep("[[part]]\ndrop = { op = \"aten::addmm\" }\n");
+  EXPECT_EQ(Runs(composed.trace), (Names{"aten::relu", "aten::mm"}));
+  EXPECT_EQ(composed.composition.parts[0].taken_apart, 1);
+}
+
+TEST(ComposeTest, AReplacedOperatorHasTheSameArgumentsAndNoKnownTime) {
+  const Composed composed =
+      ComposeStep("[[part]]\nreplace = { op = \"aten::linear\", with = \"my::linear.fast\" }\n");
+  const Trace& trace = composed.trace;
+  EXPECT_EQ(Runs(trace), (Names{"my::linear", "aten::relu", "aten::mm"}));
+  const RecordedStep step = RecordedStep::Select(trace, "").value();
+  const NodeId replaced = step.top_operators()[0];
+  EXPECT_EQ(SchemaOf(trace, replaced), "my::linear.fast(Tensor x) -> Tensor");
+  EXPECT_EQ(trace.inputs(replaced).size(), 2u);
+  EXPECT_TRUE(step.OperatorsBelow(replaced).empty());
+  EXPECT_EQ(composed.composition.expected(), std::nullopt);
+  EXPECT_EQ(composed.composition.untimed(), 1);
+}
+
+TEST(ComposeTest, ScaledCommunicationWorksOnMemoryOfItsOwn) {
+  const Trace trace = TraceOf({
+      {10, "aten::mm", 2, 0, 10, {{kInput}, {kWeight}}, {{kHidden}}},
+      {11, "c10d::allreduce_", 2, 10, 10, {{kHidden}}, {{kHidden}}},
+      {12, "_c10d_functional::wait_tensor", 2, 20, 10, {{kHidden}}, {{kHidden}}},
+      {13, "aten::relu", 2, 30, 10, {{kHidden}}, {{kGradient}}},
+  });
+  const Composed composed = ComposeOf("[[part]]\nscale_comm = 0.5\nrepeat = 2\n", {&trace}).value();
+  EXPECT_EQ(composed.composition.parts[0].scaled, 2);
+  EXPECT_EQ(composed.composition.parts[0].untimed, 2);
+  const RecordedStep step = RecordedStep::Select(composed.trace, "").value();
+  const DataFlow flow(step);
+  const auto tops = step.top_operators();
+  ASSERT_EQ(tops.size(), 8u);
+  const auto numel = [&](const DataFlow::Use& use) {
+    const TensorUse& tensor = composed.trace.tensor(use.tensor);
+    EXPECT_EQ(composed.trace.ints(tensor.shape)[0], tensor.numel);
+    return tensor.numel;
+  };
+  const DataFlow::Use moved = flow.inputs(tops[1])[0];
+  EXPECT_EQ(numel(moved), 2);
+  EXPECT_EQ(numel(flow.outputs(tops[1])[0]), 2);
+  EXPECT_EQ(numel(flow.inputs(tops[3])[0]), 4);
+  EXPECT_EQ(flow.inputs(tops[2])[0].version, moved.version);
+  EXPECT_NE(flow.inputs(tops[3])[0].version, moved.version);
+  EXPECT_EQ(flow.inputs(tops[3])[0].version, flow.outputs(tops[0])[0].version);
+  EXPECT_NE(flow.inputs(tops[5])[0].version, moved.version);
+
+  const auto refused = ComposeOf("[[part]]\nscale_comm = 0.3\n", {&trace});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "r.toml:3:1: t0.json: scale_comm: node 11 'c10d::allreduce_': the first size of a "
+            "tensor of it, 4 times 0.3 is no whole number");
+  EXPECT_FALSE(ComposeOf("[[part]]\nselect = { op = \"aten::mm\" }\nscale_comm = 2\n", {&trace}));
+}
+
+TEST(ComposeTest, WeightsSpreadPartsEvenly) {
+  const Composed composed = ComposeStep(
+      "[[part]]\nweight = 2\nselect = { op = \"aten::relu\" }\n"
+      "[[part]]\nweight = 1\nselect = { op = \"aten::mm\" }\n");
+  EXPECT_EQ(Runs(composed.trace), (Names{"aten::relu", "aten::mm", "aten::relu"}));
+  EXPECT_EQ(composed.composition.expected(), Nanos{40});
+}
+
+TEST(ComposeTest, OfSeveralStepsTheTypicalOneIsTakenUnlessTheRecipeSays) {
+  const Trace trace = TraceOf({
+      {10, "ProfilerStep#1", 2, 0, 90},
+      {11, "aten::relu", 10, 10, 80, {{kInput}}, {{kHidden}}},
+      {20, "ProfilerStep#2", 2, 100, 50},
+      {21, "aten::relu", 20, 110, 40, {{kInput}}, {{kHidden}}},
+      {30, "ProfilerStep#3", 2, 200, 40},
+      {31, "aten::relu", 30, 210, 30, {{kInput}}, {{kHidden}}},
+  });
+  const Composed typical = ComposeOf("[[part]]\n", {&trace}).value();
+  EXPECT_EQ(typical.composition.parts[0].step, "ProfilerStep#2");
+  EXPECT_EQ(typical.composition.expected(), Nanos{40});
+  const Composed two = ComposeOf("[[part]]\nselect = { step = \"2..4\" }\n", {&trace}).value();
+  EXPECT_EQ(two.composition.expected(), Nanos{70});
+  const RecordedStep step = RecordedStep::Select(two.trace, "").value();
+  EXPECT_EQ(step.mark_count(), 1u);
+  EXPECT_EQ(two.trace.duration(step.mark()), Nanos{140});
+  const Composed all = ComposeOf("[[part]]\nselect = { step = \"..\" }\n", {&trace}).value();
+  EXPECT_EQ(all.composition.operators(), 3);
+}
+
+TEST(ComposeTest, WithoutTimesNothingIsExpected) {
+  const Trace trace = TraceOf({{10, "aten::relu", 2, {}, {}, {{kInput}}, {{kHidden}}}});
+  const Composed composed = ComposeOf("[[part]]\nrepeat = 2\n", {&trace}).value();
+  EXPECT_EQ(Runs(composed.trace), (Names{"aten::relu", "aten::relu"}));
+  EXPECT_EQ(composed.composition.expected(), std::nullopt);
+  EXPECT_EQ(composed.composition.untimed(), 2);
+}
+
+TEST(ComposeTest, WhatADeviceDoesHasNoExpectedTime) {
+  TraceBuilder builder;
+  builder.info().format = TraceFormat::kLinked;
+  builder.AddNode({.source_id = 1,
+                   .kind = NodeKind::kOperator,
+                   .place = Place::kHost,
+                   .name = builder.Intern("aten::mm"),
+                   .start = Nanos{10},
+                   .duration = Nanos{5},
+                   .op_schema = builder.Intern("aten::mm(Tensor x) -> Tensor")});
+  builder.AddNode({.source_id = 2,
+                   .kind = NodeKind::kKernel,
+                   .place = Place::kDevice,
+                   .name = builder.Intern("gemm"),
+                   .parent = 1,
+                   .lane = builder.InternLane({.device = 0, .stream = 7}),
+                   .start = Nanos{40},
+                   .duration = Nanos{100}});
+  const Trace trace = builder.Finish().value();
+  const Composed composed =
+      ComposeOf("[[part]]\nselect = { stream = 7 }\nrepeat = 2\n", {&trace}).value();
+  EXPECT_EQ(Runs(composed.trace), (Names{"aten::mm", "aten::mm"}));
+  EXPECT_EQ(composed.composition.expected(), std::nullopt);
+  std::vector<Nanos> starts;
+  ForEachNode(composed.trace, [&](NodeId node) {
+    if (composed.trace.name(node) == "gemm") starts.push_back(*composed.trace.start(node));
+  });
+  EXPECT_EQ(starts, (std::vector<Nanos>{Nanos{30}, Nanos{35}}));
+}
+
+TEST(ComposeTest, ATraceSaysWhatItIsComposedOf) {
+  const Composed composed = ComposeStep("[[part]]\nname = \"all\"\nrepeat = 2\n");
+  const std::optional<Composition> kept = CompositionOf(composed.trace);
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(CompositionJson(*kept), CompositionJson(composed.composition));
+  EXPECT_EQ(kept->expected(), Nanos{120});
+  EXPECT_FALSE(CompositionOf(Step()));
+  EXPECT_EQ(kept->threads, std::nullopt);
+  const Trace trace = Step();
+  const Recipe recipe = ParseRecipe("[traces]\na = \"a\"\n[[part]]\n", "r").value();
+  const std::vector<ComposeInput> inputs = {{.trace = &trace, .name = "a", .threads = 4}};
+  EXPECT_EQ(CompositionOf(Compose(recipe, inputs, {}).value().trace)->threads, 4);
+}
+
+TEST(ComposeTest, SelectionsThatMeanNothingAreRefusedWithTheirPlace) {
+  const auto refuses = [](const std::string& parts, const std::string& message) {
+    EXPECT_NE(ComposeError(parts).find(message), std::string::npos) << ComposeError(parts);
+  };
+  refuses("[[part]]\nselect = { op = \"aten::liner\" }\n",
+          "r.toml:4:10: t0.json: op aten::liner: the trace has no node of this name; did you mean "
+          "'aten::linear'?");
+  refuses("[[part]]\nselect = { phase = \"backwards\" }\n", "did you mean 'backward'?");
+  refuses("[[part]]\nselect = { label = \"evaluate\", op = \"aten::relu\" }\n",
+          "no node is in all");
+  refuses("[[part]]\ndrop = { comm = true }\n", "comm: the trace has no communication");
+  refuses("[[part]]\nselect = { op = \"aten::mm\" }\ndrop = { op = \"aten::relu\" }\n",
+          "r.toml:5:8: t0.json: drop: the part has nothing of what it means");
+  refuses("[[part]]\ndrop = { op = \"*\" }\n", "none of what is selected is an operator");
+  refuses(
+      "[[part]]\nreplace = { op = \"aten::rellu\", with = \"a::b\" }\n",
+      "replace: op aten::rellu: the trace has no node of this name; did you mean 'aten::relu'?");
+  refuses(
+      "[[part]]\nselect = { op = \"aten::mm\" }\n"
+      "replace = { op = \"aten::relu\", with = \"a::b\" }\n",
+      "replace: op aten::relu: the part has no such operator");
+}
+
+TEST(ComposeTest, NodesAreLimited) {
+  const Trace trace = Step();
+  const Recipe recipe = ParseRecipe("[traces]\na = \"a\"\n[[part]]\nrepeat = 1000\n", "r").value();
+  const std::vector<ComposeInput> inputs = {{.trace = &trace, .name = "a"}};
+  const Result<Composed> composed = Compose(recipe, inputs, {.nodes = 1000});
+  ASSERT_FALSE(composed);
+  EXPECT_NE(composed.error().message.find("limit 'nodes'"), std::string::npos);
+}
+
+TEST(PartClockTest, LeavesOutWhatIsNotKept) {
+  const auto ns = [](int64_t count) { return Nanos{count}; };
+  const PartClock clock({ns(100), ns(200)}, {{ns(90), ns(110)}, {ns(130), ns(160)}},
+                        {{ns(140), ns(150)}});
+  EXPECT_EQ(clock.At(ns(0)), ns(0));
+  EXPECT_EQ(clock.At(ns(110)), ns(0));
+  EXPECT_EQ(clock.At(ns(120)), ns(10));
+  EXPECT_EQ(clock.At(ns(135)), ns(20));
+  EXPECT_EQ(clock.At(ns(145)), ns(25));
+  EXPECT_EQ(clock.At(ns(155)), ns(30));
+  EXPECT_EQ(clock.length(), ns(70));
+  EXPECT_EQ(clock.At(ns(900)), ns(70));
+}
+
+}  // namespace
+}  // namespace etude

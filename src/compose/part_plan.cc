@@ -1,0 +1,363 @@
+#include "src/compose/part_plan.h"
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/analysis/step_kinds.h"
+#include "src/compose/comm_scale.h"
+#include "src/trace/enums.h"
+#include "src/trace/operator_name.h"
+#include "src/transform/program_order.h"
+
+namespace etude {
+namespace {
+
+using Span = PartClock::Span;
+
+std::optional<Span> SpanOf(const Trace& trace, NodeId node) {
+  const auto begin = trace.start(node);
+  const auto duration = trace.duration(node);
+  if (!begin || !duration) return std::nullopt;
+  return Span{*begin, *begin + *duration};
+}
+
+// The same time, in disjoint spans by their order.
+std::vector<Span> Joined(std::vector<Span> spans) {
+  std::ranges::sort(spans, {}, &Span::begin);
+  std::vector<Span> joined;
+  for (const Span& span : spans) {
+    if (span.end <= span.begin) continue;
+    if (!joined.empty() && span.begin <= joined.back().end) {
+      joined.back().end = std::max(joined.back().end, span.end);
+    } else {
+      joined.push_back(span);
+    }
+  }
+  return joined;
+}
+
+// What of `spans` is in none of `without`; both joined.
+std::vector<Span> Difference(const std::vector<Span>& spans, const std::vector<Span>& without) {
+  std::vector<Span> left;
+  size_t next = 0;
+  for (Span span : spans) {
+    while (next < without.size() && without[next].end <= span.begin) ++next;
+    for (size_t i = next; i < without.size() && without[i].begin < span.end; ++i) {
+      if (without[i].begin > span.begin) left.push_back({span.begin, without[i].begin});
+      span.begin = std::max(span.begin, without[i].end);
+    }
+    if (span.begin < span.end) left.push_back(span);
+  }
+  return left;
+}
+
+class PartPlanner {
+ public:
+  PartPlanner(const SourceTrace& source, const RecipePart& part, const std::string& trace_name)
+      : source_(source), trace_(source.trace), part_(part), trace_name_(trace_name) {
+    plan_.facts.name = part.name;
+    plan_.facts.repetitions = part.repeat;
+  }
+
+  Result<PartPlan> Run() {
+    ETUDE_RETURN_IF_ERROR(Choose());
+    ETUDE_RETURN_IF_ERROR(LeaveOut());
+    ETUDE_RETURN_IF_ERROR(Replace());
+    TakeApart();
+    Keep();
+    ETUDE_RETURN_IF_ERROR(Scale());
+    FindRuns();
+    if (plan_.runs.empty()) {
+      return Wrong(part_.select, "none of what is selected is an operator that could run");
+    }
+    FindClock();
+    return std::move(plan_);
+  }
+
+ private:
+  bool on_host(NodeId node) const { return trace_.place(node) != Place::kDevice; }
+  static void Set(std::vector<bool>& nodes, NodeId node) { nodes[node.index()] = true; }
+
+  tl::unexpected<Error> Wrong(const RecipeSelection& at, const std::string& message) const {
+    return BadInput(fmt::format("{}: {}: {}", at.place, trace_name_, message));
+  }
+  Result<std::vector<bool>> Select(const RecipeSelection& what) const {
+    Result<SelectedNodes> selected = SelectNodes(trace_, what.selection);
+    if (!selected) return Wrong(what, selected.error().message);
+    return std::move(selected->nodes);
+  }
+
+  // Of several recorded steps a part without one has the typical one.
+  Status Choose() {
+    RecipeSelection select = part_.select;
+    if (select.selection.steps.empty() && source_.steps.mark_count() > 1) {
+      size_t index = MiddleKind(FindStepKinds(trace_)).typical;
+      for (const NodeId node : source_.steps.nodes()) {
+        if (!IsStepMark(trace_.name(node)) || index-- > 0) continue;
+        plan_.facts.step = trace_.name(node);
+        break;
+      }
+      select.selection.steps = {plan_.facts.step};
+    }
+    ETUDE_ASSIGN_OR_RETURN(chosen_, Select(select));
+    selected_ = chosen_;
+    // Work on a stream is chosen by the operator that launched it.
+    if (!select.selection.streams.empty()) {
+      ForEachNode(trace_, [&](NodeId node) {
+        NodeId launcher = source_.launchers[node.index()];
+        if (!selected_[node.index()] || !launcher) return;
+        if (!source_.is_operator(launcher)) launcher = source_.around(launcher);
+        if (launcher) Set(chosen_, launcher);
+      });
+    }
+    // An operator runs as a whole.
+    for (const NodeId node : source_.steps.nodes()) {
+      const NodeId around = source_.around(node);
+      if (around && chosen_[around.index()]) Set(chosen_, node);
+    }
+    return {};
+  }
+
+  Status LeaveOut() {
+    out_.resize(trace_.node_count());
+    for (const RecipeSelection& drop : part_.drop) {
+      ETUDE_ASSIGN_OR_RETURN(const std::vector<bool> nodes, Select(drop));
+      bool any = false;
+      ForEachNode(trace_, [&](NodeId node) {
+        if (!nodes[node.index()] || IsRoot(trace_.kind(node))) return;
+        Set(out_, node);
+        any = any || chosen_[node.index()];
+      });
+      if (!any) return Wrong(drop, "drop: the part has nothing of what it means");
+    }
+    for (const NodeId node : source_.steps.nodes()) {
+      const NodeId around = source_.around(node);
+      if (around && out_[around.index()]) Set(out_, node);
+      const bool outermost = !around || !out_[around.index()];
+      if (is_out(node) && source_.is_operator(node) && outermost) ++plan_.facts.dropped;
+    }
+    return {};
+  }
+  bool is_out(NodeId node) const { return chosen_[node.index()] && out_[node.index()]; }
+
+  Status Replace() {
+    std::vector<bool> found(part_.replace.size());
+    for (const NodeId node : source_.steps.nodes()) {
+      const NodeId around = source_.around(node);
+      if (around && (plan_.replaced.contains(around) || inside_replaced_.contains(around))) {
+        inside_replaced_.insert(node);
+        continue;
+      }
+      if (!chosen_[node.index()] || is_out(node) || !source_.is_operator(node)) continue;
+      if (SchemaOf(trace_, node).empty()) continue;
+      for (size_t i = 0; i < part_.replace.size(); ++i) {
+        if (!IsNamed(trace_, node, part_.replace[i].op)) continue;
+        plan_.replaced.emplace(node, &part_.replace[i]);
+        found[i] = true;
+        break;
+      }
+    }
+    plan_.facts.replaced = static_cast<int64_t>(plan_.replaced.size());
+    for (size_t i = 0; i < found.size(); ++i) {
+      if (found[i]) continue;
+      RecipeSelection one = part_.select;
+      one.selection = {.operators = {part_.replace[i].op}, .sigil = "replace: "};
+      ETUDE_RETURN_IF_ERROR(Select(one));
+      return Wrong(part_.select, fmt::format("replace: op {}: the part has no such operator",
+                                             part_.replace[i].op));
+    }
+    return {};
+  }
+
+  // An operator in which something does not run as recorded cannot run as a whole.
+  void TakeApart() {
+    apart_.resize(trace_.node_count());
+    const auto take_apart = [&](NodeId around) {
+      while (around && !apart_[around.index()]) {
+        Set(apart_, around);
+        if (chosen_[around.index()] && !is_out(around)) ++plan_.facts.taken_apart;
+        around = source_.around(around);
+      }
+    };
+    for (const NodeId node : source_.steps.nodes()) {
+      const bool changed = plan_.replaced.contains(node) || is_out(node);
+      if (changed && source_.is_operator(node)) take_apart(source_.around(node));
+    }
+    ForEachNode(trace_, [&](NodeId node) {
+      const NodeId launcher = source_.launchers[node.index()];
+      if (!launcher || !is_out(node) || is_out(launcher)) return;
+      take_apart(source_.is_operator(launcher) ? launcher : source_.around(launcher));
+    });
+  }
+
+  void Keep() {
+    kept_.resize(trace_.node_count());
+    for (const NodeId node : source_.steps.nodes()) {
+      if (!chosen_[node.index()] || out_[node.index()] || apart_[node.index()]) continue;
+      if (IsRoot(trace_.kind(node)) || inside_replaced_.contains(node)) continue;
+      const NodeId around = source_.around(node);
+      const bool launches = trace_.kind(node) == NodeKind::kRuntime;
+      if (launches && around && !kept_[around.index()]) continue;
+      Set(kept_, node);
+    }
+    // Labels around stay, so that modules and phases do.
+    const std::vector<bool> kept = kept_;
+    for (const NodeId node : source_.steps.nodes()) {
+      if (!kept[node.index()]) continue;
+      for (NodeId above = trace_.parent(node); above; above = trace_.parent(above)) {
+        if (!IsRoot(trace_.kind(above)) && !source_.is_operator(above)) Set(kept_, above);
+      }
+    }
+    for (const NodeId node : source_.steps.nodes()) {
+      if (kept_[node.index()]) plan_.nodes.push_back(node);
+    }
+    ForEachNode(trace_, [&](NodeId node) {
+      const NodeId launcher = source_.launchers[node.index()];
+      if (on_host(node) || !launcher || !kept_[launcher.index()] || out_[node.index()]) return;
+      if (plan_.replaced.contains(launcher)) return;
+      Set(kept_, node);
+      plan_.nodes.push_back(node);
+    });
+    plan_.parents.resize(trace_.node_count());
+    for (const NodeId node : plan_.nodes) {
+      NodeId above = trace_.parent(node);
+      while (above && !kept_[above.index()]) above = trace_.parent(above);
+      plan_.parents[node.index()] = above;
+    }
+  }
+
+  Status Scale() {
+    if (!part_.scale_comm) return {};
+    plan_.scaled.resize(trace_.node_count());
+    for (const NodeId node : plan_.nodes) {
+      const NodeId parent = plan_.parents[node.index()];
+      const std::string_view name = FullOperatorName(SchemaOf(trace_, node));
+      const bool moves =
+          IsCommOperator(name) && CollectiveFromName(name) != CollectiveType::kBarrier;
+      if (!moves && !(parent && plan_.scaled[parent.index()])) continue;
+      plan_.scaled[node.index()] = true;
+      if (moves && source_.is_operator(node)) ++plan_.facts.scaled;
+      const Status scales = CheckScales(trace_, node, *part_.scale_comm);
+      if (!scales) return Wrong(part_.select, "scale_comm: " + scales.error().message);
+    }
+    if (plan_.facts.scaled > 0) return {};
+    return Wrong(part_.select, "scale_comm: the part has no communication");
+  }
+
+  // The outermost operator around a host node that is kept, itself included; kNone if none is.
+  NodeId RunOf(NodeId node) const {
+    NodeId run;
+    for (; node; node = source_.around(node)) {
+      if (kept_[node.index()] && source_.is_operator(node)) run = node;
+    }
+    return run;
+  }
+
+  void FindRuns() {
+    // Those with work on devices, which takes its time behind them.
+    std::unordered_set<NodeId> launches;
+    for (const NodeId node : plan_.nodes) {
+      if (const NodeId launcher = source_.launchers[node.index()]) launches.insert(RunOf(launcher));
+    }
+    Nanos expected;
+    for (const NodeId node : plan_.nodes) {
+      if (!source_.is_operator(node)) continue;
+      if (RunOf(node) != node) continue;
+      plan_.runs.push_back(node);
+      const auto duration = trace_.duration(node);
+      const bool changed =
+          plan_.replaced.contains(node) || (part_.scale_comm && plan_.scaled[node.index()]);
+      if (!duration || changed || launches.contains(node)) {
+        ++plan_.facts.untimed;
+      } else {
+        expected = expected + *duration;
+      }
+    }
+    plan_.facts.operators = static_cast<int64_t>(plan_.runs.size());
+    if (plan_.facts.untimed == 0) plan_.facts.expected = expected;
+  }
+
+  void FindClock() {
+    std::vector<Span> kept;
+    std::optional<Span> whole;
+    const auto cover = [&](const Span& span) {
+      whole =
+          whole ? Span{std::min(whole->begin, span.begin), std::max(whole->end, span.end)} : span;
+    };
+    for (const NodeId node : plan_.runs) {
+      const auto span = SpanOf(trace_, node);
+      if (!span) return;
+      kept.push_back(*span);
+      cover(*span);
+    }
+    // A label that is selected has its time, a label around those selected has not.
+    for (const NodeId node : plan_.nodes) {
+      const auto span = SpanOf(trace_, node);
+      if (span && on_host(node) && selected_[node.index()]) cover(*span);
+    }
+    std::vector<std::pair<Span, bool>> all;  // whether it is kept
+    for (const Span& span : kept) all.emplace_back(span, true);
+    for (const NodeId node : source_.steps.nodes()) {
+      if (kept_[node.index()] || !source_.is_operator(node)) continue;
+      const NodeId around = source_.around(node);
+      if (around && !apart_[around.index()]) continue;
+      if (const auto span = SpanOf(trace_, node)) all.emplace_back(*span, false);
+    }
+    std::ranges::stable_sort(all, {}, [](const auto& one) { return one.first.begin; });
+    std::vector<Span> left_out;
+    Nanos reached = whole->begin;
+    for (const auto& [span, is_kept] : all) {
+      if (!is_kept) left_out.push_back({std::min(reached, span.begin), span.end});
+      reached = std::max(reached, span.end);
+    }
+    plan_.clock.emplace(*whole, std::move(left_out), std::move(kept));
+  }
+
+  const SourceTrace& source_;
+  const Trace& trace_;
+  const RecipePart& part_;
+  const std::string& trace_name_;
+  // By node.
+  std::vector<bool> selected_;  // by the recipe
+  std::vector<bool> chosen_;    // with what runs with them
+  std::vector<bool> out_;
+  std::vector<bool> apart_;
+  std::vector<bool> kept_;
+  std::unordered_set<NodeId> inside_replaced_;
+  PartPlan plan_;
+};
+
+}  // namespace
+
+PartClock::PartClock(Span whole, std::vector<Span> left_out, std::vector<Span> kept)
+    : whole_(whole) {
+  for (const Span& span : Difference(Joined(std::move(left_out)), Joined(std::move(kept)))) {
+    const Span inside{std::max(span.begin, whole.begin), std::min(span.end, whole.end)};
+    if (inside.end <= inside.begin) continue;
+    const Nanos before = left_out_till_.empty() ? Nanos{} : left_out_till_.back();
+    left_out_.push_back(inside);
+    left_out_till_.push_back(before + (inside.end - inside.begin));
+  }
+}
+
+Nanos PartClock::At(Nanos recorded) const {
+  const Nanos time = std::clamp(recorded, whole_.begin, whole_.end);
+  const auto next = std::ranges::upper_bound(left_out_, time, {}, &Span::begin);
+  Nanos before;
+  if (next != left_out_.begin()) {
+    const auto last = static_cast<size_t>(next - left_out_.begin()) - 1;
+    before = left_out_till_[last];
+    if (time < left_out_[last].end) before = before - (left_out_[last].end - time);
+  }
+  return time - whole_.begin - before;
+}
+
+Result<PartPlan> PlanPart(const SourceTrace& source, const RecipePart& part,
+                          const std::string& trace_name) {
+  return PartPlanner(source, part, trace_name).Run();
+}
+
+}  // namespace etude

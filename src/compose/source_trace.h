@@ -1,0 +1,33 @@
+#pragma once
+
+#include <vector>
+
+#include "src/analysis/data_flow.h"
+#include "src/analysis/recorded_step.h"
+#include "src/trace/launch.h"
+#include "src/trace/trace.h"
+
+namespace etude {
+
+// A trace whose parts are composed, all its steps as one, with what of it every part asks for. The
+// flow refers to the steps, so it stays where it is; refers to the trace.
+struct SourceTrace {
+  explicit SourceTrace(const Trace& of)
+      : trace(of), steps(RecordedStep::All(of)), flow(steps), launchers(FindLaunchers(of)) {}
+  SourceTrace(const SourceTrace&) = delete;
+  SourceTrace& operator=(const SourceTrace&) = delete;
+
+  bool is_operator(NodeId node) const {
+    const uint32_t position = steps.position(node);
+    return position != RecordedStep::kNowhere && steps.is_operator(position);
+  }
+  // The nearest operator around a host node, kNone if there is none.
+  NodeId around(NodeId node) const { return steps.enclosing_operator(steps.position(node)); }
+
+  const Trace& trace;
+  const RecordedStep steps;
+  const DataFlow flow;
+  const std::vector<NodeId> launchers;
+};
+
+}  // namespace etude

@@ -1,0 +1,24 @@
+#include "src/trace/phase.h"
+
+namespace etude {
+
+std::string_view Name(Phase phase) {
+  switch (phase) {
+    case Phase::kForward: return "forward";
+    case Phase::kBackward: return "backward";
+    case Phase::kOptimizer: return "optimizer";
+  }
+  return "";
+}
+
+std::optional<Phase> PhaseOfLabel(const Trace& trace, NodeId node) {
+  const std::string_view name = trace.name(node);
+  if (name.starts_with("Optimizer.")) return Phase::kOptimizer;
+  if (trace.scope(node) == kBackwardScope ||
+      name.starts_with("autograd::engine::evaluate_function")) {
+    return Phase::kBackward;
+  }
+  return std::nullopt;
+}
+
+}  // namespace etude

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "src/trace/trace.h"
+
+namespace etude {
+
+// The parts of a training step.
+enum class Phase : uint8_t { kForward, kBackward, kOptimizer };
+inline constexpr Phase kPhases[] = {Phase::kForward, Phase::kBackward, Phase::kOptimizer};
+std::string_view Name(Phase phase);
+
+// PyTorch's RecordScope::BACKWARD_FUNCTION.
+inline constexpr uint8_t kBackwardScope = 1;
+
+// The phase that a label begins: what is below it belongs to that phase, unless a label in between
+// says otherwise. nullopt for all other nodes. What no label says is forward.
+std::optional<Phase> PhaseOfLabel(const Trace& trace, NodeId node);
+
+}  // namespace etude
