@@ -47,9 +47,9 @@ TensorSizes SizesOf(const Trace& trace, std::span<const Value> values) {
   return sizes;
 }
 
-class Counter {
+class TraceCounter {
  public:
-  explicit Counter(const Trace& trace)
+  explicit TraceCounter(const Trace& trace)
       : trace_(trace), launches_(trace), modules_(trace, launches_), self_(SelfTimes(trace)) {}
 
   TraceStats Run() {
@@ -223,6 +223,6 @@ class Counter {
 
 }  // namespace
 
-TraceStats CountTrace(const Trace& trace) { return Counter(trace).Run(); }
+TraceStats CountTrace(const Trace& trace) { return TraceCounter(trace).Run(); }
 
 }  // namespace etude

@@ -6,13 +6,20 @@
 #include <initializer_list>
 #include <numeric>
 #include <set>
+#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
 
-#define TOML_EXCEPTIONS 0
+#define TOML_EXCEPTIONS 1
 #define TOML_ENABLE_FORMATTERS 0
+// toml++ asserts that some malformed texts cannot be, or takes it for granted: here they are
+// errors.
+#pragma push_macro("NDEBUG")
+#undef NDEBUG
+#define TOML_ASSERT(expr) ((expr) ? void() : throw std::runtime_error("malformed TOML"))
 #include <toml++/toml.h>
+#pragma pop_macro("NDEBUG")
 
 #include "src/base/nearest.h"
 
@@ -401,13 +408,15 @@ Result<std::vector<int64_t>> RepetitionsOf(const std::vector<double>& weights) {
 }
 
 Result<Recipe> ParseRecipe(std::string_view text, const std::string& path) {
-  const toml::parse_result parsed = toml::parse(text, path);
-  if (!parsed) {
-    const toml::parse_error& error = parsed.error();
+  try {
+    const toml::table table = toml::parse(text, path);
+    return RecipeParser(table, path).Run();
+  } catch (const toml::parse_error& error) {
     return BadInput(fmt::format("{}:{}:{}: {}", path, error.source().begin.line,
                                 error.source().begin.column, error.description()));
+  } catch (const std::exception& error) {
+    return BadInput(path + ": " + error.what());
   }
-  return RecipeParser(parsed.table(), path).Run();
 }
 
 }  // namespace etude
