@@ -15,9 +15,10 @@
 #define TOML_ENABLE_FORMATTERS 0
 // toml++ asserts that some malformed texts cannot be, or takes it for granted: here they are
 // errors.
+[[noreturn]] static void RefuseMalformedToml() { throw std::runtime_error("malformed TOML"); }
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
-#define TOML_ASSERT(expr) ((expr) ? void() : throw std::runtime_error("malformed TOML"))
+#define TOML_ASSERT(expr) ((expr) ? void() : RefuseMalformedToml())
 #include <toml++/toml.h>
 #pragma pop_macro("NDEBUG")
 
