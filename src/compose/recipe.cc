@@ -408,6 +408,23 @@ Result<std::vector<int64_t>> RepetitionsOf(const std::vector<double>& weights) {
                   *std::ranges::min_element(shares), kMostTotal));
 }
 
+// The line up to which a text can be read before an assertion of toml++ fails, from 1.
+static size_t MalformedLine(std::string_view text) {
+  size_t line = 0;
+  for (size_t end = 0; end != std::string_view::npos && end < text.size(); ++line) {
+    end = text.find('\n', end);
+    if (end != std::string_view::npos) ++end;
+    try {
+      (void)toml::parse(text.substr(0, end));
+    } catch (const toml::parse_error&) {
+      // It goes on in the next line.
+    } catch (const std::exception&) {
+      return line + 1;
+    }
+  }
+  return line;
+}
+
 Result<Recipe> ParseRecipe(std::string_view text, const std::string& path) {
   try {
     const toml::table table = toml::parse(text, path);
@@ -416,7 +433,7 @@ Result<Recipe> ParseRecipe(std::string_view text, const std::string& path) {
     return BadInput(fmt::format("{}:{}:{}: {}", path, error.source().begin.line,
                                 error.source().begin.column, error.description()));
   } catch (const std::exception& error) {
-    return BadInput(path + ": " + error.what());
+    return BadInput(fmt::format("{}:{}: {}", path, MalformedLine(text), error.what()));
   }
 }
 
