@@ -2,19 +2,16 @@
 
 import json
 import os
-import pathlib
 import subprocess
 import sys
 
-TESTS = pathlib.Path(__file__).resolve().parents[1]
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
 
 
 def record(folder, source, *options):
     """The capture of a job, in `folder`."""
     folder.mkdir(exist_ok=True)
-    light = f"import sys, torch\nsys.path.insert(0, {str(TESTS)!r})\nimport light_torch\ndel sys.path[0]\n"
-    (folder / "job.py").write_text(light + source)
+    (folder / "job.py").write_text(source)
     command = [ETUDE, "record", "-q", *options, "-o", folder / "job", "--warmup", "2", "--steps", "2", "--"]
     command += [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
