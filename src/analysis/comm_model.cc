@@ -7,15 +7,10 @@
 
 #include "src/analysis/comm_log.h"
 #include "src/analysis/recorded_step.h"
+#include "src/analysis/time_summary.h"
 
 namespace etude {
 namespace {
-
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
 
 // Weighted by 1 / time², so that it is relative errors that are small: time = a + b * wire.
 CommModel Fit(const std::vector<std::pair<double, double>>& points) {
@@ -108,7 +103,7 @@ std::optional<CommFit> FitCommModel(std::span<const CommTime> times) {
     const double modelled = static_cast<double>(fit.model.latency.count) + wire * per_byte;
     errors.push_back(std::abs(modelled - time) / time);
   }
-  fit.typical_error = Median(std::move(errors));
+  fit.typical_error = MedianInPlace(errors);
   return fit;
 }
 

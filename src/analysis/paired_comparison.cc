@@ -6,6 +6,8 @@
 #include <random>
 #include <vector>
 
+#include "src/analysis/time_summary.h"
+
 namespace etude {
 namespace {
 
@@ -16,14 +18,6 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 size_t Draw(std::mt19937_64& random, size_t count) {
   const auto product = static_cast<unsigned __int128>(random()) * count;
   return static_cast<size_t>(product >> 64);
-}
-
-// Reorders `values`.
-double Median(std::vector<double>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  if (values.size() % 2 == 1) return *middle;
-  return (*std::max_element(values.begin(), middle) + *middle) / 2;
 }
 
 // What is `there` for one `here`, of figures that are not negative.
@@ -88,7 +82,7 @@ class PairSample {
     original_.push_back(pair.original);
     replay_.push_back(pair.replay);
   }
-  FigurePair MediansOfAdded() { return {Median(original_), Median(replay_)}; }
+  FigurePair MediansOfAdded() { return {MedianInPlace(original_), MedianInPlace(replay_)}; }
 
   std::vector<std::span<const FigurePair>> groups_;  // starts that have pairs
   size_t pairs_ = 0;

@@ -41,6 +41,13 @@ std::optional<int64_t> Median(std::vector<int64_t> counts) {
   return std::midpoint(*std::max_element(counts.begin(), middle), *middle);
 }
 
+double MedianInPlace(std::vector<double>& figures) {
+  const auto middle = figures.begin() + static_cast<std::ptrdiff_t>(figures.size() / 2);
+  std::ranges::nth_element(figures, middle);
+  if (figures.size() % 2 == 1) return *middle;
+  return (*std::max_element(figures.begin(), middle) + *middle) / 2;
+}
+
 std::optional<double> RelativeError(const std::optional<TimeSummary>& original,
                                     const std::optional<TimeSummary>& replay) {
   if (!original || !replay || original->median.count <= 0) return std::nullopt;

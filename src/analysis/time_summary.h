@@ -28,6 +28,8 @@ TimeSummary Summarise(std::vector<Nanos> times);
 // Half-way between the two in the middle of an even number; nullopt of none.
 std::optional<Nanos> Median(std::vector<Nanos> times);
 std::optional<int64_t> Median(std::vector<int64_t> counts);
+// The same of at least one figure, which it reorders.
+double MedianInPlace(std::vector<double>& figures);
 
 // Median of `replay` over median of `original`, minus 1; nullopt if one is unknown.
 std::optional<double> RelativeError(const std::optional<TimeSummary>& original,

@@ -306,10 +306,12 @@ std::string AgainLine(const std::string& folder, const CompareRunOptions& option
   add("--timeout", options.timeout_s, usual.timeout_s);
   add("--seed", options.seed, usual.seed);
   add("--gaps", options.gaps, usual.gaps);
+  if (options.pin) words.emplace_back("--pin");
   if (options.experimental) words.emplace_back("--experimental");
   for (const std::string& library : options.libraries) {
     words.insert(words.end(), {"--library", library});
   }
+  if (options.finish) words.emplace_back("--finish");
   for (const std::string& file : options.certificates) {
     words.insert(words.end(), {"--certificate", file});
   }

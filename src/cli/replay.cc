@@ -282,7 +282,8 @@ class ReplayCommand : public Command {
   }
 
   // What stands for ranks of the job that are not there; of all, if this is replayed alone.
-  Result<EmulatedPeers> EmulatePeers(const ReplaySource& source, std::optional<RankGroup>& alone) {
+  Result<EmulatedPeers> EmulatePeers(const ReplaySource& source, const std::optional<CommFit>& fit,
+                                     std::optional<RankGroup>& alone) {
     if (replay_.group == nullptr) {
       const RanksOfJob job = AloneIn(source);
       lead_ = job.present.front();
@@ -294,22 +295,19 @@ class ReplayCommand : public Command {
     EmulatedPeers peers{.size = replay_.group->size(),
                         .present = static_cast<int64_t>(replay_.group->present().size())};
     if (peers_ == "trace") {
-      peers.fit = FitCommModel(CommTimes(source.trace));
-      if (!peers.fit) {
+      peers.fit = fit;
+      if (!fit) {
         return BadInput(path_ +
                         ": says of no communication how long it took; --peers "
                         "LATENCY,BANDWIDTH or fake need no such times");
       }
-      peers.model = peers.fit->model;
+      peers.model = fit->model;
     } else if (peers_ != "fake") {
       ETUDE_ASSIGN_OR_RETURN(peers.model, ParsePeers(peers_));
     }
-    CommModel scaled = peers.model;
-    if (replay_.scale) {
-      const ScaledOperator any{.name = "comm", .communicates = true};
-      scaled = scaled.Slower(replay_.scale->slowdown() * replay_.scale->Of(any, 0));
-    }
-    replay_.group->SetPeers(scaled);
+    const double slower =
+        replay_.scale ? replay_.scale->slowdown() * replay_.scale->OfCommunication() : 1;
+    replay_.group->SetPeers(peers.model.Slower(slower));
     return peers;
   }
 
@@ -335,11 +333,11 @@ class ReplayCommand : public Command {
                            OpenSource(path_, rank_, console.strict(), context));
     std::optional<EmulatedPeers> peers;
     std::optional<RankGroup> alone;
+    std::optional<CommFit> fit;
+    if (peers_ == "trace" || replay_.scale) fit = FitCommModel(CommTimes(source.trace));
+    if (fit) replay_.comm = fit->model;
     if (!peers_.empty()) {
-      ETUDE_ASSIGN_OR_RETURN(peers, EmulatePeers(source, alone));
-    }
-    if (replay_.scale) {
-      if (const auto fit = FitCommModel(CommTimes(source.trace))) replay_.comm = fit->model;
+      ETUDE_ASSIGN_OR_RETURN(peers, EmulatePeers(source, fit, alone));
     }
     ETUDE_RETURN_IF_ERROR(CheckNames(source.trace, replay_));
     FollowProgram(source, threads_, replay_);

@@ -16,8 +16,6 @@ constexpr std::string_view kAboutErrors =
     "The replay's median over the original's, minus 1, with its 95 % interval. A bar is met if the "
     "whole interval lies within it, missed if it lies wholly outside, else undetermined.";
 
-Cell FiniteCell(double value) { return std::isfinite(value) ? Cell(value) : Cell(); }
-
 Cell FigureCell(const std::optional<double>& value) {
   if (!value || !std::isfinite(*value) || std::abs(*value) > 9e18) return {};
   return static_cast<int64_t>(std::llround(*value));
@@ -179,29 +177,12 @@ void AddMethod(Page& page) {
 Table RatioTable(const CertificateComparison& comparison) {
   Table table{.key = "ratios",
               .title = "second over first, with 95 % intervals",
-              .columns = {{"metric", "metric", Unit::kText},
-                          {"original", "original", Unit::kNumber},
-                          {"original_low", "from", Unit::kNumber},
-                          {"original_high", "to", Unit::kNumber},
-                          {"replay", "replay", Unit::kNumber},
-                          {"replay_low", "from", Unit::kNumber},
-                          {"replay_high", "to", Unit::kNumber},
-                          {"error", "error", Unit::kShare},
-                          {"error_low", "from", Unit::kShare},
-                          {"error_high", "to", Unit::kShare},
-                          {"bar", "bar ±", Unit::kShare},
-                          {"verdict", "verdict", Unit::kText}},
+              .columns = WithFigures({{"metric", "metric", Unit::kText}}),
               .rows = {}};
   for (const MetricComparison& row : comparison.ratios) {
     if (!row.figures) continue;
     std::vector<Cell> cells = {std::string(InfoOf(row.metric).title)};
-    for (const auto& estimate : {row.figures->original, row.figures->replay, row.figures->error}) {
-      for (const double Estimate::*member : {&Estimate::value, &Estimate::low, &Estimate::high}) {
-        cells.push_back(estimate ? FiniteCell((*estimate).*member) : Cell());
-      }
-    }
-    cells.push_back(ToCell(row.bar));
-    cells.push_back(VerdictCell(row));
+    AddFigures(row, 1, cells);
     table.rows.push_back(std::move(cells));
   }
   return table;

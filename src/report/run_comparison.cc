@@ -193,46 +193,49 @@ std::string RunComparisonText(const RunComparison& run) {
   return text + VerdictText(run.metrics);
 }
 
-Cell VerdictCell(const MetricComparison& metric) {
-  if (!metric.verdict) return {};
-  return std::string(Name(*metric.verdict));
+std::vector<Table::Column> WithFigures(std::vector<Table::Column> columns) {
+  columns.insert(columns.end(), {{"original", "original", Unit::kNumber},
+                                 {"original_low", "from", Unit::kNumber},
+                                 {"original_high", "to", Unit::kNumber},
+                                 {"replay", "replay", Unit::kNumber},
+                                 {"replay_low", "from", Unit::kNumber},
+                                 {"replay_high", "to", Unit::kNumber},
+                                 {"error", "error", Unit::kShare},
+                                 {"error_low", "from", Unit::kShare},
+                                 {"error_high", "to", Unit::kShare},
+                                 {"bar", "bar ±", Unit::kShare},
+                                 {"verdict", "verdict", Unit::kText}});
+  return columns;
+}
+
+void AddFigures(const MetricComparison& metric, double scale, std::vector<Cell>& cells) {
+  const auto finite = [](double value) { return std::isfinite(value) ? Cell(value) : Cell(); };
+  const auto add = [&](const std::optional<Estimate>& estimate, double factor) {
+    cells.push_back(estimate ? finite(estimate->value * factor) : Cell());
+    cells.push_back(estimate ? finite(estimate->low * factor) : Cell());
+    cells.push_back(estimate ? finite(estimate->high * factor) : Cell());
+  };
+  add(metric.figures->original, scale);
+  add(metric.figures->replay, scale);
+  add(metric.figures->error, 1);
+  cells.push_back(ToCell(metric.bar));
+  cells.push_back(metric.verdict ? Cell(std::string(Name(*metric.verdict))) : Cell());
 }
 
 Table RunComparisonTable(const std::vector<RunComparison>& runs) {
   Table table{.key = "compared",
               .title = "original and replay in turn, medians with 95 % intervals",
-              .columns = {{"rank", "rank", Unit::kText},
-                          {"metric", "metric", Unit::kText},
-                          {"unit", "unit", Unit::kText},
-                          {"original", "original", Unit::kNumber},
-                          {"original_low", "from", Unit::kNumber},
-                          {"original_high", "to", Unit::kNumber},
-                          {"replay", "replay", Unit::kNumber},
-                          {"replay_low", "from", Unit::kNumber},
-                          {"replay_high", "to", Unit::kNumber},
-                          {"error", "error", Unit::kShare},
-                          {"error_low", "from", Unit::kShare},
-                          {"error_high", "to", Unit::kShare},
-                          {"bar", "bar ±", Unit::kShare},
-                          {"verdict", "verdict", Unit::kText}},
+              .columns = WithFigures({{"rank", "rank", Unit::kText},
+                                      {"metric", "metric", Unit::kText},
+                                      {"unit", "unit", Unit::kText}}),
               .rows = {}};
-  const auto finite = [](double value) { return std::isfinite(value) ? Cell(value) : Cell(); };
   for (const RunComparison& run : runs) {
     for (const MetricComparison& metric : run.metrics) {
       if (!metric.figures) continue;
       const StepMetricInfo& info = InfoOf(metric.metric);
       const auto [unit, scale] = Scale(info.unit);
       std::vector<Cell> cells = {run.rank, std::string(info.title), unit};
-      const auto add = [&](const std::optional<Estimate>& estimate, double factor) {
-        cells.push_back(estimate ? finite(estimate->value * factor) : Cell());
-        cells.push_back(estimate ? finite(estimate->low * factor) : Cell());
-        cells.push_back(estimate ? finite(estimate->high * factor) : Cell());
-      };
-      add(metric.figures->original, scale);
-      add(metric.figures->replay, scale);
-      add(metric.figures->error, 1);
-      cells.push_back(ToCell(metric.bar));
-      cells.push_back(VerdictCell(metric));
+      AddFigures(metric, scale, cells);
       table.rows.push_back(std::move(cells));
     }
   }

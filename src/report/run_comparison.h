@@ -143,8 +143,10 @@ std::string AbsentText(std::span<const MetricComparison> metrics);
 std::string VerdictText(std::span<const MetricComparison> metrics);
 // For people.
 std::string RunComparisonText(const RunComparison& run);
-// "met"; unknown without a verdict.
-Cell VerdictCell(const MetricComparison& metric);
+// `columns`, and those of the figures of both sides, their error, its bar and the verdict; the
+// cells of `metric`, which has figures, in them, with both sides' figures times `scale`.
+std::vector<Table::Column> WithFigures(std::vector<Table::Column> columns);
+void AddFigures(const MetricComparison& metric, double scale, std::vector<Cell>& cells);
 // The same as a table, of several ranks.
 Table RunComparisonTable(const std::vector<RunComparison>& runs);
 

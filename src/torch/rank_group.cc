@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <exception>
 #include <map>
@@ -385,6 +386,9 @@ Status RankGroup::Connect(const CommLog& calls) {
     for (const auto& [key, group] : impl_->groups) impl_->MakeBackend(key, *group);
   };
   if (is_alone()) return Caught(make_backends);
+  // A rank that gives up closes its connections. Who writes to one then has an error to explain,
+  // as in Python, which ignores the signal too.
+  std::signal(SIGPIPE, SIG_IGN);
   ETUDE_RETURN_IF_ERROR(Caught([&] {
     impl_->store = impl_->OpenStore(/*may_serve=*/true);
     for (const auto& [key, group] : impl_->groups) {
@@ -444,7 +448,8 @@ void RankGroup::Impl::EndWatch() {
 Error RankGroup::Explain(Error error) {
   if (is_alone()) return error;
   const auto& store = impl_->store;
-  const Status asked = Caught([&] {
+  // Where the store has gone the error says what there is to say.
+  (void)Caught([&] {
     if (store->add(kTrouble, 1) > 1) {
       // Another rank has asked. Who started the ranks ends this one then, or it ends by itself.
       store->wait({kVerdict}, kAnswering);
@@ -465,8 +470,6 @@ Error RankGroup::Explain(Error error) {
     error.message += DescribeRanks(all, present());
     store->set(kVerdict, ToBytes(std::to_string(rank())));
   });
-  // Where the store has gone the error says what there is to say.
-  (void)asked;
   return error;
 }
 

@@ -17,6 +17,7 @@ namespace {
 constexpr double kLeastFactor = 0.01;
 constexpr double kMostFactor = 100;
 constexpr std::string_view kHost = "host";
+constexpr std::string_view kComm = "comm";
 
 std::optional<double> ParseFactor(std::string_view text, double least) {
   double factor = 0;
@@ -26,7 +27,7 @@ std::optional<double> ParseFactor(std::string_view text, double least) {
 }
 
 bool Means(std::string_view what, const ScaledOperator& op) {
-  if (what == "comm") return op.communicates;
+  if (what == kComm) return op.communicates;
   if (what == "compute") return !op.communicates;
   const std::string_view base = BaseOperatorName(op.name);
   if (what == "matrix") return !op.communicates && IsMatrixOperator(base);
@@ -53,7 +54,8 @@ Result<TimeScale> TimeScale::Parse(std::string_view text) {
                       "factor from {} to {}",
                       rule, kLeastFactor, kMostFactor));
     }
-    const std::vector<std::string> classes = {"comm", "compute", "matrix", std::string(kHost)};
+    const std::vector<std::string> classes = {std::string(kComm), "compute", "matrix",
+                                              std::string(kHost)};
     if (what.find("::") == std::string::npos && !std::ranges::count(classes, what)) {
       const std::string near = Nearest(what, classes);
       return MakeError(
@@ -98,13 +100,16 @@ double TimeScale::Of(const ScaledOperator& op, int64_t rank) const {
   return op.communicates ? factor : factor * StragglerOf(rank);
 }
 
-double TimeScale::OfHost(int64_t rank) const {
+double TimeScale::OfClass(std::string_view name) const {
   double factor = 1;
   for (const auto& [what, of] : rules_) {
-    if (what == kHost) factor = of;
+    if (what == name) factor = of;
   }
-  return factor * StragglerOf(rank);
+  return factor;
 }
+
+double TimeScale::OfHost(int64_t rank) const { return OfClass(kHost) * StragglerOf(rank); }
+double TimeScale::OfCommunication() const { return OfClass(kComm); }
 
 double TimeScale::slowdown() const {
   double least = 1;

@@ -31,6 +31,8 @@ class TimeScale {
 
   double Of(const ScaledOperator& op, int64_t rank) const;
   double OfHost(int64_t rank) const;
+  // Of communication as a whole, whatever operator it is.
+  double OfCommunication() const;
   // A machine cannot run faster than it does: all runs so many times slower than the scale says,
   // and measured times are divided by it. The same on all ranks; at least 1.
   double slowdown() const;
@@ -38,6 +40,7 @@ class TimeScale {
   std::string Text() const;
 
  private:
+  double OfClass(std::string_view name) const;
   double StragglerOf(int64_t rank) const;
 
   std::vector<std::pair<std::string, double>> rules_;

@@ -23,6 +23,7 @@ TEST(TimeScale, TheLastRuleThatMeansAnOperatorHolds) {
   EXPECT_EQ(scale.Of({.name = "aten::mul.Tensor"}, 0), 2);
   EXPECT_EQ(scale.Of(kReduction, 0), 4);
   EXPECT_EQ(scale.OfHost(0), 1);
+  EXPECT_EQ(scale.OfCommunication(), 4);
   EXPECT_EQ(TimeScale::Parse("aten::mm=3,compute=2").value().Of(kProduct, 0), 2);
   EXPECT_EQ(TimeScale::Parse("aten::mm.out=3").value().Of(kProduct, 0), 3);
   EXPECT_EQ(scale.Text(), "compute × 2, matrix × 0.5, aten::add × 3, comm × 4");

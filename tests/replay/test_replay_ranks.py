@@ -171,18 +171,26 @@ def test_a_launcher_with_another_number_of_processes_is_told(job):
     assert "Open MPI started 3 processes for 2 ranks" in errors
 
 
+def cpu_time(process):
+    """Seconds of CPU time in user mode."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) / os.sysconf("SC_CLK_TCK")
+
+
 def replay_with_a_pause(job, seconds):
     """What a replay says whose rank 1 stands still for so long; None: for ever."""
     command = [ETUDE, "replay", job, "--ranks", "all", "--timeout", "1", "--iterations", "100000", "-q"]
     replay = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     children = Path(f"/proc/{replay.pid}/task/{replay.pid}/children")
+    begun = None
     while replay.poll() is None:
         ranks = children.read_text().split()
-        # With the threads of their groups: the steps have begun.
-        if len(ranks) == 2 and len(os.listdir(f"/proc/{ranks[1]}/task")) > 2:
-            break
+        # With the threads of their groups, and a second of CPU time besides: the steps have begun.
+        if len(ranks) == 2 and all(len(os.listdir(f"/proc/{rank}/task")) > 2 for rank in ranks):
+            begun = begun or [cpu_time(rank) for rank in ranks]
+            if all(cpu_time(rank) > before + 1 for rank, before in zip(ranks, begun)):
+                break
         time.sleep(0.05)
-    time.sleep(0.5)
     os.kill(int(ranks[1]), signal.SIGSTOP)
     if seconds is not None:
         time.sleep(seconds)
