@@ -206,11 +206,12 @@ def test_all_ranks_of_a_torchrun_job(run):
     assert result.rank(0)["signatures"][0]["calls"][0]["module"] == "Linear"
 
 
-COMPILED_FORMS = {
-    "function": "call = torch.compile(model, backend='aot_eager')",
-    "method": "model.compile(backend='aot_eager'); call = model",
-    "lambda": "call = torch.compile(lambda x: model(x), backend='aot_eager')",
-}
+COMPILED_FORMS = [
+    ("function", "call = torch.compile(model, backend='aot_eager')", True),
+    ("method", "model.compile(backend='aot_eager'); call = model", False),
+    ("lambda", "call = torch.compile(lambda x: model(x), backend='aot_eager')", True),
+    ("lambda", "call = torch.compile(lambda x: model(x), backend='aot_eager')", False),
+]
 # Trains or infers, or takes optimizer steps, with compiled code; says what was compiled how often.
 COMPILED = {
     (form, training): f"""
@@ -229,8 +230,7 @@ for _ in range(12):
         loss.backward()
         optimizer.step()
 """
-    for form, line in COMPILED_FORMS.items()
-    for training in (True, False)
+    for form, line, training in COMPILED_FORMS
 }
 COMPILED["step", True] = """
 @torch.compile(backend="aot_eager")

@@ -1,15 +1,13 @@
 """Collectives of several process groups, as recorded: which group, which ranks, which reduction."""
 
+import pathlib
+
 import pytest
 import two_ranks
 
 START = """
-import time, torch, torch.distributed as dist
+import sys, time, torch, torch.distributed as dist
 from torch import nn
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
-from torch.distributed.tensor import Replicate, Shard, distribute_tensor
-from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
 dist.init_process_group("gloo")
 torch.manual_seed(0)
@@ -29,8 +27,14 @@ time.sleep(0.5)  # a thread of Gloo may abort otherwise
 dist.destroy_process_group()
 """
 
+# Nothing of torch.compile's, which functional collectives need.
+LIGHT = f"""
+sys.path.insert(0, {str(pathlib.Path(__file__).resolve().parents[1])!r})
+import light_torch
+"""
+
 # On rank 0 all is infinite, on rank 1 all is 0, but for what a reduction makes of it.
-REDUCTIONS = """
+REDUCTIONS = LIGHT + """
 both = dist.new_group([0, 1])
 own = [dist.new_group([0]), dist.new_group([1])][rank]
 state = torch.zeros(4)
@@ -80,6 +84,10 @@ def test_groups_and_reductions_are_those_recorded(tmp_path, groups, infinite):
 
 def test_fully_sharded_model_and_distributed_tensors(tmp_path):
     body = """
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+
 mesh = init_device_mesh("cpu", (2,))
 for layer in (model[0], model[2], model):
     fully_shard(layer, mesh=mesh)
@@ -95,6 +103,9 @@ def more():
 
 def test_tensor_parallel_model_replays_its_local_operators(tmp_path):
     body = """
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
 mesh = init_device_mesh("cpu", (2,))
 parallelize_module(model, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
 
@@ -120,7 +131,7 @@ def test_a_trace_that_lacks_the_groups_skips_their_collectives(tmp_path):
     assert row["op"] == "c10d::allreduce_" and "several process groups" in row["reason"]
 
 
-WAITS = """
+WAITS = LIGHT + """
 def more():
     ones = torch.ones(4)
     if rank == 1:
