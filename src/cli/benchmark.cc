@@ -1,5 +1,6 @@
 #include "src/cli/benchmark.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,10 +10,12 @@
 
 #include "src/analysis/step_kinds.h"
 #include "src/cli/output_files.h"
+#include "src/cli/rank_processes.h"
 #include "src/cli/replay_names.h"
 #include "src/cli/replay_source.h"
 #include "src/standalone/benchmark_folder.h"
 #include "src/torch/operator_library.h"
+#include "src/torch/rank_group.h"
 #include "src/torch/replayer.h"
 
 namespace etude {
@@ -30,6 +33,11 @@ class BenchmarkCommand : public Command {
     options.Value("-o,--output", &output_, "FOLDER", "the folder to write to");
     options.Required("--output");
     options.Value("--rank", &rank_, "N", "which rank of a folder", {.least = 0});
+    options.Choice("--ranks", &ranks_, {"one", "all"},
+                   "one rank, without what needs others; or all of a folder, with their "
+                   "communications, to be started by torchrun");
+    options.Flag("--keep-names", &keep_names_,
+                 "write down names of modules, and texts among arguments");
     options.Values("--library", &libraries_, "FILE",
                    "load a shared library that registers operators (TORCH_LIBRARY); its code runs");
     options.Value("--threads", &threads_, "N",
@@ -50,32 +58,79 @@ class BenchmarkCommand : public Command {
   }
 
   Result<ExitCode> Run(const Console& console) override {
-    const RunContext& context = console.context();
+    if (ranks_ == "one") return RunRank(nullptr, console, console.context());
+    if (rank_) return MakeError(ErrorCode::kUsage, "--rank: --ranks all takes all");
+    ETUDE_ASSIGN_OR_RETURN(const RanksOfJob ranks, ChooseRanks(path_, "all", console.context()));
+    if (ranks.size == 1) return RunRank(nullptr, console, console.context());
+    ETUDE_ASSIGN_OR_RETURN(const MeetingPlace place, MeetingPlace::Open());
+    constexpr int64_t kLead = 0;
+    return RunRanks(ranks.present, kLead, [&](int64_t rank) -> Result<ExitCode> {
+      RankGroup group({.rank = rank,
+                       .size = ranks.size,
+                       .present = ranks.present,
+                       .lead = kLead,
+                       .place = place});
+      rank_ = rank;
+      RunContext context = console.context();
+      if (rank != kLead) context.progress = nullptr;
+      return RunRank(&group, console, context);
+    });
+  }
+
+ private:
+  // One rank: the only one, or this process's of the `group`, of which the first writes.
+  Result<ExitCode> RunRank(RankGroup* group, const Console& console, const RunContext& context) {
     for (const std::string& library : libraries_) {
       ETUDE_RETURN_IF_ERROR(LoadOperatorLibrary(library));
     }
     ETUDE_ASSIGN_OR_RETURN(const ReplaySource source,
                            OpenSource(path_, rank_, console.strict(), context));
     ETUDE_RETURN_IF_ERROR(CheckNames(source.trace, replay_));
+    replay_.group = group;
     SetOptions(source);
     ETUDE_ASSIGN_OR_RETURN(Replayer replayer, Replayer::Prepare(source.trace, replay_, context));
     ETUDE_ASSIGN_OR_RETURN(const ReplayReport report, replayer.Measure());
-    ETUDE_ASSIGN_OR_RETURN(const Program program, replayer.ToProgram());
+    ETUDE_ASSIGN_OR_RETURN(const Program program, replayer.ToProgram(keep_names_));
+    StepSource own = SourceOf(program);
+    own.left_out = report.operators - report.operators_replayed;
+    ETUDE_ASSIGN_OR_RETURN(const auto steps, ShareSteps(group, std::move(own)));
+    // The first rank's answer is that of all.
+    if (steps.empty()) return ExitCode::kOk;
     ETUDE_RETURN_IF_ERROR(MakeFolder(output_));
-    ETUDE_RETURN_IF_ERROR(WriteBenchmark(program, FactsOf(source, report), output_));
-    console.Print(fmt::format("wrote {}: {} of {} operators, {} calls\n", output_,
-                              report.operators_replayed, report.operators, program.calls.size()));
-    return report.skipped.empty() ? ExitCode::kOk : ExitCode::kNo;
+    ETUDE_RETURN_IF_ERROR(WriteBenchmark(steps, FactsOf(source, report), output_));
+    const std::string of_ranks =
+        steps.size() == 1 ? "" : fmt::format(" of rank 0, of {} ranks", steps.size());
+    console.Print(fmt::format("wrote {}: {} of {} operators, {} calls{}\n", output_,
+                              report.operators_replayed, report.operators, program.calls.size(),
+                              of_ranks));
+    return std::ranges::all_of(steps, [](const StepSource& step) { return step.left_out == 0; })
+               ? ExitCode::kOk
+               : ExitCode::kNo;
   }
 
- private:
+  // The steps of all ranks, on the first, and none on others; the one that there is.
+  static Result<std::vector<StepSource>> ShareSteps(RankGroup* group, StepSource own) {
+    std::vector<StepSource> steps;
+    if (group == nullptr) {
+      steps.push_back(std::move(own));
+      return steps;
+    }
+    ETUDE_RETURN_IF_ERROR(group->Tell(ToBytes(own)));
+    for (int64_t rank = 0; group->rank() == 0 && rank < group->size(); ++rank) {
+      ETUDE_ASSIGN_OR_RETURN(const std::string told, group->ToldBy(rank));
+      ETUDE_ASSIGN_OR_RETURN(steps.emplace_back(), StepSourceOf(told));
+    }
+    return steps;
+  }
+
   void SetOptions(const ReplaySource& source) {
     replay_.device = "cpu";
     FollowProgram(source, threads_, replay_);
     const std::vector<StepKind> kinds = FindStepKinds(source.trace);
     const StepKind& kind = MiddleKind(kinds);
-    replay_.step = kind.typical;
-    replay_.alike = kind.steps;
+    // Ranks choose by themselves: the first of a kind is the same step on all.
+    replay_.step = replay_.group == nullptr ? kind.typical : kinds.front().steps.front();
+    replay_.alike = replay_.group == nullptr ? kind.steps : kinds.front().steps;
   }
 
   BenchmarkFacts FactsOf(const ReplaySource& source, const ReplayReport& report) const {
@@ -105,6 +160,8 @@ class BenchmarkCommand : public Command {
   std::string path_;
   std::string output_;
   std::optional<int64_t> rank_;
+  std::string ranks_ = "one";
+  bool keep_names_ = false;
   std::optional<int64_t> threads_;
   std::vector<std::string> libraries_;
   ReplayOptions replay_;

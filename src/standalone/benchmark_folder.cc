@@ -1,9 +1,16 @@
 #include "src/standalone/benchmark_folder.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <map>
 #include <set>
-#include <string_view>
+#include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include "src/formats/atomic_file.h"
 #include "src/standalone/program_data.h"
@@ -17,6 +24,11 @@ std::string Milliseconds(std::optional<Nanos> time) {
   return time ? fmt::format("{:.3f} ms", static_cast<double>(time->count) / 1e6) : "unknown";
 }
 
+// The end of the name of step `number`; one rank's has none.
+std::string Number(size_t ranks, size_t number) {
+  return ranks == 1 ? "" : fmt::format("_{}", number);
+}
+
 // How far `time` is from the original's.
 std::string Deviation(std::optional<Nanos> original, Nanos time) {
   if (!original || original->count <= 0) return "unknown";
@@ -25,29 +37,75 @@ std::string Deviation(std::optional<Nanos> original, Nanos time) {
       100.0 * (static_cast<double>(time.count) / static_cast<double>(original->count) - 1.0));
 }
 
-std::string Readme(const Program& program, const BenchmarkFacts& facts, uint32_t calls_in_text) {
-  std::set<std::string_view> names;
-  for (const ProgramOperator& op : program.operators) names.insert(op.name);
-  int64_t bytes = 0;
-  for (const ProgramMemory& memory : program.memory) bytes += memory.bytes;
+// How the ranks of a job are told apart: the process groups, and the different codes and data, with
+// which of them each rank has.
+struct Ranks {
+  std::vector<ProgramGroup> groups;
+  std::vector<const StepSource*> codes;
+  std::vector<const StepSource*> data;
+  std::vector<size_t> code_of;
+  std::vector<size_t> data_of;
+};
+
+Ranks Sort(std::span<const StepSource> sources) {
+  Ranks ranks;
+  std::set<ProgramGroup> groups;
+  std::map<std::pair<std::string_view, std::string_view>, size_t> codes;
+  std::map<std::string_view, size_t> data;
+  for (const StepSource& source : sources) {
+    groups.insert(source.groups.begin(), source.groups.end());
+    const auto [code, new_code] =
+        codes.emplace(std::pair(source.cpp, source.python), ranks.codes.size());
+    if (new_code) ranks.codes.push_back(&source);
+    ranks.code_of.push_back(code->second);
+    const auto [numbers, new_data] = data.emplace(source.data, ranks.data.size());
+    if (new_data) ranks.data.push_back(&source);
+    ranks.data_of.push_back(numbers->second);
+  }
+  ranks.groups.assign(groups.begin(), groups.end());
+  return ranks;
+}
+
+// The file ranks.data: docs/formats/benchmark_data.md.
+std::string RanksData(std::span<const StepSource> sources, const Ranks& ranks) {
+  std::string text = fmt::format("ranks 1\ngroups {}\n", ranks.groups.size());
+  for (const ProgramGroup& group : ranks.groups) {
+    text += fmt::format("{} {}\n", group.ranks.size(), fmt::join(group.ranks, " "));
+  }
+  text += fmt::format("members {}\n", sources.size());
+  for (size_t rank = 0; rank < sources.size(); ++rank) {
+    text += fmt::format("{} {} {}", ranks.code_of[rank], ranks.data_of[rank],
+                        sources[rank].groups.size());
+    for (const ProgramGroup& group : sources[rank].groups) {
+      text +=
+          fmt::format(" {}", std::ranges::lower_bound(ranks.groups, group) - ranks.groups.begin());
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string Readme(std::span<const StepSource> ranks, size_t steps, const BenchmarkFacts& facts) {
+  const StepSource& source = ranks.front();
+  const size_t size = ranks.size();
   std::string text = fmt::format(
       R"(# A benchmark of one step of a PyTorch program
 
 It runs the operators of a step that was recorded, with arguments of the same shapes and types, on tensors
 that live as long as they did: {} calls of {} different operators, {:.1f} MiB that are there before the step.
-It needs PyTorch and nothing else.
+It needs PyTorch and nothing else.{}
 
 In C++, with any libtorch, a downloaded one or that of a Python:
 
     cmake -S . -B build -DTORCH=$(python -c 'import os, torch; print(os.path.dirname(torch.__file__))')
     cmake --build build
-    build/benchmark
+    {}build/benchmark
 
 In Python:
 
-    python benchmark.py
+    {}benchmark.py
 
-Both take `--iterations`, `--warmup`, `--threads`, `--device`, `--seed` and `--json`. Python itself takes time
+Both take `--iterations`, `--warmup`, `--threads`, `--device`, `--seed`, `--library` and `--json`. Python itself takes time
 between operators; where operators are small, the C++ program is the one that tells what the operators cost.
 
 ## What it stands for
@@ -63,48 +121,155 @@ which is not part of the benchmark.
 
 Operators of the recorded step: {}, of which {} are run here{}.
 )",
-      program.calls.size(), names.size(), static_cast<double>(bytes) / (1 << 20),
+      source.calls, source.operators, static_cast<double>(source.bytes) / (1 << 20),
+      size == 1 ? ""
+                : fmt::format("\nThese are the figures of rank 0 of {}; what communicates does so "
+                              "between the ranks' processes.{}",
+                              size, steps == 1 ? " All ranks do the same." : ""),
+      size == 1 ? "" : fmt::format("torchrun --no-python --nproc-per-node={} ", size),
+      size == 1 ? "python " : fmt::format("torchrun --nproc-per-node={} ", size),
       Milliseconds(facts.original_cpu), Milliseconds(facts.original_wall),
       Milliseconds(facts.replay_cpu), Milliseconds(facts.replay_wall),
       Deviation(facts.original_cpu, facts.replay_cpu),
       Deviation(facts.original_wall, facts.replay_wall), facts.torch_version, facts.device,
-      program.threads, program.threads == 1 ? "" : "s", facts.operators, facts.operators_run,
+      source.threads, source.threads == 1 ? "" : "s", facts.operators, facts.operators_run,
       facts.time_coverage ? fmt::format(", {:.1f} % of their time", 100 * *facts.time_coverage)
                           : "");
   for (const BenchmarkFacts::LeftOut& row : facts.left_out) {
     text += fmt::format("* not run: `{}`, {} ×: {}\n", row.op, row.count, row.reason);
   }
-  text += fmt::format(R"(
+  for (size_t rank = 1; rank < size; ++rank) {
+    if (ranks[rank].left_out == 0) continue;
+    text += fmt::format("* not run on rank {}: {} operators\n", rank, ranks[rank].left_out);
+  }
+  text +=
+      fmt::format(R"(
 ## What it tells of the program
 
 Nothing of its names, its data or its weights: memory is filled with random numbers, indices within the
 recorded bounds. What it does tell: which operators run in which order, the shapes and types of all tensors, and
 so the architecture and the sizes of its layers, of batches and vocabularies; numbers among operators' arguments (scales,
-probabilities, learning rates); how indices are distributed, as an exponent.
+probabilities, learning rates); how indices are distributed, as an exponent{}.
 
 ## Files
 
-* `step.cc`, `step.py`: the step, {} calls in the text; repeated parts are loops.
-* `step.data`: the forms of tensors, the memory that is there before the step, and numbers of slots that
+* `step{}.cc`, `step{}.py`: {}, {} calls in the text; repeated parts are loops.
+* `step{}.data`: the forms of tensors, the memory that is there before the step, and numbers of slots that
   follow no formula.
 * `benchmark.h`, `main.cc`, `CMakeLists.txt`; `benchmark.py`, `runtime.py`: what runs and times it.
 )",
-                      calls_in_text);
-  return text;
+                  size == 1 ? "" : "; how many ranks there are and which of them form groups",
+                  Number(size, 0), Number(size, 0), steps == 1 ? "the step" : "the step of rank 0",
+                  source.calls_in_text, Number(size, 0));
+  if (size == 1) return text;
+  if (steps > 1) {
+    text += fmt::format("* `step_1` to `step_{}`: of ranks that do something else.\n", steps - 1);
+  }
+  return text +
+         "* `ranks.data`: the process groups, and which step and data each rank has.\n"
+         "* `ranks.h`, `ranks.cc`, `ranks.py`: how ranks meet; `gloo`: declarations that PyTorch's "
+         "wheel lacks.\n";
+}
+
+// Removes what another benchmark has left in `folder`, so that it is not taken for a part of this.
+Status RemoveOld(const std::string& folder) {
+  std::error_code error;
+  for (const RuntimeFile& file : RuntimeFiles()) {
+    if (file.use == RuntimeFile::Use::kAlways) continue;
+    std::filesystem::remove(folder + "/" + std::string(file.name), error);
+    if (error) return MakeError(ErrorCode::kIo, folder + ": " + error.message());
+  }
+  std::filesystem::directory_iterator files(folder, error);
+  for (; !error && files != std::filesystem::directory_iterator(); files.increment(error)) {
+    const std::string name = files->path().filename();
+    const std::string ending = files->path().extension();
+    const bool is_step = (name.starts_with("step_") || name.starts_with("step.")) &&
+                         (ending == ".cc" || ending == ".py" || ending == ".data");
+    std::error_code kept;
+    if (is_step || name == "ranks.data") std::filesystem::remove(files->path(), kept);
+    if (kept) return MakeError(ErrorCode::kIo, files->path().string() + ": " + kept.message());
+  }
+  return error ? MakeError(ErrorCode::kIo, folder + ": " + error.message()) : Status();
 }
 
 }  // namespace
 
-Status WriteBenchmark(const Program& program, const BenchmarkFacts& facts,
-                      const std::string& folder) {
-  for (const RuntimeFile& file : RuntimeFiles()) {
-    ETUDE_RETURN_IF_ERROR(WriteFile(folder + "/" + std::string(file.name), file.text));
+StepSource SourceOf(const Program& program) {
+  StepText cpp = CppStep(program);
+  StepSource source{.python = PythonStep(program).text,
+                    .data = ProgramData(program, cpp.tables),
+                    .groups = program.groups,
+                    .calls = static_cast<int64_t>(program.calls.size()),
+                    .calls_in_text = cpp.calls,
+                    .threads = program.threads};
+  source.cpp = std::move(cpp.text);
+  std::set<std::string_view> names;
+  for (const ProgramOperator& op : program.operators) names.insert(op.name);
+  source.operators = static_cast<int64_t>(names.size());
+  for (const ProgramMemory& memory : program.memory) source.bytes += memory.bytes;
+  return source;
+}
+
+std::string ToBytes(const StepSource& source) {
+  nlohmann::json groups = nlohmann::json::array();
+  for (const ProgramGroup& group : source.groups) groups.push_back({group.name, group.ranks});
+  const nlohmann::json json = {source.cpp,     source.python,        source.data,      groups,
+                               source.calls,   source.calls_in_text, source.operators, source.bytes,
+                               source.threads, source.left_out};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Result<StepSource> StepSourceOf(std::string_view bytes) {
+  try {
+    const nlohmann::json json = nlohmann::json::parse(bytes);
+    StepSource source{.cpp = json.at(0),
+                      .python = json.at(1),
+                      .data = json.at(2),
+                      .calls = json.at(4),
+                      .calls_in_text = json.at(5),
+                      .operators = json.at(6),
+                      .bytes = json.at(7),
+                      .threads = json.at(8),
+                      .left_out = json.at(9)};
+    for (const nlohmann::json& group : json.at(3)) {
+      source.groups.push_back({.name = group.at(0), .ranks = group.at(1)});
+    }
+    return source;
+  } catch (const nlohmann::json::exception& error) {
+    return MakeError(ErrorCode::kInternal, std::string("the step of a rank: ") + error.what());
   }
-  const StepText cpp = CppStep(program);
-  ETUDE_RETURN_IF_ERROR(WriteFile(folder + "/step.cc", cpp.text));
-  ETUDE_RETURN_IF_ERROR(WriteFile(folder + "/step.py", PythonStep(program).text));
-  ETUDE_RETURN_IF_ERROR(WriteFile(folder + "/step.data", ProgramData(program, cpp.tables)));
-  return WriteFile(folder + "/README.md", Readme(program, facts, cpp.calls));
+}
+
+Status WriteBenchmark(std::span<const StepSource> sources, const BenchmarkFacts& facts,
+                      const std::string& folder) {
+  using Use = RuntimeFile::Use;
+  const size_t size = sources.size();
+  const Ranks ranks = Sort(sources);
+  const auto write = [&](const std::string& name, std::string_view text) {
+    return WriteFile(folder + "/" + name, text);
+  };
+  ETUDE_RETURN_IF_ERROR(RemoveOld(folder));
+  for (const RuntimeFile& file : RuntimeFiles()) {
+    if (file.use == (size > 1 ? Use::kOneRank : Use::kSeveralRanks)) continue;
+    const std::string name(file.name);
+    std::error_code error;
+    std::filesystem::create_directories(std::filesystem::path(folder + "/" + name).parent_path(),
+                                        error);
+    if (error) return MakeError(ErrorCode::kIo, folder + ": " + error.message());
+    ETUDE_RETURN_IF_ERROR(write(name, file.text));
+  }
+  for (size_t i = 0; i < ranks.codes.size(); ++i) {
+    const StepSource& step = *ranks.codes[i];
+    const std::string name = "step" + Number(size, i);
+    ETUDE_RETURN_IF_ERROR(
+        write(name + ".cc", step.cpp + fmt::format("const StepCode code({}, Step);\n", i)));
+    ETUDE_RETURN_IF_ERROR(write(name + ".py", step.python));
+  }
+  for (size_t i = 0; i < ranks.data.size(); ++i) {
+    ETUDE_RETURN_IF_ERROR(write("step" + Number(size, i) + ".data", ranks.data[i]->data));
+  }
+  if (size > 1) ETUDE_RETURN_IF_ERROR(write("ranks.data", RanksData(sources, ranks)));
+  return write("README.md", Readme(sources, ranks.codes.size(), facts));
 }
 
 }  // namespace etude

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/result.h"
@@ -11,8 +13,26 @@
 
 namespace etude {
 
-// What a benchmark stands for and how well, as its README says it. Names of the program are not
-// among it.
+// A step as the files of a benchmark have it, and what its README says of it.
+struct StepSource {
+  std::string cpp;
+  std::string python;
+  std::string data;
+  std::vector<ProgramGroup> groups;  // in the order in which the step numbers them
+  int64_t calls = 0;
+  int64_t calls_in_text = 0;
+  int64_t operators = 0;  // different ones
+  int64_t bytes = 0;      // there before the step
+  int64_t threads = 1;
+  int64_t left_out = 0;  // operators of the recorded step
+};
+StepSource SourceOf(const Program& program);
+// The same as bytes, for another process. kInternal if these are not such bytes.
+std::string ToBytes(const StepSource& source);
+Result<StepSource> StepSourceOf(std::string_view bytes);
+
+// What a benchmark stands for and how well, as its README says it: of a job the first rank. Names
+// of the program are not among it.
 struct BenchmarkFacts {
   int64_t operators = 0;  // of the recorded step, and those that the benchmark runs
   int64_t operators_run = 0;
@@ -31,9 +51,11 @@ struct BenchmarkFacts {
   std::string device;
 };
 
-// Writes the benchmark into `folder`, which must be there: a C++ project, a Python program, their
-// data and a README. Files of these names are replaced.
-Status WriteBenchmark(const Program& program, const BenchmarkFacts& facts,
+// Writes the benchmark of a job, whose `ranks` are all there, in order, into `folder`, which must
+// be there: a C++ project, a Python program, their data and a README. Files of these names are
+// replaced; those of another benchmark that was there are removed. Ranks that do the same share
+// their step.
+Status WriteBenchmark(std::span<const StepSource> ranks, const BenchmarkFacts& facts,
                       const std::string& folder);
 
 }  // namespace etude

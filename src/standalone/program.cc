@@ -35,9 +35,11 @@ Signature SignatureOf(const ProgramCall& call) {
   for (const int32_t slot : call.inputs) there.push_back(slot != kNoSlot);
   for (const int32_t slot : call.results) there.push_back(slot != kNoSlot);
   for (const int32_t form : call.fits) there.push_back(form >= 0);
+  there.push_back(call.work != kNoWork);
+  there.push_back(call.finishes);
   return {call.op,
-          {call.clear.size(), call.views.size(), call.inputs.size(), call.results.size(),
-           call.fits.size(), call.content.size(), call.released.size()},
+          {call.awaited.size(), call.clear.size(), call.views.size(), call.inputs.size(),
+           call.results.size(), call.fits.size(), call.content.size(), call.released.size()},
           std::move(there)};
 }
 

@@ -24,6 +24,9 @@ struct ProgramValue {
     kDevice,        // the one that the benchmark runs on
     kTensor,        // integer: which of the call's inputs
     kStorage,       // integer: of which of the call's inputs
+    kGroup,         // integer: which of Program::groups
+    kGroupName,     // integer: of which of Program::groups
+    kReduction,     // text: c10d's name, "SUM"
     kList,          // items
   };
   Kind kind = Kind::kNone;
@@ -64,6 +67,8 @@ struct TensorForm {
 
 // No slot: an undefined tensor as an input, a result that nobody reads.
 inline constexpr int32_t kNoSlot = -1;
+// No communication that goes on while other calls are made.
+inline constexpr int32_t kNoWork = -1;
 
 struct ProgramCall {
   struct View {
@@ -77,6 +82,7 @@ struct ProgramCall {
   };
   int32_t op = 0;                 // of Program::operators
   int32_t label = -1;             // of Program::labels: the module that calls, if it may be said
+  std::vector<int32_t> awaited;   // communications that are waited for before
   std::vector<int32_t> clear;     // slots emptied before
   std::vector<View> views;        // made before the call, in order
   std::vector<int32_t> inputs;    // slots
@@ -84,6 +90,10 @@ struct ProgramCall {
   std::vector<int32_t> fits;      // per result: the form it is brought to, -1 for none; or empty
   std::vector<Copy> content;      // bytes copied after the call, past the dispatcher
   std::vector<int32_t> released;  // slots emptied after
+  // Of a communication: the number that it is waited for by, else whether it is waited for at once.
+  // Those that are going on at the end of the step are waited for then.
+  int32_t work = kNoWork;
+  bool finishes = false;
 };
 
 // Memory that is there before the step.
@@ -128,6 +138,15 @@ struct ProgramHeap {
   int64_t given_back = 0;     // so many bytes of the tensors that a step frees
 };
 
+// A process group as one of its ranks sees it.
+struct ProgramGroup {
+  std::string name;            // which tells groups of the same ranks apart; not written anywhere
+  std::vector<int64_t> ranks;  // of the job
+
+  friend auto operator<=>(const ProgramGroup&, const ProgramGroup&) = default;
+};
+
+// Of one rank, if there are several.
 struct Program {
   std::vector<ProgramOperator> operators;
   std::vector<TensorForm> forms;
@@ -136,7 +155,9 @@ struct Program {
   std::vector<ProgramNumber> numbers;
   std::vector<int32_t> released_at_end;
   std::vector<std::string> labels;
+  std::vector<ProgramGroup> groups;  // in the order of their first use
   int32_t slots = 0;
+  int32_t works = 0;
   int64_t threads = 1;
   ProgramHeap heap;
 };

@@ -34,6 +34,7 @@ struct CallText {
     std::string to;
     std::string from;
   };
+  std::vector<std::string> awaited;
   std::vector<std::string> clear;
   std::vector<View> views;
   std::vector<std::string> inputs;
@@ -41,7 +42,16 @@ struct CallText {
   std::vector<std::string> fits;  // forms, parallel to results; or empty
   std::vector<Copy> content;
   std::vector<std::string> released;
+  std::string work;
 };
+
+// A name as a comment can hold it.
+std::string OneLine(std::string name) {
+  std::ranges::replace_if(
+      name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F || c == '\\'; },
+      '?');
+  return name;
+}
 
 // Writes the step in one language. What is alike in both is here: the order of statements, loops,
 // and how a slot's number depends on the rounds of the loops around it.
@@ -140,6 +150,7 @@ class StepWriter {
   CallText TextOf(uint32_t index) {
     const ProgramCall& call = program_.calls[index];
     CallText text;
+    text.awaited = Numbers(index, &ProgramCall::awaited);
     text.clear = Numbers(index, &ProgramCall::clear);
     for (size_t k = 0; k < call.views.size(); ++k) {
       text.views.push_back(
@@ -156,6 +167,9 @@ class StepWriter {
            .from = Number(index, [=](const ProgramCall& one) { return one.content[k].from; })});
     }
     text.released = Numbers(index, &ProgramCall::released);
+    if (call.work != kNoWork) {
+      text.work = Number(index, [](const ProgramCall& one) { return one.work; });
+    }
     return text;
   }
 
@@ -163,7 +177,7 @@ class StepWriter {
     if (block.body.empty()) {
       const ProgramCall& call = program_.calls[block.first];
       if (call.label != label_ && call.label >= 0) {
-        Comment(program_.labels[static_cast<size_t>(call.label)]);
+        Comment(OneLine(program_.labels[static_cast<size_t>(call.label)]));
       }
       label_ = call.label;
       WriteCall(call, TextOf(block.first));
@@ -278,8 +292,12 @@ class PythonWriter : public StepWriter {
   }
   std::string Head() const override {
     return "\"\"\"The operators of the step, on tensors in slots: see benchmark.py.\"\"\"\n\n"
-           "import torch\n\nfrom runtime import FORMS, TABLES, copy_bytes, device, each, empty, "
-           "fit, view\n\n"
+           "import torch\n\n" +
+           std::string(
+               program_.groups.empty()
+                   ? ""
+                   : "from ranks import begin, finish, group, group_name, reduction, wait\n") +
+           "from runtime import FORMS, TABLES, copy_bytes, device, each, empty, fit, view\n\n"
            "ops = torch.ops\n\n\n";
   }
 
@@ -296,6 +314,7 @@ class PythonWriter : public StepWriter {
   }
 
   void WriteCall(const ProgramCall& call, const CallText& text) override {
+    for (const std::string& work : text.awaited) Line(fmt::format("wait({})", work));
     Empty(call.clear, text.clear);
     for (const CallText::View& view : text.views) {
       Line(fmt::format("{} = view({}, FORMS[{}])", Slot(view.slot), Slot(view.base), view.form));
@@ -313,9 +332,7 @@ class PythonWriter : public StepWriter {
         PythonAttribute("ops." + op.name.substr(0, colons), op.name.substr(colons + 2));
     run = PythonAttribute(run, op.overload.empty() ? "default" : op.overload);
     run += fmt::format("({})", arguments);
-    const std::string left = Results(op, call, text);
-    const bool is_one = op.returns_one_tensor && call.results.size() == 1;
-    Line(left.empty() ? run : left + (is_one ? run : fmt::format("each({})", run)));
+    Line(Run(op, call, text, run));
     for (size_t k = 0; k < call.fits.size(); ++k) {
       if (call.fits[k] < 0 || call.results[k] == kNoSlot) continue;
       const std::string slot = Slot(text.results[k]);
@@ -325,6 +342,22 @@ class PythonWriter : public StepWriter {
       Line(fmt::format("copy_bytes({}, {})", Slot(copy.to), Slot(copy.from)));
     }
     Empty(call.released, text.released);
+  }
+
+  // The statement that runs the operator and keeps its results.
+  static std::string Run(const ProgramOperator& op, const ProgramCall& call, const CallText& text,
+                         const std::string& run) {
+    if (call.finishes || !text.work.empty()) {
+      std::string slots;
+      for (size_t k = 0; k < call.results.size(); ++k) {
+        slots += (k == 0 ? "" : ", ") + (call.results[k] == kNoSlot ? "None" : text.results[k]);
+      }
+      return text.work.empty() ? fmt::format("finish(t, [{}], {})", slots, run)
+                               : fmt::format("begin({}, t, [{}], {})", text.work, slots, run);
+    }
+    const std::string left = Results(op, call, text);
+    const bool is_one = op.returns_one_tensor && call.results.size() == 1;
+    return left.empty() ? run : left + (is_one ? run : fmt::format("each({})", run));
   }
 
   // The left side of the call: where its results go.
@@ -363,6 +396,9 @@ class PythonWriter : public StepWriter {
         const std::string slot = Slot(text.inputs[k]);
         return value.kind == Kind::kTensor ? slot : slot + ".untyped_storage()";
       }
+      case Kind::kGroup: return fmt::format("group({})", value.integer);
+      case Kind::kGroupName: return fmt::format("group_name({})", value.integer);
+      case Kind::kReduction: return fmt::format("reduction({})", Quoted(value.text));
       case Kind::kList: {
         std::string items;
         for (const ProgramValue& item : value.items) {
@@ -395,7 +431,7 @@ class CppWriter : public StepWriter {
       for (const ProgramOperator::Argument& argument : op.arguments) {
         arguments += (arguments.empty() ? "" : ", ") + Value(argument.value);
       }
-      declarations_ += fmt::format("const Op {}{{{}, {}, {{{}}}}};\n", Name(i), Quoted(op.name),
+      declarations_ += fmt::format("Op {}{{{}, {}, {{{}}}}};\n", Name(i), Quoted(op.name),
                                    Quoted(op.overload), arguments);
     }
   }
@@ -420,7 +456,7 @@ class CppWriter : public StepWriter {
   }
   std::string Head() const override {
     return "// The operators of the step, on tensors in slots: see benchmark.h.\n\n"
-           "#include \"benchmark.h\"\n\n";
+           "#include \"benchmark.h\"\n\nnamespace {\n\n";
   }
 
   static std::string Slots(const std::vector<std::string>& numbers) {
@@ -436,11 +472,15 @@ class CppWriter : public StepWriter {
   }
 
   void WriteCall(const ProgramCall& call, const CallText& text) override {
+    for (const std::string& work : text.awaited) Line(fmt::format("Await({});", work));
     Empty(call.clear, text.clear);
     for (const CallText::View& view : text.views) {
       Line(fmt::format("View(t, {}, {}, {});", view.slot, view.base, view.form));
     }
-    Line(fmt::format("{}(t, {}, {});", Name(static_cast<size_t>(call.op)), Slots(text.inputs),
+    const std::string way = call.finishes       ? ".Finish("
+                            : text.work.empty() ? "("
+                                                : fmt::format(".Begin({}, ", text.work);
+    Line(fmt::format("{}{}t, {}, {});", Name(static_cast<size_t>(call.op)), way, Slots(text.inputs),
                      Slots(text.results)));
     for (size_t k = 0; k < call.fits.size(); ++k) {
       if (call.fits[k] < 0 || call.results[k] == kNoSlot) continue;
@@ -471,6 +511,9 @@ class CppWriter : public StepWriter {
       case Kind::kDevice: return "RunDevice()";
       case Kind::kTensor: return fmt::format("Tensor({})", value.integer);
       case Kind::kStorage: return fmt::format("Storage({})", value.integer);
+      case Kind::kGroup: return fmt::format("Group({})", value.integer);
+      case Kind::kGroupName: return fmt::format("GroupName({})", value.integer);
+      case Kind::kReduction: return fmt::format("Reduction({})", Quoted(value.text));
       case Kind::kList: {
         std::string items;
         for (const ProgramValue& item : value.items) {
@@ -487,7 +530,7 @@ class CppWriter : public StepWriter {
     for (int part = 1; part <= parts_; ++part) {
       functions_ += fmt::format("  Part{}(t);\n", part);
     }
-    functions_ += "}\n";
+    functions_ += "}\n\n}  // namespace\n\n";
   }
 };
 

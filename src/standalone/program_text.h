@@ -17,7 +17,8 @@ struct StepText {
 
 // The file step.py for src/standalone/assets/benchmark.py, with the function `step(t)`.
 StepText PythonStep(const Program& program);
-// The file step.cc for src/standalone/assets/main.cc, with the function `void Step(Slots& t)`.
+// The file step.cc for src/standalone/assets/main.cc, with the function `void Step(Slots& t)`; it
+// lacks the line that says which of the benchmark's steps it is.
 StepText CppStep(const Program& program);
 
 }  // namespace etude

@@ -1,14 +1,17 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
 namespace etude {
 
-// A file of src/standalone/assets, which every benchmark has.
+// A file of src/standalone/assets, which benchmarks have.
 struct RuntimeFile {
+  enum class Use : uint8_t { kAlways, kOneRank, kSeveralRanks };
   std::string_view name;
   std::string_view text;
+  Use use;
 };
 std::span<const RuntimeFile> RuntimeFiles();
 

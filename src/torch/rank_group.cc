@@ -525,6 +525,11 @@ c10::IValue MakeReduction(uint8_t number) {
   return c10::make_intrusive<c10d::ReduceOp>(static_cast<c10d::ReduceOp::RedOpType>(number));
 }
 
+uint8_t NumberOfReduction(const c10::IValue& reduction) {
+  const c10d::ReduceOp::RedOpType type = reduction.toCustomClass<c10d::ReduceOp>()->op_;
+  return static_cast<uint8_t>(type);
+}
+
 void WaitForWork(const c10::IValue& work) { work.toCustomClass<c10d::Work>()->wait(); }
 
 }  // namespace etude

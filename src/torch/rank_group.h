@@ -115,8 +115,9 @@ class RankGroup {
   std::unique_ptr<Impl> impl_;
 };
 
-// The argument of type ReduceOp, by c10d's number of a reduction without parameters.
+// The argument of type ReduceOp, by c10d's number of a reduction without parameters; and back.
 c10::IValue MakeReduction(uint8_t number);
+uint8_t NumberOfReduction(const c10::IValue& reduction);
 
 // Waits for a collective, given the Work that it returned. Throws what the collective throws.
 void WaitForWork(const c10::IValue& work);

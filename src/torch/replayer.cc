@@ -146,8 +146,8 @@ class Replayer::Impl {
         step_, [&](int64_t index) { return RunMarked(index); }, report_);
   }
 
-  Result<Program> ToProgram() const {
-    ETUDE_ASSIGN_OR_RETURN(Program program, MakeProgram(step_, coerce_));
+  Result<Program> ToProgram(bool keep_names) const {
+    ETUDE_ASSIGN_OR_RETURN(Program program, MakeProgram(step_, coerce_, keep_names));
     program.heap = {.map_threshold = MapThreshold(),
                     .keeps_freed = heap_faults_.keeps_freed(),
                     .given_back = heap_faults_.given_back()};
@@ -375,7 +375,7 @@ Result<std::optional<Calibration>> Replayer::TryOut(const Trace& trace,
   }
 }
 
-Result<Program> Replayer::ToProgram() const { return impl_->ToProgram(); }
+Result<Program> Replayer::ToProgram(bool keep_names) const { return impl_->ToProgram(keep_names); }
 Result<ReplayReport> Replayer::Measure() { return impl_->Measure(); }
 Status Replayer::FindKernels() { return impl_->FindKernels(); }
 Result<StepSample> Replayer::RunStep(GapMode gaps) { return impl_->RunStep(gaps); }

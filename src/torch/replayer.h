@@ -56,8 +56,8 @@ class Replayer {
   Status FindKernels();
 
   // The step as a program that needs neither the trace nor Etude; with the heap as it is when steps
-  // have run.
-  Result<Program> ToProgram() const;
+  // have run. `keep_names`: as MakeProgram takes it.
+  Result<Program> ToProgram(bool keep_names) const;
 
   // All but the times, which the caller collects.
   const ReplayReport& report() const;

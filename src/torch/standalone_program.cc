@@ -15,7 +15,11 @@
 #include <c10/core/MemoryFormat.h>
 #include <c10/core/ScalarType.h>
 
+#include "src/analysis/activity.h"
+#include "src/analysis/modules.h"
 #include "src/analysis/tensor_shape.h"
+#include "src/torch/collective_arguments.h"
+#include "src/trace/distributed_value.h"
 
 namespace etude {
 namespace {
@@ -117,19 +121,54 @@ Result<ProgramValue> ArgumentOf(const BoundOperator::Argument& argument, const c
       for (const int32_t number : argument.tensors) list.items.push_back(tensor(number));
       return list;
     }
-    case From::kTensorLists: return Unavailable("a list of lists of tensors");
+    case From::kTensorLists: {
+      ProgramValue lists{.kind = ValueRole::kList};
+      for (const BoundOperator::Argument& inner : argument.lists) {
+        ETUDE_ASSIGN_OR_RETURN(ProgramValue list, ArgumentOf(inner, type));
+        lists.items.push_back(std::move(list));
+      }
+      return lists;
+    }
   }
   return ProgramValue{};
 }
 
+// Whether an argument may be written down where nothing may be told: texts may be words of
+// PyTorch's operators ("mean", "bij,bjk->bik") only.
+bool TellsNothing(const ProgramValue& value, bool is_pytorchs) {
+  constexpr size_t kLongest = 64;
+  if (value.kind == ValueRole::kList) {
+    return std::ranges::all_of(
+        value.items, [&](const ProgramValue& item) { return TellsNothing(item, is_pytorchs); });
+  }
+  if (value.kind != ValueRole::kText) return true;
+  return is_pytorchs && value.text.size() <= kLongest &&
+         std::ranges::all_of(value.text, [](char c) {
+           return IsPlainName({&c, 1}) ||
+                  std::string_view(" ,.->").find(c) != std::string_view::npos;
+         });
+}
+
+bool IsPyTorchs(std::string_view op) {
+  constexpr std::string_view kNamespaces[] = {
+      "aten::",      "c10d::",   "_c10d_functional::", "prims::",
+      "quantized::", "mkldnn::", "mkldnn_prepacked::", "_quantized::"};
+  return std::ranges::any_of(kNamespaces,
+                             [&](std::string_view own) { return op.starts_with(own); });
+}
+
 class ProgramMaker {
  public:
-  ProgramMaker(const ReplayedStep& step, const std::vector<bool>& coerce)
-      : step_(step), trace_(step.trace()), plan_(step.plan()), coerce_(coerce) {}
+  ProgramMaker(const ReplayedStep& step, const std::vector<bool>& coerce, bool keep_names)
+      : step_(step), trace_(step.trace()), plan_(step.plan()), coerce_(coerce) {
+    if (keep_names) modules_.emplace(trace_, Launches(trace_));
+  }
 
   Result<Program> Make() {
     program_.threads = step_.options().threads;
     program_.slots = static_cast<int32_t>(plan_.slots.size());
+    waits_ = step_.runner().WaitsBetween();
+    works_.assign(plan_.ops.size(), kNoWork);
     for (size_t i = 0; i < plan_.ops.size(); ++i) {
       const Status added = AddCall(i);
       if (added) continue;
@@ -173,14 +212,20 @@ class ProgramMaker {
     if (!IsOperatorName(op.name) || !(op.overload.empty() || IsPlainName(op.overload))) {
       return Unavailable("a name that is no operator's");
     }
-    if (bound.is_collective()) return Unavailable("a collective, which needs the other ranks");
     op.returns_one_tensor = schema.returns().size() == 1 &&
                             schema.returns()[0].type()->kind() == c10::TypeKind::TensorType;
     for (size_t i = 0; i < schema.arguments().size(); ++i) {
       const c10::Argument& argument = schema.arguments()[i];
-      auto value = ArgumentOf(bound.arguments()[i], argument.real_type());
+      const CollectiveRole role = bound.is_collective() ? RoleOf(argument) : CollectiveRole::kNone;
+      auto value = role == CollectiveRole::kNone
+                       ? ArgumentOf(bound.arguments()[i], argument.real_type())
+                       : CommunicationArgument(role, bound, bound.arguments()[i].constant);
       if (!value)
         return Unavailable("argument '" + argument.name() + "': " + value.error().message);
+      if (!modules_ && !TellsNothing(*value, IsPyTorchs(op.name))) {
+        return Unavailable("argument '" + argument.name() +
+                           "' is a text, which --keep-names keeps");
+      }
       op.arguments.push_back(
           {.name = argument.name(), .by_name = argument.kwarg_only(), .value = *std::move(value)});
     }
@@ -194,10 +239,45 @@ class ProgramMaker {
     return alike.back();
   }
 
+  // A process group, its name, or a reduction.
+  Result<ProgramValue> CommunicationArgument(CollectiveRole role, const BoundOperator& bound,
+                                             const c10::IValue& value) {
+    if (role == CollectiveRole::kReduction) {
+      const std::string text = ReductionText(NumberOfReduction(value));
+      return ProgramValue{.kind = ValueRole::kReduction,
+                          .text = std::string(*ReductionNameIn(text))};
+    }
+    ProgramGroup group{.name = bound.channel().group,
+                       .ranks = step_.options().group->RanksOf(bound.channel().group)};
+    const auto known = std::ranges::find(program_.groups, group);
+    const int64_t number = known - program_.groups.begin();
+    if (known == program_.groups.end()) program_.groups.push_back(std::move(group));
+    return ProgramValue{.kind = value.isString() ? ValueRole::kGroupName : ValueRole::kGroup,
+                        .integer = number};
+  }
+
+  // The module that calls, if it may be said.
+  int32_t LabelOf(NodeId node) {
+    if (!modules_ || modules_->name(node) == kNoModule) return -1;
+    const std::string name(modules_->name(node));
+    const auto [known, is_new] =
+        labels_.emplace(name, static_cast<int32_t>(program_.labels.size()));
+    if (is_new) program_.labels.push_back(name);
+    return known->second;
+  }
+
   Status AddCall(size_t index) {
     const PlannedOp& planned = plan_.ops[index];
+    const BoundOperator& bound = step_.bound(planned.node);
     ProgramCall call;
-    ETUDE_ASSIGN_OR_RETURN(call.op, OperatorOf(step_.bound(planned.node)));
+    ETUDE_ASSIGN_OR_RETURN(call.op, OperatorOf(bound));
+    call.label = LabelOf(planned.node);
+    for (const uint32_t communication : waits_[index]) {
+      const int32_t work = works_[communication];
+      if (work != kNoWork) call.awaited.push_back(work);
+    }
+    call.finishes = bound.returns_work() && bound.is_synchronous();
+    if (bound.returns_work() && !call.finishes) call.work = works_[index] = program_.works++;
     call.clear = Slots(planned.release_before);
     for (const SlotId slot : planned.derive) {
       ETUDE_ASSIGN_OR_RETURN(const int32_t form, FormOf(slot));
@@ -309,12 +389,17 @@ class ProgramMaker {
   std::map<std::tuple<std::string, std::vector<int64_t>, std::vector<int64_t>, int64_t>, size_t>
       forms_;
   std::map<std::string, std::vector<int32_t>> operators_;  // by name
+  std::optional<Modules> modules_;                         // if names are kept
+  std::map<std::string, int32_t> labels_;
+  std::vector<std::vector<uint32_t>> waits_;
+  std::vector<int32_t> works_;  // by operator of the plan
 };
 
 }  // namespace
 
-Result<Program> MakeProgram(const ReplayedStep& step, const std::vector<bool>& coerce) {
-  return ProgramMaker(step, coerce).Make();
+Result<Program> MakeProgram(const ReplayedStep& step, const std::vector<bool>& coerce,
+                            bool keep_names) {
+  return ProgramMaker(step, coerce, keep_names).Make();
 }
 
 }  // namespace etude

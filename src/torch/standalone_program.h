@@ -9,8 +9,10 @@
 namespace etude {
 
 // The step as it is replayed, as a program that needs neither trace nor Etude. `coerce`: by
-// operator, whether its results are brought to the recorded sizes and types. kUnavailable if an
-// operator or an argument cannot be written down, with its name.
-Result<Program> MakeProgram(const ReplayedStep& step, const std::vector<bool>& coerce);
+// operator, whether its results are brought to the recorded sizes and types. `keep_names`: with the
+// modules that call, and with texts among arguments that are not of PyTorch's vocabulary.
+// kUnavailable if an operator or an argument cannot be written down, with its name.
+Result<Program> MakeProgram(const ReplayedStep& step, const std::vector<bool>& coerce,
+                            bool keep_names);
 
 }  // namespace etude

@@ -11,6 +11,7 @@ import sys
 
 import pytest
 import torch
+import two_ranks
 
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
 
@@ -56,6 +57,42 @@ for i in range(3):
     runtime.empty(memory.slots, memory.released)
 observer.stop()
 observer.unregister_callback()
+"""
+
+
+# Communications of several kinds and groups, which ranks take part in differently.
+JOB = f"""
+import sys, time, torch, torch.distributed as dist
+sys.path.insert(0, {str(pathlib.Path(__file__).resolve().parents[1])!r})
+import light_torch
+from torch import nn
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+both, own = dist.new_group([0, 1]), [dist.new_group([0]), dist.new_group([1])][rank]
+model = nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+name = dist.group.WORLD.group_name
+for _ in range(8):
+    optimizer.zero_grad()
+    model(torch.randn(4, 8)).sum().backward()
+    works = [dist.all_reduce(p.grad, async_op=True) for p in model.parameters()]
+    for work in works:
+        work.wait()
+    optimizer.step()
+    value = torch.ones(4)
+    dist.all_reduce(value, op=dist.ReduceOp.MAX, group=both)
+    dist.all_reduce(value, group=own)
+    parts = [torch.empty(4), torch.empty(4)]
+    dist.all_gather(parts, value)
+    summed = torch.ops._c10d_functional.all_reduce(parts[0], "sum", name)
+    value = torch.ops._c10d_functional.wait_tensor(summed) + 1
+    if rank == 0:
+        dist.send(value, 1)
+    else:
+        dist.recv(value, 0)
+time.sleep(0.5)  # a thread of Gloo may abort otherwise
+dist.destroy_process_group()
 """
 
 
@@ -136,6 +173,57 @@ def test_what_is_left_out_is_said(made, tmp_path):
     readme = (tmp_path / "part/README.md").read_text()
     assert "* not run: `aten::gelu`, 12 ×: asked for by --skip" in readme
     assert "gelu(" not in (tmp_path / "part/step.py").read_text()
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory):
+    """The benchmark of a job of two ranks."""
+    folder = tmp_path_factory.mktemp("ranks")
+    two_ranks.record(folder, JOB, "--recorder", "native")
+    done = make(folder, "job", "bench", "--ranks", "all")
+    assert done.returncode == 0, done.stderr
+    return folder / "bench"
+
+
+def launched(folder, *words):
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    return json.loads(alone(folder, *torchrun, *words, "--json", "--iterations", "3", "--warmup", "1"))
+
+
+def test_all_ranks_in_python(job, tmp_path):
+    result = launched(shutil.copytree(job, tmp_path / "alone"), "benchmark.py")
+    assert result["steps"] == 3 and [row["rank"] for row in result["ranks"]] == [0, 1]
+    text = (job / "step_0.py").read_text()
+    assert 'reduction("MAX")' in text and "group_name(" in text and "wait(" in text and "c10d.send" in text
+    assert "c10d.recv" in (job / "step_1.py").read_text()
+    # The world, the group of both, and one of each rank.
+    assert (job / "ranks.data").read_text().splitlines()[1] == "groups 4"
+
+
+def test_all_ranks_in_cpp(job, tmp_path):
+    folder = shutil.copytree(job, tmp_path / "alone")
+    libtorch = pathlib.Path(torch.__file__).parent
+    alone(folder, "cmake", "-S", ".", "-B", "build", f"-DTORCH={libtorch}", "-DCMAKE_BUILD_TYPE=Debug")
+    alone(folder, "cmake", "--build", "build")
+    result = launched(folder, "--no-python", "build/benchmark")
+    assert result["steps"] == 3 and all(row["wall_ms"] > 0 for row in result["ranks"])
+    single = subprocess.run([folder / "build/benchmark"], capture_output=True, text=True)
+    assert single.returncode == 3 and "a job of 2 ranks: torchrun" in single.stderr
+
+
+def test_another_benchmark_in_the_folder_is_replaced(made, job, tmp_path):
+    folder = shutil.copytree(job, tmp_path / "bench")
+    (folder / "notes.txt").write_text("mine")
+    assert make(made, "job", folder).returncode == 0
+    names = {path.name for path in folder.iterdir()}
+    assert "one_rank.cc" in names and "step.cc" in names and "notes.txt" in names
+    assert not names & {"ranks.cc", "ranks.data", "step_0.cc", "step_1.data"}
+
+
+def test_names_are_kept_where_it_is_asked_for(made, tmp_path):
+    assert make(made, "job", tmp_path / "named", "--keep-names").returncode == 0
+    assert "# secret-loss" in (tmp_path / "named/step.py").read_text()
+    assert "// secret-loss" in (tmp_path / "named/step.cc").read_text()
 
 
 def test_a_folder_that_cannot_be_made(made):

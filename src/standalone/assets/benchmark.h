@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -23,6 +24,15 @@ struct Tensor {  // the call's input of this number
 struct Storage {  // its memory
   int input;
 };
+struct Group {  // of the process groups that this rank is in, one
+  int number;
+};
+struct GroupName {
+  int number;
+};
+struct Reduction {
+  const char* name;
+};
 struct RunDevice {};
 struct DType {
   const char* name;
@@ -37,8 +47,8 @@ struct MemoryFormat {
 // An argument, as it stands in the code.
 struct Argument {
   using List = std::vector<Argument>;
-  std::variant<None, bool, int64_t, double, std::string, Tensor, Storage, RunDevice, DType, Layout,
-               MemoryFormat, List>
+  std::variant<None, bool, int64_t, double, std::string, Tensor, Storage, Group, GroupName,
+               Reduction, RunDevice, DType, Layout, MemoryFormat, List>
       value;
 
   Argument(bool one) : value(one) {}
@@ -51,29 +61,58 @@ struct Argument {
 };
 using List = Argument::List;
 
-// An operator of PyTorch's. Not found: the program ends and says which.
+// An operator of PyTorch's or of a library that --library loads. One that is not found ends the
+// program, which says so.
 class Op {
  public:
   Op(const char* name, const char* overload, std::initializer_list<Argument> arguments);
+  Op(const Op&) = delete;
+  Op& operator=(const Op&) = delete;
 
   // Calls it on the tensors in `inputs` (-1: an undefined one) and keeps its results in `results`
   // (-1: not kept).
   void operator()(Slots& t, std::initializer_list<int> inputs,
                   std::initializer_list<int> results) const;
+  // The same of a communication: one that is waited for at once, and one that goes on until
+  // Await(work), at most until the end of the step.
+  void Finish(Slots& t, std::initializer_list<int> inputs,
+              std::initializer_list<int> results) const;
+  void Begin(int work, Slots& t, std::initializer_list<int> inputs,
+             std::initializer_list<int> results) const;
+
+  // Finds all operators that there are.
+  static void FindAll();
 
  private:
   // An argument ready to be pushed, or the tensors that it is made of.
   struct Ready {
-    enum class Kind { kConstant, kTensor, kStorage, kTensors, kOptionalTensors };
+    enum class Kind {
+      kConstant,
+      kTensor,
+      kStorage,
+      kTensors,
+      kOptionalTensors,
+      kTensorLists,
+    };
     Kind kind = Kind::kConstant;
     c10::IValue constant;
     std::vector<int> inputs;  // -1: none
+    std::vector<std::vector<int>> lists;
   };
   static Ready Prepare(const Argument& argument, const c10::TypePtr& type);
+  void Find();
+  // Returns what a communication is waited for by, if it is one.
+  c10::IValue Run(Slots& t, std::initializer_list<int> inputs,
+                  std::initializer_list<int> results) const;
 
-  c10::OperatorHandle handle_;
+  const char* name_;
+  const char* overload_;
+  std::vector<Argument> written_;
+  std::optional<c10::OperatorHandle> handle_;
   std::vector<Ready> arguments_;
 };
+
+void Await(int work);
 
 void Clear(Slots& t, std::initializer_list<int> slots);
 // Those from `begin` to before `end`.
@@ -86,5 +125,9 @@ void CopyBytes(Slots& t, int to, int from);
 // A number of a slot or a form that follows no formula.
 int Table(int table, int index);
 
-// One step; in step.cc.
-void Step(Slots& t);
+// A step, as a file of the benchmark has it: step.cc, or one file for all ranks that do the same.
+struct StepCode {
+  StepCode(int number, void (*step)(Slots&));
+};
+
+[[noreturn]] void Fail(const std::string& why);

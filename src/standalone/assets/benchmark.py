@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Runs the benchmark of this folder and prints how long a step takes. Needs torch, nothing else.
 
-    python benchmark.py [--iterations 20] [--warmup 5] [--threads N] [--device cpu] [--json]
+    python benchmark.py [--iterations 20] [--warmup 5] [--threads N] [--device cpu] [--library FILE] [--json]
 
 step.py has the step's operators; step.data the memory that they work on. README.md says what the
-benchmark stands for.
+benchmark stands for. Of a job of several ranks torchrun starts it, and each rank has one of the steps.
 """
 
 import argparse
+import importlib
 import json
 import pathlib
 import statistics
@@ -16,7 +17,6 @@ import time
 import torch
 
 import runtime
-import step
 
 
 def synchronize():
@@ -31,11 +31,20 @@ def main():
     parser.add_argument("--threads", type=int, help="default: as recorded")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--library", action="append", default=[], help="a library of operators to load")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     runtime.run_on(args.device)
     folder = pathlib.Path(__file__).resolve().parent
-    memory = runtime.Memory((folder / "step.data").read_text(), args.seed)
+    for library in args.library:
+        torch.ops.load_library(library)
+    ranks, rank, code, data = None, 0, "step", "step.data"
+    if (folder / "ranks.data").exists():
+        import ranks
+        rank, step_number, data_number = ranks.join(folder)
+        code, data = f"step_{step_number}", f"step_{data_number}.data"
+    step = importlib.import_module(code)
+    memory = runtime.Memory((folder / data).read_text(), args.seed)
     torch.set_num_threads(args.threads or memory.threads)
     torch.manual_seed(args.seed)
 
@@ -43,8 +52,12 @@ def main():
     for i in range(args.warmup + args.iterations):
         memory.restore()
         synchronize()
+        if ranks:
+            ranks.meet()
         begin, begin_cpu = time.perf_counter_ns(), time.process_time_ns()
         step.step(memory.slots)
+        if ranks:
+            ranks.wait_for_all()
         runtime.empty(memory.slots, memory.released)
         synchronize()
         end, end_cpu = time.perf_counter_ns(), time.process_time_ns()
@@ -57,6 +70,13 @@ def main():
         "wall_ms": {"median": statistics.median(wall), "min": min(wall), "max": max(wall)},
         "cpu_ms": {"median": statistics.median(cpu), "min": min(cpu), "max": max(cpu)},
     } if wall else {}
+    if ranks and wall:
+        told = ranks.gather([result["wall_ms"]["median"], result["cpu_ms"]["median"]])
+        result["ranks"] = [{"rank": i, "wall_ms": one[0], "cpu_ms": one[1]} for i, one in enumerate(told)]
+    if ranks:
+        ranks.leave()
+    if rank != 0:
+        return
     if args.json:
         print(json.dumps(result))
     elif wall:
@@ -64,6 +84,8 @@ def main():
             figures = result[f"{name}_ms"]
             print(f"step, {name} time: median {figures['median']:.3f} ms, "
                   f"{figures['min']:.3f} to {figures['max']:.3f} ms, {len(wall)} steps")
+        for one in result.get("ranks", []):
+            print(f"rank {one['rank']}: wall time {one['wall_ms']:.3f} ms, cpu time {one['cpu_ms']:.3f} ms")
 
 
 if __name__ == "__main__":

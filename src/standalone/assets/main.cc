@@ -1,5 +1,6 @@
 // Runs the benchmark of this folder and prints how long a step takes: see README.md.
 
+#include <dlfcn.h>
 #include <malloc.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -28,13 +29,25 @@
 #include <c10/core/impl/alloc_cpu.h>
 
 #include "benchmark.h"
+#include "ranks.h"
 
-namespace {
-
-[[noreturn]] void Fail(const std::string& why) {
+void Fail(const std::string& why) {
   std::fprintf(stderr, "benchmark: %s\n", why.c_str());
   std::exit(3);
 }
+
+namespace {
+
+// All operators and steps that the files of the benchmark have.
+std::vector<Op*>& Operators() {
+  static std::vector<Op*> all;
+  return all;
+}
+std::vector<void (*)(Slots&)>& Steps() {
+  static std::vector<void (*)(Slots&)> all;
+  return all;
+}
+std::vector<c10::IValue> works;  // communications that are under way
 
 c10::Device device(c10::kCPU);
 
@@ -100,12 +113,24 @@ at::Tensor Raw(const c10::Storage& storage, const Form& form) {
   return tensor;
 }
 
+// The type of the elements of a list; null of another type.
+c10::TypePtr ElementType(const c10::TypePtr& type) {
+  if (type->kind() != c10::TypeKind::ListType) return nullptr;
+  return type->expectRef<c10::ListType>().getElementType();
+}
+
 bool IsTensorList(const c10::TypePtr& type, bool& optional) {
-  if (type->kind() != c10::TypeKind::ListType) return false;
-  c10::TypePtr element = type->expectRef<c10::ListType>().getElementType();
+  c10::TypePtr element = ElementType(type);
+  if (!element) return false;
   optional = element->kind() == c10::TypeKind::OptionalType;
   if (optional) element = element->expectRef<c10::OptionalType>().getElementType();
   return element->kind() == c10::TypeKind::TensorType;
+}
+
+bool IsTensorLists(const c10::TypePtr& type) {
+  bool optional = false;
+  const c10::TypePtr element = ElementType(type);
+  return element && IsTensorList(element, optional) && !optional;
 }
 
 template <typename T, typename Get>
@@ -134,6 +159,9 @@ c10::IValue Constant(const Argument& argument, c10::TypePtr type) {
   }
   if (const auto* one = std::get_if<double>(&argument.value)) return *one;
   if (const auto* one = std::get_if<std::string>(&argument.value)) return *one;
+  if (const auto* one = std::get_if<Group>(&argument.value)) return GroupOf(one->number);
+  if (const auto* one = std::get_if<GroupName>(&argument.value)) return GroupNameOf(one->number);
+  if (const auto* one = std::get_if<Reduction>(&argument.value)) return ReductionNamed(one->name);
   if (std::holds_alternative<RunDevice>(argument.value)) return device;
   if (const auto* one = std::get_if<DType>(&argument.value)) {
     return static_cast<int64_t>(DTypeNamed(one->name));
@@ -186,6 +214,12 @@ Op::Ready Op::Prepare(const Argument& argument, const c10::TypePtr& type) {
              list != nullptr && IsTensorList(type, optional)) {
     ready.kind = optional ? Ready::Kind::kOptionalTensors : Ready::Kind::kTensors;
     for (const Argument& item : *list) ready.inputs.push_back(InputOf(item));
+  } else if (list != nullptr && IsTensorLists(type)) {
+    ready.kind = Ready::Kind::kTensorLists;
+    for (const Argument& item : *list) {
+      std::vector<int>& inner = ready.lists.emplace_back();
+      for (const Argument& one : std::get<List>(item.value)) inner.push_back(InputOf(one));
+    }
   } else {
     ready.constant = Constant(argument, type);
   }
@@ -193,18 +227,55 @@ Op::Ready Op::Prepare(const Argument& argument, const c10::TypePtr& type) {
 }
 
 Op::Op(const char* name, const char* overload, std::initializer_list<Argument> arguments)
-    : handle_(Find(name, overload)) {
-  const auto& wanted = handle_.schema().arguments();
-  if (wanted.size() != arguments.size()) {
-    Fail(std::string(name) + " takes other arguments in this torch");
+    : name_(name), overload_(overload), written_(arguments) {
+  Operators().push_back(this);
+}
+
+void Op::FindAll() {
+  for (Op* op : Operators()) op->Find();
+}
+
+void Op::Find() {
+  handle_ = ::Find(name_, overload_);
+  const auto& wanted = handle_->schema().arguments();
+  if (wanted.size() != written_.size()) {
+    Fail(std::string(name_) + " takes other arguments in this torch");
   }
-  size_t i = 0;
-  for (const Argument& argument : arguments) {
-    arguments_.push_back(Prepare(argument, wanted[i++].real_type()));
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    arguments_.push_back(Prepare(written_[i], wanted[i].real_type()));
   }
 }
 
+StepCode::StepCode(int number, void (*step)(Slots&)) {
+  const auto place = static_cast<size_t>(number);
+  if (Steps().size() <= place) Steps().resize(place + 1);
+  Steps()[place] = step;
+}
+
 void Op::operator()(Slots& t, std::initializer_list<int> inputs,
+                    std::initializer_list<int> results) const {
+  Run(t, inputs, results);
+}
+
+void Op::Finish(Slots& t, std::initializer_list<int> inputs,
+                std::initializer_list<int> results) const {
+  WaitFor(Run(t, inputs, results));
+}
+
+void Op::Begin(int work, Slots& t, std::initializer_list<int> inputs,
+               std::initializer_list<int> results) const {
+  const auto place = static_cast<size_t>(work);
+  if (works.size() <= place) works.resize(place + 1);
+  works[place] = Run(t, inputs, results);
+}
+
+void Await(int work) {
+  const auto place = static_cast<size_t>(work);
+  if (place >= works.size()) return;
+  WaitFor(std::exchange(works[place], {}));
+}
+
+c10::IValue Op::Run(Slots& t, std::initializer_list<int> inputs,
                     std::initializer_list<int> results) const {
   thread_local torch::jit::Stack stack;
   const auto input = [&](int number) {
@@ -235,9 +306,19 @@ void Op::operator()(Slots& t, std::initializer_list<int> inputs,
         stack.emplace_back(std::move(list));
         break;
       }
+      case Ready::Kind::kTensorLists: {
+        c10::List<c10::List<at::Tensor>> lists;
+        for (const std::vector<int>& inner : argument.lists) {
+          c10::List<at::Tensor> list;
+          for (const int number : inner) list.push_back(input(number));
+          lists.push_back(std::move(list));
+        }
+        stack.emplace_back(std::move(lists));
+        break;
+      }
     }
   }
-  handle_.callBoxed(stack);
+  handle_->callBoxed(stack);
   const int* result = results.begin();
   const auto keep = [&](const auto& self, const c10::IValue& value) -> void {
     if (value.isTensor()) {
@@ -249,7 +330,10 @@ void Op::operator()(Slots& t, std::initializer_list<int> inputs,
     }
   };
   for (const c10::IValue& value : stack) keep(keep, value);
+  const bool goes_on = !stack.empty() && stack.back().isCustomClass();
+  c10::IValue work = goes_on ? stack.back() : c10::IValue();
   stack.clear();
+  return work;
 }
 
 void Clear(Slots& t, std::initializer_list<int> slots) {
@@ -599,19 +683,20 @@ struct Options {
   uint64_t seed = 0;
   bool json = false;
   std::string folder;
+  std::vector<std::string> libraries;
 };
 
 constexpr const char* kUsage =
     "usage: benchmark [--iterations 20] [--warmup 5] [--threads N] [--device cpu] [--seed 0] "
     "[--json]\n"
-    "Runs the step and prints how long it takes. step.data is looked for beside the program, or "
-    "in\n"
-    "the folder that --data names.\n";
+    "                 [--library FILE]... [--data FOLDER]\n"
+    "Runs the step and prints how long it takes. --library loads a library of operators. Data are\n"
+    "looked for beside the program, or in the folder that --data names.\n";
 
 Options ParseOptions(int count, char** words) {
   Options options;
   options.folder = std::string(words[0]).substr(0, std::string(words[0]).rfind('/') + 1);
-  if (!std::ifstream(options.folder + "step.data")) options.folder = BENCHMARK_FOLDER "/";
+  if (!std::ifstream(options.folder + DataFile(0))) options.folder = BENCHMARK_FOLDER "/";
   for (int i = 1; i < count; ++i) {
     const std::string word = words[i];
     const auto value = [&]() -> std::string {
@@ -632,6 +717,8 @@ Options ParseOptions(int count, char** words) {
       device = c10::Device(value());
     else if (word == "--data")
       options.folder = value() + "/";
+    else if (word == "--library")
+      options.libraries.push_back(value());
     else if (word == "--json")
       options.json = true;
     else {
@@ -643,17 +730,26 @@ Options ParseOptions(int count, char** words) {
   return options;
 }
 
-void Report(const Options& options, const std::vector<double>& wall,
+void Report(const Options& options, const Job& job, const std::vector<double>& wall,
             const std::vector<double>& cpu) {
   const Figures walls = Summarise(wall);
   const Figures cpus = Summarise(cpu);
+  const std::vector<double> walls_of_ranks = Gather(walls.median);
+  const std::vector<double> cpus_of_ranks = Gather(cpus.median);
+  if (job.rank != 0) return;
   if (options.json) {
     std::printf(
         "{\"language\": \"C++\", \"device\": \"%s\", \"threads\": %d, \"steps\": %zu, "
         "\"wall_ms\": {\"median\": %.6f, \"min\": %.6f, \"max\": %.6f}, "
-        "\"cpu_ms\": {\"median\": %.6f, \"min\": %.6f, \"max\": %.6f}}\n",
+        "\"cpu_ms\": {\"median\": %.6f, \"min\": %.6f, \"max\": %.6f}",
         device.str().c_str(), at::get_num_threads(), wall.size(), walls.median, walls.least,
         walls.most, cpus.median, cpus.least, cpus.most);
+    for (size_t rank = 0; job.size > 1 && rank < walls_of_ranks.size(); ++rank) {
+      std::printf("%s{\"rank\": %zu, \"wall_ms\": %.6f, \"cpu_ms\": %.6f}",
+                  rank == 0 ? ", \"ranks\": [" : ", ", rank, walls_of_ranks[rank],
+                  cpus_of_ranks[rank]);
+    }
+    std::printf("%s}\n", job.size > 1 ? "]" : "");
     return;
   }
   const auto line = [&](const char* name, const Figures& of) {
@@ -662,10 +758,20 @@ void Report(const Options& options, const std::vector<double>& wall,
   };
   line("wall", walls);
   line("cpu", cpus);
+  for (size_t rank = 0; job.size > 1 && rank < walls_of_ranks.size(); ++rank) {
+    std::printf("rank %zu: wall time %.3f ms, cpu time %.3f ms\n", rank, walls_of_ranks[rank],
+                cpus_of_ranks[rank]);
+  }
 }
 
 int Run(const Options& options) {
-  Memory memory = ReadMemory(options.folder + "step.data", options.seed);
+  for (const std::string& library : options.libraries) {
+    if (dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) Fail(dlerror());
+  }
+  const Job job = Join(options.folder);
+  Op::FindAll();
+  const auto step = Steps().at(static_cast<size_t>(job.step));
+  Memory memory = ReadMemory(options.folder + DataFile(job.data), options.seed);
   at::set_num_threads(static_cast<int>(options.threads > 0 ? options.threads : memory.threads));
   at::Generator generator = at::globalContext().defaultGenerator(device);
   generator.set_current_seed(options.seed);
@@ -673,10 +779,12 @@ int Run(const Options& options) {
   std::vector<double> cpu;
   for (int64_t i = 0; i < options.warmup + options.iterations; ++i) {
     memory.Restore();
+    Meet();
     const double begin = Milliseconds(CLOCK_MONOTONIC);
     const double begin_cpu = Milliseconds(CLOCK_PROCESS_CPUTIME_ID);
     give_back = memory.heap.given_back;
-    Step(memory.slots);
+    step(memory.slots);
+    for (c10::IValue& work : works) WaitFor(std::exchange(work, {}));
     for (const int64_t slot : memory.released) memory.slots[static_cast<size_t>(slot)].reset();
     Synchronize();
     const double end = Milliseconds(CLOCK_MONOTONIC);
@@ -686,7 +794,8 @@ int Run(const Options& options) {
     wall.push_back(end - begin);
     cpu.push_back(end_cpu - begin_cpu);
   }
-  if (!wall.empty()) Report(options, wall, cpu);
+  if (!wall.empty()) Report(options, job, wall, cpu);
+  Leave();
   return 0;
 }
 

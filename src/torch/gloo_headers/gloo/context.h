@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-// See ../README.md.
+// Our own declarations of what PyTorch's headers mention of Gloo, which its wheel lacks.
 namespace gloo {
 
 class Context {

@@ -1,3 +1,4 @@
 #pragma once
 
-// See ../../README.md. PyTorch's header includes it and needs nothing from it.
+// Our own declarations of what PyTorch's headers mention of Gloo, which its wheel lacks. PyTorch's
+// header includes it and needs nothing from it.

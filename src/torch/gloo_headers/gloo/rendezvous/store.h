@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-// See ../../README.md.
+// Our own declarations of what PyTorch's headers mention of Gloo, which its wheel lacks.
 namespace gloo::rendezvous {
 
 class Store {

@@ -1,6 +1,6 @@
 #pragma once
 
-// See ../../README.md.
+// Our own declarations of what PyTorch's headers mention of Gloo, which its wheel lacks.
 namespace gloo::transport {
 
 class Device;

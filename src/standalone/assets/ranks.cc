@@ -1,0 +1,187 @@
+// The ranks as torchrun starts them, with Gloo between them: on CPUs. benchmark.py has NCCL as
+// well.
+
+#include "ranks.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string_view>
+#include <thread>
+
+#include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+
+#include "benchmark.h"
+
+namespace {
+
+Job job;
+c10::intrusive_ptr<c10d::Store> store;
+std::vector<c10::intrusive_ptr<c10d::ProcessGroup>> groups;  // that this rank is in
+std::vector<std::string> names;                              // of them
+int meetings = 0;
+int gathered = 0;
+
+std::string Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+int NumberIn(std::ifstream& file) {
+  int number = 0;
+  if (!(file >> number)) Fail("ranks.data ends early");
+  return number;
+}
+
+// A list of numbers, with how many they are before it.
+std::vector<int> ListIn(std::ifstream& file) {
+  std::vector<int> list(static_cast<size_t>(NumberIn(file)));
+  for (int& number : list) number = NumberIn(file);
+  return list;
+}
+
+void Expect(std::ifstream& file, const char* expected) {
+  std::string word;
+  file >> word;
+  if (word != expected) Fail("ranks.data: found '" + word + "', expected '" + expected + "'");
+}
+
+void Connect() {
+  c10d::TCPStoreOptions options;
+  options.port = static_cast<uint16_t>(std::atoi(Environment("MASTER_PORT").c_str()));
+  // torchrun keeps a store itself.
+  options.isServer = job.rank == 0 && Environment("TORCHELASTIC_USE_AGENT_STORE") != "True";
+  options.waitWorkers = false;
+  store = c10::make_intrusive<c10d::PrefixStore>(
+      "benchmark/" + Environment("TORCHELASTIC_RESTART_COUNT"),
+      c10::make_intrusive<c10d::TCPStore>(Environment("MASTER_ADDR"), options));
+}
+
+void MakeGroup(const std::string& name, const std::vector<int>& ranks, int own) {
+  using Type = c10d::ProcessGroup::BackendType;
+  const auto size = static_cast<int>(ranks.size());
+  auto options = c10d::ProcessGroupGloo::Options::create();
+  const std::string interface = Environment("GLOO_SOCKET_IFNAME");
+  const bool one_machine = Environment("LOCAL_WORLD_SIZE") == Environment("WORLD_SIZE");
+  options->devices.push_back(
+      !interface.empty() ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
+      : one_machine      ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
+                         : c10d::ProcessGroupGloo::createDefaultDevice());
+  options->global_ranks_in_group.assign(ranks.begin(), ranks.end());
+  options->group_name = name;
+  auto group = c10::make_intrusive<c10d::ProcessGroup>(own, size);
+  group->setBackend(c10::DeviceType::CPU, Type::GLOO,
+                    c10::make_intrusive<c10d::ProcessGroupGloo>(
+                        c10::make_intrusive<c10d::PrefixStore>(name, store), own, size, options));
+  group->setDefaultBackend(Type::GLOO);
+  group->setGroupName(name);
+  c10d::register_process_group(name, group);
+  groups.push_back(std::move(group));
+  names.push_back(name);
+}
+
+}  // namespace
+
+std::string DataFile(int data) { return "step_" + std::to_string(data) + ".data"; }
+
+Job Join(const std::string& folder) {
+  std::ifstream file(folder + "ranks.data");
+  Expect(file, "ranks");
+  Expect(file, "1");
+  Expect(file, "groups");
+  std::vector<std::vector<int>> all(static_cast<size_t>(NumberIn(file)));
+  for (std::vector<int>& ranks : all) ranks = ListIn(file);
+  Expect(file, "members");
+  job.size = NumberIn(file);
+  const std::string rank = Environment("RANK");
+  const std::string size = std::to_string(job.size);
+  if (rank.empty() || Environment("WORLD_SIZE") != size) {
+    Fail("a job of " + size + " ranks: torchrun --no-python --nproc-per-node=" + size +
+         " build/benchmark");
+  }
+  job.rank = std::atoi(rank.c_str());
+  std::vector<int> own;
+  for (int i = 0; i <= job.rank; ++i) {
+    job.step = NumberIn(file);
+    job.data = NumberIn(file);
+    own = ListIn(file);
+  }
+  // Who writes to a rank that has gone has an error to report.
+  std::signal(SIGPIPE, SIG_IGN);
+  Connect();
+  // All ranks make groups in one order, so that none waits for one that waits for it; the step
+  // knows them by their order in `own`.
+  std::vector<size_t> order(own.begin(), own.end());
+  std::sort(order.begin(), order.end());
+  for (const size_t number : order) {
+    const std::vector<int>& ranks = all.at(number);
+    const auto place = std::find(ranks.begin(), ranks.end(), job.rank);
+    if (place == ranks.end()) Fail("ranks.data: a rank uses a group that it is not in");
+    MakeGroup("group_" + std::to_string(number), ranks, static_cast<int>(place - ranks.begin()));
+  }
+  std::vector<c10::intrusive_ptr<c10d::ProcessGroup>> made;
+  std::vector<std::string> made_names;
+  for (const int number : own) {
+    const auto place = static_cast<size_t>(
+        std::find(order.begin(), order.end(), static_cast<size_t>(number)) - order.begin());
+    made.push_back(groups[place]);
+    made_names.push_back(names[place]);
+  }
+  groups = std::move(made);
+  names = std::move(made_names);
+  return job;
+}
+
+void Meet() {
+  const std::string key = "meeting/" + std::to_string(meetings++);
+  if (store->add(key, 1) == job.size) store->set(key + "/all", std::vector<uint8_t>());
+  store->wait({key + "/all"});
+}
+
+std::vector<double> Gather(double own) {
+  const std::string key = "told/" + std::to_string(gathered++) + "/";
+  std::vector<uint8_t> bytes(sizeof own);
+  std::memcpy(bytes.data(), &own, sizeof own);
+  store->set(key + std::to_string(job.rank), bytes);
+  std::vector<double> all;
+  for (int rank = 0; job.rank == 0 && rank < job.size; ++rank) {
+    const std::vector<uint8_t> told = store->get(key + std::to_string(rank));
+    std::memcpy(&all.emplace_back(), told.data(), sizeof own);
+  }
+  return all;
+}
+
+void Leave() {
+  Meet();
+  for (const std::string& name : names) c10d::unregister_process_group(name);
+  groups.clear();
+  // Rank 0 may keep the store: it goes last.
+  if (job.rank != 0) {
+    store->add("left", 1);
+  } else {
+    while (store->add("left", 0) < job.size - 1) std::this_thread::yield();
+  }
+}
+
+c10::IValue GroupOf(int number) { return groups.at(static_cast<size_t>(number)); }
+c10::IValue GroupNameOf(int number) { return names.at(static_cast<size_t>(number)); }
+
+c10::IValue ReductionNamed(const char* name) {
+  const std::string_view kNames[] = {"SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR"};
+  for (size_t i = 0; i < std::size(kNames); ++i) {
+    if (kNames[i] != name) continue;
+    return c10::make_intrusive<c10d::ReduceOp>(static_cast<c10d::ReduceOp::RedOpType>(i));
+  }
+  Fail(std::string("no reduction ") + name);
+}
+
+void WaitFor(const c10::IValue& work) {
+  if (work.isCustomClass()) work.toCustomClass<c10d::Work>()->wait();
+}

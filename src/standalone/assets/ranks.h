@@ -1,0 +1,32 @@
+// The ranks of the job, one process each: one_rank.cc of a benchmark of one rank, else ranks.cc.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <ATen/core/ivalue.h>
+
+struct Job {
+  int rank = 0;
+  int size = 1;
+  int step = 0;  // which of the steps this rank runs, and on which data
+  int data = 0;
+};
+
+std::string DataFile(int data);
+
+// Finds the other ranks and makes the process groups.
+Job Join(const std::string& folder);
+// Returns when all ranks have called it as often.
+void Meet();
+// What all ranks say, by rank, on rank 0; nothing on others.
+std::vector<double> Gather(double own);
+void Leave();
+
+// Arguments of communications.
+c10::IValue GroupOf(int number);
+c10::IValue GroupNameOf(int number);
+c10::IValue ReductionNamed(const char* name);
+
+// Waits for what an operator began; not for nothing.
+void WaitFor(const c10::IValue& work);

@@ -1,0 +1,117 @@
+"""The ranks of the job as torchrun starts them: process groups, and communications that are under way."""
+
+import functools
+import os
+
+import torch
+import torch.distributed as dist
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import runtime
+
+_groups = []  # of this rank, as the step numbers them
+_works = {}  # communications that are under way
+
+
+def join(folder):
+    """Finds the other ranks and makes the process groups. This rank, and the numbers of its step and data."""
+    words = runtime.Words((folder / "ranks.data").read_text())
+    words.word("ranks"), words.word("1"), words.word("groups")
+    groups = [words.numbers(words.number()) for _ in range(words.number())]
+    words.word("members")
+    members = [
+        (words.number(), words.number(), words.numbers(words.number())) for _ in range(words.number())
+    ]
+    size = len(members)
+    if os.environ.get("WORLD_SIZE") != str(size) or "RANK" not in os.environ:
+        raise SystemExit(f"a job of {size} ranks: torchrun --nproc-per-node={size} benchmark.py")
+    if runtime.device().type == "cuda" and runtime.device().index is None:
+        runtime.run_on(f"cuda:{os.environ['LOCAL_RANK']}")
+        torch.cuda.set_device(runtime.device())
+    dist.init_process_group("nccl" if runtime.device().type == "cuda" else "gloo")
+    # All ranks make all groups, in one order.
+    made = [dist.new_group(ranks) for ranks in groups]
+    step, data, own = members[dist.get_rank()]
+    _groups.extend(made[number] for number in own)
+    return dist.get_rank(), step, data
+
+
+def meet():
+    dist.barrier()
+
+
+def gather(numbers):
+    """What all ranks say, by rank."""
+    own = torch.tensor(numbers, dtype=torch.float64, device=runtime.device())
+    told = [torch.empty_like(own) for _ in range(dist.get_world_size())]
+    dist.all_gather(told, own)
+    return [one.tolist() for one in told]
+
+
+def leave():
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+@functools.cache
+def group(number):
+    return _groups[number].boxed()
+
+
+def group_name(number):
+    return _groups[number].group_name
+
+
+class _Seen(Exception):
+    pass
+
+
+class _Watch(TorchDispatchMode):
+    """Takes the arguments of a communication instead of calling it."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func.namespace == "c10d":
+            raise _Seen(args)
+        return func(*args, **(kwargs or {}))
+
+
+@functools.cache
+def reduction(name):
+    """A reduction as operators take it, which Python cannot make itself."""
+    tensor = torch.ones(1, device=runtime.device())
+    try:
+        with _Watch():
+            dist.all_reduce(tensor, op=getattr(dist.ReduceOp, name))
+    except _Seen as seen:
+        return seen.args[0][2]
+    raise SystemExit("this torch calls communications in another way")
+
+
+def _keep(t, slots, results):
+    """Keeps the tensors; returns what the communication is waited for by."""
+    results = results if isinstance(results, tuple) else (results,)
+    for slot, tensor in zip(slots, runtime.each(results)):
+        if slot is not None:
+            t[slot] = tensor
+    return dist.Work.unbox(results[-1])
+
+
+def begin(number, t, slots, results):
+    """A communication that goes on until wait(number), at most until the end of the step."""
+    _works[number] = _keep(t, slots, results)
+
+
+def finish(t, slots, results):
+    """A communication that is waited for at once."""
+    _keep(t, slots, results).wait()
+
+
+def wait(number):
+    work = _works.pop(number, None)
+    if work is not None:
+        work.wait()
+
+
+def wait_for_all():
+    for number in list(_works):
+        wait(number)
