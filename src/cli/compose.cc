@@ -54,6 +54,7 @@ std::string PartsText(const Composition& composition) {
                            FormatCount(static_cast<uint64_t>(count)), what);
     };
     if (!part.step.empty()) notes = part.step;
+    if (!part.changes.empty()) notes += (notes.empty() ? "" : ", ") + part.changes;
     note(part.dropped, "dropped");
     note(part.replaced, "replaced");
     note(part.scaled, "scaled");

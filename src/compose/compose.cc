@@ -1,9 +1,11 @@
 #include "src/compose/compose.h"
 
 #include <algorithm>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -13,6 +15,8 @@
 #include "src/compose/comm_scale.h"
 #include "src/compose/memory_names.h"
 #include "src/compose/part_plan.h"
+#include "src/compose/resize.h"
+#include "src/compose/retype.h"
 #include "src/compose/source_trace.h"
 #include "src/trace/carried_stats.h"
 #include "src/trace/trace_builder.h"
@@ -49,6 +53,70 @@ std::vector<Turn> TurnsOf(const Recipe& recipe) {
 struct Planned {
   PartPlan plan;
   MemoryNames::Made made;
+};
+
+// Traces of another size or element type, which parts are taken from instead of those that the
+// recipe names.
+class Changes {
+ public:
+  Changes(const Recipe& recipe, std::span<const ComposeInput> inputs)
+      : recipe_(recipe), inputs_(inputs.begin(), inputs.end()) {}
+
+  const Recipe& recipe() const { return recipe_; }
+  std::span<const ComposeInput> inputs() const { return inputs_; }
+
+  Status Make(const Limits& limits) {
+    const size_t own = recipe_.traces.size();
+    for (RecipePart& part : recipe_.parts) {
+      if (!part.resize && !part.retype) continue;
+      const Change wanted{part.trace, part.resize, part.retype};
+      const auto known = std::ranges::find(made_, wanted);
+      const auto at = static_cast<size_t>(known - made_.begin());
+      if (known == made_.end()) {
+        const Status done = Add(part, wanted, limits);
+        if (!done) return BadInput(part.place + ": " + done.error().message);
+      }
+      part.trace = own + at;
+      part.changes = texts_[at];
+    }
+    return {};
+  }
+
+ private:
+  using Change = std::tuple<size_t, std::optional<RecipeResize>, std::optional<RecipeRetype>>;
+
+  Status Add(const RecipePart& part, const Change& wanted, const Limits& limits) {
+    ComposeInput input = inputs_[part.trace];
+    std::string text;
+    if (part.resize) {
+      const ComposeInput& other = inputs_[part.resize->with];
+      ETUDE_ASSIGN_OR_RETURN(Resized resized,
+                             ResizeTrace(*input.trace, *other.trace, part.resize->sizes, limits));
+      text = fmt::format("size {}", part.resize->sizes.wanted);
+      if (resized.kept > 0) text += fmt::format(" but for {} numbers", resized.kept);
+      input.trace = &traces_.emplace_back(std::move(resized.trace));
+    }
+    if (part.retype) {
+      const auto& [from, to] = *part.retype;
+      ETUDE_ASSIGN_OR_RETURN(Retyped retyped, RetypeTrace(*input.trace, from, to, limits));
+      if (retyped.changed == 0) {
+        return BadInput(fmt::format("dtype: nothing in {} is {}", input.name, Name(from)));
+      }
+      text += fmt::format("{}{} as {}", text.empty() ? "" : ", ", Name(from), Name(to));
+      input.trace = &traces_.emplace_back(std::move(retyped.trace));
+    }
+    made_.push_back(wanted);
+    texts_.push_back(std::move(text));
+    recipe_.traces.push_back(recipe_.traces[part.trace]);
+    inputs_.push_back(std::move(input));
+    return {};
+  }
+
+  Recipe recipe_;
+  std::vector<ComposeInput> inputs_;
+  std::deque<Trace> traces_;
+  std::vector<Change> made_;
+  std::vector<std::string> texts_;
 };
 
 class Composer {
@@ -128,6 +196,7 @@ class Composer {
       const SourceTrace& source = source_of(i).facts;
       ETUDE_ASSIGN_OR_RETURN(PartPlan plan, PlanPart(source, part, inputs_[part.trace].name));
       plan.facts.trace = recipe_.traces[part.trace].name;
+      plan.facts.changes = part.changes;
       timed_ = timed_ && plan.clock;
       composition_.parts.push_back(plan.facts);
       MemoryNames::Made made(source, plan);
@@ -458,7 +527,9 @@ class Composer {
 
 Result<Composed> Compose(const Recipe& recipe, std::span<const ComposeInput> inputs,
                          const Limits& limits) {
-  return Composer(recipe, inputs, limits).Run();
+  Changes changes(recipe, inputs);
+  ETUDE_RETURN_IF_ERROR(changes.Make(limits));
+  return Composer(changes.recipe(), changes.inputs(), limits).Run();
 }
 
 }  // namespace etude

@@ -27,8 +27,10 @@ std::string TextOf(const Json& json, const char* key) {
 
 std::optional<ComposedPart> ReadPart(const Json& json) {
   if (!json.is_object()) return std::nullopt;
-  ComposedPart part{
-      .name = TextOf(json, "name"), .trace = TextOf(json, "trace"), .step = TextOf(json, "step")};
+  ComposedPart part{.name = TextOf(json, "name"),
+                    .trace = TextOf(json, "trace"),
+                    .step = TextOf(json, "step"),
+                    .changes = TextOf(json, "changes")};
   for (const auto& [key, count] :
        {std::pair("repetitions", &part.repetitions), std::pair("operators", &part.operators),
         std::pair("untimed", &part.untimed), std::pair("dropped", &part.dropped),
@@ -85,6 +87,7 @@ std::string CompositionJson(const Composition& composition) {
     json["parts"].push_back({{"name", part.name},
                              {"trace", part.trace},
                              {"step", part.step},
+                             {"changes", part.changes},
                              {"repetitions", part.repetitions},
                              {"operators", part.operators},
                              {"untimed", part.untimed},

@@ -14,8 +14,9 @@ namespace etude {
 // What a composed trace says of a part of itself.
 struct ComposedPart {
   std::string name;
-  std::string trace;  // the recipe's name of it
-  std::string step;   // taken because the recipe names none; "" otherwise
+  std::string trace;    // the recipe's name of it
+  std::string step;     // taken because the recipe names none; "" otherwise
+  std::string changes;  // of the trace as a whole: "size 64, float32 as bfloat16"
   int64_t repetitions = 1;
   int64_t operators = 0;    // that run, none inside another, of one repetition
   int64_t untimed = 0;      // of these, not recorded, changed, or done by a device

@@ -1,5 +1,7 @@
 #include "src/compose/recipe.h"
 
+#include "src/compose/retype.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -165,11 +167,18 @@ class RecipeParser {
   }
 
   Status ReadPart(const toml::table& table) {
-    ETUDE_RETURN_IF_ERROR(CheckKeys(
-        table, "a part",
-        {"name", "trace", "select", "drop", "replace", "scale_comm", "repeat", "weight"}));
+    ETUDE_RETURN_IF_ERROR(CheckKeys(table, "a part",
+                                    {"name", "trace", "resize", "dtype", "select", "drop",
+                                     "replace", "scale_comm", "repeat", "weight"}));
     RecipePart part;
+    part.place = PlaceOf(table);
     ETUDE_ASSIGN_OR_RETURN(part.trace, FindTrace(table));
+    if (const toml::node* resize = table.get("resize")) {
+      ETUDE_ASSIGN_OR_RETURN(part.resize, ReadResize(*resize, part.trace));
+    }
+    if (const toml::node* dtype = table.get("dtype")) {
+      ETUDE_ASSIGN_OR_RETURN(part.retype, ReadRetype(*dtype));
+    }
     part.name = fmt::format("part {}", recipe_.parts.size() + 1);
     if (const toml::node* name = table.get("name")) {
       ETUDE_ASSIGN_OR_RETURN(part.name, Text(*name, "name"));
@@ -210,15 +219,70 @@ class RecipeParser {
       return Wrong(part, fmt::format("the part has no 'trace', expected one of {}",
                                      fmt::join(TraceNames(), ", ")));
     }
-    ETUDE_ASSIGN_OR_RETURN(const std::string name, Text(*node, "trace"));
+    return TraceNamed(*node, "trace");
+  }
+  Result<size_t> TraceNamed(const toml::node& node, std::string_view key) const {
+    ETUDE_ASSIGN_OR_RETURN(const std::string name, Text(node, key));
     const auto found = std::ranges::find(recipe_.traces, name, &RecipeTrace::name);
     if (found != recipe_.traces.end()) return static_cast<size_t>(found - recipe_.traces.begin());
     const std::string near = Nearest(name, TraceNames());
-    return Wrong(*node, fmt::format("trace: [traces] has no '{}'{}", name,
-                                    near.empty() ? fmt::format(", expected {}",
-                                                               fmt::join(TraceNames(), ", "))
-                                                 : fmt::format("; did you mean '{}'?", near)));
+    return Wrong(
+        node, fmt::format("{}: [traces] has no '{}'{}", key, name,
+                          near.empty() ? fmt::format(", expected {}", fmt::join(TraceNames(), ", "))
+                                       : fmt::format("; did you mean '{}'?", near)));
   }
+
+  Result<RecipeResize> ReadResize(const toml::node& node, size_t trace) const {
+    constexpr std::string_view kExample =
+        "a table, as in { with = \"batch16\", sizes = [8, 16], to = 64 }";
+    const toml::table* table = node.as_table();
+    if (table == nullptr) return WrongType(node, "resize", kExample);
+    ETUDE_RETURN_IF_ERROR(CheckKeys(*table, "resize", {"with", "sizes", "to"}));
+    const toml::node* with = table->get("with");
+    const toml::node* sizes = table->get("sizes");
+    const toml::node* to = table->get("to");
+    if (with == nullptr || sizes == nullptr || to == nullptr) {
+      return Wrong(node, fmt::format("resize: expected {}", kExample));
+    }
+    RecipeResize resize;
+    ETUDE_ASSIGN_OR_RETURN(resize.with, TraceNamed(*with, "with"));
+    if (resize.with == trace) {
+      return Wrong(*with, "with: is the part's own trace, expected a recording with another size");
+    }
+    const toml::array* list = sizes->as_array();
+    if (list == nullptr || list->size() != 2) {
+      return WrongType(*sizes, "sizes", "two whole numbers: that of 'trace' and that of 'with'");
+    }
+    constexpr int64_t kMostSize = int64_t{1} << 31;
+    ETUDE_ASSIGN_OR_RETURN(resize.sizes.first, Whole(*list->get(0), "sizes", 1, kMostSize));
+    ETUDE_ASSIGN_OR_RETURN(resize.sizes.second, Whole(*list->get(1), "sizes", 1, kMostSize));
+    ETUDE_ASSIGN_OR_RETURN(resize.sizes.wanted, Whole(*to, "to", 1, kMostSize));
+    if (resize.sizes.first == resize.sizes.second) {
+      return Wrong(*sizes, "sizes: found the same twice, expected two different ones");
+    }
+    return resize;
+  }
+
+  Result<RecipeRetype> ReadRetype(const toml::node& node) const {
+    const toml::table* table = node.as_table();
+    if (table == nullptr) {
+      return WrongType(node, "dtype", "a table: { from = \"float32\", to = \"bfloat16\" }");
+    }
+    ETUDE_RETURN_IF_ERROR(CheckKeys(*table, "dtype", {"from", "to"}));
+    RecipeRetype retype;
+    for (const auto& [key, type] : {std::pair("from", &retype.from), std::pair("to", &retype.to)}) {
+      ETUDE_ASSIGN_OR_RETURN(const std::string name, RequiredText(*table, key, "dtype"));
+      *type = DTypeFromText(name);
+      if (!IsNetworkType(*type)) {
+        return Wrong(*table->get(key),
+                     fmt::format("{}: found '{}', expected float32, float64, float16 or bfloat16",
+                                 key, name));
+      }
+    }
+    if (retype.from == retype.to) return Wrong(node, "dtype: found the same type twice");
+    return retype;
+  }
+
   std::vector<std::string> TraceNames() const {
     std::vector<std::string> names;
     for (const RecipeTrace& trace : recipe_.traces) names.push_back(trace.name);

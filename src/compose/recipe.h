@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "src/base/result.h"
+#include "src/compose/resize.h"
+#include "src/trace/enums.h"
 #include "src/transform/selection.h"
 
 namespace etude {
@@ -31,10 +33,30 @@ struct RecipeSelection {
   std::string place;  // "recipe.toml:4:8"
 };
 
+// A size of a trace that was recorded with two.
+struct RecipeResize {
+  size_t with = 0;  // the other recording: index among the recipe's traces
+  Resizing sizes;
+
+  friend bool operator==(const RecipeResize&, const RecipeResize&) = default;
+};
+
+// Another element type of tensors.
+struct RecipeRetype {
+  DType from = DType::kUnknown;
+  DType to = DType::kUnknown;
+
+  friend bool operator==(const RecipeRetype&, const RecipeRetype&) = default;
+};
+
 // A part of a trace, which runs `repeat` times.
 struct RecipePart {
   std::string name;
-  size_t trace = 0;  // index among the recipe's
+  size_t trace = 0;   // index among the recipe's
+  std::string place;  // where in the recipe it stands
+  std::optional<RecipeResize> resize;
+  std::optional<RecipeRetype> retype;
+  std::string changes;  // what these two made of the trace, once they are made
   RecipeSelection select;
   std::vector<RecipeSelection> drop;  // what any of these means is left out
   std::vector<Replacement> replace;

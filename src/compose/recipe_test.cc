@@ -31,6 +31,8 @@ repeat = 3
 select = { phase = "forward", step = [3, "5..7"], thread = 17 }
 drop = { comm = true }
 replace = [{ op = "aten::relu", with = "aten::tanh" }]
+resize = { with = "bert", sizes = [8, 16], to = 64 }
+dtype = { from = "float32", to = "bfloat16" }
 [[part]]
 trace = "bert"
 drop = [{ op = ["aten::mm", "aten::add"] }, { module = "head" }]
@@ -53,6 +55,9 @@ drop = [{ op = ["aten::mm", "aten::add"] }, { module = "head" }]
   EXPECT_TRUE(forward.drop[0].selection.communication);
   ASSERT_EQ(forward.replace.size(), 1u);
   EXPECT_EQ(forward.replace[0].with, "aten::tanh");
+  EXPECT_EQ(forward.resize,
+            (RecipeResize{.with = 0, .sizes = {.first = 8, .second = 16, .wanted = 64}}));
+  EXPECT_EQ(forward.retype, (RecipeRetype{.from = DType::kFloat32, .to = DType::kBFloat16}));
   EXPECT_EQ(recipe->parts[1].name, "part 2");
   EXPECT_EQ(recipe->parts[1].drop.size(), 2u);
 }
@@ -90,6 +95,19 @@ TEST(RecipeTest, WrongRecipesAreRefusedWithTheirPlaceAndWhatWasMeant) {
       {Head("[[part]]\nname = \"a\"\n[[part]]\nname = \"a\"\n"), "there is another part 'a'"},
       {Head("[[part]]\nreplace = { op = \"aten::mm\" }\n"), "replace has no 'with'"},
       {Head("[[part]]\nreplace = { op = \"aten::mm\", with = \"mm(\" }\n"), "with: found 'mm(',"},
+      {Head("[[part]]\nresize = { to = 3 }\n"), "r.toml:4:10: resize: expected a table, as in"},
+      {Head("[[part]]\nresize = { with = \"net\", sizes = [1, 2], to = 3 }\n"),
+       "r.toml:4:19: with: is the part's own trace"},
+      {Head("b = \"b.json\"\n[[part]]\ntrace = \"net\"\n"
+            "resize = { with = \"b\", sizes = [2, 2], to = 3 }\n"),
+       "sizes: found the same twice"},
+      {Head("b = \"b.json\"\n[[part]]\ntrace = \"net\"\n"
+            "resize = { with = \"b\", sizes = [2], to = 3 }\n"),
+       "sizes: found a list, expected two whole numbers"},
+      {Head("[[part]]\ndtype = { from = \"float32\", to = \"int8\" }\n"),
+       "r.toml:4:34: to: found 'int8', expected float32"},
+      {Head("[[part]]\ndtype = { from = \"float32\", to = \"float32\" }\n"),
+       "dtype: found the same type twice"},
       {Head("format = \"x\"\n"), "has no [[part]]"},
       {"format = \"x\"\n" + Head("[[part]]\n"), "r.toml:1:10: format: found 'x'"},
       {"version = 2\n" + Head("[[part]]\n"), "r.toml:1:11: version: found 2"},

@@ -172,6 +172,11 @@ DType DTypeFromText(std::string_view text) {
   return DType::kUnknown;
 }
 
+std::string_view TypeText(DType dtype) {
+  const DTypeRow* row = FindDType(dtype);
+  return row == nullptr ? std::string_view() : row->spellings.front();
+}
+
 int ScalarTypeNumber(DType dtype) {
   const DTypeRow* row = FindDType(dtype);
   return row == nullptr ? -1 : row->scalar_type;

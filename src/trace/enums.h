@@ -100,6 +100,8 @@ std::optional<int64_t> ElementBytes(DType dtype);
 // The type PyTorch writes as "float", "long int", "c10::BFloat16" …, also inside "Tensor(…)" and as
 // Kineto and NCCL metadata spell it ("Float", "BFloat16"); kUnknown for everything else.
 DType DTypeFromText(std::string_view text);
+// That type as PyTorch's observer writes it: "c10::BFloat16"; "" of kUnknown.
+std::string_view TypeText(DType dtype);
 // PyTorch's number of a scalar type (c10::ScalarType), as operators take it in `dtype` arguments;
 // -1 for kUnknown.
 int ScalarTypeNumber(DType dtype);

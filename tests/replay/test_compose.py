@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 
 import pytest
 
@@ -64,3 +65,92 @@ def replay_operators(path):
         check=True,
     )
     return json.loads(done.stdout)["per_operator"]
+
+
+# A block of a transformer with its loss, of a batch and a length of sequences.
+PROGRAM = f"""
+import sys, torch
+sys.path.insert(0, {str(pathlib.Path(__file__).resolve().parents[1])!r})
+import light_torch
+from torch import nn
+
+batch, length = map(int, sys.argv[1:])
+torch.manual_seed(0)
+model = nn.Sequential(
+    nn.Embedding(50, 16), nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), nn.Linear(16, 50))
+optimizer = torch.optim.AdamW(model.parameters())
+for _ in range(8):
+    x = torch.randint(0, 50, (batch, length))
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(model(x).view(-1, 50), x.view(-1)).backward()
+    optimizer.step()
+"""
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """recorded(batch, length): the path of a capture."""
+    folder = tmp_path_factory.mktemp("recorded")
+    (folder / "program.py").write_text(PROGRAM)
+
+    def record(batch, length):
+        job = folder / f"{batch}x{length}"
+        if not job.exists():
+            command = [ETUDE, "record", "-q", "--recorder", "native", "--warmup", "2", "--steps", "2", "-o", job, "--"]
+            subprocess.run([*command, sys.executable, folder / "program.py", str(batch), str(length)], check=True)
+        return job / "capture.0.etude"
+
+    return record
+
+
+def changed(tmp_path, traces, part, name="changed"):
+    recipe = tmp_path / f"{name}.toml"
+    lines = "".join(f'{key} = "{path}"\n' for key, path in traces.items())
+    recipe.write_text(f"[traces]\n{lines}[[part]]\ntrace = \"a\"\n{part}")
+    done = subprocess.run(
+        [ETUDE, "compose", recipe, "-o", tmp_path / f"{name}.json"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return tmp_path / f"{name}.json"
+
+
+def forms(path):
+    """Of each node its name, and sizes, types and whole numbers of its arguments and results."""
+    rows = []
+    for node in json.loads(path.read_text())["nodes"]:
+        sides = [node["inputs"], node["outputs"]]
+        numbers = [v for side in sides for v, t in zip(side["values"], side["types"]) if t.startswith(("Int", "Generic"))]
+        tensors = "Tensor" in str([side["types"] for side in sides])
+        rows.append((node["name"], [(s["shapes"], s["types"]) for s in sides], None if tensors else numbers))
+    return rows
+
+
+@pytest.mark.parametrize("small, large, wanted", [((2, 4), (4, 4), (6, 4)), ((2, 4), (2, 8), (2, 12))])
+def test_another_batch_or_length_is_as_if_recorded_so(tmp_path, recorded, small, large, wanted):
+    sizes = [(a, b, c) for a, b, c in zip(small, large, wanted) if a != b][0]
+    part = f'resize = {{ with = "b", sizes = [{sizes[0]}, {sizes[1]}], to = {sizes[2]} }}\n'
+    resized = changed(tmp_path, {"a": recorded(*small), "b": recorded(*large)}, part)
+    plain = changed(tmp_path, {"a": recorded(*wanted)}, "", "plain")
+    assert forms(resized) == forms(plain)
+    report = replay(resized)
+    assert report["skipped"] == [] and report["coerced"]["shapes"] == 0
+    # Unknown if the larger one happened to take less time.
+    assert report["expected"]["ms"] is None or report["expected"]["ms"] > 0
+
+
+def test_another_element_type_runs(tmp_path, recorded):
+    part = 'dtype = { from = "float32", to = "bfloat16" }\n'
+    path = changed(tmp_path, {"a": recorded(2, 4)}, part)
+    assert not any("Tensor(float)" in str(row) for row in forms(path))
+    report = replay(path)
+    assert report["skipped"] == [] and report["expected"]["ms"] is None
+
+
+def test_recordings_of_other_programs_are_refused(tmp_path, recorded):
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(
+        f'[traces]\na = "{recorded(2, 4)}"\nb = "{TRACE}"\n[[part]]\ntrace = "a"\n'
+        'resize = { with = "b", sizes = [2, 4], to = 6 }\n'
+    )
+    done = subprocess.run([ETUDE, "compose", recipe, "-o", tmp_path / "x.json"], capture_output=True, text=True)
+    assert done.returncode == 3 and "recipe.toml:4:1: " in done.stderr and "differ in sizes only" in done.stderr

@@ -1,0 +1,148 @@
+#include "src/compose/resize.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/compose/retype.h"
+#include "src/trace/trace_builder.h"
+#include "src/transform/rewrite.h"
+
+namespace etude {
+namespace {
+
+TEST(CountAt, FollowsTheRulesOfSizes) {
+  const Resizing sizes{.first = 8, .second = 16, .wanted = 64};
+  EXPECT_EQ(CountAt(sizes, 512, 512), 512);  // has nothing to do with it
+  EXPECT_EQ(CountAt(sizes, 8, 16), 64);      // it is the size
+  EXPECT_EQ(CountAt(sizes, 8 * 12, 16 * 12), 64 * 12);
+  EXPECT_EQ(CountAt(sizes, 64, 256), 64 * 64);  // its square
+  EXPECT_EQ(CountAt(sizes, 9, 17), 65);         // one more than the size
+  EXPECT_EQ(CountAt(sizes, -8, -16), -64);
+  EXPECT_EQ(CountAt({.first = 8, .second = 16, .wanted = 12}, 1, 2), std::nullopt);
+  EXPECT_EQ(CountAt({.first = 8, .second = 16, .wanted = 4}, 10, 20), 5);
+  EXPECT_EQ(CountAt({.first = 8, .second = 16, .wanted = 1}, 3, 40), std::nullopt);  // below 0
+  EXPECT_EQ(
+      CountAt({.first = 1, .second = 2, .wanted = 1 << 30}, int64_t{1} << 40, int64_t{1} << 41),
+      std::nullopt);  // beyond 63 bits
+}
+
+TEST(NumberAt, FollowsSizesAndTheirInverse) {
+  const Resizing sizes{.first = 8, .second = 16, .wanted = 64};
+  EXPECT_EQ(NumberAt(sizes, 0.5, 0.5), 0.5);
+  EXPECT_EQ(NumberAt(sizes, 80.0, 160.0), 640.0);
+  EXPECT_EQ(NumberAt(sizes, 1.0 / 8, 1.0 / 16), 1.0 / 64);
+  EXPECT_EQ(NumberAt(sizes, 0.1, 0.7), std::nullopt);
+}
+
+// relu of a tensor of `batch` rows, transposed or not, and a mean that divides by the batch.
+Trace Recorded(int64_t batch, bool transposed = false, const std::string& second = "aten::div") {
+  TraceBuilder builder;
+  builder.info().format = TraceFormat::kLinked;
+  const StringId type = builder.Intern("Tensor(float)");
+  const auto tensor = [&](uint64_t address) {
+    const std::vector<int64_t> shape =
+        transposed ? std::vector<int64_t>{4, batch} : std::vector<int64_t>{batch, 4};
+    const std::vector<int64_t> strides =
+        transposed ? std::vector<int64_t>{1, 4} : std::vector<int64_t>{4, 1};
+    return Value::Tensor(type, builder.InternTensor({.tensor = address,
+                                                     .storage = address,
+                                                     .numel = 4 * batch,
+                                                     .element_bytes = 4,
+                                                     .type = type,
+                                                     .shape = builder.InternInts(shape),
+                                                     .strides = builder.InternInts(strides),
+                                                     .storage_bytes = 16 * batch}));
+  };
+  const auto add = [&](uint64_t id, const std::string& name, std::vector<Value> inputs,
+                       int64_t start, int64_t duration) {
+    builder.AddNode({.source_id = id,
+                     .kind = NodeKind::kOperator,
+                     .place = Place::kHost,
+                     .name = builder.Intern(name),
+                     .start = Nanos{start},
+                     .duration = Nanos{duration},
+                     .inputs = builder.InternValues(inputs),
+                     .outputs = builder.InternValues(std::vector<Value>{tensor(id)}),
+                     .op_schema = builder.Intern(
+                         name + "(Tensor self, Scalar other, ScalarType? dtype=None) -> Tensor")});
+  };
+  add(1, "aten::relu", {tensor(7)}, 100, 10 * batch);
+  add(2, second,
+      {tensor(1), Value::Double(builder.Intern("Double"), 1.0 / static_cast<double>(batch)),
+       Value::Int(builder.Intern("Int"), 6)},
+      100 + 10 * batch + 50, 20);
+  return builder.Finish().value();
+}
+
+TEST(Resize, GivesWhatWouldHaveBeenRecorded) {
+  for (const bool transposed : {false, true}) {
+    const auto resized = ResizeTrace(Recorded(8, transposed), Recorded(16, transposed),
+                                     {.first = 8, .second = 16, .wanted = 40}, {});
+    ASSERT_TRUE(resized) << resized.error().message;
+    EXPECT_EQ(resized->changed, 2);
+    EXPECT_EQ(resized->kept, 0);
+    EXPECT_TRUE(resized->trace.SameContent(Recorded(40, transposed)));
+  }
+}
+
+TEST(Resize, RefusesRecordingsThatDidSomethingElse) {
+  const Resizing sizes{.first = 8, .second = 16, .wanted = 40};
+  const auto other = ResizeTrace(Recorded(8), Recorded(16, false, "aten::mul"), sizes, {});
+  ASSERT_FALSE(other);
+  EXPECT_NE(other.error().message.find("node 2 'aten::div' is 'aten::mul'"), std::string::npos);
+  // The sizes that are named are not those of the recordings.
+  const auto wrong =
+      ResizeTrace(Recorded(8), Recorded(16), {.first = 3, .second = 6, .wanted = 5}, {});
+  ASSERT_FALSE(wrong);
+  EXPECT_NE(wrong.error().message.find("node 1 'aten::relu': a size: 8 with size 3"),
+            std::string::npos);
+}
+
+TEST(Resize, TimesAreNeverNegative) {
+  const auto smaller =
+      ResizeTrace(Recorded(16), Recorded(8), {.first = 16, .second = 8, .wanted = 1}, {});
+  ASSERT_TRUE(smaller) << smaller.error().message;
+  EXPECT_EQ(smaller->trace.duration(smaller->trace.Find(1)), Nanos{10});
+  EXPECT_EQ(smaller->trace.start(smaller->trace.Find(2)), Nanos{160});
+}
+
+TEST(Resize, NoTimesWhereTheLargerSizeTookLess) {
+  // Tensors of 8 and 16 rows that took as long as those of 16 and 8.
+  const auto swapped = [](int64_t batch, int64_t time) {
+    return RewriteTrace(Recorded(batch), {},
+                        [&](RewrittenNode& node, TraceBuilder&) {
+                          node.row.duration = Nanos{time};
+                          return Status();
+                        })
+        .value();
+  };
+  const auto resized =
+      ResizeTrace(swapped(8, 300), swapped(16, 100), {.first = 8, .second = 16, .wanted = 40}, {});
+  ASSERT_TRUE(resized) << resized.error().message;
+  EXPECT_EQ(resized->trace.duration(resized->trace.Find(1)), std::nullopt);
+  EXPECT_EQ(resized->trace.start(resized->trace.Find(2)), std::nullopt);
+}
+
+TEST(Retype, ChangesTensorsAndArgumentsThatNameTheType) {
+  const auto retyped = RetypeTrace(Recorded(8), DType::kFloat32, DType::kBFloat16, {});
+  ASSERT_TRUE(retyped);
+  const Trace& trace = retyped->trace;
+  EXPECT_EQ(retyped->changed, 2);
+  const NodeId last = trace.Find(2);
+  const TensorUse& use = trace.tensor(trace.inputs(last)[0].as_tensor());
+  EXPECT_EQ(trace.text(use.type), "Tensor(c10::BFloat16)");
+  EXPECT_EQ(use.element_bytes, 2);
+  EXPECT_EQ(use.storage_bytes, 64);
+  EXPECT_EQ(trace.inputs(last)[2].as_int(), 15);  // c10's number of bfloat16
+  EXPECT_EQ(trace.duration(last), std::nullopt);
+  EXPECT_EQ(trace.start(last), Nanos{230});
+  const auto none = RetypeTrace(Recorded(8), DType::kFloat64, DType::kFloat32, {});
+  EXPECT_EQ(none->changed, 0);
+  EXPECT_TRUE(none->trace.SameContent(Recorded(8)));
+}
+
+}  // namespace
+}  // namespace etude

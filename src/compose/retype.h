@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+
+#include "src/base/limits.h"
+#include "src/base/result.h"
+#include "src/trace/enums.h"
+#include "src/trace/trace.h"
+
+namespace etude {
+
+// Whether programs may use the one in the place of the other: floating-point types of a size of
+// their own, which networks are trained in.
+bool IsNetworkType(DType dtype);
+
+struct Retyped {
+  Trace trace;
+  int64_t changed = 0;  // nodes
+};
+
+// The trace with tensors of type `to` wherever it has those of type `from`, and with arguments that
+// name the one naming the other. How long that takes is not known: the nodes that change have no
+// times.
+Result<Retyped> RetypeTrace(const Trace& trace, DType from, DType to, const Limits& limits);
+
+}  // namespace etude

@@ -1,0 +1,39 @@
+#include "src/transform/rewrite.h"
+
+#include "src/transform/trace_copy.h"
+
+namespace etude {
+
+Result<Trace> RewriteTrace(const Trace& trace, const Limits& limits,
+                           const std::function<Status(RewrittenNode&, TraceBuilder&)>& change) {
+  TraceBuilder builder(limits, trace);
+  TraceCopy copy(trace, builder);
+  copy.CopyInfo();
+  copy.AddGroups();
+  copy.AddStats();
+  // Of nodes with one id the first is meant by who names it: by position they are distinct.
+  const bool by_position = trace.stats()[Stat::kDuplicateId] != 0;
+  const auto id_of = [&](NodeId node) {
+    return by_position ? uint64_t{node.value()} : trace.source_id(node);
+  };
+  for (size_t i = 0; i < trace.node_count(); ++i) {
+    const NodeId node = NodeId::FromIndex(i);
+    RewrittenNode rewritten{.node = node, .row = copy.Row(node), .comm = std::nullopt};
+    rewritten.row.source_id = id_of(node);
+    if (const NodeId parent = trace.parent(node)) rewritten.row.parent = id_of(parent);
+    if (const Comm* comm = trace.comm(node)) rewritten.comm = *comm;
+    ETUDE_RETURN_IF_ERROR(change(rewritten, builder));
+    const NodeId added = builder.AddNode(rewritten.row);
+    if (rewritten.comm) builder.SetComm(added, *rewritten.comm);
+    for (const Extra& extra : trace.extras(node)) builder.AddExtra(added, extra);
+  }
+  for (size_t i = 0; i < trace.node_count(); ++i) {
+    const NodeId node = NodeId::FromIndex(i);
+    const auto deps = trace.deps(node);
+    const auto kinds = trace.dep_kinds(node);
+    for (size_t k = 0; k < deps.size(); ++k) builder.AddDep(node, deps[k], kinds[k]);
+  }
+  return builder.Finish();
+}
+
+}  // namespace etude
