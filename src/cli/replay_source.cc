@@ -99,7 +99,7 @@ Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> 
   if (!IsFolder(path)) {
     if (wanted_rank) {
       return MakeError(ErrorCode::kUsage,
-                       "replay: --rank chooses from a folder, but " + path + " is one trace");
+                       "--rank chooses from a folder, but " + path + " is one trace");
     }
     ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadTrace(path, options, context));
     ReplaySource source{.trace = std::move(trace), .notes = {}, .result_path = {}};

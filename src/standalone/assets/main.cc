@@ -79,6 +79,7 @@ c10::ScalarType DTypeNamed(std::string_view name) {
       {"float8_e5m2", c10::ScalarType::Float8_e5m2},
       {"float8_e4m3fnuz", c10::ScalarType::Float8_e4m3fnuz},
       {"float8_e5m2fnuz", c10::ScalarType::Float8_e5m2fnuz},
+      {"float8_e8m0fnu", c10::ScalarType::Float8_e8m0fnu},
       {"uint16", c10::ScalarType::UInt16},
       {"uint32", c10::ScalarType::UInt32},
       {"uint64", c10::ScalarType::UInt64},
