@@ -281,6 +281,18 @@ class ReplayCommand : public Command {
     return {};
   }
 
+  Status CheckStragglers(const ReplaySource& source) const {
+    if (!replay_.scale) return {};
+    const int64_t size = replay_.group ? replay_.group->size() : AloneIn(source).size;
+    for (const int64_t rank : replay_.scale->stragglers()) {
+      if (rank < size) continue;
+      return MakeError(
+          ErrorCode::kUsage,
+          fmt::format("--straggler: the job has no rank {}, expected one below {}", rank, size));
+    }
+    return {};
+  }
+
   // What stands for ranks of the job that are not there; of all, if this is replayed alone.
   Result<EmulatedPeers> EmulatePeers(const ReplaySource& source, const std::optional<CommFit>& fit,
                                      std::optional<RankGroup>& alone) {
@@ -331,6 +343,9 @@ class ReplayCommand : public Command {
     }
     ETUDE_ASSIGN_OR_RETURN(const ReplaySource source,
                            OpenSource(path_, rank_, console.strict(), context));
+    for (const std::string& file : source.files) {
+      ETUDE_RETURN_IF_ERROR(CheckOutput(replay_.recording, {file}));
+    }
     std::optional<EmulatedPeers> peers;
     std::optional<RankGroup> alone;
     std::optional<CommFit> fit;
@@ -340,6 +355,7 @@ class ReplayCommand : public Command {
       ETUDE_ASSIGN_OR_RETURN(peers, EmulatePeers(source, fit, alone));
     }
     ETUDE_RETURN_IF_ERROR(CheckNames(source.trace, replay_));
+    ETUDE_RETURN_IF_ERROR(CheckStragglers(source));
     FollowProgram(source, threads_, replay_);
     const std::vector<StepKind> kinds = FindStepKinds(source.trace);
     if (all_steps_ != "first") TakeStep(paced_ ? MiddleKind(kinds) : kinds.front());

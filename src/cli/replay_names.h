@@ -6,8 +6,8 @@
 
 namespace etude {
 
-// kUsage if --label, --only or --skip name what the step does not have: mistakes, for which there
-// are suggestions.
+// kUsage if --label, --only, --skip or --scale name what the step does not have: mistakes, for
+// which there are suggestions. What --scale names may be on another rank of several.
 Status CheckNames(const Trace& trace, const ReplayOptions& options);
 
 }  // namespace etude

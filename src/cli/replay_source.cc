@@ -102,15 +102,18 @@ Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> 
                        "--rank chooses from a folder, but " + path + " is one trace");
     }
     ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadTrace(path, options, context));
-    ReplaySource source{.trace = std::move(trace), .notes = {}, .result_path = {}};
+    ReplaySource source{.trace = std::move(trace), .files = {path}, .notes = {}, .result_path = {}};
     if (const auto composed = CompositionOf(source.trace)) source.threads = composed->threads;
     return source;
   }
   ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path, context));
   ETUDE_ASSIGN_OR_RETURN(const CaptureRank* rank, ChooseRank(folder, wanted_rank));
   ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadRank(folder, *rank, options, context));
-  ReplaySource source{
-      .trace = std::move(trace), .rank = folder.known_rank(*rank), .notes = {}, .result_path = {}};
+  ReplaySource source{.trace = std::move(trace),
+                      .rank = folder.known_rank(*rank),
+                      .files = rank->files(),
+                      .notes = {},
+                      .result_path = {}};
   if (const JobRank* job = folder.job_rank(*rank); job != nullptr) {
     // Folders that `etude record` did not make are left as they are.
     source.result_path = ReplayFile(folder, *rank);

@@ -25,6 +25,7 @@ struct ReplaySource {
   std::optional<int64_t> minor_faults;
   bool compiled_kernels = false;
   Waiting waiting;
+  std::vector<std::string> files;  // that the trace was read from
   std::vector<std::string> notes;  // what was unusual when it was recorded
   std::string result_path;         // where the report is kept; "" for what is no capture
 };

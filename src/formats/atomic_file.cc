@@ -325,14 +325,35 @@ Result<AtomicFile> AtomicFile::Create(const std::string& path) {
 Status AtomicFile::Write(std::string_view bytes) { return impl_->Write(bytes); }
 Status AtomicFile::Commit() { return impl_->Commit(); }
 
+// Whether `path`, a file, is what is kept of a capture in the folder of `trace`.
+static bool IsKeptBeside(const std::string& trace, const std::string& path) {
+  const std::string name = std::filesystem::path(path).filename();
+  const bool is_result = name.starts_with("replay.") && name.ends_with(".json");
+  if (name != "job.json" && !is_result) return false;
+  const auto folder_of = [](const std::string& file) {
+    std::error_code error;
+    const auto whole = std::filesystem::weakly_canonical(file, error);
+    return error ? std::filesystem::path() : whole.parent_path();
+  };
+  const std::filesystem::path folder = folder_of(trace);
+  std::error_code error;
+  return !folder.empty() && folder == folder_of(path) &&
+         std::filesystem::exists(folder / "job.json", error);
+}
+
 Status CheckOutput(const std::string& output, std::initializer_list<std::string> inputs) {
   for (const std::string& input : inputs) {
     std::error_code error;
     if (input.empty() || output == "-" || !std::filesystem::is_regular_file(output, error))
       continue;
-    if (!std::filesystem::equivalent(input, output, error) || error) continue;
-    return MakeError(ErrorCode::kUsage,
-                     output + ": is the input " + input + ", expected another file");
+    if (std::filesystem::equivalent(input, output, error) && !error) {
+      return MakeError(ErrorCode::kUsage,
+                       output + ": is the input " + input + ", expected another file");
+    }
+    if (IsKeptBeside(input, output)) {
+      return MakeError(ErrorCode::kUsage, output + ": belongs to the capture of the input " +
+                                              input + ", expected another file");
+    }
   }
   return {};
 }

@@ -55,7 +55,8 @@ Ranks Sort(std::span<const StepSource> sources) {
   for (const StepSource& source : sources) {
     groups.insert(source.groups.begin(), source.groups.end());
     const auto [code, new_code] =
-        codes.emplace(std::pair(source.cpp, source.python), ranks.codes.size());
+        codes.emplace(std::pair<std::string_view, std::string_view>(source.cpp, source.python),
+                      ranks.codes.size());
     if (new_code) ranks.codes.push_back(&source);
     ranks.code_of.push_back(code->second);
     const auto [numbers, new_data] = data.emplace(source.data, ranks.data.size());

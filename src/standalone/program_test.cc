@@ -134,9 +134,11 @@ TEST(Program, CppText) {
 
 #include "benchmark.h"
 
-const Op mm_0{"aten::mm", "", {Tensor(0), Tensor(1)}};
-const Op relu_1{"aten::relu", "", {Tensor(0)}};
-const Op mean_2{"aten::mean", "dim", {Tensor(0), List{-1}, true, DType("float64")}};
+namespace {
+
+Op mm_0{"aten::mm", "", {Tensor(0), Tensor(1)}};
+Op relu_1{"aten::relu", "", {Tensor(0)}};
+Op mean_2{"aten::mean", "dim", {Tensor(0), List{-1}, true, DType("float64")}};
 
 void Part1(Slots& t) {
   for (int i = 0; i < 1000; ++i) {
@@ -151,6 +153,9 @@ void Part1(Slots& t) {
 void Step(Slots& t) {
   Part1(t);
 }
+
+}  // namespace
+
 )");
 }
 

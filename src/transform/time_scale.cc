@@ -117,6 +117,20 @@ double TimeScale::slowdown() const {
   return 1 / least;
 }
 
+std::vector<std::string> TimeScale::operators() const {
+  std::vector<std::string> names;
+  for (const auto& [what, factor] : rules_) {
+    if (what.find("::") != std::string::npos) names.push_back(what);
+  }
+  return names;
+}
+
+std::vector<int64_t> TimeScale::stragglers() const {
+  std::vector<int64_t> ranks;
+  for (const auto& [rank, factor] : stragglers_) ranks.push_back(rank);
+  return ranks;
+}
+
 std::string TimeScale::Text() const {
   std::string text;
   const auto add = [&](std::string_view what, double factor) {

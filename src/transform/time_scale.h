@@ -36,6 +36,9 @@ class TimeScale {
   // A machine cannot run faster than it does: all runs so many times slower than the scale says,
   // and measured times are divided by it. The same on all ranks; at least 1.
   double slowdown() const;
+  // The operators that it names, and the ranks that it makes slower.
+  std::vector<std::string> operators() const;
+  std::vector<int64_t> stragglers() const;
   // "comm × 0.5, compute × 2, rank 1 × 1.5".
   std::string Text() const;
 

@@ -19,6 +19,15 @@ import torch
 import runtime
 
 
+def at_least(least):
+    def number(text):
+        if int(text) < least:
+            raise argparse.ArgumentTypeError(f"found {text}, expected a whole number from {least} on")
+        return int(text)
+
+    return number
+
+
 def synchronize():
     if runtime.device().type != "cpu":
         torch.accelerator.synchronize()
@@ -26,18 +35,21 @@ def synchronize():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--iterations", type=int, default=20)
-    parser.add_argument("--warmup", type=int, default=5)
-    parser.add_argument("--threads", type=int, help="default: as recorded")
+    parser.add_argument("--iterations", type=at_least(1), default=20)
+    parser.add_argument("--warmup", type=at_least(0), default=5)
+    parser.add_argument("--threads", type=at_least(1), help="default: as recorded")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--library", action="append", default=[], help="a library of operators to load")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    runtime.run_on(args.device)
     folder = pathlib.Path(__file__).resolve().parent
-    for library in args.library:
-        torch.ops.load_library(library)
+    try:
+        runtime.run_on(args.device)
+        for library in args.library:
+            torch.ops.load_library(library)
+    except (RuntimeError, OSError, AssertionError) as error:
+        raise SystemExit(f"benchmark.py: {str(error).splitlines()[0]}")
     ranks, rank, code, data = None, 0, "step", "step.data"
     if (folder / "ranks.data").exists():
         import ranks
@@ -69,17 +81,16 @@ def main():
         "threads": torch.get_num_threads(), "steps": len(wall),
         "wall_ms": {"median": statistics.median(wall), "min": min(wall), "max": max(wall)},
         "cpu_ms": {"median": statistics.median(cpu), "min": min(cpu), "max": max(cpu)},
-    } if wall else {}
-    if ranks and wall:
+    }
+    if ranks:
         told = ranks.gather([result["wall_ms"]["median"], result["cpu_ms"]["median"]])
         result["ranks"] = [{"rank": i, "wall_ms": one[0], "cpu_ms": one[1]} for i, one in enumerate(told)]
-    if ranks:
         ranks.leave()
     if rank != 0:
         return
     if args.json:
         print(json.dumps(result))
-    elif wall:
+    else:
         for name in ("wall", "cpu"):
             figures = result[f"{name}_ms"]
             print(f"step, {name} time: median {figures['median']:.3f} ms, "

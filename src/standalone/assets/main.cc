@@ -48,6 +48,7 @@ std::vector<void (*)(Slots&)>& Steps() {
   return all;
 }
 std::vector<c10::IValue> works;  // communications that are under way
+const char* running = nullptr;   // the operator at work
 
 c10::Device device(c10::kCPU);
 
@@ -319,6 +320,7 @@ c10::IValue Op::Run(Slots& t, std::initializer_list<int> inputs,
       }
     }
   }
+  running = name_;
   handle_->callBoxed(stack);
   const int* result = results.begin();
   const auto keep = [&](const auto& self, const c10::IValue& value) -> void {
@@ -705,15 +707,25 @@ Options ParseOptions(int count, char** words) {
       std::fprintf(stderr, "benchmark: %s needs a value\n%s", word.c_str(), kUsage);
       std::exit(2);
     };
-    const auto number = [&] { return std::strtoll(value().c_str(), nullptr, 10); };
+    const auto number = [&](int64_t least) {
+      const std::string text = value();
+      int64_t found = 0;
+      const auto end = std::from_chars(text.data(), text.data() + text.size(), found);
+      if (end.ec == std::errc() && end.ptr == text.data() + text.size() && found >= least) {
+        return found;
+      }
+      std::fprintf(stderr, "benchmark: %s: found '%s', expected a whole number from %d on\n",
+                   word.c_str(), text.c_str(), static_cast<int>(least));
+      std::exit(2);
+    };
     if (word == "--iterations")
-      options.iterations = number();
+      options.iterations = number(1);
     else if (word == "--warmup")
-      options.warmup = number();
+      options.warmup = number(0);
     else if (word == "--threads")
-      options.threads = number();
+      options.threads = number(1);
     else if (word == "--seed")
-      options.seed = static_cast<uint64_t>(number());
+      options.seed = static_cast<uint64_t>(number(0));
     else if (word == "--device")
       device = c10::Device(value());
     else if (word == "--data")
@@ -786,6 +798,7 @@ int Run(const Options& options) {
     give_back = memory.heap.given_back;
     step(memory.slots);
     for (c10::IValue& work : works) WaitFor(std::exchange(work, {}));
+    running = nullptr;
     for (const int64_t slot : memory.released) memory.slots[static_cast<size_t>(slot)].reset();
     Synchronize();
     const double end = Milliseconds(CLOCK_MONOTONIC);
@@ -795,7 +808,7 @@ int Run(const Options& options) {
     wall.push_back(end - begin);
     cpu.push_back(end_cpu - begin_cpu);
   }
-  if (!wall.empty()) Report(options, job, wall, cpu);
+  Report(options, job, wall, cpu);
   Leave();
   return 0;
 }
@@ -806,6 +819,11 @@ int main(int count, char** words) {
   try {
     return Run(ParseOptions(count, words));
   } catch (const std::exception& error) {
-    Fail(error.what());
+    // What torch says goes on with where in it that was.
+    const std::string_view text = error.what();
+    std::string why(text.substr(0, text.find('\n')));
+    if (running != nullptr) why = std::string(running) + ": " + why;
+    if (const char* rank = std::getenv("RANK")) why = "rank " + std::string(rank) + ": " + why;
+    Fail(why);
   }
 }

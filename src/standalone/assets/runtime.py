@@ -17,6 +17,7 @@ def device():
 def run_on(name):
     """The device that everything is on from now on."""
     _device[0] = torch.device(name)
+    torch.empty(0, device=_device[0])  # an error if there is none
 
 
 class Words:

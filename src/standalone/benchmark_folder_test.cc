@@ -1,0 +1,82 @@
+#include "src/standalone/benchmark_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace etude {
+namespace {
+
+class BenchmarkFolder : public testing::Test {
+ protected:
+  BenchmarkFolder() { std::filesystem::create_directories(folder_); }
+  ~BenchmarkFolder() override { std::filesystem::remove_all(folder_); }
+
+  std::string Read(const std::string& name) const {
+    std::ifstream file(folder_ + "/" + name);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  std::set<std::string> Steps() const {
+    std::set<std::string> names;
+    for (const auto& file : std::filesystem::directory_iterator(folder_)) {
+      const std::string name = file.path().filename();
+      if (name.starts_with("step") || name == "ranks.data") names.insert(name);
+    }
+    return names;
+  }
+
+  const std::string folder_ = testing::TempDir() + "etude_benchmark_folder";
+};
+
+StepSource Rank(const std::string& code, const std::string& data,
+                std::vector<ProgramGroup> groups) {
+  return {.cpp = code + " in C++, long enough to lie in memory of its own\n",
+          .python = code + " in Python, long enough to lie in memory of its own\n",
+          .data = data + "\n",
+          .groups = std::move(groups)};
+}
+
+TEST_F(BenchmarkFolder, RanksThatDoTheSameShareTheirCode) {
+  const ProgramGroup world{.name = "0", .ranks = {0, 1, 2, 3}};
+  const ProgramGroup low{.name = "1", .ranks = {0, 1}};
+  const ProgramGroup high{.name = "2", .ranks = {2, 3}};
+  const std::vector<StepSource> ranks = {
+      Rank("first", "one", {low, world}), Rank("second", "one", {low, world}),
+      Rank("first", "two", {high, world}), Rank("second", "one", {high, world})};
+  ASSERT_TRUE(WriteBenchmark(ranks, {}, folder_));
+  EXPECT_EQ(Read("ranks.data"),
+            "ranks 1\ngroups 3\n4 0 1 2 3\n2 0 1\n2 2 3\nmembers 4\n"
+            "0 0 2 1 0\n1 0 2 1 0\n0 1 2 2 0\n1 0 2 2 0\n");
+  EXPECT_EQ(Steps(), (std::set<std::string>{"ranks.data", "step_0.cc", "step_0.data", "step_0.py",
+                                            "step_1.cc", "step_1.data", "step_1.py"}));
+  EXPECT_TRUE(Read("step_1.py").starts_with("second in Python"));
+  EXPECT_TRUE(Read("step_1.cc").ends_with("const StepCode code(1, Step);\n"));
+  EXPECT_EQ(Read("step_1.data"), "two\n");
+
+  // One of one rank takes its place.
+  ASSERT_TRUE(WriteBenchmark(std::vector{Rank("only", "data", {})}, {}, folder_));
+  EXPECT_EQ(Steps(), (std::set<std::string>{"step.cc", "step.data", "step.py"}));
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/ranks.py"));
+}
+
+TEST(StepSource, ComesBackFromItsBytes) {
+  StepSource source = Rank("code", "data", {{.name = "a", .ranks = {0, 2}}});
+  source.calls = 7;
+  source.left_out = 3;
+  const auto again = StepSourceOf(ToBytes(source));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->cpp, source.cpp);
+  EXPECT_EQ(again->groups, source.groups);
+  EXPECT_EQ(again->calls, 7);
+  EXPECT_EQ(again->left_out, 3);
+  EXPECT_FALSE(StepSourceOf("[1, 2]"));
+}
+
+}  // namespace
+}  // namespace etude
