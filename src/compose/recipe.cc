@@ -1,7 +1,5 @@
 #include "src/compose/recipe.h"
 
-#include "src/compose/retype.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -25,6 +23,7 @@
 #pragma pop_macro("NDEBUG")
 
 #include "src/base/nearest.h"
+#include "src/compose/retype.h"
 
 namespace etude {
 namespace {
@@ -489,7 +488,42 @@ static size_t MalformedLine(std::string_view text) {
   return line;
 }
 
+// Where the first character stands that is not ASCII's and in no text or comment, which TOML does
+// not allow and toml++ takes for impossible; nullopt if there is none. Of a malformed text it may
+// be another one behind what is malformed.
+static std::optional<size_t> ForeignCharacter(std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  size_t i = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+  while (i < text.size()) {
+    const char c = text[i];
+    if (static_cast<unsigned char>(c) >= 0x80) return i;
+    if (c == '#') {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (c == '"' || c == '\'') {
+      const std::string_view many = c == '"' ? "\"\"\"" : "'''";
+      const bool spans_lines = text.substr(i).starts_with(many);
+      const std::string_view quote = spans_lines ? many : many.substr(0, 1);
+      i += quote.size();
+      while (i < text.size() && !text.substr(i).starts_with(quote)) {
+        if (text[i] == '\n' && !spans_lines) break;
+        i += text[i] == '\\' && c == '"' ? 2 : 1;
+      }
+      i += quote.size();
+    } else {
+      ++i;
+    }
+  }
+  return std::nullopt;
+}
+
 Result<Recipe> ParseRecipe(std::string_view text, const std::string& path) {
+  if (const auto foreign = ForeignCharacter(text)) {
+    const std::string_view before = text.substr(0, *foreign);
+    return BadInput(
+        fmt::format("{}:{}:{}: found a character that is not ASCII, expected it in "
+                    "quotes or a comment",
+                    path, std::ranges::count(before, '\n') + 1, *foreign - before.rfind('\n')));
+  }
   try {
     const toml::table table = toml::parse(text, path);
     return RecipeParser(table, path).Run();
