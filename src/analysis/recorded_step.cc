@@ -61,9 +61,7 @@ bool IsOperator(const Trace& trace, NodeId node) {
 std::vector<NodeId> HostNodesById(const Trace& trace) {
   std::vector<NodeId> host;
   ForEachNode(trace, [&](NodeId node) {
-    const bool is_memory =
-        trace.kind(node) == NodeKind::kMetadata && trace.name(node) == kMemoryEvent;
-    if (trace.place(node) != Place::kDevice && !is_memory) host.push_back(node);
+    if (trace.place(node) != Place::kDevice && !IsMemoryEvent(trace, node)) host.push_back(node);
   });
   std::ranges::stable_sort(host, {}, [&](NodeId node) { return trace.source_id(node); });
   return host;

@@ -16,9 +16,10 @@ void Release(void* address) {
   release_inner(address);
 }
 
-// Passes everything on to PyTorch's own allocator. Memory gets a deleter that reports and then calls
-// the one that it had; nothing else about it differs. The deleter is also the raw one, as all memory
-// of an allocator must have that: who takes memory without its deleter (oneDNN) frees it by this.
+// Passes everything on to PyTorch's own allocator. Memory gets a deleter that reports and then
+// calls the one that it had; nothing else about it differs. The deleter is also the raw one, as all
+// memory of an allocator must have that: who takes memory without its deleter (oneDNN) frees it by
+// this.
 class WatchedAllocator final : public c10::Allocator {
  public:
   explicit WatchedAllocator(c10::Allocator* inner) : inner_(inner) {}
