@@ -234,7 +234,7 @@ Result<std::vector<DeviceMemory>> TensorMemory(const Trace& trace) {
 std::vector<DeviceMemory> AllocatorMemory(const Trace& trace) {
   std::map<std::string, std::vector<AllocatorEvent>> by_device;
   ForEachNode(trace, [&](NodeId node) {
-    if (trace.kind(node) != NodeKind::kMetadata || trace.name(node) != kMemoryEvent) return;
+    if (!IsMemoryEvent(trace, node)) return;
     const auto type = Argument(trace, node, "Device Type");
     const auto bytes = Argument(trace, node, "Bytes");
     const auto total = Argument(trace, node, "Total Allocated");

@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "src/formats/kineto_categories.h"
+
 namespace etude {
 
 bool IsGradientRelease(std::string_view name) { return name.starts_with("Optimizer.zero_grad#"); }
@@ -59,7 +61,7 @@ bool IsOperator(const Trace& trace, NodeId node) {
 std::vector<NodeId> HostNodesById(const Trace& trace) {
   std::vector<NodeId> host;
   ForEachNode(trace, [&](NodeId node) {
-    if (trace.place(node) != Place::kDevice) host.push_back(node);
+    if (trace.place(node) != Place::kDevice && !IsMemoryEvent(trace, node)) host.push_back(node);
   });
   std::ranges::stable_sort(host, {}, [&](NodeId node) { return trace.source_id(node); });
   return host;

@@ -39,7 +39,8 @@ inline std::string_view OperatorNameOf(const Trace& trace, NodeId node) {
   return schema.empty() ? trace.name(node) : FullOperatorName(schema);
 }
 
-// The nodes that are not a device's, by id: in order of entry.
+// The nodes that are not a device's, by id: in order of entry. Without events of allocators, which
+// are no calls: a reader numbers them behind everything else, wherever they happened.
 std::vector<NodeId> HostNodesById(const Trace& trace);
 
 // The nodes of one recorded training or inference step, in order of entry (which is the order of

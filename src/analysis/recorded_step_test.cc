@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "src/formats/kineto_categories.h"
 #include "src/trace/trace_builder.h"
 
 namespace etude {
@@ -74,6 +75,29 @@ TEST_F(RecordedStepTest, RegionsOfCompiledKernelsMayHaveRunMoreThanTheyShow) {
   };
   EXPECT_EQ(compiled(false), (std::vector<uint64_t>{7}));
   EXPECT_EQ(compiled(true), (std::vector<uint64_t>{1, 5, 7}));
+}
+
+// Events of an allocator have ids behind those of all calls: they do not keep a call from ending.
+TEST_F(RecordedStepTest, EventsOfAllocatorsAreNoCalls) {
+  Add(1, "forward", 1, false);
+  Add(2, "aten::linear", 1, true);
+  Add(3, "aten::addmm", 2, true);
+  Add(4, "aten::relu", 1, true);
+  for (const uint64_t caller : {2, 3}) {
+    NodeRow row;
+    row.source_id = caller + 3;
+    row.name = builder_.Intern(kMemoryEvent);
+    row.kind = NodeKind::kMetadata;
+    row.place = Place::kHost;
+    row.parent = caller;
+    builder_.AddNode(row);
+  }
+  auto trace = std::move(builder_).Finish();
+  ASSERT_TRUE(trace) << trace.error().message;
+  const auto step = RecordedStep::Select(*trace, "");
+  ASSERT_TRUE(step) << step.error().message;
+  EXPECT_EQ(Ids(step->nodes(), *trace), (std::vector<uint64_t>{1, 2, 3, 4}));
+  EXPECT_EQ(step->last_inside(1), 2u) << "linear has returned before relu is called";
 }
 
 }  // namespace

@@ -20,6 +20,11 @@ void AddAllocations(std::vector<Allocation> allocations, uint64_t last_node,
     const bool gives_out = one.bytes != 0;
     if (!gives_out && found == sizes.end()) continue;
     const int64_t bytes = gives_out ? static_cast<int64_t>(one.bytes) : -found->second;
+    if (gives_out && found != sizes.end()) {
+      // Nobody saw how it was taken back: a thread that was ending did, or a block is damaged.
+      total -= found->second;
+      sizes.erase(found);
+    }
     int64_t sum = 0;
     if (one.bytes > kMost || __builtin_add_overflow(total, bytes, &sum)) {
       builder.stats().Count(Stat::kMalformedElement);
@@ -27,7 +32,7 @@ void AddAllocations(std::vector<Allocation> allocations, uint64_t last_node,
     }
     total = sum;
     if (gives_out) {
-      sizes.insert_or_assign(one.address, bytes);
+      sizes.emplace(one.address, bytes);
     } else {
       sizes.erase(found);
     }

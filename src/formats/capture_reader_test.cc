@@ -624,6 +624,7 @@ TEST_F(CaptureReaderTest, AllocationsAreTheProfilersEvents) {
   allocate(2200, 0xB0, 50);
   Exit(2600);
   allocate(2700, 0xA0, 7);
+  allocate(2800, 0xA0, 9);  // taken back in between, which the file does not say
   Flush();
   const auto trace = Read(Finish(), 7, /*strict=*/true);
   ASSERT_TRUE(trace) << trace.error().message;
@@ -638,7 +639,8 @@ TEST_F(CaptureReaderTest, AllocationsAreTheProfilersEvents) {
                    std::string(trace->text(extras[3].text)) + " " +
                    std::string(trace->text(extras[4].text)));
   });
-  EXPECT_EQ(seen, (std::vector<std::string>{"2 100 100", "9 50 150", "3 -100 50", "2 7 57"}));
+  EXPECT_EQ(seen,
+            (std::vector<std::string>{"2 100 100", "9 50 150", "3 -100 50", "2 7 57", "2 9 59"}));
   // The recorder's own time is taken out of the operator's: 10 of 500.
   EXPECT_EQ(trace->duration(trace->Find(9)), Nanos{490});
 }

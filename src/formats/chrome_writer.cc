@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "src/formats/json_text.h"
+#include "src/formats/kineto_categories.h"
 #include "src/formats/kineto_reader.h"
 
 namespace etude {
@@ -233,7 +234,8 @@ class ProfileWriter {
       return {};
     }
     ++report_.slices;
-    events_.Begin("X");
+    const bool is_instant = IsMemoryEvent(trace_, node);
+    events_.Begin(is_instant ? "i" : "X");
     const std::string category = EventCategory(trace_, node);
     const bool given =
         trace_.kind(node) != NodeKind::kUnknown || category != etude::Name(NodeKind::kUnknown);
@@ -242,10 +244,12 @@ class ProfileWriter {
     WriteLane(node);
     events_.Time("ts", *start);
     if (const auto duration = trace_.duration(node)) events_.Time("dur", *duration);
+    if (is_instant) events_.Text("s", "t");  // of a thread
     for (const Extra& extra : trace_.extras(node)) {
       std::string_view key = trace_.text(extra.key);
       if (extra.form != Extra::Form::kJson || !key.starts_with(kKinetoEventPrefix)) continue;
       key.remove_prefix(kKinetoEventPrefix.size());
+      if (is_instant && key == "s") continue;
       if (key != "cat" && key != "pid" && key != "tid") {
         events_.Member(key, trace_.text(extra.text));
       }

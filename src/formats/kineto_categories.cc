@@ -34,6 +34,10 @@ constexpr auto kCategories = std::to_array<KinetoCategory>({
 
 }  // namespace
 
+bool IsMemoryEvent(const Trace& trace, NodeId node) {
+  return trace.kind(node) == NodeKind::kMetadata && trace.name(node) == kMemoryEvent;
+}
+
 KinetoCategory FindKinetoCategory(std::string_view name) {
   const auto row = std::ranges::find(kCategories, name, &KinetoCategory::name);
   return row == kCategories.end() ? KinetoCategory{.name = name} : *row;

@@ -69,7 +69,9 @@ class LinkedJsonWriter {
     order_.resize(trace_.node_count());
     for (size_t i = 0; i < order_.size(); ++i) order_[i] = NodeId::FromIndex(i);
     if (observer_) {
-      std::erase_if(order_, [&](NodeId node) { return trace_.place(node) == Place::kDevice; });
+      std::erase_if(order_, [&](NodeId node) {
+        return trace_.place(node) == Place::kDevice || IsMemoryEvent(trace_, node);
+      });
     }
     const auto id_of = [&](NodeId node) { return trace_.source_id(node); };
     std::ranges::stable_sort(order_, {}, id_of);

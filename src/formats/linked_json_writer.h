@@ -23,7 +23,7 @@ struct LinkedWriteReport {
 Result<LinkedWriteReport> WriteLinkedJson(const Trace& trace, const ByteSink& sink);
 
 // Writes the host nodes of `trace` as PyTorch's observer would have (docs/formats/pytorch-et.md):
-// without times, dependencies and what only Etude says of a node.
+// without times, dependencies, events of allocators and what only Etude says of a node.
 Result<LinkedWriteReport> WriteExecutionTrace(const Trace& trace, const ByteSink& sink);
 
 }  // namespace etude

@@ -317,6 +317,7 @@ std::string EventCategory(const Trace& trace, NodeId node) {
         json.size() >= 2 && json.starts_with('"') && json.find('\\') == std::string_view::npos;
     if (plain) return std::string(json.substr(1, json.size() - 2));
   }
+  if (IsMemoryEvent(trace, node)) return "cpu_instant_event";
   const std::string_view usual = DefaultKinetoCategory(trace.kind(node), trace.place(node));
   return std::string(usual.empty() ? Name(trace.kind(node)) : usual);
 }

@@ -226,18 +226,28 @@ del kept, small, grows
 start(PATH + ".second", 1, 1)
 torch.empty(100)
 stop()
+images, filters = torch.randn(8, 3, 32, 32), torch.randn(16, 3, 3, 3)
+torch.conv2d(images, filters)
+start(PATH + ".third", 1, 1)
+torch.conv2d(images, filters)               # oneDNN asks for memory and frees it in a way of its own
+stop()
 """
     result = run("import os, torch\n" + source.replace("PATH", repr(str(path))), hook=False)
     assert (result.code, result.err) == (0, "")
-    memory = json.loads(etude("memory", "--json", path))
-    (cpu,) = [row for row in memory["summary"] if row["source"] == "allocator"]
+
+    def allocator(file):
+        rows = json.loads(etude("memory", "--json", file))["summary"]
+        (row,) = [row for row in rows if row["source"] == "allocator"]
+        return row
+
+    cpu = allocator(path)
     assert cpu["device"] == "cpu" and cpu["peak_bytes"] >= 5 << 20 and cpu["start_bytes"] == 0
     assert cpu["peak_bytes"] < (5 << 20) + 4096
     # Kept, and the results of two additions; what was freed on the other thread is not among them.
     assert 4 << 20 <= cpu["end_bytes"] < (4 << 20) + 4096
-    second = [row for row in json.loads(etude("memory", "--json", f"{path}.second"))["summary"]
-              if row["source"] == "allocator"]  # fmt: skip
-    assert [(row["peak_bytes"], row["end_bytes"]) for row in second] == [(400, 0)]
+    second, third = allocator(f"{path}.second"), allocator(f"{path}.third")
+    assert (second["peak_bytes"], second["end_bytes"]) == (400, 0)
+    assert third["allocations"] > 1 and third["end_bytes"] == 0
     etude("validate", "--strict", path)
 
 
@@ -268,6 +278,16 @@ def test_memory_of_a_step(run, recorder):
     (cpu,) = [row for row in memory["summary"] if row["source"] == "allocator"]
     assert cpu["allocations"] > 10 and cpu["peak_bytes"] > 500
     etude("replay", "--iterations", 2, result.folder)
+    if recorder == "observers":
+        return
+    # PyTorch's observer has no events of allocators, its profiler has.
+    pair = result.folder.parent / "pair"
+    etude("convert", "--to", "pytorch", "-q", result.folder / "capture.0.etude", "-o", pair)
+    assert "[memory]" not in (pair / "host.0.json").read_text()
+    tables = json.loads(etude("memory", "--json", pair))["summary"]
+    (same,) = [row for row in tables if row["source"] == "allocator"]
+    keys = ("peak_bytes", "start_bytes", "end_bytes", "allocations")
+    assert [same[key] for key in keys] == [cpu[key] for key in keys]
 
 
 def test_what_calling_costs(run, tmp_path):

@@ -1,7 +1,5 @@
 #include "src/torch/recorder/allocations.h"
 
-#include <atomic>
-
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 
@@ -11,7 +9,6 @@ namespace {
 // Set once, before the first piece of memory gets Release as its deleter, and never changed.
 c10::DeleterFnPtr release_inner = nullptr;
 AllocationReport report_to = nullptr;
-std::atomic<bool> watching{false};
 
 void Release(void* address) {
   // Before: afterwards another thread may be given the same address.
@@ -19,17 +16,17 @@ void Release(void* address) {
   release_inner(address);
 }
 
-// Passes everything on to PyTorch's own allocator. While it watches, memory gets a deleter that
-// reports and then calls the one that it had; nothing else about it differs.
+// Passes everything on to PyTorch's own allocator. Memory gets a deleter that reports and then
+// calls the one that it had; nothing else about it differs. The deleter is also the raw one, as all
+// memory of an allocator must have that: who takes memory without its deleter (oneDNN) frees it by
+// this.
 class WatchedAllocator final : public c10::Allocator {
  public:
   explicit WatchedAllocator(c10::Allocator* inner) : inner_(inner) {}
 
   c10::DataPtr allocate(size_t bytes) override {
     c10::DataPtr data = inner_->allocate(bytes);
-    if (watching.load(std::memory_order_relaxed) && data.get() != nullptr &&
-        data.get() == data.get_context() &&
-        data.compare_exchange_deleter(release_inner, &Release)) {
+    if (data.compare_exchange_deleter(release_inner, &Release) && data.get() != nullptr) {
       report_to(data.get(), bytes);
     }
     return data;
@@ -37,7 +34,7 @@ class WatchedAllocator final : public c10::Allocator {
   bool is_simple_data_ptr(const c10::DataPtr& data) const override {
     return inner_->is_simple_data_ptr(data);
   }
-  c10::DeleterFnPtr raw_deleter() const override { return inner_->raw_deleter(); }
+  c10::DeleterFnPtr raw_deleter() const override { return &Release; }
   void copy_data(void* to, const void* from, size_t bytes) const override {
     inner_->copy_data(to, from, bytes);
   }
@@ -73,12 +70,10 @@ bool WatchAllocations(AllocationReport report, std::string& why) {
     why = "the program has set an allocator of a higher priority";
     return false;
   }
-  watching.store(true);
   return true;
 }
 
 void UnwatchAllocations() {
-  watching.store(false);
   if (watched != nullptr && c10::GetCPUAllocator() == watched) {
     c10::SetCPUAllocator(watched->inner());
   }
