@@ -64,9 +64,10 @@ Status CheckNames(const Trace& trace, const ReplayOptions& options) {
       ++labels[std::string(trace.name(node))];
     });
     if (!found) {
+      std::string like = NamesLike(options.label, labels);
       return MakeError(ErrorCode::kUsage,
                        fmt::format("--label: no node has '{}' in its name; labels: {}",
-                                   options.label, NamesLike(options.label, labels)));
+                                   options.label, like.empty() ? "none" : std::move(like)));
     }
   }
   if (options.only.empty() && options.skip.empty()) return {};
