@@ -471,6 +471,7 @@ TEST(Link, TheClockTellsCallersWhereGlooDisturbedTheObserver) {
   const uint64_t reduce = run.AddOp(backward, 1, "c10d::allreduce_", 1500, 500);
   const uint64_t label = run.AddOp(reduce, 1, "gloo:all_reduce", 1600, 5000);
   run.AddOp(label, 1, "inside the backward", 2500, 500);
+  run.AddOp(backward, 1, "takes no time at the end", 4000, 0);
   const uint64_t optimizer = run.AddOp(backward, 1, "Optimizer.step#SGD.step", 5000, 4000);
   run.AddOp(optimizer, 1, "before the end", 5100, 1000);
   run.AddOp(2, 1, "after the end", 7000, 1000);
@@ -479,6 +480,7 @@ TEST(Link, TheClockTellsCallersWhereGlooDisturbedTheObserver) {
   const Trace& trace = result.trace;
   EXPECT_EQ(ParentId(trace, "gloo:all_reduce"), reduce);
   EXPECT_EQ(ParentId(trace, "inside the backward"), backward);
+  EXPECT_EQ(ParentId(trace, "takes no time at the end"), backward);
   EXPECT_EQ(ParentId(trace, "Optimizer.step#SGD.step"), 2u);
   EXPECT_EQ(ParentId(trace, "before the end"), optimizer);
   EXPECT_EQ(ParentId(trace, "after the end"), optimizer);
