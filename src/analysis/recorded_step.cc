@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
 #include <utility>
 
 #include "src/formats/kineto_categories.h"
+#include "src/trace/callers.h"
 
 namespace etude {
 
@@ -14,8 +14,6 @@ bool IsGradientRelease(std::string_view name) { return name.starts_with("Optimiz
 bool IsGradientAccumulation(std::string_view name) {
   return name == "torch::autograd::AccumulateGrad";
 }
-
-bool IsGlooLabel(std::string_view name) { return name.starts_with("gloo:"); }
 
 namespace {
 
@@ -133,42 +131,6 @@ RecordedStep RecordedStep::All(const Trace& trace) {
   return all;
 }
 
-// Whether the node at `position` had ended when the one at `later` began; false if unknown.
-bool RecordedStep::LeftBefore(uint32_t position, uint32_t later) const {
-  const auto begin = trace_->start(nodes_[position]);
-  const auto duration = trace_->duration(nodes_[position]);
-  const auto next = trace_->start(nodes_[later]);
-  return begin && duration && next && *begin + *duration <= *next;
-}
-
-// For each node the position of its caller, or kNowhere. A caller is entered before what it calls;
-// where a file says otherwise its nesting is ignored.
-//
-// Gloo enters and leaves its labels on threads of its own while PyTorch's observer counts them
-// among the calls of the thread that asked for the collective. Calls of that thread are so taken
-// for left when they are not, and the other way round. In traces with such labels the clock
-// decides.
-std::vector<uint32_t> RecordedStep::Callers() const {
-  const auto count = static_cast<uint32_t>(nodes_.size());
-  std::vector<bool> label(count);
-  for (uint32_t i = 0; i < count; ++i) label[i] = IsGlooLabel(trace_->name(nodes_[i]));
-  const bool disturbed = std::ranges::find(label, true) != label.end();
-  std::vector<uint32_t> callers(count, kNowhere);
-  std::unordered_map<LaneId, std::vector<uint32_t>> open;  // by the clock, each inside the last one
-  for (uint32_t i = 0; i < count; ++i) {
-    const NodeId parent = trace_->parent(nodes_[i]);
-    uint32_t& caller = callers[i];
-    if (parent && position_[parent.index()] < i) caller = position_[parent.index()];
-    if (!disturbed) continue;
-    while (caller != kNowhere && (label[caller] || LeftBefore(caller, i))) caller = callers[caller];
-    std::vector<uint32_t>& calls = open[trace_->lane_id(nodes_[i])];
-    while (!calls.empty() && LeftBefore(calls.back(), i)) calls.pop_back();
-    if (!calls.empty() && (caller == kNowhere || caller < calls.back())) caller = calls.back();
-    if (!label[i] && trace_->duration(nodes_[i])) calls.push_back(i);
-  }
-  return callers;
-}
-
 void RecordedStep::Index() {
   const auto count = static_cast<uint32_t>(nodes_.size());
   position_.assign(trace_->node_count(), kNowhere);
@@ -176,7 +138,9 @@ void RecordedStep::Index() {
   last_inside_.resize(count);
   enclosing_.assign(count, NodeId::None());
   for (uint32_t i = 0; i < count; ++i) last_inside_[i] = i;
-  const std::vector<uint32_t> callers = Callers();
+  static_assert(kNoCaller == kNowhere);
+  const std::vector<uint32_t> callers =
+      FindCallers(*trace_, nodes_, [&](NodeId node) { return NodeTimeOf(*trace_, node); });
   for (uint32_t i = count; i-- > 0;) {
     const uint32_t caller = callers[i];
     if (caller != kNowhere) last_inside_[caller] = std::max(last_inside_[caller], last_inside_[i]);

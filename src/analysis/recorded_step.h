@@ -17,7 +17,6 @@ namespace etude {
 // Roles that PyTorch gives to nodes by their names only. The one place where names decide.
 bool IsGradientRelease(std::string_view name);       // "Optimizer.zero_grad#SGD.zero_grad"
 bool IsGradientAccumulation(std::string_view name);  // "torch::autograd::AccumulateGrad"
-bool IsGlooLabel(std::string_view name);  // "gloo:all_reduce": the time of the collective
 
 // What a label says of code that a compiler made, and which may run work that is no operator:
 // "CompiledFxGraph" of "## Call CompiledFxGraph f3c… ##"; "" for all other names.
@@ -90,8 +89,6 @@ class RecordedStep {
   size_t mark_count() const { return mark_count_; }
 
  private:
-  std::vector<uint32_t> Callers() const;
-  bool LeftBefore(uint32_t position, uint32_t later) const;
   void Index();
   void FindHandedOn(const std::vector<uint32_t>& callers);
   void FindCompiledCode(bool compiled_kernels);

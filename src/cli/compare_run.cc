@@ -15,6 +15,7 @@
 
 #include "src/cli/compare_certificates.h"
 #include "src/cli/measure_noise.h"
+#include "src/cli/output_files.h"
 #include "src/cli/paced_program.h"
 #include "src/cli/paced_replay.h"
 #include "src/cli/process_tree.h"
@@ -452,7 +453,7 @@ Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Consol
   }
   run.measured = Now();
   const std::string json = JsonText(ToJson(run), 1);
-  ETUDE_RETURN_IF_ERROR(WriteFile(RunComparisonFile(subject.folder, *subject.rank), json));
+  KeepResult(RunComparisonFile(subject.folder, *subject.rank), json, context);
   for (const std::string& path : options.certificates) {
     ETUDE_RETURN_IF_ERROR(WriteCertificate(CertificateOf(subject, options, run), path));
   }

@@ -85,6 +85,10 @@ std::string AccountText(const LinkJob& job, const LinkResult& result) {
     text += fmt::format("  {} host nodes without their caller were put below their thread\n",
                         FormatCount(result.adopted));
   }
+  if (result.moved != 0) {
+    text += fmt::format("  {} host nodes were put below the caller that their times tell\n",
+                        FormatCount(result.moved));
+  }
   if (result.ambiguous != 0) {
     text += fmt::format("  {} links had several candidates; the first was taken\n",
                         FormatCount(result.ambiguous));

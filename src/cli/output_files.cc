@@ -20,6 +20,11 @@ Result<bool> MakeFolder(const std::string& path) {
   return made;
 }
 
+void KeepResult(const std::string& path, const std::string& text, const RunContext& context) {
+  const Status written = WriteFile(path, text);
+  if (!written) context.Warn("the result is not kept: " + written.error().message);
+}
+
 Result<ChakraWriteReport> WriteChakraFile(const Trace& trace, const std::string& path) {
   ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
   const auto sink = [&](std::string_view bytes) { return file.Write(bytes); };

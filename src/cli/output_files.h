@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/base/result.h"
+#include "src/base/run_context.h"
 #include "src/formats/chakra_writer.h"
 #include "src/transform/write_trace.h"
 
@@ -16,6 +17,10 @@ OutputFormat FormatOf(const std::string& to, const std::string& path);
 
 // Makes the folder at `path`, and those above it, where it is not there; says whether it was not.
 Result<bool> MakeFolder(const std::string& path);
+
+// Writes what was measured to where it is kept; a folder that cannot be written to is no reason to
+// lose it, and is warned of.
+void KeepResult(const std::string& path, const std::string& text, const RunContext& context);
 
 // Writes a graph for simulators as it is.
 Result<ChakraWriteReport> WriteChakraFile(const Trace& trace, const std::string& path);

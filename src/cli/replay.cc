@@ -19,11 +19,11 @@
 #include "src/analysis/step_kinds.h"
 #include "src/base/quantity.h"
 #include "src/cli/launcher.h"
+#include "src/cli/output_files.h"
 #include "src/cli/rank_processes.h"
 #include "src/cli/replay_names.h"
 #include "src/cli/replay_source.h"
 #include "src/compose/composition.h"
-#include "src/formats/atomic_file.h"
 #include "src/formats/capture_folder.h"
 #include "src/torch/operator_library.h"
 #include "src/torch/rank_group.h"
@@ -372,7 +372,7 @@ class ReplayCommand : public Command {
     ETUDE_RETURN_IF_ERROR(Share(report));
     const std::string json = ReplayReportJson(report);
     if (!source.result_path.empty() && report.part.is_whole() && !peers && !replay_.scale) {
-      ETUDE_RETURN_IF_ERROR(WriteFile(source.result_path, json));
+      KeepResult(source.result_path, json, context);
     }
     // The lead's end is that of all: not before they have written theirs.
     if (replay_.group != nullptr) ETUDE_RETURN_IF_ERROR(replay_.group->Meet());

@@ -14,6 +14,7 @@
 #include "src/analysis/recorded_step.h"
 #include "src/base/nearest.h"
 #include "src/trace/operator_name.h"
+#include "src/transform/program_order.h"
 
 namespace etude {
 namespace {
@@ -23,16 +24,21 @@ bool IsPartOf(std::string_view word, std::string_view text) {
 }
 
 // Of `names`, how often each occurs, those that hold `word`, else the one that is spelt most like
-// it, else the most frequent ones: for people who mistyped.
+// it, with or without its overload, else the most frequent ones: for people who mistyped.
 std::string NamesLike(const std::string& word, const std::map<std::string, int64_t>& names) {
   constexpr size_t kNamed = 5;
   std::vector<std::string> all;
   for (const auto& [name, count] : names) all.push_back(name);
+  std::vector<std::string> spellings = all;
+  for (const std::string& name : all) spellings.emplace_back(BaseOperatorName(name));
   std::vector<std::string> like;
   std::ranges::copy_if(all, std::back_inserter(like),
                        [&](const std::string& name) { return IsPartOf(word, name); });
   if (like.empty()) {
-    if (std::string nearest = Nearest(word, all); !nearest.empty()) like = {std::move(nearest)};
+    const std::string nearest = Nearest(word, spellings);
+    std::ranges::copy_if(all, std::back_inserter(like), [&](const std::string& name) {
+      return !nearest.empty() && (name == nearest || BaseOperatorName(name) == nearest);
+    });
   }
   if (like.empty()) {
     like = all;
@@ -53,12 +59,15 @@ Status CheckNames(const Trace& trace, const ReplayOptions& options) {
     bool found = false;
     ForEachNode(trace, [&](NodeId node) {
       found |= IsPartOf(options.label, trace.name(node));
-      if (!IsOperator(trace, node)) ++labels[std::string(trace.name(node))];
+      const NodeKind kind = trace.kind(node);
+      if (IsOperator(trace, node) || IsRoot(kind) || kind == NodeKind::kMetadata) return;
+      ++labels[std::string(trace.name(node))];
     });
     if (!found) {
+      std::string like = NamesLike(options.label, labels);
       return MakeError(ErrorCode::kUsage,
                        fmt::format("--label: no node has '{}' in its name; labels: {}",
-                                   options.label, NamesLike(options.label, labels)));
+                                   options.label, like.empty() ? "none" : std::move(like)));
     }
   }
   const std::vector<std::string> scaled = options.scale && options.group == nullptr

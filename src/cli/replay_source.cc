@@ -24,10 +24,10 @@ Result<const CaptureRank*> ChooseRank(const CaptureFolder& folder, std::optional
     if (rank.number() == wanted) return &rank;
     known += (known.empty() ? "" : ", ") + std::to_string(rank.number());
   }
-  return MakeError(
-      ErrorCode::kUsage,
-      wanted ? fmt::format("{}: no rank {}; found {}", folder.path, *wanted, known)
-             : fmt::format("{}: has ranks {}; choose one with --rank", folder.path, known));
+  return MakeError(ErrorCode::kUsage,
+                   wanted ? fmt::format("{}: no rank {}; found {}", folder.path, *wanted, known)
+                          : fmt::format("{}: has ranks {}; choose one with --rank, or --ranks all",
+                                        folder.path, known));
 }
 
 // Steps of several kinds: the mean takes the place of the median, which is of one kind.

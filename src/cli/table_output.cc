@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "src/report/json_output.h"
 
 namespace etude {
@@ -22,7 +25,8 @@ Status TableOutput::Check() const {
   if (json_ && csv_) return MakeError(ErrorCode::kUsage, "--json and --csv exclude each other");
   if (table_.empty() || std::ranges::count(tables_, table_) != 0) return {};
   return MakeError(ErrorCode::kUsage,
-                   "--table: unknown table '" + table_ + "'" + DidYouMean(table_, tables_));
+                   fmt::format("--table: unknown table '{}': expected {}{}", table_,
+                               fmt::join(tables_, ", "), DidYouMean(table_, tables_)));
 }
 
 void TableOutput::Print(std::string_view format, const std::vector<Inspected>& found,

@@ -407,6 +407,9 @@ class KinetoReader : public JsonReaderBase {
   void SetParents() {
     const size_t nodes = builder().node_count();
     std::vector<NodeId> parent_of(labels_.empty() ? 0 : nodes);
+    for (TimedNode& timed : timed_) {
+      if (IsGlooLabel(builder().text(builder().name(timed.node)))) timed.has_end = false;
+    }
     for (const Nesting& nesting : NestByTime(std::move(timed_))) {
       builder().SetParent(nesting.node, builder().source_id(nesting.parent));
       if (!parent_of.empty()) parent_of[nesting.node.index()] = nesting.parent;

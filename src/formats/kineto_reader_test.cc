@@ -160,6 +160,16 @@ TEST(KinetoReader, EachCollectiveHasOneHostNode) {
   EXPECT_EQ(trace.kind(NodeId(4)), NodeKind::kSync);
 }
 
+TEST(KinetoReader, GlooLabelsContainNothingAndEndNothing) {
+  const Trace trace = ReadEvents(R"J(
+      {"ph":"X","cat":"user_annotation","name":"step","pid":1,"tid":1,"ts":0,"dur":50},
+      {"ph":"X","cat":"cpu_op","name":"c10d::allreduce_","pid":1,"tid":1,"ts":1,"dur":2},
+      {"ph":"X","cat":"user_annotation","name":"gloo:all_reduce","pid":1,"tid":1,"ts":2,"dur":60},
+      {"ph":"X","cat":"cpu_op","name":"aten::mul","pid":1,"tid":1,"ts":10,"dur":2})J");
+  EXPECT_EQ(trace.parent(NodeId(2)), NodeId(1));
+  EXPECT_EQ(trace.parent(NodeId(3)), NodeId(0));
+}
+
 TEST(KinetoReader, ReadsDistributedInfo) {
   const auto read = [](std::string_view info) {
     return ReadKineto(R"J({"schemaVersion":1,"distributedInfo":)J" + std::string(info) +

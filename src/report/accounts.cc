@@ -38,6 +38,7 @@ nlohmann::ordered_json LinkAccount(const LinkResult& result) {
                           {"thread", result.thread_edges},
                           {"contradictions", result.contradictions}};
   json["adopted"] = result.adopted;
+  json["moved"] = result.moved;
   json["ambiguous"] = result.ambiguous;
   json["overhanging"] = result.overhanging;
   json["renumbered"] = result.renumbered;

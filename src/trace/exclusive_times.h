@@ -17,6 +17,10 @@ struct NodeTime {
   LaneId lane;
 };
 
+inline NodeTime NodeTimeOf(const Trace& trace, NodeId node) {
+  return {trace.start(node), trace.duration(node), trace.lane_id(node)};
+}
+
 struct ExclusiveTimes {
   // Duration without what nodes below took on the same lane; nullopt where the duration is unknown.
   std::vector<std::optional<Nanos>> times;

@@ -56,4 +56,6 @@ std::string_view CommOfLabel(std::string_view name) {
   return {};
 }
 
+bool IsGlooLabel(std::string_view name) { return name.starts_with("gloo:"); }
+
 }  // namespace etude

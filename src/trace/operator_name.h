@@ -28,6 +28,10 @@ std::optional<size_t> ArgumentPosition(std::string_view schema, std::string_view
 // speaks of a collective or of point to point; else "".
 std::string_view CommOfLabel(std::string_view name);
 
+// Labels of Gloo ("gloo:all_reduce") last as long as the collective and end on another thread than
+// they began on: what runs meanwhile is not inside.
+bool IsGlooLabel(std::string_view name);
+
 // Whether an operator's full name is that of a communication, or of the wait for one: those of
 // c10d, "_c10d_functional::wait_tensor" and others of functional collectives.
 inline bool IsCommOperator(std::string_view name) {

@@ -14,6 +14,7 @@
 #include "src/trace/exclusive_times.h"
 #include "src/transform/acyclic.h"
 #include "src/transform/program_order.h"
+#include "src/transform/right_nesting.h"
 #include "src/transform/sync_edges.h"
 #include "src/transform/thread_edges.h"
 #include "src/transform/trace_copy.h"
@@ -445,7 +446,9 @@ uint64_t LinkResult::device_nodes() const {
          events[static_cast<size_t>(EventLink::kOrphanNoOperator)];
 }
 
-Result<LinkResult> Link(const Trace& host, const Trace& device, const LinkOptions& options) {
+namespace {
+
+Result<LinkResult> LinkNested(const Trace& host, const Trace& device, const LinkOptions& options) {
   std::unordered_set<size_t> wrong;
   Linker linker(host, device, options, wrong);
   Result<LinkResult> result = linker.Run();
@@ -467,6 +470,17 @@ Result<LinkResult> Link(const Trace& host, const Trace& device, const LinkOption
     if (contradicting[i]) wrong.insert(i - given);
   }
   return Linker(host, device, options, wrong).Run();
+}
+
+}  // namespace
+
+Result<LinkResult> Link(const Trace& host, const Trace& device, const LinkOptions& options) {
+  ETUDE_ASSIGN_OR_RETURN(const std::optional<RightNesting> right,
+                         SetNestingRight(host, device, options.limits));
+  if (!right) return LinkNested(host, device, options);
+  ETUDE_ASSIGN_OR_RETURN(LinkResult result, LinkNested(right->host, device, options));
+  result.moved = right->moved;
+  return result;
 }
 
 }  // namespace etude

@@ -25,6 +25,7 @@ struct LinkResult {
   std::array<uint64_t, kHostLinkCount> host{};     // nodes of the host trace, by HostLink
   std::array<uint64_t, kEventLinkCount> events{};  // events of the device trace, by EventLink
   uint64_t adopted = 0;    // host nodes whose caller is not there, put below their thread
+  uint64_t moved = 0;      // host nodes put below the caller that the times tell (right_nesting.h)
   uint64_t ambiguous = 0;  // links for which several candidates would do
   std::array<uint64_t, kSyncKindCount> syncs{};  // calls and records that wait, by SyncKind
   uint64_t sync_edges = 0;                       // dependencies that they became
@@ -44,6 +45,8 @@ struct LinkResult {
 // start, duration and the duration without their children from the event that stands for them;
 // device work becomes a node below the operator that launched it. Host nodes keep their ids and
 // come in their order, device nodes follow in order of time.
+//
+// Host nodes keep their parents but where the observer nests wrongly (right_nesting.h).
 //
 // Dependencies, besides parents: each host node after the one before it on its thread (kData), each
 // device node after the one before it on its stream, after what its stream waited for, and the next

@@ -462,6 +462,32 @@ TEST(Link, HostNodesWithoutTheirCallerBelongToTheirThread) {
   }
 }
 
+// PyTorch's observer takes the end of a label on a thread of Gloo's for the end of whatever runs on
+// the thread that the label began on.
+TEST(Link, TheClockTellsCallersWhereGlooDisturbedTheObserver) {
+  MadeUpRun run;
+  run.AddThread(1);
+  const uint64_t backward = run.AddOp(2, 1, "backward", 1000, 3000);
+  const uint64_t reduce = run.AddOp(backward, 1, "c10d::allreduce_", 1500, 500);
+  const uint64_t label = run.AddOp(reduce, 1, "gloo:all_reduce", 1600, 5000);
+  run.AddOp(label, 1, "inside the backward", 2500, 500);
+  run.AddOp(backward, 1, "takes no time at the end", 4000, 0);
+  const uint64_t optimizer = run.AddOp(backward, 1, "Optimizer.step#SGD.step", 5000, 4000);
+  run.AddOp(optimizer, 1, "before the end", 5100, 1000);
+  run.AddOp(2, 1, "after the end", 7000, 1000);
+  run.AddOp(optimizer, 1, "after the step", 9500, 100);
+  const LinkResult result = LinkRun(run);
+  const Trace& trace = result.trace;
+  EXPECT_EQ(ParentId(trace, "gloo:all_reduce"), reduce);
+  EXPECT_EQ(ParentId(trace, "inside the backward"), backward);
+  EXPECT_EQ(ParentId(trace, "takes no time at the end"), backward);
+  EXPECT_EQ(ParentId(trace, "Optimizer.step#SGD.step"), 2u);
+  EXPECT_EQ(ParentId(trace, "before the end"), optimizer);
+  EXPECT_EQ(ParentId(trace, "after the end"), optimizer);
+  EXPECT_EQ(ParentId(trace, "after the step"), 2u);
+  EXPECT_EQ(result.moved, 4u);
+}
+
 TEST(Link, DoesNotBelieveIdsThatNameSomethingElse) {
   MadeUpRun run;
   run.AddThread(1);

@@ -159,6 +159,13 @@ def test_pairs_and_their_verdicts(tmp_path, recorder):
     assert {path.name for path in job.iterdir()} == names | {"compare.0.json"}
 
 
+def test_a_result_that_cannot_be_kept_is_shown(tmp_path):
+    (record(tmp_path, "40") / "compare.0.json/in the way").mkdir(parents=True)
+    done = compare(tmp_path, "--json", "--pairs", 6, steps=[5000])
+    assert done.returncode in (0, 1) and json.loads(done.stdout)["pairs"]["measured"] == 6
+    assert "the result is not kept" in done.stderr and "compare.0.json" in done.stderr
+
+
 def test_gpus_are_looked_at_where_it_is_asked_for(tmp_path, monkeypatch):
     record(tmp_path, "40")
     names = {"gpu_energy", "gpu_power", "gpu_utilisation", "gpu_memory_utilisation", "gpu_memory"}

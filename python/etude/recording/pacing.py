@@ -24,6 +24,8 @@ _WARMUP = "ETUDE_PACE_WARMUP"
 _SOCKET = "pace"
 # The exit code of a program whose `etude compare` has gone without a word.
 _ABANDONED = 1
+# That of a program that Ctrl-C ended while it waited for its turn.
+_INTERRUPTED = 130
 
 
 class Pacer(Watcher):
@@ -161,7 +163,12 @@ class Pacer(Watcher):
                     "environment": facts.environment(),
                 }
             )
-        word = self._channel.read()
+        try:
+            word = self._channel.read()
+        except KeyboardInterrupt:
+            # The program did nothing that a traceback could tell of.
+            self._detach()
+            raise SystemExit(_INTERRUPTED) from None
         if word == "step":
             self._asked = True
             return

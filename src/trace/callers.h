@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "src/trace/exclusive_times.h"
+#include "src/trace/trace.h"
+
+namespace etude {
+
+inline constexpr uint32_t kNoCaller = UINT32_MAX;
+
+// For each of `nodes`, which are a trace's host nodes or some of them in order of entry, the
+// position of its caller among them, or kNoCaller. A caller is entered before what it calls; where
+// a trace says otherwise its nesting is ignored.
+//
+// Gloo ends its labels on threads of its own while PyTorch's observer counts them among the calls
+// of the thread that asked for the collective. Calls of that thread are so taken for left when they
+// are not, and the other way round. Among nodes with such labels the clock decides, as far as
+// `time_of` knows times.
+std::vector<uint32_t> FindCallers(const Trace& trace, std::span<const NodeId> nodes,
+                                  const std::function<NodeTime(NodeId)>& time_of);
+
+}  // namespace etude

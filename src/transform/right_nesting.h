@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "src/base/limits.h"
+#include "src/base/result.h"
+#include "src/trace/trace.h"
+
+namespace etude {
+
+struct RightNesting {
+  Trace host;
+  uint64_t moved = 0;  // nodes below another caller than the trace said
+};
+
+// `host` with its nodes below the callers that the times of `device` tell, where PyTorch's observer
+// was disturbed (FindCallers). nullopt if nothing is to be moved, or ids are not unique.
+Result<std::optional<RightNesting>> SetNestingRight(const Trace& host, const Trace& device,
+                                                    const Limits& limits);
+
+}  // namespace etude
