@@ -24,6 +24,7 @@
 #include "src/cli/replay_names.h"
 #include "src/cli/replay_source.h"
 #include "src/compose/composition.h"
+#include "src/formats/atomic_file.h"
 #include "src/formats/capture_folder.h"
 #include "src/torch/operator_library.h"
 #include "src/torch/rank_group.h"
