@@ -83,7 +83,7 @@ TEST_F(RecordedStepTest, EventsOfAllocatorsAreNoCalls) {
   Add(2, "aten::linear", 1, true);
   Add(3, "aten::addmm", 2, true);
   Add(4, "aten::relu", 1, true);
-  for (const uint64_t caller : {2, 3}) {
+  for (const uint64_t caller : {2U, 3U}) {
     NodeRow row;
     row.source_id = caller + 3;
     row.name = builder_.Intern(kMemoryEvent);
