@@ -488,9 +488,10 @@ static size_t MalformedLine(std::string_view text) {
   return line;
 }
 
-// Where the first character stands that is not ASCII's and in no text or comment, which TOML does
-// not allow and toml++ takes for impossible; nullopt if there is none. Of a malformed text it may
-// be another one behind what is malformed.
+// Where the first character stands that is not ASCII's and in no text or comment, or behind a
+// backslash and the blanks and ends of lines that it makes nothing of: toml++ asks of it whether it
+// is a blank and takes the answer no for impossible. nullopt if there is none. Of a malformed text
+// it may be another one behind what is malformed.
 static std::optional<size_t> ForeignCharacter(std::string_view text) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   size_t i = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
@@ -506,7 +507,10 @@ static std::optional<size_t> ForeignCharacter(std::string_view text) {
       i += quote.size();
       while (i < text.size() && !text.substr(i).starts_with(quote)) {
         if (text[i] == '\n' && !spans_lines) break;
-        i += text[i] == '\\' && c == '"' ? 2 : 1;
+        if (text[i++] != '\\' || c == '\'') continue;
+        const size_t next = text.find_first_not_of(" \t\r\n", i);
+        if (next < text.size() && static_cast<unsigned char>(text[next]) >= 0x80) return next;
+        if (i < text.size() && (text[i] != '\n' || spans_lines)) ++i;
       }
       i += quote.size();
     } else {
@@ -521,7 +525,7 @@ Result<Recipe> ParseRecipe(std::string_view text, const std::string& path) {
     const std::string_view before = text.substr(0, *foreign);
     return BadInput(
         fmt::format("{}:{}:{}: found a character that is not ASCII, expected it in "
-                    "quotes or a comment",
+                    "quotes, not behind a backslash, or in a comment",
                     path, std::ranges::count(before, '\n') + 1, *foreign - before.rfind('\n')));
   }
   try {

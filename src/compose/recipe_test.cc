@@ -69,6 +69,8 @@ TEST(RecipeTest, WrongRecipesAreRefusedWithTheirPlaceAndWhatWasMeant) {
       {"[traces]\n\u00e9 = 1\n", "r.toml:2:1: found a character that is not ASCII"},
       {"a = \"\u00e9 \\\" \u00e9\"  # \u00e9\nb = '''\n\u00e9''' \u3001",
        "r.toml:3:7: found a char"},
+      {"a = \"\"\"\\\n \u00e9\"\"\"", "r.toml:2:2: found a character that is not ASCII"},
+      {"a = \"\\\u00e9\"", "r.toml:1:7: found a character that is not ASCII"},
       {"\xEF\xBB\xBF" + Head("[[part]]\nname = \"\u00e9\"\nrepeat = 0\n"), "repeat: found 0"},
       {"[traces]\n[[part]]\n", "r.toml:1:1: traces: found none"},
       {Head(""), "r.toml: has no [[part]]"},
