@@ -306,9 +306,11 @@ class Resizer {
       if (sizes[i] != 1 && strides[i] != recorded) {
         return IntsAt("a stride", here.strides, there.strides);
       }
-      recorded *= sizes[i];
       dense[i] = stride;
-      stride *= std::max<int64_t>(wanted[i], 1);
+      if (__builtin_mul_overflow(recorded, sizes[i], &recorded) ||
+          __builtin_mul_overflow(stride, std::max<int64_t>(wanted[i], 1), &stride)) {
+        return BadInput("a tensor would have too many elements");
+      }
     }
     return builder_->InternInts(dense);
   }

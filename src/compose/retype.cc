@@ -58,8 +58,8 @@ class Retyper {
   void Retype(RewrittenNode& node) {
     changed_ = false;
     const auto types = ArgumentTypes(trace_.text(trace_.op_schema(node.node)));
-    node.row.inputs = List(node.row.inputs, trace_.input_list(node.node), types);
-    node.row.outputs = List(node.row.outputs, trace_.output_list(node.node), {});
+    node.row.inputs = List(trace_.input_list(node.node), types);
+    node.row.outputs = List(trace_.output_list(node.node), {});
     if (node.comm && node.comm->dtype == from_) {
       changed_ = true;
       node.comm->dtype = to_;
@@ -74,9 +74,9 @@ class Retyper {
   int64_t Resized(int64_t bytes) const { return bytes / *ElementBytes(from_) * *ElementBytes(to_); }
 
   // `types`: of an operator's arguments; none of what is inside of one.
-  ValueListId List(ValueListId list, ValueListId recorded, std::vector<std::string_view> types) {
+  ValueListId List(ValueListId list, const std::vector<std::string_view>& types) {
     if (!list) return list;
-    const auto found = trace_.values(recorded);
+    const auto found = trace_.values(list);
     std::vector<Value> values(found.begin(), found.end());
     for (size_t i = 0; i < values.size(); ++i) {
       Value& value = values[i];
@@ -90,7 +90,7 @@ class Retyper {
           break;
         case ValueKind::kTensor: value = Tensor(value); break;
         case ValueKind::kList:
-          value.payload = List(value.as_list(), value.as_list(), {}).value();
+          value.payload = List(value.as_list(), {}).value();
           value.type = Type(value.type);
           break;
         default: break;

@@ -328,7 +328,8 @@ Status AtomicFile::Commit() { return impl_->Commit(); }
 // Whether `path`, a file, is what is kept of a capture in the folder of `trace`.
 static bool IsKeptBeside(const std::string& trace, const std::string& path) {
   const std::string name = std::filesystem::path(path).filename();
-  const bool is_result = name.starts_with("replay.") && name.ends_with(".json");
+  const bool is_result =
+      (name.starts_with("replay.") || name.starts_with("compare.")) && name.ends_with(".json");
   if (name != "job.json" && !is_result) return false;
   const auto folder_of = [](const std::string& file) {
     std::error_code error;

@@ -35,7 +35,8 @@ class AtomicFile {
 };
 
 // kUsage if `output` is the same file as one of `inputs`, which it would replace, or what a capture
-// folder says beside one (job.json, replay.0.json). Names that are "" or "-" are no files.
+// folder says beside one (job.json, replay.0.json, compare.0.json). Names that are "" or "-" are no
+// files.
 Status CheckOutput(const std::string& output, std::initializer_list<std::string> inputs);
 
 // Writes `bytes` to `path` in one go.

@@ -162,7 +162,9 @@ probabilities, learning rates); how indices are distributed, as an exponent{}.
                   size == 1 ? "" : "; how many ranks there are and which of them form groups",
                   Number(size, 0), Number(size, 0), steps == 1 ? "the step" : "the step of rank 0",
                   source.calls_in_text, Number(size, 0));
-  if (size == 1) return text;
+  if (size == 1) {
+    return text + "* `ranks.h`, `one_rank.cc`: what would be between several ranks.\n";
+  }
   if (steps > 1) {
     text += fmt::format("* `step_1` to `step_{}`: of ranks that do something else.\n", steps - 1);
   }

@@ -1,5 +1,7 @@
 #include "src/transform/rewrite.h"
 
+#include <vector>
+
 #include "src/transform/trace_copy.h"
 
 namespace etude {
@@ -16,6 +18,7 @@ Result<Trace> RewriteTrace(const Trace& trace, const Limits& limits,
   const auto id_of = [&](NodeId node) {
     return by_position ? uint64_t{node.value()} : trace.source_id(node);
   };
+  std::vector<bool> has_parent(trace.node_count());
   for (size_t i = 0; i < trace.node_count(); ++i) {
     const NodeId node = NodeId::FromIndex(i);
     RewrittenNode rewritten{.node = node, .row = copy.Row(node), .comm = std::nullopt};
@@ -23,6 +26,7 @@ Result<Trace> RewriteTrace(const Trace& trace, const Limits& limits,
     if (const NodeId parent = trace.parent(node)) rewritten.row.parent = id_of(parent);
     if (const Comm* comm = trace.comm(node)) rewritten.comm = *comm;
     ETUDE_RETURN_IF_ERROR(change(rewritten, builder));
+    has_parent[i] = rewritten.row.parent.has_value();
     const NodeId added = builder.AddNode(rewritten.row);
     if (rewritten.comm) builder.SetComm(added, *rewritten.comm);
     for (const Extra& extra : trace.extras(node)) builder.AddExtra(added, extra);
@@ -32,6 +36,13 @@ Result<Trace> RewriteTrace(const Trace& trace, const Limits& limits,
     const auto deps = trace.deps(node);
     const auto kinds = trace.dep_kinds(node);
     for (size_t k = 0; k < deps.size(); ++k) builder.AddDep(node, deps[k], kinds[k]);
+  }
+  for (const Trace::Dangling& dangling : trace.dangling()) {
+    if (!dangling.is_parent) {
+      builder.AddDep(dangling.node, dangling.source_id, dangling.kind);
+    } else if (!has_parent[dangling.node.index()]) {
+      builder.SetParent(dangling.node, dangling.source_id);
+    }
   }
   return builder.Finish();
 }

@@ -17,8 +17,8 @@ struct RewrittenNode {
   std::optional<Comm> comm;
 };
 
-// A copy of `trace` with the same nodes, of which `change` may alter everything but identity, place
-// and nesting; lists and texts that are new are put into the builder. An error of it ends the copy.
+// A copy of `trace` with the same nodes, of which `change` may alter everything but identity; lists
+// and texts that are new are put into the builder. An error of it ends the copy.
 Result<Trace> RewriteTrace(const Trace& trace, const Limits& limits,
                            const std::function<Status(RewrittenNode&, TraceBuilder&)>& change);
 

@@ -7,44 +7,9 @@
 #include "src/trace/callers.h"
 #include "src/trace/operator_name.h"
 #include "src/transform/host_match.h"
-#include "src/transform/trace_copy.h"
+#include "src/transform/rewrite.h"
 
 namespace etude {
-namespace {
-
-// `host` with other parents; kNone leaves a node the one it has.
-Result<Trace> WithParents(const Trace& host, const std::vector<NodeId>& parents,
-                          const Limits& limits) {
-  TraceBuilder builder(limits, host);
-  TraceCopy copy(host, builder);
-  copy.CopyInfo();
-  copy.AddGroups();
-  copy.AddStats();
-  for (size_t i = 0; i < host.node_count(); ++i) {
-    const NodeId node = NodeId::FromIndex(i);
-    NodeRow row = copy.Row(node);
-    const NodeId parent = parents[i] ? parents[i] : host.parent(node);
-    if (parent) row.parent = host.source_id(parent);
-    copy.AddFacts(node, builder.AddNode(row));
-  }
-  for (size_t i = 0; i < host.node_count(); ++i) {
-    const NodeId node = NodeId::FromIndex(i);
-    const auto deps = host.deps(node);
-    const auto kinds = host.dep_kinds(node);
-    for (size_t k = 0; k < deps.size(); ++k) builder.AddDep(node, deps[k], kinds[k]);
-  }
-  for (const Trace::Dangling& dangling : host.dangling()) {
-    if (!dangling.is_parent) {
-      builder.AddDep(dangling.node, dangling.source_id, dangling.kind);
-    } else if (!parents[dangling.node.index()]) {
-      builder.SetParent(dangling.node, dangling.source_id);
-    }
-  }
-  return builder.Finish();
-}
-
-}  // namespace
-
 Result<std::optional<RightNesting>> SetNestingRight(const Trace& host, const Trace& device,
                                                     const Limits& limits) {
   std::vector<NodeId> nodes;
@@ -73,7 +38,12 @@ Result<std::optional<RightNesting>> SetNestingRight(const Trace& host, const Tra
     ++moved;
   }
   if (moved == 0) return std::nullopt;
-  ETUDE_ASSIGN_OR_RETURN(Trace right, WithParents(host, parents, limits));
+  ETUDE_ASSIGN_OR_RETURN(Trace right,
+                         RewriteTrace(host, limits, [&](RewrittenNode& node, TraceBuilder&) {
+                           const NodeId parent = parents[node.node.index()];
+                           if (parent) node.row.parent = host.source_id(parent);
+                           return Status();
+                         }));
   return RightNesting{.host = std::move(right), .moved = moved};
 }
 
