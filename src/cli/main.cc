@@ -35,6 +35,7 @@
 #include "src/cli/report.h"
 #include "src/cli/slice.h"
 #include "src/cli/stats.h"
+#include "src/cli/suite.h"
 #include "src/cli/timeline.h"
 #include "src/cli/validate.h"
 
@@ -49,6 +50,7 @@ struct TorchCommand {
 constexpr std::array kTorchCommands = {
     TorchCommand{"replay", kReplaySummary},
     TorchCommand{"benchmark", kBenchmarkSummary},
+    TorchCommand{"suite", kSuiteSummary},
 };
 
 // Stands for a command of etude-torch in the overview and among the suggestions.

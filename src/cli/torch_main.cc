@@ -7,6 +7,7 @@
 #include "src/cli/benchmark.h"
 #include "src/cli/command.h"
 #include "src/cli/replay.h"
+#include "src/cli/suite.h"
 #include "src/torch/program_heap.h"
 
 int main(int argc, char** argv) {
@@ -14,5 +15,10 @@ int main(int argc, char** argv) {
   std::vector<std::unique_ptr<etude::Command>> commands;
   commands.push_back(etude::MakeReplayCommand());
   commands.push_back(etude::MakeBenchmarkCommand());
-  return etude::RunCommandLine("etude-torch", std::move(commands), {argv + 1, argv + argc});
+  std::vector<std::string> args(argv + 1, argv + argc);
+  if (!args.empty() && args[0] == "suite") {
+    args.erase(args.begin());
+    return etude::RunCommandLine("etude suite", etude::SuiteCommands(), args);
+  }
+  return etude::RunCommandLine("etude-torch", std::move(commands), args);
 }

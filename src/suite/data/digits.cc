@@ -1,0 +1,89 @@
+#include "src/suite/data/digits.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "src/suite/data/idx.h"
+#include "src/suite/nn/functional.h"
+#include "src/torch/random_fill.h"
+
+namespace etude::suite {
+namespace {
+
+constexpr int64_t kDigits = 10;
+constexpr int64_t kHeldOutEvery = 5;
+
+struct Part {
+  at::Tensor images;
+  at::Tensor labels;
+};
+
+Result<Part> ReadPart(const std::string& images_path, const std::string& labels_path,
+                      const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(const IdxArray images, ReadIdx(images_path, context));
+  ETUDE_ASSIGN_OR_RETURN(const IdxArray labels, ReadIdx(labels_path, context));
+  if (images.sizes.size() != 3 || labels.sizes.size() != 1 || images.sizes[0] != labels.sizes[0]) {
+    return BadInput(
+        fmt::format("{}: not as many images as {} has labels", images_path, labels_path));
+  }
+  std::vector<float> pixels(images.bytes.size());
+  std::ranges::transform(images.bytes, pixels.begin(), [](char byte) {
+    return static_cast<float>(static_cast<uint8_t>(byte)) / 255.0F;
+  });
+  std::vector<int64_t> classes(labels.bytes.begin(), labels.bytes.end());
+  for (const int64_t one : classes) {
+    if (one >= 0 && one < kDigits) continue;
+    return BadInput(fmt::format("{}: a label {}, expected 0 to 9", labels_path, one));
+  }
+  return Part{FromValues(pixels, {images.sizes[0], 1, images.sizes[1], images.sizes[2]}),
+              FromValues(classes, {labels.sizes[0]})};
+}
+
+}  // namespace
+
+Result<LabelledImages> ReadMnist(const std::string& folder, const RunContext& context) {
+  const std::string base = folder + "/mnist/";
+  ETUDE_ASSIGN_OR_RETURN(Part train, ReadPart(base + "train-images-idx3-ubyte",
+                                              base + "train-labels-idx1-ubyte", context));
+  ETUDE_ASSIGN_OR_RETURN(Part test, ReadPart(base + "t10k-images-idx3-ubyte",
+                                             base + "t10k-labels-idx1-ubyte", context));
+  return LabelledImages{train.images, train.labels, test.images, test.labels, kDigits};
+}
+
+Result<LabelledImages> ReadMnist5k(const std::string& folder, const RunContext& context) {
+  const std::string base = folder + "/mnist-5k/";
+  std::error_code error;
+  if (!std::filesystem::exists(base, error)) {
+    return Unavailable(base + ": not there; `etude suite setup` gets it");
+  }
+  ETUDE_ASSIGN_OR_RETURN(const Part all,
+                         ReadPart(base + "images-idx3-ubyte", base + "labels-idx1-ubyte", context));
+  const at::Tensor is_held_out = Arange(all.labels.size(0)).remainder(kHeldOutEvery).eq(0);
+  const at::Tensor held_out = is_held_out.nonzero().squeeze(1);
+  const at::Tensor learned = is_held_out.logical_not().nonzero().squeeze(1);
+  return LabelledImages{all.images.index_select(0, learned), all.labels.index_select(0, learned),
+                        all.images.index_select(0, held_out), all.labels.index_select(0, held_out),
+                        kDigits};
+}
+
+at::Tensor Shuffled(const at::Tensor& labels, uint64_t seed) {
+  std::vector<int64_t> order(static_cast<size_t>(labels.size(0)));
+  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
+  RandomStream random(seed);
+  for (size_t left = order.size(); left > 1; --left) {
+    std::swap(order[left - 1], order[random.Below(left)]);
+  }
+  return labels.index_select(0, FromValues(std::span<const int64_t>(order), {labels.size(0)}));
+}
+
+double MajorityShare(const at::Tensor& labels) {
+  return static_cast<double>(labels.bincount().max().item<int64_t>()) /
+         static_cast<double>(labels.numel());
+}
+
+}  // namespace etude::suite

@@ -1,0 +1,93 @@
+#include "src/suite/data/image_folder.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "src/suite/data/jpeg.h"
+#include "src/suite/nn/functional.h"
+
+namespace etude::suite {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kLeastArea = 0.08;
+constexpr double kMostStretch = 4.0 / 3;
+constexpr int kTries = 10;
+constexpr double kMiddleShare = 0.875;
+
+bool IsPicture(const fs::path& path) {
+  std::string end = path.extension().string();
+  std::ranges::transform(end, end.begin(), [](unsigned char c) { return std::tolower(c); });
+  return end == ".jpeg" || end == ".jpg";
+}
+
+double Draw(double low, double high) { return Uniform({1}, low, high).item<double>(); }
+
+}  // namespace
+
+Result<ImageFolder> ImageFolder::Open(const std::string& folder) {
+  ImageFolder pictures;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    if (entry.is_directory(error)) pictures.classes_.push_back(entry.path().filename().string());
+  }
+  if (error) return MakeError(ErrorCode::kIo, fmt::format("{}: {}", folder, error.message()));
+  std::ranges::sort(pictures.classes_);
+  for (size_t label = 0; label < pictures.classes_.size(); ++label) {
+    const std::string place = folder + "/" + pictures.classes_[label];
+    for (const fs::directory_entry& entry : fs::directory_iterator(place, error)) {
+      if (IsPicture(entry.path())) {
+        pictures.files_.push_back({entry.path().string(), static_cast<int64_t>(label)});
+      }
+    }
+    if (error) return MakeError(ErrorCode::kIo, fmt::format("{}: {}", place, error.message()));
+  }
+  std::ranges::sort(pictures.files_, {}, &File::path);
+  if (pictures.files_.empty()) {
+    return BadInput(folder + ": no pictures, expected a folder for each class with .JPEG files");
+  }
+  return pictures;
+}
+
+Result<at::Tensor> ImageFolder::RandomPart(int64_t number, int64_t side,
+                                           const RunContext& context) const {
+  ETUDE_ASSIGN_OR_RETURN(const at::Tensor picture,
+                         ReadJpeg(files_[static_cast<size_t>(number)].path, context));
+  const int64_t height = picture.size(1);
+  const int64_t width = picture.size(2);
+  std::array<int64_t, 2> part = {height, width};
+  for (int attempt = 0; attempt < kTries; ++attempt) {
+    const double area = Draw(kLeastArea, 1) * static_cast<double>(height * width);
+    const double stretch = std::exp(Draw(-std::log(kMostStretch), std::log(kMostStretch)));
+    const std::array<int64_t, 2> tried = {std::llround(std::sqrt(area / stretch)),
+                                          std::llround(std::sqrt(area * stretch))};
+    if (tried[0] < 1 || tried[1] < 1 || tried[0] > height || tried[1] > width) continue;
+    part = tried;
+    break;
+  }
+  const auto top = static_cast<int64_t>(Draw(0, static_cast<double>(height - part[0] + 1)));
+  const auto left = static_cast<int64_t>(Draw(0, static_cast<double>(width - part[1] + 1)));
+  const at::Tensor cut = CropTo(picture, std::min(top, height - part[0]),
+                                std::min(left, width - part[1]), part[0], part[1], side);
+  return Draw(0, 1) < 0.5 ? cut.flip({2}) : cut;
+}
+
+Result<at::Tensor> ImageFolder::Middle(int64_t number, int64_t side,
+                                       const RunContext& context) const {
+  ETUDE_ASSIGN_OR_RETURN(const at::Tensor picture,
+                         ReadJpeg(files_[static_cast<size_t>(number)].path, context));
+  const int64_t shorter = std::min(picture.size(1), picture.size(2));
+  const int64_t part =
+      std::max<int64_t>(1, std::llround(kMiddleShare * static_cast<double>(shorter)));
+  return CropTo(picture, (picture.size(1) - part) / 2, (picture.size(2) - part) / 2, part, part,
+                side);
+}
+
+}  // namespace etude::suite

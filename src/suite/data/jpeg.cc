@@ -1,0 +1,69 @@
+#include "src/suite/data/jpeg.h"
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <turbojpeg.h>
+
+#include "src/formats/byte_source.h"
+#include "src/suite/nn/functional.h"
+
+namespace etude::suite {
+namespace {
+
+constexpr int64_t kMostPixels = int64_t{1} << 28;
+
+struct CloseDecoder {
+  void operator()(void* decoder) const { tjDestroy(decoder); }
+};
+
+}  // namespace
+
+Result<at::Tensor> ReadJpeg(const std::string& path, const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path, context.limits));
+  std::string bytes;
+  while (true) {
+    ETUDE_ASSIGN_OR_RETURN(const std::string_view chunk, source.Next());
+    if (chunk.empty()) break;
+    bytes += chunk;
+  }
+  const std::unique_ptr<void, CloseDecoder> decoder(tjInitDecompress());
+  const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
+  int width = 0;
+  int height = 0;
+  int subsampling = 0;
+  int colours = 0;
+  const auto wrong = [&] {
+    return BadInput(
+        fmt::format("{}: {}, expected a JPEG picture", path, tjGetErrorStr2(decoder.get())));
+  };
+  if (tjDecompressHeader3(decoder.get(), data, bytes.size(), &width, &height, &subsampling,
+                          &colours) != 0) {
+    return wrong();
+  }
+  if (int64_t{width} * height > kMostPixels) {
+    return BadInput(fmt::format("{}: {} × {} pixels, expected fewer", path, width, height));
+  }
+  std::vector<unsigned char> pixels(static_cast<size_t>(width) * static_cast<size_t>(height) * 3);
+  // Warnings (bytes missing at the end) are errors too.
+  if (tjDecompress2(decoder.get(), data, bytes.size(), pixels.data(), width, 0, height, TJPF_RGB,
+                    TJFLAG_ACCURATEDCT) != 0) {
+    return wrong();
+  }
+  std::vector<float> values(pixels.size());
+  const size_t plane = values.size() / 3;
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i % 3 * plane + i / 3] = static_cast<float>(pixels[i]) / 255.0F;
+  }
+  return FromValues(values, {3, height, width});
+}
+
+at::Tensor CropTo(const at::Tensor& picture, int64_t top, int64_t left, int64_t height,
+                  int64_t width, int64_t side) {
+  const at::Tensor part = picture.narrow(1, top, height).narrow(2, left, width).unsqueeze(0);
+  return Resize(part, side, side).squeeze(0);
+}
+
+}  // namespace etude::suite

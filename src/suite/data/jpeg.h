@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include <ATen/core/Tensor.h>
+
+#include "src/base/result.h"
+#include "src/base/run_context.h"
+
+namespace etude::suite {
+
+// The picture in a JPEG file: float [3, H, W], red, green, blue, from 0 to 1. kBadInput for a file
+// that is none or is damaged.
+Result<at::Tensor> ReadJpeg(const std::string& path, const RunContext& context);
+
+// The part of `picture` from (top, left), `height` × `width` pixels, made to be `side` × `side`.
+at::Tensor CropTo(const at::Tensor& picture, int64_t top, int64_t left, int64_t height,
+                  int64_t width, int64_t side);
+
+}  // namespace etude::suite

@@ -1,0 +1,64 @@
+#include "src/suite/energy_meter.h"
+
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+namespace etude::suite {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<double> NumberIn(const std::string& path) {
+  std::ifstream file(path);
+  double number = 0;
+  if (file >> number) return number;
+  return std::nullopt;
+}
+
+// "intel-rapl:0" is a package; "intel-rapl:0:0" a part of it.
+bool IsPackage(const std::string& name) {
+  const size_t colon = name.find(':');
+  return name.starts_with("intel-rapl") && colon != std::string::npos &&
+         name.find(':', colon + 1) == std::string::npos;
+}
+
+}  // namespace
+
+EnergyMeter::EnergyMeter(bool gpus, const std::string& powercap) {
+  if (gpus) {
+    gpus_ = GpuSensors::Open();
+    gpu_first_ = gpus_.count() > 0 ? gpus_.Read().energy_j : std::nullopt;
+    if (!gpu_first_) why_none_ = gpus_.count() > 0 ? "the GPU does not tell" : gpus_.why_none();
+  } else {
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator(powercap, error)) {
+      if (!IsPackage(entry.path().filename().string())) continue;
+      const std::string path = entry.path().string() + "/energy_uj";
+      const std::optional<double> now = NumberIn(path);
+      if (!now) continue;
+      const double range = NumberIn(entry.path().string() + "/max_energy_range_uj").value_or(0);
+      counters_.push_back({path, range, *now});
+    }
+    if (counters_.empty()) why_none_ = "no processor tells in " + powercap;
+  }
+  if (why_none_.empty()) joules_ = 0;
+}
+
+void EnergyMeter::Read() {
+  if (!joules_) return;
+  if (gpu_first_) {
+    const std::optional<double> now = gpus_.Read().energy_j;
+    if (now) joules_ = *now - *gpu_first_;
+    return;
+  }
+  for (Counter& counter : counters_) {
+    const std::optional<double> now = NumberIn(counter.path);
+    if (!now) continue;
+    const double more = *now - counter.last;
+    *joules_ += (more < 0 ? more + counter.range : more) / 1e6;
+    counter.last = *now;
+  }
+}
+
+}  // namespace etude::suite

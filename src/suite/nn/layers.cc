@@ -1,0 +1,116 @@
+#include "src/suite/nn/layers.h"
+
+#include <cmath>
+#include <utility>
+
+#include <ATen/ops/batch_norm.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/gru.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/lstm.h>
+
+namespace etude::suite {
+namespace {
+
+at::Tensor UniformByFan(at::IntArrayRef sizes, int64_t fan_in) {
+  const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
+  return Uniform(sizes, -bound, bound);
+}
+
+}  // namespace
+
+Linear::Linear(const Scope& scope, int64_t in, int64_t out, bool bias)
+    : weight_(scope.Parameter("weight", UniformByFan({out, in}, in))) {
+  if (bias) bias_ = scope.Parameter("bias", UniformByFan({out}, in));
+}
+
+at::Tensor Linear::operator()(const at::Tensor& x) const { return at::linear(x, weight_, bias_); }
+
+Conv2d::Conv2d(const Scope& scope, int64_t in, int64_t out, Window window, bool bias, Start start)
+    : window_(std::move(window)) {
+  const int64_t height = window_.kernel.front();
+  const int64_t width = window_.kernel.back();
+  const std::vector<int64_t> sizes = {out, in / window_.groups, height, width};
+  const int64_t fan_in = sizes[1] * height * width;
+  weight_ = scope.Parameter(
+      "weight", start == Start::kUniform
+                    ? UniformByFan(sizes, fan_in)
+                    : Normal(sizes, 0, std::sqrt(2 / static_cast<double>(out * height * width))));
+  if (bias) bias_ = scope.Parameter("bias", UniformByFan({out}, fan_in));
+}
+
+at::Tensor Conv2d::operator()(const at::Tensor& x) const {
+  return Convolution2d(x, weight_, bias_, window_);
+}
+
+BatchNorm::BatchNorm(const Scope& scope, int64_t channels, double epsilon, double momentum,
+                     double scale)
+    : weights_(&scope.weights()),
+      epsilon_(epsilon),
+      momentum_(momentum),
+      scale_(scope.Parameter("weight", Full({channels}, scale))),
+      shift_(scope.Parameter("bias", Zeros({channels}))),
+      mean_(scope.Buffer("running_mean", Zeros({channels}))),
+      variance_(scope.Buffer("running_var", Ones({channels}))) {}
+
+at::Tensor BatchNorm::operator()(const at::Tensor& x) const {
+  return at::batch_norm(x, scale_, shift_, mean_, variance_, weights_->training(), momentum_,
+                        epsilon_, /*cudnn_enabled=*/true);
+}
+
+Embedding::Embedding(const Scope& scope, int64_t rows, int64_t width, double deviation,
+                     int64_t padding)
+    : padding_(padding) {
+  at::Tensor start = Normal({rows, width}, 0, deviation);
+  if (padding >= 0) start[padding].zero_();
+  weight_ = scope.Parameter("weight", start);
+}
+
+at::Tensor Embedding::operator()(const at::Tensor& index) const {
+  return at::embedding(weight_, index, padding_);
+}
+
+Recurrent::Recurrent(const Scope& scope, const Shape& shape)
+    : weights_(&scope.weights()), shape_(shape) {
+  const int64_t gates = shape.cell == Cell::kLstm ? 4 : 3;
+  const int64_t directions = shape.bidirectional ? 2 : 1;
+  for (int64_t layer = 0; layer < shape.layers; ++layer) {
+    const int64_t in = layer == 0 ? shape.in : shape.hidden * directions;
+    for (int64_t direction = 0; direction < directions; ++direction) {
+      const std::string end = "_l" + std::to_string(layer) + (direction == 0 ? "" : "_reverse");
+      const auto add = [&](const char* name, at::IntArrayRef sizes) {
+        flat_.push_back(scope.Parameter(name + end, UniformByFan(sizes, shape.hidden)));
+      };
+      add("weight_ih", {gates * shape.hidden, in});
+      add("weight_hh", {gates * shape.hidden, shape.hidden});
+      if (!shape.bias) continue;
+      add("bias_ih", {gates * shape.hidden});
+      add("bias_hh", {gates * shape.hidden});
+    }
+  }
+}
+
+std::pair<at::Tensor, Recurrent::State> Recurrent::operator()(const at::Tensor& x,
+                                                              const State& before) const {
+  State state = before;
+  if (!state.hidden.defined()) {
+    const int64_t samples = x.size(shape_.batch_first ? 0 : 1);
+    const int64_t rows = shape_.layers * (shape_.bidirectional ? 2 : 1);
+    state.hidden = x.new_zeros({rows, samples, shape_.hidden});
+    if (shape_.cell == Cell::kLstm) state.cell = state.hidden;
+  }
+  const bool training = weights_->training();
+  at::Tensor out;
+  if (shape_.cell == Cell::kLstm) {
+    std::tie(out, state.hidden, state.cell) =
+        at::lstm(x, {state.hidden, state.cell}, flat_, shape_.bias, shape_.layers, /*dropout=*/0,
+                 training, shape_.bidirectional, shape_.batch_first);
+  } else {
+    std::tie(out, state.hidden) =
+        at::gru(x, state.hidden, flat_, shape_.bias, shape_.layers, /*dropout=*/0, training,
+                shape_.bidirectional, shape_.batch_first);
+  }
+  return {out, state};
+}
+
+}  // namespace etude::suite

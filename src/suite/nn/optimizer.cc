@@ -1,0 +1,117 @@
+#include "src/suite/nn/optimizer.h"
+
+#include <cmath>
+
+#include <ATen/core/grad_mode.h>
+
+#include "src/suite/nn/functional.h"
+
+namespace etude::suite {
+
+Optimizer::Optimizer(const Weights& weights, int group, const OptimizerRecipe& recipe)
+    : recipe_(recipe) {
+  for (const Weights::Entry& entry : weights.entries()) {
+    if (!entry.is_parameter || entry.group != group) continue;
+    names_.push_back(entry.name);
+    parameters_.push_back(entry.value);
+  }
+  moments_.resize(parameters_.size());
+  steps_ = Zeros({static_cast<int64_t>(parameters_.size())}, at::kLong);
+}
+
+void Optimizer::Step(double rate_factor) {
+  const at::NoGradGuard no_gradients;
+  auto* steps = steps_.mutable_data_ptr<int64_t>();
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (!parameters_[i].grad().defined()) continue;
+    Make(parameters_[i], moments_[i]);
+    Move(parameters_[i], moments_[i], ++steps[i], recipe_.rate * rate_factor);
+  }
+}
+
+void Optimizer::Clear() {
+  for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
+}
+
+double Optimizer::ClipNorm(double largest) {
+  const at::NoGradGuard no_gradients;
+  std::vector<at::Tensor> norms;
+  for (const at::Tensor& parameter : parameters_) {
+    if (parameter.grad().defined()) norms.push_back(parameter.grad().norm());
+  }
+  if (norms.empty()) return 0;
+  const double norm = Stack(norms, 0).norm().item<double>();
+  if (largest > 0 && norm > largest) {
+    for (const at::Tensor& parameter : parameters_) {
+      if (parameter.grad().defined()) parameter.grad().mul_(largest / (norm + 1e-6));
+    }
+  }
+  return norm;
+}
+
+std::vector<std::pair<std::string, at::Tensor>> Optimizer::State() {
+  std::vector<std::pair<std::string, at::Tensor>> state = {{"steps", steps_}};
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    Make(parameters_[i], moments_[i]);
+    if (moments_[i].first.defined()) state.emplace_back(names_[i] + ".first", moments_[i].first);
+    if (moments_[i].second.defined()) state.emplace_back(names_[i] + ".second", moments_[i].second);
+  }
+  return state;
+}
+
+void Optimizer::Make(const at::Tensor& parameter, Moments& moments) {
+  using Kind = OptimizerRecipe::Kind;
+  const bool adam = recipe_.kind == Kind::kAdam || recipe_.kind == Kind::kAdamW;
+  const at::NoGradGuard no_gradients;
+  if (!moments.first.defined() && (adam || recipe_.momentum != 0)) {
+    moments.first = parameter.new_zeros(parameter.sizes());
+  }
+  if (!moments.second.defined() && recipe_.kind != Kind::kSgd) {
+    moments.second = parameter.new_zeros(parameter.sizes());
+  }
+}
+
+void Optimizer::Move(const at::Tensor& parameter, Moments& moments, int64_t step, double rate) {
+  using Kind = OptimizerRecipe::Kind;
+  at::Tensor gradient = parameter.grad();
+  if (recipe_.weight_decay != 0) {
+    if (recipe_.kind == Kind::kAdamW) {
+      parameter.mul_(1 - rate * recipe_.weight_decay);
+    } else {
+      gradient = gradient.add(parameter, recipe_.weight_decay);
+    }
+  }
+  switch (recipe_.kind) {
+    case Kind::kSgd:
+      if (recipe_.momentum != 0) {
+        moments.first.mul_(recipe_.momentum).add_(gradient);
+        gradient = recipe_.nesterov ? gradient.add(moments.first, recipe_.momentum) : moments.first;
+      }
+      parameter.add_(gradient, -rate);
+      return;
+    case Kind::kAdam:
+    case Kind::kAdamW: {
+      moments.first.lerp_(gradient, 1 - recipe_.beta1);
+      moments.second.mul_(recipe_.beta2).addcmul_(gradient, gradient, 1 - recipe_.beta2);
+      const double first_share = 1 - std::pow(recipe_.beta1, static_cast<double>(step));
+      const double second_share = 1 - std::pow(recipe_.beta2, static_cast<double>(step));
+      const at::Tensor size =
+          (moments.second.sqrt() / std::sqrt(second_share)).add_(recipe_.epsilon);
+      parameter.addcdiv_(moments.first, size, -rate / first_share);
+      return;
+    }
+    case Kind::kRmsprop: {
+      moments.second.mul_(recipe_.smoothing).addcmul_(gradient, gradient, 1 - recipe_.smoothing);
+      const at::Tensor size = moments.second.sqrt().add_(recipe_.epsilon);
+      if (recipe_.momentum != 0) {
+        moments.first.mul_(recipe_.momentum).addcdiv_(gradient, size);
+        parameter.add_(moments.first, -rate);
+      } else {
+        parameter.addcdiv_(gradient, size, -rate);
+      }
+      return;
+    }
+  }
+}
+
+}  // namespace etude::suite

@@ -1,0 +1,35 @@
+#include "src/suite/nn/weights.h"
+
+#include <numeric>
+#include <utility>
+
+namespace etude::suite {
+
+int64_t Weights::ParameterCount() const {
+  return std::accumulate(entries_.begin(), entries_.end(), int64_t{0},
+                         [](int64_t sum, const Entry& entry) {
+                           return entry.is_parameter ? sum + entry.value.numel() : sum;
+                         });
+}
+
+Scope Scope::operator[](std::string_view name) const {
+  Scope part = *this;
+  if (!part.name_.empty()) part.name_ += '.';
+  part.name_ += name;
+  return part;
+}
+
+at::Tensor Scope::Parameter(std::string_view name, const at::Tensor& value) const {
+  // Drawn on the CPU, so that a seed gives the same weights on each device.
+  at::Tensor own = value.to(device()).detach().set_requires_grad(true);
+  weights_->entries_.push_back({(*this)[name].name_, own, true, group_});
+  return own;
+}
+
+at::Tensor Scope::Buffer(std::string_view name, const at::Tensor& value) const {
+  at::Tensor own = value.to(device());
+  weights_->entries_.push_back({(*this)[name].name_, own, false, group_});
+  return own;
+}
+
+}  // namespace etude::suite

@@ -1,0 +1,328 @@
+#include "src/suite/run.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+#include <torch/headeronly/version.h>
+
+#include "src/base/process_usage.h"
+#include "src/suite/energy_meter.h"
+#include "src/suite/nn/functional.h"
+#include "src/suite/task.h"
+#include "src/suite/this_machine.h"
+#include "src/suite/trainer.h"
+#include "src/torch/error_text.h"
+#include "src/torch/replay_device.h"
+
+namespace etude::suite {
+namespace {
+
+constexpr double kSecondsBetweenCheckpoints = 30;
+constexpr const char* kRunFact = "run";  // of a checkpoint: the record so far
+
+double Now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double WallClock() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+Recipe WithOverrides(Recipe recipe, const RunOptions& options) {
+  if (options.batch) recipe.batch = *options.batch;
+  for (OptimizerRecipe& optimizer : recipe.optimizers) {
+    if (options.optimizer) optimizer.kind = *options.optimizer;
+    if (options.rate) optimizer.rate = *options.rate;
+  }
+  if (options.evaluate_every) recipe.evaluate_every = *options.evaluate_every;
+  if (options.most_steps) recipe.most_steps = *options.most_steps;
+  return recipe;
+}
+
+std::string OptimizerText(const Recipe& recipe) {
+  std::string text;
+  for (const OptimizerRecipe& optimizer : recipe.optimizers) {
+    if (!text.empty()) text += ", ";
+    text += fmt::format("{} {}", Name(optimizer.kind), optimizer.rate);
+  }
+  return text;
+}
+
+// A task that is ready to be trained, and what its record begins with.
+struct Prepared {
+  std::unique_ptr<Task> task;
+  std::unique_ptr<Trainer> trainer;
+  RunRecord record;
+  double begin = 0;  // of the clock
+};
+
+Result<std::unique_ptr<Task>> MakeTask(const TaskFacts& facts, const RunOptions& options,
+                                       const RunContext& context) {
+  try {
+    return facts.make({.scale = options.scale,
+                       .seed = options.seed,
+                       .device = at::Device(options.device),
+                       .data = options.data,
+                       .context = context,
+                       .shuffled_labels = options.shuffled_labels});
+  } catch (const std::exception& error) {
+    return MakeError(ErrorCode::kInternal,
+                     fmt::format("{}: {}", facts.id, FirstLine(error.what())));
+  }
+}
+
+Result<Prepared> Prepare(const TaskFacts& facts, const RunOptions& options, DataParallel* ranks,
+                         const RunContext& context) {
+  Prepared run;
+  run.begin = Now();
+  run.record.started = WallClock();
+  if (options.threads) at::set_num_threads(static_cast<int>(*options.threads));
+  SeedTorch(options.seed);
+  ETUDE_ASSIGN_OR_RETURN(run.task, MakeTask(facts, options, context));
+  const Recipe recipe = WithOverrides(run.task->recipe(), options);
+  ETUDE_ASSIGN_OR_RETURN(run.trainer, Trainer::Make(*run.task, {.recipe = recipe,
+                                                                .seed = options.seed,
+                                                                .precision = options.precision,
+                                                                .loss_scale = options.loss_scale,
+                                                                .frozen = options.frozen,
+                                                                .ranks = ranks}));
+  RunRecord& record = run.record;
+  record.task = facts.id;
+  record.aibench = facts.aibench;
+  record.scale = Name(options.scale);
+  record.seed = static_cast<int64_t>(options.seed);
+  record.device = options.device;
+  record.precision = Name(options.precision);
+  record.ranks = ranks == nullptr ? 1 : ranks->size();
+  record.threads = at::get_num_threads();
+  record.batch = recipe.batch;
+  record.samples = run.task->samples();
+  record.parameters = run.task->weights().ParameterCount();
+  record.optimizer = OptimizerText(recipe);
+  record.metric = facts.metric.name;
+  record.higher_is_better = facts.metric.higher_is_better;
+  if (const std::optional<Target> target = facts.TargetOf(options.scale)) {
+    record.target = target->quality;
+    record.target_origin = Name(target->origin);
+  }
+  if (options.target) {
+    record.target = options.target;
+    record.target_origin = "given";
+  }
+  record.machine = ThisMachine();
+  record.torch = TORCH_VERSION;
+  return run;
+}
+
+// What became of gradients, over the evaluations of a run.
+class UnderflowMean {
+ public:
+  void Add(const Underflow& count) {
+    values_ += count.values;
+    lost_ += count.lost;
+  }
+  std::optional<double> share() const {
+    if (values_ == 0) return std::nullopt;
+    return static_cast<double>(lost_) / static_cast<double>(values_);
+  }
+
+ private:
+  int64_t values_ = 0;
+  int64_t lost_ = 0;
+};
+
+// A run to quality, from its beginning or from where its checkpoint is.
+class QualityRun {
+ public:
+  QualityRun(Prepared prepared, const RunOptions& options, DataParallel* ranks,
+             const RunContext& context)
+      : task_(std::move(prepared.task)),
+        trainer_(std::move(prepared.trainer)),
+        record_(std::move(prepared.record)),
+        begin_(prepared.begin),
+        options_(options),
+        ranks_(ranks),
+        context_(context),
+        energy_(options.device != "cpu") {}
+
+  Result<RunRecord> Run() {
+    record_.mode = "quality";
+    ETUDE_ASSIGN_OR_RETURN(record_.baseline, trainer_->Baseline());
+    record_.setup_seconds = Now() - begin_;
+    ETUDE_RETURN_IF_ERROR(TakeUp());
+    PeakResident peak;
+    peak.Begin();
+    const Recipe& recipe = trainer_->recipe();
+    double loss = 0;
+    int64_t steps = 0;  // since the last evaluation
+    while (!record_.reached && trainer_->steps_done() < recipe.most_steps) {
+      ETUDE_ASSIGN_OR_RETURN(const double of_step, trainer_->Step());
+      loss += of_step;
+      ++steps;
+      const int64_t done = trainer_->steps_done();
+      // Ranks stop together: at an evaluation.
+      if (ranks_ == nullptr && context_.stopped()) return Interrupted();
+      if (done % recipe.evaluate_every != 0 && done != recipe.most_steps) continue;
+      ETUDE_RETURN_IF_ERROR(Evaluate(loss / static_cast<double>(steps)));
+      loss = 0;
+      steps = 0;
+      if (ranks_ != nullptr && ranks_->Agree(context_.stopped() ? 1 : 0) != 0) return Interrupted();
+      ETUDE_RETURN_IF_ERROR(SaveSometimes());
+    }
+    record_.complete = true;
+    Finish();
+    if (const auto bytes = peak.bytes()) record_.peak_bytes = bytes->count;
+    return record_;
+  }
+
+ private:
+  double Elapsed() const { return before_ + Now() - begin_; }
+  bool writes() const {
+    return !options_.checkpoint.empty() && (ranks_ == nullptr || ranks_->rank() == 0);
+  }
+
+  Status Evaluate(double loss) {
+    const double begin = Now();
+    ETUDE_ASSIGN_OR_RETURN(const double quality, trainer_->Evaluate());
+    const double took = Now() - begin;
+    record_.evaluation_seconds += took;
+    record_.quality = quality;
+    record_.curve.push_back({.step = trainer_->steps_done(),
+                             .seconds = Elapsed(),
+                             .evaluation_seconds = took,
+                             .quality = quality,
+                             .loss = loss});
+    const Metric metric{record_.metric, record_.higher_is_better};
+    record_.reached = record_.target && Reaches(metric, quality, *record_.target);
+    if (options_.precision != Precision::kFp32) {
+      ETUDE_ASSIGN_OR_RETURN(const Underflow count, trainer_->CountLost());
+      underflow_.Add(count);
+    }
+    energy_.Read();
+    context_.Progress(
+        fmt::format("{}, seed {}: {} {:.4g}{}", record_.task, record_.seed, record_.metric, quality,
+                    record_.target ? fmt::format(" of {:.4g}", *record_.target) : ""),
+        static_cast<uint64_t>(trainer_->steps_done()),
+        static_cast<uint64_t>(trainer_->recipe().most_steps));
+    return {};
+  }
+
+  void Finish() {
+    record_.steps = trainer_->steps_done();
+    record_.seconds = Elapsed();
+    energy_.Read();
+    record_.energy_j = energy_.joules();
+    record_.why_no_energy = energy_.why_none();
+    record_.skipped_steps = trainer_->loss_scale().skipped();
+    if (options_.loss_scale || options_.precision == Precision::kFp16) {
+      record_.loss_scale = trainer_->loss_scale().factor();
+    }
+    record_.underflow = underflow_.share();
+  }
+
+  // Goes on from the checkpoint, if there is one.
+  Status TakeUp() {
+    std::error_code error;
+    if (options_.checkpoint.empty() || !std::filesystem::exists(options_.checkpoint, error)) {
+      return {};
+    }
+    ETUDE_ASSIGN_OR_RETURN(const auto facts, trainer_->Load(options_.checkpoint, context_));
+    const auto found = facts.find(kRunFact);
+    if (found == facts.end()) {
+      return BadInput(options_.checkpoint + ": no record of the run, expected one");
+    }
+    ETUDE_ASSIGN_OR_RETURN(const RunRecord before,
+                           ParseRunRecord(options_.checkpoint, found->second, context_));
+    record_.curve = before.curve;
+    record_.quality = before.quality;
+    record_.evaluation_seconds = before.evaluation_seconds;
+    record_.setup_seconds += before.setup_seconds;
+    record_.started = before.started;
+    before_ = before.seconds;
+    return {};
+  }
+
+  Status Save() {
+    last_saved_ = Now();
+    if (!writes()) return {};
+    Finish();
+    return trainer_->Save(options_.checkpoint, {{kRunFact, ToJson(record_).dump()}});
+  }
+  Status SaveSometimes() {
+    if (record_.reached || Now() - last_saved_ < kSecondsBetweenCheckpoints) return {};
+    return Save();
+  }
+
+  tl::unexpected<Error> Interrupted() {
+    if (const Status saved = Save(); !saved) return tl::unexpected<Error>(saved.error());
+    return MakeError(
+        ErrorCode::kInterrupted,
+        fmt::format("{}, seed {}: stopped after {} steps{}", record_.task, record_.seed,
+                    trainer_->steps_done(),
+                    options_.checkpoint.empty() ? "" : "; the same command goes on from there"));
+  }
+
+  std::unique_ptr<Task> task_;
+  std::unique_ptr<Trainer> trainer_;
+  RunRecord record_;
+  double begin_;
+  double before_ = 0;  // seconds of the run before it was taken up again
+  double last_saved_ = Now();
+  const RunOptions& options_;
+  DataParallel* ranks_;
+  const RunContext& context_;
+  EnergyMeter energy_;
+  UnderflowMean underflow_;
+};
+
+}  // namespace
+
+Result<RunRecord> RunToQuality(const TaskFacts& facts, const RunOptions& options,
+                               DataParallel* ranks, const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(Prepared run, Prepare(facts, options, ranks, context));
+  return QualityRun(std::move(run), options, ranks, context).Run();
+}
+
+Result<RunRecord> RunSteps(const TaskFacts& facts, const RunOptions& options, DataParallel* ranks,
+                           const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(Prepared run, Prepare(facts, options, ranks, context));
+  RunRecord& record = run.record;
+  record.mode = "steps";
+  record.setup_seconds = Now() - run.begin;
+  EnergyMeter energy(options.device != "cpu");
+  PeakResident peak;
+  peak.Begin();
+  for (int64_t step = 0; step < options.warmup + options.timed_steps; ++step) {
+    if (context.stopped()) return MakeError(ErrorCode::kInterrupted, "stopped");
+    Synchronize(options.device);
+    const double begin = Now();
+    ETUDE_RETURN_IF_ERROR(run.trainer->Step());
+    Synchronize(options.device);
+    if (step >= options.warmup) record.step_seconds.push_back(Now() - begin);
+    energy.Read();
+    context.Progress(fmt::format("{}, seed {}: steps", record.task, record.seed),
+                     static_cast<uint64_t>(step + 1),
+                     static_cast<uint64_t>(options.warmup + options.timed_steps));
+  }
+  record.steps = run.trainer->steps_done();
+  record.seconds = Now() - run.begin;
+  record.energy_j = energy.joules();
+  record.why_no_energy = energy.why_none();
+  record.skipped_steps = run.trainer->loss_scale().skipped();
+  if (const auto bytes = peak.bytes()) record.peak_bytes = bytes->count;
+  record.complete = true;
+  return record;
+}
+
+}  // namespace etude::suite

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "src/base/result.h"
+#include "src/base/run_context.h"
+#include "src/suite/catalogue.h"
+#include "src/suite/data_parallel.h"
+#include "src/suite/recipe.h"
+#include "src/suite/run_record.h"
+
+namespace etude::suite {
+
+// What the user says of a run; unset: as the task's recipe has it.
+struct RunOptions {
+  Scale scale = Scale::kSmoke;
+  uint64_t seed = 0;
+  std::string device = "cpu";
+  std::string data;
+  Precision precision = Precision::kFp32;
+  std::optional<double> loss_scale;
+  std::optional<int64_t> threads;
+  std::optional<int64_t> batch;
+  std::optional<OptimizerRecipe::Kind> optimizer;
+  std::optional<double> rate;
+  std::optional<int64_t> evaluate_every;  // steps
+  std::optional<int64_t> most_steps;
+  std::optional<double> target;
+  bool shuffled_labels = false;
+  bool frozen = false;
+  // Where the run is kept while it goes on, and taken up again from; "": nowhere. Of several ranks
+  // the first writes it.
+  std::string checkpoint;
+  // Steps mode.
+  int64_t warmup = 5;
+  int64_t timed_steps = 20;
+};
+
+// Trains to the target, or until the recipe gives up: time to quality. With `ranks` as one of them,
+// each of which returns the same but for times. kInterrupted after RunContext::stop; the
+// checkpoint is there then.
+Result<RunRecord> RunToQuality(const TaskFacts& facts, const RunOptions& options,
+                               DataParallel* ranks, const RunContext& context);
+
+// Runs steps that are timed one by one, after some that are not.
+Result<RunRecord> RunSteps(const TaskFacts& facts, const RunOptions& options, DataParallel* ranks,
+                           const RunContext& context);
+
+// Records a step as a capture folder, after warm-up, with the times of steps that were not recorded
+// (docs/formats/capture.md). `rank` and `size` of the job.
+Status RecordTask(const TaskFacts& facts, const RunOptions& options, DataParallel* ranks,
+                  const std::string& folder, const RunContext& context);
+
+}  // namespace etude::suite

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "src/base/result.h"
+#include "src/base/run_context.h"
+#include "src/report/run_facts.h"
+
+namespace etude::suite {
+
+// One evaluation of a run.
+struct QualityPoint {
+  int64_t step = 0;               // steps done
+  double seconds = 0;             // since the start, this evaluation included
+  double evaluation_seconds = 0;  // of these, for this evaluation
+  double quality = 0;
+  std::optional<double>
+      loss;  // mean over the steps since the last evaluation; before the first, none
+};
+
+// One run of a task: what was run, on what, and how it went. run.json; docs/formats/suite_run.md.
+struct RunRecord {
+  std::string task;
+  std::string aibench;
+  std::string scale;  // "smoke", "paper"
+  std::string mode;   // "quality", "steps"
+  int64_t seed = 0;
+  std::string device;
+  std::string precision;
+  int64_t ranks = 1;
+  int64_t threads = 1;  // of each rank
+  int64_t batch = 0;
+  int64_t samples = 0;  // of the training set
+  int64_t parameters = 0;
+  std::string optimizer;  // "adam 0.002"
+
+  std::string metric;
+  bool higher_is_better = true;
+  std::optional<double> target;
+  std::string target_origin;  // "measured", "found", "recalled"; "" without a target
+  std::optional<double> baseline;
+
+  bool complete = false;          // the run ended by itself
+  bool reached = false;           // the target; of a run in steps mode, false
+  std::optional<double> quality;  // the last
+  int64_t steps = 0;
+  double started = 0;             // seconds since 1970
+  double seconds = 0;             // from before data are first touched
+  double setup_seconds = 0;       // of these, before the first step: reading data, making the model
+  double evaluation_seconds = 0;  // of these
+  std::optional<double> energy_j;
+  std::string why_no_energy;
+  int64_t skipped_steps = 0;         // because gradients overflowed
+  std::optional<double> loss_scale;  // at the end, if there was one
+  std::optional<double> underflow;   // share of gradients' values that float16 would lose, the mean
+  std::optional<int64_t> peak_bytes;
+  std::vector<QualityPoint> curve;
+  std::vector<double> step_seconds;  // of timed steps, in steps mode
+  MachineFacts machine;
+  std::string torch;
+
+  double epochs() const;
+  // Of the time that is neither evaluation nor set-up; nullopt before the first step.
+  std::optional<double> samples_per_second() const;
+};
+
+nlohmann::ordered_json ToJson(const RunRecord& run);
+// kIo if it cannot be opened, kBadInput if it is none.
+Result<RunRecord> ReadRunRecord(const std::string& path, const RunContext& context);
+Result<RunRecord> ParseRunRecord(const std::string& path, std::string_view text,
+                                 const RunContext& context);
+
+}  // namespace etude::suite

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/suite/run_record.h"
+
+namespace etude::suite {
+
+// The runs of one task, with different seeds, as one result.
+struct Score {
+  std::string task;
+  bool reached = false;           // all of them, but for one that is dropped as the slowest
+  std::optional<double> seconds;  // time to quality; unknown if it was not reached
+  std::optional<double> quality;  // the median of the last ones
+  std::optional<double> target;
+  std::optional<double> baseline;
+  // Standard deviation over mean of the epochs to the target; from two runs on.
+  std::optional<double> variation;
+  std::vector<RunRecord> runs;
+};
+
+// MLPerf Training's rule: the mean without the fastest and the slowest run, a run that missed the
+// target being the slowest; of fewer than `kRunsToDrop` runs none is dropped.
+inline constexpr size_t kRunsToDrop = 5;
+Score ScoreOf(std::vector<RunRecord> runs);
+
+}  // namespace etude::suite

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "src/report/run_facts.h"
+
+namespace etude::suite {
+
+// What the system says of this machine.
+MachineFacts ThisMachine();
+
+}  // namespace etude::suite

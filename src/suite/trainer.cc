@@ -1,0 +1,227 @@
+#include "src/suite/trainer.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <exception>
+#include <numbers>
+#include <utility>
+
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+
+#include "src/base/hash.h"
+#include "src/suite/checkpoint.h"
+#include "src/suite/nn/functional.h"
+#include "src/torch/error_text.h"
+
+namespace etude::suite {
+namespace {
+
+// What seeds are mixed with, so that nothing random repeats something else.
+constexpr uint64_t kOrderSalt = 1;
+constexpr uint64_t kStepSalt = 2;
+constexpr uint64_t kEvaluationSalt = 3;
+
+// The result of `work`; an exception is an error.
+template <typename Work>
+auto Guarded(std::string_view what, const Work& work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    return MakeError(ErrorCode::kInternal, fmt::format("{}: {}", what, FirstLine(error.what())));
+  }
+}
+
+}  // namespace
+
+Trainer::Trainer(Task& task, const Options& options)
+    : task_(&task),
+      options_(options),
+      order_(task.samples(), options.recipe.batch, HashMix(options.seed, kOrderSalt)),
+      scale_(options.precision, options.loss_scale) {
+  for (size_t group = 0; group < options.recipe.optimizers.size(); ++group) {
+    optimizers_.emplace_back(task.weights(), static_cast<int>(group),
+                             options.recipe.optimizers[group]);
+  }
+}
+
+Result<std::unique_ptr<Trainer>> Trainer::Make(Task& task, const Options& options) {
+  const int64_t ranks = options.ranks == nullptr ? 1 : options.ranks->size();
+  if (options.recipe.batch < ranks) {
+    return MakeError(ErrorCode::kUsage, fmt::format("a batch of {} for {} ranks, expected at least "
+                                                    "one sample for each",
+                                                    options.recipe.batch, ranks));
+  }
+  if (options.recipe.batch > task.samples()) {
+    return MakeError(ErrorCode::kUsage, fmt::format("a batch of {}, expected at most the {} "
+                                                    "training samples",
+                                                    options.recipe.batch, task.samples()));
+  }
+  return Guarded("setting up", [&]() -> Result<std::unique_ptr<Trainer>> {
+    auto trainer = std::unique_ptr<Trainer>(new Trainer(task, options));
+    if (options.ranks != nullptr) {
+      std::vector<at::Tensor> all;
+      for (const Weights::Entry& entry : task.weights().entries()) all.push_back(entry.value);
+      options.ranks->Broadcast(all);
+    }
+    return trainer;
+  });
+}
+
+Result<double> Trainer::Step() {
+  return Guarded(fmt::format("step {}", step_), [&] { return RunStep(); });
+}
+
+Result<double> Trainer::RunStep() {
+  const int64_t rank = options_.ranks == nullptr ? 0 : options_.ranks->rank();
+  const int64_t ranks = options_.ranks == nullptr ? 1 : options_.ranks->size();
+  const std::span<const int64_t> whole = order_.BatchOf(step_);
+  Batch batch{.step = step_, .update = 0, .samples = ShareOf(whole, rank, ranks)};
+  const double share =
+      static_cast<double>(batch.samples.size()) / static_cast<double>(whole.size());
+  SeedTorch(
+      HashMix(HashMix(options_.seed, kStepSalt), static_cast<uint64_t>(step_ * ranks + rank)));
+  task_->weights().set_training(true);
+  double loss = 0;
+  for (; batch.update < task_->updates_per_step(); ++batch.update) {
+    ETUDE_ASSIGN_OR_RETURN(const double of_update, RunUpdate(batch, share));
+    loss += of_update;
+  }
+  ++step_;
+  return loss / static_cast<double>(task_->updates_per_step());
+}
+
+Result<double> Trainer::RunUpdate(const Batch& batch, double share) {
+  Optimizer& optimizer = optimizers_[static_cast<size_t>(task_->GroupOf(batch.update))];
+  for (Optimizer& each : optimizers_) each.Clear();
+  at::Tensor loss;
+  {
+    const PrecisionGuard precision(options_.precision, task_->weights().device());
+    ETUDE_ASSIGN_OR_RETURN(loss, task_->Loss(batch));
+  }
+  if (scale_.factor() == 1) {
+    loss.backward();
+  } else {
+    loss.mul(scale_.factor()).backward();
+  }
+  if (options_.ranks != nullptr) options_.ranks->AverageGradients(optimizer.parameters(), share);
+  if (scale_.factor() != 1) {
+    const at::NoGradGuard no_gradients;
+    for (const at::Tensor& parameter : optimizer.parameters()) {
+      if (parameter.grad().defined()) parameter.grad().mul_(1 / scale_.factor());
+    }
+  }
+  // The norm is asked for only where something depends on it: it reads all gradients.
+  bool accepted = true;
+  if (options_.recipe.largest_norm > 0 || options_.precision == Precision::kFp16) {
+    accepted = scale_.Accept(optimizer.ClipNorm(options_.recipe.largest_norm));
+  }
+  if (accepted && !options_.frozen) {
+    optimizer.Step(RateFactor());
+    task_->Updated(batch);
+  }
+  return loss.item<double>();
+}
+
+double Trainer::RateFactor() const {
+  const RateSchedule& schedule = options_.recipe.schedule;
+  const auto step = static_cast<double>(step_);
+  const auto warmup = static_cast<double>(schedule.warmup_steps);
+  if (step < warmup) return (step + 1) / warmup;
+  if (!schedule.cosine) return 1;
+  const double rest = std::max(1.0, static_cast<double>(options_.recipe.most_steps) - warmup);
+  return (1 + std::cos(std::numbers::pi * std::min(1.0, (step - warmup) / rest))) / 2;
+}
+
+Result<double> Trainer::Evaluate() {
+  return Guarded(fmt::format("evaluation after {} steps", step_), [&]() -> Result<double> {
+    const at::NoGradGuard no_gradients;
+    task_->weights().set_training(false);
+    SeedTorch(HashMix(options_.seed, kEvaluationSalt));
+    // Each rank has means of its own shares; those of the first are the model's.
+    if (options_.ranks != nullptr) {
+      std::vector<at::Tensor> buffers;
+      for (const Weights::Entry& entry : task_->weights().entries()) {
+        if (!entry.is_parameter) buffers.push_back(entry.value);
+      }
+      options_.ranks->Broadcast(buffers);
+    }
+    double quality = 0;
+    {
+      const PrecisionGuard precision(options_.precision, task_->weights().device());
+      ETUDE_ASSIGN_OR_RETURN(quality, task_->Evaluate());
+    }
+    return options_.ranks == nullptr ? quality : options_.ranks->Agree(quality);
+  });
+}
+
+Result<double> Trainer::Baseline() {
+  return Guarded("the baseline", [&]() -> Result<double> {
+    const at::NoGradGuard no_gradients;
+    SeedTorch(HashMix(options_.seed, kEvaluationSalt));
+    return task_->Baseline();
+  });
+}
+
+Result<Underflow> Trainer::CountLost() {
+  return Guarded("gradients", [&]() -> Result<Underflow> {
+    Underflow all;
+    for (const Optimizer& optimizer : optimizers_) {
+      const Underflow own = CountUnderflow(optimizer.parameters());
+      all.values += own.values;
+      all.lost += own.lost;
+    }
+    return all;
+  });
+}
+
+Result<Trainer::NamedTensors> Trainer::CollectState() {
+  return Guarded("the model's state", [&]() -> Result<NamedTensors> { return State(); });
+}
+
+Trainer::NamedTensors Trainer::State() {
+  NamedTensors state;
+  for (const Weights::Entry& entry : task_->weights().entries()) {
+    state.emplace_back("weights." + entry.name, entry.value);
+  }
+  for (size_t group = 0; group < optimizers_.size(); ++group) {
+    for (auto& [name, tensor] : optimizers_[group].State()) {
+      state.emplace_back(fmt::format("optimizer{}.{}", group, name), tensor);
+    }
+  }
+  return state;
+}
+
+Status Trainer::Save(const std::string& path, std::map<std::string, std::string> facts) {
+  facts["step"] = std::to_string(step_);
+  facts["loss_scale"] = fmt::format("{}", scale_.factor());
+  facts["loss_scale_good_steps"] = std::to_string(scale_.good_steps());
+  facts["loss_scale_skipped"] = std::to_string(scale_.skipped());
+  ETUDE_ASSIGN_OR_RETURN(NamedTensors tensors, CollectState());
+  return WriteCheckpoint(path, {std::move(tensors), std::move(facts)});
+}
+
+Result<std::map<std::string, std::string>> Trainer::Load(const std::string& path,
+                                                         const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(const NamedTensors tensors, CollectState());
+  ETUDE_ASSIGN_OR_RETURN(auto facts, ReadCheckpoint(path, tensors, context));
+  const auto whole = [&](const char* name) -> Result<int64_t> {
+    const auto found = facts.find(name);
+    int64_t value = 0;
+    const std::string text = found == facts.end() ? "" : found->second;
+    const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (text.empty() || end.ec != std::errc() || end.ptr != text.data() + text.size()) {
+      return BadInput(fmt::format("{}: {}: found '{}', expected a whole number", path, name, text));
+    }
+    return value;
+  };
+  ETUDE_ASSIGN_OR_RETURN(step_, whole("step"));
+  ETUDE_ASSIGN_OR_RETURN(const int64_t good_steps, whole("loss_scale_good_steps"));
+  ETUDE_ASSIGN_OR_RETURN(const int64_t skipped, whole("loss_scale_skipped"));
+  scale_.Restore(std::strtod(facts["loss_scale"].c_str(), nullptr), good_steps, skipped);
+  return facts;
+}
+
+}  // namespace etude::suite
