@@ -26,6 +26,13 @@ def options(text):
     return set(re.findall(r"^  (?:(-\w),)?(--[\w-]+)", text, re.MULTILINE))
 
 
+def commands(text):
+    """What an overview lists: two blanks, a command's name, at least two blanks, what it does."""
+    if " COMMAND [options]" not in text.partition("\n")[0]:
+        return []
+    return re.findall(r"^  ([a-z-]+) {2,}\w", text, re.MULTILINE)
+
+
 def text_of(page):
     """The page with those that it links to: some options are described once for several commands."""
     text = page.read_text()
@@ -35,11 +42,16 @@ def text_of(page):
 
 def main():
     etude = sys.argv[1]
-    # A command's line: two blanks, its name, at least two blanks, what it does.
-    commands = re.findall(r"^  ([a-z-]+) {2,}\w", told_by(etude), re.MULTILINE)
-    each = {name: options(told_by(etude, name)) for name in commands}
+    each = {}  # options, by the words of the command
+    for name in commands(told_by(etude)):
+        # A command of commands has one page for all.
+        for inner in commands(told_by(etude, name)) or [None]:
+            words = (name,) if inner is None else (name, inner)
+            each[words] = options(told_by(etude, *words))
     common = set.intersection(*each.values())
-    wanted = {DOCS / f"{name}.md": found - common for name, found in each.items()}
+    wanted = {}
+    for words, found in each.items():
+        wanted.setdefault(DOCS / f"{words[0]}.md", set()).update(found - common)
     missing = [f"{page}: there is no such page" for page in wanted if not page.exists()]
     for page, found in {DOCS / "README.md": common, **wanted}.items():
         text = text_of(page) if page.exists() else ""
@@ -47,7 +59,7 @@ def main():
             if not any(name and re.search(rf"(?<![\w-]){name}(?![\w-])", text) for name in names):
                 missing.append(f"{page.name}: {names[1]} is not described")
     print(*missing, sep="\n", end="\n" if missing else "")
-    print(f"{len(commands)} commands, {len(set.union(*each.values()))} options, {len(missing)} missing")
+    print(f"{len(each)} commands, {len(set.union(*each.values()))} options, {len(missing)} missing")
     return 1 if missing else 0
 
 

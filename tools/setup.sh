@@ -20,8 +20,8 @@ ETUDE_PYTHON_REQUIREMENTS=(numpy scikit-learn==1.7.2 pytest==8.4.2 protobuf)
 # Those that build and test the Python module, in an environment without torch.
 ETUDE_MODULE_REQUIREMENTS=(nanobind==3.1.0 scikit-build-core==1.1.2 numpy pytest==8.4.2 pandas==3.1.1
   pyarrow==26.0.1 networkx==3.6.1 mypy==2.4.1)
-# Read by tests that compare with it; only its reader is used, which needs nothing but protobuf.
-ETUDE_PYTHON_WITHOUT_DEPENDENCIES=(mlc-chakra==1.0.0)
+# Read by tests that compare with them; only their readers are used, which need no more than is here.
+ETUDE_PYTHON_WITHOUT_DEPENDENCIES=(mlc-chakra==1.0.0 mlperf-logging==4.1.68)
 
 say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
 die() { printf 'etude: %s\n' "$*" >&2; exit 4; }
@@ -114,6 +114,12 @@ sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' ||
     printf '%s\n' "$wanted" >"$venv/.etude-ready"
   fi
   ETUDE_MODULE_PYTHON=$venv/bin/python
+}
+
+# setup_suite_data: makes the data sets of the suite's small tasks in build/suite-data, from packages.
+setup_suite_data() {
+  PYTHONPATH=python "$ETUDE_TORCH_PYTHON" -m etude.suite_data build/suite-data ||
+    die "the suite's data sets could not be made"
 }
 
 # build PRESET [TARGET...]: configures and builds, and says how long it took. ETUDE_UNIT_TESTS=OFF

@@ -158,11 +158,17 @@ int RunCommandLine(std::string_view program, std::vector<std::unique_ptr<Command
     std::vector<std::string> names;
     for (const auto& command : commands) names.emplace_back(command->name());
     const std::string hint = DidYouMean(args[0], names);
-    return Fail(ExitCode::kUsage, "unknown command '" + args[0] + "'" +
-                                      (hint.empty() ? "; `etude --help` lists them" : hint));
+    return Fail(ExitCode::kUsage,
+                "unknown command '" + args[0] + "'" +
+                    (hint.empty() ? "; `" + std::string(program) + " --help` lists them" : hint));
   }
   Command& command = **found;
-  Options options(command.name(), command.summary());
+  // "suite run" of the program "etude suite".
+  constexpr std::string_view kTool = "etude ";
+  std::string name(program.starts_with(kTool) ? program.substr(kTool.size()) : "");
+  if (!name.empty()) name += ' ';
+  name += command.name();
+  Options options(name, command.summary());
   command.Declare(options);
   std::vector<std::string> limits;
   options.Flag("--strict", &console.strict_,
@@ -172,8 +178,7 @@ int RunCommandLine(std::string_view program, std::vector<std::unique_ptr<Command
   const Options::Parsed parsed = options.Parse({args.begin() + 1, args.end()});
   switch (parsed.outcome) {
     case Options::Outcome::kHelp: console.Print(parsed.text); return Finish(ExitCode::kOk);
-    case Options::Outcome::kError:
-      return Fail(ExitCode::kUsage, std::string(command.name()) + ": " + parsed.text);
+    case Options::Outcome::kError: return Fail(ExitCode::kUsage, name + ": " + parsed.text);
     case Options::Outcome::kRun: break;
   }
   for (const std::string& limit : limits) {

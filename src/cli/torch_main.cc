@@ -11,7 +11,6 @@
 #include "src/torch/program_heap.h"
 
 int main(int argc, char** argv) {
-  etude::FixHeap();
   std::vector<std::unique_ptr<etude::Command>> commands;
   commands.push_back(etude::MakeReplayCommand());
   commands.push_back(etude::MakeBenchmarkCommand());
@@ -20,5 +19,6 @@ int main(int argc, char** argv) {
     args.erase(args.begin());
     return etude::RunCommandLine("etude suite", etude::SuiteCommands(), args);
   }
+  etude::FixHeap();
   return etude::RunCommandLine("etude-torch", std::move(commands), args);
 }

@@ -96,6 +96,15 @@ void DataParallel::Broadcast(const std::vector<at::Tensor>& tensors) {
   for (const at::Tensor& tensor : tensors) impl_->Broadcast(tensor.detach());
 }
 
+Result<std::vector<std::string>> DataParallel::Gather(const std::string& own) {
+  ETUDE_RETURN_IF_ERROR(impl_->group->Tell(own));
+  std::vector<std::string> all;
+  for (int64_t rank = 0; rank < size(); ++rank) {
+    ETUDE_ASSIGN_OR_RETURN(all.emplace_back(), impl_->group->ToldBy(rank));
+  }
+  return all;
+}
+
 double DataParallel::Agree(double value) {
   at::Tensor told = Full({1}, 0).to(at::kDouble).fill_(value);
   impl_->Broadcast(told);

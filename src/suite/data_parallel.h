@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "src/base/result.h"
@@ -31,6 +32,8 @@ class DataParallel {
   void Broadcast(const std::vector<at::Tensor>& tensors);
   // The first rank's number.
   double Agree(double value);
+  // What each rank says, in their order. Once.
+  Result<std::vector<std::string>> Gather(const std::string& own);
 
  private:
   struct Impl;

@@ -20,6 +20,7 @@
 #include "src/suite/energy_meter.h"
 #include "src/suite/nn/functional.h"
 #include "src/suite/task.h"
+#include "src/suite/task_recording.h"
 #include "src/suite/this_machine.h"
 #include "src/suite/trainer.h"
 #include "src/torch/error_text.h"
@@ -166,7 +167,8 @@ class QualityRun {
     const Recipe& recipe = trainer_->recipe();
     double loss = 0;
     int64_t steps = 0;  // since the last evaluation
-    while (!record_.reached && trainer_->steps_done() < recipe.most_steps) {
+    while ((!record_.reached || options_.to_the_end) &&
+           trainer_->steps_done() < recipe.most_steps) {
       ETUDE_ASSIGN_OR_RETURN(const double of_step, trainer_->Step());
       loss += of_step;
       ++steps;
@@ -260,7 +262,7 @@ class QualityRun {
     return trainer_->Save(options_.checkpoint, {{kRunFact, ToJson(record_).dump()}});
   }
   Status SaveSometimes() {
-    if (record_.reached || Now() - last_saved_ < kSecondsBetweenCheckpoints) return {};
+    if (Now() - last_saved_ < kSecondsBetweenCheckpoints) return {};
     return Save();
   }
 
@@ -323,6 +325,28 @@ Result<RunRecord> RunSteps(const TaskFacts& facts, const RunOptions& options, Da
   if (const auto bytes = peak.bytes()) record.peak_bytes = bytes->count;
   record.complete = true;
   return record;
+}
+
+Status RecordTask(const TaskFacts& facts, const RunOptions& options, DataParallel* ranks,
+                  const std::string& folder, const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(Prepared run, Prepare(facts, options, ranks, context));
+  TaskRecording recording(folder, ranks == nullptr ? 0 : ranks->rank());
+  for (int64_t step = 0; step < options.warmup + options.timed_steps; ++step) {
+    if (context.stopped()) return MakeError(ErrorCode::kInterrupted, "stopped");
+    const StepStopwatch watch(options.device);
+    ETUDE_RETURN_IF_ERROR(run.trainer->Step());
+    if (step >= options.warmup) recording.AddTimed(step, watch.Read());
+  }
+  const auto step = [&]() -> Result<StepTime> {
+    const StepStopwatch watch(options.device);
+    ETUDE_RETURN_IF_ERROR(run.trainer->Step());
+    return watch.Read();
+  };
+  ETUDE_RETURN_IF_ERROR(recording.Record(run.trainer->steps_done(), step, context));
+  const std::string entry = recording.Entry(run.record);
+  if (ranks == nullptr) return recording.WriteJob(run.record, {entry});
+  ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> entries, ranks->Gather(entry));
+  return ranks->rank() == 0 ? recording.WriteJob(run.record, entries) : Status();
 }
 
 }  // namespace etude::suite

@@ -28,13 +28,13 @@ struct RunOptions {
   std::optional<int64_t> evaluate_every;  // steps
   std::optional<int64_t> most_steps;
   std::optional<double> target;
+  bool to_the_end = false;  // go on after the target
   bool shuffled_labels = false;
   bool frozen = false;
   // Where the run is kept while it goes on, and taken up again from; "": nowhere. Of several ranks
   // the first writes it.
   std::string checkpoint;
-  // Steps mode.
-  int64_t warmup = 5;
+  int64_t warmup = 5;  // steps before those that are timed or recorded
   int64_t timed_steps = 20;
 };
 
@@ -49,7 +49,7 @@ Result<RunRecord> RunSteps(const TaskFacts& facts, const RunOptions& options, Da
                            const RunContext& context);
 
 // Records a step as a capture folder, after warm-up, with the times of steps that were not recorded
-// (docs/formats/capture.md). `rank` and `size` of the job.
+// (docs/formats/capture.md).
 Status RecordTask(const TaskFacts& facts, const RunOptions& options, DataParallel* ranks,
                   const std::string& folder, const RunContext& context);
 

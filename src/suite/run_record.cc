@@ -1,8 +1,13 @@
 #include "src/suite/run_record.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "src/formats/json_document.h"
+#include "src/report/json_output.h"
 
 namespace etude::suite {
 namespace {
@@ -10,11 +15,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr DocumentKind kDocument{.name = "a run of the suite", .format = "etude-suite-run"};
-
-template <typename T>
-Json OrNull(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
 
 std::vector<double> Numbers(const JsonMembers& members, const char* key) {
   std::vector<double> numbers;
@@ -73,6 +73,7 @@ RunRecord Parse(const JsonMembers& run) {
                             .loss = point.Number("loss")});
   }
   record.step_seconds = Numbers(run, "step_seconds");
+  record.noise = run.Number("noise");
   record.machine = ParseMachineFacts(run.Object("machine"));
   record.torch = text("torch");
   return record;
@@ -89,6 +90,29 @@ std::optional<double> RunRecord::samples_per_second() const {
   const double training = seconds - setup_seconds - evaluation_seconds;
   if (steps == 0 || training <= 0) return std::nullopt;
   return static_cast<double>(steps) * static_cast<double>(batch) / training;
+}
+
+std::string ToText(const RunRecord& run) {
+  const auto number = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:.4g}", *value) : std::string("–");
+  };
+  if (run.mode == "steps") {
+    const double median = Median(run.step_seconds);
+    return fmt::format("{}, seed {}: {:.2f} ms a step (median of {}), {:.1f} samples/s", run.task,
+                       run.seed, median * 1e3, run.step_seconds.size(),
+                       static_cast<double>(run.batch) / median);
+  }
+  return fmt::format("{}, seed {}: {} {}, {} {} (target {}, baseline {}), {:.1f} s, {:.1f} epochs",
+                     run.task, run.seed, run.reached ? "reached" : "missed",
+                     run.target ? "the target" : "no target", run.metric, number(run.quality),
+                     number(run.target), number(run.baseline), run.seconds, run.epochs());
+}
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return std::nan("");
+  std::ranges::sort(values);
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 Json ToJson(const RunRecord& run) {
@@ -138,6 +162,7 @@ Json ToJson(const RunRecord& run) {
           {"peak_bytes", OrNull(run.peak_bytes)},
           {"curve", std::move(curve)},
           {"step_seconds", run.step_seconds},
+          {"noise", OrNull(run.noise)},
           {"machine", etude::ToJson(run.machine)},
           {"torch", run.torch}};
 }

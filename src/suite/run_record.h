@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -61,6 +62,8 @@ struct RunRecord {
   std::optional<int64_t> peak_bytes;
   std::vector<QualityPoint> curve;
   std::vector<double> step_seconds;  // of timed steps, in steps mode
+  std::optional<double>
+      noise;  // of the machine, by equal work: the ninth tenth over the first, minus 1
   MachineFacts machine;
   std::string torch;
 
@@ -69,7 +72,12 @@ struct RunRecord {
   std::optional<double> samples_per_second() const;
 };
 
+// "image-classification, seed 1: reached …": a line for people.
+std::string ToText(const RunRecord& run);
 nlohmann::ordered_json ToJson(const RunRecord& run);
+// Not a number of none.
+double Median(std::vector<double> values);
+
 // kIo if it cannot be opened, kBadInput if it is none.
 Result<RunRecord> ReadRunRecord(const std::string& path, const RunContext& context);
 Result<RunRecord> ParseRunRecord(const std::string& path, std::string_view text,

@@ -2,7 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <map>
+#include <system_error>
+#include <tuple>
 #include <utility>
+
+#include <fmt/format.h>
+
+#include "src/report/json_output.h"
 
 namespace etude::suite {
 namespace {
@@ -42,11 +50,7 @@ Score ScoreOf(std::vector<RunRecord> runs) {
     seconds.push_back(run.seconds);
     epochs.push_back(run.epochs());
   }
-  if (!qualities.empty()) {
-    const auto middle = qualities.begin() + static_cast<ptrdiff_t>(qualities.size() / 2);
-    std::ranges::nth_element(qualities, middle);
-    score.quality = *middle;
-  }
+  if (!qualities.empty()) score.quality = Median(qualities);
   const size_t missed = score.runs.size() - seconds.size();
   const bool drops = score.runs.size() >= kRunsToDrop;
   score.reached = missed == 0 || (drops && missed == 1);
@@ -59,6 +63,54 @@ Score ScoreOf(std::vector<RunRecord> runs) {
   }
   score.seconds = MeanOf(seconds);
   return score;
+}
+
+nlohmann::ordered_json ToJson(const std::vector<Score>& scores) {
+  nlohmann::ordered_json tasks = nlohmann::ordered_json::array();
+  for (const Score& score : scores) {
+    nlohmann::ordered_json runs = nlohmann::ordered_json::array();
+    for (const RunRecord& run : score.runs) runs.push_back(ToJson(run));
+    tasks.push_back({{"id", score.task},
+                     {"reached", score.reached},
+                     {"quality", OrNull(score.quality)},
+                     {"target", OrNull(score.target)},
+                     {"baseline", OrNull(score.baseline)},
+                     {"seconds", OrNull(score.seconds)},
+                     {"variation", OrNull(score.variation)},
+                     {"runs", std::move(runs)}});
+  }
+  return {{"format", "etude-suite"}, {"version", 1}, {"tasks", std::move(tasks)}};
+}
+
+Result<std::vector<Score>> ReadScores(const std::string& folder, const RunContext& context) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".json") paths.push_back(entry.path().string());
+  }
+  if (error) return MakeError(ErrorCode::kIo, fmt::format("{}: {}", folder, error.message()));
+  std::ranges::sort(paths);
+  // By what must be equal for runs to be of one kind.
+  std::map<std::tuple<std::string, std::string, std::string, std::string, std::string, int64_t,
+                      int64_t, std::string>,
+           std::vector<RunRecord>>
+      groups;
+  for (const std::string& path : paths) {
+    ETUDE_ASSIGN_OR_RETURN(RunRecord run, ReadRunRecord(path, context));
+    if (!run.complete) continue;
+    groups[{run.task, run.scale, run.mode, run.device, run.precision, run.ranks, run.batch,
+            run.optimizer}]
+        .push_back(std::move(run));
+  }
+  if (groups.empty()) {
+    return BadInput(folder + ": no runs, expected what `etude suite run --output` writes");
+  }
+  std::vector<Score> scores;
+  for (auto& [key, runs] : groups) {
+    std::ranges::sort(runs, {}, &RunRecord::seed);
+    scores.push_back(ScoreOf(std::move(runs)));
+  }
+  return scores;
 }
 
 }  // namespace etude::suite

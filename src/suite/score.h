@@ -4,6 +4,10 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
+#include "src/base/result.h"
+#include "src/base/run_context.h"
 #include "src/suite/run_record.h"
 
 namespace etude::suite {
@@ -25,5 +29,12 @@ struct Score {
 // target being the slowest; of fewer than `kRunsToDrop` runs none is dropped.
 inline constexpr size_t kRunsToDrop = 5;
 Score ScoreOf(std::vector<RunRecord> runs);
+
+// {"format": "etude-suite", "version": 1, "tasks": […]}: docs/formats/suite_run.md.
+nlohmann::ordered_json ToJson(const std::vector<Score>& scores);
+
+// The complete runs in a folder, its .json files, by task, scale, mode and settings. kIo if the
+// folder cannot be read, kBadInput for what is no run or if there is none.
+Result<std::vector<Score>> ReadScores(const std::string& folder, const RunContext& context);
 
 }  // namespace etude::suite

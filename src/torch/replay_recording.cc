@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include <ATen/record_function.h>
 #include <fmt/format.h>
 #include <torch/headeronly/version.h>
 
@@ -86,7 +87,11 @@ Result<Trace> RecordTo(const Result<TemporaryFile>& file, const std::function<St
 
 }  // namespace
 
-std::string RecordedStepMark(int64_t index) { return fmt::format("ProfilerStep#{}", index); }
+StepMark::StepMark(int64_t index)
+    : range_(std::make_unique<at::RecordFunction>(at::RecordScope::USER_SCOPE)) {
+  if (range_->isActive()) range_->before(fmt::format("ProfilerStep#{}", index));
+}
+StepMark::~StepMark() = default;
 
 Result<std::optional<Trace>> RecordSteps(int64_t steps,
                                          const std::function<Status(int64_t index)>& run,

@@ -189,8 +189,7 @@ class Replayer::Impl {
 
   Status RunMarked(int64_t index) {
     ETUDE_RETURN_IF_ERROR(BeginStep());
-    at::RecordFunction mark(at::RecordScope::USER_SCOPE);
-    if (mark.isActive()) mark.before(RecordedStepMark(index));
+    const StepMark mark(index);
     heap_faults_.BeforeStep();
     return Explained(step_.runner().Run(coerce_));
   }

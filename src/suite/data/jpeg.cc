@@ -5,12 +5,15 @@
 #include <vector>
 
 #include <fmt/format.h>
+#ifdef ETUDE_TURBOJPEG
 #include <turbojpeg.h>
+#endif
 
 #include "src/formats/byte_source.h"
 #include "src/suite/nn/functional.h"
 
 namespace etude::suite {
+#ifdef ETUDE_TURBOJPEG
 namespace {
 
 constexpr int64_t kMostPixels = int64_t{1} << 28;
@@ -59,6 +62,11 @@ Result<at::Tensor> ReadJpeg(const std::string& path, const RunContext& context) 
   }
   return FromValues(values, {3, height, width});
 }
+#else
+Result<at::Tensor> ReadJpeg(const std::string& path, const RunContext&) {
+  return Unavailable(path + ": this build reads no JPEG, libturbojpeg was not there");
+}
+#endif
 
 at::Tensor CropTo(const at::Tensor& picture, int64_t top, int64_t left, int64_t height,
                   int64_t width, int64_t side) {

@@ -1,0 +1,149 @@
+"""The suite's smoke tasks in Python, step for step what src/suite/tasks does: what `bench/suite_steps` compares with.
+
+    python suite_twins.py TASK DATA THREADS WARMUP STEPS
+
+prints the seconds of each timed step as JSON.
+"""
+
+import json
+import math
+import pathlib
+import struct
+import sys
+import time
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def idx(path):
+    raw = path.read_bytes()
+    sizes = struct.unpack(f">{raw[3]}I", raw[4:4 + 4 * raw[3]])
+    return torch.frombuffer(bytearray(raw[4 + 4 * raw[3]:]), dtype=torch.uint8).view(sizes)
+
+
+def digits(data):
+    """The 4,000 digits that are learned from."""
+    folder = pathlib.Path(data) / "mnist-5k"
+    images = idx(folder / "images-idx3-ubyte").float().div(255).unsqueeze(1)
+    labels = idx(folder / "labels-idx1-ubyte").long()
+    learned = (torch.arange(len(labels)) % 5 != 0).nonzero().squeeze(1)
+    return images[learned], labels[learned]
+
+
+class Block(nn.Module):
+    def __init__(self, channels_in, width, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels_in, width, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.conv2 = nn.Conv2d(width, width, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(width)
+        self.fit = None
+        if channels_in != width or stride != 1:
+            self.fit = nn.Sequential(nn.Conv2d(channels_in, width, 1, stride, bias=False), nn.BatchNorm2d(width))
+
+    def forward(self, x):
+        y = F.relu(self.bn1(self.conv1(x)), inplace=True)
+        y = self.bn2(self.conv2(y))
+        y += x if self.fit is None else self.fit(x)
+        return F.relu(y, inplace=True)
+
+
+class ResNet14(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 16, 3, 1, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(16)
+        blocks, channels = [], 16
+        for stage, width in enumerate((16, 32, 64)):
+            for block in range(2):
+                blocks.append(Block(channels, width, 2 if stage and not block else 1))
+                channels = width
+        self.blocks = nn.Sequential(*blocks)
+        self.fc = nn.Linear(64, 10)
+
+    def forward(self, x):
+        x = self.blocks(F.relu(self.bn1(self.conv1(x)), inplace=True))
+        return self.fc(x.mean((2, 3)))
+
+
+def image_classification(data):
+    images, labels = digits(data)
+    model = ResNet14()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9, nesterov=True, weight_decay=5e-4)
+
+    def step(index):
+        down, right = (int(shift) for shift in torch.empty(2).uniform_(-2.49, 2.49).round())
+        x = images[index].roll((down, right), (2, 3))
+        loss = F.cross_entropy(model((x - 0.1307) / 0.3081), labels[index])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step, 64, len(labels)
+
+
+class Stn(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.loc1, self.loc2 = nn.Conv2d(1, 8, 7), nn.Conv2d(8, 10, 5)
+        self.hidden, self.map = nn.Linear(90, 32), nn.Linear(32, 6)
+        nn.init.zeros_(self.map.weight)
+        self.map.bias.data.copy_(torch.tensor([1.0, 0, 0, 0, 1, 0]))
+        self.conv1, self.conv2 = nn.Conv2d(1, 10, 5), nn.Conv2d(10, 20, 5)
+        self.fc1, self.fc2 = nn.Linear(320, 50), nn.Linear(50, 10)
+
+    def forward(self, x):
+        y = F.relu(F.max_pool2d(self.loc1(x), 2))
+        y = F.relu(F.max_pool2d(self.loc2(y), 2))
+        theta = self.map(F.relu(self.hidden(y.flatten(1)))).view(-1, 2, 3)
+        x = F.grid_sample(x, F.affine_grid(theta, x.shape, align_corners=False), align_corners=False)
+        y = F.relu(F.max_pool2d(self.conv1(x), 2))
+        y = F.relu(F.max_pool2d(F.dropout2d(self.conv2(y), training=self.training), 2))
+        return self.fc2(F.dropout(F.relu(self.fc1(y.flatten(1))), training=self.training))
+
+
+def spatial_transformer(data):
+    images, labels = digits(data)
+    model = Stn()
+    optimizer = torch.optim.Adam(model.parameters(), 2e-3)
+
+    def step(index):
+        n = len(index)
+        angle = torch.empty(n).uniform_(-math.pi / 3, math.pi / 3)
+        scale = torch.empty(n).uniform_(0.9, 1.5)
+        shift = torch.empty(n, 2).uniform_(-0.3, 0.3)
+        cosine, sine = angle.cos() * scale, angle.sin() * scale
+        theta = torch.stack([torch.stack([cosine, -sine, shift[:, 0]], 1), torch.stack([sine, cosine, shift[:, 1]], 1)], 1)
+        x = images[index]
+        x = F.grid_sample(x, F.affine_grid(theta, x.shape, align_corners=False), align_corners=False)
+        loss = F.cross_entropy(model((x - 0.1307) / 0.3081), labels[index])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step, 64, len(labels)
+
+
+TWINS = {"image-classification": image_classification, "spatial-transformer": spatial_transformer}
+
+
+def main():
+    task, data, threads, warmup, steps = sys.argv[1:]
+    torch.set_num_threads(int(threads))
+    torch.manual_seed(1)
+    step, batch, samples = TWINS[task](data)
+    seconds = []
+    for number in range(int(warmup) + int(steps)):
+        index = torch.randint(samples, (batch,))
+        begin = time.perf_counter()
+        step(index)
+        seconds.append(time.perf_counter() - begin)
+    print(json.dumps(seconds[int(warmup):]))
+
+
+if __name__ == "__main__":
+    main()

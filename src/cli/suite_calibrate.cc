@@ -1,0 +1,198 @@
+#include "src/cli/suite_calibrate.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "src/cli/suite_runs.h"
+#include "src/formats/atomic_file.h"
+#include "src/report/json_output.h"
+#include "src/report/table.h"
+#include "src/suite/catalogue.h"
+
+namespace etude {
+namespace {
+
+using nlohmann::ordered_json;
+using suite::RunOptions;
+using suite::RunRecord;
+using suite::TaskFacts;
+
+constexpr int64_t kMostSeeds = 1000;
+
+// How a task's target was found and what it was tried with.
+struct Calibration {
+  const TaskFacts* task = nullptr;
+  double target = 0;               // the task's
+  std::vector<RunRecord> fitted;   // to the end, whatever the target
+  std::vector<RunRecord> checked;  // with other seeds, to the target
+  RunRecord shuffled;              // nothing to be learned
+  RunRecord frozen;                // nothing learns
+
+  bool all_reached() const { return std::ranges::all_of(checked, &RunRecord::reached); }
+  bool holds() const { return all_reached() && !shuffled.reached && !frozen.reached; }
+};
+
+// The best of a run's evaluations.
+double BestOf(const RunRecord& run) {
+  double best = run.curve.empty() ? 0 : run.curve.front().quality;
+  for (const suite::QualityPoint& point : run.curve) {
+    best = run.higher_is_better ? std::max(best, point.quality) : std::min(best, point.quality);
+  }
+  return best;
+}
+
+// The worst of the runs' best qualities, and as much worse again as they differ: what other seeds
+// should reach, too.
+double ProposalOf(const std::vector<RunRecord>& fitted) {
+  double low = BestOf(fitted.front());
+  double high = low;
+  for (const RunRecord& run : fitted) {
+    low = std::min(low, BestOf(run));
+    high = std::max(high, BestOf(run));
+  }
+  return fitted.front().higher_is_better ? low - (high - low) : high + (high - low);
+}
+
+ordered_json ToJson(const Calibration& calibration) {
+  ordered_json fitted = ordered_json::array();
+  for (const RunRecord& run : calibration.fitted) {
+    fitted.push_back({{"seed", run.seed}, {"best", BestOf(run)}, {"seconds", run.seconds}});
+  }
+  const auto brief = [](const RunRecord& run) -> ordered_json {
+    return {{"seed", run.seed},    {"reached", run.reached}, {"quality", OrNull(run.quality)},
+            {"best", BestOf(run)}, {"epochs", run.epochs()}, {"seconds", run.seconds}};
+  };
+  ordered_json checked = ordered_json::array();
+  for (const RunRecord& run : calibration.checked) checked.push_back(brief(run));
+  const RunRecord& first = calibration.fitted.front();
+  return {{"id", calibration.task->id},
+          {"metric", first.metric},
+          {"target", calibration.target},
+          {"baseline", OrNull(first.baseline)},
+          {"proposal", ProposalOf(calibration.fitted)},
+          {"holds", calibration.holds()},
+          {"fitted", std::move(fitted)},
+          {"checked", std::move(checked)},
+          {"shuffled_labels", brief(calibration.shuffled)},
+          {"frozen", brief(calibration.frozen)},
+          {"machine", etude::ToJson(first.machine)},
+          {"threads", first.threads},
+          {"torch", first.torch}};
+}
+
+class SuiteCalibrateCommand : public Command {
+ public:
+  std::string_view name() const override { return "calibrate"; }
+  std::string_view summary() const override {
+    return "find targets on some seeds and check them on others";
+  }
+
+  void Declare(Options& options) override {
+    tasks_.Declare(options);
+    settings_.Declare(options);
+    options.Value("--seeds", &seeds_, "N", "to find the target, and as many others to check it",
+                  {.least = 2, .most = kMostSeeds});
+    options.Value(
+        "-o,--output", &output_, "FOLDER",
+        "calibration.json, and the runs below it; those that are there are not run again");
+    options.Required("--output");
+    options.Footer(
+        "Exit code 1 if a task's target does not hold: a seed misses it, or a run reaches it that "
+        "has nothing to learn.");
+  }
+
+  Result<ExitCode> Run(const Console& console) override {
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<const TaskFacts*> tasks, tasks_.Choose());
+    ETUDE_RETURN_IF_ERROR(settings_.Read());
+    ETUDE_ASSIGN_OR_RETURN(const auto runner, SuiteRunner::Make(settings_, output_ + "/runs"));
+    std::vector<Calibration> all;
+    for (const TaskFacts* task : tasks) {
+      ETUDE_ASSIGN_OR_RETURN(all.emplace_back(), Calibrate(*task, *runner, console));
+    }
+    ordered_json json{{"format", "etude-suite-calibration"}, {"version", 1}};
+    for (const Calibration& one : all) json["tasks"].push_back(ToJson(one));
+    ETUDE_RETURN_IF_ERROR(WriteFile(output_ + "/calibration.json", JsonText(json, 1)));
+    console.Print(ToText(Summary(all)));
+    return std::ranges::all_of(all, &Calibration::holds) ? ExitCode::kOk : ExitCode::kNo;
+  }
+
+ private:
+  Result<Calibration> Calibrate(const TaskFacts& task, SuiteRunner& runner,
+                                const Console& console) const {
+    const std::optional<suite::Target> target = task.TargetOf(settings_.run.scale);
+    if (!target) {
+      return MakeError(ErrorCode::kUsage, fmt::format("{}: has no target at this scale", task.id));
+    }
+    const auto run = [&](std::string_view kind, const RunOptions& options) {
+      const std::string name =
+          fmt::format("{}.{}.{}.{}", task.id, suite::Name(options.scale), kind, options.seed);
+      return runner.Run(task, SuiteRunner::Mode::kQuality, options, name, console.context());
+    };
+    Calibration found{.task = &task, .target = target->quality};
+    for (int64_t i = 0; i < 2 * seeds_; ++i) {
+      RunOptions options = settings_.run;
+      options.seed = static_cast<uint64_t>(i + 1);
+      options.to_the_end = i < seeds_;
+      auto& runs = i < seeds_ ? found.fitted : found.checked;
+      ETUDE_ASSIGN_OR_RETURN(runs.emplace_back(), run(i < seeds_ ? "fit" : "check", options));
+      console.Say(suite::ToText(runs.back()));
+    }
+    RunOptions options = settings_.run;
+    options.seed = 1;
+    options.shuffled_labels = true;
+    ETUDE_ASSIGN_OR_RETURN(found.shuffled, run("shuffled", options));
+    console.Say("shuffled labels: " + suite::ToText(found.shuffled));
+    options.shuffled_labels = false;
+    options.frozen = true;
+    ETUDE_ASSIGN_OR_RETURN(found.frozen, run("frozen", options));
+    console.Say("frozen weights: " + suite::ToText(found.frozen));
+    return found;
+  }
+
+  static Table Summary(const std::vector<Calibration>& all) {
+    Table table{.key = "calibration",
+                .title = "Targets",
+                .columns = {{"task", "task"},
+                            {"metric", "metric"},
+                            {"target", "target", Unit::kNumber},
+                            {"baseline", "baseline", Unit::kNumber},
+                            {"worst", "worst best", Unit::kNumber},
+                            {"proposal", "proposal", Unit::kNumber},
+                            {"reached", "reached by others"},
+                            {"shuffled", "shuffled", Unit::kNumber},
+                            {"frozen", "frozen", Unit::kNumber},
+                            {"holds", "holds"}},
+                .rows = {}};
+    for (const Calibration& one : all) {
+      std::vector<double> bests;
+      for (const RunRecord& run : one.fitted) bests.push_back(BestOf(run));
+      const bool higher = one.task->metric.higher_is_better;
+      table.rows.push_back(
+          {std::string(one.task->id), std::string(one.task->metric.name), one.target,
+           ToCell(one.fitted.front().baseline),
+           higher ? std::ranges::min(bests) : std::ranges::max(bests), ProposalOf(one.fitted),
+           fmt::format("{} of {}", std::ranges::count_if(one.checked, &RunRecord::reached),
+                       one.checked.size()),
+           BestOf(one.shuffled), BestOf(one.frozen), std::string(one.holds() ? "yes" : "no")});
+    }
+    return table;
+  }
+
+  TaskChoice tasks_;
+  RunSettings settings_;
+  std::string output_;
+  int64_t seeds_ = 5;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeSuiteCalibrateCommand() {
+  return std::make_unique<SuiteCalibrateCommand>();
+}
+
+}  // namespace etude

@@ -1,0 +1,93 @@
+#include "src/cli/suite_compare.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/report/json_output.h"
+#include "src/suite/ranking.h"
+#include "src/suite/score.h"
+
+namespace etude {
+namespace {
+
+using nlohmann::ordered_json;
+using suite::Ranking;
+
+ordered_json ToJson(const std::optional<Estimate>& estimate) {
+  if (!estimate) return nullptr;
+  return {{"value", estimate->value}, {"low", estimate->low}, {"high", estimate->high}};
+}
+
+ordered_json ToJson(const Ranking& ranking) {
+  ordered_json systems = ordered_json::array();
+  for (const Ranking::SystemRow& row : ranking.systems) {
+    systems.push_back(
+        {{"system", row.system},
+         {"rank", row.rank == 0 ? ordered_json() : ordered_json(row.rank)},
+         {"best_rank", row.rank == 0 ? ordered_json() : ordered_json(row.best_rank)},
+         {"worst_rank", row.rank == 0 ? ordered_json() : ordered_json(row.worst_rank)},
+         {"speed", ToJson(row.speed)},
+         {"noise", OrNull(row.noise)}});
+  }
+  ordered_json tasks = ordered_json::array();
+  for (const Ranking::TaskRow& row : ranking.by_task) {
+    tasks.push_back({{"id", row.task},
+                     {"system", row.system},
+                     {"seconds", OrNull(row.seconds)},
+                     {"speed", ToJson(row.speed)}});
+  }
+  return {{"format", "etude-suite-ranking"},
+          {"version", 1},
+          {"systems", systems},
+          {"tasks", tasks},
+          {"notes", ranking.notes}};
+}
+
+class SuiteCompareCommand : public Command {
+ public:
+  std::string_view name() const override { return "compare"; }
+  std::string_view summary() const override { return "rank systems by their runs"; }
+
+  void Declare(Options& options) override {
+    options.Positionals("folders", &folders_,
+                        "two or more, each what `etude suite run --output` wrote on one system");
+    options.Value("--seed", &seed_, "N", "of the intervals' resamples", {.least = 0});
+    options.Flag("--json", &json_, "print JSON");
+  }
+
+  Result<ExitCode> Run(const Console& console) override {
+    if (folders_.size() < 2) {
+      return MakeError(ErrorCode::kUsage, "expected at least two folders of runs");
+    }
+    std::vector<suite::RankedSystem> systems;
+    for (const std::string& folder : folders_) {
+      ETUDE_ASSIGN_OR_RETURN(auto scores, suite::ReadScores(folder, console.context()));
+      systems.push_back({folder, std::move(scores)});
+    }
+    ETUDE_ASSIGN_OR_RETURN(const Ranking ranking,
+                           suite::RankSystems(systems, static_cast<uint64_t>(seed_)));
+    if (json_) {
+      console.Print(JsonText(ToJson(ranking), 1));
+      return ExitCode::kOk;
+    }
+    std::string text = ToText(SystemTable(ranking)) + ToText(TaskTable(ranking));
+    for (const std::string& note : ranking.notes) text += "note: " + note + "\n";
+    console.Print(text);
+    return ExitCode::kOk;
+  }
+
+ private:
+  std::vector<std::string> folders_;
+  int64_t seed_ = 0;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeSuiteCompareCommand() {
+  return std::make_unique<SuiteCompareCommand>();
+}
+
+}  // namespace etude

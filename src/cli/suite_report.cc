@@ -1,0 +1,63 @@
+#include "src/cli/suite_report.h"
+
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/formats/atomic_file.h"
+#include "src/report/json_output.h"
+#include "src/suite/mllog.h"
+#include "src/suite/score.h"
+#include "src/suite/suite_page.h"
+
+namespace etude {
+namespace {
+
+class SuiteReportCommand : public Command {
+ public:
+  std::string_view name() const override { return "report"; }
+  std::string_view summary() const override { return "show runs: tables, a page, MLPerf's log"; }
+
+  void Declare(Options& options) override {
+    options.Positionals("folders", &folders_, "what `etude suite run --output` wrote");
+    options.Value("-o,--output", &output_, "FILE", "write a page with the course of each run");
+    options.Choice("--format", &format_, {"text", "json", "csv", "mllog"},
+                   "how to print the runs: for people, or as MLPerf's log lines");
+  }
+
+  Result<ExitCode> Run(const Console& console) override {
+    std::vector<suite::Score> scores;
+    for (const std::string& folder : folders_) {
+      ETUDE_ASSIGN_OR_RETURN(std::vector<suite::Score> found,
+                             suite::ReadScores(folder, console.context()));
+      std::ranges::move(found, std::back_inserter(scores));
+    }
+    if (!output_.empty()) {
+      ETUDE_RETURN_IF_ERROR(WriteFile(output_, ToHtml(suite::MakeSuitePage(scores, folders_))));
+    }
+    if (format_ == "json") {
+      console.Print(JsonText(suite::ToJson(scores), 1));
+    } else if (format_ == "csv") {
+      console.PrintData(ToCsv(suite::RunTable(scores)));
+    } else if (format_ == "mllog") {
+      for (const suite::Score& score : scores) {
+        for (const suite::RunRecord& run : score.runs) console.PrintData(suite::MlLog(run));
+      }
+    } else {
+      console.Print(ToText(suite::ScoreTable(scores)) + ToText(suite::RunTable(scores)));
+    }
+    return ExitCode::kOk;
+  }
+
+ private:
+  std::vector<std::string> folders_;
+  std::string output_;
+  std::string format_ = "text";
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeSuiteReportCommand() { return std::make_unique<SuiteReportCommand>(); }
+
+}  // namespace etude

@@ -1,0 +1,273 @@
+#include "src/cli/suite_runs.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <new>
+#include <numeric>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/cli/measure_noise.h"
+#include "src/cli/output_files.h"
+#include "src/cli/rank_processes.h"
+#include "src/formats/atomic_file.h"
+#include "src/report/json_output.h"
+#include "src/suite/data_parallel.h"
+#include "src/torch/operator_library.h"
+
+namespace etude {
+namespace {
+
+using suite::RunOptions;
+using suite::RunRecord;
+using suite::TaskFacts;
+
+constexpr int64_t kMostSteps = 1'000'000'000;
+constexpr int64_t kMostProcesses = 1024;
+
+// Set by SIGINT and SIGTERM; runs look at it. In memory that the processes of the ranks share, as a
+// signal may go to one process only.
+std::atomic<bool>* interrupted = nullptr;
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+void NoteInterrupt(int /*signal*/) { *interrupted = true; }
+
+Status ShareInterrupt() {
+  if (interrupted != nullptr) return {};
+  void* memory = mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return Unavailable("no memory to share between processes");
+  interrupted = new (memory) std::atomic<bool>(false);
+  return {};
+}
+
+Result<double> ParseNumber(std::string_view option, std::string_view text) {
+  double value = 0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (end.ec == std::errc() && end.ptr == text.data() + text.size() && value > 0) return value;
+  return MakeError(ErrorCode::kUsage,
+                   fmt::format("{}: found '{}', expected a number above 0", option, text));
+}
+
+std::string VariableOr(const char* name, const std::string& otherwise) {
+  const char* value = std::getenv(name);
+  return value == nullptr || *value == '\0' ? otherwise : value;
+}
+
+// A record that is kept must be of what is asked for.
+Status CheckKept(const std::string& path, const RunRecord& kept, const RunRecord& asked) {
+  const auto differs = [&](std::string_view what, const auto& there, const auto& here) -> Status {
+    if (there == here) return {};
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("{}: a run with {} {}, not {}; name another --output", path, what,
+                                 there, here));
+  };
+  ETUDE_RETURN_IF_ERROR(differs("device", kept.device, asked.device));
+  ETUDE_RETURN_IF_ERROR(differs("precision", kept.precision, asked.precision));
+  ETUDE_RETURN_IF_ERROR(differs("ranks", kept.ranks, asked.ranks));
+  if (asked.batch != 0) ETUDE_RETURN_IF_ERROR(differs("batch", kept.batch, asked.batch));
+  return {};
+}
+
+}  // namespace
+
+std::string DefaultSuiteData() {
+  return VariableOr(
+      "ETUDE_SUITE_DATA",
+      VariableOr("XDG_CACHE_HOME", VariableOr("HOME", ".") + "/.cache") + "/etude/suite");
+}
+
+void TaskChoice::Declare(Options& options) {
+  options.Positionals("tasks", &names_, "tasks by name or by AIBench's number", false);
+  options.Flag("--all", &all_, "all tasks");
+}
+
+Result<std::vector<const TaskFacts*>> TaskChoice::Choose() const {
+  if (all_ == !names_.empty()) {
+    return MakeError(ErrorCode::kUsage,
+                     "expected names of tasks, or --all; `etude suite list` shows them");
+  }
+  std::vector<const TaskFacts*> tasks;
+  std::vector<std::string> known;
+  for (const TaskFacts& task : suite::Catalogue()) {
+    known.emplace_back(task.id);
+    if (all_) tasks.push_back(&task);
+  }
+  for (const std::string& name : names_) {
+    const TaskFacts* task = suite::FindTask(name);
+    if (task == nullptr) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("no task '{}'{}", name, DidYouMean(name, known)));
+    }
+    tasks.push_back(task);
+  }
+  return tasks;
+}
+
+void RunSettings::Declare(Options& options) {
+  options.Choice("--scale", &scale, {"smoke", "paper"},
+                 "a small task that takes a minute, or the published one");
+  options.Value("--device", &run.device, "DEVICE",
+                "cpu, cuda:N, or another that PyTorch knows by name");
+  options.Values("--library", &libraries, "FILE",
+                 "load a shared library, of a device for example; its code runs");
+  options.Value("--ranks", &ranks, "N", "processes that train one model, data-parallel",
+                {.least = 1, .most = kMostProcesses});
+  options.Value("--threads", &run.threads, "N", "threads of PyTorch's pool in each rank",
+                {.least = 1, .most = kMostProcesses});
+  options.Choice("--precision", &precision_, {"fp32", "bf16", "fp16"},
+                 "what operators compute in; weights are float32");
+  options.Value("--loss-scale", &loss_scale_, "FACTOR",
+                "a fixed one (default: dynamic for fp16, none for others)");
+  options.Value("--batch", &run.batch, "N", "samples a step, of all ranks together",
+                {.least = 1, .most = kMostSteps});
+  options.Value("--optimizer", &optimizer_, "NAME",
+                "another than the task's: sgd, adam, adamw, rmsprop");
+  options.Value("--rate", &rate_, "RATE", "another learning rate");
+  options.Value("--most-steps", &run.most_steps, "N", "steps after which the target is missed",
+                {.least = 1, .most = kMostSteps});
+  options.Value("--evaluate-every", &run.evaluate_every, "N", "steps between evaluations",
+                {.least = 1, .most = kMostSteps});
+  options.Value("--data", &run.data, "FOLDER",
+                "where the data sets are (default: $ETUDE_SUITE_DATA, else ~/.cache/etude/suite)");
+}
+
+Status RunSettings::Read() {
+  run.scale = scale == "paper" ? suite::Scale::kPaper : suite::Scale::kSmoke;
+  run.precision = *suite::PrecisionFromName(precision_);
+  if (!loss_scale_.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(run.loss_scale, ParseNumber("--loss-scale", loss_scale_));
+  }
+  if (!rate_.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(run.rate, ParseNumber("--rate", rate_));
+  }
+  if (!optimizer_.empty()) {
+    run.optimizer = suite::OptimizerKindFromName(optimizer_);
+    if (!run.optimizer) {
+      return MakeError(
+          ErrorCode::kUsage,
+          fmt::format("--optimizer: found '{}', expected sgd, adam, adamw or rmsprop{}", optimizer_,
+                      DidYouMean(optimizer_, {"sgd", "adam", "adamw", "rmsprop"})));
+    }
+  }
+  if (run.data.empty()) run.data = DefaultSuiteData();
+  return {};
+}
+
+std::string RunName(const TaskFacts& task, suite::Scale scale, SuiteRunner::Mode mode,
+                    uint64_t seed) {
+  return fmt::format("{}.{}.{}.{}", task.id, suite::Name(scale),
+                     mode == SuiteRunner::Mode::kSteps ? "steps" : "quality", seed);
+}
+
+SuiteRunner::SuiteRunner(const RunSettings& settings, std::string folder, bool temporary)
+    : settings_(settings), folder_(std::move(folder)), temporary_(temporary) {
+  const Spread spread = MeasureNoise().wall;
+  noise_ = spread.share();
+  struct sigaction noted {};
+  noted.sa_handler = NoteInterrupt;
+  noted.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &noted, &interrupt_before_);
+  sigaction(SIGTERM, &noted, &end_before_);
+}
+
+SuiteRunner::~SuiteRunner() {
+  sigaction(SIGINT, &interrupt_before_, nullptr);
+  sigaction(SIGTERM, &end_before_, nullptr);
+  std::error_code error;
+  if (temporary_) std::filesystem::remove_all(folder_, error);
+}
+
+Result<std::unique_ptr<SuiteRunner>> SuiteRunner::Make(const RunSettings& settings,
+                                                       const std::string& folder) {
+  ETUDE_RETURN_IF_ERROR(ShareInterrupt());
+  std::string place = folder;
+  if (folder.empty()) {
+    std::error_code error;
+    place = (std::filesystem::temp_directory_path(error) / "etude-suite.XXXXXX").string();
+    if (error || mkdtemp(place.data()) == nullptr) {
+      return MakeError(ErrorCode::kIo, place + ": cannot make a folder for temporary files");
+    }
+  } else {
+    ETUDE_RETURN_IF_ERROR(MakeFolder(folder));
+  }
+  return std::unique_ptr<SuiteRunner>(new SuiteRunner(settings, place, folder.empty()));
+}
+
+Result<RunRecord> SuiteRunner::Run(const TaskFacts& task, Mode mode, const RunOptions& options,
+                                   const std::string& name, const RunContext& context) {
+  const std::string path = folder_ + "/" + name + ".json";
+  const std::string checkpoint = folder_ + "/" + name + ".safetensors";
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) {
+    ETUDE_ASSIGN_OR_RETURN(RunRecord kept, suite::ReadRunRecord(path, context));
+    ETUDE_RETURN_IF_ERROR(CheckKept(path, kept,
+                                    {.device = options.device,
+                                     .precision = std::string(suite::Name(options.precision)),
+                                     .ranks = settings_.ranks,
+                                     .batch = options.batch.value_or(0)}));
+    return kept;
+  }
+  RunOptions own = options;
+  if (!temporary_) own.checkpoint = checkpoint;
+  const auto work = [&](int64_t rank, suite::DataParallel* ranks,
+                        const RunContext& inner) -> Status {
+    ETUDE_ASSIGN_OR_RETURN(RunRecord record, mode == Mode::kSteps
+                                                 ? suite::RunSteps(task, own, ranks, inner)
+                                                 : suite::RunToQuality(task, own, ranks, inner));
+    record.noise = noise_;
+    return rank == 0 ? WriteFile(path, JsonText(suite::ToJson(record), 1)) : Status();
+  };
+  ETUDE_RETURN_IF_ERROR(RunRanksWith(work, context));
+  std::filesystem::remove(checkpoint, error);
+  return suite::ReadRunRecord(path, context);
+}
+
+Status SuiteRunner::Record(const TaskFacts& task, const RunOptions& options,
+                           const std::string& folder, const RunContext& context) {
+  ETUDE_RETURN_IF_ERROR(MakeFolder(folder));
+  const auto work = [&](int64_t, suite::DataParallel* ranks, const RunContext& inner) {
+    return suite::RecordTask(task, options, ranks, folder, inner);
+  };
+  return RunRanksWith(work, context);
+}
+
+Status SuiteRunner::RunRanksWith(
+    const std::function<Status(int64_t rank, suite::DataParallel* ranks,
+                               const RunContext& context)>& work,
+    RunContext context) const {
+  if (*interrupted) return MakeError(ErrorCode::kInterrupted, "stopped");
+  context.stop = interrupted;
+  std::vector<int64_t> all(static_cast<size_t>(settings_.ranks));
+  std::iota(all.begin(), all.end(), 0);
+  ETUDE_ASSIGN_OR_RETURN(const MeetingPlace place, MeetingPlace::Open());
+  const auto ran = RunRanks(all, 0, [&](int64_t rank) -> Result<ExitCode> {
+    for (const std::string& library : settings_.libraries) {
+      ETUDE_RETURN_IF_ERROR(LoadOperatorLibrary(library));
+    }
+    if (rank != 0) context.progress = nullptr;
+    if (settings_.ranks == 1) {
+      ETUDE_RETURN_IF_ERROR(work(rank, nullptr, context));
+      return ExitCode::kOk;
+    }
+    RankGroup group(
+        {.rank = rank, .size = settings_.ranks, .present = all, .lead = 0, .place = place});
+    ETUDE_ASSIGN_OR_RETURN(const auto ranks, suite::DataParallel::Connect(group));
+    ETUDE_RETURN_IF_ERROR(work(rank, ranks.get(), context));
+    ETUDE_RETURN_IF_ERROR(group.Meet());
+    return ExitCode::kOk;
+  });
+  close(place.listener);
+  return ran ? Status() : Status(tl::unexpected<Error>(ran.error()));
+}
+
+}  // namespace etude

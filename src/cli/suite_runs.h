@@ -1,0 +1,97 @@
+#pragma once
+
+#include <csignal>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/base/run_context.h"
+#include "src/cli/options.h"
+#include "src/suite/catalogue.h"
+#include "src/suite/run.h"
+#include "src/suite/run_record.h"
+#include "src/torch/rank_group.h"
+
+namespace etude {
+
+// Which tasks a command of the suite is about: names, or all.
+class TaskChoice {
+ public:
+  void Declare(Options& options);
+  // kUsage with the nearest spelling for a name that is none.
+  Result<std::vector<const suite::TaskFacts*>> Choose() const;
+
+ private:
+  std::vector<std::string> names_;
+  bool all_ = false;
+};
+
+// How runs are made, as options of a command.
+class RunSettings {
+ public:
+  void Declare(Options& options);
+  // After parsing: kUsage for what cannot be.
+  Status Read();
+
+  suite::RunOptions run{.device = "cpu"};
+  std::string scale = "smoke";
+  int64_t ranks = 1;
+  std::vector<std::string> libraries;
+
+ private:
+  std::string precision_ = "fp32";
+  std::string optimizer_;
+  std::string loss_scale_;
+  std::string rate_;
+};
+
+// Makes runs, each in processes of its own, and keeps their records in a folder. While it lives,
+// SIGINT (Ctrl-C) and SIGTERM let the run that is at work keep what it has, and are kInterrupted; a
+// second one ends the program.
+class SuiteRunner {
+ public:
+  enum class Mode : uint8_t { kQuality, kSteps };
+
+  // `folder` "": the records are kept nowhere. Measures the machine's noise, which takes a second.
+  static Result<std::unique_ptr<SuiteRunner>> Make(const RunSettings& settings,
+                                                   const std::string& folder);
+  ~SuiteRunner();
+  SuiteRunner(const SuiteRunner&) = delete;
+  SuiteRunner& operator=(const SuiteRunner&) = delete;
+
+  // Trains once with the seed of `options`, or takes the record that is kept already under this
+  // name; an unfinished run goes on. kUsage if what is kept is of other settings.
+  Result<suite::RunRecord> Run(const suite::TaskFacts& task, Mode mode,
+                               const suite::RunOptions& options, const std::string& name,
+                               const RunContext& context);
+  // Records a step of the task as a capture folder.
+  Status Record(const suite::TaskFacts& task, const suite::RunOptions& options,
+                const std::string& folder, const RunContext& context);
+
+ private:
+  SuiteRunner(const RunSettings& settings, std::string folder, bool temporary);
+  // In a process of each rank.
+  Status RunRanksWith(const std::function<Status(int64_t rank, suite::DataParallel* ranks,
+                                                 const RunContext& context)>& work,
+                      RunContext context) const;
+
+  RunSettings settings_;
+  std::string folder_;
+  bool temporary_;
+  std::optional<double> noise_;
+  struct sigaction interrupt_before_ {};
+  struct sigaction end_before_ {};
+};
+
+// Where data sets are unless somebody says: $ETUDE_SUITE_DATA, else in the user's cache.
+std::string DefaultSuiteData();
+
+// "image-classification.smoke.quality.1": what a run is kept as.
+std::string RunName(const suite::TaskFacts& task, suite::Scale scale, SuiteRunner::Mode mode,
+                    uint64_t seed);
+
+}  // namespace etude

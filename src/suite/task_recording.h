@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "src/base/process_usage.h"
+#include "src/base/result.h"
+#include "src/base/run_context.h"
+#include "src/formats/job_json.h"
+#include "src/suite/run_record.h"
+
+namespace etude::suite {
+
+// Times a step from where it is made until Read, with the device's work.
+class StepStopwatch {
+ public:
+  explicit StepStopwatch(const std::string& device);
+  StepTime Read() const;
+
+ private:
+  std::string device_;
+  int64_t begin_ns_;
+  Nanos cpu_;
+  ProcessCounts counts_;
+};
+
+// One rank's recording of a task: a native capture of one step and its part of job.json, as
+// `etude record` writes them (docs/formats/capture.md).
+class TaskRecording {
+ public:
+  TaskRecording(std::string folder, int64_t rank) : folder_(std::move(folder)), rank_(rank) {}
+
+  void AddTimed(int64_t index, StepTime time);
+  // Runs `step`, the job's step number `index`, once while it is recorded.
+  Status Record(int64_t index, const std::function<Result<StepTime>()>& step,
+                const RunContext& context);
+  // This rank's part of job.json, as JSON.
+  std::string Entry(const RunRecord& run) const;
+  // Writes job.json with the parts of all ranks.
+  Status WriteJob(const RunRecord& run, const std::vector<std::string>& entries) const;
+
+ private:
+  struct Timed {
+    int64_t index;
+    StepTime time;
+  };
+  std::string folder_;
+  int64_t rank_;
+  std::vector<Timed> timed_;
+  int64_t recorded_index_ = 0;
+  StepTime recorded_;
+};
+
+}  // namespace etude::suite

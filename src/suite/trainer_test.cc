@@ -1,0 +1,216 @@
+#include "src/suite/trainer.h"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "src/suite/nn/functional.h"
+#include "src/suite/nn/layers.h"
+
+namespace etude::suite {
+namespace {
+
+// Learns y = x · (1, 2, 3) of 64 samples.
+class LineTask : public Task {
+ public:
+  explicit LineTask(Recipe recipe)
+      : Task(at::kCPU, std::move(recipe)), layer_(root()["line"], 3, 1) {
+    SeedTorch(5);
+    x_ = Normal({64, 3}, 0, 1);
+    const std::vector<float> weights = {1, 2, 3};
+    y_ = x_.matmul(FromValues(std::span<const float>(weights), {3, 1}));
+  }
+  int64_t samples() const override { return 64; }
+  Result<at::Tensor> Loss(const Batch& batch) override {
+    const at::Tensor index = FromValues(batch.samples, {std::ssize(batch.samples)});
+    const at::Tensor x = Dropout(x_.index_select(0, index), 0.1, is_training());
+    return (layer_(x) - y_.index_select(0, index)).square().mean();
+  }
+  Result<double> Evaluate() override { return (layer_(x_) - y_).square().mean().item<double>(); }
+  Result<double> Baseline() override { return y_.square().mean().item<double>(); }
+
+ private:
+  Linear layer_;
+  at::Tensor x_;
+  at::Tensor y_;
+};
+
+Recipe RecipeWith(OptimizerRecipe optimizer) {
+  return {.batch = 16, .optimizers = {optimizer}, .most_steps = 100};
+}
+
+std::unique_ptr<Trainer> TrainerOf(Task& task, const Recipe& recipe, bool frozen = false) {
+  auto trainer = Trainer::Make(task, {.recipe = recipe, .seed = 3, .frozen = frozen});
+  EXPECT_TRUE(trainer.has_value());
+  return *std::move(trainer);
+}
+
+std::vector<double> Losses(Trainer& trainer, int64_t steps) {
+  std::vector<double> losses;
+  for (int64_t i = 0; i < steps; ++i) losses.push_back(trainer.Step().value());
+  return losses;
+}
+
+TEST(Trainer, GoesOnFromACheckpointAsItWouldHaveGone) {
+  for (const auto kind : {OptimizerRecipe::Kind::kSgd, OptimizerRecipe::Kind::kAdamW}) {
+    const Recipe recipe = RecipeWith({.kind = kind, .rate = 0.05, .momentum = 0.9});
+    const std::string path =
+        (std::filesystem::temp_directory_path() / ("etude_trainer." + std::to_string(getpid())))
+            .string();
+    SeedTorch(1);
+    LineTask whole(recipe);
+    const auto straight = TrainerOf(whole, recipe);
+    Losses(*straight, 7);
+    ASSERT_TRUE(straight->Save(path, {{"a", "b"}}).has_value());
+    const std::vector<double> expected = Losses(*straight, 5);
+
+    SeedTorch(2);
+    LineTask other(recipe);
+    const auto resumed = TrainerOf(other, recipe);
+    const auto facts = resumed->Load(path, {});
+    ASSERT_TRUE(facts.has_value()) << facts.error().message;
+    EXPECT_EQ(facts->at("a"), "b");
+    EXPECT_EQ(resumed->steps_done(), 7);
+    EXPECT_EQ(Losses(*resumed, 5), expected);
+    std::filesystem::remove(path);
+  }
+}
+
+TEST(Trainer, ACheckpointOfAnotherModelIsRefused) {
+  const Recipe adam = RecipeWith({.kind = OptimizerRecipe::Kind::kAdam, .rate = 0.05});
+  const Recipe sgd = RecipeWith({.rate = 0.05});
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("etude_other." + std::to_string(getpid())))
+          .string();
+  LineTask task(sgd);
+  const auto trainer = TrainerOf(task, sgd);
+  ASSERT_TRUE(trainer->Save(path, {}).has_value());
+  LineTask other(adam);
+  const auto wrong = TrainerOf(other, adam)->Load(path, {});
+  ASSERT_FALSE(wrong.has_value());
+  EXPECT_EQ(wrong.error().code, ErrorCode::kBadInput);
+  EXPECT_NE(wrong.error().message.find("line.weight"), std::string::npos);
+  std::filesystem::remove(path);
+}
+
+TEST(Trainer, LearnsUnlessFrozen) {
+  const Recipe recipe = RecipeWith({.rate = 0.1});
+  LineTask task(recipe);
+  const auto trainer = TrainerOf(task, recipe);
+  Losses(*trainer, 60);
+  EXPECT_LT(trainer->Evaluate().value(), 0.1 * trainer->Baseline().value());
+  LineTask still(recipe);
+  const auto frozen = TrainerOf(still, recipe, /*frozen=*/true);
+  const double before = frozen->Evaluate().value();
+  Losses(*frozen, 5);
+  EXPECT_EQ(frozen->Evaluate().value(), before);
+}
+
+TEST(Trainer, RefusesABatchThatIsLargerThanTheData) {
+  Recipe recipe = RecipeWith({});
+  recipe.batch = 65;
+  LineTask task(recipe);
+  const auto trainer = Trainer::Make(task, {.recipe = recipe});
+  ASSERT_FALSE(trainer.has_value());
+  EXPECT_EQ(trainer.error().code, ErrorCode::kUsage);
+}
+
+// One parameter, whose gradient is `gradient`, after `steps` steps from 1.
+double Moved(const OptimizerRecipe& recipe, double gradient, int steps) {
+  Weights weights(at::kCPU);
+  const at::Tensor value = Scope(weights).Parameter("w", Full({1}, 1));
+  Optimizer optimizer(weights, 0, recipe);
+  for (int i = 0; i < steps; ++i) {
+    optimizer.Clear();
+    value.mul(gradient).sum().backward();
+    optimizer.Step(1);
+  }
+  return value.item<double>();
+}
+
+TEST(Optimizer, MovesAsComputedByHand) {
+  using Kind = OptimizerRecipe::Kind;
+  EXPECT_NEAR(Moved({.rate = 0.1}, 2, 1), 1 - 0.2, 1e-6);
+  // Momentum: 2, then 0.9 · 2 + 2 = 3.8.
+  EXPECT_NEAR(Moved({.rate = 0.1, .momentum = 0.9}, 2, 2), 1 - 0.2 - 0.38, 1e-6);
+  // Nesterov: 2 + 0.9 · 2 = 3.8.
+  EXPECT_NEAR(Moved({.rate = 0.1, .momentum = 0.9, .nesterov = true}, 2, 1), 1 - 0.38, 1e-6);
+  // Adam's first step is the rate; with decay 0.5 the gradient is 2.5, which changes nothing.
+  EXPECT_NEAR(Moved({.kind = Kind::kAdam, .rate = 0.1, .weight_decay = 0.5}, 2, 1), 0.9, 1e-6);
+  // AdamW shrinks first: 1 · (1 − 0.1 · 0.5) − 0.1.
+  EXPECT_NEAR(Moved({.kind = Kind::kAdamW, .rate = 0.1, .weight_decay = 0.5}, 2, 1), 0.85, 1e-6);
+  // RMSprop: 2 / √(0.01 · 4) = 10.
+  EXPECT_NEAR(Moved({.kind = Kind::kRmsprop, .rate = 0.01}, 2, 1), 0.9, 1e-5);
+}
+
+TEST(Optimizer, ClipsTheNormOfAllGradients) {
+  Weights weights(at::kCPU);
+  const at::Tensor a = Scope(weights).Parameter("a", Full({1}, 1));
+  const at::Tensor b = Scope(weights).Parameter("b", Full({1}, 1));
+  Optimizer optimizer(weights, 0, {.rate = 1});
+  a.mul(3).add(b.mul(4)).sum().backward();
+  EXPECT_NEAR(optimizer.ClipNorm(1), 5, 1e-6);
+  EXPECT_NEAR(a.grad().item<double>(), 0.6, 1e-5);
+  EXPECT_NEAR(b.grad().item<double>(), 0.8, 1e-5);
+}
+
+TEST(LossScale, HalvesAfterAnOverflowAndDoublesAfterManyGoodSteps) {
+  LossScale scale(Precision::kFp16, std::nullopt);
+  EXPECT_EQ(scale.factor(), 65536);
+  EXPECT_FALSE(scale.Accept(HUGE_VAL));
+  EXPECT_EQ(scale.factor(), 32768);
+  EXPECT_EQ(scale.skipped(), 1);
+  for (int i = 0; i < 2000; ++i) EXPECT_TRUE(scale.Accept(1));
+  EXPECT_EQ(scale.factor(), 65536);
+  EXPECT_FALSE(LossScale(Precision::kFp16, 8.0).Accept(std::nan("")));
+  EXPECT_EQ(LossScale(Precision::kBf16, std::nullopt).factor(), 1);
+}
+
+TEST(CountUnderflow, CountsWhatFloat16Loses) {
+  Weights weights(at::kCPU);
+  const at::Tensor value = Scope(weights).Parameter("w", Full({4}, 1));
+  // 2^-25 becomes 0 in float16, 2^-24 does not; an exact 0 is none of its values.
+  const std::vector<float> gradient = {0x1p-25F, 0x1p-24F, 0, 1};
+  value.mutable_grad() = FromValues(std::span<const float>(gradient), {4});
+  const std::vector<at::Tensor> all = {value};
+  const Underflow count = CountUnderflow(all);
+  EXPECT_EQ(count.values, 3);
+  EXPECT_EQ(count.lost, 1);
+}
+
+TEST(SampleOrder, SeesEachSampleOnceAnEpochInAnotherOrder) {
+  SampleOrder order(10, 3, 1);
+  EXPECT_EQ(order.steps_per_epoch(), 3);
+  std::vector<int64_t> first;
+  std::vector<int64_t> second;
+  for (int64_t step = 0; step < 6; ++step) {
+    const auto batch = order.BatchOf(step);
+    auto& to = step < 3 ? first : second;
+    to.insert(to.end(), batch.begin(), batch.end());
+  }
+  EXPECT_EQ(std::set<int64_t>(first.begin(), first.end()).size(), 9);
+  EXPECT_NE(first, second);
+  SampleOrder again(10, 3, 1);
+  const auto batch = again.BatchOf(4);
+  EXPECT_TRUE(std::equal(batch.begin(), batch.end(), second.begin() + 3));
+}
+
+TEST(ShareOf, SharesDifferByOneAtMost) {
+  const std::vector<int64_t> batch = {0, 1, 2, 3, 4, 5, 6};
+  std::vector<int64_t> all;
+  for (int64_t part = 0; part < 3; ++part) {
+    const auto share = ShareOf(batch, part, 3);
+    EXPECT_GE(share.size(), 2);
+    EXPECT_LE(share.size(), 3);
+    all.insert(all.end(), share.begin(), share.end());
+  }
+  EXPECT_EQ(all, batch);
+}
+
+}  // namespace
+}  // namespace etude::suite

@@ -1,0 +1,153 @@
+"""The suite as users run it: each task trains, goes on where it was stopped, on several ranks, and its step is recorded, replayed
+and made a benchmark."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
+DATA = os.environ["ETUDE_SUITE_DATA"]
+TASKS = [task["id"] for task in json.loads(subprocess.check_output([ETUDE, "suite", "list", "--json"]))["tasks"]]
+
+
+def suite(*words, codes=(0,), **kwargs):
+    done = subprocess.run([ETUDE, "suite", *map(str, words)], capture_output=True, text=True, **kwargs)
+    assert done.returncode in codes, (done.returncode, done.stdout, done.stderr)
+    return done
+
+
+def run(*words, codes=(0, 1)):
+    done = suite("run", *words, "--data", DATA, "--threads", 1, "--json", codes=codes)
+    return json.loads(done.stdout)["tasks"]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_task_learns_and_its_step_is_replayed(task, tmp_path):
+    found = run(task, "--most-steps", 12, "--evaluate-every", 6, "-o", tmp_path / "runs")[0]
+    assert found["id"] == task
+    (record,) = found["runs"]
+    losses = [point["loss"] for point in record["curve"]]
+    assert len(losses) == 2 and losses[1] < losses[0]
+    assert record["complete"] and record["seconds"] > 0 and record["parameters"] > 0
+    assert found["baseline"] is not None and found["target"] is not None
+    # What is kept is not run again.
+    again = run(task, "--most-steps", 12, "--evaluate-every", 6, "-o", tmp_path / "runs")[0]
+    assert again == found
+
+    suite("run", task, "--data", DATA, "--threads", 1, "--warmup", 1, "--iterations", 2, "--record", tmp_path)
+    done = subprocess.run([ETUDE, "replay", tmp_path / task, "--json", "--warmup", "0", "--iterations", "1"],
+                          capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["skipped"] == [] and report["operators"]["total"] > 50
+    assert report["same_kernels"] > 0.99
+    subprocess.run([ETUDE, "convert", tmp_path / task, "-o", tmp_path / "step.et"], check=True, capture_output=True)
+    done = subprocess.run([ETUDE, "benchmark", "-q", tmp_path / task, "-o", tmp_path / "bench", "--warmup", "0", "--iterations", "1"],
+                          capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_run_that_was_stopped_goes_on(tmp_path):
+    words = [ETUDE, "suite", "run", "spatial-transformer", "--data", DATA, "--threads", "1", "--target", "1.1"]
+    words += ["--evaluate-every", "20", "-o", tmp_path, "--json", "--most-steps"]
+    running = subprocess.Popen([*words, "1000000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(4)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 130, said
+    assert "the same command goes on" in said
+    stopped = int(re.search(r"stopped after (\d+) steps", said)[1])
+    assert [path.suffix for path in tmp_path.iterdir()] == [".safetensors"]
+    most = stopped + 40
+    done = subprocess.run([*words, str(most)], capture_output=True, text=True)
+    assert done.returncode == 1, done.stderr
+    record = json.loads(done.stdout)["tasks"][0]["runs"][0]
+    steps = [point["step"] for point in record["curve"]]
+    assert steps == sorted({*range(20, most + 1, 20), most})
+    assert not record["reached"] and record["complete"]
+    assert [path.suffix for path in tmp_path.iterdir()] == [".json"]
+
+
+def test_ranks_train_the_same_model(tmp_path):
+    words = ["image-classification", "--most-steps", 4, "--evaluate-every", 2, "--batch", 32]
+    alone = run(*words)[0]["runs"][0]
+    pair = run(*words, "--ranks", 2)[0]["runs"][0]
+    assert pair["ranks"] == 2
+    # Batch norms see halves of the batch: near, not equal.
+    assert pair["curve"][0]["loss"] == pytest.approx(alone["curve"][0]["loss"], rel=0.2)
+    suite("run", "spatial-transformer", "--data", DATA, "--threads", 1, "--ranks", 2, "--warmup", 0, "--iterations", 1,
+          "--record", tmp_path)  # fmt: skip
+    job = json.loads((tmp_path / "spatial-transformer/job.json").read_text())
+    assert job["world_size"] == 2 and set(job["ranks"]) == {"0", "1"}
+    done = subprocess.run([ETUDE, "validate", tmp_path / "spatial-transformer"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_half_precision_says_what_became_of_gradients(precision):
+    record = run("spatial-transformer", "--precision", precision, "--most-steps", 4, "--evaluate-every", 2)[0]["runs"][0]
+    assert record["precision"] == precision
+    assert 0 <= record["underflow_share"] < 1
+    assert (record["loss_scale"] is not None) == (precision == "fp16")
+    assert record["curve"][-1]["loss"] > 0
+
+
+def test_steps_are_timed():
+    record = run("spatial-transformer", "--mode", "steps", "--warmup", 1, "--iterations", 3)[0]["runs"][0]
+    assert len(record["step_seconds"]) == 3 and record["steps"] == 4
+    assert record["quality"] is None
+
+
+def test_what_is_kept_must_be_what_is_asked_for(tmp_path):
+    words = ["spatial-transformer", "--most-steps", 2, "--evaluate-every", 2, "-o", tmp_path]
+    run(*words)
+    wrong = suite("run", *words, "--data", DATA, "--precision", "bf16", codes=(2,))
+    assert "a run with precision fp32, not bf16" in wrong.stderr
+
+
+def test_data_that_are_not_there(tmp_path):
+    missing = suite("run", "spatial-transformer", "--data", tmp_path, codes=(4,))
+    assert "etude suite setup" in missing.stderr
+    (tmp_path / "mnist-5k").mkdir()
+    (tmp_path / "mnist-5k/images-idx3-ubyte").write_bytes(b"\0\0\x08\x03\0\0\0\1\0\0\0\1\0\0\0\2\7")
+    (tmp_path / "mnist-5k/labels-idx1-ubyte").write_bytes(b"\0\0\x08\x01\0\0\0\1\3")
+    cut = suite("run", "spatial-transformer", "--data", tmp_path, codes=(3,))
+    assert "images-idx3-ubyte: 1 bytes of elements, expected 2" in cut.stderr
+
+
+def test_report_and_comparison(tmp_path):
+    for system, seed in (("a", 1), ("b", 3)):
+        run("spatial-transformer", "--target", 0.05, "--most-steps", 4, "--evaluate-every", 2, "--seed", seed, "--seeds", 2,
+            "-o", tmp_path / system)  # fmt: skip
+    text = suite("report", tmp_path / "a", "-o", tmp_path / "page.html").stdout
+    assert "spatial-transformer" in text and "reached" in text
+    page = (tmp_path / "page.html").read_text()
+    assert "course_spatial-transformer" in page
+    ranking = json.loads(suite("compare", tmp_path / "a", tmp_path / "b", "--json").stdout)
+    assert sorted(row["rank"] for row in ranking["systems"]) == [1, 2]
+    assert ranking["systems"][0]["speed"]["value"] == pytest.approx(1)
+    assert any("fewer than" in note for note in ranking["notes"])
+
+
+def test_lines_that_mlperf_reads(tmp_path):
+    mlp_parser = pytest.importorskip("mlperf_logging.compliance_checker.mlp_parser")
+
+    run("spatial-transformer", "--target", 0.05, "--most-steps", 4, "--evaluate-every", 2, "-o", tmp_path / "runs")
+    log = suite("report", tmp_path / "runs", "--format", "mllog").stdout
+    (tmp_path / "result_0.txt").write_text(log)
+    lines, errors = mlp_parser.parse_file(str(tmp_path / "result_0.txt"), ruleset="6.0.0")
+    assert not errors
+    keys = [line.key for line in lines]
+    assert keys.index("init_start") < keys.index("init_stop") < keys.index("run_start") < keys.index("run_stop")
+    assert "eval_accuracy" in keys and "seed" in keys
+
+
+def test_names_are_suggested():
+    wrong = suite("run", "spatial-transfomer", codes=(2,))
+    assert "did you mean 'spatial-transformer'" in wrong.stderr
+    assert "expected names of tasks, or --all" in suite("run", codes=(2,)).stderr
