@@ -22,8 +22,6 @@ using suite::RunOptions;
 using suite::RunRecord;
 using suite::TaskFacts;
 
-constexpr int64_t kMostSeeds = 1000;
-
 // How a task's target was found and what it was tried with.
 struct Calibration {
   const TaskFacts* task = nullptr;

@@ -40,7 +40,7 @@ class SuiteListCommand : public Command {
       return ExitCode::kOk;
     }
     Table table{.key = "tasks",
-                .title = "",
+                .title = "Tasks",
                 .columns = {{"id", "task"},
                             {"aibench", "AIBench"},
                             {"model", "model"},

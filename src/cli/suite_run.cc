@@ -21,9 +21,6 @@ using suite::RunRecord;
 using suite::Score;
 using suite::TaskFacts;
 
-constexpr int64_t kMostSteps = 1'000'000'000;
-constexpr int64_t kMostSeeds = 1000;
-
 class SuiteRunCommand : public Command {
  public:
   std::string_view name() const override { return "run"; }
@@ -40,9 +37,9 @@ class SuiteRunCommand : public Command {
     options.Value("--target", &target_, "QUALITY", "another target");
     options.Value("--warmup", &settings_.run.warmup, "N",
                   "steps before those that are timed or recorded",
-                  {.least = 0, .most = kMostSteps});
+                  {.least = 0, .most = kMostTrainingSteps});
     options.Value("--iterations", &settings_.run.timed_steps, "N", "steps mode: timed steps",
-                  {.least = 1, .most = kMostSteps});
+                  {.least = 1, .most = kMostTrainingSteps});
     options.Value("-o,--output", &output_, "FOLDER",
                   "keep the runs there; those that are there already are not run again");
     options.Value("--record", &record_, "FOLDER",

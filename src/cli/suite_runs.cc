@@ -31,7 +31,6 @@ using suite::RunOptions;
 using suite::RunRecord;
 using suite::TaskFacts;
 
-constexpr int64_t kMostSteps = 1'000'000'000;
 constexpr int64_t kMostProcesses = 1024;
 
 // Set by SIGINT and SIGTERM; runs look at it. In memory that the processes of the ranks share, as a
@@ -129,14 +128,14 @@ void RunSettings::Declare(Options& options) {
   options.Value("--loss-scale", &loss_scale_, "FACTOR",
                 "a fixed one (default: dynamic for fp16, none for others)");
   options.Value("--batch", &run.batch, "N", "samples a step, of all ranks together",
-                {.least = 1, .most = kMostSteps});
+                {.least = 1, .most = kMostTrainingSteps});
   options.Value("--optimizer", &optimizer_, "NAME",
                 "another than the task's: sgd, adam, adamw, rmsprop");
   options.Value("--rate", &rate_, "RATE", "another learning rate");
   options.Value("--most-steps", &run.most_steps, "N", "steps after which the target is missed",
-                {.least = 1, .most = kMostSteps});
+                {.least = 1, .most = kMostTrainingSteps});
   options.Value("--evaluate-every", &run.evaluate_every, "N", "steps between evaluations",
-                {.least = 1, .most = kMostSteps});
+                {.least = 1, .most = kMostTrainingSteps});
   options.Value("--data", &run.data, "FOLDER",
                 "where the data sets are (default: $ETUDE_SUITE_DATA, else ~/.cache/etude/suite)");
 }

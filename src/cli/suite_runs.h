@@ -18,6 +18,10 @@
 
 namespace etude {
 
+// The most that options may ask for.
+inline constexpr int64_t kMostTrainingSteps = 1'000'000'000;
+inline constexpr int64_t kMostSeeds = 1000;
+
 // Which tasks a command of the suite is about: names, or all.
 class TaskChoice {
  public:
