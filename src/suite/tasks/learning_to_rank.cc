@@ -274,13 +274,13 @@ Result<std::unique_ptr<Task>> MakeLearningToRank(const TaskOptions& options) {
 
   Recipe recipe;
   if (smoke) {
-    plan.distillation.teacher_steps = 800;
-    plan.distillation.discrepancy_step = 1200;
+    plan.distillation.teacher_steps = 600;
+    plan.distillation.discrepancy_step = 900;
     recipe = {
         .batch = 256,
-        .optimizers = {{.kind = OptimizerRecipe::Kind::kAdam, .rate = 3e-3, .weight_decay = 1e-6}},
-        .evaluate_every = 50,
-        .most_steps = 3000};
+        .optimizers = {{.kind = OptimizerRecipe::Kind::kAdam, .rate = 6e-3, .weight_decay = 1e-6}},
+        .evaluate_every = 25,
+        .most_steps = 2000};
   } else {
     const int64_t batch = std::min<int64_t>(512, samples);
     const int64_t epoch = samples / batch;
