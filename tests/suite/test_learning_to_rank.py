@@ -1,0 +1,82 @@
+"""Learning to rank: the paper's model on a small data set in its layout, and what is said of files that are wrong."""
+
+import json
+import os
+import pathlib
+import random
+import subprocess
+
+import pytest
+
+BIN = pathlib.Path(os.environ.get("ETUDE_BIN", "build/bin"))
+USERS, ITEMS = 6, 30
+
+
+def caser_parameters(users, items, width, length=5, vertical=2, horizontal=16):
+    """Of the authors' model: tables of users and items, filters, a hidden layer, answers; item 0 is none."""
+    embeddings = users * width + (items + 1) * width
+    filters = vertical * (length + 1) + sum(horizontal * (rows * width + 1) for rows in range(1, length + 1))
+    hidden = (vertical * width + horizontal * length + 1) * width
+    return embeddings + filters + hidden + (items + 1) * (2 * width + 1)
+
+
+def run(data, *options):
+    command = [BIN / "etude-torch", "suite", "run", "learning-to-rank", "--data", data, "--threads", "1", *options]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture
+def gowalla(tmp_path):
+    """Six users who choose among 30 items."""
+    folder = tmp_path / "gowalla" / "test"
+    folder.mkdir(parents=True)
+    draw = random.Random(1)
+    chosen = {user: draw.sample(range(ITEMS), 16) for user in range(USERS)}
+    # One user has every item, and is not asked.
+    lines = {"train": [f"all i{item} 1" for item in range(ITEMS)], "test": []}
+    for user, items in chosen.items():
+        lines["train"] += [f"u{user} i{item} 1" for item in items[:12]]
+        lines["test"] += [f"u{user} i{item} 1" for item in items[12:]]
+    for part, text in lines.items():
+        (folder / f"{part}.txt").write_text("\n".join(text) + "\n")
+    return tmp_path
+
+
+def test_paper_scale_trains_teacher_then_student(gowalla):
+    # An epoch is one step here: 50 of the teacher, 10 of distillation by position, then by rank as well.
+    done = run(gowalla, "--scale", "paper", "--most-steps", "61", "--evaluate-every", "61", "--json")
+    assert done.returncode in (0, 1), done.stderr
+    (score,) = json.loads(done.stdout)["tasks"]
+    (record,) = score["runs"]
+    assert record["parameters"] == sum(caser_parameters(USERS + 1, ITEMS, width) for width in (100, 50))
+    # Five items and the next one, at each place.
+    assert record["samples"] == (ITEMS - 5) + USERS * (12 - 5)
+    assert record["steps"] == 61
+    assert 0 < record["baseline"] < 0.4
+
+
+@pytest.mark.parametrize(
+    "name, text, said",
+    [
+        ("train", "u0 i1 1\nu0 i2\n", "train.txt:2: found 'u0 i2', expected 'user item rating'"),
+        ("train", "u0 i1 1 1\n", "train.txt:1: found 'u0 i1 1 1'"),
+        ("train", "", "train.txt: no lines"),
+        ("train", "u0 i1 1\n", "train.txt: 1 items, expected at least 11"),
+        ("test", "\nu9 i1 1\n", "test.txt:2: user 'u9', expected one of train.txt"),
+        ("test", "\n", "test.txt: no lines"),
+    ],
+)
+def test_wrong_lines_are_named(gowalla, name, text, said):
+    if name == "train":
+        (gowalla / "gowalla/test/test.txt").write_text("u0 i1 1\n")
+    (gowalla / f"gowalla/test/{name}.txt").write_text(text)
+    done = run(gowalla, "--scale", "paper")
+    assert done.returncode == 3, done.stderr
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize("scale, folder", [("smoke", "nycflights"), ("paper", "gowalla/test")])
+def test_data_that_are_not_there(tmp_path, scale, folder):
+    done = run(tmp_path, "--scale", scale)
+    assert done.returncode == 4
+    assert f"{folder}: not there" in done.stderr
