@@ -11,6 +11,7 @@
 #include <functional>
 #include <new>
 #include <numeric>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -123,6 +124,8 @@ void RunSettings::Declare(Options& options) {
                 {.least = 1, .most = kMostProcesses});
   options.Value("--threads", &run.threads, "N", "threads of PyTorch's pool in each rank",
                 {.least = 1, .most = kMostProcesses});
+  options.Flag("--deterministic", &run.deterministic,
+               "refuse operators whose results may differ from run to run");
   options.Choice("--precision", &precision_, {"fp32", "bf16", "fp16"},
                  "what operators compute in; weights are float32");
   options.Value("--loss-scale", &loss_scale_, "FACTOR",
@@ -266,7 +269,13 @@ Status SuiteRunner::RunRanksWith(
     return ExitCode::kOk;
   });
   close(place.listener);
-  return ran ? Status() : Status(tl::unexpected<Error>(ran.error()));
+  if (ran) return {};
+  Error error = ran.error();
+  constexpr std::string_view kOnlyRank = "rank 0: ";
+  if (settings_.ranks == 1 && error.message.starts_with(kOnlyRank)) {
+    error.message.erase(0, kOnlyRank.size());
+  }
+  return tl::unexpected<Error>(std::move(error));
 }
 
 }  // namespace etude

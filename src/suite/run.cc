@@ -89,6 +89,7 @@ Result<Prepared> Prepare(const TaskFacts& facts, const RunOptions& options, Data
   run.begin = Now();
   run.record.started = WallClock();
   if (options.threads) at::set_num_threads(static_cast<int>(*options.threads));
+  if (options.deterministic) UseDeterministicOperators();
   SeedTorch(options.seed);
   ETUDE_ASSIGN_OR_RETURN(run.task, MakeTask(facts, options, context));
   const Recipe recipe = WithOverrides(run.task->recipe(), options);

@@ -22,6 +22,7 @@ struct RunOptions {
   Precision precision = Precision::kFp32;
   std::optional<double> loss_scale;
   std::optional<int64_t> threads;
+  bool deterministic = false;  // operators that are not are errors
   std::optional<int64_t> batch;
   std::optional<OptimizerRecipe::Kind> optimizer;
   std::optional<double> rate;

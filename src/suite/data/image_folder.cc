@@ -35,6 +35,7 @@ double Draw(double low, double high) { return Uniform({1}, low, high).item<doubl
 Result<ImageFolder> ImageFolder::Open(const std::string& folder) {
   ImageFolder pictures;
   std::error_code error;
+  if (!fs::exists(folder, error)) return Unavailable(folder + ": not there");
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     if (entry.is_directory(error)) pictures.classes_.push_back(entry.path().filename().string());
   }

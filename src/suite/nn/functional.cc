@@ -54,6 +54,9 @@ at::Tensor FromValues(std::span<const int64_t> values, at::IntArrayRef sizes) {
 }
 
 void SeedTorch(uint64_t seed) { at::manual_seed(seed); }
+void UseDeterministicOperators() {
+  at::globalContext().setDeterministicAlgorithms(/*b=*/true, /*warn_only=*/false);
+}
 
 at::Tensor Cat(at::TensorList parts, int64_t dimension) { return at::cat(parts, dimension); }
 at::Tensor Stack(at::TensorList parts, int64_t dimension) { return at::stack(parts, dimension); }

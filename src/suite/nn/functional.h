@@ -26,6 +26,8 @@ at::Tensor FromValues(std::span<const int64_t> values, at::IntArrayRef sizes);
 
 // Seeds PyTorch's generators, on all devices.
 void SeedTorch(uint64_t seed);
+// Operators that may give different results for the same input are replaced from now on, or throw.
+void UseDeterministicOperators();
 
 at::Tensor Cat(at::TensorList parts, int64_t dimension);
 at::Tensor Stack(at::TensorList parts, int64_t dimension);

@@ -126,7 +126,7 @@ Result<std::unique_ptr<Task>> MakeSpatialTransformer(const TaskOptions& options)
     recipe = {.batch = 64,
               .optimizers = {{.kind = OptimizerRecipe::Kind::kAdam, .rate = 2e-3}},
               .evaluate_every = 100,
-              .most_steps = 4000};
+              .most_steps = 2500};
   } else {
     // The recipe of PyTorch's tutorial, which AIBench runs.
     recipe = {.batch = 64,
