@@ -258,7 +258,12 @@ Status SuiteRunner::RunRanksWith(
     }
     if (rank != 0) context.progress = nullptr;
     if (settings_.ranks == 1) {
-      ETUDE_RETURN_IF_ERROR(work(rank, nullptr, context));
+      // A scheduler may tell all processes to end. Several ranks may wait for each other: there the
+      // first process alone stops them.
+      signal(SIGTERM, NoteInterrupt);
+      const Status done = work(rank, nullptr, context);
+      signal(SIGTERM, SIG_DFL);
+      if (!done) return tl::unexpected<Error>(done.error());
       return ExitCode::kOk;
     }
     RankGroup group(
