@@ -128,7 +128,71 @@ def spatial_transformer(data):
     return step, 64, len(labels)
 
 
-TWINS = {"image-classification": image_classification, "spatial-transformer": spatial_transformer}
+class Caser(nn.Module):
+    def __init__(self, users, items, width, length=5, vertical=2, horizontal=16):
+        super().__init__()
+        self.users, self.items = nn.Embedding(users, width), nn.Embedding(items + 1, width)
+        self.vertical = nn.Conv2d(1, vertical, (length, 1))
+        self.horizontal = nn.ModuleList(nn.Conv2d(1, horizontal, (rows, width)) for rows in range(1, length + 1))
+        self.hidden = nn.Linear(vertical * width + horizontal * length, width)
+        self.answers, self.bias = nn.Embedding(items + 1, 2 * width), nn.Embedding(items + 1, 1)
+        for embedding, deviation in ((self.users, 1 / width), (self.items, 1 / width), (self.answers, 0.5 / width), (self.bias, 0)):
+            nn.init.normal_(embedding.weight, 0, deviation)
+
+    def forward(self, sequences, users, items):
+        picture = self.items(sequences).unsqueeze(1)
+        found = [self.vertical(picture).flatten(1)]
+        found += [filters(picture).squeeze(3).max(2)[0] for filters in self.horizontal]
+        hidden = self.hidden(F.dropout(torch.cat(found, 1), 0.5, self.training)).sigmoid()
+        features = torch.cat([hidden, self.users(users)], 1)
+        return self.answers(items).matmul(features.unsqueeze(2)).squeeze(2) + self.bias(items).squeeze(2)
+
+
+def learning_to_rank(data):
+    """The teacher's steps, which are the first."""
+    length, targets, negatives = 5, 3, 3
+    users, items, learned = {}, {}, []
+    for line in (pathlib.Path(data) / "nycflights/train.txt").read_text().splitlines():
+        user, item, _ = line.split()
+        if user not in users:
+            users[user] = len(users)
+            learned.append([])
+        learned[users[user]].append(items.setdefault(item, len(items) + 1))
+    rows = []
+    for user, chosen in enumerate(learned):
+        if len(chosen) <= targets:
+            continue
+        chosen = [0] * (length + targets - len(chosen)) + chosen
+        rows += [(user, *chosen[end - length - targets:end]) for end in range(length + targets, len(chosen) + 1)]
+    windows = torch.tensor(rows)
+    unseen = [sorted(set(range(1, len(items) + 1)) - set(chosen)) or list(range(1, len(items) + 1)) for chosen in learned]
+    counts = torch.tensor([len(own) for own in unseen])
+    table = torch.tensor([own + [0] * (len(items) - len(own)) for own in unseen])
+    model = Caser(len(users), len(items), 32)
+    optimizer = torch.optim.Adam(model.parameters(), 6e-3, weight_decay=1e-6)
+
+    def step(index):
+        batch = windows[index]
+        who = batch[:, 0]
+        draws = (torch.empty(len(index), negatives).uniform_() * counts[who].unsqueeze(1)).long()
+        answers = torch.cat([batch[:, 1 + length:], table[who.unsqueeze(1), draws]], 1)
+        scores = model(batch[:, 1:1 + length], who, answers)
+        wanted = torch.zeros_like(scores)
+        wanted[:, :targets] = 1
+        loss = F.binary_cross_entropy_with_logits(scores, wanted, reduction="none").sum(1).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step, 256, len(windows)
+
+
+TWINS = {
+    "image-classification": image_classification,
+    "spatial-transformer": spatial_transformer,
+    "learning-to-rank": learning_to_rank,
+}
 
 
 def main():
