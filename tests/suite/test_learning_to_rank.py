@@ -1,6 +1,7 @@
 """Learning to rank: the paper's model on a small data set in its layout, and what is said of files that are wrong."""
 
 import json
+import math
 import os
 import pathlib
 import random
@@ -42,17 +43,34 @@ def gowalla(tmp_path):
     return tmp_path
 
 
-def test_paper_scale_trains_teacher_then_student(gowalla):
-    # An epoch is one step here: 50 of the teacher, 10 of distillation by position, then by rank as well.
-    done = run(gowalla, "--scale", "paper", "--most-steps", "61", "--evaluate-every", "61", "--json")
-    assert done.returncode in (0, 1), done.stderr
+def losses(gowalla, *options):
+    """The record of 61 steps: 50 of the teacher, 10 of distillation by position, one by rank as well; and their losses."""
+    # An epoch is one step here.
+    options = ("--scale", "paper", "--most-steps", "61", "--evaluate-every", "10", "--target", "1", "--json", *options)
+    done = run(gowalla, *options)
+    assert done.returncode == 1, done.stderr
     (score,) = json.loads(done.stdout)["tasks"]
     (record,) = score["runs"]
+    return record, [point["loss"] for point in record["curve"]]
+
+
+def test_paper_scale_trains_teacher_then_student(gowalla):
+    record, (*teacher, student, _) = losses(gowalla)
     assert record["parameters"] == sum(caser_parameters(USERS + 1, ITEMS, width) for width in (100, 50))
     # Five items and the next one, at each place.
     assert record["samples"] == (ITEMS - 5) + USERS * (12 - 5)
     assert record["steps"] == 61
     assert 0 < record["baseline"] < 0.4
+    assert teacher == sorted(teacher, reverse=True)
+    assert student > teacher[-1]
+
+
+def test_losses_of_models_that_know_nothing(gowalla):
+    _, (*teacher, by_position, by_rank) = losses(gowalla, "--frozen")
+    # A target and three negatives; then ten items that count as much as one together, and then less.
+    assert teacher == pytest.approx([4 * math.log(2)] * 5, abs=0.05)
+    assert by_position == pytest.approx(5 * math.log(2), abs=0.05)
+    assert 4.2 * math.log(2) < by_rank < 4.95 * math.log(2)
 
 
 @pytest.mark.parametrize(
