@@ -75,5 +75,18 @@ TEST(Xml, BeginningsAreNoDocuments) {
   }
 }
 
+// Whatever a byte becomes, the document is read or refused.
+TEST(Xml, AnyByteMayBeWrong) {
+  const std::string text = "<?xml v='1'?><a b='&amp;'>x&#65;<!--c--><d/><?p?></a>";
+  for (size_t place = 0; place < text.size(); ++place) {
+    for (int byte = 0; byte < 256; ++byte) {
+      std::string changed = text;
+      changed[place] = static_cast<char>(byte);
+      const auto root = Parsed(changed);
+      EXPECT_TRUE(root || root.error().code == ErrorCode::kBadInput);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace etude::suite

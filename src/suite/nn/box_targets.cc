@@ -49,32 +49,35 @@ void Append(std::vector<float>& codes, const BoxCode& code) {
 AnchorTargets TargetsOfAnchors(std::span<const Box> anchors, const Annotation& annotation,
                                const AnchorRule& rule, RandomStream& random) {
   const std::vector<Object>& objects = annotation.objects;
-  const auto counts = [&](const Box& anchor) {
-    return !rule.inside_only || LiesInside(anchor, annotation.size);
-  };
-  std::vector<BestObject> best(anchors.size());
-  std::vector<float> best_of_object(objects.size(), 0);
+  constexpr float kNotAsked = -1;
+  std::vector<BestObject> best(anchors.size(), {.overlap = kNotAsked});
+  std::vector<float> most(objects.size(), 0);  // overlap of an anchor with each object
+  std::vector<std::vector<size_t>> best_anchors(objects.size());
   for (size_t i = 0; i < anchors.size(); ++i) {
-    if (!counts(anchors[i])) continue;
-    best[i] = FindBest(anchors[i], objects);
+    if (rule.inside_only && !LiesInside(anchors[i], annotation.size)) continue;
+    best[i] = {};
     for (size_t object = 0; object < objects.size(); ++object) {
-      best_of_object[object] =
-          std::max(best_of_object[object], Overlap(anchors[i], objects[object].box));
+      const float overlap = Overlap(anchors[i], objects[object].box);
+      if (overlap > best[i].overlap) best[i] = {object, overlap};
+      if (overlap == 0 || overlap < most[object]) continue;
+      if (overlap > most[object]) best_anchors[object].clear();
+      most[object] = overlap;
+      best_anchors[object].push_back(i);
+    }
+  }
+  std::vector<bool> is_positive(anchors.size(), false);
+  for (size_t object = 0; object < objects.size(); ++object) {
+    for (const size_t i : best_anchors[object]) {
+      is_positive[i] = true;
+      if (best[i].overlap < rule.least_positive) best[i].number = object;
     }
   }
   std::vector<size_t> positives;
   std::vector<size_t> negatives;
   for (size_t i = 0; i < anchors.size(); ++i) {
-    if (!counts(anchors[i])) continue;
-    bool is_positive = best[i].overlap >= rule.least_positive;
-    for (size_t object = 0; object < objects.size() && !is_positive; ++object) {
-      is_positive = best_of_object[object] > 0 &&
-                    Overlap(anchors[i], objects[object].box) == best_of_object[object];
-      if (is_positive) best[i].number = object;
-    }
-    if (is_positive) {
+    if (is_positive[i] || best[i].overlap >= rule.least_positive) {
       positives.push_back(i);
-    } else if (best[i].overlap < rule.most_negative) {
+    } else if (best[i].overlap != kNotAsked && best[i].overlap < rule.most_negative) {
       negatives.push_back(i);
     }
   }

@@ -86,7 +86,8 @@ FasterRcnn::Proposer FasterRcnn::AskProposer(const at::Tensor& features) const {
 std::vector<std::vector<Box>> FasterRcnn::Propose(const Proposer& proposer,
                                                   std::span<const PictureSize> sizes,
                                                   const ProposalRule& rule) const {
-  const at::Tensor scores = OnHost(proposer.logits.select(2, 1) - proposer.logits.select(2, 0));
+  const at::Tensor logits = OnHost(proposer.logits);
+  const at::Tensor scores = (logits.select(2, 1) - logits.select(2, 0)).contiguous();
   const at::Tensor codes = OnHost(proposer.codes);
   const size_t count = proposer.anchors.size();
   std::vector<std::vector<Box>> proposals;

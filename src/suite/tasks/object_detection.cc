@@ -337,8 +337,8 @@ Result<std::unique_ptr<Task>> MakeObjectDetection(const TaskOptions& options) {
     Recipe recipe{.batch = 16,
                   .optimizers = {{.kind = OptimizerRecipe::Kind::kAdam, .rate = 2e-3}},
                   .schedule = {.warmup_steps = 50, .cosine = true},
-                  .evaluate_every = 50,
-                  .most_steps = 1500};
+                  .evaluate_every = 20,
+                  .most_steps = 800};
     return std::make_unique<ShapeDetection>(options, std::move(recipe));
   }
   const std::string folder = options.data + "/VOCdevkit/VOC2007";
