@@ -6,6 +6,7 @@
 #include "src/suite/task.h"
 #include "src/suite/tasks/image_classification.h"
 #include "src/suite/tasks/learning_to_rank.h"
+#include "src/suite/tasks/object_detection.h"
 #include "src/suite/tasks/spatial_transformer.h"
 
 namespace etude::suite {
@@ -26,6 +27,18 @@ constexpr std::array kTasks = {
               .smoke = {0.97, Origin::kMeasured},
               .published = Target{0.749, Origin::kFound},
               .make = MakeImageClassification},
+    TaskFacts{.id = "object-detection",
+              .aibench = "C9",
+              .title = "Object detection",
+              .model = "Faster R-CNN, ResNet-101",
+              .paper = "Ren et al., 1506.01497",
+              .metric = {"mAP at 0.5", true},
+              .baseline = "the mean box of each class",
+              .smoke_data = "2,000 generated pictures of shapes",
+              .paper_data = "VOC 2007",
+              .smoke = {0.9, Origin::kMeasured},
+              .published = Target{0.75, Origin::kRecalled},
+              .make = MakeObjectDetection},
     TaskFacts{.id = "spatial-transformer",
               .aibench = "C15",
               .title = "Spatial transformer",

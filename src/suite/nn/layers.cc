@@ -12,6 +12,8 @@
 namespace etude::suite {
 namespace {
 
+constexpr double kSmallStart = 0.01;
+
 at::Tensor UniformByFan(at::IntArrayRef sizes, int64_t fan_in) {
   const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
   return Uniform(sizes, -bound, bound);
@@ -32,11 +34,19 @@ Conv2d::Conv2d(const Scope& scope, int64_t in, int64_t out, Window window, bool 
   const int64_t width = window_.kernel.back();
   const std::vector<int64_t> sizes = {out, in / window_.groups, height, width};
   const int64_t fan_in = sizes[1] * height * width;
-  weight_ = scope.Parameter(
-      "weight", start == Start::kUniform
-                    ? UniformByFan(sizes, fan_in)
-                    : Normal(sizes, 0, std::sqrt(2 / static_cast<double>(out * height * width))));
-  if (bias) bias_ = scope.Parameter("bias", UniformByFan({out}, fan_in));
+  const auto draw = [&] {
+    switch (start) {
+      case Start::kUniform: return UniformByFan(sizes, fan_in);
+      case Start::kHe:
+        return Normal(sizes, 0, std::sqrt(2 / static_cast<double>(out * height * width)));
+      case Start::kSmall: break;
+    }
+    return Normal(sizes, 0, kSmallStart);
+  };
+  weight_ = scope.Parameter("weight", draw());
+  if (!bias) return;
+  bias_ =
+      scope.Parameter("bias", start == Start::kSmall ? Zeros({out}) : UniformByFan({out}, fan_in));
 }
 
 at::Tensor Conv2d::operator()(const at::Tensor& x) const {
@@ -54,6 +64,10 @@ BatchNorm::BatchNorm(const Scope& scope, int64_t channels, double epsilon, doubl
       variance_(scope.Buffer("running_var", Ones({channels}))) {}
 
 at::Tensor BatchNorm::operator()(const at::Tensor& x) const {
+  if (fixed_) {
+    return at::batch_norm(x, scale_.detach(), shift_.detach(), mean_, variance_,
+                          /*training=*/false, momentum_, epsilon_, /*cudnn_enabled=*/true);
+  }
   return at::batch_norm(x, scale_, shift_, mean_, variance_, weights_->training(), momentum_,
                         epsilon_, /*cudnn_enabled=*/true);
 }

@@ -34,6 +34,7 @@ class Conv2d {
   enum class Start : uint8_t {
     kUniform,  // as PyTorch's
     kHe,       // normal, √(2 / fan-out) (He, 1502.01852)
+    kSmall,    // normal, 0.01; biases are 0
   };
   Conv2d(const Scope& scope, int64_t in, int64_t out, Window window, bool bias = true,
          Start start = Start::kUniform);
@@ -52,8 +53,11 @@ class BatchNorm {
   explicit BatchNorm(const Scope& scope, int64_t channels, double epsilon = 1e-5,
                      double momentum = 0.1, double scale = 1);
   at::Tensor operator()(const at::Tensor& x) const;
+  // From now on by running means always, and what it holds is not learned.
+  void Fix() { fixed_ = true; }
 
  private:
+  bool fixed_ = false;
   const Weights* weights_;
   double epsilon_;
   double momentum_;

@@ -36,6 +36,11 @@ ResidualBlock::ResidualBlock(const Scope& scope, int64_t in, int64_t width, int6
   fit_norm_.emplace(scope["downsample"]["1"], out_);
 }
 
+void ResidualBlock::FixNorms() {
+  for (BatchNorm& norm : norms_) norm.Fix();
+  if (fit_norm_) fit_norm_->Fix();
+}
+
 at::Tensor ResidualBlock::operator()(const at::Tensor& x) const {
   at::Tensor y = x;
   for (size_t i = 0; i < convolutions_.size(); ++i) {
@@ -50,6 +55,7 @@ ResNet::ResNet(const Scope& scope, const ResNetShape& shape)
       first_(Convolution(scope["conv1"], shape.channels, shape.width, shape.large_images ? 7 : 3,
                          shape.large_images ? 2 : 1)),
       first_norm_(scope["bn1"], shape.width) {
+  if (shape.fixed_norms) first_norm_.Fix();
   int64_t in = shape.width;
   for (size_t stage = 0; stage < shape.blocks.size(); ++stage) {
     const Scope place = scope[fmt::format("layer{}", stage + 1)];
@@ -57,6 +63,7 @@ ResNet::ResNet(const Scope& scope, const ResNetShape& shape)
     for (int64_t block = 0; block < shape.blocks[stage]; ++block) {
       const int64_t stride = stage > 0 && block == 0 ? 2 : 1;
       blocks.emplace_back(place[block], in, shape.width << stage, stride, shape.bottlenecks);
+      if (shape.fixed_norms) blocks.back().FixNorms();
       in = blocks.back().out();
     }
   }

@@ -19,12 +19,14 @@ struct ResNetShape {
   bool bottlenecks =
       true;  // blocks of 1 × 1, 3 × 3, 1 × 1 with four times the width, else of two 3 × 3
   bool large_images = true;  // begins with a 7 × 7 convolution and a pool that quarter the size
+  bool fixed_norms = false;  // normalises by what it was given, for few images a step
 };
 
 // One block: what it adds to its input, or to its input made to fit.
 class ResidualBlock {
  public:
   ResidualBlock(const Scope& scope, int64_t in, int64_t width, int64_t stride, bool bottleneck);
+  void FixNorms();
   at::Tensor operator()(const at::Tensor& x) const;
   int64_t out() const { return out_; }
 
