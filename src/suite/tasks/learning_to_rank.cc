@@ -239,18 +239,8 @@ Result<Interactions> ReadRankingData(const std::string& folder, std::string_view
   return data;
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Task>> MakeLearningToRank(const TaskOptions& options) {
-  const bool smoke = options.scale == Scale::kSmoke;
-  const std::string folder = options.data + (smoke ? "/nycflights" : "/gowalla/test");
-  ETUDE_ASSIGN_OR_RETURN(
-      Interactions data,
-      ReadRankingData(folder,
-                      smoke ? "`etude suite setup` gets it"
-                            : "expected train.txt and test.txt as the paper's authors have them",
-                      options));
-
+RankingPlan PlanFor(Scale scale, const Interactions& data) {
+  const bool smoke = scale == Scale::kSmoke;
   RankingPlan plan;
   plan.teacher = {.users = std::ssize(data.users), .items = data.items, .width = smoke ? 32 : 100};
   plan.student = plan.teacher;
@@ -260,6 +250,43 @@ Result<std::unique_ptr<Task>> MakeLearningToRank(const TaskOptions& options) {
     plan.names_new_items = false;
     plan.distillation.rank_samples = 20;
   }
+  return plan;
+}
+
+// Says in `distillation` which steps are whose.
+Recipe RankingRecipe(Scale scale, int64_t samples, Distillation& distillation) {
+  const bool smoke = scale == Scale::kSmoke;
+  const int64_t batch = smoke ? 256 : std::min<int64_t>(512, samples);
+  Recipe recipe{.batch = batch,
+                .optimizers = {{.kind = OptimizerRecipe::Kind::kAdam,
+                                .rate = smoke ? 6e-3 : 1e-3,
+                                .weight_decay = 1e-6}}};
+  if (smoke) {
+    distillation.teacher_steps = 600;
+    distillation.discrepancy_step = 900;
+    recipe.evaluate_every = 25;
+    recipe.most_steps = 2000;
+  } else {
+    const int64_t epoch = samples / batch;
+    distillation.teacher_steps = 50 * epoch;
+    distillation.discrepancy_step = 60 * epoch;
+    recipe.evaluate_every = epoch;
+    recipe.most_steps = 100 * epoch;
+  }
+  return recipe;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Task>> MakeLearningToRank(const TaskOptions& options) {
+  const bool smoke = options.scale == Scale::kSmoke;
+  const std::string folder = options.data + (smoke ? "/nycflights" : "/gowalla/test");
+  const std::string_view hint = smoke
+                                    ? "`etude suite setup` gets it"
+                                    : "expected train.txt and test.txt as the paper's authors have "
+                                      "them";
+  ETUDE_ASSIGN_OR_RETURN(Interactions data, ReadRankingData(folder, hint, options));
+  RankingPlan plan = PlanFor(options.scale, data);
   const int64_t fewest = plan.targets + std::max(kNamed, plan.distillation.items);
   if (data.items < fewest) {
     return BadInput(
@@ -271,27 +298,7 @@ Result<std::unique_ptr<Task>> MakeLearningToRank(const TaskOptions& options) {
     return BadInput(
         fmt::format("{}/train.txt: no user with more than {} lines", folder, plan.targets));
   }
-
-  Recipe recipe;
-  if (smoke) {
-    plan.distillation.teacher_steps = 600;
-    plan.distillation.discrepancy_step = 900;
-    recipe = {
-        .batch = 256,
-        .optimizers = {{.kind = OptimizerRecipe::Kind::kAdam, .rate = 6e-3, .weight_decay = 1e-6}},
-        .evaluate_every = 25,
-        .most_steps = 2000};
-  } else {
-    const int64_t batch = std::min<int64_t>(512, samples);
-    const int64_t epoch = samples / batch;
-    plan.distillation.teacher_steps = 50 * epoch;
-    plan.distillation.discrepancy_step = 60 * epoch;
-    recipe = {
-        .batch = batch,
-        .optimizers = {{.kind = OptimizerRecipe::Kind::kAdam, .rate = 1e-3, .weight_decay = 1e-6}},
-        .evaluate_every = epoch,
-        .most_steps = 100 * epoch};
-  }
+  Recipe recipe = RankingRecipe(options.scale, samples, plan.distillation);
   return std::make_unique<LearningToRank>(options, std::move(data), std::move(windows), plan,
                                           std::move(recipe));
 }
