@@ -6,11 +6,13 @@
 #include "src/suite/task.h"
 #include "src/suite/tasks/image_classification.h"
 #include "src/suite/tasks/spatial_transformer.h"
+#include "src/suite/tasks/speech_recognition.h"
 
 namespace etude::suite {
 namespace {
 
 constexpr Metric kAccuracy{"top-1 accuracy", true};
+constexpr Metric kWordErrors{"word error rate", false};
 
 constexpr std::array kTasks = {
     TaskFacts{.id = "image-classification",
@@ -25,6 +27,18 @@ constexpr std::array kTasks = {
               .smoke = {0.97, Origin::kMeasured},
               .published = Target{0.749, Origin::kFound},
               .make = MakeImageClassification},
+    TaskFacts{.id = "speech-recognition",
+              .aibench = "C6",
+              .title = "Speech recognition",
+              .model = "DeepSpeech2",
+              .paper = "Amodei et al., 1512.02595",
+              .metric = kWordErrors,
+              .baseline = "always the word that most utterances have",
+              .smoke_data = "strings of one to five spoken digits",
+              .paper_data = "LibriSpeech",
+              .smoke = {0.05, Origin::kMeasured},
+              .published = Target{0.0533, Origin::kRecalled},
+              .make = MakeSpeechRecognition},
     TaskFacts{.id = "spatial-transformer",
               .aibench = "C15",
               .title = "Spatial transformer",

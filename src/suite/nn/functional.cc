@@ -1,6 +1,8 @@
 #include "src/suite/nn/functional.h"
 
 #include <ATen/Context.h>
+#include <ATen/ops/_pack_padded_sequence.h>
+#include <ATen/ops/_pad_packed_sequence.h>
 #include <ATen/ops/_upsample_bilinear2d_aa.h>
 #include <ATen/ops/affine_grid_generator.h>
 #include <ATen/ops/arange.h>
@@ -24,6 +26,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <tuple>
 
 namespace etude::suite {
 
@@ -107,10 +110,22 @@ at::Tensor SmoothL1(const at::Tensor& x, const at::Tensor& target, double beta) 
 }
 at::Tensor CtcLoss(const at::Tensor& log_probabilities, const at::Tensor& labels,
                    std::span<const int64_t> input_lengths, std::span<const int64_t> label_lengths) {
-  return at::ctc_loss(log_probabilities, labels,
-                      at::IntArrayRef(input_lengths.data(), input_lengths.size()),
-                      at::IntArrayRef(label_lengths.data(), label_lengths.size()), /*blank=*/0,
-                      at::Reduction::Mean, /*zero_infinity=*/true);
+  const at::Tensor sum = at::ctc_loss(log_probabilities, labels,
+                                      at::IntArrayRef(input_lengths.data(), input_lengths.size()),
+                                      at::IntArrayRef(label_lengths.data(), label_lengths.size()),
+                                      /*blank=*/0, at::Reduction::Sum, /*zero_infinity=*/true);
+  return sum / static_cast<double>(input_lengths.size());
+}
+
+PackedSequences Pack(const at::Tensor& x, std::span<const int64_t> lengths) {
+  PackedSequences packed;
+  std::tie(packed.values, packed.counts) = at::_pack_padded_sequence(
+      x, FromValues(lengths, {std::ssize(lengths)}), /*batch_first=*/false);
+  return packed;
+}
+at::Tensor Unpack(const PackedSequences& packed) {
+  return std::get<0>(at::_pad_packed_sequence(packed.values, packed.counts, /*batch_first=*/false,
+                                              /*padding_value=*/0, packed.counts.size(0)));
 }
 
 }  // namespace etude::suite
