@@ -1,8 +1,6 @@
 #include "src/suite/nn/functional.h"
 
 #include <ATen/Context.h>
-#include <ATen/ops/_pack_padded_sequence.h>
-#include <ATen/ops/_pad_packed_sequence.h>
 #include <ATen/ops/_upsample_bilinear2d_aa.h>
 #include <ATen/ops/affine_grid_generator.h>
 #include <ATen/ops/arange.h>
@@ -26,7 +24,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
-#include <tuple>
+#include <vector>
 
 namespace etude::suite {
 
@@ -117,15 +115,33 @@ at::Tensor CtcLoss(const at::Tensor& log_probabilities, const at::Tensor& labels
   return sum / static_cast<double>(input_lengths.size());
 }
 
+// By rows that are chosen by index, not by PyTorch's packing: its kernels depend on the lengths'
+// values, which a replay would have to know.
 PackedSequences Pack(const at::Tensor& x, std::span<const int64_t> lengths) {
-  PackedSequences packed;
-  std::tie(packed.values, packed.counts) = at::_pack_padded_sequence(
-      x, FromValues(lengths, {std::ssize(lengths)}), /*batch_first=*/false);
-  return packed;
+  const int64_t width = std::ssize(lengths);
+  std::vector<int64_t> rows;  // of x's steps and samples in one
+  std::vector<int64_t> counts;
+  int64_t samples = width;
+  for (int64_t step = 0; samples > 0; ++step) {
+    while (samples > 0 && lengths[static_cast<size_t>(samples - 1)] <= step) --samples;
+    if (samples > 0) counts.push_back(samples);
+    for (int64_t sample = 0; sample < samples; ++sample) rows.push_back(step * width + sample);
+  }
+  const at::Tensor index = FromValues(rows, {std::ssize(rows)}).to(x.device());
+  return {x.flatten(0, 1).index_select(0, index), FromValues(counts, {std::ssize(counts)})};
 }
 at::Tensor Unpack(const PackedSequences& packed) {
-  return std::get<0>(at::_pad_packed_sequence(packed.values, packed.counts, /*batch_first=*/false,
-                                              /*padding_value=*/0, packed.counts.size(0)));
+  const int64_t steps = packed.counts.numel();
+  const auto* counts = packed.counts.const_data_ptr<int64_t>();
+  std::vector<int64_t> rows;
+  int64_t begin = 0;  // of the step's rows
+  for (int64_t step = 0; step < steps; begin += counts[step++]) {
+    for (int64_t sample = 0; sample < counts[0]; ++sample) {
+      rows.push_back(sample < counts[step] ? begin + sample : 0);
+    }
+  }
+  const at::Tensor index = FromValues(rows, {std::ssize(rows)}).to(packed.values.device());
+  return packed.values.index_select(0, index).unflatten(0, {steps, counts[0]});
 }
 
 }  // namespace etude::suite

@@ -80,7 +80,7 @@ struct PackedSequences {
 };
 // x: [T, N, C], of which sample n has `lengths`[n], from T down to at least 1.
 PackedSequences Pack(const at::Tensor& x, std::span<const int64_t> lengths);
-// [T, N, C]; 0 behind each.
+// [T, N, C]; anything behind the end of each.
 at::Tensor Unpack(const PackedSequences& packed);
 
 }  // namespace etude::suite
