@@ -6,10 +6,14 @@ Each package is of one version with one SHA-256, which pip checks; what is there
 """
 
 import argparse
+import array
 import collections
 import csv
+import functools
 import gzip
 import io
+import math
+import operator
 import os
 import pathlib
 import shutil
@@ -18,6 +22,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import wave
 import zipfile
 
 
@@ -79,8 +84,84 @@ def nycflights(temporary, to):
                 print(plane, airport, 1, file=train if number < first_held_out else test)
 
 
+DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+# Accents and voices of espeak-ng; takes differ in words a minute and pitch. Takes 0 to 4 are held out, so
+# those voices have no others.
+LEARNED_VOICES = [f"{accent}+{voice}" for accent in ("en-us", "en", "en-gb-scotland", "en-029")
+                  for voice in ("m1", "m3", "m7", "f1", "f2")]
+HELD_OUT_VOICES = ["en-us+m4", "en-us+f3", "en+m2", "en-gb-x-rp+f4"]
+TAKES = [(140, 45), (160, 55), (175, 50), (190, 40), (150, 60)]
+
+
+@functools.cache
+def kernels(up, down):
+    """What to weigh samples with for each place that new samples have between two: sines over their argument."""
+    slower = max(1, down / up)  # what is above half the lower rate is filtered out
+    half = math.ceil(8 * slower)
+
+    def weight(distance):
+        x = 0.9 * distance / slower
+        sine = 1 if x == 0 else math.sin(math.pi * x) / (math.pi * x)
+        return 0 if abs(distance) >= half else 0.9 / slower * sine * math.cos(math.pi * distance / half / 2) ** 2
+
+    return [[weight(place - half + 1 - phase / up) for place in range(2 * half)] for phase in range(up)]
+
+
+def resample(samples, rate, to_rate):
+    """The samples at another rate."""
+    divisor = math.gcd(rate, to_rate)
+    up, down = to_rate // divisor, rate // divisor
+    weights = kernels(up, down)
+    taps = len(weights[0])
+    padded = [0] * (taps // 2 - 1) + list(samples) + [0] * (taps // 2 + 1)
+    result = []
+    for i in range(len(samples) * up // down):
+        begin, phase = divmod(i * down, up)
+        value = sum(map(operator.mul, weights[phase], padded[begin:begin + taps]))
+        result.append(max(-32768, min(32767, round(value))))
+    return result
+
+
+def say(word, voice, speed, pitch, path):
+    """A word that espeak-ng says, as a WAV file with 8,000 samples a second."""
+    spoken = path.with_suffix(".spoken")
+    command = ["espeak-ng", "-v", voice, "-s", str(speed), "-p", str(pitch), "-w", spoken, word]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        raise Unavailable(f"espeak-ng could not say '{word}' as {voice}: {done.stdout.strip()}")
+    with wave.open(str(spoken)) as file:
+        rate, samples = file.getframerate(), array.array("h", file.readframes(file.getnframes()))
+    spoken.unlink()
+    if sys.byteorder == "big":
+        samples.byteswap()
+    low = array.array("h", resample(samples, rate, 8000))
+    if sys.byteorder == "big":
+        low.byteswap()
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, 2, 8000, len(low), "NONE", "not compressed"))
+        file.writeframes(low.tobytes())
+
+
+def spoken_digits(_temporary, to):
+    """Digits in synthetic voices, some of which are held out; named as the Free Spoken Digit Dataset's."""
+    if shutil.which("espeak-ng") is None:
+        raise Unavailable("no espeak-ng, which says the spoken digits: apt-get install espeak-ng")
+    (to / "recordings").mkdir()
+    known = set()
+    for voices, first in ((HELD_OUT_VOICES, 0), (LEARNED_VOICES, len(TAKES))):
+        for voice in voices:
+            for digit, word in enumerate(DIGITS):
+                for take, (speed, pitch) in enumerate(TAKES, first):
+                    path = to / "recordings" / f"{digit}_{voice}_{take}.wav"
+                    say(word, voice, speed, pitch, path)
+                    known.add(path.read_bytes())
+    # espeak-ng takes its standard voice for some that it does not know.
+    if len(known) != len(list((to / "recordings").iterdir())):
+        raise Unavailable("espeak-ng does not have all voices of the spoken digits, expected version 1.51")
+
+
 # By the folder that the tasks look for.
-SETS = {"mnist-5k": mnist_5k, "nycflights": nycflights}
+SETS = {"mnist-5k": mnist_5k, "nycflights": nycflights, "spoken-digits": spoken_digits}
 
 
 def make(folder, name):

@@ -8,11 +8,13 @@
 #include "src/suite/tasks/learning_to_rank.h"
 #include "src/suite/tasks/object_detection.h"
 #include "src/suite/tasks/spatial_transformer.h"
+#include "src/suite/tasks/speech_recognition.h"
 
 namespace etude::suite {
 namespace {
 
 constexpr Metric kAccuracy{"top-1 accuracy", true};
+constexpr Metric kWordErrors{"word error rate", false};
 
 constexpr std::array kTasks = {
     TaskFacts{.id = "image-classification",
@@ -27,6 +29,18 @@ constexpr std::array kTasks = {
               .smoke = {0.97, Origin::kMeasured},
               .published = Target{0.749, Origin::kFound},
               .make = MakeImageClassification},
+    TaskFacts{.id = "speech-recognition",
+              .aibench = "C6",
+              .title = "Speech recognition",
+              .model = "DeepSpeech2",
+              .paper = "Amodei et al., 1512.02595",
+              .metric = kWordErrors,
+              .baseline = "always the word that most utterances have",
+              .smoke_data = "strings of one to five spoken digits",
+              .paper_data = "LibriSpeech",
+              .smoke = {0.05, Origin::kMeasured},
+              .published = Target{0.0533, Origin::kRecalled},
+              .make = MakeSpeechRecognition},
     TaskFacts{.id = "object-detection",
               .aibench = "C9",
               .title = "Object detection",

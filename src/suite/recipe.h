@@ -39,11 +39,13 @@ struct OptimizerRecipe {
 std::string_view Name(OptimizerRecipe::Kind kind);
 std::optional<OptimizerRecipe::Kind> OptimizerKindFromName(std::string_view name);
 
-// How the rate goes over the steps: up from 0 in a line, then constant or along a half cosine that
-// ends at the recipe's last step.
+// How the rate goes over the steps: up from 0 in a line, then constant, along a half cosine that
+// ends at the recipe's last step, or divided by `annealing` after each `anneal_every` steps.
 struct RateSchedule {
   int64_t warmup_steps = 0;
   bool cosine = false;
+  double annealing = 1;
+  int64_t anneal_every = 0;  // 0: never
 };
 
 // How a task is trained. The user may put other values in before it starts.

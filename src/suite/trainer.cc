@@ -130,6 +130,9 @@ double Trainer::RateFactor() const {
   const auto step = static_cast<double>(step_);
   const auto warmup = static_cast<double>(schedule.warmup_steps);
   if (step < warmup) return (step + 1) / warmup;
+  if (schedule.anneal_every > 0) {
+    return std::pow(schedule.annealing, -static_cast<double>(step_ / schedule.anneal_every));
+  }
   if (!schedule.cosine) return 1;
   const double rest = std::max(1.0, static_cast<double>(options_.recipe.most_steps) - warmup);
   return (1 + std::cos(std::numbers::pi * std::min(1.0, (step - warmup) / rest))) / 2;

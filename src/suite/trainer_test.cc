@@ -111,6 +111,19 @@ TEST(Trainer, LearnsUnlessFrozen) {
   EXPECT_EQ(frozen->Evaluate().value(), before);
 }
 
+TEST(Trainer, AnnealsTheRate) {
+  Recipe recipe = RecipeWith({.rate = 0.1});
+  recipe.schedule = {.annealing = 1e20, .anneal_every = 3};
+  LineTask task(recipe);
+  const auto trainer = TrainerOf(task, recipe);
+  const double before = trainer->Evaluate().value();
+  Losses(*trainer, 3);
+  const double after = trainer->Evaluate().value();
+  EXPECT_LT(after, before);
+  Losses(*trainer, 3);
+  EXPECT_EQ(trainer->Evaluate().value(), after);
+}
+
 TEST(Trainer, RefusesABatchThatIsLargerThanTheData) {
   Recipe recipe = RecipeWith({});
   recipe.batch = 65;

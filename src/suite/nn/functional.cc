@@ -24,6 +24,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <vector>
 
 namespace etude::suite {
 
@@ -110,10 +111,40 @@ at::Tensor SmoothL1(const at::Tensor& x, const at::Tensor& target, double beta) 
 }
 at::Tensor CtcLoss(const at::Tensor& log_probabilities, const at::Tensor& labels,
                    std::span<const int64_t> input_lengths, std::span<const int64_t> label_lengths) {
-  return at::ctc_loss(log_probabilities, labels,
-                      at::IntArrayRef(input_lengths.data(), input_lengths.size()),
-                      at::IntArrayRef(label_lengths.data(), label_lengths.size()), /*blank=*/0,
-                      at::Reduction::Mean, /*zero_infinity=*/true);
+  const at::Tensor sum = at::ctc_loss(log_probabilities, labels,
+                                      at::IntArrayRef(input_lengths.data(), input_lengths.size()),
+                                      at::IntArrayRef(label_lengths.data(), label_lengths.size()),
+                                      /*blank=*/0, at::Reduction::Sum, /*zero_infinity=*/true);
+  return sum / static_cast<double>(input_lengths.size());
+}
+
+// By rows that are chosen by index, not by PyTorch's packing: its kernels depend on the lengths'
+// values, which a replay would have to know.
+PackedSequences Pack(const at::Tensor& x, std::span<const int64_t> lengths) {
+  const int64_t width = std::ssize(lengths);
+  std::vector<int64_t> rows;  // of x's steps and samples in one
+  std::vector<int64_t> counts;
+  int64_t samples = width;
+  for (int64_t step = 0; samples > 0; ++step) {
+    while (samples > 0 && lengths[static_cast<size_t>(samples - 1)] <= step) --samples;
+    if (samples > 0) counts.push_back(samples);
+    for (int64_t sample = 0; sample < samples; ++sample) rows.push_back(step * width + sample);
+  }
+  const at::Tensor index = FromValues(rows, {std::ssize(rows)}).to(x.device());
+  return {x.flatten(0, 1).index_select(0, index), FromValues(counts, {std::ssize(counts)})};
+}
+at::Tensor Unpack(const PackedSequences& packed) {
+  const int64_t steps = packed.counts.numel();
+  const auto* counts = packed.counts.const_data_ptr<int64_t>();
+  std::vector<int64_t> rows;
+  int64_t begin = 0;  // of the step's rows
+  for (int64_t step = 0; step < steps; begin += counts[step++]) {
+    for (int64_t sample = 0; sample < counts[0]; ++sample) {
+      rows.push_back(sample < counts[step] ? begin + sample : 0);
+    }
+  }
+  const at::Tensor index = FromValues(rows, {std::ssize(rows)}).to(packed.values.device());
+  return packed.values.index_select(0, index).unflatten(0, {steps, counts[0]});
 }
 
 }  // namespace etude::suite

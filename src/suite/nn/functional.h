@@ -69,9 +69,20 @@ at::Tensor BinaryCrossEntropy(const at::Tensor& logits, const at::Tensor& target
                               bool mean = true);
 // Huber's loss with its corner at `beta`, divided by it (Girshick, 1504.08083); each.
 at::Tensor SmoothL1(const at::Tensor& x, const at::Tensor& target, double beta);
-// `log_probabilities` [T, N, C], symbol 0 is the blank; `labels` int64 [N, S]. Mean over samples of
-// the loss by length (Graves 2006).
+// `log_probabilities` [T, N, C], symbol 0 is the blank; `labels` int64 [N, S]. Mean over samples
+// (Graves 2006), of which those with too few steps for their labels count as 0.
 at::Tensor CtcLoss(const at::Tensor& log_probabilities, const at::Tensor& labels,
                    std::span<const int64_t> input_lengths, std::span<const int64_t> label_lengths);
+
+// Sequences of several lengths without what fills up the shorter ones: the first step of each, the
+// second step of those that have one, and so on.
+struct PackedSequences {
+  at::Tensor values;  // [all steps of all, C]
+  at::Tensor counts;  // int64 on the CPU: how many have a first step, a second one, …
+};
+// x: [T, N, C], of which sample n has `lengths`[n], from T down to at least 1.
+PackedSequences Pack(const at::Tensor& x, std::span<const int64_t> lengths);
+// [T, N, C]; anything behind the end of each.
+at::Tensor Unpack(const PackedSequences& packed);
 
 }  // namespace etude::suite

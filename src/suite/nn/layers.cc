@@ -127,4 +127,14 @@ std::pair<at::Tensor, Recurrent::State> Recurrent::operator()(const at::Tensor& 
   return {out, state};
 }
 
+PackedSequences Recurrent::operator()(const PackedSequences& x) const {
+  TORCH_CHECK(shape_.cell == Cell::kGru, "packed sequences are for GRUs");
+  const int64_t samples = x.counts[0].item<int64_t>();
+  const int64_t rows = shape_.layers * (shape_.bidirectional ? 2 : 1);
+  const at::Tensor before = x.values.new_zeros({rows, samples, shape_.hidden});
+  auto [out, after] = at::gru(x.values, x.counts, before, flat_, shape_.bias, shape_.layers,
+                              /*dropout=*/0, weights_->training(), shape_.bidirectional);
+  return {out, x.counts};
+}
+
 }  // namespace etude::suite

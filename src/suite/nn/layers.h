@@ -103,6 +103,8 @@ class Recurrent {
   };
   // The outputs of all steps, [T, N, directions × hidden], and the last state.
   std::pair<at::Tensor, State> operator()(const at::Tensor& x, const State& before = {}) const;
+  // The same without a state before, of GRUs only: those backwards begin at each one's end.
+  PackedSequences operator()(const PackedSequences& x) const;
 
  private:
   const Weights* weights_;

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "src/base/result.h"
+
+namespace etude::suite {
+
+// Utterances and what is said in each. Not thread-safe.
+class Speech {
+ public:
+  virtual ~Speech() = default;
+  Speech(const Speech&) = delete;
+  Speech& operator=(const Speech&) = delete;
+
+  virtual int64_t size() const = 0;
+  // Its sound: float [samples].
+  virtual Result<at::Tensor> Wave(int64_t number) const = 0;
+  // Its symbols, from 1 on: 0 is CTC's blank.
+  virtual std::vector<int64_t> Transcript(int64_t number) const = 0;
+
+ protected:
+  Speech() = default;
+};
+
+// A data set: what is learned from and what is held out.
+struct SpeechParts {
+  std::unique_ptr<Speech> train;
+  std::unique_ptr<Speech> test;
+  int64_t rate = 0;              // samples a second
+  int64_t symbols = 0;           // with the blank
+  std::optional<int64_t> space;  // the symbol between words; none: each symbol is a word
+};
+
+}  // namespace etude::suite

@@ -1,0 +1,159 @@
+"""Speech recognition at both scales, on sounds that the tests make."""
+
+import array
+import ctypes
+import ctypes.util
+import json
+import math
+import os
+import random
+import subprocess
+import wave
+
+import pytest
+
+from etude import suite_data
+
+ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude-torch")
+
+
+def run(folder, *options, code=0):
+    command = [ETUDE, "suite", "run", "speech-recognition", "--data", folder, "--threads", "1", *options]
+    done = subprocess.run(command, text=True, capture_output=True)
+    assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return json.loads(done.stdout)["tasks"][0]["runs"][0] if "--json" in options else done.stderr
+
+
+def tone(hertz, seconds, rate):
+    """A tone with a little noise, as 16-bit samples."""
+    noise = random.Random(hertz)
+    count = int(seconds * rate)
+    return array.array(
+        "h",
+        (int(8000 * math.sin(2 * math.pi * hertz * i / rate) + noise.uniform(-50, 50)) for i in range(count)),
+    )
+
+
+def write_wav(path, samples, rate):
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, 2, rate, len(samples), "NONE", "not compressed"))
+        file.writeframes(samples.tobytes())
+
+
+class SoundInfo(ctypes.Structure):
+    _fields_ = [
+        ("frames", ctypes.c_int64),
+        ("rate", ctypes.c_int),
+        ("channels", ctypes.c_int),
+        ("format", ctypes.c_int),
+        ("sections", ctypes.c_int),
+        ("seekable", ctypes.c_int),
+    ]
+
+
+def write_flac(path, samples, rate):
+    """By libsndfile, whose format 0x17 is FLAC, with 16 bits."""
+    library = ctypes.CDLL(ctypes.util.find_library("sndfile"))
+    library.sf_open.restype = ctypes.c_void_p
+    info = SoundInfo(rate=rate, channels=1, format=0x170002)
+    file = ctypes.c_void_p(library.sf_open(os.fsencode(path), 0x20, ctypes.byref(info)))
+    assert file
+    library.sf_writef_short.restype = ctypes.c_int64
+    pointer = (ctypes.c_short * len(samples)).from_buffer(samples)
+    assert library.sf_writef_short(file, pointer, ctypes.c_int64(len(samples))) == len(samples)
+    library.sf_close(file)
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory):
+    """Ten digits, each a tone of its own, of two speakers."""
+    folder = tmp_path_factory.mktemp("digits")
+    recordings = folder / "spoken-digits" / "recordings"
+    recordings.mkdir(parents=True)
+    for digit in range(10):
+        for speaker, take in (("a", 0), ("b", 4), ("a", 5), ("b", 12)):
+            seconds = 0.2 + 0.01 * take
+            write_wav(recordings / f"{digit}_{speaker}_{take}.wav", tone(300 + 300 * digit, seconds, 8000), 8000)
+    return folder
+
+
+LINES = {
+    "train-clean-100/84/121/84-121": ["0000 GO DO YOU HEAR", "0001 I DON'T", "0002 NO"],
+    "test-clean/61/7/61-7": ["0000 SO NO ONE", "0001 NO"],
+}
+
+
+@pytest.fixture
+def librispeech(tmp_path):
+    for chapter, lines in LINES.items():
+        stem = tmp_path / "LibriSpeech" / chapter
+        stem.parent.mkdir(parents=True)
+        texts = []
+        for line in lines:
+            number, text = line.split(" ", 1)
+            texts.append(f"{stem.name}-{number} {text}\n")
+            write_flac(f"{stem}-{number}.flac", tone(500, 0.05 * len(text), 16000), 16000)
+        stem.with_name(stem.name + ".trans.txt").write_text("".join(texts))
+    return tmp_path
+
+
+def test_digits_are_learned(digits):
+    found = run(digits, "--json", "--batch", "16", "--most-steps", "12", "--evaluate-every", "6", code=1)
+    assert found["samples"] == 4000
+    assert 0.8 < found["baseline"] < 1  # one word, right where a string has it
+    losses = [point["loss"] for point in found["curve"]]
+    assert losses[1] < losses[0]
+
+
+def test_the_paper_s_network_takes_a_step(librispeech):
+    found = run(librispeech, "--json", "--scale", "paper", "--most-steps", "1", code=1)
+    assert found["parameters"] == 41_187_968  # of AIBench's program
+    assert found["samples"] == 3
+    # Four words in two utterances; both have "NO".
+    assert found["baseline"] == pytest.approx(2 / 4)
+    assert math.isfinite(found["curve"][0]["loss"])
+    assert found["target"] == pytest.approx(0.0533)
+
+
+def test_without_data_it_is_not_available(tmp_path):
+    assert "spoken-digits: not there" in run(tmp_path, code=4)
+    assert "train-clean-100: not there" in run(tmp_path, "--scale", "paper", code=4)
+
+
+def test_what_is_wrong_with_recordings_is_said(tmp_path):
+    recordings = tmp_path / "free-spoken-digit-dataset" / "recordings"
+    recordings.mkdir(parents=True)
+    write_wav(recordings / "3_a_5.wav", tone(500, 0.2, 8000), 8000)
+    assert "no recordings to test" in run(tmp_path, code=3)
+    wrong = recordings / "3_a_0.wav"
+    write_wav(wrong, tone(500, 0.2, 16000), 16000)
+    assert f"{wrong}: 16000 samples a second, expected 8000" in run(tmp_path, code=3)
+    wrong.write_bytes(b"RIFFnothing")
+    assert str(wrong) in run(tmp_path, code=3)
+    wrong.rename(recordings / "three_a_0.wav")
+    assert "expected a name such as 7_jackson_32.wav" in run(tmp_path, code=3)
+
+
+def test_what_is_wrong_with_librispeech_is_said(librispeech):
+    chapter = librispeech / "LibriSpeech/train-clean-100/84/121"
+    sound = chapter / "84-121-0001.flac"
+    sound.write_bytes(sound.read_bytes()[:-300])
+    once = ("--scale", "paper", "--most-steps", "1")
+    assert str(sound) in run(librispeech, *once, code=3)
+    sound.unlink()
+    assert str(sound) in run(librispeech, *once, code=5)
+    text = chapter / "84-121.trans.txt"
+    text.write_text("84-121-0000 GO\n84-121-0001 it's 5\n")
+    assert f"{text}:2: found '84-121-0001 it's 5'" in run(librispeech, *once, code=3)
+
+
+def test_resampling_keeps_what_is_low_and_drops_what_is_high():
+    def deviation(samples):
+        return math.sqrt(sum(value * value for value in samples) / len(samples))
+
+    for hertz, share in ((400, 1), (2500, 1), (6000, 0)):
+        before = tone(hertz, 0.1, 22050)
+        after = suite_data.resample(before, 22050, 8000)
+        assert len(after) == len(before) * 160 // 441
+        middle = after[100:-100]
+        assert deviation(middle) / deviation(before) == pytest.approx(share, abs=0.03)
