@@ -50,11 +50,13 @@ AnchorTargets TargetsOfAnchors(std::span<const Box> anchors, const Annotation& a
                                const AnchorRule& rule, RandomStream& random) {
   const std::vector<Object>& objects = annotation.objects;
   constexpr float kNotAsked = -1;
+  const auto lies_inside = [&](const Box& box) { return LiesInside(box, annotation.size); };
+  const bool inside_only = rule.inside_only && std::ranges::any_of(anchors, lies_inside);
   std::vector<BestObject> best(anchors.size(), {.overlap = kNotAsked});
   std::vector<float> most(objects.size(), 0);  // overlap of an anchor with each object
   std::vector<std::vector<size_t>> best_anchors(objects.size());
   for (size_t i = 0; i < anchors.size(); ++i) {
-    if (rule.inside_only && !LiesInside(anchors[i], annotation.size)) continue;
+    if (inside_only && !lies_inside(anchors[i])) continue;
     best[i] = {};
     for (size_t object = 0; object < objects.size(); ++object) {
       const float overlap = Overlap(anchors[i], objects[object].box);

@@ -19,7 +19,7 @@ struct AnchorRule {
   float most_negative = 0.3F;  // below: nothing is there; between: not learned from
   size_t samples = 256;        // a picture
   double positive_share = 0.5;  // at most; negatives fill up
-  bool inside_only = true;      // anchors that reach past the picture's edge are not learned from
+  bool inside_only = true;      // anchors past the picture's edge are left out, unless all are
 };
 struct AnchorTargets {
   static constexpr int64_t kIgnored = -100;
@@ -27,6 +27,7 @@ struct AnchorTargets {
   std::vector<size_t> positives;  // the anchors of label 1, ascending
   std::vector<float> codes;       // four each: where their objects are
 };
+// Something is learned of each picture that has anchors.
 AnchorTargets TargetsOfAnchors(std::span<const Box> anchors, const Annotation& annotation,
                                const AnchorRule& rule, RandomStream& random);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <vector>
 
 namespace etude::suite {
@@ -32,6 +33,10 @@ TEST(BoxTargets, AnchorsAreOfAnObjectByOverlapOrAsItsBest) {
 
   targets = TargetsOfAnchors(anchors, annotation, {.inside_only = false}, random);
   EXPECT_EQ(targets.labels[4], 0);
+
+  // Where all anchors reach past the edge, all count.
+  targets = TargetsOfAnchors(std::span(anchors).last(1), annotation, {}, random);
+  EXPECT_EQ(targets.labels, (std::vector<int64_t>{0}));
 
   // Half of two samples are positive at most.
   targets = TargetsOfAnchors(anchors, annotation, {.samples = 2}, random);

@@ -139,9 +139,7 @@ at::Tensor FasterRcnn::ProposerLoss(const Proposer& proposer,
   const int64_t sampled = std::ssize(labels) - std::ranges::count(labels, AnchorTargets::kIgnored);
   const at::Tensor of_boxes =
       DistanceOfCodes(proposer.codes.flatten(0, 1), rows, codes, kProposalCorner) /
-      static_cast<double>(std::max<int64_t>(1, sampled));
-  // The mean over no anchors is none.
-  if (sampled == 0) return of_boxes;
+      static_cast<double>(sampled);
   return of_boxes + LabelLoss(proposer.logits.flatten(0, 1), labels);
 }
 
@@ -164,6 +162,10 @@ at::Tensor FasterRcnn::Loss(const at::Tensor& pictures,
     for (const Object& object : annotations[picture].objects) {
       proposals[picture].push_back(object.box);
     }
+    // Each part learns in each step: ranks would wait for its gradients.
+    if (proposals[picture].empty()) {
+      proposals[picture].push_back({0, 0, sizes[picture].width, sizes[picture].height});
+    }
     RegionTargets targets =
         TargetsOfRegions(proposals[picture], annotations[picture], shape_.region_rule, random);
     for (const int64_t label : targets.labels) {
@@ -175,7 +177,6 @@ at::Tensor FasterRcnn::Loss(const at::Tensor& pictures,
     }
     regions.push_back(std::move(targets.boxes));
   }
-  if (labels.empty()) return loss;
   const at::Tensor found =
       parts_.head(RoiAlign(features, regions, shape_.stride, shape_.region_side));
   const at::Tensor of_boxes =

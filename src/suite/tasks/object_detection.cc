@@ -337,7 +337,7 @@ Result<std::unique_ptr<Task>> MakeObjectDetection(const TaskOptions& options) {
     Recipe recipe{.batch = 16,
                   .optimizers = {{.kind = OptimizerRecipe::Kind::kAdam, .rate = 2e-3}},
                   .schedule = {.warmup_steps = 50, .cosine = true},
-                  .evaluate_every = 20,
+                  .evaluate_every = 15,
                   .most_steps = 800};
     return std::make_unique<ShapeDetection>(options, std::move(recipe));
   }
