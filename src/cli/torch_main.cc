@@ -11,14 +11,14 @@
 #include "src/torch/program_heap.h"
 
 int main(int argc, char** argv) {
-  std::vector<std::unique_ptr<etude::Command>> commands;
-  commands.push_back(etude::MakeReplayCommand());
-  commands.push_back(etude::MakeBenchmarkCommand());
   std::vector<std::string> args(argv + 1, argv + argc);
   if (!args.empty() && args[0] == "suite") {
     args.erase(args.begin());
     return etude::RunCommandLine("etude suite", etude::SuiteCommands(), args);
   }
-  etude::FixHeap();
+  etude::FixHeap();  // only for replays: training is to have the heap that PyTorch's programs have
+  std::vector<std::unique_ptr<etude::Command>> commands;
+  commands.push_back(etude::MakeReplayCommand());
+  commands.push_back(etude::MakeBenchmarkCommand());
   return etude::RunCommandLine("etude-torch", std::move(commands), args);
 }

@@ -14,7 +14,7 @@ using Json = nlohmann::json;
 
 constexpr size_t kDocumentBytesMax = size_t{256} << 20;
 
-Result<std::string> ReadWhole(const std::string& path, const DocumentKind& kind,
+Result<std::string> ReadWhole(const std::string& path, std::string_view name,
                               const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path, context.limits));
   std::string text;
@@ -23,10 +23,31 @@ Result<std::string> ReadWhole(const std::string& path, const DocumentKind& kind,
     if (chunk.empty()) return text;
     if (text.size() + chunk.size() > kDocumentBytesMax) {
       return BadInput(
-          fmt::format("{}: larger than {} bytes, expected {}", path, kDocumentBytesMax, kind.name));
+          fmt::format("{}: larger than {} bytes, expected {}", path, kDocumentBytesMax, name));
     }
     text += chunk;
   }
+}
+
+Result<Json> ParseWhole(const std::string& path, std::string_view text, std::string_view name,
+                        const RunContext& context) {
+  size_t depth = 0;
+  bool too_deep = false;
+  const auto bound_depth = [&](int, Json::parse_event_t event, Json&) {
+    if (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start) {
+      too_deep = too_deep || ++depth > context.limits.depth;
+    }
+    if (event == Json::parse_event_t::object_end || event == Json::parse_event_t::array_end) {
+      --depth;
+    }
+    return !too_deep;
+  };
+  Json json = Json::parse(text, bound_depth, /*allow_exceptions=*/false);
+  if (too_deep) return BadInput(path + ": nested too deeply (limit 'depth')");
+  if (json.is_discarded()) {
+    return BadInput(fmt::format("{}: not valid JSON, expected {}", path, name));
+  }
+  return json;
 }
 
 Status CheckKind(const std::string& path, const Json& json, const DocumentKind& kind) {
@@ -53,30 +74,21 @@ const Json& AbsentMember() {
 
 Result<Json> ParseDocument(const std::string& path, std::string_view text, const DocumentKind& kind,
                            const RunContext& context) {
-  size_t depth = 0;
-  bool too_deep = false;
-  const auto bound_depth = [&](int, Json::parse_event_t event, Json&) {
-    if (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start) {
-      too_deep = too_deep || ++depth > context.limits.depth;
-    }
-    if (event == Json::parse_event_t::object_end || event == Json::parse_event_t::array_end) {
-      --depth;
-    }
-    return !too_deep;
-  };
-  Json json = Json::parse(text, bound_depth, /*allow_exceptions=*/false);
-  if (too_deep) return BadInput(path + ": nested too deeply (limit 'depth')");
-  if (json.is_discarded()) {
-    return BadInput(fmt::format("{}: not valid JSON, expected {}", path, kind.name));
-  }
+  ETUDE_ASSIGN_OR_RETURN(Json json, ParseWhole(path, text, kind.name, context));
   ETUDE_RETURN_IF_ERROR(CheckKind(path, json, kind));
   return json;
 }
 
 Result<Json> ReadDocument(const std::string& path, const DocumentKind& kind,
                           const RunContext& context) {
-  ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWhole(path, kind, context));
+  ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWhole(path, kind.name, context));
   return ParseDocument(path, text, kind, context);
+}
+
+Result<Json> ReadForeignDocument(const std::string& path, std::string_view name,
+                                 const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWhole(path, name, context));
+  return ParseWhole(path, text, name, context);
 }
 
 JsonMembers::JsonMembers(std::string where, const Json& json, Status& status)

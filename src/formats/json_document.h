@@ -12,7 +12,7 @@
 #include "src/base/run_context.h"
 
 // JSON documents with "format" and "version" that Etude wrote itself, whatever has become of them
-// since.
+// since, and small ones of others.
 namespace etude {
 
 // What a document is: its name for people, and what stands in it.
@@ -29,6 +29,10 @@ Result<nlohmann::json> ReadDocument(const std::string& path, const DocumentKind&
 // The same from its text; `path` appears in messages.
 Result<nlohmann::json> ParseDocument(const std::string& path, std::string_view text,
                                      const DocumentKind& kind, const RunContext& context);
+
+// The same of a document that is not ours, without "format" and "version"; `name` is for people.
+Result<nlohmann::json> ReadForeignDocument(const std::string& path, std::string_view name,
+                                           const RunContext& context);
 
 // The members of one object of a document. The first one of another type than expected is the
 // error, with its place; what is absent or null is unknown. The document and the status outlive it.

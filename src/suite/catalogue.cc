@@ -5,6 +5,7 @@
 
 #include "src/suite/task.h"
 #include "src/suite/tasks/image_classification.h"
+#include "src/suite/tasks/image_to_text.h"
 #include "src/suite/tasks/learning_to_rank.h"
 #include "src/suite/tasks/object_detection.h"
 #include "src/suite/tasks/spatial_transformer.h"
@@ -29,6 +30,18 @@ constexpr std::array kTasks = {
               .smoke = {0.97, Origin::kMeasured},
               .published = Target{0.749, Origin::kFound},
               .make = MakeImageClassification},
+    TaskFacts{.id = "image-to-text",
+              .aibench = "C4",
+              .title = "Image to text",
+              .model = "Neural Image Caption (Inception-v3, LSTM)",
+              .paper = "Vinyals et al., 1411.4555",
+              .metric = {"perplexity", false},
+              .baseline = "the words' frequencies",
+              .smoke_data = "16,000 generated scenes of coloured shapes",
+              .paper_data = "MS COCO 2014",
+              .smoke = {1.3, Origin::kMeasured},
+              .published = Target{4.2, Origin::kRecalled},
+              .make = MakeImageToText},
     TaskFacts{.id = "speech-recognition",
               .aibench = "C6",
               .title = "Speech recognition",
