@@ -16,6 +16,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+import twin_captions
+import twin_detection
+import twin_speech
+
 
 def idx(path):
     raw = path.read_bytes()
@@ -190,6 +194,9 @@ def learning_to_rank(data):
 
 TWINS = {
     "image-classification": image_classification,
+    "image-to-text": twin_captions.make,
+    "object-detection": twin_detection.make,
+    "speech-recognition": twin_speech.make,
     "spatial-transformer": spatial_transformer,
     "learning-to-rank": learning_to_rank,
 }
