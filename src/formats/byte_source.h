@@ -66,4 +66,7 @@ class ByteSource {
   std::unique_ptr<Impl> impl_;
 };
 
+// All uncompressed bytes of a file. kBadInput, besides what ByteSource has, for more than `most`.
+Result<std::string> ReadWholeFile(const std::string& path, const Limits& limits, uint64_t most);
+
 }  // namespace etude

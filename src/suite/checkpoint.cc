@@ -43,16 +43,6 @@ std::optional<std::string_view> NameOf(at::ScalarType type) {
 // On the CPU, in one piece.
 at::Tensor Flat(const at::Tensor& tensor) { return tensor.detach().cpu().contiguous(); }
 
-Result<std::string> ReadAll(const std::string& path, const RunContext& context) {
-  ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path, context.limits));
-  std::string bytes;
-  while (true) {
-    ETUDE_ASSIGN_OR_RETURN(const std::string_view chunk, source.Next());
-    if (chunk.empty()) return bytes;
-    bytes += chunk;
-  }
-}
-
 tl::unexpected<Error> Wrong(const std::string& path, std::string_view what) {
   return BadInput(fmt::format("{}: {}, expected a checkpoint of this task", path, what));
 }
@@ -120,7 +110,8 @@ Status WriteCheckpoint(const std::string& path, const Checkpoint& checkpoint) {
 Result<std::map<std::string, std::string>> ReadCheckpoint(
     const std::string& path, const std::vector<std::pair<std::string, at::Tensor>>& into,
     const RunContext& context) {
-  ETUDE_ASSIGN_OR_RETURN(const std::string bytes, ReadAll(path, context));
+  ETUDE_ASSIGN_OR_RETURN(const std::string bytes,
+                         ReadWholeFile(path, context.limits, context.limits.total_bytes));
   uint64_t length = 0;
   if (bytes.size() < sizeof length) return Wrong(path, fmt::format("{} bytes", bytes.size()));
   std::memcpy(&length, bytes.data(), sizeof length);

@@ -27,14 +27,7 @@ Result<IdxArray> ReadIdx(const std::string& path, const RunContext& context) {
   const bool packed =
       !std::filesystem::exists(path, error) && std::filesystem::exists(path + ".gz", error);
   const std::string file = packed ? path + ".gz" : path;
-  ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(file, context.limits));
-  std::string all;
-  while (true) {
-    ETUDE_ASSIGN_OR_RETURN(const std::string_view chunk, source.Next());
-    if (chunk.empty()) break;
-    all += chunk;
-    if (std::ssize(all) > kLargestArray) return BadInput(file + ": more than 4 GiB");
-  }
+  ETUDE_ASSIGN_OR_RETURN(const std::string all, ReadWholeFile(file, context.limits, kLargestArray));
 
   const size_t dimensions = all.size() < 4 ? 0 : static_cast<uint8_t>(all[3]);
   if (all.size() < 4 || all[0] != 0 || all[1] != 0 ||

@@ -15,8 +15,8 @@ namespace etude::suite {
 // `folder`/n01440764/x.JPEG. Classes are numbered by name.
 class ImageFolder {
  public:
-  // Lists the files. kUnavailable if the folder is not there, kIo if it cannot be read, kBadInput if
-  // there is no picture.
+  // Lists the files. kUnavailable if the folder is not there, kIo if it cannot be read, kBadInput
+  // if there is no picture.
   static Result<ImageFolder> Open(const std::string& folder);
 
   int64_t size() const { return static_cast<int64_t>(files_.size()); }

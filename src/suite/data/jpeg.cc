@@ -25,13 +25,8 @@ struct CloseDecoder {
 }  // namespace
 
 Result<at::Tensor> ReadJpeg(const std::string& path, const RunContext& context) {
-  ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path, context.limits));
-  std::string bytes;
-  while (true) {
-    ETUDE_ASSIGN_OR_RETURN(const std::string_view chunk, source.Next());
-    if (chunk.empty()) break;
-    bytes += chunk;
-  }
+  ETUDE_ASSIGN_OR_RETURN(const std::string bytes,
+                         ReadWholeFile(path, context.limits, context.limits.element_bytes));
   const std::unique_ptr<void, CloseDecoder> decoder(tjInitDecompress());
   const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
   int width = 0;

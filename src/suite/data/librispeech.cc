@@ -46,20 +46,11 @@ class ReadSpeech : public Speech {
   std::vector<SpokenText> utterances_;
 };
 
-Result<std::string> ReadWholeText(const std::string& path, const RunContext& context) {
-  ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path, context.limits));
-  std::string all;
-  while (true) {
-    ETUDE_ASSIGN_OR_RETURN(const std::string_view chunk, source.Next());
-    if (chunk.empty()) return all;
-    all += chunk;
-  }
-}
-
 // Adds a chapter's utterances: lines such as "84-121123-0000 GO DO YOU HEAR".
 Status AddChapter(const std::string& path, const RunContext& context,
                   std::vector<SpokenText>& utterances) {
-  ETUDE_ASSIGN_OR_RETURN(const std::string all, ReadWholeText(path, context));
+  ETUDE_ASSIGN_OR_RETURN(const std::string all,
+                         ReadWholeFile(path, context.limits, context.limits.element_bytes));
   const std::string folder = std::filesystem::path(path).parent_path().string();
   std::string_view rest = all;
   for (int64_t number = 1; !rest.empty(); ++number) {

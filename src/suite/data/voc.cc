@@ -18,25 +18,12 @@ namespace {
 
 constexpr float kLargestVocSide = 65'535;  // of a JPEG picture
 
-Result<std::string> ReadVocFile(const std::string& path, const RunContext& context) {
-  ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path, context.limits));
-  std::string text;
-  while (true) {
-    ETUDE_ASSIGN_OR_RETURN(const std::string_view chunk, source.Next());
-    if (chunk.empty()) return text;
-    text += chunk;
-    if (text.size() > context.limits.element_bytes) {
-      return BadInput(fmt::format("{}: more than {} bytes (--limit element_bytes=N)", path,
-                                  context.limits.element_bytes));
-    }
-  }
-}
-
 // One annotation file.
 class VocAnnotation {
  public:
   static Result<VocAnnotation> Read(const std::string& path, const RunContext& context) {
-    ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadVocFile(path, context));
+    ETUDE_ASSIGN_OR_RETURN(const std::string text,
+                           ReadWholeFile(path, context.limits, context.limits.element_bytes));
     ETUDE_ASSIGN_OR_RETURN(XmlElement root, ParseXml(path, text, context.limits));
     VocAnnotation file(path);
     ETUDE_RETURN_IF_ERROR(file.Take(root));
@@ -131,7 +118,8 @@ struct VocPart {
 Result<VocPart> ReadVocPart(const std::string& folder, std::string_view name,
                             const RunContext& context) {
   const std::string list = fmt::format("{}/ImageSets/Main/{}.txt", folder, name);
-  ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadVocFile(list, context));
+  ETUDE_ASSIGN_OR_RETURN(const std::string text,
+                         ReadWholeFile(list, context.limits, context.limits.element_bytes));
   VocPart part;
   std::string_view rest = text;
   while (!rest.empty()) {
