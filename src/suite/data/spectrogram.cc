@@ -5,6 +5,9 @@
 #include <numbers>
 #include <vector>
 
+#include <c10/core/DispatchKeySet.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
 #include "src/suite/nn/functional.h"
 
 namespace etude::suite {
@@ -55,6 +58,8 @@ int64_t Spectrogram::bins() const {
 }
 
 at::Tensor Spectrogram::operator()(const at::Tensor& wave) const {
+  // Powers are beyond half precision, whatever the model computes in.
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   // The ends are mirrored, which a sound must be long enough for.
   const int64_t missing = shape_.transform - wave.size(0);
   const at::Tensor sound = missing > 0 ? Cat({wave, Zeros({missing})}, 0) : wave;
