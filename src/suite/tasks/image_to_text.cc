@@ -28,7 +28,7 @@ namespace etude::suite {
 namespace {
 
 constexpr int64_t kScenesToLearn = 16'000;
-constexpr int64_t kScenesHeldOut = 1'000;
+constexpr int64_t kScenesHeldOut = 500;
 constexpr uint64_t kScenesToLearnSeed = 41;
 constexpr uint64_t kScenesHeldOutSeed = 42;
 constexpr int64_t kScenesAtOnce = 250;
@@ -354,8 +354,8 @@ Result<std::unique_ptr<Task>> MakeImageToText(const TaskOptions& options) {
                   .optimizers = {{.kind = OptimizerRecipe::Kind::kAdam, .rate = 3e-3}},
                   .schedule = {.warmup_steps = 50, .cosine = true},
                   .largest_norm = 5,
-                  .evaluate_every = 50,
-                  .most_steps = 1500};
+                  .evaluate_every = 25,
+                  .most_steps = 900};
     return std::make_unique<SceneCaptioning>(options, std::move(recipe));
   }
   const std::string folder = options.data + "/coco";
