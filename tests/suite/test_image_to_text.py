@@ -2,10 +2,10 @@
 
 import json
 import os
-import struct
 import subprocess
 
 import pytest
+from pictures import grey_jpeg
 
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude-torch")
 TRUNK = 21_785_568  # Inception-v3 without its classifiers
@@ -20,21 +20,6 @@ def run(tmp_path, *options):
 def record(done, code):
     assert done.returncode == code, done.stderr
     return json.loads(done.stdout)["tasks"][0]["runs"][0]
-
-
-def grey_jpeg(side):
-    """A picture of one grey: all blocks are two bits, 0 for "as before" and 0 for "nothing else"."""
-
-    def segment(mark, body):
-        return struct.pack(">BBH", 0xFF, mark, len(body) + 2) + body
-
-    def one_code(kind, symbol):
-        return segment(0xC4, bytes([kind, 1] + [0] * 15 + [symbol]))
-
-    blocks = (side // 8) ** 2
-    frame = segment(0xC0, struct.pack(">BHHBBBB", 8, side, side, 1, 1, 0x11, 0))
-    tables = segment(0xDB, bytes([0] + [1] * 64)) + frame + one_code(0x00, 0) + one_code(0x10, 0)
-    return b"\xff\xd8" + tables + segment(0xDA, bytes([1, 1, 0, 0, 63, 0])) + bytes(blocks * 2 // 8) + b"\xff\xd9"
 
 
 def write_part(coco, part, captions):

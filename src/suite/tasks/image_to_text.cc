@@ -31,7 +31,7 @@ constexpr int64_t kScenesToLearn = 16'000;
 constexpr int64_t kScenesHeldOut = 500;
 constexpr uint64_t kScenesToLearnSeed = 41;
 constexpr uint64_t kScenesHeldOutSeed = 42;
-constexpr int64_t kScenesAtOnce = 250;
+constexpr int64_t kCaptionedAtOnce = 250;
 
 constexpr int kTrunkGroup = 1;  // no optimizer has it
 constexpr int64_t kLeastWordCount = 4;
@@ -125,10 +125,10 @@ class SceneCaptioning : public Task {
 
   Result<double> Evaluate() override {
     PerplexityMean mean;
-    for (int64_t begin = 0; begin < kScenesHeldOut; begin += kScenesAtOnce) {
+    for (int64_t begin = 0; begin < kScenesHeldOut; begin += kCaptionedAtOnce) {
       std::vector<at::Tensor> pictures;
       std::vector<Caption> captions;
-      for (int64_t i = begin; i < std::min(kScenesHeldOut, begin + kScenesAtOnce); ++i) {
+      for (int64_t i = begin; i < std::min(kScenesHeldOut, begin + kCaptionedAtOnce); ++i) {
         pictures.push_back(Render(test_[static_cast<size_t>(i)]));
         captions.push_back(test_[static_cast<size_t>(i)].caption);
       }
