@@ -173,8 +173,6 @@ std::string RunName(const TaskFacts& task, suite::Scale scale, SuiteRunner::Mode
 
 SuiteRunner::SuiteRunner(const RunSettings& settings, std::string folder, bool temporary)
     : settings_(settings), folder_(std::move(folder)), temporary_(temporary) {
-  const Spread spread = MeasureNoise().wall;
-  noise_ = spread.share();
   struct sigaction noted {};
   noted.sa_handler = NoteInterrupt;
   noted.sa_flags = static_cast<int>(SA_RESETHAND);
@@ -220,7 +218,10 @@ Result<RunRecord> SuiteRunner::Run(const TaskFacts& task, Mode mode, const RunOp
     return kept;
   }
   RunOptions own = options;
-  if (!temporary_) own.checkpoint = checkpoint;
+  if (!temporary_) {
+    own.checkpoint = checkpoint;
+    if (!noise_) noise_ = MeasureNoise().wall.share();  // what is kept may be compared
+  }
   const auto work = [&](int64_t rank, suite::DataParallel* ranks,
                         const RunContext& inner) -> Status {
     ETUDE_ASSIGN_OR_RETURN(RunRecord record, mode == Mode::kSteps

@@ -60,7 +60,8 @@ class SuiteRunner {
  public:
   enum class Mode : uint8_t { kQuality, kSteps };
 
-  // `folder` "": the records are kept nowhere. Measures the machine's noise, which takes a second.
+  // `folder` "": the records are kept nowhere. Else the machine's noise is measured before the
+  // first run, which takes a second.
   static Result<std::unique_ptr<SuiteRunner>> Make(const RunSettings& settings,
                                                    const std::string& folder);
   ~SuiteRunner();

@@ -43,7 +43,7 @@ def test_a_task_learns_and_its_step_is_replayed(task, tmp_path):
     again = run(task, "--most-steps", 12, "--evaluate-every", 6, "-o", tmp_path / "runs")[0]
     assert again == found
 
-    suite("run", task, "--data", DATA, "--threads", 1, "--warmup", 1, "--iterations", 2, "--record", tmp_path)
+    suite("run", task, "--data", DATA, "--threads", 1, "--batch", 8, "--warmup", 1, "--iterations", 2, "--record", tmp_path)
     done = subprocess.run([ETUDE, "replay", tmp_path / task, "--json", "--warmup", "0", "--iterations", "1"],
                           capture_output=True, text=True)  # fmt: skip
     assert done.returncode == 0, done.stderr
