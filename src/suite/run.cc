@@ -24,6 +24,7 @@
 #include "src/suite/this_machine.h"
 #include "src/suite/trainer.h"
 #include "src/torch/error_text.h"
+#include "src/torch/program_heap.h"
 #include "src/torch/replay_device.h"
 
 namespace etude::suite {
@@ -88,6 +89,8 @@ Result<Prepared> Prepare(const TaskFacts& facts, const RunOptions& options, Data
   Prepared run;
   run.begin = Now();
   run.record.started = WallClock();
+  // Pages that are given back and taken again with each step would be a third of the CPU time.
+  KeepFreed();
   if (options.threads) at::set_num_threads(static_cast<int>(*options.threads));
   if (options.deterministic) UseDeterministicOperators();
   SeedTorch(options.seed);

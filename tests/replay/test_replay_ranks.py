@@ -106,7 +106,9 @@ def test_a_rank_reads_what_others_reduced(job):
 
 def test_paced_ranks_step_together(job):
     done = run(job, "--ranks", "all", "--paced", text_in="\n\n\nkernels\n")
-    assert done.returncode == 0 and done.stderr == ""
+    assert done.returncode == 0
+    # What the recording lacks depends on where its steps were cut.
+    assert all("as recorded: " in line for line in done.stderr.splitlines()), done.stderr
     ready, *steps, kernels = map(json.loads, done.stdout.splitlines())
     assert [row["coverage"]["ops"] for row in ready["ranks"]] == [1.0, 1.0]
     assert 0.5 < kernels["same_kernels"] <= 1
