@@ -75,9 +75,7 @@ at::Tensor Shuffled(const at::Tensor& labels, uint64_t seed) {
   std::vector<int64_t> order(static_cast<size_t>(labels.size(0)));
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
   RandomStream random(seed);
-  for (size_t left = order.size(); left > 1; --left) {
-    std::swap(order[left - 1], order[random.Below(left)]);
-  }
+  Shuffle(std::span(order), random);
   return labels.index_select(0, FromValues(std::span<const int64_t>(order), {labels.size(0)}));
 }
 

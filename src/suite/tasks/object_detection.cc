@@ -32,9 +32,7 @@ void ShuffleAnnotations(std::vector<Annotation>& annotations, uint64_t seed) {
   std::vector<PictureSize> sizes;
   for (const Annotation& annotation : annotations) sizes.push_back(annotation.size);
   RandomStream random(seed);
-  for (size_t left = annotations.size(); left > 1; --left) {
-    std::swap(annotations[left - 1], annotations[random.Below(left)]);
-  }
+  Shuffle(std::span(annotations), random);
   for (size_t i = 0; i < sizes.size(); ++i) annotations[i] = Resized(annotations[i], sizes[i]);
 }
 
