@@ -84,4 +84,16 @@ double MajorityShare(const at::Tensor& labels) {
          static_cast<double>(labels.numel());
 }
 
+double TestAccuracy(const LabelledImages& data, int64_t at_once,
+                    const std::function<at::Tensor(const at::Tensor& images)>& scores) {
+  int64_t right = 0;
+  const int64_t all = data.test_labels.size(0);
+  for (int64_t begin = 0; begin < all; begin += at_once) {
+    const int64_t end = std::min(all, begin + at_once);
+    const at::Tensor answers = scores(data.test_images.slice(0, begin, end)).argmax(1).cpu();
+    right += answers.eq(data.test_labels.slice(0, begin, end)).sum().item<int64_t>();
+  }
+  return static_cast<double>(right) / static_cast<double>(all);
+}
+
 }  // namespace etude::suite
