@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -18,12 +17,12 @@
 
 #include "src/base/process_usage.h"
 #include "src/suite/energy_meter.h"
+#include "src/suite/guarded.h"
 #include "src/suite/nn/functional.h"
 #include "src/suite/task.h"
 #include "src/suite/task_recording.h"
 #include "src/suite/this_machine.h"
 #include "src/suite/trainer.h"
-#include "src/torch/error_text.h"
 #include "src/torch/program_heap.h"
 #include "src/torch/replay_device.h"
 
@@ -71,17 +70,14 @@ struct Prepared {
 
 Result<std::unique_ptr<Task>> MakeTask(const TaskFacts& facts, const RunOptions& options,
                                        const RunContext& context) {
-  try {
+  return Guarded(facts.id, [&] {
     return facts.make({.scale = options.scale,
                        .seed = options.seed,
                        .device = at::Device(options.device),
                        .data = options.data,
                        .context = context,
                        .shuffled_labels = options.shuffled_labels});
-  } catch (const std::exception& error) {
-    return MakeError(ErrorCode::kInternal,
-                     fmt::format("{}: {}", facts.id, FirstLine(error.what())));
-  }
+  });
 }
 
 Result<Prepared> Prepare(const TaskFacts& facts, const RunOptions& options, DataParallel* ranks,
@@ -231,9 +227,8 @@ class QualityRun {
     record_.energy_j = energy_.joules();
     record_.why_no_energy = energy_.why_none();
     record_.skipped_steps = trainer_->loss_scale().skipped();
-    if (options_.loss_scale || options_.precision == Precision::kFp16) {
-      record_.loss_scale = trainer_->loss_scale().factor();
-    }
+    const LossScale& scale = trainer_->loss_scale();
+    if (scale.used()) record_.loss_scale = scale.factor();
     record_.underflow = underflow_.share();
   }
 
