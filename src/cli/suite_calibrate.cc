@@ -106,7 +106,7 @@ class SuiteCalibrateCommand : public Command {
 
   Result<ExitCode> Run(const Console& console) override {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<const TaskFacts*> tasks, tasks_.Choose());
-    ETUDE_RETURN_IF_ERROR(settings_.Read());
+    settings_.Read();
     ETUDE_ASSIGN_OR_RETURN(const auto runner, SuiteRunner::Make(settings_, output_ + "/runs"));
     std::vector<Calibration> all;
     for (const TaskFacts* task : tasks) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -48,14 +47,6 @@ Status ShareInterrupt() {
   if (memory == MAP_FAILED) return Unavailable("no memory to share between processes");
   interrupted = new (memory) std::atomic<bool>(false);
   return {};
-}
-
-Result<double> ParseNumber(std::string_view option, std::string_view text) {
-  double value = 0;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (end.ec == std::errc() && end.ptr == text.data() + text.size() && value > 0) return value;
-  return MakeError(ErrorCode::kUsage,
-                   fmt::format("{}: found '{}', expected a number above 0", option, text));
 }
 
 std::string VariableOr(const char* name, const std::string& otherwise) {
@@ -128,13 +119,13 @@ void RunSettings::Declare(Options& options) {
                "refuse operators whose results may differ from run to run");
   options.Choice("--precision", &precision_, {"fp32", "bf16", "fp16"},
                  "what operators compute in; weights are float32");
-  options.Value("--loss-scale", &loss_scale_, "FACTOR",
-                "a fixed one (default: dynamic for fp16, none for others)");
+  options.Value("--loss-scale", &run.loss_scale, "FACTOR",
+                "a fixed one (default: dynamic for fp16, none for others)", /*above=*/0);
   options.Value("--batch", &run.batch, "N", "samples a step, of all ranks together",
                 {.least = 1, .most = kMostTrainingSteps});
-  options.Value("--optimizer", &optimizer_, "NAME",
-                "another than the task's: sgd, adam, adamw, rmsprop");
-  options.Value("--rate", &rate_, "RATE", "another learning rate");
+  options.Choice("--optimizer", &optimizer_, {"sgd", "adam", "adamw", "rmsprop"},
+                 "another than the task's");
+  options.Value("--rate", &run.rate, "RATE", "another learning rate", /*above=*/0);
   options.Value("--most-steps", &run.most_steps, "N", "steps after which the target is missed",
                 {.least = 1, .most = kMostTrainingSteps});
   options.Value("--evaluate-every", &run.evaluate_every, "N", "steps between evaluations",
@@ -143,26 +134,11 @@ void RunSettings::Declare(Options& options) {
                 "where the data sets are (default: $ETUDE_SUITE_DATA, else ~/.cache/etude/suite)");
 }
 
-Status RunSettings::Read() {
+void RunSettings::Read() {
   run.scale = scale == "paper" ? suite::Scale::kPaper : suite::Scale::kSmoke;
   run.precision = *suite::PrecisionFromName(precision_);
-  if (!loss_scale_.empty()) {
-    ETUDE_ASSIGN_OR_RETURN(run.loss_scale, ParseNumber("--loss-scale", loss_scale_));
-  }
-  if (!rate_.empty()) {
-    ETUDE_ASSIGN_OR_RETURN(run.rate, ParseNumber("--rate", rate_));
-  }
-  if (!optimizer_.empty()) {
-    run.optimizer = suite::OptimizerKindFromName(optimizer_);
-    if (!run.optimizer) {
-      return MakeError(
-          ErrorCode::kUsage,
-          fmt::format("--optimizer: found '{}', expected sgd, adam, adamw or rmsprop{}", optimizer_,
-                      DidYouMean(optimizer_, {"sgd", "adam", "adamw", "rmsprop"})));
-    }
-  }
+  run.optimizer = suite::OptimizerKindFromName(optimizer_);
   if (run.data.empty()) run.data = DefaultSuiteData();
-  return {};
 }
 
 std::string RunName(const TaskFacts& task, suite::Scale scale, SuiteRunner::Mode mode,
@@ -192,11 +168,7 @@ Result<std::unique_ptr<SuiteRunner>> SuiteRunner::Make(const RunSettings& settin
   ETUDE_RETURN_IF_ERROR(ShareInterrupt());
   std::string place = folder;
   if (folder.empty()) {
-    std::error_code error;
-    place = (std::filesystem::temp_directory_path(error) / "etude-suite.XXXXXX").string();
-    if (error || mkdtemp(place.data()) == nullptr) {
-      return MakeError(ErrorCode::kIo, place + ": cannot make a folder for temporary files");
-    }
+    ETUDE_ASSIGN_OR_RETURN(place, MakeTemporaryFolder("etude-suite"));
   } else {
     ETUDE_RETURN_IF_ERROR(MakeFolder(folder));
   }

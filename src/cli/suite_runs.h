@@ -38,8 +38,8 @@ class TaskChoice {
 class RunSettings {
  public:
   void Declare(Options& options);
-  // After parsing: kUsage for what cannot be.
-  Status Read();
+  // After parsing.
+  void Read();
 
   suite::RunOptions run{.device = "cpu"};
   std::string scale = "smoke";
@@ -48,9 +48,7 @@ class RunSettings {
 
  private:
   std::string precision_ = "fp32";
-  std::string optimizer_;
-  std::string loss_scale_;
-  std::string rate_;
+  std::string optimizer_;  // "": the task's
 };
 
 // Makes runs, each in processes of its own, and keeps their records in a folder. While it lives,
