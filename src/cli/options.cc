@@ -67,8 +67,9 @@ double ParseReal(std::string_view option, const std::string& text, double above)
   const bool is_number = error == std::errc() && end == text.data() + text.size();
   if (is_number && std::isfinite(value) && value > above) return value;
   throw CLI::ValidationError(
-      std::string(option), fmt::format("found '{}', expected a number{}", text,
-                                       std::isfinite(above) ? fmt::format(" above {}", above) : ""));
+      std::string(option),
+      fmt::format("found '{}', expected a number{}", text,
+                  std::isfinite(above) ? fmt::format(" above {}", above) : ""));
 }
 
 // "--rank" of "-r,--rank".

@@ -126,7 +126,8 @@ class SuiteCalibrateCommand : public Command {
     if (!target) {
       return MakeError(ErrorCode::kUsage, fmt::format("{}: has no target at this scale", task.id));
     }
-    const auto run = [&](std::string_view kind, const RunOptions& options) {
+    const auto run = [&](std::string_view kind, RunOptions options) {
+      options.kind_in_name = true;
       const std::string name =
           fmt::format("{}.{}.{}.{}", task.id, suite::Name(options.scale), kind, options.seed);
       return runner.Run(task, SuiteRunner::Mode::kQuality, options, name, console.context());

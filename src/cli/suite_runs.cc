@@ -22,6 +22,7 @@
 #include "src/formats/atomic_file.h"
 #include "src/report/json_output.h"
 #include "src/suite/data_parallel.h"
+#include "src/suite/kept_run.h"
 #include "src/torch/operator_library.h"
 
 namespace etude {
@@ -52,21 +53,6 @@ Status ShareInterrupt() {
 std::string VariableOr(const char* name, const std::string& otherwise) {
   const char* value = std::getenv(name);
   return value == nullptr || *value == '\0' ? otherwise : value;
-}
-
-// A record that is kept must be of what is asked for.
-Status CheckKept(const std::string& path, const RunRecord& kept, const RunRecord& asked) {
-  const auto differs = [&](std::string_view what, const auto& there, const auto& here) -> Status {
-    if (there == here) return {};
-    return MakeError(ErrorCode::kUsage,
-                     fmt::format("{}: a run with {} {}, not {}; name another --output", path, what,
-                                 there, here));
-  };
-  ETUDE_RETURN_IF_ERROR(differs("device", kept.device, asked.device));
-  ETUDE_RETURN_IF_ERROR(differs("precision", kept.precision, asked.precision));
-  ETUDE_RETURN_IF_ERROR(differs("ranks", kept.ranks, asked.ranks));
-  if (asked.batch != 0) ETUDE_RETURN_IF_ERROR(differs("batch", kept.batch, asked.batch));
-  return {};
 }
 
 }  // namespace
@@ -179,17 +165,17 @@ Result<RunRecord> SuiteRunner::Run(const TaskFacts& task, Mode mode, const RunOp
                                    const std::string& name, const RunContext& context) {
   const std::string path = folder_ + "/" + name + ".json";
   const std::string checkpoint = folder_ + "/" + name + ".safetensors";
+  std::string& data_set = data_sets_[std::string(task.id)];
   std::error_code error;
   if (std::filesystem::exists(path, error)) {
     ETUDE_ASSIGN_OR_RETURN(RunRecord kept, suite::ReadRunRecord(path, context));
-    ETUDE_RETURN_IF_ERROR(CheckKept(path, kept,
-                                    {.device = options.device,
-                                     .precision = std::string(suite::Name(options.precision)),
-                                     .ranks = settings_.ranks,
-                                     .batch = options.batch.value_or(0)}));
+    ETUDE_RETURN_IF_ERROR(suite::CheckKept(
+        path, kept, {.options = options, .ranks = settings_.ranks, .data_set = data_set}));
+    if (data_set.empty()) data_set = kept.data_set;
     return kept;
   }
   RunOptions own = options;
+  own.data_set = data_set;
   if (!temporary_) {
     own.checkpoint = checkpoint;
     if (!noise_) noise_ = MeasureNoise().wall.share();  // what is kept may be compared
@@ -204,7 +190,9 @@ Result<RunRecord> SuiteRunner::Run(const TaskFacts& task, Mode mode, const RunOp
   };
   ETUDE_RETURN_IF_ERROR(RunRanksWith(work, context));
   std::filesystem::remove(checkpoint, error);
-  return suite::ReadRunRecord(path, context);
+  ETUDE_ASSIGN_OR_RETURN(RunRecord record, suite::ReadRunRecord(path, context));
+  data_set = record.data_set;
+  return record;
 }
 
 Status SuiteRunner::Record(const TaskFacts& task, const RunOptions& options,

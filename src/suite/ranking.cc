@@ -26,6 +26,50 @@ bool IsSameKind(const Score& a, const Score& b) {
          a.runs.front().mode == b.runs.front().mode;
 }
 
+const std::string& DataSetOf(const Score& score) { return score.runs.front().data_set; }
+
+NamedTexts SettingsOfScore(const Score& score) {
+  return score.runs.front().settings.value_or(NamedTexts());
+}
+
+// What `system` did of the kind of `score`: on the same data set rather than another, and with the
+// same settings rather than others.
+const Score* FindCounterpart(const RankedSystem& system, const Score& score) {
+  const Score* found = nullptr;
+  int likeness_of_found = -1;
+  for (const Score& other : system.scores) {
+    if (!IsSameKind(score, other)) continue;
+    const bool same_data = DataSetOf(other) == DataSetOf(score);
+    const bool same_settings = SettingsOfScore(other) == SettingsOfScore(score);
+    const int likeness = (same_data ? 2 : 0) + (same_settings ? 1 : 0);
+    if (likeness <= likeness_of_found) continue;
+    found = &other;
+    likeness_of_found = likeness;
+  }
+  return found;
+}
+
+// kBadInput if what two systems did was on two data sets; a note where one does not say.
+Status CheckDataSets(const std::vector<const Score*>& scores,
+                     const std::vector<RankedSystem>& systems, std::vector<std::string>& notes) {
+  size_t known = 0;  // a system that says
+  while (known < scores.size() && DataSetOf(*scores[known]).empty()) ++known;
+  if (known == scores.size()) return {};
+  const std::string& data_set = DataSetOf(*scores[known]);
+  for (size_t i = 0; i < scores.size(); ++i) {
+    const std::string& own = DataSetOf(*scores[i]);
+    if (own.empty()) {
+      notes.push_back(fmt::format("{}: {} does not say whether its data set is {}", scores[i]->task,
+                                  systems[i].name, data_set));
+    } else if (own != data_set) {
+      return BadInput(fmt::format("{}: {} has runs on {}, {} on {}, expected one data set",
+                                  scores[i]->task, systems[known].name, data_set, systems[i].name,
+                                  own));
+    }
+  }
+  return {};
+}
+
 // Times of the runs of one task on one system.
 RunTimes TimesOf(const Score& score) {
   RunTimes times;
@@ -151,17 +195,19 @@ Result<Ranking> RankSystems(const std::vector<RankedSystem>& systems, uint64_t s
   Times times(systems.size());
   bool few = false;
   for (const Score& score : systems.front().scores) {
-    std::vector<RunTimes> of_task;
+    std::vector<const Score*> counterparts;
     for (const RankedSystem& system : systems) {
-      const auto found = std::ranges::find_if(
-          system.scores, [&](const Score& other) { return IsSameKind(score, other); });
-      if (found == system.scores.end()) break;
-      of_task.push_back(TimesOf(*found));
+      const Score* found = FindCounterpart(system, score);
+      if (found == nullptr) break;
+      counterparts.push_back(found);
     }
-    if (of_task.size() != systems.size()) {
+    if (counterparts.size() != systems.size()) {
       ranking.notes.push_back(score.task + ": not run by all, left out");
       continue;
     }
+    ETUDE_RETURN_IF_ERROR(CheckDataSets(counterparts, systems, ranking.notes));
+    std::vector<RunTimes> of_task;
+    for (const Score* each : counterparts) of_task.push_back(TimesOf(*each));
     bool all = true;
     for (size_t system = 0; system < systems.size(); ++system) {
       const RunTimes& own = of_task[system];

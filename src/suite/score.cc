@@ -100,14 +100,14 @@ Result<std::vector<Score>> ReadScores(const std::string& folder, const RunContex
   std::ranges::sort(paths);
   // By what must be equal for runs to be of one kind.
   std::map<std::tuple<std::string, std::string, std::string, std::string, std::string, int64_t,
-                      int64_t, std::string>,
+                      int64_t, std::string, std::string, NamedTexts>,
            std::vector<RunRecord>>
       groups;
   for (const std::string& path : paths) {
     ETUDE_ASSIGN_OR_RETURN(RunRecord run, ReadRunRecord(path, context));
     if (!run.complete) continue;
     groups[{run.task, run.scale, run.mode, run.device, run.precision, run.ranks, run.batch,
-            run.optimizer}]
+            run.optimizer, run.data_set, run.settings.value_or(NamedTexts())}]
         .push_back(std::move(run));
   }
   if (groups.empty()) {

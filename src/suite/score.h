@@ -40,8 +40,8 @@ Score ScoreOf(std::vector<RunRecord> runs);
 // {"format": "etude-suite", "version": 1, "tasks": […]}: docs/formats/suite_run.md.
 nlohmann::ordered_json ToJson(const std::vector<Score>& scores);
 
-// The complete runs in a folder, its .json files, by task, scale, mode and settings. kIo if the
-// folder cannot be read, kBadInput for what is no run or if there is none.
+// The complete runs in a folder, its .json files, by task, scale, mode, data set and settings. kIo
+// if the folder cannot be read, kBadInput for what is no run or if there is none.
 Result<std::vector<Score>> ReadScores(const std::string& folder, const RunContext& context);
 
 }  // namespace etude::suite
