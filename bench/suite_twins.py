@@ -36,6 +36,13 @@ def digits(data):
     return images[learned], labels[learned]
 
 
+def update(optimizer, loss):
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
 class Block(nn.Module):
     def __init__(self, channels_in, width, stride):
         super().__init__()
@@ -81,10 +88,7 @@ def image_classification(data):
         down, right = (int(shift) for shift in torch.empty(2).uniform_(-2.49, 2.49).round())
         x = images[index].roll((down, right), (2, 3))
         loss = F.cross_entropy(model((x - 0.1307) / 0.3081), labels[index])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
+        return update(optimizer, loss)
 
     return step, 64, len(labels)
 
@@ -124,10 +128,7 @@ def spatial_transformer(data):
         x = images[index]
         x = F.grid_sample(x, F.affine_grid(theta, x.shape, align_corners=False), align_corners=False)
         loss = F.cross_entropy(model((x - 0.1307) / 0.3081), labels[index])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
+        return update(optimizer, loss)
 
     return step, 64, len(labels)
 
@@ -184,10 +185,7 @@ def learning_to_rank(data):
         wanted = torch.zeros_like(scores)
         wanted[:, :targets] = 1
         loss = F.binary_cross_entropy_with_logits(scores, wanted, reduction="none").sum(1).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
+        return update(optimizer, loss)
 
     return step, 256, len(windows)
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <functional>
 
 #include <fmt/format.h>
@@ -60,6 +61,17 @@ int64_t ParseNumber(std::string_view option, const std::string& text, Bounds bou
   return value;
 }
 
+double ParseReal(std::string_view option, const std::string& text, double above) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_number = error == std::errc() && end == text.data() + text.size();
+  if (is_number && std::isfinite(value) && value > above) return value;
+  throw CLI::ValidationError(
+      std::string(option),
+      fmt::format("found '{}', expected a number{}", text,
+                  std::isfinite(above) ? fmt::format(" above {}", above) : ""));
+}
+
 // "--rank" of "-r,--rank".
 std::string_view LongName(std::string_view names) { return names.substr(names.rfind(',') + 1); }
 
@@ -107,6 +119,17 @@ void Options::Value(std::string_view names, int64_t* target, std::string_view wh
 void Options::Value(std::string_view names, std::optional<int64_t>* target, std::string_view what,
                     std::string_view help, Bounds bounds) {
   Described(AddNumber(impl_->app, names, help, bounds, [target](int64_t n) { *target = n; }), what);
+}
+
+void Options::Value(std::string_view names, std::optional<double>* target, std::string_view what,
+                    std::string_view help, double above) {
+  const std::string name(LongName(names));
+  const auto set = [name, above, target](const std::string& text) {
+    *target = ParseReal(name, text, above);
+  };
+  Described(impl_->app.add_option_function<std::string>(std::string(names), set, std::string(help)),
+            what)
+      ->take_last();
 }
 
 void Options::Values(std::string_view names, std::vector<std::string>* target,

@@ -40,6 +40,9 @@ class Options {
              Bounds bounds = {});
   void Value(std::string_view names, std::optional<int64_t>* target, std::string_view what,
              std::string_view help, Bounds bounds = {});
+  // A number above `above`; anything else is an error.
+  void Value(std::string_view names, std::optional<double>* target, std::string_view what,
+             std::string_view help, double above = -std::numeric_limits<double>::infinity());
   // May be given several times.
   void Values(std::string_view names, std::vector<std::string>* target, std::string_view what,
               std::string_view help);

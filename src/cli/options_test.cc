@@ -71,6 +71,26 @@ TEST(Options, WhatFollowsTheDashesIsLeftUntouched) {
   EXPECT_EQ(options.Parse({"dir", "t.py"}).outcome, Options::Outcome::kError);
 }
 
+TEST(Options, NumbersAreChecked) {
+  std::optional<double> rate;
+  std::optional<double> target;
+  Options options("train", "trains");
+  options.Value("--rate", &rate, "RATE", "how fast", /*above=*/0);
+  options.Value("--target", &target, "QUALITY", "how good");
+  ASSERT_EQ(options.Parse({"--target=-0.5"}).outcome, Options::Outcome::kRun);
+  EXPECT_EQ(target, -0.5);
+  EXPECT_FALSE(rate.has_value());
+  ASSERT_EQ(options.Parse({"--rate", "1e-3"}).outcome, Options::Outcome::kRun);
+  EXPECT_EQ(rate, 1e-3);
+  for (const char* wrong : {"0", "-1", "inf", "nan", "1x", ""}) {
+    const Options::Parsed parsed = options.Parse({"--rate", wrong});
+    EXPECT_EQ(parsed.outcome, Options::Outcome::kError) << wrong;
+    EXPECT_NE(parsed.text.find("expected a number above 0"), std::string::npos) << parsed.text;
+  }
+  EXPECT_NE(options.Parse({"--target", "much"}).text.find("'much', expected a number"),
+            std::string::npos);
+}
+
 TEST(Options, TheLastOfRepeatedValuesCounts) {
   int64_t steps = 20;
   std::vector<std::string> skip;

@@ -1,8 +1,12 @@
 #include "src/cli/output_files.h"
 
-#include <filesystem>
-#include <string_view>
+#include <stdlib.h>
 
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "src/formats/atomic_file.h"
@@ -18,6 +22,15 @@ Result<bool> MakeFolder(const std::string& path) {
   const bool made = std::filesystem::create_directories(path, error);
   if (error) return MakeError(ErrorCode::kIo, path + ": " + error.message());
   return made;
+}
+
+Result<std::string> MakeTemporaryFolder(std::string_view name) {
+  std::error_code error;
+  std::string path =
+      (std::filesystem::temp_directory_path(error) / fmt::format("{}-XXXXXX", name)).string();
+  if (!error && mkdtemp(path.data()) != nullptr) return path;
+  if (!error) error.assign(errno, std::generic_category());
+  return MakeError(ErrorCode::kIo, fmt::format("a temporary folder {}: {}", path, error.message()));
 }
 
 void KeepResult(const std::string& path, const std::string& text, const RunContext& context) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/result.h"
@@ -17,6 +18,9 @@ OutputFormat FormatOf(const std::string& to, const std::string& path);
 
 // Makes the folder at `path`, and those above it, where it is not there; says whether it was not.
 Result<bool> MakeFolder(const std::string& path);
+
+// Makes a new folder for temporary files, called `name` and something that no other is called.
+Result<std::string> MakeTemporaryFolder(std::string_view name);
 
 // Writes what was measured to where it is kept; a folder that cannot be written to is no reason to
 // lose it, and is warned of.

@@ -18,6 +18,7 @@
 
 #include "src/cli/installation.h"
 #include "src/cli/json_fields.h"
+#include "src/cli/output_files.h"
 #include "src/cli/recording_folder.h"
 
 namespace etude {
@@ -68,10 +69,7 @@ void PacedProgram::StopListening() {
 }
 
 Status PacedProgram::Listen() {
-  std::error_code error;
-  std::string path = (fs::temp_directory_path(error) / "etude-pace-XXXXXX").string();
-  if (mkdtemp(path.data()) == nullptr) return SystemError(path);
-  folder_ = path;
+  ETUDE_ASSIGN_OR_RETURN(folder_, MakeTemporaryFolder("etude-pace"));
   const std::string name = folder_ + "/pace";
   sockaddr_un address{.sun_family = AF_UNIX};
   if (name.size() >= sizeof address.sun_path) {

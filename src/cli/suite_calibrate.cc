@@ -106,7 +106,7 @@ class SuiteCalibrateCommand : public Command {
 
   Result<ExitCode> Run(const Console& console) override {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<const TaskFacts*> tasks, tasks_.Choose());
-    ETUDE_RETURN_IF_ERROR(settings_.Read());
+    settings_.Read();
     ETUDE_ASSIGN_OR_RETURN(const auto runner, SuiteRunner::Make(settings_, output_ + "/runs"));
     std::vector<Calibration> all;
     for (const TaskFacts* task : tasks) {
@@ -126,7 +126,8 @@ class SuiteCalibrateCommand : public Command {
     if (!target) {
       return MakeError(ErrorCode::kUsage, fmt::format("{}: has no target at this scale", task.id));
     }
-    const auto run = [&](std::string_view kind, const RunOptions& options) {
+    const auto run = [&](std::string_view kind, RunOptions options) {
+      options.kind_in_name = true;
       const std::string name =
           fmt::format("{}.{}.{}.{}", task.id, suite::Name(options.scale), kind, options.seed);
       return runner.Run(task, SuiteRunner::Mode::kQuality, options, name, console.context());

@@ -1,8 +1,6 @@
 #include "src/cli/suite_run.h"
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,7 +32,7 @@ class SuiteRunCommand : public Command {
     options.Value("--seed", &seed_, "N", "seed of the first run", {.least = 0});
     options.Value("--seeds", &seeds_, "N", "runs, each with a seed of its own",
                   {.least = 1, .most = kMostSeeds});
-    options.Value("--target", &target_, "QUALITY", "another target");
+    options.Value("--target", &settings_.run.target, "QUALITY", "another target");
     options.Value("--warmup", &settings_.run.warmup, "N",
                   "steps before those that are timed or recorded",
                   {.least = 0, .most = kMostTrainingSteps});
@@ -54,8 +52,7 @@ class SuiteRunCommand : public Command {
 
   Result<ExitCode> Run(const Console& console) override {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<const TaskFacts*> tasks, tasks_.Choose());
-    ETUDE_RETURN_IF_ERROR(settings_.Read());
-    ETUDE_RETURN_IF_ERROR(ReadTarget());
+    settings_.Read();
     ETUDE_ASSIGN_OR_RETURN(const auto runner, SuiteRunner::Make(settings_, output_));
     if (!record_.empty()) return Record(tasks, *runner, console);
 
@@ -79,19 +76,6 @@ class SuiteRunCommand : public Command {
   }
 
  private:
-  Status ReadTarget() {
-    if (target_.empty()) return {};
-    double target = 0;
-    const char* end = target_.data() + target_.size();
-    const auto [stop, error] = std::from_chars(target_.data(), end, target);
-    if (error != std::errc() || stop != end) {
-      return MakeError(ErrorCode::kUsage,
-                       fmt::format("--target: found '{}', expected a number", target_));
-    }
-    settings_.run.target = target;
-    return {};
-  }
-
   Result<ExitCode> Record(const std::vector<const TaskFacts*>& tasks, SuiteRunner& runner,
                           const Console& console) {
     for (const TaskFacts* task : tasks) {
@@ -107,7 +91,6 @@ class SuiteRunCommand : public Command {
   TaskChoice tasks_;
   RunSettings settings_;
   std::string mode_ = "quality";
-  std::string target_;
   std::string output_;
   std::string record_;
   int64_t seed_ = 1;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -23,6 +22,7 @@
 #include "src/formats/atomic_file.h"
 #include "src/report/json_output.h"
 #include "src/suite/data_parallel.h"
+#include "src/suite/kept_run.h"
 #include "src/torch/operator_library.h"
 
 namespace etude {
@@ -50,32 +50,9 @@ Status ShareInterrupt() {
   return {};
 }
 
-Result<double> ParseNumber(std::string_view option, std::string_view text) {
-  double value = 0;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (end.ec == std::errc() && end.ptr == text.data() + text.size() && value > 0) return value;
-  return MakeError(ErrorCode::kUsage,
-                   fmt::format("{}: found '{}', expected a number above 0", option, text));
-}
-
 std::string VariableOr(const char* name, const std::string& otherwise) {
   const char* value = std::getenv(name);
   return value == nullptr || *value == '\0' ? otherwise : value;
-}
-
-// A record that is kept must be of what is asked for.
-Status CheckKept(const std::string& path, const RunRecord& kept, const RunRecord& asked) {
-  const auto differs = [&](std::string_view what, const auto& there, const auto& here) -> Status {
-    if (there == here) return {};
-    return MakeError(ErrorCode::kUsage,
-                     fmt::format("{}: a run with {} {}, not {}; name another --output", path, what,
-                                 there, here));
-  };
-  ETUDE_RETURN_IF_ERROR(differs("device", kept.device, asked.device));
-  ETUDE_RETURN_IF_ERROR(differs("precision", kept.precision, asked.precision));
-  ETUDE_RETURN_IF_ERROR(differs("ranks", kept.ranks, asked.ranks));
-  if (asked.batch != 0) ETUDE_RETURN_IF_ERROR(differs("batch", kept.batch, asked.batch));
-  return {};
 }
 
 }  // namespace
@@ -128,13 +105,13 @@ void RunSettings::Declare(Options& options) {
                "refuse operators whose results may differ from run to run");
   options.Choice("--precision", &precision_, {"fp32", "bf16", "fp16"},
                  "what operators compute in; weights are float32");
-  options.Value("--loss-scale", &loss_scale_, "FACTOR",
-                "a fixed one (default: dynamic for fp16, none for others)");
+  options.Value("--loss-scale", &run.loss_scale, "FACTOR",
+                "a fixed one (default: dynamic for fp16, none for others)", /*above=*/0);
   options.Value("--batch", &run.batch, "N", "samples a step, of all ranks together",
                 {.least = 1, .most = kMostTrainingSteps});
-  options.Value("--optimizer", &optimizer_, "NAME",
-                "another than the task's: sgd, adam, adamw, rmsprop");
-  options.Value("--rate", &rate_, "RATE", "another learning rate");
+  options.Choice("--optimizer", &optimizer_, {"sgd", "adam", "adamw", "rmsprop"},
+                 "another than the task's");
+  options.Value("--rate", &run.rate, "RATE", "another learning rate", /*above=*/0);
   options.Value("--most-steps", &run.most_steps, "N", "steps after which the target is missed",
                 {.least = 1, .most = kMostTrainingSteps});
   options.Value("--evaluate-every", &run.evaluate_every, "N", "steps between evaluations",
@@ -143,26 +120,11 @@ void RunSettings::Declare(Options& options) {
                 "where the data sets are (default: $ETUDE_SUITE_DATA, else ~/.cache/etude/suite)");
 }
 
-Status RunSettings::Read() {
+void RunSettings::Read() {
   run.scale = scale == "paper" ? suite::Scale::kPaper : suite::Scale::kSmoke;
   run.precision = *suite::PrecisionFromName(precision_);
-  if (!loss_scale_.empty()) {
-    ETUDE_ASSIGN_OR_RETURN(run.loss_scale, ParseNumber("--loss-scale", loss_scale_));
-  }
-  if (!rate_.empty()) {
-    ETUDE_ASSIGN_OR_RETURN(run.rate, ParseNumber("--rate", rate_));
-  }
-  if (!optimizer_.empty()) {
-    run.optimizer = suite::OptimizerKindFromName(optimizer_);
-    if (!run.optimizer) {
-      return MakeError(
-          ErrorCode::kUsage,
-          fmt::format("--optimizer: found '{}', expected sgd, adam, adamw or rmsprop{}", optimizer_,
-                      DidYouMean(optimizer_, {"sgd", "adam", "adamw", "rmsprop"})));
-    }
-  }
+  run.optimizer = suite::OptimizerKindFromName(optimizer_);
   if (run.data.empty()) run.data = DefaultSuiteData();
-  return {};
 }
 
 std::string RunName(const TaskFacts& task, suite::Scale scale, SuiteRunner::Mode mode,
@@ -192,11 +154,7 @@ Result<std::unique_ptr<SuiteRunner>> SuiteRunner::Make(const RunSettings& settin
   ETUDE_RETURN_IF_ERROR(ShareInterrupt());
   std::string place = folder;
   if (folder.empty()) {
-    std::error_code error;
-    place = (std::filesystem::temp_directory_path(error) / "etude-suite.XXXXXX").string();
-    if (error || mkdtemp(place.data()) == nullptr) {
-      return MakeError(ErrorCode::kIo, place + ": cannot make a folder for temporary files");
-    }
+    ETUDE_ASSIGN_OR_RETURN(place, MakeTemporaryFolder("etude-suite"));
   } else {
     ETUDE_RETURN_IF_ERROR(MakeFolder(folder));
   }
@@ -207,17 +165,17 @@ Result<RunRecord> SuiteRunner::Run(const TaskFacts& task, Mode mode, const RunOp
                                    const std::string& name, const RunContext& context) {
   const std::string path = folder_ + "/" + name + ".json";
   const std::string checkpoint = folder_ + "/" + name + ".safetensors";
+  std::string& data_set = data_sets_[std::string(task.id)];
   std::error_code error;
   if (std::filesystem::exists(path, error)) {
     ETUDE_ASSIGN_OR_RETURN(RunRecord kept, suite::ReadRunRecord(path, context));
-    ETUDE_RETURN_IF_ERROR(CheckKept(path, kept,
-                                    {.device = options.device,
-                                     .precision = std::string(suite::Name(options.precision)),
-                                     .ranks = settings_.ranks,
-                                     .batch = options.batch.value_or(0)}));
+    ETUDE_RETURN_IF_ERROR(suite::CheckKept(
+        path, kept, {.options = options, .ranks = settings_.ranks, .data_set = data_set}));
+    if (data_set.empty()) data_set = kept.data_set;
     return kept;
   }
   RunOptions own = options;
+  own.data_set = data_set;
   if (!temporary_) {
     own.checkpoint = checkpoint;
     if (!noise_) noise_ = MeasureNoise().wall.share();  // what is kept may be compared
@@ -232,7 +190,9 @@ Result<RunRecord> SuiteRunner::Run(const TaskFacts& task, Mode mode, const RunOp
   };
   ETUDE_RETURN_IF_ERROR(RunRanksWith(work, context));
   std::filesystem::remove(checkpoint, error);
-  return suite::ReadRunRecord(path, context);
+  ETUDE_ASSIGN_OR_RETURN(RunRecord record, suite::ReadRunRecord(path, context));
+  data_set = record.data_set;
+  return record;
 }
 
 Status SuiteRunner::Record(const TaskFacts& task, const RunOptions& options,

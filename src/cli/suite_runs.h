@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,8 +39,8 @@ class TaskChoice {
 class RunSettings {
  public:
   void Declare(Options& options);
-  // After parsing: kUsage for what cannot be.
-  Status Read();
+  // After parsing.
+  void Read();
 
   suite::RunOptions run{.device = "cpu"};
   std::string scale = "smoke";
@@ -48,9 +49,7 @@ class RunSettings {
 
  private:
   std::string precision_ = "fp32";
-  std::string optimizer_;
-  std::string loss_scale_;
-  std::string rate_;
+  std::string optimizer_;  // "": the task's
 };
 
 // Makes runs, each in processes of its own, and keeps their records in a folder. While it lives,
@@ -69,7 +68,8 @@ class SuiteRunner {
   SuiteRunner& operator=(const SuiteRunner&) = delete;
 
   // Trains once with the seed of `options`, or takes the record that is kept already under this
-  // name; an unfinished run goes on. kUsage if what is kept is of other settings.
+  // name; an unfinished run goes on. kUsage if what is kept is of other settings, or if the task
+  // had another data set in another run.
   Result<suite::RunRecord> Run(const suite::TaskFacts& task, Mode mode,
                                const suite::RunOptions& options, const std::string& name,
                                const RunContext& context);
@@ -88,6 +88,7 @@ class SuiteRunner {
   std::string folder_;
   bool temporary_;
   std::optional<double> noise_;
+  std::map<std::string, std::string> data_sets_;  // by task, of its runs so far; "": not known
   struct sigaction interrupt_before_ {};
   struct sigaction end_before_ {};
 };

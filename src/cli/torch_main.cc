@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
     args.erase(args.begin());
     return etude::RunCommandLine("etude suite", etude::SuiteCommands(), args);
   }
-  etude::FixHeap();  // only for replays: training is to have the heap that PyTorch's programs have
+  etude::FixHeap();  // only for replays: the suite's heap is set by suite/run.cc
   std::vector<std::unique_ptr<etude::Command>> commands;
   commands.push_back(etude::MakeReplayCommand());
   commands.push_back(etude::MakeBenchmarkCommand());

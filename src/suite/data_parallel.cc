@@ -20,10 +20,7 @@ constexpr int64_t kOwnTimeout = -1;  // of the process group
 
 // Runs a collective that returns its Work last, and waits for it.
 void RunCollective(const char* name, torch::jit::Stack stack) {
-  static const auto find = [](const char* wanted) {
-    return c10::Dispatcher::singleton().findSchemaOrThrow(wanted, "");
-  };
-  find(name).callBoxed(stack);
+  c10::Dispatcher::singleton().findSchemaOrThrow(name, "").callBoxed(stack);
   WaitForWork(stack.back());
 }
 

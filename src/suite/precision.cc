@@ -30,6 +30,7 @@ PrecisionGuard::~PrecisionGuard() {
 
 LossScale::LossScale(Precision precision, std::optional<double> fixed)
     : dynamic_(!fixed && precision == Precision::kFp16),
+      used_(fixed || dynamic_),
       factor_(fixed.value_or(dynamic_ ? kFirstFactor : 1)) {}
 
 bool LossScale::Accept(double norm) {

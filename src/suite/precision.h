@@ -30,6 +30,8 @@ class LossScale {
   // `fixed`: that factor; else dynamic from 65,536 for kFp16, and none (1) for others.
   LossScale(Precision precision, std::optional<double> fixed);
 
+  // Whether there is one, be it 1 for now.
+  bool used() const { return used_; }
   double factor() const { return factor_; }
   int64_t skipped() const { return skipped_; }
   // Whether a step with gradients of this norm counts; moves the factor.
@@ -40,6 +42,7 @@ class LossScale {
 
  private:
   bool dynamic_;
+  bool used_;
   double factor_;
   int64_t good_steps_ = 0;
   int64_t skipped_ = 0;

@@ -21,39 +21,74 @@ double TimeOf(const RunRecord& run) {
   return run.mode == "steps" ? Median(run.step_seconds) : run.seconds;
 }
 
-// As ScoreOf has it.
-double MeanTime(std::vector<double> times) {
-  std::ranges::sort(times);
-  size_t begin = 0;
-  size_t end = times.size();
-  if (times.size() >= kRunsToDrop) {
-    ++begin;
-    --end;
-  }
-  double sum = 0;
-  for (size_t i = begin; i < end; ++i) sum += times[i];
-  return sum / static_cast<double>(end - begin);
-}
-
 bool IsSameKind(const Score& a, const Score& b) {
   return a.task == b.task && a.runs.front().scale == b.runs.front().scale &&
          a.runs.front().mode == b.runs.front().mode;
 }
 
-// Times of the runs of one task on one system; none if its target was missed.
-std::vector<double> TimesOf(const Score& score) {
-  std::vector<double> times;
-  const bool steps = score.runs.front().mode == "steps";
-  if (!steps && !score.reached) return times;
+const std::string& DataSetOf(const Score& score) { return score.runs.front().data_set; }
+
+NamedTexts SettingsOfScore(const Score& score) {
+  return score.runs.front().settings.value_or(NamedTexts());
+}
+
+// What `system` did of the kind of `score`: on the same data set rather than another, and with the
+// same settings rather than others.
+const Score* FindCounterpart(const RankedSystem& system, const Score& score) {
+  const Score* found = nullptr;
+  int likeness_of_found = -1;
+  for (const Score& other : system.scores) {
+    if (!IsSameKind(score, other)) continue;
+    const bool same_data = DataSetOf(other) == DataSetOf(score);
+    const bool same_settings = SettingsOfScore(other) == SettingsOfScore(score);
+    const int likeness = (same_data ? 2 : 0) + (same_settings ? 1 : 0);
+    if (likeness <= likeness_of_found) continue;
+    found = &other;
+    likeness_of_found = likeness;
+  }
+  return found;
+}
+
+// kBadInput if what two systems did was on two data sets; a note where one does not say.
+Status CheckDataSets(const std::vector<const Score*>& scores,
+                     const std::vector<RankedSystem>& systems, std::vector<std::string>& notes) {
+  size_t known = 0;  // a system that says
+  while (known < scores.size() && DataSetOf(*scores[known]).empty()) ++known;
+  if (known == scores.size()) return {};
+  const std::string& data_set = DataSetOf(*scores[known]);
+  for (size_t i = 0; i < scores.size(); ++i) {
+    const std::string& own = DataSetOf(*scores[i]);
+    if (own.empty()) {
+      notes.push_back(fmt::format("{}: {} does not say whether its data set is {}", scores[i]->task,
+                                  systems[i].name, data_set));
+    } else if (own != data_set) {
+      return BadInput(fmt::format("{}: {} has runs on {}, {} on {}, expected one data set",
+                                  scores[i]->task, systems[known].name, data_set, systems[i].name,
+                                  own));
+    }
+  }
+  return {};
+}
+
+// Times of the runs of one task on one system.
+RunTimes TimesOf(const Score& score) {
+  RunTimes times;
   for (const RunRecord& run : score.runs) {
-    if (steps || run.reached) times.push_back(TimeOf(run));
+    if (run.mode == "steps" || run.reached) {
+      times.seconds.push_back(TimeOf(run));
+    } else {
+      ++times.missed;
+    }
   }
   return times;
 }
 
-std::vector<double> Resampled(const std::vector<double>& times, RandomStream& random) {
-  std::vector<double> drawn;
-  for (size_t i = 0; i < times.size(); ++i) drawn.push_back(times[random.Below(times.size())]);
+// A run that missed stays one that did: how often the target is missed is not what is estimated.
+RunTimes Resampled(const RunTimes& times, RandomStream& random) {
+  RunTimes drawn{.seconds = {}, .missed = times.missed};
+  for (size_t i = 0; i < times.seconds.size(); ++i) {
+    drawn.seconds.push_back(times.seconds[random.Below(times.seconds.size())]);
+  }
   return drawn;
 }
 
@@ -74,8 +109,8 @@ std::vector<int64_t> RanksOf(const std::vector<double>& speeds) {
   return ranks;
 }
 
-// times[system][task], all with at least one.
-using Times = std::vector<std::vector<std::vector<double>>>;
+// times[system][task], all with a mean.
+using Times = std::vector<std::vector<RunTimes>>;
 
 // Per system the geometric mean over tasks of how much faster it is than the first.
 std::vector<double> Speeds(const Times& times) {
@@ -83,7 +118,7 @@ std::vector<double> Speeds(const Times& times) {
   for (const auto& own : times) {
     double sum = 0;
     for (size_t task = 0; task < own.size(); ++task) {
-      sum += std::log(MeanTime(times.front()[task]) / MeanTime(own[task]));
+      sum += std::log(*MeanTime(times.front()[task]) / *MeanTime(own[task]));
     }
     speeds.push_back(std::exp(sum / static_cast<double>(own.size())));
   }
@@ -120,15 +155,17 @@ void RankThem(const Times& times, uint64_t seed, Ranking& ranking) {
   }
 }
 
-std::optional<Estimate> SpeedOf(const std::vector<double>& first, const std::vector<double>& own,
-                                uint64_t seed) {
-  if (first.empty() || own.empty()) return std::nullopt;
+std::optional<Estimate> SpeedOf(const RunTimes& first, const RunTimes& own, uint64_t seed) {
+  const std::optional<double> mean_of_first = MeanTime(first);
+  const std::optional<double> mean = MeanTime(own);
+  if (!mean_of_first || !mean) return std::nullopt;
   RandomStream random(seed);
   std::vector<double> drawn;
   for (size_t i = 0; i < kResamples; ++i) {
-    drawn.push_back(MeanTime(Resampled(first, random)) / MeanTime(Resampled(own, random)));
+    const double drawn_first = *MeanTime(Resampled(first, random));
+    drawn.push_back(drawn_first / *MeanTime(Resampled(own, random)));
   }
-  return EstimateOf(MeanTime(first) / MeanTime(own), std::move(drawn));
+  return EstimateOf(*mean_of_first / *mean, std::move(drawn));
 }
 
 Cell SpeedText(const std::optional<Estimate>& speed) {
@@ -158,27 +195,29 @@ Result<Ranking> RankSystems(const std::vector<RankedSystem>& systems, uint64_t s
   Times times(systems.size());
   bool few = false;
   for (const Score& score : systems.front().scores) {
-    std::vector<std::vector<double>> of_task;
+    std::vector<const Score*> counterparts;
     for (const RankedSystem& system : systems) {
-      const auto found = std::ranges::find_if(
-          system.scores, [&](const Score& other) { return IsSameKind(score, other); });
-      if (found == system.scores.end()) break;
-      of_task.push_back(TimesOf(*found));
+      const Score* found = FindCounterpart(system, score);
+      if (found == nullptr) break;
+      counterparts.push_back(found);
     }
-    if (of_task.size() != systems.size()) {
+    if (counterparts.size() != systems.size()) {
       ranking.notes.push_back(score.task + ": not run by all, left out");
       continue;
     }
+    ETUDE_RETURN_IF_ERROR(CheckDataSets(counterparts, systems, ranking.notes));
+    std::vector<RunTimes> of_task;
+    for (const Score* each : counterparts) of_task.push_back(TimesOf(*each));
     bool all = true;
     for (size_t system = 0; system < systems.size(); ++system) {
-      const std::vector<double>& own = of_task[system];
-      all = all && !own.empty();
-      few = few || own.size() < kFewRuns;
-      ranking.by_task.push_back(
-          {.task = score.task,
-           .system = systems[system].name,
-           .seconds = own.empty() ? std::nullopt : std::optional(MeanTime(own)),
-           .speed = SpeedOf(of_task.front(), own, seed)});
+      const RunTimes& own = of_task[system];
+      const std::optional<double> seconds = MeanTime(own);
+      all = all && seconds.has_value();
+      few = few || own.seconds.size() + own.missed < kFewRuns;
+      ranking.by_task.push_back({.task = score.task,
+                                 .system = systems[system].name,
+                                 .seconds = seconds,
+                                 .speed = SpeedOf(of_task.front(), own, seed)});
     }
     if (!all) {
       ranking.notes.push_back(score.task + ": the target was missed, not ranked by it");

@@ -42,7 +42,8 @@ struct RankedSystem {
   std::vector<Score> scores;
 };
 
-// kBadInput if there is no task that all systems ran in the same mode and scale.
+// kBadInput if there is no task that all systems ran in the same mode and scale, or if they ran one
+// on different data sets.
 Result<Ranking> RankSystems(const std::vector<RankedSystem>& systems, uint64_t seed);
 
 Table SystemTable(const Ranking& ranking);

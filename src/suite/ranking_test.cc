@@ -52,6 +52,43 @@ TEST(RankSystems, ATaskThatOneMissedDoesNotRank) {
   EXPECT_EQ(ranking->systems[0].rank, 1);
 }
 
+TEST(RankSystems, ATasksTimeIsItsScores) {
+  const std::vector<std::vector<double>> all = {{3, 1, 2},           {3, 1, 2, 9},
+                                                {3, 1, 2, 9, 20},    {3, 1, 2, 9, 0},
+                                                {3, 1, 2, 9, 20, 0}, {3, 0, 2, 9, 20, 0}};
+  for (const std::vector<double>& seconds : all) {
+    const Score score = ScoreWith("t", seconds);
+    const auto ranking = RankSystems({{"a", {score}}, {"b", {ScoreWith("t", {4})}}}, 1);
+    ASSERT_TRUE(ranking.has_value());
+    EXPECT_EQ(ranking->by_task[0].seconds, score.seconds) << seconds.size() << " runs";
+  }
+  // Of four that reached and one that missed only the fastest is left out.
+  const auto ranking = RankSystems(
+      {{"a", {ScoreWith("t", {3, 1, 2, 9, 0})}}, {"b", {ScoreWith("t", {7, 7, 7, 7, 0})}}}, 1);
+  ASSERT_TRUE(ranking.has_value());
+  EXPECT_NEAR(ranking->systems[1].speed->value, (3 + 2 + 9) / 3.0 / 7, 1e-9);
+}
+
+TEST(RankSystems, DifferentDataSetsAreNotRanked) {
+  const auto on = [](const std::string& data_set) {
+    Score score = ScoreWith("t", {10, 11, 12});
+    for (RunRecord& run : score.runs) run.data_set = data_set;
+    return score;
+  };
+  const auto wrong = RankSystems({{"a", {on("x")}}, {"b", {on("y")}}}, 1);
+  ASSERT_FALSE(wrong.has_value());
+  EXPECT_EQ(wrong.error().code, ErrorCode::kBadInput);
+  EXPECT_EQ(wrong.error().message, "t: a has runs on x, b on y, expected one data set");
+  // Where a system has both, it is the same.
+  const auto both = RankSystems({{"a", {on("x")}}, {"b", {on("y"), on("x")}}}, 1);
+  ASSERT_TRUE(both.has_value());
+  EXPECT_TRUE(both->notes.empty());
+  const auto unknown = RankSystems({{"a", {on("x")}}, {"b", {on("")}}}, 1);
+  ASSERT_TRUE(unknown.has_value());
+  EXPECT_EQ(unknown->notes,
+            std::vector<std::string>{"t: b does not say whether its data set is x"});
+}
+
 TEST(RankSystems, WithoutACommonTaskThereIsNone) {
   const auto ranking =
       RankSystems({{"a", {ScoreWith("t", {10})}}, {"b", {ScoreWith("u", {10})}}}, 1);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -17,13 +16,15 @@
 #include <torch/headeronly/version.h>
 
 #include "src/base/process_usage.h"
+#include "src/suite/checkpoint.h"
 #include "src/suite/energy_meter.h"
+#include "src/suite/guarded.h"
+#include "src/suite/kept_run.h"
 #include "src/suite/nn/functional.h"
 #include "src/suite/task.h"
 #include "src/suite/task_recording.h"
 #include "src/suite/this_machine.h"
 #include "src/suite/trainer.h"
-#include "src/torch/error_text.h"
 #include "src/torch/program_heap.h"
 #include "src/torch/replay_device.h"
 
@@ -71,17 +72,14 @@ struct Prepared {
 
 Result<std::unique_ptr<Task>> MakeTask(const TaskFacts& facts, const RunOptions& options,
                                        const RunContext& context) {
-  try {
+  return Guarded(facts.id, [&] {
     return facts.make({.scale = options.scale,
                        .seed = options.seed,
                        .device = at::Device(options.device),
                        .data = options.data,
                        .context = context,
                        .shuffled_labels = options.shuffled_labels});
-  } catch (const std::exception& error) {
-    return MakeError(ErrorCode::kInternal,
-                     fmt::format("{}: {}", facts.id, FirstLine(error.what())));
-  }
+  });
 }
 
 Result<Prepared> Prepare(const TaskFacts& facts, const RunOptions& options, DataParallel* ranks,
@@ -95,6 +93,12 @@ Result<Prepared> Prepare(const TaskFacts& facts, const RunOptions& options, Data
   if (options.deterministic) UseDeterministicOperators();
   SeedTorch(options.seed);
   ETUDE_ASSIGN_OR_RETURN(run.task, MakeTask(facts, options, context));
+  if (!options.data_set.empty() && run.task->data_set() != options.data_set) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("{}: {} has the data set {}, and there are runs on {}; name "
+                                 "another --output",
+                                 facts.id, options.data, run.task->data_set(), options.data_set));
+  }
   const Recipe recipe = WithOverrides(run.task->recipe(), options);
   ETUDE_ASSIGN_OR_RETURN(run.trainer, Trainer::Make(*run.task, {.recipe = recipe,
                                                                 .seed = options.seed,
@@ -115,6 +119,8 @@ Result<Prepared> Prepare(const TaskFacts& facts, const RunOptions& options, Data
   record.samples = run.task->samples();
   record.parameters = run.task->weights().ParameterCount();
   record.optimizer = OptimizerText(recipe);
+  record.settings = SettingsOf(options);
+  record.data_set = run.task->data_set();
   record.metric = facts.metric.name;
   record.higher_is_better = facts.metric.higher_is_better;
   if (const std::optional<Target> target = facts.TargetOf(options.scale)) {
@@ -123,7 +129,7 @@ Result<Prepared> Prepare(const TaskFacts& facts, const RunOptions& options, Data
   }
   if (options.target) {
     record.target = options.target;
-    record.target_origin = "given";
+    record.target_origin = kGivenTarget;
   }
   record.machine = ThisMachine();
   record.torch = TORCH_VERSION;
@@ -231,9 +237,8 @@ class QualityRun {
     record_.energy_j = energy_.joules();
     record_.why_no_energy = energy_.why_none();
     record_.skipped_steps = trainer_->loss_scale().skipped();
-    if (options_.loss_scale || options_.precision == Precision::kFp16) {
-      record_.loss_scale = trainer_->loss_scale().factor();
-    }
+    const LossScale& scale = trainer_->loss_scale();
+    if (scale.used()) record_.loss_scale = scale.factor();
     record_.underflow = underflow_.share();
   }
 
@@ -243,13 +248,17 @@ class QualityRun {
     if (options_.checkpoint.empty() || !std::filesystem::exists(options_.checkpoint, error)) {
       return {};
     }
-    ETUDE_ASSIGN_OR_RETURN(const auto facts, trainer_->Load(options_.checkpoint, context_));
+    ETUDE_ASSIGN_OR_RETURN(const auto facts, ReadCheckpoint(options_.checkpoint, {}, context_));
     const auto found = facts.find(kRunFact);
     if (found == facts.end()) {
       return BadInput(options_.checkpoint + ": no record of the run, expected one");
     }
     ETUDE_ASSIGN_OR_RETURN(const RunRecord before,
                            ParseRunRecord(options_.checkpoint, found->second, context_));
+    ETUDE_RETURN_IF_ERROR(
+        CheckKept(options_.checkpoint, before,
+                  {.options = options_, .ranks = record_.ranks, .data_set = record_.data_set}));
+    ETUDE_RETURN_IF_ERROR(trainer_->Load(options_.checkpoint, context_));
     record_.curve = before.curve;
     record_.quality = before.quality;
     record_.evaluation_seconds = before.evaluation_seconds;

@@ -32,6 +32,9 @@ struct RunOptions {
   bool to_the_end = false;  // go on after the target
   bool shuffled_labels = false;
   bool frozen = false;
+  // The name that the run is kept under tells to_the_end, shuffled_labels and frozen.
+  bool kind_in_name = false;
+  std::string data_set;  // the only one that will do, as RunRecord has it; "": any
   // Where the run is kept while it goes on, and taken up again from; "": nowhere. Of several ranks
   // the first writes it.
   std::string checkpoint;

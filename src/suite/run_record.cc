@@ -46,6 +46,9 @@ RunRecord Parse(const JsonMembers& run) {
   record.samples = whole("samples");
   record.parameters = whole("parameters");
   record.optimizer = text("optimizer");
+  const JsonMembers settings = run.Object("settings");
+  if (!settings.json().is_null()) record.settings = ParseNamedTexts(settings);
+  record.data_set = text("data_set");
   record.metric = text("metric");
   record.higher_is_better = run.Truth("higher_is_better").value_or(true);
   record.target = run.Number("target");
@@ -92,18 +95,23 @@ std::optional<double> RunRecord::samples_per_second() const {
   return static_cast<double>(steps) * static_cast<double>(batch) / training;
 }
 
+std::string TaskText(const RunRecord& run) {
+  return run.data_set.empty() ? run.task : run.task + " on " + run.data_set;
+}
+
 std::string ToText(const RunRecord& run) {
   const auto number = [](const std::optional<double>& value) {
     return value ? fmt::format("{:.4g}", *value) : std::string("–");
   };
+  const std::string what = TaskText(run);
   if (run.mode == "steps") {
     const double median = Median(run.step_seconds);
-    return fmt::format("{}, seed {}: {:.2f} ms a step (median of {}), {:.1f} samples/s", run.task,
+    return fmt::format("{}, seed {}: {:.2f} ms a step (median of {}), {:.1f} samples/s", what,
                        run.seed, median * 1e3, run.step_seconds.size(),
                        static_cast<double>(run.batch) / median);
   }
   return fmt::format("{}, seed {}: {} {}, {} {} (target {}, baseline {}), {:.1f} s, {:.1f} epochs",
-                     run.task, run.seed, run.reached ? "reached" : "missed",
+                     what, run.seed, run.reached ? "reached" : "missed",
                      run.target ? "the target" : "no target", run.metric, number(run.quality),
                      number(run.target), number(run.baseline), run.seconds, run.epochs());
 }
@@ -139,6 +147,8 @@ Json ToJson(const RunRecord& run) {
           {"samples", run.samples},
           {"parameters", run.parameters},
           {"optimizer", run.optimizer},
+          {"settings", OrNull(run.settings)},
+          {"data_set", run.data_set.empty() ? Json() : Json(run.data_set)},
           {"metric", run.metric},
           {"higher_is_better", run.higher_is_better},
           {"target", OrNull(run.target)},

@@ -24,6 +24,9 @@ struct QualityPoint {
       loss;  // mean over the steps since the last evaluation; before the first, none
 };
 
+// Where a target is from that the user gave.
+inline constexpr std::string_view kGivenTarget = "given";
+
 // One run of a task: what was run, on what, and how it went. run.json; docs/formats/suite_run.md.
 struct RunRecord {
   std::string task;
@@ -39,11 +42,14 @@ struct RunRecord {
   int64_t samples = 0;  // of the training set
   int64_t parameters = 0;
   std::string optimizer;  // "adam 0.002"
+  // What the user said instead of the task, by option: kept_run.h. None: the record is older.
+  std::optional<NamedTexts> settings;
+  std::string data_set;  // of a task that may learn from several; "" of others, and unknown
 
   std::string metric;
   bool higher_is_better = true;
   std::optional<double> target;
-  std::string target_origin;  // "measured", "found", "recalled"; "" without a target
+  std::string target_origin;  // "measured", "found", "recalled", "given"; "" without one
   std::optional<double> baseline;
 
   bool complete = false;          // the run ended by itself
@@ -72,6 +78,8 @@ struct RunRecord {
   std::optional<double> samples_per_second() const;
 };
 
+// "image-classification"; "speech-recognition on spoken-digits".
+std::string TaskText(const RunRecord& run);
 // "image-classification, seed 1: reached …": a line for people.
 std::string ToText(const RunRecord& run);
 nlohmann::ordered_json ToJson(const RunRecord& run);

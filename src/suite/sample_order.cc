@@ -1,7 +1,6 @@
 #include "src/suite/sample_order.h"
 
 #include <numeric>
-#include <utility>
 
 #include "src/base/hash.h"
 #include "src/torch/random_fill.h"
@@ -13,17 +12,15 @@ SampleOrder::SampleOrder(int64_t samples, int64_t batch, uint64_t seed)
 
 std::span<const int64_t> SampleOrder::BatchOf(int64_t step) {
   const int64_t epoch = step / steps_per_epoch();
-  if (epoch != epoch_) Shuffle(epoch);
+  if (epoch != epoch_) StartEpoch(epoch);
   const int64_t first = step % steps_per_epoch() * batch_;
   return std::span(order_).subspan(static_cast<size_t>(first), static_cast<size_t>(batch_));
 }
 
-void SampleOrder::Shuffle(int64_t epoch) {
+void SampleOrder::StartEpoch(int64_t epoch) {
   RandomStream random(HashMix(seed_, static_cast<uint64_t>(epoch)));
   std::iota(order_.begin(), order_.end(), 0);
-  for (size_t left = order_.size(); left > 1; --left) {
-    std::swap(order_[left - 1], order_[random.Below(left)]);
-  }
+  Shuffle(std::span(order_), random);
   epoch_ = epoch;
 }
 

@@ -18,7 +18,7 @@ class SampleOrder {
   std::span<const int64_t> BatchOf(int64_t step);
 
  private:
-  void Shuffle(int64_t epoch);
+  void StartEpoch(int64_t epoch);
 
   int64_t samples_;
   int64_t batch_;

@@ -32,6 +32,19 @@ std::optional<double> VariationOf(const std::vector<double>& values) {
 
 }  // namespace
 
+std::optional<double> MeanTime(RunTimes times) {
+  constexpr size_t kRunsToDrop = 5;
+  std::vector<double>& seconds = times.seconds;
+  const bool drops = seconds.size() + times.missed >= kRunsToDrop;
+  if (times.missed > (drops ? 1 : 0)) return std::nullopt;
+  std::ranges::sort(seconds);
+  if (drops) {
+    seconds.erase(seconds.begin());
+    if (times.missed == 0) seconds.pop_back();
+  }
+  return MeanOf(seconds);
+}
+
 Score ScoreOf(std::vector<RunRecord> runs) {
   Score score;
   score.runs = std::move(runs);
@@ -41,27 +54,22 @@ Score ScoreOf(std::vector<RunRecord> runs) {
   score.target = first.target;
   score.baseline = first.baseline;
 
-  std::vector<double> seconds;
+  RunTimes times;
   std::vector<double> epochs;
   std::vector<double> qualities;
   for (const RunRecord& run : score.runs) {
     if (run.quality) qualities.push_back(*run.quality);
-    if (!run.reached) continue;
-    seconds.push_back(run.seconds);
+    if (!run.reached) {
+      ++times.missed;
+      continue;
+    }
+    times.seconds.push_back(run.seconds);
     epochs.push_back(run.epochs());
   }
   if (!qualities.empty()) score.quality = Median(qualities);
-  const size_t missed = score.runs.size() - seconds.size();
-  const bool drops = score.runs.size() >= kRunsToDrop;
-  score.reached = missed == 0 || (drops && missed == 1);
   score.variation = VariationOf(epochs);
-  if (!score.reached) return score;
-  std::ranges::sort(seconds);
-  if (drops) {
-    seconds.erase(seconds.begin());
-    if (missed == 0) seconds.pop_back();
-  }
-  score.seconds = MeanOf(seconds);
+  score.seconds = MeanTime(std::move(times));
+  score.reached = score.seconds.has_value();
   return score;
 }
 
@@ -92,14 +100,14 @@ Result<std::vector<Score>> ReadScores(const std::string& folder, const RunContex
   std::ranges::sort(paths);
   // By what must be equal for runs to be of one kind.
   std::map<std::tuple<std::string, std::string, std::string, std::string, std::string, int64_t,
-                      int64_t, std::string>,
+                      int64_t, std::string, std::string, NamedTexts>,
            std::vector<RunRecord>>
       groups;
   for (const std::string& path : paths) {
     ETUDE_ASSIGN_OR_RETURN(RunRecord run, ReadRunRecord(path, context));
     if (!run.complete) continue;
     groups[{run.task, run.scale, run.mode, run.device, run.precision, run.ranks, run.batch,
-            run.optimizer}]
+            run.optimizer, run.data_set, run.settings.value_or(NamedTexts())}]
         .push_back(std::move(run));
   }
   if (groups.empty()) {

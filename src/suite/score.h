@@ -25,16 +25,23 @@ struct Score {
   std::vector<RunRecord> runs;
 };
 
+// The times of runs of one task, but for those that missed the target.
+struct RunTimes {
+  std::vector<double> seconds;
+  size_t missed = 0;
+};
 // MLPerf Training's rule: the mean without the fastest and the slowest run, a run that missed the
-// target being the slowest; of fewer than `kRunsToDrop` runs none is dropped.
-inline constexpr size_t kRunsToDrop = 5;
+// target being the slowest; of fewer than five runs none is dropped. Unknown if another one missed,
+// or there is none.
+std::optional<double> MeanTime(RunTimes times);
+
 Score ScoreOf(std::vector<RunRecord> runs);
 
 // {"format": "etude-suite", "version": 1, "tasks": […]}: docs/formats/suite_run.md.
 nlohmann::ordered_json ToJson(const std::vector<Score>& scores);
 
-// The complete runs in a folder, its .json files, by task, scale, mode and settings. kIo if the
-// folder cannot be read, kBadInput for what is no run or if there is none.
+// The complete runs in a folder, its .json files, by task, scale, mode, data set and settings. kIo
+// if the folder cannot be read, kBadInput for what is no run or if there is none.
 Result<std::vector<Score>> ReadScores(const std::string& folder, const RunContext& context);
 
 }  // namespace etude::suite

@@ -55,10 +55,25 @@ TEST(RunRecord, IsReadAsWritten) {
       {.step = 3, .seconds = 1.5, .evaluation_seconds = 0.25, .quality = 0.4, .loss = 2.5}};
   run.step_seconds = {0.1, 0.2};
   run.energy_j = 12.0;
+  run.settings = NamedTexts{{"rate", "0.5"}};
+  run.data_set = "spoken-digits";
   const auto text = ToJson(run).dump();
   const auto read = ParseRunRecord("x", text, {});
   ASSERT_TRUE(read.has_value()) << read.error().message;
   EXPECT_EQ(ToJson(*read).dump(), text);
+}
+
+TEST(RunRecord, MayBeOfBeforeSettingsWereKept) {
+  auto json = ToJson(RunOf(7, 12.5));
+  EXPECT_TRUE(json["settings"].is_null());
+  EXPECT_TRUE(json["data_set"].is_null());
+  json.erase("settings");
+  json.erase("data_set");
+  const auto read = ParseRunRecord("x", json.dump(), {});
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_FALSE(read->settings.has_value());
+  EXPECT_TRUE(read->data_set.empty());
+  EXPECT_EQ(ToText(*read).find(" on "), std::string::npos);
 }
 
 TEST(RunRecord, WhatIsNoRunIsRefusedWithItsPlace) {

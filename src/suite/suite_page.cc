@@ -13,6 +13,17 @@ Cell TimeCell(const std::optional<double>& seconds) {
   return seconds ? Cell(static_cast<int64_t>(std::llround(*seconds * 1e9))) : Cell();
 }
 
+Cell TextCell(const std::string& text) { return text.empty() ? Cell() : Cell(text); }
+
+// "batch 8, frozen yes".
+Cell SettingsCell(const RunRecord& run) {
+  std::string text;
+  for (const auto& [name, value] : run.settings.value_or(NamedTexts())) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, value);
+  }
+  return TextCell(text);
+}
+
 // Of runs in steps mode, the median step.
 std::optional<double> StepSeconds(const RunRecord& run) {
   if (run.step_seconds.empty()) return std::nullopt;
@@ -42,7 +53,7 @@ Page::Section CurveSection(const Score& score) {
   const RunRecord& run = score.runs.front();
   Page::Section section{
       .key = "course_" + score.task,
-      .title = score.task,
+      .title = TaskText(run),
       .about = fmt::format("{} of each run over time{}; {} is better.", run.metric,
                            run.target ? fmt::format(", until it was {:.4g}", *run.target) : "",
                            run.higher_is_better ? "more" : "less")};
@@ -75,6 +86,8 @@ Table ScoreTable(const std::vector<Score>& scores) {
               .columns = {{"task", "task"},
                           {"scale", "scale"},
                           {"mode", "mode"},
+                          {"data_set", "data set"},
+                          {"settings", "settings"},
                           {"runs", "runs", Unit::kCount},
                           {"reached", "target"},
                           {"quality", "quality", Unit::kNumber},
@@ -86,7 +99,8 @@ Table ScoreTable(const std::vector<Score>& scores) {
   for (const Score& score : scores) {
     const RunRecord& run = score.runs.front();
     const std::string verdict = run.mode == "steps" ? "–" : score.reached ? "reached" : "missed";
-    table.rows.push_back({score.task, run.scale, run.mode, CountCell(score.runs.size()), verdict,
+    table.rows.push_back({score.task, run.scale, run.mode, TextCell(run.data_set),
+                          SettingsCell(run), CountCell(score.runs.size()), verdict,
                           ToCell(score.quality), ToCell(score.target), ToCell(score.baseline),
                           TimeCell(score.seconds), ToCell(score.variation)});
   }
@@ -111,19 +125,22 @@ Table RunTable(const std::vector<Score>& scores) {
                           {"skipped_steps", "skipped steps", Unit::kCount},
                           {"underflow_share", "underflow", Unit::kShare},
                           {"peak_bytes", "memory", Unit::kBytes},
-                          {"noise", "noise", Unit::kShare}},
+                          {"noise", "noise", Unit::kShare},
+                          {"data_set", "data set"},
+                          {"settings", "settings"}},
               .rows = {}};
   for (const Score& score : scores) {
     for (const RunRecord& run : score.runs) {
-      table.rows.push_back(
-          {run.task, run.seed,
-           std::string(run.mode == "steps" ? "–"
-                       : run.reached       ? "reached"
-                                           : "missed"),
-           ToCell(run.quality), TimeCell(run.seconds), TimeCell(run.evaluation_seconds),
-           run.epochs(), ToCell(run.samples_per_second()), TimeCell(StepSeconds(run)),
-           ToCell(run.energy_j), run.precision, run.ranks, run.skipped_steps, ToCell(run.underflow),
-           run.peak_bytes ? Cell(*run.peak_bytes) : Cell(), ToCell(run.noise)});
+      table.rows.push_back({run.task, run.seed,
+                            std::string(run.mode == "steps" ? "–"
+                                        : run.reached       ? "reached"
+                                                            : "missed"),
+                            ToCell(run.quality), TimeCell(run.seconds),
+                            TimeCell(run.evaluation_seconds), run.epochs(),
+                            ToCell(run.samples_per_second()), TimeCell(StepSeconds(run)),
+                            ToCell(run.energy_j), run.precision, run.ranks, run.skipped_steps,
+                            ToCell(run.underflow), run.peak_bytes ? Cell(*run.peak_bytes) : Cell(),
+                            ToCell(run.noise), TextCell(run.data_set), SettingsCell(run)});
     }
   }
   return table;

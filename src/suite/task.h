@@ -45,6 +45,8 @@ class Task {
   Weights& weights() { return weights_; }
   const Recipe& recipe() const { return recipe_; }
 
+  // Which one, of a task that may learn from several data sets; else "".
+  virtual std::string data_set() const { return {}; }
   // Training samples; batches name them by number.
   virtual int64_t samples() const = 0;
 

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <exception>
 #include <numbers>
 #include <utility>
 
@@ -13,8 +12,8 @@
 
 #include "src/base/hash.h"
 #include "src/suite/checkpoint.h"
+#include "src/suite/guarded.h"
 #include "src/suite/nn/functional.h"
-#include "src/torch/error_text.h"
 
 namespace etude::suite {
 namespace {
@@ -23,16 +22,6 @@ namespace {
 constexpr uint64_t kOrderSalt = 1;
 constexpr uint64_t kStepSalt = 2;
 constexpr uint64_t kEvaluationSalt = 3;
-
-// The result of `work`; an exception is an error.
-template <typename Work>
-auto Guarded(std::string_view what, const Work& work) -> decltype(work()) {
-  try {
-    return work();
-  } catch (const std::exception& error) {
-    return MakeError(ErrorCode::kInternal, fmt::format("{}: {}", what, FirstLine(error.what())));
-  }
-}
 
 }  // namespace
 
@@ -115,7 +104,7 @@ Result<double> Trainer::RunUpdate(const Batch& batch, double share) {
   }
   // The norm is asked for only where something depends on it: it reads all gradients.
   bool accepted = true;
-  if (options_.recipe.largest_norm > 0 || options_.precision == Precision::kFp16) {
+  if (options_.recipe.largest_norm > 0 || scale_.used()) {
     accepted = scale_.Accept(optimizer.ClipNorm(options_.recipe.largest_norm));
   }
   if (accepted && !options_.frozen) {

@@ -111,6 +111,20 @@ TEST(Trainer, LearnsUnlessFrozen) {
   EXPECT_EQ(frozen->Evaluate().value(), before);
 }
 
+TEST(Trainer, SkipsAStepThatTheLossScaleMakesOverflow) {
+  const Recipe recipe = RecipeWith({.rate = 0.1});
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    LineTask task(recipe);
+    const auto trainer =
+        Trainer::Make(task, {.recipe = recipe, .precision = precision, .loss_scale = 3e38});
+    ASSERT_TRUE(trainer.has_value());
+    const double before = (*trainer)->Evaluate().value();
+    Losses(**trainer, 2);
+    EXPECT_EQ((*trainer)->Evaluate().value(), before);
+    EXPECT_EQ((*trainer)->loss_scale().skipped(), 2);
+  }
+}
+
 TEST(Trainer, AnnealsTheRate) {
   Recipe recipe = RecipeWith({.rate = 0.1});
   recipe.schedule = {.annealing = 1e20, .anneal_every = 3};

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "src/torch/fill_rule.h"
 
@@ -21,6 +23,14 @@ class RandomStream {
  private:
   uint64_t state_;
 };
+
+// Puts `items` in an order of which each is as likely (Fisher & Yates).
+template <typename Item>
+void Shuffle(std::span<Item> items, RandomStream& random) {
+  for (size_t left = items.size(); left > 1; --left) {
+    std::swap(items[left - 1], items[random.Below(left)]);
+  }
+}
 
 // Ranks by Zipf's law: r in [1, count] with a probability proportional to r^-exponent. By
 // rejection-inversion (Hörmann & Derflinger, 1996), exact, a few draws a rank. count > 0,

@@ -6,12 +6,21 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "src/trace/index_statistics.h"
 
 namespace etude {
 namespace {
+
+// Records of training depend on it.
+TEST(Shuffle, GivesTheSameOrderForASeed) {
+  std::vector<int64_t> items = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  RandomStream random(1);
+  Shuffle(std::span(items), random);
+  EXPECT_EQ(items, (std::vector<int64_t>{9, 0, 1, 4, 8, 2, 3, 7, 6, 5}));
+}
 
 TEST(ZipfRanks, AreAsFrequentAsTheLawSays) {
   constexpr int kDraws = 200'000;

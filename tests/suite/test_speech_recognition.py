@@ -97,12 +97,31 @@ def librispeech(tmp_path):
     return tmp_path
 
 
-def test_digits_are_learned(digits):
-    found = run(digits, "--json", "--batch", "16", "--most-steps", "12", "--evaluate-every", "6", code=1)
+def test_digits_are_learned(digits, tmp_path):
+    words = ("--json", "--batch", "16", "--most-steps", "12", "--evaluate-every", "6", "-o", tmp_path / "synthetic")
+    found = run(digits, *words, code=1)
     assert found["samples"] == 4000
     assert 0.8 < found["baseline"] < 1  # one word, right where a string has it
     losses = [point["loss"] for point in found["curve"]]
     assert losses[1] < losses[0]
+    assert found["data_set"] == "spoken-digits"
+
+    # The same folder does not take runs on the other data set, and the two are not ranked.
+    people = tmp_path / "data/free-spoken-digit-dataset"
+    people.parent.mkdir()
+    people.symlink_to(digits / "spoken-digits")
+    said = run(tmp_path / "data", *words[1:], "--seeds", "2", code=2)
+    assert "has the data set free-spoken-digit-dataset, and there are runs on spoken-digits" in said
+    name = "speech-recognition.smoke.quality.1.json"
+    (tmp_path / "people").mkdir()
+    (tmp_path / "people" / name).write_text(json.dumps(found | {"data_set": people.name}))
+    folders = [tmp_path / "synthetic", tmp_path / "people"]
+    done = subprocess.run([ETUDE, "suite", "compare", *folders], text=True, capture_output=True)
+    assert done.returncode == 3, done.stderr
+    assert f"{folders[0]} has runs on spoken-digits, {folders[1]} on free-spoken-digit-dataset" in done.stderr
+    done = subprocess.run([ETUDE, "suite", "report", *folders, "-o", tmp_path / "page.html"], text=True, capture_output=True)
+    assert "spoken-digits" in done.stdout and "batch 16" in done.stdout
+    assert "speech-recognition on free-spoken-digit-dataset" in (tmp_path / "page.html").read_text()
 
 
 def test_the_paper_s_network_takes_a_step(librispeech):
@@ -113,6 +132,7 @@ def test_the_paper_s_network_takes_a_step(librispeech):
     assert found["baseline"] == pytest.approx(2 / 4)
     assert math.isfinite(found["curve"][0]["loss"])
     assert found["target"] == pytest.approx(0.0533)
+    assert found["data_set"] == "LibriSpeech train-clean-100"
 
 
 def test_without_data_it_is_not_available(tmp_path):

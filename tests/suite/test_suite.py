@@ -67,6 +67,8 @@ def test_a_run_that_was_stopped_goes_on(tmp_path):
     assert "the same command goes on" in said
     stopped = int(re.search(r"stopped after (\d+) steps", said)[1])
     assert [path.suffix for path in tmp_path.iterdir()] == [".safetensors"]
+    other = subprocess.run([*words, "1000000", "--rate", "0.5"], capture_output=True, text=True)
+    assert other.returncode == 2 and "a run without --rate 0.5" in other.stderr
     most = stopped + 40
     done = subprocess.run([*words, str(most)], capture_output=True, text=True)
     assert done.returncode == 1, done.stderr
@@ -109,9 +111,24 @@ def test_steps_are_timed():
 
 def test_what_is_kept_must_be_what_is_asked_for(tmp_path):
     words = ["spatial-transformer", "--most-steps", 2, "--evaluate-every", 2, "-o", tmp_path]
-    run(*words)
-    wrong = suite("run", *words, "--data", DATA, "--precision", "bf16", codes=(2,))
+    record = run(*words)[0]["runs"][0]
+    assert record["settings"] == {"evaluate-every": "2", "most-steps": "2", "threads": "1"}
+    words += ["--data", DATA, "--threads", 1]
+    wrong = suite("run", *words, "--precision", "bf16", codes=(2,))
     assert "a run with precision fp32, not bf16" in wrong.stderr
+    wrong = suite("run", *words, "--frozen", codes=(2,))
+    assert "a run without --frozen; name another --output" in wrong.stderr
+    wrong = suite("run", *words, "--optimizer", "sdg", codes=(2,))
+    assert "found 'sdg', expected one of sgd, adam" in wrong.stderr
+    # A record of before settings were kept.
+    path = tmp_path / "spatial-transformer.smoke.quality.1.json"
+    old = json.loads(path.read_text())
+    del old["settings"], old["data_set"]
+    path.write_text(json.dumps(old))
+    wrong = suite("run", *words, codes=(2,))
+    assert "a run without --evaluate-every 2, as far as its record tells" in wrong.stderr
+    kept = json.loads(suite("run", *words[:1], *words[5:], "--json", codes=(1,)).stdout)
+    assert kept["tasks"][0]["runs"][0]["steps"] == 2
 
 
 def test_data_that_are_not_there(tmp_path):

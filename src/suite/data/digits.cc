@@ -75,15 +75,25 @@ at::Tensor Shuffled(const at::Tensor& labels, uint64_t seed) {
   std::vector<int64_t> order(static_cast<size_t>(labels.size(0)));
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
   RandomStream random(seed);
-  for (size_t left = order.size(); left > 1; --left) {
-    std::swap(order[left - 1], order[random.Below(left)]);
-  }
+  Shuffle(std::span(order), random);
   return labels.index_select(0, FromValues(std::span<const int64_t>(order), {labels.size(0)}));
 }
 
 double MajorityShare(const at::Tensor& labels) {
   return static_cast<double>(labels.bincount().max().item<int64_t>()) /
          static_cast<double>(labels.numel());
+}
+
+double TestAccuracy(const LabelledImages& data, int64_t at_once,
+                    const std::function<at::Tensor(const at::Tensor& images)>& scores) {
+  int64_t right = 0;
+  const int64_t all = data.test_labels.size(0);
+  for (int64_t begin = 0; begin < all; begin += at_once) {
+    const int64_t end = std::min(all, begin + at_once);
+    const at::Tensor answers = scores(data.test_images.slice(0, begin, end)).argmax(1).cpu();
+    right += answers.eq(data.test_labels.slice(0, begin, end)).sum().item<int64_t>();
+  }
+  return static_cast<double>(right) / static_cast<double>(all);
 }
 
 }  // namespace etude::suite

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include <ATen/core/Tensor.h>
@@ -30,5 +31,10 @@ at::Tensor Shuffled(const at::Tensor& labels, uint64_t seed);
 
 // The share of the most frequent class among `labels`.
 double MajorityShare(const at::Tensor& labels);
+
+// The share of the images held out whose class has the largest of `scores`: of images
+// [N, 1, H, W], so many `at_once`, [N, classes].
+double TestAccuracy(const LabelledImages& data, int64_t at_once,
+                    const std::function<at::Tensor(const at::Tensor& images)>& scores);
 
 }  // namespace etude::suite

@@ -118,13 +118,15 @@ Result<Interactions> ReadInteractions(const std::string& folder, const RunContex
 }
 
 void ShuffleLearned(Interactions& data, uint64_t seed) {
-  std::vector<int64_t*> places;
-  for (Interactions::User& user : data.users) {
-    for (int64_t& item : user.learned) places.push_back(&item);
+  std::vector<int64_t> items;
+  for (const Interactions::User& user : data.users) {
+    items.insert(items.end(), user.learned.begin(), user.learned.end());
   }
   RandomStream random(seed);
-  for (size_t left = places.size(); left > 1; --left) {
-    std::swap(*places[left - 1], *places[random.Below(left)]);
+  Shuffle(std::span(items), random);
+  auto next = items.begin();
+  for (Interactions::User& user : data.users) {
+    for (int64_t& item : user.learned) item = *next++;
   }
 }
 

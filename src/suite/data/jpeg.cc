@@ -69,4 +69,10 @@ at::Tensor CropTo(const at::Tensor& picture, int64_t top, int64_t left, int64_t 
   return Resize(part, side, side).squeeze(0);
 }
 
+at::Tensor ImageNetNormalised(const at::Tensor& pictures) {
+  const std::vector<float> mean = {0.485F, 0.456F, 0.406F};
+  const std::vector<float> deviation = {0.229F, 0.224F, 0.225F};
+  return (pictures - FromValues(mean, {3, 1, 1})) / FromValues(deviation, {3, 1, 1});
+}
+
 }  // namespace etude::suite

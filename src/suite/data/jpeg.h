@@ -17,4 +17,7 @@ Result<at::Tensor> ReadJpeg(const std::string& path, const RunContext& context);
 at::Tensor CropTo(const at::Tensor& picture, int64_t top, int64_t left, int64_t height,
                   int64_t width, int64_t side);
 
+// `pictures`, [3, H, W] or [N, 3, H, W], by the means and deviations of ImageNet's colours.
+at::Tensor ImageNetNormalised(const at::Tensor& pictures);
+
 }  // namespace etude::suite

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "src/formats/byte_source.h"
 #include "src/suite/data/audio.h"
@@ -98,8 +99,10 @@ Result<SpeechParts> ReadLibriSpeech(const std::string& folder, const RunContext&
   const std::string base = folder + "/LibriSpeech/";
   std::error_code error;
   std::vector<SpokenText> train;
+  std::vector<const char*> parts;
   for (const char* part : kTrainingParts) {
     if (!std::filesystem::exists(base + part, error)) continue;
+    parts.push_back(part);
     ETUDE_RETURN_IF_ERROR(AddPart(base + part, context, train));
   }
   const std::string held_out = base + "test-clean";
@@ -110,7 +113,8 @@ Result<SpeechParts> ReadLibriSpeech(const std::string& folder, const RunContext&
   }
   std::vector<SpokenText> test;
   ETUDE_RETURN_IF_ERROR(AddPart(held_out, context, test));
-  return SpeechParts{.train = std::make_unique<ReadSpeech>(std::move(train)),
+  return SpeechParts{.name = fmt::format("LibriSpeech {}", fmt::join(parts, ", ")),
+                     .train = std::make_unique<ReadSpeech>(std::move(train)),
                      .test = std::make_unique<ReadSpeech>(std::move(test)),
                      .rate = kLibriSpeechRate,
                      .symbols = std::ssize(kAlphabet),

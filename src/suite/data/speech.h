@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -30,6 +31,7 @@ class Speech {
 
 // A data set: what is learned from and what is held out.
 struct SpeechParts {
+  std::string name;
   std::unique_ptr<Speech> train;
   std::unique_ptr<Speech> test;
   int64_t rate = 0;              // samples a second

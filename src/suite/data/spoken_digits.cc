@@ -27,14 +27,14 @@ constexpr int64_t kTestStrings = 200;
 constexpr uint64_t kMostDigits = 5;
 constexpr uint64_t kLongestPause = kDigitRate / 5;
 
-// A data set by its folder. Synthetic voices are easier to understand and have more noise, so that
-// both sets take about as long.
+// A data set, which is the folder of that name. Synthetic voices are easier to understand and have
+// more noise, so that both sets take about as long.
 struct DigitSet {
-  const char* folder;
+  const char* name;
   double noise;  // its deviation, by that of the voice
 };
-constexpr std::array kDigitSets = {DigitSet{"/free-spoken-digit-dataset", 0.5},
-                                   DigitSet{"/spoken-digits", 1}};
+constexpr std::array kDigitSets = {DigitSet{"free-spoken-digit-dataset", 0.5},
+                                   DigitSet{"spoken-digits", 1}};
 
 struct DigitName {
   int64_t digit = 0;
@@ -145,7 +145,8 @@ Result<SpeechParts> ReadRecordings(const std::string& folder, double noise) {
                     ".wav with takes from {} on to learn from, others to test",
                     folder, train.empty() ? "learn from" : "test", kHeldOutTakes));
   }
-  SpeechParts parts{.train = strings(train, 1, kTrainingStrings),
+  SpeechParts parts{.name = {},
+                    .train = strings(train, 1, kTrainingStrings),
                     .test = strings(test, 2, kTestStrings),
                     .rate = kDigitRate,
                     .symbols = 1 + 10,
@@ -158,8 +159,11 @@ Result<SpeechParts> ReadRecordings(const std::string& folder, double noise) {
 Result<SpeechParts> ReadSpokenDigits(const std::string& folder) {
   for (const DigitSet& set : kDigitSets) {
     std::error_code error;
-    if (!std::filesystem::exists(folder + set.folder, error)) continue;
-    return ReadRecordings(folder + set.folder + "/recordings", set.noise);
+    const std::string place = fmt::format("{}/{}", folder, set.name);
+    if (!std::filesystem::exists(place, error)) continue;
+    ETUDE_ASSIGN_OR_RETURN(SpeechParts parts, ReadRecordings(place + "/recordings", set.noise));
+    parts.name = set.name;
+    return parts;
   }
   return Unavailable(folder + "/spoken-digits: not there; `etude suite setup` makes it");
 }

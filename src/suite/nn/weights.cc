@@ -5,6 +5,17 @@
 
 namespace etude::suite {
 
+std::vector<std::pair<std::string, at::Tensor>> Weights::Below(std::string_view part) const {
+  const std::string begin = std::string(part) + '.';
+  std::vector<std::pair<std::string, at::Tensor>> found;
+  for (const Entry& entry : entries_) {
+    if (entry.name.starts_with(begin)) {
+      found.emplace_back(entry.name.substr(begin.size()), entry.value);
+    }
+  }
+  return found;
+}
+
 int64_t Weights::ParameterCount() const {
   return std::accumulate(entries_.begin(), entries_.end(), int64_t{0},
                          [](int64_t sum, const Entry& entry) {

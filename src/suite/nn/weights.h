@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -27,6 +28,8 @@ class Weights {
 
   const at::Device& device() const { return device_; }
   const std::vector<Entry>& entries() const { return entries_; }
+  // What lies at the place `part`, by its names there.
+  std::vector<std::pair<std::string, at::Tensor>> Below(std::string_view part) const;
   // Elements of all parameters.
   int64_t ParameterCount() const;
 

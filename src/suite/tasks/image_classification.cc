@@ -7,6 +7,7 @@
 #include "src/base/hash.h"
 #include "src/suite/data/digits.h"
 #include "src/suite/data/image_folder.h"
+#include "src/suite/data/jpeg.h"
 #include "src/suite/nn/functional.h"
 #include "src/suite/nn/layers.h"
 #include "src/suite/nn/resnet.h"
@@ -58,15 +59,8 @@ class DigitClassification : public Task {
   }
 
   Result<double> Evaluate() override {
-    int64_t right = 0;
-    const int64_t all = data_.test_labels.size(0);
-    for (int64_t begin = 0; begin < all; begin += kPicturesAtOnce) {
-      const int64_t end = std::min(all, begin + kPicturesAtOnce);
-      const at::Tensor answers =
-          model_(Normalised(data_.test_images.slice(0, begin, end))).argmax(1).cpu();
-      right += answers.eq(data_.test_labels.slice(0, begin, end)).sum().item<int64_t>();
-    }
-    return static_cast<double>(right) / static_cast<double>(all);
+    return TestAccuracy(data_, kPicturesAtOnce,
+                        [this](const at::Tensor& images) { return model_(Normalised(images)); });
   }
 
   Result<double> Baseline() override { return MajorityShare(data_.test_labels); }
@@ -148,13 +142,8 @@ class PictureClassification : public Task {
     return FromValues(std::span<const int64_t>(labels), {std::ssize(labels)});
   }
 
-  // By the means and deviations of ImageNet's colours.
   at::Tensor Normalised(const std::vector<at::Tensor>& pictures) {
-    const std::vector<float> mean = {0.485F, 0.456F, 0.406F};
-    const std::vector<float> deviation = {0.229F, 0.224F, 0.225F};
-    return ((Stack(pictures, 0) - FromValues(mean, {1, 3, 1, 1})) /
-            FromValues(deviation, {1, 3, 1, 1}))
-        .to(weights().device());
+    return ImageNetNormalised(Stack(pictures, 0)).to(weights().device());
   }
 
   RunContext context_;

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <span>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -211,13 +210,7 @@ class PictureCaptioning : public Task {
       context_.Warn(path + ": not there: the trunk has learned nothing, and no target is in reach");
       return {};
     }
-    constexpr std::string_view kBegin = "trunk.";
-    std::vector<std::pair<std::string, at::Tensor>> into;
-    for (const Weights::Entry& entry : weights().entries()) {
-      if (!entry.name.starts_with(kBegin)) continue;
-      into.emplace_back(entry.name.substr(kBegin.size()), entry.value);
-    }
-    ETUDE_RETURN_IF_ERROR(ReadCheckpoint(path, into, context_));
+    ETUDE_RETURN_IF_ERROR(ReadCheckpoint(path, weights().Below("trunk"), context_));
     return {};
   }
 

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <span>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -16,6 +15,7 @@
 
 #include "src/suite/checkpoint.h"
 #include "src/suite/data/detection_scenes.h"
+#include "src/suite/data/jpeg.h"
 #include "src/suite/data/voc.h"
 #include "src/suite/nn/average_precision.h"
 #include "src/suite/nn/faster_rcnn.h"
@@ -32,9 +32,7 @@ void ShuffleAnnotations(std::vector<Annotation>& annotations, uint64_t seed) {
   std::vector<PictureSize> sizes;
   for (const Annotation& annotation : annotations) sizes.push_back(annotation.size);
   RandomStream random(seed);
-  for (size_t left = annotations.size(); left > 1; --left) {
-    std::swap(annotations[left - 1], annotations[random.Below(left)]);
-  }
+  Shuffle(std::span(annotations), random);
   for (size_t i = 0; i < sizes.size(); ++i) annotations[i] = Resized(annotations[i], sizes[i]);
 }
 
@@ -202,7 +200,6 @@ class VocDetection : public Task {
         data_(std::move(data)),
         learns_all_(!has_trunk_file),
         trunk_(root()["trunk"], {.blocks = {3, 4, 23, 3}, .fixed_norms = has_trunk_file}),
-        trunk_weights_(weights().entries().size()),
         detector_(root(), {.classes = kVocClasses},
                   {.trunk = [this](const at::Tensor& x) { return Features(x); },
                    .channels = trunk_.OutOf(kHeadStage - 1),
@@ -219,12 +216,7 @@ class VocDetection : public Task {
 
   // The trunk from a file with the names that torchvision has.
   Status ReadTrunk(const std::string& path) {
-    std::vector<std::pair<std::string, at::Tensor>> into;
-    for (size_t i = 0; i < trunk_weights_; ++i) {
-      const Weights::Entry& entry = weights().entries()[i];
-      into.emplace_back(entry.name.substr(std::string_view("trunk.").size()), entry.value);
-    }
-    ETUDE_RETURN_IF_ERROR(ReadCheckpoint(path, into, context_));
+    ETUDE_RETURN_IF_ERROR(ReadCheckpoint(path, weights().Below("trunk"), context_));
     return {};
   }
 
@@ -298,10 +290,8 @@ class VocDetection : public Task {
     return Resize(pixels.unsqueeze(0), scaled(height), scaled(width)).squeeze(0);
   }
 
-  // By the means and deviations of ImageNet's colours, and padded to be of one size.
+  // Normalised, and padded to be of one size.
   at::Tensor Together(const std::vector<at::Tensor>& pictures) {
-    const std::vector<float> mean = {0.485F, 0.456F, 0.406F};
-    const std::vector<float> deviation = {0.229F, 0.224F, 0.225F};
     int64_t height = 0;
     int64_t width = 0;
     for (const at::Tensor& picture : pictures) {
@@ -314,8 +304,7 @@ class VocDetection : public Task {
       all[static_cast<int64_t>(i)]
           .narrow(1, 0, picture.size(1))
           .narrow(2, 0, picture.size(2))
-          .copy_((picture - FromValues(std::span<const float>(mean), {3, 1, 1})) /
-                 FromValues(std::span<const float>(deviation), {3, 1, 1}));
+          .copy_(ImageNetNormalised(picture));
     }
     return all.to(weights().device());
   }
@@ -326,7 +315,6 @@ class VocDetection : public Task {
   std::vector<Annotation> asked_;        // of data_.test
   bool learns_all_;
   ResNet trunk_;
-  size_t trunk_weights_;  // the first so many are the trunk's
   FasterRcnn detector_;
 };
 

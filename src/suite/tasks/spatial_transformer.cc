@@ -79,15 +79,8 @@ class SpatialTransformer : public Task {
 
   Result<double> Evaluate() override {
     SeedTorch(kTestSeed);
-    int64_t right = 0;
-    const int64_t all = data_.test_labels.size(0);
-    for (int64_t begin = 0; begin < all; begin += kTestBatch) {
-      const int64_t end = std::min(all, begin + kTestBatch);
-      const at::Tensor answers =
-          Classify(Distort(data_.test_images.slice(0, begin, end))).argmax(1).cpu();
-      right += answers.eq(data_.test_labels.slice(0, begin, end)).sum().item<int64_t>();
-    }
-    return static_cast<double>(right) / static_cast<double>(all);
+    return TestAccuracy(data_, kTestBatch,
+                        [this](const at::Tensor& images) { return Classify(Distort(images)); });
   }
 
   Result<double> Baseline() override { return MajorityShare(data_.test_labels); }

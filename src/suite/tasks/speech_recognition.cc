@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -51,6 +52,7 @@ class SpeechRecognition : public Task {
     transcript_of_.assign(values, values + order.numel());
   }
 
+  std::string data_set() const override { return parts_.name; }
   int64_t samples() const override { return parts_.train->size(); }
 
   Result<at::Tensor> Loss(const Batch& batch) override {
