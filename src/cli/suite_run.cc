@@ -56,6 +56,7 @@ class SuiteRunCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<const TaskFacts*> tasks, tasks_.Choose());
     ETUDE_RETURN_IF_ERROR(settings_.Read());
     ETUDE_RETURN_IF_ERROR(ReadTarget());
+    ETUDE_ASSIGN_OR_RETURN(const auto references, suite::BuiltInReferences(console.context()));
     ETUDE_ASSIGN_OR_RETURN(const auto runner, SuiteRunner::Make(settings_, output_));
     if (!record_.empty()) return Record(tasks, *runner, console);
 
@@ -71,7 +72,10 @@ class SuiteRunCommand : public Command {
                                runner->Run(*task, mode, options, name, console.context()));
         if (!json_) console.Print(suite::ToText(runs.back()) + "\n");
       }
-      scores.push_back(suite::ScoreOf(std::move(runs)));
+      scores.push_back(suite::ScoreOf(std::move(runs), references));
+      if (!json_ && scores.back().convergence) {
+        console.Print(fmt::format("{}: {}\n", task->id, ToText(*scores.back().convergence)));
+      }
     }
     if (json_) console.Print(JsonText(suite::ToJson(scores), 1));
     if (mode == SuiteRunner::Mode::kSteps) return ExitCode::kOk;

@@ -32,7 +32,7 @@ std::optional<double> VariationOf(const std::vector<double>& values) {
 
 }  // namespace
 
-Score ScoreOf(std::vector<RunRecord> runs) {
+Score ScoreOf(std::vector<RunRecord> runs, std::span<const ConvergenceReference> references) {
   Score score;
   score.runs = std::move(runs);
   if (score.runs.empty()) return score;
@@ -40,6 +40,7 @@ Score ScoreOf(std::vector<RunRecord> runs) {
   score.task = first.task;
   score.target = first.target;
   score.baseline = first.baseline;
+  if (first.mode != "steps") score.convergence = JudgeConvergence(score.runs, references);
 
   std::vector<double> seconds;
   std::vector<double> epochs;
@@ -66,9 +67,10 @@ Score ScoreOf(std::vector<RunRecord> runs) {
 }
 
 nlohmann::ordered_json ToJson(const std::vector<Score>& scores) {
-  nlohmann::ordered_json tasks = nlohmann::ordered_json::array();
+  using Json = nlohmann::ordered_json;
+  Json tasks = Json::array();
   for (const Score& score : scores) {
-    nlohmann::ordered_json runs = nlohmann::ordered_json::array();
+    Json runs = Json::array();
     for (const RunRecord& run : score.runs) runs.push_back(ToJson(run));
     tasks.push_back({{"id", score.task},
                      {"reached", score.reached},
@@ -77,6 +79,7 @@ nlohmann::ordered_json ToJson(const std::vector<Score>& scores) {
                      {"baseline", OrNull(score.baseline)},
                      {"seconds", OrNull(score.seconds)},
                      {"variation", OrNull(score.variation)},
+                     {"convergence", score.convergence ? ToJson(*score.convergence) : Json()},
                      {"runs", std::move(runs)}});
   }
   return {{"format", "etude-suite"}, {"version", 1}, {"tasks", std::move(tasks)}};
@@ -105,10 +108,11 @@ Result<std::vector<Score>> ReadScores(const std::string& folder, const RunContex
   if (groups.empty()) {
     return BadInput(folder + ": no runs, expected what `etude suite run --output` writes");
   }
+  ETUDE_ASSIGN_OR_RETURN(const auto references, BuiltInReferences(context));
   std::vector<Score> scores;
   for (auto& [key, runs] : groups) {
     std::ranges::sort(runs, {}, &RunRecord::seed);
-    scores.push_back(ScoreOf(std::move(runs)));
+    scores.push_back(ScoreOf(std::move(runs), references));
   }
   return scores;
 }
