@@ -73,7 +73,7 @@ TEST_F(VocTest, ReadsBoxesAndClasses) {
 
 TEST_F(VocTest, SaysWhatIsWrongWithAnAnnotation) {
   EXPECT_EQ(MessageWith("<annotation>", "<annotations>"),
-            ":6: mismatched tag, expected well-formed XML");
+            ":6: mismatched tag, expected '</annotations>'");
   EXPECT_EQ(MessageWith("<xmin>1</xmin>", ""), ": <bndbox> without <xmin>, expected one");
   EXPECT_EQ(MessageWith("<xmin>1</xmin>", "<xmin>one</xmin>"),
             ": <xmin> is 'one', expected a number");

@@ -52,11 +52,8 @@ class XmlParser {
           XML_STATUS_OK) {
         continue;
       }
-      return BadInput(fmt::format("{}:{}: {}", path_, XML_GetCurrentLineNumber(expat_.get()),
-                                  wrong_.empty()
-                                      ? fmt::format("{}, expected well-formed XML",
-                                                    XML_ErrorString(XML_GetErrorCode(expat_.get())))
-                                      : wrong_));
+      return BadInput(
+          fmt::format("{}:{}: {}", path_, XML_GetCurrentLineNumber(expat_.get()), Wrong()));
     }
     return std::move(root_);
   }
@@ -64,6 +61,14 @@ class XmlParser {
  private:
   static XmlParser& Self(void* self) { return *static_cast<XmlParser*>(self); }
 
+  std::string Wrong() const {
+    if (!wrong_.empty()) return wrong_;
+    const XML_Error code = XML_GetErrorCode(expat_.get());
+    const bool not_closed =
+        (code == XML_ERROR_TAG_MISMATCH || code == XML_ERROR_NO_ELEMENTS) && !open_.empty();
+    return fmt::format("{}, expected {}", XML_ErrorString(code),
+                       not_closed ? fmt::format("'</{}>'", open_.back().name) : "well-formed XML");
+  }
   void Stop(std::string wrong) {
     wrong_ = std::move(wrong);
     XML_StopParser(expat_.get(), XML_FALSE);
