@@ -26,21 +26,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kMostRecipeBytes = size_t{1} << 20;
-
-Result<std::string> ReadText(const std::string& path, const Limits& limits) {
-  ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path, limits));
-  std::string text;
-  while (true) {
-    ETUDE_ASSIGN_OR_RETURN(const std::string_view chunk, source.Next());
-    if (chunk.empty()) return text;
-    text += chunk;
-    if (text.size() > kMostRecipeBytes) {
-      return BadInput(
-          fmt::format("{}: more than {} bytes, expected a recipe in TOML", path, kMostRecipeBytes));
-    }
-  }
-}
+constexpr uint64_t kMostRecipeBytes = uint64_t{1} << 20;
 
 std::string PartsText(const Composition& composition) {
   using Align = TextTable::Align;
@@ -98,7 +84,8 @@ class ComposeCommand : public Command {
     const Limits& limits = console.context().limits;
     ETUDE_RETURN_IF_ERROR(CheckStandardOutput(output_, json_));
     ETUDE_RETURN_IF_ERROR(CheckOutput(output_, {recipe_}));
-    ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadText(recipe_, limits));
+    ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(recipe_, limits, kMostRecipeBytes,
+                                                                 ", expected a recipe in TOML"));
     ETUDE_ASSIGN_OR_RETURN(const Recipe recipe, ParseRecipe(text, recipe_));
     std::vector<Trace> traces;
     std::vector<ComposeInput> inputs;

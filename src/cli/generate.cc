@@ -150,17 +150,8 @@ class GenerateCommand : public Command {
   // The model's trace, the same on all ranks.
   Result<TextWorkload> ReadWorkload(const Console& console) const {
     const Limits& limits = console.context().limits;
-    ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(pattern_, limits));
-    std::string text;
-    while (true) {
-      ETUDE_ASSIGN_OR_RETURN(const std::string_view chunk, source.Next());
-      if (chunk.empty()) break;
-      text += chunk;
-      if (text.size() > limits.element_bytes) {
-        return BadInput(fmt::format("{}: more than {} bytes (limit 'element_bytes')", pattern_,
-                                    limits.element_bytes));
-      }
-    }
+    ETUDE_ASSIGN_OR_RETURN(std::string text, ReadWholeFile(pattern_, limits, limits.element_bytes,
+                                                           " (limit 'element_bytes')"));
     text = compat::WithPlainLines(text);
     const auto model = compat::ParseTextModel(text);
     if (!model) {

@@ -13,6 +13,7 @@
 #include "src/report/json_output.h"
 #include "src/report/table.h"
 #include "src/suite/catalogue.h"
+#include "src/suite/reference_convergence.h"
 
 namespace etude {
 namespace {
@@ -57,18 +58,36 @@ double ProposalOf(const std::vector<RunRecord>& fitted) {
 }
 
 ordered_json ToJson(const Calibration& calibration) {
+  // Runs go on after the target, too: the first evaluation that reached it counts.
+  const auto to_target = [&](const RunRecord& run) -> ordered_json {
+    const suite::QualityPoint* point = suite::FirstReaching(run, calibration.target);
+    return {{"steps_to_target", point == nullptr ? ordered_json() : ordered_json(point->step)},
+            {"epochs_to_target", OrNull(suite::EpochsTo(run, calibration.target))}};
+  };
   ordered_json fitted = ordered_json::array();
   for (const RunRecord& run : calibration.fitted) {
-    fitted.push_back({{"seed", run.seed}, {"best", BestOf(run)}, {"seconds", run.seconds}});
+    ordered_json& row = fitted.emplace_back();
+    row = {{"seed", run.seed}, {"best", BestOf(run)}, {"seconds", run.seconds}};
+    row.update(to_target(run));
   }
-  const auto brief = [](const RunRecord& run) -> ordered_json {
-    return {{"seed", run.seed},    {"reached", run.reached}, {"quality", OrNull(run.quality)},
-            {"best", BestOf(run)}, {"epochs", run.epochs()}, {"seconds", run.seconds}};
+  const auto brief = [&](const RunRecord& run) {
+    ordered_json row{
+        {"seed", run.seed},    {"reached", run.reached}, {"quality", OrNull(run.quality)},
+        {"best", BestOf(run)}, {"epochs", run.epochs()}, {"seconds", run.seconds}};
+    row.update(to_target(run));
+    return row;
   };
   ordered_json checked = ordered_json::array();
   for (const RunRecord& run : calibration.checked) checked.push_back(brief(run));
   const RunRecord& first = calibration.fitted.front();
   return {{"id", calibration.task->id},
+          {"scale", first.scale},
+          {"precision", first.precision},
+          {"batch", first.batch},
+          {"optimizer", first.optimizer},
+          {"evaluate_every", OrNull(suite::StepsBetweenEvaluations(first))},
+          {"samples", first.samples},
+          {"parameters", first.parameters},
           {"metric", first.metric},
           {"target", calibration.target},
           {"baseline", OrNull(first.baseline)},

@@ -1,13 +1,17 @@
 #include "src/cli/suite_compare.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "src/report/json_output.h"
 #include "src/suite/ranking.h"
 #include "src/suite/score.h"
+#include "src/suite/suite_page.h"
 
 namespace etude {
 namespace {
@@ -18,6 +22,49 @@ using suite::Ranking;
 ordered_json ToJson(const std::optional<Estimate>& estimate) {
   if (!estimate) return nullptr;
   return {{"value", estimate->value}, {"low", estimate->low}, {"high", estimate->high}};
+}
+
+// A row for each task of each system.
+Table SystemsConvergence(const std::vector<suite::RankedSystem>& systems) {
+  Table all = suite::ConvergenceTable({});
+  all.columns.insert(all.columns.begin(), {"system", "system"});
+  for (const suite::RankedSystem& system : systems) {
+    Table own = suite::ConvergenceTable(system.scores);
+    for (std::vector<Cell>& row : own.rows) {
+      row.insert(row.begin(), system.name);
+      all.rows.push_back(std::move(row));
+    }
+  }
+  return all;
+}
+
+ordered_json ConvergenceJson(const std::vector<suite::RankedSystem>& systems) {
+  ordered_json rows = ordered_json::array();
+  for (const suite::RankedSystem& system : systems) {
+    for (const suite::Score& score : system.scores) {
+      if (!score.convergence) continue;
+      ordered_json& row = rows.emplace_back();
+      row = {{"id", score.task}, {"system", system.name}};
+      row.update(suite::ToJson(*score.convergence));
+    }
+  }
+  return rows;
+}
+
+// What a ranking should not count.
+std::vector<std::string> TooFastNotes(const std::vector<suite::RankedSystem>& systems) {
+  std::vector<std::string> notes;
+  for (const suite::RankedSystem& system : systems) {
+    for (const suite::Score& score : system.scores) {
+      if (!score.convergence ||
+          score.convergence->verdict != suite::Convergence::Verdict::kTooFast) {
+        continue;
+      }
+      notes.push_back(
+          fmt::format("{}: {}: {}", system.name, score.task, ToText(*score.convergence)));
+    }
+  }
+  return notes;
 }
 
 ordered_json ToJson(const Ranking& ranking) {
@@ -66,13 +113,17 @@ class SuiteCompareCommand : public Command {
       ETUDE_ASSIGN_OR_RETURN(auto scores, suite::ReadScores(folder, console.context()));
       systems.push_back({folder, std::move(scores)});
     }
-    ETUDE_ASSIGN_OR_RETURN(const Ranking ranking,
+    ETUDE_ASSIGN_OR_RETURN(Ranking ranking,
                            suite::RankSystems(systems, static_cast<uint64_t>(seed_)));
+    std::ranges::move(TooFastNotes(systems), std::back_inserter(ranking.notes));
     if (json_) {
-      console.Print(JsonText(ToJson(ranking), 1));
+      ordered_json json = ToJson(ranking);
+      json["convergence"] = ConvergenceJson(systems);
+      console.Print(JsonText(json, 1));
       return ExitCode::kOk;
     }
-    std::string text = ToText(SystemTable(ranking)) + ToText(TaskTable(ranking));
+    std::string text = ToText(SystemTable(ranking)) + ToText(TaskTable(ranking)) +
+                       ToText(SystemsConvergence(systems));
     for (const std::string& note : ranking.notes) text += "note: " + note + "\n";
     console.Print(text);
     return ExitCode::kOk;

@@ -45,7 +45,8 @@ class SuiteReportCommand : public Command {
         for (const suite::RunRecord& run : score.runs) console.PrintData(suite::MlLog(run));
       }
     } else {
-      console.Print(ToText(suite::ScoreTable(scores)) + ToText(suite::RunTable(scores)));
+      console.Print(ToText(suite::ScoreTable(scores)) + ToText(suite::ConvergenceTable(scores)) +
+                    ToText(suite::RunTable(scores)));
     }
     return ExitCode::kOk;
   }

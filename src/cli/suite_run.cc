@@ -53,6 +53,7 @@ class SuiteRunCommand : public Command {
   Result<ExitCode> Run(const Console& console) override {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<const TaskFacts*> tasks, tasks_.Choose());
     settings_.Read();
+    ETUDE_ASSIGN_OR_RETURN(const auto references, suite::BuiltInReferences(console.context()));
     ETUDE_ASSIGN_OR_RETURN(const auto runner, SuiteRunner::Make(settings_, output_));
     if (!record_.empty()) return Record(tasks, *runner, console);
 
@@ -68,7 +69,10 @@ class SuiteRunCommand : public Command {
                                runner->Run(*task, mode, options, name, console.context()));
         if (!json_) console.Print(suite::ToText(runs.back()) + "\n");
       }
-      scores.push_back(suite::ScoreOf(std::move(runs)));
+      scores.push_back(suite::ScoreOf(std::move(runs), references));
+      if (!json_ && scores.back().convergence) {
+        console.Print(fmt::format("{}: {}\n", task->id, ToText(*scores.back().convergence)));
+      }
     }
     if (json_) console.Print(JsonText(suite::ToJson(scores), 1));
     if (mode == SuiteRunner::Mode::kSteps) return ExitCode::kOk;

@@ -392,17 +392,23 @@ uint64_t ByteSource::bytes_in() const { return impl_->bytes_in(); }
 std::optional<uint64_t> ByteSource::size_in() const { return impl_->size_in(); }
 uint64_t ByteSource::bytes_out() const { return impl_->bytes_out(); }
 
-Result<std::string> ReadWholeFile(const std::string& path, const Limits& limits, uint64_t most) {
+Result<std::string> ReadWholeFile(const std::string& path, const Limits& limits, uint64_t most,
+                                  std::string_view remark) {
   ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path, limits));
   std::string bytes;
   while (true) {
     ETUDE_ASSIGN_OR_RETURN(const std::string_view chunk, source.Next());
     if (chunk.empty()) return bytes;
-    bytes += chunk;
-    if (bytes.size() > most) {
-      return BadInput(path + ": more than " + std::to_string(most) + " bytes");
+    if (bytes.size() + chunk.size() > most) {
+      return BadInput(path + ": more than " + std::to_string(most) + " bytes" +
+                      std::string(remark));
     }
+    bytes += chunk;
   }
+}
+
+Result<std::string> ReadWholeFile(const std::string& path, const Limits& limits) {
+  return ReadWholeFile(path, limits, limits.element_bytes, " (--limit element_bytes=N)");
 }
 
 }  // namespace etude

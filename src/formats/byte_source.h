@@ -66,7 +66,11 @@ class ByteSource {
   std::unique_ptr<Impl> impl_;
 };
 
-// All uncompressed bytes of a file. kBadInput, besides what ByteSource has, for more than `most`.
-Result<std::string> ReadWholeFile(const std::string& path, const Limits& limits, uint64_t most);
+// All uncompressed bytes of a file. kBadInput, besides what ByteSource has, for more than `most`;
+// `remark` ends that message: ", expected a recipe in TOML".
+Result<std::string> ReadWholeFile(const std::string& path, const Limits& limits, uint64_t most,
+                                  std::string_view remark);
+// The same of a file that is one element: at most Limits::element_bytes, which the message names.
+Result<std::string> ReadWholeFile(const std::string& path, const Limits& limits);
 
 }  // namespace etude

@@ -153,6 +153,20 @@ TEST(ByteSource, StopsAtTheLimitOfBytes) {
   EXPECT_NE(ReadAll(source).find("limit 'total_bytes'"), std::string::npos);
 }
 
+TEST(ReadWholeFile, TakesAsManyBytesAsItMay) {
+  const std::string path = testing::TempDir() + "read_whole_file";
+  std::ofstream(path) << "12345";
+  EXPECT_EQ(ReadWholeFile(path, {}, 5, "").value(), "12345");
+  const auto more = ReadWholeFile(path, {}, 4, ", expected four");
+  ASSERT_FALSE(more);
+  EXPECT_EQ(more.error().code, ErrorCode::kBadInput);
+  EXPECT_EQ(more.error().message, path + ": more than 4 bytes, expected four");
+  const auto element = ReadWholeFile(path, {.element_bytes = 4});
+  ASSERT_FALSE(element);
+  EXPECT_EQ(element.error().message, path + ": more than 4 bytes (--limit element_bytes=N)");
+  std::filesystem::remove(path);
+}
+
 TEST(ByteSource, HandlesTinyInputs) {
   for (const std::string& bytes : {std::string(), std::string("a"), std::string("\x1f\x8b")}) {
     ByteSource source = Memory(bytes);

@@ -16,17 +16,7 @@ constexpr size_t kDocumentBytesMax = size_t{256} << 20;
 
 Result<std::string> ReadWhole(const std::string& path, std::string_view name,
                               const RunContext& context) {
-  ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path, context.limits));
-  std::string text;
-  while (true) {
-    ETUDE_ASSIGN_OR_RETURN(const std::string_view chunk, source.Next());
-    if (chunk.empty()) return text;
-    if (text.size() + chunk.size() > kDocumentBytesMax) {
-      return BadInput(
-          fmt::format("{}: larger than {} bytes, expected {}", path, kDocumentBytesMax, name));
-    }
-    text += chunk;
-  }
+  return ReadWholeFile(path, context.limits, kDocumentBytesMax, fmt::format(", expected {}", name));
 }
 
 Result<Json> ParseWhole(const std::string& path, std::string_view text, std::string_view name,

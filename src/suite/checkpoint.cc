@@ -111,7 +111,7 @@ Result<std::map<std::string, std::string>> ReadCheckpoint(
     const std::string& path, const std::vector<std::pair<std::string, at::Tensor>>& into,
     const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(const std::string bytes,
-                         ReadWholeFile(path, context.limits, context.limits.total_bytes));
+                         ReadWholeFile(path, context.limits, context.limits.total_bytes, ""));
   uint64_t length = 0;
   if (bytes.size() < sizeof length) return Wrong(path, fmt::format("{} bytes", bytes.size()));
   std::memcpy(&length, bytes.data(), sizeof length);

@@ -66,7 +66,11 @@ std::string MlLog(const RunRecord& run) {
   for (const QualityPoint& point : run.curve) {
     const double end = begin + point.seconds;
     const double evaluated = end - point.evaluation_seconds;
-    const Json samples{{"samples_count", point.step * run.batch}};
+    Json samples{{"samples_count", point.step * run.batch}};
+    if (run.samples != 0) {  // what MLPerf's check of reference convergence counts
+      samples["epoch_num"] =
+          static_cast<double>(point.step * run.batch) / static_cast<double>(run.samples);
+    }
     log.Start(previous, "block_start", {{"first_step_num", step}});
     log.Stop(evaluated, "block_stop", {{"first_step_num", step}});
     log.Start(evaluated, "eval_start", samples);

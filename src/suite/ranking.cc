@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "src/suite/olympic_mean.h"
 #include "src/torch/random_fill.h"
 
 namespace etude::suite {
@@ -71,11 +72,11 @@ Status CheckDataSets(const std::vector<const Score*>& scores,
 }
 
 // Times of the runs of one task on one system.
-RunTimes TimesOf(const Score& score) {
-  RunTimes times;
+RunFigures TimesOf(const Score& score) {
+  RunFigures times;
   for (const RunRecord& run : score.runs) {
     if (run.mode == "steps" || run.reached) {
-      times.seconds.push_back(TimeOf(run));
+      times.values.push_back(TimeOf(run));
     } else {
       ++times.missed;
     }
@@ -83,11 +84,16 @@ RunTimes TimesOf(const Score& score) {
   return times;
 }
 
+std::optional<double> SecondsOf(const RunFigures& times) {
+  const std::optional<OlympicMean> mean = OlympicMeanOf(times);
+  return mean ? std::optional(mean->value) : std::nullopt;
+}
+
 // A run that missed stays one that did: how often the target is missed is not what is estimated.
-RunTimes Resampled(const RunTimes& times, RandomStream& random) {
-  RunTimes drawn{.seconds = {}, .missed = times.missed};
-  for (size_t i = 0; i < times.seconds.size(); ++i) {
-    drawn.seconds.push_back(times.seconds[random.Below(times.seconds.size())]);
+RunFigures Resampled(const RunFigures& times, RandomStream& random) {
+  RunFigures drawn{.values = {}, .missed = times.missed};
+  for (size_t i = 0; i < times.values.size(); ++i) {
+    drawn.values.push_back(times.values[random.Below(times.values.size())]);
   }
   return drawn;
 }
@@ -110,7 +116,7 @@ std::vector<int64_t> RanksOf(const std::vector<double>& speeds) {
 }
 
 // times[system][task], all with a mean.
-using Times = std::vector<std::vector<RunTimes>>;
+using Times = std::vector<std::vector<RunFigures>>;
 
 // Per system the geometric mean over tasks of how much faster it is than the first.
 std::vector<double> Speeds(const Times& times) {
@@ -118,7 +124,7 @@ std::vector<double> Speeds(const Times& times) {
   for (const auto& own : times) {
     double sum = 0;
     for (size_t task = 0; task < own.size(); ++task) {
-      sum += std::log(*MeanTime(times.front()[task]) / *MeanTime(own[task]));
+      sum += std::log(*SecondsOf(times.front()[task]) / *SecondsOf(own[task]));
     }
     speeds.push_back(std::exp(sum / static_cast<double>(own.size())));
   }
@@ -155,15 +161,15 @@ void RankThem(const Times& times, uint64_t seed, Ranking& ranking) {
   }
 }
 
-std::optional<Estimate> SpeedOf(const RunTimes& first, const RunTimes& own, uint64_t seed) {
-  const std::optional<double> mean_of_first = MeanTime(first);
-  const std::optional<double> mean = MeanTime(own);
+std::optional<Estimate> SpeedOf(const RunFigures& first, const RunFigures& own, uint64_t seed) {
+  const std::optional<double> mean_of_first = SecondsOf(first);
+  const std::optional<double> mean = SecondsOf(own);
   if (!mean_of_first || !mean) return std::nullopt;
   RandomStream random(seed);
   std::vector<double> drawn;
   for (size_t i = 0; i < kResamples; ++i) {
-    const double drawn_first = *MeanTime(Resampled(first, random));
-    drawn.push_back(drawn_first / *MeanTime(Resampled(own, random)));
+    const double drawn_first = *SecondsOf(Resampled(first, random));
+    drawn.push_back(drawn_first / *SecondsOf(Resampled(own, random)));
   }
   return EstimateOf(*mean_of_first / *mean, std::move(drawn));
 }
@@ -206,14 +212,14 @@ Result<Ranking> RankSystems(const std::vector<RankedSystem>& systems, uint64_t s
       continue;
     }
     ETUDE_RETURN_IF_ERROR(CheckDataSets(counterparts, systems, ranking.notes));
-    std::vector<RunTimes> of_task;
+    std::vector<RunFigures> of_task;
     for (const Score* each : counterparts) of_task.push_back(TimesOf(*each));
     bool all = true;
     for (size_t system = 0; system < systems.size(); ++system) {
-      const RunTimes& own = of_task[system];
-      const std::optional<double> seconds = MeanTime(own);
+      const RunFigures& own = of_task[system];
+      const std::optional<double> seconds = SecondsOf(own);
       all = all && seconds.has_value();
-      few = few || own.seconds.size() + own.missed < kFewRuns;
+      few = few || own.values.size() + own.missed < kFewRuns;
       ranking.by_task.push_back({.task = score.task,
                                  .system = systems[system].name,
                                  .seconds = seconds,

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "src/report/json_output.h"
+#include "src/suite/olympic_mean.h"
 
 namespace etude::suite {
 namespace {
@@ -32,20 +33,7 @@ std::optional<double> VariationOf(const std::vector<double>& values) {
 
 }  // namespace
 
-std::optional<double> MeanTime(RunTimes times) {
-  constexpr size_t kRunsToDrop = 5;
-  std::vector<double>& seconds = times.seconds;
-  const bool drops = seconds.size() + times.missed >= kRunsToDrop;
-  if (times.missed > (drops ? 1 : 0)) return std::nullopt;
-  std::ranges::sort(seconds);
-  if (drops) {
-    seconds.erase(seconds.begin());
-    if (times.missed == 0) seconds.pop_back();
-  }
-  return MeanOf(seconds);
-}
-
-Score ScoreOf(std::vector<RunRecord> runs) {
+Score ScoreOf(std::vector<RunRecord> runs, std::span<const ConvergenceReference> references) {
   Score score;
   score.runs = std::move(runs);
   if (score.runs.empty()) return score;
@@ -53,8 +41,9 @@ Score ScoreOf(std::vector<RunRecord> runs) {
   score.task = first.task;
   score.target = first.target;
   score.baseline = first.baseline;
+  if (first.mode != "steps") score.convergence = JudgeConvergence(score.runs, references);
 
-  RunTimes times;
+  RunFigures times;
   std::vector<double> epochs;
   std::vector<double> qualities;
   for (const RunRecord& run : score.runs) {
@@ -63,20 +52,21 @@ Score ScoreOf(std::vector<RunRecord> runs) {
       ++times.missed;
       continue;
     }
-    times.seconds.push_back(run.seconds);
+    times.values.push_back(run.seconds);
     epochs.push_back(run.epochs());
   }
   if (!qualities.empty()) score.quality = Median(qualities);
   score.variation = VariationOf(epochs);
-  score.seconds = MeanTime(std::move(times));
+  if (const auto mean = OlympicMeanOf(std::move(times))) score.seconds = mean->value;
   score.reached = score.seconds.has_value();
   return score;
 }
 
 nlohmann::ordered_json ToJson(const std::vector<Score>& scores) {
-  nlohmann::ordered_json tasks = nlohmann::ordered_json::array();
+  using Json = nlohmann::ordered_json;
+  Json tasks = Json::array();
   for (const Score& score : scores) {
-    nlohmann::ordered_json runs = nlohmann::ordered_json::array();
+    Json runs = Json::array();
     for (const RunRecord& run : score.runs) runs.push_back(ToJson(run));
     tasks.push_back({{"id", score.task},
                      {"reached", score.reached},
@@ -85,6 +75,7 @@ nlohmann::ordered_json ToJson(const std::vector<Score>& scores) {
                      {"baseline", OrNull(score.baseline)},
                      {"seconds", OrNull(score.seconds)},
                      {"variation", OrNull(score.variation)},
+                     {"convergence", score.convergence ? ToJson(*score.convergence) : Json()},
                      {"runs", std::move(runs)}});
   }
   return {{"format", "etude-suite"}, {"version", 1}, {"tasks", std::move(tasks)}};
@@ -113,10 +104,11 @@ Result<std::vector<Score>> ReadScores(const std::string& folder, const RunContex
   if (groups.empty()) {
     return BadInput(folder + ": no runs, expected what `etude suite run --output` writes");
   }
+  ETUDE_ASSIGN_OR_RETURN(const auto references, BuiltInReferences(context));
   std::vector<Score> scores;
   for (auto& [key, runs] : groups) {
     std::ranges::sort(runs, {}, &RunRecord::seed);
-    scores.push_back(ScoreOf(std::move(runs)));
+    scores.push_back(ScoreOf(std::move(runs), references));
   }
   return scores;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 
 #include "src/base/result.h"
 #include "src/base/run_context.h"
+#include "src/suite/reference_convergence.h"
 #include "src/suite/run_record.h"
 
 namespace etude::suite {
@@ -22,26 +24,19 @@ struct Score {
   std::optional<double> baseline;
   // Standard deviation over mean of the epochs to the target; from two runs on.
   std::optional<double> variation;
+  std::optional<Convergence> convergence;  // none in steps mode
   std::vector<RunRecord> runs;
 };
 
-// The times of runs of one task, but for those that missed the target.
-struct RunTimes {
-  std::vector<double> seconds;
-  size_t missed = 0;
-};
-// MLPerf Training's rule: the mean without the fastest and the slowest run, a run that missed the
-// target being the slowest; of fewer than five runs none is dropped. Unknown if another one missed,
-// or there is none.
-std::optional<double> MeanTime(RunTimes times);
-
-Score ScoreOf(std::vector<RunRecord> runs);
+// Seconds by `OlympicMeanOf`.
+Score ScoreOf(std::vector<RunRecord> runs, std::span<const ConvergenceReference> references = {});
 
 // {"format": "etude-suite", "version": 1, "tasks": […]}: docs/formats/suite_run.md.
 nlohmann::ordered_json ToJson(const std::vector<Score>& scores);
 
-// The complete runs in a folder, its .json files, by task, scale, mode, data set and settings. kIo
-// if the folder cannot be read, kBadInput for what is no run or if there is none.
+// The complete runs in a folder, its .json files, by task, scale, mode, data set and settings,
+// beside the references that are built in. kIo if the folder cannot be read, kBadInput for what is
+// no run or if there is none.
 Result<std::vector<Score>> ReadScores(const std::string& folder, const RunContext& context);
 
 }  // namespace etude::suite

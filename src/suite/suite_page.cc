@@ -146,6 +146,24 @@ Table RunTable(const std::vector<Score>& scores) {
   return table;
 }
 
+Table ConvergenceTable(const std::vector<Score>& scores) {
+  Table table{.key = "convergence",
+              .title = "Convergence",
+              .columns = {{"task", "task"},
+                          {"epochs", "epochs to the target", Unit::kNumber},
+                          {"reference_epochs", "reference", Unit::kNumber},
+                          {"least_epochs", "at least", Unit::kNumber},
+                          {"verdict", "verdict"}},
+              .rows = {}};
+  for (const Score& score : scores) {
+    if (!score.convergence) continue;
+    const Convergence& found = *score.convergence;
+    table.rows.push_back({score.task, ToCell(found.epochs), ToCell(found.reference),
+                          ToCell(found.least), VerdictText(found)});
+  }
+  return table;
+}
+
 Page MakeSuitePage(const std::vector<Score>& scores, const std::vector<std::string>& folders) {
   Page page{.title = "Etude suite", .inputs = folders};
   Page::Section results{
@@ -159,6 +177,7 @@ Page MakeSuitePage(const std::vector<Score>& scores, const std::vector<std::stri
   results.charts.push_back(
       Bars(table, {.title = "Time to quality", .categories = {"task"}, .values = {"time_ns"}}));
   results.tables.push_back(std::move(table));
+  results.tables.push_back(ConvergenceTable(scores));
   page.sections.push_back(std::move(results));
   for (const Score& score : scores) {
     if (score.runs.front().mode == "quality") page.sections.push_back(CurveSection(score));

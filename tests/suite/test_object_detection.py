@@ -133,7 +133,7 @@ def test_damaged_files(data):
     annotation.write_text(ANNOTATION.replace("</size>", ""))
     done = step(data)
     assert done.returncode == 3
-    assert f"{annotation}:5: found '</annotation>', expected '</size>'" in done.stderr
+    assert f"{annotation}:5: mismatched tag, expected '</size>'" in done.stderr
 
 
 def test_absent(tmp_path):

@@ -3,6 +3,7 @@ and made a benchmark."""
 
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -12,7 +13,8 @@ import pytest
 
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
 DATA = os.environ["ETUDE_SUITE_DATA"]
-TASKS = [task["id"] for task in json.loads(subprocess.check_output([ETUDE, "suite", "list", "--json"]))["tasks"]]
+CATALOGUE = {task["id"]: task for task in json.loads(subprocess.check_output([ETUDE, "suite", "list", "--json"]))["tasks"]}
+TASKS = list(CATALOGUE)
 
 # Kernels that a replay runs as recorded, where they are fewer than 99 %: a GRU on a CPU multiplies in place, for which autograd
 # keeps a copy that a replay does not make.
@@ -155,6 +157,55 @@ def test_report_and_comparison(tmp_path):
     assert any("fewer than" in note for note in ranking["notes"])
 
 
+def keep_runs(folder, reference, steps, **changes):
+    """Five runs with the settings of a calibrated task, which reach its target with the last of `steps`."""
+    folder.mkdir()
+    record = {"format": "etude-suite-run", "version": 1, "mode": "quality", "device": "cpu", "ranks": 1, "threads": 1,
+              "complete": True, "reached": True, "quality": reference["target"], "steps": steps, "seconds": 1.0,
+              "higher_is_better": CATALOGUE[reference["id"]]["higher_is_better"]}  # fmt: skip
+    settings = ("id", "scale", "metric", "target", "baseline", "precision", "batch", "optimizer", "samples", "parameters")
+    record |= {name: reference[name] for name in settings} | changes
+    every = reference["evaluate_every"]
+    record["curve"] = [{"step": step, "quality": reference["target" if step == steps else "baseline"], "loss": 1.0}
+                       for step in range(every, steps + 1, every)]  # fmt: skip
+    for seed in range(5):
+        (folder / f"{seed}.json").write_text(json.dumps(record | {"seed": seed}))
+    return folder
+
+
+def test_convergence_is_put_beside_the_reference(tmp_path):
+    calibration = pathlib.Path(__file__).parents[2] / "docs/suite/calibration.json"
+    reference = json.loads(calibration.read_text())["tasks"][0]
+    runs = sorted(reference["fitted"] + reference["checked"], key=lambda run: run["steps_to_target"])
+    middle = runs[len(runs) // 2]
+    same = keep_runs(tmp_path / "same", reference, middle["steps_to_target"])
+    fast = keep_runs(tmp_path / "fast", reference, reference["evaluate_every"])
+    other = keep_runs(tmp_path / "other", reference, middle["steps_to_target"], batch=reference["batch"] * 2)
+
+    tasks = json.loads(suite("report", same, fast, other, "--format", "json").stdout)["tasks"]
+    found, found_fast, found_other = (task["convergence"] for task in tasks)
+    assert found["verdict"] == "comparable" and found["why"] is None
+    assert found["epochs"] == pytest.approx(middle["epochs_to_target"])
+    assert found["reference_epochs"] == pytest.approx(sum(run["epochs_to_target"] for run in runs[1:-1]) / (len(runs) - 2))
+    assert found_fast["verdict"] == "too_fast" and found_fast["epochs"] < found_fast["least_epochs"]
+    why = f"no reference for batch {2 * reference['batch']}"
+    assert found_other == {"verdict": "no_reference", "why": why, "epochs": found_other["epochs"],
+                           "reference_epochs": None, "least_epochs": None}  # fmt: skip
+    assert "converged too fast: not comparable" in suite("report", fast, "-o", tmp_path / "page.html").stdout
+    assert "converged too fast" in (tmp_path / "page.html").read_text()
+
+    ranking = json.loads(suite("compare", same, fast, "--json").stdout)
+    assert [row["verdict"] for row in ranking["convergence"]] == ["comparable", "too_fast"]
+    assert any(note.startswith(f"{fast}: {reference['id']}: ") for note in ranking["notes"])
+    # What `run` finds kept it judges, too.
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    for seed in range(5):
+        (fast / f"{seed}.json").rename(kept / f"{reference['id']}.smoke.quality.{seed}.json")
+    last = suite("run", reference["id"], "--seed", 0, "--seeds", 5, "-o", kept).stdout.splitlines()[-1]
+    assert last.startswith(f"{reference['id']}: ") and last.endswith("converged too fast: not comparable")
+
+
 def test_lines_that_mlperf_reads(tmp_path):
     mlp_parser = pytest.importorskip("mlperf_logging.compliance_checker.mlp_parser")
 
@@ -165,7 +216,10 @@ def test_lines_that_mlperf_reads(tmp_path):
     assert not errors
     keys = [line.key for line in lines]
     assert keys.index("init_start") < keys.index("init_stop") < keys.index("run_start") < keys.index("run_stop")
-    assert "eval_accuracy" in keys and "seed" in keys
+    assert "seed" in keys
+    (record,) = json.loads(suite("report", tmp_path / "runs", "--format", "json").stdout)["tasks"][0]["runs"]
+    told = [line.value["metadata"]["epoch_num"] for line in lines if line.key == "eval_accuracy"]
+    assert told == [point["step"] * record["batch"] / record["samples"] for point in record["curve"]]
 
 
 def test_names_are_suggested():

@@ -27,7 +27,8 @@ Result<IdxArray> ReadIdx(const std::string& path, const RunContext& context) {
   const bool packed =
       !std::filesystem::exists(path, error) && std::filesystem::exists(path + ".gz", error);
   const std::string file = packed ? path + ".gz" : path;
-  ETUDE_ASSIGN_OR_RETURN(const std::string all, ReadWholeFile(file, context.limits, kLargestArray));
+  ETUDE_ASSIGN_OR_RETURN(const std::string all,
+                         ReadWholeFile(file, context.limits, kLargestArray, ""));
 
   const size_t dimensions = all.size() < 4 ? 0 : static_cast<uint8_t>(all[3]);
   if (all.size() < 4 || all[0] != 0 || all[1] != 0 ||

@@ -73,7 +73,7 @@ TEST_F(VocTest, ReadsBoxesAndClasses) {
 
 TEST_F(VocTest, SaysWhatIsWrongWithAnAnnotation) {
   EXPECT_EQ(MessageWith("<annotation>", "<annotations>"),
-            ":6: found '</annotation>', expected '</annotations>'");
+            ":6: mismatched tag, expected '</annotations>'");
   EXPECT_EQ(MessageWith("<xmin>1</xmin>", ""), ": <bndbox> without <xmin>, expected one");
   EXPECT_EQ(MessageWith("<xmin>1</xmin>", "<xmin>one</xmin>"),
             ": <xmin> is 'one', expected a number");
@@ -86,6 +86,14 @@ TEST_F(VocTest, SaysWhatIsWrongWithAnAnnotation) {
   EXPECT_EQ(MessageWith("<difficult>1<", "<difficult>yes<"),
             ": <difficult> is 'yes', expected 0 or 1");
   EXPECT_EQ(MessageWith("<name>dog</name>", "<name/>"), ": an object without a name");
+}
+
+TEST_F(VocTest, AnAnnotationThatIsTooLargeSaysHowToReadIt) {
+  const auto read = ReadVoc(folder_, {.limits = {.element_bytes = 50}});
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().message, folder_ +
+                                      "/Annotations/one.xml: more than 50 bytes "
+                                      "(--limit element_bytes=N)");
 }
 
 TEST_F(VocTest, SaysWhatIsMissing) {

@@ -20,9 +20,9 @@ struct XmlElement {
   const XmlElement* Child(std::string_view wanted) const;
 };
 
-// Reads a document; `path` is for messages. kBadInput, with the line, for what is not well-formed,
-// nested more deeply than the limits have it, or of the parts of XML that are not read: document
-// types and CDATA.
+// Reads a document by expat; `path` is for messages. kBadInput, with the line, for what is not
+// well-formed, is nested more deeply than the limits have it or has a document type, whose entities
+// nobody needs. kUnavailable in a build without expat.
 Result<XmlElement> ParseXml(const std::string& path, std::string_view text, const Limits& limits);
 
 }  // namespace etude::suite

@@ -1,0 +1,199 @@
+#include "src/suite/reference_convergence.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <initializer_list>
+
+namespace etude::suite {
+namespace {
+
+using Verdict = Convergence::Verdict;
+
+// A batch is a tenth of an epoch. The run was evaluated each step and reached 0.9 with the last
+// one.
+RunRecord RunWith(double epochs, bool reached = true) {
+  RunRecord run{.task = "t",
+                .scale = "smoke",
+                .mode = "quality",
+                .precision = "fp32",
+                .batch = 10,
+                .samples = 100,
+                .parameters = 7,
+                .optimizer = "sgd 0.1",
+                .metric = "accuracy",
+                .target = 0.9};
+  const auto steps = static_cast<int64_t>(std::llround(epochs * 10));
+  run.curve = {{.step = 1, .quality = 0.1}, {.step = steps, .quality = reached ? 0.9 : 0.8}};
+  return run;
+}
+
+std::vector<RunRecord> RunsWith(std::initializer_list<double> epochs) {
+  std::vector<RunRecord> runs;
+  for (const double one : epochs) runs.push_back(RunWith(one));
+  return runs;
+}
+
+ConvergenceReference ReferenceWith(std::vector<double> epochs) {
+  return {.task = "t",
+          .target = 0.9,
+          .scale = "smoke",
+          .precision = "fp32",
+          .optimizer = "sgd 0.1",
+          .batch = 10,
+          .samples = 100,
+          .parameters = 7,
+          .evaluate_every = 1,
+          .epochs = std::move(epochs)};
+}
+
+// The mean without the ends is 13, the deviation of all √3.
+ConvergenceReference TenRuns() { return ReferenceWith({10, 11, 12, 12, 13, 13, 14, 14, 15, 16}); }
+
+Convergence Judge(const std::vector<RunRecord>& runs, const ConvergenceReference& reference) {
+  return JudgeConvergence(runs, {&reference, 1});
+}
+
+// 13 - 1.833113 * √3 * √(1/8 + 1/3), Student's quantile being that of 8 + 3 - 2. RCP_Checker of
+// mlperf-logging 4.1.68 finds 10.85048 for a benchmark of five runs.
+TEST(JudgeConvergence, TheBoundIsMlPerfs) {
+  const Convergence found = Judge(RunsWith({12, 13, 14, 15, 16}), TenRuns());
+  EXPECT_EQ(found.verdict, Verdict::kComparable);
+  EXPECT_DOUBLE_EQ(*found.epochs, 14);
+  EXPECT_DOUBLE_EQ(*found.reference, 13);
+  EXPECT_NEAR(*found.least, 10.850485, 1e-6);
+}
+
+TEST(JudgeConvergence, FewerEpochsThanTheSpreadExplainsAreTooFast) {
+  EXPECT_EQ(Judge(RunsWith({1, 10.8, 10.9, 10.9, 99}), TenRuns()).verdict, Verdict::kComparable);
+  const Convergence fast = Judge(RunsWith({1, 10.8, 10.8, 10.9, 99}), TenRuns());
+  EXPECT_EQ(fast.verdict, Verdict::kTooFast);
+  EXPECT_EQ(ToText(fast),
+            "10.83 epochs to the target (reference 13, at least 10.85): converged too fast: not "
+            "comparable");
+}
+
+// 13 - 1.894579 * √3 * √(1/8 + 1), and with 28 runs counted of 30, of which the quantile is not in
+// the table, 13 - 1.690924 * √3 * √(1/8 + 1/28).
+TEST(JudgeConvergence, TheBoundDependsOnTheNumberOfRuns) {
+  EXPECT_NEAR(*Judge(RunsWith({13}), TenRuns()).least, 9.519437, 1e-6);
+  const std::vector<RunRecord> many(30, RunWith(13));
+  EXPECT_NEAR(*Judge(many, TenRuns()).least, 11.825881, 1e-5);
+}
+
+// Epochs that are all alike are so because they are known up to an evaluation:
+// 12 - 1.894579 * (2 / √12) * √(1/8 + 1).
+TEST(JudgeConvergence, EpochsAreKnownUpToAnEvaluation) {
+  ConvergenceReference reference = ReferenceWith(std::vector<double>(10, 12));
+  reference.evaluate_every = 20;
+  RunRecord run = RunWith(12);
+  run.curve.front().step = 20;
+  EXPECT_NEAR(*Judge({run}, reference).least, 10.839812, 1e-6);
+}
+
+TEST(JudgeConvergence, ARunThatMissedIsTheSlowestOfFive) {
+  std::vector<RunRecord> runs = RunsWith({12, 13, 14, 15});
+  runs.push_back(RunWith(1, /*reached=*/false));
+  EXPECT_DOUBLE_EQ(*Judge(runs, TenRuns()).epochs, 14);
+  runs.front() = RunWith(1, /*reached=*/false);
+  const Convergence missed = Judge(runs, TenRuns());
+  EXPECT_EQ(missed.verdict, Verdict::kUnknown);
+  EXPECT_EQ(VerdictText(missed), "unknown: the target was missed");
+  EXPECT_FALSE(missed.epochs.has_value());
+  EXPECT_DOUBLE_EQ(*missed.reference, 13);
+}
+
+TEST(JudgeConvergence, TheFirstEvaluationThatReachesTheTargetCounts) {
+  RunRecord run = RunWith(20, /*reached=*/false);
+  run.curve.insert(run.curve.begin() + 1, {.step = 120, .quality = 0.95});
+  EXPECT_DOUBLE_EQ(*Judge({run}, TenRuns()).epochs, 12);
+  run.higher_is_better = false;
+  EXPECT_DOUBLE_EQ(*Judge({run}, TenRuns()).epochs, 0.1);
+}
+
+TEST(JudgeConvergence, OtherSettingsHaveNoReference) {
+  const auto with = [](auto change) {
+    RunRecord run = RunWith(12);
+    change(run);
+    const Convergence found = Judge({RunWith(12), run}, TenRuns());
+    EXPECT_EQ(found.verdict, Verdict::kNoReference);
+    EXPECT_FALSE(found.reference.has_value());
+    EXPECT_TRUE(found.epochs.has_value());
+    return VerdictText(found);
+  };
+  EXPECT_EQ(with([](RunRecord& run) { run.target = 0.85; }), "no reference for target 0.85");
+  EXPECT_EQ(with([](RunRecord& run) { run.batch = 20; }), "no reference for batch 20");
+  EXPECT_EQ(with([](RunRecord& run) { run.optimizer = "sgd 0.2"; }),
+            "no reference for optimizer sgd 0.2");
+  EXPECT_EQ(with([](RunRecord& run) { run.precision = "bf16"; }),
+            "no reference for precision bf16");
+  EXPECT_EQ(with([](RunRecord& run) { run.scale = "paper"; }), "no reference for the paper scale");
+  EXPECT_EQ(with([](RunRecord& run) { run.curve.front().step = 5; }),
+            "no reference for evaluations every 5 steps");
+  EXPECT_EQ(with([](RunRecord& run) { run.samples = 50; }), "no reference for 50 training samples");
+  EXPECT_EQ(with([](RunRecord& run) { run.parameters = 8; }), "no reference for 8 parameters");
+  EXPECT_EQ(VerdictText(JudgeConvergence(RunsWith({12}), {})), "no reference for this task");
+}
+
+TEST(JudgeConvergence, OfSeveralReferencesTheOneWithTheSettingsCounts) {
+  std::vector<ConvergenceReference> references = {TenRuns(), ReferenceWith({20, 22})};
+  references.front().batch = 64;
+  EXPECT_DOUBLE_EQ(*JudgeConvergence(RunsWith({12}), references).reference, 21);
+}
+
+TEST(JudgeConvergence, AReferenceThatMissedIsNone) {
+  ConvergenceReference reference = TenRuns();
+  reference.missed = 1;
+  EXPECT_EQ(VerdictText(Judge(RunsWith({12}), reference)),
+            "unknown: a run of the reference missed the target");
+  EXPECT_EQ(VerdictText(Judge(RunsWith({12}), ReferenceWith({12}))),
+            "unknown: the reference is of fewer than two runs");
+}
+
+TEST(ParseReferences, ReadsWhatACalibrationSays) {
+  const auto read = ParseReferences("c.json", R"({"format": "etude-suite-calibration", "version": 1,
+      "tasks": [{"id": "t", "target": 0.9, "scale": "smoke", "precision": "fp32", "batch": 10,
+                 "optimizer": "sgd 0.1", "evaluate_every": 1, "samples": 100, "parameters": 7,
+                 "fitted": [{"seed": 1, "epochs_to_target": 11},
+                            {"seed": 2, "epochs_to_target": null}],
+                 "checked": [{"seed": 3, "reached": true, "epochs": 13, "epochs_to_target": 13}]
+                }]})",
+                                    {});
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->size(), 1u);
+  EXPECT_EQ(read->front().epochs, (std::vector<double>{11, 13}));
+  EXPECT_EQ(read->front().missed, 1);
+  EXPECT_EQ(read->front().evaluate_every, 1);
+}
+
+// They say of the runs that were checked when they ended, and no settings.
+TEST(ParseReferences, ReadsOldCalibrations) {
+  const auto read = ParseReferences("c.json", R"({"format": "etude-suite-calibration", "version": 1,
+      "tasks": [{"id": "t", "target": 0.9, "fitted": [{"seed": 1, "best": 0.93}],
+                 "checked": [{"seed": 2, "reached": true, "epochs": 13},
+                             {"seed": 3, "reached": false, "epochs": 40}]}]})",
+                                    {});
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->front().epochs, (std::vector<double>{13}));
+  EXPECT_EQ(read->front().missed, 1);
+  EXPECT_EQ(VerdictText(Judge(RunsWith({12}), read->front())),
+            "unknown: the reference does not say all of its settings");
+}
+
+TEST(ParseReferences, WhatIsNoCalibrationIsRefusedWithItsPlace) {
+  const auto read = ParseReferences("c.json", R"({"format": "etude-suite-calibration", "version": 1,
+      "tasks": [{"id": "t", "target": "high"}]})",
+                                    {});
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, ErrorCode::kBadInput);
+  EXPECT_EQ(read.error().message, "c.json.tasks[0].target: found \"high\", expected a number");
+}
+
+TEST(BuiltInReferences, AreThere) {
+  const auto read = BuiltInReferences({});
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_FALSE(read->empty());
+}
+
+}  // namespace
+}  // namespace etude::suite
