@@ -24,6 +24,14 @@ void RunCollective(const char* name, torch::jit::Stack stack) {
   WaitForWork(stack.back());
 }
 
+// Gloo talks for the CPU's memory only: tensors of another device go there and come back.
+template <typename Collective>
+void ThroughHost(const at::Tensor& tensor, const Collective& collective) {
+  const at::Tensor host = tensor.cpu();
+  collective(host);
+  if (!host.is_same(tensor)) tensor.copy_(host);
+}
+
 }  // namespace
 
 struct DataParallel::Impl {
@@ -31,14 +39,18 @@ struct DataParallel::Impl {
   c10::IValue process_group;
 
   void AllReduce(const at::Tensor& tensor) const {
-    RunCollective("c10d::allreduce_", {c10::List<at::Tensor>({tensor}), process_group,
-                                       MakeReduction(kSum), c10::IValue(), false, kOwnTimeout});
+    ThroughHost(tensor, [this](const at::Tensor& host) {
+      RunCollective("c10d::allreduce_", {c10::List<at::Tensor>({host}), process_group,
+                                         MakeReduction(kSum), c10::IValue(), false, kOwnTimeout});
+    });
   }
   void Broadcast(const at::Tensor& tensor) const {
     constexpr int64_t kRoot = 0;
     constexpr int64_t kRootTensor = 0;
-    RunCollective("c10d::broadcast_", {c10::List<at::Tensor>({tensor}), process_group, kRoot,
-                                       kRootTensor, false, kOwnTimeout});
+    ThroughHost(tensor, [this](const at::Tensor& host) {
+      RunCollective("c10d::broadcast_", {c10::List<at::Tensor>({host}), process_group, kRoot,
+                                         kRootTensor, false, kOwnTimeout});
+    });
   }
 };
 

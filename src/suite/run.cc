@@ -91,6 +91,7 @@ Result<Prepared> Prepare(const TaskFacts& facts, const RunOptions& options, Data
   KeepFreed();
   if (options.threads) at::set_num_threads(static_cast<int>(*options.threads));
   if (options.deterministic) UseDeterministicOperators();
+  ETUDE_RETURN_IF_ERROR(FindDevice(options.device));
   SeedTorch(options.seed);
   ETUDE_ASSIGN_OR_RETURN(run.task, MakeTask(facts, options, context));
   if (!options.data_set.empty() && run.task->data_set() != options.data_set) {
@@ -194,6 +195,7 @@ class QualityRun {
     }
     record_.complete = true;
     Finish();
+    ETUDE_RETURN_IF_ERROR(trainer_->CompareRanks());
     if (const auto bytes = peak.bytes()) record_.peak_bytes = bytes->count;
     return record_;
   }
@@ -336,6 +338,7 @@ Result<RunRecord> RunSteps(const TaskFacts& facts, const RunOptions& options, Da
   record.why_no_energy = energy.why_none();
   record.skipped_steps = run.trainer->loss_scale().skipped();
   if (const auto bytes = peak.bytes()) record.peak_bytes = bytes->count;
+  ETUDE_RETURN_IF_ERROR(run.trainer->CompareRanks());
   record.complete = true;
   return record;
 }

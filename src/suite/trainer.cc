@@ -157,6 +157,27 @@ Result<double> Trainer::Baseline() {
   });
 }
 
+Status Trainer::CompareRanks() {
+  if (options_.ranks == nullptr) return {};
+  return Guarded("comparing ranks", [&]() -> Status {
+    uint64_t own = 0;
+    for (const Weights::Entry& entry : task_->weights().entries()) {
+      if (!entry.is_parameter) continue;
+      const at::Tensor host = entry.value.detach().cpu().contiguous();
+      own = HashBytes({static_cast<const char*>(host.const_data_ptr()), host.nbytes()}, own);
+    }
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> all,
+                           options_.ranks->Gather(std::to_string(own)));
+    for (size_t rank = 1; rank < all.size(); ++rank) {
+      if (all[rank] == all[0]) continue;
+      return MakeError(ErrorCode::kInternal,
+                       fmt::format("after {} steps the weights of rank {} are not those of rank 0",
+                                   step_, rank));
+    }
+    return {};
+  });
+}
+
 Result<Underflow> Trainer::CountLost() {
   return Guarded("gradients", [&]() -> Result<Underflow> {
     Underflow all;

@@ -47,6 +47,8 @@ class Trainer {
   int64_t steps_per_epoch() const { return order_.steps_per_epoch(); }
   const Recipe& recipe() const { return options_.recipe; }
   const LossScale& loss_scale() const { return scale_; }
+  // kInternal if not all ranks have the same parameters, bit by bit. All ranks call it, once.
+  Status CompareRanks();
   // Of the gradients of the last step.
   Result<Underflow> CountLost();
 

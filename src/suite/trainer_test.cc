@@ -1,7 +1,10 @@
 #include "src/suite/trainer.h"
 
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <numeric>
@@ -9,8 +12,10 @@
 
 #include <gtest/gtest.h>
 
+#include "src/suite/data_parallel.h"
 #include "src/suite/nn/functional.h"
 #include "src/suite/nn/layers.h"
+#include "src/torch/rank_group.h"
 
 namespace etude::suite {
 namespace {
@@ -18,8 +23,8 @@ namespace {
 // Learns y = x · (1, 2, 3) of 64 samples.
 class LineTask : public Task {
  public:
-  explicit LineTask(Recipe recipe)
-      : Task(at::kCPU, std::move(recipe)), layer_(root()["line"], 3, 1) {
+  explicit LineTask(Recipe recipe, double dropped = 0.1)
+      : Task(at::kCPU, std::move(recipe)), layer_(root()["line"], 3, 1), dropped_(dropped) {
     SeedTorch(5);
     x_ = Normal({64, 3}, 0, 1);
     const std::vector<float> weights = {1, 2, 3};
@@ -28,7 +33,7 @@ class LineTask : public Task {
   int64_t samples() const override { return 64; }
   Result<at::Tensor> Loss(const Batch& batch) override {
     const at::Tensor index = FromValues(batch.samples, {std::ssize(batch.samples)});
-    const at::Tensor x = Dropout(x_.index_select(0, index), 0.1, is_training());
+    const at::Tensor x = Dropout(x_.index_select(0, index), dropped_, is_training());
     return (layer_(x) - y_.index_select(0, index)).square().mean();
   }
   Result<double> Evaluate() override { return (layer_(x_) - y_).square().mean().item<double>(); }
@@ -36,6 +41,7 @@ class LineTask : public Task {
 
  private:
   Linear layer_;
+  double dropped_;
   at::Tensor x_;
   at::Tensor y_;
 };
@@ -123,6 +129,70 @@ TEST(Trainer, SkipsAStepThatTheLossScaleMakesOverflow) {
     EXPECT_EQ((*trainer)->Evaluate().value(), before);
     EXPECT_EQ((*trainer)->loss_scale().skipped(), 2);
   }
+}
+
+// Trains five steps as one of two ranks, after which rank 1 may change a weight. What is wrong:
+// what CompareRanks says, or the name of a weight that one rank with the whole batches has
+// otherwise; "" if nothing.
+std::string TrainAsRank(int64_t rank, const MeetingPlace& place, bool spoils) {
+  const Recipe recipe = RecipeWith({.rate = 0.05, .momentum = 0.9});
+  RankGroup group({.rank = rank, .size = 2, .place = place});
+  auto ranks = DataParallel::Connect(group);
+  if (!ranks) return ranks.error().message;
+  SeedTorch(rank == 0 ? 1 : 2);
+  LineTask task(recipe, /*dropped=*/0);
+  const auto trainer = Trainer::Make(task, {.recipe = recipe, .seed = 3, .ranks = ranks->get()});
+  if (!trainer) return trainer.error().message;
+  Losses(**trainer, 5);
+  if (spoils && rank == 1) task.weights().entries()[0].value.detach()[0][2].add_(1e-6);
+  const Status same = (*trainer)->CompareRanks();
+  const Status left = group.Leave();
+  if (!same) return same.error().message;
+  if (!left) return left.error().message;
+
+  SeedTorch(1);
+  LineTask alone(recipe, /*dropped=*/0);
+  Losses(*TrainerOf(alone, recipe), 5);
+  for (size_t i = 0; i < alone.weights().entries().size(); ++i) {
+    const Weights::Entry& expected = alone.weights().entries()[i];
+    if (!task.weights().entries()[i].value.allclose(expected.value, 1e-5, 1e-6)) {
+      return expected.name;
+    }
+  }
+  return "";
+}
+
+// What both ranks say.
+std::string TrainAsTwoRanks(bool spoils) {
+  const auto place = MeetingPlace::Open();
+  EXPECT_TRUE(place.has_value());
+  std::array<int, 2> pipe_ends{};
+  EXPECT_EQ(pipe(pipe_ends.data()), 0);
+  const pid_t child = fork();
+  const std::string said = TrainAsRank(child == 0 ? 1 : 0, *place, spoils);
+  if (child == 0) {
+    const bool told = write(pipe_ends[1], said.data(), said.size()) == std::ssize(said);
+    _exit(told ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  close(pipe_ends[1]);
+  std::string other(4096, '\0');
+  other.resize(
+      static_cast<size_t>(std::max<ssize_t>(0, read(pipe_ends[0], other.data(), other.size()))));
+  close(pipe_ends[0]);
+  EXPECT_EQ(said, other);
+  return said;
+}
+
+TEST(Trainer, RanksTrainTheModelOfOneRankWithTheWholeBatch) {
+  EXPECT_EQ(TrainAsTwoRanks(/*spoils=*/false), "");
+}
+
+TEST(Trainer, RanksWhoseWeightsDifferAreNoticed) {
+  EXPECT_EQ(TrainAsTwoRanks(/*spoils=*/true),
+            "after 5 steps the weights of rank 1 are not those of rank 0");
 }
 
 TEST(Trainer, AnnealsTheRate) {

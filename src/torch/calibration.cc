@@ -45,7 +45,7 @@ std::string Serialise(const Calibration& calibration) {
   for (const auto& round : calibration.rounds) {
     Json verdicts = Json::array();
     for (const TrialVerdict& verdict : round) {
-      verdicts.push_back({verdict.position, verdict.use_parts, verdict.reason});
+      verdicts.push_back({verdict.position, static_cast<int>(verdict.action), verdict.reason});
     }
     rounds.push_back(std::move(verdicts));
   }
@@ -67,7 +67,7 @@ Result<Calibration> ParseCalibration(std::string_view text) {
       std::vector<TrialVerdict>& verdicts = calibration.rounds.emplace_back();
       for (const Json& verdict : round) {
         verdicts.push_back({.position = verdict.at(0).get<uint32_t>(),
-                            .use_parts = verdict.at(1).get<bool>(),
+                            .action = static_cast<TrialVerdict::Action>(verdict.at(1).get<int>()),
                             .reason = verdict.at(2).get<std::string>()});
       }
     }

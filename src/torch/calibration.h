@@ -12,15 +12,20 @@
 
 namespace etude {
 
-// What became of one operator when the step was tried out.
+// What becomes of one operator after the step was tried out.
 struct TrialVerdict {
-  uint32_t position = 0;   // in the recorded step
-  bool use_parts = false;  // else the operator is skipped
-  std::string reason;      // why it is skipped
+  enum class Action : uint8_t {
+    kSkip,
+    kUseParts,   // the operators that it called take its place
+    kRunBeside,  // it runs by itself, besides the operator that called it
+  };
+  uint32_t position = 0;  // in the recorded step
+  Action action = Action::kSkip;
+  std::string reason;  // why it is skipped
 };
 
-// What trying out a step found: operators to replace or to skip, in the order of finding, round by
-// round.
+// What trying out a step found: operators to replace, to skip or to add, in the order of finding,
+// round by round.
 struct Calibration {
   std::vector<TrialVerdict> deadly;  // operators that killed the process, before the first round
   std::vector<std::vector<TrialVerdict>> rounds;

@@ -46,6 +46,15 @@ bool OperatorSelection::UseParts(NodeId node, const std::function<bool(NodeId)>&
   return true;
 }
 
+bool OperatorSelection::RunBeside(NodeId caller, NodeId part) {
+  const auto position = [&](NodeId node) { return step_.position(node); };
+  const auto place = std::ranges::lower_bound(nodes_, position(part), {}, position);
+  if (place != nodes_.end() && *place == part) return false;
+  nodes_.insert(place, part);
+  beside_.push_back({caller, part});
+  return true;
+}
+
 int64_t OperatorSelection::replayed_count() const {
   std::unordered_set<NodeId> incomplete;
   const std::unordered_set<NodeId> tops(top_.begin(), top_.end());

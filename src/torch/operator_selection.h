@@ -14,7 +14,7 @@ namespace etude {
 
 // The operators a replay runs: at first the top-level ones; one that cannot be run as a whole, or
 // not in the way it was recorded, is replaced by the operators it called. In order of entry, none
-// inside another. Refers to the step and the flow.
+// inside another but for those that run besides their caller. Refers to the step and the flow.
 class OperatorSelection {
  public:
   OperatorSelection(const RecordedStep& step, const DataFlow& flow);
@@ -32,6 +32,10 @@ class OperatorSelection {
   // if one of its results is none of theirs, or if `usable` does not hold for each of them.
   bool UseParts(NodeId node, const std::function<bool(NodeId)>& usable);
 
+  // Adds `part`, an operator that `caller` called, which is in the selection and stays there. False
+  // if `part` is there already.
+  bool RunBeside(NodeId caller, NodeId part);
+
   struct Skipped {
     NodeId node;
     std::string reason;
@@ -39,6 +43,11 @@ class OperatorSelection {
   const std::vector<Skipped>& skipped() const { return skipped_; }
   // Operators that were replaced by their parts.
   const std::vector<NodeId>& replaced() const { return replaced_; }
+  struct Beside {
+    NodeId caller;
+    NodeId part;
+  };
+  const std::vector<Beside>& beside() const { return beside_; }
   // Top-level operators of which every part is in the selection.
   int64_t replayed_count() const;
 
@@ -51,6 +60,7 @@ class OperatorSelection {
   std::vector<NodeId> nodes_;
   std::vector<Skipped> skipped_;
   std::vector<NodeId> replaced_;
+  std::vector<Beside> beside_;
 };
 
 }  // namespace etude

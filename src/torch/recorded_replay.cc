@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "src/analysis/replay_match.h"
@@ -31,9 +32,17 @@ std::vector<OperatorTime> SumTimes(const ReplayedStep& step,
                                    const std::vector<std::vector<Nanos>>& times) {
   const RecordedStep& recorded = step.recorded();
   OperatorTimeSum sum;
+  std::unordered_map<NodeId, Nanos> beside;  // by caller: time of what runs by itself
+  for (const auto& [caller, part] : step.selection().beside()) {
+    if (const auto time = step.times().duration(part)) beside[caller] = beside[caller] + *time;
+  }
   const auto add = [&](NodeId node, std::optional<Nanos> replayed) {
-    sum.Add(PhaseAt(recorded, recorded.position(node)), OperatorNameOf(step.trace(), node), 1,
-            step.times().duration(node), replayed);
+    std::optional<Nanos> own = step.times().duration(node);
+    if (const auto found = beside.find(node); own && found != beside.end()) {
+      own = *own - found->second;
+    }
+    sum.Add(PhaseAt(recorded, recorded.position(node)), OperatorNameOf(step.trace(), node), 1, own,
+            replayed);
   };
   const auto& ops = step.plan().ops;
   for (size_t i = 0; i < ops.size(); ++i) {

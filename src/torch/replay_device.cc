@@ -1,7 +1,6 @@
 #include "src/torch/replay_device.h"
 
 #include <exception>
-#include <stdexcept>
 #include <string_view>
 
 #include <c10/core/Device.h>
@@ -28,14 +27,9 @@ bool UsesDevice(const RecordedStep& step, const DataFlow& flow) {
   return false;
 }
 
-Result<std::string> ChooseDevice(const std::string& wanted, bool trace_uses_device) {
-  if (wanted.empty()) {
-    return trace_uses_device && HasDevice(c10::DeviceType::CUDA) ? std::string("cuda:0")
-                                                                 : std::string("cpu");
-  }
+Result<std::string> FindDevice(const std::string& wanted) {
   try {
     c10::Device device(wanted);
-    if (!device.is_cpu() && !device.is_cuda()) throw std::invalid_argument(wanted);
     if (device.is_cpu()) return std::string("cpu");
     if (!device.has_index()) device.set_index(0);
     if (!HasDevice(device.type(), device.index())) {
@@ -44,8 +38,20 @@ Result<std::string> ChooseDevice(const std::string& wanted, bool trace_uses_devi
     return device.str();
   } catch (const std::exception&) {
     return MakeError(ErrorCode::kUsage,
-                     "--device: found '" + wanted + "', expected cpu, cuda or cuda:N");
+                     "--device: found '" + wanted +
+                         "', expected cpu, cuda, cuda:N or a device that a --library registers");
   }
+}
+
+Result<std::string> ChooseDevice(const std::string& wanted, bool trace_uses_device) {
+  if (wanted.empty()) {
+    return trace_uses_device && HasDevice(c10::DeviceType::CUDA) ? std::string("cuda:0")
+                                                                 : std::string("cpu");
+  }
+  const std::string_view kind = std::string_view(wanted).substr(0, wanted.find(':'));
+  if (kind == "cpu" || kind == "cuda") return FindDevice(wanted);
+  return MakeError(ErrorCode::kUsage,
+                   "--device: found '" + wanted + "', expected cpu, cuda or cuda:N");
 }
 
 Status CheckTried(const std::string& device, bool experimental) {
@@ -59,7 +65,8 @@ Status CheckTried(const std::string& device, bool experimental) {
 void Synchronize(const std::string& device) {
   const c10::Device target(device);
   if (!target.is_cpu()) {
-    c10::impl::VirtualGuardImpl(target.type()).synchronizeDevice(target.index());
+    const c10::impl::VirtualGuardImpl guard(target.type());
+    guard.synchronizeDevice(target.has_index() ? target.index() : guard.getDevice().index());
   }
 }
 

@@ -11,6 +11,10 @@ namespace etude {
 // Whether an operator of the step used a device other than the CPU.
 bool UsesDevice(const RecordedStep& step, const DataFlow& flow);
 
+// `wanted` as PyTorch writes it, "cpu" or "cuda:0": of any kind that PyTorch knows by then, also
+// from a library that was loaded. kUsage if there is no such kind, kUnavailable if it is not there.
+Result<std::string> FindDevice(const std::string& wanted);
+
 // The device to replay on, "cpu" or "cuda:N": the one that is wanted, or for "" a GPU if the trace
 // used a device and there is one. kUnavailable if it is not there, kUsage if there is no such kind.
 Result<std::string> ChooseDevice(const std::string& wanted, bool trace_uses_device);

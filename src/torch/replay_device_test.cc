@@ -27,5 +27,14 @@ TEST(ReplayDevice, OnlyKnownKinds) {
   EXPECT_EQ(absent.error().code, ErrorCode::kUnavailable);
 }
 
+TEST(ReplayDevice, AnyKindIsFoundIfItIsThere) {
+  EXPECT_EQ(FindDevice("cpu").value_or(""), "cpu");
+  EXPECT_EQ(FindDevice("meta").value_or(""), "meta:0");
+  EXPECT_EQ(FindDevice("maia").error().code, ErrorCode::kUnavailable);
+  for (const char* wrong : {"abacus", "cuda:x", ""}) {
+    EXPECT_EQ(FindDevice(wrong).error().code, ErrorCode::kUsage) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace etude

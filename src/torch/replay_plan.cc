@@ -154,7 +154,7 @@ class Planner {
     if (!origin) return;
     const uint32_t position = step_.position(origin);
     if (position == RecordedStep::kNowhere || !maker_[position]) return;
-    if (maker_[position] != reader) plan_.hidden.push_back({maker_[position], reader});
+    if (maker_[position] != reader) plan_.hidden.push_back({maker_[position], reader, origin});
   }
 
   Result<SlotId> WriteSlot(const DataFlow::Use& use) {

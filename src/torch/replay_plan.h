@@ -64,6 +64,7 @@ struct OutsideStorage {
 struct HiddenResult {
   NodeId maker;  // the operator of the plan inside which the memory was made
   NodeId reader;
+  NodeId origin;  // the operator that made it
 };
 
 // What the replay of a step does with its tensors: which slot each argument is read from, which

@@ -40,6 +40,11 @@ class ReplayedStep {
   // these do not do all that it does.
   void Skip(NodeId node, std::string reason) { selection_.Skip(node, std::move(reason)); }
   bool UseParts(NodeId node);
+  // Adds `part`, which `caller` called when it was recorded: false, and no change, if it is chosen
+  // already or cannot be bound.
+  bool RunBeside(NodeId caller, NodeId part) {
+    return Bind(part) && selection_.RunBeside(caller, part);
+  }
   // Plans what is chosen; operators inside which memory was made that others read are replaced by
   // their parts where that brings the memory to light.
   Result<ReplayPlan> Plan();

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -36,8 +37,67 @@ bool RanOtherwise(const ReplayedStep& step, NodeId node, const Observation& seen
   return step.devices().same_kind() && seen.operators != RecordedOperators(step.recorded(), node);
 }
 
+// Of the operators that `node` called the one inside which `inner` ran; none for `node` itself.
+NodeId CalleeAround(const RecordedStep& step, NodeId node, NodeId inner) {
+  NodeId callee;
+  for (NodeId around = inner; around != node;
+       around = step.enclosing_operator(step.position(around))) {
+    if (!around) return {};
+    callee = around;
+  }
+  return callee;
+}
+
+// The recorded operators that did not run; none if others ran instead.
+OperatorCounts Missing(OperatorCounts recorded, const OperatorCounts& seen) {
+  for (const auto& [name, count] : seen) {
+    const auto found = recorded.find(name);
+    if (found == recorded.end() || found->second < count) return {};
+    found->second -= count;
+  }
+  return recorded;
+}
+
+// Takes `part` out of `all`: false, and no change, if it is not in there.
+bool TakeOut(const OperatorCounts& part, OperatorCounts& all) {
+  for (const auto& [name, count] : part) {
+    const auto found = all.find(name);
+    if (found == all.end() || found->second < count) return false;
+  }
+  for (const auto& [name, count] : part) all[name] -= count;
+  return true;
+}
+
+// Adds what operators with kernels of their own called besides, did not call here, and left for
+// others to read. So does autograd, which copies what an operator overwrites and a gradient needs,
+// and of which a replay has none. It runs after its caller: the memory is right, the values are not
+// those that were overwritten.
+std::vector<TrialVerdict> AddBeside(ReplayedStep& step,
+                                    const std::vector<Observation>& observations) {
+  std::vector<TrialVerdict> verdicts;
+  if (!step.devices().same_kind()) return verdicts;
+  const RecordedStep& recorded = step.recorded();
+  std::unordered_map<NodeId, size_t> index;
+  for (size_t i = 0; i < step.plan().ops.size(); ++i) index[step.plan().ops[i].node] = i;
+  std::unordered_map<NodeId, OperatorCounts> missing;
+  for (const HiddenResult& hidden : step.plan().hidden) {
+    const NodeId callee = CalleeAround(recorded, hidden.maker, hidden.origin);
+    if (!callee || step.bound(hidden.maker).is_collective()) continue;
+    auto [left, is_new] = missing.try_emplace(hidden.maker);
+    if (is_new) {
+      left->second = Missing(RecordedOperators(recorded, hidden.maker),
+                             observations[index.at(hidden.maker)].operators);
+    }
+    if (!TakeOut(RecordedOperators(recorded, callee), left->second)) continue;
+    if (!step.RunBeside(hidden.maker, callee)) continue;
+    verdicts.push_back({recorded.position(callee), TrialVerdict::Action::kRunBeside, ""});
+  }
+  return verdicts;
+}
+
 // What to change after an observed run: one round.
 std::vector<TrialVerdict> Judge(ReplayedStep& step, const std::vector<Observation>& observations) {
+  using Action = TrialVerdict::Action;
   std::vector<TrialVerdict> verdicts;
   const auto& ops = step.plan().ops;
   for (size_t i = 0; i < ops.size(); ++i) {
@@ -47,12 +107,13 @@ std::vector<TrialVerdict> Judge(ReplayedStep& step, const std::vector<Observatio
     if (!seen.failure.empty()) {
       const bool parts = step.UseParts(node);
       if (!parts) step.Skip(node, seen.failure);
-      verdicts.push_back({position, parts, parts ? "" : seen.failure});
+      verdicts.push_back(
+          {position, parts ? Action::kUseParts : Action::kSkip, parts ? "" : seen.failure});
     } else if (RanOtherwise(step, node, seen) && step.UseParts(node)) {
-      verdicts.push_back({position, true, ""});
+      verdicts.push_back({position, Action::kUseParts, ""});
     }
   }
-  return verdicts;
+  return verdicts.empty() ? AddBeside(step, observations) : verdicts;
 }
 
 // Adds the memory of collectives, which the trial leaves out: they may change it.
@@ -100,7 +161,7 @@ Result<Calibration> TryOutInChild(ReplayedStep& step, Nanos& time) {
     }
     if (!died || died->position >= nodes.size()) return tl::unexpected<Error>(answer.error());
     deadly.push_back({.position = died->position,
-                      .use_parts = false,
+                      .action = TrialVerdict::Action::kSkip,
                       .reason = "killed the process: " + died->how});
     step.Skip(nodes[died->position], deadly.back().reason);
   }
@@ -142,11 +203,15 @@ Status FollowTrial(ReplayedStep& step, const Calibration& found) {
     for (const TrialVerdict& verdict : round) {
       if (verdict.position >= nodes.size()) continue;
       const NodeId node = nodes[verdict.position];
-      if (!verdict.use_parts) {
-        step.Skip(node, verdict.reason);
-      } else if (!step.UseParts(node)) {
-        return MakeError(ErrorCode::kInternal, "the trial run cannot be followed");
+      bool followed = true;
+      switch (verdict.action) {
+        case TrialVerdict::Action::kSkip: step.Skip(node, verdict.reason); break;
+        case TrialVerdict::Action::kUseParts: followed = step.UseParts(node); break;
+        case TrialVerdict::Action::kRunBeside:
+          followed = step.RunBeside(step.recorded().enclosing_operator(verdict.position), node);
+          break;
       }
+      if (!followed) return MakeError(ErrorCode::kInternal, "the trial run cannot be followed");
     }
   }
   return step.PlanAndLoad();

@@ -115,6 +115,20 @@ def test_consumers_read_what_producers_wrote(tmp_path):
     assert replay(corrupted)["coerced"]["shapes"] > 0
 
 
+def test_what_autograd_copies_is_copied(tmp_path):
+    # The gradient of w needs what the multiplication overwrites.
+    body = """
+    w = torch.rand(4, 3, requires_grad=True)
+    x = torch.rand(4, 3, requires_grad=True) * 2
+    x.mul_(w).sum().backward()
+    """
+    report = replay(record(tmp_path, body), "--per-op")
+    assert report["skipped"] == [] and report["replaced_by_parts"] == []
+    assert report["kernels"]["missing"] == [] and report["same_kernels"] == 1.0
+    rows = {row["op"]: row for row in report["per_operator"]}
+    assert rows["aten::clone"]["count"] == rows["aten::mul_.Tensor"]["count"] == 1
+
+
 def test_a_reused_address_is_another_tensor(tmp_path):
     body = """
         a = torch.ones(1000)

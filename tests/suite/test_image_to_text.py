@@ -5,7 +5,7 @@ import os
 import subprocess
 
 import pytest
-from pictures import grey_jpeg
+from paper_data import write_coco
 
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude-torch")
 TRUNK = 21_785_568  # Inception-v3 without its classifiers
@@ -22,26 +22,10 @@ def record(done, code):
     return json.loads(done.stdout)["tasks"][0]["runs"][0]
 
 
-def write_part(coco, part, captions):
-    """Two pictures and captions of them in turn."""
-    (coco / "annotations").mkdir(parents=True, exist_ok=True)
-    (coco / part).mkdir(exist_ok=True)
-    names = [f"COCO_{part}_{number:012}.jpg" for number in (7, 3)]
-    for name in names:
-        (coco / part / name).write_bytes(grey_jpeg(32))
-    images = [{"id": number, "file_name": name, "height": 32} for number, name in zip((7, 3), names)]
-    annotations = [{"image_id": (7, 3)[i % 2], "id": i, "caption": text} for i, text in enumerate(captions)]
-    text = json.dumps({"info": {}, "images": images, "licenses": [], "annotations": annotations})
-    (coco / f"annotations/captions_{part}.json").write_text(text)
-
-
 @pytest.fixture
 def coco(tmp_path):
-    folder = tmp_path / "coco"
-    # "a", "cat" and "." occur four times; "grey" does not.
-    write_part(folder, "train2014", ["A cat.", "a CAT .", "A grey cat.", "a cat."])
-    write_part(folder, "val2014", ["A dog.", "a cat"])
-    return folder
+    write_coco(tmp_path)
+    return tmp_path / "coco"
 
 
 def test_a_network_of_the_papers_size_learns_from_coco(tmp_path, coco):

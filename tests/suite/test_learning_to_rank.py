@@ -5,12 +5,12 @@ import json
 import math
 import os
 import pathlib
-import random
 import subprocess
 import tarfile
 import zipfile
 
 import pytest
+from paper_data import write_gowalla
 
 from etude import suite_data
 
@@ -34,17 +34,7 @@ def run(data, *options):
 @pytest.fixture
 def gowalla(tmp_path):
     """Six users who choose among 30 items."""
-    folder = tmp_path / "gowalla" / "test"
-    folder.mkdir(parents=True)
-    draw = random.Random(1)
-    chosen = {user: draw.sample(range(ITEMS), 16) for user in range(USERS)}
-    # One user has every item, and is not asked.
-    lines = {"train": [f"all i{item} 1" for item in range(ITEMS)], "test": []}
-    for user, items in chosen.items():
-        lines["train"] += [f"u{user} i{item} 1" for item in items[:12]]
-        lines["test"] += [f"u{user} i{item} 1" for item in items[12:]]
-    for part, text in lines.items():
-        (folder / f"{part}.txt").write_text("\n".join(text) + "\n")
+    write_gowalla(tmp_path, USERS, ITEMS)
     return tmp_path
 
 

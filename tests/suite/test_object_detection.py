@@ -1,6 +1,5 @@
 """Object detection at paper scale: VOC's layout, the size of the network, a step on the CPU."""
 
-import base64
 import json
 import math
 import os
@@ -10,24 +9,13 @@ import subprocess
 import tarfile
 
 import pytest
+from paper_data import VOC_ANNOTATION as ANNOTATION
+from paper_data import VOC_PICTURE as PICTURE
+from paper_data import write_voc
 
 BIN = pathlib.Path(os.environ["ETUDE_BIN"])
 CELLS = pathlib.Path(os.environ.get("ETUDE_SHARED_DATA", "absent")) / "suite/bccd.tar.gz"
 
-# 100 × 4 pixels, dark with a bright middle: as narrow as this the network sees 1000 × 40 of them, and not 1000 × 600.
-PICTURE = base64.b64decode(
-    "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAA0JCgsKCA0LCgsODg0PEyAVExISEyccHhcgLikxMC4pLSwzOko+MzZGNywtQFdBRkxOUlNSMj5aYVpQYEpR"
-    "Uk//wAALCAAEAGQBAREA/8QAHwAAAQUBAQEBAQEAAAAAAAAAAAECAwQFBgcICQoL/8QAtRAAAgEDAwIEAwUFBAQAAAF9AQIDAAQRBRIhMUEGE1FhByJx"
-    "FDKBkaEII0KxwRVS0fAkM2JyggkKFhcYGRolJicoKSo0NTY3ODk6Q0RFRkdISUpTVFVWV1hZWmNkZWZnaGlqc3R1dnd4eXqDhIWGh4iJipKTlJWWl5iZ"
-    "mqKjpKWmp6ipqrKztLW2t7i5usLDxMXGx8jJytLT1NXW19jZ2uHi4+Tl5ufo6erx8vP09fb3+Pn6/9oACAEBAAA/AODoooor3uiuB+KH/ML/AO2v/slc"
-    "FRRRRX//2Q=="
-)
-ANNOTATION = """<annotation>
-  <size><width>100</width><height>4</height><depth>3</depth></size>
-  <object><name>person</name><difficult>0</difficult>
-    <bndbox><xmin>41</xmin><ymin>1</ymin><xmax>60</xmax><ymax>4</ymax></bndbox></object>
-</annotation>
-"""
 PARAMETERS = 47_462_111
 
 
@@ -88,13 +76,7 @@ def write_zeros(path, shapes):
 
 @pytest.fixture
 def data(tmp_path):
-    folder = tmp_path / "VOCdevkit/VOC2007"
-    for part in ("ImageSets/Main", "Annotations", "JPEGImages"):
-        (folder / part).mkdir(parents=True)
-    for part, name in (("trainval", "000001"), ("test", "000002")):
-        (folder / f"ImageSets/Main/{part}.txt").write_text(name + "\n")
-        (folder / f"Annotations/{name}.xml").write_text(ANNOTATION)
-        (folder / f"JPEGImages/{name}.jpg").write_bytes(PICTURE)
+    write_voc(tmp_path)
     return tmp_path
 
 
@@ -125,7 +107,7 @@ def test_a_trunk_from_a_file(data):
 def test_damaged_files(data):
     folder = data / "VOCdevkit/VOC2007"
     picture = folder / "JPEGImages/000001.jpg"
-    picture.write_bytes(PICTURE[:200])
+    picture.write_bytes(PICTURE[: len(PICTURE) // 2])
     done = step(data)
     assert done.returncode == 3
     assert str(picture) in done.stderr

@@ -6,7 +6,7 @@ import struct
 import subprocess
 
 import pytest
-from pictures import grey_jpeg
+from paper_data import write_imagenet, write_mnist
 
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
 
@@ -24,12 +24,7 @@ def record(done):
 
 @pytest.fixture
 def imagenet(tmp_path):
-    for part, count in (("train", 2), ("val", 1)):
-        for name in ("n01440764", "n01443537"):
-            folder = tmp_path / "imagenet" / part / name
-            folder.mkdir(parents=True)
-            for number in range(count):
-                (folder / f"{name}_{number}.JPEG").write_bytes(grey_jpeg(64))
+    write_imagenet(tmp_path)
     return tmp_path
 
 
@@ -56,12 +51,7 @@ def test_without_imagenet(tmp_path):
 
 
 def test_spatial_transformer(tmp_path):
-    (tmp_path / "mnist").mkdir()
-    for part, count in (("train", 4), ("t10k", 2)):
-        images = struct.pack(">BBBBIII", 0, 0, 8, 3, count, 28, 28) + bytes(count * 784)
-        labels = struct.pack(">BBBBI", 0, 0, 8, 1, count) + bytes(range(count))
-        (tmp_path / f"mnist/{part}-images-idx3-ubyte").write_bytes(images)
-        (tmp_path / f"mnist/{part}-labels-idx1-ubyte").write_bytes(labels)
+    write_mnist(tmp_path)
     run = record(step("spatial-transformer", tmp_path))
     assert run["parameters"] == 27_360
     assert run["target_origin"] == "recalled"

@@ -1,16 +1,13 @@
 """Speech recognition at both scales, on sounds that the tests make."""
 
-import array
-import ctypes
-import ctypes.util
 import json
 import math
 import os
-import random
 import subprocess
 import wave
 
 import pytest
+from paper_data import tone, write_librispeech
 
 from etude import suite_data
 
@@ -24,44 +21,10 @@ def run(folder, *options, code=0):
     return json.loads(done.stdout)["tasks"][0]["runs"][0] if "--json" in options else done.stderr
 
 
-def tone(hertz, seconds, rate):
-    """A tone with a little noise, as 16-bit samples."""
-    noise = random.Random(hertz)
-    count = int(seconds * rate)
-    return array.array(
-        "h",
-        (int(8000 * math.sin(2 * math.pi * hertz * i / rate) + noise.uniform(-50, 50)) for i in range(count)),
-    )
-
-
 def write_wav(path, samples, rate):
     with wave.open(str(path), "wb") as file:
         file.setparams((1, 2, rate, len(samples), "NONE", "not compressed"))
         file.writeframes(samples.tobytes())
-
-
-class SoundInfo(ctypes.Structure):
-    _fields_ = [
-        ("frames", ctypes.c_int64),
-        ("rate", ctypes.c_int),
-        ("channels", ctypes.c_int),
-        ("format", ctypes.c_int),
-        ("sections", ctypes.c_int),
-        ("seekable", ctypes.c_int),
-    ]
-
-
-def write_flac(path, samples, rate):
-    """By libsndfile, whose format 0x17 is FLAC, with 16 bits."""
-    library = ctypes.CDLL(ctypes.util.find_library("sndfile"))
-    library.sf_open.restype = ctypes.c_void_p
-    info = SoundInfo(rate=rate, channels=1, format=0x170002)
-    file = ctypes.c_void_p(library.sf_open(os.fsencode(path), 0x20, ctypes.byref(info)))
-    assert file
-    library.sf_writef_short.restype = ctypes.c_int64
-    pointer = (ctypes.c_short * len(samples)).from_buffer(samples)
-    assert library.sf_writef_short(file, pointer, ctypes.c_int64(len(samples))) == len(samples)
-    library.sf_close(file)
 
 
 @pytest.fixture(scope="module")
@@ -77,23 +40,9 @@ def digits(tmp_path_factory):
     return folder
 
 
-LINES = {
-    "train-clean-100/84/121/84-121": ["0000 GO DO YOU HEAR", "0001 I DON'T", "0002 NO"],
-    "test-clean/61/7/61-7": ["0000 SO NO ONE", "0001 NO"],
-}
-
-
 @pytest.fixture
 def librispeech(tmp_path):
-    for chapter, lines in LINES.items():
-        stem = tmp_path / "LibriSpeech" / chapter
-        stem.parent.mkdir(parents=True)
-        texts = []
-        for line in lines:
-            number, text = line.split(" ", 1)
-            texts.append(f"{stem.name}-{number} {text}\n")
-            write_flac(f"{stem}-{number}.flac", tone(500, 0.05 * len(text), 16000), 16000)
-        stem.with_name(stem.name + ".trans.txt").write_text("".join(texts))
+    write_librispeech(tmp_path)
     return tmp_path
 
 

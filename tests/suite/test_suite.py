@@ -16,10 +16,6 @@ DATA = os.environ["ETUDE_SUITE_DATA"]
 CATALOGUE = {task["id"]: task for task in json.loads(subprocess.check_output([ETUDE, "suite", "list", "--json"]))["tasks"]}
 TASKS = list(CATALOGUE)
 
-# Kernels that a replay runs as recorded, where they are fewer than 99 %: a GRU on a CPU multiplies in place, for which autograd
-# keeps a copy that a replay does not make.
-SAME_KERNELS = {"speech-recognition": 0.93}
-
 
 def suite(*words, codes=(0,), **kwargs):
     done = subprocess.run([ETUDE, "suite", *map(str, words)], capture_output=True, text=True, **kwargs)
@@ -51,7 +47,7 @@ def test_a_task_learns_and_its_step_is_replayed(task, tmp_path):
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["skipped"] == [] and report["operators"]["total"] > 50
-    assert report["same_kernels"] > SAME_KERNELS.get(task, 0.99)
+    assert report["same_kernels"] > 0.99
     subprocess.run([ETUDE, "convert", tmp_path / task, "-o", tmp_path / "step.et"], check=True, capture_output=True)
     done = subprocess.run([ETUDE, "benchmark", "-q", tmp_path / task, "-o", tmp_path / "bench", "--warmup", "0", "--iterations", "1"],
                           capture_output=True, text=True)  # fmt: skip
@@ -81,11 +77,17 @@ def test_a_run_that_was_stopped_goes_on(tmp_path):
     assert [path.suffix for path in tmp_path.iterdir()] == [".json"]
 
 
-def test_ranks_train_the_same_model(tmp_path):
+def test_ranks_train_one_model():
+    # Each run compares the ranks' weights at its end; that they are those of one rank is trainer_test's.
+    for task in run("--all", "--mode", "steps", "--warmup", 0, "--iterations", 2, "--batch", 8, "--ranks", 2):
+        (record,) = task["runs"]
+        assert (record["ranks"], record["batch"], record["steps"]) == (2, 8, 2)
+
+
+def test_ranks_learn_as_one_does(tmp_path):
     words = ["image-classification", "--most-steps", 4, "--evaluate-every", 2, "--batch", 32]
     alone = run(*words)[0]["runs"][0]
     pair = run(*words, "--ranks", 2)[0]["runs"][0]
-    assert pair["ranks"] == 2
     # Batch norms see halves of the batch: near, not equal.
     assert pair["curve"][0]["loss"] == pytest.approx(alone["curve"][0]["loss"], rel=0.2)
     suite("run", "spatial-transformer", "--data", DATA, "--threads", 1, "--ranks", 2, "--warmup", 0, "--iterations", 1,

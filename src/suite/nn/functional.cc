@@ -54,7 +54,13 @@ at::Tensor FromValues(std::span<const int64_t> values, at::IntArrayRef sizes) {
   return tensor;
 }
 
-void SeedTorch(uint64_t seed) { at::manual_seed(seed); }
+void SeedTorch(uint64_t seed) {
+  try {
+    at::manual_seed(seed);  // the CPU's first
+  } catch (const c10::Error&) {
+    // A device of a back-end of the user's without a generator: it draws on the CPU.
+  }
+}
 void UseDeterministicOperators() {
   at::globalContext().setDeterministicAlgorithms(/*b=*/true, /*warn_only=*/false);
 }

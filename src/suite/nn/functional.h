@@ -24,7 +24,7 @@ at::Tensor Normal(at::IntArrayRef sizes, double mean, double deviation);
 at::Tensor FromValues(std::span<const float> values, at::IntArrayRef sizes);
 at::Tensor FromValues(std::span<const int64_t> values, at::IntArrayRef sizes);
 
-// Seeds PyTorch's generators, on all devices.
+// Seeds PyTorch's generators, on all devices that have one.
 void SeedTorch(uint64_t seed);
 // Operators that may give different results for the same input are replaced from now on, or throw.
 void UseDeterministicOperators();

@@ -1,0 +1,135 @@
+"""The paper scales' data sets in small: a few samples each, in their layouts."""
+
+import array
+import ctypes
+import ctypes.util
+import json
+import math
+import os
+import random
+import struct
+
+from pictures import grey_jpeg
+
+
+def write_imagenet(data):
+    for part, count in (("train", 2), ("val", 1)):
+        for name in ("n01440764", "n01443537"):
+            folder = data / "imagenet" / part / name
+            folder.mkdir(parents=True)
+            for number in range(count):
+                (folder / f"{name}_{number}.JPEG").write_bytes(grey_jpeg(64))
+
+
+def write_mnist(data):
+    (data / "mnist").mkdir()
+    for part, count in (("train", 4), ("t10k", 2)):
+        images = struct.pack(">BBBBIII", 0, 0, 8, 3, count, 28, 28) + bytes(count * 784)
+        labels = struct.pack(">BBBBI", 0, 0, 8, 1, count) + bytes(range(count))
+        (data / f"mnist/{part}-images-idx3-ubyte").write_bytes(images)
+        (data / f"mnist/{part}-labels-idx1-ubyte").write_bytes(labels)
+
+
+def write_coco(data):
+    # "a", "cat" and "." occur four times; "grey" does not.
+    write_coco_part(data / "coco", "train2014", ["A cat.", "a CAT .", "A grey cat.", "a cat."])
+    write_coco_part(data / "coco", "val2014", ["A dog.", "a cat"])
+
+
+def write_coco_part(coco, part, captions):
+    """Two pictures and captions of them in turn."""
+    (coco / "annotations").mkdir(parents=True, exist_ok=True)
+    (coco / part).mkdir(exist_ok=True)
+    names = [f"COCO_{part}_{number:012}.jpg" for number in (7, 3)]
+    for name in names:
+        (coco / part / name).write_bytes(grey_jpeg(32))
+    images = [{"id": number, "file_name": name, "height": 32} for number, name in zip((7, 3), names)]
+    annotations = [{"image_id": (7, 3)[i % 2], "id": i, "caption": text} for i, text in enumerate(captions)]
+    text = json.dumps({"info": {}, "images": images, "licenses": [], "annotations": annotations})
+    (coco / f"annotations/captions_{part}.json").write_text(text)
+
+
+def tone(hertz, seconds, rate):
+    """A tone with a little noise, as 16-bit samples."""
+    noise = random.Random(hertz)
+    count = int(seconds * rate)
+    return array.array(
+        "h",
+        (int(8000 * math.sin(2 * math.pi * hertz * i / rate) + noise.uniform(-50, 50)) for i in range(count)),
+    )
+
+
+class SoundInfo(ctypes.Structure):
+    _fields_ = [
+        ("frames", ctypes.c_int64),
+        ("rate", ctypes.c_int),
+        ("channels", ctypes.c_int),
+        ("format", ctypes.c_int),
+        ("sections", ctypes.c_int),
+        ("seekable", ctypes.c_int),
+    ]
+
+
+def write_flac(path, samples, rate):
+    """By libsndfile, whose format 0x17 is FLAC, with 16 bits."""
+    library = ctypes.CDLL(ctypes.util.find_library("sndfile"))
+    library.sf_open.restype = ctypes.c_void_p
+    info = SoundInfo(rate=rate, channels=1, format=0x170002)
+    file = ctypes.c_void_p(library.sf_open(os.fsencode(path), 0x20, ctypes.byref(info)))
+    assert file
+    library.sf_writef_short.restype = ctypes.c_int64
+    pointer = (ctypes.c_short * len(samples)).from_buffer(samples)
+    assert library.sf_writef_short(file, pointer, ctypes.c_int64(len(samples))) == len(samples)
+    library.sf_close(file)
+
+
+SPEECH = {
+    "train-clean-100/84/121/84-121": ["0000 GO DO YOU HEAR", "0001 I DON'T", "0002 NO"],
+    "test-clean/61/7/61-7": ["0000 SO NO ONE", "0001 NO"],
+}
+
+
+def write_librispeech(data):
+    for chapter, lines in SPEECH.items():
+        stem = data / "LibriSpeech" / chapter
+        stem.parent.mkdir(parents=True)
+        texts = []
+        for line in lines:
+            number, text = line.split(" ", 1)
+            texts.append(f"{stem.name}-{number} {text}\n")
+            write_flac(f"{stem}-{number}.flac", tone(500, 0.05 * len(text), 16000), 16000)
+        stem.with_name(stem.name + ".trans.txt").write_text("".join(texts))
+
+
+# So narrow that the network sees 1000 × 10 pixels, and not 1000 × 600.
+VOC_PICTURE = grey_jpeg(100, 1)
+VOC_ANNOTATION = """<annotation>
+  <size><width>100</width><height>1</height><depth>3</depth></size>
+  <object><name>person</name><difficult>0</difficult>
+    <bndbox><xmin>41</xmin><ymin>1</ymin><xmax>60</xmax><ymax>1</ymax></bndbox></object>
+</annotation>
+"""
+
+
+def write_voc(data):
+    folder = data / "VOCdevkit/VOC2007"
+    for part in ("ImageSets/Main", "Annotations", "JPEGImages"):
+        (folder / part).mkdir(parents=True)
+    for part, name in (("trainval", "000001"), ("test", "000002")):
+        (folder / f"ImageSets/Main/{part}.txt").write_text(name + "\n")
+        (folder / f"Annotations/{name}.xml").write_text(VOC_ANNOTATION)
+        (folder / f"JPEGImages/{name}.jpg").write_bytes(VOC_PICTURE)
+
+
+def write_gowalla(data, users, items):
+    folder = data / "gowalla" / "test"
+    folder.mkdir(parents=True)
+    draw = random.Random(1)
+    chosen = {user: draw.sample(range(items), 16) for user in range(users)}
+    # One user has every item, and is not asked.
+    lines = {"train": [f"all i{item} 1" for item in range(items)], "test": []}
+    for user, own in chosen.items():
+        lines["train"] += [f"u{user} i{item} 1" for item in own[:12]]
+        lines["test"] += [f"u{user} i{item} 1" for item in own[12:]]
+    for part, text in lines.items():
+        (folder / f"{part}.txt").write_text("\n".join(text) + "\n")

@@ -1,0 +1,199 @@
+"""A step of each task at paper scale as a trace: recorded, converted, replayed, made a benchmark; and how much its forward
+pass multiplies, by the recorded shapes, against formulas of the published networks (docs/suite.md#size)."""
+
+import json
+import math
+import os
+import subprocess
+
+import pytest
+from paper_data import write_coco, write_gowalla, write_imagenet, write_librispeech, write_mnist, write_voc
+
+ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
+
+
+def etude(*words):
+    done = subprocess.run([ETUDE, *map(str, words)], capture_output=True, text=True)
+    assert done.returncode == 0, (words, done.stdout, done.stderr)
+    return done.stdout
+
+
+# Multiplications with an addition each (half the FLOP) of the published networks.
+
+
+def half(size):
+    return (size + 1) // 2
+
+
+def resnet_stage(size, inner, width, blocks, stride):
+    """Of bottlenecks with the stride in the 3 × 3 convolution; where it ends and with how many channels."""
+    total, out = 0, 4 * width
+    for block in range(blocks):
+        step = stride if block == 0 else 1
+        after = tuple(map(half, size)) if step == 2 else size
+        total += math.prod(size) * inner * width + math.prod(after) * (width * width * 9 + width * out)
+        total += math.prod(after) * inner * out if block == 0 else 0
+        size, inner = after, out
+    return total, size, inner
+
+
+def resnet(size, blocks):
+    size = tuple(map(half, size))
+    total, size, inner = math.prod(size) * 3 * 64 * 49, tuple(map(half, size)), 64
+    for stage, count in enumerate(blocks):
+        macs, size, inner = resnet_stage(size, inner, 64 << stage, count, 1 if stage == 0 else 2)
+        total += macs
+    return total, size
+
+
+def inception(side):
+    """Inception-v3 before its classifier: Szegedy et al., 1512.00567, in torchvision's form."""
+
+    def halved(side):
+        return (side - 3) // 2 + 1
+
+    a = halved(side)
+    total = a**2 * 3 * 32 * 9 + (a - 2) ** 2 * (32 * 32 * 9 + 32 * 64 * 9)
+    b = halved(a - 2)
+    total += b**2 * 64 * 80 + (b - 2) ** 2 * 80 * 192 * 9
+    c = halved(b - 2)
+    for inner, pooled in ((192, 32), (256, 64), (288, 64)):
+        total += c**2 * (inner * (64 + 48 + 64 + pooled) + 48 * 64 * 25 + 64 * 96 * 9 + 96 * 96 * 9)
+    d = halved(c)
+    total += d**2 * 288 * 384 * 9 + c**2 * (288 * 64 + 64 * 96 * 9) + d**2 * 96 * 96 * 9
+    for width in (128, 160, 160, 192):
+        total += d**2 * (768 * (192 + 2 * width + 192) + 7 * (4 * width * width + 2 * width * 192))
+    e = halved(d)
+    total += d**2 * (2 * 768 * 192 + 2 * 192 * 192 * 7) + e**2 * (192 * 320 * 9 + 192 * 192 * 9)
+    for inner in (1280, 2048):
+        total += e**2 * (inner * (320 + 384 + 448 + 192) + 4 * 384 * 384 * 3 + 448 * 384 * 9)
+    return total
+
+
+def deep_speech(frames):
+    """DeepSpeech2 of utterances of so many frames, of which convolutions see all as long as the longest."""
+    steps = [half(count) for count in frames]
+    places = len(frames) * max(steps)
+    convolutions = places * (81 * 32 * 41 * 11 + 41 * 32 * 32 * 21 * 11)
+    recurrent = 2 * 3 * 800 * ((32 * 41 + 800) + 4 * (800 + 800))
+    return convolutions + sum(steps) * (recurrent + 800 * 29)
+
+
+SPATIAL_TRANSFORMER = (
+    (22 * 22 * 8 * 49 + 7 * 7 * 8 * 10 * 25 + 90 * 32 + 32 * 6)  # the localiser
+    + 28 * 28 * 3 * 2  # places of the map
+    + (24 * 24 * 10 * 25 + 8 * 8 * 10 * 20 * 25 + 320 * 50 + 50 * 10)
+)
+
+
+def caser(width, items):
+    """A query against so many items: 5 rows, 2 vertical filters, 16 horizontal ones of each height."""
+    horizontal = 16 * width * sum(rows * (6 - rows) for rows in range(1, 6))
+    return 5 * 2 * width + horizontal + (2 * width + 16 * 5) * width + items * 2 * width
+
+
+def detector(size, regions):
+    trunk, places = resnet(size, (3, 4, 23))
+    proposer = math.prod(places) * (1024 * 512 * 9 + 512 * 9 * (2 + 4))
+    head, _, _ = resnet_stage((7, 7), 1024, 512, 3, 2)
+    return trunk + proposer + regions * (head + 2048 * 21 * (1 + 4))
+
+
+def test_formulas_at_the_papers_sizes():
+    assert resnet((224, 224), (3, 4, 6, 3))[0] + 2048 * 1000 == 4_089_184_256
+    assert inception(224) == 2_835_873_120
+    assert inception(299) + 2048 * 1000 == 5_713_216_096
+    assert deep_speech([100]) == 2_587_404_800
+    assert detector((600, 1000), 128) == 129_094_265_856
+    assert SPATIAL_TRANSFORMER == 776_004
+    assert caser(100, 4) == 85_800
+    assert caser(50, 4) == 37_900
+
+
+class Trace:
+    """A linked trace: which operators the forward pass has, with their shapes."""
+
+    def __init__(self, path):
+        self.nodes = {node["id"]: node for node in json.loads(path.read_text())["nodes"]}
+
+    def caller(self, node):
+        callers = node["ctrl_deps"]
+        return self.nodes.get(callers[0] if isinstance(callers, list) else callers)
+
+    def is_backward(self, node):
+        while node is not None and not node["name"].startswith("autograd::engine::evaluate_function"):
+            caller = self.caller(node)
+            node = None if caller is node else caller
+        return node is not None
+
+    def forward(self, name):
+        """Shapes of the inputs and outputs of the operators of that name."""
+        for node in self.nodes.values():
+            if node["name"] == name and not self.is_backward(node):
+                yield node["inputs"]["shapes"], node["outputs"]["shapes"]
+
+    def macs(self):
+        total = 0
+        for (_, weight, *_), (out, *_) in self.forward("aten::convolution"):
+            total += math.prod(out) * math.prod(weight[1:])
+        for name, left in (("aten::mm", 0), ("aten::bmm", 0), ("aten::addmm", 1), ("aten::baddbmm", 1)):
+            for inputs, (out, *_) in self.forward(name):
+                total += math.prod(out) * inputs[left][-1]
+        for (x, of_input, of_state, *_), _ in self.forward("aten::mkldnn_rnn_layer"):
+            total += math.prod(x[:-1]) * (math.prod(of_input) + math.prod(of_state))
+        return total
+
+
+# What depends on the samples that the step happens to have.
+
+
+def captioned(trace):
+    """Of two captions, with the LSTM's steps of the longer one; there are six words to choose from."""
+    (x, *_), _ = next(trace.forward("aten::mkldnn_rnn_layer"))
+    (said,) = [out[0] for _, (out, *_) in trace.forward("aten::addmm") if out[1] == 6]
+    return 2 * (inception(224) + 2048 * 299) + math.prod(x[:-1]) * 4 * 512 * (299 + 512) + said * 512 * 6
+
+
+def heard(trace):
+    """Of one utterance."""
+    (x, *_), _ = next(trace.forward("aten::convolution"))
+    return deep_speech([x[3]])
+
+
+def detected(trace):
+    """Of as many proposals as the layer of the classes has rows."""
+    (regions,) = [out[0] for _, (out, *_) in trace.forward("aten::addmm") if out[1] == 21]
+    return detector((10, 1000), regions)
+
+
+# By task: writes the data; samples a step; what the step multiplies, forward.
+PAPER = {
+    "image-classification": (write_imagenet, 1, lambda _: 4_089_184_256),
+    "image-to-text": (write_coco, 2, captioned),
+    "speech-recognition": (write_librispeech, 1, heard),
+    "object-detection": (write_voc, 1, detected),
+    # Distorting a digit takes a map, too.
+    "spatial-transformer": (write_mnist, 2, lambda _: 2 * (SPATIAL_TRANSFORMER + 28 * 28 * 3 * 2)),
+    "learning-to-rank": (lambda data: write_gowalla(data, 6, 30), 8, lambda _: 8 * caser(100, 4)),
+}
+
+
+@pytest.mark.parametrize("task", PAPER)
+def test_a_step_at_paper_scale_is_a_trace(task, tmp_path):
+    write, batch, macs = PAPER[task]
+    write(tmp_path)
+    etude("suite", "run", task, "--scale", "paper", "--mode", "steps", "--data", tmp_path, "--threads", 1, "--batch", batch,
+          "--warmup", 0, "--iterations", 1, "--record", tmp_path)  # fmt: skip
+    etude("convert", tmp_path / task, "--to", "linked", "-o", tmp_path / "linked")
+    trace = Trace(tmp_path / "linked/linked.0.json")
+    assert trace.macs() == macs(trace)
+
+    report = json.loads(etude("replay", tmp_path / task, "--json", "--warmup", 0, "--iterations", 1))
+    assert report["skipped"] == [] and report["operators"]["total"] > 50
+    assert report["same_kernels"] > 0.99
+    etude("benchmark", "-q", tmp_path / task, "-o", tmp_path / "bench", "--warmup", 0, "--iterations", 1)
+
+
+def test_all_tasks_are_here():
+    listed = json.loads(etude("suite", "list", "--json"))["tasks"]
+    assert {task["id"] for task in listed} == set(PAPER)
