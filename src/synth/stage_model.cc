@@ -15,6 +15,7 @@ namespace etude::stage {
 namespace {
 
 constexpr int64_t kMostRanks = int64_t{1} << 20;
+constexpr int64_t kMostExperts = 1 << 16;  // on a rank
 constexpr int64_t kMostTensors = 20'000'000;
 
 Product Of(Symbol symbol) {
@@ -303,14 +304,24 @@ class ModelMaker {
             letters, layer_);
     letters.Set('q', "kS/E/c/e");
     letters.Set('s', "kS/E/c/e/t");
+    const std::string first = "moe.0.";
+    const Links links = {{"@xrouted", "moe.xrouted"},
+                         {"@dyrouted", "moe.dyrouted"},
+                         {"@x", first + "ldis.x_expert"},
+                         {"@dy", first + "ldis.dy_expert"}};
+    Plan expert;
+    AddRows(ExpertRows(), first, links, letters, expert);
+    AddRows(FeedForwardRows(), first, links, letters, expert);
     for (int64_t i = 0; i < experts; ++i) {
-      const std::string prefix = fmt::format("moe.{}.", i);
-      const Links links = {{"@xrouted", "moe.xrouted"},
-                           {"@dyrouted", "moe.dyrouted"},
-                           {"@x", prefix + "ldis.x_expert"},
-                           {"@dy", prefix + "ldis.dy_expert"}};
-      AddRows(ExpertRows(), prefix, links, letters, layer_);
-      AddRows(FeedForwardRows(), prefix, links, letters, layer_);
+      const auto rename = [&](std::string& name) {
+        if (name.starts_with(first)) name = fmt::format("moe.{}.{}", i, name.substr(first.size()));
+      };
+      for (PlannedTensor tensor : expert) {
+        rename(tensor.name);
+        rename(tensor.x1);
+        rename(tensor.x2);
+        layer_.push_back(std::move(tensor));
+      }
     }
     // One sum at a time, of which only the last counts as work.
     for (const auto& [what, sum] : {std::pair("dx", "dxrouted"), std::pair("y", "yrouted")}) {
@@ -336,7 +347,7 @@ class ModelMaker {
   void ShardWeights() {
     Size all;
     std::vector<std::string> weights;
-    for (PlannedTensor& tensor : layer_) {
+    for (const PlannedTensor& tensor : layer_) {
       if (PatternOf(tensor).op != Op::kWeight) continue;
       weights.push_back(tensor.name);
       all.Add(Elements(PatternOf(tensor).y.shape).terms[0]);
@@ -345,26 +356,23 @@ class ModelMaker {
     shard.per_dp = options_.weight_sharded;
     const Layout whole{.shape = {all}};
     sharded_ = Layout{.shape = {shard}};
-    const auto take_part = [&](std::string_view weight) {
-      return AddPattern(Op::kCustom, whole, {}, PatternOf(Find(layer_, weight)).y, {});
-    };
     Plan backward;
-    for (const std::string& weight : weights) {
-      backward.push_back({.name = fmt::format("_{}_backward", weight),
-                          .pattern = take_part(weight),
-                          .x1 = "_assembled_weight_backward"});
-    }
-    const auto read_again = [&](std::string& name) {
-      if (std::ranges::find(weights, name) != weights.end()) name = "_" + name + "_backward";
-    };
+    std::unordered_map<std::string, std::string> read_again;  // by weight
     for (PlannedTensor& tensor : layer_) {
-      if (PatternOf(tensor).op == Op::kWeight) {
-        tensor.pattern = take_part(tensor.name);
-        tensor.x1 = "_assembled_weight";
-      }
+      if (PatternOf(tensor).op != Op::kWeight) continue;
+      tensor.pattern = AddPattern(Op::kCustom, whole, {}, Layout(PatternOf(tensor).y), {});
+      tensor.x1 = "_assembled_weight";
+      backward.push_back({.name = fmt::format("_{}_backward", tensor.name),
+                          .pattern = tensor.pattern,
+                          .x1 = "_assembled_weight_backward"});
+      read_again.emplace(tensor.name, backward.back().name);
+    }
+    for (PlannedTensor& tensor : layer_) {
       if (!IsBackward(tensor.name)) continue;
-      read_again(tensor.x1);
-      read_again(tensor.x2);
+      for (std::string* input : {&tensor.x1, &tensor.x2}) {
+        const auto found = read_again.find(*input);
+        if (found != read_again.end()) *input = found->second;
+      }
     }
     const Layout gradient = PatternOf(Find(layer_, GradientOf(weights[0]))).y;
     const uint32_t gather = AddPattern(Op::kIdentical, whole, {}, whole, {});
@@ -482,7 +490,8 @@ class ModelMaker {
     uint32_t after = 0;
   };
 
-  Trained Train(const Layout& weight, const Layout& gradient) {
+  // Copies: the layouts are often those of patterns, which move when there are more.
+  Trained Train(Layout weight, Layout gradient) {
     return {.sum = AddPattern(Op::kCustom, gradient, {}, gradient, Elements(gradient.shape)),
             .before = AddPattern(Op::kWeight, weight, {}, weight, {}),
             .after = AddPattern(Op::kAdd, weight, weight, weight, Elements(weight.shape))};
@@ -602,6 +611,9 @@ Status CheckStageOptions(const StageOptions& options) {
   if (options.experts % options.ep != 0) {
     return BadInput(
         fmt::format("--experts {}: expected a multiple of --ep {}", options.experts, options.ep));
+  }
+  if (options.experts / options.ep > kMostExperts) {
+    return BadInput(fmt::format("more than {} experts on a rank", kMostExperts));
   }
   return {};
 }
