@@ -2,112 +2,21 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "src/cli/compat_stage.h"
+#include "src/cli/tool_arguments.h"
 #include "src/compat/chakra_tools.h"
 
 namespace etude {
 namespace {
 
-// The command line of one tool as Python's argparse reads it: `--name value`, `--name=value`, and
-// any beginning of a name that fits only one. Targets must outlive Parse and hold their defaults.
-class ArgParser {
- public:
-  explicit ArgParser(std::string tool) : tool_(std::move(tool)) {}
-
-  void Text(std::string_view name, std::string* target, bool required) {
-    options_.push_back({.name = name, .text = target, .required = required});
-  }
-  void Whole(std::string_view name, int64_t* target, bool required) {
-    options_.push_back({.name = name, .whole = target, .required = required});
-  }
-  void Flag(std::string_view name, bool* target) {
-    options_.push_back({.name = name, .flag = target});
-  }
-
-  // Takes the options at the beginning of `args` off them, all of them unless `stop_at_word`.
-  Status Parse(std::vector<std::string>& args, bool stop_at_word = false) {
-    size_t at = 0;
-    for (; at < args.size(); ++at) {
-      const std::string& arg = args[at];
-      if (!arg.starts_with("--")) {
-        if (stop_at_word && !arg.starts_with("-")) break;
-        return Usage("unrecognized argument " + arg);
-      }
-      const size_t equals = arg.find('=');
-      ETUDE_ASSIGN_OR_RETURN(Option * option, Find(arg.substr(0, equals)));
-      option->seen = true;
-      if (option->flag != nullptr) {
-        if (equals != std::string::npos) return Usage(arg + ": takes no value");
-        *option->flag = true;
-        continue;
-      }
-      if (equals == std::string::npos && at + 1 == args.size()) {
-        return Usage(arg + ": expected a value");
-      }
-      const std::string value = equals != std::string::npos ? arg.substr(equals + 1) : args[++at];
-      ETUDE_RETURN_IF_ERROR(Take(*option, value));
-    }
-    args.erase(args.begin(), args.begin() + static_cast<ptrdiff_t>(at));
-    for (const Option& option : options_) {
-      if (option.required && !option.seen) return Usage(fmt::format("needs {}", option.name));
-    }
-    return {};
-  }
-
-  tl::unexpected<Error> Usage(const std::string& problem) const {
-    return MakeError(ErrorCode::kUsage, fmt::format("compat {}: {}", tool_, problem));
-  }
-
- private:
-  struct Option {
-    std::string_view name;
-    std::string* text = nullptr;
-    int64_t* whole = nullptr;
-    bool* flag = nullptr;
-    bool required = false;
-    bool seen = false;
-  };
-
-  Result<Option*> Find(const std::string& name) {
-    Option* found = nullptr;
-    for (Option& option : options_) {
-      if (option.name == name) return &option;
-      if (!option.name.starts_with(name)) continue;
-      if (found != nullptr) {
-        return Usage(fmt::format("{} may be {} or {}", name, found->name, option.name));
-      }
-      found = &option;
-    }
-    if (found == nullptr) return Usage("unrecognized argument " + name);
-    return found;
-  }
-
-  Status Take(const Option& option, const std::string& value) const {
-    if (option.text != nullptr) {
-      *option.text = value;
-      return {};
-    }
-    const char* end = value.data() + value.size();
-    const auto [stop, error] = std::from_chars(value.data(), end, *option.whole);
-    if (error != std::errc() || stop != end) {
-      return Usage(fmt::format("{}: found '{}', expected a whole number", option.name, value));
-    }
-    return {};
-  }
-
-  std::string tool_;
-  std::vector<Option> options_;
-};
-
 Status RunConverter(std::vector<std::string> args, const Console& console) {
   std::string log;  // its log is not imitated
-  ArgParser global("chakra_converter");
+  ToolArguments global("chakra_converter");
   global.Text("--log-filename", &log, false);
   ETUDE_RETURN_IF_ERROR(global.Parse(args, /*stop_at_word=*/true));
   if (args.empty()) return global.Usage("needs PyTorch or Text");
@@ -115,7 +24,7 @@ Status RunConverter(std::vector<std::string> args, const Console& console) {
   args.erase(args.begin());
   std::string input;
   std::string output;
-  ArgParser parser("chakra_converter " + kind);
+  ToolArguments parser("chakra_converter " + kind);
   parser.Text("--input", &input, true);
   parser.Text("--output", &output, true);
   if (kind == "PyTorch") {
@@ -140,7 +49,7 @@ Status RunTraceLink(std::vector<std::string> args, const Console& console) {
   int64_t rank = 0;       // Chakra only labels its analysis with it
   std::string log_level;  // what it logs is not imitated
   compat::LinkRequest request;
-  ArgParser parser("chakra_trace_link");
+  ToolArguments parser("chakra_trace_link");
   parser.Whole("--rank", &rank, true);
   parser.Text("--chakra-host-trace", &request.host, true);
   parser.Text("--chakra-device-trace", &request.device, true);
@@ -154,7 +63,7 @@ Status RunTraceLink(std::vector<std::string> args, const Console& console) {
 Status RunJsonizer(std::vector<std::string> args, const Console& console) {
   std::string input;
   std::string output;
-  ArgParser parser("chakra_jsonizer");
+  ToolArguments parser("chakra_jsonizer");
   parser.Text("--input_filename", &input, true);
   parser.Text("--output_filename", &output, true);
   ETUDE_RETURN_IF_ERROR(parser.Parse(args));
@@ -163,7 +72,7 @@ Status RunJsonizer(std::vector<std::string> args, const Console& console) {
 
 Status RunGenerator(std::vector<std::string> args, const Console&) {
   compat::GeneratorRequest request;
-  ArgParser parser("chakra_generator");
+  ToolArguments parser("chakra_generator");
   parser.Whole("--num_npus", &request.num_npus, false);
   parser.Whole("--default_runtime", &request.default_runtime, false);
   parser.Whole("--default_tensor_size", &request.default_tensor_size, false);
@@ -182,13 +91,14 @@ constexpr Tool kTools[] = {
     {"chakra_converter", RunConverter},
     {"chakra_jsonizer", RunJsonizer},
     {"chakra_generator", RunGenerator},
+    {"stage", RunStage},
 };
 
 class CompatCommand : public Command {
  public:
   std::string_view name() const override { return "compat"; }
   std::string_view summary() const override {
-    return "stand in for a tool of Chakra 1.0.0: its flags, its very bytes";
+    return "stand in for a tool of Chakra 1.0.0 or for STAGE: its flags, its very bytes";
   }
 
   void Declare(Options& options) override {

@@ -62,6 +62,8 @@ class ConvertCommand : public Command {
                  "--for: ranks without a trace do what the nearest recorded one does");
     options.Value("--ranks", &ranks_, "N",
                   "--for: ranks of the job, where the traces do not say it", {.least = 0});
+    options.Value("--comm-groups", &comm_groups_, "FILE",
+                  "--for: ranks of groups by name, as ASTRA-sim has them, where traces do not say");
     options.Flag("--json", &json_, "print what was written as JSON");
     options.Positional("device", &device_, "Kineto trace of the same run, to link with on the way",
                        /*required=*/false);
@@ -120,6 +122,7 @@ class ConvertCommand : public Command {
     AstraSimRequest request{.output = output_,
                             .flops = compute_ == "flops",
                             .fill_ranks = fill_ranks_,
+                            .groups = comm_groups_,
                             .ranks = ranks_,
                             .world_size = world_size_,
                             .break_cycles = !console.strict(),
@@ -238,6 +241,7 @@ class ConvertCommand : public Command {
   std::string for_;
   std::string compute_;
   bool fill_ranks_ = false;
+  std::string comm_groups_;
   int64_t ranks_ = 0;
   std::optional<int64_t> world_size_;  // as the folder knows it
   bool json_ = false;

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "src/cli/job_health.h"
 #include "src/cli/output_files.h"
 #include "src/formats/capture_folder.h"
+#include "src/formats/json_document.h"
 #include "src/report/format.h"
 #include "src/report/health_output.h"
 #include "src/report/json_output.h"
@@ -81,6 +84,32 @@ Result<RankRead> ReadRank(const AstraSimRequest& request, const AstraSimRequest:
   RankRead read{.rank = *std::move(made), .health = JudgeTrace(trace), .log = {}};
   read.log = ReadCommLog(trace, read.rank.rank.value_or(0));
   return read;
+}
+
+using GroupRanks = std::map<std::string, std::vector<int64_t>>;
+
+// {"1": [0, 1], "2": [2, 3]}: the ranks of groups by name, as ASTRA-sim is given them.
+Result<GroupRanks> ReadGroupRanks(const std::string& path, const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(const nlohmann::json json,
+                         ReadForeignDocument(path, "ranks of groups", context));
+  const auto is_rank = [](const nlohmann::json& rank) { return rank.is_number_unsigned(); };
+  GroupRanks groups;
+  for (const auto& [name, ranks] : json.items()) {
+    if (!json.is_object() || !ranks.is_array() || !std::ranges::all_of(ranks, is_rank)) {
+      return BadInput(
+          fmt::format("{}: '{}': expected lists of ranks by names of groups", path, name));
+    }
+    groups.emplace(name, ranks.get<std::vector<int64_t>>());
+  }
+  return groups;
+}
+
+// Where the trace does not say it.
+void TakeGroupRanks(const GroupRanks& known, AstraRank& rank) {
+  for (AstraGroup& group : rank.groups) {
+    const auto found = known.find(group.name);
+    if (!group.ranks && found != known.end()) group.ranks = found->second;
+  }
 }
 
 std::string TracePath(const Target& target, int64_t rank) {
@@ -178,10 +207,15 @@ Result<ExitCode> ConvertForAstraSim(const AstraSimRequest& request, const Consol
                             [&](size_t i, const RunContext& context) {
                               return ReadRank(request, request.inputs[i], context);
                             }));
+  GroupRanks groups;
+  if (!request.groups.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(groups, ReadGroupRanks(request.groups, console.context()));
+  }
   std::vector<AstraRank> ranks;
   JobHealth job_health;
   for (RankRead& trace : traces) {
     job_health.Add(trace.rank.rank.value_or(0), trace.health, std::move(trace.log));
+    TakeGroupRanks(groups, trace.rank);
     ranks.push_back(std::move(trace.rank));
   }
   const Health health = job_health.Judge();
@@ -195,14 +229,15 @@ Result<ExitCode> ConvertForAstraSim(const AstraSimRequest& request, const Consol
   for (size_t i = 0; i < job.traces.size(); ++i) {
     ETUDE_RETURN_IF_ERROR(WriteChakraFile(job.traces[i], TracePath(target, job.ranks[i].rank)));
   }
-  const std::string groups = (std::filesystem::path(target.folder) / "comm_groups.json").string();
-  ETUDE_RETURN_IF_ERROR(WriteGroupsFile(job.groups, groups));
+  const std::string groups_path =
+      (std::filesystem::path(target.folder) / "comm_groups.json").string();
+  ETUDE_RETURN_IF_ERROR(WriteGroupsFile(job.groups, groups_path));
   if (request.json) {
-    Json json = ToJson(job, target, groups);
+    Json json = ToJson(job, target, groups_path);
     json["health"] = ToJson(health);
     console.Print(JsonText(json));
   } else {
-    std::string text = ToText(job, target, groups);
+    std::string text = ToText(job, target, groups_path);
     if (health.verdict() != Verdict::kGood) text += ToText(health);
     console.Print(text);
   }

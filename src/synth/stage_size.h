@@ -1,0 +1,77 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/base/result.h"
+
+// The sizes of which STAGE's tensors are made: numbers of elements as functions of a model's and a
+// job's parameters (docs/models/stage.md).
+namespace etude::stage {
+
+// In the order in which products name them.
+enum class Symbol : uint8_t {
+  kDff,
+  kDmodel,
+  kDvocal,
+  kExperts,
+  kHead,
+  kKExperts,
+  kKVHead,
+  kMicroBatch,
+  kSeq,
+  kCp,
+  kDp,
+  kEp,
+  kTp,
+  kQkvHead,  // Head + 2*KVHead: the only sum inside a product
+};
+inline constexpr size_t kSymbolCount = 14;
+
+// What each symbol stands for, all of them 1 or more.
+class SymbolValues {
+ public:
+  int64_t& operator[](Symbol symbol) { return values_[static_cast<size_t>(symbol)]; }
+  int64_t operator[](Symbol symbol) const { return values_[static_cast<size_t>(symbol)]; }
+
+ private:
+  std::array<int64_t, kSymbolCount> values_{};
+};
+
+// A whole factor and whole powers of symbols.
+struct Product {
+  int64_t factor = 1;
+  std::array<int8_t, kSymbolCount> powers{};
+
+  int8_t& operator[](Symbol symbol) { return powers[static_cast<size_t>(symbol)]; }
+  int8_t operator[](Symbol symbol) const { return powers[static_cast<size_t>(symbol)]; }
+  friend bool operator==(const Product&, const Product&) = default;
+};
+Product operator*(const Product& a, const Product& b);
+// `a` / `b`, whose factor is 1.
+Product operator/(const Product& a, const Product& b);
+
+// A sum of products, of which none differ in their factors only.
+struct Size {
+  std::vector<Product> terms;
+  bool per_dp = false;  // the sum is shared out over the data-parallel ranks
+
+  Size() = default;
+  Size(const Product& product) : terms{product} {}  // NOLINT: a product is a sum
+
+  void Add(const Product& product);
+  bool Has(Symbol symbol) const;
+  friend bool operator==(const Size&, const Size&) = default;
+};
+
+// As STAGE writes it: "KExperts*Seq/(cp*tp)".
+std::string Text(const Size& size);
+
+// The nearest double. kBadInput where a part of it is more than 62 bits.
+Result<double> Evaluate(const Size& size, const SymbolValues& values);
+
+}  // namespace etude::stage
