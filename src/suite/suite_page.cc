@@ -1,6 +1,7 @@
 #include "src/suite/suite_page.h"
 
 #include <cmath>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -31,8 +32,8 @@ std::optional<double> StepSeconds(const RunRecord& run) {
 }
 
 // Every evaluation of a task's runs.
-Table CurveTable(const Score& score) {
-  Table table{.key = "curve_" + score.task,
+Table CurveTable(const Score& score, const std::string& key) {
+  Table table{.key = "curve_" + key,
               .title = "Evaluations",
               .columns = {{"run", "run"},
                           {"step", "steps", Unit::kCount},
@@ -49,15 +50,16 @@ Table CurveTable(const Score& score) {
   return table;
 }
 
-Page::Section CurveSection(const Score& score) {
+// `key` differs from those of the page's other scores.
+Page::Section CurveSection(const Score& score, const std::string& key) {
   const RunRecord& run = score.runs.front();
   Page::Section section{
-      .key = "course_" + score.task,
+      .key = "course_" + key,
       .title = TaskText(run),
       .about = fmt::format("{} of each run over time{}; {} is better.", run.metric,
                            run.target ? fmt::format(", until it was {:.4g}", *run.target) : "",
                            run.higher_is_better ? "more" : "less")};
-  Table curve = CurveTable(score);
+  Table curve = CurveTable(score, key);
   section.charts.push_back(Steps(
       curve, {.title = run.metric, .series = {"run"}, .time = "time_ns", .value = "quality"}));
   section.charts.push_back(
@@ -179,8 +181,12 @@ Page MakeSuitePage(const std::vector<Score>& scores, const std::vector<std::stri
   results.tables.push_back(std::move(table));
   results.tables.push_back(ConvergenceTable(scores));
   page.sections.push_back(std::move(results));
+  std::map<std::string, int> courses;  // by task
   for (const Score& score : scores) {
-    if (score.runs.front().mode == "quality") page.sections.push_back(CurveSection(score));
+    if (score.runs.front().mode != "quality") continue;
+    const int number = ++courses[score.task];
+    page.sections.push_back(
+        CurveSection(score, number == 1 ? score.task : fmt::format("{}_{}", score.task, number)));
   }
   Page::Section runs{.key = "all_runs", .title = "Runs", .about = "Each run by itself."};
   runs.tables.push_back(RunTable(scores));

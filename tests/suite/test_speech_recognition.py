@@ -70,7 +70,10 @@ def test_digits_are_learned(digits, tmp_path):
     assert f"{folders[0]} has runs on spoken-digits, {folders[1]} on free-spoken-digit-dataset" in done.stderr
     done = subprocess.run([ETUDE, "suite", "report", *folders, "-o", tmp_path / "page.html"], text=True, capture_output=True)
     assert "spoken-digits" in done.stdout and "batch 16" in done.stdout
-    assert "speech-recognition on free-spoken-digit-dataset" in (tmp_path / "page.html").read_text()
+    page = (tmp_path / "page.html").read_text()
+    assert "speech-recognition on free-spoken-digit-dataset" in page
+    for key in ("course_speech-recognition", "course_speech-recognition_2"):
+        assert page.count(f'data-section="{key}"') == 1
 
 
 def test_the_paper_s_network_takes_a_step(librispeech):
