@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "src/base/result.h"
-#include "src/suite/recipe.h"
+#include "src/suite/hyperparameters.h"
 
 namespace etude::suite {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "src/suite/recipe.h"
+#include "src/suite/hyperparameters.h"
 
 namespace etude::suite {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "src/suite/recipe.h"
+#include "src/suite/hyperparameters.h"
 
 namespace etude::suite {
 

@@ -42,20 +42,20 @@ double WallClock() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-Recipe WithOverrides(Recipe recipe, const RunOptions& options) {
-  if (options.batch) recipe.batch = *options.batch;
-  for (OptimizerRecipe& optimizer : recipe.optimizers) {
+Hyperparameters WithOverrides(Hyperparameters hyperparameters, const RunOptions& options) {
+  if (options.batch) hyperparameters.batch = *options.batch;
+  for (OptimizerOptions& optimizer : hyperparameters.optimizers) {
     if (options.optimizer) optimizer.kind = *options.optimizer;
     if (options.rate) optimizer.rate = *options.rate;
   }
-  if (options.evaluate_every) recipe.evaluate_every = *options.evaluate_every;
-  if (options.most_steps) recipe.most_steps = *options.most_steps;
-  return recipe;
+  if (options.evaluate_every) hyperparameters.evaluate_every = *options.evaluate_every;
+  if (options.most_steps) hyperparameters.most_steps = *options.most_steps;
+  return hyperparameters;
 }
 
-std::string OptimizerText(const Recipe& recipe) {
+std::string OptimizerText(const Hyperparameters& hyperparameters) {
   std::string text;
-  for (const OptimizerRecipe& optimizer : recipe.optimizers) {
+  for (const OptimizerOptions& optimizer : hyperparameters.optimizers) {
     if (!text.empty()) text += ", ";
     text += fmt::format("{} {}", Name(optimizer.kind), optimizer.rate);
   }
@@ -100,8 +100,8 @@ Result<Prepared> Prepare(const TaskFacts& facts, const RunOptions& options, Data
                                  "another --output",
                                  facts.id, options.data, run.task->data_set(), options.data_set));
   }
-  const Recipe recipe = WithOverrides(run.task->recipe(), options);
-  ETUDE_ASSIGN_OR_RETURN(run.trainer, Trainer::Make(*run.task, {.recipe = recipe,
+  const Hyperparameters hyperparameters = WithOverrides(run.task->hyperparameters(), options);
+  ETUDE_ASSIGN_OR_RETURN(run.trainer, Trainer::Make(*run.task, {.hyperparameters = hyperparameters,
                                                                 .seed = options.seed,
                                                                 .precision = options.precision,
                                                                 .loss_scale = options.loss_scale,
@@ -116,10 +116,10 @@ Result<Prepared> Prepare(const TaskFacts& facts, const RunOptions& options, Data
   record.precision = Name(options.precision);
   record.ranks = ranks == nullptr ? 1 : ranks->size();
   record.threads = at::get_num_threads();
-  record.batch = recipe.batch;
+  record.batch = hyperparameters.batch;
   record.samples = run.task->samples();
   record.parameters = run.task->weights().ParameterCount();
-  record.optimizer = OptimizerText(recipe);
+  record.optimizer = OptimizerText(hyperparameters);
   record.settings = SettingsOf(options);
   record.data_set = run.task->data_set();
   record.metric = facts.metric.name;
@@ -175,18 +175,20 @@ class QualityRun {
     ETUDE_RETURN_IF_ERROR(TakeUp());
     PeakResident peak;
     peak.Begin();
-    const Recipe& recipe = trainer_->recipe();
+    const Hyperparameters& hyperparameters = trainer_->hyperparameters();
     double loss = 0;
     int64_t steps = 0;  // since the last evaluation
     while ((!record_.reached || options_.to_the_end) &&
-           trainer_->steps_done() < recipe.most_steps) {
+           trainer_->steps_done() < hyperparameters.most_steps) {
       ETUDE_ASSIGN_OR_RETURN(const double of_step, trainer_->Step());
       loss += of_step;
       ++steps;
       const int64_t done = trainer_->steps_done();
       // Ranks stop together: at an evaluation.
       if (ranks_ == nullptr && context_.stopped()) return Interrupted();
-      if (done % recipe.evaluate_every != 0 && done != recipe.most_steps) continue;
+      if (done % hyperparameters.evaluate_every != 0 && done != hyperparameters.most_steps) {
+        continue;
+      }
       ETUDE_RETURN_IF_ERROR(Evaluate(loss / static_cast<double>(steps)));
       loss = 0;
       steps = 0;
@@ -228,7 +230,7 @@ class QualityRun {
         fmt::format("{}, seed {}: {} {:.4g}{}", record_.task, record_.seed, record_.metric, quality,
                     record_.target ? fmt::format(" of {:.4g}", *record_.target) : ""),
         static_cast<uint64_t>(trainer_->steps_done()),
-        static_cast<uint64_t>(trainer_->recipe().most_steps));
+        static_cast<uint64_t>(trainer_->hyperparameters().most_steps));
     return {};
   }
 

@@ -8,12 +8,12 @@
 #include "src/base/run_context.h"
 #include "src/suite/catalogue.h"
 #include "src/suite/data_parallel.h"
-#include "src/suite/recipe.h"
+#include "src/suite/hyperparameters.h"
 #include "src/suite/run_record.h"
 
 namespace etude::suite {
 
-// What the user says of a run; unset: as the task's recipe has it.
+// What the user says of a run; unset: as the task's hyperparameters have it.
 struct RunOptions {
   Scale scale = Scale::kSmoke;
   uint64_t seed = 0;
@@ -24,7 +24,7 @@ struct RunOptions {
   std::optional<int64_t> threads;
   bool deterministic = false;  // operators that are not are errors
   std::optional<int64_t> batch;
-  std::optional<OptimizerRecipe::Kind> optimizer;
+  std::optional<OptimizerOptions::Kind> optimizer;
   std::optional<double> rate;
   std::optional<int64_t> evaluate_every;  // steps
   std::optional<int64_t> most_steps;
@@ -42,8 +42,8 @@ struct RunOptions {
   int64_t timed_steps = 20;
 };
 
-// Trains to the target, or until the recipe gives up: time to quality. With `ranks` as one of them,
-// each of which returns the same but for times. kInterrupted after RunContext::stop; the
+// Trains to the target, or as long as the hyperparameters say: time to quality. With `ranks` as one
+// of them, each of which returns the same but for times. kInterrupted after RunContext::stop; the
 // checkpoint is there then.
 Result<RunRecord> RunToQuality(const TaskFacts& facts, const RunOptions& options,
                                DataParallel* ranks, const RunContext& context);

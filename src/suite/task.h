@@ -10,8 +10,8 @@
 
 #include "src/base/result.h"
 #include "src/base/run_context.h"
+#include "src/suite/hyperparameters.h"
 #include "src/suite/nn/weights.h"
-#include "src/suite/recipe.h"
 
 namespace etude::suite {
 
@@ -43,7 +43,7 @@ class Task {
   Task& operator=(const Task&) = delete;
 
   Weights& weights() { return weights_; }
-  const Recipe& recipe() const { return recipe_; }
+  const Hyperparameters& hyperparameters() const { return hyperparameters_; }
 
   // Which one, of a task that may learn from several data sets; else "".
   virtual std::string data_set() const { return {}; }
@@ -65,13 +65,14 @@ class Task {
   virtual Result<double> Baseline() = 0;
 
  protected:
-  Task(const at::Device& device, Recipe recipe) : weights_(device), recipe_(std::move(recipe)) {}
+  Task(const at::Device& device, Hyperparameters hyperparameters)
+      : weights_(device), hyperparameters_(std::move(hyperparameters)) {}
   Scope root(int group = 0) { return Scope(weights_, {}, group); }
   bool is_training() const { return weights_.training(); }
 
  private:
   Weights weights_;
-  Recipe recipe_;
+  Hyperparameters hyperparameters_;
 };
 
 }  // namespace etude::suite

@@ -28,25 +28,25 @@ constexpr uint64_t kEvaluationSalt = 3;
 Trainer::Trainer(Task& task, const Options& options)
     : task_(&task),
       options_(options),
-      order_(task.samples(), options.recipe.batch, HashMix(options.seed, kOrderSalt)),
+      order_(task.samples(), options.hyperparameters.batch, HashMix(options.seed, kOrderSalt)),
       scale_(options.precision, options.loss_scale) {
-  for (size_t group = 0; group < options.recipe.optimizers.size(); ++group) {
+  for (size_t group = 0; group < options.hyperparameters.optimizers.size(); ++group) {
     optimizers_.emplace_back(task.weights(), static_cast<int>(group),
-                             options.recipe.optimizers[group]);
+                             options.hyperparameters.optimizers[group]);
   }
 }
 
 Result<std::unique_ptr<Trainer>> Trainer::Make(Task& task, const Options& options) {
   const int64_t ranks = options.ranks == nullptr ? 1 : options.ranks->size();
-  if (options.recipe.batch < ranks) {
+  if (options.hyperparameters.batch < ranks) {
     return MakeError(ErrorCode::kUsage, fmt::format("a batch of {} for {} ranks, expected at least "
                                                     "one sample for each",
-                                                    options.recipe.batch, ranks));
+                                                    options.hyperparameters.batch, ranks));
   }
-  if (options.recipe.batch > task.samples()) {
+  if (options.hyperparameters.batch > task.samples()) {
     return MakeError(ErrorCode::kUsage, fmt::format("a batch of {}, expected at most the {} "
                                                     "training samples",
-                                                    options.recipe.batch, task.samples()));
+                                                    options.hyperparameters.batch, task.samples()));
   }
   return Guarded("setting up", [&]() -> Result<std::unique_ptr<Trainer>> {
     auto trainer = std::unique_ptr<Trainer>(new Trainer(task, options));
@@ -104,8 +104,8 @@ Result<double> Trainer::RunUpdate(const Batch& batch, double share) {
   }
   // The norm is asked for only where something depends on it: it reads all gradients.
   bool accepted = true;
-  if (options_.recipe.largest_norm > 0 || scale_.used()) {
-    accepted = scale_.Accept(optimizer.ClipNorm(options_.recipe.largest_norm));
+  if (options_.hyperparameters.largest_norm > 0 || scale_.used()) {
+    accepted = scale_.Accept(optimizer.ClipNorm(options_.hyperparameters.largest_norm));
   }
   if (accepted && !options_.frozen) {
     optimizer.Step(RateFactor());
@@ -115,7 +115,7 @@ Result<double> Trainer::RunUpdate(const Batch& batch, double share) {
 }
 
 double Trainer::RateFactor() const {
-  const RateSchedule& schedule = options_.recipe.schedule;
+  const RateSchedule& schedule = options_.hyperparameters.schedule;
   const auto step = static_cast<double>(step_);
   const auto warmup = static_cast<double>(schedule.warmup_steps);
   if (step < warmup) return (step + 1) / warmup;
@@ -123,7 +123,8 @@ double Trainer::RateFactor() const {
     return std::pow(schedule.annealing, -static_cast<double>(step_ / schedule.anneal_every));
   }
   if (!schedule.cosine) return 1;
-  const double rest = std::max(1.0, static_cast<double>(options_.recipe.most_steps) - warmup);
+  const double rest =
+      std::max(1.0, static_cast<double>(options_.hyperparameters.most_steps) - warmup);
   return (1 + std::cos(std::numbers::pi * std::min(1.0, (step - warmup) / rest))) / 2;
 }
 

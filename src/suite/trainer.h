@@ -26,7 +26,7 @@ namespace etude::suite {
 class Trainer {
  public:
   struct Options {
-    Recipe recipe;  // the task's, or with the user's values
+    Hyperparameters hyperparameters;  // the task's, or with the user's values
     uint64_t seed = 0;
     Precision precision = Precision::kFp32;
     std::optional<double> loss_scale;  // fixed; else as LossScale has it
@@ -34,7 +34,8 @@ class Trainer {
     DataParallel* ranks = nullptr;     // null: this process alone
   };
 
-  // kUsage if the recipe cannot be: a batch larger than the data, or that ranks cannot share.
+  // kUsage if the hyperparameters cannot be: a batch larger than the data, or that ranks cannot
+  // share.
   static Result<std::unique_ptr<Trainer>> Make(Task& task, const Options& options);
 
   // Runs the next step; its loss, the mean over its updates, of this rank's share.
@@ -45,7 +46,7 @@ class Trainer {
 
   int64_t steps_done() const { return step_; }
   int64_t steps_per_epoch() const { return order_.steps_per_epoch(); }
-  const Recipe& recipe() const { return options_.recipe; }
+  const Hyperparameters& hyperparameters() const { return options_.hyperparameters; }
   const LossScale& loss_scale() const { return scale_; }
   // kInternal if not all ranks have the same parameters, bit by bit. All ranks call it, once.
   Status CompareRanks();

@@ -23,8 +23,10 @@ namespace {
 // Learns y = x · (1, 2, 3) of 64 samples.
 class LineTask : public Task {
  public:
-  explicit LineTask(Recipe recipe, double dropped = 0.1)
-      : Task(at::kCPU, std::move(recipe)), layer_(root()["line"], 3, 1), dropped_(dropped) {
+  explicit LineTask(Hyperparameters hyperparameters, double dropped = 0.1)
+      : Task(at::kCPU, std::move(hyperparameters)),
+        layer_(root()["line"], 3, 1),
+        dropped_(dropped) {
     SeedTorch(5);
     x_ = Normal({64, 3}, 0, 1);
     const std::vector<float> weights = {1, 2, 3};
@@ -46,12 +48,14 @@ class LineTask : public Task {
   at::Tensor y_;
 };
 
-Recipe RecipeWith(OptimizerRecipe optimizer) {
+Hyperparameters HyperparametersWith(OptimizerOptions optimizer) {
   return {.batch = 16, .optimizers = {optimizer}, .most_steps = 100};
 }
 
-std::unique_ptr<Trainer> TrainerOf(Task& task, const Recipe& recipe, bool frozen = false) {
-  auto trainer = Trainer::Make(task, {.recipe = recipe, .seed = 3, .frozen = frozen});
+std::unique_ptr<Trainer> TrainerOf(Task& task, const Hyperparameters& hyperparameters,
+                                   bool frozen = false) {
+  auto trainer =
+      Trainer::Make(task, {.hyperparameters = hyperparameters, .seed = 3, .frozen = frozen});
   EXPECT_TRUE(trainer.has_value());
   return *std::move(trainer);
 }
@@ -63,21 +67,22 @@ std::vector<double> Losses(Trainer& trainer, int64_t steps) {
 }
 
 TEST(Trainer, GoesOnFromACheckpointAsItWouldHaveGone) {
-  for (const auto kind : {OptimizerRecipe::Kind::kSgd, OptimizerRecipe::Kind::kAdamW}) {
-    const Recipe recipe = RecipeWith({.kind = kind, .rate = 0.05, .momentum = 0.9});
+  for (const auto kind : {OptimizerOptions::Kind::kSgd, OptimizerOptions::Kind::kAdamW}) {
+    const Hyperparameters hyperparameters =
+        HyperparametersWith({.kind = kind, .rate = 0.05, .momentum = 0.9});
     const std::string path =
         (std::filesystem::temp_directory_path() / ("etude_trainer." + std::to_string(getpid())))
             .string();
     SeedTorch(1);
-    LineTask whole(recipe);
-    const auto straight = TrainerOf(whole, recipe);
+    LineTask whole(hyperparameters);
+    const auto straight = TrainerOf(whole, hyperparameters);
     Losses(*straight, 7);
     ASSERT_TRUE(straight->Save(path, {{"a", "b"}}).has_value());
     const std::vector<double> expected = Losses(*straight, 5);
 
     SeedTorch(2);
-    LineTask other(recipe);
-    const auto resumed = TrainerOf(other, recipe);
+    LineTask other(hyperparameters);
+    const auto resumed = TrainerOf(other, hyperparameters);
     const auto facts = resumed->Load(path, {});
     ASSERT_TRUE(facts.has_value()) << facts.error().message;
     EXPECT_EQ(facts->at("a"), "b");
@@ -88,8 +93,9 @@ TEST(Trainer, GoesOnFromACheckpointAsItWouldHaveGone) {
 }
 
 TEST(Trainer, ACheckpointOfAnotherModelIsRefused) {
-  const Recipe adam = RecipeWith({.kind = OptimizerRecipe::Kind::kAdam, .rate = 0.05});
-  const Recipe sgd = RecipeWith({.rate = 0.05});
+  const Hyperparameters adam =
+      HyperparametersWith({.kind = OptimizerOptions::Kind::kAdam, .rate = 0.05});
+  const Hyperparameters sgd = HyperparametersWith({.rate = 0.05});
   const std::string path =
       (std::filesystem::temp_directory_path() / ("etude_other." + std::to_string(getpid())))
           .string();
@@ -105,24 +111,24 @@ TEST(Trainer, ACheckpointOfAnotherModelIsRefused) {
 }
 
 TEST(Trainer, LearnsUnlessFrozen) {
-  const Recipe recipe = RecipeWith({.rate = 0.1});
-  LineTask task(recipe);
-  const auto trainer = TrainerOf(task, recipe);
+  const Hyperparameters hyperparameters = HyperparametersWith({.rate = 0.1});
+  LineTask task(hyperparameters);
+  const auto trainer = TrainerOf(task, hyperparameters);
   Losses(*trainer, 60);
   EXPECT_LT(trainer->Evaluate().value(), 0.1 * trainer->Baseline().value());
-  LineTask still(recipe);
-  const auto frozen = TrainerOf(still, recipe, /*frozen=*/true);
+  LineTask still(hyperparameters);
+  const auto frozen = TrainerOf(still, hyperparameters, /*frozen=*/true);
   const double before = frozen->Evaluate().value();
   Losses(*frozen, 5);
   EXPECT_EQ(frozen->Evaluate().value(), before);
 }
 
 TEST(Trainer, SkipsAStepThatTheLossScaleMakesOverflow) {
-  const Recipe recipe = RecipeWith({.rate = 0.1});
+  const Hyperparameters hyperparameters = HyperparametersWith({.rate = 0.1});
   for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
-    LineTask task(recipe);
-    const auto trainer =
-        Trainer::Make(task, {.recipe = recipe, .precision = precision, .loss_scale = 3e38});
+    LineTask task(hyperparameters);
+    const auto trainer = Trainer::Make(
+        task, {.hyperparameters = hyperparameters, .precision = precision, .loss_scale = 3e38});
     ASSERT_TRUE(trainer.has_value());
     const double before = (*trainer)->Evaluate().value();
     Losses(**trainer, 2);
@@ -135,13 +141,14 @@ TEST(Trainer, SkipsAStepThatTheLossScaleMakesOverflow) {
 // what CompareRanks says, or the name of a weight that one rank with the whole batches has
 // otherwise; "" if nothing.
 std::string TrainAsRank(int64_t rank, const MeetingPlace& place, bool spoils) {
-  const Recipe recipe = RecipeWith({.rate = 0.05, .momentum = 0.9});
+  const Hyperparameters hyperparameters = HyperparametersWith({.rate = 0.05, .momentum = 0.9});
   RankGroup group({.rank = rank, .size = 2, .place = place});
   auto ranks = DataParallel::Connect(group);
   if (!ranks) return ranks.error().message;
   SeedTorch(rank == 0 ? 1 : 2);
-  LineTask task(recipe, /*dropped=*/0);
-  const auto trainer = Trainer::Make(task, {.recipe = recipe, .seed = 3, .ranks = ranks->get()});
+  LineTask task(hyperparameters, /*dropped=*/0);
+  const auto trainer =
+      Trainer::Make(task, {.hyperparameters = hyperparameters, .seed = 3, .ranks = ranks->get()});
   if (!trainer) return trainer.error().message;
   Losses(**trainer, 5);
   if (spoils && rank == 1) task.weights().entries()[0].value.detach()[0][2].add_(1e-6);
@@ -151,8 +158,8 @@ std::string TrainAsRank(int64_t rank, const MeetingPlace& place, bool spoils) {
   if (!left) return left.error().message;
 
   SeedTorch(1);
-  LineTask alone(recipe, /*dropped=*/0);
-  Losses(*TrainerOf(alone, recipe), 5);
+  LineTask alone(hyperparameters, /*dropped=*/0);
+  Losses(*TrainerOf(alone, hyperparameters), 5);
   for (size_t i = 0; i < alone.weights().entries().size(); ++i) {
     const Weights::Entry& expected = alone.weights().entries()[i];
     if (!task.weights().entries()[i].value.allclose(expected.value, 1e-5, 1e-6)) {
@@ -196,10 +203,10 @@ TEST(Trainer, RanksWhoseWeightsDifferAreNoticed) {
 }
 
 TEST(Trainer, AnnealsTheRate) {
-  Recipe recipe = RecipeWith({.rate = 0.1});
-  recipe.schedule = {.annealing = 1e20, .anneal_every = 3};
-  LineTask task(recipe);
-  const auto trainer = TrainerOf(task, recipe);
+  Hyperparameters hyperparameters = HyperparametersWith({.rate = 0.1});
+  hyperparameters.schedule = {.annealing = 1e20, .anneal_every = 3};
+  LineTask task(hyperparameters);
+  const auto trainer = TrainerOf(task, hyperparameters);
   const double before = trainer->Evaluate().value();
   Losses(*trainer, 3);
   const double after = trainer->Evaluate().value();
@@ -209,19 +216,19 @@ TEST(Trainer, AnnealsTheRate) {
 }
 
 TEST(Trainer, RefusesABatchThatIsLargerThanTheData) {
-  Recipe recipe = RecipeWith({});
-  recipe.batch = 65;
-  LineTask task(recipe);
-  const auto trainer = Trainer::Make(task, {.recipe = recipe});
+  Hyperparameters hyperparameters = HyperparametersWith({});
+  hyperparameters.batch = 65;
+  LineTask task(hyperparameters);
+  const auto trainer = Trainer::Make(task, {.hyperparameters = hyperparameters});
   ASSERT_FALSE(trainer.has_value());
   EXPECT_EQ(trainer.error().code, ErrorCode::kUsage);
 }
 
 // One parameter, whose gradient is `gradient`, after `steps` steps from 1.
-double Moved(const OptimizerRecipe& recipe, double gradient, int steps) {
+double Moved(const OptimizerOptions& hyperparameters, double gradient, int steps) {
   Weights weights(at::kCPU);
   const at::Tensor value = Scope(weights).Parameter("w", Full({1}, 1));
-  Optimizer optimizer(weights, 0, recipe);
+  Optimizer optimizer(weights, 0, hyperparameters);
   for (int i = 0; i < steps; ++i) {
     optimizer.Clear();
     value.mul(gradient).sum().backward();
@@ -231,7 +238,7 @@ double Moved(const OptimizerRecipe& recipe, double gradient, int steps) {
 }
 
 TEST(Optimizer, MovesAsComputedByHand) {
-  using Kind = OptimizerRecipe::Kind;
+  using Kind = OptimizerOptions::Kind;
   EXPECT_NEAR(Moved({.rate = 0.1}, 2, 1), 1 - 0.2, 1e-6);
   // Momentum: 2, then 0.9 · 2 + 2 = 3.8.
   EXPECT_NEAR(Moved({.rate = 0.1, .momentum = 0.9}, 2, 2), 1 - 0.2 - 0.38, 1e-6);

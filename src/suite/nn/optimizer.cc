@@ -8,8 +8,8 @@
 
 namespace etude::suite {
 
-Optimizer::Optimizer(const Weights& weights, int group, const OptimizerRecipe& recipe)
-    : recipe_(recipe) {
+Optimizer::Optimizer(const Weights& weights, int group, const OptimizerOptions& options)
+    : options_(options) {
   for (const Weights::Entry& entry : weights.entries()) {
     if (!entry.is_parameter || entry.group != group) continue;
     names_.push_back(entry.name);
@@ -25,7 +25,7 @@ void Optimizer::Step(double rate_factor) {
   for (size_t i = 0; i < parameters_.size(); ++i) {
     if (!parameters_[i].grad().defined()) continue;
     Make(parameters_[i], moments_[i]);
-    Move(parameters_[i], moments_[i], ++steps[i], recipe_.rate * rate_factor);
+    Move(parameters_[i], moments_[i], ++steps[i], options_.rate * rate_factor);
   }
 }
 
@@ -60,51 +60,52 @@ std::vector<std::pair<std::string, at::Tensor>> Optimizer::State() {
 }
 
 void Optimizer::Make(const at::Tensor& parameter, Moments& moments) {
-  using Kind = OptimizerRecipe::Kind;
-  const bool adam = recipe_.kind == Kind::kAdam || recipe_.kind == Kind::kAdamW;
+  using Kind = OptimizerOptions::Kind;
+  const bool adam = options_.kind == Kind::kAdam || options_.kind == Kind::kAdamW;
   const at::NoGradGuard no_gradients;
-  if (!moments.first.defined() && (adam || recipe_.momentum != 0)) {
+  if (!moments.first.defined() && (adam || options_.momentum != 0)) {
     moments.first = parameter.new_zeros(parameter.sizes());
   }
-  if (!moments.second.defined() && recipe_.kind != Kind::kSgd) {
+  if (!moments.second.defined() && options_.kind != Kind::kSgd) {
     moments.second = parameter.new_zeros(parameter.sizes());
   }
 }
 
 void Optimizer::Move(const at::Tensor& parameter, Moments& moments, int64_t step, double rate) {
-  using Kind = OptimizerRecipe::Kind;
+  using Kind = OptimizerOptions::Kind;
   at::Tensor gradient = parameter.grad();
-  if (recipe_.weight_decay != 0) {
-    if (recipe_.kind == Kind::kAdamW) {
-      parameter.mul_(1 - rate * recipe_.weight_decay);
+  if (options_.weight_decay != 0) {
+    if (options_.kind == Kind::kAdamW) {
+      parameter.mul_(1 - rate * options_.weight_decay);
     } else {
-      gradient = gradient.add(parameter, recipe_.weight_decay);
+      gradient = gradient.add(parameter, options_.weight_decay);
     }
   }
-  switch (recipe_.kind) {
+  switch (options_.kind) {
     case Kind::kSgd:
-      if (recipe_.momentum != 0) {
-        moments.first.mul_(recipe_.momentum).add_(gradient);
-        gradient = recipe_.nesterov ? gradient.add(moments.first, recipe_.momentum) : moments.first;
+      if (options_.momentum != 0) {
+        moments.first.mul_(options_.momentum).add_(gradient);
+        gradient =
+            options_.nesterov ? gradient.add(moments.first, options_.momentum) : moments.first;
       }
       parameter.add_(gradient, -rate);
       return;
     case Kind::kAdam:
     case Kind::kAdamW: {
-      moments.first.lerp_(gradient, 1 - recipe_.beta1);
-      moments.second.mul_(recipe_.beta2).addcmul_(gradient, gradient, 1 - recipe_.beta2);
-      const double first_share = 1 - std::pow(recipe_.beta1, static_cast<double>(step));
-      const double second_share = 1 - std::pow(recipe_.beta2, static_cast<double>(step));
+      moments.first.lerp_(gradient, 1 - options_.beta1);
+      moments.second.mul_(options_.beta2).addcmul_(gradient, gradient, 1 - options_.beta2);
+      const double first_share = 1 - std::pow(options_.beta1, static_cast<double>(step));
+      const double second_share = 1 - std::pow(options_.beta2, static_cast<double>(step));
       const at::Tensor size =
-          (moments.second.sqrt() / std::sqrt(second_share)).add_(recipe_.epsilon);
+          (moments.second.sqrt() / std::sqrt(second_share)).add_(options_.epsilon);
       parameter.addcdiv_(moments.first, size, -rate / first_share);
       return;
     }
     case Kind::kRmsprop: {
-      moments.second.mul_(recipe_.smoothing).addcmul_(gradient, gradient, 1 - recipe_.smoothing);
-      const at::Tensor size = moments.second.sqrt().add_(recipe_.epsilon);
-      if (recipe_.momentum != 0) {
-        moments.first.mul_(recipe_.momentum).addcdiv_(gradient, size);
+      moments.second.mul_(options_.smoothing).addcmul_(gradient, gradient, 1 - options_.smoothing);
+      const at::Tensor size = moments.second.sqrt().add_(options_.epsilon);
+      if (options_.momentum != 0) {
+        moments.first.mul_(options_.momentum).addcdiv_(gradient, size);
         parameter.add_(moments.first, -rate);
       } else {
         parameter.addcdiv_(gradient, size, -rate);

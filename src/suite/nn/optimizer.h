@@ -7,8 +7,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "src/suite/hyperparameters.h"
 #include "src/suite/nn/weights.h"
-#include "src/suite/recipe.h"
 
 namespace etude::suite {
 
@@ -16,9 +16,9 @@ namespace etude::suite {
 // parameter without a gradient stays where it is. Not thread-safe.
 class Optimizer {
  public:
-  Optimizer(const Weights& weights, int group, const OptimizerRecipe& recipe);
+  Optimizer(const Weights& weights, int group, const OptimizerOptions& options);
 
-  // Moves the parameters by their gradients, at `rate_factor` times the recipe's rate.
+  // Moves the parameters by their gradients, at `rate_factor` times the options' rate.
   void Step(double rate_factor);
   // Forgets the gradients.
   void Clear();
@@ -40,7 +40,7 @@ class Optimizer {
   void Move(const at::Tensor& parameter, Moments& moments, int64_t step, double rate);
   void Make(const at::Tensor& parameter, Moments& moments);
 
-  OptimizerRecipe recipe_;
+  OptimizerOptions options_;
   std::vector<std::string> names_;
   std::vector<at::Tensor> parameters_;
   std::vector<Moments> moments_;  // parallel

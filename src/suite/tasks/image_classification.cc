@@ -36,8 +36,9 @@ class ResNetClassifier {
 // Smoke scale: handwritten digits, moved by up to two pixels.
 class DigitClassification : public Task {
  public:
-  DigitClassification(const TaskOptions& options, LabelledImages data, Recipe recipe)
-      : Task(options.device, std::move(recipe)),
+  DigitClassification(const TaskOptions& options, LabelledImages data,
+                      Hyperparameters hyperparameters)
+      : Task(options.device, std::move(hyperparameters)),
         data_(std::move(data)),
         model_(root(),
                {.channels = 1,
@@ -84,8 +85,8 @@ class DigitClassification : public Task {
 class PictureClassification : public Task {
  public:
   PictureClassification(const TaskOptions& options, ImageFolder train, ImageFolder test,
-                        Recipe recipe)
-      : Task(options.device, std::move(recipe)),
+                        Hyperparameters hyperparameters)
+      : Task(options.device, std::move(hyperparameters)),
         context_(options.context),
         train_(std::move(train)),
         test_(std::move(test)),
@@ -157,13 +158,14 @@ class PictureClassification : public Task {
 Result<std::unique_ptr<Task>> MakeImageClassification(const TaskOptions& options) {
   if (options.scale == Scale::kSmoke) {
     ETUDE_ASSIGN_OR_RETURN(LabelledImages data, ReadMnist5k(options.data, options.context));
-    Recipe recipe{
+    Hyperparameters hyperparameters{
         .batch = 64,
         .optimizers = {{.rate = 0.1, .momentum = 0.9, .nesterov = true, .weight_decay = 5e-4}},
         .schedule = {.warmup_steps = 30, .cosine = true},
         .evaluate_every = 31,
         .most_steps = 620};
-    return std::make_unique<DigitClassification>(options, std::move(data), std::move(recipe));
+    return std::make_unique<DigitClassification>(options, std::move(data),
+                                                 std::move(hyperparameters));
   }
   ETUDE_ASSIGN_OR_RETURN(ImageFolder train, ImageFolder::Open(options.data + "/imagenet/train"));
   ETUDE_ASSIGN_OR_RETURN(ImageFolder test, ImageFolder::Open(options.data + "/imagenet/val"));
@@ -173,14 +175,14 @@ Result<std::unique_ptr<Task>> MakeImageClassification(const TaskOptions& options
   }
   const int64_t batch = std::min<int64_t>(256, train.size());
   const int64_t epoch = train.size() / batch;
-  Recipe recipe{
+  Hyperparameters hyperparameters{
       .batch = batch,
       .optimizers = {{.rate = 0.1, .momentum = 0.9, .nesterov = true, .weight_decay = 1e-4}},
       .schedule = {.warmup_steps = 5 * epoch, .cosine = true},
       .evaluate_every = epoch,
       .most_steps = 90 * epoch};
   return std::make_unique<PictureClassification>(options, std::move(train), std::move(test),
-                                                 std::move(recipe));
+                                                 std::move(hyperparameters));
 }
 
 }  // namespace etude::suite

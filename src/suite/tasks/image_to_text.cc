@@ -91,8 +91,8 @@ std::vector<int64_t> CaptionOrder(int64_t samples, const TaskOptions& options) {
 // Smoke scale: generated scenes.
 class SceneCaptioning : public Task {
  public:
-  SceneCaptioning(const TaskOptions& options, Recipe recipe)
-      : Task(options.device, std::move(recipe)),
+  SceneCaptioning(const TaskOptions& options, Hyperparameters hyperparameters)
+      : Task(options.device, std::move(hyperparameters)),
         train_(MakeCaptionedScenes(kScenesToLearn, kScenesToLearnSeed)),
         test_(MakeCaptionedScenes(kScenesHeldOut, kScenesHeldOutSeed)),
         caption_of_(CaptionOrder(kScenesToLearn, options)),
@@ -182,8 +182,8 @@ struct CocoData {
 // Paper scale: MS COCO 2014.
 class PictureCaptioning : public Task {
  public:
-  PictureCaptioning(const TaskOptions& options, CocoData data, Recipe recipe)
-      : Task(options.device, std::move(recipe)),
+  PictureCaptioning(const TaskOptions& options, CocoData data, Hyperparameters hyperparameters)
+      : Task(options.device, std::move(hyperparameters)),
         context_(options.context),
         data_(std::move(data)),
         caption_of_(CaptionOrder(std::ssize(data_.train.sentences), options)),
@@ -343,24 +343,27 @@ Result<CocoData> ReadCaptionedCoco(const std::string& folder, const RunContext& 
 
 Result<std::unique_ptr<Task>> MakeImageToText(const TaskOptions& options) {
   if (options.scale == Scale::kSmoke) {
-    Recipe recipe{.batch = 64,
-                  .optimizers = {{.kind = OptimizerRecipe::Kind::kAdam, .rate = 3e-3}},
-                  .schedule = {.warmup_steps = 50, .cosine = true},
-                  .largest_norm = 5,
-                  .evaluate_every = 25,
-                  .most_steps = 900};
-    return std::make_unique<SceneCaptioning>(options, std::move(recipe));
+    Hyperparameters hyperparameters{
+        .batch = 64,
+        .optimizers = {{.kind = OptimizerOptions::Kind::kAdam, .rate = 3e-3}},
+        .schedule = {.warmup_steps = 50, .cosine = true},
+        .largest_norm = 5,
+        .evaluate_every = 25,
+        .most_steps = 900};
+    return std::make_unique<SceneCaptioning>(options, std::move(hyperparameters));
   }
   const std::string folder = options.data + "/coco";
   ETUDE_ASSIGN_OR_RETURN(CocoData data, ReadCaptionedCoco(folder, options.context));
-  // The recipe that AIBench runs.
+  // The hyperparameters that AIBench runs.
   const int64_t batch = std::min<int64_t>(128, std::ssize(data.train.sentences));
   const int64_t epoch = std::ssize(data.train.sentences) / batch;
-  Recipe recipe{.batch = batch,
-                .optimizers = {{.kind = OptimizerRecipe::Kind::kAdam, .rate = 1e-3}},
-                .evaluate_every = std::max<int64_t>(1, epoch / 10),
-                .most_steps = 5 * epoch};
-  auto task = std::make_unique<PictureCaptioning>(options, std::move(data), std::move(recipe));
+  Hyperparameters hyperparameters{
+      .batch = batch,
+      .optimizers = {{.kind = OptimizerOptions::Kind::kAdam, .rate = 1e-3}},
+      .evaluate_every = std::max<int64_t>(1, epoch / 10),
+      .most_steps = 5 * epoch};
+  auto task =
+      std::make_unique<PictureCaptioning>(options, std::move(data), std::move(hyperparameters));
   ETUDE_RETURN_IF_ERROR(task->LoadTrunk(folder + "/inception_v3.safetensors"));
   return task;
 }

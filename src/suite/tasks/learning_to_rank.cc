@@ -49,8 +49,8 @@ struct RankingPlan {
 class LearningToRank : public Task {
  public:
   LearningToRank(const TaskOptions& options, Interactions data, SequenceWindows windows,
-                 const RankingPlan& plan, Recipe recipe)
-      : Task(options.device, std::move(recipe)),
+                 const RankingPlan& plan, Hyperparameters hyperparameters)
+      : Task(options.device, std::move(hyperparameters)),
         plan_(plan),
         data_(std::move(data)),
         unseen_(data_),
@@ -254,26 +254,26 @@ RankingPlan PlanFor(Scale scale, const Interactions& data) {
 }
 
 // Says in `distillation` which steps are whose.
-Recipe RankingRecipe(Scale scale, int64_t samples, Distillation& distillation) {
+Hyperparameters RankingHyperparameters(Scale scale, int64_t samples, Distillation& distillation) {
   const bool smoke = scale == Scale::kSmoke;
   const int64_t batch = smoke ? 256 : std::min<int64_t>(512, samples);
-  Recipe recipe{.batch = batch,
-                .optimizers = {{.kind = OptimizerRecipe::Kind::kAdam,
-                                .rate = smoke ? 6e-3 : 1e-3,
-                                .weight_decay = 1e-6}}};
+  Hyperparameters hyperparameters{.batch = batch,
+                                  .optimizers = {{.kind = OptimizerOptions::Kind::kAdam,
+                                                  .rate = smoke ? 6e-3 : 1e-3,
+                                                  .weight_decay = 1e-6}}};
   if (smoke) {
     distillation.teacher_steps = 600;
     distillation.discrepancy_step = 900;
-    recipe.evaluate_every = 25;
-    recipe.most_steps = 2000;
+    hyperparameters.evaluate_every = 25;
+    hyperparameters.most_steps = 2000;
   } else {
     const int64_t epoch = samples / batch;
     distillation.teacher_steps = 50 * epoch;
     distillation.discrepancy_step = 60 * epoch;
-    recipe.evaluate_every = epoch;
-    recipe.most_steps = 100 * epoch;
+    hyperparameters.evaluate_every = epoch;
+    hyperparameters.most_steps = 100 * epoch;
   }
-  return recipe;
+  return hyperparameters;
 }
 
 }  // namespace
@@ -298,9 +298,10 @@ Result<std::unique_ptr<Task>> MakeLearningToRank(const TaskOptions& options) {
     return BadInput(
         fmt::format("{}/train.txt: no user with more than {} lines", folder, plan.targets));
   }
-  Recipe recipe = RankingRecipe(options.scale, samples, plan.distillation);
+  Hyperparameters hyperparameters =
+      RankingHyperparameters(options.scale, samples, plan.distillation);
   return std::make_unique<LearningToRank>(options, std::move(data), std::move(windows), plan,
-                                          std::move(recipe));
+                                          std::move(hyperparameters));
 }
 
 }  // namespace etude::suite

@@ -125,8 +125,8 @@ class ShapeTrunk {
 
 class ShapeDetection : public Task {
  public:
-  ShapeDetection(const TaskOptions& options, Recipe recipe)
-      : Task(options.device, std::move(recipe)),
+  ShapeDetection(const TaskOptions& options, Hyperparameters hyperparameters)
+      : Task(options.device, std::move(hyperparameters)),
         train_(DrawDetectionScenes(kTrainScenes, kTrainScenesSeed)),
         test_(DrawDetectionScenes(kTestScenes, kTestScenesSeed)),
         trunk_(root()["trunk"]),
@@ -194,8 +194,9 @@ constexpr const char* kTrunkFile = "/resnet101.safetensors";
 class VocDetection : public Task {
  public:
   // With `has_trunk_file` the trunk begins as that file has it, once it is read.
-  VocDetection(const TaskOptions& options, VocPictures data, bool has_trunk_file, Recipe recipe)
-      : Task(options.device, std::move(recipe)),
+  VocDetection(const TaskOptions& options, VocPictures data, bool has_trunk_file,
+               Hyperparameters hyperparameters)
+      : Task(options.device, std::move(hyperparameters)),
         context_(options.context),
         data_(std::move(data)),
         learns_all_(!has_trunk_file),
@@ -322,12 +323,13 @@ class VocDetection : public Task {
 
 Result<std::unique_ptr<Task>> MakeObjectDetection(const TaskOptions& options) {
   if (options.scale == Scale::kSmoke) {
-    Recipe recipe{.batch = 16,
-                  .optimizers = {{.kind = OptimizerRecipe::Kind::kAdam, .rate = 2e-3}},
-                  .schedule = {.warmup_steps = 50, .cosine = true},
-                  .evaluate_every = 15,
-                  .most_steps = 800};
-    return std::make_unique<ShapeDetection>(options, std::move(recipe));
+    Hyperparameters hyperparameters{
+        .batch = 16,
+        .optimizers = {{.kind = OptimizerOptions::Kind::kAdam, .rate = 2e-3}},
+        .schedule = {.warmup_steps = 50, .cosine = true},
+        .evaluate_every = 15,
+        .most_steps = 800};
+    return std::make_unique<ShapeDetection>(options, std::move(hyperparameters));
   }
   const std::string folder = options.data + "/VOCdevkit/VOC2007";
   ETUDE_ASSIGN_OR_RETURN(VocPictures data, ReadVoc(folder, options.context));
@@ -343,13 +345,14 @@ Result<std::unique_ptr<Task>> MakeObjectDetection(const TaskOptions& options) {
   const int64_t epoch = pictures / batch;
   // AIBench's rate and batch; the rest as in the code that it runs
   // (docs/suite/object-detection.md).
-  Recipe recipe{.batch = batch,
-                .optimizers = {{.rate = 1e-3, .momentum = 0.9, .weight_decay = 1e-4}},
-                .schedule = {.cosine = true},
-                .evaluate_every = epoch,
-                .most_steps = 20 * epoch};
-  auto task =
-      std::make_unique<VocDetection>(options, std::move(data), has_trunk_file, std::move(recipe));
+  Hyperparameters hyperparameters{
+      .batch = batch,
+      .optimizers = {{.rate = 1e-3, .momentum = 0.9, .weight_decay = 1e-4}},
+      .schedule = {.cosine = true},
+      .evaluate_every = epoch,
+      .most_steps = 20 * epoch};
+  auto task = std::make_unique<VocDetection>(options, std::move(data), has_trunk_file,
+                                             std::move(hyperparameters));
   if (has_trunk_file) ETUDE_RETURN_IF_ERROR(task->ReadTrunk(trunk));
   return task;
 }

@@ -57,8 +57,9 @@ class Localiser {
 
 class SpatialTransformer : public Task {
  public:
-  SpatialTransformer(const TaskOptions& options, LabelledImages data, Recipe recipe)
-      : Task(options.device, std::move(recipe)),
+  SpatialTransformer(const TaskOptions& options, LabelledImages data,
+                     Hyperparameters hyperparameters)
+      : Task(options.device, std::move(hyperparameters)),
         data_(std::move(data)),
         localiser_(root()["localiser"]),
         first_(root()["conv1"], 1, 10, {.kernel = {5}}),
@@ -114,20 +115,20 @@ Result<std::unique_ptr<Task>> MakeSpatialTransformer(const TaskOptions& options)
   const bool smoke = options.scale == Scale::kSmoke;
   ETUDE_ASSIGN_OR_RETURN(LabelledImages data, smoke ? ReadMnist5k(options.data, options.context)
                                                     : ReadMnist(options.data, options.context));
-  Recipe recipe;
+  Hyperparameters hyperparameters;
   if (smoke) {
-    recipe = {.batch = 64,
-              .optimizers = {{.kind = OptimizerRecipe::Kind::kAdam, .rate = 2e-3}},
-              .evaluate_every = 100,
-              .most_steps = 2500};
+    hyperparameters = {.batch = 64,
+                       .optimizers = {{.kind = OptimizerOptions::Kind::kAdam, .rate = 2e-3}},
+                       .evaluate_every = 100,
+                       .most_steps = 2500};
   } else {
-    // The recipe of PyTorch's tutorial, which AIBench runs.
-    recipe = {.batch = 64,
-              .optimizers = {{.kind = OptimizerRecipe::Kind::kSgd, .rate = 0.01}},
-              .evaluate_every = 469,
-              .most_steps = 50 * 938};
+    // The hyperparameters of PyTorch's tutorial, which AIBench runs.
+    hyperparameters = {.batch = 64,
+                       .optimizers = {{.kind = OptimizerOptions::Kind::kSgd, .rate = 0.01}},
+                       .evaluate_every = 469,
+                       .most_steps = 50 * 938};
   }
-  return std::make_unique<SpatialTransformer>(options, std::move(data), std::move(recipe));
+  return std::make_unique<SpatialTransformer>(options, std::move(data), std::move(hyperparameters));
 }
 
 }  // namespace etude::suite

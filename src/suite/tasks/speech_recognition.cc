@@ -27,7 +27,7 @@ struct SpeechSetup {
   SpeechParts parts;
   Spectrogram::Shape spectrogram;
   DeepSpeechShape model;
-  Recipe recipe;
+  Hyperparameters hyperparameters;
   int64_t test_batch = 1;
 };
 
@@ -41,7 +41,7 @@ struct SpeechBatch {
 class SpeechRecognition : public Task {
  public:
   SpeechRecognition(const TaskOptions& options, SpeechSetup setup)
-      : Task(options.device, std::move(setup.recipe)),
+      : Task(options.device, std::move(setup.hyperparameters)),
         parts_(std::move(setup.parts)),
         spectrogram_(setup.spectrogram),
         test_batch_(setup.test_batch),
@@ -181,26 +181,26 @@ Result<std::unique_ptr<Task>> MakeSpeechRecognition(const TaskOptions& options) 
                    .layers = 1,
                    .hidden = 96,
                    .symbols = setup.parts.symbols};
-    setup.recipe = {.batch = 32,
-                    .optimizers = {{.kind = OptimizerRecipe::Kind::kAdam, .rate = 1e-3}},
-                    .largest_norm = 50,
-                    .evaluate_every = 10,
-                    .most_steps = 800};
+    setup.hyperparameters = {.batch = 32,
+                             .optimizers = {{.kind = OptimizerOptions::Kind::kAdam, .rate = 1e-3}},
+                             .largest_norm = 50,
+                             .evaluate_every = 10,
+                             .most_steps = 800};
     setup.test_batch = 50;
   } else {
     ETUDE_ASSIGN_OR_RETURN(setup.parts, ReadLibriSpeech(options.data, options.context));
     setup.model = {.convolutions = {{.kernel = {41, 11}, .stride = {2, 2}, .padding = {20, 5}},
                                     {.kernel = {21, 11}, .stride = {2, 1}, .padding = {10, 5}}},
                    .symbols = setup.parts.symbols};
-    // AIBench's recipe.
+    // AIBench's hyperparameters.
     const int64_t batch = std::min<int64_t>(20, setup.parts.train->size());
     const int64_t epoch = setup.parts.train->size() / batch;
-    setup.recipe = {.batch = batch,
-                    .optimizers = {{.rate = 3e-4, .momentum = 0.9, .nesterov = true}},
-                    .schedule = {.annealing = 1.1, .anneal_every = epoch},
-                    .largest_norm = 400,
-                    .evaluate_every = std::max<int64_t>(1, epoch / 4),
-                    .most_steps = 70 * epoch};
+    setup.hyperparameters = {.batch = batch,
+                             .optimizers = {{.rate = 3e-4, .momentum = 0.9, .nesterov = true}},
+                             .schedule = {.annealing = 1.1, .anneal_every = epoch},
+                             .largest_norm = 400,
+                             .evaluate_every = std::max<int64_t>(1, epoch / 4),
+                             .most_steps = 70 * epoch};
     setup.test_batch = 20;
   }
   return std::make_unique<SpeechRecognition>(options, std::move(setup));

@@ -1,4 +1,4 @@
-#include "src/suite/recipe.h"
+#include "src/suite/hyperparameters.h"
 
 #include <array>
 #include <span>
@@ -27,9 +27,11 @@ std::optional<Precision> PrecisionFromName(std::string_view name) {
   return Find<Precision>(kPrecisions, name);
 }
 
-std::string_view Name(OptimizerRecipe::Kind kind) { return kOptimizers[static_cast<size_t>(kind)]; }
-std::optional<OptimizerRecipe::Kind> OptimizerKindFromName(std::string_view name) {
-  return Find<OptimizerRecipe::Kind>(kOptimizers, name);
+std::string_view Name(OptimizerOptions::Kind kind) {
+  return kOptimizers[static_cast<size_t>(kind)];
+}
+std::optional<OptimizerOptions::Kind> OptimizerKindFromName(std::string_view name) {
+  return Find<OptimizerOptions::Kind>(kOptimizers, name);
 }
 
 }  // namespace etude::suite

@@ -23,7 +23,7 @@ std::string_view Name(Precision precision);
 std::optional<Precision> PrecisionFromName(std::string_view name);
 
 // How a group of parameters follows its gradients. Formulas are PyTorch's (docs/suite.md).
-struct OptimizerRecipe {
+struct OptimizerOptions {
   enum class Kind : uint8_t { kSgd, kAdam, kAdamW, kRmsprop };
   Kind kind = Kind::kSgd;
   double rate = 0.1;
@@ -36,11 +36,11 @@ struct OptimizerRecipe {
   double epsilon = 1e-8;
 };
 // "sgd", "adam", "adamw", "rmsprop".
-std::string_view Name(OptimizerRecipe::Kind kind);
-std::optional<OptimizerRecipe::Kind> OptimizerKindFromName(std::string_view name);
+std::string_view Name(OptimizerOptions::Kind kind);
+std::optional<OptimizerOptions::Kind> OptimizerKindFromName(std::string_view name);
 
 // How the rate goes over the steps: up from 0 in a line, then constant, along a half cosine that
-// ends at the recipe's last step, or divided by `annealing` after each `anneal_every` steps.
+// ends at the last step, or divided by `annealing` after each `anneal_every` steps.
 struct RateSchedule {
   int64_t warmup_steps = 0;
   bool cosine = false;
@@ -49,9 +49,9 @@ struct RateSchedule {
 };
 
 // How a task is trained. The user may put other values in before it starts.
-struct Recipe {
-  int64_t batch = 1;                        // samples a step, of all ranks together
-  std::vector<OptimizerRecipe> optimizers;  // by group of parameters
+struct Hyperparameters {
+  int64_t batch = 1;                         // samples a step, of all ranks together
+  std::vector<OptimizerOptions> optimizers;  // by group of parameters
   RateSchedule schedule;
   double largest_norm = 0;     // of an update's gradients; 0: any
   int64_t evaluate_every = 1;  // steps
