@@ -31,7 +31,7 @@ TEST(CheckKept, EachSettingCounts) {
                                           {.threads = 2},
                                           {.deterministic = true},
                                           {.batch = 64},
-                                          {.optimizer = OptimizerRecipe::Kind::kSgd},
+                                          {.optimizer = OptimizerOptions::Kind::kSgd},
                                           {.rate = 0.5},
                                           {.evaluate_every = 3},
                                           {.most_steps = 7},
@@ -69,11 +69,11 @@ TEST(CheckKept, ARecordWithoutSettingsHasTheTasksOwn) {
   EXPECT_EQ(
       Against(
           old,
-          {.threads = 2, .batch = 64, .optimizer = OptimizerRecipe::Kind::kAdam, .rate = 0.002}),
+          {.threads = 2, .batch = 64, .optimizer = OptimizerOptions::Kind::kAdam, .rate = 0.002}),
       "");
   EXPECT_NE(Against(old, {.threads = 1}), "");
   EXPECT_NE(Against(old, {.rate = 0.02}), "");
-  EXPECT_NE(Against(old, {.optimizer = OptimizerRecipe::Kind::kSgd}), "");
+  EXPECT_NE(Against(old, {.optimizer = OptimizerOptions::Kind::kSgd}), "");
   EXPECT_NE(Against(old, {.target = 0.5}), "");
   EXPECT_NE(Against(old, {.frozen = true}), "");
   // As a calibration has it.
