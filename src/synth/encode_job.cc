@@ -117,7 +117,7 @@ class JobEncoder {
   Result<Job> Run() {
     ETUDE_RETURN_IF_ERROR(CheckRanks());
     ETUDE_RETURN_IF_ERROR(MatchCalls());
-    for (size_t i = 0; i < forms_.size(); ++i) ETUDE_RETURN_IF_ERROR(MakeForm(i));
+    ETUDE_RETURN_IF_ERROR(MakeForms());
     ETUDE_RETURN_IF_ERROR(SettleGroups());
     ETUDE_RETURN_IF_ERROR(SettleMesh());
     // Where classes would not tell who communicates with whom, or when, each rank is one.
@@ -240,11 +240,29 @@ class JobEncoder {
       groups_.push_back({.name = std::move(text), .ranks = ranks});
       users_.emplace_back();
     }
-    users_[at->second].push_back(forms_[form].rank);
+    users_[at->second].insert(forms_[form].rank);
     return at->second;
   }
 
-  Status MakeForm(size_t at) {
+  // A number in a name may be the partner's, or any other: the way that makes more ranks equal.
+  Status MakeForms() {
+    for (size_t i = 0; i < forms_.size(); ++i) ETUDE_RETURN_IF_ERROR(MakeForm(i, false));
+    if (std::ranges::none_of(events_, &ActualEvent::routed)) return {};
+    const size_t classes = EqualForms().size();
+    if (classes == 1) return {};
+    std::vector<RankForm> others;
+    for (const RankForm& form : forms_) {
+      RankForm& other = others.emplace_back();
+      other.rank = form.rank;
+      other.trace = form.trace;
+    }
+    std::swap(forms_, others);
+    for (size_t i = 0; i < forms_.size(); ++i) ETUDE_RETURN_IF_ERROR(MakeForm(i, true));
+    if (EqualForms().size() >= classes) std::swap(forms_, others);
+    return {};
+  }
+
+  Status MakeForm(size_t at, bool peers_in_names) {
     RankForm& form = forms_[at];
     const Trace& trace = *form.trace;
     std::map<std::string, size_t, std::less<>> numbers;  // of groups by name
@@ -267,9 +285,9 @@ class JobEncoder {
         if (place.log == at) form.routed[place.call] = event.routed;
       }
     }
-    form.peers_in_names = std::ranges::none_of(calls, [&](const CommCall& call) {
-      return trace.name(call.row).find(kPeerInName) != std::string_view::npos;
-    });
+    form.peers_in_names = peers_in_names && std::ranges::none_of(calls, [&](const CommCall& call) {
+                            return trace.name(call.row).find(kPeerInName) != std::string_view::npos;
+                          });
     bool any_name = false;
 
     TraceBuilder builder(options_.limits);
@@ -327,8 +345,7 @@ class JobEncoder {
     for (size_t i = 0; i < groups_.size(); ++i) {
       std::vector<int64_t>& ranks = groups_[i].ranks;
       if (ranks.empty()) {
-        ranks = users_[i];
-        std::ranges::sort(ranks);
+        ranks.assign(users_[i].begin(), users_[i].end());
       }
       ETUDE_RETURN_IF_ERROR(CheckNumber(ranks.front(), groups_[i].name));
       ETUDE_RETURN_IF_ERROR(CheckNumber(ranks.back(), groups_[i].name));
@@ -783,7 +800,7 @@ class JobEncoder {
   std::vector<CommLog> logs_;    // likewise
   std::vector<ActualEvent> events_;
   std::vector<ActualGroup> groups_;
-  std::vector<std::vector<int64_t>> users_;  // by group
+  std::vector<std::set<int64_t>> users_;  // by group
   std::map<std::pair<std::string, std::vector<int64_t>>, size_t> group_ids_;
   std::map<int64_t, RankFacts> facts_;
   Mesh mesh_;

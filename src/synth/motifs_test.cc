@@ -31,8 +31,10 @@ TEST(Motifs, GiveEverySequenceBack) {
   std::mt19937 random(3);
   for (int round = 0; round < 300; ++round) {
     Sequence sequence;
-    const uint32_t tokens = 1 + random() % 5;
-    for (size_t i = random() % 200; i > 0; --i) sequence.push_back(random() % tokens);
+    const uint32_t tokens = 1 + static_cast<uint32_t>(random() % 5);
+    for (size_t i = random() % 200; i > 0; --i) {
+      sequence.push_back(static_cast<uint32_t>(random() % tokens));
+    }
     const MotifProgram program = FindMotifs(sequence, tokens);
     ASSERT_EQ(program.Expand(), sequence);
     ASSERT_LE(program.size(), sequence.size());

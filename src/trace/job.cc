@@ -38,28 +38,44 @@ const EventOfNode* FindEvent(const std::vector<EventOfNode>& events, NodeId node
   return at != events.end() && at->node == node ? &*at : nullptr;
 }
 
-void AddEventFacts(const CommEvent& event, Comm& comm) {
+// One end of a message: whom `kind` is from or to, and the rank itself.
+std::optional<int64_t>& PeerOf(Comm& comm, NodeKind kind) {
+  return kind == NodeKind::kSend ? comm.dst : comm.src;
+}
+std::optional<int64_t>& SelfOf(Comm& comm, NodeKind kind) {
+  return kind == NodeKind::kSend ? comm.src : comm.dst;
+}
+
+// Ends that follow from the rank are 0.
+void AddEventFacts(const EventOfNode& of, NodeKind kind, Comm& comm) {
+  const CommEvent& event = *of.event;
   if (!event.is_message) comm.type = event.type;
   if (event.bytes) comm.bytes = event.bytes;
   if (event.root) comm.root = event.root;
   if (event.tag) comm.tag = event.tag;
+  if (of.part->states_self) SelfOf(comm, kind) = 0;
+  if (event.route != CommEvent::kNone) PeerOf(comm, kind) = 0;
 }
 
-void RemoveEventFacts(const CommEvent& event, Comm& comm) {
+void RemoveEventFacts(const EventOfNode& of, NodeKind kind, Comm& comm) {
+  const CommEvent& event = *of.event;
   if (!event.is_message) comm.type = CollectiveType::kUnknown;
   if (event.bytes) comm.bytes.reset();
   if (event.root) comm.root.reset();
   if (event.tag) comm.tag.reset();
+  if (of.part->states_self) SelfOf(comm, kind).reset();
+  if (event.route != CommEvent::kNone) PeerOf(comm, kind).reset();
 }
 
 Result<Trace> ChangeEvents(const Job& job, size_t rank_class, const Trace& program,
-                           void (*change_facts)(const CommEvent&, Comm&), const Limits& limits) {
+                           void (*change_facts)(const EventOfNode&, NodeKind, Comm&),
+                           const Limits& limits) {
   const std::vector<EventOfNode> events = EventsOfClass(job, rank_class);
   TraceBuilder builder(limits, program);
   TraceChange change;
-  change.node = [&](NodeId node, NodeRow&, std::optional<Comm>& comm) {
+  change.node = [&](NodeId node, NodeRow& row, std::optional<Comm>& comm) {
     const EventOfNode* of = FindEvent(events, node);
-    if (of != nullptr && comm) change_facts(*of->event, *comm);
+    if (of != nullptr && comm) change_facts(*of, row.kind, *comm);
   };
   return CopyTrace(program, builder, change);
 }
@@ -136,15 +152,14 @@ class RankMaker {
     comm->group = NameOf(comm->group);
     const EventOfNode* of = FindEvent(events_, node);
     if (of == nullptr) return;
-    AddEventFacts(*of->event, *comm);
-    if (!of->event->is_message) return;
-    const bool sends = row.kind == NodeKind::kSend;
-    if (of->part->states_self) (sends ? comm->src : comm->dst) = rank_;
+    AddEventFacts(*of, row.kind, *comm);
+    if (of->part->states_self) SelfOf(*comm, row.kind) = rank_;
     if (of->event->route == CommEvent::kNone) return;
+    const bool sends = row.kind == NodeKind::kSend;
     const Route& route = job_.routes[of->event->route];
     const std::optional<int64_t> peer = sends ? route.ReceiverOf(job_.mesh, rank_, of->part->number)
                                               : route.SenderTo(job_.mesh, rank_, of->part->number);
-    (sends ? comm->dst : comm->src) = peer;
+    PeerOf(*comm, row.kind) = peer;
     if (class_.peers_in_names && peer) {
       row.name = builder_.Intern(NameWithPeer(builder_.text(row.name), *peer));
     }

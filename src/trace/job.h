@@ -132,7 +132,8 @@ Status CheckJob(const Job& job);
 Result<Trace> TraceOfRank(const Job& job, int64_t rank, const Limits& limits = {});
 
 // The program of a class as a trace of its own, with what events say of its communications: for
-// files, which other tools look at. WithoutEvents is the way back.
+// files, which other tools look at. Partners, and the rank itself, are 0. WithoutEvents is the way
+// back.
 Result<Trace> WithEvents(const Job& job, size_t rank_class, const Limits& limits = {});
 Result<Trace> WithoutEvents(const Job& job, size_t rank_class, const Trace& program,
                             const Limits& limits = {});
