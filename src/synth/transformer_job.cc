@@ -26,7 +26,7 @@ TransformerJob::TransformerJob(const TransformerModel& model, const TransformerP
   axes_[kDataAxis].size = plan.data / plan.layer.expert;
   axes_[kStageAxis].size = plan.pipeline.stages;
   for (size_t i = 1; i < kAxes; ++i) axes_[i].stride = axes_[i - 1].stride * axes_[i - 1].size;
-  bool used[kJobGroupCount] = {};
+  bool used[kParallelGroupCount] = {};
   for (int64_t stage = 0; stage < plan.pipeline.stages; ++stage) {
     programs_.push_back(StageProgram(model, plan, stage));
     for (const StageWork& work : programs_.back()) {
@@ -34,31 +34,31 @@ TransformerJob::TransformerJob(const TransformerModel& model, const TransformerP
     }
   }
   int64_t next = 1;
-  for (size_t i = 0; i < kJobGroupCount; ++i) {
+  for (size_t i = 0; i < kParallelGroupCount; ++i) {
     if (!used[i]) continue;
     first_numbers_[i] = next;
     int64_t groups = 1;
     for (size_t axis = 0; axis < kAxes; ++axis) {
-      if (!Spans(static_cast<JobGroup>(i), axis)) groups *= axes_[axis].size;
+      if (!Spans(static_cast<ParallelGroup>(i), axis)) groups *= axes_[axis].size;
     }
     next += groups;
   }
 }
 
-bool TransformerJob::Spans(JobGroup group, size_t axis) {
+bool TransformerJob::Spans(ParallelGroup group, size_t axis) {
   switch (group) {
-    case JobGroup::kTensor: return axis == kTensorAxis;
-    case JobGroup::kContext: return axis == kContextAxis;
-    case JobGroup::kExpert: return axis == kExpertAxis;
-    case JobGroup::kReplicas:
+    case ParallelGroup::kTensor: return axis == kTensorAxis;
+    case ParallelGroup::kContext: return axis == kContextAxis;
+    case ParallelGroup::kExpert: return axis == kExpertAxis;
+    case ParallelGroup::kReplicas:
       return axis == kContextAxis || axis == kExpertAxis || axis == kDataAxis;
-    case JobGroup::kExpertReplicas: return axis == kContextAxis || axis == kDataAxis;
-    case JobGroup::kEnds: return axis == kStageAxis;
+    case ParallelGroup::kExpertReplicas: return axis == kContextAxis || axis == kDataAxis;
+    case ParallelGroup::kEnds: return axis == kStageAxis;
   }
   return false;
 }
 
-int64_t TransformerJob::GroupNumber(JobGroup group, int64_t rank) const {
+int64_t TransformerJob::GroupNumber(ParallelGroup group, int64_t rank) const {
   int64_t number = 0;
   for (size_t axis = kAxes; axis-- > 0;) {
     if (!Spans(group, axis)) number = number * axes_[axis].size + Coordinate(rank, axis);
@@ -66,13 +66,13 @@ int64_t TransformerJob::GroupNumber(JobGroup group, int64_t rank) const {
   return first_numbers_[static_cast<size_t>(group)] + number;
 }
 
-std::vector<int64_t> TransformerJob::Members(JobGroup group, int64_t rank) const {
+std::vector<int64_t> TransformerJob::Members(ParallelGroup group, int64_t rank) const {
   std::vector<int64_t> members = {rank};
   for (size_t axis = 0; axis < kAxes; ++axis) {
     if (!Spans(group, axis)) continue;
     std::vector<int64_t> more;
     const int64_t last = axes_[axis].size - 1;
-    const int64_t step = group == JobGroup::kEnds ? last : 1;
+    const int64_t step = group == ParallelGroup::kEnds ? last : 1;
     for (int64_t i = 0; i <= last; i += step) {
       const int64_t away = (i - Coordinate(rank, axis)) * axes_[axis].stride;
       for (const int64_t member : members) more.push_back(member + away);
@@ -84,8 +84,8 @@ std::vector<int64_t> TransformerJob::Members(JobGroup group, int64_t rank) const
 
 std::map<int64_t, std::vector<int64_t>> TransformerJob::Groups() const {
   std::map<int64_t, std::vector<int64_t>> groups;
-  for (size_t i = 0; i < kJobGroupCount; ++i) {
-    const auto group = static_cast<JobGroup>(i);
+  for (size_t i = 0; i < kParallelGroupCount; ++i) {
+    const auto group = static_cast<ParallelGroup>(i);
     if (!IsUsed(group)) continue;
     for (int64_t rank = 0; rank < ranks(); ++rank) {
       bool is_first = true;

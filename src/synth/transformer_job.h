@@ -42,19 +42,19 @@ class TransformerJob {
 
   TransformerJob(const TransformerModel& model, const TransformerPlan& plan);
 
-  static bool Spans(JobGroup group, size_t axis);
+  static bool Spans(ParallelGroup group, size_t axis);
   int64_t Coordinate(int64_t rank, size_t axis) const {
     return rank / axes_[axis].stride % axes_[axis].size;
   }
-  int64_t GroupNumber(JobGroup group, int64_t rank) const;
-  std::vector<int64_t> Members(JobGroup group, int64_t rank) const;
+  int64_t GroupNumber(ParallelGroup group, int64_t rank) const;
+  std::vector<int64_t> Members(ParallelGroup group, int64_t rank) const;
   // Whether any program communicates in such groups.
-  bool IsUsed(JobGroup group) const { return first_numbers_[static_cast<size_t>(group)] != 0; }
+  bool IsUsed(ParallelGroup group) const { return first_numbers_[static_cast<size_t>(group)] != 0; }
 
   TransformerPlan plan_;
   Axis axes_[kAxes];
-  std::vector<std::vector<StageWork>> programs_;  // by stage
-  int64_t first_numbers_[kJobGroupCount] = {};    // 0: the groups are not used
+  std::vector<std::vector<StageWork>> programs_;     // by stage
+  int64_t first_numbers_[kParallelGroupCount] = {};  // 0: the groups are not used
 };
 
 }  // namespace etude

@@ -28,9 +28,9 @@ TransformerModel Small() {
 }
 
 // Bytes by group and type over all stages, each as often as the program says.
-std::map<std::pair<JobGroup, CollectiveType>, int64_t> Volumes(const TransformerJob& job,
-                                                               int64_t stages) {
-  std::map<std::pair<JobGroup, CollectiveType>, int64_t> volumes;
+std::map<std::pair<ParallelGroup, CollectiveType>, int64_t> StepVolumes(const TransformerJob& job,
+                                                                        int64_t stages) {
+  std::map<std::pair<ParallelGroup, CollectiveType>, int64_t> volumes;
   for (int64_t stage = 0; stage < stages; ++stage) {
     for (const StageWork& work : job.program(stage)) {
       if (work.collective != CollectiveType::kUnknown) {
@@ -123,10 +123,10 @@ TEST(TransformerJob, VolumesOfZeroStages) {
   for (int64_t zero = 0; zero <= 3; ++zero) {
     TransformerPlan plan{.data = 4, .zero_stage = zero};
     const TransformerJob job = TransformerJob::Make(model, plan).value();
-    auto volumes = Volumes(job, 1);
-    const int64_t reduced = volumes[{JobGroup::kReplicas, CollectiveType::kAllReduce}];
-    const int64_t scattered = volumes[{JobGroup::kReplicas, CollectiveType::kReduceScatter}];
-    const int64_t gathered = 4 * volumes[{JobGroup::kReplicas, CollectiveType::kAllGather}];
+    auto volumes = StepVolumes(job, 1);
+    const int64_t reduced = volumes[{ParallelGroup::kReplicas, CollectiveType::kAllReduce}];
+    const int64_t scattered = volumes[{ParallelGroup::kReplicas, CollectiveType::kReduceScatter}];
+    const int64_t gathered = 4 * volumes[{ParallelGroup::kReplicas, CollectiveType::kAllGather}];
     EXPECT_EQ(reduced, zero == 0 ? bytes : 0);
     EXPECT_EQ(scattered, zero == 0 ? 0 : bytes);
     EXPECT_EQ(gathered, zero == 0 ? 0 : zero == 3 ? 2 * bytes : bytes);
@@ -134,11 +134,11 @@ TEST(TransformerJob, VolumesOfZeroStages) {
   // Gradients once a step with stages 0 and 1, else for each micro-batch; so are gathered weights.
   for (int64_t zero = 0; zero <= 3; ++zero) {
     TransformerPlan plan{.data = 4, .pipeline = {.micro_batches = 3}, .zero_stage = zero};
-    auto volumes = Volumes(TransformerJob::Make(model, plan).value(), 1);
-    const int64_t gradients = volumes[{JobGroup::kReplicas, CollectiveType::kAllReduce}] +
-                              volumes[{JobGroup::kReplicas, CollectiveType::kReduceScatter}];
+    auto volumes = StepVolumes(TransformerJob::Make(model, plan).value(), 1);
+    const int64_t gradients = volumes[{ParallelGroup::kReplicas, CollectiveType::kAllReduce}] +
+                              volumes[{ParallelGroup::kReplicas, CollectiveType::kReduceScatter}];
     EXPECT_EQ(gradients, zero < 2 ? bytes : 3 * bytes);
-    EXPECT_EQ(4 * volumes[(std::pair(JobGroup::kReplicas, CollectiveType::kAllGather))],
+    EXPECT_EQ(4 * volumes[(std::pair(ParallelGroup::kReplicas, CollectiveType::kAllGather))],
               zero == 0   ? 0
               : zero == 3 ? 3 * 2 * bytes
                           : bytes);
@@ -160,7 +160,7 @@ TEST(TransformerJob, BucketsOverlapWithBackward) {
     }
   }
   for (size_t i = 0; i < works.size(); ++i) {
-    if (works[i].group != JobGroup::kReplicas ||
+    if (works[i].group != ParallelGroup::kReplicas ||
         works[i].collective != CollectiveType::kAllReduce) {
       continue;
     }

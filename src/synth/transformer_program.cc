@@ -16,7 +16,7 @@ constexpr double kMostWork = 5e7;  // of a stage
 int64_t ShareOf(int64_t elements, int64_t ranks) { return (elements + ranks - 1) / ranks; }
 
 // Weights that are used and updated together: of a layer, of the embedding or of the head.
-struct Unit {
+struct WeightUnit {
   std::string name;
   const LayerPasses* passes = nullptr;
   int64_t weights = 0;  // elements on a rank without sharing among replicas
@@ -40,8 +40,8 @@ class ProgramMaker {
         routed_(TransformerLayer(model, plan.layer, model.layers - 1)),
         embedding_(TransformerEmbedding(model, plan.layer)),
         head_(TransformerHead(model, plan.layer)),
-        dense_bucket_{.group = JobGroup::kReplicas},
-        expert_bucket_{.group = JobGroup::kExpertReplicas} {}
+        dense_bucket_{.group = ParallelGroup::kReplicas},
+        expert_bucket_{.group = ParallelGroup::kExpertReplicas} {}
 
   std::vector<StageWork> Run() {
     for (int64_t chunk = 0; chunk < plan_.pipeline.chunks; ++chunk) AddUnits(chunk);
@@ -61,7 +61,7 @@ class ProgramMaker {
  private:
   // Gradients that are reduced together.
   struct Bucket {
-    JobGroup group = JobGroup::kReplicas;
+    ParallelGroup group = ParallelGroup::kReplicas;
     int64_t elements = 0;
     In inputs;
   };
@@ -73,7 +73,7 @@ class ProgramMaker {
 
   void AddUnits(int64_t chunk) {
     const int64_t place = chunk * plan_.pipeline.stages + stage_;
-    std::vector<Unit>& units = units_.emplace_back();
+    std::vector<WeightUnit>& units = units_.emplace_back();
     if (place == 0) units.push_back(UnitOf("embedding", embedding_, EmbeddingWeights(model_)));
     const int64_t rest = model_.layers % places_;
     const int64_t count = model_.layers / places_ + (place < rest ? 1 : 0);
@@ -85,9 +85,9 @@ class ProgramMaker {
     }
     if (place == places_ - 1) units.push_back(UnitOf("head", head_, HeadWeights(model_)));
   }
-  Unit UnitOf(std::string name, const LayerPasses& passes,
-              const std::vector<TransformerWeight>& weights) const {
-    Unit unit{.name = std::move(name), .passes = &passes};
+  WeightUnit UnitOf(std::string name, const LayerPasses& passes,
+                    const std::vector<TransformerWeight>& weights) const {
+    WeightUnit unit{.name = std::move(name), .passes = &passes};
     for (const TransformerWeight& weight : weights) {
       const int64_t elements = ElementsOnRank(weight, plan_.layer);
       (weight.split == WeightSplit::kExperts ? unit.expert_weights : unit.weights) += elements;
@@ -126,8 +126,8 @@ class ProgramMaker {
     return *last_compute_;
   }
   // Members of a group call its collectives in one order, so that each is behind the one before.
-  size_t Collective(std::string name, In data, CollectiveType type, JobGroup group, Bytes bytes,
-                    std::optional<size_t> after = std::nullopt) {
+  size_t Collective(std::string name, In data, CollectiveType type, ParallelGroup group,
+                    Bytes bytes, std::optional<size_t> after = std::nullopt) {
     StageWork work{.name = std::move(name),
                    .data = std::move(data),
                    .collective = type,
@@ -158,19 +158,19 @@ class ProgramMaker {
     return Push(std::move(work));
   }
 
-  static JobGroup GroupOf(LayerAxis axis) {
+  static ParallelGroup GroupOf(LayerAxis axis) {
     switch (axis) {
-      case LayerAxis::kTensor: return JobGroup::kTensor;
-      case LayerAxis::kContext: return JobGroup::kContext;
-      case LayerAxis::kExpert: return JobGroup::kExpert;
+      case LayerAxis::kTensor: return ParallelGroup::kTensor;
+      case LayerAxis::kContext: return ParallelGroup::kContext;
+      case LayerAxis::kExpert: return ParallelGroup::kExpert;
     }
-    return JobGroup::kTensor;
+    return ParallelGroup::kTensor;
   }
 
   // The works that `wanted` says; gives the last one.
   template <typename Wanted>
-  In Emit(const Unit& unit, const std::vector<LayerWork>& works, int64_t micro_batch, Saved& saved,
-          Wanted wanted) {
+  In Emit(const WeightUnit& unit, const std::vector<LayerWork>& works, int64_t micro_batch,
+          Saved& saved, Wanted wanted) {
     saved.ids.resize(works.size());
     In last = saved.in;
     for (size_t i = 0; i < works.size(); ++i) {
@@ -195,7 +195,7 @@ class ProgramMaker {
   void Forward(const StageStep& step) {
     In in;
     if (PlaceOf(step) != 0) in = {Message(step, /*backward=*/false, /*sends=*/false, {})};
-    for (const Unit& unit : units_[static_cast<size_t>(step.chunk)]) {
+    for (const WeightUnit& unit : units_[static_cast<size_t>(step.chunk)]) {
       Saved saved{.ids = {}, .in = in};
       GatherWeights(unit, step.micro_batch, saved.in);
       in = Emit(unit, unit.passes->forward, step.micro_batch, saved,
@@ -216,10 +216,10 @@ class ProgramMaker {
     } else {
       in = losses_[step.micro_batch];
     }
-    const std::vector<Unit>& units = units_[static_cast<size_t>(step.chunk)];
+    const std::vector<WeightUnit>& units = units_[static_cast<size_t>(step.chunk)];
     std::vector<Saved> all(units.size());
     for (size_t i = units.size(); i-- > 0;) {
-      const Unit& unit = units[i];
+      const WeightUnit& unit = units[i];
       all[i].in = in;
       GatherWeights(unit, step.micro_batch, all[i].in);
       in = Emit(unit, unit.passes->backward, step.micro_batch, all[i],
@@ -235,7 +235,7 @@ class ProgramMaker {
   }
 
   void WeightGradients(const StageStep& step) {
-    const std::vector<Unit>& units = units_[static_cast<size_t>(step.chunk)];
+    const std::vector<WeightUnit>& units = units_[static_cast<size_t>(step.chunk)];
     std::vector<Saved> all = std::move(saved_[step.micro_batch]);
     saved_.erase(step.micro_batch);
     for (size_t i = units.size(); i-- > 0;) {
@@ -249,14 +249,14 @@ class ProgramMaker {
   // ---- replicas
 
   // Where replicas share the weights, the unit's are gathered while the one before computes.
-  void GatherWeights(const Unit& unit, int64_t micro_batch, In& in) {
+  void GatherWeights(const WeightUnit& unit, int64_t micro_batch, In& in) {
     if (plan_.zero_stage < 3) return;
     const std::optional<size_t> after = unit_begin_;
     unit_begin_ = last_compute_;
     for (const auto& [group, elements] :
-         {std::pair(JobGroup::kReplicas, unit.weights),
-          std::pair(JobGroup::kExpertReplicas, unit.expert_weights)}) {
-      const int64_t ranks = JobGroupSize(plan_, group);
+         {std::pair(ParallelGroup::kReplicas, unit.weights),
+          std::pair(ParallelGroup::kExpertReplicas, unit.expert_weights)}) {
+      const int64_t ranks = ParallelGroupSize(plan_, group);
       if (ranks == 1 || elements == 0) continue;
       in.push_back(Collective(fmt::format("{} weights all_gather #{}", unit.name, micro_batch), {},
                               CollectiveType::kAllGather, group,
@@ -265,14 +265,14 @@ class ProgramMaker {
   }
 
   // The gradients of the unit's weights are there.
-  void Finish(const Unit& unit, int64_t micro_batch) {
+  void Finish(const WeightUnit& unit, int64_t micro_batch) {
     last_micro_batch_ = micro_batch == plan_.pipeline.micro_batches - 1;
     if (plan_.zero_stage < 2 && !last_micro_batch_) return;
     In inputs = {*last_compute_};
     if (SharesTokens() && unit.common_weights != 0) {
       // Each tensor-parallel rank has what its share of the tokens gives.
       inputs = {Collective(fmt::format("{} common gradients all_reduce", unit.name), inputs,
-                           CollectiveType::kAllReduce, JobGroup::kTensor,
+                           CollectiveType::kAllReduce, ParallelGroup::kTensor,
                            Bytes{unit.common_weights * gradient_})};
     }
     int64_t weights = unit.weights;
@@ -302,9 +302,9 @@ class ProgramMaker {
   }
   void Flush(Bucket& bucket) {
     if (bucket.elements == 0) return;
-    const int64_t ranks = JobGroupSize(plan_, bucket.group);
+    const int64_t ranks = ParallelGroupSize(plan_, bucket.group);
     const int64_t share = ShareOf(bucket.elements, ranks);
-    const bool experts = bucket.group == JobGroup::kExpertReplicas;
+    const bool experts = bucket.group == ParallelGroup::kExpertReplicas;
     if (ranks == 1) {
       reduced_.insert(reduced_.end(), bucket.inputs.begin(), bucket.inputs.end());
     } else {
@@ -329,7 +329,7 @@ class ProgramMaker {
       const int64_t elements = EmbeddingElements();
       const size_t sum =
           Collective("embedding gradient all_reduce", {*last_compute_}, CollectiveType::kAllReduce,
-                     JobGroup::kEnds, Bytes{elements * gradient_});
+                     ParallelGroup::kEnds, Bytes{elements * gradient_});
       AddToBucket(dense_bucket_, elements, {sum});
     }
     Flush(dense_bucket_);
@@ -339,7 +339,7 @@ class ProgramMaker {
         Compute("optimizer", Distinct(reduced_), update.flops, update.read + update.written);
     if (plan_.zero_stage != 1 && plan_.zero_stage != 2) return;
     for (const auto& [group, share] : shares_) {
-      if (JobGroupSize(plan_, group) == 1) continue;
+      if (ParallelGroupSize(plan_, group) == 1) continue;
       Collective("weights all_gather", {optimizer}, CollectiveType::kAllGather, group,
                  Bytes{share * weight_});
     }
@@ -360,32 +360,32 @@ class ProgramMaker {
   const LayerPasses routed_;
   const LayerPasses embedding_;
   const LayerPasses head_;
-  std::vector<std::vector<Unit>> units_;  // by chunk
+  std::vector<std::vector<WeightUnit>> units_;  // by chunk
   std::vector<StageWork> works_;
   std::optional<size_t> last_compute_;
-  std::array<std::optional<size_t>, kJobGroupCount> last_of_;  // by group
-  std::array<std::optional<size_t>, 2> step_ends_;             // of the last but one and the last
-  std::optional<size_t> unit_begin_;                           // what came before the last unit
-  std::map<int64_t, In> losses_;                               // by micro-batch
-  std::map<int64_t, std::vector<Saved>> saved_;                // by micro-batch, each by unit
+  std::array<std::optional<size_t>, kParallelGroupCount> last_of_;  // by group
+  std::array<std::optional<size_t>, 2> step_ends_;  // of the last but one and the last
+  std::optional<size_t> unit_begin_;                // what came before the last unit
+  std::map<int64_t, In> losses_;                    // by micro-batch
+  std::map<int64_t, std::vector<Saved>> saved_;     // by micro-batch, each by unit
   Bucket dense_bucket_;
   Bucket expert_bucket_;
   In reduced_;
-  int64_t updated_ = 0;                               // parameters
-  std::vector<std::pair<JobGroup, int64_t>> shares_;  // elements of each bucket on a rank
-  bool last_micro_batch_ = false;                     // of those whose gradients are in buckets
+  int64_t updated_ = 0;                                    // parameters
+  std::vector<std::pair<ParallelGroup, int64_t>> shares_;  // elements of each bucket on a rank
+  bool last_micro_batch_ = false;  // of those whose gradients are in buckets
 };
 
 }  // namespace
 
-int64_t JobGroupSize(const TransformerPlan& plan, JobGroup group) {
+int64_t ParallelGroupSize(const TransformerPlan& plan, ParallelGroup group) {
   switch (group) {
-    case JobGroup::kTensor: return plan.layer.tensor;
-    case JobGroup::kContext: return plan.layer.context;
-    case JobGroup::kExpert: return plan.layer.expert;
-    case JobGroup::kReplicas: return plan.layer.context * plan.data;
-    case JobGroup::kExpertReplicas: return plan.layer.context * plan.data / plan.layer.expert;
-    case JobGroup::kEnds: return plan.pipeline.stages > 1 ? 2 : 1;
+    case ParallelGroup::kTensor: return plan.layer.tensor;
+    case ParallelGroup::kContext: return plan.layer.context;
+    case ParallelGroup::kExpert: return plan.layer.expert;
+    case ParallelGroup::kReplicas: return plan.layer.context * plan.data;
+    case ParallelGroup::kExpertReplicas: return plan.layer.context * plan.data / plan.layer.expert;
+    case ParallelGroup::kEnds: return plan.pipeline.stages > 1 ? 2 : 1;
   }
   return 1;
 }

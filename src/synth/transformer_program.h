@@ -30,7 +30,7 @@ struct TransformerPlan {
 Status CheckTransformerPlan(const TransformerModel& model, const TransformerPlan& plan);
 
 // Ranks that communicate, by the axes along which they differ.
-enum class JobGroup : uint8_t {
+enum class ParallelGroup : uint8_t {
   kTensor,
   kContext,
   kExpert,
@@ -38,7 +38,7 @@ enum class JobGroup : uint8_t {
   kExpertReplicas,  // have the same experts: context, and data but for expert
   kEnds,            // first and last stage, which share the embedding
 };
-inline constexpr size_t kJobGroupCount = 6;
+inline constexpr size_t kParallelGroupCount = 6;
 
 // Work of a stage, the same on all its ranks.
 struct StageWork {
@@ -50,7 +50,7 @@ struct StageWork {
   Bytes memory;  // read and written
 
   CollectiveType collective = CollectiveType::kUnknown;  // kUnknown: none
-  JobGroup group = JobGroup::kTensor;
+  ParallelGroup group = ParallelGroup::kTensor;
   // Stages to the partner of a message: -1, 1, or 0 for none.
   int64_t partner = 0;
   bool sends = false;
@@ -64,6 +64,6 @@ std::vector<StageWork> StageProgram(const TransformerModel& model, const Transfo
                                     int64_t stage);
 
 // Ranks of a group.
-int64_t JobGroupSize(const TransformerPlan& plan, JobGroup group);
+int64_t ParallelGroupSize(const TransformerPlan& plan, ParallelGroup group);
 
 }  // namespace etude
