@@ -113,6 +113,7 @@ CommLog ReadCommLog(const Trace& trace, int64_t rank) {
     call.peer = call.kind == NodeKind::kSend ? comm.dst : comm.src;
     call.tag = comm.tag;
     call.node = trace.source_id(node);
+    call.row = node;
     if (trace.start(node) && trace.duration(node)) {
       call.begin = *trace.start(node);
       call.end = *trace.start(node) + *trace.duration(node);

@@ -23,6 +23,7 @@ struct CommCall {
   std::optional<int64_t> peer;  // global rank, of sends and receives
   std::optional<int64_t> tag;
   uint64_t node = 0;  // id in the file
+  NodeId row;         // the node itself
   std::optional<Nanos> begin;
   std::optional<Nanos> end;
 

@@ -12,6 +12,7 @@
 #include "src/base/each_rank.h"
 #include "src/cli/compat.h"
 #include "src/cli/for_astra_sim.h"
+#include "src/cli/job_classes.h"
 #include "src/cli/output_files.h"
 #include "src/cli/pytorch_pair.h"
 #include "src/cli/rank_results.h"
@@ -47,9 +48,10 @@ class ConvertCommand : public Command {
     options.Positional("input", &input_, "trace, or capture folder: all its ranks");
     options.Value("-o,--output", &output_, "PATH",
                   "file to write; for a folder: the folder to write to (default: itself)");
-    options.Choice("--to", &to_, {"et", "linked", "pytorch"},
+    options.Choice("--to", &to_, {"et", "linked", "pytorch", "classes"},
                    "Chakra, linked JSON (default: by the name of the output, else Chakra), or "
-                   "host.N.json and device.N.json as PyTorch writes them, into a folder");
+                   "into a folder: host.N.json and device.N.json as PyTorch writes them, or all "
+                   "ranks as a job of rank classes");
     options.Value("--linked", &linked_, "FILE",
                   "write the linked trace as well (one pair of traces)");
     options.Value("--jobs", &jobs_, "N", "ranks of a folder at a time (default: as many as cores)",
@@ -71,6 +73,7 @@ class ConvertCommand : public Command {
 
   Result<ExitCode> Run(const Console& console) override {
     if (to_ == "pytorch") return ConvertToPyTorch(console);
+    if (to_ == "classes") return ConvertToClasses(console);
     ETUDE_ASSIGN_OR_RETURN(const std::vector<ConvertJob> jobs, FindJobs(console));
     if (!linked_.empty() && device_.empty()) {
       return MakeError(ErrorCode::kUsage, "convert: --linked needs a host and a device trace");
@@ -113,6 +116,17 @@ class ConvertCommand : public Command {
       request.inputs = {{.path = input_, .device = device_}};
     }
     return WritePyTorchPairs(request, console);
+  }
+
+  Result<ExitCode> ConvertToClasses(const Console& console) const {
+    if (!for_.empty() || !compat_.empty() || !linked_.empty() || !device_.empty()) {
+      return MakeError(ErrorCode::kUsage,
+                       "convert: --to classes goes without a device trace, --for, --compat and "
+                       "--linked");
+    }
+    JobClassesRequest request{.output = output_, .jobs = jobs_, .json = json_};
+    ETUDE_ASSIGN_OR_RETURN(request.inputs, FindRanks(std::span(&input_, 1), console.context()));
+    return WriteJobClasses(request, console);
   }
 
   Result<ExitCode> ConvertForSimulator(const std::vector<ConvertJob>& jobs,

@@ -10,6 +10,7 @@
 #include "src/formats/atomic_file.h"
 #include "src/formats/byte_source.h"
 #include "src/formats/chakra_writer.h"
+#include "src/formats/job_folder.h"
 #include "src/formats/read_trace.h"
 #include "src/report/format.h"
 #include "src/transform/chakra_json.h"
@@ -47,9 +48,16 @@ class JsonizeCommand : public Command {
   }
 
  private:
+  Result<ByteSource> Open(const RunContext& context) const {
+    const auto rank = JobRankOfPath(input_);
+    if (!rank) return ByteSource::Open(input_, context.limits);
+    ETUDE_ASSIGN_OR_RETURN(std::string bytes, ReadJobRankBytes(*rank, context));
+    return ByteSource::FromMemory(input_, std::move(bytes), context.limits);
+  }
+
   Result<ChakraJsonReport> Write(const Console& console, const ByteSink& sink) const {
     const RunContext& context = console.context();
-    ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(input_, context.limits));
+    ETUDE_ASSIGN_OR_RETURN(ByteSource source, Open(context));
     ETUDE_ASSIGN_OR_RETURN(const std::string_view beginning, source.Peek(kDetectBytes));
     ChakraJson json(source.name(), console.strict(), context.limits, sink);
     if (DetectFileKind(beginning) == FileKind::kChakra) {

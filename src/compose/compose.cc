@@ -20,8 +20,8 @@
 #include "src/compose/source_trace.h"
 #include "src/trace/carried_stats.h"
 #include "src/trace/trace_builder.h"
+#include "src/trace/trace_copy.h"
 #include "src/transform/program_order.h"
-#include "src/transform/trace_copy.h"
 
 namespace etude {
 namespace {

@@ -13,6 +13,7 @@
 #include "src/base/ascii.h"
 #include "src/base/quantity.h"
 #include "src/formats/byte_source.h"
+#include "src/formats/job_folder.h"
 #include "src/formats/read_trace.h"
 
 namespace etude {
@@ -217,6 +218,16 @@ std::optional<int64_t> RankFromName(const std::string& file_name) {
 Result<CaptureFolder> ListCaptureFolder(const std::string& path, const RunContext& context) {
   CaptureFolder folder{.path = path, .ranks = {}, .job = std::nullopt};
   while (folder.path.size() > 1 && folder.path.ends_with('/')) folder.path.pop_back();
+  if (IsJobFolder(folder.path)) {
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<int64_t> ranks,
+                           RanksOfJobFolder(folder.path, context));
+    for (const int64_t rank : ranks) {
+      CaptureRank& entry = folder.ranks.emplace_back();
+      entry.rank = rank;
+      entry.chakra = folder.File(RankFileName(rank));
+    }
+    return folder;
+  }
   ETUDE_ASSIGN_OR_RETURN(const std::vector<Candidate> traces, FindTraces(folder.path, context));
   if (traces.empty()) {
     const auto below = FirstFolderIn(folder.path);

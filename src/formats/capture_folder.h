@@ -42,7 +42,8 @@ struct CaptureFolder {
   std::string File(const std::string& name) const { return path + "/" + name; }
 };
 
-// Lists the traces in `path`, told by content; other files are passed over. The rank comes from the
+// Lists the traces in `path`, told by content; other files are passed over. Where a job is kept as
+// classes (job_folder.h) these are its ranks. The rank comes from the
 // name (host.3.json, rank-3.json, rank3_kineto.json, trace_3.json, x.3.et, worker3_…), else from
 // Kineto's distributedInfo. kBadInput if there is no trace, if two files are the same trace of the
 // same rank, or if several processes are there and the rank of one cannot be told.

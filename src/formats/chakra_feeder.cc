@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/base/hash.h"
+#include "src/formats/job_folder.h"
 
 namespace etude::chakra {
 namespace {
@@ -48,6 +49,10 @@ Feeder::Feeder(ByteSource source, OpenSource open_again, const FeederOptions& op
 
 Result<Feeder> Feeder::Open(const std::string& path, const FeederOptions& options,
                             const RunContext& context) {
+  if (const auto rank = JobRankOfPath(path)) {
+    ETUDE_ASSIGN_OR_RETURN(const std::string bytes, ReadJobRankBytes(*rank, context));
+    return FromMemory(path, bytes, options, context);
+  }
   const auto open = [path, limits = context.limits] { return ByteSource::Open(path, limits); };
   ETUDE_ASSIGN_OR_RETURN(ByteSource source, open());
   // What has no size, a pipe, can be read once only.

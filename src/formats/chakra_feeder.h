@@ -54,7 +54,8 @@ struct FeederCounts {
 // them have been handed out. After one, Next and Finish return it again.
 class Feeder {
  public:
-  // `path` is plain, gzip or zstd; "-" is standard input.
+  // `path` is plain, gzip or zstd; "-" is standard input; or a rank of a job's folder
+  // (job_folder.h), which is in memory as a whole.
   static Result<Feeder> Open(const std::string& path, const FeederOptions& options,
                              const RunContext& context);
   static Result<Feeder> FromMemory(const std::string& name, const std::string& bytes,

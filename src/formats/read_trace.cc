@@ -13,6 +13,7 @@
 #include "src/formats/capture_reader.h"
 #include "src/formats/chakra_reader.h"
 #include "src/formats/et_json_reader.h"
+#include "src/formats/job_folder.h"
 #include "src/formats/json_elements.h"
 #include "src/formats/kineto_reader.h"
 #include "src/formats/perfetto_reader.h"
@@ -261,6 +262,7 @@ Result<Trace> ReadTrace(ByteSource& source, const ReadOptions& options, const Ru
 
 Result<Trace> ReadTrace(const std::string& path, const ReadOptions& options,
                         const RunContext& context) {
+  if (const auto rank = JobRankOfPath(path)) return ReadJobRank(*rank, context);
   ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path, context.limits));
   return ReadTrace(source, options, context);
 }

@@ -31,7 +31,8 @@ std::string_view Name(FileKind kind);
 inline constexpr size_t kDetectBytes = size_t{1} << 16;
 FileKind DetectFileKind(std::string_view beginning);
 
-// Reads a trace in any of the known formats; `path` "-" is standard input.
+// Reads a trace in any of the known formats; `path` "-" is standard input. A rank of a job's folder
+// is made of its class (job_folder.h).
 Result<Trace> ReadTrace(const std::string& path, const ReadOptions& options,
                         const RunContext& context);
 // The same from an open source.

@@ -2,59 +2,104 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "src/trace/trace_builder.h"
+#include "src/trace/test_job.h"
 
 namespace etude {
 namespace {
 
-Trace MakeTrace(std::string_view name, int64_t duration, int64_t pid) {
-  TraceBuilder builder;
-  builder.info().pid = pid;
-  NodeRow row;
-  row.source_id = 1;
-  row.name = builder.Intern(name);
-  row.duration = Nanos{duration};
-  const NodeId first = builder.AddNode(row);
-  row.source_id = 2;
-  row.parent = 1;
-  const NodeId second = builder.AddNode(row);
-  builder.AddDep(second, first, DepKind::kData);
-  return builder.Finish().value();
+using testing_job::TwoStages;
+
+TEST(Job, GivesEachRankItsTrace) {
+  const Job job = TwoStages();
+  ASSERT_TRUE(CheckJob(job).has_value()) << CheckJob(job).error().message;
+  EXPECT_EQ(job.rank_count(), 4);
+  const Trace sender = TraceOfRank(job, 1).value();
+  EXPECT_EQ(sender.info().rank, 1);
+  EXPECT_EQ(sender.name(NodeId(1)), "to 3");
+  const Comm& send = *sender.comm(NodeId(1));
+  EXPECT_EQ(send.src, 1);
+  EXPECT_EQ(send.dst, 3);
+  EXPECT_EQ(send.tag, 5);
+  EXPECT_EQ(send.bytes, Bytes{64});
+  EXPECT_EQ(send.type, CollectiveType::kUnknown);
+  const Trace receiver = TraceOfRank(job, 3).value();
+  EXPECT_EQ(receiver.comm(NodeId(0))->src, 1);
+  EXPECT_EQ(receiver.comm(NodeId(0))->dst, std::nullopt);
+  const Comm& reduce = *receiver.comm(NodeId(1));
+  EXPECT_EQ(receiver.text(reduce.group), "8");
+  EXPECT_EQ(reduce.type, CollectiveType::kAllReduce);
+  EXPECT_EQ(reduce.bytes, Bytes{1024});
+  ASSERT_EQ(receiver.process_groups().size(), 1u);
+  const auto ranks = receiver.ints(receiver.process_groups()[0].ranks);
+  EXPECT_EQ(std::vector<int64_t>(ranks.begin(), ranks.end()), (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(TraceOfRank(job, 4).error().message,
+            "found no trace of rank 4 in a job with traces of 4 ranks");
 }
 
-TEST(Job, StoresEqualTracesOnce) {
-  Job job;
-  ASSERT_TRUE(job.Add(2, MakeTrace("a", 5, 30)).has_value());
-  ASSERT_TRUE(job.Add(0, MakeTrace("a", 5, 10)).has_value());
-  ASSERT_TRUE(job.Add(1, MakeTrace("a", 6, 20)).has_value());
-  EXPECT_EQ(job.trace_count(), 2u);
-  ASSERT_EQ(job.ranks().size(), 3u);
-  for (int64_t rank = 0; rank < 3; ++rank) {
-    const Job::Rank& row = job.ranks()[static_cast<size_t>(rank)];
-    EXPECT_EQ(row.rank, rank);
-    EXPECT_EQ(row.info.pid, rank * 10 + 10) << "each keeps what is its own";
-    EXPECT_EQ(job.TraceOf(row).duration(NodeId(0))->count, rank == 1 ? 6 : 5);
+TEST(Job, EventsCanStandInPrograms) {
+  const Job job = TwoStages();
+  const Trace with = WithEvents(job, 0).value();
+  EXPECT_EQ(with.comm(NodeId(2))->type, CollectiveType::kAllReduce);
+  EXPECT_EQ(with.text(with.comm(NodeId(2))->group), "@0");
+  EXPECT_TRUE(WithoutEvents(job, 0, with).value().SameContent(job.classes[0].program));
+}
+
+TEST(Job, RefusesWhatDoesNotFitTogether) {
+  const auto fault = [](const std::function<void(Job&)>& change) {
+    Job job = TwoStages();
+    change(job);
+    const Status status = CheckJob(job);
+    return status ? "" : status.error().message;
+  };
+  EXPECT_EQ(fault([](Job& job) { job.classes[1].ranks = RankSet::Below(2); }),
+            "found rank 0 in two classes, expected it in one");
+  EXPECT_EQ(fault([](Job& job) { job.classes[1].ranks = RankSet::Of(std::vector<int64_t>{9}); }),
+            "class 1: found rank 9, expected ranks of the mesh of 4");
+  EXPECT_EQ(fault([](Job& job) { job.events[0].parts.pop_back(); }),
+            "communication 0: rank 0 sends to rank 2, which does not receive");
+  EXPECT_EQ(fault([](Job& job) { job.events[0].parts.erase(job.events[0].parts.begin()); }),
+            "communication 0: rank 2 receives from rank 0, which does not send");
+  EXPECT_EQ(fault([](Job& job) { std::swap(job.events[0], job.events[1]); }),
+            "class 0: node 3 of communication 0 waits for communication 1, expected those that "
+            "come before");
+  EXPECT_EQ(fault([](Job& job) {
+              job.group_kinds[0].axes = AxisSet{3};
+              job.events[1].parts.pop_back();
+            }),
+            "communication 1: found no part of rank 2, which is in group '7'");
+  EXPECT_EQ(fault([](Job& job) { job.events[1].parts[1].node = NodeId(0); }),
+            "communication 1: found node 1 of class 1, which is part of communication 0 already");
+  EXPECT_EQ(fault([](Job& job) { job.events[0].is_message = false; }),
+            "communication 0: found node 2 of class 0, a send, expected a collective");
+  EXPECT_EQ(fault([](Job& job) { job.events[0].parts[0].node = NodeId(77); }),
+            "communication 0: found node 77 of class 0, which is not there");
+  EXPECT_EQ(fault([](Job& job) { job.classes[0].groups[0].kind = 3; }),
+            "class 0: found kind 3 of groups, expected 0 to 0");
+}
+
+TEST(Route, NumbersPartners) {
+  const Mesh mesh = Mesh::Make({{"a", 2}, {"b", 3}}).value();
+  const Route gather = {.shift = {}, .pairs = {{1, 0}, {2, 0}, {3, 0}}};
+  EXPECT_EQ(gather.ReceiverOf(mesh, 2, 0), 0);
+  EXPECT_EQ(gather.SenderTo(mesh, 0, 2), 3);
+  EXPECT_EQ(gather.SenderTo(mesh, 0, 3), std::nullopt);
+  EXPECT_EQ(gather.ReceiverOf(mesh, 0, 0), std::nullopt);
+  const Route next = {.shift = {0, 1}, .pairs = {}};
+  EXPECT_EQ(next.ReceiverOf(mesh, 5, 0), 1);
+  EXPECT_EQ(next.SenderTo(mesh, 1, 0), 5);
+}
+
+TEST(Job, NamesOfGroups) {
+  EXPECT_EQ(GroupOfName("@12"), 12u);
+  EXPECT_EQ(NameOfGroup(12), "@12");
+  for (const char* name : {"", "@", "12", "@1x", "@-1", "@99999999999999999999999"}) {
+    EXPECT_EQ(GroupOfName(name), std::nullopt) << name;
   }
-  EXPECT_EQ(job.ranks()[0].trace, job.ranks()[2].trace);
-  EXPECT_EQ(job.Find(1), &job.ranks()[1]);
-  EXPECT_EQ(job.Find(3), nullptr);
-}
-
-TEST(Job, RefusesARankTwice) {
-  Job job;
-  ASSERT_TRUE(job.Add(0, MakeTrace("a", 5, 10)).has_value());
-  EXPECT_FALSE(job.Add(0, MakeTrace("b", 5, 10)).has_value());
-}
-
-TEST(TraceContent, SeesEveryDifference) {
-  const Trace trace = MakeTrace("a", 5, 1);
-  EXPECT_TRUE(trace.SameContent(MakeTrace("a", 5, 1)));
-  EXPECT_EQ(trace.ContentHash(), MakeTrace("a", 5, 2).ContentHash());
-  EXPECT_FALSE(trace.SameContent(MakeTrace("b", 5, 1)));
-  EXPECT_FALSE(trace.SameContent(MakeTrace("a", 6, 1)));
-  EXPECT_NE(trace.ContentHash(), MakeTrace("a", 6, 1).ContentHash());
 }
 
 }  // namespace

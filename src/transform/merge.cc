@@ -9,7 +9,7 @@
 
 #include "src/trace/carried_stats.h"
 #include "src/trace/trace_builder.h"
-#include "src/transform/trace_copy.h"
+#include "src/trace/trace_copy.h"
 
 namespace etude {
 namespace {

@@ -12,8 +12,8 @@
 #include "src/formats/capture_reader.h"
 #include "src/formats/time_nesting.h"
 #include "src/trace/trace_builder.h"
+#include "src/trace/trace_copy.h"
 #include "src/transform/program_order.h"
-#include "src/transform/trace_copy.h"
 
 namespace etude {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "src/transform/trace_copy.h"
+#include "src/trace/trace_copy.h"
 
 namespace etude {
 

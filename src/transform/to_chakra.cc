@@ -8,9 +8,9 @@
 
 #include "src/trace/carried_stats.h"
 #include "src/trace/exclusive_times.h"
+#include "src/trace/trace_copy.h"
 #include "src/transform/acyclic.h"
 #include "src/transform/program_order.h"
-#include "src/transform/trace_copy.h"
 
 namespace etude {
 namespace {

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <vector>
 
+#include "src/base/result.h"
 #include "src/trace/trace.h"
 #include "src/trace/trace_builder.h"
 
@@ -48,5 +51,21 @@ class TraceCopy {
   std::vector<TensorId> tensors_;
   std::vector<LaneId> lanes_;
 };
+
+// Counts that a builder makes by itself, of what a trace shows again.
+bool FoundByBuilder(Stat stat);
+
+// What CopyTrace may alter: a node, whose row and facts of communication are those of the new
+// trace; a process group; the facts of the whole.
+struct TraceChange {
+  std::function<void(NodeId, NodeRow&, std::optional<Comm>&)> node;
+  std::function<void(ProcessGroup&)> group;
+  std::function<void(TraceInfo&)> info;
+};
+
+// A copy of `from` by an empty builder: the same nodes in the same order under the same ids, with
+// their references, also to nodes that are not there, and the same counts of what was met. Tables
+// hold what is used, in the order of use, unless the builder began with those of `from`.
+Result<Trace> CopyTrace(const Trace& from, TraceBuilder& to, const TraceChange& change = {});
 
 }  // namespace etude

@@ -1,4 +1,4 @@
-#include "src/transform/trace_copy.h"
+#include "src/trace/trace_copy.h"
 
 #include <algorithm>
 
@@ -20,6 +20,12 @@ IdType Remembered(std::vector<IdType>& table, IdType id, Make make) {
 }
 
 }  // namespace
+
+bool FoundByBuilder(Stat stat) {
+  return stat == Stat::kDuplicateId || stat == Stat::kDanglingParent ||
+         stat == Stat::kDanglingDependency || stat == Stat::kParentCycle ||
+         stat == Stat::kDependencyCycle;
+}
 
 TraceCopy::TraceCopy(const Trace& from, TraceBuilder& to)
     : from_(from), to_(to), same_tables_(to.has_tables_of(from)) {
@@ -124,16 +130,8 @@ void TraceCopy::AddGroups() {
 
 void TraceCopy::AddStats() {
   const Stats met = CarriedStats(from_);
-  for (size_t i = 0; i < kStatCount; ++i) {
-    const auto stat = static_cast<Stat>(i);
-    switch (stat) {
-      case Stat::kDuplicateId:
-      case Stat::kDanglingParent:
-      case Stat::kDanglingDependency:
-      case Stat::kParentCycle:
-      case Stat::kDependencyCycle: break;
-      default: to_.stats().Count(stat, met[stat]);
-    }
+  for (const StatInfo& info : StatTable()) {
+    if (!FoundByBuilder(info.stat)) to_.stats().Count(info.stat, met[info.stat]);
   }
 }
 
@@ -169,6 +167,45 @@ NodeRow TraceCopy::Row(NodeId node) {
 void TraceCopy::AddFacts(NodeId from, NodeId to) {
   if (const Comm* comm = from_.comm(from)) to_.SetComm(to, MakeComm(*comm));
   for (const Extra& extra : from_.extras(from)) to_.AddExtra(to, MakeExtra(extra));
+}
+
+Result<Trace> CopyTrace(const Trace& from, TraceBuilder& to, const TraceChange& change) {
+  TraceCopy copy(from, to);
+  copy.CopyInfo();
+  if (change.info) change.info(to.info());
+  for (const ProcessGroup& group : from.process_groups()) {
+    ProcessGroup made = copy.MakeGroup(group);
+    if (change.group) change.group(made);
+    to.AddProcessGroup(made);
+  }
+  for (const StatInfo& info : StatTable()) {
+    if (!FoundByBuilder(info.stat)) to.stats().Count(info.stat, from.stats()[info.stat]);
+  }
+  to.Reserve(from.node_count());
+  ForEachNode(from, [&](NodeId node) {
+    NodeRow row = copy.Row(node);
+    // Of nodes with one id the first is meant, as when the trace was made.
+    if (const NodeId parent = from.parent(node)) row.parent = from.source_id(parent);
+    std::optional<Comm> comm;
+    if (const Comm* known = from.comm(node)) comm = copy.MakeComm(*known);
+    if (change.node) change.node(node, row, comm);
+    to.AddNode(row);
+    if (comm) to.SetComm(node, *comm);
+    for (const Extra& extra : from.extras(node)) to.AddExtra(node, copy.MakeExtra(extra));
+  });
+  ForEachNode(from, [&](NodeId node) {
+    const auto deps = from.deps(node);
+    const auto kinds = from.dep_kinds(node);
+    for (size_t i = 0; i < deps.size(); ++i) to.AddDep(node, deps[i], kinds[i]);
+  });
+  for (const Trace::Dangling& dangling : from.dangling()) {
+    if (dangling.is_parent) {
+      to.SetParent(dangling.node, dangling.source_id);
+    } else {
+      to.AddDep(dangling.node, dangling.source_id, dangling.kind);
+    }
+  }
+  return to.Finish();
 }
 
 }  // namespace etude

@@ -1,0 +1,77 @@
+#include "src/cli/job_classes.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "src/base/each_rank.h"
+#include "src/formats/job_folder.h"
+#include "src/report/format.h"
+#include "src/report/json_output.h"
+#include "src/synth/encode_job.h"
+
+namespace etude {
+namespace {
+
+std::string MeshText(const Mesh& mesh) {
+  std::string text;
+  for (const MeshAxis& axis : mesh.axes()) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : " × ", axis.name,
+                        FormatCount(static_cast<uint64_t>(axis.size)));
+  }
+  return text.empty() ? "one rank" : text;
+}
+
+}  // namespace
+
+Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console& console) {
+  if (request.output.empty() || request.output == "-") {
+    return MakeError(ErrorCode::kUsage, "convert: --to classes needs -o FOLDER for its files");
+  }
+  ETUDE_ASSIGN_OR_RETURN(const std::vector<Trace> traces,
+                         ForEachRank<Trace>(request.inputs.size(), request.jobs, console.context(),
+                                            [&](size_t i, const RunContext& context) {
+                                              return ReadRank(request.inputs[i],
+                                                              {.strict = console.strict()},
+                                                              context);
+                                            }));
+  std::vector<RankOfJob> ranks;
+  uint64_t nodes = 0;
+  for (size_t i = 0; i < traces.size(); ++i) {
+    const auto rank = request.inputs[i].rank ? request.inputs[i].rank : traces[i].info().rank;
+    if (!rank && traces.size() > 1) {
+      return BadInput(request.inputs[i].path +
+                      ": one of several traces, and its rank cannot be told");
+    }
+    ranks.push_back({.rank = rank.value_or(0), .trace = &traces[i]});
+    nodes += traces[i].node_count();
+  }
+  ETUDE_ASSIGN_OR_RETURN(const Job job, EncodeJob(ranks, {.limits = console.context().limits}));
+  ETUDE_RETURN_IF_ERROR(WriteJobFolder(job, request.output, console.context()));
+  uint64_t kept = 0;
+  for (const RankClass& one : job.classes) kept += one.program.node_count();
+  if (request.json) {
+    nlohmann::ordered_json mesh = nlohmann::ordered_json::array();
+    for (const MeshAxis& axis : job.mesh.axes()) {
+      mesh.push_back({{"name", axis.name}, {"size", axis.size}});
+    }
+    const nlohmann::ordered_json json = {{"format", "etude-convert-classes"},
+                                         {"version", 1},
+                                         {"output", request.output},
+                                         {"ranks", job.rank_count()},
+                                         {"classes", job.classes.size()},
+                                         {"mesh", mesh},
+                                         {"communications", job.events.size()},
+                                         {"nodes", nodes},
+                                         {"nodes_kept", kept}};
+    console.Print(JsonText(json));
+    return ExitCode::kOk;
+  }
+  console.Print(fmt::format(
+      "wrote {}: {} ranks in {} {} on a mesh of {}, {} communications, {} of {} nodes\n",
+      request.output, FormatCount(static_cast<uint64_t>(job.rank_count())),
+      FormatCount(job.classes.size()), job.classes.size() == 1 ? "class" : "classes",
+      MeshText(job.mesh), FormatCount(job.events.size()), FormatCount(kept), FormatCount(nodes)));
+  return ExitCode::kOk;
+}
+
+}  // namespace etude

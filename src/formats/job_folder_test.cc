@@ -1,0 +1,132 @@
+#include "src/formats/job_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "src/formats/atomic_file.h"
+#include "src/formats/capture_folder.h"
+#include "src/formats/chakra_feeder.h"
+#include "src/formats/read_trace.h"
+#include "src/formats/test_support.h"
+#include "src/trace/test_job.h"
+
+namespace etude {
+namespace {
+
+using testing_job::TwoStages;
+
+class JobFolder : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "/job_folder_" +
+              testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::remove_all(folder_);
+    ASSERT_TRUE(WriteJobFolder(TwoStages(), folder_, {}).has_value());
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string File(const std::string& name) const { return folder_ + "/" + name; }
+  std::string Fault() const {
+    const auto job = ReadJobFolder(folder_, {});
+    if (job) return "";
+    const std::string& message = job.error().message;
+    return message.starts_with(folder_) ? message.substr(folder_.size() + 1) : message;
+  }
+  // Replaces a text of classes.json, and says what reading it then says.
+  std::string FaultWith(const std::string& from, const std::string& to) const {
+    const std::string path = File(std::string(kClassesFile));
+    const std::string text = testing_support::ReadFileBytes(path);
+    const size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    std::string changed = text;
+    changed.replace(at, from.size(), to);
+    EXPECT_TRUE(WriteFile(path, changed).has_value());
+    const std::string fault = Fault();
+    EXPECT_TRUE(WriteFile(path, text).has_value());
+    return fault;
+  }
+
+  std::string folder_;
+};
+
+TEST_F(JobFolder, ComesBack) {
+  const auto job = ReadJobFolder(folder_, {});
+  ASSERT_TRUE(job.has_value()) << job.error().message;
+  EXPECT_EQ(job->classes.size(), 2u);
+  EXPECT_EQ(job->events.size(), 2u);
+  EXPECT_EQ(job->mesh, TwoStages().mesh);
+  // What is written again is the same.
+  const std::string again = folder_ + "/again";
+  ASSERT_TRUE(WriteJobFolder(*job, again, {}).has_value());
+  for (const std::string name : {"classes.json", "class.0.et", "class.1.et"}) {
+    EXPECT_EQ(testing_support::ReadFileBytes(File(name)),
+              testing_support::ReadFileBytes(again + "/" + name))
+        << name;
+  }
+}
+
+TEST_F(JobFolder, RanksAreFilesToReaders) {
+  const auto listed = ListCaptureFolder(folder_, {});
+  ASSERT_TRUE(listed.has_value()) << listed.error().message;
+  ASSERT_EQ(listed->ranks.size(), 4u);
+  EXPECT_EQ(listed->ranks[3].rank, 3);
+  const auto trace = ReadTrace(listed->ranks[3].chakra, {}, {});
+  ASSERT_TRUE(trace.has_value()) << trace.error().message;
+  EXPECT_EQ(trace->info().rank, 3);
+  EXPECT_EQ(trace->comm(NodeId(0))->src, 1);
+  EXPECT_EQ(trace->name(NodeId(0)), "to 1");
+  const auto none = ReadTrace(File("rank.7.et"), {}, {});
+  EXPECT_EQ(none.error().message,
+            File("classes.json") + ": found no trace of rank 7 in a job with traces of 4 ranks");
+  EXPECT_EQ(ReadTrace(File("rank.x.et"), {}, {}).error().code, ErrorCode::kIo);
+}
+
+TEST_F(JobFolder, RanksAreFilesToTheFeeder) {
+  auto feeder = chakra::Feeder::Open(File("rank.1.et"), {}, {});
+  ASSERT_TRUE(feeder.has_value()) << feeder.error().message;
+  std::vector<uint64_t> ids;
+  while (true) {
+    const auto next = feeder->Next();
+    ASSERT_TRUE(next.has_value());
+    if (!*next) break;
+    ids.push_back((*next)->id());
+    ASSERT_TRUE(feeder->Finish(ids.back()).has_value());
+  }
+  EXPECT_EQ(ids, (std::vector<uint64_t>{1, 2, 3}));
+}
+
+TEST_F(JobFolder, RefusesWhatDoesNotFitTogether) {
+  EXPECT_EQ(FaultWith("\"etude-classes\"", "\"other\""),
+            "classes.json: expected \"format\": \"etude-classes\"");
+  EXPECT_EQ(FaultWith("\"size\":2", "\"size\":0"),
+            "classes.json.mesh[0].size: found 0, expected a whole number from 1 on");
+  EXPECT_EQ(FaultWith("\"axes\":[\"dp\"]", "\"axes\":[\"ep\"]"),
+            "classes.json.group_kinds[0].axes: found [\"ep\"], expected axes of the mesh");
+  EXPECT_EQ(FaultWith("\"shift\":{\"pp\":1}", "\"shift\":{\"pp\":\"x\"}"),
+            "classes.json.routes[0].shift.pp: found \"x\", expected a whole number from "
+            "-2147483648 on");
+  EXPECT_EQ(FaultWith("[[2,[2,1]]]", "[[3,[2,1]]]"),
+            "classes.json.classes[1].ranks: found [[3,[2,1]]], expected ranks of the mesh");
+  EXPECT_EQ(FaultWith("\"type\":\"all_reduce\"", "\"type\":\"all\""),
+            "classes.json.events[1].type: found \"all\", expected message, or a collective");
+  EXPECT_EQ(FaultWith("\"node\":2", "\"node\":9"),
+            "class.0.et: found no communication at node 9, where classes.json has one");
+  EXPECT_EQ(FaultWith("\"file\":\"class.0.et\"", "\"file\":\"../x.et\""),
+            "classes.json.classes[0].file: found \"../x.et\", expected the name of a file");
+  EXPECT_EQ(FaultWith("\"shift\":{\"pp\":1}", "\"pairs\":[[0,2]]"),
+            "classes.json: communication 0: found no partner of rank 1 on route 0");
+}
+
+TEST_F(JobFolder, SeesFilesOfAnotherJob) {
+  std::filesystem::copy_file(File("class.1.et"), File("class.0.et"),
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_NE(Fault().find("class.0.et: found other bytes than classes.json was written with"),
+            std::string::npos)
+      << Fault();
+}
+
+}  // namespace
+}  // namespace etude

@@ -1,0 +1,139 @@
+#include "src/synth/motifs.h"
+
+#include <unordered_map>
+#include <utility>
+
+namespace etude {
+namespace {
+
+using Pairs = std::unordered_map<uint64_t, uint32_t>;
+
+uint64_t PairOf(uint32_t a, uint32_t b) { return uint64_t{a} << 32 | b; }
+
+// How often each pair occurs, of runs of one part every second time.
+Pairs CountPairs(const std::vector<uint32_t>& parts) {
+  Pairs counts;
+  uint64_t before = UINT64_MAX;
+  for (size_t i = 0; i + 1 < parts.size(); ++i) {
+    const uint64_t pair = PairOf(parts[i], parts[i + 1]);
+    if (pair == before) {
+      before = UINT64_MAX;
+      continue;
+    }
+    ++counts[pair];
+    before = pair;
+  }
+  return counts;
+}
+
+// Writes motifs that are used once out where they are used, and numbers the others anew.
+MotifProgram WithoutSingles(const MotifProgram& from) {
+  std::vector<uint32_t> uses(from.motifs.size());
+  const auto count = [&](const std::vector<uint32_t>& parts) {
+    for (const uint32_t part : parts) {
+      if (part >= from.tokens) ++uses[part - from.tokens];
+    }
+  };
+  for (const auto& motif : from.motifs) count(motif);
+  count(from.parts);
+  MotifProgram to{.tokens = from.tokens, .motifs = {}, .parts = {}};
+  std::vector<uint32_t> number(from.motifs.size());
+  // Motifs are made of those before them, which are written out already.
+  std::vector<std::vector<uint32_t>> whole(from.motifs.size());
+  const auto write = [&](const std::vector<uint32_t>& parts) {
+    std::vector<uint32_t> out;
+    for (const uint32_t part : parts) {
+      if (part < from.tokens) {
+        out.push_back(part);
+      } else if (const uint32_t motif = part - from.tokens; uses[motif] > 1) {
+        out.push_back(number[motif]);
+      } else {
+        out.insert(out.end(), whole[motif].begin(), whole[motif].end());
+        whole[motif] = {};
+      }
+    }
+    return out;
+  };
+  for (size_t i = 0; i < from.motifs.size(); ++i) {
+    whole[i] = write(from.motifs[i]);
+    if (uses[i] <= 1) continue;
+    number[i] = from.tokens + static_cast<uint32_t>(to.motifs.size());
+    to.motifs.push_back(std::move(whole[i]));
+  }
+  to.parts = write(from.parts);
+  return to;
+}
+
+}  // namespace
+
+size_t MotifProgram::size() const {
+  size_t size = parts.size();
+  for (const auto& motif : motifs) size += motif.size();
+  return size;
+}
+
+std::vector<uint32_t> MotifProgram::Expand() const {
+  std::vector<uint32_t> sequence;
+  std::vector<std::pair<const std::vector<uint32_t>*, size_t>> open = {{&parts, 0}};
+  while (!open.empty()) {
+    auto& [in, at] = open.back();
+    if (at == in->size()) {
+      open.pop_back();
+      continue;
+    }
+    const uint32_t part = (*in)[at++];
+    if (part < tokens) {
+      sequence.push_back(part);
+    } else {
+      open.emplace_back(&motifs[part - tokens], 0);
+    }
+  }
+  return sequence;
+}
+
+MotifProgram FindMotifs(std::span<const uint32_t> sequence, uint32_t tokens) {
+  MotifProgram found{.tokens = tokens, .motifs = {}, .parts = {sequence.begin(), sequence.end()}};
+  while (true) {
+    const Pairs counts = CountPairs(found.parts);
+    const auto count_at = [&](size_t i) -> uint32_t {
+      if (i + 1 >= found.parts.size()) return 0;
+      const auto at = counts.find(PairOf(found.parts[i], found.parts[i + 1]));
+      return at == counts.end() ? 0 : at->second;
+    };
+    // A pair gives way to the one that begins inside it if that is more frequent.
+    std::vector<size_t> places;
+    Pairs chosen;
+    for (size_t i = 0; i + 1 < found.parts.size();) {
+      const uint32_t count = count_at(i);
+      if (count < 2 || count_at(i + 1) > count) {
+        ++i;
+        continue;
+      }
+      places.push_back(i);
+      ++chosen[PairOf(found.parts[i], found.parts[i + 1])];
+      i += 2;
+    }
+    std::unordered_map<uint64_t, uint32_t> motif_of;
+    std::vector<uint32_t> next;
+    size_t place = 0;
+    for (size_t i = 0; i < found.parts.size();) {
+      const bool here = place < places.size() && places[place] == i;
+      if (here) ++place;
+      const uint64_t pair = here ? PairOf(found.parts[i], found.parts[i + 1]) : 0;
+      if (!here || chosen[pair] < 2) {
+        next.push_back(found.parts[i++]);
+        continue;
+      }
+      const auto [at, added] =
+          motif_of.emplace(pair, tokens + static_cast<uint32_t>(found.motifs.size()));
+      if (added) found.motifs.push_back({found.parts[i], found.parts[i + 1]});
+      next.push_back(at->second);
+      i += 2;
+    }
+    if (motif_of.empty()) break;
+    found.parts = std::move(next);
+  }
+  return WithoutSingles(found);
+}
+
+}  // namespace etude

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace etude {
+
+// A sequence of tokens as a program of motifs: what occurs again and again is written once, and
+// motifs are made of motifs. A part below `tokens` is a token, any other one motif `part - tokens`,
+// which is made of parts below itself.
+struct MotifProgram {
+  uint32_t tokens = 0;
+  std::vector<std::vector<uint32_t>> motifs;
+  std::vector<uint32_t> parts;  // of the whole sequence
+
+  // Parts of the program and of all motifs: what is left to say of the sequence.
+  size_t size() const;
+  std::vector<uint32_t> Expand() const;
+};
+
+// Finds motifs in `sequence`, of tokens below `tokens`: pairs that occur twice or more become one
+// part, the frequent ones first, until there are none (Re-Pair, all pairs of a round at once).
+// Pairs that are used in one place only are then written out there. O(n log n) in practice.
+MotifProgram FindMotifs(std::span<const uint32_t> sequence, uint32_t tokens);
+
+}  // namespace etude

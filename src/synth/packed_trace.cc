@@ -1,0 +1,572 @@
+#include "src/synth/packed_trace.h"
+
+#include <algorithm>
+#include <concepts>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "src/base/ascii.h"
+#include "src/base/hash.h"
+#include "src/base/quantity.h"
+#include "src/trace/trace_builder.h"
+#include "src/trace/trace_copy.h"
+
+namespace etude {
+namespace {
+
+// The first byte of a template says whether '\0' in it stands for a number.
+constexpr char kNumberInText = '\0';
+constexpr char kWithNumbers = 'n';
+constexpr char kAsItIs = 'a';
+constexpr uint64_t kNoTemplate = UINT32_MAX;
+
+// A text without its numbers, and these.
+struct CutText {
+  std::string form;
+  std::vector<int64_t> numbers;
+};
+
+CutText CutNumbers(std::string_view text) {
+  CutText cut{.form = std::string(1, kWithNumbers), .numbers = {}};
+  if (text.find(kNumberInText) != std::string_view::npos) {
+    return {.form = kAsItIs + std::string(text), .numbers = {}};
+  }
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at;
+    while (end < text.size() && IsDigit(text[end])) ++end;
+    if (end == at) {
+      cut.form += text[at++];
+      continue;
+    }
+    const std::string_view digits = text.substr(at, end - at);
+    const auto number = ParseWhole(digits);
+    // Written again it must read the same.
+    if (number && std::to_string(*number) == digits) {
+      cut.form += kNumberInText;
+      cut.numbers.push_back(*number);
+    } else {
+      cut.form += digits;
+    }
+    at = end;
+  }
+  return cut;
+}
+
+uint64_t ContextOf(uint64_t what, size_t slot) { return HashMix(HashMix(0, what), slot + 1); }
+
+// A node with everything that is said of it.
+struct PackedNode {
+  NodeRow row;          // without parent
+  uint64_t parent = 0;  // how far before the node, as a signed number; 0: none
+  std::vector<std::pair<uint64_t, DepKind>> deps;  // likewise
+  std::optional<Comm> comm;
+  std::vector<Extra> extras;
+};
+
+// Hands everything that a node says to `coder`: what is part of its token to Fixed, the rest to
+// Number. One function for both ways, which therefore agree.
+template <typename Coder, typename T>
+void CodeEnum(Coder& coder, T& value) {
+  auto number = static_cast<uint64_t>(value);
+  coder.Fixed(number);
+  value = static_cast<T>(number);
+}
+
+template <typename Coder, typename Tag>
+void CodeFixedId(Coder& coder, Id<Tag>& id) {
+  uint64_t number = id.value();
+  coder.Fixed(number);
+  id = Id<Tag>(static_cast<uint32_t>(number));
+}
+
+template <typename Coder, typename Tag, typename Field>
+void CodeId(Coder& coder, Field field, size_t slot, Id<Tag>& id) {
+  uint64_t known = id ? 1 : 0;
+  coder.Fixed(known);
+  if (known == 0) return;
+  uint64_t number = id.value();
+  coder.Number(field, slot, number);
+  id = Id<Tag>(static_cast<uint32_t>(number));
+}
+
+template <typename Coder, std::integral T, typename Field>
+void CodeKnown(Coder& coder, Field field, size_t slot, std::optional<T>& value) {
+  uint64_t known = value ? 1 : 0;
+  coder.Fixed(known);
+  if (known == 0) return;
+  auto number = static_cast<uint64_t>(value.value_or(0));
+  coder.Number(field, slot, number);
+  value = static_cast<T>(number);
+}
+
+// Nanos and Bytes.
+template <typename Coder, typename T, typename Field>
+  requires requires(T value) { value.count; }
+void CodeKnown(Coder& coder, Field field, size_t slot, std::optional<T>& value) {
+  std::optional<int64_t> count;
+  if (value) count = value->count;
+  CodeKnown(coder, field, slot, count);
+  if (count) value = T{*count};
+}
+
+template <typename Coder, typename T>
+void CodeFixedKnown(Coder& coder, std::optional<T>& value) {
+  uint64_t known = value ? 1 : 0;
+  coder.Fixed(known);
+  if (known == 0) return;
+  auto number = static_cast<uint64_t>(value.value_or(T{}));
+  coder.Fixed(number);
+  value = static_cast<T>(number);
+}
+
+template <typename Field, typename Coder>
+void CodeComm(Coder& coder, std::optional<Comm>& comm) {
+  uint64_t known = comm ? 1 : 0;
+  coder.Fixed(known);
+  if (known == 0) return;
+  if (!comm) comm.emplace();
+  CodeEnum(coder, comm->type);
+  CodeEnum(coder, comm->dtype);
+  CodeFixedId(coder, comm->name);
+  CodeFixedId(coder, comm->group);
+  CodeKnown(coder, Field::kComm, 0, comm->bytes);
+  CodeKnown(coder, Field::kComm, 1, comm->in_elements);
+  CodeKnown(coder, Field::kComm, 2, comm->out_elements);
+  CodeId(coder, Field::kComm, 3, comm->in_split);
+  CodeId(coder, Field::kComm, 4, comm->out_split);
+  CodeKnown(coder, Field::kComm, 5, comm->root);
+  CodeKnown(coder, Field::kComm, 6, comm->src);
+  CodeKnown(coder, Field::kComm, 7, comm->dst);
+  CodeKnown(coder, Field::kComm, 8, comm->tag);
+  CodeKnown(coder, Field::kComm, 9, comm->group_size);
+  CodeKnown(coder, Field::kComm, 10, comm->priority);
+}
+
+template <typename Field, typename Coder>
+void CodeNode(Coder& coder, PackedNode& node) {
+  NodeRow& row = node.row;
+  CodeEnum(coder, row.kind);
+  CodeEnum(coder, row.place);
+  CodeFixedId(coder, row.lane);
+  coder.TemplateOf(row.name);
+  CodeId(coder, Field::kName, 0, row.name);
+  uint64_t has_parent = node.parent == 0 ? 0 : 1;
+  coder.Fixed(has_parent);
+  if (has_parent != 0) coder.Number(Field::kParent, 0, node.parent);
+  uint64_t deps = node.deps.size();
+  coder.Fixed(deps);
+  node.deps.resize(deps);
+  for (size_t i = 0; i < deps; ++i) {
+    CodeEnum(coder, node.deps[i].second);
+    coder.Number(Field::kDependency, i, node.deps[i].first);
+  }
+  coder.Number(Field::kId, 0, row.source_id);
+  CodeKnown(coder, Field::kStart, 0, row.start);
+  CodeKnown(coder, Field::kDuration, 0, row.duration);
+  CodeKnown(coder, Field::kExclusive, 0, row.exclusive);
+  CodeId(coder, Field::kInputs, 0, row.inputs);
+  CodeId(coder, Field::kOutputs, 0, row.outputs);
+  CodeKnown(coder, Field::kRfId, 0, row.rf_id);
+  CodeKnown(coder, Field::kFwParent, 0, row.fw_parent);
+  CodeKnown(coder, Field::kSeqId, 0, row.seq_id);
+  CodeFixedKnown(coder, row.scope);
+  CodeFixedKnown(coder, row.tid);
+  CodeKnown(coder, Field::kFwTid, 0, row.fw_tid);
+  CodeFixedId(coder, row.op_schema);
+  CodeFixedId(coder, row.kernel_backend);
+  CodeId(coder, Field::kText, 0, row.kernel_file);
+  CodeId(coder, Field::kText, 1, row.tensor_range);
+  CodeId(coder, Field::kText, 2, row.index_statistics);
+  CodeId(coder, Field::kText, 3, row.index_values);
+  CodeKnown(coder, Field::kCorrelation, 0, row.correlation);
+  CodeKnown(coder, Field::kExternalId, 0, row.external_id);
+  CodeComm<Field>(coder, node.comm);
+  uint64_t extras = node.extras.size();
+  coder.Fixed(extras);
+  node.extras.resize(extras);
+  for (size_t i = 0; i < extras; ++i) {
+    CodeFixedId(coder, node.extras[i].key);
+    CodeEnum(coder, node.extras[i].form);
+    coder.TemplateOf(node.extras[i].text);
+    CodeId(coder, Field::kExtra, i, node.extras[i].text);
+  }
+}
+
+// The lists of a trace whose tables hold what its nodes use, and nothing else: the highest of each
+// kind is the last one.
+size_t ValueListCount(const Trace& trace) {
+  size_t count = 0;
+  std::vector<ValueListId> open;
+  std::vector<bool> seen;
+  const auto see = [&](ValueListId list) {
+    if (!list) return;
+    count = std::max(count, list.index() + 1);
+    if (seen.size() < count) seen.resize(2 * count);
+    if (seen[list.index()]) return;
+    seen[list.index()] = true;
+    open.push_back(list);
+  };
+  ForEachNode(trace, [&](NodeId node) {
+    see(trace.input_list(node));
+    see(trace.output_list(node));
+    while (!open.empty()) {
+      const ValueListId list = open.back();
+      open.pop_back();
+      for (const Value& value : trace.values(list)) {
+        if (value.kind == ValueKind::kList) see(value.as_list());
+      }
+    }
+  });
+  return count;
+}
+
+// The parts of a row of a table as numbers; `set` takes them again.
+constexpr size_t kTensorParts = 13;
+std::array<uint64_t, kTensorParts> PartsOf(const TensorUse& use) {
+  return {use.device.value(),
+          use.type.value(),
+          use.shape.value(),
+          use.strides.value(),
+          use.tensor,
+          use.storage,
+          static_cast<uint64_t>(use.offset),
+          static_cast<uint64_t>(use.numel),
+          static_cast<uint64_t>(use.element_bytes),
+          static_cast<uint64_t>(use.storage_bytes),
+          static_cast<uint64_t>(use.requires_grad),
+          static_cast<uint64_t>(use.number_kind),
+          use.number};
+}
+
+TensorUse TensorOf(const std::array<uint64_t, kTensorParts>& parts) {
+  TensorUse use;
+  use.device = StringId(static_cast<uint32_t>(parts[0]));
+  use.type = StringId(static_cast<uint32_t>(parts[1]));
+  use.shape = IntListId(static_cast<uint32_t>(parts[2]));
+  use.strides = IntListId(static_cast<uint32_t>(parts[3]));
+  use.tensor = parts[4];
+  use.storage = parts[5];
+  use.offset = static_cast<int64_t>(parts[6]);
+  use.numel = static_cast<int64_t>(parts[7]);
+  use.element_bytes = static_cast<int64_t>(parts[8]);
+  use.storage_bytes = static_cast<int64_t>(parts[9]);
+  use.requires_grad = static_cast<Known>(parts[10]);
+  use.number_kind = static_cast<ValueKind>(parts[11]);
+  use.number = parts[12];
+  return use;
+}
+
+}  // namespace
+
+class TracePacker {
+ public:
+  using Field = PackedTrace::Field;
+
+  explicit TracePacker(const Trace& trace) : trace_(trace) {}
+
+  PackedTrace Run() {
+    packed_.info_ = trace_.info();
+    packed_.stats_ = trace_.stats();
+    packed_.node_count_ = trace_.node_count();
+    PackTexts();
+    PackTables();
+    PackRest();
+    PackNodes();
+    for (size_t i = 0; i < PackedTrace::kFields; ++i) {
+      packed_.numbers_[i] = PackNumbers(columns_[i].numbers, columns_[i].contexts);
+    }
+    return std::move(packed_);
+  }
+
+  // As a coder of CodeNode.
+  void Fixed(uint64_t& value) { token_.push_back(value); }
+  void Number(Field field, size_t slot, uint64_t& value) { said_.push_back({field, slot, value}); }
+  void TemplateOf(StringId text) {
+    token_.push_back(text ? template_of_[text.index()] : kNoTemplate);
+  }
+
+ private:
+  struct Column {
+    std::vector<int64_t> numbers;
+    std::vector<uint64_t> contexts;
+  };
+  struct Said {
+    Field field;
+    size_t slot;
+    uint64_t value;
+  };
+
+  void Add(Field field, uint64_t context, uint64_t value) {
+    Column& column = columns_[static_cast<size_t>(field)];
+    column.numbers.push_back(static_cast<int64_t>(value));
+    column.contexts.push_back(context);
+  }
+
+  void PackTexts() {
+    packed_.text_count_ = trace_.strings().size();
+    std::map<std::string, uint32_t> templates;
+    for (size_t i = 0; i < packed_.text_count_; ++i) {
+      CutText cut = CutNumbers(trace_.text(StringId::FromIndex(i)));
+      const auto [at, added] =
+          templates.emplace(cut.form, static_cast<uint32_t>(packed_.templates_.size()));
+      if (added) packed_.templates_.push_back(cut.form);
+      template_of_.push_back(at->second);
+      Add(Field::kTextTemplate, 0, at->second);
+      for (size_t k = 0; k < cut.numbers.size(); ++k) {
+        Add(Field::kTextNumber, ContextOf(at->second, k), static_cast<uint64_t>(cut.numbers[k]));
+      }
+    }
+  }
+
+  void PackTables() {
+    packed_.int_list_count_ = trace_.int_lists().size();
+    for (size_t i = 0; i < packed_.int_list_count_; ++i) {
+      const auto ints = trace_.ints(IntListId::FromIndex(i));
+      Add(Field::kIntCount, 0, ints.size());
+      for (size_t k = 0; k < ints.size(); ++k) {
+        Add(Field::kInt, ContextOf(ints.size(), k), static_cast<uint64_t>(ints[k]));
+      }
+    }
+    packed_.tensor_count_ = trace_.tensor_count();
+    for (size_t i = 0; i < packed_.tensor_count_; ++i) {
+      const auto parts = PartsOf(trace_.tensor(TensorId::FromIndex(i)));
+      for (size_t k = 0; k < parts.size(); ++k) Add(Field::kTensorPart, k, parts[k]);
+    }
+    packed_.value_list_count_ = ValueListCount(trace_);
+    for (size_t i = 0; i < packed_.value_list_count_; ++i) {
+      const auto values = trace_.values(ValueListId::FromIndex(i));
+      Add(Field::kValueCount, 0, values.size());
+      for (const Value& value : values) {
+        const auto kind = static_cast<uint64_t>(value.kind);
+        Add(Field::kValuePart, 0, kind);
+        Add(Field::kValuePart, ContextOf(kind, 1), value.type.value());
+        Add(Field::kValuePart, ContextOf(kind, 2), value.payload);
+      }
+    }
+    packed_.lane_count_ = trace_.lane_count();
+    for (size_t i = 0; i < packed_.lane_count_; ++i) {
+      const Lane& lane = trace_.lane(LaneId::FromIndex(i));
+      Add(Field::kLanePart, 0, lane.process.value());
+      Add(Field::kLanePart, 1, lane.thread.value());
+      Add(Field::kLanePart, 2, static_cast<uint64_t>(int64_t{lane.device}));
+      Add(Field::kLanePart, 3, static_cast<uint64_t>(int64_t{lane.stream}));
+    }
+  }
+
+  void PackRest() {
+    packed_.group_count_ = trace_.process_groups().size();
+    for (const ProcessGroup& group : trace_.process_groups()) {
+      Add(Field::kGroupPart, 0, group.name.value());
+      Add(Field::kGroupPart, 1, group.description.value());
+      Add(Field::kGroupPart, 2, group.backend.value());
+      Add(Field::kGroupPart, 3, group.ranks.value());
+      Add(Field::kGroupPart, 4, group.size ? 1 : 0);
+      Add(Field::kGroupPart, 5, static_cast<uint64_t>(group.size.value_or(0)));
+    }
+    packed_.dangling_count_ = trace_.dangling().size();
+    for (const Trace::Dangling& dangling : trace_.dangling()) {
+      Add(Field::kDanglingPart, 0, dangling.node.value());
+      Add(Field::kDanglingPart, 1, dangling.source_id);
+      Add(Field::kDanglingPart, 2, static_cast<uint64_t>(dangling.kind));
+      Add(Field::kDanglingPart, 3, dangling.is_parent ? 1 : 0);
+    }
+  }
+
+  void PackNodes() {
+    TraceBuilder same({}, trace_);
+    TraceCopy copy(trace_, same);
+    std::map<std::vector<uint64_t>, uint32_t> tokens;
+    std::vector<uint32_t> sequence;
+    ForEachNode(trace_, [&](NodeId at) {
+      const auto before = [&](NodeId other) { return uint64_t{at.value()} - other.value(); };
+      PackedNode node{.row = copy.Row(at)};
+      if (trace_.parent(at)) node.parent = before(trace_.parent(at));
+      const auto deps = trace_.deps(at);
+      for (size_t i = 0; i < deps.size(); ++i) {
+        node.deps.emplace_back(before(deps[i]), trace_.dep_kinds(at)[i]);
+      }
+      if (const Comm* comm = trace_.comm(at)) node.comm = *comm;
+      node.extras.assign(trace_.extras(at).begin(), trace_.extras(at).end());
+      token_.clear();
+      said_.clear();
+      CodeNode<Field>(*this, node);
+      const auto [known, added] = tokens.emplace(token_, static_cast<uint32_t>(tokens.size()));
+      if (added) packed_.tokens_.push_back(token_);
+      sequence.push_back(known->second);
+      for (const Said& said : said_)
+        Add(said.field, ContextOf(known->second, said.slot), said.value);
+    });
+    packed_.program_ = FindMotifs(sequence, static_cast<uint32_t>(tokens.size()));
+  }
+
+  const Trace& trace_;
+  PackedTrace packed_;
+  std::array<Column, PackedTrace::kFields> columns_;
+  std::vector<uint64_t> template_of_;  // by text
+  std::vector<uint64_t> token_;        // of the node that is packed
+  std::vector<Said> said_;
+};
+
+class TraceUnpacker {
+ public:
+  using Field = PackedTrace::Field;
+
+  TraceUnpacker(const PackedTrace& packed, const Limits& limits)
+      : packed_(packed), builder_(limits) {
+    for (const PackedNumbers& numbers : packed.numbers_) readers_.emplace_back(numbers);
+  }
+
+  Result<Trace> Run() {
+    builder_.info() = packed_.info_;
+    for (const StatInfo& info : StatTable()) {
+      if (!FoundByBuilder(info.stat)) builder_.stats().Count(info.stat, packed_.stats_[info.stat]);
+    }
+    UnpackTexts();
+    UnpackTables();
+    for (size_t i = 0; i < packed_.group_count_; ++i) {
+      ProcessGroup group;
+      group.name = TextId(Field::kGroupPart, 0);
+      group.description = TextId(Field::kGroupPart, 1);
+      group.backend = TextId(Field::kGroupPart, 2);
+      group.ranks = IntListId(static_cast<uint32_t>(Next(Field::kGroupPart, 3)));
+      const bool sized = Next(Field::kGroupPart, 4) != 0;
+      const auto size = static_cast<int64_t>(Next(Field::kGroupPart, 5));
+      if (sized) group.size = size;
+      builder_.AddProcessGroup(group);
+    }
+    UnpackNodes();
+    for (size_t i = 0; i < packed_.dangling_count_; ++i) {
+      const NodeId node(static_cast<uint32_t>(Next(Field::kDanglingPart, 0)));
+      const uint64_t source_id = Next(Field::kDanglingPart, 1);
+      const auto kind = static_cast<DepKind>(Next(Field::kDanglingPart, 2));
+      if (Next(Field::kDanglingPart, 3) != 0) {
+        builder_.SetParent(node, source_id);
+      } else {
+        builder_.AddDep(node, source_id, kind);
+      }
+    }
+    return builder_.Finish();
+  }
+
+  // As a coder of CodeNode.
+  void Fixed(uint64_t& value) { value = packed_.tokens_[token_][at_++]; }
+  void Number(Field field, size_t slot, uint64_t& value) {
+    value = Next(field, ContextOf(token_, slot));
+  }
+  void TemplateOf(StringId) { ++at_; }
+
+ private:
+  uint64_t Next(Field field, uint64_t context) {
+    return static_cast<uint64_t>(readers_[static_cast<size_t>(field)].Next(context));
+  }
+  StringId TextId(Field field, uint64_t context) {
+    return StringId(static_cast<uint32_t>(Next(field, context)));
+  }
+
+  void UnpackTexts() {
+    for (size_t i = 0; i < packed_.text_count_; ++i) {
+      const uint64_t at = Next(Field::kTextTemplate, 0);
+      const std::string_view form = packed_.templates_[at];
+      std::string text;
+      size_t slot = 0;
+      for (const char c : form.substr(1)) {
+        if (c == kNumberInText && form.front() == kWithNumbers) {
+          text +=
+              std::to_string(static_cast<int64_t>(Next(Field::kTextNumber, ContextOf(at, slot++))));
+        } else {
+          text += c;
+        }
+      }
+      builder_.Intern(text);
+    }
+  }
+
+  void UnpackTables() {
+    std::vector<int64_t> ints;
+    for (size_t i = 0; i < packed_.int_list_count_; ++i) {
+      ints.resize(Next(Field::kIntCount, 0));
+      for (size_t k = 0; k < ints.size(); ++k) {
+        ints[k] = static_cast<int64_t>(Next(Field::kInt, ContextOf(ints.size(), k)));
+      }
+      builder_.InternInts(ints);
+    }
+    for (size_t i = 0; i < packed_.tensor_count_; ++i) {
+      std::array<uint64_t, kTensorParts> parts{};
+      for (size_t k = 0; k < parts.size(); ++k) parts[k] = Next(Field::kTensorPart, k);
+      builder_.InternTensor(TensorOf(parts));
+    }
+    std::vector<Value> values;
+    for (size_t i = 0; i < packed_.value_list_count_; ++i) {
+      values.resize(Next(Field::kValueCount, 0));
+      for (Value& value : values) {
+        const uint64_t kind = Next(Field::kValuePart, 0);
+        value.kind = static_cast<ValueKind>(kind);
+        value.type = TextId(Field::kValuePart, ContextOf(kind, 1));
+        value.payload = Next(Field::kValuePart, ContextOf(kind, 2));
+      }
+      builder_.InternValues(values);
+    }
+    for (size_t i = 0; i < packed_.lane_count_; ++i) {
+      Lane lane;
+      lane.process = TextId(Field::kLanePart, 0);
+      lane.thread = TextId(Field::kLanePart, 1);
+      lane.device = static_cast<int32_t>(Next(Field::kLanePart, 2));
+      lane.stream = static_cast<int32_t>(Next(Field::kLanePart, 3));
+      builder_.InternLane(lane);
+    }
+  }
+
+  void UnpackNodes() {
+    std::vector<std::pair<NodeId, NodeId>> parents;
+    std::vector<uint64_t> ids;
+    for (const uint32_t token : packed_.program_.Expand()) {
+      token_ = token;
+      at_ = 0;
+      PackedNode node;
+      CodeNode<Field>(*this, node);
+      const NodeId at = builder_.AddNode(node.row);
+      ids.push_back(node.row.source_id);
+      const auto before = [&](uint64_t distance) {
+        return NodeId(static_cast<uint32_t>(at.value() - distance));
+      };
+      if (node.parent != 0) parents.emplace_back(at, before(node.parent));
+      for (const auto& [distance, kind] : node.deps) builder_.AddDep(at, before(distance), kind);
+      if (node.comm) builder_.SetComm(at, *node.comm);
+      for (const Extra& extra : node.extras) builder_.AddExtra(at, extra);
+    }
+    for (const auto& [node, parent] : parents) builder_.SetParent(node, ids[parent.index()]);
+  }
+
+  const PackedTrace& packed_;
+  TraceBuilder builder_;
+  std::vector<NumberReader> readers_;  // by Field
+  uint32_t token_ = 0;                 // of the node that is unpacked, and where in it
+  size_t at_ = 0;
+};
+
+Result<PackedTrace> PackedTrace::Pack(const Trace& trace, const Limits& limits) {
+  // Tables in the order of use: what is new has the next number.
+  TraceBuilder builder(limits);
+  ETUDE_ASSIGN_OR_RETURN(const Trace plain, CopyTrace(trace, builder));
+  return TracePacker(plain).Run();
+}
+
+Result<Trace> PackedTrace::Unpack(const Limits& limits) const {
+  return TraceUnpacker(*this, limits).Run();
+}
+
+size_t PackedTrace::memory_bytes() const {
+  size_t bytes = sizeof(*this) + info_.extras.capacity() * sizeof(Extra);
+  for (const std::string& form : templates_) bytes += sizeof(form) + form.capacity();
+  for (const auto& token : tokens_) bytes += sizeof(token) + token.capacity() * sizeof(uint64_t);
+  for (const auto& motif : program_.motifs) {
+    bytes += sizeof(motif) + motif.capacity() * sizeof(uint32_t);
+  }
+  bytes += program_.parts.capacity() * sizeof(uint32_t);
+  for (const PackedNumbers& numbers : numbers_) bytes += numbers.bytes.capacity();
+  return bytes;
+}
+
+}  // namespace etude
