@@ -12,6 +12,7 @@
 
 #include "src/base/each_rank.h"
 #include "src/base/quantity.h"
+#include "src/cli/generate_llm.h"
 #include "src/cli/output_files.h"
 #include "src/compat/text_model.h"
 #include "src/formats/byte_source.h"
@@ -35,17 +36,20 @@ class GenerateCommand : public Command {
  public:
   std::string_view name() const override { return "generate"; }
   std::string_view summary() const override {
-    return "make Chakra traces of a pattern or of a model in text, for any number of ranks";
+    return "make Chakra traces of a pattern, or of the training of a model, for any number of "
+           "ranks";
   }
 
   void Declare(Options& options) override {
-    options.Positional("what", &what_, "microbench or text");
+    options.Positional("what", &what_, "microbench, text or llm");
     options.Positional("pattern", &pattern_,
-                       "microbench: what the ranks do, see below; text: file with a model",
+                       "microbench: what the ranks do, see below; text: file with a model; llm: a "
+                       "model of the list below, or a file that ends in .toml",
                        /*required=*/false);
     options.Value("-o,--output", &output_, "PREFIX", "writes PREFIX.RANK.et for each rank");
     options.Required("--output");
-    options.Value("--ranks", &bench_.ranks, "N", "ranks of the job", {.least = 1, .most = 1 << 20});
+    options.Value("--ranks", &ranks_, "N", "ranks of the job (default: 2, llm: as its options say)",
+                  {.least = 1, .most = 1 << 20});
     options.Value("--size", &size_, "BYTES",
                   "that a rank puts in, sends or moves: 64MiB (default: 1MiB)");
     options.Value("--count", &bench_.count, "N", "repetitions, one after the other",
@@ -55,18 +59,34 @@ class GenerateCommand : public Command {
                   "collectives in groups of N neighbours (default: all ranks)", {.least = 0});
     options.Flag("--native", &bench_.native,
                  "one node for collectives that ASTRA-sim refuses, instead of sends and receives");
+    llm_.Declare(options);
     options.Flag("--json", &json_, "print what was written as JSON");
     std::string footer = "Patterns:\n";
     for (const PatternInfo& info : Patterns()) {
       footer += fmt::format("  {:<15} {}\n", info.name, info.help);
+    }
+    footer += "Models:\n";
+    for (const TransformerPreset& preset : TransformerPresets()) {
+      footer += fmt::format("  {:<15} {}\n", preset.name, preset.source);
     }
     options.Footer(footer);
   }
 
   Result<ExitCode> Run(const Console& console) override {
     ETUDE_RETURN_IF_ERROR(CheckUsage());
+    bench_.ranks = ranks_.value_or(bench_.ranks);
     std::optional<TextWorkload> workload;
-    if (what_ == "text") {
+    std::optional<LlmOptions::Made> llm;
+    if (what_ == "llm") {
+      ETUDE_ASSIGN_OR_RETURN(llm, llm_.Make(pattern_, console.context()));
+      bench_.ranks = llm->job.ranks();
+      if (ranks_ && *ranks_ != bench_.ranks) {
+        return MakeError(ErrorCode::kUsage,
+                         fmt::format("--ranks: found {}, expected {} as --tp, --cp, --dp and --pp "
+                                     "say",
+                                     *ranks_, bench_.ranks));
+      }
+    } else if (what_ == "text") {
       ETUDE_ASSIGN_OR_RETURN(workload, ReadWorkload(console));
     } else {
       ETUDE_RETURN_IF_ERROR(TakeOptions());
@@ -77,16 +97,22 @@ class GenerateCommand : public Command {
         const std::vector<Written> files,
         ForEachRank<Written>(static_cast<size_t>(bench_.ranks), 0, console.context(),
                              [&](size_t i, const RunContext&) {
-                               return WriteRank(static_cast<int64_t>(i), workload);
+                               const auto rank = static_cast<int64_t>(i);
+                               return llm ? WriteRank(rank, llm->job) : WriteRank(rank, workload);
                              }));
     using Groups = std::map<int64_t, std::vector<int64_t>>;
-    const Groups groups = workload ? Groups() : MicrobenchGroups(bench_);
+    Groups groups;
+    if (llm) {
+      groups = llm->job.Groups();
+    } else if (!workload) {
+      groups = MicrobenchGroups(bench_);
+    }
     std::string groups_path;
     if (!groups.empty()) {
       groups_path = output_ + ".comm_groups.json";
       ETUDE_RETURN_IF_ERROR(WriteGroupsFile(groups, groups_path));
     }
-    Report(console, files, groups_path);
+    Report(console, files, groups_path, llm ? llm->text : "");
     return ExitCode::kOk;
   }
 
@@ -95,20 +121,25 @@ class GenerateCommand : public Command {
     const auto wrong = [](const std::string& message) {
       return MakeError(ErrorCode::kUsage, "generate: " + message);
     };
-    if (what_ != "microbench" && what_ != "text") {
-      return wrong(fmt::format("found '{}', expected microbench or text", what_));
+    if (what_ != "microbench" && what_ != "text" && what_ != "llm") {
+      return wrong(fmt::format("found '{}', expected microbench, text or llm", what_));
     }
     if (pattern_.empty()) {
+      if (what_ == "llm") return wrong("missing argument: the model; --help lists those known");
       return wrong(what_ == "text" ? "missing argument: the file with the model"
                                    : "missing argument: the pattern; --help lists them");
     }
     if (output_ == "-" || std::filesystem::path(output_).filename().empty()) {
       return wrong(fmt::format("-o {}: expected what the names of the files begin with", output_));
     }
-    if (what_ == "text" && (size_ || duration_ || bench_.group_size != 0 || bench_.native)) {
+    if (what_ != "microbench" && (size_ || duration_ || bench_.group_size != 0 || bench_.native)) {
       return wrong(
           "--size, --duration, --group-size and --native are for microbench: "
-          "a model in text has its own sizes and times");
+          "a model has its own sizes and times");
+    }
+    if (what_ == "llm" && bench_.count != 1) return wrong("--count is not for llm: it is one step");
+    if (const std::string option = llm_.Given(); what_ != "llm" && !option.empty()) {
+      return wrong(option + " is for llm");
     }
     return {};
   }
@@ -177,14 +208,19 @@ class GenerateCommand : public Command {
     return WriteTrace(trace, rank);
   }
 
+  Result<Written> WriteRank(int64_t rank, const TransformerJob& job) const {
+    ETUDE_ASSIGN_OR_RETURN(const Trace trace, job.TraceOf(rank));
+    return WriteTrace(trace, rank);
+  }
+
   Result<Written> WriteTrace(const Trace& trace, int64_t rank) const {
     const std::string path = fmt::format("{}.{}.et", output_, rank);
     ETUDE_ASSIGN_OR_RETURN(const ChakraWriteReport report, WriteChakraFile(trace, path));
     return Written{.path = path, .nodes = report.nodes, .bytes = report.bytes};
   }
 
-  void Report(const Console& console, const std::vector<Written>& files,
-              const std::string& groups) const {
+  void Report(const Console& console, const std::vector<Written>& files, const std::string& groups,
+              const std::string& model) const {
     uint64_t nodes = 0;
     uint64_t bytes = 0;
     for (const Written& file : files) {
@@ -204,7 +240,8 @@ class GenerateCommand : public Command {
       console.Print(JsonText(json));
       return;
     }
-    std::string text = fmt::format("wrote {}", files.front().path);
+    std::string text = model.empty() ? "" : model + "\n";
+    text += fmt::format("wrote {}", files.front().path);
     if (files.size() > 1) text += fmt::format(" … {}", files.back().path);
     text += fmt::format(": {} nodes, {}\n", FormatCount(nodes),
                         FormatBytes(Bytes{static_cast<int64_t>(bytes)}));
@@ -216,9 +253,11 @@ class GenerateCommand : public Command {
   std::string what_;
   std::string pattern_;
   std::string output_;
+  std::optional<int64_t> ranks_;
   std::optional<std::string> size_;
   std::optional<std::string> duration_;
   MicrobenchOptions bench_;
+  LlmOptions llm_;
   bool json_ = false;
 };
 

@@ -1,0 +1,124 @@
+#include "src/synth/layer_works.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace etude {
+
+LayerWorks::LayerWorks(const TransformerModel& model, const LayerPlan& plan)
+    : model_(model),
+      plan_(plan),
+      element_(ElementBytes(model.weights).value_or(0)),
+      gradient_(ElementBytes(model.gradients).value_or(0)),
+      tokens_(plan.sequences * (model.sequence / plan.context)),
+      shares_tokens_(plan.tensor > 1 && plan.sequence_parallel),
+      shared_tokens_(shares_tokens_ ? tokens_ / plan.tensor : tokens_) {}
+
+LayerWorks::In LayerWorks::Add(LayerWork work) {
+  works_.push_back(std::move(work));
+  return {works_.size() - 1};
+}
+
+LayerWorks::In LayerWorks::Elementwise(std::string name, In in, int64_t count, int64_t flops,
+                                       ElementCounts elements) {
+  return Add({.name = std::move(name),
+              .inputs = std::move(in),
+              .flops = flops * count,
+              .read = Bytes{elements.read * element_},
+              .written = Bytes{elements.written * element_},
+              .kept = Bytes{elements.kept * element_}});
+}
+
+LayerWorks::In LayerWorks::Collective(std::string name, In in, CollectiveType type, LayerAxis axis,
+                                      int64_t bytes) {
+  return Add({.name = std::move(name),
+              .inputs = std::move(in),
+              .collective = type,
+              .axis = axis,
+              .bytes = Bytes{bytes}});
+}
+
+LayerWorks::In LayerWorks::Multiply(std::string name, In in, const MatrixProduct& product,
+                                    int64_t kept) {
+  return Add({.name = std::move(name),
+              .inputs = std::move(in),
+              .flops = product.flops() + (product.bias ? product.outputs() : 0),
+              .matrix_flops = product.flops(),
+              .read = Bytes{(product.inputs() + product.weights() + product.biases()) * element_},
+              .written = Bytes{product.outputs() * element_},
+              .kept = Bytes{kept * element_}});
+}
+
+LayerWorks::In LayerWorks::InputGradient(const std::string& name, In in,
+                                         const MatrixProduct& product) {
+  return Add({.name = name + " input gradient",
+              .inputs = std::move(in),
+              .flops = product.flops(),
+              .matrix_flops = product.flops(),
+              .read = Bytes{(product.outputs() + product.weights()) * element_},
+              .written = Bytes{product.inputs() * element_}});
+}
+
+void LayerWorks::WeightGradient(const std::string& name, In in, const MatrixProduct& product,
+                                int64_t gathered) {
+  if (gathered != 0 && shares_tokens_) {
+    const In all = Collective(name + " input all_gather", in, CollectiveType::kAllGather,
+                              LayerAxis::kTensor, gathered);
+    works_.back().for_weights = true;
+    in.push_back(all.front());
+  }
+  const int64_t weights = product.weights() + product.biases();
+  Add({.name = name + " weight gradient",
+       .inputs = std::move(in),
+       .for_weights = true,
+       .flops = product.flops() + (product.bias ? product.outputs() : 0),
+       .matrix_flops = product.flops(),
+       .read = Bytes{(product.inputs() + product.outputs()) * element_ + weights * gradient_},
+       .written = Bytes{weights * gradient_}});
+}
+
+void LayerWorks::VectorGradient(const std::string& name, In in, int64_t elements, int64_t size) {
+  Add({.name = name + " weight gradient",
+       .inputs = std::move(in),
+       .for_weights = true,
+       .flops = elements,
+       .read = Bytes{elements * element_ + size * gradient_},
+       .written = Bytes{size * gradient_}});
+}
+
+LayerWorks::In LayerWorks::GatherTokens(const std::string& name, In in) {
+  if (!shares_tokens_) return in;
+  return Collective(name + " all_gather", std::move(in), CollectiveType::kAllGather,
+                    LayerAxis::kTensor, shared_tokens_ * model_.hidden * element_);
+}
+
+LayerWorks::In LayerWorks::SumTokens(const std::string& name, In in) {
+  if (plan_.tensor == 1) return in;
+  const CollectiveType type =
+      shares_tokens_ ? CollectiveType::kReduceScatter : CollectiveType::kAllReduce;
+  return Collective(fmt::format("{} {}", name, Name(type)), std::move(in), type, LayerAxis::kTensor,
+                    tokens_ * model_.hidden * element_);
+}
+
+LayerWorks::In LayerWorks::Norm(const std::string& name, In in) {
+  // With LayerNorm: mean (2), subtract, square, sum, times the deviation's inverse, scale, offset.
+  const bool centred = model_.norm == NormKind::kLayerNorm;
+  const int64_t weights = (centred ? 2 : 1) * model_.hidden;
+  const int64_t size = shared_tokens_ * model_.hidden;
+  return Elementwise(name, std::move(in), size, centred ? 7 : 4,
+                     {.read = size + weights, .written = size, .kept = size});
+}
+
+LayerWorks::In LayerWorks::NormBackward(const std::string& name, In in, int64_t addends) {
+  const bool centred = model_.norm == NormKind::kLayerNorm;
+  const int64_t weights = (centred ? 2 : 1) * model_.hidden;
+  const int64_t size = shared_tokens_ * model_.hidden;
+  return Add({.name = name + " backward",
+              .inputs = std::move(in),
+              .flops = ((centred ? 13 : 9) + addends) * size,
+              .read = Bytes{((2 + addends) * size + weights) * element_ + weights * gradient_},
+              .written = Bytes{size * element_ + weights * gradient_}});
+}
+
+}  // namespace etude

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/synth/transformer_layer.h"
+
+namespace etude {
+
+// A matrix product of `rows` rows with a weight of `in` × `out`, `count` times.
+struct MatrixProduct {
+  int64_t rows = 0;
+  int64_t in = 0;
+  int64_t out = 0;
+  int64_t count = 1;
+  bool bias = false;
+
+  int64_t flops() const { return 2 * rows * in * out * count; }
+  int64_t inputs() const { return rows * in * count; }
+  int64_t outputs() const { return rows * out * count; }
+  int64_t weights() const { return in * out * count; }
+  int64_t biases() const { return bias ? out * count : 0; }
+};
+
+// Elements that work without a matrix product goes through.
+struct ElementCounts {
+  int64_t read = 0;
+  int64_t written = 0;
+  int64_t kept = 0;
+};
+
+// A pass of a layer, work by work. What a work waits for is a list of indices, and so is what
+// adding one gives: it itself.
+class LayerWorks {
+ public:
+  using In = std::vector<size_t>;
+
+  LayerWorks(const TransformerModel& model, const LayerPlan& plan);
+
+  int64_t element() const { return element_; }    // bytes of weights and activations
+  int64_t gradient() const { return gradient_; }  // bytes of gradients of weights
+  // Of the micro-batch on this rank, where matrices are and between them.
+  int64_t tokens() const { return tokens_; }
+  int64_t shared_tokens() const { return shared_tokens_; }
+  bool shares_tokens() const { return shares_tokens_; }
+
+  std::vector<LayerWork>& works() { return works_; }
+
+  In Add(LayerWork work);
+  // `flops` for each of `count` elements.
+  In Elementwise(std::string name, In in, int64_t count, int64_t flops, ElementCounts elements);
+  In Collective(std::string name, In in, CollectiveType type, LayerAxis axis, int64_t bytes);
+
+  // Keeps `kept` elements of what goes in.
+  In Multiply(std::string name, In in, const MatrixProduct& product, int64_t kept);
+  // The gradient of what went in.
+  In InputGradient(const std::string& name, In in, const MatrixProduct& product);
+  // The gradient of the weight, which is added to that of other micro-batches. Of what went in each
+  // tensor-parallel rank has kept a share of `gathered` bytes, which is gathered for it; 0: all.
+  void WeightGradient(const std::string& name, In in, const MatrixProduct& product,
+                      int64_t gathered);
+  // Of a weight of `size` elements that `elements` values were added to, or multiplied with.
+  void VectorGradient(const std::string& name, In in, int64_t elements, int64_t size);
+
+  // From a share of the tokens to all of them; only with sequence parallelism.
+  In GatherTokens(const std::string& name, In in);
+  // Sums what all tensor-parallel ranks have for all tokens; with sequence parallelism each keeps
+  // a share of the tokens.
+  In SumTokens(const std::string& name, In in);
+
+  In Norm(const std::string& name, In in);
+  // Adds `addends` gradients that went past the norm, or that came from elsewhere.
+  In NormBackward(const std::string& name, In in, int64_t addends);
+
+ private:
+  const TransformerModel& model_;
+  const LayerPlan& plan_;
+  const int64_t element_;
+  const int64_t gradient_;
+  const int64_t tokens_;
+  const bool shares_tokens_;
+  const int64_t shared_tokens_;
+  std::vector<LayerWork> works_;
+};
+
+}  // namespace etude

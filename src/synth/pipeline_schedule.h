@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/base/result.h"
+
+// In which order the stages of a pipeline work on the micro-batches of a step.
+// docs/models/transformer.md says where the schedules are from.
+namespace etude {
+
+enum class PipelineSchedule : uint8_t {
+  kGpipe,        // all forward, then all backward
+  k1F1B,         // one forward, one backward as soon as the pipeline is full
+  kInterleaved,  // the same with several chunks of layers on each stage
+  kZeroBubble,   // ZB-H1: gradients of weights later, where a stage would wait
+};
+
+struct PipelinePlan {
+  PipelineSchedule schedule = PipelineSchedule::k1F1B;
+  int64_t stages = 1;
+  int64_t micro_batches = 1;
+  // Of layers on each stage: chunk 0 of all stages comes before chunk 1 of the first. 1 unless
+  // interleaved.
+  int64_t chunks = 1;
+};
+
+// kBadInput, with what was expected, unless there is such a schedule.
+Status CheckPipeline(const PipelinePlan& plan);
+
+enum class StagePass : uint8_t {
+  kForward,
+  kBackward,        // of inputs and weights
+  kInputGradient,   // one half of backward
+  kWeightGradient,  // the other one, which no other stage waits for
+};
+
+struct StageStep {
+  StagePass pass = StagePass::kForward;
+  int64_t micro_batch = 0;
+  int64_t chunk = 0;
+
+  friend bool operator==(const StageStep&, const StageStep&) = default;
+};
+
+// What a stage does, in order. The plan has passed CheckPipeline.
+std::vector<StageStep> StageOrder(const PipelinePlan& plan, int64_t stage);
+
+// Time units that steps take.
+struct StepCosts {
+  int64_t forward = 1;
+  int64_t input_gradient = 1;
+  int64_t weight_gradient = 1;
+};
+
+struct TimedStep {
+  int64_t stage = 0;
+  StageStep step;
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+// All steps of all stages by time, each begun as soon as its stage is free and what it waits for is
+// there, without any time for communication.
+std::vector<TimedStep> TimePipeline(const PipelinePlan& plan, const StepCosts& costs = {});
+
+}  // namespace etude

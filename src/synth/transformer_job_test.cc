@@ -1,0 +1,328 @@
+#include "src/synth/transformer_job.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/analysis/comm_log.h"
+#include "src/analysis/comm_match.h"
+#include "src/trace/validator.h"
+
+namespace etude {
+namespace {
+
+TransformerModel Small() {
+  return {.layers = 4,
+          .hidden = 64,
+          .heads = 8,
+          .kv_heads = 4,
+          .head_size = 8,
+          .ffn = 192,
+          .vocabulary = 320,
+          .sequence = 32};
+}
+
+// Bytes by group and type over all stages, each as often as the program says.
+std::map<std::pair<ParallelGroup, CollectiveType>, int64_t> StepVolumes(const TransformerJob& job,
+                                                                        int64_t stages) {
+  std::map<std::pair<ParallelGroup, CollectiveType>, int64_t> volumes;
+  for (int64_t stage = 0; stage < stages; ++stage) {
+    for (const StageWork& work : job.program(stage)) {
+      if (work.collective != CollectiveType::kUnknown) {
+        volumes[{work.group, work.collective}] += work.bytes.count;
+      }
+    }
+  }
+  return volumes;
+}
+
+// Everything that communicates meets its partners, no trace waits for itself, and no two ranks for
+// each other: all communications, each one node for all who take part, have an order.
+void ExpectSound(const TransformerJob& job, const std::string& what) {
+  std::vector<CommLog> logs;
+  uint64_t calls = 0;
+  for (int64_t rank = 0; rank < job.ranks(); ++rank) {
+    const auto trace = job.TraceOf(rank);
+    ASSERT_TRUE(trace) << what << ": " << trace.error().message;
+    EXPECT_TRUE(IsValid(Validate(*trace))) << what;
+    EXPECT_TRUE(trace->is_acyclic()) << what;
+    logs.push_back(ReadCommLog(*trace, rank));
+    calls += logs.back().calls.size();
+  }
+  const CommMatch match = MatchComms(logs);
+  EXPECT_EQ(match.unmatched, 0u) << what << ": " << match.first_mismatch;
+  EXPECT_EQ(match.unknown_partners, 0u) << what;
+  EXPECT_EQ(calls == 0, match.collectives + match.point_to_point == 0) << what;
+}
+
+// Runs the stages as the strictest simulator does: work is done once all that it waits for is, and
+// a message once both sides are ready for it. All of it gets done.
+void ExpectRunsToTheEnd(const TransformerJob& job, int64_t stages, const std::string& what) {
+  std::vector<std::vector<bool>> done;
+  std::map<std::pair<int64_t, int64_t>, size_t> receives;  // by stage and tag
+  size_t left = 0;
+  size_t messages = 0;
+  for (int64_t stage = 0; stage < stages; ++stage) {
+    const std::vector<StageWork>& works = job.program(stage);
+    done.emplace_back(works.size());
+    left += works.size();
+    for (size_t i = 0; i < works.size(); ++i) {
+      if (works[i].partner == 0) continue;
+      ++messages;
+      if (works[i].sends) continue;
+      EXPECT_TRUE(receives.emplace(std::pair(stage, works[i].tag), i).second) << what;
+    }
+  }
+  EXPECT_EQ(messages, 2 * receives.size()) << what;
+  const auto is_ready = [&](int64_t stage, const StageWork& work) {
+    const std::vector<bool>& by_index = done[static_cast<size_t>(stage)];
+    return std::ranges::all_of(work.data, [&](size_t dep) { return by_index[dep]; }) &&
+           std::ranges::all_of(work.control, [&](size_t dep) { return by_index[dep]; });
+  };
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (int64_t stage = 0; stage < stages; ++stage) {
+      const std::vector<StageWork>& works = job.program(stage);
+      for (size_t i = 0; i < works.size(); ++i) {
+        const StageWork& work = works[i];
+        const bool receives_it = work.partner != 0 && !work.sends;
+        if (done[static_cast<size_t>(stage)][i] || receives_it || !is_ready(stage, work)) continue;
+        if (work.sends) {
+          const int64_t peer = (stage + work.partner + stages) % stages;
+          const auto receive = receives.find({peer, work.tag});
+          ASSERT_NE(receive, receives.end()) << what;
+          const StageWork& other = job.program(peer)[receive->second];
+          EXPECT_EQ(other.bytes, work.bytes) << what;
+          EXPECT_EQ((peer + other.partner + stages) % stages, stage) << what;
+          if (!is_ready(peer, other)) continue;
+          done[static_cast<size_t>(peer)][receive->second] = true;
+          --left;
+        }
+        done[static_cast<size_t>(stage)][i] = true;
+        --left;
+        moved = true;
+      }
+    }
+  }
+  EXPECT_EQ(left, 0u) << what;
+}
+
+// Replicas move 2 Ψ elements a step with stages 0 to 2 of ZeRO, 3 Ψ with stage 3: Rajbhandari et
+// al. 2020, section 7. An all-reduce is a reduce-scatter and an all-gather.
+TEST(TransformerJob, VolumesOfZeroStages) {
+  TransformerModel model = Small();
+  model.gradients = DType::kBFloat16;
+  const int64_t parameters = ParameterCount(model);
+  const int64_t bytes = 2 * parameters;
+  ASSERT_EQ(parameters % 4, 0);
+  for (int64_t zero = 0; zero <= 3; ++zero) {
+    TransformerPlan plan{.data = 4, .zero_stage = zero};
+    const TransformerJob job = TransformerJob::Make(model, plan).value();
+    auto volumes = StepVolumes(job, 1);
+    const int64_t reduced = volumes[{ParallelGroup::kReplicas, CollectiveType::kAllReduce}];
+    const int64_t scattered = volumes[{ParallelGroup::kReplicas, CollectiveType::kReduceScatter}];
+    const int64_t gathered = 4 * volumes[{ParallelGroup::kReplicas, CollectiveType::kAllGather}];
+    EXPECT_EQ(reduced, zero == 0 ? bytes : 0);
+    EXPECT_EQ(scattered, zero == 0 ? 0 : bytes);
+    EXPECT_EQ(gathered, zero == 0 ? 0 : zero == 3 ? 2 * bytes : bytes);
+  }
+  // Gradients once a step with stages 0 and 1, else for each micro-batch; so are gathered weights.
+  for (int64_t zero = 0; zero <= 3; ++zero) {
+    TransformerPlan plan{.data = 4, .pipeline = {.micro_batches = 3}, .zero_stage = zero};
+    auto volumes = StepVolumes(TransformerJob::Make(model, plan).value(), 1);
+    const int64_t gradients = volumes[{ParallelGroup::kReplicas, CollectiveType::kAllReduce}] +
+                              volumes[{ParallelGroup::kReplicas, CollectiveType::kReduceScatter}];
+    EXPECT_EQ(gradients, zero < 2 ? bytes : 3 * bytes);
+    EXPECT_EQ(4 * volumes[(std::pair(ParallelGroup::kReplicas, CollectiveType::kAllGather))],
+              zero == 0   ? 0
+              : zero == 3 ? 3 * 2 * bytes
+                          : bytes);
+  }
+}
+
+// Buckets are reduced while earlier layers are still at their gradients.
+TEST(TransformerJob, BucketsOverlapWithBackward) {
+  const TransformerModel model = Small();
+  const TransformerPlan plan{.data = 2, .bucket = Bytes{100'000}};
+  const TransformerJob job = TransformerJob::Make(model, plan).value();
+  const std::vector<StageWork>& works = job.program(0);
+  size_t buckets = 0;
+  size_t before_backward_ends = 0;
+  size_t last_compute = 0;
+  for (size_t i = 0; i + 1 < works.size(); ++i) {
+    if (works[i].collective == CollectiveType::kUnknown && works[i].name != "optimizer") {
+      last_compute = i;
+    }
+  }
+  for (size_t i = 0; i < works.size(); ++i) {
+    if (works[i].group != ParallelGroup::kReplicas ||
+        works[i].collective != CollectiveType::kAllReduce) {
+      continue;
+    }
+    ++buckets;
+    if (i < last_compute) ++before_backward_ends;
+    for (size_t j = i + 1; j < last_compute; ++j) {
+      if (works[j].collective != CollectiveType::kUnknown) continue;
+      for (const size_t dep : works[j].data) EXPECT_NE(dep, i);
+      for (const size_t dep : works[j].control) EXPECT_NE(dep, i);
+    }
+  }
+  EXPECT_GE(buckets, 4u);
+  EXPECT_GE(before_backward_ends, buckets - 1);
+}
+
+// Each boundary between stages, or chunks, is crossed by each micro-batch forward and backward.
+TEST(TransformerJob, MessagesOfAPipeline) {
+  TransformerModel model = Small();
+  model.layers = 8;
+  for (const bool sequence_parallel : {false, true}) {
+    TransformerPlan plan{
+        .layer = {.tensor = 2, .sequence_parallel = sequence_parallel, .sequences = 3},
+        .pipeline = {.schedule = PipelineSchedule::kInterleaved,
+                     .stages = 2,
+                     .micro_batches = 4,
+                     .chunks = 4}};
+    const TransformerJob job = TransformerJob::Make(model, plan).value();
+    int64_t messages = 0;
+    for (int64_t stage = 0; stage < 2; ++stage) {
+      for (const StageWork& work : job.program(stage)) {
+        if (work.partner == 0) continue;
+        ++messages;
+        EXPECT_EQ(work.bytes.count, 3 * 32 * 64 * 2 / (sequence_parallel ? 2 : 1));
+      }
+    }
+    EXPECT_EQ(messages, 2 * 2 * 4 * (2 * 4 - 1)) << "sends and receives";
+  }
+}
+
+// All parameters are updated once, whatever the plan.
+TEST(TransformerJob, EveryParameterIsUpdatedOnce) {
+  TransformerModel model = Small();
+  model.experts = ExpertsModel{.experts = 8, .top_k = 2, .ffn = 64, .dense_layers = 1};
+  for (int64_t zero = 0; zero <= 3; ++zero) {
+    for (const int64_t stages : {1, 2}) {
+      const TransformerPlan plan{.layer = {.expert = 2},
+                                 .data = 4,
+                                 .pipeline = {.stages = stages, .micro_batches = 2},
+                                 .zero_stage = zero};
+      const TransformerJob job = TransformerJob::Make(model, plan).value();
+      int64_t updated = 0;
+      for (int64_t stage = 0; stage < stages; ++stage) {
+        for (const StageWork& work : job.program(stage)) {
+          if (work.name == "optimizer") updated += work.flops / 14;
+        }
+      }
+      int64_t experts = 0;
+      for (int64_t layer = 0; layer < model.layers; ++layer) {
+        for (const TransformerWeight& weight : LayerWeights(model, layer)) {
+          if (weight.split == WeightSplit::kExperts) experts += weight.elements();
+        }
+      }
+      const int64_t others = ParameterCount(model) - experts;
+      EXPECT_EQ(updated, zero == 0 ? others + experts / 2 : others / 4 + experts / 4);
+    }
+  }
+}
+
+TEST(TransformerJob, GroupsAndRanks) {
+  TransformerModel model = Small();
+  model.tied = true;
+  model.experts = ExpertsModel{.experts = 4, .top_k = 1, .ffn = 64};
+  const TransformerPlan plan{
+      .layer = {.tensor = 2, .expert = 2}, .data = 4, .pipeline = {.stages = 2}};
+  const TransformerJob job = TransformerJob::Make(model, plan).value();
+  EXPECT_EQ(job.ranks(), 16);
+  const std::map<int64_t, std::vector<int64_t>> groups = job.Groups();
+  // 8 of tensor, 8 of expert, 4 of replicas, 8 of an expert's replicas, 8 of the ends.
+  ASSERT_EQ(groups.size(), 36u);
+  EXPECT_EQ(groups.at(1), (std::vector<int64_t>{0, 1}));
+  EXPECT_EQ(groups.at(8), (std::vector<int64_t>{14, 15}));
+  EXPECT_EQ(groups.at(9), (std::vector<int64_t>{0, 2}));
+  EXPECT_EQ(groups.at(17), (std::vector<int64_t>{0, 2, 4, 6}));
+  EXPECT_EQ(groups.at(21), (std::vector<int64_t>{0, 4}));
+  EXPECT_EQ(groups.at(29), (std::vector<int64_t>{0, 8}));
+  std::map<std::string, std::vector<int64_t>> users;
+  for (int64_t rank = 0; rank < job.ranks(); ++rank) {
+    for (const CommLog::Group& group : ReadCommLog(job.TraceOf(rank).value(), rank).groups) {
+      users[group.name].push_back(rank);
+    }
+  }
+  for (const auto& [number, members] : groups) EXPECT_EQ(users[std::to_string(number)], members);
+}
+
+// A thousand plans that fit: each is valid, and runs to its end.
+TEST(TransformerJob, RandomPlansAreSound) {
+  std::mt19937 random(13);
+  const auto one_of = [&](std::vector<int64_t> values) { return values[random() % values.size()]; };
+  int made = 0;
+  while (made < 1000) {
+    TransformerModel model = Small();
+    model.layers = one_of({1, 2, 3, 4, 5});
+    model.gated = random() % 2 == 0;
+    model.tied = random() % 2 == 0;
+    model.positions = one_of({0, 32});
+    if (random() % 3 == 0) {
+      model.experts = ExpertsModel{.experts = one_of({2, 4}),
+                                   .top_k = one_of({1, 2}),
+                                   .ffn = 64,
+                                   .shared_ffn = one_of({0, 32}),
+                                   .dense_layers = one_of({0, 1})};
+    } else {
+      model.biases = random() % 2 == 0;
+    }
+    TransformerPlan plan;
+    plan.layer = {.tensor = one_of({1, 2, 4}),
+                  .sequence_parallel = random() % 4 != 0,
+                  .context = one_of({1, 1, 2}),
+                  .expert = one_of({1, 2}),
+                  .sequences = one_of({1, 2}),
+                  .attention = static_cast<AttentionKind>(random() % 2),
+                  .recompute = static_cast<Recompute>(random() % 3)};
+    plan.data = one_of({1, 2, 4});
+    plan.pipeline = {.schedule = static_cast<PipelineSchedule>(random() % 4),
+                     .stages = one_of({1, 2, 3}),
+                     .micro_batches = one_of({1, 2, 4, 6}),
+                     .chunks = one_of({1, 2})};
+    plan.zero_stage = one_of({0, 1, 2, 3});
+    plan.bucket = Bytes{one_of({1, 50'000, 1 << 25})};
+    if (plan.ranks() > 16 || !CheckTransformerPlan(model, plan)) continue;
+    const auto job = TransformerJob::Make(model, plan);
+    ASSERT_TRUE(job);
+    const std::string what = "plan " + std::to_string(made);
+    ExpectRunsToTheEnd(*job, plan.pipeline.stages, what);
+    // Reading a trace of each rank costs most of the time.
+    if (made % 10 == 0) ExpectSound(*job, what);
+    if (HasFatalFailure()) return;
+    ++made;
+  }
+}
+
+TEST(TransformerJob, PlansThatDoNotFit) {
+  const auto error = [](const TransformerModel& model, const TransformerPlan& plan) {
+    const auto job = TransformerJob::Make(model, plan);
+    return job ? "" : job.error().message;
+  };
+  TransformerModel model = Small();
+  EXPECT_EQ(error(model, {.pipeline = {.stages = 5}}),
+            "layers: found 4, expected one or more for each of 5 stages and 1 chunks on each");
+  EXPECT_EQ(error(model, {.zero_stage = 4}), "ZeRO stage: found 4, expected 0 to 3");
+  model.experts = ExpertsModel{.experts = 4, .top_k = 1, .ffn = 64};
+  EXPECT_EQ(error(model, {.layer = {.expert = 4}, .data = 2}),
+            "data-parallel ranks: found 2, expected a multiple of the 4 expert-parallel ranks, "
+            "which are among them");
+  model = Small();
+  model.tied = true;
+  EXPECT_FALSE(error(model, {.pipeline = {.stages = 2}, .zero_stage = 2}).empty());
+  EXPECT_FALSE(error(model, {.pipeline = {.micro_batches = 30'000'000}}).empty());
+  EXPECT_FALSE(error(model, {.data = 0}).empty());
+  model.layers = 0;
+  EXPECT_FALSE(error(model, {}).empty());
+}
+
+}  // namespace
+}  // namespace etude

@@ -1,0 +1,587 @@
+#include "src/synth/transformer_layer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/synth/layer_works.h"
+
+namespace etude {
+namespace {
+
+// Operations per element; functions such as exp and tanh count as one.
+constexpr int64_t kRotaryFlops = 3;
+constexpr int64_t kSoftmaxFlops = 6;          // scale, maximum, subtract, exp, sum, divide
+constexpr int64_t kSoftmaxBackwardFlops = 5;  // multiply, sum, subtract, multiply, scale
+constexpr int64_t kSoftmaxAgainFlops = 3;     // from the kept sum: scale, subtract, exp
+constexpr int64_t kGeluFlops = 9;
+constexpr int64_t kGeluBackwardFlops = 18;
+constexpr int64_t kSwigluFlops = 5;  // for each value that comes out
+constexpr int64_t kSwigluBackwardFlops = 11;
+constexpr int64_t kAdamFlops = 14;
+
+constexpr int64_t kIndexBytes = 8;
+constexpr int64_t kSingleBytes = 4;  // routing and the loss are in single precision
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+class LayerMaker {
+ public:
+  using In = LayerWorks::In;
+
+  LayerMaker(const TransformerModel& model, const LayerPlan& plan)
+      : model_(model), plan_(plan), forward_(model, plan), backward_(model, plan) {}
+
+  LayerPasses Layer(int64_t layer) {
+    const bool has_experts = HasExperts(model_, layer);
+    const In attended = AttentionForward();
+    has_experts ? ExpertsForward(attended) : DenseForward(attended);
+    In gradient;
+    if (plan_.recompute == Recompute::kFull) {
+      for (LayerWork& work : forward_.works()) work.kept = Bytes{};
+      forward_.works().front().kept = Bytes{SharedSize() * forward_.element()};
+      gradient = ComputeAgain(0, forward_.works().size(), {});
+    }
+    gradient = has_experts ? ExpertsBackward(gradient) : DenseBackward(gradient);
+    AttentionBackward(gradient);
+    return Finish();
+  }
+
+  LayerPasses Embedding() {
+    const int64_t size = forward_.tokens() * model_.hidden;
+    const int64_t element = forward_.element();
+    const int64_t gradient = forward_.gradient();
+    const int64_t indices = forward_.tokens() * kIndexBytes;
+    In out = forward_.Add({.name = "embedding lookup",
+                           .read = Bytes{indices + size * element},
+                           .written = Bytes{size * element},
+                           .kept = Bytes{indices}});
+    out = forward_.SumTokens("embedding", out);
+    if (model_.positions != 0) {
+      forward_.Elementwise("positions", out, SharedSize(), 1,
+                           {.read = 2 * SharedSize(), .written = SharedSize()});
+      backward_.VectorGradient("positions", {}, SharedSize(),
+                               model_.sequence / plan_.context * model_.hidden);
+    }
+    const In all = backward_.GatherTokens("embedding gradient", {});
+    // The rows that tokens chose are read, added to and written.
+    backward_.Add({.name = "embedding weight gradient",
+                   .inputs = all,
+                   .flops = size,
+                   .read = Bytes{indices + size * (element + gradient)},
+                   .written = Bytes{size * gradient}});
+    for (LayerWork& work : backward_.works()) work.for_weights = true;
+    return Finish();
+  }
+
+  LayerPasses Head() {
+    const int64_t vocabulary = CeilDiv(model_.vocabulary, plan_.tensor);
+    const MatrixProduct head{.rows = forward_.tokens(), .in = model_.hidden, .out = vocabulary};
+    const int64_t tokens = forward_.tokens();
+    const int64_t element = forward_.element();
+    const int64_t logits = tokens * vocabulary;
+    In out = forward_.GatherTokens("head", forward_.Norm("final norm", {}));
+    out = forward_.Multiply("head", out, head, SharedSize());
+    out = forward_.Elementwise("loss maximum", out, logits, 1, {.read = logits});
+    out = SumLoss("loss maximum", out);
+    out = forward_.Add({.name = "loss softmax",
+                        .inputs = out,
+                        .flops = 3 * logits,  // subtract, exp, sum
+                        .read = Bytes{logits * element},
+                        .written = Bytes{logits * kSingleBytes},
+                        .kept = Bytes{logits * kSingleBytes}});
+    out = SumLoss("loss sum", SumLoss("loss target", out));
+    forward_.Add({.name = "loss",
+                  .inputs = out,
+                  .flops = 2 * tokens,
+                  .read = Bytes{2 * tokens * kSingleBytes},
+                  .written = Bytes{tokens * kSingleBytes}});
+    In gradient = backward_.Add({.name = "loss backward",
+                                 .flops = 2 * logits,  // divide, scale
+                                 .read = Bytes{logits * kSingleBytes},
+                                 .written = Bytes{logits * element}});
+    const In before = gradient;
+    gradient = backward_.InputGradient("head", before, head);
+    backward_.WeightGradient("head", before, head, SharedSize() * element);
+    gradient = backward_.SumTokens("head gradient", gradient);
+    backward_.NormBackward("final norm", gradient, 0);
+    return Finish();
+  }
+
+ private:
+  LayerPasses Finish() {
+    return {.forward = std::move(forward_.works()), .backward = std::move(backward_.works())};
+  }
+
+  // Elements of the tokens between the matrices.
+  int64_t SharedSize() const { return forward_.shared_tokens() * model_.hidden; }
+  int64_t SharedBytes() const { return SharedSize() * forward_.element(); }
+
+  // Work of forward between these indices, in backward.
+  In ComputeAgain(size_t begin, size_t end, const In& in) {
+    const size_t first = backward_.works().size();
+    In last = in;
+    for (size_t i = begin; i < end; ++i) {
+      LayerWork work = forward_.works()[i];
+      work.name += " again";
+      work.kept = Bytes{};
+      In inputs;
+      for (const size_t input : work.inputs) {
+        if (input >= begin) inputs.push_back(input - begin + first);
+      }
+      work.inputs = inputs.empty() ? in : std::move(inputs);
+      last = backward_.Add(std::move(work));
+    }
+    return last;
+  }
+
+  // Of one value a token.
+  In SumLoss(const std::string& name, In in) {
+    if (plan_.tensor == 1) return in;
+    return forward_.Collective(name + " all_reduce", std::move(in), CollectiveType::kAllReduce,
+                               LayerAxis::kTensor, forward_.tokens() * kSingleBytes);
+  }
+
+  // Adds the branch, or branches, to what went past them.
+  void Residual(const std::string& name, In in, int64_t branches) {
+    const bool bias = model_.biases;
+    const int64_t size = SharedSize();
+    forward_.Elementwise(
+        name, std::move(in), size, branches + (bias ? 1 : 0),
+        {.read = (1 + branches) * size + (bias ? model_.hidden : 0), .written = size});
+  }
+  void BiasGradient(const std::string& name, const In& in) {
+    if (model_.biases) backward_.VectorGradient(name, in, SharedSize(), model_.hidden);
+  }
+
+  // ---- attention
+
+  int64_t Heads() const { return model_.heads / plan_.tensor; }
+  int64_t KvHeads() const { return model_.kv_heads / plan_.tensor; }
+  int64_t QuerySize() const { return forward_.tokens() * Heads() * model_.head_size; }
+  // Keys, or values, of the rank's tokens.
+  int64_t KeySize() const { return forward_.tokens() * KvHeads() * model_.head_size; }
+  // Those of the whole sequences.
+  int64_t AllKeySize() const { return plan_.context * KeySize(); }
+  // Of a query and a key that it looks at, over all sequences and heads of the rank.
+  int64_t Pairs() const {
+    const int64_t queries = model_.sequence / plan_.context;
+    // The ranks of a sequence have an early and a late piece each, so that all have as many pairs.
+    const bool half = plan_.causal && plan_.attention == AttentionKind::kFused;
+    return plan_.sequences * Heads() *
+           (half ? queries * (model_.sequence + 1) / 2 : queries * model_.sequence);
+  }
+  // Operations of one product of all pairs.
+  int64_t PairFlops() const { return 2 * model_.head_size * Pairs(); }
+
+  MatrixProduct Qkv() const {
+    return {.rows = forward_.tokens(),
+            .in = model_.hidden,
+            .out = (Heads() + 2 * KvHeads()) * model_.head_size,
+            .bias = model_.biases};
+  }
+  // Its bias is added after the sum over ranks.
+  MatrixProduct Projection() const {
+    return {.rows = forward_.tokens(), .in = Heads() * model_.head_size, .out = model_.hidden};
+  }
+
+  In Rotate(LayerWorks& works, const std::string& name, In in) const {
+    if (model_.positions != 0) return in;
+    const int64_t size = QuerySize() + KeySize();
+    return works.Elementwise(name, std::move(in), size, kRotaryFlops,
+                             {.read = size, .written = size});
+  }
+  In GatherKeys(LayerWorks& works, const std::string& name, In in) const {
+    if (plan_.context == 1) return in;
+    return works.Collective(name, std::move(in), CollectiveType::kAllGather, LayerAxis::kContext,
+                            2 * KeySize() * works.element());
+  }
+
+  In AttentionForward() {
+    In out = forward_.Norm("attention norm", {});
+    out = forward_.Multiply("qkv", forward_.GatherTokens("qkv", out), Qkv(), SharedSize());
+    out = Rotate(forward_, "rotary", out);
+    out = GatherKeys(forward_, "keys all_gather", out);
+    core_begin_ = forward_.works().size();
+    out = CoreForward(out);
+    core_end_ = forward_.works().size();
+    out = forward_.Multiply("projection", out, Projection(), QuerySize());
+    out = forward_.SumTokens("projection", out);
+    Residual("attention residual", out, 1);
+    return {forward_.works().size() - 1};
+  }
+
+  In CoreForward(const In& in) {
+    const int64_t element = forward_.element();
+    if (plan_.attention == AttentionKind::kFused) {
+      return forward_.Add({.name = "attention",
+                           .inputs = in,
+                           .flops = 2 * PairFlops() + kSoftmaxFlops * Pairs(),
+                           .matrix_flops = 2 * PairFlops(),
+                           .read = Bytes{(QuerySize() + 2 * AllKeySize()) * element},
+                           .written = Bytes{QuerySize() * element},
+                           .kept = Bytes{(QuerySize() + 2 * KeySize()) * element}});
+    }
+    In out = forward_.Add({.name = "attention scores",
+                           .inputs = in,
+                           .flops = PairFlops(),
+                           .matrix_flops = PairFlops(),
+                           .read = Bytes{(QuerySize() + AllKeySize()) * element},
+                           .written = Bytes{Pairs() * element},
+                           .kept = Bytes{(QuerySize() + KeySize()) * element}});
+    const bool again = plan_.recompute == Recompute::kSelective;
+    out = forward_.Elementwise("attention softmax", out, Pairs(), kSoftmaxFlops,
+                               {.read = Pairs(), .written = Pairs(), .kept = again ? 0 : Pairs()});
+    return forward_.Add({.name = "attention values",
+                         .inputs = out,
+                         .flops = PairFlops(),
+                         .matrix_flops = PairFlops(),
+                         .read = Bytes{(Pairs() + AllKeySize()) * element},
+                         .written = Bytes{QuerySize() * element},
+                         .kept = Bytes{KeySize() * element}});
+  }
+
+  void AttentionBackward(const In& in) {
+    BiasGradient("projection bias", in);
+    const In all = backward_.GatherTokens("projection gradient", in);
+    In gradient = backward_.InputGradient("projection", all, Projection());
+    backward_.WeightGradient("projection", all, Projection(), 0);
+    gradient = GatherKeys(backward_, "keys all_gather again", gradient);
+    if (plan_.recompute == Recompute::kSelective && plan_.attention == AttentionKind::kUnfused) {
+      gradient = ComputeAgain(core_begin_, core_end_, gradient);
+    }
+    gradient = CoreBackward(gradient);
+    if (plan_.context > 1) {
+      gradient = backward_.Collective("keys gradient reduce_scatter", gradient,
+                                      CollectiveType::kReduceScatter, LayerAxis::kContext,
+                                      2 * AllKeySize() * backward_.element());
+    }
+    const In before = Rotate(backward_, "rotary backward", gradient);
+    gradient = backward_.SumTokens("qkv gradient", backward_.InputGradient("qkv", before, Qkv()));
+    backward_.WeightGradient("qkv", before, Qkv(), SharedBytes());
+    backward_.NormBackward("attention norm", gradient, 1);
+  }
+
+  In CoreBackward(const In& in) {
+    const int64_t element = backward_.element();
+    if (plan_.attention == AttentionKind::kFused) {
+      // Scores again, then the gradients of values, of the softmax, of queries and of keys.
+      return backward_.Add({.name = "attention backward",
+                            .inputs = in,
+                            .flops = 5 * PairFlops() +
+                                     (kSoftmaxAgainFlops + kSoftmaxBackwardFlops) * Pairs() +
+                                     2 * QuerySize(),
+                            .matrix_flops = 5 * PairFlops(),
+                            .read = Bytes{(3 * QuerySize() + 2 * AllKeySize()) * element},
+                            .written = Bytes{(QuerySize() + 2 * AllKeySize()) * element}});
+    }
+    In out = backward_.Add({.name = "attention values backward",
+                            .inputs = in,
+                            .flops = 2 * PairFlops(),
+                            .matrix_flops = 2 * PairFlops(),
+                            .read = Bytes{(QuerySize() + Pairs() + AllKeySize()) * element},
+                            .written = Bytes{(Pairs() + AllKeySize()) * element}});
+    out = backward_.Elementwise("attention softmax backward", out, Pairs(), kSoftmaxBackwardFlops,
+                                {.read = 2 * Pairs(), .written = Pairs()});
+    return backward_.Add({.name = "attention scores backward",
+                          .inputs = out,
+                          .flops = 2 * PairFlops(),
+                          .matrix_flops = 2 * PairFlops(),
+                          .read = Bytes{(Pairs() + QuerySize() + AllKeySize()) * element},
+                          .written = Bytes{(QuerySize() + AllKeySize()) * element}});
+  }
+
+  // ---- feed-forward
+
+  int64_t UpFactor() const { return model_.gated ? 2 : 1; }
+  MatrixProduct Up(int64_t ffn) const {
+    return {.rows = forward_.tokens(),
+            .in = model_.hidden,
+            .out = UpFactor() * (ffn / plan_.tensor),
+            .bias = model_.biases};
+  }
+  MatrixProduct Down(int64_t ffn) const {
+    return {.rows = forward_.tokens(), .in = ffn / plan_.tensor, .out = model_.hidden};
+  }
+  // `units` values come out of it.
+  In Activate(const std::string& name, In in, int64_t units) {
+    return forward_.Elementwise(
+        name, std::move(in), units, model_.gated ? kSwigluFlops : kGeluFlops,
+        {.read = UpFactor() * units, .written = units, .kept = UpFactor() * units});
+  }
+  In ActivateBackward(const std::string& name, In in, int64_t units) {
+    return backward_.Elementwise(name, std::move(in), units,
+                                 model_.gated ? kSwigluBackwardFlops : kGeluBackwardFlops,
+                                 {.read = (UpFactor() + 1) * units, .written = UpFactor() * units});
+  }
+
+  // What every token goes through; `of` begins the names.
+  In BranchForward(const std::string& of, In in, int64_t ffn) {
+    In out = forward_.GatherTokens(of + "up", std::move(in));
+    out = forward_.Multiply(of + "up", out, Up(ffn), SharedSize());
+    out = Activate(of + "activation", out, Down(ffn).inputs());
+    out = forward_.Multiply(of + "down", out, Down(ffn), Down(ffn).inputs());
+    return forward_.SumTokens(of + "down", out);
+  }
+  In BranchBackward(const std::string& of, const In& in, int64_t ffn) {
+    const In all = backward_.GatherTokens(of + "down gradient", in);
+    In gradient = backward_.InputGradient(of + "down", all, Down(ffn));
+    backward_.WeightGradient(of + "down", all, Down(ffn), 0);
+    gradient = ActivateBackward(of + "activation backward", gradient, Down(ffn).inputs());
+    const In before = gradient;
+    gradient = backward_.InputGradient(of + "up", before, Up(ffn));
+    backward_.WeightGradient(of + "up", before, Up(ffn), SharedBytes());
+    return backward_.SumTokens(of + "up gradient", gradient);
+  }
+
+  void DenseForward(const In& in) {
+    Residual("ffn residual", BranchForward("", forward_.Norm("ffn norm", in), model_.ffn), 1);
+  }
+  In DenseBackward(const In& in) {
+    BiasGradient("down bias", in);
+    return backward_.NormBackward("ffn norm", BranchBackward("", in, model_.ffn), 1);
+  }
+
+  // ---- experts
+
+  // That a rank sends, and gets: each expert has room for as many of each rank.
+  int64_t Rows() const {
+    const ExpertsModel& experts = *model_.experts;
+    const double mean = static_cast<double>(forward_.shared_tokens() * experts.top_k) /
+                        static_cast<double>(experts.experts);
+    return experts.experts * static_cast<int64_t>(std::ceil(experts.capacity_factor * mean));
+  }
+  int64_t RowBytes() const { return Rows() * model_.hidden * forward_.element(); }
+  // Of the tensor-parallel ranks together, which share each expert.
+  int64_t AllRowBytes() const { return plan_.tensor * RowBytes(); }
+  MatrixProduct Router() const {
+    return {.rows = forward_.shared_tokens(), .in = model_.hidden, .out = model_.experts->experts};
+  }
+  int64_t LocalExperts() const { return model_.experts->experts / plan_.expert; }
+  MatrixProduct ExpertsUp() const {
+    return {.rows = plan_.tensor * Rows() / LocalExperts(),
+            .in = model_.hidden,
+            .out = UpFactor() * (model_.experts->ffn / plan_.tensor),
+            .count = LocalExperts()};
+  }
+  MatrixProduct ExpertsDown() const {
+    return {.rows = plan_.tensor * Rows() / LocalExperts(),
+            .in = model_.experts->ffn / plan_.tensor,
+            .out = model_.hidden,
+            .count = LocalExperts()};
+  }
+  In Exchange(LayerWorks& works, const std::string& name, In in) const {
+    if (plan_.expert == 1) return in;
+    return works.Collective(name + " all_to_all", std::move(in), CollectiveType::kAllToAll,
+                            LayerAxis::kExpert, RowBytes());
+  }
+  In GatherRows(LayerWorks& works, const std::string& name, In in) const {
+    if (plan_.tensor == 1) return in;
+    return works.Collective(name + " all_gather", std::move(in), CollectiveType::kAllGather,
+                            LayerAxis::kTensor, RowBytes());
+  }
+  In SumRows(LayerWorks& works, const std::string& name, In in) const {
+    if (plan_.tensor == 1) return in;
+    return works.Collective(name + " reduce_scatter", std::move(in), CollectiveType::kReduceScatter,
+                            LayerAxis::kTensor, AllRowBytes());
+  }
+
+  void ExpertsForward(const In& in) {
+    const ExpertsModel& experts = *model_.experts;
+    const int64_t tokens = forward_.shared_tokens();
+    const int64_t element = forward_.element();
+    const int64_t choices = tokens * experts.top_k * kIndexBytes;
+    const In normal = forward_.Norm("ffn norm", in);
+    In out = forward_.Multiply("router", normal, Router(), SharedSize());
+    out = forward_.Add({.name = "routing",
+                        .inputs = out,
+                        .flops = kSoftmaxFlops * Router().outputs(),
+                        .read = Bytes{Router().outputs() * element},
+                        .written = Bytes{Router().outputs() * kSingleBytes + choices},
+                        .kept = Bytes{Router().outputs() * kSingleBytes + choices}});
+    out = forward_.Add({.name = "dispatch",
+                        .inputs = out,
+                        .read = Bytes{RowBytes() + choices},
+                        .written = Bytes{RowBytes()}});
+    out = GatherRows(forward_, "dispatch", Exchange(forward_, "dispatch", out));
+    out = forward_.Multiply("experts up", out, ExpertsUp(), Rows() * model_.hidden);
+    out = Activate("experts activation", out, ExpertsDown().inputs());
+    out = forward_.Multiply("experts down", out, ExpertsDown(), ExpertsDown().inputs());
+    out = Exchange(forward_, "combine", SumRows(forward_, "combine", out));
+    // The rows by their weights, and summed.
+    out = forward_.Add({.name = "combine",
+                        .inputs = out,
+                        .flops = 2 * Rows() * model_.hidden,
+                        .read = Bytes{RowBytes() + choices},
+                        .written = Bytes{SharedBytes()},
+                        .kept = Bytes{RowBytes()}});
+    if (experts.shared_ffn != 0) {
+      out.push_back(BranchForward("shared ", normal, experts.shared_ffn).front());
+    }
+    const auto branches = static_cast<int64_t>(out.size());
+    Residual("ffn residual", std::move(out), branches);
+  }
+
+  In ExpertsBackward(const In& in) {
+    const ExpertsModel& experts = *model_.experts;
+    const int64_t tokens = forward_.shared_tokens();
+    const int64_t choices = tokens * experts.top_k * kIndexBytes;
+    // Of the rows, and of their weights.
+    const In combined = backward_.Add({.name = "combine backward",
+                                       .inputs = in,
+                                       .flops = 3 * Rows() * model_.hidden,
+                                       .read = Bytes{SharedBytes() + RowBytes() + choices},
+                                       .written = Bytes{RowBytes() + Rows() * kSingleBytes}});
+    In gradient = Exchange(backward_, "combine gradient", combined);
+    const In rows = GatherRows(backward_, "combine gradient", gradient);
+    gradient = backward_.InputGradient("experts down", rows, ExpertsDown());
+    backward_.WeightGradient("experts down", rows, ExpertsDown(), 0);
+    gradient = ActivateBackward("experts activation backward", gradient, ExpertsDown().inputs());
+    const In before = gradient;
+    gradient = backward_.InputGradient("experts up", before, ExpertsUp());
+    backward_.WeightGradient("experts up", before, ExpertsUp(), RowBytes());
+    gradient = SumRows(backward_, "dispatch gradient", gradient);
+    gradient = Exchange(backward_, "dispatch gradient", gradient);
+    In out = backward_.Add({.name = "dispatch backward",
+                            .inputs = gradient,
+                            .flops = Rows() * model_.hidden,
+                            .read = Bytes{RowBytes() + choices},
+                            .written = Bytes{SharedBytes()}});
+    const In routed =
+        backward_.Add({.name = "routing backward",
+                       .inputs = combined,
+                       .flops = kSoftmaxBackwardFlops * Router().outputs(),
+                       .read = Bytes{Router().outputs() * kSingleBytes + Rows() * kSingleBytes},
+                       .written = Bytes{Router().outputs() * backward_.element()}});
+    out.push_back(backward_.InputGradient("router", routed, Router()).front());
+    backward_.WeightGradient("router", routed, Router(), 0);
+    if (experts.shared_ffn != 0) {
+      out.push_back(BranchBackward("shared ", in, experts.shared_ffn).front());
+    }
+    // Beside the first branch's, the gradients of the others and of what went past them.
+    const auto addends = static_cast<int64_t>(out.size());
+    return backward_.NormBackward("ffn norm", std::move(out), addends);
+  }
+
+  const TransformerModel& model_;
+  const LayerPlan& plan_;
+  LayerWorks forward_;
+  LayerWorks backward_;
+  size_t core_begin_ = 0;  // of attention, in forward
+  size_t core_end_ = 0;
+};
+
+Status Splits(std::string_view what, int64_t size, std::string_view ways, int64_t count) {
+  if (size % count == 0) return {};
+  return BadInput(
+      fmt::format("{}: found {}, expected a multiple of the {} {}", what, size, count, ways));
+}
+
+}  // namespace
+
+Status CheckLayerPlan(const TransformerModel& model, const LayerPlan& plan) {
+  constexpr int64_t kMost = int64_t{1} << 24;
+  for (const auto& [name, value] : {std::pair("tensor-parallel ranks", plan.tensor),
+                                    std::pair("context-parallel ranks", plan.context),
+                                    std::pair("expert-parallel ranks", plan.expert),
+                                    std::pair("sequences of a micro-batch", plan.sequences)}) {
+    if (value < 1 || value > kMost) {
+      return BadInput(fmt::format("{}: found {}, expected 1 to {}", name, value, kMost));
+    }
+  }
+  ETUDE_RETURN_IF_ERROR(Splits("heads", model.heads, "tensor-parallel ranks", plan.tensor));
+  ETUDE_RETURN_IF_ERROR(Splits("kv_heads", model.kv_heads, "tensor-parallel ranks", plan.tensor));
+  ETUDE_RETURN_IF_ERROR(Splits("ffn", model.ffn, "tensor-parallel ranks", plan.tensor));
+  ETUDE_RETURN_IF_ERROR(Splits("sequence", model.sequence, "context-parallel ranks", plan.context));
+  if (plan.context > 1) {
+    // Each rank has an early and a late piece.
+    ETUDE_RETURN_IF_ERROR(
+        Splits("sequence", model.sequence, "pieces of context-parallel ranks", 2 * plan.context));
+  }
+  if (plan.tensor > 1 && plan.sequence_parallel) {
+    ETUDE_RETURN_IF_ERROR(Splits("tokens of a micro-batch on a rank",
+                                 plan.sequences * (model.sequence / plan.context),
+                                 "tensor-parallel ranks", plan.tensor));
+  }
+  double widest = static_cast<double>(std::max(model.ffn * 2, model.vocabulary));
+  if (model.experts) {
+    const ExpertsModel& experts = *model.experts;
+    if (plan.tensor > 1 && !plan.sequence_parallel) {
+      return BadInput(
+          "experts: found tensor-parallel ranks without sequence parallelism, expected "
+          "it, because each token is to be sent once");
+    }
+    ETUDE_RETURN_IF_ERROR(Splits("experts", experts.experts, "expert-parallel ranks", plan.expert));
+    ETUDE_RETURN_IF_ERROR(
+        Splits("ffn of experts", experts.ffn, "tensor-parallel ranks", plan.tensor));
+    ETUDE_RETURN_IF_ERROR(
+        Splits("shared_ffn", experts.shared_ffn, "tensor-parallel ranks", plan.tensor));
+    widest = std::max(
+        {widest, 2.0 * static_cast<double>(experts.shared_ffn),
+         static_cast<double>(experts.experts) * (4.0 + 4.0 * static_cast<double>(experts.ffn))});
+  } else if (plan.expert != 1) {
+    return BadInput(fmt::format("found {} expert-parallel ranks and no experts", plan.expert));
+  }
+  const double tokens = static_cast<double>(plan.sequences) * static_cast<double>(model.sequence);
+  const double attention = static_cast<double>(model.heads) * static_cast<double>(model.head_size);
+  const double flops = tokens * (4 * static_cast<double>(model.hidden) * (widest + 4 * attention) +
+                                 32 * static_cast<double>(model.sequence) * attention);
+  if (flops > std::ldexp(1, 60)) {
+    return BadInput(
+        fmt::format("found work of {:.1e} operations in a layer and micro-batch, "
+                    "expected fewer than {:.1e}",
+                    flops, std::ldexp(1, 60)));
+  }
+  return {};
+}
+
+LayerPasses TransformerLayer(const TransformerModel& model, const LayerPlan& plan, int64_t layer) {
+  return LayerMaker(model, plan).Layer(layer);
+}
+
+LayerPasses TransformerEmbedding(const TransformerModel& model, const LayerPlan& plan) {
+  return LayerMaker(model, plan).Embedding();
+}
+
+LayerPasses TransformerHead(const TransformerModel& model, const LayerPlan& plan) {
+  return LayerMaker(model, plan).Head();
+}
+
+int64_t ElementsOnRank(const TransformerWeight& weight, const LayerPlan& plan) {
+  switch (weight.split) {
+    case WeightSplit::kNone: return weight.elements();
+    case WeightSplit::kTensor: return CeilDiv(weight.rows, plan.tensor) * weight.columns;
+    case WeightSplit::kExperts:
+      return weight.rows / plan.tensor * weight.columns * (weight.count / plan.expert);
+  }
+  return 0;
+}
+
+LayerWork OptimizerWork(const TransformerModel& model, int64_t parameters) {
+  const int64_t weight = ElementBytes(model.weights).value_or(0);
+  const int64_t gradient = ElementBytes(model.gradients).value_or(0);
+  const int64_t state = ElementBytes(model.optimizer).value_or(0);
+  const bool copies = model.weights != model.optimizer;
+  // Two moments and the weights it works on, which are copied into those of the model.
+  return {.name = "optimizer",
+          .flops = kAdamFlops * parameters,
+          .read = Bytes{parameters * (gradient + 3 * state)},
+          .written = Bytes{parameters * (3 * state + (copies ? weight : 0))}};
+}
+
+ModelStates StatesOnRank(const TransformerModel& model, int64_t parameters, int zero_stage,
+                         int64_t ranks) {
+  const auto size = [&](DType type, int shared_from) {
+    const int64_t elements = zero_stage >= shared_from ? CeilDiv(parameters, ranks) : parameters;
+    return Bytes{elements * ElementBytes(type).value_or(0)};
+  };
+  const Bytes state = size(model.optimizer, 1);
+  const int64_t count = model.weights != model.optimizer ? 3 : 2;
+  return {.weights = size(model.weights, 3),
+          .gradients = size(model.gradients, 2),
+          .optimizer = Bytes{count * state.count}};
+}
+
+}  // namespace etude

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/base/units.h"
+#include "src/synth/transformer_model.h"
+#include "src/trace/enums.h"
+
+// What one rank does for one layer and one micro-batch. docs/models/transformer.md has the formulas
+// and where they are from.
+namespace etude {
+
+enum class AttentionKind : uint8_t {
+  kFused,    // scores never reach memory, backward computes them again: FlashAttention
+  kUnfused,  // two matrix products and a softmax between them
+};
+
+// What backward computes again instead of keeping it.
+enum class Recompute : uint8_t {
+  kNone,
+  kSelective,  // the core of unfused attention; fused attention keeps nothing of it anyway
+  kFull,       // everything but the layer's input
+};
+
+// How layers are spread over ranks, and how many sequences a rank is given.
+struct LayerPlan {
+  int64_t tensor = 1;  // ranks that share each layer's matrices
+  // These ranks also share what lies between the matrices, by tokens.
+  bool sequence_parallel = true;
+  int64_t context = 1;    // ranks that share each sequence
+  int64_t expert = 1;     // ranks that share a layer's experts
+  int64_t sequences = 1;  // of a micro-batch
+  AttentionKind attention = AttentionKind::kFused;
+  bool causal = true;  // fused attention leaves out pairs that are masked
+  Recompute recompute = Recompute::kNone;
+};
+
+// kBadInput, with what was expected, unless each dimension can be split as planned and all numbers
+// of a layer fit into 64 bits. The model has passed CheckTransformer.
+Status CheckLayerPlan(const TransformerModel& model, const LayerPlan& plan);
+
+// Which ranks communicate.
+enum class LayerAxis : uint8_t { kTensor, kContext, kExpert };
+
+struct LayerWork {
+  std::string name;
+  // Indices of earlier work of the same pass. Without any it waits for what comes into the pass:
+  // the layer's input, or the gradient of its output.
+  std::vector<size_t> inputs;
+  // Only the gradients of weights need it: no other layer waits for it.
+  bool for_weights = false;
+
+  // Computation. An addition and a multiplication are two operations.
+  int64_t flops = 0;
+  int64_t matrix_flops = 0;  // of them, in matrix products
+  Bytes read;                // from memory, each operand once
+  Bytes written;
+  Bytes kept;  // of its operands, for backward
+
+  // Communication; kUnknown: none. `bytes` is what each rank puts in, Chakra's comm_size as
+  // ASTRA-sim takes it.
+  CollectiveType collective = CollectiveType::kUnknown;
+  LayerAxis axis = LayerAxis::kTensor;
+  Bytes bytes;
+
+  bool communicates() const { return collective != CollectiveType::kUnknown; }
+};
+
+// In an order in which they can run one after the other. The last work of `forward` gives the
+// output, the last work of `backward` that is not for weights the gradient of the input.
+struct LayerPasses {
+  std::vector<LayerWork> forward;
+  std::vector<LayerWork> backward;
+};
+
+// The plan has passed CheckLayerPlan.
+LayerPasses TransformerLayer(const TransformerModel& model, const LayerPlan& plan, int64_t layer);
+LayerPasses TransformerEmbedding(const TransformerModel& model, const LayerPlan& plan);
+// The final norm, the head and the loss. There is no gradient to wait for.
+LayerPasses TransformerHead(const TransformerModel& model, const LayerPlan& plan);
+
+// Elements of a weight on each rank; the last of the ranks may have fewer rows of the vocabulary
+// that count.
+int64_t ElementsOnRank(const TransformerWeight& weight, const LayerPlan& plan);
+
+// What Adam reads, writes and computes to update so many parameters, of which the rank has
+// everything.
+LayerWork OptimizerWork(const TransformerModel& model, int64_t parameters);
+
+// Memory of a rank for so many parameters when `ranks` share it as ZeRO's stage says: 1 the
+// optimizer's, 2 gradients too, 3 weights too. Rounded up to whole elements.
+struct ModelStates {
+  Bytes weights;
+  Bytes gradients;
+  Bytes optimizer;
+
+  Bytes total() const { return weights + gradients + optimizer; }
+};
+ModelStates StatesOnRank(const TransformerModel& model, int64_t parameters, int zero_stage,
+                         int64_t ranks);
+
+}  // namespace etude

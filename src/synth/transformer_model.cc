@@ -1,0 +1,283 @@
+#include "src/synth/transformer_model.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace etude {
+namespace {
+
+constexpr TransformerModel Llama(int64_t layers, int64_t hidden, int64_t heads, int64_t kv_heads,
+                                 int64_t ffn, int64_t vocabulary, int64_t sequence) {
+  return {.layers = layers,
+          .hidden = hidden,
+          .heads = heads,
+          .kv_heads = kv_heads,
+          .head_size = hidden / heads,
+          .ffn = ffn,
+          .vocabulary = vocabulary,
+          .sequence = sequence};
+}
+
+constexpr TransformerModel Gpt3() {
+  TransformerModel model = Llama(96, 12288, 96, 96, 49152, 50257, 2048);
+  model.gated = false;
+  model.biases = true;
+  model.norm = NormKind::kLayerNorm;
+  model.tied = true;
+  model.positions = 2048;
+  return model;
+}
+
+constexpr TransformerModel Mixtral() {
+  TransformerModel model = Llama(32, 4096, 32, 8, 14336, 32000, 32768);
+  model.experts = ExpertsModel{.experts = 8, .top_k = 2, .ffn = 14336};
+  return model;
+}
+
+constexpr std::string_view kLlama2Source =
+    "Touvron et al. 2023, arXiv 2307.09288, section 2.2 and table 1; the model's config.json";
+constexpr std::string_view kLlama3Source =
+    "Grattafiori et al. 2024, arXiv 2407.21783, table 3 and section 3.2";
+
+constexpr auto kPresets = std::to_array<TransformerPreset>({
+    {"gpt-3-175b", "Brown et al. 2020, arXiv 2005.14165, table 2.1; vocabulary of GPT-2", Gpt3()},
+    {"llama-2-7b", kLlama2Source, Llama(32, 4096, 32, 32, 11008, 32000, 4096)},
+    {"llama-2-70b", kLlama2Source, Llama(80, 8192, 64, 8, 28672, 32000, 4096)},
+    {"llama-3-8b", kLlama3Source, Llama(32, 4096, 32, 8, 14336, 128256, 8192)},
+    {"llama-3-70b", kLlama3Source, Llama(80, 8192, 64, 8, 28672, 128256, 8192)},
+    {"llama-3-405b", kLlama3Source, Llama(126, 16384, 128, 8, 53248, 128256, 8192)},
+    {"mixtral-8x7b", "Jiang et al. 2024, arXiv 2401.04088, table 1", Mixtral()},
+});
+
+void AddNorm(const TransformerModel& model, std::string_view name,
+             std::vector<TransformerWeight>& weights) {
+  // Scales, and with LayerNorm offsets.
+  const int64_t rows = model.norm == NormKind::kLayerNorm ? 2 : 1;
+  weights.push_back({.name = name, .rows = rows, .columns = model.hidden});
+}
+
+void AddFeedForward(const TransformerModel& model, std::string_view up, std::string_view down,
+                    int64_t ffn, std::vector<TransformerWeight>& weights) {
+  const int64_t up_rows = model.gated ? 2 * ffn : ffn;
+  weights.push_back(
+      {.name = up, .rows = up_rows, .columns = model.hidden, .split = WeightSplit::kTensor});
+  if (model.biases) {
+    weights.push_back(
+        {.name = "up bias", .rows = up_rows, .columns = 1, .split = WeightSplit::kTensor});
+  }
+  weights.push_back(
+      {.name = down, .rows = ffn, .columns = model.hidden, .split = WeightSplit::kTensor});
+  if (model.biases) weights.push_back({.name = "down bias", .rows = 1, .columns = model.hidden});
+}
+
+int64_t Sum(const std::vector<TransformerWeight>& weights) {
+  int64_t sum = 0;
+  for (const TransformerWeight& weight : weights) sum += weight.elements();
+  return sum;
+}
+
+// Each dimension by itself, so that products can be looked at afterwards.
+Status CheckDimensions(const TransformerModel& model) {
+  constexpr int64_t kMost = int64_t{1} << 24;
+  const auto dimensions = std::to_array<std::pair<std::string_view, int64_t>>({
+      {"layers", model.layers},
+      {"hidden", model.hidden},
+      {"heads", model.heads},
+      {"kv_heads", model.kv_heads},
+      {"head_size", model.head_size},
+      {"ffn", model.ffn},
+      {"vocabulary", model.vocabulary},
+      {"sequence", model.sequence},
+  });
+  for (const auto& [name, value] : dimensions) {
+    if (value < 1 || value > kMost) {
+      return BadInput(fmt::format("{}: found {}, expected 1 to {}", name, value, kMost));
+    }
+  }
+  if (model.positions < 0 || model.positions > kMost) {
+    return BadInput(fmt::format("positions: found {}, expected 0 to {}", model.positions, kMost));
+  }
+  return {};
+}
+
+Status CheckExperts(const ExpertsModel& experts, int64_t layers) {
+  constexpr int64_t kMostExperts = 1 << 16;
+  constexpr int64_t kMostFfn = int64_t{1} << 24;
+  if (experts.experts < 1 || experts.experts > kMostExperts) {
+    return BadInput(
+        fmt::format("experts: found {}, expected 1 to {}", experts.experts, kMostExperts));
+  }
+  if (experts.top_k < 1 || experts.top_k > experts.experts) {
+    return BadInput(fmt::format("top_k: found {}, expected 1 to the {} experts", experts.top_k,
+                                experts.experts));
+  }
+  if (experts.ffn < 1 || experts.ffn > kMostFfn) {
+    return BadInput(
+        fmt::format("ffn of experts: found {}, expected 1 to {}", experts.ffn, kMostFfn));
+  }
+  if (experts.shared_ffn < 0 || experts.shared_ffn > kMostFfn) {
+    return BadInput(
+        fmt::format("shared_ffn: found {}, expected 0 to {}", experts.shared_ffn, kMostFfn));
+  }
+  if (experts.dense_layers < 0 || experts.dense_layers >= layers) {
+    return BadInput(fmt::format("dense_layers: found {}, expected fewer than the {} layers",
+                                experts.dense_layers, layers));
+  }
+  const double most = static_cast<double>(experts.experts);
+  if (!(experts.capacity_factor > 0 && experts.capacity_factor <= most)) {
+    return BadInput(
+        fmt::format("capacity_factor: found {}, expected above 0, up to the number of "
+                    "experts",
+                    experts.capacity_factor));
+  }
+  return {};
+}
+
+// As elements of networks.
+Status CheckTypes(const TransformerModel& model) {
+  const auto types = std::to_array<std::pair<std::string_view, DType>>(
+      {{"weights", model.weights}, {"gradients", model.gradients}, {"optimizer", model.optimizer}});
+  for (const auto& [name, type] : types) {
+    if (!ElementBytes(type)) {
+      return BadInput(fmt::format("{}: found '{}', expected an element type of known size", name,
+                                  TypeText(type)));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Status CheckTransformer(const TransformerModel& model) {
+  ETUDE_RETURN_IF_ERROR(CheckDimensions(model));
+  if (model.heads % model.kv_heads != 0) {
+    return BadInput(fmt::format("kv_heads: found {}, expected a divisor of the {} heads",
+                                model.kv_heads, model.heads));
+  }
+  if (model.positions != 0 && model.positions < model.sequence) {
+    return BadInput(fmt::format("positions: found {}, expected 0 or at least the {} of a sequence",
+                                model.positions, model.sequence));
+  }
+  if (model.experts) {
+    ETUDE_RETURN_IF_ERROR(CheckExperts(*model.experts, model.layers));
+    if (model.biases) return BadInput("biases: found true, expected false with experts");
+  }
+  ETUDE_RETURN_IF_ERROR(CheckTypes(model));
+  // Parameters, with room for 16 bytes each and for their sums.
+  const auto real = [](int64_t value) { return static_cast<double>(value); };
+  double ffn = real(model.ffn);
+  if (model.experts) {
+    ffn = std::max(ffn, real(model.experts->experts) * real(model.experts->ffn) +
+                            real(model.experts->shared_ffn) + real(model.experts->experts));
+  }
+  const double layer =
+      real(model.hidden) * (4 * real(model.heads) * real(model.head_size) + 3 * ffn + 16);
+  const double parameters =
+      real(model.layers) * layer +
+      2 * real(model.hidden) * (real(model.vocabulary) + real(model.positions));
+  if (parameters > std::ldexp(1, 55)) {
+    return BadInput(fmt::format("found about {:.1e} parameters, expected fewer than {:.1e}",
+                                parameters, std::ldexp(1, 55)));
+  }
+  return {};
+}
+
+bool HasExperts(const TransformerModel& model, int64_t layer) {
+  return model.experts && layer >= model.experts->dense_layers;
+}
+
+std::vector<TransformerWeight> LayerWeights(const TransformerModel& model, int64_t layer) {
+  std::vector<TransformerWeight> weights;
+  AddNorm(model, "attention norm", weights);
+  const int64_t qkv = (model.heads + 2 * model.kv_heads) * model.head_size;
+  weights.push_back(
+      {.name = "qkv", .rows = qkv, .columns = model.hidden, .split = WeightSplit::kTensor});
+  if (model.biases) {
+    weights.push_back(
+        {.name = "qkv bias", .rows = qkv, .columns = 1, .split = WeightSplit::kTensor});
+  }
+  weights.push_back({.name = "projection",
+                     .rows = model.heads * model.head_size,
+                     .columns = model.hidden,
+                     .split = WeightSplit::kTensor});
+  if (model.biases) {
+    weights.push_back({.name = "projection bias", .rows = 1, .columns = model.hidden});
+  }
+  AddNorm(model, "ffn norm", weights);
+  if (!HasExperts(model, layer)) {
+    AddFeedForward(model, "up", "down", model.ffn, weights);
+    return weights;
+  }
+  const ExpertsModel& experts = *model.experts;
+  weights.push_back({.name = "router", .rows = experts.experts, .columns = model.hidden});
+  if (experts.shared_ffn != 0) {
+    AddFeedForward(model, "shared up", "shared down", experts.shared_ffn, weights);
+  }
+  weights.push_back({.name = "experts up",
+                     .rows = model.gated ? 2 * experts.ffn : experts.ffn,
+                     .columns = model.hidden,
+                     .count = experts.experts,
+                     .split = WeightSplit::kExperts});
+  weights.push_back({.name = "experts down",
+                     .rows = experts.ffn,
+                     .columns = model.hidden,
+                     .count = experts.experts,
+                     .split = WeightSplit::kExperts});
+  return weights;
+}
+
+std::vector<TransformerWeight> EmbeddingWeights(const TransformerModel& model) {
+  std::vector<TransformerWeight> weights = {{.name = "embedding",
+                                             .rows = model.vocabulary,
+                                             .columns = model.hidden,
+                                             .split = WeightSplit::kTensor}};
+  if (model.positions != 0) {
+    weights.push_back({.name = "positions", .rows = model.positions, .columns = model.hidden});
+  }
+  return weights;
+}
+
+std::vector<TransformerWeight> HeadWeights(const TransformerModel& model) {
+  std::vector<TransformerWeight> weights;
+  AddNorm(model, "final norm", weights);
+  if (!model.tied) {
+    weights.push_back({.name = "head",
+                       .rows = model.vocabulary,
+                       .columns = model.hidden,
+                       .split = WeightSplit::kTensor});
+  }
+  return weights;
+}
+
+int64_t ParameterCount(const TransformerModel& model) {
+  const int64_t dense = model.experts ? model.experts->dense_layers : model.layers;
+  int64_t count = Sum(EmbeddingWeights(model)) + Sum(HeadWeights(model));
+  if (dense > 0) count += dense * Sum(LayerWeights(model, 0));
+  if (dense < model.layers) count += (model.layers - dense) * Sum(LayerWeights(model, dense));
+  return count;
+}
+
+int64_t ActiveParameterCount(const TransformerModel& model) {
+  TransformerModel active = model;
+  int64_t router = 0;
+  if (model.experts) {
+    const ExpertsModel& experts = *model.experts;
+    active.experts->experts = experts.top_k;
+    router =
+        (experts.experts - experts.top_k) * model.hidden * (model.layers - experts.dense_layers);
+  }
+  return ParameterCount(active) + router;
+}
+
+std::span<const TransformerPreset> TransformerPresets() { return kPresets; }
+
+const TransformerPreset* FindTransformerPreset(std::string_view name) {
+  const auto found = std::ranges::find(kPresets, name, &TransformerPreset::name);
+  return found == kPresets.end() ? nullptr : &*found;
+}
+
+}  // namespace etude

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/trace/enums.h"
+
+// Decoder-only transformers by their shapes. docs/models/transformer.md has the formulas and where
+// they are from.
+namespace etude {
+
+enum class NormKind : uint8_t { kLayerNorm, kRmsNorm };
+
+// Feed-forward parts of which each token goes through some.
+struct ExpertsModel {
+  int64_t experts = 0;
+  int64_t top_k = 0;         // experts of a token
+  int64_t ffn = 0;           // of one expert
+  int64_t shared_ffn = 0;    // that every token goes through besides; 0: none
+  int64_t dense_layers = 0;  // the first ones, which have an ordinary feed-forward part
+  // Each expert computes as many rows as the mean one times this.
+  double capacity_factor = 1;
+
+  friend bool operator==(const ExpertsModel&, const ExpertsModel&) = default;
+};
+
+struct TransformerModel {
+  int64_t layers = 0;
+  int64_t hidden = 0;
+  int64_t heads = 0;
+  int64_t kv_heads = 0;  // a divisor of `heads`
+  int64_t head_size = 0;
+  int64_t ffn = 0;
+  bool gated = true;  // the feed-forward part multiplies two projections up: SwiGLU, else GELU
+  bool biases = false;
+  NormKind norm = NormKind::kRmsNorm;
+  int64_t vocabulary = 0;
+  bool tied = false;      // the head uses the embedding's weights
+  int64_t positions = 0;  // learned ones; 0: rotary
+  int64_t sequence = 0;   // tokens of a training sequence
+  std::optional<ExpertsModel> experts;
+  DType weights = DType::kBFloat16;  // and activations
+  DType gradients = DType::kFloat32;
+  DType optimizer = DType::kFloat32;  // moments and the copy of the weights
+
+  friend bool operator==(const TransformerModel&, const TransformerModel&) = default;
+};
+
+// kBadInput, with what was expected, unless the shapes fit together and the numbers of a step fit
+// into 64 bits.
+Status CheckTransformer(const TransformerModel& model);
+
+// How a weight is split.
+enum class WeightSplit : uint8_t {
+  kNone,     // each rank has all of it
+  kTensor,   // over the tensor-parallel ranks
+  kExperts,  // over the expert-parallel ranks by expert, and each expert over the tensor-parallel
+};
+
+struct TransformerWeight {
+  std::string_view name;
+  int64_t rows = 0;  // of the split dimension, if it is split; of each expert
+  int64_t columns = 0;
+  int64_t count = 1;  // of experts
+  WeightSplit split = WeightSplit::kNone;
+
+  int64_t elements() const { return rows * columns * count; }
+};
+
+bool HasExperts(const TransformerModel& model, int64_t layer);
+// Of one layer, of the embedding, and of the final norm and the head, in the order in which the
+// forward pass uses them. A tied head has no weight of its own.
+std::vector<TransformerWeight> LayerWeights(const TransformerModel& model, int64_t layer);
+std::vector<TransformerWeight> EmbeddingWeights(const TransformerModel& model);
+std::vector<TransformerWeight> HeadWeights(const TransformerModel& model);
+
+int64_t ParameterCount(const TransformerModel& model);
+// Those that one token uses: of the experts, `top_k` of each layer.
+int64_t ActiveParameterCount(const TransformerModel& model);
+
+struct TransformerPreset {
+  std::string_view name;
+  std::string_view source;
+  TransformerModel model;
+};
+std::span<const TransformerPreset> TransformerPresets();
+// nullptr: there is none of this name.
+const TransformerPreset* FindTransformerPreset(std::string_view name);
+
+}  // namespace etude

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/base/units.h"
+#include "src/synth/pipeline_schedule.h"
+#include "src/synth/transformer_layer.h"
+#include "src/synth/transformer_model.h"
+#include "src/trace/enums.h"
+
+namespace etude {
+
+// How a training step is spread over ranks.
+struct TransformerPlan {
+  LayerPlan layer;
+  int64_t data = 1;  // replicas, a multiple of the expert-parallel ranks, which are among them
+  PipelinePlan pipeline;
+  // What replicas share: 1 the optimizer's states, 2 also gradients, 3 also weights.
+  int64_t zero_stage = 0;
+  // Gradients are reduced as soon as there are so many bytes of them.
+  Bytes bucket{int64_t{25} << 20};
+
+  int64_t ranks() const { return layer.tensor * layer.context * data * pipeline.stages; }
+};
+
+// kBadInput, with what was expected, unless the model can be spread so. Checks the model, too.
+Status CheckTransformerPlan(const TransformerModel& model, const TransformerPlan& plan);
+
+// Ranks that communicate, by the axes along which they differ.
+enum class ParallelGroup : uint8_t {
+  kTensor,
+  kContext,
+  kExpert,
+  kReplicas,        // have the same weights: context, expert and data
+  kExpertReplicas,  // have the same experts: context, and data but for expert
+  kEnds,            // first and last stage, which share the embedding
+};
+inline constexpr size_t kParallelGroupCount = 6;
+
+// Work of a stage, the same on all its ranks.
+struct StageWork {
+  std::string name;
+  std::vector<size_t> data;     // earlier work whose results it needs
+  std::vector<size_t> control;  // earlier work that it comes after all the same
+
+  int64_t flops = 0;
+  Bytes memory;  // read and written
+
+  CollectiveType collective = CollectiveType::kUnknown;  // kUnknown: none
+  ParallelGroup group = ParallelGroup::kTensor;
+  // Stages to the partner of a message: -1, 1, or 0 for none.
+  int64_t partner = 0;
+  bool sends = false;
+  int64_t tag = 0;  // the same on both sides, and of no other message between two ranks
+  Bytes bytes;      // that each rank puts in, or sends
+};
+
+// A step of `stage`, in an order in which all stages can run theirs. The plan has passed
+// CheckTransformerPlan.
+std::vector<StageWork> StageProgram(const TransformerModel& model, const TransformerPlan& plan,
+                                    int64_t stage);
+
+// Ranks of a group.
+int64_t ParallelGroupSize(const TransformerPlan& plan, ParallelGroup group);
+
+}  // namespace etude
