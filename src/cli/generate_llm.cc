@@ -93,8 +93,7 @@ Result<TransformerModel> LlmOptions::ReadModel(const std::string& model,
   if (const TransformerPreset* preset = FindTransformerPreset(model)) {
     found = preset->model;
   } else if (model.ends_with(".toml")) {
-    ETUDE_ASSIGN_OR_RETURN(const std::string text,
-                           ReadWholeFile(model, context.limits, context.limits.element_bytes));
+    ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(model, context.limits));
     ETUDE_ASSIGN_OR_RETURN(found, ParseTransformer(text, model));
   } else {
     std::vector<std::string> names;

@@ -69,7 +69,7 @@ class ByteSource {
 // All uncompressed bytes of a file. kBadInput, besides what ByteSource has, for more than `most`;
 // `remark` ends that message: ", expected a recipe in TOML".
 Result<std::string> ReadWholeFile(const std::string& path, const Limits& limits, uint64_t most,
-                                  std::string_view remark);
+                                  std::string_view remark = {});
 // The same of a file that is one element: at most Limits::element_bytes, which the message names.
 Result<std::string> ReadWholeFile(const std::string& path, const Limits& limits);
 

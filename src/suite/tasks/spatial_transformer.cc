@@ -119,6 +119,8 @@ Result<std::unique_ptr<Task>> MakeSpatialTransformer(const TaskOptions& options)
   if (smoke) {
     hyperparameters = {.batch = 64,
                        .optimizers = {{.kind = OptimizerOptions::Kind::kAdam, .rate = 2e-3}},
+                       .schedule = {.warmup_steps = 300},
+                       .largest_norm = 1,
                        .evaluate_every = 100,
                        .most_steps = 2500};
   } else {
