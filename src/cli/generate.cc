@@ -16,6 +16,7 @@
 #include "src/cli/output_files.h"
 #include "src/compat/text_model.h"
 #include "src/formats/byte_source.h"
+#include "src/formats/job_folder.h"
 #include "src/report/format.h"
 #include "src/report/json_output.h"
 #include "src/synth/microbench.h"
@@ -60,6 +61,9 @@ class GenerateCommand : public Command {
     options.Flag("--native", &bench_.native,
                  "one node for collectives that ASTRA-sim refuses, instead of sends and receives");
     llm_.Declare(options);
+    options.Choice("--to", &to_, {"et", "classes"},
+                   "of llm: a file for each rank, or -o as a folder with one for all ranks that do "
+                   "the same");
     options.Flag("--json", &json_, "print what was written as JSON");
     std::string footer = "Patterns:\n";
     for (const PatternInfo& info : Patterns()) {
@@ -86,6 +90,7 @@ class GenerateCommand : public Command {
                                      "say",
                                      *ranks_, bench_.ranks));
       }
+      if (to_ == "classes") return WriteClasses(console, *llm);
     } else if (what_ == "text") {
       ETUDE_ASSIGN_OR_RETURN(workload, ReadWorkload(console));
     } else {
@@ -137,6 +142,7 @@ class GenerateCommand : public Command {
           "--size, --duration, --group-size and --native are for microbench: "
           "a model has its own sizes and times");
     }
+    if (what_ != "llm" && to_ != "et") return wrong("--to classes is for llm");
     if (what_ == "llm" && bench_.count != 1) return wrong("--count is not for llm: it is one step");
     if (const std::string option = llm_.Given(); what_ != "llm" && !option.empty()) {
       return wrong(option + " is for llm");
@@ -202,6 +208,36 @@ class GenerateCommand : public Command {
     return workload;
   }
 
+  Result<ExitCode> WriteClasses(const Console& console, const LlmOptions::Made& made) const {
+    ETUDE_ASSIGN_OR_RETURN(const Job job, made.job.AsJob());
+    ETUDE_RETURN_IF_ERROR(WriteJobFolder(job, output_, console.context()));
+    uint64_t nodes = 0;
+    uint64_t kept = 0;
+    for (const RankClass& one : job.classes) {
+      kept += one.program.node_count();
+      nodes += one.program.node_count() * static_cast<uint64_t>(one.ranks.size());
+    }
+    if (json_) {
+      const Json json = {{"format", "etude-generate"},
+                         {"version", 1},
+                         {"what", what_},
+                         {"pattern", pattern_},
+                         {"output", output_},
+                         {"ranks", job.rank_count()},
+                         {"classes", job.classes.size()},
+                         {"communications", job.events.size()},
+                         {"nodes", nodes},
+                         {"nodes_kept", kept}};
+      console.Print(JsonText(json));
+      return ExitCode::kOk;
+    }
+    console.Print(fmt::format("{}\nwrote {}: {} ranks in {} classes, {} of {} nodes\n", made.text,
+                              output_, FormatCount(static_cast<uint64_t>(job.rank_count())),
+                              FormatCount(job.classes.size()), FormatCount(kept),
+                              FormatCount(nodes)));
+    return ExitCode::kOk;
+  }
+
   Result<Written> WriteRank(int64_t rank, const std::optional<TextWorkload>& workload) const {
     if (workload) return WriteTrace(workload->trace, rank);
     ETUDE_ASSIGN_OR_RETURN(const Trace trace, MakeMicrobench(bench_, rank));
@@ -258,6 +294,7 @@ class GenerateCommand : public Command {
   std::optional<std::string> duration_;
   MicrobenchOptions bench_;
   LlmOptions llm_;
+  std::string to_ = "et";
   bool json_ = false;
 };
 

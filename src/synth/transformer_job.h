@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "src/base/result.h"
 #include "src/synth/transformer_program.h"
+#include "src/trace/job.h"
 #include "src/trace/trace.h"
 
 namespace etude {
@@ -31,6 +33,8 @@ class TransformerJob {
   // The Chakra trace of a rank. Durations are unknown; operations and bytes of computations are
   // 'num_ops' and 'tensor_size'.
   Result<Trace> TraceOf(int64_t rank) const;
+  // All ranks: a class for each stage. TraceOfRank gives the same traces of it.
+  Result<Job> AsJob() const;
 
  private:
   // Axes by which ranks are placed, and how many there are along each.
@@ -50,6 +54,18 @@ class TransformerJob {
   std::vector<int64_t> Members(ParallelGroup group, int64_t rank) const;
   // Whether any program communicates in such groups.
   bool IsUsed(ParallelGroup group) const { return first_numbers_[static_cast<size_t>(group)] != 0; }
+
+  // A program as a trace; `fill` says what is left of its communications' facts.
+  template <typename Fill>
+  Result<Trace> Build(int64_t stage, std::optional<int64_t> rank, Fill fill) const;
+  int64_t PartnerStage(int64_t stage, const StageWork& work) const {
+    const int64_t stages = plan_.pipeline.stages;
+    return (stage + work.partner + stages) % stages;
+  }
+  Result<Mesh> MeshOf() const;
+  Result<GroupKind> KindOf(ParallelGroup group) const;
+  Result<RankClass> ClassOf(int64_t stage, const std::vector<size_t>& kinds) const;
+  std::vector<CommEvent> Events(const std::vector<size_t>& kinds) const;
 
   TransformerPlan plan_;
   Axis axes_[kAxes];

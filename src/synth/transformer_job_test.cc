@@ -11,6 +11,7 @@
 
 #include "src/analysis/comm_log.h"
 #include "src/analysis/comm_match.h"
+#include "src/synth/same_trace.h"
 #include "src/trace/validator.h"
 
 namespace etude {
@@ -53,6 +54,14 @@ void ExpectSound(const TransformerJob& job, const std::string& what) {
     EXPECT_TRUE(trace->is_acyclic()) << what;
     logs.push_back(ReadCommLog(*trace, rank));
     calls += logs.back().calls.size();
+  }
+  const auto whole = job.AsJob();
+  ASSERT_TRUE(whole) << what << ": " << whole.error().message;
+  EXPECT_EQ(whole->rank_count(), job.ranks());
+  for (int64_t rank = 0; rank < job.ranks(); ++rank) {
+    EXPECT_TRUE(
+        testing_same::SameTrace(TraceOfRank(*whole, rank).value(), job.TraceOf(rank).value()))
+        << what;
   }
   const CommMatch match = MatchComms(logs);
   EXPECT_EQ(match.unmatched, 0u) << what << ": " << match.first_mismatch;
