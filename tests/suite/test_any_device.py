@@ -24,7 +24,7 @@ def records(*words, code=0):
 
 
 def test_a_task_learns_as_on_the_cpu(tmp_path):
-    words = ("spatial-transformer", "--most-steps", 12, "--evaluate-every", 6)
+    words = ("spatial-transformer", "--most-steps", 80, "--evaluate-every", 40)
     ((here,), (there,)) = records(*words, code=1), records(*words, *THERE, "-o", tmp_path, code=1)
     assert there["device"] == "loopback" and there["complete"]
     losses = [point["loss"] for point in there["curve"]]
