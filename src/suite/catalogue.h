@@ -59,7 +59,7 @@ std::span<const TaskFacts> Catalogue();
 // By id or by AIBench's number; nullptr if there is none.
 const TaskFacts* FindTask(std::string_view name);
 
-// Whether `quality` is as good as `target`.
+// Whether `quality` is as good as `target`; what is not a number is not.
 inline bool Reaches(const Metric& metric, double quality, double target) {
   return metric.higher_is_better ? quality >= target : quality <= target;
 }

@@ -72,7 +72,7 @@ RunRecord Parse(const JsonMembers& run) {
     record.curve.push_back({.step = point.Whole("step", 0).value_or(0),
                             .seconds = point.Number("seconds").value_or(0),
                             .evaluation_seconds = point.Number("evaluation_seconds").value_or(0),
-                            .quality = point.Number("quality").value_or(0),
+                            .quality = point.Number("quality").value_or(std::nan("")),
                             .loss = point.Number("loss")});
   }
   record.step_seconds = Numbers(run, "step_seconds");

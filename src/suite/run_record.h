@@ -19,7 +19,7 @@ struct QualityPoint {
   int64_t step = 0;               // steps done
   double seconds = 0;             // since the start, this evaluation included
   double evaluation_seconds = 0;  // of these, for this evaluation
-  double quality = 0;
+  double quality = 0;             // not a number where training diverged
   std::optional<double>
       loss;  // mean over the steps since the last evaluation; before the first, none
 };

@@ -157,6 +157,35 @@ def test_report_and_comparison(tmp_path):
     assert sorted(row["rank"] for row in ranking["systems"]) == [1, 2]
     assert ranking["systems"][0]["speed"]["value"] == pytest.approx(1)
     assert any("fewer than" in note for note in ranking["notes"])
+    # A page replaces no run, by whatever name.
+    kept = tmp_path / "a/spatial-transformer.smoke.quality.1.json"
+    (tmp_path / "link.html").symlink_to(kept)
+    before = kept.read_bytes()
+    for page in (kept, tmp_path / "link.html"):
+        assert "is the input" in suite("report", tmp_path / "b", tmp_path / "a", "-o", page, codes=(2,)).stderr
+    assert kept.read_bytes() == before
+
+
+def test_training_that_diverges_reaches_nothing(tmp_path):
+    words = ["spatial-transformer", "--optimizer", "sgd", "--rate", "1e30", "--data", DATA, "--threads", 1]
+    diverged = suite("run", *words, "--most-steps", 6, "--evaluate-every", 2, "-o", tmp_path, codes=(1,))
+    assert diverged.stderr.count("the loss is not a number") == 1
+    # Of a metric where lower is better, as its record has it.
+    path = tmp_path / "spatial-transformer.smoke.quality.1.json"
+    record = json.loads(path.read_text()) | {"higher_is_better": False, "quality": None}
+    for point in record["curve"]:
+        point["quality"] = None
+    path.write_text(json.dumps(record))
+    (task,) = json.loads(suite("report", tmp_path, "--format", "json").stdout)["tasks"]
+    assert task["convergence"]["epochs"] is None and task["runs"][0]["curve"][0]["quality"] is None
+    assert "eval_accuracy" not in suite("report", tmp_path, "--format", "mllog").stdout
+
+
+def test_other_work_is_not_ranked(tmp_path):
+    for batch in (8, 16):
+        run("spatial-transformer", "--mode", "steps", "--warmup", 0, "--iterations", 1, "--batch", batch, "-o", tmp_path / f"b{batch}")
+    wrong = suite("compare", tmp_path / "b8", tmp_path / "b16", codes=(3,)).stderr
+    assert f"spatial-transformer: {tmp_path / 'b8'} has runs with batch 8, {tmp_path / 'b16'} with 16" in wrong
 
 
 def keep_runs(folder, reference, steps, **changes):
