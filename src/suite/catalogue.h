@@ -47,6 +47,9 @@ struct TaskFacts {
   Target smoke;
   std::optional<Target> published;
   Result<std::unique_ptr<Task>> (*make)(const TaskOptions& options);
+  // Of a task that may learn from several data sets: which one it would find in a folder, by the
+  // folder's entries alone; "" if none.
+  std::string (*find_data_set)(Scale scale, const std::string& data) = nullptr;
 
   // The target of a scale; none where AIBench gives none.
   std::optional<Target> TargetOf(Scale scale) const {

@@ -111,6 +111,19 @@ TEST(JudgeConvergence, TheFirstEvaluationThatReachesTheTargetCounts) {
   EXPECT_DOUBLE_EQ(*Judge({run}, TenRuns()).epochs, 0.1);
 }
 
+TEST(JudgeConvergence, AnEvaluationAtTheMostStepsIsNoSetting) {
+  RunRecord run = RunWith(12, /*reached=*/false);
+  run.curve = {{.step = 3, .quality = 0.1}};
+  run.evaluate_every = 1;
+  EXPECT_EQ(VerdictText(Judge({run}, TenRuns())), "unknown: the target was missed");
+  run.evaluate_every = 2;
+  EXPECT_EQ(VerdictText(Judge({run}, TenRuns())), "no reference for evaluations every 2 steps");
+  // An older record.
+  run.evaluate_every.reset();
+  run.settings = NamedTexts{{"most-steps", "3"}};
+  EXPECT_EQ(VerdictText(Judge({run}, TenRuns())), "unknown: the target was missed");
+}
+
 TEST(JudgeConvergence, AQualityThatIsNotANumberReachesNothing) {
   RunRecord run = RunWith(12);
   run.higher_is_better = false;

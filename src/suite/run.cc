@@ -96,10 +96,8 @@ Result<Prepared> Prepare(const TaskFacts& facts, const RunOptions& options, Data
   SeedTorch(options.seed);
   ETUDE_ASSIGN_OR_RETURN(run.task, MakeTask(facts, options, context));
   if (!options.data_set.empty() && run.task->data_set() != options.data_set) {
-    return MakeError(ErrorCode::kUsage,
-                     fmt::format("{}: {} has the data set {}, and there are runs on {}; name "
-                                 "another --output",
-                                 facts.id, options.data, run.task->data_set(), options.data_set));
+    return MakeError(ErrorCode::kUsage, OtherDataSetText(facts.id, options.data,
+                                                         run.task->data_set(), options.data_set));
   }
   const Hyperparameters hyperparameters = WithOverrides(run.task->hyperparameters(), options);
   ETUDE_ASSIGN_OR_RETURN(run.trainer, Trainer::Make(*run.task, {.hyperparameters = hyperparameters,
@@ -188,6 +186,7 @@ class QualityRun {
 
   Result<RunRecord> Run() {
     record_.mode = "quality";
+    record_.evaluate_every = trainer_->hyperparameters().evaluate_every;
     ETUDE_ASSIGN_OR_RETURN(record_.baseline, trainer_->Baseline());
     record_.setup_seconds = Now() - begin_;
     ETUDE_RETURN_IF_ERROR(TakeUp());
@@ -278,9 +277,12 @@ class QualityRun {
     }
     ETUDE_ASSIGN_OR_RETURN(const RunRecord before,
                            ParseRunRecord(options_.checkpoint, found->second, context_));
-    ETUDE_RETURN_IF_ERROR(
-        CheckKept(options_.checkpoint, before,
-                  {.options = options_, .ranks = record_.ranks, .data_set = record_.data_set}));
+    ETUDE_RETURN_IF_ERROR(CheckKept(options_.checkpoint, before,
+                                    {.options = options_,
+                                     .task = record_.task,
+                                     .mode = record_.mode,
+                                     .ranks = record_.ranks,
+                                     .data_set = record_.data_set}));
     ETUDE_RETURN_IF_ERROR(trainer_->Load(options_.checkpoint, context_));
     record_.curve = before.curve;
     record_.quality = before.quality;

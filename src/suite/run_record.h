@@ -40,6 +40,8 @@ struct RunRecord {
   int64_t threads = 1;  // of each rank
   int64_t batch = 0;
   int64_t samples = 0;  // of the training set
+  // Steps; none in steps mode, and in records that are older.
+  std::optional<int64_t> evaluate_every;
   int64_t parameters = 0;
   std::string optimizer;  // "adam 0.002"
   // What the user said instead of the task, by option: kept_run.h. None: the record is older.

@@ -124,6 +124,11 @@ def test_what_is_kept_must_be_what_is_asked_for(tmp_path):
     assert "a run without --frozen; name another --output" in wrong.stderr
     wrong = suite("run", *words, "--optimizer", "sdg", codes=(2,))
     assert "found 'sdg', expected one of sgd, adam" in wrong.stderr
+    # A copy under another seed's name.
+    record_text = (tmp_path / "spatial-transformer.smoke.quality.1.json").read_text()
+    (tmp_path / "spatial-transformer.smoke.quality.2.json").write_text(record_text)
+    wrong = suite("run", *words, "--seed", 2, codes=(3,))
+    assert "quality.2.json: a run with seed 1, expected 2" in wrong.stderr
     # A record of before settings were kept.
     path = tmp_path / "spatial-transformer.smoke.quality.1.json"
     old = json.loads(path.read_text())
@@ -251,6 +256,17 @@ def test_lines_that_mlperf_reads(tmp_path):
     (record,) = json.loads(suite("report", tmp_path / "runs", "--format", "json").stdout)["tasks"][0]["runs"]
     told = [line.value["metadata"]["epoch_num"] for line in lines if line.key == "eval_accuracy"]
     assert told == [point["step"] * record["batch"] / record["samples"] for point in record["curve"]]
+
+
+def test_options_that_do_not_go_together(tmp_path):
+    for option, value in (("-o", tmp_path / "runs"), ("--mode", "quality")):
+        wrong = suite("run", "spatial-transformer", "--data", DATA, "--record", tmp_path, option, value, codes=(2,))
+        assert "--record trains nothing and keeps no runs" in wrong.stderr
+    (tmp_path / "file").touch()
+    wrong = suite("run", "spatial-transformer", "--data", DATA, "-o", tmp_path / "file/x", codes=(5,))
+    assert f"{tmp_path}/file/x: cannot create it: " in wrong.stderr
+    wrong = suite("setup", "foo", "--data", tmp_path / "data", codes=(2,))
+    assert wrong.stderr.startswith("etude: no data set 'foo', expected mnist-5k") and "usage" not in wrong.stderr
 
 
 def test_names_are_suggested():
