@@ -181,13 +181,14 @@ def make(folder: pathlib.Path, name: str) -> None:
 
 
 def main(args: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="etude suite setup", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path, help="where the data sets go")
     parser.add_argument("sets", nargs="*", metavar="SET", help=f"of {', '.join(SETS)}; all unless said")
     options = parser.parse_args(args)
     for name in options.sets:
         if name not in SETS:
-            parser.error(f"no data set '{name}', expected {', '.join(SETS)}")
+            print(f"etude: no data set '{name}', expected {', '.join(SETS)}", file=sys.stderr)
+            return 2
     try:
         os.makedirs(options.folder, exist_ok=True)
         for name in options.sets or SETS:

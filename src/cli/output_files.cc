@@ -20,7 +20,7 @@ OutputFormat FormatOf(const std::string& to, const std::string& path) {
 Result<bool> MakeFolder(const std::string& path) {
   std::error_code error;
   const bool made = std::filesystem::create_directories(path, error);
-  if (error) return MakeError(ErrorCode::kIo, path + ": " + error.message());
+  if (error) return MakeError(ErrorCode::kIo, path + ": cannot create it: " + error.message());
   return made;
 }
 

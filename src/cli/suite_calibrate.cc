@@ -1,6 +1,7 @@
 #include "src/cli/suite_calibrate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -36,11 +37,11 @@ struct Calibration {
   bool holds() const { return all_reached() && !shuffled.reached && !frozen.reached; }
 };
 
-// The best of a run's evaluations.
+// The best of a run's evaluations; not a number if none of them is.
 double BestOf(const RunRecord& run) {
   double best = run.curve.empty() ? 0 : run.curve.front().quality;
   for (const suite::QualityPoint& point : run.curve) {
-    best = run.higher_is_better ? std::max(best, point.quality) : std::min(best, point.quality);
+    best = run.higher_is_better ? std::fmax(best, point.quality) : std::fmin(best, point.quality);
   }
   return best;
 }

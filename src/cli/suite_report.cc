@@ -1,7 +1,9 @@
 #include "src/cli/suite_report.h"
 
+#include <filesystem>
 #include <iterator>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -29,6 +31,7 @@ class SuiteReportCommand : public Command {
   Result<ExitCode> Run(const Console& console) override {
     std::vector<suite::Score> scores;
     for (const std::string& folder : folders_) {
+      ETUDE_RETURN_IF_ERROR(CheckPage(folder));
       ETUDE_ASSIGN_OR_RETURN(std::vector<suite::Score> found,
                              suite::ReadScores(folder, console.context()));
       std::ranges::move(found, std::back_inserter(scores));
@@ -52,6 +55,18 @@ class SuiteReportCommand : public Command {
   }
 
  private:
+  // kUsage if the page would replace a run of the folder.
+  Status CheckPage(const std::string& folder) const {
+    if (output_.empty()) return {};
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+      const std::filesystem::path& path = entry.path();
+      if (path.extension() != ".json" && path.extension() != ".safetensors") continue;
+      ETUDE_RETURN_IF_ERROR(CheckOutput(output_, {path.string()}));
+    }
+    return {};
+  }
+
   std::vector<std::string> folders_;
   std::string output_;
   std::string format_ = "text";

@@ -51,6 +51,11 @@ class SuiteRunCommand : public Command {
   }
 
   Result<ExitCode> Run(const Console& console) override {
+    if (!record_.empty() && !(output_.empty() && mode_.empty())) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("--record trains nothing and keeps no runs, expected no {}",
+                                   mode_.empty() ? "--output" : "--mode"));
+    }
     ETUDE_ASSIGN_OR_RETURN(const std::vector<const TaskFacts*> tasks, tasks_.Choose());
     settings_.Read();
     ETUDE_ASSIGN_OR_RETURN(const auto references, suite::BuiltInReferences(console.context()));
@@ -94,7 +99,7 @@ class SuiteRunCommand : public Command {
 
   TaskChoice tasks_;
   RunSettings settings_;
-  std::string mode_ = "quality";
+  std::string mode_;  // "": quality
   std::string output_;
   std::string record_;
   int64_t seed_ = 1;

@@ -50,6 +50,10 @@ Status ShareInterrupt() {
   return {};
 }
 
+std::string_view Name(SuiteRunner::Mode mode) {
+  return mode == SuiteRunner::Mode::kSteps ? "steps" : "quality";
+}
+
 std::string VariableOr(const char* name, const std::string& otherwise) {
   const char* value = std::getenv(name);
   return value == nullptr || *value == '\0' ? otherwise : value;
@@ -129,8 +133,7 @@ void RunSettings::Read() {
 
 std::string RunName(const TaskFacts& task, suite::Scale scale, SuiteRunner::Mode mode,
                     uint64_t seed) {
-  return fmt::format("{}.{}.{}.{}", task.id, suite::Name(scale),
-                     mode == SuiteRunner::Mode::kSteps ? "steps" : "quality", seed);
+  return fmt::format("{}.{}.{}.{}", task.id, suite::Name(scale), Name(mode), seed);
 }
 
 SuiteRunner::SuiteRunner(const RunSettings& settings, std::string folder, bool temporary)
@@ -169,8 +172,20 @@ Result<RunRecord> SuiteRunner::Run(const TaskFacts& task, Mode mode, const RunOp
   std::error_code error;
   if (std::filesystem::exists(path, error)) {
     ETUDE_ASSIGN_OR_RETURN(RunRecord kept, suite::ReadRunRecord(path, context));
-    ETUDE_RETURN_IF_ERROR(suite::CheckKept(
-        path, kept, {.options = options, .ranks = settings_.ranks, .data_set = data_set}));
+    ETUDE_RETURN_IF_ERROR(suite::CheckKept(path, kept,
+                                           {.options = options,
+                                            .task = task.id,
+                                            .mode = Name(mode),
+                                            .ranks = settings_.ranks,
+                                            .data_set = data_set}));
+    // Data that are not there any more are none that differ.
+    const std::string here = task.find_data_set == nullptr
+                                 ? std::string()
+                                 : task.find_data_set(options.scale, options.data);
+    if (!here.empty() && !kept.data_set.empty() && here != kept.data_set) {
+      return MakeError(ErrorCode::kUsage,
+                       suite::OtherDataSetText(task.id, options.data, here, kept.data_set));
+    }
     if (data_set.empty()) data_set = kept.data_set;
     return kept;
   }

@@ -47,6 +47,9 @@ struct TaskFacts {
   Target smoke;
   std::optional<Target> published;
   Result<std::unique_ptr<Task>> (*make)(const TaskOptions& options);
+  // Of a task that may learn from several data sets: which one it would find in a folder, by the
+  // folder's entries alone; "" if none.
+  std::string (*find_data_set)(Scale scale, const std::string& data) = nullptr;
 
   // The target of a scale; none where AIBench gives none.
   std::optional<Target> TargetOf(Scale scale) const {
@@ -59,7 +62,7 @@ std::span<const TaskFacts> Catalogue();
 // By id or by AIBench's number; nullptr if there is none.
 const TaskFacts* FindTask(std::string_view name);
 
-// Whether `quality` is as good as `target`.
+// Whether `quality` is as good as `target`; what is not a number is not.
 inline bool Reaches(const Metric& metric, double quality, double target) {
   return metric.higher_is_better ? quality >= target : quality <= target;
 }

@@ -72,12 +72,26 @@ NamedTexts SettingsOf(const RunOptions& options) {
   return settings;
 }
 
+std::string OtherDataSetText(std::string_view task, const std::string& data,
+                             std::string_view data_set, std::string_view of_runs) {
+  return fmt::format("{}: {} has the data set {}, and there are runs on {}; name another --output",
+                     task, data, data_set, of_runs);
+}
+
 Status CheckKept(const std::string& path, const RunRecord& kept, const AskedRun& asked) {
   const RunOptions& options = asked.options;
   const auto same = [&](std::string_view what, const auto& there, const auto& here) -> Status {
     if (there == here) return {};
     return OtherRun(path, fmt::format("with {} {}, not {}", what, there, here));
   };
+  const auto as_named = [&](std::string_view what, const auto& there, const auto& here) -> Status {
+    if (there == here) return {};
+    return BadInput(fmt::format("{}: a run with {} {}, expected {}", path, what, there, here));
+  };
+  ETUDE_RETURN_IF_ERROR(as_named("id", kept.task, asked.task));
+  ETUDE_RETURN_IF_ERROR(as_named("scale", kept.scale, Name(options.scale)));
+  ETUDE_RETURN_IF_ERROR(as_named("mode", kept.mode, asked.mode));
+  ETUDE_RETURN_IF_ERROR(as_named("seed", kept.seed, static_cast<int64_t>(options.seed)));
   ETUDE_RETURN_IF_ERROR(same("device", kept.device, options.device));
   ETUDE_RETURN_IF_ERROR(same("precision", kept.precision, std::string(Name(options.precision))));
   ETUDE_RETURN_IF_ERROR(same("ranks", kept.ranks, asked.ranks));

@@ -8,7 +8,9 @@ namespace etude::suite {
 namespace {
 
 RunRecord KeptWith(const RunOptions& options, bool complete = true) {
-  return {.mode = "quality",
+  return {.task = "t",
+          .scale = "smoke",
+          .mode = "quality",
           .device = "cpu",
           .precision = "fp32",
           .batch = options.batch.value_or(64),
@@ -19,8 +21,12 @@ RunRecord KeptWith(const RunOptions& options, bool complete = true) {
 
 // What is said against `kept`; "" if nothing.
 std::string Against(const RunRecord& kept, const RunOptions& options, std::string data_set = "") {
-  const Status same =
-      CheckKept("x", kept, {.options = options, .ranks = 1, .data_set = std::move(data_set)});
+  const Status same = CheckKept("x", kept,
+                                {.options = options,
+                                 .task = "t",
+                                 .mode = kept.mode,
+                                 .ranks = 1,
+                                 .data_set = std::move(data_set)});
   if (same) return "";
   EXPECT_EQ(same.error().code, ErrorCode::kUsage);
   return same.error().message;
@@ -52,6 +58,25 @@ TEST(CheckKept, EachSettingCounts) {
             "x: a run with rate 0.5, not 0.25; name another --output");
   EXPECT_EQ(Against(KeptWith({}), {.precision = Precision::kBf16}),
             "x: a run with precision fp32, not bf16; name another --output");
+}
+
+TEST(CheckKept, ARecordIsOfTheRunThatItsNameSays) {
+  const auto against = [](auto change) {
+    RunRecord kept = KeptWith({});
+    change(kept);
+    const RunOptions options;
+    const Status same =
+        CheckKept("x", kept, {.options = options, .task = "t", .mode = "quality", .data_set = ""});
+    EXPECT_FALSE(same.has_value());
+    EXPECT_EQ(same.error().code, ErrorCode::kBadInput);
+    return same.error().message;
+  };
+  EXPECT_EQ(against([](RunRecord& kept) { kept.task = "u"; }), "x: a run with id u, expected t");
+  EXPECT_EQ(against([](RunRecord& kept) { kept.scale = "paper"; }),
+            "x: a run with scale paper, expected smoke");
+  EXPECT_EQ(against([](RunRecord& kept) { kept.mode = "steps"; }),
+            "x: a run with mode steps, expected quality");
+  EXPECT_EQ(against([](RunRecord& kept) { kept.seed = 7; }), "x: a run with seed 7, expected 0");
 }
 
 TEST(CheckKept, ARunThatGoesOnMayHaveOtherMostSteps) {

@@ -74,7 +74,7 @@ std::string MlLog(const RunRecord& run) {
     log.Start(previous, "block_start", {{"first_step_num", step}});
     log.Stop(evaluated, "block_stop", {{"first_step_num", step}});
     log.Start(evaluated, "eval_start", samples);
-    log.Point(end, "eval_accuracy", point.quality, samples);
+    if (!std::isnan(point.quality)) log.Point(end, "eval_accuracy", point.quality, samples);
     log.Stop(end, "eval_stop", samples);
     previous = end;
     step = point.step;

@@ -1,7 +1,9 @@
 #include "src/suite/ranking.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -27,14 +29,57 @@ bool IsSameKind(const Score& a, const Score& b) {
          a.runs.front().mode == b.runs.front().mode;
 }
 
+// What the runs of a task must have in common, or should.
+struct ComparedSetting {
+  const char* name;
+  std::string (*of_run)(const RunRecord& run);
+  bool (*must_agree)(const RunRecord& run);  // else times are of other work
+};
+
+bool Always(const RunRecord& /*run*/) { return true; }
+bool Never(const RunRecord& /*run*/) { return false; }
+bool TimesSteps(const RunRecord& run) { return run.mode == "steps"; }
+bool TimesQuality(const RunRecord& run) { return run.mode != "steps"; }
+
+constexpr std::array kCompared = {
+    ComparedSetting{"scale", [](const RunRecord& run) { return run.scale; }, Always},
+    ComparedSetting{"mode", [](const RunRecord& run) { return run.mode; }, Always},
+    ComparedSetting{"target",
+                    [](const RunRecord& run) {
+                      if (run.mode == "steps") return std::string();
+                      return run.target ? fmt::format("{}", *run.target) : "none";
+                    },
+                    TimesQuality},
+    ComparedSetting{"batch", [](const RunRecord& run) { return fmt::format("{}", run.batch); },
+                    TimesSteps},
+    ComparedSetting{"device", [](const RunRecord& run) { return run.device; }, Never},
+    ComparedSetting{"precision", [](const RunRecord& run) { return run.precision; }, Never},
+    ComparedSetting{"ranks", [](const RunRecord& run) { return fmt::format("{}", run.ranks); },
+                    Never},
+    ComparedSetting{"threads", [](const RunRecord& run) { return fmt::format("{}", run.threads); },
+                    Never},
+    ComparedSetting{"optimizer", [](const RunRecord& run) { return run.optimizer; }, Never},
+};
+// Those of the user's settings that are not above. Flags are "yes".
+constexpr std::array kComparedOptions = {"deterministic", "evaluate-every", "frozen",
+                                         "loss-scale",    "most-steps",     "shuffled-labels",
+                                         "to-the-end"};
+
+bool MayBeRankedWith(const Score& a, const Score& b) {
+  const RunRecord& run = a.runs.front();
+  return std::ranges::all_of(kCompared, [&](const ComparedSetting& setting) {
+    return !setting.must_agree(run) || setting.of_run(run) == setting.of_run(b.runs.front());
+  });
+}
+
 const std::string& DataSetOf(const Score& score) { return score.runs.front().data_set; }
 
 NamedTexts SettingsOfScore(const Score& score) {
   return score.runs.front().settings.value_or(NamedTexts());
 }
 
-// What `system` did of the kind of `score`: on the same data set rather than another, and with the
-// same settings rather than others.
+// What `system` did of the kind of `score`: on the same data set rather than another, what may be
+// ranked with it rather than what may not, and with the same settings rather than others.
 const Score* FindCounterpart(const RankedSystem& system, const Score& score) {
   const Score* found = nullptr;
   int likeness_of_found = -1;
@@ -42,7 +87,8 @@ const Score* FindCounterpart(const RankedSystem& system, const Score& score) {
     if (!IsSameKind(score, other)) continue;
     const bool same_data = DataSetOf(other) == DataSetOf(score);
     const bool same_settings = SettingsOfScore(other) == SettingsOfScore(score);
-    const int likeness = (same_data ? 2 : 0) + (same_settings ? 1 : 0);
+    const int likeness =
+        (same_data ? 4 : 0) + (MayBeRankedWith(score, other) ? 2 : 0) + (same_settings ? 1 : 0);
     if (likeness <= likeness_of_found) continue;
     found = &other;
     likeness_of_found = likeness;
@@ -69,6 +115,55 @@ Status CheckDataSets(const std::vector<const Score*>& scores,
     }
   }
   return {};
+}
+
+// kBadInput if what two systems did is other work; a note for each setting that differs besides.
+Status CheckSettings(const std::vector<const Score*>& scores,
+                     const std::vector<RankedSystem>& systems, std::vector<std::string>& notes) {
+  const RunRecord& first = scores.front()->runs.front();
+  const auto note = [&](size_t i, std::string_view name, std::string_view mine,
+                        std::string_view other) {
+    notes.push_back(fmt::format("{}: {} {} on {}, {} on {}", first.task, name, mine,
+                                systems.front().name, other, systems[i].name));
+  };
+  for (size_t i = 1; i < scores.size(); ++i) {
+    const RunRecord& run = scores[i]->runs.front();
+    for (const ComparedSetting& setting : kCompared) {
+      const std::string mine = setting.of_run(first);
+      const std::string other = setting.of_run(run);
+      if (mine == other) continue;
+      if (setting.must_agree(first)) {
+        return BadInput(fmt::format("{}: {} has runs with {} {}, {} with {}, expected one {}",
+                                    first.task, systems.front().name, setting.name, mine,
+                                    systems[i].name, other, setting.name));
+      }
+      note(i, setting.name, mine, other);
+    }
+    const auto said = [](const RunRecord& of, const char* option) -> std::string {
+      if (!of.settings) return "unknown";
+      const auto found = of.settings->find(option);
+      return found == of.settings->end() ? "not given" : found->second;
+    };
+    for (const char* option : kComparedOptions) {
+      const std::string mine = said(first, option);
+      const std::string other = said(run, option);
+      if (mine != other && first.settings && run.settings) note(i, option, mine, other);
+    }
+  }
+  return {};
+}
+
+// That a system ran the task of `score` at another scale or in another mode only; "" if it did not.
+std::string OtherKindText(const RankedSystem& first, const Score& score,
+                          const RankedSystem& system) {
+  const auto other = std::ranges::find(system.scores, score.task, &Score::task);
+  if (other == system.scores.end()) return "";
+  const RunRecord& mine = score.runs.front();
+  const RunRecord& run = other->runs.front();
+  const bool scale = mine.scale != run.scale;
+  return fmt::format("{}: {} has runs with {} {}, {} with {}", score.task, first.name,
+                     scale ? "scale" : "mode", scale ? mine.scale : mine.mode, system.name,
+                     scale ? run.scale : run.mode);
 }
 
 // Times of the runs of one task on one system.
@@ -200,11 +295,15 @@ Result<Ranking> RankSystems(const std::vector<RankedSystem>& systems, uint64_t s
   }
   Times times(systems.size());
   bool few = false;
+  std::string other_kind;
   for (const Score& score : systems.front().scores) {
     std::vector<const Score*> counterparts;
     for (const RankedSystem& system : systems) {
       const Score* found = FindCounterpart(system, score);
-      if (found == nullptr) break;
+      if (found == nullptr) {
+        if (other_kind.empty()) other_kind = OtherKindText(systems.front(), score, system);
+        break;
+      }
       counterparts.push_back(found);
     }
     if (counterparts.size() != systems.size()) {
@@ -212,6 +311,7 @@ Result<Ranking> RankSystems(const std::vector<RankedSystem>& systems, uint64_t s
       continue;
     }
     ETUDE_RETURN_IF_ERROR(CheckDataSets(counterparts, systems, ranking.notes));
+    ETUDE_RETURN_IF_ERROR(CheckSettings(counterparts, systems, ranking.notes));
     std::vector<RunFigures> of_task;
     for (const Score* each : counterparts) of_task.push_back(TimesOf(*each));
     bool all = true;
@@ -233,6 +333,9 @@ Result<Ranking> RankSystems(const std::vector<RankedSystem>& systems, uint64_t s
     for (size_t system = 0; system < systems.size(); ++system) {
       times[system].push_back(of_task[system]);
     }
+  }
+  if (ranking.by_task.empty() && !other_kind.empty()) {
+    return BadInput(other_kind + ", expected one scale and mode");
   }
   if (ranking.by_task.empty()) {
     return BadInput(

@@ -43,7 +43,8 @@ struct RankedSystem {
 };
 
 // kBadInput if there is no task that all systems ran in the same mode and scale, or if they ran one
-// on different data sets.
+// on different data sets, to different targets, or timed its steps with different batches. What
+// else differs in their settings is a note.
 Result<Ranking> RankSystems(const std::vector<RankedSystem>& systems, uint64_t seed);
 
 Table SystemTable(const Ranking& ranking);

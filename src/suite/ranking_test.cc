@@ -89,6 +89,49 @@ TEST(RankSystems, DifferentDataSetsAreNotRanked) {
             std::vector<std::string>{"t: b does not say whether its data set is x"});
 }
 
+TEST(RankSystems, OtherWorkIsNotRankedAndOtherSettingsAreNoted) {
+  const auto with = [](auto change, const std::string& mode = "quality") {
+    Score score = ScoreWith("t", {10, 11, 12});
+    for (RunRecord& run : score.runs) {
+      run.mode = mode;
+      run.batch = 8;
+      run.target = 0.9;
+      run.precision = "fp32";
+      run.settings = NamedTexts();
+      run.step_seconds = {1};
+      change(run);
+    }
+    return score;
+  };
+  const auto same = [](RunRecord&) {};
+  const auto batch = [](RunRecord& run) { run.batch = 256; };
+  const auto target = [](RunRecord& run) { run.target = 0.5; };
+  const auto said = [](const Score& a, const Score& b) {
+    const auto ranking = RankSystems({{"a", {a}}, {"b", {b}}}, 1);
+    if (ranking.has_value()) return ranking->notes.empty() ? "" : ranking->notes.front();
+    EXPECT_EQ(ranking.error().code, ErrorCode::kBadInput);
+    return "error: " + ranking.error().message;
+  };
+  EXPECT_EQ(said(with(same), with(same)), "");
+  EXPECT_EQ(said(with(same, "steps"), with(batch, "steps")),
+            "error: t: a has runs with batch 8, b with 256, expected one batch");
+  EXPECT_EQ(said(with(same), with(target)),
+            "error: t: a has runs with target 0.9, b with 0.5, expected one target");
+  EXPECT_EQ(said(with(same, "steps"), with(target, "steps")), "");
+  EXPECT_EQ(said(with(same), with(same, "steps")),
+            "error: t: a has runs with mode quality, b with steps, expected one scale and mode");
+  EXPECT_EQ(said(with(same), with(batch)), "t: batch 8 on a, 256 on b");
+  EXPECT_EQ(said(with(same), with([](RunRecord& run) { run.precision = "bf16"; })),
+            "t: precision fp32 on a, bf16 on b");
+  EXPECT_EQ(said(with(same), with([](RunRecord& run) { (*run.settings)["frozen"] = "yes"; })),
+            "t: frozen not given on a, yes on b");
+  // Where a system has both, it is what may be ranked.
+  const auto both = RankSystems(
+      {{"a", {with(same, "steps")}}, {"b", {with(batch, "steps"), with(same, "steps")}}}, 1);
+  ASSERT_TRUE(both.has_value());
+  EXPECT_TRUE(both->notes.empty());
+}
+
 TEST(RankSystems, WithoutACommonTaskThereIsNone) {
   const auto ranking =
       RankSystems({{"a", {ScoreWith("t", {10})}}, {"b", {ScoreWith("u", {10})}}}, 1);

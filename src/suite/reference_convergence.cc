@@ -202,7 +202,14 @@ Result<std::vector<ConvergenceReference>> BuiltInReferences(const RunContext& co
 }
 
 std::optional<int64_t> StepsBetweenEvaluations(const RunRecord& run) {
+  if (run.evaluate_every) return run.evaluate_every;
   if (run.curve.empty()) return std::nullopt;
+  if (run.curve.size() == 1 && run.settings) {
+    const auto most = run.settings->find("most-steps");
+    if (most != run.settings->end() && most->second == std::to_string(run.curve.front().step)) {
+      return std::nullopt;
+    }
+  }
   return run.curve.front().step;
 }
 

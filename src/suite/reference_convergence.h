@@ -40,7 +40,8 @@ Result<std::vector<ConvergenceReference>> ParseReferences(const std::string& pat
 // Those that the program was built with.
 Result<std::vector<ConvergenceReference>> BuiltInReferences(const RunContext& context);
 
-// Every evaluation but the last comes after equally many; unknown before the first.
+// Of a record that does not say: every evaluation but the last comes after equally many; unknown
+// before the first, and where the only one came because of the most steps.
 std::optional<int64_t> StepsBetweenEvaluations(const RunRecord& run);
 // The first evaluation of a run that is as good as the target; nullptr if there is none.
 const QualityPoint* FirstReaching(const RunRecord& run, double target);

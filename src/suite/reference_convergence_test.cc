@@ -111,6 +111,31 @@ TEST(JudgeConvergence, TheFirstEvaluationThatReachesTheTargetCounts) {
   EXPECT_DOUBLE_EQ(*Judge({run}, TenRuns()).epochs, 0.1);
 }
 
+TEST(JudgeConvergence, AnEvaluationAtTheMostStepsIsNoSetting) {
+  RunRecord run = RunWith(12, /*reached=*/false);
+  run.curve = {{.step = 3, .quality = 0.1}};
+  run.evaluate_every = 1;
+  EXPECT_EQ(VerdictText(Judge({run}, TenRuns())), "unknown: the target was missed");
+  run.evaluate_every = 2;
+  EXPECT_EQ(VerdictText(Judge({run}, TenRuns())), "no reference for evaluations every 2 steps");
+  // An older record.
+  run.evaluate_every.reset();
+  run.settings = NamedTexts{{"most-steps", "3"}};
+  EXPECT_EQ(VerdictText(Judge({run}, TenRuns())), "unknown: the target was missed");
+}
+
+TEST(JudgeConvergence, AQualityThatIsNotANumberReachesNothing) {
+  RunRecord run = RunWith(12);
+  run.higher_is_better = false;
+  for (QualityPoint& point : run.curve) point.quality = std::nan("");
+  EXPECT_FALSE(Judge({run}, TenRuns()).epochs.has_value());
+  // As its record has it, too.
+  const auto read = ParseRunRecord("x", ToJson(run).dump(), {});
+  ASSERT_TRUE(read.has_value());
+  EXPECT_TRUE(std::isnan(read->curve.front().quality));
+  EXPECT_FALSE(Judge({*read}, TenRuns()).epochs.has_value());
+}
+
 TEST(JudgeConvergence, OtherSettingsHaveNoReference) {
   const auto with = [](auto change) {
     RunRecord run = RunWith(12);

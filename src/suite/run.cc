@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -95,10 +96,8 @@ Result<Prepared> Prepare(const TaskFacts& facts, const RunOptions& options, Data
   SeedTorch(options.seed);
   ETUDE_ASSIGN_OR_RETURN(run.task, MakeTask(facts, options, context));
   if (!options.data_set.empty() && run.task->data_set() != options.data_set) {
-    return MakeError(ErrorCode::kUsage,
-                     fmt::format("{}: {} has the data set {}, and there are runs on {}; name "
-                                 "another --output",
-                                 facts.id, options.data, run.task->data_set(), options.data_set));
+    return MakeError(ErrorCode::kUsage, OtherDataSetText(facts.id, options.data,
+                                                         run.task->data_set(), options.data_set));
   }
   const Hyperparameters hyperparameters = WithOverrides(run.task->hyperparameters(), options);
   ETUDE_ASSIGN_OR_RETURN(run.trainer, Trainer::Make(*run.task, {.hyperparameters = hyperparameters,
@@ -137,6 +136,22 @@ Result<Prepared> Prepare(const TaskFacts& facts, const RunOptions& options, Data
   return run;
 }
 
+// Warns, once, that training has diverged; of several ranks the first does.
+class DivergenceWarning {
+ public:
+  DivergenceWarning(const DataParallel* ranks, const RunContext& context)
+      : context_(ranks == nullptr || ranks->rank() == 0 ? &context : nullptr) {}
+  void See(double loss, const RunRecord& record, int64_t steps) {
+    if (context_ == nullptr || std::isfinite(loss)) return;
+    context_->Warn(fmt::format("{}, seed {}: the loss is not a number after {} steps", record.task,
+                               record.seed, steps));
+    context_ = nullptr;
+  }
+
+ private:
+  const RunContext* context_;  // null: has warned, or does not
+};
+
 // What became of gradients, over the evaluations of a run.
 class UnderflowMean {
  public:
@@ -166,10 +181,12 @@ class QualityRun {
         options_(options),
         ranks_(ranks),
         context_(context),
-        energy_(options.device != "cpu") {}
+        energy_(options.device != "cpu"),
+        divergence_(ranks, context) {}
 
   Result<RunRecord> Run() {
     record_.mode = "quality";
+    record_.evaluate_every = trainer_->hyperparameters().evaluate_every;
     ETUDE_ASSIGN_OR_RETURN(record_.baseline, trainer_->Baseline());
     record_.setup_seconds = Now() - begin_;
     ETUDE_RETURN_IF_ERROR(TakeUp());
@@ -209,6 +226,7 @@ class QualityRun {
   }
 
   Status Evaluate(double loss) {
+    divergence_.See(loss, record_, trainer_->steps_done());
     const double begin = Now();
     ETUDE_ASSIGN_OR_RETURN(const double quality, trainer_->Evaluate());
     const double took = Now() - begin;
@@ -259,9 +277,12 @@ class QualityRun {
     }
     ETUDE_ASSIGN_OR_RETURN(const RunRecord before,
                            ParseRunRecord(options_.checkpoint, found->second, context_));
-    ETUDE_RETURN_IF_ERROR(
-        CheckKept(options_.checkpoint, before,
-                  {.options = options_, .ranks = record_.ranks, .data_set = record_.data_set}));
+    ETUDE_RETURN_IF_ERROR(CheckKept(options_.checkpoint, before,
+                                    {.options = options_,
+                                     .task = record_.task,
+                                     .mode = record_.mode,
+                                     .ranks = record_.ranks,
+                                     .data_set = record_.data_set}));
     ETUDE_RETURN_IF_ERROR(trainer_->Load(options_.checkpoint, context_));
     record_.curve = before.curve;
     record_.quality = before.quality;
@@ -303,6 +324,7 @@ class QualityRun {
   const RunContext& context_;
   EnergyMeter energy_;
   UnderflowMean underflow_;
+  DivergenceWarning divergence_;
 };
 
 }  // namespace
@@ -322,13 +344,15 @@ Result<RunRecord> RunSteps(const TaskFacts& facts, const RunOptions& options, Da
   EnergyMeter energy(options.device != "cpu");
   PeakResident peak;
   peak.Begin();
+  DivergenceWarning divergence(ranks, context);
   for (int64_t step = 0; step < options.warmup + options.timed_steps; ++step) {
     if (context.stopped()) return MakeError(ErrorCode::kInterrupted, "stopped");
     Synchronize(options.device);
     const double begin = Now();
-    ETUDE_RETURN_IF_ERROR(run.trainer->Step());
+    ETUDE_ASSIGN_OR_RETURN(const double loss, run.trainer->Step());
     Synchronize(options.device);
     if (step >= options.warmup) record.step_seconds.push_back(Now() - begin);
+    divergence.See(loss, record, run.trainer->steps_done());
     energy.Read();
     context.Progress(fmt::format("{}, seed {}: steps", record.task, record.seed),
                      static_cast<uint64_t>(step + 1),

@@ -44,6 +44,7 @@ RunRecord Parse(const JsonMembers& run) {
   record.threads = whole("threads");
   record.batch = whole("batch");
   record.samples = whole("samples");
+  record.evaluate_every = run.Whole("evaluate_every", 1);
   record.parameters = whole("parameters");
   record.optimizer = text("optimizer");
   const JsonMembers settings = run.Object("settings");
@@ -72,7 +73,7 @@ RunRecord Parse(const JsonMembers& run) {
     record.curve.push_back({.step = point.Whole("step", 0).value_or(0),
                             .seconds = point.Number("seconds").value_or(0),
                             .evaluation_seconds = point.Number("evaluation_seconds").value_or(0),
-                            .quality = point.Number("quality").value_or(0),
+                            .quality = point.Number("quality").value_or(std::nan("")),
                             .loss = point.Number("loss")});
   }
   record.step_seconds = Numbers(run, "step_seconds");
@@ -145,6 +146,7 @@ Json ToJson(const RunRecord& run) {
           {"threads", run.threads},
           {"batch", run.batch},
           {"samples", run.samples},
+          {"evaluate_every", OrNull(run.evaluate_every)},
           {"parameters", run.parameters},
           {"optimizer", run.optimizer},
           {"settings", OrNull(run.settings)},

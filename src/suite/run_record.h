@@ -19,7 +19,7 @@ struct QualityPoint {
   int64_t step = 0;               // steps done
   double seconds = 0;             // since the start, this evaluation included
   double evaluation_seconds = 0;  // of these, for this evaluation
-  double quality = 0;
+  double quality = 0;             // not a number where training diverged
   std::optional<double>
       loss;  // mean over the steps since the last evaluation; before the first, none
 };
@@ -40,6 +40,8 @@ struct RunRecord {
   int64_t threads = 1;  // of each rank
   int64_t batch = 0;
   int64_t samples = 0;  // of the training set
+  // Steps; none in steps mode, and in records that are older.
+  std::optional<int64_t> evaluate_every;
   int64_t parameters = 0;
   std::string optimizer;  // "adam 0.002"
   // What the user said instead of the task, by option: kept_run.h. None: the record is older.

@@ -47,7 +47,7 @@ Score ScoreOf(std::vector<RunRecord> runs, std::span<const ConvergenceReference>
   std::vector<double> epochs;
   std::vector<double> qualities;
   for (const RunRecord& run : score.runs) {
-    if (run.quality) qualities.push_back(*run.quality);
+    if (run.quality && !std::isnan(*run.quality)) qualities.push_back(*run.quality);
     if (!run.reached) {
       ++times.missed;
       continue;

@@ -59,7 +59,7 @@ def test_digits_are_learned(digits, tmp_path):
     people = tmp_path / "data/free-spoken-digit-dataset"
     people.parent.mkdir()
     people.symlink_to(digits / "spoken-digits")
-    said = run(tmp_path / "data", *words[1:], "--seeds", "2", code=2)
+    said = run(tmp_path / "data", *words[1:], code=2)
     assert "has the data set free-spoken-digit-dataset, and there are runs on spoken-digits" in said
     name = "speech-recognition.smoke.quality.1.json"
     (tmp_path / "people").mkdir()

@@ -126,6 +126,11 @@ def test_what_is_kept_must_be_what_is_asked_for(tmp_path):
     assert "a run without --frozen; name another --output" in wrong.stderr
     wrong = suite("run", *words, "--optimizer", "sdg", codes=(2,))
     assert "found 'sdg', expected one of sgd, adam" in wrong.stderr
+    # A copy under another seed's name.
+    record_text = (tmp_path / "spatial-transformer.smoke.quality.1.json").read_text()
+    (tmp_path / "spatial-transformer.smoke.quality.2.json").write_text(record_text)
+    wrong = suite("run", *words, "--seed", 2, codes=(3,))
+    assert "quality.2.json: a run with seed 1, expected 2" in wrong.stderr
     # A record of before settings were kept.
     path = tmp_path / "spatial-transformer.smoke.quality.1.json"
     old = json.loads(path.read_text())
@@ -159,6 +164,35 @@ def test_report_and_comparison(tmp_path):
     assert sorted(row["rank"] for row in ranking["systems"]) == [1, 2]
     assert ranking["systems"][0]["speed"]["value"] == pytest.approx(1)
     assert any("fewer than" in note for note in ranking["notes"])
+    # A page replaces no run, by whatever name.
+    kept = tmp_path / "a/spatial-transformer.smoke.quality.1.json"
+    (tmp_path / "link.html").symlink_to(kept)
+    before = kept.read_bytes()
+    for page in (kept, tmp_path / "link.html"):
+        assert "is the input" in suite("report", tmp_path / "b", tmp_path / "a", "-o", page, codes=(2,)).stderr
+    assert kept.read_bytes() == before
+
+
+def test_training_that_diverges_reaches_nothing(tmp_path):
+    words = ["spatial-transformer", "--optimizer", "sgd", "--rate", "1e30", "--data", DATA, "--threads", 1]
+    diverged = suite("run", *words, "--most-steps", 6, "--evaluate-every", 2, "-o", tmp_path, codes=(1,))
+    assert diverged.stderr.count("the loss is not a number") == 1
+    # Of a metric where lower is better, as its record has it.
+    path = tmp_path / "spatial-transformer.smoke.quality.1.json"
+    record = json.loads(path.read_text()) | {"higher_is_better": False, "quality": None}
+    for point in record["curve"]:
+        point["quality"] = None
+    path.write_text(json.dumps(record))
+    (task,) = json.loads(suite("report", tmp_path, "--format", "json").stdout)["tasks"]
+    assert task["convergence"]["epochs"] is None and task["runs"][0]["curve"][0]["quality"] is None
+    assert "eval_accuracy" not in suite("report", tmp_path, "--format", "mllog").stdout
+
+
+def test_other_work_is_not_ranked(tmp_path):
+    for batch in (8, 16):
+        run("spatial-transformer", "--mode", "steps", "--warmup", 0, "--iterations", 1, "--batch", batch, "-o", tmp_path / f"b{batch}")
+    wrong = suite("compare", tmp_path / "b8", tmp_path / "b16", codes=(3,)).stderr
+    assert f"spatial-transformer: {tmp_path / 'b8'} has runs with batch 8, {tmp_path / 'b16'} with 16" in wrong
 
 
 def keep_runs(folder, reference, steps, **changes):
@@ -224,6 +258,17 @@ def test_lines_that_mlperf_reads(tmp_path):
     (record,) = json.loads(suite("report", tmp_path / "runs", "--format", "json").stdout)["tasks"][0]["runs"]
     told = [line.value["metadata"]["epoch_num"] for line in lines if line.key == "eval_accuracy"]
     assert told == [point["step"] * record["batch"] / record["samples"] for point in record["curve"]]
+
+
+def test_options_that_do_not_go_together(tmp_path):
+    for option, value in (("-o", tmp_path / "runs"), ("--mode", "quality")):
+        wrong = suite("run", "spatial-transformer", "--data", DATA, "--record", tmp_path, option, value, codes=(2,))
+        assert "--record trains nothing and keeps no runs" in wrong.stderr
+    (tmp_path / "file").touch()
+    wrong = suite("run", "spatial-transformer", "--data", DATA, "-o", tmp_path / "file/x", codes=(5,))
+    assert f"{tmp_path}/file/x: cannot create it: " in wrong.stderr
+    wrong = suite("setup", "foo", "--data", tmp_path / "data", codes=(2,))
+    assert wrong.stderr.startswith("etude: no data set 'foo', expected mnist-5k") and "usage" not in wrong.stderr
 
 
 def test_names_are_suggested():

@@ -92,16 +92,35 @@ Status AddPart(const std::string& folder, const RunContext& context,
                   std::string(kTranscriptEnd));
 }
 
+// The parts to learn from that are there.
+std::vector<const char*> FindParts(const std::string& folder) {
+  std::vector<const char*> parts;
+  std::error_code error;
+  for (const char* part : kTrainingParts) {
+    if (std::filesystem::exists(fmt::format("{}/LibriSpeech/{}", folder, part), error)) {
+      parts.push_back(part);
+    }
+  }
+  return parts;
+}
+
+std::string NameOf(const std::vector<const char*>& parts) {
+  return fmt::format("LibriSpeech {}", fmt::join(parts, ", "));
+}
+
 }  // namespace
+
+std::string FindLibriSpeech(const std::string& folder) {
+  const std::vector<const char*> parts = FindParts(folder);
+  return parts.empty() ? "" : NameOf(parts);
+}
 
 Result<SpeechParts> ReadLibriSpeech(const std::string& folder, const RunContext& context) {
   const std::string base = folder + "/LibriSpeech/";
   std::error_code error;
   std::vector<SpokenText> train;
-  std::vector<const char*> parts;
-  for (const char* part : kTrainingParts) {
-    if (!std::filesystem::exists(base + part, error)) continue;
-    parts.push_back(part);
+  const std::vector<const char*> parts = FindParts(folder);
+  for (const char* part : parts) {
     ETUDE_RETURN_IF_ERROR(AddPart(base + part, context, train));
   }
   const std::string held_out = base + "test-clean";
@@ -112,7 +131,7 @@ Result<SpeechParts> ReadLibriSpeech(const std::string& folder, const RunContext&
   }
   std::vector<SpokenText> test;
   ETUDE_RETURN_IF_ERROR(AddPart(held_out, context, test));
-  return SpeechParts{.name = fmt::format("LibriSpeech {}", fmt::join(parts, ", ")),
+  return SpeechParts{.name = NameOf(parts),
                      .train = std::make_unique<ReadSpeech>(std::move(train)),
                      .test = std::make_unique<ReadSpeech>(std::move(test)),
                      .rate = kLibriSpeechRate,

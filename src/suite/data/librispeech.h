@@ -14,5 +14,7 @@ namespace etude::suite {
 // there is of the parts train-*; held out is test-clean. Symbols are the apostrophe, the capitals
 // and the space. kUnavailable where the folder or a part is missing.
 Result<SpeechParts> ReadLibriSpeech(const std::string& folder, const RunContext& context);
+// The name of what ReadLibriSpeech would read, with its parts; "" where there is none.
+std::string FindLibriSpeech(const std::string& folder);
 
 }  // namespace etude::suite

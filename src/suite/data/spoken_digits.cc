@@ -156,13 +156,22 @@ Result<SpeechParts> ReadRecordings(const std::string& folder, double noise) {
 
 }  // namespace
 
-Result<SpeechParts> ReadSpokenDigits(const std::string& folder) {
+std::string FindSpokenDigits(const std::string& folder) {
+  std::error_code error;
   for (const DigitSet& set : kDigitSets) {
-    std::error_code error;
-    const std::string place = fmt::format("{}/{}", folder, set.name);
-    if (!std::filesystem::exists(place, error)) continue;
-    ETUDE_ASSIGN_OR_RETURN(SpeechParts parts, ReadRecordings(place + "/recordings", set.noise));
-    parts.name = set.name;
+    if (std::filesystem::exists(fmt::format("{}/{}", folder, set.name), error)) return set.name;
+  }
+  return "";
+}
+
+Result<SpeechParts> ReadSpokenDigits(const std::string& folder) {
+  const std::string name = FindSpokenDigits(folder);
+  for (const DigitSet& set : kDigitSets) {
+    if (set.name != name) continue;
+    ETUDE_ASSIGN_OR_RETURN(
+        SpeechParts parts,
+        ReadRecordings(fmt::format("{}/{}/recordings", folder, name), set.noise));
+    parts.name = name;
     return parts;
   }
   return Unavailable(folder + "/spoken-digits: not there; `etude suite setup` makes it");

@@ -14,5 +14,7 @@ namespace etude::suite {
 // `folder`/spoken-digits. Takes 0 to 4 are held out. Which digits make which string is the same in
 // all runs; the noise comes from PyTorch's generator. kUnavailable where neither is there.
 Result<SpeechParts> ReadSpokenDigits(const std::string& folder);
+// The name of the set that ReadSpokenDigits would read; "" where neither is there.
+std::string FindSpokenDigits(const std::string& folder);
 
 }  // namespace etude::suite

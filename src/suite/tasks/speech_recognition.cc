@@ -206,4 +206,8 @@ Result<std::unique_ptr<Task>> MakeSpeechRecognition(const TaskOptions& options) 
   return std::make_unique<SpeechRecognition>(options, std::move(setup));
 }
 
+std::string FindSpeechDataSet(Scale scale, const std::string& data) {
+  return scale == Scale::kSmoke ? FindSpokenDigits(data) : FindLibriSpeech(data);
+}
+
 }  // namespace etude::suite
