@@ -69,6 +69,7 @@ class LayerMaker {
     // The rows that tokens chose are read, added to and written.
     backward_.Add({.name = "embedding weight gradient",
                    .inputs = all,
+                   .gives_gradients = {"embedding"},
                    .flops = size,
                    .read = Bytes{indices + size * (element + gradient)},
                    .written = Bytes{size * gradient}});

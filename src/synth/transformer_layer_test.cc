@@ -417,5 +417,36 @@ TEST(TransformerLayer, PlansThatDoNotFit) {
   EXPECT_FALSE(CheckLayerPlan(routed, {.tensor = 2, .sequence_parallel = false}));
 }
 
+// The gradient of each weight comes from one work of backward.
+TEST(TransformerLayer, GradientsOfAllWeights) {
+  const auto given = [](const LayerPasses& passes) {
+    std::vector<std::string> names;
+    for (const LayerWork& work : passes.backward) {
+      names.insert(names.end(), work.gives_gradients.begin(), work.gives_gradients.end());
+    }
+    std::ranges::sort(names);
+    return names;
+  };
+  const auto names = [](const std::vector<TransformerWeight>& weights) {
+    std::vector<std::string> all;
+    for (const TransformerWeight& weight : weights) all.emplace_back(weight.name);
+    std::ranges::sort(all);
+    return all;
+  };
+  TransformerModel routed = Llama();
+  routed.experts = ExpertsModel{.experts = 4, .top_k = 2, .ffn = 512, .shared_ffn = 256};
+  TransformerModel biased = Llama();
+  biased.biases = true;
+  biased.positions = biased.sequence;
+  for (const TransformerModel& model : {Llama(), routed, biased}) {
+    for (const Recompute recompute : {Recompute::kNone, Recompute::kFull}) {
+      const LayerPlan plan{.recompute = recompute};
+      EXPECT_EQ(given(TransformerLayer(model, plan, 0)), names(LayerWeights(model, 0)));
+      EXPECT_EQ(given(TransformerEmbedding(model, plan)), names(EmbeddingWeights(model)));
+      EXPECT_EQ(given(TransformerHead(model, plan)), names(HeadWeights(model)));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace etude
