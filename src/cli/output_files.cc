@@ -78,10 +78,11 @@ Status CheckNoOtherJob(const std::string& prefix, int64_t ranks, bool has_groups
     other = GroupsFileName(prefix);
   }
   if (other.empty()) return {};
-  return MakeError(ErrorCode::kUsage,
-                   fmt::format("{}: found a file of another job, expected none beside the traces "
-                               "of {} rank{}; remove it and what belongs to it, or choose another -o",
-                               other, ranks, ranks == 1 ? "" : "s"));
+  return MakeError(
+      ErrorCode::kUsage,
+      fmt::format("{}: found a file of another job, expected none beside the traces "
+                  "of {} rank{}; remove it and what belongs to it, or choose another -o",
+                  other, ranks, ranks == 1 ? "" : "s"));
 }
 
 Status WriteGroupsFile(const std::map<int64_t, std::vector<int64_t>>& groups,
