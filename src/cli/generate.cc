@@ -91,6 +91,12 @@ class GenerateCommand : public Command {
                                      *ranks_, bench_.ranks));
       }
       if (to_ == "classes") return WriteClasses(console, *llm);
+      if (bench_.ranks > kMostRankFiles) {
+        return BadInput(fmt::format(
+            "found {} files, one for each rank, expected up to {}; --to classes has one for all "
+            "ranks that do the same",
+            FormatCount(static_cast<uint64_t>(bench_.ranks)), FormatCount(kMostRankFiles)));
+      }
     } else if (what_ == "text") {
       ETUDE_ASSIGN_OR_RETURN(workload, ReadWorkload(console));
     } else {

@@ -406,6 +406,9 @@ TEST(TransformerLayer, PlansThatDoNotFit) {
             "tensor-parallel ranks");
   EXPECT_EQ(error({.expert = 2}), "found 2 expert-parallel ranks and no experts");
   EXPECT_EQ(error({.sequences = 0}), "sequences of a micro-batch: found 0, expected 1 to 16777216");
+  EXPECT_EQ(error({.context = 3}),
+            "sequence: found " + std::to_string(Llama().sequence) +
+                ", expected a multiple of the 6 pieces of the context-parallel ranks, two each");
   EXPECT_TRUE(error({.sequences = 16'777'216}).empty());
   TransformerModel wide = Llama();
   wide.hidden = 1 << 24;
