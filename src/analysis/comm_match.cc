@@ -83,6 +83,7 @@ class Matcher {
   void FindMissingRanks() {
     std::set<int64_t> wanted;
     for (const CommLog& log : logs_) {
+      if (log.world_size) match_.world_sizes[*log.world_size].push_back(log.rank);
       for (int64_t rank = 0; rank < std::min<int64_t>(log.world_size.value_or(0), kMostRanks);
            ++rank) {
         wanted.insert(rank);

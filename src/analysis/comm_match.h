@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -38,7 +39,8 @@ struct CommMatch {
   // 5 is in broadcast #3 of group '1'"; "" if none.
   std::string first_mismatch;
   std::vector<int64_t> missing_ranks;  // members of groups or of the world without a trace
-  std::vector<ClockOffset> clocks;     // by log; the first one's is 0
+  std::map<int64_t, std::vector<int64_t>> world_sizes;  // ranks by the size they state
+  std::vector<ClockOffset> clocks;                      // by log; the first one's is 0
   // The calls of each matched collective, one per member that has a trace.
   std::vector<std::vector<CallPlace>> meetings;
 };

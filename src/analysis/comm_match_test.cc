@@ -122,6 +122,18 @@ TEST(CommMatch, RanksWithoutATraceAreMissingAndNotWaitedFor) {
 }
 
 // Eight sends without a recorded partner were taken as if they had met theirs.
+// Files of an earlier, larger job that were left in the folder.
+TEST(CommMatch, TracesOfTwoJobsDisagreeOnTheirRanks) {
+  const std::vector<CommLog> logs{Log(0), Log(1), Log(2, 4), Log(3, 4)};
+  const Health health = JudgeJob(MatchComms(logs));
+  ASSERT_FALSE(health.reasons.empty());
+  EXPECT_EQ(health.reasons[0].name, "world_size");
+  EXPECT_EQ(health.reasons[0].text,
+            "the traces are not of one job: they state different numbers of ranks, 2 by ranks 0, "
+            "1, 4 by ranks 2, 3");
+  EXPECT_EQ(health.verdict(), Verdict::kDontTrust);
+}
+
 TEST(CommMatch, CallsWithoutAPartnersRankAreCounted) {
   std::vector<CommLog> logs{Log(0), Log(1)};
   PointToPoint(logs[0], NodeKind::kSend, 1, 7);

@@ -319,6 +319,17 @@ Health JudgeJob(const CommMatch& match) {
                               fmt::format("{} communications found no partners; {}",
                                           match.unmatched, match.first_mismatch)});
   }
+  if (match.world_sizes.size() > 1) {
+    std::string sizes;
+    for (const auto& [size, ranks] : match.world_sizes) {
+      sizes += fmt::format("{}{} by rank{} {}", sizes.empty() ? "" : ", ", size,
+                           ranks.size() == 1 ? "" : "s", RanksText(ranks));
+    }
+    health.reasons.push_back(
+        {Verdict::kDontTrust, "world_size",
+         fmt::format("the traces are not of one job: they state different numbers of ranks, {}",
+                     sizes)});
+  }
   if (match.unknown_partners != 0) {
     health.reasons.push_back(
         {Verdict::kUsable, "unknown_partners",

@@ -10,6 +10,7 @@
 #include "src/cli/output_files.h"
 #include "src/cli/tool_arguments.h"
 #include "src/formats/atomic_file.h"
+#include "src/report/format.h"
 #include "src/synth/stage_file.h"
 
 namespace etude {
@@ -131,6 +132,11 @@ Status RunStage(std::vector<std::string> args, const Console& console) {
     console.context().Warn("--activation_recompute: nothing is computed again, as STAGE has it");
   }
   ETUDE_ASSIGN_OR_RETURN(const stage::StageJob job, stage::StageJob::Make(options, first_tag));
+  if (job.ranks() > kMostRankFiles) {
+    return BadInput(fmt::format("found {} files, one for each rank, expected up to {}",
+                                FormatCount(static_cast<uint64_t>(job.ranks())),
+                                FormatCount(kMostRankFiles)));
+  }
   for (const std::string& remark : job.remarks()) console.context().Warn(remark);
   for (const std::string& path : {names.before, names.groups}) {
     const std::filesystem::path parent = std::filesystem::path(path).parent_path();

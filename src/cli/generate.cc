@@ -91,11 +91,25 @@ class GenerateCommand : public Command {
                                      *ranks_, bench_.ranks));
       }
       if (to_ == "classes") return WriteClasses(console, *llm);
+      if (bench_.ranks > kMostRankFiles) {
+        return BadInput(fmt::format(
+            "found {} files, one for each rank, expected up to {}; --to classes has one for all "
+            "ranks that do the same",
+            FormatCount(static_cast<uint64_t>(bench_.ranks)), FormatCount(kMostRankFiles)));
+      }
     } else if (what_ == "text") {
       ETUDE_ASSIGN_OR_RETURN(workload, ReadWorkload(console));
     } else {
       ETUDE_RETURN_IF_ERROR(TakeOptions());
     }
+    using Groups = std::map<int64_t, std::vector<int64_t>>;
+    Groups groups;
+    if (llm) {
+      groups = llm->job.Groups();
+    } else if (!workload) {
+      groups = MicrobenchGroups(bench_);
+    }
+    ETUDE_RETURN_IF_ERROR(CheckNoOtherJob(output_, bench_.ranks, !groups.empty()));
     const std::filesystem::path folder = std::filesystem::path(output_).parent_path();
     if (!folder.empty()) ETUDE_RETURN_IF_ERROR(MakeFolder(folder.string()));
     ETUDE_ASSIGN_OR_RETURN(
@@ -105,16 +119,9 @@ class GenerateCommand : public Command {
                                const auto rank = static_cast<int64_t>(i);
                                return llm ? WriteRank(rank, llm->job) : WriteRank(rank, workload);
                              }));
-    using Groups = std::map<int64_t, std::vector<int64_t>>;
-    Groups groups;
-    if (llm) {
-      groups = llm->job.Groups();
-    } else if (!workload) {
-      groups = MicrobenchGroups(bench_);
-    }
     std::string groups_path;
     if (!groups.empty()) {
-      groups_path = output_ + ".comm_groups.json";
+      groups_path = GroupsFileName(output_);
       ETUDE_RETURN_IF_ERROR(WriteGroupsFile(groups, groups_path));
     }
     Report(console, files, groups_path, llm ? llm->text : "");

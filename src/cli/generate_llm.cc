@@ -159,6 +159,12 @@ Result<LlmOptions::Made> LlmOptions::Make(const std::string& model,
   ETUDE_ASSIGN_OR_RETURN(const TransformerModel shapes, ReadModel(model, context));
   Result<TransformerJob> job = TransformerJob::Make(shapes, plan);
   if (!job) return MakeError(job.error().code, fmt::format("{}: {}", model, job.error().message));
+  if (plan.layer.recompute == Recompute::kSelective &&
+      plan.layer.attention == AttentionKind::kFused) {
+    context.Warn(
+        "--recompute selective: does nothing, fused attention computes its core again "
+        "anyway");
+  }
   std::string text =
       fmt::format("{}: {} parameters, tp {} × cp {} × dp {} × pp {}", model,
                   FormatCount(static_cast<uint64_t>(ParameterCount(shapes))), plan.layer.tensor,

@@ -1,5 +1,10 @@
 #include "src/cli/job_classes.h"
 
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -26,6 +31,12 @@ std::string MeshText(const Mesh& mesh) {
 Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console& console) {
   if (request.output.empty() || request.output == "-") {
     return MakeError(ErrorCode::kUsage, "convert: --to classes needs -o FOLDER for its files");
+  }
+  std::set<std::string> folders;
+  for (const RankInput& input : request.inputs) {
+    const std::optional<JobRankPath> rank = JobRankOfPath(input.path);
+    if (!rank || !folders.insert(rank->folder).second) continue;
+    ETUDE_RETURN_IF_ERROR(ReadJobFolder(rank->folder, console.context()));
   }
   ETUDE_ASSIGN_OR_RETURN(const std::vector<Trace> traces,
                          ForEachRank<Trace>(request.inputs.size(), request.jobs, console.context(),

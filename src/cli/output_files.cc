@@ -2,13 +2,16 @@
 
 #include <stdlib.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/quantity.h"
 #include "src/formats/atomic_file.h"
 
 namespace etude {
@@ -44,6 +47,42 @@ Result<ChakraWriteReport> WriteChakraFile(const Trace& trace, const std::string&
   ETUDE_ASSIGN_OR_RETURN(const ChakraWriteReport report, WriteChakra(trace, {}, sink));
   ETUDE_RETURN_IF_ERROR(file.Commit());
   return report;
+}
+
+std::string GroupsFileName(const std::string& prefix) { return prefix + ".comm_groups.json"; }
+
+Status CheckNoOtherJob(const std::string& prefix, int64_t ranks, bool has_groups) {
+  constexpr std::string_view kEnding = ".et";
+  const std::filesystem::path path(prefix);
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  const std::string begin = path.filename().string() + ".";
+  std::optional<int64_t> beyond;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (!name.starts_with(begin) || !name.ends_with(kEnding) ||
+        name.size() <= begin.size() + kEnding.size()) {
+      continue;
+    }
+    const std::string number =
+        name.substr(begin.size(), name.size() - begin.size() - kEnding.size());
+    const std::optional<int64_t> rank = ParseWhole(number);
+    if (!rank || *rank < ranks || std::to_string(*rank) != number) continue;
+    beyond = std::min(beyond.value_or(*rank), *rank);
+  }
+  std::string other;
+  if (beyond) {
+    other = fmt::format("{}.{}.et", prefix, *beyond);
+  } else if (!has_groups && std::filesystem::exists(GroupsFileName(prefix), error)) {
+    other = GroupsFileName(prefix);
+  }
+  if (other.empty()) return {};
+  return MakeError(
+      ErrorCode::kUsage,
+      fmt::format("{}: found a file of another job, expected none beside the traces "
+                  "of {} rank{}; remove it and what belongs to it, or choose another -o",
+                  other, ranks, ranks == 1 ? "" : "s"));
 }
 
 Status WriteGroupsFile(const std::map<int64_t, std::vector<int64_t>>& groups,

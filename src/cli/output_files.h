@@ -29,6 +29,16 @@ void KeepResult(const std::string& path, const std::string& text, const RunConte
 // Writes a graph for simulators as it is.
 Result<ChakraWriteReport> WriteChakraFile(const Trace& trace, const std::string& path);
 
+// Beyond so many, writing a file for each rank takes hours.
+inline constexpr int64_t kMostRankFiles = int64_t{1} << 18;
+
+// Refuses with kUsage to write PREFIX.0.et … beside what an earlier job with more ranks, or with
+// groups where this one has none, left under these names: simulators would take it for a part.
+Status CheckNoOtherJob(const std::string& prefix, int64_t ranks, bool has_groups);
+
+// The name of the file of process groups that belongs to PREFIX.0.et ….
+std::string GroupsFileName(const std::string& prefix);
+
 // Writes the ranks of process groups by id, as ASTRA-sim reads them.
 Status WriteGroupsFile(const std::map<int64_t, std::vector<int64_t>>& groups,
                        const std::string& path);

@@ -10,6 +10,7 @@
 
 #include "src/cli/job_health.h"
 #include "src/formats/capture_folder.h"
+#include "src/formats/job_folder.h"
 #include "src/formats/read_trace.h"
 #include "src/report/format.h"
 #include "src/report/health_output.h"
@@ -74,6 +75,11 @@ class Validation {
     if (path == "-" || !IsFolder(path)) return files_.push_back({.file = path});
     const Result<CaptureFolder> folder = ListCaptureFolder(path, console_.context());
     if (!folder) return PassOver(path, folder.error());
+    if (IsJobFolder(path)) {
+      // Its ranks cannot tell how their communications fit together.
+      const Result<Job> job = ReadJobFolder(path, console_.context());
+      if (!job) return PassOver(path, job.error());
+    }
     for (const CaptureRank& rank : folder->ranks) {
       for (const std::string& file : rank.files()) {
         files_.push_back({.file = file, .job = jobs_.size(), .rank = rank.number()});

@@ -323,7 +323,7 @@ class ClassesParser {
       known = Name(event.type) == type;
     }
     if (!known) return members.Refuse("type", "message, or a collective");
-    if (const auto bytes = members.Whole("bytes", INT64_MIN)) event.bytes = Bytes{*bytes};
+    if (const auto bytes = members.Whole("bytes", 0)) event.bytes = Bytes{*bytes};
     event.root = members.Whole("root", INT64_MIN);
     event.tag = members.Whole("tag", INT64_MIN);
     if (members.Has("group")) event.group = Index(members, "group");
@@ -381,9 +381,18 @@ Result<ClassesFile> ReadClasses(const std::string& folder, const RunContext& con
   return file;
 }
 
+tl::unexpected<Error> InTwoClasses(const std::string& folder, int64_t rank) {
+  return BadInput(fmt::format("{}/{}: found rank {} in two classes, expected it in one", folder,
+                              kClassesFile, rank));
+}
+
 Result<Trace> ReadProgram(const ClassesFile& file, size_t rank_class, const std::string& folder,
                           const RunContext& context) {
   const std::string path = folder + "/" + file.files[rank_class];
+  std::error_code error;
+  if (!std::filesystem::exists(path, error) && !error) {
+    return BadInput(fmt::format("{}: found no such file, which {} names", path, kClassesFile));
+  }
   ETUDE_ASSIGN_OR_RETURN(std::string bytes,
                          ReadWholeFile(path, context.limits, context.limits.total_bytes));
   const std::string hash = fmt::format("{:016x}", HashBytes(bytes));
@@ -405,6 +414,13 @@ Result<Trace> ReadProgram(const ClassesFile& file, size_t rank_class, const std:
                                             !IsCommunication(program.kind(part.node)))) {
         return BadInput(fmt::format("{}: found no communication at node {}, where {} has one", path,
                                     part.node.value(), kClassesFile));
+      }
+      if (part.rank_class != rank_class) continue;
+      const Comm* comm = program.comm(part.node);
+      if (comm != nullptr && comm->bytes && event.bytes && *comm->bytes != *event.bytes) {
+        return BadInput(fmt::format("{}: found {} bytes at node {}, for which {} has {}", path,
+                                    comm->bytes->count, part.node.value(), kClassesFile,
+                                    event.bytes->count));
       }
     }
   }
@@ -467,8 +483,7 @@ Result<std::vector<int64_t>> RanksOfJobFolder(const std::string& folder,
   std::ranges::sort(ranks);
   const auto twice = std::ranges::adjacent_find(ranks);
   if (twice != ranks.end()) {
-    return BadInput(fmt::format("{}/{}: found rank {} in two classes, expected it in one", folder,
-                                kClassesFile, *twice));
+    return InTwoClasses(folder, *twice);
   }
   if (ranks.empty()) {
     return BadInput(fmt::format("{}/{}: found no ranks", folder, kClassesFile));
@@ -498,6 +513,10 @@ std::optional<JobRankPath> JobRankOfPath(const std::string& path) {
 Result<Trace> ReadJobRank(const JobRankPath& path, const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(ClassesFile file, ReadClasses(path.folder, context));
   const std::optional<size_t> of = file.job.ClassOf(path.rank);
+  const auto has_rank = [&](const RankClass& one) { return one.ranks.Contains(path.rank); };
+  if (std::ranges::count_if(file.job.classes, has_rank) > 1) {
+    return InTwoClasses(path.folder, path.rank);
+  }
   if (of) {
     ETUDE_ASSIGN_OR_RETURN(file.job.classes[*of].program,
                            ReadProgram(file, *of, path.folder, context));

@@ -120,6 +120,51 @@ TEST_F(JobFolder, RefusesWhatDoesNotFitTogether) {
             "classes.json: communication 0: found no partner of rank 1 on route 0");
 }
 
+TEST_F(JobFolder, RefusesDamagedEvents) {
+  const std::string path = File(std::string(kClassesFile));
+  const std::string text = testing_support::ReadFileBytes(path);
+  const size_t first = text.find("    {\"type\":\"message\"");
+  const size_t second = text.find("    {\"type\":\"all_reduce\"");
+  const size_t end = text.find("\n", second);
+  ASSERT_NE(end, std::string::npos);
+  const std::string message = text.substr(first, second - first - 2);
+  const std::string reduce = text.substr(second, end - second);
+  const std::string both = message + ",\n" + reduce;
+  EXPECT_EQ(FaultWith("\"bytes\":1024", "\"bytes\":-1024"),
+            "classes.json.events[1].bytes: found -1024, expected a whole number from 0 on");
+  EXPECT_EQ(FaultWith("\"tag\":5", "\"tag\":\"x\""),
+            "classes.json.events[0].tag: found \"x\", expected a whole number");
+  EXPECT_EQ(FaultWith("\"bytes\":1024", "\"bytes\":1025"),
+            "class.0.et: found 1024 bytes at node 2, for which classes.json has 1025");
+  EXPECT_EQ(FaultWith(both, reduce + ",\n" + message),
+            "classes.json: class 0: node 3 of communication 0 waits for communication 1, expected "
+            "those that come before");
+  EXPECT_EQ(FaultWith(both, message),
+            "classes.json: class 0: found node 3, a collective, in no communication");
+  EXPECT_EQ(FaultWith(both, both + ",\n" + reduce),
+            "classes.json: communication 2: found node 3 of class 0, which is part of "
+            "communication 1 already");
+}
+
+// Readers of one rank notice, too.
+TEST_F(JobFolder, RefusesARankInTwoClassesAndAMissingClass) {
+  const std::string path = File(std::string(kClassesFile));
+  const std::string text = testing_support::ReadFileBytes(path);
+  std::string changed = text;
+  changed.replace(changed.find("[[2,[2,1]]]"), 11, "[[1,[2,1]]]");
+  ASSERT_TRUE(WriteFile(path, changed).has_value());
+  const auto twice = ReadTrace(File("rank.1.et"), {}, {});
+  ASSERT_FALSE(twice.has_value());
+  EXPECT_EQ(twice.error().message, path + ": found rank 1 in two classes, expected it in one");
+  ASSERT_TRUE(WriteFile(path, text).has_value());
+  std::filesystem::remove(File("class.1.et"));
+  const auto missing = ReadTrace(File("rank.3.et"), {}, {});
+  ASSERT_FALSE(missing.has_value());
+  EXPECT_EQ(missing.error().code, ErrorCode::kBadInput);
+  EXPECT_EQ(missing.error().message,
+            File("class.1.et") + ": found no such file, which classes.json names");
+}
+
 TEST_F(JobFolder, SeesFilesOfAnotherJob) {
   std::filesystem::copy_file(File("class.1.et"), File("class.0.et"),
                              std::filesystem::copy_options::overwrite_existing);

@@ -97,9 +97,9 @@ std::optional<bool> JsonMembers::Truth(const char* key) const {
 }
 
 std::optional<int64_t> JsonMembers::Whole(const char* key, int64_t least, int64_t most) const {
-  const std::string expected = most == INT64_MAX
-                                   ? fmt::format("a whole number from {} on", least)
-                                   : fmt::format("a whole number, {} to {}", least, most);
+  std::string expected = fmt::format("a whole number, {} to {}", least, most);
+  if (most == INT64_MAX) expected = fmt::format("a whole number from {} on", least);
+  if (least == INT64_MIN && most == INT64_MAX) expected = "a whole number";
   const Json* value = Find(key, &Json::is_number_integer, expected);
   if (value == nullptr) return std::nullopt;
   const bool fits = !value->is_number_unsigned() || value->get<uint64_t>() <= INT64_MAX;

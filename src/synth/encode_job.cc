@@ -627,7 +627,9 @@ class JobEncoder {
           event.parts, [&](const CommPart& part) { return comm(part).*member == first.*member; });
     };
     event.type = event.is_message ? CollectiveType::kUnknown : first.type;
-    if (shared(&Comm::bytes)) event.bytes = first.bytes;
+    // Sizes that are none stay with the programs.
+    const bool is_size = first.bytes && first.bytes->count >= 0;
+    if (is_size && shared(&Comm::bytes)) event.bytes = first.bytes;
     if (shared(&Comm::root)) event.root = first.root;
     if (shared(&Comm::tag)) event.tag = first.tag;
   }

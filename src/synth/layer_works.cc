@@ -69,9 +69,12 @@ void LayerWorks::WeightGradient(const std::string& name, In in, const MatrixProd
     in.push_back(all.front());
   }
   const int64_t weights = product.weights() + product.biases();
+  std::vector<std::string> given = {name};
+  if (product.bias) given.push_back(name + " bias");
   Add({.name = name + " weight gradient",
        .inputs = std::move(in),
        .for_weights = true,
+       .gives_gradients = std::move(given),
        .flops = product.flops() + (product.bias ? product.outputs() : 0),
        .matrix_flops = product.flops(),
        .read = Bytes{(product.inputs() + product.outputs()) * element_ + weights * gradient_},
@@ -82,6 +85,7 @@ void LayerWorks::VectorGradient(const std::string& name, In in, int64_t elements
   Add({.name = name + " weight gradient",
        .inputs = std::move(in),
        .for_weights = true,
+       .gives_gradients = {name},
        .flops = elements,
        .read = Bytes{elements * element_ + size * gradient_},
        .written = Bytes{size * gradient_}});
@@ -116,6 +120,7 @@ LayerWorks::In LayerWorks::NormBackward(const std::string& name, In in, int64_t 
   const int64_t size = shared_tokens_ * model_.hidden;
   return Add({.name = name + " backward",
               .inputs = std::move(in),
+              .gives_gradients = {name},
               .flops = ((centred ? 13 : 9) + addends) * size,
               .read = Bytes{((2 + addends) * size + weights) * element_ + weights * gradient_},
               .written = Bytes{size * element_ + weights * gradient_}});

@@ -185,6 +185,44 @@ TEST(TransformerJob, BucketsOverlapWithBackward) {
   EXPECT_GE(before_backward_ends, buckets - 1);
 }
 
+// Each weight closes a bucket of its own where a byte fills it, in the order in which gradients are
+// computed, and what is reduced waits for that computation only.
+TEST(TransformerJob, WeightsFillBuckets) {
+  TransformerModel model = Small();
+  model.layers = 1;
+  model.gradients = DType::kBFloat16;
+  const TransformerPlan plan{.data = 2, .bucket = Bytes{1}};
+  const TransformerJob job = TransformerJob::Make(model, plan).value();
+  const std::vector<StageWork>& works = job.program(0);
+  std::vector<std::pair<std::string, int64_t>> reduced;  // after what, elements
+  for (const StageWork& work : works) {
+    if (work.group != ParallelGroup::kReplicas || work.collective != CollectiveType::kAllReduce) {
+      continue;
+    }
+    ASSERT_EQ(work.data.size(), 1u);
+    reduced.emplace_back(works[work.data[0]].name, work.bytes.count / 2);
+  }
+  const std::vector<std::pair<std::string, int64_t>> expected = {
+      {"head head weight gradient #0", 320 * 64},
+      {"head final norm backward #0", 64},
+      {"layer 0 down weight gradient #0", 192 * 64},
+      {"layer 0 up weight gradient #0", 2 * 192 * 64},
+      {"layer 0 ffn norm backward #0", 64},
+      {"layer 0 projection weight gradient #0", 64 * 64},
+      {"layer 0 qkv weight gradient #0", (8 + 2 * 4) * 8 * 64},
+      {"layer 0 attention norm backward #0", 64},
+      {"embedding embedding weight gradient #0", 320 * 64}};
+  EXPECT_EQ(reduced, expected);
+  TransformerPlan wider = plan;
+  wider.bucket = Bytes{2 * (192 * 64 + 1)};
+  size_t buckets = 0;
+  const TransformerJob fewer = TransformerJob::Make(model, wider).value();
+  for (const StageWork& work : fewer.program(0)) {
+    buckets += work.collective == CollectiveType::kAllReduce ? 1 : 0;
+  }
+  EXPECT_EQ(buckets, 5u) << "head; final norm, down; up; ffn norm, projection, qkv; the rest";
+}
+
 // Each boundary between stages, or chunks, is crossed by each micro-batch forward and backward.
 TEST(TransformerJob, MessagesOfAPipeline) {
   TransformerModel model = Small();

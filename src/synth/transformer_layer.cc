@@ -69,6 +69,7 @@ class LayerMaker {
     // The rows that tokens chose are read, added to and written.
     backward_.Add({.name = "embedding weight gradient",
                    .inputs = all,
+                   .gives_gradients = {"embedding"},
                    .flops = size,
                    .read = Bytes{indices + size * (element + gradient)},
                    .written = Bytes{size * gradient}});
@@ -494,11 +495,11 @@ Status CheckLayerPlan(const TransformerModel& model, const LayerPlan& plan) {
   ETUDE_RETURN_IF_ERROR(Splits("heads", model.heads, "tensor-parallel ranks", plan.tensor));
   ETUDE_RETURN_IF_ERROR(Splits("kv_heads", model.kv_heads, "tensor-parallel ranks", plan.tensor));
   ETUDE_RETURN_IF_ERROR(Splits("ffn", model.ffn, "tensor-parallel ranks", plan.tensor));
-  ETUDE_RETURN_IF_ERROR(Splits("sequence", model.sequence, "context-parallel ranks", plan.context));
   if (plan.context > 1) {
     // Each rank has an early and a late piece.
-    ETUDE_RETURN_IF_ERROR(
-        Splits("sequence", model.sequence, "pieces of context-parallel ranks", 2 * plan.context));
+    ETUDE_RETURN_IF_ERROR(Splits("sequence", model.sequence,
+                                 "pieces of the context-parallel ranks, two each",
+                                 2 * plan.context));
   }
   if (plan.tensor > 1 && plan.sequence_parallel) {
     ETUDE_RETURN_IF_ERROR(Splits("tokens of a micro-batch on a rank",

@@ -52,6 +52,8 @@ struct LayerWork {
   std::vector<size_t> inputs;
   // Only the gradients of weights need it: no other layer waits for it.
   bool for_weights = false;
+  // Weights of TransformerModel whose gradients it gives, by name.
+  std::vector<std::string> gives_gradients;
 
   // Computation. An addition and a multiplication are two operations.
   int64_t flops = 0;

@@ -398,9 +398,11 @@ TEST(TransformerLayer, PlansThatDoNotFit) {
   EXPECT_EQ(error({.tensor = 8}),
             "kv_heads: found 4, expected a multiple of the 8 tensor-parallel ranks");
   EXPECT_EQ(error({.context = 3}),
-            "sequence: found 64, expected a multiple of the 3 context-parallel ranks");
+            "sequence: found 64, expected a multiple of the 6 pieces of the context-parallel "
+            "ranks, two each");
   EXPECT_EQ(error({.context = 64}),
-            "sequence: found 64, expected a multiple of the 128 pieces of context-parallel ranks");
+            "sequence: found 64, expected a multiple of the 128 pieces of the context-parallel "
+            "ranks, two each");
   EXPECT_EQ(error({.tensor = 4, .context = 32}),
             "tokens of a micro-batch on a rank: found 2, expected a multiple of the 4 "
             "tensor-parallel ranks");
@@ -415,6 +417,37 @@ TEST(TransformerLayer, PlansThatDoNotFit) {
   routed.experts = ExpertsModel{.experts = 6, .top_k = 2, .ffn = 512};
   EXPECT_FALSE(CheckLayerPlan(routed, {.expert = 4}));
   EXPECT_FALSE(CheckLayerPlan(routed, {.tensor = 2, .sequence_parallel = false}));
+}
+
+// The gradient of each weight comes from one work of backward.
+TEST(TransformerLayer, GradientsOfAllWeights) {
+  const auto given = [](const LayerPasses& passes) {
+    std::vector<std::string> names;
+    for (const LayerWork& work : passes.backward) {
+      names.insert(names.end(), work.gives_gradients.begin(), work.gives_gradients.end());
+    }
+    std::ranges::sort(names);
+    return names;
+  };
+  const auto names = [](const std::vector<TransformerWeight>& weights) {
+    std::vector<std::string> all;
+    for (const TransformerWeight& weight : weights) all.emplace_back(weight.name);
+    std::ranges::sort(all);
+    return all;
+  };
+  TransformerModel routed = Llama();
+  routed.experts = ExpertsModel{.experts = 4, .top_k = 2, .ffn = 512, .shared_ffn = 256};
+  TransformerModel biased = Llama();
+  biased.biases = true;
+  biased.positions = biased.sequence;
+  for (const TransformerModel& model : {Llama(), routed, biased}) {
+    for (const Recompute recompute : {Recompute::kNone, Recompute::kFull}) {
+      const LayerPlan plan{.recompute = recompute};
+      EXPECT_EQ(given(TransformerLayer(model, plan, 0)), names(LayerWeights(model, 0)));
+      EXPECT_EQ(given(TransformerEmbedding(model, plan)), names(EmbeddingWeights(model)));
+      EXPECT_EQ(given(TransformerHead(model, plan)), names(HeadWeights(model)));
+    }
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@ namespace etude {
 namespace {
 
 constexpr double kMostWork = 5e7;  // of a stage
+constexpr std::string_view kEmbedding = "embedding";
 
 int64_t ShareOf(int64_t elements, int64_t ranks) { return (elements + ranks - 1) / ranks; }
 
@@ -19,6 +21,7 @@ int64_t ShareOf(int64_t elements, int64_t ranks) { return (elements + ranks - 1)
 struct WeightUnit {
   std::string name;
   const LayerPasses* passes = nullptr;
+  std::vector<TransformerWeight> parts;
   int64_t weights = 0;  // elements on a rank without sharing among replicas
   int64_t expert_weights = 0;
   // Of `weights`, those that all tensor-parallel ranks have.
@@ -86,9 +89,9 @@ class ProgramMaker {
     if (place == places_ - 1) units.push_back(UnitOf("head", head_, HeadWeights(model_)));
   }
   WeightUnit UnitOf(std::string name, const LayerPasses& passes,
-                    const std::vector<TransformerWeight>& weights) const {
-    WeightUnit unit{.name = std::move(name), .passes = &passes};
-    for (const TransformerWeight& weight : weights) {
+                    std::vector<TransformerWeight> weights) const {
+    WeightUnit unit{.name = std::move(name), .passes = &passes, .parts = std::move(weights)};
+    for (const TransformerWeight& weight : unit.parts) {
       const int64_t elements = ElementsOnRank(weight, plan_.layer);
       (weight.split == WeightSplit::kExperts ? unit.expert_weights : unit.weights) += elements;
       if (weight.split == WeightSplit::kNone) unit.common_weights += elements;
@@ -167,10 +170,10 @@ class ProgramMaker {
     return ParallelGroup::kTensor;
   }
 
-  // The works that `wanted` says; gives the last one.
+  // The works that `wanted` says; gives the last one. `reduces`: of the gradients, which are whole.
   template <typename Wanted>
   In Emit(const WeightUnit& unit, const std::vector<LayerWork>& works, int64_t micro_batch,
-          Saved& saved, Wanted wanted) {
+          Saved& saved, bool reduces, Wanted wanted) {
     saved.ids.resize(works.size());
     In last = saved.in;
     for (size_t i = 0; i < works.size(); ++i) {
@@ -186,6 +189,7 @@ class ProgramMaker {
                            work.bytes)
               : Compute(std::move(name), std::move(data), work.flops, work.read + work.written);
       if (!work.for_weights) last = {*saved.ids[i]};
+      if (reduces) Enter(unit, work, *saved.ids[i]);
     }
     return last;
   }
@@ -198,7 +202,7 @@ class ProgramMaker {
     for (const WeightUnit& unit : units_[static_cast<size_t>(step.chunk)]) {
       Saved saved{.ids = {}, .in = in};
       GatherWeights(unit, step.micro_batch, saved.in);
-      in = Emit(unit, unit.passes->forward, step.micro_batch, saved,
+      in = Emit(unit, unit.passes->forward, step.micro_batch, saved, /*reduces=*/false,
                 [](const LayerWork&) { return true; });
     }
     if (PlaceOf(step) != places_ - 1) {
@@ -210,6 +214,9 @@ class ProgramMaker {
 
   void Backward(const StageStep& step) {
     const bool whole = step.pass == StagePass::kBackward;
+    // Gradients of a micro-batch that are reduced on their own wait for those of its weights.
+    const bool reduces = Reduces(step.micro_batch) && (whole || plan_.zero_stage < 2);
+    if (whole) last_micro_batch_ = IsLast(step.micro_batch);
     In in;
     if (PlaceOf(step) != places_ - 1) {
       in = {Message(step, /*backward=*/true, /*sends=*/false, {})};
@@ -222,7 +229,7 @@ class ProgramMaker {
       const WeightUnit& unit = units[i];
       all[i].in = in;
       GatherWeights(unit, step.micro_batch, all[i].in);
-      in = Emit(unit, unit.passes->backward, step.micro_batch, all[i],
+      in = Emit(unit, unit.passes->backward, step.micro_batch, all[i], reduces,
                 [&](const LayerWork& work) { return whole || !work.for_weights; });
       if (whole) Finish(unit, step.micro_batch);
     }
@@ -238,8 +245,13 @@ class ProgramMaker {
     const std::vector<WeightUnit>& units = units_[static_cast<size_t>(step.chunk)];
     std::vector<Saved> all = std::move(saved_[step.micro_batch]);
     saved_.erase(step.micro_batch);
+    last_micro_batch_ = IsLast(step.micro_batch);
     for (size_t i = units.size(); i-- > 0;) {
-      Emit(units[i], units[i].passes->backward, step.micro_batch, all[i],
+      const std::vector<LayerWork>& works = units[i].passes->backward;
+      for (size_t j = 0; j < works.size() && plan_.zero_stage >= 2; ++j) {
+        if (!works[j].for_weights) Enter(units[i], works[j], *all[i].ids[j]);
+      }
+      Emit(units[i], works, step.micro_batch, all[i], Reduces(step.micro_batch),
            [](const LayerWork& work) { return work.for_weights; });
       Finish(units[i], step.micro_batch);
     }
@@ -264,21 +276,38 @@ class ProgramMaker {
     }
   }
 
+  bool IsLast(int64_t micro_batch) const { return micro_batch == plan_.pipeline.micro_batches - 1; }
+  // Whether gradients are reduced after this one, or kept for the next to add to.
+  bool Reduces(int64_t micro_batch) const { return plan_.zero_stage >= 2 || IsLast(micro_batch); }
+
+  // Gradients enter buckets as they are computed. Those of weights that tensor-parallel ranks have
+  // to sum first do when the unit's are there.
+  void Enter(const WeightUnit& unit, const LayerWork& work, size_t id) {
+    if (work.gives_gradients.empty()) return;
+    for (const TransformerWeight& weight : unit.parts) {
+      if (std::ranges::find(work.gives_gradients, weight.name) == work.gives_gradients.end()) {
+        continue;
+      }
+      if (SharesTokens() && weight.split == WeightSplit::kNone) continue;
+      if (unit.passes == &embedding_ && weight.name == kEmbedding && SharesEmbedding()) continue;
+      AddToBucket(weight.split == WeightSplit::kExperts ? expert_bucket_ : dense_bucket_,
+                  ElementsOnRank(weight, plan_.layer), {id});
+    }
+  }
   // The gradients of the unit's weights are there.
   void Finish(const WeightUnit& unit, int64_t micro_batch) {
-    last_micro_batch_ = micro_batch == plan_.pipeline.micro_batches - 1;
-    if (plan_.zero_stage < 2 && !last_micro_batch_) return;
-    In inputs = {*last_compute_};
+    if (!Reduces(micro_batch)) return;
     if (SharesTokens() && unit.common_weights != 0) {
       // Each tensor-parallel rank has what its share of the tokens gives.
-      inputs = {Collective(fmt::format("{} common gradients all_reduce", unit.name), inputs,
-                           CollectiveType::kAllReduce, ParallelGroup::kTensor,
-                           Bytes{unit.common_weights * gradient_})};
+      const size_t sum = Collective(fmt::format("{} common gradients all_reduce", unit.name),
+                                    {*last_compute_}, CollectiveType::kAllReduce,
+                                    ParallelGroup::kTensor, Bytes{unit.common_weights * gradient_});
+      for (const TransformerWeight& weight : unit.parts) {
+        if (weight.split == WeightSplit::kNone) {
+          AddToBucket(dense_bucket_, ElementsOnRank(weight, plan_.layer), {sum});
+        }
+      }
     }
-    int64_t weights = unit.weights;
-    if (unit.passes == &embedding_ && SharesEmbedding()) weights -= EmbeddingElements();
-    AddToBucket(dense_bucket_, weights, inputs);
-    AddToBucket(expert_bucket_, unit.expert_weights, inputs);
     if (plan_.zero_stage == 3) FlushOfMicroBatch();
   }
   int64_t EmbeddingElements() const {
@@ -316,7 +345,7 @@ class ProgramMaker {
           Collective(fmt::format("{}gradients {}", experts ? "experts' " : "", Name(type)),
                      bucket.inputs, type, bucket.group, Bytes{elements * gradient_}));
     }
-    if (last_micro_batch_) {
+    if (plan_.zero_stage < 2 || last_micro_batch_) {
       updated_ += plan_.zero_stage > 0 ? share : bucket.elements;
       shares_.emplace_back(bucket.group, share);
     }

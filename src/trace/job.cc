@@ -183,7 +183,10 @@ class JobChecker {
     ETUDE_RETURN_IF_ERROR(CheckClasses());
     for (const RankClass& one : job_.classes) event_of_.emplace_back(one.program.node_count(), -1);
     for (size_t i = 0; i < job_.events.size(); ++i) ETUDE_RETURN_IF_ERROR(CheckEvent(i));
-    for (size_t i = 0; i < job_.classes.size(); ++i) ETUDE_RETURN_IF_ERROR(CheckOrder(i));
+    for (size_t i = 0; i < job_.classes.size(); ++i) {
+      ETUDE_RETURN_IF_ERROR(CheckNothingLeftOut(i));
+      ETUDE_RETURN_IF_ERROR(CheckOrder(i));
+    }
     return {};
   }
 
@@ -365,6 +368,27 @@ class JobChecker {
     if (const auto pair = lacks(received, sent, false)) {
       return EventFault(index, fmt::format("rank {} receives from rank {}, which does not send",
                                            pair->second, pair->first));
+    }
+    return {};
+  }
+
+  // What communicates is part of an event. The host's side of what the device does is none, and so
+  // is what is done for a communication.
+  Status CheckNothingLeftOut(size_t at) {
+    const Trace& program = job_.classes[at].program;
+    bool any_on_device = false;
+    for (const auto& [node, comm] : program.comms()) {
+      any_on_device = any_on_device || (IsCommunication(program.kind(node)) &&
+                                        program.place(node) == Place::kDevice);
+    }
+    for (const auto& [node, comm] : program.comms()) {
+      if (!IsCommunication(program.kind(node)) || event_of_[at][node.index()] >= 0) continue;
+      if (any_on_device && program.place(node) != Place::kDevice) continue;
+      NodeId above = program.parent(node);
+      while (above && !IsCommunication(program.kind(above))) above = program.parent(above);
+      if (above) continue;
+      return BadInput(fmt::format("class {}: found node {}, a {}, in no communication", at,
+                                  program.source_id(node), Name(program.kind(node))));
     }
     return {};
   }
