@@ -182,7 +182,7 @@ PAPER = {
 def test_a_step_at_paper_scale_is_a_trace(task, tmp_path):
     write, batch, macs = PAPER[task]
     write(tmp_path)
-    etude("suite", "run", task, "--scale", "paper", "--mode", "steps", "--data", tmp_path, "--threads", 1, "--batch", batch,
+    etude("suite", "run", task, "--scale", "paper", "--data", tmp_path, "--threads", 1, "--batch", batch,
           "--warmup", 0, "--iterations", 1, "--record", tmp_path)  # fmt: skip
     etude("convert", tmp_path / task, "--to", "linked", "-o", tmp_path / "linked")
     trace = Trace(tmp_path / "linked/linked.0.json")
