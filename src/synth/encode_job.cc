@@ -78,6 +78,21 @@ struct ActualEvent {
   std::vector<CallPlace> calls;
 };
 
+// Senders and receivers of an event, in both orders.
+struct EventPairs {
+  std::vector<std::pair<int64_t, int64_t>> by_sender;    // sender, receiver
+  std::vector<std::pair<int64_t, int64_t>> by_receiver;  // receiver, sender
+
+  // Of the pairs with `self` in front, how many are before the one with `peer`.
+  static size_t Number(const std::vector<std::pair<int64_t, int64_t>>& pairs, int64_t self,
+                       int64_t peer) {
+    const auto first =
+        std::ranges::lower_bound(pairs, self, {}, [](const auto& pair) { return pair.first; });
+    const auto own = std::ranges::lower_bound(first, pairs.end(), std::pair(self, peer));
+    return static_cast<size_t>(own - first);
+  }
+};
+
 // What a rank does, put so that ranks which do the same say the same.
 struct RankForm {
   int64_t rank = 0;
@@ -175,6 +190,10 @@ class JobEncoder {
     }
     for (const auto& meeting : match.meetings) events_.push_back({.calls = meeting});
     MatchMessages();
+    for (const CommLog& log : logs_) routed_.emplace_back(log.calls.size());
+    for (const ActualEvent& event : events_) {
+      for (const CallPlace& place : event.calls) routed_[place.log][place.call] = event.routed;
+    }
     return {};
   }
 
@@ -277,14 +296,9 @@ class JobEncoder {
 
     const std::vector<CommCall>& calls = logs_[at].calls;
     form.states_self.resize(calls.size());
-    form.routed.resize(calls.size());
+    form.routed = routed_[at];
     std::unordered_map<NodeId, size_t> call_of;
     for (size_t i = 0; i < calls.size(); ++i) call_of.emplace(calls[i].row, i);
-    for (const ActualEvent& event : events_) {
-      for (const CallPlace& place : event.calls) {
-        if (place.log == at) form.routed[place.call] = event.routed;
-      }
-    }
     form.peers_in_names = peers_in_names && std::ranges::none_of(calls, [&](const CommCall& call) {
                             return trace.name(call.row).find(kPeerInName) != std::string_view::npos;
                           });
@@ -551,11 +565,15 @@ class JobEncoder {
     for (const auto& [root, actual] : events_at) {
       CommEvent event;
       event.is_message = actual.front()->is_message;
-      std::vector<std::pair<int64_t, int64_t>> pairs;
+      EventPairs pairs;
       if (actual.front()->routed) {
-        for (const ActualEvent* one : actual) pairs.emplace_back(one->sender, one->receiver);
-        std::ranges::sort(pairs);
-        if (std::ranges::adjacent_find(pairs) != pairs.end()) return false;
+        for (const ActualEvent* one : actual) {
+          pairs.by_sender.emplace_back(one->sender, one->receiver);
+          pairs.by_receiver.emplace_back(one->receiver, one->sender);
+        }
+        std::ranges::sort(pairs.by_sender);
+        std::ranges::sort(pairs.by_receiver);
+        if (std::ranges::adjacent_find(pairs.by_sender) != pairs.by_sender.end()) return false;
       }
       for (const ActualEvent* one : actual) {
         for (const CallPlace& place : one->calls) {
@@ -567,8 +585,8 @@ class JobEncoder {
         const auto group = GroupOfName(program.text(program.comm(event.parts.front().node)->group));
         if (group)
           event.group = draft.job.classes[event.parts.front().rank_class].groups[*group].kind;
-      } else if (!pairs.empty()) {
-        Route route = MakeRoute(mesh_, std::move(pairs));
+      } else if (!pairs.by_sender.empty()) {
+        Route route = MakeRoute(mesh_, std::move(pairs.by_sender));
         const auto [at, added] =
             routes.emplace(std::pair(route.shift, route.pairs), draft.job.routes.size());
         if (added) draft.job.routes.push_back(std::move(route));
@@ -589,21 +607,17 @@ class JobEncoder {
 
   // Adds what the class of `place` does in `event`, unless it is there. False if it is there in
   // another way.
-  bool AddPart(const Draft& draft, const ActualEvent& actual,
-               const std::vector<std::pair<int64_t, int64_t>>& pairs, const CallPlace& place,
-               CommEvent& event) const {
+  bool AddPart(const Draft& draft, const ActualEvent& actual, const EventPairs& pairs,
+               const CallPlace& place, CommEvent& event) const {
     const CommCall& call = logs_[place.log].calls[place.call];
     CommPart part{.rank_class = draft.class_of[place.log],
                   .node = call.row,
                   .number = 0,
                   .states_self = forms_[place.log].states_self[place.call]};
     if (actual.routed) {
-      const bool sends = call.kind == NodeKind::kSend;
-      for (const auto& [sender, receiver] : pairs) {
-        const bool before = sends ? sender == actual.sender && receiver < actual.receiver
-                                  : receiver == actual.receiver && sender < actual.sender;
-        part.number += before ? 1 : 0;
-      }
+      part.number = call.kind == NodeKind::kSend
+                        ? EventPairs::Number(pairs.by_sender, actual.sender, actual.receiver)
+                        : EventPairs::Number(pairs.by_receiver, actual.receiver, actual.sender);
     }
     const auto known = std::ranges::find_if(event.parts, [&](const CommPart& other) {
       return other.rank_class == part.rank_class && other.node == part.node;
@@ -798,8 +812,9 @@ class JobEncoder {
   }
 
   const EncodeJobOptions& options_;
-  std::vector<RankForm> forms_;  // by rank
-  std::vector<CommLog> logs_;    // likewise
+  std::vector<RankForm> forms_;            // by rank
+  std::vector<CommLog> logs_;              // likewise
+  std::vector<std::vector<bool>> routed_;  // likewise, by call: ActualEvent::routed
   std::vector<ActualEvent> events_;
   std::vector<ActualGroup> groups_;
   std::vector<std::set<int64_t>> users_;  // by group
