@@ -13,6 +13,7 @@
 #include "src/base/each_rank.h"
 #include "src/base/quantity.h"
 #include "src/cli/generate_llm.h"
+#include "src/cli/job_classes.h"
 #include "src/cli/output_files.h"
 #include "src/compat/text_model.h"
 #include "src/formats/byte_source.h"
@@ -218,30 +219,23 @@ class GenerateCommand : public Command {
   Result<ExitCode> WriteClasses(const Console& console, const LlmOptions::Made& made) const {
     ETUDE_ASSIGN_OR_RETURN(const Job job, made.job.AsJob());
     ETUDE_RETURN_IF_ERROR(WriteJobFolder(job, output_, console.context()));
-    uint64_t nodes = 0;
-    uint64_t kept = 0;
-    for (const RankClass& one : job.classes) {
-      kept += one.program.node_count();
-      nodes += one.program.node_count() * static_cast<uint64_t>(one.ranks.size());
-    }
+    const JobCounts counts = CountsOf(job);
     if (json_) {
       const Json json = {{"format", "etude-generate"},
                          {"version", 1},
                          {"what", what_},
                          {"pattern", pattern_},
                          {"output", output_},
-                         {"ranks", job.rank_count()},
-                         {"classes", job.classes.size()},
-                         {"communications", job.events.size()},
-                         {"nodes", nodes},
-                         {"nodes_kept", kept}};
+                         {"ranks", counts.ranks},
+                         {"classes", counts.classes},
+                         {"communications", counts.communications},
+                         {"nodes", counts.nodes},
+                         {"nodes_kept", counts.nodes_kept}};
       console.Print(JsonText(json));
       return ExitCode::kOk;
     }
-    console.Print(fmt::format("{}\nwrote {}: {} ranks in {} classes, {} of {} nodes\n", made.text,
-                              output_, FormatCount(static_cast<uint64_t>(job.rank_count())),
-                              FormatCount(job.classes.size()), FormatCount(kept),
-                              FormatCount(nodes)));
+    console.Print(fmt::format("{}\nwrote {}: {}, {}\n", made.text, output_, ClassesText(counts),
+                              NodesText(counts)));
     return ExitCode::kOk;
   }
 

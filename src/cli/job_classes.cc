@@ -28,6 +28,26 @@ std::string MeshText(const Mesh& mesh) {
 
 }  // namespace
 
+JobCounts CountsOf(const Job& job) {
+  JobCounts counts{.ranks = static_cast<uint64_t>(job.rank_count()),
+                   .classes = job.classes.size(),
+                   .communications = job.events.size()};
+  for (const RankClass& one : job.classes) {
+    counts.nodes_kept += one.program.node_count();
+    counts.nodes += one.program.node_count() * static_cast<uint64_t>(one.ranks.size());
+  }
+  return counts;
+}
+
+std::string ClassesText(const JobCounts& counts) {
+  return fmt::format("{} ranks in {} {}", FormatCount(counts.ranks), FormatCount(counts.classes),
+                     counts.classes == 1 ? "class" : "classes");
+}
+
+std::string NodesText(const JobCounts& counts) {
+  return fmt::format("{} of {} nodes", FormatCount(counts.nodes_kept), FormatCount(counts.nodes));
+}
+
 Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console& console) {
   if (request.output.empty() || request.output == "-") {
     return MakeError(ErrorCode::kUsage, "convert: --to classes needs -o FOLDER for its files");
@@ -46,7 +66,6 @@ Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console
                                                               context);
                                             }));
   std::vector<RankOfJob> ranks;
-  uint64_t nodes = 0;
   for (size_t i = 0; i < traces.size(); ++i) {
     const auto rank = request.inputs[i].rank ? request.inputs[i].rank : traces[i].info().rank;
     if (!rank && traces.size() > 1) {
@@ -54,12 +73,10 @@ Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console
                       ": one of several traces, and its rank cannot be told");
     }
     ranks.push_back({.rank = rank.value_or(0), .trace = &traces[i]});
-    nodes += traces[i].node_count();
   }
   ETUDE_ASSIGN_OR_RETURN(const Job job, EncodeJob(ranks, {.limits = console.context().limits}));
   ETUDE_RETURN_IF_ERROR(WriteJobFolder(job, request.output, console.context()));
-  uint64_t kept = 0;
-  for (const RankClass& one : job.classes) kept += one.program.node_count();
+  const JobCounts counts = CountsOf(job);
   if (request.json) {
     nlohmann::ordered_json mesh = nlohmann::ordered_json::array();
     for (const MeshAxis& axis : job.mesh.axes()) {
@@ -68,20 +85,18 @@ Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console
     const nlohmann::ordered_json json = {{"format", "etude-convert-classes"},
                                          {"version", 1},
                                          {"output", request.output},
-                                         {"ranks", job.rank_count()},
-                                         {"classes", job.classes.size()},
+                                         {"ranks", counts.ranks},
+                                         {"classes", counts.classes},
                                          {"mesh", mesh},
-                                         {"communications", job.events.size()},
-                                         {"nodes", nodes},
-                                         {"nodes_kept", kept}};
+                                         {"communications", counts.communications},
+                                         {"nodes", counts.nodes},
+                                         {"nodes_kept", counts.nodes_kept}};
     console.Print(JsonText(json));
     return ExitCode::kOk;
   }
-  console.Print(fmt::format(
-      "wrote {}: {} ranks in {} {} on a mesh of {}, {} communications, {} of {} nodes\n",
-      request.output, FormatCount(static_cast<uint64_t>(job.rank_count())),
-      FormatCount(job.classes.size()), job.classes.size() == 1 ? "class" : "classes",
-      MeshText(job.mesh), FormatCount(job.events.size()), FormatCount(kept), FormatCount(nodes)));
+  console.Print(fmt::format("wrote {}: {} on a mesh of {}, {} communications, {}\n", request.output,
+                            ClassesText(counts), MeshText(job.mesh),
+                            FormatCount(counts.communications), NodesText(counts)));
   return ExitCode::kOk;
 }
 

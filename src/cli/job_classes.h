@@ -6,6 +6,7 @@
 
 #include "src/base/result.h"
 #include "src/cli/command.h"
+#include "src/trace/job.h"
 #include "src/transform/read_job.h"
 
 namespace etude {
@@ -16,6 +17,20 @@ struct JobClassesRequest {
   int64_t jobs = 0;    // ranks read at a time
   bool json = false;
 };
+
+// How many of what a job has.
+struct JobCounts {
+  uint64_t ranks = 0;
+  uint64_t classes = 0;
+  uint64_t communications = 0;
+  uint64_t nodes = 0;       // of all ranks
+  uint64_t nodes_kept = 0;  // of the programs of the classes
+};
+JobCounts CountsOf(const Job& job);
+// "32,768 ranks in 8 classes".
+std::string ClassesText(const JobCounts& counts);
+// "27,807 of 113,897,472 nodes".
+std::string NodesText(const JobCounts& counts);
 
 // Writes all ranks as one job of rank classes (formats/job_folder.h).
 Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console& console);
