@@ -12,8 +12,8 @@
 
 #include "src/base/each_rank.h"
 #include "src/base/quantity.h"
-#include "src/cli/generate_llm.h"
 #include "src/cli/job_classes.h"
+#include "src/cli/model_kind.h"
 #include "src/cli/output_files.h"
 #include "src/compat/text_model.h"
 #include "src/formats/byte_source.h"
@@ -43,14 +43,15 @@ class GenerateCommand : public Command {
   }
 
   void Declare(Options& options) override {
-    options.Positional("what", &what_, "microbench, text or llm");
+    options.Positional("what", &what_, WhatText());
     options.Positional("pattern", &pattern_,
-                       "microbench: what the ranks do, see below; text: file with a model; llm: a "
-                       "model of the list below, or a file that ends in .toml",
+                       "microbench: what the ranks do, see below; text: file with a model; others: "
+                       "a model of the lists below, or a file that ends in .toml",
                        /*required=*/false);
     options.Value("-o,--output", &output_, "PREFIX", "writes PREFIX.RANK.et for each rank");
     options.Required("--output");
-    options.Value("--ranks", &ranks_, "N", "ranks of the job (default: 2, llm: as its options say)",
+    options.Value("--ranks", &ranks_, "N",
+                  "ranks of the job (default: 2, of models as their options say)",
                   {.least = 1, .most = 1 << 20});
     options.Value("--size", &size_, "BYTES",
                   "that a rank puts in, sends or moves: 64MiB (default: 1MiB)");
@@ -61,18 +62,20 @@ class GenerateCommand : public Command {
                   "collectives in groups of N neighbours (default: all ranks)", {.least = 0});
     options.Flag("--native", &bench_.native,
                  "one node for collectives that ASTRA-sim refuses, instead of sends and receives");
-    llm_.Declare(options);
+    model_options_.Declare(options);
     options.Choice("--to", &to_, {"et", "classes"},
-                   "of llm: a file for each rank, or -o as a folder with one for all ranks that do "
-                   "the same");
+                   "of models: a file for each rank, or -o as a folder with one for all ranks that "
+                   "do the same");
     options.Flag("--json", &json_, "print what was written as JSON");
     std::string footer = "Patterns:\n";
     for (const PatternInfo& info : Patterns()) {
       footer += fmt::format("  {:<15} {}\n", info.name, info.help);
     }
-    footer += "Models:\n";
-    for (const TransformerPreset& preset : TransformerPresets()) {
-      footer += fmt::format("  {:<15} {}\n", preset.name, preset.source);
+    for (const ModelKind& kind : ModelKinds()) {
+      footer += fmt::format("Models of {}:\n", kind.name);
+      for (const auto& [name, source] : kind.presets) {
+        footer += fmt::format("  {:<15} {}\n", name, source);
+      }
     }
     options.Footer(footer);
   }
@@ -81,17 +84,16 @@ class GenerateCommand : public Command {
     ETUDE_RETURN_IF_ERROR(CheckUsage());
     bench_.ranks = ranks_.value_or(bench_.ranks);
     std::optional<TextWorkload> workload;
-    std::optional<LlmOptions::Made> llm;
-    if (what_ == "llm") {
-      ETUDE_ASSIGN_OR_RETURN(llm, llm_.Make(pattern_, console.context()));
-      bench_.ranks = llm->job.ranks();
+    std::optional<GeneratedJob> model;
+    if (const ModelKind* kind = FindModelKind(what_)) {
+      ETUDE_ASSIGN_OR_RETURN(model, kind->make(pattern_, model_options_, console.context()));
+      bench_.ranks = model->job.ranks();
       if (ranks_ && *ranks_ != bench_.ranks) {
         return MakeError(ErrorCode::kUsage,
-                         fmt::format("--ranks: found {}, expected {} as --tp, --cp, --dp and --pp "
-                                     "say",
+                         fmt::format("--ranks: found {}, expected {} as the other options say",
                                      *ranks_, bench_.ranks));
       }
-      if (to_ == "classes") return WriteClasses(console, *llm);
+      if (to_ == "classes") return WriteClasses(console, *model);
       if (bench_.ranks > kMostRankFiles) {
         return BadInput(fmt::format(
             "found {} files, one for each rank, expected up to {}; --to classes has one for all "
@@ -105,8 +107,8 @@ class GenerateCommand : public Command {
     }
     using Groups = std::map<int64_t, std::vector<int64_t>>;
     Groups groups;
-    if (llm) {
-      groups = llm->job.Groups();
+    if (model) {
+      groups = model->job.Groups();
     } else if (!workload) {
       groups = MicrobenchGroups(bench_);
     }
@@ -118,27 +120,37 @@ class GenerateCommand : public Command {
         ForEachRank<Written>(static_cast<size_t>(bench_.ranks), 0, console.context(),
                              [&](size_t i, const RunContext&) {
                                const auto rank = static_cast<int64_t>(i);
-                               return llm ? WriteRank(rank, llm->job) : WriteRank(rank, workload);
+                               return model ? WriteRank(rank, model->job)
+                                            : WriteRank(rank, workload);
                              }));
     std::string groups_path;
     if (!groups.empty()) {
       groups_path = GroupsFileName(output_);
       ETUDE_RETURN_IF_ERROR(WriteGroupsFile(groups, groups_path));
     }
-    Report(console, files, groups_path, llm ? llm->text : "");
+    Report(console, files, groups_path, model ? model->text : "");
     return ExitCode::kOk;
   }
 
  private:
+  static std::string WhatText() {
+    std::string text = "microbench, text";
+    const std::span<const ModelKind> kinds = ModelKinds();
+    for (const ModelKind& kind : kinds) {
+      text += fmt::format("{}{}", &kind == &kinds.back() ? " or " : ", ", kind.name);
+    }
+    return text;
+  }
   Status CheckUsage() const {
     const auto wrong = [](const std::string& message) {
       return MakeError(ErrorCode::kUsage, "generate: " + message);
     };
-    if (what_ != "microbench" && what_ != "text" && what_ != "llm") {
-      return wrong(fmt::format("found '{}', expected microbench, text or llm", what_));
+    const ModelKind* kind = FindModelKind(what_);
+    if (what_ != "microbench" && what_ != "text" && kind == nullptr) {
+      return wrong(fmt::format("found '{}', expected {}", what_, WhatText()));
     }
     if (pattern_.empty()) {
-      if (what_ == "llm") return wrong("missing argument: the model; --help lists those known");
+      if (kind != nullptr) return wrong("missing argument: the model; --help lists those known");
       return wrong(what_ == "text" ? "missing argument: the file with the model"
                                    : "missing argument: the pattern; --help lists them");
     }
@@ -150,10 +162,21 @@ class GenerateCommand : public Command {
           "--size, --duration, --group-size and --native are for microbench: "
           "a model has its own sizes and times");
     }
-    if (what_ != "llm" && to_ != "et") return wrong("--to classes is for llm");
-    if (what_ == "llm" && bench_.count != 1) return wrong("--count is not for llm: it is one step");
-    if (const std::string option = llm_.Given(); what_ != "llm" && !option.empty()) {
-      return wrong(option + " is for llm");
+    if (kind == nullptr && to_ != "et") return wrong("--to classes is for models");
+    if (kind != nullptr && bench_.count != 1) {
+      return wrong(fmt::format("--count is not for {}: it is one step", what_));
+    }
+    for (const std::string_view option : model_options_.Given()) {
+      if (kind != nullptr && std::ranges::find(kind->options, option) != kind->options.end()) {
+        continue;
+      }
+      std::vector<std::string_view> takers;
+      for (const ModelKind& other : ModelKinds()) {
+        if (std::ranges::find(other.options, option) != other.options.end()) {
+          takers.push_back(other.name);
+        }
+      }
+      return wrong(fmt::format("{} is for {}", option, fmt::join(takers, ", ")));
     }
     return {};
   }
@@ -216,7 +239,7 @@ class GenerateCommand : public Command {
     return workload;
   }
 
-  Result<ExitCode> WriteClasses(const Console& console, const LlmOptions::Made& made) const {
+  Result<ExitCode> WriteClasses(const Console& console, const GeneratedJob& made) const {
     ETUDE_ASSIGN_OR_RETURN(const Job job, made.job.AsJob());
     ETUDE_RETURN_IF_ERROR(WriteJobFolder(job, output_, console.context()));
     const JobCounts counts = CountsOf(job);
@@ -245,7 +268,7 @@ class GenerateCommand : public Command {
     return WriteTrace(trace, rank);
   }
 
-  Result<Written> WriteRank(int64_t rank, const TransformerJob& job) const {
+  Result<Written> WriteRank(int64_t rank, const StepJob& job) const {
     ETUDE_ASSIGN_OR_RETURN(const Trace trace, job.TraceOf(rank));
     return WriteTrace(trace, rank);
   }
@@ -294,7 +317,7 @@ class GenerateCommand : public Command {
   std::optional<std::string> size_;
   std::optional<std::string> duration_;
   MicrobenchOptions bench_;
-  LlmOptions llm_;
+  ModelOptions model_options_;
   std::string to_ = "et";
   bool json_ = false;
 };

@@ -29,13 +29,13 @@ TransformerModel Small() {
 }
 
 // Bytes by group and type over all stages, each as often as the program says.
-std::map<std::pair<ParallelGroup, CollectiveType>, int64_t> StepVolumes(const TransformerJob& job,
+std::map<std::pair<ParallelGroup, CollectiveType>, int64_t> StepVolumes(const StepJob& job,
                                                                         int64_t stages) {
   std::map<std::pair<ParallelGroup, CollectiveType>, int64_t> volumes;
   for (int64_t stage = 0; stage < stages; ++stage) {
-    for (const StageWork& work : job.program(stage)) {
+    for (const StepWork& work : job.program(stage)) {
       if (work.collective != CollectiveType::kUnknown) {
-        volumes[{work.group, work.collective}] += work.bytes.count;
+        volumes[{static_cast<ParallelGroup>(work.group), work.collective}] += work.bytes.count;
       }
     }
   }
@@ -44,7 +44,7 @@ std::map<std::pair<ParallelGroup, CollectiveType>, int64_t> StepVolumes(const Tr
 
 // Everything that communicates meets its partners, no trace waits for itself, and no two ranks for
 // each other: all communications, each one node for all who take part, have an order.
-void ExpectSound(const TransformerJob& job, const std::string& what) {
+void ExpectSound(const StepJob& job, const std::string& what) {
   std::vector<CommLog> logs;
   uint64_t calls = 0;
   for (int64_t rank = 0; rank < job.ranks(); ++rank) {
@@ -71,13 +71,13 @@ void ExpectSound(const TransformerJob& job, const std::string& what) {
 
 // Runs the stages as the strictest simulator does: work is done once all that it waits for is, and
 // a message once both sides are ready for it. All of it gets done.
-void ExpectRunsToTheEnd(const TransformerJob& job, int64_t stages, const std::string& what) {
+void ExpectRunsToTheEnd(const StepJob& job, int64_t stages, const std::string& what) {
   std::vector<std::vector<bool>> done;
   std::map<std::pair<int64_t, int64_t>, size_t> receives;  // by stage and tag
   size_t left = 0;
   size_t messages = 0;
   for (int64_t stage = 0; stage < stages; ++stage) {
-    const std::vector<StageWork>& works = job.program(stage);
+    const std::vector<StepWork>& works = job.program(stage);
     done.emplace_back(works.size());
     left += works.size();
     for (size_t i = 0; i < works.size(); ++i) {
@@ -88,7 +88,7 @@ void ExpectRunsToTheEnd(const TransformerJob& job, int64_t stages, const std::st
     }
   }
   EXPECT_EQ(messages, 2 * receives.size()) << what;
-  const auto is_ready = [&](int64_t stage, const StageWork& work) {
+  const auto is_ready = [&](int64_t stage, const StepWork& work) {
     const std::vector<bool>& by_index = done[static_cast<size_t>(stage)];
     return std::ranges::all_of(work.data, [&](size_t dep) { return by_index[dep]; }) &&
            std::ranges::all_of(work.control, [&](size_t dep) { return by_index[dep]; });
@@ -96,16 +96,16 @@ void ExpectRunsToTheEnd(const TransformerJob& job, int64_t stages, const std::st
   for (bool moved = true; moved;) {
     moved = false;
     for (int64_t stage = 0; stage < stages; ++stage) {
-      const std::vector<StageWork>& works = job.program(stage);
+      const std::vector<StepWork>& works = job.program(stage);
       for (size_t i = 0; i < works.size(); ++i) {
-        const StageWork& work = works[i];
+        const StepWork& work = works[i];
         const bool receives_it = work.partner != 0 && !work.sends;
         if (done[static_cast<size_t>(stage)][i] || receives_it || !is_ready(stage, work)) continue;
         if (work.sends) {
           const int64_t peer = (stage + work.partner + stages) % stages;
           const auto receive = receives.find({peer, work.tag});
           ASSERT_NE(receive, receives.end()) << what;
-          const StageWork& other = job.program(peer)[receive->second];
+          const StepWork& other = job.program(peer)[receive->second];
           EXPECT_EQ(other.bytes, work.bytes) << what;
           EXPECT_EQ((peer + other.partner + stages) % stages, stage) << what;
           if (!is_ready(peer, other)) continue;
@@ -131,7 +131,7 @@ TEST(TransformerJob, VolumesOfZeroStages) {
   ASSERT_EQ(parameters % 4, 0);
   for (int64_t zero = 0; zero <= 3; ++zero) {
     TransformerPlan plan{.data = 4, .zero_stage = zero};
-    const TransformerJob job = TransformerJob::Make(model, plan).value();
+    const StepJob job = MakeTransformerJob(model, plan).value();
     auto volumes = StepVolumes(job, 1);
     const int64_t reduced = volumes[{ParallelGroup::kReplicas, CollectiveType::kAllReduce}];
     const int64_t scattered = volumes[{ParallelGroup::kReplicas, CollectiveType::kReduceScatter}];
@@ -143,7 +143,7 @@ TEST(TransformerJob, VolumesOfZeroStages) {
   // Gradients once a step with stages 0 and 1, else for each micro-batch; so are gathered weights.
   for (int64_t zero = 0; zero <= 3; ++zero) {
     TransformerPlan plan{.data = 4, .pipeline = {.micro_batches = 3}, .zero_stage = zero};
-    auto volumes = StepVolumes(TransformerJob::Make(model, plan).value(), 1);
+    auto volumes = StepVolumes(MakeTransformerJob(model, plan).value(), 1);
     const int64_t gradients = volumes[{ParallelGroup::kReplicas, CollectiveType::kAllReduce}] +
                               volumes[{ParallelGroup::kReplicas, CollectiveType::kReduceScatter}];
     EXPECT_EQ(gradients, zero < 2 ? bytes : 3 * bytes);
@@ -158,8 +158,8 @@ TEST(TransformerJob, VolumesOfZeroStages) {
 TEST(TransformerJob, BucketsOverlapWithBackward) {
   const TransformerModel model = Small();
   const TransformerPlan plan{.data = 2, .bucket = Bytes{100'000}};
-  const TransformerJob job = TransformerJob::Make(model, plan).value();
-  const std::vector<StageWork>& works = job.program(0);
+  const StepJob job = MakeTransformerJob(model, plan).value();
+  const std::vector<StepWork>& works = job.program(0);
   size_t buckets = 0;
   size_t before_backward_ends = 0;
   size_t last_compute = 0;
@@ -169,7 +169,7 @@ TEST(TransformerJob, BucketsOverlapWithBackward) {
     }
   }
   for (size_t i = 0; i < works.size(); ++i) {
-    if (works[i].group != ParallelGroup::kReplicas ||
+    if (static_cast<ParallelGroup>(works[i].group) != ParallelGroup::kReplicas ||
         works[i].collective != CollectiveType::kAllReduce) {
       continue;
     }
@@ -192,11 +192,12 @@ TEST(TransformerJob, WeightsFillBuckets) {
   model.layers = 1;
   model.gradients = DType::kBFloat16;
   const TransformerPlan plan{.data = 2, .bucket = Bytes{1}};
-  const TransformerJob job = TransformerJob::Make(model, plan).value();
-  const std::vector<StageWork>& works = job.program(0);
+  const StepJob job = MakeTransformerJob(model, plan).value();
+  const std::vector<StepWork>& works = job.program(0);
   std::vector<std::pair<std::string, int64_t>> reduced;  // after what, elements
-  for (const StageWork& work : works) {
-    if (work.group != ParallelGroup::kReplicas || work.collective != CollectiveType::kAllReduce) {
+  for (const StepWork& work : works) {
+    if (static_cast<ParallelGroup>(work.group) != ParallelGroup::kReplicas ||
+        work.collective != CollectiveType::kAllReduce) {
       continue;
     }
     ASSERT_EQ(work.data.size(), 1u);
@@ -216,8 +217,8 @@ TEST(TransformerJob, WeightsFillBuckets) {
   TransformerPlan wider = plan;
   wider.bucket = Bytes{2 * (192 * 64 + 1)};
   size_t buckets = 0;
-  const TransformerJob fewer = TransformerJob::Make(model, wider).value();
-  for (const StageWork& work : fewer.program(0)) {
+  const StepJob fewer = MakeTransformerJob(model, wider).value();
+  for (const StepWork& work : fewer.program(0)) {
     buckets += work.collective == CollectiveType::kAllReduce ? 1 : 0;
   }
   EXPECT_EQ(buckets, 5u) << "head; final norm, down; up; ffn norm, projection, qkv; the rest";
@@ -234,10 +235,10 @@ TEST(TransformerJob, MessagesOfAPipeline) {
                      .stages = 2,
                      .micro_batches = 4,
                      .chunks = 4}};
-    const TransformerJob job = TransformerJob::Make(model, plan).value();
+    const StepJob job = MakeTransformerJob(model, plan).value();
     int64_t messages = 0;
     for (int64_t stage = 0; stage < 2; ++stage) {
-      for (const StageWork& work : job.program(stage)) {
+      for (const StepWork& work : job.program(stage)) {
         if (work.partner == 0) continue;
         ++messages;
         EXPECT_EQ(work.bytes.count, 3 * 32 * 64 * 2 / (sequence_parallel ? 2 : 1));
@@ -257,10 +258,10 @@ TEST(TransformerJob, EveryParameterIsUpdatedOnce) {
                                  .data = 4,
                                  .pipeline = {.stages = stages, .micro_batches = 2},
                                  .zero_stage = zero};
-      const TransformerJob job = TransformerJob::Make(model, plan).value();
+      const StepJob job = MakeTransformerJob(model, plan).value();
       int64_t updated = 0;
       for (int64_t stage = 0; stage < stages; ++stage) {
-        for (const StageWork& work : job.program(stage)) {
+        for (const StepWork& work : job.program(stage)) {
           if (work.name == "optimizer") updated += work.flops / 14;
         }
       }
@@ -282,7 +283,7 @@ TEST(TransformerJob, GroupsAndRanks) {
   model.experts = ExpertsModel{.experts = 4, .top_k = 1, .ffn = 64};
   const TransformerPlan plan{
       .layer = {.tensor = 2, .expert = 2}, .data = 4, .pipeline = {.stages = 2}};
-  const TransformerJob job = TransformerJob::Make(model, plan).value();
+  const StepJob job = MakeTransformerJob(model, plan).value();
   EXPECT_EQ(job.ranks(), 16);
   const std::map<int64_t, std::vector<int64_t>> groups = job.Groups();
   // 8 of tensor, 8 of expert, 4 of replicas, 8 of an expert's replicas, 8 of the ends.
@@ -338,7 +339,7 @@ TEST(TransformerJob, RandomPlansAreSound) {
     plan.zero_stage = one_of({0, 1, 2, 3});
     plan.bucket = Bytes{one_of({1, 50'000, 1 << 25})};
     if (plan.ranks() > 16 || !CheckTransformerPlan(model, plan)) continue;
-    const auto job = TransformerJob::Make(model, plan);
+    const auto job = MakeTransformerJob(model, plan);
     ASSERT_TRUE(job);
     const std::string what = "plan " + std::to_string(made);
     ExpectRunsToTheEnd(*job, plan.pipeline.stages, what);
@@ -351,7 +352,7 @@ TEST(TransformerJob, RandomPlansAreSound) {
 
 TEST(TransformerJob, PlansThatDoNotFit) {
   const auto error = [](const TransformerModel& model, const TransformerPlan& plan) {
-    const auto job = TransformerJob::Make(model, plan);
+    const auto job = MakeTransformerJob(model, plan);
     return job ? "" : job.error().message;
   };
   TransformerModel model = Small();

@@ -46,7 +46,7 @@ class ProgramMaker {
         dense_bucket_{.group = ParallelGroup::kReplicas},
         expert_bucket_{.group = ParallelGroup::kExpertReplicas} {}
 
-  std::vector<StageWork> Run() {
+  std::vector<StepWork> Run() {
     for (int64_t chunk = 0; chunk < plan_.pipeline.chunks; ++chunk) AddUnits(chunk);
     for (const StageStep& step : StageOrder(plan_.pipeline, stage_)) {
       step_ends_ = {step_ends_[1], last_compute_};
@@ -110,11 +110,11 @@ class ProgramMaker {
 
   // ---- work
 
-  size_t Push(StageWork work) {
+  size_t Push(StepWork work) {
     works_.push_back(std::move(work));
     return works_.size() - 1;
   }
-  static void ComeAfter(StageWork& work, std::optional<size_t> other) {
+  static void ComeAfter(StepWork& work, std::optional<size_t> other) {
     if (!other || std::ranges::find(work.data, *other) != work.data.end()) return;
     if (std::ranges::find(work.control, *other) == work.control.end()) {
       work.control.push_back(*other);
@@ -122,7 +122,7 @@ class ProgramMaker {
   }
   // One computation after the other.
   size_t Compute(std::string name, In data, int64_t flops, Bytes memory) {
-    StageWork work{
+    StepWork work{
         .name = std::move(name), .data = std::move(data), .flops = flops, .memory = memory};
     ComeAfter(work, last_compute_);
     last_compute_ = Push(std::move(work));
@@ -131,11 +131,11 @@ class ProgramMaker {
   // Members of a group call its collectives in one order, so that each is behind the one before.
   size_t Collective(std::string name, In data, CollectiveType type, ParallelGroup group,
                     Bytes bytes, std::optional<size_t> after = std::nullopt) {
-    StageWork work{.name = std::move(name),
-                   .data = std::move(data),
-                   .collective = type,
-                   .group = group,
-                   .bytes = bytes};
+    StepWork work{.name = std::move(name),
+                  .data = std::move(data),
+                  .collective = type,
+                  .group = static_cast<size_t>(group),
+                  .bytes = bytes};
     std::optional<size_t>& last = last_of_[static_cast<size_t>(group)];
     ComeAfter(work, after);
     ComeAfter(work, last);
@@ -150,13 +150,13 @@ class ProgramMaker {
     const bool shares = SharesTokens();
     const int64_t tokens = plan_.layer.sequences * (model_.sequence / plan_.layer.context) /
                            (shares ? plan_.layer.tensor : 1);
-    StageWork work{.name = fmt::format("{} {} #{}", sends ? "send" : "receive",
-                                       backward ? "gradient" : "activations", step.micro_batch),
-                   .data = std::move(data),
-                   .partner = to_next ? 1 : -1,
-                   .sends = sends,
-                   .tag = 2 * (step.micro_batch * places_ + sender) + (backward ? 1 : 0),
-                   .bytes = Bytes{tokens * model_.hidden * weight_}};
+    StepWork work{.name = fmt::format("{} {} #{}", sends ? "send" : "receive",
+                                      backward ? "gradient" : "activations", step.micro_batch),
+                  .data = std::move(data),
+                  .partner = to_next ? 1 : -1,
+                  .sends = sends,
+                  .tag = 2 * (step.micro_batch * places_ + sender) + (backward ? 1 : 0),
+                  .bytes = Bytes{tokens * model_.hidden * weight_}};
     if (!sends) ComeAfter(work, step_ends_[0]);
     return Push(std::move(work));
   }
@@ -390,7 +390,7 @@ class ProgramMaker {
   const LayerPasses embedding_;
   const LayerPasses head_;
   std::vector<std::vector<WeightUnit>> units_;  // by chunk
-  std::vector<StageWork> works_;
+  std::vector<StepWork> works_;
   std::optional<size_t> last_compute_;
   std::array<std::optional<size_t>, kParallelGroupCount> last_of_;  // by group
   std::array<std::optional<size_t>, 2> step_ends_;  // of the last but one and the last
@@ -471,8 +471,8 @@ Status CheckTransformerPlan(const TransformerModel& model, const TransformerPlan
   return {};
 }
 
-std::vector<StageWork> StageProgram(const TransformerModel& model, const TransformerPlan& plan,
-                                    int64_t stage) {
+std::vector<StepWork> StageProgram(const TransformerModel& model, const TransformerPlan& plan,
+                                   int64_t stage) {
   return ProgramMaker(model, plan, stage).Run();
 }
 

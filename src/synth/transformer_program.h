@@ -1,15 +1,14 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "src/base/result.h"
 #include "src/base/units.h"
 #include "src/synth/pipeline_schedule.h"
+#include "src/synth/step_job.h"
 #include "src/synth/transformer_layer.h"
 #include "src/synth/transformer_model.h"
-#include "src/trace/enums.h"
 
 namespace etude {
 
@@ -29,7 +28,7 @@ struct TransformerPlan {
 // kBadInput, with what was expected, unless the model can be spread so. Checks the model, too.
 Status CheckTransformerPlan(const TransformerModel& model, const TransformerPlan& plan);
 
-// Ranks that communicate, by the axes along which they differ.
+// Ranks that communicate, by the axes along which they differ: groups of StepWork.
 enum class ParallelGroup : uint8_t {
   kTensor,
   kContext,
@@ -40,28 +39,10 @@ enum class ParallelGroup : uint8_t {
 };
 inline constexpr size_t kParallelGroupCount = 6;
 
-// Work of a stage, the same on all its ranks.
-struct StageWork {
-  std::string name;
-  std::vector<size_t> data;     // earlier work whose results it needs
-  std::vector<size_t> control;  // earlier work that it comes after all the same
-
-  int64_t flops = 0;
-  Bytes memory;  // read and written
-
-  CollectiveType collective = CollectiveType::kUnknown;  // kUnknown: none
-  ParallelGroup group = ParallelGroup::kTensor;
-  // Stages to the partner of a message: -1, 1, or 0 for none.
-  int64_t partner = 0;
-  bool sends = false;
-  int64_t tag = 0;  // the same on both sides, and of no other message between two ranks
-  Bytes bytes;      // that each rank puts in, or sends
-};
-
 // A step of `stage`, in an order in which all stages can run theirs. The plan has passed
 // CheckTransformerPlan.
-std::vector<StageWork> StageProgram(const TransformerModel& model, const TransformerPlan& plan,
-                                    int64_t stage);
+std::vector<StepWork> StageProgram(const TransformerModel& model, const TransformerPlan& plan,
+                                   int64_t stage);
 
 // Ranks of a group.
 int64_t ParallelGroupSize(const TransformerPlan& plan, ParallelGroup group);

@@ -1,0 +1,111 @@
+#include "src/cli/model_kind.h"
+
+#include <algorithm>
+#include <array>
+
+#include "src/base/quantity.h"
+
+namespace etude {
+namespace {
+
+constexpr Bounds kFromOne{.least = 1, .most = int64_t{1} << 24};
+
+// "llm, moe: " for an option that these kinds take.
+std::string KindsWith(std::string_view option) {
+  std::vector<std::string_view> names;
+  for (const ModelKind& kind : ModelKinds()) {
+    if (std::ranges::find(kind.options, option) != kind.options.end()) names.push_back(kind.name);
+  }
+  return fmt::format("{}: ", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+void ModelOptions::Declare(Options& options) {
+  const auto number = [&](const char* name, std::optional<int64_t>* value, const char* what,
+                          std::string_view help, Bounds bounds = kFromOne) {
+    options.Value(name, value, what, KindsWith(name).append(help), bounds);
+  };
+  const auto word = [&](const char* name, std::optional<std::string>* value, const char* what,
+                        std::string_view help) {
+    options.Value(name, value, what, KindsWith(name).append(help));
+  };
+  number("--dp", &data, "N", "data-parallel replicas");
+  number("--tp", &tensor, "N", "tensor-parallel ranks");
+  number("--pp", &stages, "N", "pipeline stages");
+  number("--cp", &context, "N", "context-parallel ranks");
+  number("--ep", &expert, "N", "expert-parallel ranks, among the replicas");
+  options.Flag("--no-sequence-parallel", &whole_tokens,
+               KindsWith("--no-sequence-parallel") +
+                   "tensor-parallel ranks do not share what lies between the matrices");
+  number("--zero", &zero, "STAGE",
+         "what replicas share: 1 the optimizer's states, 2 gradients too, 3 weights too",
+         {.least = 0, .most = 3});
+  number("--sequences", &sequences, "N", "sequences of a micro-batch of a replica");
+  number("--micro-batches", &micro_batches, "N", "micro-batches of a step");
+  word("--schedule", &schedule, "NAME", "gpipe, 1f1b, interleaved or zero-bubble (default: 1f1b)");
+  number("--chunks", &chunks, "N", "of layers on each stage, interleaved");
+  word("--bucket", &bucket, "BYTES", "gradients that are reduced at once (default: 25MiB)");
+  word("--recompute", &recompute, "WHAT", "none, selective or full (default: none)");
+  word("--attention", &attention, "KIND", "fused or unfused (default: fused)");
+  number("--layers", &layers, "N", "instead of the model's");
+  number("--sequence", &sequence, "N", "tokens of a sequence instead of the model's");
+}
+
+std::vector<std::string_view> ModelOptions::Given() const {
+  std::vector<std::string_view> names;
+  for (const auto& [name, given] : std::to_array<std::pair<std::string_view, bool>>({
+           {"--dp", data.has_value()},
+           {"--tp", tensor.has_value()},
+           {"--pp", stages.has_value()},
+           {"--cp", context.has_value()},
+           {"--ep", expert.has_value()},
+           {"--no-sequence-parallel", whole_tokens},
+           {"--zero", zero.has_value()},
+           {"--sequences", sequences.has_value()},
+           {"--micro-batches", micro_batches.has_value()},
+           {"--schedule", schedule.has_value()},
+           {"--chunks", chunks.has_value()},
+           {"--bucket", bucket.has_value()},
+           {"--recompute", recompute.has_value()},
+           {"--attention", attention.has_value()},
+           {"--layers", layers.has_value()},
+           {"--sequence", sequence.has_value()},
+       })) {
+    if (given) names.push_back(name);
+  }
+  return names;
+}
+
+std::span<const ModelKind> ModelKinds() {
+  static const std::vector<ModelKind> kinds = {LlmKind()};
+  return kinds;
+}
+
+const ModelKind* FindModelKind(std::string_view name) {
+  const std::span<const ModelKind> kinds = ModelKinds();
+  const auto found = std::ranges::find(kinds, name, &ModelKind::name);
+  return found == kinds.end() ? nullptr : &*found;
+}
+
+Error UnknownModel(const ModelKind& kind, const std::string& model) {
+  std::vector<std::string> names;
+  for (const auto& [name, source] : kind.presets) names.emplace_back(name);
+  const std::string hint = DidYouMean(model, names);
+  return Error{ErrorCode::kUsage,
+               fmt::format("generate: unknown model '{}'{}", model,
+                           hint.empty() ? fmt::format("; there are {}, and files that end in .toml",
+                                                      fmt::join(names, ", "))
+                                        : hint)};
+}
+
+Result<Bytes> BucketOf(const ModelOptions& options, Bytes otherwise) {
+  if (!options.bucket) return otherwise;
+  const auto bucket = ParseBytes(*options.bucket);
+  if (bucket) return *bucket;
+  return MakeError(ErrorCode::kUsage, fmt::format("--bucket: found '{}', expected bytes, as in "
+                                                  "25MiB",
+                                                  *options.bucket));
+}
+
+}  // namespace etude

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "src/base/result.h"
+#include "src/base/run_context.h"
+#include "src/base/units.h"
+#include "src/cli/options.h"
+#include "src/synth/step_job.h"
+
+namespace etude {
+
+// What is asked of a job of a model, beside what all of `etude generate` has.
+struct ModelOptions {
+  std::optional<int64_t> data;
+  std::optional<int64_t> tensor;
+  std::optional<int64_t> stages;
+  std::optional<int64_t> context;
+  std::optional<int64_t> expert;
+  bool whole_tokens = false;
+  std::optional<int64_t> zero;
+  std::optional<int64_t> sequences;
+  std::optional<int64_t> micro_batches;
+  std::optional<std::string> schedule;
+  std::optional<int64_t> chunks;
+  std::optional<std::string> bucket;
+  std::optional<std::string> recompute;
+  std::optional<std::string> attention;
+  std::optional<int64_t> layers;
+  std::optional<int64_t> sequence;
+
+  void Declare(Options& options);
+  // The names of those that were given.
+  std::vector<std::string_view> Given() const;
+};
+
+struct GeneratedJob {
+  StepJob job;
+  // What was made: "llama-3-8b: 8,030,261,248 parameters, tp 2 × cp 1 × dp 2 × pp 2".
+  std::string text;
+};
+
+// Models of one kind, for which `etude generate NAME` makes jobs.
+struct ModelKind {
+  std::string_view name;
+  std::vector<std::string_view> options;  // ModelOptions that it takes
+  // Known models, each with where its numbers are from.
+  std::vector<std::pair<std::string_view, std::string_view>> presets;
+  // `model`: a preset, or a file with a model.
+  Result<GeneratedJob> (*make)(const std::string& model, const ModelOptions& options,
+                               const RunContext& context);
+};
+
+std::span<const ModelKind> ModelKinds();
+// nullptr: there is none of this name.
+const ModelKind* FindModelKind(std::string_view name);
+
+ModelKind LlmKind();
+
+// A model that is neither a preset of `kind` nor a file. kUsage.
+Error UnknownModel(const ModelKind& kind, const std::string& model);
+
+// What a word stands for; kUsage for one that is not among them.
+template <typename T>
+Result<T> MeaningOf(std::string_view option, const std::optional<std::string>& word,
+                    const std::vector<std::pair<std::string_view, T>>& words, T otherwise) {
+  if (!word) return otherwise;
+  std::vector<std::string_view> names;
+  for (const auto& [name, meaning] : words) {
+    if (name == *word) return meaning;
+    names.push_back(name);
+  }
+  return MakeError(ErrorCode::kUsage, fmt::format("{}: found '{}', expected {}", option, *word,
+                                                  fmt::join(names, ", ")));
+}
+
+// Of `--bucket`; kUsage for what is no size.
+Result<Bytes> BucketOf(const ModelOptions& options, Bytes otherwise);
+
+}  // namespace etude

@@ -1,0 +1,240 @@
+#include "src/synth/step_job.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "src/synth/work_builder.h"
+#include "src/transform/astra_sim.h"
+
+namespace etude {
+
+StepJob::StepJob(Mesh mesh, std::vector<StepGroup> groups,
+                 std::vector<std::vector<StepWork>> programs)
+    : mesh_(std::move(mesh)),
+      groups_(std::move(groups)),
+      programs_(std::move(programs)),
+      first_numbers_(groups_.size()) {
+  std::vector<bool> used(groups_.size());
+  for (const std::vector<StepWork>& program : programs_) {
+    for (const StepWork& work : program) {
+      if (work.collective != CollectiveType::kUnknown) used[work.group] = true;
+    }
+  }
+  int64_t next = 1;
+  for (size_t i = 0; i < groups_.size(); ++i) {
+    if (!used[i]) continue;
+    first_numbers_[i] = next;
+    next += mesh_.GroupCount(groups_[i].axes);
+  }
+}
+
+std::vector<int64_t> StepJob::Members(size_t group, int64_t number) const {
+  std::vector<int64_t> members = mesh_.GroupRanks(number, groups_[group].axes);
+  if (groups_[group].ends) {
+    std::erase_if(members, [&](int64_t rank) {
+      const int64_t place = mesh_.Coordinate(rank, last_axis());
+      return place != 0 && place != places() - 1;
+    });
+  }
+  return members;
+}
+
+std::map<int64_t, std::vector<int64_t>> StepJob::Groups() const {
+  std::map<int64_t, std::vector<int64_t>> groups;
+  for (size_t i = 0; i < groups_.size(); ++i) {
+    if (!IsUsed(i)) continue;
+    for (int64_t number = 0; number < mesh_.GroupCount(groups_[i].axes); ++number) {
+      groups[first_numbers_[i] + number] = Members(i, number);
+    }
+  }
+  return groups;
+}
+
+template <typename Fill>
+Result<Trace> StepJob::Build(int64_t place, std::optional<int64_t> rank, Fill fill) const {
+  WorkBuilder builder;
+  TraceBuilder& trace = builder.trace();
+  trace.info().rank = rank;
+  trace.info().world_size = ranks();
+  std::vector<NodeId> nodes;
+  std::vector<NodeId> deps;
+  for (const StepWork& work : program(place)) {
+    NodeKind kind = NodeKind::kCompute;
+    if (work.collective != CollectiveType::kUnknown) kind = NodeKind::kCollective;
+    if (work.partner != 0) kind = work.sends ? NodeKind::kSend : NodeKind::kRecv;
+    deps.clear();
+    for (const size_t dep : work.data) deps.push_back(nodes[dep]);
+    const NodeId node = builder.Add(kind, work.name, deps);
+    for (const size_t dep : work.control) trace.AddDep(node, nodes[dep], DepKind::kControl);
+    nodes.push_back(node);
+    if (work.communicates()) {
+      trace.SetComm(node, fill(work, trace));
+    } else {
+      AddAstraAttr(trace, node, "num_ops", chakra::ValueType::kInt64,
+                   static_cast<uint64_t>(work.flops));
+      AddAstraAttr(trace, node, "tensor_size", chakra::ValueType::kUint64,
+                   static_cast<uint64_t>(work.memory.count));
+    }
+  }
+  return builder.Finish();
+}
+
+Result<Trace> StepJob::TraceOf(int64_t rank) const {
+  const int64_t place = mesh_.Coordinate(rank, last_axis());
+  return Build(place, rank, [&](const StepWork& work, TraceBuilder& trace) -> Comm {
+    if (work.partner == 0) {
+      return {.type = work.collective,
+              .group = trace.Intern(std::to_string(GroupNumber(work.group, rank))),
+              .bytes = work.bytes};
+    }
+    const int64_t peer = rank + (PartnerPlace(place, work) - place) * mesh_.Stride(last_axis());
+    return {.bytes = work.bytes,
+            .src = work.sends ? rank : peer,
+            .dst = work.sends ? peer : rank,
+            .tag = work.tag};
+  });
+}
+
+GroupKind StepJob::KindOf(size_t group) const {
+  GroupKind kind;
+  kind.first_name = first_numbers_[group];
+  const AxisSet axes = groups_[group].axes;
+  if (groups_[group].ends && places() > 2) {
+    for (int64_t number = 0; number < mesh_.GroupCount(axes); ++number) {
+      kind.listed.push_back(RankSet::Of(Members(group, number)));
+    }
+  } else {
+    kind.axes = axes;
+  }
+  return kind;
+}
+
+Result<RankClass> StepJob::ClassOf(int64_t place, const std::vector<size_t>& kinds) const {
+  RankClass one;
+  one.states_rank = true;
+  const int64_t size = mesh_.Stride(last_axis());
+  ETUDE_ASSIGN_OR_RETURN(
+      one.ranks, RankSet::OfBlocks({{.first = place * size, .dims = {{.count = size}}}}, "place"));
+  std::vector<size_t> groups;  // of the class
+  Result<Trace> program =
+      Build(place, std::nullopt, [&](const StepWork& work, TraceBuilder& trace) -> Comm {
+        if (work.partner != 0) return {};
+        const auto found = std::ranges::find(groups, work.group);
+        const auto number = static_cast<size_t>(found - groups.begin());
+        if (found == groups.end()) {
+          groups.push_back(work.group);
+          one.groups.push_back({.kind = kinds[work.group]});
+        }
+        return {.group = trace.Intern(NameOfGroup(number))};
+      });
+  if (!program) return tl::unexpected<Error>(program.error());
+  one.program = *std::move(program);
+  return one;
+}
+
+// The places run side by side, each until it waits for another one.
+std::vector<CommEvent> StepJob::Events(const std::vector<size_t>& kinds,
+                                       const std::map<int64_t, size_t>& routes) const {
+  const auto count = static_cast<size_t>(places());
+  std::vector<CommEvent> events;
+  std::vector<size_t> next(count);
+  std::map<std::tuple<int64_t, int64_t, int64_t>, size_t> sent;  // by sender, receiver, tag
+  // Of groups in which places meet: who has come to the next collective.
+  std::vector<std::vector<CommPart>> waiting(groups_.size());
+  std::vector<std::vector<bool>> passes(groups_.size(), std::vector<bool>(count));
+  const auto collective = [&](size_t place, const CommPart& part, const StepWork& work) {
+    std::vector<CommPart>& parts = waiting[work.group];
+    std::vector<bool>& passing = passes[work.group];
+    if (Meets(groups_[work.group])) {
+      if (passing[place]) {  // the others came
+        passing[place] = false;
+        return true;
+      }
+      if (std::ranges::find(parts, place, &CommPart::rank_class) != parts.end()) return false;
+      if (std::ranges::find(passing, true) != passing.end()) return false;
+    }
+    parts.push_back(part);
+    if (Meets(groups_[work.group])) {
+      if (static_cast<int64_t>(parts.size()) < Meeting(groups_[work.group])) return false;
+      for (const CommPart& other : parts) passing[other.rank_class] = other.rank_class != place;
+    }
+    std::ranges::sort(parts, {}, &CommPart::rank_class);
+    events.push_back({.type = work.collective,
+                      .bytes = work.bytes,
+                      .group = kinds[work.group],
+                      .parts = std::exchange(parts, {})});
+    return true;
+  };
+  // False: the place has to wait.
+  const auto communicate = [&](size_t index, const StepWork& work) {
+    const CommPart part{.rank_class = index,
+                        .node = NodeId::FromIndex(next[index]),
+                        .states_self = work.partner != 0};
+    if (work.partner == 0) return collective(index, part, work);
+    const auto place = static_cast<int64_t>(index);
+    const int64_t other = PartnerPlace(place, work);
+    if (work.sends) {
+      sent[{place, other, work.tag}] = events.size();
+      events.push_back({.is_message = true,
+                        .bytes = work.bytes,
+                        .tag = work.tag,
+                        .route = routes.at(work.partner),
+                        .parts = {part}});
+      return true;
+    }
+    const auto message = sent.find({other, place, work.tag});
+    if (message == sent.end()) return false;
+    events[message->second].parts.push_back(part);
+    if (message->second + 1 < events.size()) {
+      events[message->second].received_after = events.size() - 1;
+    }
+    return true;
+  };
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (size_t place = 0; place < count; ++place) {
+      const std::vector<StepWork>& works = programs_[place];
+      for (; next[place] < works.size(); ++next[place]) {
+        const StepWork& work = works[next[place]];
+        if (work.communicates() && !communicate(place, work)) break;
+        moved = true;
+      }
+    }
+  }
+  return events;
+}
+
+Result<Job> StepJob::AsJob() const {
+  Job job;
+  job.mesh = mesh_;
+  std::vector<size_t> kinds(groups_.size(), CommEvent::kNone);
+  for (size_t i = 0; i < groups_.size(); ++i) {
+    if (!IsUsed(i)) continue;
+    kinds[i] = job.group_kinds.size();
+    job.group_kinds.push_back(KindOf(i));
+  }
+  std::set<int64_t, std::greater<>> partners;  // of those that send
+  for (const std::vector<StepWork>& program : programs_) {
+    for (const StepWork& work : program) {
+      if (work.partner != 0 && work.sends) partners.insert(work.partner);
+    }
+  }
+  std::map<int64_t, size_t> routes;
+  for (const int64_t partner : partners) {
+    routes[partner] = job.routes.size();
+    std::vector<int64_t>& shift = job.routes.emplace_back().shift;
+    shift.resize(mesh_.axes().size());
+    shift.back() = partner;
+  }
+  for (int64_t place = 0; place < places(); ++place) {
+    ETUDE_ASSIGN_OR_RETURN(job.classes.emplace_back(), ClassOf(place, kinds));
+  }
+  job.events = Events(kinds, routes);
+  ETUDE_RETURN_IF_ERROR(CheckJob(job));
+  return job;
+}
+
+}  // namespace etude
