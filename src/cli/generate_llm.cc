@@ -40,6 +40,12 @@ Result<TransformerPlan> LlmPlan(const ModelOptions& options) {
                                                   {{"fused", AttentionKind::kFused},
                                                    {"unfused", AttentionKind::kUnfused}},
                                                   AttentionKind::kFused));
+  ETUDE_ASSIGN_OR_RETURN(plan.layer.context_kind,
+                         MeaningOf<ContextKind>("--context", options.context_kind,
+                                                {{"all-gather", ContextKind::kAllGather},
+                                                 {"ring", ContextKind::kRing},
+                                                 {"all-to-all", ContextKind::kAllToAll}},
+                                                ContextKind::kAllGather));
   ETUDE_ASSIGN_OR_RETURN(plan.layer.recompute,
                          MeaningOf<Recompute>("--recompute", options.recompute,
                                               {{"none", Recompute::kNone},
@@ -86,12 +92,13 @@ Result<GeneratedJob> MakeLlm(const std::string& model, const ModelOptions& optio
 }  // namespace
 
 ModelKind LlmKind() {
-  ModelKind kind{.name = "llm",
-                 .options = {"--dp", "--tp", "--pp", "--cp", "--ep", "--no-sequence-parallel",
-                             "--zero", "--sequences", "--micro-batches", "--schedule", "--chunks",
-                             "--bucket", "--recompute", "--attention", "--layers", "--sequence"},
-                 .presets = {},
-                 .make = MakeLlm};
+  ModelKind kind{
+      .name = "llm",
+      .options = {"--dp", "--tp", "--pp", "--cp", "--ep", "--no-sequence-parallel", "--zero",
+                  "--sequences", "--micro-batches", "--schedule", "--chunks", "--bucket",
+                  "--recompute", "--attention", "--layers", "--sequence", "--context"},
+      .presets = {},
+      .make = MakeLlm};
   for (const TransformerPreset& preset : TransformerPresets()) {
     kind.presets.emplace_back(preset.name, preset.source);
   }

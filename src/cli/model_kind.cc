@@ -48,6 +48,9 @@ void ModelOptions::Declare(Options& options) {
   word("--bucket", &bucket, "BYTES", "gradients that are reduced at once (default: 25MiB)");
   word("--recompute", &recompute, "WHAT", "none, selective or full (default: none)");
   word("--attention", &attention, "KIND", "fused or unfused (default: fused)");
+  word(
+      "--context", &context_kind, "HOW",
+      "what context-parallel ranks exchange: all-gather, ring or all-to-all (default: all-gather)");
   number("--layers", &layers, "N", "instead of the model's");
   number("--sequence", &sequence, "N", "tokens of a sequence instead of the model's");
 }
@@ -69,6 +72,7 @@ std::vector<std::string_view> ModelOptions::Given() const {
            {"--bucket", bucket.has_value()},
            {"--recompute", recompute.has_value()},
            {"--attention", attention.has_value()},
+           {"--context", context_kind.has_value()},
            {"--layers", layers.has_value()},
            {"--sequence", sequence.has_value()},
        })) {

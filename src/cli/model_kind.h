@@ -34,6 +34,7 @@ struct ModelOptions {
   std::optional<std::string> bucket;
   std::optional<std::string> recompute;
   std::optional<std::string> attention;
+  std::optional<std::string> context_kind;
   std::optional<int64_t> layers;
   std::optional<int64_t> sequence;
 

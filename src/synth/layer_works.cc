@@ -39,6 +39,22 @@ LayerWorks::In LayerWorks::Collective(std::string name, In in, CollectiveType ty
               .bytes = Bytes{bytes}});
 }
 
+LayerWorks::In LayerWorks::Send(std::string name, In in, int64_t bytes) {
+  return Add({.name = std::move(name),
+              .inputs = std::move(in),
+              .message = LayerMessage::kToNext,
+              .axis = LayerAxis::kContext,
+              .bytes = Bytes{bytes}});
+}
+
+LayerWorks::In LayerWorks::Receive(std::string name, In in, int64_t bytes) {
+  return Add({.name = std::move(name),
+              .inputs = std::move(in),
+              .message = LayerMessage::kFromPrevious,
+              .axis = LayerAxis::kContext,
+              .bytes = Bytes{bytes}});
+}
+
 LayerWorks::In LayerWorks::Multiply(std::string name, In in, const MatrixProduct& product,
                                     int64_t kept) {
   return Add({.name = std::move(name),
@@ -124,6 +140,35 @@ LayerWorks::In LayerWorks::NormBackward(const std::string& name, In in, int64_t 
               .flops = ((centred ? 13 : 9) + addends) * size,
               .read = Bytes{((2 + addends) * size + weights) * element_ + weights * gradient_},
               .written = Bytes{size * element_ + weights * gradient_}});
+}
+
+void LayerWorks::Residual(const std::string& name, In in, int64_t branches) {
+  const bool bias = model_.biases;
+  const int64_t size = SharedSize();
+  Elementwise(name, std::move(in), size, branches + (bias ? 1 : 0),
+              {.read = (1 + branches) * size + (bias ? model_.hidden : 0), .written = size});
+}
+
+void LayerWorks::BiasGradient(const std::string& name, const In& in) {
+  if (model_.biases) VectorGradient(name, in, SharedSize(), model_.hidden);
+}
+
+LayerWorks::In LayerWorks::Again(const LayerWorks& forward, size_t begin, size_t end,
+                                 const In& in) {
+  const size_t first = works_.size();
+  In last = in;
+  for (size_t i = begin; i < end; ++i) {
+    LayerWork work = forward.works()[i];
+    work.name += " again";
+    work.kept = Bytes{};
+    In inputs;
+    for (const size_t input : work.inputs) {
+      if (input >= begin) inputs.push_back(input - begin + first);
+    }
+    work.inputs = inputs.empty() ? in : std::move(inputs);
+    last = Add(std::move(work));
+  }
+  return last;
 }
 
 }  // namespace etude

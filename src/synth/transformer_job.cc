@@ -6,19 +6,18 @@
 namespace etude {
 namespace {
 
-enum JobAxis : size_t { kTensorAxis, kContextAxis, kExpertAxis, kDataAxis, kStageAxis };
-
-constexpr AxisSet Along(JobAxis axis) { return AxisSet{1} << axis; }
+constexpr AxisSet Along(ParallelAxis axis) { return AxisSet{1} << static_cast<size_t>(axis); }
 
 // By ParallelGroup.
 std::vector<StepGroup> ParallelGroups() {
   return {
-      {.axes = Along(kTensorAxis)},
-      {.axes = Along(kContextAxis)},
-      {.axes = Along(kExpertAxis)},
-      {.axes = Along(kContextAxis) | Along(kExpertAxis) | Along(kDataAxis)},
-      {.axes = Along(kContextAxis) | Along(kDataAxis)},
-      {.axes = Along(kStageAxis), .ends = true},
+      {.axes = Along(ParallelAxis::kTensor)},
+      {.axes = Along(ParallelAxis::kContext)},
+      {.axes = Along(ParallelAxis::kExpert)},
+      {.axes = Along(ParallelAxis::kContext) | Along(ParallelAxis::kExpert) |
+               Along(ParallelAxis::kData)},
+      {.axes = Along(ParallelAxis::kContext) | Along(ParallelAxis::kData)},
+      {.axes = Along(ParallelAxis::kStage), .ends = true},
   };
 }
 

@@ -7,15 +7,14 @@
 #include <fmt/format.h>
 
 #include "src/synth/layer_works.h"
+#include "src/synth/transformer_attention.h"
 
 namespace etude {
 namespace {
 
 // Operations per element; functions such as exp and tanh count as one.
-constexpr int64_t kRotaryFlops = 3;
-constexpr int64_t kSoftmaxFlops = 6;          // scale, maximum, subtract, exp, sum, divide
-constexpr int64_t kSoftmaxBackwardFlops = 5;  // multiply, sum, subtract, multiply, scale
-constexpr int64_t kSoftmaxAgainFlops = 3;     // from the kept sum: scale, subtract, exp
+constexpr int64_t kRoutingFlops = 6;          // scale, maximum, subtract, exp, sum, divide
+constexpr int64_t kRoutingBackwardFlops = 5;  // multiply, sum, subtract, multiply, scale
 constexpr int64_t kGeluFlops = 9;
 constexpr int64_t kGeluBackwardFlops = 18;
 constexpr int64_t kSwigluFlops = 5;  // for each value that comes out
@@ -36,16 +35,17 @@ class LayerMaker {
 
   LayerPasses Layer(int64_t layer) {
     const bool has_experts = HasExperts(model_, layer);
-    const In attended = AttentionForward();
+    TransformerAttention attention(model_, plan_, forward_, backward_);
+    const In attended = attention.Forward();
     has_experts ? ExpertsForward(attended) : DenseForward(attended);
     In gradient;
     if (plan_.recompute == Recompute::kFull) {
       for (LayerWork& work : forward_.works()) work.kept = Bytes{};
       forward_.works().front().kept = Bytes{SharedSize() * forward_.element()};
-      gradient = ComputeAgain(0, forward_.works().size(), {});
+      gradient = backward_.Again(forward_, 0, forward_.works().size(), {});
     }
     gradient = has_experts ? ExpertsBackward(gradient) : DenseBackward(gradient);
-    AttentionBackward(gradient);
+    attention.Backward(gradient);
     return Finish();
   }
 
@@ -116,182 +116,14 @@ class LayerMaker {
     return {.forward = std::move(forward_.works()), .backward = std::move(backward_.works())};
   }
 
-  // Elements of the tokens between the matrices.
-  int64_t SharedSize() const { return forward_.shared_tokens() * model_.hidden; }
-  int64_t SharedBytes() const { return SharedSize() * forward_.element(); }
-
-  // Work of forward between these indices, in backward.
-  In ComputeAgain(size_t begin, size_t end, const In& in) {
-    const size_t first = backward_.works().size();
-    In last = in;
-    for (size_t i = begin; i < end; ++i) {
-      LayerWork work = forward_.works()[i];
-      work.name += " again";
-      work.kept = Bytes{};
-      In inputs;
-      for (const size_t input : work.inputs) {
-        if (input >= begin) inputs.push_back(input - begin + first);
-      }
-      work.inputs = inputs.empty() ? in : std::move(inputs);
-      last = backward_.Add(std::move(work));
-    }
-    return last;
-  }
+  int64_t SharedSize() const { return forward_.SharedSize(); }
+  int64_t SharedBytes() const { return forward_.SharedBytes(); }
 
   // Of one value a token.
   In SumLoss(const std::string& name, In in) {
     if (plan_.tensor == 1) return in;
     return forward_.Collective(name + " all_reduce", std::move(in), CollectiveType::kAllReduce,
                                LayerAxis::kTensor, forward_.tokens() * kSingleBytes);
-  }
-
-  // Adds the branch, or branches, to what went past them.
-  void Residual(const std::string& name, In in, int64_t branches) {
-    const bool bias = model_.biases;
-    const int64_t size = SharedSize();
-    forward_.Elementwise(
-        name, std::move(in), size, branches + (bias ? 1 : 0),
-        {.read = (1 + branches) * size + (bias ? model_.hidden : 0), .written = size});
-  }
-  void BiasGradient(const std::string& name, const In& in) {
-    if (model_.biases) backward_.VectorGradient(name, in, SharedSize(), model_.hidden);
-  }
-
-  // ---- attention
-
-  int64_t Heads() const { return model_.heads / plan_.tensor; }
-  int64_t KvHeads() const { return model_.kv_heads / plan_.tensor; }
-  int64_t QuerySize() const { return forward_.tokens() * Heads() * model_.head_size; }
-  // Keys, or values, of the rank's tokens.
-  int64_t KeySize() const { return forward_.tokens() * KvHeads() * model_.head_size; }
-  // Those of the whole sequences.
-  int64_t AllKeySize() const { return plan_.context * KeySize(); }
-  // Of a query and a key that it looks at, over all sequences and heads of the rank.
-  int64_t Pairs() const {
-    const int64_t queries = model_.sequence / plan_.context;
-    // The ranks of a sequence have an early and a late piece each, so that all have as many pairs.
-    const bool half = plan_.causal && plan_.attention == AttentionKind::kFused;
-    return plan_.sequences * Heads() *
-           (half ? queries * (model_.sequence + 1) / 2 : queries * model_.sequence);
-  }
-  // Operations of one product of all pairs.
-  int64_t PairFlops() const { return 2 * model_.head_size * Pairs(); }
-
-  MatrixProduct Qkv() const {
-    return {.rows = forward_.tokens(),
-            .in = model_.hidden,
-            .out = (Heads() + 2 * KvHeads()) * model_.head_size,
-            .bias = model_.biases};
-  }
-  // Its bias is added after the sum over ranks.
-  MatrixProduct Projection() const {
-    return {.rows = forward_.tokens(), .in = Heads() * model_.head_size, .out = model_.hidden};
-  }
-
-  In Rotate(LayerWorks& works, const std::string& name, In in) const {
-    if (model_.positions != 0) return in;
-    const int64_t size = QuerySize() + KeySize();
-    return works.Elementwise(name, std::move(in), size, kRotaryFlops,
-                             {.read = size, .written = size});
-  }
-  In GatherKeys(LayerWorks& works, const std::string& name, In in) const {
-    if (plan_.context == 1) return in;
-    return works.Collective(name, std::move(in), CollectiveType::kAllGather, LayerAxis::kContext,
-                            2 * KeySize() * works.element());
-  }
-
-  In AttentionForward() {
-    In out = forward_.Norm("attention norm", {});
-    out = forward_.Multiply("qkv", forward_.GatherTokens("qkv", out), Qkv(), SharedSize());
-    out = Rotate(forward_, "rotary", out);
-    out = GatherKeys(forward_, "keys all_gather", out);
-    core_begin_ = forward_.works().size();
-    out = CoreForward(out);
-    core_end_ = forward_.works().size();
-    out = forward_.Multiply("projection", out, Projection(), QuerySize());
-    out = forward_.SumTokens("projection", out);
-    Residual("attention residual", out, 1);
-    return {forward_.works().size() - 1};
-  }
-
-  In CoreForward(const In& in) {
-    const int64_t element = forward_.element();
-    if (plan_.attention == AttentionKind::kFused) {
-      return forward_.Add({.name = "attention",
-                           .inputs = in,
-                           .flops = 2 * PairFlops() + kSoftmaxFlops * Pairs(),
-                           .matrix_flops = 2 * PairFlops(),
-                           .read = Bytes{(QuerySize() + 2 * AllKeySize()) * element},
-                           .written = Bytes{QuerySize() * element},
-                           .kept = Bytes{(QuerySize() + 2 * KeySize()) * element}});
-    }
-    In out = forward_.Add({.name = "attention scores",
-                           .inputs = in,
-                           .flops = PairFlops(),
-                           .matrix_flops = PairFlops(),
-                           .read = Bytes{(QuerySize() + AllKeySize()) * element},
-                           .written = Bytes{Pairs() * element},
-                           .kept = Bytes{(QuerySize() + KeySize()) * element}});
-    const bool again = plan_.recompute == Recompute::kSelective;
-    out = forward_.Elementwise("attention softmax", out, Pairs(), kSoftmaxFlops,
-                               {.read = Pairs(), .written = Pairs(), .kept = again ? 0 : Pairs()});
-    return forward_.Add({.name = "attention values",
-                         .inputs = out,
-                         .flops = PairFlops(),
-                         .matrix_flops = PairFlops(),
-                         .read = Bytes{(Pairs() + AllKeySize()) * element},
-                         .written = Bytes{QuerySize() * element},
-                         .kept = Bytes{KeySize() * element}});
-  }
-
-  void AttentionBackward(const In& in) {
-    BiasGradient("projection bias", in);
-    const In all = backward_.GatherTokens("projection gradient", in);
-    In gradient = backward_.InputGradient("projection", all, Projection());
-    backward_.WeightGradient("projection", all, Projection(), 0);
-    gradient = GatherKeys(backward_, "keys all_gather again", gradient);
-    if (plan_.recompute == Recompute::kSelective && plan_.attention == AttentionKind::kUnfused) {
-      gradient = ComputeAgain(core_begin_, core_end_, gradient);
-    }
-    gradient = CoreBackward(gradient);
-    if (plan_.context > 1) {
-      gradient = backward_.Collective("keys gradient reduce_scatter", gradient,
-                                      CollectiveType::kReduceScatter, LayerAxis::kContext,
-                                      2 * AllKeySize() * backward_.element());
-    }
-    const In before = Rotate(backward_, "rotary backward", gradient);
-    gradient = backward_.SumTokens("qkv gradient", backward_.InputGradient("qkv", before, Qkv()));
-    backward_.WeightGradient("qkv", before, Qkv(), SharedBytes());
-    backward_.NormBackward("attention norm", gradient, 1);
-  }
-
-  In CoreBackward(const In& in) {
-    const int64_t element = backward_.element();
-    if (plan_.attention == AttentionKind::kFused) {
-      // Scores again, then the gradients of values, of the softmax, of queries and of keys.
-      return backward_.Add({.name = "attention backward",
-                            .inputs = in,
-                            .flops = 5 * PairFlops() +
-                                     (kSoftmaxAgainFlops + kSoftmaxBackwardFlops) * Pairs() +
-                                     2 * QuerySize(),
-                            .matrix_flops = 5 * PairFlops(),
-                            .read = Bytes{(3 * QuerySize() + 2 * AllKeySize()) * element},
-                            .written = Bytes{(QuerySize() + 2 * AllKeySize()) * element}});
-    }
-    In out = backward_.Add({.name = "attention values backward",
-                            .inputs = in,
-                            .flops = 2 * PairFlops(),
-                            .matrix_flops = 2 * PairFlops(),
-                            .read = Bytes{(QuerySize() + Pairs() + AllKeySize()) * element},
-                            .written = Bytes{(Pairs() + AllKeySize()) * element}});
-    out = backward_.Elementwise("attention softmax backward", out, Pairs(), kSoftmaxBackwardFlops,
-                                {.read = 2 * Pairs(), .written = Pairs()});
-    return backward_.Add({.name = "attention scores backward",
-                          .inputs = out,
-                          .flops = 2 * PairFlops(),
-                          .matrix_flops = 2 * PairFlops(),
-                          .read = Bytes{(Pairs() + QuerySize() + AllKeySize()) * element},
-                          .written = Bytes{(QuerySize() + AllKeySize()) * element}});
   }
 
   // ---- feed-forward
@@ -338,10 +170,11 @@ class LayerMaker {
   }
 
   void DenseForward(const In& in) {
-    Residual("ffn residual", BranchForward("", forward_.Norm("ffn norm", in), model_.ffn), 1);
+    forward_.Residual("ffn residual", BranchForward("", forward_.Norm("ffn norm", in), model_.ffn),
+                      1);
   }
   In DenseBackward(const In& in) {
-    BiasGradient("down bias", in);
+    backward_.BiasGradient("down bias", in);
     return backward_.NormBackward("ffn norm", BranchBackward("", in, model_.ffn), 1);
   }
 
@@ -398,7 +231,7 @@ class LayerMaker {
     In out = forward_.Multiply("router", normal, Router(), SharedSize());
     out = forward_.Add({.name = "routing",
                         .inputs = out,
-                        .flops = kSoftmaxFlops * Router().outputs(),
+                        .flops = kRoutingFlops * Router().outputs(),
                         .read = Bytes{Router().outputs() * element},
                         .written = Bytes{Router().outputs() * kSingleBytes + choices},
                         .kept = Bytes{Router().outputs() * kSingleBytes + choices}});
@@ -422,7 +255,7 @@ class LayerMaker {
       out.push_back(BranchForward("shared ", normal, experts.shared_ffn).front());
     }
     const auto branches = static_cast<int64_t>(out.size());
-    Residual("ffn residual", std::move(out), branches);
+    forward_.Residual("ffn residual", std::move(out), branches);
   }
 
   In ExpertsBackward(const In& in) {
@@ -453,7 +286,7 @@ class LayerMaker {
     const In routed =
         backward_.Add({.name = "routing backward",
                        .inputs = combined,
-                       .flops = kSoftmaxBackwardFlops * Router().outputs(),
+                       .flops = kRoutingBackwardFlops * Router().outputs(),
                        .read = Bytes{Router().outputs() * kSingleBytes + Rows() * kSingleBytes},
                        .written = Bytes{Router().outputs() * backward_.element()}});
     out.push_back(backward_.InputGradient("router", routed, Router()).front());
@@ -470,14 +303,32 @@ class LayerMaker {
   const LayerPlan& plan_;
   LayerWorks forward_;
   LayerWorks backward_;
-  size_t core_begin_ = 0;  // of attention, in forward
-  size_t core_end_ = 0;
 };
 
 Status Splits(std::string_view what, int64_t size, std::string_view ways, int64_t count) {
   if (size % count == 0) return {};
   return BadInput(
       fmt::format("{}: found {}, expected a multiple of the {} {}", what, size, count, ways));
+}
+
+Status CheckContext(const TransformerModel& model, const LayerPlan& plan) {
+  if (plan.context == 1) return {};
+  if (plan.context_kind == ContextKind::kAllToAll) {
+    ETUDE_RETURN_IF_ERROR(
+        Splits("sequence", model.sequence, "context-parallel ranks", plan.context));
+    constexpr std::string_view kRanks =
+        "tensor- times context-parallel ranks, which share heads by all-to-all";
+    ETUDE_RETURN_IF_ERROR(Splits("heads", model.heads, kRanks, plan.tensor * plan.context));
+    return Splits("kv_heads", model.kv_heads, kRanks, plan.tensor * plan.context);
+  }
+  if (plan.context_kind == ContextKind::kRing && plan.attention == AttentionKind::kUnfused) {
+    return BadInput(
+        "ring: found unfused attention, expected fused attention, whose blocks can be put "
+        "together");
+  }
+  // Each rank has an early and a late piece.
+  return Splits("sequence", model.sequence, "pieces of the context-parallel ranks, two each",
+                2 * plan.context);
 }
 
 }  // namespace
@@ -495,12 +346,7 @@ Status CheckLayerPlan(const TransformerModel& model, const LayerPlan& plan) {
   ETUDE_RETURN_IF_ERROR(Splits("heads", model.heads, "tensor-parallel ranks", plan.tensor));
   ETUDE_RETURN_IF_ERROR(Splits("kv_heads", model.kv_heads, "tensor-parallel ranks", plan.tensor));
   ETUDE_RETURN_IF_ERROR(Splits("ffn", model.ffn, "tensor-parallel ranks", plan.tensor));
-  if (plan.context > 1) {
-    // Each rank has an early and a late piece.
-    ETUDE_RETURN_IF_ERROR(Splits("sequence", model.sequence,
-                                 "pieces of the context-parallel ranks, two each",
-                                 2 * plan.context));
-  }
+  ETUDE_RETURN_IF_ERROR(CheckContext(model, plan));
   if (plan.tensor > 1 && plan.sequence_parallel) {
     ETUDE_RETURN_IF_ERROR(Splits("tokens of a micro-batch on a rank",
                                  plan.sequences * (model.sequence / plan.context),

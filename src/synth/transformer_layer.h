@@ -18,6 +18,13 @@ enum class AttentionKind : uint8_t {
   kUnfused,  // two matrix products and a softmax between them
 };
 
+// What context-parallel ranks exchange for attention.
+enum class ContextKind : uint8_t {
+  kAllGather,  // keys and values, of which each rank has all then
+  kRing,       // the same block by block, while the rank computes on the block that is there
+  kAllToAll,   // tokens for heads, of which each rank has some for whole sequences then
+};
+
 // What backward computes again instead of keeping it.
 enum class Recompute : uint8_t {
   kNone,
@@ -30,7 +37,8 @@ struct LayerPlan {
   int64_t tensor = 1;  // ranks that share each layer's matrices
   // These ranks also share what lies between the matrices, by tokens.
   bool sequence_parallel = true;
-  int64_t context = 1;    // ranks that share each sequence
+  int64_t context = 1;  // ranks that share each sequence
+  ContextKind context_kind = ContextKind::kAllGather;
   int64_t expert = 1;     // ranks that share a layer's experts
   int64_t sequences = 1;  // of a micro-batch
   AttentionKind attention = AttentionKind::kFused;
@@ -44,6 +52,9 @@ Status CheckLayerPlan(const TransformerModel& model, const LayerPlan& plan);
 
 // Which ranks communicate.
 enum class LayerAxis : uint8_t { kTensor, kContext, kExpert };
+
+// To the next rank of an axis, around its end, or from the one before.
+enum class LayerMessage : uint8_t { kNone, kToNext, kFromPrevious };
 
 struct LayerWork {
   std::string name;
@@ -62,13 +73,16 @@ struct LayerWork {
   Bytes written;
   Bytes kept;  // of its operands, for backward
 
-  // Communication; kUnknown: none. `bytes` is what each rank puts in, Chakra's comm_size as
-  // ASTRA-sim takes it.
+  // Communication: a collective, a message, or neither. `bytes` is what each rank puts in, Chakra's
+  // comm_size as ASTRA-sim takes it. What a message that is received waits for is an order only.
   CollectiveType collective = CollectiveType::kUnknown;
+  LayerMessage message = LayerMessage::kNone;
   LayerAxis axis = LayerAxis::kTensor;
   Bytes bytes;
 
-  bool communicates() const { return collective != CollectiveType::kUnknown; }
+  bool communicates() const {
+    return collective != CollectiveType::kUnknown || message != LayerMessage::kNone;
+  }
 };
 
 // In an order in which they can run one after the other. The last work of `forward` gives the

@@ -221,6 +221,107 @@ TEST(TransformerLayer, CommunicationOfContextParallelRanks) {
             std::vector<int64_t>{4 * 2 * keys});
 }
 
+// Blocks of keys and values go round: c - 1 times forward and backward, and their gradients c
+// times, home at last. Liu et al. 2023, arXiv 2310.01889, section 3.
+TEST(TransformerLayer, MessagesOfRingAttention) {
+  const TransformerModel model = Llama();
+  const LayerPlan plan{
+      .tensor = 2, .context = 4, .context_kind = ContextKind::kRing, .sequences = 2};
+  ASSERT_TRUE(CheckLayerPlan(model, plan));
+  const LayerPasses passes = TransformerLayer(model, plan, 0);
+  ExpectSound(passes);
+  const int64_t keys = 2 * (2 * (64 / 4) * (4 / 2) * 32 * 2);  // keys and values
+  const auto bytes = [&](const std::vector<LayerWork>& works, LayerMessage message) {
+    int64_t sum = 0;
+    for (const LayerWork& work : works) {
+      if (work.message != message) continue;
+      EXPECT_EQ(work.bytes.count, keys);
+      sum += work.bytes.count;
+    }
+    return sum;
+  };
+  for (const LayerMessage message : {LayerMessage::kToNext, LayerMessage::kFromPrevious}) {
+    EXPECT_EQ(bytes(passes.forward, message), 3 * keys);
+    EXPECT_EQ(bytes(passes.backward, message), (3 + 4) * keys);
+  }
+  // The second block, 16 queries of 2 sequences and 4 heads: it is computed on when it is there and
+  // the first one is done, and sent on when it is there.
+  const auto index = [&](std::string_view name) {
+    return static_cast<size_t>(&Find(passes.forward, name) - passes.forward.data());
+  };
+  const LayerWork& second = Find(passes.forward, "attention 1");
+  EXPECT_EQ(second.inputs, (std::vector<size_t>{index("keys receive 0"), index("attention 0")}));
+  EXPECT_EQ(Find(passes.forward, "keys send 1").inputs,
+            std::vector<size_t>{index("keys receive 0")});
+  const int64_t pairs = 2 * 4 * (16 * 16 / 2);
+  const int64_t queries = 2 * 16 * 4 * 32;
+  EXPECT_EQ(second.flops, 4 * 32 * pairs + 6 * pairs + 3 * queries);
+  EXPECT_EQ(second.read.count, 2 * queries * 2 + keys);
+  EXPECT_EQ(second.kept.count, 0);
+  EXPECT_EQ(Find(passes.forward, "attention 0").matrix_flops, 4 * 32 * 2 * 4 * (16 * 17 / 2));
+  EXPECT_EQ(Find(passes.forward, "attention 0").kept.count, queries * 2 + keys);
+  const LayerWork& back = Find(passes.backward, "attention backward 1");
+  EXPECT_EQ(back.matrix_flops, 10 * 32 * pairs);
+  EXPECT_EQ(back.flops, back.matrix_flops + 8 * pairs + queries);
+  EXPECT_EQ(back.read.count, 3 * queries * 2 + keys);
+  EXPECT_EQ(Find(passes.backward, "keys gradient sum 1").flops, keys / 2);
+}
+
+// With an early and a late piece each, every rank has as many pairs with each block: counted one by
+// one for a sequence of 24 over 3 ranks.
+TEST(TransformerLayer, PairsOfRingAttention) {
+  TransformerModel model = Llama();
+  model.sequence = 24;
+  const LayerPlan plan{.context = 3, .context_kind = ContextKind::kRing};
+  ASSERT_TRUE(CheckLayerPlan(model, plan));
+  const LayerPasses passes = TransformerLayer(model, plan, 0);
+  const auto owner = [](int64_t token) {
+    const int64_t piece = token / 4;
+    return std::min(piece, 5 - piece);
+  };
+  for (int64_t rank = 0; rank < 3; ++rank) {
+    for (int64_t block = 0; block < 3; ++block) {
+      int64_t pairs = 0;
+      for (int64_t query = 0; query < 24; ++query) {
+        for (int64_t key = 0; key <= query; ++key) {
+          pairs += owner(query) == rank && owner(key) == (rank - block + 3) % 3 ? 1 : 0;
+        }
+      }
+      EXPECT_EQ(Find(passes.forward, "attention " + std::to_string(block)).matrix_flops,
+                4 * 32 * 8 * pairs);
+    }
+  }
+}
+
+// All-to-alls of queries, keys and values and of the output: 4 N h / P elements of each of P ranks
+// forward, and as many backward. Jacobs et al. 2023, arXiv 2309.14509, section 3.2.
+TEST(TransformerLayer, AllToAllsOfContextParallelRanks) {
+  const TransformerModel model = Gpt();
+  const int64_t b = 3;
+  LayerPlan plan{.context = 4, .context_kind = ContextKind::kAllToAll, .sequences = b};
+  ASSERT_TRUE(CheckLayerPlan(model, plan));
+  const std::pair all_to_all(CollectiveType::kAllToAll, LayerAxis::kContext);
+  LayerPasses passes = TransformerLayer(model, plan, 0);
+  ExpectSound(passes);
+  const int64_t nh = b * 64 * 256 / 4 * 2;
+  EXPECT_EQ(VolumesOf(passes.forward), (Volumes{{all_to_all, {3 * nh, nh}}}));
+  EXPECT_EQ(VolumesOf(passes.backward), (Volumes{{all_to_all, {nh, 3 * nh}}}));
+  // Two heads for whole sequences.
+  const int64_t pairs = b * 2 * (64 * 65 / 2);
+  EXPECT_EQ(Find(passes.forward, "attention").matrix_flops, 4 * 32 * pairs);
+  EXPECT_EQ(Find(passes.forward, "attention").read.count, 3 * nh);
+  EXPECT_EQ(Find(passes.forward, "attention").kept.count, 4 * nh)
+      << "the output by heads, beside that by tokens";
+  EXPECT_EQ(Find(passes.forward, "projection").kept.count, nh);
+  // Fewer heads of keys and values are less to send, and are shared by tensor-parallel ranks, too.
+  plan = {.tensor = 2, .context = 2, .context_kind = ContextKind::kAllToAll};
+  ASSERT_TRUE(CheckLayerPlan(Llama(), plan));
+  passes = TransformerLayer(Llama(), plan, 0);
+  ExpectSound(passes);
+  EXPECT_EQ(VolumesOf(passes.forward)[all_to_all],
+            (std::vector<int64_t>{32 * (4 + 2 + 2) * 32 * 2, 32 * 4 * 32 * 2}));
+}
+
 // A layer of two sequences by hand: b 2, s 64, h 256, 8 heads of 32 over 4, ffn 768; two
 // tensor-parallel ranks with sequence parallelism; bfloat16, gradients in single precision.
 TEST(TransformerLayer, ByHand) {
@@ -273,18 +374,26 @@ TEST(TransformerLayer, ByHand) {
 // up, whatever the plan.
 TEST(TransformerLayer, RanksShareTheWork) {
   const TransformerModel model = Llama();
+  int plans = 0;
   for (const AttentionKind attention : {AttentionKind::kFused, AttentionKind::kUnfused}) {
     const LayerPasses whole = TransformerLayer(model, {.attention = attention}, 0);
     for (const int64_t t : {1, 2, 4}) {
       for (const int64_t c : {1, 2, 4}) {
-        const LayerPlan plan{.tensor = t, .context = c, .attention = attention};
-        ASSERT_TRUE(CheckLayerPlan(model, plan));
-        const LayerPasses part = TransformerLayer(model, plan, 0);
-        EXPECT_EQ(t * c * MatrixFlops(part.forward), MatrixFlops(whole.forward));
-        EXPECT_EQ(t * c * MatrixFlops(part.backward), MatrixFlops(whole.backward));
+        for (const ContextKind kind :
+             {ContextKind::kAllGather, ContextKind::kRing, ContextKind::kAllToAll}) {
+          const LayerPlan plan{
+              .tensor = t, .context = c, .context_kind = kind, .attention = attention};
+          if (!CheckLayerPlan(model, plan)) continue;
+          ++plans;
+          const LayerPasses part = TransformerLayer(model, plan, 0);
+          EXPECT_EQ(t * c * MatrixFlops(part.forward), MatrixFlops(whole.forward));
+          EXPECT_EQ(t * c * MatrixFlops(part.backward), MatrixFlops(whole.backward));
+        }
       }
     }
   }
+  // All but unfused rings and heads of keys and values over more than four ranks.
+  EXPECT_EQ(plans, 2 * 9 * 3 - 6 - 2 * 3);
 }
 
 // Tokens go to their experts and come back: two all-to-alls forward and two backward of the rank's
@@ -406,6 +515,15 @@ TEST(TransformerLayer, PlansThatDoNotFit) {
   EXPECT_EQ(error({.tensor = 4, .context = 32}),
             "tokens of a micro-batch on a rank: found 2, expected a multiple of the 4 "
             "tensor-parallel ranks");
+  EXPECT_EQ(error({.context = 8, .context_kind = ContextKind::kAllToAll}),
+            "kv_heads: found 4, expected a multiple of the 8 tensor- times context-parallel ranks, "
+            "which share heads by all-to-all");
+  EXPECT_TRUE(error({.context = 4, .context_kind = ContextKind::kRing}).empty());
+  EXPECT_EQ(
+      error(
+          {.context = 4, .context_kind = ContextKind::kRing, .attention = AttentionKind::kUnfused}),
+      "ring: found unfused attention, expected fused attention, whose blocks can be put "
+      "together");
   EXPECT_EQ(error({.expert = 2}), "found 2 expert-parallel ranks and no experts");
   EXPECT_EQ(error({.sequences = 0}), "sequences of a micro-batch: found 0, expected 1 to 16777216");
   EXPECT_TRUE(error({.sequences = 16'777'216}).empty());

@@ -161,6 +161,27 @@ class ProgramMaker {
     return Push(std::move(work));
   }
 
+  // All ranks of a ring send one after the other what they receive one after the other.
+  size_t RingMessage(std::string name, In after, const LayerWork& work) {
+    const bool sends = work.message == LayerMessage::kToNext;
+    StepWork message{.name = std::move(name),
+                     .partner = sends ? 1 : -1,
+                     .axis = static_cast<size_t>(MeshAxisOf(work.axis)),
+                     .sends = sends,
+                     .tag = sends ? ring_sends_++ : ring_receives_++,
+                     .bytes = work.bytes};
+    (sends ? message.data : message.control) = std::move(after);
+    return Push(std::move(message));
+  }
+
+  static ParallelAxis MeshAxisOf(LayerAxis axis) {
+    switch (axis) {
+      case LayerAxis::kTensor: return ParallelAxis::kTensor;
+      case LayerAxis::kContext: return ParallelAxis::kContext;
+      case LayerAxis::kExpert: return ParallelAxis::kExpert;
+    }
+    return ParallelAxis::kTensor;
+  }
   static ParallelGroup GroupOf(LayerAxis axis) {
     switch (axis) {
       case LayerAxis::kTensor: return ParallelGroup::kTensor;
@@ -183,11 +204,15 @@ class ProgramMaker {
       for (const size_t input : work.inputs) data.push_back(*saved.ids[input]);
       if (work.inputs.empty()) data = saved.in;
       std::string name = fmt::format("{} {} #{}", unit.name, work.name, micro_batch);
-      saved.ids[i] =
-          work.communicates()
-              ? Collective(std::move(name), std::move(data), work.collective, GroupOf(work.axis),
-                           work.bytes)
-              : Compute(std::move(name), std::move(data), work.flops, work.read + work.written);
+      if (work.message != LayerMessage::kNone) {
+        saved.ids[i] = RingMessage(std::move(name), std::move(data), work);
+      } else if (work.communicates()) {
+        saved.ids[i] = Collective(std::move(name), std::move(data), work.collective,
+                                  GroupOf(work.axis), work.bytes);
+      } else {
+        saved.ids[i] =
+            Compute(std::move(name), std::move(data), work.flops, work.read + work.written);
+      }
       if (!work.for_weights) last = {*saved.ids[i]};
       if (reduces) Enter(unit, work, *saved.ids[i]);
     }
@@ -394,9 +419,11 @@ class ProgramMaker {
   std::optional<size_t> last_compute_;
   std::array<std::optional<size_t>, kParallelGroupCount> last_of_;  // by group
   std::array<std::optional<size_t>, 2> step_ends_;  // of the last but one and the last
-  std::optional<size_t> unit_begin_;                // what came before the last unit
-  std::map<int64_t, In> losses_;                    // by micro-batch
-  std::map<int64_t, std::vector<Saved>> saved_;     // by micro-batch, each by unit
+  int64_t ring_sends_ = 0;
+  int64_t ring_receives_ = 0;
+  std::optional<size_t> unit_begin_;             // what came before the last unit
+  std::map<int64_t, In> losses_;                 // by micro-batch
+  std::map<int64_t, std::vector<Saved>> saved_;  // by micro-batch, each by unit
   Bucket dense_bucket_;
   Bucket expert_bucket_;
   In reduced_;
@@ -460,10 +487,11 @@ Status CheckTransformerPlan(const TransformerModel& model, const TransformerPlan
   if (plan.bucket.count < 1) {
     return BadInput(fmt::format("bucket: found {} bytes, expected one or more", plan.bucket.count));
   }
-  constexpr double kWorkOfLayer = 64;
+  const bool rings = plan.layer.context_kind == ContextKind::kRing && plan.layer.context > 1;
+  const double of_layer = 64 + (rings ? 12 * static_cast<double>(plan.layer.context) : 0);
   const double work = (static_cast<double>(model.layers) / static_cast<double>(places) + 3) *
                       static_cast<double>(plan.pipeline.chunks) *
-                      static_cast<double>(plan.pipeline.micro_batches) * kWorkOfLayer;
+                      static_cast<double>(plan.pipeline.micro_batches) * of_layer;
   if (work > kMostWork) {
     return BadInput(fmt::format("found about {:.1e} nodes for each rank, expected up to {:.1e}",
                                 work, kMostWork));

@@ -39,6 +39,9 @@ enum class ParallelGroup : uint8_t {
 };
 inline constexpr size_t kParallelGroupCount = 6;
 
+// Of the job's mesh, in this order.
+enum class ParallelAxis : uint8_t { kTensor, kContext, kExpert, kData, kStage };
+
 // A step of `stage`, in an order in which all stages can run theirs. The plan has passed
 // CheckTransformerPlan.
 std::vector<StepWork> StageProgram(const TransformerModel& model, const TransformerPlan& plan,
