@@ -107,33 +107,35 @@ void LayerWorks::VectorGradient(const std::string& name, In in, int64_t elements
        .written = Bytes{size * gradient_}});
 }
 
-LayerWorks::In LayerWorks::GatherTokens(const std::string& name, In in) {
+LayerWorks::In LayerWorks::GatherTokens(const std::string& name, In in,
+                                        std::optional<int64_t> width) {
   if (!shares_tokens_) return in;
   return Collective(name + " all_gather", std::move(in), CollectiveType::kAllGather,
-                    LayerAxis::kTensor, shared_tokens_ * model_.hidden * element_);
+                    LayerAxis::kTensor, shared_tokens_ * width.value_or(model_.hidden) * element_);
 }
 
-LayerWorks::In LayerWorks::SumTokens(const std::string& name, In in) {
+LayerWorks::In LayerWorks::SumTokens(const std::string& name, In in, std::optional<int64_t> width) {
   if (plan_.tensor == 1) return in;
   const CollectiveType type =
       shares_tokens_ ? CollectiveType::kReduceScatter : CollectiveType::kAllReduce;
   return Collective(fmt::format("{} {}", name, Name(type)), std::move(in), type, LayerAxis::kTensor,
-                    tokens_ * model_.hidden * element_);
+                    tokens_ * width.value_or(model_.hidden) * element_);
 }
 
-LayerWorks::In LayerWorks::Norm(const std::string& name, In in) {
+LayerWorks::In LayerWorks::Norm(const std::string& name, In in, std::optional<int64_t> width) {
   // With LayerNorm: mean (2), subtract, square, sum, times the deviation's inverse, scale, offset.
   const bool centred = model_.norm == NormKind::kLayerNorm;
-  const int64_t weights = (centred ? 2 : 1) * model_.hidden;
-  const int64_t size = shared_tokens_ * model_.hidden;
+  const int64_t weights = (centred ? 2 : 1) * width.value_or(model_.hidden);
+  const int64_t size = shared_tokens_ * width.value_or(model_.hidden);
   return Elementwise(name, std::move(in), size, centred ? 7 : 4,
                      {.read = size + weights, .written = size, .kept = size});
 }
 
-LayerWorks::In LayerWorks::NormBackward(const std::string& name, In in, int64_t addends) {
+LayerWorks::In LayerWorks::NormBackward(const std::string& name, In in, int64_t addends,
+                                        std::optional<int64_t> width) {
   const bool centred = model_.norm == NormKind::kLayerNorm;
-  const int64_t weights = (centred ? 2 : 1) * model_.hidden;
-  const int64_t size = shared_tokens_ * model_.hidden;
+  const int64_t weights = (centred ? 2 : 1) * width.value_or(model_.hidden);
+  const int64_t size = shared_tokens_ * width.value_or(model_.hidden);
   return Add({.name = name + " backward",
               .inputs = std::move(in),
               .gives_gradients = {name},

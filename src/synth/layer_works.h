@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -72,15 +73,17 @@ class LayerWorks {
   // Of a weight of `size` elements that `elements` values were added to, or multiplied with.
   void VectorGradient(const std::string& name, In in, int64_t elements, int64_t size);
 
-  // From a share of the tokens to all of them; only with sequence parallelism.
-  In GatherTokens(const std::string& name, In in);
+  // From a share of the tokens to all of them; only with sequence parallelism. Here and below
+  // tokens are as wide as the hidden units unless `width` is said.
+  In GatherTokens(const std::string& name, In in, std::optional<int64_t> width = {});
   // Sums what all tensor-parallel ranks have for all tokens; with sequence parallelism each keeps
   // a share of the tokens.
-  In SumTokens(const std::string& name, In in);
+  In SumTokens(const std::string& name, In in, std::optional<int64_t> width = {});
 
-  In Norm(const std::string& name, In in);
+  In Norm(const std::string& name, In in, std::optional<int64_t> width = {});
   // Adds `addends` gradients that went past the norm, or that came from elsewhere.
-  In NormBackward(const std::string& name, In in, int64_t addends);
+  In NormBackward(const std::string& name, In in, int64_t addends,
+                  std::optional<int64_t> width = {});
 
   // Adds the branch, or branches, to what went past them.
   void Residual(const std::string& name, In in, int64_t branches);

@@ -41,27 +41,114 @@ MatrixProduct TransformerAttention::Qkv() const {
 
 // Its bias is added after the sum over ranks.
 MatrixProduct TransformerAttention::Projection() const {
-  return {.rows = forward_.tokens(), .in = Heads() * model_.head_size, .out = model_.hidden};
+  return {.rows = forward_.tokens(), .in = Heads() * model_.value_size(), .out = model_.hidden};
 }
 
-TransformerAttention::In TransformerAttention::Project(In in) {
-  return forward_.Multiply("qkv", forward_.GatherTokens("qkv", std::move(in)), Qkv(),
-                           forward_.SharedSize());
+MatrixProduct TransformerAttention::Down(int64_t width) const {
+  return {.rows = forward_.shared_tokens(), .in = model_.hidden, .out = width};
+}
+
+MatrixProduct TransformerAttention::QueryUp() const {
+  const int64_t rank = model_.latent->query_rank;
+  return {.rows = forward_.tokens(),
+          .in = rank == 0 ? model_.hidden : rank,
+          .out = Heads() * model_.head_size};
+}
+
+MatrixProduct TransformerAttention::KvUp() const {
+  return {.rows = forward_.tokens(),
+          .in = model_.latent->kv_rank,
+          .out = Heads() * (model_.latent->nope_size + model_.latent->value_size)};
+}
+
+TransformerAttention::In TransformerAttention::Project(const In& in) {
+  if (model_.latent) return ProjectLatent(in);
+  return forward_.Multiply("qkv", forward_.GatherTokens("qkv", in), Qkv(), forward_.SharedSize());
+}
+
+TransformerAttention::In TransformerAttention::ProjectLatent(const In& in) {
+  const LatentAttention& latent = *model_.latent;
+  const int64_t tokens = forward_.shared_tokens();
+  In queries;
+  if (latent.query_rank == 0) {
+    queries = forward_.Multiply("query", forward_.GatherTokens("query", in), QueryUp(),
+                                forward_.SharedSize());
+  } else {
+    queries = forward_.Multiply("query down", in, Down(latent.query_rank), forward_.SharedSize());
+    queries = forward_.Norm("query norm", queries, latent.query_rank);
+    queries = forward_.GatherTokens("query", queries, latent.query_rank);
+    queries = forward_.Multiply("query up", queries, QueryUp(), tokens * latent.query_rank);
+  }
+  // Of the keys what has positions goes past the norm. The input has been kept.
+  const int64_t width = latent.kv_rank + latent.rope_size;
+  In kv = forward_.Multiply("kv down", in, Down(width), 0);
+  kv = forward_.GatherTokens("kv", forward_.Norm("kv norm", kv, latent.kv_rank), width);
+  kv = forward_.Multiply("kv up", kv, KvUp(), tokens * latent.kv_rank);
+  return {queries.front(), kv.front()};
 }
 
 void TransformerAttention::ProjectBackward(const In& in) {
+  if (model_.latent) return ProjectLatentBackward(in);
   const In gradient =
       backward_.SumTokens("qkv gradient", backward_.InputGradient("qkv", in, Qkv()));
   backward_.WeightGradient("qkv", in, Qkv(), forward_.SharedBytes());
   backward_.NormBackward("attention norm", gradient, 1);
 }
 
-TransformerAttention::In TransformerAttention::Rotate(LayerWorks& works, const std::string& name,
-                                                      In in) const {
+void TransformerAttention::ProjectLatentBackward(const In& in) {
+  const LatentAttention& latent = *model_.latent;
+  const int64_t token_bytes = forward_.shared_tokens() * forward_.element();
+  In queries;
+  if (latent.query_rank == 0) {
+    queries =
+        backward_.SumTokens("query gradient", backward_.InputGradient("query", in, QueryUp()));
+    backward_.WeightGradient("query", in, QueryUp(), forward_.SharedBytes());
+  } else {
+    queries = backward_.SumTokens(
+        "query gradient", backward_.InputGradient("query up", in, QueryUp()), latent.query_rank);
+    backward_.WeightGradient("query up", in, QueryUp(), token_bytes * latent.query_rank);
+    const In before = backward_.NormBackward("query norm", queries, 0, latent.query_rank);
+    queries = backward_.InputGradient("query down", before, Down(latent.query_rank));
+    backward_.WeightGradient("query down", before, Down(latent.query_rank), 0);
+  }
+  const int64_t width = latent.kv_rank + latent.rope_size;
+  In kv = backward_.SumTokens("kv gradient", backward_.InputGradient("kv up", in, KvUp()), width);
+  backward_.WeightGradient("kv up", in, KvUp(), token_bytes * latent.kv_rank);
+  const In before = backward_.NormBackward("kv norm", kv, 0, latent.kv_rank);
+  kv = backward_.InputGradient("kv down", before, Down(width));
+  backward_.WeightGradient("kv down", before, Down(width), 0);
+  backward_.NormBackward("attention norm", {queries.front(), kv.front()}, 2);
+}
+
+TransformerAttention::In TransformerAttention::Rotate(const In& in) {
   if (model_.positions != 0) return in;
-  const int64_t size = QuerySize() + KeySize();
-  return works.Elementwise(name, std::move(in), size, kRotaryFlops,
-                           {.read = size, .written = size});
+  if (!model_.latent) {
+    const int64_t size = QuerySize() + KeySize();
+    return forward_.Elementwise("rotary", in, size, kRotaryFlops, {.read = size, .written = size});
+  }
+  // Each head's keys are put together of its own part and the one that all have.
+  const int64_t queries = forward_.tokens() * Heads() * model_.latent->rope_size;
+  const int64_t common = forward_.tokens() * model_.latent->rope_size;
+  return forward_.Elementwise("rotary", in, queries + common, kRotaryFlops,
+                              {.read = KeySize() + common, .written = queries + KeySize()});
+}
+
+TransformerAttention::In TransformerAttention::RotateBackward(const In& in) {
+  if (model_.positions != 0) return in;
+  if (!model_.latent) {
+    const int64_t size = QuerySize() + KeySize();
+    return backward_.Elementwise("rotary backward", in, size, kRotaryFlops,
+                                 {.read = size, .written = size});
+  }
+  const int64_t queries = forward_.tokens() * Heads() * model_.latent->rope_size;
+  const int64_t common = forward_.tokens() * model_.latent->rope_size;
+  const int64_t element = backward_.element();
+  // What all heads have got is summed.
+  return backward_.Add({.name = "rotary backward",
+                        .inputs = in,
+                        .flops = kRotaryFlops * (queries + common) + queries - common,
+                        .read = Bytes{(queries + KeySize()) * element},
+                        .written = Bytes{(KeySize() + common) * element}});
 }
 
 TransformerAttention::In TransformerAttention::ExchangeContext(LayerWorks& works,
@@ -74,7 +161,7 @@ TransformerAttention::In TransformerAttention::ExchangeContext(LayerWorks& works
 
 TransformerAttention::In TransformerAttention::Forward() {
   In out = Project(forward_.Norm("attention norm", {}));
-  out = Rotate(forward_, "rotary", out);
+  out = Rotate(out);
   if (Exchanges(ContextKind::kAllGather)) {
     out =
         ExchangeContext(forward_, "keys", out, CollectiveType::kAllGather, KeySize() + ValueSize());
@@ -118,7 +205,7 @@ void TransformerAttention::Backward(const In& in) {
     gradient = ExchangeContext(backward_, "qkv gradient", gradient, CollectiveType::kAllToAll,
                                QuerySize() + KeySize() + ValueSize());
   }
-  ProjectBackward(Rotate(backward_, "rotary backward", gradient));
+  ProjectBackward(RotateBackward(gradient));
 }
 
 TransformerAttention::In TransformerAttention::CoreForward(const In& in) {

@@ -31,8 +31,8 @@ class TransformerAttention {
   // Elements of the rank's queries, keys, values and outputs.
   int64_t QuerySize() const { return forward_.tokens() * Heads() * model_.head_size; }
   int64_t KeySize() const { return forward_.tokens() * KvHeads() * model_.head_size; }
-  int64_t ValueSize() const { return forward_.tokens() * KvHeads() * model_.head_size; }
-  int64_t OutputSize() const { return forward_.tokens() * Heads() * model_.head_size; }
+  int64_t ValueSize() const { return forward_.tokens() * KvHeads() * model_.value_size(); }
+  int64_t OutputSize() const { return forward_.tokens() * Heads() * model_.value_size(); }
   // Keys and values in the core, of which there may be those of other ranks.
   int64_t Gathered() const { return Exchanges(ContextKind::kAllGather) ? plan_.context : 1; }
   int64_t AllKeySize() const { return Gathered() * KeySize(); }
@@ -45,14 +45,24 @@ class TransformerAttention {
   int64_t BlockPairs(int64_t block) const;
   // Operations of a product of so many pairs over the size of a query, or of a value.
   int64_t QueryFlops(int64_t pairs) const { return 2 * model_.head_size * pairs; }
-  int64_t ValueFlops(int64_t pairs) const { return 2 * model_.head_size * pairs; }
+  int64_t ValueFlops(int64_t pairs) const { return 2 * model_.value_size() * pairs; }
 
   MatrixProduct Qkv() const;
   MatrixProduct Projection() const;
+  // Of latent attention. What makes the narrow vectors works on the tokens as they are between the
+  // matrices: each tensor-parallel rank has all of its weights.
+  MatrixProduct Down(int64_t width) const;
+  MatrixProduct QueryUp() const;
+  MatrixProduct KvUp() const;
 
-  In Project(In in);
+  // Queries, keys and values of the normalised hidden units.
+  In Project(const In& in);
+  In ProjectLatent(const In& in);
+  // Back to the layer's input.
   void ProjectBackward(const In& in);
-  In Rotate(LayerWorks& works, const std::string& name, In in) const;
+  void ProjectLatentBackward(const In& in);
+  In Rotate(const In& in);
+  In RotateBackward(const In& in);
 
   In ExchangeContext(LayerWorks& works, const std::string& name, In in, CollectiveType type,
                      int64_t elements) const;

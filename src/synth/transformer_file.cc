@@ -22,11 +22,12 @@ class TransformerParser : private TomlReader {
 
   Result<TransformerModel> Run() {
     ETUDE_RETURN_IF_ERROR(
-        CheckKeys(root_, "a model", {"format", "version", "preset", "model", "experts"}));
+        CheckKeys(root_, "a model", {"format", "version", "preset", "model", "experts", "latent"}));
     ETUDE_RETURN_IF_ERROR(CheckFormat(root_, kModelFormat, kModelVersion));
     ETUDE_RETURN_IF_ERROR(ReadPreset());
     ETUDE_RETURN_IF_ERROR(ReadModel());
     ETUDE_RETURN_IF_ERROR(ReadExperts());
+    ETUDE_RETURN_IF_ERROR(ReadLatent());
     if (const Status fits = CheckTransformer(model_); !fits) {
       const toml::node* place = root_.get("model");
       return Wrong(place == nullptr ? root_ : *place, fits.error().message);
@@ -100,7 +101,8 @@ class TransformerParser : private TomlReader {
     ETUDE_RETURN_IF_ERROR(ReadNumbers(*table, "[model]", has_preset_, numbers));
     if (!has_preset_ && !table->contains("kv_heads")) model_.kv_heads = model_.heads;
     const bool resized = model_.hidden != before.hidden || model_.heads != before.heads;
-    if (resized && !table->contains("head_size")) {
+    const bool latent = model_.latent || root_.contains("latent");
+    if (resized && !latent && !table->contains("head_size")) {
       if (model_.hidden % model_.heads != 0) {
         return Wrong(*table, fmt::format("found {} heads, which {} hidden units cannot be split "
                                          "into, and no 'head_size'",
@@ -139,6 +141,34 @@ class TransformerParser : private TomlReader {
     if (const toml::node* factor = table->get("capacity_factor")) {
       ETUDE_ASSIGN_OR_RETURN(experts.capacity_factor, Positive(*factor, "capacity_factor"));
     }
+    return {};
+  }
+
+  Status ReadLatent() {
+    const toml::node* node = root_.get("latent");
+    if (node != nullptr) {
+      const toml::table* table = node->as_table();
+      if (table == nullptr) return WrongType(*node, "latent", "a table: [latent]");
+      ETUDE_RETURN_IF_ERROR(CheckKeys(
+          *table, "[latent]", {"query_rank", "kv_rank", "nope_size", "rope_size", "value_size"}));
+      const bool complete = model_.latent.has_value();
+      if (!complete) model_.latent.emplace();
+      LatentAttention& latent = *model_.latent;
+      const auto numbers = std::to_array<Number>({
+          {"query_rank", &latent.query_rank, 0, false},
+          {"kv_rank", &latent.kv_rank},
+          {"nope_size", &latent.nope_size},
+          {"rope_size", &latent.rope_size},
+          {"value_size", &latent.value_size},
+      });
+      ETUDE_RETURN_IF_ERROR(ReadNumbers(*table, "[latent]", complete, numbers));
+    }
+    if (!model_.latent) return {};
+    const toml::table* model = root_["model"].as_table();
+    if (model == nullptr || !model->contains("head_size")) {
+      model_.head_size = model_.latent->nope_size + model_.latent->rope_size;
+    }
+    if (model == nullptr || !model->contains("kv_heads")) model_.kv_heads = model_.heads;
     return {};
   }
 

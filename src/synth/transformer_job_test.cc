@@ -356,6 +356,14 @@ TEST(TransformerJob, RandomPlansAreSound) {
     } else {
       model.biases = random() % 2 == 0;
     }
+    if (random() % 4 == 0 && !model.biases && model.positions == 0) {
+      model.kv_heads = model.heads;
+      model.latent = LatentAttention{.query_rank = one_of({0, 24}),
+                                     .kv_rank = 16,
+                                     .nope_size = 6,
+                                     .rope_size = 2,
+                                     .value_size = one_of({6, 8})};
+    }
     TransformerPlan plan;
     plan.layer = {.tensor = one_of({1, 2, 4}),
                   .sequence_parallel = random() % 4 != 0,

@@ -372,7 +372,14 @@ Status CheckLayerPlan(const TransformerModel& model, const LayerPlan& plan) {
     return BadInput(fmt::format("found {} expert-parallel ranks and no experts", plan.expert));
   }
   const double tokens = static_cast<double>(plan.sequences) * static_cast<double>(model.sequence);
-  const double attention = static_cast<double>(model.heads) * static_cast<double>(model.head_size);
+  const double attention = static_cast<double>(model.heads) *
+                           static_cast<double>(std::max(model.head_size, model.value_size()));
+  if (model.latent) {
+    // Products with the narrow vectors, against those with the hidden units.
+    const LatentAttention& latent = *model.latent;
+    widest += static_cast<double>(latent.query_rank + latent.kv_rank + latent.rope_size) *
+              (1 + 2 * attention / static_cast<double>(model.hidden));
+  }
   const double flops = tokens * (4 * static_cast<double>(model.hidden) * (widest + 4 * attention) +
                                  32 * static_cast<double>(model.sequence) * attention);
   if (flops > std::ldexp(1, 60)) {

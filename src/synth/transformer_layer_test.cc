@@ -87,6 +87,16 @@ TransformerModel Llama() {
           .sequence = 64};
 }
 
+// Queries of 96 values, keys and values of 64; 32 + 16 of a query and a key, 24 of a value.
+TransformerModel Latent() {
+  TransformerModel model = Llama();
+  model.kv_heads = 8;
+  model.head_size = 48;
+  model.latent = LatentAttention{
+      .query_rank = 96, .kv_rank = 64, .nope_size = 32, .rope_size = 16, .value_size = 24};
+  return model;
+}
+
 // F = 96 B s l h² (1 + s/(6h) + V/(16 l h)) with all layers computed again: Narayanan et al. 2021,
 // equation 3; 72 B s l h² (1 + s/(6h) + V/(12 l h)) without: Korthikanti et al. 2022, section 5.
 TEST(TransformerLayer, FlopsOfAnIterationAsMegatronCountsThem) {
@@ -370,30 +380,84 @@ TEST(TransformerLayer, ByHand) {
   EXPECT_EQ(weight.inputs.size(), 2u) << "the output's gradient and the gathered input";
 }
 
+// Latent attention of two sequences by hand, over two tensor-parallel ranks with sequence
+// parallelism: 128 tokens, 64 of them between the matrices, 4 heads. DeepSeek-AI 2024, arXiv
+// 2405.04434, equations 37 to 47.
+TEST(TransformerLayer, LatentAttentionByHand) {
+  const TransformerModel model = Latent();
+  const LayerPlan plan{.tensor = 2, .sequences = 2};
+  ASSERT_TRUE(CheckTransformer(model));
+  ASSERT_TRUE(CheckLayerPlan(model, plan));
+  const LayerPasses passes = TransformerLayer(model, plan, 0);
+  ExpectSound(passes);
+  EXPECT_EQ(Find(passes.forward, "query down").flops, 2 * 64 * 256 * 96);
+  EXPECT_EQ(Find(passes.forward, "query norm").flops, 4 * 64 * 96);
+  EXPECT_EQ(Find(passes.forward, "query all_gather").bytes.count, 64 * 96 * 2);
+  EXPECT_EQ(Find(passes.forward, "query up").flops, 2 * 128 * 96 * (4 * 48));
+  EXPECT_EQ(Find(passes.forward, "kv down").flops, 2 * 64 * 256 * (64 + 16));
+  EXPECT_EQ(Find(passes.forward, "kv norm").flops, 4 * 64 * 64);
+  EXPECT_EQ(Find(passes.forward, "kv all_gather").bytes.count, 64 * (64 + 16) * 2);
+  EXPECT_EQ(Find(passes.forward, "kv up").flops, 2 * 128 * 64 * 4 * (32 + 24));
+  EXPECT_EQ(Find(passes.forward, "rotary").flops, 3 * 128 * (4 + 1) * 16);
+  EXPECT_EQ(Find(passes.forward, "rotary").read.count, 128 * (4 * 16 + 4 * 32 + 16) * 2);
+  EXPECT_EQ(Find(passes.forward, "rotary").written.count, 128 * (4 * 16 + 4 * 48) * 2);
+  const int64_t pairs = 2 * 4 * (64 * 65 / 2);
+  const LayerWork& attention = Find(passes.forward, "attention");
+  EXPECT_EQ(attention.matrix_flops, 2 * (48 + 24) * pairs);
+  EXPECT_EQ(attention.read.count, 128 * 4 * (48 + 48 + 24) * 2);
+  EXPECT_EQ(attention.written.count, 128 * 4 * 24 * 2);
+  EXPECT_EQ(Find(passes.forward, "projection").flops, 2 * 128 * (4 * 24) * 256);
+  const LayerWork& back = Find(passes.backward, "attention backward");
+  EXPECT_EQ(back.matrix_flops, 2 * (3 * 48 + 2 * 24) * pairs);
+  EXPECT_EQ(back.read.count, 128 * 4 * (48 + 48 + 24 + 2 * 24) * 2);
+  EXPECT_EQ(Find(passes.backward, "rotary backward").flops, 3 * 128 * 5 * 16 + 128 * 3 * 16);
+  EXPECT_EQ(Find(passes.backward, "query gradient reduce_scatter").bytes.count, 128 * 96 * 2);
+  EXPECT_EQ(Find(passes.backward, "kv gradient reduce_scatter").bytes.count, 128 * 80 * 2);
+  EXPECT_EQ(Find(passes.backward, "query up input all_gather").bytes.count, 64 * 96 * 2);
+  EXPECT_EQ(Find(passes.backward, "kv up input all_gather").bytes.count, 64 * 64 * 2);
+  EXPECT_EQ(Find(passes.backward, "kv down weight gradient").written.count, 256 * 80 * 4);
+  // Kept up to the projection: the hidden units twice, the narrow vectors before and after their
+  // norms, and queries, keys, values and the output.
+  int64_t kept = 0;
+  for (const LayerWork& work : passes.forward) {
+    kept += work.kept.count;
+    if (work.name == "projection") break;
+  }
+  EXPECT_EQ(kept, 2 * (64 * (2 * 256 + 2 * 96 + 2 * 64) + 128 * 4 * (48 + 48 + 24 + 24)));
+  // All have all of what makes the narrow vectors.
+  int64_t elements = 0;
+  for (const TransformerWeight& weight : LayerWeights(model, 0)) {
+    elements += ElementsOnRank(weight, plan);
+  }
+  EXPECT_EQ(elements, 256 * 96 + 96 + 256 * 80 + 64 + 2 * 256 +
+                          (96 * 8 * 48 + 64 * 8 * 56 + 8 * 24 * 256 + 3 * 256 * 768) / 2);
+}
+
 // Work shared by tensor- and context-parallel ranks is all of it: matrix products of the ranks add
 // up, whatever the plan.
 TEST(TransformerLayer, RanksShareTheWork) {
-  const TransformerModel model = Llama();
   int plans = 0;
-  for (const AttentionKind attention : {AttentionKind::kFused, AttentionKind::kUnfused}) {
-    const LayerPasses whole = TransformerLayer(model, {.attention = attention}, 0);
-    for (const int64_t t : {1, 2, 4}) {
-      for (const int64_t c : {1, 2, 4}) {
-        for (const ContextKind kind :
-             {ContextKind::kAllGather, ContextKind::kRing, ContextKind::kAllToAll}) {
-          const LayerPlan plan{
-              .tensor = t, .context = c, .context_kind = kind, .attention = attention};
-          if (!CheckLayerPlan(model, plan)) continue;
-          ++plans;
-          const LayerPasses part = TransformerLayer(model, plan, 0);
-          EXPECT_EQ(t * c * MatrixFlops(part.forward), MatrixFlops(whole.forward));
-          EXPECT_EQ(t * c * MatrixFlops(part.backward), MatrixFlops(whole.backward));
+  for (const TransformerModel& model : {Llama(), Latent()})
+    for (const AttentionKind attention : {AttentionKind::kFused, AttentionKind::kUnfused}) {
+      const LayerPasses whole = TransformerLayer(model, {.attention = attention}, 0);
+      for (const int64_t t : {1, 2, 4}) {
+        for (const int64_t c : {1, 2, 4}) {
+          for (const ContextKind kind :
+               {ContextKind::kAllGather, ContextKind::kRing, ContextKind::kAllToAll}) {
+            const LayerPlan plan{
+                .tensor = t, .context = c, .context_kind = kind, .attention = attention};
+            if (!CheckLayerPlan(model, plan)) continue;
+            ++plans;
+            const LayerPasses part = TransformerLayer(model, plan, 0);
+            EXPECT_EQ(t * c * MatrixFlops(part.forward), MatrixFlops(whole.forward));
+            EXPECT_EQ(t * c * MatrixFlops(part.backward), MatrixFlops(whole.backward));
+          }
         }
       }
     }
-  }
-  // All but unfused rings and heads of keys and values over more than four ranks.
-  EXPECT_EQ(plans, 2 * 9 * 3 - 6 - 2 * 3);
+  // All but unfused rings, and all-to-all where there are more ranks than heads of keys and values,
+  // four and eight.
+  EXPECT_EQ(plans, 2 * (2 * 9 * 3 - 6) - 2 * 3 - 2 * 1);
 }
 
 // Tokens go to their experts and come back: two all-to-alls forward and two backward of the rank's
@@ -558,7 +622,9 @@ TEST(TransformerLayer, GradientsOfAllWeights) {
   TransformerModel biased = Llama();
   biased.biases = true;
   biased.positions = biased.sequence;
-  for (const TransformerModel& model : {Llama(), routed, biased}) {
+  TransformerModel straight = Latent();
+  straight.latent->query_rank = 0;
+  for (const TransformerModel& model : {Llama(), routed, biased, Latent(), straight}) {
     for (const Recompute recompute : {Recompute::kNone, Recompute::kFull}) {
       const LayerPlan plan{.recompute = recompute};
       EXPECT_EQ(given(TransformerLayer(model, plan, 0)), names(LayerWeights(model, 0)));

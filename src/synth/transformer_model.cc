@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -38,6 +39,34 @@ constexpr TransformerModel Mixtral() {
   return model;
 }
 
+// `query_rank` and the units of a feed-forward part, dense and of an expert; two experts are
+// shared.
+constexpr TransformerModel DeepSeekV2(int64_t layers, int64_t hidden, int64_t heads,
+                                      int64_t query_rank, int64_t dense_ffn, int64_t ffn,
+                                      int64_t experts) {
+  TransformerModel model = Llama(layers, hidden, heads, heads, dense_ffn, 102400, 4096);
+  model.head_size = 128 + 64;
+  model.latent = LatentAttention{.query_rank = query_rank,
+                                 .kv_rank = 512,
+                                 .nope_size = 128,
+                                 .rope_size = 64,
+                                 .value_size = 128};
+  model.experts = ExpertsModel{
+      .experts = experts, .top_k = 6, .ffn = ffn, .shared_ffn = 2 * ffn, .dense_layers = 1};
+  return model;
+}
+
+constexpr TransformerModel DeepSeekV3() {
+  TransformerModel model = DeepSeekV2(61, 7168, 128, 1536, 18432, 2048, 256);
+  model.vocabulary = 129280;
+  model.experts->top_k = 8;
+  model.experts->shared_ffn = 2048;
+  model.experts->dense_layers = 3;
+  return model;
+}
+
+constexpr std::string_view kDeepSeekV2Source =
+    "DeepSeek-AI 2024, arXiv 2405.04434, section 3.1.2 and appendix B; the model's config.json";
 constexpr std::string_view kLlama2Source =
     "Touvron et al. 2023, arXiv 2307.09288, section 2.2 and table 1; the model's config.json";
 constexpr std::string_view kLlama3Source =
@@ -51,13 +80,53 @@ constexpr auto kPresets = std::to_array<TransformerPreset>({
     {"llama-3-70b", kLlama3Source, Llama(80, 8192, 64, 8, 28672, 128256, 8192)},
     {"llama-3-405b", kLlama3Source, Llama(126, 16384, 128, 8, 53248, 128256, 8192)},
     {"mixtral-8x7b", "Jiang et al. 2024, arXiv 2401.04088, table 1", Mixtral()},
+    {"deepseek-v2-lite", kDeepSeekV2Source, DeepSeekV2(27, 2048, 16, 0, 10944, 1408, 64)},
+    {"deepseek-v2", kDeepSeekV2Source, DeepSeekV2(60, 5120, 128, 1536, 12288, 1536, 160)},
+    {"deepseek-v3",
+     "DeepSeek-AI 2024, arXiv 2412.19437, section 4.2; the model's config.json; without "
+     "multi-token prediction",
+     DeepSeekV3()},
 });
 
-void AddNorm(const TransformerModel& model, std::string_view name,
+void AddNorm(const TransformerModel& model, std::string_view name, int64_t width,
              std::vector<TransformerWeight>& weights) {
   // Scales, and with LayerNorm offsets.
   const int64_t rows = model.norm == NormKind::kLayerNorm ? 2 : 1;
-  weights.push_back({.name = name, .rows = rows, .columns = model.hidden});
+  weights.push_back({.name = name, .rows = rows, .columns = width});
+}
+
+// What makes queries, keys and values of the hidden units.
+void AddQkv(const TransformerModel& model, std::vector<TransformerWeight>& weights) {
+  const int64_t qkv = (model.heads + 2 * model.kv_heads) * model.head_size;
+  weights.push_back(
+      {.name = "qkv", .rows = qkv, .columns = model.hidden, .split = WeightSplit::kTensor});
+  if (model.biases) {
+    weights.push_back(
+        {.name = "qkv bias", .rows = qkv, .columns = 1, .split = WeightSplit::kTensor});
+  }
+}
+
+void AddLatentQkv(const TransformerModel& model, std::vector<TransformerWeight>& weights) {
+  const LatentAttention& latent = *model.latent;
+  const int64_t queries = model.heads * model.head_size;
+  if (latent.query_rank == 0) {
+    weights.push_back(
+        {.name = "query", .rows = queries, .columns = model.hidden, .split = WeightSplit::kTensor});
+  } else {
+    weights.push_back({.name = "query down", .rows = latent.query_rank, .columns = model.hidden});
+    AddNorm(model, "query norm", latent.query_rank, weights);
+    weights.push_back({.name = "query up",
+                       .rows = queries,
+                       .columns = latent.query_rank,
+                       .split = WeightSplit::kTensor});
+  }
+  weights.push_back(
+      {.name = "kv down", .rows = latent.kv_rank + latent.rope_size, .columns = model.hidden});
+  AddNorm(model, "kv norm", latent.kv_rank, weights);
+  weights.push_back({.name = "kv up",
+                     .rows = model.heads * (latent.nope_size + latent.value_size),
+                     .columns = latent.kv_rank,
+                     .split = WeightSplit::kTensor});
 }
 
 void AddFeedForward(const TransformerModel& model, std::string_view up, std::string_view down,
@@ -137,6 +206,39 @@ Status CheckExperts(const ExpertsModel& experts, int64_t layers) {
   return {};
 }
 
+Status CheckLatent(const TransformerModel& model) {
+  constexpr int64_t kMost = int64_t{1} << 24;
+  const LatentAttention& latent = *model.latent;
+  const auto dimensions = std::to_array<std::tuple<std::string_view, int64_t, int64_t>>({
+      {"query_rank", latent.query_rank, 0},
+      {"kv_rank", latent.kv_rank, 1},
+      {"nope_size", latent.nope_size, 1},
+      {"rope_size", latent.rope_size, 1},
+      {"value_size", latent.value_size, 1},
+  });
+  for (const auto& [name, value, least] : dimensions) {
+    if (value < least || value > kMost) {
+      return BadInput(fmt::format("{}: found {}, expected {} to {}", name, value, least, kMost));
+    }
+  }
+  if (model.head_size != latent.nope_size + latent.rope_size) {
+    return BadInput(fmt::format("head_size: found {}, expected nope_size and rope_size, {}",
+                                model.head_size, latent.nope_size + latent.rope_size));
+  }
+  if (model.kv_heads != model.heads) {
+    return BadInput(fmt::format("kv_heads: found {}, expected the {} heads with latent attention",
+                                model.kv_heads, model.heads));
+  }
+  if (model.positions != 0) {
+    return BadInput(
+        fmt::format("positions: found {}, expected 0, rotary ones, with latent "
+                    "attention",
+                    model.positions));
+  }
+  if (model.biases) return BadInput("biases: found true, expected false with latent attention");
+  return {};
+}
+
 // As elements of networks.
 Status CheckTypes(const TransformerModel& model) {
   const auto types = std::to_array<std::pair<std::string_view, DType>>(
@@ -166,6 +268,7 @@ Status CheckTransformer(const TransformerModel& model) {
     ETUDE_RETURN_IF_ERROR(CheckExperts(*model.experts, model.layers));
     if (model.biases) return BadInput("biases: found true, expected false with experts");
   }
+  if (model.latent) ETUDE_RETURN_IF_ERROR(CheckLatent(model));
   ETUDE_RETURN_IF_ERROR(CheckTypes(model));
   // Parameters, with room for 16 bytes each and for their sums.
   const auto real = [](int64_t value) { return static_cast<double>(value); };
@@ -174,8 +277,13 @@ Status CheckTransformer(const TransformerModel& model) {
     ffn = std::max(ffn, real(model.experts->experts) * real(model.experts->ffn) +
                             real(model.experts->shared_ffn) + real(model.experts->experts));
   }
-  const double layer =
-      real(model.hidden) * (4 * real(model.heads) * real(model.head_size) + 3 * ffn + 16);
+  const double head = real(std::max(model.head_size, model.value_size()));
+  double layer = real(model.hidden) * (4 * real(model.heads) * head + 3 * ffn + 16);
+  if (model.latent) {
+    const LatentAttention& latent = *model.latent;
+    layer += (real(latent.query_rank) + real(latent.kv_rank) + real(latent.rope_size)) *
+             (real(model.hidden) + 2 * real(model.heads) * head + 2);
+  }
   const double parameters =
       real(model.layers) * layer +
       2 * real(model.hidden) * (real(model.vocabulary) + real(model.positions));
@@ -192,22 +300,16 @@ bool HasExperts(const TransformerModel& model, int64_t layer) {
 
 std::vector<TransformerWeight> LayerWeights(const TransformerModel& model, int64_t layer) {
   std::vector<TransformerWeight> weights;
-  AddNorm(model, "attention norm", weights);
-  const int64_t qkv = (model.heads + 2 * model.kv_heads) * model.head_size;
-  weights.push_back(
-      {.name = "qkv", .rows = qkv, .columns = model.hidden, .split = WeightSplit::kTensor});
-  if (model.biases) {
-    weights.push_back(
-        {.name = "qkv bias", .rows = qkv, .columns = 1, .split = WeightSplit::kTensor});
-  }
+  AddNorm(model, "attention norm", model.hidden, weights);
+  model.latent ? AddLatentQkv(model, weights) : AddQkv(model, weights);
   weights.push_back({.name = "projection",
-                     .rows = model.heads * model.head_size,
+                     .rows = model.heads * model.value_size(),
                      .columns = model.hidden,
                      .split = WeightSplit::kTensor});
   if (model.biases) {
     weights.push_back({.name = "projection bias", .rows = 1, .columns = model.hidden});
   }
-  AddNorm(model, "ffn norm", weights);
+  AddNorm(model, "ffn norm", model.hidden, weights);
   if (!HasExperts(model, layer)) {
     AddFeedForward(model, "up", "down", model.ffn, weights);
     return weights;
@@ -243,7 +345,7 @@ std::vector<TransformerWeight> EmbeddingWeights(const TransformerModel& model) {
 
 std::vector<TransformerWeight> HeadWeights(const TransformerModel& model) {
   std::vector<TransformerWeight> weights;
-  AddNorm(model, "final norm", weights);
+  AddNorm(model, "final norm", model.hidden, weights);
   if (!model.tied) {
     weights.push_back({.name = "head",
                        .rows = model.vocabulary,

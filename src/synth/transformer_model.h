@@ -29,12 +29,23 @@ struct ExpertsModel {
   friend bool operator==(const ExpertsModel&, const ExpertsModel&) = default;
 };
 
+// Multi-head latent attention: queries, keys and values are made of narrower vectors.
+struct LatentAttention {
+  int64_t query_rank = 0;  // width of what queries are made of; 0: of the hidden units
+  int64_t kv_rank = 0;     // of what keys and values are made of
+  int64_t nope_size = 0;   // of a query and a key without positions
+  int64_t rope_size = 0;   // with rotary positions, after that; keys of all heads have the same
+  int64_t value_size = 0;
+
+  friend bool operator==(const LatentAttention&, const LatentAttention&) = default;
+};
+
 struct TransformerModel {
   int64_t layers = 0;
   int64_t hidden = 0;
   int64_t heads = 0;
-  int64_t kv_heads = 0;  // a divisor of `heads`
-  int64_t head_size = 0;
+  int64_t kv_heads = 0;   // a divisor of `heads`
+  int64_t head_size = 0;  // of queries and keys
   int64_t ffn = 0;
   bool gated = true;  // the feed-forward part multiplies two projections up: SwiGLU, else GELU
   bool biases = false;
@@ -44,9 +55,12 @@ struct TransformerModel {
   int64_t positions = 0;  // learned ones; 0: rotary
   int64_t sequence = 0;   // tokens of a training sequence
   std::optional<ExpertsModel> experts;
+  std::optional<LatentAttention> latent;
   DType weights = DType::kBFloat16;  // and activations
   DType gradients = DType::kFloat32;
   DType optimizer = DType::kFloat32;  // moments and the copy of the weights
+
+  int64_t value_size() const { return latent ? latent->value_size : head_size; }
 
   friend bool operator==(const TransformerModel&, const TransformerModel&) = default;
 };
