@@ -25,6 +25,14 @@ Result<TransformerModel> ReadLlm(const std::string& model, const ModelOptions& o
   }
   if (options.layers) found.layers = *options.layers;
   if (options.sequence) found.sequence = *options.sequence;
+  if (options.imbalance || options.seed) {
+    if (!found.experts) {
+      return BadInput(fmt::format("{}: found {} and a model without experts, expected experts",
+                                  model, options.imbalance ? "--imbalance" : "--seed"));
+    }
+    found.experts->imbalance = options.imbalance.value_or(found.experts->imbalance);
+    found.experts->seed = options.seed.value_or(found.experts->seed);
+  }
   return found;
 }
 
@@ -92,13 +100,13 @@ Result<GeneratedJob> MakeLlm(const std::string& model, const ModelOptions& optio
 }  // namespace
 
 ModelKind LlmKind() {
-  ModelKind kind{
-      .name = "llm",
-      .options = {"--dp", "--tp", "--pp", "--cp", "--ep", "--no-sequence-parallel", "--zero",
-                  "--sequences", "--micro-batches", "--schedule", "--chunks", "--bucket",
-                  "--recompute", "--attention", "--layers", "--sequence", "--context"},
-      .presets = {},
-      .make = MakeLlm};
+  ModelKind kind{.name = "llm",
+                 .options = {"--dp", "--tp", "--pp", "--cp", "--ep", "--no-sequence-parallel",
+                             "--zero", "--sequences", "--micro-batches", "--schedule", "--chunks",
+                             "--bucket", "--recompute", "--attention", "--layers", "--sequence",
+                             "--context", "--imbalance", "--seed"},
+                 .presets = {},
+                 .make = MakeLlm};
   for (const TransformerPreset& preset : TransformerPresets()) {
     kind.presets.emplace_back(preset.name, preset.source);
   }

@@ -51,6 +51,12 @@ void ModelOptions::Declare(Options& options) {
   word(
       "--context", &context_kind, "HOW",
       "what context-parallel ranks exchange: all-gather, ring or all-to-all (default: all-gather)");
+  options.Value(
+      "--imbalance", &imbalance, "Z",
+      KindsWith("--imbalance") +
+          "tokens prefer some experts: the exponent of Zipf's law (default: 0, all alike)");
+  number("--seed", &seed, "N", "of which experts they prefer (default: 0)",
+         {.least = 0, .most = int64_t{1} << 24});
   number("--layers", &layers, "N", "instead of the model's");
   number("--sequence", &sequence, "N", "tokens of a sequence instead of the model's");
 }
@@ -73,6 +79,8 @@ std::vector<std::string_view> ModelOptions::Given() const {
            {"--recompute", recompute.has_value()},
            {"--attention", attention.has_value()},
            {"--context", context_kind.has_value()},
+           {"--imbalance", imbalance.has_value()},
+           {"--seed", seed.has_value()},
            {"--layers", layers.has_value()},
            {"--sequence", sequence.has_value()},
        })) {

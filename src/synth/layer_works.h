@@ -10,19 +10,19 @@
 
 namespace etude {
 
-// A matrix product of `rows` rows with a weight of `in` × `out`, `count` times.
+// A matrix product of `rows` rows with a weight of `in` × `out`, or each with one of several.
 struct MatrixProduct {
   int64_t rows = 0;
   int64_t in = 0;
   int64_t out = 0;
-  int64_t count = 1;
+  int64_t matrices = 1;  // that the rows are spread over
   bool bias = false;
 
-  int64_t flops() const { return 2 * rows * in * out * count; }
-  int64_t inputs() const { return rows * in * count; }
-  int64_t outputs() const { return rows * out * count; }
-  int64_t weights() const { return in * out * count; }
-  int64_t biases() const { return bias ? out * count : 0; }
+  int64_t flops() const { return 2 * rows * in * out; }
+  int64_t inputs() const { return rows * in; }
+  int64_t outputs() const { return rows * out; }
+  int64_t weights() const { return in * out * matrices; }
+  int64_t biases() const { return bias ? out * matrices : 0; }
 };
 
 // Elements that work without a matrix product goes through.

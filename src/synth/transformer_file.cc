@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -124,9 +125,9 @@ class TransformerParser : private TomlReader {
     if (node == nullptr) return {};
     const toml::table* table = node->as_table();
     if (table == nullptr) return WrongType(*node, "experts", "a table: [experts]");
-    ETUDE_RETURN_IF_ERROR(
-        CheckKeys(*table, "[experts]",
-                  {"experts", "top_k", "ffn", "shared_ffn", "dense_layers", "capacity_factor"}));
+    ETUDE_RETURN_IF_ERROR(CheckKeys(*table, "[experts]",
+                                    {"experts", "top_k", "ffn", "shared_ffn", "dense_layers",
+                                     "capacity_factor", "imbalance", "seed", "shares"}));
     const bool complete = model_.experts.has_value();
     if (!complete) model_.experts.emplace();
     ExpertsModel& experts = *model_.experts;
@@ -136,10 +137,22 @@ class TransformerParser : private TomlReader {
         {"ffn", &experts.ffn},
         {"shared_ffn", &experts.shared_ffn, 0, false},
         {"dense_layers", &experts.dense_layers, 0, false},
+        {"seed", &experts.seed, 0, false},
     });
     ETUDE_RETURN_IF_ERROR(ReadNumbers(*table, "[experts]", complete, numbers));
     if (const toml::node* factor = table->get("capacity_factor")) {
       ETUDE_ASSIGN_OR_RETURN(experts.capacity_factor, Positive(*factor, "capacity_factor"));
+    }
+    if (const toml::node* imbalance = table->get("imbalance")) {
+      ETUDE_ASSIGN_OR_RETURN(experts.imbalance, NotNegative(*imbalance, "imbalance"));
+    }
+    const toml::node* shares = table->get("shares");
+    if (shares == nullptr) return {};
+    const toml::array* list = shares->as_array();
+    if (list == nullptr) return WrongType(*shares, "shares", "a list of numbers");
+    experts.shares.clear();
+    for (const toml::node& share : *list) {
+      ETUDE_ASSIGN_OR_RETURN(experts.shares.emplace_back(), NotNegative(share, "shares"));
     }
     return {};
   }
@@ -170,6 +183,12 @@ class TransformerParser : private TomlReader {
     }
     if (model == nullptr || !model->contains("kv_heads")) model_.kv_heads = model_.heads;
     return {};
+  }
+
+  Result<double> NotNegative(const toml::node& node, std::string_view key) const {
+    const std::optional<double> value = node.value<double>();
+    if (value == 0) return 0.0;
+    return Positive(node, key);
   }
 
   Status ReadFlag(const toml::table& table, std::string_view key, bool& flag) const {

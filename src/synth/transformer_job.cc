@@ -31,11 +31,16 @@ Result<StepJob> MakeTransformerJob(const TransformerModel& model, const Transfor
                                      {.name = "ep", .size = plan.layer.expert},
                                      {.name = "dp", .size = plan.data / plan.layer.expert},
                                      {.name = "pp", .size = plan.pipeline.stages}}));
+  const bool differs = DiffersByExperts(model, plan);
   std::vector<std::vector<StepWork>> programs;
   for (int64_t stage = 0; stage < plan.pipeline.stages; ++stage) {
-    programs.push_back(StageProgram(model, plan, stage));
+    for (int64_t expert = 0; expert < (differs ? plan.layer.expert : 1); ++expert) {
+      programs.push_back(StageProgram(model, plan, stage, expert));
+    }
   }
-  return StepJob(std::move(mesh), ParallelGroups(), std::move(programs));
+  const AxisSet stages = Along(ParallelAxis::kStage);
+  return StepJob(std::move(mesh), ParallelGroups(), std::move(programs),
+                 differs ? Along(ParallelAxis::kExpert) | stages : stages);
 }
 
 }  // namespace etude

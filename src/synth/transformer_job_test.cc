@@ -281,6 +281,43 @@ TEST(TransformerJob, MessagesOfARing) {
   EXPECT_EQ(of_the_ring, 2u * 3 * 2 * 10);
 }
 
+// Ranks with other experts do other things, and meet the others all the same: 4 expert-parallel
+// ranks of 2 stages are 8 programs, each of tensor- and data-parallel ranks.
+TEST(TransformerJob, ExpertsThatTokensPrefer) {
+  TransformerModel model = Small();
+  model.experts = ExpertsModel{.experts = 8, .top_k = 2, .ffn = 64, .imbalance = 1};
+  const TransformerPlan plan{.layer = {.tensor = 2, .expert = 4},
+                             .data = 8,
+                             .pipeline = {.stages = 2, .micro_batches = 2},
+                             .zero_stage = 1};
+  const StepJob job = MakeTransformerJob(model, plan).value();
+  EXPECT_EQ(job.ranks(), 32);
+  EXPECT_EQ(job.places(), 8);
+  ExpectRunsToTheEnd(job, "uneven");
+  ExpectSound(job, "uneven");
+  EXPECT_EQ(job.AsJob().value().classes.size(), 8u);
+  // Four ranks and their tensor-parallel partners compute all rows of a layer: of 16 tokens of each
+  // of 8 ranks, 2 experts each.
+  int64_t rows = 0;
+  int64_t most = 0;
+  std::vector<int64_t> exchanged;
+  for (int64_t place = 0; place < 4; ++place) {
+    for (const StepWork& work : job.program(place)) {
+      if (work.name == "layer 0 experts down #0") {
+        rows += work.flops / (2 * 32 * 64);
+        most = std::max(most, work.flops / (2 * 32 * 64));
+      }
+      if (work.name == "layer 0 dispatch all_to_all #0") exchanged.push_back(work.bytes.count);
+    }
+  }
+  EXPECT_EQ(rows, 2 * 4 * 16 * 2);
+  EXPECT_GT(most, rows / 4);
+  EXPECT_EQ(exchanged, std::vector<int64_t>(4, most / 2 * 64 * 2));
+  // Without imbalance all ranks of a stage do the same.
+  model.experts->imbalance = 0;
+  EXPECT_EQ(MakeTransformerJob(model, plan).value().places(), 2);
+}
+
 // All parameters are updated once, whatever the plan.
 TEST(TransformerJob, EveryParameterIsUpdatedOnce) {
   TransformerModel model = Small();
@@ -352,7 +389,8 @@ TEST(TransformerJob, RandomPlansAreSound) {
                                    .top_k = one_of({1, 2}),
                                    .ffn = 64,
                                    .shared_ffn = one_of({0, 32}),
-                                   .dense_layers = one_of({0, 1})};
+                                   .dense_layers = one_of({0, 1}),
+                                   .imbalance = static_cast<double>(one_of({0, 1, 3})) / 2};
     } else {
       model.biases = random() % 2 == 0;
     }

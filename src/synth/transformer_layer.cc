@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "src/synth/expert_routing.h"
 #include "src/synth/layer_works.h"
 #include "src/synth/transformer_attention.h"
 
@@ -30,11 +33,16 @@ class LayerMaker {
  public:
   using In = LayerWorks::In;
 
-  LayerMaker(const TransformerModel& model, const LayerPlan& plan)
-      : model_(model), plan_(plan), forward_(model, plan), backward_(model, plan) {}
+  LayerMaker(const TransformerModel& model, const LayerPlan& plan, int64_t expert_rank = 0)
+      : model_(model),
+        plan_(plan),
+        expert_rank_(expert_rank),
+        forward_(model, plan),
+        backward_(model, plan) {}
 
   LayerPasses Layer(int64_t layer) {
     const bool has_experts = HasExperts(model_, layer);
+    if (has_experts) CountRows(layer);
     TransformerAttention attention(model_, plan_, forward_, backward_);
     const In attended = attention.Forward();
     has_experts ? ExpertsForward(attended) : DenseForward(attended);
@@ -138,13 +146,15 @@ class LayerMaker {
   MatrixProduct Down(int64_t ffn) const {
     return {.rows = forward_.tokens(), .in = ffn / plan_.tensor, .out = model_.hidden};
   }
-  // `units` values come out of it.
+  // `units` values come out of it; none: there is nothing to do.
   In Activate(const std::string& name, In in, int64_t units) {
+    if (units == 0) return in;
     return forward_.Elementwise(
         name, std::move(in), units, model_.gated ? kSwigluFlops : kGeluFlops,
         {.read = UpFactor() * units, .written = units, .kept = UpFactor() * units});
   }
   In ActivateBackward(const std::string& name, In in, int64_t units) {
+    if (units == 0) return in;
     return backward_.Elementwise(name, std::move(in), units,
                                  model_.gated ? kSwigluBackwardFlops : kGeluBackwardFlops,
                                  {.read = (UpFactor() + 1) * units, .written = UpFactor() * units});
@@ -180,46 +190,55 @@ class LayerMaker {
 
   // ---- experts
 
-  // That a rank sends, and gets: each expert has room for as many of each rank.
-  int64_t Rows() const {
-    const ExpertsModel& experts = *model_.experts;
-    const double mean = static_cast<double>(forward_.shared_tokens() * experts.top_k) /
-                        static_cast<double>(experts.experts);
-    return experts.experts * static_cast<int64_t>(std::ceil(experts.capacity_factor * mean));
+  // All ranks' tokens prefer the same experts.
+  void CountRows(int64_t layer) {
+    const std::vector<int64_t> rows =
+        RowsOfExperts(*model_.experts, layer, forward_.shared_tokens());
+    int64_t largest = 0;
+    for (int64_t rank = 0; rank < plan_.expert; ++rank) {
+      const auto first = rows.begin() + rank * LocalExperts();
+      const int64_t own = std::accumulate(first, first + LocalExperts(), int64_t{0});
+      sent_rows_ += own;
+      largest = std::max(largest, own);
+      if (rank == expert_rank_) received_rows_ = plan_.expert * own;
+    }
+    exchanged_rows_ = plan_.expert * largest;
   }
-  int64_t RowBytes() const { return Rows() * model_.hidden * forward_.element(); }
-  // Of the tensor-parallel ranks together, which share each expert.
-  int64_t AllRowBytes() const { return plan_.tensor * RowBytes(); }
+  int64_t BytesOf(int64_t rows) const { return rows * model_.hidden * forward_.element(); }
+  int64_t SentBytes() const { return BytesOf(sent_rows_); }
+  int64_t ReceivedBytes() const { return BytesOf(received_rows_); }
   MatrixProduct Router() const {
     return {.rows = forward_.shared_tokens(), .in = model_.hidden, .out = model_.experts->experts};
   }
   int64_t LocalExperts() const { return model_.experts->experts / plan_.expert; }
+  // Tensor-parallel ranks share each expert, and have the rows of all of them for it.
   MatrixProduct ExpertsUp() const {
-    return {.rows = plan_.tensor * Rows() / LocalExperts(),
+    return {.rows = plan_.tensor * received_rows_,
             .in = model_.hidden,
             .out = UpFactor() * (model_.experts->ffn / plan_.tensor),
-            .count = LocalExperts()};
+            .matrices = LocalExperts()};
   }
   MatrixProduct ExpertsDown() const {
-    return {.rows = plan_.tensor * Rows() / LocalExperts(),
+    return {.rows = plan_.tensor * received_rows_,
             .in = model_.experts->ffn / plan_.tensor,
             .out = model_.hidden,
-            .count = LocalExperts()};
+            .matrices = LocalExperts()};
   }
+  // One size for all ranks: that of the one which sends most, or gets most.
   In Exchange(LayerWorks& works, const std::string& name, In in) const {
     if (plan_.expert == 1) return in;
     return works.Collective(name + " all_to_all", std::move(in), CollectiveType::kAllToAll,
-                            LayerAxis::kExpert, RowBytes());
+                            LayerAxis::kExpert, BytesOf(exchanged_rows_));
   }
   In GatherRows(LayerWorks& works, const std::string& name, In in) const {
-    if (plan_.tensor == 1) return in;
+    if (plan_.tensor == 1 || received_rows_ == 0) return in;
     return works.Collective(name + " all_gather", std::move(in), CollectiveType::kAllGather,
-                            LayerAxis::kTensor, RowBytes());
+                            LayerAxis::kTensor, ReceivedBytes());
   }
   In SumRows(LayerWorks& works, const std::string& name, In in) const {
-    if (plan_.tensor == 1) return in;
+    if (plan_.tensor == 1 || received_rows_ == 0) return in;
     return works.Collective(name + " reduce_scatter", std::move(in), CollectiveType::kReduceScatter,
-                            LayerAxis::kTensor, AllRowBytes());
+                            LayerAxis::kTensor, plan_.tensor * ReceivedBytes());
   }
 
   void ExpertsForward(const In& in) {
@@ -237,20 +256,20 @@ class LayerMaker {
                         .kept = Bytes{Router().outputs() * kSingleBytes + choices}});
     out = forward_.Add({.name = "dispatch",
                         .inputs = out,
-                        .read = Bytes{RowBytes() + choices},
-                        .written = Bytes{RowBytes()}});
+                        .read = Bytes{SentBytes() + choices},
+                        .written = Bytes{SentBytes()}});
     out = GatherRows(forward_, "dispatch", Exchange(forward_, "dispatch", out));
-    out = forward_.Multiply("experts up", out, ExpertsUp(), Rows() * model_.hidden);
+    out = forward_.Multiply("experts up", out, ExpertsUp(), received_rows_ * model_.hidden);
     out = Activate("experts activation", out, ExpertsDown().inputs());
     out = forward_.Multiply("experts down", out, ExpertsDown(), ExpertsDown().inputs());
     out = Exchange(forward_, "combine", SumRows(forward_, "combine", out));
     // The rows by their weights, and summed.
     out = forward_.Add({.name = "combine",
                         .inputs = out,
-                        .flops = 2 * Rows() * model_.hidden,
-                        .read = Bytes{RowBytes() + choices},
+                        .flops = 2 * sent_rows_ * model_.hidden,
+                        .read = Bytes{SentBytes() + choices},
                         .written = Bytes{SharedBytes()},
-                        .kept = Bytes{RowBytes()}});
+                        .kept = Bytes{SentBytes()}});
     if (experts.shared_ffn != 0) {
       out.push_back(BranchForward("shared ", normal, experts.shared_ffn).front());
     }
@@ -265,9 +284,9 @@ class LayerMaker {
     // Of the rows, and of their weights.
     const In combined = backward_.Add({.name = "combine backward",
                                        .inputs = in,
-                                       .flops = 3 * Rows() * model_.hidden,
-                                       .read = Bytes{SharedBytes() + RowBytes() + choices},
-                                       .written = Bytes{RowBytes() + Rows() * kSingleBytes}});
+                                       .flops = 3 * sent_rows_ * model_.hidden,
+                                       .read = Bytes{SharedBytes() + SentBytes() + choices},
+                                       .written = Bytes{SentBytes() + sent_rows_ * kSingleBytes}});
     In gradient = Exchange(backward_, "combine gradient", combined);
     const In rows = GatherRows(backward_, "combine gradient", gradient);
     gradient = backward_.InputGradient("experts down", rows, ExpertsDown());
@@ -275,19 +294,19 @@ class LayerMaker {
     gradient = ActivateBackward("experts activation backward", gradient, ExpertsDown().inputs());
     const In before = gradient;
     gradient = backward_.InputGradient("experts up", before, ExpertsUp());
-    backward_.WeightGradient("experts up", before, ExpertsUp(), RowBytes());
+    backward_.WeightGradient("experts up", before, ExpertsUp(), ReceivedBytes());
     gradient = SumRows(backward_, "dispatch gradient", gradient);
     gradient = Exchange(backward_, "dispatch gradient", gradient);
     In out = backward_.Add({.name = "dispatch backward",
                             .inputs = gradient,
-                            .flops = Rows() * model_.hidden,
-                            .read = Bytes{RowBytes() + choices},
+                            .flops = sent_rows_ * model_.hidden,
+                            .read = Bytes{SentBytes() + choices},
                             .written = Bytes{SharedBytes()}});
     const In routed =
         backward_.Add({.name = "routing backward",
                        .inputs = combined,
                        .flops = kRoutingBackwardFlops * Router().outputs(),
-                       .read = Bytes{Router().outputs() * kSingleBytes + Rows() * kSingleBytes},
+                       .read = Bytes{Router().outputs() * kSingleBytes + sent_rows_ * kSingleBytes},
                        .written = Bytes{Router().outputs() * backward_.element()}});
     out.push_back(backward_.InputGradient("router", routed, Router()).front());
     backward_.WeightGradient("router", routed, Router(), 0);
@@ -301,6 +320,11 @@ class LayerMaker {
 
   const TransformerModel& model_;
   const LayerPlan& plan_;
+  const int64_t expert_rank_;
+  // Of tokens for experts: what the rank sends, what it gets, and what the busiest one gets.
+  int64_t sent_rows_ = 0;
+  int64_t received_rows_ = 0;
+  int64_t exchanged_rows_ = 0;
   LayerWorks forward_;
   LayerWorks backward_;
 };
@@ -391,8 +415,9 @@ Status CheckLayerPlan(const TransformerModel& model, const LayerPlan& plan) {
   return {};
 }
 
-LayerPasses TransformerLayer(const TransformerModel& model, const LayerPlan& plan, int64_t layer) {
-  return LayerMaker(model, plan).Layer(layer);
+LayerPasses TransformerLayer(const TransformerModel& model, const LayerPlan& plan, int64_t layer,
+                             int64_t expert_rank) {
+  return LayerMaker(model, plan, expert_rank).Layer(layer);
 }
 
 LayerPasses TransformerEmbedding(const TransformerModel& model, const LayerPlan& plan) {

@@ -92,8 +92,11 @@ struct LayerPasses {
   std::vector<LayerWork> backward;
 };
 
-// The plan has passed CheckLayerPlan.
-LayerPasses TransformerLayer(const TransformerModel& model, const LayerPlan& plan, int64_t layer);
+// The plan has passed CheckLayerPlan. Where tokens prefer some experts, what a rank does depends on
+// those it has, and may depend on the layer; `expert_rank` is its place among those that share
+// them.
+LayerPasses TransformerLayer(const TransformerModel& model, const LayerPlan& plan, int64_t layer,
+                             int64_t expert_rank = 0);
 LayerPasses TransformerEmbedding(const TransformerModel& model, const LayerPlan& plan);
 // The final norm, the head and the loss. There is no gradient to wait for.
 LayerPasses TransformerHead(const TransformerModel& model, const LayerPlan& plan);

@@ -502,6 +502,42 @@ TEST(TransformerLayer, Experts) {
   ExpectSound(TransformerLayer(model, plan, 0));
 }
 
+// 8 experts over 4 ranks, of which tokens prefer the first ones and none wants the last.
+TEST(TransformerLayer, ExpertsThatTokensPrefer) {
+  TransformerModel model = Llama();
+  model.experts = ExpertsModel{.experts = 8, .top_k = 1, .ffn = 512};
+  model.experts->shares = {8, 6, 5, 1, 1, 1, 1, 0};
+  const LayerPlan plan{.tensor = 2, .expert = 4, .sequences = 2};
+  ASSERT_TRUE(CheckTransformer(model));
+  ASSERT_TRUE(CheckLayerPlan(model, plan));
+  // A tensor-parallel rank has 64 of the tokens; 8/23, 6/23 … of 64: 22.3, 16.7, 13.9, 2.8 each.
+  const std::vector<int64_t> rows = {22 + 16, 14 + 3, 3 + 3, 3 + 0};
+  const std::pair all_to_all(CollectiveType::kAllToAll, LayerAxis::kExpert);
+  for (int64_t rank = 0; rank < 4; ++rank) {
+    const LayerPasses passes = TransformerLayer(model, plan, 0, rank);
+    ExpectSound(passes);
+    const int64_t received = 4 * rows[static_cast<size_t>(rank)];
+    // As many as the busiest rank gets.
+    const std::vector<int64_t> twice(2, 4 * 38 * 256 * 2);
+    EXPECT_EQ(VolumesOf(passes.forward)[all_to_all], twice);
+    EXPECT_EQ(VolumesOf(passes.backward)[all_to_all], twice);
+    EXPECT_EQ(Find(passes.forward, "dispatch").written.count, 64 * 256 * 2);
+    EXPECT_EQ(Find(passes.forward, "dispatch all_gather").bytes.count, received * 256 * 2);
+    EXPECT_EQ(Find(passes.forward, "experts up").flops, 2 * (2 * received) * 256 * 512);
+    EXPECT_EQ(Find(passes.forward, "combine reduce_scatter").bytes.count, 2 * received * 256 * 2);
+    EXPECT_EQ(Find(passes.forward, "combine").flops, 2 * 64 * 256);
+    EXPECT_EQ(Find(passes.backward, "experts up input all_gather").bytes.count, received * 256 * 2);
+    EXPECT_EQ(Find(passes.backward, "experts up weight gradient").written.count, 2 * 256 * 512 * 4);
+  }
+  // Nobody wants the last two: nothing to share with the other tensor-parallel rank.
+  model.experts->shares = {8, 6, 5, 1, 1, 1, 0, 0};
+  const LayerPasses idle = TransformerLayer(model, plan, 0, 3);
+  ExpectSound(idle);
+  EXPECT_EQ(Find(idle.forward, "experts up").flops, 0);
+  EXPECT_EQ(std::ranges::find(idle.forward, "dispatch all_gather", &LayerWork::name),
+            idle.forward.end());
+}
+
 TEST(TransformerLayer, EmbeddingIsALookup) {
   const TransformerModel model = Gpt();
   const LayerPlan plan{.tensor = 4, .sequences = 2};

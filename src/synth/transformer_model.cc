@@ -11,8 +11,8 @@
 namespace etude {
 namespace {
 
-constexpr TransformerModel Llama(int64_t layers, int64_t hidden, int64_t heads, int64_t kv_heads,
-                                 int64_t ffn, int64_t vocabulary, int64_t sequence) {
+TransformerModel Llama(int64_t layers, int64_t hidden, int64_t heads, int64_t kv_heads, int64_t ffn,
+                       int64_t vocabulary, int64_t sequence) {
   return {.layers = layers,
           .hidden = hidden,
           .heads = heads,
@@ -23,7 +23,7 @@ constexpr TransformerModel Llama(int64_t layers, int64_t hidden, int64_t heads, 
           .sequence = sequence};
 }
 
-constexpr TransformerModel Gpt3() {
+TransformerModel Gpt3() {
   TransformerModel model = Llama(96, 12288, 96, 96, 49152, 50257, 2048);
   model.gated = false;
   model.biases = true;
@@ -33,7 +33,7 @@ constexpr TransformerModel Gpt3() {
   return model;
 }
 
-constexpr TransformerModel Mixtral() {
+TransformerModel Mixtral() {
   TransformerModel model = Llama(32, 4096, 32, 8, 14336, 32000, 32768);
   model.experts = ExpertsModel{.experts = 8, .top_k = 2, .ffn = 14336};
   return model;
@@ -41,9 +41,8 @@ constexpr TransformerModel Mixtral() {
 
 // `query_rank` and the units of a feed-forward part, dense and of an expert; two experts are
 // shared.
-constexpr TransformerModel DeepSeekV2(int64_t layers, int64_t hidden, int64_t heads,
-                                      int64_t query_rank, int64_t dense_ffn, int64_t ffn,
-                                      int64_t experts) {
+TransformerModel DeepSeekV2(int64_t layers, int64_t hidden, int64_t heads, int64_t query_rank,
+                            int64_t dense_ffn, int64_t ffn, int64_t experts) {
   TransformerModel model = Llama(layers, hidden, heads, heads, dense_ffn, 102400, 4096);
   model.head_size = 128 + 64;
   model.latent = LatentAttention{.query_rank = query_rank,
@@ -56,7 +55,7 @@ constexpr TransformerModel DeepSeekV2(int64_t layers, int64_t hidden, int64_t he
   return model;
 }
 
-constexpr TransformerModel DeepSeekV3() {
+TransformerModel DeepSeekV3() {
   TransformerModel model = DeepSeekV2(61, 7168, 128, 1536, 18432, 2048, 256);
   model.vocabulary = 129280;
   model.experts->top_k = 8;
@@ -71,22 +70,6 @@ constexpr std::string_view kLlama2Source =
     "Touvron et al. 2023, arXiv 2307.09288, section 2.2 and table 1; the model's config.json";
 constexpr std::string_view kLlama3Source =
     "Grattafiori et al. 2024, arXiv 2407.21783, table 3 and section 3.2";
-
-constexpr auto kPresets = std::to_array<TransformerPreset>({
-    {"gpt-3-175b", "Brown et al. 2020, arXiv 2005.14165, table 2.1; vocabulary of GPT-2", Gpt3()},
-    {"llama-2-7b", kLlama2Source, Llama(32, 4096, 32, 32, 11008, 32000, 4096)},
-    {"llama-2-70b", kLlama2Source, Llama(80, 8192, 64, 8, 28672, 32000, 4096)},
-    {"llama-3-8b", kLlama3Source, Llama(32, 4096, 32, 8, 14336, 128256, 8192)},
-    {"llama-3-70b", kLlama3Source, Llama(80, 8192, 64, 8, 28672, 128256, 8192)},
-    {"llama-3-405b", kLlama3Source, Llama(126, 16384, 128, 8, 53248, 128256, 8192)},
-    {"mixtral-8x7b", "Jiang et al. 2024, arXiv 2401.04088, table 1", Mixtral()},
-    {"deepseek-v2-lite", kDeepSeekV2Source, DeepSeekV2(27, 2048, 16, 0, 10944, 1408, 64)},
-    {"deepseek-v2", kDeepSeekV2Source, DeepSeekV2(60, 5120, 128, 1536, 12288, 1536, 160)},
-    {"deepseek-v3",
-     "DeepSeek-AI 2024, arXiv 2412.19437, section 4.2; the model's config.json; without "
-     "multi-token prediction",
-     DeepSeekV3()},
-});
 
 void AddNorm(const TransformerModel& model, std::string_view name, int64_t width,
              std::vector<TransformerWeight>& weights) {
@@ -173,6 +156,37 @@ Status CheckDimensions(const TransformerModel& model) {
   return {};
 }
 
+Status CheckRouting(const ExpertsModel& experts) {
+  constexpr double kMostImbalance = 8;
+  if (!(experts.imbalance >= 0 && experts.imbalance <= kMostImbalance)) {
+    return BadInput(
+        fmt::format("imbalance: found {}, expected 0 to {}", experts.imbalance, kMostImbalance));
+  }
+  if (experts.shares.empty()) return {};
+  if (experts.imbalance != 0) {
+    return BadInput("found shares of experts and imbalance, expected one of them");
+  }
+  if (static_cast<int64_t>(experts.shares.size()) != experts.experts) {
+    return BadInput(fmt::format("shares: found {}, expected one for each of {} experts",
+                                experts.shares.size(), experts.experts));
+  }
+  constexpr double kMostShare = 1e9;
+  int64_t chosen = 0;
+  for (const double share : experts.shares) {
+    if (!(share >= 0 && share <= kMostShare)) {
+      return BadInput(fmt::format("shares: found {}, expected 0 to {:.0e}", share, kMostShare));
+    }
+    chosen += share > 0 ? 1 : 0;
+  }
+  if (chosen < experts.top_k) {
+    return BadInput(
+        fmt::format("shares: found {} above 0, expected {} or more, as a token goes "
+                    "through so many experts",
+                    chosen, experts.top_k));
+  }
+  return {};
+}
+
 Status CheckExperts(const ExpertsModel& experts, int64_t layers) {
   constexpr int64_t kMostExperts = 1 << 16;
   constexpr int64_t kMostFfn = int64_t{1} << 24;
@@ -197,13 +211,14 @@ Status CheckExperts(const ExpertsModel& experts, int64_t layers) {
                                 experts.dense_layers, layers));
   }
   const double most = static_cast<double>(experts.experts);
-  if (!(experts.capacity_factor > 0 && experts.capacity_factor <= most)) {
+  const double capacity = experts.capacity_factor.value_or(1);
+  if (!(capacity > 0 && capacity <= most)) {
     return BadInput(
         fmt::format("capacity_factor: found {}, expected above 0, up to the number of "
                     "experts",
-                    experts.capacity_factor));
+                    capacity));
   }
-  return {};
+  return CheckRouting(experts);
 }
 
 Status CheckLatent(const TransformerModel& model) {
@@ -375,11 +390,29 @@ int64_t ActiveParameterCount(const TransformerModel& model) {
   return ParameterCount(active) + router;
 }
 
-std::span<const TransformerPreset> TransformerPresets() { return kPresets; }
+std::span<const TransformerPreset> TransformerPresets() {
+  static const auto presets = std::to_array<TransformerPreset>({
+      {"gpt-3-175b", "Brown et al. 2020, arXiv 2005.14165, table 2.1; vocabulary of GPT-2", Gpt3()},
+      {"llama-2-7b", kLlama2Source, Llama(32, 4096, 32, 32, 11008, 32000, 4096)},
+      {"llama-2-70b", kLlama2Source, Llama(80, 8192, 64, 8, 28672, 32000, 4096)},
+      {"llama-3-8b", kLlama3Source, Llama(32, 4096, 32, 8, 14336, 128256, 8192)},
+      {"llama-3-70b", kLlama3Source, Llama(80, 8192, 64, 8, 28672, 128256, 8192)},
+      {"llama-3-405b", kLlama3Source, Llama(126, 16384, 128, 8, 53248, 128256, 8192)},
+      {"mixtral-8x7b", "Jiang et al. 2024, arXiv 2401.04088, table 1", Mixtral()},
+      {"deepseek-v2-lite", kDeepSeekV2Source, DeepSeekV2(27, 2048, 16, 0, 10944, 1408, 64)},
+      {"deepseek-v2", kDeepSeekV2Source, DeepSeekV2(60, 5120, 128, 1536, 12288, 1536, 160)},
+      {"deepseek-v3",
+       "DeepSeek-AI 2024, arXiv 2412.19437, section 4.2; the model's config.json; without "
+       "multi-token prediction",
+       DeepSeekV3()},
+  });
+  return presets;
+}
 
 const TransformerPreset* FindTransformerPreset(std::string_view name) {
-  const auto found = std::ranges::find(kPresets, name, &TransformerPreset::name);
-  return found == kPresets.end() ? nullptr : &*found;
+  const std::span<const TransformerPreset> presets = TransformerPresets();
+  const auto found = std::ranges::find(presets, name, &TransformerPreset::name);
+  return found == presets.end() ? nullptr : &*found;
 }
 
 }  // namespace etude

@@ -23,8 +23,14 @@ struct ExpertsModel {
   int64_t ffn = 0;           // of one expert
   int64_t shared_ffn = 0;    // that every token goes through besides; 0: none
   int64_t dense_layers = 0;  // the first ones, which have an ordinary feed-forward part
-  // Each expert computes as many rows as the mean one times this.
-  double capacity_factor = 1;
+  // No expert computes more rows than the mean one times this; tokens beyond are dropped. Not said:
+  // 1 where all have as many, and all rows where they do not.
+  std::optional<double> capacity_factor;
+  // How much tokens prefer some experts: the exponent of Zipf's law, 0 for all alike, and of what
+  // it is drawn who they are; or else a share of each expert, in any unit.
+  double imbalance = 0;
+  int64_t seed = 0;
+  std::vector<double> shares;
 
   friend bool operator==(const ExpertsModel&, const ExpertsModel&) = default;
 };

@@ -171,6 +171,20 @@ TEST(TransformerFile, ErrorsSayWhereAndWhatWasExpected) {
             "m.toml:8:8: norm: found 'batch', expected rms or layer");
   EXPECT_EQ(ErrorOf(whole + "[experts]\nexperts = 4\ntop_k = 5\nffn = 8"),
             "m.toml:1:1: top_k: found 5, expected 1 to the 4 experts");
+  const std::string experts = whole + "[experts]\nexperts = 4\ntop_k = 2\nffn = 8\n";
+  EXPECT_EQ(ErrorOf(experts + "shares = [1, 2]"),
+            "m.toml:1:1: shares: found 2, expected one for each of 4 experts");
+  EXPECT_EQ(ErrorOf(experts + "shares = [0, 2, 0, 0]"),
+            "m.toml:1:1: shares: found 1 above 0, expected 2 or more, as a token goes through so "
+            "many experts");
+  EXPECT_EQ(ErrorOf(experts + "shares = [0, 2, 0, -1]"),
+            "m.toml:12:20: shares: found -1, expected a number above 0");
+  EXPECT_EQ(ErrorOf(experts + "shares = 2"),
+            "m.toml:12:10: shares: found a whole number, expected a list of numbers");
+  EXPECT_EQ(ErrorOf(experts + "imbalance = 9"), "m.toml:1:1: imbalance: found 9, expected 0 to 8");
+  EXPECT_EQ(ErrorOf(experts + "imbalance = 1\nshares = [1, 1, 1, 1]"),
+            "m.toml:1:1: found shares of experts and imbalance, expected one of them");
+  EXPECT_TRUE(ErrorOf(experts + "imbalance = 0\nseed = 3\nshares = [1, 1.5, 0, 1]").empty());
   EXPECT_EQ(ErrorOf(whole + "[latent]\nkv_rank = 8\nnope_size = 8\nrope_size = 4"),
             "m.toml:8:1: [latent] has no 'value_size', which it needs");
   const std::string latent = "[latent]\nkv_rank = 8\nnope_size = 8\nrope_size = 4\nvalue_size = 8";
