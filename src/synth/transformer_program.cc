@@ -121,9 +121,14 @@ class ProgramMaker {
     }
   }
   // One computation after the other.
-  size_t Compute(std::string name, In data, int64_t flops, Bytes memory) {
-    StepWork work{
-        .name = std::move(name), .data = std::move(data), .flops = flops, .memory = memory};
+  size_t Compute(std::string name, In data, const LayerWork& what) {
+    StepWork work{.name = std::move(name),
+                  .data = std::move(data),
+                  .flops = what.flops,
+                  .matrix_flops = what.matrix_flops,
+                  .type = model_.weights,
+                  .product = what.product,
+                  .memory = what.read + what.written};
     ComeAfter(work, last_compute_);
     last_compute_ = Push(std::move(work));
     return *last_compute_;
@@ -183,11 +188,10 @@ class ProgramMaker {
       for (const size_t input : work.inputs) data.push_back(*saved.ids[input]);
       if (work.inputs.empty()) data = saved.in;
       std::string name = fmt::format("{} {} #{}", unit.name, work.name, micro_batch);
-      saved.ids[i] =
-          work.communicates()
-              ? Collective(std::move(name), std::move(data), work.collective, GroupOf(work.axis),
-                           work.bytes)
-              : Compute(std::move(name), std::move(data), work.flops, work.read + work.written);
+      saved.ids[i] = work.communicates()
+                         ? Collective(std::move(name), std::move(data), work.collective,
+                                      GroupOf(work.axis), work.bytes)
+                         : Compute(std::move(name), std::move(data), work);
       if (!work.for_weights) last = {*saved.ids[i]};
       if (reduces) Enter(unit, work, *saved.ids[i]);
     }
@@ -363,9 +367,8 @@ class ProgramMaker {
     }
     Flush(dense_bucket_);
     Flush(expert_bucket_);
-    const LayerWork update = OptimizerWork(model_, updated_);
     const size_t optimizer =
-        Compute("optimizer", Distinct(reduced_), update.flops, update.read + update.written);
+        Compute("optimizer", Distinct(reduced_), OptimizerWork(model_, updated_));
     if (plan_.zero_stage != 1 && plan_.zero_stage != 2) return;
     for (const auto& [group, share] : shares_) {
       if (ParallelGroupSize(plan_, group) == 1) continue;

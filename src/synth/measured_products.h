@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "src/base/result.h"
+#include "src/base/units.h"
+#include "src/synth/product_shape.h"
+#include "src/trace/enums.h"
+
+namespace etude {
+
+// Times of matrix products that somebody measured, by shape and type.
+class MeasuredProducts {
+ public:
+  // A table in CSV: docs/formats/device.md. `path` is what messages call it. kBadInput with file
+  // and line for another heading, values of another form, and two times for one product.
+  static Result<MeasuredProducts> Parse(std::string_view text, const std::string& path);
+
+  size_t size() const { return times_.size(); }
+  // nullopt: not measured.
+  std::optional<Nanos> Find(const ProductShape& shape, DType type) const;
+
+ private:
+  std::map<std::pair<ProductShape, DType>, Nanos> times_;
+};
+
+}  // namespace etude
