@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "src/synth/replica_buckets.h"
+#include "src/synth/step_program.h"
 
 namespace etude {
 namespace {
@@ -46,7 +48,9 @@ class DlrmProgramMaker {
         placement_(placement),
         width_(ElementBytes(model.type).value_or(0)),
         samples_(plan.batch),
-        traffic_(LookupTrafficOf(model, plan, placement)) {
+        traffic_(LookupTrafficOf(model, plan, placement)),
+        buckets_(program_, {.bucket = plan.bucket, .weight = width_, .gradient = width_},
+                 {{.ranks = plan.ranks}}) {
     for (const TablePart& part : placement.parts[static_cast<size_t>(rank)]) {
       const EmbeddingTable& table = model.tables[part.table];
       std::string name = fmt::format("table {}", part.table);
@@ -75,29 +79,17 @@ class DlrmProgramMaker {
       Backward();
       Update();
     }
-    return std::move(works_);
+    return std::move(program_.works());
   }
 
  private:
   // ---- work
 
-  size_t Push(StepWork work) {
-    works_.push_back(std::move(work));
-    return works_.size() - 1;
-  }
-  static void ComeAfter(StepWork& work, std::optional<size_t> other) {
-    if (other && std::ranges::find(work.data, *other) == work.data.end()) {
-      work.control.push_back(*other);
-    }
-  }
-  // One computation after the other.
   In Compute(StepWork work) {
     std::ranges::sort(work.data);
     work.data.erase(std::ranges::unique(work.data).begin(), work.data.end());
     work.type = model_.type;
-    ComeAfter(work, last_compute_);
-    last_compute_ = Push(std::move(work));
-    return {*last_compute_};
+    return {program_.Compute(std::move(work))};
   }
   Bytes Memory(Moved moved) const { return Bytes{(moved.read + moved.written) * width_}; }
   In Elementwise(std::string name, In in, int64_t flops, Moved moved) {
@@ -114,16 +106,8 @@ class DlrmProgramMaker {
                     .product = shape,
                     .memory = Memory(moved)});
   }
-  // All ranks call them in one order, so that each is behind the one before.
   In Collective(std::string name, In in, CollectiveType type, Bytes bytes) {
-    StepWork work{.name = std::move(name),
-                  .data = std::move(in),
-                  .collective = type,
-                  .group = 0,
-                  .bytes = bytes};
-    ComeAfter(work, last_collective_);
-    last_collective_ = Push(std::move(work));
-    return {*last_collective_};
+    return {program_.Collective(std::move(name), std::move(in), type, /*group=*/0, bytes)};
   }
   static void Append(In& all, const In& more) { all.insert(all.end(), more.begin(), more.end()); }
 
@@ -140,8 +124,9 @@ class DlrmProgramMaker {
                     bool bias, bool has_input = true) {
     const int64_t out = samples_ * outputs;
     const int64_t weights = (inputs + (bias ? 1 : 0)) * outputs;
-    AddGradient(weights, Multiply(name + " weight gradient", in, {1, inputs, samples_, outputs},
-                                  bias ? out : 0, {samples_ * inputs + out, weights}));
+    buckets_.Add(0, weights,
+                 Multiply(name + " weight gradient", in, {1, inputs, samples_, outputs},
+                          bias ? out : 0, {samples_ * inputs + out, weights}));
     if (!has_input) return in;
     return Multiply(name + " input gradient", in, {1, samples_, outputs, inputs}, 0,
                     {out + inputs * outputs, samples_ * inputs});
@@ -197,12 +182,12 @@ class DlrmProgramMaker {
   // Of a table that all ranks have: of all its rows.
   void TableGradient(const Lookups& lookups, int64_t table_elements, const In& in) {
     const int64_t elements = lookups.count * lookups.columns;
-    AddGradient(table_elements,
-                Compute({.name = lookups.name + " gradient",
-                         .data = in,
-                         .flops = elements,
-                         .memory = Memory({lookups.samples * lookups.columns, table_elements}) +
-                                   Bytes{lookups.count * kLookupIndexBytes}}));
+    buckets_.Add(0, table_elements,
+                 Compute({.name = lookups.name + " gradient",
+                          .data = in,
+                          .flops = elements,
+                          .memory = Memory({lookups.samples * lookups.columns, table_elements}) +
+                                    Bytes{lookups.count * kLookupIndexBytes}}));
   }
 
   // ---- passes
@@ -286,7 +271,6 @@ class DlrmProgramMaker {
     }
     MlpBackward("bottom", std::move(in), model_.dense, model_.bottom, /*last_relu=*/true,
                 /*has_input=*/false);
-    Flush();
   }
 
   In InteractBackward(In in) {
@@ -329,32 +313,17 @@ class DlrmProgramMaker {
     return Elementwise("features gradient", std::move(in), all, {2 * all, all});
   }
 
-  // Gradients that all ranks have are reduced by buckets as they are computed.
-  void AddGradient(int64_t elements, const In& gradient) {
-    updated_ += elements;
-    bucket_ += elements;
-    Append(bucket_inputs_, gradient);
-    if (bucket_ * width_ >= plan_.bucket.count) Flush();
-  }
-  void Flush() {
-    if (bucket_ == 0) return;
-    Append(reduced_, plan_.ranks == 1
-                         ? bucket_inputs_
-                         : Collective("gradients all_reduce", bucket_inputs_,
-                                      CollectiveType::kAllReduce, Bytes{bucket_ * width_}));
-    bucket_ = 0;
-    bucket_inputs_.clear();
-  }
-
   void Update() {
+    In reduced = buckets_.EndBackward();
     for (const Lookups& lookups : own_) UpdateRows(lookups, pooled_gradients_);
     for (const Lookups& lookups : by_rows_) UpdateRows(lookups, partial_gradients_);
     const bool adagrad = plan_.optimizer == DlrmOptimizer::kAdagrad;
-    const int64_t state = adagrad ? 2 * updated_ * kAdagradStateBytes : 0;
+    const int64_t updated = buckets_.updated();
+    const int64_t state = adagrad ? 2 * updated * kAdagradStateBytes : 0;
     Compute({.name = "optimizer",
-             .data = reduced_,
-             .flops = (adagrad ? kAdagradFlops : kSgdFlops) * updated_,
-             .memory = Memory({2 * updated_, updated_}) + Bytes{state}});
+             .data = std::move(reduced),
+             .flops = (adagrad ? kAdagradFlops : kSgdFlops) * updated,
+             .memory = Memory({2 * updated, updated}) + Bytes{state}});
   }
 
   const DlrmModel& model_;
@@ -367,16 +336,11 @@ class DlrmProgramMaker {
   std::vector<Lookups> by_rows_;
   std::vector<Lookups> replicated_;
 
-  std::vector<StepWork> works_;
-  std::optional<size_t> last_compute_;
-  std::optional<size_t> last_collective_;
+  StepProgram program_{1};
+  ReplicaBuckets buckets_;
   In loss_;
   In pooled_gradients_;
   In partial_gradients_;
-  int64_t bucket_ = 0;  // elements
-  In bucket_inputs_;
-  In reduced_;
-  int64_t updated_ = 0;
 };
 
 }  // namespace
