@@ -18,6 +18,7 @@
 #include "src/compat/text_model.h"
 #include "src/formats/byte_source.h"
 #include "src/formats/job_folder.h"
+#include "src/formats/read_trace.h"
 #include "src/report/format.h"
 #include "src/report/json_output.h"
 #include "src/synth/device_file.h"
@@ -68,8 +69,10 @@ class GenerateCommand : public Command {
     options.Value("--device", &device_, "NAME",
                   "of models: durations of computations by the roofline of a device of the list "
                   "below, or of a file that ends in .toml");
-    options.Value("--measured", &measured_, "FILE",
-                  "of models: durations of matrix products from a table in CSV, before --device");
+    options.Value(
+        "--measured", &measured_, "FILE",
+        "of models: durations of matrix products from a recorded trace, or a table that ends in "
+        ".csv, before --device");
     options.Choice("--to", &to_, {"et", "classes"},
                    "of models: a file for each rank, or -o as a folder with one for all ranks that "
                    "do the same");
@@ -240,7 +243,10 @@ class GenerateCommand : public Command {
       sources.device = FindDevice(*device_);
       if (!sources.device) return UnknownDevice();
     }
-    if (measured_) {
+    if (measured_ && !measured_->ends_with(".csv")) {
+      ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(*measured_, {}, context));
+      ETUDE_ASSIGN_OR_RETURN(sources.measured, MeasuredProducts::Of(trace, *measured_));
+    } else if (measured_) {
       ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(*measured_, context.limits));
       ETUDE_ASSIGN_OR_RETURN(sources.measured, MeasuredProducts::Parse(text, *measured_));
     }

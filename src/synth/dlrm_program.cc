@@ -125,7 +125,7 @@ class DlrmProgramMaker {
     const int64_t out = samples_ * outputs;
     const int64_t weights = (inputs + (bias ? 1 : 0)) * outputs;
     buckets_.Add(0, weights,
-                 Multiply(name + " weight gradient", in, {1, inputs, samples_, outputs},
+                 Multiply(name + " weight gradient", in, {1, outputs, samples_, inputs},
                           bias ? out : 0, {samples_ * inputs + out, weights}));
     if (!has_input) return in;
     return Multiply(name + " input gradient", in, {1, samples_, outputs, inputs}, 0,
@@ -286,12 +286,12 @@ class DlrmProgramMaker {
     in = Elementwise("interaction output backward", std::move(in), 0,
                      {samples_ * model_.top_input(), squares + bottom});
     // A product for each of the two sides, their sum, and what came past them to the bottom's.
-    const int64_t flops = 4 * squares * model_.bottom.back();
-    return Compute({.name = "interaction gradient",
-                    .data = std::move(in),
-                    .flops = flops + all + bottom,
-                    .matrix_flops = flops,
-                    .memory = Memory({squares + all + bottom, all})});
+    const int64_t units = model_.bottom.back();
+    const Moved moved = {squares + all, all};
+    In both = Multiply("interaction right gradient", in, {samples_, units, f, f}, 0, moved);
+    Append(both, Multiply("interaction left gradient", in, {samples_, f, f, units}, 0, moved));
+    return Elementwise("interaction gradient", std::move(both), all + bottom,
+                       {2 * all + bottom, all});
   }
   In CrossBackward(In in) {
     const int64_t units = model_.feature_elements();

@@ -94,7 +94,9 @@ TEST(DlrmJob, AStepOnOneRankByHand) {
       {"top 0 weight gradient", 66, 60, (10 + 6 + 18) * 4},
       {"top 0 input gradient", 60, 60, (6 + 15 + 10) * 4},
       {"interaction output backward", 0, 0, (10 + 18 + 4) * 4},
-      {"interaction gradient", 144 + 12 + 4, 144, (18 + 12 + 4 + 12) * 4},
+      {"interaction right gradient", 72, 72, (18 + 12 + 12) * 4},
+      {"interaction left gradient", 72, 72, (18 + 12 + 12) * 4},
+      {"interaction gradient", 12 + 4, 0, (24 + 4 + 12) * 4},
       {"bottom 1 relu backward", 4, 0, 48},
       {"bottom 1 weight gradient", 36, 32, (8 + 4 + 10) * 4},
       {"bottom 1 input gradient", 32, 32, (4 + 8 + 8) * 4},
@@ -106,7 +108,7 @@ TEST(DlrmJob, AStepOnOneRankByHand) {
   };
   EXPECT_EQ(CountsOf(job->program(0)), expected);
   EXPECT_EQ(WorkOf(*job, 0, "interaction").product, (ProductShape{2, 3, 2, 3}));
-  EXPECT_EQ(WorkOf(*job, 0, "top 0 weight gradient").product, (ProductShape{1, 5, 2, 3}));
+  EXPECT_EQ(WorkOf(*job, 0, "top 0 weight gradient").product, (ProductShape{1, 3, 2, 5}));
 }
 
 TEST(DlrmJob, Adagrad) {

@@ -79,7 +79,7 @@ void LayerWorks::WeightGradient(const std::string& name, In in, const MatrixProd
        .gives_gradients = std::move(given),
        .flops = product.flops() + (product.bias ? product.outputs() : 0),
        .matrix_flops = product.flops(),
-       .product = {product.count, product.in, product.rows, product.out},
+       .product = {product.count, product.out, product.rows, product.in},
        .read = Bytes{(product.inputs() + product.outputs()) * element_ + weights * gradient_},
        .written = Bytes{weights * gradient_}});
 }

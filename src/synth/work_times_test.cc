@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/synth/device_file.h"
+#include "src/trace/trace_builder.h"
 
 namespace etude {
 namespace {
@@ -126,6 +128,79 @@ TEST(MeasuredProducts, WhatDoesNotFitIsSaid) {
             std::string::npos);
   EXPECT_FALSE(MeasuredProducts::Parse("", "m.csv"));
   EXPECT_FALSE(MeasuredProducts::Parse("rows,inner\n", "m.csv"));
+}
+
+// A step of operators with arguments and times, and kernels that they started.
+class ProductSketch {
+ public:
+  NodeId Operator(std::string_view name, const std::vector<std::vector<int64_t>>& shapes,
+                  std::string_view device, int64_t nanos, std::string_view type = "Tensor(float)") {
+    std::vector<Value> inputs;
+    for (const std::vector<int64_t>& shape : shapes) {
+      inputs.push_back(Value::Tensor(builder_.Intern(type),
+                                     builder_.InternTensor({.tensor = ++tensors_,
+                                                            .storage = tensors_,
+                                                            .element_bytes = 4,
+                                                            .device = builder_.Intern(device),
+                                                            .type = builder_.Intern(type),
+                                                            .shape = builder_.InternInts(shape)})));
+    }
+    return builder_.AddNode({.source_id = builder_.node_count(),
+                             .kind = NodeKind::kOperator,
+                             .place = Place::kHost,
+                             .name = builder_.Intern(name),
+                             .duration = Nanos{nanos},
+                             .inputs = builder_.InternValues(inputs)});
+  }
+  void Kernel(NodeId starter, int64_t nanos) {
+    const NodeId node = builder_.AddNode({.source_id = builder_.node_count(),
+                                          .kind = NodeKind::kKernel,
+                                          .place = Place::kDevice,
+                                          .name = builder_.Intern("gemm"),
+                                          .duration = Nanos{nanos}});
+    builder_.SetParent(node, builder_.source_id(starter));
+  }
+  Result<MeasuredProducts> Read() {
+    return MeasuredProducts::Of(builder_.Finish().value(), "t.json");
+  }
+
+ private:
+  TraceBuilder builder_;
+  uint64_t tensors_ = 0;
+};
+
+TEST(MeasuredProducts, OfATraceTheMedianOfEachShape) {
+  ProductSketch sketch;
+  for (const int64_t nanos : {900, 50, 60, 70}) {
+    sketch.Operator("aten::mm", {{2, 3}, {3, 5}}, "cpu", nanos);
+  }
+  sketch.Operator("aten::addmm", {{5}, {4, 3}, {3, 5}}, "cpu", 80);
+  sketch.Operator("aten::mm", {{2, 3}, {4, 5}}, "cpu", 10);  // does not fit
+  sketch.Operator("aten::relu", {{2, 3}, {3, 5}}, "cpu", 20);
+  const auto products = sketch.Read();
+  ASSERT_TRUE(products) << products.error().message;
+  EXPECT_EQ(products->size(), 2u);
+  EXPECT_EQ(products->Find({1, 2, 3, 5}, DType::kFloat32), Nanos{60});
+  EXPECT_EQ(products->Find({1, 4, 3, 5}, DType::kFloat32), Nanos{80});
+}
+
+TEST(MeasuredProducts, OfADeviceTheTimeOfItsKernels) {
+  ProductSketch sketch;
+  const NodeId product =
+      sketch.Operator("aten::bmm", {{7, 2, 3}, {7, 3, 5}}, "cuda:0", 9000, "Tensor(c10::BFloat16)");
+  sketch.Kernel(product, 100);
+  sketch.Kernel(product, 20);
+  sketch.Operator("aten::mm", {{2, 3}, {3, 5}}, "cuda:0", 9000);  // started nothing that is known
+  const auto products = sketch.Read();
+  ASSERT_TRUE(products) << products.error().message;
+  EXPECT_EQ(products->size(), 1u);
+  EXPECT_EQ(products->Find({7, 2, 3, 5}, DType::kBFloat16), Nanos{120});
+}
+
+TEST(MeasuredProducts, ATraceWithoutAnyIsRefused) {
+  ProductSketch sketch;
+  sketch.Operator("aten::relu", {{2, 3}}, "cpu", 20);
+  EXPECT_FALSE(sketch.Read());
 }
 
 TEST(TimeWorks, MeasuredBeforeRooflineBeforeUnknownAndNoCommunication) {
