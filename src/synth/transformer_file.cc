@@ -2,11 +2,13 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "src/base/nearest.h"
 #include "src/formats/toml_reader.h"
+#include "src/synth/float_type.h"
 
 namespace etude {
 namespace {
@@ -161,24 +163,15 @@ class TransformerParser : private TomlReader {
   }
 
   Status ReadType(const toml::table& table, std::string_view key, DType& type) const {
-    constexpr auto kTypes = std::to_array<std::pair<std::string_view, DType>>({
-        {"float32", DType::kFloat32},
-        {"float16", DType::kFloat16},
-        {"bfloat16", DType::kBFloat16},
-        {"float8_e4m3fn", DType::kFloat8E4M3Fn},
-        {"float8_e5m2", DType::kFloat8E5M2},
-    });
     const toml::node* node = table.get(key);
     if (node == nullptr) return {};
     ETUDE_ASSIGN_OR_RETURN(const std::string name, Text(*node, key));
-    for (const auto& [known, value] : kTypes) {
-      if (name != known) continue;
-      type = value;
-      return {};
+    const std::optional<DType> found = FloatType(name);
+    if (!found) {
+      return Wrong(*node, fmt::format("{}: found '{}', expected {}", key, name, FloatTypeNames()));
     }
-    return Wrong(*node, fmt::format("{}: found '{}', expected float32, float16, bfloat16, "
-                                    "float8_e4m3fn or float8_e5m2",
-                                    key, name));
+    type = *found;
+    return {};
   }
 
   const toml::table& root_;

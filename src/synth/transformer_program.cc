@@ -120,6 +120,15 @@ class ProgramMaker {
 
   // ---- work
 
+  size_t Compute(std::string name, In data, const LayerWork& what) {
+    return program_.Compute({.name = std::move(name),
+                             .data = std::move(data),
+                             .flops = what.flops,
+                             .matrix_flops = what.matrix_flops,
+                             .type = model_.weights,
+                             .product = what.product,
+                             .memory = what.read + what.written});
+  }
   size_t Collective(std::string name, In data, CollectiveType type, ParallelGroup group,
                     Bytes bytes) {
     return program_.Collective(std::move(name), std::move(data), type, static_cast<size_t>(group),
@@ -169,8 +178,7 @@ class ProgramMaker {
       saved.ids[i] = work.communicates()
                          ? Collective(std::move(name), std::move(data), work.collective,
                                       GroupOf(work.axis), work.bytes)
-                         : program_.Compute(std::move(name), std::move(data), work.flops,
-                                            work.read + work.written);
+                         : Compute(std::move(name), std::move(data), work);
       if (!work.for_weights) last = {*saved.ids[i]};
       if (reduces) Enter(unit, work, *saved.ids[i]);
     }
@@ -295,8 +303,7 @@ class ProgramMaker {
     }
     In reduced = buckets_.EndBackward();
     const LayerWork update = OptimizerWork(model_, buckets_.updated());
-    buckets_.GatherUpdated(program_.Compute("optimizer", std::move(reduced), update.flops,
-                                            update.read + update.written));
+    buckets_.GatherUpdated(Compute("optimizer", std::move(reduced), update));
   }
 
   const TransformerModel& model_;
