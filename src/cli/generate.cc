@@ -38,8 +38,8 @@ class GenerateCommand : public Command {
  public:
   std::string_view name() const override { return "generate"; }
   std::string_view summary() const override {
-    return "make Chakra traces of a pattern, or of the training of a model, for any number of "
-           "ranks";
+    return "make Chakra traces of a pattern, or of a model's training or inference, for any number "
+           "of ranks";
   }
 
   void Declare(Options& options) override {

@@ -50,6 +50,14 @@ void ModelOptions::Declare(Options& options) {
   word("--attention", &attention, "KIND", "fused or unfused (default: fused)");
   number("--layers", &layers, "N", "instead of the model's");
   number("--sequence", &sequence, "N", "tokens of a sequence instead of the model's");
+  word("--phase", &phase, "WHAT", "training, prefill or decode (default: training)");
+  number("--cached", &cached, "N",
+         "prefill, decode: earlier tokens of each sequence, in the cache (default: 0, of decode so "
+         "many that sequences are whole at the end)",
+         {.least = 0, .most = int64_t{1} << 24});
+  number("--tokens", &tokens, "N", "decode: tokens of each sequence, one after the other");
+  word("--cache-type", &cache_type, "TYPE",
+       "prefill, decode: of keys and values in the cache (default: that of the weights)");
 }
 
 std::vector<std::string_view> ModelOptions::Given() const {
@@ -71,6 +79,10 @@ std::vector<std::string_view> ModelOptions::Given() const {
            {"--attention", attention.has_value()},
            {"--layers", layers.has_value()},
            {"--sequence", sequence.has_value()},
+           {"--phase", phase.has_value()},
+           {"--cached", cached.has_value()},
+           {"--tokens", tokens.has_value()},
+           {"--cache-type", cache_type.has_value()},
        })) {
     if (given) names.push_back(name);
   }

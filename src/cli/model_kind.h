@@ -36,6 +36,10 @@ struct ModelOptions {
   std::optional<std::string> attention;
   std::optional<int64_t> layers;
   std::optional<int64_t> sequence;
+  std::optional<std::string> phase;
+  std::optional<int64_t> cached;
+  std::optional<int64_t> tokens;
+  std::optional<std::string> cache_type;
 
   void Declare(Options& options);
   // The names of those that were given.

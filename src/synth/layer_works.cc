@@ -11,7 +11,7 @@ LayerWorks::LayerWorks(const TransformerModel& model, const LayerPlan& plan)
       plan_(plan),
       element_(ElementBytes(model.weights).value_or(0)),
       gradient_(ElementBytes(model.gradients).value_or(0)),
-      tokens_(plan.sequences * (model.sequence / plan.context)),
+      tokens_(plan.sequences * (PassTokens(model, plan) / plan.context)),
       shares_tokens_(plan.tensor > 1 && plan.sequence_parallel),
       shared_tokens_(shares_tokens_ ? tokens_ / plan.tensor : tokens_) {}
 
@@ -105,11 +105,11 @@ LayerWorks::In LayerWorks::SumTokens(const std::string& name, In in) {
                     tokens_ * model_.hidden * element_);
 }
 
-LayerWorks::In LayerWorks::Norm(const std::string& name, In in) {
+LayerWorks::In LayerWorks::Norm(const std::string& name, In in, int64_t tokens) {
   // With LayerNorm: mean (2), subtract, square, sum, times the deviation's inverse, scale, offset.
   const bool centred = model_.norm == NormKind::kLayerNorm;
   const int64_t weights = (centred ? 2 : 1) * model_.hidden;
-  const int64_t size = shared_tokens_ * model_.hidden;
+  const int64_t size = tokens * model_.hidden;
   return Elementwise(name, std::move(in), size, centred ? 7 : 4,
                      {.read = size + weights, .written = size, .kept = size});
 }

@@ -161,24 +161,15 @@ class TransformerParser : private TomlReader {
   }
 
   Status ReadType(const toml::table& table, std::string_view key, DType& type) const {
-    constexpr auto kTypes = std::to_array<std::pair<std::string_view, DType>>({
-        {"float32", DType::kFloat32},
-        {"float16", DType::kFloat16},
-        {"bfloat16", DType::kBFloat16},
-        {"float8_e4m3fn", DType::kFloat8E4M3Fn},
-        {"float8_e5m2", DType::kFloat8E5M2},
-    });
     const toml::node* node = table.get(key);
     if (node == nullptr) return {};
     ETUDE_ASSIGN_OR_RETURN(const std::string name, Text(*node, key));
-    for (const auto& [known, value] : kTypes) {
-      if (name != known) continue;
-      type = value;
-      return {};
+    const std::optional<DType> found = FindModelType(name);
+    if (!found) {
+      return Wrong(*node, fmt::format("{}: found '{}', expected {}", key, name, ModelTypeNames()));
     }
-    return Wrong(*node, fmt::format("{}: found '{}', expected float32, float16, bfloat16, "
-                                    "float8_e4m3fn or float8_e5m2",
-                                    key, name));
+    type = *found;
+    return {};
   }
 
   const toml::table& root_;

@@ -1,13 +1,15 @@
 #include "src/synth/transformer_program.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "src/synth/inference_program.h"
+#include "src/synth/program_works.h"
 
 namespace etude {
 namespace {
@@ -30,7 +32,7 @@ struct WeightUnit {
 
 class ProgramMaker {
  public:
-  using In = std::vector<size_t>;
+  using In = ProgramWorks::In;
 
   ProgramMaker(const TransformerModel& model, const TransformerPlan& plan, int64_t stage)
       : model_(model),
@@ -49,7 +51,7 @@ class ProgramMaker {
   std::vector<StepWork> Run() {
     for (int64_t chunk = 0; chunk < plan_.pipeline.chunks; ++chunk) AddUnits(chunk);
     for (const StageStep& step : StageOrder(plan_.pipeline, stage_)) {
-      step_ends_ = {step_ends_[1], last_compute_};
+      works_.BeginStep();
       switch (step.pass) {
         case StagePass::kForward: Forward(step); break;
         case StagePass::kBackward:
@@ -58,7 +60,7 @@ class ProgramMaker {
       }
     }
     Update();
-    return std::move(works_);
+    return works_.Take();
   }
 
  private:
@@ -78,10 +80,8 @@ class ProgramMaker {
     const int64_t place = chunk * plan_.pipeline.stages + stage_;
     std::vector<WeightUnit>& units = units_.emplace_back();
     if (place == 0) units.push_back(UnitOf("embedding", embedding_, EmbeddingWeights(model_)));
-    const int64_t rest = model_.layers % places_;
-    const int64_t count = model_.layers / places_ + (place < rest ? 1 : 0);
-    const int64_t first = model_.layers / places_ * place + std::min(place, rest);
-    for (int64_t layer = first; layer < first + count; ++layer) {
+    const LayerRange layers = LayersOfPlace(model_.layers, places_, place);
+    for (int64_t layer = layers.first; layer < layers.first + layers.count; ++layer) {
       const bool routed = HasExperts(model_, layer);
       units.push_back(UnitOf(fmt::format("layer {}", layer), routed ? routed_ : dense_,
                              LayerWeights(model_, layer)));
@@ -110,64 +110,18 @@ class ProgramMaker {
 
   // ---- work
 
-  size_t Push(StepWork work) {
-    works_.push_back(std::move(work));
-    return works_.size() - 1;
-  }
-  static void ComeAfter(StepWork& work, std::optional<size_t> other) {
-    if (!other || std::ranges::find(work.data, *other) != work.data.end()) return;
-    if (std::ranges::find(work.control, *other) == work.control.end()) {
-      work.control.push_back(*other);
-    }
-  }
-  // One computation after the other.
-  size_t Compute(std::string name, In data, int64_t flops, Bytes memory) {
-    StepWork work{
-        .name = std::move(name), .data = std::move(data), .flops = flops, .memory = memory};
-    ComeAfter(work, last_compute_);
-    last_compute_ = Push(std::move(work));
-    return *last_compute_;
-  }
-  // Members of a group call its collectives in one order, so that each is behind the one before.
-  size_t Collective(std::string name, In data, CollectiveType type, ParallelGroup group,
-                    Bytes bytes, std::optional<size_t> after = std::nullopt) {
-    StepWork work{.name = std::move(name),
-                  .data = std::move(data),
-                  .collective = type,
-                  .group = static_cast<size_t>(group),
-                  .bytes = bytes};
-    std::optional<size_t>& last = last_of_[static_cast<size_t>(group)];
-    ComeAfter(work, after);
-    ComeAfter(work, last);
-    last = Push(std::move(work));
-    return *last;
-  }
-  // `place` is the sender's; what is received may come once the step before has begun.
   size_t Message(const StageStep& step, bool backward, bool sends, In data) {
     const int64_t place = PlaceOf(step);
     const bool to_next = backward != sends;
     const int64_t sender = sends ? place : place + (backward ? 1 : -1);
-    const bool shares = SharesTokens();
-    const int64_t tokens = plan_.layer.sequences * (model_.sequence / plan_.layer.context) /
-                           (shares ? plan_.layer.tensor : 1);
-    StepWork work{.name = fmt::format("{} {} #{}", sends ? "send" : "receive",
-                                      backward ? "gradient" : "activations", step.micro_batch),
-                  .data = std::move(data),
-                  .partner = to_next ? 1 : -1,
-                  .sends = sends,
-                  .tag = 2 * (step.micro_batch * places_ + sender) + (backward ? 1 : 0),
-                  .bytes = Bytes{tokens * model_.hidden * weight_}};
-    if (!sends) ComeAfter(work, step_ends_[0]);
-    return Push(std::move(work));
-  }
-
-  static ParallelGroup GroupOf(LayerAxis axis) {
-    switch (axis) {
-      case LayerAxis::kTensor: return ParallelGroup::kTensor;
-      case LayerAxis::kContext: return ParallelGroup::kContext;
-      case LayerAxis::kExpert: return ParallelGroup::kExpert;
-    }
-    return ParallelGroup::kTensor;
+    return works_.Message(
+        {.name = fmt::format("{} {} #{}", sends ? "send" : "receive",
+                             backward ? "gradient" : "activations", step.micro_batch),
+         .data = std::move(data),
+         .partner = to_next ? 1 : -1,
+         .sends = sends,
+         .tag = 2 * (step.micro_batch * places_ + sender) + (backward ? 1 : 0),
+         .bytes = Bytes{StateElements(model_, plan_.layer) * weight_}});
   }
 
   // The works that `wanted` says; gives the last one. `reduces`: of the gradients, which are whole.
@@ -179,15 +133,8 @@ class ProgramMaker {
     for (size_t i = 0; i < works.size(); ++i) {
       const LayerWork& work = works[i];
       if (!wanted(work)) continue;
-      In data;
-      for (const size_t input : work.inputs) data.push_back(*saved.ids[input]);
-      if (work.inputs.empty()) data = saved.in;
-      std::string name = fmt::format("{} {} #{}", unit.name, work.name, micro_batch);
-      saved.ids[i] =
-          work.communicates()
-              ? Collective(std::move(name), std::move(data), work.collective, GroupOf(work.axis),
-                           work.bytes)
-              : Compute(std::move(name), std::move(data), work.flops, work.read + work.written);
+      saved.ids[i] = works_.AddLayerWork(
+          fmt::format("{} {} #{}", unit.name, work.name, micro_batch), work, saved.ids, saved.in);
       if (!work.for_weights) last = {*saved.ids[i]};
       if (reduces) Enter(unit, work, *saved.ids[i]);
     }
@@ -264,15 +211,15 @@ class ProgramMaker {
   void GatherWeights(const WeightUnit& unit, int64_t micro_batch, In& in) {
     if (plan_.zero_stage < 3) return;
     const std::optional<size_t> after = unit_begin_;
-    unit_begin_ = last_compute_;
+    unit_begin_ = works_.last_compute();
     for (const auto& [group, elements] :
          {std::pair(ParallelGroup::kReplicas, unit.weights),
           std::pair(ParallelGroup::kExpertReplicas, unit.expert_weights)}) {
       const int64_t ranks = ParallelGroupSize(plan_, group);
       if (ranks == 1 || elements == 0) continue;
-      in.push_back(Collective(fmt::format("{} weights all_gather #{}", unit.name, micro_batch), {},
-                              CollectiveType::kAllGather, group,
-                              Bytes{ShareOf(elements, ranks) * weight_}, after));
+      in.push_back(works_.Collective(
+          fmt::format("{} weights all_gather #{}", unit.name, micro_batch), {},
+          CollectiveType::kAllGather, group, Bytes{ShareOf(elements, ranks) * weight_}, after));
     }
   }
 
@@ -299,9 +246,10 @@ class ProgramMaker {
     if (!Reduces(micro_batch)) return;
     if (SharesTokens() && unit.common_weights != 0) {
       // Each tensor-parallel rank has what its share of the tokens gives.
-      const size_t sum = Collective(fmt::format("{} common gradients all_reduce", unit.name),
-                                    {*last_compute_}, CollectiveType::kAllReduce,
-                                    ParallelGroup::kTensor, Bytes{unit.common_weights * gradient_});
+      const size_t sum =
+          works_.Collective(fmt::format("{} common gradients all_reduce", unit.name),
+                            {*works_.last_compute()}, CollectiveType::kAllReduce,
+                            ParallelGroup::kTensor, Bytes{unit.common_weights * gradient_});
       for (const TransformerWeight& weight : unit.parts) {
         if (weight.split == WeightSplit::kNone) {
           AddToBucket(dense_bucket_, ElementsOnRank(weight, plan_.layer), {sum});
@@ -342,8 +290,8 @@ class ProgramMaker {
           shares ? CollectiveType::kReduceScatter : CollectiveType::kAllReduce;
       const int64_t elements = shares ? share * ranks : bucket.elements;
       reduced_.push_back(
-          Collective(fmt::format("{}gradients {}", experts ? "experts' " : "", Name(type)),
-                     bucket.inputs, type, bucket.group, Bytes{elements * gradient_}));
+          works_.Collective(fmt::format("{}gradients {}", experts ? "experts' " : "", Name(type)),
+                            bucket.inputs, type, bucket.group, Bytes{elements * gradient_}));
     }
     if (plan_.zero_stage < 2 || last_micro_batch_) {
       updated_ += plan_.zero_stage > 0 ? share : bucket.elements;
@@ -356,21 +304,21 @@ class ProgramMaker {
   void Update() {
     if (SharesEmbedding()) {
       const int64_t elements = EmbeddingElements();
-      const size_t sum =
-          Collective("embedding gradient all_reduce", {*last_compute_}, CollectiveType::kAllReduce,
-                     ParallelGroup::kEnds, Bytes{elements * gradient_});
+      const size_t sum = works_.Collective("embedding gradient all_reduce",
+                                           {*works_.last_compute()}, CollectiveType::kAllReduce,
+                                           ParallelGroup::kEnds, Bytes{elements * gradient_});
       AddToBucket(dense_bucket_, elements, {sum});
     }
     Flush(dense_bucket_);
     Flush(expert_bucket_);
     const LayerWork update = OptimizerWork(model_, updated_);
     const size_t optimizer =
-        Compute("optimizer", Distinct(reduced_), update.flops, update.read + update.written);
+        works_.Compute("optimizer", Distinct(reduced_), update.flops, update.read + update.written);
     if (plan_.zero_stage != 1 && plan_.zero_stage != 2) return;
     for (const auto& [group, share] : shares_) {
       if (ParallelGroupSize(plan_, group) == 1) continue;
-      Collective("weights all_gather", {optimizer}, CollectiveType::kAllGather, group,
-                 Bytes{share * weight_});
+      works_.Collective("weights all_gather", {optimizer}, CollectiveType::kAllGather, group,
+                        Bytes{share * weight_});
     }
   }
   static In Distinct(In works) {
@@ -390,13 +338,10 @@ class ProgramMaker {
   const LayerPasses embedding_;
   const LayerPasses head_;
   std::vector<std::vector<WeightUnit>> units_;  // by chunk
-  std::vector<StepWork> works_;
-  std::optional<size_t> last_compute_;
-  std::array<std::optional<size_t>, kParallelGroupCount> last_of_;  // by group
-  std::array<std::optional<size_t>, 2> step_ends_;  // of the last but one and the last
-  std::optional<size_t> unit_begin_;                // what came before the last unit
-  std::map<int64_t, In> losses_;                    // by micro-batch
-  std::map<int64_t, std::vector<Saved>> saved_;     // by micro-batch, each by unit
+  ProgramWorks works_;
+  std::optional<size_t> unit_begin_;             // what came before the last unit
+  std::map<int64_t, In> losses_;                 // by micro-batch
+  std::map<int64_t, std::vector<Saved>> saved_;  // by micro-batch, each by unit
   Bucket dense_bucket_;
   Bucket expert_bucket_;
   In reduced_;
@@ -422,7 +367,9 @@ int64_t ParallelGroupSize(const TransformerPlan& plan, ParallelGroup group) {
 Status CheckTransformerPlan(const TransformerModel& model, const TransformerPlan& plan) {
   constexpr int64_t kMostRanks = int64_t{1} << 24;
   ETUDE_RETURN_IF_ERROR(CheckTransformer(model));
-  ETUDE_RETURN_IF_ERROR(CheckLayerPlan(model, plan.layer));
+  const bool inference = plan.phase != ModelPhase::kTraining;
+  ETUDE_RETURN_IF_ERROR(inference ? CheckInferencePlan(model, plan)
+                                  : CheckLayerPlan(model, plan.layer));
   ETUDE_RETURN_IF_ERROR(CheckPipeline(plan.pipeline));
   if (plan.data < 1 || plan.data > kMostRanks) {
     return BadInput(
@@ -461,7 +408,9 @@ Status CheckTransformerPlan(const TransformerModel& model, const TransformerPlan
     return BadInput(fmt::format("bucket: found {} bytes, expected one or more", plan.bucket.count));
   }
   constexpr double kWorkOfLayer = 64;
-  const double work = (static_cast<double>(model.layers) / static_cast<double>(places) + 3) *
+  const double passes = plan.phase == ModelPhase::kDecode ? static_cast<double>(plan.tokens) : 1;
+  const double work = passes *
+                      (static_cast<double>(model.layers) / static_cast<double>(places) + 3) *
                       static_cast<double>(plan.pipeline.chunks) *
                       static_cast<double>(plan.pipeline.micro_batches) * kWorkOfLayer;
   if (work > kMostWork) {
@@ -473,6 +422,7 @@ Status CheckTransformerPlan(const TransformerModel& model, const TransformerPlan
 
 std::vector<StepWork> StageProgram(const TransformerModel& model, const TransformerPlan& plan,
                                    int64_t stage) {
+  if (plan.phase != ModelPhase::kTraining) return InferenceProgram(model, plan, stage);
   return ProgramMaker(model, plan, stage).Run();
 }
 
