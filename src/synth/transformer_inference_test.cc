@@ -13,7 +13,7 @@ namespace etude {
 namespace {
 
 // GQA, SwiGLU, RMSNorm.
-TransformerModel Llama() {
+TransformerModel SmallLlama() {
   return {.layers = 4,
           .hidden = 256,
           .heads = 8,
@@ -24,13 +24,13 @@ TransformerModel Llama() {
           .sequence = 64};
 }
 
-TransformerModel Routed() {
-  TransformerModel model = Llama();
+TransformerModel SmallRouted() {
+  TransformerModel model = SmallLlama();
   model.experts = ExpertsModel{.experts = 8, .top_k = 2, .ffn = 512};
   return model;
 }
 
-const LayerWork& Find(const std::vector<LayerWork>& works, std::string_view name) {
+const LayerWork& WorkOf(const std::vector<LayerWork>& works, std::string_view name) {
   static const LayerWork kNothing;
   const auto found = std::ranges::find(works, name, &LayerWork::name);
   EXPECT_NE(found, works.end()) << name;
@@ -50,7 +50,7 @@ std::vector<LayerWork> AllWorks(const TransformerModel& model, const LayerPlan& 
   return works;
 }
 
-int64_t MatrixFlops(const std::vector<LayerWork>& works) {
+int64_t MatricesOf(const std::vector<LayerWork>& works) {
   int64_t sum = 0;
   for (const LayerWork& work : works) sum += work.matrix_flops;
   return sum;
@@ -60,27 +60,27 @@ int64_t MatrixFlops(const std::vector<LayerWork>& works) {
 // average: Kaplan et al. 2020, arXiv 2001.08361, table 1. Counted here for the tokens that are
 // seen.
 TEST(TransformerInference, OperationsOfAToken) {
-  const TransformerModel model = Llama();
+  const TransformerModel model = SmallLlama();
   // Without the norms and the embedding, which is looked up.
   const int64_t matrices =
       ParameterCount(model) - (2 * model.layers + 1) * model.hidden - 1000 * 256;
   for (const int64_t cached : {0, 1, 999}) {
     const LayerPlan plan{.sequences = 3, .inference = InferencePass{.cached = cached}};
-    EXPECT_EQ(MatrixFlops(AllWorks(model, plan)),
+    EXPECT_EQ(MatricesOf(AllWorks(model, plan)),
               3 * (2 * matrices + 4 * model.layers * 8 * 32 * (cached + 1)));
   }
   // A prompt: the head for the last token only.
   const int64_t s = 64;
   const LayerPlan plan{.inference = InferencePass{.tokens = s}};
-  EXPECT_EQ(MatrixFlops(AllWorks(model, plan)), 2 * s * (matrices - 1000 * 256) + 2 * 1000 * 256 +
-                                                    4 * model.layers * 8 * 32 * (s * (s + 1) / 2));
+  EXPECT_EQ(MatricesOf(AllWorks(model, plan)), 2 * s * (matrices - 1000 * 256) + 2 * 1000 * 256 +
+                                                   4 * model.layers * 8 * 32 * (s * (s + 1) / 2));
 }
 
 // A prompt of s tokens, and the same in pieces with the earlier ones in the cache, are one work.
 TEST(TransformerInference, PromptsInPieces) {
-  const TransformerModel model = Llama();
+  const TransformerModel model = SmallLlama();
   const auto flops = [&](int64_t tokens, int64_t cached) {
-    return MatrixFlops(
+    return MatricesOf(
         TransformerLayer(model, {.inference = InferencePass{.tokens = tokens, .cached = cached}}, 1)
             .forward);
   };
@@ -92,7 +92,7 @@ TEST(TransformerInference, PromptsInPieces) {
 // of 118 layers with 48 heads of 128 (Pope et al. 2022, arXiv 2211.05102, section 2). Llama 3 8B:
 // 32 layers with 8 heads of 128 for keys.
 TEST(TransformerInference, CacheOfAToken) {
-  TransformerModel model = Llama();
+  TransformerModel model = SmallLlama();
   model.layers = 64;
   model.kv_heads = 64;
   model.head_size = 128;
@@ -108,7 +108,7 @@ TEST(TransformerInference, CacheOfAToken) {
 
 // One token of each of 3 sequences with 100 cached ones, on 2 tensor-parallel ranks, by hand.
 TEST(TransformerInference, DecodeByHand) {
-  const TransformerModel model = Llama();
+  const TransformerModel model = SmallLlama();
   const LayerPlan plan{.tensor = 2,
                        .sequence_parallel = false,
                        .sequences = 3,
@@ -122,52 +122,52 @@ TEST(TransformerInference, DecodeByHand) {
                                              "attention residual", "ffn norm", "up", "activation",
                                              "down", "down all_reduce", "ffn residual"}));
   // 4 heads of queries and 2 of keys and of values on a rank.
-  const LayerWork& qkv = Find(works, "qkv");
+  const LayerWork& qkv = WorkOf(works, "qkv");
   EXPECT_EQ(qkv.flops, 2 * 3 * 256 * (4 + 2 + 2) * 32);
   EXPECT_EQ(qkv.read.count, (3 * 256 + 256 * 256) * 2);
-  const LayerWork& append = Find(works, "cache append");
+  const LayerWork& append = WorkOf(works, "cache append");
   EXPECT_EQ(append.flops, 0);
   EXPECT_EQ(append.read.count, 2 * 3 * 2 * 32 * 2);
   EXPECT_EQ(append.written.count, 2 * 3 * 2 * 32 * 1);
-  const LayerWork& attention = Find(works, "attention");
+  const LayerWork& attention = WorkOf(works, "attention");
   const int64_t pairs = 3 * 4 * 101;
   EXPECT_EQ(attention.flops, (4 * 32 + 6) * pairs);
   EXPECT_EQ(attention.read.count, 3 * 4 * 32 * 2 + 2 * 3 * 2 * 32 * (100 * 1 + 1 * 2));
   EXPECT_EQ(attention.written.count, 3 * 4 * 32 * 2);
-  EXPECT_EQ(Find(works, "down all_reduce").bytes.count, 3 * 256 * 2);
+  EXPECT_EQ(WorkOf(works, "down all_reduce").bytes.count, 3 * 256 * 2);
 
   const std::vector<LayerWork> head = TransformerHead(model, plan).forward;
   EXPECT_EQ(head.front().name, "final norm");
-  EXPECT_EQ(Find(head, "head").flops, 2 * 3 * 256 * 500);
-  EXPECT_EQ(Find(head, "logits all_gather").bytes.count, 3 * 500 * 2);
-  EXPECT_EQ(Find(head, "choice").flops, 3 * 1000);
-  EXPECT_EQ(Find(head, "choice").written.count, 3 * 8);
+  EXPECT_EQ(WorkOf(head, "head").flops, 2 * 3 * 256 * 500);
+  EXPECT_EQ(WorkOf(head, "logits all_gather").bytes.count, 3 * 500 * 2);
+  EXPECT_EQ(WorkOf(head, "choice").flops, 3 * 1000);
+  EXPECT_EQ(WorkOf(head, "choice").written.count, 3 * 8);
 }
 
 // Each rank puts in the last tokens that it has, then all compute the logits.
 TEST(TransformerInference, LastTokensOfSharedPrompts) {
-  const TransformerModel model = Llama();
+  const TransformerModel model = SmallLlama();
   const LayerPlan plan{
       .tensor = 2, .context = 4, .sequences = 3, .inference = InferencePass{.tokens = 64}};
   ASSERT_TRUE(CheckLayerPlan(model, plan));
   const std::vector<LayerWork> head = TransformerHead(model, plan).forward;
-  EXPECT_EQ(Find(head, "last tokens").read.count, 3 * 256 * 2);
-  EXPECT_EQ(Find(head, "last tokens all_gather").bytes.count, 3 * 256 * 2);
-  EXPECT_EQ(Find(head, "last tokens context all_gather").axis, LayerAxis::kContext);
-  EXPECT_EQ(Find(head, "final norm").flops, 4 * 3 * 256);
-  EXPECT_EQ(Find(head, "head").flops, 2 * 3 * 256 * 500);
+  EXPECT_EQ(WorkOf(head, "last tokens").read.count, 3 * 256 * 2);
+  EXPECT_EQ(WorkOf(head, "last tokens all_gather").bytes.count, 3 * 256 * 2);
+  EXPECT_EQ(WorkOf(head, "last tokens context all_gather").axis, LayerAxis::kContext);
+  EXPECT_EQ(WorkOf(head, "final norm").flops, 4 * 3 * 256);
+  EXPECT_EQ(WorkOf(head, "head").flops, 2 * 3 * 256 * 500);
   const std::vector<LayerWork> layer = TransformerLayer(model, plan, 0).forward;
   // A quarter of the prompt, of which each rank caches its own, with keys of half the heads.
-  EXPECT_EQ(Find(layer, "cache append").written.count, 2 * 3 * 16 * 2 * 32 * 2);
-  EXPECT_EQ(Find(layer, "attention").matrix_flops, 4 * 32 * 3 * 4 * (64 * 65 / 2) / 4);
+  EXPECT_EQ(WorkOf(layer, "cache append").written.count, 2 * 3 * 16 * 2 * 32 * 2);
+  EXPECT_EQ(WorkOf(layer, "attention").matrix_flops, 4 * 32 * 3 * 4 * (64 * 65 / 2) / 4);
 }
 
 // A token goes through two experts, whose weights are read, not through those of others.
 TEST(TransformerInference, FewTokensUseFewExperts) {
-  const TransformerModel model = Routed();
+  const TransformerModel model = SmallRouted();
   const auto read = [&](const LayerPlan& plan, int64_t rows, int64_t used) {
     ASSERT_TRUE(CheckLayerPlan(model, plan));
-    const LayerWork& up = Find(TransformerLayer(model, plan, 0).forward, "experts up");
+    const LayerWork& up = WorkOf(TransformerLayer(model, plan, 0).forward, "experts up");
     EXPECT_EQ(up.flops, 2 * rows * 256 * 1024 / plan.tensor);
     EXPECT_EQ(up.read.count, (rows * 256 + used * 256 * 1024 / plan.tensor) * 2);
   };
@@ -178,8 +178,8 @@ TEST(TransformerInference, FewTokensUseFewExperts) {
   const LayerPlan spread{.expert = 4, .sequences = 3, .inference = InferencePass{}};
   read(spread, 6, 2);
   const std::vector<LayerWork> works = TransformerLayer(model, spread, 0).forward;
-  EXPECT_EQ(Find(works, "dispatch all_to_all").bytes.count, 6 * 256 * 2);
-  EXPECT_EQ(Find(works, "combine all_to_all").bytes.count, 6 * 256 * 2);
+  EXPECT_EQ(WorkOf(works, "dispatch all_to_all").bytes.count, 6 * 256 * 2);
+  EXPECT_EQ(WorkOf(works, "combine all_to_all").bytes.count, 6 * 256 * 2);
   // Tensor-parallel ranks that do not share tokens send all of them, and sum what comes back.
   const LayerPlan whole{.tensor = 2,
                         .sequence_parallel = false,
@@ -188,26 +188,26 @@ TEST(TransformerInference, FewTokensUseFewExperts) {
                         .inference = InferencePass{}};
   read(whole, 6, 2);
   const std::vector<LayerWork> summed = TransformerLayer(model, whole, 0).forward;
-  EXPECT_EQ(Find(summed, "dispatch all_to_all").bytes.count, 6 * 256 * 2);
-  EXPECT_EQ(Find(summed, "combine all_reduce").bytes.count, 3 * 256 * 2);
+  EXPECT_EQ(WorkOf(summed, "dispatch all_to_all").bytes.count, 6 * 256 * 2);
+  EXPECT_EQ(WorkOf(summed, "combine all_reduce").bytes.count, 3 * 256 * 2);
   // Those that share tokens: 8 of each rank, whose 16 rows the other gets, too.
   const LayerPlan shared{.tensor = 2, .expert = 4, .inference = InferencePass{.tokens = 16}};
   read(shared, 32, 2);
-  EXPECT_EQ(Find(TransformerLayer(model, shared, 0).forward, "dispatch all_to_all").bytes.count,
+  EXPECT_EQ(WorkOf(TransformerLayer(model, shared, 0).forward, "dispatch all_to_all").bytes.count,
             16 * 256 * 2);
 }
 
 // Matrices and their communication add up over the ranks, but for the router, which tensor-parallel
 // ranks have all of.
 TEST(TransformerInference, RanksShareTheWork) {
-  const TransformerModel model = Llama();
+  const TransformerModel model = SmallLlama();
   for (const int64_t tokens : {1, 16}) {
     const InferencePass pass{.tokens = tokens, .cached = 50};
-    const int64_t whole = MatrixFlops(TransformerLayer(model, {.inference = pass}, 0).forward);
+    const int64_t whole = MatricesOf(TransformerLayer(model, {.inference = pass}, 0).forward);
     for (const int64_t t : {2, 4}) {
       const LayerPlan plan{.tensor = t, .sequence_parallel = tokens > 1, .inference = pass};
       ASSERT_TRUE(CheckLayerPlan(model, plan));
-      EXPECT_EQ(t * MatrixFlops(TransformerLayer(model, plan, 0).forward), whole);
+      EXPECT_EQ(t * MatricesOf(TransformerLayer(model, plan, 0).forward), whole);
     }
   }
 }
@@ -220,7 +220,7 @@ TEST(TransformerInference, DecodeOnStages) {
   plan.phase = ModelPhase::kDecode;
   plan.cached = 10;
   plan.tokens = 3;
-  const StepJob job = MakeTransformerJob(Llama(), plan).value();
+  const StepJob job = MakeTransformerJob(SmallLlama(), plan).value();
   EXPECT_EQ(job.ranks(), 6);
   std::vector<std::string> first;
   for (const StepWork& work : job.program(0)) {
@@ -248,7 +248,7 @@ TEST(TransformerInference, DecodeOnStages) {
 TEST(TransformerInference, ReplicasAreIndependent) {
   TransformerPlan plan{.data = 4};
   plan.phase = ModelPhase::kPrefill;
-  const StepJob job = MakeTransformerJob(Llama(), plan).value();
+  const StepJob job = MakeTransformerJob(SmallLlama(), plan).value();
   EXPECT_TRUE(job.Groups().empty());
   for (const StepWork& work : job.program(0)) {
     EXPECT_EQ(work.name.find("gradient"), std::string::npos) << work.name;
@@ -275,7 +275,7 @@ TEST(TransformerInference, Memory) {
   EXPECT_EQ(InferenceMemoryOf(model, plan, 0).cache.count, 8192 * 2048 / 4 * 6 * 11);
   EXPECT_EQ(InferenceMemoryOf(model, plan, 2).cache.count, 8192 * 2048 / 4 * 6 * 10);
   // A tied head has weights of its own where the embedding is on another stage.
-  TransformerModel tied = Llama();
+  TransformerModel tied = SmallLlama();
   tied.tied = true;
   TransformerPlan stages{.pipeline = {.stages = 2}};
   stages.phase = ModelPhase::kDecode;
@@ -292,33 +292,33 @@ TEST(TransformerInference, PlansThatDoNotFit) {
   plan.phase = ModelPhase::kDecode;
   plan.layer.context = 2;
   EXPECT_EQ(
-      error(Llama(), plan),
+      error(SmallLlama(), plan),
       "context-parallel ranks: found 2, expected 1 in decode, where a sequence has one token");
   plan.phase = ModelPhase::kPrefill;
-  EXPECT_EQ(error(Llama(), plan), "");
+  EXPECT_EQ(error(SmallLlama(), plan), "");
   plan.cached = 1;
-  EXPECT_EQ(error(Llama(), plan),
+  EXPECT_EQ(error(SmallLlama(), plan),
             "context-parallel ranks: found 2 and tokens in the cache, expected a prompt without "
             "any before it");
   plan.layer.context = 1;
-  EXPECT_EQ(error(Llama(), plan), "");
-  TransformerModel learned = Llama();
+  EXPECT_EQ(error(SmallLlama(), plan), "");
+  TransformerModel learned = SmallLlama();
   learned.positions = 64;
   EXPECT_EQ(error(learned, plan), "found sequences of 65 tokens, expected up to the 64 positions");
   plan.zero_stage = 1;
-  EXPECT_EQ(error(Llama(), plan),
+  EXPECT_EQ(error(SmallLlama(), plan),
             "found ZeRO, recomputation or chunks, expected none of them in inference, which has no "
             "way back");
   plan.zero_stage = 0;
   plan.cached = int64_t{1} << 24;
   plan.layer.sequences = plan.pipeline.micro_batches = int64_t{1} << 18;
-  EXPECT_FALSE(error(Llama(), plan).empty());
+  EXPECT_FALSE(error(SmallLlama(), plan).empty());
   plan = {};
   plan.phase = ModelPhase::kDecode;
   plan.tokens = 1 << 24;
-  EXPECT_FALSE(error(Llama(), plan).empty());
+  EXPECT_FALSE(error(SmallLlama(), plan).empty());
   plan.tokens = 0;
-  EXPECT_EQ(error(Llama(), plan), "tokens: found 0, expected 1 to 16777216");
+  EXPECT_EQ(error(SmallLlama(), plan), "tokens: found 0, expected 1 to 16777216");
 }
 
 }  // namespace
