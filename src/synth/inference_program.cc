@@ -1,5 +1,6 @@
 #include "src/synth/inference_program.h"
 
+#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -9,7 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "src/synth/program_works.h"
+#include "src/synth/layer_program.h"
+#include "src/synth/step_program.h"
 
 namespace etude {
 namespace {
@@ -23,7 +25,7 @@ int64_t CachedAtTheEnd(const TransformerModel& model, const TransformerPlan& pla
 
 class InferenceMaker {
  public:
-  using In = ProgramWorks::In;
+  using In = StepProgram::In;
 
   InferenceMaker(const TransformerModel& model, const TransformerPlan& plan, int64_t stage)
       : model_(model),
@@ -37,13 +39,13 @@ class InferenceMaker {
       const LayerPlan layer = InferenceLayerPlan(model_, plan_, token_);
       const std::vector<Unit> units = Units(layer);
       for (micro_batch_ = 0; micro_batch_ < plan_.pipeline.micro_batches; ++micro_batch_) {
-        works_.BeginStep();
+        step_ends_ = {step_ends_[1], program_.last_compute()};
         In out = Input(layer);
         for (const Unit& unit : units) out = Add(unit, out);
         Output(layer, std::move(out), token_ + 1 < tokens);
       }
     }
-    return works_.Take();
+    return std::move(program_.works());
   }
 
  private:
@@ -76,8 +78,8 @@ class InferenceMaker {
     const std::vector<LayerWork>& works = unit.passes.forward;
     std::vector<std::optional<size_t>> ids(works.size());
     for (size_t i = 0; i < works.size(); ++i) {
-      ids[i] = works_.AddLayerWork(fmt::format("{} {} {}", unit.name, works[i].name, PassName()),
-                                   works[i], ids, in);
+      ids[i] = AddLayerWork(program_, fmt::format("{} {} {}", unit.name, works[i].name, PassName()),
+                            works[i], ids, in);
     }
     return {*ids.back()};
   }
@@ -108,20 +110,23 @@ class InferenceMaker {
     const int64_t sender = sends ? stage_ : (stage_ + stages - 1) % stages;
     // A choice is received for the next token.
     const int64_t token = sender == stages - 1 && !sends ? token_ - 1 : token_;
-    return works_.Message(
-        {.name = fmt::format("{} {} {}", sends ? "send" : "receive", what, PassName()),
-         .data = std::move(data),
-         .partner = sends ? 1 : -1,
-         .sends = sends,
-         .tag = (token * plan_.pipeline.micro_batches + micro_batch_) * stages + sender,
-         .bytes = bytes});
+    StepWork message{.name = fmt::format("{} {} {}", sends ? "send" : "receive", what, PassName()),
+                     .data = std::move(data),
+                     .partner = sends ? 1 : -1,
+                     .sends = sends,
+                     .tag = (token * plan_.pipeline.micro_batches + micro_batch_) * stages + sender,
+                     .bytes = bytes};
+    // It may come once the step before has begun.
+    if (!sends) StepProgram::ComeAfter(message, step_ends_[0]);
+    return program_.Push(std::move(message));
   }
 
   const TransformerModel& model_;
   const TransformerPlan& plan_;
   const int64_t stage_;
   const LayerRange layers_;
-  ProgramWorks works_;
+  StepProgram program_{kParallelGroupCount};
+  std::array<std::optional<size_t>, 2> step_ends_;  // of the last but one and the last
   int64_t token_ = 0;
   int64_t micro_batch_ = 0;
   std::map<int64_t, In> chosen_;  // by micro-batch

@@ -1,6 +1,7 @@
 #include "src/synth/transformer_program.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -9,15 +10,15 @@
 #include <fmt/format.h>
 
 #include "src/synth/inference_program.h"
-#include "src/synth/program_works.h"
+#include "src/synth/layer_program.h"
+#include "src/synth/replica_buckets.h"
+#include "src/synth/step_program.h"
 
 namespace etude {
 namespace {
 
 constexpr double kMostWork = 5e7;  // of a stage
 constexpr std::string_view kEmbedding = "embedding";
-
-int64_t ShareOf(int64_t elements, int64_t ranks) { return (elements + ranks - 1) / ranks; }
 
 // Weights that are used and updated together: of a layer, of the embedding or of the head.
 struct WeightUnit {
@@ -30,9 +31,13 @@ struct WeightUnit {
   int64_t common_weights = 0;
 };
 
+// Replicas of ReplicaBuckets.
+constexpr size_t kDense = 0;
+constexpr size_t kExperts = 1;
+
 class ProgramMaker {
  public:
-  using In = ProgramWorks::In;
+  using In = StepProgram::In;
 
   ProgramMaker(const TransformerModel& model, const TransformerPlan& plan, int64_t stage)
       : model_(model),
@@ -45,13 +50,19 @@ class ProgramMaker {
         routed_(TransformerLayer(model, plan.layer, model.layers - 1)),
         embedding_(TransformerEmbedding(model, plan.layer)),
         head_(TransformerHead(model, plan.layer)),
-        dense_bucket_{.group = ParallelGroup::kReplicas},
-        expert_bucket_{.group = ParallelGroup::kExpertReplicas} {}
+        program_(kParallelGroupCount),
+        buckets_(program_,
+                 {.zero_stage = plan.zero_stage,
+                  .bucket = plan.bucket,
+                  .weight = weight_,
+                  .gradient = gradient_},
+                 {ReplicasOf(ParallelGroup::kReplicas, ""),
+                  ReplicasOf(ParallelGroup::kExpertReplicas, "experts' ")}) {}
 
   std::vector<StepWork> Run() {
     for (int64_t chunk = 0; chunk < plan_.pipeline.chunks; ++chunk) AddUnits(chunk);
     for (const StageStep& step : StageOrder(plan_.pipeline, stage_)) {
-      works_.BeginStep();
+      step_ends_ = {step_ends_[1], program_.last_compute()};
       switch (step.pass) {
         case StagePass::kForward: Forward(step); break;
         case StagePass::kBackward:
@@ -60,21 +71,20 @@ class ProgramMaker {
       }
     }
     Update();
-    return works_.Take();
+    return std::move(program_.works());
   }
 
  private:
-  // Gradients that are reduced together.
-  struct Bucket {
-    ParallelGroup group = ParallelGroup::kReplicas;
-    int64_t elements = 0;
-    In inputs;
-  };
   // Gradients of a unit on their way back, for what is left to the gradients of its weights.
   struct Saved {
     std::vector<std::optional<size_t>> ids;  // by work of the pass
     In in;
   };
+
+  Replicas ReplicasOf(ParallelGroup group, std::string_view name) const {
+    return {
+        .group = static_cast<size_t>(group), .ranks = ParallelGroupSize(plan_, group), .of = name};
+  }
 
   void AddUnits(int64_t chunk) {
     const int64_t place = chunk * plan_.pipeline.stages + stage_;
@@ -110,18 +120,25 @@ class ProgramMaker {
 
   // ---- work
 
+  size_t Collective(std::string name, In data, CollectiveType type, ParallelGroup group,
+                    Bytes bytes) {
+    return program_.Collective(std::move(name), std::move(data), type, static_cast<size_t>(group),
+                               bytes);
+  }
+  // `place` is the sender's; what is received may come once the step before has begun.
   size_t Message(const StageStep& step, bool backward, bool sends, In data) {
     const int64_t place = PlaceOf(step);
     const bool to_next = backward != sends;
     const int64_t sender = sends ? place : place + (backward ? 1 : -1);
-    return works_.Message(
-        {.name = fmt::format("{} {} #{}", sends ? "send" : "receive",
-                             backward ? "gradient" : "activations", step.micro_batch),
-         .data = std::move(data),
-         .partner = to_next ? 1 : -1,
-         .sends = sends,
-         .tag = 2 * (step.micro_batch * places_ + sender) + (backward ? 1 : 0),
-         .bytes = Bytes{StateElements(model_, plan_.layer) * weight_}});
+    StepWork work{.name = fmt::format("{} {} #{}", sends ? "send" : "receive",
+                                      backward ? "gradient" : "activations", step.micro_batch),
+                  .data = std::move(data),
+                  .partner = to_next ? 1 : -1,
+                  .sends = sends,
+                  .tag = 2 * (step.micro_batch * places_ + sender) + (backward ? 1 : 0),
+                  .bytes = Bytes{StateElements(model_, plan_.layer) * weight_}};
+    if (!sends) StepProgram::ComeAfter(work, step_ends_[0]);
+    return program_.Push(std::move(work));
   }
 
   // The works that `wanted` says; gives the last one. `reduces`: of the gradients, which are whole.
@@ -133,8 +150,9 @@ class ProgramMaker {
     for (size_t i = 0; i < works.size(); ++i) {
       const LayerWork& work = works[i];
       if (!wanted(work)) continue;
-      saved.ids[i] = works_.AddLayerWork(
-          fmt::format("{} {} #{}", unit.name, work.name, micro_batch), work, saved.ids, saved.in);
+      saved.ids[i] =
+          AddLayerWork(program_, fmt::format("{} {} #{}", unit.name, work.name, micro_batch), work,
+                       saved.ids, saved.in);
       if (!work.for_weights) last = {*saved.ids[i]};
       if (reduces) Enter(unit, work, *saved.ids[i]);
     }
@@ -163,7 +181,7 @@ class ProgramMaker {
     const bool whole = step.pass == StagePass::kBackward;
     // Gradients of a micro-batch that are reduced on their own wait for those of its weights.
     const bool reduces = Reduces(step.micro_batch) && (whole || plan_.zero_stage < 2);
-    if (whole) last_micro_batch_ = IsLast(step.micro_batch);
+    if (whole) buckets_.BeginMicroBatch(IsLast(step.micro_batch));
     In in;
     if (PlaceOf(step) != places_ - 1) {
       in = {Message(step, /*backward=*/true, /*sends=*/false, {})};
@@ -182,7 +200,7 @@ class ProgramMaker {
     }
     if (PlaceOf(step) != 0) Message(step, /*backward=*/true, /*sends=*/true, in);
     if (whole) {
-      FlushOfMicroBatch();
+      buckets_.EndMicroBatch();
     } else {
       saved_[step.micro_batch] = std::move(all);
     }
@@ -192,7 +210,7 @@ class ProgramMaker {
     const std::vector<WeightUnit>& units = units_[static_cast<size_t>(step.chunk)];
     std::vector<Saved> all = std::move(saved_[step.micro_batch]);
     saved_.erase(step.micro_batch);
-    last_micro_batch_ = IsLast(step.micro_batch);
+    buckets_.BeginMicroBatch(IsLast(step.micro_batch));
     for (size_t i = units.size(); i-- > 0;) {
       const std::vector<LayerWork>& works = units[i].passes->backward;
       for (size_t j = 0; j < works.size() && plan_.zero_stage >= 2; ++j) {
@@ -202,30 +220,18 @@ class ProgramMaker {
            [](const LayerWork& work) { return work.for_weights; });
       Finish(units[i], step.micro_batch);
     }
-    FlushOfMicroBatch();
+    buckets_.EndMicroBatch();
   }
 
   // ---- replicas
 
-  // Where replicas share the weights, the unit's are gathered while the one before computes.
   void GatherWeights(const WeightUnit& unit, int64_t micro_batch, In& in) {
-    if (plan_.zero_stage < 3) return;
-    const std::optional<size_t> after = unit_begin_;
-    unit_begin_ = works_.last_compute();
-    for (const auto& [group, elements] :
-         {std::pair(ParallelGroup::kReplicas, unit.weights),
-          std::pair(ParallelGroup::kExpertReplicas, unit.expert_weights)}) {
-      const int64_t ranks = ParallelGroupSize(plan_, group);
-      if (ranks == 1 || elements == 0) continue;
-      in.push_back(works_.Collective(
-          fmt::format("{} weights all_gather #{}", unit.name, micro_batch), {},
-          CollectiveType::kAllGather, group, Bytes{ShareOf(elements, ranks) * weight_}, after));
-    }
+    buckets_.GatherWeights(fmt::format("{} weights all_gather #{}", unit.name, micro_batch),
+                           std::array{unit.weights, unit.expert_weights}, in);
   }
 
   bool IsLast(int64_t micro_batch) const { return micro_batch == plan_.pipeline.micro_batches - 1; }
-  // Whether gradients are reduced after this one, or kept for the next to add to.
-  bool Reduces(int64_t micro_batch) const { return plan_.zero_stage >= 2 || IsLast(micro_batch); }
+  bool Reduces(int64_t micro_batch) const { return buckets_.Reduces(IsLast(micro_batch)); }
 
   // Gradients enter buckets as they are computed. Those of weights that tensor-parallel ranks have
   // to sum first do when the unit's are there.
@@ -237,8 +243,8 @@ class ProgramMaker {
       }
       if (SharesTokens() && weight.split == WeightSplit::kNone) continue;
       if (unit.passes == &embedding_ && weight.name == kEmbedding && SharesEmbedding()) continue;
-      AddToBucket(weight.split == WeightSplit::kExperts ? expert_bucket_ : dense_bucket_,
-                  ElementsOnRank(weight, plan_.layer), {id});
+      buckets_.Add(weight.split == WeightSplit::kExperts ? kExperts : kDense,
+                   ElementsOnRank(weight, plan_.layer), {id});
     }
   }
   // The gradients of the unit's weights are there.
@@ -246,85 +252,33 @@ class ProgramMaker {
     if (!Reduces(micro_batch)) return;
     if (SharesTokens() && unit.common_weights != 0) {
       // Each tensor-parallel rank has what its share of the tokens gives.
-      const size_t sum =
-          works_.Collective(fmt::format("{} common gradients all_reduce", unit.name),
-                            {*works_.last_compute()}, CollectiveType::kAllReduce,
-                            ParallelGroup::kTensor, Bytes{unit.common_weights * gradient_});
+      const size_t sum = Collective(fmt::format("{} common gradients all_reduce", unit.name),
+                                    {*program_.last_compute()}, CollectiveType::kAllReduce,
+                                    ParallelGroup::kTensor, Bytes{unit.common_weights * gradient_});
       for (const TransformerWeight& weight : unit.parts) {
         if (weight.split == WeightSplit::kNone) {
-          AddToBucket(dense_bucket_, ElementsOnRank(weight, plan_.layer), {sum});
+          buckets_.Add(kDense, ElementsOnRank(weight, plan_.layer), {sum});
         }
       }
     }
-    if (plan_.zero_stage == 3) FlushOfMicroBatch();
+    buckets_.EndUnit();
   }
   int64_t EmbeddingElements() const {
     return ElementsOnRank(EmbeddingWeights(model_).front(), plan_.layer);
   }
 
-  void AddToBucket(Bucket& bucket, int64_t elements, const In& inputs) {
-    if (elements == 0) return;
-    bucket.elements += elements;
-    for (const size_t input : inputs) {
-      if (std::ranges::find(bucket.inputs, input) == bucket.inputs.end()) {
-        bucket.inputs.push_back(input);
-      }
-    }
-    if (bucket.elements * gradient_ >= plan_.bucket.count && plan_.zero_stage < 3) Flush(bucket);
-  }
-  void FlushOfMicroBatch() {
-    if (plan_.zero_stage < 2) return;
-    Flush(dense_bucket_);
-    Flush(expert_bucket_);
-  }
-  void Flush(Bucket& bucket) {
-    if (bucket.elements == 0) return;
-    const int64_t ranks = ParallelGroupSize(plan_, bucket.group);
-    const int64_t share = ShareOf(bucket.elements, ranks);
-    const bool experts = bucket.group == ParallelGroup::kExpertReplicas;
-    if (ranks == 1) {
-      reduced_.insert(reduced_.end(), bucket.inputs.begin(), bucket.inputs.end());
-    } else {
-      const bool shares = plan_.zero_stage > 0;
-      const CollectiveType type =
-          shares ? CollectiveType::kReduceScatter : CollectiveType::kAllReduce;
-      const int64_t elements = shares ? share * ranks : bucket.elements;
-      reduced_.push_back(
-          works_.Collective(fmt::format("{}gradients {}", experts ? "experts' " : "", Name(type)),
-                            bucket.inputs, type, bucket.group, Bytes{elements * gradient_}));
-    }
-    if (plan_.zero_stage < 2 || last_micro_batch_) {
-      updated_ += plan_.zero_stage > 0 ? share : bucket.elements;
-      shares_.emplace_back(bucket.group, share);
-    }
-    bucket.elements = 0;
-    bucket.inputs.clear();
-  }
-
   void Update() {
     if (SharesEmbedding()) {
       const int64_t elements = EmbeddingElements();
-      const size_t sum = works_.Collective("embedding gradient all_reduce",
-                                           {*works_.last_compute()}, CollectiveType::kAllReduce,
-                                           ParallelGroup::kEnds, Bytes{elements * gradient_});
-      AddToBucket(dense_bucket_, elements, {sum});
+      const size_t sum =
+          Collective("embedding gradient all_reduce", {*program_.last_compute()},
+                     CollectiveType::kAllReduce, ParallelGroup::kEnds, Bytes{elements * gradient_});
+      buckets_.Add(kDense, elements, {sum});
     }
-    Flush(dense_bucket_);
-    Flush(expert_bucket_);
-    const LayerWork update = OptimizerWork(model_, updated_);
-    const size_t optimizer =
-        works_.Compute("optimizer", Distinct(reduced_), update.flops, update.read + update.written);
-    if (plan_.zero_stage != 1 && plan_.zero_stage != 2) return;
-    for (const auto& [group, share] : shares_) {
-      if (ParallelGroupSize(plan_, group) == 1) continue;
-      works_.Collective("weights all_gather", {optimizer}, CollectiveType::kAllGather, group,
-                        Bytes{share * weight_});
-    }
-  }
-  static In Distinct(In works) {
-    std::ranges::sort(works);
-    works.erase(std::ranges::unique(works).begin(), works.end());
-    return works;
+    In reduced = buckets_.EndBackward();
+    const LayerWork update = OptimizerWork(model_, buckets_.updated());
+    buckets_.GatherUpdated(program_.Compute("optimizer", std::move(reduced), update.flops,
+                                            update.read + update.written));
   }
 
   const TransformerModel& model_;
@@ -338,16 +292,11 @@ class ProgramMaker {
   const LayerPasses embedding_;
   const LayerPasses head_;
   std::vector<std::vector<WeightUnit>> units_;  // by chunk
-  ProgramWorks works_;
-  std::optional<size_t> unit_begin_;             // what came before the last unit
-  std::map<int64_t, In> losses_;                 // by micro-batch
-  std::map<int64_t, std::vector<Saved>> saved_;  // by micro-batch, each by unit
-  Bucket dense_bucket_;
-  Bucket expert_bucket_;
-  In reduced_;
-  int64_t updated_ = 0;                                    // parameters
-  std::vector<std::pair<ParallelGroup, int64_t>> shares_;  // elements of each bucket on a rank
-  bool last_micro_batch_ = false;  // of those whose gradients are in buckets
+  StepProgram program_;
+  ReplicaBuckets buckets_;
+  std::array<std::optional<size_t>, 2> step_ends_;  // of the last but one and the last
+  std::map<int64_t, In> losses_;                    // by micro-batch
+  std::map<int64_t, std::vector<Saved>> saved_;     // by micro-batch, each by unit
 };
 
 }  // namespace
