@@ -74,7 +74,7 @@ class GenerateCommand : public Command {
     for (const ModelKind& kind : ModelKinds()) {
       footer += fmt::format("Models of {}:\n", kind.name);
       for (const auto& [name, source] : kind.presets) {
-        footer += fmt::format("  {:<15} {}\n", name, source);
+        footer += fmt::format("  {:<16} {}\n", name, source);
       }
     }
     options.Footer(footer);

@@ -16,8 +16,10 @@
 namespace etude {
 namespace {
 
-Result<TransformerModel> ReadLlm(const std::string& model, const ModelOptions& options,
-                                 const RunContext& context) {
+constexpr std::string_view kMoe = "moe";
+
+Result<TransformerModel> ReadTransformer(const ModelKind& kind, const std::string& model,
+                                         const ModelOptions& options, const RunContext& context) {
   TransformerModel found;
   if (const TransformerPreset* preset = FindTransformerPreset(model)) {
     found = preset->model;
@@ -25,7 +27,7 @@ Result<TransformerModel> ReadLlm(const std::string& model, const ModelOptions& o
     ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(model, context.limits));
     ETUDE_ASSIGN_OR_RETURN(found, ParseTransformer(text, model));
   } else {
-    return tl::unexpected(UnknownModel(LlmKind(), model));
+    return tl::unexpected(UnknownModel(kind, model));
   }
   if (options.layers) found.layers = *options.layers;
   if (options.sequence) found.sequence = *options.sequence;
@@ -126,10 +128,17 @@ std::string InferenceText(const TransformerModel& model, const TransformerPlan& 
       FormatBytes(most.cache));
 }
 
-Result<GeneratedJob> MakeLlm(const std::string& model, const ModelOptions& options,
-                             const RunContext& context) {
+Result<GeneratedJob> MakeTransformer(const ModelKind& kind, const std::string& model,
+                                     const ModelOptions& options, const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(TransformerPlan plan, LlmPlan(options));
-  ETUDE_ASSIGN_OR_RETURN(const TransformerModel shapes, ReadLlm(model, options, context));
+  ETUDE_ASSIGN_OR_RETURN(const TransformerModel shapes,
+                         ReadTransformer(kind, model, options, context));
+  if (kind.name == kMoe && !shapes.experts) {
+    return BadInput(
+        fmt::format("{}: found a model without experts, expected some; "
+                    "'etude generate llm' takes it",
+                    model));
+  }
   SetCached(options, shapes, plan);
   Result<StepJob> job = MakeTransformerJob(shapes, plan);
   if (!job) return MakeError(job.error().code, fmt::format("{}: {}", model, job.error().message));
@@ -139,19 +148,30 @@ Result<GeneratedJob> MakeLlm(const std::string& model, const ModelOptions& optio
         "--recompute selective: does nothing, fused attention computes its core again "
         "anyway");
   }
-  std::string text =
-      fmt::format("{}: {} parameters, tp {} × cp {} × dp {} × pp {}", model,
-                  FormatCount(static_cast<uint64_t>(ParameterCount(shapes))), plan.layer.tensor,
-                  plan.layer.context, plan.data, plan.pipeline.stages);
+  const auto count = [](int64_t value) { return FormatCount(static_cast<uint64_t>(value)); };
+  std::string text = fmt::format("{}: {} parameters, ", model, count(ParameterCount(shapes)));
+  if (kind.name == kMoe) {
+    text += fmt::format("{} of them active, ", count(ActiveParameterCount(shapes)));
+  }
+  text += fmt::format("tp {} × cp {} × dp {} × pp {}", plan.layer.tensor, plan.layer.context,
+                      plan.data, plan.pipeline.stages);
   if (plan.layer.expert > 1) text += fmt::format(", ep {} of dp", plan.layer.expert);
   if (plan.phase != ModelPhase::kTraining) text += "\n" + InferenceText(shapes, plan);
   return GeneratedJob{.job = *std::move(job), .text = std::move(text)};
 }
 
-}  // namespace
+Result<GeneratedJob> MakeLlm(const std::string& model, const ModelOptions& options,
+                             const RunContext& context) {
+  return MakeTransformer(LlmKind(), model, options, context);
+}
 
-ModelKind LlmKind() {
-  ModelKind kind{.name = "llm",
+Result<GeneratedJob> MakeMoe(const std::string& model, const ModelOptions& options,
+                             const RunContext& context) {
+  return MakeTransformer(MoeKind(), model, options, context);
+}
+
+ModelKind TransformerKind(std::string_view name, bool experts) {
+  ModelKind kind{.name = name,
                  .options = {"--dp",        "--tp",        "--pp",
                              "--cp",        "--ep",        "--no-sequence-parallel",
                              "--zero",      "--sequences", "--micro-batches",
@@ -160,11 +180,20 @@ ModelKind LlmKind() {
                              "--sequence",  "--phase",     "--cached",
                              "--tokens",    "--cache-type"},
                  .presets = {},
-                 .make = MakeLlm};
+                 .make = experts ? MakeMoe : MakeLlm};
   for (const TransformerPreset& preset : TransformerPresets()) {
-    kind.presets.emplace_back(preset.name, preset.source);
+    if (preset.model.experts.has_value() == experts) {
+      kind.presets.emplace_back(preset.name, preset.source);
+    }
   }
   return kind;
 }
+
+}  // namespace
+
+// Takes the models of `moe`, too.
+ModelKind LlmKind() { return TransformerKind("llm", /*experts=*/false); }
+
+ModelKind MoeKind() { return TransformerKind(kMoe, /*experts=*/true); }
 
 }  // namespace etude

@@ -90,7 +90,7 @@ std::vector<std::string_view> ModelOptions::Given() const {
 }
 
 std::span<const ModelKind> ModelKinds() {
-  static const std::vector<ModelKind> kinds = {LlmKind()};
+  static const std::vector<ModelKind> kinds = {LlmKind(), MoeKind()};
   return kinds;
 }
 

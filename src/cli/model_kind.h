@@ -68,6 +68,7 @@ std::span<const ModelKind> ModelKinds();
 const ModelKind* FindModelKind(std::string_view name);
 
 ModelKind LlmKind();
+ModelKind MoeKind();
 
 // A model that is neither a preset of `kind` nor a file. kUsage.
 Error UnknownModel(const ModelKind& kind, const std::string& model);

@@ -5,6 +5,29 @@
 #include <fmt/format.h>
 
 namespace etude {
+namespace {
+
+// Of an element.
+int64_t NormFlops(NormKind kind) {
+  switch (kind) {
+    case NormKind::kRmsNorm: return 4;
+    // Mean (2), subtract, square, sum, times the deviation's inverse, scale.
+    case NormKind::kLayerNormNoOffset: return 6;
+    case NormKind::kLayerNorm: return 7;
+  }
+  return 0;
+}
+
+int64_t NormBackwardFlops(NormKind kind) {
+  switch (kind) {
+    case NormKind::kRmsNorm: return 9;
+    case NormKind::kLayerNormNoOffset: return 12;
+    case NormKind::kLayerNorm: return 13;
+  }
+  return 0;
+}
+
+}  // namespace
 
 LayerWorks::LayerWorks(const TransformerModel& model, const LayerPlan& plan)
     : model_(model),
@@ -106,22 +129,18 @@ LayerWorks::In LayerWorks::SumTokens(const std::string& name, In in) {
 }
 
 LayerWorks::In LayerWorks::Norm(const std::string& name, In in, int64_t tokens) {
-  // With LayerNorm: mean (2), subtract, square, sum, times the deviation's inverse, scale, offset.
-  const bool centred = model_.norm == NormKind::kLayerNorm;
-  const int64_t weights = (centred ? 2 : 1) * model_.hidden;
   const int64_t size = tokens * model_.hidden;
-  return Elementwise(name, std::move(in), size, centred ? 7 : 4,
-                     {.read = size + weights, .written = size, .kept = size});
+  return Elementwise(name, std::move(in), size, NormFlops(model_.norm),
+                     {.read = size + NormElements(model_), .written = size, .kept = size});
 }
 
 LayerWorks::In LayerWorks::NormBackward(const std::string& name, In in, int64_t addends) {
-  const bool centred = model_.norm == NormKind::kLayerNorm;
-  const int64_t weights = (centred ? 2 : 1) * model_.hidden;
+  const int64_t weights = NormElements(model_);
   const int64_t size = shared_tokens_ * model_.hidden;
   return Add({.name = name + " backward",
               .inputs = std::move(in),
               .gives_gradients = {name},
-              .flops = ((centred ? 13 : 9) + addends) * size,
+              .flops = (NormBackwardFlops(model_.norm) + addends) * size,
               .read = Bytes{((2 + addends) * size + weights) * element_ + weights * gradient_},
               .written = Bytes{size * element_ + weights * gradient_}});
 }

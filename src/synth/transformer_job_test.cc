@@ -248,6 +248,25 @@ TEST(TransformerJob, MessagesOfAPipeline) {
   }
 }
 
+// Scales of heads are the same on all tensor-parallel ranks, each of which has other heads.
+TEST(TransformerJob, GradientsOfHeadNormsAreSummed) {
+  TransformerModel model = Small();
+  model.qk_norm = true;
+  for (const bool sequence_parallel : {false, true}) {
+    const TransformerPlan plan{.layer = {.tensor = 2, .sequence_parallel = sequence_parallel}};
+    const StepJob job = MakeTransformerJob(model, plan).value();
+    int64_t layers = 0;
+    for (const StepWork& work : job.program(0)) {
+      if (!work.name.starts_with("layer") || !work.name.ends_with("common gradients all_reduce")) {
+        continue;
+      }
+      ++layers;
+      EXPECT_EQ(work.bytes.count, (2 * 8 + (sequence_parallel ? 2 * 64 : 0)) * 4);
+    }
+    EXPECT_EQ(layers, 4);
+  }
+}
+
 // All parameters are updated once, whatever the plan.
 TEST(TransformerJob, EveryParameterIsUpdatedOnce) {
   TransformerModel model = Small();
@@ -313,6 +332,7 @@ class RandomPlans {
     model.layers = OneOf({1, 2, 3, 4, 5});
     model.gated = random_() % 2 == 0;
     model.tied = random_() % 2 == 0;
+    model.qk_norm = random_() % 2 == 0;
     model.positions = OneOf({0, 32});
     if (random_() % 3 == 0) {
       model.experts = ExpertsModel{.experts = OneOf({2, 4}),

@@ -13,6 +13,8 @@ namespace {
 
 // Operations per element; functions such as exp and tanh count as one.
 constexpr int64_t kRotaryFlops = 3;
+constexpr int64_t kHeadNormFlops = 4;
+constexpr int64_t kHeadNormBackwardFlops = 9;
 constexpr int64_t kSoftmaxFlops = 6;          // scale, maximum, subtract, exp, sum, divide
 constexpr int64_t kSoftmaxBackwardFlops = 5;  // multiply, sum, subtract, multiply, scale
 constexpr int64_t kSoftmaxAgainFlops = 3;     // from the kept sum: scale, subtract, exp
@@ -246,6 +248,26 @@ class LayerMaker {
     return {.rows = forward_.tokens(), .in = Heads() * model_.head_size, .out = model_.hidden};
   }
 
+  In NormHeads(In in) {
+    if (!model_.qk_norm) return in;
+    const int64_t size = QuerySize() + KeySize();
+    return forward_.Elementwise(
+        "head norms", std::move(in), size, kHeadNormFlops,
+        {.read = size + 2 * model_.head_size, .written = size, .kept = size});
+  }
+  In NormHeadsBackward(In in) {
+    if (!model_.qk_norm) return in;
+    const int64_t size = QuerySize() + KeySize();
+    const int64_t weights = 2 * model_.head_size;
+    const int64_t element = backward_.element();
+    const int64_t gradient = backward_.gradient();
+    return backward_.Add({.name = "head norms backward",
+                          .inputs = std::move(in),
+                          .gives_gradients = {"query norm", "key norm"},
+                          .flops = kHeadNormBackwardFlops * size,
+                          .read = Bytes{(2 * size + weights) * element + weights * gradient},
+                          .written = Bytes{size * element + weights * gradient}});
+  }
   In Rotate(LayerWorks& works, const std::string& name, In in) const {
     if (model_.positions != 0) return in;
     const int64_t size = QuerySize() + KeySize();
@@ -261,7 +283,7 @@ class LayerMaker {
   In AttentionForward() {
     In out = forward_.Norm("attention norm", {});
     out = forward_.Multiply("qkv", forward_.GatherTokens("qkv", out), Qkv(), SharedSize());
-    out = Rotate(forward_, "rotary", out);
+    out = Rotate(forward_, "rotary", NormHeads(out));
     if (plan_.inference) {
       forward_.Add({.name = "cache append",
                     .inputs = out,
@@ -323,7 +345,7 @@ class LayerMaker {
                                       CollectiveType::kReduceScatter, LayerAxis::kContext,
                                       2 * AllKeySize() * backward_.element());
     }
-    const In before = Rotate(backward_, "rotary backward", gradient);
+    const In before = NormHeadsBackward(Rotate(backward_, "rotary backward", gradient));
     gradient = backward_.SumTokens("qkv gradient", backward_.InputGradient("qkv", before, Qkv()));
     backward_.WeightGradient("qkv", before, Qkv(), SharedBytes());
     backward_.NormBackward("attention norm", gradient, 1);

@@ -27,7 +27,7 @@ struct WeightUnit {
   std::vector<TransformerWeight> parts;
   int64_t weights = 0;  // elements on a rank without sharing among replicas
   int64_t expert_weights = 0;
-  // Of `weights`, those that all tensor-parallel ranks have.
+  // Of `weights`, those of whose gradients each tensor-parallel rank has a part.
   int64_t common_weights = 0;
 };
 
@@ -104,7 +104,7 @@ class ProgramMaker {
     for (const TransformerWeight& weight : unit.parts) {
       const int64_t elements = ElementsOnRank(weight, plan_.layer);
       (weight.split == WeightSplit::kExperts ? unit.expert_weights : unit.weights) += elements;
-      if (weight.split == WeightSplit::kNone) unit.common_weights += elements;
+      if (IsSummed(weight)) unit.common_weights += elements;
     }
     return unit;
   }
@@ -113,6 +113,11 @@ class ProgramMaker {
     return step.chunk * plan_.pipeline.stages + stage_;
   }
   bool SharesTokens() const { return plan_.layer.tensor > 1 && plan_.layer.sequence_parallel; }
+  // Whether tensor-parallel ranks, which all have it, sum its gradients.
+  bool IsSummed(const TransformerWeight& weight) const {
+    return weight.split == WeightSplit::kNone &&
+           (SharesTokens() || (plan_.layer.tensor > 1 && weight.by_heads));
+  }
   bool SharesEmbedding() const {
     return model_.tied && plan_.pipeline.stages > 1 &&
            (stage_ == 0 || stage_ == plan_.pipeline.stages - 1);
@@ -241,7 +246,7 @@ class ProgramMaker {
       if (std::ranges::find(work.gives_gradients, weight.name) == work.gives_gradients.end()) {
         continue;
       }
-      if (SharesTokens() && weight.split == WeightSplit::kNone) continue;
+      if (IsSummed(weight)) continue;
       if (unit.passes == &embedding_ && weight.name == kEmbedding && SharesEmbedding()) continue;
       buckets_.Add(weight.split == WeightSplit::kExperts ? kExperts : kDense,
                    ElementsOnRank(weight, plan_.layer), {id});
@@ -250,13 +255,13 @@ class ProgramMaker {
   // The gradients of the unit's weights are there.
   void Finish(const WeightUnit& unit, int64_t micro_batch) {
     if (!Reduces(micro_batch)) return;
-    if (SharesTokens() && unit.common_weights != 0) {
-      // Each tensor-parallel rank has what its share of the tokens gives.
+    if (unit.common_weights != 0) {
+      // Each tensor-parallel rank has what its share of the tokens, or its heads, give.
       const size_t sum = Collective(fmt::format("{} common gradients all_reduce", unit.name),
                                     {*program_.last_compute()}, CollectiveType::kAllReduce,
                                     ParallelGroup::kTensor, Bytes{unit.common_weights * gradient_});
       for (const TransformerWeight& weight : unit.parts) {
-        if (weight.split == WeightSplit::kNone) {
+        if (IsSummed(weight)) {
           buckets_.Add(kDense, ElementsOnRank(weight, plan_.layer), {sum});
         }
       }
