@@ -41,8 +41,8 @@ class GenerateCommand : public Command {
  public:
   std::string_view name() const override { return "generate"; }
   std::string_view summary() const override {
-    return "make Chakra traces of a pattern, or of the training of a model, for any number of "
-           "ranks";
+    return "make Chakra traces of a pattern, or of a model's training or inference, for any number "
+           "of ranks";
   }
 
   void Declare(Options& options) override {
@@ -84,7 +84,7 @@ class GenerateCommand : public Command {
     for (const ModelKind& kind : ModelKinds()) {
       footer += fmt::format("Models of {}:\n", kind.name);
       for (const auto& [name, source] : kind.presets) {
-        footer += fmt::format("  {:<15} {}\n", name, source);
+        footer += fmt::format("  {:<16} {}\n", name, source);
       }
     }
     footer += "Devices:\n";

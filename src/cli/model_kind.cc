@@ -51,7 +51,8 @@ void ModelOptions::Declare(Options& options) {
   number("--layers", &layers, "N", "instead of the model's");
   number("--sequence", &sequence, "N", "tokens of a sequence instead of the model's");
   number("--batch", &batch, "N", "samples of a replica (default: 2048)");
-  word("--phase", &phase, "NAME", "training or inference (default: training)");
+  word("--phase", &phase, "NAME",
+       "training (the default); of language models prefill or decode, of others inference");
   word("--optimizer", &optimizer, "NAME", "sgd or adagrad, of tables row-wise (default: sgd)");
   word("--replicate-tables", &replicate_tables, "BYTES",
        "tables of up to so many are on all ranks");
@@ -60,6 +61,13 @@ void ModelOptions::Declare(Options& options) {
   number("--split-columns", &split_columns, "N", "columns of a part of a table that one rank has");
   word("--table-cost", &table_cost, "WHAT",
        "that ranks get equal shares of: bytes or lookups (default: bytes)");
+  number("--cached", &cached, "N",
+         "prefill, decode: earlier tokens of each sequence, in the cache (default: 0, of decode so "
+         "many that sequences are whole at the end)",
+         {.least = 0, .most = int64_t{1} << 24});
+  number("--tokens", &tokens, "N", "decode: tokens of each sequence, one after the other");
+  word("--cache-type", &cache_type, "TYPE",
+       "prefill, decode: of keys and values in the cache (default: that of the weights)");
 }
 
 std::vector<std::string_view> ModelOptions::Given() const {
@@ -88,6 +96,9 @@ std::vector<std::string_view> ModelOptions::Given() const {
            {"--split-rows", split_rows.has_value()},
            {"--split-columns", split_columns.has_value()},
            {"--table-cost", table_cost.has_value()},
+           {"--cached", cached.has_value()},
+           {"--tokens", tokens.has_value()},
+           {"--cache-type", cache_type.has_value()},
        })) {
     if (given) names.push_back(name);
   }
@@ -95,7 +106,7 @@ std::vector<std::string_view> ModelOptions::Given() const {
 }
 
 std::span<const ModelKind> ModelKinds() {
-  static const std::vector<ModelKind> kinds = {LlmKind(), DlrmKind()};
+  static const std::vector<ModelKind> kinds = {LlmKind(), MoeKind(), DlrmKind()};
   return kinds;
 }
 

@@ -43,6 +43,9 @@ struct ModelOptions {
   std::optional<std::string> split_rows;
   std::optional<int64_t> split_columns;
   std::optional<std::string> table_cost;
+  std::optional<int64_t> cached;
+  std::optional<int64_t> tokens;
+  std::optional<std::string> cache_type;
 
   void Declare(Options& options);
   // The names of those that were given.
@@ -72,6 +75,7 @@ const ModelKind* FindModelKind(std::string_view name);
 
 ModelKind LlmKind();
 ModelKind DlrmKind();
+ModelKind MoeKind();
 
 // A model that is neither a preset of `kind` nor a file. kUsage.
 Error UnknownModel(const ModelKind& kind, const std::string& model);
