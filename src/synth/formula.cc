@@ -181,6 +181,11 @@ Result<Fraction> EvaluateFormula(std::string_view text, const FormulaNames& name
   return FormulaReader(text, names).Run();
 }
 
+std::string Text(const Fraction& fraction) {
+  const std::string over = fmt::format("{}", fraction.over);
+  return fraction.under == 1 ? over : fmt::format("{}/{}", over, fraction.under);
+}
+
 Result<int64_t> WholeNumber(const Fraction& fraction) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   if (fraction.under != 1 || fraction.over > kMost || fraction.over < -kMost) {

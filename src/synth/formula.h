@@ -27,6 +27,9 @@ using FormulaNames = std::map<std::string, Fraction, std::less<>>;
 // unknown names, divisions by 0, and numbers of more than 127 bits.
 Result<Fraction> EvaluateFormula(std::string_view text, const FormulaNames& names);
 
+// "12", "-7/2".
+std::string Text(const Fraction& fraction);
+
 // kBadInput unless it is whole and fits.
 Result<int64_t> WholeNumber(const Fraction& fraction);
 

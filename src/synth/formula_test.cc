@@ -41,6 +41,11 @@ TEST(Formula, SaysWhatIsWrong) {
   EXPECT_NE(Error("9000000000000000000*9000000000000000000*9000000000000000000"), "fine");
 }
 
+TEST(Formula, FractionsAsText) {
+  EXPECT_EQ(Text({.over = 12}), "12");
+  EXPECT_EQ(Text({-7, 2}), "-7/2");
+}
+
 TEST(Formula, WholeNumbersAreWhole) {
   EXPECT_EQ(*WholeNumber({-7}), -7);
   EXPECT_FALSE(WholeNumber({1, 2}));

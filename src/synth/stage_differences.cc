@@ -238,35 +238,48 @@ Result<Amounts> AmountsOfOurs(const Counterpart& ours) {
 
 // ---- between them
 
-Result<FormulaNames> NamesOf(const StageOptions& options, const Counterpart& ours,
-                             std::span<const Definition> definitions) {
-  const bool routes = HasRouting(options);
-  const auto parameters = std::to_array<std::pair<std::string_view, int64_t>>({
-      {"B", options.micro_batch},
-      {"M", options.batch / options.micro_batch},
-      {"S", options.sequence},
-      {"D", options.dmodel},
-      {"F", options.dff},
-      {"H", options.heads},
-      {"K", ours.model.kv_heads},
-      {"V", options.vocabulary},
-      {"E", options.experts},
-      {"k", options.top_experts},
-      {"L", options.layers},
-      {"d", options.dp},
-      {"t", ours.plan.layer.tensor},
-      {"c", options.cp},
-      {"e", routes ? options.ep : 1},
-      {"p", options.pp},
-      {"m", StageOfHead(options) == options.pp - 1 ? 0 : 1},
-      {"w", ElementBytes(ours.model.weights).value_or(0)},
-      {"g", ElementBytes(ours.model.gradients).value_or(0)},
-  });
-  FormulaNames names;
-  for (const auto& [name, value] : parameters) names.emplace(name, Fraction{.over = value});
-  for (const Definition& definition : definitions) {
-    ETUDE_ASSIGN_OR_RETURN(const Fraction value, EvaluateFormula(definition.formula, names));
-    names.emplace(definition.name, value);
+// The job's parameters, then the definitions made of them; `values` gets them as well.
+Result<std::vector<NamedValue>> NamesOf(const StageOptions& options, const Counterpart& ours,
+                                        FormulaNames& values) {
+  struct Parameter {
+    std::string_view name;
+    int64_t value;
+    std::string_view text;
+  };
+  std::vector<Parameter> parameters = {
+      {"B", options.micro_batch, "sequences of a micro-batch, of all ranks"},
+      {"M", options.batch / options.micro_batch, "micro-batches"},
+      {"S", options.sequence, "tokens of a sequence"},
+      {"D", options.dmodel, "hidden units"},
+      {"F", options.dff, "units of the feed-forward part"},
+      {"H", options.heads, "heads"},
+      {"K", ours.model.kv_heads, "heads of keys and values"},
+      {"V", options.vocabulary, "words"},
+      {"L", options.layers, "layers"},
+      {"d", options.dp, "--dp"},
+      {"t", ours.plan.layer.tensor, HasRouting(options) ? "--tp" : "--tp times --ep"},
+      {"c", options.cp, "--sp"},
+      {"e", ours.plan.layer.expert, "ranks that share a layer's experts"},
+      {"p", options.pp, "--pp"},
+      {"w", ElementBytes(ours.model.weights).value_or(0), "bytes of a weight or activation"},
+      {"g", ElementBytes(ours.model.gradients).value_or(0), "bytes of a weight's gradient"},
+      {"m", StageOfHead(options) == options.pp - 1 ? 0 : 1,
+       "1: head on another stage than the last"},
+  };
+  if (HasRouting(options)) {
+    parameters.push_back({"E", options.experts, "experts of a layer"});
+    parameters.push_back({"k", options.top_experts, "experts of a token"});
+  }
+  std::vector<NamedValue> names;
+  for (const Parameter& one : parameters) {
+    values.emplace(one.name, Fraction{.over = one.value});
+    names.push_back(
+        {{.name = one.name, .formula = "", .text = one.text}, std::to_string(one.value)});
+  }
+  for (const Definition& definition : DefinitionsOf(options)) {
+    ETUDE_ASSIGN_OR_RETURN(const Fraction value, EvaluateFormula(definition.formula, values));
+    values.emplace(definition.name, value);
+    names.push_back({definition, Text(value)});
   }
   return names;
 }
@@ -331,9 +344,8 @@ Result<StageDifferences> FindStageDifferences(const StageOptions& options) {
   ETUDE_ASSIGN_OR_RETURN(found.counterpart, CounterpartOf(options));
   ETUDE_ASSIGN_OR_RETURN(const Amounts stage, AmountsOfStage(options));
   ETUDE_ASSIGN_OR_RETURN(const Amounts ours, AmountsOfOurs(found.counterpart));
-  found.definitions = DefinitionsOf(options);
-  ETUDE_ASSIGN_OR_RETURN(const FormulaNames names,
-                         NamesOf(options, found.counterpart, found.definitions));
+  FormulaNames names;
+  ETUDE_ASSIGN_OR_RETURN(found.names, NamesOf(options, found.counterpart, names));
   const std::vector<Correction> corrections = CorrectionsOf(options);
   for (const QuantityRow& row : QuantityRows()) {
     Difference difference{

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "src/base/result.h"
@@ -36,9 +36,15 @@ struct Difference {
   int64_t rest() const;
 };
 
+// A parameter, which has no formula, or a definition, and what it is in a job: "12" or "7/2".
+struct NamedValue {
+  Definition definition;
+  std::string value;
+};
+
 struct StageDifferences {
   Counterpart counterpart;
-  std::vector<Definition> definitions;
+  std::vector<NamedValue> names;
   std::vector<Difference> quantities;  // those of which either job has any
 };
 
