@@ -11,8 +11,11 @@
 
 #include "src/analysis/comm_log.h"
 #include "src/analysis/comm_match.h"
+#include "src/synth/astra_edges.h"
 #include "src/synth/same_trace.h"
 #include "src/trace/validator.h"
+#include "src/transform/for_astra_sim.h"
+#include "src/transform/to_chakra.h"
 
 namespace etude {
 namespace {
@@ -67,6 +70,31 @@ void ExpectSound(const StepJob& job, const std::string& what) {
   EXPECT_EQ(match.unmatched, 0u) << what << ": " << match.first_mismatch;
   EXPECT_EQ(match.unknown_partners, 0u) << what;
   EXPECT_EQ(calls == 0, match.collectives + match.point_to_point == 0) << what;
+}
+
+// `etude convert --for astra-sim` changes nothing of it but what FindAstraEdges says.
+void ExpectFitForAstraSim(const StepJob& job, const std::string& what) {
+  std::vector<AstraRank> ranks;
+  const std::map<int64_t, std::vector<int64_t>> groups = job.Groups();
+  for (int64_t rank = 0; rank < job.ranks(); ++rank) {
+    const auto chakra = ToChakra(job.TraceOf(rank).value(), {});
+    ASSERT_TRUE(chakra) << what << ": " << chakra.error().message;
+    auto one = MakeAstraRank(chakra->trace, {.compute = AstraCompute::kFlops});
+    ASSERT_TRUE(one) << what << ": " << one.error().message;
+    for (AstraGroup& group : one->groups) group.ranks = groups.at(std::stoll(group.name));
+    ranks.push_back(*std::move(one));
+  }
+  const auto made = ForAstraSim(std::move(ranks), {.compute = AstraCompute::kFlops});
+  ASSERT_TRUE(made) << what << ": " << made.error().message;
+  const AstraEdges edges = FindAstraEdges(job);
+  for (const AstraNoteRow& row : kAstraNotes) {
+    uint64_t expected = 0;
+    if (row.note == AstraNote::kUnknownTime) continue;  // durations are for simulators to find
+    if (row.note == AstraNote::kSmallGather) expected = edges.small_gathers;
+    if (row.note == AstraNote::kFirstRaised) expected = edges.small_firsts;
+    EXPECT_EQ(made->notes[row.note], expected) << what << ": " << row.key;
+  }
+  EXPECT_TRUE(made->messages.empty()) << what;
 }
 
 // Runs the stages as the strictest simulator does: work is done once all that it waits for is, and
@@ -345,9 +373,29 @@ TEST(TransformerJob, RandomPlansAreSound) {
     ExpectRunsToTheEnd(*job, plan.pipeline.stages, what);
     // Reading a trace of each rank costs most of the time.
     if (made % 10 == 0) ExpectSound(*job, what);
+    if (made % 50 == 0) ExpectFitForAstraSim(*job, what);
     if (HasFatalFailure()) return;
     ++made;
   }
+}
+
+TEST(TransformerJob, EdgesOfAstraSim) {
+  TransformerModel model = Small();
+  model.layers = 1;
+  const auto edges = [&](const TransformerPlan& plan) {
+    return FindAstraEdges(MakeTransformerJob(model, plan).value());
+  };
+  // The embedding of 32 tokens: 8 bytes to find each of them, 128 to read and 128 to write.
+  EXPECT_EQ(edges({}).small_firsts, 1u);
+  EXPECT_EQ(edges({.layer = {.sequences = 8}}).small_firsts, 0u);
+  EXPECT_EQ(edges({.data = 4}).small_firsts, 4u);
+  // The least of them are the 20,480 weights of the embedding, 10,240 bytes of each of four ranks.
+  EXPECT_EQ(edges({.data = 4, .zero_stage = 3}).small_gathers, 0u);
+  EXPECT_EQ(edges({.data = 4, .zero_stage = 3}).small_firsts, 0u);
+  // 16 tokens of keys and values of 32 units in bfloat16: 2,048 bytes, an eighth of it with 8
+  // ranks.
+  EXPECT_EQ(edges({.layer = {.context = 2}}).small_gathers, 0u);
+  EXPECT_EQ(edges({.layer = {.context = 8}}).small_gathers, 8u * 2);
 }
 
 TEST(TransformerJob, PlansThatDoNotFit) {

@@ -128,7 +128,10 @@ def test_generated_job(tmp_path, name):
             elif node.type == et_def.COMM_RECV_NODE:
                 received[found["comm_src"], rank, found["comm_tag"], found["comm_size"]] += 1
             elif node.type == et_def.COMP_NODE:
-                assert node.duration_micros > 0 or "num_ops" in found or name == "broadcast"
+                if "num_ops" in found:
+                    assert found["num_ops"] > 0 and found["tensor_size"] > 0
+                else:
+                    assert node.duration_micros > 0 or name == "broadcast"
     assert sent == received
     for group, calls in collectives.items():
         assert sorted(calls) == (groups[group] if group else list(ranks))
