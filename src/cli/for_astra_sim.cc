@@ -7,12 +7,14 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "src/base/each_rank.h"
 #include "src/cli/job_health.h"
 #include "src/cli/output_files.h"
 #include "src/formats/capture_folder.h"
+#include "src/formats/job_folder.h"
 #include "src/formats/json_document.h"
 #include "src/report/format.h"
 #include "src/report/health_output.h"
@@ -104,11 +106,39 @@ Result<GroupRanks> ReadGroupRanks(const std::string& path, const RunContext& con
   return groups;
 }
 
+// The file that `etude generate` puts beside PREFIX.RANK.et, if all traces are of one PREFIX and it
+// is there; else "".
+std::string GroupsBeside(const std::vector<AstraSimRequest::Input>& inputs) {
+  std::string found;
+  for (const AstraSimRequest::Input& input : inputs) {
+    const std::filesystem::path path(input.name);
+    if (path.extension() != kTraceEnding || !RankOfName(input.name)) return {};
+    const std::string groups = GroupsFileName((path.parent_path() / path.stem().stem()).string());
+    if (!found.empty() && groups != found) return {};
+    found = groups;
+  }
+  std::error_code error;
+  return std::filesystem::is_regular_file(found, error) ? found : std::string();
+}
+
 // Where the trace does not say it.
 void TakeGroupRanks(const GroupRanks& known, AstraRank& rank) {
   for (AstraGroup& group : rank.groups) {
     const auto found = known.find(group.name);
     if (!group.ranks && found != known.end()) group.ranks = found->second;
+  }
+}
+
+// The same of a job that is kept as classes, which knows all groups.
+void TakeGroupRanks(const Job& job, AstraRank& rank) {
+  if (!rank.rank) return;
+  for (const GroupKind& kind : job.group_kinds) {
+    const auto number = kind.GroupOf(job.mesh, *rank.rank);
+    if (!number) continue;
+    const std::string name = kind.NameOf(*number);
+    for (AstraGroup& group : rank.groups) {
+      if (!group.ranks && group.name == name) group.ranks = kind.RanksOf(job.mesh, *number);
+    }
   }
 }
 
@@ -208,14 +238,21 @@ Result<ExitCode> ConvertForAstraSim(const AstraSimRequest& request, const Consol
                               return ReadRank(request, request.inputs[i], context);
                             }));
   GroupRanks groups;
-  if (!request.groups.empty()) {
-    ETUDE_ASSIGN_OR_RETURN(groups, ReadGroupRanks(request.groups, console.context()));
+  const std::string known_groups =
+      request.groups.empty() ? GroupsBeside(request.inputs) : request.groups;
+  if (!known_groups.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(groups, ReadGroupRanks(known_groups, console.context()));
+  }
+  std::optional<Job> job_of_classes;
+  if (const auto path = JobRankOfPath(request.inputs.front().name)) {
+    ETUDE_ASSIGN_OR_RETURN(job_of_classes, ReadJobFolder(path->folder, console.context()));
   }
   std::vector<AstraRank> ranks;
   JobHealth job_health;
   for (RankRead& trace : traces) {
     job_health.Add(trace.rank.rank.value_or(0), trace.health, std::move(trace.log));
     TakeGroupRanks(groups, trace.rank);
+    if (job_of_classes) TakeGroupRanks(*job_of_classes, trace.rank);
     ranks.push_back(std::move(trace.rank));
   }
   const Health health = job_health.Judge();

@@ -9,11 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "src/synth/astra_edges.h"
 #include "src/synth/sound_job.h"
 
 namespace etude {
 namespace {
 
+using testing_sound::ExpectFitForAstraSim;
 using testing_sound::ExpectSound;
 
 TransformerModel Small() {
@@ -366,6 +368,7 @@ void ExpectPlansAreSound(TransformerPlan (RandomPlans::*next)(), int count) {
     ExpectRunsToTheEnd(*job, plan.pipeline.stages, what);
     // Reading a trace of each rank costs most of the time.
     if (made % 10 == 0) ExpectSound(*job, what);
+    if (made % 50 == 0) ExpectFitForAstraSim(*job, what);
     if (testing::Test::HasFatalFailure()) return;
     ++made;
   }
@@ -374,6 +377,25 @@ void ExpectPlansAreSound(TransformerPlan (RandomPlans::*next)(), int count) {
 TEST(TransformerJob, RandomPlansAreSound) { ExpectPlansAreSound(&RandomPlans::Training, 1000); }
 
 TEST(TransformerJob, RandomInferenceIsSound) { ExpectPlansAreSound(&RandomPlans::Inference, 60); }
+
+TEST(TransformerJob, EdgesOfAstraSim) {
+  TransformerModel model = Small();
+  model.layers = 1;
+  const auto edges = [&](const TransformerPlan& plan) {
+    return FindAstraEdges(MakeTransformerJob(model, plan).value());
+  };
+  // The embedding of 32 tokens: 8 bytes to find each of them, 128 to read and 128 to write.
+  EXPECT_EQ(edges({}).small_firsts, 1u);
+  EXPECT_EQ(edges({.layer = {.sequences = 8}}).small_firsts, 0u);
+  EXPECT_EQ(edges({.data = 4}).small_firsts, 4u);
+  // The least of them are the 20,480 weights of the embedding, 10,240 bytes of each of four ranks.
+  EXPECT_EQ(edges({.data = 4, .zero_stage = 3}).small_gathers, 0u);
+  EXPECT_EQ(edges({.data = 4, .zero_stage = 3}).small_firsts, 0u);
+  // 16 tokens of keys and values of 32 units in bfloat16: 2,048 bytes, an eighth of it with 8
+  // ranks.
+  EXPECT_EQ(edges({.layer = {.context = 2}}).small_gathers, 0u);
+  EXPECT_EQ(edges({.layer = {.context = 8}}).small_gathers, 8u * 2);
+}
 
 TEST(TransformerJob, PlansThatDoNotFit) {
   const auto error = [](const TransformerModel& model, const TransformerPlan& plan) {
