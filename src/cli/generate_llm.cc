@@ -60,6 +60,8 @@ Result<TransformerPlan> LlmPlan(const ModelOptions& options) {
   plan.pipeline.micro_batches = options.micro_batches.value_or(1);
   plan.zero_stage = options.zero.value_or(0);
   ETUDE_ASSIGN_OR_RETURN(plan.bucket, BucketOf(options, plan.bucket));
+  ETUDE_ASSIGN_OR_RETURN(plan.first_bucket, FirstBucketOf(options, plan.bucket));
+  plan.keep_ends = options.keep_ends;
   return plan;
 }
 
@@ -75,6 +77,9 @@ Result<GeneratedJob> MakeLlm(const std::string& model, const ModelOptions& optio
         "--recompute selective: does nothing, fused attention computes its core again "
         "anyway");
   }
+  if (plan.keep_ends && plan.zero_stage < 3) {
+    context.Warn("--keep-ends: does nothing, only with --zero 3 are weights gathered");
+  }
   std::string text =
       fmt::format("{}: {} parameters, tp {} × cp {} × dp {} × pp {}", model,
                   FormatCount(static_cast<uint64_t>(ParameterCount(shapes))), plan.layer.tensor,
@@ -89,7 +94,8 @@ ModelKind LlmKind() {
   ModelKind kind{.name = "llm",
                  .options = {"--dp", "--tp", "--pp", "--cp", "--ep", "--no-sequence-parallel",
                              "--zero", "--sequences", "--micro-batches", "--schedule", "--chunks",
-                             "--bucket", "--recompute", "--attention", "--layers", "--sequence"},
+                             "--bucket", "--first-bucket", "--keep-ends", "--recompute",
+                             "--attention", "--layers", "--sequence"},
                  .presets = {},
                  .make = MakeLlm};
   for (const TransformerPreset& preset : TransformerPresets()) {

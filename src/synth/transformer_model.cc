@@ -56,8 +56,8 @@ constexpr auto kPresets = std::to_array<TransformerPreset>({
 void AddNorm(const TransformerModel& model, std::string_view name,
              std::vector<TransformerWeight>& weights) {
   // Scales, and with LayerNorm offsets.
-  const int64_t rows = model.norm == NormKind::kLayerNorm ? 2 : 1;
-  weights.push_back({.name = name, .rows = rows, .columns = model.hidden});
+  const size_t count = model.norm == NormKind::kLayerNorm ? 2 : 1;
+  weights.insert(weights.end(), count, {.name = name, .rows = 1, .columns = model.hidden});
 }
 
 void AddFeedForward(const TransformerModel& model, std::string_view up, std::string_view down,

@@ -26,6 +26,7 @@ struct WeightUnit {
   int64_t expert_weights = 0;
   // Of `weights`, those that all tensor-parallel ranks have.
   int64_t common_weights = 0;
+  bool kept = false;  // gathered with the other ends
 };
 
 class ProgramMaker {
@@ -37,6 +38,7 @@ class ProgramMaker {
         plan_(plan),
         stage_(stage),
         places_(plan.pipeline.stages * plan.pipeline.chunks),
+        keeps_ends_(plan.zero_stage == 3 && (plan.keep_ends || model.tied)),
         weight_(ElementBytes(model.weights).value_or(0)),
         gradient_(ElementBytes(model.gradients).value_or(0)),
         dense_(TransformerLayer(model, plan.layer, 0)),
@@ -44,7 +46,8 @@ class ProgramMaker {
         embedding_(TransformerEmbedding(model, plan.layer)),
         head_(TransformerHead(model, plan.layer)),
         dense_bucket_{.group = ParallelGroup::kReplicas},
-        expert_bucket_{.group = ParallelGroup::kExpertReplicas} {}
+        expert_bucket_{.group = ParallelGroup::kExpertReplicas},
+        ends_bucket_{.group = ParallelGroup::kReplicas} {}
 
   std::vector<StepWork> Run() {
     for (int64_t chunk = 0; chunk < plan_.pipeline.chunks; ++chunk) AddUnits(chunk);
@@ -67,6 +70,7 @@ class ProgramMaker {
     ParallelGroup group = ParallelGroup::kReplicas;
     int64_t elements = 0;
     In inputs;
+    bool was_full = false;
   };
   // Gradients of a unit on their way back, for what is left to the gradients of its weights.
   struct Saved {
@@ -77,7 +81,7 @@ class ProgramMaker {
   void AddUnits(int64_t chunk) {
     const int64_t place = chunk * plan_.pipeline.stages + stage_;
     std::vector<WeightUnit>& units = units_.emplace_back();
-    if (place == 0) units.push_back(UnitOf("embedding", embedding_, EmbeddingWeights(model_)));
+    if (place == 0) units.push_back(EndOf("embedding", embedding_, EmbeddingWeights(model_)));
     const int64_t rest = model_.layers % places_;
     const int64_t count = model_.layers / places_ + (place < rest ? 1 : 0);
     const int64_t first = model_.layers / places_ * place + std::min(place, rest);
@@ -86,7 +90,14 @@ class ProgramMaker {
       units.push_back(UnitOf(fmt::format("layer {}", layer), routed ? routed_ : dense_,
                              LayerWeights(model_, layer)));
     }
-    if (place == places_ - 1) units.push_back(UnitOf("head", head_, HeadWeights(model_)));
+    if (place == places_ - 1) units.push_back(EndOf("head", head_, HeadWeights(model_)));
+  }
+  WeightUnit EndOf(std::string name, const LayerPasses& passes,
+                   std::vector<TransformerWeight> weights) {
+    WeightUnit unit = UnitOf(std::move(name), passes, std::move(weights));
+    unit.kept = keeps_ends_;
+    if (keeps_ends_) ends_.weights += unit.weights;
+    return unit;
   }
   WeightUnit UnitOf(std::string name, const LayerPasses& passes,
                     std::vector<TransformerWeight> weights) const {
@@ -199,9 +210,11 @@ class ProgramMaker {
   void Forward(const StageStep& step) {
     In in;
     if (PlaceOf(step) != 0) in = {Message(step, /*backward=*/false, /*sends=*/false, {})};
+    GatherEnds(step.micro_batch);
     for (const WeightUnit& unit : units_[static_cast<size_t>(step.chunk)]) {
       Saved saved{.ids = {}, .in = in};
-      GatherWeights(unit, step.micro_batch, saved.in);
+      Append(saved.in,
+             GatherWeights(unit, step.micro_batch, std::exchange(unit_begin_, last_compute_)));
       in = Emit(unit, unit.passes->forward, step.micro_batch, saved, /*reduces=*/false,
                 [](const LayerWork&) { return true; });
     }
@@ -225,15 +238,21 @@ class ProgramMaker {
     }
     const std::vector<WeightUnit>& units = units_[static_cast<size_t>(step.chunk)];
     std::vector<Saved> all(units.size());
+    GatherEnds(step.micro_batch);
+    In gathered = GatherWeights(units.back(), step.micro_batch, unit_begin_);
     for (size_t i = units.size(); i-- > 0;) {
       const WeightUnit& unit = units[i];
       all[i].in = in;
-      GatherWeights(unit, step.micro_batch, all[i].in);
+      Append(all[i].in, gathered);
+      unit_begin_ = last_compute_;
+      // Before this one's gradients are reduced, which would hold it up.
+      if (i > 0) gathered = GatherWeights(units[i - 1], step.micro_batch, unit_begin_);
       in = Emit(unit, unit.passes->backward, step.micro_batch, all[i], reduces,
                 [&](const LayerWork& work) { return whole || !work.for_weights; });
       if (whole) Finish(unit, step.micro_batch);
     }
     if (PlaceOf(step) != 0) Message(step, /*backward=*/true, /*sends=*/true, in);
+    ends_gathered_.clear();
     if (whole) {
       FlushOfMicroBatch();
     } else {
@@ -260,21 +279,29 @@ class ProgramMaker {
 
   // ---- replicas
 
-  // Where replicas share the weights, the unit's are gathered while the one before computes.
-  void GatherWeights(const WeightUnit& unit, int64_t micro_batch, In& in) {
-    if (plan_.zero_stage < 3) return;
-    const std::optional<size_t> after = unit_begin_;
-    unit_begin_ = last_compute_;
+  // Where replicas share the weights, the unit's are gathered while the one before computes: once
+  // `after` is done. Gives what to wait for.
+  In GatherWeights(const WeightUnit& unit, int64_t micro_batch, std::optional<size_t> after) {
+    if (plan_.zero_stage < 3) return {};
+    if (unit.kept) return ends_gathered_;
+    In gathered;
     for (const auto& [group, elements] :
          {std::pair(ParallelGroup::kReplicas, unit.weights),
           std::pair(ParallelGroup::kExpertReplicas, unit.expert_weights)}) {
       const int64_t ranks = ParallelGroupSize(plan_, group);
       if (ranks == 1 || elements == 0) continue;
-      in.push_back(Collective(fmt::format("{} weights all_gather #{}", unit.name, micro_batch), {},
-                              CollectiveType::kAllGather, group,
-                              Bytes{ShareOf(elements, ranks) * weight_}, after));
+      gathered.push_back(Collective(
+          fmt::format("{} weights all_gather #{}", unit.name, micro_batch), {},
+          CollectiveType::kAllGather, group, Bytes{ShareOf(elements, ranks) * weight_}, after));
     }
+    return gathered;
   }
+  // Unless they still are.
+  void GatherEnds(int64_t micro_batch) {
+    if (!ends_gathered_.empty()) return;
+    ends_gathered_ = GatherWeights(ends_, micro_batch, std::nullopt);
+  }
+  static void Append(In& in, const In& more) { in.insert(in.end(), more.begin(), more.end()); }
 
   bool IsLast(int64_t micro_batch) const { return micro_batch == plan_.pipeline.micro_batches - 1; }
   // Whether gradients are reduced after this one, or kept for the next to add to.
@@ -283,15 +310,12 @@ class ProgramMaker {
   // Gradients enter buckets as they are computed. Those of weights that tensor-parallel ranks have
   // to sum first do when the unit's are there.
   void Enter(const WeightUnit& unit, const LayerWork& work, size_t id) {
-    if (work.gives_gradients.empty()) return;
-    for (const TransformerWeight& weight : unit.parts) {
-      if (std::ranges::find(work.gives_gradients, weight.name) == work.gives_gradients.end()) {
-        continue;
+    for (const std::string& name : work.gives_gradients) {
+      for (const TransformerWeight& weight : unit.parts) {
+        if (weight.name != name || (SharesTokens() && weight.split == WeightSplit::kNone)) continue;
+        if (unit.passes == &embedding_ && name == kEmbedding && SharesEmbedding()) continue;
+        AddToBucket(BucketOf(unit, weight), ElementsOnRank(weight, plan_.layer), {id});
       }
-      if (SharesTokens() && weight.split == WeightSplit::kNone) continue;
-      if (unit.passes == &embedding_ && weight.name == kEmbedding && SharesEmbedding()) continue;
-      AddToBucket(weight.split == WeightSplit::kExperts ? expert_bucket_ : dense_bucket_,
-                  ElementsOnRank(weight, plan_.layer), {id});
     }
   }
   // The gradients of the unit's weights are there.
@@ -304,11 +328,18 @@ class ProgramMaker {
                                     ParallelGroup::kTensor, Bytes{unit.common_weights * gradient_});
       for (const TransformerWeight& weight : unit.parts) {
         if (weight.split == WeightSplit::kNone) {
-          AddToBucket(dense_bucket_, ElementsOnRank(weight, plan_.layer), {sum});
+          AddToBucket(BucketOf(unit, weight), ElementsOnRank(weight, plan_.layer), {sum});
         }
       }
     }
-    if (plan_.zero_stage == 3) FlushOfMicroBatch();
+    if (plan_.zero_stage == 3) {
+      Flush(dense_bucket_);
+      Flush(expert_bucket_);
+    }
+  }
+  Bucket& BucketOf(const WeightUnit& unit, const TransformerWeight& weight) {
+    if (weight.split == WeightSplit::kExperts) return expert_bucket_;
+    return unit.kept ? ends_bucket_ : dense_bucket_;
   }
   int64_t EmbeddingElements() const {
     return ElementsOnRank(EmbeddingWeights(model_).front(), plan_.layer);
@@ -322,12 +353,16 @@ class ProgramMaker {
         bucket.inputs.push_back(input);
       }
     }
-    if (bucket.elements * gradient_ >= plan_.bucket.count && plan_.zero_stage < 3) Flush(bucket);
+    const Bytes limit = bucket.was_full ? plan_.bucket : plan_.first_bucket.value_or(plan_.bucket);
+    if (bucket.elements * gradient_ < limit.count || plan_.zero_stage == 3) return;
+    bucket.was_full = true;
+    Flush(bucket);
   }
   void FlushOfMicroBatch() {
     if (plan_.zero_stage < 2) return;
     Flush(dense_bucket_);
     Flush(expert_bucket_);
+    Flush(ends_bucket_);
   }
   void Flush(Bucket& bucket) {
     if (bucket.elements == 0) return;
@@ -382,7 +417,8 @@ class ProgramMaker {
   const TransformerModel& model_;
   const TransformerPlan& plan_;
   const int64_t stage_;
-  const int64_t places_;    // of chunks in the network
+  const int64_t places_;  // of chunks in the network
+  const bool keeps_ends_;
   const int64_t weight_;    // bytes
   const int64_t gradient_;  // bytes
   const LayerPasses dense_;
@@ -390,6 +426,8 @@ class ProgramMaker {
   const LayerPasses embedding_;
   const LayerPasses head_;
   std::vector<std::vector<WeightUnit>> units_;  // by chunk
+  WeightUnit ends_{.name = "ends"};             // those that are kept, together
+  In ends_gathered_;                            // empty: they are not
   std::vector<StepWork> works_;
   std::optional<size_t> last_compute_;
   std::array<std::optional<size_t>, kParallelGroupCount> last_of_;  // by group
@@ -399,6 +437,7 @@ class ProgramMaker {
   std::map<int64_t, std::vector<Saved>> saved_;     // by micro-batch, each by unit
   Bucket dense_bucket_;
   Bucket expert_bucket_;
+  Bucket ends_bucket_;  // of those that are kept
   In reduced_;
   int64_t updated_ = 0;                                    // parameters
   std::vector<std::pair<ParallelGroup, int64_t>> shares_;  // elements of each bucket on a rank
@@ -457,8 +496,10 @@ Status CheckTransformerPlan(const TransformerModel& model, const TransformerPlan
         "ZeRO stage: found 2 or more and an embedding that first and last stage share, "
         "expected 0 or 1");
   }
-  if (plan.bucket.count < 1) {
-    return BadInput(fmt::format("bucket: found {} bytes, expected one or more", plan.bucket.count));
+  for (const Bytes bucket : {plan.bucket, plan.first_bucket.value_or(plan.bucket)}) {
+    if (bucket.count < 1) {
+      return BadInput(fmt::format("bucket: found {} bytes, expected one or more", bucket.count));
+    }
   }
   constexpr double kWorkOfLayer = 64;
   const double work = (static_cast<double>(model.layers) / static_cast<double>(places) + 3) *

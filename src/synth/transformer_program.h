@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "src/base/result.h"
@@ -21,6 +22,11 @@ struct TransformerPlan {
   int64_t zero_stage = 0;
   // Gradients are reduced as soon as there are so many bytes of them.
   Bytes bucket{int64_t{25} << 20};
+  // So many the first time.
+  std::optional<Bytes> first_bucket;
+  // Shared weights of embedding and head are gathered together, and stay so until backward has
+  // ended. A head that is tied to the embedding needs it.
+  bool keep_ends = false;
 
   int64_t ranks() const { return layer.tensor * layer.context * data * pipeline.stages; }
 };
