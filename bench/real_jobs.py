@@ -72,4 +72,5 @@ JOBS = {
     "1f1b": pipeline("1f1b"),
     "interleaved": pipeline("interleaved", chunks=2, layers=5),
     "tp": Job("tensor_parallel", {}, ["--tp", RANKS, "--no-sequence-parallel"]),
+    "tp_sequence": Job("tensor_parallel", {"sequence": True}, ["--tp", RANKS]),
 }

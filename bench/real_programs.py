@@ -169,24 +169,36 @@ def pipeline(shapes, schedule, micro_batches, chunks):
     return step
 
 
-def tensor_parallel(shapes):
+def tensor_parallel(shapes, sequence=False):
+    """`sequence`: norms and residuals are shared by tokens."""
     from torch.distributed.tensor import Replicate, Shard
     from torch.distributed.tensor.parallel import (
         ColwiseParallel,
         RowwiseParallel,
+        SequenceParallel,
         loss_parallel,
         parallelize_module,
     )
 
     model = Gpt(shapes)
     mesh = init_device_mesh("cpu", (RANKS,))
+    between = Shard(1) if sequence else Replicate()
     plan = {
-        "embedding.words": RowwiseParallel(input_layouts=Replicate()),
-        "head.words": ColwiseParallel(output_layouts=Shard(-1), use_local_output=False),
+        "embedding.words": RowwiseParallel(input_layouts=Replicate(), output_layouts=between),
+        "head.words": ColwiseParallel(input_layouts=between, output_layouts=Shard(-1), use_local_output=False),
     }
     for i in range(shapes.layers):
-        plan |= {f"layers.{i}.qkv": ColwiseParallel(), f"layers.{i}.projection": RowwiseParallel()}
-        plan |= {f"layers.{i}.up": ColwiseParallel(), f"layers.{i}.down": RowwiseParallel()}
+        for name in ("qkv", "up"):
+            plan[f"layers.{i}.{name}"] = ColwiseParallel(input_layouts=between)
+        for name in ("projection", "down"):
+            plan[f"layers.{i}.{name}"] = RowwiseParallel(output_layouts=between)
+        if sequence:
+            plan |= {f"layers.{i}.{name}_norm": SequenceParallel() for name in ("attention", "ffn")}
+    if sequence:
+        plan["head.norm"] = SequenceParallel()
+        # Each rank has the positions of its tokens.
+        share = model.embedding.positions.chunk(RANKS)[dist.get_rank()]
+        model.embedding.positions = nn.Parameter(share.detach().clone())
     parallelize_module(model, mesh, plan)
     step = plain_step(model, shapes)
 

@@ -20,7 +20,9 @@ ATTENTION = "aten::_scaled_dot_product_flash_attention_for_cpu"
 CALLS = {
     "c10d::allreduce_": ("all_reduce", 0),
     "c10d::_allgather_base_": ("all_gather", 1),
+    "c10d::allgather_into_tensor_coalesced_": ("all_gather", 1),
     "c10d::_reduce_scatter_base_": ("reduce_scatter", 1),
+    "c10d::reduce_scatter_tensor_coalesced_": ("reduce_scatter", 1),
     "c10d::send": ("send", 0),
     "c10d::recv_": ("recv", 0),
 }
@@ -214,7 +216,13 @@ class Generated:
         if "comm_size" in facts:
             kind = {"COMM_SEND_NODE": "send", "COMM_RECV_NODE": "recv"}.get(node["type"])
             kind = kind or CHAKRA_TYPES[facts.get("comm_type", "0")]
-            step.communication.append((kind, int(facts["comm_size"])))
+            size = int(facts["comm_size"])
+            for name, what in (("input all_gather", "again for weights"), ("common gradients all_reduce", "of a unit")):
+                if name in node["name"]:
+                    self.term(f"{kind} calls", what, 1)
+                    self.term(f"{kind} bytes", what, size)
+                    return
+            step.communication.append((kind, size))
             if kind in ("send", "recv"):
                 of = "F" if "activations" in node["name"] else "B"
                 # The tag is of the micro-batch and the sender's place.
@@ -248,6 +256,21 @@ class Generated:
             step.logits += operations // 3
 
 
+    def add_norms(self):
+        """What a DTensor's optimizer sums: gradients of norms that ranks have of their tokens, a weight at a time.
+
+        Biases behind a reduction need no sum there, their gradient is that of all tokens. Of learned positions a rank has the share
+        that its tokens need, here all.
+        """
+        shapes = self.shapes
+        calls = 2 * (2 * shapes.layers + 1)
+        self.term("all_reduce calls", "of a norm", -calls)
+        self.term("all_reduce bytes", "of a norm", -calls * BYTES * shapes.hidden)
+        self.step.communication += [("all_reduce", BYTES * shapes.hidden)] * calls
+        positions = shapes.sequence * shapes.hidden
+        self.step.updated -= self.term("parameters", "positions", positions - positions // RANKS)
+
+
 def generated_steps(etude, job, folder):
     """Of each rank."""
     shapes = job.shapes
@@ -261,6 +284,8 @@ def generated_steps(etude, job, folder):
         generated = Generated(shapes, tensor_ranks(job), RANKS * job.arguments.get("chunks", 1))
         for node in chakra_nodes(etude, path):
             generated.add(node)
+        if job.arguments.get("sequence"):
+            generated.add_norms()
         steps.append(generated.step)
     return steps * (RANKS // len(steps))
 

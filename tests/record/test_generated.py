@@ -144,3 +144,19 @@ def test_tensor_parallel(compared):
         assert rows["all_reduce calls"].recorded == 1 + 2 * 3 + 3 + 1 + 2 * 3
         assert rows["all_reduce bytes"].recorded == 4 * (14 * ROWS * HIDDEN + 3 * ROWS)
         assert rows["operations forward"].recorded == FORWARD // 2
+
+
+def test_tensor_parallel_with_shared_tokens(compared):
+    share = 4 * ROWS * HIDDEN // 2
+    for rows in compared("tp_sequence"):
+        # Two a layer, one for the head, as many backward; the generator keeps shares, and gathers them again.
+        assert (rows["all_gather calls"].recorded, rows["all_gather bytes"].recorded) == (14, 14 * share)
+        assert rows["all_gather calls"].terms == {"again for weights": 7}
+        assert rows["all_gather bytes"].terms == {"again for weights": 7 * share}
+        assert (rows["reduce_scatter calls"].recorded, rows["reduce_scatter bytes"].recorded) == (14, 14 * 2 * share)
+        assert not rows["reduce_scatter bytes"].terms
+        # Seven norms have two weights each; the generator sums those of a unit at once, and biases and positions with them.
+        assert rows["all_reduce calls"].terms == {"of a unit": 5, "of a norm": -14}
+        common = 3 * 6 * HIDDEN + 2 * HIDDEN + 16 * HIDDEN
+        assert rows["all_reduce bytes"].terms == {"of a unit": 4 * common, "of a norm": -4 * 14 * HIDDEN}
+        assert rows["parameters"].terms == {"positions": 16 * HIDDEN // 2}
