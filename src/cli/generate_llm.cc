@@ -102,6 +102,8 @@ Result<TransformerPlan> LlmPlan(const ModelOptions& options) {
   }
   plan.tokens = options.tokens.value_or(1);
   plan.cached = options.cached.value_or(0);
+  ETUDE_ASSIGN_OR_RETURN(plan.first_bucket, FirstBucketOf(options, plan.bucket));
+  plan.keep_ends = options.keep_ends;
   return plan;
 }
 
@@ -149,6 +151,9 @@ Result<GeneratedJob> MakeTransformer(const ModelKind& kind, const std::string& m
         "--recompute selective: does nothing, fused attention computes its core again "
         "anyway");
   }
+  if (plan.keep_ends && plan.zero_stage < 3) {
+    context.Warn("--keep-ends: does nothing, only with --zero 3 are weights gathered");
+  }
   const auto count = [](int64_t value) { return FormatCount(static_cast<uint64_t>(value)); };
   std::string text = fmt::format("{}: {} parameters, ", model, count(ParameterCount(shapes)));
   if (kind.name == kMoe) {
@@ -173,13 +178,14 @@ Result<GeneratedJob> MakeMoe(const std::string& model, const ModelOptions& optio
 
 ModelKind TransformerKind(std::string_view name, bool experts) {
   ModelKind kind{.name = name,
-                 .options = {"--dp",        "--tp",        "--pp",
-                             "--cp",        "--ep",        "--no-sequence-parallel",
-                             "--zero",      "--sequences", "--micro-batches",
-                             "--schedule",  "--chunks",    "--bucket",
-                             "--recompute", "--attention", "--layers",
-                             "--sequence",  "--phase",     "--cached",
-                             "--tokens",    "--cache-type"},
+                 .options = {"--dp",        "--tp",         "--pp",
+                             "--cp",        "--ep",         "--no-sequence-parallel",
+                             "--zero",      "--sequences",  "--micro-batches",
+                             "--schedule",  "--chunks",     "--bucket",
+                             "--recompute", "--attention",  "--layers",
+                             "--sequence",  "--phase",      "--cached",
+                             "--tokens",    "--cache-type", "--first-bucket",
+                             "--keep-ends"},
                  .presets = {},
                  .make = experts ? MakeMoe : MakeLlm};
   for (const TransformerPreset& preset : TransformerPresets()) {

@@ -19,6 +19,15 @@ std::string KindsWith(std::string_view option) {
   return fmt::format("{}: ", fmt::join(names, ", "));
 }
 
+Result<Bytes> SizeOf(std::string_view option, const std::optional<std::string>& size,
+                     Bytes otherwise) {
+  if (!size) return otherwise;
+  const auto bucket = ParseBytes(*size);
+  if (bucket) return *bucket;
+  return MakeError(ErrorCode::kUsage,
+                   fmt::format("{}: found '{}', expected bytes, as in 25MiB", option, *size));
+}
+
 }  // namespace
 
 void ModelOptions::Declare(Options& options) {
@@ -46,6 +55,10 @@ void ModelOptions::Declare(Options& options) {
   word("--schedule", &schedule, "NAME", "gpipe, 1f1b, interleaved or zero-bubble (default: 1f1b)");
   number("--chunks", &chunks, "N", "of layers on each stage, interleaved");
   word("--bucket", &bucket, "BYTES", "gradients that are reduced at once (default: 25MiB)");
+  word("--first-bucket", &first_bucket, "BYTES", "the first time (default: as --bucket)");
+  options.Flag("--keep-ends", &keep_ends,
+               KindsWith("--keep-ends") +
+                   "embedding and head stay gathered from forward to backward (ZeRO 3)");
   word("--recompute", &recompute, "WHAT", "none, selective or full (default: none)");
   word("--attention", &attention, "KIND", "fused or unfused (default: fused)");
   number("--layers", &layers, "N", "instead of the model's");
@@ -85,6 +98,8 @@ std::vector<std::string_view> ModelOptions::Given() const {
            {"--schedule", schedule.has_value()},
            {"--chunks", chunks.has_value()},
            {"--bucket", bucket.has_value()},
+           {"--first-bucket", first_bucket.has_value()},
+           {"--keep-ends", keep_ends},
            {"--recompute", recompute.has_value()},
            {"--attention", attention.has_value()},
            {"--layers", layers.has_value()},
@@ -128,12 +143,11 @@ Error UnknownModel(const ModelKind& kind, const std::string& model) {
 }
 
 Result<Bytes> BucketOf(const ModelOptions& options, Bytes otherwise) {
-  if (!options.bucket) return otherwise;
-  const auto bucket = ParseBytes(*options.bucket);
-  if (bucket) return *bucket;
-  return MakeError(ErrorCode::kUsage, fmt::format("--bucket: found '{}', expected bytes, as in "
-                                                  "25MiB",
-                                                  *options.bucket));
+  return SizeOf("--bucket", options.bucket, otherwise);
+}
+
+Result<Bytes> FirstBucketOf(const ModelOptions& options, Bytes otherwise) {
+  return SizeOf("--first-bucket", options.first_bucket, otherwise);
 }
 
 }  // namespace etude

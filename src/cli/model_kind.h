@@ -32,6 +32,8 @@ struct ModelOptions {
   std::optional<std::string> schedule;
   std::optional<int64_t> chunks;
   std::optional<std::string> bucket;
+  std::optional<std::string> first_bucket;
+  bool keep_ends = false;
   std::optional<std::string> recompute;
   std::optional<std::string> attention;
   std::optional<int64_t> layers;
@@ -96,5 +98,7 @@ Result<T> MeaningOf(std::string_view option, const std::optional<std::string>& w
 
 // Of `--bucket`; kUsage for what is no size.
 Result<Bytes> BucketOf(const ModelOptions& options, Bytes otherwise);
+// Of `--first-bucket`.
+Result<Bytes> FirstBucketOf(const ModelOptions& options, Bytes otherwise);
 
 }  // namespace etude
