@@ -11,7 +11,7 @@
 
 #include "src/analysis/comm_log.h"
 #include "src/analysis/comm_match.h"
-#include "src/synth/same_trace.h"
+#include "src/trace/same_trace.h"
 #include "src/trace/validator.h"
 
 namespace etude {
