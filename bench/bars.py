@@ -5,6 +5,7 @@ JSON to the file that the variable ETUDE_BARS names: that is how `bench/status` 
 """
 
 import json
+import math
 import os
 
 MET, MISSED, UNDETERMINED, UNKNOWN = "met", "missed", "undetermined", "unknown"
@@ -21,6 +22,20 @@ def judge(low, high, least=None, most=None):
         return MET
     outside = (least is not None and high < least) or (most is not None and low > most)
     return MISSED if outside else UNDETERMINED
+
+
+def median_interval(values):
+    """Bounds of the median, at least 95 %, by the signs of differences from it (order statistics; Conover 1999, section 3.2);
+    lowest and highest of fewer than six values, which is less sure."""
+    values = sorted(values)
+    below, left = 0.0, 0
+    while True:
+        below += math.comb(len(values), left) / 2 ** len(values)
+        if below > 0.025 or left >= len(values) // 2:
+            break
+        left += 1
+    left = max(left, 1)
+    return values[left - 1], values[-left]
 
 
 class Bars:

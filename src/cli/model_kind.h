@@ -36,6 +36,16 @@ struct ModelOptions {
   std::optional<std::string> attention;
   std::optional<int64_t> layers;
   std::optional<int64_t> sequence;
+  std::optional<int64_t> batch;
+  std::optional<std::string> phase;
+  std::optional<std::string> optimizer;
+  std::optional<std::string> replicate_tables;
+  std::optional<std::string> split_rows;
+  std::optional<int64_t> split_columns;
+  std::optional<std::string> table_cost;
+  std::optional<int64_t> cached;
+  std::optional<int64_t> tokens;
+  std::optional<std::string> cache_type;
 
   void Declare(Options& options);
   // The names of those that were given.
@@ -64,6 +74,8 @@ std::span<const ModelKind> ModelKinds();
 const ModelKind* FindModelKind(std::string_view name);
 
 ModelKind LlmKind();
+ModelKind DlrmKind();
+ModelKind MoeKind();
 
 // A model that is neither a preset of `kind` nor a file. kUsage.
 Error UnknownModel(const ModelKind& kind, const std::string& model);

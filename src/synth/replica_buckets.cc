@@ -1,0 +1,98 @@
+#include "src/synth/replica_buckets.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace etude {
+namespace {
+
+int64_t ShareOf(int64_t elements, int64_t ranks) { return (elements + ranks - 1) / ranks; }
+
+}  // namespace
+
+ReplicaBuckets::ReplicaBuckets(StepProgram& program, ReplicaPlan plan,
+                               std::vector<Replicas> replicas)
+    : program_(program), plan_(plan), replicas_(std::move(replicas)), buckets_(replicas_.size()) {}
+
+void ReplicaBuckets::GatherWeights(const std::string& name, std::span<const int64_t> elements,
+                                   In& in) {
+  if (plan_.zero_stage < 3) return;
+  const std::optional<size_t> after = unit_begin_;
+  unit_begin_ = program_.last_compute();
+  for (size_t i = 0; i < replicas_.size(); ++i) {
+    if (replicas_[i].ranks == 1 || elements[i] == 0) continue;
+    in.push_back(program_.Collective(name, {}, CollectiveType::kAllGather, replicas_[i].group,
+                                     Bytes{ShareOf(elements[i], replicas_[i].ranks) * plan_.weight},
+                                     after));
+  }
+}
+
+void ReplicaBuckets::Add(size_t replicas, int64_t elements, const In& inputs) {
+  if (elements == 0) return;
+  Bucket& bucket = buckets_[replicas];
+  bucket.elements += elements;
+  for (const size_t input : inputs) {
+    if (std::ranges::find(bucket.inputs, input) == bucket.inputs.end()) {
+      bucket.inputs.push_back(input);
+    }
+  }
+  if (bucket.elements * plan_.gradient >= plan_.bucket.count && plan_.zero_stage < 3) {
+    Flush(replicas);
+  }
+}
+
+void ReplicaBuckets::EndUnit() {
+  if (plan_.zero_stage == 3) FlushAll();
+}
+
+void ReplicaBuckets::EndMicroBatch() {
+  if (plan_.zero_stage >= 2) FlushAll();
+}
+
+void ReplicaBuckets::FlushAll() {
+  for (size_t i = 0; i < buckets_.size(); ++i) Flush(i);
+}
+
+void ReplicaBuckets::Flush(size_t replicas) {
+  Bucket& bucket = buckets_[replicas];
+  if (bucket.elements == 0) return;
+  const Replicas& who = replicas_[replicas];
+  const int64_t share = ShareOf(bucket.elements, who.ranks);
+  if (who.ranks == 1) {
+    reduced_.insert(reduced_.end(), bucket.inputs.begin(), bucket.inputs.end());
+  } else {
+    const bool shares = plan_.zero_stage > 0;
+    const CollectiveType type =
+        shares ? CollectiveType::kReduceScatter : CollectiveType::kAllReduce;
+    const int64_t elements = shares ? share * who.ranks : bucket.elements;
+    reduced_.push_back(program_.Collective(fmt::format("{}gradients {}", who.of, Name(type)),
+                                           bucket.inputs, type, who.group,
+                                           Bytes{elements * plan_.gradient}));
+  }
+  if (plan_.zero_stage < 2 || last_micro_batch_) {
+    updated_ += plan_.zero_stage > 0 ? share : bucket.elements;
+    shares_.emplace_back(replicas, share);
+  }
+  bucket.elements = 0;
+  bucket.inputs.clear();
+}
+
+ReplicaBuckets::In ReplicaBuckets::EndBackward() {
+  FlushAll();
+  std::ranges::sort(reduced_);
+  reduced_.erase(std::ranges::unique(reduced_).begin(), reduced_.end());
+  return std::move(reduced_);
+}
+
+void ReplicaBuckets::GatherUpdated(size_t optimizer) {
+  if (plan_.zero_stage != 1 && plan_.zero_stage != 2) return;
+  for (const auto& [replicas, share] : shares_) {
+    const Replicas& who = replicas_[replicas];
+    if (who.ranks == 1) continue;
+    program_.Collective("weights all_gather", {optimizer}, CollectiveType::kAllGather, who.group,
+                        Bytes{share * plan_.weight});
+  }
+}
+
+}  // namespace etude
