@@ -156,6 +156,9 @@ Status RunStage(std::vector<std::string> args, const Console& console) {
                                 FormatCount(static_cast<uint64_t>(job.ranks())),
                                 FormatCount(kMostRankFiles)));
   }
+  if (const auto other = RankFileBeyond(names.before, names.after, job.ranks())) {
+    return OtherJob(*other, job.ranks());
+  }
   for (const std::string& remark : job.remarks()) console.context().Warn(remark);
   for (const std::string& path : {names.before, names.groups}) {
     const std::filesystem::path parent = std::filesystem::path(path).parent_path();

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "src/base/each_rank.h"
+#include "src/cli/group_ranks.h"
 #include "src/cli/job_health.h"
 #include "src/cli/output_files.h"
 #include "src/formats/capture_folder.h"
@@ -86,24 +87,6 @@ Result<RankRead> ReadRank(const AstraSimRequest& request, const AstraSimRequest:
   RankRead read{.rank = *std::move(made), .health = JudgeTrace(trace), .log = {}};
   read.log = ReadCommLog(trace, read.rank.rank.value_or(0));
   return read;
-}
-
-using GroupRanks = std::map<std::string, std::vector<int64_t>>;
-
-// {"1": [0, 1], "2": [2, 3]}: the ranks of groups by name, as ASTRA-sim is given them.
-Result<GroupRanks> ReadGroupRanks(const std::string& path, const RunContext& context) {
-  ETUDE_ASSIGN_OR_RETURN(const nlohmann::json json,
-                         ReadForeignDocument(path, "ranks of groups", context));
-  const auto is_rank = [](const nlohmann::json& rank) { return rank.is_number_unsigned(); };
-  GroupRanks groups;
-  for (const auto& [name, ranks] : json.items()) {
-    if (!json.is_object() || !ranks.is_array() || !std::ranges::all_of(ranks, is_rank)) {
-      return BadInput(
-          fmt::format("{}: '{}': expected lists of ranks by names of groups", path, name));
-    }
-    groups.emplace(name, ranks.get<std::vector<int64_t>>());
-  }
-  return groups;
 }
 
 // The file that `etude generate` puts beside PREFIX.RANK.et, if all traces are of one PREFIX and it
