@@ -50,6 +50,13 @@ void ModelOptions::Declare(Options& options) {
   word("--attention", &attention, "KIND", "fused or unfused (default: fused)");
   number("--layers", &layers, "N", "instead of the model's");
   number("--sequence", &sequence, "N", "tokens of a sequence instead of the model's");
+  number("--batch", &batch, "N", "images of a micro-batch of a replica");
+  word("--image", &image, "SIDE", "instead of the model's, 224 or 224x320: height and width");
+  word("--optimizer", &optimizer, "NAME",
+       "sgd, with momentum, or adam (default: cnn sgd, diffusion adam)");
+  word("--phase", &phase, "NAME",
+       "training, or cnn inference, diffusion sampling (default: training)");
+  number("--steps", &steps, "N", "of sampling");
 }
 
 std::vector<std::string_view> ModelOptions::Given() const {
@@ -71,6 +78,11 @@ std::vector<std::string_view> ModelOptions::Given() const {
            {"--attention", attention.has_value()},
            {"--layers", layers.has_value()},
            {"--sequence", sequence.has_value()},
+           {"--batch", batch.has_value()},
+           {"--image", image.has_value()},
+           {"--optimizer", optimizer.has_value()},
+           {"--phase", phase.has_value()},
+           {"--steps", steps.has_value()},
        })) {
     if (given) names.push_back(name);
   }
@@ -78,7 +90,7 @@ std::vector<std::string_view> ModelOptions::Given() const {
 }
 
 std::span<const ModelKind> ModelKinds() {
-  static const std::vector<ModelKind> kinds = {LlmKind()};
+  static const std::vector<ModelKind> kinds = {LlmKind(), CnnKind(), DiffusionKind()};
   return kinds;
 }
 

@@ -36,6 +36,11 @@ struct ModelOptions {
   std::optional<std::string> attention;
   std::optional<int64_t> layers;
   std::optional<int64_t> sequence;
+  std::optional<int64_t> batch;
+  std::optional<std::string> image;
+  std::optional<std::string> optimizer;
+  std::optional<std::string> phase;
+  std::optional<int64_t> steps;
 
   void Declare(Options& options);
   // The names of those that were given.
@@ -64,6 +69,8 @@ std::span<const ModelKind> ModelKinds();
 const ModelKind* FindModelKind(std::string_view name);
 
 ModelKind LlmKind();
+ModelKind CnnKind();
+ModelKind DiffusionKind();
 
 // A model that is neither a preset of `kind` nor a file. kUsage.
 Error UnknownModel(const ModelKind& kind, const std::string& model);
