@@ -50,12 +50,29 @@ void ModelOptions::Declare(Options& options) {
   word("--attention", &attention, "KIND", "fused or unfused (default: fused)");
   number("--layers", &layers, "N", "instead of the model's");
   number("--sequence", &sequence, "N", "tokens of a sequence instead of the model's");
-  number("--batch", &batch, "N", "images of a micro-batch of a replica");
-  word("--image", &image, "SIDE", "instead of the model's, 224 or 224x320: height and width");
-  word("--optimizer", &optimizer, "NAME",
-       "sgd, with momentum, or adam (default: cnn sgd, diffusion adam)");
+  number("--batch", &batch, "N",
+         "samples of a replica, or of its micro-batches (default: dlrm 2048, others 1)");
   word("--phase", &phase, "NAME",
-       "training, or cnn inference, diffusion sampling (default: training)");
+       "training (the default); of language models prefill or decode, of diffusion sampling, of "
+       "others inference");
+  word("--optimizer", &optimizer, "NAME",
+       "dlrm: sgd or adagrad, of tables row-wise (default: sgd); cnn, diffusion: sgd with "
+       "momentum (default of cnn) or adam");
+  word("--replicate-tables", &replicate_tables, "BYTES",
+       "tables of up to so many are on all ranks");
+  word("--split-rows", &split_rows, "BYTES",
+       "other tables of more are split by rows over all ranks");
+  number("--split-columns", &split_columns, "N", "columns of a part of a table that one rank has");
+  word("--table-cost", &table_cost, "WHAT",
+       "that ranks get equal shares of: bytes or lookups (default: bytes)");
+  number("--cached", &cached, "N",
+         "prefill, decode: earlier tokens of each sequence, in the cache (default: 0, of decode so "
+         "many that sequences are whole at the end)",
+         {.least = 0, .most = int64_t{1} << 24});
+  number("--tokens", &tokens, "N", "decode: tokens of each sequence, one after the other");
+  word("--cache-type", &cache_type, "TYPE",
+       "prefill, decode: of keys and values in the cache (default: that of the weights)");
+  word("--image", &image, "SIDE", "instead of the model's, 224 or 224x320: height and width");
   number("--steps", &steps, "N", "of sampling");
 }
 
@@ -79,9 +96,16 @@ std::vector<std::string_view> ModelOptions::Given() const {
            {"--layers", layers.has_value()},
            {"--sequence", sequence.has_value()},
            {"--batch", batch.has_value()},
-           {"--image", image.has_value()},
-           {"--optimizer", optimizer.has_value()},
            {"--phase", phase.has_value()},
+           {"--optimizer", optimizer.has_value()},
+           {"--replicate-tables", replicate_tables.has_value()},
+           {"--split-rows", split_rows.has_value()},
+           {"--split-columns", split_columns.has_value()},
+           {"--table-cost", table_cost.has_value()},
+           {"--cached", cached.has_value()},
+           {"--tokens", tokens.has_value()},
+           {"--cache-type", cache_type.has_value()},
+           {"--image", image.has_value()},
            {"--steps", steps.has_value()},
        })) {
     if (given) names.push_back(name);
@@ -90,7 +114,8 @@ std::vector<std::string_view> ModelOptions::Given() const {
 }
 
 std::span<const ModelKind> ModelKinds() {
-  static const std::vector<ModelKind> kinds = {LlmKind(), CnnKind(), DiffusionKind()};
+  static const std::vector<ModelKind> kinds = {LlmKind(), MoeKind(), DlrmKind(), CnnKind(),
+                                               DiffusionKind()};
   return kinds;
 }
 

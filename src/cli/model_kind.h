@@ -37,9 +37,16 @@ struct ModelOptions {
   std::optional<int64_t> layers;
   std::optional<int64_t> sequence;
   std::optional<int64_t> batch;
-  std::optional<std::string> image;
-  std::optional<std::string> optimizer;
   std::optional<std::string> phase;
+  std::optional<std::string> optimizer;
+  std::optional<std::string> replicate_tables;
+  std::optional<std::string> split_rows;
+  std::optional<int64_t> split_columns;
+  std::optional<std::string> table_cost;
+  std::optional<int64_t> cached;
+  std::optional<int64_t> tokens;
+  std::optional<std::string> cache_type;
+  std::optional<std::string> image;
   std::optional<int64_t> steps;
 
   void Declare(Options& options);
@@ -69,6 +76,8 @@ std::span<const ModelKind> ModelKinds();
 const ModelKind* FindModelKind(std::string_view name);
 
 ModelKind LlmKind();
+ModelKind DlrmKind();
+ModelKind MoeKind();
 ModelKind CnnKind();
 ModelKind DiffusionKind();
 

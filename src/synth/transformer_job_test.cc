@@ -9,13 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "src/analysis/comm_log.h"
-#include "src/analysis/comm_match.h"
-#include "src/synth/same_trace.h"
-#include "src/trace/validator.h"
+#include "src/synth/sound_job.h"
 
 namespace etude {
 namespace {
+
+using testing_sound::ExpectSound;
 
 TransformerModel Small() {
   return {.layers = 4,
@@ -40,33 +39,6 @@ std::map<std::pair<ParallelGroup, CollectiveType>, int64_t> StepVolumes(const St
     }
   }
   return volumes;
-}
-
-// Everything that communicates meets its partners, no trace waits for itself, and no two ranks for
-// each other: all communications, each one node for all who take part, have an order.
-void ExpectSound(const StepJob& job, const std::string& what) {
-  std::vector<CommLog> logs;
-  uint64_t calls = 0;
-  for (int64_t rank = 0; rank < job.ranks(); ++rank) {
-    const auto trace = job.TraceOf(rank);
-    ASSERT_TRUE(trace) << what << ": " << trace.error().message;
-    EXPECT_TRUE(IsValid(Validate(*trace))) << what;
-    EXPECT_TRUE(trace->is_acyclic()) << what;
-    logs.push_back(ReadCommLog(*trace, rank));
-    calls += logs.back().calls.size();
-  }
-  const auto whole = job.AsJob();
-  ASSERT_TRUE(whole) << what << ": " << whole.error().message;
-  EXPECT_EQ(whole->rank_count(), job.ranks());
-  for (int64_t rank = 0; rank < job.ranks(); ++rank) {
-    EXPECT_TRUE(
-        testing_same::SameTrace(TraceOfRank(*whole, rank).value(), job.TraceOf(rank).value()))
-        << what;
-  }
-  const CommMatch match = MatchComms(logs);
-  EXPECT_EQ(match.unmatched, 0u) << what << ": " << match.first_mismatch;
-  EXPECT_EQ(match.unknown_partners, 0u) << what;
-  EXPECT_EQ(calls == 0, match.collectives + match.point_to_point == 0) << what;
 }
 
 // Runs the stages as the strictest simulator does: work is done once all that it waits for is, and
@@ -248,6 +220,25 @@ TEST(TransformerJob, MessagesOfAPipeline) {
   }
 }
 
+// Scales of heads are the same on all tensor-parallel ranks, each of which has other heads.
+TEST(TransformerJob, GradientsOfHeadNormsAreSummed) {
+  TransformerModel model = Small();
+  model.qk_norm = true;
+  for (const bool sequence_parallel : {false, true}) {
+    const TransformerPlan plan{.layer = {.tensor = 2, .sequence_parallel = sequence_parallel}};
+    const StepJob job = MakeTransformerJob(model, plan).value();
+    int64_t layers = 0;
+    for (const StepWork& work : job.program(0)) {
+      if (!work.name.starts_with("layer") || !work.name.ends_with("common gradients all_reduce")) {
+        continue;
+      }
+      ++layers;
+      EXPECT_EQ(work.bytes.count, (2 * 8 + (sequence_parallel ? 2 * 64 : 0)) * 4);
+    }
+    EXPECT_EQ(layers, 4);
+  }
+}
+
 // All parameters are updated once, whatever the plan.
 TEST(TransformerJob, EveryParameterIsUpdatedOnce) {
   TransformerModel model = Small();
@@ -303,41 +294,71 @@ TEST(TransformerJob, GroupsAndRanks) {
   for (const auto& [number, members] : groups) EXPECT_EQ(users[std::to_string(number)], members);
 }
 
-// A thousand plans that fit: each is valid, and runs to its end.
-TEST(TransformerJob, RandomPlansAreSound) {
-  std::mt19937 random(13);
-  const auto one_of = [&](std::vector<int64_t> values) { return values[random() % values.size()]; };
-  int made = 0;
-  while (made < 1000) {
+// Models and plans of all kinds, most of which do not fit together.
+class RandomPlans {
+ public:
+  int64_t OneOf(const std::vector<int64_t>& values) { return values[random_() % values.size()]; }
+
+  TransformerModel Model() {
     TransformerModel model = Small();
-    model.layers = one_of({1, 2, 3, 4, 5});
-    model.gated = random() % 2 == 0;
-    model.tied = random() % 2 == 0;
-    model.positions = one_of({0, 32});
-    if (random() % 3 == 0) {
-      model.experts = ExpertsModel{.experts = one_of({2, 4}),
-                                   .top_k = one_of({1, 2}),
+    model.layers = OneOf({1, 2, 3, 4, 5});
+    model.gated = random_() % 2 == 0;
+    model.tied = random_() % 2 == 0;
+    model.qk_norm = random_() % 2 == 0;
+    model.positions = OneOf({0, 32});
+    if (random_() % 3 == 0) {
+      model.experts = ExpertsModel{.experts = OneOf({2, 4}),
+                                   .top_k = OneOf({1, 2}),
                                    .ffn = 64,
-                                   .shared_ffn = one_of({0, 32}),
-                                   .dense_layers = one_of({0, 1})};
+                                   .shared_ffn = OneOf({0, 32}),
+                                   .dense_layers = OneOf({0, 1})};
     } else {
-      model.biases = random() % 2 == 0;
+      model.biases = random_() % 2 == 0;
     }
+    return model;
+  }
+  TransformerPlan Training() {
+    TransformerPlan plan = Spread();
+    plan.layer.recompute = static_cast<Recompute>(random_() % 3);
+    plan.pipeline.schedule = static_cast<PipelineSchedule>(random_() % 4);
+    plan.pipeline.chunks = OneOf({1, 2});
+    plan.zero_stage = OneOf({0, 1, 2, 3});
+    plan.bucket = Bytes{OneOf({1, 50'000, 1 << 25})};
+    return plan;
+  }
+  TransformerPlan Inference() {
+    TransformerPlan plan = Spread();
+    plan.phase = random_() % 2 == 0 ? ModelPhase::kPrefill : ModelPhase::kDecode;
+    plan.cached = OneOf({0, 0, 7, 30});
+    plan.tokens = OneOf({1, 2, 3});
+    if (random_() % 2 == 0) plan.cache_type = DType::kFloat8E5M2;
+    return plan;
+  }
+
+ private:
+  TransformerPlan Spread() {
     TransformerPlan plan;
-    plan.layer = {.tensor = one_of({1, 2, 4}),
-                  .sequence_parallel = random() % 4 != 0,
-                  .context = one_of({1, 1, 2}),
-                  .expert = one_of({1, 2}),
-                  .sequences = one_of({1, 2}),
-                  .attention = static_cast<AttentionKind>(random() % 2),
-                  .recompute = static_cast<Recompute>(random() % 3)};
-    plan.data = one_of({1, 2, 4});
-    plan.pipeline = {.schedule = static_cast<PipelineSchedule>(random() % 4),
-                     .stages = one_of({1, 2, 3}),
-                     .micro_batches = one_of({1, 2, 4, 6}),
-                     .chunks = one_of({1, 2})};
-    plan.zero_stage = one_of({0, 1, 2, 3});
-    plan.bucket = Bytes{one_of({1, 50'000, 1 << 25})};
+    plan.layer = {.tensor = OneOf({1, 2, 4}),
+                  .sequence_parallel = random_() % 4 != 0,
+                  .context = OneOf({1, 1, 2}),
+                  .expert = OneOf({1, 2}),
+                  .sequences = OneOf({1, 2}),
+                  .attention = static_cast<AttentionKind>(random_() % 2)};
+    plan.data = OneOf({1, 2, 4});
+    plan.pipeline = {.stages = OneOf({1, 2, 3}), .micro_batches = OneOf({1, 2, 4, 6})};
+    return plan;
+  }
+
+  std::mt19937 random_{13};
+};
+
+// So many plans that fit: each is valid, and runs to its end.
+void ExpectPlansAreSound(TransformerPlan (RandomPlans::*next)(), int count) {
+  RandomPlans random;
+  int made = 0;
+  while (made < count) {
+    const TransformerModel model = random.Model();
+    const TransformerPlan plan = (random.*next)();
     if (plan.ranks() > 16 || !CheckTransformerPlan(model, plan)) continue;
     const auto job = MakeTransformerJob(model, plan);
     ASSERT_TRUE(job);
@@ -345,10 +366,14 @@ TEST(TransformerJob, RandomPlansAreSound) {
     ExpectRunsToTheEnd(*job, plan.pipeline.stages, what);
     // Reading a trace of each rank costs most of the time.
     if (made % 10 == 0) ExpectSound(*job, what);
-    if (HasFatalFailure()) return;
+    if (testing::Test::HasFatalFailure()) return;
     ++made;
   }
 }
+
+TEST(TransformerJob, RandomPlansAreSound) { ExpectPlansAreSound(&RandomPlans::Training, 1000); }
+
+TEST(TransformerJob, RandomInferenceIsSound) { ExpectPlansAreSound(&RandomPlans::Inference, 60); }
 
 TEST(TransformerJob, PlansThatDoNotFit) {
   const auto error = [](const TransformerModel& model, const TransformerPlan& plan) {

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "src/synth/inference_program.h"
+#include "src/synth/layer_program.h"
 #include "src/synth/replica_buckets.h"
 #include "src/synth/step_program.h"
 
@@ -25,7 +27,7 @@ struct WeightUnit {
   std::vector<TransformerWeight> parts;
   int64_t weights = 0;  // elements on a rank without sharing among replicas
   int64_t expert_weights = 0;
-  // Of `weights`, those that all tensor-parallel ranks have.
+  // Of `weights`, those of whose gradients each tensor-parallel rank has a part.
   int64_t common_weights = 0;
 };
 
@@ -88,10 +90,8 @@ class ProgramMaker {
     const int64_t place = chunk * plan_.pipeline.stages + stage_;
     std::vector<WeightUnit>& units = units_.emplace_back();
     if (place == 0) units.push_back(UnitOf("embedding", embedding_, EmbeddingWeights(model_)));
-    const int64_t rest = model_.layers % places_;
-    const int64_t count = model_.layers / places_ + (place < rest ? 1 : 0);
-    const int64_t first = model_.layers / places_ * place + std::min(place, rest);
-    for (int64_t layer = first; layer < first + count; ++layer) {
+    const LayerRange layers = LayersOfPlace(model_.layers, places_, place);
+    for (int64_t layer = layers.first; layer < layers.first + layers.count; ++layer) {
       const bool routed = HasExperts(model_, layer);
       units.push_back(UnitOf(fmt::format("layer {}", layer), routed ? routed_ : dense_,
                              LayerWeights(model_, layer)));
@@ -104,7 +104,7 @@ class ProgramMaker {
     for (const TransformerWeight& weight : unit.parts) {
       const int64_t elements = ElementsOnRank(weight, plan_.layer);
       (weight.split == WeightSplit::kExperts ? unit.expert_weights : unit.weights) += elements;
-      if (weight.split == WeightSplit::kNone) unit.common_weights += elements;
+      if (IsSummed(weight)) unit.common_weights += elements;
     }
     return unit;
   }
@@ -113,6 +113,11 @@ class ProgramMaker {
     return step.chunk * plan_.pipeline.stages + stage_;
   }
   bool SharesTokens() const { return plan_.layer.tensor > 1 && plan_.layer.sequence_parallel; }
+  // Whether tensor-parallel ranks, which all have it, sum its gradients.
+  bool IsSummed(const TransformerWeight& weight) const {
+    return weight.split == WeightSplit::kNone &&
+           (SharesTokens() || (plan_.layer.tensor > 1 && weight.by_heads));
+  }
   bool SharesEmbedding() const {
     return model_.tied && plan_.pipeline.stages > 1 &&
            (stage_ == 0 || stage_ == plan_.pipeline.stages - 1);
@@ -120,6 +125,15 @@ class ProgramMaker {
 
   // ---- work
 
+  size_t Compute(std::string name, In data, const LayerWork& what) {
+    return program_.Compute({.name = std::move(name),
+                             .data = std::move(data),
+                             .flops = what.flops,
+                             .matrix_flops = what.matrix_flops,
+                             .type = model_.weights,
+                             .product = what.product,
+                             .memory = what.read + what.written});
+  }
   size_t Collective(std::string name, In data, CollectiveType type, ParallelGroup group,
                     Bytes bytes) {
     return program_.Collective(std::move(name), std::move(data), type, static_cast<size_t>(group),
@@ -130,27 +144,15 @@ class ProgramMaker {
     const int64_t place = PlaceOf(step);
     const bool to_next = backward != sends;
     const int64_t sender = sends ? place : place + (backward ? 1 : -1);
-    const bool shares = SharesTokens();
-    const int64_t tokens = plan_.layer.sequences * (model_.sequence / plan_.layer.context) /
-                           (shares ? plan_.layer.tensor : 1);
     StepWork work{.name = fmt::format("{} {} #{}", sends ? "send" : "receive",
                                       backward ? "gradient" : "activations", step.micro_batch),
                   .data = std::move(data),
                   .partner = to_next ? 1 : -1,
                   .sends = sends,
                   .tag = 2 * (step.micro_batch * places_ + sender) + (backward ? 1 : 0),
-                  .bytes = Bytes{tokens * model_.hidden * weight_}};
+                  .bytes = Bytes{StateElements(model_, plan_.layer) * weight_}};
     if (!sends) StepProgram::ComeAfter(work, step_ends_[0]);
     return program_.Push(std::move(work));
-  }
-
-  static ParallelGroup GroupOf(LayerAxis axis) {
-    switch (axis) {
-      case LayerAxis::kTensor: return ParallelGroup::kTensor;
-      case LayerAxis::kContext: return ParallelGroup::kContext;
-      case LayerAxis::kExpert: return ParallelGroup::kExpert;
-    }
-    return ParallelGroup::kTensor;
   }
 
   // The works that `wanted` says; gives the last one. `reduces`: of the gradients, which are whole.
@@ -162,15 +164,9 @@ class ProgramMaker {
     for (size_t i = 0; i < works.size(); ++i) {
       const LayerWork& work = works[i];
       if (!wanted(work)) continue;
-      In data;
-      for (const size_t input : work.inputs) data.push_back(*saved.ids[input]);
-      if (work.inputs.empty()) data = saved.in;
-      std::string name = fmt::format("{} {} #{}", unit.name, work.name, micro_batch);
-      saved.ids[i] = work.communicates()
-                         ? Collective(std::move(name), std::move(data), work.collective,
-                                      GroupOf(work.axis), work.bytes)
-                         : program_.Compute(std::move(name), std::move(data), work.flops,
-                                            work.read + work.written);
+      saved.ids[i] =
+          AddLayerWork(program_, fmt::format("{} {} #{}", unit.name, work.name, micro_batch), work,
+                       model_.weights, saved.ids, saved.in);
       if (!work.for_weights) last = {*saved.ids[i]};
       if (reduces) Enter(unit, work, *saved.ids[i]);
     }
@@ -259,7 +255,7 @@ class ProgramMaker {
       if (std::ranges::find(work.gives_gradients, weight.name) == work.gives_gradients.end()) {
         continue;
       }
-      if (SharesTokens() && weight.split == WeightSplit::kNone) continue;
+      if (IsSummed(weight)) continue;
       if (unit.passes == &embedding_ && weight.name == kEmbedding && SharesEmbedding()) continue;
       buckets_.Add(weight.split == WeightSplit::kExperts ? kExperts : kDense,
                    ElementsOnRank(weight, plan_.layer), {id});
@@ -268,13 +264,13 @@ class ProgramMaker {
   // The gradients of the unit's weights are there.
   void Finish(const WeightUnit& unit, int64_t micro_batch) {
     if (!Reduces(micro_batch)) return;
-    if (SharesTokens() && unit.common_weights != 0) {
-      // Each tensor-parallel rank has what its share of the tokens gives.
+    if (unit.common_weights != 0) {
+      // Each tensor-parallel rank has what its share of the tokens, or its heads, give.
       const size_t sum = Collective(fmt::format("{} common gradients all_reduce", unit.name),
                                     {*program_.last_compute()}, CollectiveType::kAllReduce,
                                     ParallelGroup::kTensor, Bytes{unit.common_weights * gradient_});
       for (const TransformerWeight& weight : unit.parts) {
-        if (weight.split == WeightSplit::kNone) {
+        if (IsSummed(weight)) {
           buckets_.Add(kDense, ElementsOnRank(weight, plan_.layer), {sum});
         }
       }
@@ -295,8 +291,7 @@ class ProgramMaker {
     }
     In reduced = buckets_.EndBackward();
     const LayerWork update = OptimizerWork(model_, buckets_.updated());
-    buckets_.GatherUpdated(program_.Compute("optimizer", std::move(reduced), update.flops,
-                                            update.read + update.written));
+    buckets_.GatherUpdated(Compute("optimizer", std::move(reduced), update));
   }
 
   const TransformerModel& model_;
@@ -334,7 +329,9 @@ int64_t ParallelGroupSize(const TransformerPlan& plan, ParallelGroup group) {
 Status CheckTransformerPlan(const TransformerModel& model, const TransformerPlan& plan) {
   constexpr int64_t kMostRanks = int64_t{1} << 24;
   ETUDE_RETURN_IF_ERROR(CheckTransformer(model));
-  ETUDE_RETURN_IF_ERROR(CheckLayerPlan(model, plan.layer));
+  const bool inference = plan.phase != ModelPhase::kTraining;
+  ETUDE_RETURN_IF_ERROR(inference ? CheckInferencePlan(model, plan)
+                                  : CheckLayerPlan(model, plan.layer));
   ETUDE_RETURN_IF_ERROR(CheckPipeline(plan.pipeline));
   if (plan.data < 1 || plan.data > kMostRanks) {
     return BadInput(
@@ -373,7 +370,9 @@ Status CheckTransformerPlan(const TransformerModel& model, const TransformerPlan
     return BadInput(fmt::format("bucket: found {} bytes, expected one or more", plan.bucket.count));
   }
   constexpr double kWorkOfLayer = 64;
-  const double work = (static_cast<double>(model.layers) / static_cast<double>(places) + 3) *
+  const double passes = plan.phase == ModelPhase::kDecode ? static_cast<double>(plan.tokens) : 1;
+  const double work = passes *
+                      (static_cast<double>(model.layers) / static_cast<double>(places) + 3) *
                       static_cast<double>(plan.pipeline.chunks) *
                       static_cast<double>(plan.pipeline.micro_batches) * kWorkOfLayer;
   if (work > kMostWork) {
@@ -385,6 +384,7 @@ Status CheckTransformerPlan(const TransformerModel& model, const TransformerPlan
 
 std::vector<StepWork> StageProgram(const TransformerModel& model, const TransformerPlan& plan,
                                    int64_t stage) {
+  if (plan.phase != ModelPhase::kTraining) return InferenceProgram(model, plan, stage);
   return ProgramMaker(model, plan, stage).Run();
 }
 
