@@ -63,10 +63,14 @@ void ModelOptions::Declare(Options& options) {
   word("--attention", &attention, "KIND", "fused or unfused (default: fused)");
   number("--layers", &layers, "N", "instead of the model's");
   number("--sequence", &sequence, "N", "tokens of a sequence instead of the model's");
-  number("--batch", &batch, "N", "samples of a replica (default: 2048)");
+  number("--batch", &batch, "N",
+         "samples of a replica, or of its micro-batches (default: dlrm 2048, others 1)");
   word("--phase", &phase, "NAME",
-       "training (the default); of language models prefill or decode, of others inference");
-  word("--optimizer", &optimizer, "NAME", "sgd or adagrad, of tables row-wise (default: sgd)");
+       "training (the default); of language models prefill or decode, of diffusion sampling, of "
+       "others inference");
+  word("--optimizer", &optimizer, "NAME",
+       "dlrm: sgd or adagrad, of tables row-wise (default: sgd); cnn, diffusion: sgd with "
+       "momentum (default of cnn) or adam");
   word("--replicate-tables", &replicate_tables, "BYTES",
        "tables of up to so many are on all ranks");
   word("--split-rows", &split_rows, "BYTES",
@@ -81,6 +85,8 @@ void ModelOptions::Declare(Options& options) {
   number("--tokens", &tokens, "N", "decode: tokens of each sequence, one after the other");
   word("--cache-type", &cache_type, "TYPE",
        "prefill, decode: of keys and values in the cache (default: that of the weights)");
+  word("--image", &image, "SIDE", "instead of the model's, 224 or 224x320: height and width");
+  number("--steps", &steps, "N", "of sampling");
 }
 
 std::vector<std::string_view> ModelOptions::Given() const {
@@ -114,6 +120,8 @@ std::vector<std::string_view> ModelOptions::Given() const {
            {"--cached", cached.has_value()},
            {"--tokens", tokens.has_value()},
            {"--cache-type", cache_type.has_value()},
+           {"--image", image.has_value()},
+           {"--steps", steps.has_value()},
        })) {
     if (given) names.push_back(name);
   }
@@ -121,7 +129,8 @@ std::vector<std::string_view> ModelOptions::Given() const {
 }
 
 std::span<const ModelKind> ModelKinds() {
-  static const std::vector<ModelKind> kinds = {LlmKind(), MoeKind(), DlrmKind()};
+  static const std::vector<ModelKind> kinds = {LlmKind(), MoeKind(), DlrmKind(), CnnKind(),
+                                               DiffusionKind()};
   return kinds;
 }
 

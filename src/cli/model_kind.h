@@ -48,6 +48,8 @@ struct ModelOptions {
   std::optional<int64_t> cached;
   std::optional<int64_t> tokens;
   std::optional<std::string> cache_type;
+  std::optional<std::string> image;
+  std::optional<int64_t> steps;
 
   void Declare(Options& options);
   // The names of those that were given.
@@ -78,6 +80,8 @@ const ModelKind* FindModelKind(std::string_view name);
 ModelKind LlmKind();
 ModelKind DlrmKind();
 ModelKind MoeKind();
+ModelKind CnnKind();
+ModelKind DiffusionKind();
 
 // A model that is neither a preset of `kind` nor a file. kUsage.
 Error UnknownModel(const ModelKind& kind, const std::string& model);
