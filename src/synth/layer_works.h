@@ -4,25 +4,26 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/synth/transformer_layer.h"
 
 namespace etude {
 
-// A matrix product of `rows` rows with a weight of `in` × `out`, or each with one of several.
+// A matrix product of `rows` rows, each with one of `count` weights of `in` × `out`.
 struct MatrixProduct {
   int64_t rows = 0;
   int64_t in = 0;
   int64_t out = 0;
-  int64_t matrices = 1;  // that the rows are spread over
+  int64_t count = 1;
   bool bias = false;
 
   int64_t flops() const { return 2 * rows * in * out; }
   int64_t inputs() const { return rows * in; }
   int64_t outputs() const { return rows * out; }
-  int64_t weights() const { return in * out * matrices; }
-  int64_t biases() const { return bias ? out * matrices : 0; }
+  int64_t weights() const { return in * out * count; }
+  int64_t biases() const { return bias ? out * count : 0; }
 };
 
 // Elements that work without a matrix product goes through.
@@ -80,7 +81,13 @@ class LayerWorks {
   // a share of the tokens.
   In SumTokens(const std::string& name, In in, std::optional<int64_t> width = {});
 
-  In Norm(const std::string& name, In in, std::optional<int64_t> width = {});
+  // Of these tokens, if not of those between the matrices.
+  struct TokenSize {
+    std::optional<int64_t> width = {};
+    std::optional<int64_t> tokens = {};
+  };
+  In Norm(const std::string& name, In in, TokenSize of);
+  In Norm(const std::string& name, In in) { return Norm(name, std::move(in), TokenSize{}); }
   // Adds `addends` gradients that went past the norm, or that came from elsewhere.
   In NormBackward(const std::string& name, In in, int64_t addends,
                   std::optional<int64_t> width = {});

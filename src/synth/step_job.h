@@ -10,6 +10,7 @@
 
 #include "src/base/result.h"
 #include "src/base/units.h"
+#include "src/synth/product_shape.h"
 #include "src/trace/enums.h"
 #include "src/trace/job.h"
 #include "src/trace/mesh.h"
@@ -25,7 +26,11 @@ struct StepWork {
   std::vector<size_t> control;  // earlier work that it comes after all the same
 
   int64_t flops = 0;
-  Bytes memory;  // read and written
+  int64_t matrix_flops = 0;       // of them, in matrix products
+  DType type = DType::kUnknown;   // of matrix products
+  ProductShape product;           // what it is, if it is matrix products of one shape
+  Bytes memory;                   // read and written
+  std::optional<Nanos> duration;  // of a computation
 
   CollectiveType collective = CollectiveType::kUnknown;  // kUnknown: none
   size_t group = 0;                                      // StepGroup of a collective
@@ -46,7 +51,7 @@ struct StepGroup {
 };
 
 // A step on a mesh of ranks. All ranks at one place have one program: ranks whose coordinates along
-// some axes of the mesh are the same. Immutable; const methods may be called from several threads.
+// some axes of the mesh are the same. Const methods may be called from several threads.
 class StepJob {
  public:
   // `programs`: by place, those along the first of `place_axes` fastest, each in an order in which
@@ -56,17 +61,21 @@ class StepJob {
           AxisSet place_axes = 0);
 
   int64_t ranks() const { return mesh_.size(); }
+  int64_t places() const { return places_.size(); }
   const Mesh& mesh() const { return mesh_; }
   const std::vector<StepWork>& program(int64_t place) const {
     return programs_[static_cast<size_t>(place)];
   }
-  int64_t places() const { return places_.size(); }
+  // Of a computation, which had none.
+  void SetDuration(int64_t place, size_t work, Nanos duration) {
+    programs_[static_cast<size_t>(place)][work].duration = duration;
+  }
   // Place of the partner of a message.
   int64_t PartnerPlace(int64_t place, const StepWork& work) const;
   // Members of all groups that communicate, by number: process groups are named by these.
   std::map<int64_t, std::vector<int64_t>> Groups() const;
-  // The Chakra trace of a rank. Durations are unknown; operations and bytes of computations are
-  // 'num_ops' and 'tensor_size'.
+  // The Chakra trace of a rank. Operations and bytes of computations are 'num_ops' and
+  // 'tensor_size'.
   Result<Trace> TraceOf(int64_t rank) const;
   // All ranks: a class for each program. TraceOfRank gives the same traces of it.
   Result<Job> AsJob() const;

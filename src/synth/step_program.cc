@@ -17,8 +17,7 @@ void StepProgram::ComeAfter(StepWork& work, std::optional<size_t> other) {
   }
 }
 
-size_t StepProgram::Compute(std::string name, In data, int64_t flops, Bytes memory) {
-  StepWork work{.name = std::move(name), .data = std::move(data), .flops = flops, .memory = memory};
+size_t StepProgram::Compute(StepWork work) {
   ComeAfter(work, last_compute_);
   last_compute_ = Push(std::move(work));
   return *last_compute_;
@@ -35,6 +34,18 @@ size_t StepProgram::Collective(std::string name, In data, CollectiveType type, s
   ComeAfter(work, last_of_[group]);
   last_of_[group] = Push(std::move(work));
   return *last_of_[group];
+}
+
+size_t StepProgram::RingMessage(std::string name, In after, size_t axis, bool sends, Bytes bytes) {
+  StepWork message{.name = std::move(name),
+                   .partner = sends ? 1 : -1,
+                   .axis = axis,
+                   .sends = sends,
+                   .tag = sends ? ring_sends_++ : ring_receives_++,
+                   .bytes = bytes};
+  // What is received is not made of what it comes after.
+  (sends ? message.data : message.control) = std::move(after);
+  return Push(std::move(message));
 }
 
 }  // namespace etude

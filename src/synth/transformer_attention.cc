@@ -9,6 +9,8 @@ namespace {
 
 // Operations per element; functions such as exp and tanh count as one.
 constexpr int64_t kRotaryFlops = 3;
+constexpr int64_t kHeadNormFlops = 4;
+constexpr int64_t kHeadNormBackwardFlops = 9;
 constexpr int64_t kSoftmaxFlops = 6;          // scale, maximum, subtract, exp, sum, divide
 constexpr int64_t kSoftmaxBackwardFlops = 5;  // multiply, sum, subtract, multiply, scale
 constexpr int64_t kSoftmaxAgainFlops = 3;     // from the kept sum: scale, subtract, exp
@@ -16,17 +18,37 @@ constexpr int64_t kJoinFlops = 3;             // of outputs of two blocks: scale
 
 }  // namespace
 
+int64_t TransformerAttention::CacheElement() const {
+  return plan_.inference ? ElementBytes(plan_.inference->cache).value_or(0) : 0;
+}
+
+int64_t TransformerAttention::CachedBytes(int64_t size) const {
+  const int64_t tokens = SeenTokens(model_, plan_) - PassTokens(model_, plan_);
+  return tokens * plan_.sequences * KvHeads() * size * CacheElement();
+}
+
+int64_t TransformerAttention::ReadKeyBytes() const {
+  return AllKeySize() * forward_.element() + CachedBytes(model_.head_size);
+}
+
+int64_t TransformerAttention::ReadValueBytes() const {
+  return AllValueSize() * forward_.element() + CachedBytes(model_.value_size());
+}
+
 int64_t TransformerAttention::Pairs() const {
   const bool shares_heads = Exchanges(ContextKind::kAllToAll);
   const int64_t heads = shares_heads ? Heads() / plan_.context : Heads();
-  const int64_t queries = shares_heads ? model_.sequence : model_.sequence / plan_.context;
+  const int64_t tokens = PassTokens(model_, plan_);
+  const int64_t seen = SeenTokens(model_, plan_);
+  const int64_t queries = shares_heads ? tokens : tokens / plan_.context;
   // The ranks of a sequence have an early and a late piece each, so that all have as many pairs.
   return plan_.sequences * heads *
-         (LooksBackOnly() ? queries * (model_.sequence + 1) / 2 : queries * model_.sequence);
+         (LooksBackOnly() ? queries * (seen - tokens) + queries * (tokens + 1) / 2
+                          : queries * seen);
 }
 
 int64_t TransformerAttention::BlockPairs(int64_t block) const {
-  const int64_t queries = model_.sequence / plan_.context;
+  const int64_t queries = PassTokens(model_, plan_) / plan_.context;
   if (!LooksBackOnly()) return plan_.sequences * Heads() * queries * queries;
   // Of another rank's keys, all queries see those of the early piece, or the late ones see all.
   return plan_.sequences * Heads() * queries * (block == 0 ? queries + 1 : queries) / 2;
@@ -75,14 +97,14 @@ TransformerAttention::In TransformerAttention::ProjectLatent(const In& in) {
                                 forward_.SharedSize());
   } else {
     queries = forward_.Multiply("query down", in, Down(latent.query_rank), forward_.SharedSize());
-    queries = forward_.Norm("query norm", queries, latent.query_rank);
+    queries = forward_.Norm("query norm", queries, {.width = latent.query_rank});
     queries = forward_.GatherTokens("query", queries, latent.query_rank);
     queries = forward_.Multiply("query up", queries, QueryUp(), tokens * latent.query_rank);
   }
   // Of the keys what has positions goes past the norm. The input has been kept.
   const int64_t width = latent.kv_rank + latent.rope_size;
   In kv = forward_.Multiply("kv down", in, Down(width), 0);
-  kv = forward_.GatherTokens("kv", forward_.Norm("kv norm", kv, latent.kv_rank), width);
+  kv = forward_.GatherTokens("kv", forward_.Norm("kv norm", kv, {.width = latent.kv_rank}), width);
   kv = forward_.Multiply("kv up", kv, KvUp(), tokens * latent.kv_rank);
   return {queries.front(), kv.front()};
 }
@@ -118,6 +140,36 @@ void TransformerAttention::ProjectLatentBackward(const In& in) {
   kv = backward_.InputGradient("kv down", before, Down(width));
   backward_.WeightGradient("kv down", before, Down(width), 0);
   backward_.NormBackward("attention norm", {queries.front(), kv.front()}, 2);
+}
+
+TransformerAttention::In TransformerAttention::NormHeads(const In& in) {
+  if (!model_.qk_norm) return in;
+  const int64_t size = QuerySize() + KeySize();
+  return forward_.Elementwise("head norms", in, size, kHeadNormFlops,
+                              {.read = size + 2 * model_.head_size, .written = size, .kept = size});
+}
+
+TransformerAttention::In TransformerAttention::NormHeadsBackward(const In& in) {
+  if (!model_.qk_norm) return in;
+  const int64_t size = QuerySize() + KeySize();
+  const int64_t weights = 2 * model_.head_size;
+  const int64_t element = backward_.element();
+  const int64_t gradient = backward_.gradient();
+  return backward_.Add({.name = "head norms backward",
+                        .inputs = in,
+                        .gives_gradients = {"query norm", "key norm"},
+                        .flops = kHeadNormBackwardFlops * size,
+                        .read = Bytes{(2 * size + weights) * element + weights * gradient},
+                        .written = Bytes{size * element + weights * gradient}});
+}
+
+void TransformerAttention::AppendToCache(const In& in) {
+  if (!plan_.inference) return;
+  const int64_t size = KeySize() + ValueSize();
+  forward_.Add({.name = "cache append",
+                .inputs = in,
+                .read = Bytes{size * forward_.element()},
+                .written = Bytes{size * CacheElement()}});
 }
 
 TransformerAttention::In TransformerAttention::Rotate(const In& in) {
@@ -161,7 +213,8 @@ TransformerAttention::In TransformerAttention::ExchangeContext(LayerWorks& works
 
 TransformerAttention::In TransformerAttention::Forward() {
   In out = Project(forward_.Norm("attention norm", {}));
-  out = Rotate(out);
+  out = Rotate(NormHeads(out));
+  AppendToCache(out);
   if (Exchanges(ContextKind::kAllGather)) {
     out =
         ExchangeContext(forward_, "keys", out, CollectiveType::kAllGather, KeySize() + ValueSize());
@@ -205,7 +258,7 @@ void TransformerAttention::Backward(const In& in) {
     gradient = ExchangeContext(backward_, "qkv gradient", gradient, CollectiveType::kAllToAll,
                                QuerySize() + KeySize() + ValueSize());
   }
-  ProjectBackward(RotateBackward(gradient));
+  ProjectBackward(NormHeadsBackward(RotateBackward(gradient)));
 }
 
 TransformerAttention::In TransformerAttention::CoreForward(const In& in) {
@@ -220,7 +273,7 @@ TransformerAttention::In TransformerAttention::CoreForward(const In& in) {
          .inputs = in,
          .flops = products + kSoftmaxFlops * pairs,
          .matrix_flops = products,
-         .read = Bytes{(QuerySize() + AllKeySize() + AllValueSize()) * element},
+         .read = Bytes{QuerySize() * element + ReadKeyBytes() + ReadValueBytes()},
          .written = Bytes{OutputSize() * element},
          .kept = Bytes{(QuerySize() + KeySize() + ValueSize() + output) * element}});
   }
@@ -228,7 +281,7 @@ TransformerAttention::In TransformerAttention::CoreForward(const In& in) {
                          .inputs = in,
                          .flops = QueryFlops(pairs),
                          .matrix_flops = QueryFlops(pairs),
-                         .read = Bytes{(QuerySize() + AllKeySize()) * element},
+                         .read = Bytes{QuerySize() * element + ReadKeyBytes()},
                          .written = Bytes{pairs * element},
                          .kept = Bytes{(QuerySize() + KeySize()) * element}});
   const bool again = plan_.recompute == Recompute::kSelective;
@@ -238,7 +291,7 @@ TransformerAttention::In TransformerAttention::CoreForward(const In& in) {
                        .inputs = out,
                        .flops = ValueFlops(pairs),
                        .matrix_flops = ValueFlops(pairs),
-                       .read = Bytes{(pairs + AllValueSize()) * element},
+                       .read = Bytes{pairs * element + ReadValueBytes()},
                        .written = Bytes{OutputSize() * element},
                        .kept = Bytes{ValueSize() * element}});
 }

@@ -38,6 +38,12 @@ class TransformerAttention {
   int64_t AllKeySize() const { return Gathered() * KeySize(); }
   int64_t AllValueSize() const { return Gathered() * ValueSize(); }
 
+  // Bytes of keys and values in the core, those of earlier tokens in a cache.
+  int64_t CacheElement() const;
+  int64_t CachedBytes(int64_t size) const;
+  int64_t ReadKeyBytes() const;
+  int64_t ReadValueBytes() const;
+
   bool LooksBackOnly() const { return plan_.causal && plan_.attention == AttentionKind::kFused; }
   // Of a query and a key that it looks at, over all sequences and heads of the rank.
   int64_t Pairs() const;
@@ -61,8 +67,11 @@ class TransformerAttention {
   // Back to the layer's input.
   void ProjectBackward(const In& in);
   void ProjectLatentBackward(const In& in);
+  In NormHeads(const In& in);
+  In NormHeadsBackward(const In& in);
   In Rotate(const In& in);
   In RotateBackward(const In& in);
+  void AppendToCache(const In& in);
 
   In ExchangeContext(LayerWorks& works, const std::string& name, In in, CollectiveType type,
                      int64_t elements) const;

@@ -46,6 +46,7 @@ class LayerMaker {
     TransformerAttention attention(model_, plan_, forward_, backward_);
     const In attended = attention.Forward();
     has_experts ? ExpertsForward(attended) : DenseForward(attended);
+    if (plan_.inference) return Finish();
     In gradient;
     if (plan_.recompute == Recompute::kFull) {
       for (LayerWork& work : forward_.works()) work.kept = Bytes{};
@@ -70,6 +71,9 @@ class LayerMaker {
     if (model_.positions != 0) {
       forward_.Elementwise("positions", out, SharedSize(), 1,
                            {.read = 2 * SharedSize(), .written = SharedSize()});
+    }
+    if (plan_.inference) return Finish();
+    if (model_.positions != 0) {
       backward_.VectorGradient("positions", {}, SharedSize(),
                                model_.sequence / plan_.context * model_.hidden);
     }
@@ -86,6 +90,7 @@ class LayerMaker {
   }
 
   LayerPasses Head() {
+    if (plan_.inference) return ChoiceOfTokens();
     const int64_t vocabulary = CeilDiv(model_.vocabulary, plan_.tensor);
     const MatrixProduct head{.rows = forward_.tokens(), .in = model_.hidden, .out = vocabulary};
     const int64_t tokens = forward_.tokens();
@@ -121,7 +126,46 @@ class LayerMaker {
 
  private:
   LayerPasses Finish() {
+    if (plan_.inference) {
+      for (LayerWork& work : forward_.works()) work.kept = Bytes{};
+    }
     return {.forward = std::move(forward_.works()), .backward = std::move(backward_.works())};
+  }
+
+  // Of inference: the last token of each sequence, the logits of its successor and the largest.
+  LayerPasses ChoiceOfTokens() {
+    const int64_t element = forward_.element();
+    const int64_t rows = plan_.sequences;
+    const int64_t last = std::min(rows, forward_.shared_tokens()) * model_.hidden;
+    const int64_t size = rows * model_.hidden;
+    In out;
+    const bool shared = forward_.shares_tokens() || plan_.context > 1;
+    if (shared || forward_.tokens() != rows) {
+      out = forward_.Elementwise("last tokens", out, 0, 0, {.read = last, .written = last});
+    }
+    if (forward_.shares_tokens()) {
+      out = forward_.Collective("last tokens all_gather", out, CollectiveType::kAllGather,
+                                LayerAxis::kTensor, last * element);
+    }
+    if (plan_.context > 1) {
+      out = forward_.Collective("last tokens context all_gather", out, CollectiveType::kAllGather,
+                                LayerAxis::kContext, size * element);
+    }
+    const MatrixProduct head{
+        .rows = rows, .in = model_.hidden, .out = CeilDiv(model_.vocabulary, plan_.tensor)};
+    out = forward_.Norm("final norm", out, {.tokens = rows});
+    out = forward_.Multiply("head", out, head, 0);
+    if (plan_.tensor > 1) {
+      out = forward_.Collective("logits all_gather", out, CollectiveType::kAllGather,
+                                LayerAxis::kTensor, head.outputs() * element);
+    }
+    const int64_t logits = plan_.tensor * head.outputs();
+    forward_.Add({.name = "choice",
+                  .inputs = out,
+                  .flops = logits,
+                  .read = Bytes{logits * element},
+                  .written = Bytes{rows * kIndexBytes}});
+    return Finish();
   }
 
   int64_t SharedSize() const { return forward_.SharedSize(); }
@@ -192,37 +236,54 @@ class LayerMaker {
 
   // All ranks' tokens prefer the same experts.
   void CountRows(int64_t layer) {
-    const std::vector<int64_t> rows =
-        RowsOfExperts(*model_.experts, layer, forward_.shared_tokens());
+    const ExpertsModel& experts = *model_.experts;
+    used_experts_ = LocalExperts();
+    if (plan_.inference && !IsUneven(experts)) {
+      // As many as are needed; few rows are for few experts.
+      const auto chosen = static_cast<double>(forward_.shared_tokens() * experts.top_k);
+      sent_rows_ = static_cast<int64_t>(std::ceil(experts.capacity_factor.value_or(1) * chosen));
+      received_rows_ = sent_rows_;
+      exchanged_rows_ = sent_rows_;
+      used_experts_ = std::min(used_experts_, AllRows());
+      return;
+    }
+    const std::vector<int64_t> rows = RowsOfExperts(experts, layer, forward_.shared_tokens());
     int64_t largest = 0;
     for (int64_t rank = 0; rank < plan_.expert; ++rank) {
       const auto first = rows.begin() + rank * LocalExperts();
-      const int64_t own = std::accumulate(first, first + LocalExperts(), int64_t{0});
+      const auto last = first + LocalExperts();
+      const int64_t own = std::accumulate(first, last, int64_t{0});
       sent_rows_ += own;
       largest = std::max(largest, own);
-      if (rank == expert_rank_) received_rows_ = plan_.expert * own;
+      if (rank != expert_rank_) continue;
+      received_rows_ = plan_.expert * own;
+      if (plan_.inference) used_experts_ -= std::count(first, last, 0);
     }
     exchanged_rows_ = plan_.expert * largest;
   }
   int64_t BytesOf(int64_t rows) const { return rows * model_.hidden * forward_.element(); }
   int64_t SentBytes() const { return BytesOf(sent_rows_); }
   int64_t ReceivedBytes() const { return BytesOf(received_rows_); }
+  // Of the tensor-parallel ranks together, which share each expert. Where they do not share tokens,
+  // each sends all rows to those that have its share of the experts.
+  int64_t AllRows() const {
+    return forward_.shares_tokens() ? plan_.tensor * received_rows_ : received_rows_;
+  }
   MatrixProduct Router() const {
     return {.rows = forward_.shared_tokens(), .in = model_.hidden, .out = model_.experts->experts};
   }
   int64_t LocalExperts() const { return model_.experts->experts / plan_.expert; }
-  // Tensor-parallel ranks share each expert, and have the rows of all of them for it.
   MatrixProduct ExpertsUp() const {
-    return {.rows = plan_.tensor * received_rows_,
+    return {.rows = AllRows(),
             .in = model_.hidden,
             .out = UpFactor() * (model_.experts->ffn / plan_.tensor),
-            .matrices = LocalExperts()};
+            .count = used_experts_};
   }
   MatrixProduct ExpertsDown() const {
-    return {.rows = plan_.tensor * received_rows_,
+    return {.rows = AllRows(),
             .in = model_.experts->ffn / plan_.tensor,
             .out = model_.hidden,
-            .matrices = LocalExperts()};
+            .count = used_experts_};
   }
   // One size for all ranks: that of the one which sends most, or gets most.
   In Exchange(LayerWorks& works, const std::string& name, In in) const {
@@ -231,14 +292,14 @@ class LayerMaker {
                             LayerAxis::kExpert, BytesOf(exchanged_rows_));
   }
   In GatherRows(LayerWorks& works, const std::string& name, In in) const {
-    if (plan_.tensor == 1 || received_rows_ == 0) return in;
+    if (!forward_.shares_tokens() || received_rows_ == 0) return in;
     return works.Collective(name + " all_gather", std::move(in), CollectiveType::kAllGather,
                             LayerAxis::kTensor, ReceivedBytes());
   }
   In SumRows(LayerWorks& works, const std::string& name, In in) const {
-    if (plan_.tensor == 1 || received_rows_ == 0) return in;
+    if (!forward_.shares_tokens() || received_rows_ == 0) return in;
     return works.Collective(name + " reduce_scatter", std::move(in), CollectiveType::kReduceScatter,
-                            LayerAxis::kTensor, plan_.tensor * ReceivedBytes());
+                            LayerAxis::kTensor, BytesOf(AllRows()));
   }
 
   void ExpertsForward(const In& in) {
@@ -270,6 +331,8 @@ class LayerMaker {
                         .read = Bytes{SentBytes() + choices},
                         .written = Bytes{SharedBytes()},
                         .kept = Bytes{SentBytes()}});
+    // Each has what its share of the experts gives.
+    if (!forward_.shares_tokens()) out = forward_.SumTokens("combine", out);
     if (experts.shared_ffn != 0) {
       out.push_back(BranchForward("shared ", normal, experts.shared_ffn).front());
     }
@@ -325,6 +388,7 @@ class LayerMaker {
   int64_t sent_rows_ = 0;
   int64_t received_rows_ = 0;
   int64_t exchanged_rows_ = 0;
+  int64_t used_experts_ = 0;  // of the rank's: those whose weights are used
   LayerWorks forward_;
   LayerWorks backward_;
 };
@@ -339,7 +403,7 @@ Status CheckContext(const TransformerModel& model, const LayerPlan& plan) {
   if (plan.context == 1) return {};
   if (plan.context_kind == ContextKind::kAllToAll) {
     ETUDE_RETURN_IF_ERROR(
-        Splits("sequence", model.sequence, "context-parallel ranks", plan.context));
+        Splits("sequence", PassTokens(model, plan), "context-parallel ranks", plan.context));
     constexpr std::string_view kRanks =
         "tensor- times context-parallel ranks, which share heads by all-to-all";
     ETUDE_RETURN_IF_ERROR(Splits("heads", model.heads, kRanks, plan.tensor * plan.context));
@@ -351,8 +415,33 @@ Status CheckContext(const TransformerModel& model, const LayerPlan& plan) {
         "together");
   }
   // Each rank has an early and a late piece.
-  return Splits("sequence", model.sequence, "pieces of the context-parallel ranks, two each",
-                2 * plan.context);
+  return Splits("sequence", PassTokens(model, plan),
+                "pieces of the context-parallel ranks, two each", 2 * plan.context);
+}
+
+Status CheckInference(const InferencePass& pass, int64_t context) {
+  constexpr int64_t kMost = int64_t{1} << 24;
+  if (pass.tokens < 1 || pass.tokens > kMost) {
+    return BadInput(
+        fmt::format("tokens of a sequence: found {}, expected 1 to {}", pass.tokens, kMost));
+  }
+  if (pass.cached < 0 || pass.cached > kMost) {
+    return BadInput(
+        fmt::format("tokens in the cache: found {}, expected 0 to {}", pass.cached, kMost));
+  }
+  if (pass.cached > 0 && context > 1) {
+    return BadInput(
+        fmt::format("context-parallel ranks: found {} and tokens in the cache, "
+                    "expected a prompt without any before it",
+                    context));
+  }
+  if (!ElementBytes(pass.cache)) {
+    return BadInput(
+        fmt::format("type of the cache: found '{}', expected an element type of known "
+                    "size",
+                    TypeText(pass.cache)));
+  }
+  return {};
 }
 
 }  // namespace
@@ -370,16 +459,17 @@ Status CheckLayerPlan(const TransformerModel& model, const LayerPlan& plan) {
   ETUDE_RETURN_IF_ERROR(Splits("heads", model.heads, "tensor-parallel ranks", plan.tensor));
   ETUDE_RETURN_IF_ERROR(Splits("kv_heads", model.kv_heads, "tensor-parallel ranks", plan.tensor));
   ETUDE_RETURN_IF_ERROR(Splits("ffn", model.ffn, "tensor-parallel ranks", plan.tensor));
+  if (plan.inference) ETUDE_RETURN_IF_ERROR(CheckInference(*plan.inference, plan.context));
   ETUDE_RETURN_IF_ERROR(CheckContext(model, plan));
   if (plan.tensor > 1 && plan.sequence_parallel) {
     ETUDE_RETURN_IF_ERROR(Splits("tokens of a micro-batch on a rank",
-                                 plan.sequences * (model.sequence / plan.context),
+                                 plan.sequences * (PassTokens(model, plan) / plan.context),
                                  "tensor-parallel ranks", plan.tensor));
   }
   double widest = static_cast<double>(std::max(model.ffn * 2, model.vocabulary));
   if (model.experts) {
     const ExpertsModel& experts = *model.experts;
-    if (plan.tensor > 1 && !plan.sequence_parallel) {
+    if (plan.tensor > 1 && !plan.sequence_parallel && !plan.inference) {
       return BadInput(
           "experts: found tensor-parallel ranks without sequence parallelism, expected "
           "it, because each token is to be sent once");
@@ -395,7 +485,8 @@ Status CheckLayerPlan(const TransformerModel& model, const LayerPlan& plan) {
   } else if (plan.expert != 1) {
     return BadInput(fmt::format("found {} expert-parallel ranks and no experts", plan.expert));
   }
-  const double tokens = static_cast<double>(plan.sequences) * static_cast<double>(model.sequence);
+  const double tokens =
+      static_cast<double>(plan.sequences) * static_cast<double>(PassTokens(model, plan));
   const double attention = static_cast<double>(model.heads) *
                            static_cast<double>(std::max(model.head_size, model.value_size()));
   if (model.latent) {
@@ -405,7 +496,7 @@ Status CheckLayerPlan(const TransformerModel& model, const LayerPlan& plan) {
               (1 + 2 * attention / static_cast<double>(model.hidden));
   }
   const double flops = tokens * (4 * static_cast<double>(model.hidden) * (widest + 4 * attention) +
-                                 32 * static_cast<double>(model.sequence) * attention);
+                                 32 * static_cast<double>(SeenTokens(model, plan)) * attention);
   if (flops > std::ldexp(1, 60)) {
     return BadInput(
         fmt::format("found work of {:.1e} operations in a layer and micro-batch, "
@@ -413,6 +504,23 @@ Status CheckLayerPlan(const TransformerModel& model, const LayerPlan& plan) {
                     flops, std::ldexp(1, 60)));
   }
   return {};
+}
+
+int64_t PassTokens(const TransformerModel& model, const LayerPlan& plan) {
+  return plan.inference ? plan.inference->tokens : model.sequence;
+}
+
+int64_t SeenTokens(const TransformerModel& model, const LayerPlan& plan) {
+  return PassTokens(model, plan) + (plan.inference ? plan.inference->cached : 0);
+}
+
+int64_t StateElements(const TransformerModel& model, const LayerPlan& plan) {
+  return LayerWorks(model, plan).shared_tokens() * model.hidden;
+}
+
+Bytes CacheBytesPerToken(const TransformerModel& model, DType cache) {
+  return Bytes{2 * model.layers * model.kv_heads * model.head_size *
+               ElementBytes(cache).value_or(0)};
 }
 
 LayerPasses TransformerLayer(const TransformerModel& model, const LayerPlan& plan, int64_t layer,

@@ -33,9 +33,29 @@ TransformerModel Gpt3() {
   return model;
 }
 
-TransformerModel Mixtral() {
-  TransformerModel model = Llama(32, 4096, 32, 8, 14336, 32000, 32768);
-  model.experts = ExpertsModel{.experts = 8, .top_k = 2, .ffn = 14336};
+// All layers have the experts.
+TransformerModel Routed(TransformerModel model, int64_t experts, int64_t top_k) {
+  model.experts = ExpertsModel{.experts = experts, .top_k = top_k, .ffn = model.ffn};
+  return model;
+}
+
+TransformerModel Qwen3(int64_t layers, int64_t hidden, int64_t heads, int64_t ffn) {
+  TransformerModel model = Routed(Llama(layers, hidden, heads, 4, ffn, 151936, 32768), 128, 8);
+  model.head_size = 128;
+  model.qk_norm = true;
+  return model;
+}
+
+TransformerModel Dbrx() {
+  TransformerModel model = Routed(Llama(40, 6144, 48, 8, 10752, 100352, 32768), 16, 4);
+  model.norm = NormKind::kLayerNormNoOffset;
+  return model;
+}
+
+TransformerModel DeepSeekMoe() {
+  TransformerModel model = Llama(28, 2048, 16, 16, 10944, 102400, 4096);
+  model.experts = ExpertsModel{
+      .experts = 64, .top_k = 6, .ffn = 1408, .shared_ffn = 2 * 1408, .dense_layers = 1};
   return model;
 }
 
@@ -71,11 +91,13 @@ constexpr std::string_view kLlama2Source =
 constexpr std::string_view kLlama3Source =
     "Grattafiori et al. 2024, arXiv 2407.21783, table 3 and section 3.2";
 
+constexpr std::string_view kQwen3Source =
+    "Yang et al. 2025, arXiv 2505.09388, table 2; the model's config.json";
+
 void AddNorm(const TransformerModel& model, std::string_view name, int64_t width,
              std::vector<TransformerWeight>& weights) {
-  // Scales, and with LayerNorm offsets.
-  const int64_t rows = model.norm == NormKind::kLayerNorm ? 2 : 1;
-  weights.push_back({.name = name, .rows = rows, .columns = width});
+  const auto count = static_cast<size_t>(NormElements(model, width) / width);
+  weights.insert(weights.end(), count, {.name = name, .rows = 1, .columns = width});
 }
 
 // What makes queries, keys and values of the hidden units.
@@ -251,6 +273,7 @@ Status CheckLatent(const TransformerModel& model) {
                     model.positions));
   }
   if (model.biases) return BadInput("biases: found true, expected false with latent attention");
+  if (model.qk_norm) return BadInput("qk_norm: found true, expected false with latent attention");
   return {};
 }
 
@@ -307,6 +330,10 @@ Status CheckTransformer(const TransformerModel& model) {
                                 parameters, std::ldexp(1, 55)));
   }
   return {};
+}
+
+int64_t NormElements(const TransformerModel& model, int64_t width) {
+  return model.norm == NormKind::kLayerNorm ? 2 * width : width;
 }
 
 bool HasExperts(const TransformerModel& model, int64_t layer) {
@@ -398,7 +425,15 @@ std::span<const TransformerPreset> TransformerPresets() {
       {"llama-3-8b", kLlama3Source, Llama(32, 4096, 32, 8, 14336, 128256, 8192)},
       {"llama-3-70b", kLlama3Source, Llama(80, 8192, 64, 8, 28672, 128256, 8192)},
       {"llama-3-405b", kLlama3Source, Llama(126, 16384, 128, 8, 53248, 128256, 8192)},
-      {"mixtral-8x7b", "Jiang et al. 2024, arXiv 2401.04088, table 1", Mixtral()},
+      {"mixtral-8x7b", "Jiang et al. 2024, arXiv 2401.04088, table 1",
+       Routed(Llama(32, 4096, 32, 8, 14336, 32000, 32768), 8, 2)},
+      {"mixtral-8x22b", "Mistral AI 2024, Mixtral-8x22B-v0.1: the model's config.json",
+       Routed(Llama(56, 6144, 48, 8, 16384, 32000, 65536), 8, 2)},
+      {"qwen3-30b-a3b", kQwen3Source, Qwen3(48, 2048, 32, 768)},
+      {"qwen3-235b-a22b", kQwen3Source, Qwen3(94, 4096, 64, 1536)},
+      {"dbrx", "Databricks 2024, dbrx-base: the model's config.json", Dbrx()},
+      {"deepseek-moe-16b",
+       "Dai et al. 2024, arXiv 2401.06066, section 5.1; the model's config.json", DeepSeekMoe()},
       {"deepseek-v2-lite", kDeepSeekV2Source, DeepSeekV2(27, 2048, 16, 0, 10944, 1408, 64)},
       {"deepseek-v2", kDeepSeekV2Source, DeepSeekV2(60, 5120, 128, 1536, 12288, 1536, 160)},
       {"deepseek-v3",
