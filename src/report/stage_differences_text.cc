@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -12,6 +12,8 @@
 
 namespace etude {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 const stage::QuantityRow& RowOf(stage::Quantity quantity) {
   return stage::QuantityRows()[static_cast<size_t>(quantity)];
@@ -62,7 +64,6 @@ std::string ToText(const stage::StageDifferences& differences) {
 }
 
 nlohmann::ordered_json ToJson(const stage::StageDifferences& differences) {
-  using Json = nlohmann::ordered_json;
   Json json = {{"format", "etude-stage-differences"}, {"version", 1}};
   json["quantities"] = Json::array();
   for (const stage::Difference& one : differences.quantities) {

@@ -16,7 +16,7 @@ constexpr auto kQuantityRows = std::to_array<QuantityRow>({
     {kNorms, "norms", "norms", kOperations},
     {kElementwise, "elementwise", "element by element", kOperations},
     {kEmbedding, "embedding", "embedding", kOperations},
-    {kHead, "head", "head", kOperations},
+    {kHeadProducts, "head", "head", kOperations},
     {kLoss, "loss", "loss", kOperations},
     {kOptimizer, "optimizer", "optimizer", kOperations},
     {kTensorAllReduce, "tp_all_reduce", "all_reduce tp", kBytes},
@@ -89,7 +89,7 @@ struct CorrectionRow {
 };
 
 // clang-format off
-constexpr auto kRows = std::to_array<CorrectionRow>({
+constexpr auto kCorrectionRows = std::to_array<CorrectionRow>({
     {kMatrices, "11", kMoeJob, "-M*L*(1 - 1/e)*(3*q + 3)*D*U/t"},
     {kMatrices, "9", kMoeJob, "M*L*(1 - 1/e)*6*F*U*k/(e*t)"},
     {kMatrices, "10", kMoeJob, "M*L*(3*E*u/e - (1 + 2/e)*k*u)"},
@@ -120,9 +120,9 @@ constexpr auto kRows = std::to_array<CorrectionRow>({
 
     {kEmbedding, "4", kAnyModel, "M*(U/e - 3*V*U/t)"},
 
-    {kHead, "11", kMoeJob, "-M*(1 - 1/e)*3*V*U/t"},
-    {kHead, "2", kAnyModel, "M*3*V*U/(e*t)"},
-    {kHead, "m", kAnyModel, "M*6*D*n*(up(V/t) - V/t)"},
+    {kHeadProducts, "11", kMoeJob, "-M*(1 - 1/e)*3*V*U/t"},
+    {kHeadProducts, "2", kAnyModel, "M*3*V*U/(e*t)"},
+    {kHeadProducts, "m", kAnyModel, "M*6*D*n*(up(V/t) - V/t)"},
 
     {kLoss, "5", kAnyModel, "M*(6*n*up(V/t) + 2*n - 10*u)"},
 
@@ -278,7 +278,7 @@ std::vector<Definition> DefinitionsOf(const StageOptions& options) {
 
 std::vector<Correction> CorrectionsOf(const StageOptions& options) {
   std::vector<Correction> corrections;
-  for (const CorrectionRow& row : kRows) {
+  for (const CorrectionRow& row : kCorrectionRows) {
     if (!HoldsFor(options, row.jobs)) continue;
     corrections.push_back({.quantity = row.quantity, .cause = row.cause, .formula = row.formula});
   }

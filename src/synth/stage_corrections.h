@@ -19,7 +19,7 @@ enum class Quantity : uint8_t {
   kNorms,
   kElementwise,
   kEmbedding,
-  kHead,
+  kHeadProducts,
   kLoss,
   kOptimizer,
   kTensorAllReduce,  // bytes that a rank puts in

@@ -75,7 +75,7 @@ Quantity QuantityOf(const Tensor& tensor, const Pattern& pattern) {
   if (!tensor.id.starts_with("mb")) return kOptimizer;
   const std::string_view role = RoleOf(tensor.id);
   if (role.starts_with("in_emb.")) return kEmbedding;
-  if (role.starts_with("out_emb.")) return kHead;
+  if (role.starts_with("out_emb.")) return kHeadProducts;
   if (role.starts_with("loss.")) return kLoss;
   if (role.starts_with("input_norm.") || role.starts_with("post_attn_norm.") || role == "moe.dx") {
     return kNorms;
@@ -93,18 +93,18 @@ Result<Quantity> QuantityOf(const Collective& collective) {
     Quantity quantity;
   };
   using enum CollectiveType;
-  constexpr Row kRows[] = {{kAllReduce, Symbol::kTp, kTensorAllReduce},
-                           {kAllGather, Symbol::kTp, kTensorAllGather},
-                           {kReduceScatter, Symbol::kTp, kTensorReduceScatter},
-                           {kAllReduce, Symbol::kCp, kContextAllReduce},
-                           {kAllGather, Symbol::kCp, kContextAllGather},
-                           {kReduceScatter, Symbol::kCp, kContextReduceScatter},
-                           {kAllReduce, Symbol::kDp, kReplicaAllReduce},
-                           {kAllGather, Symbol::kDp, kReplicaAllGather},
-                           {kReduceScatter, Symbol::kDp, kReplicaReduceScatter},
-                           {kAllToAll, Symbol::kEp, kExpertAllToAll},
-                           {kAllGather, Symbol::kEp, kExpertAllGather}};
-  for (const Row& row : kRows) {
+  constexpr Row kCollectives[] = {{kAllReduce, Symbol::kTp, kTensorAllReduce},
+                                  {kAllGather, Symbol::kTp, kTensorAllGather},
+                                  {kReduceScatter, Symbol::kTp, kTensorReduceScatter},
+                                  {kAllReduce, Symbol::kCp, kContextAllReduce},
+                                  {kAllGather, Symbol::kCp, kContextAllGather},
+                                  {kReduceScatter, Symbol::kCp, kContextReduceScatter},
+                                  {kAllReduce, Symbol::kDp, kReplicaAllReduce},
+                                  {kAllGather, Symbol::kDp, kReplicaAllGather},
+                                  {kReduceScatter, Symbol::kDp, kReplicaReduceScatter},
+                                  {kAllToAll, Symbol::kEp, kExpertAllToAll},
+                                  {kAllGather, Symbol::kEp, kExpertAllGather}};
+  for (const Row& row : kCollectives) {
     if (row.type == collective.type && row.over == collective.over) return row.quantity;
   }
   return MakeError(ErrorCode::kInternal, fmt::format("differences: a collective of STAGE, {}",
@@ -170,7 +170,7 @@ constexpr WorkRow kLayerWorks[] = {
     {"combine", kElementwise},
 };
 constexpr WorkRow kHeadWorks[] = {
-    {"head", kHead},         {"final norm", kNorms},  {"loss", kLoss},
+    {"head", kHeadProducts}, {"final norm", kNorms},  {"loss", kLoss},
     {"loss maximum", kLoss}, {"loss softmax", kLoss},
 };
 

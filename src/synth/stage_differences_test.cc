@@ -128,7 +128,7 @@ TEST(StageDifferences, OfASmallJob) {
   expect(kElementwise, 2 * 10 * 32, {"a: -512", "g: 3456", "h: 768"},
          2 * (2 * 32 + 27 * 64 + 2 * 3 * 64));
   expect(kEmbedding, 2 * 3 * 4 * 80, {"4: -1856"}, 2 * 32);
-  expect(kHead, 2 * 3 * 4 * 80, {"2: 1920"}, 2 * 2 * 3 * 4 * 80);
+  expect(kHeadProducts, 2 * 3 * 4 * 80, {"2: 1920"}, 2 * 2 * 3 * 4 * 80);
   expect(kLoss, 2 * 10 * 32, {"5: -144"}, 2 * (6 * 40 + 2 * 4));
   // 14 for each of 512 + 160 weights and 3 norms of 8.
   expect(kOptimizer, 2 * (512 + 160), {"17: 8400"}, 14 * 696);
