@@ -32,6 +32,14 @@ Result<TransformerModel> ReadTransformer(const ModelKind& kind, const std::strin
   }
   if (options.layers) found.layers = *options.layers;
   if (options.sequence) found.sequence = *options.sequence;
+  if (options.imbalance || options.seed) {
+    if (!found.experts) {
+      return BadInput(fmt::format("{}: found {} and a model without experts, expected experts",
+                                  model, options.imbalance ? "--imbalance" : "--seed"));
+    }
+    found.experts->imbalance = options.imbalance.value_or(found.experts->imbalance);
+    found.experts->seed = options.seed.value_or(found.experts->seed);
+  }
   return found;
 }
 
@@ -67,6 +75,12 @@ Result<TransformerPlan> LlmPlan(const ModelOptions& options) {
                                                   {{"fused", AttentionKind::kFused},
                                                    {"unfused", AttentionKind::kUnfused}},
                                                   AttentionKind::kFused));
+  ETUDE_ASSIGN_OR_RETURN(plan.layer.context_kind,
+                         MeaningOf<ContextKind>("--context", options.context_kind,
+                                                {{"all-gather", ContextKind::kAllGather},
+                                                 {"ring", ContextKind::kRing},
+                                                 {"all-to-all", ContextKind::kAllToAll}},
+                                                ContextKind::kAllGather));
   ETUDE_ASSIGN_OR_RETURN(plan.layer.recompute,
                          MeaningOf<Recompute>("--recompute", options.recompute,
                                               {{"none", Recompute::kNone},
@@ -185,7 +199,8 @@ ModelKind TransformerKind(std::string_view name, bool experts) {
                              "--recompute", "--attention",  "--layers",
                              "--sequence",  "--phase",      "--cached",
                              "--tokens",    "--cache-type", "--first-bucket",
-                             "--keep-ends"},
+                             "--keep-ends", "--context",    "--imbalance",
+                             "--seed"},
                  .presets = {},
                  .make = experts ? MakeMoe : MakeLlm};
   for (const TransformerPreset& preset : TransformerPresets()) {

@@ -61,6 +61,15 @@ void ModelOptions::Declare(Options& options) {
                    "embedding and head stay gathered from forward to backward (ZeRO 3)");
   word("--recompute", &recompute, "WHAT", "none, selective or full (default: none)");
   word("--attention", &attention, "KIND", "fused or unfused (default: fused)");
+  word(
+      "--context", &context_kind, "HOW",
+      "what context-parallel ranks exchange: all-gather, ring or all-to-all (default: all-gather)");
+  options.Value(
+      "--imbalance", &imbalance, "Z",
+      KindsWith("--imbalance") +
+          "tokens prefer some experts: the exponent of Zipf's law (default: 0, all alike)");
+  number("--seed", &seed, "N", "of which experts they prefer (default: 0)",
+         {.least = 0, .most = int64_t{1} << 24});
   number("--layers", &layers, "N", "instead of the model's");
   number("--sequence", &sequence, "N", "tokens of a sequence instead of the model's");
   number("--batch", &batch, "N",
@@ -108,6 +117,9 @@ std::vector<std::string_view> ModelOptions::Given() const {
            {"--keep-ends", keep_ends},
            {"--recompute", recompute.has_value()},
            {"--attention", attention.has_value()},
+           {"--context", context_kind.has_value()},
+           {"--imbalance", imbalance.has_value()},
+           {"--seed", seed.has_value()},
            {"--layers", layers.has_value()},
            {"--sequence", sequence.has_value()},
            {"--batch", batch.has_value()},

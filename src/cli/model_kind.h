@@ -36,6 +36,9 @@ struct ModelOptions {
   bool keep_ends = false;
   std::optional<std::string> recompute;
   std::optional<std::string> attention;
+  std::optional<std::string> context_kind;
+  std::optional<double> imbalance;
+  std::optional<int64_t> seed;
   std::optional<int64_t> layers;
   std::optional<int64_t> sequence;
   std::optional<int64_t> batch;

@@ -24,11 +24,12 @@ class TransformerParser : private TomlReader {
 
   Result<TransformerModel> Run() {
     ETUDE_RETURN_IF_ERROR(
-        CheckKeys(root_, "a model", {"format", "version", "preset", "model", "experts"}));
+        CheckKeys(root_, "a model", {"format", "version", "preset", "model", "experts", "latent"}));
     ETUDE_RETURN_IF_ERROR(CheckFormat(root_, kModelFormat, kModelVersion));
     ETUDE_RETURN_IF_ERROR(ReadPreset());
     ETUDE_RETURN_IF_ERROR(ReadModel());
     ETUDE_RETURN_IF_ERROR(ReadExperts());
+    ETUDE_RETURN_IF_ERROR(ReadLatent());
     if (const Status fits = CheckTransformer(model_); !fits) {
       const toml::node* place = root_.get("model");
       return Wrong(place == nullptr ? root_ : *place, fits.error().message);
@@ -103,7 +104,8 @@ class TransformerParser : private TomlReader {
     ETUDE_RETURN_IF_ERROR(ReadNumbers(*table, "[model]", has_preset_, numbers));
     if (!has_preset_ && !table->contains("kv_heads")) model_.kv_heads = model_.heads;
     const bool resized = model_.hidden != before.hidden || model_.heads != before.heads;
-    if (resized && !table->contains("head_size")) {
+    const bool latent = model_.latent || root_.contains("latent");
+    if (resized && !latent && !table->contains("head_size")) {
       if (model_.hidden % model_.heads != 0) {
         return Wrong(*table, fmt::format("found {} heads, which {} hidden units cannot be split "
                                          "into, and no 'head_size'",
@@ -126,9 +128,9 @@ class TransformerParser : private TomlReader {
     if (node == nullptr) return {};
     const toml::table* table = node->as_table();
     if (table == nullptr) return WrongType(*node, "experts", "a table: [experts]");
-    ETUDE_RETURN_IF_ERROR(
-        CheckKeys(*table, "[experts]",
-                  {"experts", "top_k", "ffn", "shared_ffn", "dense_layers", "capacity_factor"}));
+    ETUDE_RETURN_IF_ERROR(CheckKeys(*table, "[experts]",
+                                    {"experts", "top_k", "ffn", "shared_ffn", "dense_layers",
+                                     "capacity_factor", "imbalance", "seed", "shares"}));
     const bool complete = model_.experts.has_value();
     if (!complete) model_.experts.emplace();
     ExpertsModel& experts = *model_.experts;
@@ -138,12 +140,58 @@ class TransformerParser : private TomlReader {
         {"ffn", &experts.ffn},
         {"shared_ffn", &experts.shared_ffn, 0, false},
         {"dense_layers", &experts.dense_layers, 0, false},
+        {"seed", &experts.seed, 0, false},
     });
     ETUDE_RETURN_IF_ERROR(ReadNumbers(*table, "[experts]", complete, numbers));
     if (const toml::node* factor = table->get("capacity_factor")) {
       ETUDE_ASSIGN_OR_RETURN(experts.capacity_factor, Positive(*factor, "capacity_factor"));
     }
+    if (const toml::node* imbalance = table->get("imbalance")) {
+      ETUDE_ASSIGN_OR_RETURN(experts.imbalance, NotNegative(*imbalance, "imbalance"));
+    }
+    const toml::node* shares = table->get("shares");
+    if (shares == nullptr) return {};
+    const toml::array* list = shares->as_array();
+    if (list == nullptr) return WrongType(*shares, "shares", "a list of numbers");
+    experts.shares.clear();
+    for (const toml::node& share : *list) {
+      ETUDE_ASSIGN_OR_RETURN(experts.shares.emplace_back(), NotNegative(share, "shares"));
+    }
     return {};
+  }
+
+  Status ReadLatent() {
+    const toml::node* node = root_.get("latent");
+    if (node != nullptr) {
+      const toml::table* table = node->as_table();
+      if (table == nullptr) return WrongType(*node, "latent", "a table: [latent]");
+      ETUDE_RETURN_IF_ERROR(CheckKeys(
+          *table, "[latent]", {"query_rank", "kv_rank", "nope_size", "rope_size", "value_size"}));
+      const bool complete = model_.latent.has_value();
+      if (!complete) model_.latent.emplace();
+      LatentAttention& latent = *model_.latent;
+      const auto numbers = std::to_array<Number>({
+          {"query_rank", &latent.query_rank, 0, false},
+          {"kv_rank", &latent.kv_rank},
+          {"nope_size", &latent.nope_size},
+          {"rope_size", &latent.rope_size},
+          {"value_size", &latent.value_size},
+      });
+      ETUDE_RETURN_IF_ERROR(ReadNumbers(*table, "[latent]", complete, numbers));
+    }
+    if (!model_.latent) return {};
+    const toml::table* model = root_["model"].as_table();
+    if (model == nullptr || !model->contains("head_size")) {
+      model_.head_size = model_.latent->nope_size + model_.latent->rope_size;
+    }
+    if (model == nullptr || !model->contains("kv_heads")) model_.kv_heads = model_.heads;
+    return {};
+  }
+
+  Result<double> NotNegative(const toml::node& node, std::string_view key) const {
+    const std::optional<double> value = node.value<double>();
+    if (value == 0) return 0.0;
+    return Positive(node, key);
   }
 
   Status ReadFlag(const toml::table& table, std::string_view key, bool& flag) const {

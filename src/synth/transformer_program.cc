@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "src/synth/expert_routing.h"
 #include "src/synth/inference_program.h"
 #include "src/synth/layer_program.h"
 #include "src/synth/replica_buckets.h"
@@ -41,16 +43,18 @@ class ProgramMaker {
  public:
   using In = StepProgram::In;
 
-  ProgramMaker(const TransformerModel& model, const TransformerPlan& plan, int64_t stage)
+  ProgramMaker(const TransformerModel& model, const TransformerPlan& plan, int64_t stage,
+               int64_t expert_rank)
       : model_(model),
         plan_(plan),
         stage_(stage),
+        expert_rank_(expert_rank),
         places_(plan.pipeline.stages * plan.pipeline.chunks),
         keeps_ends_(plan.zero_stage == 3 && (plan.keep_ends || model.tied)),
         weight_(ElementBytes(model.weights).value_or(0)),
         gradient_(ElementBytes(model.gradients).value_or(0)),
         dense_(TransformerLayer(model, plan.layer, 0)),
-        routed_(TransformerLayer(model, plan.layer, model.layers - 1)),
+        routed_(TransformerLayer(model, plan.layer, model.layers - 1, expert_rank)),
         embedding_(TransformerEmbedding(model, plan.layer)),
         head_(TransformerHead(model, plan.layer)),
         program_(kParallelGroupCount),
@@ -99,9 +103,8 @@ class ProgramMaker {
     if (place == 0) units.push_back(EndOf("embedding", embedding_, EmbeddingWeights(model_)));
     const LayerRange layers = LayersOfPlace(model_.layers, places_, place);
     for (int64_t layer = layers.first; layer < layers.first + layers.count; ++layer) {
-      const bool routed = HasExperts(model_, layer);
-      units.push_back(UnitOf(fmt::format("layer {}", layer), routed ? routed_ : dense_,
-                             LayerWeights(model_, layer)));
+      units.push_back(
+          UnitOf(fmt::format("layer {}", layer), PassesOf(layer), LayerWeights(model_, layer)));
     }
     if (place == places_ - 1) units.push_back(EndOf("head", head_, HeadWeights(model_)));
   }
@@ -111,6 +114,11 @@ class ProgramMaker {
     unit.kept = keeps_ends_;
     if (keeps_ends_) kept_weights_ += unit.weights;
     return unit;
+  }
+  const LayerPasses& PassesOf(int64_t layer) {
+    if (!HasExperts(model_, layer)) return dense_;
+    if (!IsUneven(*model_.experts)) return routed_;
+    return uneven_.emplace_back(TransformerLayer(model_, plan_.layer, layer, expert_rank_));
   }
   WeightUnit UnitOf(std::string name, const LayerPasses& passes,
                     std::vector<TransformerWeight> weights) const {
@@ -336,12 +344,14 @@ class ProgramMaker {
   const TransformerModel& model_;
   const TransformerPlan& plan_;
   const int64_t stage_;
+  const int64_t expert_rank_;
   const int64_t places_;    // of chunks in the network
   const bool keeps_ends_;   // what is shared of embedding and head is gathered at once
   const int64_t weight_;    // bytes
   const int64_t gradient_;  // bytes
   const LayerPasses dense_;
   const LayerPasses routed_;
+  std::deque<LayerPasses> uneven_;  // each of a layer
   const LayerPasses embedding_;
   const LayerPasses head_;
   std::vector<std::vector<WeightUnit>> units_;  // by chunk
@@ -413,23 +423,30 @@ Status CheckTransformerPlan(const TransformerModel& model, const TransformerPlan
       return BadInput(fmt::format("bucket: found {} bytes, expected one or more", bucket.count));
     }
   }
-  constexpr double kWorkOfLayer = 64;
+  const bool rings = plan.layer.context_kind == ContextKind::kRing && plan.layer.context > 1;
+  const double of_layer = 64 + (rings ? 12 * static_cast<double>(plan.layer.context) : 0);
   const double passes = plan.phase == ModelPhase::kDecode ? static_cast<double>(plan.tokens) : 1;
-  const double work = passes *
-                      (static_cast<double>(model.layers) / static_cast<double>(places) + 3) *
-                      static_cast<double>(plan.pipeline.chunks) *
-                      static_cast<double>(plan.pipeline.micro_batches) * kWorkOfLayer;
+  const double work =
+      passes * (static_cast<double>(model.layers) / static_cast<double>(places) + 3) *
+      static_cast<double>(plan.pipeline.chunks) * static_cast<double>(plan.pipeline.micro_batches) *
+      of_layer * static_cast<double>(DiffersByExperts(model, plan) ? plan.layer.expert : 1);
   if (work > kMostWork) {
-    return BadInput(fmt::format("found about {:.1e} nodes for each rank, expected up to {:.1e}",
-                                work, kMostWork));
+    return BadInput(
+        fmt::format("found about {:.1e} nodes of a stage, expected up to {:.1e}", work, kMostWork));
   }
   return {};
 }
 
+bool DiffersByExperts(const TransformerModel& model, const TransformerPlan& plan) {
+  return model.experts && IsUneven(*model.experts) && plan.layer.expert > 1;
+}
+
 std::vector<StepWork> StageProgram(const TransformerModel& model, const TransformerPlan& plan,
-                                   int64_t stage) {
-  if (plan.phase != ModelPhase::kTraining) return InferenceProgram(model, plan, stage);
-  return ProgramMaker(model, plan, stage).Run();
+                                   int64_t stage, int64_t expert_rank) {
+  if (plan.phase != ModelPhase::kTraining) {
+    return InferenceProgram(model, plan, stage, expert_rank);
+  }
+  return ProgramMaker(model, plan, stage, expert_rank).Run();
 }
 
 }  // namespace etude

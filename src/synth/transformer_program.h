@@ -56,10 +56,16 @@ enum class ParallelGroup : uint8_t {
 };
 inline constexpr size_t kParallelGroupCount = 6;
 
+// Of the job's mesh, in this order.
+enum class ParallelAxis : uint8_t { kTensor, kContext, kExpert, kData, kStage };
+
+// Whether the ranks that share experts do different things, because tokens prefer some.
+bool DiffersByExperts(const TransformerModel& model, const TransformerPlan& plan);
+
 // A step of `stage`, or all passes of inference, in an order in which all stages can run theirs.
 // The plan has passed CheckTransformerPlan.
 std::vector<StepWork> StageProgram(const TransformerModel& model, const TransformerPlan& plan,
-                                   int64_t stage);
+                                   int64_t stage, int64_t expert_rank = 0);
 
 // Ranks of a group.
 int64_t ParallelGroupSize(const TransformerPlan& plan, ParallelGroup group);
