@@ -75,11 +75,20 @@ class NetworkProgram {
     }
   }
 
+  size_t Push(std::string name, const NetworkWork& work, In data) {
+    return program_.Compute({.name = std::move(name),
+                             .data = std::move(data),
+                             .flops = work.flops,
+                             .matrix_flops = work.matrix_flops,
+                             .type = network_.model.weights,
+                             .product = work.product,
+                             .memory = work.read + work.written});
+  }
   size_t Compute(std::string_view what, std::string_view part, const NetworkWork& work, In data) {
     std::ranges::sort(data);
     data.erase(std::ranges::unique(data).begin(), data.end());
-    return program_.Compute(fmt::format("{}{}{} #{}", what, part.empty() ? "" : " ", part, pass_),
-                            std::move(data), work.flops, work.read + work.written);
+    return Push(fmt::format("{}{}{} #{}", what, part.empty() ? "" : " ", part, pass_), work,
+                std::move(data));
   }
 
   // ---- forward
@@ -193,13 +202,11 @@ class NetworkProgram {
     In reduced = buckets_.EndBackward();
     const int64_t updated = buckets_.updated();
     const NetworkWork update = UpdateWork(network_.model, plan_.optimizer, updated);
-    const size_t optimizer = program_.Compute("optimizer", std::move(reduced), update.flops,
-                                              update.read + update.written);
+    const size_t optimizer = Push("optimizer", update, std::move(reduced));
     buckets_.GatherUpdated(optimizer);
     if (!network_.model.denoises) return;
     const NetworkWork average = AverageWork(network_.model, updated);
-    program_.Compute("average of weights", {optimizer}, average.flops,
-                     average.read + average.written);
+    Push("average of weights", average, {optimizer});
   }
 
   const Network& network_;
