@@ -36,10 +36,10 @@ enum class StreamOrder : uint8_t { kFifo, kLifo, kExplicit };
 
 struct SystemModel {
   StreamOrder order = StreamOrder::kFifo;
-  int64_t endpoint_delay = 10;  // ns
-  int64_t active_chunks = 1;    // of each dimension
-  int64_t splits = 1;           // chunks of a collective
-  int64_t queues = 1;           // of each dimension
+  int64_t endpoint_delay = 10;   // ns
+  int64_t active_chunks = 1;     // of each dimension
+  int64_t splits = 1;            // chunks of a collective
+  int64_t queues = 1;            // of each dimension
   bool bandwidth_aware = false;  // all-reduces as reduce-scatters and all-gathers of dimensions
   double memory_bandwidth = 0;   // GB/s of the NPU's own memory; 0: free
   double peak = 0;               // TFLOPS
@@ -56,8 +56,8 @@ enum class RemoteMemoryKind : uint8_t { kNone, kPerNpu, kPerNode, kPool };
 
 struct RemoteMemory {
   RemoteMemoryKind kind = RemoteMemoryKind::kNone;
-  int64_t latency = 0;       // ns
-  double bandwidth = 0;      // bytes/ns
+  int64_t latency = 0;   // ns
+  double bandwidth = 0;  // bytes/ns
   int64_t npus_per_node = 1;
 };
 
@@ -66,6 +66,12 @@ struct SimMachine {
   bool congestion = false;  // links carry one message after the other; one dimension only
   SystemModel system;
   RemoteMemory memory;
+
+  int64_t npus() const {
+    int64_t total = 1;
+    for (const NetworkDim& dim : dims) total *= dim.npus;
+    return total;
+  }
 };
 
 }  // namespace etude

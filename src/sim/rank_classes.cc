@@ -124,8 +124,8 @@ class Refiner {
     std::unordered_map<Signature, uint32_t, SignatureHash> numbers;
     colors_.resize(ranks_);
     for (size_t i = 0; i < ranks_; ++i) {
-      colors_[i] = numbers.emplace(signatures[i], static_cast<uint32_t>(numbers.size()))
-                       .first->second;
+      colors_[i] =
+          numbers.emplace(signatures[i], static_cast<uint32_t>(numbers.size())).first->second;
     }
     return numbers.size();
   }
@@ -226,7 +226,7 @@ class Refiner {
   const SimMachine& machine_;
   const RankGroups& groups_;
   const size_t ranks_;
-  bool far_ = false;    // some algorithm has more partners than neighbours
+  bool far_ = false;  // some algorithm has more partners than neighbours
   bool whole_ = false;
   std::vector<Interface> interfaces_;
   std::vector<size_t> interface_of_;  // by rank
@@ -263,8 +263,7 @@ RankClasses EachRank(size_t ranks, const RankGroups& groups) {
   return classes;
 }
 
-RankClasses FindRankClasses(const SimMachine& machine,
-                            std::span<const SimProgram* const> programs,
+RankClasses FindRankClasses(const SimMachine& machine, std::span<const SimProgram* const> programs,
                             const RankGroups& groups) {
   if (SharesMore(machine, programs)) return EachRank(programs.size(), groups);
   return Refiner(machine, programs, groups).Run().value_or(EachRank(programs.size(), groups));

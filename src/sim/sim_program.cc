@@ -114,6 +114,7 @@ Result<SimProgram> MakeSimProgram(const Trace& trace) {
   for (size_t i = 0; i < count; ++i) {
     const NodeId node = program.origin[i];
     program.nodes.push_back(NodeOf(trace, node));
+    program.source_ids.push_back(trace.source_id(node));
     std::vector<uint32_t> befores;
     if (trace.parent(node)) befores.push_back(index[trace.parent(node).index()]);
     for (const NodeId dep : trace.deps(node)) befores.push_back(index[dep.index()]);

@@ -29,12 +29,13 @@ struct SimNode {
 // A rank's nodes by ascending id, in columns.
 struct SimProgram {
   std::vector<SimNode> nodes;
-  std::vector<NodeId> origin;      // of the trace
-  std::vector<uint32_t> waits;     // how many others a node waits for
-  Csr<uint32_t> children;          // who waits for it
+  std::vector<NodeId> origin;        // of the trace
+  std::vector<uint64_t> source_ids;  // of its file
+  std::vector<uint32_t> waits;       // how many others a node waits for
+  Csr<uint32_t> children;            // who waits for it
 };
 
-// kBadInput for what no simulator can run: a cycle, a message without a size or partner.
+// kBadInput for a cycle, which no simulator can run.
 Result<SimProgram> MakeSimProgram(const Trace& trace);
 
 using RankGroups = std::map<int64_t, std::vector<int64_t>>;

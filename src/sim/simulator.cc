@@ -109,7 +109,7 @@ enum class TreeRole : uint8_t { kLeaf, kInner, kRoot };
 
 struct Stream {
   Index rank = 0;
-  Index node = 0;     // of the program
+  Index node = 0;  // of the program
   Index data_set = 0;
   int64_t tag = 0;
   int64_t priority = 0;
@@ -351,8 +351,7 @@ class Engine {
       ambiguous_ = ambiguous_ || (!other.one_source && !other.one_stream);
       return;
     }
-    rank.coincidences.push_back(
-        {.planned = planned, .source = source, .to = to, .stream = stream});
+    rank.coincidences.push_back({.planned = planned, .source = source, .to = to, .stream = stream});
   }
 
   void Fail(Index rank, Index node, std::string_view what) {
@@ -376,9 +375,7 @@ class Engine {
   }
   void RunTick(Index at) {
     Rank& rank = ranks_[at];
-    const auto find = [&] {
-      return std::ranges::find(rank.ticks, now(), &Rank::Tick::time);
-    };
+    const auto find = [&] { return std::ranges::find(rank.ticks, now(), &Rank::Tick::time); };
     // What it does may add to this tick, and make others.
     for (auto tick = find(); !tick->locals.empty(); tick = find()) {
       const Local local = tick->locals.front();
@@ -516,9 +513,7 @@ class Engine {
     switch (memory.kind) {
       case RemoteMemoryKind::kNone: Fail(at, index, "found no remote memory"); return 0;
       case RemoteMemoryKind::kPerNpu: return time;
-      case RemoteMemoryKind::kPerNode:
-        queue = ranks_[at].place / memory.npus_per_node;
-        break;
+      case RemoteMemoryKind::kPerNode: queue = ranks_[at].place / memory.npus_per_node; break;
       case RemoteMemoryKind::kPool: queue = 0; break;
     }
     int64_t& free_at = memory_free_[queue];
@@ -766,10 +761,10 @@ class Engine {
       stream.exchanges = 0;
       stream.program = nullptr;
       if (is_custom) {
-        const auto place = group == nullptr
-                               ? static_cast<size_t>(rank.place)
-                               : static_cast<size_t>(std::ranges::find(*group, rank.place) -
-                                                     group->begin());
+        const auto place =
+            group == nullptr
+                ? static_cast<size_t>(rank.place)
+                : static_cast<size_t>(std::ranges::find(*group, rank.place) - group->begin());
         if (place >= custom->second.size()) {
           return Fail(at, index, "found no program of the collective for this rank");
         }
@@ -873,8 +868,7 @@ class Engine {
     if (group.size() == 1) return;
     Phase phase{.type = node.collective, .dim = 0, .in_group = true, .bytes = chunk};
     if (ImplementedDims(node.collective) == 1) phase.choice = ChoiceOf(node.collective, 0);
-    phase.members = {
-        .listed = &group, .count = static_cast<int64_t>(group.size()), .me = me};
+    phase.members = {.listed = &group, .count = static_cast<int64_t>(group.size()), .me = me};
     const bool aware = node.collective == CollectiveType::kAllReduce && system_.bandwidth_aware;
     phase.queue = QueueOf(rank, 0, node.collective, aware, phase.backward);
     stream.phases.push_back(phase);
@@ -1023,8 +1017,7 @@ class Engine {
           static_cast<int64_t>(stream.offset) == phase.members.count) {
         stream.multiplier = 0.5;
         stream.offset *= stream.multiplier;
-        stream.bytes =
-            static_cast<int64_t>(static_cast<double>(stream.bytes) / stream.multiplier);
+        stream.bytes = static_cast<int64_t>(static_cast<double>(stream.bytes) / stream.multiplier);
       }
       FindPartner(stream);
     }
@@ -1220,10 +1213,11 @@ class Engine {
             .to = node.peer,
             .sender = done});
     } else if (node.kind == NodeKind::kRecv) {
-      Receive(done, {.tag = node.tag % kTagSpace,
-                     .bytes = node.bytes,
-                     .source = ClassOf(node.peer),
-                     .target = stream.rank},
+      Receive(done,
+              {.tag = node.tag % kTagSpace,
+               .bytes = node.bytes,
+               .source = ClassOf(node.peer),
+               .target = stream.rank},
               node.peer);
     } else {
       PlanLocal(stream.rank, node.duration > 0 ? node.duration : 1,

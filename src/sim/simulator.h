@@ -15,10 +15,10 @@ namespace etude {
 // What a rank did, in ns.
 struct SimRankResult {
   bool finished = false;
-  int64_t end = 0;            // of its last work
-  int64_t computed = 0;       // sum over computations on the device
-  int64_t wall = 0;           // from 0 to the end of its last node
-  int64_t host = 0;           // time in which work of a kind ran, each instant once
+  int64_t end = 0;       // of its last work
+  int64_t computed = 0;  // sum over computations on the device
+  int64_t wall = 0;      // from 0 to the end of its last node
+  int64_t host = 0;      // time in which work of a kind ran, each instant once
   int64_t device = 0;
   int64_t comm = 0;
   int64_t memory = 0;

@@ -49,9 +49,8 @@ class Travel {
   }
   int64_t Time(Way way, int64_t bytes) const {
     if (way.hops == 0) return 0;
-    return static_cast<int64_t>(
-        static_cast<double>(way.hops) * machine_.dims[way.dim].latency +
-        static_cast<double>(bytes) / bytes_per_ns_[way.dim]);
+    return static_cast<int64_t>(static_cast<double>(way.hops) * machine_.dims[way.dim].latency +
+                                static_cast<double>(bytes) / bytes_per_ns_[way.dim]);
   }
 
  private:
