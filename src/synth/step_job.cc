@@ -67,16 +67,18 @@ Result<Trace> StepJob::Build(int64_t place, std::optional<int64_t> rank, Fill fi
     if (work.partner != 0) kind = work.sends ? NodeKind::kSend : NodeKind::kRecv;
     deps.clear();
     for (const size_t dep : work.data) deps.push_back(nodes[dep]);
-    const NodeId node = builder.Add(kind, work.name, deps);
+    const NodeId node = builder.Add(kind, work.name, deps, work.duration);
     for (const size_t dep : work.control) trace.AddDep(node, nodes[dep], DepKind::kControl);
     nodes.push_back(node);
     if (work.communicates()) {
       trace.SetComm(node, fill(work, trace));
     } else {
+      // Of none ASTRA-sim's roofline has no time, or leaves the node out; of one, that of its
+      // bytes.
       AddAstraAttr(trace, node, "num_ops", chakra::ValueType::kInt64,
-                   static_cast<uint64_t>(work.flops));
+                   static_cast<uint64_t>(std::max<int64_t>(work.flops, 1)));
       AddAstraAttr(trace, node, "tensor_size", chakra::ValueType::kUint64,
-                   static_cast<uint64_t>(work.memory.count));
+                   static_cast<uint64_t>(std::max<int64_t>(work.memory.count, 1)));
     }
   }
   return builder.Finish();

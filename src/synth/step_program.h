@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/synth/step_job.h"
+
+namespace etude {
+
+// A rank's step as it is put together: computations come one after the other, and so do the
+// collectives of a group. What is added gives its index.
+class StepProgram {
+ public:
+  using In = std::vector<size_t>;
+
+  explicit StepProgram(size_t groups) : last_of_(groups) {}
+
+  size_t Push(StepWork work);
+  size_t Compute(StepWork work);
+  // Members of a group call its collectives in one order, so that each is behind the one before.
+  size_t Collective(std::string name, In data, CollectiveType type, size_t group, Bytes bytes,
+                    std::optional<size_t> after = std::nullopt);
+
+  std::optional<size_t> last_compute() const { return last_compute_; }
+  std::vector<StepWork>& works() { return works_; }
+
+  static void ComeAfter(StepWork& work, std::optional<size_t> other);
+
+ private:
+  std::vector<StepWork> works_;
+  std::optional<size_t> last_compute_;
+  std::vector<std::optional<size_t>> last_of_;  // by group
+};
+
+}  // namespace etude
