@@ -1263,15 +1263,15 @@ class Engine {
 }  // namespace
 
 Result<SimResult> Simulate(const SimMachine& machine, std::span<const SimProgram* const> programs,
-                           const RankGroups& groups) {
-  int64_t npus = 1;
-  for (const NetworkDim& dim : machine.dims) npus *= dim.npus;
-  if (npus != static_cast<int64_t>(programs.size())) {
-    return BadInput(fmt::format("found {} programs for {} NPUs", programs.size(), npus));
+                           const RankGroups& groups, const SimOptions& options) {
+  if (machine.npus() != static_cast<int64_t>(programs.size())) {
+    return BadInput(fmt::format("found {} programs for {} NPUs", programs.size(), machine.npus()));
   }
   if (machine.congestion && machine.dims.size() != 1) {
     return BadInput("found a network of several dimensions, expected one");
   }
+  const RankClasses each = EachRank(programs.size(), groups);
+  if (!options.by_class) return Engine(machine, programs, groups, each).Run();
   if (const RankClasses classes = FindRankClasses(machine, programs, groups);
       !classes.is_trivial()) {
     Engine engine(machine, programs, groups, classes);
@@ -1279,7 +1279,6 @@ Result<SimResult> Simulate(const SimMachine& machine, std::span<const SimProgram
     const bool finished = result && std::ranges::all_of(result->ranks, &SimRankResult::finished);
     if (finished && !engine.ambiguous()) return result;
   }
-  const RankClasses each = EachRank(programs.size(), groups);
   return Engine(machine, programs, groups, each).Run();
 }
 

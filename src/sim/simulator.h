@@ -37,9 +37,15 @@ struct SimResult {
   }
 };
 
+struct SimOptions {
+  // Ranks that are found to do the same are simulated once, with the same results: where classes
+  // of ranks do not tell what happens first, each rank is simulated after all.
+  bool by_class = true;
+};
+
 // Runs the programs (by rank) on the machine until nothing happens any more. Ranks that wait for
 // ever are not finished. kBadInput for a machine or a program that cannot be.
 Result<SimResult> Simulate(const SimMachine& machine, std::span<const SimProgram* const> programs,
-                           const RankGroups& groups);
+                           const RankGroups& groups, const SimOptions& options = {});
 
 }  // namespace etude
