@@ -230,8 +230,6 @@ bool IsLoss(LayerKind kind) {
   return kind == LayerKind::kCrossEntropy || kind == LayerKind::kSquaredError;
 }
 
-double Real(int64_t value) { return static_cast<double>(value); }
-
 }  // namespace
 
 std::span<const std::pair<std::string_view, LayerKind>> LayerKinds() { return kKinds; }
@@ -268,11 +266,11 @@ Result<Shape> ShapeOf(const NetworkLayer& layer, std::span<const Shape> inputs) 
   if (out.channels < 1 || out.height < 1 || out.width < 1) {
     return BadInput(fmt::format("found {}, expected a positive number of each", TextOf(out)));
   }
-  const double elements = Real(out.channels) * Real(out.height) * Real(out.width);
-  double parameters = elements + Real(layer.rows) * Real(out.channels);
+  const double elements = AsReal(out.channels) * AsReal(out.height) * AsReal(out.width);
+  double parameters = elements + AsReal(layer.rows) * AsReal(out.channels);
   if (!inputs.empty()) {
-    parameters += Real(layer.kernel.height) * Real(layer.kernel.width) * Real(inputs[0].channels) *
-                  Real(out.channels);
+    parameters += AsReal(layer.kernel.height) * AsReal(layer.kernel.width) *
+                  AsReal(inputs[0].channels) * AsReal(out.channels);
   }
   if (elements > std::ldexp(1, 40) || parameters > std::ldexp(1, 45)) {
     return BadInput(fmt::format("found {} and about {:.1e} parameters, expected fewer", TextOf(out),

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <random>
 #include <set>
@@ -143,6 +145,31 @@ TEST(StageDifferences, ExpertsHaveRoomForWholeRows) {
   const Difference& matrices = found->quantities.front();
   ASSERT_EQ(matrices.quantity, kMatrices);
   EXPECT_EQ(CorrectionsTo(matrices).back(), fmt::format("l: {}", 2 * 3 * 3 * 16 * 16 * 4));
+}
+
+// What is computed is what docs/models/stage.md says.
+TEST(StageDifferences, FormulasAreDocumented) {
+  std::ifstream file(ETUDE_TEST_DATA "/../../docs/models/stage.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  ASSERT_FALSE(text.empty());
+  for (const Model model : {Model::kGpt, Model::kLlama, Model::kMoe}) {
+    for (const bool tpsp : {false, true}) {
+      for (const bool sharded : {false, true}) {
+        const StageOptions options{.model = model, .tpsp = tpsp, .weight_sharded = sharded};
+        for (const Correction& one : CorrectionsOf(options)) {
+          const std::string row = fmt::format("`{}` |", one.formula);
+          EXPECT_NE(text.find(row), std::string::npos) << row;
+        }
+        for (const Definition& one : DefinitionsOf(options)) {
+          const std::string row = fmt::format("`{}` | {} |", one.formula, one.text);
+          EXPECT_NE(text.find(row), std::string::npos) << row;
+        }
+      }
+    }
+  }
+  for (const Cause& cause : Causes()) {
+    EXPECT_NE(text.find(fmt::format("\n| {} | ", cause.id)), std::string::npos) << cause.id;
+  }
 }
 
 TEST(StageDifferences, OurJobIsTheSameOne) {

@@ -15,7 +15,7 @@ BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 
 from real_jobs import JOBS  # noqa: E402
-from real_steps import compare  # noqa: E402
+from real_steps import compare, run  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +92,12 @@ def test_unfused_attention_and_a_tied_head(compared):
     assert rows["attention backward"].recorded == 2 * 8 * 8 * PAIRS
     assert not rows["attention forward"].terms and not rows["attention backward"].terms
     assert rows["parameters"].recorded == 3 * LAYER + ENDS - WORDS * HIDDEN
+
+
+@pytest.mark.parametrize("name", [name for name in JOBS if JOBS[name].program != "alone"])
+def test_recorded_communications_meet(recordings, name):
+    # On Gloo's threads, too, which begin in any order and, of a reduce-scatter, see a copy.
+    assert ", 0 calls did not" in run(BIN / "etude", "info", recordings / name)
 
 
 @pytest.mark.parametrize("name, calls", [("ddp", 3), ("ddp_default", 2), ("ddp_weights", 3 * 12 + 5)])
