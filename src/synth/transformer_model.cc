@@ -109,6 +109,11 @@ void AddQkv(const TransformerModel& model, std::vector<TransformerWeight>& weigh
     weights.push_back(
         {.name = "qkv bias", .rows = qkv, .columns = 1, .split = WeightSplit::kTensor});
   }
+  if (model.qk_norm) {
+    for (const std::string_view name : {"query norm", "key norm"}) {
+      weights.push_back({.name = name, .rows = 1, .columns = model.head_size, .by_heads = true});
+    }
+  }
 }
 
 void AddLatentQkv(const TransformerModel& model, std::vector<TransformerWeight>& weights) {
