@@ -8,8 +8,8 @@
 
 #include "src/analysis/comm_log.h"
 #include "src/analysis/comm_match.h"
-#include "src/trace/same_trace.h"
 #include "src/synth/step_job.h"
+#include "src/trace/same_trace.h"
 #include "src/trace/validator.h"
 
 namespace etude::testing_sound {
