@@ -87,6 +87,16 @@ Result<T> MeaningOf(std::string_view option, const std::optional<std::string>& w
                                                   fmt::join(names, ", ")));
 }
 
+// The same with a table of words; nullopt without a word.
+template <typename T>
+Result<std::optional<T>> MeaningOf(std::string_view option, const std::optional<std::string>& word,
+                                   std::span<const std::pair<std::string_view, T>> words) {
+  if (!word) return std::optional<T>();
+  ETUDE_ASSIGN_OR_RETURN(const T meaning,
+                         MeaningOf(option, word, {words.begin(), words.end()}, words[0].second));
+  return std::optional<T>(meaning);
+}
+
 // Of `--bucket`; kUsage for what is no size.
 Result<Bytes> BucketOf(const ModelOptions& options, Bytes otherwise);
 

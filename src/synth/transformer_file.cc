@@ -2,10 +2,12 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "src/base/nearest.h"
+#include "src/base/quantity.h"
 #include "src/formats/toml_reader.h"
 
 namespace etude {
@@ -20,18 +22,19 @@ class TransformerParser : private TomlReader {
   TransformerParser(const toml::table& root, const std::string& path)
       : TomlReader(path), root_(root) {}
 
-  Result<TransformerModel> Run() {
+  Result<TransformerFile> Run() {
     ETUDE_RETURN_IF_ERROR(
-        CheckKeys(root_, "a model", {"format", "version", "preset", "model", "experts"}));
+        CheckKeys(root_, "a model", {"format", "version", "preset", "model", "experts", "plan"}));
     ETUDE_RETURN_IF_ERROR(CheckFormat(root_, kModelFormat, kModelVersion));
     ETUDE_RETURN_IF_ERROR(ReadPreset());
     ETUDE_RETURN_IF_ERROR(ReadModel());
     ETUDE_RETURN_IF_ERROR(ReadExperts());
+    ETUDE_RETURN_IF_ERROR(ReadPlan());
     if (const Status fits = CheckTransformer(model_); !fits) {
       const toml::node* place = root_.get("model");
       return Wrong(place == nullptr ? root_ : *place, fits.error().message);
     }
-    return model_;
+    return TransformerFile{.model = model_, .plan = plan_};
   }
 
  private:
@@ -144,6 +147,69 @@ class TransformerParser : private TomlReader {
     return {};
   }
 
+  Status ReadPlan() {
+    const toml::node* node = root_.get("plan");
+    if (node == nullptr) return {};
+    const toml::table* table = node->as_table();
+    if (table == nullptr) return WrongType(*node, "plan", "a table: [plan]");
+    ETUDE_RETURN_IF_ERROR(
+        CheckKeys(*table, "[plan]",
+                  {"dp", "tp", "pp", "cp", "ep", "sequence_parallel", "zero", "sequences",
+                   "micro_batches", "schedule", "chunks", "bucket", "recompute", "attention",
+                   "phase", "cached", "tokens", "cache_type"}));
+    for (const PlanNumber& number : PlanNumbers()) {
+      const toml::node* value = table->get(number.name);
+      if (value == nullptr) continue;
+      ETUDE_ASSIGN_OR_RETURN(plan_.*number.value,
+                             Whole(*value, number.name, number.least, number.most));
+    }
+    if (const toml::node* flag = table->get("sequence_parallel")) {
+      ETUDE_ASSIGN_OR_RETURN(plan_.sequence_parallel, Flag(*flag, "sequence_parallel"));
+    }
+    if (const toml::node* bucket = table->get("bucket")) {
+      ETUDE_ASSIGN_OR_RETURN(const std::string text, Text(*bucket, "bucket"));
+      plan_.bucket = ParseBytes(text);
+      if (!plan_.bucket) {
+        return Wrong(*bucket,
+                     fmt::format("bucket: found '{}', expected bytes, as in \"25MiB\"", text));
+      }
+    }
+    ETUDE_RETURN_IF_ERROR(ReadWord(*table, "schedule", ScheduleWords(), plan_.schedule));
+    ETUDE_RETURN_IF_ERROR(ReadWord(*table, "recompute", RecomputeWords(), plan_.recompute));
+    ETUDE_RETURN_IF_ERROR(ReadWord(*table, "attention", AttentionWords(), plan_.attention));
+    ETUDE_RETURN_IF_ERROR(ReadWord(*table, "phase", PhaseWords(), plan_.phase));
+    if (table->contains("cache_type")) {
+      DType type = DType::kBFloat16;
+      ETUDE_RETURN_IF_ERROR(ReadType(*table, "cache_type", type));
+      plan_.cache_type = type;
+    }
+    // Where the file does not say the phase an option does.
+    const auto unfit = plan_.phase ? SettingOfOtherPhase(plan_) : std::nullopt;
+    if (!unfit) return {};
+    return Wrong(*table->get(unfit->first),
+                 fmt::format("{} is for phase {}", unfit->first, unfit->second));
+  }
+
+  template <typename T>
+  Status ReadWord(const toml::table& table, std::string_view key, PlanWords<T> words,
+                  std::optional<T>& value) const {
+    const toml::node* node = table.get(key);
+    if (node == nullptr) return {};
+    ETUDE_ASSIGN_OR_RETURN(const std::string text, Text(*node, key));
+    std::vector<std::string> names;
+    for (const auto& [name, meaning] : words) {
+      if (name == text) {
+        value = meaning;
+        return {};
+      }
+      names.emplace_back(name);
+    }
+    const std::string near = Nearest(text, names);
+    return Wrong(*node,
+                 fmt::format("{}: found '{}', expected {}{}", key, text, fmt::join(names, ", "),
+                             near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+  }
+
   Status ReadFlag(const toml::table& table, std::string_view key, bool& flag) const {
     const toml::node* node = table.get(key);
     if (node == nullptr) return {};
@@ -183,13 +249,19 @@ class TransformerParser : private TomlReader {
 
   const toml::table& root_;
   TransformerModel model_;
+  PlanSettings plan_;
   bool has_preset_ = false;
 };
 
 }  // namespace
 
 Result<TransformerModel> ParseTransformer(std::string_view text, const std::string& path) {
-  return ParseToml<TransformerModel>(
+  ETUDE_ASSIGN_OR_RETURN(TransformerFile file, ParseTransformerFile(text, path));
+  return std::move(file.model);
+}
+
+Result<TransformerFile> ParseTransformerFile(std::string_view text, const std::string& path) {
+  return ParseToml<TransformerFile>(
       text, path, [&](const toml::table& table) { return TransformerParser(table, path).Run(); });
 }
 
