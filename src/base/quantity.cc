@@ -34,6 +34,13 @@ constexpr UnitRow kByteUnits[] = {
     {"TiB", int64_t{1} << 40},
 };
 
+constexpr UnitRow kOperationUnits[] = {
+    {"FLOPS", 1},
+    {"GFLOPS", 1'000'000'000},
+    {"TFLOPS", 1'000'000'000'000},
+    {"PFLOPS", 1'000'000'000'000'000},
+};
+
 // The number before a unit times the unit's factor, if that is a whole number that fits.
 std::optional<int64_t> Parse(std::string_view text, std::span<const UnitRow> units) {
   size_t end = 0;
@@ -92,6 +99,10 @@ std::optional<Bytes> ParseBytes(std::string_view text) {
   const auto count = Parse(text, kByteUnits);
   if (!count) return std::nullopt;
   return Bytes{*count};
+}
+
+std::optional<int64_t> ParseOperationsPerSecond(std::string_view text) {
+  return Parse(text, kOperationUnits);
 }
 
 }  // namespace etude

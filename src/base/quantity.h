@@ -19,4 +19,7 @@ std::optional<Nanos> ParseTime(std::string_view text);
 // bytes.
 std::optional<Bytes> ParseBytes(std::string_view text);
 
+// "989TFLOPS": FLOPS, GFLOPS, TFLOPS and PFLOPS, in powers of 1000.
+std::optional<int64_t> ParseOperationsPerSecond(std::string_view text);
+
 }  // namespace etude

@@ -18,10 +18,13 @@
 #include "src/compat/text_model.h"
 #include "src/formats/byte_source.h"
 #include "src/formats/job_folder.h"
+#include "src/formats/read_trace.h"
 #include "src/report/format.h"
 #include "src/report/json_output.h"
+#include "src/synth/device_file.h"
 #include "src/synth/microbench.h"
 #include "src/synth/text_workload.h"
+#include "src/synth/work_times.h"
 
 namespace etude {
 namespace {
@@ -63,6 +66,13 @@ class GenerateCommand : public Command {
     options.Flag("--native", &bench_.native,
                  "one node for collectives that ASTRA-sim refuses, instead of sends and receives");
     model_options_.Declare(options);
+    options.Value("--device", &device_, "NAME",
+                  "of models: durations of computations by the roofline of a device of the list "
+                  "below, or of a file that ends in .toml");
+    options.Value(
+        "--measured", &measured_, "FILE",
+        "of models: durations of matrix products from a recorded trace, or a table that ends in "
+        ".csv, before --device");
     options.Choice("--to", &to_, {"et", "classes"},
                    "of models: a file for each rank, or -o as a folder with one for all ranks that "
                    "do the same");
@@ -76,6 +86,10 @@ class GenerateCommand : public Command {
       for (const auto& [name, source] : kind.presets) {
         footer += fmt::format("  {:<16} {}\n", name, source);
       }
+    }
+    footer += "Devices:\n";
+    for (const DevicePreset& device : DevicePresets()) {
+      footer += fmt::format("  {:<15} {}\n", device.name, device.source);
     }
     options.Footer(footer);
   }
@@ -93,6 +107,7 @@ class GenerateCommand : public Command {
                          fmt::format("--ranks: found {}, expected {} as the other options say",
                                      *ranks_, bench_.ranks));
       }
+      ETUDE_RETURN_IF_ERROR(TimeModel(console.context(), *model));
       if (to_ == "classes") return WriteClasses(console, *model);
       if (bench_.ranks > kMostRankFiles) {
         return BadInput(fmt::format(
@@ -162,6 +177,9 @@ class GenerateCommand : public Command {
           "--size, --duration, --group-size and --native are for microbench: "
           "a model has its own sizes and times");
     }
+    if (kind == nullptr && (device_ || measured_)) {
+      return wrong("--device and --measured are for models");
+    }
     if (kind == nullptr && to_ != "et") return wrong("--to classes is for models");
     if (kind != nullptr && bench_.count != 1) {
       return wrong(fmt::format("--count is not for {}: it is one step", what_));
@@ -215,6 +233,56 @@ class GenerateCommand : public Command {
                      fmt::format("{}: found '{}', expected {}", option, found, expected));
   }
 
+  Status TimeModel(const RunContext& context, GeneratedJob& made) {
+    if (!device_ && !measured_) return {};
+    TimeSources sources;
+    if (device_ && device_->ends_with(".toml")) {
+      ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(*device_, context.limits));
+      ETUDE_ASSIGN_OR_RETURN(sources.device, ParseDevice(text, *device_));
+    } else if (device_) {
+      sources.device = FindDevice(*device_);
+      if (!sources.device) return UnknownDevice();
+    }
+    if (measured_ && !measured_->ends_with(".csv")) {
+      ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(*measured_, {}, context));
+      ETUDE_ASSIGN_OR_RETURN(sources.measured, MeasuredProducts::Of(trace, *measured_));
+    } else if (measured_) {
+      ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(*measured_, context.limits));
+      ETUDE_ASSIGN_OR_RETURN(sources.measured, MeasuredProducts::Parse(text, *measured_));
+    }
+    ETUDE_ASSIGN_OR_RETURN(timed_, TimeWorks(sources, made.job));
+    made.text += "\ndurations:";
+    const auto add = [&](int64_t count, std::string_view from, bool told) {
+      if (!told) return;
+      made.text += fmt::format("{} {} {}", made.text.ends_with(':') ? "" : ",",
+                               FormatCount(static_cast<uint64_t>(count)), from);
+    };
+    add(timed_->measured, "measured", measured_.has_value());
+    if (device_) add(timed_->modelled, "by the roofline of " + sources.device->name, true);
+    add(timed_->unknown, "unknown", timed_->unknown != 0);
+    return {};
+  }
+
+  Status UnknownDevice() const {
+    std::vector<std::string> names;
+    for (const DevicePreset& device : DevicePresets()) names.emplace_back(device.name);
+    const std::string hint = DidYouMean(*device_, names);
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format("generate: unknown device '{}'{}", *device_,
+                    hint.empty() ? fmt::format("; there are {}, and files that end in .toml",
+                                               fmt::join(names, ", "))
+                                 : hint));
+  }
+
+  // Of the programs' computations.
+  void AddDurations(Json& json) const {
+    if (!timed_) return;
+    json["durations"] = {{"measured", timed_->measured},
+                         {"modelled", timed_->modelled},
+                         {"unknown", timed_->unknown}};
+  }
+
   // The model's trace, the same on all ranks.
   Result<TextWorkload> ReadWorkload(const Console& console) const {
     const Limits& limits = console.context().limits;
@@ -244,16 +312,17 @@ class GenerateCommand : public Command {
     ETUDE_RETURN_IF_ERROR(WriteJobFolder(job, output_, console.context()));
     const JobCounts counts = CountsOf(job);
     if (json_) {
-      const Json json = {{"format", "etude-generate"},
-                         {"version", 1},
-                         {"what", what_},
-                         {"pattern", pattern_},
-                         {"output", output_},
-                         {"ranks", counts.ranks},
-                         {"classes", counts.classes},
-                         {"communications", counts.communications},
-                         {"nodes", counts.nodes},
-                         {"nodes_kept", counts.nodes_kept}};
+      Json json = {{"format", "etude-generate"},
+                   {"version", 1},
+                   {"what", what_},
+                   {"pattern", pattern_},
+                   {"output", output_},
+                   {"ranks", counts.ranks},
+                   {"classes", counts.classes},
+                   {"communications", counts.communications},
+                   {"nodes", counts.nodes},
+                   {"nodes_kept", counts.nodes_kept}};
+      AddDurations(json);
       console.Print(JsonText(json));
       return ExitCode::kOk;
     }
@@ -297,6 +366,7 @@ class GenerateCommand : public Command {
                    {"ranks", files.size()},
                    {"nodes", nodes},
                    {"bytes", bytes}};
+      AddDurations(json);
       console.Print(JsonText(json));
       return;
     }
@@ -318,6 +388,9 @@ class GenerateCommand : public Command {
   std::optional<std::string> duration_;
   MicrobenchOptions bench_;
   ModelOptions model_options_;
+  std::optional<std::string> device_;
+  std::optional<std::string> measured_;
+  std::optional<TimedWorks> timed_;
   std::string to_ = "et";
   bool json_ = false;
 };

@@ -8,6 +8,7 @@
 #include "src/cli/model_kind.h"
 #include "src/formats/byte_source.h"
 #include "src/report/format.h"
+#include "src/synth/float_type.h"
 #include "src/synth/inference_program.h"
 #include "src/synth/transformer_file.h"
 #include "src/synth/transformer_job.h"
@@ -57,10 +58,10 @@ Result<PlanSettings> SettingsOf(const ModelOptions& options) {
                          MeaningOf("--attention", options.attention, AttentionWords()));
   ETUDE_ASSIGN_OR_RETURN(settings.phase, MeaningOf("--phase", options.phase, PhaseWords()));
   if (options.cache_type) {
-    settings.cache_type = FindModelType(*options.cache_type);
+    settings.cache_type = FloatType(*options.cache_type);
     if (!settings.cache_type) {
       return MakeError(ErrorCode::kUsage, fmt::format("--cache-type: found '{}', expected {}",
-                                                      *options.cache_type, ModelTypeNames()));
+                                                      *options.cache_type, FloatTypeNames()));
     }
   }
   return settings;

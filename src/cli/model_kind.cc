@@ -50,7 +50,17 @@ void ModelOptions::Declare(Options& options) {
   word("--attention", &attention, "KIND", "fused or unfused (default: fused)");
   number("--layers", &layers, "N", "instead of the model's");
   number("--sequence", &sequence, "N", "tokens of a sequence instead of the model's");
-  word("--phase", &phase, "WHAT", "training, prefill or decode (default: training)");
+  number("--batch", &batch, "N", "samples of a replica (default: 2048)");
+  word("--phase", &phase, "NAME",
+       "training (the default); of language models prefill or decode, of others inference");
+  word("--optimizer", &optimizer, "NAME", "sgd or adagrad, of tables row-wise (default: sgd)");
+  word("--replicate-tables", &replicate_tables, "BYTES",
+       "tables of up to so many are on all ranks");
+  word("--split-rows", &split_rows, "BYTES",
+       "other tables of more are split by rows over all ranks");
+  number("--split-columns", &split_columns, "N", "columns of a part of a table that one rank has");
+  word("--table-cost", &table_cost, "WHAT",
+       "that ranks get equal shares of: bytes or lookups (default: bytes)");
   number("--cached", &cached, "N",
          "prefill, decode: earlier tokens of each sequence, in the cache (default: 0, of decode so "
          "many that sequences are whole at the end)",
@@ -79,7 +89,13 @@ std::vector<std::string_view> ModelOptions::Given() const {
            {"--attention", attention.has_value()},
            {"--layers", layers.has_value()},
            {"--sequence", sequence.has_value()},
+           {"--batch", batch.has_value()},
            {"--phase", phase.has_value()},
+           {"--optimizer", optimizer.has_value()},
+           {"--replicate-tables", replicate_tables.has_value()},
+           {"--split-rows", split_rows.has_value()},
+           {"--split-columns", split_columns.has_value()},
+           {"--table-cost", table_cost.has_value()},
            {"--cached", cached.has_value()},
            {"--tokens", tokens.has_value()},
            {"--cache-type", cache_type.has_value()},
@@ -90,7 +106,7 @@ std::vector<std::string_view> ModelOptions::Given() const {
 }
 
 std::span<const ModelKind> ModelKinds() {
-  static const std::vector<ModelKind> kinds = {LlmKind(), MoeKind()};
+  static const std::vector<ModelKind> kinds = {LlmKind(), MoeKind(), DlrmKind()};
   return kinds;
 }
 

@@ -79,7 +79,7 @@ class InferenceMaker {
     std::vector<std::optional<size_t>> ids(works.size());
     for (size_t i = 0; i < works.size(); ++i) {
       ids[i] = AddLayerWork(program_, fmt::format("{} {} {}", unit.name, works[i].name, PassName()),
-                            works[i], ids, in);
+                            works[i], model_.weights, ids, in);
     }
     return {*ids.back()};
   }

@@ -19,13 +19,19 @@ ParallelGroup GroupOf(LayerAxis axis) {
 
 }  // namespace
 
-size_t AddLayerWork(StepProgram& program, std::string name, const LayerWork& work,
+size_t AddLayerWork(StepProgram& program, std::string name, const LayerWork& work, DType type,
                     const std::vector<std::optional<size_t>>& ids, const StepProgram::In& in) {
   StepProgram::In data;
   for (const size_t input : work.inputs) data.push_back(*ids[input]);
   if (work.inputs.empty()) data = in;
   if (!work.communicates()) {
-    return program.Compute(std::move(name), std::move(data), work.flops, work.read + work.written);
+    return program.Compute({.name = std::move(name),
+                            .data = std::move(data),
+                            .flops = work.flops,
+                            .matrix_flops = work.matrix_flops,
+                            .type = type,
+                            .product = work.product,
+                            .memory = work.read + work.written});
   }
   return program.Collective(std::move(name), std::move(data), work.collective,
                             static_cast<size_t>(GroupOf(work.axis)), work.bytes);

@@ -12,8 +12,8 @@
 namespace etude {
 
 // Adds work of a layer to a stage's program, whose groups are ParallelGroups. `ids`: of earlier
-// work of the same pass; `in`: what comes into it.
-size_t AddLayerWork(StepProgram& program, std::string name, const LayerWork& work,
+// work of the same pass; `in`: what comes into it; `type`: in which it computes.
+size_t AddLayerWork(StepProgram& program, std::string name, const LayerWork& work, DType type,
                     const std::vector<std::optional<size_t>>& ids, const StepProgram::In& in);
 
 // Of those that are dealt out to so many places of the network.

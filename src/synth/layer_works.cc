@@ -68,6 +68,7 @@ LayerWorks::In LayerWorks::Multiply(std::string name, In in, const MatrixProduct
               .inputs = std::move(in),
               .flops = product.flops() + (product.bias ? product.outputs() : 0),
               .matrix_flops = product.flops(),
+              .product = {product.count, product.rows, product.in, product.out},
               .read = Bytes{(product.inputs() + product.weights() + product.biases()) * element_},
               .written = Bytes{product.outputs() * element_},
               .kept = Bytes{kept * element_}});
@@ -79,6 +80,7 @@ LayerWorks::In LayerWorks::InputGradient(const std::string& name, In in,
               .inputs = std::move(in),
               .flops = product.flops(),
               .matrix_flops = product.flops(),
+              .product = {product.count, product.rows, product.out, product.in},
               .read = Bytes{(product.outputs() + product.weights()) * element_},
               .written = Bytes{product.inputs() * element_}});
 }
@@ -100,6 +102,7 @@ void LayerWorks::WeightGradient(const std::string& name, In in, const MatrixProd
        .gives_gradients = std::move(given),
        .flops = product.flops() + (product.bias ? product.outputs() : 0),
        .matrix_flops = product.flops(),
+       .product = {product.count, product.out, product.rows, product.in},
        .read = Bytes{(product.inputs() + product.outputs()) * element_ + weights * gradient_},
        .written = Bytes{weights * gradient_}});
 }

@@ -10,6 +10,7 @@
 
 #include "src/base/result.h"
 #include "src/base/units.h"
+#include "src/synth/product_shape.h"
 #include "src/trace/enums.h"
 #include "src/trace/job.h"
 #include "src/trace/mesh.h"
@@ -24,7 +25,11 @@ struct StepWork {
   std::vector<size_t> control;  // earlier work that it comes after all the same
 
   int64_t flops = 0;
-  Bytes memory;  // read and written
+  int64_t matrix_flops = 0;       // of them, in matrix products
+  DType type = DType::kUnknown;   // of matrix products
+  ProductShape product;           // what it is, if it is matrix products of one shape
+  Bytes memory;                   // read and written
+  std::optional<Nanos> duration;  // of a computation
 
   CollectiveType collective = CollectiveType::kUnknown;  // kUnknown: none
   size_t group = 0;                                      // StepGroup of a collective
@@ -44,7 +49,7 @@ struct StepGroup {
 };
 
 // A step on a mesh of ranks. All ranks at one place of the mesh's last axis have one program.
-// Immutable; const methods may be called from several threads.
+// Const methods may be called from several threads.
 class StepJob {
  public:
   // `programs`: by place on the last axis, each in an order in which all can run theirs; members of
@@ -52,21 +57,25 @@ class StepJob {
   StepJob(Mesh mesh, std::vector<StepGroup> groups, std::vector<std::vector<StepWork>> programs);
 
   int64_t ranks() const { return mesh_.size(); }
+  int64_t places() const { return mesh_.axes()[last_axis()].size; }
   const Mesh& mesh() const { return mesh_; }
   const std::vector<StepWork>& program(int64_t place) const {
     return programs_[static_cast<size_t>(place)];
   }
+  // Of a computation, which had none.
+  void SetDuration(int64_t place, size_t work, Nanos duration) {
+    programs_[static_cast<size_t>(place)][work].duration = duration;
+  }
   // Members of all groups that communicate, by number: process groups are named by these.
   std::map<int64_t, std::vector<int64_t>> Groups() const;
-  // The Chakra trace of a rank. Durations are unknown; operations and bytes of computations are
-  // 'num_ops' and 'tensor_size'.
+  // The Chakra trace of a rank. Operations and bytes of computations are 'num_ops' and
+  // 'tensor_size'.
   Result<Trace> TraceOf(int64_t rank) const;
   // All ranks: a class for each program. TraceOfRank gives the same traces of it.
   Result<Job> AsJob() const;
 
  private:
   size_t last_axis() const { return mesh_.axes().size() - 1; }
-  int64_t places() const { return mesh_.axes()[last_axis()].size; }
   int64_t PartnerPlace(int64_t place, const StepWork& work) const {
     return ((place + work.partner) % places() + places()) % places();
   }

@@ -17,8 +17,7 @@ void StepProgram::ComeAfter(StepWork& work, std::optional<size_t> other) {
   }
 }
 
-size_t StepProgram::Compute(std::string name, In data, int64_t flops, Bytes memory) {
-  StepWork work{.name = std::move(name), .data = std::move(data), .flops = flops, .memory = memory};
+size_t StepProgram::Compute(StepWork work) {
   ComeAfter(work, last_compute_);
   last_compute_ = Push(std::move(work));
   return *last_compute_;

@@ -19,7 +19,7 @@ class StepProgram {
   explicit StepProgram(size_t groups) : last_of_(groups) {}
 
   size_t Push(StepWork work);
-  size_t Compute(std::string name, In data, int64_t flops, Bytes memory);
+  size_t Compute(StepWork work);
   // Members of a group call its collectives in one order, so that each is behind the one before.
   size_t Collective(std::string name, In data, CollectiveType type, size_t group, Bytes bytes,
                     std::optional<size_t> after = std::nullopt);

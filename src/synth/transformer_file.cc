@@ -9,6 +9,7 @@
 #include "src/base/nearest.h"
 #include "src/base/quantity.h"
 #include "src/formats/toml_reader.h"
+#include "src/synth/float_type.h"
 
 namespace etude {
 namespace {
@@ -239,9 +240,9 @@ class TransformerParser : private TomlReader {
     const toml::node* node = table.get(key);
     if (node == nullptr) return {};
     ETUDE_ASSIGN_OR_RETURN(const std::string name, Text(*node, key));
-    const std::optional<DType> found = FindModelType(name);
+    const std::optional<DType> found = FloatType(name);
     if (!found) {
-      return Wrong(*node, fmt::format("{}: found '{}', expected {}", key, name, ModelTypeNames()));
+      return Wrong(*node, fmt::format("{}: found '{}', expected {}", key, name, FloatTypeNames()));
     }
     type = *found;
     return {};

@@ -7,6 +7,7 @@
 
 #include "src/base/result.h"
 #include "src/base/units.h"
+#include "src/synth/product_shape.h"
 #include "src/synth/transformer_model.h"
 #include "src/trace/enums.h"
 
@@ -76,6 +77,7 @@ struct LayerWork {
   // Computation. An addition and a multiplication are two operations.
   int64_t flops = 0;
   int64_t matrix_flops = 0;  // of them, in matrix products
+  ProductShape product;      // what it is, if it is matrix products of one shape
   Bytes read;                // from memory, each operand once
   Bytes written;
   Bytes kept;  // of its operands, for backward

@@ -84,14 +84,6 @@ constexpr auto kPresets = std::to_array<TransformerPreset>({
      DeepSeekMoe()},
 });
 
-constexpr auto kModelTypes = std::to_array<std::pair<std::string_view, DType>>({
-    {"float32", DType::kFloat32},
-    {"float16", DType::kFloat16},
-    {"bfloat16", DType::kBFloat16},
-    {"float8_e4m3fn", DType::kFloat8E4M3Fn},
-    {"float8_e5m2", DType::kFloat8E5M2},
-});
-
 void AddNorm(const TransformerModel& model, std::string_view name,
              std::vector<TransformerWeight>& weights) {
   weights.push_back(
@@ -189,22 +181,6 @@ Status CheckTypes(const TransformerModel& model) {
 }
 
 }  // namespace
-
-std::optional<DType> FindModelType(std::string_view name) {
-  for (const auto& [known, type] : kModelTypes) {
-    if (name == known) return type;
-  }
-  return std::nullopt;
-}
-
-std::string ModelTypeNames() {
-  std::string names;
-  for (const auto& [name, type] : kModelTypes) {
-    if (!names.empty()) names += &name == &kModelTypes.back().first ? " or " : ", ";
-    names += name;
-  }
-  return names;
-}
 
 Status CheckTransformer(const TransformerModel& model) {
   ETUDE_RETURN_IF_ERROR(CheckDimensions(model));

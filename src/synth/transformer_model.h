@@ -56,11 +56,6 @@ struct TransformerModel {
   friend bool operator==(const TransformerModel&, const TransformerModel&) = default;
 };
 
-// Types of weights, gradients and caches by their names in files and options.
-std::optional<DType> FindModelType(std::string_view name);
-// "float32, float16, …".
-std::string ModelTypeNames();
-
 // kBadInput, with what was expected, unless the shapes fit together and the numbers of a step fit
 // into 64 bits.
 Status CheckTransformer(const TransformerModel& model);

@@ -125,6 +125,15 @@ class ProgramMaker {
 
   // ---- work
 
+  size_t Compute(std::string name, In data, const LayerWork& what) {
+    return program_.Compute({.name = std::move(name),
+                             .data = std::move(data),
+                             .flops = what.flops,
+                             .matrix_flops = what.matrix_flops,
+                             .type = model_.weights,
+                             .product = what.product,
+                             .memory = what.read + what.written});
+  }
   size_t Collective(std::string name, In data, CollectiveType type, ParallelGroup group,
                     Bytes bytes) {
     return program_.Collective(std::move(name), std::move(data), type, static_cast<size_t>(group),
@@ -157,7 +166,7 @@ class ProgramMaker {
       if (!wanted(work)) continue;
       saved.ids[i] =
           AddLayerWork(program_, fmt::format("{} {} #{}", unit.name, work.name, micro_batch), work,
-                       saved.ids, saved.in);
+                       model_.weights, saved.ids, saved.in);
       if (!work.for_weights) last = {*saved.ids[i]};
       if (reduces) Enter(unit, work, *saved.ids[i]);
     }
@@ -282,8 +291,7 @@ class ProgramMaker {
     }
     In reduced = buckets_.EndBackward();
     const LayerWork update = OptimizerWork(model_, buckets_.updated());
-    buckets_.GatherUpdated(program_.Compute("optimizer", std::move(reduced), update.flops,
-                                            update.read + update.written));
+    buckets_.GatherUpdated(Compute("optimizer", std::move(reduced), update));
   }
 
   const TransformerModel& model_;

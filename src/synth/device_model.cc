@@ -1,0 +1,86 @@
+#include "src/synth/device_model.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+namespace etude {
+namespace {
+
+constexpr int64_t kBillion = 1'000'000'000;
+
+// Matrix products without sparsity, where sheets give both; half of what they say with it.
+// clang-format off
+constexpr auto kDevicePresets = std::to_array<DevicePreset>({
+    {"v100-sxm2", "NVIDIA V100 data sheet, 2020",
+     15'700, 125'000, 0, 0, 15'700, 900},
+    {"a100-sxm-40gb", "NVIDIA A100 data sheet, 2020",
+     19'500, 312'000, 312'000, 0, 19'500, 1'555},
+    {"a100-sxm-80gb", "NVIDIA A100 80GB data sheet, 2021",
+     19'500, 312'000, 312'000, 0, 19'500, 2'039},
+    {"h100-sxm", "NVIDIA H100 data sheet, 2023",
+     67'000, 989'500, 989'500, 1'979'000, 67'000, 3'350},
+    {"h200-sxm", "NVIDIA H200 data sheet, 2024",
+     67'000, 989'500, 989'500, 1'979'000, 67'000, 4'800},
+    {"b200-sxm", "NVIDIA HGX B200 and DGX B200 data sheets, 2024: an eighth",
+     75'000, 2'250'000, 2'250'000, 4'500'000, 75'000, 8'000},
+    {"mi250x-gcd", "AMD Instinct MI250X data sheet, 2021: half, one of its two devices",
+     47'850, 191'500, 191'500, 0, 23'950, 1'638},
+    {"mi300x", "AMD Instinct MI300X data sheet, 2023",
+     163'400, 1'307'400, 1'307'400, 2'614'900, 163'400, 5'300},
+    {"tpu-v4", "Jouppi et al. 2023, arXiv 2304.01433, table 4",
+     0, 0, 275'000, 0, 0, 1'200},
+    {"tpu-v5e", "Google Cloud documentation, TPU v5e",
+     0, 0, 197'000, 0, 0, 819},
+    {"tpu-v5p", "Google Cloud documentation, TPU v5p",
+     0, 0, 459'000, 0, 0, 2'765},
+});
+// clang-format on
+
+// Nanoseconds for so much at so much a second, rounded up.
+Nanos TimeAt(int64_t amount, int64_t rate) {
+  if (rate == 0) return {};
+  __extension__ using Wide = __int128;
+  const Wide nanos = (static_cast<Wide>(amount) * kBillion + rate - 1) / rate;
+  return Nanos{static_cast<int64_t>(std::min<Wide>(nanos, INT64_MAX))};
+}
+
+}  // namespace
+
+std::optional<int64_t> DeviceModel::MatrixPeak(DType type) const {
+  int64_t peak = 0;
+  if (type == DType::kFloat32) peak = float32;
+  if (type == DType::kFloat16) peak = float16;
+  if (type == DType::kBFloat16) peak = bfloat16;
+  if (type == DType::kFloat8E4M3Fn || type == DType::kFloat8E5M2) peak = float8;
+  return peak == 0 ? std::nullopt : std::optional(peak);
+}
+
+Result<Nanos> RooflineTime(const DeviceModel& device, const StepWork& work) {
+  Nanos time = std::max(TimeAt(work.memory.count, device.memory.count),
+                        TimeAt(work.flops - work.matrix_flops, device.vector));
+  if (work.matrix_flops == 0) return time;
+  const std::optional<int64_t> peak = device.MatrixPeak(work.type);
+  if (!peak) {
+    return BadInput(fmt::format("{}: found no peak for matrix products of {}, which '{}' has",
+                                device.name, Name(work.type), work.name));
+  }
+  return std::max(time, TimeAt(work.matrix_flops, *peak));
+}
+
+std::span<const DevicePreset> DevicePresets() { return kDevicePresets; }
+
+std::optional<DeviceModel> FindDevice(std::string_view name) {
+  const auto found = std::ranges::find(kDevicePresets, name, &DevicePreset::name);
+  if (found == kDevicePresets.end()) return std::nullopt;
+  return DeviceModel{.name = std::string(name),
+                     .float32 = found->float32 * kBillion,
+                     .float16 = found->float16 * kBillion,
+                     .bfloat16 = found->bfloat16 * kBillion,
+                     .float8 = found->float8 * kBillion,
+                     .vector = found->vector * kBillion,
+                     .memory = Bytes{found->memory * kBillion}};
+}
+
+}  // namespace etude

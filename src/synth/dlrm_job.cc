@@ -1,0 +1,21 @@
+#include "src/synth/dlrm_job.h"
+
+#include <utility>
+#include <vector>
+
+#include "src/synth/dlrm_program.h"
+
+namespace etude {
+
+Result<StepJob> MakeDlrmJob(const DlrmModel& model, const DlrmPlan& plan) {
+  ETUDE_RETURN_IF_ERROR(CheckDlrmPlan(model, plan));
+  ETUDE_ASSIGN_OR_RETURN(Mesh mesh, Mesh::Make({{.name = "dp", .size = plan.ranks}}));
+  const TablePlacement placement = PlaceTables(model, plan);
+  std::vector<std::vector<StepWork>> programs;
+  for (int64_t rank = 0; rank < plan.ranks; ++rank) {
+    programs.push_back(DlrmProgram(model, plan, placement, rank));
+  }
+  return StepJob(std::move(mesh), {{.axes = 1}}, std::move(programs));
+}
+
+}  // namespace etude

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "src/base/result.h"
+#include "src/synth/device_model.h"
+#include "src/synth/measured_products.h"
+#include "src/synth/step_job.h"
+
+namespace etude {
+
+// Where durations of computations are from.
+struct TimeSources {
+  std::optional<MeasuredProducts> measured;  // before the device
+  std::optional<DeviceModel> device;
+};
+
+// Computations in the job's programs.
+struct TimedWorks {
+  int64_t measured = 0;
+  int64_t modelled = 0;
+  int64_t unknown = 0;
+};
+
+// Gives computations their durations, not communications. kBadInput: RooflineTime.
+Result<TimedWorks> TimeWorks(const TimeSources& sources, StepJob& job);
+
+}  // namespace etude
