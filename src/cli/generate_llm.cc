@@ -47,6 +47,7 @@ Result<PlanSettings> SettingsOf(const ModelOptions& options) {
                         .cached = options.cached,
                         .tokens = options.tokens};
   if (options.whole_tokens) settings.sequence_parallel = false;
+  if (options.clip) settings.clip = true;
   if (options.bucket) {
     ETUDE_ASSIGN_OR_RETURN(settings.bucket, BucketOf(options, Bytes{}));
   }
@@ -149,13 +150,13 @@ Result<GeneratedJob> MakeMoe(const std::string& model, const ModelOptions& optio
 
 ModelKind TransformerKind(std::string_view name, bool experts) {
   ModelKind kind{.name = name,
-                 .options = {"--dp",        "--tp",        "--pp",
-                             "--cp",        "--ep",        "--no-sequence-parallel",
-                             "--zero",      "--sequences", "--micro-batches",
-                             "--schedule",  "--chunks",    "--bucket",
-                             "--recompute", "--attention", "--layers",
-                             "--sequence",  "--phase",     "--cached",
-                             "--tokens",    "--cache-type"},
+                 .options = {"--dp",       "--tp",        "--pp",
+                             "--cp",       "--ep",        "--no-sequence-parallel",
+                             "--zero",     "--sequences", "--micro-batches",
+                             "--schedule", "--chunks",    "--bucket",
+                             "--clip",     "--recompute", "--attention",
+                             "--layers",   "--sequence",  "--phase",
+                             "--cached",   "--tokens",    "--cache-type"},
                  .presets = {},
                  .make = experts ? MakeMoe : MakeLlm};
   for (const TransformerPreset& preset : TransformerPresets()) {

@@ -46,6 +46,7 @@ void ModelOptions::Declare(Options& options) {
   word("--schedule", &schedule, "NAME", "gpipe, 1f1b, interleaved or zero-bubble (default: 1f1b)");
   number("--chunks", &chunks, "N", "of layers on each stage, interleaved");
   word("--bucket", &bucket, "BYTES", "gradients that are reduced at once (default: 25MiB)");
+  options.Flag("--clip", &clip, KindsWith("--clip") + "gradients by the norm of all of them");
   word("--recompute", &recompute, "WHAT", "none, selective or full (default: none)");
   word("--attention", &attention, "KIND", "fused or unfused (default: fused)");
   number("--layers", &layers, "N", "instead of the model's");
@@ -85,6 +86,7 @@ std::vector<std::string_view> ModelOptions::Given() const {
            {"--schedule", schedule.has_value()},
            {"--chunks", chunks.has_value()},
            {"--bucket", bucket.has_value()},
+           {"--clip", clip},
            {"--recompute", recompute.has_value()},
            {"--attention", attention.has_value()},
            {"--layers", layers.has_value()},

@@ -32,6 +32,7 @@ struct ModelOptions {
   std::optional<std::string> schedule;
   std::optional<int64_t> chunks;
   std::optional<std::string> bucket;
+  bool clip = false;
   std::optional<std::string> recompute;
   std::optional<std::string> attention;
   std::optional<int64_t> layers;

@@ -62,6 +62,7 @@ void PlanSettings::Complete(const PlanSettings& other) {
   complete(sequence_parallel, other.sequence_parallel);
   complete(schedule, other.schedule);
   complete(bucket, other.bucket);
+  complete(clip, other.clip);
   complete(recompute, other.recompute);
   complete(attention, other.attention);
   complete(phase, other.phase);
@@ -84,6 +85,7 @@ TransformerPlan PlanSettings::PlanFor(const TransformerModel& model) const {
   plan.pipeline.chunks = chunks.value_or(plan.pipeline.chunks);
   plan.zero_stage = zero.value_or(plan.zero_stage);
   plan.bucket = bucket.value_or(plan.bucket);
+  plan.clips = clip.value_or(plan.clips);
   plan.phase = phase.value_or(plan.phase);
   plan.tokens = tokens.value_or(plan.tokens);
   const bool decodes = plan.phase == ModelPhase::kDecode;
@@ -109,6 +111,7 @@ std::optional<std::pair<std::string_view, std::string_view>> SettingOfOtherPhase
            {"schedule", settings.schedule.has_value(), kTraining, trains},
            {"chunks", settings.chunks.has_value(), kTraining, trains},
            {"bucket", settings.bucket.has_value(), kTraining, trains},
+           {"clip", settings.clip.value_or(false), kTraining, trains},
            {"recompute", settings.recompute.has_value(), kTraining, trains},
            {"cached", settings.cached.has_value(), kInference, !trains},
            {"cache_type", settings.cache_type.has_value(), kInference, !trains},

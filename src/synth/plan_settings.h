@@ -27,6 +27,7 @@ struct PlanSettings {
   std::optional<PipelineSchedule> schedule;
   std::optional<int64_t> chunks;
   std::optional<Bytes> bucket;
+  std::optional<bool> clip;
   std::optional<Recompute> recompute;
   std::optional<AttentionKind> attention;
   std::optional<ModelPhase> phase;

@@ -156,16 +156,19 @@ class TransformerParser : private TomlReader {
     ETUDE_RETURN_IF_ERROR(
         CheckKeys(*table, "[plan]",
                   {"dp", "tp", "pp", "cp", "ep", "sequence_parallel", "zero", "sequences",
-                   "micro_batches", "schedule", "chunks", "bucket", "recompute", "attention",
-                   "phase", "cached", "tokens", "cache_type"}));
+                   "micro_batches", "schedule", "chunks", "bucket", "clip", "recompute",
+                   "attention", "phase", "cached", "tokens", "cache_type"}));
     for (const PlanNumber& number : PlanNumbers()) {
       const toml::node* value = table->get(number.name);
       if (value == nullptr) continue;
       ETUDE_ASSIGN_OR_RETURN(plan_.*number.value,
                              Whole(*value, number.name, number.least, number.most));
     }
-    if (const toml::node* flag = table->get("sequence_parallel")) {
-      ETUDE_ASSIGN_OR_RETURN(plan_.sequence_parallel, Flag(*flag, "sequence_parallel"));
+    for (const auto& [key, setting] : {std::pair("sequence_parallel", &plan_.sequence_parallel),
+                                       std::pair("clip", &plan_.clip)}) {
+      const toml::node* flag = table->get(key);
+      if (flag == nullptr) continue;
+      ETUDE_ASSIGN_OR_RETURN(*setting, Flag(*flag, key));
     }
     if (const toml::node* bucket = table->get("bucket")) {
       ETUDE_ASSIGN_OR_RETURN(const std::string text, Text(*bucket, "bucket"));

@@ -11,7 +11,9 @@ enum JobAxis : size_t { kTensorAxis, kContextAxis, kExpertAxis, kDataAxis, kStag
 constexpr AxisSet Along(JobAxis axis) { return AxisSet{1} << axis; }
 
 // By ParallelGroup.
-std::vector<StepGroup> ParallelGroups() {
+std::vector<StepGroup> ParallelGroups(const TransformerPlan& plan) {
+  AxisSet norm = Along(kTensorAxis) | Along(kExpertAxis) | Along(kStageAxis);
+  if (plan.zero_stage > 0) norm |= Along(kContextAxis) | Along(kDataAxis);
   return {
       {.axes = Along(kTensorAxis)},
       {.axes = Along(kContextAxis)},
@@ -19,6 +21,7 @@ std::vector<StepGroup> ParallelGroups() {
       {.axes = Along(kContextAxis) | Along(kExpertAxis) | Along(kDataAxis)},
       {.axes = Along(kContextAxis) | Along(kDataAxis)},
       {.axes = Along(kStageAxis), .ends = true},
+      {.axes = norm},
   };
 }
 
@@ -36,7 +39,7 @@ Result<StepJob> MakeTransformerJob(const TransformerModel& model, const Transfor
   for (int64_t stage = 0; stage < plan.pipeline.stages; ++stage) {
     programs.push_back(StageProgram(model, plan, stage));
   }
-  return StepJob(std::move(mesh), ParallelGroups(), std::move(programs));
+  return StepJob(std::move(mesh), ParallelGroups(plan), std::move(programs));
 }
 
 }  // namespace etude

@@ -115,7 +115,7 @@ TEST(TransformerFile, ModelsOfOnesOwn) {
 TEST(TransformerFile, Plans) {
   const auto file = ParseTransformerFile(
       "preset = 'llama-3-8b'\n[plan]\ndp = 2\ntp = 4\npp = 3\nsequence_parallel = false\nzero = 1\n"
-      "micro_batches = 6\nschedule = 'gpipe'\nbucket = '1MiB'\nrecompute = 'full'\n"
+      "clip = true\nmicro_batches = 6\nschedule = 'gpipe'\nbucket = '1MiB'\nrecompute = 'full'\n"
       "attention = 'unfused'\nsequences = 5\n",
       "m.toml");
   ASSERT_TRUE(file) << file.error().message;
@@ -131,6 +131,7 @@ TEST(TransformerFile, Plans) {
   EXPECT_EQ(plan.pipeline.schedule, PipelineSchedule::kGpipe);
   EXPECT_EQ(plan.zero_stage, 1);
   EXPECT_EQ(plan.bucket.count, 1 << 20);
+  EXPECT_TRUE(plan.clips);
   EXPECT_EQ(plan.phase, ModelPhase::kTraining);
 
   // What is said before wins; what neither says is as ever.

@@ -28,6 +28,7 @@ struct TransformerPlan {
   int64_t zero_stage = 0;
   // Gradients are reduced as soon as there are so many bytes of them.
   Bytes bucket{int64_t{25} << 20};
+  bool clips = false;  // gradients, by the norm of all of them
 
   ModelPhase phase = ModelPhase::kTraining;
   int64_t cached = 0;               // inference: earlier tokens of each sequence, in the cache
@@ -48,8 +49,9 @@ enum class ParallelGroup : uint8_t {
   kReplicas,        // have the same weights: context, expert and data
   kExpertReplicas,  // have the same experts: context, and data but for expert
   kEnds,            // first and last stage, which share the embedding
+  kNorm,            // have other gradients: tensor, expert and stage; with ZeRO all
 };
-inline constexpr size_t kParallelGroupCount = 6;
+inline constexpr size_t kParallelGroupCount = 7;
 
 // A step of `stage`, or all passes of inference, in an order in which all stages can run theirs.
 // The plan has passed CheckTransformerPlan.
