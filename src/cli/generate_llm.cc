@@ -48,8 +48,12 @@ Result<PlanSettings> SettingsOf(const ModelOptions& options) {
                         .tokens = options.tokens};
   if (options.whole_tokens) settings.sequence_parallel = false;
   if (options.clip) settings.clip = true;
+  if (options.keep_ends) settings.keep_ends = true;
   if (options.bucket) {
     ETUDE_ASSIGN_OR_RETURN(settings.bucket, BucketOf(options, Bytes{}));
+  }
+  if (options.first_bucket) {
+    ETUDE_ASSIGN_OR_RETURN(settings.first_bucket, FirstBucketOf(options, Bytes{}));
   }
   ETUDE_ASSIGN_OR_RETURN(settings.schedule,
                          MeaningOf("--schedule", options.schedule, ScheduleWords()));
@@ -126,6 +130,9 @@ Result<GeneratedJob> MakeTransformer(const ModelKind& kind, const std::string& m
         "--recompute selective: does nothing, fused attention computes its core again "
         "anyway");
   }
+  if (plan.keep_ends && plan.zero_stage < 3) {
+    context.Warn("--keep-ends: does nothing, only with --zero 3 are weights gathered");
+  }
   const auto count = [](int64_t value) { return FormatCount(static_cast<uint64_t>(value)); };
   std::string text = fmt::format("{}: {} parameters, ", model, count(ParameterCount(shapes)));
   if (kind.name == kMoe) {
@@ -150,13 +157,14 @@ Result<GeneratedJob> MakeMoe(const std::string& model, const ModelOptions& optio
 
 ModelKind TransformerKind(std::string_view name, bool experts) {
   ModelKind kind{.name = name,
-                 .options = {"--dp",       "--tp",        "--pp",
-                             "--cp",       "--ep",        "--no-sequence-parallel",
-                             "--zero",     "--sequences", "--micro-batches",
-                             "--schedule", "--chunks",    "--bucket",
-                             "--clip",     "--recompute", "--attention",
-                             "--layers",   "--sequence",  "--phase",
-                             "--cached",   "--tokens",    "--cache-type"},
+                 .options = {"--dp",        "--tp",         "--pp",
+                             "--cp",        "--ep",         "--no-sequence-parallel",
+                             "--zero",      "--sequences",  "--micro-batches",
+                             "--schedule",  "--chunks",     "--bucket",
+                             "--recompute", "--attention",  "--layers",
+                             "--sequence",  "--phase",      "--cached",
+                             "--tokens",    "--cache-type", "--first-bucket",
+                             "--keep-ends", "--clip"},
                  .presets = {},
                  .make = experts ? MakeMoe : MakeLlm};
   for (const TransformerPreset& preset : TransformerPresets()) {

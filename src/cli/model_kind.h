@@ -33,6 +33,8 @@ struct ModelOptions {
   std::optional<int64_t> chunks;
   std::optional<std::string> bucket;
   bool clip = false;
+  std::optional<std::string> first_bucket;
+  bool keep_ends = false;
   std::optional<std::string> recompute;
   std::optional<std::string> attention;
   std::optional<int64_t> layers;
@@ -47,6 +49,8 @@ struct ModelOptions {
   std::optional<int64_t> cached;
   std::optional<int64_t> tokens;
   std::optional<std::string> cache_type;
+  std::optional<std::string> image;
+  std::optional<int64_t> steps;
 
   void Declare(Options& options);
   // The names of those that were given.
@@ -77,6 +81,8 @@ const ModelKind* FindModelKind(std::string_view name);
 ModelKind LlmKind();
 ModelKind DlrmKind();
 ModelKind MoeKind();
+ModelKind CnnKind();
+ModelKind DiffusionKind();
 
 // A model that is neither a preset of `kind` nor a file. kUsage.
 Error UnknownModel(const ModelKind& kind, const std::string& model);
@@ -107,5 +113,7 @@ Result<std::optional<T>> MeaningOf(std::string_view option, const std::optional<
 
 // Of `--bucket`; kUsage for what is no size.
 Result<Bytes> BucketOf(const ModelOptions& options, Bytes otherwise);
+// Of `--first-bucket`.
+Result<Bytes> FirstBucketOf(const ModelOptions& options, Bytes otherwise);
 
 }  // namespace etude

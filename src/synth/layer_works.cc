@@ -94,8 +94,9 @@ void LayerWorks::WeightGradient(const std::string& name, In in, const MatrixProd
     in.push_back(all.front());
   }
   const int64_t weights = product.weights() + product.biases();
-  std::vector<std::string> given = {name};
+  std::vector<std::string> given;
   if (product.bias) given.push_back(name + " bias");
+  given.push_back(name);
   Add({.name = name + " weight gradient",
        .inputs = std::move(in),
        .for_weights = true,

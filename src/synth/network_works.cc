@@ -131,6 +131,16 @@ NetworkWorks NetworkCosts::Products(size_t layer) const {
   NetworkWorks works{.forward = Product(products, additions, in + parameters, out)};
   if (needs_[made.inputs[0]]) works.input_gradient = Product(products, 0, out + weights, in);
   works.weight_gradient = WeightGradient(products, additions, in + out, parameters);
+  if (made.kind == LayerKind::kLinear) {
+    const int64_t rows = images_ * network_.shapes[layer].positions();
+    const int64_t inner = network_.shapes[made.inputs[0]].channels;
+    const int64_t outer = made.shape.channels;
+    works.forward->product = {.count = 1, .rows = rows, .inner = inner, .columns = outer};
+    if (works.input_gradient) {
+      works.input_gradient->product = {.count = 1, .rows = rows, .inner = outer, .columns = inner};
+    }
+    works.weight_gradient->product = {.count = 1, .rows = outer, .inner = rows, .columns = inner};
+  }
   return works;
 }
 

@@ -7,6 +7,7 @@
 #include "src/base/result.h"
 #include "src/base/units.h"
 #include "src/synth/network.h"
+#include "src/synth/product_shape.h"
 
 namespace etude {
 
@@ -15,6 +16,7 @@ namespace etude {
 struct NetworkWork {
   int64_t flops = 0;
   int64_t matrix_flops = 0;  // of them, in convolutions and matrix products
+  ProductShape product;      // of linear layers
   Bytes read;
   Bytes written;
 

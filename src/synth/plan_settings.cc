@@ -62,6 +62,8 @@ void PlanSettings::Complete(const PlanSettings& other) {
   complete(sequence_parallel, other.sequence_parallel);
   complete(schedule, other.schedule);
   complete(bucket, other.bucket);
+  complete(first_bucket, other.first_bucket);
+  complete(keep_ends, other.keep_ends);
   complete(clip, other.clip);
   complete(recompute, other.recompute);
   complete(attention, other.attention);
@@ -85,6 +87,8 @@ TransformerPlan PlanSettings::PlanFor(const TransformerModel& model) const {
   plan.pipeline.chunks = chunks.value_or(plan.pipeline.chunks);
   plan.zero_stage = zero.value_or(plan.zero_stage);
   plan.bucket = bucket.value_or(plan.bucket);
+  plan.first_bucket = first_bucket;
+  plan.keep_ends = keep_ends.value_or(plan.keep_ends);
   plan.clips = clip.value_or(plan.clips);
   plan.phase = phase.value_or(plan.phase);
   plan.tokens = tokens.value_or(plan.tokens);
@@ -111,6 +115,8 @@ std::optional<std::pair<std::string_view, std::string_view>> SettingOfOtherPhase
            {"schedule", settings.schedule.has_value(), kTraining, trains},
            {"chunks", settings.chunks.has_value(), kTraining, trains},
            {"bucket", settings.bucket.has_value(), kTraining, trains},
+           {"first_bucket", settings.first_bucket.has_value(), kTraining, trains},
+           {"keep_ends", settings.keep_ends.value_or(false), kTraining, trains},
            {"clip", settings.clip.value_or(false), kTraining, trains},
            {"recompute", settings.recompute.has_value(), kTraining, trains},
            {"cached", settings.cached.has_value(), kInference, !trains},

@@ -27,6 +27,8 @@ struct PlanSettings {
   std::optional<PipelineSchedule> schedule;
   std::optional<int64_t> chunks;
   std::optional<Bytes> bucket;
+  std::optional<Bytes> first_bucket;
+  std::optional<bool> keep_ends;
   std::optional<bool> clip;
   std::optional<Recompute> recompute;
   std::optional<AttentionKind> attention;

@@ -154,30 +154,28 @@ class TransformerParser : private TomlReader {
     const toml::table* table = node->as_table();
     if (table == nullptr) return WrongType(*node, "plan", "a table: [plan]");
     ETUDE_RETURN_IF_ERROR(
-        CheckKeys(*table, "[plan]",
-                  {"dp", "tp", "pp", "cp", "ep", "sequence_parallel", "zero", "sequences",
-                   "micro_batches", "schedule", "chunks", "bucket", "clip", "recompute",
-                   "attention", "phase", "cached", "tokens", "cache_type"}));
+        CheckKeys(*table, "[plan]", {"dp",           "tp",        "pp",
+                                     "cp",           "ep",        "sequence_parallel",
+                                     "zero",         "sequences", "micro_batches",
+                                     "schedule",     "chunks",    "bucket",
+                                     "first_bucket", "keep_ends", "clip",
+                                     "recompute",    "attention", "phase",
+                                     "cached",       "tokens",    "cache_type"}));
     for (const PlanNumber& number : PlanNumbers()) {
       const toml::node* value = table->get(number.name);
       if (value == nullptr) continue;
       ETUDE_ASSIGN_OR_RETURN(plan_.*number.value,
                              Whole(*value, number.name, number.least, number.most));
     }
-    for (const auto& [key, setting] : {std::pair("sequence_parallel", &plan_.sequence_parallel),
-                                       std::pair("clip", &plan_.clip)}) {
+    for (const auto& [key, setting] :
+         {std::pair("sequence_parallel", &plan_.sequence_parallel), std::pair("clip", &plan_.clip),
+          std::pair("keep_ends", &plan_.keep_ends)}) {
       const toml::node* flag = table->get(key);
       if (flag == nullptr) continue;
       ETUDE_ASSIGN_OR_RETURN(*setting, Flag(*flag, key));
     }
-    if (const toml::node* bucket = table->get("bucket")) {
-      ETUDE_ASSIGN_OR_RETURN(const std::string text, Text(*bucket, "bucket"));
-      plan_.bucket = ParseBytes(text);
-      if (!plan_.bucket) {
-        return Wrong(*bucket,
-                     fmt::format("bucket: found '{}', expected bytes, as in \"25MiB\"", text));
-      }
-    }
+    ETUDE_RETURN_IF_ERROR(ReadBytes(*table, "bucket", plan_.bucket));
+    ETUDE_RETURN_IF_ERROR(ReadBytes(*table, "first_bucket", plan_.first_bucket));
     ETUDE_RETURN_IF_ERROR(ReadWord(*table, "schedule", ScheduleWords(), plan_.schedule));
     ETUDE_RETURN_IF_ERROR(ReadWord(*table, "recompute", RecomputeWords(), plan_.recompute));
     ETUDE_RETURN_IF_ERROR(ReadWord(*table, "attention", AttentionWords(), plan_.attention));
@@ -192,6 +190,16 @@ class TransformerParser : private TomlReader {
     if (!unfit) return {};
     return Wrong(*table->get(unfit->first),
                  fmt::format("{} is for phase {}", unfit->first, unfit->second));
+  }
+
+  Status ReadBytes(const toml::table& table, std::string_view key,
+                   std::optional<Bytes>& value) const {
+    const toml::node* node = table.get(key);
+    if (node == nullptr) return {};
+    ETUDE_ASSIGN_OR_RETURN(const std::string text, Text(*node, key));
+    value = ParseBytes(text);
+    if (value) return {};
+    return Wrong(*node, fmt::format("{}: found '{}', expected bytes, as in \"25MiB\"", key, text));
   }
 
   template <typename T>

@@ -9,11 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "src/synth/astra_edges.h"
 #include "src/synth/sound_job.h"
 
 namespace etude {
 namespace {
 
+using testing_sound::ExpectFitForAstraSim;
 using testing_sound::ExpectSound;
 
 TransformerModel Small() {
@@ -186,6 +188,19 @@ TEST(TransformerJob, WeightsFillBuckets) {
       {"layer 0 attention norm backward #0", 64},
       {"embedding embedding weight gradient #0", 320 * 64}};
   EXPECT_EQ(reduced, expected);
+  // A bias's gradient is there before its matrix's, and LayerNorm has two weights.
+  TransformerModel older = model;
+  older.biases = true;
+  older.norm = NormKind::kLayerNorm;
+  older.gated = false;
+  older.kv_heads = older.heads;
+  std::vector<int64_t> elements;
+  const StepJob older_job = MakeTransformerJob(older, plan).value();
+  for (const StepWork& work : older_job.program(0)) {
+    if (work.collective == CollectiveType::kAllReduce) elements.push_back(work.bytes.count / 2);
+  }
+  EXPECT_EQ(elements, (std::vector<int64_t>{320 * 64, 64, 64, 64, 192 * 64, 192, 192 * 64, 64, 64,
+                                            64, 64 * 64, 3 * 64, 3 * 64 * 64, 64, 64, 320 * 64}));
   TransformerPlan wider = plan;
   wider.bucket = Bytes{2 * (192 * 64 + 1)};
   size_t buckets = 0;
@@ -194,6 +209,86 @@ TEST(TransformerJob, WeightsFillBuckets) {
     buckets += work.collective == CollectiveType::kAllReduce ? 1 : 0;
   }
   EXPECT_EQ(buckets, 5u) << "head; final norm, down; up; ffn norm, projection, qkv; the rest";
+}
+
+// "+layer 0", "-head": weights that are gathered and gradients that are reduced, in order, by what
+// they are of.
+std::vector<std::string> ReplicaCalls(const TransformerModel& model, const TransformerPlan& plan) {
+  const StepJob job = MakeTransformerJob(model, plan).value();
+  std::vector<std::string> calls;
+  for (const StepWork& work : job.program(0)) {
+    if (work.collective == CollectiveType::kUnknown) continue;
+    const std::string& of = work.collective == CollectiveType::kAllGather
+                                ? work.name
+                                : job.program(0)[work.data[0]].name;
+    calls.push_back(std::string(work.collective == CollectiveType::kAllGather ? "+" : "-") +
+                    of.substr(0, of.starts_with("layer") ? 7 : of.find(' ')));
+  }
+  return calls;
+}
+
+// What the next layer of backward needs is asked for before the gradients of this one are reduced,
+// which would hold it up, as PyTorch's fully_shard does (tests/record/test_generated.py).
+TEST(TransformerJob, SharedWeightsAreGatheredBeforeGradientsAreReduced) {
+  TransformerModel model = Small();
+  model.layers = 2;
+  TransformerPlan plan{.data = 2, .zero_stage = 3};
+  EXPECT_EQ(ReplicaCalls(model, plan),
+            (std::vector<std::string>{"+embedding", "+layer 0", "+layer 1", "+head", "+head",
+                                      "+layer 1", "-head", "+layer 0", "-layer 1", "+embedding",
+                                      "-layer 0", "-embedding"}));
+  // The next layer's weights wait for nothing of this one.
+  const StepJob job = MakeTransformerJob(model, plan).value();
+  const std::vector<StepWork>& works = job.program(0);
+  for (size_t i = 0; i < works.size(); ++i) {
+    if (works[i].name != "layer 0 weights all_gather #0" || i < works.size() / 2) continue;
+    ASSERT_EQ(works[i].control.size(), 2u);
+    EXPECT_EQ(works[works[i].control[0]].name, "head final norm backward #0");
+    EXPECT_EQ(works[works[i].control[1]].collective, CollectiveType::kReduceScatter);
+  }
+  // Kept from forward to backward, the ends are gathered once and reduced last.
+  plan.keep_ends = true;
+  const std::vector<std::string> kept = {"+ends",    "+layer 0", "+layer 1", "+layer 1",
+                                         "+layer 0", "-layer 1", "-layer 0", "-head"};
+  EXPECT_EQ(ReplicaCalls(model, plan), kept);
+  // The head multiplies with the embedding that it is tied to.
+  plan.keep_ends = false;
+  model.tied = true;
+  EXPECT_EQ(ReplicaCalls(model, plan), kept);
+  plan.pipeline.micro_batches = 2;
+  std::vector<std::string> twice = kept;
+  twice.insert(twice.end(), kept.begin(), kept.end());
+  EXPECT_EQ(ReplicaCalls(model, plan), twice);
+}
+
+// What is gathered of the ends: embedding, final norm and head, (2 · 320 · 64 + 64) / 4 elements of
+// two bytes, once.
+TEST(TransformerJob, KeptEndsAreOneUnit) {
+  const TransformerModel model = Small();
+  const TransformerPlan plan{.data = 4, .zero_stage = 3, .keep_ends = true};
+  const StepJob job = MakeTransformerJob(model, plan).value();
+  int64_t gathered = 0;
+  int64_t updated = 0;
+  for (const StepWork& work : job.program(0)) {
+    if (work.name == "ends weights all_gather #0") gathered += work.bytes.count;
+    if (work.name == "optimizer") updated = work.flops / 14;
+  }
+  EXPECT_EQ(gathered, 2 * (2 * 320 * 64 + 64) / 4);
+  EXPECT_EQ(updated, ParameterCount(model) / 4);
+}
+
+// DistributedDataParallel's first bucket is a smaller one, so that the first all-reduce is early.
+TEST(TransformerJob, TheFirstBucketMayBeSmaller) {
+  TransformerModel model = Small();
+  model.layers = 1;
+  model.gradients = DType::kBFloat16;
+  const TransformerPlan plan{.data = 2, .bucket = Bytes{1 << 20}, .first_bucket = Bytes{1}};
+  const StepJob job = MakeTransformerJob(model, plan).value();
+  std::vector<int64_t> elements;
+  for (const StepWork& work : job.program(0)) {
+    if (work.collective != CollectiveType::kUnknown) elements.push_back(work.bytes.count / 2);
+  }
+  EXPECT_EQ(elements, (std::vector<int64_t>{320 * 64, ParameterCount(model) - 320 * 64}));
 }
 
 // Each boundary between stages, or chunks, is crossed by each micro-batch forward and backward.
@@ -370,6 +465,8 @@ class RandomPlans {
     plan.zero_stage = OneOf({0, 1, 2, 3});
     plan.bucket = Bytes{OneOf({1, 50'000, 1 << 25})};
     plan.clips = random_() % 2 == 0;
+    plan.keep_ends = random_() % 2 == 0;
+    if (random_() % 2 == 0) plan.first_bucket = Bytes{20'000};
     return plan;
   }
   TransformerPlan Inference() {
@@ -412,6 +509,7 @@ void ExpectPlansAreSound(TransformerPlan (RandomPlans::*next)(), int count) {
     ExpectRunsToTheEnd(*job, plan.pipeline.stages, what);
     // Reading a trace of each rank costs most of the time.
     if (made % 10 == 0) ExpectSound(*job, what);
+    if (made % 50 == 0) ExpectFitForAstraSim(*job, what);
     if (testing::Test::HasFatalFailure()) return;
     ++made;
   }
@@ -420,6 +518,25 @@ void ExpectPlansAreSound(TransformerPlan (RandomPlans::*next)(), int count) {
 TEST(TransformerJob, RandomPlansAreSound) { ExpectPlansAreSound(&RandomPlans::Training, 1000); }
 
 TEST(TransformerJob, RandomInferenceIsSound) { ExpectPlansAreSound(&RandomPlans::Inference, 60); }
+
+TEST(TransformerJob, EdgesOfAstraSim) {
+  TransformerModel model = Small();
+  model.layers = 1;
+  const auto edges = [&](const TransformerPlan& plan) {
+    return FindAstraEdges(MakeTransformerJob(model, plan).value());
+  };
+  // The embedding of 32 tokens: 8 bytes to find each of them, 128 to read and 128 to write.
+  EXPECT_EQ(edges({}).small_firsts, 1u);
+  EXPECT_EQ(edges({.layer = {.sequences = 8}}).small_firsts, 0u);
+  EXPECT_EQ(edges({.data = 4}).small_firsts, 4u);
+  // The least of them are the 20,480 weights of the embedding, 10,240 bytes of each of four ranks.
+  EXPECT_EQ(edges({.data = 4, .zero_stage = 3}).small_gathers, 0u);
+  EXPECT_EQ(edges({.data = 4, .zero_stage = 3}).small_firsts, 0u);
+  // 16 tokens of keys and values of 32 units in bfloat16: 2,048 bytes, an eighth of it with 8
+  // ranks.
+  EXPECT_EQ(edges({.layer = {.context = 2}}).small_gathers, 0u);
+  EXPECT_EQ(edges({.layer = {.context = 8}}).small_gathers, 8u * 2);
+}
 
 TEST(TransformerJob, PlansThatDoNotFit) {
   const auto error = [](const TransformerModel& model, const TransformerPlan& plan) {
@@ -439,6 +556,8 @@ TEST(TransformerJob, PlansThatDoNotFit) {
   EXPECT_FALSE(error(model, {.pipeline = {.stages = 2}, .zero_stage = 2}).empty());
   EXPECT_FALSE(error(model, {.pipeline = {.micro_batches = 30'000'000}}).empty());
   EXPECT_FALSE(error(model, {.data = 0}).empty());
+  EXPECT_EQ(error(model, {.first_bucket = Bytes{0}}),
+            "bucket: found 0 bytes, expected one or more");
   model.layers = 0;
   EXPECT_FALSE(error(model, {}).empty());
 }

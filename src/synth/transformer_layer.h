@@ -71,7 +71,8 @@ struct LayerWork {
   std::vector<size_t> inputs;
   // Only the gradients of weights need it: no other layer waits for it.
   bool for_weights = false;
-  // Weights of TransformerModel whose gradients it gives, by name.
+  // Weights of TransformerModel whose gradients it gives, by name, in the order in which they are
+  // there.
   std::vector<std::string> gives_gradients;
 
   // Computation. An addition and a multiplication are two operations.

@@ -86,8 +86,8 @@ constexpr auto kPresets = std::to_array<TransformerPreset>({
 
 void AddNorm(const TransformerModel& model, std::string_view name,
              std::vector<TransformerWeight>& weights) {
-  weights.push_back(
-      {.name = name, .rows = NormElements(model) / model.hidden, .columns = model.hidden});
+  const auto count = static_cast<size_t>(NormElements(model) / model.hidden);
+  weights.insert(weights.end(), count, {.name = name, .rows = 1, .columns = model.hidden});
 }
 
 void AddFeedForward(const TransformerModel& model, std::string_view up, std::string_view down,

@@ -29,11 +29,13 @@ struct WeightUnit {
   int64_t expert_weights = 0;
   // Of `weights`, those of whose gradients each tensor-parallel rank has a part.
   int64_t common_weights = 0;
+  bool kept = false;  // gathered with the other ends
 };
 
 // Replicas of ReplicaBuckets.
 constexpr size_t kDense = 0;
 constexpr size_t kExperts = 1;
+constexpr size_t kKept = 2;  // of the ends
 
 class ProgramMaker {
  public:
@@ -44,6 +46,7 @@ class ProgramMaker {
         plan_(plan),
         stage_(stage),
         places_(plan.pipeline.stages * plan.pipeline.chunks),
+        keeps_ends_(plan.zero_stage == 3 && (plan.keep_ends || model.tied)),
         weight_(ElementBytes(model.weights).value_or(0)),
         gradient_(ElementBytes(model.gradients).value_or(0)),
         dense_(TransformerLayer(model, plan.layer, 0)),
@@ -54,10 +57,12 @@ class ProgramMaker {
         buckets_(program_,
                  {.zero_stage = plan.zero_stage,
                   .bucket = plan.bucket,
+                  .first_bucket = plan.first_bucket,
                   .weight = weight_,
                   .gradient = gradient_},
                  {ReplicasOf(ParallelGroup::kReplicas, ""),
-                  ReplicasOf(ParallelGroup::kExpertReplicas, "experts' ")}) {}
+                  ReplicasOf(ParallelGroup::kExpertReplicas, "experts' "),
+                  ReplicasOf(ParallelGroup::kReplicas, "", /*kept=*/true)}) {}
 
   std::vector<StepWork> Run() {
     for (int64_t chunk = 0; chunk < plan_.pipeline.chunks; ++chunk) AddUnits(chunk);
@@ -81,22 +86,31 @@ class ProgramMaker {
     In in;
   };
 
-  Replicas ReplicasOf(ParallelGroup group, std::string_view name) const {
-    return {
-        .group = static_cast<size_t>(group), .ranks = ParallelGroupSize(plan_, group), .of = name};
+  Replicas ReplicasOf(ParallelGroup group, std::string_view name, bool kept = false) const {
+    return {.group = static_cast<size_t>(group),
+            .ranks = ParallelGroupSize(plan_, group),
+            .of = name,
+            .kept = kept};
   }
 
   void AddUnits(int64_t chunk) {
     const int64_t place = chunk * plan_.pipeline.stages + stage_;
     std::vector<WeightUnit>& units = units_.emplace_back();
-    if (place == 0) units.push_back(UnitOf("embedding", embedding_, EmbeddingWeights(model_)));
+    if (place == 0) units.push_back(EndOf("embedding", embedding_, EmbeddingWeights(model_)));
     const LayerRange layers = LayersOfPlace(model_.layers, places_, place);
     for (int64_t layer = layers.first; layer < layers.first + layers.count; ++layer) {
       const bool routed = HasExperts(model_, layer);
       units.push_back(UnitOf(fmt::format("layer {}", layer), routed ? routed_ : dense_,
                              LayerWeights(model_, layer)));
     }
-    if (place == places_ - 1) units.push_back(UnitOf("head", head_, HeadWeights(model_)));
+    if (place == places_ - 1) units.push_back(EndOf("head", head_, HeadWeights(model_)));
+  }
+  WeightUnit EndOf(std::string name, const LayerPasses& passes,
+                   std::vector<TransformerWeight> weights) {
+    WeightUnit unit = UnitOf(std::move(name), passes, std::move(weights));
+    unit.kept = keeps_ends_;
+    if (keeps_ends_) kept_weights_ += unit.weights;
+    return unit;
   }
   WeightUnit UnitOf(std::string name, const LayerPasses& passes,
                     std::vector<TransformerWeight> weights) const {
@@ -178,6 +192,7 @@ class ProgramMaker {
   void Forward(const StageStep& step) {
     In in;
     if (PlaceOf(step) != 0) in = {Message(step, /*backward=*/false, /*sends=*/false, {})};
+    GatherEnds(step.micro_batch);
     for (const WeightUnit& unit : units_[static_cast<size_t>(step.chunk)]) {
       Saved saved{.ids = {}, .in = in};
       GatherWeights(unit, step.micro_batch, saved.in);
@@ -204,15 +219,20 @@ class ProgramMaker {
     }
     const std::vector<WeightUnit>& units = units_[static_cast<size_t>(step.chunk)];
     std::vector<Saved> all(units.size());
+    GatherEnds(step.micro_batch);
+    In gathered;
+    GatherWeights(units.back(), step.micro_batch, gathered);
     for (size_t i = units.size(); i-- > 0;) {
       const WeightUnit& unit = units[i];
       all[i].in = in;
-      GatherWeights(unit, step.micro_batch, all[i].in);
+      Append(all[i].in, gathered);
+      if (i > 0) gathered = GatherAhead(units[i - 1], step.micro_batch);
       in = Emit(unit, unit.passes->backward, step.micro_batch, all[i], reduces,
                 [&](const LayerWork& work) { return whole || !work.for_weights; });
       if (whole) Finish(unit, step.micro_batch);
     }
     if (PlaceOf(step) != 0) Message(step, /*backward=*/true, /*sends=*/true, in);
+    ends_gathered_.clear();
     if (whole) {
       buckets_.EndMicroBatch();
     } else {
@@ -239,10 +259,28 @@ class ProgramMaker {
 
   // ---- replicas
 
-  void GatherWeights(const WeightUnit& unit, int64_t micro_batch, In& in) {
-    buckets_.GatherWeights(fmt::format("{} weights all_gather #{}", unit.name, micro_batch),
-                           std::array{unit.weights, unit.expert_weights}, in);
+  static std::string GatherName(std::string_view of, int64_t micro_batch) {
+    return fmt::format("{} weights all_gather #{}", of, micro_batch);
   }
+  // By replicas.
+  static std::array<int64_t, 3> SharedBy(const WeightUnit& unit) {
+    return {unit.weights, unit.expert_weights, 0};
+  }
+  void GatherWeights(const WeightUnit& unit, int64_t micro_batch, In& in) {
+    if (unit.kept) return Append(in, ends_gathered_);
+    buckets_.GatherWeights(GatherName(unit.name, micro_batch), SharedBy(unit), in);
+  }
+  In GatherAhead(const WeightUnit& unit, int64_t micro_batch) {
+    if (unit.kept) return ends_gathered_;
+    return buckets_.GatherAhead(GatherName(unit.name, micro_batch), SharedBy(unit));
+  }
+  // Unless they still are.
+  void GatherEnds(int64_t micro_batch) {
+    if (!keeps_ends_ || !ends_gathered_.empty()) return;
+    buckets_.GatherWeights(GatherName("ends", micro_batch),
+                           std::array<int64_t, 3>{0, 0, kept_weights_}, ends_gathered_);
+  }
+  static void Append(In& in, const In& more) { in.insert(in.end(), more.begin(), more.end()); }
 
   bool IsLast(int64_t micro_batch) const { return micro_batch == plan_.pipeline.micro_batches - 1; }
   bool Reduces(int64_t micro_batch) const { return buckets_.Reduces(IsLast(micro_batch)); }
@@ -250,16 +288,17 @@ class ProgramMaker {
   // Gradients enter buckets as they are computed. Those of weights that tensor-parallel ranks have
   // to sum first do when the unit's are there.
   void Enter(const WeightUnit& unit, const LayerWork& work, size_t id) {
-    if (work.gives_gradients.empty()) return;
-    for (const TransformerWeight& weight : unit.parts) {
-      if (std::ranges::find(work.gives_gradients, weight.name) == work.gives_gradients.end()) {
-        continue;
+    for (const std::string& name : work.gives_gradients) {
+      for (const TransformerWeight& weight : unit.parts) {
+        if (weight.name != name || IsSummed(weight)) continue;
+        if (unit.passes == &embedding_ && name == kEmbedding && SharesEmbedding()) continue;
+        buckets_.Add(ReplicasThatHave(unit, weight), ElementsOnRank(weight, plan_.layer), {id});
       }
-      if (IsSummed(weight)) continue;
-      if (unit.passes == &embedding_ && weight.name == kEmbedding && SharesEmbedding()) continue;
-      buckets_.Add(weight.split == WeightSplit::kExperts ? kExperts : kDense,
-                   ElementsOnRank(weight, plan_.layer), {id});
     }
+  }
+  static size_t ReplicasThatHave(const WeightUnit& unit, const TransformerWeight& weight) {
+    if (weight.split == WeightSplit::kExperts) return kExperts;
+    return unit.kept ? kKept : kDense;
   }
   // The gradients of the unit's weights are there.
   void Finish(const WeightUnit& unit, int64_t micro_batch) {
@@ -271,7 +310,7 @@ class ProgramMaker {
                                     ParallelGroup::kTensor, Bytes{unit.common_weights * gradient_});
       for (const TransformerWeight& weight : unit.parts) {
         if (IsSummed(weight)) {
-          buckets_.Add(kDense, ElementsOnRank(weight, plan_.layer), {sum});
+          buckets_.Add(ReplicasThatHave(unit, weight), ElementsOnRank(weight, plan_.layer), {sum});
         }
       }
     }
@@ -307,6 +346,7 @@ class ProgramMaker {
   const TransformerPlan& plan_;
   const int64_t stage_;
   const int64_t places_;    // of chunks in the network
+  const bool keeps_ends_;   // what is shared of embedding and head is gathered at once
   const int64_t weight_;    // bytes
   const int64_t gradient_;  // bytes
   const LayerPasses dense_;
@@ -314,6 +354,8 @@ class ProgramMaker {
   const LayerPasses embedding_;
   const LayerPasses head_;
   std::vector<std::vector<WeightUnit>> units_;  // by chunk
+  int64_t kept_weights_ = 0;                    // of the ends on this stage
+  In ends_gathered_;                            // empty: they are not
   StepProgram program_;
   ReplicaBuckets buckets_;
   std::array<std::optional<size_t>, 2> step_ends_;  // of the last but one and the last
@@ -378,8 +420,10 @@ Status CheckTransformerPlan(const TransformerModel& model, const TransformerPlan
         "ZeRO stage: found 2 or more and an embedding that first and last stage share, "
         "expected 0 or 1");
   }
-  if (plan.bucket.count < 1) {
-    return BadInput(fmt::format("bucket: found {} bytes, expected one or more", plan.bucket.count));
+  for (const Bytes bucket : {plan.bucket, plan.first_bucket.value_or(plan.bucket)}) {
+    if (bucket.count < 1) {
+      return BadInput(fmt::format("bucket: found {} bytes, expected one or more", bucket.count));
+    }
   }
   constexpr double kWorkOfLayer = 64;
   const double passes = plan.phase == ModelPhase::kDecode ? static_cast<double>(plan.tokens) : 1;

@@ -29,6 +29,11 @@ struct TransformerPlan {
   // Gradients are reduced as soon as there are so many bytes of them.
   Bytes bucket{int64_t{25} << 20};
   bool clips = false;  // gradients, by the norm of all of them
+  // So many the first time.
+  std::optional<Bytes> first_bucket;
+  // Shared weights of embedding and head are gathered together, and stay so until backward has
+  // ended. A head that is tied to the embedding needs it.
+  bool keep_ends = false;
 
   ModelPhase phase = ModelPhase::kTraining;
   int64_t cached = 0;               // inference: earlier tokens of each sequence, in the cache
