@@ -55,6 +55,7 @@ void ModelOptions::Declare(Options& options) {
   word("--schedule", &schedule, "NAME", "gpipe, 1f1b, interleaved or zero-bubble (default: 1f1b)");
   number("--chunks", &chunks, "N", "of layers on each stage, interleaved");
   word("--bucket", &bucket, "BYTES", "gradients that are reduced at once (default: 25MiB)");
+  options.Flag("--clip", &clip, KindsWith("--clip") + "gradients by the norm of all of them");
   word("--first-bucket", &first_bucket, "BYTES", "the first time (default: as --bucket)");
   options.Flag("--keep-ends", &keep_ends,
                KindsWith("--keep-ends") +
@@ -113,6 +114,7 @@ std::vector<std::string_view> ModelOptions::Given() const {
            {"--schedule", schedule.has_value()},
            {"--chunks", chunks.has_value()},
            {"--bucket", bucket.has_value()},
+           {"--clip", clip},
            {"--first-bucket", first_bucket.has_value()},
            {"--keep-ends", keep_ends},
            {"--recompute", recompute.has_value()},

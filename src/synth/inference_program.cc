@@ -182,7 +182,8 @@ Status CheckInferencePlan(const TransformerModel& model, const TransformerPlan& 
   ETUDE_RETURN_IF_ERROR(CheckLayerPlan(model, InferenceLayerPlan(model, plan, last)));
   const DType type = plan.cache_type.value_or(model.weights);
   double bytes = static_cast<double>(CacheBytesPerToken(model, type).count);
-  for (const int64_t factor : {cached, plan.layer.sequences, plan.pipeline.micro_batches}) {
+  for (const int64_t factor :
+       {cached, plan.layer.sequences, plan.pipeline.micro_batches, plan.data}) {
     bytes *= static_cast<double>(factor);
   }
   if (bytes > std::ldexp(1, 60)) {

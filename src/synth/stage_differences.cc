@@ -206,12 +206,13 @@ Result<Quantity> QuantityOf(CollectiveType type, ParallelGroup group) {
       case ParallelGroup::kExpert: return Symbol::kEp;
       case ParallelGroup::kReplicas:
       case ParallelGroup::kExpertReplicas: return Symbol::kDp;
-      case ParallelGroup::kEnds: return std::nullopt;
+      case ParallelGroup::kEnds:
+      case ParallelGroup::kNorm: return std::nullopt;
     }
     return std::nullopt;
   }();
   if (over) return QuantityOf(Collective{.type = type, .over = *over});
-  return MakeError(ErrorCode::kInternal, "differences: a collective of first and last stage");
+  return MakeError(ErrorCode::kInternal, "differences: a collective of stages");
 }
 
 Result<Amounts> AmountsOfOurs(const Counterpart& ours) {

@@ -9,7 +9,10 @@ namespace {
 constexpr AxisSet Along(ParallelAxis axis) { return AxisSet{1} << static_cast<size_t>(axis); }
 
 // By ParallelGroup.
-std::vector<StepGroup> ParallelGroups() {
+std::vector<StepGroup> ParallelGroups(const TransformerPlan& plan) {
+  AxisSet norm =
+      Along(ParallelAxis::kTensor) | Along(ParallelAxis::kExpert) | Along(ParallelAxis::kStage);
+  if (plan.zero_stage > 0) norm |= Along(ParallelAxis::kContext) | Along(ParallelAxis::kData);
   return {
       {.axes = Along(ParallelAxis::kTensor)},
       {.axes = Along(ParallelAxis::kContext)},
@@ -18,6 +21,7 @@ std::vector<StepGroup> ParallelGroups() {
                Along(ParallelAxis::kData)},
       {.axes = Along(ParallelAxis::kContext) | Along(ParallelAxis::kData)},
       {.axes = Along(ParallelAxis::kStage), .ends = true},
+      {.axes = norm},
   };
 }
 
@@ -39,7 +43,7 @@ Result<StepJob> MakeTransformerJob(const TransformerModel& model, const Transfor
     }
   }
   const AxisSet stages = Along(ParallelAxis::kStage);
-  return StepJob(std::move(mesh), ParallelGroups(), std::move(programs),
+  return StepJob(std::move(mesh), ParallelGroups(plan), std::move(programs),
                  differs ? Along(ParallelAxis::kExpert) | stages : stages);
 }
 

@@ -433,6 +433,51 @@ TEST(TransformerJob, EveryParameterIsUpdatedOnce) {
   }
 }
 
+// The optimizer waits for the norm of all gradients: 2 operations and one reading of each on the
+// rank, and a number of 4 bytes of all ranks that have others.
+TEST(TransformerJob, ClippingByTheGlobalNorm) {
+  TransformerModel model = Small();
+  model.experts = ExpertsModel{.experts = 8, .top_k = 2, .ffn = 64};
+  for (const int64_t zero : {0, 1, 3}) {
+    TransformerPlan plan{.layer = {.tensor = 2, .expert = 2},
+                         .data = 4,
+                         .pipeline = {.stages = 2},
+                         .zero_stage = zero};
+    const StepJob plain = MakeTransformerJob(model, plan).value();
+    plan.clips = true;
+    const StepJob job = MakeTransformerJob(model, plan).value();
+    for (const int64_t stage : {0, 1}) {
+      const std::vector<StepWork>& works = job.program(stage);
+      const auto index = [&](std::string_view name) {
+        const auto found = std::ranges::find(works, name, &StepWork::name);
+        EXPECT_NE(found, works.end()) << name;
+        return static_cast<size_t>(found - works.begin());
+      };
+      const StepWork& norm = works[index("gradient norm")];
+      const StepWork& sum = works[index("gradient norm all_reduce")];
+      const StepWork& update = works[index("optimizer")];
+      const int64_t parameters = update.flops / 15;
+      const std::vector<StepWork>& before = plain.program(stage);
+      EXPECT_EQ(std::ranges::find(before, "optimizer", &StepWork::name)->flops, 14 * parameters);
+      EXPECT_EQ(norm.flops, 2 * parameters);
+      EXPECT_EQ(norm.memory.count, 4 * parameters + 4);
+      EXPECT_EQ(sum.bytes.count, 4);
+      EXPECT_EQ(sum.data, std::vector<size_t>{index("gradient norm")});
+      EXPECT_EQ(update.data, std::vector<size_t>{index("gradient norm all_reduce")});
+    }
+    // Of 16 ranks the groups of two replicas that have the same gradients, or all with ZeRO.
+    const auto groups = job.Groups();
+    const std::vector<int64_t> last = groups.rbegin()->second;
+    EXPECT_EQ(last.size(), zero == 0 ? 8u : 16u);
+    if (zero == 0) {
+      EXPECT_EQ(last, (std::vector<int64_t>{4, 5, 6, 7, 12, 13, 14, 15}));
+    }
+  }
+  // Alone on one rank: nobody to sum with.
+  const StepJob alone = MakeTransformerJob(Small(), {.clips = true}).value();
+  EXPECT_TRUE(alone.Groups().empty());
+}
+
 TEST(TransformerJob, GroupsAndRanks) {
   TransformerModel model = Small();
   model.tied = true;
@@ -498,6 +543,7 @@ class RandomPlans {
     plan.pipeline.chunks = OneOf({1, 2});
     plan.zero_stage = OneOf({0, 1, 2, 3});
     plan.bucket = Bytes{OneOf({1, 50'000, 1 << 25})};
+    plan.clips = random_() % 2 == 0;
     plan.keep_ends = random_() % 2 == 0;
     if (random_() % 2 == 0) plan.first_bucket = Bytes{20'000};
     return plan;

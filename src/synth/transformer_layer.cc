@@ -558,6 +558,13 @@ LayerWork OptimizerWork(const TransformerModel& model, int64_t parameters) {
           .written = Bytes{parameters * (3 * state + (copies ? weight : 0))}};
 }
 
+LayerWork NormWork(const TransformerModel& model, int64_t parameters) {
+  return {.name = "gradient norm",
+          .flops = 2 * parameters,
+          .read = Bytes{parameters * ElementBytes(model.gradients).value_or(0)},
+          .written = Bytes{kSingleBytes}};
+}
+
 ModelStates StatesOnRank(const TransformerModel& model, int64_t parameters, int zero_stage,
                          int64_t ranks) {
   const auto size = [&](DType type, int shared_from) {

@@ -132,6 +132,9 @@ int64_t ElementsOnRank(const TransformerWeight& weight, const LayerPlan& plan);
 // everything.
 LayerWork OptimizerWork(const TransformerModel& model, int64_t parameters);
 
+// The sum of the squares of so many gradients, a number in single precision.
+LayerWork NormWork(const TransformerModel& model, int64_t parameters);
+
 // Memory of a rank for so many parameters when `ranks` share it as ZeRO's stage says: 1 the
 // optimizer's, 2 gradients too, 3 weights too. Rounded up to whole elements.
 struct ModelStates {

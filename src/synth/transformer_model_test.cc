@@ -166,6 +166,46 @@ TEST(TransformerFile, LatentAttention) {
   EXPECT_EQ(model->latent->kv_rank, 512);
 }
 
+TEST(TransformerFile, Plans) {
+  const auto file = ParseTransformerFile(
+      "preset = 'llama-3-8b'\n[plan]\ndp = 2\ntp = 4\npp = 3\nsequence_parallel = false\nzero = 1\n"
+      "clip = true\nmicro_batches = 6\nschedule = 'gpipe'\nbucket = '1MiB'\nrecompute = 'full'\n"
+      "attention = 'unfused'\nsequences = 5\n",
+      "m.toml");
+  ASSERT_TRUE(file) << file.error().message;
+  const TransformerPlan plan = file->plan.PlanFor(file->model);
+  EXPECT_EQ(plan.data, 2);
+  EXPECT_EQ(plan.layer.tensor, 4);
+  EXPECT_EQ(plan.layer.sequences, 5);
+  EXPECT_FALSE(plan.layer.sequence_parallel);
+  EXPECT_EQ(plan.layer.attention, AttentionKind::kUnfused);
+  EXPECT_EQ(plan.layer.recompute, Recompute::kFull);
+  EXPECT_EQ(plan.pipeline.stages, 3);
+  EXPECT_EQ(plan.pipeline.micro_batches, 6);
+  EXPECT_EQ(plan.pipeline.schedule, PipelineSchedule::kGpipe);
+  EXPECT_EQ(plan.zero_stage, 1);
+  EXPECT_EQ(plan.bucket.count, 1 << 20);
+  EXPECT_TRUE(plan.clips);
+  EXPECT_EQ(plan.phase, ModelPhase::kTraining);
+
+  // What is said before wins; what neither says is as ever.
+  PlanSettings options{.data = 8, .bucket = Bytes{5}};
+  options.Complete(file->plan);
+  const TransformerPlan both = options.PlanFor(file->model);
+  EXPECT_EQ(both.data, 8);
+  EXPECT_EQ(both.bucket.count, 5);
+  EXPECT_EQ(both.layer.tensor, 4);
+  EXPECT_EQ(both.layer.context, 1);
+
+  const auto decode = ParseTransformerFile(
+      "preset = 'llama-3-8b'\n[plan]\nphase = 'decode'\ntokens = 2\ncache_type = 'float8_e5m2'",
+      "m.toml");
+  ASSERT_TRUE(decode) << decode.error().message;
+  EXPECT_EQ(decode->plan.PlanFor(decode->model).phase, ModelPhase::kDecode);
+  EXPECT_EQ(decode->plan.PlanFor(decode->model).cached, 8192 - 2);
+  EXPECT_EQ(decode->plan.PlanFor(decode->model).cache_type, DType::kFloat8E5M2);
+}
+
 TEST(TransformerFile, ErrorsSayWhereAndWhatWasExpected) {
   const std::string whole =
       "[model]\nlayers = 2\nhidden = 64\nheads = 4\nffn = 256\nvocabulary = 100\nsequence = 32\n";
@@ -209,6 +249,20 @@ TEST(TransformerFile, ErrorsSayWhereAndWhatWasExpected) {
             "m.toml:1:1: positions: found 32, expected 0, rotary ones, with latent attention");
   EXPECT_EQ(ErrorOf(whole + "biases = true\n" + latent),
             "m.toml:1:1: biases: found true, expected false with latent attention");
+  const std::string plan = "preset = 'llama-3-8b'\n[plan]\n";
+  EXPECT_EQ(ErrorOf(plan + "micro-batches = 2"),
+            "m.toml:3:1: unknown key 'micro-batches' of [plan]; did you mean 'micro_batches'?");
+  EXPECT_EQ(ErrorOf(plan + "zero = 4"), "m.toml:3:8: zero: found 4, expected 0 to 3");
+  EXPECT_EQ(ErrorOf(plan + "schedule = 'gpip'"),
+            "m.toml:3:12: schedule: found 'gpip', expected gpipe, 1f1b, interleaved, zero-bubble; "
+            "did you mean 'gpipe'?");
+  EXPECT_EQ(ErrorOf(plan + "bucket = 'big'"),
+            "m.toml:3:10: bucket: found 'big', expected bytes, as in \"25MiB\"");
+  EXPECT_EQ(ErrorOf(plan + "phase = 'decode'\nzero = 1"), "m.toml:4:8: zero is for phase training");
+  EXPECT_EQ(ErrorOf(plan + "phase = 'prefill'\ntokens = 1"),
+            "m.toml:4:10: tokens is for phase decode");
+  EXPECT_EQ(ErrorOf("preset = 'llama-3-8b'\nplan = 1"),
+            "m.toml:2:8: plan: found a whole number, expected a table: [plan]");
   EXPECT_TRUE(ErrorOf("[model]\nlayers = 0").starts_with("m.toml:2:10: layers: found 0"));
   EXPECT_TRUE(ErrorOf("a = ").starts_with("m.toml:1:"));
   EXPECT_EQ(ErrorOf("[model]\nlayers = 16777216\nhidden = 16777216\nheads = 16777216\nffn = 1\n"

@@ -337,7 +337,16 @@ class ProgramMaker {
       buckets_.Add(kDense, elements, {sum});
     }
     In reduced = buckets_.EndBackward();
-    const LayerWork update = OptimizerWork(model_, buckets_.updated());
+    LayerWork update = OptimizerWork(model_, buckets_.updated());
+    if (plan_.clips) {
+      const LayerWork norm = NormWork(model_, buckets_.updated());
+      reduced = {Compute(norm.name, std::move(reduced), norm)};
+      if (ParallelGroupSize(plan_, ParallelGroup::kNorm) > 1) {
+        reduced = {Collective("gradient norm all_reduce", std::move(reduced),
+                              CollectiveType::kAllReduce, ParallelGroup::kNorm, norm.written)};
+      }
+      update.flops += buckets_.updated();  // times the factor
+    }
     buckets_.GatherUpdated(Compute("optimizer", std::move(reduced), update));
   }
 
@@ -374,6 +383,9 @@ int64_t ParallelGroupSize(const TransformerPlan& plan, ParallelGroup group) {
     case ParallelGroup::kReplicas: return plan.layer.context * plan.data;
     case ParallelGroup::kExpertReplicas: return plan.layer.context * plan.data / plan.layer.expert;
     case ParallelGroup::kEnds: return plan.pipeline.stages > 1 ? 2 : 1;
+    case ParallelGroup::kNorm:
+      if (plan.zero_stage > 0) return plan.ranks();
+      return plan.layer.tensor * plan.layer.expert * plan.pipeline.stages;
   }
   return 1;
 }

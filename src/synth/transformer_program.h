@@ -28,6 +28,7 @@ struct TransformerPlan {
   int64_t zero_stage = 0;
   // Gradients are reduced as soon as there are so many bytes of them.
   Bytes bucket{int64_t{25} << 20};
+  bool clips = false;  // gradients, by the norm of all of them
   // So many the first time.
   std::optional<Bytes> first_bucket;
   // Shared weights of embedding and head are gathered together, and stay so until backward has
@@ -53,8 +54,9 @@ enum class ParallelGroup : uint8_t {
   kReplicas,        // have the same weights: context, expert and data
   kExpertReplicas,  // have the same experts: context, and data but for expert
   kEnds,            // first and last stage, which share the embedding
+  kNorm,            // have other gradients: tensor, expert and stage; with ZeRO all
 };
-inline constexpr size_t kParallelGroupCount = 6;
+inline constexpr size_t kParallelGroupCount = 7;
 
 // Of the job's mesh, in this order.
 enum class ParallelAxis : uint8_t { kTensor, kContext, kExpert, kData, kStage };
