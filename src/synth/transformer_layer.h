@@ -107,16 +107,15 @@ struct LayerWork {
 };
 
 // In an order in which they can run one after the other; inference has no `backward`. The last work
-// of `forward` gives the
-// output, the last work of `backward` that is not for weights the gradient of the input.
+// of `forward` gives the output, the last work of `backward` that is not for weights the gradient
+// of the input.
 struct LayerPasses {
   std::vector<LayerWork> forward;
   std::vector<LayerWork> backward;
 };
 
 // The plan has passed CheckLayerPlan. Where tokens prefer some experts, what a rank does depends on
-// those it has, and may depend on the layer; `expert_rank` is its place among those that share
-// them.
+// those it has and on the layer; `expert_rank` is its place among those that share them.
 LayerPasses TransformerLayer(const TransformerModel& model, const LayerPlan& plan, int64_t layer,
                              int64_t expert_rank = 0);
 LayerPasses TransformerEmbedding(const TransformerModel& model, const LayerPlan& plan);
