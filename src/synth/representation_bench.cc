@@ -1,5 +1,5 @@
-// How many bytes a node takes as a PackedTrace, beside the Trace, the Chakra file of it and that
-// compressed, and what packing and unpacking take.
+// How many bytes a node takes as a PackedTrace, in memory and as a file, beside the Trace, the
+// Chakra file of it and that compressed, and what packing and unpacking take.
 //
 //   representation_bench FILE...     traces in any format
 
@@ -71,6 +71,7 @@ int Measure(const std::string& path) {
     std::fprintf(stderr, "%s: does not come back\n", path.c_str());
     return 1;
   }
+  const std::string file = packed->ToBytes();
   const std::string chakra = ChakraBytesOf(*trace);
   const double pack = PerNode(nodes, [&] { (void)PackedTrace::Pack(*trace); });
   const double unpack = PerNode(nodes, [&] { (void)packed->Unpack(); });
@@ -78,9 +79,9 @@ int Measure(const std::string& path) {
     return static_cast<double>(bytes) / static_cast<double>(nodes);
   };
   const size_t slash = path.rfind('/', path.rfind('/') - 1);
-  std::printf("%-34s %8zu %7zu %8zu %8.1f %8.1f %8.1f %8.1f %8.2f %8.2f\n",
+  std::printf("%-34s %8zu %7zu %8zu %8.1f %8.1f %8.1f %8.1f %8.1f %8.2f %8.2f\n",
               path.substr(slash + 1).c_str(), nodes, packed->token_count(),
-              packed->program().size(), per_node(packed->memory_bytes()),
+              packed->program().size(), per_node(packed->memory_bytes()), per_node(file.size()),
               per_node(trace->memory_bytes()), per_node(chakra.size()), per_node(GzipSize(chakra)),
               pack, unpack);
   return 0;
@@ -89,9 +90,9 @@ int Measure(const std::string& path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::printf("%-34s %8s %7s %8s %8s %8s %8s %8s %8s %8s\n", "trace", "nodes", "tokens", "program",
-              "packed", "Trace", ".et", ".et.gz", "pack", "unpack");
-  std::printf("%-34s %8s %7s %8s %35s %17s\n", "", "", "", "parts", "bytes a node", "us a node");
+  std::printf("%-34s %8s %7s %8s %8s %8s %8s %8s %8s %8s %8s\n", "trace", "nodes", "tokens",
+              "program", "packed", "file", "Trace", ".et", ".et.gz", "pack", "unpack");
+  std::printf("%-34s %8s %7s %8s %44s %17s\n", "", "", "", "parts", "bytes a node", "us a node");
   int failed = 0;
   for (int i = 1; i < argc; ++i) failed |= Measure(argv[i]);
   return failed;
