@@ -230,7 +230,7 @@ bool IsLoss(LayerKind kind) {
   return kind == LayerKind::kCrossEntropy || kind == LayerKind::kSquaredError;
 }
 
-double Real(int64_t value) { return static_cast<double>(value); }
+double RealOf(int64_t value) { return static_cast<double>(value); }
 
 }  // namespace
 
@@ -251,11 +251,15 @@ Result<Shape> ShapeOf(const NetworkLayer& layer, std::span<const Shape> inputs) 
   }
   for (const int64_t value :
        {layer.kernel.height, layer.kernel.width, layer.stride.height, layer.stride.width,
-        layer.dilation.height, layer.dilation.width, layer.groups, layer.heads, layer.factor}) {
+        layer.dilation.height, layer.dilation.width, layer.groups, layer.heads}) {
     if (value < 1 || value > kMost) {
       return BadInput(
           fmt::format("{}: found {}, expected 1 to {}", Name(layer.kind), value, kMost));
     }
+  }
+  constexpr int64_t kMostFactor = 1024;
+  if (layer.factor < 1 || layer.factor > kMostFactor) {
+    return BadInput(fmt::format("factor: found {}, expected 1 to {}", layer.factor, kMostFactor));
   }
   for (const int64_t value : {layer.padding.height, layer.padding.width, layer.offset, layer.rows,
                               layer.shape.channels, layer.shape.height, layer.shape.width}) {
@@ -268,11 +272,11 @@ Result<Shape> ShapeOf(const NetworkLayer& layer, std::span<const Shape> inputs) 
   if (out.channels < 1 || out.height < 1 || out.width < 1) {
     return BadInput(fmt::format("found {}, expected a positive number of each", TextOf(out)));
   }
-  const double elements = Real(out.channels) * Real(out.height) * Real(out.width);
-  double parameters = elements + Real(layer.rows) * Real(out.channels);
+  const double elements = RealOf(out.channels) * RealOf(out.height) * RealOf(out.width);
+  double parameters = elements + RealOf(layer.rows) * RealOf(out.channels);
   if (!inputs.empty()) {
-    parameters += Real(layer.kernel.height) * Real(layer.kernel.width) * Real(inputs[0].channels) *
-                  Real(out.channels);
+    parameters += RealOf(layer.kernel.height) * RealOf(layer.kernel.width) *
+                  RealOf(inputs[0].channels) * RealOf(out.channels);
   }
   if (elements > std::ldexp(1, 40) || parameters > std::ldexp(1, 45)) {
     return BadInput(fmt::format("found {} and about {:.1e} parameters, expected fewer", TextOf(out),

@@ -18,7 +18,7 @@ namespace {
 using testing_sound::ExpectSound;
 
 // 224, 16 and 90 parameters, and two ways for a gradient to come back.
-Network Small() {
+Network SmallNetwork() {
   NetworkBuilder b;
   size_t x = b.Input("image", {3, 4, 4});
   b.Unit("a");
@@ -41,7 +41,7 @@ std::vector<std::string> NamesOf(const std::vector<StepWork>& works) {
 }
 
 TEST(NetworkJob, OrderOfAStep) {
-  const auto job = MakeNetworkJob(Small(), {});
+  const auto job = MakeNetworkJob(SmallNetwork(), {});
   ASSERT_TRUE(job) << job.error().message;
   const std::vector<std::string> expected = {"a.conv #0",
                                              "b.norm #0",
@@ -66,7 +66,7 @@ TEST(NetworkJob, OrderOfAStep) {
 // al. 2020, section 7; gradients of stages 2 and 3 for each micro-batch. Ψ = 330 is padded to
 // shares: as one bucket to 332, by units to 224, 16 and 92.
 TEST(NetworkJob, VolumesOfZeroStages) {
-  const Network network = Small();
+  const Network network = SmallNetwork();
   ASSERT_EQ(network.parameters(), 330);
   for (int64_t zero = 0; zero <= 3; ++zero) {
     const auto job = MakeNetworkJob(network, {.data = 4, .micro_batches = 3, .zero_stage = zero});
@@ -87,7 +87,7 @@ TEST(NetworkJob, VolumesOfZeroStages) {
 
 // A byte fills a bucket: one for each weight, in the order of their gradients.
 TEST(NetworkJob, WeightsFillBuckets) {
-  const auto job = MakeNetworkJob(Small(), {.data = 2, .bucket = Bytes{1}});
+  const auto job = MakeNetworkJob(SmallNetwork(), {.data = 2, .bucket = Bytes{1}});
   ASSERT_TRUE(job) << job.error().message;
   std::vector<std::pair<std::string, int64_t>> reduced;  // after what, bytes
   for (const StepWork& work : job->program(0)) {
@@ -197,7 +197,7 @@ TEST(NetworkJob, RandomPlansAreSound) {
 }
 
 TEST(NetworkJob, PlansThatDoNotFit) {
-  Network network = Small();
+  Network network = SmallNetwork();
   const auto error = [&](const NetworkPlan& plan) {
     const auto job = MakeNetworkJob(network, plan);
     return job ? "" : job.error().message;

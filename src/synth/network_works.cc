@@ -40,7 +40,7 @@ constexpr int64_t kDenoiseFlops = 6;  // three factors, a difference, a drawn nu
 
 bool IsView(LayerKind kind) { return kind == LayerKind::kSlice || kind == LayerKind::kFlatten; }
 
-double Real(int64_t value) { return static_cast<double>(value); }
+double AsReal(int64_t value) { return static_cast<double>(value); }
 
 }  // namespace
 
@@ -387,26 +387,26 @@ Status CheckNetworkWork(const Network& network, int64_t images) {
     const NetworkLayer& layer = network.model.layers[i];
     const std::vector<Shape> inputs = network.InputsOf(i);
     const int64_t own = ParametersOf(layer, inputs);
-    double size = Real(network.shapes[i].elements());
-    for (const Shape& input : inputs) size += Real(input.elements());
+    double size = AsReal(network.shapes[i].elements());
+    for (const Shape& input : inputs) size += AsReal(input.elements());
     // Of each element that comes out: a sum over a window, over weights, or over keys.
-    double terms = 32 + 2 * Real(layer.kernel.height) * Real(layer.kernel.width);
+    double terms = 32 + 2 * AsReal(layer.kernel.height) * AsReal(layer.kernel.width);
     if (layer.kind == LayerKind::kConv || layer.kind == LayerKind::kLinear) {
-      terms += 3 * Real(own) / Real(layer.shape.channels);
+      terms += 3 * AsReal(own) / AsReal(layer.shape.channels);
     }
     if (layer.kind == LayerKind::kAttention) {
       const Shape& keys = inputs.size() == 1 ? inputs[0] : inputs[1];
-      terms += 16 * (1 + Real(layer.heads)) * Real(keys.positions());
+      terms += 16 * (1 + AsReal(layer.heads)) * AsReal(keys.positions());
     }
-    const double flops = Real(images) * size * terms;
+    const double flops = AsReal(images) * size * terms;
     if (flops > std::ldexp(1, 60)) {
       return BadInput(
           fmt::format("layer '{}': found work of {:.1e} operations, expected fewer "
                       "than {:.1e}",
                       layer.name, flops, std::ldexp(1, 60)));
     }
-    parameters += Real(own);
-    elements += Real(images) * size;
+    parameters += AsReal(own);
+    elements += AsReal(images) * size;
   }
   if (parameters > std::ldexp(1, 50) || elements > std::ldexp(1, 58)) {
     return BadInput(fmt::format("found {:.1e} parameters and {:.1e} activations, expected fewer",

@@ -15,7 +15,7 @@
 namespace etude {
 namespace {
 
-Network Preset(std::string_view name) {
+Network PresetNetwork(std::string_view name) {
   const NetworkPreset* preset = FindNetworkPreset(CnnPresets(), name);
   if (preset == nullptr) preset = FindNetworkPreset(DiffusionPresets(), name);
   EXPECT_NE(preset, nullptr) << name;
@@ -50,19 +50,19 @@ TEST(NetworkPresets, ParametersAndProductsAsPublished) {
                                                   {"vgg-16", 138'357'544, 15.470},
                                                   {"mobilenet-v2", 3'504'872, 0.301},
                                                   {"efficientnet-b0", 5'288'548, 0.386}})) {
-    const Network network = Preset(known.name);
+    const Network network = PresetNetwork(known.name);
     EXPECT_EQ(network.parameters(), known.parameters) << known.name;
     EXPECT_NEAR(static_cast<double>(Products(network)) / 1e9, known.giga, 5.01e-4) << known.name;
   }
-  EXPECT_EQ(Products(Preset("resnet-50")), 4'089'184'256);
+  EXPECT_EQ(Products(PresetNetwork("resnet-50")), 4'089'184'256);
 }
 
 // 35.7 M (Ho et al. 2020, appendix B); 859,520,964 of the published weights; 675 M and 118.6 Gflops
 // (Peebles and Xie 2023, table 4), 294,912 of which are positions that are not trained.
 TEST(NetworkPresets, ParametersOfDiffusion) {
-  EXPECT_EQ(Preset("ddpm-cifar10").parameters(), 35'746'307);
-  EXPECT_EQ(Preset("stable-diffusion-1.5").parameters(), 859'520'964);
-  const Network dit = Preset("dit-xl-2");
+  EXPECT_EQ(PresetNetwork("ddpm-cifar10").parameters(), 35'746'307);
+  EXPECT_EQ(PresetNetwork("stable-diffusion-1.5").parameters(), 859'520'964);
+  const Network dit = PresetNetwork("dit-xl-2");
   EXPECT_EQ(dit.parameters() + 256 * 1152, 675'129'632);
   EXPECT_NEAR(static_cast<double>(Products(dit)) / 1e9, 118.6, 0.05);
 }
@@ -238,7 +238,7 @@ TEST(NetworkCosts, Updates) {
 }
 
 TEST(NetworkCosts, NumbersThatDoNotFit) {
-  const Network network = Preset("vgg-16");
+  const Network network = PresetNetwork("vgg-16");
   EXPECT_TRUE(CheckNetworkWork(network, 1 << 20));
   EXPECT_FALSE(CheckNetworkWork(network, 0));
   NetworkModel model = network.model;
