@@ -249,11 +249,15 @@ Result<Shape> ShapeOf(const NetworkLayer& layer, std::span<const Shape> inputs) 
   }
   for (const int64_t value :
        {layer.kernel.height, layer.kernel.width, layer.stride.height, layer.stride.width,
-        layer.dilation.height, layer.dilation.width, layer.groups, layer.heads, layer.factor}) {
+        layer.dilation.height, layer.dilation.width, layer.groups, layer.heads}) {
     if (value < 1 || value > kMost) {
       return BadInput(
           fmt::format("{}: found {}, expected 1 to {}", Name(layer.kind), value, kMost));
     }
+  }
+  constexpr int64_t kMostFactor = 1024;
+  if (layer.factor < 1 || layer.factor > kMostFactor) {
+    return BadInput(fmt::format("factor: found {}, expected 1 to {}", layer.factor, kMostFactor));
   }
   for (const int64_t value : {layer.padding.height, layer.padding.width, layer.offset, layer.rows,
                               layer.shape.channels, layer.shape.height, layer.shape.width}) {
