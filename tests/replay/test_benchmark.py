@@ -2,6 +2,7 @@
 
 import collections
 import gzip
+import importlib.util
 import json
 import os
 import pathlib
@@ -10,12 +11,17 @@ import subprocess
 import sys
 
 import pytest
-import torch
 import two_ranks
 
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
 
-PROGRAM = """
+LIGHT = f"""
+import sys, time
+sys.path.insert(0, {str(pathlib.Path(__file__).resolve().parents[1])!r})
+import light_torch
+"""
+
+PROGRAM = LIGHT + """
 import torch
 from torch import nn
 
@@ -61,10 +67,8 @@ observer.unregister_callback()
 
 
 # Communications of several kinds and groups, which ranks take part in differently.
-JOB = f"""
-import sys, time, torch, torch.distributed as dist
-sys.path.insert(0, {str(pathlib.Path(__file__).resolve().parents[1])!r})
-import light_torch
+JOB = LIGHT + """
+import torch, torch.distributed as dist
 from torch import nn
 
 dist.init_process_group("gloo")
@@ -121,6 +125,14 @@ def alone(folder, *words):
     return done.stdout
 
 
+def build(folder):
+    """As the README says, but compiled as quickly as can be."""
+    libtorch = pathlib.Path(importlib.util.find_spec("torch").origin).parent
+    alone(folder, "cmake", "-S", ".", "-B", "build", f"-DTORCH={libtorch}", "-DCMAKE_BUILD_TYPE=Debug",
+          "-DCMAKE_CXX_FLAGS_DEBUG=-O0")  # fmt: skip
+    alone(folder, "cmake", "--build", "build")
+
+
 def calls(nodes):
     """How often each operator that calls no other was called with tensors of which shapes and types."""
     schemas = {node["id"]: next((a["value"] for a in node["attrs"] if a["name"] == "op_schema"), "") for node in nodes}
@@ -148,9 +160,7 @@ def test_the_python_program_runs_what_was_recorded(made, tmp_path):
 
 def test_the_cpp_program_needs_libtorch_only(made, tmp_path):
     folder = shutil.copytree(made / "bench", tmp_path / "alone")
-    libtorch = pathlib.Path(torch.__file__).parent
-    alone(folder, "cmake", "-S", ".", "-B", "build", f"-DTORCH={libtorch}", "-DCMAKE_BUILD_TYPE=Debug")
-    alone(folder, "cmake", "--build", "build")
+    build(folder)
     result = json.loads(alone(folder, "build/benchmark", "--json", "--iterations", "3", "--warmup", "1"))
     assert result["steps"] == 3 and result["wall_ms"]["max"] >= result["wall_ms"]["median"] > 0
     assert "median" in alone(folder, "build/benchmark", "--threads", "2")
@@ -202,9 +212,7 @@ def test_all_ranks_in_python(job, tmp_path):
 
 def test_all_ranks_in_cpp(job, tmp_path):
     folder = shutil.copytree(job, tmp_path / "alone")
-    libtorch = pathlib.Path(torch.__file__).parent
-    alone(folder, "cmake", "-S", ".", "-B", "build", f"-DTORCH={libtorch}", "-DCMAKE_BUILD_TYPE=Debug")
-    alone(folder, "cmake", "--build", "build")
+    build(folder)
     result = launched(folder, "--no-python", "build/benchmark")
     assert result["steps"] == 3 and all(row["wall_ms"] > 0 for row in result["ranks"])
     single = subprocess.run([folder / "build/benchmark"], capture_output=True, text=True)

@@ -69,9 +69,9 @@ def replay_operators(path):
 
 # A block of a transformer with its loss, of a batch and a length of sequences.
 PROGRAM = f"""
-import sys, torch
+import sys
 sys.path.insert(0, {str(pathlib.Path(__file__).resolve().parents[1])!r})
-import light_torch
+import light_torch, torch
 from torch import nn
 
 batch, length = map(int, sys.argv[1:])

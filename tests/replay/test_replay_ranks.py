@@ -16,8 +16,12 @@ from pathlib import Path
 import pytest
 from two_ranks import ETUDE, record, replay, run
 
-JOB = """
-import sys, torch, torch.distributed as dist
+JOB = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).resolve().parents[1])!r})
+import light_torch
+""" + """
+import torch, torch.distributed as dist
 from torch import nn
 
 dist.init_process_group("gloo")
