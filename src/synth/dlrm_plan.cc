@@ -114,7 +114,7 @@ TablePlacement PlaceTables(const DlrmModel& model, const DlrmPlan& plan) {
   return placement;
 }
 
-DlrmStates StatesOfRank(const DlrmModel& model, const DlrmPlan& plan,
+StepStates StatesOfRank(const DlrmModel& model, const DlrmPlan& plan,
                         const TablePlacement& placement, int64_t rank) {
   const int64_t width = TypeBytes(model);
   int64_t elements = 0;
@@ -131,8 +131,7 @@ DlrmStates StatesOfRank(const DlrmModel& model, const DlrmPlan& plan,
   int64_t replicated = 0;
   for (const size_t table : placement.replicated) replicated += model.tables[table].elements();
   const int64_t dense = DenseParameters(model);
-  DlrmStates states{.tables = Bytes{(elements + replicated) * width},
-                    .weights = Bytes{dense * width}};
+  StepStates states{.weights = Bytes{(elements + replicated + dense) * width}};
   if (!plan.training) return states;
   states.gradients = Bytes{(dense + replicated) * width};
   if (plan.optimizer == DlrmOptimizer::kAdagrad) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/base/result.h"
@@ -30,6 +31,8 @@ struct StepWork {
   ProductShape product;           // what it is, if it is matrix products of one shape
   Bytes memory;                   // read and written
   std::optional<Nanos> duration;  // of a computation
+  Bytes held;                     // of memory, from its beginning on
+  Bytes freed;                    // once it is done
 
   CollectiveType collective = CollectiveType::kUnknown;  // kUnknown: none
   size_t group = 0;                                      // StepGroup of a collective
@@ -40,6 +43,15 @@ struct StepWork {
   Bytes bytes;      // that each rank puts in, or sends
 
   bool communicates() const { return collective != CollectiveType::kUnknown || partner != 0; }
+};
+
+// What a rank holds all the time.
+struct StepStates {
+  Bytes weights;
+  Bytes gradients;
+  Bytes optimizer;
+
+  Bytes total() const { return weights + gradients + optimizer; }
 };
 
 // Ranks that communicate: they differ along some axes of the mesh only.
@@ -66,6 +78,13 @@ class StepJob {
   void SetDuration(int64_t place, size_t work, Nanos duration) {
     programs_[static_cast<size_t>(place)][work].duration = duration;
   }
+  // By place.
+  void SetStates(std::vector<StepStates> states) { states_ = std::move(states); }
+  const std::vector<StepStates>& states() const { return states_; }
+  // In use while each work of a program runs, all of them one after the other.
+  std::vector<Bytes> MemoryOf(int64_t place) const;
+  // Traces say so of each node: kMemoryInUse.
+  void TellMemory() { tells_memory_ = true; }
   // Members of all groups that communicate, by number: process groups are named by these.
   std::map<int64_t, std::vector<int64_t>> Groups() const;
   // The Chakra trace of a rank. Operations and bytes of computations are 'num_ops' and
@@ -104,6 +123,8 @@ class StepJob {
   std::vector<StepGroup> groups_;
   std::vector<std::vector<StepWork>> programs_;  // by place on the last axis
   std::vector<int64_t> first_numbers_;           // by group; 0: not used
+  std::vector<StepStates> states_;               // by place; empty: not known
+  bool tells_memory_ = false;
 };
 
 }  // namespace etude

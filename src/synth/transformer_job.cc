@@ -33,10 +33,14 @@ Result<StepJob> MakeTransformerJob(const TransformerModel& model, const Transfor
                                      {.name = "dp", .size = plan.data / plan.layer.expert},
                                      {.name = "pp", .size = plan.pipeline.stages}}));
   std::vector<std::vector<StepWork>> programs;
+  std::vector<StepStates> states;
   for (int64_t stage = 0; stage < plan.pipeline.stages; ++stage) {
     programs.push_back(StageProgram(model, plan, stage));
+    states.push_back(StatesOfStage(model, plan, stage));
   }
-  return StepJob(std::move(mesh), ParallelGroups(), std::move(programs));
+  StepJob job(std::move(mesh), ParallelGroups(), std::move(programs));
+  job.SetStates(std::move(states));
+  return job;
 }
 
 }  // namespace etude

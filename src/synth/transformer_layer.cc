@@ -40,9 +40,12 @@ class LayerMaker {
     has_experts ? ExpertsForward(attended) : DenseForward(attended);
     In gradient;
     if (plan_.recompute == Recompute::kFull) {
-      for (LayerWork& work : forward_.works()) work.kept = Bytes{};
-      forward_.works().front().kept = Bytes{SharedSize() * forward_.element()};
       gradient = ComputeAgain(0, forward_.works().size(), {});
+      // All but the layer's input is kept from there on only.
+      for (size_t i = 1; i < forward_.works().size(); ++i) {
+        backward_.works()[i].kept = std::exchange(forward_.works()[i].kept, Bytes{});
+      }
+      forward_.works().front().kept = Bytes{SharedSize() * forward_.element()};
     }
     gradient = has_experts ? ExpertsBackward(gradient) : DenseBackward(gradient);
     AttentionBackward(gradient);
@@ -251,7 +254,10 @@ class LayerMaker {
     backward_.WeightGradient("projection", all, Projection(), 0);
     gradient = GatherKeys(backward_, "keys all_gather again", gradient);
     if (plan_.recompute == Recompute::kSelective && plan_.attention == AttentionKind::kUnfused) {
+      const size_t first = backward_.works().size();
       gradient = ComputeAgain(core_begin_, core_end_, gradient);
+      LayerWork& softmax = backward_.works()[first + 1];
+      softmax.kept = Bytes{Pairs() * backward_.element()};
     }
     gradient = CoreBackward(gradient);
     if (plan_.context > 1) {

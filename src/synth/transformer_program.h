@@ -44,6 +44,9 @@ inline constexpr size_t kParallelGroupCount = 6;
 std::vector<StepWork> StageProgram(const TransformerModel& model, const TransformerPlan& plan,
                                    int64_t stage);
 
+// What each rank of `stage` holds all the time.
+StepStates StatesOfStage(const TransformerModel& model, const TransformerPlan& plan, int64_t stage);
+
 // Ranks of a group.
 int64_t ParallelGroupSize(const TransformerPlan& plan, ParallelGroup group);
 
