@@ -19,6 +19,15 @@ std::string KindsWith(std::string_view option) {
   return fmt::format("{}: ", fmt::join(names, ", "));
 }
 
+Result<Bytes> SizeOf(std::string_view option, const std::optional<std::string>& size,
+                     Bytes otherwise) {
+  if (!size) return otherwise;
+  const auto bucket = ParseBytes(*size);
+  if (bucket) return *bucket;
+  return MakeError(ErrorCode::kUsage,
+                   fmt::format("{}: found '{}', expected bytes, as in 25MiB", option, *size));
+}
+
 }  // namespace
 
 void ModelOptions::Declare(Options& options) {
@@ -46,13 +55,22 @@ void ModelOptions::Declare(Options& options) {
   word("--schedule", &schedule, "NAME", "gpipe, 1f1b, interleaved or zero-bubble (default: 1f1b)");
   number("--chunks", &chunks, "N", "of layers on each stage, interleaved");
   word("--bucket", &bucket, "BYTES", "gradients that are reduced at once (default: 25MiB)");
+  word("--first-bucket", &first_bucket, "BYTES", "the first time (default: as --bucket)");
+  options.Flag("--keep-ends", &keep_ends,
+               KindsWith("--keep-ends") +
+                   "embedding and head stay gathered from forward to backward (ZeRO 3)");
   word("--recompute", &recompute, "WHAT", "none, selective or full (default: none)");
   word("--attention", &attention, "KIND", "fused or unfused (default: fused)");
   number("--layers", &layers, "N", "instead of the model's");
   number("--sequence", &sequence, "N", "tokens of a sequence instead of the model's");
-  number("--batch", &batch, "N", "samples of a replica (default: 2048)");
-  word("--phase", &phase, "NAME", "training or inference (default: training)");
-  word("--optimizer", &optimizer, "NAME", "sgd or adagrad, of tables row-wise (default: sgd)");
+  number("--batch", &batch, "N",
+         "samples of a replica, or of its micro-batches (default: dlrm 2048, others 1)");
+  word("--phase", &phase, "NAME",
+       "training (the default); of language models prefill or decode, of diffusion sampling, of "
+       "others inference");
+  word("--optimizer", &optimizer, "NAME",
+       "dlrm: sgd or adagrad, of tables row-wise (default: sgd); cnn, diffusion: sgd with "
+       "momentum (default of cnn) or adam");
   word("--replicate-tables", &replicate_tables, "BYTES",
        "tables of up to so many are on all ranks");
   word("--split-rows", &split_rows, "BYTES",
@@ -60,6 +78,15 @@ void ModelOptions::Declare(Options& options) {
   number("--split-columns", &split_columns, "N", "columns of a part of a table that one rank has");
   word("--table-cost", &table_cost, "WHAT",
        "that ranks get equal shares of: bytes or lookups (default: bytes)");
+  number("--cached", &cached, "N",
+         "prefill, decode: earlier tokens of each sequence, in the cache (default: 0, of decode so "
+         "many that sequences are whole at the end)",
+         {.least = 0, .most = int64_t{1} << 24});
+  number("--tokens", &tokens, "N", "decode: tokens of each sequence, one after the other");
+  word("--cache-type", &cache_type, "TYPE",
+       "prefill, decode: of keys and values in the cache (default: that of the weights)");
+  word("--image", &image, "SIDE", "instead of the model's, 224 or 224x320: height and width");
+  number("--steps", &steps, "N", "of sampling");
 }
 
 std::vector<std::string_view> ModelOptions::Given() const {
@@ -77,6 +104,8 @@ std::vector<std::string_view> ModelOptions::Given() const {
            {"--schedule", schedule.has_value()},
            {"--chunks", chunks.has_value()},
            {"--bucket", bucket.has_value()},
+           {"--first-bucket", first_bucket.has_value()},
+           {"--keep-ends", keep_ends},
            {"--recompute", recompute.has_value()},
            {"--attention", attention.has_value()},
            {"--layers", layers.has_value()},
@@ -88,6 +117,11 @@ std::vector<std::string_view> ModelOptions::Given() const {
            {"--split-rows", split_rows.has_value()},
            {"--split-columns", split_columns.has_value()},
            {"--table-cost", table_cost.has_value()},
+           {"--cached", cached.has_value()},
+           {"--tokens", tokens.has_value()},
+           {"--cache-type", cache_type.has_value()},
+           {"--image", image.has_value()},
+           {"--steps", steps.has_value()},
        })) {
     if (given) names.push_back(name);
   }
@@ -95,7 +129,8 @@ std::vector<std::string_view> ModelOptions::Given() const {
 }
 
 std::span<const ModelKind> ModelKinds() {
-  static const std::vector<ModelKind> kinds = {LlmKind(), DlrmKind()};
+  static const std::vector<ModelKind> kinds = {LlmKind(), MoeKind(), DlrmKind(), CnnKind(),
+                                               DiffusionKind()};
   return kinds;
 }
 
@@ -117,12 +152,11 @@ Error UnknownModel(const ModelKind& kind, const std::string& model) {
 }
 
 Result<Bytes> BucketOf(const ModelOptions& options, Bytes otherwise) {
-  if (!options.bucket) return otherwise;
-  const auto bucket = ParseBytes(*options.bucket);
-  if (bucket) return *bucket;
-  return MakeError(ErrorCode::kUsage, fmt::format("--bucket: found '{}', expected bytes, as in "
-                                                  "25MiB",
-                                                  *options.bucket));
+  return SizeOf("--bucket", options.bucket, otherwise);
+}
+
+Result<Bytes> FirstBucketOf(const ModelOptions& options, Bytes otherwise) {
+  return SizeOf("--first-bucket", options.first_bucket, otherwise);
 }
 
 }  // namespace etude

@@ -32,6 +32,8 @@ struct ModelOptions {
   std::optional<std::string> schedule;
   std::optional<int64_t> chunks;
   std::optional<std::string> bucket;
+  std::optional<std::string> first_bucket;
+  bool keep_ends = false;
   std::optional<std::string> recompute;
   std::optional<std::string> attention;
   std::optional<int64_t> layers;
@@ -43,6 +45,11 @@ struct ModelOptions {
   std::optional<std::string> split_rows;
   std::optional<int64_t> split_columns;
   std::optional<std::string> table_cost;
+  std::optional<int64_t> cached;
+  std::optional<int64_t> tokens;
+  std::optional<std::string> cache_type;
+  std::optional<std::string> image;
+  std::optional<int64_t> steps;
 
   void Declare(Options& options);
   // The names of those that were given.
@@ -72,6 +79,9 @@ const ModelKind* FindModelKind(std::string_view name);
 
 ModelKind LlmKind();
 ModelKind DlrmKind();
+ModelKind MoeKind();
+ModelKind CnnKind();
+ModelKind DiffusionKind();
 
 // A model that is neither a preset of `kind` nor a file. kUsage.
 Error UnknownModel(const ModelKind& kind, const std::string& model);
@@ -92,5 +102,7 @@ Result<T> MeaningOf(std::string_view option, const std::optional<std::string>& w
 
 // Of `--bucket`; kUsage for what is no size.
 Result<Bytes> BucketOf(const ModelOptions& options, Bytes otherwise);
+// Of `--first-bucket`.
+Result<Bytes> FirstBucketOf(const ModelOptions& options, Bytes otherwise);
 
 }  // namespace etude

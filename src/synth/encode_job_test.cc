@@ -13,8 +13,8 @@
 #include "src/formats/read_trace.h"
 #include "src/formats/test_support.h"
 #include "src/synth/microbench.h"
-#include "src/synth/packed_trace.h"
-#include "src/synth/same_trace.h"
+#include "src/trace/packed_trace.h"
+#include "src/trace/same_trace.h"
 #include "src/transform/read_job.h"
 
 namespace etude {
@@ -244,6 +244,9 @@ TEST(EncodeJob, GivesEverySharedTraceBack) {
       EXPECT_TRUE(SameTrace(TraceOfRank(*job, rank).value(), *trace)) << path;
       const PackedTrace packed = PackedTrace::Pack(*trace).value();
       EXPECT_TRUE(SameTrace(packed.Unpack().value(), *trace)) << path;
+      const auto read = PackedTrace::FromBytes(packed.ToBytes());
+      ASSERT_TRUE(read.has_value()) << path << ": " << read.error().message;
+      EXPECT_TRUE(SameTrace(read->Unpack().value(), *trace)) << path;
     }
   }
   EXPECT_GT(traces, 150u);

@@ -5,13 +5,36 @@
 #include <fmt/format.h>
 
 namespace etude {
+namespace {
+
+// Of an element.
+int64_t NormFlops(NormKind kind) {
+  switch (kind) {
+    case NormKind::kRmsNorm: return 4;
+    // Mean (2), subtract, square, sum, times the deviation's inverse, scale.
+    case NormKind::kLayerNormNoOffset: return 6;
+    case NormKind::kLayerNorm: return 7;
+  }
+  return 0;
+}
+
+int64_t NormBackwardFlops(NormKind kind) {
+  switch (kind) {
+    case NormKind::kRmsNorm: return 9;
+    case NormKind::kLayerNormNoOffset: return 12;
+    case NormKind::kLayerNorm: return 13;
+  }
+  return 0;
+}
+
+}  // namespace
 
 LayerWorks::LayerWorks(const TransformerModel& model, const LayerPlan& plan)
     : model_(model),
       plan_(plan),
       element_(ElementBytes(model.weights).value_or(0)),
       gradient_(ElementBytes(model.gradients).value_or(0)),
-      tokens_(plan.sequences * (model.sequence / plan.context)),
+      tokens_(plan.sequences * (PassTokens(model, plan) / plan.context)),
       shares_tokens_(plan.tensor > 1 && plan.sequence_parallel),
       shared_tokens_(shares_tokens_ ? tokens_ / plan.tensor : tokens_) {}
 
@@ -71,8 +94,9 @@ void LayerWorks::WeightGradient(const std::string& name, In in, const MatrixProd
     in.push_back(all.front());
   }
   const int64_t weights = product.weights() + product.biases();
-  std::vector<std::string> given = {name};
+  std::vector<std::string> given;
   if (product.bias) given.push_back(name + " bias");
+  given.push_back(name);
   Add({.name = name + " weight gradient",
        .inputs = std::move(in),
        .for_weights = true,
@@ -108,23 +132,19 @@ LayerWorks::In LayerWorks::SumTokens(const std::string& name, In in) {
                     tokens_ * model_.hidden * element_);
 }
 
-LayerWorks::In LayerWorks::Norm(const std::string& name, In in) {
-  // With LayerNorm: mean (2), subtract, square, sum, times the deviation's inverse, scale, offset.
-  const bool centred = model_.norm == NormKind::kLayerNorm;
-  const int64_t weights = (centred ? 2 : 1) * model_.hidden;
-  const int64_t size = shared_tokens_ * model_.hidden;
-  return Elementwise(name, std::move(in), size, centred ? 7 : 4,
-                     {.read = size + weights, .written = size, .kept = size});
+LayerWorks::In LayerWorks::Norm(const std::string& name, In in, int64_t tokens) {
+  const int64_t size = tokens * model_.hidden;
+  return Elementwise(name, std::move(in), size, NormFlops(model_.norm),
+                     {.read = size + NormElements(model_), .written = size, .kept = size});
 }
 
 LayerWorks::In LayerWorks::NormBackward(const std::string& name, In in, int64_t addends) {
-  const bool centred = model_.norm == NormKind::kLayerNorm;
-  const int64_t weights = (centred ? 2 : 1) * model_.hidden;
+  const int64_t weights = NormElements(model_);
   const int64_t size = shared_tokens_ * model_.hidden;
   return Add({.name = name + " backward",
               .inputs = std::move(in),
               .gives_gradients = {name},
-              .flops = ((centred ? 13 : 9) + addends) * size,
+              .flops = (NormBackwardFlops(model_.norm) + addends) * size,
               .read = Bytes{((2 + addends) * size + weights) * element_ + weights * gradient_},
               .written = Bytes{size * element_ + weights * gradient_}});
 }

@@ -3,13 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/synth/transformer_layer.h"
 
 namespace etude {
 
-// A matrix product of `rows` rows with a weight of `in` × `out`, `count` times.
+// A matrix product of `rows` rows, each with one of `count` weights of `in` × `out`.
 struct MatrixProduct {
   int64_t rows = 0;
   int64_t in = 0;
@@ -17,9 +18,9 @@ struct MatrixProduct {
   int64_t count = 1;
   bool bias = false;
 
-  int64_t flops() const { return 2 * rows * in * out * count; }
-  int64_t inputs() const { return rows * in * count; }
-  int64_t outputs() const { return rows * out * count; }
+  int64_t flops() const { return 2 * rows * in * out; }
+  int64_t inputs() const { return rows * in; }
+  int64_t outputs() const { return rows * out; }
   int64_t weights() const { return in * out * count; }
   int64_t biases() const { return bias ? out * count : 0; }
 };
@@ -70,7 +71,8 @@ class LayerWorks {
   // a share of the tokens.
   In SumTokens(const std::string& name, In in);
 
-  In Norm(const std::string& name, In in);
+  In Norm(const std::string& name, In in) { return Norm(name, std::move(in), shared_tokens_); }
+  In Norm(const std::string& name, In in, int64_t tokens);
   // Adds `addends` gradients that went past the norm, or that came from elsewhere.
   In NormBackward(const std::string& name, In in, int64_t addends);
 

@@ -86,10 +86,12 @@ Result<Trace> StepJob::Build(int64_t place, std::optional<int64_t> rank, Fill fi
     if (work.communicates()) {
       trace.SetComm(node, fill(work, trace));
     } else {
+      // Of none ASTRA-sim's roofline has no time, or leaves the node out; of one, that of its
+      // bytes.
       AddAstraAttr(trace, node, "num_ops", chakra::ValueType::kInt64,
-                   static_cast<uint64_t>(work.flops));
+                   static_cast<uint64_t>(std::max<int64_t>(work.flops, 1)));
       AddAstraAttr(trace, node, "tensor_size", chakra::ValueType::kUint64,
-                   static_cast<uint64_t>(work.memory.count));
+                   static_cast<uint64_t>(std::max<int64_t>(work.memory.count, 1)));
     }
     if (!memory.empty()) {
       AddAstraAttr(trace, node, chakra::kMemoryInUse, chakra::ValueType::kUint64,

@@ -83,10 +83,11 @@ class TransformerParser : private TomlReader {
     }
     const toml::table* table = node->as_table();
     if (table == nullptr) return WrongType(*node, "model", "a table: [model]");
-    ETUDE_RETURN_IF_ERROR(CheckKeys(
-        *table, "[model]",
-        {"layers", "hidden", "heads", "kv_heads", "head_size", "ffn", "vocabulary", "sequence",
-         "positions", "gated", "biases", "norm", "tied", "weights", "gradients", "optimizer"}));
+    ETUDE_RETURN_IF_ERROR(
+        CheckKeys(*table, "[model]",
+                  {"layers", "hidden", "heads", "kv_heads", "head_size", "ffn", "vocabulary",
+                   "sequence", "positions", "gated", "biases", "norm", "qk_norm", "tied", "weights",
+                   "gradients", "optimizer"}));
     const TransformerModel before = model_;
     const auto numbers = std::to_array<Number>({
         {"layers", &model_.layers},
@@ -112,6 +113,7 @@ class TransformerParser : private TomlReader {
     }
     ETUDE_RETURN_IF_ERROR(ReadFlag(*table, "gated", model_.gated));
     ETUDE_RETURN_IF_ERROR(ReadFlag(*table, "biases", model_.biases));
+    ETUDE_RETURN_IF_ERROR(ReadFlag(*table, "qk_norm", model_.qk_norm));
     ETUDE_RETURN_IF_ERROR(ReadFlag(*table, "tied", model_.tied));
     ETUDE_RETURN_IF_ERROR(ReadNorm(*table));
     ETUDE_RETURN_IF_ERROR(ReadType(*table, "weights", model_.weights));
@@ -155,11 +157,18 @@ class TransformerParser : private TomlReader {
     const toml::node* node = table.get("norm");
     if (node == nullptr) return {};
     ETUDE_ASSIGN_OR_RETURN(const std::string name, Text(*node, "norm"));
-    if (name != "rms" && name != "layer") {
-      return Wrong(*node, fmt::format("norm: found '{}', expected rms or layer", name));
+    constexpr auto kNorms = std::to_array<std::pair<std::string_view, NormKind>>({
+        {"rms", NormKind::kRmsNorm},
+        {"layer", NormKind::kLayerNorm},
+        {"layer-no-offset", NormKind::kLayerNormNoOffset},
+    });
+    for (const auto& [known, kind] : kNorms) {
+      if (name != known) continue;
+      model_.norm = kind;
+      return {};
     }
-    model_.norm = name == "rms" ? NormKind::kRmsNorm : NormKind::kLayerNorm;
-    return {};
+    return Wrong(*node,
+                 fmt::format("norm: found '{}', expected rms, layer or layer-no-offset", name));
   }
 
   Status ReadType(const toml::table& table, std::string_view key, DType& type) const {

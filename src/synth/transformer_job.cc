@@ -36,7 +36,7 @@ Result<StepJob> MakeTransformerJob(const TransformerModel& model, const Transfor
   std::vector<StepStates> states;
   for (int64_t stage = 0; stage < plan.pipeline.stages; ++stage) {
     programs.push_back(StageProgram(model, plan, stage));
-    states.push_back(StatesOfStage(model, plan, stage));
+    if (plan.phase == ModelPhase::kTraining) states.push_back(StatesOfStage(model, plan, stage));
   }
   StepJob job(std::move(mesh), ParallelGroups(), std::move(programs));
   job.SetStates(std::move(states));

@@ -9,11 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "src/synth/astra_edges.h"
 #include "src/synth/sound_job.h"
 
 namespace etude {
 namespace {
 
+using testing_sound::ExpectFitForAstraSim;
 using testing_sound::ExpectSound;
 
 TransformerModel Small() {
@@ -186,6 +188,19 @@ TEST(TransformerJob, WeightsFillBuckets) {
       {"layer 0 attention norm backward #0", 64},
       {"embedding embedding weight gradient #0", 320 * 64}};
   EXPECT_EQ(reduced, expected);
+  // A bias's gradient is there before its matrix's, and LayerNorm has two weights.
+  TransformerModel older = model;
+  older.biases = true;
+  older.norm = NormKind::kLayerNorm;
+  older.gated = false;
+  older.kv_heads = older.heads;
+  std::vector<int64_t> elements;
+  const StepJob older_job = MakeTransformerJob(older, plan).value();
+  for (const StepWork& work : older_job.program(0)) {
+    if (work.collective == CollectiveType::kAllReduce) elements.push_back(work.bytes.count / 2);
+  }
+  EXPECT_EQ(elements, (std::vector<int64_t>{320 * 64, 64, 64, 64, 192 * 64, 192, 192 * 64, 64, 64,
+                                            64, 64 * 64, 3 * 64, 3 * 64 * 64, 64, 64, 320 * 64}));
   TransformerPlan wider = plan;
   wider.bucket = Bytes{2 * (192 * 64 + 1)};
   size_t buckets = 0;
@@ -194,6 +209,86 @@ TEST(TransformerJob, WeightsFillBuckets) {
     buckets += work.collective == CollectiveType::kAllReduce ? 1 : 0;
   }
   EXPECT_EQ(buckets, 5u) << "head; final norm, down; up; ffn norm, projection, qkv; the rest";
+}
+
+// "+layer 0", "-head": weights that are gathered and gradients that are reduced, in order, by what
+// they are of.
+std::vector<std::string> ReplicaCalls(const TransformerModel& model, const TransformerPlan& plan) {
+  const StepJob job = MakeTransformerJob(model, plan).value();
+  std::vector<std::string> calls;
+  for (const StepWork& work : job.program(0)) {
+    if (work.collective == CollectiveType::kUnknown) continue;
+    const std::string& of = work.collective == CollectiveType::kAllGather
+                                ? work.name
+                                : job.program(0)[work.data[0]].name;
+    calls.push_back(std::string(work.collective == CollectiveType::kAllGather ? "+" : "-") +
+                    of.substr(0, of.starts_with("layer") ? 7 : of.find(' ')));
+  }
+  return calls;
+}
+
+// What the next layer of backward needs is asked for before the gradients of this one are reduced,
+// which would hold it up, as PyTorch's fully_shard does (tests/record/test_generated.py).
+TEST(TransformerJob, SharedWeightsAreGatheredBeforeGradientsAreReduced) {
+  TransformerModel model = Small();
+  model.layers = 2;
+  TransformerPlan plan{.data = 2, .zero_stage = 3};
+  EXPECT_EQ(ReplicaCalls(model, plan),
+            (std::vector<std::string>{"+embedding", "+layer 0", "+layer 1", "+head", "+head",
+                                      "+layer 1", "-head", "+layer 0", "-layer 1", "+embedding",
+                                      "-layer 0", "-embedding"}));
+  // The next layer's weights wait for nothing of this one.
+  const StepJob job = MakeTransformerJob(model, plan).value();
+  const std::vector<StepWork>& works = job.program(0);
+  for (size_t i = 0; i < works.size(); ++i) {
+    if (works[i].name != "layer 0 weights all_gather #0" || i < works.size() / 2) continue;
+    ASSERT_EQ(works[i].control.size(), 2u);
+    EXPECT_EQ(works[works[i].control[0]].name, "head final norm backward #0");
+    EXPECT_EQ(works[works[i].control[1]].collective, CollectiveType::kReduceScatter);
+  }
+  // Kept from forward to backward, the ends are gathered once and reduced last.
+  plan.keep_ends = true;
+  const std::vector<std::string> kept = {"+ends",    "+layer 0", "+layer 1", "+layer 1",
+                                         "+layer 0", "-layer 1", "-layer 0", "-head"};
+  EXPECT_EQ(ReplicaCalls(model, plan), kept);
+  // The head multiplies with the embedding that it is tied to.
+  plan.keep_ends = false;
+  model.tied = true;
+  EXPECT_EQ(ReplicaCalls(model, plan), kept);
+  plan.pipeline.micro_batches = 2;
+  std::vector<std::string> twice = kept;
+  twice.insert(twice.end(), kept.begin(), kept.end());
+  EXPECT_EQ(ReplicaCalls(model, plan), twice);
+}
+
+// What is gathered of the ends: embedding, final norm and head, (2 · 320 · 64 + 64) / 4 elements of
+// two bytes, once.
+TEST(TransformerJob, KeptEndsAreOneUnit) {
+  const TransformerModel model = Small();
+  const TransformerPlan plan{.data = 4, .zero_stage = 3, .keep_ends = true};
+  const StepJob job = MakeTransformerJob(model, plan).value();
+  int64_t gathered = 0;
+  int64_t updated = 0;
+  for (const StepWork& work : job.program(0)) {
+    if (work.name == "ends weights all_gather #0") gathered += work.bytes.count;
+    if (work.name == "optimizer") updated = work.flops / 14;
+  }
+  EXPECT_EQ(gathered, 2 * (2 * 320 * 64 + 64) / 4);
+  EXPECT_EQ(updated, ParameterCount(model) / 4);
+}
+
+// DistributedDataParallel's first bucket is a smaller one, so that the first all-reduce is early.
+TEST(TransformerJob, TheFirstBucketMayBeSmaller) {
+  TransformerModel model = Small();
+  model.layers = 1;
+  model.gradients = DType::kBFloat16;
+  const TransformerPlan plan{.data = 2, .bucket = Bytes{1 << 20}, .first_bucket = Bytes{1}};
+  const StepJob job = MakeTransformerJob(model, plan).value();
+  std::vector<int64_t> elements;
+  for (const StepWork& work : job.program(0)) {
+    if (work.collective != CollectiveType::kUnknown) elements.push_back(work.bytes.count / 2);
+  }
+  EXPECT_EQ(elements, (std::vector<int64_t>{320 * 64, ParameterCount(model) - 320 * 64}));
 }
 
 // Each boundary between stages, or chunks, is crossed by each micro-batch forward and backward.
@@ -217,6 +312,25 @@ TEST(TransformerJob, MessagesOfAPipeline) {
       }
     }
     EXPECT_EQ(messages, 2 * 2 * 4 * (2 * 4 - 1)) << "sends and receives";
+  }
+}
+
+// Scales of heads are the same on all tensor-parallel ranks, each of which has other heads.
+TEST(TransformerJob, GradientsOfHeadNormsAreSummed) {
+  TransformerModel model = Small();
+  model.qk_norm = true;
+  for (const bool sequence_parallel : {false, true}) {
+    const TransformerPlan plan{.layer = {.tensor = 2, .sequence_parallel = sequence_parallel}};
+    const StepJob job = MakeTransformerJob(model, plan).value();
+    int64_t layers = 0;
+    for (const StepWork& work : job.program(0)) {
+      if (!work.name.starts_with("layer") || !work.name.ends_with("common gradients all_reduce")) {
+        continue;
+      }
+      ++layers;
+      EXPECT_EQ(work.bytes.count, (2 * 8 + (sequence_parallel ? 2 * 64 : 0)) * 4);
+    }
+    EXPECT_EQ(layers, 4);
   }
 }
 
@@ -275,41 +389,73 @@ TEST(TransformerJob, GroupsAndRanks) {
   for (const auto& [number, members] : groups) EXPECT_EQ(users[std::to_string(number)], members);
 }
 
-// A thousand plans that fit: each is valid, and runs to its end.
-TEST(TransformerJob, RandomPlansAreSound) {
-  std::mt19937 random(13);
-  const auto one_of = [&](std::vector<int64_t> values) { return values[random() % values.size()]; };
-  int made = 0;
-  while (made < 1000) {
+// Models and plans of all kinds, most of which do not fit together.
+class RandomPlans {
+ public:
+  int64_t OneOf(const std::vector<int64_t>& values) { return values[random_() % values.size()]; }
+
+  TransformerModel Model() {
     TransformerModel model = Small();
-    model.layers = one_of({1, 2, 3, 4, 5});
-    model.gated = random() % 2 == 0;
-    model.tied = random() % 2 == 0;
-    model.positions = one_of({0, 32});
-    if (random() % 3 == 0) {
-      model.experts = ExpertsModel{.experts = one_of({2, 4}),
-                                   .top_k = one_of({1, 2}),
+    model.layers = OneOf({1, 2, 3, 4, 5});
+    model.gated = random_() % 2 == 0;
+    model.tied = random_() % 2 == 0;
+    model.qk_norm = random_() % 2 == 0;
+    model.positions = OneOf({0, 32});
+    if (random_() % 3 == 0) {
+      model.experts = ExpertsModel{.experts = OneOf({2, 4}),
+                                   .top_k = OneOf({1, 2}),
                                    .ffn = 64,
-                                   .shared_ffn = one_of({0, 32}),
-                                   .dense_layers = one_of({0, 1})};
+                                   .shared_ffn = OneOf({0, 32}),
+                                   .dense_layers = OneOf({0, 1})};
     } else {
-      model.biases = random() % 2 == 0;
+      model.biases = random_() % 2 == 0;
     }
+    return model;
+  }
+  TransformerPlan Training() {
+    TransformerPlan plan = Spread();
+    plan.layer.recompute = static_cast<Recompute>(random_() % 3);
+    plan.pipeline.schedule = static_cast<PipelineSchedule>(random_() % 4);
+    plan.pipeline.chunks = OneOf({1, 2});
+    plan.zero_stage = OneOf({0, 1, 2, 3});
+    plan.bucket = Bytes{OneOf({1, 50'000, 1 << 25})};
+    plan.keep_ends = random_() % 2 == 0;
+    if (random_() % 2 == 0) plan.first_bucket = Bytes{20'000};
+    return plan;
+  }
+  TransformerPlan Inference() {
+    TransformerPlan plan = Spread();
+    plan.phase = random_() % 2 == 0 ? ModelPhase::kPrefill : ModelPhase::kDecode;
+    plan.cached = OneOf({0, 0, 7, 30});
+    plan.tokens = OneOf({1, 2, 3});
+    if (random_() % 2 == 0) plan.cache_type = DType::kFloat8E5M2;
+    return plan;
+  }
+
+ private:
+  TransformerPlan Spread() {
     TransformerPlan plan;
-    plan.layer = {.tensor = one_of({1, 2, 4}),
-                  .sequence_parallel = random() % 4 != 0,
-                  .context = one_of({1, 1, 2}),
-                  .expert = one_of({1, 2}),
-                  .sequences = one_of({1, 2}),
-                  .attention = static_cast<AttentionKind>(random() % 2),
-                  .recompute = static_cast<Recompute>(random() % 3)};
-    plan.data = one_of({1, 2, 4});
-    plan.pipeline = {.schedule = static_cast<PipelineSchedule>(random() % 4),
-                     .stages = one_of({1, 2, 3}),
-                     .micro_batches = one_of({1, 2, 4, 6}),
-                     .chunks = one_of({1, 2})};
-    plan.zero_stage = one_of({0, 1, 2, 3});
-    plan.bucket = Bytes{one_of({1, 50'000, 1 << 25})};
+    plan.layer = {.tensor = OneOf({1, 2, 4}),
+                  .sequence_parallel = random_() % 4 != 0,
+                  .context = OneOf({1, 1, 2}),
+                  .expert = OneOf({1, 2}),
+                  .sequences = OneOf({1, 2}),
+                  .attention = static_cast<AttentionKind>(random_() % 2)};
+    plan.data = OneOf({1, 2, 4});
+    plan.pipeline = {.stages = OneOf({1, 2, 3}), .micro_batches = OneOf({1, 2, 4, 6})};
+    return plan;
+  }
+
+  std::mt19937 random_{13};
+};
+
+// So many plans that fit: each is valid, and runs to its end.
+void ExpectPlansAreSound(TransformerPlan (RandomPlans::*next)(), int count) {
+  RandomPlans random;
+  int made = 0;
+  while (made < count) {
+    const TransformerModel model = random.Model();
+    const TransformerPlan plan = (random.*next)();
     if (plan.ranks() > 16 || !CheckTransformerPlan(model, plan)) continue;
     const auto job = MakeTransformerJob(model, plan);
     ASSERT_TRUE(job);
@@ -317,9 +463,33 @@ TEST(TransformerJob, RandomPlansAreSound) {
     ExpectRunsToTheEnd(*job, plan.pipeline.stages, what);
     // Reading a trace of each rank costs most of the time.
     if (made % 10 == 0) ExpectSound(*job, what);
-    if (HasFatalFailure()) return;
+    if (made % 50 == 0) ExpectFitForAstraSim(*job, what);
+    if (testing::Test::HasFatalFailure()) return;
     ++made;
   }
+}
+
+TEST(TransformerJob, RandomPlansAreSound) { ExpectPlansAreSound(&RandomPlans::Training, 1000); }
+
+TEST(TransformerJob, RandomInferenceIsSound) { ExpectPlansAreSound(&RandomPlans::Inference, 60); }
+
+TEST(TransformerJob, EdgesOfAstraSim) {
+  TransformerModel model = Small();
+  model.layers = 1;
+  const auto edges = [&](const TransformerPlan& plan) {
+    return FindAstraEdges(MakeTransformerJob(model, plan).value());
+  };
+  // The embedding of 32 tokens: 8 bytes to find each of them, 128 to read and 128 to write.
+  EXPECT_EQ(edges({}).small_firsts, 1u);
+  EXPECT_EQ(edges({.layer = {.sequences = 8}}).small_firsts, 0u);
+  EXPECT_EQ(edges({.data = 4}).small_firsts, 4u);
+  // The least of them are the 20,480 weights of the embedding, 10,240 bytes of each of four ranks.
+  EXPECT_EQ(edges({.data = 4, .zero_stage = 3}).small_gathers, 0u);
+  EXPECT_EQ(edges({.data = 4, .zero_stage = 3}).small_firsts, 0u);
+  // 16 tokens of keys and values of 32 units in bfloat16: 2,048 bytes, an eighth of it with 8
+  // ranks.
+  EXPECT_EQ(edges({.layer = {.context = 2}}).small_gathers, 0u);
+  EXPECT_EQ(edges({.layer = {.context = 8}}).small_gathers, 8u * 2);
 }
 
 TEST(TransformerJob, PlansThatDoNotFit) {
@@ -340,6 +510,8 @@ TEST(TransformerJob, PlansThatDoNotFit) {
   EXPECT_FALSE(error(model, {.pipeline = {.stages = 2}, .zero_stage = 2}).empty());
   EXPECT_FALSE(error(model, {.pipeline = {.micro_batches = 30'000'000}}).empty());
   EXPECT_FALSE(error(model, {.data = 0}).empty());
+  EXPECT_EQ(error(model, {.first_bucket = Bytes{0}}),
+            "bucket: found 0 bytes, expected one or more");
   model.layers = 0;
   EXPECT_FALSE(error(model, {}).empty());
 }

@@ -13,6 +13,8 @@ namespace {
 
 // Operations per element; functions such as exp and tanh count as one.
 constexpr int64_t kRotaryFlops = 3;
+constexpr int64_t kHeadNormFlops = 4;
+constexpr int64_t kHeadNormBackwardFlops = 9;
 constexpr int64_t kSoftmaxFlops = 6;          // scale, maximum, subtract, exp, sum, divide
 constexpr int64_t kSoftmaxBackwardFlops = 5;  // multiply, sum, subtract, multiply, scale
 constexpr int64_t kSoftmaxAgainFlops = 3;     // from the kept sum: scale, subtract, exp
@@ -38,6 +40,7 @@ class LayerMaker {
     const bool has_experts = HasExperts(model_, layer);
     const In attended = AttentionForward();
     has_experts ? ExpertsForward(attended) : DenseForward(attended);
+    if (plan_.inference) return Finish();
     In gradient;
     if (plan_.recompute == Recompute::kFull) {
       gradient = ComputeAgain(0, forward_.works().size(), {});
@@ -65,6 +68,9 @@ class LayerMaker {
     if (model_.positions != 0) {
       forward_.Elementwise("positions", out, SharedSize(), 1,
                            {.read = 2 * SharedSize(), .written = SharedSize()});
+    }
+    if (plan_.inference) return Finish();
+    if (model_.positions != 0) {
       backward_.VectorGradient("positions", {}, SharedSize(),
                                model_.sequence / plan_.context * model_.hidden);
     }
@@ -81,6 +87,7 @@ class LayerMaker {
   }
 
   LayerPasses Head() {
+    if (plan_.inference) return ChoiceOfTokens();
     const int64_t vocabulary = CeilDiv(model_.vocabulary, plan_.tensor);
     const MatrixProduct head{.rows = forward_.tokens(), .in = model_.hidden, .out = vocabulary};
     const int64_t tokens = forward_.tokens();
@@ -116,7 +123,46 @@ class LayerMaker {
 
  private:
   LayerPasses Finish() {
+    if (plan_.inference) {
+      for (LayerWork& work : forward_.works()) work.kept = Bytes{};
+    }
     return {.forward = std::move(forward_.works()), .backward = std::move(backward_.works())};
+  }
+
+  // Of inference: the last token of each sequence, the logits of its successor and the largest.
+  LayerPasses ChoiceOfTokens() {
+    const int64_t element = forward_.element();
+    const int64_t rows = plan_.sequences;
+    const int64_t last = std::min(rows, forward_.shared_tokens()) * model_.hidden;
+    const int64_t size = rows * model_.hidden;
+    In out;
+    const bool shared = forward_.shares_tokens() || plan_.context > 1;
+    if (shared || forward_.tokens() != rows) {
+      out = forward_.Elementwise("last tokens", out, 0, 0, {.read = last, .written = last});
+    }
+    if (forward_.shares_tokens()) {
+      out = forward_.Collective("last tokens all_gather", out, CollectiveType::kAllGather,
+                                LayerAxis::kTensor, last * element);
+    }
+    if (plan_.context > 1) {
+      out = forward_.Collective("last tokens context all_gather", out, CollectiveType::kAllGather,
+                                LayerAxis::kContext, size * element);
+    }
+    const MatrixProduct head{
+        .rows = rows, .in = model_.hidden, .out = CeilDiv(model_.vocabulary, plan_.tensor)};
+    out = forward_.Norm("final norm", out, rows);
+    out = forward_.Multiply("head", out, head, 0);
+    if (plan_.tensor > 1) {
+      out = forward_.Collective("logits all_gather", out, CollectiveType::kAllGather,
+                                LayerAxis::kTensor, head.outputs() * element);
+    }
+    const int64_t logits = plan_.tensor * head.outputs();
+    forward_.Add({.name = "choice",
+                  .inputs = out,
+                  .flops = logits,
+                  .read = Bytes{logits * element},
+                  .written = Bytes{rows * kIndexBytes}});
+    return Finish();
   }
 
   // Elements of the tokens between the matrices.
@@ -167,15 +213,29 @@ class LayerMaker {
   int64_t QuerySize() const { return forward_.tokens() * Heads() * model_.head_size; }
   // Keys, or values, of the rank's tokens.
   int64_t KeySize() const { return forward_.tokens() * KvHeads() * model_.head_size; }
-  // Those of the whole sequences.
+  // Those of the whole sequences, as far as they are not in a cache.
   int64_t AllKeySize() const { return plan_.context * KeySize(); }
+  // Of earlier tokens.
+  int64_t CachedKeySize() const {
+    return (SeenTokens(model_, plan_) - PassTokens(model_, plan_)) * plan_.sequences * KvHeads() *
+           model_.head_size;
+  }
+  int64_t CacheElement() const {
+    return plan_.inference ? ElementBytes(plan_.inference->cache).value_or(0) : 0;
+  }
+  // Bytes of keys, or values, that attention reads.
+  int64_t ReadKeyBytes() const {
+    return AllKeySize() * forward_.element() + CachedKeySize() * CacheElement();
+  }
   // Of a query and a key that it looks at, over all sequences and heads of the rank.
   int64_t Pairs() const {
-    const int64_t queries = model_.sequence / plan_.context;
+    const int64_t tokens = PassTokens(model_, plan_);
+    const int64_t seen = SeenTokens(model_, plan_);
+    const int64_t queries = tokens / plan_.context;
     // The ranks of a sequence have an early and a late piece each, so that all have as many pairs.
     const bool half = plan_.causal && plan_.attention == AttentionKind::kFused;
     return plan_.sequences * Heads() *
-           (half ? queries * (model_.sequence + 1) / 2 : queries * model_.sequence);
+           (half ? queries * (seen - tokens) + queries * (tokens + 1) / 2 : queries * seen);
   }
   // Operations of one product of all pairs.
   int64_t PairFlops() const { return 2 * model_.head_size * Pairs(); }
@@ -191,6 +251,26 @@ class LayerMaker {
     return {.rows = forward_.tokens(), .in = Heads() * model_.head_size, .out = model_.hidden};
   }
 
+  In NormHeads(In in) {
+    if (!model_.qk_norm) return in;
+    const int64_t size = QuerySize() + KeySize();
+    return forward_.Elementwise(
+        "head norms", std::move(in), size, kHeadNormFlops,
+        {.read = size + 2 * model_.head_size, .written = size, .kept = size});
+  }
+  In NormHeadsBackward(In in) {
+    if (!model_.qk_norm) return in;
+    const int64_t size = QuerySize() + KeySize();
+    const int64_t weights = 2 * model_.head_size;
+    const int64_t element = backward_.element();
+    const int64_t gradient = backward_.gradient();
+    return backward_.Add({.name = "head norms backward",
+                          .inputs = std::move(in),
+                          .gives_gradients = {"query norm", "key norm"},
+                          .flops = kHeadNormBackwardFlops * size,
+                          .read = Bytes{(2 * size + weights) * element + weights * gradient},
+                          .written = Bytes{size * element + weights * gradient}});
+  }
   In Rotate(LayerWorks& works, const std::string& name, In in) const {
     if (model_.positions != 0) return in;
     const int64_t size = QuerySize() + KeySize();
@@ -206,7 +286,13 @@ class LayerMaker {
   In AttentionForward() {
     In out = forward_.Norm("attention norm", {});
     out = forward_.Multiply("qkv", forward_.GatherTokens("qkv", out), Qkv(), SharedSize());
-    out = Rotate(forward_, "rotary", out);
+    out = Rotate(forward_, "rotary", NormHeads(out));
+    if (plan_.inference) {
+      forward_.Add({.name = "cache append",
+                    .inputs = out,
+                    .read = Bytes{2 * KeySize() * forward_.element()},
+                    .written = Bytes{2 * KeySize() * CacheElement()}});
+    }
     out = GatherKeys(forward_, "keys all_gather", out);
     core_begin_ = forward_.works().size();
     out = CoreForward(out);
@@ -224,7 +310,7 @@ class LayerMaker {
                            .inputs = in,
                            .flops = 2 * PairFlops() + kSoftmaxFlops * Pairs(),
                            .matrix_flops = 2 * PairFlops(),
-                           .read = Bytes{(QuerySize() + 2 * AllKeySize()) * element},
+                           .read = Bytes{QuerySize() * element + 2 * ReadKeyBytes()},
                            .written = Bytes{QuerySize() * element},
                            .kept = Bytes{(QuerySize() + 2 * KeySize()) * element}});
     }
@@ -232,7 +318,7 @@ class LayerMaker {
                            .inputs = in,
                            .flops = PairFlops(),
                            .matrix_flops = PairFlops(),
-                           .read = Bytes{(QuerySize() + AllKeySize()) * element},
+                           .read = Bytes{QuerySize() * element + ReadKeyBytes()},
                            .written = Bytes{Pairs() * element},
                            .kept = Bytes{(QuerySize() + KeySize()) * element}});
     const bool again = plan_.recompute == Recompute::kSelective;
@@ -242,7 +328,7 @@ class LayerMaker {
                          .inputs = out,
                          .flops = PairFlops(),
                          .matrix_flops = PairFlops(),
-                         .read = Bytes{(Pairs() + AllKeySize()) * element},
+                         .read = Bytes{Pairs() * element + ReadKeyBytes()},
                          .written = Bytes{QuerySize() * element},
                          .kept = Bytes{KeySize() * element}});
   }
@@ -265,7 +351,7 @@ class LayerMaker {
                                       CollectiveType::kReduceScatter, LayerAxis::kContext,
                                       2 * AllKeySize() * backward_.element());
     }
-    const In before = Rotate(backward_, "rotary backward", gradient);
+    const In before = NormHeadsBackward(Rotate(backward_, "rotary backward", gradient));
     gradient = backward_.SumTokens("qkv gradient", backward_.InputGradient("qkv", before, Qkv()));
     backward_.WeightGradient("qkv", before, Qkv(), SharedBytes());
     backward_.NormBackward("attention norm", gradient, 1);
@@ -353,31 +439,41 @@ class LayerMaker {
 
   // ---- experts
 
-  // That a rank sends, and gets: each expert has room for as many of each rank.
+  // That a rank sends, and gets: each expert has room for as many of each rank; in inference there
+  // are as many as are needed.
   int64_t Rows() const {
     const ExpertsModel& experts = *model_.experts;
-    const double mean = static_cast<double>(forward_.shared_tokens() * experts.top_k) /
-                        static_cast<double>(experts.experts);
+    const int64_t chosen = forward_.shared_tokens() * experts.top_k;
+    if (plan_.inference) {
+      return static_cast<int64_t>(std::ceil(experts.capacity_factor * static_cast<double>(chosen)));
+    }
+    const double mean = static_cast<double>(chosen) / static_cast<double>(experts.experts);
     return experts.experts * static_cast<int64_t>(std::ceil(experts.capacity_factor * mean));
   }
   int64_t RowBytes() const { return Rows() * model_.hidden * forward_.element(); }
-  // Of the tensor-parallel ranks together, which share each expert.
-  int64_t AllRowBytes() const { return plan_.tensor * RowBytes(); }
+  // Of the tensor-parallel ranks together, which share each expert. Where they do not share tokens,
+  // each sends all rows to those that have its share of the experts.
+  int64_t AllRows() const { return forward_.shares_tokens() ? plan_.tensor * Rows() : Rows(); }
+  int64_t AllRowBytes() const { return AllRows() * model_.hidden * forward_.element(); }
   MatrixProduct Router() const {
     return {.rows = forward_.shared_tokens(), .in = model_.hidden, .out = model_.experts->experts};
   }
-  int64_t LocalExperts() const { return model_.experts->experts / plan_.expert; }
+  // Those whose weights are used: few rows are for few experts.
+  int64_t UsedExperts() const {
+    const int64_t experts = model_.experts->experts / plan_.expert;
+    return plan_.inference ? std::min(experts, AllRows()) : experts;
+  }
   MatrixProduct ExpertsUp() const {
-    return {.rows = plan_.tensor * Rows() / LocalExperts(),
+    return {.rows = AllRows(),
             .in = model_.hidden,
             .out = UpFactor() * (model_.experts->ffn / plan_.tensor),
-            .count = LocalExperts()};
+            .count = UsedExperts()};
   }
   MatrixProduct ExpertsDown() const {
-    return {.rows = plan_.tensor * Rows() / LocalExperts(),
+    return {.rows = AllRows(),
             .in = model_.experts->ffn / plan_.tensor,
             .out = model_.hidden,
-            .count = LocalExperts()};
+            .count = UsedExperts()};
   }
   In Exchange(LayerWorks& works, const std::string& name, In in) const {
     if (plan_.expert == 1) return in;
@@ -385,12 +481,12 @@ class LayerMaker {
                             LayerAxis::kExpert, RowBytes());
   }
   In GatherRows(LayerWorks& works, const std::string& name, In in) const {
-    if (plan_.tensor == 1) return in;
+    if (!forward_.shares_tokens()) return in;
     return works.Collective(name + " all_gather", std::move(in), CollectiveType::kAllGather,
                             LayerAxis::kTensor, RowBytes());
   }
   In SumRows(LayerWorks& works, const std::string& name, In in) const {
-    if (plan_.tensor == 1) return in;
+    if (!forward_.shares_tokens()) return in;
     return works.Collective(name + " reduce_scatter", std::move(in), CollectiveType::kReduceScatter,
                             LayerAxis::kTensor, AllRowBytes());
   }
@@ -424,6 +520,8 @@ class LayerMaker {
                         .read = Bytes{RowBytes() + choices},
                         .written = Bytes{SharedBytes()},
                         .kept = Bytes{RowBytes()}});
+    // Each has what its share of the experts gives.
+    if (!forward_.shares_tokens()) out = forward_.SumTokens("combine", out);
     if (experts.shared_ffn != 0) {
       out.push_back(BranchForward("shared ", normal, experts.shared_ffn).front());
     }
@@ -486,6 +584,31 @@ Status Splits(std::string_view what, int64_t size, std::string_view ways, int64_
       fmt::format("{}: found {}, expected a multiple of the {} {}", what, size, count, ways));
 }
 
+Status CheckInference(const InferencePass& pass, int64_t context) {
+  constexpr int64_t kMost = int64_t{1} << 24;
+  if (pass.tokens < 1 || pass.tokens > kMost) {
+    return BadInput(
+        fmt::format("tokens of a sequence: found {}, expected 1 to {}", pass.tokens, kMost));
+  }
+  if (pass.cached < 0 || pass.cached > kMost) {
+    return BadInput(
+        fmt::format("tokens in the cache: found {}, expected 0 to {}", pass.cached, kMost));
+  }
+  if (pass.cached > 0 && context > 1) {
+    return BadInput(
+        fmt::format("context-parallel ranks: found {} and tokens in the cache, "
+                    "expected a prompt without any before it",
+                    context));
+  }
+  if (!ElementBytes(pass.cache)) {
+    return BadInput(
+        fmt::format("type of the cache: found '{}', expected an element type of known "
+                    "size",
+                    TypeText(pass.cache)));
+  }
+  return {};
+}
+
 }  // namespace
 
 Status CheckLayerPlan(const TransformerModel& model, const LayerPlan& plan) {
@@ -501,21 +624,22 @@ Status CheckLayerPlan(const TransformerModel& model, const LayerPlan& plan) {
   ETUDE_RETURN_IF_ERROR(Splits("heads", model.heads, "tensor-parallel ranks", plan.tensor));
   ETUDE_RETURN_IF_ERROR(Splits("kv_heads", model.kv_heads, "tensor-parallel ranks", plan.tensor));
   ETUDE_RETURN_IF_ERROR(Splits("ffn", model.ffn, "tensor-parallel ranks", plan.tensor));
+  if (plan.inference) ETUDE_RETURN_IF_ERROR(CheckInference(*plan.inference, plan.context));
   if (plan.context > 1) {
     // Each rank has an early and a late piece.
-    ETUDE_RETURN_IF_ERROR(Splits("sequence", model.sequence,
+    ETUDE_RETURN_IF_ERROR(Splits("sequence", PassTokens(model, plan),
                                  "pieces of the context-parallel ranks, two each",
                                  2 * plan.context));
   }
   if (plan.tensor > 1 && plan.sequence_parallel) {
     ETUDE_RETURN_IF_ERROR(Splits("tokens of a micro-batch on a rank",
-                                 plan.sequences * (model.sequence / plan.context),
+                                 plan.sequences * (PassTokens(model, plan) / plan.context),
                                  "tensor-parallel ranks", plan.tensor));
   }
   double widest = static_cast<double>(std::max(model.ffn * 2, model.vocabulary));
   if (model.experts) {
     const ExpertsModel& experts = *model.experts;
-    if (plan.tensor > 1 && !plan.sequence_parallel) {
+    if (plan.tensor > 1 && !plan.sequence_parallel && !plan.inference) {
       return BadInput(
           "experts: found tensor-parallel ranks without sequence parallelism, expected "
           "it, because each token is to be sent once");
@@ -531,10 +655,11 @@ Status CheckLayerPlan(const TransformerModel& model, const LayerPlan& plan) {
   } else if (plan.expert != 1) {
     return BadInput(fmt::format("found {} expert-parallel ranks and no experts", plan.expert));
   }
-  const double tokens = static_cast<double>(plan.sequences) * static_cast<double>(model.sequence);
+  const double tokens =
+      static_cast<double>(plan.sequences) * static_cast<double>(PassTokens(model, plan));
   const double attention = static_cast<double>(model.heads) * static_cast<double>(model.head_size);
   const double flops = tokens * (4 * static_cast<double>(model.hidden) * (widest + 4 * attention) +
-                                 32 * static_cast<double>(model.sequence) * attention);
+                                 32 * static_cast<double>(SeenTokens(model, plan)) * attention);
   if (flops > std::ldexp(1, 60)) {
     return BadInput(
         fmt::format("found work of {:.1e} operations in a layer and micro-batch, "
@@ -542,6 +667,23 @@ Status CheckLayerPlan(const TransformerModel& model, const LayerPlan& plan) {
                     flops, std::ldexp(1, 60)));
   }
   return {};
+}
+
+int64_t PassTokens(const TransformerModel& model, const LayerPlan& plan) {
+  return plan.inference ? plan.inference->tokens : model.sequence;
+}
+
+int64_t SeenTokens(const TransformerModel& model, const LayerPlan& plan) {
+  return PassTokens(model, plan) + (plan.inference ? plan.inference->cached : 0);
+}
+
+int64_t StateElements(const TransformerModel& model, const LayerPlan& plan) {
+  return LayerWorks(model, plan).shared_tokens() * model.hidden;
+}
+
+Bytes CacheBytesPerToken(const TransformerModel& model, DType cache) {
+  return Bytes{2 * model.layers * model.kv_heads * model.head_size *
+               ElementBytes(cache).value_or(0)};
 }
 
 LayerPasses TransformerLayer(const TransformerModel& model, const LayerPlan& plan, int64_t layer) {

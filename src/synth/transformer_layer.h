@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,14 @@ enum class Recompute : uint8_t {
   kFull,       // everything but the layer's input
 };
 
+// Tokens that go through the model at once, without a way back. Their keys and values are added to
+// a cache, in which are those of earlier tokens.
+struct InferencePass {
+  int64_t tokens = 1;  // of each sequence
+  int64_t cached = 0;  // earlier ones of each sequence
+  DType cache = DType::kBFloat16;
+};
+
 // How layers are spread over ranks, and how many sequences a rank is given.
 struct LayerPlan {
   int64_t tensor = 1;  // ranks that share each layer's matrices
@@ -37,7 +46,16 @@ struct LayerPlan {
   AttentionKind attention = AttentionKind::kFused;
   bool causal = true;  // fused attention leaves out pairs that are masked
   Recompute recompute = Recompute::kNone;
+  std::optional<InferencePass> inference;  // nullopt: training
 };
+
+// Of each sequence: those that go through the model at once, and those that they look at.
+int64_t PassTokens(const TransformerModel& model, const LayerPlan& plan);
+int64_t SeenTokens(const TransformerModel& model, const LayerPlan& plan);
+// Elements of what a layer gives the next one, on a rank.
+int64_t StateElements(const TransformerModel& model, const LayerPlan& plan);
+// Of keys and values of one token in all layers' caches together, over all ranks.
+Bytes CacheBytesPerToken(const TransformerModel& model, DType cache);
 
 // kBadInput, with what was expected, unless each dimension can be split as planned and all numbers
 // of a layer fit into 64 bits. The model has passed CheckTransformer.
@@ -53,7 +71,8 @@ struct LayerWork {
   std::vector<size_t> inputs;
   // Only the gradients of weights need it: no other layer waits for it.
   bool for_weights = false;
-  // Weights of TransformerModel whose gradients it gives, by name.
+  // Weights of TransformerModel whose gradients it gives, by name, in the order in which they are
+  // there.
   std::vector<std::string> gives_gradients;
 
   // Computation. An addition and a multiplication are two operations.
@@ -73,7 +92,8 @@ struct LayerWork {
   bool communicates() const { return collective != CollectiveType::kUnknown; }
 };
 
-// In an order in which they can run one after the other. The last work of `forward` gives the
+// In an order in which they can run one after the other; inference has no `backward`. The last work
+// of `forward` gives the
 // output, the last work of `backward` that is not for weights the gradient of the input.
 struct LayerPasses {
   std::vector<LayerWork> forward;
@@ -83,7 +103,8 @@ struct LayerPasses {
 // The plan has passed CheckLayerPlan.
 LayerPasses TransformerLayer(const TransformerModel& model, const LayerPlan& plan, int64_t layer);
 LayerPasses TransformerEmbedding(const TransformerModel& model, const LayerPlan& plan);
-// The final norm, the head and the loss. There is no gradient to wait for.
+// The final norm, the head and the loss. There is no gradient to wait for. In inference: the choice
+// of each sequence's next token, which all ranks know then.
 LayerPasses TransformerHead(const TransformerModel& model, const LayerPlan& plan);
 
 // Elements of a weight on each rank; the last of the ranks may have fewer rows of the vocabulary

@@ -419,6 +419,28 @@ TEST(TransformerLayer, PlansThatDoNotFit) {
   EXPECT_FALSE(CheckLayerPlan(routed, {.tensor = 2, .sequence_parallel = false}));
 }
 
+// Queries and keys of 4 and 2 heads of 32, and their two scales of 32; offsets or none.
+TEST(TransformerLayer, NormsOfHeadsAndWithoutOffsets) {
+  TransformerModel model = Llama();
+  model.qk_norm = true;
+  model.norm = NormKind::kLayerNormNoOffset;
+  const LayerPlan plan{.tensor = 2, .sequences = 2};
+  const LayerPasses passes = TransformerLayer(model, plan, 0);
+  ExpectSound(passes);
+  const int64_t size = 128 * (4 + 2) * 32;
+  const LayerWork& norms = Find(passes.forward, "head norms");
+  EXPECT_EQ(norms.flops, 4 * size);
+  EXPECT_EQ(norms.read.count, (size + 64) * 2);
+  EXPECT_EQ(norms.kept.count, size * 2);
+  const LayerWork& backward = Find(passes.backward, "head norms backward");
+  EXPECT_EQ(backward.flops, 9 * size);
+  EXPECT_EQ(backward.read.count, (2 * size + 64) * 2 + 64 * 4);
+  EXPECT_EQ(backward.written.count, size * 2 + 64 * 4);
+  EXPECT_EQ(Find(passes.forward, "attention norm").flops, 6 * 64 * 256);
+  EXPECT_EQ(Find(passes.forward, "attention norm").read.count, (64 * 256 + 256) * 2);
+  EXPECT_EQ(Find(passes.backward, "attention norm backward").flops, (12 + 1) * 64 * 256);
+}
+
 // The gradient of each weight comes from one work of backward.
 TEST(TransformerLayer, GradientsOfAllWeights) {
   const auto given = [](const LayerPasses& passes) {
@@ -440,7 +462,9 @@ TEST(TransformerLayer, GradientsOfAllWeights) {
   TransformerModel biased = Llama();
   biased.biases = true;
   biased.positions = biased.sequence;
-  for (const TransformerModel& model : {Llama(), routed, biased}) {
+  TransformerModel normed = Llama();
+  normed.qk_norm = true;
+  for (const TransformerModel& model : {Llama(), routed, biased, normed}) {
     for (const Recompute recompute : {Recompute::kNone, Recompute::kFull}) {
       const LayerPlan plan{.recompute = recompute};
       EXPECT_EQ(given(TransformerLayer(model, plan, 0)), names(LayerWeights(model, 0)));

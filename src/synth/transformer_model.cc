@@ -32,9 +32,29 @@ constexpr TransformerModel Gpt3() {
   return model;
 }
 
-constexpr TransformerModel Mixtral() {
-  TransformerModel model = Llama(32, 4096, 32, 8, 14336, 32000, 32768);
-  model.experts = ExpertsModel{.experts = 8, .top_k = 2, .ffn = 14336};
+// All layers have the experts.
+constexpr TransformerModel Routed(TransformerModel model, int64_t experts, int64_t top_k) {
+  model.experts = ExpertsModel{.experts = experts, .top_k = top_k, .ffn = model.ffn};
+  return model;
+}
+
+constexpr TransformerModel Qwen3(int64_t layers, int64_t hidden, int64_t heads, int64_t ffn) {
+  TransformerModel model = Routed(Llama(layers, hidden, heads, 4, ffn, 151936, 32768), 128, 8);
+  model.head_size = 128;
+  model.qk_norm = true;
+  return model;
+}
+
+constexpr TransformerModel Dbrx() {
+  TransformerModel model = Routed(Llama(40, 6144, 48, 8, 10752, 100352, 32768), 16, 4);
+  model.norm = NormKind::kLayerNormNoOffset;
+  return model;
+}
+
+constexpr TransformerModel DeepSeekMoe() {
+  TransformerModel model = Llama(28, 2048, 16, 16, 10944, 102400, 4096);
+  model.experts = ExpertsModel{
+      .experts = 64, .top_k = 6, .ffn = 1408, .shared_ffn = 2 * 1408, .dense_layers = 1};
   return model;
 }
 
@@ -43,6 +63,9 @@ constexpr std::string_view kLlama2Source =
 constexpr std::string_view kLlama3Source =
     "Grattafiori et al. 2024, arXiv 2407.21783, table 3 and section 3.2";
 
+constexpr std::string_view kQwen3Source =
+    "Yang et al. 2025, arXiv 2505.09388, table 2; the model's config.json";
+
 constexpr auto kPresets = std::to_array<TransformerPreset>({
     {"gpt-3-175b", "Brown et al. 2020, arXiv 2005.14165, table 2.1; vocabulary of GPT-2", Gpt3()},
     {"llama-2-7b", kLlama2Source, Llama(32, 4096, 32, 32, 11008, 32000, 4096)},
@@ -50,14 +73,21 @@ constexpr auto kPresets = std::to_array<TransformerPreset>({
     {"llama-3-8b", kLlama3Source, Llama(32, 4096, 32, 8, 14336, 128256, 8192)},
     {"llama-3-70b", kLlama3Source, Llama(80, 8192, 64, 8, 28672, 128256, 8192)},
     {"llama-3-405b", kLlama3Source, Llama(126, 16384, 128, 8, 53248, 128256, 8192)},
-    {"mixtral-8x7b", "Jiang et al. 2024, arXiv 2401.04088, table 1", Mixtral()},
+    {"mixtral-8x7b", "Jiang et al. 2024, arXiv 2401.04088, table 1",
+     Routed(Llama(32, 4096, 32, 8, 14336, 32000, 32768), 8, 2)},
+    {"mixtral-8x22b", "Mistral AI 2024, Mixtral-8x22B-v0.1: the model's config.json",
+     Routed(Llama(56, 6144, 48, 8, 16384, 32000, 65536), 8, 2)},
+    {"qwen3-30b-a3b", kQwen3Source, Qwen3(48, 2048, 32, 768)},
+    {"qwen3-235b-a22b", kQwen3Source, Qwen3(94, 4096, 64, 1536)},
+    {"dbrx", "Databricks 2024, dbrx-base: the model's config.json", Dbrx()},
+    {"deepseek-moe-16b", "Dai et al. 2024, arXiv 2401.06066, section 5.1; the model's config.json",
+     DeepSeekMoe()},
 });
 
 void AddNorm(const TransformerModel& model, std::string_view name,
              std::vector<TransformerWeight>& weights) {
-  // Scales, and with LayerNorm offsets.
-  const int64_t rows = model.norm == NormKind::kLayerNorm ? 2 : 1;
-  weights.push_back({.name = name, .rows = rows, .columns = model.hidden});
+  const auto count = static_cast<size_t>(NormElements(model) / model.hidden);
+  weights.insert(weights.end(), count, {.name = name, .rows = 1, .columns = model.hidden});
 }
 
 void AddFeedForward(const TransformerModel& model, std::string_view up, std::string_view down,
@@ -186,6 +216,10 @@ Status CheckTransformer(const TransformerModel& model) {
   return {};
 }
 
+int64_t NormElements(const TransformerModel& model) {
+  return model.norm == NormKind::kLayerNorm ? 2 * model.hidden : model.hidden;
+}
+
 bool HasExperts(const TransformerModel& model, int64_t layer) {
   return model.experts && layer >= model.experts->dense_layers;
 }
@@ -199,6 +233,11 @@ std::vector<TransformerWeight> LayerWeights(const TransformerModel& model, int64
   if (model.biases) {
     weights.push_back(
         {.name = "qkv bias", .rows = qkv, .columns = 1, .split = WeightSplit::kTensor});
+  }
+  if (model.qk_norm) {
+    for (const std::string_view name : {"query norm", "key norm"}) {
+      weights.push_back({.name = name, .rows = 1, .columns = model.head_size, .by_heads = true});
+    }
   }
   weights.push_back({.name = "projection",
                      .rows = model.heads * model.head_size,

@@ -14,7 +14,11 @@
 // they are from.
 namespace etude {
 
-enum class NormKind : uint8_t { kLayerNorm, kRmsNorm };
+enum class NormKind : uint8_t {
+  kLayerNorm,
+  kRmsNorm,
+  kLayerNormNoOffset,  // a scale only
+};
 
 // Feed-forward parts of which each token goes through some.
 struct ExpertsModel {
@@ -39,6 +43,7 @@ struct TransformerModel {
   bool gated = true;  // the feed-forward part multiplies two projections up: SwiGLU, else GELU
   bool biases = false;
   NormKind norm = NormKind::kRmsNorm;
+  bool qk_norm = false;  // RMSNorm of each head's queries and keys
   int64_t vocabulary = 0;
   bool tied = false;      // the head uses the embedding's weights
   int64_t positions = 0;  // learned ones; 0: rotary
@@ -68,10 +73,14 @@ struct TransformerWeight {
   int64_t columns = 0;
   int64_t count = 1;  // of experts
   WeightSplit split = WeightSplit::kNone;
+  // Each tensor-parallel rank uses it for its heads: of its gradient each has a part.
+  bool by_heads = false;
 
   int64_t elements() const { return rows * columns * count; }
 };
 
+// Elements of a norm of hidden units: scales, and offsets if it has them.
+int64_t NormElements(const TransformerModel& model);
 bool HasExperts(const TransformerModel& model, int64_t layer);
 // Of one layer, of the embedding, and of the final norm and the head, in the order in which the
 // forward pass uses them. A tied head has no weight of its own.

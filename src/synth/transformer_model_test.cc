@@ -22,10 +22,23 @@ TEST(TransformerModel, PresetsHaveThePublishedNumbersOfParameters) {
   EXPECT_EQ(ParameterCount(Preset("llama-3-70b")), 70'553'706'496);
   EXPECT_EQ(ParameterCount(Preset("llama-3-405b")), 405'853'388'800);
   EXPECT_EQ(ParameterCount(Preset("mixtral-8x7b")), 46'702'792'704);
+  EXPECT_EQ(ParameterCount(Preset("mixtral-8x22b")), 140'620'634'112);
+  EXPECT_EQ(ParameterCount(Preset("qwen3-30b-a3b")), 30'532'122'624);
+  EXPECT_EQ(ParameterCount(Preset("qwen3-235b-a22b")), 235'093'634'560);
+  EXPECT_EQ(ParameterCount(Preset("dbrx")), 131'596'523'520);
+  EXPECT_EQ(ParameterCount(Preset("deepseek-moe-16b")), 16'375'728'128);
   EXPECT_NEAR(static_cast<double>(ParameterCount(Preset("gpt-3-175b"))), 175.0e9, 0.5e9);
-  // "uses 13B active parameters": arXiv 2401.04088.
-  EXPECT_EQ(std::lround(static_cast<double>(ActiveParameterCount(Preset("mixtral-8x7b"))) / 1e9),
-            13);
+  // "uses 13B active parameters": arXiv 2401.04088; 39 of 141, 3.3 of 30.5, 22 of 235, 36 of 132
+  // and 2.8 of 16.4 say those of the others.
+  const auto active = [](std::string_view name) {
+    return std::lround(static_cast<double>(ActiveParameterCount(Preset(name))) / 1e8);
+  };
+  EXPECT_EQ(active("mixtral-8x7b"), 129);
+  EXPECT_EQ(active("mixtral-8x22b"), 392);
+  EXPECT_EQ(active("qwen3-30b-a3b"), 34);
+  EXPECT_EQ(active("qwen3-235b-a22b"), 222);
+  EXPECT_EQ(active("dbrx"), 365);
+  EXPECT_EQ(active("deepseek-moe-16b"), 28);
   EXPECT_EQ(ActiveParameterCount(Preset("llama-3-8b")), ParameterCount(Preset("llama-3-8b")));
   for (const TransformerPreset& preset : TransformerPresets()) {
     EXPECT_TRUE(CheckTransformer(preset.model)) << preset.name;
@@ -114,7 +127,7 @@ TEST(TransformerFile, ErrorsSayWhereAndWhatWasExpected) {
   EXPECT_EQ(ErrorOf(whole + "kv_heads = 3"),
             "m.toml:1:1: kv_heads: found 3, expected a divisor of the 4 heads");
   EXPECT_EQ(ErrorOf(whole + "norm = 'batch'"),
-            "m.toml:8:8: norm: found 'batch', expected rms or layer");
+            "m.toml:8:8: norm: found 'batch', expected rms, layer or layer-no-offset");
   EXPECT_EQ(ErrorOf(whole + "[experts]\nexperts = 4\ntop_k = 5\nffn = 8"),
             "m.toml:1:1: top_k: found 5, expected 1 to the 4 experts");
   EXPECT_TRUE(ErrorOf("[model]\nlayers = 0").starts_with("m.toml:2:10: layers: found 0"));

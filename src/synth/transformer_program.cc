@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "src/synth/inference_program.h"
+#include "src/synth/layer_program.h"
 #include "src/synth/replica_buckets.h"
 #include "src/synth/step_program.h"
 
@@ -25,13 +27,15 @@ struct WeightUnit {
   std::vector<TransformerWeight> parts;
   int64_t weights = 0;  // elements on a rank without sharing among replicas
   int64_t expert_weights = 0;
-  // Of `weights`, those that all tensor-parallel ranks have.
+  // Of `weights`, those of whose gradients each tensor-parallel rank has a part.
   int64_t common_weights = 0;
+  bool kept = false;  // gathered with the other ends
 };
 
 // Replicas of ReplicaBuckets.
 constexpr size_t kDense = 0;
 constexpr size_t kExperts = 1;
+constexpr size_t kKept = 2;  // of the ends
 
 class ProgramMaker {
  public:
@@ -42,6 +46,7 @@ class ProgramMaker {
         plan_(plan),
         stage_(stage),
         places_(plan.pipeline.stages * plan.pipeline.chunks),
+        keeps_ends_(plan.zero_stage == 3 && (plan.keep_ends || model.tied)),
         weight_(ElementBytes(model.weights).value_or(0)),
         gradient_(ElementBytes(model.gradients).value_or(0)),
         dense_(TransformerLayer(model, plan.layer, 0)),
@@ -52,10 +57,12 @@ class ProgramMaker {
         buckets_(program_,
                  {.zero_stage = plan.zero_stage,
                   .bucket = plan.bucket,
+                  .first_bucket = plan.first_bucket,
                   .weight = weight_,
                   .gradient = gradient_},
                  {ReplicasOf(ParallelGroup::kReplicas, ""),
-                  ReplicasOf(ParallelGroup::kExpertReplicas, "experts' ")}) {}
+                  ReplicasOf(ParallelGroup::kExpertReplicas, "experts' "),
+                  ReplicasOf(ParallelGroup::kReplicas, "", /*kept=*/true)}) {}
 
   std::vector<StepWork> Run() {
     for (int64_t chunk = 0; chunk < plan_.pipeline.chunks; ++chunk) AddUnits(chunk);
@@ -99,24 +106,31 @@ class ProgramMaker {
     In in;
   };
 
-  Replicas ReplicasOf(ParallelGroup group, std::string_view name) const {
-    return {
-        .group = static_cast<size_t>(group), .ranks = ParallelGroupSize(plan_, group), .of = name};
+  Replicas ReplicasOf(ParallelGroup group, std::string_view name, bool kept = false) const {
+    return {.group = static_cast<size_t>(group),
+            .ranks = ParallelGroupSize(plan_, group),
+            .of = name,
+            .kept = kept};
   }
 
   void AddUnits(int64_t chunk) {
     const int64_t place = chunk * plan_.pipeline.stages + stage_;
     std::vector<WeightUnit>& units = units_.emplace_back();
-    if (place == 0) units.push_back(UnitOf("embedding", embedding_, EmbeddingWeights(model_)));
-    const int64_t rest = model_.layers % places_;
-    const int64_t count = model_.layers / places_ + (place < rest ? 1 : 0);
-    const int64_t first = model_.layers / places_ * place + std::min(place, rest);
-    for (int64_t layer = first; layer < first + count; ++layer) {
+    if (place == 0) units.push_back(EndOf("embedding", embedding_, EmbeddingWeights(model_)));
+    const LayerRange layers = LayersOfPlace(model_.layers, places_, place);
+    for (int64_t layer = layers.first; layer < layers.first + layers.count; ++layer) {
       const bool routed = HasExperts(model_, layer);
       units.push_back(UnitOf(fmt::format("layer {}", layer), routed ? routed_ : dense_,
                              LayerWeights(model_, layer)));
     }
-    if (place == places_ - 1) units.push_back(UnitOf("head", head_, HeadWeights(model_)));
+    if (place == places_ - 1) units.push_back(EndOf("head", head_, HeadWeights(model_)));
+  }
+  WeightUnit EndOf(std::string name, const LayerPasses& passes,
+                   std::vector<TransformerWeight> weights) {
+    WeightUnit unit = UnitOf(std::move(name), passes, std::move(weights));
+    unit.kept = keeps_ends_;
+    if (keeps_ends_) kept_weights_ += unit.weights;
+    return unit;
   }
   WeightUnit UnitOf(std::string name, const LayerPasses& passes,
                     std::vector<TransformerWeight> weights) const {
@@ -124,7 +138,7 @@ class ProgramMaker {
     for (const TransformerWeight& weight : unit.parts) {
       const int64_t elements = ElementsOnRank(weight, plan_.layer);
       (weight.split == WeightSplit::kExperts ? unit.expert_weights : unit.weights) += elements;
-      if (weight.split == WeightSplit::kNone) unit.common_weights += elements;
+      if (IsSummed(weight)) unit.common_weights += elements;
     }
     return unit;
   }
@@ -133,6 +147,11 @@ class ProgramMaker {
     return step.chunk * plan_.pipeline.stages + stage_;
   }
   bool SharesTokens() const { return plan_.layer.tensor > 1 && plan_.layer.sequence_parallel; }
+  // Whether tensor-parallel ranks, which all have it, sum its gradients.
+  bool IsSummed(const TransformerWeight& weight) const {
+    return weight.split == WeightSplit::kNone &&
+           (SharesTokens() || (plan_.layer.tensor > 1 && weight.by_heads));
+  }
   bool SharesEmbedding() const {
     return model_.tied && plan_.pipeline.stages > 1 &&
            (stage_ == 0 || stage_ == plan_.pipeline.stages - 1);
@@ -159,27 +178,15 @@ class ProgramMaker {
     const int64_t place = PlaceOf(step);
     const bool to_next = backward != sends;
     const int64_t sender = sends ? place : place + (backward ? 1 : -1);
-    const bool shares = SharesTokens();
-    const int64_t tokens = plan_.layer.sequences * (model_.sequence / plan_.layer.context) /
-                           (shares ? plan_.layer.tensor : 1);
     StepWork work{.name = fmt::format("{} {} #{}", sends ? "send" : "receive",
                                       backward ? "gradient" : "activations", step.micro_batch),
                   .data = std::move(data),
                   .partner = to_next ? 1 : -1,
                   .sends = sends,
                   .tag = 2 * (step.micro_batch * places_ + sender) + (backward ? 1 : 0),
-                  .bytes = Bytes{tokens * model_.hidden * weight_}};
+                  .bytes = Bytes{StateElements(model_, plan_.layer) * weight_}};
     if (!sends) StepProgram::ComeAfter(work, step_ends_[0]);
     return program_.Push(std::move(work));
-  }
-
-  static ParallelGroup GroupOf(LayerAxis axis) {
-    switch (axis) {
-      case LayerAxis::kTensor: return ParallelGroup::kTensor;
-      case LayerAxis::kContext: return ParallelGroup::kContext;
-      case LayerAxis::kExpert: return ParallelGroup::kExpert;
-    }
-    return ParallelGroup::kTensor;
   }
 
   // The works that `wanted` says; gives the last one. `reduces`: of the gradients, which are whole.
@@ -191,14 +198,9 @@ class ProgramMaker {
     for (size_t i = 0; i < works.size(); ++i) {
       const LayerWork& work = works[i];
       if (!wanted(work)) continue;
-      In data;
-      for (const size_t input : work.inputs) data.push_back(*saved.ids[input]);
-      if (work.inputs.empty()) data = saved.in;
-      std::string name = fmt::format("{} {} #{}", unit.name, work.name, micro_batch);
-      saved.ids[i] = work.communicates()
-                         ? Collective(std::move(name), std::move(data), work.collective,
-                                      GroupOf(work.axis), work.bytes)
-                         : Compute(std::move(name), std::move(data), work);
+      saved.ids[i] =
+          AddLayerWork(program_, fmt::format("{} {} #{}", unit.name, work.name, micro_batch), work,
+                       model_.weights, saved.ids, saved.in);
       program_.works()[*saved.ids[i]].held = work.kept;
       if (!work.for_weights) last = {*saved.ids[i]};
       if (reduces) Enter(unit, work, *saved.ids[i]);
@@ -211,12 +213,13 @@ class ProgramMaker {
   void Forward(const StageStep& step) {
     In in;
     if (PlaceOf(step) != 0) in = {Message(step, /*backward=*/false, /*sends=*/false, {})};
+    GatherEnds(step.micro_batch);
     for (const WeightUnit& unit : units_[static_cast<size_t>(step.chunk)]) {
       Saved saved{.ids = {}, .in = in};
       GatherWeights(unit, step.micro_batch, saved.in);
       in = Emit(unit, unit.passes->forward, step.micro_batch, saved, /*reduces=*/false,
                 [](const LayerWork&) { return true; });
-      Free(buckets_.Gathered(std::array{unit.weights, unit.expert_weights}));
+      if (!unit.kept) Free(buckets_.Gathered(SharedBy(unit)));
     }
     if (PlaceOf(step) != places_ - 1) {
       Message(step, /*backward=*/false, /*sends=*/true, in);
@@ -238,17 +241,25 @@ class ProgramMaker {
     }
     const std::vector<WeightUnit>& units = units_[static_cast<size_t>(step.chunk)];
     std::vector<Saved> all(units.size());
+    GatherEnds(step.micro_batch);
+    In gathered;
+    GatherWeights(units.back(), step.micro_batch, gathered);
     for (size_t i = units.size(); i-- > 0;) {
       const WeightUnit& unit = units[i];
       all[i].in = in;
-      GatherWeights(unit, step.micro_batch, all[i].in);
+      Append(all[i].in, gathered);
+      if (i > 0) gathered = GatherAhead(units[i - 1], step.micro_batch);
       in = Emit(unit, unit.passes->backward, step.micro_batch, all[i], reduces,
                 [&](const LayerWork& work) { return whole || !work.for_weights; });
-      Free(buckets_.Gathered(std::array{unit.weights, unit.expert_weights}));
+      if (!unit.kept) Free(buckets_.Gathered(SharedBy(unit)));
       if (whole) FreeKept(unit);
       if (whole) Finish(unit, step.micro_batch);
     }
     if (PlaceOf(step) != 0) Message(step, /*backward=*/true, /*sends=*/true, in);
+    if (!ends_gathered_.empty()) {
+      Free(buckets_.Gathered(std::array<int64_t, 3>{0, 0, kept_weights_}));
+    }
+    ends_gathered_.clear();
     if (whole) {
       buckets_.EndMicroBatch();
     } else {
@@ -290,10 +301,28 @@ class ProgramMaker {
 
   // ---- replicas
 
-  void GatherWeights(const WeightUnit& unit, int64_t micro_batch, In& in) {
-    buckets_.GatherWeights(fmt::format("{} weights all_gather #{}", unit.name, micro_batch),
-                           std::array{unit.weights, unit.expert_weights}, in);
+  static std::string GatherName(std::string_view of, int64_t micro_batch) {
+    return fmt::format("{} weights all_gather #{}", of, micro_batch);
   }
+  // By replicas.
+  static std::array<int64_t, 3> SharedBy(const WeightUnit& unit) {
+    return {unit.weights, unit.expert_weights, 0};
+  }
+  void GatherWeights(const WeightUnit& unit, int64_t micro_batch, In& in) {
+    if (unit.kept) return Append(in, ends_gathered_);
+    buckets_.GatherWeights(GatherName(unit.name, micro_batch), SharedBy(unit), in);
+  }
+  In GatherAhead(const WeightUnit& unit, int64_t micro_batch) {
+    if (unit.kept) return ends_gathered_;
+    return buckets_.GatherAhead(GatherName(unit.name, micro_batch), SharedBy(unit));
+  }
+  // Unless they still are.
+  void GatherEnds(int64_t micro_batch) {
+    if (!keeps_ends_ || !ends_gathered_.empty()) return;
+    buckets_.GatherWeights(GatherName("ends", micro_batch),
+                           std::array<int64_t, 3>{0, 0, kept_weights_}, ends_gathered_);
+  }
+  static void Append(In& in, const In& more) { in.insert(in.end(), more.begin(), more.end()); }
 
   bool IsLast(int64_t micro_batch) const { return micro_batch == plan_.pipeline.micro_batches - 1; }
   bool Reduces(int64_t micro_batch) const { return buckets_.Reduces(IsLast(micro_batch)); }
@@ -301,28 +330,29 @@ class ProgramMaker {
   // Gradients enter buckets as they are computed. Those of weights that tensor-parallel ranks have
   // to sum first do when the unit's are there.
   void Enter(const WeightUnit& unit, const LayerWork& work, size_t id) {
-    if (work.gives_gradients.empty()) return;
-    for (const TransformerWeight& weight : unit.parts) {
-      if (std::ranges::find(work.gives_gradients, weight.name) == work.gives_gradients.end()) {
-        continue;
+    for (const std::string& name : work.gives_gradients) {
+      for (const TransformerWeight& weight : unit.parts) {
+        if (weight.name != name || IsSummed(weight)) continue;
+        if (unit.passes == &embedding_ && name == kEmbedding && SharesEmbedding()) continue;
+        buckets_.Add(ReplicasThatHave(unit, weight), ElementsOnRank(weight, plan_.layer), {id});
       }
-      if (SharesTokens() && weight.split == WeightSplit::kNone) continue;
-      if (unit.passes == &embedding_ && weight.name == kEmbedding && SharesEmbedding()) continue;
-      buckets_.Add(weight.split == WeightSplit::kExperts ? kExperts : kDense,
-                   ElementsOnRank(weight, plan_.layer), {id});
     }
+  }
+  static size_t ReplicasThatHave(const WeightUnit& unit, const TransformerWeight& weight) {
+    if (weight.split == WeightSplit::kExperts) return kExperts;
+    return unit.kept ? kKept : kDense;
   }
   // The gradients of the unit's weights are there.
   void Finish(const WeightUnit& unit, int64_t micro_batch) {
     if (!Reduces(micro_batch)) return;
-    if (SharesTokens() && unit.common_weights != 0) {
-      // Each tensor-parallel rank has what its share of the tokens gives.
+    if (unit.common_weights != 0) {
+      // Each tensor-parallel rank has what its share of the tokens, or its heads, give.
       const size_t sum = Collective(fmt::format("{} common gradients all_reduce", unit.name),
                                     {*program_.last_compute()}, CollectiveType::kAllReduce,
                                     ParallelGroup::kTensor, Bytes{unit.common_weights * gradient_});
       for (const TransformerWeight& weight : unit.parts) {
-        if (weight.split == WeightSplit::kNone) {
-          buckets_.Add(kDense, ElementsOnRank(weight, plan_.layer), {sum});
+        if (IsSummed(weight)) {
+          buckets_.Add(ReplicasThatHave(unit, weight), ElementsOnRank(weight, plan_.layer), {sum});
         }
       }
     }
@@ -349,6 +379,7 @@ class ProgramMaker {
   const TransformerPlan& plan_;
   const int64_t stage_;
   const int64_t places_;    // of chunks in the network
+  const bool keeps_ends_;   // what is shared of embedding and head is gathered at once
   const int64_t weight_;    // bytes
   const int64_t gradient_;  // bytes
   const LayerPasses dense_;
@@ -356,6 +387,8 @@ class ProgramMaker {
   const LayerPasses embedding_;
   const LayerPasses head_;
   std::vector<std::vector<WeightUnit>> units_;  // by chunk
+  int64_t kept_weights_ = 0;                    // of the ends on this stage
+  In ends_gathered_;                            // empty: they are not
   StepProgram program_;
   ReplicaBuckets buckets_;
   std::array<std::optional<size_t>, 2> step_ends_;  // of the last but one and the last
@@ -380,7 +413,9 @@ int64_t ParallelGroupSize(const TransformerPlan& plan, ParallelGroup group) {
 Status CheckTransformerPlan(const TransformerModel& model, const TransformerPlan& plan) {
   constexpr int64_t kMostRanks = int64_t{1} << 24;
   ETUDE_RETURN_IF_ERROR(CheckTransformer(model));
-  ETUDE_RETURN_IF_ERROR(CheckLayerPlan(model, plan.layer));
+  const bool inference = plan.phase != ModelPhase::kTraining;
+  ETUDE_RETURN_IF_ERROR(inference ? CheckInferencePlan(model, plan)
+                                  : CheckLayerPlan(model, plan.layer));
   ETUDE_RETURN_IF_ERROR(CheckPipeline(plan.pipeline));
   if (plan.data < 1 || plan.data > kMostRanks) {
     return BadInput(
@@ -415,11 +450,15 @@ Status CheckTransformerPlan(const TransformerModel& model, const TransformerPlan
         "ZeRO stage: found 2 or more and an embedding that first and last stage share, "
         "expected 0 or 1");
   }
-  if (plan.bucket.count < 1) {
-    return BadInput(fmt::format("bucket: found {} bytes, expected one or more", plan.bucket.count));
+  for (const Bytes bucket : {plan.bucket, plan.first_bucket.value_or(plan.bucket)}) {
+    if (bucket.count < 1) {
+      return BadInput(fmt::format("bucket: found {} bytes, expected one or more", bucket.count));
+    }
   }
   constexpr double kWorkOfLayer = 64;
-  const double work = (static_cast<double>(model.layers) / static_cast<double>(places) + 3) *
+  const double passes = plan.phase == ModelPhase::kDecode ? static_cast<double>(plan.tokens) : 1;
+  const double work = passes *
+                      (static_cast<double>(model.layers) / static_cast<double>(places) + 3) *
                       static_cast<double>(plan.pipeline.chunks) *
                       static_cast<double>(plan.pipeline.micro_batches) * kWorkOfLayer;
   if (work > kMostWork) {
@@ -431,6 +470,7 @@ Status CheckTransformerPlan(const TransformerModel& model, const TransformerPlan
 
 std::vector<StepWork> StageProgram(const TransformerModel& model, const TransformerPlan& plan,
                                    int64_t stage) {
+  if (plan.phase != ModelPhase::kTraining) return InferenceProgram(model, plan, stage);
   return ProgramMaker(model, plan, stage).Run();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "src/base/result.h"
@@ -12,7 +13,13 @@
 
 namespace etude {
 
-// How a training step is spread over ranks.
+enum class ModelPhase : uint8_t {
+  kTraining,
+  kPrefill,  // prompts: all tokens of each sequence at once
+  kDecode,   // one token of each sequence after the other
+};
+
+// How a training step, or inference, is spread over ranks.
 struct TransformerPlan {
   LayerPlan layer;
   int64_t data = 1;  // replicas, a multiple of the expert-parallel ranks, which are among them
@@ -21,6 +28,16 @@ struct TransformerPlan {
   int64_t zero_stage = 0;
   // Gradients are reduced as soon as there are so many bytes of them.
   Bytes bucket{int64_t{25} << 20};
+  // So many the first time.
+  std::optional<Bytes> first_bucket;
+  // Shared weights of embedding and head are gathered together, and stay so until backward has
+  // ended. A head that is tied to the embedding needs it.
+  bool keep_ends = false;
+
+  ModelPhase phase = ModelPhase::kTraining;
+  int64_t cached = 0;               // inference: earlier tokens of each sequence, in the cache
+  int64_t tokens = 1;               // decode: of each sequence
+  std::optional<DType> cache_type;  // inference; nullopt: that of the weights
 
   int64_t ranks() const { return layer.tensor * layer.context * data * pipeline.stages; }
 };
@@ -39,8 +56,8 @@ enum class ParallelGroup : uint8_t {
 };
 inline constexpr size_t kParallelGroupCount = 6;
 
-// A step of `stage`, in an order in which all stages can run theirs. The plan has passed
-// CheckTransformerPlan.
+// A step of `stage`, or all passes of inference, in an order in which all stages can run theirs.
+// The plan has passed CheckTransformerPlan.
 std::vector<StepWork> StageProgram(const TransformerModel& model, const TransformerPlan& plan,
                                    int64_t stage);
 

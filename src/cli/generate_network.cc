@@ -1,0 +1,150 @@
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/base/quantity.h"
+#include "src/cli/model_kind.h"
+#include "src/formats/byte_source.h"
+#include "src/report/format.h"
+#include "src/synth/network_file.h"
+#include "src/synth/network_job.h"
+
+namespace etude {
+namespace {
+
+// "224", or "224x320": height and width.
+Result<std::optional<Extent>> ImageOf(const ModelOptions& options) {
+  if (!options.image) return std::optional<Extent>();
+  const std::string_view text = *options.image;
+  const size_t cross = text.find('x');
+  const auto height = ParseWhole(text.substr(0, cross));
+  const auto width = cross == std::string_view::npos ? height : ParseWhole(text.substr(cross + 1));
+  constexpr int64_t kMost = int64_t{1} << 24;
+  const auto fits = [](std::optional<int64_t> side) {
+    return side && *side >= 1 && *side <= kMost;
+  };
+  if (fits(height) && fits(width)) return Extent{.height = *height, .width = *width};
+  return MakeError(ErrorCode::kUsage,
+                   fmt::format("--image: found '{}', expected a side, or height and width, as in "
+                               "224 or 224x320",
+                               text));
+}
+
+Result<NetworkModel> ReadNetworkModel(const ModelKind& kind, std::span<const NetworkPreset> presets,
+                                      const std::string& model, const RunContext& context) {
+  if (const NetworkPreset* preset = FindNetworkPreset(presets, model)) return preset->make();
+  if (!model.ends_with(".toml")) return tl::unexpected(UnknownModel(kind, model));
+  ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(model, context.limits));
+  return ParseNetwork(text, model, presets);
+}
+
+Result<NetworkPlan> PlanOf(const ModelOptions& options, std::string_view inference,
+                           OptimizerKind optimizer) {
+  NetworkPlan plan;
+  plan.data = options.data.value_or(1);
+  plan.images = options.batch.value_or(1);
+  plan.micro_batches = options.micro_batches.value_or(1);
+  plan.zero_stage = options.zero.value_or(0);
+  ETUDE_ASSIGN_OR_RETURN(plan.bucket, BucketOf(options, plan.bucket));
+  ETUDE_ASSIGN_OR_RETURN(plan.optimizer, MeaningOf<OptimizerKind>("--optimizer", options.optimizer,
+                                                                  {{"sgd", OptimizerKind::kSgd},
+                                                                   {"adam", OptimizerKind::kAdam}},
+                                                                  optimizer));
+  ETUDE_ASSIGN_OR_RETURN(plan.phase,
+                         MeaningOf<NetworkPhase>("--phase", options.phase,
+                                                 {{"training", NetworkPhase::kTraining},
+                                                  {inference, NetworkPhase::kInference}},
+                                                 NetworkPhase::kTraining));
+  plan.steps = options.steps.value_or(1);
+  if (plan.phase == NetworkPhase::kInference &&
+      (options.micro_batches || options.bucket || options.optimizer)) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("--phase {}: --micro-batches, --bucket and --optimizer are for "
+                                 "training",
+                                 inference));
+  }
+  if (plan.phase == NetworkPhase::kTraining && options.steps) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("--steps: is for --phase {}, training is one step", inference));
+  }
+  return plan;
+}
+
+std::string TextOf(const std::string& model, const Network& network, const NetworkPlan& plan) {
+  const NetworkCosts one(network, 1, NetworkPhase::kInference);
+  uint64_t flops = 0;
+  for (size_t i = 0; i < network.model.layers.size(); ++i) {
+    if (const auto work = one.Of(i).forward) flops += static_cast<uint64_t>(work->matrix_flops);
+  }
+  const Shape& image = network.shapes.front();
+  std::string text = fmt::format(
+      "{}: {} parameters, {} multiply-accumulates for each image of {} × {} × {}, dp {} × {} "
+      "images",
+      model, FormatCount(static_cast<uint64_t>(network.parameters())), FormatCount(flops / 2),
+      image.channels, image.height, image.width, plan.data, plan.images);
+  if (plan.phase == NetworkPhase::kTraining) {
+    text += fmt::format(
+        ", {} kept for backward",
+        FormatBytes(NetworkCosts(network, plan.images, NetworkPhase::kTraining).Kept()));
+  }
+  return text;
+}
+
+Result<GeneratedJob> MakeOfNetwork(const std::string& model, NetworkModel layers,
+                                   const NetworkPlan& plan, const ModelOptions& options) {
+  ETUDE_ASSIGN_OR_RETURN(const std::optional<Extent> image, ImageOf(options));
+  const auto wrong = [&](const Error& error) {
+    return MakeError(error.code, fmt::format("{}: {}", model, error.message));
+  };
+  Result<Network> network = MakeNetwork(std::move(layers), image);
+  if (!network) return wrong(network.error());
+  Result<StepJob> job = MakeNetworkJob(*network, plan);
+  if (!job) return wrong(job.error());
+  return GeneratedJob{.job = *std::move(job), .text = TextOf(model, *network, plan)};
+}
+
+Result<GeneratedJob> MakeCnn(const std::string& model, const ModelOptions& options,
+                             const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(const NetworkPlan plan, PlanOf(options, "inference", OptimizerKind::kSgd));
+  ETUDE_ASSIGN_OR_RETURN(NetworkModel layers,
+                         ReadNetworkModel(CnnKind(), CnnPresets(), model, context));
+  return MakeOfNetwork(model, std::move(layers), plan, options);
+}
+
+Result<GeneratedJob> MakeDiffusion(const std::string& model, const ModelOptions& options,
+                                   const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(const NetworkPlan plan, PlanOf(options, "sampling", OptimizerKind::kAdam));
+  ETUDE_ASSIGN_OR_RETURN(NetworkModel layers,
+                         ReadNetworkModel(DiffusionKind(), DiffusionPresets(), model, context));
+  layers.denoises = true;
+  return MakeOfNetwork(model, std::move(layers), plan, options);
+}
+
+void AddPresets(std::span<const NetworkPreset> presets, ModelKind& kind) {
+  for (const NetworkPreset& preset : presets) kind.presets.emplace_back(preset.name, preset.source);
+}
+
+}  // namespace
+
+ModelKind CnnKind() {
+  ModelKind kind{.name = "cnn",
+                 .options = {"--dp", "--zero", "--micro-batches", "--bucket", "--batch", "--image",
+                             "--optimizer", "--phase"},
+                 .presets = {},
+                 .make = MakeCnn};
+  AddPresets(CnnPresets(), kind);
+  return kind;
+}
+
+ModelKind DiffusionKind() {
+  ModelKind kind{.name = "diffusion",
+                 .options = {"--dp", "--zero", "--micro-batches", "--bucket", "--batch", "--image",
+                             "--optimizer", "--phase", "--steps"},
+                 .presets = {},
+                 .make = MakeDiffusion};
+  AddPresets(DiffusionPresets(), kind);
+  return kind;
+}
+
+}  // namespace etude

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/synth/step_program.h"
+#include "src/synth/transformer_layer.h"
+
+namespace etude {
+
+// Adds work of a layer to a stage's program, whose groups are ParallelGroups. `ids`: of earlier
+// work of the same pass; `in`: what comes into it; `type`: in which it computes.
+size_t AddLayerWork(StepProgram& program, std::string name, const LayerWork& work, DType type,
+                    const std::vector<std::optional<size_t>>& ids, const StepProgram::In& in);
+
+// Of those that are dealt out to so many places of the network.
+struct LayerRange {
+  int64_t first = 0;
+  int64_t count = 0;
+};
+LayerRange LayersOfPlace(int64_t layers, int64_t places, int64_t place);
+
+}  // namespace etude
