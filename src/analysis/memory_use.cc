@@ -13,6 +13,7 @@
 #include "src/analysis/recorded_step.h"
 #include "src/analysis/tensor_shape.h"
 #include "src/base/quantity.h"
+#include "src/formats/chakra_attr.h"
 #include "src/formats/kineto_categories.h"
 
 namespace etude {
@@ -229,6 +230,25 @@ Result<std::vector<DeviceMemory>> TensorMemory(const Trace& trace) {
   std::vector<DeviceMemory> devices = TensorCounter(trace, step).Run();
   if (devices.empty()) return BadInput("no operator of the trace has tensors of known size");
   return devices;
+}
+
+std::vector<DeviceMemory> StatedMemory(const Trace& trace) {
+  DeviceMemory memory{.device = "device"};
+  ForEachNode(trace, [&](NodeId node) {
+    const auto stated = chakra::StatedNumber(trace, node, chakra::kMemoryInUse);
+    if (!stated || *stated > INT64_MAX) return;
+    const Bytes live{static_cast<int64_t>(*stated)};
+    const bool first = memory.timeline.empty();
+    if (first) memory.at_start = live;
+    if (first || memory.at_end != live) memory.timeline.push_back({node, trace.start(node), live});
+    if (first || live > memory.peak) {
+      memory.peak = live;
+      memory.at_peak = memory.timeline.back();
+    }
+    memory.at_end = live;
+  });
+  if (memory.timeline.empty()) return {};
+  return {std::move(memory)};
 }
 
 std::vector<DeviceMemory> AllocatorMemory(const Trace& trace) {

@@ -49,6 +49,10 @@ inline constexpr std::string_view kOutsideMemory = "(outside the step)";
 // kBadInput if there are no operators with tensors.
 Result<std::vector<DeviceMemory>> TensorMemory(const Trace& trace);
 
+// What generated traces say of their nodes (etude generate --memory), in the order of the file;
+// nothing says what holds it. Empty if the trace says nothing.
+std::vector<DeviceMemory> StatedMemory(const Trace& trace);
+
 // The same as PyTorch's allocators reported it to the profiler (profile_memory=True): exact for
 // what they gave out. Empty if the trace has no such events. What was allocated before the first
 // event and is not freed is one holder.

@@ -74,6 +74,8 @@ class GenerateCommand : public Command {
         "--measured", &measured_, "FILE",
         "of models: durations of matrix products from a recorded trace, or a table that ends in "
         ".csv, before --device");
+    options.Flag("--memory", &memory_,
+                 "of models: say what ranks hold, and in the traces what is in use over time");
     options.Choice("--to", &to_, {"et", "classes"},
                    "of models: a file for each rank, or -o as a folder with one for all ranks that "
                    "do the same");
@@ -109,6 +111,7 @@ class GenerateCommand : public Command {
                                      *ranks_, bench_.ranks));
       }
       ETUDE_RETURN_IF_ERROR(TimeModel(console.context(), *model));
+      ETUDE_RETURN_IF_ERROR(TellMemory(*model));
       if (to_ == "classes") return WriteClasses(console, *model);
       if (bench_.ranks > kMostRankFiles) {
         return BadInput(fmt::format(
@@ -180,8 +183,8 @@ class GenerateCommand : public Command {
           "--size, --duration, --group-size and --native are for microbench: "
           "a model has its own sizes and times");
     }
-    if (kind == nullptr && (device_ || measured_)) {
-      return wrong("--device and --measured are for models");
+    if (kind == nullptr && (device_ || measured_ || memory_)) {
+      return wrong("--device, --measured and --memory are for models");
     }
     if (kind == nullptr && to_ != "et") return wrong("--to classes is for models");
     if (kind != nullptr && bench_.count != 1) {
@@ -278,6 +281,40 @@ class GenerateCommand : public Command {
                                  : hint));
   }
 
+  Status TellMemory(GeneratedJob& made) {
+    if (!memory_) return {};
+    if (made.job.states().empty()) {
+      return MakeError(ErrorCode::kUsage, fmt::format("--memory is not for {}", what_));
+    }
+    made.job.TellMemory();
+    for (int64_t place = 0; place < made.job.places(); ++place) {
+      const std::vector<Bytes> memory = made.job.MemoryOf(place);
+      peaks_.push_back(memory.empty() ? Bytes{} : std::ranges::max(memory));
+    }
+    const auto [least, most] = std::ranges::minmax_element(peaks_);
+    const auto index = static_cast<size_t>(most - peaks_.begin());
+    states_ = made.job.states();
+    const StepStates& states = states_[index];
+    made.text += fmt::format(
+        "\nmemory of a rank at its peak: {}{}, of it weights {}, gradients {}, optimizer {}",
+        *least == *most ? "" : FormatBytes(*least) + " to ", FormatBytes(*most),
+        FormatBytes(states.weights), FormatBytes(states.gradients), FormatBytes(states.optimizer));
+    return {};
+  }
+
+  // By place on the last axis of the job's mesh: pipeline stage, or rank.
+  void AddMemory(Json& json) const {
+    if (!memory_) return;
+    Json places = Json::array();
+    for (size_t i = 0; i < peaks_.size(); ++i) {
+      places.push_back({{"weights_bytes", states_[i].weights.count},
+                        {"gradients_bytes", states_[i].gradients.count},
+                        {"optimizer_bytes", states_[i].optimizer.count},
+                        {"peak_bytes", peaks_[i].count}});
+    }
+    json["memory"] = std::move(places);
+  }
+
   // Of the programs' computations.
   void AddDurations(Json& json) const {
     if (!timed_) return;
@@ -338,6 +375,7 @@ class GenerateCommand : public Command {
                    {"nodes", counts.nodes},
                    {"nodes_kept", counts.nodes_kept}};
       AddDurations(json);
+      AddMemory(json);
       console.Print(JsonText(json));
       return ExitCode::kOk;
     }
@@ -382,6 +420,7 @@ class GenerateCommand : public Command {
                    {"nodes", nodes},
                    {"bytes", bytes}};
       AddDurations(json);
+      AddMemory(json);
       console.Print(JsonText(json));
       return;
     }
@@ -406,6 +445,9 @@ class GenerateCommand : public Command {
   std::optional<std::string> device_;
   std::optional<std::string> measured_;
   std::optional<TimedWorks> timed_;
+  bool memory_ = false;
+  std::vector<StepStates> states_;  // by place
+  std::vector<Bytes> peaks_;        // by place
   std::string to_ = "et";
   bool json_ = false;
 };

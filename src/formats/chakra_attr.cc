@@ -1,5 +1,6 @@
 #include "src/formats/chakra_attr.h"
 
+#include <protozero/exception.hpp>
 #include <protozero/pbf_writer.hpp>
 #include <protozero/varint.hpp>
 
@@ -272,6 +273,20 @@ void AddIntsAttr(std::string& message, uint32_t tag, std::string_view name, Valu
   protozero::pbf_writer writer(list);
   writer.add_packed_int64(1, ints.begin(), ints.end());
   AddBytesAttr(message, tag, name, type, list);
+}
+
+std::optional<uint64_t> StatedNumber(const Trace& trace, NodeId node, std::string_view name) {
+  for (const Extra& extra : trace.extras(node)) {
+    if (extra.form != Extra::Form::kProtobuf || trace.text(extra.key) != name) continue;
+    try {
+      AttrMessage message;
+      DecodeAttr(protobuf::Payload(trace.text(extra.text)), message);
+      return message.value.AsUint64();
+    } catch (const protozero::exception&) {
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace etude::chakra

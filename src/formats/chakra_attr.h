@@ -3,6 +3,7 @@
 #include <protozero/pbf_reader.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,12 @@ void DecodeAttr(std::string_view bytes, AttrMessage& message);
 
 // The Extra that keeps an attribute without a place: `field` is the whole field, tag included.
 Extra ExtraOf(const AttrMessage& message, std::string_view field, TraceBuilder& builder);
+
+// What an attribute without a place says, if it is a whole number.
+std::optional<uint64_t> StatedNumber(const Trace& trace, NodeId node, std::string_view name);
+
+// Bytes of memory in use while a node runs, by a formula: an attribute of generated traces.
+inline constexpr std::string_view kMemoryInUse = "etude_memory_bytes";
 
 // How the attributes of a message stand: kLayoutField says what for.
 class AttrLayout {

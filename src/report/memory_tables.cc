@@ -45,6 +45,9 @@ MemoryFigures FindMemory(const Trace& trace, const Trace* device) {
   } else {
     found.notes.push_back("tensors: " + devices.error().message);
   }
+  if (auto devices = StatedMemory(trace); !devices.empty()) {
+    found.sources.push_back({"formula", &trace, std::move(devices)});
+  }
   // A profile of devices alone has no events: those of the host are in the capture beside it.
   for (const Trace* with_events : {device, &trace}) {
     if (with_events == nullptr) continue;

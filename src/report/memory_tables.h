@@ -13,7 +13,7 @@ inline const std::vector<std::string> kMemoryTables = {"summary", "peak", "timel
 
 // Memory of devices as one source knows it.
 struct MemorySource {
-  std::string name;    // "tensors", "allocator"
+  std::string name;    // "tensors", "formula", "allocator"
   const Trace* trace;  // that the figures are of
   std::vector<DeviceMemory> devices;
 };

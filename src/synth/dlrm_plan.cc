@@ -17,21 +17,21 @@ constexpr int64_t kStateBytes = 4;
 
 int64_t TypeBytes(const DlrmModel& model) { return ElementBytes(model.type).value_or(0); }
 
-double Real(int64_t value) { return static_cast<double>(value); }
+double Double(int64_t value) { return static_cast<double>(value); }
 
 // Operations of a rank's passes and bytes, all of them together or more.
 double MostOfStep(const DlrmModel& model, const DlrmPlan& plan) {
-  const double samples = Real(plan.batch) * Real(plan.ranks);
+  const double samples = Double(plan.batch) * Double(plan.ranks);
   double looked_up = 0;
   for (const EmbeddingTable& table : model.tables) {
-    looked_up += (Real(table.lookups) + 1) * (Real(table.dimension) + 8);
+    looked_up += (Double(table.lookups) + 1) * (Double(table.dimension) + 8);
   }
-  const double features = Real(model.features());
+  const double features = Double(model.features());
   return 64 * samples *
-             (looked_up + Real(DenseParameters(model)) +
-              features * (features + 1) * (Real(model.bottom.back()) + 1) +
-              Real(model.cross_layers + 1) * Real(model.feature_elements())) +
-         32 * (Real(DenseParameters(model)) + Real(TableParameters(model)));
+             (looked_up + Double(DenseParameters(model)) +
+              features * (features + 1) * (Double(model.bottom.back()) + 1) +
+              Double(model.cross_layers + 1) * Double(model.feature_elements())) +
+         32 * (Double(DenseParameters(model)) + Double(TableParameters(model)));
 }
 
 }  // namespace
@@ -54,12 +54,13 @@ Status CheckDlrmPlan(const DlrmModel& model, const DlrmPlan& plan) {
   }
   double parts = 0;
   for (const EmbeddingTable& table : model.tables) {
-    parts += std::ceil(Real(table.dimension) / Real(plan.most_columns.value_or(table.dimension)));
+    parts +=
+        std::ceil(Double(table.dimension) / Double(plan.most_columns.value_or(table.dimension)));
   }
-  const double layers =
-      Real(static_cast<int64_t>(model.bottom.size() + model.top.size())) + Real(model.cross_layers);
+  const double layers = Double(static_cast<int64_t>(model.bottom.size() + model.top.size())) +
+                        Double(model.cross_layers);
   const double works =
-      2 * parts + (2 * Real(model.features()) + 8 * layers + 16) * Real(plan.ranks);
+      2 * parts + (2 * Double(model.features()) + 8 * layers + 16) * Double(plan.ranks);
   if (works > kMostDlrmWork) {
     return BadInput(fmt::format("found about {:.1e} nodes of all ranks, expected up to {:.1e}",
                                 works, kMostDlrmWork));
@@ -114,7 +115,7 @@ TablePlacement PlaceTables(const DlrmModel& model, const DlrmPlan& plan) {
   return placement;
 }
 
-DlrmStates StatesOfRank(const DlrmModel& model, const DlrmPlan& plan,
+StepStates StatesOfRank(const DlrmModel& model, const DlrmPlan& plan,
                         const TablePlacement& placement, int64_t rank) {
   const int64_t width = TypeBytes(model);
   int64_t elements = 0;
@@ -131,8 +132,7 @@ DlrmStates StatesOfRank(const DlrmModel& model, const DlrmPlan& plan,
   int64_t replicated = 0;
   for (const size_t table : placement.replicated) replicated += model.tables[table].elements();
   const int64_t dense = DenseParameters(model);
-  DlrmStates states{.tables = Bytes{(elements + replicated) * width},
-                    .weights = Bytes{dense * width}};
+  StepStates states{.weights = Bytes{(elements + replicated + dense) * width}};
   if (!plan.training) return states;
   states.gradients = Bytes{(dense + replicated) * width};
   if (plan.optimizer == DlrmOptimizer::kAdagrad) {

@@ -8,6 +8,7 @@
 #include "src/base/result.h"
 #include "src/base/units.h"
 #include "src/synth/dlrm_model.h"
+#include "src/synth/step_job.h"
 
 // How a recommendation model is spread over ranks: docs/models/dlrm.md.
 namespace etude {
@@ -59,17 +60,8 @@ struct TablePlacement {
 // has all tables as parts.
 TablePlacement PlaceTables(const DlrmModel& model, const DlrmPlan& plan);
 
-// What a rank holds all the time: tables and the other weights, gradients of these, states of the
-// optimizer.
-struct DlrmStates {
-  Bytes tables;
-  Bytes weights;
-  Bytes gradients;
-  Bytes optimizer;
-
-  Bytes total() const { return tables + weights + gradients + optimizer; }
-};
-DlrmStates StatesOfRank(const DlrmModel& model, const DlrmPlan& plan,
+// Tables and the other weights, and gradients of all that is not a table of the rank's own.
+StepStates StatesOfRank(const DlrmModel& model, const DlrmPlan& plan,
                         const TablePlacement& placement, int64_t rank);
 
 }  // namespace etude

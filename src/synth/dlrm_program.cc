@@ -109,6 +109,17 @@ class DlrmProgramMaker {
   In Collective(std::string name, In in, CollectiveType type, Bytes bytes) {
     return {program_.Collective(std::move(name), std::move(in), type, /*group=*/0, bytes)};
   }
+  // What backward needs is in use from a work's beginning on, until another one is done.
+  void Hold(const In& in, Bytes bytes) {
+    Bytes& held = program_.works()[in.back()].held;
+    if (plan_.training) held = held + bytes;
+  }
+  void Hold(const In& in, int64_t elements) { Hold(in, Bytes{elements * width_}); }
+  void Free(const In& in, Bytes bytes) {
+    Bytes& freed = program_.works()[in.back()].freed;
+    if (plan_.training) freed = freed + bytes;
+  }
+  void Free(const In& in, int64_t elements) { Free(in, Bytes{elements * width_}); }
   static void Append(In& all, const In& more) { all.insert(all.end(), more.begin(), more.end()); }
 
   // ---- layers
@@ -119,14 +130,15 @@ class DlrmProgramMaker {
     return Multiply(name, std::move(in), {1, samples_, inputs, outputs}, bias ? out : 0,
                     {samples_ * inputs + weights, out});
   }
-  // Gives the gradient of its input, if that is wanted.
+  // Frees its input where nothing else needs it; gives the input's gradient, if that is wanted.
   In LinearBackward(const std::string& name, const In& in, int64_t inputs, int64_t outputs,
-                    bool bias, bool has_input = true) {
+                    bool bias, bool frees, bool has_input = true) {
     const int64_t out = samples_ * outputs;
     const int64_t weights = (inputs + (bias ? 1 : 0)) * outputs;
-    buckets_.Add(0, weights,
-                 Multiply(name + " weight gradient", in, {1, outputs, samples_, inputs},
-                          bias ? out : 0, {samples_ * inputs + out, weights}));
+    const In gradient = Multiply(name + " weight gradient", in, {1, outputs, samples_, inputs},
+                                 bias ? out : 0, {samples_ * inputs + out, weights});
+    if (frees) Free(gradient, samples_ * inputs);
+    buckets_.Add(0, weights, gradient);
     if (!has_input) return in;
     return Multiply(name + " input gradient", in, {1, samples_, outputs, inputs}, 0,
                     {out + inputs * outputs, samples_ * inputs});
@@ -139,6 +151,7 @@ class DlrmProgramMaker {
       const int64_t out = samples_ * units[i];
       if (last_relu || i + 1 < units.size()) {
         in = Elementwise(layer + " relu", std::move(in), out, {out, out});
+        Hold(in, out);
       }
       inputs = units[i];
     }
@@ -151,9 +164,10 @@ class DlrmProgramMaker {
       const int64_t out = samples_ * units[i];
       if (last_relu || i + 1 < units.size()) {
         in = Elementwise(layer + " relu backward", std::move(in), out, {2 * out, out});
+        Free(in, out);
       }
       in = LinearBackward(layer, in, i == 0 ? inputs : units[i - 1], units[i], /*bias=*/true,
-                          has_input || i > 0);
+                          /*frees=*/i == 0, has_input || i > 0);
     }
     return in;
   }
@@ -162,32 +176,38 @@ class DlrmProgramMaker {
 
   In LookUp(const Lookups& lookups, In in) {
     const int64_t elements = lookups.count * lookups.columns;
-    return Compute({.name = lookups.name + " lookup",
-                    .data = std::move(in),
-                    .flops = elements,
-                    .memory = Memory({elements, lookups.samples * lookups.columns}) +
-                              Bytes{lookups.count * kLookupIndexBytes}});
+    const In sums = Compute({.name = lookups.name + " lookup",
+                             .data = std::move(in),
+                             .flops = elements,
+                             .memory = Memory({elements, lookups.samples * lookups.columns}) +
+                                       Bytes{lookups.count * kLookupIndexBytes}});
+    Hold(sums, Bytes{lookups.count * kLookupIndexBytes});
+    return sums;
   }
   // The gradient of each looked-up row updates it at once.
   void UpdateRows(const Lookups& lookups, In in) {
     const int64_t elements = lookups.count * lookups.columns;
     const bool adagrad = plan_.optimizer == DlrmOptimizer::kAdagrad;
     const int64_t state = adagrad ? 2 * lookups.count * kAdagradStateBytes : 0;
-    Compute({.name = lookups.name + " update",
-             .data = std::move(in),
-             .flops = adagrad ? 4 * elements + 5 * lookups.count : kSgdFlops * elements,
-             .memory = Memory({lookups.samples * lookups.columns + elements, elements}) +
-                       Bytes{lookups.count * kLookupIndexBytes + state}});
+    const In update =
+        Compute({.name = lookups.name + " update",
+                 .data = std::move(in),
+                 .flops = adagrad ? 4 * elements + 5 * lookups.count : kSgdFlops * elements,
+                 .memory = Memory({lookups.samples * lookups.columns + elements, elements}) +
+                           Bytes{lookups.count * kLookupIndexBytes + state}});
+    Free(update, Bytes{lookups.count * kLookupIndexBytes});
   }
   // Of a table that all ranks have: of all its rows.
   void TableGradient(const Lookups& lookups, int64_t table_elements, const In& in) {
     const int64_t elements = lookups.count * lookups.columns;
-    buckets_.Add(0, table_elements,
-                 Compute({.name = lookups.name + " gradient",
-                          .data = in,
-                          .flops = elements,
-                          .memory = Memory({lookups.samples * lookups.columns, table_elements}) +
-                                    Bytes{lookups.count * kLookupIndexBytes}}));
+    const In gradient =
+        Compute({.name = lookups.name + " gradient",
+                 .data = in,
+                 .flops = elements,
+                 .memory = Memory({lookups.samples * lookups.columns, table_elements}) +
+                           Bytes{lookups.count * kLookupIndexBytes}});
+    Free(gradient, Bytes{lookups.count * kLookupIndexBytes});
+    buckets_.Add(0, table_elements, gradient);
   }
 
   // ---- passes
@@ -215,18 +235,22 @@ class DlrmProgramMaker {
                                   traffic_.partial));
     }
     for (const Lookups& lookups : replicated_) Append(features, LookUp(lookups, {}));
+    const size_t bottom = program_.works().size();
     Append(features, Mlp("bottom", {}, model_.dense, model_.bottom, /*last_relu=*/true));
+    Hold({bottom}, samples_ * model_.dense);
     In out = Mlp("top", Interact(std::move(features)), model_.top_input(), model_.top,
                  /*last_relu=*/false);
     const int64_t flops = kSigmoidFlops + (plan_.training ? kEntropyFlops : 0);
     // Training reads labels too.
     loss_ = Elementwise(plan_.training ? "loss" : "sigmoid", std::move(out), flops * samples_,
                         {(plan_.training ? 2 : 1) * samples_, samples_});
+    Hold(loss_, samples_);
   }
 
   In Interact(In in) {
     const int64_t all = samples_ * model_.feature_elements();
     in = Elementwise("features", std::move(in), 0, {all, all});
+    Hold(in, all);
     switch (model_.interaction) {
       case Interaction::kConcat: return in;
       case Interaction::kCross:
@@ -238,21 +262,28 @@ class DlrmProgramMaker {
     in = Multiply("interaction", std::move(in), {samples_, f, model_.bottom.back(), f}, 0,
                   {all, samples_ * f * f});
     const int64_t out = samples_ * model_.top_input();
-    return Elementwise("interaction output", std::move(in), 0, {out, out});
+    in = Elementwise("interaction output", std::move(in), 0, {out, out});
+    Hold(in, out);
+    return in;
   }
   In Cross(int64_t layer, const In& in) {
     const std::string name = fmt::format("cross {}", layer);
     const int64_t units = model_.feature_elements();
     In out = Linear(name + " down", in, units, model_.cross_rank, /*bias=*/false);
+    Hold(out, samples_ * model_.cross_rank);
     out = Linear(name + " up", std::move(out), model_.cross_rank, units, /*bias=*/true);
+    Hold(out, samples_ * units);
     Append(out, in);
-    return Elementwise(name, std::move(out), 2 * samples_ * units,
-                       {3 * samples_ * units, samples_ * units});
+    out = Elementwise(name, std::move(out), 2 * samples_ * units,
+                      {3 * samples_ * units, samples_ * units});
+    Hold(out, samples_ * units);
+    return out;
   }
 
   void Backward() {
     In in = Elementwise("loss backward", loss_, kLossGradientFlops * samples_,
                         {2 * samples_, samples_});
+    Free(in, samples_);
     in = MlpBackward("top", std::move(in), model_.top_input(), model_.top, /*last_relu=*/false,
                      /*has_input=*/true);
     in = InteractBackward(std::move(in));
@@ -290,8 +321,10 @@ class DlrmProgramMaker {
     const Moved moved = {squares + all, all};
     In both = Multiply("interaction right gradient", in, {samples_, units, f, f}, 0, moved);
     Append(both, Multiply("interaction left gradient", in, {samples_, f, f, units}, 0, moved));
-    return Elementwise("interaction gradient", std::move(both), all + bottom,
-                       {2 * all + bottom, all});
+    both =
+        Elementwise("interaction gradient", std::move(both), all + bottom, {2 * all + bottom, all});
+    Free(both, all);
+    return both;
   }
   In CrossBackward(In in) {
     const int64_t units = model_.feature_elements();
@@ -304,13 +337,18 @@ class DlrmProgramMaker {
       const int64_t sums = first.empty() ? 0 : 1;
       first = Elementwise(name + " backward", std::move(both), (2 + sums) * all,
                           {(3 + sums) * all, 2 * all});
-      In out = LinearBackward(name + " up", first, model_.cross_rank, units, /*bias=*/true);
-      out = LinearBackward(name + " down", out, units, model_.cross_rank, /*bias=*/false);
+      Free(first, all);
+      In out = LinearBackward(name + " up", first, model_.cross_rank, units, /*bias=*/true,
+                              /*frees=*/true);
+      out = LinearBackward(name + " down", out, units, model_.cross_rank, /*bias=*/false,
+                           /*frees=*/i > 0);
       Append(out, in);
       in = Elementwise(name + " sum", std::move(out), all, {2 * all, all});
     }
     Append(in, first);
-    return Elementwise("features gradient", std::move(in), all, {2 * all, all});
+    in = Elementwise("features gradient", std::move(in), all, {2 * all, all});
+    Free(in, all);
+    return in;
   }
 
   void Update() {

@@ -111,6 +111,21 @@ TEST(DlrmJob, AStepOnOneRankByHand) {
   EXPECT_EQ(WorkOf(*job, 0, "top 0 weight gradient").product, (ProductShape{1, 3, 2, 5}));
 }
 
+TEST(DlrmJob, MemoryByHand) {
+  const auto job = MakeDlrmJob(Tiny(), {.batch = 2});
+  ASSERT_TRUE(job);
+  const std::vector<Bytes> memory = job->MemoryOf(0);
+  const int64_t states = (48 + 30) * 4 + 48 * 4;
+  EXPECT_EQ(job->states()[0].total(), Bytes{states});
+  EXPECT_EQ(memory[0], Bytes{states + 6 * 8});  // the first table's indices
+  EXPECT_EQ(memory[2], Bytes{states + 64 + 6 * 4});
+  // Indices, numbers, both layers' outputs, features, what interacts, the top's layer, the loss.
+  const int64_t kept = 64 + (6 + 8 + 4 + 12 + 10 + 6 + 2) * 4;
+  EXPECT_EQ(std::ranges::max(memory), Bytes{states + kept});
+  EXPECT_EQ(memory[12], Bytes{states + kept});
+  EXPECT_EQ(memory.back(), Bytes{states});
+}
+
 TEST(DlrmJob, Adagrad) {
   const auto job = MakeDlrmJob(Tiny(), {.batch = 2, .optimizer = DlrmOptimizer::kAdagrad});
   ASSERT_TRUE(job);
@@ -215,9 +230,8 @@ TEST(DlrmPlan, WhatRanksHold) {
   const TablePlacement placement = PlaceTables(Mixed(), MixedPlan());
   EXPECT_EQ(placement.replicated, (std::vector<size_t>{2}));
   EXPECT_EQ(placement.by_rows, (std::vector<size_t>{3}));
-  const DlrmStates states = StatesOfRank(Mixed(), MixedPlan(), placement, 0);
-  EXPECT_EQ(states.tables, Bytes{(400 + 500 * 4 + 32) * 4});
-  EXPECT_EQ(states.weights, Bytes{37 * 4});
+  const StepStates states = StatesOfRank(Mixed(), MixedPlan(), placement, 0);
+  EXPECT_EQ(states.weights, Bytes{(400 + 500 * 4 + 32 + 37) * 4});
   EXPECT_EQ(states.gradients, Bytes{(37 + 32) * 4});
   EXPECT_EQ(states.optimizer, Bytes{(37 + 32 + 100 + 500) * 4});
   DlrmPlan inference = MixedPlan();
@@ -308,16 +322,19 @@ TEST(DlrmJob, RandomModelsAndPlans) {
     testing_sound::ExpectSound(*job, what);
     int64_t lookups = 0;
     int64_t reduced = 0;
+    int64_t kept = 0;
     for (int64_t rank = 0; rank < plan.ranks; ++rank) {
       for (const StepWork& work : job->program(rank)) {
         if (work.name.ends_with(" lookup")) lookups += work.flops;
+        kept += work.held.count - work.freed.count;
         if (rank == 0 && work.name == "gradients all_reduce") reduced += work.bytes.count;
       }
     }
     int64_t looked_up = 0;
     for (const EmbeddingTable& table : model.tables) looked_up += table.lookups * table.dimension;
     EXPECT_EQ(lookups, looked_up * plan.batch * plan.ranks) << what;
-    const DlrmStates states = StatesOfRank(model, plan, PlaceTables(model, plan), 0);
+    const StepStates states = StatesOfRank(model, plan, PlaceTables(model, plan), 0);
+    EXPECT_EQ(kept, 0) << what;
     EXPECT_EQ(reduced, plan.ranks > 1 ? states.gradients.count : 0) << what;
   }
 }

@@ -38,14 +38,28 @@ ReplicaBuckets::In ReplicaBuckets::Gather(const std::string& name,
     gathered.push_back(
         program_.Collective(name, {}, CollectiveType::kAllGather, replicas_[i].group,
                             Bytes{ShareOf(elements[i], replicas_[i].ranks) * plan_.weight}, after));
+    program_.works()[gathered.back()].held = Bytes{elements[i] * plan_.weight};
   }
   return gathered;
+}
+
+Bytes ReplicaBuckets::Gathered(std::span<const int64_t> elements) const {
+  Bytes sum;
+  for (size_t i = 0; i < replicas_.size() && plan_.zero_stage == 3; ++i) {
+    if (replicas_[i].ranks > 1) sum = sum + Bytes{elements[i] * plan_.weight};
+  }
+  return sum;
 }
 
 void ReplicaBuckets::Add(size_t replicas, int64_t elements, const In& inputs) {
   if (elements == 0) return;
   Bucket& bucket = buckets_[replicas];
   bucket.elements += elements;
+  if (plan_.zero_stage >= 2 && replicas_[replicas].ranks > 1) {
+    // Whole until they are reduced to the rank's share.
+    Bytes& held = program_.works()[inputs.back()].held;
+    held = held + Bytes{elements * plan_.gradient};
+  }
   for (const size_t input : inputs) {
     if (std::ranges::find(bucket.inputs, input) == bucket.inputs.end()) {
       bucket.inputs.push_back(input);
@@ -86,6 +100,9 @@ void ReplicaBuckets::Flush(size_t replicas) {
     reduced_.push_back(program_.Collective(fmt::format("{}gradients {}", who.of, Name(type)),
                                            bucket.inputs, type, who.group,
                                            Bytes{elements * plan_.gradient}));
+    if (plan_.zero_stage >= 2) {
+      program_.works().back().freed = Bytes{bucket.elements * plan_.gradient};
+    }
   }
   if (plan_.zero_stage < 2 || last_micro_batch_) {
     updated_ += plan_.zero_stage > 0 ? share : bucket.elements;

@@ -49,6 +49,9 @@ class ReplicaBuckets {
   // reduced, which would hold them up.
   In GatherAhead(const std::string& name, std::span<const int64_t> elements);
 
+  // What it has gathered, which is to be freed after use.
+  Bytes Gathered(std::span<const int64_t> elements) const;
+
   // Whether gradients are reduced after this micro-batch, or kept for the next to add to.
   bool Reduces(bool last_micro_batch) const { return plan_.zero_stage >= 2 || last_micro_batch; }
   // Of which gradients come from here on.

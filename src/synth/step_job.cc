@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "src/formats/chakra_attr.h"
 #include "src/synth/work_builder.h"
 #include "src/transform/astra_sim.h"
 
@@ -116,6 +117,17 @@ std::map<int64_t, std::vector<int64_t>> StepJob::Groups() const {
   return groups;
 }
 
+std::vector<Bytes> StepJob::MemoryOf(int64_t place) const {
+  std::vector<Bytes> memory;
+  Bytes live = states_.empty() ? Bytes{} : states_[static_cast<size_t>(place)].total();
+  for (const StepWork& work : program(place)) {
+    live = live + work.held;
+    memory.push_back(live);
+    live = live + Bytes{-work.freed.count};
+  }
+  return memory;
+}
+
 template <typename Fill>
 Result<Trace> StepJob::Build(int64_t place, std::optional<int64_t> rank, Fill fill) const {
   WorkBuilder builder;
@@ -124,6 +136,7 @@ Result<Trace> StepJob::Build(int64_t place, std::optional<int64_t> rank, Fill fi
   trace.info().world_size = ranks();
   std::vector<NodeId> nodes;
   std::vector<NodeId> deps;
+  const std::vector<Bytes> memory = tells_memory_ ? MemoryOf(place) : std::vector<Bytes>();
   for (const StepWork& work : program(place)) {
     NodeKind kind = NodeKind::kCompute;
     if (work.collective != CollectiveType::kUnknown) kind = NodeKind::kCollective;
@@ -142,6 +155,10 @@ Result<Trace> StepJob::Build(int64_t place, std::optional<int64_t> rank, Fill fi
                    static_cast<uint64_t>(std::max<int64_t>(work.flops, 1)));
       AddAstraAttr(trace, node, "tensor_size", chakra::ValueType::kUint64,
                    static_cast<uint64_t>(std::max<int64_t>(work.memory.count, 1)));
+    }
+    if (!memory.empty()) {
+      AddAstraAttr(trace, node, chakra::kMemoryInUse, chakra::ValueType::kUint64,
+                   static_cast<uint64_t>(memory[nodes.size() - 1].count));
     }
   }
   return builder.Finish();

@@ -31,6 +31,8 @@ struct StepWork {
   ProductShape product;           // what it is, if it is matrix products of one shape
   Bytes memory;                   // read and written
   std::optional<Nanos> duration;  // of a computation
+  Bytes held;                     // of memory, from its beginning on
+  Bytes freed;                    // once it is done
 
   CollectiveType collective = CollectiveType::kUnknown;  // kUnknown: none
   size_t group = 0;                                      // StepGroup of a collective
@@ -42,6 +44,15 @@ struct StepWork {
   Bytes bytes;      // that each rank puts in, or sends
 
   bool communicates() const { return collective != CollectiveType::kUnknown || partner != 0; }
+};
+
+// What a rank holds all the time.
+struct StepStates {
+  Bytes weights;
+  Bytes gradients;
+  Bytes optimizer;
+
+  Bytes total() const { return weights + gradients + optimizer; }
 };
 
 // Ranks that communicate: they differ along some axes of the mesh only.
@@ -72,6 +83,13 @@ class StepJob {
   }
   // Place of the partner of a message.
   int64_t PartnerPlace(int64_t place, const StepWork& work) const;
+  // By place.
+  void SetStates(std::vector<StepStates> states) { states_ = std::move(states); }
+  const std::vector<StepStates>& states() const { return states_; }
+  // In use while each work of a program runs, all of them one after the other.
+  std::vector<Bytes> MemoryOf(int64_t place) const;
+  // Traces say so of each node: kMemoryInUse.
+  void TellMemory() { tells_memory_ = true; }
   // Members of all groups that communicate, by number: process groups are named by these.
   std::map<int64_t, std::vector<int64_t>> Groups() const;
   // The Chakra trace of a rank. Operations and bytes of computations are 'num_ops' and
@@ -110,6 +128,8 @@ class StepJob {
   std::vector<int64_t> first_numbers_;           // by group; 0: not used
   Mesh places_;
   std::vector<size_t> place_axes_;  // of the mesh, by axis of `places_`
+  std::vector<StepStates> states_;  // by place; empty: not known
+  bool tells_memory_ = false;
 };
 
 }  // namespace etude

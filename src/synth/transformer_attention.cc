@@ -248,7 +248,10 @@ void TransformerAttention::Backward(const In& in) {
                                OutputSize());
   }
   if (plan_.recompute == Recompute::kSelective && plan_.attention == AttentionKind::kUnfused) {
+    const size_t first = backward_.works().size();
     gradient = backward_.Again(forward_, core_begin_, core_end_, gradient);
+    LayerWork& softmax = backward_.works()[first + 1];
+    softmax.kept = Bytes{Pairs() * backward_.element()};
   }
   gradient = Exchanges(ContextKind::kRing) ? RingBackward(gradient) : CoreBackward(gradient);
   if (Exchanges(ContextKind::kAllGather)) {

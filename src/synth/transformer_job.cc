@@ -37,14 +37,18 @@ Result<StepJob> MakeTransformerJob(const TransformerModel& model, const Transfor
                                      {.name = "pp", .size = plan.pipeline.stages}}));
   const bool differs = DiffersByExperts(model, plan);
   std::vector<std::vector<StepWork>> programs;
+  std::vector<StepStates> states;
   for (int64_t stage = 0; stage < plan.pipeline.stages; ++stage) {
     for (int64_t expert = 0; expert < (differs ? plan.layer.expert : 1); ++expert) {
       programs.push_back(StageProgram(model, plan, stage, expert));
+      if (plan.phase == ModelPhase::kTraining) states.push_back(StatesOfStage(model, plan, stage));
     }
   }
   const AxisSet stages = Along(ParallelAxis::kStage);
-  return StepJob(std::move(mesh), ParallelGroups(plan), std::move(programs),
-                 differs ? Along(ParallelAxis::kExpert) | stages : stages);
+  StepJob job(std::move(mesh), ParallelGroups(plan), std::move(programs),
+              differs ? Along(ParallelAxis::kExpert) | stages : stages);
+  job.SetStates(std::move(states));
+  return job;
 }
 
 }  // namespace etude

@@ -49,9 +49,12 @@ class LayerMaker {
     if (plan_.inference) return Finish();
     In gradient;
     if (plan_.recompute == Recompute::kFull) {
-      for (LayerWork& work : forward_.works()) work.kept = Bytes{};
-      forward_.works().front().kept = Bytes{SharedSize() * forward_.element()};
       gradient = backward_.Again(forward_, 0, forward_.works().size(), {});
+      // All but the layer's input is kept from there on only.
+      for (size_t i = 1; i < forward_.works().size(); ++i) {
+        backward_.works()[i].kept = std::exchange(forward_.works()[i].kept, Bytes{});
+      }
+      forward_.works().front().kept = Bytes{SharedSize() * forward_.element()};
     }
     gradient = has_experts ? ExpertsBackward(gradient) : DenseBackward(gradient);
     attention.Backward(gradient);

@@ -83,6 +83,26 @@ class ProgramMaker {
     return std::move(program_.works());
   }
 
+  StepStates States() {
+    for (int64_t chunk = 0; chunk < plan_.pipeline.chunks; ++chunk) AddUnits(chunk);
+    int64_t weights = SharesEmbedding() && stage_ != 0 ? EmbeddingElements() : 0;
+    int64_t expert_weights = 0;
+    for (const std::vector<WeightUnit>& units : units_) {
+      for (const WeightUnit& unit : units) {
+        weights += unit.weights;
+        expert_weights += unit.expert_weights;
+      }
+    }
+    const auto zero = static_cast<int>(plan_.zero_stage);
+    const ModelStates all =
+        StatesOnRank(model_, weights, zero, ParallelGroupSize(plan_, ParallelGroup::kReplicas));
+    const ModelStates experts = StatesOnRank(
+        model_, expert_weights, zero, ParallelGroupSize(plan_, ParallelGroup::kExpertReplicas));
+    return {.weights = all.weights + experts.weights,
+            .gradients = all.gradients + experts.gradients,
+            .optimizer = all.optimizer + experts.optimizer};
+  }
+
  private:
   // Gradients of a unit on their way back, for what is left to the gradients of its weights.
   struct Saved {
@@ -189,6 +209,7 @@ class ProgramMaker {
       saved.ids[i] =
           AddLayerWork(program_, fmt::format("{} {} #{}", unit.name, work.name, micro_batch), work,
                        model_.weights, saved.ids, saved.in);
+      program_.works()[*saved.ids[i]].held = work.kept;
       if (!work.for_weights) last = {*saved.ids[i]};
       if (reduces) Enter(unit, work, *saved.ids[i]);
     }
@@ -206,6 +227,7 @@ class ProgramMaker {
       GatherWeights(unit, step.micro_batch, saved.in);
       in = Emit(unit, unit.passes->forward, step.micro_batch, saved, /*reduces=*/false,
                 [](const LayerWork&) { return true; });
+      if (!unit.kept) Free(buckets_.Gathered(SharedBy(unit)));
     }
     if (PlaceOf(step) != places_ - 1) {
       Message(step, /*backward=*/false, /*sends=*/true, in);
@@ -237,9 +259,14 @@ class ProgramMaker {
       if (i > 0) gathered = GatherAhead(units[i - 1], step.micro_batch);
       in = Emit(unit, unit.passes->backward, step.micro_batch, all[i], reduces,
                 [&](const LayerWork& work) { return whole || !work.for_weights; });
+      if (!unit.kept) Free(buckets_.Gathered(SharedBy(unit)));
+      if (whole) FreeKept(unit);
       if (whole) Finish(unit, step.micro_batch);
     }
     if (PlaceOf(step) != 0) Message(step, /*backward=*/true, /*sends=*/true, in);
+    if (!ends_gathered_.empty()) {
+      Free(buckets_.Gathered(std::array<int64_t, 3>{0, 0, kept_weights_}));
+    }
     ends_gathered_.clear();
     if (whole) {
       buckets_.EndMicroBatch();
@@ -260,9 +287,24 @@ class ProgramMaker {
       }
       Emit(units[i], works, step.micro_batch, all[i], Reduces(step.micro_batch),
            [](const LayerWork& work) { return work.for_weights; });
+      FreeKept(units[i]);
       Finish(units[i], step.micro_batch);
     }
     buckets_.EndMicroBatch();
+  }
+
+  // ---- memory
+
+  // After the last computation.
+  void Free(Bytes bytes) {
+    Bytes& freed = program_.works()[*program_.last_compute()].freed;
+    freed = freed + bytes;
+  }
+  // What the unit has kept of a micro-batch.
+  void FreeKept(const WeightUnit& unit) {
+    for (const std::vector<LayerWork>* works : {&unit.passes->forward, &unit.passes->backward}) {
+      for (const LayerWork& work : *works) Free(work.kept);
+    }
   }
 
   // ---- replicas
@@ -459,6 +501,11 @@ std::vector<StepWork> StageProgram(const TransformerModel& model, const Transfor
     return InferenceProgram(model, plan, stage, expert_rank);
   }
   return ProgramMaker(model, plan, stage, expert_rank).Run();
+}
+
+StepStates StatesOfStage(const TransformerModel& model, const TransformerPlan& plan,
+                         int64_t stage) {
+  return ProgramMaker(model, plan, stage).States();
 }
 
 }  // namespace etude

@@ -69,6 +69,9 @@ bool DiffersByExperts(const TransformerModel& model, const TransformerPlan& plan
 std::vector<StepWork> StageProgram(const TransformerModel& model, const TransformerPlan& plan,
                                    int64_t stage, int64_t expert_rank = 0);
 
+// What each rank of `stage` holds all the time.
+StepStates StatesOfStage(const TransformerModel& model, const TransformerPlan& plan, int64_t stage);
+
 // Ranks of a group.
 int64_t ParallelGroupSize(const TransformerPlan& plan, ParallelGroup group);
 

@@ -7,10 +7,7 @@
 #include <string_view>
 #include <tuple>
 
-#include <protozero/exception.hpp>
-
 #include "src/formats/chakra_attr.h"
-#include "src/formats/protobuf.h"
 #include "src/transform/contraction.h"
 #include "src/transform/host_times.h"
 #include "src/transform/operator_cost.h"
@@ -45,25 +42,10 @@ class Shares {
   uint64_t given_ = 0;
 };
 
-// A whole number that a Chakra node states under a name which no trace has a place for.
-std::optional<uint64_t> StatedNumber(const Trace& trace, NodeId node, std::string_view name) {
-  for (const Extra& extra : trace.extras(node)) {
-    if (extra.form != Extra::Form::kProtobuf || trace.text(extra.key) != name) continue;
-    try {
-      chakra::AttrMessage message;
-      chakra::DecodeAttr(protobuf::Payload(trace.text(extra.text)), message);
-      return message.value.AsUint64();
-    } catch (const protozero::exception&) {
-      return std::nullopt;
-    }
-  }
-  return std::nullopt;
-}
-
 // What a compute node that was made for ASTRA-sim says that it does.
 std::optional<OperatorCost> StatedCost(const Trace& trace, NodeId node) {
-  const auto ops = StatedNumber(trace, node, "num_ops");
-  const auto bytes = StatedNumber(trace, node, "tensor_size");
+  const auto ops = chakra::StatedNumber(trace, node, "num_ops");
+  const auto bytes = chakra::StatedNumber(trace, node, "tensor_size");
   if (!ops || !bytes) return std::nullopt;
   return OperatorCost{.ops = *ops, .bytes = *bytes};
 }
