@@ -505,7 +505,7 @@ std::vector<StepWork> StageProgram(const TransformerModel& model, const Transfor
 
 StepStates StatesOfStage(const TransformerModel& model, const TransformerPlan& plan,
                          int64_t stage) {
-  return ProgramMaker(model, plan, stage).States();
+  return ProgramMaker(model, plan, stage, /*expert_rank=*/0).States();
 }
 
 }  // namespace etude
