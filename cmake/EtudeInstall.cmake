@@ -8,7 +8,7 @@ if(ETUDE_TORCH)
   install(TARGETS etude_recorder LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/etude)
 endif()
 install(TARGETS etude EXPORT etude-targets ARCHIVE)
-foreach(module base trace formats compat transform analysis synth compose standalone report)
+foreach(module base trace formats compat transform analysis sim synth compose standalone report)
   install(DIRECTORY src/${module} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/etude/src
     FILES_MATCHING PATTERN "*.h" PATTERN assets EXCLUDE)
 endforeach()

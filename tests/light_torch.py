@@ -1,28 +1,53 @@
-"""For programs of tests: torch.compile's front end is imported when something of it is used, not by the first step of an optimizer
-or the start of a profiler.
+"""For programs of tests, imported before torch: torch takes half as long to import, as what only compilers, sharded tensors and
+exports need of it is imported when torch.compile's front end or one of these is.
 
-That import takes as long as torch itself. Optimizers ask for two functions only, which do nothing outside of a compiler; profilers ask whether CUDA graphs are on
-in one, by an attribute of torch that imports it.
+Optimizers ask that front end for two functions only, which do nothing outside of a compiler; distributed models tell it which
+modules are theirs; profilers ask whether CUDA graphs are on in it, by an attribute of torch that imports it.
 """
 
+import gc
 import importlib
 import sys
 import types
 
-import torch
+assert "torch" not in sys.modules
 
 
 class _Later(types.ModuleType):
     def __getattr__(self, name):
-        if sys.modules.get(self.__name__) is self:
-            del sys.modules[self.__name__]
-        return getattr(importlib.import_module(self.__name__), name)
+        if name.startswith("__") and name != "__path__":  # which is asked for before a module of the package is imported
+            raise AttributeError(name)
+        load()
+        return getattr(sys.modules[self.__name__], name)
 
 
-_later = _Later("torch._dynamo")
-_later.disable = lambda fn, recursive=True, wrapping=False: fn
-_later.graph_break = lambda *_: None
-sys.modules["torch._dynamo"] = _later
+_LATER = ("torch._meta_registrations", "torch.export", "torch._dynamo")
+
+
+def load():
+    """Imports what was left out: for programs whose first use of it is elsewhere, as that of sharded models and `torch.Generator`."""
+    left = [name for name in _LATER if isinstance(sys.modules[name], _Later)]
+    for name in left:
+        del sys.modules[name]
+    for name in left:
+        setattr(torch, name.rpartition(".")[2], importlib.import_module(name))
+
+
+for _name in _LATER:
+    sys.modules[_name] = _Later(_name)
+_dynamo = sys.modules["torch._dynamo"]
+_dynamo.disable = lambda fn, recursive=True, wrapping=False: fn
+_dynamo.graph_break = lambda *_: None
+_dynamo.utils, _dynamo.trace_rules = _Later("torch._dynamo.utils"), _Later("torch._dynamo.trace_rules")
+_dynamo.utils.get_optimize_ddp_mode = lambda: "ddp_optimizer"
+_dynamo.trace_rules.LEGACY_MOD_INLINELIST = set()
+_dynamo.trace_rules.get_legacy_mod_inlinelist = types.SimpleNamespace(cache_clear=lambda: None)
+_dynamo.trace_rules.clear_lru_cache = lambda: None
+
+gc.disable()  # an import throws nothing away
+import torch  # noqa: E402
+
+gc.enable()
 
 
 def _prepare_trace(profile, real=torch.profiler._KinetoProfile.prepare_trace):

@@ -5,7 +5,7 @@ import os
 import sys
 
 _forks = multiprocessing.get_context("forkserver")
-_forks.set_forkserver_preload(["torch", "light_torch"])
+_forks.set_forkserver_preload(["light_torch"])
 
 
 def _main(program, arguments):

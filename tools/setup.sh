@@ -8,7 +8,8 @@ set -euo pipefail
 
 # Debian packages: what is missing of these is installed with apt-get.
 ETUDE_BUILD_PACKAGES=(g++ cmake ninja-build ccache pkg-config libsimdjson-dev libprotozero-dev
-  libexpected-dev libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev zlib1g-dev libzstd-dev
+  libexpected-dev libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev libyaml-cpp-dev
+  zlib1g-dev libzstd-dev
   libturbojpeg0-dev libsndfile1-dev libexpat1-dev)
 ETUDE_TEST_PACKAGES=(libgtest-dev librapidcheck-dev libbenchmark-dev libprotobuf-dev
   protobuf-compiler clang-16 libclang-rt-16-dev clang-format-16 espeak-ng)

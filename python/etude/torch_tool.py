@@ -35,6 +35,7 @@ HEADERS = {
     "simdjson.h": "libsimdjson-dev",
     "tl/expected.hpp": "libexpected-dev",
     "toml++/toml.h": "libtomlplusplus-dev",
+    "yaml-cpp/yaml.h": "libyaml-cpp-dev",
     "zlib.h": "zlib1g-dev",
     "zstd.h": "libzstd-dev",
 }

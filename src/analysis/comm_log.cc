@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "src/trace/operator_name.h"
+
 namespace etude {
 namespace {
 
@@ -27,6 +29,15 @@ std::vector<std::optional<bool>> BelowCommunication(const Trace& trace) {
     }
   });
   return below;
+}
+
+// The call that a backend's thread works for, or the node itself: Gloo's threads begin with what
+// was issued in any order.
+NodeId IssuerOf(const Trace& trace, NodeId node) {
+  for (const NodeId dep : trace.deps(node)) {
+    if (IsGlooLabel(trace.name(node)) && trace.name(dep).starts_with("c10d::")) return dep;
+  }
+  return node;
 }
 
 }  // namespace
@@ -95,10 +106,11 @@ CommLog ReadCommLog(const Trace& trace, int64_t rank) {
     return at->second;
   };
   std::vector<NodeId> nodes = CommNodes(trace);
-  const bool timed =
-      std::ranges::all_of(nodes, [&](NodeId node) { return trace.start(node).has_value(); });
+  const bool timed = std::ranges::all_of(
+      nodes, [&](NodeId node) { return trace.start(IssuerOf(trace, node)).has_value(); });
   std::ranges::sort(nodes, {}, [&](NodeId node) {
-    return std::tuple(timed ? *trace.start(node) : Nanos{}, trace.source_id(node), node);
+    const NodeId issuer = IssuerOf(trace, node);
+    return std::tuple(timed ? *trace.start(issuer) : Nanos{}, trace.source_id(issuer), node);
   });
   std::vector<uint64_t> next;
   for (const NodeId node : nodes) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <string_view>
 #include <vector>
 
 #include "src/trace/trace_builder.h"
@@ -33,6 +34,31 @@ TEST_F(CommNodesTest, WhatDevicesDidStandsForTheHostsCalls) {
   Add(NodeKind::kCollective, {});
   const NodeId kernel = Add(NodeKind::kCollective, 1, Place::kDevice);
   EXPECT_EQ(CommNodes(builder_.Finish().value()), std::vector<NodeId>{kernel});
+}
+
+// Gloo's threads begin with what was issued in any order.
+TEST(CommLog, WorkOfABackendsThreadsStandsWhereItWasIssued) {
+  TraceBuilder builder;
+  const auto add = [&](uint64_t id, std::string_view name, NodeKind kind, int64_t start) {
+    return builder.AddNode({.source_id = id,
+                            .kind = kind,
+                            .place = Place::kHost,
+                            .name = builder.Intern(name),
+                            .start = Nanos{start},
+                            .duration = Nanos{10}});
+  };
+  add(1, "c10d::_allgather_base_", NodeKind::kOperator, 100);
+  add(2, "c10d::_reduce_scatter_base_", NodeKind::kOperator, 200);
+  const NodeId reduce = add(3, "gloo:all_reduce", NodeKind::kCollective, 300);
+  const NodeId gather = add(4, "gloo:all_gather", NodeKind::kCollective, 310);
+  const NodeId last = add(5, "gloo:all_gather", NodeKind::kCollective, 320);
+  builder.AddDep(reduce, 2, DepKind::kControl);
+  builder.AddDep(gather, 1, DepKind::kControl);
+  std::vector<NodeId> order;
+  for (const CommCall& call : ReadCommLog(builder.Finish().value(), 0).calls) {
+    order.push_back(call.row);
+  }
+  EXPECT_EQ(order, (std::vector<NodeId>{gather, reduce, last}));
 }
 
 // As deep as there are calls: the way up is gone once.

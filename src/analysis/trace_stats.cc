@@ -182,8 +182,8 @@ class TraceCounter {
       double bytes = 0;
       double seconds = 0;
     };
-    using Key = std::tuple<std::string_view, std::string_view, DType>;
-    std::map<Key, std::pair<TraceStats::Communication, Rate>> rows;
+    using CommKey = std::tuple<std::string_view, std::string_view, DType>;
+    std::map<CommKey, std::pair<TraceStats::Communication, Rate>> rows;
     for (const NodeId node : CommNodes(trace_)) {
       const Comm& comm = *trace_.comm(node);
       const std::string_view type = CommTypeName(trace_, node);

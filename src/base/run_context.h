@@ -20,6 +20,9 @@ struct RunContext {
   // Work done out of `total` (0: unknown), for people who wait.
   std::function<void(std::string_view what, uint64_t done, uint64_t total)> progress;
 
+  // Where readers keep what they need again in this run; may be null. See base/run_cache.h.
+  class RunCache* cache = nullptr;
+
   // Set from another thread when nobody waits for the result any more; may be null. Reading looks
   // at it often and ends with kInterrupted.
   const std::atomic<bool>* stop = nullptr;

@@ -181,6 +181,7 @@ int RunCommandLine(std::string_view program, std::vector<std::unique_ptr<Command
     case Options::Outcome::kError: return Fail(ExitCode::kUsage, name + ": " + parsed.text);
     case Options::Outcome::kRun: break;
   }
+  console.context_.cache = &console.cache_;
   for (const std::string& limit : limits) {
     if (const Status status = SetLimit(limit, console.context_.limits); !status) {
       return Fail(ExitCode::kUsage, status.error().message);

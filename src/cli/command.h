@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/base/result.h"
+#include "src/base/run_cache.h"
 #include "src/base/run_context.h"
 #include "src/cli/exit_code.h"
 #include "src/cli/options.h"
@@ -34,6 +35,7 @@ class Console {
                             std::vector<std::unique_ptr<class Command>> commands,
                             const std::vector<std::string>& args);
   RunContext context_;
+  RunCache cache_;  // of context_
   bool strict_ = false;
   bool quiet_ = false;
 };

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/cli/compat_astra_sim.h"
 #include "src/cli/compat_stage.h"
 #include "src/cli/tool_arguments.h"
 #include "src/compat/chakra_tools.h"
@@ -92,13 +93,15 @@ constexpr Tool kTools[] = {
     {"chakra_jsonizer", RunJsonizer},
     {"chakra_generator", RunGenerator},
     {"stage", RunStage},
+    {"astra-sim", RunAstraSim},
 };
 
 class CompatCommand : public Command {
  public:
   std::string_view name() const override { return "compat"; }
   std::string_view summary() const override {
-    return "stand in for a tool of Chakra 1.0.0 or for STAGE: its flags, its very bytes";
+    return "stand in for a tool of Chakra 1.0.0, for STAGE or for ASTRA-sim: its flags, its very "
+           "answers";
   }
 
   void Declare(Options& options) override {

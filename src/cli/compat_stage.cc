@@ -1,5 +1,6 @@
 #include "src/cli/compat_stage.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <string_view>
@@ -11,6 +12,8 @@
 #include "src/cli/tool_arguments.h"
 #include "src/formats/atomic_file.h"
 #include "src/report/format.h"
+#include "src/report/json_output.h"
+#include "src/report/stage_differences_text.h"
 #include "src/synth/stage_file.h"
 
 namespace etude {
@@ -20,6 +23,7 @@ namespace {
 constexpr int64_t kFirstTag = 885440;
 constexpr int64_t kMostTag = 1 << 30;
 constexpr std::string_view kRankPlace = "%d";
+constexpr std::string_view kDifferences = "--differences";
 
 Status ChooseModel(const std::string& name, stage::StageOptions& options, const Console& console) {
   using stage::Model;
@@ -94,9 +98,12 @@ Status RunStage(std::vector<std::string> args, const Console& console) {
   bool print_memory = false;
   int64_t micro_batch = -1;
   int64_t first_tag = kFirstTag;
+  bool differences = false;
+  bool json = false;
+  const bool writes = std::ranges::find(args, kDifferences) == args.end();
   ToolArguments parser("stage");
-  parser.Text("--output_dir", &folder, true);
-  parser.Text("--output_name", &name, true);
+  parser.Text("--output_dir", &folder, writes);
+  parser.Text("--output_name", &name, writes);
   parser.Whole("--dp", &options.dp, false);
   parser.Whole("--tp", &options.tp, false);
   parser.Whole("--sp", &options.cp, false);
@@ -120,9 +127,15 @@ Status RunStage(std::vector<std::string> args, const Console& console) {
   parser.Text("--model_type", &model, false);
   parser.Truth("--mixed_precision", &options.mixed_precision);
   parser.Truth("--print_gpu_vram", &print_memory);  // what it prints is not imitated
-  parser.Whole("--first_tag", &first_tag, false);   // ours
+  parser.Whole("--first_tag", &first_tag, false);   // ours, and so is what follows
+  parser.Flag(kDifferences, &differences);
+  parser.Flag("--json", &json);
   ETUDE_RETURN_IF_ERROR(parser.Parse(args));
-  ETUDE_ASSIGN_OR_RETURN(const OutputNames names, OutputNames::Make(folder, name));
+  if (json && !differences) return parser.Usage("--json: goes with --differences");
+  OutputNames names;
+  if (!differences) {
+    ETUDE_ASSIGN_OR_RETURN(names, OutputNames::Make(folder, name));
+  }
   options.micro_batch = micro_batch == -1 ? options.batch : micro_batch;
   if (first_tag < 0 || first_tag > kMostTag) {
     return parser.Usage(fmt::format("--first_tag {}: expected 0 to {}", first_tag, kMostTag));
@@ -131,11 +144,20 @@ Status RunStage(std::vector<std::string> args, const Console& console) {
   if (recompute) {
     console.context().Warn("--activation_recompute: nothing is computed again, as STAGE has it");
   }
+  if (differences) {
+    ETUDE_ASSIGN_OR_RETURN(const stage::StageDifferences found,
+                           stage::FindStageDifferences(options));
+    console.Print(json ? JsonText(ToJson(found)) : ToText(found));
+    return {};
+  }
   ETUDE_ASSIGN_OR_RETURN(const stage::StageJob job, stage::StageJob::Make(options, first_tag));
   if (job.ranks() > kMostRankFiles) {
     return BadInput(fmt::format("found {} files, one for each rank, expected up to {}",
                                 FormatCount(static_cast<uint64_t>(job.ranks())),
                                 FormatCount(kMostRankFiles)));
+  }
+  if (const auto other = RankFileBeyond(names.before, names.after, job.ranks())) {
+    return OtherJob(*other, job.ranks());
   }
   for (const std::string& remark : job.remarks()) console.context().Warn(remark);
   for (const std::string& path : {names.before, names.groups}) {

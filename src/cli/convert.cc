@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/base/each_rank.h"
+#include "src/base/quantity.h"
 #include "src/cli/compat.h"
 #include "src/cli/for_astra_sim.h"
 #include "src/cli/job_classes.h"
@@ -19,6 +20,7 @@
 #include "src/compat/chakra_tools.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/capture_folder.h"
+#include "src/formats/job_folder.h"
 #include "src/report/accounts.h"
 #include "src/report/format.h"
 #include "src/report/health_output.h"
@@ -48,10 +50,10 @@ class ConvertCommand : public Command {
     options.Positional("input", &input_, "trace, or capture folder: all its ranks");
     options.Value("-o,--output", &output_, "PATH",
                   "file to write; for a folder: the folder to write to (default: itself)");
-    options.Choice("--to", &to_, {"et", "linked", "pytorch", "classes"},
+    options.Choice("--to", &to_, {"et", "linked", "pytorch", "classes", "packed"},
                    "Chakra, linked JSON (default: by the name of the output, else Chakra), or "
                    "into a folder: host.N.json and device.N.json as PyTorch writes them, or all "
-                   "ranks as a job of rank classes");
+                   "ranks as a job of rank classes, with Chakra files or packed ones");
     options.Value("--linked", &linked_, "FILE",
                   "write the linked trace as well (one pair of traces)");
     options.Value("--jobs", &jobs_, "N", "ranks of a folder at a time (default: as many as cores)",
@@ -62,10 +64,12 @@ class ConvertCommand : public Command {
                    "--for: recorded durations, or also operations and bytes by shapes");
     options.Flag("--fill-ranks", &fill_ranks_,
                  "--for: ranks without a trace do what the nearest recorded one does");
-    options.Value("--ranks", &ranks_, "N",
-                  "--for: ranks of the job, where the traces do not say it", {.least = 0});
+    options.Value("--ranks", &ranks_, "RANKS",
+                  "--for: how many the job has, where the traces do not say it; of a folder of "
+                  "classes: those to write, as 0-7,12 (default: all)");
     options.Value("--comm-groups", &comm_groups_, "FILE",
-                  "--for: ranks of groups by name, as ASTRA-sim has them, where traces do not say");
+                  "--for, --to classes: ranks of groups by name, as ASTRA-sim has them, where "
+                  "traces do not say");
     options.Flag("--json", &json_, "print what was written as JSON");
     options.Positional("device", &device_, "Kineto trace of the same run, to link with on the way",
                        /*required=*/false);
@@ -74,8 +78,19 @@ class ConvertCommand : public Command {
   }
 
   Result<ExitCode> Run(const Console& console) override {
+    const bool expands =
+        (to_.empty() || to_ == "et") && for_.empty() && compat_.empty() && IsJobFolder(input_);
+    if (!ranks_.empty() && !expands) {
+      const std::optional<int64_t> count = ParseWhole(ranks_);
+      if (!count || *count < 0) {
+        return MakeError(ErrorCode::kUsage,
+                         fmt::format("--ranks: found '{}', expected a whole number", ranks_));
+      }
+      rank_count_ = *count;
+    }
+    if (expands) return ExpandClasses(console);
     if (to_ == "pytorch") return ConvertToPyTorch(console);
-    if (to_ == "classes") return ConvertToClasses(console);
+    if (to_ == "classes" || to_ == "packed") return ConvertToClasses(console);
     ETUDE_ASSIGN_OR_RETURN(const std::vector<ConvertJob> jobs, FindJobs(console));
     if (!linked_.empty() && device_.empty()) {
       return MakeError(ErrorCode::kUsage, "convert: --linked needs a host and a device trace");
@@ -123,12 +138,27 @@ class ConvertCommand : public Command {
   Result<ExitCode> ConvertToClasses(const Console& console) const {
     if (!for_.empty() || !compat_.empty() || !linked_.empty() || !device_.empty()) {
       return MakeError(ErrorCode::kUsage,
-                       "convert: --to classes goes without a device trace, --for, --compat and "
-                       "--linked");
+                       fmt::format("convert: --to {} goes without a device trace, --for, --compat "
+                                   "and --linked",
+                                   to_));
     }
-    JobClassesRequest request{.output = output_, .jobs = jobs_, .json = json_};
+    JobClassesRequest request{.output = output_,
+                              .files = to_ == "packed" ? ClassFiles::kPacked : ClassFiles::kChakra,
+                              .groups = comm_groups_,
+                              .jobs = jobs_,
+                              .json = json_};
     ETUDE_ASSIGN_OR_RETURN(request.inputs, FindRanks(std::span(&input_, 1), console.context()));
     return WriteJobClasses(request, console);
+  }
+
+  Result<ExitCode> ExpandClasses(const Console& console) const {
+    if (!linked_.empty() || !device_.empty()) {
+      return MakeError(ErrorCode::kUsage,
+                       "convert: a folder of classes goes without a device trace and --linked");
+    }
+    return WriteJobRanks(
+        {.folder = input_, .output = output_, .ranks = ranks_, .jobs = jobs_, .json = json_},
+        console);
   }
 
   Result<ExitCode> ConvertForSimulator(const std::vector<ConvertJob>& jobs,
@@ -137,7 +167,7 @@ class ConvertCommand : public Command {
                             .flops = compute_ == "flops",
                             .fill_ranks = fill_ranks_,
                             .groups = comm_groups_,
-                            .ranks = ranks_,
+                            .ranks = rank_count_,
                             .world_size = world_size_,
                             .break_cycles = !console.strict(),
                             .json = json_,
@@ -256,7 +286,8 @@ class ConvertCommand : public Command {
   std::string compute_;
   bool fill_ranks_ = false;
   std::string comm_groups_;
-  int64_t ranks_ = 0;
+  std::string ranks_;
+  int64_t rank_count_ = 0;             // of --for
   std::optional<int64_t> world_size_;  // as the folder knows it
   bool json_ = false;
   bool made_folder_ = false;  // the output's

@@ -7,12 +7,15 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "src/base/each_rank.h"
+#include "src/cli/group_ranks.h"
 #include "src/cli/job_health.h"
 #include "src/cli/output_files.h"
 #include "src/formats/capture_folder.h"
+#include "src/formats/job_folder.h"
 #include "src/formats/json_document.h"
 #include "src/report/format.h"
 #include "src/report/health_output.h"
@@ -86,22 +89,19 @@ Result<RankRead> ReadRank(const AstraSimRequest& request, const AstraSimRequest:
   return read;
 }
 
-using GroupRanks = std::map<std::string, std::vector<int64_t>>;
-
-// {"1": [0, 1], "2": [2, 3]}: the ranks of groups by name, as ASTRA-sim is given them.
-Result<GroupRanks> ReadGroupRanks(const std::string& path, const RunContext& context) {
-  ETUDE_ASSIGN_OR_RETURN(const nlohmann::json json,
-                         ReadForeignDocument(path, "ranks of groups", context));
-  const auto is_rank = [](const nlohmann::json& rank) { return rank.is_number_unsigned(); };
-  GroupRanks groups;
-  for (const auto& [name, ranks] : json.items()) {
-    if (!json.is_object() || !ranks.is_array() || !std::ranges::all_of(ranks, is_rank)) {
-      return BadInput(
-          fmt::format("{}: '{}': expected lists of ranks by names of groups", path, name));
-    }
-    groups.emplace(name, ranks.get<std::vector<int64_t>>());
+// The file that `etude generate` puts beside PREFIX.RANK.et, if all traces are of one PREFIX and it
+// is there; else "".
+std::string GroupsBeside(const std::vector<AstraSimRequest::Input>& inputs) {
+  std::string found;
+  for (const AstraSimRequest::Input& input : inputs) {
+    const std::filesystem::path path(input.name);
+    if (path.extension() != kTraceEnding || !RankOfName(input.name)) return {};
+    const std::string groups = GroupsFileName((path.parent_path() / path.stem().stem()).string());
+    if (!found.empty() && groups != found) return {};
+    found = groups;
   }
-  return groups;
+  std::error_code error;
+  return std::filesystem::is_regular_file(found, error) ? found : std::string();
 }
 
 // Where the trace does not say it.
@@ -109,6 +109,19 @@ void TakeGroupRanks(const GroupRanks& known, AstraRank& rank) {
   for (AstraGroup& group : rank.groups) {
     const auto found = known.find(group.name);
     if (!group.ranks && found != known.end()) group.ranks = found->second;
+  }
+}
+
+// The same of a job that is kept as classes, which knows all groups.
+void TakeGroupRanks(const Job& job, AstraRank& rank) {
+  if (!rank.rank) return;
+  for (const GroupKind& kind : job.group_kinds) {
+    const auto number = kind.GroupOf(job.mesh, *rank.rank);
+    if (!number) continue;
+    const std::string name = kind.NameOf(*number);
+    for (AstraGroup& group : rank.groups) {
+      if (!group.ranks && group.name == name) group.ranks = kind.RanksOf(job.mesh, *number);
+    }
   }
 }
 
@@ -208,14 +221,21 @@ Result<ExitCode> ConvertForAstraSim(const AstraSimRequest& request, const Consol
                               return ReadRank(request, request.inputs[i], context);
                             }));
   GroupRanks groups;
-  if (!request.groups.empty()) {
-    ETUDE_ASSIGN_OR_RETURN(groups, ReadGroupRanks(request.groups, console.context()));
+  const std::string known_groups =
+      request.groups.empty() ? GroupsBeside(request.inputs) : request.groups;
+  if (!known_groups.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(groups, ReadGroupRanks(known_groups, console.context()));
+  }
+  std::optional<Job> job_of_classes;
+  if (const auto path = JobRankOfPath(request.inputs.front().name)) {
+    ETUDE_ASSIGN_OR_RETURN(job_of_classes, ReadJobFolder(path->folder, console.context()));
   }
   std::vector<AstraRank> ranks;
   JobHealth job_health;
   for (RankRead& trace : traces) {
     job_health.Add(trace.rank.rank.value_or(0), trace.health, std::move(trace.log));
     TakeGroupRanks(groups, trace.rank);
+    if (job_of_classes) TakeGroupRanks(*job_of_classes, trace.rank);
     ranks.push_back(std::move(trace.rank));
   }
   const Health health = job_health.Judge();

@@ -23,7 +23,7 @@ struct AstraSimRequest {
   std::string output;  // PREFIX.RANK.et for a single input, else a folder
   bool flops = false;
   bool fill_ranks = false;
-  std::string groups;  // file with the ranks of groups, or ""
+  std::string groups;  // file with the ranks of groups; "": the one beside the traces, if any
   int64_t ranks = 0;
   std::optional<int64_t> world_size;  // as the folder knows it
   bool break_cycles = false;

@@ -21,6 +21,7 @@
 #include "src/formats/read_trace.h"
 #include "src/report/format.h"
 #include "src/report/json_output.h"
+#include "src/synth/astra_edges.h"
 #include "src/synth/device_file.h"
 #include "src/synth/microbench.h"
 #include "src/synth/text_workload.h"
@@ -138,6 +139,8 @@ class GenerateCommand : public Command {
                                return model ? WriteRank(rank, model->job)
                                             : WriteRank(rank, workload);
                              }));
+    if (model) WarnOf(FindAstraEdges(model->job), console);
+    if (workload) WarnOf(FindAstraEdges(workload->trace, bench_.ranks), console);
     std::string groups_path;
     if (!groups.empty()) {
       groups_path = GroupsFileName(output_);
@@ -305,6 +308,18 @@ class GenerateCommand : public Command {
                       pattern_, FormatCount(workload->ignored)));
     }
     return workload;
+  }
+
+  static void WarnOf(const AstraEdges& edges, const Console& console) {
+    const auto warn = [&](std::string_view what, uint64_t count) {
+      if (count == 0) return;
+      console.context().Warn(fmt::format("{}: {}; `etude convert --for astra-sim` mends it", what,
+                                         FormatCount(count)));
+    };
+    warn("all-gathers of less than 1,024 bytes, which in ASTRA-sim never end", edges.small_gathers);
+    warn("first computations of less than 65,536 bytes, which may take no time and abort ASTRA-sim",
+         edges.small_firsts);
+    warn("collectives of one rank, which in ASTRA-sim hang", edges.alone);
   }
 
   Result<ExitCode> WriteClasses(const Console& console, const GeneratedJob& made) const {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,96 +18,85 @@ namespace {
 
 constexpr std::string_view kMoe = "moe";
 
-Result<TransformerModel> ReadTransformer(const ModelKind& kind, const std::string& model,
-                                         const ModelOptions& options, const RunContext& context) {
-  TransformerModel found;
+Result<TransformerFile> ReadTransformer(const ModelKind& kind, const std::string& model,
+                                        const ModelOptions& options, const RunContext& context) {
+  TransformerFile found;
   if (const TransformerPreset* preset = FindTransformerPreset(model)) {
-    found = preset->model;
+    found.model = preset->model;
   } else if (model.ends_with(".toml")) {
     ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(model, context.limits));
-    ETUDE_ASSIGN_OR_RETURN(found, ParseTransformer(text, model));
+    ETUDE_ASSIGN_OR_RETURN(found, ParseTransformerFile(text, model));
   } else {
     return tl::unexpected(UnknownModel(kind, model));
   }
-  if (options.layers) found.layers = *options.layers;
-  if (options.sequence) found.sequence = *options.sequence;
+  if (options.layers) found.model.layers = *options.layers;
+  if (options.sequence) found.model.sequence = *options.sequence;
+  if (options.imbalance || options.seed) {
+    if (!found.model.experts) {
+      return BadInput(fmt::format("{}: found {} and a model without experts, expected experts",
+                                  model, options.imbalance ? "--imbalance" : "--seed"));
+    }
+    found.model.experts->imbalance = options.imbalance.value_or(found.model.experts->imbalance);
+    found.model.experts->seed = options.seed.value_or(found.model.experts->seed);
+  }
   return found;
 }
 
-Status CheckPhase(const ModelOptions& options, ModelPhase phase) {
-  const auto only = [](std::string_view option, std::string_view phases) {
-    return MakeError(ErrorCode::kUsage, fmt::format("generate: {} is for {}", option, phases));
-  };
-  const bool training = phase == ModelPhase::kTraining;
-  for (const auto& [name, given] : std::to_array<std::pair<std::string_view, bool>>({
-           {"--zero", options.zero.has_value()},
-           {"--schedule", options.schedule.has_value()},
-           {"--chunks", options.chunks.has_value()},
-           {"--bucket", options.bucket.has_value()},
-           {"--recompute", options.recompute.has_value()},
-       })) {
-    if (given && !training) return only(name, "--phase training");
+Result<PlanSettings> SettingsOf(const ModelOptions& options) {
+  PlanSettings settings{.data = options.data,
+                        .tensor = options.tensor,
+                        .stages = options.stages,
+                        .context = options.context,
+                        .expert = options.expert,
+                        .zero = options.zero,
+                        .sequences = options.sequences,
+                        .micro_batches = options.micro_batches,
+                        .chunks = options.chunks,
+                        .cached = options.cached,
+                        .tokens = options.tokens};
+  if (options.whole_tokens) settings.sequence_parallel = false;
+  if (options.clip) settings.clip = true;
+  if (options.keep_ends) settings.keep_ends = true;
+  if (options.bucket) {
+    ETUDE_ASSIGN_OR_RETURN(settings.bucket, BucketOf(options, Bytes{}));
   }
-  if (training && options.cached) return only("--cached", "--phase prefill or decode");
-  if (training && options.cache_type) return only("--cache-type", "--phase prefill or decode");
-  if (phase != ModelPhase::kDecode && options.tokens) return only("--tokens", "--phase decode");
-  return {};
-}
-
-Result<TransformerPlan> LlmPlan(const ModelOptions& options) {
-  TransformerPlan plan;
-  plan.layer.tensor = options.tensor.value_or(1);
-  plan.layer.sequence_parallel = !options.whole_tokens;
-  plan.layer.context = options.context.value_or(1);
-  plan.layer.expert = options.expert.value_or(1);
-  plan.layer.sequences = options.sequences.value_or(1);
-  ETUDE_ASSIGN_OR_RETURN(plan.layer.attention,
-                         MeaningOf<AttentionKind>("--attention", options.attention,
-                                                  {{"fused", AttentionKind::kFused},
-                                                   {"unfused", AttentionKind::kUnfused}},
-                                                  AttentionKind::kFused));
-  ETUDE_ASSIGN_OR_RETURN(plan.layer.recompute,
-                         MeaningOf<Recompute>("--recompute", options.recompute,
-                                              {{"none", Recompute::kNone},
-                                               {"selective", Recompute::kSelective},
-                                               {"full", Recompute::kFull}},
-                                              Recompute::kNone));
-  plan.data = options.data.value_or(1);
-  ETUDE_ASSIGN_OR_RETURN(
-      plan.pipeline.schedule,
-      MeaningOf<PipelineSchedule>("--schedule", options.schedule,
-                                  {{"gpipe", PipelineSchedule::kGpipe},
-                                   {"1f1b", PipelineSchedule::k1F1B},
-                                   {"interleaved", PipelineSchedule::kInterleaved},
-                                   {"zero-bubble", PipelineSchedule::kZeroBubble}},
-                                  PipelineSchedule::k1F1B));
-  plan.pipeline.stages = options.stages.value_or(1);
-  plan.pipeline.chunks = options.chunks.value_or(1);
-  plan.pipeline.micro_batches = options.micro_batches.value_or(1);
-  plan.zero_stage = options.zero.value_or(0);
-  ETUDE_ASSIGN_OR_RETURN(plan.bucket, BucketOf(options, plan.bucket));
-  ETUDE_ASSIGN_OR_RETURN(plan.phase, MeaningOf<ModelPhase>("--phase", options.phase,
-                                                           {{"training", ModelPhase::kTraining},
-                                                            {"prefill", ModelPhase::kPrefill},
-                                                            {"decode", ModelPhase::kDecode}},
-                                                           ModelPhase::kTraining));
-  ETUDE_RETURN_IF_ERROR(CheckPhase(options, plan.phase));
+  if (options.first_bucket) {
+    ETUDE_ASSIGN_OR_RETURN(settings.first_bucket, FirstBucketOf(options, Bytes{}));
+  }
+  ETUDE_ASSIGN_OR_RETURN(settings.schedule,
+                         MeaningOf("--schedule", options.schedule, ScheduleWords()));
+  ETUDE_ASSIGN_OR_RETURN(settings.recompute,
+                         MeaningOf("--recompute", options.recompute, RecomputeWords()));
+  ETUDE_ASSIGN_OR_RETURN(settings.attention,
+                         MeaningOf("--attention", options.attention, AttentionWords()));
+  ETUDE_ASSIGN_OR_RETURN(settings.context_kind,
+                         MeaningOf("--context", options.context_kind, ContextWords()));
+  ETUDE_ASSIGN_OR_RETURN(settings.phase, MeaningOf("--phase", options.phase, PhaseWords()));
   if (options.cache_type) {
-    plan.cache_type = FloatType(*options.cache_type);
-    if (!plan.cache_type) {
+    settings.cache_type = FloatType(*options.cache_type);
+    if (!settings.cache_type) {
       return MakeError(ErrorCode::kUsage, fmt::format("--cache-type: found '{}', expected {}",
                                                       *options.cache_type, FloatTypeNames()));
     }
   }
-  plan.tokens = options.tokens.value_or(1);
-  plan.cached = options.cached.value_or(0);
-  return plan;
+  return settings;
 }
 
-// Without a number, sequences are whole at the end of decode.
-void SetCached(const ModelOptions& options, const TransformerModel& model, TransformerPlan& plan) {
-  if (plan.phase != ModelPhase::kDecode || options.cached) return;
-  plan.cached = std::max<int64_t>(model.sequence - plan.tokens, 0);
+// What is said of the plan, by options before the file. What one says may be of another phase than
+// the other.
+Status CheckPhase(const PlanSettings& settings, const ModelOptions& options,
+                  const std::string& model) {
+  const auto unfit = SettingOfOtherPhase(settings);
+  if (!unfit) return {};
+  std::string option = fmt::format("--{}", unfit->first);
+  std::ranges::replace(option, '_', '-');
+  const std::vector<std::string_view> given = options.Given();
+  if (std::ranges::find(given, option) != given.end()) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("generate: {} is for --phase {}", option, unfit->second));
+  }
+  return BadInput(fmt::format("{}: [plan] has '{}', which is for phase {}", model, unfit->first,
+                              unfit->second));
 }
 
 // "decode: sequences 4, tokens 1, cached 511; at most 7.48 GiB of weights and …".
@@ -131,16 +119,19 @@ std::string InferenceText(const TransformerModel& model, const TransformerPlan& 
 
 Result<GeneratedJob> MakeTransformer(const ModelKind& kind, const std::string& model,
                                      const ModelOptions& options, const RunContext& context) {
-  ETUDE_ASSIGN_OR_RETURN(TransformerPlan plan, LlmPlan(options));
-  ETUDE_ASSIGN_OR_RETURN(const TransformerModel shapes,
+  ETUDE_ASSIGN_OR_RETURN(PlanSettings settings, SettingsOf(options));
+  ETUDE_ASSIGN_OR_RETURN(const TransformerFile file,
                          ReadTransformer(kind, model, options, context));
+  const TransformerModel& shapes = file.model;
   if (kind.name == kMoe && !shapes.experts) {
     return BadInput(
         fmt::format("{}: found a model without experts, expected some; "
                     "'etude generate llm' takes it",
                     model));
   }
-  SetCached(options, shapes, plan);
+  settings.Complete(file.plan);
+  ETUDE_RETURN_IF_ERROR(CheckPhase(settings, options, model));
+  const TransformerPlan plan = settings.PlanFor(shapes);
   Result<StepJob> job = MakeTransformerJob(shapes, plan);
   if (!job) return MakeError(job.error().code, fmt::format("{}: {}", model, job.error().message));
   if (plan.layer.recompute == Recompute::kSelective &&
@@ -148,6 +139,9 @@ Result<GeneratedJob> MakeTransformer(const ModelKind& kind, const std::string& m
     context.Warn(
         "--recompute selective: does nothing, fused attention computes its core again "
         "anyway");
+  }
+  if (plan.keep_ends && plan.zero_stage < 3) {
+    context.Warn("--keep-ends: does nothing, only with --zero 3 are weights gathered");
   }
   const auto count = [](int64_t value) { return FormatCount(static_cast<uint64_t>(value)); };
   std::string text = fmt::format("{}: {} parameters, ", model, count(ParameterCount(shapes)));
@@ -173,13 +167,15 @@ Result<GeneratedJob> MakeMoe(const std::string& model, const ModelOptions& optio
 
 ModelKind TransformerKind(std::string_view name, bool experts) {
   ModelKind kind{.name = name,
-                 .options = {"--dp",        "--tp",        "--pp",
-                             "--cp",        "--ep",        "--no-sequence-parallel",
-                             "--zero",      "--sequences", "--micro-batches",
-                             "--schedule",  "--chunks",    "--bucket",
-                             "--recompute", "--attention", "--layers",
-                             "--sequence",  "--phase",     "--cached",
-                             "--tokens",    "--cache-type"},
+                 .options = {"--dp",        "--tp",         "--pp",
+                             "--cp",        "--ep",         "--no-sequence-parallel",
+                             "--zero",      "--sequences",  "--micro-batches",
+                             "--schedule",  "--chunks",     "--bucket",
+                             "--recompute", "--attention",  "--layers",
+                             "--sequence",  "--phase",      "--cached",
+                             "--tokens",    "--cache-type", "--first-bucket",
+                             "--keep-ends", "--context",    "--imbalance",
+                             "--seed",      "--clip"},
                  .presets = {},
                  .make = experts ? MakeMoe : MakeLlm};
   for (const TransformerPreset& preset : TransformerPresets()) {

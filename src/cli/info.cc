@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/analysis/motif_tree.h"
 #include "src/analysis/summary.h"
 #include "src/cli/job_health.h"
 #include "src/formats/capture_folder.h"
@@ -147,6 +148,37 @@ TextTable CollectivesTable(const Summary& summary) {
   return collectives;
 }
 
+// "  8 ×  172 nodes  layer 0 norm … layer 0 add", deeper rows further in.
+std::string MotifText(const Trace& trace, const MotifTree& tree) {
+  std::string text =
+      fmt::format("structure: {} kinds of nodes, {} motifs, {} parts\n",
+                  FormatCount(tree.node_kinds), FormatCount(tree.motifs), FormatCount(tree.parts));
+  for (const MotifRow& row : tree.rows) {
+    constexpr size_t kNameWidth = 30;
+    text += fmt::format("{:{}}{} × {} node{}: {}", "", 2 + 2 * row.depth, FormatCount(row.times),
+                        FormatCount(row.nodes), row.nodes == 1 ? "" : "s",
+                        ShortText(trace.name(row.first), kNameWidth));
+    if (row.nodes > 1) text += " … " + ShortText(trace.name(row.last), kNameWidth);
+    text += "\n";
+  }
+  return text;
+}
+
+Json MotifJson(const Trace& trace, const MotifTree& tree) {
+  Json json = {{"node_kinds", tree.node_kinds}, {"motifs", tree.motifs}, {"parts", tree.parts}};
+  json["rows"] = Json::array();
+  for (const MotifRow& row : tree.rows) {
+    json["rows"].push_back({{"depth", row.depth},
+                            {"times", row.times},
+                            {"nodes", row.nodes},
+                            {"first", trace.name(row.first)},
+                            {"last", trace.name(row.last)},
+                            {"first_id", trace.source_id(row.first)},
+                            {"last_id", trace.source_id(row.last)}});
+  }
+  return json;
+}
+
 std::string TraceText(const std::string& path, const Trace& trace, const Summary& summary,
                       size_t shown_ops) {
   std::string text = fmt::format("{}: {}", path, Name(trace.info().format));
@@ -180,6 +212,7 @@ class InfoCommand : public Command {
     options.Positional("path", &path_, "a trace in any format, a capture folder, or - for stdin");
     options.Flag("--json", &json_, "print JSON, with all operators");
     options.Value("--top", &top_, "N", "operators to list", {.least = 0});
+    options.Flag("--motifs", &motifs_, "also what repeats in the sequence of nodes (one trace)");
   }
 
   Result<ExitCode> Run(const Console& console) override {
@@ -187,14 +220,24 @@ class InfoCommand : public Command {
     if (path_ == "-" || !IsFolder(path_)) {
       ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(path_, read, console.context()));
       const Summary summary = Summarise(trace);
+      std::optional<MotifTree> tree;
+      if (motifs_) {
+        ETUDE_ASSIGN_OR_RETURN(tree, MakeMotifTree(trace, {}, console.context().limits));
+      }
       if (json_) {
         Json json = {{"format", "etude-info"}, {"version", 1}};
         json["traces"] = Json::array({TraceJson(path_, std::nullopt, trace, summary)});
+        if (tree) json["traces"][0]["structure"] = MotifJson(trace, *tree);
         console.Print(JsonText(json));
       } else {
-        console.Print(TraceText(path_, trace, summary, shown_ops()));
+        std::string text = TraceText(path_, trace, summary, shown_ops());
+        if (tree) text += MotifText(trace, *tree);
+        console.Print(text);
       }
       return ExitCode::kOk;
+    }
+    if (motifs_) {
+      return MakeError(ErrorCode::kUsage, "info: --motifs is of one trace; name one of the folder");
     }
     return RunFolder(console, read);
   }
@@ -206,6 +249,7 @@ class InfoCommand : public Command {
 
   std::string path_;
   bool json_ = false;
+  bool motifs_ = false;
   int64_t top_ = 8;
 };
 

@@ -1,5 +1,7 @@
 #include "src/cli/job_classes.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <string>
@@ -9,6 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/each_rank.h"
+#include "src/base/quantity.h"
+#include "src/cli/group_ranks.h"
+#include "src/cli/output_files.h"
+#include "src/formats/atomic_file.h"
 #include "src/formats/job_folder.h"
 #include "src/report/format.h"
 #include "src/report/json_output.h"
@@ -25,6 +31,53 @@ std::string MeshText(const Mesh& mesh) {
   }
   return text.empty() ? "one rank" : text;
 }
+
+// "0-7,12" of `ranks`, which ascend; nullopt if it is no list of them.
+std::optional<std::vector<int64_t>> ChooseRanks(std::string_view list,
+                                                const std::vector<int64_t>& ranks) {
+  std::set<int64_t> chosen;
+  while (true) {
+    const size_t comma = list.find(',');
+    const std::string_view item = list.substr(0, comma);
+    const size_t dash = item.find('-');
+    const auto first = ParseWhole(item.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : ParseWhole(item.substr(dash + 1));
+    if (!first || !last || *first < 0 || *last < *first || *last > ranks.back())
+      return std::nullopt;
+    for (int64_t rank = *first; rank <= *last; ++rank) {
+      if (!std::ranges::binary_search(ranks, rank)) return std::nullopt;
+      chosen.insert(rank);
+    }
+    if (comma == std::string_view::npos) break;
+    list.remove_prefix(comma + 1);
+  }
+  return std::vector<int64_t>(chosen.begin(), chosen.end());
+}
+
+// The ranks of the groups that traces of the job do not list.
+GroupRanks UnlistedGroups(const Job& job) {
+  std::set<size_t> kinds;
+  for (const RankClass& one : job.classes) {
+    for (const RankClass::Group& group : one.groups) {
+      if (!group.listed) kinds.insert(group.kind);
+    }
+  }
+  GroupRanks groups;
+  for (const size_t at : kinds) {
+    const GroupKind& kind = job.group_kinds[at];
+    const int64_t count =
+        kind.axes ? job.mesh.GroupCount(*kind.axes) : static_cast<int64_t>(kind.listed.size());
+    for (int64_t i = 0; i < count; ++i) {
+      groups.emplace(kind.NameOf(i), kind.RanksOf(job.mesh, i));
+    }
+  }
+  return groups;
+}
+
+struct WrittenRank {
+  std::string path;
+  uint64_t bytes = 0;
+};
 
 }  // namespace
 
@@ -50,7 +103,9 @@ std::string NodesText(const JobCounts& counts) {
 
 Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console& console) {
   if (request.output.empty() || request.output == "-") {
-    return MakeError(ErrorCode::kUsage, "convert: --to classes needs -o FOLDER for its files");
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("convert: --to {} needs -o FOLDER for its files",
+                                 request.files == ClassFiles::kPacked ? "packed" : "classes"));
   }
   std::set<std::string> folders;
   for (const RankInput& input : request.inputs) {
@@ -74,8 +129,12 @@ Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console
     }
     ranks.push_back({.rank = rank.value_or(0), .trace = &traces[i]});
   }
-  ETUDE_ASSIGN_OR_RETURN(const Job job, EncodeJob(ranks, {.limits = console.context().limits}));
-  ETUDE_RETURN_IF_ERROR(WriteJobFolder(job, request.output, console.context()));
+  EncodeJobOptions options{.limits = console.context().limits};
+  if (!request.groups.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(options.groups, ReadGroupRanks(request.groups, console.context()));
+  }
+  ETUDE_ASSIGN_OR_RETURN(const Job job, EncodeJob(ranks, options));
+  ETUDE_RETURN_IF_ERROR(WriteJobFolder(job, request.output, console.context(), request.files));
   const JobCounts counts = CountsOf(job);
   if (request.json) {
     nlohmann::ordered_json mesh = nlohmann::ordered_json::array();
@@ -97,6 +156,76 @@ Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console
   console.Print(fmt::format("wrote {}: {} on a mesh of {}, {} communications, {}\n", request.output,
                             ClassesText(counts), MeshText(job.mesh),
                             FormatCount(counts.communications), NodesText(counts)));
+  return ExitCode::kOk;
+}
+
+Result<ExitCode> WriteJobRanks(const JobRanksRequest& request, const Console& console) {
+  const RunContext& context = console.context();
+  std::error_code ignored;
+  if (request.output.empty() || request.output == "-" ||
+      std::filesystem::equivalent(request.output, request.folder, ignored)) {
+    return MakeError(ErrorCode::kUsage,
+                     "convert: a folder of classes needs -o FOLDER, another one, for its ranks");
+  }
+  // The whole job must fit together, not only what a rank sees of it.
+  ETUDE_ASSIGN_OR_RETURN(const Job job, ReadJobFolder(request.folder, context));
+  ETUDE_ASSIGN_OR_RETURN(std::vector<int64_t> ranks, RanksOfJobFolder(request.folder, context));
+  if (!request.ranks.empty()) {
+    const auto chosen = ChooseRanks(request.ranks, ranks);
+    if (!chosen) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("--ranks: found '{}', expected ranks of the job, as in 0-{}",
+                                   request.ranks, ranks.back()));
+    }
+    ranks = *chosen;
+  }
+  if (ranks.size() > static_cast<size_t>(kMostRankFiles)) {
+    return BadInput(
+        fmt::format("{}: found {} ranks, expected up to {}, a file each; --ranks chooses some",
+                    request.folder, FormatCount(ranks.size()), FormatCount(kMostRankFiles)));
+  }
+  const GroupRanks groups = UnlistedGroups(job);
+  const std::string prefix = (std::filesystem::path(request.output) / "chakra").string();
+  ETUDE_RETURN_IF_ERROR(CheckNoOtherJob(prefix, ranks.back() + 1, !groups.empty()));
+  ETUDE_RETURN_IF_ERROR(MakeFolder(request.output));
+  ETUDE_ASSIGN_OR_RETURN(
+      const std::vector<WrittenRank> files,
+      ForEachRank<WrittenRank>(ranks.size(), request.jobs, context,
+                               [&](size_t i, const RunContext& own) -> Result<WrittenRank> {
+                                 ETUDE_ASSIGN_OR_RETURN(
+                                     const std::string bytes,
+                                     ReadJobRankBytes({.folder = request.folder, .rank = ranks[i]},
+                                                      own));
+                                 WrittenRank file{.path = fmt::format("{}.{}.et", prefix, ranks[i]),
+                                                  .bytes = bytes.size()};
+                                 ETUDE_RETURN_IF_ERROR(WriteFile(file.path, bytes));
+                                 return file;
+                               }));
+  if (!groups.empty()) {
+    ETUDE_RETURN_IF_ERROR(WriteFile(GroupsFileName(prefix), GroupRanksText(groups)));
+  }
+  uint64_t bytes = 0;
+  for (const WrittenRank& file : files) bytes += file.bytes;
+  if (request.json) {
+    nlohmann::ordered_json json = {
+        {"format", "etude-convert-ranks"}, {"version", 1}, {"output", request.output}};
+    json["ranks"] = files.size();
+    json["bytes"] = bytes;
+    json["groups"] =
+        groups.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(GroupsFileName(prefix));
+    console.Print(JsonText(json));
+    return ExitCode::kOk;
+  }
+  std::string text = "wrote " + files.front().path;
+  if (files.size() > 1) text += " … " + files.back().path;
+  text += fmt::format(": {} of {} ranks, {}\n", FormatCount(files.size()),
+                      FormatCount(static_cast<uint64_t>(job.rank_count())),
+                      FormatBytes(Bytes{static_cast<int64_t>(bytes)}));
+  if (!groups.empty()) {
+    text +=
+        fmt::format("wrote {}: {} groups\n", GroupsFileName(prefix), FormatCount(groups.size()));
+  }
+  console.Print(text);
   return ExitCode::kOk;
 }
 

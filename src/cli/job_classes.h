@@ -6,6 +6,7 @@
 
 #include "src/base/result.h"
 #include "src/cli/command.h"
+#include "src/formats/job_folder.h"
 #include "src/trace/job.h"
 #include "src/transform/read_job.h"
 
@@ -14,6 +15,8 @@ namespace etude {
 struct JobClassesRequest {
   std::vector<RankInput> inputs;
   std::string output;  // a folder, made if need be
+  ClassFiles files = ClassFiles::kChakra;
+  std::string groups;  // file of the ranks of groups, where traces do not list them; "": none
   int64_t jobs = 0;    // ranks read at a time
   bool json = false;
 };
@@ -34,5 +37,17 @@ std::string NodesText(const JobCounts& counts);
 
 // Writes all ranks as one job of rank classes (formats/job_folder.h).
 Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console& console);
+
+struct JobRanksRequest {
+  std::string folder;  // of the job
+  std::string output;  // a folder, made if need be
+  std::string ranks;   // "0-7,12"; "": all
+  int64_t jobs = 0;    // ranks written at a time
+  bool json = false;
+};
+
+// Writes a job of rank classes as a Chakra trace of each rank, and the ranks of groups where these
+// do not list them.
+Result<ExitCode> WriteJobRanks(const JobRanksRequest& request, const Console& console);
 
 }  // namespace etude

@@ -19,6 +19,15 @@ std::string KindsWith(std::string_view option) {
   return fmt::format("{}: ", fmt::join(names, ", "));
 }
 
+Result<Bytes> SizeOf(std::string_view option, const std::optional<std::string>& size,
+                     Bytes otherwise) {
+  if (!size) return otherwise;
+  const auto bucket = ParseBytes(*size);
+  if (bucket) return *bucket;
+  return MakeError(ErrorCode::kUsage,
+                   fmt::format("{}: found '{}', expected bytes, as in 25MiB", option, *size));
+}
+
 }  // namespace
 
 void ModelOptions::Declare(Options& options) {
@@ -46,8 +55,22 @@ void ModelOptions::Declare(Options& options) {
   word("--schedule", &schedule, "NAME", "gpipe, 1f1b, interleaved or zero-bubble (default: 1f1b)");
   number("--chunks", &chunks, "N", "of layers on each stage, interleaved");
   word("--bucket", &bucket, "BYTES", "gradients that are reduced at once (default: 25MiB)");
+  options.Flag("--clip", &clip, KindsWith("--clip") + "gradients by the norm of all of them");
+  word("--first-bucket", &first_bucket, "BYTES", "the first time (default: as --bucket)");
+  options.Flag("--keep-ends", &keep_ends,
+               KindsWith("--keep-ends") +
+                   "embedding and head stay gathered from forward to backward (ZeRO 3)");
   word("--recompute", &recompute, "WHAT", "none, selective or full (default: none)");
   word("--attention", &attention, "KIND", "fused or unfused (default: fused)");
+  word(
+      "--context", &context_kind, "HOW",
+      "what context-parallel ranks exchange: all-gather, ring or all-to-all (default: all-gather)");
+  options.Value(
+      "--imbalance", &imbalance, "Z",
+      KindsWith("--imbalance") +
+          "tokens prefer some experts: the exponent of Zipf's law (default: 0, all alike)");
+  number("--seed", &seed, "N", "of which experts they prefer (default: 0)",
+         {.least = 0, .most = int64_t{1} << 24});
   number("--layers", &layers, "N", "instead of the model's");
   number("--sequence", &sequence, "N", "tokens of a sequence instead of the model's");
   number("--batch", &batch, "N",
@@ -91,8 +114,14 @@ std::vector<std::string_view> ModelOptions::Given() const {
            {"--schedule", schedule.has_value()},
            {"--chunks", chunks.has_value()},
            {"--bucket", bucket.has_value()},
+           {"--clip", clip},
+           {"--first-bucket", first_bucket.has_value()},
+           {"--keep-ends", keep_ends},
            {"--recompute", recompute.has_value()},
            {"--attention", attention.has_value()},
+           {"--context", context_kind.has_value()},
+           {"--imbalance", imbalance.has_value()},
+           {"--seed", seed.has_value()},
            {"--layers", layers.has_value()},
            {"--sequence", sequence.has_value()},
            {"--batch", batch.has_value()},
@@ -137,12 +166,11 @@ Error UnknownModel(const ModelKind& kind, const std::string& model) {
 }
 
 Result<Bytes> BucketOf(const ModelOptions& options, Bytes otherwise) {
-  if (!options.bucket) return otherwise;
-  const auto bucket = ParseBytes(*options.bucket);
-  if (bucket) return *bucket;
-  return MakeError(ErrorCode::kUsage, fmt::format("--bucket: found '{}', expected bytes, as in "
-                                                  "25MiB",
-                                                  *options.bucket));
+  return SizeOf("--bucket", options.bucket, otherwise);
+}
+
+Result<Bytes> FirstBucketOf(const ModelOptions& options, Bytes otherwise) {
+  return SizeOf("--first-bucket", options.first_bucket, otherwise);
 }
 
 }  // namespace etude

@@ -32,8 +32,14 @@ struct ModelOptions {
   std::optional<std::string> schedule;
   std::optional<int64_t> chunks;
   std::optional<std::string> bucket;
+  bool clip = false;
+  std::optional<std::string> first_bucket;
+  bool keep_ends = false;
   std::optional<std::string> recompute;
   std::optional<std::string> attention;
+  std::optional<std::string> context_kind;
+  std::optional<double> imbalance;
+  std::optional<int64_t> seed;
   std::optional<int64_t> layers;
   std::optional<int64_t> sequence;
   std::optional<int64_t> batch;
@@ -98,7 +104,19 @@ Result<T> MeaningOf(std::string_view option, const std::optional<std::string>& w
                                                   fmt::join(names, ", ")));
 }
 
+// The same with a table of words; nullopt without a word.
+template <typename T>
+Result<std::optional<T>> MeaningOf(std::string_view option, const std::optional<std::string>& word,
+                                   std::span<const std::pair<std::string_view, T>> words) {
+  if (!word) return std::optional<T>();
+  ETUDE_ASSIGN_OR_RETURN(const T meaning,
+                         MeaningOf(option, word, {words.begin(), words.end()}, words[0].second));
+  return std::optional<T>(meaning);
+}
+
 // Of `--bucket`; kUsage for what is no size.
 Result<Bytes> BucketOf(const ModelOptions& options, Bytes otherwise);
+// Of `--first-bucket`.
+Result<Bytes> FirstBucketOf(const ModelOptions& options, Bytes otherwise);
 
 }  // namespace etude

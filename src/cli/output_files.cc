@@ -51,38 +51,42 @@ Result<ChakraWriteReport> WriteChakraFile(const Trace& trace, const std::string&
 
 std::string GroupsFileName(const std::string& prefix) { return prefix + ".comm_groups.json"; }
 
-Status CheckNoOtherJob(const std::string& prefix, int64_t ranks, bool has_groups) {
-  constexpr std::string_view kEnding = ".et";
-  const std::filesystem::path path(prefix);
+std::optional<std::string> RankFileBeyond(const std::string& before, const std::string& after,
+                                          int64_t ranks) {
+  const std::filesystem::path path(before);
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  const std::string begin = path.filename().string() + ".";
+  const std::string begin = path.filename().string();
   std::optional<int64_t> beyond;
   std::error_code error;
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
        at.increment(error)) {
     const std::string name = at->path().filename().string();
-    if (!name.starts_with(begin) || !name.ends_with(kEnding) ||
-        name.size() <= begin.size() + kEnding.size()) {
+    if (!name.starts_with(begin) || !name.ends_with(after) ||
+        name.size() <= begin.size() + after.size()) {
       continue;
     }
-    const std::string number =
-        name.substr(begin.size(), name.size() - begin.size() - kEnding.size());
+    const std::string number = name.substr(begin.size(), name.size() - begin.size() - after.size());
     const std::optional<int64_t> rank = ParseWhole(number);
     if (!rank || *rank < ranks || std::to_string(*rank) != number) continue;
     beyond = std::min(beyond.value_or(*rank), *rank);
   }
-  std::string other;
-  if (beyond) {
-    other = fmt::format("{}.{}.et", prefix, *beyond);
-  } else if (!has_groups && std::filesystem::exists(GroupsFileName(prefix), error)) {
-    other = GroupsFileName(prefix);
-  }
-  if (other.empty()) return {};
-  return MakeError(
-      ErrorCode::kUsage,
-      fmt::format("{}: found a file of another job, expected none beside the traces "
-                  "of {} rank{}; remove it and what belongs to it, or choose another -o",
-                  other, ranks, ranks == 1 ? "" : "s"));
+  if (!beyond) return std::nullopt;
+  return fmt::format("{}{}{}", before, *beyond, after);
+}
+
+tl::unexpected<Error> OtherJob(const std::string& path, int64_t ranks) {
+  return MakeError(ErrorCode::kUsage,
+                   fmt::format("{}: found a file of another job, expected none beside the traces "
+                               "of {} rank{}; remove it and what belongs to it, or write elsewhere",
+                               path, ranks, ranks == 1 ? "" : "s"));
+}
+
+Status CheckNoOtherJob(const std::string& prefix, int64_t ranks, bool has_groups) {
+  if (const auto other = RankFileBeyond(prefix + ".", ".et", ranks)) return OtherJob(*other, ranks);
+  const std::string groups = GroupsFileName(prefix);
+  std::error_code error;
+  if (!has_groups && std::filesystem::exists(groups, error)) return OtherJob(groups, ranks);
+  return {};
 }
 
 Status WriteGroupsFile(const std::map<int64_t, std::vector<int64_t>>& groups,

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,10 @@ inline constexpr int64_t kMostRankFiles = int64_t{1} << 18;
 // Refuses with kUsage to write PREFIX.0.et … beside what an earlier job with more ranks, or with
 // groups where this one has none, left under these names: simulators would take it for a part.
 Status CheckNoOtherJob(const std::string& prefix, int64_t ranks, bool has_groups);
+// Its parts: the first file BEFORE + rank + AFTER of a rank from `ranks` on, and the error.
+std::optional<std::string> RankFileBeyond(const std::string& before, const std::string& after,
+                                          int64_t ranks);
+tl::unexpected<Error> OtherJob(const std::string& path, int64_t ranks);
 
 // The name of the file of process groups that belongs to PREFIX.0.et ….
 std::string GroupsFileName(const std::string& prefix);

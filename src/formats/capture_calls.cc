@@ -1,7 +1,7 @@
 #include "src/formats/capture_calls.h"
 
 #include <algorithm>
-#include <iterator>
+#include <array>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -11,6 +11,16 @@
 #include "src/trace/operator_name.h"
 
 namespace etude {
+namespace {
+
+// Gloo reduces a copy of what they are given.
+constexpr auto kCopying = std::to_array<std::string_view>({
+    "c10d::reduce_scatter_",
+    "c10d::_reduce_scatter_base_",
+    "c10d::reduce_scatter_tensor_coalesced_",
+});
+
+}  // namespace
 
 void CaptureCalls::End(OpenCall& call, ValueListId outputs, std::optional<int64_t> end) {
   call.row.outputs = outputs;
@@ -64,13 +74,13 @@ void CaptureCalls::AddNode(OpenCall& call) {
   changed(capture::kInferenceMode, "inference_mode");
   changed(capture::kAutocast, "autocast");
   if (call.names_group) {
-    for (const uint64_t storage : StoragesOf(call.row.inputs)) {
-      issued_[storage].push_back(
-          {.node = call.row.source_id, .group = call.group, .group_size = call.group_size});
+    AddIssued(call);
+  } else if (!CommOfLabel(builder_.text(call.row.name)).empty()) {
+    if (!call.group) {
+      loose_labels_.push_back({.node = node, .row = call.row});
+      return;
     }
-  } else if (!call.group && !CommOfLabel(builder_.text(call.row.name)).empty()) {
-    loose_labels_.push_back({.node = node, .row = call.row});
-    return;
+    if (call.row.parent) labelled_.push_back(*call.row.parent);
   }
   CommFacts facts;
   if (call.group) facts.group = builder_.text(call.group);
@@ -78,42 +88,99 @@ void CaptureCalls::AddNode(OpenCall& call) {
   comms_.Add(node, call.row, std::move(facts));
 }
 
-// The storages of all tensors in a list and the lists in it.
-std::vector<uint64_t> CaptureCalls::StoragesOf(ValueListId list) const {
-  std::vector<uint64_t> storages;
-  std::vector<ValueListId> open = {list};
+std::vector<TensorUse> CaptureCalls::TensorsOf(std::span<const Value> values) const {
+  std::vector<TensorUse> tensors;
+  std::vector<std::span<const Value>> open = {values};
   while (!open.empty()) {
-    const ValueListId last = open.back();
+    const std::span<const Value> last = open.back();
     open.pop_back();
-    for (const Value& value : builder_.values(last)) {
-      if (value.kind == ValueKind::kList) open.push_back(value.as_list());
-      if (value.kind != ValueKind::kTensor) continue;
-      const uint64_t storage = builder_.tensor(value.as_tensor()).storage;
-      if (storage != 0) storages.push_back(storage);
+    for (const Value& value : last) {
+      if (value.kind == ValueKind::kList) open.push_back(builder_.values(value.as_list()));
+      if (value.kind == ValueKind::kTensor) tensors.push_back(builder_.tensor(value.as_tensor()));
     }
   }
-  return storages;
+  return tensors;
 }
 
-// A label belongs to the last operator entered before it that had one of its storages.
-void CaptureCalls::SettleLooseLabels() {
-  for (auto& [storage, operators] : issued_) std::ranges::sort(operators, {}, &Issued::node);
-  for (const LooseLabel& label : loose_labels_) {
-    const Issued* last = nullptr;
-    for (const uint64_t storage : StoragesOf(label.row.inputs)) {
-      const auto found = issued_.find(storage);
-      if (found == issued_.end()) continue;
-      const auto after =
-          std::ranges::upper_bound(found->second, label.row.source_id, {}, &Issued::node);
-      if (after == found->second.begin()) continue;
-      const Issued& candidate = *std::prev(after);
-      if (last == nullptr || candidate.node > last->node) last = &candidate;
+int64_t CaptureCalls::SizeOf(std::span<const Value> values) const {
+  int64_t size = 0;
+  for (const TensorUse& tensor : TensorsOf(values)) {
+    if (__builtin_add_overflow(size, tensor.numel, &size)) return 0;
+  }
+  return size;
+}
+
+void CaptureCalls::AddIssued(const OpenCall& call) {
+  Issued issued{.node = call.row.source_id, .group = call.group, .group_size = call.group_size};
+  const std::span<const Value> inputs = builder_.values(call.row.inputs);
+  for (const TensorUse& tensor : TensorsOf(inputs)) {
+    if (tensor.storage != 0) issued.storages.push_back(tensor.storage);
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int64_t size = SizeOf(inputs.subspan(i, 1));
+    if (size != 0) issued.sizes.push_back(size);
+  }
+  issued.copies = std::ranges::count(kCopying, builder_.text(call.row.name)) != 0;
+  issued_.push_back(std::move(issued));
+}
+
+// The last operator entered before the label that had one of its storages and has none yet.
+CaptureCalls::Issued* CaptureCalls::FindByStorage(const LooseLabel& label) {
+  Issued* last = nullptr;
+  for (const TensorUse& tensor : TensorsOf(builder_.values(label.row.inputs))) {
+    const auto found = by_storage_.find(tensor.storage);
+    if (found == by_storage_.end()) continue;
+    Waiting& waiting = found->second;
+    for (; waiting.next < waiting.all.size(); ++waiting.next) {
+      if (issued_[waiting.all[waiting.next]].node > label.row.source_id) break;
+      waiting.entered.push_back(waiting.all[waiting.next]);
     }
+    while (!waiting.entered.empty() && issued_[waiting.entered.back()].has_label) {
+      waiting.entered.pop_back();
+    }
+    if (waiting.entered.empty()) continue;
+    Issued& issued = issued_[waiting.entered.back()];
+    if (last == nullptr || issued.node > last->node) last = &issued;
+  }
+  return last;
+}
+
+// The first operator that copies, was entered before the label and has none yet, with as many
+// elements.
+CaptureCalls::Issued* CaptureCalls::FindBySize(const LooseLabel& label) {
+  const auto found = by_size_.find(SizeOf(builder_.values(label.row.inputs)));
+  if (found == by_size_.end()) return nullptr;
+  Waiting& waiting = found->second;
+  while (waiting.next < waiting.all.size() && issued_[waiting.all[waiting.next]].has_label) {
+    ++waiting.next;
+  }
+  if (waiting.next == waiting.all.size()) return nullptr;
+  Issued& issued = issued_[waiting.all[waiting.next]];
+  return issued.node > label.row.source_id ? nullptr : &issued;
+}
+
+// In the order in which they were entered; each operator has one label.
+void CaptureCalls::SettleLooseLabels() {
+  std::ranges::sort(issued_, {}, &Issued::node);
+  std::ranges::sort(labelled_);
+  std::ranges::sort(loose_labels_, {}, [](const LooseLabel& label) { return label.row.source_id; });
+  for (size_t i = 0; i < issued_.size(); ++i) {
+    issued_[i].has_label = std::ranges::binary_search(labelled_, issued_[i].node);
+    if (issued_[i].copies) {
+      for (const int64_t size : issued_[i].sizes) by_size_[size].all.push_back(i);
+    } else {
+      for (const uint64_t storage : issued_[i].storages) by_storage_[storage].all.push_back(i);
+    }
+  }
+  for (const LooseLabel& label : loose_labels_) {
+    Issued* issued = FindByStorage(label);
+    if (issued == nullptr) issued = FindBySize(label);
     CommFacts facts;
-    if (last != nullptr) {
-      facts.group = builder_.text(last->group);
-      facts.group_size = last->group_size;
-      builder_.AddDep(label.node, last->node, DepKind::kControl);
+    if (issued != nullptr) {
+      issued->has_label = true;
+      facts.group = builder_.text(issued->group);
+      facts.group_size = issued->group_size;
+      builder_.AddDep(label.node, issued->node, DepKind::kControl);
     }
     comms_.Add(label.node, label.row, std::move(facts));
   }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -50,13 +51,23 @@ class CaptureCalls {
     int64_t time = 0;
   };
 
-  // A c10d operator that works on a storage: a backend's thread that does it later names the
-  // storage, not the operator.
+  // A c10d operator. A backend's thread that works for it later names a storage, not the operator.
   struct Issued {
     uint64_t node =
         0;  // numbers tell the order of entry over all threads; clocks of threads do not
     StringId group;
     std::optional<int64_t> group_size;
+    std::vector<uint64_t> storages;
+    std::vector<int64_t> sizes;  // elements of each argument with tensors
+    bool copies = false;         // the backend's thread works on a copy
+    bool has_label = false;
+  };
+
+  // Operators that a label may be of: indices of `issued_`, ascending.
+  struct Waiting {
+    std::vector<size_t> all;
+    size_t next = 0;              // of `all`, the first that has not been looked at
+    std::vector<size_t> entered;  // before the label that is looked at
   };
 
   // A label of a communication outside of any c10d operator.
@@ -66,15 +77,23 @@ class CaptureCalls {
   };
 
   void AddNode(OpenCall& call);
+  void AddIssued(const OpenCall& call);
   void SettleLooseLabels();
-  std::vector<uint64_t> StoragesOf(ValueListId list) const;
+  Issued* FindByStorage(const LooseLabel& label);
+  Issued* FindBySize(const LooseLabel& label);
+  // All tensors in a list and the lists in it.
+  std::vector<TensorUse> TensorsOf(std::span<const Value> values) const;
+  int64_t SizeOf(std::span<const Value> values) const;
 
   TraceBuilder& builder_;
   EtCommReader comms_;
-  std::unordered_map<uint64_t, OpenCall> detached_;           // by handle
-  std::unordered_map<uint64_t, LateEnd> ends_;                // by handle
-  std::unordered_map<uint64_t, std::vector<Issued>> issued_;  // by storage
+  std::unordered_map<uint64_t, OpenCall> detached_;  // by handle
+  std::unordered_map<uint64_t, LateEnd> ends_;       // by handle
+  std::vector<Issued> issued_;
+  std::vector<uint64_t> labelled_;  // nodes with a label right below them
   std::vector<LooseLabel> loose_labels_;
+  std::unordered_map<uint64_t, Waiting> by_storage_;  // of those that do not copy
+  std::unordered_map<int64_t, Waiting> by_size_;      // of those that do
   uint64_t count_ = 0;
 };
 

@@ -85,13 +85,13 @@ class CaptureReaderTest : public testing::Test {
   }
   void Flush() { writer_->AddEvents(records_.Take()); }
   // A contiguous tensor of 2 x 3 floats.
-  void Tensor(uint32_t type, uint32_t device, uint8_t flags) {
+  void Tensor(uint32_t type, uint32_t device, uint8_t flags, uint64_t storage = 0xDEF0) {
     records_.Mark(Tag::kTensor);
     records_.Byte(flags | capture::tensor_flag::kHasStorage);
     records_.Varint(type);
     records_.Varint(device);
     records_.Fixed64(0xABC0);
-    records_.Fixed64(0xDEF0);
+    records_.Fixed64(storage);
     records_.Varint(4);    // offset
     records_.Varint(100);  // bytes
     records_.Varint(2);
@@ -437,6 +437,59 @@ TEST_F(CaptureReaderTest, ABackendsThreadWorksForAnOperator) {
   EXPECT_EQ(trace->text(trace->comm(node)->group), "1200");
   ASSERT_EQ(trace->deps(node).size(), 1u);
   EXPECT_EQ(trace->source_id(trace->deps(node)[0]), 1200u);
+}
+
+// Gloo's reduce-scatter copies its input and reduces the copy, whose memory another operator may
+// have had before: that one has its label, and the copy has as many elements as the input.
+TEST_F(CaptureReaderTest, ABackendsThreadWorksOnACopy) {
+  Create();
+  const uint32_t gather =
+      writer_->DefineFunction("c10d::_allgather_base_", "c10d::_allgather_base_(…) -> …");
+  const uint32_t scatter =
+      writer_->DefineFunction("c10d::_reduce_scatter_base_", "c10d::_reduce_scatter_base_(…) -> …");
+  const uint32_t gathers = writer_->DefineFunction("gloo:all_gather", "");
+  const uint32_t reduces = writer_->DefineFunction("gloo:all_reduce", "");
+  const uint32_t first = writer_->DefineThread(2, 1, 11);
+  const uint32_t second = writer_->DefineThread(9, 2, 12);
+  const uint32_t type = writer_->DefineString("float");
+  const uint32_t cpu = writer_->DefineString("cpu");
+  Begin(first, 1000);
+  const auto call = [&](uint32_t function, int64_t time, uint64_t storage) {
+    Enter(function, time, time, 2);
+    Tensor(type, cpu, capture::tensor_flag::kContiguous, storage);
+    records_.Mark(Tag::kProcessGroup);
+    records_.Text("4");
+    for (const std::string_view text : {"", "gloo"}) records_.Text(text);
+    for (const uint64_t number : Numbers{0, 2}) records_.Varint(number);
+    Exit(time + 10);
+  };
+  call(gather, 1000, 0xA0);
+  call(scatter, 1200, 0xB0);
+  call(scatter, 1300, 0xB0);
+  Flush();
+  Begin(second, 1100);
+  const auto label = [&](uint32_t function, int64_t time, uint64_t storage) {
+    Enter(function, time, time, 1);
+    Tensor(type, cpu, capture::tensor_flag::kContiguous, storage);
+    Exit(time + 10);
+  };
+  label(gathers, 1100, 0xA0);
+  label(reduces, 1400, 0xA0);
+  label(reduces, 1500, 0xC0);
+  label(reduces, 1600, 0xC0);  // of none that was recorded
+  Flush();
+  const auto trace = Read(Finish(), 1 << 20, /*strict=*/true);
+  ASSERT_TRUE(trace) << trace.error().message;
+  const auto caller = [&](uint64_t id) -> uint64_t {
+    const auto deps = trace->deps(trace->Find(id));
+    return deps.size() == 1 ? trace->source_id(deps[0]) : 0;
+  };
+  EXPECT_EQ(caller(1100), 1000u);
+  EXPECT_EQ(caller(1400), 1200u);
+  EXPECT_EQ(caller(1500), 1300u);
+  EXPECT_EQ(caller(1600), 0u);
+  EXPECT_EQ(trace->text(trace->comm(trace->Find(1400))->group), "4");
+  EXPECT_FALSE(trace->comm(trace->Find(1600))->group);
 }
 
 TEST_F(CaptureReaderTest, ProcessGroupsWithTheirRanks) {

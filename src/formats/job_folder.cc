@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -11,11 +12,13 @@
 
 #include "src/base/hash.h"
 #include "src/base/quantity.h"
+#include "src/base/run_cache.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/byte_source.h"
 #include "src/formats/chakra_writer.h"
 #include "src/formats/json_document.h"
 #include "src/formats/read_trace.h"
+#include "src/trace/packed_trace.h"
 
 namespace etude {
 namespace {
@@ -28,7 +31,12 @@ constexpr int64_t kMostRanks = int64_t{1} << 20;  // that are listed one by one
 constexpr std::string_view kRankFile = "rank.";
 constexpr std::string_view kRankEnding = ".et";
 
-std::string ClassFileName(size_t rank_class) { return fmt::format("class.{}.et", rank_class); }
+constexpr std::string_view kPackedEnding = ".packed";
+
+std::string ClassFileName(size_t rank_class, ClassFiles files) {
+  return fmt::format("class.{}{}", rank_class,
+                     files == ClassFiles::kPacked ? kPackedEnding : kRankEnding);
+}
 
 // ---- writing ---------------------------------------------------------------------------------
 
@@ -126,7 +134,7 @@ std::string Lines(const std::vector<OrderedJson>& entries) {
   return text + (entries.empty() ? "]" : "\n  ]");
 }
 
-std::string ClassesText(const Job& job, const std::vector<uint64_t>& hashes) {
+std::string ClassesText(const Job& job, const std::vector<uint64_t>& hashes, ClassFiles files) {
   std::vector<OrderedJson> axes, kinds, routes, classes, events, facts;
   for (const MeshAxis& axis : job.mesh.axes()) {
     axes.push_back({{"name", axis.name}, {"size", axis.size}});
@@ -134,7 +142,7 @@ std::string ClassesText(const Job& job, const std::vector<uint64_t>& hashes) {
   for (const GroupKind& kind : job.group_kinds) kinds.push_back(KindJson(job.mesh, kind));
   for (const Route& route : job.routes) routes.push_back(RouteJson(job.mesh, route));
   for (size_t i = 0; i < job.classes.size(); ++i) {
-    classes.push_back(ClassJson(job.classes[i], ClassFileName(i), hashes[i]));
+    classes.push_back(ClassJson(job.classes[i], ClassFileName(i, files), hashes[i]));
   }
   for (const CommEvent& event : job.events) events.push_back(EventJson(event));
   for (const auto& [rank, known] : job.facts) facts.push_back(FactsJson(rank, known));
@@ -152,6 +160,17 @@ Result<std::string> ChakraBytes(const Trace& trace) {
     return Status();
   }));
   return bytes;
+}
+
+// The program of a class as the bytes of its file.
+Result<std::string> ClassBytes(const Trace& program, ClassFiles files, const Limits& limits) {
+  ETUDE_ASSIGN_OR_RETURN(std::string chakra, ChakraBytes(program));
+  if (files == ClassFiles::kChakra) return chakra;
+  // What Chakra keeps of it, so that both kinds of files hold the same.
+  ByteSource source = ByteSource::FromMemory("class", std::move(chakra), limits);
+  ETUDE_ASSIGN_OR_RETURN(const Trace kept, ReadTrace(source, {.strict = true}, {.limits = limits}));
+  ETUDE_ASSIGN_OR_RETURN(const PackedTrace packed, PackedTrace::Pack(kept, limits));
+  return packed.ToBytes();
 }
 
 // ---- reading ---------------------------------------------------------------------------------
@@ -356,6 +375,7 @@ class ClassesParser {
 
 struct ClassesFile {
   Job job;                         // without programs
+  uint64_t bytes = 0;              // of the file
   std::vector<std::string> files;  // by class
   std::vector<std::string> hashes;
 };
@@ -367,6 +387,7 @@ Result<ClassesFile> ReadClasses(const std::string& folder, const RunContext& con
   ETUDE_ASSIGN_OR_RETURN(const nlohmann::json json,
                          ParseDocument(path, text, kClassesDocument, context));
   ClassesFile file;
+  file.bytes = text.size();
   ETUDE_ASSIGN_OR_RETURN(file.job, ClassesParser(path, json).Run());
   Status status;
   for (const JsonMembers& one : JsonMembers(path, json, status).Objects("classes")) {
@@ -386,6 +407,50 @@ tl::unexpected<Error> InTwoClasses(const std::string& folder, int64_t rank) {
                               kClassesFile, rank));
 }
 
+// What `node` of a class's file says otherwise than the event it is part of; "": nothing.
+std::string EventFault(const CommEvent& event, const Trace& program, NodeId node) {
+  const bool is_message = program.kind(node) != NodeKind::kCollective;
+  if (is_message != event.is_message) {
+    return fmt::format("found a {} at node {}, for which {} has a {}", Name(program.kind(node)),
+                       node.value(), kClassesFile, event.is_message ? "message" : "collective");
+  }
+  const Comm* comm = program.comm(node);
+  if (comm == nullptr) return "";
+  const auto differs = [&](std::string_view found, std::string_view expected) {
+    return fmt::format("found {} at node {}, for which {} has {}", found, node.value(),
+                       kClassesFile, expected);
+  };
+  if (!is_message && comm->type != CollectiveType::kUnknown && comm->type != event.type) {
+    return differs(Name(comm->type), Name(event.type));
+  }
+  if (comm->bytes && event.bytes && *comm->bytes != *event.bytes) {
+    return differs(fmt::format("{} bytes", comm->bytes->count), std::to_string(event.bytes->count));
+  }
+  if (comm->root && event.root && *comm->root != *event.root) {
+    return differs(fmt::format("root {}", *comm->root), std::to_string(*event.root));
+  }
+  if (comm->tag && event.tag && *comm->tag != *event.tag) {
+    return differs(fmt::format("tag {}", *comm->tag), std::to_string(*event.tag));
+  }
+  return "";
+}
+
+// The trace that a class's file holds, by its name in one form or the other.
+Result<Trace> ParseClassFile(const std::string& path, std::string bytes,
+                             const RunContext& context) {
+  if (!path.ends_with(kPackedEnding)) {
+    ByteSource source = ByteSource::FromMemory(path, std::move(bytes), context.limits);
+    return ReadTrace(source, {.strict = true}, context);
+  }
+  const auto unpack = [&]() -> Result<Trace> {
+    ETUDE_ASSIGN_OR_RETURN(const PackedTrace packed, PackedTrace::FromBytes(bytes));
+    return packed.Unpack(context.limits);
+  };
+  Result<Trace> trace = unpack();
+  if (trace) return trace;
+  return MakeError(trace.error().code, path + ": " + trace.error().message);
+}
+
 Result<Trace> ReadProgram(const ClassesFile& file, size_t rank_class, const std::string& folder,
                           const RunContext& context) {
   const std::string path = folder + "/" + file.files[rank_class];
@@ -402,29 +467,44 @@ Result<Trace> ReadProgram(const ClassesFile& file, size_t rank_class, const std:
                     "{})",
                     path, kClassesFile, hash, file.hashes[rank_class]));
   }
-  ByteSource source = ByteSource::FromMemory(path, std::move(bytes), context.limits);
-  ETUDE_ASSIGN_OR_RETURN(Trace program, ReadTrace(source, {.strict = true}, context));
+  ETUDE_ASSIGN_OR_RETURN(Trace program, ParseClassFile(path, std::move(bytes), context));
   if (program.info().format != TraceFormat::kChakra) {
     return BadInput(fmt::format("{}: found a {} trace, expected a Chakra trace", path,
                                 Name(program.info().format)));
   }
   for (const CommEvent& event : file.job.events) {
     for (const CommPart& part : event.parts) {
-      if (part.rank_class == rank_class && (part.node.index() >= program.node_count() ||
-                                            !IsCommunication(program.kind(part.node)))) {
+      if (part.rank_class != rank_class) continue;
+      if (part.node.index() >= program.node_count() || !IsCommunication(program.kind(part.node))) {
         return BadInput(fmt::format("{}: found no communication at node {}, where {} has one", path,
                                     part.node.value(), kClassesFile));
       }
-      if (part.rank_class != rank_class) continue;
-      const Comm* comm = program.comm(part.node);
-      if (comm != nullptr && comm->bytes && event.bytes && *comm->bytes != *event.bytes) {
-        return BadInput(fmt::format("{}: found {} bytes at node {}, for which {} has {}", path,
-                                    comm->bytes->count, part.node.value(), kClassesFile,
-                                    event.bytes->count));
-      }
+      const std::string fault = EventFault(event, program, part.node);
+      if (!fault.empty()) return BadInput(path + ": " + fault);
     }
   }
   return program;
+}
+
+// ReadClasses and ReadProgram once in a run.
+Result<std::shared_ptr<const ClassesFile>> OpenClasses(const std::string& folder,
+                                                       const RunContext& context) {
+  RunCache none(0);
+  RunCache& cache = context.cache != nullptr ? *context.cache : none;
+  return cache.Get<ClassesFile>(
+      "classes.json of " + folder, [&] { return ReadClasses(folder, context); },
+      [](const ClassesFile& file) { return file.bytes; });
+}
+
+Result<std::shared_ptr<const Trace>> OpenProgram(const ClassesFile& file, size_t rank_class,
+                                                 const std::string& folder,
+                                                 const RunContext& context) {
+  RunCache none(0);
+  RunCache& cache = context.cache != nullptr ? *context.cache : none;
+  return cache.Get<Trace>(
+      fmt::format("class {} of {}", rank_class, folder),
+      [&] { return ReadProgram(file, rank_class, folder, context); },
+      [](const Trace& program) { return program.memory_bytes(); });
 }
 
 }  // namespace
@@ -436,7 +516,8 @@ Result<Job> ParseClassesFile(const std::string& path, std::string_view text,
   return ClassesParser(path, json).Run();
 }
 
-Status WriteJobFolder(const Job& job, const std::string& folder, const RunContext& context) {
+Status WriteJobFolder(const Job& job, const std::string& folder, const RunContext& context,
+                      ClassFiles files) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) {
@@ -446,11 +527,11 @@ Status WriteJobFolder(const Job& job, const std::string& folder, const RunContex
   std::vector<uint64_t> hashes;
   for (size_t i = 0; i < job.classes.size(); ++i) {
     ETUDE_ASSIGN_OR_RETURN(const Trace program, WithEvents(job, i, context.limits));
-    ETUDE_ASSIGN_OR_RETURN(const std::string bytes, ChakraBytes(program));
+    ETUDE_ASSIGN_OR_RETURN(const std::string bytes, ClassBytes(program, files, context.limits));
     hashes.push_back(HashBytes(bytes));
-    ETUDE_RETURN_IF_ERROR(WriteFile(folder + "/" + ClassFileName(i), bytes));
+    ETUDE_RETURN_IF_ERROR(WriteFile(folder + "/" + ClassFileName(i, files), bytes));
   }
-  return WriteFile(folder + "/" + std::string(kClassesFile), ClassesText(job, hashes));
+  return WriteFile(folder + "/" + std::string(kClassesFile), ClassesText(job, hashes, files));
 }
 
 Result<Job> ReadJobFolder(const std::string& folder, const RunContext& context) {
@@ -474,9 +555,10 @@ bool IsJobFolder(const std::string& folder) {
 
 Result<std::vector<int64_t>> RanksOfJobFolder(const std::string& folder,
                                               const RunContext& context) {
-  ETUDE_ASSIGN_OR_RETURN(const ClassesFile file, ReadClasses(folder, context));
+  ETUDE_ASSIGN_OR_RETURN(const std::shared_ptr<const ClassesFile> file,
+                         OpenClasses(folder, context));
   std::vector<int64_t> ranks;
-  for (const RankClass& one : file.job.classes) {
+  for (const RankClass& one : file->job.classes) {
     const std::vector<int64_t> more = one.ranks.Ranks();
     ranks.insert(ranks.end(), more.begin(), more.end());
   }
@@ -511,17 +593,20 @@ std::optional<JobRankPath> JobRankOfPath(const std::string& path) {
 }
 
 Result<Trace> ReadJobRank(const JobRankPath& path, const RunContext& context) {
-  ETUDE_ASSIGN_OR_RETURN(ClassesFile file, ReadClasses(path.folder, context));
-  const std::optional<size_t> of = file.job.ClassOf(path.rank);
+  ETUDE_ASSIGN_OR_RETURN(const std::shared_ptr<const ClassesFile> file,
+                         OpenClasses(path.folder, context));
+  const Job& job = file->job;
   const auto has_rank = [&](const RankClass& one) { return one.ranks.Contains(path.rank); };
-  if (std::ranges::count_if(file.job.classes, has_rank) > 1) {
+  if (std::ranges::count_if(job.classes, has_rank) > 1) {
     return InTwoClasses(path.folder, path.rank);
   }
+  const std::optional<size_t> of = job.ClassOf(path.rank);
+  std::shared_ptr<const Trace> program;
   if (of) {
-    ETUDE_ASSIGN_OR_RETURN(file.job.classes[*of].program,
-                           ReadProgram(file, *of, path.folder, context));
+    ETUDE_ASSIGN_OR_RETURN(program, OpenProgram(*file, *of, path.folder, context));
   }
-  Result<Trace> trace = TraceOfRank(file.job, path.rank, context.limits);
+  Result<Trace> trace = of ? TraceOfRank(job, *of, *program, path.rank, context.limits)
+                           : TraceOfRank(job, path.rank, context.limits);
   if (trace) return trace;
   return MakeError(trace.error().code,
                    fmt::format("{}/{}: {}", path.folder, kClassesFile, trace.error().message));

@@ -17,9 +17,16 @@ namespace etude {
 // read.
 inline constexpr std::string_view kClassesFile = "classes.json";
 
+// How the programs of classes are written.
+enum class ClassFiles : uint8_t {
+  kChakra,  // class.0.et, for all tools
+  kPacked,  // class.0.packed (PackedTrace), small
+};
+
 // Writes `job`, which has passed CheckJob, into `folder`, which is made if need be. Files appear
 // one by one, classes.json last: where it is, and fits the others, the job is complete.
-Status WriteJobFolder(const Job& job, const std::string& folder, const RunContext& context);
+Status WriteJobFolder(const Job& job, const std::string& folder, const RunContext& context,
+                      ClassFiles files = ClassFiles::kChakra);
 
 // The whole job. kBadInput for files that are none, that do not fit together, and what CheckJob
 // has.

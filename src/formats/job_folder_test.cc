@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/run_cache.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/chakra_feeder.h"
@@ -136,6 +137,12 @@ TEST_F(JobFolder, RefusesDamagedEvents) {
             "classes.json.events[0].tag: found \"x\", expected a whole number");
   EXPECT_EQ(FaultWith("\"bytes\":1024", "\"bytes\":1025"),
             "class.0.et: found 1024 bytes at node 2, for which classes.json has 1025");
+  EXPECT_EQ(FaultWith("\"tag\":5", "\"tag\":6"),
+            "class.0.et: found tag 5 at node 1, for which classes.json has 6");
+  EXPECT_EQ(FaultWith("\"type\":\"all_reduce\"", "\"type\":\"all_gather\""),
+            "class.0.et: found all_reduce at node 2, for which classes.json has all_gather");
+  EXPECT_EQ(FaultWith("\"type\":\"all_reduce\"", "\"type\":\"message\""),
+            "class.0.et: found a collective at node 2, for which classes.json has a message");
   EXPECT_EQ(FaultWith(both, reduce + ",\n" + message),
             "classes.json: class 0: node 3 of communication 0 waits for communication 1, expected "
             "those that come before");
@@ -163,6 +170,80 @@ TEST_F(JobFolder, RefusesARankInTwoClassesAndAMissingClass) {
   EXPECT_EQ(missing.error().code, ErrorCode::kBadInput);
   EXPECT_EQ(missing.error().message,
             File("class.1.et") + ": found no such file, which classes.json names");
+}
+
+// Each number of a communication is held against the programs.
+TEST_F(JobFolder, RefusesAnyOtherDigitInEvents) {
+  const std::string path = File(std::string(kClassesFile));
+  const std::string text = testing_support::ReadFileBytes(path);
+  const size_t end = text.find("\"facts\"");
+  size_t digits = 0;
+  for (size_t at = text.find("\"events\""); at < end; ++at) {
+    if (text[at] < '0' || text[at] > '9') continue;
+    ++digits;
+    std::string changed = text;
+    changed[at] = text[at] == '9' ? '1' : static_cast<char>(text[at] + 1);
+    ASSERT_TRUE(WriteFile(path, changed).has_value());
+    const auto job = ReadJobFolder(folder_, {});
+    ASSERT_FALSE(job.has_value()) << changed.substr(at - 20, 40);
+    EXPECT_EQ(job.error().code, ErrorCode::kBadInput);
+  }
+  EXPECT_EQ(digits, 17u);
+}
+
+// Whatever the bytes of classes.json, there is a job that can be written, or an error.
+TEST_F(JobFolder, TakesAnyBytes) {
+  const std::string path = File(std::string(kClassesFile));
+  const std::string text = testing_support::ReadFileBytes(path);
+  size_t refused = 0;
+  for (size_t at = 0; at < text.size(); at += 7) {
+    std::string changed = text;
+    changed[at] = static_cast<char>(changed[at] ^ (1 << (at % 7)));
+    ASSERT_TRUE(WriteFile(path, changed).has_value());
+    const auto job = ReadJobFolder(folder_, {});
+    if (!job) {
+      ++refused;
+      continue;
+    }
+    EXPECT_TRUE(CheckJob(*job).has_value());
+    for (const RankClass& one : job->classes) {
+      EXPECT_TRUE(TraceOfRank(*job, one.ranks.At(0)).has_value());
+    }
+  }
+  EXPECT_GT(refused, text.size() / 14);
+}
+
+// What was read for one rank serves the others.
+TEST_F(JobFolder, IsReadOnceInARun) {
+  RunCache cache;
+  RunContext context;
+  context.cache = &cache;
+  const auto first = ReadTrace(File("rank.0.et"), {}, context);
+  ASSERT_TRUE(first.has_value());
+  std::filesystem::remove(File("class.0.et"));
+  ASSERT_TRUE(WriteFile(File(std::string(kClassesFile)), "{}").has_value());
+  const auto second = ReadTrace(File("rank.1.et"), {}, context);
+  ASSERT_TRUE(second.has_value()) << second.error().message;
+  EXPECT_EQ(second->info().rank, 1);
+  EXPECT_FALSE(ReadTrace(File("rank.1.et"), {}, {}).has_value());
+}
+
+TEST_F(JobFolder, HoldsPackedClasses) {
+  const std::string packed = folder_ + "/packed";
+  ASSERT_TRUE(WriteJobFolder(TwoStages(), packed, {}, ClassFiles::kPacked).has_value());
+  const auto job = ReadJobFolder(packed, {});
+  ASSERT_TRUE(job.has_value()) << job.error().message;
+  for (const int64_t rank : {0, 1, 2, 3}) {
+    EXPECT_EQ(ReadJobRankBytes({.folder = packed, .rank = rank}, {}).value(),
+              ReadJobRankBytes({.folder = folder_, .rank = rank}, {}).value())
+        << rank;
+  }
+  EXPECT_TRUE(chakra::Feeder::Open(packed + "/rank.2.et", {}, {}).has_value());
+  // As Chakra again it is what it was.
+  const std::string again = folder_ + "/again";
+  ASSERT_TRUE(WriteJobFolder(*job, again, {}).has_value());
+  EXPECT_EQ(testing_support::ReadFileBytes(again + "/classes.json"),
+            testing_support::ReadFileBytes(File("classes.json")));
 }
 
 TEST_F(JobFolder, SeesFilesOfAnotherJob) {

@@ -10,6 +10,7 @@
 #include <nanobind/nanobind.h>
 
 #include "src/base/result.h"
+#include "src/base/run_cache.h"
 #include "src/base/run_context.h"
 
 namespace etude::python {
@@ -42,6 +43,8 @@ auto Call(Work work) {
   RunContext context;
   context.warn = [&](std::string_view text) { warnings.emplace_back(text); };
   context.stop = &stop;
+  RunCache cache;
+  context.cache = &cache;
   using Outcome = decltype(work(std::as_const(context)));
   std::future<Outcome> future =
       std::async(std::launch::async, [&]() -> Outcome { return work(std::as_const(context)); });

@@ -13,8 +13,9 @@
 #include "src/formats/read_trace.h"
 #include "src/formats/test_support.h"
 #include "src/synth/microbench.h"
-#include "src/synth/packed_trace.h"
-#include "src/synth/same_trace.h"
+#include "src/synth/transformer_job.h"
+#include "src/trace/packed_trace.h"
+#include "src/trace/same_trace.h"
 #include "src/transform/read_job.h"
 
 namespace etude {
@@ -174,6 +175,42 @@ TEST(EncodeJob, OrdersAPipeline) {
   ExpectRanks(*job, traces, "pipeline");
 }
 
+// Stages of a pipeline, generated rank by rank: each is one class, and the job is the one that was
+// made without expanding it.
+TEST(EncodeJob, FindsTheStagesOfAPipeline) {
+  const TransformerModel model = {.layers = 8,
+                                  .hidden = 64,
+                                  .heads = 8,
+                                  .kv_heads = 4,
+                                  .head_size = 8,
+                                  .ffn = 192,
+                                  .vocabulary = 320,
+                                  .sequence = 32};
+  const PipelinePlan interleaved = {
+      .schedule = PipelineSchedule::kInterleaved, .stages = 4, .micro_batches = 4, .chunks = 2};
+  for (const PipelinePlan& pipeline :
+       {PipelinePlan{.stages = 4, .micro_batches = 3}, interleaved}) {
+    const TransformerPlan plan{
+        .layer = {.tensor = 2, .sequence_parallel = true}, .data = 2, .pipeline = pipeline};
+    const StepJob made = MakeTransformerJob(model, plan).value();
+    std::vector<Trace> traces;
+    for (int64_t rank = 0; rank < made.ranks(); ++rank) {
+      traces.push_back(made.TraceOf(rank).value());
+    }
+    EncodeJobOptions options;
+    for (const auto& [id, ranks] : made.Groups()) options.groups[std::to_string(id)] = ranks;
+    const auto job = Encode(traces, options);
+    ASSERT_TRUE(job.has_value()) << job.error().message;
+    EXPECT_EQ(job->classes.size(), 4u);
+    ExpectRanks(*job, traces, "pipeline");
+    const Job whole = made.AsJob().value();
+    EXPECT_EQ(job->events.size(), whole.events.size());
+    for (const RankClass& one : job->classes) {
+      EXPECT_EQ(one.ranks.Ranks(), whole.classes[*whole.ClassOf(one.ranks.At(0))].ranks.Ranks());
+    }
+  }
+}
+
 // ---- Every trace and job at hand ------------------------------------------------------------
 
 std::vector<std::string> SharedFolders() {
@@ -205,11 +242,19 @@ TEST(EncodeJob, GivesEverySharedJobBack) {
     }
     ++jobs;
     ExpectRanks(*job, traces, folder);
-    classes[std::filesystem::path(folder).filename().string()] = job->classes.size();
+    const std::string name = std::filesystem::path(folder).filename().string();
+    classes[name] = job->classes.size();
+    if (folder.find("/stage/") != std::string::npos) {
+      const size_t pp = name.find("_pp");
+      const size_t stages = pp == std::string::npos ? 1 : static_cast<size_t>(name[pp + 3] - '0');
+      EXPECT_EQ(job->classes.size(), stages) << name;
+    }
     // What is read from disk is what was written: Chakra's traces come back as they are.
     if (traces.front().info().format != TraceFormat::kChakra) continue;
     const std::string written = testing::TempDir() + "/encoded_job";
-    ASSERT_TRUE(WriteJobFolder(*job, written, {}).has_value());
+    ASSERT_TRUE(
+        WriteJobFolder(*job, written, {}, jobs % 2 == 0 ? ClassFiles::kPacked : ClassFiles::kChakra)
+            .has_value());
     const auto read = ReadJobFolder(written, {});
     ASSERT_TRUE(read.has_value()) << folder << ": " << read.error().message;
     ExpectRanks(*read, traces, folder + " from disk");
@@ -244,6 +289,9 @@ TEST(EncodeJob, GivesEverySharedTraceBack) {
       EXPECT_TRUE(SameTrace(TraceOfRank(*job, rank).value(), *trace)) << path;
       const PackedTrace packed = PackedTrace::Pack(*trace).value();
       EXPECT_TRUE(SameTrace(packed.Unpack().value(), *trace)) << path;
+      const auto read = PackedTrace::FromBytes(packed.ToBytes());
+      ASSERT_TRUE(read.has_value()) << path << ": " << read.error().message;
+      EXPECT_TRUE(SameTrace(read->Unpack().value(), *trace)) << path;
     }
   }
   EXPECT_GT(traces, 150u);

@@ -27,10 +27,12 @@ class InferenceMaker {
  public:
   using In = StepProgram::In;
 
-  InferenceMaker(const TransformerModel& model, const TransformerPlan& plan, int64_t stage)
+  InferenceMaker(const TransformerModel& model, const TransformerPlan& plan, int64_t stage,
+                 int64_t expert_rank)
       : model_(model),
         plan_(plan),
         stage_(stage),
+        expert_rank_(expert_rank),
         layers_(LayersOfPlace(model.layers, plan.pipeline.stages, stage)) {}
 
   std::vector<StepWork> Run() {
@@ -61,7 +63,8 @@ class InferenceMaker {
     std::vector<Unit> units;
     if (IsFirst()) units.push_back({"embedding", TransformerEmbedding(model_, plan)});
     for (int64_t layer = layers_.first; layer < layers_.first + layers_.count; ++layer) {
-      units.push_back({fmt::format("layer {}", layer), TransformerLayer(model_, plan, layer)});
+      units.push_back(
+          {fmt::format("layer {}", layer), TransformerLayer(model_, plan, layer, expert_rank_)});
     }
     if (IsLast()) units.push_back({"head", TransformerHead(model_, plan)});
     return units;
@@ -124,6 +127,7 @@ class InferenceMaker {
   const TransformerModel& model_;
   const TransformerPlan& plan_;
   const int64_t stage_;
+  const int64_t expert_rank_;
   const LayerRange layers_;
   StepProgram program_{kParallelGroupCount};
   std::array<std::optional<size_t>, 2> step_ends_;  // of the last but one and the last
@@ -154,6 +158,9 @@ Status CheckInferencePlan(const TransformerModel& model, const TransformerPlan& 
       return BadInput(fmt::format("{}: found {}, expected {} to {}", name, value, least, kMost));
     }
   }
+  if (model.latent) {
+    return BadInput("found latent attention, expected training: its cache is not described");
+  }
   if (plan.phase == ModelPhase::kDecode && plan.layer.context != 1) {
     return BadInput(
         fmt::format("context-parallel ranks: found {}, expected 1 in decode, where a "
@@ -175,7 +182,8 @@ Status CheckInferencePlan(const TransformerModel& model, const TransformerPlan& 
   ETUDE_RETURN_IF_ERROR(CheckLayerPlan(model, InferenceLayerPlan(model, plan, last)));
   const DType type = plan.cache_type.value_or(model.weights);
   double bytes = static_cast<double>(CacheBytesPerToken(model, type).count);
-  for (const int64_t factor : {cached, plan.layer.sequences, plan.pipeline.micro_batches}) {
+  for (const int64_t factor :
+       {cached, plan.layer.sequences, plan.pipeline.micro_batches, plan.data}) {
     bytes *= static_cast<double>(factor);
   }
   if (bytes > std::ldexp(1, 60)) {
@@ -186,8 +194,8 @@ Status CheckInferencePlan(const TransformerModel& model, const TransformerPlan& 
 }
 
 std::vector<StepWork> InferenceProgram(const TransformerModel& model, const TransformerPlan& plan,
-                                       int64_t stage) {
-  return InferenceMaker(model, plan, stage).Run();
+                                       int64_t stage, int64_t expert_rank) {
+  return InferenceMaker(model, plan, stage, expert_rank).Run();
 }
 
 InferenceMemory InferenceMemoryOf(const TransformerModel& model, const TransformerPlan& plan,

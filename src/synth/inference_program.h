@@ -24,7 +24,7 @@ Status CheckInferencePlan(const TransformerModel& model, const TransformerPlan& 
 
 // As StageProgram.
 std::vector<StepWork> InferenceProgram(const TransformerModel& model, const TransformerPlan& plan,
-                                       int64_t stage);
+                                       int64_t stage, int64_t expert_rank);
 
 // Memory of a rank of `stage` at the end, without activations.
 struct InferenceMemory {

@@ -17,6 +17,15 @@ ParallelGroup GroupOf(LayerAxis axis) {
   return ParallelGroup::kTensor;
 }
 
+ParallelAxis MeshAxisOf(LayerAxis axis) {
+  switch (axis) {
+    case LayerAxis::kTensor: return ParallelAxis::kTensor;
+    case LayerAxis::kContext: return ParallelAxis::kContext;
+    case LayerAxis::kExpert: return ParallelAxis::kExpert;
+  }
+  return ParallelAxis::kTensor;
+}
+
 }  // namespace
 
 size_t AddLayerWork(StepProgram& program, std::string name, const LayerWork& work, DType type,
@@ -32,6 +41,11 @@ size_t AddLayerWork(StepProgram& program, std::string name, const LayerWork& wor
                             .type = type,
                             .product = work.product,
                             .memory = work.read + work.written});
+  }
+  if (work.message != LayerMessage::kNone) {
+    return program.RingMessage(std::move(name), std::move(data),
+                               static_cast<size_t>(MeshAxisOf(work.axis)),
+                               work.message == LayerMessage::kToNext, work.bytes);
   }
   return program.Collective(std::move(name), std::move(data), work.collective,
                             static_cast<size_t>(GroupOf(work.axis)), work.bytes);

@@ -62,6 +62,22 @@ LayerWorks::In LayerWorks::Collective(std::string name, In in, CollectiveType ty
               .bytes = Bytes{bytes}});
 }
 
+LayerWorks::In LayerWorks::Send(std::string name, In in, int64_t bytes) {
+  return Add({.name = std::move(name),
+              .inputs = std::move(in),
+              .message = LayerMessage::kToNext,
+              .axis = LayerAxis::kContext,
+              .bytes = Bytes{bytes}});
+}
+
+LayerWorks::In LayerWorks::Receive(std::string name, In in, int64_t bytes) {
+  return Add({.name = std::move(name),
+              .inputs = std::move(in),
+              .message = LayerMessage::kFromPrevious,
+              .axis = LayerAxis::kContext,
+              .bytes = Bytes{bytes}});
+}
+
 LayerWorks::In LayerWorks::Multiply(std::string name, In in, const MatrixProduct& product,
                                     int64_t kept) {
   return Add({.name = std::move(name),
@@ -94,8 +110,9 @@ void LayerWorks::WeightGradient(const std::string& name, In in, const MatrixProd
     in.push_back(all.front());
   }
   const int64_t weights = product.weights() + product.biases();
-  std::vector<std::string> given = {name};
+  std::vector<std::string> given;
   if (product.bias) given.push_back(name + " bias");
+  given.push_back(name);
   Add({.name = name + " weight gradient",
        .inputs = std::move(in),
        .for_weights = true,
@@ -117,35 +134,67 @@ void LayerWorks::VectorGradient(const std::string& name, In in, int64_t elements
        .written = Bytes{size * gradient_}});
 }
 
-LayerWorks::In LayerWorks::GatherTokens(const std::string& name, In in) {
+LayerWorks::In LayerWorks::GatherTokens(const std::string& name, In in,
+                                        std::optional<int64_t> width) {
   if (!shares_tokens_) return in;
   return Collective(name + " all_gather", std::move(in), CollectiveType::kAllGather,
-                    LayerAxis::kTensor, shared_tokens_ * model_.hidden * element_);
+                    LayerAxis::kTensor, shared_tokens_ * width.value_or(model_.hidden) * element_);
 }
 
-LayerWorks::In LayerWorks::SumTokens(const std::string& name, In in) {
+LayerWorks::In LayerWorks::SumTokens(const std::string& name, In in, std::optional<int64_t> width) {
   if (plan_.tensor == 1) return in;
   const CollectiveType type =
       shares_tokens_ ? CollectiveType::kReduceScatter : CollectiveType::kAllReduce;
   return Collective(fmt::format("{} {}", name, Name(type)), std::move(in), type, LayerAxis::kTensor,
-                    tokens_ * model_.hidden * element_);
+                    tokens_ * width.value_or(model_.hidden) * element_);
 }
 
-LayerWorks::In LayerWorks::Norm(const std::string& name, In in, int64_t tokens) {
-  const int64_t size = tokens * model_.hidden;
+LayerWorks::In LayerWorks::Norm(const std::string& name, In in, TokenSize of) {
+  const int64_t width = of.width.value_or(model_.hidden);
+  const int64_t size = of.tokens.value_or(shared_tokens_) * width;
   return Elementwise(name, std::move(in), size, NormFlops(model_.norm),
-                     {.read = size + NormElements(model_), .written = size, .kept = size});
+                     {.read = size + NormElements(model_, width), .written = size, .kept = size});
 }
 
-LayerWorks::In LayerWorks::NormBackward(const std::string& name, In in, int64_t addends) {
-  const int64_t weights = NormElements(model_);
-  const int64_t size = shared_tokens_ * model_.hidden;
+LayerWorks::In LayerWorks::NormBackward(const std::string& name, In in, int64_t addends,
+                                        std::optional<int64_t> width) {
+  const int64_t weights = NormElements(model_, width.value_or(model_.hidden));
+  const int64_t size = shared_tokens_ * width.value_or(model_.hidden);
   return Add({.name = name + " backward",
               .inputs = std::move(in),
               .gives_gradients = {name},
               .flops = (NormBackwardFlops(model_.norm) + addends) * size,
               .read = Bytes{((2 + addends) * size + weights) * element_ + weights * gradient_},
               .written = Bytes{size * element_ + weights * gradient_}});
+}
+
+void LayerWorks::Residual(const std::string& name, In in, int64_t branches) {
+  const bool bias = model_.biases;
+  const int64_t size = SharedSize();
+  Elementwise(name, std::move(in), size, branches + (bias ? 1 : 0),
+              {.read = (1 + branches) * size + (bias ? model_.hidden : 0), .written = size});
+}
+
+void LayerWorks::BiasGradient(const std::string& name, const In& in) {
+  if (model_.biases) VectorGradient(name, in, SharedSize(), model_.hidden);
+}
+
+LayerWorks::In LayerWorks::Again(const LayerWorks& forward, size_t begin, size_t end,
+                                 const In& in) {
+  const size_t first = works_.size();
+  In last = in;
+  for (size_t i = begin; i < end; ++i) {
+    LayerWork work = forward.works()[i];
+    work.name += " again";
+    work.kept = Bytes{};
+    In inputs;
+    for (const size_t input : work.inputs) {
+      if (input >= begin) inputs.push_back(input - begin + first);
+    }
+    work.inputs = inputs.empty() ? in : std::move(inputs);
+    last = Add(std::move(work));
+  }
+  return last;
 }
 
 }  // namespace etude

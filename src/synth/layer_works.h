@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,13 +47,21 @@ class LayerWorks {
   int64_t tokens() const { return tokens_; }
   int64_t shared_tokens() const { return shared_tokens_; }
   bool shares_tokens() const { return shares_tokens_; }
+  // Elements, and bytes, of the tokens between the matrices.
+  int64_t SharedSize() const { return shared_tokens_ * model_.hidden; }
+  int64_t SharedBytes() const { return SharedSize() * element_; }
 
   std::vector<LayerWork>& works() { return works_; }
+  const std::vector<LayerWork>& works() const { return works_; }
 
   In Add(LayerWork work);
   // `flops` for each of `count` elements.
   In Elementwise(std::string name, In in, int64_t count, int64_t flops, ElementCounts elements);
   In Collective(std::string name, In in, CollectiveType type, LayerAxis axis, int64_t bytes);
+
+  // To the next context-parallel rank, and from the one before.
+  In Send(std::string name, In in, int64_t bytes);
+  In Receive(std::string name, In in, int64_t bytes);
 
   // Keeps `kept` elements of what goes in.
   In Multiply(std::string name, In in, const MatrixProduct& product, int64_t kept);
@@ -65,16 +74,31 @@ class LayerWorks {
   // Of a weight of `size` elements that `elements` values were added to, or multiplied with.
   void VectorGradient(const std::string& name, In in, int64_t elements, int64_t size);
 
-  // From a share of the tokens to all of them; only with sequence parallelism.
-  In GatherTokens(const std::string& name, In in);
+  // From a share of the tokens to all of them; only with sequence parallelism. Here and below
+  // tokens are as wide as the hidden units unless `width` is said.
+  In GatherTokens(const std::string& name, In in, std::optional<int64_t> width = {});
   // Sums what all tensor-parallel ranks have for all tokens; with sequence parallelism each keeps
   // a share of the tokens.
-  In SumTokens(const std::string& name, In in);
+  In SumTokens(const std::string& name, In in, std::optional<int64_t> width = {});
 
-  In Norm(const std::string& name, In in) { return Norm(name, std::move(in), shared_tokens_); }
-  In Norm(const std::string& name, In in, int64_t tokens);
+  // Of these tokens, if not of those between the matrices.
+  struct TokenSize {
+    std::optional<int64_t> width = {};
+    std::optional<int64_t> tokens = {};
+  };
+  In Norm(const std::string& name, In in, TokenSize of);
+  In Norm(const std::string& name, In in) { return Norm(name, std::move(in), TokenSize{}); }
   // Adds `addends` gradients that went past the norm, or that came from elsewhere.
-  In NormBackward(const std::string& name, In in, int64_t addends);
+  In NormBackward(const std::string& name, In in, int64_t addends,
+                  std::optional<int64_t> width = {});
+
+  // Adds the branch, or branches, to what went past them.
+  void Residual(const std::string& name, In in, int64_t branches);
+  // Of a bias that the tokens between the matrices have.
+  void BiasGradient(const std::string& name, const In& in);
+
+  // Work of `forward` between these indices once more.
+  In Again(const LayerWorks& forward, size_t begin, size_t end, const In& in);
 
  private:
   const TransformerModel& model_;

@@ -6,7 +6,9 @@
 
 // A model of `etude generate llm`.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const auto model = etude::ParseTransformer(etude::fuzz::Bytes(data, size), "fuzz");
-  if (model && etude::ParameterCount(*model) <= 0) __builtin_trap();
+  const auto file = etude::ParseTransformerFile(etude::fuzz::Bytes(data, size), "fuzz");
+  if (!file) return 0;
+  if (etude::ParameterCount(file->model) <= 0) __builtin_trap();
+  (void)etude::CheckTransformerPlan(file->model, file->plan.PlanFor(file->model));
   return 0;
 }

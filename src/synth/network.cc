@@ -230,8 +230,6 @@ bool IsLoss(LayerKind kind) {
   return kind == LayerKind::kCrossEntropy || kind == LayerKind::kSquaredError;
 }
 
-double RealOf(int64_t value) { return static_cast<double>(value); }
-
 }  // namespace
 
 std::span<const std::pair<std::string_view, LayerKind>> LayerKinds() { return kKinds; }
@@ -272,11 +270,11 @@ Result<Shape> ShapeOf(const NetworkLayer& layer, std::span<const Shape> inputs) 
   if (out.channels < 1 || out.height < 1 || out.width < 1) {
     return BadInput(fmt::format("found {}, expected a positive number of each", TextOf(out)));
   }
-  const double elements = RealOf(out.channels) * RealOf(out.height) * RealOf(out.width);
-  double parameters = elements + RealOf(layer.rows) * RealOf(out.channels);
+  const double elements = AsReal(out.channels) * AsReal(out.height) * AsReal(out.width);
+  double parameters = elements + AsReal(layer.rows) * AsReal(out.channels);
   if (!inputs.empty()) {
-    parameters += RealOf(layer.kernel.height) * RealOf(layer.kernel.width) *
-                  RealOf(inputs[0].channels) * RealOf(out.channels);
+    parameters += AsReal(layer.kernel.height) * AsReal(layer.kernel.width) *
+                  AsReal(inputs[0].channels) * AsReal(out.channels);
   }
   if (elements > std::ldexp(1, 40) || parameters > std::ldexp(1, 45)) {
     return BadInput(fmt::format("found {} and about {:.1e} parameters, expected fewer", TextOf(out),

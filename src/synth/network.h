@@ -126,4 +126,7 @@ struct Network {
 // not fit, where an input is no earlier layer, or unless the one loss is the last layer.
 Result<Network> MakeNetwork(NetworkModel model, std::optional<Extent> image = std::nullopt);
 
+// For estimates of what may not fit into 64 bits.
+inline double AsReal(int64_t value) { return static_cast<double>(value); }
+
 }  // namespace etude

@@ -40,8 +40,6 @@ constexpr int64_t kDenoiseFlops = 6;  // three factors, a difference, a drawn nu
 
 bool IsView(LayerKind kind) { return kind == LayerKind::kSlice || kind == LayerKind::kFlatten; }
 
-double AsReal(int64_t value) { return static_cast<double>(value); }
-
 }  // namespace
 
 NetworkCosts::NetworkCosts(const Network& network, int64_t images, NetworkPhase phase)

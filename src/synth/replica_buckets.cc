@@ -1,6 +1,7 @@
 #include "src/synth/replica_buckets.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -17,15 +18,28 @@ ReplicaBuckets::ReplicaBuckets(StepProgram& program, ReplicaPlan plan,
 
 void ReplicaBuckets::GatherWeights(const std::string& name, std::span<const int64_t> elements,
                                    In& in) {
-  if (plan_.zero_stage < 3) return;
-  const std::optional<size_t> after = unit_begin_;
+  const std::optional<size_t> after = std::exchange(unit_begin_, program_.last_compute());
+  const In gathered = Gather(name, elements, after);
+  in.insert(in.end(), gathered.begin(), gathered.end());
+}
+
+ReplicaBuckets::In ReplicaBuckets::GatherAhead(const std::string& name,
+                                               std::span<const int64_t> elements) {
   unit_begin_ = program_.last_compute();
+  return Gather(name, elements, unit_begin_);
+}
+
+ReplicaBuckets::In ReplicaBuckets::Gather(const std::string& name,
+                                          std::span<const int64_t> elements,
+                                          std::optional<size_t> after) {
+  In gathered;
   for (size_t i = 0; i < replicas_.size(); ++i) {
-    if (replicas_[i].ranks == 1 || elements[i] == 0) continue;
-    in.push_back(program_.Collective(name, {}, CollectiveType::kAllGather, replicas_[i].group,
-                                     Bytes{ShareOf(elements[i], replicas_[i].ranks) * plan_.weight},
-                                     after));
+    if (plan_.zero_stage < 3 || replicas_[i].ranks == 1 || elements[i] == 0) continue;
+    gathered.push_back(
+        program_.Collective(name, {}, CollectiveType::kAllGather, replicas_[i].group,
+                            Bytes{ShareOf(elements[i], replicas_[i].ranks) * plan_.weight}, after));
   }
+  return gathered;
 }
 
 void ReplicaBuckets::Add(size_t replicas, int64_t elements, const In& inputs) {
@@ -37,13 +51,16 @@ void ReplicaBuckets::Add(size_t replicas, int64_t elements, const In& inputs) {
       bucket.inputs.push_back(input);
     }
   }
-  if (bucket.elements * plan_.gradient >= plan_.bucket.count && plan_.zero_stage < 3) {
-    Flush(replicas);
-  }
+  const Bytes limit = bucket.was_full ? plan_.bucket : plan_.first_bucket.value_or(plan_.bucket);
+  if (bucket.elements * plan_.gradient < limit.count || plan_.zero_stage == 3) return;
+  bucket.was_full = true;
+  Flush(replicas);
 }
 
 void ReplicaBuckets::EndUnit() {
-  if (plan_.zero_stage == 3) FlushAll();
+  for (size_t i = 0; i < buckets_.size() && plan_.zero_stage == 3; ++i) {
+    if (!replicas_[i].kept) Flush(i);
+  }
 }
 
 void ReplicaBuckets::EndMicroBatch() {

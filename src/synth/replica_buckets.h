@@ -19,8 +19,9 @@ struct ReplicaPlan {
   int64_t zero_stage = 0;  // shared: 1 the optimizer's states, 2 also gradients, 3 also weights
   // Gradients are reduced as soon as there are so many bytes of them.
   Bytes bucket{int64_t{25} << 20};
-  int64_t weight = 0;    // bytes of an element
-  int64_t gradient = 0;  // bytes of an element
+  std::optional<Bytes> first_bucket;  // so many the first time
+  int64_t weight = 0;                 // bytes of an element
+  int64_t gradient = 0;               // bytes of an element
 };
 
 // Ranks that have the same weights.
@@ -28,6 +29,8 @@ struct Replicas {
   size_t group = 0;
   int64_t ranks = 1;
   std::string_view of;  // begins the names of their reductions
+  // Shared gradients are reduced at the end of the micro-batch, not of each unit.
+  bool kept = false;
 };
 
 // What replicas communicate in a step: weights before they are used (ZeRO 3), gradients in buckets
@@ -42,6 +45,9 @@ class ReplicaBuckets {
   // Where replicas share the weights, the unit's are gathered while the one before computes.
   // `elements`: by replicas.
   void GatherWeights(const std::string& name, std::span<const int64_t> elements, In& in);
+  // Those of the next unit, while the one that begins computes: backward, before its gradients are
+  // reduced, which would hold them up.
+  In GatherAhead(const std::string& name, std::span<const int64_t> elements);
 
   // Whether gradients are reduced after this micro-batch, or kept for the next to add to.
   bool Reduces(bool last_micro_batch) const { return plan_.zero_stage >= 2 || last_micro_batch; }
@@ -62,8 +68,11 @@ class ReplicaBuckets {
   struct Bucket {
     int64_t elements = 0;
     In inputs;
+    bool was_full = false;
   };
 
+  In Gather(const std::string& name, std::span<const int64_t> elements,
+            std::optional<size_t> after);
   void Flush(size_t replicas);
   void FlushAll();
 

@@ -15,8 +15,8 @@
 
 #include "src/formats/chakra_writer.h"
 #include "src/formats/read_trace.h"
-#include "src/synth/packed_trace.h"
-#include "src/synth/same_trace.h"
+#include "src/trace/packed_trace.h"
+#include "src/trace/same_trace.h"
 
 namespace {
 

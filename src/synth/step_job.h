@@ -1,11 +1,11 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/base/result.h"
@@ -14,6 +14,7 @@
 #include "src/trace/enums.h"
 #include "src/trace/job.h"
 #include "src/trace/mesh.h"
+#include "src/trace/rank_set.h"
 #include "src/trace/trace.h"
 
 namespace etude {
@@ -33,8 +34,9 @@ struct StepWork {
 
   CollectiveType collective = CollectiveType::kUnknown;  // kUnknown: none
   size_t group = 0;                                      // StepGroup of a collective
-  // Places along the mesh's last axis to the partner of a message, around its ends; 0: none.
+  // How far along `axis` the partner of a message is, around the axis' ends; 0: none.
   int64_t partner = 0;
+  std::optional<size_t> axis;  // of the mesh; not said: the last one
   bool sends = false;
   int64_t tag = 0;  // the same on both sides, and of no other message between two ranks
   Bytes bytes;      // that each rank puts in, or sends
@@ -48,16 +50,18 @@ struct StepGroup {
   bool ends = false;  // of the mesh's last axis, only first and last place
 };
 
-// A step on a mesh of ranks. All ranks at one place of the mesh's last axis have one program.
-// Const methods may be called from several threads.
+// A step on a mesh of ranks. All ranks at one place have one program: ranks whose coordinates along
+// some axes of the mesh are the same. Const methods may be called from several threads.
 class StepJob {
  public:
-  // `programs`: by place on the last axis, each in an order in which all can run theirs; members of
-  // a group call its collectives in one order. Groups that no program uses are left out.
-  StepJob(Mesh mesh, std::vector<StepGroup> groups, std::vector<std::vector<StepWork>> programs);
+  // `programs`: by place, those along the first of `place_axes` fastest, each in an order in which
+  // all can run theirs; members of a group call its collectives in one order. Groups that no
+  // program uses are left out. Without `place_axes` places are along the mesh's last axis.
+  StepJob(Mesh mesh, std::vector<StepGroup> groups, std::vector<std::vector<StepWork>> programs,
+          AxisSet place_axes = 0);
 
   int64_t ranks() const { return mesh_.size(); }
-  int64_t places() const { return mesh_.axes()[last_axis()].size; }
+  int64_t places() const { return places_.size(); }
   const Mesh& mesh() const { return mesh_; }
   const std::vector<StepWork>& program(int64_t place) const {
     return programs_[static_cast<size_t>(place)];
@@ -66,6 +70,8 @@ class StepJob {
   void SetDuration(int64_t place, size_t work, Nanos duration) {
     programs_[static_cast<size_t>(place)][work].duration = duration;
   }
+  // Place of the partner of a message.
+  int64_t PartnerPlace(int64_t place, const StepWork& work) const;
   // Members of all groups that communicate, by number: process groups are named by these.
   std::map<int64_t, std::vector<int64_t>> Groups() const;
   // The Chakra trace of a rank. Operations and bytes of computations are 'num_ops' and
@@ -76,34 +82,34 @@ class StepJob {
 
  private:
   size_t last_axis() const { return mesh_.axes().size() - 1; }
-  int64_t PartnerPlace(int64_t place, const StepWork& work) const {
-    return ((place + work.partner) % places() + places()) % places();
-  }
-  bool Spans(const StepGroup& group, size_t axis) const { return ((group.axes >> axis) & 1) != 0; }
-  // Whether programs of several places meet in it.
-  bool Meets(const StepGroup& group) const { return Spans(group, last_axis()) && places() > 1; }
-  // Places of those that meet.
-  int64_t Meeting(const StepGroup& group) const {
-    return group.ends ? std::min<int64_t>(places(), 2) : places();
-  }
+  size_t AxisOf(const StepWork& work) const { return work.axis.value_or(last_axis()); }
+  int64_t PlaceOf(int64_t rank) const;
+  int64_t PartnerRank(int64_t rank, const StepWork& work) const;
+  // Places whose programs meet in a group's collectives, that of `place` among them.
+  std::vector<int64_t> Meeting(const StepGroup& group, int64_t place) const;
+  RankSet RanksAt(int64_t place) const;
   bool IsUsed(size_t group) const { return first_numbers_[group] != 0; }
   int64_t GroupNumber(size_t group, int64_t rank) const {
     return first_numbers_[group] + mesh_.GroupOf(rank, groups_[group].axes);
   }
   std::vector<int64_t> Members(size_t group, int64_t number) const;
 
+  // By axis and distance.
+  using Routes = std::map<std::pair<size_t, int64_t>, size_t>;
+
   // A program as a trace; `fill` says what is left of its communications' facts.
   template <typename Fill>
   Result<Trace> Build(int64_t place, std::optional<int64_t> rank, Fill fill) const;
   GroupKind KindOf(size_t group) const;
   Result<RankClass> ClassOf(int64_t place, const std::vector<size_t>& kinds) const;
-  std::vector<CommEvent> Events(const std::vector<size_t>& kinds,
-                                const std::map<int64_t, size_t>& routes) const;
+  std::vector<CommEvent> Events(const std::vector<size_t>& kinds, const Routes& routes) const;
 
   Mesh mesh_;
   std::vector<StepGroup> groups_;
-  std::vector<std::vector<StepWork>> programs_;  // by place on the last axis
+  std::vector<std::vector<StepWork>> programs_;  // by place
   std::vector<int64_t> first_numbers_;           // by group; 0: not used
+  Mesh places_;
+  std::vector<size_t> place_axes_;  // of the mesh, by axis of `places_`
 };
 
 }  // namespace etude

@@ -36,4 +36,16 @@ size_t StepProgram::Collective(std::string name, In data, CollectiveType type, s
   return *last_of_[group];
 }
 
+size_t StepProgram::RingMessage(std::string name, In after, size_t axis, bool sends, Bytes bytes) {
+  StepWork message{.name = std::move(name),
+                   .partner = sends ? 1 : -1,
+                   .axis = axis,
+                   .sends = sends,
+                   .tag = sends ? ring_sends_++ : ring_receives_++,
+                   .bytes = bytes};
+  // What is received is not made of what it comes after.
+  (sends ? message.data : message.control) = std::move(after);
+  return Push(std::move(message));
+}
+
 }  // namespace etude

@@ -24,6 +24,10 @@ class StepProgram {
   size_t Collective(std::string name, In data, CollectiveType type, size_t group, Bytes bytes,
                     std::optional<size_t> after = std::nullopt);
 
+  // To the next rank along an axis of the mesh, around its end, or from the one before. All ranks
+  // send one after the other what they receive one after the other.
+  size_t RingMessage(std::string name, In after, size_t axis, bool sends, Bytes bytes);
+
   std::optional<size_t> last_compute() const { return last_compute_; }
   std::vector<StepWork>& works() { return works_; }
 
@@ -33,6 +37,8 @@ class StepProgram {
   std::vector<StepWork> works_;
   std::optional<size_t> last_compute_;
   std::vector<std::optional<size_t>> last_of_;  // by group
+  int64_t ring_sends_ = 0;
+  int64_t ring_receives_ = 0;
 };
 
 }  // namespace etude

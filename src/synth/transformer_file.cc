@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/base/nearest.h"
+#include "src/base/quantity.h"
 #include "src/formats/toml_reader.h"
 #include "src/synth/float_type.h"
 
@@ -22,18 +23,20 @@ class TransformerParser : private TomlReader {
   TransformerParser(const toml::table& root, const std::string& path)
       : TomlReader(path), root_(root) {}
 
-  Result<TransformerModel> Run() {
-    ETUDE_RETURN_IF_ERROR(
-        CheckKeys(root_, "a model", {"format", "version", "preset", "model", "experts"}));
+  Result<TransformerFile> Run() {
+    ETUDE_RETURN_IF_ERROR(CheckKeys(
+        root_, "a model", {"format", "version", "preset", "model", "experts", "latent", "plan"}));
     ETUDE_RETURN_IF_ERROR(CheckFormat(root_, kModelFormat, kModelVersion));
     ETUDE_RETURN_IF_ERROR(ReadPreset());
     ETUDE_RETURN_IF_ERROR(ReadModel());
     ETUDE_RETURN_IF_ERROR(ReadExperts());
+    ETUDE_RETURN_IF_ERROR(ReadLatent());
+    ETUDE_RETURN_IF_ERROR(ReadPlan());
     if (const Status fits = CheckTransformer(model_); !fits) {
       const toml::node* place = root_.get("model");
       return Wrong(place == nullptr ? root_ : *place, fits.error().message);
     }
-    return model_;
+    return TransformerFile{.model = model_, .plan = plan_};
   }
 
  private:
@@ -103,7 +106,8 @@ class TransformerParser : private TomlReader {
     ETUDE_RETURN_IF_ERROR(ReadNumbers(*table, "[model]", has_preset_, numbers));
     if (!has_preset_ && !table->contains("kv_heads")) model_.kv_heads = model_.heads;
     const bool resized = model_.hidden != before.hidden || model_.heads != before.heads;
-    if (resized && !table->contains("head_size")) {
+    const bool latent = model_.latent || root_.contains("latent");
+    if (resized && !latent && !table->contains("head_size")) {
       if (model_.hidden % model_.heads != 0) {
         return Wrong(*table, fmt::format("found {} heads, which {} hidden units cannot be split "
                                          "into, and no 'head_size'",
@@ -126,9 +130,9 @@ class TransformerParser : private TomlReader {
     if (node == nullptr) return {};
     const toml::table* table = node->as_table();
     if (table == nullptr) return WrongType(*node, "experts", "a table: [experts]");
-    ETUDE_RETURN_IF_ERROR(
-        CheckKeys(*table, "[experts]",
-                  {"experts", "top_k", "ffn", "shared_ffn", "dense_layers", "capacity_factor"}));
+    ETUDE_RETURN_IF_ERROR(CheckKeys(*table, "[experts]",
+                                    {"experts", "top_k", "ffn", "shared_ffn", "dense_layers",
+                                     "capacity_factor", "imbalance", "seed", "shares"}));
     const bool complete = model_.experts.has_value();
     if (!complete) model_.experts.emplace();
     ExpertsModel& experts = *model_.experts;
@@ -138,12 +142,134 @@ class TransformerParser : private TomlReader {
         {"ffn", &experts.ffn},
         {"shared_ffn", &experts.shared_ffn, 0, false},
         {"dense_layers", &experts.dense_layers, 0, false},
+        {"seed", &experts.seed, 0, false},
     });
     ETUDE_RETURN_IF_ERROR(ReadNumbers(*table, "[experts]", complete, numbers));
     if (const toml::node* factor = table->get("capacity_factor")) {
       ETUDE_ASSIGN_OR_RETURN(experts.capacity_factor, Positive(*factor, "capacity_factor"));
     }
+    if (const toml::node* imbalance = table->get("imbalance")) {
+      ETUDE_ASSIGN_OR_RETURN(experts.imbalance, NotNegative(*imbalance, "imbalance"));
+    }
+    const toml::node* shares = table->get("shares");
+    if (shares == nullptr) return {};
+    const toml::array* list = shares->as_array();
+    if (list == nullptr) return WrongType(*shares, "shares", "a list of numbers");
+    experts.shares.clear();
+    for (const toml::node& share : *list) {
+      ETUDE_ASSIGN_OR_RETURN(experts.shares.emplace_back(), NotNegative(share, "shares"));
+    }
     return {};
+  }
+
+  Status ReadLatent() {
+    const toml::node* node = root_.get("latent");
+    if (node != nullptr) {
+      const toml::table* table = node->as_table();
+      if (table == nullptr) return WrongType(*node, "latent", "a table: [latent]");
+      ETUDE_RETURN_IF_ERROR(CheckKeys(
+          *table, "[latent]", {"query_rank", "kv_rank", "nope_size", "rope_size", "value_size"}));
+      const bool complete = model_.latent.has_value();
+      if (!complete) model_.latent.emplace();
+      LatentAttention& latent = *model_.latent;
+      const auto numbers = std::to_array<Number>({
+          {"query_rank", &latent.query_rank, 0, false},
+          {"kv_rank", &latent.kv_rank},
+          {"nope_size", &latent.nope_size},
+          {"rope_size", &latent.rope_size},
+          {"value_size", &latent.value_size},
+      });
+      ETUDE_RETURN_IF_ERROR(ReadNumbers(*table, "[latent]", complete, numbers));
+    }
+    if (!model_.latent) return {};
+    const toml::table* model = root_["model"].as_table();
+    if (model == nullptr || !model->contains("head_size")) {
+      model_.head_size = model_.latent->nope_size + model_.latent->rope_size;
+    }
+    if (model == nullptr || !model->contains("kv_heads")) model_.kv_heads = model_.heads;
+    return {};
+  }
+
+  Result<double> NotNegative(const toml::node& node, std::string_view key) const {
+    const std::optional<double> value = node.value<double>();
+    if (value == 0) return 0.0;
+    return Positive(node, key);
+  }
+
+  Status ReadPlan() {
+    const toml::node* node = root_.get("plan");
+    if (node == nullptr) return {};
+    const toml::table* table = node->as_table();
+    if (table == nullptr) return WrongType(*node, "plan", "a table: [plan]");
+    ETUDE_RETURN_IF_ERROR(
+        CheckKeys(*table, "[plan]", {"dp",           "tp",        "pp",
+                                     "cp",           "ep",        "sequence_parallel",
+                                     "zero",         "sequences", "micro_batches",
+                                     "schedule",     "chunks",    "bucket",
+                                     "first_bucket", "keep_ends", "clip",
+                                     "recompute",    "attention", "phase",
+                                     "cached",       "tokens",    "cache_type",
+                                     "context"}));
+    for (const PlanNumber& number : PlanNumbers()) {
+      const toml::node* value = table->get(number.name);
+      if (value == nullptr) continue;
+      ETUDE_ASSIGN_OR_RETURN(plan_.*number.value,
+                             Whole(*value, number.name, number.least, number.most));
+    }
+    for (const auto& [key, setting] :
+         {std::pair("sequence_parallel", &plan_.sequence_parallel), std::pair("clip", &plan_.clip),
+          std::pair("keep_ends", &plan_.keep_ends)}) {
+      const toml::node* flag = table->get(key);
+      if (flag == nullptr) continue;
+      ETUDE_ASSIGN_OR_RETURN(*setting, Flag(*flag, key));
+    }
+    ETUDE_RETURN_IF_ERROR(ReadBytes(*table, "bucket", plan_.bucket));
+    ETUDE_RETURN_IF_ERROR(ReadBytes(*table, "first_bucket", plan_.first_bucket));
+    ETUDE_RETURN_IF_ERROR(ReadWord(*table, "schedule", ScheduleWords(), plan_.schedule));
+    ETUDE_RETURN_IF_ERROR(ReadWord(*table, "recompute", RecomputeWords(), plan_.recompute));
+    ETUDE_RETURN_IF_ERROR(ReadWord(*table, "attention", AttentionWords(), plan_.attention));
+    ETUDE_RETURN_IF_ERROR(ReadWord(*table, "context", ContextWords(), plan_.context_kind));
+    ETUDE_RETURN_IF_ERROR(ReadWord(*table, "phase", PhaseWords(), plan_.phase));
+    if (table->contains("cache_type")) {
+      DType type = DType::kBFloat16;
+      ETUDE_RETURN_IF_ERROR(ReadType(*table, "cache_type", type));
+      plan_.cache_type = type;
+    }
+    // Where the file does not say the phase an option does.
+    const auto unfit = plan_.phase ? SettingOfOtherPhase(plan_) : std::nullopt;
+    if (!unfit) return {};
+    return Wrong(*table->get(unfit->first),
+                 fmt::format("{} is for phase {}", unfit->first, unfit->second));
+  }
+
+  Status ReadBytes(const toml::table& table, std::string_view key,
+                   std::optional<Bytes>& value) const {
+    const toml::node* node = table.get(key);
+    if (node == nullptr) return {};
+    ETUDE_ASSIGN_OR_RETURN(const std::string text, Text(*node, key));
+    value = ParseBytes(text);
+    if (value) return {};
+    return Wrong(*node, fmt::format("{}: found '{}', expected bytes, as in \"25MiB\"", key, text));
+  }
+
+  template <typename T>
+  Status ReadWord(const toml::table& table, std::string_view key, PlanWords<T> words,
+                  std::optional<T>& value) const {
+    const toml::node* node = table.get(key);
+    if (node == nullptr) return {};
+    ETUDE_ASSIGN_OR_RETURN(const std::string text, Text(*node, key));
+    std::vector<std::string> names;
+    for (const auto& [name, meaning] : words) {
+      if (name == text) {
+        value = meaning;
+        return {};
+      }
+      names.emplace_back(name);
+    }
+    const std::string near = Nearest(text, names);
+    return Wrong(*node,
+                 fmt::format("{}: found '{}', expected {}{}", key, text, fmt::join(names, ", "),
+                             near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
   }
 
   Status ReadFlag(const toml::table& table, std::string_view key, bool& flag) const {
@@ -185,13 +311,19 @@ class TransformerParser : private TomlReader {
 
   const toml::table& root_;
   TransformerModel model_;
+  PlanSettings plan_;
   bool has_preset_ = false;
 };
 
 }  // namespace
 
 Result<TransformerModel> ParseTransformer(std::string_view text, const std::string& path) {
-  return ParseToml<TransformerModel>(
+  ETUDE_ASSIGN_OR_RETURN(TransformerFile file, ParseTransformerFile(text, path));
+  return std::move(file.model);
+}
+
+Result<TransformerFile> ParseTransformerFile(std::string_view text, const std::string& path) {
+  return ParseToml<TransformerFile>(
       text, path, [&](const toml::table& table) { return TransformerParser(table, path).Run(); });
 }
 

@@ -6,19 +6,22 @@
 namespace etude {
 namespace {
 
-enum JobAxis : size_t { kTensorAxis, kContextAxis, kExpertAxis, kDataAxis, kStageAxis };
-
-constexpr AxisSet Along(JobAxis axis) { return AxisSet{1} << axis; }
+constexpr AxisSet Along(ParallelAxis axis) { return AxisSet{1} << static_cast<size_t>(axis); }
 
 // By ParallelGroup.
-std::vector<StepGroup> ParallelGroups() {
+std::vector<StepGroup> ParallelGroups(const TransformerPlan& plan) {
+  AxisSet norm =
+      Along(ParallelAxis::kTensor) | Along(ParallelAxis::kExpert) | Along(ParallelAxis::kStage);
+  if (plan.zero_stage > 0) norm |= Along(ParallelAxis::kContext) | Along(ParallelAxis::kData);
   return {
-      {.axes = Along(kTensorAxis)},
-      {.axes = Along(kContextAxis)},
-      {.axes = Along(kExpertAxis)},
-      {.axes = Along(kContextAxis) | Along(kExpertAxis) | Along(kDataAxis)},
-      {.axes = Along(kContextAxis) | Along(kDataAxis)},
-      {.axes = Along(kStageAxis), .ends = true},
+      {.axes = Along(ParallelAxis::kTensor)},
+      {.axes = Along(ParallelAxis::kContext)},
+      {.axes = Along(ParallelAxis::kExpert)},
+      {.axes = Along(ParallelAxis::kContext) | Along(ParallelAxis::kExpert) |
+               Along(ParallelAxis::kData)},
+      {.axes = Along(ParallelAxis::kContext) | Along(ParallelAxis::kData)},
+      {.axes = Along(ParallelAxis::kStage), .ends = true},
+      {.axes = norm},
   };
 }
 
@@ -32,11 +35,16 @@ Result<StepJob> MakeTransformerJob(const TransformerModel& model, const Transfor
                                      {.name = "ep", .size = plan.layer.expert},
                                      {.name = "dp", .size = plan.data / plan.layer.expert},
                                      {.name = "pp", .size = plan.pipeline.stages}}));
+  const bool differs = DiffersByExperts(model, plan);
   std::vector<std::vector<StepWork>> programs;
   for (int64_t stage = 0; stage < plan.pipeline.stages; ++stage) {
-    programs.push_back(StageProgram(model, plan, stage));
+    for (int64_t expert = 0; expert < (differs ? plan.layer.expert : 1); ++expert) {
+      programs.push_back(StageProgram(model, plan, stage, expert));
+    }
   }
-  return StepJob(std::move(mesh), ParallelGroups(), std::move(programs));
+  const AxisSet stages = Along(ParallelAxis::kStage);
+  return StepJob(std::move(mesh), ParallelGroups(plan), std::move(programs),
+                 differs ? Along(ParallelAxis::kExpert) | stages : stages);
 }
 
 }  // namespace etude

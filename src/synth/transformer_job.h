@@ -7,7 +7,8 @@
 namespace etude {
 
 // A training step of a transformer, or inference, on many ranks. All ranks of a stage have one
-// program, whose groups are ParallelGroups. kBadInput as CheckTransformerPlan.
+// program, or where DiffersByExperts those of a stage with the same experts; its groups are
+// ParallelGroups. kBadInput as CheckTransformerPlan.
 //
 // Rank = tensor + T · (context + C · (expert + E · (data + D · stage))), as Megatron-LM places
 // them; D are the replicas of an expert.

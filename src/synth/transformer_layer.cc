@@ -2,22 +2,22 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "src/synth/expert_routing.h"
 #include "src/synth/layer_works.h"
+#include "src/synth/transformer_attention.h"
 
 namespace etude {
 namespace {
 
 // Operations per element; functions such as exp and tanh count as one.
-constexpr int64_t kRotaryFlops = 3;
-constexpr int64_t kHeadNormFlops = 4;
-constexpr int64_t kHeadNormBackwardFlops = 9;
-constexpr int64_t kSoftmaxFlops = 6;          // scale, maximum, subtract, exp, sum, divide
-constexpr int64_t kSoftmaxBackwardFlops = 5;  // multiply, sum, subtract, multiply, scale
-constexpr int64_t kSoftmaxAgainFlops = 3;     // from the kept sum: scale, subtract, exp
+constexpr int64_t kRoutingFlops = 6;          // scale, maximum, subtract, exp, sum, divide
+constexpr int64_t kRoutingBackwardFlops = 5;  // multiply, sum, subtract, multiply, scale
 constexpr int64_t kGeluFlops = 9;
 constexpr int64_t kGeluBackwardFlops = 18;
 constexpr int64_t kSwigluFlops = 5;  // for each value that comes out
@@ -33,22 +33,28 @@ class LayerMaker {
  public:
   using In = LayerWorks::In;
 
-  LayerMaker(const TransformerModel& model, const LayerPlan& plan)
-      : model_(model), plan_(plan), forward_(model, plan), backward_(model, plan) {}
+  LayerMaker(const TransformerModel& model, const LayerPlan& plan, int64_t expert_rank = 0)
+      : model_(model),
+        plan_(plan),
+        expert_rank_(expert_rank),
+        forward_(model, plan),
+        backward_(model, plan) {}
 
   LayerPasses Layer(int64_t layer) {
     const bool has_experts = HasExperts(model_, layer);
-    const In attended = AttentionForward();
+    if (has_experts) CountRows(layer);
+    TransformerAttention attention(model_, plan_, forward_, backward_);
+    const In attended = attention.Forward();
     has_experts ? ExpertsForward(attended) : DenseForward(attended);
     if (plan_.inference) return Finish();
     In gradient;
     if (plan_.recompute == Recompute::kFull) {
       for (LayerWork& work : forward_.works()) work.kept = Bytes{};
       forward_.works().front().kept = Bytes{SharedSize() * forward_.element()};
-      gradient = ComputeAgain(0, forward_.works().size(), {});
+      gradient = backward_.Again(forward_, 0, forward_.works().size(), {});
     }
     gradient = has_experts ? ExpertsBackward(gradient) : DenseBackward(gradient);
-    AttentionBackward(gradient);
+    attention.Backward(gradient);
     return Finish();
   }
 
@@ -147,7 +153,7 @@ class LayerMaker {
     }
     const MatrixProduct head{
         .rows = rows, .in = model_.hidden, .out = CeilDiv(model_.vocabulary, plan_.tensor)};
-    out = forward_.Norm("final norm", out, rows);
+    out = forward_.Norm("final norm", out, {.tokens = rows});
     out = forward_.Multiply("head", out, head, 0);
     if (plan_.tensor > 1) {
       out = forward_.Collective("logits all_gather", out, CollectiveType::kAllGather,
@@ -162,222 +168,14 @@ class LayerMaker {
     return Finish();
   }
 
-  // Elements of the tokens between the matrices.
-  int64_t SharedSize() const { return forward_.shared_tokens() * model_.hidden; }
-  int64_t SharedBytes() const { return SharedSize() * forward_.element(); }
-
-  // Work of forward between these indices, in backward.
-  In ComputeAgain(size_t begin, size_t end, const In& in) {
-    const size_t first = backward_.works().size();
-    In last = in;
-    for (size_t i = begin; i < end; ++i) {
-      LayerWork work = forward_.works()[i];
-      work.name += " again";
-      work.kept = Bytes{};
-      In inputs;
-      for (const size_t input : work.inputs) {
-        if (input >= begin) inputs.push_back(input - begin + first);
-      }
-      work.inputs = inputs.empty() ? in : std::move(inputs);
-      last = backward_.Add(std::move(work));
-    }
-    return last;
-  }
+  int64_t SharedSize() const { return forward_.SharedSize(); }
+  int64_t SharedBytes() const { return forward_.SharedBytes(); }
 
   // Of one value a token.
   In SumLoss(const std::string& name, In in) {
     if (plan_.tensor == 1) return in;
     return forward_.Collective(name + " all_reduce", std::move(in), CollectiveType::kAllReduce,
                                LayerAxis::kTensor, forward_.tokens() * kSingleBytes);
-  }
-
-  // Adds the branch, or branches, to what went past them.
-  void Residual(const std::string& name, In in, int64_t branches) {
-    const bool bias = model_.biases;
-    const int64_t size = SharedSize();
-    forward_.Elementwise(
-        name, std::move(in), size, branches + (bias ? 1 : 0),
-        {.read = (1 + branches) * size + (bias ? model_.hidden : 0), .written = size});
-  }
-  void BiasGradient(const std::string& name, const In& in) {
-    if (model_.biases) backward_.VectorGradient(name, in, SharedSize(), model_.hidden);
-  }
-
-  // ---- attention
-
-  int64_t Heads() const { return model_.heads / plan_.tensor; }
-  int64_t KvHeads() const { return model_.kv_heads / plan_.tensor; }
-  int64_t QuerySize() const { return forward_.tokens() * Heads() * model_.head_size; }
-  // Keys, or values, of the rank's tokens.
-  int64_t KeySize() const { return forward_.tokens() * KvHeads() * model_.head_size; }
-  // Those of the whole sequences, as far as they are not in a cache.
-  int64_t AllKeySize() const { return plan_.context * KeySize(); }
-  // Of earlier tokens.
-  int64_t CachedKeySize() const {
-    return (SeenTokens(model_, plan_) - PassTokens(model_, plan_)) * plan_.sequences * KvHeads() *
-           model_.head_size;
-  }
-  int64_t CacheElement() const {
-    return plan_.inference ? ElementBytes(plan_.inference->cache).value_or(0) : 0;
-  }
-  // Bytes of keys, or values, that attention reads.
-  int64_t ReadKeyBytes() const {
-    return AllKeySize() * forward_.element() + CachedKeySize() * CacheElement();
-  }
-  // Of a query and a key that it looks at, over all sequences and heads of the rank.
-  int64_t Pairs() const {
-    const int64_t tokens = PassTokens(model_, plan_);
-    const int64_t seen = SeenTokens(model_, plan_);
-    const int64_t queries = tokens / plan_.context;
-    // The ranks of a sequence have an early and a late piece each, so that all have as many pairs.
-    const bool half = plan_.causal && plan_.attention == AttentionKind::kFused;
-    return plan_.sequences * Heads() *
-           (half ? queries * (seen - tokens) + queries * (tokens + 1) / 2 : queries * seen);
-  }
-  // Operations of one product of all pairs.
-  int64_t PairFlops() const { return 2 * model_.head_size * Pairs(); }
-
-  MatrixProduct Qkv() const {
-    return {.rows = forward_.tokens(),
-            .in = model_.hidden,
-            .out = (Heads() + 2 * KvHeads()) * model_.head_size,
-            .bias = model_.biases};
-  }
-  // Its bias is added after the sum over ranks.
-  MatrixProduct Projection() const {
-    return {.rows = forward_.tokens(), .in = Heads() * model_.head_size, .out = model_.hidden};
-  }
-
-  In NormHeads(In in) {
-    if (!model_.qk_norm) return in;
-    const int64_t size = QuerySize() + KeySize();
-    return forward_.Elementwise(
-        "head norms", std::move(in), size, kHeadNormFlops,
-        {.read = size + 2 * model_.head_size, .written = size, .kept = size});
-  }
-  In NormHeadsBackward(In in) {
-    if (!model_.qk_norm) return in;
-    const int64_t size = QuerySize() + KeySize();
-    const int64_t weights = 2 * model_.head_size;
-    const int64_t element = backward_.element();
-    const int64_t gradient = backward_.gradient();
-    return backward_.Add({.name = "head norms backward",
-                          .inputs = std::move(in),
-                          .gives_gradients = {"query norm", "key norm"},
-                          .flops = kHeadNormBackwardFlops * size,
-                          .read = Bytes{(2 * size + weights) * element + weights * gradient},
-                          .written = Bytes{size * element + weights * gradient}});
-  }
-  In Rotate(LayerWorks& works, const std::string& name, In in) const {
-    if (model_.positions != 0) return in;
-    const int64_t size = QuerySize() + KeySize();
-    return works.Elementwise(name, std::move(in), size, kRotaryFlops,
-                             {.read = size, .written = size});
-  }
-  In GatherKeys(LayerWorks& works, const std::string& name, In in) const {
-    if (plan_.context == 1) return in;
-    return works.Collective(name, std::move(in), CollectiveType::kAllGather, LayerAxis::kContext,
-                            2 * KeySize() * works.element());
-  }
-
-  In AttentionForward() {
-    In out = forward_.Norm("attention norm", {});
-    out = forward_.Multiply("qkv", forward_.GatherTokens("qkv", out), Qkv(), SharedSize());
-    out = Rotate(forward_, "rotary", NormHeads(out));
-    if (plan_.inference) {
-      forward_.Add({.name = "cache append",
-                    .inputs = out,
-                    .read = Bytes{2 * KeySize() * forward_.element()},
-                    .written = Bytes{2 * KeySize() * CacheElement()}});
-    }
-    out = GatherKeys(forward_, "keys all_gather", out);
-    core_begin_ = forward_.works().size();
-    out = CoreForward(out);
-    core_end_ = forward_.works().size();
-    out = forward_.Multiply("projection", out, Projection(), QuerySize());
-    out = forward_.SumTokens("projection", out);
-    Residual("attention residual", out, 1);
-    return {forward_.works().size() - 1};
-  }
-
-  In CoreForward(const In& in) {
-    const int64_t element = forward_.element();
-    if (plan_.attention == AttentionKind::kFused) {
-      return forward_.Add({.name = "attention",
-                           .inputs = in,
-                           .flops = 2 * PairFlops() + kSoftmaxFlops * Pairs(),
-                           .matrix_flops = 2 * PairFlops(),
-                           .read = Bytes{QuerySize() * element + 2 * ReadKeyBytes()},
-                           .written = Bytes{QuerySize() * element},
-                           .kept = Bytes{(QuerySize() + 2 * KeySize()) * element}});
-    }
-    In out = forward_.Add({.name = "attention scores",
-                           .inputs = in,
-                           .flops = PairFlops(),
-                           .matrix_flops = PairFlops(),
-                           .read = Bytes{QuerySize() * element + ReadKeyBytes()},
-                           .written = Bytes{Pairs() * element},
-                           .kept = Bytes{(QuerySize() + KeySize()) * element}});
-    const bool again = plan_.recompute == Recompute::kSelective;
-    out = forward_.Elementwise("attention softmax", out, Pairs(), kSoftmaxFlops,
-                               {.read = Pairs(), .written = Pairs(), .kept = again ? 0 : Pairs()});
-    return forward_.Add({.name = "attention values",
-                         .inputs = out,
-                         .flops = PairFlops(),
-                         .matrix_flops = PairFlops(),
-                         .read = Bytes{Pairs() * element + ReadKeyBytes()},
-                         .written = Bytes{QuerySize() * element},
-                         .kept = Bytes{KeySize() * element}});
-  }
-
-  void AttentionBackward(const In& in) {
-    BiasGradient("projection bias", in);
-    const In all = backward_.GatherTokens("projection gradient", in);
-    In gradient = backward_.InputGradient("projection", all, Projection());
-    backward_.WeightGradient("projection", all, Projection(), 0);
-    gradient = GatherKeys(backward_, "keys all_gather again", gradient);
-    if (plan_.recompute == Recompute::kSelective && plan_.attention == AttentionKind::kUnfused) {
-      gradient = ComputeAgain(core_begin_, core_end_, gradient);
-    }
-    gradient = CoreBackward(gradient);
-    if (plan_.context > 1) {
-      gradient = backward_.Collective("keys gradient reduce_scatter", gradient,
-                                      CollectiveType::kReduceScatter, LayerAxis::kContext,
-                                      2 * AllKeySize() * backward_.element());
-    }
-    const In before = NormHeadsBackward(Rotate(backward_, "rotary backward", gradient));
-    gradient = backward_.SumTokens("qkv gradient", backward_.InputGradient("qkv", before, Qkv()));
-    backward_.WeightGradient("qkv", before, Qkv(), SharedBytes());
-    backward_.NormBackward("attention norm", gradient, 1);
-  }
-
-  In CoreBackward(const In& in) {
-    const int64_t element = backward_.element();
-    if (plan_.attention == AttentionKind::kFused) {
-      // Scores again, then the gradients of values, of the softmax, of queries and of keys.
-      return backward_.Add({.name = "attention backward",
-                            .inputs = in,
-                            .flops = 5 * PairFlops() +
-                                     (kSoftmaxAgainFlops + kSoftmaxBackwardFlops) * Pairs() +
-                                     2 * QuerySize(),
-                            .matrix_flops = 5 * PairFlops(),
-                            .read = Bytes{(3 * QuerySize() + 2 * AllKeySize()) * element},
-                            .written = Bytes{(QuerySize() + 2 * AllKeySize()) * element}});
-    }
-    In out = backward_.Add({.name = "attention values backward",
-                            .inputs = in,
-                            .flops = 2 * PairFlops(),
-                            .matrix_flops = 2 * PairFlops(),
-                            .read = Bytes{(QuerySize() + Pairs() + AllKeySize()) * element},
-                            .written = Bytes{(Pairs() + AllKeySize()) * element}});
-    out = backward_.Elementwise("attention softmax backward", out, Pairs(), kSoftmaxBackwardFlops,
-                                {.read = 2 * Pairs(), .written = Pairs()});
-    return backward_.Add({.name = "attention scores backward",
-                          .inputs = out,
-                          .flops = 2 * PairFlops(),
-                          .matrix_flops = 2 * PairFlops(),
-                          .read = Bytes{(Pairs() + QuerySize() + AllKeySize()) * element},
-                          .written = Bytes{(QuerySize() + AllKeySize()) * element}});
   }
 
   // ---- feed-forward
@@ -392,13 +190,15 @@ class LayerMaker {
   MatrixProduct Down(int64_t ffn) const {
     return {.rows = forward_.tokens(), .in = ffn / plan_.tensor, .out = model_.hidden};
   }
-  // `units` values come out of it.
+  // `units` values come out of it; none: there is nothing to do.
   In Activate(const std::string& name, In in, int64_t units) {
+    if (units == 0) return in;
     return forward_.Elementwise(
         name, std::move(in), units, model_.gated ? kSwigluFlops : kGeluFlops,
         {.read = UpFactor() * units, .written = units, .kept = UpFactor() * units});
   }
   In ActivateBackward(const std::string& name, In in, int64_t units) {
+    if (units == 0) return in;
     return backward_.Elementwise(name, std::move(in), units,
                                  model_.gated ? kSwigluBackwardFlops : kGeluBackwardFlops,
                                  {.read = (UpFactor() + 1) * units, .written = UpFactor() * units});
@@ -424,65 +224,82 @@ class LayerMaker {
   }
 
   void DenseForward(const In& in) {
-    Residual("ffn residual", BranchForward("", forward_.Norm("ffn norm", in), model_.ffn), 1);
+    forward_.Residual("ffn residual", BranchForward("", forward_.Norm("ffn norm", in), model_.ffn),
+                      1);
   }
   In DenseBackward(const In& in) {
-    BiasGradient("down bias", in);
+    backward_.BiasGradient("down bias", in);
     return backward_.NormBackward("ffn norm", BranchBackward("", in, model_.ffn), 1);
   }
 
   // ---- experts
 
-  // That a rank sends, and gets: each expert has room for as many of each rank; in inference there
-  // are as many as are needed.
-  int64_t Rows() const {
+  // All ranks' tokens prefer the same experts.
+  void CountRows(int64_t layer) {
     const ExpertsModel& experts = *model_.experts;
-    const int64_t chosen = forward_.shared_tokens() * experts.top_k;
-    if (plan_.inference) {
-      return static_cast<int64_t>(std::ceil(experts.capacity_factor * static_cast<double>(chosen)));
+    used_experts_ = LocalExperts();
+    if (plan_.inference && !IsUneven(experts)) {
+      // As many as are needed; few rows are for few experts.
+      const auto chosen = static_cast<double>(forward_.shared_tokens() * experts.top_k);
+      sent_rows_ = static_cast<int64_t>(std::ceil(experts.capacity_factor.value_or(1) * chosen));
+      received_rows_ = sent_rows_;
+      exchanged_rows_ = sent_rows_;
+      used_experts_ = std::min(used_experts_, AllRows());
+      return;
     }
-    const double mean = static_cast<double>(chosen) / static_cast<double>(experts.experts);
-    return experts.experts * static_cast<int64_t>(std::ceil(experts.capacity_factor * mean));
+    const std::vector<int64_t> rows = RowsOfExperts(experts, layer, forward_.shared_tokens());
+    int64_t largest = 0;
+    for (int64_t rank = 0; rank < plan_.expert; ++rank) {
+      const auto first = rows.begin() + rank * LocalExperts();
+      const auto last = first + LocalExperts();
+      const int64_t own = std::accumulate(first, last, int64_t{0});
+      sent_rows_ += own;
+      largest = std::max(largest, own);
+      if (rank != expert_rank_) continue;
+      received_rows_ = plan_.expert * own;
+      if (plan_.inference) used_experts_ -= std::count(first, last, 0);
+    }
+    exchanged_rows_ = plan_.expert * largest;
   }
-  int64_t RowBytes() const { return Rows() * model_.hidden * forward_.element(); }
+  int64_t BytesOf(int64_t rows) const { return rows * model_.hidden * forward_.element(); }
+  int64_t SentBytes() const { return BytesOf(sent_rows_); }
+  int64_t ReceivedBytes() const { return BytesOf(received_rows_); }
   // Of the tensor-parallel ranks together, which share each expert. Where they do not share tokens,
   // each sends all rows to those that have its share of the experts.
-  int64_t AllRows() const { return forward_.shares_tokens() ? plan_.tensor * Rows() : Rows(); }
-  int64_t AllRowBytes() const { return AllRows() * model_.hidden * forward_.element(); }
+  int64_t AllRows() const {
+    return forward_.shares_tokens() ? plan_.tensor * received_rows_ : received_rows_;
+  }
   MatrixProduct Router() const {
     return {.rows = forward_.shared_tokens(), .in = model_.hidden, .out = model_.experts->experts};
   }
-  // Those whose weights are used: few rows are for few experts.
-  int64_t UsedExperts() const {
-    const int64_t experts = model_.experts->experts / plan_.expert;
-    return plan_.inference ? std::min(experts, AllRows()) : experts;
-  }
+  int64_t LocalExperts() const { return model_.experts->experts / plan_.expert; }
   MatrixProduct ExpertsUp() const {
     return {.rows = AllRows(),
             .in = model_.hidden,
             .out = UpFactor() * (model_.experts->ffn / plan_.tensor),
-            .count = UsedExperts()};
+            .count = used_experts_};
   }
   MatrixProduct ExpertsDown() const {
     return {.rows = AllRows(),
             .in = model_.experts->ffn / plan_.tensor,
             .out = model_.hidden,
-            .count = UsedExperts()};
+            .count = used_experts_};
   }
+  // One size for all ranks: that of the one which sends most, or gets most.
   In Exchange(LayerWorks& works, const std::string& name, In in) const {
     if (plan_.expert == 1) return in;
     return works.Collective(name + " all_to_all", std::move(in), CollectiveType::kAllToAll,
-                            LayerAxis::kExpert, RowBytes());
+                            LayerAxis::kExpert, BytesOf(exchanged_rows_));
   }
   In GatherRows(LayerWorks& works, const std::string& name, In in) const {
-    if (!forward_.shares_tokens()) return in;
+    if (!forward_.shares_tokens() || received_rows_ == 0) return in;
     return works.Collective(name + " all_gather", std::move(in), CollectiveType::kAllGather,
-                            LayerAxis::kTensor, RowBytes());
+                            LayerAxis::kTensor, ReceivedBytes());
   }
   In SumRows(LayerWorks& works, const std::string& name, In in) const {
-    if (!forward_.shares_tokens()) return in;
+    if (!forward_.shares_tokens() || received_rows_ == 0) return in;
     return works.Collective(name + " reduce_scatter", std::move(in), CollectiveType::kReduceScatter,
-                            LayerAxis::kTensor, AllRowBytes());
+                            LayerAxis::kTensor, BytesOf(AllRows()));
   }
 
   void ExpertsForward(const In& in) {
@@ -494,33 +311,33 @@ class LayerMaker {
     In out = forward_.Multiply("router", normal, Router(), SharedSize());
     out = forward_.Add({.name = "routing",
                         .inputs = out,
-                        .flops = kSoftmaxFlops * Router().outputs(),
+                        .flops = kRoutingFlops * Router().outputs(),
                         .read = Bytes{Router().outputs() * element},
                         .written = Bytes{Router().outputs() * kSingleBytes + choices},
                         .kept = Bytes{Router().outputs() * kSingleBytes + choices}});
     out = forward_.Add({.name = "dispatch",
                         .inputs = out,
-                        .read = Bytes{RowBytes() + choices},
-                        .written = Bytes{RowBytes()}});
+                        .read = Bytes{SentBytes() + choices},
+                        .written = Bytes{SentBytes()}});
     out = GatherRows(forward_, "dispatch", Exchange(forward_, "dispatch", out));
-    out = forward_.Multiply("experts up", out, ExpertsUp(), Rows() * model_.hidden);
+    out = forward_.Multiply("experts up", out, ExpertsUp(), received_rows_ * model_.hidden);
     out = Activate("experts activation", out, ExpertsDown().inputs());
     out = forward_.Multiply("experts down", out, ExpertsDown(), ExpertsDown().inputs());
     out = Exchange(forward_, "combine", SumRows(forward_, "combine", out));
     // The rows by their weights, and summed.
     out = forward_.Add({.name = "combine",
                         .inputs = out,
-                        .flops = 2 * Rows() * model_.hidden,
-                        .read = Bytes{RowBytes() + choices},
+                        .flops = 2 * sent_rows_ * model_.hidden,
+                        .read = Bytes{SentBytes() + choices},
                         .written = Bytes{SharedBytes()},
-                        .kept = Bytes{RowBytes()}});
+                        .kept = Bytes{SentBytes()}});
     // Each has what its share of the experts gives.
     if (!forward_.shares_tokens()) out = forward_.SumTokens("combine", out);
     if (experts.shared_ffn != 0) {
       out.push_back(BranchForward("shared ", normal, experts.shared_ffn).front());
     }
     const auto branches = static_cast<int64_t>(out.size());
-    Residual("ffn residual", std::move(out), branches);
+    forward_.Residual("ffn residual", std::move(out), branches);
   }
 
   In ExpertsBackward(const In& in) {
@@ -530,9 +347,9 @@ class LayerMaker {
     // Of the rows, and of their weights.
     const In combined = backward_.Add({.name = "combine backward",
                                        .inputs = in,
-                                       .flops = 3 * Rows() * model_.hidden,
-                                       .read = Bytes{SharedBytes() + RowBytes() + choices},
-                                       .written = Bytes{RowBytes() + Rows() * kSingleBytes}});
+                                       .flops = 3 * sent_rows_ * model_.hidden,
+                                       .read = Bytes{SharedBytes() + SentBytes() + choices},
+                                       .written = Bytes{SentBytes() + sent_rows_ * kSingleBytes}});
     In gradient = Exchange(backward_, "combine gradient", combined);
     const In rows = GatherRows(backward_, "combine gradient", gradient);
     gradient = backward_.InputGradient("experts down", rows, ExpertsDown());
@@ -540,19 +357,19 @@ class LayerMaker {
     gradient = ActivateBackward("experts activation backward", gradient, ExpertsDown().inputs());
     const In before = gradient;
     gradient = backward_.InputGradient("experts up", before, ExpertsUp());
-    backward_.WeightGradient("experts up", before, ExpertsUp(), RowBytes());
+    backward_.WeightGradient("experts up", before, ExpertsUp(), ReceivedBytes());
     gradient = SumRows(backward_, "dispatch gradient", gradient);
     gradient = Exchange(backward_, "dispatch gradient", gradient);
     In out = backward_.Add({.name = "dispatch backward",
                             .inputs = gradient,
-                            .flops = Rows() * model_.hidden,
-                            .read = Bytes{RowBytes() + choices},
+                            .flops = sent_rows_ * model_.hidden,
+                            .read = Bytes{SentBytes() + choices},
                             .written = Bytes{SharedBytes()}});
     const In routed =
         backward_.Add({.name = "routing backward",
                        .inputs = combined,
-                       .flops = kSoftmaxBackwardFlops * Router().outputs(),
-                       .read = Bytes{Router().outputs() * kSingleBytes + Rows() * kSingleBytes},
+                       .flops = kRoutingBackwardFlops * Router().outputs(),
+                       .read = Bytes{Router().outputs() * kSingleBytes + sent_rows_ * kSingleBytes},
                        .written = Bytes{Router().outputs() * backward_.element()}});
     out.push_back(backward_.InputGradient("router", routed, Router()).front());
     backward_.WeightGradient("router", routed, Router(), 0);
@@ -566,16 +383,40 @@ class LayerMaker {
 
   const TransformerModel& model_;
   const LayerPlan& plan_;
+  const int64_t expert_rank_;
+  // Of tokens for experts: what the rank sends, what it gets, and what the busiest one gets.
+  int64_t sent_rows_ = 0;
+  int64_t received_rows_ = 0;
+  int64_t exchanged_rows_ = 0;
+  int64_t used_experts_ = 0;  // of the rank's: those whose weights are used
   LayerWorks forward_;
   LayerWorks backward_;
-  size_t core_begin_ = 0;  // of attention, in forward
-  size_t core_end_ = 0;
 };
 
 Status Splits(std::string_view what, int64_t size, std::string_view ways, int64_t count) {
   if (size % count == 0) return {};
   return BadInput(
       fmt::format("{}: found {}, expected a multiple of the {} {}", what, size, count, ways));
+}
+
+Status CheckContext(const TransformerModel& model, const LayerPlan& plan) {
+  if (plan.context == 1) return {};
+  if (plan.context_kind == ContextKind::kAllToAll) {
+    ETUDE_RETURN_IF_ERROR(
+        Splits("sequence", PassTokens(model, plan), "context-parallel ranks", plan.context));
+    constexpr std::string_view kRanks =
+        "tensor- times context-parallel ranks, which share heads by all-to-all";
+    ETUDE_RETURN_IF_ERROR(Splits("heads", model.heads, kRanks, plan.tensor * plan.context));
+    return Splits("kv_heads", model.kv_heads, kRanks, plan.tensor * plan.context);
+  }
+  if (plan.context_kind == ContextKind::kRing && plan.attention == AttentionKind::kUnfused) {
+    return BadInput(
+        "ring: found unfused attention, expected fused attention, whose blocks can be put "
+        "together");
+  }
+  // Each rank has an early and a late piece.
+  return Splits("sequence", PassTokens(model, plan),
+                "pieces of the context-parallel ranks, two each", 2 * plan.context);
 }
 
 Status CheckInference(const InferencePass& pass, int64_t context) {
@@ -619,12 +460,7 @@ Status CheckLayerPlan(const TransformerModel& model, const LayerPlan& plan) {
   ETUDE_RETURN_IF_ERROR(Splits("kv_heads", model.kv_heads, "tensor-parallel ranks", plan.tensor));
   ETUDE_RETURN_IF_ERROR(Splits("ffn", model.ffn, "tensor-parallel ranks", plan.tensor));
   if (plan.inference) ETUDE_RETURN_IF_ERROR(CheckInference(*plan.inference, plan.context));
-  if (plan.context > 1) {
-    // Each rank has an early and a late piece.
-    ETUDE_RETURN_IF_ERROR(Splits("sequence", PassTokens(model, plan),
-                                 "pieces of the context-parallel ranks, two each",
-                                 2 * plan.context));
-  }
+  ETUDE_RETURN_IF_ERROR(CheckContext(model, plan));
   if (plan.tensor > 1 && plan.sequence_parallel) {
     ETUDE_RETURN_IF_ERROR(Splits("tokens of a micro-batch on a rank",
                                  plan.sequences * (PassTokens(model, plan) / plan.context),
@@ -651,7 +487,14 @@ Status CheckLayerPlan(const TransformerModel& model, const LayerPlan& plan) {
   }
   const double tokens =
       static_cast<double>(plan.sequences) * static_cast<double>(PassTokens(model, plan));
-  const double attention = static_cast<double>(model.heads) * static_cast<double>(model.head_size);
+  const double attention = static_cast<double>(model.heads) *
+                           static_cast<double>(std::max(model.head_size, model.value_size()));
+  if (model.latent) {
+    // Products with the narrow vectors, against those with the hidden units.
+    const LatentAttention& latent = *model.latent;
+    widest += static_cast<double>(latent.query_rank + latent.kv_rank + latent.rope_size) *
+              (1 + 2 * attention / static_cast<double>(model.hidden));
+  }
   const double flops = tokens * (4 * static_cast<double>(model.hidden) * (widest + 4 * attention) +
                                  32 * static_cast<double>(SeenTokens(model, plan)) * attention);
   if (flops > std::ldexp(1, 60)) {
@@ -680,8 +523,9 @@ Bytes CacheBytesPerToken(const TransformerModel& model, DType cache) {
                ElementBytes(cache).value_or(0)};
 }
 
-LayerPasses TransformerLayer(const TransformerModel& model, const LayerPlan& plan, int64_t layer) {
-  return LayerMaker(model, plan).Layer(layer);
+LayerPasses TransformerLayer(const TransformerModel& model, const LayerPlan& plan, int64_t layer,
+                             int64_t expert_rank) {
+  return LayerMaker(model, plan, expert_rank).Layer(layer);
 }
 
 LayerPasses TransformerEmbedding(const TransformerModel& model, const LayerPlan& plan) {
@@ -712,6 +556,13 @@ LayerWork OptimizerWork(const TransformerModel& model, int64_t parameters) {
           .flops = kAdamFlops * parameters,
           .read = Bytes{parameters * (gradient + 3 * state)},
           .written = Bytes{parameters * (3 * state + (copies ? weight : 0))}};
+}
+
+LayerWork NormWork(const TransformerModel& model, int64_t parameters) {
+  return {.name = "gradient norm",
+          .flops = 2 * parameters,
+          .read = Bytes{parameters * ElementBytes(model.gradients).value_or(0)},
+          .written = Bytes{kSingleBytes}};
 }
 
 ModelStates StatesOnRank(const TransformerModel& model, int64_t parameters, int zero_stage,

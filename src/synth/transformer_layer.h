@@ -20,6 +20,13 @@ enum class AttentionKind : uint8_t {
   kUnfused,  // two matrix products and a softmax between them
 };
 
+// What context-parallel ranks exchange for attention.
+enum class ContextKind : uint8_t {
+  kAllGather,  // keys and values, of which each rank has all then
+  kRing,       // the same block by block, while the rank computes on the block that is there
+  kAllToAll,   // tokens for heads, of which each rank has some for whole sequences then
+};
+
 // What backward computes again instead of keeping it.
 enum class Recompute : uint8_t {
   kNone,
@@ -40,7 +47,8 @@ struct LayerPlan {
   int64_t tensor = 1;  // ranks that share each layer's matrices
   // These ranks also share what lies between the matrices, by tokens.
   bool sequence_parallel = true;
-  int64_t context = 1;    // ranks that share each sequence
+  int64_t context = 1;  // ranks that share each sequence
+  ContextKind context_kind = ContextKind::kAllGather;
   int64_t expert = 1;     // ranks that share a layer's experts
   int64_t sequences = 1;  // of a micro-batch
   AttentionKind attention = AttentionKind::kFused;
@@ -64,6 +72,9 @@ Status CheckLayerPlan(const TransformerModel& model, const LayerPlan& plan);
 // Which ranks communicate.
 enum class LayerAxis : uint8_t { kTensor, kContext, kExpert };
 
+// To the next rank of an axis, around its end, or from the one before.
+enum class LayerMessage : uint8_t { kNone, kToNext, kFromPrevious };
+
 struct LayerWork {
   std::string name;
   // Indices of earlier work of the same pass. Without any it waits for what comes into the pass:
@@ -71,7 +82,8 @@ struct LayerWork {
   std::vector<size_t> inputs;
   // Only the gradients of weights need it: no other layer waits for it.
   bool for_weights = false;
-  // Weights of TransformerModel whose gradients it gives, by name.
+  // Weights of TransformerModel whose gradients it gives, by name, in the order in which they are
+  // there.
   std::vector<std::string> gives_gradients;
 
   // Computation. An addition and a multiplication are two operations.
@@ -82,13 +94,16 @@ struct LayerWork {
   Bytes written;
   Bytes kept;  // of its operands, for backward
 
-  // Communication; kUnknown: none. `bytes` is what each rank puts in, Chakra's comm_size as
-  // ASTRA-sim takes it.
+  // Communication: a collective, a message, or neither. `bytes` is what each rank puts in, Chakra's
+  // comm_size as ASTRA-sim takes it. What a message that is received waits for is an order only.
   CollectiveType collective = CollectiveType::kUnknown;
+  LayerMessage message = LayerMessage::kNone;
   LayerAxis axis = LayerAxis::kTensor;
   Bytes bytes;
 
-  bool communicates() const { return collective != CollectiveType::kUnknown; }
+  bool communicates() const {
+    return collective != CollectiveType::kUnknown || message != LayerMessage::kNone;
+  }
 };
 
 // In an order in which they can run one after the other; inference has no `backward`. The last work
@@ -99,8 +114,11 @@ struct LayerPasses {
   std::vector<LayerWork> backward;
 };
 
-// The plan has passed CheckLayerPlan.
-LayerPasses TransformerLayer(const TransformerModel& model, const LayerPlan& plan, int64_t layer);
+// The plan has passed CheckLayerPlan. Where tokens prefer some experts, what a rank does depends on
+// those it has, and may depend on the layer; `expert_rank` is its place among those that share
+// them.
+LayerPasses TransformerLayer(const TransformerModel& model, const LayerPlan& plan, int64_t layer,
+                             int64_t expert_rank = 0);
 LayerPasses TransformerEmbedding(const TransformerModel& model, const LayerPlan& plan);
 // The final norm, the head and the loss. There is no gradient to wait for. In inference: the choice
 // of each sequence's next token, which all ranks know then.
@@ -113,6 +131,9 @@ int64_t ElementsOnRank(const TransformerWeight& weight, const LayerPlan& plan);
 // What Adam reads, writes and computes to update so many parameters, of which the rank has
 // everything.
 LayerWork OptimizerWork(const TransformerModel& model, int64_t parameters);
+
+// The sum of the squares of so many gradients, a number in single precision.
+LayerWork NormWork(const TransformerModel& model, int64_t parameters);
 
 // Memory of a rank for so many parameters when `ranks` share it as ZeRO's stage says: 1 the
 // optimizer's, 2 gradients too, 3 weights too. Rounded up to whole elements.

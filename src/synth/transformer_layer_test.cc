@@ -87,6 +87,16 @@ TransformerModel Llama() {
           .sequence = 64};
 }
 
+// Queries of 96 values, keys and values of 64; 32 + 16 of a query and a key, 24 of a value.
+TransformerModel Latent() {
+  TransformerModel model = Llama();
+  model.kv_heads = 8;
+  model.head_size = 48;
+  model.latent = LatentAttention{
+      .query_rank = 96, .kv_rank = 64, .nope_size = 32, .rope_size = 16, .value_size = 24};
+  return model;
+}
+
 // F = 96 B s l h² (1 + s/(6h) + V/(16 l h)) with all layers computed again: Narayanan et al. 2021,
 // equation 3; 72 B s l h² (1 + s/(6h) + V/(12 l h)) without: Korthikanti et al. 2022, section 5.
 TEST(TransformerLayer, FlopsOfAnIterationAsMegatronCountsThem) {
@@ -221,6 +231,107 @@ TEST(TransformerLayer, CommunicationOfContextParallelRanks) {
             std::vector<int64_t>{4 * 2 * keys});
 }
 
+// Blocks of keys and values go round: c - 1 times forward and backward, and their gradients c
+// times, home at last. Liu et al. 2023, arXiv 2310.01889, section 3.
+TEST(TransformerLayer, MessagesOfRingAttention) {
+  const TransformerModel model = Llama();
+  const LayerPlan plan{
+      .tensor = 2, .context = 4, .context_kind = ContextKind::kRing, .sequences = 2};
+  ASSERT_TRUE(CheckLayerPlan(model, plan));
+  const LayerPasses passes = TransformerLayer(model, plan, 0);
+  ExpectSound(passes);
+  const int64_t keys = 2 * (2 * (64 / 4) * (4 / 2) * 32 * 2);  // keys and values
+  const auto bytes = [&](const std::vector<LayerWork>& works, LayerMessage message) {
+    int64_t sum = 0;
+    for (const LayerWork& work : works) {
+      if (work.message != message) continue;
+      EXPECT_EQ(work.bytes.count, keys);
+      sum += work.bytes.count;
+    }
+    return sum;
+  };
+  for (const LayerMessage message : {LayerMessage::kToNext, LayerMessage::kFromPrevious}) {
+    EXPECT_EQ(bytes(passes.forward, message), 3 * keys);
+    EXPECT_EQ(bytes(passes.backward, message), (3 + 4) * keys);
+  }
+  // The second block, 16 queries of 2 sequences and 4 heads: it is computed on when it is there and
+  // the first one is done, and sent on when it is there.
+  const auto index = [&](std::string_view name) {
+    return static_cast<size_t>(&Find(passes.forward, name) - passes.forward.data());
+  };
+  const LayerWork& second = Find(passes.forward, "attention 1");
+  EXPECT_EQ(second.inputs, (std::vector<size_t>{index("keys receive 0"), index("attention 0")}));
+  EXPECT_EQ(Find(passes.forward, "keys send 1").inputs,
+            std::vector<size_t>{index("keys receive 0")});
+  const int64_t pairs = 2 * 4 * (16 * 16 / 2);
+  const int64_t queries = 2 * 16 * 4 * 32;
+  EXPECT_EQ(second.flops, 4 * 32 * pairs + 6 * pairs + 3 * queries);
+  EXPECT_EQ(second.read.count, 2 * queries * 2 + keys);
+  EXPECT_EQ(second.kept.count, 0);
+  EXPECT_EQ(Find(passes.forward, "attention 0").matrix_flops, 4 * 32 * 2 * 4 * (16 * 17 / 2));
+  EXPECT_EQ(Find(passes.forward, "attention 0").kept.count, queries * 2 + keys);
+  const LayerWork& back = Find(passes.backward, "attention backward 1");
+  EXPECT_EQ(back.matrix_flops, 10 * 32 * pairs);
+  EXPECT_EQ(back.flops, back.matrix_flops + 8 * pairs + queries);
+  EXPECT_EQ(back.read.count, 3 * queries * 2 + keys);
+  EXPECT_EQ(Find(passes.backward, "keys gradient sum 1").flops, keys / 2);
+}
+
+// With an early and a late piece each, every rank has as many pairs with each block: counted one by
+// one for a sequence of 24 over 3 ranks.
+TEST(TransformerLayer, PairsOfRingAttention) {
+  TransformerModel model = Llama();
+  model.sequence = 24;
+  const LayerPlan plan{.context = 3, .context_kind = ContextKind::kRing};
+  ASSERT_TRUE(CheckLayerPlan(model, plan));
+  const LayerPasses passes = TransformerLayer(model, plan, 0);
+  const auto owner = [](int64_t token) {
+    const int64_t piece = token / 4;
+    return std::min(piece, 5 - piece);
+  };
+  for (int64_t rank = 0; rank < 3; ++rank) {
+    for (int64_t block = 0; block < 3; ++block) {
+      int64_t pairs = 0;
+      for (int64_t query = 0; query < 24; ++query) {
+        for (int64_t key = 0; key <= query; ++key) {
+          pairs += owner(query) == rank && owner(key) == (rank - block + 3) % 3 ? 1 : 0;
+        }
+      }
+      EXPECT_EQ(Find(passes.forward, "attention " + std::to_string(block)).matrix_flops,
+                4 * 32 * 8 * pairs);
+    }
+  }
+}
+
+// All-to-alls of queries, keys and values and of the output: 4 N h / P elements of each of P ranks
+// forward, and as many backward. Jacobs et al. 2023, arXiv 2309.14509, section 3.2.
+TEST(TransformerLayer, AllToAllsOfContextParallelRanks) {
+  const TransformerModel model = Gpt();
+  const int64_t b = 3;
+  LayerPlan plan{.context = 4, .context_kind = ContextKind::kAllToAll, .sequences = b};
+  ASSERT_TRUE(CheckLayerPlan(model, plan));
+  const std::pair all_to_all(CollectiveType::kAllToAll, LayerAxis::kContext);
+  LayerPasses passes = TransformerLayer(model, plan, 0);
+  ExpectSound(passes);
+  const int64_t nh = b * 64 * 256 / 4 * 2;
+  EXPECT_EQ(VolumesOf(passes.forward), (Volumes{{all_to_all, {3 * nh, nh}}}));
+  EXPECT_EQ(VolumesOf(passes.backward), (Volumes{{all_to_all, {nh, 3 * nh}}}));
+  // Two heads for whole sequences.
+  const int64_t pairs = b * 2 * (64 * 65 / 2);
+  EXPECT_EQ(Find(passes.forward, "attention").matrix_flops, 4 * 32 * pairs);
+  EXPECT_EQ(Find(passes.forward, "attention").read.count, 3 * nh);
+  EXPECT_EQ(Find(passes.forward, "attention").kept.count, 4 * nh)
+      << "the output by heads, beside that by tokens";
+  EXPECT_EQ(Find(passes.forward, "projection").kept.count, nh);
+  // Fewer heads of keys and values are less to send, and are shared by tensor-parallel ranks, too.
+  plan = {.tensor = 2, .context = 2, .context_kind = ContextKind::kAllToAll};
+  ASSERT_TRUE(CheckLayerPlan(Llama(), plan));
+  passes = TransformerLayer(Llama(), plan, 0);
+  ExpectSound(passes);
+  EXPECT_EQ(VolumesOf(passes.forward)[all_to_all],
+            (std::vector<int64_t>{32 * (4 + 2 + 2) * 32 * 2, 32 * 4 * 32 * 2}));
+}
+
 // A layer of two sequences by hand: b 2, s 64, h 256, 8 heads of 32 over 4, ffn 768; two
 // tensor-parallel ranks with sequence parallelism; bfloat16, gradients in single precision.
 TEST(TransformerLayer, ByHand) {
@@ -269,22 +380,84 @@ TEST(TransformerLayer, ByHand) {
   EXPECT_EQ(weight.inputs.size(), 2u) << "the output's gradient and the gathered input";
 }
 
+// Latent attention of two sequences by hand, over two tensor-parallel ranks with sequence
+// parallelism: 128 tokens, 64 of them between the matrices, 4 heads. DeepSeek-AI 2024, arXiv
+// 2405.04434, equations 37 to 47.
+TEST(TransformerLayer, LatentAttentionByHand) {
+  const TransformerModel model = Latent();
+  const LayerPlan plan{.tensor = 2, .sequences = 2};
+  ASSERT_TRUE(CheckTransformer(model));
+  ASSERT_TRUE(CheckLayerPlan(model, plan));
+  const LayerPasses passes = TransformerLayer(model, plan, 0);
+  ExpectSound(passes);
+  EXPECT_EQ(Find(passes.forward, "query down").flops, 2 * 64 * 256 * 96);
+  EXPECT_EQ(Find(passes.forward, "query norm").flops, 4 * 64 * 96);
+  EXPECT_EQ(Find(passes.forward, "query all_gather").bytes.count, 64 * 96 * 2);
+  EXPECT_EQ(Find(passes.forward, "query up").flops, 2 * 128 * 96 * (4 * 48));
+  EXPECT_EQ(Find(passes.forward, "kv down").flops, 2 * 64 * 256 * (64 + 16));
+  EXPECT_EQ(Find(passes.forward, "kv norm").flops, 4 * 64 * 64);
+  EXPECT_EQ(Find(passes.forward, "kv all_gather").bytes.count, 64 * (64 + 16) * 2);
+  EXPECT_EQ(Find(passes.forward, "kv up").flops, 2 * 128 * 64 * 4 * (32 + 24));
+  EXPECT_EQ(Find(passes.forward, "rotary").flops, 3 * 128 * (4 + 1) * 16);
+  EXPECT_EQ(Find(passes.forward, "rotary").read.count, 128 * (4 * 16 + 4 * 32 + 16) * 2);
+  EXPECT_EQ(Find(passes.forward, "rotary").written.count, 128 * (4 * 16 + 4 * 48) * 2);
+  const int64_t pairs = 2 * 4 * (64 * 65 / 2);
+  const LayerWork& attention = Find(passes.forward, "attention");
+  EXPECT_EQ(attention.matrix_flops, 2 * (48 + 24) * pairs);
+  EXPECT_EQ(attention.read.count, 128 * 4 * (48 + 48 + 24) * 2);
+  EXPECT_EQ(attention.written.count, 128 * 4 * 24 * 2);
+  EXPECT_EQ(Find(passes.forward, "projection").flops, 2 * 128 * (4 * 24) * 256);
+  const LayerWork& back = Find(passes.backward, "attention backward");
+  EXPECT_EQ(back.matrix_flops, 2 * (3 * 48 + 2 * 24) * pairs);
+  EXPECT_EQ(back.read.count, 128 * 4 * (48 + 48 + 24 + 2 * 24) * 2);
+  EXPECT_EQ(Find(passes.backward, "rotary backward").flops, 3 * 128 * 5 * 16 + 128 * 3 * 16);
+  EXPECT_EQ(Find(passes.backward, "query gradient reduce_scatter").bytes.count, 128 * 96 * 2);
+  EXPECT_EQ(Find(passes.backward, "kv gradient reduce_scatter").bytes.count, 128 * 80 * 2);
+  EXPECT_EQ(Find(passes.backward, "query up input all_gather").bytes.count, 64 * 96 * 2);
+  EXPECT_EQ(Find(passes.backward, "kv up input all_gather").bytes.count, 64 * 64 * 2);
+  EXPECT_EQ(Find(passes.backward, "kv down weight gradient").written.count, 256 * 80 * 4);
+  // Kept up to the projection: the hidden units twice, the narrow vectors before and after their
+  // norms, and queries, keys, values and the output.
+  int64_t kept = 0;
+  for (const LayerWork& work : passes.forward) {
+    kept += work.kept.count;
+    if (work.name == "projection") break;
+  }
+  EXPECT_EQ(kept, 2 * (64 * (2 * 256 + 2 * 96 + 2 * 64) + 128 * 4 * (48 + 48 + 24 + 24)));
+  // All have all of what makes the narrow vectors.
+  int64_t elements = 0;
+  for (const TransformerWeight& weight : LayerWeights(model, 0)) {
+    elements += ElementsOnRank(weight, plan);
+  }
+  EXPECT_EQ(elements, 256 * 96 + 96 + 256 * 80 + 64 + 2 * 256 +
+                          (96 * 8 * 48 + 64 * 8 * 56 + 8 * 24 * 256 + 3 * 256 * 768) / 2);
+}
+
 // Work shared by tensor- and context-parallel ranks is all of it: matrix products of the ranks add
 // up, whatever the plan.
 TEST(TransformerLayer, RanksShareTheWork) {
-  const TransformerModel model = Llama();
-  for (const AttentionKind attention : {AttentionKind::kFused, AttentionKind::kUnfused}) {
-    const LayerPasses whole = TransformerLayer(model, {.attention = attention}, 0);
-    for (const int64_t t : {1, 2, 4}) {
-      for (const int64_t c : {1, 2, 4}) {
-        const LayerPlan plan{.tensor = t, .context = c, .attention = attention};
-        ASSERT_TRUE(CheckLayerPlan(model, plan));
-        const LayerPasses part = TransformerLayer(model, plan, 0);
-        EXPECT_EQ(t * c * MatrixFlops(part.forward), MatrixFlops(whole.forward));
-        EXPECT_EQ(t * c * MatrixFlops(part.backward), MatrixFlops(whole.backward));
+  int plans = 0;
+  for (const TransformerModel& model : {Llama(), Latent()})
+    for (const AttentionKind attention : {AttentionKind::kFused, AttentionKind::kUnfused}) {
+      const LayerPasses whole = TransformerLayer(model, {.attention = attention}, 0);
+      for (const int64_t t : {1, 2, 4}) {
+        for (const int64_t c : {1, 2, 4}) {
+          for (const ContextKind kind :
+               {ContextKind::kAllGather, ContextKind::kRing, ContextKind::kAllToAll}) {
+            const LayerPlan plan{
+                .tensor = t, .context = c, .context_kind = kind, .attention = attention};
+            if (!CheckLayerPlan(model, plan)) continue;
+            ++plans;
+            const LayerPasses part = TransformerLayer(model, plan, 0);
+            EXPECT_EQ(t * c * MatrixFlops(part.forward), MatrixFlops(whole.forward));
+            EXPECT_EQ(t * c * MatrixFlops(part.backward), MatrixFlops(whole.backward));
+          }
+        }
       }
     }
-  }
+  // All but unfused rings, and all-to-all where there are more ranks than heads of keys and values,
+  // four and eight.
+  EXPECT_EQ(plans, 2 * (2 * 9 * 3 - 6) - 2 * 3 - 2 * 1);
 }
 
 // Tokens go to their experts and come back: two all-to-alls forward and two backward of the rank's
@@ -327,6 +500,42 @@ TEST(TransformerLayer, Experts) {
   EXPECT_EQ(Find(passes.forward, "experts up").flops, 2 * rows * 256 * (2 * 512 / 4));
   plan.recompute = Recompute::kFull;
   ExpectSound(TransformerLayer(model, plan, 0));
+}
+
+// 8 experts over 4 ranks, of which tokens prefer the first ones and none wants the last.
+TEST(TransformerLayer, ExpertsThatTokensPrefer) {
+  TransformerModel model = Llama();
+  model.experts = ExpertsModel{.experts = 8, .top_k = 1, .ffn = 512};
+  model.experts->shares = {8, 6, 5, 1, 1, 1, 1, 0};
+  const LayerPlan plan{.tensor = 2, .expert = 4, .sequences = 2};
+  ASSERT_TRUE(CheckTransformer(model));
+  ASSERT_TRUE(CheckLayerPlan(model, plan));
+  // A tensor-parallel rank has 64 of the tokens; 8/23, 6/23 … of 64: 22.3, 16.7, 13.9, 2.8 each.
+  const std::vector<int64_t> rows = {22 + 16, 14 + 3, 3 + 3, 3 + 0};
+  const std::pair all_to_all(CollectiveType::kAllToAll, LayerAxis::kExpert);
+  for (int64_t rank = 0; rank < 4; ++rank) {
+    const LayerPasses passes = TransformerLayer(model, plan, 0, rank);
+    ExpectSound(passes);
+    const int64_t received = 4 * rows[static_cast<size_t>(rank)];
+    // As many as the busiest rank gets.
+    const std::vector<int64_t> twice(2, 4 * 38 * 256 * 2);
+    EXPECT_EQ(VolumesOf(passes.forward)[all_to_all], twice);
+    EXPECT_EQ(VolumesOf(passes.backward)[all_to_all], twice);
+    EXPECT_EQ(Find(passes.forward, "dispatch").written.count, 64 * 256 * 2);
+    EXPECT_EQ(Find(passes.forward, "dispatch all_gather").bytes.count, received * 256 * 2);
+    EXPECT_EQ(Find(passes.forward, "experts up").flops, 2 * (2 * received) * 256 * 512);
+    EXPECT_EQ(Find(passes.forward, "combine reduce_scatter").bytes.count, 2 * received * 256 * 2);
+    EXPECT_EQ(Find(passes.forward, "combine").flops, 2 * 64 * 256);
+    EXPECT_EQ(Find(passes.backward, "experts up input all_gather").bytes.count, received * 256 * 2);
+    EXPECT_EQ(Find(passes.backward, "experts up weight gradient").written.count, 2 * 256 * 512 * 4);
+  }
+  // Nobody wants the last two: nothing to share with the other tensor-parallel rank.
+  model.experts->shares = {8, 6, 5, 1, 1, 1, 0, 0};
+  const LayerPasses idle = TransformerLayer(model, plan, 0, 3);
+  ExpectSound(idle);
+  EXPECT_EQ(Find(idle.forward, "experts up").flops, 0);
+  EXPECT_EQ(std::ranges::find(idle.forward, "dispatch all_gather", &LayerWork::name),
+            idle.forward.end());
 }
 
 TEST(TransformerLayer, EmbeddingIsALookup) {
@@ -406,6 +615,15 @@ TEST(TransformerLayer, PlansThatDoNotFit) {
   EXPECT_EQ(error({.tensor = 4, .context = 32}),
             "tokens of a micro-batch on a rank: found 2, expected a multiple of the 4 "
             "tensor-parallel ranks");
+  EXPECT_EQ(error({.context = 8, .context_kind = ContextKind::kAllToAll}),
+            "kv_heads: found 4, expected a multiple of the 8 tensor- times context-parallel ranks, "
+            "which share heads by all-to-all");
+  EXPECT_TRUE(error({.context = 4, .context_kind = ContextKind::kRing}).empty());
+  EXPECT_EQ(
+      error(
+          {.context = 4, .context_kind = ContextKind::kRing, .attention = AttentionKind::kUnfused}),
+      "ring: found unfused attention, expected fused attention, whose blocks can be put "
+      "together");
   EXPECT_EQ(error({.expert = 2}), "found 2 expert-parallel ranks and no experts");
   EXPECT_EQ(error({.sequences = 0}), "sequences of a micro-batch: found 0, expected 1 to 16777216");
   EXPECT_TRUE(error({.sequences = 16'777'216}).empty());
@@ -462,9 +680,11 @@ TEST(TransformerLayer, GradientsOfAllWeights) {
   TransformerModel biased = Llama();
   biased.biases = true;
   biased.positions = biased.sequence;
+  TransformerModel straight = Latent();
+  straight.latent->query_rank = 0;
   TransformerModel normed = Llama();
   normed.qk_norm = true;
-  for (const TransformerModel& model : {Llama(), routed, biased, normed}) {
+  for (const TransformerModel& model : {Llama(), routed, biased, normed, Latent(), straight}) {
     for (const Recompute recompute : {Recompute::kNone, Recompute::kFull}) {
       const LayerPlan plan{.recompute = recompute};
       EXPECT_EQ(given(TransformerLayer(model, plan, 0)), names(LayerWeights(model, 0)));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,8 +11,8 @@
 namespace etude {
 namespace {
 
-constexpr TransformerModel Llama(int64_t layers, int64_t hidden, int64_t heads, int64_t kv_heads,
-                                 int64_t ffn, int64_t vocabulary, int64_t sequence) {
+TransformerModel Llama(int64_t layers, int64_t hidden, int64_t heads, int64_t kv_heads, int64_t ffn,
+                       int64_t vocabulary, int64_t sequence) {
   return {.layers = layers,
           .hidden = hidden,
           .heads = heads,
@@ -22,7 +23,7 @@ constexpr TransformerModel Llama(int64_t layers, int64_t hidden, int64_t heads, 
           .sequence = sequence};
 }
 
-constexpr TransformerModel Gpt3() {
+TransformerModel Gpt3() {
   TransformerModel model = Llama(96, 12288, 96, 96, 49152, 50257, 2048);
   model.gated = false;
   model.biases = true;
@@ -33,31 +34,58 @@ constexpr TransformerModel Gpt3() {
 }
 
 // All layers have the experts.
-constexpr TransformerModel Routed(TransformerModel model, int64_t experts, int64_t top_k) {
+TransformerModel Routed(TransformerModel model, int64_t experts, int64_t top_k) {
   model.experts = ExpertsModel{.experts = experts, .top_k = top_k, .ffn = model.ffn};
   return model;
 }
 
-constexpr TransformerModel Qwen3(int64_t layers, int64_t hidden, int64_t heads, int64_t ffn) {
+TransformerModel Qwen3(int64_t layers, int64_t hidden, int64_t heads, int64_t ffn) {
   TransformerModel model = Routed(Llama(layers, hidden, heads, 4, ffn, 151936, 32768), 128, 8);
   model.head_size = 128;
   model.qk_norm = true;
   return model;
 }
 
-constexpr TransformerModel Dbrx() {
+TransformerModel Dbrx() {
   TransformerModel model = Routed(Llama(40, 6144, 48, 8, 10752, 100352, 32768), 16, 4);
   model.norm = NormKind::kLayerNormNoOffset;
   return model;
 }
 
-constexpr TransformerModel DeepSeekMoe() {
+TransformerModel DeepSeekMoe() {
   TransformerModel model = Llama(28, 2048, 16, 16, 10944, 102400, 4096);
   model.experts = ExpertsModel{
       .experts = 64, .top_k = 6, .ffn = 1408, .shared_ffn = 2 * 1408, .dense_layers = 1};
   return model;
 }
 
+// `query_rank` and the units of a feed-forward part, dense and of an expert; two experts are
+// shared.
+TransformerModel DeepSeekV2(int64_t layers, int64_t hidden, int64_t heads, int64_t query_rank,
+                            int64_t dense_ffn, int64_t ffn, int64_t experts) {
+  TransformerModel model = Llama(layers, hidden, heads, heads, dense_ffn, 102400, 4096);
+  model.head_size = 128 + 64;
+  model.latent = LatentAttention{.query_rank = query_rank,
+                                 .kv_rank = 512,
+                                 .nope_size = 128,
+                                 .rope_size = 64,
+                                 .value_size = 128};
+  model.experts = ExpertsModel{
+      .experts = experts, .top_k = 6, .ffn = ffn, .shared_ffn = 2 * ffn, .dense_layers = 1};
+  return model;
+}
+
+TransformerModel DeepSeekV3() {
+  TransformerModel model = DeepSeekV2(61, 7168, 128, 1536, 18432, 2048, 256);
+  model.vocabulary = 129280;
+  model.experts->top_k = 8;
+  model.experts->shared_ffn = 2048;
+  model.experts->dense_layers = 3;
+  return model;
+}
+
+constexpr std::string_view kDeepSeekV2Source =
+    "DeepSeek-AI 2024, arXiv 2405.04434, section 3.1.2 and appendix B; the model's config.json";
 constexpr std::string_view kLlama2Source =
     "Touvron et al. 2023, arXiv 2307.09288, section 2.2 and table 1; the model's config.json";
 constexpr std::string_view kLlama3Source =
@@ -66,28 +94,49 @@ constexpr std::string_view kLlama3Source =
 constexpr std::string_view kQwen3Source =
     "Yang et al. 2025, arXiv 2505.09388, table 2; the model's config.json";
 
-constexpr auto kPresets = std::to_array<TransformerPreset>({
-    {"gpt-3-175b", "Brown et al. 2020, arXiv 2005.14165, table 2.1; vocabulary of GPT-2", Gpt3()},
-    {"llama-2-7b", kLlama2Source, Llama(32, 4096, 32, 32, 11008, 32000, 4096)},
-    {"llama-2-70b", kLlama2Source, Llama(80, 8192, 64, 8, 28672, 32000, 4096)},
-    {"llama-3-8b", kLlama3Source, Llama(32, 4096, 32, 8, 14336, 128256, 8192)},
-    {"llama-3-70b", kLlama3Source, Llama(80, 8192, 64, 8, 28672, 128256, 8192)},
-    {"llama-3-405b", kLlama3Source, Llama(126, 16384, 128, 8, 53248, 128256, 8192)},
-    {"mixtral-8x7b", "Jiang et al. 2024, arXiv 2401.04088, table 1",
-     Routed(Llama(32, 4096, 32, 8, 14336, 32000, 32768), 8, 2)},
-    {"mixtral-8x22b", "Mistral AI 2024, Mixtral-8x22B-v0.1: the model's config.json",
-     Routed(Llama(56, 6144, 48, 8, 16384, 32000, 65536), 8, 2)},
-    {"qwen3-30b-a3b", kQwen3Source, Qwen3(48, 2048, 32, 768)},
-    {"qwen3-235b-a22b", kQwen3Source, Qwen3(94, 4096, 64, 1536)},
-    {"dbrx", "Databricks 2024, dbrx-base: the model's config.json", Dbrx()},
-    {"deepseek-moe-16b", "Dai et al. 2024, arXiv 2401.06066, section 5.1; the model's config.json",
-     DeepSeekMoe()},
-});
-
-void AddNorm(const TransformerModel& model, std::string_view name,
+void AddNorm(const TransformerModel& model, std::string_view name, int64_t width,
              std::vector<TransformerWeight>& weights) {
+  const auto count = static_cast<size_t>(NormElements(model, width) / width);
+  weights.insert(weights.end(), count, {.name = name, .rows = 1, .columns = width});
+}
+
+// What makes queries, keys and values of the hidden units.
+void AddQkv(const TransformerModel& model, std::vector<TransformerWeight>& weights) {
+  const int64_t qkv = (model.heads + 2 * model.kv_heads) * model.head_size;
   weights.push_back(
-      {.name = name, .rows = NormElements(model) / model.hidden, .columns = model.hidden});
+      {.name = "qkv", .rows = qkv, .columns = model.hidden, .split = WeightSplit::kTensor});
+  if (model.biases) {
+    weights.push_back(
+        {.name = "qkv bias", .rows = qkv, .columns = 1, .split = WeightSplit::kTensor});
+  }
+  if (model.qk_norm) {
+    for (const std::string_view name : {"query norm", "key norm"}) {
+      weights.push_back({.name = name, .rows = 1, .columns = model.head_size, .by_heads = true});
+    }
+  }
+}
+
+void AddLatentQkv(const TransformerModel& model, std::vector<TransformerWeight>& weights) {
+  const LatentAttention& latent = *model.latent;
+  const int64_t queries = model.heads * model.head_size;
+  if (latent.query_rank == 0) {
+    weights.push_back(
+        {.name = "query", .rows = queries, .columns = model.hidden, .split = WeightSplit::kTensor});
+  } else {
+    weights.push_back({.name = "query down", .rows = latent.query_rank, .columns = model.hidden});
+    AddNorm(model, "query norm", latent.query_rank, weights);
+    weights.push_back({.name = "query up",
+                       .rows = queries,
+                       .columns = latent.query_rank,
+                       .split = WeightSplit::kTensor});
+  }
+  weights.push_back(
+      {.name = "kv down", .rows = latent.kv_rank + latent.rope_size, .columns = model.hidden});
+  AddNorm(model, "kv norm", latent.kv_rank, weights);
+  weights.push_back({.name = "kv up",
+                     .rows = model.heads * (latent.nope_size + latent.value_size),
+                     .columns = latent.kv_rank,
+                     .split = WeightSplit::kTensor});
 }
 
 void AddFeedForward(const TransformerModel& model, std::string_view up, std::string_view down,
@@ -134,6 +183,37 @@ Status CheckDimensions(const TransformerModel& model) {
   return {};
 }
 
+Status CheckRouting(const ExpertsModel& experts) {
+  constexpr double kMostImbalance = 8;
+  if (!(experts.imbalance >= 0 && experts.imbalance <= kMostImbalance)) {
+    return BadInput(
+        fmt::format("imbalance: found {}, expected 0 to {}", experts.imbalance, kMostImbalance));
+  }
+  if (experts.shares.empty()) return {};
+  if (experts.imbalance != 0) {
+    return BadInput("found shares of experts and imbalance, expected one of them");
+  }
+  if (static_cast<int64_t>(experts.shares.size()) != experts.experts) {
+    return BadInput(fmt::format("shares: found {}, expected one for each of {} experts",
+                                experts.shares.size(), experts.experts));
+  }
+  constexpr double kMostShare = 1e9;
+  int64_t chosen = 0;
+  for (const double share : experts.shares) {
+    if (!(share >= 0 && share <= kMostShare)) {
+      return BadInput(fmt::format("shares: found {}, expected 0 to {:.0e}", share, kMostShare));
+    }
+    chosen += share > 0 ? 1 : 0;
+  }
+  if (chosen < experts.top_k) {
+    return BadInput(
+        fmt::format("shares: found {} above 0, expected {} or more, as a token goes "
+                    "through so many experts",
+                    chosen, experts.top_k));
+  }
+  return {};
+}
+
 Status CheckExperts(const ExpertsModel& experts, int64_t layers) {
   constexpr int64_t kMostExperts = 1 << 16;
   constexpr int64_t kMostFfn = int64_t{1} << 24;
@@ -158,12 +238,47 @@ Status CheckExperts(const ExpertsModel& experts, int64_t layers) {
                                 experts.dense_layers, layers));
   }
   const double most = static_cast<double>(experts.experts);
-  if (!(experts.capacity_factor > 0 && experts.capacity_factor <= most)) {
+  const double capacity = experts.capacity_factor.value_or(1);
+  if (!(capacity > 0 && capacity <= most)) {
     return BadInput(
         fmt::format("capacity_factor: found {}, expected above 0, up to the number of "
                     "experts",
-                    experts.capacity_factor));
+                    capacity));
   }
+  return CheckRouting(experts);
+}
+
+Status CheckLatent(const TransformerModel& model) {
+  constexpr int64_t kMost = int64_t{1} << 24;
+  const LatentAttention& latent = *model.latent;
+  const auto dimensions = std::to_array<std::tuple<std::string_view, int64_t, int64_t>>({
+      {"query_rank", latent.query_rank, 0},
+      {"kv_rank", latent.kv_rank, 1},
+      {"nope_size", latent.nope_size, 1},
+      {"rope_size", latent.rope_size, 1},
+      {"value_size", latent.value_size, 1},
+  });
+  for (const auto& [name, value, least] : dimensions) {
+    if (value < least || value > kMost) {
+      return BadInput(fmt::format("{}: found {}, expected {} to {}", name, value, least, kMost));
+    }
+  }
+  if (model.head_size != latent.nope_size + latent.rope_size) {
+    return BadInput(fmt::format("head_size: found {}, expected nope_size and rope_size, {}",
+                                model.head_size, latent.nope_size + latent.rope_size));
+  }
+  if (model.kv_heads != model.heads) {
+    return BadInput(fmt::format("kv_heads: found {}, expected the {} heads with latent attention",
+                                model.kv_heads, model.heads));
+  }
+  if (model.positions != 0) {
+    return BadInput(
+        fmt::format("positions: found {}, expected 0, rotary ones, with latent "
+                    "attention",
+                    model.positions));
+  }
+  if (model.biases) return BadInput("biases: found true, expected false with latent attention");
+  if (model.qk_norm) return BadInput("qk_norm: found true, expected false with latent attention");
   return {};
 }
 
@@ -196,6 +311,7 @@ Status CheckTransformer(const TransformerModel& model) {
     ETUDE_RETURN_IF_ERROR(CheckExperts(*model.experts, model.layers));
     if (model.biases) return BadInput("biases: found true, expected false with experts");
   }
+  if (model.latent) ETUDE_RETURN_IF_ERROR(CheckLatent(model));
   ETUDE_RETURN_IF_ERROR(CheckTypes(model));
   // Parameters, with room for 16 bytes each and for their sums.
   const auto real = [](int64_t value) { return static_cast<double>(value); };
@@ -204,8 +320,13 @@ Status CheckTransformer(const TransformerModel& model) {
     ffn = std::max(ffn, real(model.experts->experts) * real(model.experts->ffn) +
                             real(model.experts->shared_ffn) + real(model.experts->experts));
   }
-  const double layer =
-      real(model.hidden) * (4 * real(model.heads) * real(model.head_size) + 3 * ffn + 16);
+  const double head = real(std::max(model.head_size, model.value_size()));
+  double layer = real(model.hidden) * (4 * real(model.heads) * head + 3 * ffn + 16);
+  if (model.latent) {
+    const LatentAttention& latent = *model.latent;
+    layer += (real(latent.query_rank) + real(latent.kv_rank) + real(latent.rope_size)) *
+             (real(model.hidden) + 2 * real(model.heads) * head + 2);
+  }
   const double parameters =
       real(model.layers) * layer +
       2 * real(model.hidden) * (real(model.vocabulary) + real(model.positions));
@@ -216,8 +337,8 @@ Status CheckTransformer(const TransformerModel& model) {
   return {};
 }
 
-int64_t NormElements(const TransformerModel& model) {
-  return model.norm == NormKind::kLayerNorm ? 2 * model.hidden : model.hidden;
+int64_t NormElements(const TransformerModel& model, int64_t width) {
+  return model.norm == NormKind::kLayerNorm ? 2 * width : width;
 }
 
 bool HasExperts(const TransformerModel& model, int64_t layer) {
@@ -226,27 +347,16 @@ bool HasExperts(const TransformerModel& model, int64_t layer) {
 
 std::vector<TransformerWeight> LayerWeights(const TransformerModel& model, int64_t layer) {
   std::vector<TransformerWeight> weights;
-  AddNorm(model, "attention norm", weights);
-  const int64_t qkv = (model.heads + 2 * model.kv_heads) * model.head_size;
-  weights.push_back(
-      {.name = "qkv", .rows = qkv, .columns = model.hidden, .split = WeightSplit::kTensor});
-  if (model.biases) {
-    weights.push_back(
-        {.name = "qkv bias", .rows = qkv, .columns = 1, .split = WeightSplit::kTensor});
-  }
-  if (model.qk_norm) {
-    for (const std::string_view name : {"query norm", "key norm"}) {
-      weights.push_back({.name = name, .rows = 1, .columns = model.head_size, .by_heads = true});
-    }
-  }
+  AddNorm(model, "attention norm", model.hidden, weights);
+  model.latent ? AddLatentQkv(model, weights) : AddQkv(model, weights);
   weights.push_back({.name = "projection",
-                     .rows = model.heads * model.head_size,
+                     .rows = model.heads * model.value_size(),
                      .columns = model.hidden,
                      .split = WeightSplit::kTensor});
   if (model.biases) {
     weights.push_back({.name = "projection bias", .rows = 1, .columns = model.hidden});
   }
-  AddNorm(model, "ffn norm", weights);
+  AddNorm(model, "ffn norm", model.hidden, weights);
   if (!HasExperts(model, layer)) {
     AddFeedForward(model, "up", "down", model.ffn, weights);
     return weights;
@@ -282,7 +392,7 @@ std::vector<TransformerWeight> EmbeddingWeights(const TransformerModel& model) {
 
 std::vector<TransformerWeight> HeadWeights(const TransformerModel& model) {
   std::vector<TransformerWeight> weights;
-  AddNorm(model, "final norm", weights);
+  AddNorm(model, "final norm", model.hidden, weights);
   if (!model.tied) {
     weights.push_back({.name = "head",
                        .rows = model.vocabulary,
@@ -312,11 +422,37 @@ int64_t ActiveParameterCount(const TransformerModel& model) {
   return ParameterCount(active) + router;
 }
 
-std::span<const TransformerPreset> TransformerPresets() { return kPresets; }
+std::span<const TransformerPreset> TransformerPresets() {
+  static const auto presets = std::to_array<TransformerPreset>({
+      {"gpt-3-175b", "Brown et al. 2020, arXiv 2005.14165, table 2.1; vocabulary of GPT-2", Gpt3()},
+      {"llama-2-7b", kLlama2Source, Llama(32, 4096, 32, 32, 11008, 32000, 4096)},
+      {"llama-2-70b", kLlama2Source, Llama(80, 8192, 64, 8, 28672, 32000, 4096)},
+      {"llama-3-8b", kLlama3Source, Llama(32, 4096, 32, 8, 14336, 128256, 8192)},
+      {"llama-3-70b", kLlama3Source, Llama(80, 8192, 64, 8, 28672, 128256, 8192)},
+      {"llama-3-405b", kLlama3Source, Llama(126, 16384, 128, 8, 53248, 128256, 8192)},
+      {"mixtral-8x7b", "Jiang et al. 2024, arXiv 2401.04088, table 1",
+       Routed(Llama(32, 4096, 32, 8, 14336, 32000, 32768), 8, 2)},
+      {"mixtral-8x22b", "Mistral AI 2024, Mixtral-8x22B-v0.1: the model's config.json",
+       Routed(Llama(56, 6144, 48, 8, 16384, 32000, 65536), 8, 2)},
+      {"qwen3-30b-a3b", kQwen3Source, Qwen3(48, 2048, 32, 768)},
+      {"qwen3-235b-a22b", kQwen3Source, Qwen3(94, 4096, 64, 1536)},
+      {"dbrx", "Databricks 2024, dbrx-base: the model's config.json", Dbrx()},
+      {"deepseek-moe-16b",
+       "Dai et al. 2024, arXiv 2401.06066, section 5.1; the model's config.json", DeepSeekMoe()},
+      {"deepseek-v2-lite", kDeepSeekV2Source, DeepSeekV2(27, 2048, 16, 0, 10944, 1408, 64)},
+      {"deepseek-v2", kDeepSeekV2Source, DeepSeekV2(60, 5120, 128, 1536, 12288, 1536, 160)},
+      {"deepseek-v3",
+       "DeepSeek-AI 2024, arXiv 2412.19437, section 4.2; the model's config.json; without "
+       "multi-token prediction",
+       DeepSeekV3()},
+  });
+  return presets;
+}
 
 const TransformerPreset* FindTransformerPreset(std::string_view name) {
-  const auto found = std::ranges::find(kPresets, name, &TransformerPreset::name);
-  return found == kPresets.end() ? nullptr : &*found;
+  const std::span<const TransformerPreset> presets = TransformerPresets();
+  const auto found = std::ranges::find(presets, name, &TransformerPreset::name);
+  return found == presets.end() ? nullptr : &*found;
 }
 
 }  // namespace etude

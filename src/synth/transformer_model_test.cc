@@ -39,6 +39,20 @@ TEST(TransformerModel, PresetsHaveThePublishedNumbersOfParameters) {
   EXPECT_EQ(active("qwen3-235b-a22b"), 222);
   EXPECT_EQ(active("dbrx"), 365);
   EXPECT_EQ(active("deepseek-moe-16b"), 28);
+  EXPECT_EQ(ParameterCount(Preset("deepseek-v2-lite")), 15'706'484'224);
+  EXPECT_EQ(ParameterCount(Preset("deepseek-v2")), 235'741'434'880);
+  // 671,026,419,200 with the 256 offsets that balance the experts of each of 58 layers, which have
+  // no gradients.
+  EXPECT_EQ(ParameterCount(Preset("deepseek-v3")), 671'026'419'200 - 58 * 256);
+  // Without the embedding, which is a lookup: 2.4B, 21B (arXiv 2405.04434) and 36.6B (the published
+  // README_WEIGHTS.md of DeepSeek-V3, 37B in arXiv 2412.19437).
+  const auto used = [](std::string_view name) {
+    const TransformerModel& model = Preset(name);
+    return static_cast<double>(ActiveParameterCount(model) - model.vocabulary * model.hidden) / 1e9;
+  };
+  EXPECT_NEAR(used("deepseek-v2-lite"), 2.4, 0.06);
+  EXPECT_NEAR(used("deepseek-v2"), 21, 0.5);
+  EXPECT_NEAR(used("deepseek-v3"), 36.6, 0.05);
   EXPECT_EQ(ActiveParameterCount(Preset("llama-3-8b")), ParameterCount(Preset("llama-3-8b")));
   for (const TransformerPreset& preset : TransformerPresets()) {
     EXPECT_TRUE(CheckTransformer(preset.model)) << preset.name;
@@ -79,6 +93,28 @@ TEST(TransformerModel, ExpertsByHand) {
   EXPECT_TRUE(HasExperts(model, 1));
 }
 
+// By hand: hidden 8, 2 heads; queries of 6 values, keys and values of 5; 3 + 2 of a query and a
+// key, 4 of a value.
+TEST(TransformerModel, LatentAttentionByHand) {
+  TransformerModel model{.layers = 1,
+                         .hidden = 8,
+                         .heads = 2,
+                         .kv_heads = 2,
+                         .head_size = 5,
+                         .ffn = 16,
+                         .vocabulary = 10,
+                         .sequence = 4};
+  model.latent = LatentAttention{
+      .query_rank = 6, .kv_rank = 5, .nope_size = 3, .rope_size = 2, .value_size = 4};
+  ASSERT_TRUE(CheckTransformer(model));
+  const int64_t others = 8 + 8 + 3 * 8 * 16 + 10 * 8 + 8 + 10 * 8;
+  const int64_t queries = 8 * 6 + 6 + 6 * 2 * 5;
+  const int64_t keys = 8 * (5 + 2) + 5 + 5 * 2 * (3 + 4);
+  EXPECT_EQ(ParameterCount(model), others + queries + keys + 2 * 4 * 8);
+  model.latent->query_rank = 0;
+  EXPECT_EQ(ParameterCount(model), others + 8 * 2 * 5 + keys + 2 * 4 * 8);
+}
+
 std::string ErrorOf(std::string_view text) {
   const auto model = ParseTransformer(text, "m.toml");
   return model ? "" : model.error().message;
@@ -112,6 +148,64 @@ TEST(TransformerFile, ModelsOfOnesOwn) {
   EXPECT_EQ(ParameterCount(*model), 2 * (12 * 64 * 64 + 13 * 64) + 132 * 64 + 2 * 64);
 }
 
+TEST(TransformerFile, LatentAttention) {
+  auto model = ParseTransformer(
+      "[model]\nlayers = 2\nhidden = 64\nheads = 3\nffn = 256\nvocabulary = 100\nsequence = 32\n"
+      "[latent]\nkv_rank = 16\nnope_size = 8\nrope_size = 4\nvalue_size = 10\n",
+      "m.toml");
+  ASSERT_TRUE(model) << model.error().message;
+  EXPECT_EQ(model->head_size, 12);
+  EXPECT_EQ(model->kv_heads, 3);
+  EXPECT_EQ(*model->latent,
+            (LatentAttention{.kv_rank = 16, .nope_size = 8, .rope_size = 4, .value_size = 10}));
+  model = ParseTransformer("preset = 'deepseek-v2'\n[model]\nheads = 16\n[latent]\nrope_size = 32",
+                           "m.toml");
+  ASSERT_TRUE(model) << model.error().message;
+  EXPECT_EQ(model->head_size, 160);
+  EXPECT_EQ(model->kv_heads, 16);
+  EXPECT_EQ(model->latent->kv_rank, 512);
+}
+
+TEST(TransformerFile, Plans) {
+  const auto file = ParseTransformerFile(
+      "preset = 'llama-3-8b'\n[plan]\ndp = 2\ntp = 4\npp = 3\nsequence_parallel = false\nzero = 1\n"
+      "clip = true\nmicro_batches = 6\nschedule = 'gpipe'\nbucket = '1MiB'\nrecompute = 'full'\n"
+      "attention = 'unfused'\nsequences = 5\n",
+      "m.toml");
+  ASSERT_TRUE(file) << file.error().message;
+  const TransformerPlan plan = file->plan.PlanFor(file->model);
+  EXPECT_EQ(plan.data, 2);
+  EXPECT_EQ(plan.layer.tensor, 4);
+  EXPECT_EQ(plan.layer.sequences, 5);
+  EXPECT_FALSE(plan.layer.sequence_parallel);
+  EXPECT_EQ(plan.layer.attention, AttentionKind::kUnfused);
+  EXPECT_EQ(plan.layer.recompute, Recompute::kFull);
+  EXPECT_EQ(plan.pipeline.stages, 3);
+  EXPECT_EQ(plan.pipeline.micro_batches, 6);
+  EXPECT_EQ(plan.pipeline.schedule, PipelineSchedule::kGpipe);
+  EXPECT_EQ(plan.zero_stage, 1);
+  EXPECT_EQ(plan.bucket.count, 1 << 20);
+  EXPECT_TRUE(plan.clips);
+  EXPECT_EQ(plan.phase, ModelPhase::kTraining);
+
+  // What is said before wins; what neither says is as ever.
+  PlanSettings options{.data = 8, .bucket = Bytes{5}};
+  options.Complete(file->plan);
+  const TransformerPlan both = options.PlanFor(file->model);
+  EXPECT_EQ(both.data, 8);
+  EXPECT_EQ(both.bucket.count, 5);
+  EXPECT_EQ(both.layer.tensor, 4);
+  EXPECT_EQ(both.layer.context, 1);
+
+  const auto decode = ParseTransformerFile(
+      "preset = 'llama-3-8b'\n[plan]\nphase = 'decode'\ntokens = 2\ncache_type = 'float8_e5m2'",
+      "m.toml");
+  ASSERT_TRUE(decode) << decode.error().message;
+  EXPECT_EQ(decode->plan.PlanFor(decode->model).phase, ModelPhase::kDecode);
+  EXPECT_EQ(decode->plan.PlanFor(decode->model).cached, 8192 - 2);
+  EXPECT_EQ(decode->plan.PlanFor(decode->model).cache_type, DType::kFloat8E5M2);
+}
+
 TEST(TransformerFile, ErrorsSayWhereAndWhatWasExpected) {
   const std::string whole =
       "[model]\nlayers = 2\nhidden = 64\nheads = 4\nffn = 256\nvocabulary = 100\nsequence = 32\n";
@@ -130,6 +224,45 @@ TEST(TransformerFile, ErrorsSayWhereAndWhatWasExpected) {
             "m.toml:8:8: norm: found 'batch', expected rms, layer or layer-no-offset");
   EXPECT_EQ(ErrorOf(whole + "[experts]\nexperts = 4\ntop_k = 5\nffn = 8"),
             "m.toml:1:1: top_k: found 5, expected 1 to the 4 experts");
+  const std::string experts = whole + "[experts]\nexperts = 4\ntop_k = 2\nffn = 8\n";
+  EXPECT_EQ(ErrorOf(experts + "shares = [1, 2]"),
+            "m.toml:1:1: shares: found 2, expected one for each of 4 experts");
+  EXPECT_EQ(ErrorOf(experts + "shares = [0, 2, 0, 0]"),
+            "m.toml:1:1: shares: found 1 above 0, expected 2 or more, as a token goes through so "
+            "many experts");
+  EXPECT_EQ(ErrorOf(experts + "shares = [0, 2, 0, -1]"),
+            "m.toml:12:20: shares: found -1, expected a number above 0");
+  EXPECT_EQ(ErrorOf(experts + "shares = 2"),
+            "m.toml:12:10: shares: found a whole number, expected a list of numbers");
+  EXPECT_EQ(ErrorOf(experts + "imbalance = 9"), "m.toml:1:1: imbalance: found 9, expected 0 to 8");
+  EXPECT_EQ(ErrorOf(experts + "imbalance = 1\nshares = [1, 1, 1, 1]"),
+            "m.toml:1:1: found shares of experts and imbalance, expected one of them");
+  EXPECT_TRUE(ErrorOf(experts + "imbalance = 0\nseed = 3\nshares = [1, 1.5, 0, 1]").empty());
+  EXPECT_EQ(ErrorOf(whole + "[latent]\nkv_rank = 8\nnope_size = 8\nrope_size = 4"),
+            "m.toml:8:1: [latent] has no 'value_size', which it needs");
+  const std::string latent = "[latent]\nkv_rank = 8\nnope_size = 8\nrope_size = 4\nvalue_size = 8";
+  EXPECT_EQ(ErrorOf(whole + "head_size = 16\n" + latent),
+            "m.toml:1:1: head_size: found 16, expected nope_size and rope_size, 12");
+  EXPECT_EQ(ErrorOf(whole + "kv_heads = 2\n" + latent),
+            "m.toml:1:1: kv_heads: found 2, expected the 4 heads with latent attention");
+  EXPECT_EQ(ErrorOf(whole + "positions = 32\n" + latent),
+            "m.toml:1:1: positions: found 32, expected 0, rotary ones, with latent attention");
+  EXPECT_EQ(ErrorOf(whole + "biases = true\n" + latent),
+            "m.toml:1:1: biases: found true, expected false with latent attention");
+  const std::string plan = "preset = 'llama-3-8b'\n[plan]\n";
+  EXPECT_EQ(ErrorOf(plan + "micro-batches = 2"),
+            "m.toml:3:1: unknown key 'micro-batches' of [plan]; did you mean 'micro_batches'?");
+  EXPECT_EQ(ErrorOf(plan + "zero = 4"), "m.toml:3:8: zero: found 4, expected 0 to 3");
+  EXPECT_EQ(ErrorOf(plan + "schedule = 'gpip'"),
+            "m.toml:3:12: schedule: found 'gpip', expected gpipe, 1f1b, interleaved, zero-bubble; "
+            "did you mean 'gpipe'?");
+  EXPECT_EQ(ErrorOf(plan + "bucket = 'big'"),
+            "m.toml:3:10: bucket: found 'big', expected bytes, as in \"25MiB\"");
+  EXPECT_EQ(ErrorOf(plan + "phase = 'decode'\nzero = 1"), "m.toml:4:8: zero is for phase training");
+  EXPECT_EQ(ErrorOf(plan + "phase = 'prefill'\ntokens = 1"),
+            "m.toml:4:10: tokens is for phase decode");
+  EXPECT_EQ(ErrorOf("preset = 'llama-3-8b'\nplan = 1"),
+            "m.toml:2:8: plan: found a whole number, expected a table: [plan]");
   EXPECT_TRUE(ErrorOf("[model]\nlayers = 0").starts_with("m.toml:2:10: layers: found 0"));
   EXPECT_TRUE(ErrorOf("a = ").starts_with("m.toml:1:"));
   EXPECT_EQ(ErrorOf("[model]\nlayers = 16777216\nhidden = 16777216\nheads = 16777216\nffn = 1\n"

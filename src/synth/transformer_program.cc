@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "src/synth/expert_routing.h"
 #include "src/synth/inference_program.h"
 #include "src/synth/layer_program.h"
 #include "src/synth/replica_buckets.h"
@@ -29,35 +31,42 @@ struct WeightUnit {
   int64_t expert_weights = 0;
   // Of `weights`, those of whose gradients each tensor-parallel rank has a part.
   int64_t common_weights = 0;
+  bool kept = false;  // gathered with the other ends
 };
 
 // Replicas of ReplicaBuckets.
 constexpr size_t kDense = 0;
 constexpr size_t kExperts = 1;
+constexpr size_t kKept = 2;  // of the ends
 
 class ProgramMaker {
  public:
   using In = StepProgram::In;
 
-  ProgramMaker(const TransformerModel& model, const TransformerPlan& plan, int64_t stage)
+  ProgramMaker(const TransformerModel& model, const TransformerPlan& plan, int64_t stage,
+               int64_t expert_rank)
       : model_(model),
         plan_(plan),
         stage_(stage),
+        expert_rank_(expert_rank),
         places_(plan.pipeline.stages * plan.pipeline.chunks),
+        keeps_ends_(plan.zero_stage == 3 && (plan.keep_ends || model.tied)),
         weight_(ElementBytes(model.weights).value_or(0)),
         gradient_(ElementBytes(model.gradients).value_or(0)),
         dense_(TransformerLayer(model, plan.layer, 0)),
-        routed_(TransformerLayer(model, plan.layer, model.layers - 1)),
+        routed_(TransformerLayer(model, plan.layer, model.layers - 1, expert_rank)),
         embedding_(TransformerEmbedding(model, plan.layer)),
         head_(TransformerHead(model, plan.layer)),
         program_(kParallelGroupCount),
         buckets_(program_,
                  {.zero_stage = plan.zero_stage,
                   .bucket = plan.bucket,
+                  .first_bucket = plan.first_bucket,
                   .weight = weight_,
                   .gradient = gradient_},
                  {ReplicasOf(ParallelGroup::kReplicas, ""),
-                  ReplicasOf(ParallelGroup::kExpertReplicas, "experts' ")}) {}
+                  ReplicasOf(ParallelGroup::kExpertReplicas, "experts' "),
+                  ReplicasOf(ParallelGroup::kReplicas, "", /*kept=*/true)}) {}
 
   std::vector<StepWork> Run() {
     for (int64_t chunk = 0; chunk < plan_.pipeline.chunks; ++chunk) AddUnits(chunk);
@@ -81,22 +90,35 @@ class ProgramMaker {
     In in;
   };
 
-  Replicas ReplicasOf(ParallelGroup group, std::string_view name) const {
-    return {
-        .group = static_cast<size_t>(group), .ranks = ParallelGroupSize(plan_, group), .of = name};
+  Replicas ReplicasOf(ParallelGroup group, std::string_view name, bool kept = false) const {
+    return {.group = static_cast<size_t>(group),
+            .ranks = ParallelGroupSize(plan_, group),
+            .of = name,
+            .kept = kept};
   }
 
   void AddUnits(int64_t chunk) {
     const int64_t place = chunk * plan_.pipeline.stages + stage_;
     std::vector<WeightUnit>& units = units_.emplace_back();
-    if (place == 0) units.push_back(UnitOf("embedding", embedding_, EmbeddingWeights(model_)));
+    if (place == 0) units.push_back(EndOf("embedding", embedding_, EmbeddingWeights(model_)));
     const LayerRange layers = LayersOfPlace(model_.layers, places_, place);
     for (int64_t layer = layers.first; layer < layers.first + layers.count; ++layer) {
-      const bool routed = HasExperts(model_, layer);
-      units.push_back(UnitOf(fmt::format("layer {}", layer), routed ? routed_ : dense_,
-                             LayerWeights(model_, layer)));
+      units.push_back(
+          UnitOf(fmt::format("layer {}", layer), PassesOf(layer), LayerWeights(model_, layer)));
     }
-    if (place == places_ - 1) units.push_back(UnitOf("head", head_, HeadWeights(model_)));
+    if (place == places_ - 1) units.push_back(EndOf("head", head_, HeadWeights(model_)));
+  }
+  WeightUnit EndOf(std::string name, const LayerPasses& passes,
+                   std::vector<TransformerWeight> weights) {
+    WeightUnit unit = UnitOf(std::move(name), passes, std::move(weights));
+    unit.kept = keeps_ends_;
+    if (keeps_ends_) kept_weights_ += unit.weights;
+    return unit;
+  }
+  const LayerPasses& PassesOf(int64_t layer) {
+    if (!HasExperts(model_, layer)) return dense_;
+    if (!IsUneven(*model_.experts)) return routed_;
+    return uneven_.emplace_back(TransformerLayer(model_, plan_.layer, layer, expert_rank_));
   }
   WeightUnit UnitOf(std::string name, const LayerPasses& passes,
                     std::vector<TransformerWeight> weights) const {
@@ -178,6 +200,7 @@ class ProgramMaker {
   void Forward(const StageStep& step) {
     In in;
     if (PlaceOf(step) != 0) in = {Message(step, /*backward=*/false, /*sends=*/false, {})};
+    GatherEnds(step.micro_batch);
     for (const WeightUnit& unit : units_[static_cast<size_t>(step.chunk)]) {
       Saved saved{.ids = {}, .in = in};
       GatherWeights(unit, step.micro_batch, saved.in);
@@ -204,15 +227,20 @@ class ProgramMaker {
     }
     const std::vector<WeightUnit>& units = units_[static_cast<size_t>(step.chunk)];
     std::vector<Saved> all(units.size());
+    GatherEnds(step.micro_batch);
+    In gathered;
+    GatherWeights(units.back(), step.micro_batch, gathered);
     for (size_t i = units.size(); i-- > 0;) {
       const WeightUnit& unit = units[i];
       all[i].in = in;
-      GatherWeights(unit, step.micro_batch, all[i].in);
+      Append(all[i].in, gathered);
+      if (i > 0) gathered = GatherAhead(units[i - 1], step.micro_batch);
       in = Emit(unit, unit.passes->backward, step.micro_batch, all[i], reduces,
                 [&](const LayerWork& work) { return whole || !work.for_weights; });
       if (whole) Finish(unit, step.micro_batch);
     }
     if (PlaceOf(step) != 0) Message(step, /*backward=*/true, /*sends=*/true, in);
+    ends_gathered_.clear();
     if (whole) {
       buckets_.EndMicroBatch();
     } else {
@@ -239,10 +267,28 @@ class ProgramMaker {
 
   // ---- replicas
 
-  void GatherWeights(const WeightUnit& unit, int64_t micro_batch, In& in) {
-    buckets_.GatherWeights(fmt::format("{} weights all_gather #{}", unit.name, micro_batch),
-                           std::array{unit.weights, unit.expert_weights}, in);
+  static std::string GatherName(std::string_view of, int64_t micro_batch) {
+    return fmt::format("{} weights all_gather #{}", of, micro_batch);
   }
+  // By replicas.
+  static std::array<int64_t, 3> SharedBy(const WeightUnit& unit) {
+    return {unit.weights, unit.expert_weights, 0};
+  }
+  void GatherWeights(const WeightUnit& unit, int64_t micro_batch, In& in) {
+    if (unit.kept) return Append(in, ends_gathered_);
+    buckets_.GatherWeights(GatherName(unit.name, micro_batch), SharedBy(unit), in);
+  }
+  In GatherAhead(const WeightUnit& unit, int64_t micro_batch) {
+    if (unit.kept) return ends_gathered_;
+    return buckets_.GatherAhead(GatherName(unit.name, micro_batch), SharedBy(unit));
+  }
+  // Unless they still are.
+  void GatherEnds(int64_t micro_batch) {
+    if (!keeps_ends_ || !ends_gathered_.empty()) return;
+    buckets_.GatherWeights(GatherName("ends", micro_batch),
+                           std::array<int64_t, 3>{0, 0, kept_weights_}, ends_gathered_);
+  }
+  static void Append(In& in, const In& more) { in.insert(in.end(), more.begin(), more.end()); }
 
   bool IsLast(int64_t micro_batch) const { return micro_batch == plan_.pipeline.micro_batches - 1; }
   bool Reduces(int64_t micro_batch) const { return buckets_.Reduces(IsLast(micro_batch)); }
@@ -250,16 +296,17 @@ class ProgramMaker {
   // Gradients enter buckets as they are computed. Those of weights that tensor-parallel ranks have
   // to sum first do when the unit's are there.
   void Enter(const WeightUnit& unit, const LayerWork& work, size_t id) {
-    if (work.gives_gradients.empty()) return;
-    for (const TransformerWeight& weight : unit.parts) {
-      if (std::ranges::find(work.gives_gradients, weight.name) == work.gives_gradients.end()) {
-        continue;
+    for (const std::string& name : work.gives_gradients) {
+      for (const TransformerWeight& weight : unit.parts) {
+        if (weight.name != name || IsSummed(weight)) continue;
+        if (unit.passes == &embedding_ && name == kEmbedding && SharesEmbedding()) continue;
+        buckets_.Add(ReplicasThatHave(unit, weight), ElementsOnRank(weight, plan_.layer), {id});
       }
-      if (IsSummed(weight)) continue;
-      if (unit.passes == &embedding_ && weight.name == kEmbedding && SharesEmbedding()) continue;
-      buckets_.Add(weight.split == WeightSplit::kExperts ? kExperts : kDense,
-                   ElementsOnRank(weight, plan_.layer), {id});
     }
+  }
+  static size_t ReplicasThatHave(const WeightUnit& unit, const TransformerWeight& weight) {
+    if (weight.split == WeightSplit::kExperts) return kExperts;
+    return unit.kept ? kKept : kDense;
   }
   // The gradients of the unit's weights are there.
   void Finish(const WeightUnit& unit, int64_t micro_batch) {
@@ -271,7 +318,7 @@ class ProgramMaker {
                                     ParallelGroup::kTensor, Bytes{unit.common_weights * gradient_});
       for (const TransformerWeight& weight : unit.parts) {
         if (IsSummed(weight)) {
-          buckets_.Add(kDense, ElementsOnRank(weight, plan_.layer), {sum});
+          buckets_.Add(ReplicasThatHave(unit, weight), ElementsOnRank(weight, plan_.layer), {sum});
         }
       }
     }
@@ -290,21 +337,35 @@ class ProgramMaker {
       buckets_.Add(kDense, elements, {sum});
     }
     In reduced = buckets_.EndBackward();
-    const LayerWork update = OptimizerWork(model_, buckets_.updated());
+    LayerWork update = OptimizerWork(model_, buckets_.updated());
+    if (plan_.clips) {
+      const LayerWork norm = NormWork(model_, buckets_.updated());
+      reduced = {Compute(norm.name, std::move(reduced), norm)};
+      if (ParallelGroupSize(plan_, ParallelGroup::kNorm) > 1) {
+        reduced = {Collective("gradient norm all_reduce", std::move(reduced),
+                              CollectiveType::kAllReduce, ParallelGroup::kNorm, norm.written)};
+      }
+      update.flops += buckets_.updated();  // times the factor
+    }
     buckets_.GatherUpdated(Compute("optimizer", std::move(reduced), update));
   }
 
   const TransformerModel& model_;
   const TransformerPlan& plan_;
   const int64_t stage_;
+  const int64_t expert_rank_;
   const int64_t places_;    // of chunks in the network
+  const bool keeps_ends_;   // what is shared of embedding and head is gathered at once
   const int64_t weight_;    // bytes
   const int64_t gradient_;  // bytes
   const LayerPasses dense_;
   const LayerPasses routed_;
+  std::deque<LayerPasses> uneven_;  // each of a layer
   const LayerPasses embedding_;
   const LayerPasses head_;
   std::vector<std::vector<WeightUnit>> units_;  // by chunk
+  int64_t kept_weights_ = 0;                    // of the ends on this stage
+  In ends_gathered_;                            // empty: they are not
   StepProgram program_;
   ReplicaBuckets buckets_;
   std::array<std::optional<size_t>, 2> step_ends_;  // of the last but one and the last
@@ -322,6 +383,9 @@ int64_t ParallelGroupSize(const TransformerPlan& plan, ParallelGroup group) {
     case ParallelGroup::kReplicas: return plan.layer.context * plan.data;
     case ParallelGroup::kExpertReplicas: return plan.layer.context * plan.data / plan.layer.expert;
     case ParallelGroup::kEnds: return plan.pipeline.stages > 1 ? 2 : 1;
+    case ParallelGroup::kNorm:
+      if (plan.zero_stage > 0) return plan.ranks();
+      return plan.layer.tensor * plan.layer.expert * plan.pipeline.stages;
   }
   return 1;
 }
@@ -366,26 +430,35 @@ Status CheckTransformerPlan(const TransformerModel& model, const TransformerPlan
         "ZeRO stage: found 2 or more and an embedding that first and last stage share, "
         "expected 0 or 1");
   }
-  if (plan.bucket.count < 1) {
-    return BadInput(fmt::format("bucket: found {} bytes, expected one or more", plan.bucket.count));
+  for (const Bytes bucket : {plan.bucket, plan.first_bucket.value_or(plan.bucket)}) {
+    if (bucket.count < 1) {
+      return BadInput(fmt::format("bucket: found {} bytes, expected one or more", bucket.count));
+    }
   }
-  constexpr double kWorkOfLayer = 64;
+  const bool rings = plan.layer.context_kind == ContextKind::kRing && plan.layer.context > 1;
+  const double of_layer = 64 + (rings ? 12 * static_cast<double>(plan.layer.context) : 0);
   const double passes = plan.phase == ModelPhase::kDecode ? static_cast<double>(plan.tokens) : 1;
-  const double work = passes *
-                      (static_cast<double>(model.layers) / static_cast<double>(places) + 3) *
-                      static_cast<double>(plan.pipeline.chunks) *
-                      static_cast<double>(plan.pipeline.micro_batches) * kWorkOfLayer;
+  const double work =
+      passes * (static_cast<double>(model.layers) / static_cast<double>(places) + 3) *
+      static_cast<double>(plan.pipeline.chunks) * static_cast<double>(plan.pipeline.micro_batches) *
+      of_layer * static_cast<double>(DiffersByExperts(model, plan) ? plan.layer.expert : 1);
   if (work > kMostWork) {
-    return BadInput(fmt::format("found about {:.1e} nodes for each rank, expected up to {:.1e}",
-                                work, kMostWork));
+    return BadInput(
+        fmt::format("found about {:.1e} nodes of a stage, expected up to {:.1e}", work, kMostWork));
   }
   return {};
 }
 
+bool DiffersByExperts(const TransformerModel& model, const TransformerPlan& plan) {
+  return model.experts && IsUneven(*model.experts) && plan.layer.expert > 1;
+}
+
 std::vector<StepWork> StageProgram(const TransformerModel& model, const TransformerPlan& plan,
-                                   int64_t stage) {
-  if (plan.phase != ModelPhase::kTraining) return InferenceProgram(model, plan, stage);
-  return ProgramMaker(model, plan, stage).Run();
+                                   int64_t stage, int64_t expert_rank) {
+  if (plan.phase != ModelPhase::kTraining) {
+    return InferenceProgram(model, plan, stage, expert_rank);
+  }
+  return ProgramMaker(model, plan, stage, expert_rank).Run();
 }
 
 }  // namespace etude

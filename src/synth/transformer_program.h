@@ -28,6 +28,12 @@ struct TransformerPlan {
   int64_t zero_stage = 0;
   // Gradients are reduced as soon as there are so many bytes of them.
   Bytes bucket{int64_t{25} << 20};
+  bool clips = false;  // gradients, by the norm of all of them
+  // So many the first time.
+  std::optional<Bytes> first_bucket;
+  // Shared weights of embedding and head are gathered together, and stay so until backward has
+  // ended. A head that is tied to the embedding needs it.
+  bool keep_ends = false;
 
   ModelPhase phase = ModelPhase::kTraining;
   int64_t cached = 0;               // inference: earlier tokens of each sequence, in the cache
@@ -48,13 +54,20 @@ enum class ParallelGroup : uint8_t {
   kReplicas,        // have the same weights: context, expert and data
   kExpertReplicas,  // have the same experts: context, and data but for expert
   kEnds,            // first and last stage, which share the embedding
+  kNorm,            // have other gradients: tensor, expert and stage; with ZeRO all
 };
-inline constexpr size_t kParallelGroupCount = 6;
+inline constexpr size_t kParallelGroupCount = 7;
+
+// Of the job's mesh, in this order.
+enum class ParallelAxis : uint8_t { kTensor, kContext, kExpert, kData, kStage };
+
+// Whether the ranks that share experts do different things, because tokens prefer some.
+bool DiffersByExperts(const TransformerModel& model, const TransformerPlan& plan);
 
 // A step of `stage`, or all passes of inference, in an order in which all stages can run theirs.
 // The plan has passed CheckTransformerPlan.
 std::vector<StepWork> StageProgram(const TransformerModel& model, const TransformerPlan& plan,
-                                   int64_t stage);
+                                   int64_t stage, int64_t expert_rank = 0);
 
 // Ranks of a group.
 int64_t ParallelGroupSize(const TransformerPlan& plan, ParallelGroup group);

@@ -95,12 +95,14 @@ std::string NameWithPeer(std::string_view name, int64_t peer) {
 // Makes a trace of one rank of its class's program.
 class RankMaker {
  public:
-  RankMaker(const Job& job, size_t rank_class, int64_t rank, const Limits& limits)
+  RankMaker(const Job& job, size_t rank_class, const Trace& program, int64_t rank,
+            const Limits& limits)
       : job_(job),
         class_(job.classes[rank_class]),
+        program_(program),
         rank_(rank),
         events_(EventsOfClass(job, rank_class)),
-        builder_(limits, class_.program) {}
+        builder_(limits, program) {}
 
   Result<Trace> Run() {
     for (size_t i = 0; i < class_.groups.size(); ++i) {
@@ -122,7 +124,7 @@ class RankMaker {
     };
     change.group = [&](ProcessGroup& group) { ChangeGroup(group); };
     change.info = [&](TraceInfo& info) { ChangeInfo(info); };
-    return CopyTrace(class_.program, builder_, change);
+    return CopyTrace(program_, builder_, change);
   }
 
  private:
@@ -167,6 +169,7 @@ class RankMaker {
 
   const Job& job_;
   const RankClass& class_;
+  const Trace& program_;
   const int64_t rank_;
   const std::vector<EventOfNode> events_;
   TraceBuilder builder_;
@@ -513,7 +516,12 @@ Result<Trace> TraceOfRank(const Job& job, int64_t rank, const Limits& limits) {
     return BadInput(fmt::format("found no trace of rank {} in a job with traces of {} ranks", rank,
                                 job.rank_count()));
   }
-  return RankMaker(job, *of, rank, limits).Run();
+  return RankMaker(job, *of, job.classes[*of].program, rank, limits).Run();
+}
+
+Result<Trace> TraceOfRank(const Job& job, size_t rank_class, const Trace& program, int64_t rank,
+                          const Limits& limits) {
+  return RankMaker(job, rank_class, program, rank, limits).Run();
 }
 
 Result<Trace> WithEvents(const Job& job, size_t rank_class, const Limits& limits) {

@@ -130,6 +130,9 @@ Status CheckJob(const Job& job);
 
 // The trace of one rank as the job's tool would have written it. kBadInput if the job has none.
 Result<Trace> TraceOfRank(const Job& job, int64_t rank, const Limits& limits = {});
+// The same of a class of which the program is kept elsewhere.
+Result<Trace> TraceOfRank(const Job& job, size_t rank_class, const Trace& program, int64_t rank,
+                          const Limits& limits = {});
 
 // The program of a class as a trace of its own, with what events say of its communications: for
 // files, which other tools look at. Partners, and the rank itself, are 0. WithoutEvents is the way

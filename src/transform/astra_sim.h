@@ -13,6 +13,8 @@ namespace etude {
 inline constexpr int64_t kAstraBarrierBytes = 4;
 // An all-gather of fewer bytes than chunks never ends.
 inline constexpr int64_t kAstraLeastGather = 1024;
+// That a first computation moves: it takes at least 1 ns below 65 TB/s, and aborts with less.
+inline constexpr int64_t kAstraLeastFirst = 64 * 1024;
 
 // An attribute that ASTRA-sim reads and a trace has no place for.
 void AddAstraAttr(TraceBuilder& builder, NodeId node, std::string_view name, chakra::ValueType type,

@@ -21,7 +21,7 @@ namespace etude {
 namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
-constexpr uint64_t kSmallestFirst = 64 * 1024;  // at least 1 ns below 65 TB/s
+constexpr auto kSmallestFirst = static_cast<uint64_t>(kAstraLeastFirst);
 constexpr int64_t kMostRanks = int64_t{1} << 20;
 
 bool IsSimulated(CollectiveType type) {

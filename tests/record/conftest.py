@@ -149,13 +149,22 @@ def run(tmp_path):
     return run_program
 
 
-# A model and an optimizer, for programs to begin with.
-SETUP = f"""
+TESTS = PYTHON_FOLDER.parent / "tests"
+# Ranks of a job of two; torchrun where it is what is tested.
+TWO_RANKS = (str(TESTS / "start_ranks.py"), "2")
+
+# For programs to begin with.
+LIGHT = f"""
 import os, sys
-import torch
-sys.path.insert(0, {str(PYTHON_FOLDER.parent / "tests")!r})
+sys.path.insert(0, {str(TESTS)!r})
 import light_torch
 del sys.path[0]
+"""
+
+# A model and an optimizer, for programs to begin with.
+SETUP = f"""
+{LIGHT}
+import torch
 from torch import nn
 
 torch.manual_seed(0)

@@ -10,7 +10,7 @@ import sys
 import textwrap
 
 import pytest
-from conftest import HOOK_FOLDER, PYTHON_FOLDER, SETUP
+from conftest import HOOK_FOLDER, PYTHON_FOLDER, SETUP, TWO_RANKS
 from etude.recording import duty_settings
 
 BIN = pathlib.Path(os.environ["ETUDE_BIN"])
@@ -229,7 +229,7 @@ def test_the_programs_own_profiler_goes_first(run):
 
 def test_children_record_nothing(run):
     source = """
-    def work(x): return x
+    light_torch.load()
     data = torch.utils.data.TensorDataset(torch.randn(40, 8), torch.randn(40, 4))
     for x, y in torch.utils.data.DataLoader(data, batch_size=1, num_workers=2):
         optimizer.zero_grad()
@@ -278,7 +278,7 @@ for step in range(40):
 time.sleep(0.5)
 dist.destroy_process_group()
 """
-    run(source, "dir={dir},signal=USR1,library={library}", TORCHRUN)
+    run(source, "dir={dir},signal=USR1,library={library}", TWO_RANKS)
     # Seen at the mark of step 10, done at the second multiple of 8 after it.
     assert run.names() == ["step-000000024"]
     assert set(run.job("step-000000024")["ranks"]) == {"0", "1"}
@@ -291,12 +291,12 @@ for _ in range(44): train()
 time.sleep(0.5)
 dist.destroy_process_group()
 """
-    setup = SETUP.replace("import torch\n", """
+    setup = SETUP.replace("import os, sys\n", """
+import os, sys
 if os.environ.get("RANK") == "1":
     os.environ["ETUDE_RECORD"] += ",max_bytes=1K"
-import torch
 """, 1)
-    run(source, "dir={dir},every=10,library={library}", TORCHRUN, setup=setup)
+    run(source, "dir={dir},every=10,library={library}", TWO_RANKS, setup=setup)
     assert run.names() == ["step-000000010"]
     assert run.err.count("no more recordings") == 1
     assert len(run.hidden()) <= 2 and ".stopped" in run.hidden()
@@ -313,7 +313,7 @@ def test_a_rank_that_makes_no_steps(run):
     time.sleep(0.5)
     dist.destroy_process_group()
     """
-    run(source, "dir={dir},every=10,library={library}", TORCHRUN)
+    run(source, "dir={dir},every=10,library={library}", TWO_RANKS)
     assert run.names() == [] and len(run.hidden()) == 2
     assert run.err.count("ranks are missing from the recording of step 10: it was removed") == 1
 

@@ -1,6 +1,6 @@
 """Programs without an optimizer step: steps are calls of the outermost module."""
 
-from conftest import check_traces, names_of, program
+from conftest import LIGHT, check_traces, names_of, program
 
 
 def test_inference_loop(run):
@@ -23,7 +23,7 @@ def test_inference_loop(run):
     assert names_of(host).count("aten::argmax") == 1
 
 
-MODELS = """
+MODELS = LIGHT + """
 import torch
 from torch import nn
 

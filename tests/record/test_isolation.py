@@ -107,6 +107,7 @@ def test_data_loader_workers(run, method):
     result = run(
         SETUP.replace("import os, sys", "import os, sys\nif __name__ != '__main__': import atexit")
         + f"""
+light_torch.load()
 class Data(torch.utils.data.Dataset):
     def __len__(self):
         return 40

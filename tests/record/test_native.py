@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import SETUP, attributes, program
+from conftest import LIGHT, SETUP, attributes, program
 
 BIN = pathlib.Path(os.environ["ETUDE_BIN"])
 LIBRARY = (BIN.parent / "lib/etude/libetude_recorder.so").resolve()
@@ -132,7 +132,7 @@ torch.nn.functional.embedding(torch.tensor([[3, 1], [4, 4]]), torch.ones(6, 2))
 torch.empty(3, dtype=torch.int64)
 stop()
 """
-    run("import os, torch\n" + source.replace("PATH", repr(str(path))), hook=False)
+    run(LIGHT + "import torch\n" + source.replace("PATH", repr(str(path))), hook=False)
     nodes = linked(path, tmp_path)
     adds = [node for node in nodes if node["name"] == "aten::add"]
     assert adds[0]["inputs"]["values"][2] == 1e-9
@@ -158,7 +158,7 @@ indices[0], indices[1] = 0, 999
 offsets = torch.arange(0, 20000, 10)
 for integers in (1, 2, 3): record(integers)
 """
-    run("import os, torch\n" + source.replace("PATH", repr(str(path))), hook=False)
+    run(LIGHT + "import torch\n" + source.replace("PATH", repr(str(path))), hook=False)
     ranges, indices, all_integers = (linked(f"{path}{i}", tmp_path) for i in (1, 2, 3))
     assert not any("index_statistics" in attributes(node) for node in ranges)
     of_bag = json.loads(attributes(only(indices, "aten::_embedding_bag"))["index_statistics"])
@@ -188,7 +188,7 @@ record("all", 1000)
 record("some", 12)
 record("none", 0)
 """
-    result = run("import os, torch\n" + source.replace("PATH", repr(str(path))), hook=False)
+    result = run(LIGHT + "import torch\n" + source.replace("PATH", repr(str(path))), hook=False)
     assert result.code == 0, result.err
 
     def values(name, operator):
@@ -232,7 +232,7 @@ start(PATH + ".third", 1, 1)
 torch.conv2d(images, filters)               # oneDNN asks for memory and frees it in a way of its own
 stop()
 """
-    result = run("import os, torch\n" + source.replace("PATH", repr(str(path))), hook=False)
+    result = run(LIGHT + "import torch\n" + source.replace("PATH", repr(str(path))), hook=False)
     assert (result.code, result.err) == (0, "")
 
     def allocator(file):
@@ -266,7 +266,7 @@ stop()
 assert alone == both, (alone, both)
 assert alone == total()
 """
-    result = run("import os, torch\n" + source.replace("PATH", repr(str(path))), hook=False)
+    result = run(LIGHT + "import torch\n" + source.replace("PATH", repr(str(path))), hook=False)
     assert result.code == 0, result.err
 
 
@@ -365,6 +365,7 @@ def test_children_and_threads(run, tmp_path):
 
 HARD = {
     "data loader workers": """
+        light_torch.load()
         data = torch.utils.data.TensorDataset(torch.randn(40, 8), torch.randn(40, 4))
         for x, y in torch.utils.data.DataLoader(data, batch_size=2, num_workers=2):
             optimizer.zero_grad()

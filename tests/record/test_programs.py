@@ -8,10 +8,9 @@ import subprocess
 import sys
 
 import pytest
-from conftest import SETUP
+from conftest import SETUP, TWO_RANKS
 
 BIN = pathlib.Path(os.environ["ETUDE_BIN"])
-TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone")
 
 
 class Recorded:
@@ -173,6 +172,7 @@ for _ in range(12):
 
 
 SHARDED = SETUP + """
+light_torch.load()
 import time
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
@@ -197,7 +197,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for _ in range(12): train()
 """
         + END,
-        launcher=TORCHRUN, ranks=2,
+        launcher=(sys.executable, *TWO_RANKS), ranks=2,
     )  # fmt: skip
     for rank in range(2):
         names = recorded.names(rank)
@@ -220,7 +220,7 @@ for _ in range(12):
     train()
 """
         + END,
-        launcher=TORCHRUN, ranks=2,
+        launcher=(sys.executable, *TWO_RANKS), ranks=2,
     )  # fmt: skip
     nodes = recorded.nodes(0)
     # What runs is on the shards: half of the sixteen features in the middle.

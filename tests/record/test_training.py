@@ -1,6 +1,6 @@
 """Unmodified training programs under the hook."""
 
-from conftest import attributes, check_traces, names_of, program
+from conftest import LIGHT, attributes, check_traces, names_of, program
 
 
 def test_plain_training(run):
@@ -47,7 +47,7 @@ def test_several_steps_in_one_trace(run):
     assert result.rank()["recorded_step"]["steps"] == 3
 
 
-GAN = """
+GAN = LIGHT + """
 import torch
 from torch import nn
 

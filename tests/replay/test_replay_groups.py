@@ -6,7 +6,7 @@ import pytest
 import two_ranks
 
 START = """
-import sys, time, torch, torch.distributed as dist
+import torch, torch.distributed as dist
 from torch import nn
 
 dist.init_process_group("gloo")
@@ -27,14 +27,15 @@ time.sleep(0.5)  # a thread of Gloo may abort otherwise
 dist.destroy_process_group()
 """
 
-# Nothing of torch.compile's, which functional collectives need.
-LIGHT = f"""
+# All of torch, which sharded models and functional collectives need, or less.
+WHOLE = "import sys, time\n"
+LIGHT = WHOLE + f"""
 sys.path.insert(0, {str(pathlib.Path(__file__).resolve().parents[1])!r})
 import light_torch
 """
 
 # On rank 0 all is infinite, on rank 1 all is 0, but for what a reduction makes of it.
-REDUCTIONS = LIGHT + """
+REDUCTIONS = """
 both = dist.new_group([0, 1])
 own = [dist.new_group([0]), dist.new_group([1])][rank]
 state = torch.zeros(4)
@@ -47,8 +48,8 @@ def more():
 """
 
 
-def record(folder, body, recorder="native"):
-    return two_ranks.record(folder, START + body + STEPS, "--recorder", recorder)
+def record(folder, body, recorder="native", start=LIGHT):
+    return two_ranks.record(folder, start + START + body + STEPS, "--recorder", recorder)
 
 
 def replay(folder, *options, code=0):
@@ -96,7 +97,7 @@ weight = distribute_tensor(torch.randn(8, 8), mesh, [Shard(0)])
 def more():
     (weight @ weight.redistribute(mesh, [Replicate()])).full_tensor()
 """
-    report = replay(record(tmp_path / "one", body))
+    report = replay(record(tmp_path / "one", body, start=WHOLE))
     check_whole(report)
     assert report["same_kernels"] > 0.95
 
@@ -112,7 +113,7 @@ parallelize_module(model, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()}
 def more():
     pass
 """
-    job = record(tmp_path / "one", body)
+    job = record(tmp_path / "one", body, start=WHOLE)
     report = replay(job, "--per-op")
     check_whole(report)
     # All ran but the wrapper of Python's, on the parts of the weights that the rank has.
@@ -131,7 +132,7 @@ def test_a_trace_that_lacks_the_groups_skips_their_collectives(tmp_path):
     assert row["op"] == "c10d::allreduce_" and "several process groups" in row["reason"]
 
 
-WAITS = LIGHT + """
+WAITS = """
 def more():
     ones = torch.ones(4)
     if rank == 1:

@@ -1,10 +1,12 @@
-"""Jobs of two ranks, recorded under torchrun and replayed."""
+"""Jobs of two ranks, recorded and replayed."""
 
 import json
 import os
+import pathlib
 import subprocess
 import sys
 
+START_RANKS = str(pathlib.Path(__file__).resolve().parents[1] / "start_ranks.py")
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
 
 
@@ -13,7 +15,7 @@ def record(folder, source, *options):
     folder.mkdir(exist_ok=True)
     (folder / "job.py").write_text(source)
     command = [ETUDE, "record", "-q", *options, "-o", folder / "job", "--warmup", "2", "--steps", "2", "--"]
-    command += [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    command += [sys.executable, START_RANKS, "2"]
     environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [*command, folder / "job.py"], env=environment, text=True, capture_output=True, timeout=300

@@ -1,4 +1,4 @@
-#include "src/synth/packed_numbers.h"
+#include "src/trace/packed_numbers.h"
 
 #include <unordered_map>
 #include <utility>

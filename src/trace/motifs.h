@@ -17,7 +17,11 @@ struct MotifProgram {
 
   // Parts of the program and of all motifs: what is left to say of the sequence.
   size_t size() const;
-  std::vector<uint32_t> Expand() const;
+  // Whether each motif is made of two parts or more below itself, and the sequence of what is
+  // there.
+  bool is_sound() const;
+  // The sequence, or its beginning if it is longer than `most`; of a sound program.
+  std::vector<uint32_t> Expand(size_t most = SIZE_MAX) const;
 };
 
 // Finds motifs in `sequence`, of tokens below `tokens`: pairs that occur twice or more become one

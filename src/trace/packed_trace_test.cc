@@ -1,12 +1,11 @@
-#include "src/synth/packed_trace.h"
+#include "src/trace/packed_trace.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
 
-#include "src/synth/microbench.h"
-#include "src/synth/same_trace.h"
+#include "src/trace/same_trace.h"
 #include "src/trace/trace_builder.h"
 
 namespace etude {
@@ -14,10 +13,25 @@ namespace {
 
 using testing_same::SameTrace;
 
+// A computation and an all-reduce, again and again, each after the one before.
+Trace ComputeAndReduce(int count) {
+  TraceBuilder builder;
+  for (int i = 0; i < 2 * count; ++i) {
+    NodeRow row;
+    row.source_id = builder.node_count();
+    row.kind = i % 2 == 0 ? NodeKind::kCompute : NodeKind::kCollective;
+    row.name = builder.Intern("step" + std::to_string(i / 2));
+    const NodeId node = builder.AddNode(row);
+    if (i > 0) builder.AddDep(node, NodeId::FromIndex(node.index() - 1), DepKind::kData);
+    if (i % 2 == 0) continue;
+    builder.SetComm(node, {.type = CollectiveType::kAllReduce, .bytes = Bytes{1024}});
+  }
+  return builder.Finish().value();
+}
+
 TEST(PackedTrace, WritesRepetitionsOnce) {
-  const auto pack = [](int64_t count) {
-    const Trace trace =
-        MakeMicrobench({.pattern = Pattern::kOverlap, .ranks = 4, .count = count}, 1).value();
+  const auto pack = [](int count) {
+    const Trace trace = ComputeAndReduce(count);
     const PackedTrace packed = PackedTrace::Pack(trace).value();
     EXPECT_TRUE(SameTrace(packed.Unpack().value(), trace));
     return packed;
@@ -68,6 +82,45 @@ TEST(PackedTrace, KeepsWhatIsUnusual) {
   const Trace trace = builder.Finish().value();
   const PackedTrace packed = PackedTrace::Pack(trace).value();
   EXPECT_TRUE(SameTrace(packed.Unpack().value(), trace));
+}
+
+TEST(PackedTrace, ComesBackFromBytes) {
+  const Trace trace = ComputeAndReduce(100);
+  const std::string bytes = PackedTrace::Pack(trace).value().ToBytes();
+  EXPECT_LT(bytes.size(), 500u) << "of 200 nodes";
+  const auto packed = PackedTrace::FromBytes(bytes);
+  ASSERT_TRUE(packed.has_value()) << packed.error().message;
+  EXPECT_TRUE(SameTrace(packed->Unpack().value(), trace));
+  EXPECT_EQ(packed->ToBytes(), bytes);
+}
+
+// Whatever the bytes, there is a trace or an error, soon.
+TEST(PackedTrace, TakesAnyBytes) {
+  const std::string bytes = PackedTrace::Pack(ComputeAndReduce(3)).value().ToBytes();
+  size_t refused = 0;
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    for (const int change : {1, 0x40, 0x80, 0xff}) {
+      std::string changed = bytes;
+      changed[at] = static_cast<char>(changed[at] ^ change);
+      const auto packed = PackedTrace::FromBytes(changed);
+      refused += !packed || !packed->Unpack() ? 1 : 0;
+    }
+    EXPECT_FALSE(PackedTrace::FromBytes(bytes.substr(0, at)).has_value()) << at;
+  }
+  EXPECT_GT(refused, bytes.size());
+  EXPECT_EQ(PackedTrace::FromBytes(bytes + "x").error().message,
+            "found bytes that do not fit at byte " + std::to_string(bytes.size()) +
+                ", expected a whole packed trace of " + std::to_string(bytes.size() + 1) +
+                " bytes");
+}
+
+TEST(PackedTrace, RefusesMoreThanItsBytesCanHold) {
+  const std::string bytes = PackedTrace::Pack(ComputeAndReduce(4000)).value().ToBytes();
+  const PackedTrace packed = PackedTrace::FromBytes(bytes).value();
+  EXPECT_TRUE(packed.Unpack().has_value());
+  const auto bomb = packed.Unpack({.ratio = 2, .ratio_grace_bytes = 1024});
+  ASSERT_FALSE(bomb.has_value());
+  EXPECT_NE(bomb.error().message.find("limit 'ratio'"), std::string::npos);
 }
 
 TEST(PackedTrace, HoldsNoNodes) {

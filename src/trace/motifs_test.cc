@@ -1,11 +1,11 @@
-#include "src/synth/motifs.h"
+#include "src/trace/motifs.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 #include <vector>
 
-#include "src/synth/packed_numbers.h"
+#include "src/trace/packed_numbers.h"
 
 namespace etude {
 namespace {

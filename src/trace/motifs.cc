@@ -1,5 +1,6 @@
-#include "src/synth/motifs.h"
+#include "src/trace/motifs.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <utility>
 
@@ -72,10 +73,20 @@ size_t MotifProgram::size() const {
   return size;
 }
 
-std::vector<uint32_t> MotifProgram::Expand() const {
+bool MotifProgram::is_sound() const {
+  const auto below = [](const std::vector<uint32_t>& some, size_t end) {
+    return std::ranges::all_of(some, [&](uint32_t part) { return part < end; });
+  };
+  for (size_t i = 0; i < motifs.size(); ++i) {
+    if (motifs[i].size() < 2 || !below(motifs[i], tokens + i)) return false;
+  }
+  return below(parts, tokens + motifs.size());
+}
+
+std::vector<uint32_t> MotifProgram::Expand(size_t most) const {
   std::vector<uint32_t> sequence;
   std::vector<std::pair<const std::vector<uint32_t>*, size_t>> open = {{&parts, 0}};
-  while (!open.empty()) {
+  while (!open.empty() && sequence.size() < most) {
     auto& [in, at] = open.back();
     if (at == in->size()) {
       open.pop_back();

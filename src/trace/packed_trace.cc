@@ -1,4 +1,4 @@
-#include "src/synth/packed_trace.h"
+#include "src/trace/packed_trace.h"
 
 #include <algorithm>
 #include <concepts>
@@ -67,10 +67,13 @@ struct PackedNode {
 
 // Hands everything that a node says to `coder`: what is part of its token to Fixed, the rest to
 // Number. One function for both ways, which therefore agree.
+//
+// Values up to `last`.
 template <typename Coder, typename T>
-void CodeEnum(Coder& coder, T& value) {
+void CodeEnum(Coder& coder, T& value, T last) {
   auto number = static_cast<uint64_t>(value);
   coder.Fixed(number);
+  coder.Expect(number <= static_cast<uint64_t>(last));
   value = static_cast<T>(number);
 }
 
@@ -79,6 +82,14 @@ void CodeFixedId(Coder& coder, Id<Tag>& id) {
   uint64_t number = id.value();
   coder.Fixed(number);
   id = Id<Tag>(static_cast<uint32_t>(number));
+  coder.ExpectRow(id);
+}
+
+// How many of something, of each of which the token says something, too.
+template <typename Coder>
+void CodeCount(Coder& coder, uint64_t& count) {
+  coder.Fixed(count);
+  coder.ExpectFixed(count);
 }
 
 template <typename Coder, typename Tag, typename Field>
@@ -89,6 +100,7 @@ void CodeId(Coder& coder, Field field, size_t slot, Id<Tag>& id) {
   uint64_t number = id.value();
   coder.Number(field, slot, number);
   id = Id<Tag>(static_cast<uint32_t>(number));
+  coder.ExpectRow(id);
 }
 
 template <typename Coder, std::integral T, typename Field>
@@ -127,8 +139,8 @@ void CodeComm(Coder& coder, std::optional<Comm>& comm) {
   coder.Fixed(known);
   if (known == 0) return;
   if (!comm) comm.emplace();
-  CodeEnum(coder, comm->type);
-  CodeEnum(coder, comm->dtype);
+  CodeEnum(coder, comm->type, CollectiveType::kBarrier);
+  CodeEnum(coder, comm->dtype, DType::kQInt32);
   CodeFixedId(coder, comm->name);
   CodeFixedId(coder, comm->group);
   CodeKnown(coder, Field::kComm, 0, comm->bytes);
@@ -147,8 +159,8 @@ void CodeComm(Coder& coder, std::optional<Comm>& comm) {
 template <typename Field, typename Coder>
 void CodeNode(Coder& coder, PackedNode& node) {
   NodeRow& row = node.row;
-  CodeEnum(coder, row.kind);
-  CodeEnum(coder, row.place);
+  CodeEnum(coder, row.kind, NodeKind::kMetadata);
+  CodeEnum(coder, row.place, Place::kDevice);
   CodeFixedId(coder, row.lane);
   coder.TemplateOf(row.name);
   CodeId(coder, Field::kName, 0, row.name);
@@ -156,10 +168,10 @@ void CodeNode(Coder& coder, PackedNode& node) {
   coder.Fixed(has_parent);
   if (has_parent != 0) coder.Number(Field::kParent, 0, node.parent);
   uint64_t deps = node.deps.size();
-  coder.Fixed(deps);
+  CodeCount(coder, deps);
   node.deps.resize(deps);
   for (size_t i = 0; i < deps; ++i) {
-    CodeEnum(coder, node.deps[i].second);
+    CodeEnum(coder, node.deps[i].second, DepKind::kSync);
     coder.Number(Field::kDependency, i, node.deps[i].first);
   }
   coder.Number(Field::kId, 0, row.source_id);
@@ -184,11 +196,11 @@ void CodeNode(Coder& coder, PackedNode& node) {
   CodeKnown(coder, Field::kExternalId, 0, row.external_id);
   CodeComm<Field>(coder, node.comm);
   uint64_t extras = node.extras.size();
-  coder.Fixed(extras);
+  CodeCount(coder, extras);
   node.extras.resize(extras);
   for (size_t i = 0; i < extras; ++i) {
     CodeFixedId(coder, node.extras[i].key);
-    CodeEnum(coder, node.extras[i].form);
+    CodeEnum(coder, node.extras[i].form, Extra::Form::kProtobuf);
     coder.TemplateOf(node.extras[i].text);
     CodeId(coder, Field::kExtra, i, node.extras[i].text);
   }
@@ -286,6 +298,10 @@ class TracePacker {
   void TemplateOf(StringId text) {
     token_.push_back(text ? template_of_[text.index()] : kNoTemplate);
   }
+  void Expect(bool) {}
+  void ExpectFixed(uint64_t&) {}
+  template <typename Tag>
+  void ExpectRow(Id<Tag>) {}
 
  private:
   struct Column {
@@ -409,65 +425,106 @@ class TracePacker {
   std::vector<Said> said_;
 };
 
+// Bytes may be of no trace: what does not fit sets `fault_`, and nothing is looked up by it.
 class TraceUnpacker {
  public:
   using Field = PackedTrace::Field;
 
   TraceUnpacker(const PackedTrace& packed, const Limits& limits)
-      : packed_(packed), builder_(limits) {
+      : packed_(packed), limits_(limits), builder_(limits) {
     for (const PackedNumbers& numbers : packed.numbers_) readers_.emplace_back(numbers);
+    // As of any compressed file; a row of a table or a list is taken for 64 bytes.
+    constexpr uint64_t kRowBytes = 64;
+    if (packed.source_bytes_ != 0 && packed.source_bytes_ < UINT64_MAX / limits.ratio) {
+      rows_left_ = (limits.ratio_grace_bytes + limits.ratio * packed.source_bytes_) / kRowBytes;
+    }
   }
 
   Result<Trace> Run() {
+    Expect(packed_.program_.is_sound());
     builder_.info() = packed_.info_;
     for (const StatInfo& info : StatTable()) {
       if (!FoundByBuilder(info.stat)) builder_.stats().Count(info.stat, packed_.stats_[info.stat]);
     }
     UnpackTexts();
     UnpackTables();
-    for (size_t i = 0; i < packed_.group_count_; ++i) {
-      ProcessGroup group;
-      group.name = TextId(Field::kGroupPart, 0);
-      group.description = TextId(Field::kGroupPart, 1);
-      group.backend = TextId(Field::kGroupPart, 2);
-      group.ranks = IntListId(static_cast<uint32_t>(Next(Field::kGroupPart, 3)));
-      const bool sized = Next(Field::kGroupPart, 4) != 0;
-      const auto size = static_cast<int64_t>(Next(Field::kGroupPart, 5));
-      if (sized) group.size = size;
-      builder_.AddProcessGroup(group);
+    for (const Extra& extra : packed_.info_.extras) {
+      ExpectRow(extra.key);
+      ExpectRow(extra.text);
     }
+    UnpackGroups();
     UnpackNodes();
-    for (size_t i = 0; i < packed_.dangling_count_; ++i) {
-      const NodeId node(static_cast<uint32_t>(Next(Field::kDanglingPart, 0)));
-      const uint64_t source_id = Next(Field::kDanglingPart, 1);
-      const auto kind = static_cast<DepKind>(Next(Field::kDanglingPart, 2));
-      if (Next(Field::kDanglingPart, 3) != 0) {
-        builder_.SetParent(node, source_id);
-      } else {
-        builder_.AddDep(node, source_id, kind);
-      }
+    UnpackDangling();
+    if (too_large_) {
+      return BadInput(
+          "found much more in it than its bytes can hold, expected a trace within the "
+          "limit 'ratio'");
     }
+    if (fault_) return BadInput("found numbers that fit no trace, expected a packed trace");
     return builder_.Finish();
   }
 
   // As a coder of CodeNode.
-  void Fixed(uint64_t& value) { value = packed_.tokens_[token_][at_++]; }
+  void Fixed(uint64_t& value) {
+    const std::vector<uint64_t>& token = packed_.tokens_[token_];
+    Expect(at_ < token.size());
+    value = fault_ ? 0 : token[at_++];
+  }
   void Number(Field field, size_t slot, uint64_t& value) {
     value = Next(field, ContextOf(token_, slot));
   }
   void TemplateOf(StringId) { ++at_; }
+  void Expect(bool fits) { fault_ = fault_ || !fits; }
+  void ExpectFixed(uint64_t& count) {
+    Expect(count <= packed_.tokens_[token_].size());
+    if (fault_) count = 0;
+  }
+  template <typename Tag>
+  void ExpectRow(Id<Tag> id) {
+    if (id) Expect(id.index() < Rows(id));
+  }
 
  private:
+  size_t Rows(StringId) const { return packed_.text_count_; }
+  size_t Rows(IntListId) const { return packed_.int_list_count_; }
+  size_t Rows(ValueListId) const { return packed_.value_list_count_; }
+  size_t Rows(TensorId) const { return packed_.tensor_count_; }
+  size_t Rows(LaneId) const { return packed_.lane_count_; }
+  size_t Rows(NodeId) const { return packed_.node_count_; }
+
+  // Whether `count` more rows may be made.
+  bool Take(uint64_t count) {
+    if (count > rows_left_) {
+      too_large_ = true;
+      fault_ = true;
+    } else {
+      rows_left_ -= count;
+    }
+    return !fault_;
+  }
+
   uint64_t Next(Field field, uint64_t context) {
     return static_cast<uint64_t>(readers_[static_cast<size_t>(field)].Next(context));
   }
-  StringId TextId(Field field, uint64_t context) {
-    return StringId(static_cast<uint32_t>(Next(field, context)));
+  template <typename IdType>
+  IdType NextId(Field field, uint64_t context) {
+    const uint64_t number = Next(field, context);
+    Expect(number <= UINT32_MAX);
+    const IdType id(static_cast<uint32_t>(number));
+    ExpectRow(id);
+    return fault_ ? IdType::None() : id;
+  }
+  int32_t NextSmall(Field field, uint64_t context) {
+    const auto number = static_cast<int64_t>(Next(field, context));
+    Expect(number >= INT32_MIN && number <= INT32_MAX);
+    return static_cast<int32_t>(number);
   }
 
   void UnpackTexts() {
     for (size_t i = 0; i < packed_.text_count_; ++i) {
       const uint64_t at = Next(Field::kTextTemplate, 0);
+      Expect(at < packed_.templates_.size() && !packed_.templates_[at].empty());
+      if (!Take(1) || !Take(packed_.templates_[at].size() / 8)) return;
       const std::string_view form = packed_.templates_[at];
       std::string text;
       size_t slot = 0;
@@ -479,70 +536,149 @@ class TraceUnpacker {
           text += c;
         }
       }
-      builder_.Intern(text);
+      // A row that is there already would shift those behind it.
+      Expect(builder_.Intern(text).index() == i);
     }
   }
 
   void UnpackTables() {
     std::vector<int64_t> ints;
     for (size_t i = 0; i < packed_.int_list_count_; ++i) {
-      ints.resize(Next(Field::kIntCount, 0));
+      const uint64_t count = Next(Field::kIntCount, 0);
+      if (!Take(1) || !Take(count)) return;
+      ints.resize(count);
       for (size_t k = 0; k < ints.size(); ++k) {
         ints[k] = static_cast<int64_t>(Next(Field::kInt, ContextOf(ints.size(), k)));
       }
-      builder_.InternInts(ints);
+      Expect(builder_.InternInts(ints).index() == i);
     }
-    for (size_t i = 0; i < packed_.tensor_count_; ++i) {
+    for (size_t i = 0; i < packed_.tensor_count_ && Take(1); ++i) {
       std::array<uint64_t, kTensorParts> parts{};
       for (size_t k = 0; k < parts.size(); ++k) parts[k] = Next(Field::kTensorPart, k);
-      builder_.InternTensor(TensorOf(parts));
+      const TensorUse use = TensorOf(parts);
+      ExpectRow(use.device);
+      ExpectRow(use.type);
+      ExpectRow(use.shape);
+      ExpectRow(use.strides);
+      Expect(use.requires_grad <= Known::kYes && use.number_kind <= ValueKind::kRaw);
+      Expect(builder_.InternTensor(use).index() == i);
     }
     std::vector<Value> values;
     for (size_t i = 0; i < packed_.value_list_count_; ++i) {
-      values.resize(Next(Field::kValueCount, 0));
+      const uint64_t count = Next(Field::kValueCount, 0);
+      if (!Take(1) || !Take(count)) return;
+      values.resize(count);
       for (Value& value : values) {
         const uint64_t kind = Next(Field::kValuePart, 0);
         value.kind = static_cast<ValueKind>(kind);
-        value.type = TextId(Field::kValuePart, ContextOf(kind, 1));
+        value.type = NextId<StringId>(Field::kValuePart, ContextOf(kind, 1));
         value.payload = Next(Field::kValuePart, ContextOf(kind, 2));
+        Expect(kind <= static_cast<uint64_t>(ValueKind::kRaw) && PayloadFits(value, i));
       }
-      builder_.InternValues(values);
+      if (fault_) return;
+      Expect(builder_.InternValues(values).index() == i);
     }
-    for (size_t i = 0; i < packed_.lane_count_; ++i) {
+    for (size_t i = 0; i < packed_.lane_count_ && Take(1); ++i) {
       Lane lane;
-      lane.process = TextId(Field::kLanePart, 0);
-      lane.thread = TextId(Field::kLanePart, 1);
-      lane.device = static_cast<int32_t>(Next(Field::kLanePart, 2));
-      lane.stream = static_cast<int32_t>(Next(Field::kLanePart, 3));
-      builder_.InternLane(lane);
+      lane.process = NextId<StringId>(Field::kLanePart, 0);
+      lane.thread = NextId<StringId>(Field::kLanePart, 1);
+      lane.device = NextSmall(Field::kLanePart, 2);
+      lane.stream = NextSmall(Field::kLanePart, 3);
+      Expect(builder_.InternLane(lane).index() == i);
+    }
+  }
+
+  // Of a value in list `list`, which is made of those before it.
+  bool PayloadFits(const Value& value, size_t list) const {
+    switch (value.kind) {
+      case ValueKind::kNone:
+      case ValueKind::kBool:
+      case ValueKind::kInt:
+      case ValueKind::kDouble: return true;
+      case ValueKind::kString:
+      case ValueKind::kDevice:
+      case ValueKind::kOpaque:
+      case ValueKind::kRaw:
+        return value.payload == StringId::kNoneValue || value.payload < packed_.text_count_;
+      case ValueKind::kTensor: return value.payload < packed_.tensor_count_;
+      case ValueKind::kList:
+        return value.payload == ValueListId::kNoneValue || value.payload < list;
+    }
+    return false;
+  }
+
+  void UnpackGroups() {
+    for (size_t i = 0; i < packed_.group_count_ && Take(1); ++i) {
+      ProcessGroup group;
+      group.name = NextId<StringId>(Field::kGroupPart, 0);
+      group.description = NextId<StringId>(Field::kGroupPart, 1);
+      group.backend = NextId<StringId>(Field::kGroupPart, 2);
+      group.ranks = NextId<IntListId>(Field::kGroupPart, 3);
+      const bool sized = Next(Field::kGroupPart, 4) != 0;
+      const auto size = static_cast<int64_t>(Next(Field::kGroupPart, 5));
+      if (sized) group.size = size;
+      builder_.AddProcessGroup(group);
     }
   }
 
   void UnpackNodes() {
+    if (fault_ || packed_.node_count_ > limits_.nodes || !Take(packed_.node_count_)) {
+      return Expect(false);
+    }
+    const std::vector<uint32_t> sequence = packed_.program_.Expand(packed_.node_count_ + 1);
+    Expect(sequence.size() == packed_.node_count_);
     std::vector<std::pair<NodeId, NodeId>> parents;
     std::vector<uint64_t> ids;
-    for (const uint32_t token : packed_.program_.Expand()) {
+    for (const uint32_t token : sequence) {
       token_ = token;
       at_ = 0;
       PackedNode node;
       CodeNode<Field>(*this, node);
+      if (!Take(node.deps.size() + node.extras.size())) return;
       const NodeId at = builder_.AddNode(node.row);
       ids.push_back(node.row.source_id);
       const auto before = [&](uint64_t distance) {
-        return NodeId(static_cast<uint32_t>(at.value() - distance));
+        const NodeId other(static_cast<uint32_t>(at.value() - distance));
+        Expect(other.index() < packed_.node_count_);
+        return other;
       };
       if (node.parent != 0) parents.emplace_back(at, before(node.parent));
-      for (const auto& [distance, kind] : node.deps) builder_.AddDep(at, before(distance), kind);
+      for (const auto& [distance, kind] : node.deps) {
+        const NodeId dep = before(distance);
+        if (!fault_) builder_.AddDep(at, dep, kind);
+      }
       if (node.comm) builder_.SetComm(at, *node.comm);
       for (const Extra& extra : node.extras) builder_.AddExtra(at, extra);
+      if (fault_) return;
     }
+    if (fault_) return;
     for (const auto& [node, parent] : parents) builder_.SetParent(node, ids[parent.index()]);
   }
 
+  void UnpackDangling() {
+    for (size_t i = 0; i < packed_.dangling_count_ && Take(1); ++i) {
+      const auto node = NextId<NodeId>(Field::kDanglingPart, 0);
+      const uint64_t source_id = Next(Field::kDanglingPart, 1);
+      const uint64_t kind = Next(Field::kDanglingPart, 2);
+      const bool is_parent = Next(Field::kDanglingPart, 3) != 0;
+      Expect(node && kind <= static_cast<uint64_t>(DepKind::kSync));
+      if (fault_) return;
+      if (is_parent) {
+        builder_.SetParent(node, source_id);
+      } else {
+        builder_.AddDep(node, source_id, static_cast<DepKind>(kind));
+      }
+    }
+  }
+
   const PackedTrace& packed_;
+  const Limits& limits_;
   TraceBuilder builder_;
   std::vector<NumberReader> readers_;  // by Field
-  uint32_t token_ = 0;                 // of the node that is unpacked, and where in it
+  uint64_t rows_left_ = UINT64_MAX;    // that may still be made
+  bool fault_ = false;
+  bool too_large_ = false;
+  uint32_t token_ = 0;  // of the node that is unpacked, and where in it
   size_t at_ = 0;
 };
 

@@ -5,12 +5,13 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/limits.h"
 #include "src/base/result.h"
-#include "src/synth/motifs.h"
-#include "src/synth/packed_numbers.h"
+#include "src/trace/motifs.h"
+#include "src/trace/packed_numbers.h"
 #include "src/trace/trace.h"
 
 namespace etude {
@@ -25,8 +26,13 @@ class PackedTrace {
  public:
   // Errors are those of Limits.
   static Result<PackedTrace> Pack(const Trace& trace, const Limits& limits = {});
-  // The trace again; tables have another order and nothing that no node uses.
+  // The trace again; tables have another order and nothing that no node uses. kBadInput if bytes
+  // were of none, or of one beyond the limits.
   Result<Trace> Unpack(const Limits& limits = {}) const;
+
+  // All of it as bytes, for files: docs/formats/packed.md.
+  std::string ToBytes() const;
+  static Result<PackedTrace> FromBytes(std::string_view bytes);
 
   size_t node_count() const { return node_count_; }
   // Kinds of nodes.
@@ -36,6 +42,7 @@ class PackedTrace {
   size_t memory_bytes() const;
 
  private:
+  friend class PackedTraceReader;
   friend class TracePacker;
   friend class TraceUnpacker;
 
@@ -72,6 +79,7 @@ class PackedTrace {
   };
   static constexpr size_t kFields = static_cast<size_t>(Field::kExtra) + 1;
 
+  uint64_t source_bytes_ = 0;  // that it was read from; 0: it was packed here
   size_t node_count_ = 0;
   size_t text_count_ = 0;
   size_t int_list_count_ = 0;

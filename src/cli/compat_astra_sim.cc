@@ -1,0 +1,136 @@
+#include "src/cli/compat_astra_sim.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "src/base/quantity.h"
+#include "src/cli/tool_arguments.h"
+#include "src/formats/byte_source.h"
+#include "src/report/format.h"
+#include "src/sim/astra_config.h"
+#include "src/sim/simulator.h"
+#include "src/sim/workload.h"
+
+namespace etude {
+namespace {
+
+struct AstraArguments {
+  std::string congestion = "unaware";
+  std::string workload;
+  std::string groups = "empty";
+  std::string system;
+  std::string memory;
+  std::string network;
+  std::string logging = "empty";
+  std::string log_folder = "log";
+  int64_t queues = 1;
+  std::string compute_scale = "1";
+  std::string comm_scale = "1";
+  std::string injection_scale = "1";
+  bool rendezvous = false;
+};
+
+// Prefixes of files that a configuration names are relative to the working folder, as in ASTRA-sim,
+// or else to the configuration.
+std::string PathBeside(const std::string& config, const std::string& name, const char* suffix) {
+  if (ByteSource::Open(name + suffix, {})) return name;
+  const size_t slash = config.rfind('/');
+  if (name.starts_with('/') || slash == std::string::npos) return name;
+  return config.substr(0, slash + 1) + name;
+}
+
+void PrintRank(const Console& console, int64_t rank, const SimRankResult& result) {
+  const auto statistic = [&](const char* name, int64_t value) {
+    console.PrintData(fmt::format("[statistics] [info] sys[{}], {}: {}\n", rank, name, value));
+  };
+  // ASTRA-sim's difference has no sign.
+  const auto exposed = static_cast<uint64_t>(result.end - result.computed);
+  console.PrintData(fmt::format(
+      "[workload] [info] sys[{}] finished, {} cycles, exposed communication {} cycles.\n", rank,
+      result.end, exposed));
+  statistic("Wall time", result.wall);
+  if (result.host > 0) statistic("CPU time", result.host);
+  if (result.device > 0) statistic("GPU time", result.device);
+  if (result.comm > 0) statistic("Comm time", result.comm);
+  if (result.memory > 0) statistic("Remote mem time", result.memory);
+  const int64_t overlap = result.device + result.comm - result.wall;
+  if (overlap > 0) statistic("Total compute-communication overlap", overlap);
+}
+
+}  // namespace
+
+Status RunAstraSim(std::vector<std::string> args, const Console& console) {
+  AstraArguments options;
+  ToolArguments parser("astra-sim");
+  parser.Text("--congestion", &options.congestion, false);
+  parser.Text("--workload-configuration", &options.workload, true);
+  parser.Text("--comm-group-configuration", &options.groups, false);
+  parser.Text("--system-configuration", &options.system, true);
+  parser.Text("--remote-memory-configuration", &options.memory, true);
+  parser.Text("--network-configuration", &options.network, true);
+  parser.Text("--logging-configuration", &options.logging, false);
+  parser.Text("--logging-folder", &options.log_folder, false);
+  parser.Whole("--num-queues-per-dim", &options.queues, false);
+  parser.Text("--compute-scale", &options.compute_scale, false);
+  parser.Text("--comm-scale", &options.comm_scale, false);
+  parser.Text("--injection-scale", &options.injection_scale, false);
+  parser.Truth("--rendezvous-protocol", &options.rendezvous);
+  ETUDE_RETURN_IF_ERROR(parser.Parse(args));
+  if (options.congestion != "aware" && options.congestion != "unaware") {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("compat astra-sim: --congestion: found '{}', expected unaware or "
+                                 "aware",
+                                 options.congestion));
+  }
+  const auto injection = ParseWhole(options.injection_scale);
+  if (options.queues < 1 || options.queues > 1024 || !injection || *injection < 0) {
+    return MakeError(ErrorCode::kUsage,
+                     "compat astra-sim: expected 1 to 1024 for --num-queues-per-dim and a whole "
+                     "number for --injection-scale");
+  }
+  const RunContext& context = console.context();
+  SimMachine machine;
+  machine.congestion = options.congestion == "aware";
+  ETUDE_ASSIGN_OR_RETURN(std::string text, ReadWholeFile(options.network, context.limits));
+  ETUDE_RETURN_IF_ERROR(ParseAstraNetwork(text, options.network, machine));
+  ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(options.system, context.limits));
+  ETUDE_ASSIGN_OR_RETURN(const AstraCollectives collectives,
+                         ParseAstraSystem(text, options.system, machine));
+  ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(options.memory, context.limits));
+  ETUDE_RETURN_IF_ERROR(ParseAstraMemory(text, options.memory, machine));
+  machine.system.queues = options.queues;
+  machine.system.rendezvous = options.rendezvous;
+  machine.system.endpoint_delay *= *injection;
+  const int64_t ranks = machine.npus();
+  for (const auto& [type, prefix] : collectives) {
+    ETUDE_ASSIGN_OR_RETURN(
+        const SimWorkload programs,
+        ReadSimFiles(PathBeside(options.system, prefix, ".0.et"), ranks, context));
+    for (const auto& program : programs.programs) {
+      machine.system.programs[type].push_back(*program);
+    }
+  }
+  ETUDE_ASSIGN_OR_RETURN(SimWorkload workload, ReadSimFiles(options.workload, ranks, context));
+  if (options.groups.find("empty") == std::string::npos) {
+    ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(options.groups, context.limits));
+    ETUDE_ASSIGN_OR_RETURN(workload.groups, ParseRankGroups(text, options.groups, ranks));
+  }
+  ETUDE_ASSIGN_OR_RETURN(const SimResult result,
+                         Simulate(machine, workload.all(), workload.groups));
+  // By the time of their end, as ASTRA-sim prints them.
+  std::vector<int64_t> order;
+  std::vector<int64_t> waiting;
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    (result.OfRank(rank).finished ? order : waiting).push_back(rank);
+  }
+  std::ranges::stable_sort(order, {}, [&](int64_t rank) { return result.OfRank(rank).end; });
+  for (const int64_t rank : order) PrintRank(console, rank, result.OfRank(rank));
+  if (waiting.empty()) return {};
+  return BadInput(fmt::format("{} of {} ranks wait for ever: {}", waiting.size(), ranks,
+                              WhatIsWaitedFor(result, workload, waiting.front())));
+}
+
+}  // namespace etude

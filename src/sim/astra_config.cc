@@ -1,0 +1,425 @@
+#include "src/sim/astra_config.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "src/base/nearest.h"
+#include "src/base/quantity.h"
+
+namespace etude {
+namespace {
+
+using Json = nlohmann::json;
+
+Result<AlgorithmChoice> ChoiceNamed(const std::string& name, const std::string& path) {
+  AlgorithmChoice choice;
+  std::string_view rest = name;
+  if (rest.starts_with("one")) {
+    choice.whole = true;
+    rest.remove_prefix(3);
+  }
+  const auto is = [&](std::string_view word) {
+    return rest.size() >= word.size() && (rest[0] | 0x20) == word[0] &&
+           rest.substr(1, word.size() - 1) == word.substr(1);
+  };
+  if (is("ring") && rest.size() == 4) return choice;
+  if (is("doubleBinaryTree") && rest.size() == 16) {
+    choice.algorithm = CollectiveAlgorithm::kDoubleBinaryTree;
+    return choice;
+  }
+  if (is("halvingDoubling") && rest.size() == 15) {
+    choice.algorithm = CollectiveAlgorithm::kHalvingDoubling;
+    return choice;
+  }
+  if (is("direct")) {
+    choice.algorithm = CollectiveAlgorithm::kDirect;
+    rest.remove_prefix(6);
+    if (rest.empty()) return choice;
+    int64_t window = 0;
+    const auto end = std::from_chars(rest.data(), rest.data() + rest.size(), window);
+    if (end.ptr == rest.data() + rest.size() && window > 0) {
+      choice.window = window;
+      return choice;
+    }
+  }
+  return BadInput(
+      fmt::format("{}: found the algorithm '{}', expected ring, direct, direct4 (with a window), "
+                  "halvingDoubling or doubleBinaryTree, or one of them behind 'one'",
+                  path, name));
+}
+
+// A number, or a text with a unit.
+struct Quantity {
+  const char* expected;
+  std::optional<double> (*of_text)(std::string_view text);
+};
+
+std::optional<double> NumberIn(std::string_view text, std::string_view& unit) {
+  double value = 0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (end.ec != std::errc()) return std::nullopt;
+  unit = text.substr(static_cast<size_t>(end.ptr - text.data()));
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  return value;
+}
+template <size_t N>
+std::optional<double> InUnits(std::string_view text,
+                              const std::pair<std::string_view, double> (&units)[N]) {
+  std::string_view unit;
+  const auto value = NumberIn(text, unit);
+  if (!value) return std::nullopt;
+  if (unit.empty()) return value;
+  for (const auto& [name, factor] : units) {
+    if (name == unit) return *value * factor;
+  }
+  return std::nullopt;
+}
+
+constexpr double kGib = 1073741824.0;
+
+constexpr Quantity kNumber{"a number", [](std::string_view text) {
+                             std::string_view unit;
+                             const auto value = NumberIn(text, unit);
+                             return unit.empty() ? value : std::nullopt;
+                           }};
+constexpr Quantity kNanos{"nanoseconds, or a time as in 25us", [](std::string_view text) {
+                            static constexpr std::pair<std::string_view, double> kUnits[] = {
+                                {"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+                            return InUnits(text, kUnits);
+                          }};
+// A number without a unit is one of 2^30 bytes a second in network files.
+constexpr Quantity kNetworkRate{
+    "GiB/s, or a rate as in 200Gbps, 50GB/s or 50GiB/s", [](std::string_view text) {
+      static constexpr std::pair<std::string_view, double> kUnits[] = {{"GiB/s", 1},
+                                                                       {"MiB/s", 1.0 / 1024},
+                                                                       {"TiB/s", 1024},
+                                                                       {"GB/s", 1e9 / kGib},
+                                                                       {"MB/s", 1e6 / kGib},
+                                                                       {"TB/s", 1e12 / kGib},
+                                                                       {"Gbps", 1.25e8 / kGib},
+                                                                       {"Tbps", 1.25e11 / kGib},
+                                                                       {"Mbps", 1.25e5 / kGib}};
+      return InUnits(text, kUnits);
+    }};
+constexpr Quantity kMemoryRate{"GB/s, or a rate as in 3.35TB/s or 900GiB/s",
+                               [](std::string_view text) {
+                                 static constexpr std::pair<std::string_view, double> kUnits[] = {
+                                     {"GB/s", 1},
+                                     {"MB/s", 1e-3},
+                                     {"TB/s", 1e3},
+                                     {"GiB/s", kGib / 1e9},
+                                     {"TiB/s", 1024 * kGib / 1e9}};
+                                 return InUnits(text, kUnits);
+                               }};
+constexpr Quantity kPeak{"TFLOPS, or a rate as in 989TFLOPS", [](std::string_view text) {
+                           static constexpr std::pair<std::string_view, double> kUnits[] = {
+                               {"GFLOPS", 1e-3}, {"TFLOPS", 1}, {"PFLOPS", 1e3}};
+                           return InUnits(text, kUnits);
+                         }};
+
+std::string Hint(std::string_view word, std::span<const std::string_view> known) {
+  const std::string nearest = Nearest(std::string(word), {known.begin(), known.end()});
+  return nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
+}
+
+// The values of a JSON object by key, each of a known form.
+class JsonConfig {
+ public:
+  // Keys that are not among `known` are errors.
+  static Result<JsonConfig> Parse(const std::string& text, const std::string& path,
+                                  std::span<const std::string_view> known) {
+    Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true);
+    if (json.is_discarded() || !json.is_object()) {
+      return BadInput(fmt::format("{}: expected a JSON object", path));
+    }
+    for (const auto& [key, value] : json.items()) {
+      if (std::ranges::find(known, key) != known.end()) continue;
+      return BadInput(fmt::format("{}: unknown key '{}'{}", path, key, Hint(key, known)));
+    }
+    return JsonConfig(std::move(json), path);
+  }
+
+  bool Has(const char* key) const { return json_.contains(key); }
+  Status TakeNumber(const char* key, const Quantity& quantity, double& value) const {
+    const auto found = json_.find(key);
+    if (found == json_.end()) return {};
+    std::optional<double> number;
+    if (found->is_number()) number = found->get<double>();
+    if (found->is_boolean()) number = found->get<bool>() ? 1 : 0;
+    if (found->is_string()) number = quantity.of_text(found->get<std::string>());
+    if (!number || !std::isfinite(*number) || *number < 0) {
+      return BadInput(fmt::format("{}: {}: found {}, expected {}", path_, key, found->dump(),
+                                  quantity.expected));
+    }
+    value = *number;
+    return {};
+  }
+  // A whole number in bounds.
+  Status TakeWhole(const char* key, const Quantity& quantity, int64_t least, int64_t& value) const {
+    if (!Has(key)) return {};
+    double number = 0;
+    ETUDE_RETURN_IF_ERROR(TakeNumber(key, quantity, number));
+    if (number < static_cast<double>(least) || number > kMostWhole ||
+        number != std::floor(number)) {
+      return BadInput(fmt::format("{}: {}: found {}, expected a whole number of {} or more", path_,
+                                  key, json_[key].dump(), least));
+    }
+    value = static_cast<int64_t>(number);
+    return {};
+  }
+  Status TakeTruth(const char* key, bool& value) const {
+    double number = value ? 1 : 0;
+    ETUDE_RETURN_IF_ERROR(TakeNumber(key, kNumber, number));
+    value = number != 0;
+    return {};
+  }
+  Result<std::vector<std::string>> Names(const char* key) const {
+    std::vector<std::string> names;
+    const auto found = json_.find(key);
+    if (found == json_.end()) return names;
+    if (!found->is_array()) {
+      return BadInput(
+          fmt::format("{}: {}: found {}, expected a list of names", path_, key, found->dump()));
+    }
+    for (const Json& name : *found) {
+      if (!name.is_string()) {
+        return BadInput(fmt::format("{}: {}: found {}, expected a name", path_, key, name.dump()));
+      }
+      names.push_back(name.get<std::string>());
+    }
+    return names;
+  }
+  template <typename T, size_t N>
+  Status TakeWord(const char* key, const std::pair<std::string_view, T> (&words)[N],
+                  T& value) const {
+    const auto found = json_.find(key);
+    if (found == json_.end()) return {};
+    std::vector<std::string_view> known;
+    for (const auto& [word, meaning] : words) {
+      known.push_back(word);
+      if (!found->is_string() || found->get<std::string>() != word) continue;
+      value = meaning;
+      return {};
+    }
+    return BadInput(fmt::format("{}: {}: found {}, expected {}", path_, key, found->dump(),
+                                fmt::join(known, ", ")));
+  }
+
+ private:
+  static constexpr double kMostWhole = 1e15;
+
+  JsonConfig(Json json, std::string path) : json_(std::move(json)), path_(std::move(path)) {}
+
+  Json json_;
+  std::string path_;
+};
+
+// A list of a YAML document with a value for each dimension.
+Result<std::vector<std::string>> ListOf(const YAML::Node& root, const char* key,
+                                        const std::string& path) {
+  const YAML::Node list = root[key];
+  if (!list || !list.IsSequence()) {
+    return BadInput(
+        fmt::format("{}: expected '{}', a list with a value for each dimension", path, key));
+  }
+  std::vector<std::string> values;
+  for (const YAML::Node& item : list) {
+    if (!item.IsScalar()) {
+      return BadInput(fmt::format("{}:{}:{}: {}: expected a number or a word", path,
+                                  item.Mark().line + 1, item.Mark().column + 1, key));
+    }
+    values.push_back(item.Scalar());
+  }
+  return values;
+}
+
+}  // namespace
+
+Status ParseAstraNetwork(const std::string& text, const std::string& path, SimMachine& machine) {
+  static constexpr std::string_view kKeys[] = {"topology", "npus_count", "bandwidth", "latency"};
+  static constexpr std::pair<std::string_view, NetworkShape> kShapes[] = {
+      {"Ring", NetworkShape::kRing},
+      {"FullyConnected", NetworkShape::kFullyConnected},
+      {"Switch", NetworkShape::kSwitch},
+  };
+  std::vector<std::string> lists[4];
+  try {
+    const YAML::Node root = YAML::Load(text);
+    if (!root.IsMap()) return BadInput(fmt::format("{}: expected keys and values", path));
+    for (const auto& entry : root) {
+      const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
+      if (std::ranges::find(kKeys, key) != std::end(kKeys)) continue;
+      return BadInput(fmt::format("{}:{}:{}: unknown key '{}'{}", path, entry.first.Mark().line + 1,
+                                  entry.first.Mark().column + 1, key, Hint(key, kKeys)));
+    }
+    for (size_t i = 0; i < std::size(kKeys); ++i) {
+      ETUDE_ASSIGN_OR_RETURN(lists[i], ListOf(root, kKeys[i].data(), path));
+    }
+  } catch (const YAML::Exception& error) {
+    return BadInput(
+        fmt::format("{}:{}:{}: {}", path, error.mark.line + 1, error.mark.column + 1, error.msg));
+  }
+  const size_t dims = lists[0].size();
+  for (size_t i = 0; i < std::size(kKeys); ++i) {
+    if (lists[i].size() == dims && dims > 0) continue;
+    return BadInput(fmt::format("{}: {}: found {} values for {} topologies, expected one for each",
+                                path, kKeys[i], lists[i].size(), dims));
+  }
+  int64_t total = 1;
+  for (size_t i = 0; i < dims; ++i) {
+    NetworkDim dim;
+    const auto shape =
+        std::ranges::find(kShapes, lists[0][i], &std::pair<std::string_view, NetworkShape>::first);
+    if (shape == std::end(kShapes)) {
+      return BadInput(fmt::format(
+          "{}: topology: found '{}', expected Ring, FullyConnected or Switch", path, lists[0][i]));
+    }
+    dim.shape = shape->second;
+    const auto npus = ParseWhole(lists[1][i]);
+    constexpr int64_t kMostNpus = int64_t{1} << 24;
+    if (!npus || *npus < 1 || *npus > kMostNpus || total * *npus > kMostNpus) {
+      return BadInput(
+          fmt::format("{}: npus_count: found '{}', expected 1 or more, and up to {} in "
+                      "all",
+                      path, lists[1][i], kMostNpus));
+    }
+    dim.npus = *npus;
+    total *= *npus;
+    const auto bandwidth = kNetworkRate.of_text(lists[2][i]);
+    if (!bandwidth || !(*bandwidth > 0) || !std::isfinite(*bandwidth)) {
+      return BadInput(fmt::format("{}: bandwidth: found '{}', expected more than 0 {}", path,
+                                  lists[2][i], kNetworkRate.expected));
+    }
+    dim.bandwidth = *bandwidth;
+    const auto latency = kNanos.of_text(lists[3][i]);
+    if (!latency || !(*latency >= 0) || !std::isfinite(*latency)) {
+      return BadInput(
+          fmt::format("{}: latency: found '{}', expected {}", path, lists[3][i], kNanos.expected));
+    }
+    dim.latency = *latency;
+    machine.dims.push_back(dim);
+  }
+  return {};
+}
+
+Result<AstraCollectives> ParseAstraSystem(const std::string& text, const std::string& path,
+                                          SimMachine& machine) {
+  // What ASTRA-sim's examples have and it does not read, or what is not simulated here.
+  static constexpr std::string_view kKeys[] = {"scheduling-policy",
+                                               "endpoint-delay",
+                                               "active-chunks-per-dimension",
+                                               "preferred-dataset-splits",
+                                               "all-reduce-implementation",
+                                               "all-gather-implementation",
+                                               "reduce-scatter-implementation",
+                                               "all-to-all-implementation",
+                                               "all-reduce-implementation-custom",
+                                               "all-gather-implementation-custom",
+                                               "reduce-scatter-implementation-custom",
+                                               "all-to-all-implementation-custom",
+                                               "collective-optimization",
+                                               "local-mem-bw",
+                                               "peak-perf",
+                                               "roofline-enabled",
+                                               "replay-only",
+                                               "boost-mode",
+                                               "intra-dimension-scheduling",
+                                               "inter-dimension-scheduling",
+                                               "trace-enabled",
+                                               "track-local-mem",
+                                               "local-mem-trace-filename",
+                                               "model-shared-bus",
+                                               "L",
+                                               "o",
+                                               "g",
+                                               "G",
+                                               "local-reduction-delay",
+                                               "local-reduction-delays",
+                                               "seprate-log",
+                                               "dim-to-break"};
+  ETUDE_ASSIGN_OR_RETURN(const JsonConfig json, JsonConfig::Parse(text, path, kKeys));
+  SystemModel& system = machine.system;
+  static constexpr std::pair<std::string_view, StreamOrder> kOrders[] = {
+      {"FIFO", StreamOrder::kFifo},
+      {"LIFO", StreamOrder::kLifo},
+      {"EXPLICIT", StreamOrder::kExplicit},
+  };
+  static constexpr std::pair<std::string_view, bool> kOptimizations[] = {{"baseline", false},
+                                                                         {"localBWAware", true}};
+  ETUDE_RETURN_IF_ERROR(json.TakeWord("scheduling-policy", kOrders, system.order));
+  ETUDE_RETURN_IF_ERROR(
+      json.TakeWord("collective-optimization", kOptimizations, system.bandwidth_aware));
+  ETUDE_RETURN_IF_ERROR(json.TakeWhole("endpoint-delay", kNanos, 0, system.endpoint_delay));
+  ETUDE_RETURN_IF_ERROR(
+      json.TakeWhole("active-chunks-per-dimension", kNumber, 1, system.active_chunks));
+  ETUDE_RETURN_IF_ERROR(json.TakeWhole("preferred-dataset-splits", kNumber, 1, system.splits));
+  ETUDE_RETURN_IF_ERROR(json.TakeNumber("local-mem-bw", kMemoryRate, system.memory_bandwidth));
+  ETUDE_RETURN_IF_ERROR(json.TakeNumber("peak-perf", kPeak, system.peak));
+  ETUDE_RETURN_IF_ERROR(json.TakeTruth("roofline-enabled", system.roofline));
+  ETUDE_RETURN_IF_ERROR(json.TakeTruth("replay-only", system.replay_only));
+  bool shared_bus = false;
+  ETUDE_RETURN_IF_ERROR(json.TakeTruth("model-shared-bus", shared_bus));
+  if (shared_bus) {
+    return BadInput(fmt::format(
+        "{}: model-shared-bus: found true, expected false: shared memory buses are not simulated",
+        path));
+  }
+  if (system.roofline && (!(system.memory_bandwidth > 0) || !(system.peak > 0))) {
+    return BadInput(fmt::format(
+        "{}: roofline-enabled: expected local-mem-bw and peak-perf above 0 with it", path));
+  }
+  static constexpr std::pair<std::string_view, CollectiveType> kTypes[] = {
+      {"all-reduce", CollectiveType::kAllReduce},
+      {"all-gather", CollectiveType::kAllGather},
+      {"reduce-scatter", CollectiveType::kReduceScatter},
+      {"all-to-all", CollectiveType::kAllToAll},
+  };
+  AstraCollectives collectives;
+  for (const auto& [name, type] : kTypes) {
+    const std::string key = fmt::format("{}-implementation", name);
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> choices, json.Names(key.c_str()));
+    for (const std::string& choice : choices) {
+      ETUDE_ASSIGN_OR_RETURN(const AlgorithmChoice parsed, ChoiceNamed(choice, path));
+      system.algorithms[type].push_back(parsed);
+    }
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> files,
+                           json.Names((key + "-custom").c_str()));
+    if (!files.empty()) collectives[type] = files.front();
+  }
+  return collectives;
+}
+
+Status ParseAstraMemory(const std::string& text, const std::string& path, SimMachine& machine) {
+  static constexpr std::string_view kKeys[] = {"memory-type", "remote-mem-latency", "remote-mem-bw",
+                                               "num-nodes", "num-npus-per-node"};
+  static constexpr std::pair<std::string_view, RemoteMemoryKind> kKinds[] = {
+      {"NO_MEMORY_EXPANSION", RemoteMemoryKind::kNone},
+      {"PER_NPU_MEMORY_EXPANSION", RemoteMemoryKind::kPerNpu},
+      {"PER_NODE_MEMORY_EXPANSION", RemoteMemoryKind::kPerNode},
+      {"MEMORY_POOL", RemoteMemoryKind::kPool},
+  };
+  ETUDE_ASSIGN_OR_RETURN(const JsonConfig json, JsonConfig::Parse(text, path, kKeys));
+  RemoteMemory& memory = machine.memory;
+  ETUDE_RETURN_IF_ERROR(json.TakeWord("memory-type", kKinds, memory.kind));
+  ETUDE_RETURN_IF_ERROR(json.TakeWhole("remote-mem-latency", kNanos, 0, memory.latency));
+  ETUDE_RETURN_IF_ERROR(json.TakeNumber("remote-mem-bw", kMemoryRate, memory.bandwidth));
+  ETUDE_RETURN_IF_ERROR(json.TakeWhole("num-npus-per-node", kNumber, 1, memory.npus_per_node));
+  if (memory.kind != RemoteMemoryKind::kNone && !(memory.bandwidth > 0)) {
+    return BadInput(fmt::format("{}: remote-mem-bw: expected a bandwidth above 0", path));
+  }
+  return {};
+}
+
+}  // namespace etude

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "src/base/result.h"
+#include "src/sim/machine.h"
+
+// ASTRA-sim's configuration files, with numbers in its units or texts with units. kBadInput with
+// `path`, what was found and what was expected, for unknown keys too.
+namespace etude {
+
+Status ParseAstraNetwork(const std::string& text, const std::string& path, SimMachine& machine);
+// Collectives that are programs: what their files' names begin with.
+using AstraCollectives = std::map<CollectiveType, std::string>;
+Result<AstraCollectives> ParseAstraSystem(const std::string& text, const std::string& path,
+                                          SimMachine& machine);
+Status ParseAstraMemory(const std::string& text, const std::string& path, SimMachine& machine);
+
+}  // namespace etude

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/sim/sim_program.h"
+#include "src/trace/enums.h"
+
+// A machine as ASTRA-sim's files describe it. docs/models/astra_sim_2.md has the meaning of all
+// fields.
+namespace etude {
+
+enum class NetworkShape : uint8_t { kRing, kFullyConnected, kSwitch };
+
+// One dimension of the network: each NPU is connected with those that differ from it in this
+// coordinate only.
+struct NetworkDim {
+  NetworkShape shape = NetworkShape::kRing;
+  int64_t npus = 1;
+  double bandwidth = 0;  // GiB/s of a link
+  double latency = 0;    // ns of a link
+};
+
+enum class CollectiveAlgorithm : uint8_t { kRing, kDirect, kHalvingDoubling, kDoubleBinaryTree };
+
+struct AlgorithmChoice {
+  CollectiveAlgorithm algorithm = CollectiveAlgorithm::kRing;
+  std::optional<int64_t> window;  // kDirect: messages of a rank on their way; nullopt: to all
+  bool whole = false;             // one ring, tree or exchange over all dimensions
+};
+
+enum class StreamOrder : uint8_t { kFifo, kLifo, kExplicit };
+
+struct SystemModel {
+  StreamOrder order = StreamOrder::kFifo;
+  int64_t endpoint_delay = 10;   // ns
+  int64_t active_chunks = 1;     // of each dimension
+  int64_t splits = 1;            // chunks of a collective
+  int64_t queues = 1;            // of each dimension
+  bool bandwidth_aware = false;  // all-reduces as reduce-scatters and all-gathers of dimensions
+  double memory_bandwidth = 0;   // GB/s of the NPU's own memory; 0: free
+  double peak = 0;               // TFLOPS
+  bool roofline = false;
+  bool replay_only = false;
+  bool rendezvous = false;
+  // By dimension. An all-reduce, all-gather … uses as many dimensions as are named.
+  std::map<CollectiveType, std::vector<AlgorithmChoice>> algorithms;
+  // Collectives that are programs: by place of a rank among those that take part.
+  std::map<CollectiveType, std::vector<SimProgram>> programs;
+};
+
+enum class RemoteMemoryKind : uint8_t { kNone, kPerNpu, kPerNode, kPool };
+
+struct RemoteMemory {
+  RemoteMemoryKind kind = RemoteMemoryKind::kNone;
+  int64_t latency = 0;   // ns
+  double bandwidth = 0;  // bytes/ns
+  int64_t npus_per_node = 1;
+};
+
+struct SimMachine {
+  std::vector<NetworkDim> dims;
+  bool congestion = false;  // links carry one message after the other; one dimension only
+  SystemModel system;
+  RemoteMemory memory;
+
+  int64_t npus() const {
+    int64_t total = 1;
+    for (const NetworkDim& dim : dims) total *= dim.npus;
+    return total;
+  }
+};
+
+}  // namespace etude

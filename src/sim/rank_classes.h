@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "src/sim/machine.h"
+#include "src/sim/sim_program.h"
+
+namespace etude {
+
+// Ranks that do the same at the same times, whatever the sizes: they have one program, and each
+// of their partners is a partner of the others' in the same class and as far away.
+struct RankClasses {
+  std::vector<uint32_t> class_of;  // by rank
+  std::vector<int64_t> first;      // rank, by class
+  // By group: groups whose members are of the same classes in the same order have one number.
+  std::map<int64_t, int64_t> kind_of_group;
+
+  bool is_trivial() const { return first.size() == class_of.size(); }
+};
+
+RankClasses EachRank(size_t ranks, const RankGroups& groups);
+// The coarsest classes found; each rank is its own where ranks share what the classes do not tell:
+// links with queues, memory.
+RankClasses FindRankClasses(const SimMachine& machine, std::span<const SimProgram* const> programs,
+                            const RankGroups& groups);
+
+}  // namespace etude

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/sim/machine.h"
+#include "src/sim/sim_program.h"
+
+namespace etude {
+
+// What a rank did, in ns.
+struct SimRankResult {
+  bool finished = false;
+  int64_t end = 0;       // of its last work
+  int64_t computed = 0;  // sum over computations on the device
+  int64_t wall = 0;      // from 0 to the end of its last node
+  int64_t host = 0;      // time in which work of a kind ran, each instant once
+  int64_t device = 0;
+  int64_t comm = 0;
+  int64_t memory = 0;
+  std::vector<int64_t> begins;  // by node of its program; -1: never begun
+  std::vector<int64_t> ends;    // -1: never done
+};
+
+struct SimResult {
+  std::vector<uint32_t> class_of;    // by rank: ranks of a class did the same
+  std::vector<SimRankResult> ranks;  // by class
+  uint64_t events = 0;
+  uint64_t messages = 0;
+
+  const SimRankResult& OfRank(int64_t rank) const {
+    return ranks[class_of[static_cast<size_t>(rank)]];
+  }
+};
+
+struct SimOptions {
+  // Ranks that are found to do the same are simulated once, with the same results: where classes
+  // of ranks do not tell what happens first, each rank is simulated after all.
+  bool by_class = true;
+};
+
+// Runs the programs (by rank) on the machine until nothing happens any more. Ranks that wait for
+// ever are not finished. kBadInput for a machine or a program that cannot be.
+Result<SimResult> Simulate(const SimMachine& machine, std::span<const SimProgram* const> programs,
+                           const RankGroups& groups, const SimOptions& options = {});
+
+}  // namespace etude

@@ -1,0 +1,280 @@
+#include "src/sim/simulator.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "src/sim/astra_config.h"
+#include "src/sim/workload.h"
+
+namespace etude {
+namespace {
+
+namespace fs = std::filesystem;
+using SimJson = nlohmann::json;
+
+std::string TextOf(const fs::path& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+SimNode CollectiveNode(CollectiveType type, int64_t bytes, int64_t group = 0) {
+  return {.kind = NodeKind::kCollective, .collective = type, .bytes = bytes, .group = group};
+}
+
+// Nodes, and for each those that it waits for.
+SimProgram ProgramOf(std::vector<SimNode> nodes,
+                     const std::vector<std::vector<uint32_t>>& befores) {
+  SimProgram program;
+  program.nodes = std::move(nodes);
+  std::vector<std::pair<uint32_t, uint32_t>> edges;
+  for (uint32_t i = 0; i < program.nodes.size(); ++i) {
+    program.origin.push_back(NodeId::FromIndex(i));
+    program.source_ids.push_back(i);
+    program.waits.push_back(static_cast<uint32_t>(befores[i].size()));
+    for (const uint32_t before : befores[i]) edges.emplace_back(before, i);
+  }
+  program.children = Csr<uint32_t>::Build(
+      program.nodes.size(), edges, [](const auto& edge) { return edge.first; },
+      [](const auto& edge) { return edge.second; });
+  return program;
+}
+
+SimMachine MachineOf(std::vector<NetworkDim> dims, CollectiveAlgorithm algorithm,
+                     std::optional<int64_t> window = std::nullopt) {
+  SimMachine machine;
+  machine.dims = std::move(dims);
+  machine.system = {.order = StreamOrder::kLifo, .splits = 4, .memory_bandwidth = 50};
+  for (const CollectiveType type : {CollectiveType::kAllReduce, CollectiveType::kAllGather,
+                                    CollectiveType::kReduceScatter, CollectiveType::kAllToAll}) {
+    machine.system.algorithms[type].assign(machine.dims.size(),
+                                           {.algorithm = algorithm, .window = window});
+  }
+  return machine;
+}
+
+Result<SimResult> SimulateAll(const SimMachine& machine, const std::vector<SimProgram>& programs,
+                              const RankGroups& groups = {}, bool by_class = true) {
+  std::vector<const SimProgram*> pointers;
+  for (const SimProgram& program : programs) pointers.push_back(&program);
+  return Simulate(machine, pointers, groups, {.by_class = by_class});
+}
+
+// 4 chunks of 262,144 bytes, messages of 32,768: T = 500 + 610.35 = 1,110 ns, and 1,965 ns for a
+// reduction: each chunk 14 T + 15 · 10 + 7 · 1,965.
+TEST(Simulator, RingAllReduce) {
+  const SimMachine machine =
+      MachineOf({{.npus = 8, .bandwidth = 50, .latency = 500}}, CollectiveAlgorithm::kRing);
+  const std::vector<SimProgram> programs(
+      8, ProgramOf({CollectiveNode(CollectiveType::kAllReduce, 1 << 20)}, {{}}));
+  for (const bool by_class : {false, true}) {
+    const SimResult result = SimulateAll(machine, programs, {}, by_class).value();
+    EXPECT_EQ(result.ranks.size(), by_class ? 1u : 8u);
+    for (int64_t rank = 0; rank < 8; ++rank) {
+      EXPECT_TRUE(result.OfRank(rank).finished);
+      EXPECT_EQ(result.OfRank(rank).end, 4 * (14 * 1110 + 15 * 10 + 7 * 1965));
+    }
+  }
+}
+
+// Nobody takes part in what rank 0 waits for.
+TEST(Simulator, RanksThatWaitForEver) {
+  const SimMachine machine =
+      MachineOf({{.npus = 2, .bandwidth = 50, .latency = 500}}, CollectiveAlgorithm::kRing);
+  const std::vector<SimProgram> programs = {
+      ProgramOf({{.kind = NodeKind::kRecv, .bytes = 8, .peer = 1}, {.duration = 5}}, {{}, {0}}),
+      ProgramOf({{.kind = NodeKind::kSend, .bytes = 16, .peer = 0}}, {{}})};
+  const SimResult result = SimulateAll(machine, programs).value();
+  EXPECT_FALSE(result.OfRank(0).finished);
+  EXPECT_TRUE(result.OfRank(1).finished);
+  SimWorkload workload;
+  for (const SimProgram& program : programs) {
+    workload.programs.push_back(std::make_shared<SimProgram>(program));
+  }
+  EXPECT_EQ(WhatIsWaitedFor(result, workload, 0),
+            "rank 0 has begun node 0 at 0 ns, which waits for 8 bytes from rank 1 with tag 0");
+}
+
+// Random machines and programs: classes of ranks give what each rank by itself gives.
+class RandomSim {
+ public:
+  explicit RandomSim(uint32_t seed) : random_(seed) {}
+
+  int64_t OneOf(const std::vector<int64_t>& values) { return values[random_() % values.size()]; }
+
+  SimMachine Machine() {
+    std::vector<NetworkDim> dims;
+    const int64_t count = OneOf({1, 1, 2, 3});
+    for (int64_t i = 0; i < count; ++i) {
+      dims.push_back({.shape = static_cast<NetworkShape>(random_() % 3),
+                      .npus = count == 1 ? OneOf({2, 3, 5, 8}) : OneOf({2, 4}),
+                      .bandwidth = static_cast<double>(OneOf({7, 50, 200})),
+                      .latency = static_cast<double>(OneOf({0, 10, 333, 500}))});
+    }
+    const bool powers = std::ranges::all_of(
+        dims, [](const NetworkDim& dim) { return (dim.npus & (dim.npus - 1)) == 0; });
+    const int64_t kind = OneOf({0, 0, 1, 1, powers ? 2 : 0});
+    SimMachine machine =
+        MachineOf(std::move(dims), static_cast<CollectiveAlgorithm>(kind),
+                  random_() % 2 == 0 ? std::optional<int64_t>(OneOf({1, 2})) : std::nullopt);
+    machine.system.order = static_cast<StreamOrder>(random_() % 3);
+    machine.system.endpoint_delay = OneOf({0, 1, 10, 10});
+    machine.system.active_chunks = OneOf({1, 2, 8});
+    machine.system.splits = OneOf({1, 3, 4});
+    machine.system.queues = OneOf({1, 1, 2, 4});
+    machine.system.bandwidth_aware = random_() % 2 == 0;
+    machine.system.rendezvous = random_() % 8 == 0;
+    return machine;
+  }
+
+  // Ranks do nearly the same, all of which goes together.
+  std::vector<SimProgram> Programs(int64_t ranks, RankGroups& groups) {
+    const int64_t half = ranks / 2;
+    const bool grouped = ranks % 2 == 0 && ranks > 2 && random_() % 2 == 0;
+    if (grouped) {
+      for (int64_t rank = 0; rank < ranks; ++rank) groups[1 + rank / half].push_back(rank);
+      for (int64_t rank = 0; rank < ranks; ++rank) groups[3 + rank % half].push_back(rank);
+    }
+    const int64_t slow = random_() % 3 == 0 ? OneOf({0, 1, ranks - 1}) : -1;
+    const size_t count = 2 + random_() % 6;
+    std::vector<SimNode> nodes;
+    std::vector<std::vector<uint32_t>> befores;
+    std::vector<int> kinds;
+    for (uint32_t i = 0; i < count; ++i) {
+      kinds.push_back(static_cast<int>(random_() % (grouped ? 5 : 3)));
+      SimNode node{.duration = OneOf({0, 100, 500, 1110, 5000})};
+      if (kinds[i] >= 1) {
+        static constexpr CollectiveType kTypes[] = {
+            CollectiveType::kAllReduce, CollectiveType::kAllGather, CollectiveType::kReduceScatter,
+            CollectiveType::kAllToAll};
+        node = CollectiveNode(kTypes[random_() % 4], OneOf({4096, 32768, 1 << 20}));
+        node.priority = OneOf({0, 1, 2});
+      }
+      nodes.push_back(node);
+      std::vector<uint32_t>& before = befores.emplace_back();
+      for (uint32_t j = 0; j < i; ++j) {
+        // Collectives in one order, as their chunks are matched by it.
+        if (random_() % 3 == 0 || (kinds[i] > 0 && kinds[j] > 0)) before.push_back(j);
+      }
+    }
+    std::vector<SimProgram> programs;
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      std::vector<SimNode> mine = nodes;
+      for (size_t i = 0; i < count; ++i) {
+        if (kinds[i] == 3) mine[i].group = 1 + rank / half;
+        if (kinds[i] == 4) mine[i].group = 3 + rank % half;
+        if (kinds[i] == 0 && rank == slow) mine[i].duration += 77;
+      }
+      programs.push_back(ProgramOf(std::move(mine), befores));
+    }
+    return programs;
+  }
+
+ private:
+  std::mt19937 random_;
+};
+
+TEST(Simulator, ClassesOfRanksGiveWhatEachRankGives) {
+  uint64_t by_class = 0;
+  for (uint32_t seed = 0; seed < 400; ++seed) {
+    RandomSim random(seed);
+    const SimMachine machine = random.Machine();
+    RankGroups groups;
+    const std::vector<SimProgram> programs = random.Programs(machine.npus(), groups);
+    const auto whole = SimulateAll(machine, programs, groups, false);
+    const auto classes = SimulateAll(machine, programs, groups, true);
+    ASSERT_TRUE(whole && classes) << seed << ": " << (whole ? "" : whole.error().message);
+    by_class += classes->ranks.size() < whole->ranks.size() ? 1 : 0;
+    for (int64_t rank = 0; rank < machine.npus(); ++rank) {
+      const SimRankResult& expected = whole->OfRank(rank);
+      const SimRankResult& got = classes->OfRank(rank);
+      ASSERT_TRUE(expected.finished) << seed;
+      ASSERT_EQ(got.begins, expected.begins) << seed << ", rank " << rank;
+      ASSERT_EQ(got.ends, expected.ends) << seed << ", rank " << rank;
+      ASSERT_EQ(got.comm, expected.comm) << seed;
+    }
+  }
+  EXPECT_GT(by_class, 150u);
+}
+
+// What ASTRA-sim printed, to the cycle, wherever it came to its end.
+TEST(Simulator, AstraSimsCases) {
+  const fs::path data = fs::path(ETUDE_SHARED_DATA) / "astra-sim";
+  if (!fs::exists(data)) GTEST_SKIP() << "no cases at " << data;
+  int runs = 0;
+  for (const auto& entry : fs::directory_iterator(data)) {
+    const fs::path& folder = entry.path();
+    // Workloads in archives are those of a larger test.
+    if (!fs::exists(folder / "result.json") || fs::exists(folder / "WORKLOAD")) continue;
+    const SimJson expected = SimJson::parse(TextOf(folder / "result.json"));
+    for (const auto& [congestion, run] : expected.at("runs").items()) {
+      if (run.at("finished") == 0) continue;
+      const std::string what = folder.filename().string() + ", " + congestion;
+      SimMachine machine{.congestion = congestion == "aware"};
+      ASSERT_TRUE(ParseAstraNetwork(TextOf(folder / "network.yml"), "network.yml", machine));
+      const auto custom = ParseAstraSystem(TextOf(folder / "system.json"), "system.json", machine);
+      ASSERT_TRUE(custom) << what << ": " << custom.error().message;
+      ASSERT_TRUE(ParseAstraMemory(TextOf(folder / "memory.json"), "memory.json", machine));
+      for (const std::string argument : expected.at("extra_args")) {
+        if (argument == "--num-queues-per-dim=4") machine.system.queues = 4;
+        if (argument == "--rendezvous-protocol=true") machine.system.rendezvous = true;
+      }
+      const int64_t ranks = machine.npus();
+      for (const auto& [type, prefix] : *custom) {
+        const auto programs = ReadSimFiles((folder / prefix).string(), ranks, {});
+        ASSERT_TRUE(programs) << what;
+        for (const auto& program : programs->programs) {
+          machine.system.programs[type].push_back(*program);
+        }
+      }
+      const std::string prefix = expected.at("workload_prefix");
+      auto workload = ReadSimFiles((folder / prefix).string(), ranks, {});
+      ASSERT_TRUE(workload) << what << ": " << workload.error().message;
+      if (fs::exists(folder / "comm_group.json")) {
+        const auto groups = ParseRankGroups(TextOf(folder / "comm_group.json"), "groups", ranks);
+        ASSERT_TRUE(groups) << what;
+        workload->groups = *groups;
+      }
+      const auto result = Simulate(machine, workload->all(), workload->groups);
+      ASSERT_TRUE(result) << what << ": " << result.error().message;
+      ++runs;
+      for (int64_t rank = 0; rank < ranks; ++rank) {
+        // Where some ranks wait for ever the others' figures are there.
+        if (run.contains("per_npu") && !run.at("per_npu").contains(std::to_string(rank))) {
+          EXPECT_FALSE(result->OfRank(rank).finished) << what;
+          continue;
+        }
+        const SimJson& figures = run.contains("per_npu")
+                                     ? run.at("per_npu").at(std::to_string(rank))
+                                     : run.at("per_npu_all_equal");
+        const SimRankResult& got = result->OfRank(rank);
+        EXPECT_TRUE(got.finished) << what;
+        EXPECT_EQ(figures.at("cycles"), got.end) << what << ", rank " << rank;
+        EXPECT_EQ(figures.at("exposed").get<uint64_t>(),
+                  static_cast<uint64_t>(got.end - got.computed))
+            << what << ", rank " << rank;
+        const std::pair<const char*, int64_t> statistics[] = {
+            {"Wall time", got.wall}, {"GPU time", got.device}, {"Comm time", got.comm}};
+        for (const auto& [name, value] : statistics) {
+          if (figures.contains(name)) {
+            EXPECT_EQ(figures.at(name), value) << what << ", rank " << rank << ", " << name;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(runs, 170);
+}
+
+}  // namespace
+}  // namespace etude

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "src/sim/machine.h"
+
+namespace etude {
+
+// Ways through a network without queues: of the dimensions in which two NPUs differ only the lowest
+// counts, as in ASTRA-sim.
+class Travel {
+ public:
+  struct Way {
+    size_t dim = 0;
+    int64_t hops = 0;  // 0: to itself
+
+    friend bool operator==(const Way&, const Way&) = default;
+  };
+
+  explicit Travel(const SimMachine& machine) : machine_(machine) {
+    for (const NetworkDim& dim : machine.dims) {
+      strides_.push_back(total_);
+      total_ *= dim.npus;
+      bytes_per_ns_.push_back(dim.bandwidth * 1073741824.0 / 1e9);
+    }
+  }
+
+  int64_t total() const { return total_; }
+  int64_t Stride(size_t dim) const { return strides_[dim]; }
+  int64_t Coordinate(int64_t rank, size_t dim) const {
+    return rank / strides_[dim] % machine_.dims[dim].npus;
+  }
+  double BytesPerNano(size_t dim) const { return bytes_per_ns_[dim]; }
+
+  Way WayOf(int64_t source, int64_t target) const {
+    for (size_t i = 0; i < strides_.size(); ++i) {
+      const int64_t from = Coordinate(source, i);
+      const int64_t to = Coordinate(target, i);
+      if (from == to) continue;
+      const NetworkDim& dim = machine_.dims[i];
+      if (dim.shape == NetworkShape::kFullyConnected) return {.dim = i, .hops = 1};
+      if (dim.shape == NetworkShape::kSwitch) return {.dim = i, .hops = 2};
+      const int64_t ahead = (to - from + dim.npus) % dim.npus;
+      return {.dim = i, .hops = std::min(ahead, dim.npus - ahead)};
+    }
+    return {};
+  }
+  int64_t Time(Way way, int64_t bytes) const {
+    if (way.hops == 0) return 0;
+    return static_cast<int64_t>(static_cast<double>(way.hops) * machine_.dims[way.dim].latency +
+                                static_cast<double>(bytes) / bytes_per_ns_[way.dim]);
+  }
+
+ private:
+  const SimMachine& machine_;
+  std::vector<int64_t> strides_;
+  std::vector<double> bytes_per_ns_;
+  int64_t total_ = 1;
+};
+
+}  // namespace etude

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "src/base/units.h"
+#include "src/synth/transformer_program.h"
+#include "src/trace/enums.h"
+
+namespace etude {
+
+// What is said of a TransformerPlan: by options of `etude generate`, or by [plan] in a model's
+// file.
+struct PlanSettings {
+  std::optional<int64_t> data;
+  std::optional<int64_t> tensor;
+  std::optional<int64_t> stages;
+  std::optional<int64_t> context;
+  std::optional<int64_t> expert;
+  std::optional<bool> sequence_parallel;
+  std::optional<int64_t> zero;
+  std::optional<int64_t> sequences;
+  std::optional<int64_t> micro_batches;
+  std::optional<PipelineSchedule> schedule;
+  std::optional<int64_t> chunks;
+  std::optional<Bytes> bucket;
+  std::optional<Bytes> first_bucket;
+  std::optional<bool> keep_ends;
+  std::optional<bool> clip;
+  std::optional<Recompute> recompute;
+  std::optional<AttentionKind> attention;
+  std::optional<ContextKind> context_kind;
+  std::optional<ModelPhase> phase;
+  std::optional<int64_t> cached;
+  std::optional<int64_t> tokens;
+  std::optional<DType> cache_type;
+
+  // What is not said is as in `other`.
+  void Complete(const PlanSettings& other);
+  // What is not said is as TransformerPlan has it, but that without `cached` the sequences of
+  // decode are as long as those of `model` at the end.
+  TransformerPlan PlanFor(const TransformerModel& model) const;
+};
+
+// Numbers among them, by their names in files.
+struct PlanNumber {
+  std::string_view name;
+  std::optional<int64_t> PlanSettings::*value;
+  int64_t least = 1;
+  int64_t most = int64_t{1} << 24;
+};
+std::span<const PlanNumber> PlanNumbers();
+
+// What words stand for.
+template <typename T>
+using PlanWords = std::span<const std::pair<std::string_view, T>>;
+PlanWords<PipelineSchedule> ScheduleWords();
+PlanWords<Recompute> RecomputeWords();
+PlanWords<AttentionKind> AttentionWords();
+PlanWords<ContextKind> ContextWords();
+PlanWords<ModelPhase> PhaseWords();
+
+// The first setting that is not for the phase: its name in files, and the phases it is for.
+std::optional<std::pair<std::string_view, std::string_view>> SettingOfOtherPhase(
+    const PlanSettings& settings);
+
+}  // namespace etude
