@@ -12,10 +12,14 @@ import pytest
 
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
 
-PROGRAM = f"""
-import sys, time, torch
+LIGHT = f"""
+import sys, time
 sys.path.insert(0, {str(pathlib.Path(__file__).resolve().parents[1])!r})
 import light_torch
+import torch
+"""
+
+PROGRAM = LIGHT + """
 from torch import nn
 
 torch.manual_seed(0)
@@ -32,8 +36,8 @@ for step in range(int(sys.argv[1])):
 print("trained", flush=True)
 """
 
-JOB = """
-import sys, time, torch, torch.distributed as dist
+JOB = LIGHT + """
+import torch.distributed as dist
 from torch import nn
 
 dist.init_process_group("gloo")
@@ -380,7 +384,7 @@ def is_replay(process, folder):
 def test_explicit_marks(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(pathlib.Path(__file__).resolve().parents[2] / "python"))
     before = "import etude; recording = etude.record('job', warmup=2, steps=3); recording.__enter__()"
-    source = before + PROGRAM.replace("optimizer.step()", "optimizer.step(); recording.step()")
+    source = LIGHT + before + PROGRAM.replace("optimizer.step()", "optimizer.step(); recording.step()")
     (tmp_path / "program.py").write_text(source)
     done = subprocess.run([sys.executable, "program.py", "20"], cwd=tmp_path, capture_output=True)
     assert done.returncode == 0, done.stderr
