@@ -167,7 +167,7 @@ TEST(TransformerInference, FewTokensUseFewExperts) {
   const TransformerModel model = SmallRouted();
   const auto read = [&](const LayerPlan& plan, int64_t rows, int64_t used) {
     ASSERT_TRUE(CheckLayerPlan(model, plan));
-    const LayerWork& up = WorkOf(TransformerLayer(model, plan, 0).forward, "experts up");
+    const LayerWork up = WorkOf(TransformerLayer(model, plan, 0).forward, "experts up");
     EXPECT_EQ(up.flops, 2 * rows * 256 * 1024 / plan.tensor);
     EXPECT_EQ(up.read.count, (rows * 256 + used * 256 * 1024 / plan.tensor) * 2);
   };
