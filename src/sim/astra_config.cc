@@ -365,6 +365,11 @@ Result<AstraCollectives> ParseAstraSystem(const std::string& text, const std::st
   ETUDE_RETURN_IF_ERROR(
       json.TakeWhole("active-chunks-per-dimension", kNumber, 1, system.active_chunks));
   ETUDE_RETURN_IF_ERROR(json.TakeWhole("preferred-dataset-splits", kNumber, 1, system.splits));
+  constexpr int64_t kMostSplits = 1 << 20;
+  if (system.splits > kMostSplits) {
+    return BadInput(fmt::format("{}: preferred-dataset-splits: found {}, expected up to {}", path,
+                                system.splits, kMostSplits));
+  }
   ETUDE_RETURN_IF_ERROR(json.TakeNumber("local-mem-bw", kMemoryRate, system.memory_bandwidth));
   ETUDE_RETURN_IF_ERROR(json.TakeNumber("peak-perf", kPeak, system.peak));
   ETUDE_RETURN_IF_ERROR(json.TakeTruth("roofline-enabled", system.roofline));

@@ -26,7 +26,9 @@ constexpr int64_t kTagSpace = 500'000'000;
 constexpr int64_t kRendezvousTag = 1'000'000'000;
 constexpr int64_t kRendezvousBytes = 8192;
 constexpr int64_t kGroupStreams = 1'000'000;
-constexpr int64_t kGroupDelay = 10;  // at the ends of messages in groups, ns
+constexpr int64_t kLongest = int64_t{1} << 57;    // of anything, ns
+constexpr int64_t kEndOfTime = int64_t{1} << 61;  // of a simulation, ns
+constexpr int64_t kGroupDelay = 10;               // at the ends of messages in groups, ns
 
 enum class EventKind : uint8_t { kLocal, kArrival, kLinkFree, kReceived };
 struct Event {
@@ -290,6 +292,10 @@ class Engine {
     for (Index i = 0; i < ranks_.size() && !failed_; ++i) IssueReady(i);
     while (!events_.empty() && !failed_ && !ambiguous_) {
       const Event event = events_.Take();
+      if (now() > kEndOfTime) {
+        failed_ = Error{ErrorCode::kBadInput, "found work that takes more than 70 years"};
+        break;
+      }
       switch (event.kind) {
         case EventKind::kLocal:
           Touch(event.subject, event.planned);
@@ -364,7 +370,7 @@ class Engine {
 
   void PlanLocal(Index at, int64_t delay, const Local& local) {
     Rank& rank = ranks_[at];
-    const int64_t time = now() + delay;
+    const int64_t time = now() + std::min(delay, kLongest);
     for (Rank::Tick& tick : rank.ticks) {
       if (tick.time != time) continue;
       tick.locals.push_back(local);
@@ -478,7 +484,7 @@ class Engine {
     if (node.bytes == 0) return Skip(rank, index);
     const double intensity = static_cast<double>(node.flops) / static_cast<double>(node.bytes);
     const double rate = std::min(system_.memory_bandwidth * 1e9 * intensity, system_.peak * 1e12);
-    wait(static_cast<int64_t>(static_cast<double>(node.flops) / rate * 1e9));
+    wait(WholeNanos(static_cast<double>(node.flops) / rate * 1e9));
   }
 
   void Complete(Index at, Index index) {
@@ -508,7 +514,7 @@ class Engine {
   int64_t MemoryTime(Index at, Index index, const SimNode& node) {
     const RemoteMemory& memory = machine_.memory;
     const int64_t time =
-        memory.latency + static_cast<int64_t>(static_cast<double>(node.bytes) / memory.bandwidth);
+        memory.latency + WholeNanos(static_cast<double>(node.bytes) / memory.bandwidth);
     int64_t queue = -1;
     switch (memory.kind) {
       case RemoteMemoryKind::kNone: Fail(at, index, "found no remote memory"); return 0;
@@ -679,8 +685,8 @@ class Engine {
     links_[link].busy = true;
     message.at = next;
     const double load = static_cast<double>(message.bytes) / travel_.BytesPerNano(0);
-    Plan(now() + static_cast<int64_t>(machine_.dims[0].latency + load), EventKind::kArrival, id);
-    Plan(now() + static_cast<int64_t>(load), EventKind::kLinkFree, link);
+    Plan(now() + WholeNanos(machine_.dims[0].latency + load), EventKind::kArrival, id);
+    Plan(now() + WholeNanos(load), EventKind::kLinkFree, link);
   }
   void FreeLink(Index index) {
     Link& link = links_[index];
@@ -779,6 +785,16 @@ class Engine {
         MakeGroupPhase(rank, at, node, chunk, *group, stream);
       }
       stream.tag = stream.tag % kTagSpace + kTagSpace;
+      for (const Phase& phase : stream.phases) {
+        if (phase.choice.algorithm == CollectiveAlgorithm::kDoubleBinaryTree &&
+            phase.type != CollectiveType::kAllReduce) {
+          return Fail(at, index, "found doubleBinaryTree, which is for all-reduces");
+        }
+        if (FitsMembers(phase)) continue;
+        return Fail(at, index,
+                    fmt::format("found {} ranks, expected a power of two for its algorithm",
+                                phase.members.count));
+      }
       if (stream.phases.empty()) {
         PlanLocal(at, 0, {.kind = LocalKind::kStreamless, .subject = id});
       } else {
@@ -872,6 +888,13 @@ class Engine {
     const bool aware = node.collective == CollectiveType::kAllReduce && system_.bandwidth_aware;
     phase.queue = QueueOf(rank, 0, node.collective, aware, phase.backward);
     stream.phases.push_back(phase);
+  }
+
+  static bool FitsMembers(const Phase& phase) {
+    const CollectiveAlgorithm algorithm = phase.choice.algorithm;
+    const bool halves = algorithm == CollectiveAlgorithm::kHalvingDoubling ||
+                        algorithm == CollectiveAlgorithm::kDoubleBinaryTree;
+    return !halves || std::has_single_bit(static_cast<uint64_t>(phase.members.count));
   }
 
   Index NewStream() {
@@ -1032,8 +1055,8 @@ class Engine {
     if (!local.reduces) return Step(local.subject);
     int64_t access = 0;
     if (system_.memory_bandwidth > 0) {
-      access = static_cast<int64_t>(static_cast<double>(local.bytes) /
-                                    (system_.memory_bandwidth * 1e9) * 1e9);
+      access =
+          WholeNanos(static_cast<double>(local.bytes) / (system_.memory_bandwidth * 1e9) * 1e9);
     }
     PlanLocal(streams_[local.subject].rank, 3 * access,
               {.kind = LocalKind::kReduced, .subject = local.subject});

@@ -8,6 +8,12 @@
 
 namespace etude {
 
+// Rounded down; what is longer than three years takes that long.
+inline int64_t WholeNanos(double time) {
+  constexpr double kMost = 1e17;
+  return static_cast<int64_t>(time < kMost ? time : kMost);
+}
+
 // Ways through a network without queues: of the dimensions in which two NPUs differ only the lowest
 // counts, as in ASTRA-sim.
 class Travel {
@@ -49,8 +55,8 @@ class Travel {
   }
   int64_t Time(Way way, int64_t bytes) const {
     if (way.hops == 0) return 0;
-    return static_cast<int64_t>(static_cast<double>(way.hops) * machine_.dims[way.dim].latency +
-                                static_cast<double>(bytes) / bytes_per_ns_[way.dim]);
+    return WholeNanos(static_cast<double>(way.hops) * machine_.dims[way.dim].latency +
+                      static_cast<double>(bytes) / bytes_per_ns_[way.dim]);
   }
 
  private:

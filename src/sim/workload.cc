@@ -1,5 +1,6 @@
 #include "src/sim/workload.h"
 
+#include <algorithm>
 #include <charconv>
 #include <unordered_map>
 #include <utility>
@@ -61,6 +62,11 @@ Result<RankGroups> ParseRankGroups(const std::string& text, const std::string& p
                                     member.dump(), ranks));
       }
       list.push_back(member.get<int64_t>());
+    }
+    std::vector<int64_t> sorted = list;
+    std::ranges::sort(sorted);
+    if (list.empty() || std::ranges::adjacent_find(sorted) != sorted.end()) {
+      return BadInput(fmt::format("{}: group {}: expected ranks, each of them once", path, name));
     }
   }
   return groups;
