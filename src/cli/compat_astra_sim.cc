@@ -60,6 +60,37 @@ void PrintRank(const Console& console, int64_t rank, const SimRankResult& result
   if (overlap > 0) statistic("Total compute-communication overlap", overlap);
 }
 
+// What ASTRA-sim passes over without a word.
+void WarnOfSilences(const SimMachine& machine, const std::string& system,
+                    const SimWorkload& workload, const SimResult& result,
+                    const RunContext& context) {
+  for (const auto& [type, choices] : machine.system.algorithms) {
+    if (choices.empty() || choices.front().whole || choices.size() >= machine.dims.size()) continue;
+    context.Warn(
+        fmt::format("{}: {} has an algorithm for {} of {} dimensions: it leaves the others out, as "
+                    "in ASTRA-sim",
+                    system, Name(type), choices.size(), machine.dims.size()));
+  }
+  uint64_t timeless = 0;
+  for (const auto& program : workload.programs) {
+    for (const SimNode& node : program->nodes) {
+      const bool computes = node.kind == NodeKind::kCompute;
+      const bool has_time =
+          machine.system.roofline && !node.on_host ? node.bytes > 0 : node.duration > 0;
+      if (computes && !has_time) ++timeless;
+    }
+  }
+  if (timeless > 0 && !machine.system.replay_only) {
+    context.Warn(fmt::format(
+        "{} computations take no time, or 1 ns: {}", FormatCount(timeless),
+        machine.system.roofline ? "they have no bytes for the roofline" : "they have no duration"));
+  }
+  if (result.unreceived > 0) {
+    context.Warn(
+        fmt::format("{} messages have come that nobody receives", FormatCount(result.unreceived)));
+  }
+}
+
 }  // namespace
 
 Status RunAstraSim(std::vector<std::string> args, const Console& console) {
@@ -105,21 +136,24 @@ Status RunAstraSim(std::vector<std::string> args, const Console& console) {
   machine.system.rendezvous = options.rendezvous;
   machine.system.endpoint_delay *= *injection;
   const int64_t ranks = machine.npus();
+  const ReadOptions read{.strict = console.strict()};
   for (const auto& [type, prefix] : collectives) {
     ETUDE_ASSIGN_OR_RETURN(
         const SimWorkload programs,
-        ReadSimFiles(PathBeside(options.system, prefix, ".0.et"), ranks, context));
+        ReadSimFiles(PathBeside(options.system, prefix, ".0.et"), ranks, read, context));
     for (const auto& program : programs.programs) {
       machine.system.programs[type].push_back(*program);
     }
   }
-  ETUDE_ASSIGN_OR_RETURN(SimWorkload workload, ReadSimFiles(options.workload, ranks, context));
+  ETUDE_ASSIGN_OR_RETURN(SimWorkload workload,
+                         ReadSimFiles(options.workload, ranks, read, context));
   if (options.groups.find("empty") == std::string::npos) {
     ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(options.groups, context.limits));
     ETUDE_ASSIGN_OR_RETURN(workload.groups, ParseRankGroups(text, options.groups, ranks));
   }
   ETUDE_ASSIGN_OR_RETURN(const SimResult result,
                          Simulate(machine, workload.all(), workload.groups));
+  WarnOfSilences(machine, options.system, workload, result, context);
   // By the time of their end, as ASTRA-sim prints them.
   std::vector<int64_t> order;
   std::vector<int64_t> waiting;

@@ -41,6 +41,13 @@ class ToolArguments {
     size_t at = 0;
     for (; at < args.size(); ++at) {
       const std::string& arg = args[at];
+      if (arg == "--help" || arg == "-h") {
+        std::string names;
+        for (const Option& option : options_) {
+          names.append(names.empty() ? "" : ", ").append(option.name);
+        }
+        return Usage("it takes " + names);
+      }
       if (!arg.starts_with("--")) {
         if (stop_at_word && !arg.starts_with("-")) break;
         return Usage("unrecognized argument " + arg);

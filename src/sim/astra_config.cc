@@ -23,7 +23,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-Result<AlgorithmChoice> ChoiceNamed(const std::string& name, const std::string& path) {
+Result<AlgorithmChoice> ChoiceNamed(const std::string& name, const std::string& key,
+                                    const std::string& path) {
   AlgorithmChoice choice;
   std::string_view rest = name;
   if (rest.starts_with("one")) {
@@ -55,9 +56,9 @@ Result<AlgorithmChoice> ChoiceNamed(const std::string& name, const std::string& 
     }
   }
   return BadInput(
-      fmt::format("{}: found the algorithm '{}', expected ring, direct, direct4 (with a window), "
+      fmt::format("{}: {}: found '{}', expected ring, direct, direct4 (with a window), "
                   "halvingDoubling or doubleBinaryTree, or one of them behind 'one'",
-                  path, name));
+                  path, key, name));
 }
 
 // A number, or a text with a unit.
@@ -140,9 +141,25 @@ class JsonConfig {
   // Keys that are not among `known` are errors.
   static Result<JsonConfig> Parse(const std::string& text, const std::string& path,
                                   std::span<const std::string_view> known) {
-    Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true);
-    if (json.is_discarded() || !json.is_object()) {
-      return BadInput(fmt::format("{}: expected a JSON object", path));
+    std::vector<std::string> keys;
+    const auto note_key = [&](int depth, Json::parse_event_t event, const Json& value) {
+      if (depth == 1 && event == Json::parse_event_t::key) keys.push_back(value.get<std::string>());
+      return true;
+    };
+    Json json;
+    try {
+      json = Json::parse(text, note_key, /*allow_exceptions=*/true, /*ignore_comments=*/true);
+    } catch (const Json::exception& error) {
+      const auto* place = dynamic_cast<const Json::parse_error*>(&error);
+      const std::string_view before =
+          std::string_view(text).substr(0, place == nullptr ? 0 : place->byte);
+      return BadInput(fmt::format("{}:{}: found what is no JSON object", path,
+                                  std::ranges::count(before, '\n') + 1));
+    }
+    if (!json.is_object()) return BadInput(fmt::format("{}: expected a JSON object", path));
+    std::ranges::sort(keys);
+    if (const auto twice = std::ranges::adjacent_find(keys); twice != keys.end()) {
+      return BadInput(fmt::format("{}: found the key '{}' twice", path, *twice));
     }
     for (const auto& [key, value] : json.items()) {
       if (std::ranges::find(known, key) != known.end()) continue;
@@ -258,8 +275,15 @@ Status ParseAstraNetwork(const std::string& text, const std::string& path, SimMa
   try {
     const YAML::Node root = YAML::Load(text);
     if (!root.IsMap()) return BadInput(fmt::format("{}: expected keys and values", path));
+    std::vector<std::string> keys;
     for (const auto& entry : root) {
       const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
+      if (std::ranges::find(keys, key) != keys.end()) {
+        return BadInput(fmt::format("{}:{}:{}: found the key '{}' twice", path,
+                                    entry.first.Mark().line + 1, entry.first.Mark().column + 1,
+                                    key));
+      }
+      keys.push_back(key);
       if (std::ranges::find(kKeys, key) != std::end(kKeys)) continue;
       return BadInput(fmt::format("{}:{}:{}: unknown key '{}'{}", path, entry.first.Mark().line + 1,
                                   entry.first.Mark().column + 1, key, Hint(key, kKeys)));
@@ -365,7 +389,7 @@ Result<AstraCollectives> ParseAstraSystem(const std::string& text, const std::st
   ETUDE_RETURN_IF_ERROR(
       json.TakeWhole("active-chunks-per-dimension", kNumber, 1, system.active_chunks));
   ETUDE_RETURN_IF_ERROR(json.TakeWhole("preferred-dataset-splits", kNumber, 1, system.splits));
-  constexpr int64_t kMostSplits = 1 << 20;
+  constexpr int64_t kMostSplits = 1 << 16;
   if (system.splits > kMostSplits) {
     return BadInput(fmt::format("{}: preferred-dataset-splits: found {}, expected up to {}", path,
                                 system.splits, kMostSplits));
@@ -396,7 +420,7 @@ Result<AstraCollectives> ParseAstraSystem(const std::string& text, const std::st
     const std::string key = fmt::format("{}-implementation", name);
     ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> choices, json.Names(key.c_str()));
     for (const std::string& choice : choices) {
-      ETUDE_ASSIGN_OR_RETURN(const AlgorithmChoice parsed, ChoiceNamed(choice, path));
+      ETUDE_ASSIGN_OR_RETURN(const AlgorithmChoice parsed, ChoiceNamed(choice, key, path));
       system.algorithms[type].push_back(parsed);
     }
     ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> files,

@@ -317,6 +317,7 @@ class Engine {
     result.class_of = classes_.class_of;
     result.events = events_.count();
     result.messages = messages_sent_;
+    for (const auto& [key, match] : matches_) result.unreceived += match.arrived;
     for (Rank& rank : ranks_) {
       SimRankResult& one = rank.result;
       one.finished = rank.left == 0;
@@ -362,8 +363,9 @@ class Engine {
 
   void Fail(Index rank, Index node, std::string_view what) {
     if (failed_) return;
+    const uint64_t id = ranks_[rank].program->source_ids[node];
     failed_ = Error{ErrorCode::kBadInput,
-                    fmt::format("rank {}: node {}: {}", ranks_[rank].place, node, what)};
+                    fmt::format("rank {}: node {}: {}", ranks_[rank].place, id, what)};
   }
 
   // ---- what a rank does by itself
@@ -482,6 +484,10 @@ class Engine {
     }
     if (!system_.roofline || node.on_host) return wait(recorded);
     if (node.bytes == 0) return Skip(rank, index);
+    if (node.flops == 0) {  // ASTRA-sim divides 0 by 0
+      return wait(
+          WholeNanos(static_cast<double>(node.bytes) / (system_.memory_bandwidth * 1e9) * 1e9));
+    }
     const double intensity = static_cast<double>(node.flops) / static_cast<double>(node.bytes);
     const double rate = std::min(system_.memory_bandwidth * 1e9 * intensity, system_.peak * 1e12);
     wait(WholeNanos(static_cast<double>(node.flops) / rate * 1e9));
@@ -732,12 +738,23 @@ class Engine {
         PlanLocal(at, node.duration > 0 ? node.duration : 1,
                   {.kind = LocalKind::kNodeDone, .subject = index});
         return;
-      default: return Fail(at, index, "found a collective that the model does not have");
+      default:
+        return Fail(at, index,
+                    fmt::format("found {}, expected all_reduce, all_gather, reduce_scatter, "
+                                "all_to_all or broadcast",
+                                Name(node.collective)));
+    }
+    if (node.bytes < 0) return Fail(at, index, "found fewer than 0 bytes");
+    if (ImplementedDims(node.collective) == 0 && !system_.programs.contains(node.collective)) {
+      return Fail(at, index,
+                  fmt::format("found no algorithm for {} in the system", Name(node.collective)));
     }
     const std::vector<int64_t>* group = nullptr;
     if (node.group != 0) {
       const auto found = groups_.find(node.group);
-      if (found == groups_.end()) return Fail(at, index, "found a group that is not known");
+      if (found == groups_.end()) {
+        return Fail(at, index, fmt::format("found group {}, which is not known", node.group));
+      }
       if (static_cast<int64_t>(found->second.size()) != total_) group = &found->second;
     }
     const int64_t members = group == nullptr ? total_ : static_cast<int64_t>(group->size());
@@ -1291,7 +1308,7 @@ Result<SimResult> Simulate(const SimMachine& machine, std::span<const SimProgram
     return BadInput(fmt::format("found {} programs for {} NPUs", programs.size(), machine.npus()));
   }
   if (machine.congestion && machine.dims.size() != 1) {
-    return BadInput("found a network of several dimensions, expected one");
+    return BadInput("found a network of several dimensions, expected one with congestion");
   }
   const RankClasses each = EachRank(programs.size(), groups);
   if (!options.by_class) return Engine(machine, programs, groups, each).Run();

@@ -31,6 +31,7 @@ struct SimResult {
   std::vector<SimRankResult> ranks;  // by class
   uint64_t events = 0;
   uint64_t messages = 0;
+  uint64_t unreceived = 0;  // of them; of each class once
 
   const SimRankResult& OfRank(int64_t rank) const {
     return ranks[class_of[static_cast<size_t>(rank)]];

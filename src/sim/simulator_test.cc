@@ -231,14 +231,14 @@ TEST(Simulator, AstraSimsCases) {
       }
       const int64_t ranks = machine.npus();
       for (const auto& [type, prefix] : *custom) {
-        const auto programs = ReadSimFiles((folder / prefix).string(), ranks, {});
+        const auto programs = ReadSimFiles((folder / prefix).string(), ranks, {}, {});
         ASSERT_TRUE(programs) << what;
         for (const auto& program : programs->programs) {
           machine.system.programs[type].push_back(*program);
         }
       }
       const std::string prefix = expected.at("workload_prefix");
-      auto workload = ReadSimFiles((folder / prefix).string(), ranks, {});
+      auto workload = ReadSimFiles((folder / prefix).string(), ranks, {}, {});
       ASSERT_TRUE(workload) << what << ": " << workload.error().message;
       if (fs::exists(folder / "comm_group.json")) {
         const auto groups = ParseRankGroups(TextOf(folder / "comm_group.json"), "groups", ranks);

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "src/formats/byte_source.h"
-#include "src/formats/read_trace.h"
 
 namespace etude {
 
@@ -21,7 +20,7 @@ std::vector<const SimProgram*> SimWorkload::all() const {
 }
 
 Result<SimWorkload> ReadSimFiles(const std::string& prefix, int64_t ranks,
-                                 const RunContext& context) {
+                                 const ReadOptions& options, const RunContext& context) {
   SimWorkload workload;
   std::unordered_map<std::string, std::shared_ptr<const SimProgram>> known;  // by content
   for (int64_t rank = 0; rank < ranks; ++rank) {
@@ -30,7 +29,7 @@ Result<SimWorkload> ReadSimFiles(const std::string& prefix, int64_t ranks,
                            ReadWholeFile(path, context.limits, context.limits.total_bytes));
     std::shared_ptr<const SimProgram>& program = known[bytes];
     if (program == nullptr) {
-      ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(path, {}, context));
+      ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(path, options, context));
       Result<SimProgram> made = MakeSimProgram(trace);
       if (!made) return BadInput(path + ": " + made.error().message);
       program = std::make_shared<SimProgram>(*std::move(made));

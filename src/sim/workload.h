@@ -8,6 +8,7 @@
 
 #include "src/base/result.h"
 #include "src/base/run_context.h"
+#include "src/formats/read_trace.h"
 #include "src/sim/sim_program.h"
 #include "src/sim/simulator.h"
 
@@ -24,7 +25,7 @@ struct SimWorkload {
 // PREFIX.0.et to PREFIX.N.et for `ranks` ranks. kIo for one that cannot be read, kBadInput for one
 // that is no trace.
 Result<SimWorkload> ReadSimFiles(const std::string& prefix, int64_t ranks,
-                                 const RunContext& context);
+                                 const ReadOptions& options, const RunContext& context);
 
 // ASTRA-sim's file of communicator groups, {"1": [0, 1], …}.
 Result<RankGroups> ParseRankGroups(const std::string& text, const std::string& path, int64_t ranks);
