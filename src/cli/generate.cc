@@ -284,7 +284,9 @@ class GenerateCommand : public Command {
   Status TellMemory(GeneratedJob& made) {
     if (!memory_) return {};
     if (made.job.states().empty()) {
-      return MakeError(ErrorCode::kUsage, fmt::format("--memory is not for {}", what_));
+      return MakeError(
+          ErrorCode::kUsage,
+          "--memory is for training steps of language models and of recommendation models");
     }
     made.job.TellMemory();
     for (int64_t place = 0; place < made.job.places(); ++place) {

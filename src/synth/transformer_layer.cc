@@ -323,9 +323,11 @@ class LayerMaker {
                         .read = Bytes{SentBytes() + choices},
                         .written = Bytes{SentBytes()}});
     out = GatherRows(forward_, "dispatch", Exchange(forward_, "dispatch", out));
-    out = forward_.Multiply("experts up", out, ExpertsUp(), received_rows_ * model_.hidden);
-    out = Activate("experts activation", out, ExpertsDown().inputs());
-    out = forward_.Multiply("experts down", out, ExpertsDown(), ExpertsDown().inputs());
+    if (received_rows_ > 0) {
+      out = forward_.Multiply("experts up", out, ExpertsUp(), received_rows_ * model_.hidden);
+      out = Activate("experts activation", out, ExpertsDown().inputs());
+      out = forward_.Multiply("experts down", out, ExpertsDown(), ExpertsDown().inputs());
+    }
     out = Exchange(forward_, "combine", SumRows(forward_, "combine", out));
     // The rows by their weights, and summed.
     out = forward_.Add({.name = "combine",
@@ -355,11 +357,15 @@ class LayerMaker {
                                        .written = Bytes{SentBytes() + sent_rows_ * kSingleBytes}});
     In gradient = Exchange(backward_, "combine gradient", combined);
     const In rows = GatherRows(backward_, "combine gradient", gradient);
-    gradient = backward_.InputGradient("experts down", rows, ExpertsDown());
+    // Without rows the gradients of the weights are nothing but zeros, which are written.
+    const bool any = received_rows_ > 0;
+    if (any) gradient = backward_.InputGradient("experts down", rows, ExpertsDown());
     backward_.WeightGradient("experts down", rows, ExpertsDown(), 0);
-    gradient = ActivateBackward("experts activation backward", gradient, ExpertsDown().inputs());
+    if (any) {
+      gradient = ActivateBackward("experts activation backward", gradient, ExpertsDown().inputs());
+    }
     const In before = gradient;
-    gradient = backward_.InputGradient("experts up", before, ExpertsUp());
+    if (any) gradient = backward_.InputGradient("experts up", before, ExpertsUp());
     backward_.WeightGradient("experts up", before, ExpertsUp(), ReceivedBytes());
     gradient = SumRows(backward_, "dispatch gradient", gradient);
     gradient = Exchange(backward_, "dispatch gradient", gradient);
