@@ -317,11 +317,6 @@ class TransformerParser : private TomlReader {
 
 }  // namespace
 
-Result<TransformerModel> ParseTransformer(std::string_view text, const std::string& path) {
-  ETUDE_ASSIGN_OR_RETURN(TransformerFile file, ParseTransformerFile(text, path));
-  return std::move(file.model);
-}
-
 Result<TransformerFile> ParseTransformerFile(std::string_view text, const std::string& path) {
   return ParseToml<TransformerFile>(
       text, path, [&](const toml::table& table) { return TransformerParser(table, path).Run(); });

@@ -18,7 +18,5 @@ struct TransformerFile {
 // kBadInput with file, line and column for what is no TOML, unknown keys and presets (with the
 // nearest one that is known), values of another form, and shapes that do not fit together.
 Result<TransformerFile> ParseTransformerFile(std::string_view text, const std::string& path);
-// The model alone.
-Result<TransformerModel> ParseTransformer(std::string_view text, const std::string& path);
 
 }  // namespace etude

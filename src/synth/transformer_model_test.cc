@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,12 @@ namespace {
 const TransformerModel& Preset(std::string_view name) { return FindTransformerPreset(name)->model; }
 
 // Totals of the published weights: the sums of the tensors in the model's files.
+std::optional<TransformerModel> ModelIn(std::string_view text) {
+  const auto file = ParseTransformerFile(text, "m.toml");
+  EXPECT_TRUE(file) << file.error().message;
+  return file ? std::optional(file->model) : std::nullopt;
+}
+
 TEST(TransformerModel, PresetsHaveThePublishedNumbersOfParameters) {
   EXPECT_EQ(ParameterCount(Preset("llama-2-7b")), 6'738'415'616);
   EXPECT_EQ(ParameterCount(Preset("llama-2-70b")), 68'976'648'192);
@@ -116,51 +123,46 @@ TEST(TransformerModel, LatentAttentionByHand) {
 }
 
 std::string ErrorOf(std::string_view text) {
-  const auto model = ParseTransformer(text, "m.toml");
-  return model ? "" : model.error().message;
+  const auto file = ParseTransformerFile(text, "m.toml");
+  return file ? "" : file.error().message;
 }
 
 TEST(TransformerFile, PresetsCanBeChanged) {
-  const auto model = ParseTransformer(
+  const auto model = ModelIn(
       "format = 'etude-model'\npreset = 'llama-3-8b'\n[model]\nlayers = 4\ngradients = "
-      "'bfloat16'\n",
-      "m.toml");
-  ASSERT_TRUE(model) << model.error().message;
+      "'bfloat16'\n");
+  ASSERT_TRUE(model);
   TransformerModel expected = Preset("llama-3-8b");
   expected.layers = 4;
   expected.gradients = DType::kBFloat16;
   EXPECT_EQ(*model, expected);
-  const auto mixtral =
-      ParseTransformer("preset = 'mixtral-8x7b'\n[experts]\ncapacity_factor = 1.25\n", "m.toml");
-  ASSERT_TRUE(mixtral) << mixtral.error().message;
+  const auto mixtral = ModelIn("preset = 'mixtral-8x7b'\n[experts]\ncapacity_factor = 1.25\n");
+  ASSERT_TRUE(mixtral);
   EXPECT_EQ(mixtral->experts->experts, 8);
   EXPECT_EQ(mixtral->experts->capacity_factor, 1.25);
 }
 
 TEST(TransformerFile, ModelsOfOnesOwn) {
-  const auto model = ParseTransformer(
+  const auto model = ModelIn(
       "[model]\nlayers = 2\nhidden = 64\nheads = 4\nffn = 256\nvocabulary = 100\nsequence = 32\n"
-      "positions = 32\nnorm = 'layer'\ngated = false\nbiases = true\ntied = true\n",
-      "m.toml");
-  ASSERT_TRUE(model) << model.error().message;
+      "positions = 32\nnorm = 'layer'\ngated = false\nbiases = true\ntied = true\n");
+  ASSERT_TRUE(model);
   EXPECT_EQ(model->kv_heads, 4);
   EXPECT_EQ(model->head_size, 16);
   EXPECT_EQ(ParameterCount(*model), 2 * (12 * 64 * 64 + 13 * 64) + 132 * 64 + 2 * 64);
 }
 
 TEST(TransformerFile, LatentAttention) {
-  auto model = ParseTransformer(
+  auto model = ModelIn(
       "[model]\nlayers = 2\nhidden = 64\nheads = 3\nffn = 256\nvocabulary = 100\nsequence = 32\n"
-      "[latent]\nkv_rank = 16\nnope_size = 8\nrope_size = 4\nvalue_size = 10\n",
-      "m.toml");
-  ASSERT_TRUE(model) << model.error().message;
+      "[latent]\nkv_rank = 16\nnope_size = 8\nrope_size = 4\nvalue_size = 10\n");
+  ASSERT_TRUE(model);
   EXPECT_EQ(model->head_size, 12);
   EXPECT_EQ(model->kv_heads, 3);
   EXPECT_EQ(*model->latent,
             (LatentAttention{.kv_rank = 16, .nope_size = 8, .rope_size = 4, .value_size = 10}));
-  model = ParseTransformer("preset = 'deepseek-v2'\n[model]\nheads = 16\n[latent]\nrope_size = 32",
-                           "m.toml");
-  ASSERT_TRUE(model) << model.error().message;
+  model = ModelIn("preset = 'deepseek-v2'\n[model]\nheads = 16\n[latent]\nrope_size = 32");
+  ASSERT_TRUE(model);
   EXPECT_EQ(model->head_size, 160);
   EXPECT_EQ(model->kv_heads, 16);
   EXPECT_EQ(model->latent->kv_rank, 512);
