@@ -239,6 +239,10 @@ class GenerateCommand : public Command {
                      fmt::format("{}: found '{}', expected {}", option, found, expected));
   }
 
+  static bool IsTable(std::string_view path) {
+    return path.ends_with(".csv") || path.ends_with(".CSV");
+  }
+
   Status TimeModel(const RunContext& context, GeneratedJob& made) {
     if (!device_ && !measured_) return {};
     TimeSources sources;
@@ -249,7 +253,7 @@ class GenerateCommand : public Command {
       sources.device = FindDevice(*device_);
       if (!sources.device) return UnknownDevice();
     }
-    if (measured_ && !measured_->ends_with(".csv")) {
+    if (measured_ && !IsTable(*measured_)) {
       ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(*measured_, {}, context));
       ETUDE_ASSIGN_OR_RETURN(sources.measured, MeasuredProducts::Of(trace, *measured_));
     } else if (measured_) {
