@@ -148,7 +148,7 @@ std::string ToText(const AstraJob& job) {
     return "the trace does not say of how many ranks the job is: --ranks N does\n";
   }
   const std::string ranks =
-      fmt::format("a job of {} rank{}", job.world_size, job.world_size == 1 ? "" : "s");
+      fmt::format("a job of {}", FormatCount(static_cast<uint64_t>(job.world_size), "rank"));
   if (job.world_size == 1) {
     return ranks +
            ": the analytical networks of ASTRA-sim have two or more (--ranks, --fill-ranks)\n";
@@ -162,17 +162,17 @@ std::string ToText(const AstraJob& job, const Target& target, const std::string&
   std::string text;
   for (const AstraRankReport& rank : job.ranks) {
     text +=
-        fmt::format("wrote {}: {} compute nodes ({}), {} collectives, {} sends, {} receives ({})",
-                    TracePath(target, rank.rank), FormatCount(rank.compute),
-                    FormatTime(rank.compute_time), FormatCount(rank.collectives),
-                    FormatCount(rank.sends), FormatCount(rank.recvs), FormatBytes(rank.comm_bytes));
+        fmt::format("wrote {}: {} ({}), {}, {}, {} ({})", TracePath(target, rank.rank),
+                    FormatCount(rank.compute, "compute node"), FormatTime(rank.compute_time),
+                    FormatCount(rank.collectives, "collective"), FormatCount(rank.sends, "send"),
+                    FormatCount(rank.recvs, "receive"), FormatBytes(rank.comm_bytes));
     if (rank.copy_of) text += fmt::format(", a copy of rank {}", *rank.copy_of);
     if (rank.host_time.count != 0) {
       text += fmt::format(", without {} of host work", FormatTime(rank.host_time));
     }
     text += "\n";
   }
-  text += fmt::format("wrote {}: {} groups\n", groups, FormatCount(job.groups.size()));
+  text += fmt::format("wrote {}: {}\n", groups, FormatCount(job.groups.size(), "group"));
   for (const AstraNoteRow& row : kAstraNotes) {
     const uint64_t count = job.notes[row.note];
     if (count != 0) text += fmt::format("  {}: {}\n", row.text, FormatCount(count));

@@ -74,8 +74,10 @@ class GenerateCommand : public Command {
         "--measured", &measured_, "FILE",
         "of models: durations of matrix products from a recorded trace, or a table that ends in "
         ".csv, before --device");
-    options.Flag("--memory", &memory_,
-                 "of models: say what ranks hold, and in the traces what is in use over time");
+    options.Flag(
+        "--memory", &memory_,
+        "llm and moe in training, dlrm: say what ranks hold, and in the traces what is in use over "
+        "time");
     options.Choice("--to", &to_, {"et", "classes"},
                    "of models: a file for each rank, or -o as a folder with one for all ranks that "
                    "do the same");
@@ -175,7 +177,10 @@ class GenerateCommand : public Command {
       return wrong(what_ == "text" ? "missing argument: the file with the model"
                                    : "missing argument: the pattern; --help lists them");
     }
-    if (output_ == "-" || std::filesystem::path(output_).filename().empty()) {
+    const std::string prefix = std::filesystem::path(output_).filename().string();
+    // "." and ".." are folders, into which classes go; of files they would be hidden ones' names.
+    const bool is_folder = to_ == "et" && (prefix == "." || prefix == "..");
+    if (output_ == "-" || prefix.empty() || is_folder) {
       return wrong(fmt::format("-o {}: expected what the names of the files begin with", output_));
     }
     if (what_ != "microbench" && (size_ || duration_ || bench_.group_size != 0 || bench_.native)) {
@@ -239,6 +244,10 @@ class GenerateCommand : public Command {
                      fmt::format("{}: found '{}', expected {}", option, found, expected));
   }
 
+  static bool IsTable(std::string_view path) {
+    return path.ends_with(".csv") || path.ends_with(".CSV");
+  }
+
   Status TimeModel(const RunContext& context, GeneratedJob& made) {
     if (!device_ && !measured_) return {};
     TimeSources sources;
@@ -249,7 +258,7 @@ class GenerateCommand : public Command {
       sources.device = FindDevice(*device_);
       if (!sources.device) return UnknownDevice();
     }
-    if (measured_ && !measured_->ends_with(".csv")) {
+    if (measured_ && !IsTable(*measured_)) {
       ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(*measured_, {}, context));
       ETUDE_ASSIGN_OR_RETURN(sources.measured, MeasuredProducts::Of(trace, *measured_));
     } else if (measured_) {
@@ -284,9 +293,7 @@ class GenerateCommand : public Command {
   Status TellMemory(GeneratedJob& made) {
     if (!memory_) return {};
     if (made.job.states().empty()) {
-      return MakeError(
-          ErrorCode::kUsage,
-          "--memory is for training steps of language models and of recommendation models");
+      return MakeError(ErrorCode::kUsage, "--memory is for llm and moe in training, and for dlrm");
     }
     made.job.TellMemory();
     for (int64_t place = 0; place < made.job.places(); ++place) {
@@ -342,9 +349,9 @@ class GenerateCommand : public Command {
         MakeTextWorkload(*model, {.ranks = bench_.ranks, .passes = bench_.count});
     if (!workload) return BadInput(pattern_ + ": " + workload.error().message);
     if (workload->ignored != 0) {
-      console.context().Warn(
-          fmt::format("{}: left out {} communications for which its parallelism has no place",
-                      pattern_, FormatCount(workload->ignored)));
+      console.context().Warn(fmt::format("{}: left out {} for which its parallelism has no place",
+                                         pattern_,
+                                         FormatCount(workload->ignored, "communication")));
     }
     return workload;
   }
@@ -429,7 +436,7 @@ class GenerateCommand : public Command {
     std::string text = model.empty() ? "" : model + "\n";
     text += fmt::format("wrote {}", files.front().path);
     if (files.size() > 1) text += fmt::format(" … {}", files.back().path);
-    text += fmt::format(": {} nodes, {}\n", FormatCount(nodes),
+    text += fmt::format(": {}, {}\n", FormatCount(nodes, "node"),
                         FormatBytes(Bytes{static_cast<int64_t>(bytes)}));
     text += "  --workload-configuration=" + output_;
     if (!groups.empty()) text += " --comm-group-configuration=" + groups;

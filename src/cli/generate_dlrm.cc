@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -52,7 +53,20 @@ Result<DlrmPlan> DlrmPlanOf(const ModelOptions& options) {
       plan.training,
       MeaningOf<bool>("--phase", options.phase, {{"training", true}, {"inference", false}}, true));
   ETUDE_ASSIGN_OR_RETURN(plan.bucket, BucketOf(options, plan.bucket));
+  constexpr auto kOfTraining = std::to_array<std::string_view>({"--bucket", "--optimizer"});
+  if (!plan.training) {
+    ETUDE_RETURN_IF_ERROR(CheckPhaseOptions(options, kOfTraining, "training"));
+  }
   return plan;
+}
+
+void WarnOfOneRank(const ModelOptions& options, const RunContext& context) {
+  for (const auto& [option, given] :
+       {std::pair("--replicate-tables", options.replicate_tables.has_value()),
+        std::pair("--split-rows", options.split_rows.has_value()),
+        std::pair("--table-cost", options.table_cost.has_value())}) {
+    if (given) context.Warn(fmt::format("{}: does nothing on one rank", option));
+  }
 }
 
 // Where tables are, and what ranks hold all the time.
@@ -68,10 +82,10 @@ std::string PlacementText(const DlrmModel& model, const DlrmPlan& plan) {
     most = std::max(most, held);
   }
   std::string text = fmt::format(
-      "tables: {} replicated, {} by rows, {} parts on a rank each; weights, gradients and "
-      "optimizer "
-      "of a rank: {}",
-      placement.replicated.size(), placement.by_rows.size(), parts, FormatBytes(least));
+      "tables: {} replicated, {} by rows, others in {}, each on one rank; weights, gradients and "
+      "optimizer of a rank: {}",
+      placement.replicated.size(), placement.by_rows.size(), FormatCount(parts, "part"),
+      FormatBytes(least));
   if (most != least) text += fmt::format(" to {}", FormatBytes(most));
   return text;
 }
@@ -80,11 +94,12 @@ Result<GeneratedJob> MakeDlrm(const std::string& model, const ModelOptions& opti
                               const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(const DlrmPlan plan, DlrmPlanOf(options));
   ETUDE_ASSIGN_OR_RETURN(const DlrmModel shapes, ReadDlrm(model, context));
+  if (plan.ranks == 1) WarnOfOneRank(options, context);
   Result<StepJob> job = MakeDlrmJob(shapes, plan);
   if (!job) return MakeError(job.error().code, fmt::format("{}: {}", model, job.error().message));
-  std::string text = fmt::format("{}: {} parameters in {} tables, {} beside them, dp {}\n{}", model,
+  std::string text = fmt::format("{}: {} parameters in {}, {} beside them, dp {}\n{}", model,
                                  FormatCount(static_cast<uint64_t>(TableParameters(shapes))),
-                                 FormatCount(shapes.tables.size()),
+                                 FormatCount(shapes.tables.size(), "table"),
                                  FormatCount(static_cast<uint64_t>(DenseParameters(shapes))),
                                  plan.ranks, PlacementText(shapes, plan));
   return GeneratedJob{.job = *std::move(job), .text = std::move(text)};

@@ -1,3 +1,4 @@
+#include <array>
 #include <string>
 #include <utility>
 
@@ -26,9 +27,9 @@ Result<std::optional<Extent>> ImageOf(const ModelOptions& options) {
   };
   if (fits(height) && fits(width)) return Extent{.height = *height, .width = *width};
   return MakeError(ErrorCode::kUsage,
-                   fmt::format("--image: found '{}', expected a side, or height and width, as in "
-                               "224 or 224x320",
-                               text));
+                   fmt::format("--image: found '{}', expected a side, or height and width, of 1 to "
+                               "{}, as in 224 or 224x320",
+                               text, kMost));
 }
 
 Result<NetworkModel> ReadNetworkModel(const ModelKind& kind, std::span<const NetworkPreset> presets,
@@ -57,17 +58,12 @@ Result<NetworkPlan> PlanOf(const ModelOptions& options, std::string_view inferen
                                                   {inference, NetworkPhase::kInference}},
                                                  NetworkPhase::kTraining));
   plan.steps = options.steps.value_or(1);
-  if (plan.phase == NetworkPhase::kInference &&
-      (options.micro_batches || options.bucket || options.optimizer)) {
-    return MakeError(ErrorCode::kUsage,
-                     fmt::format("--phase {}: --micro-batches, --bucket and --optimizer are for "
-                                 "training",
-                                 inference));
-  }
-  if (plan.phase == NetworkPhase::kTraining && options.steps) {
-    return MakeError(ErrorCode::kUsage,
-                     fmt::format("--steps: is for --phase {}, training is one step", inference));
-  }
+  constexpr auto kOfTraining =
+      std::to_array<std::string_view>({"--zero", "--micro-batches", "--bucket", "--optimizer"});
+  constexpr auto kOfInference = std::to_array<std::string_view>({"--steps"});
+  ETUDE_RETURN_IF_ERROR(plan.phase == NetworkPhase::kInference
+                            ? CheckPhaseOptions(options, kOfTraining, "training")
+                            : CheckPhaseOptions(options, kOfInference, inference));
   return plan;
 }
 

@@ -93,12 +93,12 @@ JobCounts CountsOf(const Job& job) {
 }
 
 std::string ClassesText(const JobCounts& counts) {
-  return fmt::format("{} ranks in {} {}", FormatCount(counts.ranks), FormatCount(counts.classes),
-                     counts.classes == 1 ? "class" : "classes");
+  return fmt::format("{} in {}", FormatCount(counts.ranks, "rank"),
+                     FormatCount(counts.classes, "class", "classes"));
 }
 
 std::string NodesText(const JobCounts& counts) {
-  return fmt::format("{} of {} nodes", FormatCount(counts.nodes_kept), FormatCount(counts.nodes));
+  return fmt::format("{} of {}", FormatCount(counts.nodes_kept), FormatCount(counts.nodes, "node"));
 }
 
 Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console& console) {
@@ -153,9 +153,9 @@ Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console
     console.Print(JsonText(json));
     return ExitCode::kOk;
   }
-  console.Print(fmt::format("wrote {}: {} on a mesh of {}, {} communications, {}\n", request.output,
-                            ClassesText(counts), MeshText(job.mesh),
-                            FormatCount(counts.communications), NodesText(counts)));
+  console.Print(fmt::format(
+      "wrote {}: {} on a mesh of {}, {}, {}\n", request.output, ClassesText(counts),
+      MeshText(job.mesh), FormatCount(counts.communications, "communication"), NodesText(counts)));
   return ExitCode::kOk;
 }
 
@@ -218,12 +218,12 @@ Result<ExitCode> WriteJobRanks(const JobRanksRequest& request, const Console& co
   }
   std::string text = "wrote " + files.front().path;
   if (files.size() > 1) text += " … " + files.back().path;
-  text += fmt::format(": {} of {} ranks, {}\n", FormatCount(files.size()),
-                      FormatCount(static_cast<uint64_t>(job.rank_count())),
+  text += fmt::format(": {} of {}, {}\n", FormatCount(files.size()),
+                      FormatCount(static_cast<uint64_t>(job.rank_count()), "rank"),
                       FormatBytes(Bytes{static_cast<int64_t>(bytes)}));
   if (!groups.empty()) {
     text +=
-        fmt::format("wrote {}: {} groups\n", GroupsFileName(prefix), FormatCount(groups.size()));
+        fmt::format("wrote {}: {}\n", GroupsFileName(prefix), FormatCount(groups.size(), "group"));
   }
   console.Print(text);
   return ExitCode::kOk;

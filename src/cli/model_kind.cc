@@ -165,6 +165,16 @@ Error UnknownModel(const ModelKind& kind, const std::string& model) {
                                         : hint)};
 }
 
+Status CheckPhaseOptions(const ModelOptions& options, std::span<const std::string_view> unfit,
+                         std::string_view phase) {
+  for (const std::string_view option : options.Given()) {
+    if (std::ranges::find(unfit, option) == unfit.end()) continue;
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("generate: {} is for --phase {}", option, phase));
+  }
+  return {};
+}
+
 Result<Bytes> BucketOf(const ModelOptions& options, Bytes otherwise) {
   return SizeOf("--bucket", options.bucket, otherwise);
 }

@@ -114,6 +114,10 @@ Result<std::optional<T>> MeaningOf(std::string_view option, const std::optional<
   return std::optional<T>(meaning);
 }
 
+// kUsage if one of `unfit` was given, which are for another phase than the one that was asked for.
+Status CheckPhaseOptions(const ModelOptions& options, std::span<const std::string_view> unfit,
+                         std::string_view phase);
+
 // Of `--bucket`; kUsage for what is no size.
 Result<Bytes> BucketOf(const ModelOptions& options, Bytes otherwise);
 // Of `--first-bucket`.

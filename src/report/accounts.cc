@@ -77,7 +77,7 @@ nlohmann::ordered_json ToJson(const WrittenTrace& written) {
 
 std::string ToText(const WrittenTrace& written) {
   std::string text =
-      fmt::format("wrote {}: {} nodes, {}\n", written.path, FormatCount(written.nodes),
+      fmt::format("wrote {}: {}, {}\n", written.path, FormatCount(written.nodes, "node"),
                   FormatBytes(Bytes{static_cast<int64_t>(written.bytes)}));
   const auto line = [&](uint64_t count, std::string_view what) {
     if (count != 0) text += fmt::format("  {}: {}\n", what, FormatCount(count));

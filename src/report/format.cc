@@ -46,6 +46,12 @@ std::string FormatCount(uint64_t count) {
   return digits;
 }
 
+std::string FormatCount(uint64_t count, std::string_view one, std::string_view many) {
+  const std::string_view plural_end = many.empty() ? "s" : "";
+  if (count == 1) return fmt::format("1 {}", one);
+  return fmt::format("{} {}{}", FormatCount(count), many.empty() ? one : many, plural_end);
+}
+
 std::string FormatShare(double share) { return fmt::format("{:.1f} %", share * 100); }
 
 std::string FormatError(double error) { return fmt::format("{:+.1f} %", error * 100); }

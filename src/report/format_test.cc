@@ -17,6 +17,11 @@ TEST(Format, Quantities) {
   EXPECT_EQ(FormatCount(999), "999");
   EXPECT_EQ(FormatCount(14'392), "14,392");
   EXPECT_EQ(FormatCount(1'234'567), "1,234,567");
+  EXPECT_EQ(FormatCount(0, "node"), "0 nodes");
+  EXPECT_EQ(FormatCount(1, "node"), "1 node");
+  EXPECT_EQ(FormatCount(1'234, "node"), "1,234 nodes");
+  EXPECT_EQ(FormatCount(1, "class", "classes"), "1 class");
+  EXPECT_EQ(FormatCount(2, "class", "classes"), "2 classes");
   EXPECT_EQ(FormatShare(0.987), "98.7 %");
 }
 

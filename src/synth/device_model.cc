@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -38,12 +39,13 @@ constexpr auto kDevicePresets = std::to_array<DevicePreset>({
 });
 // clang-format on
 
-// Nanoseconds for so much at so much a second, rounded up.
-Nanos TimeAt(int64_t amount, int64_t rate) {
-  if (rate == 0) return {};
+// Nanoseconds for so much at so much a second, rounded up; nullopt: too many for 64 bits.
+std::optional<Nanos> TimeAt(int64_t amount, int64_t rate) {
+  if (rate == 0) return Nanos{};
   __extension__ using Wide = __int128;
   const Wide nanos = (static_cast<Wide>(amount) * kBillion + rate - 1) / rate;
-  return Nanos{static_cast<int64_t>(std::min<Wide>(nanos, INT64_MAX))};
+  if (nanos > INT64_MAX) return std::nullopt;
+  return Nanos{static_cast<int64_t>(nanos)};
 }
 
 }  // namespace
@@ -58,15 +60,31 @@ std::optional<int64_t> DeviceModel::MatrixPeak(DType type) const {
 }
 
 Result<Nanos> RooflineTime(const DeviceModel& device, const StepWork& work) {
-  Nanos time = std::max(TimeAt(work.memory.count, device.memory.count),
-                        TimeAt(work.flops - work.matrix_flops, device.vector));
-  if (work.matrix_flops == 0) return time;
-  const std::optional<int64_t> peak = device.MatrixPeak(work.type);
+  std::optional<int64_t> peak = 0;
+  if (work.matrix_flops != 0) peak = device.MatrixPeak(work.type);
   if (!peak) {
     return BadInput(fmt::format("{}: found no peak for matrix products of {}, which '{}' has",
                                 device.name, Name(work.type), work.name));
   }
-  return std::max(time, TimeAt(work.matrix_flops, *peak));
+  struct Demand {
+    int64_t amount = 0;
+    int64_t rate = 0;
+    std::string_view unit;
+  };
+  Nanos longest;
+  for (const Demand& demand : {Demand{work.matrix_flops, *peak, "operations"},
+                               Demand{work.flops - work.matrix_flops, device.vector, "operations"},
+                               Demand{work.memory.count, device.memory.count, "bytes"}}) {
+    const std::optional<Nanos> time = TimeAt(demand.amount, demand.rate);
+    if (!time) {
+      return BadInput(fmt::format(
+          "{}: '{}' takes {:.1e} s, {} {} at {} a second, expected up to {:.1e} s", device.name,
+          work.name, static_cast<double>(demand.amount) / static_cast<double>(demand.rate),
+          demand.amount, demand.unit, demand.rate, kMostSeconds));
+    }
+    longest = std::max(longest, *time);
+  }
+  return longest;
 }
 
 std::span<const DevicePreset> DevicePresets() { return kDevicePresets; }

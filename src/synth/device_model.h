@@ -14,6 +14,9 @@
 // How fast accelerators are at best. docs/models/roofline.md has the formula and the sources.
 namespace etude {
 
+// 292 years: nanoseconds in 64 bits.
+constexpr double kMostSeconds = 9.2e9;
+
 // Peaks of one device as programs see it, in operations a second; 0: not known.
 struct DeviceModel {
   std::string name;
@@ -30,7 +33,8 @@ struct DeviceModel {
 };
 
 // The shortest time in which the device can do a computation, rounded up to nanoseconds.
-// kBadInput: it has matrix products of a type for which the device has no peak.
+// kBadInput: it has matrix products of a type for which the device has no peak, or takes longer
+// than kMostSeconds.
 Result<Nanos> RooflineTime(const DeviceModel& device, const StepWork& work);
 
 struct DevicePreset {

@@ -34,6 +34,8 @@ std::vector<std::string_view> ProductFields(std::string_view line) {
 }  // namespace
 
 Result<MeasuredProducts> MeasuredProducts::Parse(std::string_view text, const std::string& path) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   MeasuredProducts products;
   size_t number = 0;
   bool headed = false;
@@ -71,6 +73,9 @@ Result<MeasuredProducts> MeasuredProducts::Parse(std::string_view text, const st
     }
     const auto time = ParseTime(fields[5]);
     if (!time) return wrong(fmt::format("found '{}', expected a time, as in 120us", fields[5]));
+    if (time->count == 0) {
+      return wrong(fmt::format("found '{}', expected a time of one nanosecond or more", fields[5]));
+    }
     const ProductShape shape{sizes[0], sizes[1], sizes[2], sizes[3]};
     if (!products.times_.emplace(std::pair(shape, *type), *time).second) {
       return wrong("found a second time of this product, expected one of each");

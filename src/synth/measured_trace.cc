@@ -14,6 +14,7 @@
 
 #include "src/synth/float_type.h"
 #include "src/synth/measured_products.h"
+#include "src/trace/exclusive_times.h"
 #include "src/trace/launch.h"
 
 namespace etude {
@@ -32,7 +33,7 @@ constexpr auto kProductOperators = std::to_array<std::pair<std::string_view, siz
 
 class ProductReader {
  public:
-  explicit ProductReader(const Trace& trace) : trace_(trace) {}
+  explicit ProductReader(const Trace& trace) : trace_(trace), own_times_(SelfTimes(trace)) {}
 
   using Key = std::pair<ProductShape, DType>;
   std::map<Key, std::vector<Nanos>> Run() {
@@ -43,7 +44,7 @@ class ProductReader {
       if (!left) return;
       const auto key = KeyOf(node, *left);
       const auto time = key ? TimeOf(node, *left) : std::nullopt;
-      if (time) times[*key].push_back(*time);
+      if (time && time->count > 0) times[*key].push_back(*time);
     });
     return times;
   }
@@ -96,10 +97,11 @@ class ProductReader {
   std::optional<Nanos> TimeOf(NodeId node, size_t left) const {
     if (kernel_times_[node.index()]) return kernel_times_[node.index()];
     const bool on_cpu = trace_.text(Tensor(node, left)->device).starts_with("cpu");
-    return on_cpu && !trace_.info().exclusive_durations ? trace_.duration(node) : std::nullopt;
+    return on_cpu ? own_times_[node.index()] : std::nullopt;
   }
 
   const Trace& trace_;
+  const std::vector<std::optional<Nanos>> own_times_;
   std::vector<std::optional<Nanos>> kernel_times_;
 };
 

@@ -184,7 +184,14 @@ Result<Shape> ShapeOfKind(const NetworkLayer& layer, std::span<const Shape> inpu
       out.channels /= 2;
       return out;
     case LayerKind::kMaxPool:
-    case LayerKind::kAvgPool: return Windows(layer, in, in.channels);
+    case LayerKind::kAvgPool:
+      if (2 * layer.padding.height > layer.kernel.height ||
+          2 * layer.padding.width > layer.kernel.width) {
+        return BadInput(fmt::format(
+            "found padding of {} × {}, expected up to half of the kernel of {} × {}",
+            layer.padding.height, layer.padding.width, layer.kernel.height, layer.kernel.width));
+      }
+      return Windows(layer, in, in.channels);
     case LayerKind::kGlobalPool: return Shape{.channels = in.channels};
     case LayerKind::kAdd:
     case LayerKind::kMultiply: return Together(inputs);

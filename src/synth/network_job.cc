@@ -169,7 +169,7 @@ class NetworkProgram {
     if (addends > 1) {
       in = {Compute(layer.name, "gradient sum", costs_.GradientSum(i, addends), std::move(in))};
     }
-    const NetworkWorks works = costs_.Of(i);
+    const NetworkWorks works = costs_.Of(i, pass_ > 0 && buckets_.Keeps(kAllReplicas));
     In of_inputs = in;
     In of_weights;
     const bool is_product = layer.kind == LayerKind::kConv || layer.kind == LayerKind::kLinear;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
 #include <string>
 #include <utility>
@@ -82,6 +83,30 @@ TEST(NetworkJob, VolumesOfZeroStages) {
     EXPECT_EQ(reduced, zero == 0 ? 330 * 4 : 0);
     EXPECT_EQ(scattered, (zero == 0 ? 0 : zero == 1 ? 332 : 3 * 332) * 4);
     EXPECT_EQ(4 * gathered, (zero == 0 ? 0 : zero == 3 ? 3 * 2 * 332 : 332) * 4);
+  }
+}
+
+// A second micro-batch reads the gradients that the first left: of 224 weights, 16 scales and
+// offsets, 90 weights. Where several replicas share gradients, none are left.
+TEST(NetworkJob, LaterMicroBatchesAddToGradients) {
+  const Network network = SmallNetwork();
+  for (int64_t zero = 0; zero <= 3; ++zero) {
+    for (const int64_t data : {1, 4}) {
+      const auto job =
+          MakeNetworkJob(network, {.data = data, .micro_batches = 3, .zero_stage = zero});
+      ASSERT_TRUE(job) << job.error().message;
+      std::map<std::string, int64_t> memory;
+      for (const StepWork& work : job->program(0)) memory[work.name] = work.memory.count;
+      const int64_t left = zero < 2 || data == 1 ? 4 : 0;
+      for (const auto& [what, gradients] :
+           {std::pair("a.conv weight gradient", 224), std::pair("b.norm backward", 16),
+            std::pair("c.linear weight gradient", 90), std::pair("c.linear input gradient", 0)}) {
+        const std::string of = what;
+        ASSERT_TRUE(memory.contains(of + " #0")) << of;
+        EXPECT_EQ(memory[of + " #1"] - memory[of + " #0"], left * gradients) << of << ", " << zero;
+        EXPECT_EQ(memory[of + " #2"], memory[of + " #1"]) << of << ", " << zero;
+      }
+    }
   }
 }
 

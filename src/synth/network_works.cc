@@ -70,12 +70,11 @@ NetworkWork NetworkCosts::Product(int64_t products, int64_t additions, int64_t r
 NetworkWork NetworkCosts::WeightGradient(int64_t products, int64_t additions, int64_t read,
                                          int64_t parameters) const {
   NetworkWork work = Product(products, additions, read, 0);
-  work.read.count += parameters * gradient_;
   work.written = Bytes{parameters * gradient_};
   return work;
 }
 
-NetworkWorks NetworkCosts::Of(size_t layer) const {
+NetworkWorks NetworkCosts::Of(size_t layer, bool adds) const {
   NetworkWorks works;
   const LayerKind kind = network_.model.layers[layer].kind;
   switch (kind) {
@@ -112,6 +111,12 @@ NetworkWorks NetworkCosts::Of(size_t layer) const {
   if (!needs_[layer] || phase_ == NetworkPhase::kInference) {
     works.input_gradient.reset();
     works.weight_gradient.reset();
+  }
+  if (adds && works.weight_gradient) {
+    works.weight_gradient->read.count += works.weight_gradient->written.count;
+  } else if (adds && works.input_gradient) {
+    const NetworkLayer& made = network_.model.layers[layer];
+    works.input_gradient->read.count += ParametersOf(made, network_.InputsOf(layer)) * gradient_;
   }
   return works;
 }
@@ -151,7 +156,6 @@ NetworkWorks NetworkCosts::Norm(size_t layer) const {
   NetworkWorks works{.forward = Elementwise((fixed ? kFixedNormFlops : flops.forward) * size,
                                             size + parameters, size)};
   works.input_gradient = Elementwise(flops.backward * size, 2 * size + parameters, size);
-  works.input_gradient->read.count += parameters * gradient_;
   works.input_gradient->written.count += parameters * gradient_;
   return works;
 }
@@ -270,7 +274,7 @@ NetworkWorks NetworkCosts::Lookup(size_t layer) const {
   } else {
     works.forward = Elementwise(0, out, out);
     works.forward->read.count += images_ * kNumberBytes;
-    // The rows that were chosen are read, added to and written.
+    // Of the rows that were chosen.
     works.weight_gradient = WeightGradient(0, out, out, out);
     works.weight_gradient->read.count += images_ * kNumberBytes;
   }

@@ -40,7 +40,8 @@ class NetworkCosts {
  public:
   NetworkCosts(const Network& network, int64_t images, NetworkPhase phase);
 
-  NetworkWorks Of(size_t layer) const;
+  // `adds`: to gradients of weights that earlier micro-batches have left, which are read too.
+  NetworkWorks Of(size_t layer, bool adds = false) const;
   // Whether the gradient of what comes out of a layer is computed: it depends on some weight.
   bool NeedsGradient(size_t layer) const { return needs_[layer]; }
   // Sums `count` gradients that come to what a layer gives from several others.
@@ -57,7 +58,6 @@ class NetworkCosts {
   int64_t Elements(size_t layer) const { return images_ * network_.shapes[layer].elements(); }
   NetworkWork Elementwise(int64_t flops, int64_t read, int64_t written) const;
   NetworkWork Product(int64_t products, int64_t additions, int64_t read, int64_t written) const;
-  // Of weights, which are added to those of other micro-batches.
   NetworkWork WeightGradient(int64_t products, int64_t additions, int64_t read,
                              int64_t parameters) const;
   NetworkWorks Products(size_t layer) const;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -107,7 +108,7 @@ TEST(NetworkCosts, Convolution) {
   const NetworkWorks works = WorksOfOne(network);
   ExpectWork(works.forward, 4'423'680 + 9'216, (10'880 + 7'712) * 4, 9'216 * 4);
   ExpectWork(works.input_gradient, 4'423'680, (9'216 + 7'680) * 4, 10'880 * 4);
-  ExpectWork(works.weight_gradient, 4'423'680 + 9'216, (10'880 + 9'216 + 7'712) * 4, 7'712 * 4);
+  ExpectWork(works.weight_gradient, 4'423'680 + 9'216, (10'880 + 9'216) * 4, 7'712 * 4);
   EXPECT_EQ(works.forward->matrix_flops, 4'423'680);
   EXPECT_EQ(works.weight_gradient->matrix_flops, 4'423'680);
   // Of an image nobody wants the gradient; with groups there are as many times fewer products.
@@ -124,8 +125,31 @@ TEST(NetworkCosts, Linear) {
   const NetworkWorks works = WorksOfOne(network);
   ExpectWork(works.forward, 3'360 + 70, (240 + 175) * 4, 70 * 4);
   ExpectWork(works.input_gradient, 3'360, (70 + 168) * 4, 240 * 4);
-  ExpectWork(works.weight_gradient, 3'360 + 70, (240 + 70 + 175) * 4, 175 * 4);
+  ExpectWork(works.weight_gradient, 3'360 + 70, (240 + 70) * 4, 175 * 4);
   EXPECT_EQ(works.weight_gradient->product, (ProductShape{1, 7, 10, 24}));
+}
+
+// 25,088 · 4,096 weights and 4,096 biases; 25,088 and 4,096 values of the image.
+TEST(NetworkCosts, GradientsAreReadOnceThereAreAny) {
+  const Network network = PresetNetwork("vgg-16");
+  const std::vector<NetworkLayer>& layers = network.model.layers;
+  const auto linear = std::ranges::find(layers, "head.linear1", &NetworkLayer::name);
+  ASSERT_NE(linear, layers.end());
+  const auto layer = static_cast<size_t>(linear - layers.begin());
+  const NetworkCosts costs(network, 1, NetworkPhase::kTraining);
+  const NetworkWork first = *costs.Of(layer).weight_gradient;
+  EXPECT_EQ((first.read + first.written).count, 411'174'912);
+  const NetworkWork later = *costs.Of(layer, true).weight_gradient;
+  EXPECT_EQ((later.read + later.written).count, 411'174'912 + 411'058'176);
+  // Of no layer without weights.
+  EXPECT_EQ(costs.Of(layer + 1, true).input_gradient, costs.Of(layer + 1).input_gradient);
+
+  // 16 scales and offsets.
+  const Network norm = One({8, 4, 4}, {.kind = LayerKind::kBatchNorm}, true);
+  const NetworkWorks works = NetworkCosts(norm, 2, NetworkPhase::kTraining).Of(2, true);
+  ExpectWork(works.input_gradient, 13 * 256, (2 * 256 + 16 + 16) * 4, (256 + 16) * 4);
+  const NetworkCosts inference(norm, 2, NetworkPhase::kInference);
+  EXPECT_FALSE(inference.Of(2, true).input_gradient);
 }
 
 // 2 · 8 · 4 · 4 = 256 elements.
@@ -136,7 +160,7 @@ TEST(NetworkCosts, Norms) {
     const NetworkLayer layer{.kind = kind, .groups = 2};
     const NetworkWorks works = WorksOfOne(One(in, layer, true));
     ExpectWork(works.forward, 7 * 256, (256 + 16) * 4, 256 * 4);
-    ExpectWork(works.input_gradient, 13 * 256, (2 * 256 + 16 + 16) * 4, (256 + 16) * 4);
+    ExpectWork(works.input_gradient, 13 * 256, (2 * 256 + 16) * 4, (256 + 16) * 4);
     EXPECT_FALSE(works.weight_gradient);
     const NetworkWorks inference = WorksOfOne(One(in, layer), NetworkPhase::kInference);
     EXPECT_EQ(inference.forward->flops, (kind == LayerKind::kBatchNorm ? 2 : 7) * 256);

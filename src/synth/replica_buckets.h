@@ -54,6 +54,10 @@ class ReplicaBuckets {
 
   // Whether gradients are reduced after this micro-batch, or kept for the next to add to.
   bool Reduces(bool last_micro_batch) const { return plan_.zero_stage >= 2 || last_micro_batch; }
+  // Whether micro-batches add to the gradients of those before; reduced ones are gone.
+  bool Keeps(size_t replicas) const {
+    return plan_.zero_stage < 2 || replicas_[replicas].ranks == 1;
+  }
   // Of which gradients come from here on.
   void BeginMicroBatch(bool last) { last_micro_batch_ = last; }
   void Add(size_t replicas, int64_t elements, const In& inputs);

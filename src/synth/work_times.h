@@ -23,7 +23,8 @@ struct TimedWorks {
   int64_t unknown = 0;
 };
 
-// Gives computations their durations, not communications. kBadInput: RooflineTime.
+// Gives computations their durations, not communications. kBadInput: RooflineTime, and a rank whose
+// computations take longer together.
 Result<TimedWorks> TimeWorks(const TimeSources& sources, StepJob& job);
 
 }  // namespace etude

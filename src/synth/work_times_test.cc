@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,36 @@ TEST(RooflineTime, IsRoundedUp) {
 
 TEST(RooflineTime, DoesNotOverflow) {
   EXPECT_EQ(Time(Work(INT64_MAX, INT64_MAX, 0)), Nanos{4'611'686'018'427'388});
+}
+
+// 2^63 - 1 ns are 9,223,372,036.854775807 s.
+TEST(RooflineTime, WhatDoesNotFitIsRefused) {
+  DeviceModel device = Plain();
+  device.bfloat16 = 1;
+  EXPECT_EQ(RooflineTime(device, Work(9'223'372'036, 9'223'372'036, 0)).value(),
+            Nanos{9'223'372'036'000'000'000});
+  const auto longer = RooflineTime(device, Work(9'223'372'037, 9'223'372'037, 0));
+  ASSERT_FALSE(longer);
+  EXPECT_EQ(longer.error().code, ErrorCode::kBadInput);
+  EXPECT_EQ(longer.error().message,
+            "plain: 'work' takes 9.2e+09 s, 9223372037 operations at 1 a second, expected up to "
+            "9.2e+09 s");
+  device = Plain();
+  device.memory = Bytes{2};
+  EXPECT_EQ(RooflineTime(device, Work(0, 0, 40'000'000'000)).error().message,
+            "plain: 'work' takes 2.0e+10 s, 40000000000 bytes at 2 a second, expected up to "
+            "9.2e+09 s");
+}
+
+TEST(TimeWorks, ComputationsThatTakeTooLongTogether) {
+  DeviceModel device = Plain();
+  device.bfloat16 = 1;
+  StepJob job(Mesh::Make({{.name = "dp", .size = 1}}).value(), {{.axes = 1}},
+              {{Work(9'000'000'000, 9'000'000'000, 0), Work(9'000'000'000, 9'000'000'000, 0)}});
+  const auto timed = TimeWorks({.measured = {}, .device = device}, job);
+  ASSERT_FALSE(timed);
+  EXPECT_EQ(timed.error().message,
+            "computations of a rank, up to 'work', take more than 9.2e+09 s, expected less");
 }
 
 TEST(RooflineTime, NeedsAPeakOfTheType) {
@@ -114,6 +145,15 @@ TEST(MeasuredProducts, ByShapeAndType) {
   EXPECT_FALSE(products->Find({1, 512, 256, 128}, DType::kFloat32));
 }
 
+TEST(MeasuredProducts, AByteOrderMarkIsSkipped) {
+  const auto products = MeasuredProducts::Parse(
+      "\xEF\xBB\xBF"
+      "count,rows,inner,columns,type,time\n1,2,3,4,float32,1ns\n",
+      "m.csv");
+  ASSERT_TRUE(products) << products.error().message;
+  EXPECT_EQ(products->Find({1, 2, 3, 4}, DType::kFloat32), Nanos{1});
+}
+
 TEST(MeasuredProducts, WhatDoesNotFitIsSaid) {
   const auto message = [](const std::string& rows) {
     const auto products =
@@ -123,6 +163,9 @@ TEST(MeasuredProducts, WhatDoesNotFitIsSaid) {
   EXPECT_EQ(message("1,2,3,4,float32\n"), "m.csv:2: found 5 values, expected 6");
   EXPECT_EQ(message("1,2,3,0,float32,1us\n"), "m.csv:2: found '0', expected a whole number from 1");
   EXPECT_EQ(message("1,2,3,4,float32,1\n"), "m.csv:2: found '1', expected a time, as in 120us");
+  EXPECT_EQ(message("1,2,3,4,float32,0us\n"),
+            "m.csv:2: found '0us', expected a time of one nanosecond or more");
+  EXPECT_EQ(message("1,2,3,4,float32,0.4ns\n").substr(0, 15), "m.csv:2: found ");
   EXPECT_NE(message("1,2,3,4,fp32,1us\n").find("expected float32, float16"), std::string::npos);
   EXPECT_NE(message("1,2,3,4,float32,1us\n\n1,2,3,4,float32,2us\n").find("m.csv:4: "),
             std::string::npos);
@@ -134,7 +177,8 @@ TEST(MeasuredProducts, WhatDoesNotFitIsSaid) {
 class ProductSketch {
  public:
   NodeId Operator(std::string_view name, const std::vector<std::vector<int64_t>>& shapes,
-                  std::string_view device, int64_t nanos, std::string_view type = "Tensor(float)") {
+                  std::string_view device, int64_t nanos, std::string_view type = "Tensor(float)",
+                  std::optional<Nanos> exclusive = {}) {
     std::vector<Value> inputs;
     for (const std::vector<int64_t>& shape : shapes) {
       inputs.push_back(Value::Tensor(builder_.Intern(type),
@@ -150,6 +194,7 @@ class ProductSketch {
                              .place = Place::kHost,
                              .name = builder_.Intern(name),
                              .duration = Nanos{nanos},
+                             .exclusive = exclusive,
                              .inputs = builder_.InternValues(inputs)});
   }
   void Kernel(NodeId starter, int64_t nanos) {
@@ -182,6 +227,19 @@ TEST(MeasuredProducts, OfATraceTheMedianOfEachShape) {
   EXPECT_EQ(products->size(), 2u);
   EXPECT_EQ(products->Find({1, 2, 3, 5}, DType::kFloat32), Nanos{60});
   EXPECT_EQ(products->Find({1, 4, 3, 5}, DType::kFloat32), Nanos{80});
+}
+
+// What it calls is not its own.
+TEST(MeasuredProducts, OnACpuTheExclusiveTimeWhereThereIsOne) {
+  ProductSketch sketch;
+  sketch.Operator("aten::mm", {{2, 3}, {3, 5}}, "cpu", 90, "Tensor(float)", Nanos{70});
+  sketch.Operator("aten::mm", {{4, 3}, {3, 5}}, "cpu", 50);
+  sketch.Operator("aten::mm", {{6, 3}, {3, 5}}, "cpu", 50, "Tensor(float)", Nanos{0});
+  const auto products = sketch.Read();
+  ASSERT_TRUE(products) << products.error().message;
+  EXPECT_EQ(products->Find({1, 2, 3, 5}, DType::kFloat32), Nanos{70});
+  EXPECT_EQ(products->Find({1, 4, 3, 5}, DType::kFloat32), Nanos{50});
+  EXPECT_EQ(products->size(), 2u) << "no time is none";
 }
 
 TEST(MeasuredProducts, OfADeviceTheTimeOfItsKernels) {
