@@ -68,6 +68,7 @@ OrderedJson KindJson(const Mesh& mesh, const GroupKind& kind) {
   } else {
     json["names"] = kind.names;
   }
+  if (kind.callers_only) json["callers_only"] = true;
   return json;
 }
 
@@ -286,6 +287,7 @@ class ClassesParser {
     constexpr int64_t kMost = int64_t{1} << 31;
     kind.first_name = members.Whole("first_name", -kMost, kMost).value_or(0);
     kind.name_step = members.Whole("name_step", -kMost, kMost).value_or(1);
+    kind.callers_only = members.Truth("callers_only").value_or(false);
     job_.group_kinds.push_back(std::move(kind));
   }
 
