@@ -87,6 +87,7 @@ Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console
                      fmt::format("convert: --to {} needs -o FOLDER for its files",
                                  request.files == ClassFiles::kPacked ? "packed" : "classes"));
   }
+  ETUDE_RETURN_IF_ERROR(CheckNoTraces(request.output, console.context()));
   std::set<std::string> folders;
   EncodeJobOptions options{.limits = console.context().limits};
   std::vector<std::string> paths;
@@ -94,6 +95,12 @@ Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console
     paths.push_back(input.path);
     const std::optional<JobRankPath> rank = JobRankOfPath(input.path);
     if (!rank || !folders.insert(rank->folder).second) continue;
+    std::error_code ignored;
+    if (std::filesystem::equivalent(rank->folder, request.output, ignored)) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("convert: {}: found the job itself, expected another folder",
+                                   request.output));
+    }
     ETUDE_ASSIGN_OR_RETURN(const Job job, ReadJobFolder(rank->folder, console.context()));
     options.groups = UnlistedGroups(job);
   }

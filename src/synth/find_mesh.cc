@@ -151,7 +151,8 @@ Route MakeRoute(const Mesh& mesh, std::vector<std::pair<int64_t, int64_t>> pairs
   }
   const bool same = std::ranges::all_of(
       pairs, [&](const auto& pair) { return mesh.Shift(pair.first, route.shift) == pair.second; });
-  if (!same || route.shift.empty()) {
+  const bool moves = std::ranges::any_of(route.shift, [](int64_t offset) { return offset != 0; });
+  if (!same || !moves) {
     route.shift.clear();
     route.pairs = std::move(pairs);
   }
