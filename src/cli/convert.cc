@@ -80,11 +80,12 @@ class ConvertCommand : public Command {
   Result<ExitCode> Run(const Console& console) override {
     const bool expands =
         (to_.empty() || to_ == "et") && for_.empty() && compat_.empty() && IsJobFolder(input_);
-    if (!ranks_.empty() && !expands) {
-      const std::optional<int64_t> count = ParseWhole(ranks_);
+    ETUDE_RETURN_IF_ERROR(CheckSelected(expands));
+    if (ranks_ && !expands) {
+      const std::optional<int64_t> count = ParseWhole(*ranks_);
       if (!count || *count < 0) {
         return MakeError(ErrorCode::kUsage,
-                         fmt::format("--ranks: found '{}', expected a whole number", ranks_));
+                         fmt::format("--ranks: found '{}', expected a whole number", *ranks_));
       }
       rank_count_ = *count;
     }
@@ -121,6 +122,28 @@ class ConvertCommand : public Command {
   }
 
  private:
+  // Options that what is asked for has no use for.
+  Status CheckSelected(bool expands) const {
+    const bool simulates = !for_.empty();
+    const bool to_classes = to_ == "classes" || to_ == "packed";
+    const auto only = [](std::string_view option, std::string_view with) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("convert: {} goes with {} only", option, with));
+    };
+    if (fill_ranks_ && !simulates) return only("--fill-ranks", "--for");
+    if (!compute_.empty() && !simulates) return only("--compute", "--for");
+    if (!comm_groups_.empty() && !simulates && !to_classes) {
+      return only("--comm-groups", "--for, --to classes and --to packed");
+    }
+    if (ranks_ && !simulates && !expands) {
+      return only("--ranks", "--for, or to make traces of a folder of classes,");
+    }
+    if (ranks_ && ranks_->empty()) {
+      return MakeError(ErrorCode::kUsage, "--ranks: found '', expected ranks, as in 0-7,12");
+    }
+    return {};
+  }
+
   Result<ExitCode> ConvertToPyTorch(const Console& console) const {
     if (!for_.empty() || !compat_.empty() || !linked_.empty()) {
       return MakeError(ErrorCode::kUsage,
@@ -156,9 +179,12 @@ class ConvertCommand : public Command {
       return MakeError(ErrorCode::kUsage,
                        "convert: a folder of classes goes without a device trace and --linked");
     }
-    return WriteJobRanks(
-        {.folder = input_, .output = output_, .ranks = ranks_, .jobs = jobs_, .json = json_},
-        console);
+    return WriteJobRanks({.folder = input_,
+                          .output = output_,
+                          .ranks = ranks_.value_or(""),
+                          .jobs = jobs_,
+                          .json = json_},
+                         console);
   }
 
   Result<ExitCode> ConvertForSimulator(const std::vector<ConvertJob>& jobs,
@@ -286,7 +312,7 @@ class ConvertCommand : public Command {
   std::string compute_;
   bool fill_ranks_ = false;
   std::string comm_groups_;
-  std::string ranks_;
+  std::optional<std::string> ranks_;
   int64_t rank_count_ = 0;             // of --for
   std::optional<int64_t> world_size_;  // as the folder knows it
   bool json_ = false;

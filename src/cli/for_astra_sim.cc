@@ -89,21 +89,6 @@ Result<RankRead> ReadRank(const AstraSimRequest& request, const AstraSimRequest:
   return read;
 }
 
-// The file that `etude generate` puts beside PREFIX.RANK.et, if all traces are of one PREFIX and it
-// is there; else "".
-std::string GroupsBeside(const std::vector<AstraSimRequest::Input>& inputs) {
-  std::string found;
-  for (const AstraSimRequest::Input& input : inputs) {
-    const std::filesystem::path path(input.name);
-    if (path.extension() != kTraceEnding || !RankOfName(input.name)) return {};
-    const std::string groups = GroupsFileName((path.parent_path() / path.stem().stem()).string());
-    if (!found.empty() && groups != found) return {};
-    found = groups;
-  }
-  std::error_code error;
-  return std::filesystem::is_regular_file(found, error) ? found : std::string();
-}
-
 // Where the trace does not say it.
 void TakeGroupRanks(const GroupRanks& known, AstraRank& rank) {
   for (AstraGroup& group : rank.groups) {
@@ -116,6 +101,7 @@ void TakeGroupRanks(const GroupRanks& known, AstraRank& rank) {
 void TakeGroupRanks(const Job& job, AstraRank& rank) {
   if (!rank.rank) return;
   for (const GroupKind& kind : job.group_kinds) {
+    if (kind.callers_only) continue;
     const auto number = kind.GroupOf(job.mesh, *rank.rank);
     if (!number) continue;
     const std::string name = kind.NameOf(*number);
@@ -127,20 +113,6 @@ void TakeGroupRanks(const Job& job, AstraRank& rank) {
 
 std::string TracePath(const Target& target, int64_t rank) {
   return fmt::format("{}.{}{}", target.prefix, rank, kTraceEnding);
-}
-
-// "4-7, 9".
-std::string RanksText(const std::vector<int64_t>& ranks) {
-  std::string text;
-  for (size_t i = 0; i < ranks.size();) {
-    size_t last = i;
-    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
-    if (!text.empty()) text += ", ";
-    text += std::to_string(ranks[i]);
-    if (last != i) text += "-" + std::to_string(ranks[last]);
-    i = last + 1;
-  }
-  return text;
 }
 
 std::string ToText(const AstraJob& job) {
@@ -155,7 +127,7 @@ std::string ToText(const AstraJob& job) {
   }
   if (job.missing.empty()) return ranks + ", all there\n";
   return fmt::format("{}, {} without a trace ({}): ASTRA-sim does not start without their files\n",
-                     ranks, job.missing.size(), RanksText(job.missing));
+                     ranks, job.missing.size(), RankListText(job.missing));
 }
 
 std::string ToText(const AstraJob& job, const Target& target, const std::string& groups) {
@@ -221,8 +193,9 @@ Result<ExitCode> ConvertForAstraSim(const AstraSimRequest& request, const Consol
                               return ReadRank(request, request.inputs[i], context);
                             }));
   GroupRanks groups;
-  const std::string known_groups =
-      request.groups.empty() ? GroupsBeside(request.inputs) : request.groups;
+  std::vector<std::string> names;
+  for (const AstraSimRequest::Input& input : request.inputs) names.push_back(input.name);
+  const std::string known_groups = request.groups.empty() ? GroupsBeside(names) : request.groups;
   if (!known_groups.empty()) {
     ETUDE_ASSIGN_OR_RETURN(groups, ReadGroupRanks(known_groups, console.context()));
   }
@@ -233,6 +206,7 @@ Result<ExitCode> ConvertForAstraSim(const AstraSimRequest& request, const Consol
   std::vector<AstraRank> ranks;
   JobHealth job_health;
   for (RankRead& trace : traces) {
+    if (trace.rank.rank) ETUDE_RETURN_IF_ERROR(CheckGroupRanks(known_groups, groups, trace.log));
     job_health.Add(trace.rank.rank.value_or(0), trace.health, std::move(trace.log));
     TakeGroupRanks(groups, trace.rank);
     if (job_of_classes) TakeGroupRanks(*job_of_classes, trace.rank);

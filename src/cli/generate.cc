@@ -370,6 +370,7 @@ class GenerateCommand : public Command {
 
   Result<ExitCode> WriteClasses(const Console& console, const GeneratedJob& made) const {
     ETUDE_ASSIGN_OR_RETURN(const Job job, made.job.AsJob());
+    ETUDE_RETURN_IF_ERROR(CheckNoTraces(output_, console.context()));
     ETUDE_RETURN_IF_ERROR(WriteJobFolder(job, output_, console.context()));
     const JobCounts counts = CountsOf(job);
     if (json_) {

@@ -1,11 +1,16 @@
 #include "src/cli/group_ranks.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <set>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/cli/output_files.h"
+#include "src/formats/capture_folder.h"
 #include "src/formats/json_document.h"
 
 namespace etude {
@@ -31,6 +36,70 @@ std::string GroupRanksText(const GroupRanks& groups) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   for (const auto& [name, ranks] : sorted) json[name] = ranks;
   return json.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+std::string GroupsBeside(const std::vector<std::string>& traces) {
+  std::string found;
+  for (const std::string& trace : traces) {
+    const std::filesystem::path path(trace);
+    if (path.extension() != ".et" || !RankFromName(path.filename().string())) return {};
+    const std::string groups = GroupsFileName((path.parent_path() / path.stem().stem()).string());
+    if (!found.empty() && groups != found) return {};
+    found = groups;
+  }
+  std::error_code error;
+  return std::filesystem::is_regular_file(found, error) ? found : std::string();
+}
+
+Status CheckGroupRanks(const std::string& path, const GroupRanks& groups, const CommLog& log) {
+  for (const CommLog::Group& group : log.groups) {
+    const auto known = groups.find(group.name);
+    if (known == groups.end()) continue;
+    std::vector<int64_t> ranks = known->second;
+    std::ranges::sort(ranks);
+    const auto fault = [&](const std::string& expected) {
+      return BadInput(fmt::format("{}: '{}': found ranks {}, expected {}", path, group.name,
+                                  RankListText(ranks), expected));
+    };
+    if (!std::ranges::binary_search(ranks, log.rank)) {
+      return fault(fmt::format("rank {} among them, which calls this group", log.rank));
+    }
+    if (log.world_size && ranks.back() >= *log.world_size) {
+      return fault(fmt::format("ranks of the job, which has {}", *log.world_size));
+    }
+    std::vector<int64_t> listed = group.ranks;
+    std::ranges::sort(listed);
+    if (!listed.empty() && listed != ranks) {
+      return fault(
+          fmt::format("{}, which the trace of rank {} has", RankListText(listed), log.rank));
+    }
+  }
+  return {};
+}
+
+GroupRanks UnlistedGroups(const Job& job) {
+  std::set<size_t> kinds;
+  for (const RankClass& one : job.classes) {
+    for (const RankClass::Group& group : one.groups) {
+      if (!group.listed && !job.group_kinds[group.kind].callers_only) kinds.insert(group.kind);
+    }
+  }
+  GroupRanks groups;
+  std::set<std::string> ambiguous;  // names that a file cannot tell apart
+  for (const size_t at : kinds) {
+    const GroupKind& kind = job.group_kinds[at];
+    const int64_t count =
+        kind.axes ? job.mesh.GroupCount(*kind.axes) : static_cast<int64_t>(kind.listed.size());
+    for (int64_t i = 0; i < count; ++i) {
+      const std::string name = kind.NameOf(i);
+      if (name.empty()) continue;
+      std::vector<int64_t> ranks = kind.RanksOf(job.mesh, i);
+      const auto [known, added] = groups.emplace(name, ranks);
+      if (!added && known->second != ranks) ambiguous.insert(name);
+    }
+  }
+  for (const std::string& name : ambiguous) groups.erase(name);
+  return groups;
 }
 
 }  // namespace etude

@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "src/analysis/comm_log.h"
 #include "src/base/result.h"
 #include "src/base/run_context.h"
+#include "src/trace/job.h"
 
 namespace etude {
 
@@ -16,5 +18,16 @@ using GroupRanks = std::map<std::string, std::vector<int64_t>>;
 // As the text of such a file; 2 comes before 10.
 std::string GroupRanksText(const GroupRanks& groups);
 Result<GroupRanks> ReadGroupRanks(const std::string& path, const RunContext& context);
+
+// The file that `etude generate` puts beside PREFIX.RANK.et, if all `traces` are of one PREFIX and
+// it is there; else "".
+std::string GroupsBeside(const std::vector<std::string>& traces);
+
+// kBadInput, with `path`, if `groups` contradict what a rank does: it calls a group that it is not
+// in, lists other members, or is of a job with fewer ranks.
+Status CheckGroupRanks(const std::string& path, const GroupRanks& groups, const CommLog& log);
+
+// The groups that traces of the job do not list, as far as their ranks are known.
+GroupRanks UnlistedGroups(const Job& job);
 
 }  // namespace etude

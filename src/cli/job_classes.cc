@@ -54,26 +54,6 @@ std::optional<std::vector<int64_t>> ChooseRanks(std::string_view list,
   return std::vector<int64_t>(chosen.begin(), chosen.end());
 }
 
-// The ranks of the groups that traces of the job do not list.
-GroupRanks UnlistedGroups(const Job& job) {
-  std::set<size_t> kinds;
-  for (const RankClass& one : job.classes) {
-    for (const RankClass::Group& group : one.groups) {
-      if (!group.listed) kinds.insert(group.kind);
-    }
-  }
-  GroupRanks groups;
-  for (const size_t at : kinds) {
-    const GroupKind& kind = job.group_kinds[at];
-    const int64_t count =
-        kind.axes ? job.mesh.GroupCount(*kind.axes) : static_cast<int64_t>(kind.listed.size());
-    for (int64_t i = 0; i < count; ++i) {
-      groups.emplace(kind.NameOf(i), kind.RanksOf(job.mesh, i));
-    }
-  }
-  return groups;
-}
-
 struct WrittenRank {
   std::string path;
   uint64_t bytes = 0;
@@ -107,11 +87,26 @@ Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console
                      fmt::format("convert: --to {} needs -o FOLDER for its files",
                                  request.files == ClassFiles::kPacked ? "packed" : "classes"));
   }
+  ETUDE_RETURN_IF_ERROR(CheckNoTraces(request.output, console.context()));
   std::set<std::string> folders;
+  EncodeJobOptions options{.limits = console.context().limits};
+  std::vector<std::string> paths;
   for (const RankInput& input : request.inputs) {
+    paths.push_back(input.path);
     const std::optional<JobRankPath> rank = JobRankOfPath(input.path);
     if (!rank || !folders.insert(rank->folder).second) continue;
-    ETUDE_RETURN_IF_ERROR(ReadJobFolder(rank->folder, console.context()));
+    std::error_code ignored;
+    if (std::filesystem::equivalent(rank->folder, request.output, ignored)) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("convert: {}: found the job itself, expected another folder",
+                                   request.output));
+    }
+    ETUDE_ASSIGN_OR_RETURN(const Job job, ReadJobFolder(rank->folder, console.context()));
+    options.groups = UnlistedGroups(job);
+  }
+  const std::string groups_file = request.groups.empty() ? GroupsBeside(paths) : request.groups;
+  if (!groups_file.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(options.groups, ReadGroupRanks(groups_file, console.context()));
   }
   ETUDE_ASSIGN_OR_RETURN(const std::vector<Trace> traces,
                          ForEachRank<Trace>(request.inputs.size(), request.jobs, console.context(),
@@ -128,10 +123,9 @@ Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console
                       ": one of several traces, and its rank cannot be told");
     }
     ranks.push_back({.rank = rank.value_or(0), .trace = &traces[i]});
-  }
-  EncodeJobOptions options{.limits = console.context().limits};
-  if (!request.groups.empty()) {
-    ETUDE_ASSIGN_OR_RETURN(options.groups, ReadGroupRanks(request.groups, console.context()));
+    if (groups_file.empty()) continue;
+    ETUDE_RETURN_IF_ERROR(
+        CheckGroupRanks(groups_file, options.groups, ReadCommLog(traces[i], rank.value_or(0))));
   }
   ETUDE_ASSIGN_OR_RETURN(const Job job, EncodeJob(ranks, options));
   ETUDE_RETURN_IF_ERROR(WriteJobFolder(job, request.output, console.context(), request.files));

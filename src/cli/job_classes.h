@@ -16,8 +16,9 @@ struct JobClassesRequest {
   std::vector<RankInput> inputs;
   std::string output;  // a folder, made if need be
   ClassFiles files = ClassFiles::kChakra;
-  std::string groups;  // file of the ranks of groups, where traces do not list them; "": none
-  int64_t jobs = 0;    // ranks read at a time
+  // File of the ranks of groups, where traces do not list them; "": the one beside, if any.
+  std::string groups;
+  int64_t jobs = 0;  // ranks read at a time
   bool json = false;
 };
 

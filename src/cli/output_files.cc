@@ -13,6 +13,8 @@
 
 #include "src/base/quantity.h"
 #include "src/formats/atomic_file.h"
+#include "src/formats/capture_folder.h"
+#include "src/formats/job_folder.h"
 
 namespace etude {
 
@@ -82,10 +84,35 @@ tl::unexpected<Error> OtherJob(const std::string& path, int64_t ranks) {
 }
 
 Status CheckNoOtherJob(const std::string& prefix, int64_t ranks, bool has_groups) {
+  std::string folder = std::filesystem::path(prefix).parent_path().string();
+  if (folder.empty()) folder = ".";
+  if (IsJobFolder(folder)) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("{}/{}: found a job in classes, beside which no trace is looked "
+                                 "at; write elsewhere",
+                                 folder, kClassesFile));
+  }
   if (const auto other = RankFileBeyond(prefix + ".", ".et", ranks)) return OtherJob(*other, ranks);
   const std::string groups = GroupsFileName(prefix);
   std::error_code error;
   if (!has_groups && std::filesystem::exists(groups, error)) return OtherJob(groups, ranks);
+  return {};
+}
+
+Status CheckNoTraces(const std::string& folder, const RunContext& context) {
+  if (!IsFolder(folder) || IsJobFolder(folder)) return {};
+  const auto found = ListCaptureFolder(folder, context);
+  if (!found) return {};
+  for (const CaptureRank& rank : found->ranks) {
+    for (const std::string& file : rank.files()) {
+      // An earlier job in classes that was not completed.
+      if (std::filesystem::path(file).filename().string().starts_with("class.")) continue;
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("{}: found a trace where a job in classes is to be written, "
+                                   "beside which none is looked at; write elsewhere",
+                                   file));
+    }
+  }
   return {};
 }
 

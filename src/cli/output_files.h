@@ -34,8 +34,11 @@ Result<ChakraWriteReport> WriteChakraFile(const Trace& trace, const std::string&
 inline constexpr int64_t kMostRankFiles = int64_t{1} << 18;
 
 // Refuses with kUsage to write PREFIX.0.et … beside what an earlier job with more ranks, or with
-// groups where this one has none, left under these names: simulators would take it for a part.
+// groups where this one has none, left under these names: simulators would take it for a part. Also
+// beside a job in classes, which stands for the folder.
 Status CheckNoOtherJob(const std::string& prefix, int64_t ranks, bool has_groups);
+// Refuses with kUsage to write a job in classes where other traces are.
+Status CheckNoTraces(const std::string& folder, const RunContext& context);
 // Its parts: the first file BEFORE + rank + AFTER of a rank from `ranks` on, and the error.
 std::optional<std::string> RankFileBeyond(const std::string& before, const std::string& after,
                                           int64_t ranks);

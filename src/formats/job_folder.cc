@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <initializer_list>
 #include <memory>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -11,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/hash.h"
+#include "src/base/nearest.h"
 #include "src/base/quantity.h"
 #include "src/base/run_cache.h"
 #include "src/formats/atomic_file.h"
@@ -68,6 +71,7 @@ OrderedJson KindJson(const Mesh& mesh, const GroupKind& kind) {
   } else {
     json["names"] = kind.names;
   }
+  if (kind.callers_only) json["callers_only"] = true;
   return json;
 }
 
@@ -182,6 +186,8 @@ class ClassesParser {
       : members_(path, json, status_) {}
 
   Result<Job> Run() {
+    CheckKeys(members_, {"mesh", "group_kinds", "routes", "classes", "events", "facts"},
+              {"format", "version"});
     ETUDE_RETURN_IF_ERROR(ReadMesh());
     for (const JsonMembers& kind : members_.Objects("group_kinds")) ReadKind(kind);
     for (const JsonMembers& route : members_.Objects("routes")) ReadRoute(route);
@@ -198,6 +204,27 @@ class ClassesParser {
 
  private:
   static constexpr int64_t kMostRows = UINT32_MAX - 1;
+
+  using Keys = std::initializer_list<const char*>;
+
+  // Refuses an object that lacks one of the `needed` keys or has one that is not among all.
+  void CheckKeys(const JsonMembers& members, Keys needed, Keys optional = {}) {
+    std::vector<std::string> known(needed.begin(), needed.end());
+    known.insert(known.end(), optional.begin(), optional.end());
+    if (members.json().is_object()) {
+      for (const auto& [key, value] : members.json().items()) {
+        if (std::ranges::find(known, key) != known.end() || !status_) continue;
+        const std::string nearest = Nearest(key, known);
+        status_ = BadInput(fmt::format("{}: found an unknown key{}", members.Place(key),
+                                       nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+      }
+    }
+    for (const char* key : needed) {
+      if (!members.Has(key) && status_) {
+        status_ = BadInput(members.Place(key) + ": found none, expected one");
+      }
+    }
+  }
 
   // A whole number from `least` on; 0, and the error, for anything else.
   int64_t Number(const nlohmann::json& json, int64_t least, const std::string& where) {
@@ -221,6 +248,7 @@ class ClassesParser {
   Status ReadMesh() {
     std::vector<MeshAxis> axes;
     for (const JsonMembers& axis : members_.Objects("mesh")) {
+      CheckKeys(axis, {"name", "size"});
       axes.push_back(
           {.name = axis.Text("name").value_or(""), .size = axis.Whole("size", 1).value_or(0)});
     }
@@ -267,7 +295,14 @@ class ClassesParser {
 
   void ReadKind(const JsonMembers& members) {
     GroupKind kind;
-    if (members.Has("axes")) {
+    const bool along_axes = members.Has("axes");
+    const char* const members_key = along_axes ? "axes" : "listed";
+    if (members.Has("names")) {
+      CheckKeys(members, {members_key, "names"}, {"callers_only"});
+    } else {
+      CheckKeys(members, {members_key, "first_name", "name_step"}, {"callers_only"});
+    }
+    if (along_axes) {
       kind.axes = 0;
       for (const std::string& name : members.Texts("axes")) {
         const auto axis = AxisOf(name);
@@ -286,21 +321,52 @@ class ClassesParser {
     constexpr int64_t kMost = int64_t{1} << 31;
     kind.first_name = members.Whole("first_name", -kMost, kMost).value_or(0);
     kind.name_step = members.Whole("name_step", -kMost, kMost).value_or(1);
+    CheckGroups(members, kind);
+    kind.callers_only = members.Truth("callers_only").value_or(false);
     job_.group_kinds.push_back(std::move(kind));
+  }
+
+  // Of a rank one group; of a name, too, unless the traces list the members.
+  void CheckGroups(const JsonMembers& members, const GroupKind& kind) {
+    if (!status_) return;
+    std::set<int64_t> ranks;
+    for (const RankSet& group : kind.listed) {
+      for (const int64_t rank : group.Ranks()) {
+        if (rank >= job_.mesh.size()) return members.Refuse("listed", "ranks of the mesh");
+        if (!ranks.insert(rank).second) {
+          return members.Refuse("listed", fmt::format("rank {} in one group", rank));
+        }
+      }
+    }
+    const auto count = static_cast<size_t>(kind.axes ? job_.mesh.GroupCount(*kind.axes)
+                                                     : static_cast<int64_t>(kind.listed.size()));
+    names_repeat_.push_back(kind.name_step == 0 && count > 1);
+    if (!members.Has("names")) return;
+    if (kind.names.size() != count) {
+      return members.Refuse("names", fmt::format("{} names, one for each group", count));
+    }
+    std::set<std::string_view> names;
+    for (const std::string& name : kind.names) {
+      if (!name.empty() && !names.insert(name).second) names_repeat_.back() = true;
+    }
   }
 
   void ReadRoute(const JsonMembers& members) {
     Route route;
+    CheckKeys(members, {members.Has("shift") ? "shift" : "pairs"});
     if (members.Has("shift")) {
       const JsonMembers shift = members.Object("shift");
       route.shift.assign(job_.mesh.axes().size(), 0);
+      bool moves = false;
       if (!shift.empty()) {
         for (const auto& [name, offset] : shift.json().items()) {
           const auto axis = AxisOf(name);
           if (!axis) return members.Refuse("shift", "offsets along axes of the mesh");
           route.shift[*axis] = Number(offset, -kMostRanksOfJob, shift.Place(name));
+          moves = moves || route.shift[*axis] % job_.mesh.axes()[*axis].size != 0;
         }
       }
+      if (!moves && status_) return members.Refuse("shift", "a way to another rank");
     } else {
       for (const nlohmann::json& pair : members.List("pairs")) {
         if (!pair.is_array() || pair.size() != 2) return members.Refuse("pairs", "pairs of ranks");
@@ -316,15 +382,20 @@ class ClassesParser {
 
   void ReadClass(const JsonMembers& members) {
     RankClass one;
+    CheckKeys(members, {"file", "hash", "ranks", "groups", "states_rank", "peers_in_names"});
     one.ranks = Ranks(members.List("ranks"), members.Place("ranks"));
     if (one.ranks.size() == 0 || one.ranks.At(one.ranks.size() - 1) >= job_.mesh.size()) {
       return members.Refuse("ranks", "ranks of the mesh");
     }
     for (const JsonMembers& group : members.Objects("groups")) {
+      CheckKeys(group, {"kind", "listed"});
       one.groups.push_back(
           {.kind = Index(group, "kind"), .listed = group.Truth("listed").value_or(false)});
       if (one.groups.back().kind >= job_.group_kinds.size()) {
         return group.Refuse("kind", "one of the kinds of groups");
+      }
+      if (!one.groups.back().listed && status_ && names_repeat_[one.groups.back().kind]) {
+        return group.Refuse("kind", "a kind whose groups have names of their own");
       }
     }
     one.states_rank = members.Truth("states_rank").value_or(false);
@@ -334,6 +405,8 @@ class ClassesParser {
 
   void ReadEvent(const JsonMembers& members) {
     CommEvent event;
+    CheckKeys(members, {"type", "parts"},
+              {"bytes", "root", "tag", "group", "route", "received_after"});
     const std::string type = members.Text("type").value_or("");
     event.is_message = type == "message";
     bool known = event.is_message;
@@ -352,6 +425,7 @@ class ClassesParser {
       return members.Refuse("route", "one of the routes");
     }
     for (const JsonMembers& part : members.Objects("parts")) {
+      CheckKeys(part, {"class", "node"}, {"number", "states_self"});
       event.parts.push_back({.rank_class = Index(part, "class"),
                              .node = NodeId::FromIndex(Index(part, "node")),
                              .number = part.Has("number") ? Index(part, "number") : 0,
@@ -362,6 +436,7 @@ class ClassesParser {
 
   void ReadFacts(const JsonMembers& members) {
     const auto rank = static_cast<int64_t>(Index(members, "rank"));
+    CheckKeys(members, {"rank"}, {"time", "pid", "start_ts", "finish_ts"});
     job_.facts[rank] = {.time = members.Text("time").value_or(""),
                         .pid = members.Whole("pid", INT64_MIN),
                         .start_ts = members.Whole("start_ts", INT64_MIN),
@@ -371,6 +446,7 @@ class ClassesParser {
   Status status_;
   JsonMembers members_;
   Job job_;
+  std::vector<bool> names_repeat_;  // by kind of groups
 };
 
 struct ClassesFile {

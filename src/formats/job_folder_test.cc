@@ -121,6 +121,60 @@ TEST_F(JobFolder, RefusesWhatDoesNotFitTogether) {
             "classes.json: communication 0: found no partner of rank 1 on route 0");
 }
 
+TEST_F(JobFolder, RefusesOtherKeys) {
+  EXPECT_EQ(FaultWith("\"states_rank\"", "\"state_rank\""),
+            "classes.json.classes[0].state_rank: found an unknown key; did you mean "
+            "'states_rank'?");
+  EXPECT_EQ(FaultWith(",\"name_step\":1", ""),
+            "classes.json.group_kinds[0].name_step: found none, expected one");
+  EXPECT_EQ(FaultWith("\"facts\": []", "\"fact\": []"),
+            "classes.json.fact: found an unknown key; did you mean 'facts'?");
+  EXPECT_EQ(FaultWith("{\"class\":0,", "{\"class\":0,\"x\":1,"),
+            "classes.json.events[0].parts[0].x: found an unknown key");
+}
+
+TEST_F(JobFolder, RefusesGroupsAndRoutesThatTellNothing) {
+  const std::string kind = "{\"axes\":[\"dp\"],\"first_name\":7,\"name_step\":1}";
+  EXPECT_EQ(FaultWith(kind, "{\"listed\":[[0,1],[1,2,3]],\"names\":[\"7\",\"8\"]}"),
+            "classes.json.group_kinds[0].listed: found [[0,1],[1,2,3]], expected rank 1 in one "
+            "group");
+  EXPECT_EQ(FaultWith(kind, "{\"axes\":[\"dp\"],\"names\":[\"7\"]}"),
+            "classes.json.group_kinds[0].names: found [\"7\"], expected 2 names, one for each "
+            "group");
+  EXPECT_EQ(FaultWith("\"shift\":{\"pp\":1}", "\"shift\":{\"pp\":0}"),
+            "classes.json.routes[0].shift: found {\"pp\":0}, expected a way to another rank");
+  EXPECT_EQ(FaultWith("\"shift\":{\"pp\":1}", "\"shift\":{}"),
+            "classes.json.routes[0].shift: found {}, expected a way to another rank");
+  EXPECT_EQ(FaultWith("\"shift\":{\"pp\":1}", "\"shift\":{\"pp\":2}"),
+            "classes.json.routes[0].shift: found {\"pp\":2}, expected a way to another rank");
+}
+
+// The traces of the ranks do not list the members, so that a name must tell the group.
+TEST_F(JobFolder, RefusesNamesThatRepeat) {
+  Job job = TwoStages();
+  for (RankClass& one : job.classes) one.groups[0].listed = false;
+  ASSERT_TRUE(WriteJobFolder(job, folder_, {}).has_value());
+  EXPECT_EQ(Fault(), "");
+  EXPECT_EQ(FaultWith("\"name_step\":1", "\"name_step\":0"),
+            "classes.json.classes[0].groups[0].kind: found 0, expected a kind whose groups have "
+            "names of their own");
+  EXPECT_EQ(FaultWith("\"first_name\":7,\"name_step\":1", "\"names\":[\"7\",\"7\"]"),
+            "classes.json.classes[0].groups[0].kind: found 0, expected a kind whose groups have "
+            "names of their own");
+}
+
+// What a run leaves that did not come to its end.
+TEST_F(JobFolder, RefusesClassesWithoutTheirJob) {
+  EXPECT_TRUE(ReadTrace(File("class.0.et"), {}, {}).has_value());
+  std::filesystem::remove(File(std::string(kClassesFile)));
+  const auto trace = ReadTrace(File("class.0.et"), {}, {});
+  ASSERT_FALSE(trace.has_value());
+  EXPECT_EQ(trace.error().message,
+            File("class.0.et") +
+                ": found the trace of a class of ranks, expected classes.json "
+                "beside it; the job was not written to its end");
+}
+
 TEST_F(JobFolder, RefusesDamagedEvents) {
   const std::string path = File(std::string(kClassesFile));
   const std::string text = testing_support::ReadFileBytes(path);

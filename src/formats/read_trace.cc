@@ -1,5 +1,7 @@
 #include "src/formats/read_trace.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <protozero/pbf_reader.hpp>
@@ -194,6 +196,18 @@ std::optional<std::string_view> ForeignPacking(std::string_view beginning) {
   return std::nullopt;
 }
 
+// Whether it is a class of a job (job_folder.h) that is not there: its groups have no names.
+bool LacksClasses(const std::string& path, const Trace& trace) {
+  const std::filesystem::path parts(path);
+  const std::string name = parts.filename().string();
+  if (!name.starts_with("class.") || !name.ends_with(".et")) return false;
+  const std::filesystem::path folder = parts.parent_path();
+  if (IsJobFolder(folder.empty() ? "." : folder.string())) return false;
+  return std::ranges::any_of(trace.comms(), [&](const auto& entry) {
+    return GroupOfName(trace.text(entry.second.group)).has_value();
+  });
+}
+
 Error UnknownFile(const ByteSource& source, const Detection& detection,
                   std::string_view beginning) {
   std::string found = detection.found;
@@ -264,7 +278,14 @@ Result<Trace> ReadTrace(const std::string& path, const ReadOptions& options,
                         const RunContext& context) {
   if (const auto rank = JobRankOfPath(path)) return ReadJobRank(*rank, context);
   ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path, context.limits));
-  return ReadTrace(source, options, context);
+  Result<Trace> trace = ReadTrace(source, options, context);
+  if (trace && LacksClasses(path, *trace)) {
+    return BadInput(
+        fmt::format("{}: found the trace of a class of ranks, expected {} beside it; the "
+                    "job was not written to its end",
+                    path, kClassesFile));
+  }
+  return trace;
 }
 
 }  // namespace etude

@@ -217,13 +217,15 @@ class JobEncoder {
     for (const auto& [place, members] : groups_at) {
       std::vector<NamedGroup> named;
       std::set<int64_t> ranks;
+      // Forms that are equal, and those that share a group, agree on it.
+      const bool callers_only = !ranks_.groups[members.front()].known;
       for (const size_t group : members) {
         named.push_back({.name = ranks_.groups[group].name, .ranks = ranks_.groups[group].ranks});
         for (const int64_t rank : ranks_.groups[group].ranks) {
           if (!ranks.insert(rank).second) return false;  // the rank does not tell its group
         }
       }
-      kind_at[place] = AddGroupKind(draft.job, std::move(named));
+      kind_at[place] = AddGroupKind(draft.job, std::move(named), callers_only);
     }
     for (size_t i = 0; i < draft.job.classes.size(); ++i) {
       for (size_t k = 0; k < draft.job.classes[i].groups.size(); ++k) {

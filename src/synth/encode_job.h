@@ -32,10 +32,12 @@ struct EncodeJobOptions {
 // The job whose ranks have these traces; TraceOfRank gives each of them back. Ranks are of one
 // class if their traces are equal but for their own ranks, the names of process groups and the
 // partners of messages, wherever a group or a partner then follows from the rank. Members of groups
-// and partners of messages without a trace are outside the job; the mesh has them.
+// and partners of messages without a trace are outside the job; the mesh has them. Where nobody
+// says who is in a group, the job has those who call it, and says so (GroupKind::callers_only).
 //
-// kBadInput for a rank that occurs twice, a trace with a cycle, and communications that do not fit
-// together or that wait for each other: with the ranks and nodes.
+// kBadInput for a rank that occurs twice or names a group that it is not in, a trace with a cycle,
+// and communications that do not fit together or that wait for each other: with the ranks and
+// nodes.
 Result<Job> EncodeJob(std::span<const RankOfJob> ranks, const EncodeJobOptions& options = {});
 
 }  // namespace etude

@@ -125,6 +125,35 @@ Trace Reduces(const std::string& order, int64_t bytes = 8) {
   return builder.Finish().value();
 }
 
+// Two ranks of a group of four: what nobody says about the others is not made up.
+TEST(EncodeJob, LeavesMembersUnknown) {
+  std::vector<Trace> traces =
+      MakeBench({.pattern = Pattern::kOverlap, .ranks = 8, .count = 1, .group_size = 4});
+  traces.resize(2);
+  const auto unknown = Encode(traces);
+  ASSERT_TRUE(unknown.has_value()) << unknown.error().message;
+  ASSERT_EQ(unknown->group_kinds.size(), 1u);
+  EXPECT_TRUE(unknown->group_kinds[0].callers_only);
+  ExpectRanks(*unknown, traces, "unknown members");
+  const auto known = Encode(traces, {.groups = {{"1", {0, 1, 2, 3}}}});
+  ASSERT_TRUE(known.has_value()) << known.error().message;
+  ASSERT_EQ(known->group_kinds.size(), 1u);
+  const GroupKind& kind = known->group_kinds[0];
+  EXPECT_FALSE(kind.callers_only);
+  EXPECT_EQ(kind.RanksOf(known->mesh, 0), (std::vector<int64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(kind.NameOf(0), "1");
+  EXPECT_EQ(kind.NameOf(1), "");
+}
+
+TEST(EncodeJob, RefusesAGroupWithoutItsCaller) {
+  const std::vector<Trace> traces =
+      MakeBench({.pattern = Pattern::kOverlap, .ranks = 4, .count = 1, .group_size = 4});
+  const auto job = Encode(traces, {.groups = {{"1", {0, 1, 3}}}});
+  ASSERT_FALSE(job.has_value());
+  EXPECT_EQ(job.error().code, ErrorCode::kBadInput);
+  EXPECT_EQ(job.error().message, "group '1': found rank 2, which is not among its ranks (0-1, 3)");
+}
+
 TEST(EncodeJob, RefusesCommunicationsThatDoNotMeet) {
   std::vector<Trace> traces;
   traces.push_back(Reduces("a", 8));

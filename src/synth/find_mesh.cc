@@ -99,11 +99,12 @@ Mesh FindMesh(int64_t world, std::span<const std::vector<int64_t>> groups) {
   return Mesh::Make(std::move(axes)).value_or(Mesh());
 }
 
-size_t AddGroupKind(Job& job, std::vector<NamedGroup> groups) {
+size_t AddGroupKind(Job& job, std::vector<NamedGroup> groups, bool callers_only) {
   std::ranges::sort(groups, {}, [](const NamedGroup& group) { return group.ranks.front(); });
   const std::optional<AxisSet> axes = CommonAxes(job.mesh, groups);
   if (!axes) {
     GroupKind kind;
+    kind.callers_only = callers_only;
     std::vector<std::string> names;
     for (const NamedGroup& group : groups) {
       kind.listed.push_back(RankSet::Of(group.ranks));
@@ -118,7 +119,8 @@ size_t AddGroupKind(Job& job, std::vector<NamedGroup> groups) {
     return static_cast<size_t>(job.mesh.GroupOf(group.ranks.front(), *axes));
   };
   for (size_t i = 0; i < job.group_kinds.size(); ++i) {
-    if (job.group_kinds[i].axes != axes) continue;
+    if (job.group_kinds[i].axes != axes || job.group_kinds[i].callers_only != callers_only)
+      continue;
     std::vector<std::string> names = NamesOf(job.group_kinds[i], count);
     const bool fits = std::ranges::all_of(groups, [&](const NamedGroup& group) {
       return names[index(group)].empty() || names[index(group)] == group.name;
@@ -128,7 +130,9 @@ size_t AddGroupKind(Job& job, std::vector<NamedGroup> groups) {
     SetNames(job.group_kinds[i], std::move(names));
     return i;
   }
-  GroupKind kind{.axes = axes};
+  GroupKind kind;
+  kind.axes = axes;
+  kind.callers_only = callers_only;
   std::vector<std::string> names(count);
   for (const NamedGroup& group : groups) names[index(group)] = group.name;
   SetNames(kind, std::move(names));
@@ -147,7 +151,8 @@ Route MakeRoute(const Mesh& mesh, std::vector<std::pair<int64_t, int64_t>> pairs
   }
   const bool same = std::ranges::all_of(
       pairs, [&](const auto& pair) { return mesh.Shift(pair.first, route.shift) == pair.second; });
-  if (!same || route.shift.empty()) {
+  const bool moves = std::ranges::any_of(route.shift, [](int64_t offset) { return offset != 0; });
+  if (!same || !moves) {
     route.shift.clear();
     route.pairs = std::move(pairs);
   }

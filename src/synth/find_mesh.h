@@ -22,8 +22,8 @@ struct NamedGroup {
 };
 
 // The index of the job's kind with these groups, which are disjoint; adds them to a kind along the
-// same axes, or a new kind.
-size_t AddGroupKind(Job& job, std::vector<NamedGroup> groups);
+// same axes, or a new kind. `callers_only` as of GroupKind.
+size_t AddGroupKind(Job& job, std::vector<NamedGroup> groups, bool callers_only = false);
 
 // The route of these senders and receivers, ascending: the same way along the axes for all of them,
 // if there is one.

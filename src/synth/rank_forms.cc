@@ -157,14 +157,15 @@ class RankFormMaker {
     }
     const auto known = options_.groups.find(text);
     if (ranks.empty() && known != options_.groups.end()) ranks = known->second;
+    const bool is_known = !ranks.empty();
     // Without a list of members they are those who communicate in it.
     if (ranks.empty() && std::ranges::count(logs_[form].groups, text, &CommLog::Group::name) == 0) {
       ranks = {forms_[form].rank};
     }
     std::ranges::sort(ranks);
-    const auto [at, added] = group_ids_.emplace(std::pair(text, ranks), groups_.size());
+    const auto [at, added] = group_ids_.emplace(std::tuple(text, is_known, ranks), groups_.size());
     if (added) {
-      groups_.push_back({.name = std::move(text), .ranks = ranks});
+      groups_.push_back({.name = std::move(text), .ranks = ranks, .known = is_known});
       users_.emplace_back();
     }
     users_[at->second].insert(forms_[form].rank);
@@ -196,6 +197,7 @@ class RankFormMaker {
     const auto number = [&](StringId name) {
       if (name && numbers.emplace(trace.text(name), form.groups.size()).second) {
         form.groups.push_back(GroupOf(at, name));
+        form.known.push_back(groups_[form.groups.back()].known);
       }
     };
     for (const auto& [node, comm] : trace.comms()) number(comm.group);
@@ -276,6 +278,11 @@ class RankFormMaker {
         return BadInput(fmt::format("group '{}': found rank {} twice, expected it once",
                                     groups_[i].name, *twice));
       }
+      for (const int64_t user : users_[i]) {
+        if (std::ranges::binary_search(ranks, user)) continue;
+        return BadInput(fmt::format("group '{}': found rank {}, which is not among its ranks ({})",
+                                    groups_[i].name, user, RankListText(ranks)));
+      }
     }
     return {};
   }
@@ -293,7 +300,7 @@ class RankFormMaker {
   std::vector<ActualEvent> events_;
   std::vector<ActualGroup> groups_;
   std::vector<std::set<int64_t>> users_;  // by group
-  std::map<std::pair<std::string, std::vector<int64_t>>, size_t> group_ids_;
+  std::map<std::tuple<std::string, bool, std::vector<int64_t>>, size_t> group_ids_;
   std::map<int64_t, RankFacts> facts_;
 };
 
@@ -303,9 +310,10 @@ bool RankForm::SameAs(const RankForm& other) const {
   for (const StatInfo& info : StatTable()) {
     if (program.stats()[info.stat] != other.program.stats()[info.stat]) return false;
   }
-  return hash == other.hash && listed == other.listed && states_rank == other.states_rank &&
-         peers_in_names == other.peers_in_names && states_self == other.states_self &&
-         routed == other.routed && program.SameContent(other.program);
+  return hash == other.hash && known == other.known && listed == other.listed &&
+         states_rank == other.states_rank && peers_in_names == other.peers_in_names &&
+         states_self == other.states_self && routed == other.routed &&
+         program.SameContent(other.program);
 }
 
 Result<RankForms> MakeRankForms(std::span<const RankOfJob> ranks, const EncodeJobOptions& options) {

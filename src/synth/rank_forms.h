@@ -21,6 +21,7 @@ namespace etude {
 struct ActualGroup {
   std::string name;
   std::vector<int64_t> ranks;  // ascending
+  bool known = false;          // else the ranks are those that name the group
 };
 
 // A communication as it is: all calls that belong together.
@@ -38,6 +39,7 @@ struct RankForm {
   const Trace* trace = nullptr;
   Trace program;
   std::vector<size_t> groups;  // by number in the program: ActualGroup
+  std::vector<bool> known;     // likewise: ActualGroup::known
   std::vector<bool> listed;    // likewise
   bool states_rank = false;
   bool peers_in_names = false;

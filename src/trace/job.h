@@ -31,10 +31,13 @@ struct GroupKind {
   std::vector<std::string> names;
   int64_t first_name = 0;
   int64_t name_step = 1;
+  // The ranks are those whose traces name the group; who else is in it is not known.
+  bool callers_only = false;
 
   // The group of `rank`; nullopt: it is in none.
   std::optional<int64_t> GroupOf(const Mesh& mesh, int64_t rank) const;
   std::vector<int64_t> RanksOf(const Mesh& mesh, int64_t group) const;
+  // "": of a group along the axes that no rank with a trace is in, and that need not exist.
   std::string NameOf(int64_t group) const;
 };
 

@@ -143,4 +143,18 @@ std::vector<int64_t> RankSet::Ranks() const {
   return ranks;
 }
 
+std::string RankListText(std::span<const int64_t> ranks) {
+  if (ranks.empty()) return "none";
+  std::string text;
+  for (size_t i = 0; i < ranks.size();) {
+    size_t last = i;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    if (!text.empty()) text += ", ";
+    text += std::to_string(ranks[i]);
+    if (last != i) text += "-" + std::to_string(ranks[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
 }  // namespace etude

@@ -63,4 +63,7 @@ class RankSet {
   std::vector<int64_t> begins_;  // by block: ranks in it and in those before
 };
 
+// "4-7, 9" for people; "none".
+std::string RankListText(std::span<const int64_t> ranks);
+
 }  // namespace etude

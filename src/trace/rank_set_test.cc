@@ -72,5 +72,10 @@ TEST(RankSet, RefusesWhatIsNoSet) {
             "x: found rank 3 after 3, expected ranks that ascend");
 }
 
+TEST(RankSet, IsListedForPeople) {
+  EXPECT_EQ(RankListText(std::vector<int64_t>{4, 5, 6, 9}), "4-6, 9");
+  EXPECT_EQ(RankListText({}), "none");
+}
+
 }  // namespace
 }  // namespace etude
