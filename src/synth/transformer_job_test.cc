@@ -595,7 +595,7 @@ void ExpectPlansAreSound(TransformerPlan (RandomPlans::*next)(), int count) {
   }
 }
 
-TEST(TransformerJob, RandomPlansAreSound) { ExpectPlansAreSound(&RandomPlans::Training, 300); }
+TEST(TransformerJob, RandomPlansAreSound) { ExpectPlansAreSound(&RandomPlans::Training, 1000); }
 
 TEST(TransformerJob, RandomInferenceIsSound) { ExpectPlansAreSound(&RandomPlans::Inference, 60); }
 
