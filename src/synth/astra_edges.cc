@@ -19,7 +19,7 @@ const StepWork* FirstComputation(const std::vector<StepWork>& program) {
 }  // namespace
 
 AstraEdges FindAstraEdges(const StepJob& job) {
-  const int64_t places = job.mesh().axes().back().size;
+  const int64_t places = job.places();
   const auto ranks = static_cast<uint64_t>(job.ranks() / places);  // of a place
   AstraEdges edges;
   for (int64_t place = 0; place < places; ++place) {
