@@ -2,15 +2,17 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "src/base/quantity.h"
+#include "src/cli/group_ranks.h"
+#include "src/cli/machine_files.h"
 #include "src/cli/tool_arguments.h"
-#include "src/formats/byte_source.h"
 #include "src/report/format.h"
-#include "src/sim/astra_config.h"
 #include "src/sim/simulator.h"
 #include "src/sim/workload.h"
 
@@ -32,15 +34,6 @@ struct AstraArguments {
   std::string injection_scale = "1";
   bool rendezvous = false;
 };
-
-// Prefixes of files that a configuration names are relative to the working folder, as in ASTRA-sim,
-// or else to the configuration.
-std::string PathBeside(const std::string& config, const std::string& name, const char* suffix) {
-  if (ByteSource::Open(name + suffix, {})) return name;
-  const size_t slash = config.rfind('/');
-  if (name.starts_with('/') || slash == std::string::npos) return name;
-  return config.substr(0, slash + 1) + name;
-}
 
 void PrintRank(const Console& console, int64_t rank, const SimRankResult& result) {
   const auto statistic = [&](const char* name, int64_t value) {
@@ -71,13 +64,15 @@ void WarnOfSilences(const SimMachine& machine, const std::string& system,
                     "in ASTRA-sim",
                     system, Name(type), choices.size(), machine.dims.size()));
   }
+  std::map<const SimProgram*, uint64_t> ranks;
+  for (const SimRank& rank : workload.ranks) ++ranks[rank.program.get()];
   uint64_t timeless = 0;
-  for (const auto& program : workload.programs) {
+  for (const auto& [program, count] : ranks) {
     for (const SimNode& node : program->nodes) {
       const bool computes = node.kind == NodeKind::kCompute;
       const bool has_time =
           machine.system.roofline && !node.on_host ? node.bytes > 0 : node.duration > 0;
-      if (computes && !has_time) ++timeless;
+      if (computes && !has_time) timeless += count;
     }
   }
   if (timeless > 0 && !machine.system.replay_only) {
@@ -123,36 +118,24 @@ Status RunAstraSim(std::vector<std::string> args, const Console& console) {
                      "number for --injection-scale");
   }
   const RunContext& context = console.context();
-  SimMachine machine;
-  machine.congestion = options.congestion == "aware";
-  ETUDE_ASSIGN_OR_RETURN(std::string text, ReadWholeFile(options.network, context.limits));
-  ETUDE_RETURN_IF_ERROR(ParseAstraNetwork(text, options.network, machine));
-  ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(options.system, context.limits));
-  ETUDE_ASSIGN_OR_RETURN(const AstraCollectives collectives,
-                         ParseAstraSystem(text, options.system, machine));
-  ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(options.memory, context.limits));
-  ETUDE_RETURN_IF_ERROR(ParseAstraMemory(text, options.memory, machine));
-  machine.system.queues = options.queues;
-  machine.system.rendezvous = options.rendezvous;
-  machine.system.endpoint_delay *= *injection;
+  ETUDE_ASSIGN_OR_RETURN(const SimMachine machine,
+                         ReadMachine({.network = options.network,
+                                      .system = options.system,
+                                      .memory = options.memory,
+                                      .congestion = options.congestion == "aware",
+                                      .queues = options.queues,
+                                      .rendezvous = options.rendezvous,
+                                      .injection_scale = *injection},
+                                     console));
   const int64_t ranks = machine.npus();
   const ReadOptions read{.strict = console.strict()};
-  for (const auto& [type, prefix] : collectives) {
-    ETUDE_ASSIGN_OR_RETURN(
-        const SimWorkload programs,
-        ReadSimFiles(PathBeside(options.system, prefix, ".0.et"), ranks, read, context));
-    for (const auto& program : programs.programs) {
-      machine.system.programs[type].push_back(*program);
-    }
-  }
   ETUDE_ASSIGN_OR_RETURN(SimWorkload workload,
                          ReadSimFiles(options.workload, ranks, read, context));
   if (options.groups.find("empty") == std::string::npos) {
-    ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(options.groups, context.limits));
-    ETUDE_ASSIGN_OR_RETURN(workload.groups, ParseRankGroups(text, options.groups, ranks));
+    ETUDE_ASSIGN_OR_RETURN(const GroupRanks groups, ReadGroupRanks(options.groups, context));
+    ETUDE_ASSIGN_OR_RETURN(workload.groups, NumberedGroups(groups, options.groups, ranks));
   }
-  ETUDE_ASSIGN_OR_RETURN(const SimResult result,
-                         Simulate(machine, workload.all(), workload.groups));
+  ETUDE_ASSIGN_OR_RETURN(const SimResult result, Simulate(machine, workload));
   WarnOfSilences(machine, options.system, workload, result, context);
   // By the time of their end, as ASTRA-sim prints them.
   std::vector<int64_t> order;

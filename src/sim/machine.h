@@ -49,7 +49,7 @@ struct SystemModel {
   // By dimension. An all-reduce, all-gather … uses as many dimensions as are named.
   std::map<CollectiveType, std::vector<AlgorithmChoice>> algorithms;
   // Collectives that are programs: by place of a rank among those that take part.
-  std::map<CollectiveType, std::vector<SimProgram>> programs;
+  std::map<CollectiveType, std::vector<SimRank>> programs;
 };
 
 enum class RemoteMemoryKind : uint8_t { kNone, kPerNpu, kPerNode, kPool };

@@ -41,23 +41,15 @@ struct SignatureHash {
   size_t operator()(const Signature& signature) const { return signature.hash(); }
 };
 
-// What a rank has to do with others.
-struct Interface {
-  Signature program;            // but for who they are
-  std::vector<int64_t> groups;  // as they are first used
-  std::vector<int64_t> peers;
-};
-
-Interface InterfaceOf(const SimProgram& program) {
-  Interface made;
-  std::unordered_map<int64_t, uint64_t> group_numbers;
-  std::unordered_map<int64_t, uint64_t> peer_numbers;
-  Signature& all = made.program;
+// What a rank does, but for who the others are.
+Signature SignatureOf(const SimProgram& program) {
+  Signature all;
   for (size_t i = 0; i < program.nodes.size(); ++i) {
     const SimNode& node = program.nodes[i];
     all.Add(uint64_t{static_cast<uint8_t>(node.kind)} << 16 |
             uint64_t{static_cast<uint8_t>(node.collective)} << 8 | uint64_t{node.on_host});
     all.Add(uint64_t{node.dims});
+    all.Add(uint64_t{node.group} << 32 | node.peer);
     all.Add(node.duration);
     all.Add(node.flops);
     all.Add(node.bytes);
@@ -66,31 +58,14 @@ Interface InterfaceOf(const SimProgram& program) {
     all.Add(uint64_t{program.waits[i]});
     for (const uint32_t child : program.children[i]) all.Add(uint64_t{child});
     all.Add(UINT64_MAX);
-    if (node.kind == NodeKind::kCollective && node.group != 0) {
-      const auto [found, is_new] = group_numbers.emplace(node.group, group_numbers.size() + 1);
-      if (is_new) made.groups.push_back(node.group);
-      all.Add(found->second);
-    }
-    if (node.kind == NodeKind::kSend || node.kind == NodeKind::kRecv) {
-      const auto [found, is_new] = peer_numbers.emplace(node.peer, peer_numbers.size() + 1);
-      if (is_new) made.peers.push_back(node.peer);
-      all.Add(found->second);
-    }
   }
-  return made;
+  return all;
 }
 
 class Refiner {
  public:
-  Refiner(const SimMachine& machine, std::span<const SimProgram* const> programs,
-          const RankGroups& groups)
-      : travel_(machine), machine_(machine), groups_(groups), ranks_(programs.size()) {
-    std::unordered_map<const SimProgram*, size_t> seen;
-    for (const SimProgram* program : programs) {
-      const auto [found, is_new] = seen.emplace(program, interfaces_.size());
-      if (is_new) interfaces_.push_back(InterfaceOf(*program));
-      interface_of_.push_back(found->second);
-    }
+  Refiner(const SimMachine& machine, const SimWorkload& workload)
+      : travel_(machine), machine_(machine), workload_(workload), ranks_(workload.ranks.size()) {
     for (const auto& [type, choices] : machine.system.algorithms) {
       for (const AlgorithmChoice& choice : choices) {
         far_ = far_ || choice.algorithm != CollectiveAlgorithm::kRing;
@@ -101,7 +76,12 @@ class Refiner {
 
   std::optional<RankClasses> Run() {
     std::vector<Signature> signatures(ranks_);
-    for (size_t i = 0; i < ranks_; ++i) signatures[i] = Of(i).program;
+    std::unordered_map<const SimProgram*, Signature> known;
+    for (size_t i = 0; i < ranks_; ++i) {
+      const auto [found, is_new] = known.try_emplace(Of(i).program.get());
+      if (is_new) found->second = SignatureOf(*Of(i).program);
+      signatures[i] = found->second;
+    }
     size_t count = Number(signatures);
     while (count < ranks_) {
       for (size_t i = 0; i < ranks_; ++i) signatures[i] = Around(i);
@@ -118,7 +98,7 @@ class Refiner {
   }
 
  private:
-  const Interface& Of(size_t rank) const { return interfaces_[interface_of_[rank]]; }
+  const SimRank& Of(size_t rank) const { return workload_.ranks[rank]; }
 
   size_t Number(const std::vector<Signature>& signatures) {
     std::unordered_map<Signature, uint32_t, SignatureHash> numbers;
@@ -162,8 +142,8 @@ class Refiner {
           rank, me, travel_.total(), far_, [](int64_t index) { return index; }, all);
     }
     for (const int64_t group : Of(rank).groups) {
-      const auto found = groups_.find(group);
-      if (found == groups_.end()) continue;
+      const auto found = workload_.groups.find(group);
+      if (found == workload_.groups.end()) continue;
       const std::vector<int64_t>& members = found->second;
       const auto place = std::ranges::find(members, me) - members.begin();
       if (place == static_cast<int64_t>(members.size())) continue;
@@ -181,7 +161,7 @@ class Refiner {
   bool NumberGroups(RankClasses& classes) const {
     // Of each member its class, and which of its groups this is.
     std::map<std::vector<std::pair<uint32_t, int64_t>>, int64_t> kinds;
-    for (const auto& [group, members] : groups_) {
+    for (const auto& [group, members] : workload_.groups) {
       std::vector<std::pair<uint32_t, int64_t>> colors;
       for (const int64_t member : members) {
         if (member < 0 || member >= static_cast<int64_t>(ranks_)) return false;
@@ -224,16 +204,14 @@ class Refiner {
 
   const Travel travel_;
   const SimMachine& machine_;
-  const RankGroups& groups_;
+  const SimWorkload& workload_;
   const size_t ranks_;
   bool far_ = false;  // some algorithm has more partners than neighbours
   bool whole_ = false;
-  std::vector<Interface> interfaces_;
-  std::vector<size_t> interface_of_;  // by rank
-  std::vector<uint32_t> colors_;      // by rank
+  std::vector<uint32_t> colors_;  // by rank
 };
 
-bool SharesMore(const SimMachine& machine, std::span<const SimProgram* const> programs) {
+bool SharesMore(const SimMachine& machine, const SimWorkload& workload) {
   if (machine.congestion || !machine.system.programs.empty()) return true;
   for (const auto& [type, choices] : machine.system.algorithms) {
     for (const AlgorithmChoice& choice : choices) {
@@ -244,8 +222,8 @@ bool SharesMore(const SimMachine& machine, std::span<const SimProgram* const> pr
       machine.memory.kind == RemoteMemoryKind::kPerNpu) {
     return false;
   }
-  return std::ranges::any_of(programs, [](const SimProgram* program) {
-    return std::ranges::any_of(program->nodes, [](const SimNode& node) {
+  return std::ranges::any_of(workload.ranks, [](const SimRank& rank) {
+    return std::ranges::any_of(rank.program->nodes, [](const SimNode& node) {
       return node.kind == NodeKind::kMemLoad || node.kind == NodeKind::kMemStore;
     });
   });
@@ -253,20 +231,20 @@ bool SharesMore(const SimMachine& machine, std::span<const SimProgram* const> pr
 
 }  // namespace
 
-RankClasses EachRank(size_t ranks, const RankGroups& groups) {
+RankClasses EachRank(const SimWorkload& workload) {
   RankClasses classes;
-  for (size_t i = 0; i < ranks; ++i) {
+  for (size_t i = 0; i < workload.ranks.size(); ++i) {
     classes.class_of.push_back(static_cast<uint32_t>(i));
     classes.first.push_back(static_cast<int64_t>(i));
   }
-  for (const auto& [group, members] : groups) classes.kind_of_group[group] = group;
+  for (const auto& [group, members] : workload.groups) classes.kind_of_group[group] = group;
   return classes;
 }
 
-RankClasses FindRankClasses(const SimMachine& machine, std::span<const SimProgram* const> programs,
-                            const RankGroups& groups) {
-  if (SharesMore(machine, programs)) return EachRank(programs.size(), groups);
-  return Refiner(machine, programs, groups).Run().value_or(EachRank(programs.size(), groups));
+RankClasses FindRankClasses(const SimMachine& machine, const SimWorkload& workload) {
+  if (SharesMore(machine, workload)) return EachRank(workload);
+  std::optional<RankClasses> classes = Refiner(machine, workload).Run();
+  return classes ? *std::move(classes) : EachRank(workload);
 }
 
 }  // namespace etude

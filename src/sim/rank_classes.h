@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "src/sim/machine.h"
@@ -20,10 +19,9 @@ struct RankClasses {
   bool is_trivial() const { return first.size() == class_of.size(); }
 };
 
-RankClasses EachRank(size_t ranks, const RankGroups& groups);
+RankClasses EachRank(const SimWorkload& workload);
 // The coarsest classes found; each rank is its own where ranks share what the classes do not tell:
 // links with queues, memory.
-RankClasses FindRankClasses(const SimMachine& machine, std::span<const SimProgram* const> programs,
-                            const RankGroups& groups);
+RankClasses FindRankClasses(const SimMachine& machine, const SimWorkload& workload);
 
 }  // namespace etude

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,23 +16,9 @@
 namespace etude {
 namespace {
 
-std::optional<chakra::AttrMessage> AttrOf(const Trace& trace, NodeId node, std::string_view name) {
-  for (const Extra& extra : trace.extras(node)) {
-    if (extra.form != Extra::Form::kProtobuf || trace.text(extra.key) != name) continue;
-    try {
-      chakra::AttrMessage message;
-      chakra::DecodeAttr(protobuf::Payload(trace.text(extra.text)), message);
-      return message;
-    } catch (const protozero::exception&) {
-      return std::nullopt;
-    }
-  }
-  return std::nullopt;
-}
-
 int64_t NumberOf(const Trace& trace, NodeId node, std::string_view name) {
-  const auto attr = AttrOf(trace, node, name);
-  return attr ? attr->value.AsInt64().value_or(0) : 0;
+  constexpr uint64_t kMost = INT64_MAX;
+  return static_cast<int64_t>(std::min(chakra::StatedNumber(trace, node, name).value_or(0), kMost));
 }
 
 // 'involved_dim', a list of bools: all dimensions unless it is there.
@@ -86,22 +72,48 @@ SimNode NodeOf(const Trace& trace, NodeId node) {
   if (comm == nullptr || !IsCommunication(made.kind)) return made;
   made.collective = comm->type;
   made.bytes = comm->bytes ? comm->bytes->count : 0;
-  made.peer = (made.kind == NodeKind::kSend ? comm->dst : comm->src).value_or(-1);
   made.tag = comm->tag.value_or(0);
   made.priority = comm->priority.value_or(0);
-  if (comm->group) {
-    const std::string_view group = trace.text(comm->group);
-    std::from_chars(group.data(), group.data() + group.size(), made.group);
-  }
   made.dims = DimsOf(trace, node);
   return made;
 }
 
+SimPartners StatedPartners(const Trace& trace, NodeId node) {
+  SimPartners made;
+  const Comm* comm = trace.comm(node);
+  if (comm == nullptr || !IsCommunication(trace.kind(node))) return made;
+  made.peer = (trace.kind(node) == NodeKind::kSend ? comm->dst : comm->src).value_or(-1);
+  if (comm->group) {
+    const std::string_view group = trace.text(comm->group);
+    std::from_chars(group.data(), group.data() + group.size(), made.group);
+  }
+  return made;
+}
+
+// The number of `value` among the values so far.
+uint32_t NumberAmong(std::vector<int64_t>& values, std::unordered_map<int64_t, uint32_t>& numbers,
+                     int64_t value) {
+  const auto [found, is_new] = numbers.emplace(value, static_cast<uint32_t>(values.size()));
+  if (is_new) values.push_back(value);
+  return found->second;
+}
+
 }  // namespace
 
-Result<SimProgram> MakeSimProgram(const Trace& trace) {
+Result<SimRank> MakeSimRank(const Trace& trace) {
+  std::vector<SimPartners> comms;
+  comms.reserve(trace.node_count());
+  ForEachNode(trace, [&](NodeId node) { comms.push_back(StatedPartners(trace, node)); });
+  return MakeSimRank(trace, comms);
+}
+
+Result<SimRank> MakeSimRank(const Trace& trace, std::span<const SimPartners> comms) {
+  if (!trace.is_acyclic()) return BadInput("found a cycle of dependencies, expected none");
+  SimRank rank;
   SimProgram program;
   const size_t count = trace.node_count();
+  program.nodes.reserve(count);
+  program.source_ids.reserve(count);
   program.origin.reserve(count);
   ForEachNode(trace, [&](NodeId node) { program.origin.push_back(node); });
   std::ranges::stable_sort(program.origin, {}, [&](NodeId node) { return trace.source_id(node); });
@@ -111,11 +123,21 @@ Result<SimProgram> MakeSimProgram(const Trace& trace) {
   }
   program.waits.resize(count);
   std::vector<std::pair<uint32_t, uint32_t>> edges;
+  std::unordered_map<int64_t, uint32_t> groups;
+  std::unordered_map<int64_t, uint32_t> peers;
+  std::vector<uint32_t> befores;
   for (size_t i = 0; i < count; ++i) {
     const NodeId node = program.origin[i];
-    program.nodes.push_back(NodeOf(trace, node));
+    SimNode& made = program.nodes.emplace_back(NodeOf(trace, node));
+    const SimPartners& comm = comms[node.index()];
+    if (made.kind == NodeKind::kCollective && comm.group != 0) {
+      made.group = 1 + NumberAmong(rank.groups, groups, comm.group);
+    }
+    if (made.kind == NodeKind::kSend || made.kind == NodeKind::kRecv) {
+      made.peer = NumberAmong(rank.peers, peers, comm.peer);
+    }
     program.source_ids.push_back(trace.source_id(node));
-    std::vector<uint32_t> befores;
+    befores.clear();
     if (trace.parent(node)) befores.push_back(index[trace.parent(node).index()]);
     for (const NodeId dep : trace.deps(node)) befores.push_back(index[dep.index()]);
     std::ranges::sort(befores);
@@ -126,8 +148,8 @@ Result<SimProgram> MakeSimProgram(const Trace& trace) {
   program.children = Csr<uint32_t>::Build(
       count, edges, [](const auto& edge) { return edge.first; },
       [](const auto& edge) { return edge.second; });
-  if (!trace.is_acyclic()) return BadInput("found a cycle of dependencies, expected none");
-  return program;
+  rank.program = std::make_shared<const SimProgram>(std::move(program));
+  return rank;
 }
 
 }  // namespace etude

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -13,31 +14,68 @@ namespace etude {
 
 // A node of a rank as a simulator sees it.
 struct SimNode {
+  static constexpr uint32_t kNobody = UINT32_MAX;
+
   NodeKind kind = NodeKind::kCompute;
   bool on_host = false;
   CollectiveType collective = CollectiveType::kUnknown;
   uint32_t dims = ~uint32_t{0};  // of the network that a collective uses: bit i for dimension i
+  uint32_t peer = kNobody;       // number of the partner among those of the rank
+  uint32_t group = 0;            // 0: all ranks; i: that with the number i - 1 of the rank's
   int64_t duration = 0;          // ns; 0: not known
   int64_t flops = 0;
   int64_t bytes = 0;  // of a message, of memory, or that a computation touches
-  int64_t peer = -1;
   int64_t tag = 0;
   int64_t priority = 0;
-  int64_t group = 0;  // 0: all ranks
+
+  friend bool operator==(const SimNode&, const SimNode&) = default;
 };
 
-// A rank's nodes by ascending id, in columns.
+// What a rank does: nodes by ascending id, in columns.
 struct SimProgram {
   std::vector<SimNode> nodes;
   std::vector<NodeId> origin;        // of the trace
   std::vector<uint64_t> source_ids;  // of its file
   std::vector<uint32_t> waits;       // how many others a node waits for
   Csr<uint32_t> children;            // who waits for it
+
+  friend bool operator==(const SimProgram&, const SimProgram&) = default;
 };
 
-// kBadInput for a cycle, which no simulator can run.
-Result<SimProgram> MakeSimProgram(const Trace& trace);
+// A rank: what it does, and with whom, by the numbers that nodes have. Ranks that do the same with
+// others share a program.
+struct SimRank {
+  std::shared_ptr<const SimProgram> program;
+  std::vector<int64_t> groups;  // keys of RankGroups
+  std::vector<int64_t> peers;   // ranks; -1: not known
+
+  // 0: of all ranks.
+  int64_t GroupOf(const SimNode& node) const {
+    return node.group == 0 ? 0 : groups[node.group - 1];
+  }
+  int64_t PeerOf(const SimNode& node) const {
+    return node.peer == SimNode::kNobody ? -1 : peers[node.peer];
+  }
+};
+
+// What `trace` does. Groups have the numbers that they are named by; other names stand for all
+// ranks, as in ASTRA-sim. kBadInput for a cycle, which no simulator can run.
+Result<SimRank> MakeSimRank(const Trace& trace);
+
+// The same of a program whose nodes name groups and partners otherwise: `comms` has for each node
+// of the trace the group (0: all ranks) and the partner (-1: none), which become those of SimRank.
+struct SimPartners {
+  int64_t group = 0;
+  int64_t peer = -1;
+};
+Result<SimRank> MakeSimRank(const Trace& trace, std::span<const SimPartners> comms);
 
 using RankGroups = std::map<int64_t, std::vector<int64_t>>;
+
+// The programs, groups and ranks of a job.
+struct SimWorkload {
+  std::vector<SimRank> ranks;
+  RankGroups groups;
+};
 
 }  // namespace etude

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/ceil_div.h"
 #include "src/sim/event_queue.h"
 #include "src/sim/rank_classes.h"
 #include "src/sim/travel.h"
@@ -139,7 +140,7 @@ struct Stream {
   int step = 0;
   int64_t parent = -1;
   int64_t child[2] = {-1, -1};
-  const SimProgram* program = nullptr;  // instead of an algorithm
+  const SimRank* custom = nullptr;  // instead of an algorithm
   std::vector<uint32_t> waits;
   size_t nodes_left = 0;
 };
@@ -195,6 +196,7 @@ struct Coincidence {
 
 struct Rank {
   int64_t place = 0;  // the rank itself
+  const SimRank* self = nullptr;
   const SimProgram* program = nullptr;
   std::vector<uint32_t> waits;
   std::array<std::priority_queue<Index, std::vector<Index>, std::greater<>>, kSlots> ready;
@@ -213,7 +215,7 @@ struct Rank {
   std::vector<Coincidence> coincidences;
 
   int64_t next_stream = 0;
-  std::unordered_map<int64_t, int64_t> next_of_group;
+  std::vector<int64_t> next_of_group;  // by number of its groups
   int64_t next_priority = 0;
   uint64_t next_order = 0;
   std::vector<StreamQueue> queues;
@@ -253,11 +255,10 @@ struct Match {
 
 class Engine {
  public:
-  Engine(const SimMachine& machine, std::span<const SimProgram* const> programs,
-         const RankGroups& groups, const RankClasses& classes)
+  Engine(const SimMachine& machine, const SimWorkload& workload, const RankClasses& classes)
       : machine_(machine),
         system_(machine.system),
-        groups_(groups),
+        groups_(workload.groups),
         classes_(classes),
         by_class_(!classes.is_trivial()),
         travel_(machine),
@@ -266,7 +267,9 @@ class Engine {
     for (size_t i = 0; i < ranks_.size(); ++i) {
       Rank& rank = ranks_[i];
       rank.place = classes.first[i];
-      rank.program = programs[static_cast<size_t>(rank.place)];
+      rank.self = &workload.ranks[static_cast<size_t>(rank.place)];
+      rank.program = rank.self->program.get();
+      rank.next_of_group.resize(rank.self->groups.size());
       rank.waits = rank.program->waits;
       rank.left = rank.program->nodes.size();
       rank.result.begins.assign(rank.left, -1);
@@ -278,7 +281,7 @@ class Engine {
       rank.next_down_queue.resize(dims);
       rank.next_tree.resize(dims);
     }
-    most_running_ = (system_.active_chunks + system_.queues - 1) / system_.queues;
+    most_running_ = CeilDiv(system_.active_chunks, system_.queues);
   }
 
   Result<SimResult> Run() {
@@ -456,28 +459,29 @@ class Engine {
       PlanLocal(at, time, {.kind = LocalKind::kNodeDone, .subject = index});
     };
     const int64_t recorded = node.duration > 0 ? node.duration : 1;
+    const int64_t peer = rank.self->PeerOf(node);
     if (system_.replay_only) return wait(recorded);
     switch (node.kind) {
       case NodeKind::kMemLoad:
       case NodeKind::kMemStore: return wait(MemoryTime(at, index, node));
       case NodeKind::kCollective: return Collective(at, index, node);
       case NodeKind::kSend:
-        if (node.peer < 0 || node.peer >= total_) return Fail(at, index, "found no such receiver");
+        if (peer < 0 || peer >= total_) return Fail(at, index, "found no such receiver");
         return Send({.bytes = node.bytes,
                      .tag = node.tag % kTagSpace,
                      .source = at,
-                     .target = ClassOf(node.peer),
+                     .target = ClassOf(peer),
                      .from = rank.place,
-                     .to = node.peer,
+                     .to = peer,
                      .sender = {.kind = Receiver::Kind::kNode, .rank = at, .subject = index}});
       case NodeKind::kRecv:
-        if (node.peer < 0 || node.peer >= total_) return Fail(at, index, "found no such sender");
+        if (peer < 0 || peer >= total_) return Fail(at, index, "found no such sender");
         return Receive({.kind = Receiver::Kind::kNode, .rank = at, .subject = index},
                        {.tag = node.tag % kTagSpace,
                         .bytes = node.bytes,
-                        .source = ClassOf(node.peer),
+                        .source = ClassOf(peer),
                         .target = at},
-                       node.peer);
+                       peer);
       case NodeKind::kMetadata:
       case NodeKind::kUnknown: return Skip(rank, index);
       default: break;
@@ -750,10 +754,11 @@ class Engine {
                   fmt::format("found no algorithm for {} in the system", Name(node.collective)));
     }
     const std::vector<int64_t>* group = nullptr;
-    if (node.group != 0) {
-      const auto found = groups_.find(node.group);
+    const int64_t number = rank.self->GroupOf(node);
+    if (number != 0) {
+      const auto found = groups_.find(number);
       if (found == groups_.end()) {
-        return Fail(at, index, fmt::format("found group {}, which is not known", node.group));
+        return Fail(at, index, fmt::format("found group {}, which is not known", number));
       }
       if (static_cast<int64_t>(found->second.size()) != total_) group = &found->second;
     }
@@ -767,7 +772,7 @@ class Engine {
     if (chunk < 1) chunk = 1;  // where ASTRA-sim does not end
     const auto custom = system_.programs.find(node.collective);
     const bool is_custom = custom != system_.programs.end();
-    const int64_t streams = is_custom ? 1 : std::max<int64_t>(1, (size + chunk - 1) / chunk);
+    const int64_t streams = is_custom ? 1 : std::max<int64_t>(1, CeilDiv(size, chunk));
     const auto set = static_cast<Index>(data_sets_.size());
     data_sets_.push_back({.rank = at, .node = index, .left = streams});
     int64_t priority = node.priority;
@@ -782,7 +787,7 @@ class Engine {
       stream.priority = priority;
       stream.phase = 0;
       stream.exchanges = 0;
-      stream.program = nullptr;
+      stream.custom = nullptr;
       if (is_custom) {
         const auto place =
             group == nullptr
@@ -791,14 +796,14 @@ class Engine {
         if (place >= custom->second.size()) {
           return Fail(at, index, "found no program of the collective for this rank");
         }
-        stream.program = &custom->second[place];
+        stream.custom = &custom->second[place];
         stream.phases = {{.type = node.collective, .bytes = size}};
       } else if (group == nullptr) {
         stream.tag = rank.next_stream++;
         MakePhases(rank, node, chunk, stream);
       } else {
-        stream.tag = classes_.kind_of_group.at(node.group) * kGroupStreams +
-                     rank.next_of_group[node.group]++;
+        stream.tag = classes_.kind_of_group.at(number) * kGroupStreams +
+                     rank.next_of_group[node.group - 1]++;
         MakeGroupPhase(rank, at, node, chunk, *group, stream);
       }
       stream.tag = stream.tag % kTagSpace + kTagSpace;
@@ -978,7 +983,7 @@ class Engine {
 
   void Start(Index id) {
     Stream& stream = streams_[id];
-    if (stream.program != nullptr) return StartCustom(id);
+    if (stream.custom != nullptr) return StartCustom(id);
     const Phase& phase = PhaseOf(stream);
     const int64_t p = phase.members.count;
     const int64_t me = phase.members.me;
@@ -1227,8 +1232,8 @@ class Engine {
 
   void StartCustom(Index id) {
     Stream& stream = streams_[id];
-    stream.waits = stream.program->waits;
-    stream.nodes_left = stream.program->nodes.size();
+    stream.waits = stream.custom->program->waits;
+    stream.nodes_left = stream.custom->program->nodes.size();
     const std::vector<uint32_t> waits = stream.waits;
     for (Index node = 0; node < waits.size(); ++node) {
       if (waits[node] == 0) IssueCustom(id, node);
@@ -1237,28 +1242,29 @@ class Engine {
   }
   void IssueCustom(Index id, Index index) {
     const Stream& stream = streams_[id];
-    const SimNode& node = stream.program->nodes[index];
+    const SimNode& node = stream.custom->program->nodes[index];
+    const int64_t peer = stream.custom->PeerOf(node);
     const Receiver done{
         .kind = Receiver::Kind::kCustom, .rank = stream.rank, .subject = id, .node = index};
     const bool communicates = node.kind == NodeKind::kSend || node.kind == NodeKind::kRecv;
-    if (communicates && (node.peer < 0 || node.peer >= total_)) {
+    if (communicates && (peer < 0 || peer >= total_)) {
       return Fail(stream.rank, stream.node, "found a message to or from no rank in its program");
     }
     if (node.kind == NodeKind::kSend) {
       Send({.bytes = node.bytes,
             .tag = node.tag % kTagSpace,
             .source = stream.rank,
-            .target = ClassOf(node.peer),
+            .target = ClassOf(peer),
             .from = ranks_[stream.rank].place,
-            .to = node.peer,
+            .to = peer,
             .sender = done});
     } else if (node.kind == NodeKind::kRecv) {
       Receive(done,
               {.tag = node.tag % kTagSpace,
                .bytes = node.bytes,
-               .source = ClassOf(node.peer),
+               .source = ClassOf(peer),
                .target = stream.rank},
-              node.peer);
+              peer);
     } else {
       PlanLocal(stream.rank, node.duration > 0 ? node.duration : 1,
                 {.kind = LocalKind::kCustomDone, .subject = id, .node = index});
@@ -1267,7 +1273,7 @@ class Engine {
   void CompleteCustom(Index id, Index index) {
     Stream& stream = streams_[id];
     if (--stream.nodes_left == 0) return NextPhase(id);
-    for (const Index child : stream.program->children[index]) {
+    for (const Index child : stream.custom->program->children[index]) {
       if (--stream.waits[child] == 0) IssueCustom(id, child);
     }
   }
@@ -1302,24 +1308,25 @@ class Engine {
 
 }  // namespace
 
-Result<SimResult> Simulate(const SimMachine& machine, std::span<const SimProgram* const> programs,
-                           const RankGroups& groups, const SimOptions& options) {
-  if (machine.npus() != static_cast<int64_t>(programs.size())) {
-    return BadInput(fmt::format("found {} programs for {} NPUs", programs.size(), machine.npus()));
+Result<SimResult> Simulate(const SimMachine& machine, const SimWorkload& workload,
+                           const SimOptions& options) {
+  if (machine.npus() != static_cast<int64_t>(workload.ranks.size())) {
+    return BadInput(
+        fmt::format("found {} programs for {} NPUs", workload.ranks.size(), machine.npus()));
   }
   if (machine.congestion && machine.dims.size() != 1) {
     return BadInput("found a network of several dimensions, expected one with congestion");
   }
-  const RankClasses each = EachRank(programs.size(), groups);
-  if (!options.by_class) return Engine(machine, programs, groups, each).Run();
-  if (const RankClasses classes = FindRankClasses(machine, programs, groups);
-      !classes.is_trivial()) {
-    Engine engine(machine, programs, groups, classes);
-    Result<SimResult> result = engine.Run();
-    const bool finished = result && std::ranges::all_of(result->ranks, &SimRankResult::finished);
-    if (finished && !engine.ambiguous()) return result;
+  if (options.by_class) {
+    const RankClasses classes = FindRankClasses(machine, workload);
+    if (!classes.is_trivial()) {
+      Engine engine(machine, workload, classes);
+      Result<SimResult> result = engine.Run();
+      const bool finished = result && std::ranges::all_of(result->ranks, &SimRankResult::finished);
+      if (finished && !engine.ambiguous()) return result;
+    }
   }
-  return Engine(machine, programs, groups, each).Run();
+  return Engine(machine, workload, EachRank(workload)).Run();
 }
 
 }  // namespace etude

@@ -44,9 +44,9 @@ struct SimOptions {
   bool by_class = true;
 };
 
-// Runs the programs (by rank) on the machine until nothing happens any more. Ranks that wait for
-// ever are not finished. kBadInput for a machine or a program that cannot be.
-Result<SimResult> Simulate(const SimMachine& machine, std::span<const SimProgram* const> programs,
-                           const RankGroups& groups, const SimOptions& options = {});
+// Runs the job on the machine until nothing happens any more. Ranks that wait for ever are not
+// finished. kBadInput for a machine or a program that cannot be.
+Result<SimResult> Simulate(const SimMachine& machine, const SimWorkload& workload,
+                           const SimOptions& options = {});
 
 }  // namespace etude

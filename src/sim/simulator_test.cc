@@ -28,8 +28,9 @@ std::string TextOf(const fs::path& path) {
   return text.str();
 }
 
-SimNode CollectiveNode(CollectiveType type, int64_t bytes, int64_t group = 0) {
-  return {.kind = NodeKind::kCollective, .collective = type, .bytes = bytes, .group = group};
+// `group`: 0 or the number, counted from 1, of a group of the rank.
+SimNode CollectiveNode(CollectiveType type, int64_t bytes, uint32_t group = 0) {
+  return {.kind = NodeKind::kCollective, .collective = type, .group = group, .bytes = bytes};
 }
 
 // Nodes, and for each those that it waits for.
@@ -63,11 +64,11 @@ SimMachine MachineOf(std::vector<NetworkDim> dims, CollectiveAlgorithm algorithm
   return machine;
 }
 
-Result<SimResult> SimulateAll(const SimMachine& machine, const std::vector<SimProgram>& programs,
-                              const RankGroups& groups = {}, bool by_class = true) {
-  std::vector<const SimProgram*> pointers;
-  for (const SimProgram& program : programs) pointers.push_back(&program);
-  return Simulate(machine, pointers, groups, {.by_class = by_class});
+SimRank RankOf(SimProgram program, std::vector<int64_t> groups = {},
+               std::vector<int64_t> peers = {}) {
+  return {.program = std::make_shared<const SimProgram>(std::move(program)),
+          .groups = std::move(groups),
+          .peers = std::move(peers)};
 }
 
 // 4 chunks of 262,144 bytes, messages of 32,768: T = 500 + 610.35 = 1,110 ns, and 1,965 ns for a
@@ -75,10 +76,11 @@ Result<SimResult> SimulateAll(const SimMachine& machine, const std::vector<SimPr
 TEST(Simulator, RingAllReduce) {
   const SimMachine machine =
       MachineOf({{.npus = 8, .bandwidth = 50, .latency = 500}}, CollectiveAlgorithm::kRing);
-  const std::vector<SimProgram> programs(
-      8, ProgramOf({CollectiveNode(CollectiveType::kAllReduce, 1 << 20)}, {{}}));
+  const SimWorkload workload{
+      .ranks = std::vector<SimRank>(
+          8, RankOf(ProgramOf({CollectiveNode(CollectiveType::kAllReduce, 1 << 20)}, {{}})))};
   for (const bool by_class : {false, true}) {
-    const SimResult result = SimulateAll(machine, programs, {}, by_class).value();
+    const SimResult result = Simulate(machine, workload, {.by_class = by_class}).value();
     EXPECT_EQ(result.ranks.size(), by_class ? 1u : 8u);
     for (int64_t rank = 0; rank < 8; ++rank) {
       EXPECT_TRUE(result.OfRank(rank).finished);
@@ -91,16 +93,15 @@ TEST(Simulator, RingAllReduce) {
 TEST(Simulator, RanksThatWaitForEver) {
   const SimMachine machine =
       MachineOf({{.npus = 2, .bandwidth = 50, .latency = 500}}, CollectiveAlgorithm::kRing);
-  const std::vector<SimProgram> programs = {
-      ProgramOf({{.kind = NodeKind::kRecv, .bytes = 8, .peer = 1}, {.duration = 5}}, {{}, {0}}),
-      ProgramOf({{.kind = NodeKind::kSend, .bytes = 16, .peer = 0}}, {{}})};
-  const SimResult result = SimulateAll(machine, programs).value();
+  const SimWorkload workload{
+      .ranks = {
+          RankOf(ProgramOf({{.kind = NodeKind::kRecv, .peer = 0, .bytes = 8}, {.duration = 5}},
+                           {{}, {0}}),
+                 {}, {1}),
+          RankOf(ProgramOf({{.kind = NodeKind::kSend, .peer = 0, .bytes = 16}}, {{}}), {}, {0})}};
+  const SimResult result = Simulate(machine, workload).value();
   EXPECT_FALSE(result.OfRank(0).finished);
   EXPECT_TRUE(result.OfRank(1).finished);
-  SimWorkload workload;
-  for (const SimProgram& program : programs) {
-    workload.programs.push_back(std::make_shared<SimProgram>(program));
-  }
   EXPECT_EQ(WhatIsWaitedFor(result, workload, 0),
             "rank 0 has begun node 0 at 0 ns, which waits for 8 bytes from rank 1 with tag 0");
 }
@@ -138,7 +139,9 @@ class RandomSim {
   }
 
   // Ranks do nearly the same, all of which goes together.
-  std::vector<SimProgram> Programs(int64_t ranks, RankGroups& groups) {
+  SimWorkload Workload(int64_t ranks) {
+    SimWorkload workload;
+    RankGroups& groups = workload.groups;
     const int64_t half = ranks / 2;
     const bool grouped = ranks % 2 == 0 && ranks > 2 && random_() % 2 == 0;
     if (grouped) {
@@ -167,17 +170,18 @@ class RandomSim {
         if (random_() % 3 == 0 || (kinds[i] > 0 && kinds[j] > 0)) before.push_back(j);
       }
     }
-    std::vector<SimProgram> programs;
     for (int64_t rank = 0; rank < ranks; ++rank) {
       std::vector<SimNode> mine = nodes;
       for (size_t i = 0; i < count; ++i) {
-        if (kinds[i] == 3) mine[i].group = 1 + rank / half;
-        if (kinds[i] == 4) mine[i].group = 3 + rank % half;
+        if (kinds[i] == 3) mine[i].group = 1;
+        if (kinds[i] == 4) mine[i].group = 2;
         if (kinds[i] == 0 && rank == slow) mine[i].duration += 77;
       }
-      programs.push_back(ProgramOf(std::move(mine), befores));
+      std::vector<int64_t> of_rank;
+      if (grouped) of_rank = {1 + rank / half, 3 + rank % half};
+      workload.ranks.push_back(RankOf(ProgramOf(std::move(mine), befores), std::move(of_rank)));
     }
-    return programs;
+    return workload;
   }
 
  private:
@@ -189,10 +193,9 @@ TEST(Simulator, ClassesOfRanksGiveWhatEachRankGives) {
   for (uint32_t seed = 0; seed < 400; ++seed) {
     RandomSim random(seed);
     const SimMachine machine = random.Machine();
-    RankGroups groups;
-    const std::vector<SimProgram> programs = random.Programs(machine.npus(), groups);
-    const auto whole = SimulateAll(machine, programs, groups, false);
-    const auto classes = SimulateAll(machine, programs, groups, true);
+    const SimWorkload workload = random.Workload(machine.npus());
+    const auto whole = Simulate(machine, workload, {.by_class = false});
+    const auto classes = Simulate(machine, workload);
     ASSERT_TRUE(whole && classes) << seed << ": " << (whole ? "" : whole.error().message);
     by_class += classes->ranks.size() < whole->ranks.size() ? 1 : 0;
     for (int64_t rank = 0; rank < machine.npus(); ++rank) {
@@ -233,19 +236,18 @@ TEST(Simulator, AstraSimsCases) {
       for (const auto& [type, prefix] : *custom) {
         const auto programs = ReadSimFiles((folder / prefix).string(), ranks, {}, {});
         ASSERT_TRUE(programs) << what;
-        for (const auto& program : programs->programs) {
-          machine.system.programs[type].push_back(*program);
-        }
+        machine.system.programs[type] = programs->ranks;
       }
       const std::string prefix = expected.at("workload_prefix");
       auto workload = ReadSimFiles((folder / prefix).string(), ranks, {}, {});
       ASSERT_TRUE(workload) << what << ": " << workload.error().message;
       if (fs::exists(folder / "comm_group.json")) {
-        const auto groups = ParseRankGroups(TextOf(folder / "comm_group.json"), "groups", ranks);
+        const auto groups =
+            NumberedGroups(SimJson::parse(TextOf(folder / "comm_group.json")), "groups", ranks);
         ASSERT_TRUE(groups) << what;
         workload->groups = *groups;
       }
-      const auto result = Simulate(machine, workload->all(), workload->groups);
+      const auto result = Simulate(machine, *workload);
       ASSERT_TRUE(result) << what << ": " << result.error().message;
       ++runs;
       for (int64_t rank = 0; rank < ranks; ++rank) {

@@ -2,77 +2,184 @@
 
 #include <algorithm>
 #include <charconv>
-#include <unordered_map>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "src/base/hash.h"
 #include "src/formats/byte_source.h"
 
 namespace etude {
+namespace {
 
-std::vector<const SimProgram*> SimWorkload::all() const {
-  std::vector<const SimProgram*> pointers;
-  pointers.reserve(programs.size());
-  for (const auto& program : programs) pointers.push_back(program.get());
-  return pointers;
+uint64_t HashOf(const SimProgram& program) {
+  uint64_t hash = program.nodes.size();
+  for (const SimNode& node : program.nodes) {
+    hash = HashMix(hash, static_cast<uint64_t>(node.bytes + node.duration + node.tag));
+    hash = HashMix(hash, uint64_t{node.peer} << 32 | node.group);
+  }
+  return hash;
+}
+
+// In a class of a job: a group's kind, and a partner by its number on a route.
+struct ClassPartners {
+  std::vector<SimPartners> of_nodes;  // 1 + kind; index of `messages`
+  struct End {
+    size_t route = 0;
+    size_t number = 0;
+    bool sends = false;
+
+    friend auto operator<=>(const End&, const End&) = default;
+  };
+  std::vector<End> ends;
+};
+
+std::vector<ClassPartners> PartnersOfClasses(const Job& job) {
+  std::vector<ClassPartners> all(job.classes.size());
+  std::vector<std::map<ClassPartners::End, int64_t>> numbers(job.classes.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i].of_nodes.resize(job.classes[i].program.node_count());
+  }
+  for (const CommEvent& event : job.events) {
+    for (const CommPart& part : event.parts) {
+      ClassPartners& one = all[part.rank_class];
+      SimPartners& node = one.of_nodes[part.node.index()];
+      if (!event.is_message) {
+        if (event.group != CommEvent::kNone) node.group = static_cast<int64_t>(event.group) + 1;
+        continue;
+      }
+      if (event.route == CommEvent::kNone) continue;
+      const ClassPartners::End end{
+          .route = event.route,
+          .number = part.number,
+          .sends = job.classes[part.rank_class].program.kind(part.node) == NodeKind::kSend};
+      const auto [found, is_new] =
+          numbers[part.rank_class].emplace(end, static_cast<int64_t>(one.ends.size()));
+      if (is_new) one.ends.push_back(end);
+      node.peer = found->second;
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+void SharedPrograms::Share(SimRank& rank) {
+  const uint64_t hash = HashOf(*rank.program);
+  const auto [first, last] = known_.equal_range(hash);
+  for (auto known = first; known != last; ++known) {
+    if (*known->second != *rank.program) continue;
+    rank.program = known->second;
+    return;
+  }
+  known_.emplace(hash, rank.program);
 }
 
 Result<SimWorkload> ReadSimFiles(const std::string& prefix, int64_t ranks,
                                  const ReadOptions& options, const RunContext& context) {
   SimWorkload workload;
-  std::unordered_map<std::string, std::shared_ptr<const SimProgram>> known;  // by content
+  SharedPrograms programs;
+  std::unordered_map<uint64_t, int64_t> known;  // ranks by the hash of their bytes
+  const auto read = [&](int64_t rank) {
+    return ReadWholeFile(fmt::format("{}.{}.et", prefix, rank), context.limits,
+                         context.limits.total_bytes);
+  };
   for (int64_t rank = 0; rank < ranks; ++rank) {
-    const std::string path = fmt::format("{}.{}.et", prefix, rank);
-    ETUDE_ASSIGN_OR_RETURN(std::string bytes,
-                           ReadWholeFile(path, context.limits, context.limits.total_bytes));
-    std::shared_ptr<const SimProgram>& program = known[bytes];
-    if (program == nullptr) {
-      ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(path, options, context));
-      Result<SimProgram> made = MakeSimProgram(trace);
-      if (!made) return BadInput(path + ": " + made.error().message);
-      program = std::make_shared<SimProgram>(*std::move(made));
+    ETUDE_ASSIGN_OR_RETURN(std::string bytes, read(rank));
+    if (const auto [same, is_new] = known.emplace(HashBytes(bytes), rank); !is_new) {
+      ETUDE_ASSIGN_OR_RETURN(const std::string other, read(same->second));
+      if (other == bytes) {
+        workload.ranks.push_back(workload.ranks[static_cast<size_t>(same->second)]);
+        continue;
+      }
     }
-    workload.programs.push_back(program);
+    const std::string path = fmt::format("{}.{}.et", prefix, rank);
+    ByteSource source = ByteSource::FromMemory(path, std::move(bytes), context.limits);
+    ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(source, options, context));
+    Result<SimRank> made = MakeSimRank(trace);
+    if (!made) return BadInput(path + ": " + made.error().message);
+    programs.Share(*made);
+    workload.ranks.push_back(*std::move(made));
   }
   return workload;
 }
 
-Result<RankGroups> ParseRankGroups(const std::string& text, const std::string& path,
-                                   int64_t ranks) {
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded() || !json.is_object()) {
-    return BadInput(fmt::format("{}: expected a JSON object of groups and their ranks", path));
+Result<SimWorkload> WorkloadOfJob(const Job& job, const Limits& limits) {
+  SimWorkload workload;
+  const int64_t ranks = job.mesh.size();
+  if (job.rank_count() != ranks) {
+    return BadInput(fmt::format("found traces of {} of {} ranks, expected all of them",
+                                job.rank_count(), ranks));
   }
-  RankGroups groups;
-  for (const auto& [name, members] : json.items()) {
+  std::vector<int64_t> first_of_kind;
+  int64_t next = 1;
+  for (const GroupKind& kind : job.group_kinds) {
+    first_of_kind.push_back(next);
+    const int64_t count =
+        kind.axes ? job.mesh.GroupCount(*kind.axes) : static_cast<int64_t>(kind.listed.size());
+    for (int64_t i = 0; i < count; ++i) workload.groups[next + i] = kind.RanksOf(job.mesh, i);
+    next += count;
+  }
+  workload.ranks.resize(static_cast<size_t>(ranks));
+  const std::vector<ClassPartners> partners = PartnersOfClasses(job);
+  SharedPrograms programs;
+  for (size_t i = 0; i < job.classes.size(); ++i) {
+    const RankClass& one = job.classes[i];
+    ETUDE_ASSIGN_OR_RETURN(const Trace trace, WithEvents(job, i, limits));
+    Result<SimRank> made = MakeSimRank(trace, partners[i].of_nodes);
+    if (!made) return BadInput(fmt::format("class {}: {}", i, made.error().message));
+    programs.Share(*made);
+    for (const int64_t rank : one.ranks.Ranks()) {
+      SimRank& mine = workload.ranks[static_cast<size_t>(rank)];
+      mine.program = made->program;
+      for (const int64_t kind : made->groups) {
+        const auto at = static_cast<size_t>(kind - 1);
+        const std::optional<int64_t> group = job.group_kinds[at].GroupOf(job.mesh, rank);
+        mine.groups.push_back(group ? first_of_kind[at] + *group : -1);
+      }
+      for (const int64_t number : made->peers) {
+        std::optional<int64_t> peer;
+        if (number >= 0) {
+          const ClassPartners::End& end = partners[i].ends[static_cast<size_t>(number)];
+          const Route& route = job.routes[end.route];
+          peer = end.sends ? route.ReceiverOf(job.mesh, rank, end.number)
+                           : route.SenderTo(job.mesh, rank, end.number);
+        }
+        mine.peers.push_back(peer.value_or(-1));
+      }
+    }
+  }
+  return workload;
+}
+
+Result<RankGroups> NumberedGroups(const std::map<std::string, std::vector<int64_t>>& groups,
+                                  const std::string& path, int64_t ranks) {
+  RankGroups numbered;
+  for (const auto& [name, members] : groups) {
     int64_t number = 0;
     const auto end = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (end.ptr != name.data() + name.size() || number <= 0 || !members.is_array()) {
-      return BadInput(
-          fmt::format("{}: '{}': expected a number above 0 and a list of ranks", path, name));
+    if (end.ptr != name.data() + name.size() || number <= 0) {
+      return BadInput(fmt::format("{}: group '{}': expected a number above 0", path, name));
     }
-    std::vector<int64_t>& list = groups[number];
-    for (const auto& member : members) {
-      if (!member.is_number_integer() || member.get<int64_t>() < 0 ||
-          member.get<int64_t>() >= ranks) {
-        return BadInput(fmt::format("{}: group {}: found {}, expected a rank below {}", path, name,
-                                    member.dump(), ranks));
-      }
-      list.push_back(member.get<int64_t>());
-    }
-    std::vector<int64_t> sorted = list;
+    std::vector<int64_t> sorted = members;
     std::ranges::sort(sorted);
-    if (list.empty() || std::ranges::adjacent_find(sorted) != sorted.end()) {
+    if (sorted.empty() || std::ranges::adjacent_find(sorted) != sorted.end()) {
       return BadInput(fmt::format("{}: group {}: expected ranks, each of them once", path, name));
     }
+    if (sorted.front() < 0 || sorted.back() >= ranks) {
+      return BadInput(fmt::format("{}: group {}: found rank {}, expected ranks below {}", path,
+                                  name, sorted.front() < 0 ? sorted.front() : sorted.back(),
+                                  ranks));
+    }
+    numbered[number] = members;
   }
-  return groups;
+  return numbered;
 }
 
 std::string WhatIsWaitedFor(const SimResult& result, const SimWorkload& workload, int64_t rank) {
-  const SimProgram& program = *workload.programs[static_cast<size_t>(rank)];
+  const SimRank& self = workload.ranks[static_cast<size_t>(rank)];
+  const SimProgram& program = *self.program;
   const SimRankResult& done = result.OfRank(rank);
   for (size_t i = 0; i < program.nodes.size(); ++i) {
     if (done.begins[i] < 0 || done.ends[i] >= 0) continue;
@@ -82,10 +189,10 @@ std::string WhatIsWaitedFor(const SimResult& result, const SimWorkload& workload
     switch (node.kind) {
       case NodeKind::kSend:
         return what + fmt::format("a message of {} bytes to rank {} with tag {}", node.bytes,
-                                  node.peer, node.tag);
+                                  self.PeerOf(node), node.tag);
       case NodeKind::kRecv:
         return what + fmt::format("which waits for {} bytes from rank {} with tag {}", node.bytes,
-                                  node.peer, node.tag);
+                                  self.PeerOf(node), node.tag);
       case NodeKind::kCollective:
         return what +
                fmt::format("a collective of {} bytes that others do not take part in", node.bytes);

@@ -4,22 +4,26 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
+#include "src/base/limits.h"
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/formats/read_trace.h"
 #include "src/sim/sim_program.h"
 #include "src/sim/simulator.h"
+#include "src/trace/job.h"
 
 namespace etude {
 
-// The programs of all ranks. Ranks whose files are the same share one.
-struct SimWorkload {
-  std::vector<std::shared_ptr<const SimProgram>> programs;  // by rank
-  RankGroups groups;                                        // by the number that nodes state
+// Finds among the programs so far one that is the same.
+class SharedPrograms {
+ public:
+  void Share(SimRank& rank);
 
-  std::vector<const SimProgram*> all() const;
+ private:
+  std::unordered_multimap<uint64_t, std::shared_ptr<const SimProgram>> known_;  // by content
 };
 
 // PREFIX.0.et to PREFIX.N.et for `ranks` ranks. kIo for one that cannot be read, kBadInput for one
@@ -27,8 +31,14 @@ struct SimWorkload {
 Result<SimWorkload> ReadSimFiles(const std::string& prefix, int64_t ranks,
                                  const ReadOptions& options, const RunContext& context);
 
-// ASTRA-sim's file of communicator groups, {"1": [0, 1], …}.
-Result<RankGroups> ParseRankGroups(const std::string& text, const std::string& path, int64_t ranks);
+// All ranks of a job; the programs of its classes are shared. kBadInput for a job without a trace
+// of some rank, and for programs with cycles.
+Result<SimWorkload> WorkloadOfJob(const Job& job, const Limits& limits = {});
+
+// Groups of ranks by name, as those of a job with `ranks` ranks; names are numbers above 0.
+// kBadInput with `path` for others, and for lists of no ranks, of others, or of one twice.
+Result<RankGroups> NumberedGroups(const std::map<std::string, std::vector<int64_t>>& groups,
+                                  const std::string& path, int64_t ranks);
 
 // "rank 3: node 12 'all_reduce' …": what a rank that is not finished stands at.
 std::string WhatIsWaitedFor(const SimResult& result, const SimWorkload& workload, int64_t rank);

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "src/base/ceil_div.h"
+
 namespace etude {
 namespace {
 
@@ -125,7 +127,7 @@ StepStates StatesOfRank(const DlrmModel& model, const DlrmPlan& plan,
     rows += model.tables[part.table].rows;
   }
   for (const size_t table : placement.by_rows) {
-    const int64_t share = (model.tables[table].rows + plan.ranks - 1) / plan.ranks;
+    const int64_t share = CeilDiv(model.tables[table].rows, plan.ranks);
     elements += share * model.tables[table].dimension;
     rows += share;
   }

@@ -5,12 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "src/base/ceil_div.h"
+
 namespace etude {
-namespace {
-
-int64_t ShareOf(int64_t elements, int64_t ranks) { return (elements + ranks - 1) / ranks; }
-
-}  // namespace
 
 ReplicaBuckets::ReplicaBuckets(StepProgram& program, ReplicaPlan plan,
                                std::vector<Replicas> replicas)
@@ -37,7 +34,7 @@ ReplicaBuckets::In ReplicaBuckets::Gather(const std::string& name,
     if (plan_.zero_stage < 3 || replicas_[i].ranks == 1 || elements[i] == 0) continue;
     gathered.push_back(
         program_.Collective(name, {}, CollectiveType::kAllGather, replicas_[i].group,
-                            Bytes{ShareOf(elements[i], replicas_[i].ranks) * plan_.weight}, after));
+                            Bytes{CeilDiv(elements[i], replicas_[i].ranks) * plan_.weight}, after));
     program_.works()[gathered.back()].held = Bytes{elements[i] * plan_.weight};
   }
   return gathered;
@@ -89,7 +86,7 @@ void ReplicaBuckets::Flush(size_t replicas) {
   Bucket& bucket = buckets_[replicas];
   if (bucket.elements == 0) return;
   const Replicas& who = replicas_[replicas];
-  const int64_t share = ShareOf(bucket.elements, who.ranks);
+  const int64_t share = CeilDiv(bucket.elements, who.ranks);
   if (who.ranks == 1) {
     reduced_.insert(reduced_.end(), bucket.inputs.begin(), bucket.inputs.end());
   } else {

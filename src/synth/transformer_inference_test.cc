@@ -7,34 +7,19 @@
 #include <vector>
 
 #include "src/synth/inference_program.h"
+#include "src/synth/layer_testing.h"
 #include "src/synth/transformer_job.h"
 
 namespace etude {
 namespace {
 
-// GQA, SwiGLU, RMSNorm.
-TransformerModel SmallLlama() {
-  return {.layers = 4,
-          .hidden = 256,
-          .heads = 8,
-          .kv_heads = 4,
-          .head_size = 32,
-          .ffn = 768,
-          .vocabulary = 1000,
-          .sequence = 64};
-}
+using testing_layer::SmallLlama;
+using testing_layer::WorkOf;
 
 TransformerModel SmallRouted() {
   TransformerModel model = SmallLlama();
   model.experts = ExpertsModel{.experts = 8, .top_k = 2, .ffn = 512};
   return model;
-}
-
-const LayerWork& WorkOf(const std::vector<LayerWork>& works, std::string_view name) {
-  static const LayerWork kNothing;
-  const auto found = std::ranges::find(works, name, &LayerWork::name);
-  EXPECT_NE(found, works.end()) << name;
-  return found == works.end() ? kNothing : *found;
 }
 
 std::vector<LayerWork> AllWorks(const TransformerModel& model, const LayerPlan& plan) {

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/ceil_div.h"
 #include "src/synth/expert_routing.h"
 #include "src/synth/layer_works.h"
 #include "src/synth/transformer_attention.h"
@@ -26,8 +27,6 @@ constexpr int64_t kAdamFlops = 14;
 
 constexpr int64_t kIndexBytes = 8;
 constexpr int64_t kSingleBytes = 4;  // routing and the loss are in single precision
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 class LayerMaker {
  public:

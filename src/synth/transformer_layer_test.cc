@@ -10,8 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "src/synth/layer_testing.h"
+
 namespace etude {
 namespace {
+
+using testing_layer::SmallLlama;
+using testing_layer::WorkOf;
 
 int64_t MatrixFlops(const std::vector<LayerWork>& works) {
   int64_t sum = 0;
@@ -23,13 +28,6 @@ int64_t Kept(const std::vector<LayerWork>& works) {
   int64_t sum = 0;
   for (const LayerWork& work : works) sum += work.kept.count;
   return sum;
-}
-
-const LayerWork& Find(const std::vector<LayerWork>& works, std::string_view name) {
-  static const LayerWork kNothing;
-  const auto found = std::ranges::find(works, name, &LayerWork::name);
-  EXPECT_NE(found, works.end()) << name;
-  return found == works.end() ? kNothing : *found;
 }
 
 // Bytes by collective and axis.
@@ -75,21 +73,9 @@ TransformerModel Gpt() {
           .sequence = 64};
 }
 
-// GQA, SwiGLU, RMSNorm.
-TransformerModel Llama() {
-  return {.layers = 4,
-          .hidden = 256,
-          .heads = 8,
-          .kv_heads = 4,
-          .head_size = 32,
-          .ffn = 768,
-          .vocabulary = 1000,
-          .sequence = 64};
-}
-
 // Queries of 96 values, keys and values of 64; 32 + 16 of a query and a key, 24 of a value.
 TransformerModel Latent() {
-  TransformerModel model = Llama();
+  TransformerModel model = SmallLlama();
   model.kv_heads = 8;
   model.head_size = 48;
   model.latent = LatentAttention{
@@ -180,7 +166,7 @@ TEST(TransformerLayer, SelectiveRecomputationComputesTheCoreAgain) {
 // as many all-gathers and reduce-scatters, and two all-gathers more of what was kept as a share.
 // Shoeybi et al. 2019, section 3; Korthikanti et al. 2022, section 4.2.
 TEST(TransformerLayer, CommunicationOfTensorParallelRanks) {
-  const TransformerModel model = Llama();
+  const TransformerModel model = SmallLlama();
   const int64_t b = 2;
   const int64_t t = 4;
   const int64_t full = b * model.sequence * model.hidden * 2;
@@ -216,7 +202,7 @@ TEST(TransformerLayer, CommunicationOfTensorParallelRanks) {
 // Of keys and values each context-parallel rank has a share: Grattafiori et al. 2024,
 // section 3.3.2.
 TEST(TransformerLayer, CommunicationOfContextParallelRanks) {
-  const TransformerModel model = Llama();
+  const TransformerModel model = SmallLlama();
   const LayerPlan plan{.tensor = 2, .context = 4, .sequences = 2};
   ASSERT_TRUE(CheckLayerPlan(model, plan));
   const LayerPasses passes = TransformerLayer(model, plan, 0);
@@ -234,7 +220,7 @@ TEST(TransformerLayer, CommunicationOfContextParallelRanks) {
 // Blocks of keys and values go round: c - 1 times forward and backward, and their gradients c
 // times, home at last. Liu et al. 2023, arXiv 2310.01889, section 3.
 TEST(TransformerLayer, MessagesOfRingAttention) {
-  const TransformerModel model = Llama();
+  const TransformerModel model = SmallLlama();
   const LayerPlan plan{
       .tensor = 2, .context = 4, .context_kind = ContextKind::kRing, .sequences = 2};
   ASSERT_TRUE(CheckLayerPlan(model, plan));
@@ -257,30 +243,30 @@ TEST(TransformerLayer, MessagesOfRingAttention) {
   // The second block, 16 queries of 2 sequences and 4 heads: it is computed on when it is there and
   // the first one is done, and sent on when it is there.
   const auto index = [&](std::string_view name) {
-    return static_cast<size_t>(&Find(passes.forward, name) - passes.forward.data());
+    return static_cast<size_t>(&WorkOf(passes.forward, name) - passes.forward.data());
   };
-  const LayerWork& second = Find(passes.forward, "attention 1");
+  const LayerWork& second = WorkOf(passes.forward, "attention 1");
   EXPECT_EQ(second.inputs, (std::vector<size_t>{index("keys receive 0"), index("attention 0")}));
-  EXPECT_EQ(Find(passes.forward, "keys send 1").inputs,
+  EXPECT_EQ(WorkOf(passes.forward, "keys send 1").inputs,
             std::vector<size_t>{index("keys receive 0")});
   const int64_t pairs = 2 * 4 * (16 * 16 / 2);
   const int64_t queries = 2 * 16 * 4 * 32;
   EXPECT_EQ(second.flops, 4 * 32 * pairs + 6 * pairs + 3 * queries);
   EXPECT_EQ(second.read.count, 2 * queries * 2 + keys);
   EXPECT_EQ(second.kept.count, 0);
-  EXPECT_EQ(Find(passes.forward, "attention 0").matrix_flops, 4 * 32 * 2 * 4 * (16 * 17 / 2));
-  EXPECT_EQ(Find(passes.forward, "attention 0").kept.count, queries * 2 + keys);
-  const LayerWork& back = Find(passes.backward, "attention backward 1");
+  EXPECT_EQ(WorkOf(passes.forward, "attention 0").matrix_flops, 4 * 32 * 2 * 4 * (16 * 17 / 2));
+  EXPECT_EQ(WorkOf(passes.forward, "attention 0").kept.count, queries * 2 + keys);
+  const LayerWork& back = WorkOf(passes.backward, "attention backward 1");
   EXPECT_EQ(back.matrix_flops, 10 * 32 * pairs);
   EXPECT_EQ(back.flops, back.matrix_flops + 8 * pairs + queries);
   EXPECT_EQ(back.read.count, 3 * queries * 2 + keys);
-  EXPECT_EQ(Find(passes.backward, "keys gradient sum 1").flops, keys / 2);
+  EXPECT_EQ(WorkOf(passes.backward, "keys gradient sum 1").flops, keys / 2);
 }
 
 // With an early and a late piece each, every rank has as many pairs with each block: counted one by
 // one for a sequence of 24 over 3 ranks.
 TEST(TransformerLayer, PairsOfRingAttention) {
-  TransformerModel model = Llama();
+  TransformerModel model = SmallLlama();
   model.sequence = 24;
   const LayerPlan plan{.context = 3, .context_kind = ContextKind::kRing};
   ASSERT_TRUE(CheckLayerPlan(model, plan));
@@ -297,7 +283,7 @@ TEST(TransformerLayer, PairsOfRingAttention) {
           pairs += owner(query) == rank && owner(key) == (rank - block + 3) % 3 ? 1 : 0;
         }
       }
-      EXPECT_EQ(Find(passes.forward, "attention " + std::to_string(block)).matrix_flops,
+      EXPECT_EQ(WorkOf(passes.forward, "attention " + std::to_string(block)).matrix_flops,
                 4 * 32 * 8 * pairs);
     }
   }
@@ -318,15 +304,15 @@ TEST(TransformerLayer, AllToAllsOfContextParallelRanks) {
   EXPECT_EQ(VolumesOf(passes.backward), (Volumes{{all_to_all, {nh, 3 * nh}}}));
   // Two heads for whole sequences.
   const int64_t pairs = b * 2 * (64 * 65 / 2);
-  EXPECT_EQ(Find(passes.forward, "attention").matrix_flops, 4 * 32 * pairs);
-  EXPECT_EQ(Find(passes.forward, "attention").read.count, 3 * nh);
-  EXPECT_EQ(Find(passes.forward, "attention").kept.count, 4 * nh)
+  EXPECT_EQ(WorkOf(passes.forward, "attention").matrix_flops, 4 * 32 * pairs);
+  EXPECT_EQ(WorkOf(passes.forward, "attention").read.count, 3 * nh);
+  EXPECT_EQ(WorkOf(passes.forward, "attention").kept.count, 4 * nh)
       << "the output by heads, beside that by tokens";
-  EXPECT_EQ(Find(passes.forward, "projection").kept.count, nh);
+  EXPECT_EQ(WorkOf(passes.forward, "projection").kept.count, nh);
   // Fewer heads of keys and values are less to send, and are shared by tensor-parallel ranks, too.
   plan = {.tensor = 2, .context = 2, .context_kind = ContextKind::kAllToAll};
-  ASSERT_TRUE(CheckLayerPlan(Llama(), plan));
-  passes = TransformerLayer(Llama(), plan, 0);
+  ASSERT_TRUE(CheckLayerPlan(SmallLlama(), plan));
+  passes = TransformerLayer(SmallLlama(), plan, 0);
   ExpectSound(passes);
   EXPECT_EQ(VolumesOf(passes.forward)[all_to_all],
             (std::vector<int64_t>{32 * (4 + 2 + 2) * 32 * 2, 32 * 4 * 32 * 2}));
@@ -335,7 +321,7 @@ TEST(TransformerLayer, AllToAllsOfContextParallelRanks) {
 // A layer of two sequences by hand: b 2, s 64, h 256, 8 heads of 32 over 4, ffn 768; two
 // tensor-parallel ranks with sequence parallelism; bfloat16, gradients in single precision.
 TEST(TransformerLayer, ByHand) {
-  const TransformerModel model = Llama();
+  const TransformerModel model = SmallLlama();
   const LayerPlan plan{.tensor = 2, .sequences = 2};
   const LayerPasses passes = TransformerLayer(model, plan, 0);
   std::vector<std::string> names;
@@ -345,34 +331,34 @@ TEST(TransformerLayer, ByHand) {
                 "attention norm", "qkv all_gather", "qkv", "rotary", "attention", "projection",
                 "projection reduce_scatter", "attention residual", "ffn norm", "up all_gather",
                 "up", "activation", "down", "down reduce_scatter", "ffn residual"}));
-  const LayerWork& norm = Find(passes.forward, "attention norm");
+  const LayerWork& norm = WorkOf(passes.forward, "attention norm");
   EXPECT_EQ(norm.flops, 4 * 64 * 256);
   EXPECT_EQ(norm.read.count, (64 * 256 + 256) * 2);
-  const LayerWork& qkv = Find(passes.forward, "qkv");
+  const LayerWork& qkv = WorkOf(passes.forward, "qkv");
   EXPECT_EQ(qkv.flops, 2 * 128 * 256 * 256);  // 4 + 2 + 2 heads of 32
   EXPECT_EQ(qkv.read.count, (128 * 256 + 256 * 256) * 2);
   EXPECT_EQ(qkv.written.count, 128 * 256 * 2);
   EXPECT_EQ(qkv.kept.count, 64 * 256 * 2);
-  EXPECT_EQ(Find(passes.forward, "rotary").flops, 3 * 128 * (4 + 2) * 32);
+  EXPECT_EQ(WorkOf(passes.forward, "rotary").flops, 3 * 128 * (4 + 2) * 32);
   const int64_t pairs = 2 * 4 * (64 * 65 / 2);
-  const LayerWork& attention = Find(passes.forward, "attention");
+  const LayerWork& attention = WorkOf(passes.forward, "attention");
   EXPECT_EQ(attention.matrix_flops, 4 * 32 * pairs);
   EXPECT_EQ(attention.flops, 4 * 32 * pairs + 6 * pairs);
   EXPECT_EQ(attention.read.count, 128 * (4 + 2 + 2) * 32 * 2);
   EXPECT_EQ(attention.written.count, 128 * 4 * 32 * 2);
   EXPECT_EQ(attention.kept.count, attention.read.count);
-  EXPECT_EQ(Find(passes.forward, "projection").flops, 2 * 128 * 128 * 256);
-  EXPECT_EQ(Find(passes.forward, "attention residual").flops, 64 * 256);
-  EXPECT_EQ(Find(passes.forward, "up").flops, 2 * 128 * 256 * 768);
-  EXPECT_EQ(Find(passes.forward, "activation").flops, 5 * 128 * 384);
-  EXPECT_EQ(Find(passes.forward, "activation").kept.count, 128 * 768 * 2);
-  EXPECT_EQ(Find(passes.forward, "down").flops, 2 * 128 * 384 * 256);
+  EXPECT_EQ(WorkOf(passes.forward, "projection").flops, 2 * 128 * 128 * 256);
+  EXPECT_EQ(WorkOf(passes.forward, "attention residual").flops, 64 * 256);
+  EXPECT_EQ(WorkOf(passes.forward, "up").flops, 2 * 128 * 256 * 768);
+  EXPECT_EQ(WorkOf(passes.forward, "activation").flops, 5 * 128 * 384);
+  EXPECT_EQ(WorkOf(passes.forward, "activation").kept.count, 128 * 768 * 2);
+  EXPECT_EQ(WorkOf(passes.forward, "down").flops, 2 * 128 * 384 * 256);
 
-  EXPECT_EQ(Find(passes.backward, "attention backward").matrix_flops, 10 * 32 * pairs);
-  const LayerWork& input = Find(passes.backward, "up input gradient");
+  EXPECT_EQ(WorkOf(passes.backward, "attention backward").matrix_flops, 10 * 32 * pairs);
+  const LayerWork& input = WorkOf(passes.backward, "up input gradient");
   EXPECT_EQ(input.flops, 2 * 128 * 256 * 768);
   EXPECT_EQ(input.read.count, (128 * 768 + 256 * 768) * 2);
-  const LayerWork& weight = Find(passes.backward, "up weight gradient");
+  const LayerWork& weight = WorkOf(passes.backward, "up weight gradient");
   EXPECT_TRUE(weight.for_weights);
   EXPECT_EQ(weight.flops, input.flops);
   EXPECT_EQ(weight.read.count, (128 * 256 + 128 * 768) * 2 + 256 * 768 * 4);
@@ -390,32 +376,32 @@ TEST(TransformerLayer, LatentAttentionByHand) {
   ASSERT_TRUE(CheckLayerPlan(model, plan));
   const LayerPasses passes = TransformerLayer(model, plan, 0);
   ExpectSound(passes);
-  EXPECT_EQ(Find(passes.forward, "query down").flops, 2 * 64 * 256 * 96);
-  EXPECT_EQ(Find(passes.forward, "query norm").flops, 4 * 64 * 96);
-  EXPECT_EQ(Find(passes.forward, "query all_gather").bytes.count, 64 * 96 * 2);
-  EXPECT_EQ(Find(passes.forward, "query up").flops, 2 * 128 * 96 * (4 * 48));
-  EXPECT_EQ(Find(passes.forward, "kv down").flops, 2 * 64 * 256 * (64 + 16));
-  EXPECT_EQ(Find(passes.forward, "kv norm").flops, 4 * 64 * 64);
-  EXPECT_EQ(Find(passes.forward, "kv all_gather").bytes.count, 64 * (64 + 16) * 2);
-  EXPECT_EQ(Find(passes.forward, "kv up").flops, 2 * 128 * 64 * 4 * (32 + 24));
-  EXPECT_EQ(Find(passes.forward, "rotary").flops, 3 * 128 * (4 + 1) * 16);
-  EXPECT_EQ(Find(passes.forward, "rotary").read.count, 128 * (4 * 16 + 4 * 32 + 16) * 2);
-  EXPECT_EQ(Find(passes.forward, "rotary").written.count, 128 * (4 * 16 + 4 * 48) * 2);
+  EXPECT_EQ(WorkOf(passes.forward, "query down").flops, 2 * 64 * 256 * 96);
+  EXPECT_EQ(WorkOf(passes.forward, "query norm").flops, 4 * 64 * 96);
+  EXPECT_EQ(WorkOf(passes.forward, "query all_gather").bytes.count, 64 * 96 * 2);
+  EXPECT_EQ(WorkOf(passes.forward, "query up").flops, 2 * 128 * 96 * (4 * 48));
+  EXPECT_EQ(WorkOf(passes.forward, "kv down").flops, 2 * 64 * 256 * (64 + 16));
+  EXPECT_EQ(WorkOf(passes.forward, "kv norm").flops, 4 * 64 * 64);
+  EXPECT_EQ(WorkOf(passes.forward, "kv all_gather").bytes.count, 64 * (64 + 16) * 2);
+  EXPECT_EQ(WorkOf(passes.forward, "kv up").flops, 2 * 128 * 64 * 4 * (32 + 24));
+  EXPECT_EQ(WorkOf(passes.forward, "rotary").flops, 3 * 128 * (4 + 1) * 16);
+  EXPECT_EQ(WorkOf(passes.forward, "rotary").read.count, 128 * (4 * 16 + 4 * 32 + 16) * 2);
+  EXPECT_EQ(WorkOf(passes.forward, "rotary").written.count, 128 * (4 * 16 + 4 * 48) * 2);
   const int64_t pairs = 2 * 4 * (64 * 65 / 2);
-  const LayerWork& attention = Find(passes.forward, "attention");
+  const LayerWork& attention = WorkOf(passes.forward, "attention");
   EXPECT_EQ(attention.matrix_flops, 2 * (48 + 24) * pairs);
   EXPECT_EQ(attention.read.count, 128 * 4 * (48 + 48 + 24) * 2);
   EXPECT_EQ(attention.written.count, 128 * 4 * 24 * 2);
-  EXPECT_EQ(Find(passes.forward, "projection").flops, 2 * 128 * (4 * 24) * 256);
-  const LayerWork& back = Find(passes.backward, "attention backward");
+  EXPECT_EQ(WorkOf(passes.forward, "projection").flops, 2 * 128 * (4 * 24) * 256);
+  const LayerWork& back = WorkOf(passes.backward, "attention backward");
   EXPECT_EQ(back.matrix_flops, 2 * (3 * 48 + 2 * 24) * pairs);
   EXPECT_EQ(back.read.count, 128 * 4 * (48 + 48 + 24 + 2 * 24) * 2);
-  EXPECT_EQ(Find(passes.backward, "rotary backward").flops, 3 * 128 * 5 * 16 + 128 * 3 * 16);
-  EXPECT_EQ(Find(passes.backward, "query gradient reduce_scatter").bytes.count, 128 * 96 * 2);
-  EXPECT_EQ(Find(passes.backward, "kv gradient reduce_scatter").bytes.count, 128 * 80 * 2);
-  EXPECT_EQ(Find(passes.backward, "query up input all_gather").bytes.count, 64 * 96 * 2);
-  EXPECT_EQ(Find(passes.backward, "kv up input all_gather").bytes.count, 64 * 64 * 2);
-  EXPECT_EQ(Find(passes.backward, "kv down weight gradient").written.count, 256 * 80 * 4);
+  EXPECT_EQ(WorkOf(passes.backward, "rotary backward").flops, 3 * 128 * 5 * 16 + 128 * 3 * 16);
+  EXPECT_EQ(WorkOf(passes.backward, "query gradient reduce_scatter").bytes.count, 128 * 96 * 2);
+  EXPECT_EQ(WorkOf(passes.backward, "kv gradient reduce_scatter").bytes.count, 128 * 80 * 2);
+  EXPECT_EQ(WorkOf(passes.backward, "query up input all_gather").bytes.count, 64 * 96 * 2);
+  EXPECT_EQ(WorkOf(passes.backward, "kv up input all_gather").bytes.count, 64 * 64 * 2);
+  EXPECT_EQ(WorkOf(passes.backward, "kv down weight gradient").written.count, 256 * 80 * 4);
   // Kept up to the projection: the hidden units twice, the narrow vectors before and after their
   // norms, and queries, keys, values and the output.
   int64_t kept = 0;
@@ -437,7 +423,7 @@ TEST(TransformerLayer, LatentAttentionByHand) {
 // up, whatever the plan.
 TEST(TransformerLayer, RanksShareTheWork) {
   int plans = 0;
-  for (const TransformerModel& model : {Llama(), Latent()})
+  for (const TransformerModel& model : {SmallLlama(), Latent()})
     for (const AttentionKind attention : {AttentionKind::kFused, AttentionKind::kUnfused}) {
       const LayerPasses whole = TransformerLayer(model, {.attention = attention}, 0);
       for (const int64_t t : {1, 2, 4}) {
@@ -463,7 +449,7 @@ TEST(TransformerLayer, RanksShareTheWork) {
 // Tokens go to their experts and come back: two all-to-alls forward and two backward of the rank's
 // tokens times top_k, by hidden units. Lepikhin et al. 2020, section 3.2.
 TEST(TransformerLayer, Experts) {
-  TransformerModel model = Llama();
+  TransformerModel model = SmallLlama();
   model.experts = ExpertsModel{.experts = 8, .top_k = 2, .ffn = 512, .shared_ffn = 256};
   const int64_t b = 2;
   LayerPlan plan{.expert = 4, .sequences = b};
@@ -476,18 +462,18 @@ TEST(TransformerLayer, Experts) {
   EXPECT_EQ(VolumesOf(passes.forward), (Volumes{{all_to_all, twice}}));
   EXPECT_EQ(VolumesOf(passes.backward), (Volumes{{all_to_all, twice}}));
   // Two of eight experts, which get what four ranks send them.
-  EXPECT_EQ(Find(passes.forward, "experts up").flops, 2 * rows * 256 * (2 * 512));
-  EXPECT_EQ(Find(passes.forward, "experts down").flops, 2 * rows * 512 * 256);
-  EXPECT_EQ(Find(passes.backward, "experts up weight gradient").written.count,
+  EXPECT_EQ(WorkOf(passes.forward, "experts up").flops, 2 * rows * 256 * (2 * 512));
+  EXPECT_EQ(WorkOf(passes.forward, "experts down").flops, 2 * rows * 512 * 256);
+  EXPECT_EQ(WorkOf(passes.backward, "experts up weight gradient").written.count,
             2 * 256 * 2 * 512 * 4);
-  EXPECT_EQ(Find(passes.forward, "router").flops, 2 * b * 64 * 256 * 8);
-  EXPECT_EQ(Find(passes.forward, "shared up").flops, 2 * b * 64 * 256 * (2 * 256));
-  EXPECT_EQ(Find(passes.forward, "ffn residual").inputs.size(), 2u);
+  EXPECT_EQ(WorkOf(passes.forward, "router").flops, 2 * b * 64 * 256 * 8);
+  EXPECT_EQ(WorkOf(passes.forward, "shared up").flops, 2 * b * 64 * 256 * (2 * 256));
+  EXPECT_EQ(WorkOf(passes.forward, "ffn residual").inputs.size(), 2u);
 
   // Room for a quarter more: ⌈1.25 · 128 · 2 / 8⌉ = 40 rows of each expert.
   model.experts->capacity_factor = 1.25;
   passes = TransformerLayer(model, plan, 0);
-  EXPECT_EQ(Find(passes.forward, "dispatch all_to_all").bytes.count, 8 * 40 * 256 * 2);
+  EXPECT_EQ(WorkOf(passes.forward, "dispatch all_to_all").bytes.count, 8 * 40 * 256 * 2);
   model.experts->capacity_factor = 1;
 
   // Each tensor-parallel rank sends its share of the tokens; the ranks share each expert.
@@ -495,16 +481,16 @@ TEST(TransformerLayer, Experts) {
   passes = TransformerLayer(model, plan, 0);
   ExpectSound(passes);
   EXPECT_EQ(VolumesOf(passes.forward)[all_to_all], std::vector<int64_t>(2, rows / 4 * 256 * 2));
-  EXPECT_EQ(Find(passes.forward, "dispatch all_gather").bytes.count, rows / 4 * 256 * 2);
-  EXPECT_EQ(Find(passes.forward, "combine reduce_scatter").bytes.count, rows * 256 * 2);
-  EXPECT_EQ(Find(passes.forward, "experts up").flops, 2 * rows * 256 * (2 * 512 / 4));
+  EXPECT_EQ(WorkOf(passes.forward, "dispatch all_gather").bytes.count, rows / 4 * 256 * 2);
+  EXPECT_EQ(WorkOf(passes.forward, "combine reduce_scatter").bytes.count, rows * 256 * 2);
+  EXPECT_EQ(WorkOf(passes.forward, "experts up").flops, 2 * rows * 256 * (2 * 512 / 4));
   plan.recompute = Recompute::kFull;
   ExpectSound(TransformerLayer(model, plan, 0));
 }
 
 // 8 experts over 4 ranks, of which tokens prefer the first ones and none wants the last.
 TEST(TransformerLayer, ExpertsThatTokensPrefer) {
-  TransformerModel model = Llama();
+  TransformerModel model = SmallLlama();
   model.experts = ExpertsModel{.experts = 8, .top_k = 1, .ffn = 512};
   model.experts->shares = {8, 6, 5, 1, 1, 1, 1, 0};
   const LayerPlan plan{.tensor = 2, .expert = 4, .sequences = 2};
@@ -521,20 +507,22 @@ TEST(TransformerLayer, ExpertsThatTokensPrefer) {
     const std::vector<int64_t> twice(2, 4 * 38 * 256 * 2);
     EXPECT_EQ(VolumesOf(passes.forward)[all_to_all], twice);
     EXPECT_EQ(VolumesOf(passes.backward)[all_to_all], twice);
-    EXPECT_EQ(Find(passes.forward, "dispatch").written.count, 64 * 256 * 2);
-    EXPECT_EQ(Find(passes.forward, "dispatch all_gather").bytes.count, received * 256 * 2);
-    EXPECT_EQ(Find(passes.forward, "experts up").flops, 2 * (2 * received) * 256 * 512);
-    EXPECT_EQ(Find(passes.forward, "combine reduce_scatter").bytes.count, 2 * received * 256 * 2);
-    EXPECT_EQ(Find(passes.forward, "combine").flops, 2 * 64 * 256);
-    EXPECT_EQ(Find(passes.backward, "experts up input all_gather").bytes.count, received * 256 * 2);
-    EXPECT_EQ(Find(passes.backward, "experts up weight gradient").written.count, 2 * 256 * 512 * 4);
+    EXPECT_EQ(WorkOf(passes.forward, "dispatch").written.count, 64 * 256 * 2);
+    EXPECT_EQ(WorkOf(passes.forward, "dispatch all_gather").bytes.count, received * 256 * 2);
+    EXPECT_EQ(WorkOf(passes.forward, "experts up").flops, 2 * (2 * received) * 256 * 512);
+    EXPECT_EQ(WorkOf(passes.forward, "combine reduce_scatter").bytes.count, 2 * received * 256 * 2);
+    EXPECT_EQ(WorkOf(passes.forward, "combine").flops, 2 * 64 * 256);
+    EXPECT_EQ(WorkOf(passes.backward, "experts up input all_gather").bytes.count,
+              received * 256 * 2);
+    EXPECT_EQ(WorkOf(passes.backward, "experts up weight gradient").written.count,
+              2 * 256 * 512 * 4);
   }
   // Nobody wants the last two: nothing to share with the other tensor-parallel rank.
   model.experts->shares = {8, 6, 5, 1, 1, 1, 0, 0};
   const LayerPasses idle = TransformerLayer(model, plan, 0, 3);
   ExpectSound(idle);
   EXPECT_EQ(std::ranges::find(idle.forward, "experts up", &LayerWork::name), idle.forward.end());
-  EXPECT_EQ(Find(idle.backward, "experts up weight gradient").written.count, 2 * 256 * 512 * 4);
+  EXPECT_EQ(WorkOf(idle.backward, "experts up weight gradient").written.count, 2 * 256 * 512 * 4);
   EXPECT_EQ(std::ranges::find(idle.forward, "dispatch all_gather", &LayerWork::name),
             idle.forward.end());
 }
@@ -546,10 +534,10 @@ TEST(TransformerLayer, EmbeddingIsALookup) {
   ExpectSound(passes);
   const int64_t tokens = 128;
   EXPECT_EQ(MatrixFlops(passes.forward) + MatrixFlops(passes.backward), 0);
-  EXPECT_EQ(Find(passes.forward, "embedding lookup").read.count, tokens * (8 + 256 * 2));
-  EXPECT_EQ(Find(passes.forward, "embedding reduce_scatter").bytes.count, tokens * 256 * 2);
-  EXPECT_EQ(Find(passes.forward, "positions").flops, tokens / 4 * 256);
-  EXPECT_EQ(Find(passes.backward, "embedding gradient all_gather").bytes.count,
+  EXPECT_EQ(WorkOf(passes.forward, "embedding lookup").read.count, tokens * (8 + 256 * 2));
+  EXPECT_EQ(WorkOf(passes.forward, "embedding reduce_scatter").bytes.count, tokens * 256 * 2);
+  EXPECT_EQ(WorkOf(passes.forward, "positions").flops, tokens / 4 * 256);
+  EXPECT_EQ(WorkOf(passes.backward, "embedding gradient all_gather").bytes.count,
             tokens / 4 * 256 * 2);
   for (const LayerWork& work : passes.backward) EXPECT_TRUE(work.for_weights) << work.name;
 }
@@ -561,12 +549,12 @@ TEST(TransformerLayer, HeadSharesTheVocabulary) {
   const LayerPlan plan{.tensor = 8, .sequences = 2};
   const LayerPasses passes = TransformerHead(model, plan);
   ExpectSound(passes);
-  EXPECT_EQ(Find(passes.forward, "head").flops, 2 * 128 * 256 * 125);
+  EXPECT_EQ(WorkOf(passes.forward, "head").flops, 2 * 128 * 256 * 125);
   EXPECT_EQ(VolumesOf(passes.forward)[std::pair(CollectiveType::kAllReduce, LayerAxis::kTensor)],
             std::vector<int64_t>(3, 128 * 4));
-  EXPECT_EQ(Find(passes.backward, "head input all_gather").bytes.count, 16 * 256 * 2);
+  EXPECT_EQ(WorkOf(passes.backward, "head input all_gather").bytes.count, 16 * 256 * 2);
   model.vocabulary = 1001;
-  EXPECT_EQ(Find(TransformerHead(model, plan).forward, "head").flops, 2 * 128 * 256 * 126)
+  EXPECT_EQ(WorkOf(TransformerHead(model, plan).forward, "head").flops, 2 * 128 * 256 * 126)
       << "the widest share";
 }
 
@@ -588,7 +576,7 @@ TEST(TransformerLayer, MemoryOfZeroStages) {
 }
 
 TEST(TransformerLayer, SplitsOfWeights) {
-  TransformerModel model = Llama();
+  TransformerModel model = SmallLlama();
   model.experts = ExpertsModel{.experts = 8, .top_k = 2, .ffn = 512};
   const LayerPlan plan{.tensor = 2, .expert = 4};
   int64_t elements = 0;
@@ -602,7 +590,7 @@ TEST(TransformerLayer, SplitsOfWeights) {
 
 TEST(TransformerLayer, PlansThatDoNotFit) {
   const auto error = [](const LayerPlan& plan) {
-    const Status status = CheckLayerPlan(Llama(), plan);
+    const Status status = CheckLayerPlan(SmallLlama(), plan);
     return status ? "" : status.error().message;
   };
   EXPECT_EQ(error({.tensor = 8}),
@@ -628,11 +616,11 @@ TEST(TransformerLayer, PlansThatDoNotFit) {
   EXPECT_EQ(error({.expert = 2}), "found 2 expert-parallel ranks and no experts");
   EXPECT_EQ(error({.sequences = 0}), "sequences of a micro-batch: found 0, expected 1 to 16777216");
   EXPECT_TRUE(error({.sequences = 16'777'216}).empty());
-  TransformerModel wide = Llama();
+  TransformerModel wide = SmallLlama();
   wide.hidden = 1 << 24;
   wide.sequence = 1 << 20;
   EXPECT_FALSE(CheckLayerPlan(wide, {.sequences = 1 << 20}));
-  TransformerModel routed = Llama();
+  TransformerModel routed = SmallLlama();
   routed.experts = ExpertsModel{.experts = 6, .top_k = 2, .ffn = 512};
   EXPECT_FALSE(CheckLayerPlan(routed, {.expert = 4}));
   EXPECT_FALSE(CheckLayerPlan(routed, {.tensor = 2, .sequence_parallel = false}));
@@ -640,24 +628,24 @@ TEST(TransformerLayer, PlansThatDoNotFit) {
 
 // Queries and keys of 4 and 2 heads of 32, and their two scales of 32; offsets or none.
 TEST(TransformerLayer, NormsOfHeadsAndWithoutOffsets) {
-  TransformerModel model = Llama();
+  TransformerModel model = SmallLlama();
   model.qk_norm = true;
   model.norm = NormKind::kLayerNormNoOffset;
   const LayerPlan plan{.tensor = 2, .sequences = 2};
   const LayerPasses passes = TransformerLayer(model, plan, 0);
   ExpectSound(passes);
   const int64_t size = 128 * (4 + 2) * 32;
-  const LayerWork& norms = Find(passes.forward, "head norms");
+  const LayerWork& norms = WorkOf(passes.forward, "head norms");
   EXPECT_EQ(norms.flops, 4 * size);
   EXPECT_EQ(norms.read.count, (size + 64) * 2);
   EXPECT_EQ(norms.kept.count, size * 2);
-  const LayerWork& backward = Find(passes.backward, "head norms backward");
+  const LayerWork& backward = WorkOf(passes.backward, "head norms backward");
   EXPECT_EQ(backward.flops, 9 * size);
   EXPECT_EQ(backward.read.count, (2 * size + 64) * 2 + 64 * 4);
   EXPECT_EQ(backward.written.count, size * 2 + 64 * 4);
-  EXPECT_EQ(Find(passes.forward, "attention norm").flops, 6 * 64 * 256);
-  EXPECT_EQ(Find(passes.forward, "attention norm").read.count, (64 * 256 + 256) * 2);
-  EXPECT_EQ(Find(passes.backward, "attention norm backward").flops, (12 + 1) * 64 * 256);
+  EXPECT_EQ(WorkOf(passes.forward, "attention norm").flops, 6 * 64 * 256);
+  EXPECT_EQ(WorkOf(passes.forward, "attention norm").read.count, (64 * 256 + 256) * 2);
+  EXPECT_EQ(WorkOf(passes.backward, "attention norm backward").flops, (12 + 1) * 64 * 256);
 }
 
 // The gradient of each weight comes from one work of backward.
@@ -676,16 +664,16 @@ TEST(TransformerLayer, GradientsOfAllWeights) {
     std::ranges::sort(all);
     return all;
   };
-  TransformerModel routed = Llama();
+  TransformerModel routed = SmallLlama();
   routed.experts = ExpertsModel{.experts = 4, .top_k = 2, .ffn = 512, .shared_ffn = 256};
-  TransformerModel biased = Llama();
+  TransformerModel biased = SmallLlama();
   biased.biases = true;
   biased.positions = biased.sequence;
   TransformerModel straight = Latent();
   straight.latent->query_rank = 0;
-  TransformerModel normed = Llama();
+  TransformerModel normed = SmallLlama();
   normed.qk_norm = true;
-  for (const TransformerModel& model : {Llama(), routed, biased, normed, Latent(), straight}) {
+  for (const TransformerModel& model : {SmallLlama(), routed, biased, normed, Latent(), straight}) {
     for (const Recompute recompute : {Recompute::kNone, Recompute::kFull}) {
       const LayerPlan plan{.recompute = recompute};
       EXPECT_EQ(given(TransformerLayer(model, plan, 0)), names(LayerWeights(model, 0)));

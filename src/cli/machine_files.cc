@@ -1,0 +1,46 @@
+#include "src/cli/machine_files.h"
+
+#include <utility>
+
+#include "src/formats/byte_source.h"
+#include "src/sim/astra_config.h"
+#include "src/sim/workload.h"
+
+namespace etude {
+namespace {
+
+// Prefixes of files that a configuration names are relative to the working folder, as in ASTRA-sim,
+// or else to the configuration.
+std::string PathBeside(const std::string& config, const std::string& name, const char* suffix) {
+  if (ByteSource::Open(name + suffix, {})) return name;
+  const size_t slash = config.rfind('/');
+  if (name.starts_with('/') || slash == std::string::npos) return name;
+  return config.substr(0, slash + 1) + name;
+}
+
+}  // namespace
+
+Result<SimMachine> ReadMachine(const MachineFiles& files, const Console& console) {
+  const RunContext& context = console.context();
+  SimMachine machine;
+  machine.congestion = files.congestion;
+  ETUDE_ASSIGN_OR_RETURN(std::string text, ReadWholeFile(files.network, context.limits));
+  ETUDE_RETURN_IF_ERROR(ParseAstraNetwork(text, files.network, machine));
+  ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(files.system, context.limits));
+  ETUDE_ASSIGN_OR_RETURN(const AstraCollectives collectives,
+                         ParseAstraSystem(text, files.system, machine));
+  ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(files.memory, context.limits));
+  ETUDE_RETURN_IF_ERROR(ParseAstraMemory(text, files.memory, machine));
+  machine.system.queues = files.queues;
+  machine.system.rendezvous = files.rendezvous;
+  machine.system.endpoint_delay *= files.injection_scale;
+  for (const auto& [type, prefix] : collectives) {
+    ETUDE_ASSIGN_OR_RETURN(SimWorkload programs,
+                           ReadSimFiles(PathBeside(files.system, prefix, ".0.et"), machine.npus(),
+                                        {.strict = console.strict()}, context));
+    machine.system.programs[type] = std::move(programs.ranks);
+  }
+  return machine;
+}
+
+}  // namespace etude

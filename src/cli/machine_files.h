@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "src/base/result.h"
+#include "src/cli/command.h"
+#include "src/sim/machine.h"
+
+namespace etude {
+
+// The files that describe a simulated machine, and what is said beside them.
+struct MachineFiles {
+  std::string network;
+  std::string system;
+  std::string memory;
+  bool congestion = false;
+  int64_t queues = 1;  // of each dimension
+  bool rendezvous = false;
+  int64_t injection_scale = 1;  // of the endpoint delay
+};
+
+// Reads them, and the collectives that are programs. kBadInput with the file and the place.
+Result<SimMachine> ReadMachine(const MachineFiles& files, const Console& console);
+
+}  // namespace etude

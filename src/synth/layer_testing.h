@@ -1,0 +1,33 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "src/synth/transformer_layer.h"
+
+namespace etude::testing_layer {
+
+// GQA, SwiGLU, RMSNorm.
+inline TransformerModel SmallLlama() {
+  return {.layers = 4,
+          .hidden = 256,
+          .heads = 8,
+          .kv_heads = 4,
+          .head_size = 32,
+          .ffn = 768,
+          .vocabulary = 1000,
+          .sequence = 64};
+}
+
+// The work of this name; there is one.
+inline const LayerWork& WorkOf(const std::vector<LayerWork>& works, std::string_view name) {
+  static const LayerWork kNothing;
+  const auto found = std::ranges::find(works, name, &LayerWork::name);
+  EXPECT_NE(found, works.end()) << name;
+  return found == works.end() ? kNothing : *found;
+}
+
+}  // namespace etude::testing_layer
