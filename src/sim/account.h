@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "src/sim/arrivals.h"
 #include "src/sim/machine.h"
 #include "src/sim/sim_program.h"
 #include "src/sim/simulator.h"
@@ -38,27 +39,14 @@ struct SimClassAccount {
   SimTimes times;
 };
 
-// Collectives that are alike, of all groups.
-struct SimCollectiveAccount {
-  CollectiveType type = CollectiveType::kUnknown;
-  int64_t bytes = 0;    // as the job says: what a rank puts in
-  int64_t members = 0;  // ranks of a group
-  bool in_group = false;
-  uint32_t dims = 0;  // of the network, unless it is of a group: bit i for dimension i
-  uint64_t count = 0;
-  uint64_t unfinished = 0;  // of them, which count in no time
-  int64_t time = 0;         // from the first begin to the last end, summed
-  int64_t skew = 0;         // of it, before the last begin
-};
-
 struct SimAccount {
   int64_t step = 0;                               // until the last rank is done, ns
   std::vector<SimClassAccount> classes;           // as in SimResult
   std::vector<SimCollectiveAccount> collectives;  // by time, the most first
 };
 
-SimAccount AccountOf(const SimMachine& machine, const SimWorkload& workload,
-                     const SimResult& result);
+SimAccount AccountOf(const SimWorkload& workload, const SimResult& result,
+                     const Arrivals& arrivals);
 
 // The data of a collective as nccl-tests counts them, and how many times these cross the network
 // on the way of a rank: bus bandwidth = factor · size / time, size / time the algorithm's

@@ -57,7 +57,8 @@ SimNode AccountCollective(int64_t bytes, uint32_t group = 0) {
 
 SimAccount AccountFor(const SimMachine& machine, const SimWorkload& workload,
                       bool by_class = true) {
-  return AccountOf(machine, workload, Simulate(machine, workload, {.by_class = by_class}).value());
+  const SimResult result = Simulate(machine, workload, {.by_class = by_class}).value();
+  return AccountOf(workload, result, Arrivals(machine, workload, result));
 }
 
 // Messages of 500 bytes take 600 ns. Rank 1 comes at 3,000 ns to what rank 0 began at 1,000 ns, and
