@@ -26,7 +26,7 @@ constexpr Index kNone = UINT32_MAX;
 constexpr int64_t kTagSpace = 500'000'000;
 constexpr int64_t kRendezvousTag = 1'000'000'000;
 constexpr int64_t kRendezvousBytes = 8192;
-constexpr int64_t kGroupStreams = 1'000'000;
+constexpr int64_t kGroupStreams = int64_t{1} << 32;
 constexpr int64_t kLongest = int64_t{1} << 57;    // of anything, ns
 constexpr int64_t kEndOfTime = int64_t{1} << 61;  // of a simulation, ns
 constexpr int64_t kGroupDelay = 10;               // at the ends of messages in groups, ns
@@ -469,6 +469,7 @@ class Engine {
         if (peer < 0 || peer >= total_) return Fail(at, index, "found no such receiver");
         return Send({.bytes = node.bytes,
                      .tag = node.tag % kTagSpace,
+                     .ordinal = OrdinalTo(at, node),
                      .source = at,
                      .target = ClassOf(peer),
                      .from = rank.place,
@@ -479,6 +480,7 @@ class Engine {
         return Receive({.kind = Receiver::Kind::kNode, .rank = at, .subject = index},
                        {.tag = node.tag % kTagSpace,
                         .bytes = node.bytes,
+                        .ordinal = by_class_ ? int64_t{node.peer} : 0,
                         .source = ClassOf(peer),
                         .target = at},
                        peer);
@@ -495,6 +497,13 @@ class Engine {
     const double intensity = static_cast<double>(node.flops) / static_cast<double>(node.bytes);
     const double rate = std::min(system_.memory_bandwidth * 1e9 * intensity, system_.peak * 1e12);
     wait(WholeNanos(static_cast<double>(node.flops) / rate * 1e9));
+  }
+
+  // Of a message: the number that the receiver has the sender under.
+  int64_t OrdinalTo(Index at, const SimNode& node) const {
+    if (!by_class_) return 0;
+    const uint32_t number = classes_.known_as[at][node.peer];
+    return number == SimNode::kNobody ? -1 : int64_t{number};
   }
 
   void Complete(Index at, Index index) {
@@ -806,7 +815,7 @@ class Engine {
                      rank.next_of_group[node.group - 1]++;
         MakeGroupPhase(rank, at, node, chunk, *group, stream);
       }
-      stream.tag = stream.tag % kTagSpace + kTagSpace;
+      stream.tag += kTagSpace;
       for (const Phase& phase : stream.phases) {
         if (phase.choice.algorithm == CollectiveAlgorithm::kDoubleBinaryTree &&
             phase.type != CollectiveType::kAllReduce) {
