@@ -127,7 +127,7 @@ class Refiner {
     for (size_t i = ranks_; i-- > 0;) classes.first[colors_[i]] = static_cast<int64_t>(i);
     if (!NumberGroups(classes)) return std::nullopt;
     for (const int64_t rank : classes.first) {
-      classes.known_as.push_back(known_as_[static_cast<size_t>(rank)]);
+      classes.partners.push_back(partners_[static_cast<size_t>(rank)]);
     }
     return classes;
   }
@@ -203,14 +203,17 @@ class Refiner {
 
   // False: a partner is not there.
   bool FindPeers() {
-    known_as_.resize(ranks_);
+    partners_.resize(ranks_);
+    const auto number_of = [&](int64_t of, int64_t rank) {
+      const std::vector<int64_t>& all = Of(static_cast<size_t>(of)).peers;
+      const auto found = std::ranges::find(all, rank);
+      return found == all.end() ? SimNode::kNobody : static_cast<uint32_t>(found - all.begin());
+    };
     for (size_t i = 0; i < ranks_; ++i) {
+      const auto rank = static_cast<int64_t>(i);
       for (const int64_t peer : Of(i).peers) {
         if (!IsRank(peer)) return false;
-        const std::vector<int64_t>& all = Of(static_cast<size_t>(peer)).peers;
-        const auto me = std::ranges::find(all, static_cast<int64_t>(i));
-        known_as_[i].push_back(me == all.end() ? SimNode::kNobody
-                                               : static_cast<uint32_t>(me - all.begin()));
+        partners_[i].push_back({.here = number_of(rank, peer), .there = number_of(peer, rank)});
       }
     }
     return true;
@@ -233,8 +236,8 @@ class Refiner {
       Signature all;
       all.Add(uint64_t{colors_[i]});
       for (size_t at = first[i]; at < first[i + 1]; ++at) all.Add(groups[at]);
-      for (size_t number = 0; number < known_as_[i].size(); ++number) {
-        all.Add(uint64_t{known_as_[i][number]});
+      for (size_t number = 0; number < partners_[i].size(); ++number) {
+        all.Add(uint64_t{partners_[i][number].here} << 32 | partners_[i][number].there);
         AddPartner(static_cast<int64_t>(i), Of(i).peers[number], all);
       }
       signatures[i] = all;
@@ -382,8 +385,8 @@ class Refiner {
   bool whole_ = false;         // some algorithm goes around all dimensions at once
   bool all_together_ = false;  // some collective is one of all ranks
   std::vector<Ring> groups_;   // that ranks use
-  std::vector<std::vector<uint32_t>> known_as_;  // by rank
-  std::vector<uint32_t> colors_;                 // by rank
+  std::vector<std::vector<RankClasses::Acquaintance>> partners_;  // by rank
+  std::vector<uint32_t> colors_;                                  // by rank
 };
 
 bool SharesMore(const SimMachine& machine, const SimWorkload& workload) {

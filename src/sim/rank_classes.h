@@ -15,9 +15,14 @@ struct RankClasses {
   std::vector<int64_t> first;      // rank, by class
   // By group: groups that ranks of a class have under the same numbers have one number.
   std::map<int64_t, int64_t> kind_of_group;
-  // By class and number of a partner: the number by which the partner has the rank; kNobody if it
-  // has it under none. Messages of several partners of a class are told apart by these.
-  std::vector<std::vector<uint32_t>> known_as;
+  // By class and number of a partner: the first of the rank's numbers for it, and the partner's
+  // first number for the rank; kNobody if it has none. Messages of several partners of a class are
+  // told apart by these.
+  struct Acquaintance {
+    uint32_t here = SimNode::kNobody;
+    uint32_t there = SimNode::kNobody;
+  };
+  std::vector<std::vector<Acquaintance>> partners;
 
   bool is_trivial() const { return first.size() == class_of.size(); }
 };

@@ -469,7 +469,7 @@ class Engine {
         if (peer < 0 || peer >= total_) return Fail(at, index, "found no such receiver");
         return Send({.bytes = node.bytes,
                      .tag = node.tag % kTagSpace,
-                     .ordinal = OrdinalTo(at, node),
+                     .ordinal = by_class_ ? classes_.partners[at][node.peer].there : 0,
                      .source = at,
                      .target = ClassOf(peer),
                      .from = rank.place,
@@ -480,7 +480,7 @@ class Engine {
         return Receive({.kind = Receiver::Kind::kNode, .rank = at, .subject = index},
                        {.tag = node.tag % kTagSpace,
                         .bytes = node.bytes,
-                        .ordinal = by_class_ ? int64_t{node.peer} : 0,
+                        .ordinal = by_class_ ? classes_.partners[at][node.peer].here : 0,
                         .source = ClassOf(peer),
                         .target = at},
                        peer);
@@ -497,13 +497,6 @@ class Engine {
     const double intensity = static_cast<double>(node.flops) / static_cast<double>(node.bytes);
     const double rate = std::min(system_.memory_bandwidth * 1e9 * intensity, system_.peak * 1e12);
     wait(WholeNanos(static_cast<double>(node.flops) / rate * 1e9));
-  }
-
-  // Of a message: the number that the receiver has the sender under.
-  int64_t OrdinalTo(Index at, const SimNode& node) const {
-    if (!by_class_) return 0;
-    const uint32_t number = classes_.known_as[at][node.peer];
-    return number == SimNode::kNobody ? -1 : int64_t{number};
   }
 
   void Complete(Index at, Index index) {
