@@ -10,7 +10,7 @@
 namespace etude {
 namespace {
 
-constexpr int64_t kGroupStreams = 1'000'000;
+constexpr int64_t kGroupStreams = int64_t{1} << 32;
 
 }  // namespace
 
@@ -92,7 +92,7 @@ int64_t SimCollectives::TagOf(SimIndex at, const SimNode& node, bool of_all) {
       of_all ? rank.next_stream++
              : input_.classes.kind_of_group.at(input_.RankOf(at).GroupOf(node)) * kGroupStreams +
                    rank.next_of_group[node.group - 1]++;
-  return stream % kTagSpace + kTagSpace;
+  return stream + kTagSpace;
 }
 
 void SimCollectives::Begin(SimIndex at, SimIndex index, const SimNode& node) {
