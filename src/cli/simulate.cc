@@ -23,11 +23,13 @@
 namespace etude {
 namespace {
 
-// Without times that are 0 in all rows.
+// Without times, and what is not finished, that are 0 in all rows.
 Table WithoutZeros(Table table) {
   for (size_t i = table.columns.size(); i-- > 0;) {
     const auto is_zero = [&](const std::vector<Cell>& row) { return row[i] == Cell(int64_t{0}); };
-    if (table.columns[i].unit != Unit::kTime || !std::ranges::all_of(table.rows, is_zero)) continue;
+    const bool may_go =
+        table.columns[i].unit == Unit::kTime || table.columns[i].key == "unfinished";
+    if (!may_go || !std::ranges::all_of(table.rows, is_zero)) continue;
     table.columns.erase(table.columns.begin() + static_cast<ptrdiff_t>(i));
     for (std::vector<Cell>& row : table.rows) row.erase(row.begin() + static_cast<ptrdiff_t>(i));
   }
@@ -107,11 +109,10 @@ class SimulateCommand : public Command {
   std::string TextOf(const Simulated& step, const std::vector<Table>& tables) const {
     std::string text;
     if (output_.table().empty()) {
-      text += fmt::format("{} {}: {} in {}, {}\n", step.diagnosis ? "stuck after" : "step time",
-                          FormatTime(Nanos{step.account.step}),
-                          FormatCount(step.result.class_of.size(), "rank"),
-                          FormatCount(step.result.ranks.size(), "class", "classes"),
-                          machine_.model);
+      text += fmt::format(
+          "{} {}: {} in {}, {}\n", step.diagnosis ? "stuck after" : "step time",
+          FormatTime(Nanos{step.account.step}), FormatCount(step.result.class_of.size(), "rank"),
+          FormatCount(step.result.ranks.size(), "class", "classes"), machine_.model);
       text += ToText(step.machine);
     }
     for (const Table& table : tables) {
