@@ -23,10 +23,12 @@
 namespace etude {
 namespace {
 
-// Without times, and what is not finished, that are 0 in all rows.
+// Without times, and what is not finished, that are 0 or unknown in all rows.
 Table WithoutZeros(Table table) {
   for (size_t i = table.columns.size(); i-- > 0;) {
-    const auto is_zero = [&](const std::vector<Cell>& row) { return row[i] == Cell(int64_t{0}); };
+    const auto is_zero = [&](const std::vector<Cell>& row) {
+      return row[i] == Cell(int64_t{0}) || row[i] == Cell();
+    };
     const bool may_go =
         table.columns[i].unit == Unit::kTime || table.columns[i].key == "unfinished";
     if (!may_go || !std::ranges::all_of(table.rows, is_zero)) continue;
