@@ -19,9 +19,11 @@
 #include "src/cli/group_ranks.h"
 #include "src/cli/installation.h"
 #include "src/cli/output_files.h"
+#include "src/cli/sim_job.h"
 #include "src/formats/byte_source.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/job_folder.h"
+#include "src/transform/read_job.h"
 
 namespace etude {
 namespace {
@@ -31,6 +33,10 @@ namespace fs = std::filesystem;
 // Patterns and models in text have no classes: they are files, called so.
 constexpr const char* kGeneratedPrefix = "job";
 bool HasClasses(const std::string& what) { return what != "microbench" && what != "text"; }
+
+std::string RankOfPrefix(const std::string& prefix, int64_t rank) {
+  return fmt::format("{}.{}.et", prefix, rank);
+}
 
 Status AddFile(const std::string& name, const std::string& path, const Limits& limits,
                std::string& listing) {
@@ -74,8 +80,7 @@ std::string LastLine(std::string text) {
 Result<std::string> HashOfPrefix(const std::string& prefix, int64_t ranks, const Limits& limits) {
   std::string listing;
   for (int64_t rank = 0; rank < ranks; ++rank) {
-    const std::string name = fmt::format(".{}.et", rank);
-    ETUDE_RETURN_IF_ERROR(AddFile(name, prefix + name, limits, listing));
+    ETUDE_RETURN_IF_ERROR(AddFile("rank", RankOfPrefix(prefix, rank), limits, listing));
   }
   return Sha256(listing);
 }
@@ -104,10 +109,7 @@ Result<std::string> SweepJobs::HashFiles(const SweepJobSource& source, int64_t n
   const std::string& path = source.path;
   std::string groups = source.groups;
   std::string listing;
-  if (!IsFolder(path)) {
-    ETUDE_ASSIGN_OR_RETURN(listing, HashOfPrefix(path, npus, limits));
-    if (groups.empty() && fs::exists(GroupsFileName(path))) groups = GroupsFileName(path);
-  } else if (IsJobFolder(path)) {
+  if (IsJobFolder(path)) {
     std::vector<std::string> names;
     std::error_code error;
     for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
@@ -118,16 +120,29 @@ Result<std::string> SweepJobs::HashFiles(const SweepJobSource& source, int64_t n
     for (const std::string& name : names) {
       ETUDE_RETURN_IF_ERROR(AddFile(name, path + "/" + name, limits, listing));
     }
-  } else {
+  } else if (IsFolder(path)) {
     ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path, console_.context()));
+    std::vector<std::string> traces;
     for (const CaptureRank& rank : folder.ranks) {
+      traces.push_back(RichestInput(rank).path);
       for (const std::string& file : rank.files()) {
         ETUDE_RETURN_IF_ERROR(AddFile(fs::path(file).filename().string(), file, limits, listing));
       }
     }
+    if (groups.empty()) groups = GroupsBeside(traces);
+  } else if (fs::exists(path)) {
+    ETUDE_RETURN_IF_ERROR(AddFile("trace", path, limits, listing));
+  } else {
+    // As many as there are, and whether there is one too many.
+    int64_t ranks = 0;
+    while (ranks <= npus && fs::exists(RankOfPrefix(path, ranks))) ++ranks;
+    ETUDE_ASSIGN_OR_RETURN(listing,
+                           HashOfPrefix(path, std::clamp<int64_t>(ranks, 1, npus), limits));
+    if (ranks > npus) listing += "more\n";
+    if (groups.empty()) groups = GroupsBeside({RankOfPrefix(path, 0)});
   }
   if (!groups.empty()) ETUDE_RETURN_IF_ERROR(AddFile("groups", groups, limits, listing));
-  return Sha256(listing);
+  return Sha256(fmt::format("{}{} {}", listing, source.compute, source.fill_ranks));
 }
 
 Result<std::shared_ptr<const SimWorkload>> SweepJobs::Read(const SweepJobSource& source,
@@ -146,32 +161,15 @@ Result<std::shared_ptr<const SimWorkload>> SweepJobs::Read(const SweepJobSource&
   if (!source.generate.empty()) {
     ETUDE_ASSIGN_OR_RETURN(path, Generate(source, hash, context));
   }
-  ETUDE_ASSIGN_OR_RETURN(SimWorkload read, ReadFiles(path, source.groups, npus, context));
-  auto workload = std::make_shared<const SimWorkload>(std::move(read));
+  SimJobOptions options;
+  options.paths = {path};
+  options.groups = source.groups;
+  options.compute = source.compute;
+  options.fill_ranks = source.fill_ranks;
+  options.jobs = 1;
+  ETUDE_ASSIGN_OR_RETURN(SimJob read, ReadSimJob(options, npus, console_));
+  auto workload = std::make_shared<const SimWorkload>(std::move(read.workload));
   slot->workload = workload;
-  return workload;
-}
-
-Result<SimWorkload> SweepJobs::ReadFiles(const std::string& path, const std::string& groups,
-                                         int64_t npus, const RunContext& context) const {
-  if (IsJobFolder(path)) {
-    ETUDE_ASSIGN_OR_RETURN(const Job job, ReadJobFolder(path, context));
-    return WorkloadOfJob(job, context.limits);
-  }
-  if (IsFolder(path)) {
-    return BadInput(
-        fmt::format("{}: expected a job in classes, or what names of .et files begin "
-                    "with; 'etude convert --to classes' makes one",
-                    path));
-  }
-  ETUDE_ASSIGN_OR_RETURN(SimWorkload workload,
-                         ReadSimFiles(path, npus, {.strict = console_.strict()}, context));
-  std::string file = groups;
-  if (file.empty() && fs::exists(GroupsFileName(path))) file = GroupsFileName(path);
-  if (!file.empty()) {
-    ETUDE_ASSIGN_OR_RETURN(const GroupRanks ranks, ReadGroupRanks(file, context));
-    ETUDE_ASSIGN_OR_RETURN(workload.groups, NumberedGroups(ranks, file, npus));
-  }
   return workload;
 }
 

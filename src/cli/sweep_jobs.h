@@ -42,8 +42,6 @@ class SweepJobs {
   };
 
   Result<std::string> HashFiles(const SweepJobSource& source, int64_t npus) const;
-  Result<SimWorkload> ReadFiles(const std::string& path, const std::string& groups, int64_t npus,
-                                const RunContext& context) const;
   // The path of the generated job.
   Result<std::string> Generate(const SweepJobSource& source, const std::string& hash,
                                const RunContext& context) const;

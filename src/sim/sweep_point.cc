@@ -12,6 +12,7 @@
 
 #include "src/base/quantity.h"
 #include "src/formats/byte_source.h"
+#include "src/sim/network_text.h"
 
 namespace etude {
 namespace {
@@ -182,12 +183,16 @@ Result<SweepPoint> SweepPlanner::PointAt(size_t index) {
 Status SweepPlanner::Apply(const SweepSetting& setting, SweepPoint& point) {
   const std::string& key = setting.path[0];
   if (key == "job") {
-    point.job = {.path = PathOf(setting.value.get<std::string>())};
+    point.job.path = PathOf(setting.value.get<std::string>());
     generate_.clear();
+  } else if (key == "compute") {
+    point.job.compute = setting.value.get<std::string>();
+  } else if (key == "fill_ranks") {
+    point.job.fill_ranks = setting.value.get<bool>();
   } else if (key == "groups") {
     point.job.groups = PathOf(setting.value.get<std::string>());
   } else if (key == "generate") {
-    point.job = {};
+    point.job.path.clear();
     if (setting.path.size() != 2) {
       return BadInput(fmt::format("{}: generate.{}: expected an option of 'etude generate'",
                                   point.name, fmt::join(setting.path, ".")));
@@ -206,6 +211,15 @@ Status SweepPlanner::Apply(const SweepSetting& setting, SweepPoint& point) {
 Status SweepPlanner::ApplyToMachine(const SweepSetting& setting, Json& machine) {
   const std::string& key = setting.path[0];
   const bool is_section = key == "network" || key == "system" || key == "memory";
+  if (key == "network" && setting.path.size() == 1) {
+    const auto text = NetworkOfDims(setting.value.get<std::string>());
+    if (text) {
+      SimMachine scratch;
+      ETUDE_RETURN_IF_ERROR(ParseAstraNetwork(*text, key, scratch));
+      machine[key] = JsonOfYaml(*text);
+      return {};
+    }
+  }
   if (is_section && setting.path.size() == 1) {
     ETUDE_ASSIGN_OR_RETURN(machine[key],
                            ReadSection(key, PathOf(setting.value.get<std::string>())));

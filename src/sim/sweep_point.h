@@ -21,6 +21,8 @@ namespace etude {
 struct SweepJobSource {
   std::string path;                   // from where the program runs; "": generated
   std::string groups;                 // file of the ranks of groups; "": none is said
+  std::string compute = "durations";  // of recorded traces; or "flops"
+  bool fill_ranks = false;
   std::vector<std::string> generate;  // "llm", "llama-3-8b", "--dp", "8" …
   std::vector<std::string> files;     // that these words name
 

@@ -72,13 +72,15 @@ class SweepParser : private TomlReader {
                           bool named) const {
     if (path.empty() && named) {
       return CheckKeys(table, where,
-                       {"name", "job", "groups", "generate", "model", "network", "system", "memory",
-                        "algorithm", "congestion", "queues", "rendezvous", "injection_scale"});
+                       {"name", "job", "groups", "compute", "fill_ranks", "generate", "model",
+                        "network", "system", "memory", "algorithm", "congestion", "queues",
+                        "rendezvous", "injection_scale"});
     }
     if (path.empty()) {
-      return CheckKeys(table, where,
-                       {"job", "groups", "generate", "model", "network", "system", "memory",
-                        "algorithm", "congestion", "queues", "rendezvous", "injection_scale"});
+      return CheckKeys(
+          table, where,
+          {"job", "groups", "compute", "fill_ranks", "generate", "model", "network", "system",
+           "memory", "algorithm", "congestion", "queues", "rendezvous", "injection_scale"});
     }
     if (path.size() == 1 && path[0] == "network") {
       return CheckKeys(table, "network", {"topology", "npus_count", "bandwidth", "latency"});
@@ -155,7 +157,7 @@ class SweepParser : private TomlReader {
     if (key == "generate") return WrongType(node, key, "a table, as in { what = \"llm\", … }");
     if (key == "queues") return StatusOf(Whole(node, key, 1, 1024));
     if (key == "injection_scale") return StatusOf(Whole(node, key, 0, 1'000'000));
-    if (key == "rendezvous") return StatusOf(Flag(node, key));
+    if (key == "rendezvous" || key == "fill_ranks") return StatusOf(Flag(node, key));
     if (key == "algorithm") {
       const bool fits =
           value.is_string() || (value.is_array() && std::ranges::all_of(value, [](const Json& one) {
@@ -171,6 +173,7 @@ class SweepParser : private TomlReader {
                    fmt::format("{}: found '{}', expected {}", key, text, fmt::join(words, " or ")));
     };
     if (key == "congestion") return is_one_of({"unaware", "aware"});
+    if (key == "compute") return is_one_of({"durations", "flops"});
     if (key == "model") return is_one_of({"astra-sim-2.0"});
     return {};
   }

@@ -83,8 +83,9 @@ TEST(SweepSpec, SaysWhatIsWrong) {
   EXPECT_EQ(ErrorOf("[grid]\nnetwork.bandwith = [1]"),
             "s.toml:2:9: unknown key 'bandwith' of network; did you mean 'bandwidth'?");
   EXPECT_EQ(ErrorOf("[base]\nname = 'a'\n"),
-            "s.toml:2:1: unknown key 'name' of [base], expected job, groups, generate, model, "
-            "network, system, memory, algorithm, congestion, queues, rendezvous, injection_scale");
+            "s.toml:2:1: unknown key 'name' of [base], expected job, groups, compute, fill_ranks, "
+            "generate, model, network, system, memory, algorithm, congestion, queues, rendezvous, "
+            "injection_scale");
   EXPECT_EQ(ErrorOf("[grid]\njob = 'a'"), "s.toml:2:7: job: found text, expected a list of values");
   EXPECT_EQ(ErrorOf("[grid]\njob = ['a', 'a']"), "s.toml:2:13: job: found a twice");
   EXPECT_EQ(ErrorOf("[base]\ncongestion = 'ware'"),

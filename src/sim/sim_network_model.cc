@@ -1,0 +1,124 @@
+#include "src/sim/sim_network_model.h"
+
+#include <deque>
+#include <utility>
+#include <vector>
+
+namespace etude {
+namespace {
+
+// No queues: every message has the network for itself.
+class UnawareNetwork final : public SimNetworkModel {
+ public:
+  UnawareNetwork(const SimInput& input, SimTimeline& timeline)
+      : input_(input), timeline_(timeline) {}
+
+  std::string_view name() const override { return "astra-sim-2.0/analytical-unaware"; }
+  void Send(SimIndex message, int64_t from, int64_t to, int64_t bytes) override {
+    const int64_t time = input_.travel.Time(input_.travel.WayOf(from, to), bytes);
+    timeline_.Plan(timeline_.now() + time, SimEventKind::kArrival, message);
+  }
+  bool Arrive(SimIndex /*message*/) override { return true; }
+  void FreeLink(SimIndex /*link*/) override {}
+
+ private:
+  const SimInput& input_;
+  SimTimeline& timeline_;
+};
+
+// Links of one dimension that carry whole messages one after the other.
+class AwareNetwork final : public SimNetworkModel {
+ public:
+  AwareNetwork(const SimInput& input, SimTimeline& timeline)
+      : dim_(input.machine.dims[0]),
+        total_(input.total),
+        bytes_per_ns_(input.travel.BytesPerNano(0)),
+        timeline_(timeline) {
+    const auto npus = static_cast<size_t>(total_);
+    links_.resize(dim_.shape == NetworkShape::kFullyConnected ? npus * npus : 2 * npus);
+  }
+
+  std::string_view name() const override { return "astra-sim-2.0/analytical-aware"; }
+  void Send(SimIndex message, int64_t from, int64_t to, int64_t bytes) override {
+    if (message >= transfers_.size()) transfers_.resize(message + size_t{1});
+    transfers_[message] = {.at = from, .from = from, .to = to, .bytes = bytes};
+    if (from == to) return timeline_.Plan(timeline_.now(), SimEventKind::kArrival, message);
+    EnterLink(message);
+  }
+  bool Arrive(SimIndex message) override {
+    if (transfers_[message].at == transfers_[message].to) return true;
+    EnterLink(message);
+    return false;
+  }
+  void FreeLink(SimIndex index) override {
+    Link& link = links_[index];
+    link.busy = false;
+    if (link.waiting.empty()) return;
+    const SimIndex message = link.waiting.front();
+    link.waiting.pop_front();
+    UseLink(message);
+  }
+
+ private:
+  struct Transfer {
+    int64_t at = 0;  // device that it has come to
+    int64_t from = 0;
+    int64_t to = 0;
+    int64_t bytes = 0;
+  };
+  struct Link {
+    bool busy = false;
+    std::deque<SimIndex> waiting;  // messages
+  };
+
+  // The link from where the message is, and the device at its other end. The switch is `total_`.
+  std::pair<SimIndex, int64_t> NextLink(const Transfer& message) const {
+    switch (dim_.shape) {
+      case NetworkShape::kFullyConnected:
+        return {static_cast<SimIndex>(message.from * total_ + message.to), message.to};
+      case NetworkShape::kSwitch:
+        if (message.at == total_) return {static_cast<SimIndex>(total_ + message.to), message.to};
+        return {static_cast<SimIndex>(message.from), total_};
+      case NetworkShape::kRing: break;
+    }
+    const int64_t ahead = (message.to + total_ - message.from) % total_;
+    if (ahead <= total_ - ahead) {
+      return {static_cast<SimIndex>(message.at), (message.at + 1) % total_};
+    }
+    return {static_cast<SimIndex>(total_ + message.at), (message.at + total_ - 1) % total_};
+  }
+  void EnterLink(SimIndex message) {
+    Link& link = links_[NextLink(transfers_[message]).first];
+    if (link.busy) {
+      link.waiting.push_back(message);
+    } else {
+      UseLink(message);
+    }
+  }
+  void UseLink(SimIndex message) {
+    Transfer& transfer = transfers_[message];
+    const auto [link, next] = NextLink(transfer);
+    links_[link].busy = true;
+    transfer.at = next;
+    const double load = static_cast<double>(transfer.bytes) / bytes_per_ns_;
+    const int64_t now = timeline_.now();
+    timeline_.Plan(now + WholeNanos(dim_.latency + load), SimEventKind::kArrival, message);
+    timeline_.Plan(now + WholeNanos(load), SimEventKind::kLinkFree, link);
+  }
+
+  const NetworkDim& dim_;
+  const int64_t total_;
+  const double bytes_per_ns_;
+  SimTimeline& timeline_;
+  std::vector<Link> links_;
+  std::vector<Transfer> transfers_;  // by message
+};
+
+}  // namespace
+
+std::unique_ptr<SimNetworkModel> MakeSimNetworkModel(const SimInput& input, SimTimeline& timeline) {
+  if (input.machine.congestion) return std::make_unique<AwareNetwork>(input, timeline);
+  return std::make_unique<UnawareNetwork>(input, timeline);
+}
+
+}  // namespace etude
