@@ -1,6 +1,11 @@
 #include "src/cli/machine_files.h"
 
+#include <iterator>
+#include <optional>
+#include <string_view>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "src/formats/byte_source.h"
 #include "src/sim/astra_config.h"
@@ -18,19 +23,65 @@ std::string PathBeside(const std::string& config, const std::string& name, const
   return config.substr(0, slash + 1) + name;
 }
 
+// "Ring(8):50GB/s,500ns Switch(4):25GB/s,1us" as a network file; nullopt: it is none.
+std::optional<std::string> NetworkOfDims(std::string_view dims) {
+  constexpr std::string_view kForeign = "\"\\\n";
+  if (dims.find_first_of(kForeign) != dims.npos) return std::nullopt;
+  std::string lists[4];
+  while (!dims.empty()) {
+    const size_t blank = dims.find(' ');
+    std::string_view dim = dims.substr(0, blank);
+    dims.remove_prefix(blank == std::string_view::npos ? dims.size() : blank + 1);
+    if (dim.empty()) continue;
+    constexpr std::string_view kEnds[] = {"(", "):", ",", ""};
+    for (size_t i = 0; i < std::size(kEnds); ++i) {
+      const size_t end = kEnds[i].empty() ? dim.size() : dim.find(kEnds[i]);
+      if (end == std::string_view::npos) return std::nullopt;
+      lists[i] += fmt::format("{}\"{}\"", lists[i].empty() ? "" : ", ", dim.substr(0, end));
+      dim.remove_prefix(end + kEnds[i].size());
+    }
+  }
+  return fmt::format("topology: [{}]\nnpus_count: [{}]\nbandwidth: [{}]\nlatency: [{}]\n", lists[0],
+                     lists[1], lists[2], lists[3]);
+}
+
+// A ring in each dimension.
+void UseRings(SimMachine& machine) {
+  for (const CollectiveType type : {CollectiveType::kAllReduce, CollectiveType::kAllGather,
+                                    CollectiveType::kReduceScatter, CollectiveType::kAllToAll}) {
+    machine.system.algorithms[type].resize(machine.dims.size());
+  }
+}
+
 }  // namespace
 
 Result<SimMachine> ReadMachine(const MachineFiles& files, const Console& console) {
   const RunContext& context = console.context();
   SimMachine machine;
   machine.congestion = files.congestion;
-  ETUDE_ASSIGN_OR_RETURN(std::string text, ReadWholeFile(files.network, context.limits));
-  ETUDE_RETURN_IF_ERROR(ParseAstraNetwork(text, files.network, machine));
-  ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(files.system, context.limits));
-  ETUDE_ASSIGN_OR_RETURN(const AstraCollectives collectives,
-                         ParseAstraSystem(text, files.system, machine));
-  ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(files.memory, context.limits));
-  ETUDE_RETURN_IF_ERROR(ParseAstraMemory(text, files.memory, machine));
+  std::string text;
+  if (const auto network = NetworkOfDims(files.network)) {
+    ETUDE_RETURN_IF_ERROR(ParseAstraNetwork(*network, "--network", machine));
+  } else if (files.network.find("):") != std::string::npos) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("--network: found '{}', expected a file, or dimensions as in "
+                                 "\"Ring(8):50GB/s,500ns Switch(4):25GB/s,1us\"",
+                                 files.network));
+  } else {
+    ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(files.network, context.limits));
+    ETUDE_RETURN_IF_ERROR(ParseAstraNetwork(text, files.network, machine));
+  }
+  AstraCollectives collectives;
+  if (files.system.empty()) {
+    UseRings(machine);
+  } else {
+    ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(files.system, context.limits));
+    ETUDE_ASSIGN_OR_RETURN(collectives, ParseAstraSystem(text, files.system, machine));
+  }
+  if (!files.memory.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(files.memory, context.limits));
+    ETUDE_RETURN_IF_ERROR(ParseAstraMemory(text, files.memory, machine));
+  }
   machine.system.queues = files.queues;
   machine.system.rendezvous = files.rendezvous;
   machine.system.endpoint_delay *= files.injection_scale;

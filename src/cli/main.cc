@@ -33,6 +33,7 @@
 #include "src/cli/record.h"
 #include "src/cli/replay.h"
 #include "src/cli/report.h"
+#include "src/cli/simulate.h"
 #include "src/cli/slice.h"
 #include "src/cli/stats.h"
 #include "src/cli/suite.h"
@@ -132,6 +133,7 @@ int Main(std::vector<std::string> args) {
   commands.push_back(MakeGraphCommand());
   commands.push_back(MakeJsonizeCommand());
   commands.push_back(MakeGenerateCommand());
+  commands.push_back(MakeSimulateCommand());
   return RunCommandLine("etude", std::move(commands), args);
 }
 

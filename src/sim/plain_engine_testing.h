@@ -534,11 +534,11 @@ class Engine {
         stream->custom = &custom->second[static_cast<size_t>(place)];
         stream->phases = {{.type = type}};
       } else if (group.empty()) {
-        stream->tag = npu.streams++ % kTags + kTags;
+        stream->tag = npu.streams++ + kTags;
         AddPhases(npu, node, chunk, stream->phases);
       } else {
         const int64_t stream_number = npu.group_streams[number]++;
-        stream->tag = (number * 1'000'000 + stream_number) % kTags + kTags;
+        stream->tag = number * 1'000'000 + stream_number + kTags;
         if (group.size() > 1) {
           Phase phase{.type = type, .bytes = chunk, .npus = group, .me = place, .local = true};
           if (Choices(type).size() == 1) phase.choice = Choices(type)[0];

@@ -10,7 +10,7 @@
 namespace etude {
 namespace {
 
-constexpr int64_t kGroupStreams = 1'000'000;
+constexpr int64_t kGroupStreams = int64_t{1} << 32;
 
 }  // namespace
 
@@ -128,7 +128,7 @@ void SimCollectives::Begin(SimIndex at, SimIndex index, const SimNode& node) {
       stream.phases = {{.type = node.collective, .bytes = node.bytes}};
     } else {
       call->stream = NextStream(at, node, call->group == nullptr);
-      stream.tag = (first_tag + call->stream) % kTagSpace + kTagSpace;
+      stream.tag = first_tag + call->stream + kTagSpace;
       const Status made = model_.MakePhases(*call, chunks.bytes, ranks_[at].turns, stream.phases);
       if (!made) return listener_.Fail(at, index, made.error().message);
     }
