@@ -107,11 +107,10 @@ class SimulateCommand : public Command {
   std::string TextOf(const Simulated& step, const std::vector<Table>& tables) const {
     std::string text;
     if (output_.table().empty()) {
-      text += fmt::format("{} {}: {} in {}, {}\n", step.diagnosis ? "stuck after" : "step time",
-                          FormatTime(Nanos{step.account.step}),
-                          FormatCount(step.result.class_of.size(), "rank"),
-                          FormatCount(step.result.ranks.size(), "class", "classes"),
-                          machine_.model);
+      text += fmt::format(
+          "{} {}: {} in {}, {}\n", step.diagnosis ? "stuck after" : "step time",
+          FormatTime(Nanos{step.account.step}), FormatCount(step.result.class_of.size(), "rank"),
+          FormatCount(step.result.ranks.size(), "class", "classes"), machine_.model);
       text += ToText(step.machine);
     }
     for (const Table& table : tables) {

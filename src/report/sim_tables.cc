@@ -120,12 +120,12 @@ SimClassAccount MeanOf(const SimAccount& account) {
     }
     return static_cast<int64_t>(sum / ranks);
   };
-  const auto mean_time = [&](int64_t SimTimes::* time) {
+  const auto mean_time = [&](int64_t SimTimes::*time) {
     return mean_of([&](const SimClassAccount& one) { return one.times.*time; });
   };
   mean.end = mean_of([](const SimClassAccount& one) { return one.end; });
   SimTimes& times = mean.times;
-  for (int64_t SimTimes::* time :
+  for (int64_t SimTimes::*time :
        {&SimTimes::communication, &SimTimes::memory, &SimTimes::host,
         &SimTimes::exposed_communication, &SimTimes::exposed_memory, &SimTimes::host_wait,
         &SimTimes::late_wait, &SimTimes::early, &SimTimes::other_wait}) {
@@ -240,22 +240,20 @@ Table LinksTable(const SimMachine& machine, const SimResult& result, const SimAc
               .rows = {}};
   std::vector<const SimLinkUse*> links;
   for (const SimLinkUse& link : result.links) links.push_back(&link);
-  std::ranges::stable_sort(links, [](const SimLinkUse* a, const SimLinkUse* b) {
-    return a->bytes > b->bytes;
-  });
+  std::ranges::stable_sort(
+      links, [](const SimLinkUse* a, const SimLinkUse* b) { return a->bytes > b->bytes; });
   const auto device = [&](int64_t number) {
     return number == machine.npus() ? std::string("switch") : std::to_string(number);
   };
   for (const SimLinkUse* link : links) {
     const double most = machine.dims[link->dim].bandwidth * kGibPerSecond *
                         (static_cast<double>(account.step) / 1e9);
-    std::vector<Cell> row = {
-        link->to ? device(link->from) : names[static_cast<size_t>(link->from)],
-        link->to ? device(*link->to) : std::string("others"),
-        static_cast<int64_t>(link->dim),
-        CountCell(link->messages),
-        link->bytes,
-        most > 0 ? Cell(static_cast<double>(link->bytes) / most) : Cell()};
+    std::vector<Cell> row = {link->to ? device(link->from) : names[static_cast<size_t>(link->from)],
+                             link->to ? device(*link->to) : std::string("others"),
+                             static_cast<int64_t>(link->dim),
+                             CountCell(link->messages),
+                             link->bytes,
+                             most > 0 ? Cell(static_cast<double>(link->bytes) / most) : Cell()};
     row.emplace_back(link->to ? Cell(link->busy) : Cell());
     row.emplace_back(link->to ? Cell(link->waited) : Cell());
     table.rows.push_back(std::move(row));
@@ -268,10 +266,9 @@ std::string RateText(double gib_per_second) {
                      gib_per_second * kGibPerSecond / 1e9);
 }
 
-constexpr CollectiveType kSimCollectives[] = {CollectiveType::kAllReduce,
-                                              CollectiveType::kAllGather,
-                                              CollectiveType::kReduceScatter,
-                                              CollectiveType::kAllToAll};
+constexpr CollectiveType kSimCollectives[] = {
+    CollectiveType::kAllReduce, CollectiveType::kAllGather, CollectiveType::kReduceScatter,
+    CollectiveType::kAllToAll};
 
 }  // namespace
 
@@ -311,8 +308,7 @@ std::string ToText(const SimMachine& machine) {
   table.Row({std::string(std::exchange(what, "")), fmt::format("{}", fmt::join(each, ", "))});
   table.Row({"", fmt::format("chunks of a collective {}, at a time in a dimension {}, queues {}, "
                              "{}{}",
-                             system.splits, system.active_chunks, system.queues,
-                             Name(system.order),
+                             system.splits, system.active_chunks, system.queues, Name(system.order),
                              system.bandwidth_aware ? ", localBWAware" : "")});
   table.Row({"", fmt::format("endpoint delay {} ns{}", system.endpoint_delay,
                              system.rendezvous ? ", rendezvous" : "")});
@@ -328,9 +324,8 @@ std::string ToText(const SimMachine& machine) {
                            ? "no remote"
                            : fmt::format("{} of {:.6g} GB/s, {} ns", Name(memory.kind),
                                          memory.bandwidth, memory.latency);
-  const std::string local = system.memory_bandwidth > 0
-                                ? fmt::format("{:.6g} GB/s", system.memory_bandwidth)
-                                : "no time";
+  const std::string local =
+      system.memory_bandwidth > 0 ? fmt::format("{:.6g} GB/s", system.memory_bandwidth) : "no time";
   table.Row({"memory", fmt::format("local {}, {}", local, remote)});
   return table.Text();
 }

@@ -41,7 +41,8 @@ SimWait WaitOf(const SimWorkload& workload, const SimResult& result, const Arriv
                  .for_rank = arrivals.AbsentFrom(rank_class, i)};
     const int64_t peer = self.PeerOf(node);
     if (node.kind == NodeKind::kSend) {
-      wait.what = fmt::format("that {} bytes with tag {} come to rank {}", node.bytes, node.tag, peer);
+      wait.what =
+          fmt::format("that {} bytes with tag {} come to rank {}", node.bytes, node.tag, peer);
     } else if (node.kind == NodeKind::kRecv) {
       wait.what = fmt::format("{} bytes from rank {} with tag {}", node.bytes, peer, node.tag) +
                   SentInstead(workload, result, rank, node, peer);

@@ -15,9 +15,9 @@ namespace etude {
 // What a rank stands at.
 struct SimWait {
   int64_t rank = 0;
-  std::optional<uint64_t> node;     // id in its file; nullopt: it has begun nothing that is not done
-  int64_t since = 0;                // ns
-  std::string what;                 // "8 bytes from rank 1 with tag 0"
+  std::optional<uint64_t> node;  // id in its file; nullopt: it has begun nothing that is not done
+  int64_t since = 0;             // ns
+  std::string what;              // "8 bytes from rank 1 with tag 0"
   std::optional<int64_t> for_rank;  // who has not come to it
 };
 

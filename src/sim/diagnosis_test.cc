@@ -32,9 +32,7 @@ SimRank ChainedRank(const std::vector<SimNode>& nodes, std::vector<int64_t> peer
           .peers = std::move(peers)};
 }
 
-SimNode ReceiveOf(int64_t bytes) {
-  return {.kind = NodeKind::kRecv, .peer = 0, .bytes = bytes};
-}
+SimNode ReceiveOf(int64_t bytes) { return {.kind = NodeKind::kRecv, .peer = 0, .bytes = bytes}; }
 SimNode SendOf(int64_t bytes) { return {.kind = NodeKind::kSend, .peer = 0, .bytes = bytes}; }
 SimNode GatherOf(int64_t bytes) {
   return {.kind = NodeKind::kCollective, .collective = CollectiveType::kAllGather, .bytes = bytes};
@@ -60,11 +58,11 @@ TEST(Diagnosis, NobodyWaits) {
 }
 
 TEST(Diagnosis, ForOneWhoIsDone) {
-  EXPECT_EQ(LinesOf({ChainedRank({{.duration = 5}, ReceiveOf(8)}, {1}),
-                     ChainedRank({{.duration = 3}})}),
-            Lines({"rank 0: node 11 waits since 5 ns for 8 bytes from rank 1 with tag 0: "
-                   "rank 1 has not come",
-                   "rank 1 is done, and has nothing more to do"}));
+  EXPECT_EQ(
+      LinesOf({ChainedRank({{.duration = 5}, ReceiveOf(8)}, {1}), ChainedRank({{.duration = 3}})}),
+      Lines({"rank 0: node 11 waits since 5 ns for 8 bytes from rank 1 with tag 0: "
+             "rank 1 has not come",
+             "rank 1 is done, and has nothing more to do"}));
 }
 
 TEST(Diagnosis, ForAnotherSize) {

@@ -11,9 +11,7 @@ namespace {
 class UnawareNetwork final : public SimNetworkModel {
  public:
   UnawareNetwork(const SimInput& input, SimTimeline& timeline)
-      : input_(input),
-        timeline_(timeline),
-        sent_(input.rank_count() * input.machine.dims.size()) {}
+      : input_(input), timeline_(timeline), sent_(input.rank_count() * input.machine.dims.size()) {}
 
   std::string_view name() const override { return "astra-sim-2.0/analytical-unaware"; }
   void Send(SimIndex message, int64_t from, int64_t to, int64_t bytes) override {
