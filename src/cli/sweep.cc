@@ -28,6 +28,8 @@
 #include "src/report/json_output.h"
 #include "src/report/page.h"
 #include "src/report/sweep_tables.h"
+#include "src/sim/arrivals.h"
+#include "src/sim/diagnosis.h"
 #include "src/sim/simulator.h"
 #include "src/sim/sweep_point.h"
 #include "src/sim/sweep_result.h"
@@ -303,14 +305,21 @@ class Sweep {
     ETUDE_ASSIGN_OR_RETURN(const SimResult result, etude::Simulate(made.machine, *last));
     SweepOutcome outcome;
     int64_t end = 0;
-    for (int64_t rank = 0; rank < npus; ++rank) {
-      const SimRankResult& one = result.OfRank(rank);
+    bool finished = true;
+    for (const SimRankResult& one : result.ranks) {
       end = std::max(end, one.end);
-      if (one.finished || outcome.state == SweepOutcome::State::kUnfinished) continue;
-      outcome.state = SweepOutcome::State::kUnfinished;
-      outcome.why = WhatIsWaitedFor(result, *last, rank);
+      finished = finished && one.finished;
     }
-    if (outcome.state == SweepOutcome::State::kDone) outcome.step_ns = end;
+    if (finished) {
+      outcome.step_ns = end;
+      return outcome;
+    }
+    outcome.state = SweepOutcome::State::kUnfinished;
+    const Arrivals arrivals(made.machine, *last, result);
+    if (const auto diagnosis = Diagnose(*last, result, arrivals)) {
+      const auto name = [](int64_t rank) { return fmt::format("rank {}", rank); };
+      outcome.why = ToLines(*diagnosis, name).front();
+    }
     return outcome;
   }
 
