@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,8 +30,10 @@ Table WithoutZeros(Table table) {
     const auto is_zero = [&](const std::vector<Cell>& row) {
       return row[i] == Cell(int64_t{0}) || row[i] == Cell();
     };
-    const bool may_go =
-        table.columns[i].unit == Unit::kTime || table.columns[i].key == "unfinished";
+    static constexpr std::string_view kAlways[] = {"end_ns", "compute_ns", "idle_ns"};
+    const std::string& key = table.columns[i].key;
+    const bool may_go = key == "unfinished" || (table.columns[i].unit == Unit::kTime &&
+                                                std::ranges::count(kAlways, key) == 0);
     if (!may_go || !std::ranges::all_of(table.rows, is_zero)) continue;
     table.columns.erase(table.columns.begin() + static_cast<ptrdiff_t>(i));
     for (std::vector<Cell>& row : table.rows) row.erase(row.begin() + static_cast<ptrdiff_t>(i));
