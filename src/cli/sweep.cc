@@ -28,6 +28,7 @@
 #include "src/report/json_output.h"
 #include "src/report/page.h"
 #include "src/report/sweep_tables.h"
+#include "src/sim/account.h"
 #include "src/sim/arrivals.h"
 #include "src/sim/diagnosis.h"
 #include "src/sim/simulator.h"
@@ -136,13 +137,13 @@ class Sweep {
   }
 
   // Simulates what is not known, on so many threads at once (0: as many as there are cores).
-  // kInterrupted when stopped; points that are done are kept.
-  Status Simulate(int64_t threads) {
+  // Returns how many that were; kInterrupted when stopped. Points that are done are kept.
+  Result<size_t> Simulate(int64_t threads) {
     std::vector<const SweepTask*> open;
     for (const SweepTask& task : tasks_) {
       if (!results_.rows[task.rows.front()].outcome) open.push_back(&task);
     }
-    if (open.empty()) return {};
+    if (open.empty()) return 0;
     // Those of one job after each other, so that it is read once.
     std::ranges::stable_sort(open, {}, &SweepTask::job_hash);
     ETUDE_RETURN_IF_ERROR(MakeFolder(folder_ + "/points"));
@@ -154,7 +155,7 @@ class Sweep {
                                    results_.rows.size() - RowsLeft(),
                                    FormatCount(results_.rows.size(), "point")));
     }
-    return {};
+    return open.size();
   }
 
   size_t RowsLeft() const {
@@ -162,7 +163,9 @@ class Sweep {
         results_.rows, [](const SweepRow& row) { return !row.outcome.has_value(); }));
   }
 
+  // The front is of whole sweeps.
   const SweepResults& Finish() {
+    if (results_.rows.size() != results_.points) return results_;
     results_.measures = MeasuresOf(spec_, results_.rows);
     MarkFront(results_.measures, results_.rows);
     return results_;
@@ -304,21 +307,13 @@ class Sweep {
     ETUDE_ASSIGN_OR_RETURN(last, jobs_.Read(point.job, task.job_hash, npus, context));
     ETUDE_ASSIGN_OR_RETURN(const SimResult result, etude::Simulate(made.machine, *last));
     SweepOutcome outcome;
-    int64_t end = 0;
-    bool finished = true;
-    for (const SimRankResult& one : result.ranks) {
-      end = std::max(end, one.end);
-      finished = finished && one.finished;
-    }
-    if (finished) {
-      outcome.step_ns = end;
-      return outcome;
-    }
-    outcome.state = SweepOutcome::State::kUnfinished;
     const Arrivals arrivals(made.machine, *last, result);
     if (const auto diagnosis = Diagnose(*last, result, arrivals)) {
+      outcome.state = SweepOutcome::State::kUnfinished;
       const auto name = [](int64_t rank) { return fmt::format("rank {}", rank); };
-      outcome.why = ToLines(*diagnosis, name).front();
+      outcome.why = fmt::format("{}", fmt::join(ToLines(*diagnosis, name), "; "));
+    } else {
+      outcome.step_ns = AccountOf(*last, result, arrivals).step;
     }
     return outcome;
   }
@@ -366,10 +361,9 @@ class SweepCommand : public Command {
     if (!output_.empty()) sweep.TakeKept();
     if (!dry_run_) {
       const InterruptNote note;
-      const size_t open = sweep.RowsLeft();
-      ETUDE_RETURN_IF_ERROR(sweep.Simulate(jobs_));
-      console.Say(open == 0 ? "all points are known"
-                            : fmt::format("{} simulated", FormatCount(open, "point")));
+      ETUDE_ASSIGN_OR_RETURN(const size_t simulated, sweep.Simulate(jobs_));
+      console.Say(simulated == 0 ? "all points are known"
+                                 : fmt::format("{} simulated", FormatCount(simulated, "point")));
     }
     const SweepResults& results = sweep.Finish();
     if (!dry_run_) ETUDE_RETURN_IF_ERROR(WriteResults(results));
