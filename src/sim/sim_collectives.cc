@@ -109,8 +109,7 @@ void SimCollectives::Begin(SimIndex at, SimIndex index, const SimNode& node) {
   }
   const SimCollectiveModel::Chunks chunks = model_.ChunksOf(*call);
   const int64_t streams = is_custom ? 1 : chunks.count;
-  const auto set = static_cast<SimIndex>(data_sets_.size());
-  data_sets_.push_back({.rank = at, .node = index, .left = streams});
+  const SimIndex set = data_sets_.Add({.rank = at, .node = index, .left = streams});
   const int64_t priority = PriorityOf(ranks_[at], node);
   for (int64_t i = 0; i < streams; ++i) {
     CollectiveStream& stream = NewStream();
@@ -152,9 +151,9 @@ CollectiveStream& SimCollectives::NewStream() {
 // ---- queues
 
 void SimCollectives::Finish(SimIndex id) {
-  DataSet& set = data_sets_[streams_[id].data_set];
-  if (--set.left == 0) {
-    const DataSet done = set;
+  const SimIndex set = streams_[id].data_set;
+  if (--data_sets_[set].left == 0) {
+    const DataSet done = data_sets_.Take(set);
     listener_.Complete(done.rank, done.node);
   }
   free_streams_.push_back(id);

@@ -6,25 +6,32 @@ namespace etude {
 
 void SimTimeline::PlanLocal(SimIndex rank, int64_t delay, const LocalEvent& event) {
   const int64_t time = now() + std::min(delay, kLongest);
+  const SimIndex link = links_.Add({.event = event});
   for (Tick& tick : ticks_[rank]) {
     if (tick.time != time) continue;
-    tick.events.push_back(event);
+    if (tick.first == kNoIndex) {
+      tick.first = link;
+    } else {
+      links_[tick.last].next = link;
+    }
+    tick.last = link;
     return;
   }
-  ticks_[rank].push_back({.time = time, .events = {event}});
+  ticks_[rank].push_back({.time = time, .first = link, .last = link});
   Plan(time, SimEventKind::kLocal, rank);
 }
 
 std::optional<LocalEvent> SimTimeline::NextLocal(SimIndex rank) {
   std::vector<Tick>& ticks = ticks_[rank];
   const auto tick = std::ranges::find(ticks, now(), &Tick::time);
-  if (tick->events.empty()) {
-    ticks.erase(tick);
+  if (tick->first == kNoIndex) {
+    *tick = ticks.back();
+    ticks.pop_back();
     return std::nullopt;
   }
-  const LocalEvent event = tick->events.front();
-  tick->events.pop_front();
-  return event;
+  const Link link = links_.Take(tick->first);
+  tick->first = link.next;
+  return link.event;
 }
 
 }  // namespace etude

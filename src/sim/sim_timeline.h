@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <vector>
 
 #include "src/sim/event_queue.h"
 #include "src/sim/sim_input.h"
+#include "src/sim/sim_pool.h"
 
 namespace etude {
 
@@ -52,12 +52,18 @@ class SimTimeline {
  private:
   static constexpr int64_t kLongest = int64_t{1} << 57;  // of anything, ns
 
+  struct Link {
+    LocalEvent event;
+    SimIndex next = kNoIndex;
+  };
   struct Tick {
     int64_t time = 0;
-    std::deque<LocalEvent> events;
+    SimIndex first = kNoIndex;
+    SimIndex last = kNoIndex;
   };
 
   EventQueue<SimEvent> events_;
+  SimPool<Link> links_;
   std::vector<std::vector<Tick>> ticks_;  // by rank
 };
 

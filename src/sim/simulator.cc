@@ -23,8 +23,9 @@ namespace {
 // The loop over events, which go to the parts of the simulation.
 class SimEngine final : private MessageListener, private NodeListener {
  public:
-  explicit SimEngine(const SimInput& input)
+  SimEngine(const SimInput& input, const RunContext* context)
       : input_(input),
+        context_(context),
         timeline_(input.rank_count()),
         network_(MakeSimNetworkModel(input, timeline_)),
         compute_(MakeSimComputeModel(input.system)),
@@ -37,7 +38,13 @@ class SimEngine final : private MessageListener, private NodeListener {
 
   Result<SimResult> Run() {
     execution_.Begin();
-    while (!timeline_.empty() && !failed_ && !ambiguous()) {
+    bool stopped = false;
+    for (uint64_t i = 1; !timeline_.empty() && !failed_ && !ambiguous(); ++i) {
+      if (i % kEventsBetweenLooks == 0 && context_ != nullptr) {
+        stopped = context_->stopped();
+        if (stopped) break;
+        Report();
+      }
       const SimEvent event = timeline_.Take();
       if (timeline_.now() > SimTimeline::kEnd) {
         return BadInput("found work that takes more than 70 years");
@@ -49,12 +56,21 @@ class SimEngine final : private MessageListener, private NodeListener {
                      .ranks = execution_.TakeResults(),
                      .events = timeline_.count(),
                      .messages = messages_.sent(),
-                     .unreceived = messages_.unreceived()};
+                     .unreceived = messages_.unreceived(),
+                     .time = timeline_.now(),
+                     .stopped = stopped};
   }
 
   bool ambiguous() const { return coincidences_.ambiguous(); }
 
  private:
+  static constexpr uint64_t kEventsBetweenLooks = 1 << 14;
+
+  void Report() const {
+    const double ms = static_cast<double>(timeline_.now()) / 1e6;
+    context_->Progress(fmt::format("simulated {:.3f} ms: nodes", ms), execution_.nodes_done(),
+                       execution_.nodes());
+  }
   void Do(const SimEvent& event) {
     switch (event.kind) {
       case SimEventKind::kLocal:
@@ -104,6 +120,7 @@ class SimEngine final : private MessageListener, private NodeListener {
   }
 
   const SimInput& input_;
+  const RunContext* const context_;
   std::optional<Error> failed_;
   SimTimeline timeline_;
   const std::unique_ptr<SimNetworkModel> network_;
@@ -131,15 +148,16 @@ Result<SimResult> Simulate(const SimMachine& machine, const SimWorkload& workloa
     const RankClasses classes = FindRankClasses(machine, workload);
     if (!classes.is_trivial()) {
       const SimInput input(machine, workload, classes);
-      SimEngine engine(input);
+      SimEngine engine(input, options.context);
       Result<SimResult> result = engine.Run();
+      if (result && result->stopped) return result;
       const bool finished = result && std::ranges::all_of(result->ranks, &SimRankResult::finished);
       if (finished && !engine.ambiguous()) return result;
     }
   }
   const RankClasses each = EachRank(workload);
   const SimInput input(machine, workload, each);
-  return SimEngine(input).Run();
+  return SimEngine(input, options.context).Run();
 }
 
 }  // namespace etude
