@@ -163,14 +163,14 @@ void SimCollectives::Finish(SimIndex id) {
 void SimCollectives::NextPhase(CollectiveStream& stream) {
   const SimIndex at = stream.rank;
   const bool was_queued = stream.begun > 0;
-  const SimIndex old = was_queued ? stream.phase().queue : 0;
+  const SimIndex old = was_queued ? stream.phase.queue : 0;
   const bool ends = stream.begun == stream.phases.size();
   SimIndex next = 0;
   if (ends) {
     Finish(stream.id);
   } else {
-    ++stream.begun;
-    next = stream.phase().queue;
+    stream.phase = stream.phases[stream.begun++];
+    next = stream.phase.queue;
     Rank& rank = ranks_[at];
     rank.queues[next].waiting.push(
         {.priority = stream.priority, .order = rank.next_order++, .stream = stream.id});
@@ -196,12 +196,13 @@ void SimCollectives::StartStreams(SimIndex at, SimIndex number) {
 
 void SimCollectives::Start(CollectiveStream& stream) {
   if (stream.custom.rank != nullptr) return StartProgram(stream);
-  AlgorithmOf(stream.phase().choice.algorithm).Start(stream, *this);
+  stream.algorithm = &AlgorithmOf(stream.phase.choice.algorithm);
+  stream.algorithm->Start(stream, *this);
 }
 
 void SimCollectives::MessageCame(SimIndex id) {
   CollectiveStream& stream = streams_[id];
-  AlgorithmOf(stream.phase().choice.algorithm).MessageCame(stream, *this);
+  stream.algorithm->MessageCame(stream, *this);
 }
 
 void SimCollectives::Handled(const LocalEvent& event) {
@@ -212,7 +213,7 @@ void SimCollectives::Handled(const LocalEvent& event) {
 
 void SimCollectives::Reduced(SimIndex id) {
   CollectiveStream& stream = streams_[id];
-  AlgorithmOf(stream.phase().choice.algorithm).Handled(stream, *this);
+  stream.algorithm->Handled(stream, *this);
 }
 
 void SimCollectives::Send(const CollectiveStream& stream, int64_t target, int64_t bytes,
@@ -240,12 +241,12 @@ void SimCollectives::Receive(const CollectiveStream& stream, int64_t source, int
 
 void SimCollectives::Handle(const CollectiveStream& stream, bool reduces, int64_t bytes) {
   timeline_.PlanLocal(
-      stream.rank, endpoint_.Delay(stream.phase().in_group),
+      stream.rank, endpoint_.Delay(stream.phase.in_group),
       {.kind = LocalKind::kHandled, .reduces = reduces, .subject = stream.id, .bytes = bytes});
 }
 
 bool SimCollectives::TakeTree(const CollectiveStream& stream) {
-  auto turn = ranks_[stream.rank].turns.tree[stream.phase().dim];
+  auto turn = ranks_[stream.rank].turns.tree[stream.phase.dim];
   const bool second = turn;
   turn = !second;
   return second;

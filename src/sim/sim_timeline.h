@@ -13,7 +13,7 @@ namespace etude {
 enum class SimEventKind : uint8_t { kLocal, kArrival, kLinkFree, kReceived };
 struct SimEvent {
   SimEventKind kind = SimEventKind::kLocal;
-  SimIndex subject = 0;  // rank, message, link, receiver
+  SimIndex subject = 0;  // tick, message, link, receiver
   int64_t planned = 0;   // when
 };
 
@@ -33,7 +33,7 @@ class SimTimeline {
  public:
   static constexpr int64_t kEnd = int64_t{1} << 61;  // of a simulation, ns
 
-  explicit SimTimeline(size_t ranks) : ticks_(ranks) {}
+  explicit SimTimeline(size_t ranks) : first_tick_(ranks, kNoIndex) {}
 
   int64_t now() const { return events_.now(); }
   bool empty() const { return events_.empty(); }
@@ -45,9 +45,10 @@ class SimTimeline {
   }
 
   void PlanLocal(SimIndex rank, int64_t delay, const LocalEvent& event);
-  // Of the rank's tick that is now the next that it does; nullopt: that was all. What it does may
-  // add to this tick, and make others.
-  std::optional<LocalEvent> NextLocal(SimIndex rank);
+  SimIndex RankOf(SimIndex tick) { return ticks_[tick].rank; }
+  // Of a tick that is now what the rank does next; nullopt: that was all, and the tick is gone.
+  // What it does may add to this tick, and make others.
+  std::optional<LocalEvent> NextLocal(SimIndex tick);
 
  private:
   static constexpr int64_t kLongest = int64_t{1} << 57;  // of anything, ns
@@ -58,13 +59,16 @@ class SimTimeline {
   };
   struct Tick {
     int64_t time = 0;
-    SimIndex first = kNoIndex;
+    SimIndex rank = 0;
+    SimIndex first = kNoIndex;  // links
     SimIndex last = kNoIndex;
+    SimIndex next = kNoIndex;  // tick of the rank
   };
 
   EventQueue<SimEvent> events_;
   SimPool<Link> links_;
-  std::vector<std::vector<Tick>> ticks_;  // by rank
+  SimPool<Tick> ticks_;
+  std::vector<SimIndex> first_tick_;  // by rank
 };
 
 }  // namespace etude

@@ -73,12 +73,12 @@ class SimEngine final : private MessageListener, private NodeListener {
   }
   void Do(const SimEvent& event) {
     switch (event.kind) {
-      case SimEventKind::kLocal:
-        coincidences_.AddOwn(event.subject, timeline_.now(), event.planned);
-        while (const auto local = timeline_.NextLocal(event.subject)) {
-          DoLocal(event.subject, *local);
-        }
+      case SimEventKind::kLocal: {
+        const SimIndex rank = timeline_.RankOf(event.subject);
+        coincidences_.AddOwn(rank, timeline_.now(), event.planned);
+        while (const auto local = timeline_.NextLocal(event.subject)) DoLocal(rank, *local);
         break;
+      }
       case SimEventKind::kArrival: messages_.Arrive(event.subject, event.planned); break;
       case SimEventKind::kLinkFree: network_->FreeLink(event.subject); break;
       case SimEventKind::kReceived: messages_.Received(event.subject, event.planned); break;
