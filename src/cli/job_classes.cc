@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,7 +13,6 @@
 
 #include "src/base/each_rank.h"
 #include "src/base/quantity.h"
-#include "src/cli/group_ranks.h"
 #include "src/cli/output_files.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/job_folder.h"
@@ -61,6 +61,41 @@ struct WrittenRank {
 
 }  // namespace
 
+Result<RankTraces> ReadRankTraces(const std::vector<RankInput>& inputs, const std::string& groups,
+                                  int64_t jobs, const Console& console) {
+  RankTraces read;
+  std::set<std::string> folders;
+  std::vector<std::string> paths;
+  for (const RankInput& input : inputs) {
+    paths.push_back(input.path);
+    const std::optional<JobRankPath> rank = JobRankOfPath(input.path);
+    if (!rank || !folders.insert(rank->folder).second) continue;
+    ETUDE_ASSIGN_OR_RETURN(const Job job, ReadJobFolder(rank->folder, console.context()));
+    read.groups = UnlistedGroups(job);
+  }
+  const std::string file = groups.empty() ? GroupsBeside(paths) : groups;
+  if (!file.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(read.groups, ReadGroupRanks(file, console.context()));
+  }
+  ETUDE_ASSIGN_OR_RETURN(read.traces,
+                         ForEachRank<Trace>(inputs.size(), jobs, console.context(),
+                                            [&](size_t i, const RunContext& context) {
+                                              return ReadRank(
+                                                  inputs[i], {.strict = console.strict()}, context);
+                                            }));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto rank = inputs[i].rank ? inputs[i].rank : read.traces[i].info().rank;
+    if (!rank && inputs.size() > 1) {
+      return BadInput(inputs[i].path + ": one of several traces, and its rank cannot be told");
+    }
+    read.ranks.push_back(rank.value_or(0));
+    if (file.empty()) continue;
+    ETUDE_RETURN_IF_ERROR(
+        CheckGroupRanks(file, read.groups, ReadCommLog(read.traces[i], read.ranks.back())));
+  }
+  return read;
+}
+
 JobCounts CountsOf(const Job& job) {
   JobCounts counts{.ranks = static_cast<uint64_t>(job.rank_count()),
                    .classes = job.classes.size(),
@@ -88,45 +123,23 @@ Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console
                                  request.files == ClassFiles::kPacked ? "packed" : "classes"));
   }
   ETUDE_RETURN_IF_ERROR(CheckNoTraces(request.output, console.context()));
-  std::set<std::string> folders;
-  EncodeJobOptions options{.limits = console.context().limits};
-  std::vector<std::string> paths;
   for (const RankInput& input : request.inputs) {
-    paths.push_back(input.path);
     const std::optional<JobRankPath> rank = JobRankOfPath(input.path);
-    if (!rank || !folders.insert(rank->folder).second) continue;
     std::error_code ignored;
-    if (std::filesystem::equivalent(rank->folder, request.output, ignored)) {
+    if (rank && std::filesystem::equivalent(rank->folder, request.output, ignored)) {
       return MakeError(ErrorCode::kUsage,
                        fmt::format("convert: {}: found the job itself, expected another folder",
                                    request.output));
     }
-    ETUDE_ASSIGN_OR_RETURN(const Job job, ReadJobFolder(rank->folder, console.context()));
-    options.groups = UnlistedGroups(job);
   }
-  const std::string groups_file = request.groups.empty() ? GroupsBeside(paths) : request.groups;
-  if (!groups_file.empty()) {
-    ETUDE_ASSIGN_OR_RETURN(options.groups, ReadGroupRanks(groups_file, console.context()));
-  }
-  ETUDE_ASSIGN_OR_RETURN(const std::vector<Trace> traces,
-                         ForEachRank<Trace>(request.inputs.size(), request.jobs, console.context(),
-                                            [&](size_t i, const RunContext& context) {
-                                              return ReadRank(request.inputs[i],
-                                                              {.strict = console.strict()},
-                                                              context);
-                                            }));
+  ETUDE_ASSIGN_OR_RETURN(RankTraces read,
+                         ReadRankTraces(request.inputs, request.groups, request.jobs, console));
   std::vector<RankOfJob> ranks;
-  for (size_t i = 0; i < traces.size(); ++i) {
-    const auto rank = request.inputs[i].rank ? request.inputs[i].rank : traces[i].info().rank;
-    if (!rank && traces.size() > 1) {
-      return BadInput(request.inputs[i].path +
-                      ": one of several traces, and its rank cannot be told");
-    }
-    ranks.push_back({.rank = rank.value_or(0), .trace = &traces[i]});
-    if (groups_file.empty()) continue;
-    ETUDE_RETURN_IF_ERROR(
-        CheckGroupRanks(groups_file, options.groups, ReadCommLog(traces[i], rank.value_or(0))));
+  for (size_t i = 0; i < read.traces.size(); ++i) {
+    ranks.push_back({.rank = read.ranks[i], .trace = &read.traces[i]});
   }
+  const EncodeJobOptions options{.groups = std::move(read.groups),
+                                 .limits = console.context().limits};
   ETUDE_ASSIGN_OR_RETURN(const Job job, EncodeJob(ranks, options));
   ETUDE_RETURN_IF_ERROR(WriteJobFolder(job, request.output, console.context(), request.files));
   const JobCounts counts = CountsOf(job);

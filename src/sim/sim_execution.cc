@@ -115,6 +115,7 @@ void SimExecution::Send(SimIndex at, SimIndex index, const SimNode& node) {
   }
   messages_.Send({.bytes = node.bytes,
                   .tag = node.tag % kTagSpace,
+                  .ordinal = input_.by_class ? input_.classes.partners[at][node.peer].there : 0,
                   .source = at,
                   .target = input_.ClassOf(peer),
                   .from = input_.PlaceOf(at),
@@ -128,6 +129,7 @@ void SimExecution::Receive(SimIndex at, SimIndex index, const SimNode& node) {
   messages_.Receive({.kind = MessageReceiver::Kind::kNode, .rank = at, .subject = index},
                     {.tag = node.tag % kTagSpace,
                      .bytes = node.bytes,
+                     .ordinal = input_.by_class ? input_.classes.partners[at][node.peer].here : 0,
                      .source = input_.ClassOf(peer),
                      .target = at},
                     peer);
