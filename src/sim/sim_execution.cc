@@ -23,6 +23,7 @@ SimExecution::SimExecution(const SimInput& input, const SimComputeModel& compute
     rank.program = rank.self->program.get();
     rank.waits = rank.program->waits;
     rank.left = rank.program->nodes.size();
+    nodes_ += rank.left;
     rank.result.begins.assign(rank.left, -1);
     rank.result.ends.assign(rank.left, -1);
   }
@@ -146,6 +147,7 @@ void SimExecution::Skip(SimIndex at, SimIndex index) {
   rank.result.ends[index] = timeline_.now();
   --rank.in_flight;
   --rank.left;
+  ++nodes_done_;
   for (const SimIndex child : rank.program->children[index]) {
     if (--rank.waits[child] == 0) rank.freed.push_back(child);
   }
@@ -166,6 +168,7 @@ void SimExecution::Complete(SimIndex at, SimIndex index) {
   }
   --rank.in_flight;
   --rank.left;
+  ++nodes_done_;
   rank.result.end = now;
   for (const SimIndex child : rank.program->children[index]) {
     if (--rank.waits[child] == 0) MakeReady(rank, child);
