@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "src/analysis/critical_path.h"
-#include "src/analysis/intervals.h"
 #include "src/analysis/longest_path.h"
 #include "src/base/units.h"
 #include "src/trace/recorded_wait.h"

@@ -14,7 +14,7 @@
 namespace etude {
 namespace {
 
-SimMachine Ring(int64_t npus) {
+SimMachine JobRing(int64_t npus) {
   return testing_sim::MachineOf({{.npus = npus, .bandwidth = 50, .latency = 500}},
                                 CollectiveAlgorithm::kRing);
 }
@@ -43,7 +43,7 @@ void ExpectSound(const Trace& trace) {
 TEST(SimulatedJob, KeepsClassesAndTimes) {
   const Job job = testing_job::TwoStages();
   const SimWorkload workload = WorkloadOfJob(job).value();
-  const SimMachine machine = Ring(4);
+  const SimMachine machine = JobRing(4);
   const SimResult result = Simulate(machine, workload).value();
   const Job made = SimulatedJob(job, workload, result).value();
   ASSERT_TRUE(CheckJob(made));
@@ -82,7 +82,7 @@ TEST(SimulatedJob, KeepsClassesAndTimes) {
 TEST(SimulatedJob, SplitsClasses) {
   const Job job = testing_job::TwoStages();
   const SimWorkload workload = WorkloadOfJob(job).value();
-  SimResult result = Simulate(Ring(4), workload, {.by_class = false}).value();
+  SimResult result = Simulate(JobRing(4), workload, {.by_class = false}).value();
   ASSERT_EQ(result.ranks.size(), 4u);
   EXPECT_EQ(SimulatedJob(job, workload, result)->classes.size(), 2u);
   result.ranks[3].ends.back() += 5;
@@ -101,7 +101,7 @@ TEST(SimulatedJob, SplitsClasses) {
 TEST(SimulatedJob, WhatDidNotRunHasNoTimes) {
   const Job job = testing_job::TwoStages();
   const SimWorkload workload = WorkloadOfJob(job).value();
-  SimResult result = Simulate(Ring(4), workload).value();
+  SimResult result = Simulate(JobRing(4), workload).value();
   SimRankResult& times = result.ranks[result.class_of[0]];
   times.ends.back() = -1;
   const Trace trace = TraceOfRank(SimulatedJob(job, workload, result).value(), 0).value();
