@@ -1,24 +1,44 @@
 #include "src/cli/simulate.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "src/cli/machine_options.h"
 #include "src/cli/recorded_times.h"
 #include "src/cli/sim_job.h"
+#include "src/cli/sim_warnings.h"
 #include "src/cli/simulated_files.h"
 #include "src/cli/table_output.h"
+#include "src/report/format.h"
 #include "src/report/graph_time_tables.h"
+#include "src/report/json_output.h"
 #include "src/report/sim_memory_table.h"
 #include "src/report/sim_path_tables.h"
+#include "src/report/sim_tables.h"
+#include "src/sim/account.h"
+#include "src/sim/arrivals.h"
+#include "src/sim/diagnosis.h"
 #include "src/sim/sim_path.h"
 #include "src/sim/simulator.h"
-#include "src/sim/workload.h"
 
 namespace etude {
 namespace {
+
+// Without times that are 0 in all rows.
+Table WithoutZeros(Table table) {
+  for (size_t i = table.columns.size(); i-- > 0;) {
+    const auto is_zero = [&](const std::vector<Cell>& row) { return row[i] == Cell(int64_t{0}); };
+    if (table.columns[i].unit != Unit::kTime || !std::ranges::all_of(table.rows, is_zero)) continue;
+    table.columns.erase(table.columns.begin() + static_cast<ptrdiff_t>(i));
+    for (std::vector<Cell>& row : table.rows) row.erase(row.begin() + static_cast<ptrdiff_t>(i));
+  }
+  return table;
+}
 
 class SimulateCommand : public Command {
  public:
@@ -32,42 +52,57 @@ class SimulateCommand : public Command {
     options.Choice("--times", &times_, {"model", "recorded"},
                    "of nodes: the model's, or those of a recorded job, on no machine");
     files_.Declare(options);
-    std::vector<std::string> tables = {"step"};
-    tables.insert(tables.end(), kSimPathTables.begin(), kSimPathTables.end());
-    tables.emplace_back("sim_memory");
-    tables.insert(tables.end(), kGraphTimeTables.begin(), kGraphTimeTables.end());
-    output_.Declare(options, std::move(tables));
+    std::vector<std::string> names = SimTableNames();
+    names.insert(names.end(), kSimPathTables.begin(), kSimPathTables.end());
+    names.emplace_back(kSimMemoryTable);
+    names.insert(names.end(), kGraphTimeTables.begin(), kGraphTimeTables.end());
+    output_.Declare(options, std::move(names));
   }
   Result<ExitCode> Run(const Console& console) override {
     ETUDE_RETURN_IF_ERROR(output_.Check());
-    if (times_ == "recorded") return RunRecorded(console);
+    const bool is_recorded = times_ == "recorded";
+    const bool is_of_recorded = std::ranges::count(kGraphTimeTables, output_.table()) > 0;
+    if (!output_.table().empty() && is_recorded != is_of_recorded) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("--table: '{}' is {} --times recorded", output_.table(),
+                                   is_recorded ? "not of" : "of"));
+    }
+    if (is_recorded) return RunRecorded(console);
     ETUDE_RETURN_IF_ERROR(files_.Check(job_, console));
     ETUDE_ASSIGN_OR_RETURN(const SimMachine machine, machine_.Read(console));
     ETUDE_ASSIGN_OR_RETURN(const SimJob job, ReadSimJob(job_, machine.npus(), console));
     ETUDE_ASSIGN_OR_RETURN(const SimResult result, Simulate(machine, job.workload));
-    int64_t step = 0;
-    for (const SimRankResult& rank : result.ranks) step = std::max(step, rank.wall);
-    Table summary{.key = "step",
-                  .title = "simulated step",
-                  .columns = {{"step_ns", "step time", Unit::kTime},
-                              {"ranks", "ranks", Unit::kCount},
-                              {"messages", "messages", Unit::kCount}},
-                  .rows = {{step, CountCell(result.class_of.size()), CountCell(result.messages)}}};
-    Inspected found{.path = job_.paths.front(), .tables = {std::move(summary)}, .notes = job.notes};
-    ETUDE_RETURN_IF_ERROR(AddTables(machine, job, result, console, found.tables));
+    WarnOfSilences(machine, machine_.system.empty() ? "--system" : machine_.system, job.workload,
+                   result, console.context());
+    const Arrivals arrivals(machine, job.workload, result);
+    const SimAccount account = AccountOf(job.workload, result, arrivals);
+    const auto diagnosis = Diagnose(job.workload, result, arrivals);
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<Table> tables,
+                           TablesOf(machine, job, result, account, console));
     ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> written,
-                           WriteSimulatedFiles(files_, job_, job, result, console));
-    found.notes.insert(found.notes.end(), written.begin(), written.end());
-    output_.Print("etude-simulate", {found}, console);
-    for (size_t rank = 0; rank < result.class_of.size(); ++rank) {
-      if (result.OfRank(static_cast<int64_t>(rank)).finished) continue;
-      console.Complain(WhatIsWaitedFor(result, job.workload, static_cast<int64_t>(rank)));
-      return ExitCode::kNo;
-    }
-    return ExitCode::kOk;
+                           WriteSimulatedFiles(files_, job, result, console));
+    Print({.machine = machine,
+           .job = job,
+           .result = result,
+           .account = account,
+           .diagnosis = diagnosis,
+           .written = written},
+          tables, console);
+    if (!diagnosis) return ExitCode::kOk;
+    Complain(*diagnosis, job.prefix, console);
+    return ExitCode::kNo;
   }
 
  private:
+  struct Simulated {
+    const SimMachine& machine;
+    const SimJob& job;
+    const SimResult& result;
+    const SimAccount& account;
+    const std::optional<SimDiagnosis>& diagnosis;
+    const std::vector<std::string>& written;  // lines
+  };
+
   Result<ExitCode> RunRecorded(const Console& console) const {
     if (!machine_.network.empty() || !files_.folder.empty()) {
       return MakeError(ErrorCode::kUsage,
@@ -79,17 +114,71 @@ class SimulateCommand : public Command {
     return ExitCode::kOk;
   }
 
-  // The critical path, and memory where traces tell.
-  Status AddTables(const SimMachine& machine, const SimJob& job, const SimResult& result,
-                   const Console& console, std::vector<Table>& tables) const {
+  Result<std::vector<Table>> TablesOf(const SimMachine& machine, const SimJob& job,
+                                      const SimResult& result, const SimAccount& account,
+                                      const Console& console) const {
+    std::vector<Table> tables = SimTables(machine, result, account);
     const SimPath path = FindSimPath(machine, job.workload, result);
-    for (Table& table : SimPathTables(path, job.workload, NamesOfSimJob(job_, job, console))) {
+    for (Table& table : SimPathTables(path, job.workload, NamesOfSimJob(job, console))) {
       tables.push_back(std::move(table));
     }
-    ETUDE_ASSIGN_OR_RETURN(std::vector<SimMemoryRow> rows,
-                           MemoryOfSimJob(job_, job, result, console));
-    if (!rows.empty()) tables.push_back(SimMemoryTable(std::move(rows)));
-    return {};
+    // Files of PREFIX have to be read once more for it.
+    std::vector<SimMemoryRow> memory;
+    if (job.job || output_.table() == kSimMemoryTable) {
+      ETUDE_ASSIGN_OR_RETURN(memory, MemoryOfSimJob(job, result, console));
+    }
+    tables.push_back(SimMemoryTable(std::move(memory)));
+    return tables;
+  }
+
+  void Print(const Simulated& step, const std::vector<Table>& tables,
+             const Console& console) const {
+    if (output_.csv()) {
+      const std::string& key = output_.table().empty() ? tables.front().key : output_.table();
+      console.PrintData(ToCsv(*std::ranges::find(tables, key, &Table::key)));
+    } else if (output_.json()) {
+      console.Print(JsonText(DocumentOf(step, tables)));
+    } else {
+      console.Print(TextOf(step, tables));
+    }
+  }
+
+  nlohmann::ordered_json DocumentOf(const Simulated& step, const std::vector<Table>& tables) const {
+    nlohmann::ordered_json json = {{"format", "etude-simulate"},
+                                   {"version", 1},
+                                   {"model", machine_.model},
+                                   {"machine", ToJson(step.machine)},
+                                   {"rank_count", step.result.class_of.size()},
+                                   {"finished", !step.diagnosis},
+                                   {"step_ns", step.account.step},
+                                   {"messages", step.result.messages},
+                                   {"notes", step.job.notes},
+                                   {"written", step.written}};
+    if (step.diagnosis) json["waiting"] = ToJson(*step.diagnosis);
+    for (const Table& table : tables) {
+      if (output_.table().empty() || output_.table() == table.key) json[table.key] = ToJson(table);
+    }
+    return json;
+  }
+
+  std::string TextOf(const Simulated& step, const std::vector<Table>& tables) const {
+    std::string text;
+    if (output_.table().empty()) {
+      text += fmt::format(
+          "{} {}: {} in {}, {}\n", step.diagnosis ? "stuck after" : "step time",
+          FormatTime(Nanos{step.account.step}), FormatCount(step.result.class_of.size(), "rank"),
+          FormatCount(step.result.ranks.size(), "class", "classes"), machine_.model);
+      text += ToText(step.machine);
+    }
+    for (const Table& table : tables) {
+      // What ranks do is short in "times", and the path in sums of it.
+      const bool is_long = table.key == "ranks" || table.key == "path";
+      const bool is_wanted = output_.table().empty() ? !is_long : output_.table() == table.key;
+      if (is_wanted) text += etude::ToText(WithoutZeros(table), output_.top());
+    }
+    for (const std::string& note : step.job.notes) text += "note: " + note + "\n";
+    for (const std::string& line : step.written) text += line + "\n";
+    return text;
   }
 
   SimJobOptions job_;

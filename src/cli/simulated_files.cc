@@ -30,9 +30,8 @@ std::string FileOfRank(const std::string& prefix, int64_t rank) {
   return fmt::format("{}.{}.et", prefix, rank);
 }
 
-Result<Trace> ReadRankOfPrefix(const SimJobOptions& from, int64_t rank, const Console& console) {
-  return ReadTrace(FileOfRank(from.paths.front(), rank), {.strict = console.strict()},
-                   console.context());
+Result<Trace> ReadRankOfPrefix(const std::string& prefix, int64_t rank, const Console& console) {
+  return ReadTrace(FileOfRank(prefix, rank), {.strict = console.strict()}, console.context());
 }
 
 std::string RanksLine(const std::string& prefix, int64_t ranks, uint64_t bytes) {
@@ -93,9 +92,8 @@ Status SimulatedFilesOptions::Check(const SimJobOptions& job, const Console& con
   return {};
 }
 
-Result<Lines> WriteSimulatedFiles(const SimulatedFilesOptions& options, const SimJobOptions& from,
-                                  const SimJob& job, const SimResult& result,
-                                  const Console& console) {
+Result<Lines> WriteSimulatedFiles(const SimulatedFilesOptions& options, const SimJob& job,
+                                  const SimResult& result, const Console& console) {
   if (options.folder.empty()) return Lines();
   const RunContext& context = console.context();
   const auto ranks = static_cast<int64_t>(result.class_of.size());
@@ -118,7 +116,7 @@ Result<Lines> WriteSimulatedFiles(const SimulatedFilesOptions& options, const Si
       groups[std::to_string(number)] = members;
     }
     return WriteRanks(options.folder, ranks, groups, [&](int64_t rank) -> Result<Trace> {
-      ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadRankOfPrefix(from, rank, console));
+      ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadRankOfPrefix(job.prefix, rank, console));
       return SimulatedTrace(trace, *job.workload.ranks[static_cast<size_t>(rank)].program,
                             result.OfRank(rank), context.limits);
     });
@@ -137,7 +135,7 @@ Result<Lines> WriteSimulatedFiles(const SimulatedFilesOptions& options, const Si
                            FormatCount(made.classes.size(), "class", "classes"))};
 }
 
-SimNodeNames NamesOfSimJob(const SimJobOptions& from, const SimJob& job, const Console& console) {
+SimNodeNames NamesOfSimJob(const SimJob& job, const Console& console) {
   const auto origin = [&job](int64_t rank, uint32_t node) {
     return job.workload.ranks[static_cast<size_t>(rank)].program->origin[node];
   };
@@ -157,18 +155,18 @@ SimNodeNames NamesOfSimJob(const SimJobOptions& from, const SimJob& job, const C
     };
   }
   const auto traces = std::make_shared<std::map<int64_t, std::optional<Trace>>>();
-  return [&from, &console, traces, origin](int64_t rank, uint32_t node) -> std::string {
+  return [&job, &console, traces, origin](int64_t rank, uint32_t node) -> std::string {
     const auto [at, is_new] = traces->try_emplace(rank);
     if (is_new) {
-      if (Result<Trace> trace = ReadRankOfPrefix(from, rank, console))
+      if (Result<Trace> trace = ReadRankOfPrefix(job.prefix, rank, console))
         at->second = *std::move(trace);
     }
     return at->second ? std::string(at->second->name(origin(rank, node))) : "";
   };
 }
 
-Result<std::vector<SimMemoryRow>> MemoryOfSimJob(const SimJobOptions& from, const SimJob& job,
-                                                 const SimResult& result, const Console& console) {
+Result<std::vector<SimMemoryRow>> MemoryOfSimJob(const SimJob& job, const SimResult& result,
+                                                 const Console& console) {
   std::vector<SimMemoryRow> rows;
   std::map<uint32_t, size_t> known;  // rows by number of the results; SIZE_MAX: nothing is said
   for (int64_t rank = 0; rank < static_cast<int64_t>(result.class_of.size()); ++rank) {
@@ -180,7 +178,7 @@ Result<std::vector<SimMemoryRow>> MemoryOfSimJob(const SimJobOptions& from, cons
     }
     std::optional<Trace> of_file;
     if (!job.job) {
-      ETUDE_ASSIGN_OR_RETURN(of_file, ReadRankOfPrefix(from, rank, console));
+      ETUDE_ASSIGN_OR_RETURN(of_file, ReadRankOfPrefix(job.prefix, rank, console));
     }
     const std::optional<size_t> rank_class = job.job ? job.job->ClassOf(rank) : std::nullopt;
     if (!of_file && !rank_class) continue;

@@ -26,16 +26,15 @@ struct SimulatedFilesOptions {
 
 // What was written, a line each; none if nothing is asked for.
 Result<std::vector<std::string>> WriteSimulatedFiles(const SimulatedFilesOptions& options,
-                                                     const SimJobOptions& from, const SimJob& job,
-                                                     const SimResult& result,
+                                                     const SimJob& job, const SimResult& result,
                                                      const Console& console);
 
-// Names of nodes. Of PREFIX.0.et … files of the ranks that are asked for are read once more; both
-// must outlive the result.
-SimNodeNames NamesOfSimJob(const SimJobOptions& from, const SimJob& job, const Console& console);
+// Names of nodes. Of PREFIX.0.et … files of the ranks that are asked for are read once more; the
+// job and the console must outlive the result.
+SimNodeNames NamesOfSimJob(const SimJob& job, const Console& console);
 
 // The memory of each class of ranks, as far as traces say something of it.
-Result<std::vector<SimMemoryRow>> MemoryOfSimJob(const SimJobOptions& from, const SimJob& job,
-                                                 const SimResult& result, const Console& console);
+Result<std::vector<SimMemoryRow>> MemoryOfSimJob(const SimJob& job, const SimResult& result,
+                                                 const Console& console);
 
 }  // namespace etude

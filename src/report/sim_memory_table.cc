@@ -5,7 +5,7 @@
 namespace etude {
 
 Table SimMemoryTable(std::vector<SimMemoryRow> rows) {
-  Table table{.key = "sim_memory",
+  Table table{.key = std::string(kSimMemoryTable),
               .title = "memory in use",
               .columns = {{"rank", "rank", Unit::kNumber},
                           {"ranks", "ranks", Unit::kCount},

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/report/table.h"
@@ -19,7 +20,9 @@ struct SimMemoryRow {
   std::optional<uint64_t> node;  // its id in the file
 };
 
-// "sim_memory": the most memory first. Bytes, and sizes of which no unit is known.
+inline constexpr std::string_view kSimMemoryTable = "memory";  // key
+
+// The most memory first. Bytes, and sizes of which no unit is known.
 Table SimMemoryTable(std::vector<SimMemoryRow> rows);
 
 }  // namespace etude
