@@ -8,6 +8,7 @@
 
 #include "src/analysis/critical_path.h"
 #include "src/analysis/longest_path.h"
+#include "src/base/intervals.h"
 #include "src/base/units.h"
 #include "src/trace/recorded_wait.h"
 #include "src/trace/trace.h"

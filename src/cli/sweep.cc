@@ -134,13 +134,13 @@ class Sweep {
   }
 
   // Simulates what is not known, on so many threads at once (0: as many as there are cores).
-  // kInterrupted when stopped; points that are done are kept.
-  Status Simulate(int64_t threads) {
+  // Returns how many that were; kInterrupted when stopped. Points that are done are kept.
+  Result<size_t> Simulate(int64_t threads) {
     std::vector<const SweepTask*> open;
     for (const SweepTask& task : tasks_) {
       if (!results_.rows[task.rows.front()].outcome) open.push_back(&task);
     }
-    if (open.empty()) return {};
+    if (open.empty()) return 0;
     // Those of one job after each other, so that it is read once.
     std::ranges::stable_sort(open, {}, &SweepTask::job_hash);
     ETUDE_RETURN_IF_ERROR(MakeFolder(folder_ + "/points"));
@@ -152,7 +152,7 @@ class Sweep {
                                    results_.rows.size() - RowsLeft(),
                                    FormatCount(results_.rows.size(), "point")));
     }
-    return {};
+    return open.size();
   }
 
   size_t RowsLeft() const {
@@ -160,7 +160,9 @@ class Sweep {
         results_.rows, [](const SweepRow& row) { return !row.outcome.has_value(); }));
   }
 
+  // The front is of whole sweeps.
   const SweepResults& Finish() {
+    if (results_.rows.size() != results_.points) return results_;
     results_.measures = MeasuresOf(spec_, results_.rows);
     MarkFront(results_.measures, results_.rows);
     return results_;
@@ -357,10 +359,9 @@ class SweepCommand : public Command {
     if (!output_.empty()) sweep.TakeKept();
     if (!dry_run_) {
       const InterruptNote note;
-      const size_t open = sweep.RowsLeft();
-      ETUDE_RETURN_IF_ERROR(sweep.Simulate(jobs_));
-      console.Say(open == 0 ? "all points are known"
-                            : fmt::format("{} simulated", FormatCount(open, "point")));
+      ETUDE_ASSIGN_OR_RETURN(const size_t simulated, sweep.Simulate(jobs_));
+      console.Say(simulated == 0 ? "all points are known"
+                                 : fmt::format("{} simulated", FormatCount(simulated, "point")));
     }
     const SweepResults& results = sweep.Finish();
     if (!dry_run_) ETUDE_RETURN_IF_ERROR(WriteResults(results));

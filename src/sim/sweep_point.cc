@@ -194,8 +194,8 @@ Status SweepPlanner::Apply(const SweepSetting& setting, SweepPoint& point) {
   } else if (key == "generate") {
     point.job.path.clear();
     if (setting.path.size() != 2) {
-      return BadInput(fmt::format("{}: generate.{}: expected an option of 'etude generate'",
-                                  point.name, fmt::join(setting.path, ".")));
+      return BadInput(fmt::format("{}: {}: expected an option of 'etude generate'", point.name,
+                                  fmt::join(setting.path, ".")));
     }
     generate_[setting.path[1]] = setting.value;
   } else {
