@@ -171,10 +171,8 @@ class Differ {
     if (a_.trace.node_count() != b_.trace.node_count()) return false;
     for (size_t i = 0; i < a_.trace.node_count(); ++i) {
       const NodeId node = NodeId::FromIndex(i);
-      if (a_.trace.source_id(node) != b_.trace.source_id(node) ||
-          a_.trace.name(node) != b_.trace.name(node)) {
-        return false;
-      }
+      const NodeId other = b_.trace.Find(a_.trace.source_id(node));
+      if (!other || a_.trace.name(node) != b_.trace.name(other)) return false;
     }
     return true;
   }

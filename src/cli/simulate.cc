@@ -110,8 +110,27 @@ class SimulateCommand : public Command {
     }
     ETUDE_ASSIGN_OR_RETURN(const Inspected found,
                            SimulateRecordedTimes(job_.paths, job_.jobs, console));
-    output_.Print("etude-simulate-recorded", {found}, console);
+    if (output_.csv()) {
+      PrintCsv(found.tables, console);
+    } else if (output_.json()) {
+      nlohmann::ordered_json json = {
+          {"format", "etude-simulate-recorded"}, {"version", 1}, {"notes", found.notes}};
+      AddWanted(found.tables, json);
+      console.Print(JsonText(json));
+    } else {
+      console.Print(etude::ToText(std::vector{found}, output_.table(), output_.top()));
+    }
     return ExitCode::kOk;
+  }
+
+  void PrintCsv(const std::vector<Table>& tables, const Console& console) const {
+    const std::string& key = output_.table().empty() ? tables.front().key : output_.table();
+    console.PrintData(ToCsv(*std::ranges::find(tables, key, &Table::key)));
+  }
+  void AddWanted(const std::vector<Table>& tables, nlohmann::ordered_json& json) const {
+    for (const Table& table : tables) {
+      if (output_.table().empty() || output_.table() == table.key) json[table.key] = ToJson(table);
+    }
   }
 
   Result<std::vector<Table>> TablesOf(const SimMachine& machine, const SimJob& job,
@@ -134,8 +153,7 @@ class SimulateCommand : public Command {
   void Print(const Simulated& step, const std::vector<Table>& tables,
              const Console& console) const {
     if (output_.csv()) {
-      const std::string& key = output_.table().empty() ? tables.front().key : output_.table();
-      console.PrintData(ToCsv(*std::ranges::find(tables, key, &Table::key)));
+      PrintCsv(tables, console);
     } else if (output_.json()) {
       console.Print(JsonText(DocumentOf(step, tables)));
     } else {
@@ -155,9 +173,7 @@ class SimulateCommand : public Command {
                                    {"notes", step.job.notes},
                                    {"written", step.written}};
     if (step.diagnosis) json["waiting"] = ToJson(*step.diagnosis);
-    for (const Table& table : tables) {
-      if (output_.table().empty() || output_.table() == table.key) json[table.key] = ToJson(table);
-    }
+    AddWanted(tables, json);
     return json;
   }
 

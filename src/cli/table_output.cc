@@ -34,7 +34,7 @@ void TableOutput::Print(std::string_view format, const std::vector<Inspected>& f
   if (json_) {
     console.Print(JsonText(ToJson(found, format, table_)));
   } else if (csv_) {
-    const std::string& wanted = table_.empty() ? found.front().tables.front().key : table_;
+    const std::string& wanted = table_.empty() ? tables_.front() : table_;
     for (size_t i = 0; i < found.front().tables.size(); ++i) {
       if (found.front().tables[i].key == wanted) console.PrintData(ToCsv(JoinTables(found, i)));
     }
