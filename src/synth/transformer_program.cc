@@ -22,7 +22,7 @@ namespace {
 
 constexpr double kMostWork = 5e7;  // of a stage
 constexpr std::string_view kEmbedding = "embedding";
-constexpr std::string_view kHead = "head";
+constexpr std::string_view kTiedHead = "head";
 
 // Weights that are used and updated together: of a layer, of the embedding or of the head.
 struct WeightUnit {
@@ -139,7 +139,7 @@ class ProgramMaker {
     std::vector<TransformerWeight> weights = HeadWeights(model_);
     if (SharesEmbedding()) {
       weights.push_back(EmbeddingWeights(model_).front());
-      weights.back().name = kHead;
+      weights.back().name = kTiedHead;
     }
     return weights;
   }
@@ -182,7 +182,7 @@ class ProgramMaker {
   // Whether two stages have it.
   bool IsTied(const WeightUnit& unit, const TransformerWeight& weight) const {
     return SharesEmbedding() && ((unit.passes == &embedding_ && weight.name == kEmbedding) ||
-                                 (unit.passes == &head_ && weight.name == kHead));
+                                 (unit.passes == &head_ && weight.name == kTiedHead));
   }
 
   // ---- work
