@@ -219,6 +219,7 @@ class ProgramMaker {
   // ---- passes
 
   void Forward(const StageStep& step) {
+    program_.Begin({.phase = Phase::kForward, .micro_batch = step.micro_batch});
     In in;
     if (PlaceOf(step) != 0) in = {Message(step, /*backward=*/false, /*sends=*/false, {})};
     GatherEnds(step.micro_batch);
@@ -237,6 +238,7 @@ class ProgramMaker {
   }
 
   void Backward(const StageStep& step) {
+    program_.Begin({.phase = Phase::kBackward, .micro_batch = step.micro_batch});
     const bool whole = step.pass == StagePass::kBackward;
     // Gradients of a micro-batch that are reduced on their own wait for those of its weights.
     const bool reduces = Reduces(step.micro_batch) && (whole || plan_.zero_stage < 2);
@@ -276,6 +278,7 @@ class ProgramMaker {
   }
 
   void WeightGradients(const StageStep& step) {
+    program_.Begin({.phase = Phase::kBackward, .micro_batch = step.micro_batch});
     const std::vector<WeightUnit>& units = units_[static_cast<size_t>(step.chunk)];
     std::vector<Saved> all = std::move(saved_[step.micro_batch]);
     saved_.erase(step.micro_batch);
@@ -371,6 +374,7 @@ class ProgramMaker {
   }
 
   void Update() {
+    program_.Begin({.phase = Phase::kBackward});
     if (SharesEmbedding()) {
       const int64_t elements = EmbeddingElements();
       const size_t sum =
@@ -379,6 +383,7 @@ class ProgramMaker {
       buckets_.Add(kDense, elements, {sum});
     }
     In reduced = buckets_.EndBackward();
+    program_.Begin({.phase = Phase::kOptimizer});
     LayerWork update = OptimizerWork(model_, buckets_.updated());
     if (plan_.clips) {
       const LayerWork norm = NormWork(model_, buckets_.updated());
@@ -505,6 +510,10 @@ std::vector<StepWork> StageProgram(const TransformerModel& model, const Transfor
 
 StepStates StatesOfStage(const TransformerModel& model, const TransformerPlan& plan,
                          int64_t stage) {
+  if (plan.phase != ModelPhase::kTraining) {
+    const InferenceMemory memory = InferenceMemoryOf(model, plan, stage);
+    return {.weights = memory.weights, .cache = memory.cached_before};
+  }
   return ProgramMaker(model, plan, stage, /*expert_rank=*/0).States();
 }
 
