@@ -84,7 +84,11 @@ void SimExecution::Issue(SimIndex at, SimIndex index) {
   rank.taken[slot] = true;
   rank.result.begins[index] = timeline_.now();
   ++rank.in_flight;
-  if (input_.system.replay_only) return Wait(at, index, RecordedTime(node));
+  if (input_.system.replay_only) {
+    const int64_t time = RecordedTime(node);
+    if (node.kind != NodeKind::kCompute) return Wait(at, index, time);
+    return Wait(at, index, StragglerTime(input_.machine, input_.PlaceOf(at), time));
+  }
   Start(at, index, node);
 }
 

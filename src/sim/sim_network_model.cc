@@ -76,6 +76,7 @@ class AwareNetwork final : public SimNetworkModel {
         timeline_(timeline) {
     const auto npus = static_cast<size_t>(total_);
     links_.resize(dim_.shape == NetworkShape::kFullyConnected ? npus * npus : 2 * npus);
+    FindFaults(input.travel.faults());
   }
 
   std::string_view name() const override { return "astra-sim-2.0/analytical-aware"; }
@@ -137,6 +138,28 @@ class AwareNetwork final : public SimNetworkModel {
     }
     return {static_cast<SimIndex>(total_ + message.at), (message.at + total_ - 1) % total_};
   }
+  void FindFaults(const LinkFaults& faults) {
+    if (faults.empty()) return;
+    faults_.resize(links_.size());
+    const auto ends = [&](int64_t link, int64_t from, int64_t to) {
+      faults_[static_cast<size_t>(link)] = faults.Of(0, from, to);
+    };
+    for (int64_t from = 0; from < total_; ++from) {
+      switch (dim_.shape) {
+        case NetworkShape::kFullyConnected:
+          for (int64_t to = 0; to < total_; ++to) ends(from * total_ + to, from, to);
+          break;
+        case NetworkShape::kSwitch:
+          ends(from, from, LinkFaults::kSwitch);
+          ends(total_ + from, from, LinkFaults::kSwitch);
+          break;
+        case NetworkShape::kRing:
+          ends(from, from, (from + 1) % total_);
+          ends(total_ + from, from, (from + total_ - 1) % total_);
+          break;
+      }
+    }
+  }
   void EnterLink(SimIndex message) {
     Link& link = links_[NextLink(transfers_[message]).first];
     if (link.busy) {
@@ -150,7 +173,8 @@ class AwareNetwork final : public SimNetworkModel {
     Transfer& transfer = transfers_[message];
     const auto [link, next] = NextLink(transfer);
     links_[link].busy = true;
-    const double load = static_cast<double>(transfer.bytes) / bytes_per_ns_;
+    const LinkFault fault = faults_.empty() ? LinkFault{} : faults_[link];
+    const double load = static_cast<double>(transfer.bytes) / (bytes_per_ns_ * fault.share);
     const int64_t now = timeline_.now();
     SimLinkUse& use = links_[link].use;
     use.from = transfer.at;
@@ -159,7 +183,8 @@ class AwareNetwork final : public SimNetworkModel {
     use.bytes += transfer.bytes;
     use.busy += WholeNanos(load);
     transfer.at = next;
-    timeline_.Plan(now + WholeNanos(dim_.latency + load), SimEventKind::kArrival, message);
+    timeline_.Plan(now + WholeNanos(dim_.latency + fault.latency + load), SimEventKind::kArrival,
+                   message);
     timeline_.Plan(now + WholeNanos(load), SimEventKind::kLinkFree, link);
   }
 
@@ -168,6 +193,7 @@ class AwareNetwork final : public SimNetworkModel {
   const double bytes_per_ns_;
   SimTimeline& timeline_;
   std::vector<Link> links_;
+  std::vector<LinkFault> faults_;    // by link; empty: none
   std::vector<Transfer> transfers_;  // by message
 };
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "src/sim/coincidences.h"
+#include "src/sim/link_faults.h"
 #include "src/sim/rank_classes.h"
 #include "src/sim/sim_collectives.h"
 #include "src/sim/sim_compute_model.h"
@@ -28,7 +29,7 @@ class SimEngine final : private MessageListener, private NodeListener {
         context_(context),
         timeline_(input.rank_count()),
         network_(MakeSimNetworkModel(input, timeline_)),
-        compute_(MakeSimComputeModel(input.system)),
+        compute_(MakeSimComputeModel(input.machine)),
         memory_(MakeSimMemoryModel(input.machine.memory)),
         collective_model_(MakeSimCollectiveModel(input)),
         coincidences_(input),
@@ -145,6 +146,7 @@ Result<SimResult> Simulate(const SimMachine& machine, const SimWorkload& workloa
   if (machine.congestion && machine.dims.size() != 1) {
     return BadInput("found a network of several dimensions, expected one with congestion");
   }
+  ETUDE_RETURN_IF_ERROR(CheckFaults(machine));
   if (options.by_class) {
     const RankClasses classes = FindRankClasses(machine, workload);
     if (!classes.is_trivial()) {
