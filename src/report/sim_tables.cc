@@ -124,7 +124,8 @@ Table TimesTable(const SimAccount& account) {
   };
   const auto [first, last] = std::ranges::minmax_element(account.classes, {}, key);
   add("last to end", last->first, *last);
-  if (first != last) add("first to end", first->first, *first);
+  const bool differ = first->end != last->end || first->times.idle() != last->times.idle();
+  if (differ) add("first to end", first->first, *first);
   return table;
 }
 
