@@ -26,6 +26,7 @@ namespace {
 std::string MeshText(const Mesh& mesh) {
   std::string text;
   for (const MeshAxis& axis : mesh.axes()) {
+    if (axis.size == 1) continue;
     text += fmt::format("{}{} {}", text.empty() ? "" : " × ", axis.name,
                         FormatCount(static_cast<uint64_t>(axis.size)));
   }
@@ -81,19 +82,20 @@ std::string NodesText(const JobCounts& counts) {
   return fmt::format("{} of {}", FormatCount(counts.nodes_kept), FormatCount(counts.nodes, "node"));
 }
 
-Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console& console) {
-  if (request.output.empty() || request.output == "-") {
-    return MakeError(ErrorCode::kUsage,
-                     fmt::format("convert: --to {} needs -o FOLDER for its files",
-                                 request.files == ClassFiles::kPacked ? "packed" : "classes"));
-  }
-  ETUDE_RETURN_IF_ERROR(CheckNoTraces(request.output, console.context()));
+namespace {
+
+// A folder of classes all of whose ranks are asked for stays the job that it is; anything else
+// becomes one.
+Result<Job> JobOf(const JobClassesRequest& request, const Console& console) {
   std::set<std::string> folders;
+  std::optional<Job> whole;
   EncodeJobOptions options{.limits = console.context().limits};
   std::vector<std::string> paths;
+  bool of_folders = true;
   for (const RankInput& input : request.inputs) {
     paths.push_back(input.path);
     const std::optional<JobRankPath> rank = JobRankOfPath(input.path);
+    of_folders = of_folders && rank;
     if (!rank || !folders.insert(rank->folder).second) continue;
     std::error_code ignored;
     if (std::filesystem::equivalent(rank->folder, request.output, ignored)) {
@@ -101,10 +103,14 @@ Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console
                        fmt::format("convert: {}: found the job itself, expected another folder",
                                    request.output));
     }
-    ETUDE_ASSIGN_OR_RETURN(const Job job, ReadJobFolder(rank->folder, console.context()));
-    options.groups = UnlistedGroups(job);
+    ETUDE_ASSIGN_OR_RETURN(whole, ReadJobFolder(rank->folder, console.context()));
+    options.groups = UnlistedGroups(*whole);
   }
   const std::string groups_file = request.groups.empty() ? GroupsBeside(paths) : request.groups;
+  const auto count = static_cast<int64_t>(request.inputs.size());
+  if (of_folders && folders.size() == 1 && count == whole->rank_count() && groups_file.empty()) {
+    return *std::move(whole);
+  }
   if (!groups_file.empty()) {
     ETUDE_ASSIGN_OR_RETURN(options.groups, ReadGroupRanks(groups_file, console.context()));
   }
@@ -127,7 +133,19 @@ Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console
     ETUDE_RETURN_IF_ERROR(
         CheckGroupRanks(groups_file, options.groups, ReadCommLog(traces[i], rank.value_or(0))));
   }
-  ETUDE_ASSIGN_OR_RETURN(const Job job, EncodeJob(ranks, options));
+  return EncodeJob(ranks, options);
+}
+
+}  // namespace
+
+Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console& console) {
+  if (request.output.empty() || request.output == "-") {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("convert: --to {} needs -o FOLDER for its files",
+                                 request.files == ClassFiles::kPacked ? "packed" : "classes"));
+  }
+  ETUDE_RETURN_IF_ERROR(CheckNoTraces(request.output, console.context()));
+  ETUDE_ASSIGN_OR_RETURN(const Job job, JobOf(request, console));
   ETUDE_RETURN_IF_ERROR(WriteJobFolder(job, request.output, console.context(), request.files));
   const JobCounts counts = CountsOf(job);
   if (request.json) {
