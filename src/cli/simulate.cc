@@ -79,6 +79,7 @@ class SimulateCommand : public Command {
     ETUDE_RETURN_IF_ERROR(files_.Check(job_, console));
     ETUDE_ASSIGN_OR_RETURN(const SimMachine machine, machine_.Read(console));
     ETUDE_ASSIGN_OR_RETURN(const SimJob job, ReadSimJob(job_, machine.npus(), console));
+    ETUDE_RETURN_IF_ERROR(files_.CheckJob(job));
     ETUDE_ASSIGN_OR_RETURN(const SimResult result, SimulateUntilStopped(machine, job, console));
     WarnOfSilences(machine, machine_.system.empty() ? "--system" : machine_.system, job.workload,
                    result, console.context());
@@ -212,8 +213,8 @@ class SimulateCommand : public Command {
       text += ToText(step.machine);
     }
     for (const Table& table : tables) {
-      // What ranks do is short in "times", and the path in sums of it.
-      const bool is_long = table.key == "ranks" || table.key == "path";
+      // What ranks do is short in "times", and the path in sums.
+      const bool is_long = table.key == "ranks" || table.key == "path_ranks" || table.key == "path";
       const bool is_wanted = output_.table().empty() ? !is_long : output_.table() == table.key;
       if (is_wanted) text += etude::ToText(WithoutZeros(table), output_.top());
     }
