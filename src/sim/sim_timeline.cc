@@ -6,12 +6,16 @@ namespace etude {
 
 void SimTimeline::PlanLocal(SimIndex rank, int64_t delay, const LocalEvent& event) {
   const int64_t time = now() + std::min(delay, kLongest);
+  LocalEvent planned = event;
+  planned.planned = now();
+  planned.cause = ties_.cause();
+  if (delay == 0) ties_.PlansNow();
   for (Tick& tick : ticks_[rank]) {
     if (tick.time != time) continue;
-    tick.events.push_back(event);
+    tick.events.push_back(planned);
     return;
   }
-  ticks_[rank].push_back({.time = time, .events = {event}});
+  ticks_[rank].push_back({.time = time, .events = {planned}});
   Plan(time, SimEventKind::kLocal, rank);
 }
 

@@ -7,6 +7,7 @@
 
 #include "src/sim/event_queue.h"
 #include "src/sim/sim_input.h"
+#include "src/sim/tie_watch.h"
 
 namespace etude {
 
@@ -15,6 +16,7 @@ struct SimEvent {
   SimEventKind kind = SimEventKind::kLocal;
   SimIndex subject = 0;  // rank, message, link, receiver
   int64_t planned = 0;   // when
+  SimCause cause;
 };
 
 // What a rank does at a tick, after what it has planned for it before.
@@ -25,6 +27,8 @@ struct LocalEvent {
   SimIndex subject = 0;  // node, or stream
   SimIndex node = 0;     // of a stream's program
   int64_t bytes = 0;
+  int64_t planned = 0;  // when
+  SimCause cause;
 };
 
 // What happens when. All that a rank plans for itself at one time runs together, where the first of
@@ -33,7 +37,7 @@ class SimTimeline {
  public:
   static constexpr int64_t kEnd = int64_t{1} << 61;  // of a simulation, ns
 
-  explicit SimTimeline(size_t ranks) : ticks_(ranks) {}
+  SimTimeline(size_t ranks, TieWatch& ties) : ties_(ties), ticks_(ranks) {}
 
   int64_t now() const { return events_.now(); }
   bool empty() const { return events_.empty(); }
@@ -41,7 +45,8 @@ class SimTimeline {
   // Goes to the next event. There is one.
   SimEvent Take() { return events_.Take(); }
   void Plan(int64_t time, SimEventKind kind, SimIndex subject) {
-    events_.Plan(time, {.kind = kind, .subject = subject, .planned = now()});
+    events_.Plan(time,
+                 {.kind = kind, .subject = subject, .planned = now(), .cause = ties_.cause()});
   }
 
   void PlanLocal(SimIndex rank, int64_t delay, const LocalEvent& event);
@@ -57,6 +62,7 @@ class SimTimeline {
     std::deque<LocalEvent> events;
   };
 
+  TieWatch& ties_;
   EventQueue<SimEvent> events_;
   std::vector<std::vector<Tick>> ticks_;  // by rank
 };

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "src/sim/coincidences.h"
 #include "src/sim/rank_classes.h"
 #include "src/sim/sim_collectives.h"
 #include "src/sim/sim_compute_model.h"
@@ -16,6 +15,7 @@
 #include "src/sim/sim_messages.h"
 #include "src/sim/sim_network_model.h"
 #include "src/sim/sim_timeline.h"
+#include "src/sim/tie_watch.h"
 
 namespace etude {
 namespace {
@@ -25,15 +25,15 @@ class SimEngine final : private MessageListener, private NodeListener {
  public:
   explicit SimEngine(const SimInput& input)
       : input_(input),
-        timeline_(input.rank_count()),
+        ties_(input),
+        timeline_(input.rank_count(), ties_),
         network_(MakeSimNetworkModel(input, timeline_)),
         compute_(MakeSimComputeModel(input.system)),
         memory_(MakeSimMemoryModel(input.machine.memory)),
         collective_model_(MakeSimCollectiveModel(input)),
-        coincidences_(input),
-        messages_(input, timeline_, *network_, coincidences_, *this),
-        collectives_(input, *collective_model_, timeline_, messages_, *this),
-        execution_(input, *compute_, *memory_, timeline_, messages_, collectives_, *this) {}
+        messages_(input, timeline_, *network_, ties_, *this),
+        collectives_(input, *collective_model_, timeline_, messages_, ties_, *this),
+        execution_(input, *compute_, *memory_, timeline_, messages_, collectives_, ties_, *this) {}
 
   Result<SimResult> Run() {
     execution_.Begin();
@@ -52,20 +52,22 @@ class SimEngine final : private MessageListener, private NodeListener {
                      .unreceived = messages_.unreceived()};
   }
 
-  bool ambiguous() const { return coincidences_.ambiguous(); }
+  bool ambiguous() const { return ties_.ambiguous(); }
 
  private:
   void Do(const SimEvent& event) {
     switch (event.kind) {
       case SimEventKind::kLocal:
-        coincidences_.AddOwn(event.subject, timeline_.now(), event.planned);
+        ties_.BeginTick(event.subject, timeline_.now(), event.planned, event.cause);
         while (const auto local = timeline_.NextLocal(event.subject)) {
+          ties_.BeginLocal(local->planned, local->cause);
           DoLocal(event.subject, *local);
         }
+        ties_.EndTick();
         break;
-      case SimEventKind::kArrival: messages_.Arrive(event.subject, event.planned); break;
+      case SimEventKind::kArrival: messages_.Arrive(event); break;
       case SimEventKind::kLinkFree: network_->FreeLink(event.subject); break;
-      case SimEventKind::kReceived: messages_.Received(event.subject, event.planned); break;
+      case SimEventKind::kReceived: messages_.Received(event); break;
     }
   }
   void DoLocal(SimIndex rank, const LocalEvent& event) {
@@ -105,12 +107,12 @@ class SimEngine final : private MessageListener, private NodeListener {
 
   const SimInput& input_;
   std::optional<Error> failed_;
+  TieWatch ties_;
   SimTimeline timeline_;
   const std::unique_ptr<SimNetworkModel> network_;
   const std::unique_ptr<SimComputeModel> compute_;
   const std::unique_ptr<SimMemoryModel> memory_;
   const std::unique_ptr<SimCollectiveModel> collective_model_;
-  Coincidences coincidences_;
   SimMessages messages_;
   SimCollectives collectives_;
   SimExecution execution_;
