@@ -1,14 +1,12 @@
 #include "src/cli/machine_files.h"
 
-#include <iterator>
-#include <optional>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "src/formats/byte_source.h"
 #include "src/sim/astra_config.h"
+#include "src/sim/network_text.h"
 #include "src/sim/workload.h"
 
 namespace etude {
@@ -21,28 +19,6 @@ std::string PathBeside(const std::string& config, const std::string& name, const
   const size_t slash = config.rfind('/');
   if (name.starts_with('/') || slash == std::string::npos) return name;
   return config.substr(0, slash + 1) + name;
-}
-
-// "Ring(8):50GB/s,500ns Switch(4):25GB/s,1us" as a network file; nullopt: it is none.
-std::optional<std::string> NetworkOfDims(std::string_view dims) {
-  constexpr std::string_view kForeign = "\"\\\n";
-  if (dims.find_first_of(kForeign) != dims.npos) return std::nullopt;
-  std::string lists[4];
-  while (!dims.empty()) {
-    const size_t blank = dims.find(' ');
-    std::string_view dim = dims.substr(0, blank);
-    dims.remove_prefix(blank == std::string_view::npos ? dims.size() : blank + 1);
-    if (dim.empty()) continue;
-    constexpr std::string_view kEnds[] = {"(", "):", ",", ""};
-    for (size_t i = 0; i < std::size(kEnds); ++i) {
-      const size_t end = kEnds[i].empty() ? dim.size() : dim.find(kEnds[i]);
-      if (end == std::string_view::npos) return std::nullopt;
-      lists[i] += fmt::format("{}\"{}\"", lists[i].empty() ? "" : ", ", dim.substr(0, end));
-      dim.remove_prefix(end + kEnds[i].size());
-    }
-  }
-  return fmt::format("topology: [{}]\nnpus_count: [{}]\nbandwidth: [{}]\nlatency: [{}]\n", lists[0],
-                     lists[1], lists[2], lists[3]);
 }
 
 // A ring in each dimension.

@@ -37,6 +37,7 @@
 #include "src/cli/slice.h"
 #include "src/cli/stats.h"
 #include "src/cli/suite.h"
+#include "src/cli/sweep.h"
 #include "src/cli/timeline.h"
 #include "src/cli/validate.h"
 
@@ -134,6 +135,7 @@ int Main(std::vector<std::string> args) {
   commands.push_back(MakeJsonizeCommand());
   commands.push_back(MakeGenerateCommand());
   commands.push_back(MakeSimulateCommand());
+  commands.push_back(MakeSweepCommand());
   return RunCommandLine("etude", std::move(commands), args);
 }
 

@@ -52,7 +52,7 @@ Result<SimJob> ReadPrefix(const SimJobOptions& options, int64_t npus, const Cons
                                 RankFileOf(prefix, npus),
                                 FormatCount(static_cast<uint64_t>(npus), "NPU")));
   }
-  SimJob read;
+  SimJob read{.workload = {}, .job = std::nullopt, .prefix = prefix, .notes = {}};
   ETUDE_ASSIGN_OR_RETURN(read.workload,
                          ReadSimFiles(prefix, npus, {.strict = console.strict()}, context));
   const std::string file =

@@ -29,6 +29,7 @@ struct SimJob {
   SimWorkload workload;
   // nullopt: of PREFIX.0.et …, which are taken as they are, whether they fit together or not.
   std::optional<Job> job;
+  std::string prefix;  // of these
   // What was done to recorded traces so that they can run, and what was left out; a line each.
   std::vector<std::string> notes;
 };

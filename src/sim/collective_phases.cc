@@ -94,6 +94,14 @@ class AstraPhases final : public SimCollectiveModel {
     }
   }
 
+  // Trees take turns in the order in which chunks are made, which is the same in all ranks.
+  static bool TakeTree(const CollectivePhase& phase, QueueTurns& turns) {
+    if (phase.choice.algorithm != CollectiveAlgorithm::kDoubleBinaryTree) return false;
+    const bool second = turns.tree[phase.dim];
+    turns.tree[phase.dim] = !second;
+    return second;
+  }
+
   void MakeOfAll(const CollectiveCall& call, int64_t bytes, QueueTurns& turns,
                  std::vector<CollectivePhase>& phases) const {
     const CollectiveType type = call.type;
@@ -108,6 +116,7 @@ class AstraPhases final : public SimCollectiveModel {
       CollectivePhase phase{.type = type, .choice = choice, .bytes = bytes};
       phase.members = {.count = input_.total, .me = call.place};
       Enqueue(phase, aware, turns);
+      phase.mirrored = TakeTree(phase, turns);
       phases.push_back(phase);
       return;
     }
@@ -120,6 +129,7 @@ class AstraPhases final : public SimCollectiveModel {
                        .count = input_.machine.dims[dim].npus,
                        .me = me};
       Enqueue(phase, aware, turns);
+      phase.mirrored = TakeTree(phase, turns);
       bytes = DataAfter(part, bytes, phase.members.count);
       phases.push_back(phase);
     };
@@ -139,6 +149,7 @@ class AstraPhases final : public SimCollectiveModel {
     if (ImplementedDims(call.type) == 1) phase.choice = ChoiceOf(call.type, 0);
     phase.members = {.listed = call.group, .count = call.members, .me = call.me};
     Enqueue(phase, IsAware(call.type), turns);
+    phase.mirrored = call.stream % 2 == 1;
     phases.push_back(phase);
   }
 

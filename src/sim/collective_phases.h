@@ -34,6 +34,7 @@ struct CollectivePhase {
   PhaseMembers members;
   SimIndex queue = 0;
   bool backward = false;  // around the ring
+  bool mirrored = false;  // the second of two trees
 };
 
 // Whose turn it is in a rank, by dimension.
@@ -43,7 +44,7 @@ struct QueueTurns {
   std::vector<SimIndex> any;
   std::vector<SimIndex> up;    // of reduce-scatters and all-reduces of aware ones
   std::vector<SimIndex> down;  // of all-gathers behind them
-  std::vector<bool> tree;      // the second tree
+  std::vector<bool> tree;      // the second tree, of collectives of all ranks
 };
 
 // A collective that a rank begins.
@@ -55,6 +56,7 @@ struct CollectiveCall {
   const std::vector<int64_t>* group = nullptr;  // nullptr: all ranks
   int64_t me = 0;                               // index in the group
   int64_t members = 0;
+  int64_t stream = 0;  // number of the chunk among those of all ranks, or of the group
 };
 
 // How a collective becomes messages: into which chunks, and what these go through.

@@ -78,8 +78,6 @@ class StreamActions {
                        int64_t ordinal) = 0;
   // The rank handles a message, and adds it to what it has; then Handled.
   virtual void Handle(const CollectiveStream& stream, bool reduces, int64_t bytes) = 0;
-  // Whether it is the second tree's turn in the phase's dimension.
-  virtual bool TakeTree(const CollectiveStream& stream) = 0;
   // The last of a phase: the stream may have gone.
   virtual void EndPhase(CollectiveStream& stream) = 0;
 };

@@ -88,13 +88,9 @@ int64_t SimCollectives::PriorityOf(Rank& rank, const SimNode& node) const {
   return node.priority;
 }
 
-int64_t SimCollectives::TagOf(SimIndex at, const SimNode& node, bool of_all) {
+int64_t SimCollectives::NextStream(SimIndex at, const SimNode& node, bool of_all) {
   Rank& rank = ranks_[at];
-  const int64_t stream =
-      of_all ? rank.next_stream++
-             : input_.classes.kind_of_group.at(input_.RankOf(at).GroupOf(node)) * kGroupStreams +
-                   rank.next_of_group[node.group - 1]++;
-  return stream + kTagSpace;
+  return of_all ? rank.next_stream++ : rank.next_of_group[node.group - 1]++;
 }
 
 void SimCollectives::Begin(SimIndex at, SimIndex index, const SimNode& node) {
@@ -102,7 +98,7 @@ void SimCollectives::Begin(SimIndex at, SimIndex index, const SimNode& node) {
     timeline_.PlanLocal(at, RecordedTime(node), {.kind = LocalKind::kNodeDone, .subject = index});
     return;
   }
-  const std::optional<CollectiveCall> call = CallOf(at, index, node);
+  std::optional<CollectiveCall> call = CallOf(at, index, node);
   if (!call) return;
   ties_.BeginCollective();
   const auto custom = system_.programs.find(node.collective);
@@ -115,6 +111,11 @@ void SimCollectives::Begin(SimIndex at, SimIndex index, const SimNode& node) {
   const auto set = static_cast<SimIndex>(data_sets_.size());
   data_sets_.push_back({.rank = at, .node = index, .left = streams});
   const int64_t priority = PriorityOf(ranks_[at], node);
+  int64_t first_tag = 0;
+  if (call->group != nullptr) {
+    const int64_t group = input_.RankOf(at).GroupOf(node);
+    first_tag = input_.classes.kind_of_group.at(group) * kGroupStreams;
+  }
   for (int64_t i = 0; i < streams; ++i) {
     CollectiveStream& stream = NewStream();
     stream.rank = at;
@@ -129,7 +130,8 @@ void SimCollectives::Begin(SimIndex at, SimIndex index, const SimNode& node) {
       stream.custom.rank = &custom->second[static_cast<size_t>(call->me)];
       stream.phases = {{.type = node.collective, .bytes = node.bytes}};
     } else {
-      stream.tag = TagOf(at, node, call->group == nullptr);
+      call->stream = NextStream(at, node, call->group == nullptr);
+      stream.tag = first_tag + call->stream + kTagSpace;
       const Status made = model_.MakePhases(*call, chunks.bytes, ranks_[at].turns, stream.phases);
       if (!made) return listener_.Fail(at, index, made.error().message);
     }
@@ -256,13 +258,6 @@ void SimCollectives::Handle(const CollectiveStream& stream, bool reduces, int64_
   timeline_.PlanLocal(
       stream.rank, endpoint_.Delay(stream.phase().in_group),
       {.kind = LocalKind::kHandled, .reduces = reduces, .subject = stream.id, .bytes = bytes});
-}
-
-bool SimCollectives::TakeTree(const CollectiveStream& stream) {
-  auto turn = ranks_[stream.rank].turns.tree[stream.phase().dim];
-  const bool second = turn;
-  turn = !second;
-  return second;
 }
 
 // ---- collectives that are programs: whatever can begin does

@@ -75,12 +75,11 @@ class SimCollectives final : private StreamActions {
   void Receive(const CollectiveStream& stream, int64_t source, int64_t bytes,
                int64_t ordinal) override;
   void Handle(const CollectiveStream& stream, bool reduces, int64_t bytes) override;
-  bool TakeTree(const CollectiveStream& stream) override;
   void EndPhase(CollectiveStream& stream) override { NextPhase(stream); }
 
   std::optional<CollectiveCall> CallOf(SimIndex rank, SimIndex index, const SimNode& node);
   int64_t PriorityOf(Rank& rank, const SimNode& node) const;
-  int64_t TagOf(SimIndex rank, const SimNode& node, bool of_all);
+  int64_t NextStream(SimIndex rank, const SimNode& node, bool of_all);
   CollectiveStream& NewStream();
   void NextPhase(CollectiveStream& stream);
   void StartStreams(SimIndex rank, SimIndex queue);

@@ -11,19 +11,44 @@ namespace {
 class UnawareNetwork final : public SimNetworkModel {
  public:
   UnawareNetwork(const SimInput& input, SimTimeline& timeline)
-      : input_(input), timeline_(timeline) {}
+      : input_(input), timeline_(timeline), sent_(input.rank_count() * input.machine.dims.size()) {}
 
   std::string_view name() const override { return "astra-sim-2.0/analytical-unaware"; }
   void Send(SimIndex message, int64_t from, int64_t to, int64_t bytes) override {
-    const int64_t time = input_.travel.Time(input_.travel.WayOf(from, to), bytes);
-    timeline_.Plan(timeline_.now() + time, SimEventKind::kArrival, message);
+    const Travel::Way way = input_.travel.WayOf(from, to);
+    if (way.hops > 0) {
+      Sent& sent = sent_[input_.ClassOf(from) * input_.machine.dims.size() + way.dim];
+      ++sent.messages;
+      sent.bytes += bytes;
+    }
+    timeline_.Plan(timeline_.now() + input_.travel.Time(way, bytes), SimEventKind::kArrival,
+                   message);
   }
   bool Arrive(SimIndex /*message*/) override { return true; }
   void FreeLink(SimIndex /*link*/) override {}
+  std::vector<SimLinkUse> Links() const override {
+    std::vector<SimLinkUse> links;
+    const size_t dims = input_.machine.dims.size();
+    for (size_t i = 0; i < sent_.size(); ++i) {
+      if (sent_[i].messages == 0) continue;
+      SimLinkUse& link = links.emplace_back();
+      link.from = static_cast<int64_t>(i / dims);
+      link.dim = i % dims;
+      link.messages = sent_[i].messages;
+      link.bytes = sent_[i].bytes;
+    }
+    return links;
+  }
 
  private:
+  struct Sent {
+    uint64_t messages = 0;
+    int64_t bytes = 0;
+  };
+
   const SimInput& input_;
   SimTimeline& timeline_;
+  std::vector<Sent> sent_;  // by class of ranks and dimension
 };
 
 // Links of one dimension that carry whole messages one after the other.
@@ -41,7 +66,7 @@ class AwareNetwork final : public SimNetworkModel {
   std::string_view name() const override { return "astra-sim-2.0/analytical-aware"; }
   void Send(SimIndex message, int64_t from, int64_t to, int64_t bytes) override {
     if (message >= transfers_.size()) transfers_.resize(message + size_t{1});
-    transfers_[message] = {.at = from, .from = from, .to = to, .bytes = bytes};
+    transfers_[message] = {.at = from, .from = from, .to = to, .bytes = bytes, .since = 0};
     if (from == to) return timeline_.Plan(timeline_.now(), SimEventKind::kArrival, message);
     EnterLink(message);
   }
@@ -56,7 +81,15 @@ class AwareNetwork final : public SimNetworkModel {
     if (link.waiting.empty()) return;
     const SimIndex message = link.waiting.front();
     link.waiting.pop_front();
+    link.use.waited += timeline_.now() - transfers_[message].since;
     UseLink(message);
+  }
+  std::vector<SimLinkUse> Links() const override {
+    std::vector<SimLinkUse> links;
+    for (const Link& link : links_) {
+      if (link.use.messages > 0) links.push_back(link.use);
+    }
+    return links;
   }
 
  private:
@@ -65,9 +98,11 @@ class AwareNetwork final : public SimNetworkModel {
     int64_t from = 0;
     int64_t to = 0;
     int64_t bytes = 0;
+    int64_t since = 0;  // it waits for a link
   };
   struct Link {
     bool busy = false;
+    SimLinkUse use;
     std::deque<SimIndex> waiting;  // messages
   };
 
@@ -90,6 +125,7 @@ class AwareNetwork final : public SimNetworkModel {
   void EnterLink(SimIndex message) {
     Link& link = links_[NextLink(transfers_[message]).first];
     if (link.busy) {
+      transfers_[message].since = timeline_.now();
       link.waiting.push_back(message);
     } else {
       UseLink(message);
@@ -99,9 +135,15 @@ class AwareNetwork final : public SimNetworkModel {
     Transfer& transfer = transfers_[message];
     const auto [link, next] = NextLink(transfer);
     links_[link].busy = true;
-    transfer.at = next;
     const double load = static_cast<double>(transfer.bytes) / bytes_per_ns_;
     const int64_t now = timeline_.now();
+    SimLinkUse& use = links_[link].use;
+    use.from = transfer.at;
+    use.to = next;
+    ++use.messages;
+    use.bytes += transfer.bytes;
+    use.busy += WholeNanos(load);
+    transfer.at = next;
     timeline_.Plan(now + WholeNanos(dim_.latency + load), SimEventKind::kArrival, message);
     timeline_.Plan(now + WholeNanos(load), SimEventKind::kLinkFree, link);
   }

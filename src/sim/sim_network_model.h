@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "src/sim/sim_input.h"
 #include "src/sim/sim_timeline.h"
+#include "src/sim/simulator.h"
 
 namespace etude {
 
@@ -21,6 +23,9 @@ class SimNetworkModel {
   // The message is somewhere. True: at its end; else it moves on.
   virtual bool Arrive(SimIndex message) = 0;
   virtual void FreeLink(SimIndex link) = 0;
+
+  // What was sent so far on links that were used.
+  virtual std::vector<SimLinkUse> Links() const = 0;
 };
 
 // "astra-sim-2.0/analytical-unaware" or, with congestion, "astra-sim-2.0/analytical-aware", which

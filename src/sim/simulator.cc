@@ -47,6 +47,7 @@ class SimEngine final : private MessageListener, private NodeListener {
     if (failed_) return tl::unexpected<Error>(*failed_);
     return SimResult{.class_of = input_.classes.class_of,
                      .ranks = execution_.TakeResults(),
+                     .links = network_->Links(),
                      .events = timeline_.count(),
                      .messages = messages_.sent(),
                      .unreceived = messages_.unreceived()};

@@ -26,9 +26,22 @@ struct SimRankResult {
   std::vector<int64_t> ends;    // -1: never done
 };
 
+// What was sent on a link; where links have no queues, what the ranks of a class send along a
+// dimension, each of them.
+struct SimLinkUse {
+  int64_t from = 0;           // device, or class of ranks
+  std::optional<int64_t> to;  // device; nullopt: along the dimension
+  size_t dim = 0;
+  uint64_t messages = 0;
+  int64_t bytes = 0;
+  int64_t busy = 0;    // ns that the link takes messages in
+  int64_t waited = 0;  // ns that messages waited for it, summed
+};
+
 struct SimResult {
   std::vector<uint32_t> class_of;    // by rank: ranks of a class did the same
   std::vector<SimRankResult> ranks;  // by class
+  std::vector<SimLinkUse> links;     // that were used
   uint64_t events = 0;
   uint64_t messages = 0;
   uint64_t unreceived = 0;  // of them; of each class once

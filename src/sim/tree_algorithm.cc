@@ -38,7 +38,7 @@ void TreeAlgorithm::Start(CollectiveStream& stream, StreamActions& actions) cons
   TreeState& state = stream.tree;
   state.step = 0;
   state.bytes = stream.phase().bytes;
-  PlaceInTree(stream.phase().members, actions.TakeTree(stream), state);
+  PlaceInTree(stream.phase().members, stream.phase().mirrored, state);
   switch (state.role) {
     case TreeState::Role::kLeaf: actions.Handle(stream, false, state.bytes); break;
     case TreeState::Role::kInner:

@@ -177,29 +177,4 @@ Result<RankGroups> NumberedGroups(const std::map<std::string, std::vector<int64_
   return numbered;
 }
 
-std::string WhatIsWaitedFor(const SimResult& result, const SimWorkload& workload, int64_t rank) {
-  const SimRank& self = workload.ranks[static_cast<size_t>(rank)];
-  const SimProgram& program = *self.program;
-  const SimRankResult& done = result.OfRank(rank);
-  for (size_t i = 0; i < program.nodes.size(); ++i) {
-    if (done.begins[i] < 0 || done.ends[i] >= 0) continue;
-    const SimNode& node = program.nodes[i];
-    std::string what = fmt::format("rank {} has begun node {} at {} ns, ", rank,
-                                   program.source_ids[i], done.begins[i]);
-    switch (node.kind) {
-      case NodeKind::kSend:
-        return what + fmt::format("a message of {} bytes to rank {} with tag {}", node.bytes,
-                                  self.PeerOf(node), node.tag);
-      case NodeKind::kRecv:
-        return what + fmt::format("which waits for {} bytes from rank {} with tag {}", node.bytes,
-                                  self.PeerOf(node), node.tag);
-      case NodeKind::kCollective:
-        return what +
-               fmt::format("a collective of {} bytes that others do not take part in", node.bytes);
-      default: return what + "which does not end";
-    }
-  }
-  return fmt::format("rank {} has nothing that it could begin", rank);
-}
-
 }  // namespace etude
