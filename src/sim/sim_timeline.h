@@ -16,7 +16,7 @@ struct SimEvent {
   SimEventKind kind = SimEventKind::kLocal;
   SimIndex subject = 0;  // rank, message, link, receiver
   int64_t planned = 0;   // when
-  SimCause cause;
+  EventCause cause;
 };
 
 // What a rank does at a tick, after what it has planned for it before.
@@ -28,7 +28,7 @@ struct LocalEvent {
   SimIndex node = 0;     // of a stream's program
   int64_t bytes = 0;
   int64_t planned = 0;  // when
-  SimCause cause;
+  EventCause cause;
 };
 
 // What happens when. All that a rank plans for itself at one time runs together, where the first of

@@ -64,7 +64,7 @@ void TieWatch::Begin(SimIndex index, int64_t now, const Origin& origin) {
   if (!others->one_source || (tied_[origin.cause.instant] && !others->one_handler)) Tie();
 }
 
-void TieWatch::BeginTick(SimIndex index, int64_t now, int64_t planned, SimCause cause) {
+void TieWatch::BeginTick(SimIndex index, int64_t now, int64_t planned, EventCause cause) {
   if (!on_) return;
   // Several handlings may have planned for it.
   Begin(index, now, {.planned = planned, .cause = {cause.instant, kNoIndex}});
@@ -72,7 +72,7 @@ void TieWatch::BeginTick(SimIndex index, int64_t now, int64_t planned, SimCause 
   locals_.clear();
 }
 
-void TieWatch::BeginLocal(int64_t planned, SimCause cause) {
+void TieWatch::BeginLocal(int64_t planned, EventCause cause) {
   if (!on_) return;
   NewHandler({.planned = planned_});
   const auto other = std::ranges::find(locals_, planned, [](const auto& one) { return one.first; });

@@ -11,7 +11,7 @@
 namespace etude {
 
 // What planned an event: the handling of an earlier one by a rank at one time.
-struct SimCause {
+struct EventCause {
   SimIndex instant = 0;
   SimIndex handler = 0;
 };
@@ -28,20 +28,20 @@ class TieWatch {
 
   // Whether classes of ranks are not enough to know what happens.
   bool ambiguous() const { return ambiguous_; }
-  SimCause cause() const { return {now_instant_, handler_}; }
+  EventCause cause() const { return {now_instant_, handler_}; }
 
   // An event begins to be handled. It was planned then by that, and sent to `to` by `source` unless
   // the rank has planned it itself.
   struct Origin {
     int64_t planned = 0;
-    SimCause cause;
+    EventCause cause;
     SimIndex source = kNoIndex;
     int64_t to = -1;
   };
   void Begin(SimIndex rank, int64_t now, const Origin& origin);
   // The first of the next local events of a rank, which were planned together with others.
-  void BeginTick(SimIndex rank, int64_t now, int64_t planned, SimCause cause);
-  void BeginLocal(int64_t planned, SimCause cause);
+  void BeginTick(SimIndex rank, int64_t now, int64_t planned, EventCause cause);
+  void BeginLocal(int64_t planned, EventCause cause);
   void EndTick() { in_tick_ = false; }
 
   // What is handled plans something for the rank itself, now.
@@ -133,7 +133,7 @@ class TieWatch {
   int64_t planned_ = 0;
   Ends ends_ = kNoEnds;
   bool in_tick_ = false;
-  std::vector<std::pair<int64_t, SimCause>> locals_;  // of the tick: the first planned at a time
+  std::vector<std::pair<int64_t, EventCause>> locals_;  // of the tick: the first planned at a time
 
   // Of the time that is now.
   int64_t stamp_time_ = -1;
