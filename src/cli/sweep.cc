@@ -28,6 +28,9 @@
 #include "src/report/json_output.h"
 #include "src/report/page.h"
 #include "src/report/sweep_tables.h"
+#include "src/sim/account.h"
+#include "src/sim/arrivals.h"
+#include "src/sim/diagnosis.h"
 #include "src/sim/simulator.h"
 #include "src/sim/sweep_point.h"
 #include "src/sim/sweep_result.h"
@@ -304,15 +307,14 @@ class Sweep {
     ETUDE_ASSIGN_OR_RETURN(last, jobs_.Read(point.job, task.job_hash, npus, context));
     ETUDE_ASSIGN_OR_RETURN(const SimResult result, etude::Simulate(made.machine, *last));
     SweepOutcome outcome;
-    int64_t end = 0;
-    for (int64_t rank = 0; rank < npus; ++rank) {
-      const SimRankResult& one = result.OfRank(rank);
-      end = std::max(end, one.end);
-      if (one.finished || outcome.state == SweepOutcome::State::kUnfinished) continue;
+    const Arrivals arrivals(made.machine, *last, result);
+    if (const auto diagnosis = Diagnose(*last, result, arrivals)) {
       outcome.state = SweepOutcome::State::kUnfinished;
-      outcome.why = WhatIsWaitedFor(result, *last, rank);
+      const auto name = [](int64_t rank) { return fmt::format("rank {}", rank); };
+      outcome.why = fmt::format("{}", fmt::join(ToLines(*diagnosis, name), "; "));
+    } else {
+      outcome.step_ns = AccountOf(*last, result, arrivals).step;
     }
-    if (outcome.state == SweepOutcome::State::kDone) outcome.step_ns = end;
     return outcome;
   }
 
