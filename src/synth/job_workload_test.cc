@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,7 +21,7 @@ constexpr int64_t kRanks = 8;
 SimMachine MachineWith(std::vector<NetworkDim> dims, CollectiveAlgorithm algorithm) {
   SimMachine machine{.dims = std::move(dims)};
   machine.system = {
-      .active_chunks = 2, .splits = 3, .bandwidth_aware = true, .memory_bandwidth = 1000};
+      .active_chunks = 2, .splits = 2, .bandwidth_aware = true, .memory_bandwidth = 1000};
   for (const CollectiveType type : {CollectiveType::kAllReduce, CollectiveType::kAllGather,
                                     CollectiveType::kReduceScatter, CollectiveType::kAllToAll}) {
     machine.system.algorithms[type].assign(machine.dims.size(), {.algorithm = algorithm});
