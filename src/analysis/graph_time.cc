@@ -76,7 +76,10 @@ class JointGraph {
     result_.nodes += run.graph.nodes().size();
     result_.untimed += run.untimed;
     result_.contradictions += run.contradictions;
-    const Nanos offset = match_.clocks[number].offset.value_or(Nanos{});
+    // A clock that cannot be compared is one by which the rank begins with the first one.
+    if (number == 0 && run.span) first_begin_ = run.span->begin;
+    const Nanos begin = run.span ? run.span->begin : Nanos{};
+    const Nanos offset = match_.clocks[number].offset.value_or(begin - first_begin_);
     for (uint32_t point = 0; point < run.graph.points(); ++point) {
       times_.push_back(run.TimeOfPoint(trace, point) - offset);
     }
@@ -194,6 +197,7 @@ class JointGraph {
   std::span<const RecordedRank> ranks_;
   const CommMatch& match_;
   GraphTime result_;
+  Nanos first_begin_;              // of the first rank
   std::vector<RecordedRun> runs_;  // by rank, as all below
   std::vector<uint32_t> bases_;    // their first points
   std::vector<Nanos> times_;       // by point

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -74,10 +75,8 @@ class GenerateCommand : public Command {
         "--measured", &measured_, "FILE",
         "of models: durations of matrix products from a recorded trace, or a table that ends in "
         ".csv, before --device");
-    options.Flag(
-        "--memory", &memory_,
-        "llm and moe in training, dlrm: say what ranks hold, and in the traces what is in use over "
-        "time");
+    options.Flag("--memory", &memory_,
+                 "of models: say what ranks hold, and in the traces what is in use over time");
     options.Choice("--to", &to_, {"et", "classes"},
                    "of models: a file for each rank, or -o as a folder with one for all ranks that "
                    "do the same");
@@ -113,7 +112,7 @@ class GenerateCommand : public Command {
                                      *ranks_, bench_.ranks));
       }
       ETUDE_RETURN_IF_ERROR(TimeModel(console.context(), *model));
-      ETUDE_RETURN_IF_ERROR(TellMemory(*model));
+      TellMemory(*model);
       if (to_ == "classes") return WriteClasses(console, *model);
       if (bench_.ranks > kMostRankFiles) {
         return BadInput(fmt::format(
@@ -125,6 +124,7 @@ class GenerateCommand : public Command {
       ETUDE_ASSIGN_OR_RETURN(workload, ReadWorkload(console));
     } else {
       ETUDE_RETURN_IF_ERROR(TakeOptions());
+      WarnOfIdleOptions(console.context());
     }
     using Groups = std::map<int64_t, std::vector<int64_t>>;
     Groups groups;
@@ -151,7 +151,7 @@ class GenerateCommand : public Command {
       groups_path = GroupsFileName(output_);
       ETUDE_RETURN_IF_ERROR(WriteGroupsFile(groups, groups_path));
     }
-    Report(console, files, groups_path, model ? model->text : "");
+    Report(console, files, groups_path, model ? &*model : nullptr);
     return ExitCode::kOk;
   }
 
@@ -239,6 +239,26 @@ class GenerateCommand : public Command {
     return CheckMicrobench(bench_);
   }
 
+  // Options of microbench that this pattern has no use for.
+  void WarnOfIdleOptions(const RunContext& context) const {
+    const Pattern pattern = bench_.pattern;
+    const bool computes = pattern == Pattern::kCompute || pattern == Pattern::kOverlap;
+    const bool sized = pattern != Pattern::kCompute && pattern != Pattern::kBarrier;
+    const bool one_node = pattern == Pattern::kBroadcast || pattern == Pattern::kReduce ||
+                          pattern == Pattern::kGather || pattern == Pattern::kScatter ||
+                          pattern == Pattern::kBarrier;
+    MicrobenchOptions for_astra = bench_;
+    for_astra.native = false;
+    const auto idle = [&](std::string_view option, std::string_view why) {
+      context.Warn(fmt::format("{}: does nothing, {} {}", option, pattern_, why));
+    };
+    if (size_ && !sized) idle("--size", "has no size");
+    if (duration_ && !computes) idle("--duration", "computes nothing");
+    if (bench_.native && !one_node && CheckMicrobench(for_astra)) {
+      idle("--native", "is the same for ASTRA-sim");
+    }
+  }
+
   static Status Unfit(std::string_view option, std::string_view found, std::string_view expected) {
     return MakeError(ErrorCode::kUsage,
                      fmt::format("{}: found '{}', expected {}", option, found, expected));
@@ -290,11 +310,8 @@ class GenerateCommand : public Command {
                                  : hint));
   }
 
-  Status TellMemory(GeneratedJob& made) {
-    if (!memory_) return {};
-    if (made.job.states().empty()) {
-      return MakeError(ErrorCode::kUsage, "--memory is for llm and moe in training, and for dlrm");
-    }
+  void TellMemory(GeneratedJob& made) {
+    if (!memory_) return;
     made.job.TellMemory();
     for (int64_t place = 0; place < made.job.places(); ++place) {
       const std::vector<Bytes> memory = made.job.MemoryOf(place);
@@ -304,11 +321,14 @@ class GenerateCommand : public Command {
     const auto index = static_cast<size_t>(most - peaks_.begin());
     states_ = made.job.states();
     const StepStates& states = states_[index];
-    made.text += fmt::format(
-        "\nmemory of a rank at its peak: {}{}, of it weights {}, gradients {}, optimizer {}",
-        *least == *most ? "" : FormatBytes(*least) + " to ", FormatBytes(*most),
-        FormatBytes(states.weights), FormatBytes(states.gradients), FormatBytes(states.optimizer));
-    return {};
+    made.text += fmt::format("\nmemory of a rank at its peak: {}{}, of it weights {}",
+                             *least == *most ? "" : FormatBytes(*least) + " to ",
+                             FormatBytes(*most), FormatBytes(states.weights));
+    for (const auto& [what, bytes] :
+         {std::pair("gradients", states.gradients), std::pair("optimizer", states.optimizer),
+          std::pair("cache before", states.cache)}) {
+      if (bytes.count != 0) made.text += fmt::format(", {} {}", what, FormatBytes(bytes));
+    }
   }
 
   // By place on the last axis of the job's mesh: pipeline stage, or rank.
@@ -319,6 +339,7 @@ class GenerateCommand : public Command {
       places.push_back({{"weights_bytes", states_[i].weights.count},
                         {"gradients_bytes", states_[i].gradients.count},
                         {"optimizer_bytes", states_[i].optimizer.count},
+                        {"cache_before_bytes", states_[i].cache.count},
                         {"peak_bytes", peaks_[i].count}});
     }
     json["memory"] = std::move(places);
@@ -327,9 +348,11 @@ class GenerateCommand : public Command {
   // Of the programs' computations.
   void AddDurations(Json& json) const {
     if (!timed_) return;
-    json["durations"] = {{"measured", timed_->measured},
-                         {"modelled", timed_->modelled},
-                         {"unknown", timed_->unknown}};
+    Json durations = {{"measured", timed_->measured},
+                      {"modelled", timed_->modelled},
+                      {"unknown", timed_->unknown}};
+    if (device_) durations["device"] = *device_;
+    json["durations"] = std::move(durations);
   }
 
   // The model's trace, the same on all ranks.
@@ -383,7 +406,8 @@ class GenerateCommand : public Command {
                    {"classes", counts.classes},
                    {"communications", counts.communications},
                    {"nodes", counts.nodes},
-                   {"nodes_kept", counts.nodes_kept}};
+                   {"nodes_kept", counts.nodes_kept},
+                   {"model", made.facts}};
       AddDurations(json);
       AddMemory(json);
       console.Print(JsonText(json));
@@ -412,7 +436,7 @@ class GenerateCommand : public Command {
   }
 
   void Report(const Console& console, const std::vector<Written>& files, const std::string& groups,
-              const std::string& model) const {
+              const GeneratedJob* model) const {
     uint64_t nodes = 0;
     uint64_t bytes = 0;
     for (const Written& file : files) {
@@ -429,12 +453,13 @@ class GenerateCommand : public Command {
                    {"ranks", files.size()},
                    {"nodes", nodes},
                    {"bytes", bytes}};
+      if (model != nullptr) json["model"] = model->facts;
       AddDurations(json);
       AddMemory(json);
       console.Print(JsonText(json));
       return;
     }
-    std::string text = model.empty() ? "" : model + "\n";
+    std::string text = model == nullptr ? "" : model->text + "\n";
     text += fmt::format("wrote {}", files.front().path);
     if (files.size() > 1) text += fmt::format(" … {}", files.back().path);
     text += fmt::format(": {}, {}\n", FormatCount(nodes, "node"),

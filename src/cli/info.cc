@@ -15,6 +15,7 @@
 #include "src/report/format.h"
 #include "src/report/health_output.h"
 #include "src/report/json_output.h"
+#include "src/transform/program_phases.h"
 
 namespace etude {
 namespace {
@@ -107,10 +108,11 @@ TextTable FactsTable(const Trace& trace, const Summary& summary) {
   }
   facts.Row({"nodes", FormatCount(summary.nodes) + (kinds.empty() ? "" : ": " + kinds)});
   facts.Row({"dependencies", FormatCount(summary.dependencies) + " beyond nesting"});
-  facts.Row({"lanes", fmt::format("{} threads, {} streams", summary.threads, summary.streams)});
+  facts.Row({"lanes", fmt::format("{}, {}", FormatCount(summary.threads, "thread"),
+                                  FormatCount(summary.streams, "stream"))});
   facts.Row({"timed", summary.nodes == 0
                           ? "0"
-                          : fmt::format("{} nodes ({})", FormatCount(summary.timed),
+                          : fmt::format("{} ({})", FormatCount(summary.timed, "node"),
                                         FormatShare(static_cast<double>(summary.timed) /
                                                     static_cast<double>(summary.nodes)))});
   if (summary.span) facts.Row({"span", FormatTime(*summary.span)});
@@ -120,10 +122,11 @@ TextTable FactsTable(const Trace& trace, const Summary& summary) {
     facts.Row({"device busy", std::move(busy)});
   }
   for (const ProcessGroup& group : trace.process_groups()) {
-    const std::string size = group.size ? std::to_string(*group.size) : "?";
+    const std::string size =
+        group.size ? FormatCount(static_cast<uint64_t>(*group.size), "rank") : "? ranks";
     facts.Row({"process group",
-               fmt::format("'{}' {} {}, {} ranks", trace.text(group.name),
-                           trace.text(group.description), trace.text(group.backend), size)});
+               fmt::format("'{}' {} {}, {}", trace.text(group.name), trace.text(group.description),
+                           trace.text(group.backend), size)});
   }
   constexpr size_t kShownSteps = 4;
   if (!summary.steps.empty()) {
@@ -150,14 +153,14 @@ TextTable CollectivesTable(const Summary& summary) {
 
 // "  8 ×  172 nodes  layer 0 norm … layer 0 add", deeper rows further in.
 std::string MotifText(const Trace& trace, const MotifTree& tree) {
-  std::string text =
-      fmt::format("structure: {} kinds of nodes, {} motifs, {} parts\n",
-                  FormatCount(tree.node_kinds), FormatCount(tree.motifs), FormatCount(tree.parts));
+  std::string text = fmt::format(
+      "structure: {}, {}, {}\n", FormatCount(tree.node_kinds, "kind of nodes", "kinds of nodes"),
+      FormatCount(tree.motifs, "motif"), FormatCount(tree.parts, "part"));
   for (const MotifRow& row : tree.rows) {
     constexpr size_t kNameWidth = 30;
-    text += fmt::format("{:{}}{} × {} node{}: {}", "", 2 + 2 * row.depth, FormatCount(row.times),
-                        FormatCount(row.nodes), row.nodes == 1 ? "" : "s",
-                        ShortText(trace.name(row.first), kNameWidth));
+    text +=
+        fmt::format("{:{}}{} × {}: {}", "", 2 + 2 * row.depth, FormatCount(row.times),
+                    FormatCount(row.nodes, "node"), ShortText(trace.name(row.first), kNameWidth));
     if (row.nodes > 1) text += " … " + ShortText(trace.name(row.last), kNameWidth);
     text += "\n";
   }
@@ -175,6 +178,39 @@ Json MotifJson(const Trace& trace, const MotifTree& tree) {
                             {"last", trace.name(row.last)},
                             {"first_id", trace.source_id(row.first)},
                             {"last_id", trace.source_id(row.last)}});
+  }
+  return json;
+}
+
+// "  forward   4 × 26 to 28 nodes"; of phases by labels "  forward   104 nodes".
+std::string PhasesText(const ProgramPhases& phases) {
+  if (phases.rows.empty()) return "";
+  std::string text = fmt::format("phases{}: {}", phases.stated ? "" : " by labels",
+                                 FormatCount(phases.steps, "step"));
+  if (phases.micro_batches != 0) {
+    text += ", " + FormatCount(phases.micro_batches, "micro-batch", "micro-batches");
+  }
+  TextTable table({Align::kLeft, Align::kLeft});
+  for (const PhaseRow& row : phases.rows) {
+    std::string nodes = FormatCount(row.nodes, "node");
+    if (row.stretches != 0) {
+      nodes = fmt::format("{} × {}{}", FormatCount(row.stretches),
+                          row.least == row.most ? "" : FormatCount(row.least) + " to ",
+                          FormatCount(row.most, "node"));
+    }
+    table.Row({std::string(Name(row.phase)), std::move(nodes)});
+  }
+  return text + "\n" + table.Text();
+}
+
+Json PhasesJson(const ProgramPhases& phases) {
+  Json json = {{"stated", phases.stated}, {"steps", phases.steps}};
+  json["micro_batches"] = phases.micro_batches == 0 ? Json(nullptr) : Json(phases.micro_batches);
+  json["rows"] = Json::array();
+  for (const PhaseRow& row : phases.rows) {
+    json["rows"].push_back({{"phase", Name(row.phase)},
+                            {"stretches", row.stretches == 0 ? Json(nullptr) : Json(row.stretches)},
+                            {"nodes", row.nodes}});
   }
   return json;
 }
@@ -212,7 +248,8 @@ class InfoCommand : public Command {
     options.Positional("path", &path_, "a trace in any format, a capture folder, or - for stdin");
     options.Flag("--json", &json_, "print JSON, with all operators");
     options.Value("--top", &top_, "N", "operators to list", {.least = 0});
-    options.Flag("--motifs", &motifs_, "also what repeats in the sequence of nodes (one trace)");
+    options.Flag("--motifs", &motifs_,
+                 "also steps, phases and what repeats in the sequence of nodes (one trace)");
   }
 
   Result<ExitCode> Run(const Console& console) override {
@@ -221,17 +258,20 @@ class InfoCommand : public Command {
       ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(path_, read, console.context()));
       const Summary summary = Summarise(trace);
       std::optional<MotifTree> tree;
+      ProgramPhases phases;
       if (motifs_) {
+        ETUDE_ASSIGN_OR_RETURN(phases, FindPhases(trace));
         ETUDE_ASSIGN_OR_RETURN(tree, MakeMotifTree(trace, {}, console.context().limits));
       }
       if (json_) {
         Json json = {{"format", "etude-info"}, {"version", 1}};
         json["traces"] = Json::array({TraceJson(path_, std::nullopt, trace, summary)});
+        if (tree) json["traces"][0]["phases"] = PhasesJson(phases);
         if (tree) json["traces"][0]["structure"] = MotifJson(trace, *tree);
         console.Print(JsonText(json));
       } else {
         std::string text = TraceText(path_, trace, summary, shown_ops());
-        if (tree) text += MotifText(trace, *tree);
+        if (tree) text += PhasesText(phases) + MotifText(trace, *tree);
         console.Print(text);
       }
       return ExitCode::kOk;

@@ -8,7 +8,6 @@ void MachineOptions::Declare(Options& options) {
   options.Choice("--model", &model, {"astra-sim-2.0"}, "how machines behave");
   options.Value("--network", &network, "FILE",
                 "ASTRA-sim's network file, or dimensions: \"Ring(8):50GB/s,500ns …\"");
-  options.Required("--network");
   options.Value("--system", &system, "FILE",
                 "ASTRA-sim's system file (default: rings in all dimensions)");
   options.Value("--memory", &memory, "FILE", "ASTRA-sim's remote memory file (default: none)");
@@ -22,6 +21,9 @@ void MachineOptions::Declare(Options& options) {
 }
 
 Result<SimMachine> MachineOptions::Read(const Console& console) const {
+  if (network.empty()) {
+    return MakeError(ErrorCode::kUsage, "--network: found none, expected a file or dimensions");
+  }
   return ReadMachine({.network = network,
                       .system = system,
                       .memory = memory,

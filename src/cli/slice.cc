@@ -38,8 +38,8 @@ struct SliceDone {
 };
 
 std::string ToText(const SliceJob& job, const SliceResult& slice, uint64_t nodes) {
-  std::string text = fmt::format("{}: {} of {} nodes selected\n", job.input.path,
-                                 FormatCount(slice.selected), FormatCount(nodes));
+  std::string text = fmt::format("{}: {} of {} selected\n", job.input.path,
+                                 FormatCount(slice.selected), FormatCount(nodes, "node"));
   const auto line = [&](uint64_t count, std::string_view what) {
     if (count != 0) text += fmt::format("  {}: {}\n", what, FormatCount(count));
   };
@@ -78,7 +78,7 @@ class SliceCommand : public Command {
     if (what_.selection.empty() && what_.ranks.empty()) {
       return MakeError(ErrorCode::kUsage,
                        "slice: nothing is selected; give --label, --step, --thread, --stream, "
-                       "--module, --time, --op, --phase, --comm or --rank");
+                       "--module, --time, --op, --phase, --micro-batch, --comm or --rank");
     }
     ETUDE_RETURN_IF_ERROR(CheckStandardOutput(output_, json_));
     ETUDE_ASSIGN_OR_RETURN(const std::vector<SliceJob> jobs, FindJobs(console));

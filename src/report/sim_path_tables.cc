@@ -8,15 +8,13 @@
 namespace etude {
 namespace {
 
-using Stretch = SimPath::Stretch;
-
 struct Sum {
   int64_t time = 0;
   int64_t count = 0;
   int64_t held = 0;
   int64_t awaited = 0;
 
-  void Add(const Stretch& stretch) {
+  void Add(const SimPath::Stretch& stretch) {
     time += stretch.length();
     ++count;
     held += stretch.held;
@@ -37,9 +35,10 @@ class SimPathRows {
  public:
   SimPathRows(const SimPath& path, const SimWorkload& workload, const SimNodeNames& names)
       : path_(path), workload_(workload) {
-    for (const Stretch& stretch : path.stretches) {
-      names_.push_back(stretch.node == Stretch::kNoNode ? std::string()
-                                                        : names(stretch.rank, stretch.node));
+    for (const SimPath::Stretch& stretch : path.stretches) {
+      names_.push_back(stretch.node == SimPath::Stretch::kNoNode
+                           ? std::string()
+                           : names(stretch.rank, stretch.node));
     }
   }
 
@@ -58,7 +57,7 @@ class SimPathRows {
                             {"held_ns", "ready before", Unit::kTime}},
                 .rows = {}};
     std::array<Sum, kSimPartCount> sums;
-    for (const Stretch& stretch : path_.stretches) {
+    for (const SimPath::Stretch& stretch : path_.stretches) {
       sums[static_cast<size_t>(stretch.part)].Add(stretch);
     }
     for (size_t i = 0; i < sums.size(); ++i) {
@@ -80,7 +79,7 @@ class SimPathRows {
                             {"awaited_ns", "others waited", Unit::kTime}},
                 .rows = {}};
     std::map<int64_t, Sum> sums;
-    for (const Stretch& stretch : path_.stretches) sums[stretch.rank].Add(stretch);
+    for (const SimPath::Stretch& stretch : path_.stretches) sums[stretch.rank].Add(stretch);
     for (const auto& [rank, sum] : Sorted(sums)) {
       table.rows.push_back({rank, sum.time, Share(sum.time), sum.count, sum.awaited});
     }
@@ -121,9 +120,9 @@ class SimPathRows {
                             {"awaited_ns", "others waited", Unit::kTime}},
                 .rows = {}};
     for (size_t i = 0; i < names_.size(); ++i) {
-      const Stretch& stretch = path_.stretches[i];
+      const SimPath::Stretch& stretch = path_.stretches[i];
       Cell node;
-      if (stretch.node != Stretch::kNoNode) {
+      if (stretch.node != SimPath::Stretch::kNoNode) {
         const SimRank& rank = workload_.ranks[static_cast<size_t>(stretch.rank)];
         node = static_cast<int64_t>(rank.program->source_ids[stretch.node]);
       }

@@ -137,15 +137,50 @@ class PathFinder {
     return found != workload_.groups.end() && found->second.size() == workload_.ranks.size();
   }
 
+  // Who takes part in a collective: a group, or those that differ from `base` along some dimensions
+  // only.
+  struct Circle {
+    int64_t group = 0;
+    uint32_t dims = 0;
+    int64_t base = 0;
+
+    friend auto operator<=>(const Circle&, const Circle&) = default;
+  };
+  Circle CircleOf(const NodeOfRank& at) const {
+    const SimNode& node = NodeOf(at);
+    const int64_t stated = SelfOf(at.rank).GroupOf(node);
+    if (!IsOfAll(stated)) return {.group = stated};
+    const SystemModel& system = machine_.system;
+    const auto found = system.algorithms.find(node.collective);
+    const bool is_custom = system.programs.contains(node.collective);
+    if (is_custom || found == system.algorithms.end()) return {};
+    Circle circle{.base = at.rank};
+    for (size_t i = 0; i < machine_.dims.size(); ++i) {
+      const bool takes_part = i < found->second.size() && ((node.dims >> i) & 1) != 0;
+      if (!takes_part) continue;
+      circle.dims |= uint32_t{1} << i;
+      circle.base -= travel_.Coordinate(at.rank, i) * travel_.Stride(i);
+      if (i == 0 && found->second[0].whole) return {};
+    }
+    return circle.base == 0 && DimsLeftOut(circle.dims) == 1 ? Circle{} : circle;
+  }
+  // How many ranks differ in the dimensions that are not among `dims`.
+  int64_t DimsLeftOut(uint32_t dims) const {
+    int64_t ranks = 1;
+    for (size_t i = 0; i < machine_.dims.size(); ++i) {
+      if (((dims >> i) & 1) == 0) ranks *= machine_.dims[i].npus;
+    }
+    return ranks;
+  }
+
   // Collectives of a group are matched in the order in which ranks begin them.
   NodeOfRank LastToBegin(const NodeOfRank& at) {
-    const int64_t stated = SelfOf(at.rank).GroupOf(NodeOf(at));
-    const int64_t group = IsOfAll(stated) ? 0 : stated;
-    const std::vector<uint32_t>& own = CollectivesOf(at.rank, group);
+    const Circle circle = CircleOf(at);
+    const std::vector<uint32_t>& own = CollectivesOf(at.rank, circle.group);
     const auto place = std::ranges::find(own, at.node) - own.begin();
     NodeOfRank last = at;
-    for (const int64_t rank : DistinctMembers(group)) {
-      const std::vector<uint32_t>& others = CollectivesOf(rank, group);
+    for (const int64_t rank : DistinctMembers(circle)) {
+      const std::vector<uint32_t>& others = CollectivesOf(rank, circle.group);
       if (place >= static_cast<std::ptrdiff_t>(others.size())) continue;
       const NodeOfRank other{rank, others[static_cast<size_t>(place)]};
       const int64_t begin = BeginOf(other);
@@ -187,8 +222,9 @@ class PathFinder {
   }
 
   // One rank of each class that takes part in the same way.
-  const std::vector<int64_t>& DistinctMembers(int64_t group) {
-    const auto known = members_.find(group);
+  const std::vector<int64_t>& DistinctMembers(const Circle& circle) {
+    const int64_t group = circle.group;
+    const auto known = members_.find(circle);
     if (known != members_.end()) return known->second;
     std::vector<int64_t> distinct;
     std::set<std::pair<uint32_t, std::vector<uint32_t>>> seen;
@@ -197,11 +233,20 @@ class PathFinder {
     };
     if (group == 0) {
       const auto ranks = static_cast<int64_t>(workload_.ranks.size());
-      for (int64_t rank = 0; rank < ranks; ++rank) add(rank);
+      for (int64_t rank = 0; rank < ranks; ++rank) {
+        if (circle == Circle{} || IsIn(circle, rank)) add(rank);
+      }
     } else if (const auto found = workload_.groups.find(group); found != workload_.groups.end()) {
       for (const int64_t rank : found->second) add(rank);
     }
-    return members_.emplace(group, std::move(distinct)).first->second;
+    return members_.emplace(circle, std::move(distinct)).first->second;
+  }
+  bool IsIn(const Circle& circle, int64_t rank) const {
+    int64_t base = rank;
+    for (size_t i = 0; i < machine_.dims.size(); ++i) {
+      if (((circle.dims >> i) & 1) != 0) base -= travel_.Coordinate(rank, i) * travel_.Stride(i);
+    }
+    return base == circle.base;
   }
 
   Key KeyOf(const NodeOfRank& at) const {
@@ -352,7 +397,7 @@ class PathFinder {
   const Travel travel_;
   std::set<NodeOfRank> visited_;
   std::map<std::pair<uint32_t, std::vector<uint32_t>>, std::vector<uint32_t>> collectives_;
-  std::map<int64_t, std::vector<int64_t>> members_;
+  std::map<Circle, std::vector<int64_t>> members_;
   std::map<int64_t, std::map<Key, std::vector<uint32_t>>> messages_;
   std::map<const SimProgram*, Csr<uint32_t>> befores_;
   std::map<uint32_t, std::vector<uint32_t>> by_end_;

@@ -67,6 +67,27 @@ TEST(SimPath, HopsToTheRankThatCameLast) {
   EXPECT_EQ(PartOf(path, SimPart::kCollective), end - 300);
 }
 
+// An all-reduce along the first dimension is one of ranks 0 and 1 and one of ranks 2 and 3: the
+// latter come last, but not to that of the former.
+TEST(SimPath, CollectivesOfSomeDimensions) {
+  const SimMachine machine = MachineOf(
+      {{.npus = 2, .bandwidth = 50, .latency = 500}, {.npus = 2, .bandwidth = 50, .latency = 500}},
+      CollectiveAlgorithm::kRing);
+  SimNode reduce = CollectiveNode(CollectiveType::kAllReduce, 1 << 20);
+  reduce.dims = 1;
+  const auto rank = [&](int64_t before, int64_t behind) {
+    return RankOf(ProgramOf({{.duration = before}, reduce, {.duration = behind}}, {{}, {0}, {1}}));
+  };
+  const SimWorkload workload{
+      .ranks = {rank(100, 900'000), rank(200, 1), rank(300, 1), rank(400, 1)}};
+  const SimResult result = Simulate(machine, workload).value();
+  const SimPath path = FindSimPath(machine, workload, result);
+  ASSERT_EQ(path.stretches.size(), 3u);
+  EXPECT_EQ(path.stretches[1].rank, 1);
+  EXPECT_EQ(path.stretches[1].begin, 200);
+  EXPECT_EQ(path.stretches[1].awaited, 100);
+}
+
 // 1 MiB at 50 GiB/s: 19,531 ns, and 500 ns of the link.
 SimWorkload Message(int64_t before_receive) {
   return {.ranks = {RankOf(ProgramOf({{.duration = 10},

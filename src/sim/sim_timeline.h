@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <vector>
 
 #include "src/sim/event_queue.h"
 #include "src/sim/sim_input.h"
+#include "src/sim/sim_pool.h"
 #include "src/sim/tie_watch.h"
 
 namespace etude {
@@ -14,7 +14,7 @@ namespace etude {
 enum class SimEventKind : uint8_t { kLocal, kArrival, kLinkFree, kReceived };
 struct SimEvent {
   SimEventKind kind = SimEventKind::kLocal;
-  SimIndex subject = 0;  // rank, message, link, receiver
+  SimIndex subject = 0;  // tick, message, link, receiver
   int64_t planned = 0;   // when
   EventCause cause;
 };
@@ -27,8 +27,6 @@ struct LocalEvent {
   SimIndex subject = 0;  // node, or stream
   SimIndex node = 0;     // of a stream's program
   int64_t bytes = 0;
-  int64_t planned = 0;  // when
-  EventCause cause;
 };
 
 // What happens when. All that a rank plans for itself at one time runs together, where the first of
@@ -37,7 +35,7 @@ class SimTimeline {
  public:
   static constexpr int64_t kEnd = int64_t{1} << 61;  // of a simulation, ns
 
-  SimTimeline(size_t ranks, TieWatch& ties) : ties_(ties), ticks_(ranks) {}
+  SimTimeline(size_t ranks, TieWatch& ties) : ties_(ties), first_tick_(ranks, kNoIndex) {}
 
   int64_t now() const { return events_.now(); }
   bool empty() const { return events_.empty(); }
@@ -50,21 +48,32 @@ class SimTimeline {
   }
 
   void PlanLocal(SimIndex rank, int64_t delay, const LocalEvent& event);
-  // Of the rank's tick that is now the next that it does; nullopt: that was all. What it does may
-  // add to this tick, and make others.
-  std::optional<LocalEvent> NextLocal(SimIndex rank);
+  SimIndex RankOf(SimIndex tick) { return ticks_[tick].rank; }
+  // Of a tick that is now what the rank does next; nullopt: that was all, and the tick is gone.
+  // What it does may add to this tick, and make others.
+  std::optional<LocalEvent> NextLocal(SimIndex tick);
 
  private:
   static constexpr int64_t kLongest = int64_t{1} << 57;  // of anything, ns
 
+  struct Link {
+    LocalEvent event;
+    EventCause cause;
+    SimIndex next = kNoIndex;
+  };
   struct Tick {
     int64_t time = 0;
-    std::deque<LocalEvent> events;
+    SimIndex rank = 0;
+    SimIndex first = kNoIndex;  // links
+    SimIndex last = kNoIndex;
+    SimIndex next = kNoIndex;  // tick of the rank
   };
 
   TieWatch& ties_;
   EventQueue<SimEvent> events_;
-  std::vector<std::vector<Tick>> ticks_;  // by rank
+  SimPool<Link> links_;
+  SimPool<Tick> ticks_;
+  std::vector<SimIndex> first_tick_;  // by rank
 };
 
 }  // namespace etude

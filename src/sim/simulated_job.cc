@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -18,17 +19,42 @@ namespace {
 // Streams of a simulated trace.
 constexpr int32_t kComputeStream = 0;
 constexpr int32_t kCommStream = 1;
-constexpr int32_t kReceiveStream = 2;
-constexpr int32_t kMemoryStream = 3;
+constexpr int32_t kMemoryStream = 2;
+constexpr int32_t kFirstReceiveStream = 3;
 
-Lane LaneOf(const SimNode& node, StringId host_thread) {
+// Receives need no room: each has the first stream on which no other one waits. By node.
+std::vector<int32_t> ReceiveStreams(const SimProgram& program, const SimRankResult& result) {
+  std::vector<uint32_t> receives;
+  for (uint32_t i = 0; i < program.nodes.size(); ++i) {
+    const bool has_times = result.begins[i] >= 0 && result.ends[i] >= 0;
+    if (program.nodes[i].kind == NodeKind::kRecv && has_times) receives.push_back(i);
+  }
+  std::ranges::stable_sort(receives, {}, [&](uint32_t node) { return result.begins[node]; });
+  std::vector<int32_t> streams(program.nodes.size(), kFirstReceiveStream);
+  std::set<int32_t> free;
+  std::set<std::pair<int64_t, int32_t>> waiting;  // until when, on which stream
+  int32_t next = kFirstReceiveStream;
+  for (const uint32_t node : receives) {
+    while (!waiting.empty() && waiting.begin()->first <= result.begins[node]) {
+      free.insert(waiting.begin()->second);
+      waiting.erase(waiting.begin());
+    }
+    if (free.empty()) free.insert(next++);
+    streams[node] = *free.begin();
+    free.erase(free.begin());
+    waiting.emplace(result.ends[node], streams[node]);
+  }
+  return streams;
+}
+
+Lane LaneOf(const SimNode& node, int32_t receive_stream, StringId host_thread) {
   Lane lane;
   if (node.on_host) {
     lane.thread = host_thread;
     return lane;
   }
   switch (node.kind) {
-    case NodeKind::kRecv: lane.stream = kReceiveStream; break;
+    case NodeKind::kRecv: lane.stream = receive_stream; break;
     case NodeKind::kCollective:
     case NodeKind::kSend: lane.stream = kCommStream; break;
     case NodeKind::kMemLoad:
@@ -59,6 +85,7 @@ Result<Trace> SimulatedTrace(const Trace& trace, const SimProgram& program,
   for (size_t i = 0; i < program.origin.size(); ++i) {
     index[program.origin[i].index()] = static_cast<uint32_t>(i);
   }
+  const std::vector<int32_t> receive_streams = ReceiveStreams(program, result);
   TraceBuilder builder(limits, trace);
   const StringId host_thread = builder.Intern("host");
   TraceChange change;
@@ -67,7 +94,7 @@ Result<Trace> SimulatedTrace(const Trace& trace, const SimProgram& program,
     row.start.reset();
     row.duration.reset();
     row.exclusive.reset();
-    row.lane = builder.InternLane(LaneOf(program.nodes[at], host_thread));
+    row.lane = builder.InternLane(LaneOf(program.nodes[at], receive_streams[at], host_thread));
     if (result.ends[at] < 0) return;
     row.start = Nanos{result.begins[at]};
     row.duration = Nanos{result.ends[at] - result.begins[at]};

@@ -34,9 +34,9 @@ TieWatch::Rank& TieWatch::Enter(SimIndex index, int64_t now) {
   return rank;
 }
 
-void TieWatch::NewHandler(const Origin& origin) {
+void TieWatch::NewHandler(int64_t planned) {
   handler_ = rank_->handlers++;
-  planned_ = origin.planned;
+  planned_ = planned;
   ends_ = kNoEnds;
 }
 
@@ -49,7 +49,7 @@ void TieWatch::Begin(SimIndex index, int64_t now, const Origin& origin) {
   if (!on_) return;
   Rank& rank = Enter(index, now);
   in_tick_ = false;
-  NewHandler(origin);
+  NewHandler(origin.planned);
   // What takes no time comes while its sender is at work.
   if (origin.source != kNoIndex && origin.planned == now) PlansNow();
   const auto others = std::ranges::find(rank.arrivals, origin.planned,
@@ -72,13 +72,13 @@ void TieWatch::BeginTick(SimIndex index, int64_t now, int64_t planned, EventCaus
   locals_.clear();
 }
 
-void TieWatch::BeginLocal(int64_t planned, EventCause cause) {
+void TieWatch::BeginLocal(EventCause cause) {
   if (!on_) return;
-  NewHandler({.planned = planned_});
-  const auto other = std::ranges::find(locals_, planned, [](const auto& one) { return one.first; });
+  NewHandler(planned_);
+  const auto other = std::ranges::find(locals_, cause.instant, &EventCause::instant);
   if (other == locals_.end()) {
-    locals_.emplace_back(planned, cause);
-  } else if (tied_[cause.instant] && other->second.handler != cause.handler) {
+    locals_.push_back(cause);
+  } else if (tied_[cause.instant] && other->handler != cause.handler) {
     Tie();
   }
 }

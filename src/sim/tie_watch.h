@@ -41,7 +41,7 @@ class TieWatch {
   void Begin(SimIndex rank, int64_t now, const Origin& origin);
   // The first of the next local events of a rank, which were planned together with others.
   void BeginTick(SimIndex rank, int64_t now, int64_t planned, EventCause cause);
-  void BeginLocal(int64_t planned, EventCause cause);
+  void BeginLocal(EventCause cause);
   void EndTick() { in_tick_ = false; }
 
   // What is handled plans something for the rank itself, now.
@@ -110,7 +110,7 @@ class TieWatch {
   };
 
   Rank& Enter(SimIndex rank, int64_t now);
-  void NewHandler(const Origin& origin);
+  void NewHandler(int64_t planned);
   void Tie();
   bool tied() const { return tied_[now_instant_]; }
   template <typename Clash>
@@ -133,7 +133,7 @@ class TieWatch {
   int64_t planned_ = 0;
   Ends ends_ = kNoEnds;
   bool in_tick_ = false;
-  std::vector<std::pair<int64_t, EventCause>> locals_;  // of the tick: the first planned at a time
+  std::vector<EventCause> locals_;  // of the tick: the first of each instant
 
   // Of the time that is now.
   int64_t stamp_time_ = -1;

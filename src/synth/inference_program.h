@@ -20,7 +20,7 @@ LayerPlan InferenceLayerPlan(const TransformerModel& model, const TransformerPla
 
 // kBadInput, with what was expected, unless the model, which has passed CheckTransformer, can be
 // used so. Ranks and stages are left to CheckTransformerPlan.
-Status CheckInferencePlan(const TransformerModel& model, const TransformerPlan& plan);
+Fits CheckInferencePlan(const TransformerModel& model, const TransformerPlan& plan);
 
 // As StageProgram.
 std::vector<StepWork> InferenceProgram(const TransformerModel& model, const TransformerPlan& plan,
@@ -29,7 +29,8 @@ std::vector<StepWork> InferenceProgram(const TransformerModel& model, const Tran
 // Memory of a rank of `stage` at the end, without activations.
 struct InferenceMemory {
   Bytes weights;
-  Bytes cache;  // of all sequences of all micro-batches
+  Bytes cache;          // of all sequences of all micro-batches
+  Bytes cached_before;  // of it, from before the first of the plan's tokens
 
   Bytes total() const { return weights + cache; }
 };

@@ -119,10 +119,10 @@ TEST(JobWorkload, Experts) {
 }
 
 TEST(JobWorkload, OtherModels) {
-  ExpectSameAsTraces(
-      MakeDlrmJob(FindDlrmPreset("criteo-kaggle")->model, {.ranks = kRanks, .batch = 64}), 8,
-      "tables");
-  const auto network = MakeNetwork(FindNetworkPreset(CnnPresets(), "resnet-18")->make());
+  ExpectSameAsTraces(MakeDlrmJob(FindPreset(DlrmPresets(), "criteo-kaggle")->model,
+                                 {.ranks = kRanks, .batch = 64}),
+                     8, "tables");
+  const auto network = MakeNetwork(FindPreset(CnnPresets(), "resnet-18")->model());
   ASSERT_TRUE(network) << network.error().message;
   ExpectSameAsTraces(MakeNetworkJob(*network, {.data = kRanks}), 1, "images");
 }

@@ -44,7 +44,7 @@ struct TransformerPlan {
 };
 
 // kBadInput, with what was expected, unless the model can be spread so. Checks the model, too.
-Status CheckTransformerPlan(const TransformerModel& model, const TransformerPlan& plan);
+Fits CheckTransformerPlan(const TransformerModel& model, const TransformerPlan& plan);
 
 // Ranks that communicate, by the axes along which they differ: groups of StepWork.
 enum class ParallelGroup : uint8_t {
@@ -69,7 +69,8 @@ bool DiffersByExperts(const TransformerModel& model, const TransformerPlan& plan
 std::vector<StepWork> StageProgram(const TransformerModel& model, const TransformerPlan& plan,
                                    int64_t stage, int64_t expert_rank = 0);
 
-// What each rank of `stage` holds all the time.
+// What each rank of `stage` holds all the time; of inference the weights, and the cache as far as
+// it is there before.
 StepStates StatesOfStage(const TransformerModel& model, const TransformerPlan& plan, int64_t stage);
 
 // Ranks of a group.
