@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <unordered_set>
 #include <utility>
@@ -16,6 +18,10 @@
 
 namespace etude {
 namespace {
+
+std::string Counted(uint64_t count, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
 
 // PyTorch's observer writes this many elements of a longer list, and nothing says so.
 constexpr size_t kObserverListLimit = 4097;
@@ -74,24 +80,26 @@ class Judge {
     }
     if (const uint64_t count = Met(Stat::kMalformedElement); count != 0) {
       Say(Above(share_of(Stat::kMalformedElement), kMany), "malformed",
-          fmt::format("{} nodes or events could not be read", count));
+          Counted(count, "node or event", "nodes or events") + " could not be read");
     }
     if (const uint64_t count = Met(Stat::kDuplicateId); count != 0) {
       Say(Verdict::kDontTrust, "duplicate_ids",
-          fmt::format("{} ids are not unique: references may mean another node", count));
+          Counted(count, "id is", "ids are") + " not unique: references may mean another node");
     }
     if (const uint64_t count = Met(Stat::kParentCycle) + Met(Stat::kDependencyCycle); count != 0) {
-      Say(Verdict::kDontTrust, "cycles", fmt::format("{} nodes wait for themselves", count));
+      Say(Verdict::kDontTrust, "cycles",
+          Counted(count, "node waits for itself", "nodes wait for themselves"));
     }
     if (const uint64_t count = Met(Stat::kDanglingParent) + Met(Stat::kDanglingDependency);
         count != 0) {
       Say(Above(Share(count, nodes), kTooMany), "dangling_references",
-          fmt::format("{} references name nodes that are not there", count));
+          Counted(count, "reference names a node that is", "references name nodes that are") +
+              " not there");
     }
     if (const uint64_t count = Met(Stat::kUnknownDuration) + Met(Stat::kNegativeDuration);
         count != 0) {
       Say(Above(Share(count, nodes), kTooMany), "unknown_durations",
-          fmt::format("{} nodes have no valid duration", count));
+          Counted(count, "node has", "nodes have") + " no valid duration");
     }
   }
 
@@ -117,7 +125,7 @@ class Judge {
                       guessed, host_nodes_, Percent(sure)));
     } else if (const uint64_t count = Met(Stat::kAmbiguousLink); count != 0) {
       Say(Verdict::kUsable, "ambiguous_links",
-          fmt::format("for {} links several candidates would do", count));
+          fmt::format("for {} several candidates would do", Counted(count, "link", "links")));
     }
     if (trace_.info().format == TraceFormat::kLinked) {
       uint64_t timed = 0;
@@ -242,8 +250,8 @@ class Judge {
     });
     if (cut != 0) {
       Say(Verdict::kUsable, "cut_lists",
-          fmt::format("{} nodes have a list of {} or more elements, which PyTorch's observer cuts",
-                      cut, kObserverListLimit));
+          fmt::format("{} a list of {} or more elements, which PyTorch's observer cuts",
+                      Counted(cut, "node has", "nodes have"), kObserverListLimit));
     }
   }
 
@@ -262,8 +270,9 @@ class Judge {
     const uint64_t missing = *steps.rbegin() - *steps.begin() + 1 - steps.size();
     if (missing != 0) {
       Say(Verdict::kUsable, "lost_steps",
-          fmt::format("{} steps between ProfilerStep#{} and #{} are missing", missing,
-                      *steps.begin(), *steps.rbegin()));
+          fmt::format("{} between ProfilerStep#{} and #{} {} missing",
+                      Counted(missing, "step", "steps"), *steps.begin(), *steps.rbegin(),
+                      missing == 1 ? "is" : "are"));
     }
   }
 
@@ -333,7 +342,8 @@ Health JudgeJob(const CommMatch& match) {
   if (match.unknown_partners != 0) {
     health.reasons.push_back(
         {Verdict::kUsable, "unknown_partners",
-         fmt::format("{} sends and receives do not say with which rank", match.unknown_partners)});
+         Counted(match.unknown_partners, "send or receive does", "sends and receives do") +
+             " not say with which rank"});
   }
   if (!match.missing_ranks.empty()) {
     health.reasons.push_back(

@@ -100,9 +100,9 @@ class BenchmarkCommand : public Command {
     ETUDE_RETURN_IF_ERROR(WriteBenchmark(steps, FactsOf(source, report), output_));
     const std::string of_ranks =
         steps.size() == 1 ? "" : fmt::format(" of rank 0, of {} ranks", steps.size());
-    console.Print(fmt::format("wrote {}: {} of {} operators, {} calls{}\n", output_,
-                              report.operators_replayed, report.operators, program.calls.size(),
-                              of_ranks));
+    console.Print(fmt::format("wrote {}: {} of {}, {}{}\n", output_, report.operators_replayed,
+                              FormatCount(report.operators, "operator"),
+                              FormatCount(program.calls.size(), "call"), of_ranks));
     return std::ranges::all_of(steps, [](const StepSource& step) { return step.left_out == 0; })
                ? ExitCode::kOk
                : ExitCode::kNo;

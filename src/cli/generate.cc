@@ -125,6 +125,7 @@ class GenerateCommand : public Command {
       ETUDE_ASSIGN_OR_RETURN(workload, ReadWorkload(console));
     } else {
       ETUDE_RETURN_IF_ERROR(TakeOptions());
+      WarnOfIdleOptions(console.context());
     }
     using Groups = std::map<int64_t, std::vector<int64_t>>;
     Groups groups;
@@ -151,7 +152,7 @@ class GenerateCommand : public Command {
       groups_path = GroupsFileName(output_);
       ETUDE_RETURN_IF_ERROR(WriteGroupsFile(groups, groups_path));
     }
-    Report(console, files, groups_path, model ? model->text : "");
+    Report(console, files, groups_path, model ? &*model : nullptr);
     return ExitCode::kOk;
   }
 
@@ -237,6 +238,26 @@ class GenerateCommand : public Command {
       bench_.duration = *duration;
     }
     return CheckMicrobench(bench_);
+  }
+
+  // Options of microbench that this pattern has no use for.
+  void WarnOfIdleOptions(const RunContext& context) const {
+    const Pattern pattern = bench_.pattern;
+    const bool computes = pattern == Pattern::kCompute || pattern == Pattern::kOverlap;
+    const bool sized = pattern != Pattern::kCompute && pattern != Pattern::kBarrier;
+    const bool one_node = pattern == Pattern::kBroadcast || pattern == Pattern::kReduce ||
+                          pattern == Pattern::kGather || pattern == Pattern::kScatter ||
+                          pattern == Pattern::kBarrier;
+    MicrobenchOptions for_astra = bench_;
+    for_astra.native = false;
+    const auto idle = [&](std::string_view option, std::string_view why) {
+      context.Warn(fmt::format("{}: does nothing, {} {}", option, pattern_, why));
+    };
+    if (size_ && !sized) idle("--size", "has no size");
+    if (duration_ && !computes) idle("--duration", "computes nothing");
+    if (bench_.native && !one_node && CheckMicrobench(for_astra)) {
+      idle("--native", "is the same for ASTRA-sim");
+    }
   }
 
   static Status Unfit(std::string_view option, std::string_view found, std::string_view expected) {
@@ -327,9 +348,11 @@ class GenerateCommand : public Command {
   // Of the programs' computations.
   void AddDurations(Json& json) const {
     if (!timed_) return;
-    json["durations"] = {{"measured", timed_->measured},
-                         {"modelled", timed_->modelled},
-                         {"unknown", timed_->unknown}};
+    Json durations = {{"measured", timed_->measured},
+                      {"modelled", timed_->modelled},
+                      {"unknown", timed_->unknown}};
+    if (device_) durations["device"] = *device_;
+    json["durations"] = std::move(durations);
   }
 
   // The model's trace, the same on all ranks.
@@ -383,7 +406,8 @@ class GenerateCommand : public Command {
                    {"classes", counts.classes},
                    {"communications", counts.communications},
                    {"nodes", counts.nodes},
-                   {"nodes_kept", counts.nodes_kept}};
+                   {"nodes_kept", counts.nodes_kept},
+                   {"model", made.facts}};
       AddDurations(json);
       AddMemory(json);
       console.Print(JsonText(json));
@@ -412,7 +436,7 @@ class GenerateCommand : public Command {
   }
 
   void Report(const Console& console, const std::vector<Written>& files, const std::string& groups,
-              const std::string& model) const {
+              const GeneratedJob* model) const {
     uint64_t nodes = 0;
     uint64_t bytes = 0;
     for (const Written& file : files) {
@@ -429,12 +453,13 @@ class GenerateCommand : public Command {
                    {"ranks", files.size()},
                    {"nodes", nodes},
                    {"bytes", bytes}};
+      if (model != nullptr) json["model"] = model->facts;
       AddDurations(json);
       AddMemory(json);
       console.Print(JsonText(json));
       return;
     }
-    std::string text = model.empty() ? "" : model + "\n";
+    std::string text = model == nullptr ? "" : model->text + "\n";
     text += fmt::format("wrote {}", files.front().path);
     if (files.size() > 1) text += fmt::format(" … {}", files.back().path);
     text += fmt::format(": {}, {}\n", FormatCount(nodes, "node"),

@@ -16,7 +16,7 @@ namespace etude {
 namespace {
 
 Result<DlrmModel> ReadDlrm(const std::string& model, const RunContext& context) {
-  if (const DlrmPreset* preset = FindDlrmPreset(model)) return preset->model;
+  if (const DlrmPreset* preset = FindPreset(DlrmPresets(), model)) return preset->model;
   if (!model.ends_with(".toml")) return tl::unexpected(UnknownModel(DlrmKind(), model));
   ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(model, context.limits));
   return ParseDlrm(text, model);
@@ -33,7 +33,7 @@ Result<std::optional<Bytes>> TableBytes(std::string_view option,
 
 Result<DlrmPlan> DlrmPlanOf(const ModelOptions& options) {
   DlrmPlan plan;
-  plan.ranks = options.data.value_or(plan.ranks);
+  plan.ranks = options.plan.data.value_or(plan.ranks);
   plan.batch = options.batch.value_or(plan.batch);
   ETUDE_ASSIGN_OR_RETURN(const auto replicate,
                          TableBytes("--replicate-tables", options.replicate_tables));
@@ -60,33 +60,56 @@ Result<DlrmPlan> DlrmPlanOf(const ModelOptions& options) {
   return plan;
 }
 
-void WarnOfOneRank(const ModelOptions& options, const RunContext& context) {
-  for (const auto& [option, given] :
-       {std::pair("--replicate-tables", options.replicate_tables.has_value()),
-        std::pair("--split-rows", options.split_rows.has_value()),
-        std::pair("--table-cost", options.table_cost.has_value())}) {
-    if (given) context.Warn(fmt::format("{}: does nothing on one rank", option));
-  }
-}
-
 // Where tables are, and what ranks hold all the time.
-std::string PlacementText(const DlrmModel& model, const DlrmPlan& plan) {
-  const TablePlacement placement = PlaceTables(model, plan);
-  size_t parts = 0;
+struct PlacementFacts {
+  size_t replicated = 0;
+  size_t by_rows = 0;
+  size_t parts = 0;  // of others
   Bytes least{INT64_MAX};
   Bytes most;
+};
+
+PlacementFacts PlacementFactsOf(const DlrmModel& model, const DlrmPlan& plan) {
+  const TablePlacement placement = PlaceTables(model, plan);
+  PlacementFacts facts{.replicated = placement.replicated.size(),
+                       .by_rows = placement.by_rows.size()};
   for (int64_t rank = 0; rank < plan.ranks; ++rank) {
-    parts += placement.parts[static_cast<size_t>(rank)].size();
+    facts.parts += placement.parts[static_cast<size_t>(rank)].size();
     const Bytes held = StatesOfRank(model, plan, placement, rank).total();
-    least = std::min(least, held);
-    most = std::max(most, held);
+    facts.least = std::min(facts.least, held);
+    facts.most = std::max(facts.most, held);
   }
+  return facts;
+}
+
+void WarnOfIdleTables(const ModelOptions& options, const DlrmModel& model, const DlrmPlan& plan,
+                      const PlacementFacts& facts, const RunContext& context) {
+  constexpr std::string_view kAllTables = "one rank has all tables";
+  const bool alone = plan.ranks == 1;
+  const int64_t widest =
+      std::ranges::max_element(model.tables, {}, &EmbeddingTable::dimension)->dimension;
+  const auto rows = std::to_array<IdleOption>({
+      {"--replicate-tables", alone, kAllTables},
+      {"--replicate-tables", !alone && facts.replicated == 0, "no table is so small"},
+      {"--split-rows", alone, kAllTables},
+      {"--split-rows", !alone && facts.by_rows == 0, "no table that is left is larger"},
+      {"--split-columns", plan.most_columns.value_or(0) >= widest, "no table has more"},
+      {"--table-cost", alone, kAllTables},
+      {"--bucket", alone, "one rank reduces no gradients"},
+  });
+  WarnOfIdle(options, rows, context);
+}
+
+std::string TextOfDlrm(const std::string& name, const DlrmModel& model, const DlrmPlan& plan,
+                       const PlacementFacts& facts) {
   std::string text = fmt::format(
-      "tables: {} replicated, {} by rows, others in {}, each on one rank; weights, gradients and "
-      "optimizer of a rank: {}",
-      placement.replicated.size(), placement.by_rows.size(), FormatCount(parts, "part"),
-      FormatBytes(least));
-  if (most != least) text += fmt::format(" to {}", FormatBytes(most));
+      "{}: {} parameters in {}, {} beside them, dp {}\ntables: {} replicated, {} by rows, others "
+      "in {}, each on one rank; weights, gradients and optimizer of a rank: {}",
+      name, FormatCount(static_cast<uint64_t>(TableParameters(model))),
+      FormatCount(model.tables.size(), "table"),
+      FormatCount(static_cast<uint64_t>(DenseParameters(model))), plan.ranks, facts.replicated,
+      facts.by_rows, FormatCount(facts.parts, "part"), FormatBytes(facts.least));
+  if (facts.most != facts.least) text += fmt::format(" to {}", FormatBytes(facts.most));
   return text;
 }
 
@@ -94,15 +117,22 @@ Result<GeneratedJob> MakeDlrm(const std::string& model, const ModelOptions& opti
                               const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(const DlrmPlan plan, DlrmPlanOf(options));
   ETUDE_ASSIGN_OR_RETURN(const DlrmModel shapes, ReadDlrm(model, context));
-  if (plan.ranks == 1) WarnOfOneRank(options, context);
   Result<StepJob> job = MakeDlrmJob(shapes, plan);
   if (!job) return MakeError(job.error().code, fmt::format("{}: {}", model, job.error().message));
-  std::string text = fmt::format("{}: {} parameters in {}, {} beside them, dp {}\n{}", model,
-                                 FormatCount(static_cast<uint64_t>(TableParameters(shapes))),
-                                 FormatCount(shapes.tables.size(), "table"),
-                                 FormatCount(static_cast<uint64_t>(DenseParameters(shapes))),
-                                 plan.ranks, PlacementText(shapes, plan));
-  return GeneratedJob{.job = *std::move(job), .text = std::move(text)};
+  const PlacementFacts facts = PlacementFactsOf(shapes, plan);
+  WarnOfIdleTables(options, shapes, plan, facts, context);
+  return GeneratedJob{.job = *std::move(job),
+                      .text = TextOfDlrm(model, shapes, plan, facts),
+                      .facts = {{"table_parameters", TableParameters(shapes)},
+                                {"tables", shapes.tables.size()},
+                                {"dense_parameters", DenseParameters(shapes)},
+                                {"phase", plan.training ? "training" : "inference"},
+                                {"dp", plan.ranks},
+                                {"tables_replicated", facts.replicated},
+                                {"tables_by_rows", facts.by_rows},
+                                {"table_parts", facts.parts},
+                                {"least_states_bytes", facts.least.count},
+                                {"most_states_bytes", facts.most.count}}};
 }
 
 }  // namespace
@@ -114,9 +144,7 @@ ModelKind DlrmKind() {
                   "--split-rows", "--split-columns", "--table-cost"},
       .presets = {},
       .make = MakeDlrm};
-  for (const DlrmPreset& preset : DlrmPresets()) {
-    kind.presets.emplace_back(preset.name, preset.source);
-  }
+  AddPresets(DlrmPresets(), kind);
   return kind;
 }
 

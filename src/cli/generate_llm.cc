@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <array>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "src/cli/model_kind.h"
 #include "src/formats/byte_source.h"
@@ -18,10 +20,12 @@ namespace {
 
 constexpr std::string_view kMoe = "moe";
 
+// The model of a preset or a file, with what options say instead. Keys that they replace have no
+// place any more.
 Result<TransformerFile> ReadTransformer(const ModelKind& kind, const std::string& model,
                                         const ModelOptions& options, const RunContext& context) {
   TransformerFile found;
-  if (const TransformerPreset* preset = FindTransformerPreset(model)) {
+  if (const TransformerPreset* preset = FindPreset(TransformerPresets(), model)) {
     found.model = preset->model;
   } else if (model.ends_with(".toml")) {
     ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(model, context.limits));
@@ -39,21 +43,18 @@ Result<TransformerFile> ReadTransformer(const ModelKind& kind, const std::string
     found.model.experts->imbalance = options.imbalance.value_or(found.model.experts->imbalance);
     found.model.experts->seed = options.seed.value_or(found.model.experts->seed);
   }
+  for (const std::string_view option : options.Given()) {
+    std::string key(option.substr(2));
+    std::ranges::replace(key, '-', '_');
+    for (const std::string_view table : {"model", "experts", "plan"}) {
+      found.places.erase(fmt::format("{}.{}", table, key));
+    }
+  }
   return found;
 }
 
 Result<PlanSettings> SettingsOf(const ModelOptions& options) {
-  PlanSettings settings{.data = options.data,
-                        .tensor = options.tensor,
-                        .stages = options.stages,
-                        .context = options.context,
-                        .expert = options.expert,
-                        .zero = options.zero,
-                        .sequences = options.sequences,
-                        .micro_batches = options.micro_batches,
-                        .chunks = options.chunks,
-                        .cached = options.cached,
-                        .tokens = options.tokens};
+  PlanSettings settings = options.plan;
   if (options.whole_tokens) settings.sequence_parallel = false;
   if (options.clip) settings.clip = true;
   if (options.keep_ends) settings.keep_ends = true;
@@ -85,36 +86,119 @@ Result<PlanSettings> SettingsOf(const ModelOptions& options) {
 // What is said of the plan, by options before the file. What one says may be of another phase than
 // the other.
 Status CheckPhase(const PlanSettings& settings, const ModelOptions& options,
-                  const std::string& model) {
+                  const TransformerFile& file, const std::string& model) {
   const auto unfit = SettingOfOtherPhase(settings);
   if (!unfit) return {};
   std::string option = fmt::format("--{}", unfit->first);
   std::ranges::replace(option, '_', '-');
-  const std::vector<std::string_view> given = options.Given();
-  if (std::ranges::find(given, option) != given.end()) {
+  if (options.Has(option)) {
     return MakeError(ErrorCode::kUsage,
                      fmt::format("generate: {} is for --phase {}", option, unfit->second));
   }
-  return BadInput(fmt::format("{}: [plan] has '{}', which is for phase {}", model, unfit->first,
-                              unfit->second));
+  return tl::unexpected(PlacedError(
+      Misfit({fmt::format("plan.{}", unfit->first)},
+             fmt::format("[plan] has '{}', which is for phase {}", unfit->first, unfit->second)),
+      file.places, model));
 }
 
-// "decode: sequences 4, tokens 1, cached 511; at most 7.48 GiB of weights and …".
-std::string InferenceText(const TransformerModel& model, const TransformerPlan& plan) {
-  InferenceMemory most;
+// Inference as the text and the facts of a job have it.
+struct InferenceFacts {
+  int64_t sequences = 0;
+  int64_t tokens = 0;  // of each
+  int64_t cached = 0;
+  InferenceMemory most;  // of a rank
+};
+
+InferenceFacts InferenceFactsOf(const TransformerModel& model, const TransformerPlan& plan) {
+  const bool prompt = plan.phase == ModelPhase::kPrefill;
+  InferenceFacts facts{.sequences = plan.layer.sequences * plan.pipeline.micro_batches * plan.data,
+                       .tokens = prompt ? model.sequence : plan.tokens,
+                       .cached = plan.cached};
   for (int64_t stage = 0; stage < plan.pipeline.stages; ++stage) {
     const InferenceMemory memory = InferenceMemoryOf(model, plan, stage);
-    if (memory.total() > most.total()) most = memory;
+    if (memory.total() > facts.most.total()) facts.most = memory;
   }
-  const auto count = [](int64_t value) { return FormatCount(static_cast<uint64_t>(value)); };
-  const bool prompt = plan.phase == ModelPhase::kPrefill;
-  return fmt::format(
-      "{}: sequences {}, tokens {}, cached {}; at most {} of weights and {} of "
-      "cache on a rank",
-      prompt ? "prefill" : "decode",
-      count(plan.layer.sequences * plan.pipeline.micro_batches * plan.data),
-      count(prompt ? model.sequence : plan.tokens), count(plan.cached), FormatBytes(most.weights),
-      FormatBytes(most.cache));
+  return facts;
+}
+
+std::string_view Name(ModelPhase phase) {
+  return std::ranges::find(PhaseWords(), phase, &std::pair<std::string_view, ModelPhase>::second)
+      ->first;
+}
+
+std::string CountText(int64_t value) { return FormatCount(static_cast<uint64_t>(value)); }
+
+std::string TextOfTransformer(const std::string& name, bool moe, const TransformerModel& model,
+                              const TransformerPlan& plan) {
+  std::string text = fmt::format("{}: {} parameters, ", name, CountText(ParameterCount(model)));
+  if (moe) text += fmt::format("{} of them active, ", CountText(ActiveParameterCount(model)));
+  text += fmt::format("tp {} × cp {} × dp {} × pp {}", plan.layer.tensor, plan.layer.context,
+                      plan.data, plan.pipeline.stages);
+  if (plan.layer.expert > 1) text += fmt::format(", ep {} of dp", plan.layer.expert);
+  if (plan.phase == ModelPhase::kTraining) return text;
+  const InferenceFacts facts = InferenceFactsOf(model, plan);
+  text += fmt::format(
+      "\n{}: sequences {}, tokens {}, cached {}; at most {} of weights and {} of cache on a rank",
+      Name(plan.phase), CountText(facts.sequences), CountText(facts.tokens),
+      CountText(facts.cached), FormatBytes(facts.most.weights), FormatBytes(facts.most.cache));
+  return text;
+}
+
+nlohmann::ordered_json FactsOfTransformer(const TransformerModel& model,
+                                          const TransformerPlan& plan) {
+  nlohmann::ordered_json json = {{"parameters", ParameterCount(model)},
+                                 {"active_parameters", ActiveParameterCount(model)},
+                                 {"phase", Name(plan.phase)},
+                                 {"tp", plan.layer.tensor},
+                                 {"cp", plan.layer.context},
+                                 {"dp", plan.data},
+                                 {"pp", plan.pipeline.stages},
+                                 {"ep", plan.layer.expert}};
+  if (plan.phase == ModelPhase::kTraining) return json;
+  const InferenceFacts facts = InferenceFactsOf(model, plan);
+  json["sequences"] = facts.sequences;
+  json["tokens"] = facts.tokens;
+  json["cached"] = facts.cached;
+  json["most_weights_bytes"] = facts.most.weights.count;
+  json["most_cache_bytes"] = facts.most.cache.count;
+  return json;
+}
+
+void WarnOfIdleOptions(const ModelOptions& options, const TransformerModel& model,
+                       const TransformerPlan& plan, const RunContext& context) {
+  constexpr std::string_view kAlone = "without replicas (--dp, --cp) nothing is shared";
+  constexpr std::string_view kUnreduced = "without replicas (--dp, --cp) no gradients are reduced";
+  constexpr std::string_view kByLayer = "with --zero 3 gradients are reduced by layer";
+  const bool alone = plan.data * plan.layer.context == 1;
+  const bool gathers = plan.zero_stage == 3;
+  const bool decodes = plan.phase == ModelPhase::kDecode;
+  const bool uneven = model.experts && model.experts->imbalance > 0;
+  const bool one_batch = plan.pipeline.micro_batches == 1;
+  const auto rows = std::to_array<IdleOption>({
+      {"--zero", alone && plan.zero_stage > 0, kAlone},
+      {"--bucket", alone, kUnreduced},
+      {"--bucket", !alone && gathers, kByLayer},
+      {"--first-bucket", alone, kUnreduced},
+      {"--first-bucket", !alone && gathers, kByLayer},
+      {"--keep-ends", !gathers, "only with --zero 3 are weights gathered"},
+      {"--keep-ends", gathers && alone, kAlone},
+      {"--keep-ends", gathers && !alone && model.tied && plan.pipeline.stages == 1,
+       "a tied embedding stays gathered anyway"},
+      {"--no-sequence-parallel", plan.layer.tensor == 1, "with --tp 1 no ranks share tokens"},
+      {"--no-sequence-parallel", plan.layer.tensor > 1 && decodes,
+       "decode's single tokens are not shared anyway"},
+      {"--context", plan.layer.context == 1, "with --cp 1 nothing is exchanged"},
+      {"--schedule", one_batch && plan.pipeline.schedule == PipelineSchedule::kGpipe,
+       "with one micro-batch gpipe is 1f1b"},
+      {"--recompute",
+       plan.layer.recompute == Recompute::kSelective &&
+           plan.layer.attention == AttentionKind::kFused,
+       "fused attention computes its core again anyway"},
+      {"--seed", !uneven, "without --imbalance tokens prefer no experts"},
+      {"--sequence", decodes && options.plan.cached,
+       "--cached and --tokens say how long sequences of decode are"},
+  });
+  WarnOfIdle(options, rows, context);
 }
 
 Result<GeneratedJob> MakeTransformer(const ModelKind& kind, const std::string& model,
@@ -123,36 +207,25 @@ Result<GeneratedJob> MakeTransformer(const ModelKind& kind, const std::string& m
   ETUDE_ASSIGN_OR_RETURN(const TransformerFile file,
                          ReadTransformer(kind, model, options, context));
   const TransformerModel& shapes = file.model;
-  if (kind.name == kMoe && !shapes.experts) {
+  const bool moe = kind.name == kMoe;
+  if (moe && !shapes.experts) {
     return BadInput(
         fmt::format("{}: found a model without experts, expected some; "
                     "'etude generate llm' takes it",
                     model));
   }
   settings.Complete(file.plan);
-  ETUDE_RETURN_IF_ERROR(CheckPhase(settings, options, model));
-  const TransformerPlan plan = settings.PlanFor(shapes);
-  Result<StepJob> job = MakeTransformerJob(shapes, plan);
-  if (!job) return MakeError(job.error().code, fmt::format("{}: {}", model, job.error().message));
-  if (plan.layer.recompute == Recompute::kSelective &&
-      plan.layer.attention == AttentionKind::kFused) {
-    context.Warn(
-        "--recompute selective: does nothing, fused attention computes its core again "
-        "anyway");
+  ETUDE_RETURN_IF_ERROR(CheckPhase(settings, options, file, model));
+  const auto plan = settings.PlanFor(shapes);
+  if (!plan) return tl::unexpected(PlacedError(plan.error(), file.places, model));
+  if (const Fits fits = CheckTransformerPlan(shapes, *plan); !fits) {
+    return tl::unexpected(PlacedError(fits.error(), file.places, model));
   }
-  if (plan.keep_ends && plan.zero_stage < 3) {
-    context.Warn("--keep-ends: does nothing, only with --zero 3 are weights gathered");
-  }
-  const auto count = [](int64_t value) { return FormatCount(static_cast<uint64_t>(value)); };
-  std::string text = fmt::format("{}: {} parameters, ", model, count(ParameterCount(shapes)));
-  if (kind.name == kMoe) {
-    text += fmt::format("{} of them active, ", count(ActiveParameterCount(shapes)));
-  }
-  text += fmt::format("tp {} × cp {} × dp {} × pp {}", plan.layer.tensor, plan.layer.context,
-                      plan.data, plan.pipeline.stages);
-  if (plan.layer.expert > 1) text += fmt::format(", ep {} of dp", plan.layer.expert);
-  if (plan.phase != ModelPhase::kTraining) text += "\n" + InferenceText(shapes, plan);
-  return GeneratedJob{.job = *std::move(job), .text = std::move(text)};
+  ETUDE_ASSIGN_OR_RETURN(StepJob job, MakeTransformerJob(shapes, *plan));
+  WarnOfIdleOptions(options, shapes, *plan, context);
+  return GeneratedJob{.job = std::move(job),
+                      .text = TextOfTransformer(model, moe, shapes, *plan),
+                      .facts = FactsOfTransformer(shapes, *plan)};
 }
 
 Result<GeneratedJob> MakeLlm(const std::string& model, const ModelOptions& options,

@@ -1,8 +1,10 @@
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "src/base/quantity.h"
 #include "src/cli/model_kind.h"
@@ -34,7 +36,7 @@ Result<std::optional<Extent>> ImageOf(const ModelOptions& options) {
 
 Result<NetworkModel> ReadNetworkModel(const ModelKind& kind, std::span<const NetworkPreset> presets,
                                       const std::string& model, const RunContext& context) {
-  if (const NetworkPreset* preset = FindNetworkPreset(presets, model)) return preset->make();
+  if (const NetworkPreset* preset = FindPreset(presets, model)) return preset->model();
   if (!model.ends_with(".toml")) return tl::unexpected(UnknownModel(kind, model));
   ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(model, context.limits));
   return ParseNetwork(text, model, presets);
@@ -43,10 +45,10 @@ Result<NetworkModel> ReadNetworkModel(const ModelKind& kind, std::span<const Net
 Result<NetworkPlan> PlanOf(const ModelOptions& options, std::string_view inference,
                            OptimizerKind optimizer) {
   NetworkPlan plan;
-  plan.data = options.data.value_or(1);
+  plan.data = options.plan.data.value_or(1);
   plan.images = options.batch.value_or(1);
-  plan.micro_batches = options.micro_batches.value_or(1);
-  plan.zero_stage = options.zero.value_or(0);
+  plan.micro_batches = options.plan.micro_batches.value_or(1);
+  plan.zero_stage = options.plan.zero.value_or(0);
   ETUDE_ASSIGN_OR_RETURN(plan.bucket, BucketOf(options, plan.bucket));
   ETUDE_ASSIGN_OR_RETURN(plan.optimizer, MeaningOf<OptimizerKind>("--optimizer", options.optimizer,
                                                                   {{"sgd", OptimizerKind::kSgd},
@@ -67,37 +69,78 @@ Result<NetworkPlan> PlanOf(const ModelOptions& options, std::string_view inferen
   return plan;
 }
 
-std::string TextOf(const std::string& model, const Network& network, const NetworkPlan& plan) {
+void WarnOfIdleSharing(const ModelOptions& options, const NetworkPlan& plan,
+                       const RunContext& context) {
+  const bool alone = plan.data == 1;
+  const auto rows = std::to_array<IdleOption>({
+      {"--zero", alone && plan.zero_stage > 0, "one replica shares nothing"},
+      {"--bucket", alone, "one replica reduces no gradients"},
+      {"--bucket", !alone && plan.zero_stage == 3, "with --zero 3 gradients are reduced by unit"},
+  });
+  WarnOfIdle(options, rows, context);
+}
+
+struct NetworkFacts {
+  uint64_t multiply_accumulates = 0;  // of an image
+  std::optional<Bytes> kept;          // for backward
+};
+
+NetworkFacts NetworkFactsOf(const Network& network, const NetworkPlan& plan) {
   const NetworkCosts one(network, 1, NetworkPhase::kInference);
   uint64_t flops = 0;
   for (size_t i = 0; i < network.model.layers.size(); ++i) {
     if (const auto work = one.Of(i).forward) flops += static_cast<uint64_t>(work->matrix_flops);
   }
+  NetworkFacts facts{.multiply_accumulates = flops / 2};
+  if (plan.phase == NetworkPhase::kTraining) {
+    facts.kept = NetworkCosts(network, plan.images, NetworkPhase::kTraining).Kept();
+  }
+  return facts;
+}
+
+std::string TextOfNetwork(const std::string& model, const Network& network, const NetworkPlan& plan,
+                          const NetworkFacts& facts) {
   const Shape& image = network.shapes.front();
   std::string text = fmt::format(
-      "{}: {} parameters, {} multiply-accumulates for each image of {} × {} × {}, dp {} × {} "
-      "images",
-      model, FormatCount(static_cast<uint64_t>(network.parameters())), FormatCount(flops / 2),
-      image.channels, image.height, image.width, plan.data, plan.images);
-  if (plan.phase == NetworkPhase::kTraining) {
-    text += fmt::format(
-        ", {} kept for backward",
-        FormatBytes(NetworkCosts(network, plan.images, NetworkPhase::kTraining).Kept()));
-  }
+      "{}: {} parameters, {} multiply-accumulates for each image of {} × {} × {}, dp {} × {}",
+      model, FormatCount(static_cast<uint64_t>(network.parameters())),
+      FormatCount(facts.multiply_accumulates), image.channels, image.height, image.width, plan.data,
+      FormatCount(static_cast<uint64_t>(plan.images), "image"));
+  if (facts.kept) text += fmt::format(", {} kept for backward", FormatBytes(*facts.kept));
   return text;
 }
 
+nlohmann::ordered_json FactsOfNetwork(const Network& network, const NetworkPlan& plan,
+                                      const NetworkFacts& facts) {
+  const Shape& image = network.shapes.front();
+  nlohmann::ordered_json json = {{"parameters", network.parameters()},
+                                 {"multiply_accumulates", facts.multiply_accumulates},
+                                 {"image", {image.channels, image.height, image.width}},
+                                 {"phase", plan.phase == NetworkPhase::kTraining ? "training"
+                                           : network.model.denoises              ? "sampling"
+                                                                                 : "inference"},
+                                 {"dp", plan.data},
+                                 {"images", plan.images}};
+  if (facts.kept) json["kept_bytes"] = facts.kept->count;
+  return json;
+}
+
 Result<GeneratedJob> MakeOfNetwork(const std::string& model, NetworkModel layers,
-                                   const NetworkPlan& plan, const ModelOptions& options) {
+                                   const NetworkPlan& plan, const ModelOptions& options,
+                                   const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(const std::optional<Extent> image, ImageOf(options));
   const auto wrong = [&](const Error& error) {
     return MakeError(error.code, fmt::format("{}: {}", model, error.message));
   };
-  Result<Network> network = MakeNetwork(std::move(layers), image);
+  const auto network = MakeNetwork(std::move(layers), image);
   if (!network) return wrong(network.error());
   Result<StepJob> job = MakeNetworkJob(*network, plan);
   if (!job) return wrong(job.error());
-  return GeneratedJob{.job = *std::move(job), .text = TextOf(model, *network, plan)};
+  WarnOfIdleSharing(options, plan, context);
+  const NetworkFacts facts = NetworkFactsOf(*network, plan);
+  return GeneratedJob{.job = *std::move(job),
+                      .text = TextOfNetwork(model, *network, plan, facts),
+                      .facts = FactsOfNetwork(*network, plan, facts)};
 }
 
 Result<GeneratedJob> MakeCnn(const std::string& model, const ModelOptions& options,
@@ -105,7 +148,7 @@ Result<GeneratedJob> MakeCnn(const std::string& model, const ModelOptions& optio
   ETUDE_ASSIGN_OR_RETURN(const NetworkPlan plan, PlanOf(options, "inference", OptimizerKind::kSgd));
   ETUDE_ASSIGN_OR_RETURN(NetworkModel layers,
                          ReadNetworkModel(CnnKind(), CnnPresets(), model, context));
-  return MakeOfNetwork(model, std::move(layers), plan, options);
+  return MakeOfNetwork(model, std::move(layers), plan, options, context);
 }
 
 Result<GeneratedJob> MakeDiffusion(const std::string& model, const ModelOptions& options,
@@ -114,11 +157,7 @@ Result<GeneratedJob> MakeDiffusion(const std::string& model, const ModelOptions&
   ETUDE_ASSIGN_OR_RETURN(NetworkModel layers,
                          ReadNetworkModel(DiffusionKind(), DiffusionPresets(), model, context));
   layers.denoises = true;
-  return MakeOfNetwork(model, std::move(layers), plan, options);
-}
-
-void AddPresets(std::span<const NetworkPreset> presets, ModelKind& kind) {
-  for (const NetworkPreset& preset : presets) kind.presets.emplace_back(preset.name, preset.source);
+  return MakeOfNetwork(model, std::move(layers), plan, options, context);
 }
 
 }  // namespace

@@ -164,9 +164,9 @@ class GraphCommand : public Command {
       console.Print(JsonText(json));
       return;
     }
-    std::string text =
-        fmt::format("wrote {}: {} nodes in {} boxes, {} edges\n", output_, FormatCount(nodes),
-                    FormatCount(graph.boxes.size()), FormatCount(graph.edges.size()));
+    std::string text = fmt::format("wrote {}: {} in {}, {}\n", output_, FormatCount(nodes, "node"),
+                                   FormatCount(graph.boxes.size(), "box", "boxes"),
+                                   FormatCount(graph.edges.size(), "edge"));
     if (const std::string collapse = CollapseText(view); !collapse.empty()) {
       const bool fits = graph.boxes.size() <= static_cast<size_t>(most_);
       const std::string most = FormatCount(static_cast<uint64_t>(most_));

@@ -107,10 +107,11 @@ TextTable FactsTable(const Trace& trace, const Summary& summary) {
   }
   facts.Row({"nodes", FormatCount(summary.nodes) + (kinds.empty() ? "" : ": " + kinds)});
   facts.Row({"dependencies", FormatCount(summary.dependencies) + " beyond nesting"});
-  facts.Row({"lanes", fmt::format("{} threads, {} streams", summary.threads, summary.streams)});
+  facts.Row({"lanes", fmt::format("{}, {}", FormatCount(summary.threads, "thread"),
+                                  FormatCount(summary.streams, "stream"))});
   facts.Row({"timed", summary.nodes == 0
                           ? "0"
-                          : fmt::format("{} nodes ({})", FormatCount(summary.timed),
+                          : fmt::format("{} ({})", FormatCount(summary.timed, "node"),
                                         FormatShare(static_cast<double>(summary.timed) /
                                                     static_cast<double>(summary.nodes)))});
   if (summary.span) facts.Row({"span", FormatTime(*summary.span)});
@@ -120,10 +121,11 @@ TextTable FactsTable(const Trace& trace, const Summary& summary) {
     facts.Row({"device busy", std::move(busy)});
   }
   for (const ProcessGroup& group : trace.process_groups()) {
-    const std::string size = group.size ? std::to_string(*group.size) : "?";
+    const std::string size =
+        group.size ? FormatCount(static_cast<uint64_t>(*group.size), "rank") : "? ranks";
     facts.Row({"process group",
-               fmt::format("'{}' {} {}, {} ranks", trace.text(group.name),
-                           trace.text(group.description), trace.text(group.backend), size)});
+               fmt::format("'{}' {} {}, {}", trace.text(group.name), trace.text(group.description),
+                           trace.text(group.backend), size)});
   }
   constexpr size_t kShownSteps = 4;
   if (!summary.steps.empty()) {
@@ -150,14 +152,14 @@ TextTable CollectivesTable(const Summary& summary) {
 
 // "  8 ×  172 nodes  layer 0 norm … layer 0 add", deeper rows further in.
 std::string MotifText(const Trace& trace, const MotifTree& tree) {
-  std::string text =
-      fmt::format("structure: {} kinds of nodes, {} motifs, {} parts\n",
-                  FormatCount(tree.node_kinds), FormatCount(tree.motifs), FormatCount(tree.parts));
+  std::string text = fmt::format(
+      "structure: {}, {}, {}\n", FormatCount(tree.node_kinds, "kind of nodes", "kinds of nodes"),
+      FormatCount(tree.motifs, "motif"), FormatCount(tree.parts, "part"));
   for (const MotifRow& row : tree.rows) {
     constexpr size_t kNameWidth = 30;
-    text += fmt::format("{:{}}{} × {} node{}: {}", "", 2 + 2 * row.depth, FormatCount(row.times),
-                        FormatCount(row.nodes), row.nodes == 1 ? "" : "s",
-                        ShortText(trace.name(row.first), kNameWidth));
+    text +=
+        fmt::format("{:{}}{} × {}: {}", "", 2 + 2 * row.depth, FormatCount(row.times),
+                    FormatCount(row.nodes, "node"), ShortText(trace.name(row.first), kNameWidth));
     if (row.nodes > 1) text += " … " + ShortText(trace.name(row.last), kNameWidth);
     text += "\n";
   }

@@ -71,10 +71,9 @@ nlohmann::ordered_json JobHealth::Json() const {
 
 std::string JobHealth::Text() const {
   std::string text = fmt::format(
-      "job of {} rank{} with traces: {} collectives and {} sends met their partners, {} calls did "
-      "not\n",
-      match_.clocks.size(), match_.clocks.size() == 1 ? "" : "s", FormatCount(match_.collectives),
-      FormatCount(match_.point_to_point), FormatCount(match_.unmatched));
+      "job of {} with traces: {} and {} met their partners, {} did not\n",
+      FormatCount(match_.clocks.size(), "rank"), FormatCount(match_.collectives, "collective"),
+      FormatCount(match_.point_to_point, "send"), FormatCount(match_.unmatched, "call"));
   for (const ClockOffset& clock : match_.clocks) {
     if (!clock.offset || clock.rank == match_.clocks.front().rank) continue;
     text += fmt::format("  clock of rank {}: {} ahead of rank {}'s, ± {} by {} collectives\n",

@@ -85,16 +85,18 @@ class JsonizeCommand : public Command {
 
   void Report(const Console& console, const ChakraJsonReport& report) const {
     if (report.malformed != 0) {
-      console.context().Warn(fmt::format("{}: left out {} messages that are no nodes of Chakra",
-                                         input_, FormatCount(report.malformed)));
+      console.context().Warn(
+          fmt::format("{}: left out {}", input_,
+                      FormatCount(report.malformed, "message that is no node of Chakra",
+                                  "messages that are no nodes of Chakra")));
     }
     if (report.unknown_fields != 0) {
-      console.context().Warn(fmt::format("{}: left out {} fields that Chakra does not have", input_,
-                                         FormatCount(report.unknown_fields)));
+      console.context().Warn(fmt::format("{}: left out {} that Chakra does not have", input_,
+                                         FormatCount(report.unknown_fields, "field")));
     }
     if (report.cut) console.context().Warn(input_ + ": the file ends early");
     if (output_ == "-") return;
-    console.Print(fmt::format("wrote {}: {} nodes, {}\n", output_, FormatCount(report.nodes),
+    console.Print(fmt::format("wrote {}: {}, {}\n", output_, FormatCount(report.nodes, "node"),
                               FormatBytes(Bytes{static_cast<int64_t>(report.bytes)})));
   }
 

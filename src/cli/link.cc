@@ -78,24 +78,27 @@ std::string AccountText(const LinkJob& job, const LinkResult& result) {
                         FormatCount(result.sync_edges), FormatCount(result.thread_edges));
   }
   if (result.contradictions != 0) {
-    text += fmt::format("  {} such dependencies contradict the rest and were left out\n",
-                        FormatCount(result.contradictions));
+    text += fmt::format(
+        "  {} left out\n",
+        FormatCount(result.contradictions, "such dependency contradicts the rest and was",
+                    "such dependencies contradict the rest and were"));
   }
   if (result.adopted != 0) {
-    text += fmt::format("  {} host nodes without their caller were put below their thread\n",
-                        FormatCount(result.adopted));
+    text += fmt::format("  {} put below their thread\n",
+                        FormatCount(result.adopted, "host node without its caller was",
+                                    "host nodes without their caller were"));
   }
   if (result.moved != 0) {
-    text += fmt::format("  {} host nodes were put below the caller that their times tell\n",
-                        FormatCount(result.moved));
+    text += fmt::format("  {} put below the caller that their times tell\n",
+                        FormatCount(result.moved, "host node was", "host nodes were"));
   }
   if (result.ambiguous != 0) {
-    text += fmt::format("  {} links had several candidates; the first was taken\n",
-                        FormatCount(result.ambiguous));
+    text += fmt::format("  {} several candidates; the first was taken\n",
+                        FormatCount(result.ambiguous, "link had", "links had"));
   }
   if (result.overhanging != 0) {
-    text += fmt::format("  {} nodes run past their caller; only the part inside was subtracted\n",
-                        FormatCount(result.overhanging));
+    text += fmt::format("  {} past their caller; only the part inside was subtracted\n",
+                        FormatCount(result.overhanging, "node runs", "nodes run"));
   }
   if (result.renumbered) text += "  host ids were not unique: all nodes have new ones\n";
   return text;

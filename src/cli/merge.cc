@@ -114,7 +114,7 @@ class MergeCommand : public Command {
     }
     std::string text;
     for (const MergeInput& part : parts) {
-      text += fmt::format("{}: {} nodes", part.label, FormatCount(part.trace->node_count()));
+      text += fmt::format("{}: {}", part.label, FormatCount(part.trace->node_count(), "node"));
       if (part.offset.count != 0) {
         text += fmt::format(", its clock was {} ahead", FormatTime(part.offset));
       }

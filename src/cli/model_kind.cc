@@ -1,7 +1,6 @@
 #include "src/cli/model_kind.h"
 
 #include <algorithm>
-#include <array>
 
 #include "src/base/quantity.h"
 
@@ -34,32 +33,36 @@ void ModelOptions::Declare(Options& options) {
   const auto number = [&](const char* name, std::optional<int64_t>* value, const char* what,
                           std::string_view help, Bounds bounds = kFromOne) {
     options.Value(name, value, what, KindsWith(name).append(help), bounds);
+    declared_.push_back({name, [value] { return value->has_value(); }});
   };
   const auto word = [&](const char* name, std::optional<std::string>* value, const char* what,
                         std::string_view help) {
     options.Value(name, value, what, KindsWith(name).append(help));
+    declared_.push_back({name, [value] { return value->has_value(); }});
   };
-  number("--dp", &data, "N", "data-parallel replicas");
-  number("--tp", &tensor, "N", "tensor-parallel ranks");
-  number("--pp", &stages, "N", "pipeline stages");
-  number("--cp", &context, "N", "context-parallel ranks");
-  number("--ep", &expert, "N", "expert-parallel ranks, among the replicas");
-  options.Flag("--no-sequence-parallel", &whole_tokens,
-               KindsWith("--no-sequence-parallel") +
-                   "tensor-parallel ranks do not share what lies between the matrices");
-  number("--zero", &zero, "STAGE",
+  const auto flag = [&](const char* name, bool* value, std::string_view help) {
+    options.Flag(name, value, KindsWith(name).append(help));
+    declared_.push_back({name, [value] { return *value; }});
+  };
+  number("--dp", &plan.data, "N", "data-parallel replicas");
+  number("--tp", &plan.tensor, "N", "tensor-parallel ranks");
+  number("--pp", &plan.stages, "N", "pipeline stages");
+  number("--cp", &plan.context, "N", "context-parallel ranks");
+  number("--ep", &plan.expert, "N", "expert-parallel ranks, among the replicas");
+  flag("--no-sequence-parallel", &whole_tokens,
+       "tensor-parallel ranks do not share what lies between the matrices");
+  number("--zero", &plan.zero, "STAGE",
          "what replicas share: 1 the optimizer's states, 2 gradients too, 3 weights too",
          {.least = 0, .most = 3});
-  number("--sequences", &sequences, "N", "sequences of a micro-batch of a replica");
-  number("--micro-batches", &micro_batches, "N", "micro-batches of a step");
+  number("--sequences", &plan.sequences, "N", "sequences of a micro-batch of a replica");
+  number("--micro-batches", &plan.micro_batches, "N", "micro-batches of a step");
   word("--schedule", &schedule, "NAME", "gpipe, 1f1b, interleaved or zero-bubble (default: 1f1b)");
-  number("--chunks", &chunks, "N", "of layers on each stage, interleaved");
+  number("--chunks", &plan.chunks, "N", "of layers on each stage, interleaved");
   word("--bucket", &bucket, "BYTES", "gradients that are reduced at once (default: 25MiB)");
-  options.Flag("--clip", &clip, KindsWith("--clip") + "gradients by the norm of all of them");
+  flag("--clip", &clip, "gradients by the norm of all of them");
   word("--first-bucket", &first_bucket, "BYTES", "the first time (default: as --bucket)");
-  options.Flag("--keep-ends", &keep_ends,
-               KindsWith("--keep-ends") +
-                   "embedding and head stay gathered from forward to backward (ZeRO 3)");
+  flag("--keep-ends", &keep_ends,
+       "embedding and head stay gathered from forward to backward (ZeRO 3)");
   word("--recompute", &recompute, "WHAT", "none, selective or full (default: none)");
   word("--attention", &attention, "KIND", "fused or unfused (default: fused)");
   word(
@@ -69,6 +72,7 @@ void ModelOptions::Declare(Options& options) {
       "--imbalance", &imbalance, "Z",
       KindsWith("--imbalance") +
           "tokens prefer some experts: the exponent of Zipf's law (default: 0, all alike)");
+  declared_.push_back({"--imbalance", [this] { return imbalance.has_value(); }});
   number("--seed", &seed, "N", "of which experts they prefer (default: 0)",
          {.least = 0, .most = int64_t{1} << 24});
   number("--layers", &layers, "N", "instead of the model's");
@@ -88,11 +92,11 @@ void ModelOptions::Declare(Options& options) {
   number("--split-columns", &split_columns, "N", "columns of a part of a table that one rank has");
   word("--table-cost", &table_cost, "WHAT",
        "that ranks get equal shares of: bytes or lookups (default: bytes)");
-  number("--cached", &cached, "N",
+  number("--cached", &plan.cached, "N",
          "prefill, decode: earlier tokens of each sequence, in the cache (default: 0, of decode so "
          "many that sequences are whole at the end)",
          {.least = 0, .most = int64_t{1} << 24});
-  number("--tokens", &tokens, "N", "decode: tokens of each sequence, one after the other");
+  number("--tokens", &plan.tokens, "N", "decode: tokens of each sequence, one after the other");
   word("--cache-type", &cache_type, "TYPE",
        "prefill, decode: of keys and values in the cache (default: that of the weights)");
   word("--image", &image, "SIDE", "instead of the model's, 224 or 224x320: height and width");
@@ -101,45 +105,15 @@ void ModelOptions::Declare(Options& options) {
 
 std::vector<std::string_view> ModelOptions::Given() const {
   std::vector<std::string_view> names;
-  for (const auto& [name, given] : std::to_array<std::pair<std::string_view, bool>>({
-           {"--dp", data.has_value()},
-           {"--tp", tensor.has_value()},
-           {"--pp", stages.has_value()},
-           {"--cp", context.has_value()},
-           {"--ep", expert.has_value()},
-           {"--no-sequence-parallel", whole_tokens},
-           {"--zero", zero.has_value()},
-           {"--sequences", sequences.has_value()},
-           {"--micro-batches", micro_batches.has_value()},
-           {"--schedule", schedule.has_value()},
-           {"--chunks", chunks.has_value()},
-           {"--bucket", bucket.has_value()},
-           {"--clip", clip},
-           {"--first-bucket", first_bucket.has_value()},
-           {"--keep-ends", keep_ends},
-           {"--recompute", recompute.has_value()},
-           {"--attention", attention.has_value()},
-           {"--context", context_kind.has_value()},
-           {"--imbalance", imbalance.has_value()},
-           {"--seed", seed.has_value()},
-           {"--layers", layers.has_value()},
-           {"--sequence", sequence.has_value()},
-           {"--batch", batch.has_value()},
-           {"--phase", phase.has_value()},
-           {"--optimizer", optimizer.has_value()},
-           {"--replicate-tables", replicate_tables.has_value()},
-           {"--split-rows", split_rows.has_value()},
-           {"--split-columns", split_columns.has_value()},
-           {"--table-cost", table_cost.has_value()},
-           {"--cached", cached.has_value()},
-           {"--tokens", tokens.has_value()},
-           {"--cache-type", cache_type.has_value()},
-           {"--image", image.has_value()},
-           {"--steps", steps.has_value()},
-       })) {
-    if (given) names.push_back(name);
+  for (const Declared& option : declared_) {
+    if (option.given()) names.push_back(option.name);
   }
   return names;
+}
+
+bool ModelOptions::Has(std::string_view option) const {
+  const auto found = std::ranges::find(declared_, option, &Declared::name);
+  return found != declared_.end() && found->given();
 }
 
 std::span<const ModelKind> ModelKinds() {
@@ -173,6 +147,15 @@ Status CheckPhaseOptions(const ModelOptions& options, std::span<const std::strin
                      fmt::format("generate: {} is for --phase {}", option, phase));
   }
   return {};
+}
+
+void WarnOfIdle(const ModelOptions& options, std::span<const IdleOption> rows,
+                const RunContext& context) {
+  for (const IdleOption& row : rows) {
+    if (row.idle && options.Has(row.name)) {
+      context.Warn(fmt::format("{}: does nothing, {}", row.name, row.why));
+    }
+  }
 }
 
 Result<Bytes> BucketOf(const ModelOptions& options, Bytes otherwise) {

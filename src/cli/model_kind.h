@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,28 +10,28 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/base/units.h"
 #include "src/cli/options.h"
+#include "src/synth/plan_settings.h"
+#include "src/synth/preset.h"
 #include "src/synth/step_job.h"
 
 namespace etude {
 
 // What is asked of a job of a model, beside what all of `etude generate` has.
-struct ModelOptions {
-  std::optional<int64_t> data;
-  std::optional<int64_t> tensor;
-  std::optional<int64_t> stages;
-  std::optional<int64_t> context;
-  std::optional<int64_t> expert;
+class ModelOptions {
+ public:
+  ModelOptions() = default;
+  ModelOptions(const ModelOptions&) = delete;
+  ModelOptions& operator=(const ModelOptions&) = delete;
+
+  PlanSettings plan;  // its numbers; dlrm, cnn and diffusion take some, too
   bool whole_tokens = false;
-  std::optional<int64_t> zero;
-  std::optional<int64_t> sequences;
-  std::optional<int64_t> micro_batches;
   std::optional<std::string> schedule;
-  std::optional<int64_t> chunks;
   std::optional<std::string> bucket;
   bool clip = false;
   std::optional<std::string> first_bucket;
@@ -49,8 +50,6 @@ struct ModelOptions {
   std::optional<std::string> split_rows;
   std::optional<int64_t> split_columns;
   std::optional<std::string> table_cost;
-  std::optional<int64_t> cached;
-  std::optional<int64_t> tokens;
   std::optional<std::string> cache_type;
   std::optional<std::string> image;
   std::optional<int64_t> steps;
@@ -58,12 +57,21 @@ struct ModelOptions {
   void Declare(Options& options);
   // The names of those that were given.
   std::vector<std::string_view> Given() const;
+  bool Has(std::string_view option) const;
+
+ private:
+  struct Declared {
+    std::string_view name;
+    std::function<bool()> given;
+  };
+  std::vector<Declared> declared_;
 };
 
 struct GeneratedJob {
   StepJob job;
   // What was made: "llama-3-8b: 8,030,261,248 parameters, tp 2 × cp 1 × dp 2 × pp 2".
   std::string text;
+  nlohmann::ordered_json facts;  // the same
 };
 
 // Models of one kind, for which `etude generate NAME` makes jobs.
@@ -80,6 +88,13 @@ struct ModelKind {
 std::span<const ModelKind> ModelKinds();
 // nullptr: there is none of this name.
 const ModelKind* FindModelKind(std::string_view name);
+
+template <typename Model>
+void AddPresets(std::span<const Preset<Model>> presets, ModelKind& kind) {
+  for (const Preset<Model>& preset : presets) {
+    kind.presets.emplace_back(preset.name, preset.source);
+  }
+}
 
 ModelKind LlmKind();
 ModelKind DlrmKind();
@@ -117,6 +132,16 @@ Result<std::optional<T>> MeaningOf(std::string_view option, const std::optional<
 // kUsage if one of `unfit` was given, which are for another phase than the one that was asked for.
 Status CheckPhaseOptions(const ModelOptions& options, std::span<const std::string_view> unfit,
                          std::string_view phase);
+
+// An option that changes nothing of a job, because of others.
+struct IdleOption {
+  std::string_view name;
+  bool idle = false;
+  std::string_view why;
+};
+// Warns of those that were given.
+void WarnOfIdle(const ModelOptions& options, std::span<const IdleOption> rows,
+                const RunContext& context);
 
 // Of `--bucket`; kUsage for what is no size.
 Result<Bytes> BucketOf(const ModelOptions& options, Bytes otherwise);

@@ -75,8 +75,8 @@ Result<Pair> WritePair(const Source& source, const RankInput& input, const std::
 
 std::string ToText(const Pair& pair) {
   std::string text =
-      fmt::format("wrote {}: {} nodes, and {}: {} events\n", pair.host,
-                  FormatCount(pair.nodes.nodes), pair.device, FormatCount(pair.events.slices));
+      fmt::format("wrote {}: {}, and {}: {}\n", pair.host, FormatCount(pair.nodes.nodes, "node"),
+                  pair.device, FormatCount(pair.events.slices, "event"));
   if (pair.events.untimed != 0) {
     text += fmt::format("  nodes without a time, which have no event: {}\n",
                         FormatCount(pair.events.untimed));

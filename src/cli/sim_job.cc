@@ -83,6 +83,9 @@ Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<Ran
                             .limits = limits});
     }();
     if (!made) return MakeError(made.error().code, inputs[i].path + ": " + made.error().message);
+    if (made->world_size && *made->world_size != npus) {
+      return OtherSize(inputs[i].path, *made->world_size, npus);
+    }
     made->rank = read.ranks[i];
     for (AstraGroup& group : made->groups) {
       const auto known = read.groups.find(group.name);

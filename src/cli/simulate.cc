@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,11 +30,17 @@
 namespace etude {
 namespace {
 
-// Without times that are 0 in all rows.
+// Without times, and what is not finished, that are 0 or unknown in all rows.
 Table WithoutZeros(Table table) {
   for (size_t i = table.columns.size(); i-- > 0;) {
-    const auto is_zero = [&](const std::vector<Cell>& row) { return row[i] == Cell(int64_t{0}); };
-    if (table.columns[i].unit != Unit::kTime || !std::ranges::all_of(table.rows, is_zero)) continue;
+    const auto is_zero = [&](const std::vector<Cell>& row) {
+      return row[i] == Cell(int64_t{0}) || row[i] == Cell();
+    };
+    static constexpr std::string_view kAlways[] = {"end_ns", "compute_ns", "idle_ns"};
+    const std::string& key = table.columns[i].key;
+    const bool may_go = key == "unfinished" || (table.columns[i].unit == Unit::kTime &&
+                                                std::ranges::count(kAlways, key) == 0);
+    if (!may_go || !std::ranges::all_of(table.rows, is_zero)) continue;
     table.columns.erase(table.columns.begin() + static_cast<ptrdiff_t>(i));
     for (std::vector<Cell>& row : table.rows) row.erase(row.begin() + static_cast<ptrdiff_t>(i));
   }

@@ -38,8 +38,8 @@ struct SliceDone {
 };
 
 std::string ToText(const SliceJob& job, const SliceResult& slice, uint64_t nodes) {
-  std::string text = fmt::format("{}: {} of {} nodes selected\n", job.input.path,
-                                 FormatCount(slice.selected), FormatCount(nodes));
+  std::string text = fmt::format("{}: {} of {} selected\n", job.input.path,
+                                 FormatCount(slice.selected), FormatCount(nodes, "node"));
   const auto line = [&](uint64_t count, std::string_view what) {
     if (count != 0) text += fmt::format("  {}: {}\n", what, FormatCount(count));
   };

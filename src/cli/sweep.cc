@@ -282,7 +282,7 @@ class Sweep {
         return tl::unexpected<Error>(outcome.error());
       }
       outcome = SweepOutcome{
-          .state = SweepOutcome::State::kRefused, .why = outcome.error().message, .step_ns = {}};
+          .state = SweepOutcome::State::kRefused, .why = outcome.error().message, .times = {}};
     }
     ETUDE_RETURN_IF_ERROR(WriteFile(PointPath(task), SweepFileText(task.identity, *outcome)));
     const std::lock_guard lock(mutex_);
@@ -313,7 +313,13 @@ class Sweep {
       const auto name = [](int64_t rank) { return fmt::format("rank {}", rank); };
       outcome.why = fmt::format("{}", fmt::join(ToLines(*diagnosis, name), "; "));
     } else {
-      outcome.step_ns = AccountOf(*last, result, arrivals).step;
+      const SimAccount account = AccountOf(*last, result, arrivals);
+      const SimTimes mean = MeanOf(account).times;
+      outcome.times = SweepTimes{.step = account.step,
+                                 .compute = mean.compute,
+                                 .exposed_communication = mean.exposed_communication,
+                                 .exposed_memory = mean.exposed_memory,
+                                 .idle = mean.idle()};
     }
     return outcome;
   }

@@ -56,8 +56,9 @@ Json VerdictJson(const Validated& verdict) {
 }
 
 std::string VerdictText(const Validated& verdict) {
-  std::string text = fmt::format("{}: {}, {} nodes\n", verdict.path,
-                                 verdict.valid() ? "valid" : "invalid", FormatCount(verdict.nodes));
+  std::string text =
+      fmt::format("{}: {}, {}\n", verdict.path, verdict.valid() ? "valid" : "invalid",
+                  FormatCount(verdict.nodes, "node"));
   for (const Finding& finding : verdict.findings) {
     text += fmt::format("  {}: {} ({} ×): {}\n", Name(finding.severity), finding.name,
                         FormatCount(finding.count), finding.message);

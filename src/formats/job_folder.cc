@@ -502,8 +502,9 @@ std::string EventFault(const CommEvent& event, const Trace& program, NodeId node
   if (comm->bytes && event.bytes && *comm->bytes != *event.bytes) {
     return differs(fmt::format("{} bytes", comm->bytes->count), std::to_string(event.bytes->count));
   }
-  if (comm->root && event.root && *comm->root != *event.root) {
-    return differs(fmt::format("root {}", *comm->root), std::to_string(*event.root));
+  if (event.root && comm->root != event.root) {
+    const std::string found = comm->root ? fmt::format("root {}", *comm->root) : "no root";
+    return differs(found, std::to_string(*event.root));
   }
   if (comm->tag && event.tag && *comm->tag != *event.tag) {
     return differs(fmt::format("tag {}", *comm->tag), std::to_string(*event.tag));

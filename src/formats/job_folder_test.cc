@@ -133,6 +133,15 @@ TEST_F(JobFolder, RefusesOtherKeys) {
             "classes.json.events[0].parts[0].x: found an unknown key");
 }
 
+TEST_F(JobFolder, RefusesAKeyTwice) {
+  EXPECT_EQ(FaultWith("\"states_rank\"", "\"file\":\"class.0.et\",\"states_rank\""),
+            "classes.json.classes[0].file: found the key twice, expected it once");
+  EXPECT_EQ(FaultWith("{\"class\":1,", "{\"class\":1,\"class\":0,"),
+            "classes.json.events[0].parts[1].class: found the key twice, expected it once");
+  EXPECT_EQ(FaultWith("\"facts\": []", "\"facts\": [],\"mesh\": []"),
+            "classes.json.mesh: found the key twice, expected it once");
+}
+
 TEST_F(JobFolder, RefusesGroupsAndRoutesThatTellNothing) {
   const std::string kind = "{\"axes\":[\"dp\"],\"first_name\":7,\"name_step\":1}";
   EXPECT_EQ(FaultWith(kind, "{\"listed\":[[0,1],[1,2,3]],\"names\":[\"7\",\"8\"]}"),
@@ -195,6 +204,8 @@ TEST_F(JobFolder, RefusesDamagedEvents) {
             "class.0.et: found tag 5 at node 1, for which classes.json has 6");
   EXPECT_EQ(FaultWith("\"type\":\"all_reduce\"", "\"type\":\"all_gather\""),
             "class.0.et: found all_reduce at node 2, for which classes.json has all_gather");
+  EXPECT_EQ(FaultWith("\"bytes\":1024", "\"bytes\":1024,\"root\":1"),
+            "class.0.et: found no root at node 2, for which classes.json has 1");
   EXPECT_EQ(FaultWith("\"type\":\"all_reduce\"", "\"type\":\"message\""),
             "class.0.et: found a collective at node 2, for which classes.json has a message");
   EXPECT_EQ(FaultWith(both, reduce + ",\n" + message),

@@ -1,6 +1,7 @@
 #include "src/formats/json_document.h"
 
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,23 +20,67 @@ Result<std::string> ReadWhole(const std::string& path, std::string_view name,
   return ReadWholeFile(path, context.limits, kDocumentBytesMax, fmt::format(", expected {}", name));
 }
 
+// Follows a parser through a document and keeps where a key comes for the second time in an object.
+class KeyWatch {
+ public:
+  void See(Json::parse_event_t event, const Json& parsed) {
+    switch (event) {
+      case Json::parse_event_t::object_start:
+      case Json::parse_event_t::array_start: open_.emplace_back(); break;
+      case Json::parse_event_t::key: SeeKey(parsed.get_ref<const std::string&>()); break;
+      case Json::parse_event_t::object_end:
+      case Json::parse_event_t::array_end: open_.pop_back(); [[fallthrough]];
+      case Json::parse_event_t::value:
+        if (!open_.empty()) ++open_.back().values;
+        break;
+    }
+  }
+  // ".classes[1].file"; empty: none.
+  const std::string& twice() const { return twice_; }
+
+ private:
+  // An object or a list that has not ended.
+  struct Level {
+    std::set<std::string> keys;
+    std::string key;  // the last one; empty in lists
+    size_t values = 0;
+  };
+
+  void SeeKey(const std::string& key) {
+    open_.back().key = key;
+    if (open_.back().keys.insert(key).second || !twice_.empty()) return;
+    for (const Level& level : open_) {
+      twice_ += level.keys.empty() ? fmt::format("[{}]", level.values) : "." + level.key;
+    }
+  }
+
+  std::vector<Level> open_;
+  std::string twice_;
+};
+
+// `unique`: a key that an object has twice is an error.
 Result<Json> ParseWhole(const std::string& path, std::string_view text, std::string_view name,
-                        const RunContext& context) {
+                        bool unique, const RunContext& context) {
+  KeyWatch keys;
   size_t depth = 0;
   bool too_deep = false;
-  const auto bound_depth = [&](int, Json::parse_event_t event, Json&) {
+  const auto watch = [&](int, Json::parse_event_t event, const Json& parsed) {
     if (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start) {
       too_deep = too_deep || ++depth > context.limits.depth;
     }
     if (event == Json::parse_event_t::object_end || event == Json::parse_event_t::array_end) {
       --depth;
     }
+    if (unique && !too_deep) keys.See(event, parsed);
     return !too_deep;
   };
-  Json json = Json::parse(text, bound_depth, /*allow_exceptions=*/false);
+  Json json = Json::parse(text, watch, /*allow_exceptions=*/false);
   if (too_deep) return BadInput(path + ": nested too deeply (limit 'depth')");
   if (json.is_discarded()) {
     return BadInput(fmt::format("{}: not valid JSON, expected {}", path, name));
+  }
+  if (!keys.twice().empty()) {
+    return BadInput(fmt::format("{}{}: found the key twice, expected it once", path, keys.twice()));
   }
   return json;
 }
@@ -64,7 +109,7 @@ const Json& AbsentMember() {
 
 Result<Json> ParseDocument(const std::string& path, std::string_view text, const DocumentKind& kind,
                            const RunContext& context) {
-  ETUDE_ASSIGN_OR_RETURN(Json json, ParseWhole(path, text, kind.name, context));
+  ETUDE_ASSIGN_OR_RETURN(Json json, ParseWhole(path, text, kind.name, /*unique=*/true, context));
   ETUDE_RETURN_IF_ERROR(CheckKind(path, json, kind));
   return json;
 }
@@ -78,7 +123,7 @@ Result<Json> ReadDocument(const std::string& path, const DocumentKind& kind,
 Result<Json> ReadForeignDocument(const std::string& path, std::string_view name,
                                  const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWhole(path, name, context));
-  return ParseWhole(path, text, name, context);
+  return ParseWhole(path, text, name, /*unique=*/false, context);
 }
 
 JsonMembers::JsonMembers(std::string where, const Json& json, Status& status)

@@ -23,7 +23,7 @@ struct DocumentKind {
 };
 
 // Reads a document and checks its format and version. kIo if it cannot be opened, kBadInput if it
-// is none, is larger than 256 MiB or nested too deeply.
+// is none, is larger than 256 MiB, is nested too deeply or has a key twice in an object.
 Result<nlohmann::json> ReadDocument(const std::string& path, const DocumentKind& kind,
                                     const RunContext& context);
 // The same from its text; `path` appears in messages.

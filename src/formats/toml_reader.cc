@@ -30,6 +30,20 @@ std::string TomlReader::PlaceOf(const toml::source_region& region) const {
   return fmt::format("{}:{}:{}", path_, region.begin.line, region.begin.column);
 }
 
+std::map<std::string, std::string, std::less<>> TomlReader::PlacesOf(
+    const toml::table& root) const {
+  std::map<std::string, std::string, std::less<>> places;
+  for (const auto& [key, value] : root) {
+    const std::string name(key.str());
+    places[name] = PlaceOf(value);
+    if (!value.is_table()) continue;
+    for (const auto& [inner, node] : *value.as_table()) {
+      places[fmt::format("{}.{}", name, inner.str())] = PlaceOf(node);
+    }
+  }
+  return places;
+}
+
 tl::unexpected<Error> TomlReader::Wrong(const toml::node& node, std::string_view message) const {
   return BadInput(fmt::format("{}: {}", PlaceOf(node), message));
 }
@@ -37,6 +51,15 @@ tl::unexpected<Error> TomlReader::Wrong(const toml::node& node, std::string_view
 tl::unexpected<Error> TomlReader::WrongType(const toml::node& node, std::string_view key,
                                             std::string_view expected) const {
   return Wrong(node, fmt::format("{}: found {}, expected {}", key, TomlTypeName(node), expected));
+}
+
+tl::unexpected<Error> TomlReader::WrongName(const toml::node& node, std::string_view key,
+                                            std::string_view name,
+                                            const std::vector<std::string>& names) const {
+  const std::string near = Nearest(name, names);
+  return Wrong(node, fmt::format("{}: there is no '{}'{}", key, name,
+                                 near.empty() ? fmt::format(", expected {}", fmt::join(names, ", "))
+                                              : fmt::format("; did you mean '{}'?", near)));
 }
 
 Status TomlReader::CheckKeys(const toml::table& table, std::string_view what, Keys known) const {

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <initializer_list>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -50,10 +52,17 @@ class TomlReader {
   const std::string& path() const { return path_; }
   std::string PlaceOf(const toml::source_region& region) const;
   std::string PlaceOf(const toml::node& node) const { return PlaceOf(node.source()); }
+  // Of the keys of a document and, behind a dot, of its tables.
+  std::map<std::string, std::string, std::less<>> PlacesOf(const toml::table& root) const;
 
   tl::unexpected<Error> Wrong(const toml::node& node, std::string_view message) const;
   tl::unexpected<Error> WrongType(const toml::node& node, std::string_view key,
                                   std::string_view expected) const;
+
+  // What is called `name` is not there: says what is near to it, or all `names`.
+  tl::unexpected<Error> WrongName(const toml::node& node, std::string_view key,
+                                  std::string_view name,
+                                  const std::vector<std::string>& names) const;
 
   // A key that is not known is an error, with the nearest one that is.
   Status CheckKeys(const toml::table& table, std::string_view what, Keys known) const;
@@ -69,6 +78,20 @@ class TomlReader {
   // A number above 0, up to 1e9.
   Result<double> Positive(const toml::node& node, std::string_view key) const;
   Result<bool> Flag(const toml::node& node, std::string_view key) const;
+  // The one of `presets`, which have names, that the key 'preset' says; nullptr without the key.
+  template <typename Presets>
+  Result<const typename Presets::element_type*> PresetOf(const toml::table& root,
+                                                         Presets presets) const {
+    const toml::node* node = root.get("preset");
+    if (node == nullptr) return nullptr;
+    ETUDE_ASSIGN_OR_RETURN(const std::string name, Text(*node, "preset"));
+    std::vector<std::string> names;
+    for (const auto& preset : presets) {
+      if (preset.name == name) return &preset;
+      names.emplace_back(preset.name);
+    }
+    return WrongName(*node, "preset", name, names);
+  }
 
  private:
   std::string path_;

@@ -12,6 +12,7 @@
 #include "src/python/bindings.h"
 #include "src/python/columns.h"
 #include "src/python/tables.h"
+#include "src/report/format.h"
 #include "src/report/health_output.h"
 #include "src/report/json_output.h"
 #include "src/transform/read_job.h"
@@ -208,8 +209,8 @@ void BindJob(nb::module_& module) {
           nb::sig("def traces(self) -> list[Trace]"), "In the order of `ranks`.")
       .def_prop_ro("path", [](const PyJob& job) { return FromPath(job.path); })
       .def("__repr__", [](const PyJob& job) {
-        return ToPython("<etude.Job " + job.path + ": " + std::to_string(job.traces.size()) +
-                        " ranks>");
+        return ToPython("<etude.Job " + job.path + ": " + FormatCount(job.traces.size(), "rank") +
+                        ">");
       });
 }
 

@@ -74,17 +74,23 @@ std::vector<Table> CommTables(const CommSkew& skew, const CommMatch& match) {
 std::vector<std::string> CommNotes(const CommSkew& skew, const CommMatch& match) {
   std::vector<std::string> notes;
   const auto note = [&](uint64_t count, std::string_view what) {
-    if (count != 0) notes.push_back(fmt::format("{} collectives {}", FormatCount(count), what));
+    if (count == 0) return;
+    notes.push_back(fmt::format("{} not split{}",
+                                FormatCount(count, "collective is", "collectives are"), what));
   };
-  note(skew.unaligned,
-       "are not split into skew and transfer: the clock of a member cannot be compared");
-  note(skew.untimed, "are not split: a member has no times");
-  note(skew.alone, "are not split: only one member has a trace");
-  note(match.unmatched, "and other calls found no partners");
+  note(skew.unaligned, " into skew and transfer: the clock of a member cannot be compared");
+  note(skew.untimed, ": a member has no times");
+  note(skew.alone, ": only one member has a trace");
+  if (match.unmatched != 0) {
+    notes.push_back(
+        FormatCount(match.unmatched, "collective or other call", "collectives and other calls") +
+        " found no partners");
+  }
   if (!match.missing_ranks.empty() && !skew.meetings.empty()) {
     notes.push_back(
-        fmt::format("{} ranks have no trace: where they were the last, skew is a lower bound",
-                    match.missing_ranks.size()));
+        fmt::format("{} the last, skew is a lower bound",
+                    FormatCount(match.missing_ranks.size(), "rank has no trace: where it was",
+                                "ranks have no trace: where they were")));
   }
   if (!skew.meetings.empty()) {
     const auto widest = std::ranges::max_element(match.clocks, {}, &ClockOffset::spread);

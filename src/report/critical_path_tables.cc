@@ -214,14 +214,16 @@ std::vector<std::string> CriticalPathNotes(const CriticalPath& path) {
     notes.emplace_back("starts are unknown: the path goes by dependencies and durations");
   }
   if (path.untimed != 0) {
-    notes.push_back(fmt::format("{} operators and pieces of work have no times and count nothing",
-                                FormatCount(path.untimed)));
+    notes.push_back(fmt::format(
+        "{} nothing", FormatCount(path.untimed, "operator or piece of work has no times and counts",
+                                  "operators and pieces of work have no times and count")));
   }
   if (path.contradictions != 0) {
     notes.push_back(
-        fmt::format("{} dependencies contradict times or other dependencies and were "
-                    "left out",
-                    FormatCount(path.contradictions)));
+        fmt::format("{} left out",
+                    FormatCount(path.contradictions,
+                                "dependency contradicts times or other dependencies and was",
+                                "dependencies contradict times or other dependencies and were")));
   }
   return notes;
 }

@@ -393,12 +393,14 @@ class PageMaker {
           FormatTime(timeline.merged_below)));
     }
     if (timeline.too_deep != 0) {
-      notes.push_back(fmt::format("{}{} events are nested more than {} deep and are not drawn", who,
-                                  FormatCount(timeline.too_deep), kMostRows));
+      notes.push_back(fmt::format("{}{} nested more than {} deep and not drawn", who,
+                                  FormatCount(timeline.too_deep, "event is", "events are"),
+                                  kMostRows));
     }
     if (timeline.untimed != 0 && timeline.span) {
-      notes.push_back(fmt::format("{}{} nodes have no start or no duration and are not drawn", who,
-                                  FormatCount(timeline.untimed)));
+      notes.push_back(fmt::format("{}{} no start or no duration and {} not drawn", who,
+                                  FormatCount(timeline.untimed, "node has", "nodes have"),
+                                  timeline.untimed == 1 ? "is" : "are"));
     }
   }
 

@@ -108,33 +108,6 @@ void AddTimes(const SimClassAccount& one, std::vector<Cell>& row) {
   }
 }
 
-// Of all ranks, each rounded down, but for the rest.
-SimClassAccount MeanOf(const SimAccount& account) {
-  SimClassAccount mean;
-  double ranks = 0;
-  for (const SimClassAccount& one : account.classes) ranks += static_cast<double>(one.ranks);
-  const auto mean_of = [&](auto figure) {
-    double sum = 0;
-    for (const SimClassAccount& one : account.classes) {
-      sum += static_cast<double>(figure(one)) * static_cast<double>(one.ranks);
-    }
-    return static_cast<int64_t>(sum / ranks);
-  };
-  const auto mean_time = [&](int64_t SimTimes::*time) {
-    return mean_of([&](const SimClassAccount& one) { return one.times.*time; });
-  };
-  mean.end = mean_of([](const SimClassAccount& one) { return one.end; });
-  SimTimes& times = mean.times;
-  for (int64_t SimTimes::*time :
-       {&SimTimes::communication, &SimTimes::memory, &SimTimes::host,
-        &SimTimes::exposed_communication, &SimTimes::exposed_memory, &SimTimes::host_wait,
-        &SimTimes::late_wait, &SimTimes::early, &SimTimes::other_wait}) {
-    times.*time = mean_time(time);
-  }
-  times.compute = account.step - times.exposed_communication - times.exposed_memory - times.idle();
-  return mean;
-}
-
 Table TimesTable(const SimAccount& account) {
   Table table{.key = "times", .title = "where the step's time goes", .columns = {}, .rows = {}};
   table.columns = {{"who", "", Unit::kText}, {"rank", "rank", Unit::kCount}};
@@ -151,7 +124,8 @@ Table TimesTable(const SimAccount& account) {
   };
   const auto [first, last] = std::ranges::minmax_element(account.classes, {}, key);
   add("last to end", last->first, *last);
-  if (first != last) add("first to end", first->first, *first);
+  const bool differ = first->end != last->end || first->times.idle() != last->times.idle();
+  if (differ) add("first to end", first->first, *first);
   return table;
 }
 

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
+#include <map>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,7 +23,7 @@ bool IsDone(const SweepRow& row) {
 }
 
 int64_t StepOf(const SweepRow& row) {
-  return IsDone(row) ? row.outcome->step_ns.value_or(0) : std::numeric_limits<int64_t>::max();
+  return IsDone(row) ? row.outcome->times->step : std::numeric_limits<int64_t>::max();
 }
 
 // By step time, then by number; those that are not done last.
@@ -31,12 +34,7 @@ std::vector<const SweepRow*> FastestFirst(const SweepResults& results) {
   return rows;
 }
 
-Cell TimeOf(const SweepRow& row, std::optional<int64_t> SweepOutcome::*member) {
-  if (!row.outcome || !((*row.outcome).*member)) return {};
-  return *((*row.outcome).*member);
-}
-
-// `whole`: with whether points are done and of the front.
+// `whole`: with where their time goes, and whether points are done and of the front.
 Table RowsTable(const SweepResults& results, const std::vector<const SweepRow*>& rows, bool whole) {
   Table table{.key = "points", .title = "Points", .columns = {}, .rows = {}};
   table.columns.push_back({"point", "point", Unit::kCount});
@@ -44,7 +42,11 @@ Table RowsTable(const SweepResults& results, const std::vector<const SweepRow*>&
   const bool priced =
       std::ranges::any_of(rows, [](const SweepRow* row) { return row->cost.has_value(); });
   if (whole) table.columns.push_back({"state", "state", Unit::kText});
-  table.columns.push_back({"step_ns", "step", Unit::kTime});
+  const std::span<const SweepTimeColumn> times =
+      std::span(kSweepTimes).first(whole ? std::size(kSweepTimes) : 1);
+  for (const SweepTimeColumn& column : times) {
+    table.columns.push_back({column.key, column.title, Unit::kTime});
+  }
   table.columns.push_back({"npus", "NPUs", Unit::kCount});
   table.columns.push_back({"bandwidth_gb_s", "links (GB/s)", Unit::kNumber});
   if (priced) table.columns.push_back({"cost", "cost", Unit::kNumber});
@@ -57,7 +59,9 @@ Table RowsTable(const SweepResults& results, const std::vector<const SweepRow*>&
     if (whole) {
       cells.push_back(row->outcome ? Cell(std::string(Name(row->outcome->state))) : Cell());
     }
-    cells.push_back(TimeOf(*row, &SweepOutcome::step_ns));
+    for (const SweepTimeColumn& column : times) {
+      cells.push_back(IsDone(*row) ? Cell((*row->outcome->times).*column.time) : Cell());
+    }
     cells.push_back(row->npus);
     cells.push_back(row->bandwidth);
     if (priced) cells.push_back(ToCell(row->cost));
@@ -72,6 +76,23 @@ Table FastestTable(const SweepResults& results) {
   return table;
 }
 
+// Without states where all points are done, and times that are 0 in all of them.
+Table ShortTable(Table table) {
+  for (size_t i = table.columns.size(); i-- > 0;) {
+    const bool is_state = table.columns[i].key == "state";
+    if (!is_state && table.columns[i].unit != Unit::kTime) continue;
+    const Cell usual =
+        is_state ? Cell(std::string(Name(SweepOutcome::State::kDone))) : Cell(int64_t{0});
+    const bool is_dull = std::ranges::all_of(table.rows, [&](const std::vector<Cell>& row) {
+      return row[i] == usual || (!is_state && row[i] == Cell());
+    });
+    if (!is_dull) continue;
+    table.columns.erase(table.columns.begin() + static_cast<ptrdiff_t>(i));
+    for (std::vector<Cell>& row : table.rows) row.erase(row.begin() + static_cast<ptrdiff_t>(i));
+  }
+  return table;
+}
+
 // Of each value of each axis the fastest point.
 Table BestTable(const SweepResults& results) {
   Table table{.key = "best_of",
@@ -81,19 +102,18 @@ Table BestTable(const SweepResults& results) {
                           {"point", "point", Unit::kCount},
                           {"step_ns", "step", Unit::kTime}},
               .rows = {}};
-  const std::vector<const SweepRow*> rows = FastestFirst(results);
   for (size_t axis = 0; axis < results.axes.size(); ++axis) {
     std::vector<std::string> values;
+    std::map<std::string, const SweepRow*> best;
     for (const SweepRow& row : results.rows) {
-      if (std::ranges::find(values, row.labels[axis]) != values.end()) continue;
-      values.push_back(row.labels[axis]);
+      const auto [found, is_new] = best.emplace(row.labels[axis], &row);
+      if (is_new) values.push_back(row.labels[axis]);
+      if (StepOf(row) < StepOf(*found->second)) found->second = &row;
     }
     for (const std::string& value : values) {
-      const auto best = std::ranges::find_if(
-          rows, [&](const SweepRow* row) { return row->labels[axis] == value && IsDone(*row); });
-      if (best == rows.end()) continue;
-      table.rows.push_back(
-          {results.axes[axis], value, CountCell((*best)->point + 1), StepOf(**best)});
+      const SweepRow& row = *best[value];
+      if (!IsDone(row)) continue;
+      table.rows.push_back({results.axes[axis], value, CountCell(row.point + 1), StepOf(row)});
     }
   }
   return table;
@@ -179,7 +199,7 @@ std::string SweepText(const SweepResults& results, size_t top) {
   if (results.rows.size() != results.points) {
     text += fmt::format(", {} of them here", FormatCount(results.rows.size()));
   }
-  text += "\n" + ToText(FastestTable(results), top);
+  text += "\n" + ToText(ShortTable(FastestTable(results)), top);
   if (!results.measures.empty()) text += ToText(SweepFrontTable(results), top);
   const Table failures = SweepFailureTable(results);
   if (!failures.rows.empty()) {
@@ -224,11 +244,13 @@ Page SweepPage(const SweepResults& results) {
   AddFrontCharts(results, points, section);
   std::vector<std::string> names = results.axes;
   if (names.empty()) names = {"point"};
-  section.charts.push_back(Bars(points, {.title = "Step time",
-                                         .categories = names,
-                                         .values = {"step_ns"},
-                                         .series = {},
-                                         .where = {}}));
+  section.charts.push_back(Bars(
+      points, {.title = "Where the time of a step goes",
+               .kind = Chart::Kind::kStacked,
+               .categories = names,
+               .values = {"compute_ns", "exposed_communication_ns", "exposed_memory_ns", "idle_ns"},
+               .series = {},
+               .where = {}}));
   section.tables.push_back(std::move(points));
   if (!results.measures.empty()) section.tables.push_back(SweepFrontTable(results));
   section.tables.push_back(SweepFailureTable(results));

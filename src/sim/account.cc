@@ -103,6 +103,32 @@ SimAccount AccountOf(const SimWorkload& workload, const SimResult& result,
   return account;
 }
 
+SimClassAccount MeanOf(const SimAccount& account) {
+  SimClassAccount mean;
+  double ranks = 0;
+  for (const SimClassAccount& one : account.classes) ranks += static_cast<double>(one.ranks);
+  const auto mean_of = [&](auto figure) {
+    double sum = 0;
+    for (const SimClassAccount& one : account.classes) {
+      sum += static_cast<double>(figure(one)) * static_cast<double>(one.ranks);
+    }
+    return static_cast<int64_t>(sum / ranks);
+  };
+  const auto mean_time = [&](int64_t SimTimes::*time) {
+    return mean_of([&](const SimClassAccount& one) { return one.times.*time; });
+  };
+  mean.end = mean_of([](const SimClassAccount& one) { return one.end; });
+  SimTimes& times = mean.times;
+  for (int64_t SimTimes::*time :
+       {&SimTimes::communication, &SimTimes::memory, &SimTimes::host,
+        &SimTimes::exposed_communication, &SimTimes::exposed_memory, &SimTimes::host_wait,
+        &SimTimes::late_wait, &SimTimes::early, &SimTimes::other_wait}) {
+    times.*time = mean_time(time);
+  }
+  times.compute = account.step - times.exposed_communication - times.exposed_memory - times.idle();
+  return mean;
+}
+
 double AlgorithmBytes(CollectiveType type, int64_t bytes, int64_t members) {
   const auto size = static_cast<double>(bytes);
   return type == CollectiveType::kAllGather ? size * static_cast<double>(members) : size;

@@ -48,6 +48,9 @@ struct SimAccount {
 SimAccount AccountOf(const SimWorkload& workload, const SimResult& result,
                      const Arrivals& arrivals);
 
+// The mean rank: times rounded down, but for computations, which get the rest of the step.
+SimClassAccount MeanOf(const SimAccount& account);
+
 // The data of a collective as nccl-tests counts them, and how many times these cross the network
 // on the way of a rank: bus bandwidth = factor · size / time, size / time the algorithm's
 // (nccl-tests, doc/PERFORMANCE.md).

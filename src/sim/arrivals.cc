@@ -30,6 +30,11 @@ std::optional<int64_t> Arrivals::AbsentFrom(size_t rank_class, uint32_t node) co
   return found == absent_.end() ? std::nullopt : std::optional(found->second);
 }
 
+std::optional<Arrivals::Other> Arrivals::OtherSizeAt(size_t rank_class, uint32_t node) const {
+  const auto found = other_size_.find({rank_class, node});
+  return found == other_size_.end() ? std::nullopt : std::optional(found->second);
+}
+
 size_t Arrivals::Dims() const { return std::min<size_t>(machine_.dims.size(), 32); }
 
 // The dimensions that a collective of all ranks is along.
@@ -200,6 +205,16 @@ void Arrivals::Meet(const Roles& roles, CollectiveType type, const std::vector<C
       if (k >= part.nodes.size()) continue;
       come_[part.rank_class][part.nodes[k]] = absent ? kNever : last_begin;
       if (absent) absent_[{part.rank_class, part.nodes[k]}] = *absent;
+      if (finished || absent) continue;
+      const auto bytes_of = [&](const Part& its) {
+        return ProgramOf(its.rank_class).nodes[its.nodes[k]].bytes;
+      };
+      for (const Part& other : parts) {
+        if (bytes_of(other) == bytes_of(part)) continue;
+        other_size_[{part.rank_class, part.nodes[k]}] = {.rank = first_[other.rank_class],
+                                                         .node = other.nodes[k]};
+        break;
+      }
     }
     SimCollectiveAccount& account = accounts_[{type, place.first, one.members, one.bytes}];
     one.in_group = place.first == 0;

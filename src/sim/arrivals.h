@@ -46,6 +46,12 @@ class Arrivals {
   int64_t Of(size_t rank_class, uint32_t node) const { return come_[rank_class][node]; }
   // One who has not come.
   std::optional<int64_t> AbsentFrom(size_t rank_class, uint32_t node) const;
+  // Where all have come to a collective that does not end: one who has come with other bytes.
+  struct Other {
+    int64_t rank = 0;
+    uint32_t node = 0;  // of its program
+  };
+  std::optional<Other> OtherSizeAt(size_t rank_class, uint32_t node) const;
   // By time, the most first.
   const std::vector<SimCollectiveAccount>& collectives() const { return collectives_; }
 
@@ -104,6 +110,7 @@ class Arrivals {
   std::vector<std::vector<uint32_t>> order_;  // nodes that were begun, in that order
   std::vector<std::vector<int64_t>> come_;
   std::map<std::pair<size_t, uint32_t>, int64_t> absent_;
+  std::map<std::pair<size_t, uint32_t>, Other> other_size_;
   std::map<std::tuple<CollectiveType, int64_t, int64_t, int64_t>, SimCollectiveAccount> accounts_;
   std::vector<SimCollectiveAccount> collectives_;
   std::map<std::pair<size_t, NodeKind>, Ends> ends_;

@@ -57,14 +57,14 @@ struct CollectiveStream {
   SimIndex data_set = 0;
   int64_t tag = 0;
   int64_t priority = 0;
-  std::vector<CollectivePhase> phases;
-  SimIndex begun = 0;  // phases
+  CollectivePhase phase;  // where it is
+  const class StreamAlgorithm* algorithm = nullptr;
+  std::vector<CollectivePhase> phases;  // all
+  SimIndex begun = 0;                   // of them
   int64_t exchanges = 0;
   ExchangeState exchange;
   TreeState tree;
   ProgramState custom;
-
-  const CollectivePhase& phase() const { return phases[begun - 1]; }
 };
 
 // What an algorithm can do.

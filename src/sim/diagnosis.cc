@@ -50,6 +50,11 @@ SimWait WaitOf(const SimWorkload& workload, const SimResult& result, const Arriv
       const int64_t group = self.GroupOf(node);
       wait.what = fmt::format("{} of {} bytes", Name(node.collective), node.bytes);
       if (group != 0) wait.what += fmt::format(" in group {}", group);
+      if (const auto other = arrivals.OtherSizeAt(rank_class, i)) {
+        const SimProgram& its = *workload.ranks[static_cast<size_t>(other->rank)].program;
+        wait.what += fmt::format(" (rank {} has come with {} bytes in its node {})", other->rank,
+                                 its.nodes[other->node].bytes, its.source_ids[other->node]);
+      }
     }
     return wait;
   }
@@ -103,7 +108,7 @@ std::vector<std::string> ToLines(const SimDiagnosis& diagnosis,
       lines.push_back(fmt::format("rank {} is done, and has nothing more to do", *last.for_rank));
       break;
     case SimDiagnosis::End::kUnknown:
-      if (last.node) lines.push_back("all who take part have come, but not with the same");
+      if (last.node) lines.push_back("all who take part have come, and do not fit together");
   }
   return lines;
 }

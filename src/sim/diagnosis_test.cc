@@ -93,8 +93,9 @@ TEST(Diagnosis, ForACollective) {
 
 TEST(Diagnosis, CollectivesOfOtherSizes) {
   EXPECT_EQ(LinesOf({ChainedRank({GatherOf(8)}), ChainedRank({GatherOf(16)})}),
-            Lines({"rank 0: node 10 waits since 0 ns for all_gather of 8 bytes",
-                   "all who take part have come, but not with the same"}));
+            Lines({"rank 0: node 10 waits since 0 ns for all_gather of 8 bytes (rank 1 has come "
+                   "with 16 bytes in its node 10)",
+                   "all who take part have come, and do not fit together"}));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace etude {
 
 void ExchangeAlgorithm::Start(CollectiveStream& stream, StreamActions& actions) const {
-  const CollectivePhase& phase = stream.phase();
+  const CollectivePhase& phase = stream.phase;
   ExchangeState& state = stream.exchange;
   const int64_t p = phase.members.count;
   const int64_t way = WayOf(phase);
@@ -27,7 +27,7 @@ void ExchangeAlgorithm::Start(CollectiveStream& stream, StreamActions& actions) 
 
 // A message that can be sent once what it carries is handled.
 void ExchangeAlgorithm::Insert(CollectiveStream& stream, StreamActions& actions) const {
-  const CollectivePhase& phase = stream.phase();
+  const CollectivePhase& phase = stream.phase;
   ExchangeState& state = stream.exchange;
   if (state.plain_left == 0 && state.reductions_left == 0) {
     state.plain_left = state.parallel;
@@ -51,7 +51,7 @@ void ExchangeAlgorithm::MessageCame(CollectiveStream& stream, StreamActions& act
 }
 
 void ExchangeAlgorithm::Handled(CollectiveStream& stream, StreamActions& actions) const {
-  const CollectivePhase& phase = stream.phase();
+  const CollectivePhase& phase = stream.phase;
   ExchangeState& state = stream.exchange;
   ++state.free;
   const int64_t others = phase.members.count - 1;

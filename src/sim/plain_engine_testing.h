@@ -66,7 +66,7 @@ class Network {
     if (!machine_.congestion) {
       return clock_.At(clock_.now + Unaware(from, to, bytes), std::move(arrived));
     }
-    const auto way = std::make_shared<std::list<int64_t>>(Devices(from, to));
+    const auto way = std::make_shared<std::list<int64_t>>(Devices(machine_.dims[0], from, to));
     Hop(way, bytes, std::move(arrived));
   }
 
@@ -76,27 +76,60 @@ class Network {
   double BytesPerNano(size_t dim) const {
     return machine_.dims[dim].bandwidth * 1073741824.0 / 1e9;
   }
+  // All slow links that are between the two devices, the second of which may be a switch.
+  struct Fault {
+    double share = 1;
+    double latency = 0;
+  };
+  Fault FaultOf(size_t dim, int64_t a, int64_t b) const {
+    Fault all;
+    for (const SlowLink& link : machine_.slow_links) {
+      bool is_it = link.npu == a || link.npu == b;
+      if (link.other) is_it = is_it && (*link.other == a || *link.other == b);
+      if (!link.other) is_it = is_it && link.dim == dim;
+      if (!is_it) continue;
+      all.share *= link.share;
+      all.latency += link.latency;
+    }
+    return all;
+  }
+  Fault FaultOfWay(size_t dim, const std::list<int64_t>& devices) const {
+    Fault all;
+    for (auto next = std::next(devices.begin()); next != devices.end(); ++next) {
+      const Fault one = FaultOf(dim, *std::prev(next), *next);
+      all.share = std::min(all.share, one.share);
+      all.latency += one.latency;
+    }
+    return all;
+  }
+
   int64_t Unaware(int64_t from, int64_t to, int64_t bytes) const {
+    const int64_t source = from;
+    int64_t stride = 1;
     for (size_t i = 0; i < machine_.dims.size(); ++i) {
       const NetworkDim& dim = machine_.dims[i];
       const int64_t a = from % dim.npus;
       const int64_t b = to % dim.npus;
       from /= dim.npus;
       to /= dim.npus;
-      if (a == b) continue;
-      int64_t hops = 1;
-      if (dim.shape == NetworkShape::kSwitch) hops = 2;
-      if (dim.shape == NetworkShape::kRing) {
-        hops = std::min((b + dim.npus - a) % dim.npus, (a + dim.npus - b) % dim.npus);
+      if (a == b) {
+        stride *= dim.npus;
+        continue;
       }
-      return Floor(static_cast<double>(hops) * dim.latency +
-                   static_cast<double>(bytes) / BytesPerNano(i));
+      std::list<int64_t> way = Devices(dim, a, b);
+      const auto hops = static_cast<double>(way.size() - 1);
+      for (int64_t& device : way) {
+        device = device == dim.npus ? -1 : source + (device - a) * stride;
+      }
+      const Fault fault = FaultOfWay(i, way);
+      return Floor(hops * dim.latency + fault.latency +
+                   static_cast<double>(bytes) / (BytesPerNano(i) * fault.share));
     }
     return 0;
   }
 
-  std::list<int64_t> Devices(int64_t from, int64_t to) const {
-    const NetworkDim& dim = machine_.dims[0];
+  // On the way between two of a dimension; a switch has the number behind the last NPU.
+  static std::list<int64_t> Devices(const NetworkDim& dim, int64_t from, int64_t to) {
     if (dim.shape == NetworkShape::kFullyConnected) return {from, to};
     if (dim.shape == NetworkShape::kSwitch) return {from, dim.npus, to};
     const int64_t clockwise = (to + dim.npus - from) % dim.npus;
@@ -114,10 +147,12 @@ class Network {
     way->pop_front();
     const int64_t next = way->front();
     Link& link = links_[{here, next}];
-    const Function use = [this, &link, way, bytes, arrived = std::move(arrived)] {
+    const Fault fault = FaultOf(0, here, next);
+    const Function use = [this, &link, fault, way, bytes, arrived = std::move(arrived)] {
       link.busy = true;
-      const double load = static_cast<double>(bytes) / BytesPerNano(0);
-      clock_.At(clock_.now + Floor(machine_.dims[0].latency + load), [this, way, bytes, arrived] {
+      const double load = static_cast<double>(bytes) / (BytesPerNano(0) * fault.share);
+      const double latency = machine_.dims[0].latency + fault.latency;
+      clock_.At(clock_.now + Floor(latency + load), [this, way, bytes, arrived] {
         if (way->size() == 1) return arrived();
         Hop(way, bytes, arrived);
       });
@@ -435,6 +470,12 @@ class Engine {
   void Issue(Npu& npu, uint32_t index) {
     const SimNode& node = NodeOf(npu, index);
     const auto done = [this, &npu, index] { Complete(npu, index); };
+    const auto straggler = machine_.stragglers.find(npu.id);
+    const double factor = straggler == machine_.stragglers.end() ? 1 : straggler->second;
+    const auto computed = [&](int64_t time) {
+      Later(npu, Floor(static_cast<double>(time) * factor), done);
+    };
+    if (system_.replay_only && node.kind == NodeKind::kCompute) return computed(Recorded(node));
     if (system_.replay_only) return Later(npu, Recorded(node), done);
     const int64_t peer = npu.self->PeerOf(node);
     switch (node.kind) {
@@ -450,16 +491,16 @@ class Engine {
       case NodeKind::kCompute: break;
       default: return Skip(npu, index);
     }
-    if (!system_.roofline || node.on_host) return Later(npu, Recorded(node), done);
+    if (!system_.roofline || node.on_host) return computed(Recorded(node));
     if (node.bytes == 0) return Skip(npu, index);
     const double bandwidth = system_.memory_bandwidth * 1e9;
     if (node.flops == 0) {
-      return Later(npu, Floor(static_cast<double>(node.bytes) / bandwidth * 1e9), done);
+      return computed(Floor(static_cast<double>(node.bytes) / bandwidth * 1e9));
     }
     const double flops = static_cast<double>(node.flops);
     const double intensity = flops / static_cast<double>(node.bytes);
     const double rate = std::min(bandwidth * intensity, system_.peak * 1e12);
-    Later(npu, Floor(flops / rate * 1e9), done);
+    computed(Floor(flops / rate * 1e9));
   }
 
   int64_t MemoryTime(const Npu& npu, const SimNode& node) {

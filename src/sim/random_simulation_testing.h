@@ -45,6 +45,7 @@ class RandomSimulation {
     MakeSystem();
     if (!Usually() && Chance(3)) MakePrograms();
     MakeMemory();
+    MakeFaults();
     MakeWorkload();
   }
 
@@ -181,6 +182,40 @@ class RandomSimulation {
                       .npus_per_node = OneOf({1, 2, 3})};
     if (Usually()) machine.memory.kind = RemoteMemoryKind::kPerNpu;
     if (Chance(40)) machine.memory.kind = RemoteMemoryKind::kNone;
+  }
+
+  void MakeFaults() {
+    const int64_t total = machine.npus();
+    if (Chance(5)) {
+      for (int64_t i = OneOf({1, 1, 2}); i > 0; --i) machine.stragglers[Below(total)] = 1.7;
+    }
+    if (!Chance(4)) return;
+    for (int64_t i = OneOf({1, 1, 2, 3}); i > 0; --i) {
+      SlowLink link{.npu = Below(total),
+                    .dim = random_() % machine.dims.size(),
+                    .share = Chance(2) ? 0.5 : 0.1,
+                    .latency = static_cast<double>(OneOf({0, 75}))};
+      const NetworkDim& dim = machine.dims[link.dim];
+      if (dim.shape != NetworkShape::kSwitch && dim.npus > 1 && Chance(2)) {
+        int64_t stride = 1;
+        for (size_t j = 0; j < link.dim; ++j) stride *= machine.dims[j].npus;
+        const int64_t at = link.npu / stride % dim.npus;
+        link.other = link.npu + ((at + 1) % dim.npus - at) * stride;
+      }
+      machine.slow_links.push_back(link);
+    }
+    // The same in each line of the dimension: ranks can still do the same.
+    if (Chance(2) && !machine.slow_links[0].other) {
+      const SlowLink first = machine.slow_links[0];
+      machine.slow_links.clear();
+      for (int64_t npu = 0; npu < total; ++npu) {
+        int64_t stride = 1;
+        for (size_t j = 0; j < first.dim; ++j) stride *= machine.dims[j].npus;
+        if (npu / stride % machine.dims[first.dim].npus != 0) continue;
+        machine.slow_links.push_back(first);
+        machine.slow_links.back().npu = npu;
+      }
+    }
   }
 
   // Two partitions of the ranks into groups.

@@ -1,6 +1,7 @@
 #include "src/sim/rank_classes.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <numeric>
 #include <optional>
@@ -21,6 +22,7 @@ class Signature {
     high_ = Mix(high_ + value * 0xD6E8FEB86659FD93ull);
   }
   void Add(int64_t value) { Add(static_cast<uint64_t>(value)); }
+  void Add(double value) { Add(std::bit_cast<uint64_t>(value)); }
   void Add(const Signature& other) {
     Add(other.low_);
     Add(other.high_);
@@ -28,6 +30,11 @@ class Signature {
   void Add(Travel::Way way) {
     Add(uint64_t{way.dim});
     Add(way.hops);
+    Add(way.fault);
+  }
+  void Add(LinkFault fault) {
+    Add(fault.share);
+    Add(fault.latency);
   }
 
   friend bool operator==(const Signature&, const Signature&) = default;
@@ -113,6 +120,7 @@ class Refiner {
       signatures[i] = found->second;
       all_together_ = all_together_ || of_all[program];
     }
+    AddFaults(signatures);
     if (!FindGroups() || !FindPeers()) return std::nullopt;
     size_t count = Number(signatures);
     while (count < ranks_) {
@@ -158,6 +166,23 @@ class Refiner {
           numbers.emplace(signatures[i], static_cast<uint32_t>(numbers.size())).first->second;
     }
     return numbers.size();
+  }
+
+  // Slow ranks, and where slow links are from here: so the distance to another rank tells the way.
+  void AddFaults(std::vector<Signature>& signatures) const {
+    for (const auto& [rank, factor] : machine_.stragglers) {
+      signatures[static_cast<size_t>(rank)].Add(factor);
+    }
+    if (travel_.faults().empty()) return;
+    const std::vector<std::vector<LinkFaults::Seen>> seen = travel_.faults().SeenByRanks();
+    for (size_t i = 0; i < ranks_; ++i) {
+      for (const LinkFaults::Seen& one : seen[i]) {
+        signatures[i].Add(uint64_t{one.dim});
+        signatures[i].Add(one.ahead);
+        signatures[i].Add(one.length);
+        signatures[i].Add(one.fault);
+      }
+    }
   }
 
   // False: a rank has a group that is not there or that it is not in, which the simulation finds.

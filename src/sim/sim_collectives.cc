@@ -105,8 +105,7 @@ void SimCollectives::Begin(SimIndex at, SimIndex index, const SimNode& node) {
   }
   const SimCollectiveModel::Chunks chunks = model_.ChunksOf(*call);
   const int64_t streams = is_custom ? 1 : chunks.count;
-  const auto set = static_cast<SimIndex>(data_sets_.size());
-  data_sets_.push_back({.rank = at, .node = index, .left = streams});
+  const SimIndex set = data_sets_.Add({.rank = at, .node = index, .left = streams});
   const int64_t priority = PriorityOf(ranks_[at], node);
   int64_t first_tag = 0;
   if (call->group != nullptr) {
@@ -154,9 +153,9 @@ CollectiveStream& SimCollectives::NewStream() {
 // ---- queues
 
 void SimCollectives::Finish(SimIndex id) {
-  DataSet& set = data_sets_[streams_[id].data_set];
-  if (--set.left == 0) {
-    const DataSet done = set;
+  const SimIndex set = streams_[id].data_set;
+  if (--data_sets_[set].left == 0) {
+    const DataSet done = data_sets_.Take(set);
     listener_.Complete(done.rank, done.node);
   }
   free_streams_.push_back(id);
@@ -166,14 +165,14 @@ void SimCollectives::Finish(SimIndex id) {
 void SimCollectives::NextPhase(CollectiveStream& stream) {
   const SimIndex at = stream.rank;
   const bool was_queued = stream.begun > 0;
-  const SimIndex old = was_queued ? stream.phase().queue : 0;
+  const SimIndex old = was_queued ? stream.phase.queue : 0;
   const bool ends = stream.begun == stream.phases.size();
   SimIndex next = 0;
   if (ends) {
     Finish(stream.id);
   } else {
-    ++stream.begun;
-    next = stream.phase().queue;
+    stream.phase = stream.phases[stream.begun++];
+    next = stream.phase.queue;
     Rank& rank = ranks_[at];
     rank.queues[next].waiting.push(
         {.priority = stream.priority, .order = rank.next_order++, .stream = stream.id});
@@ -199,12 +198,13 @@ void SimCollectives::StartStreams(SimIndex at, SimIndex number) {
 
 void SimCollectives::Start(CollectiveStream& stream) {
   if (stream.custom.rank != nullptr) return StartProgram(stream);
-  AlgorithmOf(stream.phase().choice.algorithm).Start(stream, *this);
+  stream.algorithm = &AlgorithmOf(stream.phase.choice.algorithm);
+  stream.algorithm->Start(stream, *this);
 }
 
 void SimCollectives::MessageCame(SimIndex id) {
   CollectiveStream& stream = streams_[id];
-  AlgorithmOf(stream.phase().choice.algorithm).MessageCame(stream, *this);
+  stream.algorithm->MessageCame(stream, *this);
 }
 
 void SimCollectives::Handled(const LocalEvent& event) {
@@ -215,7 +215,7 @@ void SimCollectives::Handled(const LocalEvent& event) {
 
 void SimCollectives::Reduced(SimIndex id) {
   CollectiveStream& stream = streams_[id];
-  AlgorithmOf(stream.phase().choice.algorithm).Handled(stream, *this);
+  stream.algorithm->Handled(stream, *this);
 }
 
 void SimCollectives::Send(const CollectiveStream& stream, int64_t target, int64_t bytes,
@@ -243,7 +243,7 @@ void SimCollectives::Receive(const CollectiveStream& stream, int64_t source, int
 
 void SimCollectives::Handle(const CollectiveStream& stream, bool reduces, int64_t bytes) {
   timeline_.PlanLocal(
-      stream.rank, endpoint_.Delay(stream.phase().in_group),
+      stream.rank, endpoint_.Delay(stream.phase.in_group),
       {.kind = LocalKind::kHandled, .reduces = reduces, .subject = stream.id, .bytes = bytes});
 }
 

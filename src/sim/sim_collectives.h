@@ -11,6 +11,7 @@
 #include "src/sim/collective_stream.h"
 #include "src/sim/sim_endpoint_model.h"
 #include "src/sim/sim_messages.h"
+#include "src/sim/sim_pool.h"
 #include "src/sim/sim_timeline.h"
 
 namespace etude {
@@ -96,7 +97,7 @@ class SimCollectives final : private StreamActions {
   NodeListener& listener_;
   const int64_t most_running_;  // streams of a queue
   std::vector<Rank> ranks_;
-  std::vector<DataSet> data_sets_;
+  SimPool<DataSet> data_sets_;
   std::deque<CollectiveStream> streams_;
   std::vector<SimIndex> free_streams_;
 };

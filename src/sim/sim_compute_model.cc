@@ -1,6 +1,7 @@
 #include "src/sim/sim_compute_model.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "src/sim/travel.h"
 
@@ -36,11 +37,40 @@ class RooflineCompute final : public SimComputeModel {
   const double peak_;  // operations a second
 };
 
+class WithStragglers final : public SimComputeModel {
+ public:
+  WithStragglers(const SimMachine& machine, std::unique_ptr<SimComputeModel> model)
+      : machine_(machine), model_(std::move(model)) {}
+
+  std::string_view name() const override { return model_->name(); }
+  std::optional<int64_t> Time(int64_t rank, const SimNode& node) const override {
+    const std::optional<int64_t> time = model_->Time(rank, node);
+    if (!time) return time;
+    return StragglerTime(machine_, rank, *time);
+  }
+
+ private:
+  const SimMachine& machine_;
+  const std::unique_ptr<SimComputeModel> model_;
+};
+
 }  // namespace
 
-std::unique_ptr<SimComputeModel> MakeSimComputeModel(const SystemModel& system) {
-  if (system.roofline) return std::make_unique<RooflineCompute>(system);
-  return std::make_unique<RecordedCompute>();
+int64_t StragglerTime(const SimMachine& machine, int64_t rank, int64_t time) {
+  const auto factor = machine.stragglers.find(rank);
+  if (factor == machine.stragglers.end()) return time;
+  return WholeNanos(static_cast<double>(time) * factor->second);
+}
+
+std::unique_ptr<SimComputeModel> MakeSimComputeModel(const SimMachine& machine) {
+  std::unique_ptr<SimComputeModel> model;
+  if (machine.system.roofline) {
+    model = std::make_unique<RooflineCompute>(machine.system);
+  } else {
+    model = std::make_unique<RecordedCompute>();
+  }
+  if (machine.stragglers.empty()) return model;
+  return std::make_unique<WithStragglers>(machine, std::move(model));
 }
 
 }  // namespace etude

@@ -22,8 +22,11 @@ class SimComputeModel {
 // As recorded, ns; what is not known takes 1.
 inline int64_t RecordedTime(const SimNode& node) { return node.duration > 0 ? node.duration : 1; }
 
+// Of a computation by `rank` itself that takes `time` elsewhere, ns.
+int64_t StragglerTime(const SimMachine& machine, int64_t rank, int64_t time);
+
 // "astra-sim-2.0/recorded" or "astra-sim-2.0/roofline", with which computations on the host take
-// their recorded time.
-std::unique_ptr<SimComputeModel> MakeSimComputeModel(const SystemModel& system);
+// their recorded time; those of stragglers take longer.
+std::unique_ptr<SimComputeModel> MakeSimComputeModel(const SimMachine& machine);
 
 }  // namespace etude

@@ -23,6 +23,7 @@ SimExecution::SimExecution(const SimInput& input, const SimComputeModel& compute
     rank.program = rank.self->program.get();
     rank.waits = rank.program->waits;
     rank.left = rank.program->nodes.size();
+    nodes_ += rank.left;
     rank.result.begins.assign(rank.left, -1);
     rank.result.ends.assign(rank.left, -1);
   }
@@ -83,7 +84,11 @@ void SimExecution::Issue(SimIndex at, SimIndex index) {
   rank.taken[slot] = true;
   rank.result.begins[index] = timeline_.now();
   ++rank.in_flight;
-  if (input_.system.replay_only) return Wait(at, index, RecordedTime(node));
+  if (input_.system.replay_only) {
+    const int64_t time = RecordedTime(node);
+    if (node.kind != NodeKind::kCompute) return Wait(at, index, time);
+    return Wait(at, index, StragglerTime(input_.machine, input_.PlaceOf(at), time));
+  }
   Start(at, index, node);
 }
 
@@ -146,6 +151,7 @@ void SimExecution::Skip(SimIndex at, SimIndex index) {
   rank.result.ends[index] = timeline_.now();
   --rank.in_flight;
   --rank.left;
+  ++nodes_done_;
   for (const SimIndex child : rank.program->children[index]) {
     if (--rank.waits[child] == 0) rank.freed.push_back(child);
   }
@@ -166,6 +172,7 @@ void SimExecution::Complete(SimIndex at, SimIndex index) {
   }
   --rank.in_flight;
   --rank.left;
+  ++nodes_done_;
   rank.result.end = now;
   for (const SimIndex child : rank.program->children[index]) {
     if (--rank.waits[child] == 0) MakeReady(rank, child);

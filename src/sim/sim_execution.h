@@ -30,6 +30,10 @@ class SimExecution {
   void Complete(SimIndex rank, SimIndex index);
   void Wake(SimIndex rank) { IssueReady(rank); }
 
+  // Of all ranks.
+  uint64_t nodes() const { return nodes_; }
+  uint64_t nodes_done() const { return nodes_done_; }
+
   // By rank. Once only.
   std::vector<SimRankResult> TakeResults();
 
@@ -71,6 +75,8 @@ class SimExecution {
   SimCollectives& collectives_;
   NodeListener& listener_;
   std::vector<Rank> ranks_;
+  uint64_t nodes_ = 0;
+  uint64_t nodes_done_ = 0;
 };
 
 }  // namespace etude

@@ -7,42 +7,27 @@ namespace {
 
 constexpr int64_t kRendezvousBytes = 8192;
 
-template <typename T>
-SimIndex Keep(std::vector<T>& all, std::vector<SimIndex>& unused, const T& value) {
-  if (unused.empty()) {
-    all.push_back(value);
-    return static_cast<SimIndex>(all.size() - 1);
-  }
-  const SimIndex index = unused.back();
-  unused.pop_back();
-  all[index] = value;
-  return index;
-}
-
 }  // namespace
 
 void SimMessages::Send(const SimMessage& message) {
   if (!input_.system.rendezvous) return SendNow(message);
-  held_.push_back(message);
-  Post({.kind = MessageReceiver::Kind::kSend,
-        .rank = message.source,
-        .subject = static_cast<SimIndex>(held_.size() - 1)},
-       {.tag = message.tag + kRendezvousTag,
-        .bytes = kRendezvousBytes,
-        .ordinal = message.ordinal,
-        .source = message.target,
-        .target = message.source});
+  Post(
+      {.kind = MessageReceiver::Kind::kSend, .rank = message.source, .subject = held_.Add(message)},
+      {.tag = message.tag + kRendezvousTag,
+       .bytes = kRendezvousBytes,
+       .ordinal = message.ordinal,
+       .source = message.target,
+       .target = message.source});
 }
 
 void SimMessages::SendNow(const SimMessage& message) {
   ++sent_;
-  network_.Send(Keep(messages_, free_messages_, message), message.from, message.to, message.bytes);
+  network_.Send(messages_.Add(message), message.from, message.to, message.bytes);
 }
 
 void SimMessages::Receive(const MessageReceiver& receiver, const MatchKey& key, int64_t from) {
   if (!input_.system.rendezvous) return Post(receiver, key);
   // At the arrival of what tells the sender the receive is posted.
-  posted_.emplace_back(receiver, key);
   SendNow({.bytes = kRendezvousBytes,
            .tag = key.tag + kRendezvousTag,
            .ordinal = key.ordinal,
@@ -52,20 +37,19 @@ void SimMessages::Receive(const MessageReceiver& receiver, const MatchKey& key, 
            .to = from,
            .sender = {.kind = MessageReceiver::Kind::kPostReceive,
                       .rank = key.target,
-                      .subject = static_cast<SimIndex>(posted_.size() - 1)}});
+                      .subject = posted_.Add({receiver, key})}});
 }
 
 void SimMessages::Post(const MessageReceiver& receiver, const MatchKey& key) {
   if (!mailbox_.Post(key, receiver)) return;
-  timeline_.Plan(timeline_.now(), SimEventKind::kReceived,
-                 Keep(receipts_, free_receipts_, receiver));
+  timeline_.Plan(timeline_.now(), SimEventKind::kReceived, receipts_.Add(receiver));
 }
 
 void SimMessages::Tell(const MessageReceiver& receiver) {
   switch (receiver.kind) {
-    case MessageReceiver::Kind::kSend: return SendNow(held_[receiver.subject]);
+    case MessageReceiver::Kind::kSend: return SendNow(held_.Take(receiver.subject));
     case MessageReceiver::Kind::kPostReceive: {
-      const auto [who, key] = posted_[receiver.subject];
+      const auto [who, key] = posted_.Take(receiver.subject);
       return Post(who, key);
     }
     case MessageReceiver::Kind::kNobody:
@@ -76,16 +60,14 @@ void SimMessages::Tell(const MessageReceiver& receiver) {
 }
 
 void SimMessages::Received(SimIndex receipt, int64_t planned) {
-  const MessageReceiver receiver = receipts_[receipt];
-  free_receipts_.push_back(receipt);
+  const MessageReceiver receiver = receipts_.Take(receipt);
   coincidences_.AddOwn(receiver.rank, timeline_.now(), planned);
   Tell(receiver);
 }
 
 void SimMessages::Arrive(SimIndex index, int64_t planned) {
   if (!network_.Arrive(index)) return;
-  const SimMessage message = messages_[index];
-  free_messages_.push_back(index);
+  const SimMessage message = messages_.Take(index);
   if (message.sender.kind != MessageReceiver::Kind::kNobody) {
     coincidences_.AddOwn(message.source, timeline_.now(), planned);
     Tell(message.sender);

@@ -2,12 +2,12 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "src/sim/coincidences.h"
 #include "src/sim/mailbox.h"
 #include "src/sim/sim_message.h"
 #include "src/sim/sim_network_model.h"
+#include "src/sim/sim_pool.h"
 #include "src/sim/sim_timeline.h"
 
 namespace etude {
@@ -52,13 +52,11 @@ class SimMessages {
   Coincidences& coincidences_;
   MessageListener& listener_;
   Mailbox mailbox_;
-  std::vector<SimMessage> messages_;  // on their way
-  std::vector<SimIndex> free_messages_;
-  std::vector<MessageReceiver> receipts_;  // of messages that were there before they were asked for
-  std::vector<SimIndex> free_receipts_;
+  SimPool<SimMessage> messages_;       // on their way
+  SimPool<MessageReceiver> receipts_;  // of messages that were there before they were asked for
   // Of rendezvous.
-  std::vector<SimMessage> held_;
-  std::vector<std::pair<MessageReceiver, MatchKey>> posted_;
+  SimPool<SimMessage> held_;
+  SimPool<std::pair<MessageReceiver, MatchKey>> posted_;
   uint64_t sent_ = 0;
 };
 

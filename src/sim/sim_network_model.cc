@@ -11,18 +11,25 @@ namespace {
 class UnawareNetwork final : public SimNetworkModel {
  public:
   UnawareNetwork(const SimInput& input, SimTimeline& timeline)
-      : input_(input), timeline_(timeline), sent_(input.rank_count() * input.machine.dims.size()) {}
+      : input_(input),
+        timeline_(timeline),
+        last_(input.rank_count()),
+        sent_(input.rank_count() * input.machine.dims.size()) {}
 
   std::string_view name() const override { return "astra-sim-2.0/analytical-unaware"; }
   void Send(SimIndex message, int64_t from, int64_t to, int64_t bytes) override {
-    const Travel::Way way = input_.travel.WayOf(from, to);
-    if (way.hops > 0) {
-      Sent& sent = sent_[input_.ClassOf(from) * input_.machine.dims.size() + way.dim];
+    const SimIndex source = input_.ClassOf(from);
+    Last& last = last_[source];
+    if (last.to != to || last.bytes != bytes) {
+      const Travel::Way way = input_.travel.WayOf(from, to);
+      last = {.to = to, .bytes = bytes, .way = way, .time = input_.travel.Time(way, bytes)};
+    }
+    if (last.way.hops > 0) {
+      Sent& sent = sent_[source * input_.machine.dims.size() + last.way.dim];
       ++sent.messages;
       sent.bytes += bytes;
     }
-    timeline_.Plan(timeline_.now() + input_.travel.Time(way, bytes), SimEventKind::kArrival,
-                   message);
+    timeline_.Plan(timeline_.now() + last.time, SimEventKind::kArrival, message);
   }
   bool Arrive(SimIndex /*message*/) override { return true; }
   void FreeLink(SimIndex /*link*/) override {}
@@ -41,6 +48,13 @@ class UnawareNetwork final : public SimNetworkModel {
   }
 
  private:
+  // What a rank has sent last: most send the same again and again.
+  struct Last {
+    int64_t to = -1;
+    int64_t bytes = 0;
+    Travel::Way way;
+    int64_t time = 0;  // ns
+  };
   struct Sent {
     uint64_t messages = 0;
     int64_t bytes = 0;
@@ -48,6 +62,7 @@ class UnawareNetwork final : public SimNetworkModel {
 
   const SimInput& input_;
   SimTimeline& timeline_;
+  std::vector<Last> last_;  // by class of ranks
   std::vector<Sent> sent_;  // by class of ranks and dimension
 };
 
@@ -61,6 +76,7 @@ class AwareNetwork final : public SimNetworkModel {
         timeline_(timeline) {
     const auto npus = static_cast<size_t>(total_);
     links_.resize(dim_.shape == NetworkShape::kFullyConnected ? npus * npus : 2 * npus);
+    FindFaults(input.travel.faults());
   }
 
   std::string_view name() const override { return "astra-sim-2.0/analytical-aware"; }
@@ -122,6 +138,28 @@ class AwareNetwork final : public SimNetworkModel {
     }
     return {static_cast<SimIndex>(total_ + message.at), (message.at + total_ - 1) % total_};
   }
+  void FindFaults(const LinkFaults& faults) {
+    if (faults.empty()) return;
+    faults_.resize(links_.size());
+    const auto ends = [&](int64_t link, int64_t from, int64_t to) {
+      faults_[static_cast<size_t>(link)] = faults.Of(0, from, to);
+    };
+    for (int64_t from = 0; from < total_; ++from) {
+      switch (dim_.shape) {
+        case NetworkShape::kFullyConnected:
+          for (int64_t to = 0; to < total_; ++to) ends(from * total_ + to, from, to);
+          break;
+        case NetworkShape::kSwitch:
+          ends(from, from, LinkFaults::kSwitch);
+          ends(total_ + from, from, LinkFaults::kSwitch);
+          break;
+        case NetworkShape::kRing:
+          ends(from, from, (from + 1) % total_);
+          ends(total_ + from, from, (from + total_ - 1) % total_);
+          break;
+      }
+    }
+  }
   void EnterLink(SimIndex message) {
     Link& link = links_[NextLink(transfers_[message]).first];
     if (link.busy) {
@@ -135,7 +173,8 @@ class AwareNetwork final : public SimNetworkModel {
     Transfer& transfer = transfers_[message];
     const auto [link, next] = NextLink(transfer);
     links_[link].busy = true;
-    const double load = static_cast<double>(transfer.bytes) / bytes_per_ns_;
+    const LinkFault fault = faults_.empty() ? LinkFault{} : faults_[link];
+    const double load = static_cast<double>(transfer.bytes) / (bytes_per_ns_ * fault.share);
     const int64_t now = timeline_.now();
     SimLinkUse& use = links_[link].use;
     use.from = transfer.at;
@@ -144,7 +183,8 @@ class AwareNetwork final : public SimNetworkModel {
     use.bytes += transfer.bytes;
     use.busy += WholeNanos(load);
     transfer.at = next;
-    timeline_.Plan(now + WholeNanos(dim_.latency + load), SimEventKind::kArrival, message);
+    timeline_.Plan(now + WholeNanos(dim_.latency + fault.latency + load), SimEventKind::kArrival,
+                   message);
     timeline_.Plan(now + WholeNanos(load), SimEventKind::kLinkFree, link);
   }
 
@@ -153,6 +193,7 @@ class AwareNetwork final : public SimNetworkModel {
   const double bytes_per_ns_;
   SimTimeline& timeline_;
   std::vector<Link> links_;
+  std::vector<LinkFault> faults_;    // by link; empty: none
   std::vector<Transfer> transfers_;  // by message
 };
 

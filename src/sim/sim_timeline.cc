@@ -6,25 +6,35 @@ namespace etude {
 
 void SimTimeline::PlanLocal(SimIndex rank, int64_t delay, const LocalEvent& event) {
   const int64_t time = now() + std::min(delay, kLongest);
-  for (Tick& tick : ticks_[rank]) {
+  const SimIndex link = links_.Add({.event = event});
+  for (SimIndex i = first_tick_[rank]; i != kNoIndex; i = ticks_[i].next) {
+    Tick& tick = ticks_[i];
     if (tick.time != time) continue;
-    tick.events.push_back(event);
+    if (tick.first == kNoIndex) {
+      tick.first = link;
+    } else {
+      links_[tick.last].next = link;
+    }
+    tick.last = link;
     return;
   }
-  ticks_[rank].push_back({.time = time, .events = {event}});
-  Plan(time, SimEventKind::kLocal, rank);
+  const SimIndex tick = ticks_.Add(
+      {.time = time, .rank = rank, .first = link, .last = link, .next = first_tick_[rank]});
+  first_tick_[rank] = tick;
+  Plan(time, SimEventKind::kLocal, tick);
 }
 
-std::optional<LocalEvent> SimTimeline::NextLocal(SimIndex rank) {
-  std::vector<Tick>& ticks = ticks_[rank];
-  const auto tick = std::ranges::find(ticks, now(), &Tick::time);
-  if (tick->events.empty()) {
-    ticks.erase(tick);
-    return std::nullopt;
+std::optional<LocalEvent> SimTimeline::NextLocal(SimIndex index) {
+  Tick& tick = ticks_[index];
+  if (tick.first != kNoIndex) {
+    const Link link = links_.Take(tick.first);
+    tick.first = link.next;
+    return link.event;
   }
-  const LocalEvent event = tick->events.front();
-  tick->events.pop_front();
-  return event;
+  SimIndex* place = &first_tick_[tick.rank];
+  while (*place != index) place = &ticks_[*place].next;
+  *place = ticks_.Take(index).next;
+  return std::nullopt;
 }
 
 }  // namespace etude

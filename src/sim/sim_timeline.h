@@ -1,19 +1,19 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <vector>
 
 #include "src/sim/event_queue.h"
 #include "src/sim/sim_input.h"
+#include "src/sim/sim_pool.h"
 
 namespace etude {
 
 enum class SimEventKind : uint8_t { kLocal, kArrival, kLinkFree, kReceived };
 struct SimEvent {
   SimEventKind kind = SimEventKind::kLocal;
-  SimIndex subject = 0;  // rank, message, link, receiver
+  SimIndex subject = 0;  // tick, message, link, receiver
   int64_t planned = 0;   // when
 };
 
@@ -33,7 +33,7 @@ class SimTimeline {
  public:
   static constexpr int64_t kEnd = int64_t{1} << 61;  // of a simulation, ns
 
-  explicit SimTimeline(size_t ranks) : ticks_(ranks) {}
+  explicit SimTimeline(size_t ranks) : first_tick_(ranks, kNoIndex) {}
 
   int64_t now() const { return events_.now(); }
   bool empty() const { return events_.empty(); }
@@ -45,20 +45,30 @@ class SimTimeline {
   }
 
   void PlanLocal(SimIndex rank, int64_t delay, const LocalEvent& event);
-  // Of the rank's tick that is now the next that it does; nullopt: that was all. What it does may
-  // add to this tick, and make others.
-  std::optional<LocalEvent> NextLocal(SimIndex rank);
+  SimIndex RankOf(SimIndex tick) { return ticks_[tick].rank; }
+  // Of a tick that is now what the rank does next; nullopt: that was all, and the tick is gone.
+  // What it does may add to this tick, and make others.
+  std::optional<LocalEvent> NextLocal(SimIndex tick);
 
  private:
   static constexpr int64_t kLongest = int64_t{1} << 57;  // of anything, ns
 
+  struct Link {
+    LocalEvent event;
+    SimIndex next = kNoIndex;
+  };
   struct Tick {
     int64_t time = 0;
-    std::deque<LocalEvent> events;
+    SimIndex rank = 0;
+    SimIndex first = kNoIndex;  // links
+    SimIndex last = kNoIndex;
+    SimIndex next = kNoIndex;  // tick of the rank
   };
 
   EventQueue<SimEvent> events_;
-  std::vector<std::vector<Tick>> ticks_;  // by rank
+  SimPool<Link> links_;
+  SimPool<Tick> ticks_;
+  std::vector<SimIndex> first_tick_;  // by rank
 };
 
 }  // namespace etude

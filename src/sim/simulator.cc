@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "src/sim/coincidences.h"
+#include "src/sim/link_faults.h"
 #include "src/sim/rank_classes.h"
 #include "src/sim/sim_collectives.h"
 #include "src/sim/sim_compute_model.h"
@@ -23,11 +24,12 @@ namespace {
 // The loop over events, which go to the parts of the simulation.
 class SimEngine final : private MessageListener, private NodeListener {
  public:
-  explicit SimEngine(const SimInput& input)
+  SimEngine(const SimInput& input, const RunContext* context)
       : input_(input),
+        context_(context),
         timeline_(input.rank_count()),
         network_(MakeSimNetworkModel(input, timeline_)),
-        compute_(MakeSimComputeModel(input.system)),
+        compute_(MakeSimComputeModel(input.machine)),
         memory_(MakeSimMemoryModel(input.machine.memory)),
         collective_model_(MakeSimCollectiveModel(input)),
         coincidences_(input),
@@ -37,7 +39,13 @@ class SimEngine final : private MessageListener, private NodeListener {
 
   Result<SimResult> Run() {
     execution_.Begin();
-    while (!timeline_.empty() && !failed_ && !ambiguous()) {
+    bool stopped = false;
+    for (uint64_t i = 1; !timeline_.empty() && !failed_ && !ambiguous(); ++i) {
+      if (i % kEventsBetweenLooks == 0 && context_ != nullptr) {
+        stopped = context_->stopped();
+        if (stopped) break;
+        Report();
+      }
       const SimEvent event = timeline_.Take();
       if (timeline_.now() > SimTimeline::kEnd) {
         return BadInput("found work that takes more than 70 years");
@@ -50,20 +58,29 @@ class SimEngine final : private MessageListener, private NodeListener {
                      .links = network_->Links(),
                      .events = timeline_.count(),
                      .messages = messages_.sent(),
-                     .unreceived = messages_.unreceived()};
+                     .unreceived = messages_.unreceived(),
+                     .time = timeline_.now(),
+                     .stopped = stopped};
   }
 
   bool ambiguous() const { return coincidences_.ambiguous(); }
 
  private:
+  static constexpr uint64_t kEventsBetweenLooks = 1 << 14;
+
+  void Report() const {
+    const double ms = static_cast<double>(timeline_.now()) / 1e6;
+    context_->Progress(fmt::format("simulated {:.3f} ms: nodes", ms), execution_.nodes_done(),
+                       execution_.nodes());
+  }
   void Do(const SimEvent& event) {
     switch (event.kind) {
-      case SimEventKind::kLocal:
-        coincidences_.AddOwn(event.subject, timeline_.now(), event.planned);
-        while (const auto local = timeline_.NextLocal(event.subject)) {
-          DoLocal(event.subject, *local);
-        }
+      case SimEventKind::kLocal: {
+        const SimIndex rank = timeline_.RankOf(event.subject);
+        coincidences_.AddOwn(rank, timeline_.now(), event.planned);
+        while (const auto local = timeline_.NextLocal(event.subject)) DoLocal(rank, *local);
         break;
+      }
       case SimEventKind::kArrival: messages_.Arrive(event.subject, event.planned); break;
       case SimEventKind::kLinkFree: network_->FreeLink(event.subject); break;
       case SimEventKind::kReceived: messages_.Received(event.subject, event.planned); break;
@@ -105,6 +122,7 @@ class SimEngine final : private MessageListener, private NodeListener {
   }
 
   const SimInput& input_;
+  const RunContext* const context_;
   std::optional<Error> failed_;
   SimTimeline timeline_;
   const std::unique_ptr<SimNetworkModel> network_;
@@ -128,19 +146,21 @@ Result<SimResult> Simulate(const SimMachine& machine, const SimWorkload& workloa
   if (machine.congestion && machine.dims.size() != 1) {
     return BadInput("found a network of several dimensions, expected one with congestion");
   }
+  ETUDE_RETURN_IF_ERROR(CheckFaults(machine));
   if (options.by_class) {
     const RankClasses classes = FindRankClasses(machine, workload);
     if (!classes.is_trivial()) {
       const SimInput input(machine, workload, classes);
-      SimEngine engine(input);
+      SimEngine engine(input, options.context);
       Result<SimResult> result = engine.Run();
+      if (result && result->stopped) return result;
       const bool finished = result && std::ranges::all_of(result->ranks, &SimRankResult::finished);
       if (finished && !engine.ambiguous()) return result;
     }
   }
   const RankClasses each = EachRank(workload);
   const SimInput input(machine, workload, each);
-  return SimEngine(input).Run();
+  return SimEngine(input, options.context).Run();
 }
 
 }  // namespace etude

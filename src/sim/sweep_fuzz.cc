@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   (void)etude::MachineOf(*point);
   const std::string identity = etude::SweepIdentity(*point, "", "");
   const etude::SweepOutcome outcome{
-      .state = etude::SweepOutcome::State::kDone, .why = "", .step_ns = 1};
+      .state = etude::SweepOutcome::State::kDone, .why = "", .times = etude::SweepTimes{}};
   if (etude::ReadSweepFile(etude::SweepFileText(identity, outcome), identity) != outcome) {
     __builtin_trap();
   }

@@ -162,11 +162,17 @@ TEST_F(SweepPointTest, KeptOutcomes) {
   const auto point = PointOf(kTwoDims);
   ASSERT_TRUE(point);
   const std::string identity = SweepIdentity(*point, "hash", "");
-  const SweepOutcome done{.state = SweepOutcome::State::kDone, .why = "", .step_ns = 1234};
+  const SweepOutcome done{.state = SweepOutcome::State::kDone,
+                          .why = "",
+                          .times = SweepTimes{.step = 1234,
+                                              .compute = 1000,
+                                              .exposed_communication = 200,
+                                              .exposed_memory = 4,
+                                              .idle = 30}};
   const std::string text = SweepFileText(identity, done);
   EXPECT_EQ(ReadSweepFile(text, identity), done);
   const SweepOutcome stuck{
-      .state = SweepOutcome::State::kUnfinished, .why = "rank 3 waits", .step_ns = {}};
+      .state = SweepOutcome::State::kUnfinished, .why = "rank 3 waits", .times = {}};
   EXPECT_EQ(ReadSweepFile(SweepFileText(identity, stuck), identity), stuck);
   // Another job, another machine, a part of a file.
   EXPECT_NE(SweepFileName(SweepIdentity(*point, "other", "")), SweepFileName(identity));
@@ -183,9 +189,10 @@ TEST(SweepFront, OfPointsThatAreDone) {
   const std::vector<std::pair<int64_t, double>> figures = {{10, 5}, {20, 3}, {30, 4}, {1, 1}};
   for (size_t i = 0; i < rows.size(); ++i) {
     rows[i].bandwidth = figures[i].second;
-    rows[i].outcome = SweepOutcome{.state = State::kDone, .why = "", .step_ns = figures[i].first};
+    rows[i].outcome = SweepOutcome{
+        .state = State::kDone, .why = "", .times = SweepTimes{.step = figures[i].first}};
   }
-  rows[3].outcome = SweepOutcome{.state = State::kRefused, .why = "no", .step_ns = {}};
+  rows[3].outcome = SweepOutcome{.state = State::kRefused, .why = "no", .times = {}};
   const std::vector<SweepMeasure> measures = MeasuresOf({}, rows);
   EXPECT_EQ(measures, (std::vector<SweepMeasure>{SweepMeasure::kStep, SweepMeasure::kBandwidth}));
   MarkFront(measures, rows);

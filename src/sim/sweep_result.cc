@@ -10,19 +10,16 @@
 namespace etude {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OutcomeJson = nlohmann::ordered_json;
 
 constexpr SweepOutcome::State kOutcomeStates[] = {
     SweepOutcome::State::kDone, SweepOutcome::State::kUnfinished, SweepOutcome::State::kRefused};
 
 std::optional<double> FigureOf(const SweepRow& row, SweepMeasure measure) {
-  const auto number = [](std::optional<int64_t> value) -> std::optional<double> {
-    if (!value) return std::nullopt;
-    return static_cast<double>(*value);
-  };
+  const SweepTimes times = row.outcome->times.value_or(SweepTimes());
   switch (measure) {
-    case SweepMeasure::kStep: return number(row.outcome->step_ns);
-    case SweepMeasure::kExposed: return std::nullopt;
+    case SweepMeasure::kStep: return static_cast<double>(times.step);
+    case SweepMeasure::kExposed: return static_cast<double>(times.exposed_communication);
     case SweepMeasure::kCost: return row.cost;
     case SweepMeasure::kBandwidth: return row.bandwidth;
     case SweepMeasure::kNpus: return static_cast<double>(row.npus);
@@ -43,7 +40,7 @@ std::string_view Name(SweepOutcome::State state) {
 
 std::string SweepIdentity(const SweepPoint& point, const std::string& job,
                           const std::string& programs) {
-  Json json = {{"etude", kVersion}, {"machine", point.machine}, {"job", job}};
+  OutcomeJson json = {{"etude", kVersion}, {"machine", point.machine}, {"job", job}};
   if (!programs.empty()) json["programs"] = programs;
   return json.dump();
 }
@@ -51,38 +48,41 @@ std::string SweepIdentity(const SweepPoint& point, const std::string& job,
 std::string SweepFileName(const std::string& identity) { return Sha256(identity) + ".json"; }
 
 std::string SweepFileText(const std::string& identity, const SweepOutcome& outcome) {
-  Json result = {{"state", Name(outcome.state)}};
+  OutcomeJson result = {{"state", Name(outcome.state)}};
   if (!outcome.why.empty()) result["why"] = outcome.why;
-  if (outcome.step_ns) result["step_ns"] = *outcome.step_ns;
-  const Json json = {{"format", "etude-sweep-point"},
-                     {"version", 1},
-                     {"inputs", Json::parse(identity)},
-                     {"result", std::move(result)}};
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  for (const SweepTimeColumn& column : kSweepTimes) {
+    if (outcome.times) result[column.key] = (*outcome.times).*column.time;
+  }
+  const OutcomeJson json = {{"format", "etude-sweep-point"},
+                            {"version", 1},
+                            {"inputs", OutcomeJson::parse(identity)},
+                            {"result", std::move(result)}};
+  return json.dump(1, ' ', false, OutcomeJson::error_handler_t::replace) + "\n";
 }
 
 std::optional<SweepOutcome> ReadSweepFile(std::string_view text, const std::string& identity) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || json.value("format", Json()) != "etude-sweep-point" ||
-      json.value("version", Json()) != 1 || !json.contains("inputs") ||
+  const OutcomeJson json = OutcomeJson::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || json.value("format", OutcomeJson()) != "etude-sweep-point" ||
+      json.value("version", OutcomeJson()) != 1 || !json.contains("inputs") ||
       json["inputs"].dump() != identity) {
     return std::nullopt;
   }
   const auto result = json.find("result");
   if (result == json.end() || !result->is_object()) return std::nullopt;
-  const Json state = result->value("state", Json());
+  const OutcomeJson state = result->value("state", OutcomeJson());
   const auto found = std::ranges::find_if(
       kOutcomeStates, [&](SweepOutcome::State one) { return state == Name(one); });
   if (found == std::end(kOutcomeStates)) return std::nullopt;
   SweepOutcome outcome{.state = *found};
-  if (const Json why = result->value("why", Json()); why.is_string()) {
+  if (const OutcomeJson why = result->value("why", OutcomeJson()); why.is_string()) {
     outcome.why = why.get<std::string>();
   }
-  if (const Json step = result->value("step_ns", Json()); step.is_number_integer()) {
-    outcome.step_ns = step.get<int64_t>();
-  }
-  if (outcome.step_ns.has_value() != (outcome.state == SweepOutcome::State::kDone)) {
-    return std::nullopt;
+  if (outcome.state != SweepOutcome::State::kDone) return outcome;
+  SweepTimes& times = outcome.times.emplace();
+  for (const SweepTimeColumn& column : kSweepTimes) {
+    const OutcomeJson time = result->value(column.key, OutcomeJson());
+    if (!time.is_number_integer()) return std::nullopt;
+    times.*column.time = time.get<int64_t>();
   }
   return outcome;
 }

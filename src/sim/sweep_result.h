@@ -15,6 +15,31 @@
 
 namespace etude {
 
+// Where the step's time goes: of the mean rank, in ns. The last four make up the first.
+struct SweepTimes {
+  int64_t step = 0;  // until the last rank is done
+  int64_t compute = 0;
+  int64_t exposed_communication = 0;
+  int64_t exposed_memory = 0;
+  int64_t idle = 0;
+
+  friend bool operator==(const SweepTimes&, const SweepTimes&) = default;
+};
+
+// The times by the names that they have in files and tables: "step_ns" … "idle_ns".
+struct SweepTimeColumn {
+  const char* key;
+  const char* title;
+  int64_t SweepTimes::*time;
+};
+inline constexpr SweepTimeColumn kSweepTimes[] = {
+    {"step_ns", "step", &SweepTimes::step},
+    {"compute_ns", "compute", &SweepTimes::compute},
+    {"exposed_communication_ns", "exposed comm", &SweepTimes::exposed_communication},
+    {"exposed_memory_ns", "exposed memory", &SweepTimes::exposed_memory},
+    {"idle_ns", "idle", &SweepTimes::idle},
+};
+
 // What became of a point.
 struct SweepOutcome {
   enum class State : uint8_t {
@@ -23,8 +48,8 @@ struct SweepOutcome {
     kRefused,     // job and machine do not fit together
   };
   State state = State::kDone;
-  std::string why;                 // for others than kDone
-  std::optional<int64_t> step_ns;  // kDone: until the last rank is done
+  std::string why;                  // for others than kDone
+  std::optional<SweepTimes> times;  // of kDone
 
   friend bool operator==(const SweepOutcome&, const SweepOutcome&) = default;
 };

@@ -26,10 +26,10 @@ void PlaceInTree(const PhaseMembers& members, bool second, TreeState& state) {
 }
 
 void SendToMember(const CollectiveStream& stream, int64_t index, StreamActions& actions) {
-  actions.Send(stream, stream.phase().members.RankAt(index), stream.tree.bytes, 0);
+  actions.Send(stream, stream.phase.members.RankAt(index), stream.tree.bytes, 0);
 }
 void ReceiveFromMember(const CollectiveStream& stream, int64_t index, StreamActions& actions) {
-  actions.Receive(stream, stream.phase().members.RankAt(index), stream.tree.bytes, 0);
+  actions.Receive(stream, stream.phase.members.RankAt(index), stream.tree.bytes, 0);
 }
 
 }  // namespace
@@ -37,8 +37,8 @@ void ReceiveFromMember(const CollectiveStream& stream, int64_t index, StreamActi
 void TreeAlgorithm::Start(CollectiveStream& stream, StreamActions& actions) const {
   TreeState& state = stream.tree;
   state.step = 0;
-  state.bytes = stream.phase().bytes;
-  PlaceInTree(stream.phase().members, stream.phase().mirrored, state);
+  state.bytes = stream.phase.bytes;
+  PlaceInTree(stream.phase.members, stream.phase.mirrored, state);
   switch (state.role) {
     case TreeState::Role::kLeaf: actions.Handle(stream, false, state.bytes); break;
     case TreeState::Role::kInner:

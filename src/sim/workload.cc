@@ -81,12 +81,18 @@ Result<SimWorkload> ReadSimFiles(const std::string& prefix, int64_t ranks,
   SimWorkload workload;
   SharedPrograms programs;
   std::unordered_map<uint64_t, int64_t> known;  // ranks by the hash of their bytes
+  std::string last;                             // of the rank before, as ranks next to it are alike
   const auto read = [&](int64_t rank) {
     return ReadWholeFile(fmt::format("{}.{}.et", prefix, rank), context.limits,
                          context.limits.total_bytes);
   };
   for (int64_t rank = 0; rank < ranks; ++rank) {
     ETUDE_ASSIGN_OR_RETURN(std::string bytes, read(rank));
+    if (rank > 0 && bytes == last) {
+      workload.ranks.push_back(workload.ranks.back());
+      continue;
+    }
+    last = bytes;
     if (const auto [same, is_new] = known.emplace(HashBytes(bytes), rank); !is_new) {
       ETUDE_ASSIGN_OR_RETURN(const std::string other, read(same->second));
       if (other == bytes) {

@@ -124,6 +124,8 @@ Table RunTable(const std::vector<Score>& scores) {
                           {"energy_j", "energy (J)", Unit::kNumber},
                           {"precision", "precision"},
                           {"ranks", "ranks", Unit::kCount},
+                          {"threads", "threads", Unit::kCount},
+                          {"batch", "batch", Unit::kCount},
                           {"skipped_steps", "skipped steps", Unit::kCount},
                           {"underflow_share", "underflow", Unit::kShare},
                           {"peak_bytes", "memory", Unit::kBytes},
@@ -133,16 +135,28 @@ Table RunTable(const std::vector<Score>& scores) {
               .rows = {}};
   for (const Score& score : scores) {
     for (const RunRecord& run : score.runs) {
-      table.rows.push_back({run.task, run.seed,
+      table.rows.push_back({run.task,
+                            run.seed,
                             std::string(run.mode == "steps" ? "–"
                                         : run.reached       ? "reached"
                                                             : "missed"),
-                            ToCell(run.quality), TimeCell(run.seconds),
-                            TimeCell(run.evaluation_seconds), run.epochs(),
-                            ToCell(run.samples_per_second()), TimeCell(StepSeconds(run)),
-                            ToCell(run.energy_j), run.precision, run.ranks, run.skipped_steps,
-                            ToCell(run.underflow), run.peak_bytes ? Cell(*run.peak_bytes) : Cell(),
-                            ToCell(run.noise), TextCell(run.data_set), SettingsCell(run)});
+                            ToCell(run.quality),
+                            TimeCell(run.seconds),
+                            TimeCell(run.evaluation_seconds),
+                            run.epochs(),
+                            ToCell(run.samples_per_second()),
+                            TimeCell(StepSeconds(run)),
+                            ToCell(run.energy_j),
+                            run.precision,
+                            run.ranks,
+                            run.threads,
+                            run.batch,
+                            run.skipped_steps,
+                            ToCell(run.underflow),
+                            run.peak_bytes ? Cell(*run.peak_bytes) : Cell(),
+                            ToCell(run.noise),
+                            TextCell(run.data_set),
+                            SettingsCell(run)});
     }
   }
   return table;

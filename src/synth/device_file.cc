@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/nearest.h"
 #include "src/base/quantity.h"
 #include "src/formats/toml_reader.h"
 
@@ -51,21 +50,11 @@ class DeviceParser : private TomlReader {
   }
 
   Status ReadPreset() {
-    const toml::node* node = root_.get("preset");
-    if (node == nullptr) return {};
-    ETUDE_ASSIGN_OR_RETURN(const std::string name, Text(*node, "preset"));
-    if (const std::optional<DeviceModel> preset = FindDevice(name)) {
-      device_ = *preset;
-      device_.name = path();
-      return {};
-    }
-    std::vector<std::string> names;
-    for (const DevicePreset& preset : DevicePresets()) names.emplace_back(preset.name);
-    const std::string near = Nearest(name, names);
-    return Wrong(*node,
-                 fmt::format("preset: there is no '{}'{}", name,
-                             near.empty() ? fmt::format(", expected {}", fmt::join(names, ", "))
-                                          : fmt::format("; did you mean '{}'?", near)));
+    ETUDE_ASSIGN_OR_RETURN(const DevicePreset* preset, PresetOf(root_, DevicePresets()));
+    if (preset == nullptr) return {};
+    device_ = *FindDevice(preset->name);
+    device_.name = path();
+    return {};
   }
 
   using Peak = std::pair<std::string_view, int64_t*>;

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/nearest.h"
 #include "src/formats/toml_reader.h"
 #include "src/synth/float_type.h"
 
@@ -28,30 +27,21 @@ class DlrmParser : private TomlReader {
     ETUDE_RETURN_IF_ERROR(ReadPreset());
     ETUDE_RETURN_IF_ERROR(ReadModel());
     ETUDE_RETURN_IF_ERROR(ReadTables());
-    if (const Status fits = CheckDlrm(model_); !fits) {
-      const toml::node* place = root_.get("dlrm");
-      return Wrong(place == nullptr ? root_ : *place, fits.error().message);
+    if (const Fits fits = CheckDlrm(model_); !fits) {
+      KeyPlaces places = PlacesOf(root_);
+      places.merge(table_places_);
+      return tl::unexpected(PlacedError(fits.error(), places, PlaceOf(root_)));
     }
     return model_;
   }
 
  private:
   Status ReadPreset() {
-    const toml::node* node = root_.get("preset");
-    if (node == nullptr) return {};
-    ETUDE_ASSIGN_OR_RETURN(const std::string name, Text(*node, "preset"));
-    if (const DlrmPreset* preset = FindDlrmPreset(name)) {
-      model_ = preset->model;
-      has_preset_ = true;
-      return {};
-    }
-    std::vector<std::string> names;
-    for (const DlrmPreset& preset : DlrmPresets()) names.emplace_back(preset.name);
-    const std::string near = Nearest(name, names);
-    return Wrong(*node,
-                 fmt::format("preset: there is no '{}'{}", name,
-                             near.empty() ? fmt::format(", expected {}", fmt::join(names, ", "))
-                                          : fmt::format("; did you mean '{}'?", near)));
+    ETUDE_ASSIGN_OR_RETURN(const DlrmPreset* preset, PresetOf(root_, DlrmPresets()));
+    if (preset == nullptr) return {};
+    model_ = preset->model;
+    has_preset_ = true;
+    return {};
   }
 
   // `required`: it has to be there.
@@ -161,6 +151,10 @@ class DlrmParser : private TomlReader {
       if (static_cast<uint64_t>(count) > kMostOfTables - model_.tables.size()) {
         return Wrong(*table, fmt::format("found more than {} tables", kMostOfTables));
       }
+      for (const auto& [key, value] : *table) {
+        table_places_[fmt::format("tables.{}.{}", model_.tables.size(), key.str())] =
+            PlaceOf(value);
+      }
       model_.tables.insert(model_.tables.end(), static_cast<size_t>(count), read);
     }
     return {};
@@ -168,6 +162,7 @@ class DlrmParser : private TomlReader {
 
   const toml::table& root_;
   DlrmModel model_;
+  KeyPlaces table_places_;  // "tables.0.rows", of the first of those that are alike
   bool has_preset_ = false;
 };
 

@@ -89,40 +89,48 @@ int64_t MlpParameters(int64_t input, const std::vector<int64_t>& units) {
   return sum;
 }
 
-Status CheckCount(std::string_view name, int64_t value, int64_t least, int64_t most) {
+// `key`: of the file, "dlrm.dense".
+Fits CheckCount(const std::string& key, int64_t value, int64_t least, int64_t most) {
   if (value >= least && value <= most) return {};
-  return BadInput(fmt::format("{}: found {}, expected {} to {}", name, value, least, most));
+  const std::string_view name = std::string_view(key).substr(key.rfind('.') + 1);
+  return MakeMisfit({key},
+                    fmt::format("{}: found {}, expected {} to {}", name, value, least, most));
 }
 
-Status CheckMlp(std::string_view name, const std::vector<int64_t>& units) {
+Fits CheckMlp(std::string_view name, const std::vector<int64_t>& units) {
+  const std::string key = fmt::format("dlrm.{}", name);
   if (units.empty() || units.size() > kMostMlpLayers) {
-    return BadInput(
-        fmt::format("{}: found {} layers, expected 1 to {}", name, units.size(), kMostMlpLayers));
+    return MakeMisfit({key}, fmt::format("{}: found {} layers, expected 1 to {}", name,
+                                         units.size(), kMostMlpLayers));
   }
-  for (const int64_t count : units) ETUDE_RETURN_IF_ERROR(CheckCount(name, count, 1, kMostUnits));
+  for (const int64_t count : units) ETUDE_RETURN_IF_MISFIT(CheckCount(key, count, 1, kMostUnits));
   return {};
 }
 
-Status CheckTables(const DlrmModel& model) {
+Fits CheckTables(const DlrmModel& model) {
   if (model.tables.empty() || model.tables.size() > kMostTables) {
-    return BadInput(
-        fmt::format("tables: found {}, expected 1 to {}", model.tables.size(), kMostTables));
+    return MakeMisfit({"tables"}, fmt::format("tables: found {}, expected 1 to {}",
+                                              model.tables.size(), kMostTables));
   }
   double elements = 0;
-  for (const EmbeddingTable& table : model.tables) {
-    ETUDE_RETURN_IF_ERROR(CheckCount("rows", table.rows, 1, kMostRows));
-    ETUDE_RETURN_IF_ERROR(CheckCount("dimension", table.dimension, 1, kMostUnits));
-    ETUDE_RETURN_IF_ERROR(CheckCount("lookups", table.lookups, 1, kMostLookups));
+  for (size_t i = 0; i < model.tables.size(); ++i) {
+    const EmbeddingTable& table = model.tables[i];
+    const std::string key = fmt::format("tables.{}.", i);
+    ETUDE_RETURN_IF_MISFIT(CheckCount(key + "rows", table.rows, 1, kMostRows));
+    ETUDE_RETURN_IF_MISFIT(CheckCount(key + "dimension", table.dimension, 1, kMostUnits));
+    ETUDE_RETURN_IF_MISFIT(CheckCount(key + "lookups", table.lookups, 1, kMostLookups));
     elements += static_cast<double>(table.rows) * static_cast<double>(table.dimension);
     if (model.interaction == Interaction::kDot && table.dimension != model.bottom.back()) {
-      return BadInput(
+      return MakeMisfit(
+          {key + "dimension", "dlrm.bottom"},
           fmt::format("dimension: found {}, expected {} as the bottom's output, which "
                       "it interacts with",
                       table.dimension, model.bottom.back()));
     }
   }
   if (elements > std::ldexp(1, 55)) {
-    return BadInput(fmt::format("found about {:.1e} elements of tables, expected fewer than {:.1e}",
+    return MakeMisfit(
+        {"tables"}, fmt::format("found about {:.1e} elements of tables, expected fewer than {:.1e}",
                                 elements, std::ldexp(1, 55)));
   }
   return {};
@@ -141,31 +149,34 @@ int64_t DlrmModel::top_input() const {
   return bottom.back() + features() * (features() - 1) / 2;
 }
 
-Status CheckDlrm(const DlrmModel& model) {
-  ETUDE_RETURN_IF_ERROR(CheckCount("dense", model.dense, 1, kMostUnits));
-  ETUDE_RETURN_IF_ERROR(CheckMlp("bottom", model.bottom));
-  ETUDE_RETURN_IF_ERROR(CheckMlp("top", model.top));
+Fits CheckDlrm(const DlrmModel& model) {
+  ETUDE_RETURN_IF_MISFIT(CheckCount("dlrm.dense", model.dense, 1, kMostUnits));
+  ETUDE_RETURN_IF_MISFIT(CheckMlp("bottom", model.bottom));
+  ETUDE_RETURN_IF_MISFIT(CheckMlp("top", model.top));
   if (model.top.back() != 1) {
-    return BadInput(fmt::format("top: found {} outputs, expected 1", model.top.back()));
+    return MakeMisfit({"dlrm.top"},
+                      fmt::format("top: found {} outputs, expected 1", model.top.back()));
   }
-  ETUDE_RETURN_IF_ERROR(CheckTables(model));
+  ETUDE_RETURN_IF_MISFIT(CheckTables(model));
   const bool crosses = model.interaction == Interaction::kCross;
-  ETUDE_RETURN_IF_ERROR(CheckCount("cross_layers", model.cross_layers, crosses ? 1 : 0,
-                                   crosses ? int64_t{kMostMlpLayers} : 0));
-  ETUDE_RETURN_IF_ERROR(
-      CheckCount("cross_rank", model.cross_rank, crosses ? 1 : 0, crosses ? kMostUnits : 0));
+  ETUDE_RETURN_IF_MISFIT(CheckCount("dlrm.cross_layers", model.cross_layers, crosses ? 1 : 0,
+                                    crosses ? int64_t{kMostMlpLayers} : 0));
+  ETUDE_RETURN_IF_MISFIT(
+      CheckCount("dlrm.cross_rank", model.cross_rank, crosses ? 1 : 0, crosses ? kMostUnits : 0));
   const auto features = static_cast<double>(model.feature_elements());
   const double widest = features * std::max(static_cast<double>(model.cross_layers) *
                                                 static_cast<double>(2 * model.cross_rank + 1),
                                             static_cast<double>(model.top.front()));
   if (widest > std::ldexp(1, 55)) {
-    return BadInput(
+    return MakeMisfit(
+        {"dlrm.top", "dlrm.cross_rank", "dlrm"},
         fmt::format("found about {:.1e} weights behind the {} features, expected fewer "
                     "than {:.1e}",
                     widest, model.feature_elements(), std::ldexp(1, 55)));
   }
   if (!ElementBytes(model.type)) {
-    return BadInput(
+    return MakeMisfit(
+        {"dlrm.type"},
         fmt::format("type: found '{}', expected an element type of known size", Name(model.type)));
   }
   return {};
@@ -204,12 +215,6 @@ std::span<const DlrmPreset> DlrmPresets() {
           {512, 256, 1})},
   };
   return presets;
-}
-
-const DlrmPreset* FindDlrmPreset(std::string_view name) {
-  const auto presets = DlrmPresets();
-  const auto found = std::ranges::find(presets, name, &DlrmPreset::name);
-  return found == presets.end() ? nullptr : &*found;
 }
 
 }  // namespace etude

@@ -5,7 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/result.h"
+#include "src/synth/misfit.h"
+#include "src/synth/preset.h"
 #include "src/trace/enums.h"
 
 // Recommendation models by their shapes. docs/models/dlrm.md has the formulas and where they are
@@ -49,19 +50,13 @@ struct DlrmModel {
 
 // kBadInput, with what was expected, unless the shapes fit together and the numbers of a step fit
 // into 64 bits.
-Status CheckDlrm(const DlrmModel& model);
+Fits CheckDlrm(const DlrmModel& model);
 
 // Of both stacks of layers and the cross layers; of the tables.
 int64_t DenseParameters(const DlrmModel& model);
 int64_t TableParameters(const DlrmModel& model);
 
-struct DlrmPreset {
-  std::string_view name;
-  std::string_view source;
-  DlrmModel model;
-};
+using DlrmPreset = Preset<DlrmModel>;
 std::span<const DlrmPreset> DlrmPresets();
-// nullptr: there is none of this name.
-const DlrmPreset* FindDlrmPreset(std::string_view name);
 
 }  // namespace etude

@@ -61,13 +61,13 @@ TEST(DlrmModel, PresetsFitTogether) {
     EXPECT_TRUE(fits) << preset.name << ": " << fits.error().message;
   }
   // The repository's top stacks of layers begin with these.
-  EXPECT_EQ(FindDlrmPreset("criteo-kaggle")->model.top_input(), 367);
-  EXPECT_EQ(FindDlrmPreset("criteo-terabyte")->model.top_input(), 415);
-  EXPECT_EQ(FindDlrmPreset("mlperf-dlrm")->model.top_input(), 479);
-  EXPECT_EQ(FindDlrmPreset("mlperf-dlrm-dcnv2")->model.top_input(), 27 * 128);
+  EXPECT_EQ(FindPreset(DlrmPresets(), "criteo-kaggle")->model.top_input(), 367);
+  EXPECT_EQ(FindPreset(DlrmPresets(), "criteo-terabyte")->model.top_input(), 415);
+  EXPECT_EQ(FindPreset(DlrmPresets(), "mlperf-dlrm")->model.top_input(), 479);
+  EXPECT_EQ(FindPreset(DlrmPresets(), "mlperf-dlrm-dcnv2")->model.top_input(), 27 * 128);
   // 33,762,577 categories of 16.
-  EXPECT_EQ(TableParameters(FindDlrmPreset("criteo-kaggle")->model), 540'201'232);
-  EXPECT_EQ(DenseParameters(FindDlrmPreset("criteo-kaggle")->model), 475'985);
+  EXPECT_EQ(TableParameters(FindPreset(DlrmPresets(), "criteo-kaggle")->model), 540'201'232);
+  EXPECT_EQ(DenseParameters(FindPreset(DlrmPresets(), "criteo-kaggle")->model), 475'985);
 }
 
 TEST(DlrmJob, AStepOnOneRankByHand) {
@@ -354,7 +354,7 @@ TEST(DlrmFile, ReadsAModel) {
 TEST(DlrmFile, StartsFromAPreset) {
   const auto model = ParseDlrm("preset = 'rm1'\n[[tables]]\nrows = 7\ncount = 3\n", "m.toml");
   ASSERT_TRUE(model) << model.error().message;
-  DlrmModel expected = FindDlrmPreset("rm1")->model;
+  DlrmModel expected = FindPreset(DlrmPresets(), "rm1")->model;
   expected.tables = std::vector<EmbeddingTable>(3, {.rows = 7, .dimension = 32});
   EXPECT_EQ(*model, expected);
   const auto dot = ParseDlrm("preset = 'mlperf-dlrm-dcnv2'\n[dlrm]\ninteraction = 'dot'\n", "m");

@@ -149,37 +149,41 @@ LayerPlan InferenceLayerPlan(const TransformerModel& model, const TransformerPla
   return layer;
 }
 
-Status CheckInferencePlan(const TransformerModel& model, const TransformerPlan& plan) {
+Fits CheckInferencePlan(const TransformerModel& model, const TransformerPlan& plan) {
   constexpr int64_t kMost = int64_t{1} << 24;
-  for (const auto& [name, value, least] :
-       {std::tuple("tokens", plan.tokens, int64_t{1}),
-        std::tuple("tokens in the cache", plan.cached, int64_t{0})}) {
+  for (const auto& [key, name, value, least] :
+       {std::tuple("plan.tokens", "tokens", plan.tokens, int64_t{1}),
+        std::tuple("plan.cached", "tokens in the cache", plan.cached, int64_t{0})}) {
     if (value < least || value > kMost) {
-      return BadInput(fmt::format("{}: found {}, expected {} to {}", name, value, least, kMost));
+      return MakeMisfit({key},
+                        fmt::format("{}: found {}, expected {} to {}", name, value, least, kMost));
     }
   }
   if (model.latent) {
-    return BadInput("found latent attention, expected training: its cache is not described");
+    return MakeMisfit({"plan.phase", "latent"},
+                      "found latent attention, expected training: its cache is not described");
   }
   if (plan.phase == ModelPhase::kDecode && plan.layer.context != 1) {
-    return BadInput(
-        fmt::format("context-parallel ranks: found {}, expected 1 in decode, where a "
-                    "sequence has one token",
-                    plan.layer.context));
+    return MakeMisfit({"plan.cp", "plan.phase"},
+                      fmt::format("context-parallel ranks: found {}, expected 1 in decode, where a "
+                                  "sequence has one token",
+                                  plan.layer.context));
   }
   const int64_t cached = CachedAtTheEnd(model, plan);
   if (model.positions != 0 && cached > model.positions) {
-    return BadInput(fmt::format("found sequences of {} tokens, expected up to the {} positions",
-                                cached, model.positions));
+    return MakeMisfit({"plan.cached", "plan.tokens", "model.positions"},
+                      fmt::format("found sequences of {} tokens, expected up to the {} positions",
+                                  cached, model.positions));
   }
   if (plan.zero_stage != 0 || plan.layer.recompute != Recompute::kNone ||
       plan.pipeline.chunks != 1) {
-    return BadInput(
+    return MakeMisfit(
+        {"plan.zero", "plan.recompute", "plan.chunks"},
         "found ZeRO, recomputation or chunks, expected none of them in inference, which has no way "
         "back");
   }
   const int64_t last = plan.phase == ModelPhase::kDecode ? plan.tokens - 1 : 0;
-  ETUDE_RETURN_IF_ERROR(CheckLayerPlan(model, InferenceLayerPlan(model, plan, last)));
+  ETUDE_RETURN_IF_MISFIT(CheckLayerPlan(model, InferenceLayerPlan(model, plan, last)));
   const DType type = plan.cache_type.value_or(model.weights);
   double bytes = static_cast<double>(CacheBytesPerToken(model, type).count);
   for (const int64_t factor :
@@ -187,8 +191,9 @@ Status CheckInferencePlan(const TransformerModel& model, const TransformerPlan& 
     bytes *= static_cast<double>(factor);
   }
   if (bytes > std::ldexp(1, 60)) {
-    return BadInput(fmt::format("found a cache of {:.1e} bytes, expected up to {:.1e}", bytes,
-                                std::ldexp(1, 60)));
+    return MakeMisfit({"plan.cached", "plan.sequences", "plan.micro_batches"},
+                      fmt::format("found a cache of {:.1e} bytes, expected up to {:.1e}", bytes,
+                                  std::ldexp(1, 60)));
   }
   return {};
 }

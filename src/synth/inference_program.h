@@ -20,7 +20,7 @@ LayerPlan InferenceLayerPlan(const TransformerModel& model, const TransformerPla
 
 // kBadInput, with what was expected, unless the model, which has passed CheckTransformer, can be
 // used so. Ranks and stages are left to CheckTransformerPlan.
-Status CheckInferencePlan(const TransformerModel& model, const TransformerPlan& plan);
+Fits CheckInferencePlan(const TransformerModel& model, const TransformerPlan& plan);
 
 // As StageProgram.
 std::vector<StepWork> InferenceProgram(const TransformerModel& model, const TransformerPlan& plan,

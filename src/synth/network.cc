@@ -341,16 +341,18 @@ int64_t Network::parameters() const {
   return sum;
 }
 
-Result<Network> MakeNetwork(NetworkModel model, std::optional<Extent> image) {
+tl::expected<Network, Misfit> MakeNetwork(NetworkModel model, std::optional<Extent> image) {
   constexpr size_t kMostLayers = 100'000;
   Network network{.model = std::move(model)};
   std::vector<NetworkLayer>& layers = network.model.layers;
   if (layers.empty() || layers.size() > kMostLayers) {
-    return BadInput(fmt::format("found {} layers, expected 1 to {}", layers.size(), kMostLayers));
+    return MakeMisfit({},
+                      fmt::format("found {} layers, expected 1 to {}", layers.size(), kMostLayers));
   }
   if (layers.front().kind != LayerKind::kInput) {
-    return BadInput(fmt::format("layer '{}': found {}, expected the first to be an input",
-                                layers.front().name, Name(layers.front().kind)));
+    return MakeMisfit({"layer." + layers.front().name},
+                      fmt::format("layer '{}': found {}, expected the first to be an input",
+                                  layers.front().name, Name(layers.front().kind)));
   }
   if (image) {
     layers.front().shape.height = image->height;
@@ -361,7 +363,8 @@ Result<Network> MakeNetwork(NetworkModel model, std::optional<Extent> image) {
   for (size_t i = 0; i < layers.size(); ++i) {
     const NetworkLayer& layer = layers[i];
     const auto wrong = [&](std::string_view message) {
-      return BadInput(fmt::format("layer '{}': {}", layer.name, message));
+      return MakeMisfit({"layer." + layer.name},
+                        fmt::format("layer '{}': {}", layer.name, message));
     };
     if (!names.insert(layer.name).second) return wrong("there are two of this name");
     for (const size_t input : layer.inputs) {
@@ -381,10 +384,11 @@ Result<Network> MakeNetwork(NetworkModel model, std::optional<Extent> image) {
   used.back() = true;
   const auto unused = std::ranges::find(used, false);
   if (unused != used.end()) {
-    return BadInput(
-        fmt::format("layer '{}': found nothing that uses it, expected the loss to "
-                    "depend on all layers",
-                    layers[static_cast<size_t>(unused - used.begin())].name));
+    const std::string& name = layers[static_cast<size_t>(unused - used.begin())].name;
+    return MakeMisfit({"layer." + name},
+                      fmt::format("layer '{}': found nothing that uses it, expected the loss to "
+                                  "depend on all layers",
+                                  name));
   }
   return network;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/base/result.h"
+#include "src/synth/misfit.h"
 #include "src/trace/enums.h"
 
 // Networks of layers with shapes: convolutional ones, U-Nets, transformers of images.
@@ -122,9 +123,10 @@ struct Network {
   std::vector<Shape> InputsOf(size_t layer) const;
   int64_t parameters() const;
 };
-// `image`: of the first input instead of its own. kBadInput with the layer's name where shapes do
-// not fit, where an input is no earlier layer, or unless the one loss is the last layer.
-Result<Network> MakeNetwork(NetworkModel model, std::optional<Extent> image = std::nullopt);
+// `image`: of the first input instead of its own. A misfit of the layer where shapes do not fit,
+// where an input is no earlier layer, or unless the one loss is the last layer.
+tl::expected<Network, Misfit> MakeNetwork(NetworkModel model,
+                                          std::optional<Extent> image = std::nullopt);
 
 // For estimates of what may not fit into 64 bits.
 inline double AsReal(int64_t value) { return static_cast<double>(value); }

@@ -78,37 +78,19 @@ class NetworkParser : private TomlReader {
                                   preset == nullptr ? "nor" : "and"));
     }
     if (preset != nullptr) {
-      ETUDE_RETURN_IF_ERROR(ReadPreset(*preset));
+      ETUDE_ASSIGN_OR_RETURN(const NetworkPreset* found, PresetOf(root_, presets_));
+      model_ = found->model();
     } else {
       ETUDE_RETURN_IF_ERROR(ReadLayers(*layers));
     }
     ETUDE_RETURN_IF_ERROR(ReadTypes());
     if (const auto network = MakeNetwork(model_); !network) {
-      return Wrong(preset != nullptr ? *preset : *layers, network.error().message);
+      return tl::unexpected(PlacedError(network.error(), layer_places_, PlaceOf(root_)));
     }
     return model_;
   }
 
  private:
-  // "there is no 'x'; did you mean 'y'?"
-  static std::string Unknown(std::string_view name, const std::vector<std::string>& names) {
-    const std::string near = Nearest(name, names);
-    return fmt::format("there is no '{}'{}", name,
-                       near.empty() ? fmt::format(", expected {}", fmt::join(names, ", "))
-                                    : fmt::format("; did you mean '{}'?", near));
-  }
-
-  Status ReadPreset(const toml::node& node) {
-    ETUDE_ASSIGN_OR_RETURN(const std::string name, Text(node, "preset"));
-    if (const NetworkPreset* preset = FindNetworkPreset(presets_, name)) {
-      model_ = preset->make();
-      return {};
-    }
-    std::vector<std::string> names;
-    for (const NetworkPreset& preset : presets_) names.emplace_back(preset.name);
-    return Wrong(node, "preset: " + Unknown(name, names));
-  }
-
   Status ReadTypes() {
     const toml::node* node = root_.get("network");
     if (node == nullptr) return {};
@@ -173,6 +155,7 @@ class NetworkParser : private TomlReader {
     if (!shape) return Wrong(table, fmt::format("{}: {}", layer.name, shape.error().message));
     shapes_.push_back(*shape);
     index_[layer.name] = model_.layers.size();
+    layer_places_["layer." + layer.name] = PlaceOf(table);
     model_.layers.push_back(std::move(layer));
     return {};
   }
@@ -184,7 +167,7 @@ class NetworkParser : private TomlReader {
     if (found == LayerKinds().end()) {
       std::vector<std::string> names;
       for (const auto& [name, kind] : LayerKinds()) names.emplace_back(name);
-      return Wrong(*table.get("type"), "type: " + Unknown(type, names));
+      return WrongName(*table.get("type"), "type", type, names);
     }
     layer.kind = found->second;
     const LayerKeys keys = KeysOf(layer.kind);
@@ -294,6 +277,7 @@ class NetworkParser : private TomlReader {
   NetworkModel model_;
   std::vector<Shape> shapes_;  // by layer
   std::map<std::string, size_t, std::less<>> index_;
+  KeyPlaces layer_places_;  // "layer.conv1"
 };
 
 }  // namespace

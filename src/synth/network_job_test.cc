@@ -131,8 +131,8 @@ TEST(NetworkJob, WeightsFillBuckets) {
 
 // Noise, its loss, and an average of the weights; sampling takes it away step by step.
 TEST(NetworkJob, Diffusion) {
-  const NetworkPreset* preset = FindNetworkPreset(DiffusionPresets(), "ddpm-cifar10");
-  const auto network = MakeNetwork(preset->make());
+  const NetworkPreset* preset = FindPreset(DiffusionPresets(), "ddpm-cifar10");
+  const auto network = MakeNetwork(preset->model());
   ASSERT_TRUE(network);
   const auto training = MakeNetworkJob(*network, {.optimizer = OptimizerKind::kAdam});
   ASSERT_TRUE(training) << training.error().message;
@@ -266,7 +266,7 @@ TEST(NetworkFile, IsTheNetworkItSays) {
   EXPECT_EQ(network.parameters(), 4 * (3 * 3 + 1) + 64 * 5);
   const auto preset = ParseNetwork("preset = \"resnet-18\"\n", "net.toml", CnnPresets());
   ASSERT_TRUE(preset);
-  EXPECT_EQ(*preset, FindNetworkPreset(CnnPresets(), "resnet-18")->make());
+  EXPECT_EQ(*preset, FindPreset(CnnPresets(), "resnet-18")->model());
 }
 
 TEST(NetworkFile, SaysWhereAndWhatIsWrong) {

@@ -195,10 +195,4 @@ constexpr auto kCnnPresets = std::to_array<NetworkPreset>({
 
 std::span<const NetworkPreset> CnnPresets() { return kCnnPresets; }
 
-const NetworkPreset* FindNetworkPreset(std::span<const NetworkPreset> presets,
-                                       std::string_view name) {
-  const auto found = std::ranges::find(presets, name, &NetworkPreset::name);
-  return found == presets.end() ? nullptr : &*found;
-}
-
 }  // namespace etude

@@ -17,10 +17,10 @@ namespace etude {
 namespace {
 
 Network PresetNetwork(std::string_view name) {
-  const NetworkPreset* preset = FindNetworkPreset(CnnPresets(), name);
-  if (preset == nullptr) preset = FindNetworkPreset(DiffusionPresets(), name);
+  const NetworkPreset* preset = FindPreset(CnnPresets(), name);
+  if (preset == nullptr) preset = FindPreset(DiffusionPresets(), name);
   EXPECT_NE(preset, nullptr) << name;
-  auto network = MakeNetwork(preset->make());
+  auto network = MakeNetwork(preset->model());
   EXPECT_TRUE(network) << network.error().message;
   return *std::move(network);
 }

@@ -131,9 +131,10 @@ int64_t CostOf(StagePass pass, const StepCosts& costs) {
 
 }  // namespace
 
-Status CheckPipeline(const PipelinePlan& plan) {
+Fits CheckPipeline(const PipelinePlan& plan) {
   if (plan.stages < 1 || plan.micro_batches < 1 || plan.chunks < 1) {
-    return BadInput(
+    return MakeMisfit(
+        {"plan.pp", "plan.micro_batches", "plan.chunks"},
         fmt::format("found {} stages, {} micro-batches and {} chunks, expected one of "
                     "each or more",
                     plan.stages, plan.micro_batches, plan.chunks));
@@ -141,25 +142,28 @@ Status CheckPipeline(const PipelinePlan& plan) {
   const double steps = 3.0 * static_cast<double>(plan.stages) *
                        static_cast<double>(plan.micro_batches) * static_cast<double>(plan.chunks);
   if (steps > static_cast<double>(kMostSteps)) {
-    return BadInput(
+    return MakeMisfit(
+        {"plan.micro_batches", "plan.pp"},
         fmt::format("found {:.0f} steps of all stages, expected up to {}", steps, kMostSteps));
   }
   if (plan.schedule != PipelineSchedule::kInterleaved) {
     if (plan.chunks == 1) return {};
-    return BadInput(
+    return MakeMisfit(
+        {"plan.chunks", "plan.schedule"},
         fmt::format("found {} chunks on each stage, expected one unless interleaved", plan.chunks));
   }
   if (plan.stages < 2 || plan.chunks < 2) {
-    return BadInput(
+    return MakeMisfit(
+        {plan.stages < 2 ? "plan.pp" : "plan.chunks", "plan.schedule"},
         fmt::format("interleaved: found {} stages and {} chunks, expected two of each "
                     "or more",
                     plan.stages, plan.chunks));
   }
   if (plan.micro_batches % plan.stages != 0) {
-    return BadInput(
-        fmt::format("interleaved: found {} micro-batches, expected a multiple of the "
-                    "{} stages",
-                    plan.micro_batches, plan.stages));
+    return MakeMisfit({"plan.micro_batches", "plan.pp", "plan.schedule"},
+                      fmt::format("interleaved: found {} micro-batches, expected a multiple of the "
+                                  "{} stages",
+                                  plan.micro_batches, plan.stages));
   }
   return {};
 }

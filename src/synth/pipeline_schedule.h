@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/base/result.h"
+#include "src/synth/misfit.h"
 
 // In which order the stages of a pipeline work on the micro-batches of a step.
 // docs/models/transformer.md says where the schedules are from.
@@ -26,7 +26,7 @@ struct PipelinePlan {
 };
 
 // kBadInput, with what was expected, unless there is such a schedule.
-Status CheckPipeline(const PipelinePlan& plan);
+Fits CheckPipeline(const PipelinePlan& plan);
 
 enum class StagePass : uint8_t {
   kForward,

@@ -155,7 +155,7 @@ TEST(PipelineSchedule, ByHand) {
 
 TEST(PipelineSchedule, PlansThatThereAreNot) {
   const auto error = [](const PipelinePlan& plan) {
-    const Status status = CheckPipeline(plan);
+    const Fits status = CheckPipeline(plan);
     return status ? "" : status.error().message;
   };
   EXPECT_EQ(error({.stages = 0}),

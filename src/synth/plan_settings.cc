@@ -1,7 +1,8 @@
 #include "src/synth/plan_settings.h"
 
-#include <algorithm>
 #include <array>
+
+#include <fmt/format.h>
 
 namespace etude {
 namespace {
@@ -79,7 +80,7 @@ void PlanSettings::Complete(const PlanSettings& other) {
   complete(cache_type, other.cache_type);
 }
 
-TransformerPlan PlanSettings::PlanFor(const TransformerModel& model) const {
+tl::expected<TransformerPlan, Misfit> PlanSettings::PlanFor(const TransformerModel& model) const {
   TransformerPlan plan;
   plan.layer.tensor = tensor.value_or(plan.layer.tensor);
   plan.layer.sequence_parallel = sequence_parallel.value_or(plan.layer.sequence_parallel);
@@ -101,8 +102,14 @@ TransformerPlan PlanSettings::PlanFor(const TransformerModel& model) const {
   plan.clips = clip.value_or(plan.clips);
   plan.phase = phase.value_or(plan.phase);
   plan.tokens = tokens.value_or(plan.tokens);
-  const bool decodes = plan.phase == ModelPhase::kDecode;
-  plan.cached = cached.value_or(decodes ? std::max<int64_t>(model.sequence - plan.tokens, 0) : 0);
+  const bool fills = plan.phase == ModelPhase::kDecode && !cached;
+  if (fills && plan.tokens > model.sequence) {
+    return MakeMisfit({"plan.tokens", "model.sequence"},
+                      fmt::format("tokens: found {}, expected up to the {} of a sequence where "
+                                  "'cached' does not say how many come before",
+                                  plan.tokens, model.sequence));
+  }
+  plan.cached = fills ? model.sequence - plan.tokens : cached.value_or(0);
   plan.cache_type = cache_type;
   return plan;
 }

@@ -41,8 +41,8 @@ struct PlanSettings {
   // What is not said is as in `other`.
   void Complete(const PlanSettings& other);
   // What is not said is as TransformerPlan has it, but that without `cached` the sequences of
-  // decode are as long as those of `model` at the end.
-  TransformerPlan PlanFor(const TransformerModel& model) const;
+  // decode are as long as those of `model` at the end: a misfit where `tokens` are more.
+  tl::expected<TransformerPlan, Misfit> PlanFor(const TransformerModel& model) const;
 };
 
 // Numbers among them, by their names in files.

@@ -334,7 +334,7 @@ Result<Counterpart> CounterpartOf(const StageOptions& options) {
   plan.pipeline.stages = options.pp;
   plan.pipeline.micro_batches = options.batch / options.micro_batch;
   plan.zero_stage = options.weight_sharded ? 3 : 0;
-  const Status fits = CheckTransformerPlan(model, plan);
+  const Fits fits = CheckTransformerPlan(model, plan);
   if (!fits) return MakeError(fits.error().code, "differences: " + fits.error().message);
   return ours;
 }

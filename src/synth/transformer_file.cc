@@ -32,11 +32,11 @@ class TransformerParser : private TomlReader {
     ETUDE_RETURN_IF_ERROR(ReadExperts());
     ETUDE_RETURN_IF_ERROR(ReadLatent());
     ETUDE_RETURN_IF_ERROR(ReadPlan());
-    if (const Status fits = CheckTransformer(model_); !fits) {
-      const toml::node* place = root_.get("model");
-      return Wrong(place == nullptr ? root_ : *place, fits.error().message);
+    KeyPlaces places = PlacesOf(root_);
+    if (const Fits fits = CheckTransformer(model_); !fits) {
+      return tl::unexpected(PlacedError(fits.error(), places, PlaceOf(root_)));
     }
-    return TransformerFile{.model = model_, .plan = plan_};
+    return TransformerFile{.model = model_, .plan = plan_, .places = std::move(places)};
   }
 
  private:
@@ -48,21 +48,11 @@ class TransformerParser : private TomlReader {
   };
 
   Status ReadPreset() {
-    const toml::node* node = root_.get("preset");
-    if (node == nullptr) return {};
-    ETUDE_ASSIGN_OR_RETURN(const std::string name, Text(*node, "preset"));
-    if (const TransformerPreset* preset = FindTransformerPreset(name)) {
-      model_ = preset->model;
-      has_preset_ = true;
-      return {};
-    }
-    std::vector<std::string> names;
-    for (const TransformerPreset& preset : TransformerPresets()) names.emplace_back(preset.name);
-    const std::string near = Nearest(name, names);
-    return Wrong(*node,
-                 fmt::format("preset: there is no '{}'{}", name,
-                             near.empty() ? fmt::format(", expected {}", fmt::join(names, ", "))
-                                          : fmt::format("; did you mean '{}'?", near)));
+    ETUDE_ASSIGN_OR_RETURN(const TransformerPreset* preset, PresetOf(root_, TransformerPresets()));
+    if (preset == nullptr) return {};
+    model_ = preset->model;
+    has_preset_ = true;
+    return {};
   }
 
   Status ReadNumbers(const toml::table& table, std::string_view what, bool complete,
@@ -109,9 +99,11 @@ class TransformerParser : private TomlReader {
     const bool latent = model_.latent || root_.contains("latent");
     if (resized && !latent && !table->contains("head_size")) {
       if (model_.hidden % model_.heads != 0) {
-        return Wrong(*table, fmt::format("found {} heads, which {} hidden units cannot be split "
-                                         "into, and no 'head_size'",
-                                         model_.heads, model_.hidden));
+        const toml::node* heads = table->get("heads");
+        return Wrong(heads == nullptr ? *table->get("hidden") : *heads,
+                     fmt::format("found {} heads, which {} hidden units cannot be split "
+                                 "into, and no 'head_size'",
+                                 model_.heads, model_.hidden));
       }
       model_.head_size = model_.hidden / model_.heads;
     }

@@ -12,6 +12,7 @@ namespace etude {
 struct TransformerFile {
   TransformerModel model;
   PlanSettings plan;  // [plan]
+  KeyPlaces places;   // "model.heads", "plan.tp"
 };
 
 // A description of a model in TOML: docs/formats/model.md. `path` is what messages call it.

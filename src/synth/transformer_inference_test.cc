@@ -86,7 +86,7 @@ TEST(TransformerInference, CacheOfAToken) {
   model.kv_heads = 48;
   EXPECT_NEAR(512.0 * 2048 * static_cast<double>(CacheBytesPerToken(model, DType::kFloat16).count),
               3e12, 0.1e12);
-  model = FindTransformerPreset("llama-3-8b")->model;
+  model = FindPreset(TransformerPresets(), "llama-3-8b")->model;
   EXPECT_EQ(CacheBytesPerToken(model, DType::kBFloat16).count, 131'072);
   EXPECT_EQ(CacheBytesPerToken(model, DType::kFloat8E4M3Fn).count, 65'536);
 }
@@ -244,7 +244,7 @@ TEST(TransformerInference, ReplicasAreIndependent) {
 // Llama 3 8B with 8,192 tokens, by hand: 1 GiB of cache, or half with 8 bits; of 3 stages the
 // first has 11 of 32 layers.
 TEST(TransformerInference, Memory) {
-  const TransformerModel model = FindTransformerPreset("llama-3-8b")->model;
+  const TransformerModel model = FindPreset(TransformerPresets(), "llama-3-8b")->model;
   TransformerPlan plan;
   plan.phase = ModelPhase::kPrefill;
   EXPECT_EQ(InferenceMemoryOf(model, plan, 0).weights.count, 2 * 8'030'261'248);

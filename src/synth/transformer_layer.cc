@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -401,50 +402,57 @@ class LayerMaker {
   LayerWorks backward_;
 };
 
-Status Splits(std::string_view what, int64_t size, std::string_view ways, int64_t count) {
+Fits Splits(std::vector<std::string> keys, std::string_view what, int64_t size,
+            std::string_view ways, int64_t count) {
   if (size % count == 0) return {};
-  return BadInput(
-      fmt::format("{}: found {}, expected a multiple of the {} {}", what, size, count, ways));
+  return MakeMisfit(std::move(keys), fmt::format("{}: found {}, expected a multiple of the {} {}",
+                                                 what, size, count, ways));
 }
 
-Status CheckContext(const TransformerModel& model, const LayerPlan& plan) {
+Fits CheckContext(const TransformerModel& model, const LayerPlan& plan) {
   if (plan.context == 1) return {};
   if (plan.context_kind == ContextKind::kAllToAll) {
-    ETUDE_RETURN_IF_ERROR(
-        Splits("sequence", PassTokens(model, plan), "context-parallel ranks", plan.context));
+    ETUDE_RETURN_IF_MISFIT(Splits({"plan.cp", "model.sequence"}, "sequence",
+                                  PassTokens(model, plan), "context-parallel ranks", plan.context));
     constexpr std::string_view kRanks =
         "tensor- times context-parallel ranks, which share heads by all-to-all";
-    ETUDE_RETURN_IF_ERROR(Splits("heads", model.heads, kRanks, plan.tensor * plan.context));
-    return Splits("kv_heads", model.kv_heads, kRanks, plan.tensor * plan.context);
+    ETUDE_RETURN_IF_MISFIT(Splits({"plan.cp", "plan.tp", "model.heads"}, "heads", model.heads,
+                                  kRanks, plan.tensor * plan.context));
+    return Splits({"plan.cp", "plan.tp", "model.kv_heads"}, "kv_heads", model.kv_heads, kRanks,
+                  plan.tensor * plan.context);
   }
   if (plan.context_kind == ContextKind::kRing && plan.attention == AttentionKind::kUnfused) {
-    return BadInput(
+    return MakeMisfit(
+        {"plan.attention", "plan.context"},
         "ring: found unfused attention, expected fused attention, whose blocks can be put "
         "together");
   }
   // Each rank has an early and a late piece.
-  return Splits("sequence", PassTokens(model, plan),
+  return Splits({"plan.cp", "model.sequence"}, "sequence", PassTokens(model, plan),
                 "pieces of the context-parallel ranks, two each", 2 * plan.context);
 }
 
-Status CheckInference(const InferencePass& pass, int64_t context) {
+Fits CheckInference(const InferencePass& pass, int64_t context) {
   constexpr int64_t kMost = int64_t{1} << 24;
   if (pass.tokens < 1 || pass.tokens > kMost) {
-    return BadInput(
+    return MakeMisfit(
+        {"model.sequence"},
         fmt::format("tokens of a sequence: found {}, expected 1 to {}", pass.tokens, kMost));
   }
   if (pass.cached < 0 || pass.cached > kMost) {
-    return BadInput(
+    return MakeMisfit(
+        {"plan.cached"},
         fmt::format("tokens in the cache: found {}, expected 0 to {}", pass.cached, kMost));
   }
   if (pass.cached > 0 && context > 1) {
-    return BadInput(
-        fmt::format("context-parallel ranks: found {} and tokens in the cache, "
-                    "expected a prompt without any before it",
-                    context));
+    return MakeMisfit({"plan.cp", "plan.cached"},
+                      fmt::format("context-parallel ranks: found {} and tokens in the cache, "
+                                  "expected a prompt without any before it",
+                                  context));
   }
   if (!ElementBytes(pass.cache)) {
-    return BadInput(
+    return MakeMisfit(
+        {"plan.cache_type"},
         fmt::format("type of the cache: found '{}', expected an element type of known "
                     "size",
                     TypeText(pass.cache)));
@@ -454,44 +462,52 @@ Status CheckInference(const InferencePass& pass, int64_t context) {
 
 }  // namespace
 
-Status CheckLayerPlan(const TransformerModel& model, const LayerPlan& plan) {
+Fits CheckLayerPlan(const TransformerModel& model, const LayerPlan& plan) {
   constexpr int64_t kMost = int64_t{1} << 24;
-  for (const auto& [name, value] : {std::pair("tensor-parallel ranks", plan.tensor),
-                                    std::pair("context-parallel ranks", plan.context),
-                                    std::pair("expert-parallel ranks", plan.expert),
-                                    std::pair("sequences of a micro-batch", plan.sequences)}) {
+  for (const auto& [key, name, value] :
+       {std::tuple("plan.tp", "tensor-parallel ranks", plan.tensor),
+        std::tuple("plan.cp", "context-parallel ranks", plan.context),
+        std::tuple("plan.ep", "expert-parallel ranks", plan.expert),
+        std::tuple("plan.sequences", "sequences of a micro-batch", plan.sequences)}) {
     if (value < 1 || value > kMost) {
-      return BadInput(fmt::format("{}: found {}, expected 1 to {}", name, value, kMost));
+      return MakeMisfit({key}, fmt::format("{}: found {}, expected 1 to {}", name, value, kMost));
     }
   }
-  ETUDE_RETURN_IF_ERROR(Splits("heads", model.heads, "tensor-parallel ranks", plan.tensor));
-  ETUDE_RETURN_IF_ERROR(Splits("kv_heads", model.kv_heads, "tensor-parallel ranks", plan.tensor));
-  ETUDE_RETURN_IF_ERROR(Splits("ffn", model.ffn, "tensor-parallel ranks", plan.tensor));
-  if (plan.inference) ETUDE_RETURN_IF_ERROR(CheckInference(*plan.inference, plan.context));
-  ETUDE_RETURN_IF_ERROR(CheckContext(model, plan));
+  ETUDE_RETURN_IF_MISFIT(Splits({"plan.tp", "model.heads"}, "heads", model.heads,
+                                "tensor-parallel ranks", plan.tensor));
+  ETUDE_RETURN_IF_MISFIT(Splits({"plan.tp", "model.kv_heads", "model.heads"}, "kv_heads",
+                                model.kv_heads, "tensor-parallel ranks", plan.tensor));
+  ETUDE_RETURN_IF_MISFIT(
+      Splits({"plan.tp", "model.ffn"}, "ffn", model.ffn, "tensor-parallel ranks", plan.tensor));
+  if (plan.inference) ETUDE_RETURN_IF_MISFIT(CheckInference(*plan.inference, plan.context));
+  ETUDE_RETURN_IF_MISFIT(CheckContext(model, plan));
   if (plan.tensor > 1 && plan.sequence_parallel) {
-    ETUDE_RETURN_IF_ERROR(Splits("tokens of a micro-batch on a rank",
-                                 plan.sequences * (PassTokens(model, plan) / plan.context),
-                                 "tensor-parallel ranks", plan.tensor));
+    ETUDE_RETURN_IF_MISFIT(Splits({"plan.tp", "plan.cp", "plan.sequences", "model.sequence"},
+                                  "tokens of a micro-batch on a rank",
+                                  plan.sequences * (PassTokens(model, plan) / plan.context),
+                                  "tensor-parallel ranks", plan.tensor));
   }
   double widest = static_cast<double>(std::max(model.ffn * 2, model.vocabulary));
   if (model.experts) {
     const ExpertsModel& experts = *model.experts;
     if (plan.tensor > 1 && !plan.sequence_parallel && !plan.inference) {
-      return BadInput(
+      return MakeMisfit(
+          {"plan.sequence_parallel", "plan.tp"},
           "experts: found tensor-parallel ranks without sequence parallelism, expected "
           "it, because each token is to be sent once");
     }
-    ETUDE_RETURN_IF_ERROR(Splits("experts", experts.experts, "expert-parallel ranks", plan.expert));
-    ETUDE_RETURN_IF_ERROR(
-        Splits("ffn of experts", experts.ffn, "tensor-parallel ranks", plan.tensor));
-    ETUDE_RETURN_IF_ERROR(
-        Splits("shared_ffn", experts.shared_ffn, "tensor-parallel ranks", plan.tensor));
+    ETUDE_RETURN_IF_MISFIT(Splits({"plan.ep", "experts.experts"}, "experts", experts.experts,
+                                  "expert-parallel ranks", plan.expert));
+    ETUDE_RETURN_IF_MISFIT(Splits({"plan.tp", "experts.ffn"}, "ffn of experts", experts.ffn,
+                                  "tensor-parallel ranks", plan.tensor));
+    ETUDE_RETURN_IF_MISFIT(Splits({"plan.tp", "experts.shared_ffn"}, "shared_ffn",
+                                  experts.shared_ffn, "tensor-parallel ranks", plan.tensor));
     widest = std::max(
         {widest, 2.0 * static_cast<double>(experts.shared_ffn),
          static_cast<double>(experts.experts) * (4.0 + 4.0 * static_cast<double>(experts.ffn))});
   } else if (plan.expert != 1) {
-    return BadInput(fmt::format("found {} expert-parallel ranks and no experts", plan.expert));
+    return MakeMisfit({"plan.ep"},
+                      fmt::format("found {} expert-parallel ranks and no experts", plan.expert));
   }
   const double tokens =
       static_cast<double>(plan.sequences) * static_cast<double>(PassTokens(model, plan));
@@ -506,10 +522,10 @@ Status CheckLayerPlan(const TransformerModel& model, const LayerPlan& plan) {
   const double flops = tokens * (4 * static_cast<double>(model.hidden) * (widest + 4 * attention) +
                                  32 * static_cast<double>(SeenTokens(model, plan)) * attention);
   if (flops > std::ldexp(1, 60)) {
-    return BadInput(
-        fmt::format("found work of {:.1e} operations in a layer and micro-batch, "
-                    "expected fewer than {:.1e}",
-                    flops, std::ldexp(1, 60)));
+    return MakeMisfit({"plan.sequences", "model"},
+                      fmt::format("found work of {:.1e} operations in a layer and micro-batch, "
+                                  "expected fewer than {:.1e}",
+                                  flops, std::ldexp(1, 60)));
   }
   return {};
 }

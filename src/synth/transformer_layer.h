@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "src/base/result.h"
 #include "src/base/units.h"
+#include "src/synth/misfit.h"
 #include "src/synth/product_shape.h"
 #include "src/synth/transformer_model.h"
 #include "src/trace/enums.h"
@@ -67,7 +67,7 @@ Bytes CacheBytesPerToken(const TransformerModel& model, DType cache);
 
 // kBadInput, with what was expected, unless each dimension can be split as planned and all numbers
 // of a layer fit into 64 bits. The model has passed CheckTransformer.
-Status CheckLayerPlan(const TransformerModel& model, const LayerPlan& plan);
+Fits CheckLayerPlan(const TransformerModel& model, const LayerPlan& plan);
 
 // Which ranks communicate.
 enum class LayerAxis : uint8_t { kTensor, kContext, kExpert };

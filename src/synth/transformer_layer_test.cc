@@ -590,7 +590,7 @@ TEST(TransformerLayer, SplitsOfWeights) {
 
 TEST(TransformerLayer, PlansThatDoNotFit) {
   const auto error = [](const LayerPlan& plan) {
-    const Status status = CheckLayerPlan(SmallLlama(), plan);
+    const Fits status = CheckLayerPlan(SmallLlama(), plan);
     return status ? "" : status.error().message;
   };
   EXPECT_EQ(error({.tensor = 8}),

@@ -160,7 +160,7 @@ int64_t Sum(const std::vector<TransformerWeight>& weights) {
 }
 
 // Each dimension by itself, so that products can be looked at afterwards.
-Status CheckDimensions(const TransformerModel& model) {
+Fits CheckDimensions(const TransformerModel& model) {
   constexpr int64_t kMost = int64_t{1} << 24;
   const auto dimensions = std::to_array<std::pair<std::string_view, int64_t>>({
       {"layers", model.layers},
@@ -174,73 +174,81 @@ Status CheckDimensions(const TransformerModel& model) {
   });
   for (const auto& [name, value] : dimensions) {
     if (value < 1 || value > kMost) {
-      return BadInput(fmt::format("{}: found {}, expected 1 to {}", name, value, kMost));
+      return MakeMisfit({fmt::format("model.{}", name)},
+                        fmt::format("{}: found {}, expected 1 to {}", name, value, kMost));
     }
   }
   if (model.positions < 0 || model.positions > kMost) {
-    return BadInput(fmt::format("positions: found {}, expected 0 to {}", model.positions, kMost));
+    return MakeMisfit({"model.positions"},
+                      fmt::format("positions: found {}, expected 0 to {}", model.positions, kMost));
   }
   return {};
 }
 
-Status CheckRouting(const ExpertsModel& experts) {
+Fits CheckRouting(const ExpertsModel& experts) {
   constexpr double kMostImbalance = 8;
   if (!(experts.imbalance >= 0 && experts.imbalance <= kMostImbalance)) {
-    return BadInput(
-        fmt::format("imbalance: found {}, expected 0 to {}", experts.imbalance, kMostImbalance));
+    return MakeMisfit({"experts.imbalance"}, fmt::format("imbalance: found {}, expected 0 to {}",
+                                                         experts.imbalance, kMostImbalance));
   }
   if (experts.shares.empty()) return {};
   if (experts.imbalance != 0) {
-    return BadInput("found shares of experts and imbalance, expected one of them");
+    return MakeMisfit({"experts.shares"},
+                      "found shares of experts and imbalance, expected one of them");
   }
   if (static_cast<int64_t>(experts.shares.size()) != experts.experts) {
-    return BadInput(fmt::format("shares: found {}, expected one for each of {} experts",
-                                experts.shares.size(), experts.experts));
+    return MakeMisfit({"experts.shares"},
+                      fmt::format("shares: found {}, expected one for each of {} experts",
+                                  experts.shares.size(), experts.experts));
   }
   constexpr double kMostShare = 1e9;
   int64_t chosen = 0;
   for (const double share : experts.shares) {
     if (!(share >= 0 && share <= kMostShare)) {
-      return BadInput(fmt::format("shares: found {}, expected 0 to {:.0e}", share, kMostShare));
+      return MakeMisfit({"experts.shares"},
+                        fmt::format("shares: found {}, expected 0 to {:.0e}", share, kMostShare));
     }
     chosen += share > 0 ? 1 : 0;
   }
   if (chosen < experts.top_k) {
-    return BadInput(
-        fmt::format("shares: found {} above 0, expected {} or more, as a token goes "
-                    "through so many experts",
-                    chosen, experts.top_k));
+    return MakeMisfit({"experts.shares", "experts.top_k"},
+                      fmt::format("shares: found {} above 0, expected {} or more, as a token goes "
+                                  "through so many experts",
+                                  chosen, experts.top_k));
   }
   return {};
 }
 
-Status CheckExperts(const ExpertsModel& experts, int64_t layers) {
+Fits CheckExperts(const ExpertsModel& experts, int64_t layers) {
   constexpr int64_t kMostExperts = 1 << 16;
   constexpr int64_t kMostFfn = int64_t{1} << 24;
   if (experts.experts < 1 || experts.experts > kMostExperts) {
-    return BadInput(
-        fmt::format("experts: found {}, expected 1 to {}", experts.experts, kMostExperts));
+    return MakeMisfit({"experts.experts"}, fmt::format("experts: found {}, expected 1 to {}",
+                                                       experts.experts, kMostExperts));
   }
   if (experts.top_k < 1 || experts.top_k > experts.experts) {
-    return BadInput(fmt::format("top_k: found {}, expected 1 to the {} experts", experts.top_k,
-                                experts.experts));
+    return MakeMisfit({"experts.top_k", "experts.experts"},
+                      fmt::format("top_k: found {}, expected 1 to the {} experts", experts.top_k,
+                                  experts.experts));
   }
   if (experts.ffn < 1 || experts.ffn > kMostFfn) {
-    return BadInput(
-        fmt::format("ffn of experts: found {}, expected 1 to {}", experts.ffn, kMostFfn));
+    return MakeMisfit({"experts.ffn"}, fmt::format("ffn of experts: found {}, expected 1 to {}",
+                                                   experts.ffn, kMostFfn));
   }
   if (experts.shared_ffn < 0 || experts.shared_ffn > kMostFfn) {
-    return BadInput(
-        fmt::format("shared_ffn: found {}, expected 0 to {}", experts.shared_ffn, kMostFfn));
+    return MakeMisfit({"experts.shared_ffn"}, fmt::format("shared_ffn: found {}, expected 0 to {}",
+                                                          experts.shared_ffn, kMostFfn));
   }
   if (experts.dense_layers < 0 || experts.dense_layers >= layers) {
-    return BadInput(fmt::format("dense_layers: found {}, expected fewer than the {} layers",
-                                experts.dense_layers, layers));
+    return MakeMisfit({"experts.dense_layers", "model.layers"},
+                      fmt::format("dense_layers: found {}, expected fewer than the {} layers",
+                                  experts.dense_layers, layers));
   }
   const double most = static_cast<double>(experts.experts);
   const double capacity = experts.capacity_factor.value_or(1);
   if (!(capacity > 0 && capacity <= most)) {
-    return BadInput(
+    return MakeMisfit(
+        {"experts.capacity_factor", "experts.experts"},
         fmt::format("capacity_factor: found {}, expected above 0, up to the number of "
                     "experts",
                     capacity));
@@ -248,7 +256,7 @@ Status CheckExperts(const ExpertsModel& experts, int64_t layers) {
   return CheckRouting(experts);
 }
 
-Status CheckLatent(const TransformerModel& model) {
+Fits CheckLatent(const TransformerModel& model) {
   constexpr int64_t kMost = int64_t{1} << 24;
   const LatentAttention& latent = *model.latent;
   const auto dimensions = std::to_array<std::tuple<std::string_view, int64_t, int64_t>>({
@@ -260,36 +268,44 @@ Status CheckLatent(const TransformerModel& model) {
   });
   for (const auto& [name, value, least] : dimensions) {
     if (value < least || value > kMost) {
-      return BadInput(fmt::format("{}: found {}, expected {} to {}", name, value, least, kMost));
+      return MakeMisfit({fmt::format("latent.{}", name)},
+                        fmt::format("{}: found {}, expected {} to {}", name, value, least, kMost));
     }
   }
   if (model.head_size != latent.nope_size + latent.rope_size) {
-    return BadInput(fmt::format("head_size: found {}, expected nope_size and rope_size, {}",
-                                model.head_size, latent.nope_size + latent.rope_size));
+    return MakeMisfit({"model.head_size", "latent"},
+                      fmt::format("head_size: found {}, expected nope_size and rope_size, {}",
+                                  model.head_size, latent.nope_size + latent.rope_size));
   }
   if (model.kv_heads != model.heads) {
-    return BadInput(fmt::format("kv_heads: found {}, expected the {} heads with latent attention",
-                                model.kv_heads, model.heads));
+    return MakeMisfit({"model.kv_heads", "model.heads", "latent"},
+                      fmt::format("kv_heads: found {}, expected the {} heads with latent attention",
+                                  model.kv_heads, model.heads));
   }
   if (model.positions != 0) {
-    return BadInput(
-        fmt::format("positions: found {}, expected 0, rotary ones, with latent "
-                    "attention",
-                    model.positions));
+    return MakeMisfit({"model.positions", "latent"},
+                      fmt::format("positions: found {}, expected 0, rotary ones, with latent "
+                                  "attention",
+                                  model.positions));
   }
-  if (model.biases) return BadInput("biases: found true, expected false with latent attention");
-  if (model.qk_norm) return BadInput("qk_norm: found true, expected false with latent attention");
+  if (model.biases)
+    return MakeMisfit({"model.biases", "latent"},
+                      "biases: found true, expected false with latent attention");
+  if (model.qk_norm)
+    return MakeMisfit({"model.qk_norm", "latent"},
+                      "qk_norm: found true, expected false with latent attention");
   return {};
 }
 
 // As elements of networks.
-Status CheckTypes(const TransformerModel& model) {
+Fits CheckTypes(const TransformerModel& model) {
   const auto types = std::to_array<std::pair<std::string_view, DType>>(
       {{"weights", model.weights}, {"gradients", model.gradients}, {"optimizer", model.optimizer}});
   for (const auto& [name, type] : types) {
     if (!ElementBytes(type)) {
-      return BadInput(fmt::format("{}: found '{}', expected an element type of known size", name,
-                                  TypeText(type)));
+      return MakeMisfit({fmt::format("model.{}", name)},
+                        fmt::format("{}: found '{}', expected an element type of known size", name,
+                                    TypeText(type)));
     }
   }
   return {};
@@ -297,22 +313,27 @@ Status CheckTypes(const TransformerModel& model) {
 
 }  // namespace
 
-Status CheckTransformer(const TransformerModel& model) {
-  ETUDE_RETURN_IF_ERROR(CheckDimensions(model));
+Fits CheckTransformer(const TransformerModel& model) {
+  ETUDE_RETURN_IF_MISFIT(CheckDimensions(model));
   if (model.heads % model.kv_heads != 0) {
-    return BadInput(fmt::format("kv_heads: found {}, expected a divisor of the {} heads",
-                                model.kv_heads, model.heads));
+    return MakeMisfit({"model.kv_heads", "model.heads"},
+                      fmt::format("kv_heads: found {}, expected a divisor of the {} heads",
+                                  model.kv_heads, model.heads));
   }
   if (model.positions != 0 && model.positions < model.sequence) {
-    return BadInput(fmt::format("positions: found {}, expected 0 or at least the {} of a sequence",
-                                model.positions, model.sequence));
+    return MakeMisfit(
+        {"model.positions", "model.sequence"},
+        fmt::format("positions: found {}, expected 0 or at least the {} of a sequence",
+                    model.positions, model.sequence));
   }
   if (model.experts) {
-    ETUDE_RETURN_IF_ERROR(CheckExperts(*model.experts, model.layers));
-    if (model.biases) return BadInput("biases: found true, expected false with experts");
+    ETUDE_RETURN_IF_MISFIT(CheckExperts(*model.experts, model.layers));
+    if (model.biases)
+      return MakeMisfit({"model.biases", "experts"},
+                        "biases: found true, expected false with experts");
   }
-  if (model.latent) ETUDE_RETURN_IF_ERROR(CheckLatent(model));
-  ETUDE_RETURN_IF_ERROR(CheckTypes(model));
+  if (model.latent) ETUDE_RETURN_IF_MISFIT(CheckLatent(model));
+  ETUDE_RETURN_IF_MISFIT(CheckTypes(model));
   // Parameters, with room for 16 bytes each and for their sums.
   const auto real = [](int64_t value) { return static_cast<double>(value); };
   double ffn = real(model.ffn);
@@ -331,8 +352,9 @@ Status CheckTransformer(const TransformerModel& model) {
       real(model.layers) * layer +
       2 * real(model.hidden) * (real(model.vocabulary) + real(model.positions));
   if (parameters > std::ldexp(1, 55)) {
-    return BadInput(fmt::format("found about {:.1e} parameters, expected fewer than {:.1e}",
-                                parameters, std::ldexp(1, 55)));
+    return MakeMisfit({"model"},
+                      fmt::format("found about {:.1e} parameters, expected fewer than {:.1e}",
+                                  parameters, std::ldexp(1, 55)));
   }
   return {};
 }
@@ -447,12 +469,6 @@ std::span<const TransformerPreset> TransformerPresets() {
        DeepSeekV3()},
   });
   return presets;
-}
-
-const TransformerPreset* FindTransformerPreset(std::string_view name) {
-  const std::span<const TransformerPreset> presets = TransformerPresets();
-  const auto found = std::ranges::find(presets, name, &TransformerPreset::name);
-  return found == presets.end() ? nullptr : &*found;
 }
 
 }  // namespace etude

@@ -7,7 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/result.h"
+#include "src/synth/misfit.h"
+#include "src/synth/preset.h"
 #include "src/trace/enums.h"
 
 // Decoder-only transformers by their shapes. docs/models/transformer.md has the formulas and where
@@ -78,7 +79,7 @@ struct TransformerModel {
 
 // kBadInput, with what was expected, unless the shapes fit together and the numbers of a step fit
 // into 64 bits.
-Status CheckTransformer(const TransformerModel& model);
+Fits CheckTransformer(const TransformerModel& model);
 
 // How a weight is split.
 enum class WeightSplit : uint8_t {
@@ -112,13 +113,7 @@ int64_t ParameterCount(const TransformerModel& model);
 // Those that one token uses: of the experts, `top_k` of each layer.
 int64_t ActiveParameterCount(const TransformerModel& model);
 
-struct TransformerPreset {
-  std::string_view name;
-  std::string_view source;
-  TransformerModel model;
-};
+using TransformerPreset = Preset<TransformerModel>;
 std::span<const TransformerPreset> TransformerPresets();
-// nullptr: there is none of this name.
-const TransformerPreset* FindTransformerPreset(std::string_view name);
 
 }  // namespace etude

@@ -13,7 +13,9 @@
 namespace etude {
 namespace {
 
-const TransformerModel& Preset(std::string_view name) { return FindTransformerPreset(name)->model; }
+const TransformerModel& Preset(std::string_view name) {
+  return FindPreset(TransformerPresets(), name)->model;
+}
 
 // Totals of the published weights: the sums of the tensors in the model's files.
 std::optional<TransformerModel> ModelIn(std::string_view text) {
@@ -175,7 +177,7 @@ TEST(TransformerFile, Plans) {
       "attention = 'unfused'\nsequences = 5\n",
       "m.toml");
   ASSERT_TRUE(file) << file.error().message;
-  const TransformerPlan plan = file->plan.PlanFor(file->model);
+  const TransformerPlan plan = *file->plan.PlanFor(file->model);
   EXPECT_EQ(plan.data, 2);
   EXPECT_EQ(plan.layer.tensor, 4);
   EXPECT_EQ(plan.layer.sequences, 5);
@@ -193,7 +195,7 @@ TEST(TransformerFile, Plans) {
   // What is said before wins; what neither says is as ever.
   PlanSettings options{.data = 8, .bucket = Bytes{5}};
   options.Complete(file->plan);
-  const TransformerPlan both = options.PlanFor(file->model);
+  const TransformerPlan both = *options.PlanFor(file->model);
   EXPECT_EQ(both.data, 8);
   EXPECT_EQ(both.bucket.count, 5);
   EXPECT_EQ(both.layer.tensor, 4);
@@ -203,9 +205,43 @@ TEST(TransformerFile, Plans) {
       "preset = 'llama-3-8b'\n[plan]\nphase = 'decode'\ntokens = 2\ncache_type = 'float8_e5m2'",
       "m.toml");
   ASSERT_TRUE(decode) << decode.error().message;
-  EXPECT_EQ(decode->plan.PlanFor(decode->model).phase, ModelPhase::kDecode);
-  EXPECT_EQ(decode->plan.PlanFor(decode->model).cached, 8192 - 2);
-  EXPECT_EQ(decode->plan.PlanFor(decode->model).cache_type, DType::kFloat8E5M2);
+  EXPECT_EQ(decode->plan.PlanFor(decode->model)->phase, ModelPhase::kDecode);
+  EXPECT_EQ(decode->plan.PlanFor(decode->model)->cached, 8192 - 2);
+  EXPECT_EQ(decode->plan.PlanFor(decode->model)->cache_type, DType::kFloat8E5M2);
+}
+
+// Without 'cached' sequences of decode end with the model's.
+TEST(TransformerFile, TokensThatDoNotFitIntoASequence) {
+  const auto file = ParseTransformerFile(
+      "preset = 'llama-3-8b'\n[plan]\nphase = 'decode'\ntokens = 8193\n", "m.toml");
+  ASSERT_TRUE(file);
+  const auto plan = file->plan.PlanFor(file->model);
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(PlacedError(plan.error(), file->places, "m.toml").message,
+            "m.toml:4:10: tokens: found 8193, expected up to the 8192 of a sequence where 'cached' "
+            "does not say how many come before");
+  PlanSettings cached = file->plan;
+  cached.cached = 8000;
+  EXPECT_EQ(cached.PlanFor(file->model)->cached, 8000);
+}
+
+// The first key that the file has; its own name where it has none.
+TEST(TransformerFile, PlacesOfWhatDoesNotFitAPlan) {
+  const auto message = [](std::string_view plan) {
+    const auto file = ParseTransformerFile("preset = 'llama-3-8b'\n" + std::string(plan), "m.toml");
+    const Fits fits = CheckTransformerPlan(file->model, file->plan.PlanFor(file->model).value());
+    return fits ? "" : PlacedError(fits.error(), file->places, "m.toml").message;
+  };
+  EXPECT_EQ(message("[plan]\npp = 2\ntp = 3"),
+            "m.toml:4:6: heads: found 32, expected a multiple of the 3 tensor-parallel ranks");
+  EXPECT_EQ(message("[model]\nlayers = 3\n[plan]\npp = 2\nchunks = 2\nschedule = 'interleaved'\n"
+                    "micro_batches = 2"),
+            "m.toml:5:6: layers: found 3, expected one or more for each of 2 stages and 2 chunks "
+            "on each");
+  const TransformerModel& model = FindPreset(TransformerPresets(), "llama-3-8b")->model;
+  const Fits fits = CheckTransformerPlan(model, {.layer = {.tensor = 3}});
+  EXPECT_EQ(PlacedError(fits.error(), {}, "llama-3-8b").message,
+            "llama-3-8b: heads: found 32, expected a multiple of the 3 tensor-parallel ranks");
 }
 
 TEST(TransformerFile, ErrorsSayWhereAndWhatWasExpected) {
@@ -218,39 +254,40 @@ TEST(TransformerFile, ErrorsSayWhereAndWhatWasExpected) {
   EXPECT_EQ(ErrorOf(""), "m.toml: found neither 'preset' nor [model], expected one of them");
   EXPECT_EQ(ErrorOf("[model]\nlayers = 2"), "m.toml:1:1: [model] has no 'hidden', which it needs");
   EXPECT_EQ(ErrorOf("preset = 'llama-3-8b'\n[model]\nheads = 7"),
-            "m.toml:2:1: found 7 heads, which 4096 hidden units cannot be split into, and no "
+            "m.toml:3:9: found 7 heads, which 4096 hidden units cannot be split into, and no "
             "'head_size'");
   EXPECT_EQ(ErrorOf(whole + "kv_heads = 3"),
-            "m.toml:1:1: kv_heads: found 3, expected a divisor of the 4 heads");
+            "m.toml:8:12: kv_heads: found 3, expected a divisor of the 4 heads");
   EXPECT_EQ(ErrorOf(whole + "norm = 'batch'"),
             "m.toml:8:8: norm: found 'batch', expected rms, layer or layer-no-offset");
   EXPECT_EQ(ErrorOf(whole + "[experts]\nexperts = 4\ntop_k = 5\nffn = 8"),
-            "m.toml:1:1: top_k: found 5, expected 1 to the 4 experts");
+            "m.toml:10:9: top_k: found 5, expected 1 to the 4 experts");
   const std::string experts = whole + "[experts]\nexperts = 4\ntop_k = 2\nffn = 8\n";
   EXPECT_EQ(ErrorOf(experts + "shares = [1, 2]"),
-            "m.toml:1:1: shares: found 2, expected one for each of 4 experts");
+            "m.toml:12:10: shares: found 2, expected one for each of 4 experts");
   EXPECT_EQ(ErrorOf(experts + "shares = [0, 2, 0, 0]"),
-            "m.toml:1:1: shares: found 1 above 0, expected 2 or more, as a token goes through so "
+            "m.toml:12:10: shares: found 1 above 0, expected 2 or more, as a token goes through so "
             "many experts");
   EXPECT_EQ(ErrorOf(experts + "shares = [0, 2, 0, -1]"),
             "m.toml:12:20: shares: found -1, expected a number above 0");
   EXPECT_EQ(ErrorOf(experts + "shares = 2"),
             "m.toml:12:10: shares: found a whole number, expected a list of numbers");
-  EXPECT_EQ(ErrorOf(experts + "imbalance = 9"), "m.toml:1:1: imbalance: found 9, expected 0 to 8");
+  EXPECT_EQ(ErrorOf(experts + "imbalance = 9"),
+            "m.toml:12:13: imbalance: found 9, expected 0 to 8");
   EXPECT_EQ(ErrorOf(experts + "imbalance = 1\nshares = [1, 1, 1, 1]"),
-            "m.toml:1:1: found shares of experts and imbalance, expected one of them");
+            "m.toml:13:10: found shares of experts and imbalance, expected one of them");
   EXPECT_TRUE(ErrorOf(experts + "imbalance = 0\nseed = 3\nshares = [1, 1.5, 0, 1]").empty());
   EXPECT_EQ(ErrorOf(whole + "[latent]\nkv_rank = 8\nnope_size = 8\nrope_size = 4"),
             "m.toml:8:1: [latent] has no 'value_size', which it needs");
   const std::string latent = "[latent]\nkv_rank = 8\nnope_size = 8\nrope_size = 4\nvalue_size = 8";
   EXPECT_EQ(ErrorOf(whole + "head_size = 16\n" + latent),
-            "m.toml:1:1: head_size: found 16, expected nope_size and rope_size, 12");
+            "m.toml:8:13: head_size: found 16, expected nope_size and rope_size, 12");
   EXPECT_EQ(ErrorOf(whole + "kv_heads = 2\n" + latent),
-            "m.toml:1:1: kv_heads: found 2, expected the 4 heads with latent attention");
+            "m.toml:8:12: kv_heads: found 2, expected the 4 heads with latent attention");
   EXPECT_EQ(ErrorOf(whole + "positions = 32\n" + latent),
-            "m.toml:1:1: positions: found 32, expected 0, rotary ones, with latent attention");
+            "m.toml:8:13: positions: found 32, expected 0, rotary ones, with latent attention");
   EXPECT_EQ(ErrorOf(whole + "biases = true\n" + latent),
-            "m.toml:1:1: biases: found true, expected false with latent attention");
+            "m.toml:8:10: biases: found true, expected false with latent attention");
   const std::string plan = "preset = 'llama-3-8b'\n[plan]\n";
   EXPECT_EQ(ErrorOf(plan + "micro-batches = 2"),
             "m.toml:3:1: unknown key 'micro-batches' of [plan]; did you mean 'micro_batches'?");

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/ceil_div.h"
 #include "src/synth/expert_routing.h"
 #include "src/synth/inference_program.h"
 #include "src/synth/layer_program.h"
@@ -21,6 +22,7 @@ namespace {
 
 constexpr double kMostWork = 5e7;  // of a stage
 constexpr std::string_view kEmbedding = "embedding";
+constexpr std::string_view kTiedHead = "head";
 
 // Weights that are used and updated together: of a layer, of the embedding or of the head.
 struct WeightUnit {
@@ -38,6 +40,8 @@ struct WeightUnit {
 constexpr size_t kDense = 0;
 constexpr size_t kExperts = 1;
 constexpr size_t kKept = 2;  // of the ends
+constexpr size_t kTied = 3;  // the embedding that two stages have, by itself: equal shares on both
+using ByReplicas = std::array<int64_t, 4>;
 
 class ProgramMaker {
  public:
@@ -50,7 +54,8 @@ class ProgramMaker {
         stage_(stage),
         expert_rank_(expert_rank),
         places_(plan.pipeline.stages * plan.pipeline.chunks),
-        keeps_ends_(plan.zero_stage == 3 && (plan.keep_ends || model.tied)),
+        keeps_ends_(plan.zero_stage == 3 &&
+                    (plan.keep_ends || (model.tied && plan.pipeline.stages == 1))),
         weight_(ElementBytes(model.weights).value_or(0)),
         gradient_(ElementBytes(model.gradients).value_or(0)),
         dense_(TransformerLayer(model, plan.layer, 0)),
@@ -66,7 +71,8 @@ class ProgramMaker {
                   .gradient = gradient_},
                  {ReplicasOf(ParallelGroup::kReplicas, ""),
                   ReplicasOf(ParallelGroup::kExpertReplicas, "experts' "),
-                  ReplicasOf(ParallelGroup::kReplicas, "", /*kept=*/true)}) {}
+                  ReplicasOf(ParallelGroup::kReplicas, "", /*kept=*/true),
+                  ReplicasOf(ParallelGroup::kReplicas, "embedding ", keeps_ends_)}) {}
 
   std::vector<StepWork> Run() {
     for (int64_t chunk = 0; chunk < plan_.pipeline.chunks; ++chunk) AddUnits(chunk);
@@ -85,7 +91,7 @@ class ProgramMaker {
 
   StepStates States() {
     for (int64_t chunk = 0; chunk < plan_.pipeline.chunks; ++chunk) AddUnits(chunk);
-    int64_t weights = SharesEmbedding() && stage_ != 0 ? EmbeddingElements() : 0;
+    int64_t weights = 0;
     int64_t expert_weights = 0;
     for (const std::vector<WeightUnit>& units : units_) {
       for (const WeightUnit& unit : units) {
@@ -126,7 +132,16 @@ class ProgramMaker {
       units.push_back(
           UnitOf(fmt::format("layer {}", layer), PassesOf(layer), LayerWeights(model_, layer)));
     }
-    if (place == places_ - 1) units.push_back(EndOf("head", head_, HeadWeights(model_)));
+    if (place == places_ - 1) units.push_back(EndOf("head", head_, WeightsOfHead()));
+  }
+  // On a stage without the embedding a head that is tied to it has a copy.
+  std::vector<TransformerWeight> WeightsOfHead() const {
+    std::vector<TransformerWeight> weights = HeadWeights(model_);
+    if (SharesEmbedding()) {
+      weights.push_back(EmbeddingWeights(model_).front());
+      weights.back().name = kTiedHead;
+    }
+    return weights;
   }
   WeightUnit EndOf(std::string name, const LayerPasses& passes,
                    std::vector<TransformerWeight> weights) {
@@ -163,6 +178,11 @@ class ProgramMaker {
   bool SharesEmbedding() const {
     return model_.tied && plan_.pipeline.stages > 1 &&
            (stage_ == 0 || stage_ == plan_.pipeline.stages - 1);
+  }
+  // Whether two stages have it.
+  bool IsTied(const WeightUnit& unit, const TransformerWeight& weight) const {
+    return SharesEmbedding() && ((unit.passes == &embedding_ && weight.name == kEmbedding) ||
+                                 (unit.passes == &head_ && weight.name == kTiedHead));
   }
 
   // ---- work
@@ -265,7 +285,7 @@ class ProgramMaker {
     }
     if (PlaceOf(step) != 0) Message(step, /*backward=*/true, /*sends=*/true, in);
     if (!ends_gathered_.empty()) {
-      Free(buckets_.Gathered(std::array<int64_t, 3>{0, 0, kept_weights_}));
+      Free(buckets_.Gathered(ByReplicas{0, 0, kept_weights_, 0}));
     }
     ends_gathered_.clear();
     if (whole) {
@@ -313,8 +333,8 @@ class ProgramMaker {
     return fmt::format("{} weights all_gather #{}", of, micro_batch);
   }
   // By replicas.
-  static std::array<int64_t, 3> SharedBy(const WeightUnit& unit) {
-    return {unit.weights, unit.expert_weights, 0};
+  static ByReplicas SharedBy(const WeightUnit& unit) {
+    return {unit.weights, unit.expert_weights, 0, 0};
   }
   void GatherWeights(const WeightUnit& unit, int64_t micro_batch, In& in) {
     if (unit.kept) return Append(in, ends_gathered_);
@@ -327,8 +347,8 @@ class ProgramMaker {
   // Unless they still are.
   void GatherEnds(int64_t micro_batch) {
     if (!keeps_ends_ || !ends_gathered_.empty()) return;
-    buckets_.GatherWeights(GatherName("ends", micro_batch),
-                           std::array<int64_t, 3>{0, 0, kept_weights_}, ends_gathered_);
+    buckets_.GatherWeights(GatherName("ends", micro_batch), ByReplicas{0, 0, kept_weights_, 0},
+                           ends_gathered_);
   }
   static void Append(In& in, const In& more) { in.insert(in.end(), more.begin(), more.end()); }
 
@@ -341,13 +361,15 @@ class ProgramMaker {
     for (const std::string& name : work.gives_gradients) {
       for (const TransformerWeight& weight : unit.parts) {
         if (weight.name != name || IsSummed(weight)) continue;
-        if (unit.passes == &embedding_ && name == kEmbedding && SharesEmbedding()) continue;
+        // Both stages sum it before replicas do, unless these share gradients.
+        if (plan_.zero_stage < 2 && IsTied(unit, weight)) continue;
         buckets_.Add(ReplicasThatHave(unit, weight), ElementsOnRank(weight, plan_.layer), {id});
       }
     }
   }
-  static size_t ReplicasThatHave(const WeightUnit& unit, const TransformerWeight& weight) {
+  size_t ReplicasThatHave(const WeightUnit& unit, const TransformerWeight& weight) const {
     if (weight.split == WeightSplit::kExperts) return kExperts;
+    if (IsTied(unit, weight)) return kTied;
     return unit.kept ? kKept : kDense;
   }
   // The gradients of the unit's weights are there.
@@ -370,15 +392,23 @@ class ProgramMaker {
     return ElementsOnRank(EmbeddingWeights(model_).front(), plan_.layer);
   }
 
+  // First and last stage sum so much of the embedding's gradient.
+  size_t SumEmbedding(int64_t elements, In data) {
+    return Collective("embedding gradient all_reduce", std::move(data), CollectiveType::kAllReduce,
+                      ParallelGroup::kEnds, Bytes{elements * gradient_});
+  }
+
   void Update() {
-    if (SharesEmbedding()) {
+    const bool shares_gradients = plan_.zero_stage >= 2;
+    if (SharesEmbedding() && !shares_gradients) {
       const int64_t elements = EmbeddingElements();
-      const size_t sum =
-          Collective("embedding gradient all_reduce", {*program_.last_compute()},
-                     CollectiveType::kAllReduce, ParallelGroup::kEnds, Bytes{elements * gradient_});
-      buckets_.Add(kDense, elements, {sum});
+      buckets_.Add(kDense, elements, {SumEmbedding(elements, {*program_.last_compute()})});
     }
     In reduced = buckets_.EndBackward();
+    if (SharesEmbedding() && shares_gradients) {
+      const int64_t replicas = ParallelGroupSize(plan_, ParallelGroup::kReplicas);
+      reduced = {SumEmbedding(CeilDiv(EmbeddingElements(), replicas), std::move(reduced))};
+    }
     LayerWork update = OptimizerWork(model_, buckets_.updated());
     if (plan_.clips) {
       const LayerWork norm = NormWork(model_, buckets_.updated());
@@ -432,22 +462,22 @@ int64_t ParallelGroupSize(const TransformerPlan& plan, ParallelGroup group) {
   return 1;
 }
 
-Status CheckTransformerPlan(const TransformerModel& model, const TransformerPlan& plan) {
+Fits CheckTransformerPlan(const TransformerModel& model, const TransformerPlan& plan) {
   constexpr int64_t kMostRanks = int64_t{1} << 24;
-  ETUDE_RETURN_IF_ERROR(CheckTransformer(model));
+  ETUDE_RETURN_IF_MISFIT(CheckTransformer(model));
   const bool inference = plan.phase != ModelPhase::kTraining;
-  ETUDE_RETURN_IF_ERROR(inference ? CheckInferencePlan(model, plan)
-                                  : CheckLayerPlan(model, plan.layer));
-  ETUDE_RETURN_IF_ERROR(CheckPipeline(plan.pipeline));
+  ETUDE_RETURN_IF_MISFIT(inference ? CheckInferencePlan(model, plan)
+                                   : CheckLayerPlan(model, plan.layer));
+  ETUDE_RETURN_IF_MISFIT(CheckPipeline(plan.pipeline));
   if (plan.data < 1 || plan.data > kMostRanks) {
-    return BadInput(
-        fmt::format("data-parallel ranks: found {}, expected 1 to {}", plan.data, kMostRanks));
+    return MakeMisfit({"plan.dp"}, fmt::format("data-parallel ranks: found {}, expected 1 to {}",
+                                               plan.data, kMostRanks));
   }
   if (plan.data % plan.layer.expert != 0) {
-    return BadInput(
-        fmt::format("data-parallel ranks: found {}, expected a multiple of the {} "
-                    "expert-parallel ranks, which are among them",
-                    plan.data, plan.layer.expert));
+    return MakeMisfit({"plan.ep", "plan.dp"},
+                      fmt::format("data-parallel ranks: found {}, expected a multiple of the {} "
+                                  "expert-parallel ranks, which are among them",
+                                  plan.data, plan.layer.expert));
   }
   double ranks = 1;
   for (const int64_t size :
@@ -455,26 +485,24 @@ Status CheckTransformerPlan(const TransformerModel& model, const TransformerPlan
     ranks *= static_cast<double>(size);
   }
   if (ranks > static_cast<double>(kMostRanks)) {
-    return BadInput(fmt::format("found {:.0f} ranks, expected up to {}", ranks, kMostRanks));
+    return MakeMisfit({"plan.dp", "plan.tp", "plan.pp", "plan.cp"},
+                      fmt::format("found {:.0f} ranks, expected up to {}", ranks, kMostRanks));
   }
   const int64_t places = plan.pipeline.stages * plan.pipeline.chunks;
   if (model.layers < places) {
-    return BadInput(
-        fmt::format("layers: found {}, expected one or more for each of {} stages "
-                    "and {} chunks on each",
-                    model.layers, plan.pipeline.stages, plan.pipeline.chunks));
+    return MakeMisfit({"plan.pp", "plan.chunks", "model.layers"},
+                      fmt::format("layers: found {}, expected one or more for each of {} stages "
+                                  "and {} chunks on each",
+                                  model.layers, plan.pipeline.stages, plan.pipeline.chunks));
   }
   if (plan.zero_stage < 0 || plan.zero_stage > 3) {
-    return BadInput(fmt::format("ZeRO stage: found {}, expected 0 to 3", plan.zero_stage));
-  }
-  if (plan.zero_stage >= 2 && model.tied && plan.pipeline.stages > 1) {
-    return BadInput(
-        "ZeRO stage: found 2 or more and an embedding that first and last stage share, "
-        "expected 0 or 1");
+    return MakeMisfit({"plan.zero"},
+                      fmt::format("ZeRO stage: found {}, expected 0 to 3", plan.zero_stage));
   }
   for (const Bytes bucket : {plan.bucket, plan.first_bucket.value_or(plan.bucket)}) {
     if (bucket.count < 1) {
-      return BadInput(fmt::format("bucket: found {} bytes, expected one or more", bucket.count));
+      return MakeMisfit({"plan.bucket", "plan.first_bucket"},
+                        fmt::format("bucket: found {} bytes, expected one or more", bucket.count));
     }
   }
   const bool rings = plan.layer.context_kind == ContextKind::kRing && plan.layer.context > 1;
@@ -485,7 +513,8 @@ Status CheckTransformerPlan(const TransformerModel& model, const TransformerPlan
       static_cast<double>(plan.pipeline.chunks) * static_cast<double>(plan.pipeline.micro_batches) *
       of_layer * static_cast<double>(DiffersByExperts(model, plan) ? plan.layer.expert : 1);
   if (work > kMostWork) {
-    return BadInput(
+    return MakeMisfit(
+        {"plan.micro_batches", "plan.tokens"},
         fmt::format("found about {:.1e} nodes of a stage, expected up to {:.1e}", work, kMostWork));
   }
   return {};

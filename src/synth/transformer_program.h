@@ -44,7 +44,7 @@ struct TransformerPlan {
 };
 
 // kBadInput, with what was expected, unless the model can be spread so. Checks the model, too.
-Status CheckTransformerPlan(const TransformerModel& model, const TransformerPlan& plan);
+Fits CheckTransformerPlan(const TransformerModel& model, const TransformerPlan& plan);
 
 // Ranks that communicate, by the axes along which they differ: groups of StepWork.
 enum class ParallelGroup : uint8_t {

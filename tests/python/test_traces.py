@@ -208,7 +208,7 @@ def test_a_folder_is_a_job():
     assert isinstance(job, etude.Job)
     assert job.ranks == list(job) == [0] and len(job) == 1 and 0 in job and 1 not in job
     assert job[0].rank == 0 and len(job[0]) == len(job.traces[0]) > 0
-    assert job.path == str(CAPTURE) and repr(job) == f"<etude.Job {CAPTURE}: 1 ranks>"
+    assert job.path == str(CAPTURE) and repr(job) == f"<etude.Job {CAPTURE}: 1 rank>"
     with pytest.raises(KeyError, match="no rank 1"):
         job[1]
 
