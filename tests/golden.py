@@ -27,14 +27,17 @@ CONSOLE = re.compile(r"(?P<head>(?:<!-- no golden:[^\n]*-->\n)?)```console\n(?P<
 TIMEOUT_S = 120
 
 
+def needs_torch(text):
+    return any(f"etude {name}" in text for name in ("replay", "benchmark", "suite"))
+
+
 class Runner:
     def __init__(self, bin_dir, data_dir):
         self.bin = pathlib.Path(bin_dir).resolve()
         self.data = pathlib.Path(data_dir).resolve()
 
     def lacks_torch_for(self, text):
-        needs = any(f"etude {name}" in text for name in ("replay", "benchmark", "suite"))
-        return needs and not (self.bin / "etude-torch").exists()
+        return needs_torch(text) and not (self.bin / "etude-torch").exists()
 
     def run(self, command, cwd, case=None):
         """Returns what `command` prints, with the exit code if it is not 0, folders by their names."""
@@ -160,6 +163,9 @@ def main():
     parser.add_argument("--data", default=ROOT.parent / "shared/data", help="recorded traces")
     parser.add_argument("--update", action="store_true", help="take what is printed as expected")
     parser.add_argument("--without", metavar="TEXT", help="leave out cases with this in their names")
+    parser.add_argument(
+        "--rest", metavar="TEXT", help="only what --without TEXT leaves out, and what needs libtorch"
+    )
     parser.add_argument("--self-check", action="store_true", help="check that wrong cases fail")
     parser.add_argument("filter", nargs="?", default="", help="part of the names to run")
     args = parser.parse_args()
@@ -175,6 +181,9 @@ def main():
     counts = {}
     for name, run, what in jobs:
         if args.filter not in name or (args.without and args.without in name):
+            continue
+        text = (what / "cmd" if what.is_dir() else what).read_text()
+        if args.rest and args.rest not in name and not needs_torch(text):
             continue
         verdict, detail = run(runner, what, args.update)
         counts[verdict] = counts.get(verdict, 0) + 1

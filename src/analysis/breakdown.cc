@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "src/analysis/activity.h"
-#include "src/analysis/intervals.h"
+#include "src/base/intervals.h"
 
 namespace etude {
 namespace {

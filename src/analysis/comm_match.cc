@@ -143,6 +143,7 @@ class Matcher {
       queue->second.pop_front();
       done_[send.log][send.call] = done_[place.log][place.call] = true;
       ++match_.point_to_point;
+      match_.messages.emplace_back(send, place);
     });
     ExcuseUnknownPartners();
   }

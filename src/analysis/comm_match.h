@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/analysis/comm_log.h"
@@ -43,6 +44,7 @@ struct CommMatch {
   std::vector<ClockOffset> clocks;                      // by log; the first one's is 0
   // The calls of each matched collective, one per member that has a trace.
   std::vector<std::vector<CallPlace>> meetings;
+  std::vector<std::pair<CallPlace, CallPlace>> messages;  // sends with their receives
 };
 
 // Matches collectives group by group in the order of issue (type, and size where it must be equal),

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/analysis/intervals.h"
+#include "src/base/intervals.h"
 #include "src/base/units.h"
 #include "src/trace/recorded_wait.h"
 #include "src/trace/trace.h"

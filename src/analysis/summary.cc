@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "src/analysis/comm_log.h"
-#include "src/analysis/intervals.h"
+#include "src/base/intervals.h"
 #include "src/trace/operator_name.h"
 
 namespace etude {

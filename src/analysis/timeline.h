@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "src/analysis/intervals.h"
+#include "src/base/intervals.h"
 #include "src/trace/trace.h"
 
 namespace etude {

@@ -148,6 +148,12 @@ class Differ {
   Differ(const Trace& a, const Trace& b) : a_(a), b_(b) {}
 
   TraceDiff Run() {
+    if (HaveSameNodes()) {
+      for (Side* side : {&a_, &b_}) {
+        std::ranges::stable_sort(side->device, {},
+                                 [&](NodeId node) { return side->trace.source_id(node); });
+      }
+    }
     CountSide(a_, false);
     CountSide(b_, true);
     Pair(a_.host, b_.host);
@@ -160,6 +166,17 @@ class Differ {
   }
 
  private:
+  // One graph with two sets of times, as where a job is simulated.
+  bool HaveSameNodes() const {
+    if (a_.trace.node_count() != b_.trace.node_count()) return false;
+    for (size_t i = 0; i < a_.trace.node_count(); ++i) {
+      const NodeId node = NodeId::FromIndex(i);
+      const NodeId other = b_.trace.Find(a_.trace.source_id(node));
+      if (!other || a_.trace.name(node) != b_.trace.name(other)) return false;
+    }
+    return true;
+  }
+
   void CountSide(const Side& side, bool is_b) {
     for (const auto* nodes : {&side.host, &side.device}) {
       for (const NodeId node : *nodes) {

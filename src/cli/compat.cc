@@ -82,17 +82,24 @@ Status RunGenerator(std::vector<std::string> args, const Console&) {
   return compat::Generate(request);
 }
 
+// Of tools whose answer is what they write.
+template <Status (*run)(std::vector<std::string>, const Console&)>
+Result<ExitCode> Done(std::vector<std::string> args, const Console& console) {
+  ETUDE_RETURN_IF_ERROR(run(std::move(args), console));
+  return ExitCode::kOk;
+}
+
 struct Tool {
   std::string_view name;
-  Status (*run)(std::vector<std::string> args, const Console& console);
+  Result<ExitCode> (*run)(std::vector<std::string> args, const Console& console);
 };
 
 constexpr Tool kTools[] = {
-    {"chakra_trace_link", RunTraceLink},
-    {"chakra_converter", RunConverter},
-    {"chakra_jsonizer", RunJsonizer},
-    {"chakra_generator", RunGenerator},
-    {"stage", RunStage},
+    {"chakra_trace_link", Done<RunTraceLink>},
+    {"chakra_converter", Done<RunConverter>},
+    {"chakra_jsonizer", Done<RunJsonizer>},
+    {"chakra_generator", Done<RunGenerator>},
+    {"stage", Done<RunStage>},
     {"astra-sim", RunAstraSim},
 };
 
@@ -117,8 +124,7 @@ class CompatCommand : public Command {
     for (const Tool& tool : kTools) {
       names.emplace_back(tool.name);
       if (tool.name != args_[0]) continue;
-      ETUDE_RETURN_IF_ERROR(tool.run({args_.begin() + 1, args_.end()}, console));
-      return ExitCode::kOk;
+      return tool.run({args_.begin() + 1, args_.end()}, console);
     }
     return MakeError(ErrorCode::kUsage,
                      fmt::format("compat: no tool '{}'{}", args_[0], DidYouMean(args_[0], names)));

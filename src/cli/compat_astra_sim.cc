@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <string_view>
 #include <utility>
 
@@ -11,8 +10,10 @@
 #include "src/base/quantity.h"
 #include "src/cli/group_ranks.h"
 #include "src/cli/machine_files.h"
+#include "src/cli/sim_warnings.h"
 #include "src/cli/tool_arguments.h"
-#include "src/report/format.h"
+#include "src/sim/arrivals.h"
+#include "src/sim/diagnosis.h"
 #include "src/sim/simulator.h"
 #include "src/sim/workload.h"
 
@@ -53,42 +54,9 @@ void PrintRank(const Console& console, int64_t rank, const SimRankResult& result
   if (overlap > 0) statistic("Total compute-communication overlap", overlap);
 }
 
-// What ASTRA-sim passes over without a word.
-void WarnOfSilences(const SimMachine& machine, const std::string& system,
-                    const SimWorkload& workload, const SimResult& result,
-                    const RunContext& context) {
-  for (const auto& [type, choices] : machine.system.algorithms) {
-    if (choices.empty() || choices.front().whole || choices.size() >= machine.dims.size()) continue;
-    context.Warn(
-        fmt::format("{}: {} has an algorithm for {} of {} dimensions: it leaves the others out, as "
-                    "in ASTRA-sim",
-                    system, Name(type), choices.size(), machine.dims.size()));
-  }
-  std::map<const SimProgram*, uint64_t> ranks;
-  for (const SimRank& rank : workload.ranks) ++ranks[rank.program.get()];
-  uint64_t timeless = 0;
-  for (const auto& [program, count] : ranks) {
-    for (const SimNode& node : program->nodes) {
-      const bool computes = node.kind == NodeKind::kCompute;
-      const bool has_time =
-          machine.system.roofline && !node.on_host ? node.bytes > 0 : node.duration > 0;
-      if (computes && !has_time) timeless += count;
-    }
-  }
-  if (timeless > 0 && !machine.system.replay_only) {
-    context.Warn(fmt::format(
-        "{} computations take no time, or 1 ns: {}", FormatCount(timeless),
-        machine.system.roofline ? "they have no bytes for the roofline" : "they have no duration"));
-  }
-  if (result.unreceived > 0) {
-    context.Warn(
-        fmt::format("{} messages have come that nobody receives", FormatCount(result.unreceived)));
-  }
-}
-
 }  // namespace
 
-Status RunAstraSim(std::vector<std::string> args, const Console& console) {
+Result<ExitCode> RunAstraSim(std::vector<std::string> args, const Console& console) {
   AstraArguments options;
   ToolArguments parser("astra-sim");
   parser.Text("--congestion", &options.congestion, false);
@@ -139,15 +107,16 @@ Status RunAstraSim(std::vector<std::string> args, const Console& console) {
   WarnOfSilences(machine, options.system, workload, result, context);
   // By the time of their end, as ASTRA-sim prints them.
   std::vector<int64_t> order;
-  std::vector<int64_t> waiting;
   for (int64_t rank = 0; rank < ranks; ++rank) {
-    (result.OfRank(rank).finished ? order : waiting).push_back(rank);
+    if (result.OfRank(rank).finished) order.push_back(rank);
   }
   std::ranges::stable_sort(order, {}, [&](int64_t rank) { return result.OfRank(rank).end; });
   for (const int64_t rank : order) PrintRank(console, rank, result.OfRank(rank));
-  if (waiting.empty()) return {};
-  return BadInput(fmt::format("{} of {} ranks wait for ever: {}", waiting.size(), ranks,
-                              WhatIsWaitedFor(result, workload, waiting.front())));
+  const Arrivals arrivals(machine, workload, result);
+  const auto diagnosis = Diagnose(workload, result, arrivals);
+  if (!diagnosis) return ExitCode::kOk;
+  Complain(*diagnosis, options.workload, console);
+  return ExitCode::kNo;
 }
 
 }  // namespace etude

@@ -9,7 +9,7 @@
 namespace etude {
 
 // Stands in for ASTRA-sim's analytical programs with these arguments; --congestion=aware is that of
-// congested networks.
-Status RunAstraSim(std::vector<std::string> args, const Console& console);
+// congested networks. kNo: some ranks wait for ever, which is said.
+Result<ExitCode> RunAstraSim(std::vector<std::string> args, const Console& console);
 
 }  // namespace etude

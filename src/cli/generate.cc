@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -74,10 +75,8 @@ class GenerateCommand : public Command {
         "--measured", &measured_, "FILE",
         "of models: durations of matrix products from a recorded trace, or a table that ends in "
         ".csv, before --device");
-    options.Flag(
-        "--memory", &memory_,
-        "llm and moe in training, dlrm: say what ranks hold, and in the traces what is in use over "
-        "time");
+    options.Flag("--memory", &memory_,
+                 "of models: say what ranks hold, and in the traces what is in use over time");
     options.Choice("--to", &to_, {"et", "classes"},
                    "of models: a file for each rank, or -o as a folder with one for all ranks that "
                    "do the same");
@@ -113,7 +112,7 @@ class GenerateCommand : public Command {
                                      *ranks_, bench_.ranks));
       }
       ETUDE_RETURN_IF_ERROR(TimeModel(console.context(), *model));
-      ETUDE_RETURN_IF_ERROR(TellMemory(*model));
+      TellMemory(*model);
       if (to_ == "classes") return WriteClasses(console, *model);
       if (bench_.ranks > kMostRankFiles) {
         return BadInput(fmt::format(
@@ -311,11 +310,8 @@ class GenerateCommand : public Command {
                                  : hint));
   }
 
-  Status TellMemory(GeneratedJob& made) {
-    if (!memory_) return {};
-    if (made.job.states().empty()) {
-      return MakeError(ErrorCode::kUsage, "--memory is for llm and moe in training, and for dlrm");
-    }
+  void TellMemory(GeneratedJob& made) {
+    if (!memory_) return;
     made.job.TellMemory();
     for (int64_t place = 0; place < made.job.places(); ++place) {
       const std::vector<Bytes> memory = made.job.MemoryOf(place);
@@ -325,11 +321,14 @@ class GenerateCommand : public Command {
     const auto index = static_cast<size_t>(most - peaks_.begin());
     states_ = made.job.states();
     const StepStates& states = states_[index];
-    made.text += fmt::format(
-        "\nmemory of a rank at its peak: {}{}, of it weights {}, gradients {}, optimizer {}",
-        *least == *most ? "" : FormatBytes(*least) + " to ", FormatBytes(*most),
-        FormatBytes(states.weights), FormatBytes(states.gradients), FormatBytes(states.optimizer));
-    return {};
+    made.text += fmt::format("\nmemory of a rank at its peak: {}{}, of it weights {}",
+                             *least == *most ? "" : FormatBytes(*least) + " to ",
+                             FormatBytes(*most), FormatBytes(states.weights));
+    for (const auto& [what, bytes] :
+         {std::pair("gradients", states.gradients), std::pair("optimizer", states.optimizer),
+          std::pair("cache before", states.cache)}) {
+      if (bytes.count != 0) made.text += fmt::format(", {} {}", what, FormatBytes(bytes));
+    }
   }
 
   // By place on the last axis of the job's mesh: pipeline stage, or rank.
@@ -340,6 +339,7 @@ class GenerateCommand : public Command {
       places.push_back({{"weights_bytes", states_[i].weights.count},
                         {"gradients_bytes", states_[i].gradients.count},
                         {"optimizer_bytes", states_[i].optimizer.count},
+                        {"cache_before_bytes", states_[i].cache.count},
                         {"peak_bytes", peaks_[i].count}});
     }
     json["memory"] = std::move(places);

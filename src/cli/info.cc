@@ -15,6 +15,7 @@
 #include "src/report/format.h"
 #include "src/report/health_output.h"
 #include "src/report/json_output.h"
+#include "src/transform/program_phases.h"
 
 namespace etude {
 namespace {
@@ -181,6 +182,39 @@ Json MotifJson(const Trace& trace, const MotifTree& tree) {
   return json;
 }
 
+// "  forward   4 × 26 to 28 nodes"; of phases by labels "  forward   104 nodes".
+std::string PhasesText(const ProgramPhases& phases) {
+  if (phases.rows.empty()) return "";
+  std::string text = fmt::format("phases{}: {}", phases.stated ? "" : " by labels",
+                                 FormatCount(phases.steps, "step"));
+  if (phases.micro_batches != 0) {
+    text += ", " + FormatCount(phases.micro_batches, "micro-batch", "micro-batches");
+  }
+  TextTable table({Align::kLeft, Align::kLeft});
+  for (const PhaseRow& row : phases.rows) {
+    std::string nodes = FormatCount(row.nodes, "node");
+    if (row.stretches != 0) {
+      nodes = fmt::format("{} × {}{}", FormatCount(row.stretches),
+                          row.least == row.most ? "" : FormatCount(row.least) + " to ",
+                          FormatCount(row.most, "node"));
+    }
+    table.Row({std::string(Name(row.phase)), std::move(nodes)});
+  }
+  return text + "\n" + table.Text();
+}
+
+Json PhasesJson(const ProgramPhases& phases) {
+  Json json = {{"stated", phases.stated}, {"steps", phases.steps}};
+  json["micro_batches"] = phases.micro_batches == 0 ? Json(nullptr) : Json(phases.micro_batches);
+  json["rows"] = Json::array();
+  for (const PhaseRow& row : phases.rows) {
+    json["rows"].push_back({{"phase", Name(row.phase)},
+                            {"stretches", row.stretches == 0 ? Json(nullptr) : Json(row.stretches)},
+                            {"nodes", row.nodes}});
+  }
+  return json;
+}
+
 std::string TraceText(const std::string& path, const Trace& trace, const Summary& summary,
                       size_t shown_ops) {
   std::string text = fmt::format("{}: {}", path, Name(trace.info().format));
@@ -217,7 +251,8 @@ class InfoCommand : public Command {
     options.Positional("path", &path_, "a trace in any format, a capture folder, or - for stdin");
     options.Flag("--json", &json_, "print JSON, with all operators");
     options.Value("--top", &top_, "N", "operators to list", {.least = 0});
-    options.Flag("--motifs", &motifs_, "also what repeats in the sequence of nodes (one trace)");
+    options.Flag("--motifs", &motifs_,
+                 "also steps, phases and what repeats in the sequence of nodes (one trace)");
   }
 
   Result<ExitCode> Run(const Console& console) override {
@@ -226,17 +261,20 @@ class InfoCommand : public Command {
       ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(path_, read, console.context()));
       const Summary summary = Summarise(trace);
       std::optional<MotifTree> tree;
+      ProgramPhases phases;
       if (motifs_) {
+        ETUDE_ASSIGN_OR_RETURN(phases, FindPhases(trace));
         ETUDE_ASSIGN_OR_RETURN(tree, MakeMotifTree(trace, {}, console.context().limits));
       }
       if (json_) {
         Json json = {{"format", "etude-info"}, {"version", 1}};
         json["traces"] = Json::array({TraceJson(path_, std::nullopt, trace, summary)});
+        if (tree) json["traces"][0]["phases"] = PhasesJson(phases);
         if (tree) json["traces"][0]["structure"] = MotifJson(trace, *tree);
         console.Print(JsonText(json));
       } else {
         std::string text = TraceText(path_, trace, summary, shown_ops());
-        if (tree) text += MotifText(trace, *tree);
+        if (tree) text += PhasesText(phases) + MotifText(trace, *tree);
         console.Print(text);
       }
       return ExitCode::kOk;

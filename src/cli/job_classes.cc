@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,7 +13,6 @@
 
 #include "src/base/each_rank.h"
 #include "src/base/quantity.h"
-#include "src/cli/group_ranks.h"
 #include "src/cli/output_files.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/job_folder.h"
@@ -62,6 +62,41 @@ struct WrittenRank {
 
 }  // namespace
 
+Result<RankTraces> ReadRankTraces(const std::vector<RankInput>& inputs, const std::string& groups,
+                                  int64_t jobs, const Console& console) {
+  RankTraces read;
+  std::set<std::string> folders;
+  std::vector<std::string> paths;
+  for (const RankInput& input : inputs) {
+    paths.push_back(input.path);
+    const std::optional<JobRankPath> rank = JobRankOfPath(input.path);
+    if (!rank || !folders.insert(rank->folder).second) continue;
+    ETUDE_ASSIGN_OR_RETURN(const Job job, ReadJobFolder(rank->folder, console.context()));
+    read.groups = UnlistedGroups(job);
+  }
+  const std::string file = groups.empty() ? GroupsBeside(paths) : groups;
+  if (!file.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(read.groups, ReadGroupRanks(file, console.context()));
+  }
+  ETUDE_ASSIGN_OR_RETURN(read.traces,
+                         ForEachRank<Trace>(inputs.size(), jobs, console.context(),
+                                            [&](size_t i, const RunContext& context) {
+                                              return ReadRank(
+                                                  inputs[i], {.strict = console.strict()}, context);
+                                            }));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto rank = inputs[i].rank ? inputs[i].rank : read.traces[i].info().rank;
+    if (!rank && inputs.size() > 1) {
+      return BadInput(inputs[i].path + ": one of several traces, and its rank cannot be told");
+    }
+    read.ranks.push_back(rank.value_or(0));
+    if (file.empty()) continue;
+    ETUDE_RETURN_IF_ERROR(
+        CheckGroupRanks(file, read.groups, ReadCommLog(read.traces[i], read.ranks.back())));
+  }
+  return read;
+}
+
 JobCounts CountsOf(const Job& job) {
   JobCounts counts{.ranks = static_cast<uint64_t>(job.rank_count()),
                    .classes = job.classes.size(),
@@ -84,56 +119,32 @@ std::string NodesText(const JobCounts& counts) {
 
 namespace {
 
-// A folder of classes all of whose ranks are asked for stays the job that it is; anything else
-// becomes one.
-Result<Job> JobOf(const JobClassesRequest& request, const Console& console) {
+// The job of a folder of classes of which all ranks are asked for: it stays the one that it is.
+// nullopt: it is something else that becomes a job.
+Result<std::optional<Job>> WholeJob(const JobClassesRequest& request, const RunContext& context) {
   std::set<std::string> folders;
-  std::optional<Job> whole;
-  EncodeJobOptions options{.limits = console.context().limits};
   std::vector<std::string> paths;
-  bool of_folders = true;
   for (const RankInput& input : request.inputs) {
-    paths.push_back(input.path);
     const std::optional<JobRankPath> rank = JobRankOfPath(input.path);
-    of_folders = of_folders && rank;
-    if (!rank || !folders.insert(rank->folder).second) continue;
-    std::error_code ignored;
-    if (std::filesystem::equivalent(rank->folder, request.output, ignored)) {
-      return MakeError(ErrorCode::kUsage,
-                       fmt::format("convert: {}: found the job itself, expected another folder",
-                                   request.output));
-    }
-    ETUDE_ASSIGN_OR_RETURN(whole, ReadJobFolder(rank->folder, console.context()));
-    options.groups = UnlistedGroups(*whole);
+    if (!rank) return std::nullopt;
+    folders.insert(rank->folder);
+    paths.push_back(input.path);
   }
-  const std::string groups_file = request.groups.empty() ? GroupsBeside(paths) : request.groups;
-  const auto count = static_cast<int64_t>(request.inputs.size());
-  if (of_folders && folders.size() == 1 && count == whole->rank_count() && groups_file.empty()) {
-    return *std::move(whole);
-  }
-  if (!groups_file.empty()) {
-    ETUDE_ASSIGN_OR_RETURN(options.groups, ReadGroupRanks(groups_file, console.context()));
-  }
-  ETUDE_ASSIGN_OR_RETURN(const std::vector<Trace> traces,
-                         ForEachRank<Trace>(request.inputs.size(), request.jobs, console.context(),
-                                            [&](size_t i, const RunContext& context) {
-                                              return ReadRank(request.inputs[i],
-                                                              {.strict = console.strict()},
-                                                              context);
-                                            }));
+  const bool has_groups = !request.groups.empty() || !GroupsBeside(paths).empty();
+  if (folders.size() != 1 || has_groups) return std::nullopt;
+  ETUDE_ASSIGN_OR_RETURN(Job job, ReadJobFolder(*folders.begin(), context));
+  if (job.rank_count() != static_cast<int64_t>(paths.size())) return std::nullopt;
+  return job;
+}
+
+Result<Job> EncodeInputs(const JobClassesRequest& request, const Console& console) {
+  ETUDE_ASSIGN_OR_RETURN(RankTraces read,
+                         ReadRankTraces(request.inputs, request.groups, request.jobs, console));
   std::vector<RankOfJob> ranks;
-  for (size_t i = 0; i < traces.size(); ++i) {
-    const auto rank = request.inputs[i].rank ? request.inputs[i].rank : traces[i].info().rank;
-    if (!rank && traces.size() > 1) {
-      return BadInput(request.inputs[i].path +
-                      ": one of several traces, and its rank cannot be told");
-    }
-    ranks.push_back({.rank = rank.value_or(0), .trace = &traces[i]});
-    if (groups_file.empty()) continue;
-    ETUDE_RETURN_IF_ERROR(
-        CheckGroupRanks(groups_file, options.groups, ReadCommLog(traces[i], rank.value_or(0))));
+  for (size_t i = 0; i < read.traces.size(); ++i) {
+    ranks.push_back({.rank = read.ranks[i], .trace = &read.traces[i]});
   }
-  return EncodeJob(ranks, options);
+  return EncodeJob(ranks, {.groups = std::move(read.groups), .limits = console.context().limits});
 }
 
 }  // namespace
@@ -145,7 +156,20 @@ Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console
                                  request.files == ClassFiles::kPacked ? "packed" : "classes"));
   }
   ETUDE_RETURN_IF_ERROR(CheckNoTraces(request.output, console.context()));
-  ETUDE_ASSIGN_OR_RETURN(const Job job, JobOf(request, console));
+  for (const RankInput& input : request.inputs) {
+    const std::optional<JobRankPath> rank = JobRankOfPath(input.path);
+    std::error_code ignored;
+    if (rank && std::filesystem::equivalent(rank->folder, request.output, ignored)) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("convert: {}: found the job itself, expected another folder",
+                                   request.output));
+    }
+  }
+  ETUDE_ASSIGN_OR_RETURN(std::optional<Job> whole, WholeJob(request, console.context()));
+  if (!whole) {
+    ETUDE_ASSIGN_OR_RETURN(whole, EncodeInputs(request, console));
+  }
+  const Job& job = *whole;
   ETUDE_RETURN_IF_ERROR(WriteJobFolder(job, request.output, console.context(), request.files));
   const JobCounts counts = CountsOf(job);
   if (request.json) {

@@ -6,11 +6,24 @@
 
 #include "src/base/result.h"
 #include "src/cli/command.h"
+#include "src/cli/group_ranks.h"
 #include "src/formats/job_folder.h"
 #include "src/trace/job.h"
 #include "src/transform/read_job.h"
 
 namespace etude {
+
+// The traces of ranks, and the ranks of groups that these do not list.
+struct RankTraces {
+  std::vector<Trace> traces;
+  std::vector<int64_t> ranks;  // of the traces
+  GroupRanks groups;
+};
+// Reads all `inputs`, `jobs` at a time. Groups are those of the file `groups`; "": of the one
+// beside the traces, if any, or of the jobs in classes that the inputs are of. kBadInput for
+// several traces of which one does not tell its rank, and for groups that contradict the traces.
+Result<RankTraces> ReadRankTraces(const std::vector<RankInput>& inputs, const std::string& groups,
+                                  int64_t jobs, const Console& console);
 
 struct JobClassesRequest {
   std::vector<RankInput> inputs;

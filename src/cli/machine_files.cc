@@ -2,8 +2,11 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "src/formats/byte_source.h"
 #include "src/sim/astra_config.h"
+#include "src/sim/network_text.h"
 #include "src/sim/workload.h"
 
 namespace etude {
@@ -18,19 +21,43 @@ std::string PathBeside(const std::string& config, const std::string& name, const
   return config.substr(0, slash + 1) + name;
 }
 
+// A ring in each dimension.
+void UseRings(SimMachine& machine) {
+  for (const CollectiveType type : {CollectiveType::kAllReduce, CollectiveType::kAllGather,
+                                    CollectiveType::kReduceScatter, CollectiveType::kAllToAll}) {
+    machine.system.algorithms[type].resize(machine.dims.size());
+  }
+}
+
 }  // namespace
 
 Result<SimMachine> ReadMachine(const MachineFiles& files, const Console& console) {
   const RunContext& context = console.context();
   SimMachine machine;
   machine.congestion = files.congestion;
-  ETUDE_ASSIGN_OR_RETURN(std::string text, ReadWholeFile(files.network, context.limits));
-  ETUDE_RETURN_IF_ERROR(ParseAstraNetwork(text, files.network, machine));
-  ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(files.system, context.limits));
-  ETUDE_ASSIGN_OR_RETURN(const AstraCollectives collectives,
-                         ParseAstraSystem(text, files.system, machine));
-  ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(files.memory, context.limits));
-  ETUDE_RETURN_IF_ERROR(ParseAstraMemory(text, files.memory, machine));
+  std::string text;
+  if (const auto network = NetworkOfDims(files.network)) {
+    ETUDE_RETURN_IF_ERROR(ParseAstraNetwork(*network, "--network", machine));
+  } else if (files.network.find("):") != std::string::npos) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("--network: found '{}', expected a file, or dimensions as in "
+                                 "\"Ring(8):50GB/s,500ns Switch(4):25GB/s,1us\"",
+                                 files.network));
+  } else {
+    ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(files.network, context.limits));
+    ETUDE_RETURN_IF_ERROR(ParseAstraNetwork(text, files.network, machine));
+  }
+  AstraCollectives collectives;
+  if (files.system.empty()) {
+    UseRings(machine);
+  } else {
+    ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(files.system, context.limits));
+    ETUDE_ASSIGN_OR_RETURN(collectives, ParseAstraSystem(text, files.system, machine));
+  }
+  if (!files.memory.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(files.memory, context.limits));
+    ETUDE_RETURN_IF_ERROR(ParseAstraMemory(text, files.memory, machine));
+  }
   machine.system.queues = files.queues;
   machine.system.rendezvous = files.rendezvous;
   machine.system.endpoint_delay *= files.injection_scale;

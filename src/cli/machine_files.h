@@ -11,9 +11,9 @@ namespace etude {
 
 // The files that describe a simulated machine, and what is said beside them.
 struct MachineFiles {
-  std::string network;
-  std::string system;
-  std::string memory;
+  std::string network;  // or its dimensions themselves: "Ring(8):50GB/s,500ns Switch(4):…"
+  std::string system;   // "": SystemModel's defaults, rings in all dimensions
+  std::string memory;   // "": no remote memory
   bool congestion = false;
   int64_t queues = 1;  // of each dimension
   bool rendezvous = false;

@@ -33,9 +33,11 @@
 #include "src/cli/record.h"
 #include "src/cli/replay.h"
 #include "src/cli/report.h"
+#include "src/cli/simulate.h"
 #include "src/cli/slice.h"
 #include "src/cli/stats.h"
 #include "src/cli/suite.h"
+#include "src/cli/sweep.h"
 #include "src/cli/timeline.h"
 #include "src/cli/validate.h"
 
@@ -132,6 +134,8 @@ int Main(std::vector<std::string> args) {
   commands.push_back(MakeGraphCommand());
   commands.push_back(MakeJsonizeCommand());
   commands.push_back(MakeGenerateCommand());
+  commands.push_back(MakeSimulateCommand());
+  commands.push_back(MakeSweepCommand());
   return RunCommandLine("etude", std::move(commands), args);
 }
 

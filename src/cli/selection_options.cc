@@ -20,7 +20,10 @@ void SelectionOptions::Declare(Options& options) {
                  "what ran then, from the trace's begin: 1.5ms..20ms");
   options.Values("--op", &selection.operators, "NAME",
                  "nodes of this name, * for any text, and what is below");
-  options.Values("--phase", &selection.phases, "PHASE", "forward, backward or optimizer");
+  options.Values("--phase", &selection.phases, "PHASE",
+                 "forward, backward or optimizer; of generated traces also prefill, decode");
+  options.Values("--micro-batch", &selection.micro_batches, "N",
+                 "this micro-batch of a generated trace");
   options.Flag("--comm", &selection.communication, "communication, and what is below");
   options.Values("--rank", &ranks, "N", "this rank of several");
 }

@@ -78,7 +78,7 @@ class SliceCommand : public Command {
     if (what_.selection.empty() && what_.ranks.empty()) {
       return MakeError(ErrorCode::kUsage,
                        "slice: nothing is selected; give --label, --step, --thread, --stream, "
-                       "--module, --time, --op, --phase, --comm or --rank");
+                       "--module, --time, --op, --phase, --micro-batch, --comm or --rank");
     }
     ETUDE_RETURN_IF_ERROR(CheckStandardOutput(output_, json_));
     ETUDE_ASSIGN_OR_RETURN(const std::vector<SliceJob> jobs, FindJobs(console));

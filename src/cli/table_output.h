@@ -25,6 +25,12 @@ class TableOutput {
   void Print(std::string_view format, const std::vector<Inspected>& found,
              const Console& console) const;
 
+  // What is asked for, where a command prints other documents.
+  bool json() const { return json_; }
+  bool csv() const { return csv_; }
+  const std::string& table() const { return table_; }  // "": all
+  size_t top() const { return static_cast<size_t>(top_); }
+
  private:
   bool json_ = false;
   bool csv_ = false;

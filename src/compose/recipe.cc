@@ -221,9 +221,9 @@ class RecipeParser : private TomlReader {
   Result<RecipeSelection> ReadSelection(const toml::node& node, std::string_view key) const {
     const toml::table* table = node.as_table();
     if (table == nullptr) return WrongType(node, key, "a table, as in { op = \"aten::mm\" }");
-    ETUDE_RETURN_IF_ERROR(
-        CheckKeys(*table, key,
-                  {"label", "step", "thread", "stream", "module", "time", "op", "phase", "comm"}));
+    ETUDE_RETURN_IF_ERROR(CheckKeys(*table, key,
+                                    {"label", "step", "thread", "stream", "module", "time", "op",
+                                     "phase", "micro_batch", "comm"}));
     RecipeSelection found{.selection = {.sigil = ""}, .place = PlaceOf(node)};
     Selection& selection = found.selection;
     const auto kinds = std::to_array<std::pair<std::string_view, std::vector<std::string>*>>({
@@ -235,6 +235,7 @@ class RecipeParser : private TomlReader {
         {"time", &selection.times},
         {"op", &selection.operators},
         {"phase", &selection.phases},
+        {"micro_batch", &selection.micro_batches},
     });
     for (const auto& [name, words] : kinds) {
       const toml::node* filter = table->get(name);

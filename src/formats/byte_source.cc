@@ -177,11 +177,13 @@ Compression DetectCompression(std::string_view beginning) {
 }
 
 class ByteSource::Impl {
+  // Of kReadBufferBytes that are not touched before they are read.
+  using Buffer = std::unique_ptr<char[]>;
+  static Buffer NewBuffer() { return std::make_unique_for_overwrite<char[]>(kReadBufferBytes); }
+
  public:
   Impl(std::string name, std::unique_ptr<Input> input, const Limits& limits)
-      : name_(std::move(name)), input_(std::move(input)), limits_(limits) {
-    in_buffer_.resize(kReadBufferBytes);
-  }
+      : name_(std::move(name)), input_(std::move(input)), limits_(limits) {}
 
   Result<std::string_view> Next() {
     if (!peeked_.empty()) {
@@ -231,7 +233,7 @@ class ByteSource::Impl {
     ETUDE_RETURN_IF_ERROR(Need(4));
     compression_ = DetectCompression(pending_);
     decoder_ = MakeDecoder(compression_);
-    if (decoder_ != nullptr) out_buffer_.resize(kReadBufferBytes);
+    if (decoder_ != nullptr) out_buffer_ = NewBuffer();
     return Continue();
   }
 
@@ -251,7 +253,7 @@ class ByteSource::Impl {
 
   Result<std::string_view> ContinueCompressed() {
     size_t produced = 0;
-    while (produced < out_buffer_.size() && !done_) {
+    while (produced < kReadBufferBytes && !done_) {
       if (between_members_) {
         ETUDE_RETURN_IF_ERROR(BeginMember());
         continue;
@@ -259,7 +261,7 @@ class ByteSource::Impl {
       if (pending_.empty()) ETUDE_RETURN_IF_ERROR(Need(1));
       const bool at_end = pending_.empty();
       const Decoder::Step step =
-          decoder_->Decode(pending_, out_buffer_.data() + produced, out_buffer_.size() - produced);
+          decoder_->Decode(pending_, out_buffer_.get() + produced, kReadBufferBytes - produced);
       pending_.remove_prefix(step.consumed);
       consumed_ += step.consumed;
       produced += step.produced;
@@ -273,7 +275,7 @@ class ByteSource::Impl {
         done_ = true;
       }
     }
-    return std::string_view(out_buffer_.data(), produced);
+    return std::string_view(out_buffer_.get(), produced);
   }
 
   // Looks what follows a complete member: another one, nothing, or foreign bytes.
@@ -294,10 +296,10 @@ class ByteSource::Impl {
 
   // Reads until `count` bytes are pending or the file ends.
   Status Need(size_t count) {
-    if (!pending_.empty()) std::memmove(in_buffer_.data(), pending_.data(), pending_.size());
+    if (!pending_.empty()) std::memmove(in_buffer_.get(), pending_.data(), pending_.size());
     size_t have = pending_.size();
     while (have < count && !input_ended_) {
-      const auto got = input_->Read(in_buffer_.data() + have, in_buffer_.size() - have);
+      const auto got = input_->Read(in_buffer_.get() + have, kReadBufferBytes - have);
       if (!got) {
         return MakeError(ErrorCode::kIo, name_ + ": cannot read: " + std::strerror(errno));
       }
@@ -305,7 +307,7 @@ class ByteSource::Impl {
       bytes_in_ += *got;
       have += *got;
     }
-    pending_ = std::string_view(in_buffer_.data(), have);
+    pending_ = std::string_view(in_buffer_.get(), have);
     return {};
   }
 
@@ -339,9 +341,9 @@ class ByteSource::Impl {
   bool cut_ = false;
   Compression compression_ = Compression::kNone;
   std::unique_ptr<Decoder> decoder_;
-  std::string in_buffer_;
+  Buffer in_buffer_ = NewBuffer();
   std::string_view pending_;  // bytes of in_buffer_ that are not consumed
-  std::string out_buffer_;
+  Buffer out_buffer_;
   std::string peeked_;
   std::string current_;  // what the last Next returned, if it was peeked before
   uint64_t bytes_in_ = 0;

@@ -157,11 +157,21 @@ bool LooksLikeChakra(std::string_view beginning) {
   return LooksLikeMessage(rest.substr(0, *node_length), kLastNodeField);
 }
 
+// No JSON has any; tags and lengths of a Chakra file's first fields mostly are some.
+bool HasControlBytes(std::string_view beginning) {
+  constexpr size_t kFirstFields = 32;
+  return std::ranges::any_of(beginning.substr(0, kFirstFields), [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t';
+  });
+}
+
 Detection Detect(std::string_view beginning) {
   std::string_view text = beginning;
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   const size_t first = text.find_first_not_of(" \n\r\t");
   if (first != std::string_view::npos && (text[first] == '{' || text[first] == '[')) {
+    // The metadata of a Chakra file may have as many bytes as '{' or '[' is as a number.
+    if (HasControlBytes(beginning) && LooksLikeChakra(beginning)) return {FileKind::kChakra, {}};
     return DetectJson(beginning);
   }
   if (beginning.starts_with(capture::kMagic)) return {FileKind::kNative, {}};

@@ -54,6 +54,25 @@ TEST(DetectFileKind, DecidesByContent) {
       << "no such field";
 }
 
+// '{' is 123, '[' 91: a first message of so many bytes, with a version or an attribute in front.
+TEST(DetectFileKind, ChakraWhoseFirstByteIsABracket) {
+  const std::string node = "\x04\x08\x01\x18\x04";
+  const std::string version =
+      "\x0a\x05"
+      "1.0.0";
+  for (const char bracket : {'{', '['}) {
+    const auto length = static_cast<size_t>(bracket);
+    const auto attr = [](size_t bytes) {
+      return "\x12" + std::string(1, static_cast<char>(bytes - 2)) + "\x0a" +
+             std::string(1, static_cast<char>(bytes - 4)) + std::string(bytes - 4, 'n');
+    };
+    EXPECT_EQ(DetectFileKind(bracket + attr(length) + node), FileKind::kChakra);
+    EXPECT_EQ(DetectFileKind(bracket + version + attr(length - 7) + node), FileKind::kChakra);
+  }
+  EXPECT_EQ(DetectFileKind("{\n \"a\": \"" + std::string(200, 'b') + "\"}"), FileKind::kOtherJson);
+  EXPECT_EQ(DetectFileKind("{\n"), FileKind::kOtherJson);
+}
+
 TEST(ReadTrace, ReadsCompressedFilesByContent) {
   const auto folder = std::filesystem::path(testing::TempDir());
   for (const char* name : {"t.json", "t.json.gz", "t.json.zst"}) {

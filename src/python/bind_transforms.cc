@@ -96,8 +96,8 @@ nb::object SliceTrace(nb::handle given, const Selection& selection, bool strict)
   const Source source = OneSource(given);
   if (selection.empty()) {
     Raise({ErrorCode::kUsage,
-           "slice: nothing is selected; give label, step, thread, stream, module, time, op, phase "
-           "or comm"});
+           "slice: nothing is selected; give label, step, thread, stream, module, time, op, phase, "
+           "micro_batch or comm"});
   }
   return MadeObject(Call([&](const RunContext& context) -> Result<Made> {
     ETUDE_ASSIGN_OR_RETURN(const TracePtr trace, Read(source, strict, context));
@@ -150,8 +150,8 @@ void BindTransforms(nb::module_& module) {
   module.def(
       "slice",
       [](nb::handle source, nb::handle label, nb::handle step, nb::handle thread, nb::handle stream,
-         nb::handle module_name, nb::handle time, nb::handle op, nb::handle phase, bool comm,
-         bool strict) {
+         nb::handle module_name, nb::handle time, nb::handle op, nb::handle phase,
+         nb::handle micro_batch, bool comm, bool strict) {
         return SliceTrace(source,
                           {.labels = FiltersIn(label),
                            .steps = FiltersIn(step),
@@ -161,23 +161,27 @@ void BindTransforms(nb::module_& module) {
                            .times = FiltersIn(time),
                            .operators = FiltersIn(op),
                            .phases = FiltersIn(phase),
+                           .micro_batches = FiltersIn(micro_batch),
                            .communication = comm},
                           strict);
       },
       nb::arg("source"), nb::kw_only(), nb::arg("label") = nb::none(), nb::arg("step") = nb::none(),
       nb::arg("thread") = nb::none(), nb::arg("stream") = nb::none(),
       nb::arg("module") = nb::none(), nb::arg("time") = nb::none(), nb::arg("op") = nb::none(),
-      nb::arg("phase") = nb::none(), nb::arg("comm") = false, nb::arg("strict") = false,
-      nb::sig("def slice(source: str | os.PathLike[str] | Trace, *, label: str | "
-              "collections.abc.Sequence[str] | None = None, step: int | str | "
-              "collections.abc.Sequence[int | str] | None = None, thread: int | str | "
-              "collections.abc.Sequence[int | str] | None = None, stream: int | str | "
-              "collections.abc.Sequence[int | str] | None = None, module: str | "
-              "collections.abc.Sequence[str] | None = None, time: str | "
-              "collections.abc.Sequence[str] | None = None, op: str | "
-              "collections.abc.Sequence[str] | None = None, phase: str | "
-              "collections.abc.Sequence[str] | None = None, comm: bool = False, strict: bool = "
-              "False) -> etude.results.Made"),
+      nb::arg("phase") = nb::none(), nb::arg("micro_batch") = nb::none(), nb::arg("comm") = false,
+      nb::arg("strict") = false,
+      nb::sig(
+          "def slice(source: str | os.PathLike[str] | Trace, *, label: str | "
+          "collections.abc.Sequence[str] | None = None, step: int | str | "
+          "collections.abc.Sequence[int | str] | None = None, thread: int | str | "
+          "collections.abc.Sequence[int | str] | None = None, stream: int | str | "
+          "collections.abc.Sequence[int | str] | None = None, module: str | "
+          "collections.abc.Sequence[str] | None = None, time: str | "
+          "collections.abc.Sequence[str] | None = None, op: str | "
+          "collections.abc.Sequence[str] | None = None, phase: str | "
+          "collections.abc.Sequence[str] | None = None, micro_batch: int | str | "
+          "collections.abc.Sequence[int | str] | None = None, comm: bool = False, strict: bool = "
+          "False) -> etude.results.Made"),
       "As `etude slice`: the part that the filters mean, and what was kept and cut. Of one filter "
       "any of\nits values, of several all must hold.");
 }

@@ -119,6 +119,7 @@ std::string_view Name(Chart::Kind kind) {
     case Chart::Kind::kSteps: return "steps";
     case Chart::Kind::kPoints: return "points";
     case Chart::Kind::kIntervals: return "intervals";
+    case Chart::Kind::kScatter: return "scatter";
   }
   return "bars";
 }
@@ -228,6 +229,34 @@ Chart Intervals(const Table& table, const IntervalChoice& choice) {
   return chart;
 }
 
+Chart Scatter(const Table& table, const ScatterChoice& choice) {
+  Chart chart{.title = choice.title, .kind = Chart::Kind::kScatter};
+  const size_t over = ColumnOf(table, choice.over);
+  const size_t value = ColumnOf(table, choice.value);
+  if (over == table.columns.size() || value == table.columns.size()) return chart;
+  chart.unit = table.columns[value].unit;
+  chart.over_unit = table.columns[over].unit;
+  chart.over_title = table.columns[over].title;
+  std::map<std::string, size_t> index;
+  size_t points = 0;
+  for (const std::vector<Cell>& row : table.rows) {
+    const bool is_known = !std::holds_alternative<std::monostate>(row[over]) &&
+                          !std::holds_alternative<std::monostate>(row[value]);
+    if (!is_known || ++points > choice.most) continue;
+    const std::string name = NameOf(table, row, {choice.series});
+    const auto [at, added] = index.emplace(name, chart.series.size());
+    if (added) chart.series.emplace_back().name = name;
+    Chart::Series& series = chart.series[at->second];
+    series.values.push_back(row[value]);
+    series.overs.push_back(row[over]);
+    series.names.push_back(NameOf(table, row, choice.names));
+  }
+  if (points > choice.most) {
+    chart.note = fmt::format("{} more are in the table", FormatCount(points - choice.most));
+  }
+  return chart;
+}
+
 nlohmann::ordered_json ToJson(const Chart& chart) {
   constexpr size_t kName = 1000;  // code points, for what is shown on hover
   nlohmann::ordered_json json = {{"title", chart.title},
@@ -247,9 +276,19 @@ nlohmann::ordered_json ToJson(const Chart& chart) {
       row["highs"] = CellsJson(series.highs);
       row["bars"] = CellsJson(series.bars);
     }
+    if (chart.kind == Chart::Kind::kScatter) {
+      row["overs"] = CellsJson(series.overs);
+      nlohmann::ordered_json names = nlohmann::ordered_json::array();
+      for (const std::string& name : series.names) names.push_back(VisibleText(name, kName));
+      row["names"] = std::move(names);
+    }
     rows.push_back(std::move(row));
   }
   json["series"] = std::move(rows);
+  if (chart.kind == Chart::Kind::kScatter) {
+    json["over_unit"] = Name(chart.over_unit);
+    json["over_title"] = VisibleText(chart.over_title, kName);
+  }
   return json;
 }
 

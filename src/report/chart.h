@@ -19,6 +19,7 @@ struct Chart {
     kSteps,      // lines over time that change at once
     kPoints,     // single points over a count
     kIntervals,  // of each category a value, its interval and, around 0, how large it may be
+    kScatter,    // points of two figures each
   };
   struct Series {
     std::string name;
@@ -26,7 +27,9 @@ struct Chart {
     std::vector<int64_t> times;  // kSteps: nanoseconds; kPoints: what they stand over
     std::vector<Cell> lows;      // kIntervals: ends, unknown where infinite
     std::vector<Cell> highs;
-    std::vector<Cell> bars;  // kIntervals: the largest value to either side, if there is one
+    std::vector<Cell> bars;   // kIntervals: the largest value to either side, if there is one
+    std::vector<Cell> overs;  // kScatter: the other figure,
+    std::vector<std::string> names;  // and what the point is called
   };
 
   std::string title;
@@ -34,7 +37,9 @@ struct Chart {
   Unit unit = Unit::kCount;             // of the values
   std::vector<std::string> categories;  // of bars, from top to bottom
   std::vector<Series> series;
-  std::string note;  // what it leaves out; "" if nothing
+  std::string note;               // what it leaves out; "" if nothing
+  Unit over_unit = Unit::kCount;  // kScatter: of the other figures,
+  std::string over_title;         // and what they are
 };
 
 // Which rows and columns of a table make a bar chart; columns by key.
@@ -81,6 +86,17 @@ struct IntervalChoice {
   std::string bar;
 };
 Chart Intervals(const Table& table, const IntervalChoice& choice);
+
+// Points of two columns: one for each row with both figures, in a series for each text of `series`.
+struct ScatterChoice {
+  std::string title;
+  std::vector<std::string> names;  // columns whose texts together name a point
+  std::string over;
+  std::string value;
+  std::string series;
+  size_t most = 5000;  // points
+};
+Chart Scatter(const Table& table, const ScatterChoice& choice);
 
 nlohmann::ordered_json ToJson(const Chart& chart);
 

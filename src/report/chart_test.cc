@@ -117,5 +117,38 @@ TEST(Intervals, HaveRowsWithAValue) {
   EXPECT_TRUE(Intervals(table, choice).series.empty());
 }
 
+TEST(Scatter, PointsOfTwoColumnsByAThird) {
+  const Table table{.key = "points",
+                    .title = "Points",
+                    .columns = {{"name", "name"},
+                                {"cost", "price", Unit::kNumber},
+                                {"step_ns", "step", Unit::kTime},
+                                {"best", "front"}},
+                    .rows = {{"a", 2.5, int64_t{10}, "best"},
+                             {"b", 3.5, int64_t{20}, Cell()},
+                             {"c", Cell(), int64_t{30}, Cell()},
+                             {"d", 1.5, int64_t{40}, "best"}}};
+  const Chart chart = Scatter(table, {.title = "T",
+                                      .names = {"name"},
+                                      .over = "cost",
+                                      .value = "step_ns",
+                                      .series = "best",
+                                      .most = 2});
+  EXPECT_EQ(chart.unit, Unit::kTime);
+  EXPECT_EQ(chart.over_unit, Unit::kNumber);
+  EXPECT_EQ(chart.over_title, "price");
+  ASSERT_EQ(chart.series.size(), 2U);
+  EXPECT_EQ(chart.series[0].name, "best");
+  EXPECT_EQ(chart.series[0].values, std::vector<Cell>{int64_t{10}});
+  EXPECT_EQ(chart.series[0].overs, std::vector<Cell>{2.5});
+  EXPECT_EQ(chart.series[0].names, std::vector<std::string>{"a"});
+  EXPECT_EQ(chart.series[1].names, std::vector<std::string>{"b"});
+  EXPECT_EQ(chart.note, "1 more are in the table");
+  const nlohmann::ordered_json json = ToJson(chart);
+  EXPECT_EQ(json["kind"], "scatter");
+  EXPECT_EQ(json["over_unit"], "number");
+  EXPECT_EQ(json["series"][0]["overs"][0], 2.5);
+}
+
 }  // namespace
 }  // namespace etude

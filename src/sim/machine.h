@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -61,11 +62,23 @@ struct RemoteMemory {
   int64_t npus_per_node = 1;
 };
 
+// A link, or all links of a NPU in a dimension, in both directions.
+struct SlowLink {
+  int64_t npu = 0;
+  std::optional<int64_t> other;  // its neighbour; nullopt: all links of `npu` in `dim`
+  size_t dim = 0;
+  double share = 1;    // of the bandwidth that is left: above 0, up to 1
+  double latency = 0;  // ns more
+};
+
 struct SimMachine {
   std::vector<NetworkDim> dims;
   bool congestion = false;  // links carry one message after the other; one dimension only
   SystemModel system;
   RemoteMemory memory;
+  // What is wrong with it.
+  std::map<int64_t, double> stragglers;  // by rank: computations take so many times as long
+  std::vector<SlowLink> slow_links;
 
   int64_t npus() const {
     int64_t total = 1;

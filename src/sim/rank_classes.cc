@@ -1,6 +1,9 @@
 #include "src/sim/rank_classes.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -19,9 +22,19 @@ class Signature {
     high_ = Mix(high_ + value * 0xD6E8FEB86659FD93ull);
   }
   void Add(int64_t value) { Add(static_cast<uint64_t>(value)); }
+  void Add(double value) { Add(std::bit_cast<uint64_t>(value)); }
+  void Add(const Signature& other) {
+    Add(other.low_);
+    Add(other.high_);
+  }
   void Add(Travel::Way way) {
     Add(uint64_t{way.dim});
     Add(way.hops);
+    Add(way.fault);
+  }
+  void Add(LinkFault fault) {
+    Add(fault.share);
+    Add(fault.latency);
   }
 
   friend bool operator==(const Signature&, const Signature&) = default;
@@ -62,29 +75,56 @@ Signature SignatureOf(const SimProgram& program) {
   return all;
 }
 
+// Which others of a ring, tree or exchange a rank has messages from or to, besides its neighbours.
+struct Reach {
+  bool doubling = false;  // those 1, 2, 4 … away
+  bool all = false;
+
+  void Add(const AlgorithmChoice& choice) {
+    doubling = doubling || choice.algorithm == CollectiveAlgorithm::kHalvingDoubling;
+    all = all || choice.algorithm == CollectiveAlgorithm::kDirect;
+  }
+};
+
+// Makes classes finer until all ranks of one have partners of the same classes, as far away, in all
+// that they do together. A round looks at each member of each group once, or at each pair in small
+// groups of which all have messages for all.
 class Refiner {
  public:
   Refiner(const SimMachine& machine, const SimWorkload& workload)
       : travel_(machine), machine_(machine), workload_(workload), ranks_(workload.ranks.size()) {
+    reach_of_dim_.resize(machine.dims.size());
     for (const auto& [type, choices] : machine.system.algorithms) {
-      for (const AlgorithmChoice& choice : choices) {
-        far_ = far_ || choice.algorithm != CollectiveAlgorithm::kRing;
-        whole_ = whole_ || choice.whole;
+      for (size_t i = 0; i < std::min(choices.size(), machine.dims.size()); ++i) {
+        reach_of_dim_[i].Add(choices[i]);
+        whole_ = whole_ || choices[i].whole;
       }
+      // Groups use rings, unless there is one algorithm only.
+      if (choices.size() == 1) reach_of_groups_.Add(choices[0]);
     }
   }
 
   std::optional<RankClasses> Run() {
     std::vector<Signature> signatures(ranks_);
     std::unordered_map<const SimProgram*, Signature> known;
+    std::unordered_map<const SimProgram*, bool> of_all;
     for (size_t i = 0; i < ranks_; ++i) {
-      const auto [found, is_new] = known.try_emplace(Of(i).program.get());
-      if (is_new) found->second = SignatureOf(*Of(i).program);
+      const SimProgram* program = Of(i).program.get();
+      const auto [found, is_new] = known.try_emplace(program);
+      if (is_new) {
+        found->second = SignatureOf(*program);
+        of_all[program] = std::ranges::any_of(program->nodes, [](const SimNode& node) {
+          return node.kind == NodeKind::kCollective && node.group == 0;
+        });
+      }
       signatures[i] = found->second;
+      all_together_ = all_together_ || of_all[program];
     }
+    AddFaults(signatures);
+    if (!FindGroups() || !FindPeers()) return std::nullopt;
     size_t count = Number(signatures);
     while (count < ranks_) {
-      for (size_t i = 0; i < ranks_; ++i) signatures[i] = Around(i);
+      LookAround(signatures);
       const size_t finer = Number(signatures);
       if (finer == count) break;
       count = finer;
@@ -93,12 +133,30 @@ class Refiner {
     classes.class_of = colors_;
     classes.first.assign(count, -1);
     for (size_t i = ranks_; i-- > 0;) classes.first[colors_[i]] = static_cast<int64_t>(i);
-    if (!NumberGroups(classes) || !MessagesAreTold(classes)) return std::nullopt;
+    if (!NumberGroups(classes)) return std::nullopt;
+    for (const int64_t rank : classes.first) {
+      classes.partners.push_back(partners_[static_cast<size_t>(rank)]);
+    }
     return classes;
   }
 
  private:
+  // The members of a group, or of a line of the network.
+  struct Ring {
+    int64_t group = 0;            // 0: a line, of which all distances are those of every other rank
+    std::vector<int64_t> listed;  // empty: base, base + stride …
+    int64_t base = 0;
+    int64_t stride = 1;
+    int64_t count = 0;
+    std::vector<uint32_t> numbers;  // of the group for its members
+
+    int64_t RankAt(int64_t index) const {
+      return listed.empty() ? base + index * stride : listed[static_cast<size_t>(index)];
+    }
+  };
+
   const SimRank& Of(size_t rank) const { return workload_.ranks[rank]; }
+  bool IsRank(int64_t rank) const { return rank >= 0 && rank < static_cast<int64_t>(ranks_); }
 
   size_t Number(const std::vector<Signature>& signatures) {
     std::unordered_map<Signature, uint32_t, SignatureHash> numbers;
@@ -110,105 +168,250 @@ class Refiner {
     return numbers.size();
   }
 
-  void AddPartner(size_t rank, int64_t partner, Signature& all) const {
-    const auto me = static_cast<int64_t>(rank);
+  // Slow ranks, and where slow links are from here: so the distance to another rank tells the way.
+  void AddFaults(std::vector<Signature>& signatures) const {
+    for (const auto& [rank, factor] : machine_.stragglers) {
+      signatures[static_cast<size_t>(rank)].Add(factor);
+    }
+    if (travel_.faults().empty()) return;
+    const std::vector<std::vector<LinkFaults::Seen>> seen = travel_.faults().SeenByRanks();
+    for (size_t i = 0; i < ranks_; ++i) {
+      for (const LinkFaults::Seen& one : seen[i]) {
+        signatures[i].Add(uint64_t{one.dim});
+        signatures[i].Add(one.ahead);
+        signatures[i].Add(one.length);
+        signatures[i].Add(one.fault);
+      }
+    }
+  }
+
+  // False: a rank has a group that is not there or that it is not in, which the simulation finds.
+  bool FindGroups() {
+    std::unordered_map<int64_t, size_t> used;
+    for (size_t i = 0; i < ranks_; ++i) {
+      for (size_t number = 0; number < Of(i).groups.size(); ++number) {
+        const int64_t group = Of(i).groups[number];
+        const auto [found, is_new] = used.emplace(group, groups_.size());
+        if (is_new) {
+          const auto members = workload_.groups.find(group);
+          if (members == workload_.groups.end()) return false;
+          groups_.push_back({.group = group,
+                             .listed = members->second,
+                             .count = static_cast<int64_t>(members->second.size()),
+                             .numbers = std::vector<uint32_t>(members->second.size(), kNoNumber)});
+          if (members->second.size() == ranks_) all_together_ = true;
+          if (!std::ranges::all_of(members->second, [&](int64_t rank) { return IsRank(rank); })) {
+            return false;
+          }
+        }
+      }
+    }
+    for (Ring& ring : groups_) {
+      for (size_t i = 0; i < ring.listed.size(); ++i) {
+        const std::vector<int64_t>& all = Of(static_cast<size_t>(ring.listed[i])).groups;
+        const auto number = std::ranges::find(all, ring.group);
+        if (number == all.end()) continue;
+        ring.numbers[i] = static_cast<uint32_t>(number - all.begin());
+      }
+    }
+    std::vector<uint32_t> memberships(ranks_);
+    for (const Ring& ring : groups_) {
+      for (size_t i = 0; i < ring.listed.size(); ++i) {
+        if (ring.numbers[i] != kNoNumber) ++memberships[static_cast<size_t>(ring.listed[i])];
+      }
+    }
+    for (size_t i = 0; i < ranks_; ++i) {
+      if (memberships[i] != Of(i).groups.size()) return false;
+    }
+    return true;
+  }
+
+  // False: a partner is not there.
+  bool FindPeers() {
+    partners_.resize(ranks_);
+    const auto number_of = [&](int64_t of, int64_t rank) {
+      const std::vector<int64_t>& all = Of(static_cast<size_t>(of)).peers;
+      const auto found = std::ranges::find(all, rank);
+      return found == all.end() ? SimNode::kNobody : static_cast<uint32_t>(found - all.begin());
+    };
+    for (size_t i = 0; i < ranks_; ++i) {
+      const auto rank = static_cast<int64_t>(i);
+      for (const int64_t peer : Of(i).peers) {
+        if (!IsRank(peer)) return false;
+        partners_[i].push_back({.here = number_of(rank, peer), .there = number_of(peer, rank)});
+      }
+    }
+    return true;
+  }
+
+  // Signatures of what is around each rank.
+  void LookAround(std::vector<Signature>& signatures) const {
+    std::vector<Signature> groups;  // of each rank, in the order of its groups
+    std::vector<size_t> first(ranks_ + 1);
+    for (size_t i = 0; i < ranks_; ++i) first[i + 1] = first[i] + Of(i).groups.size();
+    groups.resize(first[ranks_]);
+    for (const Ring& ring : groups_) {
+      AddMembers(ring, reach_of_groups_, [&](int64_t index) -> Signature* {
+        const uint32_t number = ring.numbers[static_cast<size_t>(index)];
+        if (number == kNoNumber) return nullptr;
+        return &groups[first[static_cast<size_t>(ring.RankAt(index))] + number];
+      });
+    }
+    for (size_t i = 0; i < ranks_; ++i) {
+      Signature all;
+      all.Add(uint64_t{colors_[i]});
+      for (size_t at = first[i]; at < first[i + 1]; ++at) all.Add(groups[at]);
+      for (size_t number = 0; number < partners_[i].size(); ++number) {
+        all.Add(uint64_t{partners_[i][number].here} << 32 | partners_[i][number].there);
+        AddPartner(static_cast<int64_t>(i), Of(i).peers[number], all);
+      }
+      signatures[i] = all;
+    }
+    if (!all_together_) return;
+    const auto of_rank = [&](const Ring& ring) {
+      return [&](int64_t index) { return &signatures[static_cast<size_t>(ring.RankAt(index))]; };
+    };
+    for (size_t dim = 0; dim < machine_.dims.size(); ++dim) {
+      for (int64_t rank = 0; rank < travel_.total(); ++rank) {
+        if (travel_.Coordinate(rank, dim) != 0) continue;
+        const Ring line{
+            .base = rank, .stride = travel_.Stride(dim), .count = machine_.dims[dim].npus};
+        AddMembers(line, reach_of_dim_[dim], of_rank(line));
+      }
+    }
+    if (whole_) {
+      Ring all{.group = -1, .count = travel_.total()};
+      AddMembers(all, reach_of_dim_[0], of_rank(all));
+    }
+  }
+
+  void AddPartner(int64_t me, int64_t partner, Signature& all) const {
     all.Add(uint64_t{colors_[static_cast<size_t>(partner)]});
     all.Add(travel_.WayOf(me, partner));
     all.Add(travel_.WayOf(partner, me));
   }
-  template <typename RankAt>
-  void AddMembers(size_t rank, int64_t me, int64_t count, bool far, RankAt rank_at,
-                  Signature& all) const {
-    all.Add(count);
-    const int64_t steps = far ? count - 1 : std::min<int64_t>(1, count - 1);
-    for (int64_t step = 1; step <= steps; ++step) {
-      AddPartner(rank, rank_at((me + step) % count), all);
-      AddPartner(rank, rank_at((me - step + count) % count), all);
-    }
-  }
 
-  Signature Around(size_t rank) const {
-    Signature all;
-    all.Add(uint64_t{colors_[rank]});
-    const auto me = static_cast<int64_t>(rank);
-    for (size_t i = 0; i < machine_.dims.size(); ++i) {
-      const int64_t base = me - travel_.Coordinate(me, i) * travel_.Stride(i);
-      AddMembers(
-          rank, travel_.Coordinate(me, i), machine_.dims[i].npus, far_,
-          [&](int64_t index) { return base + index * travel_.Stride(i); }, all);
-    }
-    if (whole_) {
-      AddMembers(
-          rank, me, travel_.total(), far_, [](int64_t index) { return index; }, all);
-    }
-    for (const int64_t group : Of(rank).groups) {
-      const auto found = workload_.groups.find(group);
-      if (found == workload_.groups.end()) continue;
-      const std::vector<int64_t>& members = found->second;
-      const auto place = std::ranges::find(members, me) - members.begin();
-      if (place == static_cast<int64_t>(members.size())) continue;
-      AddMembers(
-          rank, place, static_cast<int64_t>(members.size()), far_,
-          [&](int64_t index) { return members[static_cast<size_t>(index)]; }, all);
-    }
-    for (const int64_t peer : Of(rank).peers) {
-      if (peer >= 0 && peer < static_cast<int64_t>(ranks_)) AddPartner(rank, peer, all);
-    }
-    return all;
-  }
-
-  // False: a rank is in two groups that classes do not tell apart.
-  bool NumberGroups(RankClasses& classes) const {
-    // Of each member its class, and which of its groups this is.
-    std::map<std::vector<std::pair<uint32_t, int64_t>>, int64_t> kinds;
-    for (const auto& [group, members] : workload_.groups) {
-      std::vector<std::pair<uint32_t, int64_t>> colors;
-      for (const int64_t member : members) {
-        if (member < 0 || member >= static_cast<int64_t>(ranks_)) return false;
-        const auto rank = static_cast<size_t>(member);
-        const std::vector<int64_t>& all = Of(rank).groups;
-        colors.emplace_back(colors_[rank], std::ranges::find(all, group) - all.begin());
+  // Adds to each member, where `signature_of` has one for it, what the others are for it.
+  template <typename SignatureOfMember>
+  void AddMembers(const Ring& ring, Reach reach, SignatureOfMember signature_of) const {
+    const bool turns = reach.all && (ring.group == 0 || ring.count > kMostPairs);
+    for (int64_t i = 0; i < ring.count; ++i) {
+      Signature* all = signature_of(i);
+      if (all == nullptr) continue;
+      all->Add(ring.count);
+      if (ring.count == 1) continue;
+      const auto add = [&](int64_t index) {
+        AddPartner(ring.RankAt(i), ring.RankAt(index), *all);
+        if (!ring.numbers.empty()) {
+          all->Add(uint64_t{ring.numbers[static_cast<size_t>(index)]});
+        }
+      };
+      const int64_t far = reach.all && !turns ? ring.count - 1 : 1;
+      for (int64_t step = 1; step <= far; ++step) {
+        add((i + step) % ring.count);
+        add((i - step + ring.count) % ring.count);
       }
-      classes.kind_of_group[group] =
-          kinds.emplace(std::move(colors), static_cast<int64_t>(kinds.size()) + 1).first->second;
+      if (!reach.doubling) continue;
+      for (int64_t step = 1; step < ring.count; step *= 2) {
+        if ((i ^ step) < ring.count) add(i ^ step);
+      }
+    }
+    if (turns) AddTurns(ring, signature_of);
+  }
+
+  // All others in turn, from each member on: polynomials over the numbers below a prime, of which
+  // the next is made of the one before. Of groups the distances from one to the next in each
+  // dimension count, which tell more than the ways do.
+  template <typename SignatureOfMember>
+  void AddTurns(const Ring& ring, SignatureOfMember signature_of) const {
+    for (const uint64_t base : {0x1E3779B97F4A7C15ull, 0x02B2AE3D27D4EB4Full}) {
+      std::vector<uint64_t> values;
+      uint64_t turn = 0;
+      uint64_t power = 1;  // after the loop: of the number of members
+      for (int64_t i = 0; i < ring.count; ++i) {
+        values.push_back(ValueOf(ring, i, base));
+        turn = (Times(turn, base) + values.back()) % kPrime;
+        power = Times(power, base);
+      }
+      for (size_t i = 0; i < values.size(); ++i) {
+        if (Signature* all = signature_of(static_cast<int64_t>(i))) all->Add(turn);
+        turn = (Times(turn, base) + values[i] + kPrime - Times(power, values[i])) % kPrime;
+      }
+    }
+  }
+  uint64_t ValueOf(const Ring& ring, int64_t index, uint64_t base) const {
+    Signature one;
+    const int64_t rank = ring.RankAt(index);
+    one.Add(uint64_t{colors_[static_cast<size_t>(rank)]} ^ base);
+    if (!ring.numbers.empty()) one.Add(uint64_t{ring.numbers[static_cast<size_t>(index)]});
+    if (ring.group != 0) {
+      const int64_t next = ring.RankAt((index + 1) % ring.count);
+      for (size_t dim = 0; dim < machine_.dims.size(); ++dim) {
+        const int64_t npus = machine_.dims[dim].npus;
+        one.Add((travel_.Coordinate(next, dim) - travel_.Coordinate(rank, dim) + npus) % npus);
+      }
+    }
+    return one.hash() % kPrime;
+  }
+  static uint64_t Times(uint64_t a, uint64_t b) {
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<uint64_t>(Wide{a} * b % kPrime);
+  }
+
+  // Groups that members of a class have under the same number are of one kind. False: a rank is in
+  // two groups of a kind.
+  bool NumberGroups(RankClasses& classes) const {
+    std::vector<size_t> first{0};  // place of a class in `kinds`
+    for (const int64_t rank : classes.first) {
+      first.push_back(first.back() + Of(static_cast<size_t>(rank)).groups.size());
+    }
+    std::vector<size_t> kinds(first.back());
+    std::iota(kinds.begin(), kinds.end(), size_t{0});
+    const auto root = [&](size_t at) {
+      while (kinds[at] != at) at = kinds[at] = kinds[kinds[at]];
+      return at;
+    };
+    const auto place = [&](const Ring& ring, size_t index) {
+      return first[colors_[static_cast<size_t>(ring.listed[index])]] + ring.numbers[index];
+    };
+    for (const Ring& ring : groups_) {
+      std::optional<size_t> together;
+      for (size_t i = 0; i < ring.listed.size(); ++i) {
+        if (ring.numbers[i] == kNoNumber) continue;
+        const size_t mine = root(place(ring, i));
+        if (together) kinds[mine] = root(*together);
+        together = mine;
+      }
+    }
+    for (const Ring& ring : groups_) {
+      size_t member = 0;
+      while (ring.numbers[member] == kNoNumber) ++member;
+      classes.kind_of_group[ring.group] = static_cast<int64_t>(root(place(ring, member))) + 1;
     }
     for (const int64_t rank : classes.first) {
       std::set<int64_t> seen;
       for (const int64_t group : Of(static_cast<size_t>(rank)).groups) {
-        const auto kind = classes.kind_of_group.find(group);
-        if (kind != classes.kind_of_group.end() && !seen.insert(kind->second).second) return false;
+        if (!seen.insert(classes.kind_of_group.at(group)).second) return false;
       }
     }
     return true;
   }
 
-  // False: a rank has messages from or to several ranks of a class, which would get mixed up.
-  bool MessagesAreTold(const RankClasses& classes) const {
-    for (const int64_t rank : classes.first) {
-      std::set<uint32_t> seen;
-      for (const int64_t peer : Of(static_cast<size_t>(rank)).peers) {
-        if (peer < 0 || peer >= static_cast<int64_t>(ranks_)) return false;
-        if (!seen.insert(colors_[static_cast<size_t>(peer)]).second) return false;
-        // And each class its own.
-        if (CountOf(classes, colors_[static_cast<size_t>(peer)]) !=
-            CountOf(classes, colors_[static_cast<size_t>(rank)])) {
-          return false;
-        }
-      }
-    }
-    return true;
-  }
-  static int64_t CountOf(const RankClasses& classes, uint32_t number) {
-    return std::ranges::count(classes.class_of, number);
-  }
+  static constexpr uint64_t kPrime = (uint64_t{1} << 61) - 1;
+  static constexpr int64_t kMostPairs = 2048;  // members of a group of which pairs are looked at
+  static constexpr uint32_t kNoNumber = UINT32_MAX;
 
   const Travel travel_;
   const SimMachine& machine_;
   const SimWorkload& workload_;
   const size_t ranks_;
-  bool far_ = false;  // some algorithm has more partners than neighbours
-  bool whole_ = false;
-  std::vector<uint32_t> colors_;  // by rank
+  std::vector<Reach> reach_of_dim_;
+  Reach reach_of_groups_;
+  bool whole_ = false;         // some algorithm goes around all dimensions at once
+  bool all_together_ = false;  // some collective is one of all ranks
+  std::vector<Ring> groups_;   // that ranks use
+  std::vector<std::vector<RankClasses::Acquaintance>> partners_;  // by rank
+  std::vector<uint32_t> colors_;                                  // by rank
 };
 
 bool SharesMore(const SimMachine& machine, const SimWorkload& workload) {

@@ -13,15 +13,23 @@ namespace etude {
 struct RankClasses {
   std::vector<uint32_t> class_of;  // by rank
   std::vector<int64_t> first;      // rank, by class
-  // By group: groups whose members are of the same classes in the same order have one number.
+  // By group: groups that ranks of a class have under the same numbers have one number.
   std::map<int64_t, int64_t> kind_of_group;
+  // By class and number of a partner: the first of the rank's numbers for it, and the partner's
+  // first number for the rank; kNobody if it has none. Messages of several partners of a class are
+  // told apart by these.
+  struct Acquaintance {
+    uint32_t here = SimNode::kNobody;
+    uint32_t there = SimNode::kNobody;
+  };
+  std::vector<std::vector<Acquaintance>> partners;
 
   bool is_trivial() const { return first.size() == class_of.size(); }
 };
 
 RankClasses EachRank(const SimWorkload& workload);
-// The coarsest classes found; each rank is its own where ranks share what the classes do not tell:
-// links with queues, memory.
+// The coarsest classes; each rank is its own where ranks share what classes do not tell: links with
+// queues, memory.
 RankClasses FindRankClasses(const SimMachine& machine, const SimWorkload& workload);
 
 }  // namespace etude

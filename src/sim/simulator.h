@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/base/result.h"
+#include "src/base/run_context.h"
 #include "src/sim/machine.h"
 #include "src/sim/sim_program.h"
 
@@ -26,12 +27,27 @@ struct SimRankResult {
   std::vector<int64_t> ends;    // -1: never done
 };
 
+// What was sent on a link; where links have no queues, what the ranks of a class send along a
+// dimension, each of them.
+struct SimLinkUse {
+  int64_t from = 0;           // device, or class of ranks
+  std::optional<int64_t> to;  // device; nullopt: along the dimension
+  size_t dim = 0;
+  uint64_t messages = 0;
+  int64_t bytes = 0;
+  int64_t busy = 0;    // ns that the link takes messages in
+  int64_t waited = 0;  // ns that messages waited for it, summed
+};
+
 struct SimResult {
   std::vector<uint32_t> class_of;    // by rank: ranks of a class did the same
   std::vector<SimRankResult> ranks;  // by class
+  std::vector<SimLinkUse> links;     // that were used
   uint64_t events = 0;
   uint64_t messages = 0;
   uint64_t unreceived = 0;  // of them; of each class once
+  int64_t time = 0;         // up to which it was simulated
+  bool stopped = false;     // by RunContext::stop, before nothing happened any more
 
   const SimRankResult& OfRank(int64_t rank) const {
     return ranks[class_of[static_cast<size_t>(rank)]];
@@ -42,10 +58,12 @@ struct SimOptions {
   // Ranks that are found to do the same are simulated once, with the same results: where classes
   // of ranks do not tell what happens first, each rank is simulated after all.
   bool by_class = true;
+  // Is told of nodes that are done, and may stop the simulation; may be null.
+  const RunContext* context = nullptr;
 };
 
-// Runs the job on the machine until nothing happens any more. Ranks that wait for ever are not
-// finished. kBadInput for a machine or a program that cannot be.
+// Runs the job on the machine until nothing happens any more, or it is stopped. Ranks that wait for
+// ever are not finished. kBadInput for a machine or a program that cannot be.
 Result<SimResult> Simulate(const SimMachine& machine, const SimWorkload& workload,
                            const SimOptions& options = {});
 

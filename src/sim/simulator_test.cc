@@ -3,52 +3,20 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <random>
-#include <sstream>
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
-#include "src/sim/astra_config.h"
+#include "src/sim/astra_cases_testing.h"
+#include "src/sim/random_simulation_testing.h"
 #include "src/sim/workload.h"
 
 namespace etude {
 namespace {
 
-namespace fs = std::filesystem;
-using SimJson = nlohmann::json;
-
-std::string TextOf(const fs::path& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 // `group`: 0 or the number, counted from 1, of a group of the rank.
 SimNode CollectiveNode(CollectiveType type, int64_t bytes, uint32_t group = 0) {
   return {.kind = NodeKind::kCollective, .collective = type, .group = group, .bytes = bytes};
-}
-
-// Nodes, and for each those that it waits for.
-SimProgram ProgramOf(std::vector<SimNode> nodes,
-                     const std::vector<std::vector<uint32_t>>& befores) {
-  SimProgram program;
-  program.nodes = std::move(nodes);
-  std::vector<std::pair<uint32_t, uint32_t>> edges;
-  for (uint32_t i = 0; i < program.nodes.size(); ++i) {
-    program.origin.push_back(NodeId::FromIndex(i));
-    program.source_ids.push_back(i);
-    program.waits.push_back(static_cast<uint32_t>(befores[i].size()));
-    for (const uint32_t before : befores[i]) edges.emplace_back(before, i);
-  }
-  program.children = Csr<uint32_t>::Build(
-      program.nodes.size(), edges, [](const auto& edge) { return edge.first; },
-      [](const auto& edge) { return edge.second; });
-  return program;
 }
 
 SimMachine MachineOf(std::vector<NetworkDim> dims, CollectiveAlgorithm algorithm,
@@ -78,7 +46,7 @@ TEST(Simulator, RingAllReduce) {
       MachineOf({{.npus = 8, .bandwidth = 50, .latency = 500}}, CollectiveAlgorithm::kRing);
   const SimWorkload workload{
       .ranks = std::vector<SimRank>(
-          8, RankOf(ProgramOf({CollectiveNode(CollectiveType::kAllReduce, 1 << 20)}, {{}})))};
+          8, RankOf(ProgramOfNodes({CollectiveNode(CollectiveType::kAllReduce, 1 << 20)}, {{}})))};
   for (const bool by_class : {false, true}) {
     const SimResult result = Simulate(machine, workload, {.by_class = by_class}).value();
     EXPECT_EQ(result.ranks.size(), by_class ? 1u : 8u);
@@ -95,15 +63,30 @@ TEST(Simulator, RanksThatWaitForEver) {
       MachineOf({{.npus = 2, .bandwidth = 50, .latency = 500}}, CollectiveAlgorithm::kRing);
   const SimWorkload workload{
       .ranks = {
-          RankOf(ProgramOf({{.kind = NodeKind::kRecv, .peer = 0, .bytes = 8}, {.duration = 5}},
-                           {{}, {0}}),
+          RankOf(ProgramOfNodes({{.kind = NodeKind::kRecv, .peer = 0, .bytes = 8}, {.duration = 5}},
+                                {{}, {0}}),
                  {}, {1}),
-          RankOf(ProgramOf({{.kind = NodeKind::kSend, .peer = 0, .bytes = 16}}, {{}}), {}, {0})}};
+          RankOf(ProgramOfNodes({{.kind = NodeKind::kSend, .peer = 0, .bytes = 16}}, {{}}), {},
+                 {0})}};
   const SimResult result = Simulate(machine, workload).value();
   EXPECT_FALSE(result.OfRank(0).finished);
   EXPECT_TRUE(result.OfRank(1).finished);
-  EXPECT_EQ(WhatIsWaitedFor(result, workload, 0),
-            "rank 0 has begun node 0 at 0 ns, which waits for 8 bytes from rank 1 with tag 0");
+}
+
+// Rank 1's second all-reduce is the first one of group 2: both of its ranks take the first tree.
+TEST(Simulator, TreesOfGroupsTakeTurnsByThemselves) {
+  SimMachine machine = MachineOf({{.npus = 3, .bandwidth = 50, .latency = 500}},
+                                 CollectiveAlgorithm::kDoubleBinaryTree);
+  machine.system.splits = 1;
+  const SimProgram one =
+      ProgramOfNodes({CollectiveNode(CollectiveType::kAllReduce, 4096, 1)}, {{}});
+  const SimProgram two = ProgramOfNodes({CollectiveNode(CollectiveType::kAllReduce, 4096, 1),
+                                         CollectiveNode(CollectiveType::kAllReduce, 4096, 2)},
+                                        {{}, {0}});
+  const SimWorkload workload{.ranks = {RankOf(one, {1}), RankOf(two, {1, 2}), RankOf(one, {2})},
+                             .groups = {{1, {0, 1}}, {2, {1, 2}}}};
+  const SimResult result = Simulate(machine, workload).value();
+  for (int64_t rank = 0; rank < 3; ++rank) EXPECT_TRUE(result.OfRank(rank).finished) << rank;
 }
 
 // Random machines and programs: classes of ranks give what each rank by itself gives.
@@ -179,7 +162,8 @@ class RandomSim {
       }
       std::vector<int64_t> of_rank;
       if (grouped) of_rank = {1 + rank / half, 3 + rank % half};
-      workload.ranks.push_back(RankOf(ProgramOf(std::move(mine), befores), std::move(of_rank)));
+      workload.ranks.push_back(
+          RankOf(ProgramOfNodes(std::move(mine), befores), std::move(of_rank)));
     }
     return workload;
   }
@@ -210,72 +194,10 @@ TEST(Simulator, ClassesOfRanksGiveWhatEachRankGives) {
   EXPECT_GT(by_class, 150u);
 }
 
-// What ASTRA-sim printed, to the cycle, wherever it came to its end.
 TEST(Simulator, AstraSimsCases) {
-  const fs::path data = fs::path(ETUDE_SHARED_DATA) / "astra-sim";
-  if (!fs::exists(data)) GTEST_SKIP() << "no cases at " << data;
-  int runs = 0;
-  for (const auto& entry : fs::directory_iterator(data)) {
-    const fs::path& folder = entry.path();
-    // Workloads in archives are those of a larger test.
-    if (!fs::exists(folder / "result.json") || fs::exists(folder / "WORKLOAD")) continue;
-    const SimJson expected = SimJson::parse(TextOf(folder / "result.json"));
-    for (const auto& [congestion, run] : expected.at("runs").items()) {
-      if (run.at("finished") == 0) continue;
-      const std::string what = folder.filename().string() + ", " + congestion;
-      SimMachine machine{.congestion = congestion == "aware"};
-      ASSERT_TRUE(ParseAstraNetwork(TextOf(folder / "network.yml"), "network.yml", machine));
-      const auto custom = ParseAstraSystem(TextOf(folder / "system.json"), "system.json", machine);
-      ASSERT_TRUE(custom) << what << ": " << custom.error().message;
-      ASSERT_TRUE(ParseAstraMemory(TextOf(folder / "memory.json"), "memory.json", machine));
-      for (const std::string argument : expected.at("extra_args")) {
-        if (argument == "--num-queues-per-dim=4") machine.system.queues = 4;
-        if (argument == "--rendezvous-protocol=true") machine.system.rendezvous = true;
-      }
-      const int64_t ranks = machine.npus();
-      for (const auto& [type, prefix] : *custom) {
-        const auto programs = ReadSimFiles((folder / prefix).string(), ranks, {}, {});
-        ASSERT_TRUE(programs) << what;
-        machine.system.programs[type] = programs->ranks;
-      }
-      const std::string prefix = expected.at("workload_prefix");
-      auto workload = ReadSimFiles((folder / prefix).string(), ranks, {}, {});
-      ASSERT_TRUE(workload) << what << ": " << workload.error().message;
-      if (fs::exists(folder / "comm_group.json")) {
-        const auto groups =
-            NumberedGroups(SimJson::parse(TextOf(folder / "comm_group.json")), "groups", ranks);
-        ASSERT_TRUE(groups) << what;
-        workload->groups = *groups;
-      }
-      const auto result = Simulate(machine, *workload);
-      ASSERT_TRUE(result) << what << ": " << result.error().message;
-      ++runs;
-      for (int64_t rank = 0; rank < ranks; ++rank) {
-        // Where some ranks wait for ever the others' figures are there.
-        if (run.contains("per_npu") && !run.at("per_npu").contains(std::to_string(rank))) {
-          EXPECT_FALSE(result->OfRank(rank).finished) << what;
-          continue;
-        }
-        const SimJson& figures = run.contains("per_npu")
-                                     ? run.at("per_npu").at(std::to_string(rank))
-                                     : run.at("per_npu_all_equal");
-        const SimRankResult& got = result->OfRank(rank);
-        EXPECT_TRUE(got.finished) << what;
-        EXPECT_EQ(figures.at("cycles"), got.end) << what << ", rank " << rank;
-        EXPECT_EQ(figures.at("exposed").get<uint64_t>(),
-                  static_cast<uint64_t>(got.end - got.computed))
-            << what << ", rank " << rank;
-        const std::pair<const char*, int64_t> statistics[] = {
-            {"Wall time", got.wall}, {"GPU time", got.device}, {"Comm time", got.comm}};
-        for (const auto& [name, value] : statistics) {
-          if (figures.contains(name)) {
-            EXPECT_EQ(figures.at(name), value) << what << ", rank " << rank << ", " << name;
-          }
-        }
-      }
-    }
-  }
-  EXPECT_GT(runs, 170);
+  ExpectAstraSimsCases([](const SimMachine& machine, const SimWorkload& workload) {
+    return Simulate(machine, workload);
+  });
 }
 
 }  // namespace

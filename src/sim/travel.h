@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "src/sim/link_faults.h"
 #include "src/sim/machine.h"
 
 namespace etude {
@@ -21,11 +22,12 @@ class Travel {
   struct Way {
     size_t dim = 0;
     int64_t hops = 0;  // 0: to itself
+    LinkFault fault;
 
     friend bool operator==(const Way&, const Way&) = default;
   };
 
-  explicit Travel(const SimMachine& machine) : machine_(machine) {
+  explicit Travel(const SimMachine& machine) : machine_(machine), faults_(machine) {
     for (const NetworkDim& dim : machine.dims) {
       strides_.push_back(total_);
       total_ *= dim.npus;
@@ -39,28 +41,36 @@ class Travel {
     return rank / strides_[dim] % machine_.dims[dim].npus;
   }
   double BytesPerNano(size_t dim) const { return bytes_per_ns_[dim]; }
+  const LinkFaults& faults() const { return faults_; }
 
   Way WayOf(int64_t source, int64_t target) const {
     for (size_t i = 0; i < strides_.size(); ++i) {
       const int64_t from = Coordinate(source, i);
       const int64_t to = Coordinate(target, i);
       if (from == to) continue;
-      const NetworkDim& dim = machine_.dims[i];
-      if (dim.shape == NetworkShape::kFullyConnected) return {.dim = i, .hops = 1};
-      if (dim.shape == NetworkShape::kSwitch) return {.dim = i, .hops = 2};
-      const int64_t ahead = (to - from + dim.npus) % dim.npus;
-      return {.dim = i, .hops = std::min(ahead, dim.npus - ahead)};
+      Way way{.dim = i, .hops = HopsOf(machine_.dims[i], from, to)};
+      if (!faults_.empty()) way.fault = faults_.OfWay(i, source, to);
+      return way;
     }
     return {};
   }
   int64_t Time(Way way, int64_t bytes) const {
     if (way.hops == 0) return 0;
-    return WholeNanos(static_cast<double>(way.hops) * machine_.dims[way.dim].latency +
-                      static_cast<double>(bytes) / bytes_per_ns_[way.dim]);
+    const double latency = static_cast<double>(way.hops) * machine_.dims[way.dim].latency;
+    return WholeNanos(latency + way.fault.latency +
+                      static_cast<double>(bytes) / (bytes_per_ns_[way.dim] * way.fault.share));
   }
 
  private:
+  static int64_t HopsOf(const NetworkDim& dim, int64_t from, int64_t to) {
+    if (dim.shape == NetworkShape::kFullyConnected) return 1;
+    if (dim.shape == NetworkShape::kSwitch) return 2;
+    const int64_t ahead = (to - from + dim.npus) % dim.npus;
+    return std::min(ahead, dim.npus - ahead);
+  }
+
   const SimMachine& machine_;
+  const LinkFaults faults_;
   std::vector<int64_t> strides_;
   std::vector<double> bytes_per_ns_;
   int64_t total_ = 1;

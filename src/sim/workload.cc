@@ -81,12 +81,18 @@ Result<SimWorkload> ReadSimFiles(const std::string& prefix, int64_t ranks,
   SimWorkload workload;
   SharedPrograms programs;
   std::unordered_map<uint64_t, int64_t> known;  // ranks by the hash of their bytes
+  std::string last;                             // of the rank before, as ranks next to it are alike
   const auto read = [&](int64_t rank) {
     return ReadWholeFile(fmt::format("{}.{}.et", prefix, rank), context.limits,
                          context.limits.total_bytes);
   };
   for (int64_t rank = 0; rank < ranks; ++rank) {
     ETUDE_ASSIGN_OR_RETURN(std::string bytes, read(rank));
+    if (rank > 0 && bytes == last) {
+      workload.ranks.push_back(workload.ranks.back());
+      continue;
+    }
+    last = bytes;
     if (const auto [same, is_new] = known.emplace(HashBytes(bytes), rank); !is_new) {
       ETUDE_ASSIGN_OR_RETURN(const std::string other, read(same->second));
       if (other == bytes) {
@@ -175,31 +181,6 @@ Result<RankGroups> NumberedGroups(const std::map<std::string, std::vector<int64_
     numbered[number] = members;
   }
   return numbered;
-}
-
-std::string WhatIsWaitedFor(const SimResult& result, const SimWorkload& workload, int64_t rank) {
-  const SimRank& self = workload.ranks[static_cast<size_t>(rank)];
-  const SimProgram& program = *self.program;
-  const SimRankResult& done = result.OfRank(rank);
-  for (size_t i = 0; i < program.nodes.size(); ++i) {
-    if (done.begins[i] < 0 || done.ends[i] >= 0) continue;
-    const SimNode& node = program.nodes[i];
-    std::string what = fmt::format("rank {} has begun node {} at {} ns, ", rank,
-                                   program.source_ids[i], done.begins[i]);
-    switch (node.kind) {
-      case NodeKind::kSend:
-        return what + fmt::format("a message of {} bytes to rank {} with tag {}", node.bytes,
-                                  self.PeerOf(node), node.tag);
-      case NodeKind::kRecv:
-        return what + fmt::format("which waits for {} bytes from rank {} with tag {}", node.bytes,
-                                  self.PeerOf(node), node.tag);
-      case NodeKind::kCollective:
-        return what +
-               fmt::format("a collective of {} bytes that others do not take part in", node.bytes);
-      default: return what + "which does not end";
-    }
-  }
-  return fmt::format("rank {} has nothing that it could begin", rank);
 }
 
 }  // namespace etude

@@ -40,7 +40,4 @@ Result<SimWorkload> WorkloadOfJob(const Job& job, const Limits& limits = {});
 Result<RankGroups> NumberedGroups(const std::map<std::string, std::vector<int64_t>>& groups,
                                   const std::string& path, int64_t ranks);
 
-// "rank 3: node 12 'all_reduce' …": what a rank that is not finished stands at.
-std::string WhatIsWaitedFor(const SimResult& result, const SimWorkload& workload, int64_t rank);
-
 }  // namespace etude

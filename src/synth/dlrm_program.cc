@@ -213,6 +213,7 @@ class DlrmProgramMaker {
   // ---- passes
 
   void Forward() {
+    program_.Begin({.phase = Phase::kForward});
     const bool spread = traffic_.indices.count > 0;
     In indices;
     if (spread) {
@@ -281,6 +282,7 @@ class DlrmProgramMaker {
   }
 
   void Backward() {
+    program_.Begin({.phase = Phase::kBackward});
     In in = Elementwise("loss backward", loss_, kLossGradientFlops * samples_,
                         {2 * samples_, samples_});
     Free(in, samples_);
@@ -353,6 +355,7 @@ class DlrmProgramMaker {
 
   void Update() {
     In reduced = buckets_.EndBackward();
+    program_.Begin({.phase = Phase::kOptimizer});
     for (const Lookups& lookups : own_) UpdateRows(lookups, pooled_gradients_);
     for (const Lookups& lookups : by_rows_) UpdateRows(lookups, partial_gradients_);
     const bool adagrad = plan_.optimizer == DlrmOptimizer::kAdagrad;

@@ -36,11 +36,15 @@ class InferenceMaker {
         layers_(LayersOfPlace(model.layers, plan.pipeline.stages, stage)) {}
 
   std::vector<StepWork> Run() {
-    const int64_t tokens = plan_.phase == ModelPhase::kDecode ? plan_.tokens : 1;
+    const bool prompt = plan_.phase == ModelPhase::kPrefill;
+    const int64_t tokens = prompt ? 1 : plan_.tokens;
     for (token_ = 0; token_ < tokens; ++token_) {
       const LayerPlan layer = InferenceLayerPlan(model_, plan_, token_);
       const std::vector<Unit> units = Units(layer);
       for (micro_batch_ = 0; micro_batch_ < plan_.pipeline.micro_batches; ++micro_batch_) {
+        program_.Begin({.step = token_,
+                        .phase = prompt ? Phase::kPrefill : Phase::kDecode,
+                        .micro_batch = micro_batch_});
         step_ends_ = {step_ends_[1], program_.last_compute()};
         In out = Input(layer);
         for (const Unit& unit : units) out = Add(unit, out);
@@ -83,6 +87,7 @@ class InferenceMaker {
     for (size_t i = 0; i < works.size(); ++i) {
       ids[i] = AddLayerWork(program_, fmt::format("{} {} {}", unit.name, works[i].name, PassName()),
                             works[i], model_.weights, ids, in);
+      program_.works()[*ids[i]].held = works[i].cached;
     }
     return {*ids.back()};
   }
@@ -225,10 +230,11 @@ InferenceMemory InferenceMemoryOf(const TransformerModel& model, const Transform
   const DType type = plan.cache_type.value_or(model.weights);
   const Bytes of_token = CacheBytesPerToken(model, type);
   const int64_t sequences = plan.layer.sequences * plan.pipeline.micro_batches;
-  const int64_t tokens = CachedAtTheEnd(model, plan) / plan.layer.context;
+  const int64_t of_tokens =
+      of_token.count / model.layers * layers.count / plan.layer.tensor * sequences;
   return {.weights = Bytes{weights * ElementBytes(model.weights).value_or(0)},
-          .cache = Bytes{of_token.count / model.layers * layers.count / plan.layer.tensor *
-                         sequences * tokens}};
+          .cache = Bytes{of_tokens * (CachedAtTheEnd(model, plan) / plan.layer.context)},
+          .cached_before = Bytes{of_tokens * (plan.cached / plan.layer.context)}};
 }
 
 }  // namespace etude

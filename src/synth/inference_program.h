@@ -29,7 +29,8 @@ std::vector<StepWork> InferenceProgram(const TransformerModel& model, const Tran
 // Memory of a rank of `stage` at the end, without activations.
 struct InferenceMemory {
   Bytes weights;
-  Bytes cache;  // of all sequences of all micro-batches
+  Bytes cache;          // of all sequences of all micro-batches
+  Bytes cached_before;  // of it, from before the first of the plan's tokens
 
   Bytes total() const { return weights + cache; }
 };

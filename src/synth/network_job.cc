@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "src/base/ceil_div.h"
+#include "src/synth/network_memory.h"
 #include "src/synth/replica_buckets.h"
 #include "src/synth/step_program.h"
 
@@ -26,6 +28,7 @@ class NetworkProgram {
         layers_(network.model.layers),
         plan_(plan),
         costs_(network, plan.images, plan.phase),
+        memory_(FindNetworkMemory(network, costs_, plan.phase)),
         program_(1),
         buckets_(program_,
                  {.zero_stage = plan.zero_stage,
@@ -39,7 +42,10 @@ class NetworkProgram {
   std::vector<StepWork> Run() {
     for (int64_t i = 0; i < plan_.micro_batches; ++i) {
       if (plan_.phase == NetworkPhase::kInference) {
-        for (int64_t step = 0; step < plan_.steps; ++step) Infer(i * plan_.steps + step);
+        for (int64_t step = 0; step < plan_.steps; ++step) {
+          program_.Begin({.step = step, .phase = Phase::kForward, .micro_batch = i});
+          Infer(i * plan_.steps + step);
+        }
       } else {
         Train(i);
       }
@@ -95,20 +101,28 @@ class NetworkProgram {
 
   void Train(int64_t micro_batch) {
     pass_ = micro_batch;
+    program_.Begin({.phase = Phase::kForward, .micro_batch = micro_batch});
     In image;
     In noise;
     if (network_.model.denoises) {
       noise = {Compute("noise", "", costs_.Noise(), {})};
+      Hold(noise, costs_.NeedsOf(layers_.size() - 1).other);
       image = {Compute("noisy image", "", costs_.AddNoise(), noise)};
+      Hold(image, memory_.made[0]);
     }
     Backward(Forward(image, noise), micro_batch == plan_.micro_batches - 1);
   }
 
   void Infer(int64_t pass) {
     pass_ = pass;
+    // The image that noise is taken away from: a new one at the first step, each time another.
+    const Bytes sample = network_.model.denoises ? costs_.ResultBytes(0) : Bytes{};
+    if (pass % plan_.steps == 0) pending_ = sample;
     const In predicted = Forward(sample_, {});
     if (network_.model.denoises) {
       sample_ = {Compute("denoise", "", costs_.Denoise(), predicted)};
+      Hold(sample_, sample);
+      Free(sample);
     }
   }
 
@@ -118,7 +132,10 @@ class NetworkProgram {
     std::optional<size_t> unit;
     In weights;
     for (size_t i = 0; i < layers_.size(); ++i) {
-      if (unit != unit_of_[i]) weights = GatherWeights(unit_of_[i]);
+      if (unit != unit_of_[i]) {
+        if (unit) Free(Gathered(*unit));
+        weights = GatherWeights(unit_of_[i]);
+      }
       unit = unit_of_[i];
       In data;
       if (i == 0) data = image;
@@ -128,11 +145,33 @@ class NetworkProgram {
       if (is_loss) Append(target, data);
       if (parameters_[i] != 0) Append(weights, data);
       const NetworkWorks works = costs_.Of(i);
-      if (works.forward) data = {Compute(layers_[i].name, "", *works.forward, std::move(data))};
+      const bool held_before = i == 0 && network_.model.denoises;
+      if (!held_before) pending_ = pending_ + memory_.made[i];
+      if (works.forward) {
+        data = {Compute(layers_[i].name, "", *works.forward, std::move(data))};
+        Hold(data, std::exchange(pending_, Bytes{}));
+        Free(memory_.freed_forward[i]);
+      }
       results[i] = std::move(data);
     }
+    Free(Gathered(*unit));
     return results.back();
   }
+
+  // ---- memory
+
+  // From the beginning of a work on, until another one is done.
+  void Hold(const In& work, Bytes bytes) {
+    Bytes& held = program_.works()[work.back()].held;
+    held = held + bytes;
+  }
+  // After the last computation.
+  void Free(Bytes bytes) {
+    if (bytes.count == 0) return;
+    Bytes& freed = program_.works()[*program_.last_compute()].freed;
+    freed = freed + bytes;
+  }
+  Bytes Gathered(size_t unit) const { return buckets_.Gathered(std::array{units_[unit].weights}); }
 
   In GatherWeights(size_t unit) {
     In gathered;
@@ -145,6 +184,7 @@ class NetworkProgram {
   // ---- backward
 
   void Backward(const In& loss, bool last) {
+    program_.Begin({.phase = Phase::kBackward, .micro_batch = pass_});
     buckets_.BeginMicroBatch(last);
     std::vector<Gradient> gradients(layers_.size());
     gradients.back() = {.works = loss, .addends = 1};
@@ -152,14 +192,18 @@ class NetworkProgram {
     In weights;
     for (size_t i = layers_.size(); i-- > 0;) {
       if (unit != unit_of_[i]) {
-        if (unit) buckets_.EndUnit();
+        if (unit) EndUnit(*unit);
         weights = GatherWeights(unit_of_[i]);
       }
       unit = unit_of_[i];
       if (costs_.NeedsGradient(i)) LayerBackward(i, weights, last, gradients);
     }
-    buckets_.EndUnit();
+    EndUnit(*unit);
     buckets_.EndMicroBatch();
+  }
+  void EndUnit(size_t unit) {
+    Free(Gathered(unit));
+    buckets_.EndUnit();
   }
 
   void LayerBackward(size_t i, const In& weights, bool last, std::vector<Gradient>& gradients) {
@@ -192,6 +236,7 @@ class NetworkProgram {
       gradients[input].addends += is_slice ? 0 : 1;
       gradients[input].of_slices = gradients[input].of_slices || is_slice;
     }
+    Free(memory_.freed_backward[i]);
     if (parameters_[i] == 0 || !buckets_.Reduces(last)) return;
     const int64_t biases = is_product && layer.bias ? layer.shape.channels : 0;
     buckets_.Add(kAllReplicas, biases, of_weights);
@@ -199,7 +244,9 @@ class NetworkProgram {
   }
 
   void Update() {
+    program_.Begin({.phase = Phase::kBackward});
     In reduced = buckets_.EndBackward();
+    program_.Begin({.phase = Phase::kOptimizer});
     const int64_t updated = buckets_.updated();
     const NetworkWork update = UpdateWork(network_.model, plan_.optimizer, updated);
     const size_t optimizer = Push("optimizer", update, std::move(reduced));
@@ -213,16 +260,31 @@ class NetworkProgram {
   const std::vector<NetworkLayer>& layers_;
   const NetworkPlan& plan_;
   const NetworkCosts costs_;
+  const NetworkMemory memory_;
   StepProgram program_;
   ReplicaBuckets buckets_;
   std::vector<int64_t> parameters_;  // by layer
   std::vector<Unit> units_;
   std::vector<size_t> unit_of_;  // by layer
   In sample_;
+  Bytes pending_;  // in use from the next computation on
   int64_t pass_ = 0;
 };
 
 }  // namespace
+
+StepStates StatesOfNetwork(const Network& network, const NetworkPlan& plan) {
+  const int64_t parameters = network.parameters();
+  const int64_t weight = ElementBytes(network.model.weights).value_or(0);
+  if (plan.phase == NetworkPhase::kInference) return {.weights = Bytes{parameters * weight}};
+  // Of what replicas share from this stage of ZeRO on.
+  const auto share = [&](int64_t stage) {
+    return plan.zero_stage >= stage ? CeilDiv(parameters, plan.data) : parameters;
+  };
+  return {.weights = Bytes{share(3) * weight},
+          .gradients = Bytes{share(2) * ElementBytes(network.model.gradients).value_or(0)},
+          .optimizer = Bytes{share(1) * OptimizerBytes(network.model, plan.optimizer).count}};
+}
 
 Status CheckNetworkPlan(const Network& network, const NetworkPlan& plan) {
   constexpr int64_t kMost = int64_t{1} << 24;
@@ -272,7 +334,9 @@ Result<StepJob> MakeNetworkJob(const Network& network, const NetworkPlan& plan) 
       Mesh mesh, Mesh::Make({{.name = "dp", .size = plan.data}, {.name = "pp", .size = 1}}));
   std::vector<std::vector<StepWork>> programs;
   programs.push_back(NetworkProgram(network, plan).Run());
-  return StepJob(std::move(mesh), {{.axes = AxisSet{1}}}, std::move(programs));
+  StepJob job(std::move(mesh), {{.axes = AxisSet{1}}}, std::move(programs));
+  job.SetStates({StatesOfNetwork(network, plan)});
+  return job;
 }
 
 }  // namespace etude

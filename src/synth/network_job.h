@@ -28,6 +28,9 @@ struct NetworkPlan {
 // kBadInput, with what was expected, unless the network can run so.
 Status CheckNetworkPlan(const Network& network, const NetworkPlan& plan);
 
+// What each rank holds all the time: of inference the weights.
+StepStates StatesOfNetwork(const Network& network, const NetworkPlan& plan);
+
 // A step of training, or forward passes. All ranks have one program; the one group is of all.
 // kBadInput as CheckNetworkPlan.
 Result<StepJob> MakeNetworkJob(const Network& network, const NetworkPlan& plan);

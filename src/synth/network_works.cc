@@ -1,5 +1,6 @@
 #include "src/synth/network_works.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -317,64 +318,82 @@ NetworkWork NetworkCosts::Denoise() const {
   return Elementwise(kDenoiseFlops * Elements(0), 2 * Elements(0), Elements(0));
 }
 
-Bytes NetworkCosts::Kept() const {
+size_t NetworkCosts::ViewedBy(size_t layer) const {
   const std::vector<NetworkLayer>& layers = network_.model.layers;
-  std::vector<bool> kept(layers.size());
-  Bytes other;
-  const auto keep = [&](size_t layer) {
-    while (IsView(layers[layer].kind)) layer = layers[layer].inputs[0];
-    kept[layer] = true;
+  while (IsView(layers[layer].kind)) layer = layers[layer].inputs[0];
+  return layer;
+}
+
+NetworkCosts::NeededByBackward NetworkCosts::NeedsOf(size_t i) const {
+  const NetworkLayer& layer = network_.model.layers[i];
+  NeededByBackward needed;
+  if (!needs_[i]) return needed;
+  const auto keep = [&](size_t result) {
+    result = ViewedBy(result);
+    if (std::ranges::find(needed.results, result) == needed.results.end()) {
+      needed.results.push_back(result);
+    }
   };
-  for (size_t i = 0; i < layers.size(); ++i) {
-    const NetworkLayer& layer = layers[i];
-    if (!needs_[i]) continue;
-    switch (layer.kind) {
-      case LayerKind::kConv:
-      case LayerKind::kLinear:
-      case LayerKind::kBatchNorm:
-      case LayerKind::kGroupNorm:
-      case LayerKind::kLayerNorm:
-      case LayerKind::kSilu:
-      case LayerKind::kGelu:
-      case LayerKind::kGeglu: keep(layer.inputs[0]); break;
-      case LayerKind::kRelu:
-      case LayerKind::kRelu6:
-      case LayerKind::kSigmoid: keep(i); break;
-      case LayerKind::kMaxPool: other.count += Elements(i) * kNumberBytes; break;
-      case LayerKind::kMultiply:
-        if (needs_[layer.inputs[0]]) keep(layer.inputs[1]);
-        if (needs_[layer.inputs[1]]) keep(layer.inputs[0]);
-        break;
-      case LayerKind::kModulate:
-        keep(layer.inputs[0]);
-        keep(layer.inputs[2]);
-        break;
-      case LayerKind::kAttention:
-        for (const size_t input : layer.inputs) keep(input);
-        keep(i);
-        break;
-      case LayerKind::kEmbedding: other.count += images_ * kNumberBytes; break;
-      case LayerKind::kCrossEntropy: other.count += Elements(layer.inputs[0]) * kRealBytes; break;
-      case LayerKind::kSquaredError:
-        keep(layer.inputs[0]);
-        other.count += Elements(layer.inputs[0]) * element_;
-        break;
-      case LayerKind::kInput:
-      case LayerKind::kAvgPool:
-      case LayerKind::kGlobalPool:
-      case LayerKind::kAdd:
-      case LayerKind::kConcat:
-      case LayerKind::kSlice:
-      case LayerKind::kFlatten:
-      case LayerKind::kUpsample:
-      case LayerKind::kPixelShuffle:
-      case LayerKind::kPositions:
-      case LayerKind::kSinusoid: break;
+  switch (layer.kind) {
+    case LayerKind::kConv:
+    case LayerKind::kLinear:
+    case LayerKind::kBatchNorm:
+    case LayerKind::kGroupNorm:
+    case LayerKind::kLayerNorm:
+    case LayerKind::kSilu:
+    case LayerKind::kGelu:
+    case LayerKind::kGeglu: keep(layer.inputs[0]); break;
+    case LayerKind::kRelu:
+    case LayerKind::kRelu6:
+    case LayerKind::kSigmoid: keep(i); break;
+    case LayerKind::kMaxPool: needed.other.count = Elements(i) * kNumberBytes; break;
+    case LayerKind::kMultiply:
+      if (needs_[layer.inputs[0]]) keep(layer.inputs[1]);
+      if (needs_[layer.inputs[1]]) keep(layer.inputs[0]);
+      break;
+    case LayerKind::kModulate:
+      keep(layer.inputs[0]);
+      keep(layer.inputs[2]);
+      break;
+    case LayerKind::kAttention:
+      for (const size_t input : layer.inputs) keep(input);
+      keep(i);
+      break;
+    case LayerKind::kEmbedding: needed.other.count = images_ * kNumberBytes; break;
+    case LayerKind::kCrossEntropy:
+      needed.other.count = Elements(layer.inputs[0]) * kRealBytes;
+      break;
+    case LayerKind::kSquaredError:
+      keep(layer.inputs[0]);
+      needed.other.count = Elements(layer.inputs[0]) * element_;
+      break;
+    case LayerKind::kInput:
+    case LayerKind::kAvgPool:
+    case LayerKind::kGlobalPool:
+    case LayerKind::kAdd:
+    case LayerKind::kConcat:
+    case LayerKind::kSlice:
+    case LayerKind::kFlatten:
+    case LayerKind::kUpsample:
+    case LayerKind::kPixelShuffle:
+    case LayerKind::kPositions:
+    case LayerKind::kSinusoid: break;
+  }
+  return needed;
+}
+
+Bytes NetworkCosts::Kept() const {
+  std::vector<bool> kept(network_.model.layers.size());
+  Bytes sum;
+  for (size_t i = 0; i < kept.size(); ++i) {
+    const NeededByBackward needed = NeedsOf(i);
+    sum = sum + needed.other;
+    for (const size_t result : needed.results) {
+      if (!kept[result]) sum = sum + ResultBytes(result);
+      kept[result] = true;
     }
   }
-  int64_t elements = 0;
-  for (size_t i = 0; i < layers.size(); ++i) elements += kept[i] ? Elements(i) : 0;
-  return other + Bytes{elements * element_};
+  return sum;
 }
 
 Status CheckNetworkWork(const Network& network, int64_t images) {
@@ -428,6 +447,13 @@ NetworkWork UpdateWork(const NetworkModel& model, OptimizerKind optimizer, int64
   return {.flops = (adam ? kAdamUpdateFlops : kSgdUpdateFlops) * parameters,
           .read = Bytes{parameters * (gradient + states * state)},
           .written = Bytes{parameters * (states * state + (copies ? weight : 0))}};
+}
+
+Bytes OptimizerBytes(const NetworkModel& model, OptimizerKind optimizer) {
+  const int64_t moments = optimizer == OptimizerKind::kAdam ? 2 : 1;
+  const int64_t weights = model.weights != model.optimizer ? 1 : 0;
+  const int64_t average = model.denoises ? 1 : 0;
+  return Bytes{(moments + weights + average) * ElementBytes(model.optimizer).value_or(0)};
 }
 
 NetworkWork AverageWork(const NetworkModel& model, int64_t parameters) {

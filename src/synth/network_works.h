@@ -51,6 +51,17 @@ class NetworkCosts {
   NetworkWork AddNoise() const;
   // A step of sampling: Ho et al. 2020, algorithm 2, line 4.
   NetworkWork Denoise() const;
+  // What the gradients of a layer need of forward: results of layers, and what the layer itself
+  // makes beside its result (the noise of a loss is made before).
+  struct NeededByBackward {
+    std::vector<size_t> results;
+    Bytes other;
+  };
+  NeededByBackward NeedsOf(size_t layer) const;
+  // Of what comes out of a layer.
+  Bytes ResultBytes(size_t layer) const { return Bytes{Elements(layer) * element_}; }
+  // The layer whose result a view is of; of others the layer itself.
+  size_t ViewedBy(size_t layer) const;
   // What forward keeps for backward, each result once.
   Bytes Kept() const;
 
@@ -84,6 +95,8 @@ enum class OptimizerKind : uint8_t { kSgd, kAdam };  // with momentum
 
 // Of so many parameters, of which the rank has everything.
 NetworkWork UpdateWork(const NetworkModel& model, OptimizerKind optimizer, int64_t parameters);
+// That the optimizer keeps of a parameter; and, of a network that denoises, the average.
+Bytes OptimizerBytes(const NetworkModel& model, OptimizerKind optimizer);
 // The average of weights over steps.
 NetworkWork AverageWork(const NetworkModel& model, int64_t parameters);
 

@@ -143,6 +143,7 @@ Result<Trace> StepJob::Build(int64_t place, std::optional<int64_t> rank, Fill fi
     if (work.partner != 0) kind = work.sends ? NodeKind::kSend : NodeKind::kRecv;
     deps.clear();
     for (const size_t dep : work.data) deps.push_back(nodes[dep]);
+    builder.BeginPart(work.part);
     const NodeId node = builder.Add(kind, work.name, deps, work.duration);
     for (const size_t dep : work.control) trace.AddDep(node, nodes[dep], DepKind::kControl);
     nodes.push_back(node);

@@ -14,6 +14,7 @@
 #include "src/trace/enums.h"
 #include "src/trace/job.h"
 #include "src/trace/mesh.h"
+#include "src/trace/program_parts.h"
 #include "src/trace/rank_set.h"
 #include "src/trace/trace.h"
 
@@ -24,6 +25,7 @@ struct StepWork {
   std::string name;
   std::vector<size_t> data;     // earlier work whose results it needs
   std::vector<size_t> control;  // earlier work that it comes after all the same
+  std::optional<ProgramPart> part;
 
   int64_t flops = 0;
   int64_t matrix_flops = 0;       // of them, in matrix products
@@ -51,8 +53,9 @@ struct StepStates {
   Bytes weights;
   Bytes gradients;
   Bytes optimizer;
+  Bytes cache;  // of earlier tokens
 
-  Bytes total() const { return weights + gradients + optimizer; }
+  Bytes total() const { return weights + gradients + optimizer + cache; }
 };
 
 // Ranks that communicate: they differ along some axes of the mesh only.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/analysis/memory_use.h"
+#include "src/synth/inference_program.h"
 #include "src/synth/transformer_job.h"
 #include "src/synth/transformer_layer.h"
 
@@ -90,6 +91,37 @@ TEST(StepMemory, WhatIsHeldIsFreed) {
       }
     }
   }
+}
+
+// A token of a sequence has keys and values of 64 numbers each of 2 bytes in each of 3 layers of a
+// stage, of which a tensor-parallel rank has half: 384 bytes.
+TEST(StepMemory, TheCacheGrows) {
+  TransformerPlan plan;
+  plan.phase = ModelPhase::kDecode;
+  plan.layer.tensor = 2;
+  plan.layer.sequences = 3;
+  plan.pipeline = {.stages = 2, .micro_batches = 2};
+  plan.cached = 10;
+  plan.tokens = 4;
+  const StepJob job = MakeTransformerJob(Model(), plan).value();
+  for (int64_t stage = 0; stage < 2; ++stage) {
+    const InferenceMemory at_end = InferenceMemoryOf(Model(), plan, stage);
+    const StepStates& states = job.states()[static_cast<size_t>(stage)];
+    EXPECT_EQ(states.cache, Bytes{3 * 2 * 10 * 384});
+    EXPECT_EQ(states.weights, at_end.weights);
+    EXPECT_EQ(states.total(), states.weights + states.cache);
+    const std::vector<Bytes> memory = job.MemoryOf(stage);
+    EXPECT_TRUE(std::ranges::is_sorted(memory));
+    EXPECT_EQ(memory.back(), at_end.total());
+    EXPECT_EQ(memory.back().count - states.total().count, 3 * 2 * 4 * 384);
+  }
+  plan.phase = ModelPhase::kPrefill;
+  plan.layer.context = 2;
+  plan.cached = 0;
+  const StepJob prompts = MakeTransformerJob(Model(), plan).value();
+  EXPECT_EQ(prompts.states()[0].cache, Bytes{});
+  EXPECT_EQ(prompts.MemoryOf(0).back().count - prompts.states()[0].weights.count, 3 * 2 * 16 * 384)
+      << "half of 32 tokens";
 }
 
 TEST(StepMemory, TracesTellIt) {

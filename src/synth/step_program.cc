@@ -6,6 +6,7 @@
 namespace etude {
 
 size_t StepProgram::Push(StepWork work) {
+  work.part = part_;
   works_.push_back(std::move(work));
   return works_.size() - 1;
 }

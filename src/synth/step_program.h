@@ -18,6 +18,9 @@ class StepProgram {
 
   explicit StepProgram(size_t groups) : last_of_(groups) {}
 
+  // What is added from here on is of this part.
+  void Begin(ProgramPart part) { part_ = part; }
+
   size_t Push(StepWork work);
   size_t Compute(StepWork work);
   // Members of a group call its collectives in one order, so that each is behind the one before.
@@ -35,6 +38,7 @@ class StepProgram {
 
  private:
   std::vector<StepWork> works_;
+  std::optional<ProgramPart> part_;
   std::optional<size_t> last_compute_;
   std::vector<std::optional<size_t>> last_of_;  // by group
   int64_t ring_sends_ = 0;

@@ -59,7 +59,7 @@ class WorkloadMaker {
     ETUDE_RETURN_IF_ERROR(Check());
     work_.trace().info().world_size = options_.ranks;
     updated_.resize(model_.layers.size());
-    for (int64_t pass = 0; pass < options_.passes; ++pass) AddPass();
+    for (pass_ = 0; pass_ < options_.passes; ++pass_) AddPass();
     TextWorkload workload{.trace = {}, .ignored = ignored_};
     ETUDE_ASSIGN_OR_RETURN(workload.trace, work_.Finish());
     return workload;
@@ -137,6 +137,7 @@ class WorkloadMaker {
   }
 
   void AddPass() {
+    work_.BeginPart(ProgramPart{.step = pass_, .phase = Phase::kForward});
     if (model_.parallelism == TextParallelism::kMicro) return AddMicro();
     const bool is_dlrm = model_.parallelism == TextParallelism::kDlrm;
     const auto last_bottom = static_cast<size_t>(model_.last_bottom);
@@ -159,12 +160,14 @@ class WorkloadMaker {
   }
 
   void AddMicro() {
+    work_.BeginPart(ProgramPart{.step = pass_, .phase = Phase::kBackward});
     for (const TextLayer& layer : model_.layers) {
       last_ = Communicate(layer, "weight gradient", layer.weight_grad, true, last_);
     }
   }
 
   void AddBackward(Ids gradient) {
+    work_.BeginPart(ProgramPart{.step = pass_, .phase = Phase::kBackward});
     const bool is_dlrm = model_.parallelism == TextParallelism::kDlrm;
     const bool is_data = model_.parallelism == TextParallelism::kData || is_dlrm;
     const auto last_bottom = static_cast<size_t>(model_.last_bottom);
@@ -205,6 +208,7 @@ class WorkloadMaker {
   const TextWorkloadOptions& options_;
   const CommPhases phases_;
   WorkBuilder work_;
+  int64_t pass_ = 0;
   std::vector<Ids> updated_;  // by layer: its weights of the last pass
   Ids last_;                  // of kMicro
   uint64_t ignored_ = 0;

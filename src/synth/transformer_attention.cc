@@ -169,7 +169,8 @@ void TransformerAttention::AppendToCache(const In& in) {
   forward_.Add({.name = "cache append",
                 .inputs = in,
                 .read = Bytes{size * forward_.element()},
-                .written = Bytes{size * CacheElement()}});
+                .written = Bytes{size * CacheElement()},
+                .cached = Bytes{size * CacheElement()}});
 }
 
 TransformerAttention::In TransformerAttention::Rotate(const In& in) {

@@ -41,7 +41,7 @@ Result<StepJob> MakeTransformerJob(const TransformerModel& model, const Transfor
   for (int64_t stage = 0; stage < plan.pipeline.stages; ++stage) {
     for (int64_t expert = 0; expert < (differs ? plan.layer.expert : 1); ++expert) {
       programs.push_back(StageProgram(model, plan, stage, expert));
-      if (plan.phase == ModelPhase::kTraining) states.push_back(StatesOfStage(model, plan, stage));
+      states.push_back(StatesOfStage(model, plan, stage));
     }
   }
   const AxisSet stages = Along(ParallelAxis::kStage);

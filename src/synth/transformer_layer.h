@@ -92,7 +92,8 @@ struct LayerWork {
   ProductShape product;      // what it is, if it is matrix products of one shape
   Bytes read;                // from memory, each operand once
   Bytes written;
-  Bytes kept;  // of its operands, for backward
+  Bytes kept;    // of its operands, for backward
+  Bytes cached;  // that it adds to the cache of inference
 
   // Communication: a collective, a message, or neither. `bytes` is what each rank puts in, Chakra's
   // comm_size as ASTRA-sim takes it. What a message that is received waits for is an order only.

@@ -239,6 +239,7 @@ class ProgramMaker {
   // ---- passes
 
   void Forward(const StageStep& step) {
+    program_.Begin({.phase = Phase::kForward, .micro_batch = step.micro_batch});
     In in;
     if (PlaceOf(step) != 0) in = {Message(step, /*backward=*/false, /*sends=*/false, {})};
     GatherEnds(step.micro_batch);
@@ -257,6 +258,7 @@ class ProgramMaker {
   }
 
   void Backward(const StageStep& step) {
+    program_.Begin({.phase = Phase::kBackward, .micro_batch = step.micro_batch});
     const bool whole = step.pass == StagePass::kBackward;
     // Gradients of a micro-batch that are reduced on their own wait for those of its weights.
     const bool reduces = Reduces(step.micro_batch) && (whole || plan_.zero_stage < 2);
@@ -296,6 +298,7 @@ class ProgramMaker {
   }
 
   void WeightGradients(const StageStep& step) {
+    program_.Begin({.phase = Phase::kBackward, .micro_batch = step.micro_batch});
     const std::vector<WeightUnit>& units = units_[static_cast<size_t>(step.chunk)];
     std::vector<Saved> all = std::move(saved_[step.micro_batch]);
     saved_.erase(step.micro_batch);
@@ -399,6 +402,7 @@ class ProgramMaker {
   }
 
   void Update() {
+    program_.Begin({.phase = Phase::kBackward});
     const bool shares_gradients = plan_.zero_stage >= 2;
     if (SharesEmbedding() && !shares_gradients) {
       const int64_t elements = EmbeddingElements();
@@ -409,6 +413,7 @@ class ProgramMaker {
       const int64_t replicas = ParallelGroupSize(plan_, ParallelGroup::kReplicas);
       reduced = {SumEmbedding(CeilDiv(EmbeddingElements(), replicas), std::move(reduced))};
     }
+    program_.Begin({.phase = Phase::kOptimizer});
     LayerWork update = OptimizerWork(model_, buckets_.updated());
     if (plan_.clips) {
       const LayerWork norm = NormWork(model_, buckets_.updated());
@@ -534,6 +539,10 @@ std::vector<StepWork> StageProgram(const TransformerModel& model, const Transfor
 
 StepStates StatesOfStage(const TransformerModel& model, const TransformerPlan& plan,
                          int64_t stage) {
+  if (plan.phase != ModelPhase::kTraining) {
+    const InferenceMemory memory = InferenceMemoryOf(model, plan, stage);
+    return {.weights = memory.weights, .cache = memory.cached_before};
+  }
   return ProgramMaker(model, plan, stage, /*expert_rank=*/0).States();
 }
 

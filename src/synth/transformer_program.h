@@ -69,7 +69,8 @@ bool DiffersByExperts(const TransformerModel& model, const TransformerPlan& plan
 std::vector<StepWork> StageProgram(const TransformerModel& model, const TransformerPlan& plan,
                                    int64_t stage, int64_t expert_rank = 0);
 
-// What each rank of `stage` holds all the time.
+// What each rank of `stage` holds all the time; of inference the weights, and the cache as far as
+// it is there before.
 StepStates StatesOfStage(const TransformerModel& model, const TransformerPlan& plan, int64_t stage);
 
 // Ranks of a group.

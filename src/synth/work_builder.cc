@@ -9,7 +9,13 @@ WorkBuilder::WorkBuilder() {
 
 NodeId WorkBuilder::Add(NodeKind kind, std::string_view name, std::span<const NodeId> deps,
                         std::optional<Nanos> duration) {
-  const NodeId node = builder_.AddNode({.source_id = builder_.node_count(),
+  const uint64_t id = builder_.node_count();
+  if (part_ && !spans_.empty() && spans_.back().part == *part_ && spans_.back().last + 1 == id) {
+    spans_.back().last = id;
+  } else if (part_) {
+    spans_.push_back({.part = *part_, .first = id, .last = id});
+  }
+  const NodeId node = builder_.AddNode({.source_id = id,
                                         .kind = kind,
                                         .place = Place::kDevice,
                                         .name = builder_.Intern(name),
@@ -20,6 +26,7 @@ NodeId WorkBuilder::Add(NodeKind kind, std::string_view name, std::span<const No
 
 Result<Trace> WorkBuilder::Finish() {
   if (builder_.node_count() == 0) Add(NodeKind::kCompute, "nothing", {}, Nanos{});
+  StateParts(spans_, builder_);
   return builder_.Finish();
 }
 

@@ -102,8 +102,17 @@ std::vector<uint32_t> MotifProgram::Expand(size_t most) const {
   return sequence;
 }
 
-MotifProgram FindMotifs(std::span<const uint32_t> sequence, uint32_t tokens) {
-  MotifProgram found{.tokens = tokens, .motifs = {}, .parts = {sequence.begin(), sequence.end()}};
+MotifProgram FindMotifs(std::span<const uint32_t> sequence, uint32_t tokens,
+                        std::span<const size_t> begins) {
+  MotifProgram found{.tokens = tokens, .motifs = {}, .parts = {}};
+  // What stands between is in one place only, so that no pair with it is a motif.
+  uint32_t between = UINT32_MAX;
+  size_t begin = 0;
+  for (size_t i = 0; i < sequence.size(); ++i) {
+    while (begin < begins.size() && begins[begin] < i) ++begin;
+    if (begin < begins.size() && begins[begin] == i) found.parts.push_back(between--);
+    found.parts.push_back(sequence[i]);
+  }
   while (true) {
     const Pairs counts = CountPairs(found.parts);
     const auto count_at = [&](size_t i) -> uint32_t {
@@ -144,6 +153,7 @@ MotifProgram FindMotifs(std::span<const uint32_t> sequence, uint32_t tokens) {
     if (motif_of.empty()) break;
     found.parts = std::move(next);
   }
+  std::erase_if(found.parts, [&](uint32_t part) { return part > between; });
   return WithoutSingles(found);
 }
 

@@ -27,6 +27,8 @@ struct MotifProgram {
 // Finds motifs in `sequence`, of tokens below `tokens`: pairs that occur twice or more become one
 // part, the frequent ones first, until there are none (Re-Pair, all pairs of a round at once).
 // Pairs that are used in one place only are then written out there. O(n log n) in practice.
-MotifProgram FindMotifs(std::span<const uint32_t> sequence, uint32_t tokens);
+// `begins`, ascending: where in the sequence something new begins, which no motif reaches across.
+MotifProgram FindMotifs(std::span<const uint32_t> sequence, uint32_t tokens,
+                        std::span<const size_t> begins = {});
 
 }  // namespace etude

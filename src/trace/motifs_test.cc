@@ -27,6 +27,20 @@ TEST(Motifs, LongRunsAreShort) {
   EXPECT_LE(program.size(), 2 * 13u);
 }
 
+// "0 1 2" and "0 1" twice each: without the begin "0 1 2 0 1" would be one motif.
+TEST(Motifs, KeepToWhatBegins) {
+  const Sequence sequence = {0, 1, 2, 0, 1, 0, 1, 2, 0, 1};
+  const std::vector<size_t> begins = {3, 5, 8};
+  const MotifProgram whole = FindMotifs(sequence, 3);
+  EXPECT_EQ(whole.parts.size(), 2u);
+  const MotifProgram program = FindMotifs(sequence, 3, begins);
+  EXPECT_EQ(program.Expand(), sequence);
+  EXPECT_TRUE(program.is_sound());
+  ASSERT_EQ(program.parts.size(), 4u);
+  EXPECT_EQ(program.parts[0], program.parts[2]);
+  EXPECT_EQ(program.parts[1], program.parts[3]);
+}
+
 TEST(Motifs, GiveEverySequenceBack) {
   std::mt19937 random(3);
   for (int round = 0; round < 300; ++round) {

@@ -10,6 +10,7 @@
 #include "src/base/ascii.h"
 #include "src/base/hash.h"
 #include "src/base/quantity.h"
+#include "src/trace/program_parts.h"
 #include "src/trace/trace_builder.h"
 #include "src/trace/trace_copy.h"
 
@@ -414,7 +415,19 @@ class TracePacker {
       for (const Said& said : said_)
         Add(said.field, ContextOf(known->second, said.slot), said.value);
     });
-    packed_.program_ = FindMotifs(sequence, static_cast<uint32_t>(tokens.size()));
+    packed_.program_ = FindMotifs(sequence, static_cast<uint32_t>(tokens.size()), PartBegins());
+  }
+
+  // Where a part of the program begins or ends, as far as the trace says.
+  std::vector<size_t> PartBegins() const {
+    const Result<std::vector<ProgramSpan>> spans = StatedParts(trace_);
+    std::vector<size_t> begins;
+    if (!spans || spans->empty()) return begins;
+    const std::vector<const ProgramSpan*> of = SpansOfNodes(trace_, *spans);
+    for (size_t i = 1; i < of.size(); ++i) {
+      if (of[i] != of[i - 1]) begins.push_back(i);
+    }
+    return begins;
   }
 
   const Trace& trace_;

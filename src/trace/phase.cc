@@ -7,6 +7,8 @@ std::string_view Name(Phase phase) {
     case Phase::kForward: return "forward";
     case Phase::kBackward: return "backward";
     case Phase::kOptimizer: return "optimizer";
+    case Phase::kPrefill: return "prefill";
+    case Phase::kDecode: return "decode";
   }
   return "";
 }

@@ -8,9 +8,17 @@
 
 namespace etude {
 
-// The parts of a training step.
-enum class Phase : uint8_t { kForward, kBackward, kOptimizer };
+// The parts of a training step, and those of inference with a cache.
+enum class Phase : uint8_t {
+  kForward,
+  kBackward,
+  kOptimizer,
+  kPrefill,  // prompts
+  kDecode,   // one token of each sequence after the other
+};
 inline constexpr Phase kPhases[] = {Phase::kForward, Phase::kBackward, Phase::kOptimizer};
+inline constexpr Phase kAllPhases[] = {Phase::kForward, Phase::kBackward, Phase::kOptimizer,
+                                       Phase::kPrefill, Phase::kDecode};
 std::string_view Name(Phase phase);
 
 // PyTorch's RecordScope::BACKWARD_FUNCTION.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/trace/carried_stats.h"
+#include "src/trace/program_parts.h"
 #include "src/trace/trace_builder.h"
 #include "src/trace/trace_copy.h"
 
@@ -16,7 +17,8 @@ namespace {
 
 // Facts that a merged trace says in its own way.
 bool IsOwnFact(std::string_view key) {
-  return key == "distributedInfo" || key.ends_with("etude_met");  // carried_stats.h
+  return key == "distributedInfo" || key.ends_with("etude_met") ||  // carried_stats.h
+         key == kProgramPartsKey;                                   // ids are others
 }
 
 class Merger {

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "src/trace/program_parts.h"
 #include "src/trace/trace_copy.h"
 
 namespace etude {
@@ -15,6 +16,7 @@ Result<Trace> RewriteTrace(const Trace& trace, const Limits& limits,
   copy.AddStats();
   // Of nodes with one id the first is meant by who names it: by position they are distinct.
   const bool by_position = trace.stats()[Stat::kDuplicateId] != 0;
+  if (by_position) ForgetParts(builder);
   const auto id_of = [&](NodeId node) {
     return by_position ? uint64_t{node.value()} : trace.source_id(node);
   };

@@ -15,6 +15,8 @@
 #include "src/trace/module_name.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/phase.h"
+#include "src/trace/program_parts.h"
+#include "src/transform/label_phases.h"
 #include "src/transform/program_order.h"
 
 namespace etude {
@@ -57,7 +59,9 @@ tl::unexpected<Error> Unknown(const std::string& filter, std::string_view what,
   constexpr size_t kShown = 5;
   const std::vector<std::string> all(names.begin(), names.end());
   std::string message = fmt::format("{}: the trace has no {}", filter, what);
-  if (const std::string near = Nearest(word, all); !near.empty()) {
+  // No number is meant for another one.
+  const std::string near = ParseWhole(word) ? "" : Nearest(word, all);
+  if (!near.empty()) {
     message += fmt::format("; did you mean '{}'?", near);
   } else if (!all.empty()) {
     const size_t shown = std::min(all.size(), kShown);
@@ -77,6 +81,8 @@ class Selector {
         order_(TopDown(trace)) {}
 
   Result<SelectedNodes> Run() {
+    ETUDE_ASSIGN_OR_RETURN(spans_, StatedParts(trace_));
+    span_of_ = SpansOfNodes(trace_, spans_);
     result_.nodes.assign(trace_.node_count(), true);
     if (!selection_.labels.empty()) ETUDE_RETURN_IF_ERROR(SelectLabels());
     if (!selection_.operators.empty()) ETUDE_RETURN_IF_ERROR(SelectOperators());
@@ -86,6 +92,7 @@ class Selector {
     if (!selection_.streams.empty()) ETUDE_RETURN_IF_ERROR(SelectStreams());
     if (!selection_.times.empty()) ETUDE_RETURN_IF_ERROR(SelectTimes());
     if (!selection_.phases.empty()) ETUDE_RETURN_IF_ERROR(SelectPhases());
+    if (!selection_.micro_batches.empty()) ETUDE_RETURN_IF_ERROR(SelectMicroBatches());
     if (selection_.communication) ETUDE_RETURN_IF_ERROR(SelectCommunication());
     result_.count = static_cast<uint64_t>(std::ranges::count(result_.nodes, true));
     if (result_.count == 0 && !selection_.empty()) {
@@ -307,7 +314,41 @@ class Selector {
     return StepRange({*first, *second});
   }
 
+  // Of what the trace states of its parts: the nodes that are in a span for which `holds` is true.
+  template <typename Holds>
+  void SelectSpans(Holds holds) {
+    std::vector<bool> nodes(trace_.node_count());
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      nodes[i] = span_of_[i] != nullptr && holds(span_of_[i]->part);
+    }
+    AddLaunched(nodes);
+    Intersect(nodes);
+  }
+
+  Status SelectStatedSteps() {
+    Names names;
+    for (const ProgramSpan& span : spans_) names.insert(std::to_string(span.part.step));
+    std::vector<std::pair<int64_t, int64_t>> wanted;
+    for (const std::string& word : selection_.steps) {
+      ETUDE_ASSIGN_OR_RETURN(StepRange range, ParseSteps(word));
+      if (const auto number = ParseWhole(word)) range = {*number, *number + 1};
+      if (!range || std::ranges::none_of(spans_, [&](const ProgramSpan& span) {
+            return range->first <= span.part.step && span.part.step < range->second;
+          })) {
+        return Unknown(FilterName("step", word), "such step", word, names);
+      }
+      wanted.push_back(*range);
+    }
+    SelectSpans([&](const ProgramPart& part) {
+      return std::ranges::any_of(wanted, [&](const auto& range) {
+        return range.first <= part.step && part.step < range.second;
+      });
+    });
+    return {};
+  }
+
   Status SelectSteps() {
+    if (!spans_.empty()) return SelectStatedSteps();
     const std::vector<Step> steps = FindSteps();
     Names names;
     for (const Step& step : steps) names.emplace(trace_.name(step.mark));
@@ -479,10 +520,11 @@ class Selector {
   Status SelectPhases() {
     std::vector<Phase> wanted;
     for (const std::string& word : selection_.phases) {
-      const auto found = std::ranges::find(kPhases, word, [](Phase phase) { return Name(phase); });
-      if (found == std::end(kPhases)) {
+      const auto found =
+          std::ranges::find(kAllPhases, word, [](Phase phase) { return Name(phase); });
+      if (found == std::end(kAllPhases)) {
         std::vector<std::string> names;
-        for (const Phase phase : kPhases) names.emplace_back(Name(phase));
+        for (const Phase phase : kAllPhases) names.emplace_back(Name(phase));
         const std::string near = Nearest(word, names);
         return Usage(fmt::format("{}: expected {}{}", FilterName("phase", word),
                                  fmt::join(names, ", "),
@@ -490,12 +532,12 @@ class Selector {
       }
       wanted.push_back(*found);
     }
-    std::vector<Phase> phases(trace_.node_count(), Phase::kForward);
-    for (const NodeId node : order_) {
-      const NodeId parent = trace_.parent(node);
-      const std::optional<Phase> own = PhaseOfLabel(trace_, node);
-      if (own || parent) phases[node.index()] = own ? *own : phases[parent.index()];
+    if (!spans_.empty()) {
+      SelectSpans(
+          [&](const ProgramPart& part) { return std::ranges::count(wanted, part.phase) != 0; });
+      return {};
     }
+    const std::vector<Phase> phases = PhasesByLabels(trace_, order_);
     std::vector<bool> nodes(trace_.node_count());
     ForEachNode(trace_, [&](NodeId node) {
       // Marks and roots are around all phases.
@@ -505,6 +547,26 @@ class Selector {
     });
     AddLaunched(nodes);
     Intersect(nodes);
+    return {};
+  }
+
+  Status SelectMicroBatches() {
+    const std::string_view kind = selection_.sigil.empty() ? "micro_batch" : "micro-batch";
+    Names names;
+    for (const ProgramSpan& span : spans_) {
+      if (span.part.micro_batch) names.insert(std::to_string(*span.part.micro_batch));
+    }
+    if (names.empty()) {
+      return Usage(KindName(kind) + ": the trace says nothing of micro-batches; generated ones do");
+    }
+    for (const std::string& word : selection_.micro_batches) {
+      if (names.contains(word)) continue;
+      return Unknown(FilterName(kind, word), "such micro-batch", word, names);
+    }
+    SelectSpans([&](const ProgramPart& part) {
+      return part.micro_batch &&
+             std::ranges::count(selection_.micro_batches, std::to_string(*part.micro_batch)) != 0;
+    });
     return {};
   }
 
@@ -540,7 +602,9 @@ class Selector {
   const Trace& trace_;
   const Selection& selection_;
   std::vector<NodeId> launchers_;
-  std::vector<NodeId> order_;  // parents before their children
+  std::vector<NodeId> order_;                // parents before their children
+  std::vector<ProgramSpan> spans_;           // that the trace states
+  std::vector<const ProgramSpan*> span_of_;  // by node
   SelectedNodes result_;
 };
 

@@ -20,14 +20,15 @@ struct Selection {
   std::vector<std::string> modules;  // name or class of a module
   std::vector<std::string> times;    // "FROM..TO" since the trace's begin; either may be missing
   std::vector<std::string> operators;  // name, with "*" for any text: the nodes, and all below
-  std::vector<std::string> phases;     // "forward", "backward", "optimizer"
-  bool communication = false;          // collectives, sends and receives, and all below
-  std::string_view sigil = "--";       // what messages put in front of a filter's kind
+  std::vector<std::string> phases;     // "forward", "backward", "optimizer", "prefill", "decode"
+  std::vector<std::string> micro_batches;  // numbers, of traces that state their parts
+  bool communication = false;              // collectives, sends and receives, and all below
+  std::string_view sigil = "--";           // what messages put in front of a filter's kind
 
   bool empty() const {
     return labels.empty() && steps.empty() && threads.empty() && streams.empty() &&
            modules.empty() && times.empty() && operators.empty() && phases.empty() &&
-           !communication;
+           micro_batches.empty() && !communication;
   }
 };
 

@@ -5,6 +5,7 @@
 
 #include "src/trace/carried_stats.h"
 #include "src/trace/launch.h"
+#include "src/trace/program_parts.h"
 #include "src/trace/trace_builder.h"
 #include "src/trace/trace_copy.h"
 
@@ -42,6 +43,7 @@ class Slicer {
   Result<SliceResult> Run() {
     result_.renumbered = trace_.stats()[Stat::kDuplicateId] != 0;
     copy_.CopyInfo();
+    if (result_.renumbered) ForgetParts(builder_);
     copy_.AddGroups();
     copy_.AddStats();
     std::vector<NodeId> copies(trace_.node_count());

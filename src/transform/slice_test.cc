@@ -156,7 +156,8 @@ TEST(Slice, APhaseHasWhatItsLabelsSayAndWhatWasLaunchedInIt) {
   const auto wrong = Slice(trace, {.phases = {"forwards"}}, {});
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().message,
-            "--phase forwards: expected forward, backward, optimizer; did you mean 'forward'?");
+            "--phase forwards: expected forward, backward, optimizer, prefill, decode; did you "
+            "mean 'forward'?");
 }
 
 TEST(Slice, CommunicationIsNotWhatProgramsCallDuringABackendsLabel) {

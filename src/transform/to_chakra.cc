@@ -8,6 +8,7 @@
 
 #include "src/trace/carried_stats.h"
 #include "src/trace/exclusive_times.h"
+#include "src/trace/program_parts.h"
 #include "src/trace/trace_copy.h"
 #include "src/transform/acyclic.h"
 #include "src/transform/program_order.h"
@@ -35,6 +36,7 @@ class Converter {
     copy_.AddStats();
     builder_.info().format = TraceFormat::kChakra;
     PlanIds();
+    if (result_.renumbered) ForgetParts(builder_);
     orphans_ = ThreadsOfOrphans(trace_);
     builder_.Reserve(trace_.node_count());
     FindDurations();

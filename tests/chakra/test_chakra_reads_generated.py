@@ -32,6 +32,45 @@ head_size = 16
 [experts]
 ffn = 64
 """
+TABLES = """[dlrm]
+dense = 16
+bottom = [64, 32]
+top = [64, 1]
+[[tables]]
+count = 3
+rows = 100
+dimension = 32
+[[tables]]
+rows = 20000
+dimension = 32
+[[tables]]
+count = 2
+rows = 4000
+dimension = 32
+"""
+LAYERS = """[[layer]]
+name = "image"
+type = "input"
+shape = [3, 32, 32]
+[[layer]]
+name = "conv"
+type = "conv"
+channels = 16
+kernel = 3
+[[layer]]
+name = "norm"
+type = "batch_norm"
+[[layer]]
+name = "mean"
+type = "global_pool"
+[[layer]]
+name = "classes"
+type = "linear"
+channels = 10
+[[layer]]
+name = "loss"
+type = "cross_entropy"
+"""
 TEXT = "HYBRID_DATA_MODEL\n2\nconv -1 100 ALLREDUCE 64 90 ALLREDUCE 64 80 ALLREDUCE 4096 1\nfc -1 50 ALLTOALL 64 40 NONE 0 30 ALLREDUCE 1024 1\n"
 STAGE = "--num_stacks 2 --batch 8 --micro_batch 4 --seq 64 --dmodel 128 --dff 512 --head 8 --kvhead 2 --dvocal 100"
 
@@ -39,6 +78,14 @@ JOBS = {
     "dense": "generate llm dense.toml -o job/step --tp 2 --dp 2 --pp 2 --micro-batches 4 --schedule zero-bubble --zero 1",
     "sharded": "generate llm dense.toml -o job/step --cp 2 --dp 2 --zero 3 --recompute full --sequences 2",
     "experts": "generate llm experts.toml -o job/step --tp 2 --dp 4 --ep 2",
+    "decode": "generate llm dense.toml -o job/step --phase decode --tp 2 --pp 2 --micro-batches 2 --tokens 2 --cached 8",
+    "prefill": "generate moe experts.toml -o job/step --phase prefill --dp 2 --ep 2 --memory",
+    "dlrm": "generate dlrm tables.toml -o job/step --dp 4 --batch 64 --replicate-tables 16KiB --split-rows 1MiB --optimizer adagrad",
+    "lookups": "generate dlrm tables.toml -o job/step --dp 2 --batch 64 --phase inference",
+    "cnn": "generate cnn layers.toml -o job/step --dp 2 --batch 8 --micro-batches 2 --zero 3 --memory",
+    "images": "generate cnn layers.toml -o job/step --dp 2 --batch 8 --phase inference",
+    "diffusion": "generate diffusion ddpm-cifar10 -o job/step --dp 2 --zero 1",
+    "sampling": "generate diffusion ddpm-cifar10 -o job/step --phase sampling --steps 2",
     "classes": "generate llm dense.toml -o job/step --tp 2 --dp 2 --pp 2 --micro-batches 2",
     "text": "generate text model.txt -o job/model --ranks 4 --count 2",
     **{
@@ -49,6 +96,8 @@ JOBS = {
     "llama": f"compat stage --output_dir job --output_name llama --model_type llama --mixed_precision true --sp 2 --dp 2 --weight_sharded true {STAGE}",
     "moe": f"compat stage --output_dir job --output_name moe --model_type moe --ep 2 --experts 4 {STAGE}",
 }
+
+UNSAID = {"all_gather", "broadcast", "pairs", "mem_load", "overlap", "gpt", "llama", "moe"}  # of which no parts are stated
 
 
 def etude(cwd, *args):
@@ -86,6 +135,8 @@ def expand(folder, count):
 def test_generated_job(tmp_path, name):
     (tmp_path / "dense.toml").write_text(DENSE)
     (tmp_path / "experts.toml").write_text(EXPERTS)
+    (tmp_path / "tables.toml").write_text(TABLES)
+    (tmp_path / "layers.toml").write_text(LAYERS)
     (tmp_path / "model.txt").write_text(TEXT)
     etude(tmp_path, *JOBS[name].split())
     folder = tmp_path / "job"
@@ -105,7 +156,12 @@ def test_generated_job(tmp_path, name):
     collectives = collections.defaultdict(dict)  # of each group: by rank, what it calls
     sent, received = collections.Counter(), collections.Counter()
     for rank, path in paths.items():
-        _, nodes = read(path)
+        metadata, nodes = read(path)
+        said = {row.name: row.string_val for row in metadata.attr}
+        if name not in UNSAID:
+            # Every node is of a phase of a step.
+            parts = json.loads(said["json:etude_parts"])
+            assert [id for *_, first, last in parts for id in range(first, last + 1)] == [node.id for node in nodes]
         info = json.loads(etude(tmp_path, "info", path, "--json"))["traces"][0]
         assert len(nodes) == info["nodes"] > 0
         deps = {node.id: {*node.data_deps, *node.ctrl_deps} for node in nodes}

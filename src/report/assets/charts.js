@@ -241,8 +241,27 @@ function pointOptions(chart, width) {
   return options;
 }
 
+function scatterOptions(chart, width) {
+  const options = commonOptions(chart, width);
+  Object.assign(options.grid, { left: 74, bottom: 44 });
+  options.tooltip.trigger = "item";
+  options.tooltip.formatter = (item) => wrap(item.value[2], 60) + "\n" + formatFigure(item.value[1], chart.unit) +
+    "\n" + plain(chart.over_title) + ": " + formatFigure(item.value[0], chart.over_unit);
+  options.xAxis = valueAxis(chart.over_unit, 0, width - options.grid.left);
+  Object.assign(options.xAxis, { min: 0, name: plain(chart.over_title), nameLocation: "middle", nameGap: 26,
+    nameTextStyle: { color: cssColor("--muted") } });
+  options.yAxis = valueAxis(chart.unit, largest(chart));
+  options.yAxis.min = 0;
+  options.series = chart.series.map((series) => ({
+    type: "scatter", name: series.name, symbolSize: 7,
+    data: series.values.map((value, i) => [series.overs[i], value, series.names[i]]),
+  }));
+  return options;
+}
+
 const kOptionsOf = {
   bars: barOptions, stacked: barOptions, steps: stepOptions, points: pointOptions, intervals: intervalOptions,
+  scatter: scatterOptions,
 };
 
 function largest(chart) {
@@ -252,6 +271,7 @@ function largest(chart) {
 
 function chartHeight(chart, width) {
   if (chart.kind === "steps" || chart.kind === "points") return 260;
+  if (chart.kind === "scatter") return 320;
   const bars = kBarHeight * (chart.kind === "stacked" ? 1 : Math.max(1, chart.series.length * 0.7));
   const names = labelRoom(chart, width).lines === 1 ? 0 : 2 * kLineHeight + 6;
   const legend = chart.series.length > 1 ? legendHeight(chart.series.map((one) => one.name), width) : 8;

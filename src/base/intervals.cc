@@ -1,4 +1,4 @@
-#include "src/analysis/intervals.h"
+#include "src/base/intervals.h"
 
 #include <algorithm>
 

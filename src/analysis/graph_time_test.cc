@@ -1,0 +1,142 @@
+#include "src/analysis/graph_time.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "src/analysis/planted_trace.h"
+
+namespace etude {
+namespace {
+
+using testing_support::PlantedTrace;
+using testing_support::Us;
+
+std::string TextOf(const GraphTime& time) {
+  std::string text;
+  for (const GraphTime::Gap& gap : time.gaps) {
+    text += std::string(Name(gap.kind)) + " of rank " + std::to_string(gap.rank) + " on " +
+            gap.lane + ": " + std::to_string(gap.count) + ", " +
+            std::to_string(gap.time.count / 1000) + " us\n";
+  }
+  return text;
+}
+
+Nanos SumOf(const GraphTime& time) {
+  Nanos sum;
+  for (const GraphTime::Gap& gap : time.gaps) sum = sum + gap.time;
+  return sum;
+}
+
+GraphTime OfOne(const Trace& trace) {
+  const std::vector<CommLog> logs(1);
+  const RecordedRank rank{.trace = &trace, .log = &logs[0], .waits = {}};
+  return FindGraphTime({&rank, 1}, MatchComms(logs)).value();
+}
+
+// 10 us, a gap of 5, 25 us with 4 us inside another operator: 40 recorded, 35 of nodes.
+TEST(GraphTime, GapsOfTheHost) {
+  const Trace trace = PlantedTrace()
+                          .Operator("a", 1, 0, 10)
+                          .Operator("b", 1, 15, 40)
+                          .Operator("inside", 1, 20, 24)
+                          .Read();
+  const GraphTime time = OfOne(trace);
+  EXPECT_EQ(time.recorded, Us(40));
+  EXPECT_EQ(time.simulated, Us(35));
+  EXPECT_DOUBLE_EQ(time.error(), -5.0 / 40);
+  EXPECT_EQ(TextOf(time), "host gap of rank 0 on thread 1: 1, 5 us\n");
+}
+
+// Launched from 2 us on, kernels run from 6 to 30 and from 31 to 50; each begins as soon as it is
+// launched, or the one before has ended.
+TEST(GraphTime, LaunchesAndQueues) {
+  const Trace trace = PlantedTrace()
+                          .Launch(1, 2, 4, 7)
+                          .Launch(1, 4, 5, 8)
+                          .Kernel("first", 3, 6, 30, 7)
+                          .Kernel("second", 3, 31, 50, 8)
+                          .Read();
+  const GraphTime time = OfOne(trace);
+  EXPECT_EQ(time.recorded, Us(48));
+  EXPECT_EQ(time.simulated, Us(24 + 19));
+  EXPECT_EQ(TextOf(time),
+            "launch of rank 0 on device 0 stream 3: 1, 4 us\n"
+            "queue of rank 0 on device 0 stream 3: 1, 1 us\n");
+  EXPECT_EQ(SumOf(time), time.recorded - time.simulated);
+}
+
+NodeId Find(const Trace& trace, const std::string& name) {
+  NodeId found;
+  ForEachNode(trace, [&](NodeId node) {
+    if (trace.name(node) == name) found = node;
+  });
+  return found;
+}
+
+struct TwoRanks {
+  TwoRanks(Trace first, Trace second, int64_t offset) {
+    traces.push_back(std::move(first));
+    traces.push_back(std::move(second));
+    logs.resize(2);
+    for (size_t i = 0; i < 2; ++i) {
+      logs[i].rank = static_cast<int64_t>(i);
+      CommCall call;
+      call.row = Find(traces[i], "reduce");
+      logs[i].calls.push_back(call);
+      ranks.push_back({.trace = &traces[i], .log = &logs[i], .waits = {}});
+    }
+    match.clocks = {{.rank = 0, .offset = Nanos{}}, {.rank = 1, .offset = Us(offset)}};
+    match.meetings = {{{0, 0}, {1, 0}}};
+  }
+  std::vector<Trace> traces;
+  std::vector<CommLog> logs;
+  std::vector<RecordedRank> ranks;
+  CommMatch match;
+};
+
+// Rank 1's clock is 1,000 ahead. Rank 0 computes for 20 us and waits from 25 on for rank 1, which
+// comes at 60; both end at 70. Rank 1 computes for 40 us before, after a gap of 20. The transfer
+// takes 10: rank 1 is done after 40 + 10 us, rank 0 5 us later.
+TEST(GraphTime, CollectivesBeginWhenTheLastRankHasCome) {
+  const TwoRanks two(PlantedTrace()
+                         .Operator("work", 1, 0, 20)
+                         .Operator("reduce", 1, 25, 70)
+                         .Operator("inside", 1, 30, 65)
+                         .Operator("more", 1, 70, 75)
+                         .Read(),
+                     PlantedTrace()
+                         .Operator("work", 1, 1'000, 1'010)
+                         .Operator("work", 1, 1'030, 1'060)
+                         .Operator("reduce", 1, 1'060, 1'070)
+                         .Read(),
+                     1'000);
+  const GraphTime time = FindGraphTime(two.ranks, two.match).value();
+  EXPECT_EQ(time.joint, 1u);
+  EXPECT_EQ(time.recorded, Us(75));
+  EXPECT_EQ(time.simulated, Us(40 + 10 + 5));
+  EXPECT_EQ(TextOf(time), "host gap of rank 1 on thread 1: 1, 20 us\n");
+}
+
+// A rank that is done before another one comes did not wait: each call takes its own time.
+TEST(GraphTime, CallsThatDoNotWait) {
+  const TwoRanks two(PlantedTrace().Operator("reduce", 1, 0, 5).Read(),
+                     PlantedTrace().Operator("reduce", 1, 20, 24).Read(), 0);
+  const GraphTime time = FindGraphTime(two.ranks, two.match).value();
+  EXPECT_EQ(time.apart, 1u);
+  EXPECT_EQ(time.joint, 0u);
+  EXPECT_EQ(time.recorded, Us(24));
+  EXPECT_EQ(time.simulated, Us(5));
+  EXPECT_EQ(SumOf(time), Us(19));
+}
+
+TEST(GraphTime, NothingRecorded) {
+  const Trace trace = PlantedTrace().Read();
+  const std::vector<CommLog> logs(1);
+  const RecordedRank rank{.trace = &trace, .log = &logs[0], .waits = {}};
+  EXPECT_FALSE(FindGraphTime({&rank, 1}, MatchComms(logs)));
+}
+
+}  // namespace
+}  // namespace etude

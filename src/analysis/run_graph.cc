@@ -1,0 +1,295 @@
+#include "src/analysis/run_graph.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "src/analysis/activity.h"
+#include "src/trace/exclusive_times.h"
+
+namespace etude {
+namespace {
+
+// What the run was, from starts and durations.
+class RunMaker {
+ public:
+  RunMaker(const Trace& trace, std::span<const RecordedWait> waits)
+      : trace_(trace), waits_(waits), launches_(trace), graph_(trace) {}
+
+  RecordedRun Run() {
+    ForEachNode(trace_, [&](NodeId node) { AddNode(node); });
+    FindWaitedTimes();
+    SortLanes();
+    began_.resize(trace_.node_count());
+    ended_.resize(trace_.node_count());
+    for (const auto& [lane, nodes] : threads_) AddThread(nodes);
+    CollectWaits();
+    for (const auto& [stream, nodes] : streams_) AddStream(stream, nodes);
+    AddHostWaits();
+    return {.graph = std::move(graph_),
+            .span = span_,
+            .untimed = untimed_,
+            .contradictions = contradictions_};
+  }
+
+ private:
+  using Lanes = std::map<LaneId, std::vector<NodeId>>;
+
+  void AddNode(NodeId node) {
+    const bool on_device = DeviceActivity(trace_, node) != Activity::kNone;
+    if (!on_device && !IsHostWork(trace_, node)) return;
+    const auto time = TimeOf(trace_, node);
+    if (!time) {
+      ++untimed_;
+      return;
+    }
+    graph_.AddNode(node);
+    if (!span_) span_ = time;
+    span_->begin = std::min(span_->begin, time->begin);
+    span_->end = std::max(span_->end, time->end);
+    const LaneId lane = trace_.lane_id(node);
+    if (on_device) {
+      streams_[lane].push_back(node);
+    } else if (lane) {
+      threads_[lane].push_back(node);
+    } else {
+      AddOwn(node);
+    }
+  }
+
+  Nanos Begin(NodeId node) const { return *trace_.start(node); }
+  Nanos End(NodeId node) const { return *trace_.start(node) + *trace_.duration(node); }
+  Nanos At(uint32_t point) const {
+    const NodeId node = graph_.node_at(point);
+    return point % 2 == 0 ? Begin(node) : End(node);
+  }
+
+  void SortLanes() {
+    for (Lanes* lanes : {&threads_, &streams_}) {
+      for (auto& [lane, nodes] : *lanes) {
+        std::ranges::sort(nodes, {}, [&](NodeId node) {
+          return std::tuple(Begin(node), -End(node).count, node);
+        });
+      }
+    }
+  }
+
+  // Time in which a node did nothing but wait for others. A linked trace has it in durations
+  // without children, which are less by it.
+  void FindWaitedTimes() {
+    waited_.resize(trace_.node_count());
+    for (const RecordedWait& wait : waits_) {
+      if (wait.in_call && graph_.has(wait.node)) waited_[wait.node.index()] = wait.waited;
+    }
+    if (trace_.info().format != TraceFormat::kLinked) return;
+    std::vector<NodeTime> times(trace_.node_count());
+    ForEachNode(trace_, [&](NodeId node) {
+      times[node.index()] = {.start = trace_.start(node),
+                             .duration = trace_.duration(node),
+                             .lane = trace_.lane_id(node)};
+    });
+    const ExclusiveTimes self = FindExclusiveTimes(trace_, times);
+    for (const NodeId node : graph_.nodes()) {
+      const auto known = trace_.exclusive(node);
+      const auto measured = self.times[node.index()];
+      if (trace_.place(node) == Place::kHost && known && measured && *known < *measured) {
+        waited_[node.index()] = *measured - *known;
+      }
+    }
+  }
+
+  void AddOwn(NodeId node) {
+    graph_.AddEdge(graph_.begin(node), graph_.end(node), End(node) - Begin(node),
+                   {node, PathPartOf(trace_, node), PathPart::kIdle, /*is_own=*/true});
+  }
+
+  // Joins the points of a thread, which are where its nodes begin and end, in order of time. What
+  // lies between two points is the innermost open node's; without one nothing was recorded.
+  void AddThread(const std::vector<NodeId>& nodes) {
+    std::vector<NodeId> by_end = nodes;
+    std::ranges::stable_sort(by_end, {}, [&](NodeId node) { return End(node); });
+    // Of nodes that end together those that began last end first.
+    for (auto first = by_end.begin(); first != by_end.end();) {
+      const auto last =
+          std::find_if(first, by_end.end(), [&](NodeId node) { return End(node) != End(*first); });
+      std::reverse(first, last);
+      first = last;
+    }
+    std::vector<size_t> added;
+    std::vector<NodeId> open;
+    uint32_t last = 0;
+    bool any = false;
+    const auto visit = [&](uint32_t point) {
+      while (!open.empty() && ended_[open.back().index()]) open.pop_back();
+      if (any) {
+        const NodeId inside = open.empty() ? NodeId::None() : open.back();
+        const NodeId node = inside ? inside : graph_.node_at(point);
+        const Nanos passed = inside ? At(point) - At(last) : Nanos{};
+        added.push_back(graph_.AddEdge(
+            last, point, passed,
+            {node, PathPartOf(trace_, node), inside ? PathPart::kHostWait : PathPart::kIdle,
+             /*is_own=*/inside != NodeId::None()}));
+      }
+      last = point;
+      any = true;
+    };
+    size_t next = 0;
+    for (const NodeId node : by_end) {
+      // A node that takes no time begins before it ends.
+      while (next < nodes.size() && (Begin(nodes[next]) < End(node) || !began_[node.index()])) {
+        const NodeId entered = nodes[next++];
+        visit(graph_.begin(entered));
+        began_[entered.index()] = true;
+        open.push_back(entered);
+      }
+      visit(graph_.end(node));
+      ended_[node.index()] = true;
+    }
+    // A linked trace does not say where in a node it waited: programs do so at the end.
+    for (size_t i = added.size(); i-- > 0;) {
+      Nanos& left = waited_[graph_.step(added[i]).node.index()];
+      Nanos& weight = graph_.edge(added[i]).weight;
+      const Nanos waited = std::min(left, weight);
+      left = left - waited;
+      weight = weight - waited;
+    }
+  }
+
+  // Dependencies of the trace and what synchronisation adds, by the node that waits.
+  void CollectWaits() {
+    ForEachNode(trace_, [&](NodeId node) {
+      for (size_t i = 0; i < trace_.deps(node).size(); ++i) {
+        const NodeId dep = trace_.deps(node)[i];
+        const bool waits = trace_.dep_kinds(node)[i] == DepKind::kSync;
+        const NodeId waiter = waits && !graph_.has(node) ? NextOnThread(node) : node;
+        if (!graph_.has(dep) || !graph_.has(waiter)) continue;
+        // A caller comes before what it calls, but its end does not.
+        if (End(dep) > Begin(waiter) && trace_.place(dep) == Place::kHost) continue;
+        AddWait(waiter, dep);
+      }
+    });
+    for (const RecordedWait& wait : waits_) {
+      if (!wait.in_call && graph_.has(wait.node) && graph_.has(wait.before)) {
+        AddWait(wait.node, wait.before);
+      }
+    }
+  }
+
+  // The first node that does something on the thread of a label, from its beginning on.
+  NodeId NextOnThread(NodeId label) const {
+    const auto start = trace_.start(label);
+    const auto thread = threads_.find(trace_.lane_id(label));
+    if (!start || thread == threads_.end()) return NodeId::None();
+    const auto next = std::ranges::lower_bound(thread->second, *start, {},
+                                               [&](NodeId node) { return Begin(node); });
+    return next == thread->second.end() ? NodeId::None() : *next;
+  }
+
+  void AddWait(NodeId node, NodeId before) {
+    if (End(before) > Begin(node)) {
+      ++contradictions_;
+      return;
+    }
+    before_[node].push_back(before);
+  }
+
+  // Work begins after the latest of what it waits for, which explains the time until then.
+  void AddStream(LaneId lane, const std::vector<NodeId>& nodes) {
+    const bool has_order = lane && trace_.lane(lane).stream >= 0;
+    NodeId last;  // to end, of those before
+    for (const NodeId node : nodes) {
+      AddOwn(node);
+      const PathPart part = PathPartOf(trace_, node);
+      NodeId latest = has_order ? last : NodeId::None();
+      if (latest && End(latest) > Begin(node)) latest = NodeId::None();  // at the same time
+      const auto waits = before_.find(node);
+      if (waits != before_.end()) {
+        for (const NodeId before : waits->second) {
+          if (!latest || End(before) > End(latest)) latest = before;
+        }
+      }
+      const auto launched = launches_.time(node);
+      const NodeId launcher = launches_.launcher(node);
+      const bool by_launch = launched && graph_.has(launcher) && *launched <= Begin(node) &&
+                             (!latest || *launched > End(latest));
+      if (by_launch) {
+        graph_.AddEdge(graph_.begin(launcher), graph_.begin(node), Begin(node) - *launched,
+                       {node, PathPart::kLaunchDelay, PathPart::kIdle});
+      } else if (latest) {
+        graph_.AddEdge(graph_.end(latest), graph_.begin(node), Begin(node) - End(latest),
+                       {node, PathPart::kQueueWait, PathPart::kIdle});
+      }
+      if (waits != before_.end()) {
+        for (const NodeId before : waits->second) {
+          if (before == latest && !by_launch) continue;
+          graph_.AddEdge(graph_.end(before), graph_.begin(node), Nanos{},
+                         {node, part, PathPart::kIdle});
+        }
+      }
+      if (!last || End(node) >= End(last)) last = node;
+    }
+  }
+
+  void AddHostWaits() {
+    for (const NodeId node : graph_.nodes()) {
+      const auto waits = before_.find(node);
+      if (DeviceActivity(trace_, node) != Activity::kNone || waits == before_.end()) continue;
+      for (const NodeId before : waits->second) {
+        graph_.AddEdge(graph_.end(before), graph_.begin(node), Nanos{},
+                       {node, PathPart::kHost, PathPart::kIdle});
+      }
+    }
+    for (const RecordedWait& wait : waits_) {
+      if (!wait.in_call || !graph_.has(wait.node) || !graph_.has(wait.before)) continue;
+      if (End(wait.before) > End(wait.node)) {
+        ++contradictions_;
+        continue;
+      }
+      // Of several the last one ended when the waiting did.
+      const Nanos waited_until = Begin(wait.node) + wait.waited;
+      graph_.AddEdge(graph_.end(wait.before), graph_.end(wait.node),
+                     End(wait.node) - std::max(End(wait.before), waited_until),
+                     {wait.node, PathPart::kSyncReturn, PathPart::kHostWait});
+    }
+  }
+
+  const Trace& trace_;
+  std::span<const RecordedWait> waits_;
+  Launches launches_;
+  RunGraph graph_;
+  std::optional<Interval> span_;
+  uint64_t untimed_ = 0;
+  uint64_t contradictions_ = 0;
+  Lanes threads_;
+  Lanes streams_;
+  std::vector<bool> began_;  // by node, while its thread is walked through
+  std::vector<bool> ended_;
+  std::vector<Nanos> waited_;  // by node; what no piece of the thread has taken yet
+  std::unordered_map<NodeId, std::vector<NodeId>> before_;
+};
+
+}  // namespace
+
+bool IsHostWork(const Trace& trace, NodeId node) {
+  return HostActivity(trace, node) != Activity::kNone ||
+         (trace.kind(node) == NodeKind::kRuntime && trace.place(node) == Place::kHost);
+}
+
+PathPart PathPartOf(const Trace& trace, NodeId node) {
+  switch (DeviceActivity(trace, node)) {
+    case Activity::kCompute: return PathPart::kCompute;
+    case Activity::kCommunication: return PathPart::kCommunication;
+    case Activity::kCopy: return PathPart::kCopy;
+    case Activity::kNone: break;
+  }
+  return HostActivity(trace, node) == Activity::kCommunication ? PathPart::kCommunication
+                                                               : PathPart::kHost;
+}
+
+RecordedRun MakeRecordedRun(const Trace& trace, std::span<const RecordedWait> waits) {
+  return RunMaker(trace, waits).Run();
+}
+
+}  // namespace etude

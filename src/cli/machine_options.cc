@@ -1,0 +1,37 @@
+#include "src/cli/machine_options.h"
+
+#include "src/cli/machine_files.h"
+
+namespace etude {
+
+void MachineOptions::Declare(Options& options) {
+  options.Choice("--model", &model, {"astra-sim-2.0"}, "how machines behave");
+  options.Value("--network", &network, "FILE",
+                "ASTRA-sim's network file, or dimensions: \"Ring(8):50GB/s,500ns …\"");
+  options.Value("--system", &system, "FILE",
+                "ASTRA-sim's system file (default: rings in all dimensions)");
+  options.Value("--memory", &memory, "FILE", "ASTRA-sim's remote memory file (default: none)");
+  options.Choice("--congestion", &congestion, {"unaware", "aware"},
+                 "whether messages wait for each other on links");
+  options.Value("--queues", &queues, "N", "queues of chunks in each dimension",
+                {.least = 1, .most = 1024});
+  options.Flag("--rendezvous", &rendezvous, "messages are sent when their receivers wait for them");
+  options.Value("--injection-scale", &injection_scale, "N", "times the system's endpoint delay",
+                {.least = 0, .most = 1'000'000});
+}
+
+Result<SimMachine> MachineOptions::Read(const Console& console) const {
+  if (network.empty()) {
+    return MakeError(ErrorCode::kUsage, "--network: found none, expected a file or dimensions");
+  }
+  return ReadMachine({.network = network,
+                      .system = system,
+                      .memory = memory,
+                      .congestion = congestion == "aware",
+                      .queues = queues,
+                      .rendezvous = rendezvous,
+                      .injection_scale = injection_scale},
+                     console);
+}
+
+}  // namespace etude

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "src/base/result.h"
+#include "src/cli/command.h"
+#include "src/cli/options.h"
+#include "src/sim/machine.h"
+
+namespace etude {
+
+// On which machine a simulation runs: options of its commands. Must outlive parsing.
+struct MachineOptions {
+  std::string model = "astra-sim-2.0";
+  std::string network;
+  std::string system;
+  std::string memory;
+  std::string congestion = "unaware";
+  int64_t queues = 1;
+  bool rendezvous = false;
+  int64_t injection_scale = 1;
+
+  void Declare(Options& options);
+  Result<SimMachine> Read(const Console& console) const;
+};
+
+}  // namespace etude

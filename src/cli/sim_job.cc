@@ -1,0 +1,171 @@
+#include "src/cli/sim_job.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/analysis/comm_log.h"
+#include "src/cli/group_ranks.h"
+#include "src/cli/job_classes.h"
+#include "src/cli/job_health.h"
+#include "src/formats/job_folder.h"
+#include "src/report/format.h"
+#include "src/sim/workload.h"
+#include "src/synth/encode_job.h"
+#include "src/transform/for_astra_sim.h"
+#include "src/transform/read_job.h"
+#include "src/transform/to_chakra.h"
+
+namespace etude {
+namespace {
+
+std::string RankFileOf(const std::string& prefix, int64_t rank) {
+  return fmt::format("{}.{}.et", prefix, rank);
+}
+
+bool Exists(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+// PREFIX of PREFIX.0.et …: nothing else is called so.
+bool IsPrefix(const std::string& path) { return !Exists(path) && Exists(RankFileOf(path, 0)); }
+
+tl::unexpected<Error> OtherSize(const std::string& path, int64_t ranks, int64_t npus) {
+  return BadInput(fmt::format("{}: found a job of {}, but the network has {}", path,
+                              FormatCount(static_cast<uint64_t>(ranks), "rank"),
+                              FormatCount(static_cast<uint64_t>(npus), "NPU")));
+}
+
+Result<SimJob> ReadPrefix(const SimJobOptions& options, int64_t npus, const Console& console) {
+  const std::string& prefix = options.paths.front();
+  const RunContext& context = console.context();
+  int64_t ranks = 0;
+  while (ranks <= npus && Exists(RankFileOf(prefix, ranks))) ++ranks;
+  if (ranks < npus) return OtherSize(prefix, ranks, npus);
+  if (ranks > npus) {
+    return BadInput(fmt::format("{}: found a trace beyond the {} of the network",
+                                RankFileOf(prefix, npus),
+                                FormatCount(static_cast<uint64_t>(npus), "NPU")));
+  }
+  SimJob read{.workload = {}, .job = std::nullopt, .prefix = prefix, .notes = {}};
+  ETUDE_ASSIGN_OR_RETURN(read.workload,
+                         ReadSimFiles(prefix, npus, {.strict = console.strict()}, context));
+  const std::string file =
+      options.groups.empty() ? GroupsBeside({RankFileOf(prefix, 0)}) : options.groups;
+  if (!file.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(const GroupRanks groups, ReadGroupRanks(file, context));
+    ETUDE_ASSIGN_OR_RETURN(read.workload.groups, NumberedGroups(groups, file, npus));
+  }
+  return read;
+}
+
+// Recorded traces as graphs that a simulator runs to their end.
+Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<RankInput>& inputs,
+                             const RankTraces& read, int64_t npus, const Console& console) {
+  const Limits& limits = console.context().limits;
+  const bool flops = options.compute == "flops";
+  const AstraCompute compute = flops ? AstraCompute::kFlops : AstraCompute::kDurations;
+  std::vector<AstraRank> ranks;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Trace& trace = read.traces[i];
+    auto made = [&]() -> Result<AstraRank> {
+      ETUDE_ASSIGN_OR_RETURN(
+          const ToChakraResult chakra,
+          ToChakra(trace, {.break_cycles = !console.strict(), .limits = limits}));
+      return MakeAstraRank(chakra.trace,
+                           {.compute = compute,
+                            .peers_by_group = trace.info().format != TraceFormat::kChakra,
+                            .limits = limits});
+    }();
+    if (!made) return MakeError(made.error().code, inputs[i].path + ": " + made.error().message);
+    if (made->world_size && *made->world_size != npus) {
+      return OtherSize(inputs[i].path, *made->world_size, npus);
+    }
+    made->rank = read.ranks[i];
+    for (AstraGroup& group : made->groups) {
+      const auto known = read.groups.find(group.name);
+      if (!group.ranks && known != read.groups.end()) group.ranks = known->second;
+    }
+    ranks.push_back(*std::move(made));
+  }
+  return ForAstraSim(std::move(ranks),
+                     {.compute = compute, .fill_ranks = options.fill_ranks, .ranks = npus});
+}
+
+std::vector<std::string> NotesOf(const AstraJob& job) {
+  std::vector<std::string> notes;
+  Nanos host;
+  for (const AstraRankReport& rank : job.ranks) host = host + rank.host_time;
+  if (host.count > 0) {
+    notes.push_back(fmt::format("{} of host work of all ranks are left out", FormatTime(host)));
+  }
+  for (const AstraNoteRow& row : kAstraNotes) {
+    const uint64_t count = job.notes[row.note];
+    if (count > 0) notes.push_back(fmt::format("{}: {}", row.text, FormatCount(count)));
+  }
+  notes.insert(notes.end(), job.messages.begin(), job.messages.end());
+  return notes;
+}
+
+}  // namespace
+
+void SimJobOptions::Declare(Options& options) {
+  options.Positionals("job", &paths,
+                      "folder of rank classes, capture folder, traces of all ranks in any format, "
+                      "or PREFIX of PREFIX.0.et …");
+  options.Value("--comm-groups", &groups, "FILE",
+                "ranks of groups by name, as ASTRA-sim has them, where traces do not say "
+                "(default: PREFIX.comm_groups.json beside the traces)");
+  options.Choice("--compute", &compute, {"durations", "flops"},
+                 "of recorded traces: their durations, or also operations and bytes by shapes, for "
+                 "a roofline");
+  options.Flag("--fill-ranks", &fill_ranks,
+               "ranks without a recorded trace do what the nearest recorded one does");
+  options.Value("--jobs", &jobs, "N", "traces read at a time (default: as many as cores)",
+                {.least = 0});
+}
+
+Result<SimJob> ReadSimJob(const SimJobOptions& options, int64_t npus, const Console& console) {
+  const RunContext& context = console.context();
+  const std::string& first = options.paths.front();
+  const bool is_one = options.paths.size() == 1;
+  if (is_one && IsPrefix(first)) return ReadPrefix(options, npus, console);
+  SimJob read;
+  if (is_one && IsJobFolder(first)) {
+    ETUDE_ASSIGN_OR_RETURN(read.job, ReadJobFolder(first, context));
+  } else {
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs, FindRanks(options.paths, context));
+    ETUDE_ASSIGN_OR_RETURN(RankTraces traces,
+                           ReadRankTraces(inputs, options.groups, options.jobs, console));
+    const bool is_chakra = std::ranges::all_of(traces.traces, [](const Trace& trace) {
+      return trace.info().format == TraceFormat::kChakra;
+    });
+    if (!is_chakra || options.fill_ranks) {
+      ETUDE_ASSIGN_OR_RETURN(AstraJob graphs, ToSimGraphs(options, inputs, traces, npus, console));
+      read.notes = NotesOf(graphs);
+      traces.groups.clear();
+      for (auto& [id, members] : graphs.groups) traces.groups[std::to_string(id)] = members;
+      traces.ranks.clear();
+      for (const AstraRankReport& rank : graphs.ranks) traces.ranks.push_back(rank.rank);
+      traces.traces = std::move(graphs.traces);
+    }
+    std::vector<RankOfJob> ranks;
+    for (size_t i = 0; i < traces.traces.size(); ++i) {
+      ranks.push_back({.rank = traces.ranks[i], .trace = &traces.traces[i]});
+    }
+    ETUDE_ASSIGN_OR_RETURN(
+        read.job, EncodeJob(ranks, {.groups = std::move(traces.groups), .limits = context.limits}));
+  }
+  if (read.job->rank_count() != npus || read.job->mesh.size() != npus) {
+    return OtherSize(first, read.job->rank_count(), npus);
+  }
+  ETUDE_ASSIGN_OR_RETURN(read.workload, WorkloadOfJob(*read.job, context.limits));
+  return read;
+}
+
+}  // namespace etude

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/cli/command.h"
+#include "src/cli/options.h"
+#include "src/sim/sim_program.h"
+#include "src/trace/job.h"
+
+namespace etude {
+
+// Which job a simulation runs: positionals and options of its commands. Must outlive parsing.
+struct SimJobOptions {
+  std::vector<std::string> paths;
+  std::string groups;
+  std::string compute = "durations";
+  bool fill_ranks = false;
+  int64_t jobs = 0;
+
+  void Declare(Options& options);
+};
+
+// A job as a simulator runs it.
+struct SimJob {
+  SimWorkload workload;
+  // nullopt: of PREFIX.0.et …, which are taken as they are, whether they fit together or not.
+  std::optional<Job> job;
+  std::string prefix;  // of these
+  // What was done to recorded traces so that they can run, and what was left out; a line each.
+  std::vector<std::string> notes;
+};
+
+// Reads it for a machine with `npus` NPUs: PREFIX.0.et … as ASTRA-sim does, a folder of classes,
+// or traces in any format, of which recorded ones are made graphs of device work on the way
+// (docs/models/astra_sim.md). kBadInput unless the job has a trace for each NPU, and no more.
+Result<SimJob> ReadSimJob(const SimJobOptions& options, int64_t npus, const Console& console);
+
+}  // namespace etude

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/cli/command.h"
+#include "src/cli/options.h"
+#include "src/cli/sim_job.h"
+#include "src/report/sim_memory_table.h"
+#include "src/report/sim_path_tables.h"
+#include "src/sim/simulator.h"
+
+namespace etude {
+
+// The simulated job as a job: its traces with the times of the simulation. Must outlive parsing.
+struct SimulatedFilesOptions {
+  std::string folder;  // "": none
+  std::string to = "et";
+
+  void Declare(Options& options);
+  // kUsage for a folder that has other traces, before anything is simulated.
+  Status Check(const SimJobOptions& job, const Console& console) const;
+};
+
+// What was written, a line each; none if nothing is asked for.
+Result<std::vector<std::string>> WriteSimulatedFiles(const SimulatedFilesOptions& options,
+                                                     const SimJob& job, const SimResult& result,
+                                                     const Console& console);
+
+// Names of nodes. Of PREFIX.0.et … files of the ranks that are asked for are read once more; the
+// job and the console must outlive the result.
+SimNodeNames NamesOfSimJob(const SimJob& job, const Console& console);
+
+// The memory of each class of ranks, as far as traces say something of it.
+Result<std::vector<SimMemoryRow>> MemoryOfSimJob(const SimJob& job, const SimResult& result,
+                                                 const Console& console);
+
+}  // namespace etude

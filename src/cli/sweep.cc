@@ -1,0 +1,425 @@
+#include "src/cli/sweep.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "src/base/quantity.h"
+#include "src/base/sha256.h"
+#include "src/cli/output_files.h"
+#include "src/cli/sweep_jobs.h"
+#include "src/formats/atomic_file.h"
+#include "src/formats/byte_source.h"
+#include "src/report/format.h"
+#include "src/report/json_output.h"
+#include "src/report/page.h"
+#include "src/report/sweep_tables.h"
+#include "src/sim/account.h"
+#include "src/sim/arrivals.h"
+#include "src/sim/diagnosis.h"
+#include "src/sim/simulator.h"
+#include "src/sim/sweep_point.h"
+#include "src/sim/sweep_result.h"
+#include "src/sim/sweep_spec.h"
+
+namespace etude {
+namespace {
+
+constexpr uint64_t kMostSpecBytes = uint64_t{1} << 20;
+
+std::atomic<bool> sweep_interrupted = false;
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+void NoteSweepInterrupt(int /*signal*/) { sweep_interrupted = true; }
+
+// While it lives SIGINT and SIGTERM are noted; a second one ends the process.
+class InterruptNote {
+ public:
+  InterruptNote() {
+    struct sigaction note {};
+    note.sa_handler = NoteSweepInterrupt;
+    note.sa_flags = static_cast<int>(SA_RESETHAND);
+    sigaction(SIGINT, &note, &interrupt_before_);
+    sigaction(SIGTERM, &note, &terminate_before_);
+  }
+  ~InterruptNote() {
+    sigaction(SIGINT, &interrupt_before_, nullptr);
+    sigaction(SIGTERM, &terminate_before_, nullptr);
+  }
+  InterruptNote(const InterruptNote&) = delete;
+  InterruptNote& operator=(const InterruptNote&) = delete;
+
+ private:
+  struct sigaction interrupt_before_ {};
+  struct sigaction terminate_before_ {};
+};
+
+// Points that are simulated from the same, and thus once.
+struct SweepTask {
+  std::string identity;
+  std::string job_hash;
+  std::vector<size_t> rows;  // at least one
+};
+
+// "--shard 3/8": every eighth task, from the third on.
+struct Shard {
+  int64_t number = 1;  // from 1
+  int64_t of = 1;
+};
+
+Result<Shard> ParseShard(const std::string& text) {
+  const size_t slash = text.find('/');
+  const auto number = ParseWhole(std::string_view(text).substr(0, slash));
+  const auto of = slash == std::string::npos ? std::nullopt
+                                             : ParseWhole(std::string_view(text).substr(slash + 1));
+  if (!number || !of || *number < 1 || *of < *number) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("--shard: found '{}', expected I/N with I from 1 to N", text));
+  }
+  return Shard{.number = *number, .of = *of};
+}
+
+// All that a sweep is made of, and where its points are kept.
+class Sweep {
+ public:
+  Sweep(std::string spec, std::string folder, const Console& console)
+      : path_(std::move(spec)),
+        folder_(std::move(folder)),
+        console_(console),
+        jobs_(folder_, console) {}
+
+  // Makes all points of the shard; what is kept of them counts.
+  Status Plan(const Shard& shard) {
+    const Limits& limits = console_.context().limits;
+    ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path_, limits, kMostSpecBytes,
+                                                                 ", expected a sweep in TOML"));
+    ETUDE_ASSIGN_OR_RETURN(spec_, ParseSweep(text, path_));
+    planner_.emplace(spec_, path_, limits);
+    for (const SweepAxis& axis : spec_.axes) results_.axes.push_back(axis.name);
+    results_.path = path_;
+    results_.points = spec_.point_count();
+    std::map<std::string, size_t> known;  // tasks by identity
+    for (size_t i = 0; i < results_.points; ++i) {
+      ETUDE_RETURN_IF_ERROR(PlanPoint(i, known));
+    }
+    KeepShard(shard);
+    return {};
+  }
+
+  // Takes the outcomes that the folder has. Files that are damaged count as none.
+  void TakeKept() {
+    for (const SweepTask& task : tasks_) {
+      const std::string path = PointPath(task);
+      if (!std::filesystem::exists(path)) continue;
+      const auto text = ReadWholeFile(path, console_.context().limits);
+      std::optional<SweepOutcome> outcome;
+      if (text) outcome = ReadSweepFile(*text, task.identity);
+      if (!outcome) {
+        console_.context().Warn(fmt::format("{}: is damaged, its point is simulated again", path));
+        continue;
+      }
+      SetOutcome(task, *outcome);
+    }
+  }
+
+  // Simulates what is not known, on so many threads at once (0: as many as there are cores).
+  // Returns how many that were; kInterrupted when stopped. Points that are done are kept.
+  Result<size_t> Simulate(int64_t threads) {
+    std::vector<const SweepTask*> open;
+    for (const SweepTask& task : tasks_) {
+      if (!results_.rows[task.rows.front()].outcome) open.push_back(&task);
+    }
+    if (open.empty()) return 0;
+    // Those of one job after each other, so that it is read once.
+    std::ranges::stable_sort(open, {}, &SweepTask::job_hash);
+    ETUDE_RETURN_IF_ERROR(MakeFolder(folder_ + "/points"));
+    RunTasks(open, threads);
+    if (error_) return tl::unexpected<Error>(*error_);
+    if (sweep_interrupted) {
+      return MakeError(ErrorCode::kInterrupted,
+                       fmt::format("interrupted: {} of {} are done, the same command goes on",
+                                   results_.rows.size() - RowsLeft(),
+                                   FormatCount(results_.rows.size(), "point")));
+    }
+    return open.size();
+  }
+
+  size_t RowsLeft() const {
+    return static_cast<size_t>(std::ranges::count_if(
+        results_.rows, [](const SweepRow& row) { return !row.outcome.has_value(); }));
+  }
+
+  // The front is of whole sweeps.
+  const SweepResults& Finish() {
+    if (results_.rows.size() != results_.points) return results_;
+    results_.measures = MeasuresOf(spec_, results_.rows);
+    MarkFront(results_.measures, results_.rows);
+    return results_;
+  }
+
+ private:
+  Status PlanPoint(size_t index, std::map<std::string, size_t>& known) {
+    ETUDE_ASSIGN_OR_RETURN(const SweepPoint point, planner_->PointAt(index));
+    ETUDE_ASSIGN_OR_RETURN(const SweepMachine made, MachineOf(point));
+    const int64_t npus = made.machine.npus();
+    SweepRow row{.point = index,
+                 .labels = point.labels,
+                 .npus = npus,
+                 .bandwidth = LinkBandwidthOf(made.machine)};
+    if (spec_.prices) {
+      const Result<double> cost = CostOf(made.machine, *spec_.prices);
+      if (!cost) return BadInput(fmt::format("{}: {}", point.name, cost.error().message));
+      row.cost = *cost;
+    }
+    ETUDE_ASSIGN_OR_RETURN(const std::string job_hash, jobs_.HashOf(point.job, npus));
+    std::string programs;
+    for (const auto& [type, prefix] : made.collectives) {
+      ETUDE_ASSIGN_OR_RETURN(const std::string hash,
+                             HashOfPrefix(prefix, npus, console_.context().limits));
+      programs += fmt::format("{} {} ", Name(type), hash);
+    }
+    std::string identity = SweepIdentity(point, job_hash, programs);
+    const auto [found, is_new] = known.emplace(identity, tasks_.size());
+    if (is_new) {
+      tasks_.push_back({.identity = std::move(identity), .job_hash = job_hash, .rows = {}});
+    }
+    tasks_[found->second].rows.push_back(index);
+    results_.rows.push_back(std::move(row));
+    return {};
+  }
+
+  void KeepShard(const Shard& shard) {
+    if (shard.of == 1) return;
+    std::vector<SweepTask> kept;
+    std::vector<size_t> rows;
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+      if (static_cast<int64_t>(i) % shard.of != shard.number - 1) continue;
+      rows.insert(rows.end(), tasks_[i].rows.begin(), tasks_[i].rows.end());
+      kept.push_back(std::move(tasks_[i]));
+    }
+    std::ranges::sort(rows);
+    std::vector<SweepRow> mine;
+    for (const size_t row : rows) mine.push_back(std::move(results_.rows[row]));
+    for (SweepTask& task : kept) {
+      for (size_t& row : task.rows) {
+        row = static_cast<size_t>(std::ranges::lower_bound(rows, row) - rows.begin());
+      }
+    }
+    tasks_ = std::move(kept);
+    results_.rows = std::move(mine);
+  }
+
+  std::string PointPath(const SweepTask& task) const {
+    return fmt::format("{}/points/{}", folder_, SweepFileName(task.identity));
+  }
+
+  void SetOutcome(const SweepTask& task, const SweepOutcome& outcome) {
+    for (const size_t row : task.rows) results_.rows[row].outcome = outcome;
+  }
+
+  void RunTasks(const std::vector<const SweepTask*>& open, int64_t threads) {
+    const auto begin = std::chrono::steady_clock::now();
+    std::atomic<size_t> next = 0;
+    size_t done = 0;
+    const auto loop = [&] {
+      std::shared_ptr<const SimWorkload> last;  // keeps the job for the next point
+      while (!sweep_interrupted) {
+        const size_t i = next++;
+        if (i >= open.size()) return;
+        Status status = RunTask(*open[i], last);
+        const std::lock_guard lock(mutex_);
+        if (!status) {
+          if (status.error().code != ErrorCode::kInterrupted && !error_) error_ = status.error();
+          if (error_) next = open.size();
+          return;
+        }
+        ++done;
+        const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+        ShowProgress(done, open.size(), spent.count());
+      }
+    };
+    const size_t cores = std::max(1U, std::thread::hardware_concurrency());
+    const size_t wanted = threads > 0 ? static_cast<size_t>(threads) : cores;
+    std::vector<std::thread> pool;
+    for (size_t i = 1; i < std::min(wanted, open.size()); ++i) pool.emplace_back(loop);
+    loop();
+    for (std::thread& thread : pool) thread.join();
+  }
+
+  // What is left takes what the others have taken on average.
+  void ShowProgress(size_t done, size_t total, double seconds) const {
+    const double left = seconds / static_cast<double>(done) * static_cast<double>(total - done);
+    const Nanos rest{static_cast<int64_t>(left) * 1'000'000'000};
+    console_.context().Progress(fmt::format("points simulated, about {} left", FormatTime(rest)),
+                                done, total);
+  }
+
+  Status RunTask(const SweepTask& task, std::shared_ptr<const SimWorkload>& last) {
+    RunContext context = console_.context();
+    context.progress = nullptr;
+    context.stop = &sweep_interrupted;
+    context.warn = [&](std::string_view text) {
+      const std::lock_guard lock(mutex_);
+      console_.context().Warn(text);
+    };
+    Result<SweepOutcome> outcome = OutcomeOf(task, last, context);
+    if (!outcome) {
+      if (outcome.error().code != ErrorCode::kBadInput) {
+        return tl::unexpected<Error>(outcome.error());
+      }
+      outcome = SweepOutcome{
+          .state = SweepOutcome::State::kRefused, .why = outcome.error().message, .times = {}};
+    }
+    ETUDE_RETURN_IF_ERROR(WriteFile(PointPath(task), SweepFileText(task.identity, *outcome)));
+    const std::lock_guard lock(mutex_);
+    SetOutcome(task, *outcome);
+    return {};
+  }
+
+  Result<SweepOutcome> OutcomeOf(const SweepTask& task, std::shared_ptr<const SimWorkload>& last,
+                                 const RunContext& context) {
+    const auto plan = [&] {
+      const std::lock_guard lock(mutex_);
+      return planner_->PointAt(results_.rows[task.rows.front()].point);
+    };
+    ETUDE_ASSIGN_OR_RETURN(const SweepPoint point, plan());
+    ETUDE_ASSIGN_OR_RETURN(SweepMachine made, MachineOf(point));
+    const int64_t npus = made.machine.npus();
+    for (const auto& [type, prefix] : made.collectives) {
+      ETUDE_ASSIGN_OR_RETURN(SimWorkload programs,
+                             ReadSimFiles(prefix, npus, {.strict = console_.strict()}, context));
+      made.machine.system.programs[type] = std::move(programs.ranks);
+    }
+    ETUDE_ASSIGN_OR_RETURN(last, jobs_.Read(point.job, task.job_hash, npus, context));
+    ETUDE_ASSIGN_OR_RETURN(const SimResult result, etude::Simulate(made.machine, *last));
+    SweepOutcome outcome;
+    const Arrivals arrivals(made.machine, *last, result);
+    if (const auto diagnosis = Diagnose(*last, result, arrivals)) {
+      outcome.state = SweepOutcome::State::kUnfinished;
+      const auto name = [](int64_t rank) { return fmt::format("rank {}", rank); };
+      outcome.why = fmt::format("{}", fmt::join(ToLines(*diagnosis, name), "; "));
+    } else {
+      const SimAccount account = AccountOf(*last, result, arrivals);
+      const SimTimes mean = MeanOf(account).times;
+      outcome.times = SweepTimes{.step = account.step,
+                                 .compute = mean.compute,
+                                 .exposed_communication = mean.exposed_communication,
+                                 .exposed_memory = mean.exposed_memory,
+                                 .idle = mean.idle()};
+    }
+    return outcome;
+  }
+
+  const std::string path_;
+  const std::string folder_;
+  const Console& console_;
+  SweepSpec spec_;
+  std::optional<SweepPlanner> planner_;  // of spec_
+  SweepJobs jobs_;
+  std::vector<SweepTask> tasks_;
+  SweepResults results_;
+  std::mutex mutex_;  // of planner_, results_, error_ and the console while tasks run
+  std::optional<Error> error_;
+};
+
+class SweepCommand : public Command {
+ public:
+  std::string_view name() const override { return "sweep"; }
+  std::string_view summary() const override {
+    return "simulate jobs on many machines: every combination of what a file lists, in parallel, "
+           "each once";
+  }
+
+  void Declare(Options& options) override {
+    options.Positional("spec", &spec_, "a sweep in TOML");
+    options.Value("-o,--output", &output_, "DIR", "where points are kept, made if need be");
+    options.Flag("--dry-run", &dry_run_, "list the points, simulate none");
+    options.Value("--shard", &shard_, "I/N",
+                  "this part of the points only: I of N, from 1; another call without it, once all "
+                  "are done, prints the whole");
+    options.Value("--jobs", &jobs_, "N", "points at a time (default: as many as cores)",
+                  {.least = 0});
+    options.Value("--top", &top_, "N", "points to print as text; 0 for all", {.least = 0});
+    options.Value("--report", &report_, "FILE", "write a page with charts, too (HTML)");
+    options.Flag("--json", &json_, "print JSON");
+    options.Flag("--csv", &csv_, "print all points as CSV");
+  }
+
+  Result<ExitCode> Run(const Console& console) override {
+    ETUDE_RETURN_IF_ERROR(CheckUsage());
+    ETUDE_ASSIGN_OR_RETURN(const Shard shard, ParseShard(shard_.value_or("1/1")));
+    Sweep sweep(spec_, output_, console);
+    ETUDE_RETURN_IF_ERROR(sweep.Plan(shard));
+    if (!output_.empty()) sweep.TakeKept();
+    if (!dry_run_) {
+      const InterruptNote note;
+      ETUDE_ASSIGN_OR_RETURN(const size_t simulated, sweep.Simulate(jobs_));
+      console.Say(simulated == 0 ? "all points are known"
+                                 : fmt::format("{} simulated", FormatCount(simulated, "point")));
+    }
+    const SweepResults& results = sweep.Finish();
+    if (!dry_run_) ETUDE_RETURN_IF_ERROR(WriteResults(results));
+    if (json_) {
+      console.Print(JsonText(SweepJson(results)));
+    } else if (csv_) {
+      console.PrintData(ToCsv(SweepPointTable(results)));
+    } else {
+      console.Print(SweepText(results, static_cast<size_t>(top_)));
+    }
+    const bool all_done = SweepFailureTable(results).rows.empty();
+    return all_done ? ExitCode::kOk : ExitCode::kNo;
+  }
+
+ private:
+  Status CheckUsage() const {
+    const auto wrong = [](std::string_view message) {
+      return MakeError(ErrorCode::kUsage, fmt::format("sweep: {}", message));
+    };
+    if (output_.empty() && !dry_run_) return wrong("-o DIR says where points are kept");
+    if (output_ == "-") return wrong("-o -: expected a folder");
+    if (json_ && csv_) return wrong("--json and --csv exclude each other");
+    if (report_ == "-" || (dry_run_ && !report_.empty())) {
+      return wrong("--report needs a file, and points that are simulated");
+    }
+    return {};
+  }
+
+  Status WriteResults(const SweepResults& results) const {
+    if (results.rows.size() == results.points) {
+      ETUDE_RETURN_IF_ERROR(WriteFile(output_ + "/sweep.json", JsonText(SweepJson(results))));
+      ETUDE_RETURN_IF_ERROR(WriteFile(output_ + "/sweep.csv", ToCsv(SweepPointTable(results))));
+    }
+    if (report_.empty()) return {};
+    return WriteFile(report_, ToHtml(SweepPage(results)));
+  }
+
+  std::string spec_;
+  std::string output_;
+  std::optional<std::string> shard_;
+  std::string report_;
+  int64_t jobs_ = 0;
+  int64_t top_ = 20;
+  bool dry_run_ = false;
+  bool json_ = false;
+  bool csv_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeSweepCommand() { return std::make_unique<SweepCommand>(); }
+
+}  // namespace etude

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "src/base/result.h"
+#include "src/base/run_context.h"
+#include "src/cli/command.h"
+#include "src/sim/sweep_point.h"
+#include "src/sim/workload.h"
+
+namespace etude {
+
+// What is in PREFIX.0.et … of so many ranks, as a hash.
+Result<std::string> HashOfPrefix(const std::string& prefix, int64_t ranks, const Limits& limits);
+
+// The jobs of a sweep: read once for all points that need them at a time, or generated into the
+// sweep's folder.
+class SweepJobs {
+ public:
+  // Generated jobs go to folders below `folder`.
+  SweepJobs(std::string folder, const Console& console)
+      : folder_(std::move(folder)), console_(console) {}
+
+  // What is in the job's files, or what it is generated from, as a hash. Not thread-safe.
+  Result<std::string> HashOf(const SweepJobSource& source, int64_t npus);
+
+  // The job on a machine of so many NPUs. kBadInput for what is none, or cannot be generated.
+  // Thread-safe; `hash` is that of HashOf.
+  Result<std::shared_ptr<const SimWorkload>> Read(const SweepJobSource& source,
+                                                  const std::string& hash, int64_t npus,
+                                                  const RunContext& context);
+
+ private:
+  struct Slot {
+    std::mutex mutex;
+    std::weak_ptr<const SimWorkload> workload;
+  };
+
+  Result<std::string> HashFiles(const SweepJobSource& source, int64_t npus) const;
+  // The path of the generated job.
+  Result<std::string> Generate(const SweepJobSource& source, const std::string& hash,
+                               const RunContext& context) const;
+
+  const std::string folder_;
+  const Console& console_;
+  std::map<std::pair<SweepJobSource, int64_t>, std::string> hashes_;
+  std::mutex mutex_;                                    // of slots_
+  std::map<std::string, std::unique_ptr<Slot>> slots_;  // by hash
+};
+
+}  // namespace etude

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "src/analysis/graph_time.h"
+#include "src/report/table.h"
+
+namespace etude {
+
+// Keys of the tables, in their order.
+inline const std::vector<std::string> kGraphTimeTables = {"recorded", "gaps"};
+
+// A recorded job by its graph alone beside what was recorded, and where the difference arises.
+std::vector<Table> GraphTimeTables(const GraphTime& time, size_t ranks);
+// What the figures leave out, a line each.
+std::vector<std::string> GraphTimeNotes(const GraphTime& time);
+
+}  // namespace etude

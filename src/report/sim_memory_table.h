@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/report/table.h"
+#include "src/sim/sim_memory.h"
+
+namespace etude {
+
+// The memory of ranks that did the same.
+struct SimMemoryRow {
+  int64_t rank = 0;  // the first of them
+  int64_t ranks = 1;
+  SimMemory memory;
+  std::string name;              // of the node at the peak
+  std::optional<uint64_t> node;  // its id in the file
+};
+
+inline constexpr std::string_view kSimMemoryTable = "memory";  // key
+
+// The most memory first. Bytes, and sizes of which no unit is known.
+Table SimMemoryTable(std::vector<SimMemoryRow> rows);
+
+}  // namespace etude

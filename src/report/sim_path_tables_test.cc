@@ -1,0 +1,73 @@
+#include "src/report/sim_path_tables.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/analysis/breakdown.h"
+#include "src/analysis/trace_diff.h"
+#include "src/sim/sim_testing.h"
+#include "src/sim/simulated_job.h"
+#include "src/sim/workload.h"
+#include "src/trace/test_job.h"
+
+namespace etude {
+namespace {
+
+struct SimulatedStages {
+  Job job = testing_job::TwoStages();
+  SimWorkload workload = WorkloadOfJob(job).value();
+  SimMachine machine = testing_sim::MachineOf({{.npus = 4, .bandwidth = 50, .latency = 500}},
+                                              CollectiveAlgorithm::kRing);
+  SimResult result = Simulate(machine, workload).value();
+};
+
+int64_t SumOfColumn(const Table& table, const std::string& key) {
+  int64_t sum = 0;
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    if (table.columns[i].key != key) continue;
+    for (const std::vector<Cell>& row : table.rows) sum += std::get<int64_t>(row[i]);
+  }
+  return sum;
+}
+
+TEST(SimPathTables, AllAddUpToTheStep) {
+  const SimulatedStages stages;
+  const SimPath path = FindSimPath(stages.machine, stages.workload, stages.result);
+  ASSERT_GT(path.length, 1000);
+  const std::vector<Table> tables = SimPathTables(
+      path, stages.workload, [](int64_t, uint32_t node) { return std::to_string(node); });
+  ASSERT_EQ(tables.size(), kSimPathTables.size());
+  for (size_t i = 0; i < tables.size(); ++i) {
+    EXPECT_EQ(tables[i].key, kSimPathTables[i]);
+    EXPECT_EQ(SumOfColumn(tables[i], "time_ns"), path.length);
+    for (const std::vector<Cell>& row : tables[i].rows) {
+      EXPECT_EQ(row.size(), tables[i].columns.size());
+    }
+  }
+}
+
+// What the breakdown of a simulated trace says is what the simulation did.
+TEST(SimPathTables, TracesSayWhatTheSimulationDid) {
+  const SimulatedStages stages;
+  const Job made = SimulatedJob(stages.job, stages.workload, stages.result).value();
+  for (int64_t rank = 0; rank < 4; ++rank) {
+    const Trace trace = TraceOfRank(made, rank).value();
+    const std::optional<TimeShares> whole = BreakDown(trace).whole;
+    const SimRankResult& times = stages.result.OfRank(rank);
+    ASSERT_TRUE(whole);
+    EXPECT_EQ(whole->window.count, times.wall);
+    EXPECT_EQ(whole->compute.count, times.device);
+    EXPECT_EQ(whole->communication.count, times.comm);
+    // The job without times has the same nodes.
+    const Trace recorded = TraceOfRank(stages.job, rank).value();
+    const TraceDiff diff = DiffTraces(recorded, trace);
+    EXPECT_EQ(diff.same, trace.node_count());
+    EXPECT_EQ(diff.removed + diff.added, 0u);
+  }
+}
+
+}  // namespace
+}  // namespace etude

@@ -1,0 +1,354 @@
+#include "src/report/sim_tables.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "src/report/format.h"
+#include "src/trace/rank_set.h"
+
+namespace etude {
+namespace {
+
+using SimJson = nlohmann::ordered_json;
+
+constexpr double kGibPerSecond = 1073741824.0;
+
+std::string_view Name(NetworkShape shape) {
+  switch (shape) {
+    case NetworkShape::kRing: return "Ring";
+    case NetworkShape::kFullyConnected: return "FullyConnected";
+    case NetworkShape::kSwitch: return "Switch";
+  }
+  return "";
+}
+std::string_view Name(StreamOrder order) {
+  switch (order) {
+    case StreamOrder::kFifo: return "FIFO";
+    case StreamOrder::kLifo: return "LIFO";
+    case StreamOrder::kExplicit: return "EXPLICIT";
+  }
+  return "";
+}
+std::string_view Name(RemoteMemoryKind kind) {
+  switch (kind) {
+    case RemoteMemoryKind::kNone: return "NO_MEMORY_EXPANSION";
+    case RemoteMemoryKind::kPerNpu: return "PER_NPU_MEMORY_EXPANSION";
+    case RemoteMemoryKind::kPerNode: return "PER_NODE_MEMORY_EXPANSION";
+    case RemoteMemoryKind::kPool: return "MEMORY_POOL";
+  }
+  return "";
+}
+std::string NameOf(const AlgorithmChoice& choice) {
+  std::string name;
+  switch (choice.algorithm) {
+    case CollectiveAlgorithm::kRing: name = "ring"; break;
+    case CollectiveAlgorithm::kDirect: name = "direct"; break;
+    case CollectiveAlgorithm::kHalvingDoubling: name = "halvingDoubling"; break;
+    case CollectiveAlgorithm::kDoubleBinaryTree: name = "doubleBinaryTree"; break;
+  }
+  if (choice.window) name += std::to_string(*choice.window);
+  if (choice.whole) {
+    name[0] = static_cast<char>(name[0] - 'a' + 'A');
+    name = "one" + name;
+  }
+  return name;
+}
+
+// By dimension.
+std::vector<std::string> AlgorithmsOf(const SystemModel& system, CollectiveType type) {
+  if (system.programs.contains(type)) return {"custom"};
+  std::vector<std::string> names;
+  const auto found = system.algorithms.find(type);
+  if (found == system.algorithms.end()) return names;
+  for (const AlgorithmChoice& choice : found->second) names.push_back(NameOf(choice));
+  return names;
+}
+
+// What a collective was done by: of a group one algorithm, else one for each dimension.
+std::string AlgorithmOf(const SimMachine& machine, const SimCollectiveAccount& collective) {
+  const std::vector<std::string> names = AlgorithmsOf(machine.system, collective.type);
+  if (collective.in_group) return names.size() == 1 ? names.front() : "ring";
+  if (names.size() == 1) return names.front();
+  std::vector<std::string> used;
+  for (size_t i = 0; i < std::min<size_t>(names.size(), 32); ++i) {
+    if ((collective.dims >> i & 1) != 0 && machine.dims[i].npus > 1) used.push_back(names[i]);
+  }
+  return fmt::format("{}", fmt::join(used, " · "));
+}
+
+std::vector<Table::Column> TimeColumns() {
+  return {{"end_ns", "end", Unit::kTime},
+          {"compute_ns", "compute", Unit::kTime},
+          {"communication_ns", "comm", Unit::kTime},
+          {"exposed_communication_ns", "exposed comm", Unit::kTime},
+          {"memory_ns", "memory", Unit::kTime},
+          {"exposed_memory_ns", "exposed memory", Unit::kTime},
+          {"host_ns", "host", Unit::kTime},
+          {"idle_ns", "idle", Unit::kTime},
+          {"host_wait_ns", "host wait", Unit::kTime},
+          {"late_wait_ns", "late wait", Unit::kTime},
+          {"early_ns", "early", Unit::kTime},
+          {"other_wait_ns", "other wait", Unit::kTime}};
+}
+void AddTimes(const SimClassAccount& one, std::vector<Cell>& row) {
+  const SimTimes& times = one.times;
+  for (const int64_t time :
+       {one.end, times.compute, times.communication, times.exposed_communication, times.memory,
+        times.exposed_memory, times.host, times.idle(), times.host_wait, times.late_wait,
+        times.early, times.other_wait}) {
+    row.emplace_back(time);
+  }
+}
+
+Table TimesTable(const SimAccount& account) {
+  Table table{.key = "times", .title = "where the step's time goes", .columns = {}, .rows = {}};
+  table.columns = {{"who", "", Unit::kText}, {"rank", "rank", Unit::kCount}};
+  for (Table::Column& column : TimeColumns()) table.columns.push_back(std::move(column));
+  const auto add = [&](const char* who, std::optional<int64_t> rank, const SimClassAccount& one) {
+    std::vector<Cell> row = {std::string(who), rank ? Cell(*rank) : Cell()};
+    AddTimes(one, row);
+    table.rows.push_back(std::move(row));
+  };
+  add("mean", std::nullopt, MeanOf(account));
+  // Of those that end at one time the one with most to do, and with least.
+  const auto key = [](const SimClassAccount& one) {
+    return std::tuple(one.end, -one.times.idle(), -one.first);
+  };
+  const auto [first, last] = std::ranges::minmax_element(account.classes, {}, key);
+  add("last to end", last->first, *last);
+  const bool differ = first->end != last->end || first->times.idle() != last->times.idle();
+  if (differ) add("first to end", first->first, *first);
+  return table;
+}
+
+// The ranks of each class as text.
+std::vector<std::string> RankTexts(const SimResult& result) {
+  std::vector<std::vector<int64_t>> ranks(result.ranks.size());
+  for (size_t rank = 0; rank < result.class_of.size(); ++rank) {
+    ranks[result.class_of[rank]].push_back(static_cast<int64_t>(rank));
+  }
+  std::vector<std::string> texts;
+  for (const std::vector<int64_t>& some : ranks) texts.push_back(RankListText(some));
+  return texts;
+}
+
+Table RanksTable(const SimAccount& account, const std::vector<std::string>& names) {
+  Table table{.key = "ranks", .title = "ranks that do the same", .columns = {}, .rows = {}};
+  table.columns = {{"ranks", "ranks", Unit::kText},
+                   {"count", "count", Unit::kCount},
+                   {"finished", "finished", Unit::kText}};
+  for (Table::Column& column : TimeColumns()) table.columns.push_back(std::move(column));
+  for (size_t i = 0; i < account.classes.size(); ++i) {
+    const SimClassAccount& one = account.classes[i];
+    std::vector<Cell> row = {names[i], one.ranks, std::string(one.finished ? "yes" : "no")};
+    AddTimes(one, row);
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table CollectivesTable(const SimMachine& machine, const SimAccount& account) {
+  Table table{.key = "collectives",
+              .title = "collectives",
+              .columns = {{"type", "type", Unit::kText},
+                          {"bytes", "bytes", Unit::kBytes},
+                          {"ranks", "ranks", Unit::kCount},
+                          {"of", "of", Unit::kText},
+                          {"algorithm", "algorithm", Unit::kText},
+                          {"count", "count", Unit::kCount},
+                          {"unfinished", "unfinished", Unit::kCount},
+                          {"time_ns", "mean time", Unit::kTime},
+                          {"skew_ns", "mean skew", Unit::kTime},
+                          {"algorithm_gb_per_s", "algorithm GB/s", Unit::kNumber},
+                          {"bus_gb_per_s", "bus GB/s", Unit::kNumber}},
+              .rows = {}};
+  for (const SimCollectiveAccount& one : account.collectives) {
+    std::vector<Cell> row = {std::string(Name(one.type)),
+                             one.bytes,
+                             one.members,
+                             std::string(one.in_group ? "groups" : "network"),
+                             AlgorithmOf(machine, one),
+                             CountCell(one.count),
+                             CountCell(one.unfinished)};
+    const auto done = static_cast<int64_t>(one.count - one.unfinished);
+    if (done == 0) {
+      row.resize(table.columns.size());
+    } else {
+      row.emplace_back(one.time / done);
+      row.emplace_back(one.skew / done);
+      const auto transfer = static_cast<double>(one.time - one.skew);
+      if (transfer > 0) {
+        const double rate =
+            AlgorithmBytes(one.type, one.bytes, one.members) * static_cast<double>(done) / transfer;
+        row.emplace_back(rate);
+        row.emplace_back(rate * BusFactor(one.type, one.members));
+      } else {
+        row.resize(table.columns.size());
+      }
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table LinksTable(const SimMachine& machine, const SimResult& result, const SimAccount& account,
+                 const std::vector<std::string>& names) {
+  Table table{.key = "links",
+              .title = "links",
+              .columns = {{"from", "from", Unit::kText},
+                          {"to", "to", Unit::kText},
+                          {"dimension", "dimension", Unit::kCount},
+                          {"messages", "messages", Unit::kCount},
+                          {"bytes", "bytes", Unit::kBytes},
+                          {"utilisation", "utilisation", Unit::kShare},
+                          {"busy_ns", "busy", Unit::kTime},
+                          {"waited_ns", "waited for", Unit::kTime}},
+              .rows = {}};
+  std::vector<const SimLinkUse*> links;
+  for (const SimLinkUse& link : result.links) links.push_back(&link);
+  std::ranges::stable_sort(
+      links, [](const SimLinkUse* a, const SimLinkUse* b) { return a->bytes > b->bytes; });
+  const auto device = [&](int64_t number) {
+    return number == machine.npus() ? std::string("switch") : std::to_string(number);
+  };
+  for (const SimLinkUse* link : links) {
+    const double most = machine.dims[link->dim].bandwidth * kGibPerSecond *
+                        (static_cast<double>(account.step) / 1e9);
+    std::vector<Cell> row = {link->to ? device(link->from) : names[static_cast<size_t>(link->from)],
+                             link->to ? device(*link->to) : std::string("others"),
+                             static_cast<int64_t>(link->dim),
+                             CountCell(link->messages),
+                             link->bytes,
+                             most > 0 ? Cell(static_cast<double>(link->bytes) / most) : Cell()};
+    row.emplace_back(link->to ? Cell(link->busy) : Cell());
+    row.emplace_back(link->to ? Cell(link->waited) : Cell());
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+std::string RateText(double gib_per_second) {
+  return fmt::format("{:.6g} GiB/s ({:.6g} GB/s)", gib_per_second,
+                     gib_per_second * kGibPerSecond / 1e9);
+}
+
+constexpr CollectiveType kSimCollectives[] = {
+    CollectiveType::kAllReduce, CollectiveType::kAllGather, CollectiveType::kReduceScatter,
+    CollectiveType::kAllToAll};
+
+}  // namespace
+
+const std::vector<std::string>& SimTableNames() {
+  static const std::vector<std::string> kNames = {"times", "ranks", "collectives", "links"};
+  return kNames;
+}
+
+std::vector<Table> SimTables(const SimMachine& machine, const SimResult& result,
+                             const SimAccount& account) {
+  const std::vector<std::string> names = RankTexts(result);
+  return {TimesTable(account), RanksTable(account, names), CollectivesTable(machine, account),
+          LinksTable(machine, result, account, names)};
+}
+
+std::string ToText(const SimMachine& machine) {
+  TextTable table({TextTable::Align::kLeft, TextTable::Align::kLeft});
+  std::string_view what = "network";
+  for (const NetworkDim& dim : machine.dims) {
+    table.Row({std::string(std::exchange(what, "")),
+               fmt::format("{}({}), links of {}, {:.6g} ns", Name(dim.shape), dim.npus,
+                           RateText(dim.bandwidth), dim.latency)});
+  }
+  table.Row({"", machine.congestion ? "messages wait for each other on links"
+                                    : "messages do not wait for each other"});
+  const SystemModel& system = machine.system;
+  what = "system";
+  std::set<std::string> all;
+  std::vector<std::string> each;
+  for (const CollectiveType type : kSimCollectives) {
+    const std::vector<std::string> names = AlgorithmsOf(system, type);
+    const std::string text = names.empty() ? "none" : fmt::format("{}", fmt::join(names, " · "));
+    all.insert(text);
+    each.push_back(fmt::format("{} {}", Name(type), text));
+  }
+  if (all.size() == 1) each = {"collectives " + *all.begin()};
+  table.Row({std::string(std::exchange(what, "")), fmt::format("{}", fmt::join(each, ", "))});
+  table.Row({"", fmt::format("chunks of a collective {}, at a time in a dimension {}, queues {}, "
+                             "{}{}",
+                             system.splits, system.active_chunks, system.queues, Name(system.order),
+                             system.bandwidth_aware ? ", localBWAware" : "")});
+  table.Row({"", fmt::format("endpoint delay {} ns{}", system.endpoint_delay,
+                             system.rendezvous ? ", rendezvous" : "")});
+  std::string compute = "recorded durations";
+  if (system.roofline) {
+    compute = fmt::format("roofline of {:.6g} TFLOPS and {:.6g} GB/s", system.peak,
+                          system.memory_bandwidth);
+  }
+  if (system.replay_only) compute = "recorded durations of everything";
+  table.Row({"computation", compute});
+  const RemoteMemory& memory = machine.memory;
+  std::string remote = memory.kind == RemoteMemoryKind::kNone
+                           ? "no remote"
+                           : fmt::format("{} of {:.6g} GB/s, {} ns", Name(memory.kind),
+                                         memory.bandwidth, memory.latency);
+  const std::string local =
+      system.memory_bandwidth > 0 ? fmt::format("{:.6g} GB/s", system.memory_bandwidth) : "no time";
+  table.Row({"memory", fmt::format("local {}, {}", local, remote)});
+  return table.Text();
+}
+
+SimJson ToJson(const SimMachine& machine) {
+  SimJson dims = SimJson::array();
+  for (const NetworkDim& dim : machine.dims) {
+    dims.push_back({{"topology", Name(dim.shape)},
+                    {"npus", dim.npus},
+                    {"bandwidth_bytes_per_s", dim.bandwidth * kGibPerSecond},
+                    {"latency_ns", dim.latency}});
+  }
+  const SystemModel& system = machine.system;
+  SimJson algorithms = SimJson::object();
+  for (const CollectiveType type : kSimCollectives) {
+    algorithms[std::string(Name(type))] = AlgorithmsOf(system, type);
+  }
+  return {{"dimensions", std::move(dims)},
+          {"congestion", machine.congestion},
+          {"algorithms", std::move(algorithms)},
+          {"chunks", system.splits},
+          {"active_chunks", system.active_chunks},
+          {"queues", system.queues},
+          {"order", Name(system.order)},
+          {"local_bandwidth_aware", system.bandwidth_aware},
+          {"endpoint_delay_ns", system.endpoint_delay},
+          {"rendezvous", system.rendezvous},
+          {"replay_only", system.replay_only},
+          {"roofline", system.roofline},
+          {"peak_flops", system.peak * 1e12},
+          {"local_memory_bytes_per_s", system.memory_bandwidth * 1e9},
+          {"remote_memory", Name(machine.memory.kind)},
+          {"remote_memory_bytes_per_s", machine.memory.bandwidth * 1e9},
+          {"remote_memory_latency_ns", machine.memory.latency}};
+}
+
+SimJson ToJson(const SimDiagnosis& diagnosis) {
+  SimJson chain = SimJson::array();
+  for (const SimWait& wait : diagnosis.chain) {
+    chain.push_back({{"rank", wait.rank},
+                     {"node", wait.node ? SimJson(*wait.node) : SimJson()},
+                     {"since_ns", wait.since},
+                     {"what", wait.what},
+                     {"for_rank", wait.for_rank ? SimJson(*wait.for_rank) : SimJson()}});
+  }
+  std::string_view end = "unknown";
+  if (diagnosis.end == SimDiagnosis::End::kCycle) end = "cycle";
+  if (diagnosis.end == SimDiagnosis::End::kDone) end = "done";
+  return {{"ranks", diagnosis.waiting}, {"chain", std::move(chain)}, {"end", end}};
+}
+
+}  // namespace etude

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "src/report/table.h"
+#include "src/sim/account.h"
+#include "src/sim/diagnosis.h"
+#include "src/sim/machine.h"
+#include "src/sim/simulator.h"
+
+// A simulated step for people and programs.
+namespace etude {
+
+// "times", "ranks", "collectives", "links": keys of the tables.
+const std::vector<std::string>& SimTableNames();
+std::vector<Table> SimTables(const SimMachine& machine, const SimResult& result,
+                             const SimAccount& account);
+
+// What is understood of the machine's files, with units.
+std::string ToText(const SimMachine& machine);
+nlohmann::ordered_json ToJson(const SimMachine& machine);
+
+nlohmann::ordered_json ToJson(const SimDiagnosis& diagnosis);
+
+}  // namespace etude

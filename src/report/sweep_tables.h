@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "src/report/page.h"
+#include "src/report/table.h"
+#include "src/sim/sweep_result.h"
+#include "src/sim/sweep_spec.h"
+
+namespace etude {
+
+// What a sweep found.
+struct SweepResults {
+  std::string path;                    // of the spec
+  std::vector<std::string> axes;       // their names
+  std::vector<SweepRow> rows;          // by point
+  std::vector<SweepMeasure> measures;  // of the front; may be empty
+  size_t points = 0;                   // of the sweep: more than rows where it is a part
+};
+
+// A row for each point, in their order.
+Table SweepPointTable(const SweepResults& results);
+// Those of the Pareto front, the fastest first.
+Table SweepFrontTable(const SweepResults& results);
+// Why points are not done.
+Table SweepFailureTable(const SweepResults& results);
+
+// The `top` fastest points (0: all), the front, and what is not done.
+std::string SweepText(const SweepResults& results, size_t top);
+// {"format": "etude-sweep", …}: docs/formats/sweep.md.
+nlohmann::ordered_json SweepJson(const SweepResults& results);
+Page SweepPage(const SweepResults& results);
+
+}  // namespace etude

@@ -1,0 +1,148 @@
+#include "src/sim/account.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "src/base/intervals.h"
+#include "src/sim/arrivals.h"
+
+namespace etude {
+namespace {
+
+// Kinds of instants of a rank.
+struct Instants {
+  std::vector<Interval> compute;
+  std::vector<Interval> communication;
+  std::vector<Interval> memory;
+  std::vector<Interval> host;
+  std::vector<Interval> waiting;
+};
+
+Instants InstantsOf(const SimProgram& program, const SimRankResult& done, const Arrivals& arrivals,
+                    size_t rank_class, int64_t step) {
+  Instants instants;
+  for (uint32_t i = 0; i < program.nodes.size(); ++i) {
+    const int64_t begin = done.begins[i];
+    if (begin < 0) continue;
+    const bool ended = done.ends[i] >= 0;
+    const int64_t end = ended ? done.ends[i] : step;
+    const auto add = [](std::vector<Interval>& to, int64_t from, int64_t until) {
+      to.push_back({Nanos{from}, Nanos{until}});
+    };
+    const SimNode& node = program.nodes[i];
+    switch (node.kind) {
+      case NodeKind::kMetadata:
+      case NodeKind::kUnknown: break;
+      case NodeKind::kMemLoad:
+      case NodeKind::kMemStore: add(instants.memory, begin, end); break;
+      case NodeKind::kCollective:
+      case NodeKind::kSend:
+      case NodeKind::kRecv: {
+        const int64_t come = ended ? std::min(end, arrivals.Of(rank_class, i)) : end;
+        add(instants.waiting, begin, come);
+        add(instants.communication, come, end);
+        break;
+      }
+      default: add(node.on_host ? instants.host : instants.compute, begin, end);
+    }
+  }
+  return instants;
+}
+
+SimTimes TimesOf(Instants instants, bool finished, int64_t end, int64_t step) {
+  const TimeSet compute(std::move(instants.compute));
+  const TimeSet communication(std::move(instants.communication));
+  const TimeSet memory(std::move(instants.memory));
+  const TimeSet host(std::move(instants.host));
+  const TimeSet waiting(std::move(instants.waiting));
+  SimTimes times{.compute = compute.length().count,
+                 .communication = communication.length().count,
+                 .memory = memory.length().count,
+                 .host = host.length().count};
+  TimeSet busy = compute;
+  const auto beyond = [&](const TimeSet& more) {
+    const int64_t before = busy.length().count;
+    busy = busy.Or(more);
+    return busy.length().count - before;
+  };
+  times.exposed_communication = beyond(communication);
+  times.exposed_memory = beyond(memory);
+  times.host_wait = beyond(host);
+  times.late_wait = beyond(waiting);
+  times.early = finished ? step - end : 0;
+  times.other_wait = step - busy.length().count - times.early;
+  return times;
+}
+
+}  // namespace
+
+SimAccount AccountOf(const SimWorkload& workload, const SimResult& result,
+                     const Arrivals& arrivals) {
+  SimAccount account;
+  for (const SimRankResult& rank : result.ranks) {
+    for (const std::vector<int64_t>* times : {&rank.begins, &rank.ends}) {
+      if (!times->empty()) account.step = std::max(account.step, std::ranges::max(*times));
+    }
+  }
+  std::vector<int64_t> counts(result.ranks.size());
+  for (const uint32_t rank_class : result.class_of) ++counts[rank_class];
+  for (size_t i = 0; i < result.ranks.size(); ++i) {
+    const SimRankResult& done = result.ranks[i];
+    const int64_t first = arrivals.first(i);
+    const SimProgram& program = *workload.ranks[static_cast<size_t>(first)].program;
+    account.classes.push_back(
+        {.first = first,
+         .ranks = counts[i],
+         .finished = done.finished,
+         .end = done.wall,
+         .times = TimesOf(InstantsOf(program, done, arrivals, i, account.step), done.finished,
+                          done.wall, account.step)});
+  }
+  account.collectives = arrivals.collectives();
+  return account;
+}
+
+SimClassAccount MeanOf(const SimAccount& account) {
+  SimClassAccount mean;
+  double ranks = 0;
+  for (const SimClassAccount& one : account.classes) ranks += static_cast<double>(one.ranks);
+  const auto mean_of = [&](auto figure) {
+    double sum = 0;
+    for (const SimClassAccount& one : account.classes) {
+      sum += static_cast<double>(figure(one)) * static_cast<double>(one.ranks);
+    }
+    return static_cast<int64_t>(sum / ranks);
+  };
+  const auto mean_time = [&](int64_t SimTimes::*time) {
+    return mean_of([&](const SimClassAccount& one) { return one.times.*time; });
+  };
+  mean.end = mean_of([](const SimClassAccount& one) { return one.end; });
+  SimTimes& times = mean.times;
+  for (int64_t SimTimes::*time :
+       {&SimTimes::communication, &SimTimes::memory, &SimTimes::host,
+        &SimTimes::exposed_communication, &SimTimes::exposed_memory, &SimTimes::host_wait,
+        &SimTimes::late_wait, &SimTimes::early, &SimTimes::other_wait}) {
+    times.*time = mean_time(time);
+  }
+  times.compute = account.step - times.exposed_communication - times.exposed_memory - times.idle();
+  return mean;
+}
+
+double AlgorithmBytes(CollectiveType type, int64_t bytes, int64_t members) {
+  const auto size = static_cast<double>(bytes);
+  return type == CollectiveType::kAllGather ? size * static_cast<double>(members) : size;
+}
+
+double BusFactor(CollectiveType type, int64_t members) {
+  const double share = 1 - 1 / static_cast<double>(std::max<int64_t>(members, 1));
+  switch (type) {
+    case CollectiveType::kAllReduce: return 2 * share;
+    case CollectiveType::kAllGather:
+    case CollectiveType::kReduceScatter:
+    case CollectiveType::kAllToAll: return share;
+    default: return 1;
+  }
+}
+
+}  // namespace etude

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/sim/arrivals.h"
+#include "src/sim/machine.h"
+#include "src/sim/sim_program.h"
+#include "src/sim/simulator.h"
+#include "src/trace/enums.h"
+
+// Where the time of simulated ranks went, and what collectives took. docs/models/simulation.md has
+// the definitions.
+namespace etude {
+
+// Of a rank, in ns; each instant of a figure once.
+struct SimTimes {
+  int64_t compute = 0;        // on the device
+  int64_t communication = 0;  // with all who take part
+  int64_t memory = 0;         // remote
+  int64_t host = 0;           // computations there
+  // Without what comes before them in this list: together with compute and idle the step time.
+  int64_t exposed_communication = 0;
+  int64_t exposed_memory = 0;
+  // Idle, by cause.
+  int64_t host_wait = 0;   // only the host computes
+  int64_t late_wait = 0;   // for others who have not come to a communication
+  int64_t early = 0;       // the rank is done
+  int64_t other_wait = 0;  // nothing of these
+
+  int64_t idle() const { return host_wait + late_wait + early + other_wait; }
+};
+
+struct SimClassAccount {
+  int64_t first = 0;  // rank
+  int64_t ranks = 0;
+  bool finished = false;
+  int64_t end = 0;  // of its last work, ns
+  SimTimes times;
+};
+
+struct SimAccount {
+  int64_t step = 0;                               // until the last rank is done, ns
+  std::vector<SimClassAccount> classes;           // as in SimResult
+  std::vector<SimCollectiveAccount> collectives;  // by time, the most first
+};
+
+SimAccount AccountOf(const SimWorkload& workload, const SimResult& result,
+                     const Arrivals& arrivals);
+
+// The mean rank: times rounded down, but for computations, which get the rest of the step.
+SimClassAccount MeanOf(const SimAccount& account);
+
+// The data of a collective as nccl-tests counts them, and how many times these cross the network
+// on the way of a rank: bus bandwidth = factor · size / time, size / time the algorithm's
+// (nccl-tests, doc/PERFORMANCE.md).
+double AlgorithmBytes(CollectiveType type, int64_t bytes, int64_t members);
+double BusFactor(CollectiveType type, int64_t members);
+
+}  // namespace etude

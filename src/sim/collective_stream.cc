@@ -1,0 +1,22 @@
+#include "src/sim/collective_stream.h"
+
+#include "src/sim/exchange_algorithms.h"
+#include "src/sim/tree_algorithm.h"
+
+namespace etude {
+
+const StreamAlgorithm& AlgorithmOf(CollectiveAlgorithm algorithm) {
+  static const RingAlgorithm ring;
+  static const DirectAlgorithm direct;
+  static const HalvingDoublingAlgorithm halving_doubling;
+  static const TreeAlgorithm tree;
+  switch (algorithm) {
+    case CollectiveAlgorithm::kRing: return ring;
+    case CollectiveAlgorithm::kDirect: return direct;
+    case CollectiveAlgorithm::kHalvingDoubling: return halving_doubling;
+    case CollectiveAlgorithm::kDoubleBinaryTree: return tree;
+  }
+  return ring;
+}
+
+}  // namespace etude

@@ -1,0 +1,303 @@
+#include "src/sim/sim_collectives.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "src/base/ceil_div.h"
+#include "src/sim/sim_compute_model.h"
+
+namespace etude {
+namespace {
+
+constexpr int64_t kGroupStreams = int64_t{1} << 32;
+
+}  // namespace
+
+SimCollectives::SimCollectives(const SimInput& input, const SimCollectiveModel& model,
+                               SimTimeline& timeline, SimMessages& messages, NodeListener& listener)
+    : input_(input),
+      system_(input.system),
+      model_(model),
+      endpoint_(input.system),
+      timeline_(timeline),
+      messages_(messages),
+      listener_(listener),
+      most_running_(CeilDiv(input.system.active_chunks, input.system.queues)) {
+  const size_t dims = input.machine.dims.size();
+  for (SimIndex i = 0; i < input.rank_count(); ++i) {
+    ranks_.emplace_back(input.RankOf(i).groups.size(), dims,
+                        dims * static_cast<size_t>(system_.queues));
+  }
+}
+
+// ---- from nodes to streams
+
+std::optional<CollectiveCall> SimCollectives::CallOf(SimIndex rank, SimIndex index,
+                                                     const SimNode& node) {
+  const auto fail = [&](std::string_view what) {
+    listener_.Fail(rank, index, what);
+    return std::nullopt;
+  };
+  switch (node.collective) {
+    case CollectiveType::kAllReduce:
+    case CollectiveType::kAllGather:
+    case CollectiveType::kAllToAll:
+    case CollectiveType::kReduceScatter: break;
+    default:
+      return fail(
+          fmt::format("found {}, expected all_reduce, all_gather, reduce_scatter, "
+                      "all_to_all or broadcast",
+                      Name(node.collective)));
+  }
+  if (node.bytes < 0) return fail("found fewer than 0 bytes");
+  if (!model_.Has(node.collective) && !system_.programs.contains(node.collective)) {
+    return fail(fmt::format("found no algorithm for {} in the system", Name(node.collective)));
+  }
+  CollectiveCall call{.type = node.collective,
+                      .dims = node.dims,
+                      .bytes = node.bytes,
+                      .place = input_.PlaceOf(rank),
+                      .me = input_.PlaceOf(rank),
+                      .members = input_.total};
+  const int64_t number = input_.RankOf(rank).GroupOf(node);
+  if (number == 0) return call;
+  const auto found = input_.workload.groups.find(number);
+  if (found == input_.workload.groups.end()) {
+    return fail(fmt::format("found group {}, which is not known", number));
+  }
+  const std::vector<int64_t>& group = found->second;
+  if (static_cast<int64_t>(group.size()) == input_.total) return call;
+  call.group = &group;
+  call.me = std::ranges::find(group, call.place) - group.begin();
+  call.members = static_cast<int64_t>(group.size());
+  if (call.me == call.members) {
+    return fail("found a collective of a group that the rank is not in");
+  }
+  return call;
+}
+
+int64_t SimCollectives::PriorityOf(Rank& rank, const SimNode& node) const {
+  switch (system_.order) {
+    case StreamOrder::kLifo: return rank.next_priority++;
+    case StreamOrder::kFifo: return rank.next_priority--;
+    case StreamOrder::kExplicit: break;
+  }
+  return node.priority;
+}
+
+int64_t SimCollectives::NextStream(SimIndex at, const SimNode& node, bool of_all) {
+  Rank& rank = ranks_[at];
+  return of_all ? rank.next_stream++ : rank.next_of_group[node.group - 1]++;
+}
+
+void SimCollectives::Begin(SimIndex at, SimIndex index, const SimNode& node) {
+  if (node.collective == CollectiveType::kBroadcast) {
+    timeline_.PlanLocal(at, RecordedTime(node), {.kind = LocalKind::kNodeDone, .subject = index});
+    return;
+  }
+  std::optional<CollectiveCall> call = CallOf(at, index, node);
+  if (!call) return;
+  const auto custom = system_.programs.find(node.collective);
+  const bool is_custom = custom != system_.programs.end();
+  if (is_custom && static_cast<size_t>(call->me) >= custom->second.size()) {
+    return listener_.Fail(at, index, "found no program of the collective for this rank");
+  }
+  const SimCollectiveModel::Chunks chunks = model_.ChunksOf(*call);
+  const int64_t streams = is_custom ? 1 : chunks.count;
+  const SimIndex set = data_sets_.Add({.rank = at, .node = index, .left = streams});
+  const int64_t priority = PriorityOf(ranks_[at], node);
+  int64_t first_tag = 0;
+  if (call->group != nullptr) {
+    const int64_t group = input_.RankOf(at).GroupOf(node);
+    first_tag = input_.classes.kind_of_group.at(group) * kGroupStreams;
+  }
+  for (int64_t i = 0; i < streams; ++i) {
+    CollectiveStream& stream = NewStream();
+    stream.rank = at;
+    stream.node = index;
+    stream.data_set = set;
+    stream.priority = priority;
+    stream.begun = 0;
+    stream.exchanges = 0;
+    stream.custom.rank = nullptr;
+    stream.tag = kTagSpace;
+    if (is_custom) {
+      stream.custom.rank = &custom->second[static_cast<size_t>(call->me)];
+      stream.phases = {{.type = node.collective, .bytes = node.bytes}};
+    } else {
+      call->stream = NextStream(at, node, call->group == nullptr);
+      stream.tag = first_tag + call->stream + kTagSpace;
+      const Status made = model_.MakePhases(*call, chunks.bytes, ranks_[at].turns, stream.phases);
+      if (!made) return listener_.Fail(at, index, made.error().message);
+    }
+    if (stream.phases.empty()) {
+      timeline_.PlanLocal(at, 0, {.kind = LocalKind::kStreamless, .subject = stream.id});
+    } else {
+      NextPhase(stream);
+    }
+  }
+}
+
+CollectiveStream& SimCollectives::NewStream() {
+  if (free_streams_.empty()) {
+    CollectiveStream& stream = streams_.emplace_back();
+    stream.id = static_cast<SimIndex>(streams_.size() - 1);
+    return stream;
+  }
+  CollectiveStream& stream = streams_[free_streams_.back()];
+  free_streams_.pop_back();
+  return stream;
+}
+
+// ---- queues
+
+void SimCollectives::Finish(SimIndex id) {
+  const SimIndex set = streams_[id].data_set;
+  if (--data_sets_[set].left == 0) {
+    const DataSet done = data_sets_.Take(set);
+    listener_.Complete(done.rank, done.node);
+  }
+  free_streams_.push_back(id);
+}
+
+// The stream goes from its queue, if it is in one, to the next.
+void SimCollectives::NextPhase(CollectiveStream& stream) {
+  const SimIndex at = stream.rank;
+  const bool was_queued = stream.begun > 0;
+  const SimIndex old = was_queued ? stream.phase.queue : 0;
+  const bool ends = stream.begun == stream.phases.size();
+  SimIndex next = 0;
+  if (ends) {
+    Finish(stream.id);
+  } else {
+    stream.phase = stream.phases[stream.begun++];
+    next = stream.phase.queue;
+    Rank& rank = ranks_[at];
+    rank.queues[next].waiting.push(
+        {.priority = stream.priority, .order = rank.next_order++, .stream = stream.id});
+  }
+  if (was_queued) {
+    --ranks_[at].queues[old].running;
+    StartStreams(at, old);
+  }
+  if (!ends) StartStreams(at, next);
+}
+
+void SimCollectives::StartStreams(SimIndex at, SimIndex number) {
+  Queue& queue = ranks_[at].queues[number];
+  while (queue.running < most_running_ && !queue.waiting.empty()) {
+    const SimIndex id = queue.waiting.top().stream;
+    queue.waiting.pop();
+    ++queue.running;
+    Start(streams_[id]);
+  }
+}
+
+// ---- what streams do
+
+void SimCollectives::Start(CollectiveStream& stream) {
+  if (stream.custom.rank != nullptr) return StartProgram(stream);
+  stream.algorithm = &AlgorithmOf(stream.phase.choice.algorithm);
+  stream.algorithm->Start(stream, *this);
+}
+
+void SimCollectives::MessageCame(SimIndex id) {
+  CollectiveStream& stream = streams_[id];
+  stream.algorithm->MessageCame(stream, *this);
+}
+
+void SimCollectives::Handled(const LocalEvent& event) {
+  if (!event.reduces) return Reduced(event.subject);
+  timeline_.PlanLocal(streams_[event.subject].rank, endpoint_.Reduction(event.bytes),
+                      {.kind = LocalKind::kReduced, .subject = event.subject});
+}
+
+void SimCollectives::Reduced(SimIndex id) {
+  CollectiveStream& stream = streams_[id];
+  stream.algorithm->Handled(stream, *this);
+}
+
+void SimCollectives::Send(const CollectiveStream& stream, int64_t target, int64_t bytes,
+                          int64_t ordinal) {
+  messages_.Send({.bytes = bytes,
+                  .tag = stream.tag,
+                  .ordinal = input_.by_class ? ordinal : 0,
+                  .source = stream.rank,
+                  .target = input_.ClassOf(target),
+                  .from = input_.PlaceOf(stream.rank),
+                  .to = target});
+}
+
+void SimCollectives::Receive(const CollectiveStream& stream, int64_t source, int64_t bytes,
+                             int64_t ordinal) {
+  messages_.Receive(
+      {.kind = MessageReceiver::Kind::kStream, .rank = stream.rank, .subject = stream.id},
+      {.tag = stream.tag,
+       .bytes = bytes,
+       .ordinal = input_.by_class ? ordinal : 0,
+       .source = input_.ClassOf(source),
+       .target = stream.rank},
+      source);
+}
+
+void SimCollectives::Handle(const CollectiveStream& stream, bool reduces, int64_t bytes) {
+  timeline_.PlanLocal(
+      stream.rank, endpoint_.Delay(stream.phase.in_group),
+      {.kind = LocalKind::kHandled, .reduces = reduces, .subject = stream.id, .bytes = bytes});
+}
+
+// ---- collectives that are programs: whatever can begin does
+
+void SimCollectives::StartProgram(CollectiveStream& stream) {
+  const SimProgram& program = *stream.custom.rank->program;
+  stream.custom.waits = program.waits;
+  stream.custom.left = program.nodes.size();
+  for (SimIndex node = 0; node < program.nodes.size(); ++node) {
+    if (program.waits[node] == 0) IssueProgramNode(stream, node);
+  }
+  if (program.nodes.empty()) NextPhase(stream);
+}
+
+void SimCollectives::IssueProgramNode(CollectiveStream& stream, SimIndex index) {
+  const SimNode& node = stream.custom.rank->program->nodes[index];
+  const int64_t peer = stream.custom.rank->PeerOf(node);
+  const MessageReceiver done{.kind = MessageReceiver::Kind::kCustom,
+                             .rank = stream.rank,
+                             .subject = stream.id,
+                             .node = index};
+  const bool communicates = node.kind == NodeKind::kSend || node.kind == NodeKind::kRecv;
+  if (communicates && (peer < 0 || peer >= input_.total)) {
+    return listener_.Fail(stream.rank, stream.node,
+                          "found a message to or from no rank in its program");
+  }
+  if (node.kind == NodeKind::kSend) {
+    messages_.Send({.bytes = node.bytes,
+                    .tag = node.tag % kTagSpace,
+                    .source = stream.rank,
+                    .target = input_.ClassOf(peer),
+                    .from = input_.PlaceOf(stream.rank),
+                    .to = peer,
+                    .sender = done});
+  } else if (node.kind == NodeKind::kRecv) {
+    messages_.Receive(done,
+                      {.tag = node.tag % kTagSpace,
+                       .bytes = node.bytes,
+                       .source = input_.ClassOf(peer),
+                       .target = stream.rank},
+                      peer);
+  } else {
+    timeline_.PlanLocal(stream.rank, RecordedTime(node),
+                        {.kind = LocalKind::kCustomDone, .subject = stream.id, .node = index});
+  }
+}
+
+void SimCollectives::CompleteProgramNode(SimIndex id, SimIndex index) {
+  CollectiveStream& stream = streams_[id];
+  if (--stream.custom.left == 0) return NextPhase(stream);
+  for (const SimIndex child : stream.custom.rank->program->children[index]) {
+    if (--stream.custom.waits[child] == 0) IssueProgramNode(stream, child);
+  }
+}
+
+}  // namespace etude

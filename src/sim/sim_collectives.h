@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <queue>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/sim/collective_stream.h"
+#include "src/sim/sim_endpoint_model.h"
+#include "src/sim/sim_messages.h"
+#include "src/sim/sim_pool.h"
+#include "src/sim/sim_timeline.h"
+
+namespace etude {
+
+class NodeListener {
+ public:
+  virtual ~NodeListener() = default;
+  virtual void Complete(SimIndex rank, SimIndex node) = 0;
+  virtual void Fail(SimIndex rank, SimIndex node, std::string_view what) = 0;
+};
+
+// Collectives of all ranks: chunks go as streams through the queues of their phases.
+class SimCollectives final : private StreamActions {
+ public:
+  SimCollectives(const SimInput& input, const SimCollectiveModel& model, SimTimeline& timeline,
+                 SimMessages& messages, NodeListener& listener);
+
+  // A node's collective begins; the listener is told when it is complete.
+  void Begin(SimIndex rank, SimIndex index, const SimNode& node);
+
+  // Events.
+  void MessageCame(SimIndex stream);
+  void Handled(const LocalEvent& event);
+  void Reduced(SimIndex stream);
+  void Finish(SimIndex stream);
+  void CompleteProgramNode(SimIndex stream, SimIndex node);
+
+ private:
+  struct DataSet {
+    SimIndex rank = 0;
+    SimIndex node = 0;
+    int64_t left = 0;  // streams
+  };
+  struct Waiting {
+    int64_t priority = 0;
+    uint64_t order = 0;
+    SimIndex stream = 0;
+
+    friend bool operator<(const Waiting& a, const Waiting& b) {
+      return a.priority != b.priority ? a.priority < b.priority : a.order > b.order;
+    }
+  };
+  struct Queue {
+    std::priority_queue<Waiting> waiting;
+    int64_t running = 0;
+  };
+  struct Rank {
+    Rank(size_t groups, size_t dims, size_t queue_count)
+        : next_of_group(groups), turns(dims), queues(queue_count) {}
+
+    int64_t next_stream = 0;
+    std::vector<int64_t> next_of_group;  // by number of its groups
+    int64_t next_priority = 0;
+    uint64_t next_order = 0;
+    QueueTurns turns;
+    std::vector<Queue> queues;
+  };
+
+  // StreamActions.
+  void Send(const CollectiveStream& stream, int64_t target, int64_t bytes,
+            int64_t ordinal) override;
+  void Receive(const CollectiveStream& stream, int64_t source, int64_t bytes,
+               int64_t ordinal) override;
+  void Handle(const CollectiveStream& stream, bool reduces, int64_t bytes) override;
+  void EndPhase(CollectiveStream& stream) override { NextPhase(stream); }
+
+  std::optional<CollectiveCall> CallOf(SimIndex rank, SimIndex index, const SimNode& node);
+  int64_t PriorityOf(Rank& rank, const SimNode& node) const;
+  int64_t NextStream(SimIndex rank, const SimNode& node, bool of_all);
+  CollectiveStream& NewStream();
+  void NextPhase(CollectiveStream& stream);
+  void StartStreams(SimIndex rank, SimIndex queue);
+  void Start(CollectiveStream& stream);
+  void StartProgram(CollectiveStream& stream);
+  void IssueProgramNode(CollectiveStream& stream, SimIndex index);
+
+  const SimInput& input_;
+  const SystemModel& system_;
+  const SimCollectiveModel& model_;
+  const SimEndpointModel endpoint_;
+  SimTimeline& timeline_;
+  SimMessages& messages_;
+  NodeListener& listener_;
+  const int64_t most_running_;  // streams of a queue
+  std::vector<Rank> ranks_;
+  SimPool<DataSet> data_sets_;
+  std::deque<CollectiveStream> streams_;
+  std::vector<SimIndex> free_streams_;
+};
+
+}  // namespace etude

@@ -1,0 +1,199 @@
+#include "src/sim/sim_execution.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace etude {
+
+SimExecution::SimExecution(const SimInput& input, const SimComputeModel& compute,
+                           SimMemoryModel& memory, SimTimeline& timeline, SimMessages& messages,
+                           SimCollectives& collectives, NodeListener& listener)
+    : input_(input),
+      compute_(compute),
+      memory_(memory),
+      timeline_(timeline),
+      messages_(messages),
+      collectives_(collectives),
+      listener_(listener),
+      ranks_(input.rank_count()) {
+  for (SimIndex i = 0; i < ranks_.size(); ++i) {
+    Rank& rank = ranks_[i];
+    rank.self = &input.RankOf(i);
+    rank.program = rank.self->program.get();
+    rank.waits = rank.program->waits;
+    rank.left = rank.program->nodes.size();
+    nodes_ += rank.left;
+    rank.result.begins.assign(rank.left, -1);
+    rank.result.ends.assign(rank.left, -1);
+  }
+}
+
+SimExecution::Slot SimExecution::SlotOf(const SimNode& node) {
+  if (node.kind == NodeKind::kRecv) return kNoSlot;
+  if (node.on_host) return kHostSlot;
+  return node.kind == NodeKind::kCompute ? kDeviceSlot : kCommSlot;
+}
+
+SimExecution::Kind SimExecution::KindOf(const SimNode& node) {
+  if (node.kind == NodeKind::kMemLoad || node.kind == NodeKind::kMemStore) return kMemory;
+  if (node.kind == NodeKind::kCompute) return node.on_host ? kHost : kDevice;
+  return kComm;
+}
+
+void SimExecution::MakeReady(Rank& rank, SimIndex index) {
+  rank.ready[SlotOf(rank.program->nodes[index])].push(index);
+}
+
+void SimExecution::Begin() {
+  for (Rank& rank : ranks_) {
+    for (SimIndex node = 0; node < rank.waits.size(); ++node) {
+      if (rank.waits[node] == 0) MakeReady(rank, node);
+    }
+  }
+  for (SimIndex i = 0; i < ranks_.size(); ++i) IssueReady(i);
+}
+
+// Those that are ready now, by number, as far as there is room for them.
+void SimExecution::IssueReady(SimIndex at) {
+  Rank& rank = ranks_[at];
+  if (rank.issuing) return;
+  rank.issuing = true;
+  while (true) {
+    SimIndex best = kNoIndex;
+    for (size_t slot = 0; slot < kSlots; ++slot) {
+      if (rank.ready[slot].empty() || (slot != kNoSlot && rank.taken[slot])) continue;
+      best = std::min(best, rank.ready[slot].top());
+    }
+    if (best == kNoIndex) break;
+    Issue(at, best);
+  }
+  rank.issuing = false;
+  if (rank.freed.empty()) return;
+  for (const SimIndex node : rank.freed) MakeReady(rank, node);
+  rank.freed.clear();
+  // Where nothing else is to come, ASTRA-sim ends here.
+  if (rank.in_flight == 0) timeline_.PlanLocal(at, 0, {.kind = LocalKind::kWake});
+}
+
+void SimExecution::Issue(SimIndex at, SimIndex index) {
+  Rank& rank = ranks_[at];
+  const SimNode& node = rank.program->nodes[index];
+  const Slot slot = SlotOf(node);
+  rank.ready[slot].pop();
+  rank.taken[slot] = true;
+  rank.result.begins[index] = timeline_.now();
+  ++rank.in_flight;
+  if (input_.system.replay_only) {
+    const int64_t time = RecordedTime(node);
+    if (node.kind != NodeKind::kCompute) return Wait(at, index, time);
+    return Wait(at, index, StragglerTime(input_.machine, input_.PlaceOf(at), time));
+  }
+  Start(at, index, node);
+}
+
+void SimExecution::Start(SimIndex at, SimIndex index, const SimNode& node) {
+  std::optional<int64_t> time;
+  switch (node.kind) {
+    case NodeKind::kSend: return Send(at, index, node);
+    case NodeKind::kRecv: return Receive(at, index, node);
+    case NodeKind::kCollective: return collectives_.Begin(at, index, node);
+    case NodeKind::kMetadata:
+    case NodeKind::kUnknown: return Skip(at, index);
+    case NodeKind::kMemLoad:
+    case NodeKind::kMemStore:
+      time = memory_.Time(input_.PlaceOf(at), node.bytes, timeline_.now());
+      if (!time) return listener_.Fail(at, index, "found no remote memory");
+      return Wait(at, index, *time);
+    default: break;
+  }
+  time = compute_.Time(input_.PlaceOf(at), node);
+  if (!time) return Skip(at, index);
+  Wait(at, index, *time);
+}
+
+void SimExecution::Send(SimIndex at, SimIndex index, const SimNode& node) {
+  const int64_t peer = ranks_[at].self->PeerOf(node);
+  if (peer < 0 || peer >= input_.total) {
+    return listener_.Fail(at, index, "found no such receiver");
+  }
+  messages_.Send({.bytes = node.bytes,
+                  .tag = node.tag % kTagSpace,
+                  .ordinal = input_.by_class ? input_.classes.partners[at][node.peer].there : 0,
+                  .source = at,
+                  .target = input_.ClassOf(peer),
+                  .from = input_.PlaceOf(at),
+                  .to = peer,
+                  .sender = {.kind = MessageReceiver::Kind::kNode, .rank = at, .subject = index}});
+}
+
+void SimExecution::Receive(SimIndex at, SimIndex index, const SimNode& node) {
+  const int64_t peer = ranks_[at].self->PeerOf(node);
+  if (peer < 0 || peer >= input_.total) return listener_.Fail(at, index, "found no such sender");
+  messages_.Receive({.kind = MessageReceiver::Kind::kNode, .rank = at, .subject = index},
+                    {.tag = node.tag % kTagSpace,
+                     .bytes = node.bytes,
+                     .ordinal = input_.by_class ? input_.classes.partners[at][node.peer].here : 0,
+                     .source = input_.ClassOf(peer),
+                     .target = at},
+                    peer);
+}
+
+void SimExecution::Wait(SimIndex at, SimIndex index, int64_t time) {
+  timeline_.PlanLocal(at, time, {.kind = LocalKind::kNodeDone, .subject = index});
+}
+
+// A node without work frees those that wait for it, which are not issued before the rank's next
+// completion.
+void SimExecution::Skip(SimIndex at, SimIndex index) {
+  Rank& rank = ranks_[at];
+  rank.taken[SlotOf(rank.program->nodes[index])] = false;
+  rank.result.ends[index] = timeline_.now();
+  --rank.in_flight;
+  --rank.left;
+  ++nodes_done_;
+  for (const SimIndex child : rank.program->children[index]) {
+    if (--rank.waits[child] == 0) rank.freed.push_back(child);
+  }
+}
+
+void SimExecution::Complete(SimIndex at, SimIndex index) {
+  Rank& rank = ranks_[at];
+  const SimNode& node = rank.program->nodes[index];
+  const int64_t now = timeline_.now();
+  const int64_t begin = rank.result.begins[index];
+  rank.taken[SlotOf(node)] = false;
+  rank.result.ends[index] = now;
+  if (node.kind != NodeKind::kMetadata && node.kind != NodeKind::kUnknown) {
+    rank.busy[KindOf(node)].Add(begin, now);
+  }
+  if (!node.on_host && (node.kind == NodeKind::kCompute || input_.system.replay_only)) {
+    rank.result.computed += now - begin;
+  }
+  --rank.in_flight;
+  --rank.left;
+  ++nodes_done_;
+  rank.result.end = now;
+  for (const SimIndex child : rank.program->children[index]) {
+    if (--rank.waits[child] == 0) MakeReady(rank, child);
+  }
+  IssueReady(at);
+}
+
+std::vector<SimRankResult> SimExecution::TakeResults() {
+  std::vector<SimRankResult> results;
+  results.reserve(ranks_.size());
+  for (Rank& rank : ranks_) {
+    SimRankResult& one = rank.result;
+    one.finished = rank.left == 0;
+    for (const int64_t end : one.ends) one.wall = std::max(one.wall, end);
+    one.host = rank.busy[kHost].Total();
+    one.device = rank.busy[kDevice].Total();
+    one.comm = rank.busy[kComm].Total();
+    one.memory = rank.busy[kMemory].Total();
+    results.push_back(std::move(one));
+  }
+  return results;
+}
+
+}  // namespace etude

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <vector>
+
+#include "src/sim/busy_time.h"
+#include "src/sim/sim_collectives.h"
+#include "src/sim/sim_compute_model.h"
+#include "src/sim/sim_memory_model.h"
+#include "src/sim/sim_messages.h"
+#include "src/sim/sim_timeline.h"
+#include "src/sim/simulator.h"
+
+namespace etude {
+
+// The programs of all ranks: which nodes begin when, and what they become.
+class SimExecution {
+ public:
+  SimExecution(const SimInput& input, const SimComputeModel& compute, SimMemoryModel& memory,
+               SimTimeline& timeline, SimMessages& messages, SimCollectives& collectives,
+               NodeListener& listener);
+
+  // What waits for nothing begins.
+  void Begin();
+
+  // Events.
+  void Complete(SimIndex rank, SimIndex index);
+  void Wake(SimIndex rank) { IssueReady(rank); }
+
+  // Of all ranks.
+  uint64_t nodes() const { return nodes_; }
+  uint64_t nodes_done() const { return nodes_done_; }
+
+  // By rank. Once only.
+  std::vector<SimRankResult> TakeResults();
+
+ private:
+  // One node at a time of each but kNoSlot.
+  enum Slot : size_t { kHostSlot, kDeviceSlot, kCommSlot, kNoSlot, kSlots };
+  enum Kind : size_t { kHost, kDevice, kComm, kMemory, kKinds };
+
+  struct Rank {
+    const SimRank* self = nullptr;
+    const SimProgram* program = nullptr;
+    std::vector<uint32_t> waits;
+    std::array<std::priority_queue<SimIndex, std::vector<SimIndex>, std::greater<>>, kSlots> ready;
+    std::array<bool, kSlots> taken{};
+    size_t left = 0;       // nodes
+    size_t in_flight = 0;  // of them
+    bool issuing = false;
+    std::vector<SimIndex> freed;  // by nodes without work: for the next time that nodes are issued
+    SimRankResult result;
+    std::array<BusyTime, kKinds> busy;
+  };
+
+  static Slot SlotOf(const SimNode& node);
+  static Kind KindOf(const SimNode& node);
+  static void MakeReady(Rank& rank, SimIndex index);
+  void IssueReady(SimIndex at);
+  void Issue(SimIndex at, SimIndex index);
+  void Start(SimIndex at, SimIndex index, const SimNode& node);
+  void Send(SimIndex at, SimIndex index, const SimNode& node);
+  void Receive(SimIndex at, SimIndex index, const SimNode& node);
+  void Wait(SimIndex at, SimIndex index, int64_t time);
+  void Skip(SimIndex at, SimIndex index);
+
+  const SimInput& input_;
+  const SimComputeModel& compute_;
+  SimMemoryModel& memory_;
+  SimTimeline& timeline_;
+  SimMessages& messages_;
+  SimCollectives& collectives_;
+  NodeListener& listener_;
+  std::vector<Rank> ranks_;
+  uint64_t nodes_ = 0;
+  uint64_t nodes_done_ = 0;
+};
+
+}  // namespace etude

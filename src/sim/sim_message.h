@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+
+#include "src/sim/sim_input.h"
+
+namespace etude {
+
+// Who is told that a message is there.
+struct MessageReceiver {
+  enum class Kind : uint8_t {
+    kNobody,
+    kNode,
+    kStream,
+    kCustom,
+    kPostReceive,
+    kSend
+  } kind = Kind::kNobody;
+  SimIndex rank = 0;
+  SimIndex subject = 0;  // node or stream; what is held back for kPostReceive and kSend
+  SimIndex node = 0;     // of a stream's program
+};
+
+// Ranks are numbers of classes but for `from` and `to`: where they are.
+struct SimMessage {
+  int64_t bytes = 0;
+  int64_t tag = 0;
+  int64_t ordinal = 0;
+  SimIndex source = 0;
+  SimIndex target = 0;
+  int64_t from = 0;
+  int64_t to = 0;
+  MessageReceiver sender;  // told at the arrival, too
+};
+
+// A message is for whom expects one with the same key.
+struct MatchKey {
+  int64_t tag = 0;
+  int64_t bytes = 0;
+  int64_t ordinal = 0;  // of classes, whose members are not told apart by source and target
+  SimIndex source = 0;
+  SimIndex target = 0;
+
+  friend bool operator==(const MatchKey&, const MatchKey&) = default;
+};
+
+inline MatchKey KeyOf(const SimMessage& message) {
+  return {.tag = message.tag,
+          .bytes = message.bytes,
+          .ordinal = message.ordinal,
+          .source = message.source,
+          .target = message.target};
+}
+
+// Tags of nodes and custom collectives, of collectives, and of what rendezvous say.
+inline constexpr int64_t kTagSpace = 500'000'000;
+inline constexpr int64_t kRendezvousTag = 1'000'000'000;
+
+}  // namespace etude

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "src/sim/coincidences.h"
+#include "src/sim/mailbox.h"
+#include "src/sim/sim_message.h"
+#include "src/sim/sim_network_model.h"
+#include "src/sim/sim_pool.h"
+#include "src/sim/sim_timeline.h"
+
+namespace etude {
+
+class MessageListener {
+ public:
+  virtual ~MessageListener() = default;
+  virtual void Tell(const MessageReceiver& receiver) = 0;
+};
+
+// Messages from their sending to who is told that they have come. With rendezvous a message starts
+// when its receiver has said that it waits, by a message of 8,192 bytes.
+class SimMessages {
+ public:
+  SimMessages(const SimInput& input, SimTimeline& timeline, SimNetworkModel& network,
+              Coincidences& coincidences, MessageListener& listener)
+      : input_(input),
+        timeline_(timeline),
+        network_(network),
+        coincidences_(coincidences),
+        listener_(listener) {}
+
+  void Send(const SimMessage& message);
+  // `from`: the rank itself.
+  void Receive(const MessageReceiver& receiver, const MatchKey& key, int64_t from);
+
+  // Events.
+  void Arrive(SimIndex message, int64_t planned);
+  void Received(SimIndex receipt, int64_t planned);
+
+  uint64_t sent() const { return sent_; }
+  uint64_t unreceived() const { return mailbox_.unreceived(); }
+
+ private:
+  void SendNow(const SimMessage& message);
+  void Post(const MessageReceiver& receiver, const MatchKey& key);
+  void Tell(const MessageReceiver& receiver);
+
+  const SimInput& input_;
+  SimTimeline& timeline_;
+  SimNetworkModel& network_;
+  Coincidences& coincidences_;
+  MessageListener& listener_;
+  Mailbox mailbox_;
+  SimPool<SimMessage> messages_;       // on their way
+  SimPool<MessageReceiver> receipts_;  // of messages that were there before they were asked for
+  // Of rendezvous.
+  SimPool<SimMessage> held_;
+  SimPool<std::pair<MessageReceiver, MatchKey>> posted_;
+  uint64_t sent_ = 0;
+};
+
+}  // namespace etude

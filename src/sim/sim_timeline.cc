@@ -1,0 +1,40 @@
+#include "src/sim/sim_timeline.h"
+
+#include <algorithm>
+
+namespace etude {
+
+void SimTimeline::PlanLocal(SimIndex rank, int64_t delay, const LocalEvent& event) {
+  const int64_t time = now() + std::min(delay, kLongest);
+  const SimIndex link = links_.Add({.event = event});
+  for (SimIndex i = first_tick_[rank]; i != kNoIndex; i = ticks_[i].next) {
+    Tick& tick = ticks_[i];
+    if (tick.time != time) continue;
+    if (tick.first == kNoIndex) {
+      tick.first = link;
+    } else {
+      links_[tick.last].next = link;
+    }
+    tick.last = link;
+    return;
+  }
+  const SimIndex tick = ticks_.Add(
+      {.time = time, .rank = rank, .first = link, .last = link, .next = first_tick_[rank]});
+  first_tick_[rank] = tick;
+  Plan(time, SimEventKind::kLocal, tick);
+}
+
+std::optional<LocalEvent> SimTimeline::NextLocal(SimIndex index) {
+  Tick& tick = ticks_[index];
+  if (tick.first != kNoIndex) {
+    const Link link = links_.Take(tick.first);
+    tick.first = link.next;
+    return link.event;
+  }
+  SimIndex* place = &first_tick_[tick.rank];
+  while (*place != index) place = &ticks_[*place].next;
+  *place = ticks_.Take(index).next;
+  return std::nullopt;
+}
+
+}  // namespace etude

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "src/sim/event_queue.h"
+#include "src/sim/sim_input.h"
+#include "src/sim/sim_pool.h"
+
+namespace etude {
+
+enum class SimEventKind : uint8_t { kLocal, kArrival, kLinkFree, kReceived };
+struct SimEvent {
+  SimEventKind kind = SimEventKind::kLocal;
+  SimIndex subject = 0;  // tick, message, link, receiver
+  int64_t planned = 0;   // when
+};
+
+// What a rank does at a tick, after what it has planned for it before.
+enum class LocalKind : uint8_t { kNodeDone, kHandled, kReduced, kStreamless, kWake, kCustomDone };
+struct LocalEvent {
+  LocalKind kind = LocalKind::kNodeDone;
+  bool reduces = false;
+  SimIndex subject = 0;  // node, or stream
+  SimIndex node = 0;     // of a stream's program
+  int64_t bytes = 0;
+};
+
+// What happens when. All that a rank plans for itself at one time runs together, where the first of
+// it was planned.
+class SimTimeline {
+ public:
+  static constexpr int64_t kEnd = int64_t{1} << 61;  // of a simulation, ns
+
+  explicit SimTimeline(size_t ranks) : first_tick_(ranks, kNoIndex) {}
+
+  int64_t now() const { return events_.now(); }
+  bool empty() const { return events_.empty(); }
+  uint64_t count() const { return events_.count(); }
+  // Goes to the next event. There is one.
+  SimEvent Take() { return events_.Take(); }
+  void Plan(int64_t time, SimEventKind kind, SimIndex subject) {
+    events_.Plan(time, {.kind = kind, .subject = subject, .planned = now()});
+  }
+
+  void PlanLocal(SimIndex rank, int64_t delay, const LocalEvent& event);
+  SimIndex RankOf(SimIndex tick) { return ticks_[tick].rank; }
+  // Of a tick that is now what the rank does next; nullopt: that was all, and the tick is gone.
+  // What it does may add to this tick, and make others.
+  std::optional<LocalEvent> NextLocal(SimIndex tick);
+
+ private:
+  static constexpr int64_t kLongest = int64_t{1} << 57;  // of anything, ns
+
+  struct Link {
+    LocalEvent event;
+    SimIndex next = kNoIndex;
+  };
+  struct Tick {
+    int64_t time = 0;
+    SimIndex rank = 0;
+    SimIndex first = kNoIndex;  // links
+    SimIndex last = kNoIndex;
+    SimIndex next = kNoIndex;  // tick of the rank
+  };
+
+  EventQueue<SimEvent> events_;
+  SimPool<Link> links_;
+  SimPool<Tick> ticks_;
+  std::vector<SimIndex> first_tick_;  // by rank
+};
+
+}  // namespace etude

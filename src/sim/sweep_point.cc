@@ -1,0 +1,313 @@
+#include "src/sim/sweep_point.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "src/base/quantity.h"
+#include "src/formats/byte_source.h"
+#include "src/sim/network_text.h"
+
+namespace etude {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::array<const char*, 4> kDimKeys = {"topology", "npus_count", "bandwidth", "latency"};
+constexpr std::array<const char*, 4> kAlgorithmKeys = {
+    "all-reduce-implementation", "all-gather-implementation", "reduce-scatter-implementation",
+    "all-to-all-implementation"};
+constexpr std::string_view kCustom = "-implementation-custom";
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash + 1);
+}
+
+// Prefixes of custom collectives, as far as their files are in `folder`.
+void FindPrograms(const std::string& folder, Json& prefixes) {
+  if (!prefixes.is_array()) return;
+  for (Json& prefix : prefixes) {
+    if (!prefix.is_string()) continue;
+    const auto name = prefix.get<std::string>();
+    if (name.starts_with('/')) continue;
+    if (ByteSource::Open(folder + name + ".0.et", {})) prefix = folder + name;
+  }
+}
+
+// A YAML document of lists, whose values stay texts. Malformed ones are its parser's matter.
+Json JsonOfYaml(const std::string& text) {
+  Json json = Json::object();
+  try {
+    for (const auto& entry : YAML::Load(text)) {
+      Json list = Json::array();
+      for (const YAML::Node& item : entry.second) list.push_back(item.Scalar());
+      json[entry.first.Scalar()] = std::move(list);
+    }
+  } catch (const YAML::Exception&) {
+    return Json::object();
+  }
+  return json;
+}
+
+// One value stands for all dimensions.
+void FillDims(Json& machine) {
+  Json& network = machine["network"];
+  size_t dims = 1;
+  for (const char* key : kDimKeys) {
+    if (network.contains(key) && network[key].is_array())
+      dims = std::max(dims, network[key].size());
+  }
+  const auto fill = [&](Json& value) {
+    if (!value.is_array()) value = Json(dims, value);
+  };
+  for (const char* key : kDimKeys) {
+    if (network.contains(key)) fill(network[key]);
+  }
+  Json& system = machine["system"];
+  const bool has_any = std::ranges::any_of(kAlgorithmKeys, [&](const char* key) {
+    return system.contains(key) || system.contains(key + std::string("-custom"));
+  });
+  if (machine.contains("algorithm") || !has_any) {
+    Json algorithm = machine.value("algorithm", Json("ring"));
+    fill(algorithm);
+    for (const char* key : kAlgorithmKeys) system[key] = algorithm;
+  }
+  machine.erase("algorithm");
+  for (const char* key : kAlgorithmKeys) {
+    if (system.contains(key)) fill(system[key]);
+  }
+}
+
+// Links of a network of one dimension.
+double LinksOf(const NetworkDim& dim) {
+  const auto npus = static_cast<double>(dim.npus);
+  if (dim.npus < 2) return 0;
+  switch (dim.shape) {
+    case NetworkShape::kRing: return dim.npus == 2 ? 1 : npus;
+    case NetworkShape::kFullyConnected: return npus * (npus - 1) / 2;
+    case NetworkShape::kSwitch: return npus;
+  }
+  return 0;
+}
+
+// GB/s of all links of each dimension.
+std::vector<double> RatesOf(const SimMachine& machine) {
+  constexpr double kGbOfGib = 1073741824.0 / 1e9;
+  std::vector<double> rates;
+  for (const NetworkDim& dim : machine.dims) {
+    const double networks = static_cast<double>(machine.npus() / dim.npus);
+    rates.push_back(networks * LinksOf(dim) * dim.bandwidth * kGbOfGib);
+  }
+  return rates;
+}
+
+}  // namespace
+
+Result<SweepMachine> MachineOf(const SweepPoint& point) {
+  SweepMachine made;
+  const Json& json = point.machine;
+  const auto name = [&](const char* section) { return fmt::format("{}: {}", point.name, section); };
+  ETUDE_RETURN_IF_ERROR(
+      ParseAstraNetwork(json.at("network").dump(), name("network"), made.machine));
+  ETUDE_ASSIGN_OR_RETURN(made.collectives,
+                         ParseAstraSystem(json.at("system").dump(), name("system"), made.machine));
+  ETUDE_RETURN_IF_ERROR(ParseAstraMemory(json.at("memory").dump(), name("memory"), made.machine));
+  made.machine.congestion = json.at("congestion").get<std::string>() == "aware";
+  made.machine.system.queues = json.at("queues").get<int64_t>();
+  made.machine.system.rendezvous = json.at("rendezvous").get<bool>();
+  made.machine.system.endpoint_delay *= json.at("injection_scale").get<int64_t>();
+  return made;
+}
+
+double LinkBandwidthOf(const SimMachine& machine) {
+  double sum = 0;
+  for (const double rate : RatesOf(machine)) sum += rate;
+  return sum;
+}
+
+Result<double> CostOf(const SimMachine& machine, const SweepPrices& prices) {
+  const size_t dims = machine.dims.size();
+  if (prices.bandwidth.size() > 1 && prices.bandwidth.size() != dims) {
+    return BadInput(
+        fmt::format("prices: found {} of bandwidth, expected one, or {} as there are "
+                    "dimensions",
+                    prices.bandwidth.size(), dims));
+  }
+  double cost = static_cast<double>(machine.npus()) * prices.npu;
+  const std::vector<double> rates = RatesOf(machine);
+  for (size_t i = 0; i < dims && !prices.bandwidth.empty(); ++i) {
+    cost += rates[i] * prices.bandwidth[prices.bandwidth.size() == 1 ? 0 : i];
+  }
+  return cost;
+}
+
+SweepPlanner::SweepPlanner(const SweepSpec& spec, std::string path, Limits limits)
+    : spec_(spec), path_(std::move(path)), folder_(FolderOf(path_)), limits_(limits) {}
+
+Result<SweepPoint> SweepPlanner::PointAt(size_t index) {
+  SweepPoint point{.machine = {{"model", "astra-sim-2.0"},
+                               {"network", Json::object()},
+                               {"system", Json::object()},
+                               {"memory", Json::object()},
+                               {"congestion", "unaware"},
+                               {"queues", 1},
+                               {"rendezvous", false},
+                               {"injection_scale", 1}}};
+  generate_ = Json::object();
+  const std::vector<size_t> choices = spec_.ChoicesOf(index);
+  point.name = fmt::format("{}: point {}", path_, index + 1);
+  for (size_t i = 0; i < choices.size(); ++i) {
+    point.labels.push_back(spec_.axes[i].choices[choices[i]].label);
+    point.name +=
+        fmt::format("{}{} {}", i == 0 ? " (" : ", ", spec_.axes[i].name, point.labels.back());
+  }
+  if (!choices.empty()) point.name += ")";
+  for (const SweepSetting& setting : spec_.base) ETUDE_RETURN_IF_ERROR(Apply(setting, point));
+  for (size_t i = 0; i < choices.size(); ++i) {
+    for (const SweepSetting& setting : spec_.axes[i].choices[choices[i]].settings) {
+      ETUDE_RETURN_IF_ERROR(Apply(setting, point));
+    }
+  }
+  ETUDE_RETURN_IF_ERROR(ReadGenerate(point));
+  FillDims(point.machine);
+  return point;
+}
+
+Status SweepPlanner::Apply(const SweepSetting& setting, SweepPoint& point) {
+  const std::string& key = setting.path[0];
+  if (key == "job") {
+    point.job.path = PathOf(setting.value.get<std::string>());
+    generate_.clear();
+  } else if (key == "compute") {
+    point.job.compute = setting.value.get<std::string>();
+  } else if (key == "fill_ranks") {
+    point.job.fill_ranks = setting.value.get<bool>();
+  } else if (key == "groups") {
+    point.job.groups = PathOf(setting.value.get<std::string>());
+  } else if (key == "generate") {
+    point.job.path.clear();
+    if (setting.path.size() != 2) {
+      return BadInput(fmt::format("{}: {}: expected an option of 'etude generate'", point.name,
+                                  fmt::join(setting.path, ".")));
+    }
+    generate_[setting.path[1]] = setting.value;
+  } else {
+    const Status applied = ApplyToMachine(setting, point.machine);
+    if (!applied && applied.error().code == ErrorCode::kBadInput) {
+      return BadInput(fmt::format("{}: {}", point.name, applied.error().message));
+    }
+    return applied;
+  }
+  return {};
+}
+
+Status SweepPlanner::ApplyToMachine(const SweepSetting& setting, Json& machine) {
+  const std::string& key = setting.path[0];
+  const bool is_section = key == "network" || key == "system" || key == "memory";
+  if (key == "network" && setting.path.size() == 1) {
+    const auto text = NetworkOfDims(setting.value.get<std::string>());
+    if (text) {
+      SimMachine scratch;
+      ETUDE_RETURN_IF_ERROR(ParseAstraNetwork(*text, key, scratch));
+      machine[key] = JsonOfYaml(*text);
+      return {};
+    }
+  }
+  if (is_section && setting.path.size() == 1) {
+    ETUDE_ASSIGN_OR_RETURN(machine[key],
+                           ReadSection(key, PathOf(setting.value.get<std::string>())));
+    return {};
+  }
+  Json* at = &machine;
+  for (size_t i = 0; i + 1 < setting.path.size(); ++i) at = &(*at)[setting.path[i]];
+  const std::string& last = setting.path.back();
+  if (setting.path.size() <= 2) {
+    (*at)[last] = setting.value;
+    if (last.ends_with(kCustom)) FindPrograms(folder_, (*at)[last]);
+    return {};
+  }
+  // A dimension's value: "network.bandwidth.1".
+  const auto dim = ParseWhole(last);
+  if (setting.path.size() == 3 && at->is_array() && dim && *dim >= 0 &&
+      static_cast<size_t>(*dim) < at->size()) {
+    (*at)[static_cast<size_t>(*dim)] = setting.value;
+    return {};
+  }
+  return BadInput(
+      fmt::format("{}: expected {}, a list with a value for each dimension, and the "
+                  "number of one of them, from 0",
+                  fmt::join(setting.path, "."), setting.path[1]));
+}
+
+Result<Json> SweepPlanner::ReadSection(const std::string& section, const std::string& path) {
+  const auto [found, is_new] = files_.emplace(std::pair(section, path), Json());
+  if (!is_new) return found->second;
+  ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, limits_));
+  SimMachine machine;
+  if (section == "network") {
+    ETUDE_RETURN_IF_ERROR(ParseAstraNetwork(text, path, machine));
+    found->second = JsonOfYaml(text);
+  } else if (section == "system") {
+    ETUDE_RETURN_IF_ERROR(ParseAstraSystem(text, path, machine));
+    found->second = Json::parse(text);
+    for (auto& [key, value] : found->second.items()) {
+      if (key.ends_with(kCustom)) FindPrograms(FolderOf(path), value);
+    }
+  } else {
+    ETUDE_RETURN_IF_ERROR(ParseAstraMemory(text, path, machine));
+    found->second = Json::parse(text);
+  }
+  return found->second;
+}
+
+// generate = { what = "llm", model = "llama-3-8b", dp = 8, clip = true }. Files are those of models
+// and devices in TOML, models in text and measured times.
+Status SweepPlanner::ReadGenerate(SweepPoint& point) const {
+  if (generate_.empty()) {
+    if (!point.job.path.empty()) return {};
+    return BadInput(fmt::format("{}: has no job, expected 'job' or 'generate'", point.name));
+  }
+  for (const char* key : {"what", "model"}) {
+    if (generate_.contains(key) && generate_[key].is_string()) continue;
+    return BadInput(fmt::format("{}: generate has no '{}', which it needs", point.name, key));
+  }
+  const auto what = generate_["what"].get<std::string>();
+  const auto word_of = [&](const std::string& key) {
+    const Json& value = generate_[key];
+    std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    const bool is_file = key == "measured" || (key == "model" && what == "text") ||
+                         ((key == "model" || key == "device") && text.ends_with(".toml"));
+    if (!is_file) return text;
+    return point.job.files.emplace_back(PathOf(text));
+  };
+  std::vector<std::string>& words = point.job.generate;
+  words = {what, word_of("model")};
+  for (const auto& [key, value] : generate_.items()) {
+    if (key == "what" || key == "model") continue;
+    if (key == "output" || key == "o" || key == "to" || key == "json") {
+      return BadInput(fmt::format("{}: generate.{}: is the sweep's own matter", point.name, key));
+    }
+    std::string option = (key.size() == 1 ? "-" : "--") + key;
+    std::ranges::replace(option, '_', '-');
+    if (value.is_boolean()) {
+      if (value.get<bool>()) words.push_back(option);
+      continue;
+    }
+    words.push_back(option);
+    words.push_back(word_of(key));
+  }
+  return {};
+}
+
+std::string SweepPlanner::PathOf(const std::string& name) const {
+  return name.starts_with('/') ? name : folder_ + name;
+}
+
+}  // namespace etude

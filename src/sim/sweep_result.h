@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "src/sim/simulator.h"
+#include "src/sim/sweep_point.h"
+#include "src/sim/sweep_spec.h"
+
+namespace etude {
+
+// Where the step's time goes: of the mean rank, in ns. The last four make up the first.
+struct SweepTimes {
+  int64_t step = 0;  // until the last rank is done
+  int64_t compute = 0;
+  int64_t exposed_communication = 0;
+  int64_t exposed_memory = 0;
+  int64_t idle = 0;
+
+  friend bool operator==(const SweepTimes&, const SweepTimes&) = default;
+};
+
+// The times by the names that they have in files and tables: "step_ns" … "idle_ns".
+struct SweepTimeColumn {
+  const char* key;
+  const char* title;
+  int64_t SweepTimes::*time;
+};
+inline constexpr SweepTimeColumn kSweepTimes[] = {
+    {"step_ns", "step", &SweepTimes::step},
+    {"compute_ns", "compute", &SweepTimes::compute},
+    {"exposed_communication_ns", "exposed comm", &SweepTimes::exposed_communication},
+    {"exposed_memory_ns", "exposed memory", &SweepTimes::exposed_memory},
+    {"idle_ns", "idle", &SweepTimes::idle},
+};
+
+// What became of a point.
+struct SweepOutcome {
+  enum class State : uint8_t {
+    kDone,
+    kUnfinished,  // ranks wait for ever
+    kRefused,     // job and machine do not fit together
+  };
+  State state = State::kDone;
+  std::string why;                  // for others than kDone
+  std::optional<SweepTimes> times;  // of kDone
+
+  friend bool operator==(const SweepOutcome&, const SweepOutcome&) = default;
+};
+std::string_view Name(SweepOutcome::State state);
+
+// What a point is simulated from: two points with the same text have the same outcome. `job` and
+// `programs` (of custom collectives) say what is in their files.
+std::string SweepIdentity(const SweepPoint& point, const std::string& job,
+                          const std::string& programs);
+
+// The file of a point in a sweep's folder: its name by the identity, its text, and the outcome in
+// such a text; nullopt if it is damaged or of another identity.
+std::string SweepFileName(const std::string& identity);
+std::string SweepFileText(const std::string& identity, const SweepOutcome& outcome);
+std::optional<SweepOutcome> ReadSweepFile(std::string_view text, const std::string& identity);
+
+// A point with its figures.
+struct SweepRow {
+  size_t point = 0;                 // from 0
+  std::vector<std::string> labels;  // by axis
+  int64_t npus = 0;
+  double bandwidth = 0;  // GB/s of all links
+  std::optional<double> cost;
+  std::optional<SweepOutcome> outcome;  // nullopt: not simulated yet
+  bool is_best = false;                 // of the Pareto front
+};
+
+// What the front is of, where the spec does not say: step time and cost, or the first of bandwidth
+// and NPUs that differs between rows; empty if none does.
+std::vector<SweepMeasure> MeasuresOf(const SweepSpec& spec, const std::vector<SweepRow>& rows);
+// Marks the front among the rows that are done.
+void MarkFront(const std::vector<SweepMeasure>& measures, std::vector<SweepRow>& rows);
+
+}  // namespace etude

@@ -1,0 +1,371 @@
+#include "src/sim/sweep_spec.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "src/formats/toml_reader.h"
+
+namespace etude {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kSweepFormat = "etude-sweep";
+constexpr int64_t kSweepVersion = 1;
+constexpr size_t kMostSweepDepth = 3;  // of the name of a setting
+
+constexpr std::array kMeasures = {SweepMeasure::kStep, SweepMeasure::kExposed, SweepMeasure::kCost,
+                                  SweepMeasure::kBandwidth, SweepMeasure::kNpus};
+
+bool IsSection(std::string_view name) {
+  return name == "network" || name == "system" || name == "memory" || name == "generate";
+}
+
+class SweepParser : private TomlReader {
+ public:
+  SweepParser(const toml::table& root, const std::string& path) : TomlReader(path), root_(root) {}
+
+  Result<SweepSpec> Run() {
+    ETUDE_RETURN_IF_ERROR(CheckKeys(
+        root_, "a sweep", {"format", "version", "base", "grid", "point", "prices", "pareto"}));
+    ETUDE_RETURN_IF_ERROR(CheckFormat(root_, kSweepFormat, kSweepVersion));
+    if (const toml::node* base = root_.get("base")) {
+      const toml::table* table = base->as_table();
+      if (table == nullptr) return WrongType(*base, "base", "a table");
+      ETUDE_RETURN_IF_ERROR(ReadSettings(*table, "[base]", {}, spec_.base));
+    }
+    if (const toml::node* points = root_.get("point")) ETUDE_RETURN_IF_ERROR(ReadPoints(*points));
+    if (const toml::node* grid = root_.get("grid")) {
+      const toml::table* table = grid->as_table();
+      if (table == nullptr) return WrongType(*grid, "grid", "a table of settings and their values");
+      ETUDE_RETURN_IF_ERROR(ReadGrid(*table, {}));
+    }
+    std::ranges::stable_sort(axes_, {}, &PlacedAxis::place);
+    for (PlacedAxis& axis : axes_) spec_.axes.push_back(std::move(axis.axis));
+    ETUDE_RETURN_IF_ERROR(CheckCount());
+    if (const toml::node* prices = root_.get("prices")) ETUDE_RETURN_IF_ERROR(ReadPrices(*prices));
+    if (const toml::node* pareto = root_.get("pareto")) ETUDE_RETURN_IF_ERROR(ReadPareto(*pareto));
+    return std::move(spec_);
+  }
+
+ private:
+  using Path = std::vector<std::string>;
+  using Place = std::pair<uint32_t, uint32_t>;  // line, column
+  struct PlacedAxis {
+    Place place;
+    SweepAxis axis;
+  };
+
+  static Place PlaceOfKey(const toml::key& key) {
+    return {key.source().begin.line, key.source().begin.column};
+  }
+
+  // Keys below `path`, as far as they are known here: those of the system are its parser's matter.
+  Status CheckSettingKeys(const toml::table& table, const Path& path, std::string_view where,
+                          bool named) const {
+    if (path.empty() && named) {
+      return CheckKeys(table, where,
+                       {"name", "job", "groups", "compute", "fill_ranks", "generate", "model",
+                        "network", "system", "memory", "algorithm", "congestion", "queues",
+                        "rendezvous", "injection_scale"});
+    }
+    if (path.empty()) {
+      return CheckKeys(
+          table, where,
+          {"job", "groups", "compute", "fill_ranks", "generate", "model", "network", "system",
+           "memory", "algorithm", "congestion", "queues", "rendezvous", "injection_scale"});
+    }
+    if (path.size() == 1 && path[0] == "network") {
+      return CheckKeys(table, "network", {"topology", "npus_count", "bandwidth", "latency"});
+    }
+    return {};
+  }
+
+  Status CheckDepth(const toml::node& node, const Path& path) const {
+    const bool deep = path.size() > kMostSweepDepth;
+    if (!deep && (path.size() < 2 || IsSection(path[0]))) return {};
+    return WrongType(node, path[0],
+                     deep ? "a value" : "text or a number: this setting has no parts");
+  }
+
+  // A table of settings.
+  Status ReadSettings(const toml::table& table, std::string_view where, const Path& path,
+                      std::vector<SweepSetting>& settings) const {
+    ETUDE_RETURN_IF_ERROR(CheckSettingKeys(table, path, where, where == "[[point]]"));
+    for (const auto& [key, value] : table) {
+      if (path.empty() && key.str() == "name") continue;
+      Path below = path;
+      below.emplace_back(key.str());
+      ETUDE_RETURN_IF_ERROR(ReadSetting(value, below, where, settings));
+    }
+    return {};
+  }
+
+  Status ReadSetting(const toml::node& node, const Path& path, std::string_view where,
+                     std::vector<SweepSetting>& settings) const {
+    ETUDE_RETURN_IF_ERROR(CheckDepth(node, path));
+    if (const toml::table* table = node.as_table()) {
+      if (!IsSection(path[0])) return WrongType(node, path[0], "text or a number");
+      return ReadSettings(*table, where, path, settings);
+    }
+    ETUDE_ASSIGN_OR_RETURN(Json value, ValueOf(node, fmt::format("{}", fmt::join(path, "."))));
+    ETUDE_RETURN_IF_ERROR(CheckValue(node, path, value));
+    settings.push_back({.path = path, .value = std::move(value)});
+    return {};
+  }
+
+  // Text, a number, a truth value, or a list of them.
+  Result<Json> ValueOf(const toml::node& node, const std::string& key, bool in_list = false) const {
+    if (const auto* text = node.as_string()) {
+      if (text->get().empty()) return Wrong(node, fmt::format("{}: found nothing in it", key));
+      return Json(text->get());
+    }
+    if (const auto* whole = node.as_integer()) return Json(whole->get());
+    if (const auto* number = node.as_floating_point()) {
+      if (!std::isfinite(number->get())) {
+        return Wrong(node, fmt::format("{}: expected a finite number", key));
+      }
+      return Json(number->get());
+    }
+    if (const auto* flag = node.as_boolean()) return Json(flag->get());
+    const toml::array* list = node.as_array();
+    if (list == nullptr || in_list) {
+      return WrongType(node, key,
+                       in_list ? "text or numbers" : "text, a number, or a list of them");
+    }
+    Json values = Json::array();
+    for (const toml::node& one : *list) {
+      ETUDE_ASSIGN_OR_RETURN(Json value, ValueOf(one, key, /*in_list=*/true));
+      values.push_back(std::move(value));
+    }
+    if (values.empty()) return Wrong(node, fmt::format("{}: found an empty list", key));
+    return values;
+  }
+
+  // Of settings that are the sweep's own; what files of ASTRA-sim may hold is their parsers'
+  // matter.
+  Status CheckValue(const toml::node& node, const Path& path, const Json& value) const {
+    if (path.size() > 1) return {};
+    const std::string& key = path[0];
+    if (key == "generate") return WrongType(node, key, "a table, as in { what = \"llm\", … }");
+    if (key == "queues") return StatusOf(Whole(node, key, 1, 1024));
+    if (key == "injection_scale") return StatusOf(Whole(node, key, 0, 1'000'000));
+    if (key == "rendezvous" || key == "fill_ranks") return StatusOf(Flag(node, key));
+    if (key == "algorithm") {
+      const bool fits =
+          value.is_string() || (value.is_array() && std::ranges::all_of(value, [](const Json& one) {
+                                  return one.is_string();
+                                }));
+      return fits ? Status() : WrongType(node, key, "a name, or one for each dimension");
+    }
+    if (!value.is_string()) return WrongType(node, key, "text");
+    const auto is_one_of = [&](std::initializer_list<std::string_view> words) -> Status {
+      const auto text = value.get<std::string>();
+      if (std::ranges::find(words, text) != words.end()) return {};
+      return Wrong(node,
+                   fmt::format("{}: found '{}', expected {}", key, text, fmt::join(words, " or ")));
+    };
+    if (key == "congestion") return is_one_of({"unaware", "aware"});
+    if (key == "compute") return is_one_of({"durations", "flops"});
+    if (key == "model") return is_one_of({"astra-sim-2.0"});
+    return {};
+  }
+
+  template <typename T>
+  static Status StatusOf(const Result<T>& result) {
+    if (result) return {};
+    return tl::unexpected<Error>(result.error());
+  }
+
+  Status ReadPoints(const toml::node& node) {
+    const toml::array* points = node.as_array();
+    if (points == nullptr || points->empty()) {
+      return WrongType(node, "point", "a list of tables: [[point]]");
+    }
+    PlacedAxis placed{.place = {0, 0}, .axis = {.name = "name", .choices = {}}};
+    std::set<std::string> names;
+    for (const toml::node& one : *points) {
+      const toml::table* table = one.as_table();
+      if (table == nullptr) return WrongType(one, "point", "a table: [[point]]");
+      SweepChoice choice{.label = fmt::format("{}", placed.axis.choices.size() + 1)};
+      if (const toml::node* name = table->get("name")) {
+        ETUDE_ASSIGN_OR_RETURN(choice.label, Text(*name, "name"));
+      }
+      if (!names.insert(choice.label).second) {
+        return Wrong(one, fmt::format("name: there is another point '{}'", choice.label));
+      }
+      ETUDE_RETURN_IF_ERROR(ReadSettings(*table, "[[point]]", {}, choice.settings));
+      placed.axis.choices.push_back(std::move(choice));
+    }
+    axes_.push_back(std::move(placed));
+    return {};
+  }
+
+  Status ReadGrid(const toml::table& table, const Path& path) {
+    ETUDE_RETURN_IF_ERROR(CheckSettingKeys(table, path, "[grid]", false));
+    for (const auto& [key, value] : table) {
+      Path below = path;
+      below.emplace_back(key.str());
+      ETUDE_RETURN_IF_ERROR(CheckDepth(value, below));
+      if (const toml::table* inner = value.as_table()) {
+        ETUDE_RETURN_IF_ERROR(ReadGrid(*inner, below));
+        continue;
+      }
+      const std::string name = fmt::format("{}", fmt::join(below, "."));
+      const toml::array* list = value.as_array();
+      if (list == nullptr || list->empty()) return WrongType(value, name, "a list of values");
+      PlacedAxis placed{.place = PlaceOfKey(key), .axis = {.name = name, .choices = {}}};
+      std::set<std::string> labels;
+      for (const toml::node& one : *list) {
+        SweepChoice choice;
+        ETUDE_RETURN_IF_ERROR(ReadSetting(one, below, "[grid]", choice.settings));
+        choice.label = LabelOf(choice.settings, below.size());
+        if (!labels.insert(choice.label).second) {
+          return Wrong(one, fmt::format("{}: found {} twice", name, choice.label));
+        }
+        placed.axis.choices.push_back(std::move(choice));
+      }
+      axes_.push_back(std::move(placed));
+    }
+    return {};
+  }
+
+  // "50GB/s", "[8, 4]", "topology Ring, npus_count 8".
+  static std::string LabelOf(const std::vector<SweepSetting>& settings, size_t depth) {
+    std::string label;
+    for (const SweepSetting& setting : settings) {
+      if (!label.empty()) label += ", ";
+      for (size_t i = depth; i < setting.path.size(); ++i) {
+        label += setting.path[i];
+        label += i + 1 < setting.path.size() ? "." : " ";
+      }
+      label += TextOf(setting.value);
+    }
+    return label;
+  }
+  static std::string TextOf(const Json& value) {
+    if (value.is_string()) return value.get<std::string>();
+    if (!value.is_array()) return value.dump();
+    std::string text;
+    for (const Json& one : value) {
+      text += text.empty() ? "[" : ", ";
+      text += TextOf(one);
+    }
+    return text + "]";
+  }
+
+  Status CheckCount() const {
+    size_t count = 1;
+    for (const SweepAxis& axis : spec_.axes) {
+      count *= axis.choices.size();
+      if (count > kMostSweepPoints) {
+        return BadInput(fmt::format("{}: found more than {} points, expected up to that many",
+                                    path(), kMostSweepPoints));
+      }
+    }
+    return {};
+  }
+
+  // 0 and more.
+  Result<double> Price(const toml::node& node, std::string_view key) const {
+    const auto* whole = node.as_integer();
+    if (whole != nullptr && whole->get() == 0) return 0.0;
+    return Positive(node, key);
+  }
+
+  Status ReadPrices(const toml::node& node) {
+    const toml::table* table = node.as_table();
+    if (table == nullptr) return WrongType(node, "prices", "a table");
+    ETUDE_RETURN_IF_ERROR(CheckKeys(*table, "prices", {"npu", "bandwidth"}));
+    SweepPrices prices;
+    if (const toml::node* npu = table->get("npu")) {
+      ETUDE_ASSIGN_OR_RETURN(prices.npu, Price(*npu, "npu"));
+    }
+    if (const toml::node* bandwidth = table->get("bandwidth")) {
+      if (const toml::array* list = bandwidth->as_array()) {
+        for (const toml::node& one : *list) {
+          ETUDE_ASSIGN_OR_RETURN(prices.bandwidth.emplace_back(), Price(one, "bandwidth"));
+        }
+      } else {
+        ETUDE_ASSIGN_OR_RETURN(prices.bandwidth.emplace_back(), Price(*bandwidth, "bandwidth"));
+      }
+      if (prices.bandwidth.empty()) {
+        return Wrong(*bandwidth, "bandwidth: found an empty list, expected a price");
+      }
+    }
+    spec_.prices = std::move(prices);
+    return {};
+  }
+
+  Status ReadPareto(const toml::node& node) {
+    const toml::array* list = node.as_array();
+    if (list == nullptr || list->size() < 2) {
+      return WrongType(node, "pareto", "a list of at least two measures");
+    }
+    std::vector<std::string_view> names;
+    for (const SweepMeasure measure : kMeasures) names.push_back(Name(measure));
+    for (const toml::node& one : *list) {
+      ETUDE_ASSIGN_OR_RETURN(const std::string name, Text(one, "pareto"));
+      const auto found = std::ranges::find(names, name);
+      if (found == names.end()) {
+        return Wrong(one,
+                     fmt::format("pareto: found '{}', expected {}", name, fmt::join(names, ", ")));
+      }
+      const SweepMeasure measure = kMeasures[static_cast<size_t>(found - names.begin())];
+      if (std::ranges::count(spec_.pareto, measure) != 0) {
+        return Wrong(one, fmt::format("pareto: found '{}' twice", name));
+      }
+      if (measure == SweepMeasure::kCost && !spec_.prices) {
+        return Wrong(one, "pareto: found 'cost', which needs [prices]");
+      }
+      spec_.pareto.push_back(measure);
+    }
+    return {};
+  }
+
+  const toml::table& root_;
+  std::vector<PlacedAxis> axes_;
+  SweepSpec spec_;
+};
+
+}  // namespace
+
+std::string_view Name(SweepMeasure measure) {
+  switch (measure) {
+    case SweepMeasure::kStep: return "step";
+    case SweepMeasure::kExposed: return "exposed";
+    case SweepMeasure::kCost: return "cost";
+    case SweepMeasure::kBandwidth: return "bandwidth";
+    case SweepMeasure::kNpus: return "npus";
+  }
+  return "";
+}
+
+size_t SweepSpec::point_count() const {
+  size_t count = 1;
+  for (const SweepAxis& axis : axes) count *= axis.choices.size();
+  return count;
+}
+
+std::vector<size_t> SweepSpec::ChoicesOf(size_t point) const {
+  std::vector<size_t> choices(axes.size());
+  for (size_t i = axes.size(); i-- > 0;) {
+    choices[i] = point % axes[i].choices.size();
+    point /= axes[i].choices.size();
+  }
+  return choices;
+}
+
+Result<SweepSpec> ParseSweep(std::string_view text, const std::string& path) {
+  return ParseToml<SweepSpec>(
+      text, path, [&](const toml::table& root) { return SweepParser(root, path).Run(); });
+}
+
+}  // namespace etude

@@ -1,0 +1,89 @@
+#include "src/transform/program_phases.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "src/trace/launch.h"
+#include "src/trace/operator_name.h"
+#include "src/trace/program_parts.h"
+#include "src/transform/label_phases.h"
+#include "src/transform/program_order.h"
+
+namespace etude {
+namespace {
+
+constexpr size_t kPhaseCount = std::size(kAllPhases);
+
+PhaseRow& RowOf(std::vector<PhaseRow>& rows, Phase phase) {
+  return rows[static_cast<size_t>(phase)];
+}
+
+std::vector<PhaseRow> RowsOfAll() {
+  std::vector<PhaseRow> rows(kPhaseCount);
+  for (const Phase phase : kAllPhases) RowOf(rows, phase).phase = phase;
+  return rows;
+}
+
+ProgramPhases OfSpans(const Trace& trace, const std::vector<ProgramSpan>& spans) {
+  ProgramPhases found{.stated = true, .rows = RowsOfAll()};
+  const std::vector<const ProgramSpan*> of = SpansOfNodes(trace, spans);
+  std::set<int64_t> steps;
+  std::set<int64_t> micro_batches;
+  for (size_t i = 0; i < of.size();) {
+    size_t end = i;
+    while (end < of.size() && of[end] == of[i]) ++end;
+    if (of[i] != nullptr) {
+      const ProgramPart& part = of[i]->part;
+      steps.insert(part.step);
+      if (part.micro_batch) micro_batches.insert(*part.micro_batch);
+      PhaseRow& row = RowOf(found.rows, part.phase);
+      const uint64_t nodes = end - i;
+      row.least = row.stretches == 0 ? nodes : std::min(row.least, nodes);
+      row.most = std::max(row.most, nodes);
+      row.nodes += nodes;
+      ++row.stretches;
+    }
+    i = end;
+  }
+  found.steps = steps.size();
+  found.micro_batches = micro_batches.size();
+  return found;
+}
+
+ProgramPhases ByLabels(const Trace& trace) {
+  ProgramPhases found{.rows = RowsOfAll()};
+  std::vector<Phase> phases = PhasesByLabels(trace, TopDown(trace));
+  const std::vector<NodeId> launchers = FindLaunchers(trace);
+  std::set<std::string_view> steps;
+  ForEachNode(trace, [&](NodeId node) {
+    if (IsRoot(trace.kind(node))) return;
+    if (IsStepMark(trace.name(node))) {
+      steps.insert(trace.name(node));
+      return;
+    }
+    const NodeId launcher = launchers[node.index()];
+    ++RowOf(found.rows, phases[(launcher ? launcher : node).index()]).nodes;
+  });
+  found.steps = steps.size();
+  // What no label says counts as forward: of a trace without labels nothing is known.
+  if (std::ranges::all_of(found.rows, [](const PhaseRow& row) {
+        return row.phase == Phase::kForward || row.nodes == 0;
+      })) {
+    found.rows.clear();
+  }
+  return found;
+}
+
+}  // namespace
+
+Result<ProgramPhases> FindPhases(const Trace& trace) {
+  ETUDE_ASSIGN_OR_RETURN(const std::vector<ProgramSpan> spans, StatedParts(trace));
+  ProgramPhases found = spans.empty() ? ByLabels(trace) : OfSpans(trace, spans);
+  std::erase_if(found.rows, [](const PhaseRow& row) { return row.nodes == 0; });
+  return found;
+}
+
+}  // namespace etude
