@@ -263,7 +263,9 @@ class InfoCommand : public Command {
       std::optional<MotifTree> tree;
       ProgramPhases phases;
       if (motifs_) {
-        ETUDE_ASSIGN_OR_RETURN(phases, FindPhases(trace));
+        Result<ProgramPhases> found = FindPhases(trace);
+        if (!found) return MakeError(found.error().code, path_ + ": " + found.error().message);
+        phases = *std::move(found);
         ETUDE_ASSIGN_OR_RETURN(tree, MakeMotifTree(trace, {}, console.context().limits));
       }
       if (json_) {

@@ -119,25 +119,37 @@ std::string NodesText(const JobCounts& counts) {
 
 namespace {
 
-// The job of a folder of classes of which all ranks are asked for: it stays the one that it is.
-// nullopt: it is something else that becomes a job.
-Result<std::optional<Job>> WholeJob(const JobClassesRequest& request, const RunContext& context) {
+// The job in classes of which `inputs` are all ranks, if any.
+Result<std::optional<Job>> WholeJobOf(const std::vector<RankInput>& inputs,
+                                      const RunContext& context) {
   std::set<std::string> folders;
-  std::vector<std::string> paths;
-  for (const RankInput& input : request.inputs) {
+  for (const RankInput& input : inputs) {
     const std::optional<JobRankPath> rank = JobRankOfPath(input.path);
     if (!rank) return std::nullopt;
     folders.insert(rank->folder);
-    paths.push_back(input.path);
   }
-  const bool has_groups = !request.groups.empty() || !GroupsBeside(paths).empty();
-  if (folders.size() != 1 || has_groups) return std::nullopt;
+  if (folders.size() != 1) return std::nullopt;
   ETUDE_ASSIGN_OR_RETURN(Job job, ReadJobFolder(*folders.begin(), context));
-  if (job.rank_count() != static_cast<int64_t>(paths.size())) return std::nullopt;
+  if (job.rank_count() != static_cast<int64_t>(inputs.size())) return std::nullopt;
   return job;
 }
 
-Result<Job> EncodeInputs(const JobClassesRequest& request, const Console& console) {
+// A folder of classes all of whose ranks are asked for stays the job that it is; anything else
+// becomes one.
+Result<Job> JobOf(const JobClassesRequest& request, const Console& console) {
+  for (const RankInput& input : request.inputs) {
+    const std::optional<JobRankPath> rank = JobRankOfPath(input.path);
+    std::error_code ignored;
+    if (rank && std::filesystem::equivalent(rank->folder, request.output, ignored)) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("convert: {}: found the job itself, expected another folder",
+                                   request.output));
+    }
+  }
+  if (request.groups.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(std::optional<Job> whole, WholeJobOf(request.inputs, console.context()));
+    if (whole) return *std::move(whole);
+  }
   ETUDE_ASSIGN_OR_RETURN(RankTraces read,
                          ReadRankTraces(request.inputs, request.groups, request.jobs, console));
   std::vector<RankOfJob> ranks;
@@ -156,20 +168,7 @@ Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console
                                  request.files == ClassFiles::kPacked ? "packed" : "classes"));
   }
   ETUDE_RETURN_IF_ERROR(CheckNoTraces(request.output, console.context()));
-  for (const RankInput& input : request.inputs) {
-    const std::optional<JobRankPath> rank = JobRankOfPath(input.path);
-    std::error_code ignored;
-    if (rank && std::filesystem::equivalent(rank->folder, request.output, ignored)) {
-      return MakeError(ErrorCode::kUsage,
-                       fmt::format("convert: {}: found the job itself, expected another folder",
-                                   request.output));
-    }
-  }
-  ETUDE_ASSIGN_OR_RETURN(std::optional<Job> whole, WholeJob(request, console.context()));
-  if (!whole) {
-    ETUDE_ASSIGN_OR_RETURN(whole, EncodeInputs(request, console));
-  }
-  const Job& job = *whole;
+  ETUDE_ASSIGN_OR_RETURN(const Job job, JobOf(request, console));
   ETUDE_RETURN_IF_ERROR(WriteJobFolder(job, request.output, console.context(), request.files));
   const JobCounts counts = CountsOf(job);
   if (request.json) {

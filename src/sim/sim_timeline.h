@@ -7,6 +7,7 @@
 #include "src/sim/event_queue.h"
 #include "src/sim/sim_input.h"
 #include "src/sim/sim_pool.h"
+#include "src/sim/tie_watch.h"
 
 namespace etude {
 
@@ -15,6 +16,7 @@ struct SimEvent {
   SimEventKind kind = SimEventKind::kLocal;
   SimIndex subject = 0;  // tick, message, link, receiver
   int64_t planned = 0;   // when
+  EventCause cause;
 };
 
 // What a rank does at a tick, after what it has planned for it before.
@@ -33,7 +35,7 @@ class SimTimeline {
  public:
   static constexpr int64_t kEnd = int64_t{1} << 61;  // of a simulation, ns
 
-  explicit SimTimeline(size_t ranks) : first_tick_(ranks, kNoIndex) {}
+  SimTimeline(size_t ranks, TieWatch& ties) : ties_(ties), first_tick_(ranks, kNoIndex) {}
 
   int64_t now() const { return events_.now(); }
   bool empty() const { return events_.empty(); }
@@ -41,7 +43,8 @@ class SimTimeline {
   // Goes to the next event. There is one.
   SimEvent Take() { return events_.Take(); }
   void Plan(int64_t time, SimEventKind kind, SimIndex subject) {
-    events_.Plan(time, {.kind = kind, .subject = subject, .planned = now()});
+    events_.Plan(time,
+                 {.kind = kind, .subject = subject, .planned = now(), .cause = ties_.cause()});
   }
 
   void PlanLocal(SimIndex rank, int64_t delay, const LocalEvent& event);
@@ -55,6 +58,7 @@ class SimTimeline {
 
   struct Link {
     LocalEvent event;
+    EventCause cause;
     SimIndex next = kNoIndex;
   };
   struct Tick {
@@ -65,6 +69,7 @@ class SimTimeline {
     SimIndex next = kNoIndex;  // tick of the rank
   };
 
+  TieWatch& ties_;
   EventQueue<SimEvent> events_;
   SimPool<Link> links_;
   SimPool<Tick> ticks_;
