@@ -16,11 +16,11 @@ namespace {
 
 constexpr int64_t kTags = 500'000'000;  // messages are matched by their tags modulo this
 
-enum class Place : uint8_t { kHost, kDevice, kComm, kNone };
-Place PlaceOf(const SimNode& node) {
-  if (node.kind == NodeKind::kRecv) return Place::kNone;
-  if (node.on_host) return Place::kHost;
-  return node.kind == NodeKind::kCompute ? Place::kDevice : Place::kComm;
+enum class PathPlace : uint8_t { kHost, kDevice, kComm, kNone };
+PathPlace PlaceOf(const SimNode& node) {
+  if (node.kind == NodeKind::kRecv) return PathPlace::kNone;
+  if (node.on_host) return PathPlace::kHost;
+  return node.kind == NodeKind::kCompute ? PathPlace::kDevice : PathPlace::kComm;
 }
 
 struct NodeOfRank {
@@ -352,11 +352,11 @@ class PathFinder {
     const std::vector<uint32_t>& by_end = ByEnd(at.rank);
     const auto first = std::ranges::lower_bound(by_end, begin, {},
                                                 [&](uint32_t node) { return times.ends[node]; });
-    const Place place = PlaceOf(ProgramOf(at.rank).nodes[at.node]);
+    const PathPlace place = PlaceOf(ProgramOf(at.rank).nodes[at.node]);
     std::optional<uint32_t> other;
     for (auto next = first; next != by_end.end() && times.ends[*next] == begin; ++next) {
       if (*next == at.node || !is_new(*next)) continue;
-      if (place != Place::kNone && PlaceOf(ProgramOf(at.rank).nodes[*next]) == place) {
+      if (place != PathPlace::kNone && PlaceOf(ProgramOf(at.rank).nodes[*next]) == place) {
         return {.node = *next, .cause = SimCause::kSlot, .held = begin - ready};
       }
       if (!other) other = *next;

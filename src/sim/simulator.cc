@@ -78,7 +78,7 @@ class SimEngine final : private MessageListener, private NodeListener {
       case SimEventKind::kLocal: {
         const SimIndex rank = timeline_.RankOf(event.subject);
         coincidences_.AddOwn(rank, timeline_.now(), event.planned);
-        while (const auto local = timeline_.NextLocal(event.subject)) DoLocal(rank, *local);
+        timeline_.Run(event.subject, [&](const LocalEvent& local) { DoLocal(rank, local); });
         break;
       }
       case SimEventKind::kArrival: messages_.Arrive(event.subject, event.planned); break;
