@@ -14,6 +14,7 @@
 #include "src/cli/tool_arguments.h"
 #include "src/sim/arrivals.h"
 #include "src/sim/diagnosis.h"
+#include "src/sim/roofline_use.h"
 #include "src/sim/simulator.h"
 #include "src/sim/workload.h"
 
@@ -35,6 +36,18 @@ struct AstraArguments {
   std::string injection_scale = "1";
   bool rendezvous = false;
 };
+
+// In percent, but for the last.
+void PrintRoofline(const Console& console, int64_t rank, const RooflineUse& use) {
+  const std::pair<const char*, double> statistics[] = {
+      {"Compute bound percentage", 100 * use.compute_bound},
+      {"Average compute utilization", 100 * use.compute},
+      {"Average memory utilization", 100 * use.memory},
+      {"Average operation intensity", use.intensity}};
+  for (const auto& [name, value] : statistics) {
+    console.PrintData(fmt::format("[statistics] [info] sys[{}], {}: {:.3f}\n", rank, name, value));
+  }
+}
 
 void PrintRank(const Console& console, int64_t rank, const SimRankResult& result) {
   const auto statistic = [&](const char* name, int64_t value) {
@@ -111,7 +124,11 @@ Result<ExitCode> RunAstraSim(std::vector<std::string> args, const Console& conso
     if (result.OfRank(rank).finished) order.push_back(rank);
   }
   std::ranges::stable_sort(order, {}, [&](int64_t rank) { return result.OfRank(rank).end; });
-  for (const int64_t rank : order) PrintRank(console, rank, result.OfRank(rank));
+  for (const int64_t rank : order) {
+    PrintRank(console, rank, result.OfRank(rank));
+    if (!machine.system.roofline) continue;
+    PrintRoofline(console, rank, RooflineUseOf(machine, workload, result, rank));
+  }
   const Arrivals arrivals(machine, workload, result);
   const auto diagnosis = Diagnose(workload, result, arrivals);
   if (!diagnosis) return ExitCode::kOk;

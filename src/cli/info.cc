@@ -219,8 +219,11 @@ std::string TraceText(const std::string& path, const Trace& trace, const Summary
                       size_t shown_ops) {
   std::string text = fmt::format("{}: {}", path, Name(trace.info().format));
   if (!trace.info().schema.empty()) text += ", schema " + trace.info().schema;
-  if (trace.info().rank) text += fmt::format(", rank {}", *trace.info().rank);
-  if (trace.info().world_size) text += fmt::format(" of {}", *trace.info().world_size);
+  const std::optional<int64_t> rank = trace.info().rank;
+  if (rank) text += fmt::format(", rank {}", *rank);
+  if (const std::optional<int64_t> size = trace.info().world_size) {
+    text += fmt::format("{} of {}", rank ? "" : ", a rank", *size);
+  }
   text += "\n" + FactsTable(trace, summary).Text();
   const TextTable ops = OpsTable(summary.operators, shown_ops);
   if (!ops.empty()) text += "top operators\n" + ops.Text();
@@ -260,7 +263,9 @@ class InfoCommand : public Command {
       std::optional<MotifTree> tree;
       ProgramPhases phases;
       if (motifs_) {
-        ETUDE_ASSIGN_OR_RETURN(phases, FindPhases(trace));
+        Result<ProgramPhases> found = FindPhases(trace);
+        if (!found) return MakeError(found.error().code, path_ + ": " + found.error().message);
+        phases = *std::move(found);
         ETUDE_ASSIGN_OR_RETURN(tree, MakeMotifTree(trace, {}, console.context().limits));
       }
       if (json_) {

@@ -26,6 +26,7 @@ namespace {
 std::string MeshText(const Mesh& mesh) {
   std::string text;
   for (const MeshAxis& axis : mesh.axes()) {
+    if (axis.size == 1) continue;
     text += fmt::format("{}{} {}", text.empty() ? "" : " × ", axis.name,
                         FormatCount(static_cast<uint64_t>(axis.size)));
   }
@@ -116,13 +117,26 @@ std::string NodesText(const JobCounts& counts) {
   return fmt::format("{} of {}", FormatCount(counts.nodes_kept), FormatCount(counts.nodes, "node"));
 }
 
-Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console& console) {
-  if (request.output.empty() || request.output == "-") {
-    return MakeError(ErrorCode::kUsage,
-                     fmt::format("convert: --to {} needs -o FOLDER for its files",
-                                 request.files == ClassFiles::kPacked ? "packed" : "classes"));
+namespace {
+
+// The job in classes of which `inputs` are all ranks, if any.
+Result<std::optional<Job>> WholeJobOf(const std::vector<RankInput>& inputs,
+                                      const RunContext& context) {
+  std::set<std::string> folders;
+  for (const RankInput& input : inputs) {
+    const std::optional<JobRankPath> rank = JobRankOfPath(input.path);
+    if (!rank) return std::nullopt;
+    folders.insert(rank->folder);
   }
-  ETUDE_RETURN_IF_ERROR(CheckNoTraces(request.output, console.context()));
+  if (folders.size() != 1) return std::nullopt;
+  ETUDE_ASSIGN_OR_RETURN(Job job, ReadJobFolder(*folders.begin(), context));
+  if (job.rank_count() != static_cast<int64_t>(inputs.size())) return std::nullopt;
+  return job;
+}
+
+// A folder of classes all of whose ranks are asked for stays the job that it is; anything else
+// becomes one.
+Result<Job> JobOf(const JobClassesRequest& request, const Console& console) {
   for (const RankInput& input : request.inputs) {
     const std::optional<JobRankPath> rank = JobRankOfPath(input.path);
     std::error_code ignored;
@@ -132,15 +146,29 @@ Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console
                                    request.output));
     }
   }
+  if (request.groups.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(std::optional<Job> whole, WholeJobOf(request.inputs, console.context()));
+    if (whole) return *std::move(whole);
+  }
   ETUDE_ASSIGN_OR_RETURN(RankTraces read,
                          ReadRankTraces(request.inputs, request.groups, request.jobs, console));
   std::vector<RankOfJob> ranks;
   for (size_t i = 0; i < read.traces.size(); ++i) {
     ranks.push_back({.rank = read.ranks[i], .trace = &read.traces[i]});
   }
-  const EncodeJobOptions options{.groups = std::move(read.groups),
-                                 .limits = console.context().limits};
-  ETUDE_ASSIGN_OR_RETURN(const Job job, EncodeJob(ranks, options));
+  return EncodeJob(ranks, {.groups = std::move(read.groups), .limits = console.context().limits});
+}
+
+}  // namespace
+
+Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console& console) {
+  if (request.output.empty() || request.output == "-") {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("convert: --to {} needs -o FOLDER for its files",
+                                 request.files == ClassFiles::kPacked ? "packed" : "classes"));
+  }
+  ETUDE_RETURN_IF_ERROR(CheckNoTraces(request.output, console.context()));
+  ETUDE_ASSIGN_OR_RETURN(const Job job, JobOf(request, console));
   ETUDE_RETURN_IF_ERROR(WriteJobFolder(job, request.output, console.context(), request.files));
   const JobCounts counts = CountsOf(job);
   if (request.json) {

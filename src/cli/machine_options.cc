@@ -1,6 +1,8 @@
 #include "src/cli/machine_options.h"
 
 #include "src/cli/machine_files.h"
+#include "src/sim/fault_text.h"
+#include "src/sim/link_faults.h"
 
 namespace etude {
 
@@ -18,20 +20,35 @@ void MachineOptions::Declare(Options& options) {
   options.Flag("--rendezvous", &rendezvous, "messages are sent when their receivers wait for them");
   options.Value("--injection-scale", &injection_scale, "N", "times the system's endpoint delay",
                 {.least = 0, .most = 1'000'000});
+  options.Values("--straggler", &stragglers, "RANK:FACTOR",
+                 "a rank whose computations take so many times as long, as in 3:1.5");
+  options.Values("--slow-link", &slow_links, "A-B:SHARE[+TIME]",
+                 "a link that has that share of its bandwidth, and so much more latency, as in "
+                 "0-1:0.5+2us; 3@0:0.5: all links of NPU 3 in dimension 0");
 }
 
 Result<SimMachine> MachineOptions::Read(const Console& console) const {
   if (network.empty()) {
     return MakeError(ErrorCode::kUsage, "--network: found none, expected a file or dimensions");
   }
-  return ReadMachine({.network = network,
-                      .system = system,
-                      .memory = memory,
-                      .congestion = congestion == "aware",
-                      .queues = queues,
-                      .rendezvous = rendezvous,
-                      .injection_scale = injection_scale},
-                     console);
+  ETUDE_ASSIGN_OR_RETURN(SimMachine machine, ReadMachine({.network = network,
+                                                          .system = system,
+                                                          .memory = memory,
+                                                          .congestion = congestion == "aware",
+                                                          .queues = queues,
+                                                          .rendezvous = rendezvous,
+                                                          .injection_scale = injection_scale},
+                                                         console));
+  for (const std::string& text : stragglers) {
+    const Status added = AddStragglers(text, machine);
+    if (!added) return MakeError(ErrorCode::kUsage, "--straggler: " + added.error().message);
+  }
+  for (const std::string& text : slow_links) {
+    const Status added = AddSlowLinks(text, machine);
+    if (!added) return MakeError(ErrorCode::kUsage, "--slow-link: " + added.error().message);
+  }
+  ETUDE_RETURN_IF_ERROR(CheckFaults(machine));
+  return machine;
 }
 
 }  // namespace etude

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "src/base/result.h"
 #include "src/cli/command.h"
@@ -20,6 +21,8 @@ struct MachineOptions {
   int64_t queues = 1;
   bool rendezvous = false;
   int64_t injection_scale = 1;
+  std::vector<std::string> stragglers;
+  std::vector<std::string> slow_links;
 
   void Declare(Options& options);
   Result<SimMachine> Read(const Console& console) const;

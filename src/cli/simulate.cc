@@ -14,6 +14,7 @@
 #include "src/cli/sim_job.h"
 #include "src/cli/sim_warnings.h"
 #include "src/cli/simulated_files.h"
+#include "src/cli/stop_signal.h"
 #include "src/cli/table_output.h"
 #include "src/report/format.h"
 #include "src/report/graph_time_tables.h"
@@ -78,12 +79,14 @@ class SimulateCommand : public Command {
     ETUDE_RETURN_IF_ERROR(files_.Check(job_, console));
     ETUDE_ASSIGN_OR_RETURN(const SimMachine machine, machine_.Read(console));
     ETUDE_ASSIGN_OR_RETURN(const SimJob job, ReadSimJob(job_, machine.npus(), console));
-    ETUDE_ASSIGN_OR_RETURN(const SimResult result, Simulate(machine, job.workload));
+    ETUDE_RETURN_IF_ERROR(files_.CheckJob(job));
+    ETUDE_ASSIGN_OR_RETURN(const SimResult result, SimulateUntilStopped(machine, job, console));
     WarnOfSilences(machine, machine_.system.empty() ? "--system" : machine_.system, job.workload,
                    result, console.context());
     const Arrivals arrivals(machine, job.workload, result);
     const SimAccount account = AccountOf(job.workload, result, arrivals);
-    const auto diagnosis = Diagnose(job.workload, result, arrivals);
+    std::optional<SimDiagnosis> diagnosis;
+    if (!result.stopped) diagnosis = Diagnose(job.workload, result, arrivals);
     ETUDE_ASSIGN_OR_RETURN(const std::vector<Table> tables,
                            TablesOf(machine, job, result, account, console));
     ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> written,
@@ -95,6 +98,10 @@ class SimulateCommand : public Command {
            .diagnosis = diagnosis,
            .written = written},
           tables, console);
+    if (result.stopped) {
+      console.Complain("interrupted: these are the figures of what was simulated so far");
+      return ExitCode::kInterrupted;
+    }
     if (!diagnosis) return ExitCode::kOk;
     Complain(*diagnosis, job.prefix, console);
     return ExitCode::kNo;
@@ -157,6 +164,14 @@ class SimulateCommand : public Command {
     return tables;
   }
 
+  static Result<SimResult> SimulateUntilStopped(const SimMachine& machine, const SimJob& job,
+                                                const Console& console) {
+    const StopSignal stop;
+    RunContext context = console.context();
+    context.stop = stop.flag();
+    return Simulate(machine, job.workload, {.context = &context});
+  }
+
   void Print(const Simulated& step, const std::vector<Table>& tables,
              const Console& console) const {
     if (output_.csv()) {
@@ -174,7 +189,8 @@ class SimulateCommand : public Command {
                                    {"model", machine_.model},
                                    {"machine", ToJson(step.machine)},
                                    {"rank_count", step.result.class_of.size()},
-                                   {"finished", !step.diagnosis},
+                                   {"finished", !step.diagnosis && !step.result.stopped},
+                                   {"interrupted", step.result.stopped},
                                    {"step_ns", step.account.step},
                                    {"messages", step.result.messages},
                                    {"notes", step.job.notes},
@@ -187,15 +203,18 @@ class SimulateCommand : public Command {
   std::string TextOf(const Simulated& step, const std::vector<Table>& tables) const {
     std::string text;
     if (output_.table().empty()) {
-      text += fmt::format(
-          "{} {}: {} in {}, {}\n", step.diagnosis ? "stuck after" : "step time",
-          FormatTime(Nanos{step.account.step}), FormatCount(step.result.class_of.size(), "rank"),
-          FormatCount(step.result.ranks.size(), "class", "classes"), machine_.model);
+      const char* what = "step time";
+      if (step.diagnosis) what = "stuck after";
+      if (step.result.stopped) what = "interrupted after";
+      text +=
+          fmt::format("{} {}: {} in {}, {}\n", what, FormatTime(Nanos{step.account.step}),
+                      FormatCount(step.result.class_of.size(), "rank"),
+                      FormatCount(step.result.ranks.size(), "class", "classes"), machine_.model);
       text += ToText(step.machine);
     }
     for (const Table& table : tables) {
-      // What ranks do is short in "times", and the path in sums of it.
-      const bool is_long = table.key == "ranks" || table.key == "path";
+      // What ranks do is short in "times", and the path in sums.
+      const bool is_long = table.key == "ranks" || table.key == "path_ranks" || table.key == "path";
       const bool is_wanted = output_.table().empty() ? !is_long : output_.table() == table.key;
       if (is_wanted) text += etude::ToText(WithoutZeros(table), output_.top());
     }

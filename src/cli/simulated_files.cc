@@ -92,25 +92,31 @@ Status SimulatedFilesOptions::Check(const SimJobOptions& job, const Console& con
   return {};
 }
 
-Result<Lines> WriteSimulatedFiles(const SimulatedFilesOptions& options, const SimJob& job,
-                                  const SimResult& result, const Console& console) {
-  if (options.folder.empty()) return Lines();
-  const RunContext& context = console.context();
-  const auto ranks = static_cast<int64_t>(result.class_of.size());
-  if (options.to == "et" && ranks > kMostRankFiles) {
+Status SimulatedFilesOptions::CheckJob(const SimJob& job) const {
+  if (folder.empty()) return {};
+  const auto ranks = static_cast<int64_t>(job.workload.ranks.size());
+  if (to == "et" && ranks > kMostRankFiles) {
     return MakeError(ErrorCode::kUsage,
                      fmt::format("simulate: found {} ranks, expected up to {}, a file each; --to "
                                  "classes writes a file for each class",
                                  FormatCount(static_cast<uint64_t>(ranks)),
                                  FormatCount(static_cast<uint64_t>(kMostRankFiles))));
   }
+  if (to != "et" && !job.job) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("simulate: --to {} is for jobs whose communications fit "
+                                 "together, not for PREFIX",
+                                 to));
+  }
+  return {};
+}
+
+Result<Lines> WriteSimulatedFiles(const SimulatedFilesOptions& options, const SimJob& job,
+                                  const SimResult& result, const Console& console) {
+  if (options.folder.empty()) return Lines();
+  const RunContext& context = console.context();
+  const auto ranks = static_cast<int64_t>(result.class_of.size());
   if (!job.job) {
-    if (options.to != "et") {
-      return MakeError(ErrorCode::kUsage,
-                       fmt::format("simulate: --to {} is for jobs whose communications fit "
-                                   "together, not for PREFIX",
-                                   options.to));
-    }
     GroupRanks groups;
     for (const auto& [number, members] : job.workload.groups) {
       groups[std::to_string(number)] = members;

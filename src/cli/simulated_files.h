@@ -20,8 +20,10 @@ struct SimulatedFilesOptions {
   std::string to = "et";
 
   void Declare(Options& options);
-  // kUsage for a folder that has other traces, before anything is simulated.
+  // Before anything is read: kUsage for the folder of the job, and one that has other traces.
   Status Check(const SimJobOptions& job, const Console& console) const;
+  // Before it is simulated: kUsage if it cannot be written so.
+  Status CheckJob(const SimJob& job) const;
 };
 
 // What was written, a line each; none if nothing is asked for.

@@ -21,6 +21,7 @@
 #include "src/base/quantity.h"
 #include "src/base/sha256.h"
 #include "src/cli/output_files.h"
+#include "src/cli/sim_warnings.h"
 #include "src/cli/sweep_jobs.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/byte_source.h"
@@ -35,6 +36,7 @@
 #include "src/sim/sweep_point.h"
 #include "src/sim/sweep_result.h"
 #include "src/sim/sweep_spec.h"
+#include "src/sim/workload.h"
 
 namespace etude {
 namespace {
@@ -125,7 +127,7 @@ class Sweep {
     for (const SweepTask& task : tasks_) {
       const std::string path = PointPath(task);
       if (!std::filesystem::exists(path)) continue;
-      const auto text = ReadWholeFile(path, console_.context().limits);
+      const auto text = ReadWholeFile(path, console_.context().limits, kMostSpecBytes);
       std::optional<SweepOutcome> outcome;
       if (text) outcome = ReadSweepFile(*text, task.identity);
       if (!outcome) {
@@ -236,7 +238,7 @@ class Sweep {
     std::atomic<size_t> next = 0;
     size_t done = 0;
     const auto loop = [&] {
-      std::shared_ptr<const SimWorkload> last;  // keeps the job for the next point
+      std::shared_ptr<const SimJob> last;  // keeps the job for the next point
       while (!sweep_interrupted) {
         const size_t i = next++;
         if (i >= open.size()) return;
@@ -268,7 +270,7 @@ class Sweep {
                                 done, total);
   }
 
-  Status RunTask(const SweepTask& task, std::shared_ptr<const SimWorkload>& last) {
+  Status RunTask(const SweepTask& task, std::shared_ptr<const SimJob>& last) {
     RunContext context = console_.context();
     context.progress = nullptr;
     context.stop = &sweep_interrupted;
@@ -281,8 +283,10 @@ class Sweep {
       if (outcome.error().code != ErrorCode::kBadInput) {
         return tl::unexpected<Error>(outcome.error());
       }
-      outcome = SweepOutcome{
-          .state = SweepOutcome::State::kRefused, .why = outcome.error().message, .times = {}};
+      outcome = SweepOutcome{.state = SweepOutcome::State::kRefused,
+                             .why = outcome.error().message,
+                             .times = {},
+                             .notes = {}};
     }
     ETUDE_RETURN_IF_ERROR(WriteFile(PointPath(task), SweepFileText(task.identity, *outcome)));
     const std::lock_guard lock(mutex_);
@@ -290,7 +294,7 @@ class Sweep {
     return {};
   }
 
-  Result<SweepOutcome> OutcomeOf(const SweepTask& task, std::shared_ptr<const SimWorkload>& last,
+  Result<SweepOutcome> OutcomeOf(const SweepTask& task, std::shared_ptr<const SimJob>& last,
                                  const RunContext& context) {
     const auto plan = [&] {
       const std::lock_guard lock(mutex_);
@@ -305,15 +309,20 @@ class Sweep {
       made.machine.system.programs[type] = std::move(programs.ranks);
     }
     ETUDE_ASSIGN_OR_RETURN(last, jobs_.Read(point.job, task.job_hash, npus, context));
-    ETUDE_ASSIGN_OR_RETURN(const SimResult result, etude::Simulate(made.machine, *last));
+    const SimWorkload& workload = last->workload;
+    ETUDE_ASSIGN_OR_RETURN(const SimResult result, etude::Simulate(made.machine, workload));
     SweepOutcome outcome;
-    const Arrivals arrivals(made.machine, *last, result);
-    if (const auto diagnosis = Diagnose(*last, result, arrivals)) {
+    outcome.notes = last->notes;
+    RunContext notes;
+    notes.warn = [&](std::string_view text) { outcome.notes.emplace_back(text); };
+    WarnOfSilences(made.machine, "system", workload, result, notes);
+    const Arrivals arrivals(made.machine, workload, result);
+    if (const auto diagnosis = Diagnose(workload, result, arrivals)) {
       outcome.state = SweepOutcome::State::kUnfinished;
       const auto name = [](int64_t rank) { return fmt::format("rank {}", rank); };
       outcome.why = fmt::format("{}", fmt::join(ToLines(*diagnosis, name), "; "));
     } else {
-      const SimAccount account = AccountOf(*last, result, arrivals);
+      const SimAccount account = AccountOf(workload, result, arrivals);
       const SimTimes mean = MeanOf(account).times;
       outcome.times = SweepTimes{.step = account.step,
                                  .compute = mean.compute,

@@ -19,7 +19,6 @@
 #include "src/cli/group_ranks.h"
 #include "src/cli/installation.h"
 #include "src/cli/output_files.h"
-#include "src/cli/sim_job.h"
 #include "src/formats/byte_source.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/job_folder.h"
@@ -145,9 +144,9 @@ Result<std::string> SweepJobs::HashFiles(const SweepJobSource& source, int64_t n
   return Sha256(fmt::format("{}{} {}", listing, source.compute, source.fill_ranks));
 }
 
-Result<std::shared_ptr<const SimWorkload>> SweepJobs::Read(const SweepJobSource& source,
-                                                           const std::string& hash, int64_t npus,
-                                                           const RunContext& context) {
+Result<std::shared_ptr<const SimJob>> SweepJobs::Read(const SweepJobSource& source,
+                                                      const std::string& hash, int64_t npus,
+                                                      const RunContext& context) {
   Slot* slot = nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -156,7 +155,7 @@ Result<std::shared_ptr<const SimWorkload>> SweepJobs::Read(const SweepJobSource&
     slot = found.get();
   }
   const std::lock_guard lock(slot->mutex);
-  if (auto workload = slot->workload.lock()) return workload;
+  if (auto job = slot->job.lock()) return job;
   std::string path = source.path;
   if (!source.generate.empty()) {
     ETUDE_ASSIGN_OR_RETURN(path, Generate(source, hash, context));
@@ -168,9 +167,9 @@ Result<std::shared_ptr<const SimWorkload>> SweepJobs::Read(const SweepJobSource&
   options.fill_ranks = source.fill_ranks;
   options.jobs = 1;
   ETUDE_ASSIGN_OR_RETURN(SimJob read, ReadSimJob(options, npus, console_));
-  auto workload = std::make_shared<const SimWorkload>(std::move(read.workload));
-  slot->workload = workload;
-  return workload;
+  auto job = std::make_shared<const SimJob>(std::move(read));
+  slot->job = job;
+  return job;
 }
 
 Result<std::string> SweepJobs::Generate(const SweepJobSource& source, const std::string& hash,

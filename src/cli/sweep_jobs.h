@@ -10,8 +10,8 @@
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/cli/command.h"
+#include "src/cli/sim_job.h"
 #include "src/sim/sweep_point.h"
-#include "src/sim/workload.h"
 
 namespace etude {
 
@@ -31,14 +31,13 @@ class SweepJobs {
 
   // The job on a machine of so many NPUs. kBadInput for what is none, or cannot be generated.
   // Thread-safe; `hash` is that of HashOf.
-  Result<std::shared_ptr<const SimWorkload>> Read(const SweepJobSource& source,
-                                                  const std::string& hash, int64_t npus,
-                                                  const RunContext& context);
+  Result<std::shared_ptr<const SimJob>> Read(const SweepJobSource& source, const std::string& hash,
+                                             int64_t npus, const RunContext& context);
 
  private:
   struct Slot {
     std::mutex mutex;
-    std::weak_ptr<const SimWorkload> workload;
+    std::weak_ptr<const SimJob> job;
   };
 
   Result<std::string> HashFiles(const SweepJobSource& source, int64_t npus) const;

@@ -41,6 +41,17 @@ std::string ClassFileName(size_t rank_class, ClassFiles files) {
                      files == ClassFiles::kPacked ? kPackedEnding : kRankEnding);
 }
 
+// Whether a job may have written a file of this name.
+bool IsClassFileName(std::string_view name) {
+  constexpr std::string_view kClass = "class.";
+  if (!name.starts_with(kClass)) return false;
+  const std::string_view rest = name.substr(kClass.size());
+  const auto number = ParseWhole(rest.substr(0, rest.find('.')));
+  return number && *number >= 0 &&
+         (name == ClassFileName(static_cast<size_t>(*number), ClassFiles::kChakra) ||
+          name == ClassFileName(static_cast<size_t>(*number), ClassFiles::kPacked));
+}
+
 // ---- writing ---------------------------------------------------------------------------------
 
 OrderedJson RanksJson(const RankSet& ranks) {
@@ -601,14 +612,22 @@ Status WriteJobFolder(const Job& job, const std::string& folder, const RunContex
     return MakeError(ErrorCode::kIo,
                      fmt::format("{}: cannot make it: {}", folder, error.message()));
   }
+  std::vector<std::string> left;  // of the job that was there before
+  if (const Result<ClassesFile> before = ReadClasses(folder, context)) left = before->files;
   std::vector<uint64_t> hashes;
   for (size_t i = 0; i < job.classes.size(); ++i) {
     ETUDE_ASSIGN_OR_RETURN(const Trace program, WithEvents(job, i, context.limits));
     ETUDE_ASSIGN_OR_RETURN(const std::string bytes, ClassBytes(program, files, context.limits));
     hashes.push_back(HashBytes(bytes));
+    std::erase(left, ClassFileName(i, files));
     ETUDE_RETURN_IF_ERROR(WriteFile(folder + "/" + ClassFileName(i, files), bytes));
   }
-  return WriteFile(folder + "/" + std::string(kClassesFile), ClassesText(job, hashes, files));
+  ETUDE_RETURN_IF_ERROR(
+      WriteFile(folder + "/" + std::string(kClassesFile), ClassesText(job, hashes, files)));
+  for (const std::string& name : left) {
+    if (IsClassFileName(name)) std::filesystem::remove(folder + "/" + name, error);
+  }
+  return {};
 }
 
 Result<Job> ReadJobFolder(const std::string& folder, const RunContext& context) {

@@ -24,7 +24,8 @@ enum class ClassFiles : uint8_t {
 };
 
 // Writes `job`, which has passed CheckJob, into `folder`, which is made if need be. Files appear
-// one by one, classes.json last: where it is, and fits the others, the job is complete.
+// one by one, classes.json last: where it is, and fits the others, the job is complete. Files of
+// classes that a job in the folder had before, and this one has not, are removed.
 Status WriteJobFolder(const Job& job, const std::string& folder, const RunContext& context,
                       ClassFiles files = ClassFiles::kChakra);
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -309,6 +310,23 @@ TEST_F(JobFolder, HoldsPackedClasses) {
   ASSERT_TRUE(WriteJobFolder(*job, again, {}).has_value());
   EXPECT_EQ(testing_support::ReadFileBytes(again + "/classes.json"),
             testing_support::ReadFileBytes(File("classes.json")));
+}
+
+// A job in place of one of more classes, or of other files, leaves nothing of it; what is no
+// class's file stays.
+TEST_F(JobFolder, ReplacesAJob) {
+  ASSERT_TRUE(WriteFile(File("class.9.et"), "mine").has_value());
+  ASSERT_TRUE(WriteJobFolder(TwoStages(), folder_, {}, ClassFiles::kPacked).has_value());
+  const auto files = [&] {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+      names.insert(entry.path().filename().string());
+    }
+    return names;
+  };
+  EXPECT_EQ(files(), (std::set<std::string>{"class.0.packed", "class.1.packed", "class.9.et",
+                                            "classes.json"}));
+  EXPECT_EQ(Fault(), "");
 }
 
 TEST_F(JobFolder, SeesFilesOfAnotherJob) {

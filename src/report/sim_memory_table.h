@@ -22,7 +22,7 @@ struct SimMemoryRow {
 
 inline constexpr std::string_view kSimMemoryTable = "memory";  // key
 
-// The most memory first. Bytes, and sizes of which no unit is known.
+// The most memory first: in bytes, or, if of some the unit is not known, in plain sizes.
 Table SimMemoryTable(std::vector<SimMemoryRow> rows);
 
 }  // namespace etude

@@ -31,6 +31,25 @@ std::vector<std::pair<Key, Sum>> Sorted(const std::map<Key, Sum>& sums) {
   return rows;
 }
 
+// Numbers of layers, micro-batches and the like as "*"; those in words ("conv2d") stay.
+std::string WithoutNumbers(const std::string& name) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  std::string text;
+  for (size_t i = 0; i < name.size();) {
+    size_t end = i;
+    while (end < name.size() && is_digit(name[end])) ++end;
+    if (end == i) {
+      text += name[i++];
+      continue;
+    }
+    const bool in_word = end < name.size() && is_letter(name[end]);
+    text += in_word ? name.substr(i, end - i) : "*";
+    i = end;
+  }
+  return text;
+}
+
 class SimPathRows {
  public:
   SimPathRows(const SimPath& path, const SimWorkload& workload, const SimNodeNames& names)
@@ -88,7 +107,7 @@ class SimPathRows {
 
   Table NodeNames() const {
     Table table{.key = "path_names",
-                .title = "critical path by name",
+                .title = "critical path by name, without numbers",
                 .columns = {{"name", "name", Unit::kText},
                             {"part", "part", Unit::kText},
                             {"time_ns", "time", Unit::kTime},
@@ -97,7 +116,7 @@ class SimPathRows {
                 .rows = {}};
     std::map<std::pair<std::string, SimPart>, Sum> sums;
     for (size_t i = 0; i < names_.size(); ++i) {
-      sums[{names_[i], path_.stretches[i].part}].Add(path_.stretches[i]);
+      sums[{WithoutNumbers(names_[i]), path_.stretches[i].part}].Add(path_.stretches[i]);
     }
     for (const auto& [key, sum] : Sorted(sums)) {
       table.rows.push_back({NameCell(key.first), std::string(Name(key.second)), sum.time,

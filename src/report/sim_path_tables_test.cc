@@ -49,6 +49,24 @@ TEST(SimPathTables, AllAddUpToTheStep) {
   }
 }
 
+TEST(SimPathTables, LayersOfOneNameAreOneRow) {
+  SimPath path{.length = 30};
+  for (const int64_t begin : {0, 10, 20}) {
+    path.stretches.push_back(
+        {.part = SimPart::kCompute, .node = 0, .begin = begin, .end = begin + 10});
+  }
+  const SimWorkload workload{.ranks = {testing_sim::RankOf(testing_sim::ProgramOf({{}}, {{}}))}};
+  int named = 0;
+  const std::vector<std::string> names = {"layer 11 conv2d #0", "layer 2 conv2d #31", "layer 3"};
+  const std::vector<Table> tables =
+      SimPathTables(path, workload, [&](int64_t, uint32_t) { return names[named++]; });
+  const Table& by_name = tables[2];
+  ASSERT_EQ(by_name.rows.size(), 2u);
+  EXPECT_EQ(by_name.rows[0][0], Cell("layer * conv2d #*"));
+  EXPECT_EQ(by_name.rows[0][2], Cell(int64_t{20}));
+  EXPECT_EQ(by_name.rows[1][0], Cell("layer *"));
+}
+
 // What the breakdown of a simulated trace says is what the simulation did.
 TEST(SimPathTables, TracesSayWhatTheSimulationDid) {
   const SimulatedStages stages;

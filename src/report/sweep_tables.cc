@@ -181,6 +181,23 @@ Table SweepFrontTable(const SweepResults& results) {
   return table;
 }
 
+Table SweepNoteTable(const SweepResults& results) {
+  Table table{.key = "notes",
+              .title = "Notes",
+              .columns = {{"note", "note"}, {"points", "points", Unit::kCount}},
+              .rows = {}};
+  std::map<std::string, size_t> index;
+  for (const SweepRow& row : results.rows) {
+    if (!row.outcome) continue;
+    for (const std::string& note : row.outcome->notes) {
+      const auto [at, is_new] = index.emplace(note, table.rows.size());
+      if (is_new) table.rows.push_back({note, int64_t{0}});
+      ++std::get<int64_t>(table.rows[at->second][1]);
+    }
+  }
+  return table;
+}
+
 Table SweepFailureTable(const SweepResults& results) {
   Table table{.key = "not_done",
               .title = "Not done",
@@ -201,6 +218,10 @@ std::string SweepText(const SweepResults& results, size_t top) {
   }
   text += "\n" + ToText(ShortTable(FastestTable(results)), top);
   if (!results.measures.empty()) text += ToText(SweepFrontTable(results), top);
+  for (const std::vector<Cell>& row : SweepNoteTable(results).rows) {
+    text += fmt::format("note: {} ({})\n", ToText(row[0], Unit::kText),
+                        FormatCount(static_cast<uint64_t>(std::get<int64_t>(row[1])), "point"));
+  }
   const Table failures = SweepFailureTable(results);
   if (!failures.rows.empty()) {
     text += "Not done\n";
@@ -223,6 +244,7 @@ Json SweepJson(const SweepResults& results) {
           {"points_in_all", results.points},
           {"pareto", std::move(measures)},
           {"points", ToJson(SweepPointTable(results))},
+          {"notes", ToJson(SweepNoteTable(results))},
           {"not_done", ToJson(SweepFailureTable(results))}};
 }
 
@@ -253,6 +275,7 @@ Page SweepPage(const SweepResults& results) {
                .where = {}}));
   section.tables.push_back(std::move(points));
   if (!results.measures.empty()) section.tables.push_back(SweepFrontTable(results));
+  section.tables.push_back(SweepNoteTable(results));
   section.tables.push_back(SweepFailureTable(results));
   page.sections.push_back(std::move(section));
   page.sections.push_back(AxisSection(results));

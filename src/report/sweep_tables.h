@@ -25,10 +25,12 @@ struct SweepResults {
 Table SweepPointTable(const SweepResults& results);
 // Those of the Pareto front, the fastest first.
 Table SweepFrontTable(const SweepResults& results);
+// What simulations leave out, and of how many points.
+Table SweepNoteTable(const SweepResults& results);
 // Why points are not done.
 Table SweepFailureTable(const SweepResults& results);
 
-// The `top` fastest points (0: all), the front, and what is not done.
+// The `top` fastest points (0: all), the front, notes, and what is not done.
 std::string SweepText(const SweepResults& results, size_t top);
 // {"format": "etude-sweep", …}: docs/formats/sweep.md.
 nlohmann::ordered_json SweepJson(const SweepResults& results);

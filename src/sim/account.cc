@@ -19,8 +19,9 @@ struct Instants {
   std::vector<Interval> waiting;
 };
 
-Instants InstantsOf(const SimProgram& program, const SimRankResult& done, const Arrivals& arrivals,
+Instants InstantsOf(const SimProgram& program, const SimResult& result, const Arrivals& arrivals,
                     size_t rank_class, int64_t step) {
+  const SimRankResult& done = result.ranks[rank_class];
   Instants instants;
   for (uint32_t i = 0; i < program.nodes.size(); ++i) {
     const int64_t begin = done.begins[i];
@@ -39,7 +40,9 @@ Instants InstantsOf(const SimProgram& program, const SimRankResult& done, const 
       case NodeKind::kCollective:
       case NodeKind::kSend:
       case NodeKind::kRecv: {
-        const int64_t come = ended ? std::min(end, arrivals.Of(rank_class, i)) : end;
+        // What never ends is waited for, unless the simulation was stopped.
+        const int64_t come =
+            result.stopped || ended ? std::min(end, arrivals.Of(rank_class, i)) : end;
         add(instants.waiting, begin, come);
         add(instants.communication, come, end);
         break;
@@ -85,6 +88,7 @@ SimAccount AccountOf(const SimWorkload& workload, const SimResult& result,
       if (!times->empty()) account.step = std::max(account.step, std::ranges::max(*times));
     }
   }
+  if (result.stopped) account.step = std::max(account.step, result.time);
   std::vector<int64_t> counts(result.ranks.size());
   for (const uint32_t rank_class : result.class_of) ++counts[rank_class];
   for (size_t i = 0; i < result.ranks.size(); ++i) {
@@ -96,7 +100,7 @@ SimAccount AccountOf(const SimWorkload& workload, const SimResult& result,
          .ranks = counts[i],
          .finished = done.finished,
          .end = done.wall,
-         .times = TimesOf(InstantsOf(program, done, arrivals, i, account.step), done.finished,
+         .times = TimesOf(InstantsOf(program, result, arrivals, i, account.step), done.finished,
                           done.wall, account.step)});
   }
   account.collectives = arrivals.collectives();

@@ -220,6 +220,27 @@ TEST(Account, ClassesOfRanksCountAsTheirRanks) {
   }
 }
 
+// Interrupted once 1,000 ns are done: the message of 1,000 bytes, begun at 300 ns, is on its way.
+TEST(Account, OfWhatWasSimulatedSoFar) {
+  const SimNode send{.kind = NodeKind::kSend, .peer = 0, .bytes = 1000};
+  const SimNode receive{.kind = NodeKind::kRecv, .peer = 0, .bytes = 1000};
+  const SimWorkload workload{.ranks = {AccountRank({{{.duration = 300}}, {send}}, {}, {1}),
+                                       AccountRank({{receive}}, {}, {0})}};
+  const SimMachine machine = AccountMachine({2});
+  SimResult result = Simulate(machine, workload, {.by_class = false}).value();
+  result.stopped = true;
+  result.time = 1000;
+  result.ranks[0].ends[1] = -1;
+  result.ranks[1].ends[0] = -1;
+  result.ranks[0].finished = result.ranks[1].finished = false;
+  const SimAccount account = AccountOf(workload, result, Arrivals(machine, workload, result));
+  EXPECT_EQ(account.step, 1000);
+  EXPECT_EQ(account.classes[0].times.compute, 300);
+  EXPECT_EQ(account.classes[0].times.exposed_communication, 700);
+  EXPECT_EQ(account.classes[1].times.late_wait, 300);
+  EXPECT_EQ(account.classes[1].times.exposed_communication, 700);
+}
+
 // What nobody ends is waited for to the end.
 TEST(Account, RanksThatWaitForEver) {
   const SimNode receive{.kind = NodeKind::kRecv, .peer = 0, .bytes = 8};

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/sim/astra_config.h"
+#include "src/sim/roofline_use.h"
 #include "src/sim/simulator.h"
 #include "src/sim/workload.h"
 
@@ -84,6 +85,16 @@ void ExpectAstraSimsCases(const SimulateFn& simulate) {
             << what << ", rank " << rank;
         const std::pair<const char*, int64_t> statistics[] = {
             {"Wall time", got.wall}, {"GPU time", got.device}, {"Comm time", got.comm}};
+        const RooflineUse use = RooflineUseOf(machine, *workload, *result, rank);
+        const std::pair<const char*, double> averages[] = {
+            {"Compute bound percentage", 100 * use.compute_bound},
+            {"Average compute utilization", 100 * use.compute},
+            {"Average memory utilization", 100 * use.memory},
+            {"Average operation intensity", use.intensity}};
+        for (const auto& [name, value] : averages) {
+          if (!figures.contains(name)) continue;
+          EXPECT_NEAR(figures.at(name), value, 0.0005001) << what << ", rank " << rank;
+        }
         for (const auto& [name, value] : statistics) {
           if (figures.contains(name)) {
             EXPECT_EQ(figures.at(name), value) << what << ", rank " << rank << ", " << name;

@@ -65,15 +65,7 @@ class Mailbox {
     bool is_idle() const { return arrived == 0 && first == kNoIndex; }
   };
 
-  size_t HomeOf(const MatchKey& key) const {
-    uint64_t hash = static_cast<uint64_t>(key.tag) * 0x9E3779B97F4A7C15ull;
-    hash += static_cast<uint64_t>(key.ordinal) << 40;
-    hash ^= (uint64_t{key.source} << 32 | key.target) + (hash >> 29);
-    hash *= 0xBF58476D1CE4E5B9ull;
-    hash ^= static_cast<uint64_t>(key.bytes) + (hash >> 32);
-    hash *= 0x94D049BB133111EBull;
-    return (hash ^ (hash >> 31)) & (slots_.size() - 1);
-  }
+  size_t HomeOf(const MatchKey& key) const { return HashOf(key) & (slots_.size() - 1); }
   size_t After(size_t index) const { return (index + 1) & (slots_.size() - 1); }
 
   Slot& Find(const MatchKey& key) {

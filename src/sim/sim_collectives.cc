@@ -15,13 +15,15 @@ constexpr int64_t kGroupStreams = int64_t{1} << 32;
 }  // namespace
 
 SimCollectives::SimCollectives(const SimInput& input, const SimCollectiveModel& model,
-                               SimTimeline& timeline, SimMessages& messages, NodeListener& listener)
+                               SimTimeline& timeline, SimMessages& messages, TieWatch& ties,
+                               NodeListener& listener)
     : input_(input),
       system_(input.system),
       model_(model),
       endpoint_(input.system),
       timeline_(timeline),
       messages_(messages),
+      ties_(ties),
       listener_(listener),
       most_running_(CeilDiv(input.system.active_chunks, input.system.queues)) {
   const size_t dims = input.machine.dims.size();
@@ -98,6 +100,7 @@ void SimCollectives::Begin(SimIndex at, SimIndex index, const SimNode& node) {
   }
   std::optional<CollectiveCall> call = CallOf(at, index, node);
   if (!call) return;
+  ties_.BeginCollective();
   const auto custom = system_.programs.find(node.collective);
   const bool is_custom = custom != system_.programs.end();
   if (is_custom && static_cast<size_t>(call->me) >= custom->second.size()) {
@@ -169,15 +172,22 @@ void SimCollectives::NextPhase(CollectiveStream& stream) {
   const bool ends = stream.begun == stream.phases.size();
   SimIndex next = 0;
   if (ends) {
+    if (was_queued) ties_.EndStream(stream.data_set, old);
     Finish(stream.id);
   } else {
     stream.phase = stream.phases[stream.begun++];
     next = stream.phase.queue;
     Rank& rank = ranks_[at];
-    rank.queues[next].waiting.push(
+    Queue& queue = rank.queues[next];
+    const bool starts = queue.running < most_running_ && queue.waiting.empty();
+    ties_.TouchQueue(next, starts && !(was_queued && old == next)
+                               ? TieWatch::QueueStep::kEnterAndStart
+                               : TieWatch::QueueStep::kEnter);
+    queue.waiting.push(
         {.priority = stream.priority, .order = rank.next_order++, .stream = stream.id});
   }
   if (was_queued) {
+    ties_.TouchQueue(old, TieWatch::QueueStep::kLeave);
     --ranks_[at].queues[old].running;
     StartStreams(at, old);
   }
@@ -204,17 +214,20 @@ void SimCollectives::Start(CollectiveStream& stream) {
 
 void SimCollectives::MessageCame(SimIndex id) {
   CollectiveStream& stream = streams_[id];
+  ties_.TouchStream(id, TieWatch::StreamStep::kArrival);
   stream.algorithm->MessageCame(stream, *this);
 }
 
 void SimCollectives::Handled(const LocalEvent& event) {
   if (!event.reduces) return Reduced(event.subject);
+  ties_.TouchStream(event.subject, TieWatch::StreamStep::kReduction);
   timeline_.PlanLocal(streams_[event.subject].rank, endpoint_.Reduction(event.bytes),
                       {.kind = LocalKind::kReduced, .subject = event.subject});
 }
 
 void SimCollectives::Reduced(SimIndex id) {
   CollectiveStream& stream = streams_[id];
+  ties_.TouchStream(id, TieWatch::StreamStep::kStep);
   stream.algorithm->Handled(stream, *this);
 }
 

@@ -27,7 +27,7 @@ class NodeListener {
 class SimCollectives final : private StreamActions {
  public:
   SimCollectives(const SimInput& input, const SimCollectiveModel& model, SimTimeline& timeline,
-                 SimMessages& messages, NodeListener& listener);
+                 SimMessages& messages, TieWatch& ties, NodeListener& listener);
 
   // A node's collective begins; the listener is told when it is complete.
   void Begin(SimIndex rank, SimIndex index, const SimNode& node);
@@ -94,6 +94,7 @@ class SimCollectives final : private StreamActions {
   const SimEndpointModel endpoint_;
   SimTimeline& timeline_;
   SimMessages& messages_;
+  TieWatch& ties_;
   NodeListener& listener_;
   const int64_t most_running_;  // streams of a queue
   std::vector<Rank> ranks_;

@@ -8,13 +8,14 @@ namespace etude {
 
 SimExecution::SimExecution(const SimInput& input, const SimComputeModel& compute,
                            SimMemoryModel& memory, SimTimeline& timeline, SimMessages& messages,
-                           SimCollectives& collectives, NodeListener& listener)
+                           SimCollectives& collectives, TieWatch& ties, NodeListener& listener)
     : input_(input),
       compute_(compute),
       memory_(memory),
       timeline_(timeline),
       messages_(messages),
       collectives_(collectives),
+      ties_(ties),
       listener_(listener),
       ranks_(input.rank_count()) {
   for (SimIndex i = 0; i < ranks_.size(); ++i) {
@@ -51,7 +52,10 @@ void SimExecution::Begin() {
       if (rank.waits[node] == 0) MakeReady(rank, node);
     }
   }
-  for (SimIndex i = 0; i < ranks_.size(); ++i) IssueReady(i);
+  for (SimIndex i = 0; i < ranks_.size(); ++i) {
+    ties_.Begin(i, timeline_.now(), {.planned = -1});
+    IssueReady(i);
+  }
 }
 
 // Those that are ready now, by number, as far as there is room for them.
@@ -147,6 +151,7 @@ void SimExecution::Wait(SimIndex at, SimIndex index, int64_t time) {
 // completion.
 void SimExecution::Skip(SimIndex at, SimIndex index) {
   Rank& rank = ranks_[at];
+  ties_.Skip();
   rank.taken[SlotOf(rank.program->nodes[index])] = false;
   rank.result.ends[index] = timeline_.now();
   --rank.in_flight;
@@ -157,11 +162,24 @@ void SimExecution::Skip(SimIndex at, SimIndex index) {
   }
 }
 
+TieWatch::Completion SimExecution::BeforeCompletion(const Rank& rank, SimIndex index) {
+  TieWatch::Completion made{.children = rank.program->children[index]};
+  const Slot slot = SlotOf(rank.program->nodes[index]);
+  if (slot < TieWatch::kSlots) made.freed = slot;
+  for (size_t i = 0; i < TieWatch::kSlots; ++i) {
+    made.before[i] = {.free = !rank.taken[i],
+                      .ready = rank.ready[i].empty() ? kNoIndex : rank.ready[i].top()};
+  }
+  return made;
+}
+
 void SimExecution::Complete(SimIndex at, SimIndex index) {
   Rank& rank = ranks_[at];
   const SimNode& node = rank.program->nodes[index];
   const int64_t now = timeline_.now();
   const int64_t begin = rank.result.begins[index];
+  TieWatch::Completion completion;
+  if (input_.by_class) completion = BeforeCompletion(rank, index);
   rank.taken[SlotOf(node)] = false;
   rank.result.ends[index] = now;
   if (node.kind != NodeKind::kMetadata && node.kind != NodeKind::kUnknown) {
@@ -175,8 +193,13 @@ void SimExecution::Complete(SimIndex at, SimIndex index) {
   ++nodes_done_;
   rank.result.end = now;
   for (const SimIndex child : rank.program->children[index]) {
-    if (--rank.waits[child] == 0) MakeReady(rank, child);
+    if (--rank.waits[child] != 0) continue;
+    MakeReady(rank, child);
+    if (input_.by_class) {
+      completion.enabled.emplace_back(SlotOf(rank.program->nodes[child]), child);
+    }
   }
+  ties_.Complete(std::move(completion));
   IssueReady(at);
 }
 

@@ -21,7 +21,7 @@ class SimExecution {
  public:
   SimExecution(const SimInput& input, const SimComputeModel& compute, SimMemoryModel& memory,
                SimTimeline& timeline, SimMessages& messages, SimCollectives& collectives,
-               NodeListener& listener);
+               TieWatch& ties, NodeListener& listener);
 
   // What waits for nothing begins.
   void Begin();
@@ -59,6 +59,7 @@ class SimExecution {
   static Slot SlotOf(const SimNode& node);
   static Kind KindOf(const SimNode& node);
   static void MakeReady(Rank& rank, SimIndex index);
+  static TieWatch::Completion BeforeCompletion(const Rank& rank, SimIndex index);
   void IssueReady(SimIndex at);
   void Issue(SimIndex at, SimIndex index);
   void Start(SimIndex at, SimIndex index, const SimNode& node);
@@ -73,6 +74,7 @@ class SimExecution {
   SimTimeline& timeline_;
   SimMessages& messages_;
   SimCollectives& collectives_;
+  TieWatch& ties_;
   NodeListener& listener_;
   std::vector<Rank> ranks_;
   uint64_t nodes_ = 0;

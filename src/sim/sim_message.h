@@ -44,6 +44,16 @@ struct MatchKey {
   friend bool operator==(const MatchKey&, const MatchKey&) = default;
 };
 
+inline uint64_t HashOf(const MatchKey& key) {
+  uint64_t hash = static_cast<uint64_t>(key.tag) * 0x9E3779B97F4A7C15ull;
+  hash += static_cast<uint64_t>(key.ordinal) << 40;
+  hash ^= (uint64_t{key.source} << 32 | key.target) + (hash >> 29);
+  hash *= 0xBF58476D1CE4E5B9ull;
+  hash ^= static_cast<uint64_t>(key.bytes) + (hash >> 32);
+  hash *= 0x94D049BB133111EBull;
+  return hash ^ (hash >> 31);
+}
+
 inline MatchKey KeyOf(const SimMessage& message) {
   return {.tag = message.tag,
           .bytes = message.bytes,

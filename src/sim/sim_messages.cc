@@ -41,6 +41,9 @@ void SimMessages::Receive(const MessageReceiver& receiver, const MatchKey& key, 
 }
 
 void SimMessages::Post(const MessageReceiver& receiver, const MatchKey& key) {
+  ties_.TouchMail(HashOf(key), receiver.kind == MessageReceiver::Kind::kStream
+                                   ? TieWatch::Mail::kPostedByStream
+                                   : TieWatch::Mail::kPostedByNode);
   if (!mailbox_.Post(key, receiver)) return;
   timeline_.Plan(timeline_.now(), SimEventKind::kReceived, receipts_.Add(receiver));
 }
@@ -59,23 +62,25 @@ void SimMessages::Tell(const MessageReceiver& receiver) {
   }
 }
 
-void SimMessages::Received(SimIndex receipt, int64_t planned) {
-  const MessageReceiver receiver = receipts_.Take(receipt);
-  coincidences_.AddOwn(receiver.rank, timeline_.now(), planned);
+void SimMessages::Received(const SimEvent& event) {
+  const MessageReceiver receiver = receipts_.Take(event.subject);
+  ties_.Begin(receiver.rank, timeline_.now(), {.planned = event.planned, .cause = event.cause});
   Tell(receiver);
 }
 
-void SimMessages::Arrive(SimIndex index, int64_t planned) {
-  if (!network_.Arrive(index)) return;
-  const SimMessage message = messages_.Take(index);
+void SimMessages::Arrive(const SimEvent& event) {
+  if (!network_.Arrive(event.subject)) return;
+  const SimMessage message = messages_.Take(event.subject);
   if (message.sender.kind != MessageReceiver::Kind::kNobody) {
-    coincidences_.AddOwn(message.source, timeline_.now(), planned);
+    ties_.Begin(message.source, timeline_.now(), {.planned = event.planned, .cause = event.cause});
     Tell(message.sender);
   }
-  const std::optional<MessageReceiver> receiver = mailbox_.Deliver(KeyOf(message));
-  const bool is_stream = receiver && receiver->kind == MessageReceiver::Kind::kStream;
-  coincidences_.Add(message.target, timeline_.now(), planned, message.source, message.to,
-                    is_stream ? receiver->subject : kNoIndex);
+  ties_.Begin(
+      message.target, timeline_.now(),
+      {.planned = event.planned, .cause = event.cause, .source = message.source, .to = message.to});
+  const MatchKey key = KeyOf(message);
+  ties_.TouchMail(HashOf(key), TieWatch::Mail::kDelivered);
+  const std::optional<MessageReceiver> receiver = mailbox_.Deliver(key);
   if (receiver) Tell(*receiver);
 }
 

@@ -3,12 +3,12 @@
 #include <cstdint>
 #include <utility>
 
-#include "src/sim/coincidences.h"
 #include "src/sim/mailbox.h"
 #include "src/sim/sim_message.h"
 #include "src/sim/sim_network_model.h"
 #include "src/sim/sim_pool.h"
 #include "src/sim/sim_timeline.h"
+#include "src/sim/tie_watch.h"
 
 namespace etude {
 
@@ -23,20 +23,16 @@ class MessageListener {
 class SimMessages {
  public:
   SimMessages(const SimInput& input, SimTimeline& timeline, SimNetworkModel& network,
-              Coincidences& coincidences, MessageListener& listener)
-      : input_(input),
-        timeline_(timeline),
-        network_(network),
-        coincidences_(coincidences),
-        listener_(listener) {}
+              TieWatch& ties, MessageListener& listener)
+      : input_(input), timeline_(timeline), network_(network), ties_(ties), listener_(listener) {}
 
   void Send(const SimMessage& message);
   // `from`: the rank itself.
   void Receive(const MessageReceiver& receiver, const MatchKey& key, int64_t from);
 
   // Events.
-  void Arrive(SimIndex message, int64_t planned);
-  void Received(SimIndex receipt, int64_t planned);
+  void Arrive(const SimEvent& event);
+  void Received(const SimEvent& event);
 
   uint64_t sent() const { return sent_; }
   uint64_t unreceived() const { return mailbox_.unreceived(); }
@@ -49,7 +45,7 @@ class SimMessages {
   const SimInput& input_;
   SimTimeline& timeline_;
   SimNetworkModel& network_;
-  Coincidences& coincidences_;
+  TieWatch& ties_;
   MessageListener& listener_;
   Mailbox mailbox_;
   SimPool<SimMessage> messages_;       // on their way

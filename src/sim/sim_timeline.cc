@@ -6,7 +6,8 @@ namespace etude {
 
 void SimTimeline::PlanLocal(SimIndex rank, int64_t delay, const LocalEvent& event) {
   const int64_t time = now() + std::min(delay, kLongest);
-  const SimIndex link = links_.Add({.event = event});
+  if (delay == 0) ties_.PlansNow();
+  const SimIndex link = links_.Add({.event = event, .cause = ties_.cause()});
   for (SimIndex i = first_tick_[rank]; i != kNoIndex; i = ticks_[i].next) {
     Tick& tick = ticks_[i];
     if (tick.time != time) continue;

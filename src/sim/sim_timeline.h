@@ -6,6 +6,7 @@
 #include "src/sim/event_queue.h"
 #include "src/sim/sim_input.h"
 #include "src/sim/sim_pool.h"
+#include "src/sim/tie_watch.h"
 
 namespace etude {
 
@@ -14,6 +15,7 @@ struct SimEvent {
   SimEventKind kind = SimEventKind::kLocal;
   SimIndex subject = 0;  // tick, message, link, receiver
   int64_t planned = 0;   // when
+  EventCause cause;
 };
 
 // What a rank does at a tick, after what it has planned for it before.
@@ -32,7 +34,7 @@ class SimTimeline {
  public:
   static constexpr int64_t kEnd = int64_t{1} << 61;  // of a simulation, ns
 
-  explicit SimTimeline(size_t ranks) : first_tick_(ranks, kNoIndex) {}
+  SimTimeline(size_t ranks, TieWatch& ties) : ties_(ties), first_tick_(ranks, kNoIndex) {}
 
   int64_t now() const { return events_.now(); }
   bool empty() const { return events_.empty(); }
@@ -40,7 +42,8 @@ class SimTimeline {
   // Goes to the next event. There is one.
   SimEvent Take() { return events_.Take(); }
   void Plan(int64_t time, SimEventKind kind, SimIndex subject) {
-    events_.Plan(time, {.kind = kind, .subject = subject, .planned = now()});
+    events_.Plan(time,
+                 {.kind = kind, .subject = subject, .planned = now(), .cause = ties_.cause()});
   }
 
   void PlanLocal(SimIndex rank, int64_t delay, const LocalEvent& event);
@@ -52,6 +55,7 @@ class SimTimeline {
     while (ticks_[tick].first != kNoIndex) {
       const Link link = links_.Take(ticks_[tick].first);
       ticks_[tick].first = link.next;
+      ties_.BeginLocal(link.cause);
       act(link.event);
     }
     Remove(tick);
@@ -62,6 +66,7 @@ class SimTimeline {
 
   struct Link {
     LocalEvent event;
+    EventCause cause;
     SimIndex next = kNoIndex;
   };
   struct Tick {
@@ -78,6 +83,7 @@ class SimTimeline {
     *place = ticks_.Take(tick).next;
   }
 
+  TieWatch& ties_;
   EventQueue<SimEvent> events_;
   SimPool<Link> links_;
   SimPool<Tick> ticks_;

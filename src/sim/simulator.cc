@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "src/sim/coincidences.h"
 #include "src/sim/link_faults.h"
 #include "src/sim/rank_classes.h"
 #include "src/sim/sim_collectives.h"
@@ -17,6 +16,7 @@
 #include "src/sim/sim_messages.h"
 #include "src/sim/sim_network_model.h"
 #include "src/sim/sim_timeline.h"
+#include "src/sim/tie_watch.h"
 
 namespace etude {
 namespace {
@@ -27,15 +27,15 @@ class SimEngine final : private MessageListener, private NodeListener {
   SimEngine(const SimInput& input, const RunContext* context)
       : input_(input),
         context_(context),
-        timeline_(input.rank_count()),
+        ties_(input),
+        timeline_(input.rank_count(), ties_),
         network_(MakeSimNetworkModel(input, timeline_)),
         compute_(MakeSimComputeModel(input.machine)),
         memory_(MakeSimMemoryModel(input.machine.memory)),
         collective_model_(MakeSimCollectiveModel(input)),
-        coincidences_(input),
-        messages_(input, timeline_, *network_, coincidences_, *this),
-        collectives_(input, *collective_model_, timeline_, messages_, *this),
-        execution_(input, *compute_, *memory_, timeline_, messages_, collectives_, *this) {}
+        messages_(input, timeline_, *network_, ties_, *this),
+        collectives_(input, *collective_model_, timeline_, messages_, ties_, *this),
+        execution_(input, *compute_, *memory_, timeline_, messages_, collectives_, ties_, *this) {}
 
   Result<SimResult> Run() {
     execution_.Begin();
@@ -63,7 +63,7 @@ class SimEngine final : private MessageListener, private NodeListener {
                      .stopped = stopped};
   }
 
-  bool ambiguous() const { return coincidences_.ambiguous(); }
+  bool ambiguous() const { return ties_.ambiguous(); }
 
  private:
   static constexpr uint64_t kEventsBetweenLooks = 1 << 14;
@@ -77,13 +77,14 @@ class SimEngine final : private MessageListener, private NodeListener {
     switch (event.kind) {
       case SimEventKind::kLocal: {
         const SimIndex rank = timeline_.RankOf(event.subject);
-        coincidences_.AddOwn(rank, timeline_.now(), event.planned);
+        ties_.BeginTick(rank, timeline_.now(), event.planned, event.cause);
         timeline_.Run(event.subject, [&](const LocalEvent& local) { DoLocal(rank, local); });
+        ties_.EndTick();
         break;
       }
-      case SimEventKind::kArrival: messages_.Arrive(event.subject, event.planned); break;
+      case SimEventKind::kArrival: messages_.Arrive(event); break;
       case SimEventKind::kLinkFree: network_->FreeLink(event.subject); break;
-      case SimEventKind::kReceived: messages_.Received(event.subject, event.planned); break;
+      case SimEventKind::kReceived: messages_.Received(event); break;
     }
   }
   void DoLocal(SimIndex rank, const LocalEvent& event) {
@@ -124,12 +125,12 @@ class SimEngine final : private MessageListener, private NodeListener {
   const SimInput& input_;
   const RunContext* const context_;
   std::optional<Error> failed_;
+  TieWatch ties_;
   SimTimeline timeline_;
   const std::unique_ptr<SimNetworkModel> network_;
   const std::unique_ptr<SimComputeModel> compute_;
   const std::unique_ptr<SimMemoryModel> memory_;
   const std::unique_ptr<SimCollectiveModel> collective_model_;
-  Coincidences coincidences_;
   SimMessages messages_;
   SimCollectives collectives_;
   SimExecution execution_;

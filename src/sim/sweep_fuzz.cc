@@ -39,8 +39,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!point) return 0;
   (void)etude::MachineOf(*point);
   const std::string identity = etude::SweepIdentity(*point, "", "");
-  const etude::SweepOutcome outcome{
-      .state = etude::SweepOutcome::State::kDone, .why = "", .times = etude::SweepTimes{}};
+  const etude::SweepOutcome outcome{.state = etude::SweepOutcome::State::kDone,
+                                    .why = "",
+                                    .times = etude::SweepTimes{},
+                                    .notes = {}};
   if (etude::ReadSweepFile(etude::SweepFileText(identity, outcome), identity) != outcome) {
     __builtin_trap();
   }

@@ -12,6 +12,7 @@
 
 #include "src/base/quantity.h"
 #include "src/formats/byte_source.h"
+#include "src/sim/fault_text.h"
 #include "src/sim/network_text.h"
 
 namespace etude {
@@ -123,6 +124,14 @@ Result<SweepMachine> MachineOf(const SweepPoint& point) {
   made.machine.system.queues = json.at("queues").get<int64_t>();
   made.machine.system.rendezvous = json.at("rendezvous").get<bool>();
   made.machine.system.endpoint_delay *= json.at("injection_scale").get<int64_t>();
+  const auto faults = [&](const char* key, Status (*add)(std::string_view, SimMachine&)) -> Status {
+    if (!json.contains(key)) return {};
+    const Status added = add(json.at(key).get<std::string>(), made.machine);
+    if (!added) return BadInput(fmt::format("{}: {}", name(key), added.error().message));
+    return {};
+  };
+  ETUDE_RETURN_IF_ERROR(faults("straggler", AddStragglers));
+  ETUDE_RETURN_IF_ERROR(faults("slow_link", AddSlowLinks));
   return made;
 }
 

@@ -168,11 +168,14 @@ TEST_F(SweepPointTest, KeptOutcomes) {
                                               .compute = 1000,
                                               .exposed_communication = 200,
                                               .exposed_memory = 4,
-                                              .idle = 30}};
+                                              .idle = 30},
+                          .notes = {}};
   const std::string text = SweepFileText(identity, done);
   EXPECT_EQ(ReadSweepFile(text, identity), done);
-  const SweepOutcome stuck{
-      .state = SweepOutcome::State::kUnfinished, .why = "rank 3 waits", .times = {}};
+  const SweepOutcome stuck{.state = SweepOutcome::State::kUnfinished,
+                           .why = "rank 3 waits",
+                           .times = {},
+                           .notes = {"a", "b"}};
   EXPECT_EQ(ReadSweepFile(SweepFileText(identity, stuck), identity), stuck);
   // Another job, another machine, a part of a file.
   EXPECT_NE(SweepFileName(SweepIdentity(*point, "other", "")), SweepFileName(identity));
@@ -189,10 +192,12 @@ TEST(SweepFront, OfPointsThatAreDone) {
   const std::vector<std::pair<int64_t, double>> figures = {{10, 5}, {20, 3}, {30, 4}, {1, 1}};
   for (size_t i = 0; i < rows.size(); ++i) {
     rows[i].bandwidth = figures[i].second;
-    rows[i].outcome = SweepOutcome{
-        .state = State::kDone, .why = "", .times = SweepTimes{.step = figures[i].first}};
+    rows[i].outcome = SweepOutcome{.state = State::kDone,
+                                   .why = "",
+                                   .times = SweepTimes{.step = figures[i].first},
+                                   .notes = {}};
   }
-  rows[3].outcome = SweepOutcome{.state = State::kRefused, .why = "no", .times = {}};
+  rows[3].outcome = SweepOutcome{.state = State::kRefused, .why = "no", .times = {}, .notes = {}};
   const std::vector<SweepMeasure> measures = MeasuresOf({}, rows);
   EXPECT_EQ(measures, (std::vector<SweepMeasure>{SweepMeasure::kStep, SweepMeasure::kBandwidth}));
   MarkFront(measures, rows);

@@ -53,6 +53,7 @@ std::string SweepFileText(const std::string& identity, const SweepOutcome& outco
   for (const SweepTimeColumn& column : kSweepTimes) {
     if (outcome.times) result[column.key] = (*outcome.times).*column.time;
   }
+  if (!outcome.notes.empty()) result["notes"] = outcome.notes;
   const OutcomeJson json = {{"format", "etude-sweep-point"},
                             {"version", 1},
                             {"inputs", OutcomeJson::parse(identity)},
@@ -64,7 +65,7 @@ std::optional<SweepOutcome> ReadSweepFile(std::string_view text, const std::stri
   const OutcomeJson json = OutcomeJson::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || json.value("format", OutcomeJson()) != "etude-sweep-point" ||
       json.value("version", OutcomeJson()) != 1 || !json.contains("inputs") ||
-      json["inputs"].dump() != identity) {
+      json["inputs"] != OutcomeJson::parse(identity, nullptr, false)) {
     return std::nullopt;
   }
   const auto result = json.find("result");
@@ -76,6 +77,10 @@ std::optional<SweepOutcome> ReadSweepFile(std::string_view text, const std::stri
   SweepOutcome outcome{.state = *found};
   if (const OutcomeJson why = result->value("why", OutcomeJson()); why.is_string()) {
     outcome.why = why.get<std::string>();
+  }
+  for (const OutcomeJson& note : result->value("notes", OutcomeJson::array())) {
+    if (!note.is_string()) return std::nullopt;
+    outcome.notes.push_back(note.get<std::string>());
   }
   if (outcome.state != SweepOutcome::State::kDone) return outcome;
   SweepTimes& times = outcome.times.emplace();

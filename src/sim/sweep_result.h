@@ -50,6 +50,7 @@ struct SweepOutcome {
   State state = State::kDone;
   std::string why;                  // for others than kDone
   std::optional<SweepTimes> times;  // of kDone
+  std::vector<std::string> notes;   // what the simulation leaves out, a line each
 
   friend bool operator==(const SweepOutcome&, const SweepOutcome&) = default;
 };

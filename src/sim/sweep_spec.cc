@@ -74,13 +74,13 @@ class SweepParser : private TomlReader {
       return CheckKeys(table, where,
                        {"name", "job", "groups", "compute", "fill_ranks", "generate", "model",
                         "network", "system", "memory", "algorithm", "congestion", "queues",
-                        "rendezvous", "injection_scale"});
+                        "rendezvous", "injection_scale", "straggler", "slow_link"});
     }
     if (path.empty()) {
-      return CheckKeys(
-          table, where,
-          {"job", "groups", "compute", "fill_ranks", "generate", "model", "network", "system",
-           "memory", "algorithm", "congestion", "queues", "rendezvous", "injection_scale"});
+      return CheckKeys(table, where,
+                       {"job", "groups", "compute", "fill_ranks", "generate", "model", "network",
+                        "system", "memory", "algorithm", "congestion", "queues", "rendezvous",
+                        "injection_scale", "straggler", "slow_link"});
     }
     if (path.size() == 1 && path[0] == "network") {
       return CheckKeys(table, "network", {"topology", "npus_count", "bandwidth", "latency"});

@@ -135,7 +135,7 @@ TEST(NetworkMemory, OfPresets) {
   for (const auto& [presets, denoises] :
        {std::pair(CnnPresets(), false), std::pair(DiffusionPresets(), true)}) {
     for (const NetworkPreset& preset : presets) {
-      NetworkModel model = preset.make();
+      NetworkModel model = preset.model();
       model.denoises = denoises;
       const Network network = MakeNetwork(std::move(model)).value();
       for (const int64_t zero : {0, 3}) {

@@ -90,7 +90,7 @@ TEST(ProgramSpans, OfNetworks) {
 }
 
 TEST(ProgramSpans, OfRecommendation) {
-  const DlrmModel& model = FindDlrmPreset("rm3")->model;
+  const DlrmModel& model = FindPreset(DlrmPresets(), "rm3")->model;
   EXPECT_EQ(PartsText(MakeDlrmJob(model, {.ranks = 2}).value().TraceOf(1).value()),
             "forward 0, backward 0, optimizer 0");
   EXPECT_EQ(

@@ -402,25 +402,18 @@ class ProgramMaker {
   }
 
   void Update() {
-<<<<<<< HEAD
+    program_.Begin({.phase = Phase::kBackward});
     const bool shares_gradients = plan_.zero_stage >= 2;
     if (SharesEmbedding() && !shares_gradients) {
-=======
-    program_.Begin({.phase = Phase::kBackward});
-    if (SharesEmbedding()) {
->>>>>>> w-g
       const int64_t elements = EmbeddingElements();
       buckets_.Add(kDense, elements, {SumEmbedding(elements, {*program_.last_compute()})});
     }
     In reduced = buckets_.EndBackward();
-<<<<<<< HEAD
     if (SharesEmbedding() && shares_gradients) {
       const int64_t replicas = ParallelGroupSize(plan_, ParallelGroup::kReplicas);
       reduced = {SumEmbedding(CeilDiv(EmbeddingElements(), replicas), std::move(reduced))};
     }
-=======
     program_.Begin({.phase = Phase::kOptimizer});
->>>>>>> w-g
     LayerWork update = OptimizerWork(model_, buckets_.updated());
     if (plan_.clips) {
       const LayerWork norm = NormWork(model_, buckets_.updated());
