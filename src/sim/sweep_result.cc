@@ -29,7 +29,7 @@ std::optional<double> FigureOf(const SweepRow& row, SweepMeasure measure) {
 
 }  // namespace
 
-std::string_view StateName(SweepOutcome::State state) {
+std::string_view Name(SweepOutcome::State state) {
   switch (state) {
     case SweepOutcome::State::kDone: return "done";
     case SweepOutcome::State::kUnfinished: return "unfinished";
@@ -48,7 +48,7 @@ std::string SweepIdentity(const SweepPoint& point, const std::string& job,
 std::string SweepFileName(const std::string& identity) { return Sha256(identity) + ".json"; }
 
 std::string SweepFileText(const std::string& identity, const SweepOutcome& outcome) {
-  OutcomeJson result = {{"state", StateName(outcome.state)}};
+  OutcomeJson result = {{"state", Name(outcome.state)}};
   if (!outcome.why.empty()) result["why"] = outcome.why;
   for (const SweepTimeColumn& column : kSweepTimes) {
     if (outcome.times) result[column.key] = (*outcome.times).*column.time;
@@ -72,7 +72,7 @@ std::optional<SweepOutcome> ReadSweepFile(std::string_view text, const std::stri
   if (result == json.end() || !result->is_object()) return std::nullopt;
   const OutcomeJson state = result->value("state", OutcomeJson());
   const auto found = std::ranges::find_if(
-      kOutcomeStates, [&](SweepOutcome::State one) { return state == StateName(one); });
+      kOutcomeStates, [&](SweepOutcome::State one) { return state == Name(one); });
   if (found == std::end(kOutcomeStates)) return std::nullopt;
   SweepOutcome outcome{.state = *found};
   if (const OutcomeJson why = result->value("why", OutcomeJson()); why.is_string()) {
