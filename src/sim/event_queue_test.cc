@@ -33,7 +33,7 @@ TEST(EventQueue, RandomTimes) {
   size_t next = 0;
   for (int round = 0; round < 2000; ++round) {
     for (uint32_t i = random() % 4; i > 0; --i) {
-      const int64_t delay = int64_t{random() % 8} << (random() % 50);
+      const int64_t delay = static_cast<int64_t>(random() % 8) << (random() % 50);
       events.Plan(events.now() + delay, next);
       left.emplace_back(events.now() + delay, next++);
     }
