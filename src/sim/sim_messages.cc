@@ -41,9 +41,11 @@ void SimMessages::Receive(const MessageReceiver& receiver, const MatchKey& key, 
 }
 
 void SimMessages::Post(const MessageReceiver& receiver, const MatchKey& key) {
-  ties_.TouchMail(HashOf(key), receiver.kind == MessageReceiver::Kind::kStream
-                                   ? TieWatch::Mail::kPostedByStream
-                                   : TieWatch::Mail::kPostedByNode);
+  if (input_.by_class) {
+    ties_.TouchMail(HashOf(key), receiver.kind == MessageReceiver::Kind::kStream
+                                     ? TieWatch::Mail::kPostedByStream
+                                     : TieWatch::Mail::kPostedByNode);
+  }
   if (!mailbox_.Post(key, receiver)) return;
   timeline_.Plan(timeline_.now(), SimEventKind::kReceived, receipts_.Add(receiver));
 }
@@ -79,7 +81,7 @@ void SimMessages::Arrive(const SimEvent& event) {
       message.target, timeline_.now(),
       {.planned = event.planned, .cause = event.cause, .source = message.source, .to = message.to});
   const MatchKey key = KeyOf(message);
-  ties_.TouchMail(HashOf(key), TieWatch::Mail::kDelivered);
+  if (input_.by_class) ties_.TouchMail(HashOf(key), TieWatch::Mail::kDelivered);
   const std::optional<MessageReceiver> receiver = mailbox_.Deliver(key);
   if (receiver) Tell(*receiver);
 }
