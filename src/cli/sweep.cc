@@ -310,7 +310,9 @@ class Sweep {
     }
     ETUDE_ASSIGN_OR_RETURN(last, jobs_.Read(point.job, task.job_hash, npus, context));
     const SimWorkload& workload = last->workload;
-    ETUDE_ASSIGN_OR_RETURN(const SimResult result, etude::Simulate(made.machine, workload));
+    ETUDE_ASSIGN_OR_RETURN(const SimResult result,
+                           etude::Simulate(made.machine, workload, {.context = &context}));
+    if (result.stopped) return MakeError(ErrorCode::kInterrupted, "interrupted");
     SweepOutcome outcome;
     outcome.notes = last->notes;
     RunContext notes;

@@ -12,7 +12,9 @@ namespace {
 
 // Of settings that name files, which a fuzzer must not open.
 bool NamesFile(const etude::SweepSetting& setting) {
-  return setting.path.size() == 1 || setting.path.back().ends_with("custom");
+  return (setting.path.size() == 1 && setting.path[0] != "straggler" &&
+          setting.path[0] != "slow_link") ||
+         setting.path.back().ends_with("custom");
 }
 
 bool NamesFiles(const etude::SweepSpec& spec) {

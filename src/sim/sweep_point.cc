@@ -13,6 +13,7 @@
 #include "src/base/quantity.h"
 #include "src/formats/byte_source.h"
 #include "src/sim/fault_text.h"
+#include "src/sim/link_faults.h"
 #include "src/sim/network_text.h"
 
 namespace etude {
@@ -168,7 +169,9 @@ Result<SweepPoint> SweepPlanner::PointAt(size_t index) {
                                {"congestion", "unaware"},
                                {"queues", 1},
                                {"rendezvous", false},
-                               {"injection_scale", 1}}};
+                               {"injection_scale", 1},
+                               {"straggler", "none"},
+                               {"slow_link", "none"}}};
   generate_ = Json::object();
   const std::vector<size_t> choices = spec_.ChoicesOf(index);
   point.name = fmt::format("{}: point {}", path_, index + 1);

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -136,6 +137,20 @@ TEST_F(SweepPointTest, GeneratedJobs) {
   const auto path = PointOf("base.generate = { what = 'llm' }\n[grid]\njob = ['a']\n");
   ASSERT_TRUE(path) << path.error().message;
   EXPECT_TRUE(path->job.generate.empty());
+}
+
+TEST_F(SweepPointTest, FaultsOfMachines) {
+  const auto point = PointOf(std::string(kTwoDims) +
+                             "[grid]\nstraggler = ['3:1.5 4:2']\nslow_link = ['0-1:0.5+2us']\n");
+  ASSERT_TRUE(point) << point.error().message;
+  const auto made = MachineOf(*point);
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(made->machine.stragglers, (std::map<int64_t, double>{{3, 1.5}, {4, 2}}));
+  ASSERT_EQ(made->machine.slow_links.size(), 1U);
+  EXPECT_EQ(made->machine.slow_links[0].other, 1);
+  EXPECT_EQ(made->machine.slow_links[0].latency, 2000);
+  EXPECT_EQ(ErrorOf(std::string(kTwoDims) + "grid.straggler = ['8:2']\n").substr(0, 33),
+            "s.toml: point 1 (straggler 8:2): ");
 }
 
 TEST_F(SweepPointTest, SaysWhatIsWrong) {
