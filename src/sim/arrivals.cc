@@ -23,6 +23,8 @@ Arrivals::Arrivals(const SimMachine& machine, const SimWorkload& workload, const
   if (machine.system.replay_only) return;
   FindCollectives();
   FindMessages();
+  order_.clear();
+  ends_.clear();
 }
 
 std::optional<int64_t> Arrivals::AbsentFrom(size_t rank_class, uint32_t node) const {
@@ -78,9 +80,10 @@ int64_t Arrivals::MembersOf(const Place& place) const {
 
 std::vector<uint32_t> Arrivals::IssueOrder(size_t rank_class) const {
   const SimRankResult& done = result_.ranks[rank_class];
+  const SimProgram& program = ProgramOf(rank_class);
   std::vector<uint32_t> order;
   for (uint32_t node = 0; node < done.begins.size(); ++node) {
-    if (done.begins[node] >= 0) order.push_back(node);
+    if (done.begins[node] >= 0 && IsCommunication(program.nodes[node].kind)) order.push_back(node);
   }
   std::ranges::stable_sort(order, {}, [&](uint32_t node) {
     const int64_t end = done.ends[node];

@@ -107,7 +107,8 @@ class Arrivals {
   const SimResult& result_;
   const Travel travel_;
   std::vector<int64_t> first_;
-  std::vector<std::vector<uint32_t>> order_;  // nodes that were begun, in that order
+  // While it is made: communications that were begun, in that order.
+  std::vector<std::vector<uint32_t>> order_;
   std::vector<std::vector<int64_t>> come_;
   std::map<std::pair<size_t, uint32_t>, int64_t> absent_;
   std::map<std::pair<size_t, uint32_t>, Other> other_size_;
