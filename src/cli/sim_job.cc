@@ -97,6 +97,14 @@ Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<Ran
                      {.compute = compute, .fill_ranks = options.fill_ranks, .ranks = npus});
 }
 
+// Options that have no use for graphs that run as they are.
+Status CheckNoneOfRecorded(const SimJobOptions& options) {
+  if (!options.fill_ranks && options.compute == "durations") return {};
+  return MakeError(ErrorCode::kUsage,
+                   fmt::format("{}: goes with recorded traces only",
+                               options.fill_ranks ? "--fill-ranks" : "--compute flops"));
+}
+
 std::vector<std::string> NotesOf(const AstraJob& job) {
   std::vector<std::string> notes;
   Nanos host;
@@ -134,9 +142,17 @@ Result<SimJob> ReadSimJob(const SimJobOptions& options, int64_t npus, const Cons
   const RunContext& context = console.context();
   const std::string& first = options.paths.front();
   const bool is_one = options.paths.size() == 1;
-  if (is_one && IsPrefix(first)) return ReadPrefix(options, npus, console);
+  if (is_one && IsPrefix(first)) {
+    ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
+    return ReadPrefix(options, npus, console);
+  }
   SimJob read;
   if (is_one && IsJobFolder(first)) {
+    ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
+    if (!options.groups.empty()) {
+      return MakeError(ErrorCode::kUsage,
+                       "--comm-groups: a folder of classes has the ranks of its groups");
+    }
     ETUDE_ASSIGN_OR_RETURN(read.job, ReadJobFolder(first, context));
   } else {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs, FindRanks(options.paths, context));
@@ -145,6 +161,7 @@ Result<SimJob> ReadSimJob(const SimJobOptions& options, int64_t npus, const Cons
     const bool is_chakra = std::ranges::all_of(traces.traces, [](const Trace& trace) {
       return trace.info().format == TraceFormat::kChakra;
     });
+    if (is_chakra && !options.fill_ranks) ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
     if (!is_chakra || options.fill_ranks) {
       ETUDE_ASSIGN_OR_RETURN(AstraJob graphs, ToSimGraphs(options, inputs, traces, npus, console));
       read.notes = NotesOf(graphs);

@@ -33,13 +33,13 @@ void WarnOfSilences(const SimMachine& machine, const std::string& system,
     }
   }
   if (timeless > 0 && !machine.system.replay_only) {
-    context.Warn(fmt::format(
-        "{} computations take no time, or 1 ns: {}", FormatCount(timeless),
-        machine.system.roofline ? "they have no bytes for the roofline" : "they have no duration"));
+    context.Warn(fmt::format("{} no time, or 1 ns: without {}",
+                             FormatCount(timeless, "computation takes", "computations take"),
+                             machine.system.roofline ? "bytes for the roofline" : "a duration"));
   }
   if (result.unreceived > 0) {
-    context.Warn(
-        fmt::format("{} messages have come that nobody receives", FormatCount(result.unreceived)));
+    context.Warn(FormatCount(result.unreceived, "message has", "messages have") +
+                 " come that nobody receives");
   }
 }
 

@@ -150,7 +150,7 @@ class SimulateCommand : public Command {
   Result<std::vector<Table>> TablesOf(const SimMachine& machine, const SimJob& job,
                                       const SimResult& result, const SimAccount& account,
                                       const Console& console) const {
-    std::vector<Table> tables = SimTables(machine, result, account);
+    std::vector<Table> tables = SimTables(machine, job.workload, result, account);
     const SimPath path = FindSimPath(machine, job.workload, result);
     for (Table& table : SimPathTables(path, job.workload, NamesOfSimJob(job, console))) {
       tables.push_back(std::move(table));

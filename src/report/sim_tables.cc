@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "src/report/format.h"
+#include "src/sim/roofline_use.h"
 #include "src/trace/rank_set.h"
 
 namespace etude {
@@ -235,6 +236,26 @@ Table LinksTable(const SimMachine& machine, const SimResult& result, const SimAc
   return table;
 }
 
+// Without rows where computations take their recorded time.
+Table RooflineTable(const SimMachine& machine, const SimWorkload& workload, const SimResult& result,
+                    const SimAccount& account, const std::vector<std::string>& names) {
+  Table table{.key = "roofline",
+              .title = "computations by the roofline",
+              .columns = {{"ranks", "ranks", Unit::kText},
+                          {"compute_bound", "compute bound", Unit::kShare},
+                          {"of_peak", "of the peak", Unit::kShare},
+                          {"of_memory_bandwidth", "of the memory's bandwidth", Unit::kShare},
+                          {"operations_per_byte", "operations a byte", Unit::kNumber}},
+              .rows = {}};
+  if (!machine.system.roofline) return table;
+  for (size_t i = 0; i < account.classes.size(); ++i) {
+    const RooflineUse use = RooflineUseOf(machine, workload, result, account.classes[i].first);
+    if (use.intensity == 0 && use.memory == 0) continue;  // it computes nothing
+    table.rows.push_back({names[i], use.compute_bound, use.compute, use.memory, use.intensity});
+  }
+  return table;
+}
+
 std::string RateText(double gib_per_second) {
   return fmt::format("{:.6g} GiB/s ({:.6g} GB/s)", gib_per_second,
                      gib_per_second * kGibPerSecond / 1e9);
@@ -247,15 +268,17 @@ constexpr CollectiveType kSimCollectives[] = {
 }  // namespace
 
 const std::vector<std::string>& SimTableNames() {
-  static const std::vector<std::string> kNames = {"times", "ranks", "collectives", "links"};
+  static const std::vector<std::string> kNames = {"times", "ranks", "collectives", "links",
+                                                  "roofline"};
   return kNames;
 }
 
-std::vector<Table> SimTables(const SimMachine& machine, const SimResult& result,
-                             const SimAccount& account) {
+std::vector<Table> SimTables(const SimMachine& machine, const SimWorkload& workload,
+                             const SimResult& result, const SimAccount& account) {
   const std::vector<std::string> names = RankTexts(result);
   return {TimesTable(account), RanksTable(account, names), CollectivesTable(machine, account),
-          LinksTable(machine, result, account, names)};
+          LinksTable(machine, result, account, names),
+          RooflineTable(machine, workload, result, account, names)};
 }
 
 std::string ToText(const SimMachine& machine) {
@@ -301,6 +324,19 @@ std::string ToText(const SimMachine& machine) {
   const std::string local =
       system.memory_bandwidth > 0 ? fmt::format("{:.6g} GB/s", system.memory_bandwidth) : "no time";
   table.Row({"memory", fmt::format("local {}, {}", local, remote)});
+  what = "faults";
+  for (const auto& [rank, factor] : machine.stragglers) {
+    table.Row({std::string(std::exchange(what, "")),
+               fmt::format("rank {}: computations take {:.6g} times as long", rank, factor)});
+  }
+  for (const SlowLink& link : machine.slow_links) {
+    const std::string which = link.other
+                                  ? fmt::format("link {}-{}", link.npu, *link.other)
+                                  : fmt::format("links of {} in dimension {}", link.npu, link.dim);
+    table.Row({std::string(std::exchange(what, "")),
+               fmt::format("{}: {:.6g} of the bandwidth, {:.6g} ns more", which, link.share,
+                           link.latency)});
+  }
   return table.Text();
 }
 
@@ -316,6 +352,18 @@ SimJson ToJson(const SimMachine& machine) {
   SimJson algorithms = SimJson::object();
   for (const CollectiveType type : kSimCollectives) {
     algorithms[std::string(Name(type))] = AlgorithmsOf(system, type);
+  }
+  SimJson stragglers = SimJson::array();
+  for (const auto& [rank, factor] : machine.stragglers) {
+    stragglers.push_back({{"rank", rank}, {"factor", factor}});
+  }
+  SimJson slow_links = SimJson::array();
+  for (const SlowLink& link : machine.slow_links) {
+    slow_links.push_back({{"npu", link.npu},
+                          {"other", link.other ? SimJson(*link.other) : SimJson()},
+                          {"dimension", link.dim},
+                          {"share", link.share},
+                          {"latency_ns", link.latency}});
   }
   return {{"dimensions", std::move(dims)},
           {"congestion", machine.congestion},
@@ -333,7 +381,9 @@ SimJson ToJson(const SimMachine& machine) {
           {"local_memory_bytes_per_s", system.memory_bandwidth * 1e9},
           {"remote_memory", Name(machine.memory.kind)},
           {"remote_memory_bytes_per_s", machine.memory.bandwidth * 1e9},
-          {"remote_memory_latency_ns", machine.memory.latency}};
+          {"remote_memory_latency_ns", machine.memory.latency},
+          {"stragglers", std::move(stragglers)},
+          {"slow_links", std::move(slow_links)}};
 }
 
 SimJson ToJson(const SimDiagnosis& diagnosis) {

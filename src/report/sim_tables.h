@@ -14,10 +14,10 @@
 // A simulated step for people and programs.
 namespace etude {
 
-// "times", "ranks", "collectives", "links": keys of the tables.
+// "times", "ranks", "collectives", "links", "roofline": keys of the tables.
 const std::vector<std::string>& SimTableNames();
-std::vector<Table> SimTables(const SimMachine& machine, const SimResult& result,
-                             const SimAccount& account);
+std::vector<Table> SimTables(const SimMachine& machine, const SimWorkload& workload,
+                             const SimResult& result, const SimAccount& account);
 
 // What is understood of the machine's files, with units.
 std::string ToText(const SimMachine& machine);

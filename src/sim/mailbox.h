@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -10,7 +11,7 @@
 namespace etude {
 
 // Messages that nobody has asked for, and who waits for others, by key, first come first served. A
-// hash table with linear probing; what is empty leaves it.
+// hash table with linear probing: keys stay in it, as most come again, until there is no room.
 class Mailbox {
  public:
   Mailbox() : slots_(16) {}
@@ -19,7 +20,7 @@ class Mailbox {
   bool Post(const MatchKey& key, const MessageReceiver& receiver) {
     Slot& slot = Find(key);
     if (slot.arrived > 0) {
-      if (--slot.arrived == 0) Erase(slot);
+      --slot.arrived;
       return true;
     }
     const SimIndex link = waiting_.Add({.receiver = receiver});
@@ -40,7 +41,6 @@ class Mailbox {
     }
     const Link link = waiting_.Take(slot.first);
     slot.first = link.next;
-    if (slot.first == kNoIndex) Erase(slot);
     return link.receiver;
   }
   uint64_t unreceived() const {
@@ -54,53 +54,45 @@ class Mailbox {
     MessageReceiver receiver;
     SimIndex next = kNoIndex;
   };
-  // Of one key: either messages have come or somebody waits; neither: the slot is free.
+  // Of one key: messages have come, or somebody waits, or neither.
   struct Slot {
     MatchKey key;
     uint32_t arrived = 0;
     SimIndex first = kNoIndex;
     SimIndex last = kNoIndex;
+    bool used = false;
 
-    bool is_free() const { return arrived == 0 && first == kNoIndex; }
+    bool is_idle() const { return arrived == 0 && first == kNoIndex; }
   };
 
   size_t HomeOf(const MatchKey& key) const { return HashOf(key) & (slots_.size() - 1); }
   size_t After(size_t index) const { return (index + 1) & (slots_.size() - 1); }
 
-  // A new slot counts as used.
   Slot& Find(const MatchKey& key) {
-    if (used_ * 4 > slots_.size() * 3) Grow();
+    if (used_ * 8 > slots_.size() * 5) MakeRoom();
     size_t index = HomeOf(key);
-    while (!slots_[index].is_free()) {
+    for (; slots_[index].used; index = After(index)) {
       if (slots_[index].key == key) return slots_[index];
-      index = After(index);
     }
     ++used_;
     slots_[index].key = key;
+    slots_[index].used = true;
     return slots_[index];
   }
-  void Grow() {
-    std::vector<Slot> old(slots_.size() * 2);
+  // Idle keys go.
+  void MakeRoom() {
+    const auto idle = std::ranges::count_if(slots_, &Slot::is_idle);  // or not used
+    const bool is_full = static_cast<size_t>(idle) * 8 < slots_.size() * 5;
+    std::vector<Slot> old(is_full ? slots_.size() * 2 : slots_.size());
     old.swap(slots_);
+    used_ = 0;
     for (const Slot& slot : old) {
-      if (slot.is_free()) continue;
+      if (slot.is_idle()) continue;
       size_t index = HomeOf(slot.key);
-      while (!slots_[index].is_free()) index = After(index);
+      while (slots_[index].used) index = After(index);
       slots_[index] = slot;
+      ++used_;
     }
-  }
-  // Those behind it that are away from home move up.
-  void Erase(const Slot& slot) {
-    auto hole = static_cast<size_t>(&slot - slots_.data());
-    --used_;
-    for (size_t index = After(hole); !slots_[index].is_free(); index = After(index)) {
-      const size_t home = HomeOf(slots_[index].key);
-      const size_t mask = slots_.size() - 1;
-      if (((index - home) & mask) < ((index - hole) & mask)) continue;
-      slots_[hole] = slots_[index];
-      hole = index;
-    }
-    slots_[hole] = {};
   }
 
   std::vector<Slot> slots_;  // a power of two

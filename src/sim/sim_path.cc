@@ -16,11 +16,11 @@ namespace {
 
 constexpr int64_t kTags = 500'000'000;  // messages are matched by their tags modulo this
 
-enum class Place : uint8_t { kHost, kDevice, kComm, kNone };
-Place PlaceOf(const SimNode& node) {
-  if (node.kind == NodeKind::kRecv) return Place::kNone;
-  if (node.on_host) return Place::kHost;
-  return node.kind == NodeKind::kCompute ? Place::kDevice : Place::kComm;
+enum class WorkPlace : uint8_t { kHost, kDevice, kComm, kNone };
+WorkPlace PlaceOf(const SimNode& node) {
+  if (node.kind == NodeKind::kRecv) return WorkPlace::kNone;
+  if (node.on_host) return WorkPlace::kHost;
+  return node.kind == NodeKind::kCompute ? WorkPlace::kDevice : WorkPlace::kComm;
 }
 
 struct NodeOfRank {
@@ -177,17 +177,29 @@ class PathFinder {
   NodeOfRank LastToBegin(const NodeOfRank& at) {
     const Circle circle = CircleOf(at);
     const std::vector<uint32_t>& own = CollectivesOf(at.rank, circle.group);
-    const auto place = std::ranges::find(own, at.node) - own.begin();
+    const std::vector<int64_t>& begins = result_.OfRank(at.rank).begins;
+    const auto order = [&](uint32_t node) { return std::pair(begins[node], node); };
+    const auto place =
+        static_cast<size_t>(std::ranges::lower_bound(own, order(at.node), {}, order) - own.begin());
     NodeOfRank last = at;
-    for (const int64_t rank : DistinctMembers(circle)) {
-      const std::vector<uint32_t>& others = CollectivesOf(rank, circle.group);
-      if (place >= static_cast<std::ptrdiff_t>(others.size())) continue;
-      const NodeOfRank other{rank, others[static_cast<size_t>(place)]};
-      const int64_t begin = BeginOf(other);
-      if (begin > BeginOf(last) && begin <= EndOf(at)) last = other;
+    int64_t last_begin = BeginOf(at);
+    for (const Member& member : DistinctMembers(circle)) {
+      if (place >= member.collectives->size()) continue;
+      const uint32_t node = (*member.collectives)[place];
+      const int64_t begin = (*member.begins)[node];
+      if (begin <= last_begin || begin > EndOf(at)) continue;
+      last = {member.rank, node};
+      last_begin = begin;
     }
     return last;
   }
+
+  // One who takes part.
+  struct Member {
+    int64_t rank = 0;
+    const std::vector<uint32_t>* collectives = nullptr;  // of the circle's group, in order
+    const std::vector<int64_t>* begins = nullptr;        // by node
+  };
 
   // The numbers that nodes have for the group; 0 for the job.
   std::vector<uint32_t> NumbersOf(int64_t rank, int64_t group) const {
@@ -222,14 +234,17 @@ class PathFinder {
   }
 
   // One rank of each class that takes part in the same way.
-  const std::vector<int64_t>& DistinctMembers(const Circle& circle) {
+  const std::vector<Member>& DistinctMembers(const Circle& circle) {
     const int64_t group = circle.group;
     const auto known = members_.find(circle);
     if (known != members_.end()) return known->second;
-    std::vector<int64_t> distinct;
+    std::vector<Member> distinct;
     std::set<std::pair<uint32_t, std::vector<uint32_t>>> seen;
     const auto add = [&](int64_t rank) {
-      if (seen.emplace(ClassOf(rank), NumbersOf(rank, group)).second) distinct.push_back(rank);
+      if (!seen.emplace(ClassOf(rank), NumbersOf(rank, group)).second) return;
+      distinct.push_back({.rank = rank,
+                          .collectives = &CollectivesOf(rank, group),
+                          .begins = &result_.OfRank(rank).begins});
     };
     if (group == 0) {
       const auto ranks = static_cast<int64_t>(workload_.ranks.size());
@@ -352,11 +367,11 @@ class PathFinder {
     const std::vector<uint32_t>& by_end = ByEnd(at.rank);
     const auto first = std::ranges::lower_bound(by_end, begin, {},
                                                 [&](uint32_t node) { return times.ends[node]; });
-    const Place place = PlaceOf(ProgramOf(at.rank).nodes[at.node]);
+    const WorkPlace place = PlaceOf(ProgramOf(at.rank).nodes[at.node]);
     std::optional<uint32_t> other;
     for (auto next = first; next != by_end.end() && times.ends[*next] == begin; ++next) {
       if (*next == at.node || !is_new(*next)) continue;
-      if (place != Place::kNone && PlaceOf(ProgramOf(at.rank).nodes[*next]) == place) {
+      if (place != WorkPlace::kNone && PlaceOf(ProgramOf(at.rank).nodes[*next]) == place) {
         return {.node = *next, .cause = SimCause::kSlot, .held = begin - ready};
       }
       if (!other) other = *next;
@@ -397,7 +412,7 @@ class PathFinder {
   const Travel travel_;
   std::set<NodeOfRank> visited_;
   std::map<std::pair<uint32_t, std::vector<uint32_t>>, std::vector<uint32_t>> collectives_;
-  std::map<Circle, std::vector<int64_t>> members_;
+  std::map<Circle, std::vector<Member>> members_;
   std::map<int64_t, std::map<Key, std::vector<uint32_t>>> messages_;
   std::map<const SimProgram*, Csr<uint32_t>> befores_;
   std::map<uint32_t, std::vector<uint32_t>> by_end_;

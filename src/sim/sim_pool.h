@@ -11,17 +11,19 @@ template <typename T>
 class SimPool {
  public:
   SimIndex Add(const T& value) {
-    if (unused_.empty()) {
+    if (unused_ == kNoIndex) {
       values_.push_back(value);
+      next_unused_.push_back(kNoIndex);
       return static_cast<SimIndex>(values_.size() - 1);
     }
-    const SimIndex index = unused_.back();
-    unused_.pop_back();
+    const SimIndex index = unused_;
+    unused_ = next_unused_[index];
     values_[index] = value;
     return index;
   }
   T Take(SimIndex index) {
-    unused_.push_back(index);
+    next_unused_[index] = unused_;
+    unused_ = index;
     return values_[index];
   }
   // Until one is added.
@@ -29,7 +31,8 @@ class SimPool {
 
  private:
   std::vector<T> values_;
-  std::vector<SimIndex> unused_;
+  std::vector<SimIndex> next_unused_;  // after one that is unused
+  SimIndex unused_ = kNoIndex;         // first
 };
 
 }  // namespace etude

@@ -25,18 +25,4 @@ void SimTimeline::PlanLocal(SimIndex rank, int64_t delay, const LocalEvent& even
   Plan(time, SimEventKind::kLocal, tick);
 }
 
-std::optional<LocalEvent> SimTimeline::NextLocal(SimIndex index) {
-  Tick& tick = ticks_[index];
-  if (tick.first != kNoIndex) {
-    const Link link = links_.Take(tick.first);
-    tick.first = link.next;
-    ties_.BeginLocal(link.cause);
-    return link.event;
-  }
-  SimIndex* place = &first_tick_[tick.rank];
-  while (*place != index) place = &ticks_[*place].next;
-  *place = ticks_.Take(index).next;
-  return std::nullopt;
-}
-
 }  // namespace etude

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "src/sim/event_queue.h"
@@ -49,9 +48,18 @@ class SimTimeline {
 
   void PlanLocal(SimIndex rank, int64_t delay, const LocalEvent& event);
   SimIndex RankOf(SimIndex tick) { return ticks_[tick].rank; }
-  // Of a tick that is now what the rank does next; nullopt: that was all, and the tick is gone.
-  // What it does may add to this tick, and make others.
-  std::optional<LocalEvent> NextLocal(SimIndex tick);
+  // Of a tick that is now: `act` does one thing after the other, and may add to this tick, and make
+  // others.
+  template <typename Act>
+  void Run(SimIndex tick, Act act) {
+    while (ticks_[tick].first != kNoIndex) {
+      const Link link = links_.Take(ticks_[tick].first);
+      ticks_[tick].first = link.next;
+      ties_.BeginLocal(link.cause);
+      act(link.event);
+    }
+    Remove(tick);
+  }
 
  private:
   static constexpr int64_t kLongest = int64_t{1} << 57;  // of anything, ns
@@ -68,6 +76,12 @@ class SimTimeline {
     SimIndex last = kNoIndex;
     SimIndex next = kNoIndex;  // tick of the rank
   };
+
+  void Remove(SimIndex tick) {
+    SimIndex* place = &first_tick_[ticks_[tick].rank];
+    while (*place != tick) place = &ticks_[*place].next;
+    *place = ticks_.Take(tick).next;
+  }
 
   TieWatch& ties_;
   EventQueue<SimEvent> events_;

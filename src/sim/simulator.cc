@@ -78,7 +78,7 @@ class SimEngine final : private MessageListener, private NodeListener {
       case SimEventKind::kLocal: {
         const SimIndex rank = timeline_.RankOf(event.subject);
         ties_.BeginTick(rank, timeline_.now(), event.planned, event.cause);
-        while (const auto local = timeline_.NextLocal(event.subject)) DoLocal(rank, *local);
+        timeline_.Run(event.subject, [&](const LocalEvent& local) { DoLocal(rank, local); });
         ties_.EndTick();
         break;
       }

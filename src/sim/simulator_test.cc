@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/sim/astra_cases_testing.h"
@@ -55,6 +57,36 @@ TEST(Simulator, RingAllReduce) {
       EXPECT_EQ(result.OfRank(rank).end, 4 * (14 * 1110 + 15 * 10 + 7 * 1965));
     }
   }
+}
+
+TEST(Simulator, TellsOfProgressAndStops) {
+  SimMachine machine =
+      MachineOf({{.npus = 8, .bandwidth = 50, .latency = 500}}, CollectiveAlgorithm::kRing);
+  machine.system.splits = 64;
+  const SimNode node = CollectiveNode(CollectiveType::kAllReduce, 1 << 20);
+  const SimWorkload workload{
+      .ranks = std::vector<SimRank>(8, RankOf(ProgramOfNodes({node, node}, {{}, {0}})))};
+  std::atomic<bool> stop = false;
+  uint64_t reports = 0;
+  RunContext context{.progress =
+                         [&](std::string_view what, uint64_t done, uint64_t total) {
+                           EXPECT_TRUE(what.starts_with("simulated ")) << what;
+                           EXPECT_LE(done, total);
+                           EXPECT_EQ(total, 16u);
+                           ++reports;
+                         },
+                     .stop = &stop};
+  const SimOptions options{.by_class = false, .context = &context};
+  const SimResult whole = Simulate(machine, workload, options).value();
+  EXPECT_FALSE(whole.stopped);
+  EXPECT_GT(reports, 0u);
+  EXPECT_EQ(whole.time, whole.OfRank(0).end);
+  stop = true;
+  const SimResult cut = Simulate(machine, workload, options).value();
+  EXPECT_TRUE(cut.stopped);
+  EXPECT_GT(cut.time, 0);
+  EXPECT_LT(cut.time, whole.time);
+  EXPECT_FALSE(cut.OfRank(0).finished);
 }
 
 // Nobody takes part in what rank 0 waits for.

@@ -13,7 +13,7 @@
 namespace etude {
 namespace {
 
-using Ids = std::set<uint64_t>;
+using StatedIds = std::set<uint64_t>;
 
 // Two steps of a forward and a backward pass of two nodes each for two micro-batches, without
 // backward of the second one in step 1, and a node behind all parts. Ids are 10 and so on.
@@ -40,20 +40,20 @@ Trace TwoStatedSteps() {
   return builder.Finish().value();
 }
 
-Ids IdsOf(const Selection& selection) {
+StatedIds SelectedIds(const Selection& selection) {
   const auto slice = Slice(TwoStatedSteps(), selection, {});
-  Ids ids;
+  StatedIds ids;
   EXPECT_TRUE(slice) << slice.error().message;
   if (slice) ForEachNode(slice->trace, [&](NodeId n) { ids.insert(slice->trace.source_id(n)); });
   return ids;
 }
 
 TEST(StatedParts, AreSelected) {
-  EXPECT_EQ(IdsOf({.phases = {"backward"}}), (Ids{14, 15, 16, 17, 22, 23}));
-  EXPECT_EQ(IdsOf({.steps = {"1"}}), (Ids{18, 19, 20, 21, 22, 23}));
-  EXPECT_EQ(IdsOf({.steps = {"..1"}, .micro_batches = {"1"}}), (Ids{12, 13, 16, 17}));
-  EXPECT_EQ(IdsOf({.steps = {"0", "1.."}, .phases = {"forward"}, .micro_batches = {"0"}}),
-            (Ids{10, 11, 18, 19}));
+  EXPECT_EQ(SelectedIds({.phases = {"backward"}}), (StatedIds{14, 15, 16, 17, 22, 23}));
+  EXPECT_EQ(SelectedIds({.steps = {"1"}}), (StatedIds{18, 19, 20, 21, 22, 23}));
+  EXPECT_EQ(SelectedIds({.steps = {"..1"}, .micro_batches = {"1"}}), (StatedIds{12, 13, 16, 17}));
+  EXPECT_EQ(SelectedIds({.steps = {"0", "1.."}, .phases = {"forward"}, .micro_batches = {"0"}}),
+            (StatedIds{10, 11, 18, 19}));
 }
 
 TEST(StatedParts, StayTrueOfASlice) {
