@@ -13,7 +13,6 @@
 #include "src/base/quantity.h"
 #include "src/formats/byte_source.h"
 #include "src/sim/fault_text.h"
-#include "src/sim/link_faults.h"
 #include "src/sim/network_text.h"
 
 namespace etude {
@@ -126,7 +125,6 @@ Result<SweepMachine> MachineOf(const SweepPoint& point) {
   made.machine.system.rendezvous = json.at("rendezvous").get<bool>();
   made.machine.system.endpoint_delay *= json.at("injection_scale").get<int64_t>();
   const auto faults = [&](const char* key, Status (*add)(std::string_view, SimMachine&)) -> Status {
-    if (!json.contains(key)) return {};
     const Status added = add(json.at(key).get<std::string>(), made.machine);
     if (!added) return BadInput(fmt::format("{}: {}", name(key), added.error().message));
     return {};
