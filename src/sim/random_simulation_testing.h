@@ -140,6 +140,7 @@ class RandomSimulation {
     system.bandwidth_aware = Chance(2);
     system.memory_bandwidth = static_cast<double>(OneOf({0, 50, 1600}));
     system.rendezvous = Chance(6);
+    system.replay_broadcasts = Chance(2);
     system.replay_only = Chance(30);
     if (Chance(5)) {
       system.roofline = true;
@@ -276,6 +277,15 @@ class RandomSimulation {
       case Kind::kSecond:
         node.kind = NodeKind::kCollective;
         node.collective = kTypes[random_() % 4];
+        if (Chance(4)) {
+          static constexpr CollectiveType kOthers[] = {
+              CollectiveType::kBarrier, CollectiveType::kBroadcast, CollectiveType::kReduce,
+              CollectiveType::kGather,  CollectiveType::kScatter,   CollectiveType::kBarrier};
+          node.collective = kOthers[random_() % 6];
+          if (!Chance(3)) node.duration = 0;
+          if (kind == Kind::kAll) node.root = Below(machine.npus());
+          if (kind != Kind::kAll && Chance(8)) node.root = Below(3);
+        }
         node.bytes = OneOf({0, 1, 1000, 4096, 32768, 99'991, 1 << 20});
         node.priority = OneOf({0, 1, 2});
         if (kind == Kind::kFirst) node.group = 1;

@@ -57,6 +57,28 @@ TEST(Simulator, RingAllReduce) {
   }
 }
 
+// 32,768 bytes take 1,110 ns, two and four times as many 1,720 and 2,941, none 500; each rank on
+// the way handles them for 10 ns, and adds them in 1,965.
+TEST(Simulator, TreesBelowARootAndBarriers) {
+  SimMachine machine = MachineOf(
+      {{.shape = NetworkShape::kFullyConnected, .npus = 8, .bandwidth = 50, .latency = 500}},
+      CollectiveAlgorithm::kRing);
+  machine.system.splits = 1;
+  const auto last_end = [&](CollectiveType type, int64_t bytes) {
+    const SimWorkload workload{.ranks = std::vector<SimRank>(
+                                   8, RankOf(ProgramOfNodes({CollectiveNode(type, bytes)}, {{}})))};
+    const SimResult result = Simulate(machine, workload).value();
+    int64_t last = 0;
+    for (int64_t rank = 0; rank < 8; ++rank) last = std::max(last, result.OfRank(rank).end);
+    return last;
+  };
+  EXPECT_EQ(last_end(CollectiveType::kBroadcast, 32768), 10 + 3 * (1110 + 10));
+  EXPECT_EQ(last_end(CollectiveType::kReduce, 32768), 10 + 3 * (1110 + 10 + 1965));
+  EXPECT_EQ(last_end(CollectiveType::kScatter, 8 * 32768), 10 + 2941 + 10 + 1720 + 10 + 1110 + 10);
+  EXPECT_EQ(last_end(CollectiveType::kGather, 32768), 10 + 1110 + 10 + 1720 + 10 + 2941 + 10);
+  EXPECT_EQ(last_end(CollectiveType::kBarrier, 0), 10 + 3 * (500 + 10));
+}
+
 // Nobody takes part in what rank 0 waits for.
 TEST(Simulator, RanksThatWaitForEver) {
   const SimMachine machine =
