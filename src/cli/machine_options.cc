@@ -48,6 +48,7 @@ Result<SimMachine> MachineOptions::Read(const Console& console) const {
     if (!added) return MakeError(ErrorCode::kUsage, "--slow-link: " + added.error().message);
   }
   ETUDE_RETURN_IF_ERROR(CheckFaults(machine));
+  machine.system.replay_broadcasts = false;
   return machine;
 }
 

@@ -56,7 +56,7 @@ TEST(SimPathTables, LayersOfOneNameAreOneRow) {
         {.part = SimPart::kCompute, .node = 0, .begin = begin, .end = begin + 10});
   }
   const SimWorkload workload{.ranks = {testing_sim::RankOf(testing_sim::ProgramOf({{}}, {{}}))}};
-  int named = 0;
+  size_t named = 0;
   const std::vector<std::string> names = {"layer 11 conv2d #0", "layer 2 conv2d #31", "layer 3"};
   const std::vector<Table> tables =
       SimPathTables(path, workload, [&](int64_t, uint32_t) { return names[named++]; });

@@ -54,6 +54,8 @@ std::string NameOf(const AlgorithmChoice& choice) {
     case CollectiveAlgorithm::kDirect: name = "direct"; break;
     case CollectiveAlgorithm::kHalvingDoubling: name = "halvingDoubling"; break;
     case CollectiveAlgorithm::kDoubleBinaryTree: name = "doubleBinaryTree"; break;
+    case CollectiveAlgorithm::kBinomialTree: name = "binomialTree"; break;
+    case CollectiveAlgorithm::kDissemination: name = "dissemination"; break;
   }
   if (choice.window) name += std::to_string(*choice.window);
   if (choice.whole) {
@@ -66,6 +68,7 @@ std::string NameOf(const AlgorithmChoice& choice) {
 // By dimension.
 std::vector<std::string> AlgorithmsOf(const SystemModel& system, CollectiveType type) {
   if (system.programs.contains(type)) return {"custom"};
+  if (const auto own = OwnAlgorithm(type)) return {NameOf({.algorithm = *own})};
   std::vector<std::string> names;
   const auto found = system.algorithms.find(type);
   if (found == system.algorithms.end()) return names;

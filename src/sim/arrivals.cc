@@ -42,6 +42,7 @@ size_t Arrivals::Dims() const { return std::min<size_t>(machine_.dims.size(), 32
 // The dimensions that a collective of all ranks is along.
 uint32_t Arrivals::DimsOf(const SimNode& node) const {
   const SystemModel& system = machine_.system;
+  if (OwnAlgorithm(node.collective)) return node.dims & FirstDims(Dims());
   const auto found = system.algorithms.find(node.collective);
   const bool is_whole = system.programs.contains(node.collective) ||
                         found == system.algorithms.end() || found->second.empty() ||
@@ -103,7 +104,7 @@ void Arrivals::FindCollectives() {
     for (const uint32_t index : order_[i]) {
       const SimNode& node = program.nodes[index];
       if (node.kind != NodeKind::kCollective) continue;
-      if (node.collective == CollectiveType::kBroadcast) continue;  // replayed
+      if (machine_.system.Replays(node)) continue;
       calls[i][{add(node), node.collective}].push_back(index);
     }
     // Who has not come to any is missed all the same.

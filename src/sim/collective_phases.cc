@@ -24,8 +24,12 @@ Status CheckPhase(const CollectivePhase& phase) {
 }
 
 int64_t DataAfter(CollectiveType type, int64_t bytes, int64_t members) {
-  if (type == CollectiveType::kAllGather) return bytes * members;
-  if (type == CollectiveType::kReduceScatter) return bytes / members;
+  if (type == CollectiveType::kAllGather || type == CollectiveType::kGather) {
+    return bytes * members;
+  }
+  if (type == CollectiveType::kReduceScatter || type == CollectiveType::kScatter) {
+    return bytes / members;
+  }
   return bytes;
 }
 
@@ -34,12 +38,15 @@ class AstraPhases final : public SimCollectiveModel {
   explicit AstraPhases(const SimInput& input) : input_(input), system_(input.system) {}
 
   std::string_view name() const override { return "astra-sim-2.0/phases"; }
-  bool Has(CollectiveType type) const override { return ImplementedDims(type) > 0; }
+  bool Has(CollectiveType type) const override {
+    return OwnAlgorithm(type) || ImplementedDims(type) > 0;
+  }
 
   Chunks ChunksOf(const CollectiveCall& call) const override {
+    if (call.type == CollectiveType::kBarrier) return {.bytes = 0, .count = 1};
     int64_t size = call.bytes;
     int64_t chunk = size / system_.splits;
-    if (call.type != CollectiveType::kAllGather && chunk < call.members) {
+    if (IsShared(call.type) && chunk < call.members) {
       chunk = call.members;
       size = system_.splits * chunk;
     }
@@ -50,9 +57,11 @@ class AstraPhases final : public SimCollectiveModel {
   Status MakePhases(const CollectiveCall& call, int64_t bytes, QueueTurns& turns,
                     std::vector<CollectivePhase>& phases) const override {
     phases.clear();
-    if (call.group == nullptr) {
+    if (call.group == nullptr && OwnAlgorithm(call.type)) {
+      MakeTrees(call, bytes, turns, phases);
+    } else if (call.group == nullptr) {
       MakeOfAll(call, bytes, turns, phases);
-    } else if (call.group->size() > 1) {
+    } else if (call.members > 1) {
       MakeOfGroup(call, bytes, turns, phases);
     }
     for (const CollectivePhase& phase : phases) ETUDE_RETURN_IF_ERROR(CheckPhase(phase));
@@ -60,6 +69,11 @@ class AstraPhases final : public SimCollectiveModel {
   }
 
  private:
+  // Each rank has a part of a chunk.
+  static bool IsShared(CollectiveType type) {
+    return type == CollectiveType::kAllReduce || type == CollectiveType::kAllToAll ||
+           type == CollectiveType::kReduceScatter || type == CollectiveType::kScatter;
+  }
   AlgorithmChoice ChoiceOf(CollectiveType type, size_t dim) const {
     const auto found = system_.algorithms.find(type);
     if (found == system_.algorithms.end() || dim >= found->second.size()) return {};
@@ -143,10 +157,51 @@ class AstraPhases final : public SimCollectiveModel {
     for (const size_t dim : dims) add(type, dim);
   }
 
+  // What goes out from the root goes along the highest dimension first, what comes to it along the
+  // lowest: in each the ranks that have something, or still have something, take part.
+  void MakeTrees(const CollectiveCall& call, int64_t bytes, QueueTurns& turns,
+                 std::vector<CollectivePhase>& phases) const {
+    const Travel& travel = input_.travel;
+    const bool down =
+        call.type == CollectiveType::kBroadcast || call.type == CollectiveType::kScatter;
+    const auto is_at_root = [&](size_t dim) {
+      return travel.Coordinate(call.place, dim) == travel.Coordinate(call.root, dim);
+    };
+    std::vector<size_t> dims;
+    for (size_t i = 0; i < input_.machine.dims.size(); ++i) {
+      if (input_.machine.dims[i].npus > 1 && ((call.dims >> i) & 1) != 0) dims.push_back(i);
+    }
+    for (size_t i = 0; i < dims.size(); ++i) {
+      const size_t dim = down ? dims[dims.size() - 1 - i] : dims[i];
+      const int64_t me = travel.Coordinate(call.place, dim);
+      CollectivePhase phase{.type = call.type,
+                            .choice = {.algorithm = *OwnAlgorithm(call.type)},
+                            .dim = dim,
+                            .bytes = bytes,
+                            .members = {.base = call.place - me * travel.Stride(dim),
+                                        .stride = travel.Stride(dim),
+                                        .count = input_.machine.dims[dim].npus,
+                                        .me = me},
+                            .root = travel.Coordinate(call.root, dim)};
+      bytes = DataAfter(call.type, bytes, phase.members.count);
+      // The dimensions below have had their turn, or are still to have it.
+      const bool takes_part =
+          call.type == CollectiveType::kBarrier ||
+          std::ranges::all_of(dims, [&](size_t one) { return one >= dim || is_at_root(one); });
+      if (!takes_part) continue;
+      Enqueue(phase, /*aware=*/false, turns);
+      phases.push_back(phase);
+    }
+  }
+
   void MakeOfGroup(const CollectiveCall& call, int64_t bytes, QueueTurns& turns,
                    std::vector<CollectivePhase>& phases) const {
     CollectivePhase phase{.type = call.type, .dim = 0, .in_group = true, .bytes = bytes};
-    if (ImplementedDims(call.type) == 1) phase.choice = ChoiceOf(call.type, 0);
+    phase.root = call.root;
+    if (const auto own = OwnAlgorithm(call.type)) {
+      phase.choice.algorithm = *own;
+    } else if (ImplementedDims(call.type) == 1)
+      phase.choice = ChoiceOf(call.type, 0);
     phase.members = {.listed = call.group, .count = call.members, .me = call.me};
     Enqueue(phase, IsAware(call.type), turns);
     phase.mirrored = call.stream % 2 == 1;

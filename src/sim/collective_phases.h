@@ -34,6 +34,7 @@ struct CollectivePhase {
   PhaseMembers members;
   SimIndex queue = 0;
   bool backward = false;  // around the ring
+  int64_t root = 0;       // index of members, of a binomial tree
   bool mirrored = false;  // the second of two trees
 };
 
@@ -56,6 +57,7 @@ struct CollectiveCall {
   const std::vector<int64_t>* group = nullptr;  // nullptr: all ranks
   int64_t me = 0;                               // index in the group
   int64_t members = 0;
+  int64_t root = 0;    // index in the group
   int64_t stream = 0;  // number of the chunk among those of all ranks, or of the group
 };
 

@@ -1,6 +1,7 @@
 #include "src/sim/collective_stream.h"
 
 #include "src/sim/exchange_algorithms.h"
+#include "src/sim/rooted_algorithms.h"
 #include "src/sim/tree_algorithm.h"
 
 namespace etude {
@@ -10,11 +11,15 @@ const StreamAlgorithm& AlgorithmOf(CollectiveAlgorithm algorithm) {
   static const DirectAlgorithm direct;
   static const HalvingDoublingAlgorithm halving_doubling;
   static const TreeAlgorithm tree;
+  static const BinomialTreeAlgorithm binomial;
+  static const DisseminationAlgorithm dissemination;
   switch (algorithm) {
     case CollectiveAlgorithm::kRing: return ring;
     case CollectiveAlgorithm::kDirect: return direct;
     case CollectiveAlgorithm::kHalvingDoubling: return halving_doubling;
     case CollectiveAlgorithm::kDoubleBinaryTree: return tree;
+    case CollectiveAlgorithm::kBinomialTree: return binomial;
+    case CollectiveAlgorithm::kDissemination: return dissemination;
   }
   return ring;
 }

@@ -9,6 +9,7 @@
 
 #include "src/sim/fault_text.h"
 #include "src/sim/random_simulation_testing.h"
+#include "src/sim/sim_testing.h"
 #include "src/sim/simulator.h"
 
 namespace etude {
@@ -26,7 +27,7 @@ SimMachine FaultyRing(NetworkShape shape, bool congestion, const std::string& li
 int64_t TimeOfMessage(const SimMachine& machine, int64_t to) {
   const auto program = [](std::vector<SimNode> nodes) {
     const std::vector<std::vector<uint32_t>> befores(nodes.size());
-    return std::make_shared<const SimProgram>(ProgramOfNodes(std::move(nodes), befores));
+    return std::make_shared<const SimProgram>(testing_sim::ProgramOf(std::move(nodes), befores));
   };
   SimWorkload workload;
   for (int64_t rank = 0; rank < machine.npus(); ++rank) {
@@ -71,7 +72,7 @@ TEST(LinkFaults, Stragglers) {
   SimMachine machine = FaultyRing(NetworkShape::kRing, false, "none");
   ASSERT_TRUE(AddStragglers("1:1.5", machine));
   const auto program =
-      std::make_shared<const SimProgram>(ProgramOfNodes({{.duration = 1001}}, {{}}));
+      std::make_shared<const SimProgram>(testing_sim::ProgramOf({{.duration = 1001}}, {{}}));
   const SimRank rank{.program = program, .groups = {}, .peers = {}};
   const SimWorkload workload{.ranks = std::vector<SimRank>(4, rank)};
   const SimResult result = Simulate(machine, workload).value();

@@ -25,13 +25,39 @@ struct NetworkDim {
   double latency = 0;    // ns of a link
 };
 
-enum class CollectiveAlgorithm : uint8_t { kRing, kDirect, kHalvingDoubling, kDoubleBinaryTree };
+enum class CollectiveAlgorithm : uint8_t {
+  kRing,
+  kDirect,
+  kHalvingDoubling,
+  kDoubleBinaryTree,
+  // Of collectives that have one algorithm, which no system file names.
+  kBinomialTree,
+  kDissemination,
+};
 
 struct AlgorithmChoice {
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::kRing;
   std::optional<int64_t> window;  // kDirect: messages of a rank on their way; nullopt: to all
   bool whole = false;             // one ring, tree or exchange over all dimensions
 };
+
+// Of collectives that ASTRA-sim does not simulate.
+inline std::optional<CollectiveAlgorithm> OwnAlgorithm(CollectiveType type) {
+  switch (type) {
+    case CollectiveType::kBroadcast:
+    case CollectiveType::kReduce:
+    case CollectiveType::kGather:
+    case CollectiveType::kScatter: return CollectiveAlgorithm::kBinomialTree;
+    case CollectiveType::kBarrier: return CollectiveAlgorithm::kDissemination;
+    case CollectiveType::kAllReduce:
+    case CollectiveType::kAllGather:
+    case CollectiveType::kAllToAll:
+    case CollectiveType::kReduceScatter:
+    case CollectiveType::kReduceScatterBlock:
+    case CollectiveType::kUnknown: break;
+  }
+  return std::nullopt;
+}
 
 enum class StreamOrder : uint8_t { kFifo, kLifo, kExplicit };
 
@@ -47,10 +73,16 @@ struct SystemModel {
   bool roofline = false;
   bool replay_only = false;
   bool rendezvous = false;
+  bool replay_broadcasts = true;  // those with a recorded time take it, as in ASTRA-sim
   // By dimension. An all-reduce, all-gather … uses as many dimensions as are named.
   std::map<CollectiveType, std::vector<AlgorithmChoice>> algorithms;
   // Collectives that are programs: by place of a rank among those that take part.
   std::map<CollectiveType, std::vector<SimRank>> programs;
+
+  // Takes its recorded time on each rank by itself.
+  bool Replays(const SimNode& node) const {
+    return node.collective == CollectiveType::kBroadcast && replay_broadcasts && node.duration > 0;
+  }
 };
 
 enum class RemoteMemoryKind : uint8_t { kNone, kPerNpu, kPerNode, kPool };

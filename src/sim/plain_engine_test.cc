@@ -11,6 +11,7 @@
 #include "src/sim/astra_cases_testing.h"
 #include "src/sim/plain_engine_testing.h"
 #include "src/sim/random_simulation_testing.h"
+#include "src/sim/sim_testing.h"
 #include "src/sim/simulator.h"
 
 // Simulate, by classes of ranks and by each rank, against the plain engine. By default a part of
@@ -130,10 +131,10 @@ SimWorkload SmallGraph(uint32_t count, uint32_t edges, uint32_t kinds) {
   }
   SimWorkload workload;
   for (int64_t rank = 0; rank < 2; ++rank) {
-    workload.ranks.push_back(
-        {.program = std::make_shared<const SimProgram>(ProgramOfNodes(nodes[rank], befores)),
-         .groups = {},
-         .peers = {1 - rank}});
+    workload.ranks.push_back({.program = std::make_shared<const SimProgram>(
+                                  testing_sim::ProgramOf(nodes[rank], befores)),
+                              .groups = {},
+                              .peers = {1 - rank}});
   }
   return workload;
 }

@@ -251,6 +251,7 @@ struct Phase {
   int64_t queue = 0;
   bool backward = false;
   bool local = false;     // of a group
+  int64_t root = 0;       // index
   bool mirrored = false;  // the other one of two trees
 };
 
@@ -307,6 +308,7 @@ struct Stream {
   double offset = 1;
   double factor = 2;
   int64_t to_come = 0;  // of a tree: children
+  int64_t far = 1;      // of a barrier
   const SimRank* custom = nullptr;
   std::vector<uint32_t> waits;
   size_t left = 0;
@@ -527,16 +529,19 @@ class Engine {
   void Collective(Npu& npu, uint32_t index) {
     const SimNode& node = NodeOf(npu, index);
     const CollectiveType type = node.collective;
-    if (type == CollectiveType::kBroadcast) {
+    if (type == CollectiveType::kBroadcast && system_.replay_broadcasts && node.duration > 0) {
       return Later(npu, Recorded(node), [this, &npu, index] { Complete(npu, index); });
     }
-    if (type != CollectiveType::kAllReduce && type != CollectiveType::kAllGather &&
+    const bool barrier = type == CollectiveType::kBarrier;
+    const bool own = barrier || IsTree(type);
+    if (!own && type != CollectiveType::kAllReduce && type != CollectiveType::kAllGather &&
         type != CollectiveType::kAllToAll && type != CollectiveType::kReduceScatter) {
       return Fail("no such collective");
     }
     if (node.bytes < 0) return Fail("fewer than 0 bytes");
     const auto custom = system_.programs.find(type);
-    if (Choices(type).empty() && custom == system_.programs.end()) return Fail("no algorithm");
+    if (!own && Choices(type).empty() && custom == system_.programs.end())
+      return Fail("no algorithm");
     std::vector<int64_t> group;
     const int64_t number = npu.self->GroupOf(node);
     if (number != 0) {
@@ -545,16 +550,30 @@ class Engine {
       group = found->second;
       if (static_cast<int64_t>(group.size()) == total_) group.clear();
     }
+    int64_t root = node.root;
+    if (number != 0) {
+      const std::vector<int64_t>& listed = workload_.groups.at(number);
+      if (root < 0 || root >= static_cast<int64_t>(listed.size())) return Fail("no such root");
+      if (group.empty()) root = listed[static_cast<size_t>(root)];
+    } else if (root < 0 || root >= total_) {
+      return Fail("no such root");
+    }
     const auto members = group.empty() ? total_ : static_cast<int64_t>(group.size());
     int64_t size = node.bytes;
     int64_t chunk = size / system_.splits;
-    if (type != CollectiveType::kAllGather && chunk < members) {
+    const bool in_parts = type != CollectiveType::kAllGather &&
+                          (!own || type == CollectiveType::kScatter);  // for each rank one
+    if (in_parts && chunk < members) {
       chunk = members;
       size = system_.splits * chunk;
     }
     if (chunk == 0) chunk = 1;
     int64_t count = std::max<int64_t>((size + chunk - 1) / chunk, 1);
     if (custom != system_.programs.end()) count = 1;
+    if (barrier) {
+      count = 1;
+      chunk = 0;
+    }
     int64_t priority = node.priority;
     if (system_.order == StreamOrder::kLifo) priority = npu.priority++;
     if (system_.order == StreamOrder::kFifo) priority = npu.priority--;
@@ -576,13 +595,18 @@ class Engine {
         stream->phases = {{.type = type}};
       } else if (group.empty()) {
         stream->tag = npu.streams++ + kTags;
-        AddPhases(npu, node, chunk, stream->phases);
+        if (own) {
+          AddTrees(npu, node, root, chunk, stream->phases);
+        } else {
+          AddPhases(npu, node, chunk, stream->phases);
+        }
       } else {
         const int64_t stream_number = npu.group_streams[number]++;
         stream->tag = number * 1'000'000 + stream_number + kTags;
         if (group.size() > 1) {
           Phase phase{.type = type, .bytes = chunk, .npus = group, .me = place, .local = true};
           if (Choices(type).size() == 1) phase.choice = Choices(type)[0];
+          phase.root = root;
           phase.mirrored = stream_number % 2 == 1;
           ChooseQueue(npu, 0, type == CollectiveType::kAllReduce && system_.bandwidth_aware, phase);
           stream->phases.push_back(phase);
@@ -605,6 +629,48 @@ class Engine {
     if ((tree || algorithm == CollectiveAlgorithm::kHalvingDoubling) &&
         (count & (count - 1)) != 0) {
       Fail("no power of two");
+    }
+  }
+
+  static bool GoesOut(CollectiveType type) {
+    return type == CollectiveType::kBroadcast || type == CollectiveType::kScatter;
+  }
+  static bool IsTree(CollectiveType type) {
+    return GoesOut(type) || type == CollectiveType::kReduce || type == CollectiveType::kGather;
+  }
+  // Out from the root along the dimensions from the last to the first, or back to it the other way
+  // around: a rank takes part in a dimension if it is beside the root in all lower ones.
+  void AddTrees(Npu& npu, const SimNode& node, int64_t root, int64_t bytes,
+                std::list<Phase>& phases) {
+    const CollectiveType type = node.collective;
+    std::vector<Phase> all;
+    int64_t stride = 1;
+    bool beside = true;
+    std::vector<bool> takes_part;
+    for (size_t dim = 0; dim < machine_.dims.size(); ++dim) {
+      const int64_t count = machine_.dims[dim].npus;
+      Phase phase{.type = type, .queue = static_cast<int64_t>(dim)};
+      phase.me = npu.id / stride % count;
+      phase.root = root / stride % count;
+      for (int64_t i = 0; i < count; ++i) phase.npus.push_back(npu.id + (i - phase.me) * stride);
+      stride *= count;
+      if (count == 1 || (node.dims >> dim & 1) == 0) continue;
+      all.push_back(phase);
+      takes_part.push_back(beside || type == CollectiveType::kBarrier);
+      beside = beside && phase.me == phase.root;
+    }
+    if (GoesOut(type)) {
+      std::ranges::reverse(all);
+      std::reverse(takes_part.begin(), takes_part.end());
+    }
+    for (size_t i = 0; i < all.size(); ++i) {
+      all[i].bytes = bytes;
+      const auto p = static_cast<int64_t>(all[i].npus.size());
+      if (type == CollectiveType::kGather) bytes *= p;
+      if (type == CollectiveType::kScatter) bytes /= p;
+      if (!takes_part[i]) continue;
+      ChooseQueue(npu, static_cast<size_t>(all[i].queue), false, all[i]);
+      phases.push_back(all[i]);
     }
   }
 
@@ -721,6 +787,11 @@ class Engine {
     Stream& s = *stream;
     if (s.custom != nullptr) return BeginCustom(stream);
     const Phase& phase = *s.phase;
+    if (phase.type == CollectiveType::kBarrier) {
+      s.far = 1;
+      return Bundle(stream, false, 0, [this, stream] { Disseminate(stream); });
+    }
+    if (IsTree(phase.type)) return BeginBinomial(stream);
     if (phase.choice.algorithm == CollectiveAlgorithm::kDoubleBinaryTree) {
       return BeginTree(stream);
     }
@@ -761,7 +832,9 @@ class Engine {
         }
         Pair(s);
         break;
-      case CollectiveAlgorithm::kDoubleBinaryTree: break;
+      case CollectiveAlgorithm::kDoubleBinaryTree:
+      case CollectiveAlgorithm::kBinomialTree:
+      case CollectiveAlgorithm::kDissemination: break;
     }
     for (int64_t i = 0; i < s.par; ++i) Insert(stream);
   }
@@ -903,6 +976,89 @@ class Engine {
         });
       });
     }
+  }
+
+  // ---- what has a root, and barriers
+
+  // Of the ranks from `first` on, counted from the root: the first half of them, up to a power of
+  // two, has its own first, the other half's first is below this one's.
+  static void Split(int64_t first, int64_t count, int64_t span,
+                    std::map<int64_t, std::list<std::pair<int64_t, int64_t>>>& children) {
+    if (span == 1) return;
+    const int64_t half = span / 2;
+    if (count > half) {
+      children[first].emplace_back(first + half, count - half);
+      Split(first + half, count - half, half, children);
+    }
+    Split(first, std::min(count, half), half, children);
+  }
+  void BeginBinomial(const StreamPtr& stream) {
+    const Phase& phase = *stream->phase;
+    const CollectiveType type = phase.type;
+    const auto p = static_cast<int64_t>(phase.npus.size());
+    std::map<int64_t, std::list<std::pair<int64_t, int64_t>>> tree;
+    int64_t span = 1;
+    while (span < p) span *= 2;
+    Split(0, p, span, tree);
+    const auto npu_at = [&](int64_t number) {
+      return phase.npus[static_cast<size_t>((number + phase.root) % p)];
+    };
+    const auto size = [&](int64_t ranks) {
+      if (type == CollectiveType::kGather) return ranks * phase.bytes;
+      if (type == CollectiveType::kScatter) return ranks * (phase.bytes / p);
+      return phase.bytes;
+    };
+    const int64_t number = Wrap(phase.me - phase.root, p);
+    std::list<std::pair<int64_t, int64_t>> children;  // NPU, bytes
+    for (const auto& [child, ranks] : tree[number]) {
+      children.emplace_back(npu_at(child), size(ranks));
+    }
+    int64_t parent = -1;
+    int64_t mine = 0;
+    for (const auto& [above, below] : tree) {
+      for (const auto& [child, ranks] : below) {
+        if (child != number) continue;
+        parent = npu_at(above);
+        mine = size(ranks);
+      }
+    }
+    const int64_t me = stream->npu->id;
+    const int64_t tag = stream->tag;
+    const int64_t bytes = phase.bytes;
+    if (GoesOut(type)) {
+      const auto pass_on = [=, this] {
+        for (const auto& [child, much] : children) messages_.Send(me, child, much, tag, nullptr);
+        Proceed(stream);
+      };
+      const auto handle = [=, this] { Bundle(stream, false, bytes, pass_on); };
+      if (parent < 0) return handle();
+      return messages_.Receive(parent, me, mine, tag, handle);
+    }
+    const auto up = [=, this] {
+      if (parent >= 0) messages_.Send(me, parent, mine, tag, nullptr);
+      Proceed(stream);
+    };
+    if (children.empty()) return Bundle(stream, false, bytes, up);
+    stream->to_come = static_cast<int64_t>(children.size());
+    for (const auto& [child, much] : children) {
+      messages_.Receive(child, me, much, tag, [=, this] {
+        Bundle(stream, type == CollectiveType::kReduce, bytes, [=] {
+          if (--stream->to_come == 0) up();
+        });
+      });
+    }
+  }
+  void Disseminate(const StreamPtr& stream) {
+    const Phase& phase = *stream->phase;
+    const auto p = static_cast<int64_t>(phase.npus.size());
+    const int64_t far = stream->far;
+    if (far >= p) return Proceed(stream);
+    stream->far *= 2;
+    const auto npu_at = [&](int64_t index) { return phase.npus[static_cast<size_t>(index)]; };
+    messages_.Send(stream->npu->id, npu_at(Wrap(phase.me + far, p)), 0, stream->tag, nullptr);
+    messages_.Receive(
+        npu_at(Wrap(phase.me - far, p)), stream->npu->id, 0, stream->tag,
+        [this, stream] { Bundle(stream, false, 0, [this, stream] { Disseminate(stream); }); });
   }
 
   // ---- collectives that are programs

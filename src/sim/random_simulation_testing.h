@@ -13,27 +13,10 @@
 
 #include "src/sim/machine.h"
 #include "src/sim/sim_program.h"
+#include "src/sim/sim_testing.h"
 
 // Machines and jobs at random, for tests: small, and as different as can be.
 namespace etude {
-
-// Nodes, and for each those that it waits for.
-inline SimProgram ProgramOfNodes(std::vector<SimNode> nodes,
-                                 const std::vector<std::vector<uint32_t>>& befores) {
-  SimProgram program;
-  program.nodes = std::move(nodes);
-  std::vector<std::pair<uint32_t, uint32_t>> edges;
-  for (uint32_t i = 0; i < program.nodes.size(); ++i) {
-    program.origin.push_back(NodeId::FromIndex(i));
-    program.source_ids.push_back(i);
-    program.waits.push_back(static_cast<uint32_t>(befores[i].size()));
-    for (const uint32_t before : befores[i]) edges.emplace_back(before, i);
-  }
-  program.children = Csr<uint32_t>::Build(
-      program.nodes.size(), edges, [](const auto& edge) { return edge.first; },
-      [](const auto& edge) { return edge.second; });
-  return program;
-}
 
 class RandomSimulation {
  public:
@@ -140,6 +123,7 @@ class RandomSimulation {
     system.bandwidth_aware = Chance(2);
     system.memory_bandwidth = static_cast<double>(OneOf({0, 50, 1600}));
     system.rendezvous = Chance(6);
+    system.replay_broadcasts = Chance(2);
     system.replay_only = Chance(30);
     if (Chance(5)) {
       system.roofline = true;
@@ -170,7 +154,7 @@ class RandomSimulation {
           {.kind = NodeKind::kRecv, .peer = 0, .bytes = bytes + 1, .tag = 3}};
       machine.system.programs[CollectiveType::kAllReduce].push_back(
           {.program = std::make_shared<const SimProgram>(
-               ProgramOfNodes(std::move(nodes), {{}, {}, {1}, {0, 2}, {}})),
+               testing_sim::ProgramOf(std::move(nodes), {{}, {}, {1}, {0, 2}, {}})),
            .groups = {},
            .peers = {(rank + 1) % total, (rank + total - 1) % total}});
     }
@@ -276,6 +260,15 @@ class RandomSimulation {
       case Kind::kSecond:
         node.kind = NodeKind::kCollective;
         node.collective = kTypes[random_() % 4];
+        if (Chance(4)) {
+          static constexpr CollectiveType kOthers[] = {
+              CollectiveType::kBarrier, CollectiveType::kBroadcast, CollectiveType::kReduce,
+              CollectiveType::kGather,  CollectiveType::kScatter,   CollectiveType::kBarrier};
+          node.collective = kOthers[random_() % 6];
+          if (!Chance(3)) node.duration = 0;
+          if (kind == Kind::kAll) node.root = Below(machine.npus());
+          if (kind != Kind::kAll && Chance(8)) node.root = Below(3);
+        }
         node.bytes = OneOf({0, 1, 1000, 4096, 32768, 99'991, 1 << 20});
         node.priority = OneOf({0, 1, 2});
         if (kind == Kind::kFirst) node.group = 1;
@@ -358,8 +351,9 @@ class RandomSimulation {
         if (Chance(2)) std::swap(nodes[i].kind, of_second[i].kind);
       }
     }
-    const auto program = std::make_shared<const SimProgram>(ProgramOfNodes(nodes, befores));
-    const auto second = std::make_shared<const SimProgram>(ProgramOfNodes(of_second, befores));
+    const auto program = std::make_shared<const SimProgram>(testing_sim::ProgramOf(nodes, befores));
+    const auto second =
+        std::make_shared<const SimProgram>(testing_sim::ProgramOf(of_second, befores));
     for (int64_t rank = 0; rank < total; ++rank) {
       const bool is_second = staged && rank >= total / 2;
       SimRank one{.program = is_second ? second : program, .groups = GroupsOf(rank), .peers = {}};
@@ -375,7 +369,8 @@ class RandomSimulation {
           if (node.kind == NodeKind::kCompute && Chance(2)) node.duration += 77;
           if (messy && Chance(4)) node.bytes += 3;
         }
-        one.program = std::make_shared<const SimProgram>(ProgramOfNodes(std::move(mine), befores));
+        one.program =
+            std::make_shared<const SimProgram>(testing_sim::ProgramOf(std::move(mine), befores));
       }
       workload.ranks.push_back(std::move(one));
     }

@@ -68,6 +68,7 @@ Signature SignatureOf(const SimProgram& program) {
     all.Add(node.bytes);
     all.Add(node.tag);
     all.Add(node.priority);
+    all.Add(node.root);
     all.Add(uint64_t{program.waits[i]});
     for (const uint32_t child : program.children[i]) all.Add(uint64_t{child});
     all.Add(UINT64_MAX);
@@ -121,7 +122,9 @@ class Refiner {
       all_together_ = all_together_ || of_all[program];
     }
     AddFaults(signatures);
+    FindTrees();
     if (!FindGroups() || !FindPeers()) return std::nullopt;
+    AddPlaces(signatures);
     size_t count = Number(signatures);
     while (count < ranks_) {
       LookAround(signatures);
@@ -181,6 +184,38 @@ class Refiner {
         signatures[i].Add(one.ahead);
         signatures[i].Add(one.length);
         signatures[i].Add(one.fault);
+      }
+    }
+  }
+
+  // Groups of which a program has trees with a root, and whether any has a barrier.
+  void FindTrees() {
+    bool far = false;
+    for (size_t i = 0; i < ranks_; ++i) {
+      const auto [found, is_new] = trees_.try_emplace(Of(i).program.get());
+      if (!is_new) continue;
+      for (const SimNode& node : Of(i).program->nodes) {
+        if (node.kind != NodeKind::kCollective || !OwnAlgorithm(node.collective)) continue;
+        far = true;
+        if (node.collective != CollectiveType::kBarrier) found->second.insert(node.group);
+      }
+    }
+    if (!far) return;
+    reach_of_groups_.all = true;
+    for (Reach& reach : reach_of_dim_) reach.all = true;
+  }
+  // In a tree the place of a rank counts.
+  void AddPlaces(std::vector<Signature>& signatures) const {
+    for (size_t i = 0; i < ranks_; ++i) {
+      const std::set<uint32_t>& trees = trees_.at(Of(i).program.get());
+      if (trees.contains(0)) signatures[i].Add(uint64_t{i});
+    }
+    for (const Ring& ring : groups_) {
+      for (size_t i = 0; i < ring.listed.size(); ++i) {
+        const auto rank = static_cast<size_t>(ring.listed[i]);
+        if (ring.numbers[i] == kNoNumber) continue;
+        if (!trees_.at(Of(rank).program.get()).contains(ring.numbers[i] + 1)) continue;
+        signatures[rank].Add(uint64_t{i});
       }
     }
   }
@@ -407,6 +442,7 @@ class Refiner {
   const size_t ranks_;
   std::vector<Reach> reach_of_dim_;
   Reach reach_of_groups_;
+  std::unordered_map<const SimProgram*, std::set<uint32_t>> trees_;
   bool whole_ = false;         // some algorithm goes around all dimensions at once
   bool all_together_ = false;  // some collective is one of all ranks
   std::vector<Ring> groups_;   // that ranks use

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "src/sim/random_simulation_testing.h"
+#include "src/sim/sim_testing.h"
 
 namespace etude {
 namespace {
@@ -18,7 +19,7 @@ TEST(RooflineUse, AveragesByTime) {
   machine.system.roofline = true;
   machine.system.memory_bandwidth = 1;
   machine.system.peak = 1;
-  const SimRank rank{.program = std::make_shared<const SimProgram>(ProgramOfNodes(
+  const SimRank rank{.program = std::make_shared<const SimProgram>(testing_sim::ProgramOf(
                          {{.flops = 4'000'000, .bytes = 1000},
                           {.flops = 1'000'000, .bytes = 4000},
                           {.on_host = true, .duration = 9000, .flops = 1, .bytes = 1}},

@@ -1,6 +1,7 @@
 #include "src/sim/sim_collectives.h"
 
 #include <algorithm>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,10 @@ namespace etude {
 namespace {
 
 constexpr int64_t kGroupStreams = int64_t{1} << 32;
+
+std::string NoRoot(const SimNode& node, const CollectiveCall& call) {
+  return fmt::format("found the root {} of {} ranks", node.root, call.members);
+}
 
 }  // namespace
 
@@ -45,12 +50,15 @@ std::optional<CollectiveCall> SimCollectives::CallOf(SimIndex rank, SimIndex ind
     case CollectiveType::kAllReduce:
     case CollectiveType::kAllGather:
     case CollectiveType::kAllToAll:
-    case CollectiveType::kReduceScatter: break;
-    default:
-      return fail(
-          fmt::format("found {}, expected all_reduce, all_gather, reduce_scatter, "
-                      "all_to_all or broadcast",
-                      Name(node.collective)));
+    case CollectiveType::kReduceScatter:
+    case CollectiveType::kBroadcast:
+    case CollectiveType::kReduce:
+    case CollectiveType::kGather:
+    case CollectiveType::kScatter:
+    case CollectiveType::kBarrier: break;
+    case CollectiveType::kReduceScatterBlock:
+    case CollectiveType::kUnknown:
+      return fail(fmt::format("found {}, which cannot be simulated", Name(node.collective)));
   }
   if (node.bytes < 0) return fail("found fewer than 0 bytes");
   if (!model_.Has(node.collective) && !system_.programs.contains(node.collective)) {
@@ -63,16 +71,23 @@ std::optional<CollectiveCall> SimCollectives::CallOf(SimIndex rank, SimIndex ind
                       .me = input_.PlaceOf(rank),
                       .members = input_.total};
   const int64_t number = input_.RankOf(rank).GroupOf(node);
+  const auto has_root = [&] { return node.root >= 0 && node.root < call.members; };
+  call.root = node.root;
+  if (number == 0 && !has_root()) return fail(NoRoot(node, call));
   if (number == 0) return call;
   const auto found = input_.workload.groups.find(number);
   if (found == input_.workload.groups.end()) {
     return fail(fmt::format("found group {}, which is not known", number));
   }
   const std::vector<int64_t>& group = found->second;
-  if (static_cast<int64_t>(group.size()) == input_.total) return call;
+  call.members = static_cast<int64_t>(group.size());
+  if (!has_root()) return fail(NoRoot(node, call));
+  if (call.members == input_.total) {
+    call.root = group[static_cast<size_t>(node.root)];
+    return call;
+  }
   call.group = &group;
   call.me = std::ranges::find(group, call.place) - group.begin();
-  call.members = static_cast<int64_t>(group.size());
   if (call.me == call.members) {
     return fail("found a collective of a group that the rank is not in");
   }
@@ -94,7 +109,7 @@ int64_t SimCollectives::NextStream(SimIndex at, const SimNode& node, bool of_all
 }
 
 void SimCollectives::Begin(SimIndex at, SimIndex index, const SimNode& node) {
-  if (node.collective == CollectiveType::kBroadcast) {
+  if (system_.Replays(node)) {
     timeline_.PlanLocal(at, RecordedTime(node), {.kind = LocalKind::kNodeDone, .subject = index});
     return;
   }

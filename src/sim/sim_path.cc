@@ -116,7 +116,7 @@ class PathFinder {
   NodeOfRank WorksFor(const NodeOfRank& at) {
     if (machine_.system.replay_only) return at;
     const SimNode& node = NodeOf(at);
-    if (node.kind == NodeKind::kCollective && node.collective != CollectiveType::kBroadcast) {
+    if (node.kind == NodeKind::kCollective && !machine_.system.Replays(node)) {
       return LastToBegin(at);
     }
     const bool sends = node.kind == NodeKind::kSend;
@@ -224,7 +224,7 @@ class PathFinder {
     const SimRankResult& times = result_.OfRank(rank);
     for (uint32_t i = 0; i < program.nodes.size(); ++i) {
       const SimNode& node = program.nodes[i];
-      if (node.kind == NodeKind::kCollective && node.collective != CollectiveType::kBroadcast &&
+      if (node.kind == NodeKind::kCollective && !machine_.system.Replays(node) &&
           times.begins[i] >= 0 && std::ranges::binary_search(key.second, node.group)) {
         nodes.push_back(i);
       }

@@ -74,6 +74,7 @@ SimNode NodeOf(const Trace& trace, NodeId node) {
   made.bytes = comm->bytes ? comm->bytes->count : 0;
   made.tag = comm->tag.value_or(0);
   made.priority = comm->priority.value_or(0);
+  made.root = comm->root.value_or(0);
   made.dims = DimsOf(trace, node);
   return made;
 }

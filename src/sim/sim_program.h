@@ -27,6 +27,7 @@ struct SimNode {
   int64_t bytes = 0;  // of a message, of memory, or that a computation touches
   int64_t tag = 0;
   int64_t priority = 0;
+  int64_t root = 0;  // of a collective: place in the group
 
   friend bool operator==(const SimNode&, const SimNode&) = default;
 };

@@ -11,35 +11,16 @@
 
 #include "src/sim/astra_cases_testing.h"
 #include "src/sim/random_simulation_testing.h"
+#include "src/sim/sim_testing.h"
 #include "src/sim/workload.h"
 
 namespace etude {
 namespace {
 
-// `group`: 0 or the number, counted from 1, of a group of the rank.
-SimNode CollectiveNode(CollectiveType type, int64_t bytes, uint32_t group = 0) {
-  return {.kind = NodeKind::kCollective, .collective = type, .group = group, .bytes = bytes};
-}
-
-SimMachine MachineOf(std::vector<NetworkDim> dims, CollectiveAlgorithm algorithm,
-                     std::optional<int64_t> window = std::nullopt) {
-  SimMachine machine;
-  machine.dims = std::move(dims);
-  machine.system = {.order = StreamOrder::kLifo, .splits = 4, .memory_bandwidth = 50};
-  for (const CollectiveType type : {CollectiveType::kAllReduce, CollectiveType::kAllGather,
-                                    CollectiveType::kReduceScatter, CollectiveType::kAllToAll}) {
-    machine.system.algorithms[type].assign(machine.dims.size(),
-                                           {.algorithm = algorithm, .window = window});
-  }
-  return machine;
-}
-
-SimRank RankOf(SimProgram program, std::vector<int64_t> groups = {},
-               std::vector<int64_t> peers = {}) {
-  return {.program = std::make_shared<const SimProgram>(std::move(program)),
-          .groups = std::move(groups),
-          .peers = std::move(peers)};
-}
+using testing_sim::CollectiveNode;
+using testing_sim::MachineOf;
+using testing_sim::ProgramOf;
+using testing_sim::RankOf;
 
 // 4 chunks of 262,144 bytes, messages of 32,768: T = 500 + 610.35 = 1,110 ns, and 1,965 ns for a
 // reduction: each chunk 14 T + 15 · 10 + 7 · 1,965.
@@ -48,7 +29,7 @@ TEST(Simulator, RingAllReduce) {
       MachineOf({{.npus = 8, .bandwidth = 50, .latency = 500}}, CollectiveAlgorithm::kRing);
   const SimWorkload workload{
       .ranks = std::vector<SimRank>(
-          8, RankOf(ProgramOfNodes({CollectiveNode(CollectiveType::kAllReduce, 1 << 20)}, {{}})))};
+          8, RankOf(ProgramOf({CollectiveNode(CollectiveType::kAllReduce, 1 << 20)}, {{}})))};
   for (const bool by_class : {false, true}) {
     const SimResult result = Simulate(machine, workload, {.by_class = by_class}).value();
     EXPECT_EQ(result.ranks.size(), by_class ? 1u : 8u);
@@ -65,7 +46,7 @@ TEST(Simulator, TellsOfProgressAndStops) {
   machine.system.splits = 64;
   const SimNode node = CollectiveNode(CollectiveType::kAllReduce, 1 << 20);
   const SimWorkload workload{
-      .ranks = std::vector<SimRank>(8, RankOf(ProgramOfNodes({node, node}, {{}, {0}})))};
+      .ranks = std::vector<SimRank>(8, RankOf(ProgramOf({node, node}, {{}, {0}})))};
   std::atomic<bool> stop = false;
   uint64_t reports = 0;
   RunContext context{.progress =
@@ -89,17 +70,38 @@ TEST(Simulator, TellsOfProgressAndStops) {
   EXPECT_FALSE(cut.OfRank(0).finished);
 }
 
+// 32,768 bytes take 1,110 ns, two and four times as many 1,720 and 2,941, none 500; each rank on
+// the way handles them for 10 ns, and adds them in 1,965.
+TEST(Simulator, TreesBelowARootAndBarriers) {
+  SimMachine machine = MachineOf(
+      {{.shape = NetworkShape::kFullyConnected, .npus = 8, .bandwidth = 50, .latency = 500}},
+      CollectiveAlgorithm::kRing);
+  machine.system.splits = 1;
+  const auto last_end = [&](CollectiveType type, int64_t bytes) {
+    const SimWorkload workload{
+        .ranks = std::vector<SimRank>(8, RankOf(ProgramOf({CollectiveNode(type, bytes)}, {{}})))};
+    const SimResult result = Simulate(machine, workload).value();
+    int64_t last = 0;
+    for (int64_t rank = 0; rank < 8; ++rank) last = std::max(last, result.OfRank(rank).end);
+    return last;
+  };
+  EXPECT_EQ(last_end(CollectiveType::kBroadcast, 32768), 10 + 3 * (1110 + 10));
+  EXPECT_EQ(last_end(CollectiveType::kReduce, 32768), 10 + 3 * (1110 + 10 + 1965));
+  EXPECT_EQ(last_end(CollectiveType::kScatter, 8 * 32768), 10 + 2941 + 10 + 1720 + 10 + 1110 + 10);
+  EXPECT_EQ(last_end(CollectiveType::kGather, 32768), 10 + 1110 + 10 + 1720 + 10 + 2941 + 10);
+  EXPECT_EQ(last_end(CollectiveType::kBarrier, 0), 10 + 3 * (500 + 10));
+}
+
 // Nobody takes part in what rank 0 waits for.
 TEST(Simulator, RanksThatWaitForEver) {
   const SimMachine machine =
       MachineOf({{.npus = 2, .bandwidth = 50, .latency = 500}}, CollectiveAlgorithm::kRing);
   const SimWorkload workload{
       .ranks = {
-          RankOf(ProgramOfNodes({{.kind = NodeKind::kRecv, .peer = 0, .bytes = 8}, {.duration = 5}},
-                                {{}, {0}}),
+          RankOf(ProgramOf({{.kind = NodeKind::kRecv, .peer = 0, .bytes = 8}, {.duration = 5}},
+                           {{}, {0}}),
                  {}, {1}),
-          RankOf(ProgramOfNodes({{.kind = NodeKind::kSend, .peer = 0, .bytes = 16}}, {{}}), {},
-                 {0})}};
+          RankOf(ProgramOf({{.kind = NodeKind::kSend, .peer = 0, .bytes = 16}}, {{}}), {}, {0})}};
   const SimResult result = Simulate(machine, workload).value();
   EXPECT_FALSE(result.OfRank(0).finished);
   EXPECT_TRUE(result.OfRank(1).finished);
@@ -110,11 +112,10 @@ TEST(Simulator, TreesOfGroupsTakeTurnsByThemselves) {
   SimMachine machine = MachineOf({{.npus = 3, .bandwidth = 50, .latency = 500}},
                                  CollectiveAlgorithm::kDoubleBinaryTree);
   machine.system.splits = 1;
-  const SimProgram one =
-      ProgramOfNodes({CollectiveNode(CollectiveType::kAllReduce, 4096, 1)}, {{}});
-  const SimProgram two = ProgramOfNodes({CollectiveNode(CollectiveType::kAllReduce, 4096, 1),
-                                         CollectiveNode(CollectiveType::kAllReduce, 4096, 2)},
-                                        {{}, {0}});
+  const SimProgram one = ProgramOf({CollectiveNode(CollectiveType::kAllReduce, 4096, 1)}, {{}});
+  const SimProgram two = ProgramOf({CollectiveNode(CollectiveType::kAllReduce, 4096, 1),
+                                    CollectiveNode(CollectiveType::kAllReduce, 4096, 2)},
+                                   {{}, {0}});
   const SimWorkload workload{.ranks = {RankOf(one, {1}), RankOf(two, {1, 2}), RankOf(one, {2})},
                              .groups = {{1, {0, 1}}, {2, {1, 2}}}};
   const SimResult result = Simulate(machine, workload).value();
@@ -208,7 +209,7 @@ class RandomSim {
       }
       std::vector<int64_t> of_rank;
       if (grouped) of_rank = {1 + rank / half, 3 + rank % half};
-      workload.ranks.push_back(RankOf(ProgramOfNodes(std::move(mine), befores), std::move(of_rank),
+      workload.ranks.push_back(RankOf(ProgramOf(std::move(mine), befores), std::move(of_rank),
                                       {(rank + far) % ranks, (rank + ranks - far) % ranks}));
     }
     return workload;

@@ -129,6 +129,7 @@ Result<SweepMachine> MachineOf(const SweepPoint& point) {
     if (!added) return BadInput(fmt::format("{}: {}", name(key), added.error().message));
     return {};
   };
+  made.machine.system.replay_broadcasts = false;
   ETUDE_RETURN_IF_ERROR(faults("straggler", AddStragglers));
   ETUDE_RETURN_IF_ERROR(faults("slow_link", AddSlowLinks));
   return made;

@@ -45,26 +45,26 @@ std::vector<std::pair<std::string, int64_t>> MemoryBeyondStates(const StepJob& j
 // for linear, 10 of the softmax. The sum of conv's gradients needs nothing of them.
 TEST(NetworkMemory, OfATrainingStep) {
   const StepJob job = MakeNetworkJob(WithShortcut(), {}).value();
-  using Rows = std::vector<std::pair<std::string, int64_t>>;
+  using NamedBytes = std::vector<std::pair<std::string, int64_t>>;
   const int64_t conv = 4 * (48 + 128);
   const int64_t relu = conv + 4 * 128;
   const int64_t pool = relu + 4 * 8;
-  EXPECT_EQ(MemoryBeyondStates(job), (Rows{{"a.conv #0", conv},
-                                           {"b.norm #0", conv},
-                                           {"b.relu #0", relu},
-                                           {"b.add #0", relu},
-                                           {"c.pool #0", pool},
-                                           {"c.linear #0", pool},
-                                           {"c.loss #0", pool + 4 * 10},
-                                           {"c.loss backward #0", pool + 4 * 10},
-                                           {"c.linear input gradient #0", pool},
-                                           {"c.linear weight gradient #0", pool},
-                                           {"c.pool backward #0", relu},
-                                           {"b.relu backward #0", relu},
-                                           {"b.norm backward #0", conv},
-                                           {"a.conv gradient sum #0", 4 * 48},
-                                           {"a.conv weight gradient #0", 4 * 48},
-                                           {"optimizer", 0}}));
+  EXPECT_EQ(MemoryBeyondStates(job), (NamedBytes{{"a.conv #0", conv},
+                                                 {"b.norm #0", conv},
+                                                 {"b.relu #0", relu},
+                                                 {"b.add #0", relu},
+                                                 {"c.pool #0", pool},
+                                                 {"c.linear #0", pool},
+                                                 {"c.loss #0", pool + 4 * 10},
+                                                 {"c.loss backward #0", pool + 4 * 10},
+                                                 {"c.linear input gradient #0", pool},
+                                                 {"c.linear weight gradient #0", pool},
+                                                 {"c.pool backward #0", relu},
+                                                 {"b.relu backward #0", relu},
+                                                 {"b.norm backward #0", conv},
+                                                 {"a.conv gradient sum #0", 4 * 48},
+                                                 {"a.conv weight gradient #0", 4 * 48},
+                                                 {"optimizer", 0}}));
 }
 
 // Only what conv gives is used later than by the next computation: by the addition.
@@ -72,13 +72,13 @@ TEST(NetworkMemory, OfInference) {
   const StepJob job = MakeNetworkJob(WithShortcut(), {.phase = NetworkPhase::kInference}).value();
   EXPECT_EQ(job.states()[0].weights, Bytes{4 * 330});
   EXPECT_EQ(job.states()[0].total(), Bytes{4 * 330});
-  using Rows = std::vector<std::pair<std::string, int64_t>>;
-  EXPECT_EQ(MemoryBeyondStates(job), (Rows{{"a.conv #0", 4 * 128},
-                                           {"b.norm #0", 4 * 128},
-                                           {"b.relu #0", 4 * 128},
-                                           {"b.add #0", 4 * 128},
-                                           {"c.pool #0", 0},
-                                           {"c.linear #0", 0}}));
+  using NamedBytes = std::vector<std::pair<std::string, int64_t>>;
+  EXPECT_EQ(MemoryBeyondStates(job), (NamedBytes{{"a.conv #0", 4 * 128},
+                                                 {"b.norm #0", 4 * 128},
+                                                 {"b.relu #0", 4 * 128},
+                                                 {"b.add #0", 4 * 128},
+                                                 {"c.pool #0", 0},
+                                                 {"c.linear #0", 0}}));
 }
 
 // An image of 48 numbers is there, and each step another one; the last one stays.
@@ -90,21 +90,22 @@ TEST(NetworkMemory, OfSampling) {
   const Network network = MakeNetwork(std::move(b.model())).value();
   const StepJob job =
       MakeNetworkJob(network, {.phase = NetworkPhase::kInference, .steps = 2}).value();
-  using Rows = std::vector<std::pair<std::string, int64_t>>;
+  using NamedBytes = std::vector<std::pair<std::string, int64_t>>;
   const int64_t one = 4 * 48;
   EXPECT_EQ(
       MemoryBeyondStates(job),
-      (Rows{{"conv #0", one}, {"denoise #0", 2 * one}, {"conv #1", one}, {"denoise #1", 2 * one}}));
+      (NamedBytes{
+          {"conv #0", one}, {"denoise #0", 2 * one}, {"conv #1", one}, {"denoise #1", 2 * one}}));
   // The noise until the loss's gradient, the noisy image until conv's, the prediction.
   const StepJob training = MakeNetworkJob(network, {}).value();
-  EXPECT_EQ(MemoryBeyondStates(training), (Rows{{"noise #0", one},
-                                                {"noisy image #0", 2 * one},
-                                                {"conv #0", 3 * one},
-                                                {"loss #0", 3 * one},
-                                                {"loss backward #0", 3 * one},
-                                                {"conv weight gradient #0", one},
-                                                {"optimizer", 0},
-                                                {"average of weights", 0}}));
+  EXPECT_EQ(MemoryBeyondStates(training), (NamedBytes{{"noise #0", one},
+                                                      {"noisy image #0", 2 * one},
+                                                      {"conv #0", 3 * one},
+                                                      {"loss #0", 3 * one},
+                                                      {"loss backward #0", 3 * one},
+                                                      {"conv weight gradient #0", one},
+                                                      {"optimizer", 0},
+                                                      {"average of weights", 0}}));
 }
 
 // 330 parameters on 4 ranks: 83 each. Adam has two moments; with weights of two bytes it has them
