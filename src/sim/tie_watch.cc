@@ -45,8 +45,7 @@ void TieWatch::Tie() {
   ambiguous_ = ambiguous_ || rank_->at_once;
 }
 
-void TieWatch::Begin(SimIndex index, int64_t now, const Origin& origin) {
-  if (!on_) return;
+void TieWatch::NoteBegin(SimIndex index, int64_t now, const Origin& origin) {
   Rank& rank = Enter(index, now);
   in_tick_ = false;
   NewHandler(origin.planned);
@@ -64,16 +63,14 @@ void TieWatch::Begin(SimIndex index, int64_t now, const Origin& origin) {
   if (!others->one_source || (tied_[origin.cause.instant] && !others->one_handler)) Tie();
 }
 
-void TieWatch::BeginTick(SimIndex index, int64_t now, int64_t planned, EventCause cause) {
-  if (!on_) return;
+void TieWatch::NoteBeginTick(SimIndex index, int64_t now, int64_t planned, EventCause cause) {
   // Several handlings may have planned for it.
   Begin(index, now, {.planned = planned, .cause = {cause.instant, kNoIndex}});
   in_tick_ = true;
   locals_.clear();
 }
 
-void TieWatch::BeginLocal(EventCause cause) {
-  if (!on_) return;
+void TieWatch::NoteBeginLocal(EventCause cause) {
   NewHandler(planned_);
   const auto other = std::ranges::find(locals_, cause.instant, &EventCause::instant);
   if (other == locals_.end()) {
@@ -83,9 +80,9 @@ void TieWatch::BeginLocal(EventCause cause) {
   }
 }
 
-void TieWatch::PlansNow() {
+void TieWatch::NotePlansNow() {
   // Within a tick it comes behind the others of the tick, whatever else there is.
-  if (!on_ || in_tick_) return;
+  if (in_tick_) return;
   rank_->at_once = true;
   ambiguous_ = ambiguous_ || tied();
 }
@@ -136,8 +133,7 @@ void TieWatch::Touch(Kind kind, uint64_t id, uint8_t way, uint8_t ways, Clash cl
   if (mine.ends != ends_) mine.ends = kNoEnds;
 }
 
-void TieWatch::TouchStream(SimIndex stream, StreamStep step) {
-  if (!on_) return;
+void TieWatch::NoteTouchStream(SimIndex stream, StreamStep step) {
   constexpr auto kReduction = static_cast<uint8_t>(StreamStep::kReduction);
   Touch(Kind::kStream, stream, static_cast<uint8_t>(step), 3,
         [](uint8_t a, uint8_t b) { return a != b && a != kReduction && b != kReduction; });

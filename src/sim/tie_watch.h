@@ -38,17 +38,27 @@ class TieWatch {
     SimIndex source = kNoIndex;
     int64_t to = -1;
   };
-  void Begin(SimIndex rank, int64_t now, const Origin& origin);
+  void Begin(SimIndex rank, int64_t now, const Origin& origin) {
+    if (on_) NoteBegin(rank, now, origin);
+  }
   // The first of the next local events of a rank, which were planned together with others.
-  void BeginTick(SimIndex rank, int64_t now, int64_t planned, EventCause cause);
-  void BeginLocal(EventCause cause);
+  void BeginTick(SimIndex rank, int64_t now, int64_t planned, EventCause cause) {
+    if (on_) NoteBeginTick(rank, now, planned, cause);
+  }
+  void BeginLocal(EventCause cause) {
+    if (on_) NoteBeginLocal(cause);
+  }
   void EndTick() { in_tick_ = false; }
 
   // What is handled plans something for the rank itself, now.
-  void PlansNow();
+  void PlansNow() {
+    if (on_) NotePlansNow();
+  }
 
   enum class StreamStep : uint8_t { kArrival, kReduction, kStep };
-  void TouchStream(SimIndex stream, StreamStep step);
+  void TouchStream(SimIndex stream, StreamStep step) {
+    if (on_) NoteTouchStream(stream, step);
+  }
   enum class Mail : uint8_t { kDelivered, kPostedByStream, kPostedByNode };
   void TouchMail(uint64_t key, Mail mail);
   enum class QueueStep : uint8_t { kLeave, kEnterAndStart, kEnter };
@@ -109,6 +119,12 @@ class TieWatch {
     Ends ends = kNoEnds;
   };
 
+  // The same where it is on.
+  void NoteBegin(SimIndex rank, int64_t now, const Origin& origin);
+  void NoteBeginTick(SimIndex rank, int64_t now, int64_t planned, EventCause cause);
+  void NoteBeginLocal(EventCause cause);
+  void NotePlansNow();
+  void NoteTouchStream(SimIndex stream, StreamStep step);
   Rank& Enter(SimIndex rank, int64_t now);
   void NewHandler(int64_t planned);
   void Tie();
