@@ -21,7 +21,7 @@ constexpr int64_t kRanks = 8;
 SimMachine MachineWith(std::vector<NetworkDim> dims, CollectiveAlgorithm algorithm) {
   SimMachine machine{.dims = std::move(dims)};
   machine.system = {
-      .active_chunks = 2, .splits = 2, .bandwidth_aware = true, .memory_bandwidth = 1000};
+      .active_chunks = 2, .splits = 1, .bandwidth_aware = true, .memory_bandwidth = 1000};
   for (const CollectiveType type : {CollectiveType::kAllReduce, CollectiveType::kAllGather,
                                     CollectiveType::kReduceScatter, CollectiveType::kAllToAll}) {
     machine.system.algorithms[type].assign(machine.dims.size(), {.algorithm = algorithm});
@@ -94,7 +94,7 @@ TEST(JobWorkload, Transformers) {
   };
   const auto stages = [](PipelineSchedule schedule, int64_t count, int64_t chunks) {
     return PipelinePlan{
-        .schedule = schedule, .stages = count, .micro_batches = 4, .chunks = chunks};
+        .schedule = schedule, .stages = count, .micro_batches = 2, .chunks = chunks};
   };
   expect({.data = 8}, 1, "data parallel");
   expect({.layer = {.tensor = 4, .sequence_parallel = false}, .data = 2}, 1, "tensor parallel");
