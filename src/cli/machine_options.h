@@ -24,6 +24,8 @@ struct MachineOptions {
   std::vector<std::string> stragglers;
   std::vector<std::string> slow_links;
 
+  friend bool operator==(const MachineOptions&, const MachineOptions&) = default;
+
   void Declare(Options& options);
   Result<SimMachine> Read(const Console& console) const;
 };

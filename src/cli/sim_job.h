@@ -21,6 +21,8 @@ struct SimJobOptions {
   bool fill_ranks = false;
   int64_t jobs = 0;
 
+  friend bool operator==(const SimJobOptions&, const SimJobOptions&) = default;
+
   void Declare(Options& options);
 };
 

@@ -76,6 +76,9 @@ class SimulateCommand : public Command {
                                    is_recorded ? "not of" : "of"));
     }
     if (is_recorded) return RunRecorded(console);
+    if (files_.folder.empty() && files_ != SimulatedFilesOptions()) {
+      return MakeError(ErrorCode::kUsage, "simulate: --to says what -o FOLDER writes");
+    }
     ETUDE_RETURN_IF_ERROR(files_.Check(job_, console));
     ETUDE_ASSIGN_OR_RETURN(const SimMachine machine, machine_.Read(console));
     ETUDE_ASSIGN_OR_RETURN(const SimJob job, ReadSimJob(job_, machine.npus(), console));
@@ -118,9 +121,11 @@ class SimulateCommand : public Command {
   };
 
   Result<ExitCode> RunRecorded(const Console& console) const {
-    if (!machine_.network.empty() || !files_.folder.empty()) {
+    const SimJobOptions job{.paths = job_.paths, .jobs = job_.jobs};
+    if (machine_ != MachineOptions() || files_ != SimulatedFilesOptions() || job_ != job) {
       return MakeError(ErrorCode::kUsage,
-                       "simulate: --times recorded runs on no machine: without --network and -o");
+                       "simulate: --times recorded runs on no machine: without --network and other "
+                       "options of machines, --comm-groups, --compute, --fill-ranks and -o");
     }
     ETUDE_ASSIGN_OR_RETURN(const Inspected found,
                            SimulateRecordedTimes(job_.paths, job_.jobs, console));

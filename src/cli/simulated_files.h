@@ -19,6 +19,8 @@ struct SimulatedFilesOptions {
   std::string folder;  // "": none
   std::string to = "et";
 
+  friend bool operator==(const SimulatedFilesOptions&, const SimulatedFilesOptions&) = default;
+
   void Declare(Options& options);
   // Before anything is read: kUsage for the folder of the job, and one that has other traces.
   Status Check(const SimJobOptions& job, const Console& console) const;

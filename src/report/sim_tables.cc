@@ -189,7 +189,7 @@ Table CollectivesTable(const SimMachine& machine, const SimAccount& account) {
       row.emplace_back(one.time / done);
       row.emplace_back(one.skew / done);
       const auto transfer = static_cast<double>(one.time - one.skew);
-      if (transfer > 0) {
+      if (transfer > 0 && one.type != CollectiveType::kBarrier) {
         const double rate =
             AlgorithmBytes(one.type, one.bytes, one.members) * static_cast<double>(done) / transfer;
         row.emplace_back(rate);

@@ -135,7 +135,8 @@ SimClassAccount MeanOf(const SimAccount& account) {
 
 double AlgorithmBytes(CollectiveType type, int64_t bytes, int64_t members) {
   const auto size = static_cast<double>(bytes);
-  return type == CollectiveType::kAllGather ? size * static_cast<double>(members) : size;
+  const bool is_of_all = type == CollectiveType::kAllGather || type == CollectiveType::kGather;
+  return is_of_all ? size * static_cast<double>(members) : size;
 }
 
 double BusFactor(CollectiveType type, int64_t members) {
@@ -144,6 +145,8 @@ double BusFactor(CollectiveType type, int64_t members) {
     case CollectiveType::kAllReduce: return 2 * share;
     case CollectiveType::kAllGather:
     case CollectiveType::kReduceScatter:
+    case CollectiveType::kGather:
+    case CollectiveType::kScatter:
     case CollectiveType::kAllToAll: return share;
     default: return 1;
   }

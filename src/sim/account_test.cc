@@ -260,6 +260,9 @@ TEST(Account, Bandwidths) {
   EXPECT_DOUBLE_EQ(BusFactor(CollectiveType::kAllGather, 4), 0.75);
   EXPECT_DOUBLE_EQ(BusFactor(CollectiveType::kAllToAll, 4), 0.75);
   EXPECT_DOUBLE_EQ(BusFactor(CollectiveType::kBroadcast, 4), 1);
+  EXPECT_DOUBLE_EQ(BusFactor(CollectiveType::kScatter, 4), 0.75);
+  EXPECT_DOUBLE_EQ(AlgorithmBytes(CollectiveType::kScatter, 100, 4), 100);
+  EXPECT_DOUBLE_EQ(AlgorithmBytes(CollectiveType::kGather, 100, 4), 400);
   EXPECT_DOUBLE_EQ(AlgorithmBytes(CollectiveType::kAllGather, 100, 4), 400);
   EXPECT_DOUBLE_EQ(AlgorithmBytes(CollectiveType::kReduceScatter, 100, 4), 100);
 }

@@ -32,7 +32,8 @@ struct LocalEvent {
 // it was planned.
 class SimTimeline {
  public:
-  static constexpr int64_t kEnd = int64_t{1} << 61;  // of a simulation, ns
+  static constexpr int64_t kEnd =
+      99'999'999'999'999'999;  // of a simulation, ns; longer work is cut to more
 
   SimTimeline(size_t ranks, TieWatch& ties) : ties_(ties), first_tick_(ranks, kNoIndex) {}
 

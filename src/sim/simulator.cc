@@ -48,7 +48,7 @@ class SimEngine final : private MessageListener, private NodeListener {
       }
       const SimEvent event = timeline_.Take();
       if (timeline_.now() > SimTimeline::kEnd) {
-        return BadInput("found work that takes more than 70 years");
+        return BadInput("found work that takes more than three years");
       }
       Do(event);
     }
