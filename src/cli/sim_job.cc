@@ -158,6 +158,12 @@ Result<SimJob> ReadSimJob(const SimJobOptions& options, int64_t npus, const Cons
     ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs, FindRanks(options.paths, context));
     ETUDE_ASSIGN_OR_RETURN(RankTraces traces,
                            ReadRankTraces(inputs, options.groups, options.jobs, console));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const size_t dangling = traces.traces[i].dangling().size();
+      if (dangling == 0) continue;
+      context.Warn(
+          fmt::format("{}: nodes wait for {} that are not there", inputs[i].path, dangling));
+    }
     const bool is_chakra = std::ranges::all_of(traces.traces, [](const Trace& trace) {
       return trace.info().format == TraceFormat::kChakra;
     });
