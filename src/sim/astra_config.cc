@@ -419,6 +419,10 @@ Result<AstraCollectives> ParseAstraSystem(const std::string& text, const std::st
   for (const auto& [name, type] : kTypes) {
     const std::string key = fmt::format("{}-implementation", name);
     ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> choices, json.Names(key.c_str()));
+    if (const size_t dims = machine.dims.size(); dims > 0 && choices.size() > dims) {
+      return BadInput(fmt::format("{}: {}: found {} algorithms for {} dimensions", path, key,
+                                  choices.size(), dims));
+    }
     for (const std::string& choice : choices) {
       ETUDE_ASSIGN_OR_RETURN(const AlgorithmChoice parsed, ChoiceNamed(choice, key, path));
       system.algorithms[type].push_back(parsed);

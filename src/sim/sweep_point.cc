@@ -180,8 +180,19 @@ Result<SweepPoint> SweepPlanner::PointAt(size_t index) {
         fmt::format("{}{} {}", i == 0 ? " (" : ", ", spec_.axes[i].name, point.labels.back());
   }
   if (!choices.empty()) point.name += ")";
+  const auto check_jobs = [&](const std::vector<SweepSetting>& settings) -> Status {
+    const auto has = [&](std::string_view key) {
+      return std::ranges::any_of(settings,
+                                 [&](const SweepSetting& one) { return one.path[0] == key; });
+    };
+    if (!has("job") || !has("generate")) return {};
+    return BadInput(fmt::format("{}: found 'job' and 'generate' in one place, expected one of them",
+                                point.name));
+  };
+  ETUDE_RETURN_IF_ERROR(check_jobs(spec_.base));
   for (const SweepSetting& setting : spec_.base) ETUDE_RETURN_IF_ERROR(Apply(setting, point));
   for (size_t i = 0; i < choices.size(); ++i) {
+    ETUDE_RETURN_IF_ERROR(check_jobs(spec_.axes[i].choices[choices[i]].settings));
     for (const SweepSetting& setting : spec_.axes[i].choices[choices[i]].settings) {
       ETUDE_RETURN_IF_ERROR(Apply(setting, point));
     }

@@ -162,6 +162,8 @@ TEST_F(SweepPointTest, SaysWhatIsWrong) {
             "s.toml: point 1 (queues 1): has no job, expected 'job' or 'generate'");
   EXPECT_EQ(ErrorOf("base.generate.what = 'llm'"),
             "s.toml: point 1: generate has no 'model', which it needs");
+  EXPECT_EQ(ErrorOf("base.generate.what = 'llm'\nbase.job = 'a'"),
+            "s.toml: point 1: found 'job' and 'generate' in one place, expected one of them");
   EXPECT_EQ(ErrorOf("base.job = 'a'"),
             "s.toml: point 1: network: expected 'topology', a list with a value for each "
             "dimension");
@@ -203,6 +205,11 @@ TEST_F(SweepPointTest, KeptOutcomes) {
   EXPECT_NE(SweepIdentity(*faster, "hash", ""), identity);
   EXPECT_EQ(ReadSweepFile(text.substr(0, text.size() / 2), identity), std::nullopt);
   EXPECT_EQ(ReadSweepFile("", identity), std::nullopt);
+  std::string changed = text;
+  const size_t at = changed.find("\"step_ns\": ");
+  ASSERT_NE(at, std::string::npos);
+  changed[at + 11] = changed[at + 11] == '9' ? '8' : '9';
+  EXPECT_EQ(ReadSweepFile(changed, identity), std::nullopt);
 }
 
 TEST(SweepFront, OfPointsThatAreDone) {

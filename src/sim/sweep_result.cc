@@ -27,6 +27,11 @@ std::optional<double> FigureOf(const SweepRow& row, SweepMeasure measure) {
   return std::nullopt;
 }
 
+// Tells whether a result is the one that was written.
+std::string CheckOf(const OutcomeJson& result) {
+  return Sha256(result.dump(-1, ' ', false, OutcomeJson::error_handler_t::replace));
+}
+
 }  // namespace
 
 std::string_view Name(SweepOutcome::State state) {
@@ -54,10 +59,12 @@ std::string SweepFileText(const std::string& identity, const SweepOutcome& outco
     if (outcome.times) result[column.key] = (*outcome.times).*column.time;
   }
   if (!outcome.notes.empty()) result["notes"] = outcome.notes;
+  const std::string check = CheckOf(result);
   const OutcomeJson json = {{"format", "etude-sweep-point"},
                             {"version", 1},
                             {"inputs", OutcomeJson::parse(identity)},
-                            {"result", std::move(result)}};
+                            {"result", std::move(result)},
+                            {"check", check}};
   return json.dump(1, ' ', false, OutcomeJson::error_handler_t::replace) + "\n";
 }
 
@@ -70,6 +77,7 @@ std::optional<SweepOutcome> ReadSweepFile(std::string_view text, const std::stri
   }
   const auto result = json.find("result");
   if (result == json.end() || !result->is_object()) return std::nullopt;
+  if (json.value("check", OutcomeJson()) != CheckOf(*result)) return std::nullopt;
   const OutcomeJson state = result->value("state", OutcomeJson());
   const auto found = std::ranges::find_if(
       kOutcomeStates, [&](SweepOutcome::State one) { return state == Name(one); });
