@@ -120,6 +120,18 @@ TEST(Account, AMessageThatIsSentLate) {
   EXPECT_EQ(account.classes[1].times.exposed_communication, 1100);
 }
 
+// Tags count modulo 500,000,000.
+TEST(Account, AMessageWithAnotherTagThatCountsTheSame) {
+  const SimNode send{.kind = NodeKind::kSend, .peer = 0, .bytes = 1000, .tag = 500'000'001};
+  const SimNode receive{.kind = NodeKind::kRecv, .peer = 0, .bytes = 1000, .tag = 1};
+  const SimWorkload workload{.ranks = {AccountRank({{{.duration = 700}}, {send}}, {}, {1}),
+                                       AccountRank({{receive}}, {}, {0})}};
+  const SimAccount account = AccountFor(AccountMachine({2}), workload);
+  EXPECT_EQ(account.step, 1800);
+  EXPECT_EQ(account.classes[1].times.late_wait, 700);
+  EXPECT_EQ(account.classes[1].times.exposed_communication, 1100);
+}
+
 // With a rendezvous it is the sender that waits for the receiver, whose 8,192 bytes then take
 // 8,292 ns to tell that it is there.
 TEST(Account, AReceiverThatComesLate) {

@@ -267,7 +267,7 @@ Arrivals::Messages Arrivals::MessagesWith(int64_t rank, int64_t peer, NodeKind k
   Messages messages;
   for (const uint32_t node : nodes) {
     const SimNode& one = self.program->nodes[node];
-    messages[{.tag = one.tag, .bytes = one.bytes}].push_back(node);
+    messages[{.tag = TagOf(one), .bytes = one.bytes}].push_back(node);
   }
   return messages;
 }

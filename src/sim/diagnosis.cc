@@ -18,7 +18,7 @@ std::string SentInstead(const SimWorkload& workload, const SimResult& result, in
   for (size_t i = 0; i < other.program->nodes.size(); ++i) {
     const SimNode& node = other.program->nodes[i];
     if (node.kind != NodeKind::kSend || done.begins[i] < 0 || other.PeerOf(node) != rank) continue;
-    if ((node.tag == receive.tag) == (node.bytes == receive.bytes)) continue;
+    if ((TagOf(node) == TagOf(receive)) == (node.bytes == receive.bytes)) continue;
     return fmt::format(" (rank {} has sent {} bytes with tag {} in its node {})", peer, node.bytes,
                        node.tag, other.program->source_ids[i]);
   }

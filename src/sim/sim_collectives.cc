@@ -301,7 +301,7 @@ void SimCollectives::IssueProgramNode(CollectiveStream& stream, SimIndex index) 
   }
   if (node.kind == NodeKind::kSend) {
     messages_.Send({.bytes = node.bytes,
-                    .tag = node.tag % kTagSpace,
+                    .tag = TagOf(node),
                     .source = stream.rank,
                     .target = input_.ClassOf(peer),
                     .from = input_.PlaceOf(stream.rank),
@@ -309,7 +309,7 @@ void SimCollectives::IssueProgramNode(CollectiveStream& stream, SimIndex index) 
                     .sender = done});
   } else if (node.kind == NodeKind::kRecv) {
     messages_.Receive(done,
-                      {.tag = node.tag % kTagSpace,
+                      {.tag = TagOf(node),
                        .bytes = node.bytes,
                        .source = input_.ClassOf(peer),
                        .target = stream.rank},

@@ -30,12 +30,6 @@ SimExecution::SimExecution(const SimInput& input, const SimComputeModel& compute
   }
 }
 
-SimExecution::Slot SimExecution::SlotOf(const SimNode& node) {
-  if (node.kind == NodeKind::kRecv) return kNoSlot;
-  if (node.on_host) return kHostSlot;
-  return node.kind == NodeKind::kCompute ? kDeviceSlot : kCommSlot;
-}
-
 SimExecution::Kind SimExecution::KindOf(const SimNode& node) {
   if (node.kind == NodeKind::kMemLoad || node.kind == NodeKind::kMemStore) return kMemory;
   if (node.kind == NodeKind::kCompute) return node.on_host ? kHost : kDevice;
@@ -83,7 +77,7 @@ void SimExecution::IssueReady(SimIndex at) {
 void SimExecution::Issue(SimIndex at, SimIndex index) {
   Rank& rank = ranks_[at];
   const SimNode& node = rank.program->nodes[index];
-  const Slot slot = SlotOf(node);
+  const SimSlot slot = SlotOf(node);
   rank.ready[slot].pop();
   rank.taken[slot] = true;
   rank.result.begins[index] = timeline_.now();
@@ -122,7 +116,7 @@ void SimExecution::Send(SimIndex at, SimIndex index, const SimNode& node) {
     return listener_.Fail(at, index, "found no such receiver");
   }
   messages_.Send({.bytes = node.bytes,
-                  .tag = node.tag % kTagSpace,
+                  .tag = TagOf(node),
                   .ordinal = input_.by_class ? input_.classes.partners[at][node.peer].there : 0,
                   .source = at,
                   .target = input_.ClassOf(peer),
@@ -135,7 +129,7 @@ void SimExecution::Receive(SimIndex at, SimIndex index, const SimNode& node) {
   const int64_t peer = ranks_[at].self->PeerOf(node);
   if (peer < 0 || peer >= input_.total) return listener_.Fail(at, index, "found no such sender");
   messages_.Receive({.kind = MessageReceiver::Kind::kNode, .rank = at, .subject = index},
-                    {.tag = node.tag % kTagSpace,
+                    {.tag = TagOf(node),
                      .bytes = node.bytes,
                      .ordinal = input_.by_class ? input_.classes.partners[at][node.peer].here : 0,
                      .source = input_.ClassOf(peer),
@@ -164,9 +158,9 @@ void SimExecution::Skip(SimIndex at, SimIndex index) {
 
 TieWatch::Completion SimExecution::BeforeCompletion(const Rank& rank, SimIndex index) {
   TieWatch::Completion made{.children = rank.program->children[index]};
-  const Slot slot = SlotOf(rank.program->nodes[index]);
-  if (slot < TieWatch::kSlots) made.freed = slot;
-  for (size_t i = 0; i < TieWatch::kSlots; ++i) {
+  const SimSlot slot = SlotOf(rank.program->nodes[index]);
+  if (slot != kNoSlot) made.freed = slot;
+  for (size_t i = 0; i < kNoSlot; ++i) {
     made.before[i] = {.free = !rank.taken[i],
                       .ready = rank.ready[i].empty() ? kNoIndex : rank.ready[i].top()};
   }

@@ -38,8 +38,7 @@ class SimExecution {
   std::vector<SimRankResult> TakeResults();
 
  private:
-  // One node at a time of each but kNoSlot.
-  enum Slot : size_t { kHostSlot, kDeviceSlot, kCommSlot, kNoSlot, kSlots };
+  static constexpr size_t kSlots = kNoSlot + 1;
   enum Kind : size_t { kHost, kDevice, kComm, kMemory, kKinds };
 
   struct Rank {
@@ -56,7 +55,6 @@ class SimExecution {
     std::array<BusyTime, kKinds> busy;
   };
 
-  static Slot SlotOf(const SimNode& node);
   static Kind KindOf(const SimNode& node);
   static void MakeReady(Rank& rank, SimIndex index);
   static TieWatch::Completion BeforeCompletion(const Rank& rank, SimIndex index);

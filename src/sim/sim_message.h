@@ -62,8 +62,8 @@ inline MatchKey KeyOf(const SimMessage& message) {
           .target = message.target};
 }
 
-// Tags of nodes and custom collectives, of collectives, and of what rendezvous say.
-inline constexpr int64_t kTagSpace = 500'000'000;
+// Added to a message's tag: of what a rendezvous says of it. Tags of collectives begin at
+// kTagSpace.
 inline constexpr int64_t kRendezvousTag = 1'000'000'000;
 
 }  // namespace etude

@@ -14,15 +14,6 @@
 namespace etude {
 namespace {
 
-constexpr int64_t kTags = 500'000'000;  // messages are matched by their tags modulo this
-
-enum class WorkPlace : uint8_t { kHost, kDevice, kComm, kNone };
-WorkPlace PlaceOf(const SimNode& node) {
-  if (node.kind == NodeKind::kRecv) return WorkPlace::kNone;
-  if (node.on_host) return WorkPlace::kHost;
-  return node.kind == NodeKind::kCompute ? WorkPlace::kDevice : WorkPlace::kComm;
-}
-
 struct NodeOfRank {
   int64_t rank = 0;
   uint32_t node = 0;
@@ -266,8 +257,7 @@ class PathFinder {
 
   Key KeyOf(const NodeOfRank& at) const {
     const SimNode& node = NodeOf(at);
-    return {node.kind == NodeKind::kSend, SelfOf(at.rank).PeerOf(node), node.tag % kTags,
-            node.bytes};
+    return {node.kind == NodeKind::kSend, SelfOf(at.rank).PeerOf(node), TagOf(node), node.bytes};
   }
   // Messages of one size and tag between two ranks are matched in their order.
   std::optional<NodeOfRank> OtherEnd(const NodeOfRank& at) {
@@ -367,11 +357,11 @@ class PathFinder {
     const std::vector<uint32_t>& by_end = ByEnd(at.rank);
     const auto first = std::ranges::lower_bound(by_end, begin, {},
                                                 [&](uint32_t node) { return times.ends[node]; });
-    const WorkPlace place = PlaceOf(ProgramOf(at.rank).nodes[at.node]);
+    const SimSlot slot = SlotOf(ProgramOf(at.rank).nodes[at.node]);
     std::optional<uint32_t> other;
     for (auto next = first; next != by_end.end() && times.ends[*next] == begin; ++next) {
       if (*next == at.node || !is_new(*next)) continue;
-      if (place != WorkPlace::kNone && PlaceOf(ProgramOf(at.rank).nodes[*next]) == place) {
+      if (slot != kNoSlot && SlotOf(ProgramOf(at.rank).nodes[*next]) == slot) {
         return {.node = *next, .cause = SimCause::kSlot, .held = begin - ready};
       }
       if (!other) other = *next;

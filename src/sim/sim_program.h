@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -31,6 +32,19 @@ struct SimNode {
 
   friend bool operator==(const SimNode&, const SimNode&) = default;
 };
+
+// Where a node runs, one at a time in each slot; receives need none.
+enum SimSlot : size_t { kHostSlot, kDeviceSlot, kCommSlot, kNoSlot };
+inline SimSlot SlotOf(const SimNode& node) {
+  if (node.kind == NodeKind::kRecv) return kNoSlot;
+  if (node.on_host) return kHostSlot;
+  return node.kind == NodeKind::kCompute ? kDeviceSlot : kCommSlot;
+}
+
+// Tags of nodes count modulo this.
+inline constexpr int64_t kTagSpace = 500'000'000;
+// By which a message is matched.
+inline int64_t TagOf(const SimNode& node) { return node.tag % kTagSpace; }
 
 // What a rank does: nodes by ascending id, in columns.
 struct SimProgram {

@@ -67,7 +67,7 @@ class TieWatch {
   void EndStream(SimIndex set, SimIndex queue);
   void BeginCollective();
 
-  static constexpr size_t kSlots = 3;  // in which a node at a time runs
+  static constexpr size_t kSlots = kNoSlot;  // in which a node at a time runs
   struct Slot {
     bool free = false;
     SimIndex ready = kNoIndex;  // the first node that could begin

@@ -11,29 +11,14 @@
 #include "src/synth/network_builder.h"
 #include "src/synth/network_file.h"
 #include "src/synth/network_presets.h"
+#include "src/synth/network_testing.h"
 #include "src/synth/sound_job.h"
 
 namespace etude {
 namespace {
 
+using testing_network::SmallNetwork;
 using testing_sound::ExpectSound;
-
-// 224, 16 and 90 parameters, and two ways for a gradient to come back.
-Network SmallNetwork() {
-  NetworkBuilder b;
-  size_t x = b.Input("image", {3, 4, 4});
-  b.Unit("a");
-  x = b.Conv("conv", x, 8, {});
-  b.Unit("b");
-  const size_t norm = b.Plain("norm", {x}, LayerKind::kBatchNorm);
-  x = b.Plain("add", {b.Plain("relu", {norm}, LayerKind::kRelu), x}, LayerKind::kAdd);
-  b.Unit("c");
-  x = b.Linear("linear", b.Plain("pool", {x}, LayerKind::kGlobalPool), 10);
-  b.Plain("loss", {x}, LayerKind::kCrossEntropy);
-  auto network = MakeNetwork(std::move(b.model()));
-  EXPECT_TRUE(network) << network.error().message;
-  return *std::move(network);
-}
 
 std::vector<std::string> NamesOf(const std::vector<StepWork>& works) {
   std::vector<std::string> names;

@@ -11,25 +11,12 @@
 #include "src/synth/network_builder.h"
 #include "src/synth/network_job.h"
 #include "src/synth/network_presets.h"
+#include "src/synth/network_testing.h"
 
 namespace etude {
 namespace {
 
-// A convolution of 3 × 4 × 4 numbers to 8 × 4 × 4, and what it gives is added to what norm and ReLU
-// make of it; the mean of each channel, 10 classes. 224, 16 and 90 parameters.
-Network WithShortcut() {
-  NetworkBuilder b;
-  size_t x = b.Input("image", {3, 4, 4});
-  b.Unit("a");
-  x = b.Conv("conv", x, 8, {});
-  b.Unit("b");
-  const size_t norm = b.Plain("norm", {x}, LayerKind::kBatchNorm);
-  x = b.Plain("add", {b.Plain("relu", {norm}, LayerKind::kRelu), x}, LayerKind::kAdd);
-  b.Unit("c");
-  x = b.Linear("linear", b.Plain("pool", {x}, LayerKind::kGlobalPool), 10);
-  b.Plain("loss", {x}, LayerKind::kCrossEntropy);
-  return MakeNetwork(std::move(b.model())).value();
-}
+using testing_network::SmallNetwork;
 
 // Beyond what is held all the time, work by work.
 std::vector<std::pair<std::string, int64_t>> MemoryBeyondStates(const StepJob& job) {
@@ -44,7 +31,7 @@ std::vector<std::pair<std::string, int64_t>> MemoryBeyondStates(const StepJob& j
 // In elements of 4 bytes: 48 of the image for conv, 128 of conv for norm, 128 of relu, 8 of pool
 // for linear, 10 of the softmax. The sum of conv's gradients needs nothing of them.
 TEST(NetworkMemory, OfATrainingStep) {
-  const StepJob job = MakeNetworkJob(WithShortcut(), {}).value();
+  const StepJob job = MakeNetworkJob(SmallNetwork(), {}).value();
   using NamedBytes = std::vector<std::pair<std::string, int64_t>>;
   const int64_t conv = 4 * (48 + 128);
   const int64_t relu = conv + 4 * 128;
@@ -69,7 +56,7 @@ TEST(NetworkMemory, OfATrainingStep) {
 
 // Only what conv gives is used later than by the next computation: by the addition.
 TEST(NetworkMemory, OfInference) {
-  const StepJob job = MakeNetworkJob(WithShortcut(), {.phase = NetworkPhase::kInference}).value();
+  const StepJob job = MakeNetworkJob(SmallNetwork(), {.phase = NetworkPhase::kInference}).value();
   EXPECT_EQ(job.states()[0].weights, Bytes{4 * 330});
   EXPECT_EQ(job.states()[0].total(), Bytes{4 * 330});
   using NamedBytes = std::vector<std::pair<std::string, int64_t>>;
@@ -111,7 +98,7 @@ TEST(NetworkMemory, OfSampling) {
 // 330 parameters on 4 ranks: 83 each. Adam has two moments; with weights of two bytes it has them
 // in four, too.
 TEST(NetworkMemory, OfStates) {
-  Network network = WithShortcut();
+  Network network = SmallNetwork();
   const auto states = [&](int64_t zero, OptimizerKind optimizer) {
     return StatesOfNetwork(network, {.data = 4, .zero_stage = zero, .optimizer = optimizer});
   };
