@@ -36,13 +36,10 @@ Result<SimMachine> ReadMachine(const MachineFiles& files, const Console& console
   SimMachine machine;
   machine.congestion = files.congestion;
   std::string text;
-  if (const auto network = NetworkOfDims(files.network)) {
+  if (IsNetworkOfDims(files.network)) {
+    const Result<std::string> network = NetworkOfDims(files.network);
+    if (!network) return MakeError(ErrorCode::kUsage, "--network: " + network.error().message);
     ETUDE_RETURN_IF_ERROR(ParseAstraNetwork(*network, "--network", machine));
-  } else if (files.network.find("):") != std::string::npos) {
-    return MakeError(ErrorCode::kUsage,
-                     fmt::format("--network: found '{}', expected a file, or dimensions as in "
-                                 "\"Ring(8):50GB/s,500ns Switch(4):25GB/s,1us\"",
-                                 files.network));
   } else {
     ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(files.network, context.limits));
     ETUDE_RETURN_IF_ERROR(ParseAstraNetwork(text, files.network, machine));

@@ -154,15 +154,15 @@ Result<SimJob> ReadSimJob(const SimJobOptions& options, int64_t npus, const Cons
                        "--comm-groups: a folder of classes has the ranks of its groups");
     }
     ETUDE_ASSIGN_OR_RETURN(read.job, ReadJobFolder(first, context));
+    for (size_t i = 0; i < read.job->classes.size(); ++i) {
+      WarnOfIds(read.job->classes[i].program, fmt::format("{}, class {}", first, i), context);
+    }
   } else {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs, FindRanks(options.paths, context));
     ETUDE_ASSIGN_OR_RETURN(RankTraces traces,
                            ReadRankTraces(inputs, options.groups, options.jobs, console));
     for (size_t i = 0; i < inputs.size(); ++i) {
-      const size_t dangling = traces.traces[i].dangling().size();
-      if (dangling == 0) continue;
-      context.Warn(
-          fmt::format("{}: nodes wait for {} that are not there", inputs[i].path, dangling));
+      WarnOfIds(traces.traces[i], inputs[i].path, context);
     }
     const bool is_chakra = std::ranges::all_of(traces.traces, [](const Trace& trace) {
       return trace.info().format == TraceFormat::kChakra;

@@ -220,8 +220,10 @@ class SimulateCommand : public Command {
     for (const Table& table : tables) {
       // What ranks do is short in "times", and the path in sums.
       const bool is_long = table.key == "ranks" || table.key == "path_ranks" || table.key == "path";
-      const bool is_wanted = output_.table().empty() ? !is_long : output_.table() == table.key;
-      if (is_wanted) text += etude::ToText(WithoutZeros(table), output_.top());
+      if (output_.table() == table.key) text += ToTextOfWanted(WithoutZeros(table), output_.top());
+      if (output_.table().empty() && !is_long) {
+        text += etude::ToText(WithoutZeros(table), output_.top());
+      }
     }
     for (const std::string& note : step.job.notes) text += "note: " + note + "\n";
     for (const std::string& line : step.written) text += line + "\n";

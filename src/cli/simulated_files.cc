@@ -174,14 +174,9 @@ SimNodeNames NamesOfSimJob(const SimJob& job, const Console& console) {
 Result<std::vector<SimMemoryRow>> MemoryOfSimJob(const SimJob& job, const SimResult& result,
                                                  const Console& console) {
   std::vector<SimMemoryRow> rows;
-  std::map<uint32_t, size_t> known;  // rows by number of the results; SIZE_MAX: nothing is said
-  for (int64_t rank = 0; rank < static_cast<int64_t>(result.class_of.size()); ++rank) {
-    const uint32_t simulated = result.class_of[static_cast<size_t>(rank)];
-    const auto [at, is_new] = known.emplace(simulated, SIZE_MAX);
-    if (!is_new) {
-      if (at->second != SIZE_MAX) ++rows[at->second].ranks;
-      continue;
-    }
+  const std::vector<int64_t> sizes = result.ClassSizes();
+  for (size_t simulated = 0; simulated < result.ranks.size(); ++simulated) {
+    const int64_t rank = result.first[simulated];
     std::optional<Trace> of_file;
     if (!job.job) {
       ETUDE_ASSIGN_OR_RETURN(of_file, ReadRankOfPrefix(job.prefix, rank, console));
@@ -192,8 +187,8 @@ Result<std::vector<SimMemoryRow>> MemoryOfSimJob(const SimJob& job, const SimRes
     const SimProgram& program = *job.workload.ranks[static_cast<size_t>(rank)].program;
     const std::optional<SimMemory> memory = FindSimMemory(trace, program, result.ranks[simulated]);
     if (!memory) continue;
-    at->second = rows.size();
-    SimMemoryRow& row = rows.emplace_back(SimMemoryRow{.rank = rank, .memory = *memory});
+    SimMemoryRow& row =
+        rows.emplace_back(SimMemoryRow{.rank = rank, .ranks = sizes[simulated], .memory = *memory});
     if (!memory->node) continue;
     row.name = trace.name(memory->node);
     row.node = trace.source_id(memory->node);

@@ -88,7 +88,8 @@ class TimelineCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(const TimelineReport report, Write(parts));
     if (report.slices == 0) {
       return BadInput(inputs.front().path +
-                      ": found no node with a time, expected a linked trace or a profile");
+                      ": found no node that says when it began, expected a linked trace, a "
+                      "profile or a simulated job (etude simulate -o)");
     }
     if (output_ == "-") return ExitCode::kOk;
     console.Print(json_ ? JsonText(ToJson(output_, report)) : ToText(output_, report));

@@ -52,6 +52,14 @@ std::string FormatCount(uint64_t count, std::string_view one, std::string_view m
   return fmt::format("{} {}{}", FormatCount(count), many.empty() ? one : many, plural_end);
 }
 
+std::string FormatNumber(double number) {
+  constexpr double kFiveDigits = 9999.5;
+  constexpr double kMost = 1e15;
+  const double size = std::abs(number);
+  if (!(size >= kFiveDigits && size < kMost)) return fmt::format("{:.4g}", number);
+  return (number < 0 ? "-" : "") + FormatCount(static_cast<uint64_t>(std::llround(size)));
+}
+
 std::string FormatShare(double share) { return fmt::format("{:.1f} %", share * 100); }
 
 std::string FormatError(double error) { return fmt::format("{:+.1f} %", error * 100); }

@@ -20,6 +20,8 @@ std::string FormatBytes(Bytes bytes);
 std::string FormatCount(uint64_t count);
 // "1 node", "14,392 nodes"; `many` where it is not `one` with an s.
 std::string FormatCount(uint64_t count, std::string_view one, std::string_view many = "");
+// "0.1235", "12.35", "1,234,568": four digits, and all of those before the point up to 10^15.
+std::string FormatNumber(double number);
 // "98.7 %"; `share` in 0..1.
 std::string FormatShare(double share);
 // "+1.2 %"; `error` as a share.

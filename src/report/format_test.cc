@@ -22,6 +22,11 @@ TEST(Format, Quantities) {
   EXPECT_EQ(FormatCount(1'234, "node"), "1,234 nodes");
   EXPECT_EQ(FormatCount(1, "class", "classes"), "1 class");
   EXPECT_EQ(FormatCount(2, "class", "classes"), "2 classes");
+  EXPECT_EQ(FormatNumber(0.12345), "0.1235");
+  EXPECT_EQ(FormatNumber(9999.4), "9999");
+  EXPECT_EQ(FormatNumber(9999.6), "10,000");
+  EXPECT_EQ(FormatNumber(-1'234'567.5), "-1,234,568");
+  EXPECT_EQ(FormatNumber(1e15), "1e+15");
   EXPECT_EQ(FormatShare(0.987), "98.7 %");
 }
 

@@ -40,8 +40,10 @@ std::string ToText(const std::vector<Inspected>& found, std::string_view only, s
   std::string text;
   for (size_t i = 0; i < found.front().tables.size(); ++i) {
     if (!IsWanted(found.front().tables[i], only)) continue;
-    text += found.size() == 1 ? ToText(found.front().tables[i], most_rows)
-                              : ToText(JoinTables(found, i, most_rows));
+    const Table& first = found.front().tables[i];
+    const Table table = found.size() == 1 ? first : JoinTables(found, i, most_rows);
+    const size_t most = found.size() == 1 ? most_rows : 0;
+    text += only.empty() ? ToText(table, most) : ToTextOfWanted(table, most);
   }
   for (const Inspected& one : found) {
     const std::string who = found.size() == 1 ? ""

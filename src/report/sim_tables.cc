@@ -104,10 +104,10 @@ std::vector<Table::Column> TimeColumns() {
 }
 void AddTimes(const SimClassAccount& one, std::vector<Cell>& row) {
   const SimTimes& times = one.times;
-  for (const int64_t time :
-       {one.end, times.compute, times.communication, times.exposed_communication, times.memory,
-        times.exposed_memory, times.host, times.idle(), times.host_wait, times.late_wait,
-        times.early, times.other_wait}) {
+  row.push_back(one.end ? Cell(*one.end) : Cell());
+  for (const int64_t time : {times.compute, times.communication, times.exposed_communication,
+                             times.memory, times.exposed_memory, times.host, times.idle(),
+                             times.host_wait, times.late_wait, times.early, times.other_wait}) {
     row.emplace_back(time);
   }
 }
@@ -123,8 +123,8 @@ Table TimesTable(const SimAccount& account) {
   };
   add("mean", std::nullopt, MeanOf(account));
   // Of those that end at one time the one with most to do, and with least.
-  const auto key = [](const SimClassAccount& one) {
-    return std::tuple(one.end, -one.times.idle(), -one.first);
+  const auto key = [&](const SimClassAccount& one) {
+    return std::tuple(one.end.value_or(account.step), -one.times.idle(), -one.first);
   };
   const auto [first, last] = std::ranges::minmax_element(account.classes, {}, key);
   add("last to end", last->first, *last);
@@ -188,10 +188,10 @@ Table CollectivesTable(const SimMachine& machine, const SimAccount& account) {
     } else {
       row.emplace_back(one.time / done);
       row.emplace_back(one.skew / done);
-      const auto transfer = static_cast<double>(one.time - one.skew);
-      if (transfer > 0 && one.type != CollectiveType::kBarrier) {
+      const auto moving = static_cast<double>(one.moving);
+      if (moving > 0 && one.type != CollectiveType::kBarrier) {
         const double rate =
-            AlgorithmBytes(one.type, one.bytes, one.members) * static_cast<double>(done) / transfer;
+            AlgorithmBytes(one.type, one.bytes, one.members) * static_cast<double>(done) / moving;
         row.emplace_back(rate);
         row.emplace_back(rate * BusFactor(one.type, one.members));
       } else {

@@ -60,7 +60,7 @@ Table JoinTables(const std::vector<Cell>& names, const std::vector<const Table*>
 std::string ToText(const Cell& cell, Unit unit) {
   if (const auto* text = std::get_if<std::string>(&cell)) return *text;
   if (const auto* number = std::get_if<double>(&cell)) {
-    return unit == Unit::kShare ? FormatShare(*number) : fmt::format("{:.4g}", *number);
+    return unit == Unit::kShare ? FormatShare(*number) : FormatNumber(*number);
   }
   const auto* count = std::get_if<int64_t>(&cell);
   if (count == nullptr) return std::string(kUnknown);
@@ -118,6 +118,10 @@ std::string ToText(const Table& table, size_t most_rows) {
   const uint64_t left_out = table.left_out + table.rows.size() - shown;
   if (left_out != 0) text += fmt::format("  and {} more\n", FormatCount(left_out));
   return text;
+}
+
+std::string ToTextOfWanted(const Table& table, size_t most_rows) {
+  return table.rows.empty() ? table.title + ": none\n" : ToText(table, most_rows);
 }
 
 std::string ToCsv(const Table& table) {

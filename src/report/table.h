@@ -65,6 +65,8 @@ std::string_view Name(Unit unit);
 // The first `most_rows` rows (0: all) below the title and the columns' titles; what is left out is
 // counted in a last line, long texts are cut. Without rows: "".
 std::string ToText(const Table& table, size_t most_rows = 0);
+// The same of a table that was asked for by its name: without rows it says so.
+std::string ToTextOfWanted(const Table& table, size_t most_rows = 0);
 // RFC 4180, keys in the first line.
 std::string ToCsv(const Table& table);
 // An array with an object per row.

@@ -89,17 +89,16 @@ SimAccount AccountOf(const SimWorkload& workload, const SimResult& result,
     }
   }
   if (result.stopped) account.step = std::max(account.step, result.time);
-  std::vector<int64_t> counts(result.ranks.size());
-  for (const uint32_t rank_class : result.class_of) ++counts[rank_class];
+  const std::vector<int64_t> counts = result.ClassSizes();
   for (size_t i = 0; i < result.ranks.size(); ++i) {
     const SimRankResult& done = result.ranks[i];
-    const int64_t first = arrivals.first(i);
+    const int64_t first = result.first[i];
     const SimProgram& program = *workload.ranks[static_cast<size_t>(first)].program;
     account.classes.push_back(
         {.first = first,
          .ranks = counts[i],
          .finished = done.finished,
-         .end = done.wall,
+         .end = result.stopped && !done.finished ? std::nullopt : std::optional(done.wall),
          .times = TimesOf(InstantsOf(program, result, arrivals, i, account.step), done.finished,
                           done.wall, account.step)});
   }
@@ -121,7 +120,9 @@ SimClassAccount MeanOf(const SimAccount& account) {
   const auto mean_time = [&](int64_t SimTimes::*time) {
     return mean_of([&](const SimClassAccount& one) { return one.times.*time; });
   };
-  mean.end = mean_of([](const SimClassAccount& one) { return one.end; });
+  if (std::ranges::all_of(account.classes, [](const auto& one) { return one.end.has_value(); })) {
+    mean.end = mean_of([](const SimClassAccount& one) { return *one.end; });
+  }
   SimTimes& times = mean.times;
   for (int64_t SimTimes::*time :
        {&SimTimes::communication, &SimTimes::memory, &SimTimes::host,

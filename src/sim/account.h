@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "src/sim/arrivals.h"
@@ -35,7 +36,7 @@ struct SimClassAccount {
   int64_t first = 0;  // rank
   int64_t ranks = 0;
   bool finished = false;
-  int64_t end = 0;  // of its last work, ns
+  std::optional<int64_t> end;  // of its last work, ns; nullopt: the simulation stopped before
   SimTimes times;
 };
 

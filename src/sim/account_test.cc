@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -264,6 +267,60 @@ TEST(Account, RanksThatWaitForEver) {
   EXPECT_EQ(account.classes[0].times.late_wait, 800);
   EXPECT_EQ(account.classes[0].times.early, 0);
   EXPECT_EQ(account.classes[0].times.other_wait, 0);
+}
+
+// A broadcast of 1,000 bytes from rank 0, at 100 ns: its message comes at 1,210 ns and is handled
+// at 1,220 ns. Rank 1 comes at 50 ns, at 700 ns, and at 5,000 ns, when the message is there.
+TEST(Account, ABroadcastTakesTimeFromItsRootOn) {
+  SimMachine machine = AccountMachine({2});
+  machine.system.replay_broadcasts = false;
+  for (const auto& [late, skew, time, moving] :
+       {std::array<int64_t, 4>{50, 50, 1170, 1120}, std::array<int64_t, 4>{700, 600, 1120, 1120},
+        std::array<int64_t, 4>{5000, 4900, 4910, 4910}}) {
+    SimNode node = AccountCollective(1000);
+    node.collective = CollectiveType::kBroadcast;
+    const SimWorkload workload{.ranks = {AccountRank({{{.duration = 100}}, {node}}),
+                                         AccountRank({{{.duration = late}}, {node}})}};
+    const SimAccount account = AccountFor(machine, workload);
+    ASSERT_EQ(account.collectives.size(), 1u);
+    EXPECT_EQ(account.collectives[0].time, time);
+    EXPECT_EQ(account.collectives[0].skew, skew);
+    EXPECT_EQ(account.collectives[0].moving, moving);
+  }
+}
+
+// The same in groups, which have their roots by place: ranks 2 and 0, where rank 0 is late.
+TEST(Account, ABroadcastOfAGroup) {
+  SimMachine machine = AccountMachine({3});
+  machine.system.replay_broadcasts = false;
+  SimNode node = AccountCollective(1000, 1);
+  node.collective = CollectiveType::kBroadcast;
+  const SimWorkload workload{
+      .ranks = {AccountRank({{{.duration = 400}}, {node}}, {1}), AccountRank({{{.duration = 10}}}),
+                AccountRank({{node}}, {1})},
+      .groups = {{1, {2, 0}}}};
+  const SimAccount account = AccountFor(machine, workload);
+  ASSERT_EQ(account.collectives.size(), 1u);
+  EXPECT_EQ(account.collectives[0].time, 1120);
+  EXPECT_EQ(account.collectives[0].skew, 400);
+  EXPECT_EQ(account.collectives[0].moving, 1120);
+}
+
+// A rank that has not ended when a simulation is stopped has no end.
+TEST(Account, AnInterruptedSimulation) {
+  const std::vector<AccountNode> many(40'000, {{.duration = 3}});
+  const SimWorkload workload{.ranks = {AccountRank(many), AccountRank({{{.duration = 5}}})}};
+  const SimMachine machine = AccountMachine({2});
+  const std::atomic<bool> stop = true;
+  RunContext context;
+  context.stop = &stop;
+  const SimResult result = Simulate(machine, workload, {.context = &context}).value();
+  ASSERT_TRUE(result.stopped);
+  const SimAccount account = AccountOf(workload, result, Arrivals(machine, workload, result));
+  EXPECT_EQ(account.classes[0].end, std::nullopt);
+  EXPECT_EQ(account.classes[1].end, 5);
+  EXPECT_EQ(MeanOf(account).end, std::nullopt);
+  EXPECT_EQ(account.step, result.time);
 }
 
 // 1 GB all-reduced by 4 ranks in 0.1 s: 10 GB/s, and 15 GB/s on the wire.

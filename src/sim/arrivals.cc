@@ -4,19 +4,9 @@
 #include <functional>
 
 namespace etude {
-namespace {
-
-uint32_t FirstDims(size_t count) { return static_cast<uint32_t>((uint64_t{1} << count) - 1); }
-
-}  // namespace
-
 Arrivals::Arrivals(const SimMachine& machine, const SimWorkload& workload, const SimResult& result)
     : machine_(machine), workload_(workload), result_(result), travel_(machine) {
-  first_.resize(result.ranks.size(), -1);
-  for (size_t rank = result.class_of.size(); rank-- > 0;) {
-    first_[result.class_of[rank]] = static_cast<int64_t>(rank);
-  }
-  for (size_t i = 0; i < first_.size(); ++i) {
+  for (size_t i = 0; i < result.ranks.size(); ++i) {
     come_.push_back(result.ranks[i].begins);
     order_.push_back(IssueOrder(i));
   }
@@ -39,25 +29,13 @@ std::optional<Arrivals::Other> Arrivals::OtherSizeAt(size_t rank_class, uint32_t
 
 size_t Arrivals::Dims() const { return std::min<size_t>(machine_.dims.size(), 32); }
 
-// The dimensions that a collective of all ranks is along.
-uint32_t Arrivals::DimsOf(const SimNode& node) const {
-  const SystemModel& system = machine_.system;
-  if (OwnAlgorithm(node.collective)) return node.dims & FirstDims(Dims());
-  const auto found = system.algorithms.find(node.collective);
-  const bool is_whole = system.programs.contains(node.collective) ||
-                        found == system.algorithms.end() || found->second.empty() ||
-                        found->second.front().whole;
-  if (is_whole) return FirstDims(Dims());
-  return node.dims & FirstDims(std::min(Dims(), found->second.size()));
-}
-
 // A group of all ranks is that of all.
 Arrivals::Circle Arrivals::CircleOf(const SimRank& rank, const SimNode& node) const {
   const auto group = workload_.groups.find(rank.GroupOf(node));
   const bool is_part = node.group != 0 && group != workload_.groups.end() &&
                        static_cast<int64_t>(group->second.size()) != travel_.total();
   if (is_part) return {.group = node.group};
-  return {.dims = DimsOf(node)};
+  return {.dims = machine_.DimsOf(node)};
 }
 
 Arrivals::Place Arrivals::PlaceOf(int64_t rank, const Circle& circle) const {
@@ -79,6 +57,21 @@ int64_t Arrivals::MembersOf(const Place& place) const {
   return members;
 }
 
+bool Arrivals::IsSource(int64_t rank, const SimNode& node) const {
+  const CollectiveType type = node.collective;
+  if (type != CollectiveType::kBroadcast && type != CollectiveType::kScatter) return false;
+  const Circle circle = CircleOf(RankAt(rank), node);
+  const auto group = workload_.groups.find(RankAt(rank).GroupOf(node));
+  int64_t root = node.root;
+  if (group != workload_.groups.end()) root = group->second[static_cast<size_t>(node.root)];
+  if (circle.group != 0) return root == rank;
+  for (size_t i = 0; i < Dims(); ++i) {
+    const bool is_along = (circle.dims >> i & 1) != 0;
+    if (is_along && travel_.Coordinate(rank, i) != travel_.Coordinate(root, i)) return false;
+  }
+  return true;
+}
+
 std::vector<uint32_t> Arrivals::IssueOrder(size_t rank_class) const {
   const SimRankResult& done = result_.ranks[rank_class];
   const SimProgram& program = ProgramOf(rank_class);
@@ -94,12 +87,12 @@ std::vector<uint32_t> Arrivals::IssueOrder(size_t rank_class) const {
 }
 
 void Arrivals::FindCollectives() {
-  std::vector<Calls> calls(first_.size());
-  std::vector<std::vector<Circle>> circles(first_.size());
-  for (size_t i = 0; i < first_.size(); ++i) {
+  std::vector<Calls> calls(result_.ranks.size());
+  std::vector<std::vector<Circle>> circles(result_.ranks.size());
+  for (size_t i = 0; i < result_.ranks.size(); ++i) {
     const SimProgram& program = ProgramOf(i);
     const auto add = [&](const SimNode& node) {
-      return circles[i].emplace_back(CircleOf(RankAt(first_[i]), node));
+      return circles[i].emplace_back(CircleOf(RankAt(result_.first[i]), node));
     };
     for (const uint32_t index : order_[i]) {
       const SimNode& node = program.nodes[index];
@@ -188,16 +181,19 @@ void Arrivals::Meet(const Roles& roles, CollectiveType type, const std::vector<C
     int64_t first_begin = kNever;
     int64_t last_begin = 0;
     int64_t last_end = 0;
+    std::optional<int64_t> source_begin;
     bool finished = true;
     std::optional<int64_t> absent;
     for (const Part& part : parts) {
       if (k >= part.nodes.size()) {
-        if (!absent) absent = first_[part.rank_class];
+        if (!absent) absent = result_.first[part.rank_class];
         continue;
       }
       const uint32_t index = part.nodes[k];
       const SimRankResult& done = result_.ranks[part.rank_class];
-      one.bytes = std::max(one.bytes, ProgramOf(part.rank_class).nodes[index].bytes);
+      const SimNode& node = ProgramOf(part.rank_class).nodes[index];
+      one.bytes = std::max(one.bytes, node.bytes);
+      if (IsSource(result_.first[part.rank_class], node)) source_begin = done.begins[index];
       first_begin = std::min(first_begin, done.begins[index]);
       last_begin = std::max(last_begin, done.begins[index]);
       last_end = std::max(last_end, done.ends[index]);
@@ -215,7 +211,7 @@ void Arrivals::Meet(const Roles& roles, CollectiveType type, const std::vector<C
       };
       for (const Part& other : parts) {
         if (bytes_of(other) == bytes_of(part)) continue;
-        other_size_[{part.rank_class, part.nodes[k]}] = {.rank = first_[other.rank_class],
+        other_size_[{part.rank_class, part.nodes[k]}] = {.rank = result_.first[other.rank_class],
                                                          .node = other.nodes[k]};
         break;
       }
@@ -228,12 +224,13 @@ void Arrivals::Meet(const Roles& roles, CollectiveType type, const std::vector<C
     const auto times = static_cast<int64_t>(finished ? count : 0);
     one.time = account.time + (last_end - first_begin) * times;
     one.skew = account.skew + (last_begin - first_begin) * times;
+    one.moving = account.moving + (last_end - source_begin.value_or(last_begin)) * times;
     account = one;
   }
 }
 
 void Arrivals::FindMessages() {
-  for (size_t i = 0; i < first_.size(); ++i) {
+  for (size_t i = 0; i < result_.ranks.size(); ++i) {
     Pair(i, NodeKind::kRecv, NodeKind::kSend);
     // A rendezvous is what keeps a sender waiting.
     if (machine_.system.rendezvous) Pair(i, NodeKind::kSend, NodeKind::kRecv);
@@ -274,7 +271,7 @@ Arrivals::Messages Arrivals::MessagesWith(int64_t rank, int64_t peer, NodeKind k
 
 // When the other ends of a class's messages have come.
 void Arrivals::Pair(size_t rank_class, NodeKind kind, NodeKind other) {
-  const int64_t rank = first_[rank_class];
+  const int64_t rank = result_.first[rank_class];
   std::vector<int64_t> peers;
   for (const auto& [number, nodes] : EndsOf(rank_class, kind)) {
     const int64_t peer = number == SimNode::kNobody ? -1 : RankAt(rank).peers[number];

@@ -28,6 +28,7 @@ struct SimCollectiveAccount {
   uint64_t unfinished = 0;  // of them, which count in no time
   int64_t time = 0;         // from the first begin to the last end, summed
   int64_t skew = 0;         // of it, before the last begin
+  int64_t moving = 0;       // of it, what bandwidths count: from when data can move, summed
 };
 
 // Who meets whom in what was simulated: the first, second … collective of one type of a group, and
@@ -39,8 +40,6 @@ class Arrivals {
   // All must outlive it.
   Arrivals(const SimMachine& machine, const SimWorkload& workload, const SimResult& result);
 
-  // A rank of the class.
-  int64_t first(size_t rank_class) const { return first_[rank_class]; }
   // When all that a node communicates with had come to it; kNever: some have not. By class of ranks
   // and node of its program.
   int64_t Of(size_t rank_class, uint32_t node) const { return come_[rank_class][node]; }
@@ -83,14 +82,15 @@ class Arrivals {
 
   const SimRank& RankAt(int64_t rank) const { return workload_.ranks[static_cast<size_t>(rank)]; }
   const SimProgram& ProgramOf(size_t rank_class) const {
-    return *RankAt(first_[rank_class]).program;
+    return *RankAt(result_.first[rank_class]).program;
   }
   // Those that a node can name.
   size_t Dims() const;
-  uint32_t DimsOf(const SimNode& node) const;
   Circle CircleOf(const SimRank& rank, const SimNode& node) const;
   Place PlaceOf(int64_t rank, const Circle& circle) const;
   int64_t MembersOf(const Place& place) const;
+  // Whether all that the node's collective moves comes from its rank.
+  bool IsSource(int64_t rank, const SimNode& node) const;
 
   std::vector<uint32_t> IssueOrder(size_t rank_class) const;
   void FindCollectives();
@@ -106,7 +106,6 @@ class Arrivals {
   const SimWorkload& workload_;
   const SimResult& result_;
   const Travel travel_;
-  std::vector<int64_t> first_;
   // While it is made: communications that were begun, in that order.
   std::vector<std::vector<uint32_t>> order_;
   std::vector<std::vector<int64_t>> come_;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/sim/collective_phases.h"
+#include "src/sim/sim_chain.h"
 #include "src/sim/sim_input.h"
 
 namespace etude {
@@ -57,6 +58,7 @@ struct CollectiveStream {
   SimIndex data_set = 0;
   int64_t tag = 0;
   int64_t priority = 0;
+  SimChain chain;         // up to when it came to its queue
   CollectivePhase phase;  // where it is
   const class StreamAlgorithm* algorithm = nullptr;
   std::vector<CollectivePhase> phases;  // all

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -116,6 +117,20 @@ struct SimMachine {
     int64_t total = 1;
     for (const NetworkDim& dim : dims) total *= dim.npus;
     return total;
+  }
+  // The dimensions that a collective of all ranks is along: bit i for dimension i, of the first 32.
+  uint32_t DimsOf(const SimNode& node) const {
+    const auto first = [](size_t count) {
+      return static_cast<uint32_t>((uint64_t{1} << count) - 1);
+    };
+    const size_t count = std::min<size_t>(dims.size(), 32);
+    if (OwnAlgorithm(node.collective)) return node.dims & first(count);
+    const auto found = system.algorithms.find(node.collective);
+    const bool is_whole = system.programs.contains(node.collective) ||
+                          found == system.algorithms.end() || found->second.empty() ||
+                          found->second.front().whole;
+    if (is_whole) return first(count);
+    return node.dims & first(std::min(count, found->second.size()));
   }
 };
 

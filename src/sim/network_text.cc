@@ -1,27 +1,60 @@
 #include "src/sim/network_text.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 
 #include <fmt/format.h>
 
 namespace etude {
+namespace {
 
-std::optional<std::string> NetworkOfDims(std::string_view dims) {
+constexpr std::string_view kExample = "as in \"Ring(8):50GB/s,500ns Switch(4):25GB/s,1us\"";
+
+tl::unexpected<Error> Missing(std::string_view dim, std::string_view what) {
+  return BadInput(fmt::format("found '{}' without {}, expected {}", dim, what, kExample));
+}
+
+}  // namespace
+
+bool IsNetworkOfDims(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto end = std::ranges::find_if_not(text, is_letter);
+  return end != text.end() && *end == '(';
+}
+
+Result<std::string> NetworkOfDims(std::string_view dims) {
   constexpr std::string_view kForeign = "\"\\\n";
-  if (dims.find_first_of(kForeign) != dims.npos) return std::nullopt;
-  std::string lists[4];
+  if (dims.find_first_of(kForeign) != dims.npos) {
+    return BadInput(fmt::format(
+        "found a quote, a backslash or a line break, expected dimensions {}", kExample));
+  }
+  struct Field {
+    std::string_view end;
+    std::string_view missing;  // where the end is
+  };
+  constexpr Field kFields[] = {{"(", "ranks in parentheses"},
+                               {")", "a closing parenthesis"},
+                               {",", "a latency"},
+                               {"", "a latency"}};
+  std::string lists[std::size(kFields)];
   while (!dims.empty()) {
     const size_t blank = dims.find(' ');
-    std::string_view dim = dims.substr(0, blank);
+    const std::string_view dim = dims.substr(0, blank);
     dims.remove_prefix(blank == std::string_view::npos ? dims.size() : blank + 1);
     if (dim.empty()) continue;
-    constexpr std::string_view kEnds[] = {"(", "):", ",", ""};
-    for (size_t i = 0; i < std::size(kEnds); ++i) {
-      const size_t end = kEnds[i].empty() ? dim.size() : dim.find(kEnds[i]);
-      if (end == std::string_view::npos) return std::nullopt;
-      lists[i] += fmt::format("{}\"{}\"", lists[i].empty() ? "" : ", ", dim.substr(0, end));
-      dim.remove_prefix(end + kEnds[i].size());
+    std::string_view rest = dim;
+    for (size_t i = 0; i < std::size(kFields); ++i) {
+      const auto& [mark, missing] = kFields[i];
+      if (i == 2) {  // the bandwidth
+        if (!rest.starts_with(':')) return Missing(dim, "a bandwidth and a latency");
+        rest.remove_prefix(1);
+      }
+      const size_t end = mark.empty() ? rest.size() : rest.find(mark);
+      if (end == std::string_view::npos || (mark.empty() && end == 0)) return Missing(dim, missing);
+      lists[i] += fmt::format("{}\"{}\"", lists[i].empty() ? "" : ", ", rest.substr(0, end));
+      rest.remove_prefix(end + mark.size());
     }
   }
   return fmt::format("topology: [{}]\nnpus_count: [{}]\nbandwidth: [{}]\nlatency: [{}]\n", lists[0],

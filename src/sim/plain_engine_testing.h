@@ -349,6 +349,7 @@ class Engine {
     result.unreceived = messages_.unreceived();
     for (Npu& npu : npus_) {
       result.class_of.push_back(static_cast<uint32_t>(npu.id));
+      result.first.push_back(npu.id);
       SimRankResult& one = npu.result;
       one.finished = npu.left == 0;
       for (const int64_t end : one.ends) one.wall = std::max(one.wall, end);

@@ -123,7 +123,8 @@ void SimCollectives::Begin(SimIndex at, SimIndex index, const SimNode& node) {
   }
   const SimCollectiveModel::Chunks chunks = model_.ChunksOf(*call);
   const int64_t streams = is_custom ? 1 : chunks.count;
-  const SimIndex set = data_sets_.Add({.rank = at, .node = index, .left = streams});
+  const SimIndex set =
+      data_sets_.Add({.rank = at, .node = index, .left = streams, .begin = timeline_.now()});
   const int64_t priority = PriorityOf(ranks_[at], node);
   int64_t first_tag = 0;
   if (call->group != nullptr) {
@@ -149,8 +150,11 @@ void SimCollectives::Begin(SimIndex at, SimIndex index, const SimNode& node) {
       const Status made = model_.MakePhases(*call, chunks.bytes, ranks_[at].turns, stream.phases);
       if (!made) return listener_.Fail(at, index, made.error().message);
     }
+    now_ = {.rank = at, .node = index, .until = timeline_.now()};
     if (stream.phases.empty()) {
-      timeline_.PlanLocal(at, 0, {.kind = LocalKind::kStreamless, .subject = stream.id});
+      timeline_.PlanLocal(
+          at, 0,
+          {.kind = LocalKind::kStreamless, .subject = stream.id, .chain = chains_.Add(now_)});
     } else {
       NextPhase(stream);
     }
@@ -170,18 +174,42 @@ CollectiveStream& SimCollectives::NewStream() {
 
 // ---- queues
 
+void SimCollectives::Streamless(const LocalEvent& event) {
+  now_ = chains_.Take(event.chain);
+  Finish(event.subject);
+}
+
 void SimCollectives::Finish(SimIndex id) {
   const SimIndex set = streams_[id].data_set;
   if (--data_sets_[set].left == 0) {
     const DataSet done = data_sets_.Take(set);
+    ranks_[done.rank].ends.push_back({.node = done.node,
+                                      .source_class = now_.rank,
+                                      .source_node = now_.node,
+                                      .latency = now_.latency,
+                                      .transfer = now_.transfer,
+                                      .handling = now_.handling,
+                                      .queue = now_.queue});
     listener_.Complete(done.rank, done.node);
   }
   free_streams_.push_back(id);
 }
 
+std::vector<std::vector<SimCollectiveEnd>> SimCollectives::TakeEnds() {
+  std::vector<std::vector<SimCollectiveEnd>> all;
+  all.reserve(ranks_.size());
+  for (Rank& rank : ranks_) {
+    std::ranges::sort(rank.ends, {}, &SimCollectiveEnd::node);
+    all.push_back(std::move(rank.ends));
+  }
+  return all;
+}
+
 // The stream goes from its queue, if it is in one, to the next.
 void SimCollectives::NextPhase(CollectiveStream& stream) {
   const SimIndex at = stream.rank;
+  // Another collective may begin where this one ends.
+  const Leaving leaving{.data_set = stream.data_set, .chain = now_};
   const bool was_queued = stream.begun > 0;
   const SimIndex old = was_queued ? stream.phase.queue : 0;
   const bool ends = stream.begun == stream.phases.size();
@@ -190,6 +218,7 @@ void SimCollectives::NextPhase(CollectiveStream& stream) {
     if (was_queued) ties_.EndStream(stream.data_set, old);
     Finish(stream.id);
   } else {
+    stream.chain = now_;
     stream.phase = stream.phases[stream.begun++];
     next = stream.phase.queue;
     Rank& rank = ranks_[at];
@@ -204,19 +233,30 @@ void SimCollectives::NextPhase(CollectiveStream& stream) {
   if (was_queued) {
     ties_.TouchQueue(old, TieWatch::QueueStep::kLeave);
     --ranks_[at].queues[old].running;
-    StartStreams(at, old);
+    StartStreams(at, old, &leaving);
   }
-  if (!ends) StartStreams(at, next);
+  if (!ends) StartStreams(at, next, nullptr);
 }
 
-void SimCollectives::StartStreams(SimIndex at, SimIndex number) {
+void SimCollectives::StartStreams(SimIndex at, SimIndex number, const Leaving* leaving) {
   Queue& queue = ranks_[at].queues[number];
   while (queue.running < most_running_ && !queue.waiting.empty()) {
     const SimIndex id = queue.waiting.top().stream;
     queue.waiting.pop();
     ++queue.running;
+    now_ = ChainOfStart(streams_[id], leaving);
     Start(streams_[id]);
   }
+}
+
+// A stream that has waited goes on from what it has waited for, where that is of its collective.
+SimChain SimCollectives::ChainOfStart(const CollectiveStream& stream,
+                                      const Leaving* leaving) const {
+  SimChain chain = stream.chain;
+  if (chain.until == timeline_.now()) return chain;
+  if (leaving != nullptr && leaving->data_set == stream.data_set) return leaving->chain;
+  chain.Wait(timeline_.now());
+  return chain;
 }
 
 // ---- what streams do
@@ -227,22 +267,35 @@ void SimCollectives::Start(CollectiveStream& stream) {
   stream.algorithm->Start(stream, *this);
 }
 
-void SimCollectives::MessageCame(SimIndex id) {
+// Where no collective has sent what came, its time is for waiting.
+SimChain SimCollectives::ChainOf(const CollectiveStream& stream, const SimChain* told) const {
+  if (told != nullptr) return *told;
+  SimChain chain{
+      .rank = stream.rank, .node = stream.node, .until = data_sets_[stream.data_set].begin};
+  chain.Wait(timeline_.now());
+  return chain;
+}
+
+void SimCollectives::MessageCame(SimIndex id, const SimChain* chain) {
   CollectiveStream& stream = streams_[id];
+  now_ = ChainOf(stream, chain);
   ties_.TouchStream(id, TieWatch::StreamStep::kArrival);
   stream.algorithm->MessageCame(stream, *this);
 }
 
 void SimCollectives::Handled(const LocalEvent& event) {
-  if (!event.reduces) return Reduced(event.subject);
+  if (!event.reduces) return Reduced(event);
   ties_.TouchStream(event.subject, TieWatch::StreamStep::kReduction);
-  timeline_.PlanLocal(streams_[event.subject].rank, endpoint_.Reduction(event.bytes),
-                      {.kind = LocalKind::kReduced, .subject = event.subject});
+  timeline_.PlanLocal(
+      streams_[event.subject].rank, endpoint_.Reduction(event.bytes),
+      {.kind = LocalKind::kReduced, .subject = event.subject, .chain = event.chain});
 }
 
-void SimCollectives::Reduced(SimIndex id) {
-  CollectiveStream& stream = streams_[id];
-  ties_.TouchStream(id, TieWatch::StreamStep::kStep);
+void SimCollectives::Reduced(const LocalEvent& event) {
+  CollectiveStream& stream = streams_[event.subject];
+  now_ = chains_.Take(event.chain);
+  now_.Handle(timeline_.now());
+  ties_.TouchStream(event.subject, TieWatch::StreamStep::kStep);
   stream.algorithm->Handled(stream, *this);
 }
 
@@ -254,7 +307,8 @@ void SimCollectives::Send(const CollectiveStream& stream, int64_t target, int64_
                   .source = stream.rank,
                   .target = input_.ClassOf(target),
                   .from = input_.PlaceOf(stream.rank),
-                  .to = target});
+                  .to = target},
+                 &now_);
 }
 
 void SimCollectives::Receive(const CollectiveStream& stream, int64_t source, int64_t bytes,
@@ -266,13 +320,16 @@ void SimCollectives::Receive(const CollectiveStream& stream, int64_t source, int
        .ordinal = input_.by_class ? ordinal : 0,
        .source = input_.ClassOf(source),
        .target = stream.rank},
-      source);
+      source, &now_);
 }
 
 void SimCollectives::Handle(const CollectiveStream& stream, bool reduces, int64_t bytes) {
-  timeline_.PlanLocal(
-      stream.rank, endpoint_.Delay(stream.phase.in_group),
-      {.kind = LocalKind::kHandled, .reduces = reduces, .subject = stream.id, .bytes = bytes});
+  timeline_.PlanLocal(stream.rank, endpoint_.Delay(stream.phase.in_group),
+                      {.kind = LocalKind::kHandled,
+                       .reduces = reduces,
+                       .subject = stream.id,
+                       .chain = chains_.Add(now_),
+                       .bytes = bytes});
 }
 
 // ---- collectives that are programs: whatever can begin does
@@ -306,18 +363,33 @@ void SimCollectives::IssueProgramNode(CollectiveStream& stream, SimIndex index) 
                     .target = input_.ClassOf(peer),
                     .from = input_.PlaceOf(stream.rank),
                     .to = peer,
-                    .sender = done});
+                    .sender = done},
+                   &now_);
   } else if (node.kind == NodeKind::kRecv) {
     messages_.Receive(done,
                       {.tag = TagOf(node),
                        .bytes = node.bytes,
                        .source = input_.ClassOf(peer),
                        .target = stream.rank},
-                      peer);
+                      peer, &now_);
   } else {
     timeline_.PlanLocal(stream.rank, RecordedTime(node),
-                        {.kind = LocalKind::kCustomDone, .subject = stream.id, .node = index});
+                        {.kind = LocalKind::kCustomDone,
+                         .subject = stream.id,
+                         .node = index,
+                         .chain = chains_.Add(now_)});
   }
+}
+
+void SimCollectives::ProgramNodeDone(const LocalEvent& event) {
+  now_ = chains_.Take(event.chain);
+  now_.Handle(timeline_.now());
+  CompleteProgramNode(event.subject, event.node);
+}
+
+void SimCollectives::ProgramMessageDone(SimIndex stream, SimIndex node, const SimChain* chain) {
+  now_ = ChainOf(streams_[stream], chain);
+  CompleteProgramNode(stream, node);
 }
 
 void SimCollectives::CompleteProgramNode(SimIndex id, SimIndex index) {

@@ -33,17 +33,22 @@ class SimCollectives final : private StreamActions {
   void Begin(SimIndex rank, SimIndex index, const SimNode& node);
 
   // Events.
-  void MessageCame(SimIndex stream);
+  void MessageCame(SimIndex stream, const SimChain* chain);
   void Handled(const LocalEvent& event);
-  void Reduced(SimIndex stream);
-  void Finish(SimIndex stream);
-  void CompleteProgramNode(SimIndex stream, SimIndex node);
+  void Reduced(const LocalEvent& event);
+  void Streamless(const LocalEvent& event);
+  void ProgramNodeDone(const LocalEvent& event);
+  void ProgramMessageDone(SimIndex stream, SimIndex node, const SimChain* chain);
+
+  // By rank. Once only.
+  std::vector<std::vector<SimCollectiveEnd>> TakeEnds();
 
  private:
   struct DataSet {
     SimIndex rank = 0;
     SimIndex node = 0;
-    int64_t left = 0;  // streams
+    int64_t left = 0;   // streams
+    int64_t begin = 0;  // ns
   };
   struct Waiting {
     int64_t priority = 0;
@@ -68,6 +73,12 @@ class SimCollectives final : private StreamActions {
     uint64_t next_order = 0;
     QueueTurns turns;
     std::vector<Queue> queues;
+    std::vector<SimCollectiveEnd> ends;
+  };
+  // A stream has left a queue, which another one may have waited for.
+  struct Leaving {
+    SimIndex data_set = 0;
+    SimChain chain;
   };
 
   // StreamActions.
@@ -83,9 +94,15 @@ class SimCollectives final : private StreamActions {
   int64_t NextStream(SimIndex rank, const SimNode& node, bool of_all);
   CollectiveStream& NewStream();
   void NextPhase(CollectiveStream& stream);
-  void StartStreams(SimIndex rank, SimIndex queue);
+  // `leaving`: nullptr: none.
+  void StartStreams(SimIndex rank, SimIndex queue, const Leaving* leaving);
+  SimChain ChainOfStart(const CollectiveStream& stream, const Leaving* leaving) const;
   void Start(CollectiveStream& stream);
+  void Finish(SimIndex stream);
   void StartProgram(CollectiveStream& stream);
+  void CompleteProgramNode(SimIndex stream, SimIndex node);
+  // Of what the stream is told.
+  SimChain ChainOf(const CollectiveStream& stream, const SimChain* told) const;
   void IssueProgramNode(CollectiveStream& stream, SimIndex index);
 
   const SimInput& input_;
@@ -101,6 +118,8 @@ class SimCollectives final : private StreamActions {
   SimPool<DataSet> data_sets_;
   std::deque<CollectiveStream> streams_;
   std::vector<SimIndex> free_streams_;
+  SimChains chains_;  // of local events
+  SimChain now_;      // of what is done
 };
 
 }  // namespace etude

@@ -122,7 +122,8 @@ void SimExecution::Send(SimIndex at, SimIndex index, const SimNode& node) {
                   .target = input_.ClassOf(peer),
                   .from = input_.PlaceOf(at),
                   .to = peer,
-                  .sender = {.kind = MessageReceiver::Kind::kNode, .rank = at, .subject = index}});
+                  .sender = {.kind = MessageReceiver::Kind::kNode, .rank = at, .subject = index}},
+                 nullptr);
 }
 
 void SimExecution::Receive(SimIndex at, SimIndex index, const SimNode& node) {
@@ -134,7 +135,7 @@ void SimExecution::Receive(SimIndex at, SimIndex index, const SimNode& node) {
                      .ordinal = input_.by_class ? input_.classes.partners[at][node.peer].here : 0,
                      .source = input_.ClassOf(peer),
                      .target = at},
-                    peer);
+                    peer, nullptr);
 }
 
 void SimExecution::Wait(SimIndex at, SimIndex index, int64_t time) {

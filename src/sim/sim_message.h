@@ -31,6 +31,7 @@ struct SimMessage {
   int64_t from = 0;
   int64_t to = 0;
   MessageReceiver sender;  // told at the arrival, too
+  SimIndex chain = kNoIndex;
 };
 
 // A message is for whom expects one with the same key.

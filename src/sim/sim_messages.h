@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "src/sim/mailbox.h"
+#include "src/sim/sim_chain.h"
 #include "src/sim/sim_message.h"
 #include "src/sim/sim_network_model.h"
 #include "src/sim/sim_pool.h"
@@ -15,20 +16,25 @@ namespace etude {
 class MessageListener {
  public:
   virtual ~MessageListener() = default;
-  virtual void Tell(const MessageReceiver& receiver) = 0;
+  // `chain`: up to now; nullptr: of no collective.
+  virtual void Tell(const MessageReceiver& receiver, const SimChain* chain) = 0;
 };
 
 // Messages from their sending to who is told that they have come. With rendezvous a message starts
-// when its receiver has said that it waits, by a message of 8,192 bytes.
+// when its receiver has said that it waits, by a message of 8,192 bytes. A message goes on with the
+// chain of what sends it, who receives it with that of what came last: the message, or the
+// receiver.
 class SimMessages {
  public:
   SimMessages(const SimInput& input, SimTimeline& timeline, SimNetworkModel& network,
               TieWatch& ties, MessageListener& listener)
       : input_(input), timeline_(timeline), network_(network), ties_(ties), listener_(listener) {}
 
-  void Send(const SimMessage& message);
+  // `chain`: up to now; nullptr: of no collective.
+  void Send(const SimMessage& message, const SimChain* chain);
   // `from`: the rank itself.
-  void Receive(const MessageReceiver& receiver, const MatchKey& key, int64_t from);
+  void Receive(const MessageReceiver& receiver, const MatchKey& key, int64_t from,
+               const SimChain* chain);
 
   // Events.
   void Arrive(const SimEvent& event);
@@ -38,9 +44,15 @@ class SimMessages {
   uint64_t unreceived() const { return mailbox_.unreceived(); }
 
  private:
-  void SendNow(const SimMessage& message);
-  void Post(const MessageReceiver& receiver, const MatchKey& key);
-  void Tell(const MessageReceiver& receiver);
+  // What is there before it was asked for.
+  struct Receipt {
+    MessageReceiver receiver;
+    SimIndex chain = kNoIndex;
+  };
+
+  void SendNow(SimMessage message, const SimChain* chain);
+  void Post(const MessageReceiver& receiver, const MatchKey& key, const SimChain* chain);
+  void Tell(const MessageReceiver& receiver, const SimChain* chain);
 
   const SimInput& input_;
   SimTimeline& timeline_;
@@ -48,8 +60,9 @@ class SimMessages {
   TieWatch& ties_;
   MessageListener& listener_;
   Mailbox mailbox_;
-  SimPool<SimMessage> messages_;       // on their way
-  SimPool<MessageReceiver> receipts_;  // of messages that were there before they were asked for
+  SimPool<SimMessage> messages_;  // on their way
+  SimPool<Receipt> receipts_;
+  SimChains chains_;  // of both
   // Of rendezvous.
   SimPool<SimMessage> held_;
   SimPool<std::pair<MessageReceiver, MatchKey>> posted_;

@@ -17,12 +17,16 @@ class UnawareNetwork final : public SimNetworkModel {
         sent_(input.rank_count() * input.machine.dims.size()) {}
 
   std::string_view name() const override { return "astra-sim-2.0/analytical-unaware"; }
-  void Send(SimIndex message, int64_t from, int64_t to, int64_t bytes) override {
+  Travel::Parts Send(SimIndex message, int64_t from, int64_t to, int64_t bytes) override {
     const SimIndex source = input_.ClassOf(from);
     Last& last = last_[source];
     if (last.to != to || last.bytes != bytes) {
       const Travel::Way way = input_.travel.WayOf(from, to);
-      last = {.to = to, .bytes = bytes, .way = way, .time = input_.travel.Time(way, bytes)};
+      last = {.to = to,
+              .bytes = bytes,
+              .way = way,
+              .time = input_.travel.Time(way, bytes),
+              .parts = input_.travel.PartsOf(way, bytes)};
     }
     if (last.way.hops > 0) {
       Sent& sent = sent_[source * input_.machine.dims.size() + last.way.dim];
@@ -30,6 +34,7 @@ class UnawareNetwork final : public SimNetworkModel {
       sent.bytes += bytes;
     }
     timeline_.Plan(timeline_.now() + last.time, SimEventKind::kArrival, message);
+    return last.parts;
   }
   bool Arrive(SimIndex /*message*/) override { return true; }
   void FreeLink(SimIndex /*link*/) override {}
@@ -54,6 +59,7 @@ class UnawareNetwork final : public SimNetworkModel {
     int64_t bytes = 0;
     Travel::Way way;
     int64_t time = 0;  // ns
+    Travel::Parts parts;
   };
   struct Sent {
     uint64_t messages = 0;
@@ -72,19 +78,24 @@ class AwareNetwork final : public SimNetworkModel {
   AwareNetwork(const SimInput& input, SimTimeline& timeline)
       : dim_(input.machine.dims[0]),
         total_(input.total),
-        bytes_per_ns_(input.travel.BytesPerNano(0)),
+        travel_(input.travel),
+        bytes_per_ns_(travel_.BytesPerNano(0)),
         timeline_(timeline) {
     const auto npus = static_cast<size_t>(total_);
     links_.resize(dim_.shape == NetworkShape::kFullyConnected ? npus * npus : 2 * npus);
-    FindFaults(input.travel.faults());
+    FindFaults(travel_.faults());
   }
 
   std::string_view name() const override { return "astra-sim-2.0/analytical-aware"; }
-  void Send(SimIndex message, int64_t from, int64_t to, int64_t bytes) override {
+  Travel::Parts Send(SimIndex message, int64_t from, int64_t to, int64_t bytes) override {
     if (message >= transfers_.size()) transfers_.resize(message + size_t{1});
     transfers_[message] = {.at = from, .from = from, .to = to, .bytes = bytes, .since = 0};
-    if (from == to) return timeline_.Plan(timeline_.now(), SimEventKind::kArrival, message);
-    EnterLink(message);
+    if (from == to) {
+      timeline_.Plan(timeline_.now(), SimEventKind::kArrival, message);
+    } else {
+      EnterLink(message);
+    }
+    return travel_.PartsOf(travel_.WayOf(from, to), bytes);
   }
   bool Arrive(SimIndex message) override {
     if (transfers_[message].at == transfers_[message].to) return true;
@@ -190,6 +201,7 @@ class AwareNetwork final : public SimNetworkModel {
 
   const NetworkDim& dim_;
   const int64_t total_;
+  const Travel& travel_;
   const double bytes_per_ns_;
   SimTimeline& timeline_;
   std::vector<Link> links_;

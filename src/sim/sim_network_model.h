@@ -18,8 +18,9 @@ class SimNetworkModel {
   virtual ~SimNetworkModel() = default;
   virtual std::string_view name() const = 0;
 
-  // A message starts on its way between two NPUs.
-  virtual void Send(SimIndex message, int64_t from, int64_t to, int64_t bytes) = 0;
+  // A message starts on its way between two NPUs. Of this the result takes no longer than the
+  // whole; the rest is for links that carry others or are slow.
+  virtual Travel::Parts Send(SimIndex message, int64_t from, int64_t to, int64_t bytes) = 0;
   // The message is somewhere. True: at its end; else it moves on.
   virtual bool Arrive(SimIndex message) = 0;
   virtual void FreeLink(SimIndex link) = 0;

@@ -38,7 +38,7 @@ class PathFinder {
       const NodeOfRank source = WorksFor(at);
       const int64_t begin = std::min(BeginOf(source), until);
       const size_t first = stretches.size();
-      AddWork(source, begin, until, stretches);
+      AddWork({.source = source, .collective = CollectiveEndOf(at)}, begin, until, stretches);
       if (source.rank != at.rank) ++path.hops;
       until = begin;
       visited_.insert(at);
@@ -87,14 +87,11 @@ class PathFinder {
 
   std::optional<NodeOfRank> LastOfAll() const {
     std::optional<NodeOfRank> last;
-    std::vector<bool> seen(result_.ranks.size());
-    for (int64_t rank = 0; rank < static_cast<int64_t>(result_.class_of.size()); ++rank) {
-      if (seen[ClassOf(rank)]) continue;
-      seen[ClassOf(rank)] = true;
-      const std::vector<int64_t>& ends = result_.OfRank(rank).ends;
+    for (size_t i = 0; i < result_.ranks.size(); ++i) {
+      const std::vector<int64_t>& ends = result_.ranks[i].ends;
       const auto most = std::ranges::max_element(ends);
       if (most == ends.end() || *most < 0) continue;
-      const NodeOfRank node{rank, static_cast<uint32_t>(most - ends.begin())};
+      const NodeOfRank node{result_.first[i], static_cast<uint32_t>(most - ends.begin())};
       if (!last || *most > EndOf(*last)) last = node;
     }
     return last;
@@ -102,14 +99,12 @@ class PathFinder {
 
   // ---- who determined the end of a node
 
-  // The node that ended when this one did and began last: itself, that of the last rank to begin
-  // the collective, or the other end of the message.
+  // Whose begin determined when this one ended: itself, that of a rank from which the messages of
+  // the collective came, or the other end of the message.
   NodeOfRank WorksFor(const NodeOfRank& at) {
     if (machine_.system.replay_only) return at;
     const SimNode& node = NodeOf(at);
-    if (node.kind == NodeKind::kCollective && !machine_.system.Replays(node)) {
-      return LastToBegin(at);
-    }
+    if (const SimCollectiveEnd* end = CollectiveEndOf(at)) return SourceOf(at, *end);
     const bool sends = node.kind == NodeKind::kSend;
     if (!sends && node.kind != NodeKind::kRecv) return at;
     if (sends && !machine_.system.rendezvous) return at;
@@ -122,137 +117,47 @@ class PathFinder {
     return BeginOf(*other) > BeginOf(at) ? *other : at;
   }
 
-  bool IsOfAll(int64_t group) const {
-    if (group == 0) return true;
-    const auto found = workload_.groups.find(group);
-    return found != workload_.groups.end() && found->second.size() == workload_.ranks.size();
+  // nullptr: it is no collective, or takes its recorded time.
+  const SimCollectiveEnd* CollectiveEndOf(const NodeOfRank& at) const {
+    const std::vector<SimCollectiveEnd>& all = result_.OfRank(at.rank).collectives;
+    const auto found = std::ranges::lower_bound(all, at.node, {}, &SimCollectiveEnd::node);
+    return found != all.end() && found->node == at.node ? &*found : nullptr;
   }
-
-  // Who takes part in a collective: a group, or those that differ from `base` along some dimensions
-  // only.
-  struct Circle {
-    int64_t group = 0;
-    uint32_t dims = 0;
-    int64_t base = 0;
-
-    friend auto operator<=>(const Circle&, const Circle&) = default;
-  };
-  Circle CircleOf(const NodeOfRank& at) const {
+  // The path stays on the rank where this began as late.
+  NodeOfRank SourceOf(const NodeOfRank& at, const SimCollectiveEnd& end) {
+    if (result_.ranks[end.source_class].begins[end.source_node] == BeginOf(at)) return at;
+    return {RankOfClass(end.source_class, at), end.source_node};
+  }
+  // Of a class of ranks the first that takes part in the collective.
+  int64_t RankOfClass(uint32_t rank_class, const NodeOfRank& at) {
+    if (ClassOf(at.rank) == rank_class) return at.rank;
+    const int64_t first = result_.first[rank_class];
+    if (result_.first.size() == result_.class_of.size()) return first;
     const SimNode& node = NodeOf(at);
-    const int64_t stated = SelfOf(at.rank).GroupOf(node);
-    if (!IsOfAll(stated)) return {.group = stated};
-    const SystemModel& system = machine_.system;
-    const auto found = system.algorithms.find(node.collective);
-    const bool is_custom = system.programs.contains(node.collective);
-    if (is_custom || found == system.algorithms.end()) return {};
-    Circle circle{.base = at.rank};
-    for (size_t i = 0; i < machine_.dims.size(); ++i) {
-      const bool takes_part = i < found->second.size() && ((node.dims >> i) & 1) != 0;
-      if (!takes_part) continue;
-      circle.dims |= uint32_t{1} << i;
-      circle.base -= travel_.Coordinate(at.rank, i) * travel_.Stride(i);
-      if (i == 0 && found->second[0].whole) return {};
+    const auto group = workload_.groups.find(SelfOf(at.rank).GroupOf(node));
+    if (group != workload_.groups.end()) {
+      const auto is_it = [&](int64_t rank) { return ClassOf(rank) == rank_class; };
+      const auto found = std::ranges::find_if(group->second, is_it);
+      return found == group->second.end() ? first : *found;
     }
-    return circle.base == 0 && DimsLeftOut(circle.dims) == 1 ? Circle{} : circle;
-  }
-  // How many ranks differ in the dimensions that are not among `dims`.
-  int64_t DimsLeftOut(uint32_t dims) const {
-    int64_t ranks = 1;
-    for (size_t i = 0; i < machine_.dims.size(); ++i) {
-      if (((dims >> i) & 1) == 0) ranks *= machine_.dims[i].npus;
+    const uint32_t dims = machine_.DimsOf(node);
+    const auto [known, is_new] = meets_.try_emplace({rank_class, dims, BaseOf(at.rank, dims)});
+    if (!is_new) return known->second;
+    known->second = first;
+    for (int64_t rank = first; rank < static_cast<int64_t>(result_.class_of.size()); ++rank) {
+      if (ClassOf(rank) != rank_class || BaseOf(rank, dims) != BaseOf(at.rank, dims)) continue;
+      known->second = rank;
+      break;
     }
-    return ranks;
+    return known->second;
   }
-
-  // Collectives of a group are matched in the order in which ranks begin them.
-  NodeOfRank LastToBegin(const NodeOfRank& at) {
-    const Circle circle = CircleOf(at);
-    const std::vector<uint32_t>& own = CollectivesOf(at.rank, circle.group);
-    const std::vector<int64_t>& begins = result_.OfRank(at.rank).begins;
-    const auto order = [&](uint32_t node) { return std::pair(begins[node], node); };
-    const auto place =
-        static_cast<size_t>(std::ranges::lower_bound(own, order(at.node), {}, order) - own.begin());
-    NodeOfRank last = at;
-    int64_t last_begin = BeginOf(at);
-    for (const Member& member : DistinctMembers(circle)) {
-      if (place >= member.collectives->size()) continue;
-      const uint32_t node = (*member.collectives)[place];
-      const int64_t begin = (*member.begins)[node];
-      if (begin <= last_begin || begin > EndOf(at)) continue;
-      last = {member.rank, node};
-      last_begin = begin;
-    }
-    return last;
-  }
-
-  // One who takes part.
-  struct Member {
-    int64_t rank = 0;
-    const std::vector<uint32_t>* collectives = nullptr;  // of the circle's group, in order
-    const std::vector<int64_t>* begins = nullptr;        // by node
-  };
-
-  // The numbers that nodes have for the group; 0 for the job.
-  std::vector<uint32_t> NumbersOf(int64_t rank, int64_t group) const {
-    std::vector<uint32_t> numbers;
-    if (group == 0) numbers.push_back(0);
-    const std::vector<int64_t>& groups = SelfOf(rank).groups;
-    for (size_t i = 0; i < groups.size(); ++i) {
-      if (group == 0 ? IsOfAll(groups[i]) : groups[i] == group) {
-        numbers.push_back(static_cast<uint32_t>(i + 1));
-      }
-    }
-    return numbers;
-  }
-
-  const std::vector<uint32_t>& CollectivesOf(int64_t rank, int64_t group) {
-    std::vector<uint32_t> numbers = NumbersOf(rank, group);
-    auto key = std::pair(ClassOf(rank), std::move(numbers));
-    const auto known = collectives_.find(key);
-    if (known != collectives_.end()) return known->second;
-    std::vector<uint32_t> nodes;
-    const SimProgram& program = ProgramOf(rank);
-    const SimRankResult& times = result_.OfRank(rank);
-    for (uint32_t i = 0; i < program.nodes.size(); ++i) {
-      const SimNode& node = program.nodes[i];
-      if (node.kind == NodeKind::kCollective && !machine_.system.Replays(node) &&
-          times.begins[i] >= 0 && std::ranges::binary_search(key.second, node.group)) {
-        nodes.push_back(i);
-      }
-    }
-    std::ranges::stable_sort(nodes, {}, [&](uint32_t node) { return times.begins[node]; });
-    return collectives_.emplace(std::move(key), std::move(nodes)).first->second;
-  }
-
-  // One rank of each class that takes part in the same way.
-  const std::vector<Member>& DistinctMembers(const Circle& circle) {
-    const int64_t group = circle.group;
-    const auto known = members_.find(circle);
-    if (known != members_.end()) return known->second;
-    std::vector<Member> distinct;
-    std::set<std::pair<uint32_t, std::vector<uint32_t>>> seen;
-    const auto add = [&](int64_t rank) {
-      if (!seen.emplace(ClassOf(rank), NumbersOf(rank, group)).second) return;
-      distinct.push_back({.rank = rank,
-                          .collectives = &CollectivesOf(rank, group),
-                          .begins = &result_.OfRank(rank).begins});
-    };
-    if (group == 0) {
-      const auto ranks = static_cast<int64_t>(workload_.ranks.size());
-      for (int64_t rank = 0; rank < ranks; ++rank) {
-        if (circle == Circle{} || IsIn(circle, rank)) add(rank);
-      }
-    } else if (const auto found = workload_.groups.find(group); found != workload_.groups.end()) {
-      for (const int64_t rank : found->second) add(rank);
-    }
-    return members_.emplace(circle, std::move(distinct)).first->second;
-  }
-  bool IsIn(const Circle& circle, int64_t rank) const {
+  // The rank that is 0 along the dimensions.
+  int64_t BaseOf(int64_t rank, uint32_t dims) const {
     int64_t base = rank;
-    for (size_t i = 0; i < machine_.dims.size(); ++i) {
-      if (((circle.dims >> i) & 1) != 0) base -= travel_.Coordinate(rank, i) * travel_.Stride(i);
+    for (size_t i = 0; i < std::min<size_t>(machine_.dims.size(), 32); ++i) {
+      if ((dims >> i & 1) != 0) base -= travel_.Coordinate(rank, i) * travel_.Stride(i);
     }
-    return base == circle.base;
+    return base;
   }
 
   Key KeyOf(const NodeOfRank& at) const {
@@ -290,44 +195,45 @@ class PathFinder {
 
   // ---- what the time of a node was spent with
 
+  // What a stretch of the path is made of: the node whose begin counts, and of a collective what is
+  // known of its end.
+  struct Work {
+    NodeOfRank source;
+    const SimCollectiveEnd* collective = nullptr;
+  };
   // Stretches are added from the last to the first.
-  void AddWork(const NodeOfRank& at, int64_t begin, int64_t end,
+  void AddWork(const Work& at, int64_t begin, int64_t end,
                std::vector<SimPath::Stretch>& stretches) const {
     if (begin >= end) return;
-    const SimNode& node = NodeOf(at);
-    const auto add = [&](SimPart part, int64_t from, int64_t to) {
-      if (from >= to) return;
+    const SimNode& node = NodeOf(at.source);
+    int64_t until = end;
+    const auto add = [&](SimPart part, int64_t length) {
+      if (length <= 0) return;
       stretches.push_back({.part = part,
-                           .rank = at.rank,
-                           .node = at.node,
-                           .begin = from,
-                           .end = to,
+                           .rank = at.source.rank,
+                           .node = at.source.node,
+                           .begin = until - length,
+                           .end = until,
                            .cause = SimCause::kDependency});
+      until -= length;
     };
-    const bool is_message = node.kind == NodeKind::kSend || node.kind == NodeKind::kRecv;
-    if (!is_message || machine_.system.replay_only) {
-      return add(PartOf(node), begin, end);
+    if (at.collective != nullptr) {
+      add(SimPart::kCollectiveHandling, at.collective->handling);
+      add(SimPart::kCollectiveTransfer, at.collective->transfer);
+      add(SimPart::kCollectiveLatency, at.collective->latency);
+      return add(SimPart::kCollectiveQueue, until - begin);
     }
     const bool sends = node.kind == NodeKind::kSend;
-    const int64_t peer = SelfOf(at.rank).PeerOf(node);
-    if (peer < 0 || peer >= travel_.total()) return add(SimPart::kTransfer, begin, end);
-    const Travel::Way way = travel_.WayOf(sends ? at.rank : peer, sends ? peer : at.rank);
-    int64_t latency = 0;
-    int64_t transfer = 0;
-    if (way.hops > 0) {
-      const auto hops = static_cast<double>(way.hops);
-      latency = WholeNanos(hops * machine_.dims[way.dim].latency);
-      // Links of a network with congestion take in all of a message before they send it on.
-      transfer = WholeNanos((machine_.congestion ? hops : 1) * static_cast<double>(node.bytes) /
-                            travel_.BytesPerNano(way.dim));
-    }
-    const int64_t arrives = std::max(begin, end - transfer);
-    const int64_t leaves = std::max(begin, arrives - latency);
-    // Fractions of both make one more nanosecond.
-    const int64_t queued = leaves - begin <= way.hops ? begin : leaves;
-    add(SimPart::kTransfer, arrives, end);
-    add(SimPart::kLatency, queued, arrives);
-    add(SimPart::kQueue, begin, queued);
+    const bool is_message = sends || node.kind == NodeKind::kRecv;
+    if (!is_message || machine_.system.replay_only) return add(PartOf(node), until - begin);
+    const int64_t rank = at.source.rank;
+    const int64_t peer = SelfOf(rank).PeerOf(node);
+    if (peer < 0 || peer >= travel_.total()) return add(SimPart::kTransfer, until - begin);
+    const Travel::Parts parts =
+        travel_.PartsOf(travel_.WayOf(sends ? rank : peer, sends ? peer : rank), node.bytes);
+    add(SimPart::kTransfer, std::min(until - begin, parts.transfer));
+    add(SimPart::kLatency, std::min(until - begin, parts.latency));
+    add(SimPart::kQueue, until - begin);
   }
   static SimPart PartOf(const SimNode& node) {
     switch (node.kind) {
@@ -401,8 +307,7 @@ class PathFinder {
   const SimResult& result_;
   const Travel travel_;
   std::set<NodeOfRank> visited_;
-  std::map<std::pair<uint32_t, std::vector<uint32_t>>, std::vector<uint32_t>> collectives_;
-  std::map<Circle, std::vector<Member>> members_;
+  std::map<std::tuple<uint32_t, uint32_t, int64_t>, int64_t> meets_;  // by class, dimensions, base
   std::map<int64_t, std::map<Key, std::vector<uint32_t>>> messages_;
   std::map<const SimProgram*, Csr<uint32_t>> befores_;
   std::map<uint32_t, std::vector<uint32_t>> by_end_;
@@ -415,6 +320,10 @@ std::string_view Name(SimPart part) {
     case SimPart::kHost: return "host";
     case SimPart::kCompute: return "compute";
     case SimPart::kCollective: return "collective";
+    case SimPart::kCollectiveLatency: return "collective_latency";
+    case SimPart::kCollectiveTransfer: return "collective_transfer";
+    case SimPart::kCollectiveHandling: return "collective_handling";
+    case SimPart::kCollectiveQueue: return "collective_queue";
     case SimPart::kLatency: return "latency";
     case SimPart::kTransfer: return "transfer";
     case SimPart::kQueue: return "queue";

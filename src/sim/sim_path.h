@@ -16,12 +16,17 @@ namespace etude {
 enum class SimPart : uint8_t {
   kHost,        // a computation on the host
   kCompute,     // a computation on the device
-  kCollective,  // a collective, from when the last of its ranks began it
-  kLatency,     // of the links of a message
-  kTransfer,    // of its bytes
-  kQueue,       // the rest of its way: links that carried others, control messages
-  kMemory,      // an access to memory
-  kWait,        // nothing of what is known
+  kCollective,  // a collective that takes its recorded time
+  // Of other collectives, from the begin on some rank to the end that followed from it:
+  kCollectiveLatency,   // of the links that its messages took
+  kCollectiveTransfer,  // of their bytes
+  kCollectiveHandling,  // endpoint delays and additions
+  kCollectiveQueue,     // the rest: links and places that others had, slow links, control messages
+  kLatency,             // of the links of a message
+  kTransfer,            // of its bytes
+  kQueue,               // the rest of its way: links that carried others, control messages
+  kMemory,              // an access to memory
+  kWait,                // nothing of what is known
 };
 inline constexpr size_t kSimPartCount = static_cast<size_t>(SimPart::kWait) + 1;
 std::string_view Name(SimPart part);  // stable: appears in --json

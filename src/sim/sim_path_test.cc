@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/sim/sim_testing.h"
@@ -50,21 +52,205 @@ TEST(SimPath, ASlotThatIsTaken) {
   EXPECT_EQ(PartOf(path, SimPart::kCompute), 307);
 }
 
-// Rank 1 comes 200 ns after rank 0, which has work behind the all-reduce.
-TEST(SimPath, HopsToTheRankThatCameLast) {
-  const SimNode reduce = CollectiveNode(CollectiveType::kAllReduce, 1 << 20);
-  const SimWorkload workload{
-      .ranks = {RankOf(ProgramOf({{.duration = 100}, reduce, {.duration = 500}}, {{}, {0}, {1}})),
-                RankOf(ProgramOf({{.duration = 300}, reduce}, {{}, {0}}))}};
-  const SimMachine machine = Ring(2);
+// ---- what collectives are spent with: links of 1 byte/ns and 100 ns, an endpoint delay of 10 ns
+
+SimMachine Plain(NetworkShape shape, int64_t npus) {
+  SimMachine machine =
+      MachineOf({{.shape = shape, .npus = npus, .bandwidth = 1e9 / 1073741824.0, .latency = 100}},
+                CollectiveAlgorithm::kRing);
+  machine.system.splits = 1;
+  machine.system.memory_bandwidth = 0;
+  machine.system.replay_broadcasts = false;
+  machine.system.order = StreamOrder::kFifo;
+  return machine;
+}
+// Each rank computes for a time, 0: not at all, and then does `node`.
+SimWorkload AllDo(const SimNode& node, const std::vector<int64_t>& befores) {
+  SimWorkload workload;
+  for (const int64_t before : befores) {
+    workload.ranks.push_back(RankOf(before == 0
+                                        ? ProgramOf({node}, {{}})
+                                        : ProgramOf({{.duration = before}, node}, {{}, {0}})));
+  }
+  return workload;
+}
+struct Parts {
+  int64_t latency = 0;
+  int64_t transfer = 0;
+  int64_t handling = 0;
+  int64_t queue = 0;
+
+  friend bool operator==(const Parts&, const Parts&) = default;
+  friend std::ostream& operator<<(std::ostream& out, const Parts& parts) {
+    return out << "latency " << parts.latency << " transfer " << parts.transfer << " handling "
+               << parts.handling << " queue " << parts.queue;
+  }
+};
+Parts PartsOf(const SimMachine& machine, const SimWorkload& workload) {
   const SimResult result = Simulate(machine, workload).value();
   const SimPath path = FindSimPath(machine, workload, result);
-  const int64_t end = result.OfRank(0).ends[1];
-  EXPECT_EQ(TextOf(path), "compute 1:0 0-300 start 0 0\ncollective 1:1 300-" + std::to_string(end) +
-                              " dependency 0 200\ncompute 0:2 " + std::to_string(end) + "-" +
-                              std::to_string(end + 500) + " dependency 0 0\n");
+  return {.latency = PartOf(path, SimPart::kCollectiveLatency),
+          .transfer = PartOf(path, SimPart::kCollectiveTransfer),
+          .handling = PartOf(path, SimPart::kCollectiveHandling),
+          .queue = PartOf(path, SimPart::kCollectiveQueue)};
+}
+SimNode Reduce(int64_t bytes) { return CollectiveNode(CollectiveType::kAllReduce, bytes); }
+
+// 2 messages of 500 bytes one after the other, handled before, between and after.
+TEST(SimPathCollectives, RingOfTwo) {
+  EXPECT_EQ(PartsOf(Plain(NetworkShape::kRing, 2), AllDo(Reduce(1000), {0, 0})),
+            (Parts{.latency = 200, .transfer = 1000, .handling = 30}));
+}
+
+// 6 messages of 1,000 bytes; 3 of them are added, at 50 GB/s 3 · 20 ns.
+TEST(SimPathCollectives, RingOfFour) {
+  SimMachine machine = Plain(NetworkShape::kRing, 4);
+  const SimWorkload workload = AllDo(Reduce(4000), {0, 0, 0, 0});
+  const Parts plain{.latency = 600, .transfer = 6000, .handling = 70};
+  EXPECT_EQ(PartsOf(machine, workload), plain);
+  machine.congestion = true;
+  EXPECT_EQ(PartsOf(machine, workload), plain);
+  machine.system.memory_bandwidth = 50;
+  EXPECT_EQ(PartsOf(machine, workload),
+            (Parts{.latency = 600, .transfer = 6000, .handling = 70 + 180}));
+}
+
+// Two links each way, which with congestion take a message in whole.
+TEST(SimPathCollectives, Switch) {
+  SimMachine machine = Plain(NetworkShape::kSwitch, 4);
+  const SimWorkload workload = AllDo(Reduce(4000), {0, 0, 0, 0});
+  EXPECT_EQ(PartsOf(machine, workload), (Parts{.latency = 1200, .transfer = 6000, .handling = 70}));
+  machine.congestion = true;
+  EXPECT_EQ(PartsOf(machine, workload),
+            (Parts{.latency = 1200, .transfer = 12'000, .handling = 70}));
+}
+
+// Messages of 500 bytes need 500 ns and 75 ns more.
+TEST(SimPathCollectives, ASlowLink) {
+  SimMachine machine = Plain(NetworkShape::kRing, 2);
+  machine.slow_links = {{.npu = 0, .other = 1, .share = 0.5, .latency = 75}};
+  for (const bool congestion : {false, true}) {
+    machine.congestion = congestion;
+    EXPECT_EQ(PartsOf(machine, AllDo(Reduce(1000), {0, 0})),
+              (Parts{.latency = 200, .transfer = 1000, .handling = 30, .queue = 2 * 575}));
+  }
+}
+
+// Rank 0 has work behind what rank 1 begins late: both messages of rank 1 are sent when it comes,
+// as that of rank 0 is there, and are handled at the same time. The path comes from rank 1: that
+// others wait for it is no part of the collective.
+SimWorkload WithWorkBehind(int64_t late) {
+  return {.ranks = {RankOf(ProgramOf({{.duration = 100}, Reduce(1000), {.duration = 2000}},
+                                     {{}, {0}, {1}})),
+                    RankOf(ProgramOf({{.duration = late}, Reduce(1000)}, {{}, {0}}))}};
+}
+TEST(SimPathCollectives, ALateRank) {
+  const SimMachine machine = Plain(NetworkShape::kRing, 2);
+  const SimWorkload workload = WithWorkBehind(4000);
+  const SimResult result = Simulate(machine, workload).value();
+  const SimPath path = FindSimPath(machine, workload, result);
+  EXPECT_EQ(TextOf(path),
+            "compute 1:0 0-4000 start 0 0\n"
+            "collective_latency 1:1 4000-4100 dependency 0 3900\n"
+            "collective_transfer 1:1 4100-4600 dependency 0 0\n"
+            "collective_handling 1:1 4600-4630 dependency 0 0\n"
+            "compute 0:2 4630-6630 dependency 0 0\n");
   EXPECT_EQ(path.hops, 1u);
-  EXPECT_EQ(PartOf(path, SimPart::kCollective), end - 300);
+}
+// A rank that comes before what it has to answer holds up nobody.
+TEST(SimPathCollectives, ARankThatIsLittleLate) {
+  const SimMachine machine = Plain(NetworkShape::kRing, 2);
+  const SimWorkload workload = WithWorkBehind(300);
+  const SimResult result = Simulate(machine, workload).value();
+  EXPECT_EQ(TextOf(FindSimPath(machine, workload, result)),
+            "compute 0:0 0-100 start 0 0\n"
+            "collective_latency 0:1 100-300 dependency 0 0\n"
+            "collective_transfer 0:1 300-1300 dependency 0 0\n"
+            "collective_handling 0:1 1300-1330 dependency 0 0\n"
+            "compute 0:2 1330-3330 dependency 0 0\n");
+}
+
+// Two chunks at a time over one link each way: the second one's first message waits for 500 ns
+// until the link has taken in the first one's, the first one's second message until 1,010 ns for
+// that, and the second one's, which is ready at 1,120 ns, until 1,510 ns.
+TEST(SimPathCollectives, ChunksThatShareALink) {
+  SimMachine machine = Plain(NetworkShape::kRing, 2);
+  machine.congestion = true;
+  machine.system.splits = 2;
+  machine.system.active_chunks = 2;
+  EXPECT_EQ(PartsOf(machine, AllDo(Reduce(2000), {0, 0})),
+            (Parts{.latency = 200, .transfer = 1000, .handling = 30, .queue = 500 + 390}));
+}
+
+// A chunk that waits for one of its own collective goes on from that; one that waits for another
+// collective's waits.
+TEST(SimPathCollectives, ChunksThatWaitForTheirTurn) {
+  SimMachine machine = Plain(NetworkShape::kRing, 2);
+  SimNode on_host = Reduce(1000);
+  on_host.on_host = true;
+  SimWorkload workload;
+  for (int i = 0; i < 2; ++i) {
+    workload.ranks.push_back(RankOf(ProgramOf({Reduce(1000), on_host}, {{}, {}})));
+  }
+  EXPECT_EQ(PartsOf(machine, workload),
+            (Parts{.latency = 200, .transfer = 1000, .handling = 30, .queue = 1230}));
+  machine.system.splits = 2;
+  EXPECT_EQ(PartsOf(machine, AllDo(Reduce(2000), {0, 0})),
+            (Parts{.latency = 400, .transfer = 2000, .handling = 60}));
+}
+
+// What tells the sender that its receiver waits, 8,192 bytes, is none of the collective's own.
+TEST(SimPathCollectives, Rendezvous) {
+  SimMachine machine = Plain(NetworkShape::kRing, 2);
+  machine.system.rendezvous = true;
+  EXPECT_EQ(PartsOf(machine, AllDo(Reduce(1000), {0, 0})),
+            (Parts{.latency = 200, .transfer = 1000, .handling = 30, .queue = 2 * 8292}));
+}
+
+// A broadcast's messages come from its root, whoever begins later; a rank that comes after its
+// message is held up by nothing but itself.
+TEST(SimPathCollectives, ABroadcastComesFromItsRoot) {
+  const SimMachine machine = Plain(NetworkShape::kRing, 2);
+  const SimNode broadcast = CollectiveNode(CollectiveType::kBroadcast, 500);
+  for (const auto& [before, text] :
+       {std::pair(100,
+                  "collective_latency 0:0 0-100 start 0 0\n"
+                  "collective_transfer 0:0 100-600 dependency 0 0\n"
+                  "collective_handling 0:0 600-620 dependency 0 0\n"),
+        std::pair(700,
+                  "compute 1:0 0-700 start 0 0\n"
+                  "collective_handling 1:1 700-710 dependency 0 0\n")}) {
+    const SimWorkload workload = AllDo(broadcast, {0, before});
+    const SimResult result = Simulate(machine, workload).value();
+    EXPECT_EQ(TextOf(FindSimPath(machine, workload, result)), text);
+  }
+}
+
+// All algorithms, by their closed forms.
+TEST(SimPathCollectives, Algorithms) {
+  SimMachine machine = Plain(NetworkShape::kFullyConnected, 4);
+  const auto with = [&](CollectiveAlgorithm algorithm) {
+    machine.system.algorithms[CollectiveType::kAllReduce] = {{.algorithm = algorithm}};
+    return PartsOf(machine, AllDo(Reduce(4000), {0, 0, 0, 0}));
+  };
+  // All to all at once, twice.
+  EXPECT_EQ(with(CollectiveAlgorithm::kDirect),
+            (Parts{.latency = 200, .transfer = 2000, .handling = 30}));
+  // 2,000 bytes, 1,000, and back.
+  EXPECT_EQ(with(CollectiveAlgorithm::kHalvingDoubling),
+            (Parts{.latency = 400, .transfer = 6000, .handling = 50}));
+  // Two links up from a leaf to the root, and down again; the root and the one below it handle
+  // what comes up, that and the leaf what comes down.
+  EXPECT_EQ(with(CollectiveAlgorithm::kDoubleBinaryTree),
+            (Parts{.latency = 400, .transfer = 16'000, .handling = 50}));
+  const auto own = [&](CollectiveType type) {
+    return PartsOf(machine, AllDo(CollectiveNode(type, 1000), {0, 0, 0, 0}));
+  };
+  EXPECT_EQ(own(CollectiveType::kBroadcast),
+            (Parts{.latency = 200, .transfer = 2000, .handling = 30}));
+  EXPECT_EQ(own(CollectiveType::kReduce),
+            (Parts{.latency = 200, .transfer = 2000, .handling = 30}));
+  EXPECT_EQ(own(CollectiveType::kBarrier), (Parts{.latency = 200, .transfer = 0, .handling = 30}));
 }
 
 // An all-reduce along the first dimension is one of ranks 0 and 1 and one of ranks 2 and 3: the
@@ -79,13 +265,13 @@ TEST(SimPath, CollectivesOfSomeDimensions) {
     return RankOf(ProgramOf({{.duration = before}, reduce, {.duration = behind}}, {{}, {0}, {1}}));
   };
   const SimWorkload workload{
-      .ranks = {rank(100, 900'000), rank(200, 1), rank(300, 1), rank(400, 1)}};
+      .ranks = {rank(100, 900'000), rank(50'000, 1), rank(60'000, 1), rank(70'000, 1)}};
   const SimResult result = Simulate(machine, workload).value();
   const SimPath path = FindSimPath(machine, workload, result);
-  ASSERT_EQ(path.stretches.size(), 3u);
+  ASSERT_EQ(path.stretches.size(), 5u);
   EXPECT_EQ(path.stretches[1].rank, 1);
-  EXPECT_EQ(path.stretches[1].begin, 200);
-  EXPECT_EQ(path.stretches[1].awaited, 100);
+  EXPECT_EQ(path.stretches[1].begin, 50'000);
+  EXPECT_EQ(path.stretches[1].awaited, 49'900);
 }
 
 // 1 MiB at 50 GiB/s: 19,531 ns, and 500 ns of the link.
@@ -206,7 +392,7 @@ TEST(SimPath, AddsUpToTheWhole) {
     ASSERT_EQ(last_end, latest);
     hops += path.hops;
   }
-  EXPECT_GT(hops, 15u);
+  EXPECT_GT(hops, 10u);
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ class SimPool {
   }
   // Until one is added.
   T& operator[](SimIndex index) { return values_[index]; }
+  const T& operator[](SimIndex index) const { return values_[index]; }
 
  private:
   std::vector<T> values_;

@@ -91,6 +91,14 @@ SimPartners StatedPartners(const Trace& trace, NodeId node) {
   return made;
 }
 
+// Of a computation. Of a time that does not fit into nanoseconds a trace keeps the field as it is.
+bool TakesTooLong(const Trace& trace, NodeId node) {
+  if (const auto duration = trace.duration(node)) return duration->count > kLongestSimulation;
+  return std::ranges::any_of(trace.extras(node), [&](const Extra& extra) {
+    return extra.form == Extra::Form::kProtobuf && trace.text(extra.key) == "duration_micros";
+  });
+}
+
 // The number of `value` among the values so far.
 uint32_t NumberAmong(std::vector<int64_t>& values, std::unordered_map<int64_t, uint32_t>& numbers,
                      int64_t value) {
@@ -100,6 +108,18 @@ uint32_t NumberAmong(std::vector<int64_t>& values, std::unordered_map<int64_t, u
 }
 
 }  // namespace
+
+void WarnOfIds(const Trace& trace, const std::string& path, const RunContext& context) {
+  if (const size_t dangling = trace.dangling().size(); dangling > 0) {
+    context.Warn(fmt::format("{}: nodes wait for {} that are not there", path, dangling));
+  }
+  if (trace.stats()[Stat::kDuplicateId] == 0) return;
+  std::vector<uint64_t> ids;
+  ForEachNode(trace, [&](NodeId node) { ids.push_back(trace.source_id(node)); });
+  std::ranges::sort(ids);
+  context.Warn(fmt::format("{}: several nodes have the id {}: who waits for it waits for the first",
+                           path, *std::ranges::adjacent_find(ids)));
+}
 
 Result<SimRank> MakeSimRank(const Trace& trace) {
   std::vector<SimPartners> comms;
@@ -131,6 +151,10 @@ Result<SimRank> MakeSimRank(const Trace& trace, std::span<const SimPartners> com
     const NodeId node = program.origin[i];
     SimNode& made = program.nodes.emplace_back(NodeOf(trace, node));
     const SimPartners& comm = comms[node.index()];
+    if (made.kind == NodeKind::kCompute && TakesTooLong(trace, node)) {
+      return BadInput(
+          fmt::format("node {}: found a duration of more than three years", trace.source_id(node)));
+    }
     if (made.kind == NodeKind::kCollective && comm.group != 0) {
       made.group = 1 + NumberAmong(rank.groups, groups, comm.group);
     }

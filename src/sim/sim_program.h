@@ -5,10 +5,12 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "src/base/csr.h"
 #include "src/base/result.h"
+#include "src/base/run_context.h"
 #include "src/trace/trace.h"
 
 namespace etude {
@@ -40,6 +42,9 @@ inline SimSlot SlotOf(const SimNode& node) {
   if (node.on_host) return kHostSlot;
   return node.kind == NodeKind::kCompute ? kDeviceSlot : kCommSlot;
 }
+
+// Three years, ns: what takes longer is refused.
+inline constexpr int64_t kLongestSimulation = 99'999'999'999'999'999;
 
 // Tags of nodes count modulo this.
 inline constexpr int64_t kTagSpace = 500'000'000;
@@ -73,8 +78,12 @@ struct SimRank {
   }
 };
 
+// Warns of references of a file's nodes to ids that are not there, and of ids that are not unique.
+void WarnOfIds(const Trace& trace, const std::string& path, const RunContext& context);
+
 // What `trace` does. Groups have the numbers that they are named by; other names stand for all
-// ranks, as in ASTRA-sim. kBadInput for a cycle, which no simulator can run.
+// ranks, as in ASTRA-sim. kBadInput for a cycle, which no simulator can run, and for a time that is
+// too long for one.
 Result<SimRank> MakeSimRank(const Trace& trace);
 
 // The same of a program whose nodes name groups and partners otherwise: `comms` has for each node

@@ -23,8 +23,9 @@ enum class LocalKind : uint8_t { kNodeDone, kHandled, kReduced, kStreamless, kWa
 struct LocalEvent {
   LocalKind kind = LocalKind::kNodeDone;
   bool reduces = false;
-  SimIndex subject = 0;  // node, or stream
-  SimIndex node = 0;     // of a stream's program
+  SimIndex subject = 0;       // node, or stream
+  SimIndex node = 0;          // of a stream's program
+  SimIndex chain = kNoIndex;  // of a stream
   int64_t bytes = 0;
 };
 
@@ -32,9 +33,6 @@ struct LocalEvent {
 // it was planned.
 class SimTimeline {
  public:
-  static constexpr int64_t kEnd =
-      99'999'999'999'999'999;  // of a simulation, ns; longer work is cut to more
-
   SimTimeline(size_t ranks, TieWatch& ties) : ties_(ties), first_tick_(ranks, kNoIndex) {}
 
   int64_t now() const { return events_.now(); }
@@ -63,7 +61,8 @@ class SimTimeline {
   }
 
  private:
-  static constexpr int64_t kLongest = int64_t{1} << 57;  // of anything, ns
+  // Of anything, ns: more than kLongestSimulation.
+  static constexpr int64_t kLongest = int64_t{1} << 57;
 
   struct Link {
     LocalEvent event;

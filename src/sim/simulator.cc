@@ -47,14 +47,18 @@ class SimEngine final : private MessageListener, private NodeListener {
         Report();
       }
       const SimEvent event = timeline_.Take();
-      if (timeline_.now() > SimTimeline::kEnd) {
+      if (timeline_.now() > kLongestSimulation) {
         return BadInput("found work that takes more than three years");
       }
       Do(event);
     }
     if (failed_) return tl::unexpected<Error>(*failed_);
+    std::vector<SimRankResult> ranks = execution_.TakeResults();
+    std::vector<std::vector<SimCollectiveEnd>> ends = collectives_.TakeEnds();
+    for (size_t i = 0; i < ranks.size(); ++i) ranks[i].collectives = std::move(ends[i]);
     return SimResult{.class_of = input_.classes.class_of,
-                     .ranks = execution_.TakeResults(),
+                     .first = input_.classes.first,
+                     .ranks = std::move(ranks),
                      .links = network_->Links(),
                      .events = timeline_.count(),
                      .messages = messages_.sent(),
@@ -91,23 +95,21 @@ class SimEngine final : private MessageListener, private NodeListener {
     switch (event.kind) {
       case LocalKind::kNodeDone: execution_.Complete(rank, event.subject); break;
       case LocalKind::kHandled: collectives_.Handled(event); break;
-      case LocalKind::kReduced: collectives_.Reduced(event.subject); break;
-      case LocalKind::kStreamless: collectives_.Finish(event.subject); break;
+      case LocalKind::kReduced: collectives_.Reduced(event); break;
+      case LocalKind::kStreamless: collectives_.Streamless(event); break;
       case LocalKind::kWake: execution_.Wake(rank); break;
-      case LocalKind::kCustomDone:
-        collectives_.CompleteProgramNode(event.subject, event.node);
-        break;
+      case LocalKind::kCustomDone: collectives_.ProgramNodeDone(event); break;
     }
   }
 
-  void Tell(const MessageReceiver& receiver) override {
+  void Tell(const MessageReceiver& receiver, const SimChain* chain) override {
     switch (receiver.kind) {
       case MessageReceiver::Kind::kNode:
         execution_.Complete(receiver.rank, receiver.subject);
         break;
-      case MessageReceiver::Kind::kStream: collectives_.MessageCame(receiver.subject); break;
+      case MessageReceiver::Kind::kStream: collectives_.MessageCame(receiver.subject, chain); break;
       case MessageReceiver::Kind::kCustom:
-        collectives_.CompleteProgramNode(receiver.subject, receiver.node);
+        collectives_.ProgramMessageDone(receiver.subject, receiver.node, chain);
         break;
       case MessageReceiver::Kind::kNobody:
       case MessageReceiver::Kind::kPostReceive:

@@ -13,6 +13,18 @@
 
 namespace etude {
 
+// Why a collective ended on a rank when it did: what followed from the begin of a node on some rank
+// up to this end, and what the time between was spent with, in ns.
+struct SimCollectiveEnd {
+  uint32_t node = 0;          // that ended
+  uint32_t source_class = 0;  // of the rank with the begin
+  uint32_t source_node = 0;
+  int64_t latency = 0;   // of links
+  int64_t transfer = 0;  // bytes / bandwidth
+  int64_t handling = 0;  // endpoint delays, additions; what programs compute
+  int64_t queue = 0;     // the rest
+};
+
 // What a rank did, in ns.
 struct SimRankResult {
   bool finished = false;
@@ -23,8 +35,9 @@ struct SimRankResult {
   int64_t device = 0;
   int64_t comm = 0;
   int64_t memory = 0;
-  std::vector<int64_t> begins;  // by node of its program; -1: never begun
-  std::vector<int64_t> ends;    // -1: never done
+  std::vector<int64_t> begins;                // by node of its program; -1: never begun
+  std::vector<int64_t> ends;                  // -1: never done
+  std::vector<SimCollectiveEnd> collectives;  // that are done and took no recorded time, by node
 };
 
 // What was sent on a link; where links have no queues, what the ranks of a class send along a
@@ -41,6 +54,7 @@ struct SimLinkUse {
 
 struct SimResult {
   std::vector<uint32_t> class_of;    // by rank: ranks of a class did the same
+  std::vector<int64_t> first;        // rank, by class
   std::vector<SimRankResult> ranks;  // by class
   std::vector<SimLinkUse> links;     // that were used
   uint64_t events = 0;
@@ -51,6 +65,12 @@ struct SimResult {
 
   const SimRankResult& OfRank(int64_t rank) const {
     return ranks[class_of[static_cast<size_t>(rank)]];
+  }
+  // How many ranks a class has, by class.
+  std::vector<int64_t> ClassSizes() const {
+    std::vector<int64_t> sizes(ranks.size());
+    for (const uint32_t rank_class : class_of) ++sizes[rank_class];
+    return sizes;
   }
 };
 

@@ -234,8 +234,10 @@ Status SweepPlanner::ApplyToMachine(const SweepSetting& setting, Json& machine) 
   const std::string& key = setting.path[0];
   const bool is_section = key == "network" || key == "system" || key == "memory";
   if (key == "network" && setting.path.size() == 1) {
-    const auto text = NetworkOfDims(setting.value.get<std::string>());
-    if (text) {
+    const std::string given = setting.value.get<std::string>();
+    if (IsNetworkOfDims(given)) {
+      const Result<std::string> text = NetworkOfDims(given);
+      if (!text) return BadInput("network: " + text.error().message);
       SimMachine scratch;
       ETUDE_RETURN_IF_ERROR(ParseAstraNetwork(*text, key, scratch));
       machine[key] = JsonOfYaml(*text);

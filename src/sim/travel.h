@@ -61,6 +61,21 @@ class Travel {
                       static_cast<double>(bytes) / (bytes_per_ns_[way.dim] * way.fault.share));
   }
 
+  // The time of a message whose links carry no others and are not slow, in ns.
+  struct Parts {
+    int64_t latency = 0;
+    int64_t transfer = 0;  // bytes / bandwidth
+  };
+  Parts PartsOf(Way way, int64_t bytes) const {
+    // Links of a network with congestion take in all of a message before they send it on.
+    const int64_t times = machine_.congestion ? way.hops : std::min<int64_t>(way.hops, 1);
+    const double hops = static_cast<double>(machine_.congestion ? 1 : way.hops);
+    const double load = static_cast<double>(bytes) / bytes_per_ns_[way.dim];
+    const int64_t transfer = WholeNanos(load);
+    const int64_t both = WholeNanos(hops * machine_.dims[way.dim].latency + load);
+    return {.latency = times * (both - transfer), .transfer = times * transfer};
+  }
+
  private:
   static int64_t HopsOf(const NetworkDim& dim, int64_t from, int64_t to) {
     if (dim.shape == NetworkShape::kFullyConnected) return 1;

@@ -103,9 +103,7 @@ Result<SimWorkload> ReadSimFiles(const std::string& prefix, int64_t ranks,
     const std::string path = fmt::format("{}.{}.et", prefix, rank);
     ByteSource source = ByteSource::FromMemory(path, std::move(bytes), context.limits);
     ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(source, options, context));
-    if (const size_t dangling = trace.dangling().size(); dangling > 0) {
-      context.Warn(fmt::format("{}: nodes wait for {} that are not there", path, dangling));
-    }
+    WarnOfIds(trace, path, context);
     Result<SimRank> made = MakeSimRank(trace);
     if (!made) return BadInput(path + ": " + made.error().message);
     programs.Share(*made);
