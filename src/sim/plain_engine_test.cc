@@ -1,13 +1,18 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "src/base/ceil_div.h"
+#include "src/base/each_rank.h"
 #include "src/sim/astra_cases_testing.h"
 #include "src/sim/plain_engine_testing.h"
 #include "src/sim/random_simulation_testing.h"
@@ -15,7 +20,7 @@
 #include "src/sim/simulator.h"
 
 // Simulate, by classes of ranks and by each rank, against the plain engine. By default a part of
-// all cases; ETUDE_ALL_SIMULATIONS=1 has all of them, which takes some minutes:
+// all cases; ETUDE_ALL_SIMULATIONS=1 has all of them, which takes some minutes in a release build:
 //   ETUDE_ALL_SIMULATIONS=1 build/bin/etude_tests --gtest_filter='PlainEngine.*'
 namespace etude {
 namespace {
@@ -26,7 +31,34 @@ struct Counts {
   int errors = 0;
   int unfinished = 0;
   int by_class = 0;
+  int all = 0;
+
+  Counts& operator+=(const Counts& more) {
+    errors += more.errors;
+    unfinished += more.unfinished;
+    by_class += more.by_class;
+    all += more.all;
+    return *this;
+  }
 };
+
+// Calls `run` for each number below `count`, on all cores, until something fails.
+Counts InParallel(size_t count, const std::function<void(size_t, Counts&)>& run) {
+  constexpr size_t kBlock = 64;
+  const auto run_block = [&](size_t block, const RunContext&) -> Result<Counts> {
+    Counts counts;
+    for (size_t i = block * kBlock; i < std::min(count, (block + 1) * kBlock); ++i) {
+      run(i, counts);
+      if (testing::Test::HasFatalFailure()) return MakeError(ErrorCode::kInternal, "failed");
+    }
+    return counts;
+  };
+  Counts all;
+  const auto blocks = ForEachRank<Counts>(CeilDiv(count, kBlock), 0, RunContext(), run_block);
+  if (!blocks) return all;
+  for (const Counts& block : *blocks) all += block;
+  return all;
+}
 
 void ExpectSame(const SimResult& got, const SimResult& expected, const std::string& what) {
   ASSERT_EQ(got.class_of.size(), expected.class_of.size()) << what;
@@ -47,8 +79,35 @@ void ExpectSame(const SimResult& got, const SimResult& expected, const std::stri
   }
 }
 
+// The parts of each collective's time are the time.
+void ExpectWholeEnds(const SimResult& result, const SimMachine& machine,
+                     const SimWorkload& workload, const std::string& what) {
+  for (size_t i = 0; i < result.ranks.size(); ++i) {
+    const SimRankResult& rank = result.ranks[i];
+    const std::vector<SimNode>& nodes =
+        workload.ranks[static_cast<size_t>(result.first[i])].program->nodes;
+    auto next = rank.collectives.begin();
+    for (uint32_t node = 0; node < nodes.size(); ++node) {
+      if (nodes[node].kind != NodeKind::kCollective || rank.ends[node] < 0) continue;
+      if (machine.system.replay_only || machine.system.Replays(nodes[node])) continue;
+      ASSERT_NE(next, rank.collectives.end()) << what;
+      const SimCollectiveEnd& end = *next++;
+      ASSERT_EQ(end.node, node) << what;
+      for (const int64_t part : {end.latency, end.transfer, end.handling, end.queue}) {
+        ASSERT_GE(part, 0) << what;
+      }
+      const int64_t begin = result.ranks[end.source_class].begins[end.source_node];
+      ASSERT_GE(begin, 0) << what;
+      ASSERT_EQ(end.latency + end.transfer + end.handling + end.queue, rank.ends[node] - begin)
+          << what << ", class " << i << ", node " << node;
+    }
+    ASSERT_EQ(next, rank.collectives.end()) << what;
+  }
+}
+
 void ExpectAllSame(const SimMachine& machine, const SimWorkload& workload, const std::string& what,
                    Counts& counts) {
+  ++counts.all;
   const auto plain = plain::Simulate(machine, workload);
   const auto each = Simulate(machine, workload, {.by_class = false});
   const auto classes = Simulate(machine, workload);
@@ -61,6 +120,8 @@ void ExpectAllSame(const SimMachine& machine, const SimWorkload& workload, const
   }
   ExpectSame(*each, *plain, what + ", each rank");
   ExpectSame(*classes, *plain, what + ", classes");
+  ExpectWholeEnds(*each, machine, workload, what + ", each rank");
+  ExpectWholeEnds(*classes, machine, workload, what + ", classes");
   ASSERT_EQ(each->messages, plain->messages) << what;
   ASSERT_EQ(each->unreceived, plain->unreceived) << what;
   counts.by_class += classes->ranks.size() < plain->ranks.size() ? 1 : 0;
@@ -73,22 +134,17 @@ void ExpectAllSame(const SimMachine& machine, const SimWorkload& workload, const
 
 TEST(PlainEngine, RandomSimulations) {
   const uint32_t stride = IsWhole() ? 1 : 40;
-  Counts counts;
-  int all = 0;
-  for (uint32_t seed = 0; seed < 10'000; seed += stride) {
+  const Counts counts = InParallel(10'000 / stride, [&](size_t i, Counts& some) {
+    const auto seed = static_cast<uint32_t>(i) * stride;
     const RandomSimulation random(seed);
-    ++all;
-    ExpectAllSame(random.machine, random.workload, "seed " + std::to_string(seed), counts);
-    if (testing::Test::HasFatalFailure()) {
-      ADD_FAILURE() << random.Describe();
-      return;
-    }
-  }
+    ExpectAllSame(random.machine, random.workload, fmt::format("seed {}", seed), some);
+    if (testing::Test::HasFatalFailure()) ADD_FAILURE() << random.Describe();
+  });
   // Most run to their end, some do not.
-  EXPECT_LT(counts.errors, all / 5);
-  EXPECT_GT(counts.unfinished, all / 50);
-  EXPECT_LT(counts.unfinished, all / 2);
-  EXPECT_GT(counts.by_class, all / 20);
+  EXPECT_LT(counts.errors, counts.all / 5);
+  EXPECT_GT(counts.unfinished, counts.all / 50);
+  EXPECT_LT(counts.unfinished, counts.all / 2);
+  EXPECT_GT(counts.by_class, counts.all / 20);
 }
 
 TEST(PlainEngine, AstraSimsCases) {
@@ -98,15 +154,67 @@ TEST(PlainEngine, AstraSimsCases) {
   });
 }
 
-// Two ranks with `count` nodes each, whatever they wait for and do: on the device, on the host,
+// What nodes wait for: for each a bit for each node that it waits for.
+using SmallOrder = std::vector<uint32_t>;
+
+// Whether the node waits for `other`, maybe by way of others.
+bool WaitsFor(const SmallOrder& order, uint32_t node, uint32_t other, uint32_t seen = 0) {
+  if ((order[node] >> other & 1) != 0) return true;
+  for (uint32_t i = 0; i < order.size(); ++i) {
+    if ((order[node] >> i & 1) == 0 || (seen >> i & 1) != 0) continue;
+    if (WaitsFor(order, i, other, seen | 1u << i)) return true;
+  }
+  return false;
+}
+
+// All graphs of `count` nodes but for some that are like others.
+//
+// None is left out because it is another one with other numbers: numbers decide what begins first,
+// so graphs that differ in them are different here, and a node may wait for one with a higher
+// number. What is left out are graphs in which a node waits for one that another one that it waits
+// for waits for anyway, unless the nodes' numbers ascend: there all are. Such a dependency changes
+// nothing: the node is ready when the last that it waits for has ended, and that is never this one,
+// as the other one begins only when this one has ended.
+std::vector<SmallOrder> SmallOrders(uint32_t count) {
+  std::vector<SmallOrder> orders;
+  const uint32_t bits = count * (count - 1);
+  for (uint32_t edges = 0; edges < 1u << bits; ++edges) {
+    SmallOrder order;
+    uint32_t left = edges;
+    bool ascends = true;
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint32_t others = left & ((1u << (count - 1)) - 1);
+      left >>= count - 1;
+      const uint32_t below = others & ((1u << i) - 1);
+      ascends = ascends && below == others;
+      order.push_back(below | (others ^ below) << 1);  // never for itself
+    }
+    const auto is_needless = [&](uint32_t node, uint32_t other) {
+      SmallOrder rest = order;
+      rest[node] &= ~(1u << other);
+      return WaitsFor(rest, node, other);
+    };
+    bool taken = true;
+    for (uint32_t i = 0; i < count && !ascends && taken; ++i) {
+      taken = !WaitsFor(order, i, i);
+      for (uint32_t j = 0; j < count && taken; ++j) {
+        if ((order[i] >> j & 1) != 0) taken = !is_needless(i, j);
+      }
+    }
+    if (taken) orders.push_back(std::move(order));
+  }
+  return orders;
+}
+
+// Two ranks with the same nodes, whatever they wait for and do: on the device, on the host,
 // all-reduces, and messages from the first rank to the second.
-SimWorkload SmallGraph(uint32_t count, uint32_t edges, uint32_t kinds) {
+SimWorkload SmallGraph(const SmallOrder& order, uint32_t kinds) {
   std::vector<SimNode> nodes[2];
   std::vector<std::vector<uint32_t>> befores;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < order.size(); ++i) {
     std::vector<uint32_t>& before = befores.emplace_back();
-    for (uint32_t j = 0; j < i; ++j, edges >>= 1) {
-      if ((edges & 1) != 0) before.push_back(j);
+    for (uint32_t j = 0; j < order.size(); ++j) {
+      if ((order[i] >> j & 1) != 0) before.push_back(j);
     }
     SimNode node;
     switch (kinds >> (2 * i) & 3) {
@@ -132,33 +240,53 @@ SimWorkload SmallGraph(uint32_t count, uint32_t edges, uint32_t kinds) {
   SimWorkload workload;
   for (int64_t rank = 0; rank < 2; ++rank) {
     workload.ranks.push_back({.program = std::make_shared<const SimProgram>(
-                                  testing_sim::ProgramOf(nodes[rank], befores)),
+                                  testing_sim::ProgramOf(std::move(nodes[rank]), befores)),
                               .groups = {},
                               .peers = {1 - rank}});
   }
   return workload;
 }
 
-TEST(PlainEngine, SmallGraphs) {
-  SimMachine machine;
-  machine.dims = {{.npus = 2, .bandwidth = 50, .latency = 300}};
-  machine.system.algorithms[CollectiveType::kAllReduce] = {{}};
-  Counts counts;
-  uint32_t all = 0;
+TEST(PlainEngine, SmallOrdersAreAllThatThereAre) {
+  // Partial orders of numbered elements (OEIS A001035), and graphs whose numbers ascend, of which
+  // those without a needless dependency are orders, too (A006455).
+  const size_t orders[] = {1, 3, 19, 219, 4231};
+  const size_t ascending[] = {1, 2, 8, 64, 1024};
+  const size_t both[] = {1, 2, 7, 40, 357};
   for (uint32_t count = 1; count <= 5; ++count) {
-    const uint32_t edges = 1u << (count * (count - 1) / 2);
-    const uint32_t kinds = 1u << (2 * count);
-    // Prime, so that it meets all dependencies and all kinds.
-    const uint32_t stride = IsWhole() || count < 4 ? 1 : count == 4 ? 3 : 997;
-    for (uint32_t i = 0; i < edges * kinds; i += stride, ++all) {
-      machine.congestion = i % 2 == 1;
-      const SimWorkload workload = SmallGraph(count, i / kinds, i % kinds);
-      ExpectAllSame(machine, workload, fmt::format("{} nodes, number {}", count, i), counts);
-      if (testing::Test::HasFatalFailure()) return;
-    }
+    EXPECT_EQ(SmallOrders(count).size(),
+              orders[count - 1] + ascending[count - 1] - both[count - 1]);
+  }
+}
+
+TEST(PlainEngine, SmallGraphs) {
+  Counts counts;
+  for (uint32_t count = 1; count <= 5; ++count) {
+    const std::vector<SmallOrder> orders = SmallOrders(count);
+    const auto kinds = size_t{1} << (2 * count);
+    // Primes, so that they meet all dependencies and all kinds.
+    const size_t stride = IsWhole() || count < 4 ? 1 : count == 4 ? 31 : 4999;
+    const size_t cases = (orders.size() * kinds + stride - 1) / stride;
+    counts += InParallel(cases, [&](size_t i, Counts& some) {
+      SimMachine machine;
+      machine.dims = {{.npus = 2, .bandwidth = 50, .latency = 300}};
+      machine.system.algorithms[CollectiveType::kAllReduce] = {{}};
+      const size_t number = i * stride;
+      const SimWorkload workload =
+          SmallGraph(orders[number / kinds], static_cast<uint32_t>(number % kinds));
+      for (const bool congestion : {false, true}) {
+        machine.congestion = congestion;
+        ExpectAllSame(
+            machine, workload,
+            fmt::format("{} nodes, number {}{}", count, number, congestion ? ", congestion" : ""),
+            some);
+      }
+    });
+    if (testing::Test::HasFatalFailure()) return;
   }
   EXPECT_EQ(counts.errors, 0);
   EXPECT_GT(counts.by_class, 0);
+  RecordProperty("graphs", std::to_string(counts.all));
 }
 
 }  // namespace
