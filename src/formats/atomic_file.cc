@@ -233,6 +233,9 @@ class AtomicFile::Impl {
   Impl& operator=(const Impl&) = delete;
 
   Status Write(std::string_view bytes) {
+    if (encoder_ == nullptr && pending_.empty() && bytes.size() >= kWriteBufferBytes) {
+      return file_.Write(bytes) ? Status() : Failure("write");
+    }
     pending_.append(bytes);
     return pending_.size() < kWriteBufferBytes ? Status() : Flush(/*finish=*/false);
   }

@@ -119,6 +119,18 @@ TEST_F(AtomicFileTest, CompressesByNameReproducibly) {
   }
 }
 
+TEST_F(AtomicFileTest, PiecesOfAnySizeStayInOrder) {
+  const std::string large = Text();
+  AtomicFile file = AtomicFile::Create(Path("a")).value();
+  std::string expected;
+  for (const std::string& piece : {large, std::string("small"), large, large, std::string("end")}) {
+    ASSERT_TRUE(file.Write(piece).has_value());
+    expected += piece;
+  }
+  ASSERT_TRUE(file.Commit().has_value());
+  EXPECT_EQ(ReadFileBytes(Path("a")), expected);
+}
+
 TEST_F(AtomicFileTest, FollowsSymbolicLinks) {
   ASSERT_TRUE(WriteFile(Path("target"), "old").has_value());
   fs::create_symlink("target", Path("link"));
