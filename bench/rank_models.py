@@ -12,12 +12,13 @@ NAMES = ["ddp_small_buckets", "ddp_one_bucket", "tensor_parallel", "pipeline"]
 
 
 def pin():
-    """This rank to its share of the processors that it may use."""
+    """This rank, with all threads that it has, to its share of the processors that it may use: Gloo's are there already."""
     mine = sorted(os.sched_getaffinity(0))
     rank, size = int(os.environ["LOCAL_RANK"]), int(os.environ["LOCAL_WORLD_SIZE"])
     share = len(mine) // size
     if share:
-        os.sched_setaffinity(0, mine[rank * share : (rank + 1) * share])
+        for thread in os.listdir("/proc/self/task"):
+            os.sched_setaffinity(int(thread), mine[rank * share : (rank + 1) * share])
 
 
 def mlp(*widths):

@@ -194,6 +194,8 @@ Result<ExitCode> RunRanks(const std::vector<int64_t>& ranks, int64_t lead,
   return tl::unexpected<Error>(children.Cause());
 }
 
+void BeginSession() { setsid(); }
+
 Status PinToShare(size_t place, size_t count) {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {

@@ -19,8 +19,12 @@ namespace etude {
 Result<ExitCode> RunRanks(const std::vector<int64_t>& ranks, int64_t lead,
                           const std::function<Result<ExitCode>(int64_t rank)>& work);
 
-// Keeps this process to the share number `place` of `count` equal ones of the processors that it
-// may use. kUnavailable if these are fewer.
+// Makes this process a session of its own, as torchrun does its ranks: on a busy machine the system
+// shares its processors out among sessions. What the terminal sends goes to the session left.
+void BeginSession();
+
+// Keeps this process, with the threads that it starts from now on, to the share number `place` of
+// `count` equal ones of the processors that it may use. kUnavailable if these are fewer.
 Status PinToShare(size_t place, size_t count);
 
 }  // namespace etude

@@ -226,6 +226,7 @@ class ReplayCommand : public Command {
                        .lead = lead_,
                        .place = place,
                        .timeout = std::chrono::seconds(timeout_s_)});
+      BeginSession();
       return RunOfRanks(rank, group, console);
     });
   }

@@ -119,6 +119,16 @@ def test_paced_ranks_step_together(job):
     assert len(steps) == 3 and all(step["wall_ns"] > 0 for step in steps)
 
 
+def test_each_rank_is_a_session(job):
+    # As torchrun's are: a busy machine shares its processors out among sessions.
+    command = [ETUDE, "replay", job, "--ranks", "all", "--paced", "--warmup", "1"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as paced:
+        paced.stdout.readline()
+        print(file=paced.stdin, flush=True)
+        lead = json.loads(paced.stdout.readline())["pid"]
+        assert os.getsid(lead) == lead != paced.pid
+
+
 def test_a_rank_that_fails_ends_all(copy):
     (copy / "host.1.json.gz").write_bytes(gzip.compress(b'{"schema": "1.1.1-chakra.0.0.4"}'))
     done = run(copy, "--ranks", "all")
