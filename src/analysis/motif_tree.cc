@@ -17,25 +17,36 @@ struct PartRun {
 
 class MotifTreeMaker {
  public:
-  MotifTreeMaker(const MotifProgram& program, const MotifTreeOptions& options)
-      : program_(program), options_(options) {
+  MotifTreeMaker(const Trace& trace, const MotifProgram& program, const MotifTreeOptions& options)
+      : trace_(trace),
+        program_(program),
+        options_(options),
+        types_(FindTypes(trace)),
+        nodes_(program.Lengths()) {
     // Motifs are made of those before them.
-    for (const std::vector<uint32_t>& motif : program.motifs) {
-      uint64_t nodes = 0;
-      for (const uint32_t part : motif) nodes += NodesOf(part);
-      nodes_.push_back(nodes);
-      runs_.push_back(RunsOf(motif));
+    for (const std::vector<uint32_t>& motif : program.motifs) runs_.push_back(RunsOf(motif));
+    const std::vector<std::vector<size_t>> places = program.Places();
+    for (size_t i = 0; i < places.size(); ++i) {
+      const OperationGraph first = GraphAt(places[i].front(), nodes_[i]);
+      same_everywhere_.push_back(std::ranges::all_of(
+          places[i], [&](size_t place) { return GraphAt(place, nodes_[i]) == first; }));
     }
   }
 
-  std::vector<MotifRow> Run() {
+  void Fill(MotifTree& tree) {
+    tree.same_everywhere = static_cast<size_t>(std::ranges::count(same_everywhere_, true));
+    tree.shape = FindShape(GraphAt(0, trace_.node_count()));
     Add(RunsOf(program_.parts), 0, 0);
-    return std::move(rows_);
+    tree.rows = std::move(rows_);
   }
 
  private:
   uint64_t NodesOf(uint32_t part) const {
     return part < program_.tokens ? 1 : nodes_[part - program_.tokens];
+  }
+
+  OperationGraph GraphAt(size_t first, size_t count) const {
+    return GraphOf(trace_, types_, Stretch(first, count));
   }
 
   // A motif that is one part again and again stands for so many of it.
@@ -75,19 +86,25 @@ class MotifTreeMaker {
                          .times = run.times,
                          .nodes = nodes,
                          .first = NodeId::FromIndex(at),
-                         .last = NodeId::FromIndex(at + nodes - 1)});
-        if (run.part >= program_.tokens && depth + 1 < options_.depth) {
-          Add(runs_[run.part - program_.tokens], depth + 1, at);
+                         .last = NodeId::FromIndex(at + nodes - 1),
+                         .layered = LayerOperations(GraphAt(at, nodes))});
+        if (run.part >= program_.tokens) {
+          const uint32_t motif = run.part - program_.tokens;
+          rows_.back().same_everywhere = same_everywhere_[motif];
+          if (depth + 1 < options_.depth) Add(runs_[motif], depth + 1, at);
         }
       }
       at += weight(run);
     }
   }
 
+  const Trace& trace_;
   const MotifProgram& program_;
   const MotifTreeOptions& options_;
+  OperationTypes types_;
   std::vector<uint64_t> nodes_;             // by motif
   std::vector<std::vector<PartRun>> runs_;  // likewise
+  std::vector<bool> same_everywhere_;       // likewise
   std::vector<MotifRow> rows_;
 };
 
@@ -98,9 +115,8 @@ Result<MotifTree> MakeMotifTree(const Trace& trace, const MotifTreeOptions& opti
   ETUDE_ASSIGN_OR_RETURN(const PackedTrace packed, PackedTrace::Pack(trace, limits));
   MotifTree tree{.node_kinds = packed.token_count(),
                  .motifs = packed.program().motifs.size(),
-                 .parts = packed.program().size(),
-                 .rows = {}};
-  tree.rows = MotifTreeMaker(packed.program(), options).Run();
+                 .parts = packed.program().size()};
+  MotifTreeMaker(trace, packed.program(), options).Fill(tree);
   return tree;
 }
 

@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "src/base/limits.h"
 #include "src/base/result.h"
+#include "src/trace/layered_operations.h"
 #include "src/trace/trace.h"
 
 namespace etude {
@@ -18,6 +20,10 @@ struct MotifRow {
   uint64_t nodes = 0;  // of one time
   NodeId first;        // of the first time
   NodeId last;
+  // Of the first time; nullopt: its nodes wait for each other. Operations count from `first`.
+  std::optional<LayeredOperations> layered;
+  // Whether its nodes depend on each other in the same way wherever the motif is in the trace.
+  bool same_everywhere = true;
 };
 
 // What repeats in a trace, as the motifs of its PackedTrace have it: what nodes are and how they
@@ -25,7 +31,9 @@ struct MotifRow {
 struct MotifTree {
   size_t node_kinds = 0;  // kinds of nodes that are alike
   size_t motifs = 0;
-  size_t parts = 0;  // of the program: what is left to say of the sequence of nodes
+  size_t same_everywhere = 0;       // of the motifs, as rows have it
+  size_t parts = 0;                 // of the program: what is left to say of the sequence of nodes
+  std::optional<LayerShape> shape;  // of the whole trace; nullopt: it has a cycle
   std::vector<MotifRow> rows;
 };
 

@@ -59,6 +59,32 @@ TEST(MotifTree, ShowsPartsBelowWhatIsMadeOfThem) {
   EXPECT_EQ(RowsOf("l" + step + step + step, {.depth = 1, .rows = 1}).size(), 1u);
 }
 
+// Twice three loads and a computation after them: of the first loads, then of the last one only.
+TEST(MotifTree, HasLayersOfEachMotif) {
+  TraceBuilder builder;
+  for (int i = 0; i < 8; ++i) {
+    const bool computes = i % 4 == 3;
+    const NodeId node = builder.AddNode({.source_id = builder.node_count(),
+                                         .kind = computes ? NodeKind::kCompute : NodeKind::kMemLoad,
+                                         .name = builder.Intern(computes ? "c" : "l")});
+    if (!computes) continue;
+    const uint32_t last = node.value() - 1;
+    builder.AddDep(node, NodeId(i == 3 ? last - 1 : last), DepKind::kData);
+    builder.AddDep(node, NodeId(last), DepKind::kData);
+  }
+  const MotifTree tree = MakeMotifTree(builder.Finish().value()).value();
+  EXPECT_EQ(tree.shape, (LayerShape{.layers = 2, .width = 6}));
+  ASSERT_FALSE(tree.rows.empty());
+  const MotifRow& row = tree.rows.front();
+  EXPECT_EQ(row.times, 2u);
+  EXPECT_EQ(row.nodes, 4u);
+  ASSERT_TRUE(row.layered);
+  EXPECT_EQ(row.layered->form.shape(), (LayerShape{.layers = 2, .width = 3}));
+  EXPECT_EQ(row.layered->order.back(), 3u);
+  EXPECT_FALSE(row.same_everywhere);
+  EXPECT_LT(tree.same_everywhere, tree.motifs);
+}
+
 TEST(MotifTree, SaysNothingOfWhatDoesNotRepeat) {
   EXPECT_TRUE(RowsOf("").empty());
   EXPECT_TRUE(RowsOf("lcr").empty());

@@ -151,24 +151,62 @@ TextTable CollectivesTable(const Summary& summary) {
   return collectives;
 }
 
-// "  8 ×  172 nodes  layer 0 norm … layer 0 add", deeper rows further in.
+// ", 12 layers of up to 3".
+std::string ShapeText(const std::optional<LayerShape>& shape) {
+  if (!shape) return ", no layers: a cycle";
+  return fmt::format(", {} of up to {}", FormatCount(shape->layers, "layer"),
+                     FormatCount(shape->width));
+}
+
+std::optional<LayerShape> ShapeOf(const MotifRow& row) {
+  return row.layered ? std::optional(row.layered->form.shape()) : std::nullopt;
+}
+
+// "  8 × 172 nodes, 12 layers of up to 3: layer 0 norm … layer 0 add", deeper rows further in.
 std::string MotifText(const Trace& trace, const MotifTree& tree) {
   std::string text = fmt::format(
-      "structure: {}, {}, {}\n", FormatCount(tree.node_kinds, "kind of nodes", "kinds of nodes"),
-      FormatCount(tree.motifs, "motif"), FormatCount(tree.parts, "part"));
+      "structure: {}, {}, {}{}\n", FormatCount(tree.node_kinds, "kind of nodes", "kinds of nodes"),
+      FormatCount(tree.motifs, "motif"), FormatCount(tree.parts, "part"), ShapeText(tree.shape));
   for (const MotifRow& row : tree.rows) {
     constexpr size_t kNameWidth = 30;
-    text +=
-        fmt::format("{:{}}{} × {}: {}", "", 2 + 2 * row.depth, FormatCount(row.times),
-                    FormatCount(row.nodes, "node"), ShortText(trace.name(row.first), kNameWidth));
+    text += fmt::format("{:{}}{} × {}", "", 2 + 2 * row.depth, FormatCount(row.times),
+                        FormatCount(row.nodes, "node"));
+    if (row.nodes > 1) text += ShapeText(ShapeOf(row));
+    if (!row.same_everywhere) text += " the first time";
+    text += ": " + ShortText(trace.name(row.first), kNameWidth);
     if (row.nodes > 1) text += " … " + ShortText(trace.name(row.last), kNameWidth);
     text += "\n";
   }
   return text;
 }
 
+Json ShapeJson(const std::optional<LayerShape>& shape) {
+  if (!shape) return nullptr;
+  return {{"count", shape->layers}, {"width", shape->width}};
+}
+
+// Ids of nodes, layer by layer.
+Json LayersJson(const Trace& trace, const MotifRow& row) {
+  Json json = ShapeJson(ShapeOf(row));
+  if (!row.layered) return json;
+  const auto& [form, order, edge_order] = *row.layered;
+  json["same_everywhere"] = row.same_everywhere;
+  json["nodes"] = Json::array();
+  for (size_t layer = 0; layer < form.layer_count(); ++layer) {
+    Json ids = Json::array();
+    for (uint32_t i = form.begins[layer]; i < form.begins[layer + 1]; ++i) {
+      ids.push_back(trace.source_id(NodeId(row.first.value() + order[i])));
+    }
+    json["nodes"].push_back(std::move(ids));
+  }
+  return json;
+}
+
 Json MotifJson(const Trace& trace, const MotifTree& tree) {
-  Json json = {{"node_kinds", tree.node_kinds}, {"motifs", tree.motifs}, {"parts", tree.parts}};
+  Json json = {{"node_kinds", tree.node_kinds}, {"motifs", tree.motifs}};
+  json["motifs_same_everywhere"] = tree.same_everywhere;
+  json["parts"] = tree.parts;
+  json["layers"] = ShapeJson(tree.shape);
   json["rows"] = Json::array();
   for (const MotifRow& row : tree.rows) {
     json["rows"].push_back({{"depth", row.depth},
@@ -177,7 +215,8 @@ Json MotifJson(const Trace& trace, const MotifTree& tree) {
                             {"first", trace.name(row.first)},
                             {"last", trace.name(row.last)},
                             {"first_id", trace.source_id(row.first)},
-                            {"last_id", trace.source_id(row.last)}});
+                            {"last_id", trace.source_id(row.last)},
+                            {"layers", LayersJson(trace, row)}});
   }
   return json;
 }
@@ -198,6 +237,7 @@ std::string PhasesText(const ProgramPhases& phases) {
                           row.least == row.most ? "" : FormatCount(row.least) + " to ",
                           FormatCount(row.most, "node"));
     }
+    nodes += ShapeText(row.shape);
     table.Row({std::string(Name(row.phase)), std::move(nodes)});
   }
   return text + "\n" + table.Text();
@@ -210,7 +250,8 @@ Json PhasesJson(const ProgramPhases& phases) {
   for (const PhaseRow& row : phases.rows) {
     json["rows"].push_back({{"phase", Name(row.phase)},
                             {"stretches", row.stretches == 0 ? Json(nullptr) : Json(row.stretches)},
-                            {"nodes", row.nodes}});
+                            {"nodes", row.nodes},
+                            {"layers", ShapeJson(row.shape)}});
   }
   return json;
 }

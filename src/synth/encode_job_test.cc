@@ -14,6 +14,7 @@
 #include "src/formats/test_support.h"
 #include "src/synth/microbench.h"
 #include "src/synth/transformer_job.h"
+#include "src/trace/expect_layers.h"
 #include "src/trace/packed_trace.h"
 #include "src/trace/same_trace.h"
 #include "src/transform/read_job.h"
@@ -325,6 +326,7 @@ TEST(EncodeJob, GivesEverySharedTraceBack) {
       const auto read = PackedTrace::FromBytes(packed.ToBytes());
       ASSERT_TRUE(read.has_value()) << path << ": " << read.error().message;
       EXPECT_TRUE(SameTrace(read->Unpack().value(), *trace)) << path;
+      testing_layers::ExpectLayers(*trace, path);
     }
   }
   EXPECT_GT(traces, 50u);

@@ -12,6 +12,7 @@
 #include "src/analysis/comm_match.h"
 #include "src/synth/astra_edges.h"
 #include "src/synth/step_job.h"
+#include "src/trace/expect_layers.h"
 #include "src/trace/same_trace.h"
 #include "src/trace/validator.h"
 #include "src/transform/for_astra_sim.h"
@@ -32,6 +33,7 @@ inline void ExpectSound(const StepJob& job, const std::string& what) {
     logs.push_back(ReadCommLog(*trace, rank));
     calls += logs.back().calls.size();
   }
+  testing_layers::ExpectLayers(job.TraceOf(0).value(), what);
   const auto whole = job.AsJob();
   ASSERT_TRUE(whole) << what << ": " << whole.error().message;
   EXPECT_EQ(whole->rank_count(), job.ranks());

@@ -102,6 +102,36 @@ std::vector<uint32_t> MotifProgram::Expand(size_t most) const {
   return sequence;
 }
 
+std::vector<uint64_t> MotifProgram::Lengths() const {
+  std::vector<uint64_t> lengths;
+  for (const auto& motif : motifs) {
+    uint64_t length = 0;
+    for (const uint32_t part : motif) length += part < tokens ? 1 : lengths[part - tokens];
+    lengths.push_back(length);
+  }
+  return lengths;
+}
+
+std::vector<std::vector<size_t>> MotifProgram::Places() const {
+  std::vector<std::vector<size_t>> places(motifs.size());
+  std::vector<std::pair<const std::vector<uint32_t>*, size_t>> open = {{&parts, 0}};
+  for (size_t place = 0; !open.empty();) {
+    auto& [in, at] = open.back();
+    if (at == in->size()) {
+      open.pop_back();
+      continue;
+    }
+    const uint32_t part = (*in)[at++];
+    if (part < tokens) {
+      ++place;
+    } else {
+      places[part - tokens].push_back(place);
+      open.emplace_back(&motifs[part - tokens], 0);
+    }
+  }
+  return places;
+}
+
 MotifProgram FindMotifs(std::span<const uint32_t> sequence, uint32_t tokens,
                         std::span<const size_t> begins) {
   MotifProgram found{.tokens = tokens, .motifs = {}, .parts = {}};

@@ -22,6 +22,10 @@ struct MotifProgram {
   bool is_sound() const;
   // The sequence, or its beginning if it is longer than `most`; of a sound program.
   std::vector<uint32_t> Expand(size_t most = SIZE_MAX) const;
+  // By motif of a sound program: how many tokens it stands for.
+  std::vector<uint64_t> Lengths() const;
+  // By motif of a sound program: where in the sequence it is, ascending, also inside others.
+  std::vector<std::vector<size_t>> Places() const;
 };
 
 // Finds motifs in `sequence`, of tokens below `tokens`: pairs that occur twice or more become one

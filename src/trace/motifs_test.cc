@@ -66,6 +66,14 @@ TEST(Motifs, GiveEverySequenceBack) {
   }
 }
 
+// 0 1 twice inside 0 1 0 1 2, which is there twice itself, and once more.
+TEST(Motifs, SayWhereTheyAre) {
+  const MotifProgram program = {
+      .tokens = 4, .motifs = {{0, 1}, {4, 4, 2}}, .parts = {3, 5, 5, 3, 4}};
+  EXPECT_EQ(program.Lengths(), (std::vector<uint64_t>{2, 5}));
+  EXPECT_EQ(program.Places(), (std::vector<std::vector<size_t>>{{1, 3, 6, 8, 12}, {1, 6}}));
+}
+
 std::vector<int64_t> Unpacked(const PackedNumbers& packed, const std::vector<uint64_t>& contexts) {
   NumberReader reader(packed);
   std::vector<int64_t> numbers;

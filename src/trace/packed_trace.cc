@@ -7,9 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "src/base/ascii.h"
 #include "src/base/hash.h"
-#include "src/base/quantity.h"
+#include "src/trace/cut_text.h"
 #include "src/trace/program_parts.h"
 #include "src/trace/trace_builder.h"
 #include "src/trace/trace_copy.h"
@@ -17,43 +16,7 @@
 namespace etude {
 namespace {
 
-// The first byte of a template says whether '\0' in it stands for a number.
-constexpr char kNumberInText = '\0';
-constexpr char kWithNumbers = 'n';
-constexpr char kAsItIs = 'a';
 constexpr uint64_t kNoTemplate = UINT32_MAX;
-
-// A text without its numbers, and these.
-struct CutText {
-  std::string form;
-  std::vector<int64_t> numbers;
-};
-
-CutText CutNumbers(std::string_view text) {
-  CutText cut{.form = std::string(1, kWithNumbers), .numbers = {}};
-  if (text.find(kNumberInText) != std::string_view::npos) {
-    return {.form = kAsItIs + std::string(text), .numbers = {}};
-  }
-  for (size_t at = 0; at < text.size();) {
-    size_t end = at;
-    while (end < text.size() && IsDigit(text[end])) ++end;
-    if (end == at) {
-      cut.form += text[at++];
-      continue;
-    }
-    const std::string_view digits = text.substr(at, end - at);
-    const auto number = ParseWhole(digits);
-    // Written again it must read the same.
-    if (number && std::to_string(*number) == digits) {
-      cut.form += kNumberInText;
-      cut.numbers.push_back(*number);
-    } else {
-      cut.form += digits;
-    }
-    at = end;
-  }
-  return cut;
-}
 
 uint64_t ContextOf(uint64_t what, size_t slot) { return HashMix(HashMix(0, what), slot + 1); }
 
@@ -542,7 +505,7 @@ class TraceUnpacker {
       std::string text;
       size_t slot = 0;
       for (const char c : form.substr(1)) {
-        if (c == kNumberInText && form.front() == kWithNumbers) {
+        if (c == CutText::kNumberInText && form.front() == CutText::kWithNumbers) {
           text +=
               std::to_string(static_cast<int64_t>(Next(Field::kTextNumber, ContextOf(at, slot++))));
         } else {

@@ -21,6 +21,18 @@ PhaseRow& RowOf(std::vector<PhaseRow>& rows, Phase phase) {
   return rows[static_cast<size_t>(phase)];
 }
 
+// Adds the shape of a graph of these nodes.
+void AddShape(PhaseRow& row, const Trace& trace, const OperationTypes& types,
+              const std::vector<NodeId>& nodes) {
+  const std::optional<LayerShape> shape = FindShape(GraphOf(trace, types, nodes));
+  if (!shape || !row.shape) {
+    row.shape = std::nullopt;
+    return;
+  }
+  row.shape->layers = std::max(row.shape->layers, shape->layers);
+  row.shape->width = std::max(row.shape->width, shape->width);
+}
+
 std::vector<PhaseRow> RowsOfAll() {
   std::vector<PhaseRow> rows(kPhaseCount);
   for (const Phase phase : kAllPhases) RowOf(rows, phase).phase = phase;
@@ -30,6 +42,7 @@ std::vector<PhaseRow> RowsOfAll() {
 ProgramPhases OfSpans(const Trace& trace, const std::vector<ProgramSpan>& spans) {
   ProgramPhases found{.stated = true, .rows = RowsOfAll()};
   const std::vector<const ProgramSpan*> of = SpansOfNodes(trace, spans);
+  const OperationTypes types = FindTypes(trace);
   std::set<int64_t> steps;
   std::set<int64_t> micro_batches;
   for (size_t i = 0; i < of.size();) {
@@ -45,6 +58,7 @@ ProgramPhases OfSpans(const Trace& trace, const std::vector<ProgramSpan>& spans)
       row.most = std::max(row.most, nodes);
       row.nodes += nodes;
       ++row.stretches;
+      AddShape(row, trace, types, Stretch(i, nodes));
     }
     i = end;
   }
@@ -58,6 +72,7 @@ ProgramPhases ByLabels(const Trace& trace) {
   std::vector<Phase> phases = PhasesByLabels(trace, TopDown(trace));
   const std::vector<NodeId> launchers = FindLaunchers(trace);
   std::set<std::string_view> steps;
+  std::vector<std::vector<NodeId>> nodes(kPhaseCount);
   ForEachNode(trace, [&](NodeId node) {
     if (IsRoot(trace.kind(node))) return;
     if (IsStepMark(trace.name(node))) {
@@ -65,8 +80,14 @@ ProgramPhases ByLabels(const Trace& trace) {
       return;
     }
     const NodeId launcher = launchers[node.index()];
-    ++RowOf(found.rows, phases[(launcher ? launcher : node).index()]).nodes;
+    nodes[static_cast<size_t>(phases[(launcher ? launcher : node).index()])].push_back(node);
   });
+  const OperationTypes types = FindTypes(trace);
+  for (PhaseRow& row : found.rows) {
+    const std::vector<NodeId>& of = nodes[static_cast<size_t>(row.phase)];
+    row.nodes = of.size();
+    AddShape(row, trace, types, of);
+  }
   found.steps = steps.size();
   // What no label says counts as forward: of a trace without labels nothing is known.
   if (std::ranges::all_of(found.rows, [](const PhaseRow& row) {

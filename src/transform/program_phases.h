@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "src/base/result.h"
+#include "src/trace/operation_graph.h"
 #include "src/trace/phase.h"
 #include "src/trace/trace.h"
 
@@ -16,6 +18,9 @@ struct PhaseRow {
   uint64_t nodes = 0;      // of all of them
   uint64_t least = 0;      // of one stretch
   uint64_t most = 0;
+  // Of its deepest stretch and of its widest; of labels' nodes, of all together. nullopt: some wait
+  // for each other.
+  std::optional<LayerShape> shape = LayerShape{};
 };
 
 // The steps and phases of a trace: what it states of its parts, or else what its marks and labels

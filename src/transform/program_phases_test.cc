@@ -65,6 +65,7 @@ TEST(StatedParts, StayTrueOfASlice) {
   ASSERT_EQ(phases.rows.size(), 2u);
   EXPECT_EQ(phases.rows[0].stretches, 2u);
   EXPECT_EQ(phases.rows[0].nodes, 4u);
+  EXPECT_EQ(phases.rows[0].shape, (LayerShape{.layers = 1, .width = 2})) << "of a stretch";
   EXPECT_EQ(phases.rows[1].phase, Phase::kBackward);
   EXPECT_EQ(phases.rows[1].stretches, 1u);
 }
