@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "src/sim/short_queues.h"
 #include "src/sim/sim_message.h"
-#include "src/sim/sim_pool.h"
 
 namespace etude {
 
@@ -23,25 +23,17 @@ class Mailbox {
       --slot.arrived;
       return true;
     }
-    const SimIndex link = waiting_.Add({.receiver = receiver});
-    if (slot.first == kNoIndex) {
-      slot.first = link;
-    } else {
-      waiting_[slot.last].next = link;
-    }
-    slot.last = link;
+    waiting_.Push(slot.waiting, receiver);
     return false;
   }
   // Who waits for a message with the key; nullopt: nobody yet.
   std::optional<MessageReceiver> Deliver(const MatchKey& key) {
     Slot& slot = Find(key);
-    if (slot.first == kNoIndex) {
+    if (slot.waiting.empty()) {
       ++slot.arrived;
       return std::nullopt;
     }
-    const Link link = waiting_.Take(slot.first);
-    slot.first = link.next;
-    return link.receiver;
+    return waiting_.Pop(slot.waiting);
   }
   uint64_t unreceived() const {
     uint64_t count = 0;
@@ -50,19 +42,14 @@ class Mailbox {
   }
 
  private:
-  struct Link {
-    MessageReceiver receiver;
-    SimIndex next = kNoIndex;
-  };
-  // Of one key: messages have come, or somebody waits, or neither.
-  struct Slot {
+  // Of one key: messages have come, or somebody waits, or neither. A cache line.
+  struct alignas(64) Slot {
     MatchKey key;
+    ShortQueues<MessageReceiver>::Queue waiting;
     uint32_t arrived = 0;
-    SimIndex first = kNoIndex;
-    SimIndex last = kNoIndex;
     bool used = false;
 
-    bool is_idle() const { return arrived == 0 && first == kNoIndex; }
+    bool is_idle() const { return arrived == 0 && waiting.empty(); }
   };
 
   size_t HomeOf(const MatchKey& key) const { return HashOf(key) & (slots_.size() - 1); }
@@ -97,7 +84,7 @@ class Mailbox {
 
   std::vector<Slot> slots_;  // a power of two
   size_t used_ = 0;
-  SimPool<Link> waiting_;
+  ShortQueues<MessageReceiver> waiting_;
 };
 
 }  // namespace etude

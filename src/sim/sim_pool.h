@@ -11,19 +11,17 @@ template <typename T>
 class SimPool {
  public:
   SimIndex Add(const T& value) {
-    if (unused_ == kNoIndex) {
+    if (unused_.empty()) {
       values_.push_back(value);
-      next_unused_.push_back(kNoIndex);
       return static_cast<SimIndex>(values_.size() - 1);
     }
-    const SimIndex index = unused_;
-    unused_ = next_unused_[index];
+    const SimIndex index = unused_.back();
+    unused_.pop_back();
     values_[index] = value;
     return index;
   }
   T Take(SimIndex index) {
-    next_unused_[index] = unused_;
-    unused_ = index;
+    unused_.push_back(index);
     return values_[index];
   }
   // Until one is added.
@@ -32,8 +30,7 @@ class SimPool {
 
  private:
   std::vector<T> values_;
-  std::vector<SimIndex> next_unused_;  // after one that is unused
-  SimIndex unused_ = kNoIndex;         // first
+  std::vector<SimIndex> unused_;  // the last given back is the first to be given out
 };
 
 }  // namespace etude

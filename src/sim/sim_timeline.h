@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "src/sim/event_queue.h"
+#include "src/sim/short_queues.h"
 #include "src/sim/sim_input.h"
 #include "src/sim/sim_pool.h"
 #include "src/sim/tie_watch.h"
@@ -51,11 +52,10 @@ class SimTimeline {
   // others.
   template <typename Act>
   void Run(SimIndex tick, Act act) {
-    while (ticks_[tick].first != kNoIndex) {
-      const Link link = links_.Take(ticks_[tick].first);
-      ticks_[tick].first = link.next;
-      ties_.BeginLocal(link.cause);
-      act(link.event);
+    while (!ticks_[tick].queue.empty()) {
+      const Local local = locals_.Pop(ticks_[tick].queue);
+      ties_.BeginLocal(local.cause);
+      act(local.event);
     }
     Remove(tick);
   }
@@ -64,17 +64,15 @@ class SimTimeline {
   // Of anything, ns: more than kLongestSimulation.
   static constexpr int64_t kLongest = int64_t{1} << 57;
 
-  struct Link {
+  struct Local {
     LocalEvent event;
     EventCause cause;
-    SimIndex next = kNoIndex;
   };
   struct Tick {
     int64_t time = 0;
     SimIndex rank = 0;
-    SimIndex first = kNoIndex;  // links
-    SimIndex last = kNoIndex;
     SimIndex next = kNoIndex;  // tick of the rank
+    ShortQueues<Local>::Queue queue;
   };
 
   void Remove(SimIndex tick) {
@@ -85,7 +83,7 @@ class SimTimeline {
 
   TieWatch& ties_;
   EventQueue<SimEvent> events_;
-  SimPool<Link> links_;
+  ShortQueues<Local> locals_;
   SimPool<Tick> ticks_;
   std::vector<SimIndex> first_tick_;  // by rank
 };
