@@ -25,7 +25,8 @@ void PrepareHeap() {
   free(block);
   mallopt(M_TOP_PAD, 1 << 20);
   const auto end = reinterpret_cast<uintptr_t>(sbrk(0));
-  const uintptr_t begin = (end - kRegion + kLargePage - 1) / kLargePage * kLargePage;
+  // Behind 2 to 4 MB of small pages: what needs little takes little.
+  const uintptr_t begin = (end - kRegion + 2 * kLargePage - 1) / kLargePage * kLargePage;
   // Advice: where it is not taken, pages are small.
   static_cast<void>(madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE));
 }

@@ -72,6 +72,44 @@ class TorchCommandStub : public Command {
   TorchCommand command_;
 };
 
+template <size_t kIndex>
+std::unique_ptr<Command> MakeTorchCommandStub() {
+  return std::make_unique<TorchCommandStub>(kTorchCommands[kIndex]);
+}
+
+// In the order of the overview.
+struct CommandEntry {
+  std::string_view name;
+  std::unique_ptr<Command> (*make)();
+};
+constexpr CommandEntry kCommands[] = {
+    {"record", MakeRecordCommand},
+    {"link", MakeLinkCommand},
+    {"convert", MakeConvertCommand},
+    {kTorchCommands[0].name, MakeTorchCommandStub<0>},
+    {kTorchCommands[1].name, MakeTorchCommandStub<1>},
+    {kTorchCommands[2].name, MakeTorchCommandStub<2>},
+    {"compare", MakeCompareCommand},
+    {"compat", MakeCompatCommand},
+    {"info", MakeInfoCommand},
+    {"stats", MakeStatsCommand},
+    {"breakdown", MakeBreakdownCommand},
+    {"critical-path", MakeCriticalPathCommand},
+    {"memory", MakeMemoryCommand},
+    {"diff", MakeDiffCommand},
+    {"report", MakeReportCommand},
+    {"validate", MakeValidateCommand},
+    {"slice", MakeSliceCommand},
+    {"merge", MakeMergeCommand},
+    {"compose", MakeComposeCommand},
+    {"timeline", MakeTimelineCommand},
+    {"graph", MakeGraphCommand},
+    {"jsonize", MakeJsonizeCommand},
+    {"generate", MakeGenerateCommand},
+    {"simulate", MakeSimulateCommand},
+    {"sweep", MakeSweepCommand},
+};
+
 void Become(const std::vector<std::string>& words) {
   std::vector<char*> argv;
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
@@ -110,32 +148,12 @@ int Main(std::vector<std::string> args) {
   if (!args.empty() && std::ranges::count(kTorchCommands, args[0], &TorchCommand::name) != 0) {
     RunTorchCommand(args);
   }
+  // One that is asked for is made alone: what the others are made of is not even loaded.
+  const auto asked = std::ranges::find(kCommands, args.empty() ? "" : args[0], &CommandEntry::name);
   std::vector<std::unique_ptr<Command>> commands;
-  commands.push_back(MakeRecordCommand());
-  commands.push_back(MakeLinkCommand());
-  commands.push_back(MakeConvertCommand());
-  for (const TorchCommand& command : kTorchCommands) {
-    commands.push_back(std::make_unique<TorchCommandStub>(command));
+  for (const CommandEntry& entry : kCommands) {
+    if (asked == std::end(kCommands) || asked == &entry) commands.push_back(entry.make());
   }
-  commands.push_back(MakeCompareCommand());
-  commands.push_back(MakeCompatCommand());
-  commands.push_back(MakeInfoCommand());
-  commands.push_back(MakeStatsCommand());
-  commands.push_back(MakeBreakdownCommand());
-  commands.push_back(MakeCriticalPathCommand());
-  commands.push_back(MakeMemoryCommand());
-  commands.push_back(MakeDiffCommand());
-  commands.push_back(MakeReportCommand());
-  commands.push_back(MakeValidateCommand());
-  commands.push_back(MakeSliceCommand());
-  commands.push_back(MakeMergeCommand());
-  commands.push_back(MakeComposeCommand());
-  commands.push_back(MakeTimelineCommand());
-  commands.push_back(MakeGraphCommand());
-  commands.push_back(MakeJsonizeCommand());
-  commands.push_back(MakeGenerateCommand());
-  commands.push_back(MakeSimulateCommand());
-  commands.push_back(MakeSweepCommand());
   return RunCommandLine("etude", std::move(commands), args);
 }
 

@@ -14,7 +14,9 @@
 namespace etude {
 namespace {
 
-constexpr size_t kReadBufferBytes = size_t{256} << 10;
+constexpr size_t kReadBufferBytes = size_t{64} << 10;
+// Of a file that is read as a whole, before there is anything of it.
+constexpr uint64_t kMostReserved = uint64_t{16} << 20;
 
 // Where the file's own bytes come from: a descriptor or memory.
 class Input {
@@ -401,6 +403,7 @@ Result<std::string> ReadWholeFile(const std::string& path, const Limits& limits,
   while (true) {
     ETUDE_ASSIGN_OR_RETURN(const std::string_view chunk, source.Next());
     if (chunk.empty()) return bytes;
+    if (bytes.empty()) bytes.reserve(std::min({source.size_in().value_or(0), most, kMostReserved}));
     if (bytes.size() + chunk.size() > most) {
       return BadInput(path + ": more than " + std::to_string(most) + " bytes" +
                       std::string(remark));

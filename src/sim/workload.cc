@@ -86,6 +86,11 @@ Result<SimWorkload> ReadSimFiles(const std::string& prefix, int64_t ranks,
     return ReadWholeFile(fmt::format("{}.{}.et", prefix, rank), context.limits,
                          context.limits.total_bytes);
   };
+  // The bytes are gone before there is a program of the trace.
+  const auto trace_of = [&](const std::string& path, std::string bytes) -> Result<Trace> {
+    ByteSource source = ByteSource::FromMemory(path, std::move(bytes), context.limits);
+    return ReadTrace(source, options, context);
+  };
   for (int64_t rank = 0; rank < ranks; ++rank) {
     ETUDE_ASSIGN_OR_RETURN(std::string bytes, read(rank));
     if (rank > 0 && bytes == last) {
@@ -101,8 +106,7 @@ Result<SimWorkload> ReadSimFiles(const std::string& prefix, int64_t ranks,
       }
     }
     const std::string path = fmt::format("{}.{}.et", prefix, rank);
-    ByteSource source = ByteSource::FromMemory(path, std::move(bytes), context.limits);
-    ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(source, options, context));
+    ETUDE_ASSIGN_OR_RETURN(const Trace trace, trace_of(path, std::move(bytes)));
     WarnOfIds(trace, path, context);
     Result<SimRank> made = MakeSimRank(trace);
     if (!made) return BadInput(path + ": " + made.error().message);
