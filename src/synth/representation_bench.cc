@@ -1,7 +1,7 @@
 // How many bytes a node takes as a PackedTrace, in memory and as a file, beside the Trace, the
 // Chakra file of it and that compressed, and what packing and unpacking take. And its layers, in
-// how many motifs nodes depend on each other in the same way each time, and what distances to
-// parents and dependencies take: now, and at least if those inside a motif were written once.
+// how many motifs nodes depend on each other in the same way each time, and what finding layers
+// takes.
 //
 //   representation_bench FILE...     traces in any format
 
@@ -15,11 +15,9 @@
 
 #include <zlib.h>
 
-#include "src/base/hash.h"
 #include "src/formats/chakra_writer.h"
 #include "src/formats/read_trace.h"
 #include "src/trace/layered_operations.h"
-#include "src/trace/packed_numbers.h"
 #include "src/trace/packed_trace.h"
 #include "src/trace/same_trace.h"
 
@@ -68,77 +66,29 @@ std::string ShortPath(const std::string& path) {
   return path.substr(path.rfind('/', path.rfind('/') - 1) + 1);
 }
 
-// One reference of a node: how far back it goes, in which of its places.
-struct Distance {
-  int64_t nodes = 0;
-  size_t slot = 0;
-  bool known = false;  // from an earlier time of a motif
-};
-
-size_t BytesOf(const std::vector<std::vector<Distance>>& distances,
-               const std::vector<uint32_t>& tokens) {
-  std::vector<int64_t> numbers;
-  std::vector<uint64_t> contexts;
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    for (const Distance& distance : distances[i]) {
-      if (distance.known) continue;
-      numbers.push_back(distance.nodes);
-      contexts.push_back(etude::HashMix(tokens[i], distance.slot));
-    }
-  }
-  return etude::PackNumbers(numbers, contexts).bytes.size();
-}
-
 void MeasureLayers(const std::string& path, const Trace& trace) {
-  const PackedTrace packed = PackedTrace::Pack(trace).value();
-  const etude::MotifProgram& program = packed.program();
-  const std::vector<uint32_t> tokens = program.Expand();
-  std::vector<std::vector<Distance>> distances(tokens.size());
-  etude::ForEachNode(trace, [&](etude::NodeId node) {
-    const auto add = [&](etude::NodeId other) {
-      std::vector<Distance>& of = distances[node.index()];
-      of.push_back({.nodes = int64_t{node.value()} - other.value(), .slot = of.size()});
-    };
-    if (trace.parent(node)) add(trace.parent(node));
-    for (const etude::NodeId dep : trace.deps(node)) add(dep);
-  });
-  const size_t now = BytesOf(distances, tokens);
-  const std::vector<uint64_t> lengths = program.Lengths();
-  const std::vector<std::vector<size_t>> places = program.Places();
-  size_t same_motifs = 0;
-  for (size_t motif = 0; motif < places.size(); ++motif) {
-    const size_t first = places[motif].front();
-    bool all_same = true;
-    for (size_t at = 0; at < lengths[motif]; ++at) {
-      for (size_t slot = 0; slot < distances[first + at].size(); ++slot) {
-        const int64_t back = distances[first + at][slot].nodes;
-        const auto inside = [&](int64_t distance) {
-          const int64_t to = static_cast<int64_t>(at) - distance;
-          return to >= 0 && to < static_cast<int64_t>(lengths[motif]);
-        };
-        bool same = true;
-        for (const size_t place : places[motif]) {
-          const int64_t here = distances[place + at][slot].nodes;
-          same = same && (inside(back) ? here == back : !inside(here));
-        }
-        all_same = all_same && same;
-        if (!same || !inside(back)) continue;
-        for (const size_t place : places[motif]) {
-          if (place != first) distances[place + at][slot].known = true;
-        }
-      }
-    }
-    same_motifs += all_same ? 1 : 0;
-  }
   const etude::OperationTypes types = etude::FindTypes(trace);
-  const etude::OperationGraph graph = GraphOf(trace, types, etude::Stretch(0, trace.node_count()));
+  const auto graph_at = [&](size_t first, size_t count) {
+    return GraphOf(trace, types, etude::Stretch(first, count));
+  };
+  const PackedTrace packed = PackedTrace::Pack(trace).value();
+  const std::vector<uint64_t> lengths = packed.program().Lengths();
+  const std::vector<std::vector<size_t>> places = packed.program().Places();
+  size_t same = 0;
+  for (size_t i = 0; i < places.size(); ++i) {
+    const etude::OperationGraph first = graph_at(places[i].front(), lengths[i]);
+    same +=
+        std::ranges::all_of(places[i], [&](size_t at) { return graph_at(at, lengths[i]) == first; })
+            ? 1
+            : 0;
+  }
+  const etude::OperationGraph graph = graph_at(0, trace.node_count());
   const etude::LayerShape shape = FindShape(graph).value_or(etude::LayerShape{});
-  const size_t nodes = std::max<size_t>(trace.node_count(), 1);
-  const double layering = PerNode(nodes, [&] { (void)LayerOperations(graph); });
-  std::printf("%-34s %8zu %8zu %8zu %8zu %8zu %8zu %8zu %8zu %8.2f\n", ShortPath(path).c_str(),
-              trace.node_count(), static_cast<size_t>(shape.layers),
-              static_cast<size_t>(shape.width), places.size(), same_motifs, packed.ToBytes().size(),
-              now, BytesOf(distances, tokens), layering);
+  const double layering =
+      PerNode(std::max<size_t>(trace.node_count(), 1), [&] { (void)LayerOperations(graph); });
+  std::printf("%-34s %8zu %8zu %8zu %8zu %8zu %8.2f\n", ShortPath(path).c_str(), trace.node_count(),
+              static_cast<size_t>(shape.layers), static_cast<size_t>(shape.width), places.size(),
+              same, layering);
 }
 
 int Measure(const std::string& path, const Trace* trace) {
@@ -181,9 +131,8 @@ int main(int argc, char** argv) {
     failed |= Measure(argv[i], &*trace);
     traces.emplace_back(argv[i], *std::move(trace));
   }
-  std::printf("\n%-34s %8s %8s %8s %8s %8s %8s %8s %8s %8s\n", "trace", "nodes", "layers", "width",
-              "motifs", "same", "file", "distances", "once", "layers");
-  std::printf("%-34s %8s %17s %17s %26s %8s\n", "", "", "", "", "bytes", "us a node");
+  std::printf("\n%-34s %8s %8s %8s %8s %8s %8s\n", "trace", "nodes", "layers", "width", "motifs",
+              "same", "us a node");
   for (const auto& [path, trace] : traces) MeasureLayers(path, trace);
   return failed;
 }

@@ -10,6 +10,7 @@
 #include "src/base/hash.h"
 #include "src/trace/cut_text.h"
 #include "src/trace/program_parts.h"
+#include "src/trace/reference_forecast.h"
 #include "src/trace/trace_builder.h"
 #include "src/trace/trace_copy.h"
 
@@ -17,6 +18,12 @@ namespace etude {
 namespace {
 
 constexpr uint64_t kNoTemplate = UINT32_MAX;
+
+// Whether it says how far back another node is.
+template <typename Field>
+bool IsReference(Field field) {
+  return field == Field::kParent || field == Field::kDependency;
+}
 
 uint64_t ContextOf(uint64_t what, size_t slot) { return HashMix(HashMix(0, what), slot + 1); }
 
@@ -359,6 +366,7 @@ class TracePacker {
     TraceCopy copy(trace_, same);
     std::map<std::vector<uint64_t>, uint32_t> tokens;
     std::vector<uint32_t> sequence;
+    std::vector<std::vector<Said>> references;  // by node
     ForEachNode(trace_, [&](NodeId at) {
       const auto before = [&](NodeId other) { return uint64_t{at.value()} - other.value(); };
       PackedNode node{.row = copy.Row(at)};
@@ -375,10 +383,28 @@ class TracePacker {
       const auto [known, added] = tokens.emplace(token_, static_cast<uint32_t>(tokens.size()));
       if (added) packed_.tokens_.push_back(token_);
       sequence.push_back(known->second);
-      for (const Said& said : said_)
-        Add(said.field, ContextOf(known->second, said.slot), said.value);
+      references.emplace_back();
+      for (const Said& said : said_) {
+        if (IsReference(said.field)) {
+          references.back().push_back(said);
+        } else {
+          Add(said.field, ContextOf(known->second, said.slot), said.value);
+        }
+      }
     });
     packed_.program_ = FindMotifs(sequence, static_cast<uint32_t>(tokens.size()), PartBegins());
+    ReferenceForecast forecast(packed_.program_);
+    for (size_t i = 0; i < references.size(); ++i) {
+      forecast.BeginNode();
+      for (const Said& said : references[i]) {
+        if (const auto expected = forecast.Expected()) {
+          Add(Field::kRepeated, 0, said.value - *expected);
+        } else {
+          Add(said.field, ContextOf(sequence[i], said.slot), said.value);
+        }
+        forecast.Add(said.value);
+      }
+    }
   }
 
   // Where a part of the program begins or ends, as far as the trace says.
@@ -447,7 +473,9 @@ class TraceUnpacker {
     value = fault_ ? 0 : token[at_++];
   }
   void Number(Field field, size_t slot, uint64_t& value) {
-    value = Next(field, ContextOf(token_, slot));
+    const auto expected = IsReference(field) ? forecast_->Expected() : std::nullopt;
+    value = expected ? *expected + Next(Field::kRepeated, 0) : Next(field, ContextOf(token_, slot));
+    if (IsReference(field)) forecast_->Add(value);
   }
   void TemplateOf(StringId) { ++at_; }
   void Expect(bool fits) { fault_ = fault_ || !fits; }
@@ -603,11 +631,14 @@ class TraceUnpacker {
     }
     const std::vector<uint32_t> sequence = packed_.program_.Expand(packed_.node_count_ + 1);
     Expect(sequence.size() == packed_.node_count_);
+    if (fault_) return;
+    forecast_.emplace(packed_.program_);
     std::vector<std::pair<NodeId, NodeId>> parents;
     std::vector<uint64_t> ids;
     for (const uint32_t token : sequence) {
       token_ = token;
       at_ = 0;
+      forecast_->BeginNode();
       PackedNode node;
       CodeNode<Field>(*this, node);
       if (!Take(node.deps.size() + node.extras.size())) return;
@@ -654,6 +685,7 @@ class TraceUnpacker {
   uint64_t rows_left_ = UINT64_MAX;    // that may still be made
   bool fault_ = false;
   bool too_large_ = false;
+  std::optional<ReferenceForecast> forecast_;
   uint32_t token_ = 0;  // of the node that is unpacked, and where in it
   size_t at_ = 0;
 };

@@ -76,8 +76,9 @@ class PackedTrace {
     kDependency,
     kComm,
     kExtra,
+    kRepeated,  // reference of a node inside a motif that was there before: how far from it
   };
-  static constexpr size_t kFields = static_cast<size_t>(Field::kExtra) + 1;
+  static constexpr size_t kFields = static_cast<size_t>(Field::kRepeated) + 1;
 
   uint64_t source_bytes_ = 0;  // that it was read from; 0: it was packed here
   size_t node_count_ = 0;

@@ -12,7 +12,7 @@ namespace etude {
 namespace {
 
 constexpr std::string_view kPackedMagic = "etude-packed\n";
-constexpr uint64_t kPackedVersion = 1;
+constexpr uint64_t kPackedVersion = 2;
 
 void PutNumber(uint64_t value, std::string& bytes) {
   while (value >= 0x80) {

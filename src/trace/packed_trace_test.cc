@@ -84,6 +84,22 @@ TEST(PackedTrace, KeepsWhatIsUnusual) {
   EXPECT_TRUE(SameTrace(packed.Unpack().value(), trace));
 }
 
+// The same three nodes again and again; what the last one depends on changes.
+TEST(PackedTrace, MotifsMayDependInOtherWaysEachTime) {
+  TraceBuilder builder;
+  for (uint64_t i = 0; i < 60; ++i) {
+    const bool computes = i % 3 == 2;
+    const NodeId node =
+        builder.AddNode({.source_id = i, .kind = computes ? NodeKind::kCompute : NodeKind::kSend});
+    if (!computes) continue;
+    builder.AddDep(node, NodeId(node.value() - (i % 4 == 0 ? 1 : 2)), DepKind::kData);
+    builder.AddDep(node, NodeId(static_cast<uint32_t>((i * 7) % 60)), DepKind::kSync);
+  }
+  const Trace trace = builder.Finish().value();
+  const auto packed = PackedTrace::FromBytes(PackedTrace::Pack(trace).value().ToBytes());
+  EXPECT_TRUE(SameTrace(packed.value().Unpack().value(), trace));
+}
+
 TEST(PackedTrace, ComesBackFromBytes) {
   const Trace trace = ComputeAndReduce(100);
   const std::string bytes = PackedTrace::Pack(trace).value().ToBytes();
