@@ -56,8 +56,7 @@ class ConvertCommand : public Command {
                    "ranks as a job of rank classes, with Chakra files or packed ones");
     options.Value("--linked", &linked_, "FILE",
                   "write the linked trace as well (one pair of traces)");
-    options.Value("--jobs", &jobs_, "N", "ranks of a folder at a time (default: as many as cores)",
-                  {.least = 0});
+    options.Jobs(&jobs_, "ranks of a folder");
     options.Choice("--for", &for_, {"astra-sim"},
                    "all ranks as a job that this simulator runs to its end");
     options.Choice("--compute", &compute_, {"durations", "flops"},

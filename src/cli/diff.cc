@@ -30,8 +30,7 @@ class DiffCommand : public Command {
   void Declare(Options& options) override {
     options.Positional("a", &a_, "a trace in any format, or a capture folder");
     options.Positional("b", &b_, "another one");
-    options.Value("--jobs", &jobs_, "N", "ranks at a time (default: as many as cores)",
-                  {.least = 0});
+    options.Jobs(&jobs_, "ranks");
     output_.Declare(options, kDiffTables);
   }
 

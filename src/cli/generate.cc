@@ -113,6 +113,7 @@ class GenerateCommand : public Command {
       }
       ETUDE_RETURN_IF_ERROR(TimeModel(console.context(), *model));
       TellMemory(*model);
+      WarnOf(FindAstraEdges(model->job), console);
       if (to_ == "classes") return WriteClasses(console, *model);
       if (bench_.ranks > kMostRankFiles) {
         return BadInput(fmt::format(
@@ -144,7 +145,6 @@ class GenerateCommand : public Command {
                                return model ? WriteRank(rank, model->job)
                                             : WriteRank(rank, workload);
                              }));
-    if (model) WarnOf(FindAstraEdges(model->job), console);
     if (workload) WarnOf(FindAstraEdges(workload->trace, bench_.ranks), console);
     std::string groups_path;
     if (!groups.empty()) {

@@ -164,8 +164,17 @@ nlohmann::ordered_json FactsOfTransformer(const TransformerModel& model,
   return json;
 }
 
+// Where a file says something of the plan: flags that are off say nothing.
+KeyPlaces SaidOf(const TransformerFile& file) {
+  KeyPlaces places = file.places;
+  if (!file.plan.keep_ends.value_or(true)) places.erase("plan.keep_ends");
+  if (file.plan.sequence_parallel.value_or(false)) places.erase("plan.sequence_parallel");
+  return places;
+}
+
 void WarnOfIdleOptions(const ModelOptions& options, const TransformerModel& model,
-                       const TransformerPlan& plan, const RunContext& context) {
+                       const TransformerPlan& plan, const KeyPlaces& places,
+                       const RunContext& context) {
   constexpr std::string_view kAlone = "without replicas (--dp, --cp) nothing is shared";
   constexpr std::string_view kUnreduced = "without replicas (--dp, --cp) no gradients are reduced";
   constexpr std::string_view kByLayer = "with --zero 3 gradients are reduced by layer";
@@ -198,7 +207,7 @@ void WarnOfIdleOptions(const ModelOptions& options, const TransformerModel& mode
       {"--sequence", decodes && options.plan.cached,
        "--cached and --tokens say how long sequences of decode are"},
   });
-  WarnOfIdle(options, rows, context);
+  WarnOfIdle(options, rows, context, places);
 }
 
 Result<GeneratedJob> MakeTransformer(const ModelKind& kind, const std::string& model,
@@ -222,7 +231,7 @@ Result<GeneratedJob> MakeTransformer(const ModelKind& kind, const std::string& m
     return tl::unexpected(PlacedError(fits.error(), file.places, model));
   }
   ETUDE_ASSIGN_OR_RETURN(StepJob job, MakeTransformerJob(shapes, *plan));
-  WarnOfIdleOptions(options, shapes, *plan, context);
+  WarnOfIdleOptions(options, shapes, *plan, SaidOf(file), context);
   return GeneratedJob{.job = std::move(job),
                       .text = TextOfTransformer(model, moe, shapes, *plan),
                       .facts = FactsOfTransformer(shapes, *plan)};

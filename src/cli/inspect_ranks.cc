@@ -7,8 +7,7 @@ namespace etude {
 void RankInspection::Declare(Options& options, const Inspection& inspection) {
   options.Positionals("paths", &paths_,
                       "traces in any format, capture folders (all their ranks), or - for stdin");
-  options.Value("--jobs", &jobs_, "N", "traces at a time (default: as many as cores)",
-                {.least = 0});
+  options.Jobs(&jobs_, "traces");
   output_.Declare(options, inspection.tables);
 }
 

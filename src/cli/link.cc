@@ -120,8 +120,7 @@ class LinkCommand : public Command {
                    "linked JSON or Chakra (default: by the name of the output, else linked)");
     options.Flag("--drop-orphans", &drop_orphans_,
                  "leave out device operations whose operator is not found");
-    options.Value("--jobs", &jobs_, "N", "ranks of a folder at a time (default: as many as cores)",
-                  {.least = 0});
+    options.Jobs(&jobs_, "ranks of a folder");
     options.Flag("--json", &json_, "print the account as JSON");
     options.Choice("--compat", &compat_, {kCompatChakra},
                    "write the very bytes that this version of Chakra writes");

@@ -18,6 +18,14 @@ std::string KindsWith(std::string_view option) {
   return fmt::format("{}: ", fmt::join(names, ", "));
 }
 
+// "first_bucket" of "--first-bucket": what [plan] calls it.
+std::string PlanKeyOf(std::string_view option) {
+  constexpr std::string_view kNo = "--no-";
+  std::string key(option.substr(option.starts_with(kNo) ? kNo.size() : 2));
+  std::ranges::replace(key, '-', '_');
+  return key;
+}
+
 Result<Bytes> SizeOf(std::string_view option, const std::optional<std::string>& size,
                      Bytes otherwise) {
   if (!size) return otherwise;
@@ -150,10 +158,16 @@ Status CheckPhaseOptions(const ModelOptions& options, std::span<const std::strin
 }
 
 void WarnOfIdle(const ModelOptions& options, std::span<const IdleOption> rows,
-                const RunContext& context) {
+                const RunContext& context, const KeyPlaces& places) {
   for (const IdleOption& row : rows) {
-    if (row.idle && options.Has(row.name)) {
+    if (!row.idle) continue;
+    if (options.Has(row.name)) {
       context.Warn(fmt::format("{}: does nothing, {}", row.name, row.why));
+      continue;
+    }
+    const std::string key = PlanKeyOf(row.name);
+    if (const auto found = places.find("plan." + key); found != places.end()) {
+      context.Warn(fmt::format("{}: {}: does nothing, {}", found->second, key, row.why));
     }
   }
 }

@@ -16,6 +16,7 @@
 #include "src/base/run_context.h"
 #include "src/base/units.h"
 #include "src/cli/options.h"
+#include "src/synth/misfit.h"
 #include "src/synth/plan_settings.h"
 #include "src/synth/preset.h"
 #include "src/synth/step_job.h"
@@ -139,9 +140,9 @@ struct IdleOption {
   bool idle = false;
   std::string_view why;
 };
-// Warns of those that were given.
+// Warns of those that were given, and of keys of [plan] in a file that say the same as one.
 void WarnOfIdle(const ModelOptions& options, std::span<const IdleOption> rows,
-                const RunContext& context);
+                const RunContext& context, const KeyPlaces& places = {});
 
 // Of `--bucket`; kUsage for what is no size.
 Result<Bytes> BucketOf(const ModelOptions& options, Bytes otherwise);

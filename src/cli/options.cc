@@ -187,6 +187,22 @@ void Options::After(std::string_view name, std::vector<std::string>* target,
   impl_->after_target = target;
 }
 
+void Options::Jobs(int64_t* target, std::string_view things) {
+  Described(AddNumber(impl_->app, "--jobs",
+                      fmt::format("{} at a time (default: as many as cores)", things), {.least = 1},
+                      [target](int64_t n) { *target = n; }),
+            "N");
+}
+
+std::vector<std::string> Options::Names() const {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : impl_->app.get_options()) {
+    if (option == impl_->app.get_help_ptr()) continue;
+    for (const std::string& name : option->get_lnames()) names.push_back(name);
+  }
+  return names;
+}
+
 void Options::Footer(std::string_view text) {
   const std::string before = impl_->app.get_footer();
   impl_->app.footer(before + (before.empty() ? "" : "\n") + std::string(text));

@@ -57,6 +57,11 @@ class Options {
   void Rest(std::string_view name, std::vector<std::string>* target, std::string_view help);
   // Everything after the first "--", untouched. Not together with Rest.
   void After(std::string_view name, std::vector<std::string>* target, std::string_view help);
+  // How many `things` ("traces") are done at a time: --jobs N, from 1. 0 in `target`, which it
+  // keeps unless the option is given, stands for as many as there are cores.
+  void Jobs(int64_t* target, std::string_view things);
+  // Names of the options without their dashes: "output".
+  std::vector<std::string> Names() const;
   // Shown below the options.
   void Footer(std::string_view text);
 

@@ -59,8 +59,7 @@ class ReportCommand : public Command {
     options.Value("--events", &events_, "N",
                   "most events of the timeline, all ranks together; more are drawn in groups",
                   {.least = 1000, .most = 5'000'000});
-    options.Value("--jobs", &jobs_, "N", "traces at a time (default: as many as cores)",
-                  {.least = 0});
+    options.Jobs(&jobs_, "traces");
     options.Flag("--json", &json_, "print the page's data as JSON");
   }
 

@@ -134,8 +134,7 @@ void SimJobOptions::Declare(Options& options) {
                  "a roofline");
   options.Flag("--fill-ranks", &fill_ranks,
                "ranks without a recorded trace do what the nearest recorded one does");
-  options.Value("--jobs", &jobs, "N", "traces read at a time (default: as many as cores)",
-                {.least = 0});
+  options.Jobs(&jobs, "traces read");
 }
 
 Result<SimJob> ReadSimJob(const SimJobOptions& options, int64_t npus, const Console& console) {

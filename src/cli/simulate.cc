@@ -171,9 +171,9 @@ class SimulateCommand : public Command {
 
   static Result<SimResult> SimulateUntilStopped(const SimMachine& machine, const SimJob& job,
                                                 const Console& console) {
-    const StopSignal stop;
+    ETUDE_ASSIGN_OR_RETURN(const auto stop, StopSignal::Make());
     RunContext context = console.context();
-    context.stop = stop.flag();
+    context.stop = stop->flag();
     return Simulate(machine, job.workload, {.context = &context});
   }
 

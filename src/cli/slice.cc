@@ -66,8 +66,7 @@ class SliceCommand : public Command {
     options.Choice("--to", &to_, {"linked", "et"},
                    "linked JSON or Chakra (default: by the name of the output)");
     what_.Declare(options);
-    options.Value("--jobs", &jobs_, "N", "ranks of a folder at a time (default: as many as cores)",
-                  {.least = 0});
+    options.Jobs(&jobs_, "ranks of a folder");
     options.Flag("--json", &json_, "print what was kept and cut as JSON");
     options.Footer(
         "Options of one kind may be given several times: any of them. Of different kinds all must "

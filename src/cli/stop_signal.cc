@@ -1,20 +1,33 @@
 #include "src/cli/stop_signal.h"
 
+#include <sys/mman.h>
+
+#include <new>
+
 namespace etude {
 namespace {
 
-// Signal handlers reach nothing else.
-std::atomic<bool> stop_signal_came = false;
+// In memory that forked processes share, as a signal may go to one process only. Signal handlers
+// reach nothing else.
+std::atomic<bool>* stop_signal_came = nullptr;
 static_assert(std::atomic<bool>::is_always_lock_free);
-
-void NoteStopSignal(int /*signal*/) { stop_signal_came = true; }
 
 }  // namespace
 
+Result<std::unique_ptr<StopSignal>> StopSignal::Make() {
+  if (stop_signal_came == nullptr) {
+    void* memory = mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return Unavailable("no memory to share between processes");
+    stop_signal_came = new (memory) std::atomic<bool>(false);
+  }
+  return std::unique_ptr<StopSignal>(new StopSignal);
+}
+
 StopSignal::StopSignal() {
-  stop_signal_came = false;
+  *stop_signal_came = false;
   struct sigaction note {};
-  note.sa_handler = NoteStopSignal;
+  note.sa_handler = Note;
   note.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &note, &interrupt_before_);
   sigaction(SIGTERM, &note, &end_before_);
@@ -25,6 +38,8 @@ StopSignal::~StopSignal() {
   sigaction(SIGTERM, &end_before_, nullptr);
 }
 
-const std::atomic<bool>* StopSignal::flag() const { return &stop_signal_came; }
+const std::atomic<bool>* StopSignal::flag() const { return stop_signal_came; }
+
+void StopSignal::Note(int /*signal*/) { *stop_signal_came = true; }
 
 }  // namespace etude

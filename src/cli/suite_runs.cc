@@ -1,14 +1,12 @@
 #include "src/cli/suite_runs.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
-#include <new>
 #include <numeric>
 #include <string_view>
 #include <system_error>
@@ -33,22 +31,6 @@ using suite::RunRecord;
 using suite::TaskFacts;
 
 constexpr int64_t kMostProcesses = 1024;
-
-// Set by SIGINT and SIGTERM; runs look at it. In memory that the processes of the ranks share, as a
-// signal may go to one process only.
-std::atomic<bool>* interrupted = nullptr;
-static_assert(std::atomic<bool>::is_always_lock_free);
-
-void NoteInterrupt(int /*signal*/) { *interrupted = true; }
-
-Status ShareInterrupt() {
-  if (interrupted != nullptr) return {};
-  void* memory = mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return Unavailable("no memory to share between processes");
-  interrupted = new (memory) std::atomic<bool>(false);
-  return {};
-}
 
 std::string_view Name(SuiteRunner::Mode mode) {
   return mode == SuiteRunner::Mode::kSteps ? "steps" : "quality";
@@ -136,32 +118,29 @@ std::string RunName(const TaskFacts& task, suite::Scale scale, SuiteRunner::Mode
   return fmt::format("{}.{}.{}.{}", task.id, suite::Name(scale), Name(mode), seed);
 }
 
-SuiteRunner::SuiteRunner(const RunSettings& settings, std::string folder, bool temporary)
-    : settings_(settings), folder_(std::move(folder)), temporary_(temporary) {
-  struct sigaction noted {};
-  noted.sa_handler = NoteInterrupt;
-  noted.sa_flags = static_cast<int>(SA_RESETHAND);
-  sigaction(SIGINT, &noted, &interrupt_before_);
-  sigaction(SIGTERM, &noted, &end_before_);
-}
+SuiteRunner::SuiteRunner(const RunSettings& settings, std::string folder, bool temporary,
+                         std::unique_ptr<StopSignal> stop)
+    : settings_(settings),
+      folder_(std::move(folder)),
+      temporary_(temporary),
+      stop_(std::move(stop)) {}
 
 SuiteRunner::~SuiteRunner() {
-  sigaction(SIGINT, &interrupt_before_, nullptr);
-  sigaction(SIGTERM, &end_before_, nullptr);
   std::error_code error;
   if (temporary_) std::filesystem::remove_all(folder_, error);
 }
 
 Result<std::unique_ptr<SuiteRunner>> SuiteRunner::Make(const RunSettings& settings,
                                                        const std::string& folder) {
-  ETUDE_RETURN_IF_ERROR(ShareInterrupt());
+  ETUDE_ASSIGN_OR_RETURN(auto stop, StopSignal::Make());
   std::string place = folder;
   if (folder.empty()) {
     ETUDE_ASSIGN_OR_RETURN(place, MakeTemporaryFolder("etude-suite"));
   } else {
     ETUDE_RETURN_IF_ERROR(MakeFolder(folder));
   }
-  return std::unique_ptr<SuiteRunner>(new SuiteRunner(settings, place, folder.empty()));
+  return std::unique_ptr<SuiteRunner>(
+      new SuiteRunner(settings, place, folder.empty(), std::move(stop)));
 }
 
 Result<RunRecord> SuiteRunner::Run(const TaskFacts& task, Mode mode, const RunOptions& options,
@@ -223,8 +202,8 @@ Status SuiteRunner::RunRanksWith(
     const std::function<Status(int64_t rank, suite::DataParallel* ranks,
                                const RunContext& context)>& work,
     RunContext context) const {
-  if (*interrupted) return MakeError(ErrorCode::kInterrupted, "stopped");
-  context.stop = interrupted;
+  context.stop = stop_->flag();
+  if (context.stopped()) return MakeError(ErrorCode::kInterrupted, "stopped");
   std::vector<int64_t> all(static_cast<size_t>(settings_.ranks));
   std::iota(all.begin(), all.end(), 0);
   ETUDE_ASSIGN_OR_RETURN(const MeetingPlace place, MeetingPlace::Open());
@@ -236,7 +215,7 @@ Status SuiteRunner::RunRanksWith(
     if (settings_.ranks == 1) {
       // A scheduler may tell all processes to end. Several ranks may wait for each other: there the
       // first process alone stops them.
-      signal(SIGTERM, NoteInterrupt);
+      signal(SIGTERM, StopSignal::Note);
       const Status done = work(rank, nullptr, context);
       signal(SIGTERM, SIG_DFL);
       if (!done) return tl::unexpected<Error>(done.error());

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <csignal>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -12,6 +11,7 @@
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/cli/options.h"
+#include "src/cli/stop_signal.h"
 #include "src/suite/catalogue.h"
 #include "src/suite/run.h"
 #include "src/suite/run_record.h"
@@ -78,7 +78,8 @@ class SuiteRunner {
                 const std::string& folder, const RunContext& context);
 
  private:
-  SuiteRunner(const RunSettings& settings, std::string folder, bool temporary);
+  SuiteRunner(const RunSettings& settings, std::string folder, bool temporary,
+              std::unique_ptr<StopSignal> stop);
   // In a process of each rank.
   Status RunRanksWith(const std::function<Status(int64_t rank, suite::DataParallel* ranks,
                                                  const RunContext& context)>& work,
@@ -89,8 +90,7 @@ class SuiteRunner {
   bool temporary_;
   std::optional<double> noise_;
   std::map<std::string, std::string> data_sets_;  // by task, of its runs so far; "": not known
-  struct sigaction interrupt_before_ {};
-  struct sigaction end_before_ {};
+  std::unique_ptr<StopSignal> stop_;
 };
 
 // Where data sets are unless somebody says: $ETUDE_SUITE_DATA, else in the user's cache.

@@ -1,7 +1,5 @@
 #include "src/cli/sweep.h"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -9,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -20,8 +19,11 @@
 
 #include "src/base/quantity.h"
 #include "src/base/sha256.h"
+#include "src/cli/generate.h"
+#include "src/cli/options.h"
 #include "src/cli/output_files.h"
 #include "src/cli/sim_warnings.h"
+#include "src/cli/stop_signal.h"
 #include "src/cli/sweep_jobs.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/byte_source.h"
@@ -43,32 +45,19 @@ namespace {
 
 constexpr uint64_t kMostSpecBytes = uint64_t{1} << 20;
 
-std::atomic<bool> sweep_interrupted = false;
-static_assert(std::atomic<bool>::is_always_lock_free);
-
-void NoteSweepInterrupt(int /*signal*/) { sweep_interrupted = true; }
-
-// While it lives SIGINT and SIGTERM are noted; a second one ends the process.
-class InterruptNote {
- public:
-  InterruptNote() {
-    struct sigaction note {};
-    note.sa_handler = NoteSweepInterrupt;
-    note.sa_flags = static_cast<int>(SA_RESETHAND);
-    sigaction(SIGINT, &note, &interrupt_before_);
-    sigaction(SIGTERM, &note, &terminate_before_);
+// Keys of 'generate': what it wants first, and its options but those that a sweep gives itself.
+std::vector<std::string> GenerateKeys() {
+  const std::unique_ptr<Command> generate = MakeGenerateCommand();
+  Options options(generate->name(), generate->summary());
+  generate->Declare(options);
+  std::vector<std::string> keys = {"what", "model"};
+  for (std::string name : options.Names()) {
+    if (name == "output" || name == "to" || name == "json") continue;
+    std::ranges::replace(name, '-', '_');
+    keys.push_back(std::move(name));
   }
-  ~InterruptNote() {
-    sigaction(SIGINT, &interrupt_before_, nullptr);
-    sigaction(SIGTERM, &terminate_before_, nullptr);
-  }
-  InterruptNote(const InterruptNote&) = delete;
-  InterruptNote& operator=(const InterruptNote&) = delete;
-
- private:
-  struct sigaction interrupt_before_ {};
-  struct sigaction terminate_before_ {};
-};
+  return keys;
+}
 
 // Points that are simulated from the same, and thus once.
 struct SweepTask {
@@ -109,7 +98,7 @@ class Sweep {
     const Limits& limits = console_.context().limits;
     ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path_, limits, kMostSpecBytes,
                                                                  ", expected a sweep in TOML"));
-    ETUDE_ASSIGN_OR_RETURN(spec_, ParseSweep(text, path_));
+    ETUDE_ASSIGN_OR_RETURN(spec_, ParseSweep(text, path_, GenerateKeys()));
     planner_.emplace(spec_, path_, limits);
     for (const SweepAxis& axis : spec_.axes) results_.axes.push_back(axis.name);
     results_.path = path_;
@@ -138,9 +127,11 @@ class Sweep {
     }
   }
 
-  // Simulates what is not known, on so many threads at once (0: as many as there are cores).
+  // Simulates what is not known, on so many threads at once (0: as many as there are cores), until
+  // `stop` is set.
   // Returns how many that were; kInterrupted when stopped. Points that are done are kept.
-  Result<size_t> Simulate(int64_t threads) {
+  Result<size_t> Simulate(int64_t threads, const std::atomic<bool>* stop) {
+    stop_ = stop;
     std::vector<const SweepTask*> open;
     for (const SweepTask& task : tasks_) {
       if (!results_.rows[task.rows.front()].outcome) open.push_back(&task);
@@ -151,7 +142,7 @@ class Sweep {
     ETUDE_RETURN_IF_ERROR(MakeFolder(folder_ + "/points"));
     RunTasks(open, threads);
     if (error_) return tl::unexpected<Error>(*error_);
-    if (sweep_interrupted) {
+    if (*stop_) {
       return MakeError(ErrorCode::kInterrupted,
                        fmt::format("interrupted: {} of {} are done, the same command goes on",
                                    results_.rows.size() - RowsLeft(),
@@ -187,21 +178,31 @@ class Sweep {
       if (!cost) return BadInput(fmt::format("{}: {}", point.name, cost.error().message));
       row.cost = *cost;
     }
-    ETUDE_ASSIGN_OR_RETURN(const std::string job_hash, jobs_.HashOf(point.job, npus));
+    const Result<std::string> job_hash = jobs_.HashOf(point.job, npus);
+    if (!job_hash) return PlacedError(point, job_hash.error());
     std::string programs;
     for (const auto& [type, prefix] : made.collectives) {
       ETUDE_ASSIGN_OR_RETURN(const std::string hash,
                              HashOfPrefix(prefix, npus, console_.context().limits));
       programs += fmt::format("{} {} ", Name(type), hash);
     }
-    std::string identity = SweepIdentity(point, job_hash, programs);
+    std::string identity = SweepIdentity(point, *job_hash, programs);
     const auto [found, is_new] = known.emplace(identity, tasks_.size());
     if (is_new) {
-      tasks_.push_back({.identity = std::move(identity), .job_hash = job_hash, .rows = {}});
+      tasks_.push_back({.identity = std::move(identity), .job_hash = *job_hash, .rows = {}});
     }
     tasks_[found->second].rows.push_back(index);
     results_.rows.push_back(std::move(row));
     return {};
+  }
+
+  // Which file of its job a point lacks, where the spec names it.
+  static tl::unexpected<Error> PlacedError(const SweepPoint& point, const Error& error) {
+    for (const auto& [path, place] : point.places) {
+      if (std::filesystem::exists(path) || std::filesystem::exists(path + ".0.et")) continue;
+      return MakeError(error.code, fmt::format("{}: {}", place, error.message));
+    }
+    return tl::unexpected<Error>(error);
   }
 
   void KeepShard(const Shard& shard) {
@@ -239,7 +240,7 @@ class Sweep {
     size_t done = 0;
     const auto loop = [&] {
       std::shared_ptr<const SimJob> last;  // keeps the job for the next point
-      while (!sweep_interrupted) {
+      while (!*stop_) {
         const size_t i = next++;
         if (i >= open.size()) return;
         Status status = RunTask(*open[i], last);
@@ -273,7 +274,7 @@ class Sweep {
   Status RunTask(const SweepTask& task, std::shared_ptr<const SimJob>& last) {
     RunContext context = console_.context();
     context.progress = nullptr;
-    context.stop = &sweep_interrupted;
+    context.stop = stop_;
     context.warn = [&](std::string_view text) {
       const std::lock_guard lock(mutex_);
       console_.context().Warn(text);
@@ -308,7 +309,7 @@ class Sweep {
                              ReadSimFiles(prefix, npus, {.strict = console_.strict()}, context));
       made.machine.system.programs[type] = std::move(programs.ranks);
     }
-    ETUDE_ASSIGN_OR_RETURN(last, jobs_.Read(point.job, task.job_hash, npus, context));
+    ETUDE_ASSIGN_OR_RETURN(last, jobs_.Read(point, task.job_hash, npus, context));
     const SimWorkload& workload = last->workload;
     ETUDE_ASSIGN_OR_RETURN(const SimResult result,
                            etude::Simulate(made.machine, workload, {.context = &context}));
@@ -345,6 +346,7 @@ class Sweep {
   SweepResults results_;
   std::mutex mutex_;  // of planner_, results_, error_ and the console while tasks run
   std::optional<Error> error_;
+  const std::atomic<bool>* stop_ = nullptr;  // while tasks run
 };
 
 class SweepCommand : public Command {
@@ -362,8 +364,7 @@ class SweepCommand : public Command {
     options.Value("--shard", &shard_, "I/N",
                   "this part of the points only: I of N, from 1; another call without it, once all "
                   "are done, prints the whole");
-    options.Value("--jobs", &jobs_, "N", "points at a time (default: as many as cores)",
-                  {.least = 0});
+    options.Jobs(&jobs_, "points");
     options.Value("--top", &top_, "N", "points to print as text; 0 for all", {.least = 0});
     options.Value("--report", &report_, "FILE", "write a page with charts, too (HTML)");
     options.Flag("--json", &json_, "print JSON");
@@ -377,8 +378,8 @@ class SweepCommand : public Command {
     ETUDE_RETURN_IF_ERROR(sweep.Plan(shard));
     if (!output_.empty()) sweep.TakeKept();
     if (!dry_run_) {
-      const InterruptNote note;
-      ETUDE_ASSIGN_OR_RETURN(const size_t simulated, sweep.Simulate(jobs_));
+      ETUDE_ASSIGN_OR_RETURN(const auto stop, StopSignal::Make());
+      ETUDE_ASSIGN_OR_RETURN(const size_t simulated, sweep.Simulate(jobs_, stop->flag()));
       console.Say(simulated == 0 ? "all points are known"
                                  : fmt::format("{} simulated", FormatCount(simulated, "point")));
     }

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -144,9 +145,10 @@ Result<std::string> SweepJobs::HashFiles(const SweepJobSource& source, int64_t n
   return Sha256(fmt::format("{}{} {}", listing, source.compute, source.fill_ranks));
 }
 
-Result<std::shared_ptr<const SimJob>> SweepJobs::Read(const SweepJobSource& source,
+Result<std::shared_ptr<const SimJob>> SweepJobs::Read(const SweepPoint& point,
                                                       const std::string& hash, int64_t npus,
                                                       const RunContext& context) {
+  const SweepJobSource& source = point.job;
   Slot* slot = nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -158,7 +160,7 @@ Result<std::shared_ptr<const SimJob>> SweepJobs::Read(const SweepJobSource& sour
   if (auto job = slot->job.lock()) return job;
   std::string path = source.path;
   if (!source.generate.empty()) {
-    ETUDE_ASSIGN_OR_RETURN(path, Generate(source, hash, context));
+    ETUDE_ASSIGN_OR_RETURN(path, Generate(point, hash, context));
   }
   SimJobOptions options;
   options.paths = {path};
@@ -172,8 +174,9 @@ Result<std::shared_ptr<const SimJob>> SweepJobs::Read(const SweepJobSource& sour
   return job;
 }
 
-Result<std::string> SweepJobs::Generate(const SweepJobSource& source, const std::string& hash,
-                                        const RunContext& context) const {
+Result<std::string> SweepJobs::Generate(const SweepPoint& point, const std::string& hash,
+                                        const RunContext& context) {
+  const SweepJobSource& source = point.job;
   const std::string folder = fmt::format("{}/jobs/{}", folder_, hash.substr(0, 16));
   const bool has_classes = HasClasses(source.generate.front());
   const std::string path = has_classes ? folder : fmt::format("{}/{}", folder, kGeneratedPrefix);
@@ -185,7 +188,7 @@ Result<std::string> SweepJobs::Generate(const SweepJobSource& source, const std:
   std::vector<std::string> words = {ProgramPath(), "generate"};
   words.insert(words.end(), source.generate.begin(), source.generate.end());
   words.insert(words.end(),
-               {"-q", "-o", has_classes ? made : fmt::format("{}/{}", made, kGeneratedPrefix)});
+               {"-o", has_classes ? made : fmt::format("{}/{}", made, kGeneratedPrefix)});
   if (has_classes) words.insert(words.end(), {"--to", "classes"});
   const Result<int> code = RunSilently(std::move(words), errors);
   const Result<std::string> said = ReadWholeFile(errors, context.limits);
@@ -193,6 +196,7 @@ Result<std::string> SweepJobs::Generate(const SweepJobSource& source, const std:
   fs::remove(errors, ignored);
   if (!code) return tl::unexpected<Error>(code.error());
   if (*code == 0) {
+    if (said) PassWarnings(*said, point.name, context);
     std::error_code error;
     fs::rename(made, folder, error);
     if (!error || fs::exists(folder)) {  // by another shard
@@ -209,6 +213,23 @@ Result<std::string> SweepJobs::Generate(const SweepJobSource& source, const std:
       *code == static_cast<int>(ExitCode::kUsage) || *code == static_cast<int>(ExitCode::kBadInput);
   return MakeError(refused ? ErrorCode::kBadInput : ErrorCode::kUnavailable,
                    "etude generate: " + message);
+}
+
+void SweepJobs::PassWarnings(const std::string& said, const std::string& name,
+                             const RunContext& context) {
+  constexpr std::string_view kWarning = "etude: warning: ";
+  std::string_view rest = said;
+  while (!rest.empty()) {
+    std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    if (!line.starts_with(kWarning)) continue;
+    line.remove_prefix(kWarning.size());
+    {
+      const std::lock_guard lock(mutex_);
+      if (!warned_.emplace(line).second) continue;
+    }
+    context.Warn(fmt::format("{}: {}", name, line));
+  }
 }
 
 }  // namespace etude

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -29,9 +31,10 @@ class SweepJobs {
   // What is in the job's files, or what it is generated from, as a hash. Not thread-safe.
   Result<std::string> HashOf(const SweepJobSource& source, int64_t npus);
 
-  // The job on a machine of so many NPUs. kBadInput for what is none, or cannot be generated.
-  // Thread-safe; `hash` is that of HashOf.
-  Result<std::shared_ptr<const SimJob>> Read(const SweepJobSource& source, const std::string& hash,
+  // The job of a point on a machine of so many NPUs. kBadInput for what is none, or cannot be
+  // generated. What `etude generate` warns of is said once, with the first point. Thread-safe;
+  // `hash` is that of HashOf.
+  Result<std::shared_ptr<const SimJob>> Read(const SweepPoint& point, const std::string& hash,
                                              int64_t npus, const RunContext& context);
 
  private:
@@ -42,14 +45,16 @@ class SweepJobs {
 
   Result<std::string> HashFiles(const SweepJobSource& source, int64_t npus) const;
   // The path of the generated job.
-  Result<std::string> Generate(const SweepJobSource& source, const std::string& hash,
-                               const RunContext& context) const;
+  Result<std::string> Generate(const SweepPoint& point, const std::string& hash,
+                               const RunContext& context);
+  void PassWarnings(const std::string& said, const std::string& name, const RunContext& context);
 
   const std::string folder_;
   const Console& console_;
   std::map<std::pair<SweepJobSource, int64_t>, std::string> hashes_;
-  std::mutex mutex_;                                    // of slots_
+  std::mutex mutex_;                                    // of slots_ and warned_
   std::map<std::string, std::unique_ptr<Slot>> slots_;  // by hash
+  std::set<std::string, std::less<>> warned_;
 };
 
 }  // namespace etude

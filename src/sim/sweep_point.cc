@@ -86,6 +86,11 @@ void FillDims(Json& machine) {
   }
 }
 
+// "sweep.toml:3:7: job".
+std::string PlacedKey(const SweepSetting& setting) {
+  return fmt::format("{}: {}", setting.place, fmt::join(setting.path, "."));
+}
+
 // Links of a network of one dimension.
 double LinksOf(const NetworkDim& dim) {
   const auto npus = static_cast<double>(dim.npus);
@@ -172,6 +177,7 @@ Result<SweepPoint> SweepPlanner::PointAt(size_t index) {
                                {"straggler", "none"},
                                {"slow_link", "none"}}};
   generate_ = Json::object();
+  generate_places_.clear();
   const std::vector<size_t> choices = spec_.ChoicesOf(index);
   point.name = fmt::format("{}: point {}", path_, index + 1);
   for (size_t i = 0; i < choices.size(); ++i) {
@@ -206,20 +212,25 @@ Status SweepPlanner::Apply(const SweepSetting& setting, SweepPoint& point) {
   const std::string& key = setting.path[0];
   if (key == "job") {
     point.job.path = PathOf(setting.value.get<std::string>());
+    point.places = {{point.job.path, PlacedKey(setting)}};
     generate_.clear();
+    generate_places_.clear();
   } else if (key == "compute") {
     point.job.compute = setting.value.get<std::string>();
   } else if (key == "fill_ranks") {
     point.job.fill_ranks = setting.value.get<bool>();
   } else if (key == "groups") {
     point.job.groups = PathOf(setting.value.get<std::string>());
+    point.places[point.job.groups] = PlacedKey(setting);
   } else if (key == "generate") {
+    point.places.erase(point.job.path);
     point.job.path.clear();
     if (setting.path.size() != 2) {
       return BadInput(fmt::format("{}: {}: expected an option of 'etude generate'", point.name,
                                   fmt::join(setting.path, ".")));
     }
     generate_[setting.path[1]] = setting.value;
+    generate_places_[setting.path[1]] = PlacedKey(setting);
   } else {
     const Status applied = ApplyToMachine(setting, point.machine);
     if (!applied && applied.error().code == ErrorCode::kBadInput) {
@@ -245,8 +256,7 @@ Status SweepPlanner::ApplyToMachine(const SweepSetting& setting, Json& machine) 
     }
   }
   if (is_section && setting.path.size() == 1) {
-    ETUDE_ASSIGN_OR_RETURN(machine[key],
-                           ReadSection(key, PathOf(setting.value.get<std::string>())));
+    ETUDE_ASSIGN_OR_RETURN(machine[key], ReadSection(setting));
     return {};
   }
   Json* at = &machine;
@@ -270,10 +280,17 @@ Status SweepPlanner::ApplyToMachine(const SweepSetting& setting, Json& machine) 
                   fmt::join(setting.path, "."), setting.path[1]));
 }
 
-Result<Json> SweepPlanner::ReadSection(const std::string& section, const std::string& path) {
+Result<Json> SweepPlanner::ReadSection(const SweepSetting& setting) {
+  const std::string& section = setting.path[0];
+  const std::string path = PathOf(setting.value.get<std::string>());
   const auto [found, is_new] = files_.emplace(std::pair(section, path), Json());
   if (!is_new) return found->second;
-  ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, limits_));
+  const Result<std::string> read = ReadWholeFile(path, limits_);
+  if (!read) {
+    return MakeError(read.error().code,
+                     fmt::format("{}: {}", PlacedKey(setting), read.error().message));
+  }
+  const std::string& text = *read;
   SimMachine machine;
   if (section == "network") {
     ETUDE_RETURN_IF_ERROR(ParseAstraNetwork(text, path, machine));
@@ -309,15 +326,13 @@ Status SweepPlanner::ReadGenerate(SweepPoint& point) const {
     const bool is_file = key == "measured" || (key == "model" && what == "text") ||
                          ((key == "model" || key == "device") && text.ends_with(".toml"));
     if (!is_file) return text;
+    point.places[PathOf(text)] = generate_places_.at(key);
     return point.job.files.emplace_back(PathOf(text));
   };
   std::vector<std::string>& words = point.job.generate;
   words = {what, word_of("model")};
   for (const auto& [key, value] : generate_.items()) {
     if (key == "what" || key == "model") continue;
-    if (key == "output" || key == "o" || key == "to" || key == "json") {
-      return BadInput(fmt::format("{}: generate.{}: is the sweep's own matter", point.name, key));
-    }
     std::string option = (key.size() == 1 ? "-" : "--") + key;
     std::ranges::replace(option, '_', '-');
     if (value.is_boolean()) {

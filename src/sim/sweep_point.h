@@ -34,6 +34,8 @@ struct SweepPoint {
   std::vector<std::string> labels;  // by axis: what it says
   std::string name;                 // "point 3 (network.bandwidth 50GB/s)"
   SweepJobSource job;
+  // What the job's files and folders are called where the spec names them: "sweep.toml:3:7: job".
+  std::map<std::string, std::string> places;
   // All that the machine is made of, without a file: "network", "system", "memory" as in
   // ASTRA-sim's files, and what is said beside them.
   nlohmann::json machine;
@@ -64,7 +66,7 @@ class SweepPlanner {
  private:
   Status Apply(const SweepSetting& setting, SweepPoint& point);
   Status ApplyToMachine(const SweepSetting& setting, nlohmann::json& machine);
-  Result<nlohmann::json> ReadSection(const std::string& section, const std::string& path);
+  Result<nlohmann::json> ReadSection(const SweepSetting& setting);
   Status ReadGenerate(SweepPoint& point) const;
   std::string PathOf(const std::string& name) const;
 
@@ -73,7 +75,8 @@ class SweepPlanner {
   std::string folder_;  // of the spec, with a slash; "": the working folder
   Limits limits_;
   std::map<std::pair<std::string, std::string>, nlohmann::json> files_;  // by section and path
-  nlohmann::json generate_;  // of the point that is made
+  nlohmann::json generate_;                             // of the point that is made
+  std::map<std::string, std::string> generate_places_;  // by its keys
 };
 
 }  // namespace etude

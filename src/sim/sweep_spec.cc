@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "src/base/nearest.h"
 #include "src/formats/toml_reader.h"
 
 namespace etude {
@@ -24,13 +25,18 @@ constexpr size_t kMostSweepDepth = 3;  // of the name of a setting
 constexpr std::array kMeasures = {SweepMeasure::kStep, SweepMeasure::kExposed, SweepMeasure::kCost,
                                   SweepMeasure::kBandwidth, SweepMeasure::kNpus};
 
+// Options of `etude generate` that a sweep gives itself.
+constexpr std::array<std::string_view, 4> kOwnOptions = {"output", "o", "to", "json"};
+
 bool IsSection(std::string_view name) {
   return name == "network" || name == "system" || name == "memory" || name == "generate";
 }
 
 class SweepParser : private TomlReader {
  public:
-  SweepParser(const toml::table& root, const std::string& path) : TomlReader(path), root_(root) {}
+  SweepParser(const toml::table& root, const std::string& path,
+              std::vector<std::string> generate_keys)
+      : TomlReader(path), root_(root), generate_keys_(std::move(generate_keys)) {}
 
   Result<SweepSpec> Run() {
     ETUDE_RETURN_IF_ERROR(CheckKeys(
@@ -85,10 +91,33 @@ class SweepParser : private TomlReader {
     if (path.size() == 1 && path[0] == "network") {
       return CheckKeys(table, "network", {"topology", "npus_count", "bandwidth", "latency"});
     }
+    if (path.size() == 1 && path[0] == "generate") return CheckGenerateKeys(table);
+    return {};
+  }
+
+  // Options of `etude generate`, with '_' or '-'.
+  Status CheckGenerateKeys(const toml::table& table) const {
+    if (generate_keys_.empty()) return {};
+    for (const auto& [key, value] : table) {
+      std::string name(key.str());
+      std::ranges::replace(name, '-', '_');
+      if (std::ranges::find(generate_keys_, name) != generate_keys_.end()) continue;
+      const std::string near = Nearest(name, generate_keys_);
+      const bool own = std::ranges::find(kOwnOptions, name) != kOwnOptions.end();
+      return BadInput(fmt::format(
+          "{}: {} of generate{}", PlaceOf(key.source()),
+          own ? fmt::format("found '{}'", key.str()) : fmt::format("unknown key '{}'", key.str()),
+          own            ? ", which is the sweep's own matter"
+          : near.empty() ? fmt::format(", expected {}", fmt::join(generate_keys_, ", "))
+                         : fmt::format("; did you mean '{}'?", near)));
+    }
     return {};
   }
 
   Status CheckDepth(const toml::node& node, const Path& path) const {
+    if (path[0] == "generate" && path.size() == 2 && node.is_table()) {
+      return WrongType(node, fmt::format("{}", fmt::join(path, ".")), "an option's value");
+    }
     const bool deep = path.size() > kMostSweepDepth;
     if (!deep && (path.size() < 2 || IsSection(path[0]))) return {};
     return WrongType(node, path[0],
@@ -117,7 +146,7 @@ class SweepParser : private TomlReader {
     }
     ETUDE_ASSIGN_OR_RETURN(Json value, ValueOf(node, fmt::format("{}", fmt::join(path, "."))));
     ETUDE_RETURN_IF_ERROR(CheckValue(node, path, value));
-    settings.push_back({.path = path, .value = std::move(value)});
+    settings.push_back({.path = path, .value = std::move(value), .place = PlaceOf(node)});
     return {};
   }
 
@@ -273,17 +302,19 @@ class SweepParser : private TomlReader {
     return {};
   }
 
-  // 0 and more.
   Result<double> Price(const toml::node& node, std::string_view key) const {
-    const auto* whole = node.as_integer();
-    if (whole != nullptr && whole->get() == 0) return 0.0;
-    return Positive(node, key);
+    constexpr double kMost = 1e9;
+    const auto price = node.is_number() ? node.value<double>() : std::nullopt;
+    if (!price) return WrongType(node, key, "a number, 0 or more");
+    if (*price >= 0 && *price <= kMost) return *price;
+    return Wrong(node, fmt::format("{}: found {}, expected 0 to {}", key, *price, kMost));
   }
 
   Status ReadPrices(const toml::node& node) {
     const toml::table* table = node.as_table();
     if (table == nullptr) return WrongType(node, "prices", "a table");
     ETUDE_RETURN_IF_ERROR(CheckKeys(*table, "prices", {"npu", "bandwidth"}));
+    if (table->empty()) return Wrong(node, "[prices] has neither 'npu' nor 'bandwidth'");
     SweepPrices prices;
     if (const toml::node* npu = table->get("npu")) {
       ETUDE_ASSIGN_OR_RETURN(prices.npu, Price(*npu, "npu"));
@@ -331,6 +362,7 @@ class SweepParser : private TomlReader {
   }
 
   const toml::table& root_;
+  const std::vector<std::string> generate_keys_;
   std::vector<PlacedAxis> axes_;
   SweepSpec spec_;
 };
@@ -363,9 +395,11 @@ std::vector<size_t> SweepSpec::ChoicesOf(size_t point) const {
   return choices;
 }
 
-Result<SweepSpec> ParseSweep(std::string_view text, const std::string& path) {
-  return ParseToml<SweepSpec>(
-      text, path, [&](const toml::table& root) { return SweepParser(root, path).Run(); });
+Result<SweepSpec> ParseSweep(std::string_view text, const std::string& path,
+                             std::vector<std::string> generate_keys) {
+  return ParseToml<SweepSpec>(text, path, [&](const toml::table& root) {
+    return SweepParser(root, path, std::move(generate_keys)).Run();
+  });
 }
 
 }  // namespace etude

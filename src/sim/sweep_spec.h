@@ -18,6 +18,7 @@ namespace etude {
 struct SweepSetting {
   std::vector<std::string> path;
   nlohmann::json value;
+  std::string place;  // "sweep.toml:3:7"
 };
 
 // One of an axis's values, or a [[point]].
@@ -34,7 +35,7 @@ struct SweepAxis {
 
 // What a machine costs, in any currency.
 struct SweepPrices {
-  double npu = 0;
+  double npu = 0;                 // 0 and more, as all
   std::vector<double> bandwidth;  // of a GB/s of a link: by dimension, or one for all
 };
 
@@ -56,8 +57,10 @@ struct SweepSpec {
 // Most points of a sweep.
 inline constexpr size_t kMostSweepPoints = 100'000;
 
-// `path` is what messages call it. kBadInput with file, line and column for what is no TOML,
-// unknown keys (with the nearest one that is known), and values of another form.
-Result<SweepSpec> ParseSweep(std::string_view text, const std::string& path);
+// `path` is what messages call it; `generate_keys` are those that 'generate' knows, empty: any.
+// kBadInput with file, line and column for what is no TOML, unknown keys (with the nearest one that
+// is known), and values of another form.
+Result<SweepSpec> ParseSweep(std::string_view text, const std::string& path,
+                             std::vector<std::string> generate_keys = {});
 
 }  // namespace etude

@@ -103,6 +103,32 @@ TEST(SweepSpec, SaysWhatIsWrong) {
             "s.toml:3:1: name: there is another point 'a'");
 }
 
+TEST(SweepSpec, KeysOfGenerate) {
+  const std::vector<std::string> keys = {"what", "model", "dp", "micro_batches"};
+  const auto error_of = [&](const std::string& text) {
+    const auto spec = ParseSweep(text, "s.toml", keys);
+    return spec ? "" : spec.error().message;
+  };
+  EXPECT_EQ(error_of("[base]\ngenerate.micro-batches = 4\ngenerate.dp = 2"), "");
+  EXPECT_EQ(error_of("[base]\ngenerate.micro_batchs = 4"),
+            "s.toml:2:10: unknown key 'micro_batchs' of generate; did you mean 'micro_batches'?");
+  EXPECT_EQ(error_of("[[point]]\ngenerate = { what = 'llm', xyzzy = 1 }"),
+            "s.toml:2:28: unknown key 'xyzzy' of generate, expected what, model, dp, "
+            "micro_batches");
+  EXPECT_EQ(error_of("[grid]\ngenerate.output = ['x']"),
+            "s.toml:2:10: found 'output' of generate, which is the sweep's own matter");
+  EXPECT_EQ(error_of("[grid]\ngenerate.dp.x = [1]"),
+            "s.toml:2:10: generate.dp: found a table, expected an option's value");
+}
+
+TEST(SweepSpec, Prices) {
+  EXPECT_EQ(ErrorOf("[prices]\nnpu = 0.0\nbandwidth = 0"), "");
+  EXPECT_EQ(ErrorOf("[prices]\nnpu = -1"), "s.toml:2:7: npu: found -1, expected 0 to 1000000000");
+  EXPECT_EQ(ErrorOf("[prices]\nnpu = 'a'"),
+            "s.toml:2:7: npu: found text, expected a number, 0 or more");
+  EXPECT_EQ(ErrorOf("[prices]"), "s.toml:1:1: [prices] has neither 'npu' nor 'bandwidth'");
+}
+
 TEST(SweepSpec, TooManyPoints) {
   std::string text = "[grid]\n";
   for (const std::string key : {"a", "b", "c", "d", "e", "f"}) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +21,18 @@ inline TransformerModel SmallLlama() {
           .ffn = 768,
           .vocabulary = 1000,
           .sequence = 64};
+}
+
+// As many key and value heads as query heads.
+inline TransformerModel TinyModel(int64_t layers) {
+  return {.layers = layers,
+          .hidden = 64,
+          .heads = 4,
+          .kv_heads = 4,
+          .head_size = 16,
+          .ffn = 256,
+          .vocabulary = 1000,
+          .sequence = 32};
 }
 
 // The work of this name; there is one.

@@ -109,8 +109,9 @@ struct NetworkModel {
   friend bool operator==(const NetworkModel&, const NetworkModel&) = default;
 };
 
-// What comes out of a layer; kBadInput, with what was expected, unless its inputs fit.
-Result<Shape> ShapeOf(const NetworkLayer& layer, std::span<const Shape> inputs);
+// What comes out of a layer; a misfit, with what was expected and the keys of its [[layer]], unless
+// its inputs fit.
+tl::expected<Shape, Misfit> ShapeOf(const NetworkLayer& layer, std::span<const Shape> inputs);
 
 // Elements of a layer's weights, its biases, scales and offsets among them.
 int64_t ParametersOf(const NetworkLayer& layer, std::span<const Shape> inputs);
@@ -123,8 +124,8 @@ struct Network {
   std::vector<Shape> InputsOf(size_t layer) const;
   int64_t parameters() const;
 };
-// `image`: of the first input instead of its own. A misfit of the layer where shapes do not fit,
-// where an input is no earlier layer, or unless the one loss is the last layer.
+// `image`: of the first input instead of its own. A misfit of the layer's keys where shapes do not
+// fit, where an input is no earlier layer, or unless the one loss is the last layer.
 tl::expected<Network, Misfit> MakeNetwork(NetworkModel model,
                                           std::optional<Extent> image = std::nullopt);
 

@@ -151,13 +151,27 @@ class NetworkParser : private TomlReader {
     ETUDE_RETURN_IF_ERROR(ReadNumbers(table, layer));
     std::vector<Shape> inputs;
     for (const size_t input : layer.inputs) inputs.push_back(shapes_[input]);
-    const Result<Shape> shape = ShapeOf(layer, inputs);
-    if (!shape) return Wrong(table, fmt::format("{}: {}", layer.name, shape.error().message));
+    const auto shape = ShapeOf(layer, inputs);
+    if (!shape) return WrongLayer(table, layer.name, shape.error());
     shapes_.push_back(*shape);
     index_[layer.name] = model_.layers.size();
-    layer_places_["layer." + layer.name] = PlaceOf(table);
+    const std::string key = "layer." + layer.name;
+    layer_places_[key] = PlaceOf(table);
+    for (const auto& [inner, node] : table) {
+      layer_places_[fmt::format("{}.{}", key, inner.str())] = PlaceOf(node);
+    }
     model_.layers.push_back(std::move(layer));
     return {};
+  }
+
+  // At the first of its keys that the table has.
+  tl::unexpected<Error> WrongLayer(const toml::table& table, const std::string& name,
+                                   const Misfit& misfit) const {
+    const std::string message = fmt::format("{}: {}", name, misfit.message);
+    for (const std::string& key : misfit.keys) {
+      if (const toml::node* node = table.get(key)) return Wrong(*node, message);
+    }
+    return Wrong(table, message);
   }
 
   Status ReadKind(const toml::table& table, NetworkLayer& layer) const {
@@ -277,7 +291,7 @@ class NetworkParser : private TomlReader {
   NetworkModel model_;
   std::vector<Shape> shapes_;  // by layer
   std::map<std::string, size_t, std::less<>> index_;
-  KeyPlaces layer_places_;  // "layer.conv1"
+  KeyPlaces layer_places_;  // "layer.conv1", "layer.conv1.kernel"
 };
 
 }  // namespace

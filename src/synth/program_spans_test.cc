@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "src/synth/dlrm_job.h"
+#include "src/synth/layer_testing.h"
 #include "src/synth/network_builder.h"
 #include "src/synth/network_job.h"
 #include "src/synth/text_workload.h"
@@ -16,6 +17,8 @@
 
 namespace etude {
 namespace {
+
+using testing_layer::TinyModel;
 
 // "forward 0 #1": phase, step and micro-batch, one after the other.
 std::string PartsText(const Trace& trace) {
@@ -33,23 +36,12 @@ std::string PartsText(const Trace& trace) {
   return text;
 }
 
-TransformerModel SpanModel() {
-  return {.layers = 2,
-          .hidden = 64,
-          .heads = 4,
-          .kv_heads = 4,
-          .head_size = 16,
-          .ffn = 256,
-          .vocabulary = 1000,
-          .sequence = 32};
-}
-
 // 1F1B of two stages: the first is a forward pass ahead.
 TEST(ProgramSpans, OfAPipeline) {
   TransformerPlan plan;
   plan.data = 2;
   plan.pipeline = {.stages = 2, .micro_batches = 3};
-  const StepJob job = MakeTransformerJob(SpanModel(), plan).value();
+  const StepJob job = MakeTransformerJob(TinyModel(2), plan).value();
   EXPECT_EQ(PartsText(job.TraceOf(0).value()),
             "forward 0 #0, forward 0 #1, backward 0 #0, forward 0 #2, backward 0 #1, "
             "backward 0 #2, backward 0, optimizer 0");
@@ -65,10 +57,10 @@ TEST(ProgramSpans, OfInference) {
   plan.phase = ModelPhase::kDecode;
   plan.tokens = 2;
   plan.pipeline.micro_batches = 2;
-  EXPECT_EQ(PartsText(MakeTransformerJob(SpanModel(), plan).value().TraceOf(0).value()),
+  EXPECT_EQ(PartsText(MakeTransformerJob(TinyModel(2), plan).value().TraceOf(0).value()),
             "decode 0 #0, decode 0 #1, decode 1 #0, decode 1 #1");
   plan.phase = ModelPhase::kPrefill;
-  EXPECT_EQ(PartsText(MakeTransformerJob(SpanModel(), plan).value().TraceOf(0).value()),
+  EXPECT_EQ(PartsText(MakeTransformerJob(TinyModel(2), plan).value().TraceOf(0).value()),
             "prefill 0 #0, prefill 0 #1");
 }
 

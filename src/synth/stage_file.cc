@@ -251,6 +251,12 @@ Result<StageJob> StageJob::Make(const StageOptions& options, int64_t first_tag) 
     job.remarks_.emplace_back(
         "sizes that are no whole numbers are cut off: the degrees do not divide the dimensions");
   }
+  if (options.model == Model::kMoe && options.top_experts > options.experts) {
+    job.remarks_.push_back(
+        fmt::format("--kexperts {}: tokens go to more experts than the {} of --experts, as STAGE "
+                    "has it",
+                    options.top_experts, options.experts));
+  }
   for (const StageGraph& graph : graphs) {
     job.stages_.emplace_back(model, options, graph, first_tag);
   }

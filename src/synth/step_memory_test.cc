@@ -6,22 +6,14 @@
 
 #include "src/analysis/memory_use.h"
 #include "src/synth/inference_program.h"
+#include "src/synth/layer_testing.h"
 #include "src/synth/transformer_job.h"
 #include "src/synth/transformer_layer.h"
 
 namespace etude {
 namespace {
 
-TransformerModel Model() {
-  return {.layers = 6,
-          .hidden = 64,
-          .heads = 4,
-          .kv_heads = 4,
-          .head_size = 16,
-          .ffn = 256,
-          .vocabulary = 1000,
-          .sequence = 32};
-}
+using testing_layer::TinyModel;
 
 int64_t KeptBy(const LayerPasses& passes) {
   int64_t sum = 0;
@@ -36,7 +28,7 @@ int64_t PeakAbove(const StepJob& job, int64_t place) {
 }
 
 TEST(StepMemory, OfOneStageEverythingIsKeptAtTheEndOfForward) {
-  const TransformerModel model = Model();
+  const TransformerModel model = TinyModel(6);
   const StepJob job = MakeTransformerJob(model, {}).value();
   const int64_t parameters = ParameterCount(model);
   EXPECT_EQ(job.states()[0].weights, Bytes{2 * parameters});
@@ -49,12 +41,12 @@ TEST(StepMemory, OfOneStageEverythingIsKeptAtTheEndOfForward) {
 
 // 1F1B keeps as many micro-batches as there are stages from here on, GPipe all of them.
 TEST(StepMemory, MicroBatchesOfASchedule) {
-  const int64_t layer = KeptBy(TransformerLayer(Model(), {}, 0));
+  const int64_t layer = KeptBy(TransformerLayer(TinyModel(6), {}, 0));
   TransformerPlan plan;
   plan.pipeline = {.schedule = PipelineSchedule::k1F1B, .stages = 3, .micro_batches = 5};
-  EXPECT_EQ(PeakAbove(MakeTransformerJob(Model(), plan).value(), 1), 2 * 2 * layer);
+  EXPECT_EQ(PeakAbove(MakeTransformerJob(TinyModel(6), plan).value(), 1), 2 * 2 * layer);
   plan.pipeline.schedule = PipelineSchedule::kGpipe;
-  EXPECT_EQ(PeakAbove(MakeTransformerJob(Model(), plan).value(), 1), 5 * 2 * layer);
+  EXPECT_EQ(PeakAbove(MakeTransformerJob(TinyModel(6), plan).value(), 1), 5 * 2 * layer);
 }
 
 // The inputs of two layers, and of the last one what it computes again.
@@ -63,8 +55,8 @@ TEST(StepMemory, FullRecomputationKeepsInputsAndOneLayer) {
   plan.pipeline = {.stages = 3, .micro_batches = 1};
   plan.layer.recompute = Recompute::kFull;
   const int64_t input = 32 * 64 * 2;
-  const int64_t layer = KeptBy(TransformerLayer(Model(), {}, 0));
-  EXPECT_EQ(PeakAbove(MakeTransformerJob(Model(), plan).value(), 1), input + layer);
+  const int64_t layer = KeptBy(TransformerLayer(TinyModel(6), {}, 0));
+  EXPECT_EQ(PeakAbove(MakeTransformerJob(TinyModel(6), plan).value(), 1), input + layer);
 }
 
 TEST(StepMemory, WhatIsHeldIsFreed) {
@@ -78,7 +70,7 @@ TEST(StepMemory, WhatIsHeldIsFreed) {
         plan.data = 2;
         plan.pipeline = {.schedule = schedule, .stages = 2, .micro_batches = 3};
         plan.zero_stage = zero;
-        const StepJob job = MakeTransformerJob(Model(), plan).value();
+        const StepJob job = MakeTransformerJob(TinyModel(6), plan).value();
         for (int64_t stage = 0; stage < 2; ++stage) {
           int64_t left = 0;
           for (const StepWork& work : job.program(stage)) {
@@ -103,9 +95,9 @@ TEST(StepMemory, TheCacheGrows) {
   plan.pipeline = {.stages = 2, .micro_batches = 2};
   plan.cached = 10;
   plan.tokens = 4;
-  const StepJob job = MakeTransformerJob(Model(), plan).value();
+  const StepJob job = MakeTransformerJob(TinyModel(6), plan).value();
   for (int64_t stage = 0; stage < 2; ++stage) {
-    const InferenceMemory at_end = InferenceMemoryOf(Model(), plan, stage);
+    const InferenceMemory at_end = InferenceMemoryOf(TinyModel(6), plan, stage);
     const StepStates& states = job.states()[static_cast<size_t>(stage)];
     EXPECT_EQ(states.cache, Bytes{3 * 2 * 10 * 384});
     EXPECT_EQ(states.weights, at_end.weights);
@@ -118,14 +110,14 @@ TEST(StepMemory, TheCacheGrows) {
   plan.phase = ModelPhase::kPrefill;
   plan.layer.context = 2;
   plan.cached = 0;
-  const StepJob prompts = MakeTransformerJob(Model(), plan).value();
+  const StepJob prompts = MakeTransformerJob(TinyModel(6), plan).value();
   EXPECT_EQ(prompts.states()[0].cache, Bytes{});
   EXPECT_EQ(prompts.MemoryOf(0).back().count - prompts.states()[0].weights.count, 3 * 2 * 16 * 384)
       << "half of 32 tokens";
 }
 
 TEST(StepMemory, TracesTellIt) {
-  StepJob job = MakeTransformerJob(Model(), {}).value();
+  StepJob job = MakeTransformerJob(TinyModel(6), {}).value();
   EXPECT_TRUE(StatedMemory(job.TraceOf(0).value()).empty());
   job.TellMemory();
   const std::vector<DeviceMemory> told = StatedMemory(job.TraceOf(0).value());
