@@ -4,29 +4,13 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "src/analysis/comm_log.h"
 #include "src/analysis/comm_match.h"
-#include "src/base/result.h"
+#include "src/analysis/rank_run.h"
 #include "src/base/units.h"
-#include "src/trace/recorded_wait.h"
-#include "src/trace/trace.h"
 
 namespace etude {
-
-// What lay in a recorded run between things of which the graph says that one came after the other.
-enum class GapKind : uint8_t {
-  kHostGap,      // nothing was recorded between two nodes of a thread: Python, mostly
-  kLaunch,       // from a launch to its work on an empty stream
-  kQueue,        // between works on one stream, or behind work that another one waits for
-  kHostWait,     // a thread waited for device work that took as long as its node, and longer
-  kTransfer,     // a collective or message took longer than for its quickest rank
-  kUnexplained,  // before the first node of the chain, and behind the last one
-};
-inline constexpr size_t kGapKindCount = static_cast<size_t>(GapKind::kUnexplained) + 1;
-std::string_view Name(GapKind kind);  // stable: appears in --json
 
 // How long a recorded job takes by its graph alone: every node as long as recorded and as soon as
 // what it waits for has ended.
@@ -58,17 +42,14 @@ struct GraphTime {
   }
 };
 
-// A rank of a recorded job. All must outlive the call.
-struct RecordedRank {
-  const Trace* trace = nullptr;
-  const CommLog* log = nullptr;
-  std::span<const RecordedWait> waits;  // FindRecordedWaits
-};
-
 // Threads and streams do their nodes one after the other, in the order of the recording. A
 // collective begins when the last rank has come and then takes as long as for its quickest rank, a
-// message likewise. Ranks whose clocks cannot be compared run by themselves. kBadInput if no node
-// has a start and a duration. O(n log n).
-Result<GraphTime> FindGraphTime(std::span<const RecordedRank> ranks, const CommMatch& match);
+// message likewise; `match` is of the ranks' logs. Ranks whose clocks cannot be compared run by
+// themselves. nullopt if no node has a start and a duration. O(n log n).
+std::optional<GraphTime> FindGraphTime(std::span<const RankRun> ranks, const CommMatch& match);
+// The same of one rank by itself.
+std::optional<GraphTime> FindGraphTime(const RankRun& run);
+// The same of a job; matches its communications.
+std::optional<GraphTime> FindGraphTime(std::span<const RankRun> ranks);
 
 }  // namespace etude

@@ -29,11 +29,7 @@ Nanos SumOf(const GraphTime& time) {
   return sum;
 }
 
-GraphTime OfOne(const Trace& trace) {
-  const std::vector<CommLog> logs(1);
-  const RecordedRank rank{.trace = &trace, .log = &logs[0], .waits = {}};
-  return FindGraphTime({&rank, 1}, MatchComms(logs)).value();
-}
+GraphTime OfOne(const Trace& trace) { return FindGraphTime(MakeRankRun(trace, {}, {})).value(); }
 
 // 10 us, a gap of 5, 25 us with 4 us inside another operator: 40 recorded, 35 of nodes.
 TEST(GraphTime, GapsOfTheHost) {
@@ -76,23 +72,19 @@ NodeId Find(const Trace& trace, const std::string& name) {
 }
 
 struct TwoRanks {
-  TwoRanks(Trace first, Trace second, int64_t offset) {
-    traces.push_back(std::move(first));
-    traces.push_back(std::move(second));
-    logs.resize(2);
-    for (size_t i = 0; i < 2; ++i) {
-      logs[i].rank = static_cast<int64_t>(i);
+  TwoRanks(const Trace& first, const Trace& second, int64_t offset) {
+    for (const Trace* trace : {&first, &second}) {
+      CommLog log;
+      log.rank = static_cast<int64_t>(ranks.size());
       CommCall call;
-      call.row = Find(traces[i], "reduce");
-      logs[i].calls.push_back(call);
-      ranks.push_back({.trace = &traces[i], .log = &logs[i], .waits = {}});
+      call.row = Find(*trace, "reduce");
+      log.calls.push_back(call);
+      ranks.push_back(MakeRankRun(*trace, std::move(log), {}));
     }
     match.clocks = {{.rank = 0, .offset = Nanos{}}, {.rank = 1, .offset = Us(offset)}};
     match.meetings = {{{0, 0}, {1, 0}}};
   }
-  std::vector<Trace> traces;
-  std::vector<CommLog> logs;
-  std::vector<RecordedRank> ranks;
+  std::vector<RankRun> ranks;
   CommMatch match;
 };
 
@@ -132,10 +124,7 @@ TEST(GraphTime, CallsThatDoNotWait) {
 }
 
 TEST(GraphTime, NothingRecorded) {
-  const Trace trace = PlantedTrace().Read();
-  const std::vector<CommLog> logs(1);
-  const RecordedRank rank{.trace = &trace, .log = &logs[0], .waits = {}};
-  EXPECT_FALSE(FindGraphTime({&rank, 1}, MatchComms(logs)));
+  EXPECT_FALSE(FindGraphTime(MakeRankRun(PlantedTrace().Read(), {}, {})));
 }
 
 }  // namespace

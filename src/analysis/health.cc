@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -37,9 +38,29 @@ double Share(uint64_t part, uint64_t whole) {
 }
 std::string Percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
+// Keeps what is known of the time by the graph alone, and says where that is far from what was
+// recorded.
+void JudgeGraph(std::optional<GraphTime> time, Health& health) {
+  if (!time || time->recorded.count == 0) return;
+  if (Share(time->untimed, time->untimed + time->nodes) > kTooMany) return;
+  if (std::abs(time->error()) > kTooMany) {
+    std::string text =
+        fmt::format("the graph alone takes {:.3f} ms of the recorded {:.3f} ms ({:+.1f} %)",
+                    time->simulated.ms(), time->recorded.ms(), 100 * time->error());
+    if (!time->gaps.empty()) {
+      const GraphTime::Gap& most = time->gaps.front();
+      text += fmt::format("; most of the rest: {} ({}), {:.3f} ms", Name(most.kind), most.lane,
+                          most.time.ms());
+    }
+    health.reasons.push_back({Verdict::kUsable, "graph_time", std::move(text)});
+  }
+  health.graph_time = std::move(time);
+}
+
 class Judge {
  public:
-  explicit Judge(const Trace& trace) : trace_(trace), stats_(CarriedStats(trace)) {}
+  Judge(const Trace& trace, const RankRun& run)
+      : trace_(trace), run_(run), stats_(CarriedStats(trace)) {}
 
   Health Run() {
     CountNodes();
@@ -50,6 +71,7 @@ class Judge {
     JudgeGaps();
     JudgeLists();
     JudgeSteps();
+    if (Cycles() == 0) JudgeGraph(FindGraphTime(run_), health_);
     std::ranges::stable_sort(health_.reasons, std::ranges::greater{}, &Health::Reason::verdict);
     return std::move(health_);
   }
@@ -62,6 +84,7 @@ class Judge {
     return share > limit ? Verdict::kDontTrust : Verdict::kUsable;
   }
   uint64_t Met(Stat stat) const { return stats_[stat]; }
+  uint64_t Cycles() const { return Met(Stat::kParentCycle) + Met(Stat::kDependencyCycle); }
 
   void CountNodes() {
     ForEachNode(trace_, [&](NodeId node) {
@@ -86,7 +109,7 @@ class Judge {
       Say(Verdict::kDontTrust, "duplicate_ids",
           Counted(count, "id is", "ids are") + " not unique: references may mean another node");
     }
-    if (const uint64_t count = Met(Stat::kParentCycle) + Met(Stat::kDependencyCycle); count != 0) {
+    if (const uint64_t count = Cycles(); count != 0) {
       Say(Verdict::kDontTrust, "cycles",
           Counted(count, "node waits for itself", "nodes wait for themselves"));
     }
@@ -277,6 +300,7 @@ class Judge {
   }
 
   const Trace& trace_;
+  const RankRun& run_;
   Stats stats_;
   Health health_;
   uint64_t host_nodes_ = 0;
@@ -319,9 +343,9 @@ void Health::Add(const Health& part, std::string_view name) {
   std::ranges::stable_sort(reasons, std::ranges::greater{}, &Reason::verdict);
 }
 
-Health JudgeTrace(const Trace& trace) { return Judge(trace).Run(); }
+Health JudgeTrace(const Trace& trace, const RankRun& run) { return Judge(trace, run).Run(); }
 
-Health JudgeJob(const CommMatch& match) {
+Health JudgeJob(const CommMatch& match, std::optional<GraphTime> graph_time) {
   Health health;
   if (!match.first_mismatch.empty()) {
     health.reasons.push_back({Verdict::kDontTrust, "communication",
@@ -369,6 +393,7 @@ Health JudgeJob(const CommMatch& match) {
                      ranks.size() == 1 ? "" : "s", ranks.size() == 1 ? "" : "s", RanksText(ranks),
                      match.clocks.front().rank, reason)});
   }
+  JudgeGraph(std::move(graph_time), health);
   return health;
 }
 

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "src/analysis/comm_match.h"
+#include "src/analysis/graph_time.h"
+#include "src/analysis/rank_run.h"
 #include "src/trace/trace.h"
 
 namespace etude {
@@ -26,6 +29,8 @@ struct Health {
     std::string text;
   };
   std::vector<Reason> reasons;  // worst first
+  // What the graph alone says of the recorded time; nullopt: unknown.
+  std::optional<GraphTime> graph_time;
 
   Verdict verdict() const;
   // Takes over the reasons of a part, with its name, if it has one, in front: "rank 3: …".
@@ -35,10 +40,11 @@ struct Health {
 // Judges by what was met while the trace, and the traces it was made from, were read and linked
 // (Stats), and by what is in it: work that overlaps on a stream, launches without work and work
 // without launches, gaps in which nothing ran, argument lists that PyTorch's observer cut, steps
-// that are missing. docs/health.md has the thresholds. O(n log n).
-Health JudgeTrace(const Trace& trace);
+// that are missing, and how far the graph explains the time of `run`, which is the trace's
+// (MakeRankRun). docs/health.md has the thresholds. O(n log n).
+Health JudgeTrace(const Trace& trace, const RankRun& run);
 
-// Judges how the ranks of a job fit together.
-Health JudgeJob(const CommMatch& match);
+// Judges how the ranks of a job fit together. `graph_time`: of all of them; nullopt: unknown.
+Health JudgeJob(const CommMatch& match, std::optional<GraphTime> graph_time = std::nullopt);
 
 }  // namespace etude

@@ -32,18 +32,20 @@ std::vector<std::string> Names(const Health& health) {
 }
 using Expected = std::vector<std::string>;
 
+Health Judged(const Trace& trace) { return JudgeTrace(trace, MakeRankRun(trace, {}, {})); }
+
 TEST(Health, ACleanTraceIsGood) {
-  const Health health = JudgeTrace(Kineto(Event("cpu_op", "aten::mm", 1, 0, 50) + "," +
-                                          Event("cuda_runtime", "cudaLaunchKernel", 1, 10, 5, 7) +
-                                          "," + Event("kernel", "gemm", 20, 20, 30, 7)));
+  const Health health = Judged(Kineto(Event("cpu_op", "aten::mm", 1, 0, 50) + "," +
+                                      Event("cuda_runtime", "cudaLaunchKernel", 1, 10, 5, 7) + "," +
+                                      Event("kernel", "gemm", 20, 20, 30, 7)));
   EXPECT_EQ(health.verdict(), Verdict::kGood);
   EXPECT_EQ(Names(health), Expected{});
 }
 
 TEST(Health, WorkAndLaunchesWithoutEachOther) {
-  const Health health = JudgeTrace(Kineto(Event("cuda_runtime", "cudaLaunchKernel", 1, 0, 5, 7) +
-                                          "," + Event("kernel", "gemm", 20, 20, 30, 8)));
-  EXPECT_EQ(Names(health), (Expected{"work_without_launch", "launch_without_work"}));
+  const Health health = Judged(Kineto(Event("cuda_runtime", "cudaLaunchKernel", 1, 0, 5, 7) + "," +
+                                      Event("kernel", "gemm", 20, 20, 30, 8)));
+  EXPECT_EQ(Names(health), (Expected{"work_without_launch", "launch_without_work", "graph_time"}));
   EXPECT_EQ(health.verdict(), Verdict::kDontTrust) << "all of them";
 }
 
@@ -52,20 +54,55 @@ TEST(Health, AStreamRunsOneThingAtATime) {
   for (int i = 0; i < 20; ++i) {
     events += "," + Event("kernel", "k", 20, 10 + i * 10, i == 3 ? 15 : 10, 1);
   }
-  const Health health = JudgeTrace(Kineto(events));
-  EXPECT_EQ(Names(health), Expected{"overlaps"});
+  const Health health = Judged(Kineto(events));
+  EXPECT_EQ(Names(health), (Expected{"overlaps", "graph_time"})) << "streams explain less";
   EXPECT_EQ(health.verdict(), Verdict::kUsable);
 }
 
 TEST(Health, AGapInWhichNothingRan) {
-  EXPECT_EQ(Names(JudgeTrace(Kineto(Event("cpu_op", "a", 1, 0, 1000) + "," +
-                                    Event("cpu_op", "b", 1, 50'000, 1000)))),
-            Expected{"gap"});
+  EXPECT_EQ(Names(Judged(Kineto(Event("cpu_op", "a", 1, 0, 1000) + "," +
+                                Event("cpu_op", "b", 1, 50'000, 1000)))),
+            (Expected{"gap", "graph_time"}));
+}
+
+// 190 and 175 us of operators in 200.
+TEST(Health, TheGraphAloneIsFarFromWhatWasRecorded) {
+  const auto planted = [](int64_t end_us) {
+    return Judged(
+        Kineto(Event("cpu_op", "a", 1, 0, end_us) + "," + Event("cpu_op", "b", 1, 100, 100)));
+  };
+  Health health = planted(90);
+  EXPECT_EQ(health.verdict(), Verdict::kGood);
+  ASSERT_TRUE(health.graph_time);
+  EXPECT_EQ(health.graph_time->recorded, Nanos{200'000});
+  EXPECT_EQ(health.graph_time->simulated, Nanos{190'000});
+  health = planted(75);
+  ASSERT_EQ(Names(health), Expected{"graph_time"});
+  EXPECT_EQ(health.verdict(), Verdict::kUsable);
+  EXPECT_EQ(health.reasons[0].text,
+            "the graph alone takes 0.175 ms of the recorded 0.200 ms (-12.5 %); most of the rest: "
+            "host gap (thread 1), 0.025 ms");
+}
+
+// Where an operator of two has no time, what the graph takes is not known.
+TEST(Health, TheTimeByTheGraphIsUnknown) {
+  EXPECT_FALSE(Judged(Kineto(Event("user_annotation", "label", 1, 0, 10))).graph_time);
+  TraceBuilder builder;
+  NodeRow row;
+  row.kind = NodeKind::kOperator;
+  row.place = Place::kHost;
+  row.start = Nanos{0};
+  row.duration = Nanos{10};
+  builder.AddNode(row);
+  row.source_id = 1;
+  row.duration.reset();
+  builder.AddNode(row);
+  EXPECT_FALSE(Judged(builder.Finish().value()).graph_time);
 }
 
 TEST(Health, StepsThatAreMissing) {
-  EXPECT_EQ(Names(JudgeTrace(Kineto(Event("user_annotation", "ProfilerStep#3", 1, 0, 1000) + "," +
-                                    Event("user_annotation", "ProfilerStep#5", 1, 1000, 1000)))),
+  EXPECT_EQ(Names(Judged(Kineto(Event("user_annotation", "ProfilerStep#3", 1, 0, 1000) + "," +
+                                Event("user_annotation", "ProfilerStep#5", 1, 1000, 1000)))),
             Expected{"lost_steps"});
 }
 
@@ -85,7 +122,7 @@ TEST(Health, WhatWasMetOnTheWayIsCarriedAlong) {
              .text = again.Intern(builder.text(extra.text))};
   }
   for (row.source_id = 0; row.source_id < 10; ++row.source_id) again.AddNode(row);
-  const Health health = JudgeTrace(again.Finish().value());
+  const Health health = Judged(again.Finish().value());
   EXPECT_EQ(Names(health), (Expected{"host_link_rate", "truncated"}));
   EXPECT_EQ(health.verdict(), Verdict::kDontTrust);
 }

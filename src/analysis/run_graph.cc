@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -19,6 +18,7 @@ class RunMaker {
       : trace_(trace), waits_(waits), launches_(trace), graph_(trace) {}
 
   RecordedRun Run() {
+    times_.resize(trace_.node_count());
     ForEachNode(trace_, [&](NodeId node) { AddNode(node); });
     FindWaitedTimes();
     SortLanes();
@@ -46,6 +46,7 @@ class RunMaker {
       return;
     }
     graph_.AddNode(node);
+    times_[node.index()] = *time;
     if (!span_) span_ = time;
     span_->begin = std::min(span_->begin, time->begin);
     span_->end = std::max(span_->end, time->end);
@@ -59,21 +60,54 @@ class RunMaker {
     }
   }
 
-  Nanos Begin(NodeId node) const { return *trace_.start(node); }
-  Nanos End(NodeId node) const { return *trace_.start(node) + *trace_.duration(node); }
+  // Of nodes of the graph.
+  Nanos Begin(NodeId node) const { return times_[node.index()].begin; }
+  Nanos End(NodeId node) const { return times_[node.index()].end; }
   Nanos At(uint32_t point) const {
     const NodeId node = graph_.node_at(point);
     return point % 2 == 0 ? Begin(node) : End(node);
   }
 
+  // What is sorted lies side by side: lanes have millions of nodes.
   void SortLanes() {
+    struct Timed {
+      Interval time;
+      NodeId node;
+    };
+    const auto before = [](const Timed& a, const Timed& b) {
+      if (a.time.begin != b.time.begin) return a.time.begin < b.time.begin;
+      return a.time.end != b.time.end ? a.time.end > b.time.end : a.node < b.node;
+    };
+    std::vector<Timed> timed;
     for (Lanes* lanes : {&threads_, &streams_}) {
       for (auto& [lane, nodes] : *lanes) {
-        std::ranges::sort(nodes, {}, [&](NodeId node) {
-          return std::tuple(Begin(node), -End(node).count, node);
-        });
+        timed.clear();
+        for (const NodeId node : nodes) timed.push_back({times_[node.index()], node});
+        if (std::ranges::is_sorted(timed, before)) continue;
+        std::ranges::sort(timed, before);
+        std::ranges::transform(timed, nodes.begin(), &Timed::node);
       }
     }
+  }
+
+  // Of nodes that end together those that began last end first.
+  std::vector<NodeId> ByEnd(const std::vector<NodeId>& nodes) const {
+    struct Ended {
+      Nanos end;
+      uint32_t number = 0;
+    };
+    std::vector<Ended> ended;
+    ended.reserve(nodes.size());
+    for (const NodeId node : nodes) {
+      ended.push_back({End(node), static_cast<uint32_t>(ended.size())});
+    }
+    std::ranges::sort(ended, [](const Ended& a, const Ended& b) {
+      return a.end != b.end ? a.end < b.end : a.number > b.number;
+    });
+    std::vector<NodeId> by_end;
+    by_end.reserve(nodes.size());
+    for (const Ended& one : ended) by_end.push_back(nodes[one.number]);
+    return by_end;
   }
 
   // Time in which a node did nothing but wait for others. A linked trace has it in durations
@@ -108,15 +142,7 @@ class RunMaker {
   // Joins the points of a thread, which are where its nodes begin and end, in order of time. What
   // lies between two points is the innermost open node's; without one nothing was recorded.
   void AddThread(const std::vector<NodeId>& nodes) {
-    std::vector<NodeId> by_end = nodes;
-    std::ranges::stable_sort(by_end, {}, [&](NodeId node) { return End(node); });
-    // Of nodes that end together those that began last end first.
-    for (auto first = by_end.begin(); first != by_end.end();) {
-      const auto last =
-          std::find_if(first, by_end.end(), [&](NodeId node) { return End(node) != End(*first); });
-      std::reverse(first, last);
-      first = last;
-    }
+    const std::vector<NodeId> by_end = ByEnd(nodes);
     std::vector<size_t> added;
     std::vector<NodeId> open;
     uint32_t last = 0;
@@ -259,6 +285,7 @@ class RunMaker {
   std::span<const RecordedWait> waits_;
   Launches launches_;
   RunGraph graph_;
+  std::vector<Interval> times_;  // by node, of those of the graph
   std::optional<Interval> span_;
   uint64_t untimed_ = 0;
   uint64_t contradictions_ = 0;

@@ -24,6 +24,7 @@
 #include "src/report/accounts.h"
 #include "src/report/format.h"
 #include "src/report/health_output.h"
+#include "src/report/run_of_trace.h"
 #include "src/transform/read_job.h"
 #include "src/transform/write_trace.h"
 
@@ -279,8 +280,8 @@ class ConvertCommand : public Command {
     }
     RankResult converted;
     converted.rank = trace.info().rank.value_or(job.rank);
-    converted.health = JudgeTrace(trace);
-    converted.log = ReadCommLog(trace, converted.rank);
+    converted.run = RunOfTrace(trace, converted.rank);
+    converted.health = JudgeTrace(trace, converted.run);
     converted.json = {{"input", job.input}, {"kind", Name(trace.info().format)}};
     converted.json["output"] = ToJson(*written);
     converted.json["health"] = ToJson(converted.health);

@@ -20,6 +20,7 @@
 #include "src/report/format.h"
 #include "src/report/health_output.h"
 #include "src/report/json_output.h"
+#include "src/report/run_of_trace.h"
 #include "src/transform/for_astra_sim.h"
 #include "src/transform/to_chakra.h"
 
@@ -63,7 +64,7 @@ Result<Target> FindTarget(const AstraSimRequest& request) {
 struct RankRead {
   AstraRank rank;
   Health health;
-  CommLog log;
+  RankRun run;
 };
 
 Result<RankRead> ReadRank(const AstraSimRequest& request, const AstraSimRequest::Input& input,
@@ -84,8 +85,9 @@ Result<RankRead> ReadRank(const AstraSimRequest& request, const AstraSimRequest:
   if (!made->rank) made->rank = RankOfName(input.name);
   if (!made->rank) made->rank = RankOfName(request.output);
   if (!made->world_size) made->world_size = request.world_size;
-  RankRead read{.rank = *std::move(made), .health = JudgeTrace(trace), .log = {}};
-  read.log = ReadCommLog(trace, read.rank.rank.value_or(0));
+  RankRead read{.rank = *std::move(made), .health = {}, .run = {}};
+  read.run = RunOfTrace(trace, read.rank.rank.value_or(0));
+  read.health = JudgeTrace(trace, read.run);
   return read;
 }
 
@@ -206,8 +208,9 @@ Result<ExitCode> ConvertForAstraSim(const AstraSimRequest& request, const Consol
   std::vector<AstraRank> ranks;
   JobHealth job_health;
   for (RankRead& trace : traces) {
-    if (trace.rank.rank) ETUDE_RETURN_IF_ERROR(CheckGroupRanks(known_groups, groups, trace.log));
-    job_health.Add(trace.rank.rank.value_or(0), trace.health, std::move(trace.log));
+    if (trace.rank.rank)
+      ETUDE_RETURN_IF_ERROR(CheckGroupRanks(known_groups, groups, trace.run.log));
+    job_health.Add(trace.health, std::move(trace.run));
     TakeGroupRanks(groups, trace.rank);
     if (job_of_classes) TakeGroupRanks(*job_of_classes, trace.rank);
     ranks.push_back(std::move(trace.rank));

@@ -13,9 +13,12 @@
 #include "src/formats/capture_folder.h"
 #include "src/formats/read_trace.h"
 #include "src/report/format.h"
+#include "src/report/graph_time_tables.h"
 #include "src/report/health_output.h"
 #include "src/report/json_output.h"
+#include "src/report/run_of_trace.h"
 #include "src/transform/program_phases.h"
+#include "src/transform/read_job.h"
 
 namespace etude {
 namespace {
@@ -37,7 +40,7 @@ Json OpsJson(const std::vector<Summary::Op>& ops) {
 
 // `rank` is what the folder says; a trace that names its own rank knows better.
 Json TraceJson(const std::string& path, std::optional<int64_t> rank, const Trace& trace,
-               const Summary& summary) {
+               const Summary& summary, const Health& health) {
   Json json;
   json["path"] = path;
   json["kind"] = Name(trace.info().format);
@@ -83,7 +86,7 @@ Json TraceJson(const std::string& path, std::optional<int64_t> rank, const Trace
   }
   json["process_groups"] = std::move(groups);
   json["health"] = ToJson(trace.stats());
-  json["trust"] = ToJson(JudgeTrace(trace));
+  json["trust"] = ToJson(health);
   json["memory_bytes"] = summary.memory_bytes;
   return json;
 }
@@ -98,7 +101,7 @@ TextTable OpsTable(const std::vector<Summary::Op>& ops, size_t shown) {
   return table;
 }
 
-TextTable FactsTable(const Trace& trace, const Summary& summary) {
+TextTable FactsTable(const Trace& trace, const Summary& summary, const Health& health) {
   TextTable facts({Align::kLeft, Align::kLeft});
   std::string kinds;
   for (size_t i = 0; i < kNodeKindCount; ++i) {
@@ -116,6 +119,7 @@ TextTable FactsTable(const Trace& trace, const Summary& summary) {
                                         FormatShare(static_cast<double>(summary.timed) /
                                                     static_cast<double>(summary.nodes)))});
   if (summary.span) facts.Row({"span", FormatTime(*summary.span)});
+  if (const auto& time = health.graph_time) facts.Row({"graph alone", GraphTimeText(*time)});
   if (summary.device_busy) {
     std::string busy = FormatTime(*summary.device_busy);
     if (summary.device_comm) busy += ", communication " + FormatTime(*summary.device_comm);
@@ -257,7 +261,7 @@ Json PhasesJson(const ProgramPhases& phases) {
 }
 
 std::string TraceText(const std::string& path, const Trace& trace, const Summary& summary,
-                      size_t shown_ops) {
+                      const Health& health, size_t shown_ops) {
   std::string text = fmt::format("{}: {}", path, Name(trace.info().format));
   if (!trace.info().schema.empty()) text += ", schema " + trace.info().schema;
   const std::optional<int64_t> rank = trace.info().rank;
@@ -265,20 +269,20 @@ std::string TraceText(const std::string& path, const Trace& trace, const Summary
   if (const std::optional<int64_t> size = trace.info().world_size) {
     text += fmt::format("{} of {}", rank ? "" : ", a rank", *size);
   }
-  text += "\n" + FactsTable(trace, summary).Text();
+  text += "\n" + FactsTable(trace, summary, health).Text();
   const TextTable ops = OpsTable(summary.operators, shown_ops);
   if (!ops.empty()) text += "top operators\n" + ops.Text();
   const TextTable device_ops = OpsTable(summary.device_ops, shown_ops);
   if (!device_ops.empty()) text += "top device operations\n" + device_ops.Text();
   const TextTable collectives = CollectivesTable(summary);
   if (!collectives.empty()) text += "communication\n" + collectives.Text();
-  TextTable health({Align::kRight, Align::kLeft});
+  TextTable met({Align::kRight, Align::kLeft});
   for (const StatInfo& info : StatTable()) {
     if (trace.stats()[info.stat] == 0) continue;
-    health.Row({FormatCount(trace.stats()[info.stat]), std::string(info.help)});
+    met.Row({FormatCount(trace.stats()[info.stat]), std::string(info.help)});
   }
-  text += health.empty() ? "health: nothing to report\n" : "health\n" + health.Text();
-  return text + ToText(JudgeTrace(trace));
+  text += met.empty() ? "health: nothing to report\n" : "health\n" + met.Text();
+  return text + ToText(health);
 }
 
 class InfoCommand : public Command {
@@ -301,6 +305,7 @@ class InfoCommand : public Command {
     if (path_ == "-" || !IsFolder(path_)) {
       ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(path_, read, console.context()));
       const Summary summary = Summarise(trace);
+      const Health health = JudgeTrace(trace, RunOfTrace(trace, 0));
       std::optional<MotifTree> tree;
       ProgramPhases phases;
       if (motifs_) {
@@ -311,12 +316,12 @@ class InfoCommand : public Command {
       }
       if (json_) {
         Json json = {{"format", "etude-info"}, {"version", 1}};
-        json["traces"] = Json::array({TraceJson(path_, std::nullopt, trace, summary)});
+        json["traces"] = Json::array({TraceJson(path_, std::nullopt, trace, summary, health)});
         if (tree) json["traces"][0]["phases"] = PhasesJson(phases);
         if (tree) json["traces"][0]["structure"] = MotifJson(trace, *tree);
         console.Print(JsonText(json));
       } else {
-        std::string text = TraceText(path_, trace, summary, shown_ops());
+        std::string text = TraceText(path_, trace, summary, health, shown_ops());
         if (tree) text += PhasesText(phases) + MotifText(trace, *tree);
         console.Print(text);
       }
@@ -346,15 +351,18 @@ Result<ExitCode> InfoCommand::RunFolder(const Console& console, const ReadOption
                                  folder.ranks.size() == 1 ? "" : "s");
   JobHealth job;
   for (const CaptureRank& rank : folder.ranks) {
+    const RankInput timed = TimedInput(rank);
     for (const std::string& file : rank.files()) {
       ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(file, read, console.context()));
       const Summary summary = Summarise(trace);
-      job.Add(rank.number(), trace);
+      RankRun run = RunOfTrace(trace, rank.number());
+      const Health health = JudgeTrace(trace, run);
       if (json_) {
-        traces.push_back(TraceJson(file, folder.known_rank(rank), trace, summary));
+        traces.push_back(TraceJson(file, folder.known_rank(rank), trace, summary, health));
       } else {
-        text += "\n" + TraceText(file, trace, summary, shown_ops());
+        text += "\n" + TraceText(file, trace, summary, health, shown_ops());
       }
+      job.Add(health, std::move(run), IsAll(timed, file));
     }
   }
   const bool is_job = job.is_job();

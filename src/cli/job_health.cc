@@ -1,12 +1,14 @@
 #include "src/cli/job_health.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "src/report/format.h"
+#include "src/report/graph_time_tables.h"
 #include "src/report/health_output.h"
 
 namespace etude {
@@ -20,18 +22,12 @@ std::pair<size_t, size_t> Richness(const CommLog& log) {
 
 }  // namespace
 
-void JobHealth::Add(int64_t rank, const Trace& trace) {
-  Add(rank, JudgeTrace(trace), ReadCommLog(trace, rank));
-}
-
-void JobHealth::Add(int64_t rank, const Health& health, CommLog log) {
+void JobHealth::Add(const Health& health, RankRun run, bool is_timed) {
+  const int64_t rank = run.log.rank;
   parts_.Add(health, fmt::format("rank {}", rank));
-  const auto found = logs_.find(rank);
-  if (found == logs_.end()) {
-    logs_.emplace(rank, std::move(log));
-  } else if (Richness(found->second) < Richness(log)) {
-    found->second = std::move(log);
-  }
+  const auto [found, is_new] = logs_.emplace(rank, run.log);
+  if (!is_new && Richness(found->second) < Richness(run.log)) found->second = run.log;
+  if (is_timed && health.graph_time) runs_.push_back(std::move(run));
 }
 
 bool JobHealth::is_job() const {
@@ -41,11 +37,19 @@ bool JobHealth::is_job() const {
 
 Health JobHealth::Judge() {
   std::vector<CommLog> logs;
-  for (auto& [rank, log] : logs_) logs.push_back(std::move(log));
+  for (const auto& [rank, log] : logs_) logs.push_back(log);
   match_ = MatchComms(logs);
-  health_ = JudgeJob(match_);
+  health_ = JudgeJob(match_, FindTime());
   health_.Add(parts_, "");
   return health_;
+}
+
+// Of all ranks that have a trace, each once.
+std::optional<GraphTime> JobHealth::FindTime() const {
+  std::set<int64_t> ranks;
+  for (const RankRun& run : runs_) ranks.insert(run.log.rank);
+  if (ranks.size() != logs_.size() || ranks.size() != runs_.size()) return std::nullopt;
+  return FindGraphTime(runs_);
 }
 
 nlohmann::ordered_json JobHealth::Json() const {
@@ -79,6 +83,9 @@ std::string JobHealth::Text() const {
     text += fmt::format("  clock of rank {}: {} ahead of rank {}'s, ± {} by {} collectives\n",
                         clock.rank, FormatTime(*clock.offset), match_.clocks.front().rank,
                         FormatTime(clock.spread), clock.meetings);
+  }
+  if (const auto& time = health_.graph_time) {
+    text += "  graph alone: " + GraphTimeText(*time) + "\n";
   }
   return text + "job " + ToText(health_);
 }

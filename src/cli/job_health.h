@@ -1,13 +1,16 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "src/analysis/comm_log.h"
+#include "src/analysis/graph_time.h"
 #include "src/analysis/health.h"
-#include "src/trace/trace.h"
+#include "src/analysis/rank_run.h"
 
 namespace etude {
 
@@ -15,9 +18,9 @@ namespace etude {
 // communications of the ranks fit together.
 class JobHealth {
  public:
-  // One of the traces of `rank`; for the communications the one that tells most counts.
-  void Add(int64_t rank, const Trace& trace);
-  void Add(int64_t rank, const Health& health, CommLog log);
+  // One of the traces of a rank, with the verdict on it; for the communications the one that tells
+  // most counts, for the time by the graph the one that `is_timed` (TimedInput).
+  void Add(const Health& health, RankRun run, bool is_timed = true);
 
   // Whether there is a job to judge: two ranks at least, or one of which others are missing.
   bool is_job() const;
@@ -30,7 +33,10 @@ class JobHealth {
   std::string Text() const;
 
  private:
+  std::optional<GraphTime> FindTime() const;
+
   std::map<int64_t, CommLog> logs_;
+  std::vector<RankRun> runs_;  // of ranks whose graph explains a time
   Health parts_;
   Health health_;
   CommMatch match_;

@@ -19,6 +19,7 @@
 #include "src/report/format.h"
 #include "src/report/health_output.h"
 #include "src/report/json_output.h"
+#include "src/report/run_of_trace.h"
 #include "src/transform/read_job.h"
 #include "src/transform/write_trace.h"
 
@@ -198,8 +199,8 @@ class LinkCommand : public Command {
                                       {.limits = context.limits}));
     RankResult linked;
     linked.rank = result.trace.info().rank.value_or(job.rank);
-    linked.health = JudgeTrace(result.trace);
-    linked.log = ReadCommLog(result.trace, linked.rank);
+    linked.run = RunOfTrace(result.trace, linked.rank);
+    linked.health = JudgeTrace(result.trace, linked.run);
     linked.json = AccountJson(job, result, written);
     linked.json["health"] = ToJson(linked.health);
     linked.text = AccountText(job, result) + ToText(written) + ToText(linked.health);

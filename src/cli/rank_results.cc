@@ -22,7 +22,7 @@ void PrintRankResults(std::vector<RankResult> results, bool as_json, std::string
     } else {
       console.Print(result.text);
     }
-    job.Add(result.rank, result.health, std::move(result.log));
+    job.Add(result.health, std::move(result.run));
   }
   if (job.is_job()) job.Judge();
   if (as_json) {

@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "src/analysis/comm_log.h"
 #include "src/analysis/health.h"
+#include "src/analysis/rank_run.h"
 #include "src/cli/command.h"
 
 namespace etude {
@@ -19,7 +19,7 @@ struct RankResult {
   nlohmann::ordered_json json;
   std::string text;
   Health health;
-  CommLog log;
+  RankRun run;
 };
 
 // Prints the ranks and, where they are a job, how they fit together: as text, or as one document of

@@ -15,7 +15,9 @@
 #include "src/report/format.h"
 #include "src/report/health_output.h"
 #include "src/report/json_output.h"
+#include "src/report/run_of_trace.h"
 #include "src/trace/validator.h"
+#include "src/transform/read_job.h"
 
 namespace etude {
 namespace {
@@ -82,8 +84,12 @@ class Validation {
       if (!job) return PassOver(path, job.error());
     }
     for (const CaptureRank& rank : folder->ranks) {
+      const RankInput timed = TimedInput(rank);
       for (const std::string& file : rank.files()) {
-        files_.push_back({.file = file, .job = jobs_.size(), .rank = rank.number()});
+        files_.push_back({.file = file,
+                          .job = jobs_.size(),
+                          .rank = rank.number(),
+                          .is_timed = IsAll(timed, file)});
       }
     }
     jobs_.emplace_back(path, JobHealth());
@@ -107,6 +113,7 @@ class Validation {
     std::string file;
     std::optional<size_t> job;  // the folder's that it is in
     int64_t rank = 0;
+    bool is_timed = false;  // tells most of the rank's times
   };
 
   // What cannot be read does not keep the rest from being validated.
@@ -120,12 +127,13 @@ class Validation {
     const Result<Trace> trace =
         ReadTrace(input.file, ReadOptions{.strict = console_.strict()}, console_.context());
     if (!trace) return PassOver(input.file, trace.error());
+    RankRun run = RunOfTrace(*trace, input.rank);
     const Validated verdict{.path = input.file,
                             .nodes = trace->node_count(),
                             .findings = Validate(*trace),
-                            .health = JudgeTrace(*trace)};
+                            .health = JudgeTrace(*trace, run)};
     valid_ = valid_ && verdict.valid();
-    if (input.job) jobs_[*input.job].second.Add(input.rank, *trace);
+    if (input.job) jobs_[*input.job].second.Add(verdict.health, std::move(run), input.is_timed);
     if (as_json_) {
       verdicts_.push_back(VerdictJson(verdict));
     } else {

@@ -15,6 +15,7 @@
 #include "src/report/format.h"
 #include "src/report/health_output.h"
 #include "src/report/json_output.h"
+#include "src/report/run_of_trace.h"
 #include "src/transform/read_job.h"
 
 namespace etude::python {
@@ -131,11 +132,12 @@ void BindTrace(nb::module_& module) {
           "health",
           [](const PyTrace& trace) {
             return FromJson(Call([shared = trace.shared](const RunContext&) -> Result<Json> {
-              return ToJson(JudgeTrace(shared->trace()));
+              return ToJson(JudgeTrace(shared->trace(), RunOfTrace(shared->trace(), 0)));
             }));
           },
           nb::sig("def health(self) -> dict[str, typing.Any]"),
-          "What the trace is good for: `verdict` (good, usable, don't trust) and `reasons`.")
+          "What the trace is good for: `verdict` (good, usable, don't trust), `reasons`, and "
+          "`graph_time`,\nhow long its graph alone takes (None: unknown).")
       .def_prop_ro(
           "nodes", [](const PyTrace& trace) { return NodeColumns(trace.shared); },
           "One row per node. `parent` is the row of its caller, `lane` that of its thread or "

@@ -37,6 +37,11 @@ std::vector<Table> GraphTimeTables(const GraphTime& time, size_t ranks) {
   return {std::move(summary), std::move(gaps)};
 }
 
+std::string GraphTimeText(const GraphTime& time) {
+  return fmt::format("{} of {} ({})", FormatTime(time.simulated), FormatTime(time.recorded),
+                     FormatError(time.error()));
+}
+
 std::vector<std::string> GraphTimeNotes(const GraphTime& time) {
   std::vector<std::string> notes;
   const auto add = [&](uint64_t count, std::string_view what) {

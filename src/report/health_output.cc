@@ -18,7 +18,15 @@ nlohmann::ordered_json ToJson(const Health& health) {
     reasons.push_back(
         {{"verdict", Name(reason.verdict)}, {"name", reason.name}, {"text", reason.text}});
   }
-  return {{"verdict", Name(health.verdict())}, {"reasons", std::move(reasons)}};
+  nlohmann::ordered_json json = {{"verdict", Name(health.verdict())},
+                                 {"reasons", std::move(reasons)},
+                                 {"graph_time", nullptr}};
+  if (const auto& time = health.graph_time) {
+    json["graph_time"] = {{"recorded_ns", time->recorded.count},
+                          {"simulated_ns", time->simulated.count},
+                          {"error", time->error()}};
+  }
+  return json;
 }
 
 std::string ToText(const Health& health) {

@@ -12,7 +12,8 @@ namespace etude {
 // What was counted while reading, by name; what did not happen is left out.
 nlohmann::ordered_json ToJson(const Stats& stats);
 
-// {"verdict": "usable", "reasons": [{"verdict", "name", "text"}]}
+// {"verdict": "usable", "reasons": [{"verdict", "name", "text"}], "graph_time": {"recorded_ns",
+// "simulated_ns", "error"}}, of which the last is null where it is unknown.
 nlohmann::ordered_json ToJson(const Health& health);
 // "usable" and a line per reason, indented; one line "good" if there are none.
 std::string ToText(const Health& health);

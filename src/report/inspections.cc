@@ -8,6 +8,7 @@
 #include "src/report/critical_path_tables.h"
 #include "src/report/diff_tables.h"
 #include "src/report/memory_tables.h"
+#include "src/report/run_of_trace.h"
 #include "src/report/stats_tables.h"
 #include "src/transform/recorded_waits.h"
 
@@ -76,7 +77,7 @@ Result<Inspected> Inspect(const Inspection& inspection, const Trace& trace, cons
   ETUDE_ASSIGN_OR_RETURN(Inspected found, inspection.inspect(trace, input, read, context));
   found.rank = input.rank ? input.rank : trace.info().rank;
   found.path = input.path;
-  found.health = JudgeTrace(trace);
+  found.health = JudgeTrace(trace, RunOfTrace(trace, found.rank.value_or(0)));
   return found;
 }
 
@@ -90,8 +91,8 @@ ComparedRanks CompareTraces(const Trace& a, const Trace& b, const std::string& p
         "the traces have too little in common to pair their nodes: all count as removed and "
         "added");
   }
-  compared.found.health.Add(JudgeTrace(a), "a");
-  compared.found.health.Add(JudgeTrace(b), "b");
+  compared.found.health.Add(JudgeTrace(a, RunOfTrace(a, 0)), "a");
+  compared.found.health.Add(JudgeTrace(b, RunOfTrace(b, 0)), "b");
   return compared;
 }
 

@@ -8,6 +8,7 @@
 
 #include "src/analysis/comm_match.h"
 #include "src/analysis/comm_skew.h"
+#include "src/analysis/graph_time.h"
 #include "src/report/comm_tables.h"
 #include "src/report/format.h"
 
@@ -83,11 +84,27 @@ class PageMaker {
                      (matched.logs.size() == 1 && matched.logs.front().world_size.value_or(1) > 1);
   }
 
+  // By the graphs of all ranks, each once.
+  static std::optional<GraphTime> TimeOf(JobFigures& job) {
+    std::map<int64_t, RankRun> runs;
+    for (RankFigures& rank : job.ranks) {
+      if (rank.rank && rank.run) runs.emplace(*rank.rank, std::move(*rank.run));
+    }
+    if (runs.size() != job.ranks.size()) return std::nullopt;
+    std::vector<RankRun> all;
+    for (auto& [rank, run] : runs) {
+      run.log.rank = rank;
+      all.push_back(std::move(run));
+    }
+    return FindGraphTime(all);
+  }
+
   void Judge() {
     Health health;
     for (size_t i = 0; i < jobs_.size(); ++i) {
       if (matched_[i].is_job) {
-        health.Add(JudgeJob(matched_[i].match), jobs_.size() == 1 ? "" : jobs_[i].name);
+        health.Add(JudgeJob(matched_[i].match, TimeOf(jobs_[i])),
+                   jobs_.size() == 1 ? "" : jobs_[i].name);
       }
     }
     for (size_t i = 0; i < ranks_.size(); ++i) health.Add(ranks_[i]->health, Who(i));

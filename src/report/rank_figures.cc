@@ -11,6 +11,7 @@
 #include "src/report/critical_path_tables.h"
 #include "src/report/memory_tables.h"
 #include "src/report/page.h"
+#include "src/report/run_of_trace.h"
 #include "src/report/stats_tables.h"
 #include "src/transform/recorded_waits.h"
 
@@ -57,10 +58,10 @@ RankFigures FiguresOf(const Trace& trace, const Trace* timed, size_t most_events
   const Trace& clocked = timed != nullptr ? *timed : trace;
   RankFigures figures;
   figures.rank = trace.info().rank ? trace.info().rank : clocked.info().rank;
+  RankRun run = RunOfTrace(clocked, figures.rank.value_or(0));
+  Health clocked_health = JudgeTrace(clocked, run);
   figures.kind = Name(trace.info().format);
   figures.nodes = trace.node_count();
-  figures.health = JudgeTrace(trace);
-  if (timed != nullptr) figures.health.Add(JudgeTrace(*timed), "device trace");
   figures.operators.tables = CutForPage(StatsTables(CountTrace(trace)));
   const Breakdown breakdown = BreakDown(clocked);
   figures.on_device = breakdown.on_device;
@@ -70,11 +71,16 @@ RankFigures FiguresOf(const Trace& trace, const Trace* timed, size_t most_events
   figures.critical_path = {CutForPage(CriticalPathTables(clocked, path)), CriticalPathNotes(path)};
   AddMemory(trace, timed, figures);
   figures.timeline = MakeTimeline(clocked, most_events);
-  figures.comms = ReadCommLog(clocked, figures.rank.value_or(0));
-  if (timed != nullptr) {
-    CommLog other = ReadCommLog(trace, figures.rank.value_or(0));
-    if (Richness(figures.comms) < Richness(other)) figures.comms = std::move(other);
+  figures.comms = run.log;
+  if (clocked_health.graph_time) figures.run = std::move(run);
+  if (timed == nullptr) {
+    figures.health = std::move(clocked_health);
+    return figures;
   }
+  RankRun other = RunOfTrace(trace, figures.rank.value_or(0));
+  figures.health = JudgeTrace(trace, other);
+  figures.health.Add(clocked_health, "device trace");
+  if (Richness(figures.comms) < Richness(other.log)) figures.comms = std::move(other.log);
   return figures;
 }
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "src/analysis/breakdown.h"
-#include "src/analysis/comm_log.h"
 #include "src/analysis/health.h"
+#include "src/analysis/rank_run.h"
 #include "src/analysis/timeline.h"
 #include "src/report/chart.h"
 #include "src/report/table.h"
@@ -38,6 +38,7 @@ struct RankFigures {
   std::optional<Bytes> peak;
   Timeline timeline;
   CommLog comms;
+  std::optional<RankRun> run;  // nullopt: the time by its graph is unknown
 };
 
 // `trace` is the richest trace of the rank; `timed` the one that tells most of times, if that is

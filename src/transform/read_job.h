@@ -36,6 +36,11 @@ RankInput RichestInput(const CaptureRank& rank);
 // else the richest.
 RankInput TimedInput(const CaptureRank& rank);
 
+// Whether all that `input` reads is the file at `path`.
+inline bool IsAll(const RankInput& input, const std::string& path) {
+  return input.path == path && input.device.empty();
+}
+
 // The ranks behind `paths`, each a trace, a capture folder (all its ranks, each as `choose` says)
 // or "-". Ranks that no name tells stay unstated. kBadInput if a folder has none.
 Result<std::vector<RankInput>> FindRanks(std::span<const std::string> paths,

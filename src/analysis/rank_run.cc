@@ -1,0 +1,82 @@
+#include "src/analysis/rank_run.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/analysis/activity.h"
+#include "src/analysis/run_graph.h"
+
+namespace etude {
+namespace {
+
+std::string LaneText(const Trace& trace, const Lane& lane) {
+  if (lane.stream >= 0) {
+    return lane.device < 0 ? fmt::format("stream {}", lane.stream)
+                           : fmt::format("device {} stream {}", lane.device, lane.stream);
+  }
+  return lane.thread ? fmt::format("thread {}", trace.text(lane.thread)) : "unknown";
+}
+
+GapKind GapOf(const RunStep& step) {
+  if (step.part == PathPart::kLaunchDelay) return GapKind::kLaunch;
+  if (step.part == PathPart::kQueueWait) return GapKind::kQueue;
+  return step.beside == PathPart::kHostWait ? GapKind::kHostWait : GapKind::kHostGap;
+}
+
+}  // namespace
+
+std::string_view Name(GapKind kind) {
+  switch (kind) {
+    case GapKind::kHostGap: return "host gap";
+    case GapKind::kLaunch: return "launch";
+    case GapKind::kQueue: return "queue";
+    case GapKind::kHostWait: return "host wait";
+    case GapKind::kTransfer: return "transfer";
+    case GapKind::kUnexplained: return "unexplained";
+  }
+  return "unexplained";
+}
+
+RankRun MakeRankRun(const Trace& trace, CommLog log, std::span<const RecordedWait> waits) {
+  const RecordedRun recorded = MakeRecordedRun(trace, waits);
+  const RunGraph& graph = recorded.graph;
+  RankRun run;
+  run.untimed = recorded.untimed;
+  run.contradictions = recorded.contradictions;
+  for (size_t i = 0; i < trace.lane_count(); ++i) {
+    run.lanes.push_back(LaneText(trace, trace.lane(LaneId::FromIndex(i))));
+  }
+  run.lanes.emplace_back("unknown");
+  const auto lane_of = [&](NodeId node) {
+    const LaneId lane = trace.lane_id(node);
+    return static_cast<uint32_t>(lane ? lane.index() : run.lanes.size() - 1);
+  };
+  run.times.reserve(graph.points());
+  for (uint32_t point = 0; point < graph.points(); ++point) {
+    run.times.push_back(recorded.TimeOfPoint(trace, point));
+  }
+  run.edges.assign(graph.edges().begin(), graph.edges().end());
+  run.steps.reserve(graph.edge_count());
+  for (size_t i = 0; i < graph.edge_count(); ++i) {
+    const RunStep& step = graph.step(i);
+    const GapKind gap = GapOf(step);
+    // Nothing has to pass between a launch and its work.
+    if (gap == GapKind::kLaunch || gap == GapKind::kQueue) run.edges[i].weight = Nanos{};
+    run.steps.push_back({.node = graph.begin(step.node) / 2,
+                         .lane = lane_of(step.node),
+                         .gap = gap,
+                         .is_own = step.is_own});
+  }
+  for (const CommCall& call : log.calls) {
+    std::optional<RankRun::Call>& at = run.calls.emplace_back();
+    if (!graph.has(call.row)) continue;
+    at = {.node = graph.begin(call.row) / 2,
+          .lane = lane_of(call.row),
+          .on_host = DeviceActivity(trace, call.row) == Activity::kNone};
+  }
+  run.log = std::move(log);
+  return run;
+}
+
+}  // namespace etude

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstdint>
+
+#include "src/analysis/rank_run.h"
+#include "src/trace/trace.h"
+
+namespace etude {
+
+// The recorded run of `rank` with what its trace says of waiting: what verdicts and `etude simulate
+// --times recorded` are made of.
+RankRun RunOfTrace(const Trace& trace, int64_t rank);
+
+}  // namespace etude
