@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 
-#include "src/base/ceil_div.h"
 #include "src/base/each_rank.h"
 #include "src/sim/astra_cases_testing.h"
 #include "src/sim/plain_engine_testing.h"
@@ -54,7 +53,8 @@ Counts InParallel(size_t count, const std::function<void(size_t, Counts&)>& run)
     return counts;
   };
   Counts all;
-  const auto blocks = ForEachRank<Counts>(CeilDiv(count, kBlock), 0, RunContext(), run_block);
+  const auto blocks =
+      ForEachRank<Counts>((count + kBlock - 1) / kBlock, 0, RunContext(), run_block);
   if (!blocks) return all;
   for (const Counts& block : *blocks) all += block;
   return all;
