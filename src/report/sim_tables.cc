@@ -310,8 +310,12 @@ std::string ToText(const SimMachine& machine) {
                              "{}{}",
                              system.splits, system.active_chunks, system.queues, Name(system.order),
                              system.bandwidth_aware ? ", localBWAware" : "")});
-  table.Row({"", fmt::format("endpoint delay {} ns{}", system.endpoint_delay,
-                             system.rendezvous ? ", rendezvous" : "")});
+  std::string ends = fmt::format("endpoint delay {} ns", system.endpoint_delay);
+  if (const auto& bus = system.shared_bus) {
+    ends = fmt::format("shared bus L {} ns, o {} ns, g {} ns, G {:.6g} ns/B, reduction {} ns/100 B",
+                       bus->latency, bus->overhead, bus->gap, bus->nanos_of_byte, bus->reduction);
+  }
+  table.Row({"", ends + (system.rendezvous ? ", rendezvous" : "")});
   std::string compute = "recorded durations";
   if (system.roofline) {
     compute = fmt::format("roofline of {:.6g} TFLOPS and {:.6g} GB/s", system.peak,
@@ -356,6 +360,14 @@ SimJson ToJson(const SimMachine& machine) {
   for (const CollectiveType type : kSimCollectives) {
     algorithms[std::string(Name(type))] = AlgorithmsOf(system, type);
   }
+  SimJson bus;  // null: none
+  if (system.shared_bus) {
+    bus = {{"latency_ns", system.shared_bus->latency},
+           {"overhead_ns", system.shared_bus->overhead},
+           {"gap_ns", system.shared_bus->gap},
+           {"ns_per_byte", system.shared_bus->nanos_of_byte},
+           {"reduction_ns_per_100_bytes", system.shared_bus->reduction}};
+  }
   SimJson stragglers = SimJson::array();
   for (const auto& [rank, factor] : machine.stragglers) {
     stragglers.push_back({{"rank", rank}, {"factor", factor}});
@@ -377,6 +389,7 @@ SimJson ToJson(const SimMachine& machine) {
           {"order", Name(system.order)},
           {"local_bandwidth_aware", system.bandwidth_aware},
           {"endpoint_delay_ns", system.endpoint_delay},
+          {"shared_bus", std::move(bus)},
           {"rendezvous", system.rendezvous},
           {"replay_only", system.replay_only},
           {"roofline", system.roofline},

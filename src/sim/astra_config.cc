@@ -17,6 +17,7 @@
 
 #include "src/base/nearest.h"
 #include "src/base/quantity.h"
+#include "src/sim/travel.h"
 
 namespace etude {
 namespace {
@@ -169,6 +170,7 @@ class JsonConfig {
   }
 
   bool Has(const char* key) const { return json_.contains(key); }
+  bool IsText(const char* key) const { return Has(key) && json_[key].is_string(); }
   Status TakeNumber(const char* key, const Quantity& quantity, double& value) const {
     const auto found = json_.find(key);
     if (found == json_.end()) return {};
@@ -262,6 +264,26 @@ Result<std::vector<std::string>> ListOf(const YAML::Node& root, const char* key,
   return values;
 }
 
+// As ASTRA-sim keeps them: in single precision, times in whole nanoseconds.
+Result<SharedBus> BusOf(const JsonConfig& json) {
+  SharedBus bus;
+  const auto take = [&](const char* key, const Quantity& quantity, double& value) -> Status {
+    ETUDE_RETURN_IF_ERROR(json.TakeNumber(key, quantity, value));
+    value = static_cast<double>(static_cast<float>(std::min(value, 1e17)));
+    return {};
+  };
+  const std::pair<const char*, int64_t*> times[] = {
+      {"L", &bus.latency}, {"o", &bus.overhead}, {"g", &bus.gap}};
+  for (const auto& [key, time] : times) {
+    double value = 0;
+    ETUDE_RETURN_IF_ERROR(take(key, kNanos, value));
+    *time = WholeNanos(value);
+  }
+  ETUDE_RETURN_IF_ERROR(take("G", kNumber, bus.nanos_of_byte));
+  ETUDE_RETURN_IF_ERROR(json.TakeWhole("local-reduction-delay", kNanos, 0, bus.reduction));
+  return bus;
+}
+
 }  // namespace
 
 Status ParseAstraNetwork(const std::string& text, const std::string& path, SimMachine& machine) {
@@ -340,7 +362,7 @@ Status ParseAstraNetwork(const std::string& text, const std::string& path, SimMa
 
 Result<AstraCollectives> ParseAstraSystem(const std::string& text, const std::string& path,
                                           SimMachine& machine) {
-  // What ASTRA-sim's examples have and it does not read, or what is not simulated here.
+  // Those of ASTRA-sim, and what its examples have and it does not read.
   static constexpr std::string_view kKeys[] = {"scheduling-policy",
                                                "endpoint-delay",
                                                "active-chunks-per-dimension",
@@ -401,9 +423,7 @@ Result<AstraCollectives> ParseAstraSystem(const std::string& text, const std::st
   bool shared_bus = false;
   ETUDE_RETURN_IF_ERROR(json.TakeTruth("model-shared-bus", shared_bus));
   if (shared_bus) {
-    return BadInput(fmt::format(
-        "{}: model-shared-bus: found true, expected false: shared memory buses are not simulated",
-        path));
+    ETUDE_ASSIGN_OR_RETURN(system.shared_bus, BusOf(json));
   }
   if (system.roofline && (!(system.memory_bandwidth > 0) || !(system.peak > 0))) {
     return BadInput(fmt::format(
@@ -449,8 +469,11 @@ Status ParseAstraMemory(const std::string& text, const std::string& path, SimMac
   ETUDE_RETURN_IF_ERROR(json.TakeWhole("remote-mem-latency", kNanos, 0, memory.latency));
   ETUDE_RETURN_IF_ERROR(json.TakeNumber("remote-mem-bw", kMemoryRate, memory.bandwidth));
   ETUDE_RETURN_IF_ERROR(json.TakeWhole("num-npus-per-node", kNumber, 1, memory.npus_per_node));
+  // ASTRA-sim has whole bytes a nanosecond.
+  if (!json.IsText("remote-mem-bw")) memory.bandwidth = std::floor(memory.bandwidth);
   if (memory.kind != RemoteMemoryKind::kNone && !(memory.bandwidth > 0)) {
-    return BadInput(fmt::format("{}: remote-mem-bw: expected a bandwidth above 0", path));
+    return BadInput(fmt::format(
+        "{}: remote-mem-bw: expected 1 byte a nanosecond or more, or a rate with a unit", path));
   }
   return {};
 }

@@ -11,11 +11,8 @@ namespace etude {
 namespace {
 
 Status CheckPhase(const CollectivePhase& phase) {
-  const bool is_tree = phase.choice.algorithm == CollectiveAlgorithm::kDoubleBinaryTree;
-  if (is_tree && phase.type != CollectiveType::kAllReduce) {
-    return BadInput("found doubleBinaryTree, which is for all-reduces");
-  }
-  const bool halves = is_tree || phase.choice.algorithm == CollectiveAlgorithm::kHalvingDoubling;
+  const bool halves = phase.choice.algorithm == CollectiveAlgorithm::kDoubleBinaryTree ||
+                      phase.choice.algorithm == CollectiveAlgorithm::kHalvingDoubling;
   if (halves && !std::has_single_bit(static_cast<uint64_t>(phase.members.count))) {
     return BadInput(fmt::format("found {} ranks, expected a power of two for its algorithm",
                                 phase.members.count));
@@ -46,8 +43,11 @@ class AstraPhases final : public SimCollectiveModel {
     if (call.type == CollectiveType::kBarrier) return {.bytes = 0, .count = 1};
     int64_t size = call.bytes;
     int64_t chunk = size / system_.splits;
-    if (IsShared(call.type) && chunk < call.members) {
-      chunk = call.members;
+    // In ASTRA-sim a part for each rank of the job, also in groups.
+    const bool own = OwnAlgorithm(call.type).has_value();
+    const int64_t least = own ? call.members : input_.total;
+    if (IsShared(call.type) && chunk < least) {
+      chunk = least;
       size = system_.splits * chunk;
     }
     if (chunk < 1) chunk = 1;  // where ASTRA-sim does not end
@@ -109,10 +109,11 @@ class AstraPhases final : public SimCollectiveModel {
   }
 
   // Trees take turns in the order in which chunks are made, which is the same in all ranks.
-  static bool TakeTree(const CollectivePhase& phase, QueueTurns& turns) {
+  static bool TakeTree(CollectiveType type, const CollectivePhase& phase, QueueTurns& turns) {
     if (phase.choice.algorithm != CollectiveAlgorithm::kDoubleBinaryTree) return false;
-    const bool second = turns.tree[phase.dim];
-    turns.tree[phase.dim] = !second;
+    bool& next = turns.second_tree[{type, phase.dim}];
+    const bool second = next;
+    next = !next;
     return second;
   }
 
@@ -130,7 +131,7 @@ class AstraPhases final : public SimCollectiveModel {
       CollectivePhase phase{.type = type, .choice = choice, .bytes = bytes};
       phase.members = {.count = input_.total, .me = call.place};
       Enqueue(phase, aware, turns);
-      phase.mirrored = TakeTree(phase, turns);
+      phase.mirrored = TakeTree(type, phase, turns);
       phases.push_back(phase);
       return;
     }
@@ -143,8 +144,11 @@ class AstraPhases final : public SimCollectiveModel {
                        .count = input_.machine.dims[dim].npus,
                        .me = me};
       Enqueue(phase, aware, turns);
-      phase.mirrored = TakeTree(phase, turns);
-      bytes = DataAfter(part, bytes, phase.members.count);
+      phase.mirrored = TakeTree(type, phase, turns);
+      // A tree does what it does in an all-reduce.
+      if (phase.choice.algorithm != CollectiveAlgorithm::kDoubleBinaryTree) {
+        bytes = DataAfter(part, bytes, phase.members.count);
+      }
       phases.push_back(phase);
     };
     if (aware) {

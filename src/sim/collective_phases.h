@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/base/result.h"
@@ -40,12 +42,13 @@ struct CollectivePhase {
 
 // Whose turn it is in a rank, by dimension.
 struct QueueTurns {
-  explicit QueueTurns(size_t dims) : any(dims), up(dims), down(dims), tree(dims) {}
+  explicit QueueTurns(size_t dims) : any(dims), up(dims), down(dims) {}
 
   std::vector<SimIndex> any;
   std::vector<SimIndex> up;    // of reduce-scatters and all-reduces of aware ones
   std::vector<SimIndex> down;  // of all-gathers behind them
-  std::vector<bool> tree;      // the second tree, of collectives of all ranks
+  // Whether the second tree is next, of collectives of all ranks, by their type.
+  std::map<std::pair<CollectiveType, size_t>, bool> second_tree;
 };
 
 // A collective that a rank begins.

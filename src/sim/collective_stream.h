@@ -6,6 +6,7 @@
 
 #include "src/sim/collective_phases.h"
 #include "src/sim/sim_chain.h"
+#include "src/sim/sim_endpoint_model.h"
 #include "src/sim/sim_input.h"
 
 namespace etude {
@@ -38,6 +39,7 @@ struct ExchangeState {
 struct TreeState {
   enum class Role : uint8_t { kLeaf, kInner, kRoot } role = Role::kLeaf;
   int step = 0;
+  int came = 0;  // messages
   int64_t bytes = 0;
   int64_t parent = -1;  // indices of members
   int64_t child[2] = {-1, -1};
@@ -78,8 +80,8 @@ class StreamActions {
                     int64_t ordinal) = 0;
   virtual void Receive(const CollectiveStream& stream, int64_t source, int64_t bytes,
                        int64_t ordinal) = 0;
-  // The rank handles a message, and adds it to what it has; then Handled.
-  virtual void Handle(const CollectiveStream& stream, bool reduces, int64_t bytes) = 0;
+  // The rank handles what it has, or a message; then Handled.
+  virtual void Handle(const CollectiveStream& stream, const Handling& handling) = 0;
   // The last of a phase: the stream may have gone.
   virtual void EndPhase(CollectiveStream& stream) = 0;
 };

@@ -39,9 +39,12 @@ void ExchangeAlgorithm::Insert(CollectiveStream& stream, StreamActions& actions)
                            .bytes = state.bytes});
   const bool sums = phase.type == CollectiveType::kReduceScatter ||
                     (phase.type == CollectiveType::kAllReduce && state.reducing);
-  const bool reduces = state.plain_left == 0 && sums;
-  --(state.plain_left > 0 ? state.plain_left : state.reductions_left);
-  actions.Handle(stream, reduces, state.bytes);
+  const bool came = state.plain_left == 0;
+  actions.Handle(stream, {.bytes = state.bytes,
+                          .came = came,
+                          .reduces = came && sums,
+                          .goes_on = came && state.reductions_left > state.parallel});
+  --(came ? state.reductions_left : state.plain_left);
   Advance(phase, state);
 }
 

@@ -62,12 +62,23 @@ inline std::optional<CollectiveAlgorithm> OwnAlgorithm(CollectiveType type) {
 
 enum class StreamOrder : uint8_t { kFifo, kLifo, kExplicit };
 
+// A bus between an NPU and its memory, over which messages of collectives go at the ends of their
+// way (LogGP).
+struct SharedBus {
+  int64_t latency = 0;       // L, ns
+  int64_t overhead = 0;      // o, ns
+  int64_t gap = 0;           // g, ns between transfers
+  double nanos_of_byte = 0;  // G
+  int64_t reduction = 1;     // ns of adding 100 bytes
+};
+
 struct SystemModel {
   StreamOrder order = StreamOrder::kFifo;
-  int64_t endpoint_delay = 10;   // ns
-  int64_t active_chunks = 1;     // of each dimension
-  int64_t splits = 1;            // chunks of a collective
-  int64_t queues = 1;            // of each dimension
+  int64_t endpoint_delay = 10;          // ns
+  std::optional<SharedBus> shared_bus;  // instead of the delay
+  int64_t active_chunks = 1;            // of each dimension
+  int64_t splits = 1;                   // chunks of a collective
+  int64_t queues = 1;                   // of each dimension
   bool bandwidth_aware = false;  // all-reduces as reduce-scatters and all-gathers of dimensions
   double memory_bandwidth = 0;   // GB/s of the NPU's own memory; 0: free
   double peak = 0;               // TFLOPS

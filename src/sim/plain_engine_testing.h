@@ -236,6 +236,132 @@ class Messages {
   std::map<std::pair<Key, int64_t>, Function> waiting_;
 };
 
+// Plans something for an NPU, in so many ns.
+using Later = std::function<void(int64_t, Function)>;
+
+// A bus with two sides, which send to each other.
+class Bus {
+ public:
+  struct Load {
+    int64_t bytes = 0;
+    bool processed = false;  // at the other side, before all else
+    bool back = false;       // comes back from there
+    Function done;
+  };
+
+  // `inside`: what comes to the left side or leaves it goes over a second bus, from right to left
+  // and the other way around.
+  Bus(const SharedBus& model, bool inside, const Clock& clock, const Later& later)
+      : model_(model), clock_(clock), later_(later) {
+    for (int i = 0; i < 2; ++i) sides_[i].other = &sides_[1 - i];
+    if (!inside) return;
+    SharedBus inner = model;
+    inner.nanos_of_byte = 0.0038;
+    inner_ = std::make_unique<Bus>(inner, false, clock, later);
+  }
+
+  void FromLeft(const Load& load) {
+    if (inner_ == nullptr) return Push(sides_[0], load);
+    inner_->FromRight({.bytes = load.bytes, .done = [=, this] { Push(sides_[0], load); }});
+  }
+  void FromRight(const Load& load) { Push(sides_[1], load); }
+
+ private:
+  enum class State { kFree, kSending, kReceiving };
+  struct Side {
+    Side* other = nullptr;
+    State state = State::kFree;
+    State before = State::kFree;
+    int64_t last = 0;
+    int64_t sent = 0;  // since it has received
+    std::list<Load> out, in, work;
+  };
+
+  void In(double time, Function what) { later_(Floor(std::max(time, 0.0)), std::move(what)); }
+  void Push(Side& side, const Load& load) {
+    side.out.push_back(load);
+    Look(side);
+  }
+  void Look(Side& side) {
+    if (side.state != State::kFree || side.out.empty()) return;
+    Side& other = *side.other;
+    if (side.sent > 8 && !other.out.empty() && other.sent <= 8) {
+      if (other.state == State::kFree) Look(other);
+      return;
+    }
+    int64_t offset = model_.overhead;
+    if (side.before == State::kSending && offset + (clock_.now - side.last) <= model_.gap) {
+      offset = model_.gap - (clock_.now - side.last);
+    }
+    const Load load = side.out.front();
+    side.out.pop_front();
+    const double bytes = static_cast<double>(load.bytes - 1) * model_.nanos_of_byte;
+    const auto first = static_cast<double>(offset);
+    other.in.push_back(load);
+    other.before = other.state;
+    other.state = State::kReceiving;
+    other.sent = 0;
+    In(first + bytes + static_cast<double>(model_.latency) + static_cast<double>(model_.overhead),
+       [this, &other] { Received(other); });
+    side.state = State::kSending;
+    In(first + bytes, [this, &side] {
+      side.last = clock_.now;
+      side.before = side.state;
+      side.state = State::kFree;
+      ++side.sent;
+      Look(side);
+    });
+  }
+  void Received(Side& side) {
+    side.last = clock_.now;
+    side.before = side.state;
+    if (side.in.size() < 2) side.state = State::kFree;
+    Load load = side.in.front();
+    side.in.pop_front();
+    if (load.processed) {
+      load.processed = false;
+      Inside(side, load, true, [=, this, &side] {
+        side.work.push_back(load);
+        if (side.work.size() == 1) Work(side);
+        Look(side);
+      });
+    } else {
+      Leave(side, load);
+    }
+    Look(side);
+  }
+  void Work(Side& side) {
+    const int64_t hundreds = side.work.front().bytes / 100;
+    In(static_cast<double>(hundreds * model_.reduction + 50), [this, &side] {
+      const Load load = side.work.front();
+      side.work.pop_front();
+      Leave(side, load);
+      if (!side.work.empty()) Work(side);
+      Look(side);
+    });
+  }
+  void Leave(Side& side, Load load) {
+    if (load.back) {
+      load.back = false;
+      return Inside(side, load, true, [=, this, &side] { Push(side, load); });
+    }
+    Inside(side, load, false, [=, this, &side] {
+      load.done();
+      Look(side);
+    });
+  }
+  void Inside(const Side& side, const Load& load, bool back, const Function& then) {
+    if (inner_ == nullptr || &side != &sides_[0]) return then();
+    inner_->FromLeft({.bytes = load.bytes, .back = back, .done = then});
+  }
+
+  const SharedBus model_;
+  const Clock& clock_;
+  const Later later_;
+  Side sides_[2];
+  std::unique_ptr<Bus> inner_;
+};
+
 enum class Slot { kHost, kDevice, kComm };
 
 struct Stream;
@@ -259,6 +385,7 @@ struct Npu {
   int64_t id = 0;
   const SimRank* self = nullptr;
   std::map<int64_t, std::list<Function>> ticks;
+  std::unique_ptr<Bus> bus;
 
   std::vector<uint32_t> waits;
   std::set<uint32_t> free;  // nodes that wait for nothing and have not begun
@@ -272,7 +399,7 @@ struct Npu {
   int64_t priority = 0;
   std::map<int64_t, std::list<std::pair<StreamPtr, bool>>> queues;  // true: it runs
   std::map<size_t, int64_t> turn, turn_up, turn_down;               // of queues, by dimension
-  std::map<size_t, int64_t> trees;                                  // by dimension
+  std::map<std::pair<CollectiveType, size_t>, int64_t> trees;
 
   SimRankResult result;
   std::map<char, std::vector<std::pair<int64_t, int64_t>>> spans;  // by kind of work
@@ -307,11 +434,20 @@ struct Stream {
   int64_t sender = 0;
   double offset = 1;
   double factor = 2;
-  int64_t to_come = 0;  // of a tree: children
+  int64_t to_come = 0;  // of a tree: children whose messages are not handled
+  int64_t unseen = 0;   // that are not there
   int64_t far = 1;      // of a barrier
   const SimRank* custom = nullptr;
   std::vector<uint32_t> waits;
   size_t left = 0;
+};
+
+// What a rank handles: what it has, or what came.
+struct Handling {
+  int64_t bytes = 0;
+  bool came = false;
+  bool reduces = false;
+  bool goes_on = false;
 };
 
 class Engine {
@@ -330,6 +466,11 @@ class Engine {
       npu.id = id;
       npu.self = &workload_.ranks[static_cast<size_t>(id)];
       const SimProgram& program = *npu.self->program;
+      if (system_.shared_bus) {
+        npu.bus = std::make_unique<Bus>(
+            *system_.shared_bus, true, clock_,
+            [this, &npu](int64_t delay, Function what) { Later(npu, delay, std::move(what)); });
+      }
       npu.waits = program.waits;
       npu.left = program.nodes.size();
       npu.result.begins.assign(npu.left, -1);
@@ -564,8 +705,9 @@ class Engine {
     int64_t chunk = size / system_.splits;
     const bool in_parts = type != CollectiveType::kAllGather &&
                           (!own || type == CollectiveType::kScatter);  // for each rank one
-    if (in_parts && chunk < members) {
-      chunk = members;
+    const int64_t parts = own ? members : total_;
+    if (in_parts && chunk < parts) {
+      chunk = parts;
       size = system_.splits * chunk;
     }
     if (chunk == 0) chunk = 1;
@@ -625,7 +767,6 @@ class Engine {
   void Check(const Phase& phase) {
     const CollectiveAlgorithm algorithm = phase.choice.algorithm;
     const bool tree = algorithm == CollectiveAlgorithm::kDoubleBinaryTree;
-    if (tree && phase.type != CollectiveType::kAllReduce) Fail("a tree for no all-reduce");
     const size_t count = phase.npus.size();
     if ((tree || algorithm == CollectiveAlgorithm::kHalvingDoubling) &&
         (count & (count - 1)) != 0) {
@@ -694,12 +835,13 @@ class Engine {
         dim = 0;
       }
       if (phase.choice.algorithm == CollectiveAlgorithm::kDoubleBinaryTree) {
-        phase.mirrored = npu.trees[dim]++ % 2 == 1;
+        phase.mirrored = npu.trees[{type, dim}]++ % 2 == 1;
       }
       ChooseQueue(npu, dim, aware, phase);
       const auto p = static_cast<int64_t>(phase.npus.size());
-      if (part == CollectiveType::kAllGather) bytes *= p;
-      if (part == CollectiveType::kReduceScatter) bytes /= p;
+      const bool tree = phase.choice.algorithm == CollectiveAlgorithm::kDoubleBinaryTree;
+      if (part == CollectiveType::kAllGather && !tree) bytes *= p;
+      if (part == CollectiveType::kReduceScatter && !tree) bytes /= p;
       phases.push_back(phase);
     };
     std::vector<size_t> dims;
@@ -790,7 +932,7 @@ class Engine {
     const Phase& phase = *s.phase;
     if (phase.type == CollectiveType::kBarrier) {
       s.far = 1;
-      return Bundle(stream, false, 0, [this, stream] { Disseminate(stream); });
+      return Bundle(stream, {}, [this, stream] { Disseminate(stream); });
     }
     if (IsTree(phase.type)) return BeginBinomial(stream);
     if (phase.choice.algorithm == CollectiveAlgorithm::kDoubleBinaryTree) {
@@ -858,12 +1000,14 @@ class Engine {
     const auto npu_at = [&](int64_t index) { return phase.npus[static_cast<size_t>(index)]; };
     s.packets.push_back({npu_at(s.receiver), npu_at(s.sender), s.msg});
     if (s.zero > 0) {
-      Bundle(stream, false, s.msg, [this, stream] { Step(stream); });
+      Bundle(stream, {.bytes = s.msg}, [this, stream] { Step(stream); });
       --s.zero;
     } else {
       const bool reduces = phase.type == CollectiveType::kReduceScatter ||
                            (phase.type == CollectiveType::kAllReduce && s.toggle);
-      Bundle(stream, reduces, s.msg, [this, stream] { Step(stream); });
+      Bundle(stream,
+             {.bytes = s.msg, .came = true, .reduces = reduces, .goes_on = s.nonzero > s.par},
+             [this, stream] { Step(stream); });
       --s.nonzero;
     }
     const auto p = static_cast<int64_t>(phase.npus.size());
@@ -889,17 +1033,22 @@ class Engine {
       Pair(s);
     }
   }
-  void Bundle(const StreamPtr& stream, bool reduces, int64_t bytes, const Function& then) {
+  void Bundle(const StreamPtr& stream, const Handling& what, const Function& then) {
     const int64_t delay = stream->phase->local ? 10 : system_.endpoint_delay;
     int64_t reduction = 0;
     if (system_.memory_bandwidth > 0) {
-      reduction = 3 * Floor(static_cast<double>(bytes) / (system_.memory_bandwidth * 1e9) * 1e9);
+      reduction =
+          3 * Floor(static_cast<double>(what.bytes) / (system_.memory_bandwidth * 1e9) * 1e9);
     }
     Npu& npu = *stream->npu;
-    Later(npu, delay, [this, &npu, reduces, reduction, then] {
+    const Function handled = [this, &npu, reduces = what.reduces, reduction, then] {
       if (!reduces) return then();
       Later(npu, reduction, then);
-    });
+    };
+    if (npu.bus == nullptr || stream->phase->local) return Later(npu, delay, handled);
+    if (!what.came) return npu.bus->FromLeft({.bytes = what.bytes, .done = handled});
+    npu.bus->FromRight(
+        {.bytes = what.bytes, .processed = what.reduces, .back = what.goes_on, .done = handled});
   }
   void Step(const StreamPtr& stream) {
     Stream& s = *stream;
@@ -966,13 +1115,17 @@ class Engine {
     const auto up = [=, this] {
       if (top) return down();
       messages_.Send(me, parent, bytes, tag, nullptr);
-      messages_.Receive(parent, me, bytes, tag, [=, this] { Bundle(stream, !leaf, bytes, down); });
+      messages_.Receive(parent, me, bytes, tag, [=, this] {
+        Bundle(stream, {.bytes = bytes, .came = true, .reduces = !leaf, .goes_on = !leaf}, down);
+      });
     };
-    if (leaf) return Bundle(stream, false, bytes, up);
+    if (leaf) return Bundle(stream, {.bytes = bytes}, up);
     stream->to_come = static_cast<int64_t>(children.size());
+    stream->unseen = stream->to_come;
     for (const int64_t child : children) {
       messages_.Receive(child, me, bytes, tag, [=, this] {
-        Bundle(stream, true, bytes, [=] {
+        const bool last = --stream->unseen == 0;
+        Bundle(stream, {.bytes = bytes, .came = true, .reduces = true, .goes_on = last}, [=] {
           if (--stream->to_come == 0) up();
         });
       });
@@ -1031,19 +1184,23 @@ class Engine {
         for (const auto& [child, much] : children) messages_.Send(me, child, much, tag, nullptr);
         Proceed(stream);
       };
-      const auto handle = [=, this] { Bundle(stream, false, bytes, pass_on); };
-      if (parent < 0) return handle();
-      return messages_.Receive(parent, me, mine, tag, handle);
+      if (parent < 0) return Bundle(stream, {.bytes = bytes}, pass_on);
+      return messages_.Receive(parent, me, mine, tag, [=, this] {
+        Bundle(stream, {.bytes = bytes, .came = true, .goes_on = !children.empty()}, pass_on);
+      });
     }
     const auto up = [=, this] {
       if (parent >= 0) messages_.Send(me, parent, mine, tag, nullptr);
       Proceed(stream);
     };
-    if (children.empty()) return Bundle(stream, false, bytes, up);
+    if (children.empty()) return Bundle(stream, {.bytes = bytes}, up);
     stream->to_come = static_cast<int64_t>(children.size());
+    stream->unseen = stream->to_come;
     for (const auto& [child, much] : children) {
       messages_.Receive(child, me, much, tag, [=, this] {
-        Bundle(stream, type == CollectiveType::kReduce, bytes, [=] {
+        const bool sums = type == CollectiveType::kReduce;
+        const bool last = --stream->unseen == 0 && parent >= 0;
+        Bundle(stream, {.bytes = bytes, .came = true, .reduces = sums, .goes_on = last}, [=] {
           if (--stream->to_come == 0) up();
         });
       });
@@ -1057,9 +1214,11 @@ class Engine {
     stream->far *= 2;
     const auto npu_at = [&](int64_t index) { return phase.npus[static_cast<size_t>(index)]; };
     messages_.Send(stream->npu->id, npu_at(Wrap(phase.me + far, p)), 0, stream->tag, nullptr);
-    messages_.Receive(
-        npu_at(Wrap(phase.me - far, p)), stream->npu->id, 0, stream->tag,
-        [this, stream] { Bundle(stream, false, 0, [this, stream] { Disseminate(stream); }); });
+    messages_.Receive(npu_at(Wrap(phase.me - far, p)), stream->npu->id, 0, stream->tag,
+                      [this, stream, more = 2 * far < p] {
+                        Bundle(stream, {.came = true, .goes_on = more},
+                               [this, stream] { Disseminate(stream); });
+                      });
   }
 
   // ---- collectives that are programs

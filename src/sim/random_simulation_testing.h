@@ -41,11 +41,12 @@ class RandomSimulation {
     }
     const SystemModel& system = machine.system;
     text += fmt::format(
-        "; order {} delay {} active {} splits {} queues {}{}{}{}{}{}",
+        "; order {} delay {} active {} splits {} queues {}{}{}{}{}{}{}",
         static_cast<int>(system.order), system.endpoint_delay, system.active_chunks, system.splits,
-        system.queues, system.bandwidth_aware ? " bandwidth-aware" : "",
-        system.rendezvous ? " rendezvous" : "", system.replay_only ? " replay-only" : "",
-        system.roofline ? " roofline" : "", system.programs.empty() ? "" : " programs");
+        system.queues, system.shared_bus ? " bus" : "",
+        system.bandwidth_aware ? " bandwidth-aware" : "", system.rendezvous ? " rendezvous" : "",
+        system.replay_only ? " replay-only" : "", system.roofline ? " roofline" : "",
+        system.programs.empty() ? "" : " programs");
     for (const auto& [type, choices] : system.algorithms) {
       text += fmt::format("; {}:", Name(type));
       for (const AlgorithmChoice& choice : choices) {
@@ -123,6 +124,13 @@ class RandomSimulation {
     system.bandwidth_aware = Chance(2);
     system.memory_bandwidth = static_cast<double>(OneOf({0, 50, 1600}));
     system.rendezvous = Chance(6);
+    if (Chance(6)) {
+      system.shared_bus = {.latency = OneOf({0, 1, 20}),
+                           .overhead = OneOf({0, 5}),
+                           .gap = OneOf({0, 3, 40}),
+                           .nanos_of_byte = static_cast<double>(OneOf({0, 1, 38, 1000})) / 10'000,
+                           .reduction = OneOf({0, 1, 3})};
+    }
     system.replay_broadcasts = Chance(2);
     system.replay_only = Chance(30);
     if (Chance(5)) {

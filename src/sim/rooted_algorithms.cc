@@ -63,8 +63,9 @@ void BinomialTreeAlgorithm::Start(CollectiveStream& stream, StreamActions& actio
   const bool down = GoesDown(stream.phase.type);
   const int64_t children = place.Children();
   stream.exchange.left = down ? 1 : std::max<int64_t>(1, children);
+  stream.exchange.received = 0;
   if (down ? place.is_root() : children == 0) {
-    return actions.Handle(stream, false, stream.phase.bytes);
+    return actions.Handle(stream, {.bytes = stream.phase.bytes});
   }
   if (down) return actions.Receive(stream, place.Parent(), place.Bytes(), 0);
   place.ForEachChild(
@@ -73,7 +74,13 @@ void BinomialTreeAlgorithm::Start(CollectiveStream& stream, StreamActions& actio
 
 void BinomialTreeAlgorithm::MessageCame(CollectiveStream& stream, StreamActions& actions) const {
   const CollectivePhase& phase = stream.phase;
-  actions.Handle(stream, phase.type == CollectiveType::kReduce, phase.bytes);
+  const BinomialPlace place(phase);
+  const bool last = ++stream.exchange.received == place.Children();
+  actions.Handle(
+      stream, {.bytes = phase.bytes,
+               .came = true,
+               .reduces = phase.type == CollectiveType::kReduce,
+               .goes_on = GoesDown(phase.type) ? place.Children() > 0 : last && !place.is_root()});
 }
 
 void BinomialTreeAlgorithm::Handled(CollectiveStream& stream, StreamActions& actions) const {
@@ -90,11 +97,12 @@ void BinomialTreeAlgorithm::Handled(CollectiveStream& stream, StreamActions& act
 
 void DisseminationAlgorithm::Start(CollectiveStream& stream, StreamActions& actions) const {
   stream.exchange.left = 1;  // how far away
-  actions.Handle(stream, false, 0);
+  actions.Handle(stream, {});
 }
 
 void DisseminationAlgorithm::MessageCame(CollectiveStream& stream, StreamActions& actions) const {
-  actions.Handle(stream, false, 0);
+  actions.Handle(stream,
+                 {.came = true, .goes_on = stream.exchange.left < stream.phase.members.count});
 }
 
 void DisseminationAlgorithm::Handled(CollectiveStream& stream, StreamActions& actions) const {

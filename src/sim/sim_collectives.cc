@@ -20,12 +20,12 @@ std::string NoRoot(const SimNode& node, const CollectiveCall& call) {
 }  // namespace
 
 SimCollectives::SimCollectives(const SimInput& input, const SimCollectiveModel& model,
-                               SimTimeline& timeline, SimMessages& messages, TieWatch& ties,
-                               NodeListener& listener)
+                               SimEndpointModel& endpoint, SimTimeline& timeline,
+                               SimMessages& messages, TieWatch& ties, NodeListener& listener)
     : input_(input),
       system_(input.system),
       model_(model),
-      endpoint_(input.system),
+      endpoint_(endpoint),
       timeline_(timeline),
       messages_(messages),
       ties_(ties),
@@ -287,7 +287,7 @@ void SimCollectives::Handled(const LocalEvent& event) {
   if (!event.reduces) return Reduced(event);
   ties_.TouchStream(event.subject, TieWatch::StreamStep::kReduction);
   timeline_.PlanLocal(
-      streams_[event.subject].rank, endpoint_.Reduction(event.bytes),
+      streams_[event.subject].rank, ReductionTime(system_, event.bytes),
       {.kind = LocalKind::kReduced, .subject = event.subject, .chain = event.chain});
 }
 
@@ -323,13 +323,13 @@ void SimCollectives::Receive(const CollectiveStream& stream, int64_t source, int
       source, &now_);
 }
 
-void SimCollectives::Handle(const CollectiveStream& stream, bool reduces, int64_t bytes) {
-  timeline_.PlanLocal(stream.rank, endpoint_.Delay(stream.phase.in_group),
-                      {.kind = LocalKind::kHandled,
-                       .reduces = reduces,
-                       .subject = stream.id,
-                       .chain = chains_.Add(now_),
-                       .bytes = bytes});
+void SimCollectives::Handle(const CollectiveStream& stream, const Handling& handling) {
+  endpoint_.Handle(stream.rank, stream.phase.in_group, handling,
+                   {.kind = LocalKind::kHandled,
+                    .reduces = handling.reduces,
+                    .subject = stream.id,
+                    .chain = chains_.Add(now_),
+                    .bytes = handling.bytes});
 }
 
 // ---- collectives that are programs: whatever can begin does

@@ -26,8 +26,9 @@ class NodeListener {
 // Collectives of all ranks: chunks go as streams through the queues of their phases.
 class SimCollectives final : private StreamActions {
  public:
-  SimCollectives(const SimInput& input, const SimCollectiveModel& model, SimTimeline& timeline,
-                 SimMessages& messages, TieWatch& ties, NodeListener& listener);
+  SimCollectives(const SimInput& input, const SimCollectiveModel& model, SimEndpointModel& endpoint,
+                 SimTimeline& timeline, SimMessages& messages, TieWatch& ties,
+                 NodeListener& listener);
 
   // A node's collective begins; the listener is told when it is complete.
   void Begin(SimIndex rank, SimIndex index, const SimNode& node);
@@ -86,7 +87,7 @@ class SimCollectives final : private StreamActions {
             int64_t ordinal) override;
   void Receive(const CollectiveStream& stream, int64_t source, int64_t bytes,
                int64_t ordinal) override;
-  void Handle(const CollectiveStream& stream, bool reduces, int64_t bytes) override;
+  void Handle(const CollectiveStream& stream, const Handling& handling) override;
   void EndPhase(CollectiveStream& stream) override { NextPhase(stream); }
 
   std::optional<CollectiveCall> CallOf(SimIndex rank, SimIndex index, const SimNode& node);
@@ -108,7 +109,7 @@ class SimCollectives final : private StreamActions {
   const SimInput& input_;
   const SystemModel& system_;
   const SimCollectiveModel& model_;
-  const SimEndpointModel endpoint_;
+  SimEndpointModel& endpoint_;
   SimTimeline& timeline_;
   SimMessages& messages_;
   TieWatch& ties_;

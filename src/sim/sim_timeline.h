@@ -20,11 +20,21 @@ struct SimEvent {
 };
 
 // What a rank does at a tick, after what it has planned for it before.
-enum class LocalKind : uint8_t { kNodeDone, kHandled, kReduced, kStreamless, kWake, kCustomDone };
+enum class LocalKind : uint8_t {
+  kNodeDone,
+  kHandled,
+  kReduced,
+  kStreamless,
+  kWake,
+  kCustomDone,
+  kBusSent,
+  kBusCame,
+  kBusReduced,
+};
 struct LocalEvent {
   LocalKind kind = LocalKind::kNodeDone;
   bool reduces = false;
-  SimIndex subject = 0;       // node, or stream
+  SimIndex subject = 0;       // node, stream, or end of a bus
   SimIndex node = 0;          // of a stream's program
   SimIndex chain = kNoIndex;  // of a stream
   int64_t bytes = 0;

@@ -11,6 +11,7 @@
 #include "src/sim/rank_classes.h"
 #include "src/sim/sim_collectives.h"
 #include "src/sim/sim_compute_model.h"
+#include "src/sim/sim_endpoint_model.h"
 #include "src/sim/sim_execution.h"
 #include "src/sim/sim_memory_model.h"
 #include "src/sim/sim_messages.h"
@@ -22,7 +23,7 @@ namespace etude {
 namespace {
 
 // The loop over events, which go to the parts of the simulation.
-class SimEngine final : private MessageListener, private NodeListener {
+class SimEngine final : private MessageListener, private NodeListener, private HandlingListener {
  public:
   SimEngine(const SimInput& input, const RunContext* context)
       : input_(input),
@@ -34,7 +35,8 @@ class SimEngine final : private MessageListener, private NodeListener {
         memory_(MakeSimMemoryModel(input.machine.memory)),
         collective_model_(MakeSimCollectiveModel(input)),
         messages_(input, timeline_, *network_, ties_, *this),
-        collectives_(input, *collective_model_, timeline_, messages_, ties_, *this),
+        endpoint_(MakeSimEndpointModel(input, timeline_, ties_, *this)),
+        collectives_(input, *collective_model_, *endpoint_, timeline_, messages_, ties_, *this),
         execution_(input, *compute_, *memory_, timeline_, messages_, collectives_, ties_, *this) {}
 
   Result<SimResult> Run() {
@@ -99,9 +101,13 @@ class SimEngine final : private MessageListener, private NodeListener {
       case LocalKind::kStreamless: collectives_.Streamless(event); break;
       case LocalKind::kWake: execution_.Wake(rank); break;
       case LocalKind::kCustomDone: collectives_.ProgramNodeDone(event); break;
+      case LocalKind::kBusSent:
+      case LocalKind::kBusCame:
+      case LocalKind::kBusReduced: endpoint_->Do(rank, event); break;
     }
   }
 
+  void Handled(const LocalEvent& event) override { collectives_.Handled(event); }
   void Tell(const MessageReceiver& receiver, const SimChain* chain) override {
     switch (receiver.kind) {
       case MessageReceiver::Kind::kNode:
@@ -134,6 +140,7 @@ class SimEngine final : private MessageListener, private NodeListener {
   const std::unique_ptr<SimMemoryModel> memory_;
   const std::unique_ptr<SimCollectiveModel> collective_model_;
   SimMessages messages_;
+  const std::unique_ptr<SimEndpointModel> endpoint_;
   SimCollectives collectives_;
   SimExecution execution_;
 };

@@ -70,6 +70,25 @@ TEST(Simulator, TellsOfProgressAndStops) {
   EXPECT_FALSE(cut.OfRank(0).finished);
 }
 
+// With G alone, 32,768 bytes take 124 ns on the second bus, 3,276 on the bus, 377 to be added there
+// and 1,965 in memory: at the start and at the end a message goes over both, the one that is added
+// over the bus and three times over the second.
+TEST(Simulator, SharedBus) {
+  SimMachine machine =
+      MachineOf({{.npus = 2, .bandwidth = 50, .latency = 500}}, CollectiveAlgorithm::kRing);
+  machine.system.splits = 1;
+  machine.system.shared_bus = SharedBus{.nanos_of_byte = 0.1};
+  const SimWorkload workload{
+      .ranks = std::vector<SimRank>(
+          2, RankOf(ProgramOf({CollectiveNode(CollectiveType::kAllReduce, 1 << 16)}, {{}})))};
+  for (const bool by_class : {false, true}) {
+    const SimResult result = Simulate(machine, workload, {.by_class = by_class}).value();
+    EXPECT_EQ(result.ranks.size(), by_class ? 1u : 2u);
+    const int64_t added = 3276 + 3 * 124 + 377 + 1965;
+    EXPECT_EQ(result.OfRank(1).end, 2 * (124 + 3276 + 1110) + added);
+  }
+}
+
 // 32,768 bytes take 1,110 ns, two and four times as many 1,720 and 2,941, none 500; each rank on
 // the way handles them for 10 ns, and adds them in 1,965.
 TEST(Simulator, TreesBelowARootAndBarriers) {

@@ -156,6 +156,10 @@ void TieWatch::TouchQueue(SimIndex queue, QueueStep step) {
   CheckCollectives(*rank_);
 }
 
+void TieWatch::TouchBus(SimIndex rank) {
+  if (on_) Touch(Kind::kBus, rank, 0, 1, [](uint8_t, uint8_t) { return true; });
+}
+
 void TieWatch::EndStream(SimIndex set, SimIndex queue) {
   if (on_) ends_ = {set, queue};
 }

@@ -63,6 +63,8 @@ class TieWatch {
   void TouchMail(uint64_t key, Mail mail);
   enum class QueueStep : uint8_t { kLeave, kEnterAndStart, kEnter };
   void TouchQueue(SimIndex queue, QueueStep step);
+  // What two streams ask of a bus, or a bus does, is in the order in which it happens.
+  void TouchBus(SimIndex rank);
   // The last phase of a stream ends: streams of one set in one queue may change places.
   void EndStream(SimIndex set, SimIndex queue);
   void BeginCollective();
@@ -83,7 +85,7 @@ class TieWatch {
   void Skip();
 
  private:
-  enum class Kind : uint8_t { kStream, kMail, kQueue };
+  enum class Kind : uint8_t { kStream, kMail, kQueue, kBus };
   using Ends = std::pair<SimIndex, SimIndex>;  // set and queue
   static constexpr Ends kNoEnds{kNoIndex, kNoIndex};
 

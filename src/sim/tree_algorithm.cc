@@ -36,11 +36,11 @@ void ReceiveFromMember(const CollectiveStream& stream, int64_t index, StreamActi
 
 void TreeAlgorithm::Start(CollectiveStream& stream, StreamActions& actions) const {
   TreeState& state = stream.tree;
-  state.step = 0;
+  state.step = state.came = 0;
   state.bytes = stream.phase.bytes;
   PlaceInTree(stream.phase.members, stream.phase.mirrored, state);
   switch (state.role) {
-    case TreeState::Role::kLeaf: actions.Handle(stream, false, state.bytes); break;
+    case TreeState::Role::kLeaf: actions.Handle(stream, {.bytes = state.bytes}); break;
     case TreeState::Role::kInner:
       ReceiveFromMember(stream, state.child[0], actions);
       ReceiveFromMember(stream, state.child[1], actions);
@@ -50,7 +50,12 @@ void TreeAlgorithm::Start(CollectiveStream& stream, StreamActions& actions) cons
 }
 
 void TreeAlgorithm::MessageCame(CollectiveStream& stream, StreamActions& actions) const {
-  actions.Handle(stream, stream.tree.role != TreeState::Role::kLeaf, stream.tree.bytes);
+  TreeState& state = stream.tree;
+  const bool first_of_two = ++state.came == 1 && state.role == TreeState::Role::kInner;
+  const bool leaf = state.role == TreeState::Role::kLeaf;
+  actions.Handle(
+      stream,
+      {.bytes = state.bytes, .came = true, .reduces = !leaf, .goes_on = !leaf && !first_of_two});
 }
 
 void TreeAlgorithm::Handled(CollectiveStream& stream, StreamActions& actions) const {

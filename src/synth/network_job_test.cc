@@ -266,7 +266,7 @@ TEST(NetworkFile, SaysWhereAndWhatIsWrong) {
   EXPECT_EQ(ErrorOf(in + "[[layer]]\nname = \"r\"\ntype = \"relu\"\ninputs = [\"imge\"]\n"),
             "net.toml:8:11: inputs: there is no 'imge' above; did you mean 'image'?");
   EXPECT_EQ(ErrorOf(in + "[[layer]]\nname = \"c\"\ntype = \"conv\"\nkernel = 9\nchannels = 2\n"),
-            "net.toml:5:1: c: found an input of 3 × 8 × 8, expected one that the kernel of 9 × 9 "
+            "net.toml:8:10: c: found an input of 3 × 8 × 8, expected one that the kernel of 9 × 9 "
             "fits into");
   EXPECT_EQ(ErrorOf(in + "[[layer]]\nname = \"image\"\ntype = \"relu\"\n"),
             "net.toml:6:8: name: there are two of 'image'");
