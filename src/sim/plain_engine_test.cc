@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
@@ -154,14 +155,31 @@ TEST(PlainEngine, AstraSimsCases) {
   });
 }
 
-// What nodes wait for: for each a bit for each node that it waits for.
-using SmallOrder = std::vector<uint32_t>;
+// What up to five nodes wait for: for each a bit for each node that it waits for.
+struct SmallOrder {
+  uint32_t count = 0;
+  std::array<uint8_t, 5> waits{};
+
+  bool Has(uint32_t node, uint32_t other) const { return (waits[node] >> other & 1) != 0; }
+};
+
+bool IsAcyclic(const SmallOrder& order) {
+  uint32_t ended = 0;
+  for (uint32_t round = 0; round < order.count; ++round) {
+    uint32_t ready = 0;
+    for (uint32_t i = 0; i < order.count; ++i) {
+      if ((order.waits[i] & ~ended) == 0) ready |= 1u << i;
+    }
+    ended |= ready;
+  }
+  return ended == (1u << order.count) - 1;
+}
 
 // Whether the node waits for `other`, maybe by way of others.
 bool WaitsFor(const SmallOrder& order, uint32_t node, uint32_t other, uint32_t seen = 0) {
-  if ((order[node] >> other & 1) != 0) return true;
-  for (uint32_t i = 0; i < order.size(); ++i) {
-    if ((order[node] >> i & 1) == 0 || (seen >> i & 1) != 0) continue;
+  if (order.Has(node, other)) return true;
+  for (uint32_t i = 0; i < order.count; ++i) {
+    if (!order.Has(node, i) || (seen >> i & 1) != 0) continue;
     if (WaitsFor(order, i, other, seen | 1u << i)) return true;
   }
   return false;
@@ -179,7 +197,7 @@ std::vector<SmallOrder> SmallOrders(uint32_t count) {
   std::vector<SmallOrder> orders;
   const uint32_t bits = count * (count - 1);
   for (uint32_t edges = 0; edges < 1u << bits; ++edges) {
-    SmallOrder order;
+    SmallOrder order{.count = count};
     uint32_t left = edges;
     bool ascends = true;
     for (uint32_t i = 0; i < count; ++i) {
@@ -187,21 +205,20 @@ std::vector<SmallOrder> SmallOrders(uint32_t count) {
       left >>= count - 1;
       const uint32_t below = others & ((1u << i) - 1);
       ascends = ascends && below == others;
-      order.push_back(below | (others ^ below) << 1);  // never for itself
+      order.waits[i] = static_cast<uint8_t>(below | (others ^ below) << 1);  // never for itself
     }
     const auto is_needless = [&](uint32_t node, uint32_t other) {
       SmallOrder rest = order;
-      rest[node] &= ~(1u << other);
+      rest.waits[node] = static_cast<uint8_t>(rest.waits[node] & ~(1u << other));
       return WaitsFor(rest, node, other);
     };
-    bool taken = true;
+    bool taken = ascends || IsAcyclic(order);
     for (uint32_t i = 0; i < count && !ascends && taken; ++i) {
-      taken = !WaitsFor(order, i, i);
       for (uint32_t j = 0; j < count && taken; ++j) {
-        if ((order[i] >> j & 1) != 0) taken = !is_needless(i, j);
+        if (order.Has(i, j)) taken = !is_needless(i, j);
       }
     }
-    if (taken) orders.push_back(std::move(order));
+    if (taken) orders.push_back(order);
   }
   return orders;
 }
@@ -211,10 +228,10 @@ std::vector<SmallOrder> SmallOrders(uint32_t count) {
 SimWorkload SmallGraph(const SmallOrder& order, uint32_t kinds) {
   std::vector<SimNode> nodes[2];
   std::vector<std::vector<uint32_t>> befores;
-  for (uint32_t i = 0; i < order.size(); ++i) {
+  for (uint32_t i = 0; i < order.count; ++i) {
     std::vector<uint32_t>& before = befores.emplace_back();
-    for (uint32_t j = 0; j < order.size(); ++j) {
-      if ((order[i] >> j & 1) != 0) before.push_back(j);
+    for (uint32_t j = 0; j < order.count; ++j) {
+      if (order.Has(i, j)) before.push_back(j);
     }
     SimNode node;
     switch (kinds >> (2 * i) & 3) {
