@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -196,8 +197,12 @@ std::optional<GraphTime> FindGraphTime(const RankRun& run) {
 }
 
 std::optional<GraphTime> FindGraphTime(std::span<const RankRun> ranks) {
+  std::set<int64_t> numbers;
   std::vector<CommLog> logs;
-  for (const RankRun& run : ranks) logs.push_back(run.log);
+  for (const RankRun& run : ranks) {
+    if (!numbers.insert(run.log.rank).second) return std::nullopt;
+    logs.push_back(run.log);
+  }
   return FindGraphTime(ranks, MatchComms(logs));
 }
 

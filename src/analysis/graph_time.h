@@ -49,7 +49,7 @@ struct GraphTime {
 std::optional<GraphTime> FindGraphTime(std::span<const RankRun> ranks, const CommMatch& match);
 // The same of one rank by itself.
 std::optional<GraphTime> FindGraphTime(const RankRun& run);
-// The same of a job; matches its communications.
+// The same of a job; matches its communications. nullopt also if a rank comes twice.
 std::optional<GraphTime> FindGraphTime(std::span<const RankRun> ranks);
 
 }  // namespace etude

@@ -123,6 +123,14 @@ TEST(GraphTime, CallsThatDoNotWait) {
   EXPECT_EQ(SumOf(time), Us(19));
 }
 
+TEST(GraphTime, ARankThatComesTwice) {
+  const Trace trace = PlantedTrace().Operator("reduce", 1, 0, 5).Read();
+  TwoRanks two(trace, trace, 0);
+  EXPECT_TRUE(FindGraphTime(two.ranks));
+  two.ranks.back().log.rank = 0;
+  EXPECT_FALSE(FindGraphTime(two.ranks));
+}
+
 TEST(GraphTime, NothingRecorded) {
   EXPECT_FALSE(FindGraphTime(MakeRankRun(PlantedTrace().Read(), {}, {})));
 }

@@ -1,12 +1,13 @@
 #include "src/cli/job_health.h"
 
 #include <algorithm>
-#include <set>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "src/analysis/graph_time.h"
 #include "src/report/format.h"
 #include "src/report/graph_time_tables.h"
 #include "src/report/health_output.h"
@@ -39,17 +40,11 @@ Health JobHealth::Judge() {
   std::vector<CommLog> logs;
   for (const auto& [rank, log] : logs_) logs.push_back(log);
   match_ = MatchComms(logs);
-  health_ = JudgeJob(match_, FindTime());
+  // A part of the ranks has no time of the job.
+  const bool has_all = runs_.size() == logs_.size();
+  health_ = JudgeJob(match_, has_all ? FindGraphTime(runs_) : std::nullopt);
   health_.Add(parts_, "");
   return health_;
-}
-
-// Of all ranks that have a trace, each once.
-std::optional<GraphTime> JobHealth::FindTime() const {
-  std::set<int64_t> ranks;
-  for (const RankRun& run : runs_) ranks.insert(run.log.rank);
-  if (ranks.size() != logs_.size() || ranks.size() != runs_.size()) return std::nullopt;
-  return FindGraphTime(runs_);
 }
 
 nlohmann::ordered_json JobHealth::Json() const {

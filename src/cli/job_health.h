@@ -1,14 +1,12 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "src/analysis/comm_log.h"
-#include "src/analysis/graph_time.h"
 #include "src/analysis/health.h"
 #include "src/analysis/rank_run.h"
 
@@ -33,8 +31,6 @@ class JobHealth {
   std::string Text() const;
 
  private:
-  std::optional<GraphTime> FindTime() const;
-
   std::map<int64_t, CommLog> logs_;
   std::vector<RankRun> runs_;  // of ranks whose graph explains a time
   Health parts_;

@@ -84,19 +84,15 @@ class PageMaker {
                      (matched.logs.size() == 1 && matched.logs.front().world_size.value_or(1) > 1);
   }
 
-  // By the graphs of all ranks, each once.
+  // By the graphs of all ranks.
   static std::optional<GraphTime> TimeOf(JobFigures& job) {
-    std::map<int64_t, RankRun> runs;
+    std::vector<RankRun> runs;
     for (RankFigures& rank : job.ranks) {
-      if (rank.rank && rank.run) runs.emplace(*rank.rank, std::move(*rank.run));
+      if (!rank.rank || !rank.run) return std::nullopt;
+      rank.run->log.rank = *rank.rank;
+      runs.push_back(std::move(*rank.run));
     }
-    if (runs.size() != job.ranks.size()) return std::nullopt;
-    std::vector<RankRun> all;
-    for (auto& [rank, run] : runs) {
-      run.log.rank = rank;
-      all.push_back(std::move(run));
-    }
-    return FindGraphTime(all);
+    return FindGraphTime(runs);
   }
 
   void Judge() {
