@@ -46,6 +46,22 @@ function(etude_optimise_less target)
   endif()
 endfunction()
 
+# In a release build, functions that the quick commands run lie together in `tool`: tools/function_order.py says why.
+# The targets that follow are those it is made of.
+include(CheckLinkerFlag)
+function(etude_order_functions tool)
+  set(order ${PROJECT_SOURCE_DIR}/cmake/function_order.ld)
+  check_linker_flag(CXX "-Wl,-T,${order}" ETUDE_LINKER_ORDERS_FUNCTIONS)
+  if(NOT ETUDE_LINKER_ORDERS_FUNCTIONS)
+    return()
+  endif()
+  foreach(target ${tool} ${ARGN})
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-ffunction-sections>)
+  endforeach()
+  target_link_options(${tool} PRIVATE $<$<CONFIG:Release>:-Wl,-T,${order}>)
+  set_property(TARGET ${tool} APPEND PROPERTY LINK_DEPENDS ${order})
+endfunction()
+
 # Files of one folder are compiled together, up to eight at once: what they include is read once,
 # which halves the time; sixteen by clang, which gains by that, as GCC does not. Names that a file keeps to itself must differ from those of the folder's
 # others; tools/check_layers.py finds those that do not.
