@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "src/analysis/recorded_step.h"
+#include "src/trace/simulated.h"
 
 namespace etude {
 namespace {
@@ -53,7 +54,10 @@ Activity DeviceActivity(const Trace& trace, NodeId node) {
 
 Activity HostActivity(const Trace& trace, NodeId node) {
   if (trace.place(node) != Place::kHost) return Activity::kNone;
-  return ActivityOf(trace.kind(node));
+  const NodeKind kind = trace.kind(node);
+  const bool calls = kind == NodeKind::kLabel || kind == NodeKind::kRuntime;
+  if (calls && HostComputes(trace)) return Activity::kCompute;
+  return ActivityOf(kind);
 }
 
 std::optional<Interval> TimeOf(const Trace& trace, NodeId node) {
@@ -77,6 +81,8 @@ std::optional<Interval> SpanOf(const Trace& trace) {
 
 std::vector<StepWindow> FindSteps(const Trace& trace) {
   std::vector<StepWindow> steps;
+  // A mark's own time says nothing of its end.
+  if (trace.info().exclusive_durations || HostComputes(trace)) return steps;
   ForEachNode(trace, [&](NodeId node) {
     if (trace.place(node) == Place::kDevice || !IsStepMark(trace.name(node))) return;
     if (const auto time = TimeOf(trace, node)) steps.push_back({trace.name(node), *time});

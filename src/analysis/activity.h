@@ -22,7 +22,7 @@ std::string_view Name(Activity activity);  // stable: appears in --json
 // What the node does on a device. Work of which the file does not say where it ran (Chakra's
 // generated traces) counts as a device's.
 Activity DeviceActivity(const Trace& trace, NodeId node);
-// What the node does on the host.
+// What the node does on the host: operators and communication, and labels of a host that computes.
 Activity HostActivity(const Trace& trace, NodeId node);
 
 // The time of a node; nullopt unless its start and its duration are known.
@@ -36,7 +36,7 @@ struct StepWindow {
   std::string_view name;
   Interval window;
 };
-// The steps with times, in order of time.
+// The steps with times, in order of time; none where durations are without callees.
 std::vector<StepWindow> FindSteps(const Trace& trace);
 
 // What on the host asked for each piece of device work.

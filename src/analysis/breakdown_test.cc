@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "src/analysis/planted_trace.h"
+#include "src/trace/simulated.h"
+#include "src/trace/trace_builder.h"
 
 namespace etude {
 namespace {
@@ -35,6 +37,34 @@ TEST(Breakdown, OneKernel) {
   EXPECT_EQ(breakdown.whole->compute, Us(30));
   EXPECT_EQ(breakdown.whole->idle, Us(0));
   EXPECT_EQ(breakdown.unlaunched, 0u);
+}
+
+// An operator of 3 µs, and 2 µs of a step's mark besides: without callees a mark is no step.
+TEST(Breakdown, AHostThatComputesDoesSoInLabels) {
+  for (const bool computes : {false, true}) {
+    TraceBuilder builder;
+    builder.info().exclusive_durations = true;
+    if (computes) StateHostComputes(builder);
+    NodeRow row{.place = Place::kHost};
+    row.lane = builder.InternLane({.thread = builder.Intern("host")});
+    row.kind = NodeKind::kLabel;
+    row.name = builder.Intern("ProfilerStep#1");
+    row.start = Us(0);
+    row.duration = Us(2);
+    builder.AddNode(row);
+    row.source_id = 1;
+    row.kind = NodeKind::kOperator;
+    row.name = builder.Intern("aten::mm");
+    row.start = Us(2);
+    row.duration = Us(3);
+    builder.AddNode(row);
+    const Trace trace = builder.Finish().value();
+    const Breakdown breakdown = BreakDown(trace);
+    EXPECT_FALSE(breakdown.on_device);
+    EXPECT_TRUE(breakdown.steps.empty());
+    EXPECT_EQ(breakdown.whole->compute, Us(computes ? 5 : 3));
+    EXPECT_EQ(breakdown.whole->idle, Us(0));
+  }
 }
 
 // Stream 20: gemm [100,200), relu [220,260). Stream 30: all-reduce [180,300). Stream 40: copies

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "src/trace/operator_name.h"
+#include "src/trace/simulated.h"
 
 namespace etude {
 namespace {
@@ -90,6 +91,7 @@ CommLog ReadCommLog(const Trace& trace, int64_t rank) {
   CommLog log;
   log.rank = rank;
   log.world_size = trace.info().world_size;
+  log.job_clock = IsSimulated(trace);
   std::map<StringId, size_t> group_of;
   const auto group = [&](StringId name) {
     const auto [at, added] = group_of.emplace(name, log.groups.size());

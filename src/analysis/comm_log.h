@@ -45,6 +45,7 @@ struct CommLog {
 
   int64_t rank = 0;
   std::optional<int64_t> world_size;
+  bool job_clock = false;  // its times are by the one clock of a simulated job
   std::vector<Group> groups;
   std::vector<CommCall> calls;
 };

@@ -236,6 +236,11 @@ class Matcher {
     match_.clocks.resize(logs_.size());
     for (size_t i = 0; i < logs_.size(); ++i) match_.clocks[i].rank = logs_[i].rank;
     if (logs_.empty()) return;
+    match_.one_clock = std::ranges::all_of(logs_, &CommLog::job_clock);
+    if (match_.one_clock) {
+      for (ClockOffset& clock : match_.clocks) clock.offset = Nanos{};
+      return;
+    }
     match_.clocks[0].offset = Nanos{};
     bool changed = true;
     while (changed) {

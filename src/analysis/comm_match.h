@@ -41,7 +41,9 @@ struct CommMatch {
   std::string first_mismatch;
   std::vector<int64_t> missing_ranks;  // members of groups or of the world without a trace
   std::map<int64_t, std::vector<int64_t>> world_sizes;  // ranks by the size they state
-  std::vector<ClockOffset> clocks;                      // by log; the first one's is 0
+  // The ranks are those of a simulated job: no clock is ahead of another.
+  bool one_clock = false;
+  std::vector<ClockOffset> clocks;  // by log; the first one's is 0
   // The calls of each matched collective, one per member that has a trace.
   std::vector<std::vector<CallPlace>> meetings;
   std::vector<std::pair<CallPlace, CallPlace>> messages;  // sends with their receives
@@ -50,7 +52,8 @@ struct CommMatch {
 // Matches collectives group by group in the order of issue (type, and size where it must be equal),
 // sends with receives by peer and tag. Groups are the same if name and members are. Clocks are
 // compared by the ends of collectives that end for all members together (all-reduce, all-gather,
-// reduce-scatter, all-to-all, barrier): the median of the differences. O(calls log calls).
+// reduce-scatter, all-to-all, barrier): the median of the differences. Those of a simulated job are
+// one. O(calls log calls).
 CommMatch MatchComms(std::span<const CommLog> logs);
 
 }  // namespace etude

@@ -171,6 +171,38 @@ TEST(CommMatch, ClocksComeFromCollectivesThatEndTogether) {
   EXPECT_LE(match.clocks[1].spread, Nanos{100});
 }
 
+// Members of a simulated ring do not end together: a rank would seem ahead.
+TEST(CommMatch, ASimulatedJobHasOneClock) {
+  std::vector<CommLog> logs{Log(0), Log(1), Log(2)};
+  for (CommLog& log : logs) {
+    log.job_clock = true;
+    for (int64_t i = 0; i < 4; ++i) {
+      Collective(log, kAllReduce, 64, i * 1'000'000 + log.rank * 5'000, "0", {0, 1, 2});
+    }
+  }
+  logs.push_back(Log(3));  // met nobody
+  logs.back().job_clock = true;
+  const CommMatch match = MatchComms(logs);
+  EXPECT_TRUE(match.one_clock);
+  ASSERT_EQ(match.clocks.size(), 4u);
+  for (const ClockOffset& clock : match.clocks) {
+    EXPECT_EQ(clock.offset, Nanos{0});
+    EXPECT_EQ(clock.spread, Nanos{0});
+    EXPECT_EQ(clock.reason, "");
+  }
+}
+
+TEST(CommMatch, OneRecordedRankHasAClockOfItsOwn) {
+  std::vector<CommLog> logs{Log(0), Log(1)};
+  for (CommLog& log : logs) {
+    for (int64_t i = 0; i < 4; ++i) Collective(log, kAllReduce, 64, i * 1'000 + log.rank * 70);
+  }
+  logs[0].job_clock = true;
+  const CommMatch match = MatchComms(logs);
+  EXPECT_FALSE(match.one_clock);
+  EXPECT_EQ(match.clocks[1].offset, Nanos{70});
+}
+
 TEST(CommMatch, TooFewCollectivesGiveNoClock) {
   std::vector<CommLog> logs{Log(0), Log(1)};
   for (CommLog& log : logs) Collective(log, kAllReduce, 64, 5);

@@ -76,7 +76,8 @@ class JointGraph {
     return {.rank = rank, .lane = step.lane, .gap = step.gap};
   }
 
-  // What they do together they begin when the last one has come.
+  // What they do together they begin when the last one has come. By one clock it is known when each
+  // ends after that; else the quickest says it.
   void Join(const std::vector<CallPlace>& places) {
     if (places.size() < 2) return;
     std::vector<Member> members;
@@ -108,7 +109,7 @@ class JointGraph {
       TakeOut(member);
       const uint32_t begin = BeginOf(member.rank, member.call);
       AddEdge(begin, meeting, Nanos{}, member);
-      AddEdge(meeting, begin + 1, shortest, member);
+      AddEdge(meeting, begin + 1, match_.one_clock ? member.end - last.begin : shortest, member);
     }
   }
   // The point of a node's begin; its end is the next one.

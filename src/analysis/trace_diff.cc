@@ -26,7 +26,8 @@ struct Side {
     ForEachNode(trace, [&](NodeId node) {
       if (DeviceActivity(trace, node) != Activity::kNone) {
         device.push_back(node);
-      } else if (HostActivity(trace, node) != Activity::kNone) {
+      } else if (HostActivity(trace, node) != Activity::kNone &&
+                 trace.kind(node) != NodeKind::kLabel) {
         host.push_back(node);
       }
     });

@@ -55,6 +55,7 @@ nlohmann::ordered_json JobHealth::Json() const {
                                  {"unmatched", match_.unmatched},
                                  {"first_mismatch", match_.first_mismatch},
                                  {"missing_ranks", match_.missing_ranks}};
+  json["one_clock"] = match_.one_clock;
   nlohmann::ordered_json clocks = nlohmann::ordered_json::array();
   for (const ClockOffset& clock : match_.clocks) {
     nlohmann::ordered_json row = {{"rank", clock.rank}, {"offset_ns", nullptr}};
@@ -73,8 +74,9 @@ std::string JobHealth::Text() const {
       "job of {} with traces: {} and {} met their partners, {} did not\n",
       FormatCount(match_.clocks.size(), "rank"), FormatCount(match_.collectives, "collective"),
       FormatCount(match_.point_to_point, "send"), FormatCount(match_.unmatched, "call"));
+  if (match_.one_clock) text += "  one clock: the job was simulated\n";
   for (const ClockOffset& clock : match_.clocks) {
-    if (!clock.offset || clock.rank == match_.clocks.front().rank) continue;
+    if (match_.one_clock || !clock.offset || clock.rank == match_.clocks.front().rank) continue;
     text += fmt::format("  clock of rank {}: {} ahead of rank {}'s, ± {} by {} collectives\n",
                         clock.rank, FormatTime(*clock.offset), match_.clocks.front().rank,
                         FormatTime(clock.spread), clock.meetings);

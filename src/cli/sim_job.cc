@@ -93,8 +93,9 @@ Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<Ran
     }
     ranks.push_back(*std::move(made));
   }
-  return ForAstraSim(std::move(ranks),
-                     {.compute = compute, .fill_ranks = options.fill_ranks, .ranks = npus});
+  return ForAstraSim(
+      std::move(ranks),
+      {.compute = compute, .fill_ranks = options.fill_ranks, .host_threads = true, .ranks = npus});
 }
 
 // Options that have no use for graphs that run as they are.

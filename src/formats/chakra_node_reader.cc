@@ -35,9 +35,10 @@ std::optional<Nanos> FromMicros(uint64_t micros) {
 NodeReader::NodeReader(TraceBuilder& builder, const Limits& limits)
     : builder_(builder), comms_(builder), io_parser_(limits.depth) {}
 
-void NodeReader::SetDefaults(StringId process, bool inclusive) {
+void NodeReader::SetDefaults(StringId process, bool inclusive, bool host_computes) {
   process_ = process;
   inclusive_ = inclusive;
+  host_computes_ = host_computes;
 }
 
 void NodeReader::Keep(std::string_view key, std::string_view field) {
@@ -294,6 +295,7 @@ void NodeReader::SettleTimes() {
 void NodeReader::SettlePlace() {
   NodeRow& row = draft_.row;
   Lane& lane = draft_.lane;
+  if (host_computes_ && row.place == Place::kDevice) row.place = Place::kHost;
   // Host nodes of PyTorch have stream 0, which says nothing.
   const bool host = row.place == Place::kHost;
   if (draft_.stream && !(host && *draft_.stream == 0)) {

@@ -22,8 +22,9 @@ class NodeReader {
   NodeReader(TraceBuilder& builder, const Limits& limits);
 
   // `process` names the process of nodes that do not say themselves; `inclusive`: durations with
-  // children are recorded beside those without. To be called before the first node.
-  void SetDefaults(StringId process, bool inclusive);
+  // children are recorded beside those without; `host_computes`: what is a device's to simulators
+  // is the host's (HostComputes). To be called before the first node.
+  void SetDefaults(StringId process, bool inclusive, bool host_computes);
   // Adds the node that `message` says. Throws protozero::exception, with nothing added, where it
   // is malformed.
   void Read(std::string_view message);
@@ -88,6 +89,7 @@ class NodeReader {
   IoParser io_parser_;
   StringId process_;
   bool inclusive_ = false;
+  bool host_computes_ = false;
   Draft draft_;
   AttrMessage attr_;
   std::string scratch_;

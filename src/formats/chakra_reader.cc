@@ -15,6 +15,7 @@
 #include "src/formats/chakra_schema.h"
 #include "src/formats/process_groups.h"
 #include "src/formats/protobuf.h"
+#include "src/trace/simulated.h"
 #include "src/trace/trace_builder.h"
 
 namespace etude {
@@ -190,7 +191,7 @@ void ChakraReader::SettleMetadata() {
   info.exclusive_durations = !inclusive_;
   StringId process;
   if (info.pid) process = builder_.Intern(std::to_string(*info.pid));
-  nodes_.SetDefaults(process, inclusive_);
+  nodes_.SetDefaults(process, inclusive_, HostComputes(builder_));
 }
 
 Result<Trace> ChakraReader::Finish(bool cut) {

@@ -16,6 +16,7 @@
 #include "src/formats/chakra_reader.h"
 #include "src/formats/chakra_schema.h"
 #include "src/formats/chakra_writer.h"
+#include "src/trace/simulated.h"
 #include "src/trace/trace_builder.h"
 #include "tests/trace_dump.h"
 
@@ -452,6 +453,30 @@ TEST(ChakraWriter, WritesWhatSimulatorsRead) {
   EXPECT_EQ(FindAttr(second, "comm_type"), nullptr) << "nothing invented";
   ASSERT_EQ(second.data_deps_size(), 1);
   EXPECT_EQ(second.data_deps(0), 3u);
+}
+
+// Simulators run as a device's what lies on threads of a host that computes.
+TEST(ChakraWriter, AHostThatComputesIsADeviceToSimulators) {
+  TraceBuilder builder;
+  builder.info().exclusive_durations = true;
+  StateHostComputes(builder);
+  builder.AddNode({.source_id = 1,
+                   .kind = NodeKind::kOperator,
+                   .place = Place::kHost,
+                   .name = builder.Intern("aten::mm"),
+                   .lane = builder.InternLane({.thread = builder.Intern("host")})});
+  const Trace trace = builder.Finish().value();
+  const std::string bytes = Write(trace);
+  const Decoded decoded = Decode(bytes);
+  ASSERT_EQ(decoded.nodes.size(), 1u);
+  EXPECT_FALSE(FindAttr(decoded.nodes[0], "is_cpu_op")->bool_val());
+  const auto back = ReadChakra(bytes);
+  ASSERT_TRUE(back.has_value());
+  EXPECT_TRUE(HostComputes(*back));
+  EXPECT_EQ(back->place(NodeId(0)), Place::kHost);
+  EXPECT_EQ(back->kind(NodeId(0)), NodeKind::kOperator);
+  EXPECT_EQ(back->text(back->lane(back->lane_id(NodeId(0))).thread), "host");
+  EXPECT_EQ(Write(*back), bytes);
 }
 
 TEST(ChakraWriter, RoundsTimesAndKeepsTheExactOnes) {

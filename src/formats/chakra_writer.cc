@@ -22,6 +22,7 @@
 #include "src/formats/et_names.h"
 #include "src/formats/protobuf.h"
 #include "src/formats/value_text.h"
+#include "src/trace/simulated.h"
 
 namespace etude {
 namespace {
@@ -73,7 +74,7 @@ struct SortedExtras {
 class ChakraWriter {
  public:
   ChakraWriter(const Trace& trace, const ChakraWriteOptions& options, const ByteSink& sink)
-      : trace_(trace), options_(options), out_(sink) {}
+      : trace_(trace), options_(options), host_computes_(HostComputes(trace)), out_(sink) {}
 
   Result<ChakraWriteReport> Run() {
     PlanIds();
@@ -216,6 +217,7 @@ class ChakraWriter {
 
   const Trace& trace_;
   const ChakraWriteOptions options_;
+  const bool host_computes_;
   ChakraWriteReport report_;
   std::vector<NodeId> order_;
   bool inclusive_ = false;
@@ -473,7 +475,7 @@ void ChakraWriter::WriteAttr(const AttrRow& row, ValueType type, bool noted) {
       return PutText(row, trace_.op_schema(node_), noted || (from_pytorch_ && !noted_));
     case Attr::kIsCpuOp:
       if (trace_.place(node_) == Place::kUnknown) return;
-      return Put(row, type, std::optional<int64_t>(host_ ? 1 : 0));
+      return Put(row, type, std::optional<int64_t>(host_ && !host_computes_ ? 1 : 0));
     case Attr::kStream:
       if (lane_.stream >= 0) return Put(row, type, std::optional<int64_t>(lane_.stream));
       if (host_ && (noted || (from_pytorch_ && !noted_))) Put(row, type, std::optional<int64_t>(0));

@@ -21,6 +21,7 @@
 #include "src/formats/protobuf.h"
 #include "src/formats/value_text.h"
 #include "src/trace/operator_name.h"
+#include "src/trace/simulated.h"
 
 namespace etude {
 namespace {
@@ -40,7 +41,10 @@ class LinkedJsonWriter {
   enum class Form : uint8_t { kLinked, kObserver };
 
   LinkedJsonWriter(const Trace& trace, Form form, const ByteSink& sink)
-      : trace_(trace), observer_(form == Form::kObserver), buffer_(sink) {}
+      : trace_(trace),
+        observer_(form == Form::kObserver),
+        host_computes_(HostComputes(trace)),
+        buffer_(sink) {}
 
   Result<LinkedWriteReport> Run() {
     PlanIds();
@@ -428,8 +432,10 @@ class LinkedJsonWriter {
     auto exclusive = trace_.exclusive(node);
     if (trace_.info().exclusive_durations) std::swap(inclusive, exclusive);
     if (!exclusive && trace_.children(node).empty()) exclusive = inclusive;
-    // Nothing runs inside of what a device does.
-    if (!inclusive && trace_.place(node) == Place::kDevice) inclusive = exclusive;
+    // Nothing runs inside of what a device does, or a host in its place.
+    if (!inclusive && (host_computes_ || trace_.place(node) == Place::kDevice)) {
+      inclusive = exclusive;
+    }
     if (inclusive) Member("inclusive_dur", MicrosText(*inclusive));
     if (exclusive) Member("exclusive_dur", MicrosText(*exclusive));
     if (start) Member("ts", MicrosText(*start));
@@ -498,6 +504,7 @@ class LinkedJsonWriter {
 
   const Trace& trace_;
   const bool observer_;
+  const bool host_computes_;
   LinkedWriteReport report_;
   std::vector<NodeId> order_;
   SinkBuffer buffer_;

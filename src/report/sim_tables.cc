@@ -127,9 +127,10 @@ Table TimesTable(const SimAccount& account) {
     return std::tuple(one.end.value_or(account.step), -one.times.idle(), -one.first);
   };
   const auto [first, last] = std::ranges::minmax_element(account.classes, {}, key);
-  add("last to end", last->first, *last);
+  // Of an interrupted simulation who would have ended last is not known.
+  if (last->end) add("last to end", last->first, *last);
   const bool differ = first->end != last->end || first->times.idle() != last->times.idle();
-  if (differ) add("first to end", first->first, *first);
+  if (differ && first->end) add("first to end", first->first, *first);
   return table;
 }
 

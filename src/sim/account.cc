@@ -107,30 +107,42 @@ SimAccount AccountOf(const SimWorkload& workload, const SimResult& result,
 }
 
 SimClassAccount MeanOf(const SimAccount& account) {
+  __extension__ using Wide = __int128;
   SimClassAccount mean;
-  double ranks = 0;
-  for (const SimClassAccount& one : account.classes) ranks += static_cast<double>(one.ranks);
-  const auto mean_of = [&](auto figure) {
-    double sum = 0;
-    for (const SimClassAccount& one : account.classes) {
-      sum += static_cast<double>(figure(one)) * static_cast<double>(one.ranks);
-    }
-    return static_cast<int64_t>(sum / ranks);
-  };
-  const auto mean_time = [&](int64_t SimTimes::*time) {
-    return mean_of([&](const SimClassAccount& one) { return one.times.*time; });
+  Wide ranks = 0;
+  for (const SimClassAccount& one : account.classes) ranks += one.ranks;
+  const auto sum_of = [&](auto figure) {
+    Wide sum = 0;
+    for (const SimClassAccount& one : account.classes) sum += Wide{figure(one)} * one.ranks;
+    return sum;
   };
   if (std::ranges::all_of(account.classes, [](const auto& one) { return one.end.has_value(); })) {
-    mean.end = mean_of([](const SimClassAccount& one) { return *one.end; });
+    const Wide sum = sum_of([](const SimClassAccount& one) { return *one.end; });
+    mean.end = static_cast<int64_t>(sum / ranks);
   }
   SimTimes& times = mean.times;
+  const auto take = [&](int64_t SimTimes::*time) {
+    const Wide sum = sum_of([&](const SimClassAccount& one) { return one.times.*time; });
+    times.*time = static_cast<int64_t>(sum / ranks);
+    return sum % ranks;
+  };
+  // What is rounded off the parts of the step is whole nanoseconds together.
+  std::vector<std::pair<Wide, int64_t SimTimes::*>> parts;
+  int64_t left = account.step;
   for (int64_t SimTimes::*time :
-       {&SimTimes::communication, &SimTimes::memory, &SimTimes::host,
-        &SimTimes::exposed_communication, &SimTimes::exposed_memory, &SimTimes::host_wait,
-        &SimTimes::late_wait, &SimTimes::early, &SimTimes::other_wait}) {
-    times.*time = mean_time(time);
+       {&SimTimes::compute, &SimTimes::exposed_communication, &SimTimes::exposed_memory,
+        &SimTimes::host_wait, &SimTimes::late_wait, &SimTimes::early, &SimTimes::other_wait}) {
+    parts.emplace_back(take(time), time);
+    left -= times.*time;
   }
-  times.compute = account.step - times.exposed_communication - times.exposed_memory - times.idle();
+  std::ranges::stable_sort(parts, [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (size_t i = 0; i < parts.size() && left > 0; ++i, --left) ++(times.*parts[i].second);
+  take(&SimTimes::communication);
+  take(&SimTimes::memory);
+  take(&SimTimes::host);
+  times.communication = std::max(times.communication, times.exposed_communication);
+  times.memory = std::max(times.memory, times.exposed_memory);
+  times.host = std::max(times.host, times.host_wait);
   return mean;
 }
 

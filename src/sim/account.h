@@ -49,7 +49,8 @@ struct SimAccount {
 SimAccount AccountOf(const SimWorkload& workload, const SimResult& result,
                      const Arrivals& arrivals);
 
-// The mean rank: times rounded down, but for computations, which get the rest of the step.
+// The mean rank, in whole ns: parts of the step are rounded so that they add up to it, those up of
+// which the most was left.
 SimClassAccount MeanOf(const SimAccount& account);
 
 // The data of a collective as nccl-tests counts them, and how many times these cross the network

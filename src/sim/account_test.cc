@@ -306,6 +306,38 @@ TEST(Account, ABroadcastOfAGroup) {
   EXPECT_EQ(account.collectives[0].moving, 1120);
 }
 
+// Of three ranks one is early by 1 ns: the mean rank has computed nothing.
+TEST(Account, TheMeanOfNothingIsNothing) {
+  SimAccount account{.step = 100, .classes = {}, .collectives = {}};
+  account.classes.push_back(
+      {.ranks = 2, .end = 100, .times = {.communication = 100, .exposed_communication = 100}});
+  account.classes.push_back(
+      {.ranks = 1,
+       .end = 99,
+       .times = {.communication = 99, .exposed_communication = 99, .early = 1}});
+  const SimClassAccount mean = MeanOf(account);
+  EXPECT_EQ(mean.end, 99);
+  EXPECT_EQ(mean.times.compute, 0);
+  EXPECT_EQ(mean.times.exposed_communication, 100);
+  EXPECT_EQ(mean.times.communication, 100);
+  EXPECT_EQ(mean.times.early, 0);
+}
+
+// Beyond the 53 bits of a double, of which the sum over ranks would take more.
+TEST(Account, TheMeanOfLongTimesIsExact) {
+  const int64_t step = kLongestSimulation;
+  SimAccount account{.step = step, .classes = {}, .collectives = {}};
+  account.classes.push_back(
+      {.ranks = 3,
+       .end = step,
+       .times = {.communication = step - 2, .exposed_communication = step - 2, .late_wait = 2}});
+  const SimClassAccount mean = MeanOf(account);
+  EXPECT_EQ(mean.end, step);
+  EXPECT_EQ(mean.times.compute, 0);
+  EXPECT_EQ(mean.times.exposed_communication, step - 2);
+  EXPECT_EQ(mean.times.late_wait, 2);
+}
+
 // A rank that has not ended when a simulation is stopped has no end.
 TEST(Account, AnInterruptedSimulation) {
   const std::vector<AccountNode> many(40'000, {{.duration = 3}});

@@ -12,6 +12,7 @@
 
 #include "src/formats/chakra_attr.h"
 #include "src/formats/protobuf.h"
+#include "src/trace/simulated.h"
 
 namespace etude {
 namespace {
@@ -52,8 +53,9 @@ uint32_t DimsOf(const Trace& trace, NodeId node) {
   return ~uint32_t{0};
 }
 
-SimNode NodeOf(const Trace& trace, NodeId node) {
-  SimNode made{.kind = trace.kind(node), .on_host = trace.place(node) == Place::kHost};
+SimNode NodeOf(const Trace& trace, NodeId node, bool host_computes) {
+  SimNode made{.kind = trace.kind(node),
+               .on_host = trace.place(node) == Place::kHost && !host_computes};
   if (const auto duration = trace.duration(node)) made.duration = duration->count;
   switch (made.kind) {
     case NodeKind::kMemLoad:
@@ -133,6 +135,7 @@ Result<SimRank> MakeSimRank(const Trace& trace, std::span<const SimPartners> com
   SimRank rank;
   SimProgram program;
   const size_t count = trace.node_count();
+  const bool host_computes = HostComputes(trace);
   program.nodes.reserve(count);
   program.source_ids.reserve(count);
   program.origin.reserve(count);
@@ -149,7 +152,7 @@ Result<SimRank> MakeSimRank(const Trace& trace, std::span<const SimPartners> com
   std::vector<uint32_t> befores;
   for (size_t i = 0; i < count; ++i) {
     const NodeId node = program.origin[i];
-    SimNode& made = program.nodes.emplace_back(NodeOf(trace, node));
+    SimNode& made = program.nodes.emplace_back(NodeOf(trace, node, host_computes));
     const SimPartners& comm = comms[node.index()];
     if (made.kind == NodeKind::kCompute && TakesTooLong(trace, node)) {
       return BadInput(

@@ -5,11 +5,15 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "src/base/hash.h"
+#include "src/trace/simulated.h"
 #include "src/trace/trace_builder.h"
 #include "src/trace/trace_copy.h"
 
@@ -47,22 +51,53 @@ std::vector<int32_t> ReceiveStreams(const SimProgram& program, const SimRankResu
   return streams;
 }
 
-Lane LaneOf(const SimNode& node, int32_t receive_stream, StringId host_thread) {
-  Lane lane;
-  if (node.on_host) {
-    lane.thread = host_thread;
-    return lane;
-  }
-  switch (node.kind) {
-    case NodeKind::kRecv: lane.stream = receive_stream; break;
+int32_t StreamOf(NodeKind kind, int32_t receive_stream) {
+  switch (kind) {
+    case NodeKind::kRecv: return receive_stream;
     case NodeKind::kCollective:
-    case NodeKind::kSend: lane.stream = kCommStream; break;
+    case NodeKind::kSend: return kCommStream;
     case NodeKind::kMemLoad:
-    case NodeKind::kMemStore: lane.stream = kMemoryStream; break;
-    default: lane.stream = kComputeStream;
+    case NodeKind::kMemStore: return kMemoryStream;
+    default: return kComputeStream;
   }
-  return lane;
 }
+
+// Lanes are those of the machine, but that where the host computes its threads stay, and those that
+// others have streams for are threads beside them.
+class Lanes {
+ public:
+  Lanes(const Trace& trace, TraceBuilder& builder)
+      : builder_(builder), host_computes_(HostComputes(trace)), host_(builder.Intern("host")) {}
+
+  LaneId Of(const SimNode& node, const Lane& own, int32_t receive_stream) {
+    const int32_t stream = StreamOf(node.kind, receive_stream);
+    Lane lane;
+    if (node.on_host) {
+      lane.thread = host_;
+    } else if (!host_computes_) {
+      lane.stream = stream;
+    } else if (stream == kComputeStream) {
+      lane.thread = own.thread ? own.thread : host_;
+    } else {
+      lane.thread = builder_.Intern(ThreadFor(stream));
+    }
+    return builder_.InternLane(lane);
+  }
+
+ private:
+  static std::string ThreadFor(int32_t stream) {
+    switch (stream) {
+      case kCommStream: return "communication";
+      case kMemoryStream: return "memory";
+      case kFirstReceiveStream: return "receive";
+      default: return fmt::format("receive {}", stream - kFirstReceiveStream + 1);
+    }
+  }
+
+  TraceBuilder& builder_;
+  const bool host_computes_;
+  const StringId host_;
+};
 
 // Ranks whose nodes ran at the same times.
 struct SameTimes {
@@ -87,19 +122,24 @@ Result<Trace> SimulatedTrace(const Trace& trace, const SimProgram& program,
   }
   const std::vector<int32_t> receive_streams = ReceiveStreams(program, result);
   TraceBuilder builder(limits, trace);
-  const StringId host_thread = builder.Intern("host");
+  Lanes lanes(trace, builder);
   TraceChange change;
   change.node = [&](NodeId node, NodeRow& row, std::optional<Comm>&) {
     const uint32_t at = index[node.index()];
     row.start.reset();
     row.duration.reset();
     row.exclusive.reset();
-    row.lane = builder.InternLane(LaneOf(program.nodes[at], receive_streams[at], host_thread));
+    // The builder began with the tables of `trace`.
+    const Lane own = row.lane ? trace.lane(row.lane) : Lane();
+    row.lane = lanes.Of(program.nodes[at], own, receive_streams[at]);
     if (result.ends[at] < 0) return;
     row.start = Nanos{result.begins[at]};
     row.duration = Nanos{result.ends[at] - result.begins[at]};
   };
-  change.info = [](TraceInfo& info) { info.exclusive_durations = true; };
+  change.info = [&](TraceInfo& info) {
+    info.exclusive_durations = true;
+    StateSimulated(builder);
+  };
   return CopyTrace(trace, builder, change);
 }
 

@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "src/sim/sim_testing.h"
 #include "src/sim/workload.h"
+#include "src/trace/simulated.h"
 #include "src/trace/test_job.h"
+#include "src/trace/trace_builder.h"
 
 namespace etude {
 namespace {
@@ -75,6 +78,63 @@ TEST(SimulatedJob, KeepsClassesAndTimes) {
     EXPECT_EQ(repeated.OfRank(rank).begins, result.OfRank(rank).begins);
     EXPECT_EQ(repeated.OfRank(rank).ends, result.OfRank(rank).ends);
   }
+}
+
+// Two computations on threads of a host, of which the second waits for an all-reduce of the first's
+// thread: simulated on the device, they stay where they were.
+TEST(SimulatedJob, AHostThatComputesKeepsItsThreads) {
+  TraceBuilder builder;
+  builder.info() = {.format = TraceFormat::kChakra, .exclusive_durations = true};
+  StateHostComputes(builder);
+  const auto add = [&](uint64_t id, NodeKind kind, std::string_view thread) {
+    NodeRow row{.source_id = id, .kind = kind, .place = Place::kHost};
+    row.duration = Nanos{1000};
+    if (!thread.empty()) row.lane = builder.InternLane({.thread = builder.Intern(thread)});
+    return builder.AddNode(row);
+  };
+  const NodeId first = add(0, NodeKind::kOperator, "host");
+  const NodeId reduce = add(1, NodeKind::kCollective, "");
+  builder.SetComm(reduce, {.type = CollectiveType::kAllReduce, .bytes = Bytes{64}});
+  const NodeId second = add(2, NodeKind::kLabel, "host 2");
+  builder.AddDep(reduce, first, DepKind::kData);
+  builder.AddDep(second, reduce, DepKind::kData);
+  const Trace trace = builder.Finish().value();
+
+  const SimRank rank = MakeSimRank(trace).value();
+  for (const SimNode& node : rank.program->nodes) EXPECT_FALSE(node.on_host);
+  const SimWorkload workload{.ranks = {rank, rank}, .groups = {}};
+  const SimResult result = Simulate(JobRing(2), workload).value();
+  const Trace made = SimulatedTrace(trace, *rank.program, result.OfRank(1)).value();
+  ExpectSound(made);
+  EXPECT_TRUE(IsSimulated(made));
+  EXPECT_TRUE(HostComputes(made));
+  const auto thread = [&](NodeId node) { return made.text(made.lane(made.lane_id(node)).thread); };
+  EXPECT_EQ(thread(first), "host");
+  EXPECT_EQ(thread(reduce), "communication");
+  EXPECT_EQ(thread(second), "host 2");
+  EXPECT_EQ(made.kind(second), NodeKind::kLabel);
+  ForEachNode(made, [&](NodeId node) { EXPECT_EQ(made.place(node), Place::kHost); });
+
+  // The same once more.
+  const SimRank again = MakeSimRank(made).value();
+  const SimResult repeated = Simulate(JobRing(2), {.ranks = {again, again}, .groups = {}}).value();
+  EXPECT_EQ(repeated.OfRank(1).begins, result.OfRank(1).begins);
+  EXPECT_EQ(repeated.OfRank(1).ends, result.OfRank(1).ends);
+}
+
+TEST(SimulatedJob, SaysThatItIs) {
+  const Job job = testing_job::TwoStages();
+  const SimWorkload workload = WorkloadOfJob(job).value();
+  const SimResult result = Simulate(JobRing(4), workload).value();
+  EXPECT_FALSE(IsSimulated(TraceOfRank(job, 0).value()));
+  const Trace trace = TraceOfRank(SimulatedJob(job, workload, result).value(), 0).value();
+  EXPECT_TRUE(IsSimulated(trace));
+  EXPECT_FALSE(HostComputes(trace));
+  // Once, also of a job that is simulated again.
+  const SimRank rank = MakeSimRank(trace).value();
+  const Trace again = SimulatedTrace(trace, *rank.program, result.OfRank(0)).value();
+  EXPECT_TRUE(IsSimulated(again));
+  EXPECT_EQ(again.info().extras.size(), trace.info().extras.size());
 }
 
 // Ranks of one class that were simulated with other times are a class of their own.

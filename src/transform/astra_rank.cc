@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "src/formats/chakra_attr.h"
+#include "src/trace/simulated.h"
 #include "src/transform/contraction.h"
 #include "src/transform/host_times.h"
 #include "src/transform/operator_cost.h"
@@ -61,7 +62,7 @@ class RankMaker {
     rank_.peers_by_group = options_.peers_by_group;
     rank_.on_device = HasDeviceWork();
     AddGroups();
-    if (!rank_.on_device) times_ = HostTimes::Find(trace_);
+    if (!rank_.on_device && !HostComputes(trace_)) times_ = HostTimes::Find(trace_);
     PlanOrder();
     if (order_.size() != trace_.node_count()) {
       return BadInput("found a cycle of dependencies, expected none");

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "src/base/units.h"
+#include "src/trace/simulated.h"
 #include "src/trace/trace_builder.h"
 #include "src/transform/astra_groups.h"
 #include "src/transform/astra_match.h"
@@ -265,6 +267,21 @@ class LaneClock {
   std::map<uint32_t, int64_t> rest_;
 };
 
+// Threads that compute, numbered in the order of their first nodes: their recorded names differ
+// between ranks that do the same.
+class HostThreads {
+ public:
+  LaneId LaneOf(const AstraNode& node, TraceBuilder& builder) {
+    if (IsCommunication(node.kind)) return LaneId::None();
+    const size_t number = numbers_.emplace(node.lane, numbers_.size() + 1).first->second;
+    const std::string name = number == 1 ? "host" : fmt::format("host {}", number);
+    return builder.InternLane({.thread = builder.Intern(name)});
+  }
+
+ private:
+  std::map<uint32_t, size_t> numbers_;  // by lane
+};
+
 Status JobMaker::MakeTrace(uint32_t number, const std::vector<uint32_t>& slots) {
   const AstraRank& rank = ranks_[number];
   const std::vector<AstraPlan>& plans = plans_[number];
@@ -279,6 +296,9 @@ Status JobMaker::MakeTrace(uint32_t number, const std::vector<uint32_t>& slots) 
   info.exclusive_durations = true;
   info.rank = rank.rank;
   info.world_size = job_.world_size;
+  const bool on_host = options_.host_threads && !rank.on_device;
+  if (on_host) StateHostComputes(builder);
+  HostThreads threads;
   Contraction contraction;
   LaneClock clock;
   for (uint32_t i = 0; i < rank.nodes.size(); ++i) {
@@ -289,9 +309,11 @@ Status JobMaker::MakeTrace(uint32_t number, const std::vector<uint32_t>& slots) 
     NodeRow row;
     row.source_id = i;
     row.kind = node.kind;
-    row.place = Place::kDevice;
+    row.place = on_host ? Place::kHost : Place::kDevice;
     row.name = builder.Intern(rank.names[node.name]);
-    if (node.stream >= 0) {
+    if (on_host) {
+      row.lane = threads.LaneOf(node, builder);
+    } else if (node.stream >= 0) {
       row.lane = builder.InternLane({.device = node.device, .stream = node.stream});
     }
     // Floored, so that our own attributes need not say it again.
@@ -314,7 +336,7 @@ Status JobMaker::MakeTrace(uint32_t number, const std::vector<uint32_t>& slots) 
   if (builder.node_count() == 0) {
     // ASTRA-sim aborts on a rank without nodes.
     const NodeId id = builder.AddNode({.kind = NodeKind::kCompute,
-                                       .place = Place::kDevice,
+                                       .place = on_host ? Place::kHost : Place::kDevice,
                                        .name = builder.Intern("nothing"),
                                        .duration = Nanos{0}});
     if (options_.compute == AstraCompute::kFlops) AddCost(builder, id, 1, 1, /*first=*/true);

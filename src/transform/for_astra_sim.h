@@ -16,6 +16,9 @@ struct ForAstraSimOptions {
   AstraCompute compute = AstraCompute::kDurations;
   // A rank without a trace does what the nearest one with a trace does.
   bool fill_ranks = false;
+  // What is left of traces without device work stays on the threads of a host that computes
+  // (HostComputes): "host", "host 2" …; communication beside them.
+  bool host_threads = false;
   // Ranks of the job, where the traces speak of none or one; 0: not given.
   int64_t ranks = 0;
 };

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/trace/simulated.h"
 #include "src/trace/trace_builder.h"
 #include "src/transform/to_chakra.h"
 
@@ -153,6 +154,36 @@ TEST(AstraRank, WithoutDeviceWorkOwnTimesStay) {
             (std::map<std::string, int64_t>{{"n0", 30}, {"n1", 20}, {"n2", 40}, {"n3", 10}}));
   EXPECT_EQ(DepNames(trace, "n3"), (std::vector<std::string>{"n1", "n2"}));
   EXPECT_EQ(DepNames(trace, "n2"), std::vector<std::string>{});
+}
+
+// Thread 7 begins first. Both ranks of a job may number their threads otherwise.
+TEST(ForAstraSim, HostThreadsStayIfAsked) {
+  AstraSketch sketch;
+  const auto add = [&](std::string_view thread, int64_t start, NodeKind kind) {
+    sketch.row.lane = sketch.builder.InternLane({.thread = sketch.builder.Intern(thread)});
+    sketch.row.start = Nanos{start * 1000};
+    sketch.row.duration = Nanos{5000};
+    return sketch.Add(kind, Place::kHost);
+  };
+  add("1", 10, NodeKind::kOperator);
+  add("7", 0, NodeKind::kLabel);
+  const NodeId comm = add("1", 20, NodeKind::kCollective);
+  sketch.builder.SetComm(comm, {.type = CollectiveType::kAllReduce, .bytes = Bytes{64}});
+  const AstraRank rank = sketch.Rank();
+  AstraRank other = rank;
+  other.rank = 1;
+  const AstraJob job = Job({rank, other}, {.host_threads = true});
+  const Trace& trace = job.traces[0];
+  EXPECT_TRUE(HostComputes(trace));
+  std::map<std::string, std::string> threads;
+  ForEachNode(trace, [&](NodeId node) {
+    EXPECT_EQ(trace.place(node), Place::kHost);
+    const LaneId lane = trace.lane_id(node);
+    threads[std::string(trace.name(node))] = lane ? trace.text(trace.lane(lane).thread) : "none";
+  });
+  EXPECT_EQ(threads,
+            (std::map<std::string, std::string>{{"n0", "host 2"}, {"n1", "host"}, {"n2", "none"}}));
+  EXPECT_FALSE(HostComputes(Job({rank, other}).traces[0]));
 }
 
 TEST(ForAstraSim, RoundingKeepsTheSumOfALane) {
