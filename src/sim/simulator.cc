@@ -147,16 +147,20 @@ class SimEngine final : private MessageListener, private NodeListener, private H
 
 }  // namespace
 
+Status CheckMachine(const SimMachine& machine) {
+  if (machine.congestion && machine.dims.size() != 1) {
+    return BadInput("found a network of several dimensions, expected one with congestion");
+  }
+  return CheckFaults(machine);
+}
+
 Result<SimResult> Simulate(const SimMachine& machine, const SimWorkload& workload,
                            const SimOptions& options) {
   if (machine.npus() != static_cast<int64_t>(workload.ranks.size())) {
     return BadInput(
         fmt::format("found {} programs for {} NPUs", workload.ranks.size(), machine.npus()));
   }
-  if (machine.congestion && machine.dims.size() != 1) {
-    return BadInput("found a network of several dimensions, expected one with congestion");
-  }
-  ETUDE_RETURN_IF_ERROR(CheckFaults(machine));
+  ETUDE_RETURN_IF_ERROR(CheckMachine(machine));
   if (options.by_class) {
     const RankClasses classes = FindRankClasses(machine, workload);
     if (!classes.is_trivial()) {

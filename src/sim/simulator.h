@@ -82,6 +82,9 @@ struct SimOptions {
   const RunContext* context = nullptr;
 };
 
+// kBadInput for a machine that cannot be, whatever runs on it.
+Status CheckMachine(const SimMachine& machine);
+
 // Runs the job on the machine until nothing happens any more, or it is stopped. Ranks that wait for
 // ever are not finished. kBadInput for a machine or a program that cannot be.
 Result<SimResult> Simulate(const SimMachine& machine, const SimWorkload& workload,
