@@ -474,8 +474,10 @@ Status CheckGenerateWhat(std::string_view what) {
 
 Status CheckGenerateModel(std::string_view what, const std::string& model) {
   if (const ModelKind* kind = FindModelKind(what)) {
-    const bool is_known = std::ranges::any_of(
-        kind->presets, [&](const auto& preset) { return preset.first == model; });
+    const bool is_known =
+        std::ranges::any_of(kind->presets,
+                            [&](const auto& preset) { return preset.first == model; }) ||
+        std::ranges::find(kind->others, model) != kind->others.end();
     if (is_known || model.ends_with(".toml")) return {};
     return tl::unexpected(UnknownModel(*kind, model));
   }

@@ -144,7 +144,7 @@ class Sweep {
     if (error_) return tl::unexpected<Error>(*error_);
     if (*stop_) {
       return MakeError(ErrorCode::kInterrupted,
-                       fmt::format("interrupted: {} of {} are done, the same command goes on",
+                       fmt::format("interrupted with {} of {} done: the same command goes on",
                                    results_.rows.size() - RowsLeft(),
                                    FormatCount(results_.rows.size(), "point")));
     }
@@ -333,14 +333,16 @@ class Sweep {
     }
     ETUDE_ASSIGN_OR_RETURN(last, jobs_.Read(point, task.job_hash, npus, context));
     const SimWorkload& workload = last->workload;
-    ETUDE_ASSIGN_OR_RETURN(const SimResult result,
-                           etude::Simulate(made.machine, workload, {.context = &context}));
+    ETUDE_ASSIGN_OR_RETURN(
+        const SimResult result,
+        etude::Simulate(made.machine, workload,
+                        {.name = NamesOfRanks(last->prefix), .context = &context}));
     if (result.stopped) return MakeError(ErrorCode::kInterrupted, "interrupted");
     SweepOutcome outcome;
     outcome.notes = last->notes;
     RunContext notes;
     notes.warn = [&](std::string_view text) { outcome.notes.emplace_back(text); };
-    WarnOfSilences(made.machine, "system", workload, result, notes);
+    WarnOfSilences(made.machine, {.system = "system", .memory = "memory"}, workload, result, notes);
     const Arrivals arrivals(made.machine, workload, result);
     if (const auto diagnosis = Diagnose(workload, result, arrivals)) {
       outcome.state = SweepOutcome::State::kUnfinished;

@@ -108,14 +108,17 @@ SimAccount AccountOf(const SimWorkload& workload, const SimResult& result,
 
 SimClassAccount MeanOf(const SimAccount& account) {
   SimClassAccount mean;
-  double ranks = 0;
-  for (const SimClassAccount& one : account.classes) ranks += static_cast<double>(one.ranks);
+  int64_t ranks = 0;
+  for (const SimClassAccount& one : account.classes) ranks += one.ranks;
+  // Rounded down, and nothing on the way: as many ranks as there may be times a figure is no int64.
   const auto mean_of = [&](auto figure) {
-    double sum = 0;
+    int64_t mean_figure = 0;
+    int64_t rest = 0;
     for (const SimClassAccount& one : account.classes) {
-      sum += static_cast<double>(figure(one)) * static_cast<double>(one.ranks);
+      mean_figure += figure(one) / ranks * one.ranks;
+      rest += figure(one) % ranks * one.ranks;
     }
-    return static_cast<int64_t>(sum / ranks);
+    return mean_figure + rest / ranks;
   };
   const auto mean_time = [&](int64_t SimTimes::*time) {
     return mean_of([&](const SimClassAccount& one) { return one.times.*time; });

@@ -12,6 +12,7 @@
 
 #include "src/formats/chakra_attr.h"
 #include "src/formats/protobuf.h"
+#include "src/trace/validator.h"
 
 namespace etude {
 namespace {
@@ -72,6 +73,7 @@ SimNode NodeOf(const Trace& trace, NodeId node) {
   if (comm == nullptr || !IsCommunication(made.kind)) return made;
   made.collective = comm->type;
   made.bytes = comm->bytes ? comm->bytes->count : 0;
+  made.unsized = !comm->bytes && made.collective != CollectiveType::kBarrier;
   made.tag = comm->tag.value_or(0);
   made.priority = comm->priority.value_or(0);
   made.root = comm->root.value_or(0);
@@ -129,7 +131,10 @@ Result<SimRank> MakeSimRank(const Trace& trace) {
 }
 
 Result<SimRank> MakeSimRank(const Trace& trace, std::span<const SimPartners> comms) {
-  if (!trace.is_acyclic()) return BadInput("found a cycle of dependencies, expected none");
+  if (!trace.is_acyclic()) {
+    return BadInput(
+        fmt::format("found a cycle of dependencies, expected none: {}", CycleText(trace)));
+  }
   SimRank rank;
   SimProgram program;
   const size_t count = trace.node_count();
