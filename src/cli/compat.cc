@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -124,6 +125,7 @@ class CompatCommand : public Command {
     for (const Tool& tool : kTools) {
       names.emplace_back(tool.name);
       if (tool.name != args_[0]) continue;
+      if (WantsHelp()) return PrintHelp(tool, console);
       return tool.run({args_.begin() + 1, args_.end()}, console);
     }
     return MakeError(ErrorCode::kUsage,
@@ -131,6 +133,23 @@ class CompatCommand : public Command {
   }
 
  private:
+  bool WantsHelp() const {
+    return std::ranges::any_of(
+        args_, [](const std::string& arg) { return arg == "-h" || arg == "--help"; });
+  }
+
+  // What the tool says where nothing but help is asked for, behind the words that it begins with.
+  Result<ExitCode> PrintHelp(const Tool& tool, const Console& console) const {
+    const auto begin = args_.begin() + 1;
+    std::vector<std::string> words(
+        begin, std::find_if(begin, args_.end(),
+                            [](const std::string& arg) { return arg.starts_with("-"); }));
+    words.emplace_back("--help");
+    const Result<ExitCode> said = tool.run(std::move(words), console);
+    if (!said) console.Print(said.error().message + "\n");
+    return ExitCode::kOk;
+  }
+
   std::vector<std::string> args_;
 };
 

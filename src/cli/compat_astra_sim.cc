@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "src/base/quantity.h"
 #include "src/cli/group_ranks.h"
 #include "src/cli/machine_files.h"
+#include "src/cli/sim_job.h"
 #include "src/cli/sim_warnings.h"
 #include "src/cli/tool_arguments.h"
 #include "src/sim/arrivals.h"
@@ -34,8 +38,19 @@ struct AstraArguments {
   std::string compute_scale = "1";
   std::string comm_scale = "1";
   std::string injection_scale = "1";
-  bool rendezvous = false;
+  std::string rendezvous = "false";
 };
+
+// As ASTRA-sim's parser reads it; nullopt: it stops there.
+std::optional<bool> TruthOf(std::string_view text) {
+  for (const std::string_view word : {"true", "True", "t", "T", "1"}) {
+    if (text == word) return true;
+  }
+  for (const std::string_view word : {"false", "False", "f", "F", "0"}) {
+    if (text == word) return false;
+  }
+  return std::nullopt;
+}
 
 // In percent, but for the last.
 void PrintRoofline(const Console& console, int64_t rank, const RooflineUse& use) {
@@ -84,7 +99,7 @@ Result<ExitCode> RunAstraSim(std::vector<std::string> args, const Console& conso
   parser.Text("--compute-scale", &options.compute_scale, false);
   parser.Text("--comm-scale", &options.comm_scale, false);
   parser.Text("--injection-scale", &options.injection_scale, false);
-  parser.Truth("--rendezvous-protocol", &options.rendezvous);
+  parser.Text("--rendezvous-protocol", &options.rendezvous, false);
   ETUDE_RETURN_IF_ERROR(parser.Parse(args));
   if (options.congestion != "aware" && options.congestion != "unaware") {
     return MakeError(ErrorCode::kUsage,
@@ -98,6 +113,13 @@ Result<ExitCode> RunAstraSim(std::vector<std::string> args, const Console& conso
                      "compat astra-sim: expected 1 to 1024 for --num-queues-per-dim and a whole "
                      "number for --injection-scale");
   }
+  const std::optional<bool> rendezvous = TruthOf(options.rendezvous);
+  if (!rendezvous) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("compat astra-sim: --rendezvous-protocol: found '{}', expected "
+                                 "true or false",
+                                 options.rendezvous));
+  }
   const RunContext& context = console.context();
   ETUDE_ASSIGN_OR_RETURN(const SimMachine machine,
                          ReadMachine({.network = options.network,
@@ -105,19 +127,22 @@ Result<ExitCode> RunAstraSim(std::vector<std::string> args, const Console& conso
                                       .memory = options.memory,
                                       .congestion = options.congestion == "aware",
                                       .queues = options.queues,
-                                      .rendezvous = options.rendezvous,
+                                      .rendezvous = *rendezvous,
                                       .injection_scale = *injection},
                                      console));
   const int64_t ranks = machine.npus();
   const ReadOptions read{.strict = console.strict()};
+  ETUDE_RETURN_IF_ERROR(CheckRankFiles(options.workload, ranks));
   ETUDE_ASSIGN_OR_RETURN(SimWorkload workload,
                          ReadSimFiles(options.workload, ranks, read, context));
   if (options.groups.find("empty") == std::string::npos) {
     ETUDE_ASSIGN_OR_RETURN(const GroupRanks groups, ReadGroupRanks(options.groups, context));
     ETUDE_ASSIGN_OR_RETURN(workload.groups, NumberedGroups(groups, options.groups, ranks));
   }
-  ETUDE_ASSIGN_OR_RETURN(const SimResult result, Simulate(machine, workload));
-  WarnOfSilences(machine, options.system, workload, result, context);
+  ETUDE_ASSIGN_OR_RETURN(const SimResult result,
+                         Simulate(machine, workload, {.name = NamesOfRanks(options.workload)}));
+  WarnOfSilences(machine, {.system = options.system, .memory = options.memory}, workload, result,
+                 context);
   // By the time of their end, as ASTRA-sim prints them.
   std::vector<int64_t> order;
   for (int64_t rank = 0; rank < ranks; ++rank) {

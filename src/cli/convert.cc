@@ -25,6 +25,7 @@
 #include "src/report/format.h"
 #include "src/report/health_output.h"
 #include "src/report/run_of_trace.h"
+#include "src/trace/validator.h"
 #include "src/transform/read_job.h"
 #include "src/transform/write_trace.h"
 

@@ -39,6 +39,15 @@ struct Written {
   uint64_t bytes = 0;
 };
 
+std::string WhatText() {
+  std::string text = "microbench, text";
+  const std::span<const ModelKind> kinds = ModelKinds();
+  for (const ModelKind& kind : kinds) {
+    text += fmt::format("{}{}", &kind == &kinds.back() ? " or " : ", ", kind.name);
+  }
+  return text;
+}
+
 class GenerateCommand : public Command {
  public:
   std::string_view name() const override { return "generate"; }
@@ -156,26 +165,19 @@ class GenerateCommand : public Command {
   }
 
  private:
-  static std::string WhatText() {
-    std::string text = "microbench, text";
-    const std::span<const ModelKind> kinds = ModelKinds();
-    for (const ModelKind& kind : kinds) {
-      text += fmt::format("{}{}", &kind == &kinds.back() ? " or " : ", ", kind.name);
-    }
-    return text;
-  }
   Status CheckUsage() const {
     const auto wrong = [](const std::string& message) {
       return MakeError(ErrorCode::kUsage, "generate: " + message);
     };
     const ModelKind* kind = FindModelKind(what_);
-    if (what_ != "microbench" && what_ != "text" && kind == nullptr) {
-      return wrong(fmt::format("found '{}', expected {}", what_, WhatText()));
-    }
+    if (const Status known = CheckGenerateWhat(what_); !known) return wrong(known.error().message);
     if (pattern_.empty()) {
       if (kind != nullptr) return wrong("missing argument: the model; --help lists those known");
       return wrong(what_ == "text" ? "missing argument: the file with the model"
                                    : "missing argument: the pattern; --help lists them");
+    }
+    if (const Status known = CheckGenerateModel(what_, pattern_); !known) {
+      return wrong(known.error().message);
     }
     const std::string prefix = std::filesystem::path(output_).filename().string();
     // "." and ".." are folders, into which classes go; of files they would be hidden ones' names.
@@ -211,21 +213,7 @@ class GenerateCommand : public Command {
   }
 
   Status TakeOptions() {
-    std::vector<std::string> names;
-    bool known = false;
-    for (const PatternInfo& info : Patterns()) {
-      names.emplace_back(info.name);
-      if (info.name != pattern_) continue;
-      bench_.pattern = info.pattern;
-      known = true;
-    }
-    if (!known) {
-      const std::string hint = DidYouMean(pattern_, names);
-      return MakeError(
-          ErrorCode::kUsage,
-          fmt::format("generate: unknown pattern '{}'{}", pattern_,
-                      hint.empty() ? fmt::format("; there are {}", fmt::join(names, ", ")) : hint));
-    }
+    bench_.pattern = std::ranges::find(Patterns(), pattern_, &PatternInfo::name)->pattern;
     if (size_) {
       const auto size = ParseBytes(*size_);
       if (!size) return Unfit("--size", *size_, "bytes, as in 64MiB");
@@ -275,8 +263,10 @@ class GenerateCommand : public Command {
       ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(*device_, context.limits));
       ETUDE_ASSIGN_OR_RETURN(sources.device, ParseDevice(text, *device_));
     } else if (device_) {
+      if (const Status known = CheckGenerateDevice(*device_); !known) {
+        return MakeError(ErrorCode::kUsage, "generate: " + known.error().message);
+      }
       sources.device = FindDevice(*device_);
-      if (!sources.device) return UnknownDevice();
     }
     if (measured_ && !IsTable(*measured_)) {
       ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(*measured_, {}, context));
@@ -296,18 +286,6 @@ class GenerateCommand : public Command {
     if (device_) add(timed_->modelled, "by the roofline of " + sources.device->name, true);
     add(timed_->unknown, "unknown", timed_->unknown != 0);
     return {};
-  }
-
-  Status UnknownDevice() const {
-    std::vector<std::string> names;
-    for (const DevicePreset& device : DevicePresets()) names.emplace_back(device.name);
-    const std::string hint = DidYouMean(*device_, names);
-    return MakeError(
-        ErrorCode::kUsage,
-        fmt::format("generate: unknown device '{}'{}", *device_,
-                    hint.empty() ? fmt::format("; there are {}, and files that end in .toml",
-                                               fmt::join(names, ", "))
-                                 : hint));
   }
 
   void TellMemory(GeneratedJob& made) {
@@ -488,6 +466,44 @@ class GenerateCommand : public Command {
 };
 
 }  // namespace
+
+Status CheckGenerateWhat(std::string_view what) {
+  if (what == "microbench" || what == "text" || FindModelKind(what) != nullptr) return {};
+  return MakeError(ErrorCode::kUsage, fmt::format("found '{}', expected {}", what, WhatText()));
+}
+
+Status CheckGenerateModel(std::string_view what, const std::string& model) {
+  if (const ModelKind* kind = FindModelKind(what)) {
+    const bool is_known =
+        std::ranges::any_of(kind->presets,
+                            [&](const auto& preset) { return preset.first == model; }) ||
+        std::ranges::find(kind->others, model) != kind->others.end();
+    if (is_known || model.ends_with(".toml")) return {};
+    return tl::unexpected(UnknownModel(*kind, model));
+  }
+  if (what == "text") return {};
+  std::vector<std::string> names;
+  for (const PatternInfo& info : Patterns()) names.emplace_back(info.name);
+  if (std::ranges::find(names, model) != names.end()) return {};
+  const std::string hint = DidYouMean(model, names);
+  return MakeError(
+      ErrorCode::kUsage,
+      fmt::format("unknown pattern '{}'{}", model,
+                  hint.empty() ? fmt::format("; there are {}", fmt::join(names, ", ")) : hint));
+}
+
+Status CheckGenerateDevice(const std::string& device) {
+  if (device.ends_with(".toml") || FindDevice(device)) return {};
+  std::vector<std::string> names;
+  for (const DevicePreset& preset : DevicePresets()) names.emplace_back(preset.name);
+  const std::string hint = DidYouMean(device, names);
+  return MakeError(ErrorCode::kUsage,
+                   fmt::format("unknown device '{}'{}", device,
+                               hint.empty() ? fmt::format("; there are {}, and files that end in "
+                                                          ".toml",
+                                                          fmt::join(names, ", "))
+                                            : hint));
+}
 
 std::unique_ptr<Command> MakeGenerateCommand() { return std::make_unique<GenerateCommand>(); }
 

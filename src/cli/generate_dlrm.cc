@@ -143,6 +143,7 @@ ModelKind DlrmKind() {
       .options = {"--dp", "--bucket", "--batch", "--phase", "--optimizer", "--replicate-tables",
                   "--split-rows", "--split-columns", "--table-cost"},
       .presets = {},
+      .others = {},
       .make = MakeDlrm};
   AddPresets(DlrmPresets(), kind);
   return kind;

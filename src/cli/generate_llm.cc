@@ -259,10 +259,13 @@ ModelKind TransformerKind(std::string_view name, bool experts) {
                              "--keep-ends", "--context",    "--imbalance",
                              "--seed",      "--clip"},
                  .presets = {},
+                 .others = {},
                  .make = experts ? MakeMoe : MakeLlm};
   for (const TransformerPreset& preset : TransformerPresets()) {
     if (preset.model.experts.has_value() == experts) {
       kind.presets.emplace_back(preset.name, preset.source);
+    } else {
+      kind.others.emplace_back(preset.name);
     }
   }
   return kind;

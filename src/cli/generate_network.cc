@@ -167,6 +167,7 @@ ModelKind CnnKind() {
                  .options = {"--dp", "--zero", "--micro-batches", "--bucket", "--batch", "--image",
                              "--optimizer", "--phase"},
                  .presets = {},
+                 .others = {},
                  .make = MakeCnn};
   AddPresets(CnnPresets(), kind);
   return kind;
@@ -177,6 +178,7 @@ ModelKind DiffusionKind() {
                  .options = {"--dp", "--zero", "--micro-batches", "--bucket", "--batch", "--image",
                              "--optimizer", "--phase", "--steps"},
                  .presets = {},
+                 .others = {},
                  .make = MakeDiffusion};
   AddPresets(DiffusionPresets(), kind);
   return kind;

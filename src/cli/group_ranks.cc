@@ -25,7 +25,19 @@ Result<GroupRanks> ReadGroupRanks(const std::string& path, const RunContext& con
       return BadInput(
           fmt::format("{}: '{}': expected lists of ranks by names of groups", path, name));
     }
-    groups.emplace(name, ranks.get<std::vector<int64_t>>());
+    auto& members = groups.emplace(name, ranks.get<std::vector<int64_t>>()).first->second;
+    std::vector<int64_t> sorted = members;
+    std::ranges::sort(sorted);
+    if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end()) {
+      return BadInput(fmt::format("{}: '{}': found rank {} twice, expected each rank once", path,
+                                  name, *twice));
+    }
+  }
+  if (!json.is_object()) {
+    context.Warn(
+        fmt::format("{}: found {}, taken for no groups; expected lists of ranks by names "
+                    "of groups",
+                    path, json.dump()));
   }
   return groups;
 }

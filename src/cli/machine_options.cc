@@ -2,7 +2,7 @@
 
 #include "src/cli/machine_files.h"
 #include "src/sim/fault_text.h"
-#include "src/sim/link_faults.h"
+#include "src/sim/simulator.h"
 
 namespace etude {
 
@@ -47,7 +47,7 @@ Result<SimMachine> MachineOptions::Read(const Console& console) const {
     const Status added = AddSlowLinks(text, machine);
     if (!added) return MakeError(ErrorCode::kUsage, "--slow-link: " + added.error().message);
   }
-  ETUDE_RETURN_IF_ERROR(CheckFaults(machine));
+  ETUDE_RETURN_IF_ERROR(CheckMachine(machine));
   machine.system.replay_broadcasts = false;
   return machine;
 }

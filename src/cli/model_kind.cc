@@ -141,7 +141,7 @@ Error UnknownModel(const ModelKind& kind, const std::string& model) {
   for (const auto& [name, source] : kind.presets) names.emplace_back(name);
   const std::string hint = DidYouMean(model, names);
   return Error{ErrorCode::kUsage,
-               fmt::format("generate: unknown model '{}'{}", model,
+               fmt::format("unknown model '{}'{}", model,
                            hint.empty() ? fmt::format("; there are {}, and files that end in .toml",
                                                       fmt::join(names, ", "))
                                         : hint)};

@@ -81,6 +81,8 @@ struct ModelKind {
   std::vector<std::string_view> options;  // ModelOptions that it takes
   // Known models, each with where its numbers are from.
   std::vector<std::pair<std::string_view, std::string_view>> presets;
+  // Models of other kinds that `make` knows, too.
+  std::vector<std::string_view> others;
   // `model`: a preset, or a file with a model.
   Result<GeneratedJob> (*make)(const std::string& model, const ModelOptions& options,
                                const RunContext& context);

@@ -44,10 +44,8 @@ tl::unexpected<Error> OtherSize(const std::string& path, int64_t ranks, int64_t 
 Result<SimJob> ReadPrefix(const SimJobOptions& options, int64_t npus, const Console& console) {
   const std::string& prefix = options.paths.front();
   const RunContext& context = console.context();
-  int64_t ranks = 0;
-  while (ranks <= npus && Exists(RankFileOf(prefix, ranks))) ++ranks;
-  if (ranks < npus) return OtherSize(prefix, ranks, npus);
-  if (ranks > npus) {
+  ETUDE_RETURN_IF_ERROR(CheckRankFiles(prefix, npus));
+  if (Exists(RankFileOf(prefix, npus))) {
     return BadInput(fmt::format("{}: found a trace beyond the {} of the network",
                                 RankFileOf(prefix, npus),
                                 FormatCount(static_cast<uint64_t>(npus), "NPU")));
@@ -106,6 +104,25 @@ Status CheckNoneOfRecorded(const SimJobOptions& options) {
                                options.fill_ranks ? "--fill-ranks" : "--compute flops"));
 }
 
+// " (rank 0 sends to rank 9 in node 3)": the first partner that is none of so many ranks; "": none.
+std::string StrayPartner(const std::vector<RankOfJob>& ranks, int64_t npus) {
+  for (const RankOfJob& one : ranks) {
+    std::string found;
+    ForEachNode(*one.trace, [&](NodeId node) {
+      const Comm* comm = one.trace->comm(node);
+      const NodeKind kind = one.trace->kind(node);
+      const bool sends = kind == NodeKind::kSend;
+      if (comm == nullptr || !found.empty() || (!sends && kind != NodeKind::kRecv)) return;
+      const auto peer = sends ? comm->dst : comm->src;
+      if (!peer || *peer < npus) return;
+      found = fmt::format(" (rank {} {} rank {} in node {})", one.rank,
+                          sends ? "sends to" : "receives from", *peer, one.trace->source_id(node));
+    });
+    if (!found.empty()) return found;
+  }
+  return "";
+}
+
 std::vector<std::string> NotesOf(const AstraJob& job) {
   std::vector<std::string> notes;
   Nanos host;
@@ -122,6 +139,13 @@ std::vector<std::string> NotesOf(const AstraJob& job) {
 }
 
 }  // namespace
+
+Status CheckRankFiles(const std::string& prefix, int64_t npus) {
+  int64_t ranks = 0;
+  while (ranks < npus && Exists(RankFileOf(prefix, ranks))) ++ranks;
+  if (ranks == 0 || ranks == npus) return {};
+  return OtherSize(prefix, ranks, npus);
+}
 
 void SimJobOptions::Declare(Options& options) {
   options.Positionals("job", &paths,
@@ -147,6 +171,8 @@ Result<SimJob> ReadSimJob(const SimJobOptions& options, int64_t npus, const Cons
     return ReadPrefix(options, npus, console);
   }
   SimJob read;
+  bool is_recorded = false;
+  std::string stray;  // a partner beyond the ranks of the network
   if (is_one && IsJobFolder(first)) {
     ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
     if (!options.groups.empty()) {
@@ -167,6 +193,7 @@ Result<SimJob> ReadSimJob(const SimJobOptions& options, int64_t npus, const Cons
     const bool is_chakra = std::ranges::all_of(traces.traces, [](const Trace& trace) {
       return trace.info().format == TraceFormat::kChakra;
     });
+    is_recorded = !is_chakra;
     if (is_chakra && !options.fill_ranks) ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
     if (!is_chakra || options.fill_ranks) {
       ETUDE_ASSIGN_OR_RETURN(AstraJob graphs, ToSimGraphs(options, inputs, traces, npus, console));
@@ -181,11 +208,22 @@ Result<SimJob> ReadSimJob(const SimJobOptions& options, int64_t npus, const Cons
     for (size_t i = 0; i < traces.traces.size(); ++i) {
       ranks.push_back({.rank = traces.ranks[i], .trace = &traces.traces[i]});
     }
+    stray = StrayPartner(ranks, npus);
     ETUDE_ASSIGN_OR_RETURN(
         read.job, EncodeJob(ranks, {.groups = std::move(traces.groups), .limits = context.limits}));
   }
-  if (read.job->rank_count() != npus || read.job->mesh.size() != npus) {
-    return OtherSize(first, read.job->rank_count(), npus);
+  if (const int64_t ranks = read.job->rank_count(); ranks != npus) {
+    tl::unexpected<Error> error = OtherSize(first, ranks, npus);
+    if (is_recorded && ranks < npus && !options.fill_ranks) {
+      error.value().message += "; with --fill-ranks the others do what the nearest one does";
+    }
+    return error;
+  }
+  if (const int64_t ranks = read.job->mesh.size(); ranks != npus) {
+    return BadInput(
+        fmt::format("{}: found ranks up to {} in what its {} do{}, but the network has {}", first,
+                    ranks - 1, FormatCount(static_cast<uint64_t>(npus), "rank"), stray,
+                    FormatCount(static_cast<uint64_t>(npus), "NPU")));
   }
   ETUDE_ASSIGN_OR_RETURN(read.workload, WorkloadOfJob(*read.job, context.limits));
   return read;

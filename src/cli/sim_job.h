@@ -36,6 +36,10 @@ struct SimJob {
   std::vector<std::string> notes;
 };
 
+// kBadInput if there are some of PREFIX.0.et …, but not one for each of `npus` NPUs. ASTRA-sim does
+// not look at more.
+Status CheckRankFiles(const std::string& prefix, int64_t npus);
+
 // Reads it for a machine with `npus` NPUs: PREFIX.0.et … as ASTRA-sim does, a folder of classes,
 // or traces in any format, of which recorded ones are made graphs of device work on the way
 // (docs/models/astra_sim.md). kBadInput unless the job has a trace for each NPU, and no more.

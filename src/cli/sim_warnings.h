@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 
 #include "src/base/run_context.h"
@@ -11,12 +13,21 @@
 
 namespace etude {
 
-// Warns of what ASTRA-sim passes over without a word; `system` is what messages call the file.
-void WarnOfSilences(const SimMachine& machine, const std::string& system,
+// What messages call the files of a machine.
+struct MachineNames {
+  std::string system;
+  std::string memory;
+};
+
+// Warns of what ASTRA-sim passes over without a word.
+void WarnOfSilences(const SimMachine& machine, const MachineNames& names,
                     const SimWorkload& workload, const SimResult& result,
                     const RunContext& context);
 
-// Says why ranks wait for ever. `prefix`: of their files; "": they are called by their numbers.
+// What messages call ranks. `prefix`: of their files; "": they are called by their numbers.
+std::function<std::string(int64_t)> NamesOfRanks(const std::string& prefix);
+
+// Says why ranks wait for ever.
 void Complain(const SimDiagnosis& diagnosis, const std::string& prefix, const Console& console);
 
 }  // namespace etude

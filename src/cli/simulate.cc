@@ -84,8 +84,10 @@ class SimulateCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(const SimJob job, ReadSimJob(job_, machine.npus(), console));
     ETUDE_RETURN_IF_ERROR(files_.CheckJob(job));
     ETUDE_ASSIGN_OR_RETURN(const SimResult result, SimulateUntilStopped(machine, job, console));
-    WarnOfSilences(machine, machine_.system.empty() ? "--system" : machine_.system, job.workload,
-                   result, console.context());
+    WarnOfSilences(machine,
+                   {.system = machine_.system.empty() ? "--system" : machine_.system,
+                    .memory = machine_.memory},
+                   job.workload, result, console.context());
     const Arrivals arrivals(machine, job.workload, result);
     const SimAccount account = AccountOf(job.workload, result, arrivals);
     std::optional<SimDiagnosis> diagnosis;
@@ -174,7 +176,7 @@ class SimulateCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(const auto stop, StopSignal::Make());
     RunContext context = console.context();
     context.stop = stop->flag();
-    return Simulate(machine, job.workload, {.context = &context});
+    return Simulate(machine, job.workload, {.name = NamesOfRanks(job.prefix), .context = &context});
   }
 
   void Print(const Simulated& step, const std::vector<Table>& tables,

@@ -129,14 +129,14 @@ class Sweep {
 
   // Simulates what is not known, on so many threads at once (0: as many as there are cores), until
   // `stop` is set.
-  // Returns how many that were; kInterrupted when stopped. Points that are done are kept.
-  Result<size_t> Simulate(int64_t threads, const std::atomic<bool>* stop) {
+  // Returns what to say of it; kInterrupted when stopped. Points that are done are kept.
+  Result<std::string> Simulate(int64_t threads, const std::atomic<bool>* stop) {
     stop_ = stop;
     std::vector<const SweepTask*> open;
     for (const SweepTask& task : tasks_) {
       if (!results_.rows[task.rows.front()].outcome) open.push_back(&task);
     }
-    if (open.empty()) return 0;
+    if (open.empty()) return "all points are known";
     // Those of one job after each other, so that it is read once.
     std::ranges::stable_sort(open, {}, &SweepTask::job_hash);
     ETUDE_RETURN_IF_ERROR(MakeFolder(folder_ + "/points"));
@@ -144,11 +144,17 @@ class Sweep {
     if (error_) return tl::unexpected<Error>(*error_);
     if (*stop_) {
       return MakeError(ErrorCode::kInterrupted,
-                       fmt::format("interrupted: {} of {} are done, the same command goes on",
+                       fmt::format("interrupted with {} of {} done: the same command goes on",
                                    results_.rows.size() - RowsLeft(),
                                    FormatCount(results_.rows.size(), "point")));
     }
-    return open.size();
+    const auto is_refused = [&](const SweepTask* task) {
+      return results_.rows[task->rows.front()].outcome->state == SweepOutcome::State::kRefused;
+    };
+    const auto refused = static_cast<size_t>(std::ranges::count_if(open, is_refused));
+    std::string said = fmt::format("{} simulated", FormatCount(open.size() - refused, "point"));
+    if (refused > 0) said += fmt::format(", {} refused", refused);
+    return said;
   }
 
   size_t RowsLeft() const {
@@ -167,6 +173,7 @@ class Sweep {
  private:
   Status PlanPoint(size_t index, std::map<std::string, size_t>& known) {
     ETUDE_ASSIGN_OR_RETURN(const SweepPoint point, planner_->PointAt(index));
+    ETUDE_RETURN_IF_ERROR(CheckGenerate(point));
     ETUDE_ASSIGN_OR_RETURN(const SweepMachine made, MachineOf(point));
     const int64_t npus = made.machine.npus();
     SweepRow row{.point = index,
@@ -194,6 +201,21 @@ class Sweep {
     tasks_[found->second].rows.push_back(index);
     results_.rows.push_back(std::move(row));
     return {};
+  }
+
+  // Whether there is what a point generates its job from.
+  static Status CheckGenerate(const SweepPoint& point) {
+    const std::vector<std::string>& words = point.job.generate;
+    if (words.empty()) return {};
+    const auto placed = [&](const char* key, const Status& status) -> Status {
+      if (status) return {};
+      return BadInput(fmt::format("{}: {}", point.generate_places.at(key), status.error().message));
+    };
+    ETUDE_RETURN_IF_ERROR(placed("what", CheckGenerateWhat(words[0])));
+    ETUDE_RETURN_IF_ERROR(placed("model", CheckGenerateModel(words[0], words[1])));
+    const auto device = std::ranges::find(words, "--device");
+    if (device == words.end() || device + 1 == words.end()) return {};
+    return placed("device", CheckGenerateDevice(device[1]));
   }
 
   // Which file of its job a point lacks, where the spec names it.
@@ -311,14 +333,16 @@ class Sweep {
     }
     ETUDE_ASSIGN_OR_RETURN(last, jobs_.Read(point, task.job_hash, npus, context));
     const SimWorkload& workload = last->workload;
-    ETUDE_ASSIGN_OR_RETURN(const SimResult result,
-                           etude::Simulate(made.machine, workload, {.context = &context}));
+    ETUDE_ASSIGN_OR_RETURN(
+        const SimResult result,
+        etude::Simulate(made.machine, workload,
+                        {.name = NamesOfRanks(last->prefix), .context = &context}));
     if (result.stopped) return MakeError(ErrorCode::kInterrupted, "interrupted");
     SweepOutcome outcome;
     outcome.notes = last->notes;
     RunContext notes;
     notes.warn = [&](std::string_view text) { outcome.notes.emplace_back(text); };
-    WarnOfSilences(made.machine, "system", workload, result, notes);
+    WarnOfSilences(made.machine, {.system = "system", .memory = "memory"}, workload, result, notes);
     const Arrivals arrivals(made.machine, workload, result);
     if (const auto diagnosis = Diagnose(workload, result, arrivals)) {
       outcome.state = SweepOutcome::State::kUnfinished;
@@ -379,9 +403,8 @@ class SweepCommand : public Command {
     if (!output_.empty()) sweep.TakeKept();
     if (!dry_run_) {
       ETUDE_ASSIGN_OR_RETURN(const auto stop, StopSignal::Make());
-      ETUDE_ASSIGN_OR_RETURN(const size_t simulated, sweep.Simulate(jobs_, stop->flag()));
-      console.Say(simulated == 0 ? "all points are known"
-                                 : fmt::format("{} simulated", FormatCount(simulated, "point")));
+      ETUDE_ASSIGN_OR_RETURN(const std::string said, sweep.Simulate(jobs_, stop->flag()));
+      console.Say(said);
     }
     const SweepResults& results = sweep.Finish();
     if (!dry_run_) ETUDE_RETURN_IF_ERROR(WriteResults(results));

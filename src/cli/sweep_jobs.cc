@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,15 +12,18 @@
 #include <filesystem>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "src/base/sha256.h"
+#include "src/base/version.h"
 #include "src/cli/exit_code.h"
 #include "src/cli/group_ranks.h"
 #include "src/cli/installation.h"
 #include "src/cli/output_files.h"
+#include "src/formats/atomic_file.h"
 #include "src/formats/byte_source.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/job_folder.h"
@@ -45,16 +49,78 @@ Status AddFile(const std::string& name, const std::string& path, const Limits& l
   return {};
 }
 
+// In the folder of a generated job: tells whether it is the one that was made.
+constexpr std::string_view kCheckFile = "check";
+
+constexpr std::string_view kLogSuffix = ".log";
+
+// A job that is being made: a folder that does not exist yet, and beside it a file for errors,
+// which is locked as long as this process or the one that makes the job lives.
+class JobInMaking {
+ public:
+  // In `jobs`, under names that nobody else has.
+  static Result<JobInMaking> Begin(const std::string& jobs, const std::string& name) {
+    std::string log = fmt::format("{}/{}.XXXXXX{}", jobs, name, kLogSuffix);
+    const int file = mkostemps(log.data(), static_cast<int>(kLogSuffix.size()), O_CLOEXEC);
+    if (file < 0)
+      return MakeError(ErrorCode::kIo, fmt::format("{}: {}", log, std::strerror(errno)));
+    flock(file, LOCK_EX);
+    return JobInMaking(std::move(log), file);
+  }
+  JobInMaking(JobInMaking&& other) noexcept
+      : log_(std::move(other.log_)), file_(std::exchange(other.file_, -1)) {}
+  JobInMaking& operator=(JobInMaking&&) = delete;
+  ~JobInMaking() {
+    if (file_ < 0) return;
+    Remove(log_);
+    close(file_);
+  }
+
+  std::string folder() const { return FolderOf(log_); }
+  const std::string& log() const { return log_; }
+  int file() const { return file_; }
+
+  // Removes what processes that were killed have left in `jobs`.
+  static void RemoveAbandoned(const std::string& jobs) {
+    std::vector<std::string> logs;
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator(jobs, error)) {
+      if (entry.path().extension() == kLogSuffix) logs.push_back(entry.path().string());
+    }
+    for (const std::string& log : logs) {
+      const int file = open(log.c_str(), O_RDWR | O_CLOEXEC);
+      if (file < 0) continue;
+      if (flock(file, LOCK_EX | LOCK_NB) == 0) Remove(log);
+      close(file);
+    }
+  }
+
+ private:
+  JobInMaking(std::string log, int file) : log_(std::move(log)), file_(file) {}
+
+  static std::string FolderOf(const std::string& log) {
+    return log.substr(0, log.size() - kLogSuffix.size());
+  }
+  // The folder first: what has no file for errors is not found any more.
+  static void Remove(const std::string& log) {
+    std::error_code ignored;
+    fs::remove_all(FolderOf(log), ignored);
+    fs::remove(log, ignored);
+  }
+
+  std::string log_;
+  int file_;
+};
+
 // Runs `words` without output; its errors go to the file `errors`.
-Result<int> RunSilently(std::vector<std::string> words, const std::string& errors) {
+Result<int> RunSilently(std::vector<std::string> words, int errors) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, errors.c_str(),
-                                   O_WRONLY | O_CREAT | O_TRUNC, 0666);
+  posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
   pid_t child = 0;
   const int failed = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
@@ -168,8 +234,12 @@ Result<std::shared_ptr<const SimJob>> SweepJobs::Read(const SweepPoint& point,
   options.compute = source.compute;
   options.fill_ranks = source.fill_ranks;
   options.jobs = 1;
-  ETUDE_ASSIGN_OR_RETURN(SimJob read, ReadSimJob(options, npus, console_));
-  auto job = std::make_shared<const SimJob>(std::move(read));
+  Result<SimJob> read = ReadSimJob(options, npus, console_);
+  if (!read && !source.generate.empty() && !IsWhole(FolderOf(hash), hash)) {
+    return MakeError(ErrorCode::kIo, FolderOf(hash) + ": was changed while it was read");
+  }
+  if (!read) return tl::unexpected<Error>(read.error());
+  auto job = std::make_shared<const SimJob>(*std::move(read));
   slot->job = job;
   return job;
 }
@@ -177,42 +247,80 @@ Result<std::shared_ptr<const SimJob>> SweepJobs::Read(const SweepPoint& point,
 Result<std::string> SweepJobs::Generate(const SweepPoint& point, const std::string& hash,
                                         const RunContext& context) {
   const SweepJobSource& source = point.job;
-  const std::string folder = fmt::format("{}/jobs/{}", folder_, hash.substr(0, 16));
+  const std::string folder = FolderOf(hash);
   const bool has_classes = HasClasses(source.generate.front());
   const std::string path = has_classes ? folder : fmt::format("{}/{}", folder, kGeneratedPrefix);
-  if (fs::exists(folder)) return path;
-  ETUDE_RETURN_IF_ERROR(MakeFolder(folder_ + "/jobs"));
+  if (fs::exists(folder)) {
+    if (IsWhole(folder, hash)) return path;
+    context.Warn(fmt::format("{}: is damaged, the job is generated again", folder));
+  }
+  const std::string jobs = folder_ + "/jobs";
+  ETUDE_RETURN_IF_ERROR(MakeFolder(jobs));
+  JobInMaking::RemoveAbandoned(jobs);
   // Complete or not at all: made beside, then renamed.
-  const std::string made = fmt::format("{}.{}", folder, getpid());
-  const std::string errors = made + ".log";
+  ETUDE_ASSIGN_OR_RETURN(const JobInMaking making,
+                         JobInMaking::Begin(jobs, fs::path(folder).filename().string()));
+  const std::string made = making.folder();
   std::vector<std::string> words = {ProgramPath(), "generate"};
   words.insert(words.end(), source.generate.begin(), source.generate.end());
   words.insert(words.end(),
                {"-o", has_classes ? made : fmt::format("{}/{}", made, kGeneratedPrefix)});
   if (has_classes) words.insert(words.end(), {"--to", "classes"});
-  const Result<int> code = RunSilently(std::move(words), errors);
-  const Result<std::string> said = ReadWholeFile(errors, context.limits);
-  std::error_code ignored;
-  fs::remove(errors, ignored);
-  if (!code) return tl::unexpected<Error>(code.error());
-  if (*code == 0) {
+  ETUDE_ASSIGN_OR_RETURN(const int code, RunSilently(std::move(words), making.file()));
+  const Result<std::string> said = ReadWholeFile(making.log(), context.limits);
+  if (code == 0) {
     if (said) PassWarnings(*said, point.name, context);
-    std::error_code error;
-    fs::rename(made, folder, error);
-    if (!error || fs::exists(folder)) {  // by another shard
-      fs::remove_all(made, ignored);
-      return path;
-    }
-    return MakeError(ErrorCode::kIo, fmt::format("{}: {}", folder, error.message()));
+    ETUDE_RETURN_IF_ERROR(Place(made, folder, hash));
+    return path;
   }
-  fs::remove_all(made, ignored);
   if (context.stopped()) return MakeError(ErrorCode::kInterrupted, "interrupted");
   const std::string message =
-      said && !said->empty() ? LastLine(*said) : fmt::format("exit code {}", *code);
+      said && !said->empty() ? LastLine(*said) : fmt::format("exit code {}", code);
   const bool refused =
-      *code == static_cast<int>(ExitCode::kUsage) || *code == static_cast<int>(ExitCode::kBadInput);
+      code == static_cast<int>(ExitCode::kUsage) || code == static_cast<int>(ExitCode::kBadInput);
   return MakeError(refused ? ErrorCode::kBadInput : ErrorCode::kUnavailable,
                    "etude generate: " + message);
+}
+
+Result<std::string> SweepJobs::CheckOf(const std::string& folder, const std::string& hash) const {
+  std::string listing = fmt::format("{} {}\n", kVersion, hash);
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::ranges::sort(names);
+  for (const std::string& name : names) {
+    if (name == kCheckFile) continue;
+    const std::string path = fmt::format("{}/{}", folder, name);
+    ETUDE_RETURN_IF_ERROR(AddFile(name, path, console_.context().limits, listing));
+  }
+  return Sha256(listing) + "\n";
+}
+
+std::string SweepJobs::FolderOf(const std::string& hash) const {
+  return fmt::format("{}/jobs/{}", folder_, hash.substr(0, 16));
+}
+
+bool SweepJobs::IsWhole(const std::string& folder, const std::string& hash) const {
+  const auto said =
+      ReadWholeFile(fmt::format("{}/{}", folder, kCheckFile), console_.context().limits);
+  const auto is = CheckOf(folder, hash);
+  return said && is && *said == *is;
+}
+
+Status SweepJobs::Place(const std::string& made, const std::string& folder,
+                        const std::string& hash) const {
+  ETUDE_ASSIGN_OR_RETURN(const std::string check, CheckOf(made, hash));
+  ETUDE_RETURN_IF_ERROR(WriteFile(fmt::format("{}/{}", made, kCheckFile), check));
+  std::error_code error;
+  fs::rename(made, folder, error);
+  // By another shard, or a damaged one.
+  if (!error || IsWhole(folder, hash)) return {};
+  fs::remove_all(folder, error);
+  fs::rename(made, folder, error);
+  if (!error || IsWhole(folder, hash)) return {};
+  return MakeError(ErrorCode::kIo, fmt::format("{}: {}", folder, error.message()));
 }
 
 void SweepJobs::PassWarnings(const std::string& said, const std::string& name,

@@ -44,9 +44,15 @@ class SweepJobs {
   };
 
   Result<std::string> HashFiles(const SweepJobSource& source, int64_t npus) const;
-  // The path of the generated job.
+  // The path of the generated job, which is made unless it is there and undamaged.
   Result<std::string> Generate(const SweepPoint& point, const std::string& hash,
                                const RunContext& context);
+  std::string FolderOf(const std::string& hash) const;  // of a generated job
+  // What the check file of a generated job has to say.
+  Result<std::string> CheckOf(const std::string& folder, const std::string& hash) const;
+  bool IsWhole(const std::string& folder, const std::string& hash) const;
+  // Puts the job that is complete in `made` in the place of `folder`.
+  Status Place(const std::string& made, const std::string& folder, const std::string& hash) const;
   void PassWarnings(const std::string& said, const std::string& name, const RunContext& context);
 
   const std::string folder_;

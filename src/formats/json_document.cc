@@ -58,7 +58,7 @@ class KeyWatch {
   std::string twice_;
 };
 
-// `unique`: a key that an object has twice is an error.
+// `unique`: a key that an object has twice is an error; else it is said.
 Result<Json> ParseWhole(const std::string& path, std::string_view text, std::string_view name,
                         bool unique, const RunContext& context) {
   KeyWatch keys;
@@ -71,7 +71,7 @@ Result<Json> ParseWhole(const std::string& path, std::string_view text, std::str
     if (event == Json::parse_event_t::object_end || event == Json::parse_event_t::array_end) {
       --depth;
     }
-    if (unique && !too_deep) keys.See(event, parsed);
+    if (!too_deep) keys.See(event, parsed);
     return !too_deep;
   };
   Json json = Json::parse(text, watch, /*allow_exceptions=*/false);
@@ -79,7 +79,9 @@ Result<Json> ParseWhole(const std::string& path, std::string_view text, std::str
   if (json.is_discarded()) {
     return BadInput(fmt::format("{}: not valid JSON, expected {}", path, name));
   }
-  if (!keys.twice().empty()) {
+  if (!keys.twice().empty() && !unique) {
+    context.Warn(fmt::format("{}{}: found the key twice, the last one counts", path, keys.twice()));
+  } else if (!keys.twice().empty()) {
     return BadInput(fmt::format("{}{}: found the key twice, expected it once", path, keys.twice()));
   }
   return json;

@@ -14,6 +14,7 @@
 #include "src/python/bindings.h"
 #include "src/python/columns.h"
 #include "src/report/accounts.h"
+#include "src/trace/validator.h"
 #include "src/transform/read_job.h"
 #include "src/transform/slice.h"
 #include "src/transform/write_trace.h"

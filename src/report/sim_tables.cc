@@ -329,6 +329,10 @@ std::string ToText(const SimMachine& machine) {
                            ? "no remote"
                            : fmt::format("{} of {:.6g} GB/s, {} ns", Name(memory.kind),
                                          memory.bandwidth, memory.latency);
+  if (memory.kind == RemoteMemoryKind::kPerNode) {
+    remote += fmt::format(", nodes of {}",
+                          FormatCount(static_cast<uint64_t>(memory.npus_per_node), "NPU"));
+  }
   const std::string local =
       system.memory_bandwidth > 0 ? fmt::format("{:.6g} GB/s", system.memory_bandwidth) : "no time";
   table.Row({"memory", fmt::format("local {}, {}", local, remote)});

@@ -356,6 +356,18 @@ TEST(Account, AnInterruptedSimulation) {
 }
 
 // 1 GB all-reduced by 4 ranks in 0.1 s: 10 GB/s, and 15 GB/s on the wire.
+TEST(Account, MeansAreExactBeyondWhatADoubleHolds) {
+  constexpr int64_t kLong = (int64_t{1} << 56) + 1;
+  SimAccount account;
+  account.step = kLong;
+  account.classes = {{.ranks = 2, .end = kLong, .times = {.exposed_communication = kLong}},
+                     {.ranks = 1, .end = kLong, .times = {.exposed_communication = kLong}}};
+  const SimClassAccount mean = MeanOf(account);
+  EXPECT_EQ(mean.end, kLong);
+  EXPECT_EQ(mean.times.exposed_communication, kLong);
+  EXPECT_EQ(mean.times.compute, 0);
+}
+
 TEST(Account, Bandwidths) {
   EXPECT_DOUBLE_EQ(BusFactor(CollectiveType::kAllReduce, 4), 1.5);
   EXPECT_DOUBLE_EQ(BusFactor(CollectiveType::kAllGather, 4), 0.75);

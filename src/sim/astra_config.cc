@@ -112,7 +112,11 @@ constexpr Quantity kNetworkRate{
                                                                        {"TB/s", 1e12 / kGib},
                                                                        {"Gbps", 1.25e8 / kGib},
                                                                        {"Tbps", 1.25e11 / kGib},
-                                                                       {"Mbps", 1.25e5 / kGib}};
+                                                                       {"Mbps", 1.25e5 / kGib},
+                                                                       {"KiB/s", 1.0 / 1048576},
+                                                                       {"KB/s", 1e3 / kGib},
+                                                                       {"B/s", 1 / kGib},
+                                                                       {"Kbps", 125 / kGib}};
       return InUnits(text, kUnits);
     }};
 constexpr Quantity kMemoryRate{"GB/s, or a rate as in 3.35TB/s or 900GiB/s",
@@ -121,6 +125,10 @@ constexpr Quantity kMemoryRate{"GB/s, or a rate as in 3.35TB/s or 900GiB/s",
                                      {"GB/s", 1},
                                      {"MB/s", 1e-3},
                                      {"TB/s", 1e3},
+                                     {"KB/s", 1e-6},
+                                     {"B/s", 1e-9},
+                                     {"KiB/s", 1024 / 1e9},
+                                     {"MiB/s", 1048576 / 1e9},
                                      {"GiB/s", kGib / 1e9},
                                      {"TiB/s", 1024 * kGib / 1e9}};
                                  return InUnits(text, kUnits);
@@ -132,8 +140,29 @@ constexpr Quantity kPeak{"TFLOPS, or a rate as in 989TFLOPS", [](std::string_vie
                          }};
 
 std::string Hint(std::string_view word, std::span<const std::string_view> known) {
-  const std::string nearest = Nearest(std::string(word), {known.begin(), known.end()});
+  std::string nearest = Nearest(std::string(word), {known.begin(), known.end()});
+  // Any letter is near to any other.
+  if (nearest.size() == 1 && (word.size() != 1 || (word[0] | 0x20) != (nearest[0] | 0x20))) {
+    nearest.clear();
+  }
   return nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
+}
+
+// "3:7": line and column of the last of the first `count` bytes.
+std::string PlaceIn(std::string_view text, size_t count) {
+  const std::string_view before = text.substr(0, std::max<size_t>(count, 1) - 1);
+  const size_t line = before.rfind('\n') + 1;  // where it begins; without one 0
+  return fmt::format("{}:{}", std::ranges::count(before, '\n') + 1, before.size() - line + 1);
+}
+
+// Without the name of the library's error and the place.
+std::string ReasonOf(const Json::parse_error& error) {
+  std::string_view text = error.what();
+  for (const std::string_view mark : {"parse error at line ", ": "}) {
+    const size_t at = text.find(mark);
+    if (at != std::string_view::npos) text.remove_prefix(at + mark.size());
+  }
+  return std::string(text);
 }
 
 // The values of a JSON object by key, each of a known form.
@@ -150,12 +179,11 @@ class JsonConfig {
     Json json;
     try {
       json = Json::parse(text, note_key, /*allow_exceptions=*/true, /*ignore_comments=*/true);
-    } catch (const Json::exception& error) {
-      const auto* place = dynamic_cast<const Json::parse_error*>(&error);
-      const std::string_view before =
-          std::string_view(text).substr(0, place == nullptr ? 0 : place->byte);
-      return BadInput(fmt::format("{}:{}: found what is no JSON object", path,
-                                  std::ranges::count(before, '\n') + 1));
+    } catch (const Json::parse_error& error) {
+      return BadInput(fmt::format("{}:{}: found what is no JSON object: {}", path,
+                                  PlaceIn(text, error.byte), ReasonOf(error)));
+    } catch (const Json::exception&) {
+      return BadInput(fmt::format("{}: found what is no JSON object", path));
     }
     if (!json.is_object()) return BadInput(fmt::format("{}: expected a JSON object", path));
     std::ranges::sort(keys);
@@ -265,7 +293,7 @@ Result<std::vector<std::string>> ListOf(const YAML::Node& root, const char* key,
 }
 
 // As ASTRA-sim keeps them: in single precision, times in whole nanoseconds.
-Result<SharedBus> BusOf(const JsonConfig& json) {
+Result<SharedBus> BusOf(const JsonConfig& json, std::vector<std::string>& remarks) {
   SharedBus bus;
   const auto take = [&](const char* key, const Quantity& quantity, double& value) -> Status {
     ETUDE_RETURN_IF_ERROR(json.TakeNumber(key, quantity, value));
@@ -278,6 +306,9 @@ Result<SharedBus> BusOf(const JsonConfig& json) {
     double value = 0;
     ETUDE_RETURN_IF_ERROR(take(key, kNanos, value));
     *time = WholeNanos(value);
+    if (static_cast<double>(*time) == value) continue;
+    remarks.push_back(
+        fmt::format("{}: found {:.6g} ns, taken for {} ns as in ASTRA-sim", key, value, *time));
   }
   ETUDE_RETURN_IF_ERROR(take("G", kNumber, bus.nanos_of_byte));
   ETUDE_RETURN_IF_ERROR(json.TakeWhole("local-reduction-delay", kNanos, 0, bus.reduction));
@@ -423,7 +454,7 @@ Result<AstraCollectives> ParseAstraSystem(const std::string& text, const std::st
   bool shared_bus = false;
   ETUDE_RETURN_IF_ERROR(json.TakeTruth("model-shared-bus", shared_bus));
   if (shared_bus) {
-    ETUDE_ASSIGN_OR_RETURN(system.shared_bus, BusOf(json));
+    ETUDE_ASSIGN_OR_RETURN(system.shared_bus, BusOf(json, machine.system_remarks));
   }
   if (system.roofline && (!(system.memory_bandwidth > 0) || !(system.peak > 0))) {
     return BadInput(fmt::format(
@@ -450,6 +481,11 @@ Result<AstraCollectives> ParseAstraSystem(const std::string& text, const std::st
     ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> files,
                            json.Names((key + "-custom").c_str()));
     if (!files.empty()) collectives[type] = files.front();
+    if (files.size() > 1) {
+      machine.system_remarks.push_back(
+          fmt::format("{}-custom: found {} programs, of which the first one runs in all dimensions",
+                      key, files.size()));
+    }
   }
   return collectives;
 }
@@ -469,11 +505,26 @@ Status ParseAstraMemory(const std::string& text, const std::string& path, SimMac
   ETUDE_RETURN_IF_ERROR(json.TakeWhole("remote-mem-latency", kNanos, 0, memory.latency));
   ETUDE_RETURN_IF_ERROR(json.TakeNumber("remote-mem-bw", kMemoryRate, memory.bandwidth));
   ETUDE_RETURN_IF_ERROR(json.TakeWhole("num-npus-per-node", kNumber, 1, memory.npus_per_node));
+  int64_t nodes = 0;
+  ETUDE_RETURN_IF_ERROR(json.TakeWhole("num-nodes", kNumber, 1, nodes));
   // ASTRA-sim has whole bytes a nanosecond.
   if (!json.IsText("remote-mem-bw")) memory.bandwidth = std::floor(memory.bandwidth);
   if (memory.kind != RemoteMemoryKind::kNone && !(memory.bandwidth > 0)) {
     return BadInput(fmt::format(
         "{}: remote-mem-bw: expected 1 byte a nanosecond or more, or a rate with a unit", path));
+  }
+  const auto remark = [&](std::string text) { machine.memory_remarks.push_back(std::move(text)); };
+  if (memory.kind != RemoteMemoryKind::kNone && !json.Has("remote-mem-latency")) {
+    remark("has no remote-mem-latency, taken for 0 ns");
+  }
+  if (memory.kind != RemoteMemoryKind::kPerNode) return {};
+  if (!json.Has("num-npus-per-node")) remark("has no num-npus-per-node, taken for 1");
+  if (const int64_t npus = machine.npus();
+      nodes > 0 && !machine.dims.empty() &&
+      (npus % nodes != 0 || npus / nodes != memory.npus_per_node)) {
+    remark(
+        fmt::format("found {} nodes of {}, but the network has {} NPUs: ranks are on nodes of {}",
+                    nodes, memory.npus_per_node, npus, memory.npus_per_node));
   }
   return {};
 }

@@ -48,8 +48,9 @@ struct TreeState {
 // A collective that is a program.
 struct ProgramState {
   const SimRank* rank = nullptr;
-  std::vector<uint32_t> waits;
-  size_t left = 0;  // nodes
+  static constexpr uint32_t kDone = UINT32_MAX;
+  std::vector<uint32_t> waits;  // for so many others; kDone: is done
+  size_t left = 0;              // nodes; 0 before it begins
 };
 
 // A chunk of a collective on a rank.

@@ -55,6 +55,14 @@ SimWait WaitOf(const SimWorkload& workload, const SimResult& result, const Arriv
         wait.what += fmt::format(" (rank {} has come with {} bytes in its node {})", other->rank,
                                  its.nodes[other->node].bytes, its.source_ids[other->node]);
       }
+      const auto in_program = std::ranges::find(done.waits, i, &SimProgramWait::node);
+      if (in_program != done.waits.end()) {
+        const auto way = in_program->receives
+                             ? fmt::format("for {} bytes from", in_program->bytes)
+                             : fmt::format("that {} bytes come to", in_program->bytes);
+        wait.what += fmt::format(", whose program waits in its node {} {} rank {} with tag {}",
+                                 in_program->id, way, in_program->peer, in_program->tag);
+      }
     }
     return wait;
   }

@@ -123,6 +123,9 @@ struct SimMachine {
   // What is wrong with it.
   std::map<int64_t, double> stragglers;  // by rank: computations take so many times as long
   std::vector<SlowLink> slow_links;
+  // What its files leave open, or say in vain, and what is taken for it; a line each.
+  std::vector<std::string> system_remarks;
+  std::vector<std::string> memory_remarks;
 
   int64_t npus() const {
     int64_t total = 1;

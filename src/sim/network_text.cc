@@ -15,6 +15,21 @@ tl::unexpected<Error> Missing(std::string_view dim, std::string_view what) {
   return BadInput(fmt::format("found '{}' without {}, expected {}", dim, what, kExample));
 }
 
+// Without blanks around it.
+std::string_view Trimmed(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  return text.substr(0, text.find_last_not_of(' ') + 1);
+}
+
+// Takes the first dimension, up to the blank before the next one.
+std::string_view TakeDim(std::string_view& dims) {
+  size_t end = dims.find(' ');
+  while (end < dims.size() && !IsNetworkOfDims(dims.substr(end))) end = dims.find(' ', end + 1);
+  const std::string_view dim = dims.substr(0, end);
+  dims.remove_prefix(dim.size());
+  return Trimmed(dim);
+}
+
 }  // namespace
 
 bool IsNetworkOfDims(std::string_view text) {
@@ -40,9 +55,8 @@ Result<std::string> NetworkOfDims(std::string_view dims) {
                                {"", "a latency"}};
   std::string lists[std::size(kFields)];
   while (!dims.empty()) {
-    const size_t blank = dims.find(' ');
-    const std::string_view dim = dims.substr(0, blank);
-    dims.remove_prefix(blank == std::string_view::npos ? dims.size() : blank + 1);
+    dims = Trimmed(dims);
+    const std::string_view dim = TakeDim(dims);
     if (dim.empty()) continue;
     std::string_view rest = dim;
     for (size_t i = 0; i < std::size(kFields); ++i) {
@@ -53,7 +67,8 @@ Result<std::string> NetworkOfDims(std::string_view dims) {
       }
       const size_t end = mark.empty() ? rest.size() : rest.find(mark);
       if (end == std::string_view::npos || (mark.empty() && end == 0)) return Missing(dim, missing);
-      lists[i] += fmt::format("{}\"{}\"", lists[i].empty() ? "" : ", ", rest.substr(0, end));
+      lists[i] +=
+          fmt::format("{}\"{}\"", lists[i].empty() ? "" : ", ", Trimmed(rest.substr(0, end)));
       rest.remove_prefix(end + mark.size());
     }
   }

@@ -20,6 +20,12 @@ TEST(NetworkText, IsNoFilesName) {
   }
 }
 
+TEST(NetworkText, BlanksBeforeUnitsAndAfterCommas) {
+  EXPECT_EQ(NetworkOfDims("Ring(8):50 GB/s, 500 ns   Switch(4):25GB/s,1us "),
+            "topology: [\"Ring\", \"Switch\"]\nnpus_count: [\"8\", \"4\"]\n"
+            "bandwidth: [\"50 GB/s\", \"25GB/s\"]\nlatency: [\"500 ns\", \"1us\"]\n");
+}
+
 TEST(NetworkText, SaysWhatIsMissing) {
   const auto missing = [](const char* dims) { return NetworkOfDims(dims).error().message; };
   const auto expect = [&](const char* dims, const char* what) {

@@ -58,11 +58,20 @@ std::optional<CollectiveCall> SimCollectives::CallOf(SimIndex rank, SimIndex ind
     case CollectiveType::kBarrier: break;
     case CollectiveType::kReduceScatterBlock:
     case CollectiveType::kUnknown:
-      return fail(fmt::format("found {}, which cannot be simulated", Name(node.collective)));
+      return fail(fmt::format(
+          "found {}, expected all_reduce, all_gather, all_to_all, reduce_scatter, broadcast, "
+          "reduce, gather, scatter or barrier",
+          node.collective == CollectiveType::kUnknown ? "a type of collective that is not known"
+                                                      : Name(node.collective)));
   }
   if (node.bytes < 0) return fail("found fewer than 0 bytes");
   if (!model_.Has(node.collective) && !system_.programs.contains(node.collective)) {
-    return fail(fmt::format("found no algorithm for {} in the system", Name(node.collective)));
+    std::string key(Name(node.collective));
+    std::ranges::replace(key, '_', '-');
+    return fail(
+        fmt::format("found no algorithm for {}, expected '{}-implementation' in the system "
+                    "file",
+                    Name(node.collective), key));
   }
   CollectiveCall call{.type = node.collective,
                       .dims = node.dims,
@@ -77,7 +86,7 @@ std::optional<CollectiveCall> SimCollectives::CallOf(SimIndex rank, SimIndex ind
   if (number == 0) return call;
   const auto found = input_.workload.groups.find(number);
   if (found == input_.workload.groups.end()) {
-    return fail(fmt::format("found group {}, which is not known", number));
+    return fail(fmt::format("found group {}, expected its ranks in a file of groups", number));
   }
   const std::vector<int64_t>& group = found->second;
   call.members = static_cast<int64_t>(group.size());
@@ -140,6 +149,7 @@ void SimCollectives::Begin(SimIndex at, SimIndex index, const SimNode& node) {
     stream.begun = 0;
     stream.exchanges = 0;
     stream.custom.rank = nullptr;
+    stream.custom.left = 0;
     stream.tag = kTagSpace;
     if (is_custom) {
       stream.custom.rank = &custom->second[static_cast<size_t>(call->me)];
@@ -201,6 +211,26 @@ std::vector<std::vector<SimCollectiveEnd>> SimCollectives::TakeEnds() {
   for (Rank& rank : ranks_) {
     std::ranges::sort(rank.ends, {}, &SimCollectiveEnd::node);
     all.push_back(std::move(rank.ends));
+  }
+  return all;
+}
+
+std::vector<std::vector<SimProgramWait>> SimCollectives::ProgramWaits() const {
+  std::vector<std::vector<SimProgramWait>> all(ranks_.size());
+  for (const CollectiveStream& stream : streams_) {
+    const ProgramState& custom = stream.custom;
+    if (custom.rank == nullptr || custom.left == 0) continue;
+    const SimProgram& program = *custom.rank->program;
+    const auto first = std::ranges::find(custom.waits, 0U) - custom.waits.begin();
+    const auto at = static_cast<size_t>(first);
+    if (at == custom.waits.size()) continue;
+    const SimNode& node = program.nodes[at];
+    all[stream.rank].push_back({.node = stream.node,
+                                .id = program.source_ids[at],
+                                .receives = node.kind == NodeKind::kRecv,
+                                .peer = custom.rank->PeerOf(node),
+                                .bytes = node.bytes,
+                                .tag = node.tag});
   }
   return all;
 }
@@ -394,6 +424,7 @@ void SimCollectives::ProgramMessageDone(SimIndex stream, SimIndex node, const Si
 
 void SimCollectives::CompleteProgramNode(SimIndex id, SimIndex index) {
   CollectiveStream& stream = streams_[id];
+  stream.custom.waits[index] = ProgramState::kDone;
   if (--stream.custom.left == 0) return NextPhase(stream);
   for (const SimIndex child : stream.custom.rank->program->children[index]) {
     if (--stream.custom.waits[child] == 0) IssueProgramNode(stream, child);

@@ -43,6 +43,8 @@ class SimCollectives final : private StreamActions {
 
   // By rank. Once only.
   std::vector<std::vector<SimCollectiveEnd>> TakeEnds();
+  // What programs of collectives stand at, by rank.
+  std::vector<std::vector<SimProgramWait>> ProgramWaits() const;
 
  private:
   struct DataSet {

@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace etude {
 
 SimExecution::SimExecution(const SimInput& input, const SimComputeModel& compute,
@@ -101,7 +103,10 @@ void SimExecution::Start(SimIndex at, SimIndex index, const SimNode& node) {
     case NodeKind::kMemLoad:
     case NodeKind::kMemStore:
       time = memory_.Time(input_.PlaceOf(at), node.bytes, timeline_.now());
-      if (!time) return listener_.Fail(at, index, "found no remote memory");
+      if (!time)
+        return listener_.Fail(at, index,
+                              "found an access to remote memory, expected a memory "
+                              "file with a memory-type other than NO_MEMORY_EXPANSION");
       return Wait(at, index, *time);
     default: break;
   }
@@ -110,10 +115,16 @@ void SimExecution::Start(SimIndex at, SimIndex index, const SimNode& node) {
   Wait(at, index, *time);
 }
 
+std::string SimExecution::NoSuchRank(std::string_view what, int64_t rank) const {
+  return rank < 0
+             ? fmt::format("found no {}, expected a rank below {}", what, input_.total)
+             : fmt::format("found the {} {}, expected a rank below {}", what, rank, input_.total);
+}
+
 void SimExecution::Send(SimIndex at, SimIndex index, const SimNode& node) {
   const int64_t peer = ranks_[at].self->PeerOf(node);
   if (peer < 0 || peer >= input_.total) {
-    return listener_.Fail(at, index, "found no such receiver");
+    return listener_.Fail(at, index, NoSuchRank("receiver", peer));
   }
   messages_.Send({.bytes = node.bytes,
                   .tag = TagOf(node),
@@ -128,7 +139,9 @@ void SimExecution::Send(SimIndex at, SimIndex index, const SimNode& node) {
 
 void SimExecution::Receive(SimIndex at, SimIndex index, const SimNode& node) {
   const int64_t peer = ranks_[at].self->PeerOf(node);
-  if (peer < 0 || peer >= input_.total) return listener_.Fail(at, index, "found no such sender");
+  if (peer < 0 || peer >= input_.total) {
+    return listener_.Fail(at, index, NoSuchRank("sender", peer));
+  }
   messages_.Receive({.kind = MessageReceiver::Kind::kNode, .rank = at, .subject = index},
                     {.tag = TagOf(node),
                      .bytes = node.bytes,

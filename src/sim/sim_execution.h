@@ -61,6 +61,7 @@ class SimExecution {
   void IssueReady(SimIndex at);
   void Issue(SimIndex at, SimIndex index);
   void Start(SimIndex at, SimIndex index, const SimNode& node);
+  std::string NoSuchRank(std::string_view what, int64_t rank) const;
   void Send(SimIndex at, SimIndex index, const SimNode& node);
   void Receive(SimIndex at, SimIndex index, const SimNode& node);
   void Wait(SimIndex at, SimIndex index, int64_t time);

@@ -13,6 +13,7 @@
 #include "src/formats/chakra_attr.h"
 #include "src/formats/protobuf.h"
 #include "src/trace/simulated.h"
+#include "src/trace/validator.h"
 
 namespace etude {
 namespace {
@@ -74,6 +75,7 @@ SimNode NodeOf(const Trace& trace, NodeId node, bool host_computes) {
   if (comm == nullptr || !IsCommunication(made.kind)) return made;
   made.collective = comm->type;
   made.bytes = comm->bytes ? comm->bytes->count : 0;
+  made.unsized = !comm->bytes && made.collective != CollectiveType::kBarrier;
   made.tag = comm->tag.value_or(0);
   made.priority = comm->priority.value_or(0);
   made.root = comm->root.value_or(0);
@@ -131,7 +133,10 @@ Result<SimRank> MakeSimRank(const Trace& trace) {
 }
 
 Result<SimRank> MakeSimRank(const Trace& trace, std::span<const SimPartners> comms) {
-  if (!trace.is_acyclic()) return BadInput("found a cycle of dependencies, expected none");
+  if (!trace.is_acyclic()) {
+    return BadInput(
+        fmt::format("found a cycle of dependencies, expected none: {}", CycleText(trace)));
+  }
   SimRank rank;
   SimProgram program;
   const size_t count = trace.node_count();

@@ -21,6 +21,7 @@ struct SimNode {
 
   NodeKind kind = NodeKind::kCompute;
   bool on_host = false;
+  bool unsized = false;  // a communication that does not say its bytes
   CollectiveType collective = CollectiveType::kUnknown;
   uint32_t dims = ~uint32_t{0};  // of the network that a collective uses: bit i for dimension i
   uint32_t peer = kNobody;       // number of the partner among those of the rank

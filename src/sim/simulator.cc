@@ -25,9 +25,10 @@ namespace {
 // The loop over events, which go to the parts of the simulation.
 class SimEngine final : private MessageListener, private NodeListener, private HandlingListener {
  public:
-  SimEngine(const SimInput& input, const RunContext* context)
+  SimEngine(const SimInput& input, const SimOptions& options)
       : input_(input),
-        context_(context),
+        options_(options),
+        context_(options.context),
         ties_(input),
         timeline_(input.rank_count(), ties_),
         network_(MakeSimNetworkModel(input, timeline_)),
@@ -57,7 +58,11 @@ class SimEngine final : private MessageListener, private NodeListener, private H
     if (failed_) return tl::unexpected<Error>(*failed_);
     std::vector<SimRankResult> ranks = execution_.TakeResults();
     std::vector<std::vector<SimCollectiveEnd>> ends = collectives_.TakeEnds();
-    for (size_t i = 0; i < ranks.size(); ++i) ranks[i].collectives = std::move(ends[i]);
+    std::vector<std::vector<SimProgramWait>> waits = collectives_.ProgramWaits();
+    for (size_t i = 0; i < ranks.size(); ++i) {
+      ranks[i].collectives = std::move(ends[i]);
+      ranks[i].waits = std::move(waits[i]);
+    }
     return SimResult{.class_of = input_.classes.class_of,
                      .first = input_.classes.first,
                      .ranks = std::move(ranks),
@@ -126,11 +131,13 @@ class SimEngine final : private MessageListener, private NodeListener, private H
   void Fail(SimIndex rank, SimIndex node, std::string_view what) override {
     if (failed_) return;
     const uint64_t id = input_.ProgramOf(rank).source_ids[node];
-    failed_ = Error{ErrorCode::kBadInput,
-                    fmt::format("rank {}: node {}: {}", input_.PlaceOf(rank), id, what)};
+    const int64_t place = input_.PlaceOf(rank);
+    const std::string name = options_.name ? options_.name(place) : fmt::format("rank {}", place);
+    failed_ = Error{ErrorCode::kBadInput, fmt::format("{}: node {}: {}", name, id, what)};
   }
 
   const SimInput& input_;
+  const SimOptions& options_;
   const RunContext* const context_;
   std::optional<Error> failed_;
   TieWatch ties_;
@@ -147,21 +154,25 @@ class SimEngine final : private MessageListener, private NodeListener, private H
 
 }  // namespace
 
+Status CheckMachine(const SimMachine& machine) {
+  if (machine.congestion && machine.dims.size() != 1) {
+    return BadInput("found a network of several dimensions, expected one with congestion");
+  }
+  return CheckFaults(machine);
+}
+
 Result<SimResult> Simulate(const SimMachine& machine, const SimWorkload& workload,
                            const SimOptions& options) {
   if (machine.npus() != static_cast<int64_t>(workload.ranks.size())) {
     return BadInput(
         fmt::format("found {} programs for {} NPUs", workload.ranks.size(), machine.npus()));
   }
-  if (machine.congestion && machine.dims.size() != 1) {
-    return BadInput("found a network of several dimensions, expected one with congestion");
-  }
-  ETUDE_RETURN_IF_ERROR(CheckFaults(machine));
+  ETUDE_RETURN_IF_ERROR(CheckMachine(machine));
   if (options.by_class) {
     const RankClasses classes = FindRankClasses(machine, workload);
     if (!classes.is_trivial()) {
       const SimInput input(machine, workload, classes);
-      SimEngine engine(input, options.context);
+      SimEngine engine(input, options);
       Result<SimResult> result = engine.Run();
       if (result && result->stopped) return result;
       const bool finished = result && std::ranges::all_of(result->ranks, &SimRankResult::finished);
@@ -170,7 +181,7 @@ Result<SimResult> Simulate(const SimMachine& machine, const SimWorkload& workloa
   }
   const RankClasses each = EachRank(workload);
   const SimInput input(machine, workload, each);
-  return SimEngine(input, options.context).Run();
+  return SimEngine(input, options).Run();
 }
 
 }  // namespace etude

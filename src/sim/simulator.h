@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +26,17 @@ struct SimCollectiveEnd {
   int64_t queue = 0;     // the rest
 };
 
+// What the program of a collective stands at: the first of its nodes that has begun and is not
+// done.
+struct SimProgramWait {
+  uint32_t node = 0;  // of the rank: the collective
+  uint64_t id = 0;    // of the node of the program, in its file
+  bool receives = false;
+  int64_t peer = -1;
+  int64_t bytes = 0;
+  int64_t tag = 0;
+};
+
 // What a rank did, in ns.
 struct SimRankResult {
   bool finished = false;
@@ -37,6 +49,7 @@ struct SimRankResult {
   int64_t memory = 0;
   std::vector<int64_t> begins;                // by node of its program; -1: never begun
   std::vector<int64_t> ends;                  // -1: never done
+  std::vector<SimProgramWait> waits;          // of collectives that are not done
   std::vector<SimCollectiveEnd> collectives;  // that are done and took no recorded time, by node
 };
 
@@ -78,9 +91,14 @@ struct SimOptions {
   // Ranks that are found to do the same are simulated once, with the same results: where classes
   // of ranks do not tell what happens first, each rank is simulated after all.
   bool by_class = true;
+  // Where the program of a rank comes from, for messages; empty: "rank 3".
+  std::function<std::string(int64_t)> name;
   // Is told of nodes that are done, and may stop the simulation; may be null.
   const RunContext* context = nullptr;
 };
+
+// kBadInput for a machine that cannot be, whatever runs on it.
+Status CheckMachine(const SimMachine& machine);
 
 // Runs the job on the machine until nothing happens any more, or it is stopped. Ranks that wait for
 // ever are not finished. kBadInput for a machine or a program that cannot be.

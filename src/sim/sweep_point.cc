@@ -14,6 +14,7 @@
 #include "src/formats/byte_source.h"
 #include "src/sim/fault_text.h"
 #include "src/sim/network_text.h"
+#include "src/sim/simulator.h"
 
 namespace etude {
 namespace {
@@ -137,6 +138,8 @@ Result<SweepMachine> MachineOf(const SweepPoint& point) {
   made.machine.system.replay_broadcasts = false;
   ETUDE_RETURN_IF_ERROR(faults("straggler", AddStragglers));
   ETUDE_RETURN_IF_ERROR(faults("slow_link", AddSlowLinks));
+  const Status checked = CheckMachine(made.machine);
+  if (!checked) return BadInput(fmt::format("{}: {}", point.name, checked.error().message));
   return made;
 }
 
@@ -177,7 +180,6 @@ Result<SweepPoint> SweepPlanner::PointAt(size_t index) {
                                {"straggler", "none"},
                                {"slow_link", "none"}}};
   generate_ = Json::object();
-  generate_places_.clear();
   const std::vector<size_t> choices = spec_.ChoicesOf(index);
   point.name = fmt::format("{}: point {}", path_, index + 1);
   for (size_t i = 0; i < choices.size(); ++i) {
@@ -214,7 +216,7 @@ Status SweepPlanner::Apply(const SweepSetting& setting, SweepPoint& point) {
     point.job.path = PathOf(setting.value.get<std::string>());
     point.places = {{point.job.path, PlacedKey(setting)}};
     generate_.clear();
-    generate_places_.clear();
+    point.generate_places.clear();
   } else if (key == "compute") {
     point.job.compute = setting.value.get<std::string>();
   } else if (key == "fill_ranks") {
@@ -230,7 +232,7 @@ Status SweepPlanner::Apply(const SweepSetting& setting, SweepPoint& point) {
                                   fmt::join(setting.path, ".")));
     }
     generate_[setting.path[1]] = setting.value;
-    generate_places_[setting.path[1]] = PlacedKey(setting);
+    point.generate_places[setting.path[1]] = PlacedKey(setting);
   } else {
     const Status applied = ApplyToMachine(setting, point.machine);
     if (!applied && applied.error().code == ErrorCode::kBadInput) {
@@ -326,7 +328,7 @@ Status SweepPlanner::ReadGenerate(SweepPoint& point) const {
     const bool is_file = key == "measured" || (key == "model" && what == "text") ||
                          ((key == "model" || key == "device") && text.ends_with(".toml"));
     if (!is_file) return text;
-    point.places[PathOf(text)] = generate_places_.at(key);
+    point.places[PathOf(text)] = point.generate_places.at(key);
     return point.job.files.emplace_back(PathOf(text));
   };
   std::vector<std::string>& words = point.job.generate;

@@ -36,6 +36,7 @@ struct SweepPoint {
   SweepJobSource job;
   // What the job's files and folders are called where the spec names them: "sweep.toml:3:7: job".
   std::map<std::string, std::string> places;
+  std::map<std::string, std::string> generate_places;  // of `generate`, by its keys
   // All that the machine is made of, without a file: "network", "system", "memory" as in
   // ASTRA-sim's files, and what is said beside them.
   nlohmann::json machine;
@@ -75,8 +76,7 @@ class SweepPlanner {
   std::string folder_;  // of the spec, with a slash; "": the working folder
   Limits limits_;
   std::map<std::pair<std::string, std::string>, nlohmann::json> files_;  // by section and path
-  nlohmann::json generate_;                             // of the point that is made
-  std::map<std::string, std::string> generate_places_;  // by its keys
+  nlohmann::json generate_;  // of the point that is made
 };
 
 }  // namespace etude

@@ -249,7 +249,10 @@ class SweepParser : private TomlReader {
       }
       const std::string name = fmt::format("{}", fmt::join(below, "."));
       const toml::array* list = value.as_array();
-      if (list == nullptr || list->empty()) return WrongType(value, name, "a list of values");
+      if (list == nullptr) return WrongType(value, name, "a list of values");
+      if (list->empty()) {
+        return Wrong(value, name + ": found an empty list, expected a list of values");
+      }
       PlacedAxis placed{.place = PlaceOfKey(key), .axis = {.name = name, .choices = {}}};
       std::set<std::string> labels;
       for (const toml::node& one : *list) {
@@ -337,9 +340,7 @@ class SweepParser : private TomlReader {
 
   Status ReadPareto(const toml::node& node) {
     const toml::array* list = node.as_array();
-    if (list == nullptr || list->size() < 2) {
-      return WrongType(node, "pareto", "a list of at least two measures");
-    }
+    if (list == nullptr) return WrongType(node, "pareto", "a list of at least two measures");
     std::vector<std::string_view> names;
     for (const SweepMeasure measure : kMeasures) names.push_back(Name(measure));
     for (const toml::node& one : *list) {
@@ -357,6 +358,10 @@ class SweepParser : private TomlReader {
         return Wrong(one, "pareto: found 'cost', which needs [prices]");
       }
       spec_.pareto.push_back(measure);
+    }
+    if (list->size() < 2) {
+      return Wrong(node, fmt::format("pareto: found {}, expected at least two measures",
+                                     list->empty() ? "an empty list" : "one"));
     }
     return {};
   }

@@ -98,7 +98,12 @@ TEST(SweepSpec, SaysWhatIsWrong) {
   EXPECT_EQ(ErrorOf("pareto = ['step', 'cost']"),
             "s.toml:1:19: pareto: found 'cost', which needs [prices]");
   EXPECT_EQ(ErrorOf("pareto = ['step']"),
-            "s.toml:1:10: pareto: found a list, expected a list of at least two measures");
+            "s.toml:1:10: pareto: found one, expected at least two measures");
+  EXPECT_EQ(ErrorOf("pareto = []"),
+            "s.toml:1:10: pareto: found an empty list, expected at least two measures");
+  EXPECT_TRUE(ErrorOf("pareto = ['speed']").starts_with("s.toml:1:11: pareto: found 'speed', "));
+  EXPECT_EQ(ErrorOf("[grid]\nalgorithm = []"),
+            "s.toml:2:13: algorithm: found an empty list, expected a list of values");
   EXPECT_EQ(ErrorOf("[[point]]\nname = 'a'\n[[point]]\nname = 'a'\n"),
             "s.toml:3:1: name: there is another point 'a'");
 }

@@ -63,6 +63,23 @@ std::vector<ClassPartners> PartnersOfClasses(const Job& job) {
   return all;
 }
 
+// Whether a collective has a group whose name is no number, of the first of which it warns.
+bool WarnOfGroupName(const Trace& trace, const std::string& path, const RunContext& context) {
+  bool warned = false;
+  ForEachNode(trace, [&](NodeId node) {
+    const Comm* comm = trace.comm(node);
+    if (warned || comm == nullptr || trace.kind(node) != NodeKind::kCollective) return;
+    const std::string_view name = trace.text(comm->group);
+    if (name.empty() || (name[0] >= '0' && name[0] <= '9')) return;
+    context.Warn(
+        fmt::format("{}: node {}: found the group '{}', expected a number: groups of other names "
+                    "have all ranks, as in ASTRA-sim",
+                    path, trace.source_id(node), name));
+    warned = true;
+  });
+  return warned;
+}
+
 }  // namespace
 
 void SharedPrograms::Share(SimRank& rank) {
@@ -91,6 +108,7 @@ Result<SimWorkload> ReadSimFiles(const std::string& prefix, int64_t ranks,
     ByteSource source = ByteSource::FromMemory(path, std::move(bytes), context.limits);
     return ReadTrace(source, options, context);
   };
+  bool warned = false;
   for (int64_t rank = 0; rank < ranks; ++rank) {
     ETUDE_ASSIGN_OR_RETURN(std::string bytes, read(rank));
     if (rank > 0 && bytes == last) {
@@ -108,6 +126,7 @@ Result<SimWorkload> ReadSimFiles(const std::string& prefix, int64_t ranks,
     const std::string path = fmt::format("{}.{}.et", prefix, rank);
     ETUDE_ASSIGN_OR_RETURN(const Trace trace, trace_of(path, std::move(bytes)));
     WarnOfIds(trace, path, context);
+    if (!warned) warned = WarnOfGroupName(trace, path, context);
     Result<SimRank> made = MakeSimRank(trace);
     if (!made) return BadInput(path + ": " + made.error().message);
     programs.Share(*made);
@@ -171,12 +190,19 @@ Result<RankGroups> NumberedGroups(const std::map<std::string, std::vector<int64_
     int64_t number = 0;
     const auto end = std::from_chars(name.data(), name.data() + name.size(), number);
     if (end.ptr != name.data() + name.size() || number <= 0) {
-      return BadInput(fmt::format("{}: group '{}': expected a number above 0", path, name));
+      return BadInput(fmt::format(
+          "{}: found a group named '{}', expected a number above 0: traces PREFIX.RANK.et have "
+          "groups by numbers, as in ASTRA-sim",
+          path, name));
     }
     std::vector<int64_t> sorted = members;
     std::ranges::sort(sorted);
-    if (sorted.empty() || std::ranges::adjacent_find(sorted) != sorted.end()) {
-      return BadInput(fmt::format("{}: group {}: expected ranks, each of them once", path, name));
+    if (sorted.empty()) {
+      return BadInput(fmt::format("{}: group {}: found no ranks, expected some", path, name));
+    }
+    if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end()) {
+      return BadInput(fmt::format("{}: group {}: found rank {} twice, expected each rank once",
+                                  path, name, *twice));
     }
     if (sorted.front() < 0 || sorted.back() >= ranks) {
       return BadInput(fmt::format("{}: group {}: found rank {}, expected ranks below {}", path,

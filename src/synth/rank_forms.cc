@@ -11,6 +11,7 @@
 
 #include "src/base/ascii.h"
 #include "src/trace/trace_copy.h"
+#include "src/trace/validator.h"
 
 namespace etude {
 namespace {
@@ -70,13 +71,8 @@ class RankFormMaker {
         return BadInput(fmt::format("found rank {} twice, expected each rank once", form.rank));
       }
       if (form.trace->is_acyclic()) continue;
-      std::string nodes;
-      for (const NodeId node :
-           form.trace->cycle().first(std::min<size_t>(4, form.trace->cycle().size()))) {
-        nodes += fmt::format("{}{}", nodes.empty() ? "" : ", ", form.trace->source_id(node));
-      }
-      return BadInput(fmt::format("rank {}: nodes {} wait for each other, expected none that do",
-                                  form.rank, nodes));
+      return BadInput(fmt::format("rank {}: found a cycle of dependencies, expected none: {}",
+                                  form.rank, CycleText(*form.trace)));
     }
     return {};
   }

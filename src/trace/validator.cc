@@ -36,18 +36,6 @@ std::string Describe(const Trace& trace, NodeId node) {
   return fmt::format("node {} '{}'", trace.source_id(node), trace.name(node));
 }
 
-std::string CycleText(const Trace& trace) {
-  constexpr size_t kShown = 8;
-  std::string text;
-  for (size_t i = 0; i < std::min(kShown, trace.cycle().size()); ++i) {
-    text += fmt::format("{} waits for ", Describe(trace, trace.cycle()[i]));
-  }
-  if (trace.cycle().size() > kShown) {
-    text += fmt::format("… ({} nodes in all) … ", trace.cycle().size());
-  }
-  return text + Describe(trace, trace.cycle()[0]);
-}
-
 // What the reader and the builder counted.
 void AddCounted(const Trace& trace, std::vector<Finding>& findings) {
   for (const StatInfo& info : StatTable()) {
@@ -183,6 +171,23 @@ void CheckGroups(const Trace& trace, std::vector<Finding>& findings) {
 }
 
 }  // namespace
+
+std::string CycleText(const Trace& trace) {
+  constexpr size_t kShown = 6;
+  const std::span<const NodeId> cycle = trace.cycle();
+  if (cycle.empty()) return {};
+  const auto text = [&](NodeId node) {
+    return std::to_string(trace.source_id(node)) + " '" + std::string(trace.name(node)) + "'";
+  };
+  std::string out;
+  for (size_t i = 0; i < std::min(cycle.size(), kShown); ++i) {
+    out += text(cycle[i]) + " waits for ";
+  }
+  if (cycle.size() > kShown) {
+    out += "(" + std::to_string(cycle.size() - kShown) + " more) waits for ";
+  }
+  return out + std::to_string(trace.source_id(cycle.front()));
+}
 
 std::vector<Finding> Validate(const Trace& trace) {
   std::vector<Finding> findings;

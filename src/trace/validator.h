@@ -25,6 +25,9 @@ inline constexpr size_t kMaxExamples = 5;
 // ordered by severity, errors first. O(nodes + edges).
 std::vector<Finding> Validate(const Trace& trace);
 
+// The trace's cycle as text: "12 'aten::add' waits for 15 'aten::mul' waits for 12"; "" if none.
+std::string CycleText(const Trace& trace);
+
 // True if no finding is an error.
 bool IsValid(const std::vector<Finding>& findings);
 

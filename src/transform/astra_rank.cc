@@ -9,6 +9,7 @@
 
 #include "src/formats/chakra_attr.h"
 #include "src/trace/simulated.h"
+#include "src/trace/validator.h"
 #include "src/transform/contraction.h"
 #include "src/transform/host_times.h"
 #include "src/transform/operator_cost.h"
@@ -65,7 +66,7 @@ class RankMaker {
     if (!rank_.on_device && !HostComputes(trace_)) times_ = HostTimes::Find(trace_);
     PlanOrder();
     if (order_.size() != trace_.node_count()) {
-      return BadInput("found a cycle of dependencies, expected none");
+      return BadInput("found a cycle of dependencies, expected none: " + CycleText(trace_));
     }
     Choose();
     if (options_.compute == AstraCompute::kFlops) FindCosts();

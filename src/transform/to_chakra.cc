@@ -10,6 +10,7 @@
 #include "src/trace/exclusive_times.h"
 #include "src/trace/program_parts.h"
 #include "src/trace/trace_copy.h"
+#include "src/trace/validator.h"
 #include "src/transform/acyclic.h"
 #include "src/transform/program_order.h"
 
@@ -177,23 +178,6 @@ class Converter {
 };
 
 }  // namespace
-
-std::string CycleText(const Trace& trace) {
-  constexpr size_t kShown = 6;
-  const std::span<const NodeId> cycle = trace.cycle();
-  if (cycle.empty()) return {};
-  const auto text = [&](NodeId node) {
-    return std::to_string(trace.source_id(node)) + " '" + std::string(trace.name(node)) + "'";
-  };
-  std::string out;
-  for (size_t i = 0; i < std::min(cycle.size(), kShown); ++i) {
-    out += text(cycle[i]) + " waits for ";
-  }
-  if (cycle.size() > kShown) {
-    out += "(" + std::to_string(cycle.size() - kShown) + " more) waits for ";
-  }
-  return out + std::to_string(trace.source_id(cycle.front()));
-}
 
 Result<ToChakraResult> ToChakra(const Trace& trace, const ToChakraOptions& options) {
   return Converter(trace, options).Run();

@@ -37,7 +37,4 @@ struct ToChakraResult {
 // host trace.
 Result<ToChakraResult> ToChakra(const Trace& trace, const ToChakraOptions& options);
 
-// The trace's cycle as text: "12 'aten::add' waits for 15 'aten::mul' waits for 12"; "" if none.
-std::string CycleText(const Trace& trace);
-
 }  // namespace etude
