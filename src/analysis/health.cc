@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "src/trace/carried_stats.h"
+#include "src/trace/other_process.h"
 
 namespace etude {
 namespace {
@@ -149,6 +150,12 @@ class Judge {
     } else if (const uint64_t count = Met(Stat::kAmbiguousLink); count != 0) {
       Say(Verdict::kUsable, "ambiguous_links",
           fmt::format("for {} several candidates would do", Counted(count, "link", "links")));
+    }
+    if (const uint64_t count = CountOfOtherProcess(trace_); count != 0) {
+      Say(Verdict::kDontTrust, "other_process",
+          Counted(count, "host node has", "host nodes have") +
+              " the times of another process: the host and the device trace are of different runs "
+              "or ranks");
     }
     if (trace_.info().format == TraceFormat::kLinked) {
       uint64_t timed = 0;

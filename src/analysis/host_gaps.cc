@@ -5,6 +5,8 @@
 #include <functional>
 #include <numeric>
 
+#include "src/analysis/recorded_step.h"
+
 namespace etude {
 namespace {
 
@@ -56,15 +58,13 @@ std::optional<HostGaps> FindHostGaps(const Trace& trace, NodeId mark, const Host
   std::vector<Span> spans;
   spans.reserve(of.operators.size() + of.others.size());
   for (uint32_t i = 0; i < of.operators.size(); ++i) {
-    const auto span = span_of(of.operators[i], i);
-    if (!span) return std::nullopt;
-    spans.push_back(*span);
+    if (const auto span = span_of(of.operators[i], i)) spans.push_back(*span);
   }
   for (const NodeId node : of.others) {
-    const auto span = span_of(node, kOther);
-    if (!span) return std::nullopt;
-    spans.push_back(*span);
+    if (const auto span = span_of(node, kOther)) spans.push_back(*span);
   }
+  const size_t nodes = of.operators.size() + of.others.size();
+  if (!FewAreUntimed(nodes - spans.size(), nodes)) return std::nullopt;
   std::ranges::stable_sort(spans, {}, [](const Span& span) { return span.begin; });
 
   HostGaps gaps;

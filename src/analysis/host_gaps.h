@@ -12,7 +12,8 @@ namespace etude {
 // The time of a recorded step in which no operator ran on any thread: Python, autograd's engine,
 // waiting. What recording itself took is in it.
 struct HostGaps {
-  std::vector<Nanos> before;  // parallel to the operators: since what had ended last
+  std::vector<Nanos> before;  // parallel to the operators: since what had ended last; none before
+                              // one whose time is unknown
   Nanos after;                // from the last end to the end of the step
   Nanos waits;                // what was left out of these: waits for collectives
 
@@ -50,7 +51,8 @@ struct HostGapsOf {
   std::span<const std::optional<Nanos>> waited_until;
 };
 
-// Of the step from mark to mark; nullopt if there is no mark, or a node of these has no time.
+// Of the step from mark to mark; nullopt if there is no mark with a time, or more than a few of the
+// nodes have none (FewAreUntimed).
 std::optional<HostGaps> FindHostGaps(const Trace& trace, NodeId mark, const HostGapsOf& of);
 
 }  // namespace etude

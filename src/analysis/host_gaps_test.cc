@@ -92,6 +92,21 @@ TEST_F(HostGapsTest, AreUnknownWhereATimeIs) {
   EXPECT_FALSE(Find({0, 1}, {}));
 }
 
+// The first of twenty operators has no time: what it took is in the gap before the next one.
+TEST_F(HostGapsTest, OneOfManyOperatorsWithoutATimeHasNoGap) {
+  std::vector<size_t> all = {0};
+  Operator(101, -1);
+  for (int i = 0; i < 19; ++i) {
+    Operator(110 + 4 * i, 4);
+    all.push_back(all.size());
+  }
+  const auto gaps = Find(all, {});
+  ASSERT_TRUE(gaps);
+  EXPECT_EQ(gaps->before[0], Nanos{0});
+  EXPECT_EQ(gaps->before[1], Nanos{10});
+  EXPECT_EQ(gaps->before[2], Nanos{0});
+}
+
 // Gaps 100-110, 120-140 (of which 125-130 is another operator), 150-170 and 180-200.
 TEST_F(HostGapsTest, WaitsForCollectivesAreNone) {
   Operator(110, 10);

@@ -115,13 +115,13 @@ class TensorCounter {
   }
 
   DeviceMemory Count(std::string_view device, const std::vector<Life>& lives) const {
-    DeviceMemory memory{.device = std::string(device)};
+    DeviceMemory memory{.device = std::string(device), .at_start = Bytes{}};
     const auto count = static_cast<uint32_t>(step_.nodes().size());
     std::vector<Bytes> change(size_t{count} + 1);
     for (const Life& life : lives) {
       if (life.origin) ++memory.allocations;
       if (life.from == 0 && !life.origin) {
-        memory.at_start = memory.at_start + life.bytes;
+        memory.at_start = *memory.at_start + life.bytes;
       }
       change[life.from] = change[life.from] + life.bytes;
       Bytes& after = change[size_t{life.until} + 1];
@@ -174,10 +174,12 @@ std::optional<int64_t> Argument(const Trace& trace, NodeId node, std::string_vie
   return std::nullopt;
 }
 
+constexpr std::string_view kCpu = "cpu";
+
 // c10::DeviceType.
 std::string DeviceName(int64_t type, int64_t number) {
   switch (type) {
-    case 0: return "cpu";
+    case 0: return std::string(kCpu);
     case 1: return fmt::format("cuda:{}", number);
     case 6: return fmt::format("hip:{}", number);
     case 12: return fmt::format("xpu:{}", number);
@@ -188,7 +190,9 @@ std::string DeviceName(int64_t type, int64_t number) {
 DeviceMemory CountEvents(const Trace& trace, const Modules& modules, const std::string& device,
                          const std::vector<AllocatorEvent>& events) {
   DeviceMemory memory{.device = device};
-  memory.at_start = Bytes{events.front().total} + Bytes{-events.front().bytes};
+  if (device != kCpu) {
+    memory.at_start = Bytes{events.front().total} + Bytes{-events.front().bytes};
+  }
   memory.at_end = Bytes{events.back().total};
   size_t peak = 0;
   for (size_t i = 0; i < events.size(); ++i) {

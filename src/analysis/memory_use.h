@@ -31,7 +31,7 @@ struct DeviceMemory {
   std::string device;  // "cpu", "cuda:0"
   Bytes peak;
   Point at_peak;                  // where it is first reached
-  Bytes at_start;                 // there before the first node
+  std::optional<Bytes> at_start;  // there before the first node; nullopt: unknown, and not counted
   Bytes at_end;                   // still in use after the last node
   std::optional<Bytes> reserved;  // the most that the allocator had taken; allocator's events only
   uint64_t allocations = 0;       // pieces of memory made, those from before not counted
@@ -55,7 +55,8 @@ std::vector<DeviceMemory> StatedMemory(const Trace& trace);
 
 // The same as PyTorch's allocators reported it to the profiler (profile_memory=True): exact for
 // what they gave out. Empty if the trace has no such events. What was allocated before the first
-// event and is not freed is one holder.
+// event and is not freed is one holder. Of the CPU it is unknown, and in no figure: PyTorch counts
+// what it gives out there only while a profiler runs.
 std::vector<DeviceMemory> AllocatorMemory(const Trace& trace);
 
 }  // namespace etude

@@ -132,6 +132,17 @@ TEST(AllocatorMemory, NoEventsNoFigures) {
   EXPECT_TRUE(AllocatorMemory(PlantedTrace().Operator("aten::mm", 1, 0, 10).Read()).empty());
 }
 
+// PyTorch counts the CPU's memory while a profiler runs: what was there before is in no total.
+TEST(AllocatorMemory, OnTheCpuWhatWasThereBeforeIsUnknown) {
+  const Trace trace =
+      PlantedTrace().Operator("aten::empty", 1, 0, 10).Memory(1, 5, 7, 100, 100, 0).Read();
+  const std::vector<DeviceMemory> found = AllocatorMemory(trace);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found.front().device, "cpu");
+  EXPECT_EQ(found.front().at_start, std::nullopt);
+  EXPECT_EQ(found.front().peak, Bytes{100});
+}
+
 TEST(AllocatorMemory, PeakAndWhatHoldsIt) {
   const Trace trace = PlantedTrace()
                           .Operator("aten::empty", 1, 0, 10)

@@ -43,14 +43,15 @@ class PlantedTrace {
   }
 
   // What an allocator told: `bytes` given out (taken back if below 0), `total` in use after that.
-  PlantedTrace& Memory(int thread, int64_t at, int64_t address, int64_t bytes, int64_t total) {
-    events_ += std::string(events_.empty() ? "" : ",") +
-               R"({"ph":"i","cat":"cpu_instant_event","s":"t","name":"[memory]","pid":100,"tid":)" +
-               std::to_string(thread) + ",\"ts\":" + std::to_string(at) +
-               R"(,"args":{"Device Type":1,"Device Id":0,"Addr":)" + std::to_string(address) +
-               ",\"Bytes\":" + std::to_string(bytes) +
-               ",\"Total Allocated\":" + std::to_string(total) +
-               ",\"Total Reserved\":" + std::to_string(2 * total) + "}}";
+  PlantedTrace& Memory(int thread, int64_t at, int64_t address, int64_t bytes, int64_t total,
+                       int device_type = 1) {
+    events_ +=
+        std::string(events_.empty() ? "" : ",") +
+        R"({"ph":"i","cat":"cpu_instant_event","s":"t","name":"[memory]","pid":100,"tid":)" +
+        std::to_string(thread) + ",\"ts\":" + std::to_string(at) + R"(,"args":{"Device Type":)" +
+        std::to_string(device_type) + R"(,"Device Id":0,"Addr":)" + std::to_string(address) +
+        ",\"Bytes\":" + std::to_string(bytes) + ",\"Total Allocated\":" + std::to_string(total) +
+        ",\"Total Reserved\":" + std::to_string(2 * total) + "}}";
     return *this;
   }
 

@@ -6,6 +6,7 @@
 
 #include "src/analysis/activity.h"
 #include "src/analysis/run_graph.h"
+#include "src/trace/thread_text.h"
 
 namespace etude {
 namespace {
@@ -15,7 +16,7 @@ std::string LaneText(const Trace& trace, const Lane& lane) {
     return lane.device < 0 ? fmt::format("stream {}", lane.stream)
                            : fmt::format("device {} stream {}", lane.device, lane.stream);
   }
-  return lane.thread ? fmt::format("thread {}", trace.text(lane.thread)) : "unknown";
+  return ThreadText(trace, lane, "unknown");
 }
 
 GapKind GapOf(const RunStep& step) {

@@ -38,6 +38,10 @@ inline std::string_view OperatorNameOf(const Trace& trace, NodeId node) {
   return schema.empty() ? trace.name(node) : FullOperatorName(schema);
 }
 
+// Whether figures by time leave out those of `all` nodes of which no time is known: one in twenty
+// at most. With more the figure is unknown.
+constexpr bool FewAreUntimed(uint64_t untimed, uint64_t all) { return untimed <= all / 20; }
+
 // The nodes that are not a device's, by id: in order of entry. Without events of allocators, which
 // are no calls: a reader numbers them behind everything else, wherever they happened.
 std::vector<NodeId> HostNodesById(const Trace& trace);

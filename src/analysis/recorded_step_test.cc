@@ -23,6 +23,23 @@ class RecordedStepTest : public testing::Test {
     builder_.AddNode(row);
   }
 
+  // An operator on a thread, with a tensor of this storage and a number.
+  void AddOn(uint64_t tid, uint64_t id, std::string_view name, uint64_t parent, uint64_t storage,
+             int64_t number = 0) {
+    NodeRow row;
+    row.source_id = id;
+    row.name = builder_.Intern(name);
+    row.op_schema = builder_.Intern(std::string(name) + "() -> ()");
+    row.kind = NodeKind::kOperator;
+    row.parent = parent;
+    row.tid = tid;
+    const StringId type = builder_.Intern("Tensor(float)");
+    const TensorId tensor = builder_.InternTensor({.tensor = id, .storage = storage, .type = type});
+    row.inputs = builder_.InternValues(std::vector<Value>{
+        Value::Tensor(type, tensor), Value::Int(builder_.Intern("Int"), number)});
+    builder_.AddNode(row);
+  }
+
   std::vector<uint64_t> Ids(std::span<const NodeId> nodes, const Trace& trace) {
     std::vector<uint64_t> ids;
     for (const NodeId node : nodes) ids.push_back(trace.source_id(node));
@@ -98,6 +115,40 @@ TEST_F(RecordedStepTest, EventsOfAllocatorsAreNoCalls) {
   ASSERT_TRUE(step) << step.error().message;
   EXPECT_EQ(Ids(step->nodes(), *trace), (std::vector<uint64_t>{1, 2, 3, 4}));
   EXPECT_EQ(step->last_inside(1), 2u) << "linear has returned before relu is called";
+}
+
+// An operator divides its work among threads of a pool: what it calls there has no caller on its
+// thread, but is what it calls on its own.
+TEST_F(RecordedStepTest, WhatAnOperatorCallsOnThreadsOfAPoolIsInsideIt) {
+  AddOn(1, 1, "aten::conv", 1, 50);
+  AddOn(2, 2, "aten::select", 2, 51, 1);  // before the same call on the operator's own thread
+  AddOn(2, 3, "aten::as_strided", 2, 51);
+  AddOn(1, 4, "aten::select", 1, 51, 0);
+  AddOn(1, 5, "aten::as_strided", 4, 51);
+  AddOn(2, 6, "aten::select", 6, 51, 2);
+  AddOn(1, 7, "aten::relu", 7, 52);
+  auto trace = std::move(builder_).Finish();
+  ASSERT_TRUE(trace) << trace.error().message;
+  const auto step = RecordedStep::Select(*trace, "");
+  ASSERT_TRUE(step) << step.error().message;
+  EXPECT_EQ(Ids(step->top_operators(), *trace), (std::vector<uint64_t>{1, 7}));
+  EXPECT_EQ(Ids(step->OperatorsBelow(trace->Find(1)), *trace), (std::vector<uint64_t>{2, 4, 6}));
+}
+
+// What a program runs on a thread of its own stays outside, even where one call looks like a
+// pool's.
+TEST_F(RecordedStepTest, WhatAProgramRunsOnAThreadOfItsOwnIsInsideNothing) {
+  AddOn(1, 1, "aten::conv", 1, 50);
+  AddOn(1, 2, "aten::select", 1, 51, 0);
+  AddOn(2, 3, "aten::select", 3, 51, 1);
+  AddOn(2, 4, "aten::mul", 4, 60);
+  AddOn(3, 5, "aten::select", 5, 61, 1);  // other memory
+  AddOn(1, 6, "aten::relu", 6, 52);
+  auto trace = std::move(builder_).Finish();
+  ASSERT_TRUE(trace) << trace.error().message;
+  const auto step = RecordedStep::Select(*trace, "");
+  ASSERT_TRUE(step) << step.error().message;
+  EXPECT_EQ(Ids(step->top_operators(), *trace), (std::vector<uint64_t>{1, 3, 4, 5, 6}));
 }
 
 }  // namespace

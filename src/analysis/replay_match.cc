@@ -129,12 +129,12 @@ KernelMatch MatchKernels(const RecordedStep& original, std::span<const NodeId> t
   };
   std::map<Key, Recorded> recorded;
   Nanos total;
-  bool known = true;
+  uint64_t untimed = 0;
   for (const Leaf& leaf : leaves) {
     Recorded& row = recorded[KeyOf(original, leaf.position, with_strides)];
     ++row.count;
     const auto time = duration(original.nodes()[leaf.position]);
-    known &= time.has_value();
+    untimed += time ? 0 : 1;
     row.time = row.time + time.value_or(Nanos{});
     total = total + time.value_or(Nanos{});
   }
@@ -157,7 +157,9 @@ KernelMatch MatchKernels(const RecordedStep& original, std::span<const NodeId> t
   if (match.recorded > 0) {
     match.by_count = static_cast<double>(shared) / static_cast<double>(match.recorded);
   }
-  if (known && total.count > 0) match.by_time = shared_time / static_cast<double>(total.count);
+  if (FewAreUntimed(untimed, leaves.size()) && total.count > 0) {
+    match.by_time = shared_time / static_cast<double>(total.count);
+  }
   match.missing = Rows(missing);
   match.extra = Rows(extra);
   return match;
@@ -203,14 +205,20 @@ std::optional<double> TimeDifference(std::span<const OperatorTime> rows,
                                      std::optional<Phase> phase) {
   double difference = 0;
   double total = 0;
+  uint64_t all = 0;
+  uint64_t untimed = 0;
   for (const OperatorTime& row : rows) {
     if (phase && row.phase != *phase) continue;
-    if (!row.recorded || !row.replayed) return std::nullopt;
+    all += static_cast<uint64_t>(row.count);
+    if (!row.recorded || !row.replayed) {
+      untimed += static_cast<uint64_t>(row.count);
+      continue;
+    }
     const auto recorded = static_cast<double>(row.recorded->count);
     difference += std::abs(static_cast<double>(row.replayed->count) - recorded);
     total += recorded;
   }
-  if (total <= 0) return std::nullopt;
+  if (!FewAreUntimed(untimed, all) || total <= 0) return std::nullopt;
   return difference / total;
 }
 

@@ -29,9 +29,10 @@ struct KernelCount {
 // How far what a replay ran is what was recorded. Kernels are the innermost operators: those that
 // called no other.
 struct KernelMatch {
-  int64_t recorded = 0;              // leaf operators
-  std::optional<double> by_count;    // share of them that ran; nullopt if there are none
-  std::optional<double> by_time;     // the same, weighted by recorded time
+  int64_t recorded = 0;            // leaf operators
+  std::optional<double> by_count;  // share of them that ran; nullopt if there are none
+  // The same, weighted by recorded time; nullopt if more than a few have none (FewAreUntimed).
+  std::optional<double> by_time;
   std::vector<KernelCount> missing;  // recorded, but not run; the most frequent first
   std::vector<KernelCount> extra;    // run, but not recorded
 };
@@ -68,7 +69,8 @@ class OperatorTimeSum {
 };
 
 // Sum of |replayed - recorded| over the sum of recorded time, over the rows of `phase` or of all;
-// what was not replayed counts as 0. nullopt if a time is missing or nothing took any.
+// what was not replayed counts as 0. nullopt if times of more than a few operators are missing
+// (FewAreUntimed) or nothing took any.
 std::optional<double> TimeDifference(std::span<const OperatorTime> rows,
                                      std::optional<Phase> phase = std::nullopt);
 

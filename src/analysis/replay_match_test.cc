@@ -138,8 +138,12 @@ TEST(ReplayMatch, SumsDifferencesSoThatTheyDoNotCancel) {
 }
 
 TEST(ReplayMatch, AMissingTimeMakesTheDifferenceUnknown) {
-  const std::vector<OperatorTime> rows = {{.op = "a", .recorded = Nanos{60}}};
+  std::vector<OperatorTime> rows = {
+      {.op = "a", .count = 1, .recorded = Nanos{60}},
+      {.op = "b", .count = 18, .recorded = Nanos{40}, .replayed = Nanos{50}}};
   EXPECT_EQ(TimeDifference(rows), std::nullopt);
+  rows[1].count = 19;
+  EXPECT_EQ(TimeDifference(rows), 0.25) << "one of twenty is left out";
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "src/analysis/activity.h"
+#include "src/trace/thread_text.h"
 
 namespace etude {
 namespace {
@@ -30,8 +31,7 @@ std::string LaneTitle(const Trace& trace, Place place, LaneId id) {
     return lane.device < 0 ? fmt::format("stream {}", lane.stream)
                            : fmt::format("device {} stream {}", lane.device, lane.stream);
   }
-  if (!lane.thread) return "unknown thread";
-  return fmt::format("thread {}", trace.text(lane.thread));
+  return ThreadText(trace, lane, "unknown thread");
 }
 
 // The number in a text that is one, so that thread 9 comes before thread 10.

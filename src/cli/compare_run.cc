@@ -78,6 +78,18 @@ struct Subject {
   const JobRank* job = nullptr;
 };
 
+// Whether the program that job.json names is where its relative path says, as far as a path shows.
+Status CheckProgram(const std::string& capture, const std::vector<std::string>& command) {
+  const auto program =
+      std::ranges::find_if(command, [](std::string_view word) { return word.ends_with(".py"); });
+  std::error_code error;
+  if (program == command.end() || std::filesystem::exists(*program, error)) return {};
+  return BadInput(fmt::format(
+      "{}: job.json names the program '{}', which is not there from this folder: call etude in the "
+      "folder that it was recorded in, or give the program after --",
+      capture, *program));
+}
+
 Result<Subject> FindSubject(const CompareRunOptions& options, const RunContext& context) {
   if (!IsFolder(options.path)) return NoFolder(options.path);
   Subject subject;
@@ -426,6 +438,7 @@ Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Consol
   ETUDE_ASSIGN_OR_RETURN(const StepBars bars, ParseBars(options.bars));
   ETUDE_ASSIGN_OR_RETURN(const Subject subject, FindSubject(options, context));
   ETUDE_RETURN_IF_ERROR(TryCertificates(options.certificates));
+  if (options.command.empty()) ETUDE_RETURN_IF_ERROR(CheckProgram(options.path, subject.command));
   RunComparison run{.rank = subject.rank->number(),
                     .world_size = subject.world_size,
                     .command = subject.command,

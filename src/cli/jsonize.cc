@@ -12,6 +12,7 @@
 #include "src/formats/chakra_writer.h"
 #include "src/formats/job_folder.h"
 #include "src/formats/read_trace.h"
+#include "src/report/accounts.h"
 #include "src/report/format.h"
 #include "src/transform/chakra_json.h"
 #include "src/transform/to_chakra.h"
@@ -97,7 +98,7 @@ class JsonizeCommand : public Command {
     if (report.cut) console.context().Warn(input_ + ": the file ends early");
     if (output_ == "-") return;
     console.Print(fmt::format("wrote {}: {}, {}\n", output_, FormatCount(report.nodes, "node"),
-                              FormatBytes(Bytes{static_cast<int64_t>(report.bytes)})));
+                              WrittenSize(output_, report.bytes)));
   }
 
   std::string input_;

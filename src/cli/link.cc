@@ -90,7 +90,7 @@ std::string AccountText(const LinkJob& job, const LinkResult& result) {
                                     "host nodes without their caller were"));
   }
   if (result.moved != 0) {
-    text += fmt::format("  {} put below the caller that their times tell\n",
+    text += fmt::format("  {} put below their caller; the host trace names another or none\n",
                         FormatCount(result.moved, "host node was", "host nodes were"));
   }
   if (result.ambiguous != 0) {
@@ -171,8 +171,13 @@ class LinkCommand : public Command {
     const std::string target = output_.empty() ? folder.path : output_;
     const OutputFormat format = to_ == "et" ? OutputFormat::kChakra : OutputFormat::kLinked;
     std::vector<LinkJob> jobs;
+    std::string timed;  // a native capture without a profile of devices
     for (const CaptureRank& rank : folder.ranks) {
       const std::string& host = rank.host.empty() ? rank.native : rank.host;
+      if (rank.host.empty() && rank.device.empty() && !rank.native.empty()) {
+        timed = rank.native;
+        continue;
+      }
       if (host.empty() || rank.device.empty()) {
         console.context().Warn(fmt::format("{}: rank {} has no {} trace; not linked", folder.path,
                                            rank.number(), host.empty() ? "host" : "device"));
@@ -182,6 +187,14 @@ class LinkCommand : public Command {
                       .host = host,
                       .device = rank.device,
                       .output = target + "/" + RankFileName(format, rank.number(), host)});
+    }
+    if (!jobs.empty() && !timed.empty()) {
+      console.context().Warn(timed + ": has no profile of devices beside it; not linked");
+    }
+    if (jobs.empty() && !timed.empty()) {
+      return BadInput(timed +
+                      ": found a native capture, which has its times already: there is nothing to "
+                      "link, and every command reads it as it is");
     }
     if (jobs.empty()) {
       return BadInput(folder.path +

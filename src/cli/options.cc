@@ -269,6 +269,10 @@ Options::Parsed Options::Parse(const std::vector<std::string>& args) {
     // A mistyped option tells more than what is missing because of it.
     const std::string extra = FirstExtra(impl_->app);
     return {Outcome::kError, extra.empty() ? FirstMissing(impl_->app) : extra};
+  } catch (const CLI::ArgumentMismatch& error) {
+    // Its message begins with the option's name.
+    const std::string text = error.what();
+    return {Outcome::kError, text.substr(0, text.find(':')) + ": found nothing, expected a value"};
   } catch (const CLI::ParseError& error) {
     return {Outcome::kError, error.what()};
   }

@@ -201,7 +201,7 @@ class RecordCommand : public Command {
 
 Status RecordCommand::Check() const {
   if (output_.empty()) {
-    return MakeError(ErrorCode::kUsage, "record: --output: found '', expected a folder");
+    return MakeError(ErrorCode::kUsage, "record: missing -o DIR, the capture folder to write");
   }
   const std::optional<Bytes> values = ParseBytes(index_values_);
   if (!values || values->count < 0) {

@@ -1,6 +1,7 @@
 #include "src/cli/timeline.h"
 
-#include <algorithm>
+#include <filesystem>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/analysis/activity.h"
 #include "src/analysis/timeline_counters.h"
 #include "src/base/each_rank.h"
 #include "src/cli/job_clocks.h"
@@ -16,6 +18,7 @@
 #include "src/formats/atomic_file.h"
 #include "src/formats/chrome_writer.h"
 #include "src/formats/perfetto_writer.h"
+#include "src/report/accounts.h"
 #include "src/report/format.h"
 #include "src/report/json_output.h"
 
@@ -27,8 +30,7 @@ using Json = nlohmann::ordered_json;
 std::string ToText(const std::string& path, const TimelineReport& report) {
   std::string text = fmt::format("wrote {}: {} slices, {} arrows, {} values of counters, {}\n",
                                  path, FormatCount(report.slices), FormatCount(report.flows),
-                                 FormatCount(report.counters),
-                                 FormatBytes(Bytes{static_cast<int64_t>(report.bytes)}));
+                                 FormatCount(report.counters), WrittenSize(path, report.bytes));
   const auto line = [&](uint64_t count, std::string_view what) {
     if (count != 0) text += fmt::format("  {}: {}\n", what, FormatCount(count));
   };
@@ -74,6 +76,7 @@ class TimelineCommand : public Command {
 
   Result<ExitCode> Run(const Console& console) override {
     ETUDE_RETURN_IF_ERROR(CheckStandardOutput(output_, json_));
+    ETUDE_ASSIGN_OR_RETURN(const std::string format, Format());
     ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs,
                            what_.FindInputs(inputs_, console.context()));
     for (const RankInput& input : inputs) {
@@ -85,7 +88,8 @@ class TimelineCommand : public Command {
                                                return ReadOne(inputs[i], console.strict(), context);
                                              }));
     ETUDE_ASSIGN_OR_RETURN(const std::vector<TimelinePart> parts, MakeParts(inputs, traces));
-    ETUDE_ASSIGN_OR_RETURN(const TimelineReport report, Write(parts));
+    if (clocks_ == "keep") WarnIfApart(parts, console.context());
+    ETUDE_ASSIGN_OR_RETURN(const TimelineReport report, Write(parts, format == "perfetto"));
     if (report.slices == 0) {
       return BadInput(inputs.front().path +
                       ": found no node that says when it began, expected a linked trace, a "
@@ -143,20 +147,40 @@ class TimelineCommand : public Command {
     return parts;
   }
 
-  bool is_perfetto() const {
-    if (!to_.empty()) return to_ == "perfetto";
-    for (const std::string_view compression : {"", ".gz", ".zst"}) {
-      for (const std::string_view ending : {".pftrace", ".perfetto-trace"}) {
-        if (output_.ends_with(std::string(ending) + std::string(compression))) return true;
-      }
+  // Parts of which one begins when another is over are shown far apart by clocks that did not begin
+  // together.
+  static void WarnIfApart(const std::vector<TimelinePart>& parts, const RunContext& context) {
+    std::optional<std::pair<Nanos, const TimelinePart*>> last_begin;
+    std::optional<std::pair<Nanos, const TimelinePart*>> first_end;
+    for (const TimelinePart& part : parts) {
+      const auto span = SpanOf(*part.trace);
+      if (!span) continue;
+      if (!last_begin || span->begin > last_begin->first) last_begin = {span->begin, &part};
+      if (!first_end || span->end < first_end->first) first_end = {span->end, &part};
     }
-    return false;
+    if (!last_begin || last_begin->first <= first_end->first) return;
+    context.Warn(fmt::format(
+        "{} begins {} after {} is over: were they recorded by clocks that began together?",
+        last_begin->second->name, FormatTime(last_begin->first - first_end->first),
+        first_end->second->name));
   }
 
-  Result<TimelineReport> Write(const std::vector<TimelinePart>& parts) const {
+  Result<std::string> Format() const {
+    if (!to_.empty()) return to_;
+    const std::filesystem::path path(output_);
+    std::string ending = path.extension().string();
+    if (ending == ".gz" || ending == ".zst") ending = path.stem().extension().string();
+    if (ending == ".json" || output_ == "-") return "chrome";
+    if (ending == ".pftrace" || ending == ".perfetto-trace") return "perfetto";
+    return MakeError(ErrorCode::kUsage, "timeline: " + output_ +
+                                            ": expected a name that ends with .json or .pftrace, "
+                                            "or --to");
+  }
+
+  Result<TimelineReport> Write(const std::vector<TimelinePart>& parts, bool perfetto) const {
     ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(output_));
     const auto sink = [&](std::string_view bytes) { return file.Write(bytes); };
-    ETUDE_ASSIGN_OR_RETURN(const TimelineReport report, is_perfetto()
+    ETUDE_ASSIGN_OR_RETURN(const TimelineReport report, perfetto
                                                             ? WritePerfettoTimeline(parts, sink)
                                                             : WriteChromeTimeline(parts, sink));
     if (report.slices != 0) ETUDE_RETURN_IF_ERROR(file.Commit());

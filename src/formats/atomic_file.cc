@@ -209,6 +209,10 @@ std::string Target(const std::string& path) {
 
 }  // namespace
 
+bool IsCompressedName(std::string_view path) {
+  return CompressionOfName(path) != Compression::kNone;
+}
+
 class AtomicFile::Impl {
  public:
   struct Names {

@@ -9,11 +9,14 @@
 
 namespace etude {
 
+// Whether a file of this name is written compressed: it ends in .gz or .zst.
+bool IsCompressedName(std::string_view path);
+
 // A file that appears under its name complete or not at all: what is written goes to a temporary
 // file in the same folder, which Commit renames; without Commit it is removed. Where the file
-// system can (O_TMPFILE) it has no name until then, and nothing is left of a killed process. Names
-// that end in .gz or .zst are compressed, reproducibly. "-" is standard output, and names of
-// devices and pipes are written directly. Not thread-safe.
+// system can (O_TMPFILE) it has no name until then, and nothing is left of a killed process. What
+// its name has compressed (IsCompressedName) is compressed reproducibly. "-" is standard output,
+// and names of devices and pipes are written directly. Not thread-safe.
 class AtomicFile {
  public:
   static Result<AtomicFile> Create(const std::string& path);

@@ -364,6 +364,9 @@ Result<ByteSource> ByteSource::Open(const std::string& path, const Limits& limit
     return ByteSource(
         std::make_unique<Impl>("stdin", std::make_unique<Input>(STDIN_FILENO, false), limits));
   }
+  if (path.empty()) {
+    return MakeError(ErrorCode::kUsage, "found '' as the name of a file, expected a name");
+  }
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
     return MakeError(ErrorCode::kIo, path + ": cannot open: " + std::strerror(errno));

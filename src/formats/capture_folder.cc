@@ -232,8 +232,9 @@ Result<CaptureFolder> ListCaptureFolder(const std::string& path, const RunContex
   if (traces.empty()) {
     const auto below = FirstFolderIn(folder.path);
     return BadInput(fmt::format(
-        "{}: found no trace{}, expected host.N.json, device.N.json, capture.N.etude, "
-        "linked.N.json or *.N.et",
+        "{}: found no trace{}, expected files that end in .json, .et or .etude (also .gz, .zst) "
+        "with "
+        "traces in them, such as host.0.json",
         path,
         below ? fmt::format(" but folders, such as '{}', which are not looked into", *below) : ""));
   }

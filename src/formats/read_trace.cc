@@ -44,6 +44,7 @@ bool IsOneOf(std::string_view text, const std::string_view (&names)[N]) {
 struct Detection {
   FileKind kind = FileKind::kUnknown;
   std::string found;
+  std::string problem;  // ":byte 7: …", where it is no JSON
 };
 
 enum class NodeShape : uint8_t { kOther, kEt, kLinked };
@@ -70,28 +71,27 @@ Detection DetectJson(std::string_view beginning) {
                          .bare_array = true,
                          .limits = {}});
   elements.Push(beginning);
-  Detection guess{.kind = FileKind::kOtherJson, .found = {}};
+  Detection guess{.kind = FileKind::kOtherJson, .found = {}, .problem = {}};
   std::string keys;
   bool in_nodes = false;
   bool has_element = false;
   while (true) {
     const auto item = elements.Next();
     if (!item) {
-      // The splitter has no name to begin its message with.
-      if (guess.found.empty()) guess.found = "at" + item.error().message;
+      guess.problem = item.error().message;  // without the file's name, which the splitter lacks
       break;
     }
     if (item->kind == JsonItem::Kind::kNone) break;
     if (item->kind == JsonItem::Kind::kArray) {
-      if (item->key == "workload_graph") return {FileKind::kChakraFeeder, {}};
-      if (item->key != "nodes") return {FileKind::kKineto, {}};
+      if (item->key == "workload_graph") return {FileKind::kChakraFeeder, {}, {}};
+      if (item->key != "nodes") return {FileKind::kKineto, {}, {}};
       in_nodes = true;
       keys += (keys.empty() ? "'" : ", '") + std::string(item->key) + "'";
     } else if (item->kind == JsonItem::Kind::kElement) {
       if (!in_nodes) break;
       has_element = true;
       const NodeShape shape = ShapeOf(item->text);
-      if (shape == NodeShape::kLinked) return {FileKind::kLinked, {}};
+      if (shape == NodeShape::kLinked) return {FileKind::kLinked, {}, {}};
       if (shape == NodeShape::kEt) guess.kind = FileKind::kPyTorchEt;
     } else {
       if (item->key == "schema") guess.kind = FileKind::kPyTorchEt;
@@ -102,9 +102,7 @@ Detection DetectJson(std::string_view beginning) {
   // An empty list of nodes is an execution trace of nothing.
   const bool is_empty = elements.complete() && in_nodes && !has_element;
   if (is_empty && guess.kind == FileKind::kOtherJson) guess.kind = FileKind::kPyTorchEt;
-  if (guess.found.empty()) {
-    guess.found = "found JSON with " + (keys.empty() ? "no known key" : "the keys " + keys);
-  }
+  guess.found = "found JSON with " + (keys.empty() ? "no known key" : "the keys " + keys);
   return guess;
 }
 
@@ -171,12 +169,13 @@ Detection Detect(std::string_view beginning) {
   const size_t first = text.find_first_not_of(" \n\r\t");
   if (first != std::string_view::npos && (text[first] == '{' || text[first] == '[')) {
     // The metadata of a Chakra file may have as many bytes as '{' or '[' is as a number.
-    if (HasControlBytes(beginning) && LooksLikeChakra(beginning)) return {FileKind::kChakra, {}};
+    if (HasControlBytes(beginning) && LooksLikeChakra(beginning))
+      return {FileKind::kChakra, {}, {}};
     return DetectJson(beginning);
   }
-  if (beginning.starts_with(capture::kMagic)) return {FileKind::kNative, {}};
-  if (LooksLikePerfetto(beginning)) return {FileKind::kPerfetto, {}};
-  if (LooksLikeChakra(beginning)) return {FileKind::kChakra, {}};
+  if (beginning.starts_with(capture::kMagic)) return {FileKind::kNative, {}, {}};
+  if (LooksLikePerfetto(beginning)) return {FileKind::kPerfetto, {}, {}};
+  if (LooksLikeChakra(beginning)) return {FileKind::kChakra, {}, {}};
   return {};
 }
 
@@ -206,6 +205,26 @@ std::optional<std::string_view> ForeignPacking(std::string_view beginning) {
   return std::nullopt;
 }
 
+// Text in another encoding than UTF-8, by its mark or by the zeros around its first character;
+// nullopt: none of these.
+std::optional<std::string_view> ForeignEncoding(std::string_view beginning) {
+  using namespace std::string_view_literals;
+  struct Form {
+    std::string_view beginning;
+    std::string_view encoding;
+  };
+  static constexpr Form kForms[] = {
+      {"\xFF\xFE\0\0"sv, "UTF-32"}, {"\0\0\xFE\xFF"sv, "UTF-32"}, {"{\0\0\0"sv, "UTF-32"},
+      {"[\0\0\0"sv, "UTF-32"},      {"\0\0\0{"sv, "UTF-32"},      {"\0\0\0["sv, "UTF-32"},
+      {"\xFF\xFE"sv, "UTF-16"},     {"\xFE\xFF"sv, "UTF-16"},     {"{\0"sv, "UTF-16"},
+      {"[\0"sv, "UTF-16"},          {"\0{"sv, "UTF-16"},          {"\0["sv, "UTF-16"},
+  };
+  for (const Form& form : kForms) {
+    if (beginning.starts_with(form.beginning)) return form.encoding;
+  }
+  return std::nullopt;
+}
+
 // Whether it is a class of a job (job_folder.h) that is not there: its groups have no names.
 bool LacksClasses(const std::string& path, const Trace& trace) {
   const std::filesystem::path parts(path);
@@ -228,14 +247,31 @@ Error UnknownFile(const ByteSource& source, const Detection& detection,
                         Name(source.compression()));
   } else if (beginning.empty()) {
     found = "found an empty file";
-  } else if (beginning.starts_with("\xFF\xFE") || beginning.starts_with("\xFE\xFF")) {
-    found = "found UTF-16 text";
+  } else if (const auto encoding = ForeignEncoding(beginning)) {
+    found = fmt::format("found {} text", *encoding);
+  } else if (!detection.problem.empty()) {
+    return {ErrorCode::kBadInput, source.name() + detection.problem};
+  } else if (const Compression inside = DetectCompression(beginning);
+             inside != Compression::kNone) {
+    found = fmt::format("found {} data inside {} data, which is to be unpacked first", Name(inside),
+                        Name(source.compression()));
   } else if (const auto packing = ForeignPacking(beginning)) {
     found = fmt::format("found {}, which is to be unpacked first", *packing);
   } else if (found.empty()) {
     found = "found data of no known form";
   }
   return {ErrorCode::kBadInput, source.name() + ": " + found + ", " + std::string(kExpected)};
+}
+
+// What is wrong with a file whose content has an error: damaged compressed data unpack to a wrong
+// content, and their own checks, often at the end, tell more of it.
+Error Cause(ByteSource& source, const Error& error) {
+  if (source.compression() == Compression::kNone) return error;
+  while (true) {
+    const Result<std::string_view> chunk = source.Next();
+    if (!chunk) return chunk.error();
+    if (chunk->empty()) return error;
+  }
 }
 
 }  // namespace
@@ -277,7 +313,9 @@ Result<Trace> ReadTrace(ByteSource& source, const ReadOptions& options, const Ru
     ETUDE_ASSIGN_OR_RETURN(const std::string_view chunk, source.Next());
     if (chunk.empty()) break;
     if (context.stopped()) return MakeError(ErrorCode::kInterrupted, source.name() + ": stopped");
-    ETUDE_RETURN_IF_ERROR(reader->Push(chunk));
+    if (const Status pushed = reader->Push(chunk); !pushed) {
+      return tl::unexpected<Error>(Cause(source, pushed.error()));
+    }
     context.Progress("read " + source.name(), source.bytes_in(), source.size_in().value_or(0));
   }
   reader->set_foreign_bytes(source.trailing_bytes());

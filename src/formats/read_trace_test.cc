@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -97,6 +98,19 @@ TEST(ReadTrace, SaysWhatItFoundInstead) {
   };
   EXPECT_TRUE(message("").starts_with("mem: found an empty file, expected a trace"));
   EXPECT_TRUE(message("\xFF\xFE{").starts_with("mem: found UTF-16 text"));
+  const auto zeros = [](std::string_view text) {  // '0' for the byte 0
+    std::string bytes(text);
+    std::ranges::replace(bytes, '0', '\0');
+    return bytes;
+  };
+  EXPECT_TRUE(message(zeros("{0\"0n0")).starts_with("mem: found UTF-16 text"));
+  EXPECT_TRUE(message(zeros("0{0\"0n")).starts_with("mem: found UTF-16 text"));
+  EXPECT_TRUE(message(zeros("\xFF\xFE"
+                            "00{000"))
+                  .starts_with("mem: found UTF-32 text"));
+  EXPECT_TRUE(message(zeros("{000\"000")).starts_with("mem: found UTF-32 text"));
+  EXPECT_TRUE(message(zeros("000{000\"")).starts_with("mem: found UTF-32 text"));
+  EXPECT_EQ(message("{x"), "mem:byte 1: found 'x', expected a key in quotes");
   EXPECT_TRUE(
       message("PK\x03\x04").starts_with("mem: found a zip archive, which is to be unpacked"));
   EXPECT_TRUE(message("BZh9").starts_with("mem: found bzip2 data"));

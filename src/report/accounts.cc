@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "src/formats/atomic_file.h"
 #include "src/report/format.h"
 
 namespace etude {
@@ -55,6 +56,11 @@ nlohmann::ordered_json SliceAccount(const SliceResult& slice) {
           {"renumbered", slice.renumbered}};
 }
 
+std::string WrittenSize(std::string_view path, uint64_t bytes) {
+  return FormatBytes(Bytes{static_cast<int64_t>(bytes)}) +
+         (IsCompressedName(path) ? " before compression" : "");
+}
+
 nlohmann::ordered_json ToJson(const WrittenTrace& written) {
   nlohmann::ordered_json json = {{"path", written.path},
                                  {"nodes", written.nodes},
@@ -78,7 +84,7 @@ nlohmann::ordered_json ToJson(const WrittenTrace& written) {
 std::string ToText(const WrittenTrace& written) {
   std::string text =
       fmt::format("wrote {}: {}, {}\n", written.path, FormatCount(written.nodes, "node"),
-                  FormatBytes(Bytes{static_cast<int64_t>(written.bytes)}));
+                  WrittenSize(written.path, written.bytes));
   const auto line = [&](uint64_t count, std::string_view what) {
     if (count != 0) text += fmt::format("  {}: {}\n", what, FormatCount(count));
   };

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -19,6 +20,10 @@ double LinkedShare(uint64_t part, uint64_t whole);
 nlohmann::ordered_json LinkAccount(const LinkResult& result);
 // How many nodes and references a slice kept and cut.
 nlohmann::ordered_json SliceAccount(const SliceResult& slice);
+
+// The size of what was written to `path`: "3.20 MiB", with "before compression" behind it if its
+// name has it compressed.
+std::string WrittenSize(std::string_view path, uint64_t bytes);
 
 nlohmann::ordered_json ToJson(const WrittenTrace& written);
 // Lines that say it to people.

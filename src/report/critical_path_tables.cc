@@ -11,6 +11,7 @@
 #include "src/analysis/activity.h"
 #include "src/analysis/modules.h"
 #include "src/report/format.h"
+#include "src/trace/thread_text.h"
 
 namespace etude {
 namespace {
@@ -34,7 +35,7 @@ std::string LaneText(const Trace& trace, NodeId node) {
     return lane.device < 0 ? fmt::format("stream {}", lane.stream)
                            : fmt::format("device {} stream {}", lane.device, lane.stream);
   }
-  return lane.thread ? fmt::format("thread {}", trace.text(lane.thread)) : "(unknown thread)";
+  return ThreadText(trace, lane, "(unknown thread)");
 }
 
 // Time on the path by some key, the most first.

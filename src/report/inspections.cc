@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "src/formats/read_trace.h"
 #include "src/report/breakdown_tables.h"
 #include "src/report/critical_path_tables.h"
 #include "src/report/diff_tables.h"
+#include "src/report/format.h"
 #include "src/report/memory_tables.h"
 #include "src/report/run_of_trace.h"
 #include "src/report/stats_tables.h"
+#include "src/trace/operator_name.h"
 #include "src/transform/recorded_waits.h"
 
 namespace etude {
@@ -81,6 +85,18 @@ Result<Inspected> Inspect(const Inspection& inspection, const Trace& trace, cons
   return found;
 }
 
+namespace {
+
+uint64_t StepMarks(const Trace& trace) {
+  uint64_t marks = 0;
+  ForEachNode(trace, [&](NodeId node) {
+    marks += IsStepMark(trace.name(node)) && trace.place(node) != Place::kDevice ? 1 : 0;
+  });
+  return marks;
+}
+
+}  // namespace
+
 ComparedRanks CompareTraces(const Trace& a, const Trace& b, const std::string& path) {
   const TraceDiff diff = DiffTraces(a, b);
   ComparedRanks compared{
@@ -90,6 +106,11 @@ ComparedRanks CompareTraces(const Trace& a, const Trace& b, const std::string& p
     compared.found.notes.emplace_back(
         "the traces have too little in common to pair their nodes: all count as removed and "
         "added");
+  }
+  if (const uint64_t steps_a = StepMarks(a), steps_b = StepMarks(b); steps_a != steps_b) {
+    compared.found.notes.push_back(
+        fmt::format("a has {}, b {}: counts and times are of all of them",
+                    FormatCount(steps_a, "step mark"), FormatCount(steps_b)));
   }
   compared.found.health.Add(JudgeTrace(a, RunOfTrace(a, 0)), "a");
   compared.found.health.Add(JudgeTrace(b, RunOfTrace(b, 0)), "b");

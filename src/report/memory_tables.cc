@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "src/analysis/activity.h"
 
 namespace etude {
@@ -53,6 +55,14 @@ MemoryFigures FindMemory(const Trace& trace, const Trace* device) {
     if (with_events == nullptr) continue;
     std::vector<DeviceMemory> devices = AllocatorMemory(*with_events);
     if (devices.empty()) continue;
+    for (const DeviceMemory& memory : devices) {
+      if (memory.at_start) continue;
+      found.notes.push_back(
+          fmt::format("the allocator of {} counts what it gave out while it was recorded: what was "
+                      "there before "
+                      "is in none of its figures",
+                      memory.device));
+    }
     found.sources.push_back({"allocator", with_events, std::move(devices)});
     break;
   }
@@ -99,7 +109,7 @@ std::vector<Table> MemoryTables(const std::vector<MemorySource>& sources) {
         row[row.size() - 1] = static_cast<int64_t>(trace.source_id(Shown(trace, at)));
       }
       row.push_back(Since(span, memory.at_peak.time));
-      row.emplace_back(memory.at_start.count);
+      row.push_back(ToCell(memory.at_start));
       row.emplace_back(memory.at_end.count);
       row.push_back(ToCell(memory.reserved));
       row.emplace_back(static_cast<int64_t>(memory.allocations));

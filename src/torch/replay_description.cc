@@ -27,9 +27,10 @@ std::optional<double> OperatorShare(const RecordedStep& step) {
   for (const NodeId node : step.top_operators()) {
     const auto start = trace.start(node);
     const auto duration = trace.duration(node);
-    if (!start || !duration) return std::nullopt;
-    spans.emplace_back(*start, *start + *duration);
+    if (start && duration) spans.emplace_back(*start, *start + *duration);
   }
+  const size_t all = step.top_operators().size();
+  if (!FewAreUntimed(all - spans.size(), all)) return std::nullopt;
   std::ranges::sort(spans);
   Nanos covered;
   Nanos reached = begin;
@@ -65,17 +66,21 @@ std::optional<Nanos> OwnDuration(const ReplayedStep& replayed, NodeId label) {
   return own;
 }
 
-// The recorded time of all that counts; nullopt if some of it is not known or it took none.
+// The recorded time of all that counts; nullopt if it took none or more than a few of it have no
+// known time.
 std::optional<Nanos> TimeOfAll(const ReplayedStep& step) {
   Nanos total;
+  uint64_t all = 0;
+  uint64_t untimed = 0;
   const auto add = [&](std::optional<Nanos> duration) {
-    if (duration) total = total + *duration;
-    return duration.has_value();
+    ++all;
+    untimed += duration ? 0 : 1;
+    total = total + duration.value_or(Nanos{});
   };
-  bool known = true;
-  for (const NodeId node : step.selection().top()) known &= add(step.times().duration(node));
-  for (const NodeId node : step.compiled_code()) known &= add(OwnDuration(step, node));
-  return known && total.count > 0 ? std::optional(total) : std::nullopt;
+  for (const NodeId node : step.selection().top()) add(step.times().duration(node));
+  for (const NodeId node : step.compiled_code()) add(OwnDuration(step, node));
+  if (!FewAreUntimed(untimed, all) || total.count <= 0) return std::nullopt;
+  return total;
 }
 
 void DescribeSkipped(const ReplayedStep& step, ReplayReport& report) {
@@ -107,6 +112,21 @@ void DescribeSkipped(const ReplayedStep& step, ReplayReport& report) {
   }
   for (auto& [key, row] : rows) report.skipped.push_back(std::move(row));
   if (total) report.time_coverage = std::max(0.0, 1.0 - skipped_share);
+}
+
+// The topmost operators whose recorded time is unknown, by name; none where no time is known.
+std::vector<NamedCount> Untimed(const ReplayedStep& step) {
+  std::map<std::string, int64_t> counts;
+  int64_t untimed = 0;
+  for (const NodeId node : step.selection().top()) {
+    if (step.times().duration(node)) continue;
+    ++counts[std::string(OperatorNameOf(step.trace(), node))];
+    ++untimed;
+  }
+  std::vector<NamedCount> rows;
+  if (untimed == static_cast<int64_t>(step.selection().top().size())) return rows;
+  for (const auto& [name, count] : counts) rows.push_back({name, count});
+  return rows;
 }
 
 // Communications in groups not all of whose ranks are there.
@@ -142,6 +162,7 @@ void DescribeReplay(const ReplayedStep& step, ReplayReport& report) {
   report.copied_bytes = step.memory().copied_bytes();
   report.peak_bytes = step.plan().peak_bytes;
   DescribeSkipped(step, report);
+  report.untimed = Untimed(step);
   report.emulated = CountEmulated(step);
   OperatorCounts replaced;
   for (const NodeId node : selection.replaced()) {

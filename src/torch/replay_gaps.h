@@ -15,7 +15,7 @@ struct ReplayGaps {
   double scale = 1.0;
 };
 
-// nullopt where the trace does not say when the operators of the step ran.
+// nullopt where the trace does not say when the operators of the step ran, but for a few.
 std::optional<ReplayGaps> FindReplayGaps(const ReplayedStep& step);
 
 }  // namespace etude

@@ -278,6 +278,13 @@ std::string CoverageText(const ReplayReport& report) {
     }
     text += '\n';
   }
+  if (!report.untimed.empty()) {
+    text += "recorded time unknown, in no figure by time:";
+    for (const NamedCount& row : report.untimed) {
+      text += fmt::format(" {} {} ×{}", row.name, row.count,
+                          &row == &report.untimed.back() ? "\n" : ",");
+    }
+  }
   TextTable skipped({Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
   for (const SkippedOperators& row : report.skipped) {
     skipped.Row({row.op, fmt::format("{} ×", row.count),
@@ -397,6 +404,7 @@ std::string ReplayReportJson(const ReplayReport& report) {
   json["same_kernels"] = report.kernels ? OrNull(report.kernels->by_count) : Json(nullptr);
   json["kernels"] = KernelsJson(report.kernels);
   json["operator_time_difference"] = DifferenceJson(report.operator_times);
+  json["untimed"] = CountsJson(report.untimed);
   json["replaced_by_parts"] = CountsJson(report.replaced_by_parts);
   json["coerced"] = {{"shapes", report.coerced}, {"assumed_values", report.assumed_values}};
   json["values"] = {{"non_finite_tensors", report.non_finite},

@@ -100,6 +100,7 @@ struct ReplayReport {
   int64_t operators_replayed = 0;
   std::optional<double> time_coverage;
   std::vector<SkippedOperators> skipped;
+  std::vector<NamedCount> untimed;  // topmost, of unknown recorded time, where others' is known
 
   // Fidelity. Calls that the replay makes; what a recording of it shows, if there is one.
   int64_t calls = 0;

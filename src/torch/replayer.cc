@@ -269,7 +269,13 @@ class Replayer::Impl {
     gaps_ = FindReplayGaps(step_);
     if (!gaps_) {
       if (step_.options().gaps == GapMode::kNone) return {};
-      return BadInput("--gaps recorded: the trace does not say when the operators of the step ran");
+      std::string which = "the operators of the step";
+      for (const NodeId node : step_.selection().top()) {
+        if (step_.times().duration(node)) continue;
+        which += " (" + std::string(OperatorNameOf(step_.trace(), node)) + " for one)";
+        break;
+      }
+      return BadInput("--gaps recorded: the trace does not say when " + which + " ran");
     }
     report_.gap_scale = gaps_->scale;
     report_.gaps_passed = step_.options().gaps == GapMode::kRecorded;

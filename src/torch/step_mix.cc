@@ -150,14 +150,14 @@ class Combiner {
       all.*time = Nanos{};
       for (const ReplayedKind& kind : kinds_) all.*time = all.*time + kind.report.*time;
     }
-    std::map<std::string, int64_t> replaced;
-    for (const ReplayedKind& kind : kinds_) {
-      for (const NamedCount& row : kind.report.replaced_by_parts) {
-        replaced[row.name] += row.count * kind.steps;
+    for (const auto list : {&ReplayReport::replaced_by_parts, &ReplayReport::untimed}) {
+      std::map<std::string, int64_t> counts;
+      for (const ReplayedKind& kind : kinds_) {
+        for (const NamedCount& row : kind.report.*list) counts[row.name] += row.count * kind.steps;
       }
+      (all.*list).clear();
+      for (const auto& [name, count] : counts) (all.*list).push_back({name, count});
     }
-    all.replaced_by_parts.clear();
-    for (const auto& [name, count] : replaced) all.replaced_by_parts.push_back({name, count});
   }
 
   void AddSkipped(ReplayReport& all) const {

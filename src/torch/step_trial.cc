@@ -1,5 +1,7 @@
 #include "src/torch/step_trial.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -17,24 +19,38 @@ bool IsInside(const RecordedStep& step, uint32_t position, uint32_t outer) {
   return node && step.position(node) == outer;
 }
 
-// Operators that ran while `node` did, as recorded.
-OperatorCounts RecordedOperators(const RecordedStep& step, NodeId node) {
+// Operators that ran while `node` did, on its thread or on all, as recorded.
+enum class Threads : uint8_t { kOwn, kAll };
+OperatorCounts RecordedOperators(const RecordedStep& step, NodeId node, Threads threads) {
   OperatorCounts counts;
   const uint32_t begin = step.position(node);
   for (uint32_t i = begin; i <= step.last_inside(begin); ++i) {
     const NodeId inner = step.nodes()[i];
+    const bool own = step.trace().tid(inner) == step.trace().tid(node);
+    if (threads == Threads::kOwn && !own) continue;
     if (!step.is_operator(i) || (i != begin && !IsInside(step, i, begin))) continue;
     ++counts[std::string(OperatorNameOf(step.trace(), inner))];
   }
   return counts;
 }
 
+bool Contains(const OperatorCounts& all, const OperatorCounts& part) {
+  return std::ranges::all_of(part, [&](const auto& row) {
+    const auto found = all.find(row.first);
+    return found != all.end() && found->second >= row.second;
+  });
+}
+
 // Whether the operator did not do what it did when it was recorded, under autocast for example. On
-// another device it may well call others.
+// another device it may well call others. Of what it called on threads of PyTorch's pool any part
+// may run on its own thread here, which is the one that is seen.
 bool RanOtherwise(const ReplayedStep& step, NodeId node, const Observation& seen) {
   if (step.bound(node).is_collective()) return false;
   if (seen.wrong_type) return true;
-  return step.devices().same_kind() && seen.operators != RecordedOperators(step.recorded(), node);
+  if (!step.devices().same_kind()) return false;
+  const RecordedStep& recorded = step.recorded();
+  return !Contains(seen.operators, RecordedOperators(recorded, node, Threads::kOwn)) ||
+         !Contains(RecordedOperators(recorded, node, Threads::kAll), seen.operators);
 }
 
 // Of the operators that `node` called the one inside which `inner` ran; none for `node` itself.
@@ -60,10 +76,7 @@ OperatorCounts Missing(OperatorCounts recorded, const OperatorCounts& seen) {
 
 // Takes `part` out of `all`: false, and no change, if it is not in there.
 bool TakeOut(const OperatorCounts& part, OperatorCounts& all) {
-  for (const auto& [name, count] : part) {
-    const auto found = all.find(name);
-    if (found == all.end() || found->second < count) return false;
-  }
+  if (!Contains(all, part)) return false;
   for (const auto& [name, count] : part) all[name] -= count;
   return true;
 }
@@ -85,10 +98,10 @@ std::vector<TrialVerdict> AddBeside(ReplayedStep& step,
     if (!callee || step.bound(hidden.maker).is_collective()) continue;
     auto [left, is_new] = missing.try_emplace(hidden.maker);
     if (is_new) {
-      left->second = Missing(RecordedOperators(recorded, hidden.maker),
+      left->second = Missing(RecordedOperators(recorded, hidden.maker, Threads::kOwn),
                              observations[index.at(hidden.maker)].operators);
     }
-    if (!TakeOut(RecordedOperators(recorded, callee), left->second)) continue;
+    if (!TakeOut(RecordedOperators(recorded, callee, Threads::kOwn), left->second)) continue;
     if (!step.RunBeside(hidden.maker, callee)) continue;
     verdicts.push_back({recorded.position(callee), TrialVerdict::Action::kRunBeside, ""});
   }

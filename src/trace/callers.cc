@@ -1,6 +1,8 @@
 #include "src/trace/callers.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <unordered_map>
 
 #include "src/trace/operator_name.h"
@@ -15,6 +17,136 @@ bool LeftBefore(const NodeTime& call, const NodeTime& later) {
   const Nanos end = *call.start + *call.duration;
   return end < *later.start || (end == *later.start && later.duration != Nanos{});
 }
+
+// Whether both are the same call, but for numbers: of the same operator on the same memory, or
+// without tensors of the same arguments.
+bool IsSameCall(const Trace& trace, NodeId a, NodeId b) {
+  const auto of_a = trace.inputs(a);
+  const auto of_b = trace.inputs(b);
+  if (trace.op_schema(a) != trace.op_schema(b) || of_a.size() != of_b.size()) return false;
+  bool has_tensor = false;
+  bool same = true;
+  for (size_t i = 0; i < of_a.size(); ++i) {
+    if (of_a[i].kind != of_b[i].kind) return false;
+    if (of_a[i].kind != ValueKind::kTensor) {
+      same = same && of_a[i] == of_b[i];
+      continue;
+    }
+    const TensorUse& use_a = trace.tensor(of_a[i].as_tensor());
+    const TensorUse& use_b = trace.tensor(of_b[i].as_tensor());
+    if (use_a.storage != use_b.storage || use_a.shape != use_b.shape) return false;
+    has_tensor = true;
+  }
+  return has_tensor || same;
+}
+
+// Finds the callers of what ran on threads of PyTorch's pool.
+class PoolCallers {
+ public:
+  // Completes `callers`.
+  PoolCallers(const Trace& trace, std::span<const NodeId> nodes, std::vector<uint32_t>& callers)
+      : trace_(trace), nodes_(nodes), callers_(callers) {}
+
+  void Find(const std::function<NodeTime(NodeId)>& time_of) {
+    FindThreads();
+    if (threads_.size() < 2 || std::ranges::none_of(threads_, IsCandidate)) return;
+    LinkCallees();
+    std::map<uint64_t, uint32_t> last;  // by thread: what began last
+    for (uint32_t i = 0; i < nodes_.size(); ++i) {
+      const std::optional<uint64_t> tid = ThreadOf(i);
+      if (!tid) continue;
+      Thread& thread = threads_.at(*tid);
+      if (IsTop(i) && thread.is_pool) {
+        const uint32_t caller = CallerOf(i, *tid, last, time_of);
+        thread.is_pool = caller != kNoCaller;
+        thread.calls.emplace_back(i, caller);
+      }
+      last[*tid] = i;
+    }
+    for (const auto& [tid, thread] : threads_) {
+      if (!thread.is_pool) continue;
+      for (const auto& [call, caller] : thread.calls) callers_[call] = caller;
+    }
+  }
+
+ private:
+  struct Thread {
+    bool is_pool = true;                               // may be of the pool
+    std::vector<std::pair<uint32_t, uint32_t>> calls;  // without a caller on it, and their callers
+  };
+
+  static bool IsCandidate(const std::pair<const uint64_t, Thread>& thread) {
+    return thread.second.is_pool;
+  }
+  bool IsRootAt(uint32_t i) const {
+    const NodeKind kind = trace_.kind(nodes_[i]);
+    return kind == NodeKind::kProcess || kind == NodeKind::kThread;
+  }
+  bool IsOperatorAt(uint32_t i) const { return !trace_.text(trace_.op_schema(nodes_[i])).empty(); }
+  bool IsTop(uint32_t i) const { return callers_[i] == kNoCaller || IsRootAt(callers_[i]); }
+  // nullopt: unknown, or the node stands for nothing that ran.
+  std::optional<uint64_t> ThreadOf(uint32_t i) const {
+    const NodeKind kind = trace_.kind(nodes_[i]);
+    if (IsRootAt(i) || kind == NodeKind::kMetadata) return std::nullopt;
+    return trace_.tid(nodes_[i]);
+  }
+
+  void FindThreads() {
+    for (uint32_t i = 0; i < nodes_.size(); ++i) {
+      const auto tid = ThreadOf(i);
+      if (!tid) continue;
+      Thread& thread = threads_[*tid];
+      if (IsTop(i) && !IsOperatorAt(i)) thread.is_pool = false;
+    }
+  }
+
+  void LinkCallees() {
+    first_.assign(nodes_.size(), kNoCaller);
+    next_.assign(nodes_.size(), kNoCaller);
+    for (auto i = static_cast<uint32_t>(nodes_.size()); i-- > 0;) {
+      if (callers_[i] == kNoCaller) continue;
+      next_[i] = first_[callers_[i]];
+      first_[callers_[i]] = i;
+    }
+  }
+
+  // The operator of another thread that called node `i` of thread `tid`; kNoCaller where there is
+  // none or several could have.
+  uint32_t CallerOf(uint32_t i, uint64_t tid, const std::map<uint64_t, uint32_t>& last,
+                    const std::function<NodeTime(NodeId)>& time_of) const {
+    uint32_t found = kNoCaller;
+    for (const auto& [other, position] : last) {
+      if (other == tid) continue;
+      uint32_t at = position;
+      while (at != kNoCaller && !MadeSameCall(at, i)) at = callers_[at];
+      if (at == kNoCaller || !RanDuring(time_of(nodes_[i]), time_of(nodes_[at]))) continue;
+      if (found != kNoCaller) return kNoCaller;
+      found = at;
+    }
+    return found;
+  }
+
+  bool MadeSameCall(uint32_t caller, uint32_t call) const {
+    if (!IsOperatorAt(caller)) return false;
+    for (uint32_t at = first_[caller]; at != kNoCaller; at = next_[at]) {
+      if (IsSameCall(trace_, nodes_[at], nodes_[call])) return true;
+    }
+    return false;
+  }
+
+  // True where a time is unknown.
+  static bool RanDuring(const NodeTime& call, const NodeTime& caller) {
+    if (!call.start || !caller.start) return true;
+    return *caller.start <= *call.start && !LeftBefore(caller, call);
+  }
+
+  const Trace& trace_;
+  std::span<const NodeId> nodes_;
+  std::vector<uint32_t>& callers_;
+  std::map<uint64_t, Thread> threads_;
+  std::vector<uint32_t> first_;  // by node: what it called first
+  std::vector<uint32_t> next_;   // by node: what its caller called next
+};
 
 }  // namespace
 
@@ -44,6 +176,7 @@ std::vector<uint32_t> FindCallers(const Trace& trace, std::span<const NodeId> no
     if (!calls.empty() && (caller == kNoCaller || caller < calls.back())) caller = calls.back();
     if (!label[i] && times[i].duration) calls.push_back(i);
   }
+  PoolCallers(trace, nodes, callers).Find(time_of);
   return callers;
 }
 

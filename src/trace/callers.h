@@ -20,6 +20,11 @@ inline constexpr uint32_t kNoCaller = UINT32_MAX;
 // of the thread that asked for the collective. Calls of that thread are so taken for left when they
 // are not, and the other way round. Among nodes with such labels the clock decides, as far as
 // `time_of` knows times.
+//
+// Operators on threads of PyTorch's own pool, among which an operator divides its work, have no
+// caller on their thread. One is called by an operator that was running on another thread and that
+// itself made the same call there, on the same memory. That counts for a thread if it holds for all
+// that has no caller on it: what a program runs on threads of its own stays without.
 std::vector<uint32_t> FindCallers(const Trace& trace, std::span<const NodeId> nodes,
                                   const std::function<NodeTime(NodeId)>& time_of);
 

@@ -25,7 +25,7 @@ struct LinkResult {
   std::array<uint64_t, kHostLinkCount> host{};     // nodes of the host trace, by HostLink
   std::array<uint64_t, kEventLinkCount> events{};  // events of the device trace, by EventLink
   uint64_t adopted = 0;    // host nodes whose caller is not there, put below their thread
-  uint64_t moved = 0;      // host nodes put below the caller that the times tell (right_nesting.h)
+  uint64_t moved = 0;      // host nodes below another caller than the trace has (right_nesting.h)
   uint64_t ambiguous = 0;  // links for which several candidates would do
   std::array<uint64_t, kSyncKindCount> syncs{};  // calls and records that wait, by SyncKind
   uint64_t sync_edges = 0;                       // dependencies that they became

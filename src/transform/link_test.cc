@@ -12,6 +12,7 @@
 
 #include "src/formats/et_json_reader.h"
 #include "src/formats/kineto_reader.h"
+#include "src/trace/other_process.h"
 
 namespace etude {
 namespace {
@@ -553,6 +554,21 @@ TEST(Link, RefusesTracesOfDifferentRanks) {
   const auto result = Link(host, device, {});
   ASSERT_FALSE(result.has_value());
   EXPECT_EQ(result.error().code, ErrorCode::kBadInput);
+}
+
+TEST(Link, ShowsThatTimesAreOfAnotherProcess) {
+  MadeUpRun run;
+  run.AddThread(1);
+  run.AddOp(2, 1, "a", 0, 1);
+  EXPECT_EQ(CountOfOtherProcess(LinkRun(run).trace), 0u);
+  const Trace host = ReadHost(
+      R"({"schema":"1.1.1-chakra.0.0.4","pid":78,"nodes":[{"id":12,"name":"a","ctrl_deps":1,)"
+      R"("inputs":{"values":[],"shapes":[],"types":[]},"outputs":{"values":[],"shapes":[],)"
+      R"("types":[]},"attrs":[{"name":"rf_id","type":"uint64","value":5}]}]})");
+  const Trace device = ReadDevice(
+      R"({"traceEvents":[{"ph":"X","cat":"cpu_op","name":"a","pid":77,"tid":1,"ts":1,"dur":1,)"
+      R"("args":{"Record function id":5}}]})");
+  EXPECT_EQ(CountOfOtherProcess(LinkTraces(host, device).trace), 1u);
 }
 
 TEST(Link, NumbersNodesWhoseIdsAreNotUnique) {

@@ -8,6 +8,7 @@
 #include "src/formats/byte_source.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/read_trace.h"
+#include "src/trace/other_process.h"
 #include "src/transform/native_profile.h"
 
 namespace etude {
@@ -59,13 +60,30 @@ Result<std::vector<RankInput>> FindRanks(std::span<const std::string> paths,
 
 namespace {
 
-// Link, with the names of the files in front of what went wrong.
+// What the trace says its rank is, else its name.
+std::optional<int64_t> StatedRank(const NamedTrace& trace) {
+  const std::optional<int64_t> rank = trace.trace->info().rank;
+  return rank ? rank : RankFromName(std::filesystem::path(trace.name).filename().string());
+}
+
+// Link, with the names of the files in front of what went wrong. Names alone are no reason to
+// refuse traces; names of different ranks and different processes are.
 Result<LinkResult> LinkFiles(const NamedTrace& host, const NamedTrace& device,
                              const LinkOptions& options) {
   Result<LinkResult> result = Link(*host.trace, *device.trace, options);
-  if (result) return result;
-  return MakeError(result.error().code,
-                   fmt::format("{} and {}: {}", host.name, device.name, result.error().message));
+  if (!result) {
+    return MakeError(result.error().code,
+                     fmt::format("{} and {}: {}", host.name, device.name, result.error().message));
+  }
+  const std::optional<int64_t> of_host = StatedRank(host);
+  const std::optional<int64_t> of_device = StatedRank(device);
+  if (of_host && of_device && of_host != of_device && CountOfOtherProcess(result->trace) != 0) {
+    return BadInput(fmt::format(
+        "{} and {}: found traces of different processes, of rank {} and rank {}, expected "
+        "traces of the same rank",
+        host.name, device.name, *of_host, *of_device));
+  }
+  return result;
 }
 
 // A native capture and what belongs to it of a Kineto trace.

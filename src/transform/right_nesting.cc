@@ -5,27 +5,24 @@
 #include <vector>
 
 #include "src/trace/callers.h"
-#include "src/trace/operator_name.h"
 #include "src/transform/host_match.h"
 #include "src/transform/rewrite.h"
 
 namespace etude {
 Result<std::optional<RightNesting>> SetNestingRight(const Trace& host, const Trace& device,
                                                     const Limits& limits) {
-  std::vector<NodeId> nodes;
-  bool disturbed = false;
-  ForEachNode(host, [&](NodeId node) {
-    if (host.place(node) == Place::kDevice) return;
-    nodes.push_back(node);
-    disturbed = disturbed || IsGlooLabel(host.name(node));
-  });
   const bool is_observed = host.info().format == TraceFormat::kPyTorchEt;
-  if (!is_observed || !disturbed || host.stats()[Stat::kDuplicateId] != 0) return std::nullopt;
+  if (!is_observed || host.stats()[Stat::kDuplicateId] != 0) return std::nullopt;
+  std::vector<NodeId> nodes;
+  ForEachNode(host, [&](NodeId node) {
+    if (host.place(node) != Place::kDevice) nodes.push_back(node);
+  });
   std::ranges::sort(nodes, {}, [&](NodeId node) { return host.source_id(node); });
 
-  const HostMatch match = MatchHost(host, device);
+  std::optional<HostMatch> match;  // mostly nobody asks for times
   const std::vector<uint32_t> callers = FindCallers(host, nodes, [&](NodeId node) {
-    const NodeId event = match.events[node.index()];
+    if (!match) match = MatchHost(host, device);
+    const NodeId event = match->events[node.index()];
     return event ? NodeTimeOf(device, event) : NodeTime{};
   });
   std::vector<NodeId> parents(host.node_count());

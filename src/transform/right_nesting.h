@@ -14,8 +14,8 @@ struct RightNesting {
   uint64_t moved = 0;  // nodes below another caller than the trace said
 };
 
-// `host` with its nodes below the callers that the times of `device` tell, where PyTorch's observer
-// was disturbed (FindCallers). nullopt if nothing is to be moved, or ids are not unique.
+// `host` with its nodes below the callers that FindCallers tells, by the times of `device` where
+// PyTorch's observer was disturbed. nullopt if nothing is to be moved, or ids are not unique.
 Result<std::optional<RightNesting>> SetNestingRight(const Trace& host, const Trace& device,
                                                     const Limits& limits);
 

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "src/trace/trace.h"
+
+namespace etude {
+
+// The thread of a lane as people read it: "thread 17", where the file's own name for it does not
+// begin so already; `unknown` where there is none.
+std::string ThreadText(const Trace& trace, const Lane& lane, std::string_view unknown);
+
+}  // namespace etude
