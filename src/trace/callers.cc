@@ -47,7 +47,7 @@ class PoolCallers {
   PoolCallers(const Trace& trace, std::span<const NodeId> nodes, std::vector<uint32_t>& callers)
       : trace_(trace), nodes_(nodes), callers_(callers) {}
 
-  void Find(const std::function<NodeTime(NodeId)>& time_of) {
+  void Find() {
     FindThreads();
     if (threads_.size() < 2 || std::ranges::none_of(threads_, IsCandidate)) return;
     LinkCallees();
@@ -57,7 +57,7 @@ class PoolCallers {
       if (!tid) continue;
       Thread& thread = threads_.at(*tid);
       if (IsTop(i) && thread.is_pool) {
-        const uint32_t caller = CallerOf(i, *tid, last, time_of);
+        const uint32_t caller = CallerOf(i, *tid, last);
         thread.is_pool = caller != kNoCaller;
         thread.calls.emplace_back(i, caller);
       }
@@ -112,14 +112,13 @@ class PoolCallers {
 
   // The operator of another thread that called node `i` of thread `tid`; kNoCaller where there is
   // none or several could have.
-  uint32_t CallerOf(uint32_t i, uint64_t tid, const std::map<uint64_t, uint32_t>& last,
-                    const std::function<NodeTime(NodeId)>& time_of) const {
+  uint32_t CallerOf(uint32_t i, uint64_t tid, const std::map<uint64_t, uint32_t>& last) const {
     uint32_t found = kNoCaller;
     for (const auto& [other, position] : last) {
       if (other == tid) continue;
       uint32_t at = position;
       while (at != kNoCaller && !MadeSameCall(at, i)) at = callers_[at];
-      if (at == kNoCaller || !RanDuring(time_of(nodes_[i]), time_of(nodes_[at]))) continue;
+      if (at == kNoCaller) continue;
       if (found != kNoCaller) return kNoCaller;
       found = at;
     }
@@ -132,12 +131,6 @@ class PoolCallers {
       if (IsSameCall(trace_, nodes_[at], nodes_[call])) return true;
     }
     return false;
-  }
-
-  // True where a time is unknown.
-  static bool RanDuring(const NodeTime& call, const NodeTime& caller) {
-    if (!call.start || !caller.start) return true;
-    return *caller.start <= *call.start && !LeftBefore(caller, call);
   }
 
   const Trace& trace_;
@@ -176,7 +169,7 @@ std::vector<uint32_t> FindCallers(const Trace& trace, std::span<const NodeId> no
     if (!calls.empty() && (caller == kNoCaller || caller < calls.back())) caller = calls.back();
     if (!label[i] && times[i].duration) calls.push_back(i);
   }
-  PoolCallers(trace, nodes, callers).Find(time_of);
+  PoolCallers(trace, nodes, callers).Find();
   return callers;
 }
 
