@@ -37,7 +37,7 @@ bool IsSameCall(const Trace& trace, NodeId a, NodeId b) {
     if (use_a.storage != use_b.storage || use_a.shape != use_b.shape) return false;
     has_tensor = true;
   }
-  return has_tensor || same;
+  return has_tensor || (same && !of_a.empty());
 }
 
 // Finds the callers of what ran on threads of PyTorch's pool.
@@ -47,7 +47,7 @@ class PoolCallers {
   PoolCallers(const Trace& trace, std::span<const NodeId> nodes, std::vector<uint32_t>& callers)
       : trace_(trace), nodes_(nodes), callers_(callers) {}
 
-  void Find() {
+  void Find(const std::function<NodeTime(NodeId)>& time_of) {
     FindThreads();
     if (threads_.size() < 2 || std::ranges::none_of(threads_, IsCandidate)) return;
     LinkCallees();
@@ -57,7 +57,7 @@ class PoolCallers {
       if (!tid) continue;
       Thread& thread = threads_.at(*tid);
       if (IsTop(i) && thread.is_pool) {
-        const uint32_t caller = CallerOf(i, *tid, last);
+        const uint32_t caller = CallerOf(i, *tid, last, time_of);
         thread.is_pool = caller != kNoCaller;
         thread.calls.emplace_back(i, caller);
       }
@@ -112,13 +112,14 @@ class PoolCallers {
 
   // The operator of another thread that called node `i` of thread `tid`; kNoCaller where there is
   // none or several could have.
-  uint32_t CallerOf(uint32_t i, uint64_t tid, const std::map<uint64_t, uint32_t>& last) const {
+  uint32_t CallerOf(uint32_t i, uint64_t tid, const std::map<uint64_t, uint32_t>& last,
+                    const std::function<NodeTime(NodeId)>& time_of) const {
     uint32_t found = kNoCaller;
     for (const auto& [other, position] : last) {
       if (other == tid) continue;
       uint32_t at = position;
       while (at != kNoCaller && !MadeSameCall(at, i)) at = callers_[at];
-      if (at == kNoCaller) continue;
+      if (at == kNoCaller || !RanDuring(time_of(nodes_[i]), time_of(nodes_[at]))) continue;
       if (found != kNoCaller) return kNoCaller;
       found = at;
     }
@@ -131,6 +132,13 @@ class PoolCallers {
       if (IsSameCall(trace_, nodes_[at], nodes_[call])) return true;
     }
     return false;
+  }
+
+  // True where times do not tell: one is unknown, or they are a native capture's, in which those of
+  // two threads are apart by what recording took.
+  bool RanDuring(const NodeTime& call, const NodeTime& caller) const {
+    if (trace_.info().format == TraceFormat::kNative || !call.start || !caller.start) return true;
+    return *caller.start <= *call.start && !LeftBefore(caller, call);
   }
 
   const Trace& trace_;
@@ -169,7 +177,7 @@ std::vector<uint32_t> FindCallers(const Trace& trace, std::span<const NodeId> no
     if (!calls.empty() && (caller == kNoCaller || caller < calls.back())) caller = calls.back();
     if (!label[i] && times[i].duration) calls.push_back(i);
   }
-  PoolCallers(trace, nodes, callers).Find();
+  PoolCallers(trace, nodes, callers).Find(time_of);
   return callers;
 }
 

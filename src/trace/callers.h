@@ -24,8 +24,7 @@ inline constexpr uint32_t kNoCaller = UINT32_MAX;
 // Operators on threads of PyTorch's own pool, among which an operator divides its work, have no
 // caller on their thread. One is called by an operator that was running on another thread and that
 // itself made the same call there, on the same memory. That counts for a thread if it holds for all
-// that has no caller on it: what a program runs on threads of its own stays without. Order of entry
-// decides, not times: in a native capture those of two threads are apart by what recording took.
+// that has no caller on it: what a program runs on threads of its own stays without.
 std::vector<uint32_t> FindCallers(const Trace& trace, std::span<const NodeId> nodes,
                                   const std::function<NodeTime(NodeId)>& time_of);
 
