@@ -37,7 +37,7 @@ bool IsSameCall(const Trace& trace, NodeId a, NodeId b) {
     if (use_a.storage != use_b.storage || use_a.shape != use_b.shape) return false;
     has_tensor = true;
   }
-  return has_tensor || same;
+  return has_tensor || (same && !of_a.empty());
 }
 
 // Finds the callers of what ran on threads of PyTorch's pool.
@@ -134,9 +134,10 @@ class PoolCallers {
     return false;
   }
 
-  // True where a time is unknown.
-  static bool RanDuring(const NodeTime& call, const NodeTime& caller) {
-    if (!call.start || !caller.start) return true;
+  // True where times do not tell: one is unknown, or they are a native capture's, in which those of
+  // two threads are apart by what recording took.
+  bool RanDuring(const NodeTime& call, const NodeTime& caller) const {
+    if (trace_.info().format == TraceFormat::kNative || !call.start || !caller.start) return true;
     return *caller.start <= *call.start && !LeftBefore(caller, call);
   }
 
