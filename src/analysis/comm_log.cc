@@ -41,6 +41,31 @@ NodeId IssuerOf(const Trace& trace, NodeId node) {
   return node;
 }
 
+// By which a call is named: the operator that the program called, which is not far above.
+NodeId OperatorOf(const Trace& trace, NodeId node) {
+  constexpr int kMostLevels = 8;
+  NodeId at = IssuerOf(trace, node);
+  for (int level = 0; at && level < kMostLevels; ++level, at = trace.parent(at)) {
+    if (trace.name(at).starts_with("c10d::")) return at;
+  }
+  return node;
+}
+
+// Whether all ranks of the job are in a group without a list of its ranks. One that has no name is
+// the only one there is, unless the trace knows a smaller one.
+bool IsOfAll(const Trace& trace, StringId name) {
+  const std::optional<int64_t> world = trace.info().world_size;
+  const auto has_all = [&](const ProcessGroup& group) {
+    const auto listed = static_cast<int64_t>(trace.ints(group.ranks).size());
+    if (listed != 0) return listed == world;
+    return group.size ? group.size == world : !group.ranks.is_none();
+  };
+  const auto groups = trace.process_groups();
+  if (!name) return std::ranges::all_of(groups, has_all);
+  const auto group = std::ranges::find(groups, name, &ProcessGroup::name);
+  return group != groups.end() && has_all(*group);
+}
+
 }  // namespace
 
 std::vector<NodeId> CommNodes(const Trace& trace) {
@@ -104,6 +129,7 @@ CommLog ReadCommLog(const Trace& trace, int64_t rank) {
         entry.ranks.assign(ranks.begin(), ranks.end());
         std::ranges::sort(entry.ranks);
       }
+      entry.is_all = entry.ranks.empty() && IsOfAll(trace, name);
     }
     return at->second;
   };
@@ -126,7 +152,7 @@ CommLog ReadCommLog(const Trace& trace, int64_t rank) {
     call.uneven = !trace.ints(comm.in_split).empty() || !trace.ints(comm.out_split).empty();
     call.peer = call.kind == NodeKind::kSend ? comm.dst : comm.src;
     call.tag = comm.tag;
-    call.node = trace.source_id(node);
+    call.node = trace.source_id(OperatorOf(trace, node));
     call.row = node;
     if (trace.start(node) && trace.duration(node)) {
       call.begin = *trace.start(node);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "src/base/units.h"
@@ -22,7 +23,7 @@ struct CommCall {
   bool uneven = false;          // split sizes say that ranks put in different amounts
   std::optional<int64_t> peer;  // global rank, of sends and receives
   std::optional<int64_t> tag;
-  uint64_t node = 0;  // id in the file
+  uint64_t node = 0;  // id in the file of the operator that issued it, else of the node itself
   NodeId row;         // the node itself
   std::optional<Nanos> begin;
   std::optional<Nanos> end;
@@ -38,9 +39,15 @@ struct CommLog {
   struct Group {
     std::string name;
     std::vector<int64_t> ranks;  // empty: all ranks, or not recorded
+    bool is_all = false;         // the trace says that all ranks of the job are in it
 
-    friend bool operator==(const Group&, const Group&) = default;
-    friend auto operator<=>(const Group&, const Group&) = default;
+    // What one trace says and another does not makes no other group.
+    friend bool operator==(const Group& a, const Group& b) {
+      return a.name == b.name && a.ranks == b.ranks;
+    }
+    friend auto operator<=>(const Group& a, const Group& b) {
+      return std::tie(a.name, a.ranks) <=> std::tie(b.name, b.ranks);
+    }
   };
 
   int64_t rank = 0;

@@ -55,10 +55,54 @@ TEST(CommLog, WorkOfABackendsThreadsStandsWhereItWasIssued) {
   builder.AddDep(reduce, 2, DepKind::kControl);
   builder.AddDep(gather, 1, DepKind::kControl);
   std::vector<NodeId> order;
+  std::vector<uint64_t> names;
   for (const CommCall& call : ReadCommLog(builder.Finish().value(), 0).calls) {
     order.push_back(call.row);
+    names.push_back(call.node);
   }
   EXPECT_EQ(order, (std::vector<NodeId>{gather, reduce, last}));
+  EXPECT_EQ(names, (std::vector<uint64_t>{1, 2, 5})) << "the operators, where they are known";
+}
+
+TEST(CommLog, WhichGroupsAllRanksAreIn) {
+  TraceBuilder builder;
+  builder.info().world_size = 2;
+  const std::vector<std::string> names = {"all", "listed", "small", "unknown"};
+  builder.AddProcessGroup({.name = builder.Intern("all"), .size = 2});
+  builder.AddProcessGroup(
+      {.name = builder.Intern("listed"), .ranks = builder.InternInts(std::vector<int64_t>{0, 1})});
+  builder.AddProcessGroup({.name = builder.Intern("small"), .size = 1});
+  for (const std::string& name : names) {
+    Comm comm;
+    comm.group = builder.Intern(name);
+    builder.SetComm(builder.AddNode({.source_id = builder.node_count(),
+                                     .kind = NodeKind::kCollective,
+                                     .place = Place::kHost,
+                                     .name = builder.Intern("n")}),
+                    comm);
+  }
+  const CommLog log = ReadCommLog(builder.Finish().value(), 0);
+  ASSERT_EQ(log.groups.size(), 4u);
+  EXPECT_TRUE(log.groups[0].is_all);
+  EXPECT_FALSE(log.groups[1].is_all) << "its ranks say so";
+  EXPECT_FALSE(log.groups[2].is_all);
+  EXPECT_FALSE(log.groups[3].is_all);
+}
+
+// A trace that names no group has one of all ranks, unless it knows a smaller one.
+TEST(CommLog, TheOnlyGroupIsOfAllRanks) {
+  for (const bool has_small : {false, true}) {
+    TraceBuilder builder;
+    builder.info().world_size = 2;
+    if (has_small) builder.AddProcessGroup({.name = builder.Intern("1"), .size = 1});
+    builder.SetComm(builder.AddNode({.source_id = 1,
+                                     .kind = NodeKind::kCollective,
+                                     .place = Place::kHost,
+                                     .name = builder.Intern("n")}),
+                    Comm());
+    const CommLog log = ReadCommLog(builder.Finish().value(), 0);
+    EXPECT_EQ(log.groups.at(0).is_all, !has_small);
+  }
 }
 
 // As deep as there are calls: the way up is gone once.

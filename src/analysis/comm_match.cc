@@ -95,35 +95,109 @@ class Matcher {
     }
   }
 
-  // The k-th calls of a group on all its ranks belong together.
+  // Calls of a group, by log, each in the order of issue.
+  struct GroupCalls {
+    bool is_all = false;
+    std::map<size_t, std::vector<CallPlace>> queues;
+  };
+
   void MatchCollectives() {
-    std::map<CommLog::Group, std::map<size_t, std::vector<CallPlace>>> groups;
+    std::map<CommLog::Group, GroupCalls> groups;
     ForEachCall([&](const CallPlace& place, const CommCall& call) {
       if (call.kind != NodeKind::kCollective) return;
-      groups[logs_[place.log].groups[call.group]][place.log].push_back(place);
+      const CommLog::Group& group = logs_[place.log].groups[call.group];
+      GroupCalls& calls = groups[group];
+      calls.is_all = calls.is_all || group.is_all;
+      calls.queues[place.log].push_back(place);
     });
-    for (const auto& [group, queues] : groups) {
+    SetUnknownGroupsAside(groups);
+    for (auto& [group, calls] : groups) {
       // Members with a trace that never take part are waited for as well.
-      size_t members = queues.size();
-      if (!group.ranks.empty()) {
-        members = static_cast<size_t>(std::ranges::count_if(
-            group.ranks, [&](int64_t rank) { return log_of_rank_.contains(rank); }));
+      for (const int64_t rank : group.ranks) {
+        if (const auto log = log_of_rank_.find(rank); log != log_of_rank_.end()) {
+          calls.queues[log->second];
+        }
       }
-      size_t length = SIZE_MAX;
-      for (const auto& [log, queue] : queues) length = std::min(length, queue.size());
-      if (queues.size() < members) length = 0;
-      for (size_t k = 0; k < length; ++k) {
-        std::vector<CallPlace> meeting;
-        for (const auto& [log, queue] : queues) meeting.push_back(queue[k]);
-        const bool agree = std::ranges::all_of(meeting, [&](const CallPlace& place) {
-          return Agree(CallAt(meeting.front()), CallAt(place));
-        });
-        if (!agree) break;
-        ++match_.collectives;
-        for (const CallPlace& place : meeting) done_[place.log][place.call] = true;
-        match_.meetings.push_back(std::move(meeting));
+      for (size_t i = 0; calls.is_all && i < logs_.size(); ++i) calls.queues[i];
+      MatchGroup(calls.queues);
+    }
+    for (const auto& [log, calls] : unknown_) {
+      for (const CallPlace& place : calls) {
+        if (done_[place.log][place.call]) continue;
+        ++match_.unknown_groups;
+        done_[place.log][place.call] = true;
       }
     }
+  }
+
+  // Calls without a group are of one that has no name if they are the same on all ranks. Else the
+  // recording lacks which of those with names they are of.
+  void SetUnknownGroupsAside(std::map<CommLog::Group, GroupCalls>& groups) {
+    const auto unnamed = groups.find(CommLog::Group());
+    if (unnamed == groups.end() || groups.size() == 1) return;
+    const auto& queues = unnamed->second.queues;
+    const std::vector<CallPlace>& first = queues.begin()->second;
+    const bool is_group =
+        queues.size() == logs_.size() && std::ranges::all_of(queues, [&](const auto& entry) {
+          return std::ranges::equal(first, entry.second, [&](const auto& a, const auto& b) {
+            return Agree(CallAt(a), CallAt(b));
+          });
+        });
+    if (is_group) return;
+    unknown_ = queues;
+    groups.erase(unnamed);
+  }
+
+  // What one rank does in a group, in the order of issue.
+  struct Queue {
+    size_t log = 0;
+    std::span<const CallPlace> calls;  // that have not met yet
+  };
+
+  // The k-th calls of a group on all its ranks belong together.
+  void MatchGroup(const std::map<size_t, std::vector<CallPlace>>& calls) {
+    std::vector<Queue> queues;
+    for (const auto& [log, places] : calls) queues.push_back({.log = log, .calls = places});
+    while (true) {
+      std::vector<CallPlace> meeting;
+      for (const Queue& queue : queues) {
+        if (!queue.calls.empty()) meeting = Meet(CallAt(queue.calls.front()), queues);
+        if (!meeting.empty() || unknown_.empty()) break;
+      }
+      if (meeting.empty()) return;
+      if (meeting.size() > 1) ++match_.collectives;
+      for (size_t i = 0; i < meeting.size(); ++i) {
+        done_[meeting[i].log][meeting[i].call] = true;
+        std::span<const CallPlace>& left = queues[i].calls;
+        if (!left.empty() && left.front().call == meeting[i].call) left = left.subspan(1);
+      }
+      match_.meetings.push_back(std::move(meeting));
+    }
+  }
+
+  // A call of each queue that goes with `call`: the next one, or an earlier one of its rank of an
+  // unknown group; empty if one has none.
+  std::vector<CallPlace> Meet(const CommCall& call, const std::vector<Queue>& queues) const {
+    std::vector<CallPlace> meeting;
+    for (const Queue& queue : queues) {
+      std::optional<CallPlace> place;
+      if (!queue.calls.empty()) place = queue.calls.front();
+      if (!place || !Agree(call, CallAt(*place))) place = UnknownBefore(call, queue.log, place);
+      if (!place) return {};
+      meeting.push_back(*place);
+    }
+    return meeting;
+  }
+
+  std::optional<CallPlace> UnknownBefore(const CommCall& call, size_t log,
+                                         const std::optional<CallPlace>& before) const {
+    const auto calls = unknown_.find(log);
+    if (calls == unknown_.end()) return std::nullopt;
+    for (const CallPlace& place : calls->second) {
+      if (before && place.call > before->call) break;
+      if (!done_[log][place.call] && Agree(call, CallAt(place))) return place;
+    }
+    return std::nullopt;
   }
 
   void MatchPointToPoint() {
@@ -141,6 +215,9 @@ class Matcher {
       if (queue == sends.end() || queue->second.empty()) return;
       const CallPlace send = queue->second.front();
       queue->second.pop_front();
+      // More than the receive has room for, or less than it waits for.
+      const CommCall& sent = CallAt(send);
+      if (sent.bytes && call.bytes && sent.bytes != call.bytes) return;
       done_[send.log][send.call] = done_[place.log][place.call] = true;
       ++match_.point_to_point;
       match_.messages.emplace_back(send, place);
@@ -188,7 +265,9 @@ class Matcher {
     for (size_t i = 0; i < logs_.size(); ++i) {
       const bool named = std::ranges::count(group.ranks, logs_[i].rank) != 0;
       const bool knows = std::ranges::count(logs_[i].groups, group) != 0;
-      if (i != place.log && (group.ranks.empty() ? knows : named)) partners.push_back(i);
+      if (i != place.log && (group.ranks.empty() ? knows || group.is_all : named)) {
+        partners.push_back(i);
+      }
     }
     return partners;
   }
@@ -271,10 +350,12 @@ class Matcher {
     }
     for (ClockOffset& clock : match_.clocks) {
       if (clock.offset) continue;
+      const bool one = clock.meetings == 1;
       clock.reason =
           clock.meetings < kEnough
-              ? fmt::format("{} collectives that end for all together were found, {} are needed",
-                            clock.meetings, kEnough)
+              ? fmt::format("{} {} for all together {} found, {} are needed", clock.meetings,
+                            one ? "collective that ends" : "collectives that end",
+                            one ? "was" : "were", kEnough)
               : fmt::format("its {} collectives differ by ± {:.1f} ms, ± {:.1f} ms is the most",
                             clock.meetings, clock.spread.ms(), kMostSpread.ms());
     }
@@ -285,6 +366,8 @@ class Matcher {
   std::span<const CommLog> logs_;
   std::map<int64_t, size_t> log_of_rank_;
   std::vector<std::vector<bool>> done_;  // by log and call
+  // By log: calls of which the recording lacks the group.
+  std::map<size_t, std::vector<CallPlace>> unknown_;
   CommMatch match_;
 };
 

@@ -32,10 +32,13 @@ struct CallPlace {
 
 // How the communications of the ranks of a job fit together.
 struct CommMatch {
-  uint64_t collectives = 0;       // in which all members that have a trace took part
+  uint64_t collectives = 0;       // in which all members that have a trace, several, took part
   uint64_t point_to_point = 0;    // sends with their receives
   uint64_t unknown_partners = 0;  // sends and receives of which no trace says with whom
-  uint64_t unmatched = 0;         // calls of single ranks that found no partners
+  // Collectives of which nothing says in which group, while it is known of others, and that could
+  // be of none of these.
+  uint64_t unknown_groups = 0;
+  uint64_t unmatched = 0;  // calls of single ranks that found no partners
   // Why the first of these would wait for ever: "rank 3 waits in all_reduce #17 of group '2'; rank
   // 5 is in broadcast #3 of group '1'"; "" if none.
   std::string first_mismatch;
@@ -44,16 +47,18 @@ struct CommMatch {
   // The ranks are those of a simulated job: no clock is ahead of another.
   bool one_clock = false;
   std::vector<ClockOffset> clocks;  // by log; the first one's is 0
-  // The calls of each matched collective, one per member that has a trace.
+  // The calls of each matched collective, one per member that has a trace, be it only one.
   std::vector<std::vector<CallPlace>> meetings;
   std::vector<std::pair<CallPlace, CallPlace>> messages;  // sends with their receives
 };
 
 // Matches collectives group by group in the order of issue (type, and size where it must be equal),
-// sends with receives by peer and tag. Groups are the same if name and members are. Clocks are
+// sends with receives by peer and tag, and these only if their sizes are equal. Groups are the same
+// if name and members are. A collective without a group, while others have one, is one that its
+// rank would lack otherwise, unless all ranks have the same ones without a group. Clocks are
 // compared by the ends of collectives that end for all members together (all-reduce, all-gather,
 // reduce-scatter, all-to-all, barrier): the median of the differences. Those of a simulated job are
-// one. O(calls log calls).
+// one. O(calls log calls) where all have a group.
 CommMatch MatchComms(std::span<const CommLog> logs);
 
 }  // namespace etude

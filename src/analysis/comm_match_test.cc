@@ -153,6 +153,81 @@ TEST(CommMatch, CallsWithoutAPartnersRankAreCounted) {
   EXPECT_EQ(match.unmatched, 1u);
 }
 
+TEST(CommMatch, SizesOfSendsAndReceivesMustAgree) {
+  std::vector<CommLog> logs{Log(0), Log(1)};
+  PointToPoint(logs[0], NodeKind::kSend, 1, 7);
+  PointToPoint(logs[1], NodeKind::kRecv, 0, 7);
+  logs[0].calls[0].bytes = Bytes{64};
+  EXPECT_EQ(MatchComms(logs).point_to_point, 1u) << "the size of one is not known";
+  logs[1].calls[0].bytes = Bytes{128};
+  const CommMatch match = MatchComms(logs);
+  EXPECT_EQ(match.point_to_point, 0u);
+  EXPECT_EQ(match.unmatched, 2u);
+  EXPECT_EQ(match.first_mismatch,
+            "rank 0 waits in send to rank 1 (tag 7) (64 bytes) (node 100); rank 1 is in recv from "
+            "rank 0 (tag 7) (128 bytes) (node 100)");
+}
+
+// A rank without any of the calls was not waited for where its trace knew nothing of the group.
+TEST(CommMatch, AllRanksAreInAGroupOfAll) {
+  std::vector<CommLog> logs{Log(0), Log(1)};
+  Collective(logs[0], kAllReduce, 64, 0, "0", {});
+  CommMatch match = MatchComms(logs);
+  EXPECT_EQ(match.unmatched, 0u) << "it may be a group of one";
+  EXPECT_EQ(match.collectives, 0u) << "nobody was there to meet";
+  logs[0].groups[0].is_all = true;
+  match = MatchComms(logs);
+  EXPECT_EQ(match.unmatched, 1u);
+  EXPECT_EQ(match.first_mismatch,
+            "rank 0 waits in all_reduce #0 of group '0' (64 bytes) (node 100); rank 1 does no more "
+            "that belongs to it");
+  Collective(logs[1], kAllReduce, 64, 0, "0", {});
+  EXPECT_EQ(MatchComms(logs).collectives, 1u);
+}
+
+// A call without a group was one of another group, and those behind it had partners of the wrong
+// number.
+TEST(CommMatch, ACallOfAnUnknownGroupIsOneThatItsRankLacks) {
+  std::vector<CommLog> logs{Log(0), Log(1)};
+  Collective(logs[0], kAllReduce, 64);
+  Collective(logs[0], CollectiveType::kScatter, 32);
+  Collective(logs[0], CollectiveType::kGather, 16);
+  Collective(logs[1], kAllReduce, 64);
+  Collective(logs[1], CollectiveType::kScatter, 0, 0, "", {});
+  Collective(logs[1], CollectiveType::kGather, 16);
+  CommMatch match = MatchComms(logs);
+  EXPECT_EQ(match.collectives, 3u);
+  EXPECT_EQ(match.unmatched, 0u) << match.first_mismatch;
+  EXPECT_EQ(match.unknown_groups, 0u);
+  ASSERT_EQ(match.meetings.size(), 3u);
+  EXPECT_EQ(match.meetings[1][1].call, 1u);
+
+  Collective(logs[1], kBroadcast, 8, 0, "", {});  // of a group of this rank alone, for all we know
+  match = MatchComms(logs);
+  EXPECT_EQ(match.unmatched, 0u);
+  EXPECT_EQ(match.unknown_groups, 1u);
+  EXPECT_EQ(JudgeJob(match).reasons[0].name, "unknown_groups");
+
+  // What comes too late cannot have been it.
+  std::swap(logs[1].calls[1], logs[1].calls[2]);
+  match = MatchComms(logs);
+  EXPECT_EQ(match.unmatched, 3u);
+  EXPECT_EQ(match.first_mismatch,
+            "rank 0 waits in scatter #1 of group '0' (32 bytes) (node 101); rank 1 is in gather #1 "
+            "of group '0' (16 bytes) (node 102)");
+}
+
+TEST(CommMatch, CallsWithoutAGroupOnAllRanksAreOne) {
+  std::vector<CommLog> logs{Log(0), Log(1)};
+  for (CommLog& log : logs) {
+    Collective(log, kAllReduce, 64, 0, "", {});
+    Collective(log, kBroadcast, 8);
+  }
+  const CommMatch match = MatchComms(logs);
+  EXPECT_EQ(match.collectives, 2u);
+  EXPECT_EQ(match.unknown_groups, 0u);
+}
+
 TEST(CommMatch, ClocksComeFromCollectivesThatEndTogether) {
   std::vector<CommLog> logs{Log(0), Log(1)};
   constexpr int64_t kAhead = 5'000'000;
@@ -209,7 +284,7 @@ TEST(CommMatch, TooFewCollectivesGiveNoClock) {
   const CommMatch match = MatchComms(logs);
   EXPECT_FALSE(match.clocks[1].offset);
   EXPECT_EQ(match.clocks[1].reason,
-            "1 collectives that end for all together were found, 3 are needed");
+            "1 collective that ends for all together was found, 3 are needed");
 }
 
 }  // namespace

@@ -39,9 +39,9 @@ double Share(uint64_t part, uint64_t whole) {
 }
 std::string Percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-// Keeps what is known of the time by the graph alone, and says where that is far from what was
-// recorded.
-void JudgeGraph(std::optional<GraphTime> time, Health& health) {
+// Keeps what is known of the time by the graph alone, of a job or of one rank, and says where that
+// is far from what was recorded.
+void JudgeGraph(std::optional<GraphTime> time, bool is_job, Health& health) {
   if (!time || time->recorded.count == 0) return;
   if (Share(time->untimed, time->untimed + time->nodes) > kTooMany) return;
   if (std::abs(time->error()) > kTooMany) {
@@ -50,8 +50,9 @@ void JudgeGraph(std::optional<GraphTime> time, Health& health) {
                     time->simulated.ms(), time->recorded.ms(), 100 * time->error());
     if (!time->gaps.empty()) {
       const GraphTime::Gap& most = time->gaps.front();
-      text += fmt::format("; most of the rest: {} ({}), {:.3f} ms", Name(most.kind), most.lane,
-                          most.time.ms());
+      text +=
+          fmt::format("; most of the rest: {} ({}{}), {:.3f} ms", Name(most.kind),
+                      is_job ? fmt::format("rank {}, ", most.rank) : "", most.lane, most.time.ms());
     }
     health.reasons.push_back({Verdict::kUsable, "graph_time", std::move(text)});
   }
@@ -72,7 +73,7 @@ class Judge {
     JudgeGaps();
     JudgeLists();
     JudgeSteps();
-    if (Cycles() == 0) JudgeGraph(FindGraphTime(run_), health_);
+    if (Cycles() == 0) JudgeGraph(FindGraphTime(run_), /*is_job=*/false, health_);
     std::ranges::stable_sort(health_.reasons, std::ranges::greater{}, &Health::Reason::verdict);
     return std::move(health_);
   }
@@ -355,9 +356,11 @@ Health JudgeTrace(const Trace& trace, const RankRun& run) { return Judge(trace, 
 Health JudgeJob(const CommMatch& match, std::optional<GraphTime> graph_time) {
   Health health;
   if (!match.first_mismatch.empty()) {
-    health.reasons.push_back({Verdict::kDontTrust, "communication",
-                              fmt::format("{} communications found no partners; {}",
-                                          match.unmatched, match.first_mismatch)});
+    health.reasons.push_back(
+        {Verdict::kDontTrust, "communication",
+         fmt::format("{} no partners; {}",
+                     Counted(match.unmatched, "communication found", "communications found"),
+                     match.first_mismatch)});
   }
   if (match.world_sizes.size() > 1) {
     std::string sizes;
@@ -375,6 +378,11 @@ Health JudgeJob(const CommMatch& match, std::optional<GraphTime> graph_time) {
         {Verdict::kUsable, "unknown_partners",
          Counted(match.unknown_partners, "send or receive does", "sends and receives do") +
              " not say with which rank"});
+  }
+  if (match.unknown_groups != 0) {
+    health.reasons.push_back({Verdict::kUsable, "unknown_groups",
+                              Counted(match.unknown_groups, "collective does", "collectives do") +
+                                  " not say in which group"});
   }
   if (!match.missing_ranks.empty()) {
     health.reasons.push_back(
@@ -400,7 +408,7 @@ Health JudgeJob(const CommMatch& match, std::optional<GraphTime> graph_time) {
                      ranks.size() == 1 ? "" : "s", ranks.size() == 1 ? "" : "s", RanksText(ranks),
                      match.clocks.front().rank, reason)});
   }
-  JudgeGraph(std::move(graph_time), health);
+  JudgeGraph(std::move(graph_time), /*is_job=*/true, health);
   return health;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,6 +44,11 @@ Health JobHealth::Judge() {
   // A part of the ranks has no time of the job.
   const bool has_all = runs_.size() == logs_.size();
   health_ = JudgeJob(match_, has_all ? FindGraphTime(runs_) : std::nullopt);
+  // The job's figure stands for those of its ranks.
+  constexpr std::string_view kGraphTime = "graph_time";
+  if (std::ranges::count(health_.reasons, kGraphTime, &Health::Reason::name) != 0) {
+    std::erase_if(parts_.reasons, [&](const auto& reason) { return reason.name == kGraphTime; });
+  }
   health_.Add(parts_, "");
   return health_;
 }
@@ -52,6 +58,7 @@ nlohmann::ordered_json JobHealth::Json() const {
                                  {"collectives", match_.collectives},
                                  {"point_to_point", match_.point_to_point},
                                  {"unknown_partners", match_.unknown_partners},
+                                 {"unknown_groups", match_.unknown_groups},
                                  {"unmatched", match_.unmatched},
                                  {"first_mismatch", match_.first_mismatch},
                                  {"missing_ranks", match_.missing_ranks}};
@@ -77,9 +84,11 @@ std::string JobHealth::Text() const {
   if (match_.one_clock) text += "  one clock: the job was simulated\n";
   for (const ClockOffset& clock : match_.clocks) {
     if (match_.one_clock || !clock.offset || clock.rank == match_.clocks.front().rank) continue;
-    text += fmt::format("  clock of rank {}: {} ahead of rank {}'s, ± {} by {} collectives\n",
-                        clock.rank, FormatTime(*clock.offset), match_.clocks.front().rank,
-                        FormatTime(clock.spread), clock.meetings);
+    const bool is_ahead = *clock.offset >= Nanos{};
+    text += fmt::format("  clock of rank {}: {} {} rank {}'s, ± {} by {}\n", clock.rank,
+                        FormatTime(is_ahead ? *clock.offset : Nanos{} - *clock.offset),
+                        is_ahead ? "ahead of" : "behind", match_.clocks.front().rank,
+                        FormatTime(clock.spread), FormatCount(clock.meetings, "collective"));
   }
   if (const auto& time = health_.graph_time) {
     text += "  graph alone: " + GraphTimeText(*time) + "\n";

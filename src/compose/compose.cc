@@ -321,6 +321,10 @@ class Composer {
         const auto dep = ids_.find(deps[i]);
         if (dep != ids_.end()) builder_.AddDep(added, dep->second, kinds[i]);
       }
+      const auto [first, last] = part.plan.waits.equal_range(node);
+      for (auto wait = first; wait != last; ++wait) {
+        builder_.AddDep(added, ids_.at(wait->second), DepKind::kSync);
+      }
     }
     added_.clear();
     if (timed_) now_ = now_ + part.plan.clock->length();

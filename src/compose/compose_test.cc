@@ -30,6 +30,7 @@ struct Call {
   std::optional<int64_t> duration;
   std::vector<Tensor> inputs = {};
   std::vector<Tensor> outputs = {};
+  std::optional<uint64_t> works_for = {};  // of a backend's label: the operator
 };
 
 constexpr uint64_t kWeight = 0x100;
@@ -72,7 +73,11 @@ Trace TraceOf(const std::vector<Call>& calls) {
     row.outputs = list(call.outputs);
     row.seq_id = static_cast<int64_t>(call.id);
     if (is_operator) row.op_schema = builder.Intern(call.name + "(Tensor x) -> Tensor");
-    builder.AddNode(row);
+    const NodeId node = builder.AddNode(row);
+    if (!call.works_for) continue;
+    builder.AddDep(node, *call.works_for, DepKind::kControl);
+    builder.SetKind(node, NodeKind::kCollective);
+    builder.SetComm(node, {.dtype = DType::kFloat32, .bytes = Bytes{16}, .in_elements = 4});
   }
   return builder.Finish().value();
 }
@@ -267,6 +272,60 @@ TEST(ComposeTest, ScaledCommunicationWorksOnMemoryOfItsOwn) {
             "r.toml:3:1: t0.json: scale_comm: node 11 'c10d::allreduce_': the first size of a "
             "tensor of it, 4 times 0.3 is no whole number");
   EXPECT_FALSE(ComposeOf("[[part]]\nselect = { op = \"aten::mm\" }\nscale_comm = 2\n", {&trace}));
+}
+
+// The result of a collective is needed at 90; a backend's thread had it at 80.
+Trace StepWithACollective() {
+  return TraceOf({
+      {10, "aten::mm", 2, 0, 10, {{kInput}, {kWeight}}, {{kHidden}}},
+      {11, "c10d::allreduce_", 2, 10, 5, {{kHidden}}, {{kHidden}}},
+      {12, "gloo:all_reduce", 2, 18, 62, {{kHidden}}, {}, 11},
+      {13, "aten::mm", 2, 20, 10, {{kInput}, {kWeight}}, {{kGradient}}},
+      {14, "aten::relu", 2, 90, 10, {{kHidden}}, {{kHidden}}},
+  });
+}
+
+// The label kept its old size, and nothing said any more that relu had waited.
+TEST(ComposeTest, WhatWorksForScaledCommunicationAndWaitsForItStillDoes) {
+  const Trace source = StepWithACollective();
+  const Composed composed =
+      ComposeOf("[[part]]\nscale_comm = 0.5\nrepeat = 2\n", {&source}).value();
+  const Trace& trace = composed.trace;
+  NodeId last;
+  size_t labels = 0;
+  ForEachNode(trace, [&](NodeId node) {
+    if (trace.name(node) == "c10d::allreduce_") last = node;
+    if (trace.name(node) == "aten::relu") {
+      ASSERT_EQ(trace.deps(node).size(), 1u);
+      EXPECT_EQ(trace.deps(node)[0], last);
+      EXPECT_EQ(trace.dep_kinds(node)[0], DepKind::kSync);
+    }
+    if (trace.name(node) != "gloo:all_reduce") return;
+    ++labels;
+    EXPECT_EQ(trace.deps(node)[0], last);
+    EXPECT_EQ(trace.comm(node)->in_elements, 2);
+    EXPECT_EQ(trace.comm(node)->bytes, Bytes{8});
+    const TensorUse& use = trace.tensor(trace.inputs(node)[0].as_tensor());
+    EXPECT_EQ(use.numel, 2);
+    EXPECT_EQ(use.storage, trace.tensor(trace.inputs(last)[0].as_tensor()).storage);
+    EXPECT_EQ(trace.duration(node), Nanos{62});
+  });
+  EXPECT_EQ(labels, 2u);
+}
+
+TEST(ComposeTest, TheWaitForADroppedCollectiveIsLeftOut) {
+  const Trace source = StepWithACollective();
+  for (const char* what : {"comm = true", "op = \"c10d::allreduce_\""}) {
+    const Composed composed =
+        ComposeOf(std::string("[[part]]\ndrop = { ") + what + " }\n", {&source}).value();
+    const Trace& trace = composed.trace;
+    const RecordedStep step = RecordedStep::Select(trace, "").value();
+    EXPECT_EQ(Runs(trace), (Names{"aten::mm", "aten::mm", "aten::relu"}));
+    // From 10 to 15 the collective was begun, from 30 to 80 it was waited for.
+    EXPECT_EQ(trace.duration(step.mark()), Nanos{45});
+    EXPECT_EQ(trace.start(step.top_operators()[2]), Nanos{35});
+    ForEachNode(trace, [&](NodeId node) { EXPECT_NE(trace.name(node), "gloo:all_reduce"); });
+  }
 }
 
 TEST(ComposeTest, WeightsSpreadPartsEvenly) {

@@ -1,11 +1,13 @@
 #include "src/compose/part_plan.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "src/analysis/collective_ends.h"
 #include "src/analysis/step_kinds.h"
 #include "src/compose/comm_scale.h"
 #include "src/trace/enums.h"
@@ -73,6 +75,7 @@ class PartPlanner {
     if (plan_.runs.empty()) {
       return Wrong(part_.select, "none of what is selected is an operator that could run");
     }
+    FindWaits();
     FindClock();
     return std::move(plan_);
   }
@@ -139,7 +142,16 @@ class PartPlanner {
       const bool outermost = !around || !out_[around.index()];
       if (is_out(node) && source_.is_operator(node) && outermost) ++plan_.facts.dropped;
     }
+    for (const NodeId node : source_.steps.nodes()) {
+      if (WorksForOneOf(out_, node)) Set(out_, node);
+    }
     return {};
+  }
+  // Whether `label` is a backend's, on a thread of its own, of one of these operators.
+  bool WorksForOneOf(const std::vector<bool>& operators, NodeId label) const {
+    return IsGlooLabel(trace_.name(label)) &&
+           std::ranges::any_of(trace_.deps(label),
+                               [&](NodeId dep) { return operators[dep.index()]; });
   }
   bool is_out(NodeId node) const { return chosen_[node.index()] && out_[node.index()]; }
 
@@ -237,7 +249,10 @@ class PartPlanner {
       const std::string_view name = FullOperatorName(SchemaOf(trace_, node));
       const bool moves =
           IsCommOperator(name) && CollectiveFromName(name) != CollectiveType::kBarrier;
-      if (!moves && !(parent && plan_.scaled[parent.index()])) continue;
+      if (!moves && !(parent && plan_.scaled[parent.index()]) &&
+          !WorksForOneOf(plan_.scaled, node)) {
+        continue;
+      }
       plan_.scaled[node.index()] = true;
       if (moves && source_.is_operator(node)) ++plan_.facts.scaled;
       const Status scales = CheckScales(trace_, node, *part_.scale_comm);
@@ -280,6 +295,93 @@ class PartPlanner {
     if (plan_.facts.untimed == 0) plan_.facts.expected = expected;
   }
 
+  // Communication that does not run as recorded, and where the program waited for it.
+  struct Wait {
+    NodeId communication;
+    NodeId before;         // kNone: at the end of the part
+    bool at_once = false;  // right behind it, whatever came next
+  };
+
+  bool IsChangedCommunication(NodeId node) const {
+    if (!IsCommOperator(FullOperatorName(SchemaOf(trace_, node)))) return false;
+    return is_out(node) || (!plan_.scaled.empty() && plan_.scaled[node.index()]);
+  }
+  bool IsAsynchronous(NodeId node) const {
+    const auto inputs = trace_.inputs(node);
+    const auto at = ArgumentPosition(SchemaOf(trace_, node), "asyncOp");
+    return !at || *at >= inputs.size() || inputs[*at].kind != ValueKind::kBool ||
+           inputs[*at].as_bool();
+  }
+
+  // As a replay waits: before the first operator that has memory of the communication.
+  void FindWaits() {
+    const RecordedStep& steps = source_.steps;
+    std::unordered_map<StorageVersion, NodeId> busy;
+    std::optional<uint32_t> inside;  // up to this position is what communication called
+    for (const NodeId node : steps.nodes()) {
+      const uint32_t position = steps.position(node);
+      if (inside && position <= *inside) continue;
+      if (!chosen_[node.index()] || !source_.is_operator(node)) continue;
+      for (const DataFlow::Use& use : source_.flow.inputs(node)) {
+        const auto found = use.version ? busy.find(use.version) : busy.end();
+        if (found == busy.end()) continue;
+        const NodeId communication = found->second;
+        // What is not in the part does not wait for what is.
+        if (!is_out(communication) && !kept_[node.index()]) continue;
+        waits_.push_back({.communication = communication, .before = node});
+        std::erase_if(busy, [&](const auto& row) { return row.second == communication; });
+      }
+      if (!IsChangedCommunication(node)) continue;
+      inside = steps.last_inside(position);
+      if (!IsAsynchronous(node)) {
+        waits_.push_back({.communication = node, .before = NodeId::None(), .at_once = true});
+        continue;
+      }
+      for (const DataFlow::Use& use : source_.flow.inputs(node)) {
+        if (use.version) busy[use.version] = node;
+      }
+    }
+    std::set<NodeId> left;
+    for (const auto& [version, communication] : busy) left.insert(communication);
+    for (const NodeId node : left) {
+      waits_.push_back({.communication = node, .before = NodeId::None()});
+    }
+    for (const Wait& wait : waits_) {
+      if (is_out(wait.communication) || !wait.before) continue;
+      const NodeId run = RunOf(wait.before);
+      if (!run || plan_.scaled[run.index()] || run == RunOf(wait.communication)) continue;
+      plan_.waits.emplace(run, wait.communication);
+    }
+  }
+
+  // Until when, before an operator that runs or (kNone) at the end, the program waited for
+  // communication that is left out, and when such communication was over for which it waited at
+  // once; as far as the trace says.
+  struct LeftOutWaits {
+    std::unordered_map<NodeId, Nanos> before;
+    std::unordered_map<NodeId, Nanos> at_once;
+  };
+  LeftOutWaits FindLeftOutWaits() const {
+    std::vector<NodeId> communications;
+    for (const Wait& wait : waits_) {
+      if (is_out(wait.communication)) communications.push_back(wait.communication);
+    }
+    const auto ends = CollectiveEnds(source_.steps, communications);
+    LeftOutWaits waits;
+    for (const Wait& wait : waits_) {
+      const auto end = ends.find(wait.communication);
+      if (end == ends.end()) continue;
+      const NodeId run = wait.before ? RunOf(wait.before) : NodeId::None();
+      if (wait.at_once) {
+        waits.at_once.emplace(wait.communication, end->second);
+      } else if (run || !wait.before) {
+        Nanos& until = waits.before.emplace(run, end->second).first->second;
+        until = std::max(until, end->second);
+      }
+    }
+    return waits;
+  }
+
   void FindClock() {
     std::vector<Span> kept;
     std::optional<Span> whole;
@@ -298,21 +400,37 @@ class PartPlanner {
       const auto span = SpanOf(trace_, node);
       if (span && on_host(node) && selected_[node.index()]) cover(*span);
     }
-    std::vector<std::pair<Span, bool>> all;  // whether it is kept
-    for (const Span& span : kept) all.emplace_back(span, true);
+    const LeftOutWaits waits = FindLeftOutWaits();
+    std::vector<std::pair<Span, NodeId>> all;  // the operator if it is kept
+    for (size_t i = 0; i < kept.size(); ++i) all.emplace_back(kept[i], plan_.runs[i]);
     for (const NodeId node : source_.steps.nodes()) {
       if (kept_[node.index()] || !source_.is_operator(node)) continue;
       const NodeId around = source_.around(node);
       if (around && !apart_[around.index()]) continue;
-      if (const auto span = SpanOf(trace_, node)) all.emplace_back(*span, false);
+      auto span = SpanOf(trace_, node);
+      if (!span) continue;
+      if (const auto end = waits.at_once.find(node); end != waits.at_once.end()) {
+        span->end = std::max(span->end, end->second);
+      }
+      all.emplace_back(*span, NodeId::None());
     }
     std::ranges::stable_sort(all, {}, [](const auto& one) { return one.first.begin; });
     std::vector<Span> left_out;
     Nanos reached = whole->begin;
-    for (const auto& [span, is_kept] : all) {
-      if (!is_kept) left_out.push_back({std::min(reached, span.begin), span.end});
+    const auto leave_out_wait = [&](NodeId before, Nanos begin) {
+      const auto until = waits.before.find(before);
+      if (until != waits.before.end())
+        left_out.push_back({reached, std::min(until->second, begin)});
+    };
+    for (const auto& [span, run] : all) {
+      if (!run) {
+        left_out.push_back({std::min(reached, span.begin), span.end});
+      } else {
+        leave_out_wait(run, span.begin);
+      }
       reached = std::max(reached, span.end);
     }
+    leave_out_wait(NodeId::None(), whole->end);
     plan_.clock.emplace(*whole, std::move(left_out), std::move(kept));
   }
 
@@ -327,6 +445,7 @@ class PartPlanner {
   std::vector<bool> apart_;
   std::vector<bool> kept_;
   std::unordered_set<NodeId> inside_replaced_;
+  std::vector<Wait> waits_;
   PartPlan plan_;
 };
 

@@ -14,7 +14,8 @@
 namespace etude {
 
 // The clock of a part: what of the recorded time belongs to it, in one piece from 0. Time of
-// operators that are not in the part is left out, with the gap in front of each.
+// operators that are not in the part is left out, with the gap in front of each and, of
+// communication, the wait for its end.
 class PartClock {
  public:
   struct Span {
@@ -48,6 +49,9 @@ struct PartPlan {
   // By node of the trace: communication, and what is below it, that moves another number of
   // elements; empty if the recipe does not say so.
   std::vector<bool> scaled;
+  // Operators that the recorded program ran only when such communication, the second of each, was
+  // over. It has memory of its own now, which does not tell any more.
+  std::unordered_multimap<NodeId, NodeId> waits;
   std::optional<PartClock> clock;  // nullopt: not all that runs has times
   ComposedPart facts;
 };

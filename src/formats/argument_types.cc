@@ -16,6 +16,14 @@ std::optional<double> NamedDouble(std::string_view text) {
   return std::nullopt;
 }
 
+// "<Generator>", and with what native captures know of such a thing: "<ProcessGroup> 0". Of a
+// complex number its two parts: "(1, -2)".
+bool IsOpaque(std::string_view text, std::string_view type) {
+  if (text.starts_with('(') && text.ends_with(')')) return type == kComplexType;
+  if (!text.starts_with('<')) return false;
+  return text.ends_with('>') || text.find("> ") != std::string_view::npos;
+}
+
 }  // namespace
 
 bool AdmitsInt(std::string_view type) { return type.empty() || type == "Int" || type == "SymInt"; }
@@ -37,7 +45,7 @@ std::optional<Value> ValueOfText(std::string_view text, std::string_view type, S
   if (AdmitsDouble(type)) {
     if (const auto number = NamedDouble(text)) return Value::Double(type_id, *number);
   }
-  if (text.starts_with('<') && text.ends_with('>')) return make(ValueKind::kOpaque);
+  if (IsOpaque(text, type)) return make(ValueKind::kOpaque);
   return std::nullopt;
 }
 

@@ -9,6 +9,8 @@
 // "GenericList[Int,Int]". "" where a file gives none: any value goes with it.
 namespace etude {
 
+inline constexpr std::string_view kComplexType = "ComplexDouble";
+
 inline bool IsTensorType(std::string_view type) { return type.starts_with("Tensor("); }
 
 bool AdmitsInt(std::string_view type);

@@ -32,5 +32,22 @@ TEST(TypeList, SplitsAtCommasOutsideBrackets) {
   EXPECT_EQ(Split("]]]],,[[["), Types{});
 }
 
+TEST(ValueOfText, ThingsWithWhatIsKnownOfThem) {
+  TraceBuilder builder;
+  const auto kind = [&](std::string_view text, std::string_view type) {
+    const auto value = ValueOfText(text, type, builder.Intern(type), builder);
+    return value ? value->kind : ValueKind::kRaw;
+  };
+  EXPECT_EQ(kind("<ScriptObject>", "Object"), ValueKind::kOpaque);
+  EXPECT_EQ(kind("<ProcessGroup> a b", "Object"), ValueKind::kOpaque);
+  EXPECT_EQ(kind("<ReduceOp> SUM", "Object"), ValueKind::kOpaque);
+  EXPECT_EQ(kind("<Generator> cpu 7", "Generator"), ValueKind::kOpaque);
+  EXPECT_EQ(kind("(1, -2.5)", kComplexType), ValueKind::kOpaque);
+  EXPECT_EQ(kind("(1, -2.5)", "Object"), ValueKind::kRaw);
+  EXPECT_EQ(kind("<None>", "Object"), ValueKind::kNone);
+  EXPECT_EQ(kind("<none", "Object"), ValueKind::kRaw);
+  EXPECT_EQ(kind("SUM", "Object"), ValueKind::kRaw);
+}
+
 }  // namespace
 }  // namespace etude

@@ -111,7 +111,10 @@ int64_t CaptureCalls::SizeOf(std::span<const Value> values) const {
 }
 
 void CaptureCalls::AddIssued(const OpenCall& call) {
-  Issued issued{.node = call.row.source_id, .group = call.group, .group_size = call.group_size};
+  Issued issued{.node = call.row.source_id,
+                .type = CollectiveFromName(builder_.text(call.row.name)),
+                .group = call.group,
+                .group_size = call.group_size};
   const std::span<const Value> inputs = builder_.values(call.row.inputs);
   for (const TensorUse& tensor : TensorsOf(inputs)) {
     if (tensor.storage != 0) issued.storages.push_back(tensor.storage);
@@ -145,12 +148,8 @@ CaptureCalls::Issued* CaptureCalls::FindByStorage(const LooseLabel& label) {
   return last;
 }
 
-// The first operator that copies, was entered before the label and has none yet, with as many
-// elements.
-CaptureCalls::Issued* CaptureCalls::FindBySize(const LooseLabel& label) {
-  const auto found = by_size_.find(SizeOf(builder_.values(label.row.inputs)));
-  if (found == by_size_.end()) return nullptr;
-  Waiting& waiting = found->second;
+// The first of `waiting` that has no label yet, if it was entered before this one.
+CaptureCalls::Issued* CaptureCalls::FirstWithoutLabel(Waiting& waiting, const LooseLabel& label) {
   while (waiting.next < waiting.all.size() && issued_[waiting.all[waiting.next]].has_label) {
     ++waiting.next;
   }
@@ -159,31 +158,76 @@ CaptureCalls::Issued* CaptureCalls::FindBySize(const LooseLabel& label) {
   return issued.node > label.row.source_id ? nullptr : &issued;
 }
 
-// In the order in which they were entered; each operator has one label.
-void CaptureCalls::SettleLooseLabels() {
+// The first operator that copies, was entered before the label and has none yet, with as many
+// elements.
+CaptureCalls::Issued* CaptureCalls::FindBySize(const LooseLabel& label) {
+  const auto found = by_size_.find(SizeOf(builder_.values(label.row.inputs)));
+  return found == by_size_.end() ? nullptr : FirstWithoutLabel(found->second, label);
+}
+
+// Of a label without memory (of a barrier, of a scatter on ranks that only receive): the first
+// operator of its type that was entered before it and has none yet, of the group that its thread
+// works for. If that leaves operators of several groups nobody knows.
+CaptureCalls::Issued* CaptureCalls::FindByThread(const LooseLabel& label) {
+  if (!TensorsOf(builder_.values(label.row.inputs)).empty()) return nullptr;
+  const auto type = CollectiveFromName(CommOfLabel(builder_.text(label.row.name)));
+  const auto found = type ? by_group_.find(*type) : by_group_.end();
+  if (found == by_group_.end()) return nullptr;
+  const auto thread = groups_of_threads_.find(label.row.parent.value_or(0));
+  Issued* only = nullptr;
+  for (auto& [group, waiting] : found->second) {
+    if (thread != groups_of_threads_.end() && !thread->second.contains(group)) continue;
+    Issued* issued = FirstWithoutLabel(waiting, label);
+    if (issued == nullptr) continue;
+    if (only != nullptr) return nullptr;
+    only = issued;
+  }
+  return only;
+}
+
+void CaptureCalls::FillWaiting() {
   std::ranges::sort(issued_, {}, &Issued::node);
   std::ranges::sort(labelled_);
-  std::ranges::sort(loose_labels_, {}, [](const LooseLabel& label) { return label.row.source_id; });
   for (size_t i = 0; i < issued_.size(); ++i) {
-    issued_[i].has_label = std::ranges::binary_search(labelled_, issued_[i].node);
-    if (issued_[i].copies) {
-      for (const int64_t size : issued_[i].sizes) by_size_[size].all.push_back(i);
+    Issued& issued = issued_[i];
+    issued.has_label = std::ranges::binary_search(labelled_, issued.node);
+    if (issued.type) by_group_[*issued.type][issued.group].all.push_back(i);
+    if (issued.copies) {
+      for (const int64_t size : issued.sizes) by_size_[size].all.push_back(i);
     } else {
-      for (const uint64_t storage : issued_[i].storages) by_storage_[storage].all.push_back(i);
+      for (const uint64_t storage : issued.storages) by_storage_[storage].all.push_back(i);
     }
   }
+}
+
+void CaptureCalls::Settle(const LooseLabel& label, Issued* issued) {
+  CommFacts facts;
+  if (issued != nullptr) {
+    issued->has_label = true;
+    facts.group = builder_.text(issued->group);
+    facts.group_size = issued->group_size;
+    builder_.AddDep(label.node, issued->node, DepKind::kControl);
+    if (label.row.parent) groups_of_threads_[*label.row.parent].insert(issued->group);
+  }
+  comms_.Add(label.node, label.row, std::move(facts));
+}
+
+// In the order in which they were entered; each operator has one label. Those that name memory
+// tell which threads work for which group.
+void CaptureCalls::SettleLooseLabels() {
+  FillWaiting();
+  std::ranges::sort(loose_labels_, {}, [](const LooseLabel& label) { return label.row.source_id; });
+  std::vector<const LooseLabel*> without_memory;
   for (const LooseLabel& label : loose_labels_) {
     Issued* issued = FindByStorage(label);
     if (issued == nullptr) issued = FindBySize(label);
-    CommFacts facts;
-    if (issued != nullptr) {
-      issued->has_label = true;
-      facts.group = builder_.text(issued->group);
-      facts.group_size = issued->group_size;
-      builder_.AddDep(label.node, issued->node, DepKind::kControl);
+    if (issued == nullptr) {
+      without_memory.push_back(&label);
+    } else {
+      Settle(label, issued);
     }
-    comms_.Add(label.node, label.row, std::move(facts));
   }
+  for (const LooseLabel* label : without_memory) Settle(*label, FindByThread(*label));
 }
 
 void CaptureCalls::Finish() {

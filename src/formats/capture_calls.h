@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -55,6 +57,7 @@ class CaptureCalls {
   struct Issued {
     uint64_t node =
         0;  // numbers tell the order of entry over all threads; clocks of threads do not
+    std::optional<CollectiveType> type;
     StringId group;
     std::optional<int64_t> group_size;
     std::vector<uint64_t> storages;
@@ -79,8 +82,12 @@ class CaptureCalls {
   void AddNode(OpenCall& call);
   void AddIssued(const OpenCall& call);
   void SettleLooseLabels();
+  void FillWaiting();
+  void Settle(const LooseLabel& label, Issued* issued);
+  Issued* FirstWithoutLabel(Waiting& waiting, const LooseLabel& label);
   Issued* FindByStorage(const LooseLabel& label);
   Issued* FindBySize(const LooseLabel& label);
+  Issued* FindByThread(const LooseLabel& label);
   // All tensors in a list and the lists in it.
   std::vector<TensorUse> TensorsOf(std::span<const Value> values) const;
   int64_t SizeOf(std::span<const Value> values) const;
@@ -94,6 +101,9 @@ class CaptureCalls {
   std::vector<LooseLabel> loose_labels_;
   std::unordered_map<uint64_t, Waiting> by_storage_;  // of those that do not copy
   std::unordered_map<int64_t, Waiting> by_size_;      // of those that do
+  std::map<CollectiveType, std::map<StringId, Waiting>> by_group_;
+  // By node of a backend's thread: the groups that it works for, usually one.
+  std::unordered_map<uint64_t, std::set<StringId>> groups_of_threads_;
   uint64_t count_ = 0;
 };
 

@@ -269,7 +269,8 @@ Result<CaptureFolder> ListCaptureFolder(const std::string& path, const RunContex
     const int64_t world = folder.job->world_size.value_or(0);
     const auto found = static_cast<int64_t>(folder.ranks.size());
     if (found < world) {
-      context.Warn(fmt::format("{}: traces of {} ranks, the job had {}", path, found, world));
+      context.Warn(fmt::format("{}: traces of {} rank{}, the job had {}", path, found,
+                               found == 1 ? "" : "s", world));
     }
   }
   return folder;

@@ -492,6 +492,64 @@ TEST_F(CaptureReaderTest, ABackendsThreadWorksOnACopy) {
   EXPECT_FALSE(trace->comm(trace->Find(1600))->group);
 }
 
+// A barrier's label has no memory, nor has a scatter's on a rank that only receives: their threads
+// say which group they are of, or that there is only one such operator. They had no group, and what
+// came behind them in the group was given another number than on other ranks.
+TEST_F(CaptureReaderTest, ABackendsThreadWorksForItsGroup) {
+  Create();
+  const uint32_t reduce = writer_->DefineFunction("c10d::allreduce_", "c10d::allreduce_(…) -> …");
+  const uint32_t scatter = writer_->DefineFunction("c10d::scatter_", "c10d::scatter_(…) -> …");
+  const uint32_t gather = writer_->DefineFunction("c10d::gather_", "c10d::gather_(…) -> …");
+  const uint32_t reduces = writer_->DefineFunction("gloo:all_reduce", "");
+  const uint32_t scatters = writer_->DefineFunction("gloo:scatter", "");
+  const uint32_t gathers = writer_->DefineFunction("gloo:gather", "");
+  const uint32_t first = writer_->DefineThread(2, 1, 11);
+  const uint32_t of_a = writer_->DefineThread(9, 2, 12);
+  const uint32_t of_another = writer_->DefineThread(10, 3, 13);
+  const uint32_t type = writer_->DefineString("float");
+  const uint32_t cpu = writer_->DefineString("cpu");
+  const auto call = [&](uint32_t function, int64_t id, std::string_view group, uint64_t storage) {
+    Enter(function, id, id, 2);
+    Tensor(type, cpu, capture::tensor_flag::kContiguous, storage);
+    records_.Mark(Tag::kProcessGroup);
+    records_.Text(group);
+    for (const std::string_view text : {"", "gloo"}) records_.Text(text);
+    for (const uint64_t number : Numbers{0, 2}) records_.Varint(number);
+    Exit(id + 10);
+  };
+  const auto label = [&](uint32_t function, int64_t id, uint64_t storage) {
+    Enter(function, id, id, storage != 0 ? 1 : 0);
+    if (storage != 0) Tensor(type, cpu, capture::tensor_flag::kContiguous, storage);
+    Exit(id + 10);
+  };
+  Begin(first, 1000);
+  call(reduce, 1000, "a", 0xA0);
+  call(scatter, 1020, "b", 0xB0);
+  call(scatter, 1040, "a", 0xB0);
+  call(gather, 1060, "c", 0xC0);
+  call(scatter, 1080, "d", 0xD0);
+  Flush();
+  Begin(of_a, 1100);
+  label(scatters, 1100, 0);
+  label(reduces, 1200, 0xA0);
+  Flush();
+  Begin(of_another, 1110);
+  label(scatters, 1110, 0);  // of b or of d
+  label(gathers, 1300, 0);
+  label(scatters, 1400, 0);  // of the thread that gathered in c
+  Flush();
+  const auto trace = Read(Finish(), 1 << 20, /*strict=*/true);
+  ASSERT_TRUE(trace) << trace.error().message;
+  const auto group = [&](uint64_t id) { return trace->text(trace->comm(trace->Find(id))->group); };
+  EXPECT_EQ(group(1100), "a");
+  ASSERT_EQ(trace->deps(trace->Find(1100)).size(), 1u);
+  EXPECT_EQ(trace->source_id(trace->deps(trace->Find(1100))[0]), 1040u);
+  EXPECT_EQ(trace->comm(trace->Find(1100))->group_size, 2);
+  EXPECT_EQ(group(1110), "");
+  EXPECT_EQ(group(1300), "c");
+  EXPECT_EQ(group(1400), "");
+}
+
 TEST_F(CaptureReaderTest, ProcessGroupsWithTheirRanks) {
   Create();
   const uint32_t call = writer_->DefineFunction("c10d::allreduce_", "c10d::allreduce_(…) -> …");

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "src/formats/argument_types.h"
 #include "src/trace/distributed_value.h"
 
 namespace etude {
@@ -47,7 +48,7 @@ std::optional<Value> CaptureValues::ReadValue(RecordView& records, size_t depth)
     case Tag::kComplex: {
       const auto real = std::bit_cast<double>(records.Fixed64());
       const auto imaginary = std::bit_cast<double>(records.Fixed64());
-      value = Opaque("ComplexDouble", fmt::format("({}, {})", real, imaginary));
+      value = Opaque(kComplexType, fmt::format("({}, {})", real, imaginary));
       break;
     }
     case Tag::kString:

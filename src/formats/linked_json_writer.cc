@@ -321,18 +321,16 @@ class LinkedJsonWriter {
     const NodeKind kind = trace_.kind(node);
     const std::string_view name = trace_.name(node);
     if (IsCommunication(kind) && trace_.place(node) == Place::kDevice) return !IsCommKernel(name);
-    if (IsCommunication(kind)) return name != kRecordParamComms && CommOfLabel(name).empty();
+    if (IsCommunication(kind)) return name != kRecordParamComms;
     if (kind == NodeKind::kMetadata) return name != kRecordParamComms && name != kProcessGroupInit;
     return kind == NodeKind::kMemLoad || kind == NodeKind::kMemStore || kind == NodeKind::kCompute;
   }
 
   static std::string_view CommAttr(CommField field) { return Info(field).attr; }
 
-  // Labels of backends get their facts from their names when they are read.
   void WriteCommAttrs(NodeId node) {
     const Comm* comm = trace_.comm(node);
-    const bool by_name = !KindNeedsAttr(node) && trace_.place(node) != Place::kDevice;
-    if (comm == nullptr || (by_name && trace_.name(node) != kRecordParamComms)) return;
+    if (comm == nullptr) return;
     TextAttr(CommAttr(CommField::kName), comm->name, false);
     if (comm->dtype != DType::kUnknown)
       Attr(CommAttr(CommField::kDType), "string", JsonString(Name(comm->dtype)));

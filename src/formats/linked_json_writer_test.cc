@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "src/formats/et_json_reader.h"
+#include "src/formats/read_trace.h"
 #include "src/formats/test_support.h"
 #include "src/trace/trace_builder.h"
 
@@ -193,6 +195,52 @@ TEST_F(LinkedJsonWriter, KeepsKindsAndFactsOfChakraNodes) {
   EXPECT_EQ(read.comm(NodeId(1))->dst, 3);
   EXPECT_EQ(read.duration(NodeId(0)), Nanos{5000});
   EXPECT_EQ(read.exclusive(NodeId(0)), Nanos{5000});
+}
+
+// Process groups and reductions came back as text of unforeseen form, and labels without their
+// groups, of which the capture has three.
+TEST(LinkedJsonRoundTrip, CommunicationOfANativeCapture) {
+  const Trace trace = ReadTrace(ETUDE_TEST_DATA "/groups/capture.0.etude", {}, {}).value();
+  const Written written = WriteLinked(trace);
+  const Trace again = testing_support::ReadWith(MakeEtJsonReader, written.text).value();
+  EXPECT_EQ(again.stats()[Stat::kUnknownValue], 0u);
+  ASSERT_EQ(again.process_groups().size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    const ProcessGroup& group = again.process_groups()[i];
+    const ProcessGroup& recorded = trace.process_groups()[i];
+    EXPECT_EQ(again.text(group.name), trace.text(recorded.name));
+    EXPECT_EQ(group.size, recorded.size);
+    EXPECT_EQ(group.ranks.is_none(), recorded.ranks.is_none());
+    EXPECT_TRUE(std::ranges::equal(again.ints(group.ranks), trace.ints(recorded.ranks)));
+  }
+  size_t communications = 0;
+  size_t things = 0;
+  ForEachNode(trace, [&](NodeId node) {
+    const NodeId other = again.Find(trace.source_id(node));
+    const auto values = trace.inputs(node);
+    const auto read = again.inputs(other);
+    ASSERT_EQ(values.size(), read.size());
+    for (size_t i = 0; i < values.size(); ++i) {
+      EXPECT_EQ(read[i].kind, values[i].kind);
+      if (values[i].kind != ValueKind::kOpaque) continue;
+      ++things;
+      EXPECT_EQ(again.text(read[i].as_text()), trace.text(values[i].as_text()));
+    }
+    const Comm* comm = trace.comm(node);
+    ASSERT_EQ(comm == nullptr, again.comm(other) == nullptr) << trace.name(node);
+    if (comm == nullptr) return;
+    ++communications;
+    EXPECT_EQ(again.kind(other), trace.kind(node));
+    // Names are other numbers in another trace.
+    Comm same = *again.comm(other);
+    EXPECT_EQ(again.text(same.name), trace.text(comm->name));
+    EXPECT_EQ(again.text(same.group), trace.text(comm->group));
+    same.name = comm->name;
+    same.group = comm->group;
+    EXPECT_EQ(same, *comm);
+  });
+  EXPECT_EQ(communications, 20u);
+  EXPECT_GT(things, 20u);
 }
 
 TEST_F(LinkedJsonWriter, RenamesExtrasThatReadersWouldMistake) {

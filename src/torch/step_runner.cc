@@ -135,17 +135,26 @@ void StepRunner::PlanWaits() {
   waits_.assign(plan_.ops.size(), {});
   works_.assign(plan_.ops.size(), {});
   std::unordered_map<StorageVersion, uint32_t> busy;  // memory that a collective may still use
+  std::unordered_map<NodeId, uint32_t> begun;         // collectives that may not be over
   for (uint32_t i = 0; i < plan_.ops.size(); ++i) {
     std::vector<uint32_t>& waits = waits_[i];
     for (const DataFlow::Use& use : flow_.inputs(plan_.ops[i].node)) {
       const auto found = busy.find(use.version);
       if (found != busy.end()) waits.push_back(found->second);
     }
+    // A composed trace says it where the collective has memory of its own.
+    const auto deps = trace_.deps(plan_.ops[i].node);
+    const auto kinds = trace_.dep_kinds(plan_.ops[i].node);
+    for (size_t k = 0; k < deps.size(); ++k) {
+      const auto found = kinds[k] == DepKind::kSync ? begun.find(deps[k]) : begun.end();
+      if (found != begun.end()) waits.push_back(found->second);
+    }
     if (!waits.empty()) {
       std::erase_if(busy, [&](const auto& row) { return std::ranges::count(waits, row.second); });
     }
     if (!operators_[i]->returns_work()) continue;
     collectives_.push_back(i);
+    begun.emplace(plan_.ops[i].node, i);
     for (const DataFlow::Use& use : flow_.inputs(plan_.ops[i].node)) {
       if (use.version) busy[use.version] = i;
     }

@@ -513,8 +513,8 @@ Status CheckJob(const Job& job) { return JobChecker(job).Run(); }
 Result<Trace> TraceOfRank(const Job& job, int64_t rank, const Limits& limits) {
   const std::optional<size_t> of = job.ClassOf(rank);
   if (!of) {
-    return BadInput(fmt::format("found no trace of rank {} in a job with traces of {} ranks", rank,
-                                job.rank_count()));
+    return BadInput(fmt::format("found no trace of rank {} in a job with traces of {} rank{}", rank,
+                                job.rank_count(), job.rank_count() == 1 ? "" : "s"));
   }
   return RankMaker(job, *of, job.classes[*of].program, rank, limits).Run();
 }
