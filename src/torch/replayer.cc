@@ -50,14 +50,14 @@ class Replayer::Impl {
 
   Result<std::optional<Calibration>> Trial() {
     if (!step_.devices().target_is_cpu()) return std::nullopt;
-    step_.Choose();
+    ETUDE_RETURN_IF_ERROR(step_.Choose());
     ETUDE_ASSIGN_OR_RETURN(Calibration found, TryOutInChild(step_, report_.trial));
     return found;
   }
 
   Status SetUp() {
     const Nanos begin = CpuTimeWithChildren();
-    step_.Choose();
+    ETUDE_RETURN_IF_ERROR(step_.Choose());
     ETUDE_RETURN_IF_ERROR(Calibrate());
     ETUDE_RETURN_IF_ERROR(FindGaps());
     ETUDE_RETURN_IF_ERROR(FindPace());
