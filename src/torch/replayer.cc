@@ -289,10 +289,12 @@ class Replayer::Impl {
     const CommLog calls = CallsOf(step_);
     size_t call = 0;
     pace_.emplace().host = slowdown * options.scale->OfHost(rank);
+    std::vector<ScaledOperator> operators;
     for (const PlannedOp& op : step_.plan().ops) {
       const BoundOperator& bound = step_.bound(op.node);
       const ScaledOperator scaled{.name = FullOperatorName(SchemaOf(step_.trace(), op.node)),
                                   .communicates = bound.is_collective()};
+      operators.push_back(scaled);
       const double factor = slowdown * options.scale->Of(scaled, rank);
       pace_->operators.push_back(factor);
       Nanos expected;
@@ -305,7 +307,7 @@ class Replayer::Impl {
       if (bound.is_collective()) ++call;
       pace_->expected.push_back(expected);
     }
-    report_.scale = options.scale->Text();
+    report_.scale = options.scale->Text(operators);
     report_.slowdown = slowdown;
     return {};
   }
