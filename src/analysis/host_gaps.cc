@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 #include "src/analysis/recorded_step.h"
 
@@ -69,28 +70,23 @@ std::optional<HostGaps> FindHostGaps(const Trace& trace, NodeId mark, const Host
 
   HostGaps gaps;
   gaps.before.resize(of.operators.size());
-  std::vector<Span> idle;  // since the last operator, around others
-  // The gap in front of operator `index`, or at the end: what was idle, but for waits.
-  const auto close = [&](size_t index) {
-    const auto until = index < of.waited_until.size() ? of.waited_until[index] : std::nullopt;
-    Nanos gap;
-    for (const Span& one : idle) {
-      const Nanos begin = until ? std::clamp(*until, one.begin, one.end) : one.begin;
-      gaps.waits = gaps.waits + (begin - one.begin);
-      gap = gap + (one.end - begin);
-    }
-    idle.clear();
-    return gap;
-  };
   Nanos reached = whole->begin;
+  Nanos gap;  // since the last operator, around others
+  const auto pass = [&](Nanos until) {
+    if (until <= reached) return;
+    const Interval idle{reached, until};
+    const Nanos waited = of.waits.Within(idle);
+    gaps.waits = gaps.waits + waited;
+    gap = gap + (idle.length() - waited);
+    reached = until;
+  };
   for (const Span& span : spans) {
-    const Nanos begin = std::min(span.begin, whole->end);
-    if (begin > reached) idle.push_back({reached, begin});
+    pass(std::min(span.begin, whole->end));
     reached = std::max(reached, std::min(span.end, whole->end));
-    if (span.index != kOther) gaps.before[span.index] = close(span.index);
+    if (span.index != kOther) gaps.before[span.index] = std::exchange(gap, Nanos{});
   }
-  if (whole->end > reached) idle.push_back({reached, whole->end});
-  gaps.after = close(of.operators.size());
+  pass(whole->end);
+  gaps.after = gap;
   return gaps;
 }
 

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "src/base/intervals.h"
 #include "src/base/units.h"
 #include "src/trace/trace.h"
 
@@ -15,7 +16,7 @@ struct HostGaps {
   std::vector<Nanos> before;  // parallel to the operators: since what had ended last; none before
                               // one whose time is unknown
   Nanos after;                // from the last end to the end of the step
-  Nanos waits;                // what was left out of these: waits for collectives
+  Nanos waits;                // what was left out of these: waits for communications
 
   // For how much of each gap, and of the last one, the program waited and used no processor; empty:
   // for none of it.
@@ -45,10 +46,7 @@ struct HostGapsOf {
   // While one of these ran there was no gap either: what precedes it belongs to the operator that
   // comes next.
   std::span<const NodeId> others;
-  // Empty, or parallel to the operators and one more for the end of the step: until when the
-  // program waited for collectives in the gap, which is none until then; nullopt: it waited for
-  // none.
-  std::span<const std::optional<Nanos>> waited_until;
+  TimeSet waits;  // for communications: no gaps
 };
 
 // Of the step from mark to mark; nullopt if there is no mark with a time, or more than a few of the

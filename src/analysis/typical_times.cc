@@ -70,9 +70,7 @@ std::optional<Nanos> TypicalTimes::duration(NodeId node) const {
 std::optional<HostGaps> TypicalTimes::Gaps(const HostGapsOf& of) const {
   const Trace& trace = step_.trace();
   auto own = FindHostGaps(trace, step_.mark(), of);
-  const bool waited =
-      std::ranges::any_of(of.waited_until, [](const auto& until) { return until.has_value(); });
-  if (waited || twins_.empty()) return own;
+  if (!of.waits.empty() || twins_.empty()) return own;
   std::vector<HostGaps> found;
   if (own) found.push_back(*std::move(own));
   for (const Twin& twin : twins_) {
@@ -85,7 +83,7 @@ std::optional<HostGaps> TypicalTimes::Gaps(const HostGapsOf& of) const {
     const std::vector<NodeId> operators = same(of.operators);
     const std::vector<NodeId> others = same(of.others);
     if (auto gaps = FindHostGaps(trace, twin.mark,
-                                 {.operators = operators, .others = others, .waited_until = {}})) {
+                                 {.operators = operators, .others = others, .waits = {}})) {
       found.push_back(*std::move(gaps));
     }
   }

@@ -28,7 +28,7 @@ class TypicalTimes {
   // Of a node of the step, nullopt where it is unknown; of other nodes the trace's own.
   std::optional<Nanos> duration(NodeId node) const;
   // FindHostGaps of each of the steps, each gap the median; of the step alone where it waited for
-  // collectives.
+  // communications.
   std::optional<HostGaps> Gaps(const HostGapsOf& of) const;
   // Of the steps whose gaps count, itself included, from mark to mark; nullopt if unknown.
   std::optional<Nanos> step() const { return step_time_; }

@@ -36,7 +36,7 @@ class TypicalTimesTest : public testing::Test {
     return {*step_, "", alike};
   }
   static HostGapsOf Around(std::span<const NodeId> operators) {
-    return {.operators = operators, .others = {}, .waited_until = {}};
+    return {.operators = operators, .others = {}, .waits = {}};
   }
   std::span<const NodeId> operators() const { return step_->top_operators(); }
 

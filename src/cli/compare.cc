@@ -169,8 +169,12 @@ class CompareCommand : public Command {
     Json ranks = Json::array();
     std::string text;
     bool within = true;
+    std::vector<RankComparison> comparisons;
     for (const CaptureRank& rank : folder.ranks) {
-      ETUDE_ASSIGN_OR_RETURN(const RankComparison comparison, CompareWithReplay(folder, rank));
+      ETUDE_ASSIGN_OR_RETURN(comparisons.emplace_back(), CompareWithReplay(folder, rank));
+    }
+    ETUDE_RETURN_IF_ERROR(CheckReplayedTogether(folder, comparisons));
+    for (const RankComparison& comparison : comparisons) {
       text += ComparisonText(comparison);
       ranks.push_back(ComparisonJson(comparison));
       const auto clock = clock_ == "cpu" ? &StepTimes::cpu : &StepTimes::wall;

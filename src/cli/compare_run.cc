@@ -111,6 +111,15 @@ Result<Subject> FindSubject(const CompareRunOptions& options, const RunContext& 
   return subject;
 }
 
+// The signature of the recorded step, in words.
+std::string RecordedSignature(const Subject& subject) {
+  std::string description;
+  for (const StepSignature& signature : subject.job->signatures) {
+    if (signature.id == subject.job->recorded_signature) description = signature.description;
+  }
+  return description;
+}
+
 // Both sides, once they are set up.
 struct Sides {
   PacedProgram& original;
@@ -119,11 +128,28 @@ struct Sides {
 
 class PairRun {
  public:
-  PairRun(Sides sides, size_t start, const CompareRunOptions& options, RunComparison& run)
-      : sides_(sides), start_(start), options_(options), run_(run) {}
+  // `expected`: the recorded signature, in words.
+  PairRun(Sides sides, size_t start, std::string expected, const CompareRunOptions& options,
+          RunComparison& run)
+      : sides_(sides),
+        start_(start),
+        expected_(std::move(expected)),
+        options_(options),
+        run_(run) {}
 
-  // Runs pairs until there are as many as this start is due or the program has ended.
+  // Runs pairs until there are as many as this start is due or the program has ended. kBadInput if
+  // it showed no step of the recorded signature: it is another program.
   Status Run(const RunContext& context) {
+    ETUDE_RETURN_IF_ERROR(RunPairs(context));
+    if (counted_ || !run_.pairs.empty() || other_.empty()) return {};
+    return BadInput(fmt::format(
+        "{}: none of {} steps of the program is of the recorded signature: expected '{}', found "
+        "'{}'; is it the program that was recorded?",
+        options_.path, run_.steps_of_other, expected_, other_));
+  }
+
+ private:
+  Status RunPairs(const RunContext& context) {
     std::mt19937_64 random(static_cast<uint64_t>(options_.seed) + start_);
     for (int64_t i = -kWarmPairs; i < Due(); ++i) {
       StepPair pair{.start = start_, .original_first = (random() >> 63) == 0};
@@ -136,7 +162,6 @@ class PairRun {
     return {};
   }
 
- private:
   // The pairs of this start: an equal share of those that earlier starts have left.
   int64_t Due() {
     if (!due_) {
@@ -185,8 +210,12 @@ class PairRun {
     if (!step) {
       ETUDE_ASSIGN_OR_RETURN(const std::string how, sides_.original.HowItFailed());
       EndEarly("the program ended", how);
-    } else if (step->counts) {
+      return step;
+    }
+    if (!step->other_signature.empty()) other_ = step->other_signature;
+    if (step->counts) {
       others_ = 0;
+      counted_ = true;
     } else if (++run_.steps_of_other; ++others_ == kOthersMost) {
       EndEarly(fmt::format("none of {} steps in a row had the recorded signature", others_), "");
       return std::nullopt;
@@ -216,8 +245,11 @@ class PairRun {
 
   Sides sides_;
   size_t start_;
+  std::string expected_;
   std::optional<int64_t> due_;
-  int64_t others_ = 0;  // steps of other signatures in a row
+  int64_t others_ = 0;    // steps of other signatures in a row
+  std::string other_;     // the last of these
+  bool counted_ = false;  // whether there was a step of the recorded signature
   const CompareRunOptions& options_;
   RunComparison& run_;
 };
@@ -359,10 +391,10 @@ Certificate CertificateOf(const Subject& subject, const CompareRunOptions& optio
       .step = "",
       .again = AgainLine(options.path, options),
       .run = run};
+  certificate.step = RecordedSignature(subject);
   for (const StepSignature& signature : subject.job->signatures) {
     certificate.steps_seen += signature.seen;
     if (signature.id != subject.job->recorded_signature) continue;
-    certificate.step = signature.description;
     certificate.steps_alike += signature.seen;
   }
   return options.keep_paths ? certificate : WithoutFolders(std::move(certificate));
@@ -408,7 +440,8 @@ Result<std::array<std::string, kStepMetricCount>> MeasureStart(const Subject& su
                                                     .timeout = timeout,
                                                     .gpus = gpus}));
   run.ended.clear();
-  ETUDE_RETURN_IF_ERROR(PairRun({*original, replay}, start, options, run).Run(context));
+  ETUDE_RETURN_IF_ERROR(
+      PairRun({*original, replay}, start, RecordedSignature(subject), options, run).Run(context));
   auto reasons = Reasons(original->watch(), replay.watch(), gpus);
   const bool is_last = static_cast<int64_t>(start) + 1 == options.starts;
   if (is_last) ETUDE_RETURN_IF_ERROR(FindKernels(replay, run));

@@ -27,7 +27,7 @@ std::vector<std::string> CommandOf(const PacedReplay::Options& options) {
   std::vector<std::string> words = {ProgramPath(), "replay", options.capture,
                                     "--paced",     "--rank", std::to_string(options.rank)};
   if (options.all_ranks) words.insert(words.end(), {"--ranks", "all"});
-  if (options.pin) words.emplace_back("--pin");
+  if (options.all_ranks && options.pin) words.emplace_back("--pin");
   if (options.threads) words.insert(words.end(), {"--threads", std::to_string(*options.threads)});
   if (options.gaps) words.insert(words.end(), {"--gaps", "recorded"});
   if (options.experimental) words.emplace_back("--experimental");

@@ -46,7 +46,9 @@ Result<PacedStep> StepWatch::End(const std::string& answer) {
     return MakeError(ErrorCode::kInternal, "a paced step: found '" + answer.substr(0, 200) +
                                                "', expected JSON with its times");
   }
-  PacedStep step{.counts = json.value("counts", nlohmann::json()) != false};
+  const nlohmann::json other = json.value("other_signature", nlohmann::json());
+  PacedStep step{.counts = json.value("counts", nlohmann::json()) != false,
+                 .other_signature = other.is_string() ? other.get<std::string>() : ""};
   using enum StepMetric;
   StepFigures& figures = step.figures;
   figures[kWallTime] = wall;

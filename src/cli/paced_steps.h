@@ -19,6 +19,7 @@ namespace etude {
 // What a side of a comparison answers when it has run one step.
 struct PacedStep {
   bool counts = true;  // false: a step of another signature, or one that a profiler watched
+  std::string other_signature;  // what that is, in words; "" if it is the recorded one
   StepFigures figures;
 };
 

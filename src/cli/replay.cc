@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "src/analysis/comm_model.h"
 #include "src/analysis/health.h"
@@ -209,7 +210,11 @@ class ReplayCommand : public Command {
     replay_.seed = static_cast<uint64_t>(seed_);
     replay_.paced = paced_;
     ETUDE_RETURN_IF_ERROR(ReadScale());
+    ETUDE_RETURN_IF_ERROR(ReadPeers());
     ETUDE_ASSIGN_OR_RETURN(const std::optional<Launch> launch, FindLaunch(FromEnvironment));
+    if (pin_ && !launch && ranks_.empty()) {
+      return MakeError(ErrorCode::kUsage, "--pin: shares the processors among --ranks");
+    }
     if (launch && IsFolder(path_) && !rank_) return RunLaunched(*launch, console);
     if (ranks_.empty()) return RunRank(console, console.context());
 
@@ -267,6 +272,7 @@ class ReplayCommand : public Command {
 
   Result<RanksOfJob> FindRanks(const Console& console) const {
     ETUDE_ASSIGN_OR_RETURN(RanksOfJob ranks, ChooseRanks(path_, ranks_, console.context()));
+    ETUDE_RETURN_IF_ERROR(CheckStragglers(ranks));
     const size_t missing = static_cast<size_t>(ranks.size) - ranks.present.size();
     if (missing == 0 || !peers_.empty()) return ranks;
     return MakeError(ErrorCode::kUsage,
@@ -284,15 +290,27 @@ class ReplayCommand : public Command {
     return {};
   }
 
-  Status CheckStragglers(const ReplaySource& source) const {
+  // Whether each straggler is among the ranks that are replayed.
+  Status CheckStragglers(const RanksOfJob& ranks) const {
     if (!replay_.scale) return {};
-    const int64_t size = replay_.group ? replay_.group->size() : AloneIn(source).size;
     for (const int64_t rank : replay_.scale->stragglers()) {
-      if (rank < size) continue;
-      return MakeError(
-          ErrorCode::kUsage,
-          fmt::format("--straggler: the job has no rank {}, expected one below {}", rank, size));
+      if (rank >= ranks.size) {
+        return MakeError(ErrorCode::kUsage,
+                         fmt::format("--straggler: the job has no rank {}, expected one below {}",
+                                     rank, ranks.size));
+      }
+      if (std::ranges::count(ranks.present, rank)) continue;
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("--straggler: rank {} is not replayed, expected one of {}", rank,
+                                   fmt::join(ranks.present, ", ")));
     }
+    return {};
+  }
+
+  // --peers as a model, but for "trace".
+  Status ReadPeers() {
+    if (peers_.empty() || peers_ == "trace" || peers_ == "fake") return {};
+    ETUDE_ASSIGN_OR_RETURN(peer_model_, ParsePeers(peers_));
     return {};
   }
 
@@ -307,7 +325,8 @@ class ReplayCommand : public Command {
           .rank = lead_, .size = job.size, .present = job.present, .lead = lead_, .place = {}});
       replay_.group = &*alone;
     }
-    EmulatedPeers peers{.size = replay_.group->size(),
+    EmulatedPeers peers{.model = peer_model_,
+                        .size = replay_.group->size(),
                         .present = static_cast<int64_t>(replay_.group->present().size())};
     if (peers_ == "trace") {
       peers.fit = fit;
@@ -317,8 +336,6 @@ class ReplayCommand : public Command {
                         "LATENCY,BANDWIDTH or fake need no such times");
       }
       peers.model = fit->model;
-    } else if (peers_ != "fake") {
-      ETUDE_ASSIGN_OR_RETURN(peers.model, ParsePeers(peers_));
     }
     const double slower =
         replay_.scale ? replay_.scale->slowdown() * replay_.scale->OfCommunication() : 1;
@@ -358,7 +375,7 @@ class ReplayCommand : public Command {
       ETUDE_ASSIGN_OR_RETURN(peers, EmulatePeers(source, fit, alone));
     }
     ETUDE_RETURN_IF_ERROR(CheckNames(source.trace, replay_));
-    ETUDE_RETURN_IF_ERROR(CheckStragglers(source));
+    if (replay_.group == nullptr) ETUDE_RETURN_IF_ERROR(CheckStragglers(AloneIn(source)));
     FollowProgram(source, threads_, replay_);
     const std::vector<StepKind> kinds = FindStepKinds(source.trace);
     if (all_steps_ != "first") TakeStep(paced_ ? MiddleKind(kinds) : kinds.front());
@@ -487,6 +504,7 @@ class ReplayCommand : public Command {
   std::optional<int64_t> rank_;
   std::string ranks_;
   std::string peers_;
+  CommModel peer_model_;  // that it says; no time for all but LATENCY,BANDWIDTH
   std::string scale_;
   std::vector<std::string> stragglers_;
   int64_t lead_ = 0;

@@ -152,13 +152,14 @@ std::optional<std::vector<int64_t>> ParseRanks(std::string_view text, int64_t si
     std::iota(ranks.begin(), ranks.end(), 0);
     return ranks;
   }
-  while (!text.empty()) {
+  while (true) {
     const size_t comma = text.find(',');
     const auto rank = ParseWhole(text.substr(0, comma));
     if (!rank || *rank < 0 || *rank >= size || std::ranges::count(ranks, *rank))
       return std::nullopt;
     ranks.push_back(*rank);
-    text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
+    if (comma == std::string_view::npos) break;
+    text.remove_prefix(comma + 1);
   }
   std::ranges::sort(ranks);
   return ranks;
@@ -176,10 +177,11 @@ Result<RanksOfJob> ChooseRanks(const std::string& path, const std::string& wante
   for (const CaptureRank& rank : folder.ranks) size = std::max(size, rank.number() + 1);
   auto ranks = ParseRanks(wanted, size);
   if (!ranks) {
-    return MakeError(ErrorCode::kUsage,
-                     fmt::format("--ranks: found '{}', expected all, a number up to {}, or a list "
-                                 "of ranks below {} as 0,{}",
-                                 wanted, size, size, size - 1));
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format("--ranks: found '{}', expected all, a number from 1 to {}, or a list "
+                    "of ranks below {} as 0,{}",
+                    wanted, size, size, size - 1));
   }
   for (const int64_t rank : *ranks) {
     if (std::ranges::find(folder.ranks, rank, &CaptureRank::number) == folder.ranks.end()) {

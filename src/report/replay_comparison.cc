@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 namespace etude {
@@ -70,10 +71,33 @@ Result<RankComparison> CompareWithReplay(const CaptureFolder& folder, const Capt
   if (const auto it = json.find("skipped"); it != json.end() && it->is_array()) {
     comparison.skipped = static_cast<int64_t>(it->size());
   }
+  if (const auto it = json.find("ranks"); it != json.end() && it->is_array()) {
+    for (const Json& row : *it) {
+      if (const auto number = Number(row, "/rank")) {
+        comparison.together.push_back(std::llround(*number));
+      }
+    }
+  }
   comparison.original = SummariseSteps(job->ComparableSteps());
   comparison.replay = {.wall = SummaryOf(json, "/replay/step_ms/wall"),
                        .cpu = SummaryOf(json, "/replay/step_ms/cpu")};
   return comparison;
+}
+
+Status CheckReplayedTogether(const CaptureFolder& folder, std::span<const RankComparison> ranks) {
+  const auto how = [](const RankComparison& rank) {
+    return rank.together.empty()
+               ? std::string("alone")
+               : fmt::format("with those of ranks {}", fmt::join(rank.together, ", "));
+  };
+  for (const RankComparison& rank : ranks) {
+    if (rank.together == ranks.front().together) continue;
+    return BadInput(fmt::format(
+        "{}: rank {} was replayed {}, rank {} {}: not by one command; `etude replay {} --ranks "
+        "all` replays all",
+        folder.path, ranks.front().rank, how(ranks.front()), rank.rank, how(rank), folder.path));
+  }
+  return {};
 }
 
 std::vector<Table> ReplayTables(const std::vector<RankComparison>& ranks) {

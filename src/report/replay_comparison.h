@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,8 @@ struct RankComparison {
   std::optional<double> coverage_time;
   std::optional<double> same_kernels;
   std::optional<double> operator_share;
-  int64_t skipped = 0;  // kinds of operators
+  int64_t skipped = 0;            // kinds of operators
+  std::vector<int64_t> together;  // the ranks that were replayed with it; none: it was alone
 };
 
 // The file that `etude replay` leaves for `rank`: replay.N.json.
@@ -30,6 +32,9 @@ std::string ReplayFile(const CaptureFolder& folder, const CaptureRank& rank);
 // Reads that file and job.json's step times. kBadInput if there is no such file, if it is none or
 // of a part of the step, or if job.json has no facts of the rank.
 Result<RankComparison> CompareWithReplay(const CaptureFolder& folder, const CaptureRank& rank);
+
+// kBadInput if some were replayed together and others not: their times are not those of one job.
+Status CheckReplayedTogether(const CaptureFolder& folder, std::span<const RankComparison> ranks);
 
 // Times of steps, original and replay, and how much was replayed; of several ranks.
 std::vector<Table> ReplayTables(const std::vector<RankComparison>& ranks);

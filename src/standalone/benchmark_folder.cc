@@ -166,7 +166,9 @@ probabilities, learning rates); how indices are distributed, as an exponent{}.
     return text + "* `ranks.h`, `one_rank.cc`: what would be between several ranks.\n";
   }
   if (steps > 1) {
-    text += fmt::format("* `step_1` to `step_{}`: of ranks that do something else.\n", steps - 1);
+    text += fmt::format(
+        "* {}: of ranks that have other operators, or the same ones on tensors in other slots.\n",
+        steps == 2 ? "`step_1`" : fmt::format("`step_1` to `step_{}`", steps - 1));
   }
   return text +
          "* `ranks.data`: the process groups, and which step and data each rank has.\n"

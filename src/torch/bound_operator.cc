@@ -123,6 +123,21 @@ Result<c10::IValue> OperatorBinder::Collective(NodeId node, const c10::Argument&
              : Result<c10::IValue>(std::move(group.value));
 }
 
+// Whether the other side of a message, or the root of a collective, is in the group that is bound.
+Status OperatorBinder::CheckRanks(const BoundOperator& bound) {
+  const auto size = static_cast<int64_t>(bound.channel_.partners.size());
+  const auto& arguments = bound.schema().arguments();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& name = arguments[i].name();
+    if (name != "dst" && name != "src" && name != "root_rank") continue;
+    const c10::IValue& value = bound.arguments_[i].constant;
+    if (!value.isInt() || (value.toInt() >= 0 && value.toInt() < size)) continue;
+    return BadInput(fmt::format("{} is rank {} of process group '{}', expected one below {}", name,
+                                value.toInt(), bound.channel_.group, size));
+  }
+  return {};
+}
+
 // Of a send or receive, whose group is bound.
 BoundOperator::Channel OperatorBinder::PointToPoint(const BoundOperator& bound) const {
   BoundOperator::Channel channel = bound.channel_;
@@ -137,7 +152,6 @@ BoundOperator::Channel OperatorBinder::PointToPoint(const BoundOperator& bound) 
     const int64_t number = value.toInt();
     if (arguments[i].name() == "tag") channel.tag = number;
     if (arguments[i].name() != (sends ? "dst" : "src")) continue;
-    if (number < 0 || number >= static_cast<int64_t>(channel.partners.size())) continue;
     channel.peer = channel.partners[static_cast<size_t>(number)];
   }
   if (!channel.peer) {
@@ -219,9 +233,6 @@ Result<BoundOperator::Argument> OperatorBinder::BindArgument(NodeId node, const 
     return Unavailable("argument '" + argument.name() + "' of type " +
                        argument.type()->annotation_str() + ": " + converted.error().message);
   }
-  if (bound.is_collective_ && argument.name() == "async_op") {
-    bound.is_synchronous_ = converted->constant.isBool() && !converted->constant.toBool();
-  }
   return converted;
 }
 
@@ -249,7 +260,10 @@ Result<BoundOperator> OperatorBinder::Bind(NodeId node) {
     ETUDE_ASSIGN_OR_RETURN(auto argument, BindArgument(node, known, i, bound));
     bound.arguments_.push_back(std::move(argument));
   }
-  if (bound.is_collective_) bound.channel_ = PointToPoint(bound);
+  if (bound.is_collective_) {
+    ETUDE_RETURN_IF_ERROR(CheckRanks(bound));
+    bound.channel_ = PointToPoint(bound);
+  }
   bound.is_composite_ =
       known.handle->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) &&
       !known.handle->hasKernelForDispatchKey(TargetKey());

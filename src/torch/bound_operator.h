@@ -59,8 +59,6 @@ class BoundOperator {
   // Whether the operator runs on a group of ranks. Whether it returns a Work, to be waited for.
   bool is_collective() const { return is_collective_; }
   bool returns_work() const { return returns_work_; }
-  // Whether the recorded program waited for the collective before it went on.
-  bool is_synchronous() const { return is_synchronous_; }
   // Of what runs on a group: what it counts as begun for others, and what it waits for.
   struct Channel {
     NodeKind kind = NodeKind::kCollective;  // or kSend, kRecv
@@ -88,7 +86,6 @@ class BoundOperator {
   bool is_composite_ = false;
   bool is_collective_ = false;
   bool returns_work_ = false;
-  bool is_synchronous_ = false;
   Channel channel_;
   int assumed_values_ = 0;
 };
@@ -101,7 +98,8 @@ class OperatorBinder {
   OperatorBinder(const RecordedStep& step, const DeviceMap& devices, RankGroup* group);
   ~OperatorBinder();
 
-  // An error's message is the reason why the operator cannot be replayed.
+  // An error's message is the reason why the operator cannot be replayed. kBadInput if it names a
+  // rank that the job or the group does not have: nothing of such a job can be.
   Result<BoundOperator> Bind(NodeId node);
   // Whether the dispatcher knows the operator at all.
   bool IsRegistered(NodeId node);
@@ -116,6 +114,7 @@ class OperatorBinder {
                                                BoundOperator& bound);
   Result<c10::IValue> Collective(NodeId node, const c10::Argument& argument, const Value* recorded,
                                  BoundOperator& bound);
+  static Status CheckRanks(const BoundOperator& bound);
   BoundOperator::Channel PointToPoint(const BoundOperator& bound) const;
   Result<BoundOperator::Argument> Convert(const Value& value, const c10::TypePtr& type,
                                           int32_t list_size, int32_t first_tensor);

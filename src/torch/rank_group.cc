@@ -7,13 +7,19 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <filesystem>
+#include <future>
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <set>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -22,6 +28,8 @@
 #include <nlohmann/json.hpp>
 
 #include <ATen/core/ivalue.h>
+#include <c10/util/Exception.h>
+#include <c10/util/Logging.h>
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
@@ -57,6 +65,43 @@ Status Caught(Fn fn) {
   }
 }
 
+// The sockets of this process that are connected to `port`, of whatever machine.
+std::set<int> SocketsTo(uint16_t port) {
+  std::set<int> sockets;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int socket = std::atoi(entry.path().filename().c_str());
+    sockaddr_storage peer{};
+    socklen_t length = sizeof peer;
+    // The interface of sockets asks for these casts.
+    if (getpeername(socket, reinterpret_cast<sockaddr*>(&peer), &length) != 0) continue;
+    in_port_t found = 0;
+    if (peer.ss_family == AF_INET) found = reinterpret_cast<sockaddr_in*>(&peer)->sin_port;
+    if (peer.ss_family == AF_INET6) found = reinterpret_cast<sockaddr_in6*>(&peer)->sin6_port;
+    if (found == htons(port)) sockets.insert(socket);
+  }
+  return sockets;
+}
+
+// A connection to the store. The store limits how long it waits for a key, but not for an answer:
+// of a keeper that has stopped there is none, which only the sockets tell.
+struct Connection {
+  c10::intrusive_ptr<c10d::Store> store;
+  std::set<int> sockets;
+
+  // What takes longer fails.
+  void LimitAnswers(std::chrono::milliseconds limit) const {
+    const timeval time{.tv_sec = limit.count() / 1000, .tv_usec = limit.count() % 1000 * 1000};
+    for (const int socket : sockets) {
+      setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
+      setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
+    }
+  }
+  // Whoever waits for something fails.
+  void Close() const {
+    for (const int socket : sockets) shutdown(socket, SHUT_RDWR);
+  }
+};
+
 }  // namespace
 
 Result<MeetingPlace> MeetingPlace::Open() {
@@ -85,17 +130,24 @@ struct RankGroup::Impl {
   Member member;
   std::map<Key, c10::intrusive_ptr<c10d::ProcessGroup>> groups;
   std::map<std::string, Key> by_name;
-  c10::intrusive_ptr<c10d::Store> store;
+  Connection connection;
+  c10::intrusive_ptr<c10d::Store> store;  // its own
+  bool is_lost = false;                   // the store does not answer any more
   CommModel peers;
   int64_t meetings = 0;
   std::string told;  // by a rank that is alone
   std::mutex status_mutex;
   std::function<RankStatus()> status;
+  Connection watched;
   std::thread watch;
+  std::future<void> watch_ended;
 
-  c10::intrusive_ptr<c10d::Store> OpenStore(bool may_serve) const;
+  Connection Open(bool may_serve) const;
+  template <typename Fn>
+  Status Ask(Fn fn);
+  void Await(const std::string& key, std::optional<std::chrono::milliseconds> limit) const;
   Status CheckAgreement(const Key& key) const;
-  Status CheckCalls() const;
+  Status CheckCalls();
   void MakeBackend(const Key& key, c10d::ProcessGroup& group) const;
   RankStatus StatusNow();
   void Watch();
@@ -287,10 +339,14 @@ Result<c10::IValue> RankGroup::Group(const std::string& name, const std::vector<
     if (known->second == key) return c10::IValue(impl_->groups.at(key));
     return Unavailable("the process group '" + name + "' stands for several in the trace");
   }
-  std::set<int64_t> distinct(ranks.begin(), ranks.end());
+  for (const int64_t one : ranks) {
+    if (one >= 0 && one < size()) continue;
+    return BadInput(
+        fmt::format("process group '{}' has rank {}, expected ranks below {}", name, one, size()));
+  }
+  const std::set<int64_t> distinct(ranks.begin(), ranks.end());
   const auto own = std::ranges::find(ranks, rank());
-  if (distinct.size() != ranks.size() || own == ranks.end() || *distinct.begin() < 0 ||
-      *distinct.rbegin() >= size()) {
+  if (distinct.size() != ranks.size() || own == ranks.end()) {
     return Unavailable("the trace gives the process group '" + name + "' ranks that cannot be");
   }
   auto group = c10::make_intrusive<c10d::ProcessGroup>(static_cast<int>(own - ranks.begin()),
@@ -315,14 +371,14 @@ Status RankGroup::Impl::CheckAgreement(const Key& key) const {
 }
 
 // Whether the calls of all ranks fit together, as the lead finds.
-Status RankGroup::Impl::CheckCalls() const {
+Status RankGroup::Impl::CheckCalls() {
   constexpr const char* kFit = "calls/fit";
   if (member.rank == member.lead) {
     std::vector<CommLog> logs;
     for (const int64_t rank : member.present) logs.push_back(ToLog(store->get(CallsKey(rank))));
     store->set(kFit, ToBytes(MatchComms(logs).first_mismatch));
   }
-  store->wait({kFit}, kForever);
+  Await(kFit, std::nullopt);
   const std::string mismatch = Text(store->get(kFit));
   if (mismatch.empty()) return {};
   return BadInput("the ranks' communications do not fit together, and would wait for ever: " +
@@ -366,7 +422,7 @@ void RankGroup::Impl::MakeBackend(const Key& key, c10d::ProcessGroup& group) con
 }
 
 // A connection of its own: what one waits for holds up no other. Keys are those of this run.
-c10::intrusive_ptr<c10d::Store> RankGroup::Impl::OpenStore(bool may_serve) const {
+Connection RankGroup::Impl::Open(bool may_serve) const {
   const MeetingPlace& place = member.place;
   c10d::TCPStoreOptions options;
   options.port = place.port;
@@ -376,8 +432,45 @@ c10::intrusive_ptr<c10d::Store> RankGroup::Impl::OpenStore(bool may_serve) const
     options.isServer = true;
     if (place.listener >= 0) options.masterListenFd = place.listener;
   }
-  return c10::make_intrusive<c10d::PrefixStore>(
-      "etude/" + place.run, c10::make_intrusive<c10d::TCPStore>(place.host, options));
+  const std::set<int> others = SocketsTo(place.port);
+  Connection made{
+      .store = c10::make_intrusive<c10d::PrefixStore>(
+          "etude/" + place.run, c10::make_intrusive<c10d::TCPStore>(place.host, options)),
+      .sockets = SocketsTo(place.port)};
+  std::erase_if(made.sockets, [&](int socket) { return others.contains(socket); });
+  made.LimitAnswers(member.timeout);
+  return made;
+}
+
+// Calls `fn`, which asks the store.
+template <typename Fn>
+Status RankGroup::Impl::Ask(Fn fn) {
+  return Caught([&] {
+    try {
+      fn();
+    } catch (const c10::DistNetworkError&) {
+      is_lost = true;
+      const MeetingPlace& place = member.place;
+      throw std::runtime_error(fmt::format(
+          "{} says nothing: it has stopped, or cannot be reached",
+          place.store_is_there
+              ? fmt::format("the store at {}:{}", place.host, place.port)
+              : fmt::format("rank {}, which keeps what the ranks tell each other,", member.lead)));
+    }
+  });
+}
+
+// Waits until a rank has set `key`. Without a limit as long as the store answers.
+void RankGroup::Impl::Await(const std::string& key,
+                            std::optional<std::chrono::milliseconds> limit) const {
+  while (true) {
+    try {
+      store->wait({key}, limit.value_or(member.timeout));
+      return;
+    } catch (const c10::DistStoreError&) {
+      if (limit) throw;
+    }
+  }
 }
 
 Status RankGroup::Connect(const CommLog& calls) {
@@ -389,8 +482,11 @@ Status RankGroup::Connect(const CommLog& calls) {
   // A rank that gives up closes its connections. Who writes to one then has an error to explain,
   // as in Python, which ignores the signal too.
   std::signal(SIGPIPE, SIG_IGN);
-  ETUDE_RETURN_IF_ERROR(Caught([&] {
-    impl_->store = impl_->OpenStore(/*may_serve=*/true);
+  // The store logs what its errors say as warnings, with the functions that were called.
+  if (FLAGS_caffe2_log_level == c10::GLOG_WARNING) FLAGS_caffe2_log_level = c10::GLOG_ERROR;
+  ETUDE_RETURN_IF_ERROR(impl_->Ask([&] {
+    impl_->connection = impl_->Open(/*may_serve=*/true);
+    impl_->store = impl_->connection.store;
     for (const auto& [key, group] : impl_->groups) {
       impl_->store->set(GroupKey(member.rank, key), std::string());
     }
@@ -400,14 +496,19 @@ Status RankGroup::Connect(const CommLog& calls) {
   ETUDE_RETURN_IF_ERROR(Meet());
   for (const auto& [key, group] : impl_->groups) {
     Status agreed;
-    ETUDE_RETURN_IF_ERROR(Caught([&] { agreed = impl_->CheckAgreement(key); }));
+    ETUDE_RETURN_IF_ERROR(impl_->Ask([&] { agreed = impl_->CheckAgreement(key); }));
     ETUDE_RETURN_IF_ERROR(agreed);
   }
   Status fit;
-  ETUDE_RETURN_IF_ERROR(Caught([&] { fit = impl_->CheckCalls(); }));
+  ETUDE_RETURN_IF_ERROR(impl_->Ask([&] { fit = impl_->CheckCalls(); }));
   ETUDE_RETURN_IF_ERROR(fit);
-  ETUDE_RETURN_IF_ERROR(Caught(make_backends));
-  return Caught([&] { impl_->watch = std::thread([this] { impl_->Watch(); }); });
+  ETUDE_RETURN_IF_ERROR(impl_->Ask(make_backends));
+  return impl_->Ask([&] {
+    impl_->watched = impl_->Open(/*may_serve=*/false);
+    std::packaged_task<void()> watch([this] { impl_->Watch(); });
+    impl_->watch_ended = watch.get_future();
+    impl_->watch = std::thread(std::move(watch));
+  });
 }
 
 void RankGroup::SetStatus(std::function<RankStatus()> status) {
@@ -424,7 +525,7 @@ RankStatus RankGroup::Impl::StatusNow() {
 // Sleeps until a rank asks what this one is at, and says it.
 void RankGroup::Impl::Watch() {
   try {
-    const auto own = OpenStore(/*may_serve=*/false);
+    const auto& own = watched.store;
     own->wait({WakeKey(member.rank)}, kForever);
     if (own->get(WakeKey(member.rank)) != ToBytes(kAsked)) return;
     own->set(StatusKey(member.rank), ToBytes(StatusNow()));
@@ -441,15 +542,16 @@ void RankGroup::Impl::Watch() {
 
 void RankGroup::Impl::EndWatch() {
   if (!watch.joinable()) return;
-  (void)Caught([&] { store->set(WakeKey(member.rank), ToBytes(kEnd)); });
+  if (!is_lost) (void)Ask([&] { store->set(WakeKey(member.rank), ToBytes(kEnd)); });
+  if (is_lost || watch_ended.wait_for(kAnswering) != std::future_status::ready) watched.Close();
   watch.join();
 }
 
 Error RankGroup::Explain(Error error) {
   if (is_alone()) return error;
   const auto& store = impl_->store;
-  // Where the store has gone the error says what there is to say.
-  (void)Caught([&] {
+  impl_->connection.LimitAnswers(std::min(impl_->member.timeout, kAnswering));
+  (void)impl_->Ask([&] {
     if (store->add(kTrouble, 1) > 1) {
       // Another rank has asked. Who started the ranks ends this one then, or it ends by itself.
       store->wait({kVerdict}, kAnswering);
@@ -470,13 +572,17 @@ Error RankGroup::Explain(Error error) {
     error.message += DescribeRanks(all, present());
     store->set(kVerdict, ToBytes(std::to_string(rank())));
   });
+  // With the store what the other ranks are at has gone.
+  if (impl_->is_lost && !impl_->member.place.store_is_there && rank() != impl_->member.lead) {
+    error.message += DescribeRanks({{rank(), impl_->StatusNow()}}, {impl_->member.lead, rank()});
+  }
   return error;
 }
 
 Status RankGroup::Leave() {
   impl_->EndWatch();
   if (is_alone()) return {};
-  return Caught([&] {
+  return impl_->Ask([&] {
     const auto& store = impl_->store;
     constexpr const char* kLeft = "left";
     int64_t left = store->add(kLeft, 1);
@@ -492,11 +598,11 @@ Status RankGroup::Leave() {
 
 Status RankGroup::Meet(bool in_time) {
   if (is_alone()) return {};
-  return Caught([&] {
+  return impl_->Ask([&] {
     const std::string key = "meeting/" + std::to_string(impl_->meetings++);
     const auto all = static_cast<int64_t>(present().size());
     if (impl_->store->add(key, 1) == all) impl_->store->set(key + "/all", std::string());
-    impl_->store->wait({key + "/all"}, in_time ? impl_->member.timeout : kForever);
+    impl_->Await(key + "/all", in_time ? std::optional(impl_->member.timeout) : std::nullopt);
   });
 }
 
@@ -505,7 +611,7 @@ Status RankGroup::Tell(std::string_view bytes) {
     impl_->told = bytes;
     return {};
   }
-  return Caught([&] {
+  return impl_->Ask([&] {
     impl_->store->set("told/" + std::to_string(rank()),
                       std::vector<uint8_t>(bytes.begin(), bytes.end()));
   });
@@ -514,8 +620,10 @@ Status RankGroup::Tell(std::string_view bytes) {
 Result<std::string> RankGroup::ToldBy(int64_t rank) {
   if (is_alone()) return impl_->told;
   std::string told;
-  ETUDE_RETURN_IF_ERROR(Caught([&] {
-    const std::vector<uint8_t> bytes = impl_->store->get("told/" + std::to_string(rank));
+  ETUDE_RETURN_IF_ERROR(impl_->Ask([&] {
+    const std::string key = "told/" + std::to_string(rank);
+    impl_->Await(key, std::nullopt);
+    const std::vector<uint8_t> bytes = impl_->store->get(key);
     told.assign(bytes.begin(), bytes.end());
   }));
   return told;

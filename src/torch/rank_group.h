@@ -84,7 +84,8 @@ class RankGroup {
 
   // The process group that the job called `name`, of `ranks` of the job in the group's order: the
   // argument that operators take. Operators that name a group find it by this name. To be asked
-  // for before Connect. kUnavailable if these cannot be the ranks of a group that this rank is in.
+  // for before Connect. kBadInput if the job has no such ranks, kUnavailable if these cannot be
+  // those of a group that this rank is in.
   Result<c10::IValue> Group(const std::string& name, const std::vector<int64_t>& ranks);
 
   // Makes the collectives of the groups asked for possible. All ranks call it, as they do the next;

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <span>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include "src/analysis/collective_ends.h"
+#include "src/analysis/communication_waits.h"
+#include "src/base/intervals.h"
 
 namespace etude {
 namespace {
@@ -19,26 +19,11 @@ double ScaleOf(const ReplayedStep& step) {
   return static_cast<double>(original->count) / static_cast<double>(recorded.count);
 }
 
-// By gap until when the recorded program waited for collectives in it. Where the trace does not say
-// when a collective was over, all of the gap is a wait.
-std::vector<std::optional<Nanos>> WaitedUntil(const ReplayedStep& step,
-                                              std::span<const NodeId> operators) {
-  constexpr Nanos kWholeGap{INT64_MAX};
-  const auto waits = step.runner().WaitsBetween();
-  std::vector<NodeId> collectives;
-  for (const auto& one : waits) {
-    for (const uint32_t index : one) collectives.push_back(operators[index]);
-  }
-  const auto ends = CollectiveEnds(step.recorded(), collectives);
-  std::vector<std::optional<Nanos>> until(waits.size());
-  for (size_t gap = 0; gap < waits.size(); ++gap) {
-    for (const uint32_t index : waits[gap]) {
-      const auto end = ends.find(operators[index]);
-      const Nanos reached = end == ends.end() ? kWholeGap : end->second;
-      until[gap] = until[gap] ? std::max(*until[gap], reached) : reached;
-    }
-  }
-  return until;
+// When the recorded program waited for communications, whether they are replayed or not.
+TimeSet WaitTimes(const ReplayedStep& step, std::vector<NodeId> operators) {
+  const RecordedStep& recorded = step.recorded();
+  std::ranges::sort(operators, {}, [&](NodeId node) { return recorded.position(node); });
+  return TimesOf(FindCommunicationWaits(recorded, step.flow(), operators), recorded, operators);
 }
 
 }  // namespace
@@ -54,9 +39,10 @@ std::optional<ReplayGaps> FindReplayGaps(const ReplayedStep& step) {
   for (const NodeId node : recorded.top_operators()) {
     if (!chosen.contains(node)) others.push_back(node);
   }
-  const std::vector<std::optional<Nanos>> waited_until = WaitedUntil(step, operators);
-  std::optional<HostGaps> gaps =
-      step.times().Gaps({.operators = operators, .others = others, .waited_until = waited_until});
+  std::vector<NodeId> all = operators;
+  all.insert(all.end(), others.begin(), others.end());
+  std::optional<HostGaps> gaps = step.times().Gaps(
+      {.operators = operators, .others = others, .waits = WaitTimes(step, std::move(all))});
   if (!gaps) return std::nullopt;
   ReplayGaps found{.gaps = std::move(*gaps), .scale = ScaleOf(step)};
   const auto shorten = [&](Nanos& gap) {

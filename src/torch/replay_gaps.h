@@ -9,7 +9,7 @@ namespace etude {
 
 // The recorded program's gaps around the operators that are replayed, shortened by what recording
 // made the step longer: `scale` says by how much. Compiled code and operators that are skipped
-// leave none, nor do waits for collectives, which the replay waits for by itself.
+// leave none, nor do waits for communications: the replay waits for those it has by itself.
 struct ReplayGaps {
   HostGaps gaps;
   double scale = 1.0;

@@ -29,7 +29,7 @@ ReplayedStep::ReplayedStep(const Trace& trace, ReplayOptions options, const RunC
       memory_(trace, devices_, options_.seed),
       runner_(trace, flow_, devices_) {}
 
-void ReplayedStep::Choose() {
+Status ReplayedStep::Choose() {
   free_at_start_ = AvailableMemory();
   FollowTensors();
   devices_.set_step_uses_device(UsesDevice(step_, flow_));
@@ -41,8 +41,13 @@ void ReplayedStep::Choose() {
   const std::vector<NodeId> nodes(selection_.nodes().begin(), selection_.nodes().end());
   for (const NodeId node : nodes) {
     const Status status = Bind(node);
+    if (!status && status.error().code == ErrorCode::kBadInput) {
+      return BadInput("node " + std::to_string(trace_.source_id(node)) + ", " +
+                      std::string(OperatorNameOf(trace_, node)) + ": " + status.error().message);
+    }
     if (!status && !UseParts(node)) selection_.Skip(node, status.error().message);
   }
+  return {};
 }
 
 bool ReplayedStep::NameIn(const std::vector<std::string>& names, NodeId node) const {
@@ -118,9 +123,15 @@ Status ReplayedStep::CheckMemory(const ReplayPlan& plan) const {
 Status ReplayedStep::Load(ReplayPlan plan) {
   ETUDE_RETURN_IF_ERROR(CheckMemory(plan));
   std::vector<const BoundOperator*> operators;
+  std::vector<NodeId> nodes;
   operators.reserve(plan.ops.size());
-  for (const PlannedOp& op : plan.ops) operators.push_back(&bound_.at(op.node));
-  runner_.Load(std::move(plan), std::move(operators));
+  nodes.reserve(plan.ops.size());
+  for (const PlannedOp& op : plan.ops) {
+    operators.push_back(&bound_.at(op.node));
+    nodes.push_back(op.node);
+  }
+  const auto waits = FindCommunicationWaits(step_, flow_, nodes);
+  runner_.Load(std::move(plan), std::move(operators), waits);
   return {};
 }
 

@@ -34,8 +34,8 @@ class ReplayedStep {
   ReplayedStep& operator=(const ReplayedStep&) = delete;
 
   // Chooses and binds the operators; those that cannot be bound are replaced by their parts or
-  // skipped.
-  void Choose();
+  // skipped. kBadInput if one names a rank that is not there.
+  Status Choose();
   // Takes `node` out, or puts the operators that it called in its place: false, and no change, if
   // these do not do all that it does.
   void Skip(NodeId node, std::string reason) { selection_.Skip(node, std::move(reason)); }

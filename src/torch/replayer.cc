@@ -50,14 +50,14 @@ class Replayer::Impl {
 
   Result<std::optional<Calibration>> Trial() {
     if (!step_.devices().target_is_cpu()) return std::nullopt;
-    step_.Choose();
+    ETUDE_RETURN_IF_ERROR(step_.Choose());
     ETUDE_ASSIGN_OR_RETURN(Calibration found, TryOutInChild(step_, report_.trial));
     return found;
   }
 
   Status SetUp() {
     const Nanos begin = CpuTimeWithChildren();
-    step_.Choose();
+    ETUDE_RETURN_IF_ERROR(step_.Choose());
     ETUDE_RETURN_IF_ERROR(Calibrate());
     ETUDE_RETURN_IF_ERROR(FindGaps());
     ETUDE_RETURN_IF_ERROR(FindPace());
@@ -295,10 +295,12 @@ class Replayer::Impl {
     const CommLog calls = CallsOf(step_);
     size_t call = 0;
     pace_.emplace().host = slowdown * options.scale->OfHost(rank);
+    std::vector<ScaledOperator> operators;
     for (const PlannedOp& op : step_.plan().ops) {
       const BoundOperator& bound = step_.bound(op.node);
       const ScaledOperator scaled{.name = FullOperatorName(SchemaOf(step_.trace(), op.node)),
                                   .communicates = bound.is_collective()};
+      operators.push_back(scaled);
       const double factor = slowdown * options.scale->Of(scaled, rank);
       pace_->operators.push_back(factor);
       Nanos expected;
@@ -311,7 +313,7 @@ class Replayer::Impl {
       if (bound.is_collective()) ++call;
       pace_->expected.push_back(expected);
     }
-    report_.scale = options.scale->Text();
+    report_.scale = options.scale->Text(operators);
     report_.slowdown = slowdown;
     return {};
   }

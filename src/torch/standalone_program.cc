@@ -167,7 +167,6 @@ class ProgramMaker {
   Result<Program> Make() {
     program_.threads = step_.options().threads;
     program_.slots = static_cast<int32_t>(plan_.slots.size());
-    waits_ = step_.runner().WaitsBetween();
     works_.assign(plan_.ops.size(), kNoWork);
     for (size_t i = 0; i < plan_.ops.size(); ++i) {
       const Status added = AddCall(i);
@@ -272,11 +271,12 @@ class ProgramMaker {
     ProgramCall call;
     ETUDE_ASSIGN_OR_RETURN(call.op, OperatorOf(bound));
     call.label = LabelOf(planned.node);
-    for (const uint32_t communication : waits_[index]) {
+    for (const uint32_t communication : step_.runner().waits()[index]) {
       const int32_t work = works_[communication];
       if (work != kNoWork) call.awaited.push_back(work);
     }
-    call.finishes = bound.returns_work() && bound.is_synchronous();
+    call.finishes =
+        bound.returns_work() && step_.runner().IsAwaitedAtOnce(static_cast<uint32_t>(index));
     if (bound.returns_work() && !call.finishes) call.work = works_[index] = program_.works++;
     call.clear = Slots(planned.release_before);
     for (const SlotId slot : planned.derive) {
@@ -391,7 +391,6 @@ class ProgramMaker {
   std::map<std::string, std::vector<int32_t>> operators_;  // by name
   std::optional<Modules> modules_;                         // if names are kept
   std::map<std::string, int32_t> labels_;
-  std::vector<std::vector<uint32_t>> waits_;
   std::vector<int32_t> works_;  // by operator of the plan
 };
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <optional>
 #include <stdexcept>
-#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -123,42 +122,18 @@ at::Tensor Coerced(const at::Tensor& tensor, at::IntArrayRef sizes) {
 
 }  // namespace
 
-void StepRunner::Load(ReplayPlan plan, std::vector<const BoundOperator*> operators) {
+void StepRunner::Load(ReplayPlan plan, std::vector<const BoundOperator*> operators,
+                      std::span<const CommunicationWait> waits) {
   plan_ = std::move(plan);
   operators_ = std::move(operators);
   slots_.assign(plan_.slots.size(), at::Tensor());
-  PlanWaits();
+  works_.assign(plan_.ops.size(), {});
+  waits_.assign(plan_.ops.size() + 1, {});
+  for (const CommunicationWait& wait : waits) waits_[wait.before].push_back(wait.communication);
 }
 
-void StepRunner::PlanWaits() {
-  collectives_.clear();
-  waits_.assign(plan_.ops.size(), {});
-  works_.assign(plan_.ops.size(), {});
-  std::unordered_map<StorageVersion, uint32_t> busy;  // memory that a collective may still use
-  std::unordered_map<NodeId, uint32_t> begun;         // collectives that may not be over
-  for (uint32_t i = 0; i < plan_.ops.size(); ++i) {
-    std::vector<uint32_t>& waits = waits_[i];
-    for (const DataFlow::Use& use : flow_.inputs(plan_.ops[i].node)) {
-      const auto found = busy.find(use.version);
-      if (found != busy.end()) waits.push_back(found->second);
-    }
-    // A composed trace says it where the collective has memory of its own.
-    const auto deps = trace_.deps(plan_.ops[i].node);
-    const auto kinds = trace_.dep_kinds(plan_.ops[i].node);
-    for (size_t k = 0; k < deps.size(); ++k) {
-      const auto found = kinds[k] == DepKind::kSync ? begun.find(deps[k]) : begun.end();
-      if (found != begun.end()) waits.push_back(found->second);
-    }
-    if (!waits.empty()) {
-      std::erase_if(busy, [&](const auto& row) { return std::ranges::count(waits, row.second); });
-    }
-    if (!operators_[i]->returns_work()) continue;
-    collectives_.push_back(i);
-    begun.emplace(plan_.ops[i].node, i);
-    for (const DataFlow::Use& use : flow_.inputs(plan_.ops[i].node)) {
-      if (use.version) busy[use.version] = i;
-    }
-  }
+bool StepRunner::IsAwaitedAtOnce(uint32_t communication) const {
+  return std::ranges::count(waits_[communication + 1], communication) != 0;
 }
 
 // Waits for the collective if that has not been done.
@@ -185,21 +160,6 @@ void StepRunner::StretchCommunication(uint32_t collective, Nanos begin) {
   const double factor = pace_->operators[collective];
   const Nanos now = MonotonicTime();
   SleepUntil(now - begin > kAtOnce ? now + times(factor - 1) : begun_[collective] + times(factor));
-}
-
-std::vector<std::vector<uint32_t>> StepRunner::WaitsBetween() const {
-  std::vector<std::vector<uint32_t>> between(plan_.ops.size() + 1);
-  std::vector<bool> done(plan_.ops.size());
-  const auto wait = [&](size_t gap, uint32_t collective) {
-    if (!done[collective]) between[gap].push_back(collective);
-    done[collective] = true;
-  };
-  for (size_t i = 0; i < plan_.ops.size(); ++i) {
-    for (const uint32_t collective : waits_[i]) wait(i, collective);
-    if (operators_[i]->is_synchronous()) wait(i + 1, static_cast<uint32_t>(i));
-  }
-  for (const uint32_t collective : collectives_) wait(plan_.ops.size(), collective);
-  return between;
 }
 
 void StepRunner::Clear() {
@@ -239,7 +199,7 @@ void StepRunner::RunOne(size_t index, bool coerce, Before before_call, After aft
   after_call();
   if (bound.is_collective() && !stack_.empty() && stack_.back().isCustomClass()) {
     works_[index] = stack_.back();
-    if (bound.is_synchronous()) Await(static_cast<uint32_t>(index));
+    if (const auto own = static_cast<uint32_t>(index); IsAwaitedAtOnce(own)) Await(own);
   }
   Store(index, coerce);
   Release(op.release);
@@ -356,7 +316,7 @@ template <typename Fn>
 Status StepRunner::RunEach(Fn run) {
   try {
     for (size_t i = 0; i < plan_.ops.size(); ++i) ETUDE_RETURN_IF_ERROR(run(i));
-    for (const uint32_t collective : collectives_) Await(collective);
+    for (const uint32_t collective : waits_.back()) Await(collective);
   } catch (const std::exception& error) {
     return tl::unexpected<Error>(Failure(error.what()));
   }

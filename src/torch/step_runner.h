@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/stack.h>
 
+#include "src/analysis/communication_waits.h"
 #include "src/analysis/host_gaps.h"
 #include "src/base/result.h"
 #include "src/base/units.h"
@@ -39,21 +41,25 @@ struct StepPace {
   std::vector<Nanos> expected;  // of communications that others take part in: how long they take
 };
 
-// Runs the operators of a plan, one after the other, on slots of tensors. A collective that the
-// recorded program did not wait for at once is waited for before an operator uses its memory, else
-// at the end of the step. Not thread-safe; refers to the trace, the flow and the plan's operators.
+// Runs the operators of a plan, one after the other, on slots of tensors, and waits for
+// communications where it is told. Not thread-safe; refers to the trace, the flow and the plan's
+// operators.
 class StepRunner {
  public:
   StepRunner(const Trace& trace, const DataFlow& flow, const DeviceMap& devices)
       : trace_(trace), flow_(flow), devices_(devices) {}
 
-  // Takes a plan and its operators, parallel to plan.ops. Slots are emptied.
-  void Load(ReplayPlan plan, std::vector<const BoundOperator*> operators);
+  // Takes a plan, its operators, parallel to plan.ops, and where they are waited for. Slots are
+  // emptied.
+  void Load(ReplayPlan plan, std::vector<const BoundOperator*> operators,
+            std::span<const CommunicationWait> waits);
   const ReplayPlan& plan() const { return plan_; }
   std::vector<at::Tensor>& slots() { return slots_; }
-  // By operator, and one more for the end of the step: the collectives, by index, that are waited
-  // for after the operator before has returned.
-  std::vector<std::vector<uint32_t>> WaitsBetween() const;
+  // By operator, and one more for the end of the step: the communications, by index, that are
+  // waited for after the operator before has returned.
+  const std::vector<std::vector<uint32_t>>& waits() const { return waits_; }
+  // Whether the communication is waited for before the step goes on.
+  bool IsAwaitedAtOnce(uint32_t communication) const;
 
   // One step. `coerce`: by operator, whether results are brought to the recorded sizes and types.
   // kInternal with operator and schema if an operator throws.
@@ -88,7 +94,6 @@ class StepRunner {
   void RunOne(size_t index, bool coerce);
   // Makes the views that unrecorded code made before the operator. Throws what is wrong with one.
   void Derive(const PlannedOp& op);
-  void PlanWaits();
   void Await(uint32_t collective);
   void StretchCommunication(uint32_t collective, Nanos begin);
   Error Failure(std::string_view what) const;
@@ -108,15 +113,14 @@ class StepRunner {
   std::vector<const BoundOperator*> operators_;
   std::vector<at::Tensor> slots_;
   torch::jit::Stack stack_;
-  const StepPace* pace_ = nullptr;            // while RunStretched runs
-  std::vector<Nanos> begun_;                  // then, by operator: when a communication began
-  Nanos waited_until_;                        // when the last wait for a collective ended
-  std::atomic<size_t> at_ = 0;                // the operator at work: who fails
-  std::atomic<size_t> reached_ = 0;           // the last operator that has begun
-  std::atomic<int64_t> steps_ = 0;            // that ended
-  std::vector<uint32_t> collectives_;         // by index
-  std::vector<std::vector<uint32_t>> waits_;  // by operator: the collectives to wait for before it
-  std::vector<c10::IValue> works_;            // by operator: what is not waited for yet
+  const StepPace* pace_ = nullptr;   // while RunStretched runs
+  std::vector<Nanos> begun_;         // then, by operator: when a communication began
+  Nanos waited_until_;               // when the last wait for a collective ended
+  std::atomic<size_t> at_ = 0;       // the operator at work: who fails
+  std::atomic<size_t> reached_ = 0;  // the last operator that has begun
+  std::atomic<int64_t> steps_ = 0;   // that ended
+  std::vector<std::vector<uint32_t>> waits_;
+  std::vector<c10::IValue> works_;  // by operator: what is not waited for yet
 };
 
 }  // namespace etude

@@ -80,6 +80,7 @@ Status TimeScale::AddStraggler(std::string_view text) {
                                  "factor from 1 to {}",
                                  text, kMostFactor));
   }
+  std::erase_if(stragglers_, [&](const auto& one) { return one.first == *rank; });
   stragglers_.emplace_back(*rank, *factor);
   return {};
 }
@@ -87,7 +88,7 @@ Status TimeScale::AddStraggler(std::string_view text) {
 double TimeScale::StragglerOf(int64_t rank) const {
   double factor = 1;
   for (const auto& [of, slower] : stragglers_) {
-    if (of == rank) factor *= slower;
+    if (of == rank) factor = slower;
   }
   return factor;
 }
@@ -131,12 +132,16 @@ std::vector<int64_t> TimeScale::stragglers() const {
   return ranks;
 }
 
-std::string TimeScale::Text() const {
+std::string TimeScale::Text(std::span<const ScaledOperator> step) const {
   std::string text;
   const auto add = [&](std::string_view what, double factor) {
     text += fmt::format("{}{} × {}", text.empty() ? "" : ", ", what, factor);
   };
-  for (const auto& [what, factor] : rules_) add(what, factor);
+  for (const auto& [what, factor] : rules_) {
+    add(what, factor);
+    const auto means = [&](const ScaledOperator& op) { return Means(what, op); };
+    if (what != kHost && std::ranges::none_of(step, means)) text += " (nothing of it in this step)";
+  }
   for (const auto& [rank, factor] : stragglers_) add(fmt::format("rank {}", rank), factor);
   return text;
 }

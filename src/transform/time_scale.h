@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,7 +27,8 @@ class TimeScale {
   // are from 0.01 to 100.
   static Result<TimeScale> Parse(std::string_view text);
 
-  // Makes compute and host of `rank` slower by `factor`, at least 1.
+  // "1=1.5" makes compute and host of rank 1 slower by the factor, at least 1. Of several for one
+  // rank the last holds.
   Status AddStraggler(std::string_view text);
 
   double Of(const ScaledOperator& op, int64_t rank) const;
@@ -39,8 +41,8 @@ class TimeScale {
   // The operators that it names, and the ranks that it makes slower.
   std::vector<std::string> operators() const;
   std::vector<int64_t> stragglers() const;
-  // "comm × 0.5, compute × 2, rank 1 × 1.5".
-  std::string Text() const;
+  // "comm × 0.5, compute × 2, rank 1 × 1.5"; says of what no operator of `step` is meant by.
+  std::string Text(std::span<const ScaledOperator> step) const;
 
  private:
   double OfClass(std::string_view name) const;

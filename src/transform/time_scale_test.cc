@@ -1,6 +1,7 @@
 #include "src/transform/time_scale.h"
 
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -26,7 +27,8 @@ TEST(TimeScale, TheLastRuleThatMeansAnOperatorHolds) {
   EXPECT_EQ(scale.OfCommunication(), 4);
   EXPECT_EQ(TimeScale::Parse("aten::mm=3,compute=2").value().Of(kProduct, 0), 2);
   EXPECT_EQ(TimeScale::Parse("aten::mm.out=3").value().Of(kProduct, 0), 3);
-  EXPECT_EQ(scale.Text(), "compute × 2, matrix × 0.5, aten::add × 3, comm × 4");
+  const std::vector<ScaledOperator> step = {kProduct, kAdd, kReduction};
+  EXPECT_EQ(scale.Text(step), "compute × 2, matrix × 0.5, aten::add × 3, comm × 4");
 }
 
 TEST(TimeScale, EverythingRunsSlowerWhereSomethingIsToBeFaster) {
@@ -42,9 +44,19 @@ TEST(TimeScale, AStragglerIsSlowerButForCommunication) {
   EXPECT_EQ(scale.Of(kAdd, 1), 3);
   EXPECT_EQ(scale.OfHost(1), 1.5);
   EXPECT_EQ(scale.Of(kReduction, 1), 1);
+  ASSERT_TRUE(scale.AddStraggler("1=3"));
+  EXPECT_EQ(scale.OfHost(1), 3) << "the last one holds";
   EXPECT_FALSE(scale.AddStraggler("1=0.5"));
   EXPECT_FALSE(scale.AddStraggler("-1=2"));
   EXPECT_FALSE(scale.AddStraggler("1"));
+}
+
+TEST(TimeScale, SaysWhatNothingIsMeantBy) {
+  TimeScale scale = TimeScale::Parse("host=2,comm=2,aten::nomm=3").value();
+  ASSERT_TRUE(scale.AddStraggler("0=2"));
+  EXPECT_EQ(scale.Text(std::vector<ScaledOperator>{kProduct}),
+            "host × 2, comm × 2 (nothing of it in this step), aten::nomm × 3 (nothing of it in "
+            "this step), rank 0 × 2");
 }
 
 TEST(TimeScale, WrongTextsSayWhatWasExpected) {

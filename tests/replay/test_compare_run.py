@@ -266,10 +266,14 @@ def test_steps_of_other_signatures_do_not_count(tmp_path):
 def test_program_without_a_recorded_step_left(tmp_path):
     record(tmp_path, "40")
     (tmp_path / "program.py").write_text(PROGRAM.replace("16", "24"))
-    result = compared(tmp_path, "--pairs", 10, steps=[30])
-    assert result["pairs"]["measured"] == 0
-    assert result["original"]["steps_of_other_signatures"] == 28
-    assert metric(result, "cpu_time")["verdict"] == "undetermined"
+    kept = tmp_path / "job" / "compare.0.json"
+    kept.write_text("{}")
+    page = tmp_path / "certificate.json"
+    done = compare(tmp_path, "--pairs", 10, "--certificate", page, steps=[30])
+    assert done.returncode == 3
+    assert "none of 28 steps of the program is of the recorded signature" in done.stderr
+    assert "expected 'SGD; Sequential f32[5,16]', found 'SGD; Sequential f32[5,24]'" in done.stderr
+    assert kept.read_text() == "{}" and not page.exists()
 
 
 def test_program_that_ends_early(tmp_path):

@@ -160,3 +160,28 @@ def test_waits_for_collectives_are_no_gaps(tmp_path):
     for gaps in (early, late["gaps"]):
         assert gaps["with"]["step_ms"]["wall"]["min"] > gaps["ms"]
         assert gaps["without"]["step_ms"]["wall"]["count"] > 0
+
+
+MESSAGES = """
+def more():
+    value = torch.ones(4)
+    if rank == 0:
+        dist.recv(value, 1)
+        torch.zeros(3)  # of other memory
+        dist.send(value, 1)
+    else:
+        time.sleep(0.1)
+        dist.send(value, 0)
+        dist.recv(value, 0)
+"""
+
+
+def test_waits_for_messages_are_no_gaps(tmp_path):
+    job = record(tmp_path / "one", MESSAGES)
+    early = replay(job)["gaps"]  # rank 0, which waits for rank 1
+    late = replay(job, "--rank", "1")["gaps"]
+    # Nor are they where the messages are skipped.
+    alone = two_ranks.replay(job, "--rank", "0", code=1)["gaps"]
+    for gaps in (early, alone):
+        assert gaps["waits_ms"] > 0.5 * 100
+        assert late["ms"] > gaps["ms"] + 0.5 * 100

@@ -193,8 +193,8 @@ def cpu_time(process):
     return int(fields[11]) / os.sysconf("SC_CLK_TCK")
 
 
-def replay_with_a_pause(job, seconds):
-    """What a replay says whose rank 1 stands still for so long; None: for ever."""
+def replay_with_a_pause(job, seconds, rank=1):
+    """What a replay says one of whose ranks stands still for so long; None: for ever."""
     command = [ETUDE, "replay", job, "--ranks", "all", "--timeout", "1", "--iterations", "100000", "-q"]
     replay = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     children = Path(f"/proc/{replay.pid}/task/{replay.pid}/children")
@@ -207,10 +207,10 @@ def replay_with_a_pause(job, seconds):
             if all(cpu_time(rank) > before + 1 for rank, before in zip(ranks, begun)):
                 break
         time.sleep(0.05)
-    os.kill(int(ranks[1]), signal.SIGSTOP)
+    os.kill(int(ranks[rank]), signal.SIGSTOP)
     if seconds is not None:
         time.sleep(seconds)
-        os.kill(int(ranks[1]), signal.SIGCONT)
+        os.kill(int(ranks[rank]), signal.SIGCONT)
     errors = replay.communicate(timeout=60)[1]
     assert replay.returncode == 70
     return errors
@@ -222,13 +222,23 @@ def test_a_time_out_says_who_waits_for_whom(job):
     assert any(re.search(r"rank 0 is in c10d::.* waits for rank 1$", line) for line in errors.splitlines()), errors
 
 
+# Through rank 0 the others meet: they waited for its answer for ever.
+def test_a_time_out_says_that_the_rank_has_stopped_through_which_all_meet(job):
+    errors = replay_with_a_pause(job, None, rank=0)
+    assert "rank 0 says nothing: it has stopped, or cannot be reached" in errors, errors
+    assert re.search(r"\n  rank 1 is .* step \d+", errors), errors
+
+
 def test_a_time_out_says_what_all_ranks_are_at(job):
     errors = replay_with_a_pause(job, 2)
     assert re.search(r"\n  rank 0 is .* of step \d+", errors) and re.search(r"\n  rank 1 is .* step \d+", errors), errors
 
 
 def test_ranks_that_are_not_there(copy):
-    assert "a number up to 2" in run(copy, "--ranks", "3").stderr
+    for wrong in ("3", "0", "1,"):
+        done = run(copy, f"--ranks={wrong}")
+        assert done.returncode == 2 and done.stdout == "", wrong
+    assert "a number from 1 to 2" in run(copy, "--ranks", "0").stderr
     (copy / "host.1.json.gz").unlink()
     (copy / "device.1.json.gz").unlink()
     done = run(copy, "--ranks", "all")
@@ -304,3 +314,45 @@ def test_an_emulated_machine(job):
     assert faster["coverage"]["ops"] == 1.0 and len(faster["ranks"]) == 2
     assert (job / "replay.0.json").read_bytes() == kept
     assert run(job, "--ranks", "all", "--scale", "speed=2").returncode == 2
+
+
+def test_an_emulation_of_nothing_is_told(job):
+    report = replay(job, "--ranks", "all", "--scale", "aten::nomm=2")
+    assert report["scale"]["factors"] == "aten::nomm × 2 (nothing of it in this step)"
+    for wrong, why in [
+        (["--rank", "0", "--straggler", "1=2"], "--straggler: rank 1 is not replayed, expected one of 0"),
+        (["--ranks", "1", "--peers", "fake", "--straggler", "1=2"], "--straggler: rank 1 is not replayed, expected one of 0"),
+        (["--ranks", "all", "--straggler", "2=2"], "--straggler: the job has no rank 2, expected one below 2"),
+        (["--ranks", "all", "--peers", "fast"], "--peers: found 'fast', expected fake, trace, or LATENCY,BANDWIDTH as 20us,10GB/s"),
+        (["--rank", "0", "--pin"], "--pin: shares the processors among --ranks"),
+    ]:
+        done = run(job, *wrong)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"etude: {why}\n"
+
+
+def test_reports_of_different_commands_are_not_compared(copy):
+    replay(copy, "--ranks", "all")
+    replay(copy, "--rank", "0", code=1)
+    done = subprocess.run([ETUDE, "compare", copy], text=True, capture_output=True)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "rank 0 was replayed alone, rank 1 with those of ranks 0, 1" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["replay", "benchmark"])
+def test_ranks_that_cannot_be_are_found_before_the_first_step(copy, tmp_path, command):
+    def to_rank_5(text):
+        trace = json.loads(text)
+        for node in trace["nodes"]:
+            if node["name"] == "c10d::send":
+                node["inputs"]["values"][2] = 5
+        return json.dumps(trace)
+
+    edit_host(copy, 1, to_rank_5)
+    more = ["--output", tmp_path / "made"] if command == "benchmark" else []
+    done = subprocess.run([ETUDE, command, copy, "--ranks", "all", *more], text=True, capture_output=True, timeout=50)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert re.search(
+        r"rank 1: node \d+, c10d::send: dst is rank 5 of process group '.*', expected one below 2", done.stderr
+    ), done.stderr
+    assert not (tmp_path / "made").exists()

@@ -115,9 +115,11 @@ class Pacer(Watcher):
         after = resource.getrusage(resource.RUSAGE_SELF)
         before, start = self._usage, self._start
         signature = self._table.see(units, calls)
+        matches = self._match(signature)
         found = {
             "event": "step",
-            "counts": self._clean and not self._finder.profilers.busy() and self._match(signature),
+            "counts": self._clean and not self._finder.profilers.busy() and matches,
+            "other_signature": None if matches else signature.describe(),
             **reading.since(start).to_json(),
             "involuntary_switches": after.ru_nivcsw - before.ru_nivcsw,
             "peak_resident_bytes": _peak_resident_bytes() if self._has_peak else None,

@@ -1,0 +1,137 @@
+#include "src/analysis/communication_waits.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+
+#include "src/trace/enums.h"
+#include "src/trace/operator_name.h"
+
+namespace etude {
+namespace {
+
+bool ReturnsWork(std::string_view schema) {
+  const size_t results = schema.rfind("->");
+  return results != std::string_view::npos && schema.find("c10d.Work", results) != schema.npos;
+}
+
+bool IsSynchronous(const Trace& trace, NodeId node) {
+  const auto position = ArgumentPosition(SchemaOf(trace, node), "async_op");
+  const auto values = trace.inputs(node);
+  if (!position || *position >= values.size()) return false;
+  const Value& value = values[*position];
+  return value.kind == ValueKind::kBool && !value.as_bool();
+}
+
+std::optional<Nanos> EndOf(const Trace& trace, NodeId node) {
+  const auto start = trace.start(node);
+  const auto duration = trace.duration(node);
+  if (!start || !duration) return std::nullopt;
+  return *start + *duration;
+}
+
+using Waits = std::vector<CommunicationWait>;
+
+// Of each, the end of the last Gloo label that belongs to it.
+void FindEnds(const RecordedStep& step, std::span<const NodeId> operators, Waits& waits) {
+  const Trace& trace = step.trace();
+  std::unordered_map<NodeId, CommunicationWait*> by_node;
+  for (CommunicationWait& wait : waits) by_node[operators[wait.communication]] = &wait;
+  // Of a node, or of the nearest of its callers that has one.
+  const auto wait_around = [&](NodeId node) -> CommunicationWait* {
+    while (node && step.position(node) != RecordedStep::kNowhere) {
+      const auto found = by_node.find(node);
+      if (found != by_node.end()) return found->second;
+      node = step.enclosing_operator(step.position(node));
+    }
+    return nullptr;
+  };
+  for (const NodeId node : step.nodes()) {
+    if (!IsGlooLabel(trace.name(node))) continue;
+    const std::optional<Nanos> end = EndOf(trace, node);
+    if (!end) continue;
+    CommunicationWait* wait = wait_around(trace.parent(node));
+    for (const NodeId dep : trace.deps(node)) {
+      if (wait == nullptr) wait = wait_around(dep);
+    }
+    if (wait != nullptr) wait->until = std::max(wait->until.value_or(*end), *end);
+  }
+}
+
+// The first of `operators` behind `index` that began at `moment` or later.
+uint32_t NextAfter(Nanos moment, const Trace& trace, std::span<const NodeId> operators,
+                   uint32_t index) {
+  uint32_t next = index + 1;
+  while (next < operators.size()) {
+    const auto start = trace.start(operators[next]);
+    if (start && *start >= moment) break;
+    ++next;
+  }
+  return next;
+}
+
+}  // namespace
+
+std::vector<CommunicationWait> FindCommunicationWaits(const RecordedStep& step,
+                                                      const DataFlow& flow,
+                                                      std::span<const NodeId> operators) {
+  const Trace& trace = step.trace();
+  const auto count = static_cast<uint32_t>(operators.size());
+  Waits waits;
+  std::unordered_map<StorageVersion, uint32_t> users;  // of memory: which wait is for the last one
+  std::unordered_map<NodeId, uint32_t> numbers;        // of waits, by communication
+  for (uint32_t i = 0; i < count; ++i) {
+    const NodeId node = operators[i];
+    for (const DataFlow::Use& use : flow.inputs(node)) {
+      const auto user = users.find(use.version);
+      if (user == users.end()) continue;
+      CommunicationWait& wait = waits[user->second];
+      wait.before = std::min(wait.before, i);
+    }
+    // A composed trace says it where the communication has memory of its own.
+    const auto deps = trace.deps(node);
+    const auto kinds = trace.dep_kinds(node);
+    for (size_t k = 0; k < deps.size(); ++k) {
+      if (kinds[k] != DepKind::kSync) continue;
+      const auto number = numbers.find(deps[k]);
+      if (number == numbers.end()) continue;
+      CommunicationWait& wait = waits[number->second];
+      wait.before = std::min(wait.before, i);
+    }
+    if (!ReturnsWork(SchemaOf(trace, node))) continue;
+    for (const DataFlow::Use& use : flow.inputs(node)) {
+      if (use.version) users[use.version] = static_cast<uint32_t>(waits.size());
+    }
+    numbers.emplace(node, static_cast<uint32_t>(waits.size()));
+    waits.push_back({.communication = i,
+                     .before = IsSynchronous(trace, node) ? i + 1 : count,
+                     .until = std::nullopt});
+  }
+  FindEnds(step, operators, waits);
+  for (CommunicationWait& wait : waits) {
+    const NodeId node = operators[wait.communication];
+    if (!wait.until || !PointToPointFromName(BaseOperatorName(SchemaOf(trace, node)))) continue;
+    wait.before =
+        std::min(wait.before, NextAfter(*wait.until, trace, operators, wait.communication));
+  }
+  return waits;
+}
+
+TimeSet TimesOf(std::span<const CommunicationWait> waits, const RecordedStep& step,
+                std::span<const NodeId> operators) {
+  const Trace& trace = step.trace();
+  std::vector<Interval> times;
+  for (const CommunicationWait& wait : waits) {
+    const std::optional<Nanos> begin = EndOf(trace, operators[wait.before - 1]);
+    const bool is_last = wait.before == operators.size();
+    const std::optional<Nanos> next = is_last
+                                          ? step.mark() ? EndOf(trace, step.mark()) : std::nullopt
+                                          : trace.start(operators[wait.before]);
+    if (!begin || !next) continue;
+    const Nanos end = std::min(*next, wait.until.value_or(*next));
+    if (end > *begin) times.push_back({*begin, end});
+  }
+  return TimeSet(std::move(times));
+}
+
+}  // namespace etude
