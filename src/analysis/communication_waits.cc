@@ -15,14 +15,6 @@ bool ReturnsWork(std::string_view schema) {
   return results != std::string_view::npos && schema.find("c10d.Work", results) != schema.npos;
 }
 
-bool IsSynchronous(const Trace& trace, NodeId node) {
-  const auto position = ArgumentPosition(SchemaOf(trace, node), "async_op");
-  const auto values = trace.inputs(node);
-  if (!position || *position >= values.size()) return false;
-  const Value& value = values[*position];
-  return value.kind == ValueKind::kBool && !value.as_bool();
-}
-
 std::optional<Nanos> EndOf(const Trace& trace, NodeId node) {
   const auto start = trace.start(node);
   const auto duration = trace.duration(node);
@@ -71,6 +63,16 @@ uint32_t NextAfter(Nanos moment, const Trace& trace, std::span<const NodeId> ope
 }
 
 }  // namespace
+
+bool IsSynchronous(const Trace& trace, NodeId node) {
+  const std::string_view schema = SchemaOf(trace, node);
+  auto position = ArgumentPosition(schema, "async_op");
+  if (!position) position = ArgumentPosition(schema, "asyncOp");
+  const auto values = trace.inputs(node);
+  if (!position || *position >= values.size()) return false;
+  const Value& value = values[*position];
+  return value.kind == ValueKind::kBool && !value.as_bool();
+}
 
 std::vector<CommunicationWait> FindCommunicationWaits(const RecordedStep& step,
                                                       const DataFlow& flow,

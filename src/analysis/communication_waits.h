@@ -22,6 +22,10 @@ struct CommunicationWait {
   friend bool operator==(const CommunicationWait&, const CommunicationWait&) = default;
 };
 
+// Whether the operator, one of c10d's, was called so that it waits for itself (`async_op`,
+// `asyncOp` of older releases).
+bool IsSynchronous(const Trace& trace, NodeId node);
+
 // For each of `operators`, some of the step's in order of entry, that c10d gave a Work for. It was
 // waited for at once where it was called so (`async_op` false), at the latest before the first
 // operator that uses its memory, or that says it waits (a dependency of synchronisation), or at the

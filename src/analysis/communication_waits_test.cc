@@ -119,6 +119,22 @@ TEST_F(CommunicationWaitsTest, CollectivesAreWaitedForAsTheyWereCalled) {
   EXPECT_EQ(Times(waits), times);
 }
 
+TEST_F(CommunicationWaitsTest, OlderReleasesSayItInAnotherWay) {
+  std::string schema(kCollective);
+  schema.replace(schema.find("async_op"), 8, "asyncOp");
+  for (const bool async : {false, true}) {
+    TraceBuilder builder;
+    const StringId text = builder.Intern("");
+    const Value opaque = Value::Text(ValueKind::kOpaque, text, text);
+    NodeRow row{.source_id = 1, .kind = NodeKind::kOperator, .place = Place::kHost};
+    row.name = builder.Intern("c10d::allreduce_");
+    row.op_schema = builder.Intern("c10d::allreduce_" + schema);
+    row.inputs = builder.InternValues(std::vector{opaque, opaque, Value::Bool(text, async)});
+    const NodeId node = builder.AddNode(row);
+    EXPECT_EQ(IsSynchronous(builder.Finish().value(), node), !async);
+  }
+}
+
 TEST_F(CommunicationWaitsTest, AnOperatorMaySayForWhatItWaits) {
   const uint64_t sum = Communication("allreduce_", 100, 10, 1, true);
   Operator(120, 10, 2);

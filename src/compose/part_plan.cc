@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "src/analysis/collective_ends.h"
+#include "src/analysis/communication_waits.h"
 #include "src/analysis/step_kinds.h"
 #include "src/compose/comm_scale.h"
 #include "src/trace/enums.h"
@@ -306,12 +306,6 @@ class PartPlanner {
     if (!IsCommOperator(FullOperatorName(SchemaOf(trace_, node)))) return false;
     return is_out(node) || (!plan_.scaled.empty() && plan_.scaled[node.index()]);
   }
-  bool IsAsynchronous(NodeId node) const {
-    const auto inputs = trace_.inputs(node);
-    const auto at = ArgumentPosition(SchemaOf(trace_, node), "asyncOp");
-    return !at || *at >= inputs.size() || inputs[*at].kind != ValueKind::kBool ||
-           inputs[*at].as_bool();
-  }
 
   // As a replay waits: before the first operator that has memory of the communication.
   void FindWaits() {
@@ -333,7 +327,7 @@ class PartPlanner {
       }
       if (!IsChangedCommunication(node)) continue;
       inside = steps.last_inside(position);
-      if (!IsAsynchronous(node)) {
+      if (IsSynchronous(trace_, node)) {
         waits_.push_back({.communication = node, .before = NodeId::None(), .at_once = true});
         continue;
       }
@@ -366,7 +360,11 @@ class PartPlanner {
     for (const Wait& wait : waits_) {
       if (is_out(wait.communication)) communications.push_back(wait.communication);
     }
-    const auto ends = CollectiveEnds(source_.steps, communications);
+    std::unordered_map<NodeId, Nanos> ends;
+    for (const CommunicationWait& wait :
+         FindCommunicationWaits(source_.steps, source_.flow, communications)) {
+      if (wait.until) ends.emplace(communications[wait.communication], *wait.until);
+    }
     LeftOutWaits waits;
     for (const Wait& wait : waits_) {
       const auto end = ends.find(wait.communication);
