@@ -124,11 +124,16 @@ TEST(GraphTime, CallsThatDoNotWait) {
 }
 
 TEST(GraphTime, ARankThatComesTwice) {
-  const Trace trace = PlantedTrace().Operator("reduce", 1, 0, 5).Read();
-  TwoRanks two(trace, trace, 0);
-  EXPECT_TRUE(FindGraphTime(two.ranks));
-  two.ranks.back().log.rank = 0;
-  EXPECT_FALSE(FindGraphTime(two.ranks));
+  const Trace trace = PlantedTrace().Operator("work", 1, 0, 5).Read();
+  std::vector<RankRun> runs;
+  for (const int64_t rank : {0, 1}) {
+    CommLog log;
+    log.rank = rank;
+    runs.push_back(MakeRankRun(trace, std::move(log), {}));
+  }
+  EXPECT_TRUE(FindGraphTime(runs));
+  runs.back().log.rank = 0;
+  EXPECT_FALSE(FindGraphTime(runs));
 }
 
 TEST(GraphTime, NothingRecorded) {
