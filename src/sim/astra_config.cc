@@ -513,7 +513,7 @@ Status ParseAstraMemory(const std::string& text, const std::string& path, SimMac
     return BadInput(fmt::format(
         "{}: remote-mem-bw: expected 1 byte a nanosecond or more, or a rate with a unit", path));
   }
-  const auto remark = [&](std::string text) { machine.memory_remarks.push_back(std::move(text)); };
+  const auto remark = [&](std::string what) { machine.memory_remarks.push_back(std::move(what)); };
   if (memory.kind != RemoteMemoryKind::kNone && !json.Has("remote-mem-latency")) {
     remark("has no remote-mem-latency, taken for 0 ns");
   }
