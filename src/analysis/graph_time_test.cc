@@ -78,6 +78,7 @@ struct TwoRanks {
       log.rank = static_cast<int64_t>(ranks.size());
       CommCall call;
       call.row = Find(*trace, "reduce");
+      log.groups.emplace_back();
       log.calls.push_back(call);
       ranks.push_back(MakeRankRun(*trace, std::move(log), {}));
     }
