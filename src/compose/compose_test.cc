@@ -72,7 +72,12 @@ Trace TraceOf(const std::vector<Call>& calls) {
     row.inputs = list(call.inputs);
     row.outputs = list(call.outputs);
     row.seq_id = static_cast<int64_t>(call.id);
-    if (is_operator) row.op_schema = builder.Intern(call.name + "(Tensor x) -> Tensor");
+    if (is_operator) {
+      const bool communicates = call.name.starts_with("c10d::");
+      row.op_schema = builder.Intern(
+          call.name + (communicates ? "(Tensor x) -> (Tensor, __torch__.torch.classes.c10d.Work)"
+                                    : "(Tensor x) -> Tensor"));
+    }
     const NodeId node = builder.AddNode(row);
     if (!call.works_for) continue;
     builder.AddDep(node, *call.works_for, DepKind::kControl);
