@@ -2,8 +2,8 @@
 """Writes cmake/function_order.ld, by which the linker puts together what the quick commands run.
 
 Whenever a function is called for the first time, the system loads the 64 kB of the program around it. A command runs some
-400 kB of functions, and these lie in some 50 such pieces where each is beside its file's others. What every command runs comes
-first, then what several do. Runs each command under valgrind; the program is a release build's:
+400 kB of functions, and these lie in some 50 such pieces where each is beside its file's others. What the first command runs
+comes first, then what else the second does, and so on. Runs each under valgrind; the program is a release build's:
 
     tools/function_order.py build/bin/etude            # a minute; when much of what these commands run has changed
     tools/function_order.py build/bin/etude --check    # whether the program has most of the functions listed; writes nothing
@@ -23,12 +23,12 @@ DATA = ROOT / "tests/data"
 CASE = DATA / "astra_sim/small_chunks_of_groups"
 LEAST_FOUND = 0.75
 
-# Each with an exit code of 0; `job` is what the first one writes.
+# Each with an exit code of 0, after those that write what it reads.
 COMMANDS = [
-    ["generate", "microbench", "overlap", "--ranks", "4", "--size", "1MiB", "--duration", "100us", "--count", "4", "-o", "job/x"],
-    ["simulate", "job", "--network", "Ring(4):50GB/s,500ns"],
     ["compat", "astra-sim", "--congestion=unaware", *(f"--{key}-configuration={CASE}/{name}" for key, name in (
         ("workload", "w"), ("system", "system.json"), ("network", "network.yml"), ("remote-memory", "memory.json"), ("comm-group", "comm_group.json")))],
+    ["generate", "microbench", "overlap", "--ranks", "4", "--size", "1MiB", "--duration", "100us", "--count", "4", "-o", "job/x"],
+    ["simulate", "job", "--network", "Ring(4):50GB/s,500ns"],
     ["convert", DATA / "mlp_et.json.gz", DATA / "mlp_kineto.json.gz", "-o", "mlp.et"],
     ["info", "mlp.et"],
     ["validate", "mlp.et"],
@@ -60,7 +60,7 @@ def functions_run(program, command, folder):
 
 
 def order(program):
-    """Sections of functions, those of the same commands together."""
+    """Sections of functions."""
     names, addresses = symbols(program)
     users = collections.defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
@@ -68,7 +68,7 @@ def order(program):
             print(f"etude {' '.join(map(str, command))}"[:120], flush=True)
             for name in functions_run(program, command, pathlib.Path(folder)):
                 users[name].append(i)
-    found = sorted((name for name in users if name in names), key=lambda name: (-len(users[name]), users[name]))
+    found = sorted((name for name in users if name in names), key=lambda name: [i not in users[name] for i in range(len(COMMANDS))])
     # Constructors and destructors have several names, and the section has one of them.
     return list(dict.fromkeys(other for name in found for address in sorted(names[name]) for other in addresses[address]))
 
