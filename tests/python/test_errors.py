@@ -28,7 +28,9 @@ def error_of(call, *given, **more):
 def test_a_file_that_is_not_there(call, tmp_path):
     code, text = error_of(call, tmp_path / "no.json")
     assert code == "io" and text == f"{tmp_path}/no.json: cannot open: No such file or directory"
-    assert error_of(call, "")[0] == error_of(call, "x" * 300)[0] == "io"
+    assert error_of(call, "x" * 300)[0] == "io"
+    code, text = error_of(call, "")
+    assert code == "usage" and text == "found '' as the name of a file, expected a name"
 
 
 def test_a_file_that_is_none_of_ours(tmp_path):
