@@ -37,10 +37,16 @@ class Input {
       position_ += count;
       return count;
     }
+    if (at_end_) return 0;
     while (true) {
       const ssize_t count = ::read(fd_, to, capacity);
-      if (count >= 0) return static_cast<size_t>(count);
-      if (errno != EINTR) return std::nullopt;
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return std::nullopt;
+      const auto got = static_cast<size_t>(count);
+      position_ += got;
+      // A file that gave less than was asked for, and all that it has, is not asked again.
+      at_end_ = got < capacity && position_ == size_;
+      return got;
     }
   }
 
@@ -70,7 +76,8 @@ class Input {
   int fd_ = -1;  // -1: memory
   bool owned_ = false;
   std::string memory_;
-  size_t position_ = 0;
+  uint64_t position_ = 0;  // bytes that were delivered
+  bool at_end_ = false;
   std::optional<uint64_t> size_;
 };
 

@@ -80,6 +80,58 @@ bool WarnOfGroupName(const Trace& trace, const std::string& path, const RunConte
   return warned;
 }
 
+// Finds files of ranks that have the same bytes, of which it holds one piece at a time.
+class EqualFiles {
+ public:
+  EqualFiles(const std::string& prefix, const Limits& limits) : prefix_(prefix), limits_(limits) {}
+
+  std::string PathOf(int64_t rank) const { return fmt::format("{}.{}.et", prefix_, rank); }
+
+  // A rank asked of before whose file has the bytes of `rank`'s.
+  Result<std::optional<int64_t>> Before(int64_t rank) {
+    ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(PathOf(rank), limits_));
+    uint64_t hash = 0;
+    size_t pieces = 0;
+    std::string only;
+    while (true) {
+      ETUDE_ASSIGN_OR_RETURN(const std::string_view piece, source.Next());
+      if (piece.empty()) break;
+      hash = HashBytes(piece, hash);
+      ++pieces;
+      if (pieces == 1) only = piece;
+    }
+    if (pieces > 1) only.clear();
+    const bool is_last = !only.empty() && only == last_;
+    last_ = std::move(only);
+    if (is_last) return last_rank_;
+    const auto [known, is_new] = known_.emplace(hash, rank);
+    last_rank_ = rank;
+    if (is_new) return std::nullopt;
+    ETUDE_ASSIGN_OR_RETURN(const bool same, Same(known->second, rank));
+    if (!same) return std::nullopt;
+    last_rank_ = known->second;
+    return last_rank_;
+  }
+
+ private:
+  Result<bool> Same(int64_t a, int64_t b) const {
+    ETUDE_ASSIGN_OR_RETURN(ByteSource one, ByteSource::Open(PathOf(a), limits_));
+    ETUDE_ASSIGN_OR_RETURN(ByteSource other, ByteSource::Open(PathOf(b), limits_));
+    while (true) {
+      ETUDE_ASSIGN_OR_RETURN(const std::string_view piece, one.Next());
+      ETUDE_ASSIGN_OR_RETURN(const std::string_view piece_of_other, other.Next());
+      if (piece != piece_of_other) return false;
+      if (piece.empty()) return true;
+    }
+  }
+
+  std::string prefix_;
+  const Limits& limits_;
+  std::unordered_map<uint64_t, int64_t> known_;  // ranks by the hash of their bytes
+  std::string last_;       // the bytes of the rank before, as ranks next to it are alike; "": many
+  int64_t last_rank_ = 0;  // the first rank that is known to have them
+};
+
 }  // namespace
 
 void SharedPrograms::Share(SimRank& rank) {
@@ -97,34 +149,17 @@ Result<SimWorkload> ReadSimFiles(const std::string& prefix, int64_t ranks,
                                  const ReadOptions& options, const RunContext& context) {
   SimWorkload workload;
   SharedPrograms programs;
-  std::unordered_map<uint64_t, int64_t> known;  // ranks by the hash of their bytes
-  std::string last;                             // of the rank before, as ranks next to it are alike
-  const auto read = [&](int64_t rank) {
-    return ReadWholeFile(fmt::format("{}.{}.et", prefix, rank), context.limits,
-                         context.limits.total_bytes);
-  };
-  // The bytes are gone before there is a program of the trace.
-  const auto trace_of = [&](const std::string& path, std::string bytes) -> Result<Trace> {
-    ByteSource source = ByteSource::FromMemory(path, std::move(bytes), context.limits);
-    return ReadTrace(source, options, context);
-  };
+  EqualFiles files(prefix, context.limits);
   bool warned = false;
   for (int64_t rank = 0; rank < ranks; ++rank) {
-    ETUDE_ASSIGN_OR_RETURN(std::string bytes, read(rank));
-    if (rank > 0 && bytes == last) {
-      workload.ranks.push_back(workload.ranks.back());
+    ETUDE_ASSIGN_OR_RETURN(const std::optional<int64_t> same, files.Before(rank));
+    if (same) {
+      workload.ranks.push_back(workload.ranks[static_cast<size_t>(*same)]);
       continue;
     }
-    last = bytes;
-    if (const auto [same, is_new] = known.emplace(HashBytes(bytes), rank); !is_new) {
-      ETUDE_ASSIGN_OR_RETURN(const std::string other, read(same->second));
-      if (other == bytes) {
-        workload.ranks.push_back(workload.ranks[static_cast<size_t>(same->second)]);
-        continue;
-      }
-    }
-    const std::string path = fmt::format("{}.{}.et", prefix, rank);
-    ETUDE_ASSIGN_OR_RETURN(const Trace trace, trace_of(path, std::move(bytes)));
+    const std::string path = files.PathOf(rank);
+    ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path, context.limits));
+    ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(source, options, context));
     WarnOfIds(trace, path, context);
     if (!warned) warned = WarnOfGroupName(trace, path, context);
     Result<SimRank> made = MakeSimRank(trace);
