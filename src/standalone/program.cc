@@ -1,6 +1,7 @@
 #include "src/standalone/program.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <map>
 #include <numeric>
@@ -10,21 +11,23 @@
 namespace etude {
 namespace {
 
-// Calls `fn(int32_t&)` for each slot of a call, in the order in which the step meets them.
+enum class SlotUse : uint8_t { kReads, kFills, kEmpties };
+
+// Calls `fn(int32_t&, SlotUse)` for each slot of a call, in the order in which the step meets them.
 template <typename Call, typename Fn>
 void ForEachSlot(Call& call, Fn fn) {
-  for (auto& slot : call.clear) fn(slot);
+  for (auto& slot : call.clear) fn(slot, SlotUse::kEmpties);
   for (auto& view : call.views) {
-    fn(view.base);
-    fn(view.slot);
+    fn(view.base, SlotUse::kReads);
+    fn(view.slot, SlotUse::kFills);
   }
-  for (auto& slot : call.inputs) fn(slot);
-  for (auto& slot : call.results) fn(slot);
+  for (auto& slot : call.inputs) fn(slot, SlotUse::kReads);
+  for (auto& slot : call.results) fn(slot, SlotUse::kFills);
   for (auto& copy : call.content) {
-    fn(copy.to);
-    fn(copy.from);
+    fn(copy.to, SlotUse::kReads);
+    fn(copy.from, SlotUse::kReads);
   }
-  for (auto& slot : call.released) fn(slot);
+  for (auto& slot : call.released) fn(slot, SlotUse::kEmpties);
 }
 
 // What the rounds of a loop must have in common: all but the numbers of slots and forms.
@@ -90,23 +93,68 @@ void AppendBlocks(std::span<const int32_t> kinds, size_t first, std::vector<Prog
   AppendBlocks(kinds.subspan(end), first + end, blocks);
 }
 
+// Numbers of one value become one slot: where PyTorch puts them in memory, one or many, differs
+// between ranks.
+void UniteNumbers(Program& program) {
+  std::vector<bool> is_kept(static_cast<size_t>(program.slots), true);  // is only read
+  for (ProgramCall& call : program.calls) {
+    ForEachSlot(call, [&](int32_t slot, SlotUse use) {
+      if (slot != kNoSlot && use != SlotUse::kReads) is_kept[static_cast<size_t>(slot)] = false;
+    });
+  }
+  for (const int32_t slot : program.released_at_end) is_kept[static_cast<size_t>(slot)] = false;
+  std::map<std::tuple<ProgramValue::Kind, int64_t, uint64_t>, int32_t> slots;
+  std::map<int32_t, int32_t> same;
+  for (const ProgramNumber& one : program.numbers) {
+    if (!is_kept[static_cast<size_t>(one.slot)]) continue;
+    const auto [known, is_new] = slots.emplace(
+        std::tuple(one.value.kind, one.value.integer, std::bit_cast<uint64_t>(one.value.real)),
+        one.slot);
+    if (!is_new) same[one.slot] = known->second;
+  }
+  if (same.empty()) return;
+  std::erase_if(program.numbers, [&](const ProgramNumber& one) { return same.contains(one.slot); });
+  for (ProgramCall& call : program.calls) {
+    ForEachSlot(call, [&](int32_t& slot, SlotUse) {
+      const auto other = same.find(slot);
+      if (other != same.end()) slot = other->second;
+    });
+  }
+}
+
 }  // namespace
 
 void RenumberSlots(Program& program) {
-  std::vector<int32_t> numbers(static_cast<size_t>(program.slots), kNoSlot);
-  int32_t next = 0;
-  const auto number = [&](int32_t& slot) {
-    if (slot == kNoSlot) return;
-    int32_t& known = numbers[static_cast<size_t>(slot)];
-    if (known == kNoSlot) known = next++;
-    slot = known;
+  UniteNumbers(program);
+  struct Numbers {
+    int32_t last = kNoSlot;
+    bool is_carried = false;  // from before the step: it has one number, which ties the steps
+    bool is_emptied = false;  // what fills it next has another number, if it is not carried
   };
-  for (ProgramCall& call : program.calls) ForEachSlot(call, number);
-  for (ProgramMemory& memory : program.memory) {
-    for (ProgramMemory::Tensor& tensor : memory.tensors) number(tensor.slot);
+  std::vector<Numbers> known(static_cast<size_t>(program.slots));
+  int32_t next = 0;
+  const auto number = [&](int32_t& slot, SlotUse use) {
+    if (slot == kNoSlot) return;
+    Numbers& one = known[static_cast<size_t>(slot)];
+    const bool is_first = one.last == kNoSlot;
+    if (is_first) one.is_carried = use != SlotUse::kFills;
+    if (is_first || (one.is_emptied && !one.is_carried && use == SlotUse::kFills)) {
+      one.last = next++;
+    }
+    one.is_emptied = use == SlotUse::kEmpties;
+    slot = one.last;
+  };
+  for (ProgramCall& call : program.calls) {
+    ForEachSlot(call, number);
+    // Which of several comes first hangs on where they lay in memory: ranks differ in it.
+    std::ranges::sort(call.clear);
+    std::ranges::sort(call.released);
   }
-  for (ProgramNumber& one : program.numbers) number(one.slot);
-  for (int32_t& slot : program.released_at_end) number(slot);
+  for (ProgramMemory& memory : program.memory) {
+    for (ProgramMemory::Tensor& tensor : memory.tensors) number(tensor.slot, SlotUse::kReads);
+  }
+  for (ProgramNumber& one : program.numbers) number(one.slot, SlotUse::kReads);
+  for (int32_t& slot : program.released_at_end) number(slot, SlotUse::kEmpties);
   program.slots = next;
 }
 

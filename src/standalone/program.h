@@ -163,7 +163,8 @@ struct Program {
 };
 
 // Numbers slots in the order of their first use in the step, so that repeated work uses slots at a
-// fixed distance; slots that the step does not use come last.
+// fixed distance, and equal ranks the same: what fills a slot that was emptied has a number of its
+// own, and numbers of one value have one. Slots that the step does not use come last.
 void RenumberSlots(Program& program);
 
 // A part of a program: calls `first`, `first` + 1, … or, if `repeats` > 1, a loop around `body`,

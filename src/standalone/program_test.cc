@@ -167,6 +167,68 @@ TEST(Program, ReleasesAtEndKeepTheirNumbers) {
   EXPECT_EQ(program.slots, 4);
 }
 
+// y = relu(x), twice, into slots that are given.
+Program TwoCalls(int32_t first, int32_t second) {
+  Program program;
+  program.operators = {{.name = "aten::relu",
+                        .arguments = {{.name = "self", .value = Tensor(0)}},
+                        .returns_one_tensor = true}};
+  program.calls = {{.inputs = {0}, .results = {first}, .released = {first}},
+                   {.inputs = {0}, .results = {second}, .released = {second}}};
+  program.memory = {{.bytes = 4, .dtype = "float32", .tensors = {{.slot = 0}}}};
+  program.slots = 3;
+  RenumberSlots(program);
+  return program;
+}
+
+TEST(Program, AnEmptiedSlotIsFilledByAnotherNumber) {
+  for (const Program& program : {TwoCalls(1, 1), TwoCalls(1, 2), TwoCalls(2, 1)}) {
+    EXPECT_EQ(program.calls[0].results, std::vector<int32_t>{1});
+    EXPECT_EQ(program.calls[0].released, std::vector<int32_t>{1});
+    EXPECT_EQ(program.calls[1].results, std::vector<int32_t>{2});
+    EXPECT_EQ(program.calls[1].released, std::vector<int32_t>{2});
+    EXPECT_EQ(program.slots, 3);
+  }
+}
+
+TEST(Program, WhatIsThereBeforeTheStepKeepsItsNumber) {
+  Program read = TwoCalls(1, 2);
+  read.calls[0] = {.inputs = {0}, .results = {1}, .released = {0}};
+  read.calls[1] = {.inputs = {1}, .results = {0}};
+  RenumberSlots(read);
+  EXPECT_EQ(read.memory[0].tensors[0].slot, 0);
+  EXPECT_EQ(read.calls[1].results, std::vector<int32_t>{0});
+  // The step before has filled it.
+  Program emptied = TwoCalls(1, 2);
+  emptied.calls[0] = {.clear = {2}, .inputs = {0}, .results = {1}};
+  emptied.calls[1] = {.inputs = {1}, .results = {2}};
+  RenumberSlots(emptied);
+  EXPECT_EQ(emptied.calls[1].results, emptied.calls[0].clear);
+}
+
+TEST(Program, NumbersOfOneValueAreOneSlot) {
+  const auto of = [](double first, double second) {
+    Program program;
+    program.operators = {
+        {.name = "aten::mul",
+         .overload = "Tensor",
+         .arguments = {{.name = "self", .value = Tensor(0)}, {.name = "other", .value = Tensor(1)}},
+         .returns_one_tensor = true}};
+    program.calls = {{.inputs = {0, 1}, .results = {kNoSlot}},
+                     {.inputs = {0, 2}, .results = {kNoSlot}}};
+    program.numbers = {{.slot = 1, .value = {.kind = Kind::kDouble, .real = first}},
+                       {.slot = 2, .value = {.kind = Kind::kDouble, .real = second}}};
+    program.slots = 3;
+    RenumberSlots(program);
+    return program;
+  };
+  EXPECT_EQ(of(0.5, 0.5).calls[1].inputs, (std::vector<int32_t>{0, 1}));
+  EXPECT_EQ(of(0.5, 0.5).numbers.size(), 1U);
+  EXPECT_EQ(of(0.5, 0.5).slots, 2);
+  EXPECT_EQ(of(0.5, 0.25).calls[1].inputs, (std::vector<int32_t>{0, 2}));
+  EXPECT_EQ(of(0.0, -0.0).numbers.size(), 2U);
+}
+
 TEST(Program, Data) {
   EXPECT_EQ(ProgramData(Layers(1), {{7, 8}}), R"(benchmark 1
 threads 1
