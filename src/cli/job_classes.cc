@@ -63,7 +63,8 @@ struct WrittenRank {
 }  // namespace
 
 Result<RankTraces> ReadRankTraces(const std::vector<RankInput>& inputs, const std::string& groups,
-                                  int64_t jobs, const Console& console) {
+                                  int64_t jobs, const ReadOptions& options,
+                                  const RunContext& context) {
   RankTraces read;
   std::set<std::string> folders;
   std::vector<std::string> paths;
@@ -71,19 +72,18 @@ Result<RankTraces> ReadRankTraces(const std::vector<RankInput>& inputs, const st
     paths.push_back(input.path);
     const std::optional<JobRankPath> rank = JobRankOfPath(input.path);
     if (!rank || !folders.insert(rank->folder).second) continue;
-    ETUDE_ASSIGN_OR_RETURN(const Job job, ReadJobFolder(rank->folder, console.context()));
+    ETUDE_ASSIGN_OR_RETURN(const Job job, ReadJobFolder(rank->folder, context));
     read.groups = UnlistedGroups(job);
   }
   const std::string file = groups.empty() ? GroupsBeside(paths) : groups;
   if (!file.empty()) {
-    ETUDE_ASSIGN_OR_RETURN(read.groups, ReadGroupRanks(file, console.context()));
+    ETUDE_ASSIGN_OR_RETURN(read.groups, ReadGroupRanks(file, context));
   }
-  ETUDE_ASSIGN_OR_RETURN(read.traces,
-                         ForEachRank<Trace>(inputs.size(), jobs, console.context(),
-                                            [&](size_t i, const RunContext& context) {
-                                              return ReadRank(
-                                                  inputs[i], {.strict = console.strict()}, context);
-                                            }));
+  ETUDE_ASSIGN_OR_RETURN(
+      read.traces,
+      ForEachRank<Trace>(inputs.size(), jobs, context, [&](size_t i, const RunContext& of_rank) {
+        return ReadRank(inputs[i], options, of_rank);
+      }));
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto rank = inputs[i].rank ? inputs[i].rank : read.traces[i].info().rank;
     if (!rank && inputs.size() > 1) {
@@ -151,7 +151,8 @@ Result<Job> JobOf(const JobClassesRequest& request, const Console& console) {
     if (whole) return *std::move(whole);
   }
   ETUDE_ASSIGN_OR_RETURN(RankTraces read,
-                         ReadRankTraces(request.inputs, request.groups, request.jobs, console));
+                         ReadRankTraces(request.inputs, request.groups, request.jobs,
+                                        {.strict = console.strict()}, console.context()));
   std::vector<RankOfJob> ranks;
   for (size_t i = 0; i < read.traces.size(); ++i) {
     ranks.push_back({.rank = read.ranks[i], .trace = &read.traces[i]});

@@ -23,7 +23,8 @@ struct RankTraces {
 // beside the traces, if any, or of the jobs in classes that the inputs are of. kBadInput for
 // several traces of which one does not tell its rank, and for groups that contradict the traces.
 Result<RankTraces> ReadRankTraces(const std::vector<RankInput>& inputs, const std::string& groups,
-                                  int64_t jobs, const Console& console);
+                                  int64_t jobs, const ReadOptions& options,
+                                  const RunContext& context);
 
 struct JobClassesRequest {
   std::vector<RankInput> inputs;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "src/analysis/comm_log.h"
+#include "src/base/quantity.h"
 #include "src/cli/group_ranks.h"
 #include "src/cli/job_classes.h"
 #include "src/cli/job_health.h"
@@ -35,24 +36,49 @@ bool Exists(const std::string& path) {
 // PREFIX of PREFIX.0.et …: nothing else is called so.
 bool IsPrefix(const std::string& path) { return !Exists(path) && Exists(RankFileOf(path, 0)); }
 
+// kBadInput where PREFIX.N.et are there but not all before them.
+Status CheckNoGap(const std::string& prefix) {
+  const std::filesystem::path path(prefix);
+  const std::string name = path.filename().string() + ".";
+  std::error_code error;
+  std::vector<int64_t> ranks;
+  for (const auto& entry : std::filesystem::directory_iterator(
+           path.has_parent_path() ? path.parent_path() : ".", error)) {
+    const std::string file = entry.path().filename().string();
+    if (!file.starts_with(name) || !file.ends_with(".et")) continue;
+    if (file.size() <= name.size() + 3) continue;
+    const std::string number = file.substr(name.size(), file.size() - name.size() - 3);
+    const auto rank = ParseWhole(number);
+    if (rank && std::to_string(*rank) == number) ranks.push_back(*rank);
+  }
+  std::ranges::sort(ranks);
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i] == static_cast<int64_t>(i)) continue;
+    return BadInput(fmt::format("{}: is not there, expected it before {}",
+                                RankFileOf(prefix, static_cast<int64_t>(i)),
+                                RankFileOf(prefix, ranks[i])));
+  }
+  return {};
+}
+
 tl::unexpected<Error> OtherSize(const std::string& path, int64_t ranks, int64_t npus) {
   return BadInput(fmt::format("{}: found a job of {}, but the network has {}", path,
                               FormatCount(static_cast<uint64_t>(ranks), "rank"),
                               FormatCount(static_cast<uint64_t>(npus), "NPU")));
 }
 
-Result<SimJob> ReadPrefix(const SimJobOptions& options, int64_t npus, const Console& console) {
+Result<SimJob> ReadPrefix(const SimJobOptions& options, int64_t npus, bool strict,
+                          const RunContext& context) {
   const std::string& prefix = options.paths.front();
-  const RunContext& context = console.context();
+  ETUDE_RETURN_IF_ERROR(CheckNoGap(prefix));
   ETUDE_RETURN_IF_ERROR(CheckRankFiles(prefix, npus));
   if (Exists(RankFileOf(prefix, npus))) {
     return BadInput(fmt::format("{}: found a trace beyond the {} of the network",
                                 RankFileOf(prefix, npus),
                                 FormatCount(static_cast<uint64_t>(npus), "NPU")));
   }
-  SimJob read{.workload = {}, .job = std::nullopt, .prefix = prefix, .notes = {}};
-  ETUDE_ASSIGN_OR_RETURN(read.workload,
-                         ReadSimFiles(prefix, npus, {.strict = console.strict()}, context));
+  SimJob read{.workload = {}, .job = std::nullopt, .prefix = prefix, .warnings = {}, .notes = {}};
+  ETUDE_ASSIGN_OR_RETURN(read.workload, ReadSimFiles(prefix, npus, {.strict = strict}, context));
   const std::string file =
       options.groups.empty() ? GroupsBeside({RankFileOf(prefix, 0)}) : options.groups;
   if (!file.empty()) {
@@ -64,17 +90,16 @@ Result<SimJob> ReadPrefix(const SimJobOptions& options, int64_t npus, const Cons
 
 // Recorded traces as graphs that a simulator runs to their end.
 Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<RankInput>& inputs,
-                             const RankTraces& read, int64_t npus, const Console& console) {
-  const Limits& limits = console.context().limits;
+                             const RankTraces& read, int64_t npus, bool strict,
+                             const Limits& limits) {
   const bool flops = options.compute == "flops";
   const AstraCompute compute = flops ? AstraCompute::kFlops : AstraCompute::kDurations;
   std::vector<AstraRank> ranks;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Trace& trace = read.traces[i];
     auto made = [&]() -> Result<AstraRank> {
-      ETUDE_ASSIGN_OR_RETURN(
-          const ToChakraResult chakra,
-          ToChakra(trace, {.break_cycles = !console.strict(), .limits = limits}));
+      ETUDE_ASSIGN_OR_RETURN(const ToChakraResult chakra,
+                             ToChakra(trace, {.break_cycles = !strict, .limits = limits}));
       return MakeAstraRank(chakra.trace,
                            {.compute = compute,
                             .peers_by_group = trace.info().format != TraceFormat::kChakra,
@@ -138,39 +163,13 @@ std::vector<std::string> NotesOf(const AstraJob& job) {
   return notes;
 }
 
-}  // namespace
-
-Status CheckRankFiles(const std::string& prefix, int64_t npus) {
-  if (Exists(RankFileOf(prefix, npus - 1)))
-    return {};  // one between that is missing is told when it is read
-  int64_t ranks = 0;
-  while (ranks < npus && Exists(RankFileOf(prefix, ranks))) ++ranks;
-  if (ranks == 0 || ranks == npus) return {};
-  return OtherSize(prefix, ranks, npus);
-}
-
-void SimJobOptions::Declare(Options& options) {
-  options.Positionals("job", &paths,
-                      "folder of rank classes, capture folder, traces of all ranks in any format, "
-                      "or PREFIX of PREFIX.0.et …");
-  options.Value("--comm-groups", &groups, "FILE",
-                "ranks of groups by name, as ASTRA-sim has them, where traces do not say "
-                "(default: PREFIX.comm_groups.json beside the traces)");
-  options.Choice("--compute", &compute, {"durations", "flops"},
-                 "of recorded traces: their durations, or also operations and bytes by shapes, for "
-                 "a roofline");
-  options.Flag("--fill-ranks", &fill_ranks,
-               "ranks without a recorded trace do what the nearest recorded one does");
-  options.Jobs(&jobs, "traces read");
-}
-
-Result<SimJob> ReadSimJob(const SimJobOptions& options, int64_t npus, const Console& console) {
-  const RunContext& context = console.context();
+Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool strict,
+                          const RunContext& context) {
   const std::string& first = options.paths.front();
   const bool is_one = options.paths.size() == 1;
   if (is_one && IsPrefix(first)) {
     ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
-    return ReadPrefix(options, npus, console);
+    return ReadPrefix(options, npus, strict, context);
   }
   SimJob read;
   bool is_recorded = false;
@@ -187,8 +186,8 @@ Result<SimJob> ReadSimJob(const SimJobOptions& options, int64_t npus, const Cons
     }
   } else {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs, FindRanks(options.paths, context));
-    ETUDE_ASSIGN_OR_RETURN(RankTraces traces,
-                           ReadRankTraces(inputs, options.groups, options.jobs, console));
+    ETUDE_ASSIGN_OR_RETURN(RankTraces traces, ReadRankTraces(inputs, options.groups, options.jobs,
+                                                             {.strict = strict}, context));
     for (size_t i = 0; i < inputs.size(); ++i) {
       WarnOfIds(traces.traces[i], inputs[i].path, context);
     }
@@ -198,7 +197,8 @@ Result<SimJob> ReadSimJob(const SimJobOptions& options, int64_t npus, const Cons
     is_recorded = !is_chakra;
     if (is_chakra && !options.fill_ranks) ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
     if (!is_chakra || options.fill_ranks) {
-      ETUDE_ASSIGN_OR_RETURN(AstraJob graphs, ToSimGraphs(options, inputs, traces, npus, console));
+      ETUDE_ASSIGN_OR_RETURN(AstraJob graphs,
+                             ToSimGraphs(options, inputs, traces, npus, strict, context.limits));
       read.notes = NotesOf(graphs);
       traces.groups.clear();
       for (auto& [id, members] : graphs.groups) traces.groups[std::to_string(id)] = members;
@@ -228,6 +228,45 @@ Result<SimJob> ReadSimJob(const SimJobOptions& options, int64_t npus, const Cons
                     FormatCount(static_cast<uint64_t>(npus), "NPU")));
   }
   ETUDE_ASSIGN_OR_RETURN(read.workload, WorkloadOfJob(*read.job, context.limits));
+  return read;
+}
+
+}  // namespace
+
+Status CheckRankFiles(const std::string& prefix, int64_t npus) {
+  if (Exists(RankFileOf(prefix, npus - 1)))
+    return {};  // one between that is missing is told when it is read
+  int64_t ranks = 0;
+  while (ranks < npus && Exists(RankFileOf(prefix, ranks))) ++ranks;
+  if (ranks == 0 || ranks == npus) return {};
+  return OtherSize(prefix, ranks, npus);
+}
+
+void SimJobOptions::Declare(Options& options) {
+  options.Positionals("job", &paths,
+                      "folder of rank classes, capture folder, traces of all ranks in any format, "
+                      "or PREFIX of PREFIX.0.et …");
+  options.Value("--comm-groups", &groups, "FILE",
+                "ranks of groups by name, as ASTRA-sim has them, where traces do not say "
+                "(default: PREFIX.comm_groups.json beside the traces)");
+  options.Choice("--compute", &compute, {"durations", "flops"},
+                 "of recorded traces: their durations, or also operations and bytes by shapes, for "
+                 "a roofline");
+  options.Flag("--fill-ranks", &fill_ranks,
+               "ranks without a recorded trace do what the nearest recorded one does");
+  options.Jobs(&jobs, "traces read");
+}
+
+Result<SimJob> ReadSimJob(const SimJobOptions& options, int64_t npus, bool strict,
+                          const RunContext& context) {
+  std::vector<std::string> warnings;
+  RunContext noting = context;
+  noting.warn = [&](std::string_view text) {
+    warnings.emplace_back(text);
+    context.Warn(text);
+  };
+  Result<SimJob> read = ReadAnyJob(options, npus, strict, noting);
+  if (read) read->warnings = std::move(warnings);
   return read;
 }
 

@@ -31,7 +31,8 @@ struct SimJob {
   SimWorkload workload;
   // nullopt: of PREFIX.0.et …, which are taken as they are, whether they fit together or not.
   std::optional<Job> job;
-  std::string prefix;  // of these
+  std::string prefix;                 // of these
+  std::vector<std::string> warnings;  // while it was read
   // What was done to recorded traces so that they can run, and what was left out; a line each.
   std::vector<std::string> notes;
 };
@@ -43,6 +44,7 @@ Status CheckRankFiles(const std::string& prefix, int64_t npus);
 // Reads it for a machine with `npus` NPUs: PREFIX.0.et … as ASTRA-sim does, a folder of classes,
 // or traces in any format, of which recorded ones are made graphs of device work on the way
 // (docs/models/astra_sim.md). kBadInput unless the job has a trace for each NPU, and no more.
-Result<SimJob> ReadSimJob(const SimJobOptions& options, int64_t npus, const Console& console);
+Result<SimJob> ReadSimJob(const SimJobOptions& options, int64_t npus, bool strict,
+                          const RunContext& context);
 
 }  // namespace etude

@@ -31,6 +31,12 @@
 namespace etude {
 namespace {
 
+std::vector<std::string> Joined(std::vector<std::string> all,
+                                const std::vector<std::string>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
 // Without times, and what is not finished, that are 0 or unknown in all rows.
 Table WithoutZeros(Table table) {
   for (size_t i = table.columns.size(); i-- > 0;) {
@@ -81,7 +87,8 @@ class SimulateCommand : public Command {
     }
     ETUDE_RETURN_IF_ERROR(files_.Check(job_, console));
     ETUDE_ASSIGN_OR_RETURN(const SimMachine machine, machine_.Read(console));
-    ETUDE_ASSIGN_OR_RETURN(const SimJob job, ReadSimJob(job_, machine.npus(), console));
+    ETUDE_ASSIGN_OR_RETURN(const SimJob job,
+                           ReadSimJob(job_, machine.npus(), console.strict(), console.context()));
     ETUDE_RETURN_IF_ERROR(files_.CheckJob(job));
     ETUDE_ASSIGN_OR_RETURN(const SimResult result, SimulateUntilStopped(machine, job, console));
     WarnOfSilences(machine,
@@ -200,7 +207,7 @@ class SimulateCommand : public Command {
                                    {"interrupted", step.result.stopped},
                                    {"step_ns", step.account.step},
                                    {"messages", step.result.messages},
-                                   {"notes", step.job.notes},
+                                   {"notes", Joined(step.job.warnings, step.job.notes)},
                                    {"written", step.written}};
     if (step.diagnosis) json["waiting"] = ToJson(*step.diagnosis);
     AddWanted(tables, json);

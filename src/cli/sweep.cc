@@ -111,6 +111,20 @@ class Sweep {
     return {};
   }
 
+  // Refuses with kUsage to write to `output` what it is made of.
+  Status CheckIsNoInput(const std::string& output) const {
+    std::error_code error;
+    if (output.empty() || !std::filesystem::exists(output, error)) return {};
+    ETUDE_RETURN_IF_ERROR(CheckOutput(output, {path_}));
+    for (const std::string& file : planner_->files()) {
+      ETUDE_RETURN_IF_ERROR(CheckOutput(output, {file}));
+    }
+    for (const std::string& file : jobs_.files()) {
+      ETUDE_RETURN_IF_ERROR(CheckOutput(output, {file}));
+    }
+    return {};
+  }
+
   // Takes the outcomes that the folder has. Files that are damaged count as none.
   void TakeKept() {
     for (const SweepTask& task : tasks_) {
@@ -339,7 +353,8 @@ class Sweep {
                         {.name = NamesOfRanks(last->prefix), .context = &context}));
     if (result.stopped) return MakeError(ErrorCode::kInterrupted, "interrupted");
     SweepOutcome outcome;
-    outcome.notes = last->notes;
+    outcome.notes = last->warnings;
+    outcome.notes.insert(outcome.notes.end(), last->notes.begin(), last->notes.end());
     RunContext notes;
     notes.warn = [&](std::string_view text) { outcome.notes.emplace_back(text); };
     WarnOfSilences(made.machine, {.system = "system", .memory = "memory"}, workload, result, notes);
@@ -400,6 +415,11 @@ class SweepCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(const Shard shard, ParseShard(shard_.value_or("1/1")));
     Sweep sweep(spec_, output_, console);
     ETUDE_RETURN_IF_ERROR(sweep.Plan(shard));
+    if (!dry_run_) {
+      for (const std::string& output : {report_, Written("sweep.json"), Written("sweep.csv")}) {
+        ETUDE_RETURN_IF_ERROR(sweep.CheckIsNoInput(output));
+      }
+    }
     if (!output_.empty()) sweep.TakeKept();
     if (!dry_run_) {
       ETUDE_ASSIGN_OR_RETURN(const auto stop, StopSignal::Make());
@@ -435,12 +455,14 @@ class SweepCommand : public Command {
 
   Status WriteResults(const SweepResults& results) const {
     if (results.rows.size() == results.points) {
-      ETUDE_RETURN_IF_ERROR(WriteFile(output_ + "/sweep.json", JsonText(SweepJson(results))));
-      ETUDE_RETURN_IF_ERROR(WriteFile(output_ + "/sweep.csv", ToCsv(SweepPointTable(results))));
+      ETUDE_RETURN_IF_ERROR(WriteFile(Written("sweep.json"), JsonText(SweepJson(results))));
+      ETUDE_RETURN_IF_ERROR(WriteFile(Written("sweep.csv"), ToCsv(SweepPointTable(results))));
     }
     if (report_.empty()) return {};
     return WriteFile(report_, ToHtml(SweepPage(results)));
   }
+
+  std::string Written(std::string_view name) const { return fmt::format("{}/{}", output_, name); }
 
   std::string spec_;
   std::string output_;

@@ -151,6 +151,11 @@ Result<std::string> HashOfPrefix(const std::string& prefix, int64_t ranks, const
   return Sha256(listing);
 }
 
+Status SweepJobs::Add(const std::string& name, const std::string& file, std::string& listing) {
+  files_.insert(file);
+  return AddFile(name, file, console_.context().limits, listing);
+}
+
 Result<std::string> SweepJobs::HashOf(const SweepJobSource& source, int64_t npus) {
   std::string& hash = hashes_[{source, npus}];
   if (!hash.empty()) return hash;
@@ -163,15 +168,14 @@ Result<std::string> SweepJobs::HashOf(const SweepJobSource& source, int64_t npus
     if (std::ranges::find(source.files, word) == source.files.end()) {
       text += word + "\n";
     } else {
-      ETUDE_RETURN_IF_ERROR(AddFile("", word, console_.context().limits, text));
+      ETUDE_RETURN_IF_ERROR(Add("", word, text));
     }
   }
   hash = Sha256(text);
   return hash;
 }
 
-Result<std::string> SweepJobs::HashFiles(const SweepJobSource& source, int64_t npus) const {
-  const Limits& limits = console_.context().limits;
+Result<std::string> SweepJobs::HashFiles(const SweepJobSource& source, int64_t npus) {
   const std::string& path = source.path;
   std::string groups = source.groups;
   std::string listing;
@@ -184,7 +188,7 @@ Result<std::string> SweepJobs::HashFiles(const SweepJobSource& source, int64_t n
     }
     std::ranges::sort(names);
     for (const std::string& name : names) {
-      ETUDE_RETURN_IF_ERROR(AddFile(name, path + "/" + name, limits, listing));
+      ETUDE_RETURN_IF_ERROR(Add(name, path + "/" + name, listing));
     }
   } else if (IsFolder(path)) {
     ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path, console_.context()));
@@ -192,22 +196,23 @@ Result<std::string> SweepJobs::HashFiles(const SweepJobSource& source, int64_t n
     for (const CaptureRank& rank : folder.ranks) {
       traces.push_back(RichestInput(rank).path);
       for (const std::string& file : rank.files()) {
-        ETUDE_RETURN_IF_ERROR(AddFile(fs::path(file).filename().string(), file, limits, listing));
+        ETUDE_RETURN_IF_ERROR(Add(fs::path(file).filename().string(), file, listing));
       }
     }
     if (groups.empty()) groups = GroupsBeside(traces);
   } else if (fs::exists(path)) {
-    ETUDE_RETURN_IF_ERROR(AddFile("trace", path, limits, listing));
+    ETUDE_RETURN_IF_ERROR(Add("trace", path, listing));
   } else {
     // As many as there are, and whether there is one too many.
     int64_t ranks = 0;
     while (ranks <= npus && fs::exists(RankOfPrefix(path, ranks))) ++ranks;
-    ETUDE_ASSIGN_OR_RETURN(listing,
-                           HashOfPrefix(path, std::clamp<int64_t>(ranks, 1, npus), limits));
+    const int64_t read = std::clamp<int64_t>(ranks, 1, npus);
+    ETUDE_ASSIGN_OR_RETURN(listing, HashOfPrefix(path, read, console_.context().limits));
+    for (int64_t rank = 0; rank < read; ++rank) files_.insert(RankOfPrefix(path, rank));
     if (ranks > npus) listing += "more\n";
     if (groups.empty()) groups = GroupsBeside({RankOfPrefix(path, 0)});
   }
-  if (!groups.empty()) ETUDE_RETURN_IF_ERROR(AddFile("groups", groups, limits, listing));
+  if (!groups.empty()) ETUDE_RETURN_IF_ERROR(Add("groups", groups, listing));
   return Sha256(fmt::format("{}{} {}", listing, source.compute, source.fill_ranks));
 }
 
@@ -234,7 +239,7 @@ Result<std::shared_ptr<const SimJob>> SweepJobs::Read(const SweepPoint& point,
   options.compute = source.compute;
   options.fill_ranks = source.fill_ranks;
   options.jobs = 1;
-  Result<SimJob> read = ReadSimJob(options, npus, console_);
+  Result<SimJob> read = ReadSimJob(options, npus, console_.strict(), context);
   if (!read && !source.generate.empty() && !IsWhole(FolderOf(hash), hash)) {
     return MakeError(ErrorCode::kIo, FolderOf(hash) + ": was changed while it was read");
   }

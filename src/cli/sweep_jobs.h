@@ -31,6 +31,9 @@ class SweepJobs {
   // What is in the job's files, or what it is generated from, as a hash. Not thread-safe.
   Result<std::string> HashOf(const SweepJobSource& source, int64_t npus);
 
+  // The files whose content is in these hashes.
+  const std::set<std::string>& files() const { return files_; }
+
   // The job of a point on a machine of so many NPUs. kBadInput for what is none, or cannot be
   // generated. What `etude generate` warns of is said once, with the first point. Thread-safe;
   // `hash` is that of HashOf.
@@ -43,7 +46,9 @@ class SweepJobs {
     std::weak_ptr<const SimJob> job;
   };
 
-  Result<std::string> HashFiles(const SweepJobSource& source, int64_t npus) const;
+  Result<std::string> HashFiles(const SweepJobSource& source, int64_t npus);
+  // Adds to `listing` what is in `file`, by `name`.
+  Status Add(const std::string& name, const std::string& file, std::string& listing);
   // The path of the generated job, which is made unless it is there and undamaged.
   Result<std::string> Generate(const SweepPoint& point, const std::string& hash,
                                const RunContext& context);
@@ -58,6 +63,7 @@ class SweepJobs {
   const std::string folder_;
   const Console& console_;
   std::map<std::pair<SweepJobSource, int64_t>, std::string> hashes_;
+  std::set<std::string> files_;
   std::mutex mutex_;                                    // of slots_ and warned_
   std::map<std::string, std::unique_ptr<Slot>> slots_;  // by hash
   std::set<std::string, std::less<>> warned_;

@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "src/report/format.h"
+#include "src/sim/link_faults.h"
 #include "src/sim/roofline_use.h"
 #include "src/trace/rank_set.h"
 
@@ -127,10 +128,11 @@ Table TimesTable(const SimAccount& account) {
     return std::tuple(one.end.value_or(account.step), -one.times.idle(), -one.first);
   };
   const auto [first, last] = std::ranges::minmax_element(account.classes, {}, key);
-  // Of an interrupted simulation who would have ended last is not known.
-  if (last->end) add("last to end", last->first, *last);
+  // Where a rank does not end, who is the last is not known.
+  if (!std::ranges::all_of(account.classes, &SimClassAccount::finished)) return table;
+  add("last to end", last->first, *last);
   const bool differ = first->end != last->end || first->times.idle() != last->times.idle();
-  if (differ && first->end) add("first to end", first->first, *first);
+  if (differ) add("first to end", first->first, *first);
   return table;
 }
 
@@ -224,8 +226,14 @@ Table LinksTable(const SimMachine& machine, const SimResult& result, const SimAc
   const auto device = [&](int64_t number) {
     return number == machine.npus() ? std::string("switch") : std::to_string(number);
   };
+  const LinkFaults faults(machine);
+  const auto end = [&](int64_t number) {
+    return number == machine.npus() ? LinkFaults::kSwitch : number;
+  };
   for (const SimLinkUse* link : links) {
-    const double most = machine.dims[link->dim].bandwidth * kGibPerSecond *
+    // Of all links along a dimension the whole bandwidth, whether one of them is slow or not.
+    const double share = link->to ? faults.Of(link->dim, end(link->from), end(*link->to)).share : 1;
+    const double most = share * machine.dims[link->dim].bandwidth * kGibPerSecond *
                         (static_cast<double>(account.step) / 1e9);
     std::vector<Cell> row = {link->to ? device(link->from) : names[static_cast<size_t>(link->from)],
                              link->to ? device(*link->to) : std::string("others"),

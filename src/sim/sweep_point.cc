@@ -282,6 +282,12 @@ Status SweepPlanner::ApplyToMachine(const SweepSetting& setting, Json& machine) 
                   fmt::join(setting.path, "."), setting.path[1]));
 }
 
+std::vector<std::string> SweepPlanner::files() const {
+  std::vector<std::string> paths;
+  for (const auto& [key, content] : files_) paths.push_back(key.second);
+  return paths;
+}
+
 Result<Json> SweepPlanner::ReadSection(const SweepSetting& setting) {
   const std::string& section = setting.path[0];
   const std::string path = PathOf(setting.value.get<std::string>());

@@ -64,6 +64,9 @@ class SweepPlanner {
   // kBadInput with the point for what does not fit together, kIo for files.
   Result<SweepPoint> PointAt(size_t index);
 
+  // The files of machines that were read so far.
+  std::vector<std::string> files() const;
+
  private:
   Status Apply(const SweepSetting& setting, SweepPoint& point);
   Status ApplyToMachine(const SweepSetting& setting, nlohmann::json& machine);
