@@ -17,6 +17,7 @@
 
 #include "src/trace/carried_stats.h"
 #include "src/trace/other_process.h"
+#include "src/trace/simulated.h"
 
 namespace etude {
 namespace {
@@ -92,6 +93,7 @@ class Judge {
     ForEachNode(trace_, [&](NodeId node) {
       const NodeKind kind = trace_.kind(node);
       if (kind == NodeKind::kProcess || kind == NodeKind::kThread) return;
+      if (!trace_.duration(node)) ++untimed_;
       ++(trace_.place(node) == Place::kDevice ? device_nodes_ : host_nodes_);
     });
   }
@@ -125,6 +127,10 @@ class Judge {
         count != 0) {
       Say(Above(Share(count, nodes), kTooMany), "unknown_durations",
           Counted(count, "node has", "nodes have") + " no valid duration");
+    }
+    if (IsSimulated(trace_) && untimed_ != 0) {
+      Say(Above(Share(untimed_, nodes), kTooMany), "unfinished_simulation",
+          fmt::format("the simulation came to the end of {} of {} nodes", nodes - untimed_, nodes));
     }
   }
 
@@ -312,6 +318,7 @@ class Judge {
   Stats stats_;
   Health health_;
   uint64_t host_nodes_ = 0;
+  uint64_t untimed_ = 0;
   uint64_t device_nodes_ = 0;
 };
 

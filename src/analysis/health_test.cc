@@ -9,6 +9,7 @@
 #include "src/formats/kineto_reader.h"
 #include "src/formats/test_support.h"
 #include "src/trace/carried_stats.h"
+#include "src/trace/simulated.h"
 #include "src/trace/trace_builder.h"
 
 namespace etude {
@@ -124,6 +125,27 @@ TEST(Health, WhatWasMetOnTheWayIsCarriedAlong) {
   for (row.source_id = 0; row.source_id < 10; ++row.source_id) again.AddNode(row);
   const Health health = Judged(again.Finish().value());
   EXPECT_EQ(Names(health), (Expected{"host_link_rate", "truncated"}));
+  EXPECT_EQ(health.verdict(), Verdict::kDontTrust);
+}
+
+TEST(Health, SimulationsThatDidNotComeToTheEnd) {
+  const auto judged = [](bool is_simulated) {
+    TraceBuilder builder;
+    NodeRow row;
+    row.kind = NodeKind::kCompute;
+    row.place = Place::kDevice;
+    for (row.source_id = 0; row.source_id < 10; ++row.source_id) {
+      row.duration.reset();
+      if (row.source_id < 8) row.duration = Nanos{5};
+      builder.AddNode(row);
+    }
+    if (is_simulated) StateSimulated(builder);
+    return Judged(builder.Finish().value());
+  };
+  EXPECT_EQ(Names(judged(false)), Expected{});
+  const Health health = judged(true);
+  EXPECT_EQ(Names(health), Expected{"unfinished_simulation"});
+  EXPECT_EQ(health.reasons[0].text, "the simulation came to the end of 8 of 10 nodes");
   EXPECT_EQ(health.verdict(), Verdict::kDontTrust);
 }
 

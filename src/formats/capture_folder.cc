@@ -123,6 +123,11 @@ Result<std::vector<Candidate>> FindTraces(const std::string& path, const RunCont
       damaged.push_back(trace.path +
                         ": found other bytes, expected a native capture: it is damaged");
     }
+    if (trace.kind == FileKind::kUnknown && name.ends_with(".et")) {
+      damaged.push_back(trace.path +
+                        (beginning.empty() ? ": found no bytes" : ": found other bytes") +
+                        ", expected a Chakra trace: it is damaged");
+    }
     CaptureRank scratch;
     if (FileOfKind(scratch, trace.kind) == nullptr) continue;
     trace.rank = RankFromName(name);

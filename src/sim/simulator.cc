@@ -51,7 +51,7 @@ class SimEngine final : private MessageListener, private NodeListener, private H
       }
       const SimEvent event = timeline_.Take();
       if (timeline_.now() > kLongestSimulation) {
-        return BadInput("found work that takes more than three years");
+        return BadInput(RankOf(event) + "found work that takes more than three years");
       }
       Do(event);
     }
@@ -131,9 +131,17 @@ class SimEngine final : private MessageListener, private NodeListener, private H
   void Fail(SimIndex rank, SimIndex node, std::string_view what) override {
     if (failed_) return;
     const uint64_t id = input_.ProgramOf(rank).source_ids[node];
+    failed_ = Error{ErrorCode::kBadInput, fmt::format("{}: node {}: {}", NameOf(rank), id, what)};
+  }
+  std::string NameOf(SimIndex rank) const {
     const int64_t place = input_.PlaceOf(rank);
-    const std::string name = options_.name ? options_.name(place) : fmt::format("rank {}", place);
-    failed_ = Error{ErrorCode::kBadInput, fmt::format("{}: node {}: {}", name, id, what)};
+    return options_.name ? options_.name(place) : fmt::format("rank {}", place);
+  }
+  // "rank 3: ": who has planned an event; "": a link.
+  std::string RankOf(const SimEvent& event) {
+    if (event.kind == SimEventKind::kLocal) return NameOf(timeline_.RankOf(event.subject)) + ": ";
+    if (event.kind != SimEventKind::kArrival) return "";
+    return NameOf(messages_.SourceOf(event)) + ": ";
   }
 
   const SimInput& input_;
