@@ -31,7 +31,9 @@ std::string FileOfRank(const std::string& prefix, int64_t rank) {
 }
 
 Result<Trace> ReadRankOfPrefix(const std::string& prefix, int64_t rank, const Console& console) {
-  return ReadTrace(FileOfRank(prefix, rank), {.strict = console.strict()}, console.context());
+  RunContext silent = console.context();
+  silent.warn = {};  // it was read before
+  return ReadTrace(FileOfRank(prefix, rank), {.strict = console.strict()}, silent);
 }
 
 std::string RanksLine(const std::string& prefix, int64_t ranks, uint64_t bytes) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -150,22 +151,35 @@ Result<SimWorkload> ReadSimFiles(const std::string& prefix, int64_t ranks,
   SimWorkload workload;
   SharedPrograms programs;
   EqualFiles files(prefix, context.limits);
+  std::map<int64_t, size_t> warned_of;  // ranks, with how many others have the same bytes
   bool warned = false;
   for (int64_t rank = 0; rank < ranks; ++rank) {
     ETUDE_ASSIGN_OR_RETURN(const std::optional<int64_t> same, files.Before(rank));
     if (same) {
+      if (const auto found = warned_of.find(*same); found != warned_of.end()) ++found->second;
       workload.ranks.push_back(workload.ranks[static_cast<size_t>(*same)]);
       continue;
     }
     const std::string path = files.PathOf(rank);
+    RunContext noting = context;
+    noting.warn = [&](std::string_view text) {
+      warned_of.emplace(rank, 0);
+      context.Warn(text);
+    };
     ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path, context.limits));
-    ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(source, options, context));
-    WarnOfIds(trace, path, context);
+    ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(source, options, noting));
+    WarnOfIds(trace, path, noting);
     if (!warned) warned = WarnOfGroupName(trace, path, context);
     Result<SimRank> made = MakeSimRank(trace);
     if (!made) return BadInput(path + ": " + made.error().message);
     programs.Share(*made);
     workload.ranks.push_back(*std::move(made));
+  }
+  for (const auto& [rank, others] : warned_of) {
+    if (others == 0) continue;
+    context.Warn(fmt::format("{}: so {} of {} more rank{} with the same bytes", files.PathOf(rank),
+                             others == 1 ? "is that" : "are those", others,
+                             others == 1 ? "" : "s"));
   }
   return workload;
 }
