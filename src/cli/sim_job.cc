@@ -234,8 +234,8 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
 }  // namespace
 
 Status CheckRankFiles(const std::string& prefix, int64_t npus) {
-  if (Exists(RankFileOf(prefix, npus - 1)))
-    return {};  // one between that is missing is told when it is read
+  // One between that is not there is told when it is read.
+  if (Exists(RankFileOf(prefix, npus - 1))) return {};
   int64_t ranks = 0;
   while (ranks < npus && Exists(RankFileOf(prefix, ranks))) ++ranks;
   if (ranks == 0 || ranks == npus) return {};
