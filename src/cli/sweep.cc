@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -313,7 +314,8 @@ class Sweep {
     context.stop = stop_;
     context.warn = [&](std::string_view text) {
       const std::lock_guard lock(mutex_);
-      console_.context().Warn(text);
+      // A job may be read again for a later point.
+      if (said_.emplace(text).second) console_.context().Warn(text);
     };
     Result<SweepOutcome> outcome = OutcomeOf(task, last, context);
     if (!outcome) {
@@ -383,8 +385,9 @@ class Sweep {
   SweepJobs jobs_;
   std::vector<SweepTask> tasks_;
   SweepResults results_;
-  std::mutex mutex_;  // of planner_, results_, error_ and the console while tasks run
+  std::mutex mutex_;  // of planner_, results_, error_, said_ and the console while tasks run
   std::optional<Error> error_;
+  std::set<std::string> said_;               // warnings
   const std::atomic<bool>* stop_ = nullptr;  // while tasks run
 };
 
