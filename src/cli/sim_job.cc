@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 
 #include "src/analysis/comm_log.h"
-#include "src/base/quantity.h"
 #include "src/cli/group_ranks.h"
 #include "src/cli/job_classes.h"
 #include "src/cli/job_health.h"
+#include "src/cli/output_files.h"
 #include "src/formats/job_folder.h"
 #include "src/report/format.h"
 #include "src/sim/workload.h"
@@ -38,27 +38,12 @@ bool IsPrefix(const std::string& path) { return !Exists(path) && Exists(RankFile
 
 // kBadInput where PREFIX.N.et are there but not all before them.
 Status CheckNoGap(const std::string& prefix) {
-  const std::filesystem::path path(prefix);
-  const std::string name = path.filename().string() + ".";
-  std::error_code error;
-  std::vector<int64_t> ranks;
-  for (const auto& entry : std::filesystem::directory_iterator(
-           path.has_parent_path() ? path.parent_path() : ".", error)) {
-    const std::string file = entry.path().filename().string();
-    if (!file.starts_with(name) || !file.ends_with(".et")) continue;
-    if (file.size() <= name.size() + 3) continue;
-    const std::string number = file.substr(name.size(), file.size() - name.size() - 3);
-    const auto rank = ParseWhole(number);
-    if (rank && std::to_string(*rank) == number) ranks.push_back(*rank);
-  }
-  std::ranges::sort(ranks);
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    if (ranks[i] == static_cast<int64_t>(i)) continue;
-    return BadInput(fmt::format("{}: is not there, expected it before {}",
-                                RankFileOf(prefix, static_cast<int64_t>(i)),
-                                RankFileOf(prefix, ranks[i])));
-  }
-  return {};
+  int64_t ranks = 0;
+  while (Exists(RankFileOf(prefix, ranks))) ++ranks;
+  const auto beyond = RankFileBeyond(prefix + ".", ".et", ranks);
+  if (!beyond) return {};
+  return BadInput(
+      fmt::format("{}: is not there, expected it before {}", RankFileOf(prefix, ranks), *beyond));
 }
 
 tl::unexpected<Error> OtherSize(const std::string& path, int64_t ranks, int64_t npus) {
