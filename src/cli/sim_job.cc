@@ -24,10 +24,6 @@
 namespace etude {
 namespace {
 
-std::string RankFileOf(const std::string& prefix, int64_t rank) {
-  return fmt::format("{}.{}.et", prefix, rank);
-}
-
 bool Exists(const std::string& path) {
   std::error_code error;
   return std::filesystem::exists(path, error);

@@ -16,6 +16,7 @@
 #include "src/formats/read_trace.h"
 #include "src/report/format.h"
 #include "src/sim/simulated_job.h"
+#include "src/sim/workload.h"
 
 namespace etude {
 namespace {
@@ -26,19 +27,15 @@ std::string PrefixIn(const std::string& folder) {
   return (std::filesystem::path(folder) / "chakra").string();
 }
 
-std::string FileOfRank(const std::string& prefix, int64_t rank) {
-  return fmt::format("{}.{}.et", prefix, rank);
-}
-
 Result<Trace> ReadRankOfPrefix(const std::string& prefix, int64_t rank, const Console& console) {
   RunContext silent = console.context();
   silent.warn = {};  // it was read before
-  return ReadTrace(FileOfRank(prefix, rank), {.strict = console.strict()}, silent);
+  return ReadTrace(RankFileOf(prefix, rank), {.strict = console.strict()}, silent);
 }
 
 std::string RanksLine(const std::string& prefix, int64_t ranks, uint64_t bytes) {
-  std::string text = "wrote " + FileOfRank(prefix, 0);
-  if (ranks > 1) text += " … " + FileOfRank(prefix, ranks - 1);
+  std::string text = "wrote " + RankFileOf(prefix, 0);
+  if (ranks > 1) text += " … " + RankFileOf(prefix, ranks - 1);
   return text + fmt::format(": {}, {}", FormatCount(static_cast<uint64_t>(ranks), "rank"),
                             FormatBytes(Bytes{static_cast<int64_t>(bytes)}));
 }
@@ -54,7 +51,7 @@ Result<Lines> WriteRanks(const std::string& folder, int64_t ranks, const GroupRa
   for (int64_t rank = 0; rank < ranks; ++rank) {
     ETUDE_ASSIGN_OR_RETURN(const Trace trace, trace_of(rank));
     ETUDE_ASSIGN_OR_RETURN(const ChakraWriteReport report,
-                           WriteChakraFile(trace, FileOfRank(prefix, rank)));
+                           WriteChakraFile(trace, RankFileOf(prefix, rank)));
     bytes += report.bytes;
   }
   Lines lines{RanksLine(prefix, ranks, bytes)};

@@ -27,6 +27,7 @@
 #include "src/formats/byte_source.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/job_folder.h"
+#include "src/sim/workload.h"
 #include "src/transform/read_job.h"
 
 namespace etude {
@@ -37,10 +38,6 @@ namespace fs = std::filesystem;
 // Patterns and models in text have no classes: they are files, called so.
 constexpr const char* kGeneratedPrefix = "job";
 bool HasClasses(const std::string& what) { return what != "microbench" && what != "text"; }
-
-std::string RankOfPrefix(const std::string& prefix, int64_t rank) {
-  return fmt::format("{}.{}.et", prefix, rank);
-}
 
 Status AddFile(const std::string& name, const std::string& path, const Limits& limits,
                std::string& listing) {
@@ -146,7 +143,7 @@ std::string LastLine(std::string text) {
 Result<std::string> HashOfPrefix(const std::string& prefix, int64_t ranks, const Limits& limits) {
   std::string listing;
   for (int64_t rank = 0; rank < ranks; ++rank) {
-    ETUDE_RETURN_IF_ERROR(AddFile("rank", RankOfPrefix(prefix, rank), limits, listing));
+    ETUDE_RETURN_IF_ERROR(AddFile("rank", RankFileOf(prefix, rank), limits, listing));
   }
   return Sha256(listing);
 }
@@ -205,12 +202,12 @@ Result<std::string> SweepJobs::HashFiles(const SweepJobSource& source, int64_t n
   } else {
     // As many as there are, and whether there is one too many.
     int64_t ranks = 0;
-    while (ranks <= npus && fs::exists(RankOfPrefix(path, ranks))) ++ranks;
+    while (ranks <= npus && fs::exists(RankFileOf(path, ranks))) ++ranks;
     const int64_t read = std::clamp<int64_t>(ranks, 1, npus);
     ETUDE_ASSIGN_OR_RETURN(listing, HashOfPrefix(path, read, console_.context().limits));
-    for (int64_t rank = 0; rank < read; ++rank) files_.insert(RankOfPrefix(path, rank));
+    for (int64_t rank = 0; rank < read; ++rank) files_.insert(RankFileOf(path, rank));
     if (ranks > npus) listing += "more\n";
-    if (groups.empty()) groups = GroupsBeside({RankOfPrefix(path, 0)});
+    if (groups.empty()) groups = GroupsBeside({RankFileOf(path, 0)});
   }
   if (!groups.empty()) ETUDE_RETURN_IF_ERROR(Add("groups", groups, listing));
   return Sha256(fmt::format("{}{} {}", listing, source.compute, source.fill_ranks));

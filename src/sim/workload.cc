@@ -86,11 +86,9 @@ class EqualFiles {
  public:
   EqualFiles(const std::string& prefix, const Limits& limits) : prefix_(prefix), limits_(limits) {}
 
-  std::string PathOf(int64_t rank) const { return fmt::format("{}.{}.et", prefix_, rank); }
-
   // A rank asked of before whose file has the bytes of `rank`'s.
   Result<std::optional<int64_t>> Before(int64_t rank) {
-    ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(PathOf(rank), limits_));
+    ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(RankFileOf(prefix_, rank), limits_));
     uint64_t hash = 0;
     size_t pieces = 0;
     std::string only;
@@ -116,8 +114,8 @@ class EqualFiles {
 
  private:
   Result<bool> Same(int64_t a, int64_t b) const {
-    ETUDE_ASSIGN_OR_RETURN(ByteSource one, ByteSource::Open(PathOf(a), limits_));
-    ETUDE_ASSIGN_OR_RETURN(ByteSource other, ByteSource::Open(PathOf(b), limits_));
+    ETUDE_ASSIGN_OR_RETURN(ByteSource one, ByteSource::Open(RankFileOf(prefix_, a), limits_));
+    ETUDE_ASSIGN_OR_RETURN(ByteSource other, ByteSource::Open(RankFileOf(prefix_, b), limits_));
     while (true) {
       ETUDE_ASSIGN_OR_RETURN(const std::string_view piece, one.Next());
       ETUDE_ASSIGN_OR_RETURN(const std::string_view piece_of_other, other.Next());
@@ -146,6 +144,10 @@ void SharedPrograms::Share(SimRank& rank) {
   known_.emplace(hash, rank.program);
 }
 
+std::string RankFileOf(const std::string& prefix, int64_t rank) {
+  return fmt::format("{}.{}.et", prefix, rank);
+}
+
 Result<SimWorkload> ReadSimFiles(const std::string& prefix, int64_t ranks,
                                  const ReadOptions& options, const RunContext& context) {
   SimWorkload workload;
@@ -160,7 +162,7 @@ Result<SimWorkload> ReadSimFiles(const std::string& prefix, int64_t ranks,
       workload.ranks.push_back(workload.ranks[static_cast<size_t>(*same)]);
       continue;
     }
-    const std::string path = files.PathOf(rank);
+    const std::string path = RankFileOf(prefix, rank);
     RunContext noting = context;
     noting.warn = [&](std::string_view text) {
       warned_of.emplace(rank, 0);
@@ -177,9 +179,9 @@ Result<SimWorkload> ReadSimFiles(const std::string& prefix, int64_t ranks,
   }
   for (const auto& [rank, others] : warned_of) {
     if (others == 0) continue;
-    context.Warn(fmt::format("{}: so {} of {} more rank{} with the same bytes", files.PathOf(rank),
-                             others == 1 ? "is that" : "are those", others,
-                             others == 1 ? "" : "s"));
+    context.Warn(fmt::format("{}: so {} of {} more rank{} with the same bytes",
+                             RankFileOf(prefix, rank), others == 1 ? "is that" : "are those",
+                             others, others == 1 ? "" : "s"));
   }
   return workload;
 }

@@ -26,6 +26,9 @@ class SharedPrograms {
   std::unordered_multimap<uint64_t, std::shared_ptr<const SimProgram>> known_;  // by content
 };
 
+// PREFIX.RANK.et: a rank's file, as ASTRA-sim names it.
+std::string RankFileOf(const std::string& prefix, int64_t rank);
+
 // PREFIX.0.et to PREFIX.N.et for `ranks` ranks. kIo for one that cannot be read, kBadInput for one
 // that is no trace.
 Result<SimWorkload> ReadSimFiles(const std::string& prefix, int64_t ranks,
