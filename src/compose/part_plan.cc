@@ -1,7 +1,6 @@
 #include "src/compose/part_plan.h"
 
 #include <algorithm>
-#include <set>
 #include <unordered_set>
 #include <utility>
 
@@ -298,52 +297,51 @@ class PartPlanner {
   // Communication that does not run as recorded, and where the program waited for it.
   struct Wait {
     NodeId communication;
-    NodeId before;         // kNone: at the end of the part
-    bool at_once = false;  // right behind it, whatever came next
+    NodeId before;               // kNone: at the end of the part
+    bool at_once = false;        // right behind it, whatever came next
+    std::optional<Nanos> until;  // when it was over, as far as the trace says
   };
 
-  bool IsChangedCommunication(NodeId node) const {
-    if (!IsCommOperator(FullOperatorName(SchemaOf(trace_, node)))) return false;
-    return is_out(node) || (!plan_.scaled.empty() && plan_.scaled[node.index()]);
-  }
+  bool IsScaled(NodeId node) const { return !plan_.scaled.empty() && plan_.scaled[node.index()]; }
 
-  // As a replay waits: before the first operator that has memory of the communication.
-  void FindWaits() {
+  // Where those of the operators that are `changed` communication were waited for; what these call
+  // waits for nothing.
+  template <class Operators, class Changed>
+  void AddWaits(Operators is_operator, Changed is_changed) {
     const RecordedStep& steps = source_.steps;
-    std::unordered_map<StorageVersion, NodeId> busy;
+    std::vector<NodeId> operators;
     std::optional<uint32_t> inside;  // up to this position is what communication called
     for (const NodeId node : steps.nodes()) {
       const uint32_t position = steps.position(node);
       if (inside && position <= *inside) continue;
-      if (!chosen_[node.index()] || !source_.is_operator(node)) continue;
-      for (const DataFlow::Use& use : source_.flow.inputs(node)) {
-        const auto found = use.version ? busy.find(use.version) : busy.end();
-        if (found == busy.end()) continue;
-        const NodeId communication = found->second;
-        // What is not in the part does not wait for what is.
-        if (!is_out(communication) && !kept_[node.index()]) continue;
-        waits_.push_back({.communication = communication, .before = node});
-        std::erase_if(busy, [&](const auto& row) { return row.second == communication; });
-      }
-      if (!IsChangedCommunication(node)) continue;
-      inside = steps.last_inside(position);
-      if (IsSynchronous(trace_, node)) {
-        waits_.push_back({.communication = node, .before = NodeId::None(), .at_once = true});
-        continue;
-      }
-      for (const DataFlow::Use& use : source_.flow.inputs(node)) {
-        if (use.version) busy[use.version] = node;
-      }
+      if (!source_.is_operator(node) || !is_operator(node)) continue;
+      operators.push_back(node);
+      if (is_changed(node)) inside = steps.last_inside(position);
     }
-    std::set<NodeId> left;
-    for (const auto& [version, communication] : busy) left.insert(communication);
-    for (const NodeId node : left) {
-      waits_.push_back({.communication = node, .before = NodeId::None()});
+    for (const auto& wait : FindCommunicationWaits(steps, source_.flow, operators)) {
+      const NodeId node = operators[wait.communication];
+      if (!is_changed(node)) continue;
+      const bool is_last = wait.before == operators.size();
+      waits_.push_back({.communication = node,
+                        .before = is_last ? NodeId::None() : operators[wait.before],
+                        .at_once = IsSynchronous(trace_, node),
+                        .until = wait.until});
     }
+  }
+
+  // What is not in the part waits for what is left out of it only.
+  void FindWaits() {
+    const auto communicates = [&](NodeId node) {
+      return IsCommOperator(FullOperatorName(SchemaOf(trace_, node)));
+    };
+    AddWaits([&](NodeId node) { return chosen_[node.index()]; },
+             [&](NodeId node) { return is_out(node) && communicates(node); });
+    AddWaits([&](NodeId node) { return kept_[node.index()]; },
+             [&](NodeId node) { return IsScaled(node) && communicates(node); });
     for (const Wait& wait : waits_) {
-      if (is_out(wait.communication) || !wait.before) continue;
+      if (is_out(wait.communication) || wait.at_once || !wait.before) continue;
       const NodeId run = RunOf(wait.before);
-      if (!run || plan_.scaled[run.index()] || run == RunOf(wait.communication)) continue;
+      if (!run || IsScaled(run) || run == RunOf(wait.communication)) continue;
       plan_.waits.emplace(run, wait.communication);
     }
   }
@@ -356,25 +354,15 @@ class PartPlanner {
     std::unordered_map<NodeId, Nanos> at_once;
   };
   LeftOutWaits FindLeftOutWaits() const {
-    std::vector<NodeId> communications;
-    for (const Wait& wait : waits_) {
-      if (is_out(wait.communication)) communications.push_back(wait.communication);
-    }
-    std::unordered_map<NodeId, Nanos> ends;
-    for (const CommunicationWait& wait :
-         FindCommunicationWaits(source_.steps, source_.flow, communications)) {
-      if (wait.until) ends.emplace(communications[wait.communication], *wait.until);
-    }
     LeftOutWaits waits;
     for (const Wait& wait : waits_) {
-      const auto end = ends.find(wait.communication);
-      if (end == ends.end()) continue;
+      if (!wait.until || !is_out(wait.communication)) continue;
       const NodeId run = wait.before ? RunOf(wait.before) : NodeId::None();
       if (wait.at_once) {
-        waits.at_once.emplace(wait.communication, end->second);
+        waits.at_once.emplace(wait.communication, *wait.until);
       } else if (run || !wait.before) {
-        Nanos& until = waits.before.emplace(run, end->second).first->second;
-        until = std::max(until, end->second);
+        Nanos& until = waits.before.emplace(run, *wait.until).first->second;
+        until = std::max(until, *wait.until);
       }
     }
     return waits;
