@@ -155,8 +155,8 @@ probabilities, learning rates); how indices are distributed, as an exponent{}.
 ## Files
 
 * `step{}.cc`, `step{}.py`: {}, {} calls in the text; repeated parts are loops.
-* `step{}.data`: the forms of tensors, the memory that is there before the step, and numbers of slots that
-  follow no formula.
+* `step{}.data`: the forms of tensors, the memory that is there before the step, and numbers in the
+  code that follow no formula.
 * `benchmark.h`, `main.cc`, `CMakeLists.txt`; `benchmark.py`, `runtime.py`: what runs and times it.
 )",
                   size == 1 ? "" : "; how many ranks there are and which of them form groups",

@@ -4,9 +4,11 @@
 #include <bit>
 #include <cstddef>
 #include <map>
-#include <numeric>
+#include <queue>
 #include <span>
+#include <string_view>
 #include <tuple>
+#include <utility>
 
 namespace etude {
 namespace {
@@ -30,7 +32,7 @@ void ForEachSlot(Call& call, Fn fn) {
   for (auto& slot : call.released) fn(slot, SlotUse::kEmpties);
 }
 
-// What the rounds of a loop must have in common: all but the numbers of slots and forms.
+// What the rounds of a loop must have in common: all but numbers.
 using Signature = std::tuple<int32_t, std::vector<size_t>, std::vector<bool>>;
 
 Signature SignatureOf(const ProgramCall& call) {
@@ -46,19 +48,30 @@ Signature SignatureOf(const ProgramCall& call) {
           std::move(there)};
 }
 
+// Calls `begin` to `end` that repeat themselves: each is of the kind of the one a period later.
 struct Repetition {
   size_t begin = 0;
+  size_t end = 0;
   size_t period = 0;
-  size_t repeats = 0;
 
+  size_t repeats() const { return (end - begin) / period; }
+  size_t loop_end() const { return begin + repeats() * period; }
   // Lines that a loop leaves out, less the line of the loop itself.
-  size_t saved() const { return repeats < 2 ? 0 : (repeats - 1) * period - 1; }
+  size_t saved() const { return repeats() < 2 ? 0 : (repeats() - 1) * period - 1; }
+
+  // Whether `b` is to be taken before `a`.
+  friend bool operator<(const Repetition& a, const Repetition& b) {
+    return std::tuple(a.saved(), b.period, b.begin) < std::tuple(b.saved(), a.period, a.begin);
+  }
 };
 
 constexpr size_t kLongestPeriod = 4096;
 
-Repetition BestRepetition(std::span<const int32_t> kinds) {
-  Repetition best;
+using Repetitions = std::priority_queue<Repetition>;
+
+// The longest ones of each period.
+Repetitions FindRepetitions(std::span<const int32_t> kinds) {
+  Repetitions found;
   const size_t longest = std::min(kLongestPeriod, kinds.size() / 2);
   for (size_t period = 1; period <= longest; ++period) {
     size_t same = 0;
@@ -67,30 +80,57 @@ Repetition BestRepetition(std::span<const int32_t> kinds) {
         ++same;
         continue;
       }
-      const Repetition found{.begin = i - same, .period = period, .repeats = same / period + 1};
-      if (found.repeats > 1 && found.saved() > best.saved()) best = found;
+      const Repetition one{.begin = i - same, .end = i + period, .period = period};
+      if (one.saved() > 0) found.push(one);
       same = 0;
     }
   }
-  return best;
+  return found;
+}
+
+// The loops: the repetition that saves most lines, then, again and again, that of what is left.
+std::map<size_t, Repetition> ChooseLoops(std::span<const int32_t> kinds) {
+  Repetitions found = FindRepetitions(kinds);
+  std::map<size_t, Repetition> loops;                // by their begin
+  std::map<size_t, size_t> free{{0, kinds.size()}};  // the ends of what is left, by their begins
+  while (!found.empty()) {
+    const Repetition best = found.top();
+    found.pop();
+    auto left = free.upper_bound(best.begin);
+    if (left != free.begin()) --left;
+    if (left != free.end() && left->first <= best.begin && left->second >= best.end) {
+      const auto [begin, end] = *left;
+      free.erase(left);
+      if (begin < best.begin) free.emplace(begin, best.begin);
+      if (best.loop_end() < end) free.emplace(best.loop_end(), end);
+      loops.emplace(best.begin, best);
+      continue;
+    }
+    for (; left != free.end() && left->first < best.end; ++left) {
+      const Repetition part{.begin = std::max(best.begin, left->first),
+                            .end = std::min(best.end, left->second),
+                            .period = best.period};
+      if (part.begin < part.end && part.saved() > 0) found.push(part);
+    }
+  }
+  return loops;
 }
 
 void AppendBlocks(std::span<const int32_t> kinds, size_t first, std::vector<ProgramBlock>& blocks) {
-  const Repetition best = BestRepetition(kinds);
-  if (best.saved() == 0) {
-    for (size_t i = 0; i < kinds.size(); ++i) {
-      blocks.push_back({.first = static_cast<uint32_t>(first + i)});
-    }
-    return;
+  size_t next = 0;
+  const auto append_calls = [&](size_t end) {
+    for (; next < end; ++next) blocks.push_back({.first = static_cast<uint32_t>(first + next)});
+  };
+  for (const auto& [begin, loop] : ChooseLoops(kinds)) {
+    append_calls(begin);
+    ProgramBlock block{.first = static_cast<uint32_t>(first + begin),
+                       .period = static_cast<uint32_t>(loop.period),
+                       .repeats = static_cast<uint32_t>(loop.repeats())};
+    AppendBlocks(kinds.subspan(begin, loop.period), first + begin, block.body);
+    blocks.push_back(std::move(block));
+    next = loop.loop_end();
   }
-  AppendBlocks(kinds.first(best.begin), first, blocks);
-  ProgramBlock loop{.first = static_cast<uint32_t>(first + best.begin),
-                    .period = static_cast<uint32_t>(best.period),
-                    .repeats = static_cast<uint32_t>(best.repeats)};
-  AppendBlocks(kinds.subspan(best.begin, best.period), first + best.begin, loop.body);
-  blocks.push_back(std::move(loop));
-  const size_t end = best.begin + best.period * best.repeats;
-  AppendBlocks(kinds.subspan(end), first + end, blocks);
+  append_calls(kinds.size());
 }
 
 // Numbers of one value become one slot: where PyTorch puts them in memory, one or many, differs
@@ -122,7 +162,112 @@ void UniteNumbers(Program& program) {
   }
 }
 
+// Calls `fn` for each value of the operator and of its lists, always in one order.
+template <typename Operator, typename Fn>
+void ForEachValue(Operator& op, const Fn& fn) {
+  const auto visit = [&](const auto& self, auto& value) -> void {
+    fn(value);
+    for (auto& item : value.items) self(self, item);
+  };
+  for (auto& argument : op.arguments) visit(visit, argument.value);
+}
+
+// The whole numbers of the operator that a call could hold.
+std::vector<int32_t> NumbersOf(const ProgramOperator& op) {
+  std::vector<int32_t> numbers;
+  ForEachValue(op, [&](const ProgramValue& value) {
+    const bool fits =
+        value.kind == ProgramValue::Kind::kInt && std::in_range<int32_t>(value.integer);
+    if (fits) numbers.push_back(static_cast<int32_t>(value.integer));
+  });
+  return numbers;
+}
+
+// The operator with `with(k)` for the k-th of its NumbersOf.
+template <typename With>
+ProgramOperator WithNumbers(ProgramOperator op, With with) {
+  size_t next = 0;
+  ForEachValue(op, [&](ProgramValue& value) {
+    if (value.kind != ProgramValue::Kind::kInt || !std::in_range<int32_t>(value.integer)) return;
+    value = with(next++, value);
+  });
+  return op;
+}
+
+// Those of one name that are alike but for whole numbers.
+struct Family {
+  ProgramOperator form;  // with 0 for all numbers
+  std::vector<size_t> members;
+};
+
+std::vector<Family> FamiliesOf(const std::vector<ProgramOperator>& operators) {
+  std::vector<Family> families;
+  std::map<std::string_view, std::vector<size_t>> by_name;  // of families
+  for (size_t i = 0; i < operators.size(); ++i) {
+    ProgramOperator form = WithNumbers(operators[i], [](size_t, const ProgramValue& value) {
+      return ProgramValue{.kind = value.kind};
+    });
+    std::vector<size_t>& alike = by_name[operators[i].name];
+    const auto known =
+        std::ranges::find_if(alike, [&](size_t one) { return families[one].form == form; });
+    if (known != alike.end()) {
+      families[*known].members.push_back(i);
+      continue;
+    }
+    alike.push_back(families.size());
+    families.push_back({.form = std::move(form), .members = {i}});
+  }
+  return families;
+}
+
 }  // namespace
+
+void ShareOperators(Program& program) {
+  constexpr size_t kMany = 16;
+  std::vector<ProgramOperator> shared;
+  std::vector<std::vector<int32_t>> numbers(program.operators.size());  // that calls hold
+  std::vector<size_t> shared_of(program.operators.size());
+  for (const Family& family : FamiliesOf(program.operators)) {
+    const ProgramOperator& first = program.operators[family.members.front()];
+    if (family.members.size() < kMany) {
+      for (const size_t member : family.members) {
+        shared_of[member] = shared.size();
+        shared.push_back(program.operators[member]);
+      }
+      continue;
+    }
+    const std::vector<int32_t> usual = NumbersOf(first);
+    std::vector<bool> differs(usual.size());
+    for (const size_t member : family.members) {
+      const std::vector<int32_t> own = NumbersOf(program.operators[member]);
+      for (size_t k = 0; k < own.size(); ++k) differs[k] = differs[k] || own[k] != usual[k];
+    }
+    for (const size_t member : family.members) {
+      const std::vector<int32_t> own = NumbersOf(program.operators[member]);
+      for (size_t k = 0; k < own.size(); ++k) {
+        if (differs[k]) numbers[member].push_back(own[k]);
+      }
+      shared_of[member] = shared.size();
+    }
+    int64_t next = 0;
+    shared.push_back(WithNumbers(first, [&](size_t k, const ProgramValue& value) {
+      if (!differs[k]) return value;
+      return ProgramValue{.kind = ProgramValue::Kind::kNumber, .integer = next++};
+    }));
+  }
+  std::vector<int32_t> number_of(shared.size(), -1);
+  program.operators.clear();
+  for (ProgramCall& call : program.calls) {
+    const auto op = static_cast<size_t>(call.op);
+    call.numbers = numbers[op];
+    int32_t& number = number_of[shared_of[op]];
+    if (number < 0) {
+      number = static_cast<int32_t>(program.operators.size());
+      program.operators.push_back(std::move(shared[shared_of[op]]));
+    }
+    call.op = number;
+  }
+}
 
 void RenumberSlots(Program& program) {
   UniteNumbers(program);

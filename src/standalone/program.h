@@ -27,6 +27,7 @@ struct ProgramValue {
     kGroup,         // integer: which of Program::groups
     kGroupName,     // integer: of which of Program::groups
     kReduction,     // text: c10d's name, "SUM"
+    kNumber,        // integer: which of the call's numbers
     kList,          // items
   };
   Kind kind = Kind::kNone;
@@ -80,12 +81,14 @@ struct ProgramCall {
     int32_t to = 0;
     int32_t from = 0;
   };
-  int32_t op = 0;                 // of Program::operators
-  int32_t label = -1;             // of Program::labels: the module that calls, if it may be said
-  std::vector<int32_t> awaited;   // communications that are waited for before
-  std::vector<int32_t> clear;     // slots emptied before
-  std::vector<View> views;        // made before the call, in order
-  std::vector<int32_t> inputs;    // slots
+  int32_t op = 0;                // of Program::operators
+  int32_t label = -1;            // of Program::labels: the module that calls, if it may be said
+  std::vector<int32_t> awaited;  // communications that are waited for before
+  std::vector<int32_t> clear;    // slots emptied before
+  std::vector<View> views;       // made before the call, in order
+  std::vector<int32_t> inputs;   // slots
+  std::vector<int32_t>
+      numbers;  // whole numbers among the operator's arguments that calls differ in
   std::vector<int32_t> results;   // slots, or kNoSlot
   std::vector<int32_t> fits;      // per result: the form it is brought to, -1 for none; or empty
   std::vector<Copy> content;      // bytes copied after the call, past the dispatcher
@@ -161,6 +164,11 @@ struct Program {
   int64_t threads = 1;
   ProgramHeap heap;
 };
+
+// Operators that are many and alike but for whole numbers, as those that take one step of a
+// sequence after the other, become one: its calls hold the numbers. Operators are then numbered in
+// the order of their first call.
+void ShareOperators(Program& program);
 
 // Numbers slots in the order of their first use in the step, so that repeated work uses slots at a
 // fixed distance, and equal ranks the same: what fills a slot that was emptied has a number of its

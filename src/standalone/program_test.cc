@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "src/standalone/program_data.h"
 #include "src/standalone/program_text.h"
@@ -81,6 +85,136 @@ TEST(Program, LoopsHoldLoops) {
   EXPECT_EQ(blocks[0].repeats, 5U);
   ASSERT_EQ(blocks[0].body.size(), 2U);
   EXPECT_EQ(blocks[0].body[0].repeats, 7U);
+}
+
+// As FindLoops says it, plainly: the best repetition of all, then what is left of it, inside of it
+// and behind it.
+void AppendPlainly(const std::vector<int32_t>& kinds, size_t begin, size_t end,
+                   std::vector<ProgramBlock>& blocks) {
+  size_t best_begin = 0, best_period = 0, best_repeats = 0, best_saved = 0;
+  for (size_t period = 1; 2 * period <= end - begin; ++period) {
+    for (size_t first = begin; first + 2 * period <= end; ++first) {
+      size_t last = first;
+      while (last + period < end && kinds[last] == kinds[last + period]) ++last;
+      const size_t repeats = (last - first) / period + 1;
+      const size_t saved = repeats < 2 ? 0 : (repeats - 1) * period - 1;
+      if (saved <= best_saved) continue;
+      std::tie(best_begin, best_period, best_repeats) = std::tie(first, period, repeats);
+      best_saved = saved;
+    }
+  }
+  if (best_saved == 0) {
+    for (size_t i = begin; i < end; ++i) blocks.push_back({.first = static_cast<uint32_t>(i)});
+    return;
+  }
+  AppendPlainly(kinds, begin, best_begin, blocks);
+  ProgramBlock loop{.first = static_cast<uint32_t>(best_begin),
+                    .period = static_cast<uint32_t>(best_period),
+                    .repeats = static_cast<uint32_t>(best_repeats)};
+  AppendPlainly(kinds, best_begin, best_begin + best_period, loop.body);
+  blocks.push_back(std::move(loop));
+  AppendPlainly(kinds, best_begin + best_period * best_repeats, end, blocks);
+}
+
+std::string Text(const std::vector<ProgramBlock>& blocks) {
+  std::string text;
+  for (const ProgramBlock& block : blocks) {
+    text += block.body.empty() ? " " + std::to_string(block.first)
+                               : " " + std::to_string(block.repeats) + "(" + Text(block.body) + ")";
+  }
+  return text;
+}
+
+TEST(Program, LoopsAreThoseOfThePlainSearch) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 300; ++round) {
+    // Pieces that repeat, of few kinds.
+    std::vector<int32_t> kinds;
+    const size_t size = 5 + random() % 60;
+    while (kinds.size() < size) {
+      std::vector<int32_t> piece(1 + random() % 6);
+      for (int32_t& kind : piece) kind = static_cast<int32_t>(random() % 3);
+      for (size_t repeats = 1 + random() % 4; repeats > 0; --repeats) {
+        kinds.insert(kinds.end(), piece.begin(), piece.end());
+      }
+    }
+    Program program;
+    for (const int32_t kind : kinds) program.calls.push_back({.op = kind});
+    std::vector<ProgramBlock> plain;
+    AppendPlainly(kinds, 0, kinds.size(), plain);
+    ASSERT_EQ(Text(FindLoops(program)), Text(plain)) << testing::PrintToString(kinds);
+  }
+}
+
+// x = x + narrow(sequence, 0, step, 1), `steps` times: each step an operator of its own.
+Program Sequence(int steps) {
+  Program program;
+  program.operators = {
+      {.name = "aten::add",
+       .overload = "Tensor",
+       .arguments = {{.name = "self", .value = Tensor(0)}, {.name = "other", .value = Tensor(1)}},
+       .returns_one_tensor = true}};
+  int32_t next = 2;
+  for (int step = 0; step < steps; ++step) {
+    const auto integer = [](int64_t value) {
+      return ProgramValue{.kind = Kind::kInt, .integer = value};
+    };
+    program.operators.push_back({.name = "aten::narrow",
+                                 .arguments = {{.name = "self", .value = Tensor(0)},
+                                               {.name = "dim", .value = integer(0)},
+                                               {.name = "start", .value = integer(step)},
+                                               {.name = "length", .value = integer(1)}},
+                                 .returns_one_tensor = true});
+    const int32_t part = next++;
+    const int32_t sum = next++;
+    program.calls.push_back({.op = step + 1, .inputs = {0}, .results = {part}});
+    program.calls.push_back({.op = 0,
+                             .inputs = {step == 0 ? 1 : part - 1, part},
+                             .results = {sum},
+                             .released = {part}});
+  }
+  program.slots = next;
+  ShareOperators(program);
+  RenumberSlots(program);
+  return program;
+}
+
+TEST(Program, OperatorsThatAreAlikeButForNumbersAreOne) {
+  const Program program = Sequence(50);
+  ASSERT_EQ(program.operators.size(), 2U);
+  EXPECT_EQ(program.operators[0].name, "aten::narrow");
+  EXPECT_EQ(program.calls[6].numbers, std::vector<int32_t>{3});
+  EXPECT_TRUE(program.calls[7].numbers.empty());
+  const std::string text = PythonStep(program).text;
+  EXPECT_NE(text.find("    for i in range(50):\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("ops.aten.narrow.default(t[0], 0, i, 1)\n"), std::string::npos) << text;
+  const std::string code = CppStep(program).text;
+  EXPECT_NE(code.find("Op narrow_0{\"aten::narrow\", \"\", {Tensor(0), 0, Number(0), 1}};\n"),
+            std::string::npos)
+      << code;
+  EXPECT_NE(code.find("    narrow_0(t, {0}, {Table(0, i)}, {i});\n"), std::string::npos) << code;
+}
+
+TEST(Program, FewOperatorsStayWhatTheyAre) {
+  const Program program = Sequence(15);
+  EXPECT_EQ(program.operators.size(), 16U);
+  EXPECT_TRUE(program.calls[6].numbers.empty());
+}
+
+// Numbers that a call cannot hold stay in the operator.
+TEST(Program, GreatNumbersAreNotShared) {
+  Program program = Sequence(1);
+  program.calls.clear();
+  const ProgramOperator narrow = program.operators[0];
+  program.operators.clear();
+  for (int64_t i = 0; i < 20; ++i) {
+    ProgramOperator& op = program.operators.emplace_back(narrow);
+    op.arguments[2].value.integer = (int64_t{1} << 40) + i % 2;
+    op.arguments[3].value.integer = i;
+    program.calls.push_back({.op = static_cast<int32_t>(i), .inputs = {0}, .results = {1}});
+  }
+  ShareOperators(program);
+  EXPECT_EQ(program.operators.size(), 20U);  // ten of each
 }
 
 TEST(Program, EveryCallStandsInTheBlocksOnce) {

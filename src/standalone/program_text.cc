@@ -38,6 +38,7 @@ struct CallText {
   std::vector<std::string> clear;
   std::vector<View> views;
   std::vector<std::string> inputs;
+  std::vector<std::string> numbers;
   std::vector<std::string> results;
   std::vector<std::string> fits;  // forms, parallel to results; or empty
   std::vector<Copy> content;
@@ -101,7 +102,7 @@ class StepWriter {
   const Program& program_;
   std::string declarations_;
   std::string functions_;
-  std::vector<std::vector<int32_t>> tables_;  // slots and forms that no formula gives
+  std::vector<std::vector<int32_t>> tables_;  // numbers that no formula gives
   uint32_t calls_ = 0;
   std::vector<Loop> loops_;
   size_t indent_;  // blanks a level
@@ -159,6 +160,7 @@ class StepWriter {
            .form = Number(index, [=](const ProgramCall& one) { return one.views[k].form; })});
     }
     text.inputs = Numbers(index, &ProgramCall::inputs);
+    text.numbers = Numbers(index, &ProgramCall::numbers);
     text.results = Numbers(index, &ProgramCall::results);
     text.fits = Numbers(index, &ProgramCall::fits);
     for (size_t k = 0; k < call.content.size(); ++k) {
@@ -399,6 +401,7 @@ class PythonWriter : public StepWriter {
       case Kind::kGroup: return fmt::format("group({})", value.integer);
       case Kind::kGroupName: return fmt::format("group_name({})", value.integer);
       case Kind::kReduction: return fmt::format("reduction({})", Quoted(value.text));
+      case Kind::kNumber: return text.numbers[static_cast<size_t>(value.integer)];
       case Kind::kList: {
         std::string items;
         for (const ProgramValue& item : value.items) {
@@ -459,7 +462,7 @@ class CppWriter : public StepWriter {
            "#include \"benchmark.h\"\n\nnamespace {\n\n";
   }
 
-  static std::string Slots(const std::vector<std::string>& numbers) {
+  static std::string List(const std::vector<std::string>& numbers) {
     return fmt::format("{{{}}}", fmt::join(numbers, ", "));
   }
 
@@ -467,7 +470,7 @@ class CppWriter : public StepWriter {
     if (IsRange(slots, texts)) {
       Line(fmt::format("ClearRange(t, {}, {});", slots.front(), slots.back() + 1));
     } else if (!texts.empty()) {
-      Line(fmt::format("Clear(t, {});", Slots(texts)));
+      Line(fmt::format("Clear(t, {});", List(texts)));
     }
   }
 
@@ -480,8 +483,9 @@ class CppWriter : public StepWriter {
     const std::string way = call.finishes       ? ".Finish("
                             : text.work.empty() ? "("
                                                 : fmt::format(".Begin({}, ", text.work);
-    Line(fmt::format("{}{}t, {}, {});", Name(static_cast<size_t>(call.op)), way, Slots(text.inputs),
-                     Slots(text.results)));
+    const std::string numbers = text.numbers.empty() ? "" : ", " + List(text.numbers);
+    Line(fmt::format("{}{}t, {}, {}{});", Name(static_cast<size_t>(call.op)), way,
+                     List(text.inputs), List(text.results), numbers));
     for (size_t k = 0; k < call.fits.size(); ++k) {
       if (call.fits[k] < 0 || call.results[k] == kNoSlot) continue;
       Line(fmt::format("Fit(t, {}, {});", text.results[k], text.fits[k]));
@@ -514,6 +518,7 @@ class CppWriter : public StepWriter {
       case Kind::kGroup: return fmt::format("Group({})", value.integer);
       case Kind::kGroupName: return fmt::format("GroupName({})", value.integer);
       case Kind::kReduction: return fmt::format("Reduction({})", Quoted(value.text));
+      case Kind::kNumber: return fmt::format("Number({})", value.integer);
       case Kind::kList: {
         std::string items;
         for (const ProgramValue& item : value.items) {

@@ -11,7 +11,7 @@ namespace etude {
 // A program's step as source code. The tables are the same in all languages.
 struct StepText {
   std::string text;
-  std::vector<std::vector<int32_t>> tables;  // of slots and forms that no formula gives
+  std::vector<std::vector<int32_t>> tables;  // numbers that no formula gives
   uint32_t calls = 0;                        // of operators that stand in it
 };
 

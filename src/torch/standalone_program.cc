@@ -178,6 +178,7 @@ class ProgramMaker {
       ETUDE_RETURN_IF_ERROR(AddMemory(outside));
     }
     program_.released_at_end = Slots(plan_.release_at_end);
+    ShareOperators(program_);
     RenumberSlots(program_);
     return std::move(program_);
   }

@@ -6,20 +6,16 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 
 import pytest
 import two_ranks
+from forked_python import LIGHT
 
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
-
-LIGHT = f"""
-import sys, time
-sys.path.insert(0, {str(pathlib.Path(__file__).resolve().parents[1])!r})
-import light_torch
-"""
 
 PROGRAM = LIGHT + """
 import torch
@@ -36,9 +32,13 @@ torch.manual_seed(0)
 torch.set_num_threads(1)
 model = nn.Sequential(nn.Embedding(50, 16), *[SecretBlock(16) for _ in range(12)], nn.Dropout(0.1), nn.Linear(16, 50))
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+sequence = torch.randn(20, 16)
 for _ in range(10):
     x = torch.randint(0, 50, (4, 8))
     optimizer.zero_grad()
+    state = torch.zeros(1, 16)
+    for k in range(20):
+        state = torch.tanh(state + sequence.narrow(0, k, 1))
     with torch.profiler.record_function("secret-loss"):
         loss = nn.functional.cross_entropy(model(x).view(-1, 50), x.view(-1))
     loss.backward()
@@ -169,6 +169,9 @@ def test_the_cpp_program_needs_libtorch_only(made, tmp_path):
 def test_repeated_layers_are_loops(made):
     text = (made / "bench/step.py").read_text()
     assert "for i in range(12):" in text
+    # Steps of a sequence, which differ in where they begin; the last one leaves nothing.
+    assert "for i in range(19):" in text and re.search(r"aten\.narrow\.default\(t\[\d+\], 0, i, 1\)", text)
+    assert len(re.findall(r"^Op narrow_", (made / "bench/step.cc").read_text(), re.M)) == 1
     assert len(text.splitlines()) < 250
 
 

@@ -33,6 +33,9 @@ struct GroupName {
 struct Reduction {
   const char* name;
 };
+struct Number {  // the call's number of this number
+  int number;
+};
 struct RunDevice {};
 struct DType {
   const char* name;
@@ -48,7 +51,7 @@ struct MemoryFormat {
 struct Argument {
   using List = std::vector<Argument>;
   std::variant<None, bool, int64_t, double, std::string, Tensor, Storage, Group, GroupName,
-               Reduction, RunDevice, DType, Layout, MemoryFormat, List>
+               Reduction, Number, RunDevice, DType, Layout, MemoryFormat, List>
       value;
 
   Argument(bool one) : value(one) {}
@@ -70,24 +73,25 @@ class Op {
   Op& operator=(const Op&) = delete;
 
   // Calls it on the tensors in `inputs` (-1: an undefined one) and keeps its results in `results`
-  // (-1: not kept).
-  void operator()(Slots& t, std::initializer_list<int> inputs,
-                  std::initializer_list<int> results) const;
+  // (-1: not kept). `numbers`: those among its arguments in which its calls differ.
+  void operator()(Slots& t, std::initializer_list<int> inputs, std::initializer_list<int> results,
+                  std::initializer_list<int> numbers = {}) const;
   // The same of a communication: one that is waited for at once, and one that goes on until
   // Await(work), at most until the end of the step.
-  void Finish(Slots& t, std::initializer_list<int> inputs,
-              std::initializer_list<int> results) const;
+  void Finish(Slots& t, std::initializer_list<int> inputs, std::initializer_list<int> results,
+              std::initializer_list<int> numbers = {}) const;
   void Begin(int work, Slots& t, std::initializer_list<int> inputs,
-             std::initializer_list<int> results) const;
+             std::initializer_list<int> results, std::initializer_list<int> numbers = {}) const;
 
   // Finds all operators that there are.
   static void FindAll();
 
  private:
-  // An argument ready to be pushed, or the tensors that it is made of.
+  // An argument ready to be pushed, or what it is made of.
   struct Ready {
     enum class Kind {
       kConstant,
+      kNumbers,
       kTensor,
       kStorage,
       kTensors,
@@ -96,14 +100,16 @@ class Op {
     };
     Kind kind = Kind::kConstant;
     c10::IValue constant;
-    std::vector<int> inputs;  // -1: none
+    const Argument* written = nullptr;  // that has numbers
+    c10::TypePtr type;                  // what it becomes
+    std::vector<int> inputs;            // -1: none
     std::vector<std::vector<int>> lists;
   };
   static Ready Prepare(const Argument& argument, const c10::TypePtr& type);
   void Find();
   // Returns what a communication is waited for by, if it is one.
-  c10::IValue Run(Slots& t, std::initializer_list<int> inputs,
-                  std::initializer_list<int> results) const;
+  c10::IValue Run(Slots& t, std::initializer_list<int> inputs, std::initializer_list<int> results,
+                  std::initializer_list<int> numbers) const;
 
   const char* name_;
   const char* overload_;
@@ -122,7 +128,7 @@ void View(Slots& t, int slot, int base, int form);
 // Brings a tensor to this type and these sizes.
 void Fit(Slots& t, int slot, int form);
 void CopyBytes(Slots& t, int to, int from);
-// A number of a slot or a form that follows no formula.
+// A number that follows no formula.
 int Table(int table, int index);
 
 // A step, as a file of the benchmark has it: step.cc, or one file for all ranks that do the same.

@@ -142,12 +142,24 @@ c10::IValue ListOf(const List& items, Get get) {
   return list;
 }
 
-double RealOf(const Argument& item) {
-  if (const auto* real = std::get_if<double>(&item.value)) return *real;
-  return static_cast<double>(std::get<int64_t>(item.value));
+bool HasNumbers(const Argument& argument) {
+  const auto* list = std::get_if<List>(&argument.value);
+  return std::holds_alternative<Number>(argument.value) ||
+         (list != nullptr && std::any_of(list->begin(), list->end(), HasNumbers));
 }
 
-c10::IValue Constant(const Argument& argument, c10::TypePtr type) {
+int64_t IntegerOf(const Argument& item, const int* numbers) {
+  if (const auto* number = std::get_if<Number>(&item.value)) return numbers[number->number];
+  return std::get<int64_t>(item.value);
+}
+
+double RealOf(const Argument& item, const int* numbers) {
+  if (const auto* real = std::get_if<double>(&item.value)) return *real;
+  return static_cast<double>(IntegerOf(item, numbers));
+}
+
+// `numbers`: of the call, for an argument that has some.
+c10::IValue Constant(const Argument& argument, c10::TypePtr type, const int* numbers = nullptr) {
   if (type->kind() == c10::TypeKind::OptionalType) {
     type = type->expectRef<c10::OptionalType>().getElementType();
   }
@@ -156,8 +168,10 @@ c10::IValue Constant(const Argument& argument, c10::TypePtr type) {
     return type->kind() == c10::TypeKind::TensorType ? c10::IValue(at::Tensor()) : c10::IValue();
   }
   if (const auto* one = std::get_if<bool>(&argument.value)) return *one;
-  if (const auto* one = std::get_if<int64_t>(&argument.value)) {
-    return wants_real ? c10::IValue(static_cast<double>(*one)) : c10::IValue(*one);
+  if (std::holds_alternative<int64_t>(argument.value) ||
+      std::holds_alternative<Number>(argument.value)) {
+    const int64_t one = IntegerOf(argument, numbers);
+    return wants_real ? c10::IValue(static_cast<double>(one)) : c10::IValue(one);
   }
   if (const auto* one = std::get_if<double>(&argument.value)) return *one;
   if (const auto* one = std::get_if<std::string>(&argument.value)) return *one;
@@ -174,17 +188,19 @@ c10::IValue Constant(const Argument& argument, c10::TypePtr type) {
   }
   const auto& items = std::get<List>(argument.value);
   switch (type->expectRef<c10::ListType>().getElementType()->kind()) {
-    case c10::TypeKind::FloatType: return ListOf<double>(items, RealOf);
+    case c10::TypeKind::FloatType:
+      return ListOf<double>(items, [&](const Argument& one) { return RealOf(one, numbers); });
     case c10::TypeKind::BoolType:
       return ListOf<bool>(items, [](const Argument& one) { return std::get<bool>(one.value); });
     case c10::TypeKind::NumberType: {
       c10::impl::GenericList list(c10::NumberType::get());
-      for (const Argument& item : items) list.push_back(Constant(item, c10::NumberType::get()));
+      for (const Argument& item : items) {
+        list.push_back(Constant(item, c10::NumberType::get(), numbers));
+      }
       return list;
     }
     default:
-      return ListOf<int64_t>(items,
-                             [](const Argument& one) { return std::get<int64_t>(one.value); });
+      return ListOf<int64_t>(items, [&](const Argument& one) { return IntegerOf(one, numbers); });
   }
 }
 
@@ -222,6 +238,10 @@ Op::Ready Op::Prepare(const Argument& argument, const c10::TypePtr& type) {
       std::vector<int>& inner = ready.lists.emplace_back();
       for (const Argument& one : std::get<List>(item.value)) inner.push_back(InputOf(one));
     }
+  } else if (HasNumbers(argument)) {
+    ready.kind = Ready::Kind::kNumbers;
+    ready.written = &argument;
+    ready.type = type;
   } else {
     ready.constant = Constant(argument, type);
   }
@@ -254,21 +274,21 @@ StepCode::StepCode(int number, void (*step)(Slots&)) {
   Steps()[place] = step;
 }
 
-void Op::operator()(Slots& t, std::initializer_list<int> inputs,
-                    std::initializer_list<int> results) const {
-  Run(t, inputs, results);
+void Op::operator()(Slots& t, std::initializer_list<int> inputs, std::initializer_list<int> results,
+                    std::initializer_list<int> numbers) const {
+  Run(t, inputs, results, numbers);
 }
 
-void Op::Finish(Slots& t, std::initializer_list<int> inputs,
-                std::initializer_list<int> results) const {
-  WaitFor(Run(t, inputs, results));
+void Op::Finish(Slots& t, std::initializer_list<int> inputs, std::initializer_list<int> results,
+                std::initializer_list<int> numbers) const {
+  WaitFor(Run(t, inputs, results, numbers));
 }
 
 void Op::Begin(int work, Slots& t, std::initializer_list<int> inputs,
-               std::initializer_list<int> results) const {
+               std::initializer_list<int> results, std::initializer_list<int> numbers) const {
   const auto place = static_cast<size_t>(work);
   if (works.size() <= place) works.resize(place + 1);
-  works[place] = Run(t, inputs, results);
+  works[place] = Run(t, inputs, results, numbers);
 }
 
 void Await(int work) {
@@ -277,8 +297,8 @@ void Await(int work) {
   WaitFor(std::exchange(works[place], {}));
 }
 
-c10::IValue Op::Run(Slots& t, std::initializer_list<int> inputs,
-                    std::initializer_list<int> results) const {
+c10::IValue Op::Run(Slots& t, std::initializer_list<int> inputs, std::initializer_list<int> results,
+                    std::initializer_list<int> numbers) const {
   thread_local torch::jit::Stack stack;
   const auto input = [&](int number) {
     const int slot = number < 0 ? -1 : inputs.begin()[number];
@@ -288,6 +308,9 @@ c10::IValue Op::Run(Slots& t, std::initializer_list<int> inputs,
   for (const Ready& argument : arguments_) {
     switch (argument.kind) {
       case Ready::Kind::kConstant: stack.push_back(argument.constant); break;
+      case Ready::Kind::kNumbers:
+        stack.push_back(Constant(*argument.written, argument.type, numbers.begin()));
+        break;
       case Ready::Kind::kTensor: stack.emplace_back(input(argument.inputs.front())); break;
       case Ready::Kind::kStorage:
         stack.emplace_back(input(argument.inputs.front()).storage());

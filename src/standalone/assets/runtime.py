@@ -6,7 +6,7 @@ import math
 import torch
 
 FORMS = []  # of tensors: type, offset, sizes, strides
-TABLES = []  # numbers of slots and forms that follow no formula
+TABLES = []  # numbers that follow no formula
 _device = [torch.device("cpu")]
 
 
