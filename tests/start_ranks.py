@@ -1,38 +1,51 @@
-"""Starts a program as ranks of a job on this machine: `python start_ranks.py RANKS PROGRAM ARGUMENT...`.
+"""Starts a program as ranks of a job on this machine: `python -E start_ranks.py RANKS PROGRAM ARGUMENT...`.
 
-As torchrun does, but without importing torch, which takes longer than most programs of tests. Ends with the first exit code that
-is not 0, and ends the ranks that are left then.
+As torchrun does, but its ranks are forks that have torch (forked_python.py), and take the recorder's hook from PYTHONPATH, which -E keeps
+from this process. Ends with the first exit code that is not 0, and ends the ranks that are left then.
 """
 
+import gc
 import os
+import signal
 import socket
-import subprocess
 import sys
-import time
+
+import forked_python
+import light_torch  # noqa: F401
 
 
-def main(ranks, *program):
+def ranks_environments(ranks):
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
     job = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": ranks, "LOCAL_WORLD_SIZE": ranks}
-    running = []
+    return [{**os.environ, **job, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(int(ranks))]
+
+
+def wait_for(running):
     code = 0
-    try:
-        for rank in map(str, range(int(ranks))):
-            environment = {**os.environ, **job, "RANK": rank, "LOCAL_RANK": rank}
-            running.append(subprocess.Popen([sys.executable, *program], env=environment))
-        while running and code == 0:
-            time.sleep(0.02)
-            codes = [process.poll() for process in running]
-            running = [process for process, ended in zip(running, codes) if ended is None]
-            code = next(filter(None, codes), 0)
-    finally:
-        for process in running:
-            process.terminate()
-            process.wait()
+    while running and code == 0:
+        process, status = os.wait()
+        running.discard(process)
+        code = os.waitstatus_to_exitcode(status)
+    for process in running:
+        os.kill(process, signal.SIGTERM)
+    for process in running:
+        os.waitpid(process, 0)
     return code
 
 
+def request_in_fork(ranks, *program):
+    """The request of a rank in its fork; ends with the job in this process."""
+    running = set()
+    gc.freeze()
+    for environment in ranks_environments(ranks):
+        process = os.fork()
+        if process == 0:
+            return {"arguments": list(program), "env": environment, "cwd": os.getcwd()}
+        running.add(process)
+    sys.exit(wait_for(running))
+
+
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    exec(*forked_python.become(request_in_fork(*sys.argv[1:])))

@@ -10,7 +10,12 @@ import textwrap
 
 import pytest
 
-PYTHON_FOLDER = pathlib.Path(__file__).resolve().parents[2] / "python"
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(TESTS))
+import forked_python  # noqa: E402
+from forked_python import LIGHT  # noqa: E402
+
+PYTHON_FOLDER = TESTS.parent / "python"
 HOOK_FOLDER = PYTHON_FOLDER / "etude" / "hook"
 
 
@@ -100,7 +105,8 @@ def names_of(host):
 
 @pytest.fixture
 def run(tmp_path):
-    """run(source, ...) runs a program; keyword arguments set the counts and the command."""
+    """run(source, ...) runs a program; keyword arguments set the counts and the command. `fresh`: by a Python of its own,
+    as commands and Python's options need."""
 
     def run_program(
         source,
@@ -113,6 +119,7 @@ def run(tmp_path):
         environment=None,
         path=(),
         hook=True,
+        fresh=False,
         timeout=120,
     ):
         script = tmp_path / "program.py"
@@ -135,31 +142,20 @@ def run(tmp_path):
             values["ETUDE_RECORD_STEPS"] = str(steps)
             values["ETUDE_RECORD_RECORD_STEPS"] = str(record_steps)
         values.update(environment or {})
-        line = command or [sys.executable, *python_options]
-        process = subprocess.run(
-            [*line, str(script), *arguments],
-            env=values,
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-        )
+        how = {"env": values, "cwd": tmp_path, "timeout": timeout}
+        line = [str(script), *arguments]
+        if fresh or command or python_options:
+            line = [*(command or [sys.executable, *python_options]), *line]
+            process = subprocess.run(line, capture_output=True, text=True, **how)
+        else:
+            process = forked_python.run(line, **how)
         return Result(process, folder)
 
     return run_program
 
 
-TESTS = PYTHON_FOLDER.parent / "tests"
 # Ranks of a job of two; torchrun where it is what is tested.
-TWO_RANKS = (str(TESTS / "start_ranks.py"), "2")
-
-# For programs to begin with.
-LIGHT = f"""
-import os, sys
-sys.path.insert(0, {str(TESTS)!r})
-import light_torch
-del sys.path[0]
-"""
+TWO_RANKS = ("-E", str(TESTS / "start_ranks.py"), "2")
 
 # A model and an optimizer, for programs to begin with.
 SETUP = f"""

@@ -193,5 +193,6 @@ for arguments in ({"warmup": -1}, {"steps": 0}, {"kind": "epoch"}):
         print(error)
 """,
         hook=False,
+        fresh=True,
     )
     assert len(result.out.splitlines()) == 3

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 
+import forked_python
 import pytest
 from conftest import HOOK_FOLDER, PYTHON_FOLDER, SETUP, TWO_RANKS
 from etude.recording import duty_settings
@@ -31,10 +32,12 @@ class Run:
         values["ETUDE_RECORD"] = settings.format(dir=self.folder, library=LIBRARY)
         values["ETUDE_CACHE_DIR"] = str(self._work / "cache")
         values.update(environment or {})
-        done = subprocess.run(
-            [sys.executable, *launcher, str(script)],
-            env=values, cwd=self._work, capture_output=True, text=True, timeout=180,
-        )
+        how = {"env": values, "cwd": self._work, "timeout": 180}
+        if launcher:
+            line = [sys.executable, *launcher, str(script)]
+            done = subprocess.run(line, capture_output=True, text=True, **how)
+        else:
+            done = forked_python.run([str(script)], **how)
         assert done.returncode == code, done.stderr
         self.out, self.err = done.stdout, done.stderr
         return self
@@ -291,12 +294,12 @@ for _ in range(44): train()
 time.sleep(0.5)
 dist.destroy_process_group()
 """
-    setup = SETUP.replace("import os, sys\n", """
-import os, sys
+    setup = SETUP.replace("import os, sys, time\n", """
+import os, sys, time
 if os.environ.get("RANK") == "1":
     os.environ["ETUDE_RECORD"] += ",max_bytes=1K"
 """, 1)
-    run(source, "dir={dir},every=10,library={library}", TWO_RANKS, setup=setup)
+    run(source, "dir={dir},every=10,library={library}", TORCHRUN, setup=setup)
     assert run.names() == ["step-000000010"]
     assert run.err.count("no more recordings") == 1
     assert len(run.hidden()) <= 2 and ".stopped" in run.hidden()

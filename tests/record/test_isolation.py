@@ -4,9 +4,10 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 
 import pytest
-from conftest import HOOK_FOLDER, SETUP, check_traces, names_of, program
+from conftest import HOOK_FOLDER, LIGHT, SETUP, check_traces, names_of, program
 
 
 def test_own_profiler_keeps_its_events(run):
@@ -102,34 +103,35 @@ def test_own_sitecustomize_still_runs(run, tmp_path):
     check_traces(result)
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_data_loader_workers(run, method):
-    result = run(
-        SETUP.replace("import os, sys", "import os, sys\nif __name__ != '__main__': import atexit")
-        + f"""
-light_torch.load()
+LOADED = """
+import os, sys
+if __name__ != "__main__":
+    import atexit
+import torch
+
 class Data(torch.utils.data.Dataset):
     def __len__(self):
         return 40
     def __getitem__(self, i):
         return torch.full((8,), float(i)) * 2
+"""
+# A loader per epoch: workers also start within the recorded step.
+LOADING = SETUP.replace(LIGHT, "") + """
+for _ in range(3):
+    loader = torch.utils.data.DataLoader(
+        Data(), batch_size=20, num_workers=1, multiprocessing_context=sys.argv[1])
+    for batch in loader:
+        optimizer.zero_grad()
+        model(batch).sum().backward()
+        optimizer.step()
+print("fine")
+"""
 
-def main():
-    # A loader per epoch: workers also start within the recorded step.
-    for _ in range(5):
-        loader = torch.utils.data.DataLoader(
-            Data(), batch_size=20, num_workers=1, multiprocessing_context="{method}")
-        for batch in loader:
-            optimizer.zero_grad()
-            model(batch).sum().backward()
-            optimizer.step()
 
-if __name__ == "__main__":
-    main()
-    print("fine")
-""",
-        steps=2,
-    )
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_data_loader_workers(run, method):
+    source = LOADED + "if __name__ == '__main__':\n" + textwrap.indent(LOADING, "    ")
+    result = run(source, method, steps=2, fresh=True)
     assert (result.code, result.out, result.err) == (0, "fine\n", "")
     check_traces(result)
     assert len(result.statuses()) == 1
@@ -384,7 +386,7 @@ def test_marks_of_other_threads_do_not_count(run):
 
 
 def test_hook_without_torch_costs_little_and_says_nothing(run):
-    result = run("print('hello')")
+    result = run("print('hello')", fresh=True)
     assert (result.code, result.out, result.err) == (0, "hello\n", "")
     assert result.hidden() == [".etude-hook"]
 

@@ -9,17 +9,12 @@ import sys
 import time
 
 import pytest
+from forked_python import LIGHT
 
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
 
-LIGHT = f"""
-import sys, time
-sys.path.insert(0, {str(pathlib.Path(__file__).resolve().parents[1])!r})
-import light_torch
-import torch
-"""
-
 PROGRAM = LIGHT + """
+import torch
 from torch import nn
 
 torch.manual_seed(0)
@@ -37,6 +32,7 @@ print("trained", flush=True)
 """
 
 JOB = LIGHT + """
+import torch
 import torch.distributed as dist
 from torch import nn
 
@@ -387,7 +383,7 @@ def is_replay(process, folder):
 
 def test_explicit_marks(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(pathlib.Path(__file__).resolve().parents[2] / "python"))
-    before = "import etude; recording = etude.record('job', warmup=2, steps=3); recording.__enter__()"
+    before = "import torch, etude; recording = etude.record('job', warmup=2, steps=3); recording.__enter__()"
     source = LIGHT + before + PROGRAM.replace("optimizer.step()", "optimizer.step(); recording.step()")
     (tmp_path / "program.py").write_text(source)
     done = subprocess.run([sys.executable, "program.py", "20"], cwd=tmp_path, capture_output=True)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from forked_python import LIGHT
 
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
 TRACE = pathlib.Path(__file__).resolve().parent.parent / "data/modules.etude"
@@ -68,10 +69,8 @@ def replay_operators(path):
 
 
 # A block of a transformer with its loss, of a batch and a length of sequences.
-PROGRAM = f"""
-import sys
-sys.path.insert(0, {str(pathlib.Path(__file__).resolve().parents[1])!r})
-import light_torch, torch
+PROGRAM = LIGHT + """
+import torch
 from torch import nn
 
 batch, length = map(int, sys.argv[1:])

@@ -9,10 +9,8 @@ import subprocess
 import sys
 import textwrap
 
+import forked_python
 import pytest
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from torch_programs import run_program
 
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
 DATA = pathlib.Path(os.environ.get("ETUDE_SHARED_DATA", "absent"))
@@ -44,7 +42,9 @@ def record(tmp_path, body, setup=""):
     if program in RECORDED:
         path.write_bytes(RECORDED[program])
     else:
-        run_program(program, path)
+        (tmp_path / "program.py").write_text(program)
+        done = forked_python.run([tmp_path / "program.py", path], env=os.environ, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
         RECORDED[program] = path.read_bytes()
     return path
 
@@ -63,7 +63,7 @@ def replay(path, *options, codes=(0,), warmup=1, iterations=2):
 @needs_data
 @pytest.mark.parametrize("name", ["mlp", "resnet18", "dlrm", "transformer", "lstm"])
 def test_cpu_traces_replay_completely(name):
-    report = replay(DATA / f"cpu/{name}_et.json.gz")
+    report = replay(DATA / f"cpu/{name}_et.json.gz", warmup=0, iterations=1)
     assert report["coverage"]["ops"] == 1.0
     assert report["skipped"] == []
     assert report["values"]["non_finite_tensors"] == 0
@@ -73,13 +73,13 @@ def test_cpu_traces_replay_completely(name):
 @needs_data
 def test_collectives_of_a_single_process_are_skipped_and_said(tmp_path):
     folder = shutil.copytree(DATA / "cpu/ddp_mlp", tmp_path / "ddp_mlp")
-    report = replay(folder, "--rank", "0", codes=(1,))
+    report = replay(folder, "--rank", "0", codes=(1,), warmup=0, iterations=1)
     assert all("c10d" in row["op"] for row in report["skipped"])
     assert sum(row["count"] for row in report["skipped"]) == 3
     assert all(row["reason"] for row in report["skipped"])
     assert 0.9 < report["coverage"]["ops"] < 1.0
     assert report["coverage"]["time"] is not None
-    replay(folder, "--rank", "0", "--allow-skips")
+    replay(folder, "--rank", "0", "--allow-skips", warmup=0, iterations=1)
     # Folders that are no captures of ours are left as they are.
     assert sorted(os.listdir(folder)) == sorted(os.listdir(DATA / "cpu/ddp_mlp"))
 
@@ -301,7 +301,7 @@ def test_names_that_are_not_in_the_step_are_mistakes(tmp_path, options, hint):
 
 def capture(tmp_path, program):
     script = tmp_path / "program.py"
-    script.write_text(textwrap.dedent(program))
+    script.write_text(forked_python.LIGHT + textwrap.dedent(program))
     folder = tmp_path / "job"
     command = [ETUDE, "record", "-o", folder, "--warmup", "2", "--steps", "3", "--"]
     subprocess.run([*command, sys.executable, script], check=True, capture_output=True)

@@ -1,9 +1,8 @@
 """Collectives of several process groups, as recorded: which group, which ranks, which reduction."""
 
-import pathlib
-
 import pytest
 import two_ranks
+from forked_python import LIGHT
 
 START = """
 import torch, torch.distributed as dist
@@ -27,12 +26,8 @@ time.sleep(0.5)  # a thread of Gloo may abort otherwise
 dist.destroy_process_group()
 """
 
-# All of torch, which sharded models and functional collectives need, or less.
-WHOLE = "import sys, time\n"
-LIGHT = WHOLE + f"""
-sys.path.insert(0, {str(pathlib.Path(__file__).resolve().parents[1])!r})
-import light_torch
-"""
+# Less than all of torch, or all, which sharded models and functional collectives need.
+WHOLE = LIGHT + "light_torch.load()\n"
 
 # On rank 0 all is infinite, on rank 1 all is 0, but for what a reduction makes of it.
 REDUCTIONS = """

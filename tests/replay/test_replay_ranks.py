@@ -14,13 +14,10 @@ import time
 from pathlib import Path
 
 import pytest
+from forked_python import LIGHT
 from two_ranks import ETUDE, record, replay, run
 
-JOB = f"""
-import sys
-sys.path.insert(0, {str(Path(__file__).resolve().parents[1])!r})
-import light_torch
-""" + """
+JOB = LIGHT + """
 import torch, torch.distributed as dist
 from torch import nn
 

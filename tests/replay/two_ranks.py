@@ -15,7 +15,7 @@ def record(folder, source, *options):
     folder.mkdir(exist_ok=True)
     (folder / "job.py").write_text(source)
     command = [ETUDE, "record", "-q", *options, "-o", folder / "job", "--warmup", "2", "--steps", "2", "--"]
-    command += [sys.executable, START_RANKS, "2"]
+    command += [sys.executable, "-E", START_RANKS, "2"]
     environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [*command, folder / "job.py"], env=environment, text=True, capture_output=True, timeout=300

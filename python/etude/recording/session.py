@@ -17,7 +17,7 @@ from .status import Status
 _RECORDER_MARK = "etude_recorder"
 _COMPLAINED = "ETUDE_RECORD_COMPLAINED"
 # Lines that torch and Kineto write when the observer and the profiler start and stop.
-_QUIET = {"TORCH_CPP_LOG_LEVEL": "ERROR", "KINETO_LOG_LEVEL": "99"}
+QUIET_LEVELS = {"TORCH_CPP_LOG_LEVEL": "ERROR", "KINETO_LOG_LEVEL": "99"}
 
 
 def quiet_logs() -> None:
@@ -25,7 +25,7 @@ def quiet_logs() -> None:
 
     Levels that are set already stay. Other warnings of these libraries are silenced as well.
     """
-    for name, level in _QUIET.items():
+    for name, level in QUIET_LEVELS.items():
         os.environ.setdefault(name, level)
 
 

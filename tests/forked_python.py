@@ -1,0 +1,125 @@
+"""Runs programs as `python PROGRAM ARGUMENT...` does, but in forks of one Python that has imported torch (light_torch.py): that import
+takes longer than most programs of tests.
+
+A fork has the environment, the folder and the files that a start would have, runs the `sitecustomize` that PYTHONPATH leads to, then the
+program as `__main__`, and ends as Python ends. What a fork cannot show is how an import of torch is noticed, nor what Python's own
+options do.
+"""
+
+import builtins
+import gc
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+
+_MOST_BYTES = 1 << 17
+
+# What programs begin with, so that they take less time where they do start a Python of their own.
+LIGHT = f"""
+import os, sys, time
+sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r})
+import light_torch
+del sys.path[0]
+"""
+
+
+class _Server:
+    """The Python that forks, as the process that asks it sees it."""
+
+    def __init__(self):
+        from etude.recording.session import QUIET_LEVELS
+
+        self.levels = QUIET_LEVELS  # which the recorder's hook sets before torch is loaded
+        self.requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("ETUDE_")}
+        environment.pop("PYTHONPATH", None)
+        # Read when torch is loaded.
+        environment.update(self.levels, OMP_NUM_THREADS="1")
+        with theirs:
+            subprocess.Popen([sys.executable, __file__, str(theirs.fileno())], pass_fds=[theirs.fileno()], env=environment)
+
+    def run(self, arguments, env, cwd, timeout):
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, open(os.devnull) as nothing:
+            files = [nothing.fileno(), out.fileno(), err.fileno()]
+            request = {"arguments": [str(word) for word in arguments], "env": {**self.levels, **env}, "cwd": str(cwd)}
+            socket.send_fds(self.requests, [json.dumps(request).encode()], files)
+            child = self._answer(60)
+            try:
+                code = self._answer(timeout)
+            except TimeoutError:
+                os.kill(child, 9)
+                self._answer(60)
+                raise subprocess.TimeoutExpired(arguments, timeout) from None
+            texts = []
+            for file in (out, err):
+                file.seek(0)
+                texts.append(file.read().decode())
+        return subprocess.CompletedProcess(arguments, code, *texts)
+
+    def _answer(self, timeout):
+        self.requests.settimeout(timeout)
+        answer = self.requests.recv(64)
+        assert answer, "the Python that forks has ended"
+        return int(answer)
+
+
+_servers = []
+
+
+def run(arguments, *, env, cwd, timeout=None):
+    """As `subprocess.run([sys.executable, *arguments], …, capture_output=True, text=True)`."""
+    if not _servers:
+        _servers.append(_Server())
+    return _servers[0].run(arguments, env, cwd, timeout)
+
+
+def _request_in_fork(requests):
+    """Answers each request with a fork's process id and then its exit code; returns the request in the fork."""
+    while True:
+        message, files, _, _ = socket.recv_fds(requests, _MOST_BYTES, 3)
+        if not message:
+            os._exit(0)
+        child = os.fork()
+        if child == 0:
+            requests.close()
+            for target, file in enumerate(files):
+                os.dup2(file, target)
+                os.close(file)
+            return json.loads(message)
+        for file in files:
+            os.close(file)
+        requests.send(str(child).encode())
+        requests.send(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])).encode())
+
+
+def become(request):
+    """Makes this process, a fork, what a start of Python would be; returns the program's code and the names of `__main__`."""
+    os.chdir(request["cwd"])
+    os.environ.clear()
+    os.environ.update(request["env"])
+    program, *_ = sys.argv = request["arguments"]
+    sys.orig_argv = [sys.executable, *sys.argv]
+    sys.path[0:1] = [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
+    sys.modules.pop("sitecustomize", None)
+    try:
+        import sitecustomize  # noqa: F401
+    except ModuleNotFoundError:
+        pass
+    sys.path.insert(0, os.path.dirname(os.path.abspath(program)))
+    with open(program, "rb") as file:
+        code = compile(file.read(), program, "exec")
+    main = {"__name__": "__main__", "__builtins__": builtins, "__file__": program, "__spec__": None}
+    names = vars(sys.modules["__main__"])
+    names.clear()  # this function's, too, where this file is what was started
+    names.update(main)
+    return code, names
+
+
+if __name__ == "__main__":
+    import light_torch  # noqa: F401
+
+    gc.freeze()  # forks collect their own garbage only
+    exec(*become(_request_in_fork(socket.socket(fileno=int(sys.argv[1])))))
