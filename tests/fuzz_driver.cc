@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 namespace {
 
-constexpr uint64_t kMutations = 1500;
+constexpr uint64_t kMutations = 1000;
 // Large files get fewer mutations: about this many bytes in all per file.
 constexpr uint64_t kBytesPerFile = uint64_t{32} << 20;
 

@@ -162,9 +162,9 @@ def main():
     parser.add_argument("--bin", default=ROOT / "build/bin", help="folder of the executables")
     parser.add_argument("--data", default=ROOT.parent / "shared/data", help="recorded traces")
     parser.add_argument("--update", action="store_true", help="take what is printed as expected")
-    parser.add_argument("--without", metavar="TEXT", help="leave out cases with this in their names")
+    parser.add_argument("--without", metavar="TEXT", nargs="+", help="leave out cases with one of these in their names")
     parser.add_argument(
-        "--rest", metavar="TEXT", help="only what --without TEXT leaves out, and what needs libtorch"
+        "--rest", metavar="TEXT", nargs="+", help="only what --without TEXT... leaves out, and what needs libtorch"
     )
     parser.add_argument("--self-check", action="store_true", help="check that wrong cases fail")
     parser.add_argument("filter", nargs="?", default="", help="part of the names to run")
@@ -180,10 +180,10 @@ def main():
     ]
     counts = {}
     for name, run, what in jobs:
-        if args.filter not in name or (args.without and args.without in name):
+        if args.filter not in name or any(part in name for part in args.without or ()):
             continue
         text = (what / "cmd" if what.is_dir() else what).read_text()
-        if args.rest and args.rest not in name and not needs_torch(text):
+        if args.rest and not any(part in name for part in args.rest) and not needs_torch(text):
             continue
         verdict, detail = run(runner, what, args.update)
         counts[verdict] = counts.get(verdict, 0) + 1

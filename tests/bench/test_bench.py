@@ -1,0 +1,29 @@
+"""The programs of bench/ start, and those of simulations and generated jobs run on their smallest cases: what they call exists."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
+ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
+
+
+def is_program(path):
+    return path.is_file() and path.read_bytes().startswith(b"#!/usr/bin/env python3")
+
+
+PROGRAMS = sorted(path.name for path in BENCH.iterdir() if is_program(path))
+
+
+def run(name, *words):
+    done = subprocess.run([sys.executable, BENCH / name, *map(str, words)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_it_says_what_it_takes(name):
+    assert run(name, "--help").startswith("usage: ")
