@@ -27,3 +27,13 @@ def run(name, *words):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_it_says_what_it_takes(name):
     assert run(name, "--help").startswith("usage: ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("simulate", "--only", "ring of 256"), ("generate_llm", "--only", "8 ranks", "--random", 0), ("generate_ranks",)],
+    ids=lambda words: words[0],
+)
+def test_it_measures(words):
+    out = run(*words, "--etude", ETUDE, "--runs", 1)
+    assert "bars:\n" in out and "times" in out
