@@ -143,7 +143,9 @@ void RecordedStep::Index() {
       FindCallers(*trace_, nodes_, [&](NodeId node) { return NodeTimeOf(*trace_, node); });
   for (uint32_t i = count; i-- > 0;) {
     const uint32_t caller = callers[i];
-    if (caller != kNowhere) last_inside_[caller] = std::max(last_inside_[caller], last_inside_[i]);
+    // What a backend does for an operator on a thread of its own goes on when that is left.
+    if (caller == kNowhere || IsGlooLabel(trace_->name(nodes_[i]))) continue;
+    last_inside_[caller] = std::max(last_inside_[caller], last_inside_[i]);
   }
   FindHandedOn(callers);
   for (uint32_t i = 0; i < count; ++i) {

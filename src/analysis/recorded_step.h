@@ -70,6 +70,7 @@ class RecordedStep {
   std::span<const NodeId> nodes() const { return nodes_; }
   uint32_t position(NodeId node) const { return position_[node.index()]; }
   // The last position inside the node at `position`, itself included: it is left after that.
+  // Without what a backend does for a communication on a thread of its own.
   uint32_t last_inside(uint32_t position) const { return last_inside_[position]; }
   // Whether the node at `position` is an operator that ran. One that was handed to Python did not:
   // what Python called in its place did, on what the tensors of a subclass are made of.

@@ -151,5 +151,35 @@ TEST_F(RecordedStepTest, WhatAProgramRunsOnAThreadOfItsOwnIsInsideNothing) {
   EXPECT_EQ(Ids(step->top_operators(), *trace), (std::vector<uint64_t>{1, 3, 4, 5, 6}));
 }
 
+// What Gloo runs for a collective on a thread of its own is inside it, though other operators run
+// meanwhile; inside the label where the trace says who asked for it.
+TEST_F(RecordedStepTest, WhatABackendRunsForACollectiveIsInsideIt) {
+  const auto add_label = [&](uint64_t id, bool says_for_whom) {
+    NodeRow row;
+    row.source_id = id;
+    row.name = builder_.Intern("gloo:all_gather");
+    row.kind = NodeKind::kLabel;
+    row.parent = id;
+    row.tid = 2;
+    const NodeId label = builder_.AddNode(row);
+    if (says_for_whom) builder_.AddDep(label, /*on=*/1, DepKind::kSync);
+  };
+  AddOn(1, 1, "c10d::_allgather_base_", 1, 50);
+  AddOn(1, 2, "aten::mm", 2, 51);
+  add_label(3, true);
+  AddOn(2, 4, "aten::copy_", 3, 50);
+  AddOn(1, 5, "aten::relu", 5, 51);
+  AddOn(2, 6, "aten::copy_", 3, 50);
+  AddOn(2, 7, "aten::add", 7, 60);
+  add_label(8, false);
+  AddOn(2, 9, "aten::copy_", 8, 50);
+  auto trace = std::move(builder_).Finish();
+  ASSERT_TRUE(trace) << trace.error().message;
+  const auto step = RecordedStep::Select(*trace, "");
+  ASSERT_TRUE(step) << step.error().message;
+  EXPECT_EQ(Ids(step->top_operators(), *trace), (std::vector<uint64_t>{1, 2, 5, 7, 9}));
+  EXPECT_EQ(step->last_inside(0), 0U);
+}
+
 }  // namespace
 }  // namespace etude

@@ -204,9 +204,22 @@ class PartPlanner {
     });
   }
 
+  // Whether it is communication that has sizes.
+  bool Moves(NodeId node) const {
+    const std::string_view name = FullOperatorName(SchemaOf(trace_, node));
+    return IsCommOperator(name) && CollectiveFromName(name) != CollectiveType::kBarrier;
+  }
+
   void Keep() {
     kept_.resize(trace_.node_count());
+    std::vector<bool> below_scaled(trace_.node_count());
     for (const NodeId node : source_.steps.nodes()) {
+      const NodeId scaled_by = part_.scale_comm ? source_.around(node) : NodeId::None();
+      if (scaled_by && (below_scaled[scaled_by.index()] || Moves(scaled_by))) {
+        Set(below_scaled, node);
+        // What communication does with tensors by the way: it has other sizes when it is scaled.
+        if (source_.is_operator(node) && !Moves(node)) continue;
+      }
       if (!chosen_[node.index()] || out_[node.index()] || apart_[node.index()]) continue;
       if (IsRoot(trace_.kind(node)) || inside_replaced_.contains(node)) continue;
       const NodeId around = source_.around(node);
@@ -245,9 +258,7 @@ class PartPlanner {
     plan_.scaled.resize(trace_.node_count());
     for (const NodeId node : plan_.nodes) {
       const NodeId parent = plan_.parents[node.index()];
-      const std::string_view name = FullOperatorName(SchemaOf(trace_, node));
-      const bool moves =
-          IsCommOperator(name) && CollectiveFromName(name) != CollectiveType::kBarrier;
+      const bool moves = Moves(node);
       if (!moves && !(parent && plan_.scaled[parent.index()]) &&
           !WorksForOneOf(plan_.scaled, node)) {
         continue;

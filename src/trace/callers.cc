@@ -40,6 +40,23 @@ bool IsSameCall(const Trace& trace, NodeId a, NodeId b) {
   return has_tensor || (same && !of_a.empty());
 }
 
+// By position: the operator that asked for the collective whose work on another thread a label
+// stands for, as far as the trace says it; else kNoCaller. Native captures do.
+std::vector<uint32_t> IssuersOfLabels(const Trace& trace, std::span<const NodeId> nodes,
+                                      const std::vector<uint32_t>& position) {
+  std::vector<uint32_t> issuers(nodes.size(), kNoCaller);
+  for (uint32_t i = 0; i < nodes.size(); ++i) {
+    if (!IsGlooLabel(trace.name(nodes[i]))) continue;
+    for (const NodeId dep : trace.deps(nodes[i])) {
+      const uint32_t at = position[dep.index()];
+      const bool is_before = at != kNoCaller && at < i;
+      const bool is_elsewhere = trace.tid(dep) != trace.tid(nodes[i]);
+      if (is_before && is_elsewhere && trace.name(dep).starts_with("c10d::")) issuers[i] = at;
+    }
+  }
+  return issuers;
+}
+
 // Finds the callers of what ran on threads of PyTorch's pool.
 class PoolCallers {
  public:
@@ -96,7 +113,8 @@ class PoolCallers {
       const auto tid = ThreadOf(i);
       if (!tid) continue;
       Thread& thread = threads_[*tid];
-      if (IsTop(i) && !IsOperatorAt(i)) thread.is_pool = false;
+      const bool is_label = !IsOperatorAt(i);
+      if (is_label && (IsTop(i) || IsGlooLabel(trace_.name(nodes_[i])))) thread.is_pool = false;
     }
   }
 
@@ -159,6 +177,7 @@ std::vector<uint32_t> FindCallers(const Trace& trace, std::span<const NodeId> no
   std::vector<bool> label(count);
   for (uint32_t i = 0; i < count; ++i) label[i] = IsGlooLabel(trace.name(nodes[i]));
   const bool disturbed = std::ranges::find(label, true) != label.end();
+  const std::vector<uint32_t> issuers = IssuersOfLabels(trace, nodes, position);
 
   std::vector<uint32_t> callers(count, kNoCaller);
   std::vector<NodeTime> times(disturbed ? count : 0);
@@ -169,7 +188,15 @@ std::vector<uint32_t> FindCallers(const Trace& trace, std::span<const NodeId> no
     if (parent && position[parent.index()] < i) caller = position[parent.index()];
     if (!disturbed) continue;
     times[i] = time_of(nodes[i]);
-    while (caller != kNoCaller && (label[caller] || LeftBefore(times[caller], times[i]))) {
+    if (issuers[i] != kNoCaller) {
+      caller = issuers[i];
+      continue;
+    }
+    const auto is_around = [&](uint32_t at) {
+      if (label[at] && issuers[at] == kNoCaller) return false;
+      return !LeftBefore(times[at], times[i]);
+    };
+    while (caller != kNoCaller && !is_around(caller)) {
       caller = callers[caller];
     }
     std::vector<uint32_t>& calls = open[times[i].lane];

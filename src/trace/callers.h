@@ -19,7 +19,9 @@ inline constexpr uint32_t kNoCaller = UINT32_MAX;
 // Gloo ends its labels on threads of its own while PyTorch's observer counts them among the calls
 // of the thread that asked for the collective. Calls of that thread are so taken for left when they
 // are not, and the other way round. Among nodes with such labels the clock decides, as far as
-// `time_of` knows times.
+// `time_of` knows times. Where a trace says which operator asked for a collective that was done on
+// another thread (native captures do), the label there is called by it, and what ran inside by the
+// label.
 //
 // Operators on threads of PyTorch's own pool, among which an operator divides its work, have no
 // caller on their thread. One is called by an operator that was running on another thread and that

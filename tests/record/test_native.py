@@ -142,6 +142,23 @@ stop()
     assert json.loads(attributes(only(nodes, "aten::embedding"))["tensor_range"]) == {"1": [1, 4]}
 
 
+def test_strides_of_dimensions_of_size_1(run, tmp_path):
+    # They tell convolutions how to lay out what they make; PyTorch calls such a tensor contiguous.
+    path = tmp_path / "strides.etude"
+    source = DRIVE + """
+start(PATH)
+torch.relu(torch.empty_strided((4, 1, 28, 28), (784, 1, 28, 1)))
+torch.neg(torch.empty(4, 1, 28))
+torch.abs(torch.empty(0, 5))
+stop()
+"""
+    run(LIGHT + "import torch\n" + source.replace("PATH", repr(str(path))), hook=False)
+    nodes = linked(path, tmp_path)
+    first = {node["name"]: node for node in reversed(nodes)}
+    strides = [first[name]["inputs"]["strides"][0] for name in ("aten::relu", "aten::neg", "aten::abs")]
+    assert strides == [[784, 1, 28, 1], [28, 28, 1], [5, 1]]
+
+
 def test_statistics_of_indices(run, tmp_path):
     path = tmp_path / "indices.etude"
     source = DRIVE + """

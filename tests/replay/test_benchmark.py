@@ -37,6 +37,7 @@ for _ in range(10):
     x = torch.randint(0, 50, (4, 8))
     optimizer.zero_grad()
     state = torch.zeros(1, 16)
+    torch.histogram(state, 4)  # has a tensor that need not be, and is not
     for k in range(20):
         state = torch.tanh(state + sequence.narrow(0, k, 1))
     with torch.profiler.record_function("secret-loss"):

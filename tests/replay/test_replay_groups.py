@@ -1,5 +1,8 @@
 """Collectives of several process groups, as recorded: which group, which ranks, which reduction."""
 
+import json
+import subprocess
+
 import pytest
 import two_ranks
 from forked_python import LIGHT
@@ -180,3 +183,35 @@ def test_waits_for_messages_are_no_gaps(tmp_path):
     for gaps in (early, alone):
         assert gaps["waits_ms"] > 0.5 * 100
         assert late["ms"] > gaps["ms"] + 0.5 * 100
+
+
+def compose(folder, job, part):
+    """The nodes of both ranks' captures after a recipe, and the replay of them."""
+    folder.mkdir()
+    for rank in (0, 1):
+        recipe = folder / "recipe.toml"
+        recipe.write_text(f'[traces]\na = {{ path = "{job}", rank = {rank} }}\n[[part]]\ntrace = "a"\n{part}\n')
+        subprocess.run([two_ranks.ETUDE, "compose", recipe, "-q", "-o", folder / f"linked.{rank}.json"], check=True)
+    names = [node["name"] for node in json.loads((folder / "linked.0.json").read_text())["nodes"]]
+    return names, replay(folder)
+
+
+def test_what_gloo_does_for_a_collective_is_a_part_of_it(tmp_path):
+    # It copies on a thread of its own what was gathered.
+    body = """
+parts = [torch.empty(4, 2), torch.empty(4, 2)]
+def more():
+    dist.all_gather(parts, torch.ones(4, 2))
+"""
+    job = record(tmp_path / "one", body)
+    report = replay(job)
+    check_whole(report)
+    whole, _ = compose(tmp_path / "all", job, "")
+    dropping, dropped = compose(tmp_path / "dropped", job, "drop = { comm = true }")
+    scaling, scaled = compose(tmp_path / "scaled", job, "scale_comm = 0.5")
+    assert dropped["operators"]["total"] == report["operators"]["total"] - 1
+    check_whole(scaled)
+    counts = [[names.count(name) for name in ("gloo:all_gather", "aten::copy_")] for names in (whole, dropping, scaling)]
+    copies = counts[1][1]  # the program's own
+    assert copies < counts[0][1]
+    assert counts == [[1, counts[0][1]], [0, copies], [1, copies]]

@@ -160,12 +160,12 @@ double RealOf(const Argument& item, const int* numbers) {
 
 // `numbers`: of the call, for an argument that has some.
 c10::IValue Constant(const Argument& argument, c10::TypePtr type, const int* numbers = nullptr) {
-  if (type->kind() == c10::TypeKind::OptionalType) {
-    type = type->expectRef<c10::OptionalType>().getElementType();
-  }
+  const bool is_optional = type->kind() == c10::TypeKind::OptionalType;
+  if (is_optional) type = type->expectRef<c10::OptionalType>().getElementType();
   const bool wants_real = type->kind() == c10::TypeKind::FloatType;
   if (std::holds_alternative<None>(argument.value)) {
-    return type->kind() == c10::TypeKind::TensorType ? c10::IValue(at::Tensor()) : c10::IValue();
+    const bool is_tensor = type->kind() == c10::TypeKind::TensorType && !is_optional;
+    return is_tensor ? c10::IValue(at::Tensor()) : c10::IValue();
   }
   if (const auto* one = std::get_if<bool>(&argument.value)) return *one;
   if (std::holds_alternative<int64_t>(argument.value) ||

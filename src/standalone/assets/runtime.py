@@ -27,7 +27,9 @@ class Words:
         self._words = iter(text.split())
 
     def word(self, expected=None):
-        word = next(self._words)
+        word = next(self._words, None)
+        if word is None:
+            raise SystemExit("step.data ends early")
         if expected is not None and word != expected:
             raise SystemExit(f"step.data: found {word}, expected {expected}")
         return word

@@ -74,6 +74,19 @@ bool WithIntegers(const c10::TensorImpl& impl, const c10::StorageImpl& storage, 
 
 std::span<const int64_t> Span(c10::IntArrayRef ints) { return {ints.data(), ints.size()}; }
 
+// Whether elements lie one after the other. PyTorch's is_contiguous() asks nothing of the strides
+// of dimensions of size 1, which say how convolutions lay out their results.
+bool HasUsualStrides(const c10::TensorImpl& impl) {
+  const c10::IntArrayRef sizes = impl.sizes();
+  const c10::IntArrayRef strides = impl.strides();
+  uint64_t wanted = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    if (static_cast<uint64_t>(strides[i]) != wanted) return false;
+    wanted *= static_cast<uint64_t>(std::max<int64_t>(sizes[i], 1));
+  }
+  return true;
+}
+
 }  // namespace
 
 void ValueEncoder::Encode(c10::ArrayRef<const c10::IValue> values, const IntegerArguments& integers,
@@ -155,7 +168,7 @@ void ValueEncoder::EncodeTensor(const at::Tensor& tensor, RecordBuffer& buffer) 
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   const bool strided = impl.layout() == c10::kStrided;
   const bool has_sizes = !impl.has_symbolic_sizes_strides() && !impl.is_nested();
-  const bool contiguous = strided && has_sizes && impl.is_contiguous();
+  const bool contiguous = strided && has_sizes && HasUsualStrides(impl);
   const c10::StorageImpl* storage = nullptr;
   if (impl.has_storage() && has_sizes) storage = impl.unsafe_storage().unsafeGetStorageImpl();
   uint8_t flags = 0;
