@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "src/trace/callers.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/simulated.h"
 
@@ -35,10 +36,8 @@ std::vector<std::optional<bool>> BelowCommunication(const Trace& trace) {
 // The call that a backend's thread works for, or the node itself: Gloo's threads begin with what
 // was issued in any order.
 NodeId IssuerOf(const Trace& trace, NodeId node) {
-  for (const NodeId dep : trace.deps(node)) {
-    if (IsGlooLabel(trace.name(node)) && trace.name(dep).starts_with("c10d::")) return dep;
-  }
-  return node;
+  const NodeId issuer = IssuerOfLabel(trace, node);
+  return issuer ? issuer : node;
 }
 
 // By which a call is named: the operator that the program called, which is not far above.

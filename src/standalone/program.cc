@@ -172,13 +172,16 @@ void ForEachValue(Operator& op, const Fn& fn) {
   for (auto& argument : op.arguments) visit(visit, argument.value);
 }
 
+// Whether it is a whole number that a call could hold.
+bool IsSharable(const ProgramValue& value) {
+  return value.kind == ProgramValue::Kind::kInt && std::in_range<int32_t>(value.integer);
+}
+
 // The whole numbers of the operator that a call could hold.
 std::vector<int32_t> NumbersOf(const ProgramOperator& op) {
   std::vector<int32_t> numbers;
   ForEachValue(op, [&](const ProgramValue& value) {
-    const bool fits =
-        value.kind == ProgramValue::Kind::kInt && std::in_range<int32_t>(value.integer);
-    if (fits) numbers.push_back(static_cast<int32_t>(value.integer));
+    if (IsSharable(value)) numbers.push_back(static_cast<int32_t>(value.integer));
   });
   return numbers;
 }
@@ -188,8 +191,7 @@ template <typename With>
 ProgramOperator WithNumbers(ProgramOperator op, With with) {
   size_t next = 0;
   ForEachValue(op, [&](ProgramValue& value) {
-    if (value.kind != ProgramValue::Kind::kInt || !std::in_range<int32_t>(value.integer)) return;
-    value = with(next++, value);
+    if (IsSharable(value)) value = with(next++, value);
   });
   return op;
 }

@@ -40,19 +40,14 @@ bool IsSameCall(const Trace& trace, NodeId a, NodeId b) {
   return has_tensor || (same && !of_a.empty());
 }
 
-// By position: the operator that asked for the collective whose work on another thread a label
-// stands for, as far as the trace says it; else kNoCaller. Native captures do.
-std::vector<uint32_t> IssuersOfLabels(const Trace& trace, std::span<const NodeId> nodes,
-                                      const std::vector<uint32_t>& position) {
+// By position: the issuers of labels whose work is on another thread; else kNoCaller.
+std::vector<uint32_t> IssuersElsewhere(const Trace& trace, std::span<const NodeId> nodes,
+                                       const std::vector<uint32_t>& position) {
   std::vector<uint32_t> issuers(nodes.size(), kNoCaller);
   for (uint32_t i = 0; i < nodes.size(); ++i) {
-    if (!IsGlooLabel(trace.name(nodes[i]))) continue;
-    for (const NodeId dep : trace.deps(nodes[i])) {
-      const uint32_t at = position[dep.index()];
-      const bool is_before = at != kNoCaller && at < i;
-      const bool is_elsewhere = trace.tid(dep) != trace.tid(nodes[i]);
-      if (is_before && is_elsewhere && trace.name(dep).starts_with("c10d::")) issuers[i] = at;
-    }
+    const NodeId issuer = IssuerOfLabel(trace, nodes[i]);
+    if (!issuer || trace.tid(issuer) == trace.tid(nodes[i])) continue;
+    if (position[issuer.index()] < i) issuers[i] = position[issuer.index()];
   }
   return issuers;
 }
@@ -169,6 +164,14 @@ class PoolCallers {
 
 }  // namespace
 
+NodeId IssuerOfLabel(const Trace& trace, NodeId node) {
+  if (!IsGlooLabel(trace.name(node))) return NodeId::None();
+  for (const NodeId dep : trace.deps(node)) {
+    if (trace.name(dep).starts_with("c10d::")) return dep;
+  }
+  return NodeId::None();
+}
+
 std::vector<uint32_t> FindCallers(const Trace& trace, std::span<const NodeId> nodes,
                                   const std::function<NodeTime(NodeId)>& time_of) {
   const auto count = static_cast<uint32_t>(nodes.size());
@@ -177,7 +180,8 @@ std::vector<uint32_t> FindCallers(const Trace& trace, std::span<const NodeId> no
   std::vector<bool> label(count);
   for (uint32_t i = 0; i < count; ++i) label[i] = IsGlooLabel(trace.name(nodes[i]));
   const bool disturbed = std::ranges::find(label, true) != label.end();
-  const std::vector<uint32_t> issuers = IssuersOfLabels(trace, nodes, position);
+  std::vector<uint32_t> issuers;
+  if (disturbed) issuers = IssuersElsewhere(trace, nodes, position);
 
   std::vector<uint32_t> callers(count, kNoCaller);
   std::vector<NodeTime> times(disturbed ? count : 0);

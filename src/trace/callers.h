@@ -12,6 +12,10 @@ namespace etude {
 
 inline constexpr uint32_t kNoCaller = UINT32_MAX;
 
+// The operator that asked for the collective whose work a label of Gloo's stands for, as far as the
+// trace says it, as native captures do; kNone for all other nodes.
+NodeId IssuerOfLabel(const Trace& trace, NodeId node);
+
 // For each of `nodes`, which are a trace's host nodes or some of them in order of entry, the
 // position of its caller among them, or kNoCaller. A caller is entered before what it calls; where
 // a trace says otherwise its nesting is ignored.

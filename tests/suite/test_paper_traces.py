@@ -1,5 +1,5 @@
-"""A step of each task at paper scale as a trace: recorded, converted, replayed; and how much its forward pass multiplies, by the
-recorded shapes, against formulas of the published networks (docs/suite.md#size). test_suite.py makes benchmarks of the same operators."""
+"""A step of each task at paper scale as a trace: recorded, converted, replayed, made a benchmark; and how much its forward
+pass multiplies, by the recorded shapes, against formulas of the published networks (docs/suite.md#size)."""
 
 import json
 import math
@@ -191,6 +191,7 @@ def test_a_step_at_paper_scale_is_a_trace(task, tmp_path):
     report = json.loads(etude("replay", tmp_path / task, "--json", "--warmup", 0, "--iterations", 1))
     assert report["skipped"] == [] and report["operators"]["total"] > 50
     assert report["same_kernels"] > 0.99
+    etude("benchmark", "-q", tmp_path / task, "-o", tmp_path / "bench", "--warmup", 0, "--iterations", 1)
 
 
 def test_all_tasks_are_here():
