@@ -114,3 +114,16 @@ function(etude_unity_build target)
     set_source_files_properties(${file} PROPERTIES UNITY_GROUP ${folder}_${group})
   endforeach()
 endfunction()
+
+# By clang, what most files include is read once for all files of `target`, with the headers that follow: a sixth of the
+# time. (GCC gains nothing by that, and warns falsely.) A file that forgets one of these includes is found by other builds.
+function(etude_precompile_headers target)
+  if(NOT ETUDE_UNITY OR NOT CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    return()
+  endif()
+  target_precompile_headers(${target} PRIVATE <algorithm> <array> <charconv> <cmath> <cstdint> <deque> <filesystem> <fstream>
+    <functional> <limits> <map> <memory> <numeric> <optional> <random> <ranges> <set> <span> <sstream> <string> <string_view>
+    <tuple> <unordered_map> <unordered_set> <utility> <vector> <fmt/format.h> <tl/expected.hpp> ${ARGN})
+  # ccache knows such files.
+  target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+endfunction()

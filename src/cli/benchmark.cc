@@ -29,7 +29,9 @@ class BenchmarkCommand : public Command {
   std::string_view summary() const override { return kBenchmarkSummary; }
 
   void Declare(Options& options) override {
-    options.Positional("trace", &path_, "a capture folder, or a PyTorch execution trace");
+    options.Positional(
+        "trace", &path_,
+        "a capture folder, or a PyTorch execution trace: recorded, linked or composed");
     options.Value("-o,--output", &output_, "FOLDER", "the folder to write to");
     options.Required("--output");
     options.Value("--rank", &rank_, "N", "which rank of a folder", {.least = 0});

@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "src/analysis/tensor_shape.h"
 #include "src/compose/retype.h"
 #include "src/trace/trace_builder.h"
 #include "src/transform/rewrite.h"
@@ -167,6 +169,60 @@ TEST(Retype, ChangesTensorsAndArgumentsThatNameTheType) {
   const auto none = RetypeTrace(Recorded(8), DType::kFloat64, DType::kFloat32, {});
   EXPECT_EQ(none->changed, 0);
   EXPECT_EQ(Text(none->trace), Text(Recorded(8)));
+}
+
+// The number of bytes of an element of each tensor, arguments first, after the change.
+std::vector<int64_t> ElementsOfRetyped(DType from, DType to, int64_t sums) {
+  TraceBuilder builder;
+  builder.info().format = TraceFormat::kLinked;
+  const auto tensor = [&](uint64_t address, std::string_view name, int64_t bytes) {
+    const StringId type = builder.Intern(fmt::format("Tensor({})", name));
+    return Value::Tensor(type, builder.InternTensor({.tensor = address,
+                                                     .storage = address,
+                                                     .numel = 2,
+                                                     .element_bytes = bytes,
+                                                     .type = type}));
+  };
+  const auto value = [&](uint64_t address) {
+    return tensor(address, TypeText(from), *ElementBytes(from));
+  };
+  const auto sum = [&](uint64_t address) {
+    return tensor(address, sums == 8 ? "double" : "float", sums);
+  };
+  const auto add = [&](uint64_t id, std::vector<Value> inputs, std::vector<Value> outputs,
+                       std::string_view schema) {
+    builder.AddNode({.source_id = id,
+                     .kind = NodeKind::kOperator,
+                     .place = Place::kHost,
+                     .name = builder.Intern("aten::attention"),
+                     .inputs = builder.InternValues(inputs),
+                     .outputs = builder.InternValues(outputs),
+                     .op_schema = builder.Intern(schema)});
+  };
+  add(1, {value(1)}, {value(2), sum(3)},
+      "aten::attention(Tensor query) -> (Tensor output, Tensor logsumexp)");
+  add(2, {value(2), sum(3)}, {value(4)},
+      "aten::attention_backward(Tensor out, Tensor logsumexp) -> Tensor");
+  const auto retyped = RetypeTrace(builder.Finish().value(), from, to, {});
+  std::vector<int64_t> bytes;
+  for (const uint64_t id : {1, 2}) {
+    const NodeId node = retyped->trace.Find(id);
+    for (const auto values : {retyped->trace.inputs(node), retyped->trace.outputs(node)}) {
+      for (const Value& one : values) {
+        bytes.push_back(retyped->trace.tensor(one.as_tensor()).element_bytes);
+      }
+    }
+  }
+  return bytes;
+}
+
+TEST(Retype, SumsOfAttentionHaveTheTypeItAddsIn) {
+  using Bytes = std::vector<int64_t>;
+  EXPECT_EQ(ElementsOfRetyped(DType::kFloat32, DType::kBFloat16, 4), (Bytes{2, 2, 4, 2, 4, 2}));
+  EXPECT_EQ(ElementsOfRetyped(DType::kFloat32, DType::kFloat64, 4), (Bytes{8, 8, 8, 8, 8, 8}));
+  EXPECT_EQ(ElementsOfRetyped(DType::kFloat16, DType::kFloat32, 4), (Bytes{4, 4, 4, 4, 4, 4}));
+  EXPECT_EQ(ElementsOfRetyped(DType::kFloat16, DType::kFloat64, 4), (Bytes{8, 8, 8, 8, 8, 8}));
+  EXPECT_EQ(ElementsOfRetyped(DType::kFloat64, DType::kFloat16, 8), (Bytes{2, 2, 4, 2, 4, 2}));
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
 #include "src/compose/retype.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "src/analysis/tensor_shape.h"
+#include "src/trace/operator_name.h"
 #include "src/transform/rewrite.h"
 
 namespace etude {
@@ -15,29 +17,12 @@ namespace {
 constexpr DType kNetworkTypes[] = {DType::kFloat32, DType::kFloat64, DType::kFloat16,
                                    DType::kBFloat16};
 
-// The types of a schema's arguments: "Tensor", "ScalarType?" of "x(Tensor a, ScalarType? b=6) ->
-// …".
-std::vector<std::string_view> ArgumentTypes(std::string_view schema) {
-  std::vector<std::string_view> types;
-  const size_t open = schema.find('(');
-  if (open == std::string_view::npos) return types;
-  int depth = 0;
-  size_t begin = open + 1;
-  for (size_t i = begin; i < schema.size(); ++i) {
-    const char c = schema[i];
-    const bool ends = depth == 0 && (c == ',' || c == ')');
-    if (c == '(' || c == '[') ++depth;
-    if ((c == ')' || c == ']') && !ends) --depth;
-    if (!ends) continue;
-    std::string_view argument = schema.substr(begin, i - begin);
-    while (argument.starts_with(' ')) argument.remove_prefix(1);
-    if (!argument.empty() && argument != "*")
-      types.push_back(argument.substr(0, argument.find(' ')));
-    begin = i + 1;
-    if (c == ')') break;
-  }
-  return types;
+// What attention keeps for its backward pass it has in the type in which it adds.
+bool IsSumOfAttention(std::string_view name) {
+  return name.ends_with("logsumexp") || name == "log_sumexp";
 }
+
+DType TypeOfSums(DType dtype) { return *ElementBytes(dtype) < 4 ? DType::kFloat32 : dtype; }
 
 class Retyper {
  public:
@@ -57,13 +42,15 @@ class Retyper {
  private:
   void Retype(RewrittenNode& node) {
     changed_ = false;
-    const auto types = ArgumentTypes(trace_.text(trace_.op_schema(node.node)));
-    node.row.inputs = List(trace_.input_list(node.node), types);
-    node.row.outputs = List(trace_.output_list(node.node), {});
+    const OperatorSignature signature = SignatureOf(trace_.text(trace_.op_schema(node.node)));
+    node.row.inputs = List(trace_.input_list(node.node), signature.arguments);
+    node.row.outputs = List(trace_.output_list(node.node), signature.results);
     if (node.comm && node.comm->dtype == from_) {
       changed_ = true;
       node.comm->dtype = to_;
-      if (node.comm->bytes) node.comm->bytes->count = Resized(node.comm->bytes->count);
+      if (node.comm->bytes) {
+        node.comm->bytes->count = Resized(node.comm->bytes->count, from_, to_);
+      }
     }
     if (!changed_) return;
     ++retyped_.changed;
@@ -71,16 +58,19 @@ class Retyper {
     node.row.exclusive.reset();
   }
 
-  int64_t Resized(int64_t bytes) const { return bytes / *ElementBytes(from_) * *ElementBytes(to_); }
+  static int64_t Resized(int64_t bytes, DType from, DType to) {
+    return bytes / *ElementBytes(from) * *ElementBytes(to);
+  }
 
-  // `types`: of an operator's arguments; none of what is inside of one.
-  ValueListId List(ValueListId list, const std::vector<std::string_view>& types) {
+  // `declared`: an operator's arguments or results; none of what is inside of one.
+  ValueListId List(ValueListId list, std::span<const DeclaredValue> declared) {
     if (!list) return list;
     const auto found = trace_.values(list);
     std::vector<Value> values(found.begin(), found.end());
     for (size_t i = 0; i < values.size(); ++i) {
       Value& value = values[i];
-      const bool names_type = i < types.size() && types[i].starts_with("ScalarType");
+      const DeclaredValue as = i < declared.size() ? declared[i] : DeclaredValue{};
+      const bool names_type = as.type.starts_with("ScalarType");
       switch (value.kind) {
         case ValueKind::kInt:
           if (names_type && value.as_int() == ScalarTypeNumber(from_)) {
@@ -88,10 +78,13 @@ class Retyper {
             value.payload = static_cast<uint64_t>(ScalarTypeNumber(to_));
           }
           break;
-        case ValueKind::kTensor: value = Tensor(value); break;
+        case ValueKind::kTensor:
+          value = IsSumOfAttention(as.name) ? Tensor(value, TypeOfSums(from_), TypeOfSums(to_))
+                                            : Tensor(value, from_, to_);
+          break;
         case ValueKind::kList:
           value.payload = List(value.as_list(), {}).value();
-          value.type = Type(value.type);
+          value.type = Type(value.type, from_, to_);
           break;
         default: break;
       }
@@ -99,23 +92,23 @@ class Retyper {
     return builder_->InternValues(values);
   }
 
-  Value Tensor(Value value) {
+  Value Tensor(Value value, DType from, DType to) {
     TensorUse use = trace_.tensor(value.as_tensor());
-    if (DTypeOf(trace_, use) != from_) return value;
+    if (from == to || DTypeOf(trace_, use) != from) return value;
     changed_ = true;
-    use.type = Type(use.type);
-    use.element_bytes = *ElementBytes(to_);
-    if (use.storage_bytes > 0) use.storage_bytes = Resized(use.storage_bytes);
-    value.type = Type(value.type);
+    use.type = Type(use.type, from, to);
+    use.element_bytes = *ElementBytes(to);
+    if (use.storage_bytes > 0) use.storage_bytes = Resized(use.storage_bytes, from, to);
+    value.type = Type(value.type, from, to);
     value.payload = builder_->InternTensor(use).value();
     return value;
   }
 
   // "Tensor(c10::BFloat16)" for "Tensor(float)", also in lists.
-  StringId Type(StringId type) {
+  StringId Type(StringId type, DType from, DType to) {
     if (!type) return type;
-    const std::string was = "Tensor(" + std::string(TypeText(from_)) + ")";
-    const std::string is = "Tensor(" + std::string(TypeText(to_)) + ")";
+    const std::string was = "Tensor(" + std::string(TypeText(from)) + ")";
+    const std::string is = "Tensor(" + std::string(TypeText(to)) + ")";
     std::string text(trace_.text(type));
     for (size_t at = 0; (at = text.find(was, at)) != std::string::npos; at += is.size()) {
       text.replace(at, was.size(), is);

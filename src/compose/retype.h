@@ -19,8 +19,9 @@ struct Retyped {
 };
 
 // The trace with tensors of type `to` wherever it has those of type `from`, and with arguments that
-// name the one naming the other. How long that takes is not known: the nodes that change have no
-// times.
+// name the one naming the other; but sums that attention keeps for its backward pass have the type
+// in which it adds, float32 where the elements are smaller. How long that takes is not known: the
+// nodes that change have no times.
 Result<Retyped> RetypeTrace(const Trace& trace, DType from, DType to, const Limits& limits);
 
 }  // namespace etude

@@ -252,8 +252,7 @@ Result<BoundOperator> OperatorBinder::Bind(NodeId node) {
         return result.type()->kind() == ArgumentKind::ClassType;
       });
   if (bound.is_collective_ && group_ == nullptr) {
-    return Unavailable(
-        "collective: needs the other ranks, which --ranks replays as well and --peers emulates");
+    return Unavailable("collective: needs the other ranks, which --ranks all brings along");
   }
   bound.arguments_.reserve(schema.arguments().size());
   for (size_t i = 0; i < schema.arguments().size(); ++i) {

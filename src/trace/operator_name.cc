@@ -17,34 +17,54 @@ constexpr auto kCommBackends = std::to_array<std::string_view>({
     "hccl:",
 });
 
-// Whether an argument's text, "int dst" or "int tag=0", ends in this name.
-bool IsNamed(std::string_view argument, std::string_view name) {
-  argument = argument.substr(0, argument.find('='));
-  if (!argument.ends_with(name)) return false;
-  argument.remove_suffix(name.size());
-  return argument.ends_with(' ');
-}
-
-}  // namespace
-
-std::optional<size_t> ArgumentPosition(std::string_view schema, std::string_view name) {
-  size_t begin = schema.find('(');
-  if (begin == std::string_view::npos) return std::nullopt;
-  ++begin;
-  size_t position = 0;
+// Those of a list "(Tensor a, *, ScalarType? b=6)" that begins at `open`, and sets that to where it
+// ends; none of one that does not end.
+std::vector<DeclaredValue> DeclaredIn(std::string_view schema, size_t& open) {
+  std::vector<DeclaredValue> all;
+  size_t begin = open + 1;
   size_t depth = 1;  // "Tensor(a!)" and "int[2]=[0, 0]" have brackets of their own
   for (size_t i = begin; i < schema.size(); ++i) {
     const char c = schema[i];
     if (c == '(' || c == '[') ++depth;
     if (c == ')' || c == ']') --depth;
     if (depth != 0 && (depth != 1 || c != ',')) continue;
-    const std::string_view argument = schema.substr(begin, i - begin);
-    if (IsNamed(argument, name)) return position;
-    if (depth == 0) return std::nullopt;
-    if (argument != " *") ++position;  // no argument: those behind it are given by name
+    std::string_view text = schema.substr(begin, i - begin);
+    while (text.starts_with(' ')) text.remove_prefix(1);
+    // A lone "*" is no argument: those behind it are given by name.
+    if (!text.empty() && text != "*") {
+      text = text.substr(0, text.find('='));
+      const size_t space = std::min(text.find(' '), text.size());
+      all.push_back({text.substr(0, space), text.substr(std::min(space + 1, text.size()))});
+    }
     begin = i + 1;
+    if (depth != 0) continue;
+    open = i;
+    return all;
   }
-  return std::nullopt;
+  open = schema.size();
+  return {};
+}
+
+}  // namespace
+
+OperatorSignature SignatureOf(std::string_view schema) {
+  OperatorSignature signature;
+  size_t at = schema.find('(');
+  if (at == std::string_view::npos) return signature;
+  signature.arguments = DeclaredIn(schema, at);
+  constexpr std::string_view kSeveralResults = " -> (";
+  at = schema.find(kSeveralResults, at);
+  if (at == std::string_view::npos) return signature;
+  at += kSeveralResults.size() - 1;
+  signature.results = DeclaredIn(schema, at);
+  return signature;
+}
+
+std::optional<size_t> ArgumentPosition(std::string_view schema, std::string_view name) {
+  const auto arguments = SignatureOf(schema).arguments;
+  const auto found = std::ranges::find(arguments, name, &DeclaredValue::name);
+  if (found == arguments.end()) return std::nullopt;
+  return static_cast<size_t>(found - arguments.begin());
 }
 
 std::string_view CommOfLabel(std::string_view name) {

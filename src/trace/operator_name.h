@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 // What PyTorch's names and schemas say.
 namespace etude {
@@ -20,6 +21,21 @@ inline std::string_view BaseOperatorName(std::string_view schema) {
   const std::string_view name = FullOperatorName(schema);
   return name.substr(0, name.find('.'));
 }
+
+// An argument or a result of an operator, as its schema declares it.
+struct DeclaredValue {
+  std::string_view type;  // "Tensor", "Tensor(a!)", "ScalarType?"
+  std::string_view name;  // "" where it has none
+};
+
+struct OperatorSignature {
+  std::vector<DeclaredValue> arguments;
+  std::vector<DeclaredValue> results;  // where they stand in brackets
+};
+
+// Of a schema "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor
+// indices)".
+OperatorSignature SignatureOf(std::string_view schema);
 
 // The position of argument `name` in "c10d::send(Tensor[] tensors, int dst, int tag=0) -> …".
 std::optional<size_t> ArgumentPosition(std::string_view schema, std::string_view name);

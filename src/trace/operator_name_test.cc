@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
+#include <string>
+
+#include <fmt/format.h>
+
 namespace etude {
 namespace {
 
@@ -21,6 +26,23 @@ TEST(OperatorName, PositionsOfArguments) {
   for (const char* text : {"", "c10d::send", "f(", "f(int", "f(int dst", "f)int dst)", "f()"}) {
     EXPECT_EQ(ArgumentPosition(text, "dst"), std::nullopt) << text;
   }
+}
+
+TEST(OperatorName, SignaturesHaveTypesAndNames) {
+  const auto text = [](std::span<const DeclaredValue> values) {
+    std::string joined;
+    for (const DeclaredValue& value : values)
+      joined += fmt::format("{}:{};", value.type, value.name);
+    return joined;
+  };
+  const OperatorSignature max = SignatureOf(
+      "aten::x(Tensor(a!) self, int[2] size=[0, 0], *, ScalarType? dtype=None) -> (Tensor values, "
+      "Tensor(a!))");
+  EXPECT_EQ(text(max.arguments), "Tensor(a!):self;int[2]:size;ScalarType?:dtype;");
+  EXPECT_EQ(text(max.results), "Tensor:values;Tensor(a!):;");
+  const OperatorSignature relu = SignatureOf("aten::relu(Tensor self) -> Tensor");
+  EXPECT_EQ(text(relu.arguments), "Tensor:self;");
+  EXPECT_TRUE(relu.results.empty());
 }
 
 TEST(OperatorName, LabelsOfCommunications) {

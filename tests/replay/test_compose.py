@@ -68,12 +68,12 @@ def replay_operators(path):
     return json.loads(done.stdout)["per_operator"]
 
 
-# A block of a transformer with its loss, of a batch and a length of sequences.
+# A block of a transformer with its loss, of a batch and a length of sequences; and attention that an operator of its own does.
 PROGRAM = LIGHT + """
 import torch
 from torch import nn
 
-batch, length = map(int, sys.argv[1:])
+batch, length, flash = map(int, sys.argv[1:])
 torch.manual_seed(0)
 model = nn.Sequential(
     nn.Embedding(50, 16), nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), nn.Linear(16, 50))
@@ -81,22 +81,25 @@ optimizer = torch.optim.AdamW(model.parameters())
 for _ in range(8):
     x = torch.randint(0, 50, (batch, length))
     optimizer.zero_grad()
-    nn.functional.cross_entropy(model(x).view(-1, 50), x.view(-1)).backward()
+    y = model(x).view(batch, 1, length, 50)
+    if flash:
+        y = y + nn.functional.scaled_dot_product_attention(y, y, y)
+    nn.functional.cross_entropy(y.view(-1, 50), x.view(-1)).backward()
     optimizer.step()
 """
 
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """recorded(batch, length): the path of a capture."""
+    """recorded(batch, length, flash): the path of a capture."""
     folder = tmp_path_factory.mktemp("recorded")
     (folder / "program.py").write_text(PROGRAM)
 
-    def record(batch, length):
-        job = folder / f"{batch}x{length}"
+    def record(batch, length, flash=0):
+        job = folder / f"{batch}x{length}x{flash}"
         if not job.exists():
             command = [ETUDE, "record", "-q", "--recorder", "native", "--warmup", "2", "--steps", "2", "-o", job, "--"]
-            subprocess.run([*command, sys.executable, folder / "program.py", str(batch), str(length)], check=True)
+            subprocess.run([*command, sys.executable, folder / "program.py", *map(str, (batch, length, flash))], check=True)
         return job / "capture.0.etude"
 
     return record
@@ -139,8 +142,10 @@ def test_another_batch_or_length_is_as_if_recorded_so(tmp_path, recorded, small,
 
 def test_another_element_type_runs(tmp_path, recorded):
     part = 'dtype = { from = "float32", to = "bfloat16" }\n'
-    path = changed(tmp_path, {"a": recorded(2, 4)}, part)
-    assert not any("Tensor(float)" in str(row) for row in forms(path))
+    path = changed(tmp_path, {"a": recorded(2, 4, 1)}, part)
+    in_float = {row[0] for row in forms(path) if "Tensor(float)" in str(row)}
+    # What attention keeps for its backward pass.
+    assert len(in_float) == 2 and all("attention" in name for name in in_float), in_float
     report = replay(path)
     assert report["skipped"] == [] and report["expected"]["ms"] is None
 

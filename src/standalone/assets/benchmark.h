@@ -5,15 +5,19 @@
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
-#include <optional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include <ATen/core/Tensor.h>
-#include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/core/ivalue.h>
+// libtorch's headers take seconds to compile: main.cc and ranks.cc include them, before this one.
+namespace at {
+class Tensor;
+}
+namespace c10 {
+struct IValue;
+}
 
 using Slots = std::vector<at::Tensor>;
 
@@ -71,6 +75,7 @@ class Op {
   Op(const char* name, const char* overload, std::initializer_list<Argument> arguments);
   Op(const Op&) = delete;
   Op& operator=(const Op&) = delete;
+  ~Op();
 
   // Calls it on the tensors in `inputs` (-1: an undefined one) and keeps its results in `results`
   // (-1: not kept). `numbers`: those among its arguments in which its calls differ.
@@ -87,25 +92,7 @@ class Op {
   static void FindAll();
 
  private:
-  // An argument ready to be pushed, or what it is made of.
-  struct Ready {
-    enum class Kind {
-      kConstant,
-      kNumbers,
-      kTensor,
-      kStorage,
-      kTensors,
-      kOptionalTensors,
-      kTensorLists,
-    };
-    Kind kind = Kind::kConstant;
-    c10::IValue constant;
-    const Argument* written = nullptr;  // that has numbers
-    c10::TypePtr type;                  // what it becomes
-    std::vector<int> inputs;            // -1: none
-    std::vector<std::vector<int>> lists;
-  };
-  static Ready Prepare(const Argument& argument, const c10::TypePtr& type);
+  struct Prepared;
   void Find();
   // Returns what a communication is waited for by, if it is one.
   c10::IValue Run(Slots& t, std::initializer_list<int> inputs, std::initializer_list<int> results,
@@ -114,8 +101,7 @@ class Op {
   const char* name_;
   const char* overload_;
   std::vector<Argument> written_;
-  std::optional<c10::OperatorHandle> handle_;
-  std::vector<Ready> arguments_;
+  std::unique_ptr<Prepared> prepared_;
 };
 
 void Await(int work);

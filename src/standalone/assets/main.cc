@@ -19,12 +19,11 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/scalar_tensor.h>
-#include <ATen/ops/zeros.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/ivalue.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/ScalarType.h>
-#include <c10/core/TensorOptions.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/core/impl/alloc_cpu.h>
 
@@ -105,6 +104,18 @@ int64_t MemoryFormatNamed(std::string_view name) {
   Fail("no memory format " + std::string(name));
 }
 
+// A vector; by the dispatcher, as ATen/ops/empty.h takes four seconds to compile.
+at::Tensor Empty(int64_t count, c10::ScalarType dtype, c10::Device on = c10::kCPU) {
+  using Function =
+      at::Tensor(c10::SymIntArrayRef, std::optional<c10::ScalarType>, std::optional<c10::Layout>,
+                 std::optional<c10::Device>, std::optional<bool>, std::optional<c10::MemoryFormat>);
+  static const auto empty = c10::Dispatcher::singleton()
+                                .findSchemaOrThrow("aten::empty", "memory_format")
+                                .typed<Function>();
+  const c10::SymInt size(count);
+  return empty.call(size, dtype, std::nullopt, on, std::nullopt, std::nullopt);
+}
+
 // A tensor on memory, made without running an operator.
 at::Tensor Raw(const c10::Storage& storage, const Form& form) {
   at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
@@ -175,9 +186,11 @@ c10::IValue Constant(const Argument& argument, c10::TypePtr type, const int* num
   }
   if (const auto* one = std::get_if<double>(&argument.value)) return *one;
   if (const auto* one = std::get_if<std::string>(&argument.value)) return *one;
-  if (const auto* one = std::get_if<Group>(&argument.value)) return GroupOf(one->number);
-  if (const auto* one = std::get_if<GroupName>(&argument.value)) return GroupNameOf(one->number);
-  if (const auto* one = std::get_if<Reduction>(&argument.value)) return ReductionNamed(one->name);
+  c10::IValue made;
+  if (const auto* one = std::get_if<Group>(&argument.value)) SetGroup(made, one->number);
+  if (const auto* one = std::get_if<GroupName>(&argument.value)) SetGroupName(made, one->number);
+  if (const auto* one = std::get_if<Reduction>(&argument.value)) SetReduction(made, one->name);
+  if (!made.isNone()) return made;
   if (std::holds_alternative<RunDevice>(argument.value)) return device;
   if (const auto* one = std::get_if<DType>(&argument.value)) {
     return static_cast<int64_t>(DTypeNamed(one->name));
@@ -217,9 +230,26 @@ int InputOf(const Argument& argument) {
   return std::get<Tensor>(argument.value).input;
 }
 
-}  // namespace
+// An argument ready to be pushed, or what it is made of.
+struct Ready {
+  enum class Kind {
+    kConstant,
+    kNumbers,
+    kTensor,
+    kStorage,
+    kTensors,
+    kOptionalTensors,
+    kTensorLists,
+  };
+  Kind kind = Kind::kConstant;
+  c10::IValue constant;
+  const Argument* written = nullptr;  // that has numbers
+  c10::TypePtr type;                  // what it becomes
+  std::vector<int> inputs;            // -1: none
+  std::vector<std::vector<int>> lists;
+};
 
-Op::Ready Op::Prepare(const Argument& argument, const c10::TypePtr& type) {
+Ready Prepare(const Argument& argument, const c10::TypePtr& type) {
   Ready ready;
   bool optional = false;
   if (const auto* one = std::get_if<Tensor>(&argument.value)) {
@@ -248,23 +278,32 @@ Op::Ready Op::Prepare(const Argument& argument, const c10::TypePtr& type) {
   return ready;
 }
 
+}  // namespace
+
+struct Op::Prepared {
+  c10::OperatorHandle handle;
+  std::vector<Ready> arguments;
+};
+
 Op::Op(const char* name, const char* overload, std::initializer_list<Argument> arguments)
     : name_(name), overload_(overload), written_(arguments) {
   Operators().push_back(this);
 }
+
+Op::~Op() = default;
 
 void Op::FindAll() {
   for (Op* op : Operators()) op->Find();
 }
 
 void Op::Find() {
-  handle_ = ::Find(name_, overload_);
-  const auto& wanted = handle_->schema().arguments();
+  prepared_ = std::make_unique<Prepared>(Prepared{::Find(name_, overload_), {}});
+  const auto& wanted = prepared_->handle.schema().arguments();
   if (wanted.size() != written_.size()) {
     Fail(std::string(name_) + " takes other arguments in this torch");
   }
   for (size_t i = 0; i < wanted.size(); ++i) {
-    arguments_.push_back(Prepare(written_[i], wanted[i].real_type()));
+    prepared_->arguments.push_back(Prepare(written_[i], wanted[i].real_type()));
   }
 }
 
@@ -305,7 +344,7 @@ c10::IValue Op::Run(Slots& t, std::initializer_list<int> inputs, std::initialize
     return slot < 0 ? at::Tensor() : t[static_cast<size_t>(slot)];
   };
   stack.clear();
-  for (const Ready& argument : arguments_) {
+  for (const Ready& argument : prepared_->arguments) {
     switch (argument.kind) {
       case Ready::Kind::kConstant: stack.push_back(argument.constant); break;
       case Ready::Kind::kNumbers:
@@ -344,7 +383,7 @@ c10::IValue Op::Run(Slots& t, std::initializer_list<int> inputs, std::initialize
     }
   }
   running = name_;
-  handle_->callBoxed(stack);
+  prepared_->handle.callBoxed(stack);
   const int* result = results.begin();
   const auto keep = [&](const auto& self, const c10::IValue& value) -> void {
     if (value.isTensor()) {
@@ -392,7 +431,7 @@ void Fit(Slots& t, int slot, int form) {
     if (flat.numel() >= count) {
       tensor = flat.narrow(0, 0, count).reshape(wanted.sizes);
     } else if (flat.numel() == 0) {
-      tensor = at::zeros(wanted.sizes, tensor.options());
+      tensor = tensor.new_zeros(wanted.sizes);
     } else {
       const int64_t times = (count + flat.numel() - 1) / flat.numel();
       tensor = flat.repeat({times}).narrow(0, 0, count).reshape(wanted.sizes);
@@ -512,7 +551,7 @@ void FillTensor(const at::Tensor& tensor, const Fill& fill, std::mt19937_64& ran
   const auto count = static_cast<size_t>(tensor.numel());
   if (count == 0) return;
   const auto as = [&](const void* data, c10::ScalarType type) {
-    const at::Tensor values = at::empty({tensor.numel()}, c10::TensorOptions().dtype(type));
+    const at::Tensor values = Empty(tensor.numel(), type);
     std::memcpy(values.data_ptr(), data, count * c10::elementSize(type));
     tensor.copy_(values);
   };
@@ -607,15 +646,14 @@ void MakeMemory(Words& words, std::mt19937_64& random, Memory& memory) {
   fill.low = words.Number();
   fill.high = words.Number();
   const bool restored = words.Number() != 0;
-  const at::Tensor whole = at::empty({std::max<int64_t>(bytes, 0)},
-                                     c10::TensorOptions().dtype(c10::kByte).device(device));
+  const at::Tensor whole = Empty(std::max<int64_t>(bytes, 0), c10::kByte, device);
   const int64_t count = bytes / static_cast<int64_t>(c10::elementSize(dtype));
   if (count > 0) {
     const at::Tensor typed = Raw(whole.storage(), {dtype, 0, {count}, {1}});
     if (device.is_cpu()) {
       FillTensor(typed, fill, random);
     } else {
-      const at::Tensor host = at::empty({count}, c10::TensorOptions().dtype(dtype));
+      const at::Tensor host = Empty(count, dtype);
       FillTensor(host, fill, random);
       typed.copy_(host);
     }
@@ -632,7 +670,7 @@ at::Tensor MakeNumber(const std::string& kind, const std::string& text) {
   c10::Scalar value = static_cast<int64_t>(std::strtoll(text.c_str(), nullptr, 10));
   if (kind == "float") value = std::strtod(text.c_str(), nullptr);
   if (kind == "bool") value = text != "0";
-  at::Tensor tensor = at::scalar_tensor(value, c10::TensorOptions().dtype(value.type()));
+  at::Tensor tensor = Empty(1, value.type()).fill_(value).reshape({});
   tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
   return tensor;
 }

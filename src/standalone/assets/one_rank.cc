@@ -8,8 +8,8 @@ void Meet() {}
 std::vector<double> Gather(double own) { return {own}; }
 void Leave() {}
 
-c10::IValue GroupOf(int) { Fail("no process group in a benchmark of one rank"); }
-c10::IValue GroupNameOf(int) { Fail("no process group in a benchmark of one rank"); }
-c10::IValue ReductionNamed(const char*) { Fail("no reduction in a benchmark of one rank"); }
+void SetGroup(c10::IValue&, int) { Fail("no process group in a benchmark of one rank"); }
+void SetGroupName(c10::IValue&, int) { Fail("no process group in a benchmark of one rank"); }
+void SetReduction(c10::IValue&, const char*) { Fail("no reduction in a benchmark of one rank"); }
 
 void WaitFor(const c10::IValue&) {}

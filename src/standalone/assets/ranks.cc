@@ -170,16 +170,19 @@ void Leave() {
   }
 }
 
-c10::IValue GroupOf(int number) { return groups.at(static_cast<size_t>(number)); }
-c10::IValue GroupNameOf(int number) { return names.at(static_cast<size_t>(number)); }
+void SetGroup(c10::IValue& argument, int number) {
+  argument = groups.at(static_cast<size_t>(number));
+}
+void SetGroupName(c10::IValue& argument, int number) {
+  argument = names.at(static_cast<size_t>(number));
+}
 
-c10::IValue ReductionNamed(const char* name) {
+void SetReduction(c10::IValue& argument, const char* name) {
   const std::string_view kNames[] = {"SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR"};
-  for (size_t i = 0; i < std::size(kNames); ++i) {
-    if (kNames[i] != name) continue;
-    return c10::make_intrusive<c10d::ReduceOp>(static_cast<c10d::ReduceOp::RedOpType>(i));
-  }
-  Fail(std::string("no reduction ") + name);
+  const auto* found = std::find(std::begin(kNames), std::end(kNames), name);
+  if (found == std::end(kNames)) Fail(std::string("no reduction ") + name);
+  const auto kind = static_cast<c10d::ReduceOp::RedOpType>(found - kNames);
+  argument = c10::make_intrusive<c10d::ReduceOp>(kind);
 }
 
 void WaitFor(const c10::IValue& work) {

@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
-#include <ATen/core/ivalue.h>
+namespace c10 {
+struct IValue;
+}
 
 struct Job {
   int rank = 0;
@@ -23,10 +25,10 @@ void Meet();
 std::vector<double> Gather(double own);
 void Leave();
 
-// Arguments of communications.
-c10::IValue GroupOf(int number);
-c10::IValue GroupNameOf(int number);
-c10::IValue ReductionNamed(const char* name);
+// Set an argument of a communication.
+void SetGroup(c10::IValue& argument, int number);
+void SetGroupName(c10::IValue& argument, int number);
+void SetReduction(c10::IValue& argument, const char* name);
 
 // Waits for what an operator began; not for nothing.
 void WaitFor(const c10::IValue& work);
