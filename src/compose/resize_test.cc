@@ -205,7 +205,7 @@ std::vector<int64_t> ElementsOfRetyped(DType from, DType to, int64_t sums) {
       "aten::attention_backward(Tensor out, Tensor logsumexp) -> Tensor");
   const auto retyped = RetypeTrace(builder.Finish().value(), from, to, {});
   std::vector<int64_t> bytes;
-  for (const uint64_t id : {1, 2}) {
+  for (const uint64_t id : {uint64_t{1}, uint64_t{2}}) {
     const NodeId node = retyped->trace.Find(id);
     for (const auto values : {retyped->trace.inputs(node), retyped->trace.outputs(node)}) {
       for (const Value& one : values) {
