@@ -33,8 +33,11 @@ std::vector<DeclaredValue> DeclaredIn(std::string_view schema, size_t& open) {
     // A lone "*" is no argument: those behind it are given by name.
     if (!text.empty() && text != "*") {
       text = text.substr(0, text.find('='));
-      const size_t space = std::min(text.find(' '), text.size());
-      all.push_back({text.substr(0, space), text.substr(std::min(space + 1, text.size()))});
+      // A type may have blanks in its brackets: "Tensor(a -> *) self".
+      const size_t end = text.find_last_of(" )]");
+      const bool named = end != std::string_view::npos && text[end] == ' ';
+      all.push_back(named ? DeclaredValue{text.substr(0, end), text.substr(end + 1)}
+                          : DeclaredValue{text, {}});
     }
     begin = i + 1;
     if (depth != 0) continue;

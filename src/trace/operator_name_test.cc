@@ -40,6 +40,10 @@ TEST(OperatorName, SignaturesHaveTypesAndNames) {
       "Tensor(a!))");
   EXPECT_EQ(text(max.arguments), "Tensor(a!):self;int[2]:size;ScalarType?:dtype;");
   EXPECT_EQ(text(max.results), "Tensor:values;Tensor(a!):;");
+  const OperatorSignature split =
+      SignatureOf("aten::split(Tensor(a -> *) self, int dim=0) -> (Tensor(a -> *), int)");
+  EXPECT_EQ(text(split.arguments), "Tensor(a -> *):self;int:dim;");
+  EXPECT_EQ(text(split.results), "Tensor(a -> *):;int:;");
   const OperatorSignature relu = SignatureOf("aten::relu(Tensor self) -> Tensor");
   EXPECT_EQ(text(relu.arguments), "Tensor:self;");
   EXPECT_TRUE(relu.results.empty());
