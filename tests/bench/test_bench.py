@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -37,3 +38,12 @@ def test_it_says_what_it_takes(name):
 def test_it_measures(words):
     out = run(*words, "--etude", ETUDE, "--runs", 1)
     assert "bars:\n" in out and "times" in out
+
+
+def test_the_page_of_bars_is_made_of_its_figures(tmp_path):
+    shutil.copytree(BENCH, tmp_path / "bench")
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    shutil.copy(BENCH.parent / "docs/status.json", docs)
+    subprocess.run([sys.executable, tmp_path / "bench/status", "--page"], check=True, cwd=tmp_path)
+    assert (docs / "status.md").read_text() == (BENCH.parent / "docs/status.md").read_text()
