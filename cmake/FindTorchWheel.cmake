@@ -4,7 +4,9 @@
 #   ETUDE_TORCH_PYTHON   the Python whose torch is meant (variable or environment;
 #                        default: .venv of the source tree, then python3 on the path)
 #
-# Defines the target torch_wheel and TORCH_WHEEL_ROOT, TORCH_WHEEL_VERSION, TORCH_WHEEL_CUDA.
+# Defines the target torch_wheel and TORCH_WHEEL_ROOT, TORCH_WHEEL_VERSION, TORCH_WHEEL_CUDA; and the
+# folders of headers that code for NCCL includes besides, TORCH_WHEEL_NCCL_INCLUDES, or
+# TORCH_WHEEL_WHY_NO_NCCL.
 
 if(NOT ETUDE_TORCH_PYTHON AND DEFINED ENV{ETUDE_TORCH_PYTHON})
   set(ETUDE_TORCH_PYTHON $ENV{ETUDE_TORCH_PYTHON})
@@ -53,5 +55,32 @@ target_link_options(torch_wheel INTERFACE "LINKER:--no-as-needed")
 target_link_libraries(torch_wheel INTERFACE torch torch_cpu c10)
 if(EXISTS ${TORCH_WHEEL_ROOT}/lib/libtorch_cuda.so)
   target_link_libraries(torch_wheel INTERFACE torch_cuda c10_cuda)
+endif()
+
+# Headers of CUDA and NCCL: those of the packages that the wheel has its libraries from first, which
+# are of the right version; what these lack is a toolkit's.
+set(TORCH_WHEEL_NCCL_INCLUDES "")
+set(TORCH_WHEEL_WHY_NO_NCCL "")
+if(NOT EXISTS ${TORCH_WHEEL_ROOT}/lib/libtorch_cuda.so)
+  set(TORCH_WHEEL_WHY_NO_NCCL "PyTorch ${TORCH_WHEEL_VERSION} has no NCCL")
+else()
+  file(GLOB torch_packages ${TORCH_WHEEL_ROOT}/../nvidia/*/include)
+  foreach(header IN ITEMS nccl.h cuda_runtime.h crt/host_config.h cublas_v2.h cublasLt.h cusparse.h
+      cusolverDn.h)
+    find_path(torch_header ${header} NO_CACHE HINTS ${torch_packages} $ENV{CUDA_HOME}/include
+      $ENV{CUDA_PATH}/include PATHS /usr/local/cuda/include)
+    if(torch_header)
+      list(APPEND TORCH_WHEEL_NCCL_INCLUDES ${torch_header})
+    else()
+      string(APPEND TORCH_WHEEL_WHY_NO_NCCL " ${header}")
+    endif()
+    unset(torch_header)
+  endforeach()
+  list(REMOVE_DUPLICATES TORCH_WHEEL_NCCL_INCLUDES)
+  if(TORCH_WHEEL_WHY_NO_NCCL)
+    string(PREPEND TORCH_WHEEL_WHY_NO_NCCL
+      "Etude was built without NCCL, for want of headers (of a CUDA toolkit or of NVIDIA's packages):")
+    message(STATUS "${TORCH_WHEEL_WHY_NO_NCCL}")
+  endif()
 endif()
 set(TorchWheel_FOUND TRUE)

@@ -47,8 +47,10 @@ class BenchmarkCommand : public Command {
                   {.least = 1, .most = kThreadsMax});
     options.Value("--label", &replay_.label, "TEXT",
                   "only what is below the first node whose name contains TEXT");
-    options.Values("--skip", &replay_.skip, "OPERATOR", "leave this operator out");
-    options.Values("--only", &replay_.only, "OPERATOR", "this operator only");
+    options.Values("--skip", &replay_.skip, "OPERATOR",
+                   "leave this operator out, or those of a class: comm, compute, matrix");
+    options.Values("--only", &replay_.only, "OPERATOR",
+                   "this operator only, or those of a class: comm, compute, matrix");
     options.Value("--warmup", &replay_.warmup, "N", "steps of the replay before the timed ones",
                   {.least = 0, .most = kMostSteps});
     options.Value("--iterations", &replay_.iterations, "N",

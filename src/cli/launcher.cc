@@ -15,19 +15,23 @@ struct LauncherInfo {
   const char* name;
   const char* rank;
   const char* size;
-  const char* local_size;  // processes on this machine
+  const char* local_rank;  // of the processes on this machine
+  const char* local_size;  // how many these are
   const char* machines;    // how many machines
   const char* hosts;       // their names, in the order of ranks
   const char* job;         // differs from job to job and is the same for all its processes
 };
 
 constexpr std::array kLaunchers = {
-    LauncherInfo{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", nullptr, nullptr, nullptr},
+    LauncherInfo{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", nullptr,
+                 nullptr, nullptr},
     LauncherInfo{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
-                 "OMPI_COMM_WORLD_LOCAL_SIZE", nullptr, nullptr, "PMIX_NAMESPACE"},
-    LauncherInfo{"MPI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", nullptr, nullptr, "PMI_KVSNAME"},
-    LauncherInfo{"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", nullptr, "SLURM_STEP_NUM_NODES",
-                 "SLURM_STEP_NODELIST", "SLURM_JOB_ID"},
+                 "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", nullptr, nullptr,
+                 "PMIX_NAMESPACE"},
+    LauncherInfo{"MPI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", nullptr,
+                 nullptr, "PMI_KVSNAME"},
+    LauncherInfo{"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr,
+                 "SLURM_STEP_NUM_NODES", "SLURM_STEP_NODELIST", "SLURM_JOB_ID"},
 };
 
 constexpr uint16_t kTorchPort = 29500;  // PyTorch's own default
@@ -100,6 +104,10 @@ Result<std::optional<Launch>> FindLaunch(const Environment& get) {
     ETUDE_ASSIGN_OR_RETURN(launch.size, Number(info.size, *size, 1, INT32_MAX));
     ETUDE_ASSIGN_OR_RETURN(launch.rank, Number(info.rank, *rank, 0, launch.size - 1));
     if (launch.size == 1) return std::nullopt;
+    if (const auto local = get(info.local_rank)) {
+      ETUDE_ASSIGN_OR_RETURN(launch.local_rank,
+                             Number(info.local_rank, *local, 0, launch.size - 1));
+    }
     launch.one_machine = Look(get, info.local_size) == size ||
                          Look(get, info.machines) == std::optional<std::string>("1");
     ETUDE_ASSIGN_OR_RETURN(launch.host, FindHost(info, launch, get));

@@ -15,6 +15,7 @@ struct Launch {
   std::string launcher;  // "torchrun"
   int64_t rank = 0;
   int64_t size = 1;
+  int64_t local_rank = 0;    // of those on this machine; 0 where the launcher does not say
   bool one_machine = false;  // all processes run on this one
   std::string host;          // where rank 0 is met
   uint16_t port = 0;

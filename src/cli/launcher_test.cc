@@ -22,11 +22,9 @@ std::string ErrorOf(const Variables& variables) {
   return found ? "none" : found.error().message;
 }
 
-const Variables kTorchrun = {{"RANK", "3"},
-                             {"WORLD_SIZE", "4"},
-                             {"LOCAL_WORLD_SIZE", "2"},
-                             {"MASTER_ADDR", "gpu1"},
-                             {"MASTER_PORT", "4321"}};
+const Variables kTorchrun = {{"RANK", "3"},           {"WORLD_SIZE", "4"},
+                             {"LOCAL_RANK", "1"},     {"LOCAL_WORLD_SIZE", "2"},
+                             {"MASTER_ADDR", "gpu1"}, {"MASTER_PORT", "4321"}};
 const Variables kSlurm = {{"SLURM_PROCID", "1"},
                           {"SLURM_STEP_NUM_TASKS", "8"},
                           {"SLURM_STEP_NUM_NODES", "2"},
@@ -45,6 +43,7 @@ TEST(Launcher, ReadsTorchrun) {
   EXPECT_EQ(launch.launcher, "torchrun");
   EXPECT_EQ(launch.rank, 3);
   EXPECT_EQ(launch.size, 4);
+  EXPECT_EQ(launch.local_rank, 1);
   EXPECT_FALSE(launch.one_machine);
   EXPECT_EQ(launch.host, "gpu1");
   EXPECT_EQ(launch.port, 4321);

@@ -188,8 +188,10 @@ class ReplayCommand : public Command {
     options.Value("--seed", &seed_, "N", "seed of what the memory is filled with", {.least = 0});
     options.Value("--label", &replay_.label, "TEXT",
                   "only what is below the first node whose name contains TEXT");
-    options.Values("--skip", &replay_.skip, "OPERATOR", "do not run this operator");
-    options.Values("--only", &replay_.only, "OPERATOR", "run only this operator");
+    options.Values("--skip", &replay_.skip, "OPERATOR",
+                   "do not run this operator, or those of a class: comm, compute, matrix");
+    options.Values("--only", &replay_.only, "OPERATOR",
+                   "run only this operator, or those of a class: comm, compute, matrix");
     options.Flag("--allow-skips", &allow_skips_, "exit with 0 although operators were skipped");
     options.Flag("--per-op", &per_operator_, "list the times of operators, recorded and replayed");
     options.Value("--record", &replay_.recording, "FILE",
@@ -230,6 +232,7 @@ class ReplayCommand : public Command {
                        .size = ranks.size,
                        .present = ranks.present,
                        .lead = lead_,
+                       .local_rank = std::ranges::find(ranks.present, rank) - ranks.present.begin(),
                        .place = place,
                        .timeout = std::chrono::seconds(timeout_s_)});
       BeginSession();
@@ -257,6 +260,7 @@ class ReplayCommand : public Command {
                      .size = ranks.size,
                      .present = ranks.present,
                      .lead = lead_,
+                     .local_rank = launch.local_rank,
                      .place = {.host = launch.host,
                                .port = launch.port,
                                .store_is_there = launch.store_is_there,

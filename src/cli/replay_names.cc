@@ -14,6 +14,7 @@
 #include "src/analysis/recorded_step.h"
 #include "src/base/nearest.h"
 #include "src/trace/operator_name.h"
+#include "src/transform/operator_class.h"
 #include "src/transform/program_order.h"
 
 namespace etude {
@@ -51,6 +52,12 @@ std::string NamesLike(const std::string& word, const std::map<std::string, int64
                      like.size() > shown ? ", …" : "");
 }
 
+// The class of operators that `word` may mean.
+std::string ClassLike(const std::string& word) {
+  const std::string near = Nearest(word, {kOperatorClasses.begin(), kOperatorClasses.end()});
+  return near.empty() ? "" : fmt::format(", and the class {}", near);
+}
+
 }  // namespace
 
 Status CheckNames(const Trace& trace, const ReplayOptions& options) {
@@ -78,11 +85,16 @@ Status CheckNames(const Trace& trace, const ReplayOptions& options) {
   std::map<std::string, int64_t> names;
   for (const NodeId node : step.top_operators()) ++names[std::string(OperatorNameOf(trace, node))];
   const auto named = [](std::string_view name, std::string_view full) {
-    return name == full || name == BaseOperatorName(full);
+    return MeansOperator(name, full, IsCommOperator(full));
   };
   const auto check = [&](std::string_view option, const std::string& name) -> Status {
     if (std::ranges::any_of(names, [&](const auto& row) { return named(name, row.first); })) {
       return {};
+    }
+    if (IsOperatorClass(name)) {
+      return MakeError(
+          ErrorCode::kUsage,
+          fmt::format("{} {}: no topmost operator of the step is one of these", option, name));
     }
     for (uint32_t i = 0; i < step.nodes().size(); ++i) {
       const NodeId node = step.nodes()[i];
@@ -95,8 +107,8 @@ Status CheckNames(const Trace& trace, const ReplayOptions& options) {
                       name, OperatorNameOf(trace, caller)));
     }
     return MakeError(ErrorCode::kUsage,
-                     fmt::format("{}: no topmost operator of the step is named '{}'; it has {}",
-                                 option, name, NamesLike(name, names)));
+                     fmt::format("{}: no topmost operator of the step is named '{}'; it has {}{}",
+                                 option, name, NamesLike(name, names), ClassLike(name)));
   };
   for (const std::string& name : options.only) ETUDE_RETURN_IF_ERROR(check("--only", name));
   for (const std::string& name : options.skip) ETUDE_RETURN_IF_ERROR(check("--skip", name));

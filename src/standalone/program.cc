@@ -42,9 +42,11 @@ Signature SignatureOf(const ProgramCall& call) {
   for (const int32_t form : call.fits) there.push_back(form >= 0);
   there.push_back(call.work != kNoWork);
   there.push_back(call.finishes);
+  const auto group = [](int32_t number) { return static_cast<size_t>(number - kNoGroup); };
   return {call.op,
           {call.awaited.size(), call.clear.size(), call.views.size(), call.inputs.size(),
-           call.results.size(), call.fits.size(), call.content.size(), call.released.size()},
+           call.results.size(), call.fits.size(), call.content.size(), call.released.size(),
+           group(call.batch_begins), group(call.batch_ends)},
           std::move(there)};
 }
 

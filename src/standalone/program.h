@@ -70,6 +70,8 @@ struct TensorForm {
 inline constexpr int32_t kNoSlot = -1;
 // No communication that goes on while other calls are made.
 inline constexpr int32_t kNoWork = -1;
+// No process group.
+inline constexpr int32_t kNoGroup = -1;
 
 struct ProgramCall {
   struct View {
@@ -97,6 +99,10 @@ struct ProgramCall {
   // Those that are going on at the end of the step are waited for then.
   int32_t work = kNoWork;
   bool finishes = false;
+  // Of Program::groups, the one which is given a batch of sends and receives, at its first and at
+  // its last (torch/comm_batches.h).
+  int32_t batch_begins = kNoGroup;
+  int32_t batch_ends = kNoGroup;
 };
 
 // Memory that is there before the step.

@@ -298,7 +298,8 @@ class PythonWriter : public StepWriter {
            std::string(
                program_.groups.empty()
                    ? ""
-                   : "from ranks import begin, finish, group, group_name, reduction, wait\n") +
+                   : "from ranks import begin, begin_batch, end_batch, finish, group, group_name, "
+                     "reduction, wait\n") +
            "from runtime import FORMS, TABLES, copy_bytes, device, each, empty, fit, view\n\n"
            "ops = torch.ops\n\n\n";
   }
@@ -334,7 +335,9 @@ class PythonWriter : public StepWriter {
         PythonAttribute("ops." + op.name.substr(0, colons), op.name.substr(colons + 2));
     run = PythonAttribute(run, op.overload.empty() ? "default" : op.overload);
     run += fmt::format("({})", arguments);
+    if (call.batch_begins != kNoGroup) Line(fmt::format("begin_batch({})", call.batch_begins));
     Line(Run(op, call, text, run));
+    if (call.batch_ends != kNoGroup) Line(fmt::format("end_batch({})", call.batch_ends));
     for (size_t k = 0; k < call.fits.size(); ++k) {
       if (call.fits[k] < 0 || call.results[k] == kNoSlot) continue;
       const std::string slot = Slot(text.results[k]);
@@ -484,8 +487,10 @@ class CppWriter : public StepWriter {
                             : text.work.empty() ? "("
                                                 : fmt::format(".Begin({}, ", text.work);
     const std::string numbers = text.numbers.empty() ? "" : ", " + List(text.numbers);
+    if (call.batch_begins != kNoGroup) Line(fmt::format("BeginBatch({});", call.batch_begins));
     Line(fmt::format("{}{}t, {}, {}{});", Name(static_cast<size_t>(call.op)), way,
                      List(text.inputs), List(text.results), numbers));
+    if (call.batch_ends != kNoGroup) Line(fmt::format("EndBatch({});", call.batch_ends));
     for (size_t k = 0; k < call.fits.size(); ++k) {
       if (call.fits[k] < 0 || call.results[k] == kNoSlot) continue;
       Line(fmt::format("Fit(t, {}, {});", text.results[k], text.fits[k]));

@@ -123,6 +123,11 @@ Result<c10::IValue> OperatorBinder::Collective(NodeId node, const c10::Argument&
              : Result<c10::IValue>(std::move(group.value));
 }
 
+bool OperatorBinder::IsAsyncFlagOfBarrier(const c10::Argument& argument,
+                                          const BoundOperator& bound) {
+  return bound.is_barrier() && (argument.name() == "async_op" || argument.name() == "asyncOp");
+}
+
 // Whether the other side of a message, or the root of a collective, is in the group that is bound.
 Status OperatorBinder::CheckRanks(const BoundOperator& bound) {
   const auto size = static_cast<int64_t>(bound.channel_.partners.size());
@@ -210,6 +215,11 @@ Result<BoundOperator::Argument> OperatorBinder::BindArgument(NodeId node, const 
     ETUDE_ASSIGN_OR_RETURN(made.constant, Collective(node, argument, value, bound));
     return made;
   }
+  if (IsAsyncFlagOfBarrier(argument, bound) && group_->UsesNccl(bound.channel_.group)) {
+    made.constant =
+        true;  // else it would hold up this thread, with no end: StepRunner waits for it
+    return made;
+  }
   // The group's own time-out holds, not that of the recorded job.
   const bool is_timeout = bound.is_collective_ && argument.name() == "timeout";
   if (value == nullptr || is_timeout) {
@@ -262,6 +272,10 @@ Result<BoundOperator> OperatorBinder::Bind(NodeId node) {
   if (bound.is_collective_) {
     ETUDE_RETURN_IF_ERROR(CheckRanks(bound));
     bound.channel_ = PointToPoint(bound);
+    if (bound.channel_.kind == NodeKind::kRecv && !bound.channel_.peer &&
+        group_->UsesNccl(bound.channel_.group)) {
+      return Unavailable("NCCL has no receives from any rank");
+    }
   }
   bound.is_composite_ =
       known.handle->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) &&
@@ -271,7 +285,7 @@ Result<BoundOperator> OperatorBinder::Bind(NodeId node) {
 }
 
 c10::DispatchKey OperatorBinder::TargetKey() const {
-  return devices_.target_is_cpu() ? c10::DispatchKey::CPU : c10::DispatchKey::CUDA;
+  return c10::computeDispatchKey(std::nullopt, std::nullopt, c10::Device(devices_.target()));
 }
 
 Result<c10::IValue> OperatorBinder::Scalar(const Value& value, c10::TypeKind kind) {

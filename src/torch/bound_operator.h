@@ -58,6 +58,8 @@ class BoundOperator {
   bool is_composite() const { return is_composite_; }
   // Whether the operator runs on a group of ranks. Whether it returns a Work, to be waited for.
   bool is_collective() const { return is_collective_; }
+  // Which holds up the program, also where the memory is a device's.
+  bool is_barrier() const { return is_collective_ && schema().name() == "c10d::barrier"; }
   bool returns_work() const { return returns_work_; }
   // Of what runs on a group: what it counts as begun for others, and what it waits for.
   struct Channel {
@@ -114,6 +116,7 @@ class OperatorBinder {
                                                BoundOperator& bound);
   Result<c10::IValue> Collective(NodeId node, const c10::Argument& argument, const Value* recorded,
                                  BoundOperator& bound);
+  static bool IsAsyncFlagOfBarrier(const c10::Argument& argument, const BoundOperator& bound);
   static Status CheckRanks(const BoundOperator& bound);
   BoundOperator::Channel PointToPoint(const BoundOperator& bound) const;
   Result<BoundOperator::Argument> Convert(const Value& value, const c10::TypePtr& type,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,6 +17,7 @@
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
+#include "src/torch/device_stream.h"
 #include "src/torch/recorder/monotonic_time.h"
 
 namespace etude {
@@ -24,10 +26,11 @@ namespace {
 using Tensors = std::vector<at::Tensor>;
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
-// When the last communication of a group is over.
+// When the last communication of a group is over, and what went wrong in one of them.
 struct Line {
   std::mutex mutex;
   Nanos free;
+  std::exception_ptr failure;
 };
 
 // One communication: of unknown end until those that are there have met.
@@ -37,6 +40,17 @@ struct Passage {
   std::mutex mutex;
   std::condition_variable known;
   std::optional<Nanos> end;
+
+  // In a device's stream, where nothing can be thrown.
+  void Fail(std::exception_ptr failure) {
+    {
+      const std::lock_guard lock(line->mutex);
+      line->failure = std::move(failure);
+    }
+    const std::lock_guard lock(mutex);
+    end = MonotonicTime();
+    known.notify_all();
+  }
 
   void Begin() {
     Nanos over;
@@ -62,15 +76,16 @@ struct Passage {
 class EmulatedWork : public c10d::Work {
  public:
   EmulatedWork(int rank, c10d::OpType type, std::shared_ptr<Passage> passage, WorkPtr meeting,
-               Tensors outputs)
+               Tensors outputs, const c10::Device& device)
       : Work(rank, type),
         passage_(std::move(passage)),
         meeting_(std::move(meeting)),
-        outputs_(std::move(outputs)) {}
+        outputs_(std::move(outputs)),
+        device_(device) {}
 
   bool wait(std::chrono::milliseconds) override {
     if (meeting_) meeting_->wait();  // throws what keeps the others from coming
-    passage_->Wait();
+    DoInStream(device_, [passage = passage_] { passage->Wait(); });
     return true;
   }
   bool isCompleted() override {
@@ -84,6 +99,7 @@ class EmulatedWork : public c10d::Work {
   std::shared_ptr<Passage> passage_;
   WorkPtr meeting_;
   Tensors outputs_;
+  c10::Device device_;
 };
 
 Bytes SizeOf(const Tensors& tensors) {
@@ -110,8 +126,8 @@ void Fill(at::Tensor to, const at::Tensor& from) {
 class EmulatedGroup : public c10d::Backend {
  public:
   EmulatedGroup(int rank, int size, const CommModel& model,
-                c10::intrusive_ptr<c10d::Backend> present)
-      : Backend(rank, size), model_(model), present_(std::move(present)) {}
+                c10::intrusive_ptr<c10d::Backend> present, const c10::Device& device)
+      : Backend(rank, size), model_(model), present_(std::move(present)), device_(device) {}
 
   const std::string getBackendName() const override { return "emulated"; }
 
@@ -197,16 +213,37 @@ class EmulatedGroup : public c10d::Backend {
     auto passage = std::make_shared<Passage>();
     passage->line = line_;
     passage->duration = model_.TimeOf(size);
+    ThrowFailure();
     WorkPtr meeting;
-    if (meet && present_) {
-      Tensors token = {at::zeros({1})};
-      meeting = present_->allreduce(token);
-      meeting->getFuture()->addCallback([passage](c10::ivalue::Future&) { passage->Begin(); });
+    if (!meet || !present_) {
+      DoInStream(device_, [passage] { passage->Begin(); });
+    } else if (device_.is_cpu()) {
+      meeting = Meet(passage);
     } else {
-      passage->Begin();
+      DoInStream(device_, [this, passage] {
+        try {
+          Meet(passage);
+        } catch (const std::exception&) {
+          passage->Fail(std::current_exception());
+        }
+      });
     }
     return c10::make_intrusive<EmulatedWork>(getRank(), type, std::move(passage),
-                                             std::move(meeting), std::move(outputs));
+                                             std::move(meeting), std::move(outputs), device_);
+  }
+  // Begins the passage when all that are there have come.
+  WorkPtr Meet(const std::shared_ptr<Passage>& passage) {
+    Tensors token = {at::zeros({1})};
+    WorkPtr meeting = present_->allreduce(token);
+    meeting->getFuture()->addCallback([passage](c10::ivalue::Future& met) {
+      met.hasError() ? passage->Fail(met.exception_ptr()) : passage->Begin();
+    });
+    return meeting;
+  }
+  // What went wrong in a stream before.
+  void ThrowFailure() {
+    const std::lock_guard lock(line_->mutex);
+    if (line_->failure) std::rethrow_exception(line_->failure);
   }
   WorkPtr Make(c10d::OpType type, CollectiveType collective, const Tensors& inputs,
                Tensors outputs) {
@@ -243,14 +280,16 @@ class EmulatedGroup : public c10d::Backend {
 
   CommModel model_;
   c10::intrusive_ptr<c10d::Backend> present_;
+  c10::Device device_;
   std::shared_ptr<Line> line_ = std::make_shared<Line>();
 };
 
 }  // namespace
 
 c10::intrusive_ptr<c10d::Backend> MakeEmulatedGroup(int rank, int size, const CommModel& model,
-                                                    c10::intrusive_ptr<c10d::Backend> present) {
-  return c10::make_intrusive<EmulatedGroup>(rank, size, model, std::move(present));
+                                                    c10::intrusive_ptr<c10d::Backend> present,
+                                                    const c10::Device& device) {
+  return c10::make_intrusive<EmulatedGroup>(rank, size, model, std::move(present), device);
 }
 
 }  // namespace etude

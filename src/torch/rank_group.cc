@@ -40,6 +40,7 @@
 #include "src/analysis/comm_match.h"
 #include "src/torch/emulated_group.h"
 #include "src/torch/error_text.h"
+#include "src/torch/nccl_group.h"
 
 namespace etude {
 namespace {
@@ -134,6 +135,7 @@ struct RankGroup::Impl {
   c10::intrusive_ptr<c10d::Store> store;  // its own
   bool is_lost = false;                   // the store does not answer any more
   CommModel peers;
+  c10::Device device{c10::DeviceType::CPU};
   int64_t meetings = 0;
   std::string told;  // by a rank that is alone
   std::mutex status_mutex;
@@ -148,7 +150,10 @@ struct RankGroup::Impl {
   void Await(const std::string& key, std::optional<std::chrono::milliseconds> limit) const;
   Status CheckAgreement(const Key& key) const;
   Status CheckCalls();
-  void MakeBackend(const Key& key, c10d::ProcessGroup& group) const;
+  bool IsWhole(const Key& key) const;
+  c10::intrusive_ptr<c10d::Backend> MakeGloo(const Key& key) const;
+  c10::intrusive_ptr<c10d::Backend> MakeNccl(const Key& key) const;
+  void MakeBackends(const Key& key, c10d::ProcessGroup& group) const;
   RankStatus StatusNow();
   void Watch();
   void EndWatch();
@@ -318,7 +323,10 @@ RankGroup::~RankGroup() {
 }
 
 int64_t RankGroup::rank() const { return impl_->member.rank; }
+int64_t RankGroup::local_rank() const { return impl_->member.local_rank; }
 int64_t RankGroup::size() const { return impl_->member.size; }
+std::chrono::milliseconds RankGroup::timeout() const { return impl_->member.timeout; }
+bool RankGroup::is_launched() const { return impl_->member.place.each_ends_itself; }
 const std::vector<int64_t>& RankGroup::present() const { return impl_->member.present; }
 
 std::vector<int64_t> RankGroup::RanksOf(const std::string& name) const {
@@ -329,6 +337,29 @@ std::vector<int64_t> RankGroup::RanksOf(const std::string& name) const {
 bool RankGroup::IsThere(const std::string& name) const {
   const std::vector<int64_t> ranks = RanksOf(name);
   return PresentOf(impl_->member, ranks).size() == ranks.size();
+}
+
+Status RankGroup::CheckDevice(const std::string& device) const {
+  const c10::Device wanted(device);
+  if (wanted.is_cpu() || is_alone()) return {};
+  const std::string_view reason =
+      wanted.is_cuda() ? WhyNoNccl() : "ranks talk on the CPU (Gloo) and on CUDA devices (NCCL)";
+  return reason.empty() ? Status() : Unavailable(fmt::format("device '{}': {}", device, reason));
+}
+
+void RankGroup::UseDevice(const std::string& device) { impl_->device = c10::Device(device); }
+
+bool RankGroup::UsesNccl(const std::string& name) const {
+  const auto found = impl_->by_name.find(name);
+  return impl_->device.is_cuda() && found != impl_->by_name.end() && impl_->IsWhole(found->second);
+}
+
+void RankGroup::BeginBatch(const std::string& name) {
+  impl_->groups.at(impl_->by_name.at(name))->startCoalescing(impl_->device.type());
+}
+
+c10::IValue RankGroup::EndBatch(const std::string& name) {
+  return impl_->groups.at(impl_->by_name.at(name))->endCoalescing(impl_->device.type());
 }
 
 void RankGroup::SetPeers(const CommModel& model) { impl_->peers = model; }
@@ -396,29 +427,58 @@ auto GlooDevice(const MeetingPlace& place) {
 
 }  // namespace
 
-void RankGroup::Impl::MakeBackend(const Key& key, c10d::ProcessGroup& group) const {
-  using Type = c10d::ProcessGroup::BackendType;
+// Whether all ranks of the group are there, and more than one.
+bool RankGroup::Impl::IsWhole(const Key& key) const {
+  const std::vector<int64_t>& ranks = key.first;
+  return ranks.size() > 1 && PresentOf(member, ranks).size() == ranks.size();
+}
+
+// A group of those that are there; null for one rank alone.
+c10::intrusive_ptr<c10d::Backend> RankGroup::Impl::MakeGloo(const Key& key) const {
   const auto& [ranks, name] = key;
   const std::vector<int64_t> present = PresentOf(member, ranks);
-  c10::intrusive_ptr<c10d::Backend> backend;
-  if (present.size() > 1) {
-    auto options = c10d::ProcessGroupGloo::Options::create(member.timeout);
-    options->devices.push_back(GlooDevice(member.place));
-    options->global_ranks_in_group.assign(present.begin(), present.end());
-    options->group_name = name;
-    backend = c10::make_intrusive<c10d::ProcessGroupGloo>(
-        c10::make_intrusive<c10d::PrefixStore>("gloo/" + JoinedRanks(ranks) + "/" + name, store),
-        static_cast<int>(std::ranges::find(present, member.rank) - present.begin()),
-        static_cast<int>(present.size()), options);
+  if (present.size() < 2) return {};
+  auto options = c10d::ProcessGroupGloo::Options::create(member.timeout);
+  options->devices.push_back(GlooDevice(member.place));
+  options->global_ranks_in_group.assign(present.begin(), present.end());
+  options->group_name = name;
+  return c10::make_intrusive<c10d::ProcessGroupGloo>(
+      c10::make_intrusive<c10d::PrefixStore>("gloo/" + JoinedRanks(ranks) + "/" + name, store),
+      static_cast<int>(std::ranges::find(present, member.rank) - present.begin()),
+      static_cast<int>(present.size()), options);
+}
+
+c10::intrusive_ptr<c10d::Backend> RankGroup::Impl::MakeNccl(const Key& key) const {
+  const auto& [ranks, name] = key;
+  // NCCL's own watch ends a process without a word: ours comes first.
+  constexpr int kLater = 2;
+  return MakeNcclGroup(
+      c10::make_intrusive<c10d::PrefixStore>("nccl/" + JoinedRanks(ranks) + "/" + name, store),
+      {.name = name,
+       .ranks = ranks,
+       .place = static_cast<int>(std::ranges::find(ranks, member.rank) - ranks.begin()),
+       .timeout = kLater * member.timeout + kAsking + kAnswering});
+}
+
+void RankGroup::Impl::MakeBackends(const Key& key, c10d::ProcessGroup& group) const {
+  using Type = c10d::ProcessGroup::BackendType;
+  c10::intrusive_ptr<c10d::Backend> gloo = MakeGloo(key);
+  Type type = Type::GLOO;
+  if (IsWhole(key)) {
+    group.setBackend(c10::DeviceType::CPU, type, gloo);
+    if (!device.is_cpu()) {
+      type = Type::NCCL;
+      group.setBackend(device.type(), type, MakeNccl(key));
+    }
+  } else {
+    type = Type::CUSTOM;
+    const auto emulated =
+        MakeEmulatedGroup(group.getRank(), group.getSize(), peers, std::move(gloo), device);
+    group.setBackend(c10::DeviceType::CPU, type, emulated);
+    if (!device.is_cpu()) group.setBackend(device.type(), type, emulated);
   }
-  const bool is_whole = present.size() == ranks.size() && backend;
-  if (!is_whole) {
-    backend = MakeEmulatedGroup(group.getRank(), group.getSize(), peers, std::move(backend));
-  }
-  const Type type = is_whole ? Type::GLOO : Type::CUSTOM;
-  group.setBackend(c10::DeviceType::CPU, type, backend);
   group.setDefaultBackend(type);
-  group.setGroupName(name);
+  group.setGroupName(key.second);
 }
 
 // A connection of its own: what one waits for holds up no other. Keys are those of this run.
@@ -476,7 +536,7 @@ void RankGroup::Impl::Await(const std::string& key,
 Status RankGroup::Connect(const CommLog& calls) {
   const Member& member = impl_->member;
   const auto make_backends = [&] {
-    for (const auto& [key, group] : impl_->groups) impl_->MakeBackend(key, *group);
+    for (const auto& [key, group] : impl_->groups) impl_->MakeBackends(key, *group);
   };
   if (is_alone()) return Caught(make_backends);
   // A rank that gives up closes its connections. Who writes to one then has an error to explain,
@@ -582,6 +642,11 @@ Error RankGroup::Explain(Error error) {
 Status RankGroup::Leave() {
   impl_->EndWatch();
   if (is_alone()) return {};
+  if (!impl_->device.is_cpu()) {
+    ETUDE_RETURN_IF_ERROR(Caught([&] {
+      for (const auto& [key, group] : impl_->groups) group->shutdown();
+    }));
+  }
   return impl_->Ask([&] {
     const auto& store = impl_->store;
     constexpr const char* kLeft = "left";
@@ -638,6 +703,14 @@ uint8_t NumberOfReduction(const c10::IValue& reduction) {
   return static_cast<uint8_t>(type);
 }
 
-void WaitForWork(const c10::IValue& work) { work.toCustomClass<c10d::Work>()->wait(); }
+void WaitForWork(const c10::IValue& work) {
+  // Of a batch only the whole has one.
+  if (const auto given = work.toCustomClass<c10d::Work>()) given->wait();
+}
+
+bool IsOver(const c10::IValue& work) {
+  const auto given = work.toCustomClass<c10d::Work>();
+  return !given || given->isCompleted();
+}
 
 }  // namespace etude

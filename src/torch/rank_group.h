@@ -50,8 +50,8 @@ struct RankStatus {
 };
 
 // The processes that replay a job together, each a recorded rank, seen from one of them. Operators
-// get the job's process groups from it: with Gloo behind them where all ranks of a group are there,
-// else emulated. Not thread-safe.
+// get the job's process groups from it: where all ranks of a group are there, with Gloo behind them
+// for the CPU's memory and NCCL for that of CUDA devices, else emulated. Not thread-safe.
 class RankGroup {
  public:
   struct Member {
@@ -59,6 +59,7 @@ class RankGroup {
     int64_t size = 1;              // ranks of the job
     std::vector<int64_t> present;  // those that are there; empty: all
     int64_t lead = 0;              // the rank that keeps what the others tell
+    int64_t local_rank = 0;        // this one's number among those on its machine
     MeetingPlace place;
     std::chrono::milliseconds timeout{60'000};  // of a collective without progress
   };
@@ -70,7 +71,11 @@ class RankGroup {
   RankGroup& operator=(const RankGroup&) = delete;
 
   int64_t rank() const;
+  int64_t local_rank() const;
   int64_t size() const;
+  std::chrono::milliseconds timeout() const;
+  // Whether a launcher started the ranks, each by itself.
+  bool is_launched() const;
   const std::vector<int64_t>& present() const;
   bool is_alone() const { return present().size() == 1; }
 
@@ -78,6 +83,17 @@ class RankGroup {
   std::vector<int64_t> RanksOf(const std::string& name) const;
   // Whether all ranks of the group that the job called `name` are there.
   bool IsThere(const std::string& name) const;
+  // kUnavailable if ranks cannot talk on a device of this kind.
+  Status CheckDevice(const std::string& device) const;
+  // The device of whose memory communications are, beside the CPU's: "cuda:0". To be said before
+  // Connect.
+  void UseDevice(const std::string& device);
+  // Whether the group has NCCL behind it for the device's memory.
+  bool UsesNccl(const std::string& name) const;
+  // Sends and receives in between are given to NCCL as one; EndBatch gives the Work for all. Both
+  // throw what PyTorch throws.
+  void BeginBatch(const std::string& name);
+  c10::IValue EndBatch(const std::string& name);
   // How long a communication takes in a group not all of whose ranks are there; no time unless
   // said. To be said before Connect.
   void SetPeers(const CommModel& model);
@@ -120,7 +136,10 @@ class RankGroup {
 c10::IValue MakeReduction(uint8_t number);
 uint8_t NumberOfReduction(const c10::IValue& reduction);
 
-// Waits for a collective, given the Work that it returned. Throws what the collective throws.
+// Waits for a collective, given the Work that it returned: on a CUDA device its stream does, and
+// this thread goes on. Throws what the collective throws.
 void WaitForWork(const c10::IValue& work);
+// Whether it is over.
+bool IsOver(const c10::IValue& work);
 
 }  // namespace etude

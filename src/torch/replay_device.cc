@@ -1,17 +1,16 @@
 #include "src/torch/replay_device.h"
 
 #include <exception>
-#include <string_view>
 
+#include <ATen/Context.h>
 #include <c10/core/Device.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 namespace etude {
 namespace {
 
-bool HasDevice(c10::DeviceType type, int index = 0) {
-  return c10::impl::hasDeviceGuardImpl(type) &&
-         c10::impl::VirtualGuardImpl(type).deviceCount() > index;
+int DeviceCount(c10::DeviceType type) {
+  return c10::impl::hasDeviceGuardImpl(type) ? c10::impl::VirtualGuardImpl(type).deviceCount() : 0;
 }
 
 }  // namespace
@@ -32,7 +31,7 @@ Result<std::string> FindDevice(const std::string& wanted) {
     c10::Device device(wanted);
     if (device.is_cpu()) return std::string("cpu");
     if (!device.has_index()) device.set_index(0);
-    if (!HasDevice(device.type(), device.index())) {
+    if (device.index() >= DeviceCount(device.type())) {
       return Unavailable("device '" + wanted + "' is not available here");
     }
     return device.str();
@@ -45,13 +44,32 @@ Result<std::string> FindDevice(const std::string& wanted) {
 
 Result<std::string> ChooseDevice(const std::string& wanted, bool trace_uses_device) {
   if (wanted.empty()) {
-    return trace_uses_device && HasDevice(c10::DeviceType::CUDA) ? std::string("cuda:0")
-                                                                 : std::string("cpu");
+    const bool on_gpu = trace_uses_device && DeviceCount(c10::DeviceType::CUDA) > 0;
+    return std::string(on_gpu ? "cuda:0" : "cpu");
   }
-  const std::string_view kind = std::string_view(wanted).substr(0, wanted.find(':'));
-  if (kind == "cpu" || kind == "cuda") return FindDevice(wanted);
-  return MakeError(ErrorCode::kUsage,
-                   "--device: found '" + wanted + "', expected cpu, cuda or cuda:N");
+  if (wanted.starts_with("meta")) {
+    return MakeError(ErrorCode::kUsage,
+                     "--device meta: computes nothing, expected a device that does");
+  }
+  return FindDevice(wanted);
+}
+
+Result<std::string> DeviceAt(const std::string& device, const LocalPlace& place) {
+  c10::Device own(device);
+  if (own.is_cpu()) return device;
+  const int count = DeviceCount(own.type());
+  const int64_t number = place.is_launched && count == 1 ? 0 : place.number;
+  if (number >= count) {
+    return Unavailable("device '" + device.substr(0, device.find(':')) + "': there are " +
+                       std::to_string(count) + " on this machine, expected one for each rank");
+  }
+  own.set_index(static_cast<c10::DeviceIndex>(number));
+  return own.str();
+}
+
+void SetDevice(const std::string& device) {
+  const c10::Device target(device);
+  if (!target.is_cpu()) c10::impl::VirtualGuardImpl(target.type()).setDevice(target);
 }
 
 Status CheckTried(const std::string& device, bool experimental) {
@@ -60,6 +78,20 @@ Status CheckTried(const std::string& device, bool experimental) {
                    "a replay on " + device +
                        " has not been tried on a real one: ask for it with --experimental, or "
                        "replay with --device cpu");
+}
+
+void SeedDevice(const std::string& device, uint64_t seed) {
+  const auto set = [&](const c10::Device& target) {
+    at::Generator generator = at::globalContext().defaultGenerator(target);
+    generator.set_current_seed(seed);
+  };
+  const c10::Device target(device);
+  try {
+    set(target);
+  } catch (const c10::Error&) {
+    if (target.is_cpu()) throw;
+    set(c10::Device(c10::DeviceType::CPU));
+  }
 }
 
 void Synchronize(const std::string& device) {

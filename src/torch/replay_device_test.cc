@@ -22,6 +22,13 @@ TEST(ReplayDevice, OnlyKnownKinds) {
   const auto wrong = ChooseDevice("meta", false);
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().code, ErrorCode::kUsage);
+  EXPECT_EQ(ChooseDevice("abacus", false).error().code, ErrorCode::kUsage);
+  // The CPU has no number, whichever process of the machine this is.
+  EXPECT_EQ(DeviceAt("cpu", {.number = 3}).value_or(""), "cpu");
+  // There is one of these.
+  EXPECT_EQ(DeviceAt("meta:0", {.number = 0}).value_or(""), "meta:0");
+  EXPECT_EQ(DeviceAt("meta:0", {.number = 1}).error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(DeviceAt("meta:0", {.number = 1, .is_launched = true}).value_or(""), "meta:0");
   const auto absent = ChooseDevice("cuda:99", false);
   ASSERT_FALSE(absent);
   EXPECT_EQ(absent.error().code, ErrorCode::kUnavailable);

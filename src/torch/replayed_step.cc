@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <unordered_set>
 
-#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
 #include "src/base/process_usage.h"
@@ -12,6 +11,7 @@
 #include "src/torch/program_heap.h"
 #include "src/torch/replay_device.h"
 #include "src/trace/operator_name.h"
+#include "src/transform/operator_class.h"
 
 namespace etude {
 
@@ -30,12 +30,11 @@ ReplayedStep::ReplayedStep(const Trace& trace, ReplayOptions options, const RunC
       runner_(trace, flow_, devices_) {}
 
 Status ReplayedStep::Choose() {
-  free_at_start_ = AvailableMemory();
+  if (devices_.target_is_cpu()) free_at_start_ = AvailableMemory();  // a device tells its own
   FollowTensors();
   devices_.set_step_uses_device(UsesDevice(step_, flow_));
   at::set_num_threads(static_cast<int>(options_.threads));
-  at::Generator generator = at::globalContext().defaultGenerator(c10::Device(devices_.target()));
-  generator.set_current_seed(options_.seed);
+  SeedDevice(devices_.target(), options_.seed);
   rules_ = InferFillRules(step_, flow_);
   ApplyNames();
   const std::vector<NodeId> nodes(selection_.nodes().begin(), selection_.nodes().end());
@@ -52,7 +51,8 @@ Status ReplayedStep::Choose() {
 
 bool ReplayedStep::NameIn(const std::vector<std::string>& names, NodeId node) const {
   return std::ranges::any_of(names, [&](const std::string& name) {
-    return name == OperatorNameOf(trace_, node) || name == BaseOperatorName(SchemaOf(trace_, node));
+    const std::string_view full = OperatorNameOf(trace_, node);
+    return MeansOperator(name, full, IsCommOperator(full));
   });
 }
 
@@ -131,7 +131,7 @@ Status ReplayedStep::Load(ReplayPlan plan) {
     nodes.push_back(op.node);
   }
   const auto waits = FindCommunicationWaits(step_, flow_, nodes);
-  runner_.Load(std::move(plan), std::move(operators), waits);
+  runner_.Load(std::move(plan), std::move(operators), waits, options_.group);
   return {};
 }
 

@@ -99,7 +99,7 @@ class Replayer::Impl {
     } else {
       ETUDE_RETURN_IF_ERROR(Explained(step_.runner().Run(coerce_)));
     }
-    Synchronize(step_.devices().target());
+    ETUDE_RETURN_IF_ERROR(Explained(step_.runner().Finish()));
     const Nanos wall_end = MonotonicTime();
     const Nanos cpu_end = CpuTime();
     const ProcessCounts counts_end = ProcessCounts::Now();
@@ -191,7 +191,12 @@ class Replayer::Impl {
     ETUDE_RETURN_IF_ERROR(BeginStep());
     const StepMark mark(index);
     heap_faults_.BeforeStep();
-    return Explained(step_.runner().Run(coerce_));
+    return RunAtOnce();
+  }
+  // A step without gaps, to its end.
+  Status RunAtOnce() {
+    ETUDE_RETURN_IF_ERROR(Explained(step_.runner().Run(coerce_)));
+    return Explained(step_.runner().Finish());
   }
 
   // What comes before a step and belongs to none: its memory, and the other ranks.
@@ -219,10 +224,11 @@ class Replayer::Impl {
       // Copies are no memory of the recorded program, but what makes the step repeatable.
       report_.resident_before_steps = Bytes{resident->count - step_.memory().copied_bytes()};
     }
-    if (first == outside.end()) return Explained(step_.runner().Run(coerce_));
-    return Explained(step_.runner().RunWith(coerce_, [&](size_t op) -> Status {
+    if (first == outside.end()) return RunAtOnce();
+    ETUDE_RETURN_IF_ERROR(Explained(step_.runner().RunWith(coerce_, [&](size_t op) -> Status {
       return op == first->first_use ? step_.ProvideAll() : Status();
-    }));
+    })));
+    return Explained(step_.runner().Finish());
   }
 
   // Follows what trying out the step has found, here or earlier. Devices whose driver does not
@@ -332,6 +338,32 @@ tl::unexpected<Error> LibtorchError(const std::exception& error) {
   return MakeError(ErrorCode::kInternal, std::string("libtorch: ") + error.what());
 }
 
+// The device of one of several ranks: its own, unless it was given by number.
+Result<std::string> DeviceInGroup(const ReplayOptions& options, const std::string& device) {
+  const RankGroup& group = *options.group;
+  ETUDE_RETURN_IF_ERROR(group.CheckDevice(device));
+  if (group.is_alone() || options.device.find(':') != std::string::npos) return device;
+  return DeviceAt(device, {.number = group.local_rank(), .is_launched = group.is_launched()});
+}
+
+// Of a device that works while the program goes on, what is not done.
+Status CheckAsynchronous(const ReplayOptions& options, const std::string& device) {
+  if (device == "cpu") return {};
+  if (options.scale) {
+    return Unavailable("device '" + device +
+                       "': --scale and --straggler stretch what takes the processor's time, which "
+                       "a device's operators do not: --device cpu");
+  }
+  const RankGroup* group = options.group;
+  if (group != nullptr && !group->is_alone() && !group->is_launched() &&
+      options.device.find(':') != std::string::npos) {
+    return MakeError(ErrorCode::kUsage, "--device " + options.device +
+                                            ": each of --ranks needs a device of its own, expected "
+                                            "one without a number, as cuda");
+  }
+  return {};
+}
+
 }  // namespace
 
 Replayer::Replayer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -348,11 +380,12 @@ Result<Replayer> Replayer::Make(const Trace& trace, const ReplayOptions& options
     ETUDE_ASSIGN_OR_RETURN(std::string device,
                            ChooseDevice(options.device, UsesDevice(step, flow)));
     ETUDE_RETURN_IF_ERROR(CheckTried(device, options.experimental));
-    if (options.group != nullptr && device != "cpu") {
-      return Unavailable("device '" + device +
-                         "': several ranks are replayed on the CPU only, their "
-                         "collectives with Gloo (there is no NCCL yet): --device cpu");
+    ETUDE_RETURN_IF_ERROR(CheckAsynchronous(options, device));
+    if (options.group != nullptr) {
+      ETUDE_ASSIGN_OR_RETURN(device, DeviceInGroup(options, device));
+      options.group->UseDevice(device);
     }
+    SetDevice(device);
     return Replayer(
         std::make_unique<Impl>(trace, options, context, std::move(step), std::move(device)));
   } catch (const std::exception& error) {

@@ -247,13 +247,16 @@ class ProgramMaker {
       return ProgramValue{.kind = ValueRole::kReduction,
                           .text = std::string(*ReductionNameIn(text))};
     }
-    ProgramGroup group{.name = bound.channel().group,
-                       .ranks = step_.options().group->RanksOf(bound.channel().group)};
-    const auto known = std::ranges::find(program_.groups, group);
-    const int64_t number = known - program_.groups.begin();
-    if (known == program_.groups.end()) program_.groups.push_back(std::move(group));
     return ProgramValue{.kind = value.isString() ? ValueRole::kGroupName : ValueRole::kGroup,
-                        .integer = number};
+                        .integer = GroupOf(bound.channel().group)};
+  }
+
+  int32_t GroupOf(const std::string& name) {
+    ProgramGroup group{.name = name, .ranks = step_.options().group->RanksOf(name)};
+    const auto known = std::ranges::find(program_.groups, group);
+    const auto number = static_cast<int32_t>(known - program_.groups.begin());
+    if (known == program_.groups.end()) program_.groups.push_back(std::move(group));
+    return number;
   }
 
   // The module that calls, if it may be said.
@@ -264,6 +267,17 @@ class ProgramMaker {
         labels_.emplace(name, static_cast<int32_t>(program_.labels.size()));
     if (is_new) program_.labels.push_back(name);
     return known->second;
+  }
+
+  // What is given in a batch is waited for behind it.
+  void AddBatch(const BoundOperator& bound, size_t index, ProgramCall& call) {
+    for (const CommBatch& batch : step_.runner().batches()) {
+      if (index < batch.first || index > batch.last) continue;
+      call.finishes = false;
+      const int32_t group = GroupOf(bound.channel().group);
+      if (index == batch.first) call.batch_begins = group;
+      if (index == batch.last) call.batch_ends = group;
+    }
   }
 
   Status AddCall(size_t index) {
@@ -278,6 +292,7 @@ class ProgramMaker {
     }
     call.finishes =
         bound.returns_work() && step_.runner().IsAwaitedAtOnce(static_cast<uint32_t>(index));
+    AddBatch(bound, index, call);
     if (bound.returns_work() && !call.finishes) call.work = works_[index] = program_.works++;
     call.clear = Slots(planned.release_before);
     for (const SlotId slot : planned.derive) {

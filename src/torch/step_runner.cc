@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -11,10 +12,12 @@
 
 #include <ATen/ops/zeros.h>
 #include <ATen/record_function.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "src/torch/error_text.h"
 #include "src/torch/rank_group.h"
 #include "src/torch/recorder/monotonic_time.h"
+#include "src/torch/replay_device.h"
 #include "src/trace/operator_name.h"
 
 namespace etude {
@@ -123,13 +126,21 @@ at::Tensor Coerced(const at::Tensor& tensor, at::IntArrayRef sizes) {
 }  // namespace
 
 void StepRunner::Load(ReplayPlan plan, std::vector<const BoundOperator*> operators,
-                      std::span<const CommunicationWait> waits) {
+                      std::span<const CommunicationWait> waits, RankGroup* group) {
   plan_ = std::move(plan);
   operators_ = std::move(operators);
   slots_.assign(plan_.slots.size(), at::Tensor());
   works_.assign(plan_.ops.size(), {});
   waits_.assign(plan_.ops.size() + 1, {});
   for (const CommunicationWait& wait : waits) waits_[wait.before].push_back(wait.communication);
+  group_ = group;
+  std::vector<std::optional<std::string>> batched(operators_.size());
+  for (size_t i = 0; i < operators_.size(); ++i) {
+    if (!operators_[i]->is_collective()) continue;
+    const BoundOperator::Channel& channel = operators_[i]->channel();
+    if (channel.kind != NodeKind::kCollective) batched[i] = channel.group;
+  }
+  batches_ = FindCommBatches(batched, waits_);
 }
 
 bool StepRunner::IsAwaitedAtOnce(uint32_t communication) const {
@@ -142,10 +153,87 @@ void StepRunner::Await(uint32_t collective) {
   if (work.isNone()) return;
   const size_t at = at_.exchange(collective, std::memory_order_relaxed);
   const Nanos begin = MonotonicTime();
+  if (IsAwaitedByDevice() && operators_[collective]->is_barrier()) {
+    HoldForDevice([&] { return IsOver(work); });
+  }
   WaitForWork(work);
+  if (IsAwaitedByDevice()) NoteWait(collective);
   if (pace_ != nullptr) StretchCommunication(collective, begin);
   waited_until_ = MonotonicTime();
   at_.store(at, std::memory_order_relaxed);
+}
+
+bool StepRunner::IsAwaitedByDevice() const {
+  return !devices_.target_is_cpu() && group_ != nullptr && !group_->is_alone();
+}
+
+void StepRunner::NoteWait(uint32_t collective) {
+  const c10::Device device(devices_.target());
+  c10::Event passed(device.type());
+  passed.record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
+  device_waits_.push_back({collective, std::move(passed)});
+}
+
+void StepRunner::BeginBatch(size_t index) {
+  if (!std::ranges::count(batches_, index, &CommBatch::first)) return;
+  const std::string& group = operators_[index]->channel().group;
+  if (group_->UsesNccl(group)) group_->BeginBatch(group);
+}
+
+// All of the batch are waited for where one of them is.
+void StepRunner::EndBatch(size_t index) {
+  const auto batch = std::ranges::find(batches_, index, &CommBatch::last);
+  if (batch == batches_.end()) return;
+  const std::string& group = operators_[index]->channel().group;
+  if (!group_->UsesNccl(group)) return;
+  const c10::IValue work = group_->EndBatch(group);
+  for (uint32_t i = batch->first; i <= batch->last; ++i) works_[i] = work;
+}
+
+void StepRunner::HoldForDevice(const std::function<bool()>& over) {
+  constexpr auto kLook = std::chrono::milliseconds(100);
+  using Clock = std::chrono::steady_clock;
+  const size_t at = at_.load(std::memory_order_relaxed);
+  const size_t reached = reached_.load(std::memory_order_relaxed);
+  size_t passed = 0;
+  auto since = Clock::now();
+  auto next_look = since + kLook;
+  while (true) {
+    const size_t before = passed;
+    while (passed < device_waits_.size() && device_waits_[passed].passed.query()) ++passed;
+    if (passed == device_waits_.size() && over()) break;
+    const auto now = Clock::now();
+    if (passed > before) since = now;
+    if (now < next_look) continue;
+    next_look = now + kLook;
+    if (passed < device_waits_.size()) {
+      // The device is at it, or at what comes before: what other ranks are told.
+      at_.store(device_waits_[passed].collective, std::memory_order_relaxed);
+      reached_.store(device_waits_[passed].collective + 1, std::memory_order_relaxed);
+    } else {
+      at_.store(at, std::memory_order_relaxed);
+      reached_.store(reached, std::memory_order_relaxed);
+    }
+    if (now - since > group_->timeout()) {
+      throw std::runtime_error(
+          fmt::format("the device has got no further for {} ms", group_->timeout().count()));
+    }
+  }
+  at_.store(at, std::memory_order_relaxed);
+  reached_.store(reached, std::memory_order_relaxed);
+  device_waits_.clear();
+}
+
+Status StepRunner::Finish() {
+  try {
+    if (IsAwaitedByDevice()) HoldForDevice([] { return true; });
+    Synchronize(devices_.target());
+  } catch (const std::exception& error) {
+    return tl::unexpected<Error>(Failure(error.what()));
+  }
+  reached_.store(0, std::memory_order_relaxed);
+  steps_.fetch_add(1, std::memory_order_relaxed);
+  return {};
 }
 
 // Lets as much time pass as the communication that is over takes longer on the emulated machine:
@@ -195,12 +283,15 @@ void StepRunner::RunOne(size_t index, bool coerce, Before before_call, After aft
   bound.Push(op.inputs, slots_, stack_);
   before_call();
   reached_.store(index + 1, std::memory_order_relaxed);
+  if (!batches_.empty()) BeginBatch(index);
   bound.Call(stack_);
-  after_call();
   if (bound.is_collective() && !stack_.empty() && stack_.back().isCustomClass()) {
     works_[index] = stack_.back();
-    if (const auto own = static_cast<uint32_t>(index); IsAwaitedAtOnce(own)) Await(own);
   }
+  if (!batches_.empty()) EndBatch(index);
+  after_call();
+  const auto own = static_cast<uint32_t>(index);
+  if (bound.is_collective() && IsAwaitedAtOnce(own)) Await(own);
   Store(index, coerce);
   Release(op.release);
 }
@@ -321,8 +412,6 @@ Status StepRunner::RunEach(Fn run) {
     return tl::unexpected<Error>(Failure(error.what()));
   }
   Release(plan_.release_at_end);
-  reached_.store(0, std::memory_order_relaxed);
-  steps_.fetch_add(1, std::memory_order_relaxed);
   return {};
 }
 

@@ -10,12 +10,14 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/stack.h>
+#include <c10/core/Event.h>
 
 #include "src/analysis/communication_waits.h"
 #include "src/analysis/host_gaps.h"
 #include "src/base/result.h"
 #include "src/base/units.h"
 #include "src/torch/bound_operator.h"
+#include "src/torch/comm_batches.h"
 #include "src/torch/outside_memory.h"
 #include "src/torch/rank_group.h"
 #include "src/torch/replay_plan.h"
@@ -50,19 +52,21 @@ class StepRunner {
       : trace_(trace), flow_(flow), devices_(devices) {}
 
   // Takes a plan, its operators, parallel to plan.ops, and where they are waited for. Slots are
-  // emptied.
+  // emptied. `group`: the ranks that communicate, or null; not owned.
   void Load(ReplayPlan plan, std::vector<const BoundOperator*> operators,
-            std::span<const CommunicationWait> waits);
+            std::span<const CommunicationWait> waits, RankGroup* group);
   const ReplayPlan& plan() const { return plan_; }
   std::vector<at::Tensor>& slots() { return slots_; }
   // By operator, and one more for the end of the step: the communications, by index, that are
   // waited for after the operator before has returned.
   const std::vector<std::vector<uint32_t>>& waits() const { return waits_; }
+  // The sends and receives that a group is given at once, if it takes them so.
+  const std::vector<CommBatch>& batches() const { return batches_; }
   // Whether the communication is waited for before the step goes on.
   bool IsAwaitedAtOnce(uint32_t communication) const;
 
-  // One step. `coerce`: by operator, whether results are brought to the recorded sizes and types.
-  // kInternal with operator and schema if an operator throws.
+  // One step, which ends with Finish. `coerce`: by operator, whether results are brought to the
+  // recorded sizes and types. kInternal with operator and schema if an operator throws.
   Status Run(const std::vector<bool>& coerce);
   // The same with at least the time of `gaps` between operators, in which this thread sleeps for as
   // long as the program did, and then is busy with nothing for as long as freeing memory and the
@@ -78,6 +82,9 @@ class StepRunner {
   // `announce` is called with each operator's index before it runs. Collectives do not run: they
   // count as done.
   std::vector<Observation> RunObserved(const std::function<void(size_t)>& announce);
+  // Returns when the device has done the step that has been run: on the CPU at once. kInternal if
+  // it gets no further for longer than a communication with other ranks may take.
+  Status Finish();
   // Frees everything but what comes from outside.
   void Clear();
 
@@ -95,6 +102,16 @@ class StepRunner {
   // Makes the views that unrecorded code made before the operator. Throws what is wrong with one.
   void Derive(const PlannedOp& op);
   void Await(uint32_t collective);
+  // Begins and ends what a backend is given at once.
+  void BeginBatch(size_t index);
+  void EndBatch(size_t index);
+  // Whether the device works for other ranks, which may keep it waiting.
+  bool IsAwaitedByDevice() const;
+  // Notes that the device has the wait for this communication before it.
+  void NoteWait(uint32_t collective);
+  // Returns when the device has passed the waits that were noted and `over` holds. Throws if it
+  // gets no further for too long.
+  void HoldForDevice(const std::function<bool()>& over);
   void StretchCommunication(uint32_t collective, Nanos begin);
   Error Failure(std::string_view what) const;
   void Store(size_t index, bool coerce);
@@ -121,6 +138,14 @@ class StepRunner {
   std::atomic<int64_t> steps_ = 0;   // that ended
   std::vector<std::vector<uint32_t>> waits_;
   std::vector<c10::IValue> works_;  // by operator: what is not waited for yet
+  RankGroup* group_ = nullptr;
+  std::vector<CommBatch> batches_;
+  // A wait that a device was given, and what tells that it is over.
+  struct DeviceWait {
+    uint32_t collective = 0;
+    c10::Event passed;
+  };
+  std::vector<DeviceWait> device_waits_;  // of this step, in order
 };
 
 }  // namespace etude

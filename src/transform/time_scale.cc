@@ -8,8 +8,7 @@
 
 #include "src/base/nearest.h"
 #include "src/base/quantity.h"
-#include "src/trace/operator_name.h"
-#include "src/transform/operator_cost.h"
+#include "src/transform/operator_class.h"
 
 namespace etude {
 namespace {
@@ -27,11 +26,7 @@ std::optional<double> ParseFactor(std::string_view text, double least) {
 }
 
 bool Means(std::string_view what, const ScaledOperator& op) {
-  if (what == kComm) return op.communicates;
-  if (what == "compute") return !op.communicates;
-  const std::string_view base = BaseOperatorName(op.name);
-  if (what == "matrix") return !op.communicates && IsMatrixOperator(base);
-  return what == op.name || what == base;
+  return MeansOperator(what, op.name, op.communicates);
 }
 
 }  // namespace
@@ -54,8 +49,8 @@ Result<TimeScale> TimeScale::Parse(std::string_view text) {
                       "factor from {} to {}",
                       rule, kLeastFactor, kMostFactor));
     }
-    const std::vector<std::string> classes = {std::string(kComm), "compute", "matrix",
-                                              std::string(kHost)};
+    std::vector<std::string> classes(kOperatorClasses.begin(), kOperatorClasses.end());
+    classes.emplace_back(kHost);
     if (what.find("::") == std::string::npos && !std::ranges::count(classes, what)) {
       const std::string near = Nearest(what, classes);
       return MakeError(

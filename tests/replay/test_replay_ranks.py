@@ -96,6 +96,19 @@ def test_all_ranks_replay_completely(job):
     assert "rank 0 " in compared.stdout and "rank 1 " in compared.stdout
 
 
+def test_communication_or_all_else_alone(job):
+    whole = replay(job, "--ranks", "all")["operators"]["total"]
+    communication = replay(job, "--ranks", "all", "--only", "comm")
+    computation = replay(job, "--ranks", "all", "--only", "compute")
+    assert communication["skipped"] == computation["skipped"] == []
+    assert communication["operators"]["total"] >= 14
+    assert communication["operators"]["total"] + computation["operators"]["total"] == whole
+    # The same of a rank alone, without any process group.
+    assert replay(job, "--rank", "0", "--only", "compute")["operators"] == computation["operators"]
+    left = replay(job, "--ranks", "all", "--skip", "comm", code=1)
+    assert {row["reason"] for row in left["skipped"]} == {"asked for by --skip"}
+
+
 def test_a_rank_reads_what_others_reduced(job):
     # Rank 1 becomes infinite by what rank 0 adds to its gradients, and only by that.
     together = replay(job, "--ranks", "2", "--rank", "1")
@@ -190,9 +203,9 @@ def cpu_time(process):
     return int(fields[11]) / os.sysconf("SC_CLK_TCK")
 
 
-def replay_with_a_pause(job, seconds, rank=1):
+def replay_with_a_pause(job, seconds, rank=1, options=()):
     """What a replay says one of whose ranks stands still for so long; None: for ever."""
-    command = [ETUDE, "replay", job, "--ranks", "all", "--timeout", "1", "--iterations", "100000", "-q"]
+    command = [ETUDE, "replay", job, "--ranks", "all", "--timeout", "1", "--iterations", "100000", "-q", *options]
     replay = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     children = Path(f"/proc/{replay.pid}/task/{replay.pid}/children")
     begun = None

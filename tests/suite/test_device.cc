@@ -46,6 +46,7 @@ struct Guard final : c10::impl::NoOpDeviceGuardImpl<kType> {
   c10::Stream exchangeStream(c10::Stream) const noexcept override {
     return c10::Stream(c10::Stream::DEFAULT, kDevice);
   }
+  void synchronizeStream(const c10::Stream&) const override {}
   void synchronizeDevice(c10::DeviceIndex) const override {}
 };
 

@@ -105,6 +105,9 @@ class Op {
 };
 
 void Await(int work);
+// Sends and receives of the group that are begun in between may be given to it as one.
+void BeginBatch(int group);
+void EndBatch(int group);
 
 void Clear(Slots& t, std::initializer_list<int> slots);
 // Those from `begin` to before `end`.

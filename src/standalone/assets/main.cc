@@ -47,6 +47,7 @@ std::vector<void (*)(Slots&)>& Steps() {
   return all;
 }
 std::vector<c10::IValue> works;  // communications that are under way
+std::vector<size_t> batch;       // of these, those begun since BeginBatch
 const char* running = nullptr;   // the operator at work
 
 c10::Device device(c10::kCPU);
@@ -328,6 +329,19 @@ void Op::Begin(int work, Slots& t, std::initializer_list<int> inputs,
   const auto place = static_cast<size_t>(work);
   if (works.size() <= place) works.resize(place + 1);
   works[place] = Run(t, inputs, results, numbers);
+  batch.push_back(place);
+}
+
+void BeginBatch(int group) {
+  batch.clear();
+  BeginGroupBatch(group);
+}
+
+void EndBatch(int group) {
+  c10::IValue work;
+  EndGroupBatch(group, work);
+  if (work.isNone()) return;
+  for (const size_t place : batch) works[place] = work;
 }
 
 void Await(int work) {
@@ -842,7 +856,7 @@ int Run(const Options& options) {
   for (const std::string& library : options.libraries) {
     if (dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) Fail(dlerror());
   }
-  const Job job = Join(options.folder);
+  const Job job = Join(options.folder, device);
   Op::FindAll();
   const auto step = Steps().at(static_cast<size_t>(job.step));
   Memory memory = ReadMemory(options.folder + DataFile(job.data), options.seed);

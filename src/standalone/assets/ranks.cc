@@ -1,5 +1,4 @@
-// The ranks as torchrun starts them, with Gloo between them: on CPUs. benchmark.py has NCCL as
-// well.
+// The ranks as torchrun starts them, with Gloo between them on CPUs, and NCCL on CUDA devices.
 
 #include "ranks.h"
 
@@ -15,14 +14,21 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#ifdef USE_C10D_NCCL
+#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+#endif
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <torch/csrc/distributed/c10d/Work.hpp>
+
+#include <c10/core/Device.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "benchmark.h"
 
 namespace {
 
 Job job;
+c10::Device device{c10::kCPU};
 c10::intrusive_ptr<c10d::Store> store;
 std::vector<c10::intrusive_ptr<c10d::ProcessGroup>> groups;  // that this rank is in
 std::vector<std::string> names;                              // of them
@@ -64,6 +70,40 @@ void Connect() {
       c10::make_intrusive<c10d::TCPStore>(Environment("MASTER_ADDR"), options));
 }
 
+// Which of the devices is this process's, and whether its ranks can talk.
+void ChooseDevice(c10::Device& wanted) {
+  if (wanted.is_cpu()) return;
+#ifdef USE_C10D_NCCL
+  if (wanted.is_cuda()) {
+    if (!wanted.has_index()) {
+      wanted.set_index(static_cast<c10::DeviceIndex>(std::atoi(Environment("LOCAL_RANK").c_str())));
+    }
+    c10::impl::VirtualGuardImpl(wanted.type()).setDevice(wanted);
+    device = wanted;
+    return;
+  }
+#endif
+  Fail(
+      "ranks talk on the CPU (Gloo) and, where this was built with headers of CUDA and NCCL, on "
+      "CUDA devices (NCCL); found --device " +
+      wanted.str());
+}
+
+#ifdef USE_C10D_NCCL
+void AddNccl(const std::string& name, const std::vector<int>& ranks, int own,
+             c10d::ProcessGroup& group) {
+  using Type = c10d::ProcessGroup::BackendType;
+  auto options = c10d::ProcessGroupNCCL::Options::create();
+  options->global_ranks_in_group.assign(ranks.begin(), ranks.end());
+  options->group_name = name;
+  group.setBackend(device.type(), Type::NCCL,
+                   c10::make_intrusive<c10d::ProcessGroupNCCL>(
+                       c10::make_intrusive<c10d::PrefixStore>("nccl/" + name, store), own,
+                       static_cast<int>(ranks.size()), options));
+  group.setDefaultBackend(Type::NCCL);
+}
+#endif
+
 void MakeGroup(const std::string& name, const std::vector<int>& ranks, int own) {
   using Type = c10d::ProcessGroup::BackendType;
   const auto size = static_cast<int>(ranks.size());
@@ -81,6 +121,9 @@ void MakeGroup(const std::string& name, const std::vector<int>& ranks, int own) 
                     c10::make_intrusive<c10d::ProcessGroupGloo>(
                         c10::make_intrusive<c10d::PrefixStore>(name, store), own, size, options));
   group->setDefaultBackend(Type::GLOO);
+#ifdef USE_C10D_NCCL
+  if (device.is_cuda()) AddNccl(name, ranks, own, *group);
+#endif
   group->setGroupName(name);
   c10d::register_process_group(name, group);
   groups.push_back(std::move(group));
@@ -91,7 +134,7 @@ void MakeGroup(const std::string& name, const std::vector<int>& ranks, int own) 
 
 std::string DataFile(int data) { return "step_" + std::to_string(data) + ".data"; }
 
-Job Join(const std::string& folder) {
+Job Join(const std::string& folder, c10::Device& wanted) {
   std::ifstream file(folder + "ranks.data");
   Expect(file, "ranks");
   Expect(file, "1");
@@ -113,6 +156,7 @@ Job Join(const std::string& folder) {
     job.data = NumberIn(file);
     own = ListIn(file);
   }
+  ChooseDevice(wanted);
   // Who writes to a rank that has gone has an error to report.
   std::signal(SIGPIPE, SIG_IGN);
   Connect();
@@ -160,6 +204,9 @@ std::vector<double> Gather(double own) {
 
 void Leave() {
   Meet();
+  if (!device.is_cpu()) {
+    for (const auto& group : groups) group->shutdown();
+  }
   for (const std::string& name : names) c10d::unregister_process_group(name);
   groups.clear();
   // Rank 0 may keep the store: it goes last.
@@ -185,6 +232,15 @@ void SetReduction(c10::IValue& argument, const char* name) {
   argument = c10::make_intrusive<c10d::ReduceOp>(kind);
 }
 
+void BeginGroupBatch(int number) {
+  if (device.is_cuda()) groups.at(static_cast<size_t>(number))->startCoalescing(device.type());
+}
+void EndGroupBatch(int number, c10::IValue& work) {
+  if (device.is_cuda()) work = groups.at(static_cast<size_t>(number))->endCoalescing(device.type());
+}
+
 void WaitFor(const c10::IValue& work) {
-  if (work.isCustomClass()) work.toCustomClass<c10d::Work>()->wait();
+  if (!work.isCustomClass()) return;
+  // What is part of a batch has none of its own.
+  if (const auto begun = work.toCustomClass<c10d::Work>()) begun->wait();
 }

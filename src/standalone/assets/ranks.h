@@ -5,8 +5,9 @@
 #include <vector>
 
 namespace c10 {
+struct Device;
 struct IValue;
-}
+}  // namespace c10
 
 struct Job {
   int rank = 0;
@@ -17,8 +18,9 @@ struct Job {
 
 std::string DataFile(int data);
 
-// Finds the other ranks and makes the process groups.
-Job Join(const std::string& folder);
+// Finds the other ranks and makes the process groups, for communications of this device's memory;
+// of one without a number it takes that of the rank on its machine.
+Job Join(const std::string& folder, c10::Device& device);
 // Returns when all ranks have called it as often.
 void Meet();
 // What all ranks say, by rank, on rank 0; nothing on others.
@@ -29,6 +31,11 @@ void Leave();
 void SetGroup(c10::IValue& argument, int number);
 void SetGroupName(c10::IValue& argument, int number);
 void SetReduction(c10::IValue& argument, const char* name);
+
+// What is begun in between is given to the group as one, and all of it is waited for by `work`,
+// which stays as it is where the group takes no batches.
+void BeginGroupBatch(int number);
+void EndGroupBatch(int number, c10::IValue& work);
 
 // Waits for what an operator began; not for nothing.
 void WaitFor(const c10::IValue& work);

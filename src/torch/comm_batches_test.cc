@@ -1,0 +1,31 @@
+#include "src/torch/comm_batches.h"
+
+#include <gtest/gtest.h>
+
+namespace etude {
+namespace {
+
+using Groups = std::vector<std::optional<std::string>>;
+constexpr auto kNone = std::nullopt;
+using Waits = std::vector<std::vector<uint32_t>>;
+
+TEST(CommBatches, NeighboursOfOneGroupAreABatch) {
+  EXPECT_EQ(FindCommBatches(Groups{kNone, "0", "0", "0", kNone, "", ""}, Waits(8)),
+            (std::vector<CommBatch>{{1, 3}, {5, 6}}));
+}
+
+TEST(CommBatches, OneAloneOrOfAnotherGroupIsABatchOfItsOwn) {
+  EXPECT_EQ(FindCommBatches(Groups{"0", kNone, "0", "1", "0"}, Waits(6)),
+            (std::vector<CommBatch>{{0, 0}, {2, 2}, {3, 3}, {4, 4}}));
+  EXPECT_TRUE(FindCommBatches(Groups{kNone, kNone}, Waits(3)).empty());
+}
+
+TEST(CommBatches, WhatIsAwaitedInBetweenEndsABatch) {
+  // Received, waited for and sent on: 3 waits for 2, and 1 for what came before its batch.
+  const Waits waits = {{}, {0}, {}, {2}, {}, {}};
+  EXPECT_EQ(FindCommBatches(Groups{kNone, "0", "0", "0", "0"}, waits),
+            (std::vector<CommBatch>{{1, 2}, {3, 4}}));
+}
+
+}  // namespace
+}  // namespace etude
