@@ -128,8 +128,11 @@ int main(int argc, char** argv) {
       for (const auto& entry : std::filesystem::recursive_directory_iterator(argument)) {
         if (entry.is_regular_file()) paths.push_back(entry.path());
       }
-    } else {
+    } else if (std::filesystem::is_regular_file(argument)) {
       paths.emplace_back(argument);
+    } else {
+      std::fprintf(stderr, "fuzz: no corpus %s\n", argv[i]);
+      return 1;
     }
   }
   std::ranges::sort(paths);

@@ -103,8 +103,8 @@ Status CheckKind(const std::string& path, const Json& json, const DocumentKind& 
 }
 
 const Json& AbsentMember() {
-  static const Json kAbsent;
-  return kAbsent;
+  static const Json kNothing;
+  return kNothing;
 }
 
 }  // namespace

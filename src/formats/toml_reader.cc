@@ -1,3 +1,4 @@
+#define TOML_IMPLEMENTATION  // toml++ itself
 #include "src/formats/toml_reader.h"
 
 #include <algorithm>

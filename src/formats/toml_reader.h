@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#define TOML_HEADER_ONLY 0  // compiled once, in toml_reader.cc
 #define TOML_EXCEPTIONS 1
 #define TOML_ENABLE_FORMATTERS 0
 // toml++ asserts that some malformed texts cannot be, or takes it for granted: here they are

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -136,8 +137,9 @@ struct RankGroup::Impl {
   bool is_lost = false;                   // the store does not answer any more
   CommModel peers;
   c10::Device device{c10::DeviceType::CPU};
-  int64_t meetings = 0;
-  std::string told;  // by a rank that is alone
+  std::atomic<int64_t> meetings = 0;     // that this rank has come to
+  std::atomic<bool> is_meeting = false;  // it waits in the last one
+  std::string told;                      // by a rank that is alone
   std::mutex status_mutex;
   std::function<RankStatus()> status;
   Connection watched;
@@ -577,9 +579,19 @@ void RankGroup::SetStatus(std::function<RankStatus()> status) {
 }
 
 RankStatus RankGroup::Impl::StatusNow() {
-  const std::lock_guard lock(status_mutex);
-  if (status) return status();
-  return {.doing = "setting up", .begun = {}, .partners = {}, .partners_channel = {}};
+  constexpr const char* kMeetings = "meetings";
+  RankStatus now{.doing = "setting up", .begun = {}, .partners = {}, .partners_channel = {}};
+  {
+    const std::lock_guard lock(status_mutex);
+    if (status) now = status();
+  }
+  now.begun[kMeetings] = meetings;
+  if (is_meeting && now.partners.empty()) {
+    now.partners = member.present;
+    now.partners_channel = kMeetings;
+    now.call = meetings;
+  }
+  return now;
 }
 
 // Sleeps until a rank asks what this one is at, and says it.
@@ -664,10 +676,12 @@ Status RankGroup::Leave() {
 Status RankGroup::Meet(bool in_time) {
   if (is_alone()) return {};
   return impl_->Ask([&] {
+    impl_->is_meeting = true;
     const std::string key = "meeting/" + std::to_string(impl_->meetings++);
     const auto all = static_cast<int64_t>(present().size());
     if (impl_->store->add(key, 1) == all) impl_->store->set(key + "/all", std::string());
     impl_->Await(key + "/all", in_time ? std::optional(impl_->member.timeout) : std::nullopt);
+    impl_->is_meeting = false;
   });
 }
 
