@@ -379,7 +379,7 @@ class ReplayCommand : public Command {
       ETUDE_ASSIGN_OR_RETURN(peers, EmulatePeers(source, fit, alone));
     }
     ETUDE_RETURN_IF_ERROR(CheckNames(source.trace, replay_));
-    if (replay_.group == nullptr) ETUDE_RETURN_IF_ERROR(CheckStragglers(AloneIn(source)));
+    if (replay_.group == nullptr || alone) ETUDE_RETURN_IF_ERROR(CheckStragglers(AloneIn(source)));
     FollowProgram(source, threads_, replay_);
     const std::vector<StepKind> kinds = FindStepKinds(source.trace);
     if (all_steps_ != "first") TakeStep(paced_ ? MiddleKind(kinds) : kinds.front());

@@ -165,6 +165,29 @@ std::optional<std::vector<int64_t>> ParseRanks(std::string_view text, int64_t si
   return ranks;
 }
 
+// The ranks of the job of which this is one, as far as its trace says.
+int64_t JobSize(const Trace& trace, int64_t rank) {
+  int64_t size = std::max(trace.info().world_size.value_or(1), rank + 1);
+  for (const ProcessGroup& group : trace.process_groups()) {
+    size = std::max(size, group.size.value_or(1));
+    for (const int64_t member : trace.ints(group.ranks)) size = std::max(size, member + 1);
+  }
+  return size;
+}
+
+// The ranks of the folder's job: as it says itself, else as the trace of one of them does.
+Result<int64_t> JobSize(const CaptureFolder& folder, RunContext context) {
+  int64_t size = 0;
+  for (const CaptureRank& rank : folder.ranks) size = std::max(size, rank.number() + 1);
+  if (folder.job && folder.job->world_size) return std::max(size, *folder.job->world_size);
+  if (folder.ranks.empty()) return size;
+  context.warn = nullptr;  // the rank's own process says it
+  context.progress = nullptr;
+  const CaptureRank& first = folder.ranks.front();
+  ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadRank(folder, first, {}, context));
+  return std::max(size, JobSize(trace, first.number()));
+}
+
 }  // namespace
 
 Result<RanksOfJob> ChooseRanks(const std::string& path, const std::string& wanted,
@@ -173,8 +196,7 @@ Result<RanksOfJob> ChooseRanks(const std::string& path, const std::string& wante
     return MakeError(ErrorCode::kUsage, path + ": --ranks needs a capture folder");
   }
   ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path, context));
-  int64_t size = folder.job && folder.job->world_size ? *folder.job->world_size : 0;
-  for (const CaptureRank& rank : folder.ranks) size = std::max(size, rank.number() + 1);
+  ETUDE_ASSIGN_OR_RETURN(const int64_t size, JobSize(folder, context));
   auto ranks = ParseRanks(wanted, size);
   if (!ranks) {
     return MakeError(
@@ -193,14 +215,8 @@ Result<RanksOfJob> ChooseRanks(const std::string& path, const std::string& wante
 }
 
 RanksOfJob AloneIn(const ReplaySource& source) {
-  const TraceInfo& info = source.trace.info();
-  const int64_t rank = source.rank.value_or(info.rank.value_or(0));
-  int64_t size = std::max(info.world_size.value_or(1), rank + 1);
-  for (const ProcessGroup& group : source.trace.process_groups()) {
-    size = std::max(size, group.size.value_or(1));
-    for (const int64_t member : source.trace.ints(group.ranks)) size = std::max(size, member + 1);
-  }
-  return {.size = size, .present = {rank}};
+  const int64_t rank = source.rank.value_or(source.trace.info().rank.value_or(0));
+  return {.size = JobSize(source.trace, rank), .present = {rank}};
 }
 
 }  // namespace etude

@@ -83,8 +83,9 @@ const OperatorBinder::Known& OperatorBinder::Look(StringId schema) {
     auto& dispatcher = c10::Dispatcher::singleton();
     known.handle = dispatcher.findSchema(known.recorded->operator_name());
     const bool runs = known.handle && known.handle->hasComputedKernelForDispatchKey(TargetKey());
-    if (runs) return known;
     const Equivalent* equivalent = FindEquivalent(known.name);
+    const bool fails = equivalent != nullptr && equivalent->fails_on_cpu;
+    if (runs && !(fails && devices_.target_is_cpu())) return known;
     if (equivalent != nullptr) {
       const c10::OperatorName replacement =
           torch::jit::parseName(std::string(equivalent->replacement));
@@ -216,13 +217,16 @@ Result<BoundOperator::Argument> OperatorBinder::BindArgument(NodeId node, const 
     return made;
   }
   if (IsAsyncFlagOfBarrier(argument, bound) && group_->UsesNccl(bound.channel_.group)) {
-    made.constant =
-        true;  // else it would hold up this thread, with no end: StepRunner waits for it
+    // Else it would hold up this thread, with no end: StepRunner waits for it.
+    made.constant = true;
     return made;
   }
   // The group's own time-out holds, not that of the recorded job.
   const bool is_timeout = bound.is_collective_ && argument.name() == "timeout";
   if (value == nullptr || is_timeout) {
+    if (!position && argument.type()->kind() == ArgumentKind::OptionalType) {
+      return made;  // the operator of that version had no such argument
+    }
     if (!argument.default_value()) {
       return Unavailable("argument '" + argument.name() + "' is not recorded and has no default");
     }

@@ -39,8 +39,8 @@ constexpr auto kEquivalents = std::to_array<Equivalent>({
     {"aten::cudnn_convolution_transpose", "aten::convolution", kTransposed},
     {"aten::cudnn_batch_norm_backward", "aten::native_batch_norm_backward", kBatchNormBackward},
     {"aten::miopen_batch_norm_backward", "aten::native_batch_norm_backward", kBatchNormBackward},
-    {"aten::_pin_memory", "aten::clone", kClone},
-    {"aten::pin_memory", "aten::clone", kClone},
+    {"aten::_pin_memory", "aten::clone", kClone, /*fails_on_cpu=*/true},
+    {"aten::pin_memory", "aten::clone", kClone, /*fails_on_cpu=*/true},
     {"_c10d_functional::_wrap_tensor_autograd", "aten::alias", kAlias},
 });
 

@@ -43,6 +43,7 @@ struct Equivalent {
     int argument = 0;
   };
   std::span<const Source> arguments;
+  bool fails_on_cpu = false;  // where it has a kernel all the same
 };
 
 // The equivalent of `op` for a device where it has no kernel, or nullptr.

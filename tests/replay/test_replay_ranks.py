@@ -309,6 +309,27 @@ def test_a_rank_without_its_peers_needs_a_model(job):
     assert done.returncode == 2 and "a list of ranks below 2" in done.stderr
 
 
+def test_a_folder_that_does_not_say_how_many_ranks_there_were(copy, tmp_path):
+    (copy / "job.json").unlink()
+    assert replay(copy, "--ranks", "all")["coverage"]["ops"] == 1.0
+    for rank_1 in copy.glob("*.1.*"):
+        rank_1.unlink()
+    done = run(copy, "--ranks", "all")
+    assert done.returncode == 3 and "no trace of rank 1" in done.stderr
+    peers = replay(copy, "--ranks", "1", "--peers", "fake")["peers"]
+    assert (peers["ranks"], peers["present"]) == (2, 1)
+
+
+def test_four_ranks_of_eight_that_used_gpus():
+    folder = Path(os.environ.get("ETUDE_SHARED_DATA", "")) / "gpu/dlrm8"
+    if not folder.exists():
+        pytest.skip(f"no {folder}")
+    report = replay(folder, "--ranks", "4", "--peers", "fake", "--device", "cpu", code=1)
+    assert (report["peers"]["ranks"], report["peers"]["present"]) == (8, 4)
+    assert {row["op"] for row in report["skipped"]} == {"aten::record_stream"}
+    assert [row["rank"] for row in report["ranks"]] == [0, 1, 2, 3]
+
+
 def test_an_emulated_machine(job):
     kept = (job / "replay.0.json").read_bytes()
     plain = replay(job, "--rank", "0", "--peers", "fake")
@@ -332,6 +353,7 @@ def test_an_emulation_of_nothing_is_told(job):
     for wrong, why in [
         (["--rank", "0", "--straggler", "1=2"], "--straggler: rank 1 is not replayed, expected one of 0"),
         (["--ranks", "1", "--peers", "fake", "--straggler", "1=2"], "--straggler: rank 1 is not replayed, expected one of 0"),
+        (["--rank", "0", "--peers", "fake", "--straggler", "1=2"], "--straggler: rank 1 is not replayed, expected one of 0"),
         (["--ranks", "all", "--straggler", "2=2"], "--straggler: the job has no rank 2, expected one below 2"),
         (["--ranks", "all", "--peers", "fast"], "--peers: found 'fast', expected fake, trace, or LATENCY,BANDWIDTH as 20us,10GB/s"),
         (["--rank", "0", "--pin"], "--pin: shares the processors among --ranks"),
