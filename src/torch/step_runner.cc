@@ -174,20 +174,17 @@ void StepRunner::NoteWait(uint32_t collective) {
   device_waits_.push_back({collective, std::move(passed)});
 }
 
-void StepRunner::BeginBatch(size_t index) {
-  if (!std::ranges::count(batches_, index, &CommBatch::first)) return;
-  const std::string& group = operators_[index]->channel().group;
-  if (group_->UsesNccl(group)) group_->BeginBatch(group);
+const CommBatch* StepRunner::BatchOf(size_t index) const {
+  if (!operators_[index]->is_collective()) return nullptr;
+  const auto batch = std::ranges::lower_bound(batches_, index, {}, &CommBatch::last);
+  if (batch == batches_.end() || batch->first > index) return nullptr;
+  return group_->UsesNccl(operators_[index]->channel().group) ? &*batch : nullptr;
 }
 
 // All of the batch are waited for where one of them is.
-void StepRunner::EndBatch(size_t index) {
-  const auto batch = std::ranges::find(batches_, index, &CommBatch::last);
-  if (batch == batches_.end()) return;
-  const std::string& group = operators_[index]->channel().group;
-  if (!group_->UsesNccl(group)) return;
-  const c10::IValue work = group_->EndBatch(group);
-  for (uint32_t i = batch->first; i <= batch->last; ++i) works_[i] = work;
+void StepRunner::EndBatch(const CommBatch& batch) {
+  const c10::IValue work = group_->EndBatch(operators_[batch.last]->channel().group);
+  for (uint32_t i = batch.first; i <= batch.last; ++i) works_[i] = work;
 }
 
 void StepRunner::HoldForDevice(const std::function<bool()>& over) {
@@ -283,12 +280,13 @@ void StepRunner::RunOne(size_t index, bool coerce, Before before_call, After aft
   bound.Push(op.inputs, slots_, stack_);
   before_call();
   reached_.store(index + 1, std::memory_order_relaxed);
-  if (!batches_.empty()) BeginBatch(index);
+  const CommBatch* batch = BatchOf(index);
+  if (batch != nullptr && batch->first == index) group_->BeginBatch(bound.channel().group);
   bound.Call(stack_);
   if (bound.is_collective() && !stack_.empty() && stack_.back().isCustomClass()) {
     works_[index] = stack_.back();
   }
-  if (!batches_.empty()) EndBatch(index);
+  if (batch != nullptr && batch->last == index) EndBatch(*batch);
   after_call();
   const auto own = static_cast<uint32_t>(index);
   if (bound.is_collective() && IsAwaitedAtOnce(own)) Await(own);

@@ -102,9 +102,9 @@ class StepRunner {
   // Makes the views that unrecorded code made before the operator. Throws what is wrong with one.
   void Derive(const PlannedOp& op);
   void Await(uint32_t collective);
-  // Begins and ends what a backend is given at once.
-  void BeginBatch(size_t index);
-  void EndBatch(size_t index);
+  // The batch that the operator belongs to, if its group takes batches.
+  const CommBatch* BatchOf(size_t index) const;
+  void EndBatch(const CommBatch& batch);
   // Whether the device works for other ranks, which may keep it waiting.
   bool IsAwaitedByDevice() const;
   // Notes that the device has the wait for this communication before it.
