@@ -88,36 +88,53 @@ Result<RecordedStep> RecordedStep::Select(const Trace& trace, std::string_view l
   }
   step.nodes_.assign(begin, end);
 
-  if (!label.empty()) {
-    const auto root = std::ranges::find_if(step.nodes_, [&](NodeId node) {
-      return trace.name(node).find(label) != std::string_view::npos;
-    });
-    if (root == step.nodes_.end()) {
-      return MakeError(ErrorCode::kUsage,
-                       "no node of the step has a name with '" + std::string(label) + "' in it");
-    }
-    std::vector<bool> inside(trace.node_count());
-    std::vector<NodeId> kept;
-    inside[root->index()] = true;
-    for (const NodeId node : step.nodes_) {
-      const NodeId parent = trace.parent(node);
-      if (parent && inside[parent.index()]) inside[node.index()] = true;
-      if (inside[node.index()]) kept.push_back(node);
-    }
-    step.nodes_ = std::move(kept);
-  }
   step.Index();
   step.FindCompiledCode(compiled_kernels);
+  if (!label.empty()) {
+    ETUDE_RETURN_IF_ERROR(step.Narrow(label));
+    step.Index();
+    step.FindCompiledCode(compiled_kernels);
+  }
   if (step.top_operators_.empty() && step.compiled_.empty()) {
-    if (!label.empty()) {
-      return MakeError(ErrorCode::kUsage, "no operator below the first node with '" +
-                                              std::string(label) + "' in its name");
-    }
     return BadInput("no operator with a schema in the step: found " +
                     std::to_string(step.nodes_.size()) +
                     " host nodes, expected a PyTorch execution trace");
   }
   return step;
+}
+
+Status RecordedStep::Narrow(std::string_view label) {
+  std::vector<bool> has_work(nodes_.size());  // or something below has
+  for (const NodeId node : compiled_) has_work[position(node)] = true;
+  for (uint32_t i = static_cast<uint32_t>(nodes_.size()); i-- > 0;) {
+    if (is_operator(i)) has_work[i] = true;
+    const NodeId parent = trace_->parent(nodes_[i]);
+    const uint32_t above = has_work[i] && parent ? position(parent) : kNowhere;
+    if (above < i) has_work[above] = true;
+  }
+  bool is_named = false;
+  uint32_t root = 0;
+  for (; root < nodes_.size(); ++root) {
+    if (trace_->name(nodes_[root]).find(label) == std::string_view::npos) continue;
+    is_named = true;
+    if (has_work[root]) break;
+  }
+  if (root == nodes_.size()) {
+    const std::string quoted = "'" + std::string(label) + "'";
+    return MakeError(ErrorCode::kUsage,
+                     is_named ? "no operator below any node with " + quoted + " in its name"
+                              : "no node of the step has a name with " + quoted + " in it");
+  }
+  std::vector<bool> inside(trace_->node_count());
+  std::vector<NodeId> kept;
+  inside[nodes_[root].index()] = true;
+  for (const NodeId node : nodes_) {
+    const NodeId parent = trace_->parent(node);
+    if (parent && inside[parent.index()]) inside[node.index()] = true;
+    if (inside[node.index()]) kept.push_back(node);
+  }
+  nodes_ = std::move(kept);
+  return {};
 }
 
 RecordedStep RecordedStep::All(const Trace& trace) {
@@ -133,6 +150,7 @@ RecordedStep RecordedStep::All(const Trace& trace) {
 
 void RecordedStep::Index() {
   const auto count = static_cast<uint32_t>(nodes_.size());
+  top_operators_.clear();
   position_.assign(trace_->node_count(), kNowhere);
   for (uint32_t i = 0; i < count; ++i) position_[nodes_[i].index()] = i;
   last_inside_.resize(count);
@@ -167,6 +185,7 @@ void RecordedStep::FindHandedOn(const std::vector<uint32_t>& callers) {
 }
 
 void RecordedStep::FindCompiledCode(bool compiled_kernels) {
+  compiled_.clear();
   std::vector<bool> has_operator(nodes_.size());
   std::vector<bool> has_inner(nodes_.size());  // a Triton kernel or other compiled code
   for (uint32_t i = static_cast<uint32_t>(nodes_.size()); i-- > 0;) {

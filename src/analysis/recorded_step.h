@@ -55,9 +55,9 @@ class RecordedStep {
   static constexpr uint32_t kNowhere = UINT32_MAX;
 
   // The step to take: of several step marks the nodes from number `index` to the next, all nodes if
-  // there is at most one. `label`, if not empty, narrows it to the nodes below the first node
-  // whose name contains it. kUsage if there is no such step or the label names nothing, kBadInput
-  // if no operator is left.
+  // there is at most one. `label`, if not empty, narrows it to the nodes below the first node with
+  // operators whose name contains it. kUsage if there is no such step or the label names nothing
+  // that has operators, kBadInput if there is no operator.
   // `compiled_kernels`: a compiler made kernels that are no operators, and that nothing in the
   // trace tells of.
   static Result<RecordedStep> Select(const Trace& trace, std::string_view label, size_t index = 0,
@@ -95,6 +95,8 @@ class RecordedStep {
 
  private:
   void Index();
+  // To what is below the first node with `label` in its name that has operators.
+  Status Narrow(std::string_view label);
   void FindHandedOn(const std::vector<uint32_t>& callers);
   void FindCompiledCode(bool compiled_kernels);
 

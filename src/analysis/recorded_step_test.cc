@@ -76,6 +76,31 @@ TEST_F(RecordedStepTest, WhatPythonRanInsteadOfAnOperatorCounts) {
   EXPECT_EQ(Ids(step->OperatorsBelow(trace->Find(5)), *trace), (std::vector<uint64_t>{6}));
 }
 
+// Of the optimizer's labels the first, zero_grad, has no operators where gradients are set to none.
+TEST_F(RecordedStepTest, ALabelIsTheFirstOfItsNameThatHasOperators) {
+  Add(1, "Optimizer.zero_grad#SGD.zero_grad", 1, false);
+  Add(2, "forward", 2, false);
+  Add(3, "aten::linear", 2, true);
+  Add(4, "Optimizer.step#SGD.step", 4, false);
+  Add(5, "inner", 4, false);
+  Add(6, "aten::add_", 5, true);
+  Add(7, "Optimizer.step#SGD.step", 7, false);
+  Add(8, "aten::add_", 7, true);
+  auto trace = std::move(builder_).Finish();
+  ASSERT_TRUE(trace) << trace.error().message;
+  const auto step = RecordedStep::Select(*trace, "Optimizer");
+  ASSERT_TRUE(step) << step.error().message;
+  EXPECT_EQ(Ids(step->nodes(), *trace), (std::vector<uint64_t>{4, 5, 6}));
+  EXPECT_EQ(Ids(step->top_operators(), *trace), (std::vector<uint64_t>{6}));
+  const auto op = RecordedStep::Select(*trace, "aten::lin");
+  ASSERT_TRUE(op) << op.error().message;
+  EXPECT_EQ(Ids(op->top_operators(), *trace), (std::vector<uint64_t>{3}));
+  EXPECT_EQ(RecordedStep::Select(*trace, "zero_grad").error().message,
+            "no operator below any node with 'zero_grad' in its name");
+  EXPECT_EQ(RecordedStep::Select(*trace, "nosuch").error().message,
+            "no node of the step has a name with 'nosuch' in it");
+}
+
 // A region that shows operators may be all of what ran, unless a compiler made kernels.
 TEST_F(RecordedStepTest, RegionsOfCompiledKernelsMayHaveRunMoreThanTheyShow) {
   Add(1, "Torch-Compiled Region: 0/0", 1, false);

@@ -13,6 +13,7 @@
 #include "src/cli/rank_processes.h"
 #include "src/cli/replay_names.h"
 #include "src/cli/replay_source.h"
+#include "src/report/run_of_trace.h"
 #include "src/standalone/benchmark_folder.h"
 #include "src/torch/operator_library.h"
 #include "src/torch/rank_group.h"
@@ -46,7 +47,7 @@ class BenchmarkCommand : public Command {
                   "threads of PyTorch's pool (default: as recorded, else 1)",
                   {.least = 1, .most = kThreadsMax});
     options.Value("--label", &replay_.label, "TEXT",
-                  "only what is below the first node whose name contains TEXT");
+                  "only what is below the first node with operators whose name contains TEXT");
     options.Values("--skip", &replay_.skip, "OPERATOR",
                    "leave this operator out, or those of a class: comm, compute, matrix");
     options.Values("--only", &replay_.only, "OPERATOR",
@@ -138,11 +139,13 @@ class BenchmarkCommand : public Command {
   }
 
   BenchmarkFacts FactsOf(const ReplaySource& source, const ReplayReport& report) const {
-    BenchmarkFacts facts{.operators = report.operators,
-                         .operators_run = report.operators_replayed,
-                         .time_coverage = report.time_coverage,
-                         .torch_version = report.torch_version,
-                         .device = report.device};
+    BenchmarkFacts facts{
+        .operators = report.operators,
+        .operators_run = report.operators_replayed,
+        .time_coverage = report.time_coverage,
+        .torch_version = report.torch_version,
+        .device = report.device,
+        .health = JudgeTrace(source.trace, RunOfTrace(source.trace, source.rank.value_or(0)))};
     if (report.part.is_whole() && source.original.wall) {
       facts.original_wall = source.original.wall->median;
     }

@@ -1,5 +1,7 @@
 #include "src/cli/compare_certificates.h"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -37,7 +39,11 @@ Result<Certificate> Read(const std::string& path, const Console& console) {
     return BadInput(path +
                     ": found a folder, expected a certificate; --run makes one of a capture");
   }
-  return ReadCertificate(path, console.context());
+  Result<Certificate> certificate = ReadCertificate(path, console.context());
+  std::error_code error;
+  if (certificate || path == "-" || std::filesystem::exists(path, error)) return certificate;
+  return MakeError(certificate.error().code,
+                   certificate.error().message + "; --run makes a certificate of a capture");
 }
 
 }  // namespace

@@ -164,6 +164,8 @@ class LinkCommand : public Command {
 
   Result<std::vector<LinkJob>> FindJobsOfFolder(const Console& console) const {
     if (!IsFolder(host_)) {
+      const tl::unexpected<Error> no_folder = NoFolder(host_);
+      if (host_ != "-" && no_folder.value().code == ErrorCode::kIo) return no_folder;
       return MakeError(ErrorCode::kUsage,
                        "link: found one trace, expected a host and a device trace, or a folder");
     }

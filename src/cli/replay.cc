@@ -187,7 +187,7 @@ class ReplayCommand : public Command {
                   {.least = 1, .most = kThreadsMax});
     options.Value("--seed", &seed_, "N", "seed of what the memory is filled with", {.least = 0});
     options.Value("--label", &replay_.label, "TEXT",
-                  "only what is below the first node whose name contains TEXT");
+                  "only what is below the first node with operators whose name contains TEXT");
     options.Values("--skip", &replay_.skip, "OPERATOR",
                    "do not run this operator, or those of a class: comm, compute, matrix");
     options.Values("--only", &replay_.only, "OPERATOR",

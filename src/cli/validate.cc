@@ -65,6 +65,7 @@ std::string VerdictText(const Validated& verdict) {
     text += fmt::format("  {}: {} ({} ×): {}\n", Name(finding.severity), finding.name,
                         FormatCount(finding.count), finding.message);
   }
+  if (verdict.health.verdict() != Verdict::kGood) text += ToText(verdict.health);
   return text;
 }
 

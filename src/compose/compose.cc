@@ -28,6 +28,10 @@ namespace {
 
 constexpr std::string_view kComposedMark = "ProfilerStep#0";
 
+// PyTorch's RecordScope::FUNCTION: labels of composing are no ranges of the user's, which stand for
+// modules where a trace has none.
+constexpr uint8_t kFunctionScope = 0;
+
 // Which repetition of which part.
 struct Turn {
   size_t part = 0;
@@ -149,6 +153,7 @@ class Composer {
         : facts(trace), copy(trace, builder) {}
     SourceTrace facts;
     TraceCopy copy;
+    std::string process;                         // that the trace is of, as its lanes name it
     NodeId main;                                 // root of the thread of the first operator
     std::unordered_map<NodeId, uint64_t> roots;  // of other threads and processes, by their new ids
     int64_t stride = 1;  // more than any number that tells things of the trace apart
@@ -225,7 +230,7 @@ class Composer {
     const TraceInfo& first = sources_.front()->facts.trace.info();
     info.format = TraceFormat::kLinked;
     info.schema = first.schema;
-    info.pid = first.pid;
+    info.pid = source_of(0).facts.trace.info().pid;
     info.rank = first.rank;
     info.world_size = first.world_size;
     for (size_t i = 0; i < sources_.size(); ++i) {
@@ -257,15 +262,19 @@ class Composer {
     return {};
   }
 
-  // The threads that ran the first operator of each trace become one, on which all parts run; other
-  // threads stay as they are.
+  // The processes of the traces become one, and the threads that ran the first operator of each, on
+  // which all parts run; other threads stay as they are, and so does what ran in another process
+  // than its trace is of.
   void AddRoots() {
     for (size_t i = 0; i < parts_.size(); ++i) {
       Source& source = source_of(i);
-      if (!source.main) source.main = RootOf(source, parts_[i].plan.runs.front());
+      const NodeId run = parts_[i].plan.runs.front();
+      if (!source.main) source.main = RootOf(source, run);
+      if (source.process.empty()) source.process = ProcessOf(source.facts.trace, run);
     }
     Source& first = source_of(0);
     const Trace& trace = first.facts.trace;
+    process_name_ = builder_.Intern(first.process);
     NodeRow mark{.kind = NodeKind::kLabel, .place = Place::kHost};
     if (first.main) {
       const NodeId process = trace.parent(first.main);
@@ -273,11 +282,34 @@ class Composer {
       mark.parent = AddRoot(first, first.main, process_);
     }
     const NodeId run = parts_.front().plan.runs.front();
-    main_lane_ = mark.lane = first.copy.LaneOf(trace.lane_id(run));
+    main_lane_ = mark.lane = InOneProcess(first, trace.lane_id(run));
     main_tid_ = mark.tid = trace.tid(run);
     mark.name = builder_.Intern(kComposedMark);
     mark.source_id = mark_id_ = next_id_++;
     mark_ = builder_.AddNode(mark);
+  }
+
+  static std::string ProcessOf(const Trace& trace, NodeId run) {
+    if (trace.info().pid) return std::to_string(*trace.info().pid);
+    const LaneId lane = trace.lane_id(run);
+    return lane ? std::string(trace.text(trace.lane(lane).process)) : "";
+  }
+
+  // The lane of a host node, which has the root `root`.
+  LaneId HostLane(Source& source, LaneId lane, NodeId root) {
+    const Trace& trace = source.facts.trace;
+    const std::string_view process = lane ? trace.text(trace.lane(lane).process) : "";
+    if (!process.empty() && process != source.process) return source.copy.LaneOf(lane);
+    if (root && root == source.main) return main_lane_;
+    return InOneProcess(source, lane);
+  }
+
+  LaneId InOneProcess(Source& source, LaneId lane) {
+    const Trace& trace = source.facts.trace;
+    if (!lane || !trace.lane(lane).process || !process_name_) return source.copy.LaneOf(lane);
+    Lane copy = source.copy.MakeLane(trace.lane(lane));
+    copy.process = process_name_;
+    return builder_.InternLane(copy);
   }
 
   static NodeId RootOf(const Source& source, NodeId node) {
@@ -291,6 +323,7 @@ class Composer {
     row.source_id = next_id_++;
     row.start = row.duration = row.exclusive = std::nullopt;
     row.parent = parent;
+    if (root != source.main) row.lane = HostLane(source, source.facts.trace.lane_id(root), root);
     source.copy.AddFacts(root, builder_.AddNode(row));
     return source.roots[root] = row.source_id;
   }
@@ -336,6 +369,7 @@ class Composer {
   uint64_t AddLabel(const Turn& turn) {
     const RecipePart& part = recipe_.parts[turn.part];
     NodeRow row{.source_id = next_id_++, .kind = NodeKind::kLabel, .place = Place::kHost};
+    row.scope = kFunctionScope;
     std::string name = part.name.starts_with("part ") ? part.name : "part " + part.name;
     if (part.repeat > 1) name += fmt::format(", {} of {}", turn.repetition + 1, part.repeat);
     row.name = builder_.Intern(name);
@@ -367,11 +401,13 @@ class Composer {
     // A step is what was composed: marks inside of it are labels.
     if (IsStepMark(trace.name(node))) {
       row.name = builder_.Intern("recorded " + std::string(trace.name(node)));
+      row.scope = kFunctionScope;
     }
-    if (const NodeId root = RootOf(source, node); root && root == source.main) {
-      if (trace.place(node) != Place::kDevice) row.lane = main_lane_;
-      if (row.tid) row.tid = main_tid_;
+    const NodeId root = RootOf(source, node);
+    if (trace.place(node) != Place::kDevice) {
+      row.lane = HostLane(source, trace.lane_id(node), root);
     }
+    if (row.tid && root && root == source.main) row.tid = main_tid_;
     SetTimes(plan, trace, node, row);
     Move(row.rf_id);
     Move(row.seq_id);
@@ -513,6 +549,7 @@ class Composer {
 
   uint64_t next_id_ = 1;
   std::optional<uint64_t> process_;
+  StringId process_name_;
   uint64_t mark_id_ = 0;
   NodeId mark_;
   LaneId main_lane_;

@@ -8,10 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "src/analysis/activity.h"
 #include "src/analysis/data_flow.h"
+#include "src/analysis/modules.h"
 #include "src/analysis/recorded_step.h"
 #include "src/compose/composition.h"
 #include "src/compose/part_plan.h"
+#include "src/trace/other_process.h"
 #include "src/trace/trace_builder.h"
 #include "src/trace/validator.h"
 
@@ -147,6 +150,74 @@ TEST(ComposeTest, ARecordedStepIsAStepAgain) {
   EXPECT_EQ(trace.start(step.top_operators()[0]), Nanos{10});
   EXPECT_EQ(composed.composition.expected(), Nanos{60});
   EXPECT_EQ(composed.composition.operators(), 3);
+}
+
+// A step of process `pid`, on its main thread and another, both of `ran_in`.
+Trace StepOfProcess(uint64_t pid, uint64_t ran_in) {
+  TraceBuilder builder;
+  builder.info().format = TraceFormat::kLinked;
+  builder.info().pid = pid;
+  uint64_t id = 1;
+  builder.AddNode({.source_id = id, .kind = NodeKind::kProcess, .name = builder.Intern("process")});
+  for (const uint64_t tid : {ran_in, ran_in + 1}) {
+    const uint64_t thread = ++id;
+    builder.AddNode({.source_id = thread,
+                     .kind = NodeKind::kThread,
+                     .name = builder.Intern("thread"),
+                     .parent = 1});
+    NodeRow row{.source_id = ++id,
+                .kind = NodeKind::kOperator,
+                .place = Place::kHost,
+                .name = builder.Intern("aten::relu"),
+                .parent = thread};
+    row.op_schema = builder.Intern("aten::relu(Tensor x) -> Tensor");
+    row.lane = builder.InternLane({.process = builder.Intern(std::to_string(ran_in)),
+                                   .thread = builder.Intern(std::to_string(tid))});
+    row.tid = tid;
+    row.start = Nanos{static_cast<int64_t>(10 * id)};
+    row.duration = Nanos{10};
+    builder.AddNode(row);
+  }
+  return builder.Finish().value();
+}
+
+TEST(ComposeTest, TracesOfTwoProcessesBecomeOneProcess) {
+  const Trace a = StepOfProcess(100, 100);
+  const Trace b = StepOfProcess(200, 200);
+  for (const std::string parts : {"[[part]]\ntrace = \"t0\"\n[[part]]\ntrace = \"t1\"\n",
+                                  "[[part]]\ntrace = \"t1\"\n[[part]]\ntrace = \"t0\"\n"}) {
+    const Composed composed = ComposeOf(parts, {&a, &b}).value();
+    const Trace& trace = composed.trace;
+    EXPECT_EQ(CountOfOtherProcess(trace), 0u) << parts;
+    std::set<std::string> processes;
+    std::set<std::string> threads;
+    ForEachNode(trace, [&](NodeId node) {
+      const LaneId lane = trace.lane_id(node);
+      if (!lane) return;
+      processes.emplace(trace.text(trace.lane(lane).process));
+      threads.emplace(trace.text(trace.lane(lane).thread));
+    });
+    EXPECT_EQ(processes, (std::set<std::string>{std::to_string(trace.info().pid.value_or(0))}));
+    EXPECT_EQ(threads.size(), 3u) << "the main threads are one";
+  }
+}
+
+TEST(ComposeTest, WhatRanInAnotherProcessThanItsTraceIsOfStaysSuspect) {
+  const Trace good = StepOfProcess(100, 100);
+  const Trace suspect = StepOfProcess(200, 300);
+  for (const std::string parts : {"[[part]]\ntrace = \"t0\"\n[[part]]\ntrace = \"t1\"\n",
+                                  "[[part]]\ntrace = \"t1\"\n[[part]]\ntrace = \"t0\"\n"}) {
+    EXPECT_EQ(CountOfOtherProcess(ComposeOf(parts, {&good, &suspect})->trace), 2u) << parts;
+  }
+}
+
+TEST(ComposeTest, LabelsOfComposingAreNoModules) {
+  const Composed composed = ComposeStep("[[part]]\n");
+  const Trace& trace = composed.trace;
+  const Launches launches(trace);
+  const Modules modules(trace, launches);
+  const RecordedStep step = RecordedStep::Select(trace, "").value();
+  EXPECT_EQ(modules.name(step.top_operators()[0]), kNoModule);
 }
 
 TEST(ComposeTest, NamesOfPartsMeanNothingElse) {

@@ -86,6 +86,22 @@ std::string RanksData(std::span<const StepSource> sources, const Ranks& ranks) {
   return text;
 }
 
+// The verdict on the trace, where it is not good.
+std::string HealthText(const Health& health) {
+  if (health.verdict() == Verdict::kGood) return "";
+  std::string text =
+      fmt::format("\nThe trace that it was made of is judged \"{}\":\n\n", Name(health.verdict()));
+  for (const Health::Reason& reason : health.reasons) {
+    // What that says besides names threads, as the program may have named them.
+    const bool is_graph = reason.name == "graph_time" && health.graph_time;
+    text += fmt::format("* {}: {}\n", Name(reason.verdict),
+                        is_graph ? fmt::format("by its graph alone its time would be {:+.1f} %",
+                                               100 * health.graph_time->error())
+                                 : reason.text);
+  }
+  return text;
+}
+
 std::string Readme(std::span<const StepSource> ranks, size_t steps, const BenchmarkFacts& facts) {
   const StepSource& source = ranks.front();
   const size_t size = ranks.size();
@@ -143,6 +159,7 @@ Operators of the recorded step: {}, of which {} are run here{}.
     if (ranks[rank].left_out == 0) continue;
     text += fmt::format("* not run on rank {}: {} operators\n", rank, ranks[rank].left_out);
   }
+  text += HealthText(facts.health);
   text +=
       fmt::format(R"(
 ## What it tells of the program

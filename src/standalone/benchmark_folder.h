@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/analysis/health.h"
 #include "src/base/result.h"
 #include "src/base/units.h"
 #include "src/standalone/program.h"
@@ -49,6 +50,7 @@ struct BenchmarkFacts {
   Nanos replay_cpu;
   std::string torch_version;
   std::string device;
+  Health health;  // of the trace
 };
 
 // Writes the benchmark of a job, whose `ranks` are all there, in order, into `folder`, which must

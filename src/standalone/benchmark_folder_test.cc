@@ -42,6 +42,25 @@ StepSource Rank(const std::string& code, const std::string& data,
           .groups = std::move(groups)};
 }
 
+TEST_F(BenchmarkFolder, SaysWhatIsWrongWithTheTraceButNoNameOfAThread) {
+  const std::vector<StepSource> step = {Rank("a", "one", {})};
+  BenchmarkFacts facts;
+  ASSERT_TRUE(WriteBenchmark(step, facts, folder_));
+  EXPECT_EQ(Read("README.md").find("is judged"), std::string::npos);
+  facts.health.reasons = {
+      {Verdict::kDontTrust, "cycles", "2 nodes wait for themselves"},
+      {Verdict::kUsable, "graph_time", "the graph alone …; most of the rest: host gap (secret)"}};
+  facts.health.graph_time = GraphTime{.recorded = Nanos{200}, .simulated = Nanos{150}};
+  ASSERT_TRUE(WriteBenchmark(step, facts, folder_));
+  const std::string readme = Read("README.md");
+  EXPECT_NE(readme.find("judged \"don't trust\":\n\n"
+                        "* don't trust: 2 nodes wait for themselves\n"
+                        "* usable: by its graph alone its time would be -25.0 %\n"),
+            std::string::npos)
+      << readme;
+  EXPECT_EQ(readme.find("secret"), std::string::npos);
+}
+
 TEST_F(BenchmarkFolder, RanksThatDoTheSameShareTheirCode) {
   const ProgramGroup world{.name = "0", .ranks = {0, 1, 2, 3}};
   const ProgramGroup low{.name = "1", .ranks = {0, 1}};

@@ -60,7 +60,7 @@ Status CompareRecording(const ReplayedStep& step, const std::function<Status(int
   const int64_t steps = 1 + std::clamp<int64_t>(step.options().iterations, 1, 3);
   ETUDE_ASSIGN_OR_RETURN(const std::optional<Trace> replayed,
                          RecordSteps(steps, run, step.options().recording, step.context()));
-  if (!replayed) return {};
+  if (!replayed || step.plan().ops.empty()) return {};
   std::vector<std::vector<Nanos>> times(step.plan().ops.size());
   for (int64_t i = 1; i < steps; ++i) {
     ETUDE_ASSIGN_OR_RETURN(const RecordedStep one,

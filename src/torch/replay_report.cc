@@ -470,7 +470,8 @@ std::string ReplayReportText(const ReplayReport& report) {
                       report.recorded_faults
                           ? fmt::format(", recorded {}", faults(report.recorded_faults))
                           : std::string());
-  return text + WorkText(report) + KindsText(report) + RanksText(report) + OperatorsText(report);
+  text += WorkText(report) + KindsText(report) + RanksText(report) + OperatorsText(report);
+  return report.health.verdict() == Verdict::kGood ? text : text + ToText(report.health);
 }
 
 }  // namespace etude

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string_view>
 #include <unordered_set>
 
 #include <ATen/Parallel.h>
@@ -14,6 +15,11 @@
 #include "src/transform/operator_class.h"
 
 namespace etude {
+namespace {
+
+constexpr std::string_view kAskedFor = "asked for by --skip";
+
+}  // namespace
 
 ReplayedStep::ReplayedStep(const Trace& trace, ReplayOptions options, const RunContext& context,
                            RecordedStep step, std::string device)
@@ -46,7 +52,7 @@ Status ReplayedStep::Choose() {
     }
     if (!status && !UseParts(node)) selection_.Skip(node, status.error().message);
   }
-  return {};
+  return CheckNotEmpty();
 }
 
 bool ReplayedStep::NameIn(const std::vector<std::string>& names, NodeId node) const {
@@ -62,8 +68,27 @@ void ReplayedStep::ApplyNames() {
   }
   const std::vector<NodeId> nodes(selection_.nodes().begin(), selection_.nodes().end());
   for (const NodeId node : nodes) {
-    if (NameIn(options_.skip, node)) selection_.Skip(node, "asked for by --skip");
+    if (NameIn(options_.skip, node)) selection_.Skip(node, std::string(kAskedFor));
   }
+}
+
+Status ReplayedStep::CheckNotEmpty() const {
+  if (!selection_.nodes().empty() || (options_.only.empty() && options_.skip.empty())) return {};
+  std::string text;
+  for (const std::string& name : options_.only) text += " --only " + name;
+  for (const std::string& name : options_.skip) text += " --skip " + name;
+  text = text.substr(1) + ": no operator of the step is left that runs";
+  const auto& skipped = selection_.skipped();
+  const auto refused =
+      std::ranges::find_if(skipped, [](const auto& one) { return one.reason != kAskedFor; });
+  if (refused == skipped.end()) return MakeError(ErrorCode::kUsage, std::move(text));
+  const std::string_view op = OperatorNameOf(trace_, refused->node);
+  if (options_.group == nullptr && IsCommOperator(op)) {
+    text += "; communication needs the other ranks, by --ranks or, in a replay, --peers";
+  } else {
+    text += "; " + std::string(op) + ": " + refused->reason;
+  }
+  return MakeError(ErrorCode::kUsage, std::move(text));
 }
 
 // Binds `node` unless it is bound; an error's message is the reason.

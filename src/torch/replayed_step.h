@@ -34,7 +34,8 @@ class ReplayedStep {
   ReplayedStep& operator=(const ReplayedStep&) = delete;
 
   // Chooses and binds the operators; those that cannot be bound are replaced by their parts or
-  // skipped. kBadInput if one names a rank that is not there.
+  // skipped. kBadInput if one names a rank that is not there, kUsage if the parts of the step that
+  // were asked for leave nothing that runs.
   Status Choose();
   // Takes `node` out, or puts the operators that it called in its place: false, and no change, if
   // these do not do all that it does.
@@ -82,6 +83,7 @@ class ReplayedStep {
 
  private:
   void ApplyNames();
+  Status CheckNotEmpty() const;
   bool NameIn(const std::vector<std::string>& names, NodeId node) const;
   Status Bind(NodeId node);
   bool ConsistsOfParts(NodeId node);
