@@ -352,8 +352,9 @@ Verdict Health::verdict() const {
 
 void Health::Add(const Health& part, std::string_view name) {
   for (const Reason& reason : part.reasons) {
-    reasons.push_back({reason.verdict, reason.name,
-                       name.empty() ? reason.text : fmt::format("{}: {}", name, reason.text)});
+    Reason named = reason;
+    if (!name.empty()) named.text = fmt::format("{}: {}", name, reason.text);
+    if (std::ranges::count(reasons, named) == 0) reasons.push_back(std::move(named));
   }
   std::ranges::stable_sort(reasons, std::ranges::greater{}, &Reason::verdict);
 }

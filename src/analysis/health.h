@@ -27,13 +27,16 @@ struct Health {
     Verdict verdict = Verdict::kUsable;
     std::string name;  // stable: appears in --json
     std::string text;
+
+    friend bool operator==(const Reason&, const Reason&) = default;
   };
   std::vector<Reason> reasons;  // worst first
   // What the graph alone says of the recorded time; nullopt: unknown.
   std::optional<GraphTime> graph_time;
 
   Verdict verdict() const;
-  // Takes over the reasons of a part, with its name, if it has one, in front: "rank 3: …".
+  // Takes over the reasons of a part, with its name, if it has one, in front: "rank 3: …". Each
+  // once: several traces of a rank may say the same.
   void Add(const Health& part, std::string_view name);
 };
 

@@ -156,6 +156,8 @@ TEST(Health, ThePartsOfAJobKeepTheirNames) {
   job.Add(part, "rank 3");
   ASSERT_EQ(job.reasons.size(), 1u);
   EXPECT_EQ(job.reasons[0].text, "rank 3: nothing ran");
+  job.Add(part, "rank 3");
+  EXPECT_EQ(job.reasons.size(), 1u) << "another trace of the rank says the same";
   EXPECT_EQ(job.verdict(), Verdict::kUsable);
 }
 

@@ -351,18 +351,20 @@ Result<ExitCode> InfoCommand::RunFolder(const Console& console, const ReadOption
                                  folder.ranks.size() == 1 ? "" : "s");
   JobHealth job;
   for (const CaptureRank& rank : folder.ranks) {
-    const RankInput timed = TimedInput(rank);
-    for (const std::string& file : rank.files()) {
-      ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(file, read, console.context()));
-      const Summary summary = Summarise(trace);
+    for (const RankInput& input : AllInputs(rank)) {
+      const bool is_pair = !input.device.empty();
+      const RunContext context = is_pair ? Unwarned(console.context()) : console.context();
+      ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadRank(input, read, context));
       RankRun run = RunOfTrace(trace, rank.number());
       const Health health = JudgeTrace(trace, run);
+      job.Add(health, std::move(run), UseOf(input, rank));
+      if (is_pair) continue;  // its files are shown
+      const Summary summary = Summarise(trace);
       if (json_) {
-        traces.push_back(TraceJson(file, folder.known_rank(rank), trace, summary, health));
+        traces.push_back(TraceJson(input.path, folder.known_rank(rank), trace, summary, health));
       } else {
-        text += "\n" + TraceText(file, trace, summary, health, shown_ops());
+        text += "\n" + TraceText(input.path, trace, summary, health, shown_ops());
       }
-      job.Add(health, std::move(run), IsAll(timed, file));
     }
   }
   const bool is_job = job.is_job();

@@ -14,22 +14,22 @@
 #include "src/report/health_output.h"
 
 namespace etude {
-namespace {
 
-std::pair<size_t, size_t> Richness(const CommLog& log) {
-  const auto timed =
-      std::ranges::count_if(log.calls, [](const CommCall& call) { return call.end.has_value(); });
-  return {static_cast<size_t>(timed), log.calls.size()};
+TraceUse UseOf(const RankInput& input, const CaptureRank& rank) {
+  return {.is_richest = input == RichestInput(rank), .is_timed = input == TimedInput(rank)};
 }
 
-}  // namespace
+RunContext Unwarned(RunContext context) {
+  context.warn = {};
+  return context;
+}
 
-void JobHealth::Add(const Health& health, RankRun run, bool is_timed) {
+void JobHealth::Add(const Health& health, RankRun run, TraceUse use) {
   const int64_t rank = run.log.rank;
   parts_.Add(health, fmt::format("rank {}", rank));
   const auto [found, is_new] = logs_.emplace(rank, run.log);
-  if (!is_new && Richness(found->second) < Richness(run.log)) found->second = run.log;
-  if (is_timed && health.graph_time) runs_.push_back(std::move(run));
+  if (!is_new && use.is_richest) found->second = run.log;
+  if (use.is_timed && health.graph_time) runs_.push_back(std::move(run));
 }
 
 bool JobHealth::is_job() const {

@@ -9,16 +9,28 @@
 #include "src/analysis/comm_log.h"
 #include "src/analysis/health.h"
 #include "src/analysis/rank_run.h"
+#include "src/formats/capture_folder.h"
+#include "src/transform/read_job.h"
 
 namespace etude {
+
+// What one of the traces of a rank counts for in its job, besides its verdict.
+struct TraceUse {
+  bool is_richest = true;  // for the communications (RichestInput); else only without that one
+  bool is_timed = true;    // for the time by the graph (TimedInput)
+};
+// Of one of AllInputs(rank).
+TraceUse UseOf(const RankInput& input, const CaptureRank& rank);
+
+// `context` for reading again what was read: warnings come once.
+RunContext Unwarned(RunContext context);
 
 // Collects what the traces of a folder say of the job as a whole: their verdicts, and how the
 // communications of the ranks fit together.
 class JobHealth {
  public:
-  // One of the traces of a rank, with the verdict on it; for the communications the one that tells
-  // most counts, for the time by the graph the one that `is_timed` (TimedInput).
-  void Add(const Health& health, RankRun run, bool is_timed = true);
+  // One of the traces of a rank, with the verdict on it.
+  void Add(const Health& health, RankRun run, TraceUse use = {});
 
   // Whether there is a job to judge: two ranks at least, or one of which others are missing.
   bool is_job() const;

@@ -1,6 +1,7 @@
 #include "src/cli/validate.h"
 
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,7 +12,6 @@
 #include "src/cli/job_health.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/job_folder.h"
-#include "src/formats/read_trace.h"
 #include "src/report/format.h"
 #include "src/report/health_output.h"
 #include "src/report/json_output.h"
@@ -34,7 +34,7 @@ std::string_view Name(Severity severity) {
 }
 
 struct Validated {
-  std::string path;
+  RankInput input;
   uint64_t nodes = 0;
   std::vector<Finding> findings;
   Health health;
@@ -42,8 +42,15 @@ struct Validated {
   bool valid() const { return IsValid(findings); }
 };
 
+std::string NameOf(const RankInput& input) {
+  return input.device.empty() ? input.path : input.path + " + " + input.device;
+}
+
 Json VerdictJson(const Validated& verdict) {
-  Json json = {{"path", verdict.path}, {"valid", verdict.valid()}, {"nodes", verdict.nodes}};
+  Json json = {{"path", verdict.input.path}};
+  if (!verdict.input.device.empty()) json["device"] = verdict.input.device;
+  json["valid"] = verdict.valid();
+  json["nodes"] = verdict.nodes;
   Json findings = Json::array();
   for (const Finding& finding : verdict.findings) {
     findings.push_back({{"name", finding.name},
@@ -59,7 +66,7 @@ Json VerdictJson(const Validated& verdict) {
 
 std::string VerdictText(const Validated& verdict) {
   std::string text =
-      fmt::format("{}: {}, {}\n", verdict.path, verdict.valid() ? "valid" : "invalid",
+      fmt::format("{}: {}, {}\n", NameOf(verdict.input), verdict.valid() ? "valid" : "invalid",
                   FormatCount(verdict.nodes, "node"));
   for (const Finding& finding : verdict.findings) {
     text += fmt::format("  {}: {} ({} ×): {}\n", Name(finding.severity), finding.name,
@@ -69,14 +76,17 @@ std::string VerdictText(const Validated& verdict) {
   return text;
 }
 
-// Validates the files of traces and jobs and says what is found, at once or as JSON.
+// Validates the files of traces and jobs, and whether host and device traces are of one run, and
+// says what is found, at once or as JSON.
 class Validation {
  public:
   Validation(const Console& console, bool as_json) : console_(console), as_json_(as_json) {}
 
   // A trace, or the folder of a job.
   void Add(const std::string& path) {
-    if (path == "-" || !IsFolder(path)) return files_.push_back({.file = path});
+    if (path == "-" || !IsFolder(path)) {
+      return inputs_.push_back({.traces = {.path = path, .device = {}}});
+    }
     const Result<CaptureFolder> folder = ListCaptureFolder(path, console_.context());
     if (!folder) return PassOver(path, folder.error());
     if (IsJobFolder(path)) {
@@ -85,19 +95,17 @@ class Validation {
       if (!job) return PassOver(path, job.error());
     }
     for (const CaptureRank& rank : folder->ranks) {
-      const RankInput timed = TimedInput(rank);
-      for (const std::string& file : rank.files()) {
-        files_.push_back({.file = file,
-                          .job = jobs_.size(),
-                          .rank = rank.number(),
-                          .is_timed = IsAll(timed, file)});
+      for (RankInput& traces : AllInputs(rank)) {
+        const TraceUse use = UseOf(traces, rank);
+        inputs_.push_back(
+            {.traces = std::move(traces), .job = jobs_.size(), .rank = rank.number(), .use = use});
       }
     }
     jobs_.emplace_back(path, JobHealth());
   }
 
   ExitCode Run() {
-    for (const Input& input : files_) ValidateFile(input);
+    for (const Input& input : inputs_) ValidateInput(input);
     Json jobs = JudgeJobs();
     if (as_json_) {
       Json json = {{"format", "etude-validate"}, {"version", 1}, {"valid", valid_ && all_read_}};
@@ -111,10 +119,10 @@ class Validation {
 
  private:
   struct Input {
-    std::string file;
+    RankInput traces;
     std::optional<size_t> job;  // the folder's that it is in
     int64_t rank = 0;
-    bool is_timed = false;  // tells most of the rank's times
+    TraceUse use;  // in the job
   };
 
   // What cannot be read does not keep the rest from being validated.
@@ -124,17 +132,24 @@ class Validation {
     all_read_ = false;
   }
 
-  void ValidateFile(const Input& input) {
+  void ValidateInput(const Input& input) {
+    const bool is_pair = !input.traces.device.empty();
+    if (unread_.contains(input.traces.path) || unread_.contains(input.traces.device)) return;
     const Result<Trace> trace =
-        ReadTrace(input.file, ReadOptions{.strict = console_.strict()}, console_.context());
-    if (!trace) return PassOver(input.file, trace.error());
+        ReadRank(input.traces, ReadOptions{.strict = console_.strict()},
+                 is_pair ? Unwarned(console_.context()) : console_.context());
+    if (!trace) {
+      unread_.insert(input.traces.path);
+      return PassOver(NameOf(input.traces), trace.error());
+    }
     RankRun run = RunOfTrace(*trace, input.rank);
-    const Validated verdict{.path = input.file,
+    const Validated verdict{.input = input.traces,
                             .nodes = trace->node_count(),
-                            .findings = Validate(*trace),
+                            .findings = is_pair ? ValidatePair(*trace) : Validate(*trace),
                             .health = JudgeTrace(*trace, run)};
     valid_ = valid_ && verdict.valid();
-    if (input.job) jobs_[*input.job].second.Add(verdict.health, std::move(run), input.is_timed);
+    if (input.job) jobs_[*input.job].second.Add(verdict.health, std::move(run), input.use);
+    if (is_pair && verdict.valid()) return;
     if (as_json_) {
       verdicts_.push_back(VerdictJson(verdict));
     } else {
@@ -160,7 +175,8 @@ class Validation {
 
   const Console& console_;
   bool as_json_;
-  std::vector<Input> files_;
+  std::vector<Input> inputs_;
+  std::set<std::string> unread_;  // files
   Json verdicts_ = Json::array();
   std::vector<std::pair<std::string, JobHealth>> jobs_;  // by folder
   bool valid_ = true;

@@ -1,6 +1,7 @@
 #include "src/formats/et_comm.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "src/formats/process_groups.h"
@@ -117,21 +118,36 @@ void EtCommReader::NamePartner(Label& label) const {
   if (!rank) rank = RankOfJob(label.comm.group, *partner->second.rank);
 }
 
-// A label without a group is of the only one there is.
-std::optional<int64_t> EtCommReader::RankOfJob(StringId name, int64_t rank_in_group) const {
-  const std::span<const ProcessGroup> groups = builder_.process_groups();
-  const auto group = name ? std::ranges::find(groups, name, &ProcessGroup::name) : groups.begin();
-  if (group == groups.end() || (!name && groups.size() != 1) || rank_in_group < 0) {
-    return std::nullopt;
-  }
-  const std::span<const int64_t> ranks = builder_.ints(group->ranks);
+std::optional<int64_t> EtCommReader::RankOfJob(const ProcessGroup& group,
+                                               int64_t rank_in_group) const {
+  const std::span<const int64_t> ranks = builder_.ints(group.ranks);
   if (static_cast<uint64_t>(rank_in_group) < ranks.size()) {
     return ranks[static_cast<size_t>(rank_in_group)];
   }
   const bool is_all =
-      !group->ranks.is_none() || (group->size && group->size == builder_.info().world_size);
+      !group.ranks.is_none() || (group.size && group.size == builder_.info().world_size);
   if (ranks.empty() && is_all) return rank_in_group;
   return std::nullopt;
+}
+
+// A label without a group may be of any that is large enough: its rank is known if it is the same
+// in all of them.
+std::optional<int64_t> EtCommReader::RankOfJob(StringId name, int64_t rank_in_group) const {
+  if (rank_in_group < 0) return std::nullopt;
+  std::optional<int64_t> rank;
+  for (const ProcessGroup& group : builder_.process_groups()) {
+    if (name ? group.name != name : SizeOf(group).value_or(INT64_MAX) <= rank_in_group) continue;
+    const std::optional<int64_t> in_group = RankOfJob(group, rank_in_group);
+    if (name || !in_group) return in_group;
+    if (rank && rank != in_group) return std::nullopt;
+    rank = in_group;
+  }
+  return rank;
+}
+
+std::optional<int64_t> EtCommReader::SizeOf(const ProcessGroup& group) const {
+  const std::span<const int64_t> ranks = builder_.ints(group.ranks);
+  return ranks.empty() ? group.size : static_cast<int64_t>(ranks.size());
 }
 
 void EtCommReader::AddRecorded(NodeId node, const NodeRow& row, CommFacts& facts) {

@@ -1,5 +1,6 @@
 #include "src/formats/et_json_reader.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -7,8 +8,10 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/formats/test_support.h"
@@ -311,6 +314,42 @@ TEST(EtJsonReader, EachCollectiveHasOneNode) {
   EXPECT_EQ(trace.kind(NodeId(4)), NodeKind::kLabel);
   ASSERT_EQ(trace.comms().size(), 2u);
   EXPECT_EQ(trace.comm(NodeId(3))->bytes, Bytes{64});
+}
+
+// The observer does not say the group of a send over Gloo, but which rank in it.
+TEST(EtJsonReader, PartnersInAnyOfTheGroups) {
+  const auto partner = [](std::string_view groups, int rank) {
+    std::string list;
+    for (const char c : groups) list += c == '"' ? "\\\"" : std::string(1, c);
+    const Trace trace =
+        ReadEt(
+            Document(
+                R"J({"id":9,"name":"## process_group:init ##","ctrl_deps":1,"inputs":{"values":[")J" +
+                list + R"J("],"types":["String"]}},
+        {"id":10,"name":"c10d::send","ctrl_deps":1,"inputs":{"values":[[[4,5,0,8,4,"cpu"]],"<Object>",)J" +
+                std::to_string(rank) +
+                R"J(,3],"types":["GenericList[Tensor(float)]","Object","Int","Int"]},
+         "attrs":[{"name":"op_schema","type":"string",
+                   "value":"c10d::send(Tensor[] tensors, X process_group, int dst, int tag) -> Y"}]},
+        {"id":11,"name":"gloo:send","ctrl_deps":10,"inputs":{"values":[[4,5,0,8,4,"cpu"]],"types":["Tensor(float)"]}})J"))
+            .value();
+    EXPECT_EQ(trace.kind(NodeId(2)), NodeKind::kSend);
+    EXPECT_EQ(trace.comm(NodeId(2))->tag, 3);
+    return trace.comm(NodeId(2))->dst;
+  };
+  constexpr std::string_view kAll = R"({"pg_name":"0","ranks":[],"group_size":4})";
+  constexpr std::string_view kAgain = R"({"pg_name":"1","ranks":[0,1,2,3],"group_size":4})";
+  constexpr std::string_view kFirst2 = R"({"pg_name":"2","ranks":[0,1],"group_size":2})";
+  constexpr std::string_view kLast2 = R"({"pg_name":"3","ranks":[2,3],"group_size":2})";
+  constexpr std::string_view kUnlisted = R"({"pg_name":"4","group_size":2})";
+  EXPECT_EQ(partner(fmt::format("[{}]", kAll), 1), 1);
+  EXPECT_EQ(partner(fmt::format("[{},{}]", kAll, kAgain), 1), 1);
+  EXPECT_EQ(partner(fmt::format("[{},{}]", kAll, kFirst2), 1), 1);
+  EXPECT_EQ(partner(fmt::format("[{},{}]", kAll, kLast2), 1), std::nullopt) << "rank 1 or 3";
+  EXPECT_EQ(partner(fmt::format("[{},{}]", kAll, kLast2), 2), 2) << "the other one is too small";
+  EXPECT_EQ(partner(fmt::format("[{},{}]", kAll, kUnlisted), 1), std::nullopt);
+  EXPECT_EQ(partner(fmt::format("[{},{}]", kAll, kUnlisted), 3), 3);
+  EXPECT_EQ(partner(fmt::format("[{}]", kLast2), 2), std::nullopt);
 }
 
 TEST(EtJsonReader, ReadsLinkedNodes) {

@@ -1,7 +1,6 @@
 #include "src/report/rank_figures.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "src/analysis/critical_path.h"
@@ -33,14 +32,6 @@ void AddMemory(const Trace& trace, const Trace* timed, RankFigures& figures) {
                                                .value = "bytes"});
   tables.pop_back();  // the timeline: a row per allocation
   figures.memory.tables = CutForPage(std::move(tables));
-}
-
-// How much a log tells: calls with times, with a type, at all.
-std::tuple<int64_t, int64_t, size_t> Richness(const CommLog& log) {
-  const auto count = [&](auto is_known) { return std::ranges::count_if(log.calls, is_known); };
-  return {count([](const CommCall& call) { return call.end.has_value(); }),
-          count([](const CommCall& call) { return call.type != CollectiveType::kUnknown; }),
-          log.calls.size()};
 }
 
 }  // namespace
@@ -80,7 +71,7 @@ RankFigures FiguresOf(const Trace& trace, const Trace* timed, size_t most_events
   RankRun other = RunOfTrace(trace, figures.rank.value_or(0));
   figures.health = JudgeTrace(trace, other);
   figures.health.Add(clocked_health, "device trace");
-  if (Richness(figures.comms) < Richness(other.log)) figures.comms = std::move(other.log);
+  figures.comms = std::move(other.log);
   return figures;
 }
 

@@ -1,11 +1,13 @@
 #include "src/trace/validator.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "src/trace/operator_name.h"
+#include "src/trace/other_process.h"
 #include "src/trace/simulated.h"
 
 namespace etude {
@@ -170,6 +172,18 @@ void CheckGroups(const Trace& trace, std::vector<Finding>& findings) {
   std::move(unknown).MoveTo(findings);
 }
 
+std::optional<Finding> OtherProcess(const Trace& trace) {
+  const uint64_t count = CountOfOtherProcess(trace);
+  if (count == 0) return std::nullopt;
+  return Finding{.name = "other_process",
+                 .severity = Severity::kError,
+                 .count = count,
+                 .message =
+                     "host nodes with the times of another process: the host and the device "
+                     "trace are of different runs or ranks",
+                 .examples = {}};
+}
+
 }  // namespace
 
 std::string CycleText(const Trace& trace) {
@@ -203,8 +217,28 @@ std::vector<Finding> Validate(const Trace& trace) {
   CheckNesting(trace, findings);
   TensorCheck(trace).Run(findings);
   CheckGroups(trace, findings);
+  if (auto other = OtherProcess(trace)) findings.push_back(*std::move(other));
   std::ranges::stable_sort(findings, std::ranges::greater(), &Finding::severity);
   return findings;
+}
+
+std::vector<Finding> ValidatePair(const Trace& linked) {
+  if (auto other = OtherProcess(linked)) return {*std::move(other)};
+  uint64_t host = 0;
+  uint64_t timed = 0;
+  ForEachNode(linked, [&](NodeId node) {
+    const NodeKind kind = linked.kind(node);
+    const bool is_frame = kind == NodeKind::kProcess || kind == NodeKind::kThread;
+    if (is_frame || kind == NodeKind::kMetadata || linked.place(node) == Place::kDevice) return;
+    ++host;
+    timed += linked.start(node) ? 1 : 0;
+  });
+  if (timed != 0 || host == 0) return {};
+  return {{.name = "no_times",
+           .severity = Severity::kError,
+           .count = host,
+           .message = "host nodes without an event in the device trace, which are all there are",
+           .examples = {}}};
 }
 
 bool IsValid(const std::vector<Finding>& findings) {

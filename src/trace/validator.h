@@ -21,9 +21,13 @@ struct Finding {
 
 inline constexpr size_t kMaxExamples = 5;
 
-// Checks what the reader could not refuse: references, cycles, times, shapes, groups. Findings are
-// ordered by severity, errors first. O(nodes + edges).
+// Checks what the reader could not refuse: references, cycles, times, shapes, groups, processes.
+// Findings are ordered by severity, errors first. O(nodes + edges).
 std::vector<Finding> Validate(const Trace& trace);
+
+// Checks whether the host and the device trace that `linked` was made of are of one run; nothing
+// else.
+std::vector<Finding> ValidatePair(const Trace& linked);
 
 // The trace's cycle as text: "12 'aten::add' waits for 15 'aten::mul' waits for 12"; "" if none.
 std::string CycleText(const Trace& trace);

@@ -13,6 +13,7 @@
 #include "src/formats/et_json_reader.h"
 #include "src/formats/kineto_reader.h"
 #include "src/trace/other_process.h"
+#include "src/trace/validator.h"
 
 namespace etude {
 namespace {
@@ -568,7 +569,12 @@ TEST(Link, ShowsThatTimesAreOfAnotherProcess) {
   const Trace device = ReadDevice(
       R"({"traceEvents":[{"ph":"X","cat":"cpu_op","name":"a","pid":77,"tid":1,"ts":1,"dur":1,)"
       R"("args":{"Record function id":5}}]})");
-  EXPECT_EQ(CountOfOtherProcess(LinkTraces(host, device).trace), 1u);
+  const Trace linked = LinkTraces(host, device).trace;
+  EXPECT_EQ(CountOfOtherProcess(linked), 1u);
+  EXPECT_TRUE(ValidatePair(LinkRun(run).trace).empty());
+  ASSERT_EQ(ValidatePair(linked).size(), 1u);
+  EXPECT_EQ(ValidatePair(linked)[0].name, "other_process");
+  EXPECT_FALSE(IsValid(Validate(linked)));
 }
 
 TEST(Link, NumbersNodesWhoseIdsAreNotUnique) {

@@ -37,6 +37,18 @@ RankInput TimedInput(const CaptureRank& rank) {
   return {.rank = rank.rank, .path = rank.device, .device = {}};
 }
 
+std::vector<RankInput> AllInputs(const CaptureRank& rank) {
+  std::vector<RankInput> inputs;
+  for (const std::string& file : rank.files()) {
+    inputs.push_back({.rank = rank.rank, .path = file, .device = {}});
+  }
+  const std::string& host = rank.native.empty() ? rank.host : rank.native;
+  if (!host.empty() && !rank.device.empty()) {
+    inputs.push_back({.rank = rank.rank, .path = host, .device = rank.device});
+  }
+  return inputs;
+}
+
 Result<std::vector<RankInput>> FindRanks(std::span<const std::string> paths,
                                          const RunContext& context,
                                          RankInput (*choose)(const CaptureRank&)) {

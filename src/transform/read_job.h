@@ -24,6 +24,10 @@ struct RankInput {
   std::optional<CaptureRank> files;  // all that the folder has of the rank, if a folder was given
   // Of a native capture with the profile of its devices: as the profile of both, not linked.
   bool as_profile = false;
+
+  friend bool operator==(const RankInput& a, const RankInput& b) {
+    return a.path == b.path && a.device == b.device && a.as_profile == b.as_profile;
+  }
 };
 
 // What of a capture folder tells most of `rank`: its linked trace, else its native capture with the
@@ -36,10 +40,9 @@ RankInput RichestInput(const CaptureRank& rank);
 // else the richest.
 RankInput TimedInput(const CaptureRank& rank);
 
-// Whether all that `input` reads is the file at `path`.
-inline bool IsAll(const RankInput& input, const std::string& path) {
-  return input.path == path && input.device.empty();
-}
+// All that a capture folder has of `rank`: each file, then its host trace, or native capture,
+// linked with its device trace, whether or not a linked trace lies beside them.
+std::vector<RankInput> AllInputs(const CaptureRank& rank);
 
 // The ranks behind `paths`, each a trace, a capture folder (all its ranks, each as `choose` says)
 // or "-". Ranks that no name tells stay unstated. kBadInput if a folder has none.
