@@ -198,6 +198,11 @@ Result<RanksOfJob> ChooseRanks(const std::string& path, const std::string& wante
   ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path, context));
   ETUDE_ASSIGN_OR_RETURN(const int64_t size, JobSize(folder, context));
   auto ranks = ParseRanks(wanted, size);
+  if (!ranks && size == 1) {
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format("--ranks: found '{}', expected all or 1: {} has one rank", wanted, path));
+  }
   if (!ranks) {
     return MakeError(
         ErrorCode::kUsage,

@@ -38,6 +38,7 @@ struct Validated {
   uint64_t nodes = 0;
   std::vector<Finding> findings;
   Health health;
+  bool says_health = true;  // else a job's verdict does
 
   bool valid() const { return IsValid(findings); }
 };
@@ -72,7 +73,9 @@ std::string VerdictText(const Validated& verdict) {
     text += fmt::format("  {}: {} ({} ×): {}\n", Name(finding.severity), finding.name,
                         FormatCount(finding.count), finding.message);
   }
-  if (verdict.health.verdict() != Verdict::kGood) text += ToText(verdict.health);
+  if (verdict.says_health && verdict.health.verdict() != Verdict::kGood) {
+    text += ToText(verdict.health);
+  }
   return text;
 }
 
@@ -97,8 +100,11 @@ class Validation {
     for (const CaptureRank& rank : folder->ranks) {
       for (RankInput& traces : AllInputs(rank)) {
         const TraceUse use = UseOf(traces, rank);
-        inputs_.push_back(
-            {.traces = std::move(traces), .job = jobs_.size(), .rank = rank.number(), .use = use});
+        inputs_.push_back({.traces = std::move(traces),
+                           .job = jobs_.size(),
+                           .rank = rank.number(),
+                           .use = use,
+                           .is_one_of_several = folder->ranks.size() > 1});
       }
     }
     jobs_.emplace_back(path, JobHealth());
@@ -122,7 +128,8 @@ class Validation {
     RankInput traces;
     std::optional<size_t> job;  // the folder's that it is in
     int64_t rank = 0;
-    TraceUse use;  // in the job
+    TraceUse use;                    // in the job
+    bool is_one_of_several = false;  // ranks, of which a verdict follows
   };
 
   // What cannot be read does not keep the rest from being validated.
@@ -146,7 +153,8 @@ class Validation {
     const Validated verdict{.input = input.traces,
                             .nodes = trace->node_count(),
                             .findings = is_pair ? ValidatePair(*trace) : Validate(*trace),
-                            .health = JudgeTrace(*trace, run)};
+                            .health = JudgeTrace(*trace, run),
+                            .says_health = !input.is_one_of_several};
     valid_ = valid_ && verdict.valid();
     if (input.job) jobs_[*input.job].second.Add(verdict.health, std::move(run), input.use);
     if (is_pair && verdict.valid()) return;

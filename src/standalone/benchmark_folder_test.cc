@@ -31,7 +31,9 @@ class BenchmarkFolder : public testing::Test {
     return names;
   }
 
-  const std::string folder_ = testing::TempDir() + "etude_benchmark_folder";
+  // Tests run at the same time, each in a process.
+  const std::string folder_ = testing::TempDir() + "etude_benchmark_folder_" +
+                              testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
 StepSource Rank(const std::string& code, const std::string& data,

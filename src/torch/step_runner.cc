@@ -385,7 +385,7 @@ RankStatus StepRunner::Progress() const {
                   bound.schema().name(), trace_.source_id(plan_.ops[at].node), steps + 1);
   if (!bound.is_collective() || at >= reached) return status;
   const BoundOperator::Channel& channel = bound.channel();
-  status.doing += fmt::format(", process group '{}'", channel.group);
+  if (!channel.group.empty()) status.doing += fmt::format(", process group '{}'", channel.group);
   status.partners = channel.partners;
   status.partners_channel = channel.partners_channel;
   for (size_t i = 0; i < operators_.size(); ++i) {
@@ -398,7 +398,8 @@ RankStatus StepRunner::Progress() const {
 Error StepRunner::Failure(std::string_view what) const {
   const NodeId node = plan_.ops[at_].node;
   return {ErrorCode::kInternal, "node " + std::to_string(trace_.source_id(node)) + ", " +
-                                    std::string(SchemaOf(trace_, node)) + ": " + FirstLine(what)};
+                                    std::string(OperatorNameOf(trace_, node)) + ": " +
+                                    FirstLine(what)};
 }
 
 template <typename Fn>
