@@ -252,5 +252,26 @@ TEST(FillRules, AnIndexIsValidWhereItComesFrom) {
   EXPECT_EQ(rules[flow.Read(add, 0).index()].kind, FillRule::Kind::kDefault);
 }
 
+TEST(FillRules, WhatARootIsTakenOfIsMadeOfWhatIsPositive) {
+  MadeUpStep made;
+  const std::string div = "aten::div.Tensor(Tensor self, Tensor other) -> Tensor";
+  const std::string mul = "aten::mul.Tensor(Tensor self, Tensor other) -> Tensor";
+  const std::string sqrt = "aten::sqrt(Tensor self) -> Tensor";
+  const uint64_t sum = made.Add(10, 11, 12);
+  const uint64_t ratio = made.Op(div, {12, 13}, {14});
+  made.Op(sqrt, {14}, {15});
+  const uint64_t square = made.Op(mul, {16, 16}, {17});
+  made.Op(sqrt, {17}, {18});
+  const uint64_t other = made.Op(mul, {19, 20}, {21});
+  const Flow flow(made);
+  const std::vector<FillRule> rules = InferFillRules(flow.step, flow.flow);
+  const auto kind = [&](uint64_t id, size_t i) { return rules[flow.Read(id, i).index()].kind; };
+  EXPECT_EQ(kind(sum, 0), FillRule::Kind::kPositive);
+  EXPECT_EQ(kind(sum, 1), FillRule::Kind::kDefault) << "what is added to it, an epsilon or a part";
+  EXPECT_EQ(kind(ratio, 1), FillRule::Kind::kPositive);
+  EXPECT_EQ(kind(square, 0), FillRule::Kind::kDefault) << "squares are positive";
+  EXPECT_EQ(kind(other, 0), FillRule::Kind::kDefault) << "no root is taken of it";
+}
+
 }  // namespace
 }  // namespace etude

@@ -74,6 +74,45 @@ bool IsRunningSum(std::string_view op) {
   return std::ranges::find(kRunningSums, op) != kRunningSums.end();
 }
 
+// Operators whose result is positive if these arguments are: all of the same type, or the first, to
+// which others are added.
+struct SignKeeper {
+  std::string_view op;
+  bool by_first = false;
+};
+constexpr auto kSignKeepers = std::to_array<SignKeeper>({
+    {"aten::_foreach_add", true},
+    {"aten::_foreach_add_", true},
+    {"aten::_foreach_addcmul", true},
+    {"aten::_foreach_addcmul_", true},
+    {"aten::_foreach_div"},
+    {"aten::_foreach_div_"},
+    {"aten::_foreach_lerp", true},
+    {"aten::_foreach_lerp_", true},
+    {"aten::_foreach_mul"},
+    {"aten::_foreach_mul_"},
+    {"aten::_foreach_sub", true},
+    {"aten::_foreach_sub_", true},
+    {"aten::add", true},
+    {"aten::add_", true},
+    {"aten::addcmul", true},
+    {"aten::addcmul_", true},
+    {"aten::bmm"},
+    {"aten::div"},
+    {"aten::div_"},
+    {"aten::lerp", true},
+    {"aten::lerp_", true},
+    {"aten::matmul"},
+    {"aten::maximum"},
+    {"aten::mean"},
+    {"aten::mm"},
+    {"aten::mul"},
+    {"aten::mul_"},
+    {"aten::sub", true},
+    {"aten::sub_", true},
+    {"aten::sum"},
+});
+
 bool IsMover(std::string_view op) { return std::ranges::find(kMovers, op) != kMovers.end(); }
 
 // Which of two rules for one memory holds: the narrower index range, and integers' demands before
@@ -109,6 +148,7 @@ class Inference {
         trace_(step.trace()),
         flow_(flow),
         rules_(flow.version_count()),
+        is_root_(flow.version_count()),
         updated_(step.trace()) {
     for (const ValueDemand& demand : ValueDemands()) demands_[demand.op].push_back(&demand);
   }
@@ -175,7 +215,11 @@ class Inference {
     const auto uses = flow_.inputs(node);
     if (flat >= uses.size() || !uses[flat].version) return;
     const auto rule = RuleOf(trace_, node, demand, element, uses[flat].tensor);
-    if (rule) Add(uses[flat].version, *rule);
+    if (!rule) return;
+    Add(uses[flat].version, *rule);
+    if (demand.bound == ValueDemand::Bound::kRoot && rule->kind == Kind::kPositive) {
+      is_root_[uses[flat].version.index()] = true;
+    }
   }
 
   // The observer's tensor_range: {"flat tensor index":[min,max],…}.
@@ -261,8 +305,10 @@ class Inference {
     if (!step_.is_operator(step_.position(node))) return false;
     const std::string_view op = BaseOperatorName(SchemaOf(trace_, node));
     if (IsRunningSum(op)) return CarryToSteps(node);
+    const auto keeper = std::ranges::find(kSignKeepers, op, &SignKeeper::op);
+    if (keeper != kSignKeepers.end()) return CarrySign(node, keeper->by_first);
     if (!IsMover(op)) return false;
-    bool changed = false;
+    bool changed = CarrySign(node, false);
     for (const DataFlow::Use& result : MovedValues(node)) {
       if (!result.version) continue;
       FillRule rule = rules_[result.version.index()];
@@ -277,6 +323,30 @@ class Inference {
         if (dtype != DTypeOf(trace_, trace_.tensor(result.tensor)) && !MayConvert(node)) continue;
         changed |= Add(source.version, rule);
       }
+    }
+    return changed;
+  }
+
+  // What has to be positive is made of what is: an optimizer's second moments, which it divides by
+  // their bias before it takes the root.
+  bool CarrySign(NodeId node, bool by_first) {
+    const auto results = MovedValues(node);
+    const auto has_root = [&](const DataFlow::Use& result) {
+      return result.version && is_root_[result.version.index()];
+    };
+    if (!std::ranges::any_of(results, has_root)) return false;
+    const auto sources = flow_.inputs(node);
+    // A list's elements are added to, one of the others each.
+    const size_t count = by_first ? std::min(sources.size(), results.size()) : sources.size();
+    // A square is positive whatever it is of.
+    if (count == 2 && !by_first && sources[0].version == sources[1].version) return false;
+    bool changed = false;
+    for (const DataFlow::Use& source : sources.first(count)) {
+      if (!source.version || is_root_[source.version.index()]) continue;
+      if (!IsFloating(DTypeOf(trace_, trace_.tensor(source.tensor)))) continue;
+      is_root_[source.version.index()] = true;
+      Add(source.version, {Kind::kPositive, 0, 0});
+      changed = true;
     }
     return changed;
   }
@@ -310,6 +380,7 @@ class Inference {
   const Trace& trace_;
   const DataFlow& flow_;
   std::vector<FillRule> rules_;
+  std::vector<bool> is_root_;  // by version: of what a root is taken, or of what that is made
   std::vector<std::pair<StorageVersion, FillRule>> ranges_;
   std::unordered_map<std::string_view, std::vector<const ValueDemand*>> demands_;
   UpdatedTensors updated_;

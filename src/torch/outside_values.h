@@ -11,7 +11,7 @@ namespace etude {
 // For each storage version of the step how to fill it, should it have to be made. A demand on an
 // argument goes back from where it is read over views and over operators that only move values
 // (copies, cat, gather …) to the memory the values come from; a demand for offsets also over sums
-// of lengths.
+// of lengths, one for what a root can be taken of also over arithmetic that keeps the sign.
 std::vector<FillRule> InferFillRules(const RecordedStep& step, const DataFlow& flow);
 
 }  // namespace etude

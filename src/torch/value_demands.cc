@@ -103,21 +103,21 @@ constexpr auto kDemands = std::to_array<ValueDemand>({
     {"aten::fmod_", 1, Bound::kDivisor, 0, 0},
     {"aten::addcdiv", 2, Bound::kPositive, 0, 0},
     {"aten::addcdiv_", 2, Bound::kPositive, 0, 0},
-    {"aten::sqrt", 0, Bound::kPositive, 0, 0},
-    {"aten::sqrt_", 0, Bound::kPositive, 0, 0},
-    {"aten::rsqrt", 0, Bound::kPositive, 0, 0},
-    {"aten::rsqrt_", 0, Bound::kPositive, 0, 0},
-    {"aten::log", 0, Bound::kPositive, 0, 0},
-    {"aten::log_", 0, Bound::kPositive, 0, 0},
-    {"aten::log2", 0, Bound::kPositive, 0, 0},
-    {"aten::log10", 0, Bound::kPositive, 0, 0},
+    {"aten::sqrt", 0, Bound::kRoot, 0, 0},
+    {"aten::sqrt_", 0, Bound::kRoot, 0, 0},
+    {"aten::rsqrt", 0, Bound::kRoot, 0, 0},
+    {"aten::rsqrt_", 0, Bound::kRoot, 0, 0},
+    {"aten::log", 0, Bound::kRoot, 0, 0},
+    {"aten::log_", 0, Bound::kRoot, 0, 0},
+    {"aten::log2", 0, Bound::kRoot, 0, 0},
+    {"aten::log10", 0, Bound::kRoot, 0, 0},
     {"aten::reciprocal", 0, Bound::kPositive, 0, 0},
     {"aten::reciprocal_", 0, Bound::kPositive, 0, 0},
-    {"aten::_foreach_sqrt", 0, Bound::kPositive, 0, 0},
-    {"aten::_foreach_sqrt_", 0, Bound::kPositive, 0, 0},
-    {"aten::_foreach_rsqrt", 0, Bound::kPositive, 0, 0},
-    {"aten::_foreach_rsqrt_", 0, Bound::kPositive, 0, 0},
-    {"aten::_foreach_log", 0, Bound::kPositive, 0, 0},
+    {"aten::_foreach_sqrt", 0, Bound::kRoot, 0, 0},
+    {"aten::_foreach_sqrt_", 0, Bound::kRoot, 0, 0},
+    {"aten::_foreach_rsqrt", 0, Bound::kRoot, 0, 0},
+    {"aten::_foreach_rsqrt_", 0, Bound::kRoot, 0, 0},
+    {"aten::_foreach_log", 0, Bound::kRoot, 0, 0},
     {"aten::_foreach_reciprocal_", 0, Bound::kPositive, 0, 0},
     {"aten::_fused_adam_", 3, Bound::kPositive, 0, 0},
     {"aten::_fused_adam_", 4, Bound::kPositive, 0, 0},
@@ -164,6 +164,7 @@ class CallDemands {
     const bool floating = IsFloating(dtype);
     switch (demand.bound) {
       case Bound::kPositive:
+      case Bound::kRoot:
         return floating ? std::optional(FillRule{Kind::kPositive, 0, 0}) : std::nullopt;
       case Bound::kWeight:
         return floating ? std::optional(FillRule{Kind::kWeight, 0, 0}) : std::nullopt;

@@ -33,7 +33,8 @@ struct ValueDemand {
     kMaskOfResult,  // as many true as the result has rows
     kOutputRows,    // index below dimension `dim` of the result
     kDivisor,       // must not be 0
-    kPositive,      // must be above 0
+    kPositive,      // should be above 0: a variance, a scale
+    kRoot,          // must be above 0, or the result is no number: what a root or logarithm is of
     kWeight,        // a weight: sums over rows of it should stay near one
   };
   Bound bound = Bound::kRows;
