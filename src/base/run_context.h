@@ -27,6 +27,12 @@ struct RunContext {
   // at it often and ends with kInterrupted.
   const std::atomic<bool>* stop = nullptr;
 
+  // For reading again what was read, or what another reads: warnings come once.
+  RunContext Unwarned() const {
+    RunContext context = *this;
+    context.warn = {};
+    return context;
+  }
   bool stopped() const { return stop != nullptr && *stop; }
   void Warn(std::string_view message) const {
     if (warn) warn(message);

@@ -102,6 +102,11 @@ Result<Subject> FindSubject(const CompareRunOptions& options, const RunContext& 
   }
   const auto ranks = static_cast<int64_t>(subject.folder.ranks.size());
   subject.world_size = std::max(subject.folder.job->world_size.value_or(ranks), int64_t{1});
+  for (int64_t rank = 0; rank < subject.world_size && subject.world_size > 1; ++rank) {
+    if (std::ranges::count(subject.folder.ranks, rank, &CaptureRank::number) != 0) continue;
+    return BadInput(fmt::format("{}: no trace of rank {}; --run replays all {} ranks of the job",
+                                options.path, rank, subject.world_size));
+  }
   subject.command = options.command.empty() ? subject.folder.job->command : options.command;
   if (subject.command.empty()) {
     return BadInput(options.path +

@@ -353,7 +353,7 @@ Result<ExitCode> InfoCommand::RunFolder(const Console& console, const ReadOption
   for (const CaptureRank& rank : folder.ranks) {
     for (const RankInput& input : AllInputs(rank)) {
       const bool is_pair = !input.device.empty();
-      const RunContext context = is_pair ? Unwarned(console.context()) : console.context();
+      const RunContext context = is_pair ? console.context().Unwarned() : console.context();
       ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadRank(input, read, context));
       RankRun run = RunOfTrace(trace, rank.number());
       const Health health = JudgeTrace(trace, run);

@@ -19,11 +19,6 @@ TraceUse UseOf(const RankInput& input, const CaptureRank& rank) {
   return {.is_richest = input == RichestInput(rank), .is_timed = input == TimedInput(rank)};
 }
 
-RunContext Unwarned(RunContext context) {
-  context.warn = {};
-  return context;
-}
-
 void JobHealth::Add(const Health& health, RankRun run, TraceUse use) {
   const int64_t rank = run.log.rank;
   parts_.Add(health, fmt::format("rank {}", rank));

@@ -22,9 +22,6 @@ struct TraceUse {
 // Of one of AllInputs(rank).
 TraceUse UseOf(const RankInput& input, const CaptureRank& rank);
 
-// `context` for reading again what was read: warnings come once.
-RunContext Unwarned(RunContext context);
-
 // Collects what the traces of a folder say of the job as a whole: their verdicts, and how the
 // communications of the ranks fit together.
 class JobHealth {

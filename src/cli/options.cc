@@ -96,7 +96,12 @@ void Options::Flag(std::string_view names, bool* target, std::string_view help) 
 
 void Options::Value(std::string_view names, std::string* target, std::string_view what,
                     std::string_view help) {
+  // Where nobody looks whether it was given, nothing means that it was not.
+  const auto is_text = [what = std::string(what)](const std::string& text) {
+    return text.empty() ? fmt::format("found '', expected {}", what) : "";
+  };
   Described(impl_->app.add_option(std::string(names), *target, std::string(help)), what)
+      ->check(is_text, "")
       ->take_last()
       ->capture_default_str();
 }

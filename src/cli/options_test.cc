@@ -138,6 +138,15 @@ TEST(Options, EmptyTextIsAValue) {
   EXPECT_EQ(tolerance, "");
 }
 
+TEST(Options, EmptyTextIsNoValueWhereItMeansThatNoneWasGiven) {
+  std::string device;
+  Options options("replay", "replays");
+  options.Value("--device", &device, "DEVICE", "where");
+  const auto outcome = options.Parse({"--device", ""});
+  EXPECT_EQ(outcome.outcome, Options::Outcome::kError);
+  EXPECT_EQ(outcome.text, "--device: found '', expected DEVICE");
+}
+
 TEST(DidYouMean, OnlyOffersWhatIsNear) {
   EXPECT_EQ(DidYouMean("valdate", {"info", "validate", "link"}), "; did you mean 'validate'?");
   EXPECT_EQ(DidYouMean("frobnicate", {"info", "validate", "link"}), "");

@@ -255,6 +255,11 @@ Result<ExitCode> RecordCommand::PrintEnvironment(const Console& console,
         "record: --print-environment: expected neither --output nor a program, found " +
             (output_.empty() ? command_.front() : "--output"));
   }
+  // Where no Python is found, the program's own checks them.
+  const auto check =
+      RunChild({WheelPython().value_or("python3"), "-m", "etude.recording.duty_settings", duty_},
+               {{"PYTHONPATH", python}});
+  if (check && check->exit_code() == static_cast<int>(ExitCode::kUsage)) return ExitCode::kUsage;
   std::string settings = duty_;
   const std::string library = RecorderLibrary();
   if (duty_.find("library=") == std::string::npos && !library.empty()) {

@@ -251,8 +251,8 @@ class ReplayCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(const RanksOfJob ranks, FindRanks(console));
     if (launch.size != static_cast<int64_t>(ranks.present.size())) {
       return MakeError(ErrorCode::kUsage,
-                       fmt::format("{} started {} processes for {} ranks of {}", launch.launcher,
-                                   launch.size, ranks.present.size(), path_));
+                       fmt::format("{} started {} processes, expected {}: one for each rank of {}",
+                                   launch.launcher, launch.size, ranks.present.size(), path_));
     }
     lead_ = ranks.present.front();
     const int64_t rank = ranks.present[static_cast<size_t>(launch.rank)];

@@ -1,7 +1,10 @@
 #include "src/cli/replay_source.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -91,6 +94,23 @@ Result<Trace> ReadRank(const CaptureFolder& folder, const CaptureRank& rank,
   return std::move(linked->trace);
 }
 
+// kBadInput if operators of several processes are in the trace, as `merge` makes it: a replay is
+// one process, and the steps of which of them is meant is not known.
+Status CheckOneProcess(const Trace& trace, const std::string& path) {
+  std::set<std::string_view> processes;
+  ForEachNode(trace, [&](NodeId node) {
+    if (trace.op_schema(node) && trace.lane_id(node)) {
+      processes.insert(trace.text(trace.lane(trace.lane_id(node)).process));
+    }
+  });
+  if (processes.size() < 2) return {};
+  return BadInput(fmt::format(
+      "{}: has operators of {} processes ('{}', '{}'{}), expected those of one; ranks are replayed "
+      "together from a folder of their own traces, with --ranks",
+      path, processes.size(), *processes.begin(), *std::next(processes.begin()),
+      processes.size() > 2 ? ", …" : ""));
+}
+
 }  // namespace
 
 Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> wanted_rank,
@@ -103,7 +123,11 @@ Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> 
     }
     ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadTrace(path, options, context));
     ReplaySource source{.trace = std::move(trace), .files = {path}, .notes = {}, .result_path = {}};
-    if (const auto composed = CompositionOf(source.trace)) source.threads = composed->threads;
+    if (const auto composed = CompositionOf(source.trace)) {
+      source.threads = composed->threads;
+    } else {
+      ETUDE_RETURN_IF_ERROR(CheckOneProcess(source.trace, path));
+    }
     return source;
   }
   ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path, context));
@@ -176,15 +200,14 @@ int64_t JobSize(const Trace& trace, int64_t rank) {
 }
 
 // The ranks of the folder's job: as it says itself, else as the trace of one of them does.
-Result<int64_t> JobSize(const CaptureFolder& folder, RunContext context) {
+Result<int64_t> JobSize(const CaptureFolder& folder, const RunContext& context) {
   int64_t size = 0;
   for (const CaptureRank& rank : folder.ranks) size = std::max(size, rank.number() + 1);
   if (folder.job && folder.job->world_size) return std::max(size, *folder.job->world_size);
   if (folder.ranks.empty()) return size;
-  context.warn = nullptr;  // the rank's own process says it
-  context.progress = nullptr;
   const CaptureRank& first = folder.ranks.front();
-  ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadRank(folder, first, {}, context));
+  // The rank's own process warns.
+  ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadRank(folder, first, {}, context.Unwarned()));
   return std::max(size, JobSize(trace, first.number()));
 }
 

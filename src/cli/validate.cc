@@ -144,7 +144,7 @@ class Validation {
     if (unread_.contains(input.traces.path) || unread_.contains(input.traces.device)) return;
     const Result<Trace> trace =
         ReadRank(input.traces, ReadOptions{.strict = console_.strict()},
-                 is_pair ? Unwarned(console_.context()) : console_.context());
+                 is_pair ? console_.context().Unwarned() : console_.context());
     if (!trace) {
       unread_.insert(input.traces.path);
       return PassOver(NameOf(input.traces), trace.error());

@@ -334,6 +334,16 @@ def test_the_environment_that_etude_record_prints(run, tmp_path):
     assert names == ["capture.0.etude", "job.json"]
 
 
+@pytest.mark.parametrize(
+    "settings, why",
+    [("dri=x,every=5", "did you mean dir?"), ("dir=x", "neither every=N nor signal=NAME"), ("dir=x,every=soon", "found 'soon'")],
+)
+def test_wrong_settings_are_refused_where_they_are_printed(settings, why):
+    command = [f"{BIN}/etude", "record", "--print-environment", settings]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "") and why in done.stderr
+
+
 def test_the_startup_file_of_the_wheel(tmp_path):
     site = tmp_path / "site"
     site.mkdir()

@@ -402,3 +402,8 @@ def test_ranks_run_their_steps_together(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     done = compare(tmp_path, steps=[100])
     assert done.returncode == 3 and "runs with 1 rank, 2 were recorded" in done.stderr
+    for trace in tmp_path.glob("**/*.1.json*"):
+        trace.unlink()
+    (tmp_path / "program.py").write_text("raise SystemExit('has run')\n")
+    done = compare(tmp_path, steps=[100])
+    assert done.returncode == 3 and "no trace of rank 1" in done.stderr and "has run" not in done.stderr

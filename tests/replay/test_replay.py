@@ -204,6 +204,34 @@ def test_state_does_not_drift(tmp_path):
     assert report["values"] == {"non_finite_tensors": 0, "denormal_tensors": 0}
 
 
+@pytest.mark.parametrize("optimizer", ["NAdam(p)", "Adafactor(p)", "RMSprop(p, centered=True)", "AdamW(p, amsgrad=True)"])
+def test_optimizers_divide_by_roots_of_what_is_positive(tmp_path, optimizer):
+    setup = f"""
+        model = torch.nn.Linear(16, 16)
+        p = list(model.parameters())
+        optimizer = torch.optim.{optimizer}
+        def step():
+            optimizer.zero_grad()
+            model(torch.randn(8, 16)).square().mean().backward()
+            optimizer.step()
+        step()"""
+    report = replay(record(tmp_path, "step()", setup), iterations=20)
+    assert report["operators"]["replayed"] > 10
+    assert report["values"]["non_finite_tensors"] == 0
+
+
+@needs_data
+def test_ranks_in_one_trace_are_not_one_step(tmp_path):
+    both = tmp_path / "both.json"
+    for rank in range(2):
+        shutil.copy(DATA / "cpu/mlp_et.json.gz", tmp_path / f"host.{rank}.json.gz")
+    subprocess.run([ETUDE, "merge", tmp_path, "--clocks", "keep", "-o", both], check=True, capture_output=True)
+    for command in (["replay", both], ["benchmark", both, "-o", tmp_path / "bench"]):
+        done = subprocess.run([ETUDE, *command], text=True, capture_output=True)
+        assert done.returncode == 3 and "has operators of 2 processes" in done.stderr, done.stderr
+    assert not (tmp_path / "bench").exists()
+
+
 def test_same_seed_same_setup(tmp_path):
     path = record(tmp_path, FLOW)
     one, two = (replay(path, "--seed", "7") for _ in range(2))

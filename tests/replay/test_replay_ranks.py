@@ -194,7 +194,7 @@ def test_a_launcher_with_another_number_of_processes_is_told(job):
     one = launched(job, 2, variables=mpi)
     errors = one.communicate(timeout=60)[1]
     assert one.returncode == 2
-    assert "Open MPI started 3 processes for 2 ranks" in errors
+    assert "Open MPI started 3 processes, expected 2: one for each rank of" in errors
 
 
 def cpu_time(process):

@@ -140,3 +140,17 @@ _READERS: Dict[str, Callable[[str], object]] = {
     "modules": _switch,
     "experimental": _switch,
 }
+
+
+def main() -> int:
+    """Checks the settings that are the only argument."""
+    try:
+        parse(sys.argv[1])
+    except ValueError as error:
+        print(f"etude: record: --print-environment: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

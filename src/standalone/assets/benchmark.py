@@ -45,10 +45,10 @@ def main():
     args = parser.parse_args()
     folder = pathlib.Path(__file__).resolve().parent
     try:
-        runtime.run_on(args.device)
         for library in args.library:
             torch.ops.load_library(library)
-    except (RuntimeError, OSError, AssertionError) as error:
+        runtime.run_on(args.device)
+    except (RuntimeError, OSError) as error:
         raise SystemExit(f"benchmark.py: {str(error).splitlines()[0]}")
     ranks, rank, code, data = None, 0, "step", "step.data"
     if (folder / "ranks.data").exists():

@@ -852,10 +852,23 @@ void Report(const Options& options, const Job& job, const std::vector<double>& w
   }
 }
 
+// Fails if no values can be on the device.
+void CheckDevice() {
+  if (device.is_meta()) Fail("--device meta: no values can be there");
+  try {
+    Empty(0, c10::kByte, device);
+  } catch (const std::exception& error) {
+    const std::string why = error.what();  // its first sentence says it
+    Fail("--device " + device.str() + ": " +
+         why.substr(0, std::min(why.find(". "), why.find('\n'))));
+  }
+}
+
 int Run(const Options& options) {
   for (const std::string& library : options.libraries) {
     if (dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) Fail(dlerror());
   }
+  CheckDevice();
   const Job job = Join(options.folder, device);
   Op::FindAll();
   const auto step = Steps().at(static_cast<size_t>(job.step));

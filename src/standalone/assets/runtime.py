@@ -15,9 +15,12 @@ def device():
 
 
 def run_on(name):
-    """The device that everything is on from now on."""
+    """The device that everything is on from now on; RuntimeError if no values can be there."""
     _device[0] = torch.device(name)
-    torch.empty(0, device=_device[0])  # an error if there is none
+    try:
+        torch.zeros(1, device=_device[0]).cpu()
+    except (RuntimeError, AssertionError) as error:
+        raise RuntimeError(f"--device {name}: {str(error).partition('. ')[0]}") from None
 
 
 class Words:
