@@ -1,6 +1,7 @@
 #include "src/analysis/communication_waits.h"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <unordered_map>
 
@@ -62,12 +63,21 @@ uint32_t NextAfter(Nanos moment, const Trace& trace, std::span<const NodeId> ope
   return next;
 }
 
+// The second is that of older releases.
+constexpr auto kAsyncFlags = std::to_array<std::string_view>({"async_op", "asyncOp"});
+
 }  // namespace
+
+bool IsAsyncFlag(std::string_view argument) {
+  return std::ranges::count(kAsyncFlags, argument) != 0;
+}
 
 bool IsSynchronous(const Trace& trace, NodeId node) {
   const std::string_view schema = SchemaOf(trace, node);
-  auto position = ArgumentPosition(schema, "async_op");
-  if (!position) position = ArgumentPosition(schema, "asyncOp");
+  std::optional<size_t> position;
+  for (const std::string_view name : kAsyncFlags) {
+    if (!position) position = ArgumentPosition(schema, name);
+  }
   const auto values = trace.inputs(node);
   if (!position || *position >= values.size()) return false;
   const Value& value = values[*position];

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "src/analysis/data_flow.h"
@@ -22,8 +23,9 @@ struct CommunicationWait {
   friend bool operator==(const CommunicationWait&, const CommunicationWait&) = default;
 };
 
-// Whether the operator, one of c10d's, was called so that it waits for itself (`async_op`,
-// `asyncOp` of older releases).
+// Whether an argument of this name of c10d's operators says that they do not wait for themselves.
+bool IsAsyncFlag(std::string_view argument);
+// Whether the operator, one of c10d's, was called so that it waits for itself.
 bool IsSynchronous(const Trace& trace, NodeId node);
 
 // For each of `operators`, some of the step's in order of entry, that c10d gave a Work for. It was

@@ -11,6 +11,7 @@
 #include <ATen/core/List.h>
 #include <torch/csrc/jit/frontend/function_schema_parser.h>
 
+#include "src/analysis/communication_waits.h"
 #include "src/analysis/recorded_step.h"
 #include "src/analysis/tensor_shape.h"
 #include "src/torch/collective_arguments.h"
@@ -126,7 +127,7 @@ Result<c10::IValue> OperatorBinder::Collective(NodeId node, const c10::Argument&
 
 bool OperatorBinder::IsAsyncFlagOfBarrier(const c10::Argument& argument,
                                           const BoundOperator& bound) {
-  return bound.is_barrier() && (argument.name() == "async_op" || argument.name() == "asyncOp");
+  return bound.is_barrier() && IsAsyncFlag(argument.name());
 }
 
 // Whether the other side of a message, or the root of a collective, is in the group that is bound.

@@ -23,4 +23,9 @@ std::vector<CommBatch> FindCommBatches(std::span<const std::optional<std::string
   return batches;
 }
 
+const CommBatch* BatchOf(std::span<const CommBatch> batches, size_t index) {
+  const auto batch = std::ranges::lower_bound(batches, index, {}, &CommBatch::last);
+  return batch == batches.end() || batch->first > index ? nullptr : &*batch;
+}
+
 }  // namespace etude

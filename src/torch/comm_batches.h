@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -25,5 +26,9 @@ struct CommBatch {
 // are waited for before it.
 std::vector<CommBatch> FindCommBatches(std::span<const std::optional<std::string>> groups,
                                        std::span<const std::vector<uint32_t>> waits);
+
+// That of `batches`, which are in order and apart, in which operator number `index` is; null if
+// there is none.
+const CommBatch* BatchOf(std::span<const CommBatch> batches, size_t index);
 
 }  // namespace etude

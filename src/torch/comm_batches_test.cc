@@ -27,5 +27,14 @@ TEST(CommBatches, WhatIsAwaitedInBetweenEndsABatch) {
             (std::vector<CommBatch>{{1, 2}, {3, 4}}));
 }
 
+TEST(CommBatches, AnOperatorIsInOneOrNone) {
+  const std::vector<CommBatch> batches = {{1, 3}, {5, 5}};
+  EXPECT_EQ(BatchOf(batches, 0), nullptr);
+  for (const size_t index : {1u, 2u, 3u}) EXPECT_EQ(BatchOf(batches, index), &batches[0]);
+  EXPECT_EQ(BatchOf(batches, 4), nullptr);
+  EXPECT_EQ(BatchOf(batches, 5), &batches[1]);
+  EXPECT_EQ(BatchOf(batches, 6), nullptr);
+}
+
 }  // namespace
 }  // namespace etude

@@ -271,13 +271,12 @@ class ProgramMaker {
 
   // What is given in a batch is waited for behind it.
   void AddBatch(const BoundOperator& bound, size_t index, ProgramCall& call) {
-    for (const CommBatch& batch : step_.runner().batches()) {
-      if (index < batch.first || index > batch.last) continue;
-      call.finishes = false;
-      const int32_t group = GroupOf(bound.channel().group);
-      if (index == batch.first) call.batch_begins = group;
-      if (index == batch.last) call.batch_ends = group;
-    }
+    const CommBatch* batch = BatchOf(step_.runner().batches(), index);
+    if (batch == nullptr) return;
+    call.finishes = false;
+    const int32_t group = GroupOf(bound.channel().group);
+    if (index == batch->first) call.batch_begins = group;
+    if (index == batch->last) call.batch_ends = group;
   }
 
   Status AddCall(size_t index) {

@@ -174,11 +174,11 @@ void StepRunner::NoteWait(uint32_t collective) {
   device_waits_.push_back({collective, std::move(passed)});
 }
 
-const CommBatch* StepRunner::BatchOf(size_t index) const {
+const CommBatch* StepRunner::TakenBatch(size_t index) const {
   if (!operators_[index]->is_collective()) return nullptr;
-  const auto batch = std::ranges::lower_bound(batches_, index, {}, &CommBatch::last);
-  if (batch == batches_.end() || batch->first > index) return nullptr;
-  return group_->UsesNccl(operators_[index]->channel().group) ? &*batch : nullptr;
+  const CommBatch* batch = BatchOf(batches_, index);
+  if (batch == nullptr) return nullptr;
+  return group_->UsesNccl(operators_[index]->channel().group) ? batch : nullptr;
 }
 
 // All of the batch are waited for where one of them is.
@@ -280,7 +280,7 @@ void StepRunner::RunOne(size_t index, bool coerce, Before before_call, After aft
   bound.Push(op.inputs, slots_, stack_);
   before_call();
   reached_.store(index + 1, std::memory_order_relaxed);
-  const CommBatch* batch = BatchOf(index);
+  const CommBatch* batch = TakenBatch(index);
   if (batch != nullptr && batch->first == index) group_->BeginBatch(bound.channel().group);
   bound.Call(stack_);
   if (bound.is_collective() && !stack_.empty() && stack_.back().isCustomClass()) {

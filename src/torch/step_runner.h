@@ -103,7 +103,7 @@ class StepRunner {
   void Derive(const PlannedOp& op);
   void Await(uint32_t collective);
   // The batch that the operator belongs to, if its group takes batches.
-  const CommBatch* BatchOf(size_t index) const;
+  const CommBatch* TakenBatch(size_t index) const;
   void EndBatch(const CommBatch& batch);
   // Whether the device works for other ranks, which may keep it waiting.
   bool IsAwaitedByDevice() const;
