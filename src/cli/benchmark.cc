@@ -108,6 +108,7 @@ class BenchmarkCommand : public Command {
     console.Print(fmt::format("wrote {}: {} of {}, {}{}\n", output_, report.operators_replayed,
                               FormatCount(report.operators, "operator"),
                               FormatCount(program.calls.size(), "call"), of_ranks));
+    console.Print(SkippedText(report));
     return std::ranges::all_of(steps, [](const StepSource& step) { return step.left_out == 0; })
                ? ExitCode::kOk
                : ExitCode::kNo;

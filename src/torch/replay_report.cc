@@ -285,13 +285,7 @@ std::string CoverageText(const ReplayReport& report) {
                           &row == &report.untimed.back() ? "\n" : ",");
     }
   }
-  TextTable skipped({Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
-  for (const SkippedOperators& row : report.skipped) {
-    skipped.Row({row.op, fmt::format("{} ×", row.count),
-                 row.time_share ? FormatShare(*row.time_share) : "time unknown", row.reason});
-  }
-  if (!skipped.empty())
-    text += "skipped (operator, count, share of time, reason)\n" + skipped.Text();
+  text += SkippedText(report);
   return text;
 }
 
@@ -431,6 +425,16 @@ std::string ReplayReportJson(const ReplayReport& report) {
     json["scale"] = {{"factors", report.scale}, {"slowdown", report.slowdown}};
   }
   return JsonText(json);
+}
+
+std::string SkippedText(const ReplayReport& report) {
+  TextTable skipped({Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
+  for (const SkippedOperators& row : report.skipped) {
+    skipped.Row({row.op, fmt::format("{} ×", row.count),
+                 row.time_share ? FormatShare(*row.time_share) : "time unknown", row.reason});
+  }
+  return skipped.empty() ? ""
+                         : "skipped (operator, count, share of time, reason)\n" + skipped.Text();
 }
 
 std::string ReplayReportText(const ReplayReport& report) {

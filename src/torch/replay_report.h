@@ -166,5 +166,7 @@ struct ReplayReport {
 std::string ReplayReportJson(const ReplayReport& report);
 // A table for people.
 std::string ReplayReportText(const ReplayReport& report);
+// The part of it that says what was skipped; "" if nothing was.
+std::string SkippedText(const ReplayReport& report);
 
 }  // namespace etude
