@@ -105,7 +105,8 @@ class BenchmarkCommand : public Command {
     ETUDE_RETURN_IF_ERROR(WriteBenchmark(steps, FactsOf(source, report), output_));
     const std::string of_ranks =
         steps.size() == 1 ? "" : fmt::format(" of rank 0, of {} ranks", steps.size());
-    console.Print(fmt::format("wrote {}: {} of {}, {}{}\n", output_, report.operators_replayed,
+    console.Print(fmt::format("wrote {}: {} of {}, {}{}\n", output_,
+                              FormatCount(static_cast<uint64_t>(report.operators_replayed)),
                               FormatCount(report.operators, "operator"),
                               FormatCount(program.calls.size(), "call"), of_ranks));
     console.Print(SkippedText(report));

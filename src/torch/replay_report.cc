@@ -444,9 +444,12 @@ std::string ReplayReportText(const ReplayReport& report) {
                   report.threads, report.threads == 1 ? "" : "s", report.torch_version);
   if (!report.part.is_whole()) text += "a part of the step: no comparison with the original\n";
   if (!report.scale.empty()) {
-    text +=
-        fmt::format("emulated: {}; steps ran {:.3g} × as slow, their times are divided by that\n",
-                    report.scale, report.slowdown);
+    text += fmt::format("emulated: {}", report.scale);
+    if (report.slowdown != 1) {
+      text += fmt::format("; steps took {:.3g} times as long, which they are divided by",
+                          report.slowdown);
+    }
+    text += '\n';
   }
   text += PeersText(report);
   text += StepText(report);
