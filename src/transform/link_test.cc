@@ -464,6 +464,19 @@ TEST(Link, HostNodesWithoutTheirCallerBelongToTheirThread) {
   }
 }
 
+// It would be below itself.
+TEST(Link, AnOrphanAboveTheRootOfItsThreadDoesNotBelongToIt) {
+  MadeUpRun run;
+  const uint64_t orphan = run.AddOp(777, 1, "orphan", 1000, 9000);
+  run.AddHostNode(50, orphan, 1, "[pytorch|profiler|execution_trace|thread]", 0, "");
+  const uint64_t inner = run.AddOp(50, 1, "inner", 2000, 1000);
+  const LinkResult result = LinkRun(run);
+  EXPECT_EQ(result.adopted, 0u);
+  EXPECT_EQ(ParentId(result.trace, "inner"), 50u);
+  EXPECT_TRUE(result.trace.is_acyclic());
+  EXPECT_NE(result.trace.Find(inner), NodeId::None());
+}
+
 // PyTorch's observer takes the end of a label on a thread of Gloo's for the end of whatever runs on
 // the thread that the label began on.
 TEST(Link, TheClockTellsCallersWhereGlooDisturbedTheObserver) {

@@ -47,9 +47,15 @@ class HostTree {
 }  // namespace
 
 std::vector<NodeId> ThreadsOfOrphans(const Trace& trace) {
+  // A damaged trace may have the root of a thread below something that ran, even below an orphan,
+  // which would then be below itself.
+  const auto is_in_place = [&](NodeId root) {
+    const NodeId parent = trace.parent(root);
+    return !parent || (trace.kind(parent) == NodeKind::kProcess && !trace.parent(parent));
+  };
   std::unordered_map<uint64_t, NodeId> roots;
   ForEachNode(trace, [&](NodeId node) {
-    if (trace.kind(node) == NodeKind::kThread && trace.tid(node)) {
+    if (trace.kind(node) == NodeKind::kThread && trace.tid(node) && is_in_place(node)) {
       roots.emplace(*trace.tid(node), node);
     }
   });
