@@ -117,7 +117,11 @@ std::vector<CommTime> CommTimes(const Trace& trace) {
     std::optional<Bytes> bytes = comm.bytes;
     if (trace.kind(node) == NodeKind::kRecv && !bytes) {
       const auto element = ElementBytes(comm.dtype);
-      if (comm.out_elements && element) bytes = Bytes{*comm.out_elements * *element};
+      int64_t count = 0;
+      if (comm.out_elements && element &&
+          !__builtin_mul_overflow(*comm.out_elements, *element, &count)) {
+        bytes = Bytes{count};
+      }
     }
     if (!duration || (!bytes && comm.type != CollectiveType::kBarrier)) continue;
     std::optional<int64_t> ranks = comm.group_size;

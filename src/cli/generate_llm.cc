@@ -44,8 +44,7 @@ Result<TransformerFile> ReadTransformer(const ModelKind& kind, const std::string
     found.model.experts->seed = options.seed.value_or(found.model.experts->seed);
   }
   for (const std::string_view option : options.Given()) {
-    std::string key(option.substr(2));
-    std::ranges::replace(key, '-', '_');
+    const std::string key = KeyOfOption(option);
     for (const std::string_view table : {"model", "experts", "plan"}) {
       found.places.erase(fmt::format("{}.{}", table, key));
     }

@@ -18,14 +18,6 @@ std::string KindsWith(std::string_view option) {
   return fmt::format("{}: ", fmt::join(names, ", "));
 }
 
-// "first_bucket" of "--first-bucket": what [plan] calls it.
-std::string PlanKeyOf(std::string_view option) {
-  constexpr std::string_view kNo = "--no-";
-  std::string key(option.substr(option.starts_with(kNo) ? kNo.size() : 2));
-  std::ranges::replace(key, '-', '_');
-  return key;
-}
-
 Result<Bytes> SizeOf(std::string_view option, const std::optional<std::string>& size,
                      Bytes otherwise) {
   if (!size) return otherwise;
@@ -36,6 +28,13 @@ Result<Bytes> SizeOf(std::string_view option, const std::optional<std::string>& 
 }
 
 }  // namespace
+
+std::string KeyOfOption(std::string_view option) {
+  constexpr std::string_view kNo = "--no-";
+  std::string key(option.substr(option.starts_with(kNo) ? kNo.size() : 2));
+  std::ranges::replace(key, '-', '_');
+  return key;
+}
 
 void ModelOptions::Declare(Options& options) {
   const auto number = [&](const char* name, std::optional<int64_t>* value, const char* what,
@@ -165,7 +164,7 @@ void WarnOfIdle(const ModelOptions& options, std::span<const IdleOption> rows,
       context.Warn(fmt::format("{}: does nothing, {}", row.name, row.why));
       continue;
     }
-    const std::string key = PlanKeyOf(row.name);
+    const std::string key = KeyOfOption(row.name);
     if (const auto found = places.find("plan." + key); found != places.end()) {
       context.Warn(fmt::format("{}: {}: does nothing, {}", found->second, key, row.why));
     }

@@ -136,6 +136,9 @@ Result<std::optional<T>> MeaningOf(std::string_view option, const std::optional<
 Status CheckPhaseOptions(const ModelOptions& options, std::span<const std::string_view> unfit,
                          std::string_view phase);
 
+// "first_bucket" of "--first-bucket", "overlap" of "--no-overlap": what a model's file calls it.
+std::string KeyOfOption(std::string_view option);
+
 // An option that changes nothing of a job, because of others.
 struct IdleOption {
   std::string_view name;

@@ -99,8 +99,9 @@ class Children {
       int status = 0;
       const pid_t pid = waitpid(-1, &status, WUNTRACED);
       if (pid < 0 && errno == EINTR) continue;
+      if (pid < 0) return;
       const auto child = std::ranges::find(children_, pid, &Child::pid);
-      if (child == children_.end()) return;
+      if (child == children_.end()) continue;  // of the program that became this one
       if (!WIFSTOPPED(status)) {
         child->status = status;
         return;

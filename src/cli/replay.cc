@@ -322,7 +322,7 @@ class ReplayCommand : public Command {
   Result<EmulatedPeers> EmulatePeers(const ReplaySource& source, const std::optional<CommFit>& fit,
                                      std::optional<RankGroup>& alone) {
     if (replay_.group == nullptr) {
-      const RanksOfJob job = AloneIn(source);
+      ETUDE_ASSIGN_OR_RETURN(const RanksOfJob job, AloneIn(source));
       lead_ = job.present.front();
       rank_ = lead_;
       alone.emplace(RankGroup::Member{
@@ -379,7 +379,10 @@ class ReplayCommand : public Command {
       ETUDE_ASSIGN_OR_RETURN(peers, EmulatePeers(source, fit, alone));
     }
     ETUDE_RETURN_IF_ERROR(CheckNames(source.trace, replay_));
-    if (replay_.group == nullptr || alone) ETUDE_RETURN_IF_ERROR(CheckStragglers(AloneIn(source)));
+    if (replay_.group == nullptr || alone) {
+      ETUDE_ASSIGN_OR_RETURN(const RanksOfJob job, AloneIn(source));
+      ETUDE_RETURN_IF_ERROR(CheckStragglers(job));
+    }
     FollowProgram(source, threads_, replay_);
     const std::vector<StepKind> kinds = FindStepKinds(source.trace);
     if (all_steps_ != "first") TakeStep(paced_ ? MiddleKind(kinds) : kinds.front());

@@ -15,6 +15,7 @@
 #include "src/formats/capture_folder.h"
 #include "src/formats/read_trace.h"
 #include "src/report/replay_comparison.h"
+#include "src/trace/rank_set.h"
 #include "src/transform/link.h"
 
 namespace etude {
@@ -189,12 +190,15 @@ std::optional<std::vector<int64_t>> ParseRanks(std::string_view text, int64_t si
   return ranks;
 }
 
+// Of a job that has this rank.
+int64_t SizeWith(int64_t rank) { return rank < kMostListedRanks ? rank + 1 : rank; }
+
 // The ranks of the job of which this is one, as far as its trace says.
 int64_t JobSize(const Trace& trace, int64_t rank) {
-  int64_t size = std::max(trace.info().world_size.value_or(1), rank + 1);
+  int64_t size = std::max(trace.info().world_size.value_or(1), SizeWith(rank));
   for (const ProcessGroup& group : trace.process_groups()) {
     size = std::max(size, group.size.value_or(1));
-    for (const int64_t member : trace.ints(group.ranks)) size = std::max(size, member + 1);
+    for (const int64_t member : trace.ints(group.ranks)) size = std::max(size, SizeWith(member));
   }
   return size;
 }
@@ -202,13 +206,19 @@ int64_t JobSize(const Trace& trace, int64_t rank) {
 // The ranks of the folder's job: as it says itself, else as the trace of one of them does.
 Result<int64_t> JobSize(const CaptureFolder& folder, const RunContext& context) {
   int64_t size = 0;
-  for (const CaptureRank& rank : folder.ranks) size = std::max(size, rank.number() + 1);
+  for (const CaptureRank& rank : folder.ranks) size = std::max(size, SizeWith(rank.number()));
   if (folder.job && folder.job->world_size) return std::max(size, *folder.job->world_size);
   if (folder.ranks.empty()) return size;
   const CaptureRank& first = folder.ranks.front();
   // The rank's own process warns.
   ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadRank(folder, first, {}, context.Unwarned()));
   return std::max(size, JobSize(trace, first.number()));
+}
+
+Status CheckJobSize(int64_t size, const std::string& path) {
+  if (size <= kMostListedRanks) return {};
+  return BadInput(fmt::format("{}: found a job of {} ranks, expected {} at most", path, size,
+                              kMostListedRanks));
 }
 
 }  // namespace
@@ -220,6 +230,7 @@ Result<RanksOfJob> ChooseRanks(const std::string& path, const std::string& wante
   }
   ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path, context));
   ETUDE_ASSIGN_OR_RETURN(const int64_t size, JobSize(folder, context));
+  ETUDE_RETURN_IF_ERROR(CheckJobSize(size, path));
   auto ranks = ParseRanks(wanted, size);
   if (!ranks && size == 1) {
     return MakeError(
@@ -242,9 +253,11 @@ Result<RanksOfJob> ChooseRanks(const std::string& path, const std::string& wante
   return RanksOfJob{.size = size, .present = *std::move(ranks)};
 }
 
-RanksOfJob AloneIn(const ReplaySource& source) {
+Result<RanksOfJob> AloneIn(const ReplaySource& source) {
   const int64_t rank = source.rank.value_or(source.trace.info().rank.value_or(0));
-  return {.size = JobSize(source.trace, rank), .present = {rank}};
+  const int64_t size = JobSize(source.trace, rank);
+  ETUDE_RETURN_IF_ERROR(CheckJobSize(size, source.files.front()));
+  return RanksOfJob{.size = size, .present = {rank}};
 }
 
 }  // namespace etude

@@ -53,7 +53,7 @@ struct RanksOfJob {
 Result<RanksOfJob> ChooseRanks(const std::string& path, const std::string& wanted,
                                const RunContext& context);
 
-// The rank of `source`, alone in its job.
-RanksOfJob AloneIn(const ReplaySource& source);
+// The rank of `source`, alone in its job; kBadInput if that has more ranks than can be listed.
+Result<RanksOfJob> AloneIn(const ReplaySource& source);
 
 }  // namespace etude

@@ -49,7 +49,8 @@ class Retyper {
       changed_ = true;
       node.comm->dtype = to_;
       if (node.comm->bytes) {
-        node.comm->bytes->count = Resized(node.comm->bytes->count, from_, to_);
+        const auto bytes = Resized(node.comm->bytes->count, from_, to_);
+        node.comm->bytes = bytes ? std::optional(Bytes{*bytes}) : std::nullopt;
       }
     }
     if (!changed_) return;
@@ -58,8 +59,13 @@ class Retyper {
     node.row.exclusive.reset();
   }
 
-  static int64_t Resized(int64_t bytes, DType from, DType to) {
-    return bytes / *ElementBytes(from) * *ElementBytes(to);
+  // nullopt if they are more than can be counted.
+  static std::optional<int64_t> Resized(int64_t bytes, DType from, DType to) {
+    int64_t resized = 0;
+    if (__builtin_mul_overflow(bytes / *ElementBytes(from), *ElementBytes(to), &resized)) {
+      return std::nullopt;
+    }
+    return resized;
   }
 
   // `declared`: an operator's arguments or results; none of what is inside of one.
@@ -98,7 +104,8 @@ class Retyper {
     changed_ = true;
     use.type = Type(use.type, from, to);
     use.element_bytes = *ElementBytes(to);
-    if (use.storage_bytes > 0) use.storage_bytes = Resized(use.storage_bytes, from, to);
+    if (use.storage_bytes > 0)
+      use.storage_bytes = Resized(use.storage_bytes, from, to).value_or(-1);
     value.type = Type(value.type, from, to);
     value.payload = builder_->InternTensor(use).value();
     return value;

@@ -22,6 +22,7 @@
 #include "src/formats/json_document.h"
 #include "src/formats/read_trace.h"
 #include "src/trace/packed_trace.h"
+#include "src/trace/rank_set.h"
 
 namespace etude {
 namespace {
@@ -30,7 +31,6 @@ using OrderedJson = nlohmann::ordered_json;
 
 constexpr DocumentKind kClassesDocument = {.name = "a classes.json", .format = "etude-classes"};
 constexpr uint64_t kMostClassesBytes = uint64_t{256} << 20;
-constexpr int64_t kMostRanks = int64_t{1} << 20;  // that are listed one by one
 constexpr std::string_view kRankFile = "rank.";
 constexpr std::string_view kRankEnding = ".et";
 
@@ -206,9 +206,9 @@ class ClassesParser {
     for (const JsonMembers& event : members_.Objects("events")) ReadEvent(event);
     for (const JsonMembers& facts : members_.Objects("facts")) ReadFacts(facts);
     ETUDE_RETURN_IF_ERROR(status_);
-    if (job_.rank_count() > kMostRanks) {
+    if (job_.rank_count() > kMostListedRanks) {
       return BadInput(fmt::format("{}: found {} ranks, expected {} at most",
-                                  members_.Place("classes"), job_.rank_count(), kMostRanks));
+                                  members_.Place("classes"), job_.rank_count(), kMostListedRanks));
     }
     return std::move(job_);
   }
@@ -266,9 +266,9 @@ class ClassesParser {
     ETUDE_RETURN_IF_ERROR(status_);
     Result<Mesh> mesh = Mesh::Make(std::move(axes));
     if (!mesh) return BadInput(members_.Place("mesh") + ": " + mesh.error().message);
-    if (mesh->size() > kMostRanks) {
+    if (mesh->size() > kMostListedRanks) {
       return BadInput(fmt::format("{}: found {} ranks, expected {} at most", members_.Place("mesh"),
-                                  mesh->size(), kMostRanks));
+                                  mesh->size(), kMostListedRanks));
     }
     job_.mesh = *std::move(mesh);
     return {};
@@ -323,7 +323,7 @@ class ClassesParser {
     } else {
       for (const nlohmann::json& ranks : members.List("listed")) {
         kind.listed.push_back(Ranks(ranks, members.Place("listed")));
-        if (kind.listed.back().size() > kMostRanks) {
+        if (kind.listed.back().size() > kMostListedRanks) {
           return members.Refuse("listed", "1048576 ranks at most");
         }
       }

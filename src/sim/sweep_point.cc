@@ -115,6 +115,11 @@ std::vector<double> RatesOf(const SimMachine& machine) {
   return rates;
 }
 
+// Of a file that ParseAstraSystem or ParseAstraMemory has accepted, which allow comments.
+Json ParseAgain(const std::string& text) {
+  return Json::parse(text, nullptr, /*allow_exceptions=*/true, /*ignore_comments=*/true);
+}
+
 }  // namespace
 
 Result<SweepMachine> MachineOf(const SweepPoint& point) {
@@ -305,13 +310,13 @@ Result<Json> SweepPlanner::ReadSection(const SweepSetting& setting) {
     found->second = JsonOfYaml(text);
   } else if (section == "system") {
     ETUDE_RETURN_IF_ERROR(ParseAstraSystem(text, path, machine));
-    found->second = Json::parse(text);
+    found->second = ParseAgain(text);
     for (auto& [key, value] : found->second.items()) {
       if (key.ends_with(kCustom)) FindPrograms(FolderOf(path), value);
     }
   } else {
     ETUDE_RETURN_IF_ERROR(ParseAstraMemory(text, path, machine));
-    found->second = Json::parse(text);
+    found->second = ParseAgain(text);
   }
   return found->second;
 }

@@ -105,7 +105,7 @@ TEST_F(SweepPointTest, FilesOfMachines) {
   Put("machines/net.yml",
       "topology: [ Switch ]\nnpus_count: [ 8 ]\nbandwidth: [ 50 ]\nlatency: [ 500 ]\n");
   Put("machines/system.json",
-      R"({"preferred-dataset-splits": 4, "all-reduce-implementation": ["direct"],)"
+      R"(/* ours */ {"preferred-dataset-splits": 4, "all-reduce-implementation": ["direct"],)"
       R"( "all-gather-implementation-custom": ["gather"]})");
   Put("machines/gather.0.et", "");
   const auto point = PointOf(

@@ -100,7 +100,15 @@ Result<std::string> RunInChild(const std::function<Result<std::string>(const Ann
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     close(ends[0]);
-    const Result<std::string> result = work([&](uint32_t at) { *position = at; });
+    // Nothing may leave the child but its answer: what follows is the caller's.
+    const auto guarded = [&]() -> Result<std::string> {
+      try {
+        return work([&](uint32_t at) { *position = at; });
+      } catch (const std::exception& error) {
+        return MakeError(ErrorCode::kInternal, error.what());
+      }
+    };
+    const Result<std::string> result = guarded();
     // One letter for what follows: a result, or the code of an error and its message.
     if (result) {
       WriteAll(ends[1], "R" + *result);

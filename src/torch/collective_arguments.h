@@ -22,16 +22,16 @@ enum class CollectiveRole : uint8_t {
 };
 CollectiveRole RoleOf(const c10::Argument& argument);
 
-// The arguments of a recorded collective that stand for something outside of the trace. An error's
-// message is the reason why the collective cannot be replayed. `recorded` is null where the trace
-// has no value.
-
 // A process group and its ranks in the job, in the group's order.
 struct JobGroup {
   c10::IValue value;
   std::string name;
   std::vector<int64_t> ranks;
 };
+
+// The arguments of a recorded collective that stand for something outside of the trace. An error's
+// message is the reason why the collective cannot be replayed. `recorded` is null where the trace
+// has no value.
 
 // The process group of collective `node`, as the trace says: by the value, else by the
 // communications inside of it; where the job has one group only it is that.

@@ -11,16 +11,35 @@
 namespace etude {
 namespace {
 
-// Of all tensors that the operator takes, which the ranks have alike where sizes have to be equal.
-std::optional<Bytes> SizeOfTensors(const ReplayedStep& step, NodeId node) {
-  Bytes sum;
-  for (const DataFlow::Use& use : step.flow().inputs(node)) {
-    const TensorUse& tensor = step.trace().tensor(use.tensor);
+// nullopt if they are more than can be counted.
+std::optional<int64_t> SumOf(const Trace& trace, std::span<const DataFlow::Use> uses) {
+  int64_t sum = 0;
+  for (const DataFlow::Use& use : uses) {
+    const TensorUse& tensor = trace.tensor(use.tensor);
     int64_t bytes = 0;
-    if (__builtin_mul_overflow(tensor.numel, tensor.element_bytes, &bytes)) return std::nullopt;
-    sum = sum + Bytes{bytes};
+    if (__builtin_mul_overflow(tensor.numel, tensor.element_bytes, &bytes) ||
+        __builtin_add_overflow(sum, bytes, &sum)) {
+      return std::nullopt;
+    }
   }
   return sum;
+}
+
+// Whether inputs and outputs are of different memory, as SizeOf takes it.
+bool HasOutputs(CollectiveType type) {
+  return type == CollectiveType::kAllGather || type == CollectiveType::kReduceScatter ||
+         type == CollectiveType::kAllToAll;
+}
+
+// Of all tensors that the operator takes, which the ranks have alike where sizes have to be equal;
+// outputs that others take as arguments, functional collectives return.
+std::optional<Bytes> SizeOfTensors(const ReplayedStep& step, NodeId node, const CommCall& call) {
+  const auto taken = SumOf(step.trace(), step.flow().inputs(node));
+  const bool returns = call.name.starts_with("_c10d_functional") && HasOutputs(call.type);
+  const auto made = returns ? SumOf(step.trace(), step.flow().outputs(node)) : 0;
+  int64_t sum = 0;
+  if (!taken || !made || __builtin_add_overflow(*taken, *made, &sum)) return std::nullopt;
+  return Bytes{sum};
 }
 
 }  // namespace
@@ -49,7 +68,6 @@ CommLog CallsOf(const ReplayedStep& step) {
     call.group = in;
     call.node = step.trace().source_id(op.node);
     call.kind = channel.kind;
-    call.bytes = SizeOfTensors(step, op.node);
     if (channel.kind == NodeKind::kCollective) {
       call.type = CollectiveFromName(call.name).value_or(CollectiveType::kUnknown);
       call.index = next[in]++;
@@ -58,6 +76,7 @@ CommLog CallsOf(const ReplayedStep& step) {
       call.peer = channel.peer;
       call.tag = channel.tag;
     }
+    call.bytes = SizeOfTensors(step, op.node, call);
   }
   return log;
 }

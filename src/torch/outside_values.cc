@@ -283,9 +283,10 @@ class Inference {
       const StorageVersion version = VersionOf(node, row.tensor);
       if (!version) continue;
       FillRule& rule = rules_[version.index()];
-      const int64_t end = rule.kind == Kind::kOffsets ? rule.high + 1 : rule.high;
-      const bool fits = std::ranges::all_of(
-          row.values, [&](int64_t value) { return value >= rule.low && value < end; });
+      const bool with_end = rule.kind == Kind::kOffsets;
+      const bool fits = std::ranges::all_of(row.values, [&](int64_t value) {
+        return value >= rule.low && (value < rule.high || (with_end && value == rule.high));
+      });
       const bool usable = rule.kind == Kind::kIndex ||
                           (rule.kind == Kind::kOffsets && std::ranges::is_sorted(row.values));
       if (!fits || !usable) continue;

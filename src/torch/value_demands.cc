@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "src/analysis/tensor_shape.h"
+#include "src/base/ceil_div.h"
 
 namespace etude {
 namespace {
@@ -177,13 +178,13 @@ class CallDemands {
         const auto rows = Size(demand.of, 0);
         const auto own = trace_.tensor(tensor).numel;
         if (!rows || own <= 0) return std::nullopt;
-        return FillRule{Kind::kLengths, (*rows + own - 1) / own, *rows};
+        return FillRule{Kind::kLengths, CeilDiv(*rows, own), *rows};
       }
       case Bound::kRepeats: {
         const auto own = trace_.tensor(tensor).numel;
         const auto rows = OutputSize(0);
         if (!rows || own <= 0 || !IsInteger(dtype)) return std::nullopt;
-        return FillRule{Kind::kLengths, (*rows + own - 1) / own, *rows};
+        return FillRule{Kind::kLengths, CeilDiv(*rows, own), *rows};
       }
       case Bound::kOffsets: {
         const auto total = Tensor(demand.of);
@@ -217,7 +218,10 @@ class CallDemands {
     if (argument < 0 || static_cast<size_t>(argument) >= inputs_.size()) return ints;
     const Value& value = inputs_[static_cast<size_t>(argument)];
     if (value.kind != ValueKind::kList) return ints;
-    for (const Value& item : trace_.values(value.as_list())) ints.push_back(item.as_int());
+    for (const Value& item : trace_.values(value.as_list())) {
+      if (item.kind != ValueKind::kInt) return {};
+      ints.push_back(item.as_int());
+    }
     return ints;
   }
 

@@ -13,6 +13,8 @@ namespace etude {
 
 // Ranks of a job have numbers below this.
 inline constexpr int64_t kMostRanksOfJob = int64_t{1} << 31;
+// That are listed one by one.
+inline constexpr int64_t kMostListedRanks = int64_t{1} << 20;
 
 // A set of ranks in as few numbers as its regularity allows: every second rank of every fourth node
 // is one block, however many there are. Immutable; const methods may be called from several

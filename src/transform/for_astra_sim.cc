@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "src/base/units.h"
+#include "src/trace/rank_set.h"
 #include "src/trace/simulated.h"
 #include "src/trace/trace_builder.h"
 #include "src/transform/astra_groups.h"
@@ -24,7 +25,6 @@ namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
 constexpr auto kSmallestFirst = static_cast<uint64_t>(kAstraLeastFirst);
-constexpr int64_t kMostRanks = int64_t{1} << 20;
 
 bool IsSimulated(CollectiveType type) {
   switch (type) {
@@ -101,8 +101,9 @@ class JobMaker {
     if (ranks_.size() == 1 && !ranks_.front().rank) ranks_.front().rank = 0;
     for (const AstraRank& rank : ranks_) {
       if (!rank.rank) return BadInput("found a trace of unknown rank among several");
-      if (*rank.rank < 0 || *rank.rank >= kMostRanks) {
-        return BadInput(fmt::format("found rank {}, expected 0 to {}", *rank.rank, kMostRanks - 1));
+      if (*rank.rank < 0 || *rank.rank >= kMostListedRanks) {
+        return BadInput(
+            fmt::format("found rank {}, expected 0 to {}", *rank.rank, kMostListedRanks - 1));
       }
     }
     std::ranges::sort(ranks_, {}, [](const AstraRank& rank) { return *rank.rank; });
@@ -116,20 +117,20 @@ class JobMaker {
   Status FindWorld() {
     int64_t world = 0;
     const auto at_least = [&](int64_t count) {
-      if (count <= kMostRanks) world = std::max(world, count);
+      if (count <= kMostListedRanks) world = std::max(world, count);
     };
     for (const AstraRank& rank : ranks_) {
       at_least(rank.world_size.value_or(0));
       for (const AstraGroup& group : rank.groups) {
         at_least(group.size.value_or(0));
         if (!group.ranks) continue;
-        for (const int64_t member : *group.ranks) at_least(std::min(member, kMostRanks) + 1);
+        for (const int64_t member : *group.ranks) at_least(std::min(member, kMostListedRanks) + 1);
       }
       for (const AstraNode& node : rank.nodes) at_least(node.group_size.value_or(0));
     }
     job_.world_known = world > 0 || ranks_.size() > 1 || options_.ranks > 0;
     for (const AstraRank& rank : ranks_) at_least(*rank.rank + 1);
-    if (options_.ranks > kMostRanks ||
+    if (options_.ranks > kMostListedRanks ||
         (options_.ranks > 0 && world > 1 && options_.ranks != world)) {
       return BadInput(
           fmt::format("found a job of {} ranks, expected {} as asked", world, options_.ranks));

@@ -1,7 +1,12 @@
 """What is left for the command line when there is no capture."""
 
+import pathlib
+import re
+
 import pytest
 from conftest import check_traces, program
+
+from etude.recording import job
 
 
 def test_program_that_ends_early_gets_counts_that_fit(run):
@@ -100,3 +105,15 @@ def test_folder_that_cannot_be_written(run):
         environment={"ETUDE_RECORD_DIR": "/proc/no/such/folder"},
     )
     assert (result.code, result.out, result.err) == (0, "fine\n", "")
+
+
+def test_launchers_name_the_rank(run):
+    source = program("for _ in range(10): train()")
+    result = run(source, environment={"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"})
+    assert result.names() == ["device.1.json.gz", "host.1.json.gz", "job.json"]
+
+
+def test_launchers_are_those_of_replays():
+    launchers = (pathlib.Path(__file__).parents[2] / "src/cli/launcher.cc").read_text()
+    known = re.findall(r'LauncherInfo\{"[^"]+", "(\w+)", "(\w+)"', launchers)
+    assert known == list(job._RANK_VARIABLES)

@@ -249,6 +249,11 @@ def test_ranks_that_are_not_there(copy):
         done = run(copy, f"--ranks={wrong}")
         assert done.returncode == 2 and done.stdout == "", wrong
     assert "a number from 1 to 2" in run(copy, "--ranks", "0").stderr
+    job = json.loads((copy / "job.json").read_text())
+    (copy / "job.json").write_text(json.dumps({**job, "world_size": 2**60}))
+    done = run(copy, "--ranks", "all")
+    assert done.returncode == 3 and "found a job of 1152921504606846976 ranks, expected 1048576 at most" in done.stderr
+    (copy / "job.json").write_text(json.dumps(job))
     (copy / "host.1.json.gz").unlink()
     (copy / "device.1.json.gz").unlink()
     done = run(copy, "--ranks", "all")

@@ -8,11 +8,12 @@ from typing import Any, Optional, Tuple
 from . import facts, files
 from .settings import Settings
 
-# Launchers name the rank of a process in the environment: (rank, world size).
+# Launchers name the rank of a process in the environment: (rank, world size); src/cli/launcher.cc knows more of each.
 _RANK_VARIABLES = (
     ("RANK", "WORLD_SIZE"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMI_RANK", "PMI_SIZE"),
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
 )
 
 

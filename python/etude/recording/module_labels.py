@@ -98,9 +98,9 @@ class ModuleLabels:
             self._labels[id(module)] = _Label(weakref.ref(module), b"", "")
         else:
             self._learn(module)
-        text = self._labels[id(module)].text
+        label = self._labels.get(id(module))  # none where the recording has ended on another thread
         self._spent(begin)
-        return text
+        return label.text if label is not None else b""
 
     def _learn(self, module: Any) -> None:
         """Names a module and all its parts that have no name yet."""

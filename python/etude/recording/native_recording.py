@@ -90,9 +90,11 @@ class NativeRecording:
         self._stop_labels()
         if self._devices is not None:
             self._devices.finish_work()
-        _check(self._library.etude_recorder_stop())
-        if self._devices is not None:
-            self._devices.stop()
+        try:
+            _check(self._library.etude_recorder_stop())
+        finally:
+            if self._devices is not None:
+                self._devices.stop()
 
     def discard(self) -> None:
         """Ends the recording, if it runs, and removes its file."""

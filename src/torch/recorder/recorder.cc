@@ -243,13 +243,26 @@ void AddExit(const at::RecordFunction& fn, ThreadRecords& records, int64_t begin
                          buffer);
 }
 
-// Calls `add(session, records)` unless nothing is recorded, and hands full blocks on.
+// Sets `busy`, and clears it whatever is thrown: a recording that ends waits for it.
+class Busy {
+ public:
+  explicit Busy(std::atomic<bool>& busy) : busy_(busy) { busy_.store(true); }
+  ~Busy() { busy_.store(false, std::memory_order_release); }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+ private:
+  std::atomic<bool>& busy_;
+};
+
+// Calls `add(session, records)` unless nothing is recorded, and hands full blocks on. What it
+// throws (values may not be readable) leaves no half of a record.
 template <typename Add>
 void OnThisThread(int64_t begin, Add add) {
   ThreadState& state = ThisThread();
   // Encoding a value may run operators (of tensor subclasses): they are not the program's.
   if (state.busy.load(std::memory_order_relaxed)) return;
-  state.busy.store(true);
+  const Busy busy(state.busy);
   if (Session* const session = globals().active.load(); session != nullptr) {
     const uint64_t number = globals().number.load(std::memory_order_relaxed);
     if (state.session != number) {
@@ -258,13 +271,20 @@ void OnThisThread(int64_t begin, Add add) {
       state.session = number;
     }
     ThreadRecords& records = *state.records;
-    add(*session, records);
+    const size_t whole = records.buffer.size();
+    const size_t open = records.open.size();
+    try {
+      add(*session, records);
+    } catch (...) {
+      records.buffer.Truncate(whole);
+      if (records.open.size() > open) records.open.resize(open);
+      throw;
+    }
     if (records.buffer.size() >= capture::kBlockBytes) {
       session->writer->AddEvents(records.buffer.Take());
     }
     records.overhead += Now() - begin;
   }
-  state.busy.store(false, std::memory_order_release);
 }
 
 void AddAllocation(ThreadRecords& records, int64_t begin, const void* address, size_t bytes) {
