@@ -63,6 +63,7 @@ class BenchmarkCommand : public Command {
   }
 
   Result<ExitCode> Run(const Console& console) override {
+    ETUDE_RETURN_IF_ERROR(CheckBenchmarkFolder(output_));
     if (ranks_ == "one") return RunRank(nullptr, console, console.context());
     if (rank_) return MakeError(ErrorCode::kUsage, "--rank: --ranks all takes all");
     ETUDE_ASSIGN_OR_RETURN(const RanksOfJob ranks, ChooseRanks(path_, "all", console.context()));

@@ -208,6 +208,9 @@ Status RecordCommand::Check() const {
     return MakeError(ErrorCode::kUsage, "record: --index-values: found '" + index_values_ +
                                             "', expected bytes, such as 64MiB");
   }
+  if (IsFolder(summary_file_)) {
+    return MakeError(ErrorCode::kUsage, "record: --summary: " + summary_file_ + " is a folder");
+  }
   if (command_.empty()) {
     return MakeError(ErrorCode::kUsage,
                      "record: no program given, expected `etude record -o DIR -- python ...`");

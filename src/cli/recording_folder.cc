@@ -132,6 +132,7 @@ Result<RecordingFolder> RecordingFolder::Open(const std::string& path, bool forc
   if (fs::exists(kind) && !fs::is_directory(kind)) {
     return BadInput(path + ": found a file, expected a folder or a new name");
   }
+  const bool is_ours = !fs::exists(kind);
   ETUDE_RETURN_IF_ERROR(MakeFolder(path));
   const std::vector<std::string> names = NamesIn(path, error);
   if (error) return MakeError(ErrorCode::kIo, path + ": " + error.message());
@@ -148,21 +149,23 @@ Result<RecordingFolder> RecordingFolder::Open(const std::string& path, bool forc
     if (IsTemporary(name)) fs::remove_all(path + "/" + name, error);
     if (error) return MakeError(ErrorCode::kIo, path + "/" + name + ": " + error.message());
   }
-  RecordingFolder folder(path, is_capture);
+  RecordingFolder folder(path, is_capture, is_ours);
   fs::create_directory(folder.staging(), error);
   if (error) return MakeError(ErrorCode::kIo, folder.staging() + ": " + error.message());
   return folder;
 }
 
 RecordingFolder::RecordingFolder(RecordingFolder&& other) noexcept
-    : path_(std::exchange(other.path_, {})), has_earlier_(other.has_earlier_) {}
+    : path_(std::exchange(other.path_, {})),
+      has_earlier_(other.has_earlier_),
+      is_ours_(other.is_ours_) {}
 
 RecordingFolder::~RecordingFolder() {
   if (path_.empty() || keep_staging_) return;
   std::error_code error;
   fs::remove_all(staging(), error);
   // Fails, as it should, unless the folder is empty.
-  fs::remove(path_, error);
+  if (is_ours_) fs::remove(path_, error);
 }
 
 std::string RecordingFolder::staging() const { return path_ + "/" + std::string(kStaging); }

@@ -54,11 +54,12 @@ class RecordingFolder {
   Status Publish();
 
  private:
-  explicit RecordingFolder(std::string path, bool has_earlier)
-      : path_(std::move(path)), has_earlier_(has_earlier) {}
+  RecordingFolder(std::string path, bool has_earlier, bool is_ours)
+      : path_(std::move(path)), has_earlier_(has_earlier), is_ours_(is_ours) {}
 
   std::string path_;  // "" once moved from
   bool has_earlier_ = false;
+  bool is_ours_ = false;  // made for this recording: goes with it if it fails
   bool keep_staging_ = false;
 };
 

@@ -193,8 +193,18 @@ probabilities, learning rates); how indices are distributed, as an exponent{}.
          "wheel lacks.\n";
 }
 
+bool IsThere(const std::string& folder, std::string_view name) {
+  std::error_code error;
+  return std::filesystem::exists(std::filesystem::path(folder) / name, error);
+}
+
+bool IsBenchmark(const std::string& folder) {
+  return IsThere(folder, "benchmark.h") && IsThere(folder, "benchmark.py");
+}
+
 // Removes what another benchmark has left in `folder`, so that it is not taken for a part of this.
 Status RemoveOld(const std::string& folder) {
+  if (!IsBenchmark(folder)) return {};
   std::error_code error;
   for (const RuntimeFile& file : RuntimeFiles()) {
     if (file.use == RuntimeFile::Use::kAlways) continue;
@@ -260,6 +270,19 @@ Result<StepSource> StepSourceOf(std::string_view bytes) {
   } catch (const nlohmann::json::exception& error) {
     return MakeError(ErrorCode::kInternal, std::string("the step of a rank: ") + error.what());
   }
+}
+
+Status CheckBenchmarkFolder(const std::string& folder) {
+  if (IsBenchmark(folder)) return {};
+  std::vector<std::string_view> names = {"README.md"};
+  for (const RuntimeFile& file : RuntimeFiles()) names.push_back(file.name);
+  for (const std::string_view name : names) {
+    if (!IsThere(folder, name)) continue;
+    return BadInput(fmt::format(
+        "{}: found {} that is of no benchmark, expected a new folder or an earlier benchmark",
+        folder, name));
+  }
+  return {};
 }
 
 Status WriteBenchmark(std::span<const StepSource> sources, const BenchmarkFacts& facts,

@@ -53,6 +53,9 @@ struct BenchmarkFacts {
   Health health;  // of the trace
 };
 
+// kBadInput if the folder has files of a benchmark's names that are not those of one.
+Status CheckBenchmarkFolder(const std::string& folder);
+
 // Writes the benchmark of a job, whose `ranks` are all there, in order, into `folder`, which must
 // be there: a C++ project, a Python program, their data and a README. Files of these names are
 // replaced; those of another benchmark that was there are removed. Ranks that do the same share

@@ -263,6 +263,9 @@ TEST(FillRules, WhatARootIsTakenOfIsMadeOfWhatIsPositive) {
   const uint64_t square = made.Op(mul, {16, 16}, {17});
   made.Op(sqrt, {17}, {18});
   const uint64_t other = made.Op(mul, {19, 20}, {21});
+  const uint64_t rest =
+      made.Op("aten::rsub.Scalar(Tensor self, Scalar other) -> Tensor", {22}, {23});
+  made.Op(sqrt, {23}, {24});
   const Flow flow(made);
   const std::vector<FillRule> rules = InferFillRules(flow.step, flow.flow);
   const auto kind = [&](uint64_t id, size_t i) { return rules[flow.Read(id, i).index()].kind; };
@@ -270,6 +273,7 @@ TEST(FillRules, WhatARootIsTakenOfIsMadeOfWhatIsPositive) {
   EXPECT_EQ(kind(sum, 1), FillRule::Kind::kDefault) << "what is added to it, an epsilon or a part";
   EXPECT_EQ(kind(ratio, 1), FillRule::Kind::kPositive);
   EXPECT_EQ(kind(square, 0), FillRule::Kind::kDefault) << "squares are positive";
+  EXPECT_EQ(kind(rest, 0), FillRule::Kind::kPositive) << "below 1";
   EXPECT_EQ(kind(other, 0), FillRule::Kind::kDefault) << "no root is taken of it";
 }
 

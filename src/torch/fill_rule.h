@@ -11,7 +11,7 @@ struct FillRule {
   enum class Kind : uint8_t {
     kDefault,   // by type: floats normal, bools random, bytes random, other integers 1
     kWeight,    // floats: normal with variance 1 / (elements per row), so that nothing explodes
-    kPositive,  // floats: uniform in [0.5, 1.5): variances, denominators
+    kPositive,  // floats: uniform in [0.5, 1): variances, denominators, what 1 is more than
     kIndex,     // integers: in [low, high), by Zipf's law with the exponent `skew`
     kOffsets,   // integers: ascending from 0, at most `high`, evenly spread
     kSteps,     // integers: from each of kOffsets' numbers to the next, so that they are their sums

@@ -108,7 +108,7 @@ void FillTensor(const at::Tensor& tensor, const FillRule& rule, float weight_dev
   if (count == 1) {
     out[0] = 1.0F;
   } else if (rule.kind == FillRule::Kind::kPositive) {
-    FillUniform(out, 0.5F, 1.5F, seed);
+    FillUniform(out, 0.5F, 1.0F, seed);
   } else {
     FillNormal(out, rule.kind == FillRule::Kind::kWeight ? weight_deviation : 1.0F, seed);
   }

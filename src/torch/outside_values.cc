@@ -108,6 +108,7 @@ constexpr auto kSignKeepers = std::to_array<SignKeeper>({
     {"aten::mm"},
     {"aten::mul"},
     {"aten::mul_"},
+    {"aten::rsub", true},  // of 1, mostly, than which they are less
     {"aten::sub", true},
     {"aten::sub_", true},
     {"aten::sum"},

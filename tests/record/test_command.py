@@ -136,6 +136,14 @@ def test_program_that_is_not_there(tmp_path):
     assert not (tmp_path / "job").exists()
 
 
+def test_a_folder_that_was_there_stays(tmp_path):
+    (tmp_path / "mine").mkdir()
+    for folder in ("mine", "new"):
+        done = etude("record", "-q", "-o", folder, "--", sys.executable, "-c", "1", cwd=tmp_path)
+        assert done.returncode == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"] and not list((tmp_path / "mine").iterdir())
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -143,6 +151,7 @@ def test_program_that_is_not_there(tmp_path):
         ["record", "-o", "job"],
         ["record", "-o", "job", "--steps", "0", "--", "true"],
         ["record", "-o", "", "--", "true"],
+        ["record", "-o", "job", "--summary", ".", "--", "true"],
     ],
 )
 def test_wrong_command_lines(tmp_path, arguments):

@@ -227,3 +227,19 @@ for _ in range(12):
     shapes = [node["inputs"]["shapes"] for node in nodes if node["name"] in ("aten::addmm", "aten::mm")]
     assert any([8, 8] in of_node or [5, 8] in of_node for of_node in shapes)
     assert any("allreduce" in node["name"].replace("_", "") for node in nodes)
+
+
+def test_sums_of_jagged_lengths_tell_steps_apart(record):
+    recorded = record(
+        """
+import torch
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters())
+for i in range(40):
+    rows = [torch.randn(3 + i % 2, 8), torch.randn(5 - i % 2, 8)]
+    model(torch.nested.nested_tensor(rows, layout=torch.jagged)).values().sum().backward()
+    optimizer.step()
+"""
+    )
+    (signature,) = recorded.rank()["signatures"]
+    assert "f32[2,j8,8]" in signature["description"]

@@ -241,3 +241,22 @@ def test_names_are_kept_where_it_is_asked_for(made, tmp_path):
 def test_a_folder_that_cannot_be_made(made):
     done = make(made, "job", "/proc/nothing/bench")
     assert done.returncode == 5 and "/proc/nothing/bench" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["README.md", "main.cc", "CMakeLists.txt"])
+def test_files_that_are_of_no_benchmark_stay(made, tmp_path, name):
+    for file in (name, "step_by_step.py"):
+        (tmp_path / file).write_text("mine")
+    done = make(made, "job", tmp_path)
+    assert done.returncode == 3 and f"found {name} that is of no benchmark" in done.stderr
+    (tmp_path / name).unlink()
+    assert make(made, "job", tmp_path).returncode == 0
+    assert (tmp_path / "step_by_step.py").read_text() == "mine"
+
+
+def test_data_that_are_not_there_are_said(made, tmp_path):
+    assert make(made, "job", tmp_path).returncode == 0
+    (tmp_path / "step.data").unlink()
+    done = subprocess.run([sys.executable, tmp_path / "benchmark.py"], capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.endswith("step.data: No such file or directory\n")
+    assert len(done.stderr.splitlines()) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Dict, List, Tuple
@@ -80,9 +81,18 @@ class CallCollector:
 
 def _leaf(tensor: Any) -> tuple:
     try:
+        if tensor.is_nested:
+            return (tensor.dtype, _jagged_shape(tensor))
         return (tensor.dtype, tensor.shape)
-    except (RuntimeError, NotImplementedError):  # Nested tensors have no shape.
+    except (RuntimeError, NotImplementedError):  # nested tensors of the older layout have no shape
         return (tensor.dtype, None)
+
+
+def _jagged_shape(tensor: Any) -> tuple:
+    """Lengths that differ as "j" and their sum; the size itself is a symbol, another one in each tensor."""
+    fixed = [size for size in tensor.shape if type(size) is int]
+    total = tensor.values().numel() // max(1, math.prod(fixed[1:]))
+    return tuple(size if type(size) is int else f"j{total}" for size in tensor.shape)
 
 
 @dataclass

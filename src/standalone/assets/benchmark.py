@@ -56,7 +56,10 @@ def main():
         rank, step_number, data_number = ranks.join(folder)
         code, data = f"step_{step_number}", f"step_{data_number}.data"
     step = importlib.import_module(code)
-    memory = runtime.Memory((folder / data).read_text(), args.seed)
+    try:
+        memory = runtime.Memory((folder / data).read_text(), args.seed)
+    except OSError as error:
+        raise SystemExit(f"benchmark.py: {error.filename}: {error.strerror}")
     torch.set_num_threads(args.threads or memory.threads)
     torch.manual_seed(args.seed)
 

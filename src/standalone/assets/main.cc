@@ -574,7 +574,7 @@ void FillTensor(const at::Tensor& tensor, const Fill& fill, std::mt19937_64& ran
     constexpr size_t kBlock = 65521;
     std::vector<float> values(count);
     std::normal_distribution<float> normal(0, static_cast<float>(fill.real));
-    std::uniform_real_distribution<float> uniform(0.5F, 1.5F);
+    std::uniform_real_distribution<float> uniform(0.5F, 1.0F);
     for (size_t i = 0; i < std::min(count, kBlock); ++i) {
       values[i] = fill.kind == "normal" ? normal(random) : uniform(random);
     }

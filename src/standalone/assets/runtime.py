@@ -107,7 +107,7 @@ def filled(count, dtype, fill, real, low, high, generator):
         block = torch.empty(min(count, 65521)).normal_(0, real, generator=generator)
         return block.repeat(-(-count // max(block.numel(), 1)))[:count].to(dtype)
     if fill == "uniform":
-        return torch.empty(count).uniform_(0.5, 1.5, generator=generator).to(dtype)
+        return torch.empty(count).uniform_(0.5, 1.0, generator=generator).to(dtype)
     if fill == "bytes":
         return torch.randint(0, 128, (count,), generator=generator).to(dtype)
     if fill == "index":
