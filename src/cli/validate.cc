@@ -157,7 +157,10 @@ class Validation {
                             .says_health = !input.is_one_of_several};
     valid_ = valid_ && verdict.valid();
     if (input.job) jobs_[*input.job].second.Add(verdict.health, std::move(run), input.use);
-    if (is_pair && verdict.valid()) return;
+    // Of a pair only what the traces do not show one by one; of several ranks the job's verdict has
+    // it.
+    const bool is_worse = verdict.says_health && verdict.health.verdict() == Verdict::kDontTrust;
+    if (is_pair && verdict.valid() && !is_worse) return;
     if (as_json_) {
       verdicts_.push_back(VerdictJson(verdict));
     } else {
