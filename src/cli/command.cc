@@ -52,12 +52,8 @@ Status SetLimit(std::string_view text, Limits& limits) {
   for (const LimitName& limit : kLimits) names.emplace_back(limit.name);
   const auto found = std::ranges::find(kLimits, name, &LimitName::name);
   if (found == std::end(kLimits)) {
-    const std::string hint = DidYouMean(name, names);
-    return MakeError(
-        ErrorCode::kUsage,
-        fmt::format(
-            "--limit: unknown limit '{}'{}", name,
-            hint.empty() ? fmt::format(", expected one of {}", fmt::join(names, ", ")) : hint));
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("--limit: unknown limit '{}'{}", name, MeantOrAll(name, names)));
   }
   uint64_t value = 0;
   const std::string_view digits =

@@ -48,7 +48,7 @@ Result<StepBars> ParseBars(const std::vector<std::string>& texts) {
     const auto found = std::ranges::find(names, name);
     if (found == names.end()) {
       return MakeError(ErrorCode::kUsage,
-                       fmt::format("--bar: unknown metric '{}'{}", name, DidYouMean(name, names)));
+                       fmt::format("--bar: unknown metric '{}'{}", name, MeantOrAll(name, names)));
     }
     const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
     auto& bar = bars[static_cast<size_t>(found - names.begin())];

@@ -129,7 +129,7 @@ class CompatCommand : public Command {
       return tool.run({args_.begin() + 1, args_.end()}, console);
     }
     return MakeError(ErrorCode::kUsage,
-                     fmt::format("compat: no tool '{}'{}", args_[0], DidYouMean(args_[0], names)));
+                     fmt::format("compat: no tool '{}'{}", args_[0], MeantOrAll(args_[0], names)));
   }
 
  private:

@@ -69,7 +69,7 @@ Result<std::vector<const TaskFacts*>> TaskChoice::Choose() const {
     const TaskFacts* task = suite::FindTask(name);
     if (task == nullptr) {
       return MakeError(ErrorCode::kUsage,
-                       fmt::format("no task '{}'{}", name, DidYouMean(name, known)));
+                       fmt::format("no task '{}'{}", name, MeantOrAll(name, known)));
     }
     tasks.push_back(task);
   }

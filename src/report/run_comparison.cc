@@ -182,7 +182,8 @@ std::string RunComparisonText(const RunComparison& run) {
   }
   if (!run.pairs.empty()) text += table.Text() + AbsentText(run.metrics);
   text += fmt::format("operators replayed: {} of {}; same kernels: {}\n",
-                      run.replay.operators_replayed, run.replay.operators,
+                      FormatCount(static_cast<uint64_t>(run.replay.operators_replayed)),
+                      FormatCount(static_cast<uint64_t>(run.replay.operators)),
                       run.replay.same_kernels ? FormatShare(*run.replay.same_kernels) : "unknown");
   if (run.steps_of_other > 0) {
     text +=

@@ -265,11 +265,12 @@ std::string KernelsText(const std::optional<KernelMatch>& kernels) {
 }
 
 std::string CoverageText(const ReplayReport& report) {
-  std::string text =
-      fmt::format("operators replayed: {} of {} ({}), by time {}; same kernels: {}\n",
-                  report.operators_replayed, report.operators, FormatShare(report.coverage()),
-                  report.time_coverage ? FormatShare(*report.time_coverage) : "unknown",
-                  KernelsText(report.kernels));
+  std::string text = fmt::format(
+      "operators replayed: {} of {} ({}), by time {}; same kernels: {}\n",
+      FormatCount(static_cast<uint64_t>(report.operators_replayed)),
+      FormatCount(static_cast<uint64_t>(report.operators)), FormatShare(report.coverage()),
+      report.time_coverage ? FormatShare(*report.time_coverage) : "unknown",
+      KernelsText(report.kernels));
   if (const auto all = TimeDifference(report.operator_times)) {
     text += fmt::format("times of operators differ by {} of all", FormatShare(*all));
     for (const Phase phase : kPhases) {
@@ -280,10 +281,16 @@ std::string CoverageText(const ReplayReport& report) {
   }
   if (!report.untimed.empty()) {
     text += "recorded time unknown, in no figure by time:";
-    for (const NamedCount& row : report.untimed) {
-      text += fmt::format(" {} {} ×{}", row.name, row.count,
-                          &row == &report.untimed.back() ? "\n" : ",");
+    constexpr size_t kShown = 8;
+    const size_t shown = std::min(report.untimed.size(), kShown);
+    for (size_t i = 0; i < shown; ++i) {
+      const NamedCount& row = report.untimed[i];
+      text += fmt::format("{} {} {} ×", i == 0 ? "" : ",", row.name, row.count);
     }
+    if (shown < report.untimed.size()) {
+      text += fmt::format(" and {} more", report.untimed.size() - shown);
+    }
+    text += '\n';
   }
   text += SkippedText(report);
   return text;
