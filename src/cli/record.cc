@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -164,6 +165,8 @@ class RecordCommand : public Command {
     if (recorder_ == "native") PrepareRecorder(console, python);
     ETUDE_ASSIGN_OR_RETURN(const ChildEnd end,
                            RunChild(command_, Environment(python, folder.staging())));
+    // Nobody may read on what is said from here, and the capture is put in place all the same.
+    std::signal(SIGPIPE, SIG_IGN);
     return Finish(console, end, folder);
   }
 

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shlex
 import signal
 import subprocess
 import sys
@@ -134,6 +135,13 @@ def test_program_that_is_not_there(tmp_path):
     done = etude("record", "-o", "job", "--", "no-such-program", cwd=tmp_path)
     assert done.returncode == 4 and "no-such-program" in done.stderr
     assert not (tmp_path / "job").exists()
+
+
+def test_nobody_reads_on(tmp_path):
+    (tmp_path / "program.py").write_text(program("for _ in range(10): train()"))
+    line = shlex.join([str(ETUDE), "record", "-o", "job", *map(str, COUNTS), "--", sys.executable, "program.py"])
+    subprocess.run(["bash", "-c", line + " 2>&1 | true"], cwd=tmp_path, check=True, timeout=120)
+    assert {path.name for path in (tmp_path / "job").iterdir()} == {"device.0.json.gz", "host.0.json.gz", "job.json"}
 
 
 def test_a_folder_that_was_there_stays(tmp_path):
