@@ -7,6 +7,7 @@
 
 #include "src/analysis/activity.h"
 #include "src/base/intervals.h"
+#include "src/trace/host_times.h"
 
 namespace etude {
 namespace {
@@ -147,8 +148,10 @@ std::vector<Work> DeviceWork(const Trace& trace, Breakdown& breakdown) {
   return work;
 }
 
-// What the threads did: of a thread's time in operators that in communications is communication.
-std::vector<Work> HostWork(const Trace& trace, Breakdown& breakdown) {
+// What the threads did: of a thread's time in operators that in communications is communication,
+// and that in which it waited for another thread is none.
+std::vector<Work> HostWork(const Trace& trace, std::span<const RecordedWait> waits,
+                           Breakdown& breakdown) {
   struct Thread {
     std::vector<Interval> compute;
     std::vector<Interval> communication;
@@ -165,10 +168,12 @@ std::vector<Work> HostWork(const Trace& trace, Breakdown& breakdown) {
     Thread& thread = threads[trace.lane_id(node)];
     (activity == Activity::kCommunication ? thread.communication : thread.compute).push_back(*time);
   });
+  const auto times = HostTimes::Find(trace, waits);
   std::vector<Work> work;
   for (auto& [lane, thread] : threads) {
     const TimeSet communication(std::move(thread.communication));
-    const TimeSet compute = TimeSet(std::move(thread.compute)).Without(communication);
+    TimeSet compute = TimeSet(std::move(thread.compute)).Without(communication);
+    if (times && times->waits().contains(lane)) compute = compute.Without(times->waits().at(lane));
     for (const Interval& time : compute.intervals()) {
       work.push_back({time, Activity::kCompute, std::nullopt, lane});
     }
@@ -181,10 +186,10 @@ std::vector<Work> HostWork(const Trace& trace, Breakdown& breakdown) {
 
 }  // namespace
 
-Breakdown BreakDown(const Trace& trace) {
+Breakdown BreakDown(const Trace& trace, std::span<const RecordedWait> waits) {
   Breakdown breakdown;
   std::vector<Work> work = DeviceWork(trace, breakdown);
-  if (!breakdown.on_device) work = HostWork(trace, breakdown);
+  if (!breakdown.on_device) work = HostWork(trace, waits, breakdown);
   if (work.empty()) return breakdown;
   // Of works that begin together the one asked for first says why there was a gap.
   std::ranges::stable_sort(work, {}, [](const Work& one) {

@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "src/base/units.h"
+#include "src/trace/recorded_wait.h"
 #include "src/trace/trace.h"
 
 namespace etude {
@@ -36,7 +38,8 @@ struct TimeShares {
 };
 
 // What devices did and when they did nothing; of a trace without device work, the same of the
-// threads of the host: an operator computes while no communication runs inside it.
+// threads of the host: an operator computes while no communication runs inside it and it does not
+// wait for another thread.
 struct Breakdown {
   struct Step {
     std::string_view name;  // of its mark; points into the trace
@@ -58,7 +61,8 @@ struct Breakdown {
   uint64_t unlaunched = 0;          // of device work: when it was asked for is not known
 };
 
-// O(n log n).
-Breakdown BreakDown(const Trace& trace);
+// `waits`: what synchronisation says beyond the trace's dependencies (FindRecordedWaits). O(n log
+// n).
+Breakdown BreakDown(const Trace& trace, std::span<const RecordedWait> waits = {});
 
 }  // namespace etude

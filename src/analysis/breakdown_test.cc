@@ -165,6 +165,24 @@ TEST(Breakdown, HostThreadsWithoutDevices) {
   ExpectWhole(whole);
 }
 
+TEST(Breakdown, AnOperatorThatWaitsForAnotherThreadDoesNotCompute) {
+  const Trace trace = PlantedTrace()
+                          .Operator("backward", 1, 0, 200)
+                          .Operator("hook", 1, 10, 20)
+                          .Label("gloo:all_reduce", 2, 15, 190)
+                          .Operator("aten::copy_", 1, 195, 196)
+                          .Read();
+  RecordedWait wait;
+  ForEachNode(trace, [&](NodeId node) {
+    if (trace.name(node) == "aten::copy_") wait.node = node;
+    if (trace.name(node) == "gloo:all_reduce") wait.before = node;
+  });
+  const TimeShares whole = BreakDown(trace, std::span(&wait, 1)).whole.value();
+  EXPECT_EQ(whole.compute, Us(20 + 10));
+  EXPECT_EQ(whole.exposed_communication, Us(170));
+  ExpectWhole(whole);
+}
+
 TEST(Breakdown, CommunicationInsideAnOperatorIsNotComputing) {
   const Breakdown breakdown = BreakDown(PlantedTrace()
                                             .Operator("c10d::allreduce_", 1, 0, 100)

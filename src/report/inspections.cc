@@ -26,7 +26,7 @@ Result<Inspected> InspectStats(const Trace& trace, const RankInput&, const ReadO
 
 Result<Inspected> InspectBreakdown(const Trace& trace, const RankInput&, const ReadOptions&,
                                    const RunContext&) {
-  const Breakdown breakdown = BreakDown(trace);
+  const Breakdown breakdown = BreakDown(trace, FindRecordedWaits(trace));
   return Inspected{.tables = BreakdownTables(breakdown), .notes = BreakdownNotes(breakdown)};
 }
 

@@ -54,11 +54,12 @@ RankFigures FiguresOf(const Trace& trace, const Trace* timed, size_t most_events
   figures.kind = Name(trace.info().format);
   figures.nodes = trace.node_count();
   figures.operators.tables = CutForPage(StatsTables(CountTrace(trace)));
-  const Breakdown breakdown = BreakDown(clocked);
+  const std::vector<RecordedWait> waits = FindRecordedWaits(clocked);
+  const Breakdown breakdown = BreakDown(clocked, waits);
   figures.on_device = breakdown.on_device;
   figures.times = breakdown.whole;
   figures.steps = {CutForPage(BreakdownTables(breakdown)), BreakdownNotes(breakdown)};
-  const CriticalPath path = FindCriticalPath(clocked, FindRecordedWaits(clocked));
+  const CriticalPath path = FindCriticalPath(clocked, waits);
   figures.critical_path = {CutForPage(CriticalPathTables(clocked, path)), CriticalPathNotes(path)};
   AddMemory(trace, timed, figures);
   figures.timeline = MakeTimeline(clocked, most_events);

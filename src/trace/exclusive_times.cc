@@ -5,7 +5,7 @@
 namespace etude {
 namespace {
 
-struct Interval {
+struct Inside {
   NodeId above;
   Nanos begin;
   Nanos end;
@@ -27,10 +27,10 @@ std::vector<NodeId> ParentsFirst(const Trace& tree) {
 }
 
 // Length of the union of `intervals`, which are sorted by their beginning.
-Nanos UnionLength(std::span<const Interval> intervals) {
+Nanos UnionLength(std::span<const Inside> intervals) {
   Nanos sum;
   Nanos covered_to{INT64_MIN};
-  for (const Interval& interval : intervals) {
+  for (const Inside& interval : intervals) {
     const Nanos begin = std::max(interval.begin, covered_to);
     if (interval.end <= begin) continue;
     sum = sum + (interval.end - begin);
@@ -46,7 +46,7 @@ ExclusiveTimes FindExclusiveTimes(const Trace& tree, std::span<const NodeTime> t
   result.times.resize(times.size());
   // The nearest node above that has times, on any lane.
   std::vector<NodeId> above(times.size());
-  std::vector<Interval> intervals;
+  std::vector<Inside> intervals;
   for (const NodeId node : ParentsFirst(tree)) {
     const NodeId parent = tree.parent(node);
     if (parent)
@@ -61,7 +61,7 @@ ExclusiveTimes FindExclusiveTimes(const Trace& tree, std::span<const NodeTime> t
     if (begin < over_begin || end > over_end) ++result.overhanging;
     intervals.push_back({over, std::max(begin, over_begin), std::min(end, over_end)});
   }
-  std::ranges::sort(intervals, [](const Interval& a, const Interval& b) {
+  std::ranges::sort(intervals, [](const Inside& a, const Inside& b) {
     return a.above != b.above ? a.above < b.above : a.begin < b.begin;
   });
   size_t next = 0;

@@ -8,10 +8,10 @@
 #include <tuple>
 
 #include "src/formats/chakra_attr.h"
+#include "src/trace/host_times.h"
 #include "src/trace/simulated.h"
 #include "src/trace/validator.h"
 #include "src/transform/contraction.h"
-#include "src/transform/host_times.h"
 #include "src/transform/operator_cost.h"
 #include "src/transform/program_order.h"
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "src/trace/host_times.h"
 #include "src/trace/launch.h"
-#include "src/transform/host_times.h"
 
 namespace etude {
 namespace {

@@ -1,8 +1,12 @@
 #pragma once
 
+#include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "src/base/intervals.h"
+#include "src/trace/recorded_wait.h"
 #include "src/trace/trace.h"
 
 namespace etude {
@@ -14,12 +18,17 @@ std::optional<Nanos> StatedOwnTime(const Trace& trace, NodeId node);
 // that work for one another (gradients, communication), its profiler does not.
 class HostTimes {
  public:
-  // nullopt if a host node has a duration but no start or thread, or none has a duration.
-  static std::optional<HostTimes> Find(const Trace& trace);
+  // `waits`: what is known of waiting beyond the sync dependencies of the trace. nullopt if a node
+  // has a duration but no start or thread, or none has a duration. O(n log n).
+  static std::optional<HostTimes> Find(const Trace& trace,
+                                       std::span<const RecordedWait> waits = {});
 
   // Time that a thread spent in the node itself: neither in what it called nor waiting there for
-  // what other threads did (sync dependencies). nullopt for nodes without times.
+  // what other threads did. nullopt for nodes without times.
   std::optional<Nanos> own(NodeId node) const { return own_[node.index()]; }
+  // When each thread waited for what others did: from when it last began something or ended an
+  // operator until that was over.
+  const std::map<LaneId, TimeSet>& waits() const { return waits_; }
   // The node of its thread that began before it; kNone if none did.
   NodeId before(NodeId node) const { return before_[node.index()]; }
   // Whether `a` began before `b`, in an order of all nodes with times.
@@ -27,6 +36,7 @@ class HostTimes {
 
  private:
   std::vector<std::optional<Nanos>> own_;
+  std::map<LaneId, TimeSet> waits_;
   std::vector<NodeId> before_;
   std::vector<uint32_t> position_;  // UINT32_MAX: no times
 };

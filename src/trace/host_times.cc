@@ -1,9 +1,11 @@
-#include "src/transform/host_times.h"
+#include "src/trace/host_times.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <map>
 #include <tuple>
+#include <unordered_map>
+#include <utility>
 
 namespace etude {
 namespace {
@@ -22,18 +24,57 @@ class ThreadClock {
     if (!open_.empty()) {
       const NodeId around = open_.back();
       Subtract(around, std::min(EndOf(node), EndOf(around)) - start);
-      if (waited_until) Subtract(around, std::min(start, *waited_until) - last_);
+      AddIdle(around, start);
     }
-    last_ = start;
+    if (waited_until) Wait(std::min(start, *waited_until));
+    if (waited_until || !IsLabel(node)) idle_.clear();
+    idle_until_ = start;
+    begins_work_ = true;
     open_.push_back(node);
   }
 
+  std::vector<Interval> TakeWaits() { return std::move(waits_); }
+
  private:
+  // That the thread was in `node` itself.
+  struct Idle {
+    NodeId node;
+    Interval time;
+    bool fresh = false;  // something began before
+  };
+
   Nanos EndOf(NodeId node) const { return *trace_.start(node) + *trace_.duration(node); }
+  bool IsLabel(NodeId node) const { return trace_.kind(node) == NodeKind::kLabel; }
+
   void Close() {
-    last_ = std::max(last_, EndOf(open_.back()));
+    const NodeId node = open_.back();
     open_.pop_back();
+    AddIdle(node, EndOf(node));
+    // The end of a label says nothing: its thread may have waited in it, and be waiting still.
+    if (IsLabel(node)) return;
+    idle_.clear();
+    begins_work_ = true;
   }
+
+  void AddIdle(NodeId node, Nanos end) {
+    if (end <= idle_until_) return;
+    idle_.push_back({node, {idle_until_, end}, std::exchange(begins_work_, false)});
+    idle_until_ = end;
+  }
+
+  // The thread waited until `end`, since the last thing before that it did.
+  void Wait(Nanos end) {
+    std::optional<Nanos> begin;
+    for (size_t i = idle_.size(); i-- > 0;) {
+      const Idle& idle = idle_[i];
+      if (idle.time.begin >= end) continue;
+      Subtract(idle.node, std::min(idle.time.end, end) - idle.time.begin);
+      begin = idle.time.begin;
+      if (idle.fresh) break;
+    }
+    if (begin) waits_.push_back({*begin, end});
+  }
+
   void Subtract(NodeId node, Nanos time) {
     auto& own = own_[node.index()];
     if (time.count > 0) own = std::max(*own - time, Nanos{});
@@ -42,7 +83,10 @@ class ThreadClock {
   const Trace& trace_;
   std::vector<std::optional<Nanos>>& own_;
   std::vector<NodeId> open_;
-  Nanos last_;  // the thread was last seen to begin or end something
+  std::vector<Idle> idle_;   // since the thread last did something, in order of time
+  Nanos idle_until_;         // what is in `idle_` goes up to here
+  bool begins_work_ = true;  // what comes next into `idle_` follows on something
+  std::vector<Interval> waits_;
 };
 
 }  // namespace
@@ -53,7 +97,11 @@ std::optional<Nanos> StatedOwnTime(const Trace& trace, NodeId node) {
   return leaf || trace.info().exclusive_durations ? trace.duration(node) : std::nullopt;
 }
 
-std::optional<HostTimes> HostTimes::Find(const Trace& trace) {
+std::optional<HostTimes> HostTimes::Find(const Trace& trace, std::span<const RecordedWait> waits) {
+  std::unordered_map<NodeId, std::vector<NodeId>> known;
+  for (const RecordedWait& wait : waits) {
+    if (!wait.in_call) known[wait.node].push_back(wait.before);
+  }
   std::vector<NodeId> nodes;
   bool complete = true;
   ForEachNode(trace, [&](NodeId node) {
@@ -81,16 +129,23 @@ std::optional<HostTimes> HostTimes::Find(const Trace& trace) {
     auto& [thread, last] =
         threads.try_emplace(lane, ThreadClock(trace, times.own_), NodeId()).first->second;
     std::optional<Nanos> waited_until;
+    const auto wait_for = [&](NodeId before) {
+      if (!times.Precedes(before, node) || trace.lane_id(before) == lane) return;
+      const Nanos end = *trace.start(before) + *trace.duration(before);
+      waited_until = std::max(waited_until.value_or(end), end);
+    };
     for (size_t i = 0; i < trace.deps(node).size(); ++i) {
-      const NodeId dep = trace.deps(node)[i];
-      if (trace.dep_kinds(node)[i] != DepKind::kSync || !times.Precedes(dep, node)) continue;
-      if (trace.lane_id(dep) == lane) continue;
-      waited_until = std::max(waited_until.value_or(Nanos{INT64_MIN}),
-                              *trace.start(dep) + *trace.duration(dep));
+      if (trace.dep_kinds(node)[i] == DepKind::kSync) wait_for(trace.deps(node)[i]);
+    }
+    if (const auto more = known.find(node); more != known.end()) {
+      std::ranges::for_each(more->second, wait_for);
     }
     thread.Add(node, waited_until);
     times.before_[node.index()] = last;
     last = node;
+  }
+  for (auto& [lane, thread] : threads) {
+    times.waits_.emplace(lane, TimeSet(thread.first.TakeWaits()));
   }
   return times;
 }

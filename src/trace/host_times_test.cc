@@ -1,0 +1,98 @@
+#include "src/trace/host_times.h"
+
+#include <gtest/gtest.h>
+
+#include <span>
+
+#include "src/trace/trace_builder.h"
+
+namespace etude {
+namespace {
+
+constexpr int64_t kUs = 1000;
+
+// Two threads, times in microseconds.
+class Threads {
+ public:
+  NodeId Add(NodeKind kind, const char* name, int64_t begin, int64_t end, bool elsewhere = false) {
+    const StringId thread = builder_.Intern(elsewhere ? "2" : "1");
+    return builder_.AddNode({.source_id = next_++,
+                             .kind = kind,
+                             .place = Place::kHost,
+                             .name = builder_.Intern(name),
+                             .lane = builder_.InternLane({.thread = thread}),
+                             .start = Nanos{begin * kUs},
+                             .duration = Nanos{(end - begin) * kUs}});
+  }
+  void WaitFor(NodeId node, NodeId before) { builder_.AddDep(node, before, DepKind::kSync); }
+  Trace Finish() { return builder_.Finish().value(); }
+
+ private:
+  TraceBuilder builder_;
+  uint64_t next_ = 1;
+};
+
+// A label inside which a thread asks for a collective and waits, as FSDP's do.
+struct Gather {
+  Threads threads;
+  NodeId around = threads.Add(NodeKind::kLabel, "pre_forward", 0, 110);
+  NodeId label = threads.Add(NodeKind::kLabel, "all_gather", 5, 100);
+  NodeId asks = threads.Add(NodeKind::kOperator, "allgather_", 10, 20);
+  NodeId gloo = threads.Add(NodeKind::kCollective, "gloo:all_gather", 15, 90, true);
+  NodeId after = threads.Add(NodeKind::kLabel, "copy_out", 104, 109);
+  NodeId reads = threads.Add(NodeKind::kOperator, "view", 106, 108);
+};
+
+void ExpectGather(const HostTimes& times, const Gather& made) {
+  EXPECT_EQ(times.own(made.label), Nanos{(5 + 10) * kUs}) << "before it asks and after the wait";
+  EXPECT_EQ(times.own(made.around), Nanos{(5 + 4 + 1) * kUs});
+  EXPECT_EQ(times.own(made.asks), Nanos{10 * kUs});
+  EXPECT_EQ(times.own(made.gloo), Nanos{75 * kUs});
+  EXPECT_EQ(times.own(made.after), Nanos{3 * kUs});
+}
+
+TEST(HostTimes, WaitingInALabelThatEndsIsNotItsOwn) {
+  Gather made;
+  made.threads.WaitFor(made.after, made.gloo);
+  const Trace trace = made.threads.Finish();
+  const auto times = HostTimes::Find(trace);
+  ASSERT_TRUE(times);
+  ExpectGather(*times, made);
+  const TimeSet& waits = times->waits().at(trace.lane_id(made.label));
+  ASSERT_EQ(waits.intervals().size(), 1u);
+  EXPECT_EQ(waits.intervals()[0], (Interval{Nanos{20 * kUs}, Nanos{90 * kUs}}));
+  EXPECT_TRUE(times->waits().at(trace.lane_id(made.gloo)).empty());
+}
+
+TEST(HostTimes, WhatBeginsAfterTheWaitDoesNotHideIt) {
+  // Known of the operator, the first after the gap, that began in a label of its own.
+  Gather made;
+  const Trace trace = made.threads.Finish();
+  const RecordedWait wait{.node = made.reads, .before = made.gloo};
+  const auto times = HostTimes::Find(trace, std::span(&wait, 1));
+  ASSERT_TRUE(times);
+  ExpectGather(*times, made);
+}
+
+TEST(HostTimes, WaitingBeginsWithTheLastLabelBefore) {
+  Threads threads;
+  const NodeId around = threads.Add(NodeKind::kOperator, "step", 0, 100);
+  const NodeId gloo = threads.Add(NodeKind::kCollective, "gloo:all_reduce", 5, 60, true);
+  const NodeId label = threads.Add(NodeKind::kLabel, "wait", 40, 70);
+  const NodeId next = threads.Add(NodeKind::kOperator, "aten::add", 80, 90);
+  threads.WaitFor(next, gloo);
+  const Trace trace = threads.Finish();
+  const auto times = HostTimes::Find(trace);
+  ASSERT_TRUE(times);
+  EXPECT_EQ(times->own(around), Nanos{(40 + 10 + 10) * kUs});
+  EXPECT_EQ(times->own(label), Nanos{10 * kUs});
+}
+
+TEST(HostTimes, WithoutStartsNothingIsKnown) {
+  TraceBuilder builder;
+  builder.AddNode({.source_id = 1, .kind = NodeKind::kOperator, .duration = Nanos{5}});
+  EXPECT_FALSE(HostTimes::Find(builder.Finish().value()));
+}
+
+}  // namespace
+}  // namespace etude
