@@ -64,6 +64,11 @@ class Capture:
         notes = finder.notes + notes + facts.compiler_notes()
         if finder.foreign_marks:
             notes = notes + [f"{finder.foreign_marks} step marks of other threads were ignored"]
+        if finder.foreign_calls:
+            notes = notes + [
+                f"{finder.foreign_calls} calls of modules on other threads are no steps: what ran "
+                "of them during the recorded step is part of it"
+            ]
         for signature in table.all():
             signature.recorded = signature is step.signature
         entry = {

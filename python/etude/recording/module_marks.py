@@ -10,7 +10,8 @@ After that only the classes of the outermost modules have a `__call__` of ours.
 from __future__ import annotations
 
 import weakref
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from threading import get_ident
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from .optimizer_marks import compiling_test
 
@@ -38,7 +39,7 @@ class ModuleMarks:
         self._classes: List[Tuple[type, Callable, Optional[Callable]]] = []
         self._original: Optional[Callable] = None
         self._learner: Optional[Callable] = None
-        self._inside = False
+        self._inside: Set[int] = set()  # the threads in an outermost module
 
     def learn(self) -> None:
         """Starts learning which modules are outermost; marks them from their first call on."""
@@ -154,18 +155,19 @@ class ModuleMarks:
             return super(cls, module).__call__(*args, **kwargs)
 
         def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
-            if is_compiling() or marks._inside:
+            thread = get_ident()
+            if is_compiling() or thread in marks._inside:
                 return call_original(module, *args, **kwargs)
             entry = entries.get(id(module))
             if entry is None or entry[1] is None or entry[0]() is not module:
                 return call_original(module, *args, **kwargs)
             if marks.on_enter is not None:
                 marks.on_enter(module)
-            marks._inside = True
+            marks._inside.add(thread)
             try:
                 result = call_original(module, *args, **kwargs)
             finally:
-                marks._inside = False
+                marks._inside.discard(thread)
             marks._on_call(entry[1], module, args, kwargs)
             return result
 

@@ -52,14 +52,16 @@ class StepFinder:
     A step ends with one period of the sequence of optimizers; without optimizers with a
     `profiler.step()` of the program; without that with one period of the sequence of outermost
     module calls. `mark` is an explicit end and takes the place of all. `allowed` is "auto" or the
-    only kind (besides explicit) that counts. Marks of other threads than the first one are ignored
-    and counted in `foreign_marks`. `notes` says in words what was unusual.
+    only kind (besides explicit) that counts. Marks and module calls of other threads than the first
+    one are ignored and counted in `foreign_marks` and `foreign_calls`. `notes` says in words what
+    was unusual.
     """
 
     def __init__(self, torch: Any, allowed: str, listener: StepListener) -> None:
         self.kind = ""
         self.notes: List[str] = []
         self.foreign_marks = 0
+        self.foreign_calls = 0
         self.optimizers = OptimizerMarks(torch, self._optimizer_stepped)
         self.modules = ModuleMarks(torch, self._module_called)
         self.profilers = ProfilerMarks(
@@ -135,7 +137,10 @@ class StepFinder:
         self._mark("optimizer", unit)
 
     def _module_called(self, unit: int, module: Any, args: tuple, kwargs: dict) -> None:
-        if self._closed or (self._thread is not None and self._thread != get_ident()):
+        if self._closed:
+            return
+        if self._thread is not None and self._thread != get_ident():
+            self.foreign_calls += 1
             return
         try:
             label = self.modules.labels[unit]
