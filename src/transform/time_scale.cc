@@ -41,7 +41,7 @@ Result<TimeScale> TimeScale::Parse(std::string_view text) {
     const std::string what(rule.substr(0, equals));
     if (!factor) {
       return MakeError(ErrorCode::kUsage,
-                       fmt::format("--scale: found '{}', expected CLASS=FACTOR as compute=2, with a "
+                       fmt::format("found '{}', expected CLASS=FACTOR as compute=2, with a "
                                    "factor from {} to {}",
                                    rule, kLeastFactor, kMostFactor));
     }
@@ -50,7 +50,7 @@ Result<TimeScale> TimeScale::Parse(std::string_view text) {
     if (what.find("::") == std::string::npos && !std::ranges::count(classes, what)) {
       const std::string near = Nearest(what, classes);
       return MakeError(ErrorCode::kUsage,
-                       fmt::format("--scale: found '{}', expected comm, compute, matrix, host, or an "
+                       fmt::format("found '{}', expected comm, compute, matrix, host, or an "
                                    "operator as aten::mm{}",
                                    what, near.empty() ? "" : "; did you mean " + near + "?"));
     }
@@ -66,7 +66,7 @@ Status TimeScale::AddStraggler(std::string_view text) {
       equals == std::string_view::npos ? std::nullopt : ParseFactor(text.substr(equals + 1), 1);
   if (!rank || *rank < 0 || !factor) {
     return MakeError(ErrorCode::kUsage,
-                     fmt::format("--straggler: found '{}', expected RANK=FACTOR as 1=1.5, with a "
+                     fmt::format("found '{}', expected RANK=FACTOR as 1=1.5, with a "
                                  "factor from 1 to {}",
                                  text, kMostFactor));
   }
