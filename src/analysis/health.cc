@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "src/trace/carried_stats.h"
+#include "src/trace/operator_name.h"
 #include "src/trace/other_process.h"
 #include "src/trace/simulated.h"
 
@@ -25,9 +26,6 @@ namespace {
 std::string Counted(uint64_t count, std::string_view one, std::string_view many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
-
-// PyTorch's observer writes this many elements of a longer list, and nothing says so.
-constexpr size_t kObserverListLimit = 4097;
 
 // Shares above which something is more than a blemish.
 constexpr double kFew = 0.001;
@@ -293,12 +291,11 @@ class Judge {
   }
 
   void JudgeSteps() {
-    constexpr std::string_view kMark = "ProfilerStep#";
     std::set<uint64_t> steps;
     ForEachNode(trace_, [&](NodeId node) {
       std::string_view name = trace_.name(node);
-      if (!name.starts_with(kMark)) return;
-      name.remove_prefix(kMark.size());
+      if (!IsStepMark(name)) return;
+      name.remove_prefix(kStepMark.size());
       uint64_t number = 0;
       const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
       if (error == std::errc()) steps.insert(number);
@@ -307,9 +304,8 @@ class Judge {
     const uint64_t missing = *steps.rbegin() - *steps.begin() + 1 - steps.size();
     if (missing != 0) {
       Say(Verdict::kUsable, "lost_steps",
-          fmt::format("{} between ProfilerStep#{} and #{} {} missing",
-                      Counted(missing, "step", "steps"), *steps.begin(), *steps.rbegin(),
-                      missing == 1 ? "is" : "are"));
+          fmt::format("{} between {}{} and #{} {} missing", Counted(missing, "step", "steps"),
+                      kStepMark, *steps.begin(), *steps.rbegin(), missing == 1 ? "is" : "are"));
     }
   }
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "src/analysis/recorded_step.h"
-#include "src/analysis/tensor_shape.h"
 #include "src/base/hash.h"
 #include "src/trace/stats.h"
 

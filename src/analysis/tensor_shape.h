@@ -33,13 +33,4 @@ DType DTypeOf(const Trace& trace, const TensorUse& use);
 // Whether the value is a storage, of which the file says no more than that.
 bool IsStorage(const Trace& trace, const Value& value);
 
-// Calls `fn(TensorId)` for each tensor in `values`, lists included, in order.
-template <typename Fn>
-void ForEachTensor(const Trace& trace, std::span<const Value> values, Fn& fn) {
-  for (const Value& value : values) {
-    if (value.kind == ValueKind::kTensor) fn(value.as_tensor());
-    if (value.kind == ValueKind::kList) ForEachTensor(trace, trace.values(value.as_list()), fn);
-  }
-}
-
 }  // namespace etude

@@ -10,7 +10,6 @@
 
 #include "src/analysis/activity.h"
 #include "src/analysis/modules.h"
-#include "src/analysis/tensor_shape.h"
 #include "src/base/align.h"
 #include "src/trace/exclusive_times.h"
 

@@ -51,4 +51,10 @@ std::string Printable(std::string_view text) { return Escape(text, /*keep_newlin
 
 std::string PrintableLines(std::string_view text) { return Escape(text, /*keep_newlines=*/true); }
 
+std::string ShellQuoted(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 }  // namespace etude

@@ -11,4 +11,7 @@ std::string Printable(std::string_view text);
 // The same for whole answers: newlines stay.
 std::string PrintableLines(std::string_view text);
 
+// `text` as one word of a shell.
+std::string ShellQuoted(std::string_view text);
+
 }  // namespace etude

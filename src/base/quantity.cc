@@ -1,6 +1,7 @@
 #include "src/base/quantity.h"
 
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <system_error>
@@ -79,14 +80,22 @@ std::optional<int64_t> Parse(std::string_view text, std::span<const UnitRow> uni
   return static_cast<int64_t>(product / scale);
 }
 
-}  // namespace
-
-std::optional<int64_t> ParseWhole(std::string_view text) {
-  int64_t value = 0;
+template <typename Number>
+std::optional<Number> ParseAll(std::string_view text) {
+  Number value = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || stop != end) return std::nullopt;
   return value;
+}
+
+}  // namespace
+
+std::optional<int64_t> ParseWhole(std::string_view text) { return ParseAll<int64_t>(text); }
+
+std::optional<double> ParseDecimal(std::string_view text) {
+  const auto value = ParseAll<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 std::optional<Nanos> ParseTime(std::string_view text) {

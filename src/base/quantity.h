@@ -11,6 +11,9 @@ namespace etude {
 // "12", "-3": a whole number and nothing else; nullopt also out of range.
 std::optional<int64_t> ParseWhole(std::string_view text);
 
+// "1.5", "-2e3": a finite number and nothing else; nullopt also out of range.
+std::optional<double> ParseDecimal(std::string_view text);
+
 // "1.5ms", "20 us", "0": a decimal number and its unit (ns, us, µs, ms, s, min), which only 0 may
 // lack. nullopt for anything else, for what is no whole number of nanoseconds, and out of range.
 std::optional<Nanos> ParseTime(std::string_view text);

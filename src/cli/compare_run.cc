@@ -1,9 +1,7 @@
 #include "src/cli/compare_run.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
-#include <cmath>
 #include <ctime>
 #include <filesystem>
 #include <random>
@@ -13,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "src/base/quantity.h"
 #include "src/cli/compare_certificates.h"
 #include "src/cli/measure_noise.h"
 #include "src/cli/output_files.h"
@@ -460,15 +459,13 @@ Result<std::array<std::string, kStepMetricCount>> MeasureStart(const Subject& su
 Result<double> ParseShare(const std::string& option, std::string_view text) {
   const bool percent = text.ends_with('%');
   const std::string_view digits = percent ? text.substr(0, text.size() - 1) : text;
-  double value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size() || !(value >= 0) ||
-      !std::isfinite(value)) {
+  const auto value = ParseDecimal(digits);
+  if (!value || *value < 0) {
     return MakeError(
         ErrorCode::kUsage,
         fmt::format("{}: found '{}', expected a share such as 8% or 0.08", option, text));
   }
-  return percent ? value / 100 : value;
+  return percent ? *value / 100 : *value;
 }
 
 Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Console& console) {

@@ -351,21 +351,21 @@ Result<ExitCode> InfoCommand::RunFolder(const Console& console, const ReadOption
                                  folder.ranks.size() == 1 ? "" : "s");
   JobHealth job;
   for (const CaptureRank& rank : folder.ranks) {
-    for (const RankInput& input : AllInputs(rank)) {
-      const bool is_pair = !input.device.empty();
-      const RunContext context = is_pair ? console.context().Unwarned() : console.context();
-      ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadRank(input, read, context));
-      RankRun run = RunOfTrace(trace, rank.number());
-      const Health health = JudgeTrace(trace, run);
+    const auto take = [&](const RankInput& input, const Result<Trace>& trace) -> Status {
+      if (!trace) return tl::unexpected<Error>(trace.error());
+      RankRun run = RunOfTrace(*trace, rank.number());
+      const Health health = JudgeTrace(*trace, run);
       job.Add(health, std::move(run), UseOf(input, rank));
-      if (is_pair) continue;  // its files are shown
-      const Summary summary = Summarise(trace);
+      if (!input.device.empty()) return {};  // the files of the pair are shown
+      const Summary summary = Summarise(*trace);
       if (json_) {
-        traces.push_back(TraceJson(input.path, folder.known_rank(rank), trace, summary, health));
+        traces.push_back(TraceJson(input.path, folder.known_rank(rank), *trace, summary, health));
       } else {
-        text += "\n" + TraceText(input.path, trace, summary, health, shown_ops());
+        text += "\n" + TraceText(input.path, *trace, summary, health, shown_ops());
       }
-    }
+      return {};
+    };
+    ETUDE_RETURN_IF_ERROR(ReadAllOf(rank, read, console.context(), take));
   }
   const bool is_job = job.is_job();
   if (is_job) job.Judge();

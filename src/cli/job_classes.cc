@@ -34,7 +34,7 @@ std::string MeshText(const Mesh& mesh) {
 }
 
 // "0-7,12" of `ranks`, which ascend; nullopt if it is no list of them.
-std::optional<std::vector<int64_t>> ChooseRanks(std::string_view list,
+std::optional<std::vector<int64_t>> RanksInList(std::string_view list,
                                                 const std::vector<int64_t>& ranks) {
   std::set<int64_t> chosen;
   while (true) {
@@ -207,7 +207,7 @@ Result<ExitCode> WriteJobRanks(const JobRanksRequest& request, const Console& co
   ETUDE_ASSIGN_OR_RETURN(const Job job, ReadJobFolder(request.folder, context));
   ETUDE_ASSIGN_OR_RETURN(std::vector<int64_t> ranks, RanksOfJobFolder(request.folder, context));
   if (!request.ranks.empty()) {
-    const auto chosen = ChooseRanks(request.ranks, ranks);
+    const auto chosen = RanksInList(request.ranks, ranks);
     if (!chosen) {
       return MakeError(ErrorCode::kUsage,
                        fmt::format("--ranks: found '{}', expected ranks of the job, as in 0-{}",

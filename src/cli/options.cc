@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "src/base/nearest.h"
+#include "src/base/quantity.h"
 
 namespace etude {
 
@@ -67,10 +68,7 @@ int64_t ParseNumber(std::string_view option, const std::string& text, Bounds bou
 }
 
 double ParseReal(std::string_view option, const std::string& text, double above) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_number = error == std::errc() && end == text.data() + text.size();
-  if (is_number && std::isfinite(value) && value > above) return value;
+  if (const auto value = ParseDecimal(text); value && *value > above) return *value;
   throw CLI::ValidationError(
       std::string(option),
       fmt::format("found '{}', expected a number{}", text,

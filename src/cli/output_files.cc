@@ -13,6 +13,7 @@
 
 #include "src/base/quantity.h"
 #include "src/formats/atomic_file.h"
+#include "src/formats/byte_source.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/job_folder.h"
 
@@ -20,6 +21,16 @@ namespace etude {
 
 OutputFormat FormatOf(const std::string& to, const std::string& path) {
   return to.empty() && path == "-" ? OutputFormat::kLinked : ChooseFormat(to, path);
+}
+
+std::string EndingOf(const std::string& path) {
+  const std::filesystem::path name(path);
+  std::string ending = name.extension().string();
+  const auto is_ending = [&](const CompressionEnding& known) { return known.ending == ending; };
+  if (std::ranges::any_of(kCompressionEndings, is_ending)) {
+    ending = name.stem().extension().string();
+  }
+  return ending;
 }
 
 Result<bool> MakeFolder(const std::string& path) {

@@ -17,6 +17,9 @@ namespace etude {
 // As ChooseFormat, but that standard output is linked JSON unless `to` says otherwise.
 OutputFormat FormatOf(const std::string& to, const std::string& path);
 
+// How the name of a file ends, compression aside: ".svg" of "step.svg.gz".
+std::string EndingOf(const std::string& path);
+
 // Makes the folder at `path`, and those above it, where it is not there; says whether it was not.
 Result<bool> MakeFolder(const std::string& path);
 

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/analysis/time_summary.h"
+#include "src/base/printable.h"
 #include "src/base/quantity.h"
 #include "src/base/version.h"
 #include "src/cli/child_process.h"
@@ -22,6 +23,7 @@
 #include "src/cli/interpreter.h"
 #include "src/cli/recording_folder.h"
 #include "src/formats/atomic_file.h"
+#include "src/formats/capture_folder.h"
 #include "src/formats/job_json.h"
 #include "src/report/format.h"
 #include "src/report/json_output.h"
@@ -107,13 +109,6 @@ std::vector<int64_t> MissingRanks(const JobFile& job) {
     if (!job.ranks.contains(rank)) missing.push_back(rank);
   }
   return missing;
-}
-
-// `text` as one word of a shell.
-std::string ShellQuoted(std::string_view text) {
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
 }
 
 class RecordCommand : public Command {

@@ -287,10 +287,16 @@ class ReplayCommand : public Command {
 
   Status ReadScale() {
     if (scale_.empty() && stragglers_.empty()) return {};
-    ETUDE_ASSIGN_OR_RETURN(replay_.scale, TimeScale::Parse(scale_));
+    const auto wrong = [](std::string_view option, const Error& error) {
+      return MakeError(error.code, fmt::format("{}: {}", option, error.message));
+    };
+    Result<TimeScale> scale = TimeScale::Parse(scale_);
+    if (!scale) return wrong("--scale", scale.error());
     for (const std::string& straggler : stragglers_) {
-      ETUDE_RETURN_IF_ERROR(replay_.scale->AddStraggler(straggler));
+      const Status added = scale->AddStraggler(straggler);
+      if (!added) return wrong("--straggler", added.error());
     }
+    replay_.scale = *std::move(scale);
     return {};
   }
 

@@ -20,11 +20,11 @@
 
 #include "src/base/quantity.h"
 #include "src/base/sha256.h"
-#include "src/cli/generate.h"
 #include "src/cli/options.h"
 #include "src/cli/output_files.h"
 #include "src/cli/sim_warnings.h"
 #include "src/cli/stop_signal.h"
+#include "src/cli/sweep_generate.h"
 #include "src/cli/sweep_jobs.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/byte_source.h"
@@ -45,20 +45,6 @@ namespace etude {
 namespace {
 
 constexpr uint64_t kMostSpecBytes = uint64_t{1} << 20;
-
-// Keys of 'generate': what it wants first, and its options but those that a sweep gives itself.
-std::vector<std::string> GenerateKeys() {
-  const std::unique_ptr<Command> generate = MakeGenerateCommand();
-  Options options(generate->name(), generate->summary());
-  generate->Declare(options);
-  std::vector<std::string> keys = {"what", "model"};
-  for (std::string name : options.Names()) {
-    if (name == "output" || name == "to" || name == "json") continue;
-    std::ranges::replace(name, '-', '_');
-    keys.push_back(std::move(name));
-  }
-  return keys;
-}
 
 // Points that are simulated from the same, and thus once.
 struct SweepTask {
@@ -200,7 +186,7 @@ class Sweep {
       if (!cost) return BadInput(fmt::format("{}: {}", point.name, cost.error().message));
       row.cost = *cost;
     }
-    const Result<std::string> job_hash = jobs_.HashOf(point.job, npus);
+    const Result<std::string> job_hash = jobs_.HashOf(point, npus);
     if (!job_hash) return PlacedError(point, job_hash.error());
     std::string programs;
     for (const auto& [type, prefix] : made.collectives) {
@@ -218,24 +204,12 @@ class Sweep {
     return {};
   }
 
-  // Whether there is what a point generates its job from.
-  static Status CheckGenerate(const SweepPoint& point) {
-    const std::vector<std::string>& words = point.job.generate;
-    if (words.empty()) return {};
-    const auto placed = [&](const char* key, const Status& status) -> Status {
-      if (status) return {};
-      return BadInput(fmt::format("{}: {}", point.generate_places.at(key), status.error().message));
-    };
-    ETUDE_RETURN_IF_ERROR(placed("what", CheckGenerateWhat(words[0])));
-    ETUDE_RETURN_IF_ERROR(placed("model", CheckGenerateModel(words[0], words[1])));
-    const auto device = std::ranges::find(words, "--device");
-    if (device == words.end() || device + 1 == words.end()) return {};
-    return placed("device", CheckGenerateDevice(device[1]));
-  }
-
   // Which file of its job a point lacks, where the spec names it.
   static tl::unexpected<Error> PlacedError(const SweepPoint& point, const Error& error) {
-    for (const auto& [path, place] : point.places) {
+    std::map<std::string, std::string> places;
+    if (const auto call = GenerateCallOf(point)) places = call->places;
+    places.insert(point.places.begin(), point.places.end());
+    for (const auto& [path, place] : places) {
       if (std::filesystem::exists(path) || std::filesystem::exists(path + ".0.et")) continue;
       return MakeError(error.code, fmt::format("{}: {}", place, error.message));
     }

@@ -23,6 +23,7 @@
 #include "src/cli/group_ranks.h"
 #include "src/cli/installation.h"
 #include "src/cli/output_files.h"
+#include "src/cli/sweep_generate.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/byte_source.h"
 #include "src/formats/capture_folder.h"
@@ -153,16 +154,18 @@ Status SweepJobs::Add(const std::string& name, const std::string& file, std::str
   return AddFile(name, file, console_.context().limits, listing);
 }
 
-Result<std::string> SweepJobs::HashOf(const SweepJobSource& source, int64_t npus) {
+Result<std::string> SweepJobs::HashOf(const SweepPoint& point, int64_t npus) {
+  const SweepJobSource& source = point.job;
   std::string& hash = hashes_[{source, npus}];
   if (!hash.empty()) return hash;
   if (source.generate.empty()) {
     ETUDE_ASSIGN_OR_RETURN(hash, HashFiles(source, npus));
     return hash;
   }
+  ETUDE_ASSIGN_OR_RETURN(const GenerateCall call, GenerateCallOf(point));
   std::string text = "generate\n";
-  for (const std::string& word : source.generate) {
-    if (std::ranges::find(source.files, word) == source.files.end()) {
+  for (const std::string& word : call.words) {
+    if (!call.places.contains(word)) {
       text += word + "\n";
     } else {
       ETUDE_RETURN_IF_ERROR(Add("", word, text));
@@ -248,9 +251,9 @@ Result<std::shared_ptr<const SimJob>> SweepJobs::Read(const SweepPoint& point,
 
 Result<std::string> SweepJobs::Generate(const SweepPoint& point, const std::string& hash,
                                         const RunContext& context) {
-  const SweepJobSource& source = point.job;
+  ETUDE_ASSIGN_OR_RETURN(const GenerateCall call, GenerateCallOf(point));
   const std::string folder = FolderOf(hash);
-  const bool has_classes = HasClasses(source.generate.front());
+  const bool has_classes = HasClasses(call.words.front());
   const std::string path = has_classes ? folder : fmt::format("{}/{}", folder, kGeneratedPrefix);
   if (fs::exists(folder)) {
     if (IsWhole(folder, hash)) return path;
@@ -264,7 +267,7 @@ Result<std::string> SweepJobs::Generate(const SweepPoint& point, const std::stri
                          JobInMaking::Begin(jobs, fs::path(folder).filename().string()));
   const std::string made = making.folder();
   std::vector<std::string> words = {ProgramPath(), "generate"};
-  words.insert(words.end(), source.generate.begin(), source.generate.end());
+  words.insert(words.end(), call.words.begin(), call.words.end());
   words.insert(words.end(),
                {"-o", has_classes ? made : fmt::format("{}/{}", made, kGeneratedPrefix)});
   if (has_classes) words.insert(words.end(), {"--to", "classes"});

@@ -29,7 +29,7 @@ class SweepJobs {
       : folder_(std::move(folder)), console_(console) {}
 
   // What is in the job's files, or what it is generated from, as a hash. Not thread-safe.
-  Result<std::string> HashOf(const SweepJobSource& source, int64_t npus);
+  Result<std::string> HashOf(const SweepPoint& point, int64_t npus);
 
   // The files whose content is in these hashes.
   const std::set<std::string>& files() const { return files_; }

@@ -12,6 +12,7 @@
 #include "src/cli/job_health.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/job_folder.h"
+#include "src/formats/read_trace.h"
 #include "src/report/format.h"
 #include "src/report/health_output.h"
 #include "src/report/json_output.h"
@@ -88,7 +89,7 @@ class Validation {
   // A trace, or the folder of a job.
   void Add(const std::string& path) {
     if (path == "-" || !IsFolder(path)) {
-      return inputs_.push_back({.traces = {.path = path, .device = {}}});
+      return inputs_.push_back({.path = path});
     }
     const Result<CaptureFolder> folder = ListCaptureFolder(path, console_.context());
     if (!folder) return PassOver(path, folder.error());
@@ -98,20 +99,26 @@ class Validation {
       if (!job) return PassOver(path, job.error());
     }
     for (const CaptureRank& rank : folder->ranks) {
-      for (RankInput& traces : AllInputs(rank)) {
-        const TraceUse use = UseOf(traces, rank);
-        inputs_.push_back({.traces = std::move(traces),
-                           .job = jobs_.size(),
-                           .rank = rank.number(),
-                           .use = use,
-                           .is_one_of_several = folder->ranks.size() > 1});
-      }
+      inputs_.push_back(
+          {.rank = rank, .job = jobs_.size(), .is_one_of_several = folder->ranks.size() > 1});
     }
     jobs_.emplace_back(path, JobHealth());
   }
 
   ExitCode Run() {
-    for (const Input& input : inputs_) ValidateInput(input);
+    const ReadOptions read{.strict = console_.strict()};
+    const RunContext& context = console_.context();
+    for (const Input& input : inputs_) {
+      const auto take = [&](const RankInput& traces, const Result<Trace>& trace) -> Status {
+        ValidateTrace(input, traces, trace);
+        return {};
+      };
+      if (input.rank) {
+        (void)ReadAllOf(*input.rank, read, context, take);
+      } else if (!unread_.contains(input.path)) {
+        (void)take({.path = input.path, .device = {}}, ReadTrace(input.path, read, context));
+      }
+    }
     Json jobs = JudgeJobs();
     if (as_json_) {
       Json json = {{"format", "etude-validate"}, {"version", 1}, {"valid", valid_ && all_read_}};
@@ -124,11 +131,11 @@ class Validation {
   }
 
  private:
+  // A trace, or the traces of a rank of a folder.
   struct Input {
-    RankInput traces;
-    std::optional<size_t> job;  // the folder's that it is in
-    int64_t rank = 0;
-    TraceUse use;                    // in the job
+    std::string path;  // of the trace
+    std::optional<CaptureRank> rank;
+    size_t job = 0;                  // of the folder
     bool is_one_of_several = false;  // ranks, of which a verdict follows
   };
 
@@ -139,24 +146,23 @@ class Validation {
     all_read_ = false;
   }
 
-  void ValidateInput(const Input& input) {
-    const bool is_pair = !input.traces.device.empty();
-    if (unread_.contains(input.traces.path) || unread_.contains(input.traces.device)) return;
-    const Result<Trace> trace =
-        ReadRank(input.traces, ReadOptions{.strict = console_.strict()},
-                 is_pair ? console_.context().Unwarned() : console_.context());
+  void ValidateTrace(const Input& input, const RankInput& traces, const Result<Trace>& trace) {
+    const bool is_pair = !traces.device.empty();
+    if (unread_.contains(traces.path) || unread_.contains(traces.device)) return;
     if (!trace) {
-      unread_.insert(input.traces.path);
-      return PassOver(NameOf(input.traces), trace.error());
+      unread_.insert(traces.path);
+      return PassOver(NameOf(traces), trace.error());
     }
-    RankRun run = RunOfTrace(*trace, input.rank);
-    const Validated verdict{.input = input.traces,
+    RankRun run = RunOfTrace(*trace, input.rank ? input.rank->number() : 0);
+    const Validated verdict{.input = traces,
                             .nodes = trace->node_count(),
                             .findings = is_pair ? ValidatePair(*trace) : Validate(*trace),
                             .health = JudgeTrace(*trace, run),
                             .says_health = !input.is_one_of_several};
     valid_ = valid_ && verdict.valid();
-    if (input.job) jobs_[*input.job].second.Add(verdict.health, std::move(run), input.use);
+    if (input.rank) {
+      jobs_[input.job].second.Add(verdict.health, std::move(run), UseOf(traces, *input.rank));
+    }
     // Of a pair only what the traces do not show one by one; of several ranks the job's verdict has
     // it.
     const bool is_worse = verdict.says_health && verdict.health.verdict() == Verdict::kDontTrust;

@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "src/analysis/tensor_shape.h"
 #include "src/compose/retype.h"
 #include "src/trace/trace_builder.h"
 #include "src/transform/rewrite.h"

@@ -6,14 +6,13 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <utility>
 #include <vector>
 
+#include "src/base/ascii.h"
 #include "src/formats/byte_source.h"
 
 namespace etude {
@@ -23,15 +22,16 @@ constexpr size_t kWriteBufferBytes = size_t{256} << 10;
 constexpr int kGzipLevel = 6;
 constexpr int kZstdLevel = 3;
 
+const CompressionEnding* FindEnding(std::string_view path) {
+  for (const CompressionEnding& known : kCompressionEndings) {
+    if (EndsWithNoCase(path, known.ending)) return &known;
+  }
+  return nullptr;
+}
+
 Compression CompressionOfName(std::string_view path) {
-  const auto ends_with = [path](std::string_view ending) {
-    const auto same = [](unsigned char a, char b) { return std::tolower(a) == b; };
-    return path.size() >= ending.size() &&
-           std::ranges::equal(path.substr(path.size() - ending.size()), ending, same);
-  };
-  if (ends_with(".gz")) return Compression::kGzip;
-  if (ends_with(".zst")) return Compression::kZstd;
-  return Compression::kNone;
+  const CompressionEnding* found = FindEnding(path);
+  return found == nullptr ? Compression::kNone : found->compression;
 }
 
 // An open file that is closed with its owner.
@@ -211,6 +211,11 @@ std::string Target(const std::string& path) {
 
 bool IsCompressedName(std::string_view path) {
   return CompressionOfName(path) != Compression::kNone;
+}
+
+std::string_view CompressionEndingOf(std::string_view path) {
+  const CompressionEnding* found = FindEnding(path);
+  return found == nullptr ? std::string_view() : found->ending;
 }
 
 class AtomicFile::Impl {

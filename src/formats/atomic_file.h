@@ -11,6 +11,8 @@ namespace etude {
 
 // Whether a file of this name is written compressed: it ends in .gz or .zst.
 bool IsCompressedName(std::string_view path);
+// That ending, in small letters; "" of other names.
+std::string_view CompressionEndingOf(std::string_view path);
 
 // A file that appears under its name complete or not at all: what is written goes to a temporary
 // file in the same folder, which Commit renames; without Commit it is removed. Where the file

@@ -16,6 +16,14 @@ namespace etude {
 enum class Compression : uint8_t { kNone, kGzip, kZstd };
 std::string_view Name(Compression compression);
 
+// How the names of compressed files end.
+struct CompressionEnding {
+  std::string_view ending;
+  Compression compression;
+};
+inline constexpr CompressionEnding kCompressionEndings[] = {{".gz", Compression::kGzip},
+                                                            {".zst", Compression::kZstd}};
+
 // What a beginning of at least four bytes is compressed with. A gzip member in a gzip member is
 // data: only one layer is undone.
 Compression DetectCompression(std::string_view beginning);

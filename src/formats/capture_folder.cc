@@ -29,16 +29,17 @@ std::string_view DigitsAt(std::string_view text, size_t begin) {
   return text.substr(begin, end - begin);
 }
 
-// `name` without the endings of traces and compressions.
-std::string_view Stem(std::string_view name) {
-  for (const std::string_view ending : {".gz", ".zst", ".json", ".etude", ".et", ".trace", ".pt"}) {
+std::string_view WithoutCompression(std::string_view name) {
+  for (const auto& [ending, compression] : kCompressionEndings) {
     if (name.ends_with(ending)) name.remove_suffix(ending.size());
   }
   return name;
 }
 
-std::string_view WithoutCompression(std::string_view name) {
-  for (const std::string_view ending : {".gz", ".zst"}) {
+// `name` without the endings of traces and compressions.
+std::string_view Stem(std::string_view name) {
+  name = WithoutCompression(name);
+  for (const std::string_view ending : {".json", ".etude", ".et", ".trace", ".pt"}) {
     if (name.ends_with(ending)) name.remove_suffix(ending.size());
   }
   return name;

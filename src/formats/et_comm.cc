@@ -52,23 +52,6 @@ std::optional<size_t> FindName(std::span<const Value> inputs) {
   return std::nullopt;
 }
 
-bool HasRoot(std::string_view collective) {
-  switch (CollectiveFromName(collective).value_or(CollectiveType::kUnknown)) {
-    case CollectiveType::kReduce:
-    case CollectiveType::kGather:
-    case CollectiveType::kScatter:
-    case CollectiveType::kBroadcast: return true;
-    case CollectiveType::kUnknown:
-    case CollectiveType::kAllReduce:
-    case CollectiveType::kAllGather:
-    case CollectiveType::kAllToAll:
-    case CollectiveType::kReduceScatter:
-    case CollectiveType::kReduceScatterBlock:
-    case CollectiveType::kBarrier: return false;
-  }
-  return false;
-}
-
 }  // namespace
 
 void EtCommReader::Add(NodeId node, const NodeRow& row, CommFacts facts) {
@@ -235,7 +218,7 @@ void EtCommReader::ReadRank(const Value& value, CommFacts& facts) const {
     if (!facts.destination) facts.destination = value.as_int();
   } else if (point_to_point == NodeKind::kRecv) {
     if (!facts.source) facts.source = value.as_int();
-  } else if (HasRoot(facts.name)) {
+  } else if (HasRoot(CollectiveFromName(facts.name).value_or(CollectiveType::kUnknown))) {
     facts.root = value.as_int();
   }
 }

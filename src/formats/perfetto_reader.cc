@@ -18,6 +18,7 @@
 #include "src/formats/perfetto_sequence.h"
 #include "src/formats/perfetto_tracks.h"
 #include "src/formats/perfetto_wire.h"
+#include "src/trace/operator_name.h"
 
 namespace etude {
 namespace {
@@ -44,12 +45,9 @@ struct UsualCategory {
   std::string_view category;
 };
 constexpr UsualCategory kUsualCategories[] = {
-    {"cuda_sync_kind", "", "cuda_sync"},
-    {"stream", "Memcpy", "gpu_memcpy"},
-    {"stream", "Memset", "gpu_memset"},
-    {"stream", "", "kernel"},
-    {"cbid", "", "cuda_runtime"},
-    {"Record function id", "ProfilerStep#", "user_annotation"},
+    {"cuda_sync_kind", "", "cuda_sync"},  {"stream", "Memcpy", "gpu_memcpy"},
+    {"stream", "Memset", "gpu_memset"},   {"stream", "", "kernel"},
+    {"cbid", "", "cuda_runtime"},         {"Record function id", kStepMark, "user_annotation"},
     {"Record function id", "", "cpu_op"},
 };
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "src/base/printable.h"
 #include "src/base/version.h"
 #include "src/formats/json_document.h"
 #include "src/report/format.h"
@@ -168,13 +169,7 @@ std::string ShellLine(const std::vector<std::string>& words) {
       return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
              kPlain.find(c) != std::string_view::npos;
     });
-    if (plain) {
-      line += word;
-      continue;
-    }
-    line += '\'';
-    for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    line += '\'';
+    line += plain ? word : ShellQuoted(word);
   }
   return line;
 }

@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "src/analysis/tensor_shape.h"
-
 namespace etude {
 namespace {
 

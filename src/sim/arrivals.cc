@@ -58,8 +58,7 @@ int64_t Arrivals::MembersOf(const Place& place) const {
 }
 
 bool Arrivals::IsSource(int64_t rank, const SimNode& node) const {
-  const CollectiveType type = node.collective;
-  if (type != CollectiveType::kBroadcast && type != CollectiveType::kScatter) return false;
+  if (!IsFromRoot(node.collective)) return false;
   const Circle circle = CircleOf(RankAt(rank), node);
   const auto group = workload_.groups.find(RankAt(rank).GroupOf(node));
   int64_t root = node.root;

@@ -166,8 +166,7 @@ class AstraPhases final : public SimCollectiveModel {
   void MakeTrees(const CollectiveCall& call, int64_t bytes, QueueTurns& turns,
                  std::vector<CollectivePhase>& phases) const {
     const Travel& travel = input_.travel;
-    const bool down =
-        call.type == CollectiveType::kBroadcast || call.type == CollectiveType::kScatter;
+    const bool down = IsFromRoot(call.type);
     const auto is_at_root = [&](size_t dim) {
       return travel.Coordinate(call.place, dim) == travel.Coordinate(call.root, dim);
     };

@@ -1,7 +1,5 @@
 #include "src/sim/fault_text.h"
 
-#include <charconv>
-#include <cmath>
 #include <optional>
 #include <string>
 
@@ -11,14 +9,6 @@
 
 namespace etude {
 namespace {
-
-std::optional<double> Factor(std::string_view text) {
-  double value = 0;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (end.ec != std::errc() || end.ptr != text.data() + text.size()) return std::nullopt;
-  if (!std::isfinite(value)) return std::nullopt;
-  return value;
-}
 
 std::optional<SlowLink> LinkOf(std::string_view text) {
   const size_t colon = text.find(':');
@@ -40,7 +30,7 @@ std::optional<SlowLink> LinkOf(std::string_view text) {
     link.latency = static_cast<double>(latency->count);
     share = share.substr(0, plus);
   }
-  const std::optional<double> value = Factor(share);
+  const std::optional<double> value = ParseDecimal(share);
   if (!value || !(*value > 0) || *value > 1) return std::nullopt;
   link.share = *value;
   return link;
@@ -63,7 +53,7 @@ Status AddStragglers(std::string_view text, SimMachine& machine) {
   return ForEachWord(text, [&](std::string_view word) -> Status {
     const size_t colon = word.find(':');
     const std::optional<int64_t> rank = ParseWhole(word.substr(0, colon));
-    const auto factor = colon == word.npos ? std::nullopt : Factor(word.substr(colon + 1));
+    const auto factor = colon == word.npos ? std::nullopt : ParseDecimal(word.substr(colon + 1));
     if (!rank || *rank < 0 || !factor || !(*factor > 0)) {
       return BadInput(fmt::format(
           "found '{}', expected a rank and how many times as long it computes, as in 3:1.5", word));

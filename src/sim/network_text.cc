@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "src/base/ascii.h"
+
 namespace etude {
 namespace {
 
@@ -15,10 +17,8 @@ tl::unexpected<Error> Missing(std::string_view dim, std::string_view what) {
   return BadInput(fmt::format("found '{}' without {}, expected {}", dim, what, kExample));
 }
 
-// Without blanks around it.
-std::string_view Trimmed(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-  return text.substr(0, text.find_last_not_of(' ') + 1);
+std::string_view WithoutSpaces(std::string_view text) {
+  return Trimmed(text, [](char c) { return c == ' '; });
 }
 
 // Takes the first dimension, up to the blank before the next one.
@@ -27,7 +27,7 @@ std::string_view TakeDim(std::string_view& dims) {
   while (end < dims.size() && !IsNetworkOfDims(dims.substr(end))) end = dims.find(' ', end + 1);
   const std::string_view dim = dims.substr(0, end);
   dims.remove_prefix(dim.size());
-  return Trimmed(dim);
+  return WithoutSpaces(dim);
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ Result<std::string> NetworkOfDims(std::string_view dims) {
                                {"", "a latency"}};
   std::string lists[std::size(kFields)];
   while (!dims.empty()) {
-    dims = Trimmed(dims);
+    dims = WithoutSpaces(dims);
     const std::string_view dim = TakeDim(dims);
     if (dim.empty()) continue;
     std::string_view rest = dim;
@@ -68,7 +68,7 @@ Result<std::string> NetworkOfDims(std::string_view dims) {
       const size_t end = mark.empty() ? rest.size() : rest.find(mark);
       if (end == std::string_view::npos || (mark.empty() && end == 0)) return Missing(dim, missing);
       lists[i] +=
-          fmt::format("{}\"{}\"", lists[i].empty() ? "" : ", ", Trimmed(rest.substr(0, end)));
+          fmt::format("{}\"{}\"", lists[i].empty() ? "" : ", ", WithoutSpaces(rest.substr(0, end)));
       rest.remove_prefix(end + mark.size());
     }
   }

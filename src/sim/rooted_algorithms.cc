@@ -6,10 +6,6 @@
 namespace etude {
 namespace {
 
-bool GoesDown(CollectiveType type) {
-  return type == CollectiveType::kBroadcast || type == CollectiveType::kScatter;
-}
-
 // By its number, which counts members from the root on: a rank has the numbers up to its lowest bit
 // below it, the root all.
 class BinomialPlace {
@@ -60,7 +56,7 @@ class BinomialPlace {
 
 void BinomialTreeAlgorithm::Start(CollectiveStream& stream, StreamActions& actions) const {
   const BinomialPlace place(stream.phase);
-  const bool down = GoesDown(stream.phase.type);
+  const bool down = IsFromRoot(stream.phase.type);
   const int64_t children = place.Children();
   stream.exchange.left = down ? 1 : std::max<int64_t>(1, children);
   stream.exchange.received = 0;
@@ -76,17 +72,17 @@ void BinomialTreeAlgorithm::MessageCame(CollectiveStream& stream, StreamActions&
   const CollectivePhase& phase = stream.phase;
   const BinomialPlace place(phase);
   const bool last = ++stream.exchange.received == place.Children();
-  actions.Handle(
-      stream, {.bytes = phase.bytes,
-               .came = true,
-               .reduces = phase.type == CollectiveType::kReduce,
-               .goes_on = GoesDown(phase.type) ? place.Children() > 0 : last && !place.is_root()});
+  actions.Handle(stream, {.bytes = phase.bytes,
+                          .came = true,
+                          .reduces = phase.type == CollectiveType::kReduce,
+                          .goes_on = IsFromRoot(phase.type) ? place.Children() > 0
+                                                            : last && !place.is_root()});
 }
 
 void BinomialTreeAlgorithm::Handled(CollectiveStream& stream, StreamActions& actions) const {
   if (--stream.exchange.left > 0) return;
   const BinomialPlace place(stream.phase);
-  if (GoesDown(stream.phase.type)) {
+  if (IsFromRoot(stream.phase.type)) {
     place.ForEachChild(
         [&](int64_t child, int64_t bytes) { actions.Send(stream, child, bytes, 0); });
   } else if (!place.is_root()) {

@@ -3,13 +3,13 @@
 #include <protozero/pbf_reader.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
 
+#include "src/base/quantity.h"
 #include "src/formats/chakra_attr.h"
 #include "src/formats/protobuf.h"
 
@@ -40,11 +40,9 @@ std::vector<std::string_view> TensorsOf(const Trace& trace, NodeId node, std::st
 
 std::optional<int64_t> SizeOf(std::string_view text) {
   constexpr double kMost = 1e15;
-  double size = 0;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), size);
-  if (end.ec != std::errc() || end.ptr != text.data() + text.size()) return std::nullopt;
-  if (!(size >= 0 && size <= kMost)) return std::nullopt;
-  return static_cast<int64_t>(size);
+  const auto size = ParseDecimal(text);
+  if (!size || *size < 0 || *size > kMost) return std::nullopt;
+  return static_cast<int64_t>(*size);
 }
 
 struct TensorLife {

@@ -122,6 +122,10 @@ Json ParseAgain(const std::string& text) {
 
 }  // namespace
 
+std::string SweepPoint::PathOf(const std::string& file) const {
+  return file.starts_with('/') ? file : folder + file;
+}
+
 Result<SweepMachine> MachineOf(const SweepPoint& point) {
   SweepMachine made;
   const Json& json = point.machine;
@@ -174,7 +178,8 @@ SweepPlanner::SweepPlanner(const SweepSpec& spec, std::string path, Limits limit
     : spec_(spec), path_(std::move(path)), folder_(FolderOf(path_)), limits_(limits) {}
 
 Result<SweepPoint> SweepPlanner::PointAt(size_t index) {
-  SweepPoint point{.machine = {{"model", "astra-sim-2.0"},
+  SweepPoint point{.folder = folder_,
+                   .machine = {{"model", "astra-sim-2.0"},
                                {"network", Json::object()},
                                {"system", Json::object()},
                                {"memory", Json::object()},
@@ -184,7 +189,6 @@ Result<SweepPoint> SweepPlanner::PointAt(size_t index) {
                                {"injection_scale", 1},
                                {"straggler", "none"},
                                {"slow_link", "none"}}};
-  generate_ = Json::object();
   const std::vector<size_t> choices = spec_.ChoicesOf(index);
   point.name = fmt::format("{}: point {}", path_, index + 1);
   for (size_t i = 0; i < choices.size(); ++i) {
@@ -210,7 +214,9 @@ Result<SweepPoint> SweepPlanner::PointAt(size_t index) {
       ETUDE_RETURN_IF_ERROR(Apply(setting, point));
     }
   }
-  ETUDE_RETURN_IF_ERROR(ReadGenerate(point));
+  if (point.job.path.empty() && point.job.generate.empty()) {
+    return BadInput(fmt::format("{}: has no job, expected 'job' or 'generate'", point.name));
+  }
   FillDims(point.machine);
   return point;
 }
@@ -218,16 +224,16 @@ Result<SweepPoint> SweepPlanner::PointAt(size_t index) {
 Status SweepPlanner::Apply(const SweepSetting& setting, SweepPoint& point) {
   const std::string& key = setting.path[0];
   if (key == "job") {
-    point.job.path = PathOf(setting.value.get<std::string>());
+    point.job.path = point.PathOf(setting.value.get<std::string>());
     point.places = {{point.job.path, PlacedKey(setting)}};
-    generate_.clear();
+    point.job.generate.clear();
     point.generate_places.clear();
   } else if (key == "compute") {
     point.job.compute = setting.value.get<std::string>();
   } else if (key == "fill_ranks") {
     point.job.fill_ranks = setting.value.get<bool>();
   } else if (key == "groups") {
-    point.job.groups = PathOf(setting.value.get<std::string>());
+    point.job.groups = point.PathOf(setting.value.get<std::string>());
     point.places[point.job.groups] = PlacedKey(setting);
   } else if (key == "generate") {
     point.places.erase(point.job.path);
@@ -236,10 +242,10 @@ Status SweepPlanner::Apply(const SweepSetting& setting, SweepPoint& point) {
       return BadInput(fmt::format("{}: {}: expected an option of 'etude generate'", point.name,
                                   fmt::join(setting.path, ".")));
     }
-    generate_[setting.path[1]] = setting.value;
+    point.job.generate[setting.path[1]] = setting.value;
     point.generate_places[setting.path[1]] = PlacedKey(setting);
   } else {
-    const Status applied = ApplyToMachine(setting, point.machine);
+    const Status applied = ApplyToMachine(setting, point);
     if (!applied && applied.error().code == ErrorCode::kBadInput) {
       return BadInput(fmt::format("{}: {}", point.name, applied.error().message));
     }
@@ -248,7 +254,8 @@ Status SweepPlanner::Apply(const SweepSetting& setting, SweepPoint& point) {
   return {};
 }
 
-Status SweepPlanner::ApplyToMachine(const SweepSetting& setting, Json& machine) {
+Status SweepPlanner::ApplyToMachine(const SweepSetting& setting, SweepPoint& point) {
+  Json& machine = point.machine;
   const std::string& key = setting.path[0];
   const bool is_section = key == "network" || key == "system" || key == "memory";
   if (key == "network" && setting.path.size() == 1) {
@@ -263,7 +270,7 @@ Status SweepPlanner::ApplyToMachine(const SweepSetting& setting, Json& machine) 
     }
   }
   if (is_section && setting.path.size() == 1) {
-    ETUDE_ASSIGN_OR_RETURN(machine[key], ReadSection(setting));
+    ETUDE_ASSIGN_OR_RETURN(machine[key], ReadSection(setting, point));
     return {};
   }
   Json* at = &machine;
@@ -271,7 +278,7 @@ Status SweepPlanner::ApplyToMachine(const SweepSetting& setting, Json& machine) 
   const std::string& last = setting.path.back();
   if (setting.path.size() <= 2) {
     (*at)[last] = setting.value;
-    if (last.ends_with(kCustom)) FindPrograms(folder_, (*at)[last]);
+    if (last.ends_with(kCustom)) FindPrograms(point.folder, (*at)[last]);
     return {};
   }
   // A dimension's value: "network.bandwidth.1".
@@ -293,9 +300,9 @@ std::vector<std::string> SweepPlanner::files() const {
   return paths;
 }
 
-Result<Json> SweepPlanner::ReadSection(const SweepSetting& setting) {
+Result<Json> SweepPlanner::ReadSection(const SweepSetting& setting, const SweepPoint& point) {
   const std::string& section = setting.path[0];
-  const std::string path = PathOf(setting.value.get<std::string>());
+  const std::string path = point.PathOf(setting.value.get<std::string>());
   const auto [found, is_new] = files_.emplace(std::pair(section, path), Json());
   if (!is_new) return found->second;
   const Result<std::string> read = ReadWholeFile(path, limits_);
@@ -319,47 +326,6 @@ Result<Json> SweepPlanner::ReadSection(const SweepSetting& setting) {
     found->second = ParseAgain(text);
   }
   return found->second;
-}
-
-// generate = { what = "llm", model = "llama-3-8b", dp = 8, clip = true }. Files are those of models
-// and devices in TOML, models in text and measured times.
-Status SweepPlanner::ReadGenerate(SweepPoint& point) const {
-  if (generate_.empty()) {
-    if (!point.job.path.empty()) return {};
-    return BadInput(fmt::format("{}: has no job, expected 'job' or 'generate'", point.name));
-  }
-  for (const char* key : {"what", "model"}) {
-    if (generate_.contains(key) && generate_[key].is_string()) continue;
-    return BadInput(fmt::format("{}: generate has no '{}', which it needs", point.name, key));
-  }
-  const auto what = generate_["what"].get<std::string>();
-  const auto word_of = [&](const std::string& key) {
-    const Json& value = generate_[key];
-    std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-    const bool is_file = key == "measured" || (key == "model" && what == "text") ||
-                         ((key == "model" || key == "device") && text.ends_with(".toml"));
-    if (!is_file) return text;
-    point.places[PathOf(text)] = point.generate_places.at(key);
-    return point.job.files.emplace_back(PathOf(text));
-  };
-  std::vector<std::string>& words = point.job.generate;
-  words = {what, word_of("model")};
-  for (const auto& [key, value] : generate_.items()) {
-    if (key == "what" || key == "model") continue;
-    std::string option = (key.size() == 1 ? "-" : "--") + key;
-    std::ranges::replace(option, '_', '-');
-    if (value.is_boolean()) {
-      if (value.get<bool>()) words.push_back(option);
-      continue;
-    }
-    words.push_back(option);
-    words.push_back(word_of(key));
-  }
-  return {};
-}
-
-std::string SweepPlanner::PathOf(const std::string& name) const {
-  return name.starts_with('/') ? name : folder_ + name;
 }
 
 }  // namespace etude

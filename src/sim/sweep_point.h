@@ -17,14 +17,13 @@
 
 namespace etude {
 
-// Where the job of a point comes from: a path, or the words of `etude generate`.
+// Where the job of a point comes from: a path, or what is said of how it is generated.
 struct SweepJobSource {
   std::string path;                   // from where the program runs; "": generated
   std::string groups;                 // file of the ranks of groups; "": none is said
   std::string compute = "durations";  // of recorded traces; or "flops"
   bool fill_ranks = false;
-  std::vector<std::string> generate;  // "llm", "llama-3-8b", "--dp", "8" …
-  std::vector<std::string> files;     // that these words name
+  std::map<std::string, nlohmann::json> generate;  // by key, as written; empty: not generated
 
   friend auto operator<=>(const SweepJobSource&, const SweepJobSource&) = default;
 };
@@ -33,13 +32,17 @@ struct SweepJobSource {
 struct SweepPoint {
   std::vector<std::string> labels;  // by axis: what it says
   std::string name;                 // "point 3 (network.bandwidth 50GB/s)"
+  std::string folder;               // of the spec, with a slash; "": the working folder
   SweepJobSource job;
   // What the job's files and folders are called where the spec names them: "sweep.toml:3:7: job".
   std::map<std::string, std::string> places;
-  std::map<std::string, std::string> generate_places;  // of `generate`, by its keys
+  std::map<std::string, std::string> generate_places;  // by the keys of `generate`
   // All that the machine is made of, without a file: "network", "system", "memory" as in
   // ASTRA-sim's files, and what is said beside them.
   nlohmann::json machine;
+
+  // The path of a file that the spec names.
+  std::string PathOf(const std::string& file) const;
 };
 
 // The machine of a point, and what the names of the files of its custom collectives begin with.
@@ -69,17 +72,14 @@ class SweepPlanner {
 
  private:
   Status Apply(const SweepSetting& setting, SweepPoint& point);
-  Status ApplyToMachine(const SweepSetting& setting, nlohmann::json& machine);
-  Result<nlohmann::json> ReadSection(const SweepSetting& setting);
-  Status ReadGenerate(SweepPoint& point) const;
-  std::string PathOf(const std::string& name) const;
+  Status ApplyToMachine(const SweepSetting& setting, SweepPoint& point);
+  Result<nlohmann::json> ReadSection(const SweepSetting& setting, const SweepPoint& point);
 
   const SweepSpec& spec_;
   std::string path_;
   std::string folder_;  // of the spec, with a slash; "": the working folder
   Limits limits_;
   std::map<std::pair<std::string, std::string>, nlohmann::json> files_;  // by section and path
-  nlohmann::json generate_;  // of the point that is made
 };
 
 }  // namespace etude

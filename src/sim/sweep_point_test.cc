@@ -128,11 +128,14 @@ TEST_F(SweepPointTest, GeneratedJobs) {
       "base.generate = { what = 'llm', model = 'mine.toml', dp = 4, micro_batches = 8, clip = true,"
       " keep_ends = false, device = 'h100-sxm' }\n[grid]\ngenerate.dp = [2]\n");
   ASSERT_TRUE(point) << point.error().message;
-  const std::string model = (folder_ / "mine.toml").string();
-  EXPECT_EQ(point->job.generate,
-            (std::vector<std::string>{"llm", model, "--clip", "--device", "h100-sxm", "--dp", "2",
-                                      "--micro-batches", "8"}));
-  EXPECT_EQ(point->job.files, std::vector<std::string>{model});
+  EXPECT_EQ(point->job.generate, (std::map<std::string, PointJson>{{"what", "llm"},
+                                                                   {"model", "mine.toml"},
+                                                                   {"dp", 2},
+                                                                   {"micro_batches", 8},
+                                                                   {"clip", true},
+                                                                   {"keep_ends", false},
+                                                                   {"device", "h100-sxm"}}));
+  EXPECT_EQ(point->PathOf("mine.toml"), (folder_ / "mine.toml").string());
   // What is said later of where the job is from takes the place of what was said.
   const auto path = PointOf("base.generate = { what = 'llm' }\n[grid]\njob = ['a']\n");
   ASSERT_TRUE(path) << path.error().message;
@@ -160,8 +163,6 @@ TEST_F(SweepPointTest, FaultsOfMachines) {
 TEST_F(SweepPointTest, SaysWhatIsWrong) {
   EXPECT_EQ(ErrorOf("grid.queues = [1]"),
             "s.toml: point 1 (queues 1): has no job, expected 'job' or 'generate'");
-  EXPECT_EQ(ErrorOf("base.generate.what = 'llm'"),
-            "s.toml: point 1: generate has no 'model', which it needs");
   EXPECT_EQ(ErrorOf("base.generate.what = 'llm'\nbase.job = 'a'"),
             "s.toml: point 1: found 'job' and 'generate' in one place, expected one of them");
   EXPECT_EQ(ErrorOf("base.job = 'a'"),

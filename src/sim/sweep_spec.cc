@@ -25,9 +25,6 @@ constexpr size_t kMostSweepDepth = 3;  // of the name of a setting
 constexpr std::array kMeasures = {SweepMeasure::kStep, SweepMeasure::kExposed, SweepMeasure::kCost,
                                   SweepMeasure::kBandwidth, SweepMeasure::kNpus};
 
-// Options of `etude generate` that a sweep gives itself.
-constexpr std::array<std::string_view, 4> kOwnOptions = {"output", "o", "to", "json"};
-
 bool IsSection(std::string_view name) {
   return name == "network" || name == "system" || name == "memory" || name == "generate";
 }
@@ -35,8 +32,8 @@ bool IsSection(std::string_view name) {
 class SweepParser : private TomlReader {
  public:
   SweepParser(const toml::table& root, const std::string& path,
-              std::vector<std::string> generate_keys)
-      : TomlReader(path), root_(root), generate_keys_(std::move(generate_keys)) {}
+              const SweepGenerateKeys& generate_keys)
+      : TomlReader(path), root_(root), generate_keys_(generate_keys) {}
 
   Result<SweepSpec> Run() {
     ETUDE_RETURN_IF_ERROR(CheckKeys(
@@ -95,21 +92,23 @@ class SweepParser : private TomlReader {
     return {};
   }
 
-  // Options of `etude generate`, with '_' or '-'.
+  // With '_' or '-'.
   Status CheckGenerateKeys(const toml::table& table) const {
-    if (generate_keys_.empty()) return {};
+    const auto& [known, own] = generate_keys_;
+    if (known.empty()) return {};
     for (const auto& [key, value] : table) {
       std::string name(key.str());
       std::ranges::replace(name, '-', '_');
-      if (std::ranges::find(generate_keys_, name) != generate_keys_.end()) continue;
-      const std::string near = Nearest(name, generate_keys_);
-      const bool own = std::ranges::find(kOwnOptions, name) != kOwnOptions.end();
-      return BadInput(fmt::format(
-          "{}: {} of generate{}", PlaceOf(key.source()),
-          own ? fmt::format("found '{}'", key.str()) : fmt::format("unknown key '{}'", key.str()),
-          own            ? ", which is the sweep's own matter"
-          : near.empty() ? fmt::format(", expected {}", fmt::join(generate_keys_, ", "))
-                         : fmt::format("; did you mean '{}'?", near)));
+      if (std::ranges::find(known, name) != known.end()) continue;
+      const std::string near = Nearest(name, known);
+      const bool is_own = std::ranges::find(own, name) != own.end();
+      return BadInput(fmt::format("{}: {} of generate{}", PlaceOf(key.source()),
+                                  is_own ? fmt::format("found '{}'", key.str())
+                                         : fmt::format("unknown key '{}'", key.str()),
+                                  is_own ? ", which is the sweep's own matter"
+                                  : near.empty()
+                                      ? fmt::format(", expected {}", fmt::join(known, ", "))
+                                      : fmt::format("; did you mean '{}'?", near)));
     }
     return {};
   }
@@ -367,7 +366,7 @@ class SweepParser : private TomlReader {
   }
 
   const toml::table& root_;
-  const std::vector<std::string> generate_keys_;
+  const SweepGenerateKeys& generate_keys_;
   std::vector<PlacedAxis> axes_;
   SweepSpec spec_;
 };
@@ -401,9 +400,9 @@ std::vector<size_t> SweepSpec::ChoicesOf(size_t point) const {
 }
 
 Result<SweepSpec> ParseSweep(std::string_view text, const std::string& path,
-                             std::vector<std::string> generate_keys) {
+                             const SweepGenerateKeys& generate_keys) {
   return ParseToml<SweepSpec>(text, path, [&](const toml::table& root) {
-    return SweepParser(root, path, std::move(generate_keys)).Run();
+    return SweepParser(root, path, generate_keys).Run();
   });
 }
 

@@ -57,10 +57,16 @@ struct SweepSpec {
 // Most points of a sweep.
 inline constexpr size_t kMostSweepPoints = 100'000;
 
-// `path` is what messages call it; `generate_keys` are those that 'generate' knows, empty: any.
+// Keys of 'generate', with '_'.
+struct SweepGenerateKeys {
+  std::vector<std::string> known;  // empty: any
+  std::vector<std::string> own;    // that the sweep gives itself
+};
+
+// `path` is what messages call it.
 // kBadInput with file, line and column for what is no TOML, unknown keys (with the nearest one that
 // is known), and values of another form.
 Result<SweepSpec> ParseSweep(std::string_view text, const std::string& path,
-                             std::vector<std::string> generate_keys = {});
+                             const SweepGenerateKeys& generate_keys = {});
 
 }  // namespace etude

@@ -109,7 +109,8 @@ TEST(SweepSpec, SaysWhatIsWrong) {
 }
 
 TEST(SweepSpec, KeysOfGenerate) {
-  const std::vector<std::string> keys = {"what", "model", "dp", "micro_batches"};
+  const SweepGenerateKeys keys = {.known = {"what", "model", "dp", "micro_batches"},
+                                  .own = {"output", "to"}};
   const auto error_of = [&](const std::string& text) {
     const auto spec = ParseSweep(text, "s.toml", keys);
     return spec ? "" : spec.error().message;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/ascii.h"
 #include "src/base/quantity.h"
 #include "src/synth/float_type.h"
 
@@ -15,17 +16,15 @@ namespace {
 constexpr std::string_view kProductHeading = "count,rows,inner,columns,type,time";
 constexpr size_t kProductColumns = 6;
 
-std::string_view Trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ') || text.ends_with('\r')) text.remove_suffix(1);
-  return text;
+std::string_view WithoutSpaces(std::string_view text) {
+  return Trimmed(text, [](char c) { return c == ' ' || c == '\r'; });
 }
 
 std::vector<std::string_view> ProductFields(std::string_view line) {
   std::vector<std::string_view> fields;
   for (size_t end = 0; end != std::string_view::npos;) {
     end = line.find(',');
-    fields.push_back(Trimmed(line.substr(0, end)));
+    fields.push_back(WithoutSpaces(line.substr(0, end)));
     line.remove_prefix(end == std::string_view::npos ? line.size() : end + 1);
   }
   return fields;
@@ -41,7 +40,7 @@ Result<MeasuredProducts> MeasuredProducts::Parse(std::string_view text, const st
   bool headed = false;
   while (!text.empty()) {
     const size_t end = text.find('\n');
-    const std::string_view line = Trimmed(text.substr(0, end));
+    const std::string_view line = WithoutSpaces(text.substr(0, end));
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     ++number;
     const auto wrong = [&](std::string_view what) {

@@ -82,9 +82,7 @@ class MicrobenchMaker {
     const NodeId node = work_.Add(NodeKind::kCollective, Name(type), deps);
     Comm comm{.type = type, .bytes = size};
     if (group_ != 0) comm.group = work_.trace().Intern(std::to_string(group_));
-    const bool rooted = type == CollectiveType::kBroadcast || type == CollectiveType::kReduce ||
-                        type == CollectiveType::kGather || type == CollectiveType::kScatter;
-    if (rooted) comm.root = 0;
+    if (HasRoot(type)) comm.root = 0;
     work_.trace().SetComm(node, comm);
     return node;
   }

@@ -46,22 +46,4 @@ struct StageStep {
 // What a stage does, in order. The plan has passed CheckPipeline.
 std::vector<StageStep> StageOrder(const PipelinePlan& plan, int64_t stage);
 
-// Time units that steps take.
-struct StepCosts {
-  int64_t forward = 1;
-  int64_t input_gradient = 1;
-  int64_t weight_gradient = 1;
-};
-
-struct TimedStep {
-  int64_t stage = 0;
-  StageStep step;
-  int64_t begin = 0;
-  int64_t end = 0;
-};
-
-// All steps of all stages by time, each begun as soon as its stage is free and what it waits for is
-// there, without any time for communication.
-std::vector<TimedStep> TimePipeline(const PipelinePlan& plan, const StepCosts& costs = {});
-
 }  // namespace etude

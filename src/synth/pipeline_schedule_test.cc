@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -41,6 +43,110 @@ std::vector<PipelinePlan> Plans() {
     }
   }
   return plans;
+}
+
+// Time units that steps take.
+struct StepCosts {
+  int64_t forward = 1;
+  int64_t input_gradient = 1;
+  int64_t weight_gradient = 1;
+};
+
+struct TimedStep {
+  int64_t stage = 0;
+  StageStep step;
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+// When steps ended.
+class StepEnds {
+ public:
+  explicit StepEnds(const PipelinePlan& plan)
+      : plan_(plan),
+        ends_(static_cast<size_t>(3 * plan.stages * plan.chunks * plan.micro_batches)) {}
+
+  std::optional<int64_t>& At(int64_t stage, const StageStep& step) {
+    return ends_[Index(Kind(step.pass), stage, step.micro_batch, step.chunk)];
+  }
+  // When what the step waits for was there; nullopt: not yet.
+  std::optional<int64_t> ReadyAt(int64_t stage, const StageStep& step) const {
+    const int64_t place = step.chunk * plan_.stages + stage;
+    switch (step.pass) {
+      case StagePass::kForward:
+        return place == 0 ? 0 : ends_[Index(0, place - 1, step.micro_batch)];
+      case StagePass::kBackward:
+      case StagePass::kInputGradient: {
+        const bool last = place + 1 == plan_.stages * plan_.chunks;
+        return ends_[last ? Index(0, place, step.micro_batch)
+                          : Index(1, place + 1, step.micro_batch)];
+      }
+      case StagePass::kWeightGradient: return ends_[Index(1, place, step.micro_batch)];
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static int64_t Kind(StagePass pass) {
+    switch (pass) {
+      case StagePass::kForward: return 0;
+      case StagePass::kBackward:
+      case StagePass::kInputGradient: return 1;
+      case StagePass::kWeightGradient: return 2;
+    }
+    return 0;
+  }
+  size_t Index(int64_t kind, int64_t place, int64_t micro_batch) const {
+    return static_cast<size_t>((kind * plan_.stages * plan_.chunks + place) * plan_.micro_batches +
+                               micro_batch);
+  }
+  size_t Index(int64_t kind, int64_t stage, int64_t micro_batch, int64_t chunk) const {
+    return Index(kind, chunk * plan_.stages + stage, micro_batch);
+  }
+
+  const PipelinePlan& plan_;
+  std::vector<std::optional<int64_t>> ends_;  // by kind, place in the network and micro-batch
+};
+
+int64_t CostOf(StagePass pass, const StepCosts& costs) {
+  switch (pass) {
+    case StagePass::kForward: return costs.forward;
+    case StagePass::kBackward: return costs.input_gradient + costs.weight_gradient;
+    case StagePass::kInputGradient: return costs.input_gradient;
+    case StagePass::kWeightGradient: return costs.weight_gradient;
+  }
+  return 0;
+}
+
+// All steps of all stages by time, each begun as soon as its stage is free and what it waits for is
+// there, without any time for communication.
+std::vector<TimedStep> TimePipeline(const PipelinePlan& plan, const StepCosts& costs = {}) {
+  std::vector<std::vector<StageStep>> orders;
+  for (int64_t stage = 0; stage < plan.stages; ++stage) orders.push_back(StageOrder(plan, stage));
+  std::vector<size_t> next(orders.size());
+  std::vector<int64_t> free_at(orders.size());
+  StepEnds ends(plan);
+  std::vector<TimedStep> timed;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (size_t i = 0; i < orders.size(); ++i) {
+      const auto stage = static_cast<int64_t>(i);
+      for (; next[i] < orders[i].size(); ++next[i]) {
+        const StageStep& step = orders[i][next[i]];
+        const std::optional<int64_t> ready = ends.ReadyAt(stage, step);
+        if (!ready) break;
+        const int64_t begin = std::max(*ready, free_at[i]);
+        free_at[i] = begin + CostOf(step.pass, costs);
+        ends.At(stage, step) = free_at[i];
+        timed.push_back({.stage = stage, .step = step, .begin = begin, .end = free_at[i]});
+        moved = true;
+      }
+    }
+  }
+  std::ranges::stable_sort(timed, [](const TimedStep& a, const TimedStep& b) {
+    return std::tie(a.begin, a.end, a.stage) < std::tie(b.begin, b.end, b.stage);
+  });
+  return timed;
 }
 
 int64_t Makespan(const PipelinePlan& plan, const StepCosts& costs) {

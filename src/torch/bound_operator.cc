@@ -17,14 +17,13 @@
 #include "src/torch/collective_arguments.h"
 #include "src/torch/error_text.h"
 #include "src/trace/operator_name.h"
+#include "src/trace/value.h"
 
 namespace etude {
 namespace {
 
 using ArgumentKind = c10::TypeKind;
 
-// PyTorch's observer cuts lists after this many elements and says so nowhere.
-constexpr size_t kObserverListLimit = 4097;
 constexpr size_t kLongestSchema = 64 * 1024;
 
 std::optional<double> SpecialNumber(std::string_view text) {

@@ -209,4 +209,25 @@ std::optional<NodeKind> PointToPointFromName(std::string_view name) {
   return std::nullopt;
 }
 
+bool HasRoot(CollectiveType type) {
+  switch (type) {
+    case CollectiveType::kReduce:
+    case CollectiveType::kGather:
+    case CollectiveType::kScatter:
+    case CollectiveType::kBroadcast: return true;
+    case CollectiveType::kUnknown:
+    case CollectiveType::kAllReduce:
+    case CollectiveType::kAllGather:
+    case CollectiveType::kAllToAll:
+    case CollectiveType::kReduceScatter:
+    case CollectiveType::kReduceScatterBlock:
+    case CollectiveType::kBarrier: return false;
+  }
+  return false;
+}
+
+bool IsFromRoot(CollectiveType type) {
+  return type == CollectiveType::kBroadcast || type == CollectiveType::kScatter;
+}
+
 }  // namespace etude

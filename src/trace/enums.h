@@ -115,4 +115,9 @@ std::optional<CollectiveType> CollectiveFromName(std::string_view name);
 // kSend or kRecv where the name says so ("nccl:send", "recv_", "isend"), else nullopt.
 std::optional<NodeKind> PointToPointFromName(std::string_view name);
 
+// Whether one of the ranks gives or gets what the others do not.
+bool HasRoot(CollectiveType type);
+// Whether that one gives.
+bool IsFromRoot(CollectiveType type);
+
 }  // namespace etude

@@ -45,7 +45,6 @@ class Mesh {
   int64_t Shift(int64_t rank, std::span<const int64_t> offsets) const;
 
   // Ranks that differ along `axes` only are a group; groups are numbered by their first ranks.
-  AxisSet AllAxes() const { return (AxisSet{1} << axes_.size()) - 1; }
   int64_t GroupSize(AxisSet axes) const;
   int64_t GroupCount(AxisSet axes) const { return size_ / GroupSize(axes); }
   int64_t GroupOf(int64_t rank, AxisSet axes) const;

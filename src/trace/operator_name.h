@@ -56,6 +56,7 @@ inline bool IsCommOperator(std::string_view name) {
 }
 
 // "ProfilerStep#3": the profiler's mark of a training or inference step.
-inline bool IsStepMark(std::string_view name) { return name.starts_with("ProfilerStep#"); }
+inline constexpr std::string_view kStepMark = "ProfilerStep#";
+inline bool IsStepMark(std::string_view name) { return name.starts_with(kStepMark); }
 
 }  // namespace etude

@@ -295,4 +295,13 @@ void ForEachNode(const Trace& trace, Fn fn) {
   for (size_t i = 0; i < trace.node_count(); ++i) fn(NodeId::FromIndex(i));
 }
 
+// Calls `fn(TensorId)` for each tensor in `values`, lists included, in order.
+template <typename Fn>
+void ForEachTensor(const Trace& trace, std::span<const Value> values, Fn&& fn) {
+  for (const Value& value : values) {
+    if (value.kind == ValueKind::kTensor) fn(value.as_tensor());
+    if (value.kind == ValueKind::kList) ForEachTensor(trace, trace.values(value.as_list()), fn);
+  }
+}
+
 }  // namespace etude

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 #include "src/base/id.h"
@@ -34,6 +35,9 @@ enum class ValueKind : uint32_t {
   kOpaque,  // a thing whose value the file lacks ("<Generator>"); payload: StringId of its text
   kRaw,     // a value of unforeseen form; payload: StringId of its JSON text
 };
+
+// PyTorch's observer writes this many elements of a longer list, and nothing says so.
+inline constexpr size_t kObserverListLimit = 4097;
 
 // What may be unknown.
 enum class Known : uint32_t { kUnknown, kNo, kYes };

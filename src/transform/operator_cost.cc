@@ -122,11 +122,8 @@ std::optional<uint64_t> Elements(std::span<const int64_t> shape) {
 }
 
 template <typename Fn>
-void ForEachTensor(const Trace& trace, std::span<const Value> values, Fn fn) {
-  for (const Value& value : values) {
-    if (value.kind == ValueKind::kTensor) fn(trace.tensor(value.as_tensor()));
-    if (value.kind == ValueKind::kList) ForEachTensor(trace, trace.values(value.as_list()), fn);
-  }
+void ForEachUse(const Trace& trace, std::span<const Value> values, Fn fn) {
+  ForEachTensor(trace, values, [&](TensorId id) { fn(trace.tensor(id)); });
 }
 
 // FBGEMM names an operator per optimizer.
@@ -168,7 +165,7 @@ class CostFinder {
   // Elements and bytes of all tensors of known shape; nullopt if they are absurd.
   std::optional<OperatorCost> Sum(std::span<const Value> values, bool& shapes) const {
     std::optional<OperatorCost> sum = OperatorCost{};
-    ForEachTensor(trace_, values, [&](const TensorUse& use) {
+    ForEachUse(trace_, values, [&](const TensorUse& use) {
       if (!use.shape || !sum) return;
       shapes = true;
       const auto elements = Elements(trace_.ints(use.shape));
@@ -190,14 +187,14 @@ class CostFinder {
     };
     uint64_t table = 0;    // elements of a table
     uint64_t indices = 0;  // elements of the next largest input
-    ForEachTensor(trace_, trace_.inputs(node_), [&](const TensorUse& use) {
+    ForEachUse(trace_, trace_.inputs(node_), [&](const TensorUse& use) {
       const uint64_t elements = elements_of(use);
       if (elements > table) indices = std::exchange(table, elements);
       if (elements < table) indices = std::max(indices, elements);
     });
     const auto out = ShapeOf(trace_.outputs(node_), 0);
     uint64_t unread = 0;
-    ForEachTensor(trace_, trace_.inputs(node_), [&](const TensorUse& use) {
+    ForEachUse(trace_, trace_.inputs(node_), [&](const TensorUse& use) {
       if (elements_of(use) != table || use.element_bytes <= 0) return;
       const auto element = static_cast<uint64_t>(use.element_bytes);
       uint64_t read = out_bytes;
@@ -214,9 +211,9 @@ class CostFinder {
   bool IsView() const {
     bool any = false;
     bool all = true;
-    ForEachTensor(trace_, trace_.outputs(node_), [&](const TensorUse& out) {
+    ForEachUse(trace_, trace_.outputs(node_), [&](const TensorUse& out) {
       bool found = false;
-      ForEachTensor(trace_, trace_.inputs(node_), [&](const TensorUse& in) {
+      ForEachUse(trace_, trace_.inputs(node_), [&](const TensorUse& in) {
         found |= in.storage != 0 && in.storage == out.storage && in.tensor != out.tensor;
       });
       any = true;

@@ -1,6 +1,8 @@
 #include "src/transform/read_job.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -104,9 +106,8 @@ struct NativeRun {
   std::optional<Trace> profile;  // of both; nullopt if the Kineto trace has operators of its own
 };
 
-Result<NativeRun> ReadNativeRun(const std::string& native, const std::string& devices,
-                                ReadOptions options, const RunContext& context) {
-  ETUDE_ASSIGN_OR_RETURN(const Trace kineto, ReadTrace(devices, options, context));
+Result<NativeRun> ReadNativeRun(const std::string& native, const Trace& kineto, ReadOptions options,
+                                const RunContext& context) {
   options.keep_recorder_time = IsOfDevicesOnly(kineto);
   NativeRun run;
   ETUDE_ASSIGN_OR_RETURN(run.native, ReadTrace(native, options, context));
@@ -116,14 +117,25 @@ Result<NativeRun> ReadNativeRun(const std::string& native, const std::string& de
   return run;
 }
 
-Result<Trace> ReadNativeRank(const RankInput& input, const ReadOptions& options,
-                             const RunContext& context) {
-  ETUDE_ASSIGN_OR_RETURN(NativeRun run, ReadNativeRun(input.path, input.device, options, context));
+Result<Trace> ReadNativeRank(const RankInput& input, const Trace& kineto,
+                             const ReadOptions& options, const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(NativeRun run, ReadNativeRun(input.path, kineto, options, context));
   if (!run.profile) return std::move(run.native);
   if (input.as_profile) return std::move(*run.profile);
   ETUDE_ASSIGN_OR_RETURN(LinkResult linked,
                          LinkFiles({&run.native, input.path}, {&*run.profile, input.device},
                                    {.limits = context.limits}));
+  return std::move(linked.trace);
+}
+
+Result<Trace> LinkRank(const RankInput& input, const Trace& host, const Trace& device,
+                       const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(LinkResult linked, LinkFiles({&host, input.path}, {&device, input.device},
+                                                      {.limits = context.limits}));
+  if (linked.host_matched() == 0) {
+    context.Warn(input.device + ": has no event of " + input.path +
+                 "; the trace stays without times");
+  }
   return std::move(linked.trace);
 }
 
@@ -140,18 +152,43 @@ Result<Trace> ReadRank(const RankInput& input, const ReadOptions& options,
                        const RunContext& context) {
   if (!input.device.empty()) {
     ETUDE_ASSIGN_OR_RETURN(const bool native, IsNative(input.path, context));
-    if (native) return ReadNativeRank(input, options, context);
+    if (native) {
+      ETUDE_ASSIGN_OR_RETURN(const Trace kineto, ReadTrace(input.device, options, context));
+      return ReadNativeRank(input, kineto, options, context);
+    }
   }
   ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadTrace(input.path, options, context));
   if (input.device.empty()) return trace;
   ETUDE_ASSIGN_OR_RETURN(const Trace device, ReadTrace(input.device, options, context));
-  ETUDE_ASSIGN_OR_RETURN(LinkResult linked, LinkFiles({&trace, input.path}, {&device, input.device},
-                                                      {.limits = context.limits}));
-  if (linked.host_matched() == 0) {
-    context.Warn(input.device + ": has no event of " + input.path +
-                 "; the trace stays without times");
+  return LinkRank(input, trace, device, context);
+}
+
+Status ReadAllOf(const CaptureRank& rank, const ReadOptions& options, const RunContext& context,
+                 const std::function<Status(const RankInput&, const Result<Trace>&)>& take) {
+  const std::vector<RankInput> inputs = AllInputs(rank);
+  const auto is_in_pair = [&](const std::string& path) {
+    return std::ranges::any_of(inputs, [&](const RankInput& input) {
+      return !input.device.empty() && (input.path == path || input.device == path);
+    });
+  };
+  std::map<std::string, Trace> kept;  // of the pair
+  for (const RankInput& input : inputs) {
+    if (input.device.empty()) {
+      Result<Trace> trace = ReadTrace(input.path, options, context);
+      ETUDE_RETURN_IF_ERROR(take(input, trace));
+      if (trace && is_in_pair(input.path)) kept.emplace(input.path, *std::move(trace));
+      continue;
+    }
+    const auto host = kept.find(input.path);
+    const auto device = kept.find(input.device);
+    if (host == kept.end() || device == kept.end()) continue;
+    const RunContext unwarned = context.Unwarned();
+    ETUDE_RETURN_IF_ERROR(
+        take(input, input.path == rank.native
+                        ? ReadNativeRank(input, device->second, options, unwarned)
+                        : LinkRank(input, host->second, device->second, unwarned)));
   }
-  return std::move(linked.trace);
+  return {};
 }
 
 Result<LinkResult> LinkRun(const NamedTrace& host, const NamedTrace& device,
@@ -176,7 +213,8 @@ Result<LinkResult> LinkRun(const NamedTrace& host, const NamedTrace& device,
 Result<LinkResult> LinkNative(const std::string& native, const std::string& devices,
                               const ReadOptions& read, const LinkOptions& options,
                               const RunContext& context) {
-  ETUDE_ASSIGN_OR_RETURN(const NativeRun run, ReadNativeRun(native, devices, read, context));
+  ETUDE_ASSIGN_OR_RETURN(const Trace kineto, ReadTrace(devices, read, context));
+  ETUDE_ASSIGN_OR_RETURN(const NativeRun run, ReadNativeRun(native, kineto, read, context));
   if (!run.profile) {
     return BadInput(
         fmt::format("{}: found a profile with operators, expected one of devices only, "

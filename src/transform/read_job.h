@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -55,6 +56,12 @@ Result<std::vector<RankInput>> FindRanks(std::span<const std::string> paths,
 // other one says nothing that the capture does not.
 Result<Trace> ReadRank(const RankInput& input, const ReadOptions& options,
                        const RunContext& context);
+
+// Reads AllInputs of a rank and gives each to `take`, until that fails; what cannot be read as its
+// error, and then no pair. Each file is read once, but for a native capture, whose pair is made of
+// one with the recorder's time in it. Of pairs it warns of nothing.
+Status ReadAllOf(const CaptureRank& rank, const ReadOptions& options, const RunContext& context,
+                 const std::function<Status(const RankInput&, const Result<Trace>&)>& take);
 
 // Whether the file at `path` is a native capture.
 Result<bool> IsNative(const std::string& path, const RunContext& context);

@@ -296,8 +296,6 @@ class Selector {
     return after != ranges.begin() && value < std::prev(after)->second;
   }
 
-  static constexpr std::string_view kStepPrefix = "ProfilerStep#";
-
   // The numbers [first, second) of "FROM..TO"; nullopt for what is no range.
   using StepRange = std::optional<std::pair<int64_t, int64_t>>;
   Result<StepRange> ParseSteps(const std::string& text) const {
@@ -355,12 +353,12 @@ class Selector {
     std::vector<Step> chosen;
     for (const std::string& word : selection_.steps) {
       ETUDE_ASSIGN_OR_RETURN(const auto range, ParseSteps(word));
-      const std::string name = ParseWhole(word) ? std::string(kStepPrefix) + word : word;
+      const std::string name = ParseWhole(word) ? std::string(kStepMark) + word : word;
       const auto before = chosen.size();
       std::ranges::copy_if(steps, std::back_inserter(chosen), [&](const Step& step) {
         const std::string_view mark = trace_.name(step.mark);
         if (!range) return mark == name;
-        const auto number = ParseWhole(mark.substr(kStepPrefix.size()));
+        const auto number = ParseWhole(mark.substr(kStepMark.size()));
         return number && range->first <= *number && *number < range->second;
       });
       if (chosen.size() == before) {

@@ -1,7 +1,6 @@
 #include "src/transform/time_scale.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include <fmt/format.h>
@@ -19,10 +18,8 @@ constexpr std::string_view kHost = "host";
 constexpr std::string_view kComm = "comm";
 
 std::optional<double> ParseFactor(std::string_view text, double least) {
-  double factor = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), factor);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return factor >= least && factor <= kMostFactor ? std::optional(factor) : std::nullopt;
+  const auto factor = ParseDecimal(text);
+  return factor && *factor >= least && *factor <= kMostFactor ? factor : std::nullopt;
 }
 
 bool Means(std::string_view what, const ScaledOperator& op) {
@@ -43,21 +40,19 @@ Result<TimeScale> TimeScale::Parse(std::string_view text) {
                             : ParseFactor(rule.substr(equals + 1), kLeastFactor);
     const std::string what(rule.substr(0, equals));
     if (!factor) {
-      return MakeError(
-          ErrorCode::kUsage,
-          fmt::format("--scale: found '{}', expected CLASS=FACTOR as compute=2, with a "
-                      "factor from {} to {}",
-                      rule, kLeastFactor, kMostFactor));
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("found '{}', expected CLASS=FACTOR as compute=2, with a "
+                                   "factor from {} to {}",
+                                   rule, kLeastFactor, kMostFactor));
     }
     std::vector<std::string> classes(kOperatorClasses.begin(), kOperatorClasses.end());
     classes.emplace_back(kHost);
     if (what.find("::") == std::string::npos && !std::ranges::count(classes, what)) {
       const std::string near = Nearest(what, classes);
-      return MakeError(
-          ErrorCode::kUsage,
-          fmt::format("--scale: found '{}', expected comm, compute, matrix, host, or an "
-                      "operator as aten::mm{}",
-                      what, near.empty() ? "" : "; did you mean " + near + "?"));
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("found '{}', expected comm, compute, matrix, host, or an "
+                                   "operator as aten::mm{}",
+                                   what, near.empty() ? "" : "; did you mean " + near + "?"));
     }
     scale.rules_.emplace_back(what, *factor);
   }
@@ -71,7 +66,7 @@ Status TimeScale::AddStraggler(std::string_view text) {
       equals == std::string_view::npos ? std::nullopt : ParseFactor(text.substr(equals + 1), 1);
   if (!rank || *rank < 0 || !factor) {
     return MakeError(ErrorCode::kUsage,
-                     fmt::format("--straggler: found '{}', expected RANK=FACTOR as 1=1.5, with a "
+                     fmt::format("found '{}', expected RANK=FACTOR as 1=1.5, with a "
                                  "factor from 1 to {}",
                                  text, kMostFactor));
   }

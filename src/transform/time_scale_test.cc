@@ -61,10 +61,10 @@ TEST(TimeScale, SaysWhatNothingIsMeantBy) {
 
 TEST(TimeScale, WrongTextsSayWhatWasExpected) {
   EXPECT_EQ(ScaleError("comput=2"),
-            "--scale: found 'comput', expected comm, compute, matrix, host, or an operator as "
+            "found 'comput', expected comm, compute, matrix, host, or an operator as "
             "aten::mm; did you mean compute?");
   EXPECT_EQ(ScaleError("comm=0.5,compute=fast"),
-            "--scale: found 'compute=fast', expected CLASS=FACTOR as compute=2, with a factor from "
+            "found 'compute=fast', expected CLASS=FACTOR as compute=2, with a factor from "
             "0.01 to 100");
   EXPECT_NE(ScaleError("compute"), "none");
   EXPECT_NE(ScaleError("compute=0"), "none");

@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
 #include <utility>
 
+#include "src/base/ascii.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/chakra_writer.h"
 #include "src/formats/chrome_writer.h"
@@ -13,21 +12,6 @@
 
 namespace etude {
 namespace {
-
-bool EndsWith(std::string_view path, std::string_view ending) {
-  const auto same = [](unsigned char a, char b) { return std::tolower(a) == b; };
-  return path.size() >= ending.size() &&
-         std::ranges::equal(path.substr(path.size() - ending.size()), ending, same);
-}
-
-constexpr std::string_view kCompressions[] = {".gz", ".zst"};
-
-std::string_view CompressionEnding(std::string_view path) {
-  for (const std::string_view ending : kCompressions) {
-    if (EndsWith(path, ending)) return ending;
-  }
-  return {};
-}
 
 Result<WrittenTrace> WriteChakraFile(const Trace& trace, AtomicFile& file,
                                      const ToChakraOptions& options) {
@@ -65,8 +49,8 @@ Result<WrittenTrace> WriteLinkedFile(const Trace& trace, AtomicFile& file) {
 OutputFormat ChooseFormat(std::string_view word, std::string_view path) {
   if (word == "linked") return OutputFormat::kLinked;
   if (word == "et") return OutputFormat::kChakra;
-  path.remove_suffix(CompressionEnding(path).size());
-  return EndsWith(path, ".json") ? OutputFormat::kLinked : OutputFormat::kChakra;
+  path.remove_suffix(CompressionEndingOf(path).size());
+  return EndsWithNoCase(path, ".json") ? OutputFormat::kLinked : OutputFormat::kChakra;
 }
 
 Result<WrittenTrace> WriteTrace(const Trace& trace, const std::string& path, OutputFormat format,
@@ -83,7 +67,7 @@ Result<WrittenTrace> WriteTrace(const Trace& trace, const std::string& path, Out
 
 std::string RankFileName(OutputFormat format, int64_t rank, std::string_view like) {
   if (format == OutputFormat::kChakra) return fmt::format("chakra.{}.et", rank);
-  return fmt::format("linked.{}.json{}", rank, CompressionEnding(like));
+  return fmt::format("linked.{}.json{}", rank, CompressionEndingOf(like));
 }
 
 }  // namespace etude

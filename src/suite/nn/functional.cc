@@ -15,7 +15,6 @@
 #include <ATen/ops/feature_dropout.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/grid_sampler.h>
-#include <ATen/ops/linspace.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/smooth_l1_loss.h>
@@ -32,9 +31,6 @@ at::Tensor Zeros(at::IntArrayRef sizes, at::ScalarType type) { return at::zeros(
 at::Tensor Ones(at::IntArrayRef sizes, at::ScalarType type) { return at::ones(sizes, type); }
 at::Tensor Full(at::IntArrayRef sizes, double value) { return at::full(sizes, value, at::kFloat); }
 at::Tensor Arange(int64_t end) { return at::arange(end, at::kLong); }
-at::Tensor Linspace(double first, double last, int64_t count) {
-  return at::linspace(first, last, count, at::kFloat);
-}
 at::Tensor Uniform(at::IntArrayRef sizes, double low, double high) {
   return at::empty(sizes, at::kFloat).uniform_(low, high);
 }

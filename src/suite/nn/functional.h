@@ -16,8 +16,7 @@ namespace etude::suite {
 at::Tensor Zeros(at::IntArrayRef sizes, at::ScalarType type = at::kFloat);
 at::Tensor Ones(at::IntArrayRef sizes, at::ScalarType type = at::kFloat);
 at::Tensor Full(at::IntArrayRef sizes, double value);
-at::Tensor Arange(int64_t end);                                 // int64 [end]
-at::Tensor Linspace(double first, double last, int64_t count);  // [count]
+at::Tensor Arange(int64_t end);  // int64 [end]
 at::Tensor Uniform(at::IntArrayRef sizes, double low, double high);
 at::Tensor Normal(at::IntArrayRef sizes, double mean, double deviation);
 // Copies.

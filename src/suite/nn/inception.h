@@ -60,11 +60,9 @@ class InceptionBlock {
 class InceptionV3 {
  public:
   static constexpr int64_t kFeatures = 2048;
-  static constexpr int64_t kSmallestSide = 75;
 
   explicit InceptionV3(const Scope& scope);
-  // Pictures [N, 3, H, W] with colours from -1 to 1, of sides from kSmallestSide on: [N,
-  // kFeatures].
+  // Pictures [N, 3, H, W] with colours from -1 to 1, of sides from 75 on: [N, kFeatures].
   at::Tensor operator()(const at::Tensor& x) const;
 
  private:
