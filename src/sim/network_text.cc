@@ -6,13 +6,16 @@
 
 #include <fmt/format.h>
 
+#include "src/sim/astra_config.h"
+
 namespace etude {
 namespace {
 
 constexpr std::string_view kExample = "as in \"Ring(8):50GB/s,500ns Switch(4):25GB/s,1us\"";
 
 tl::unexpected<Error> Missing(std::string_view dim, std::string_view what) {
-  return BadInput(fmt::format("found '{}' without {}, expected {}", dim, what, kExample));
+  return BadInput(fmt::format("found '{}' without {}, expected {}{}", dim, what, kExample,
+                              TopologyHint(dim.substr(0, dim.find('(')))));
 }
 
 // Without blanks around it.
