@@ -1,6 +1,5 @@
 #include "src/cli/timeline.h"
 
-#include <filesystem>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,6 +12,7 @@
 #include "src/analysis/activity.h"
 #include "src/analysis/timeline_counters.h"
 #include "src/base/each_rank.h"
+#include "src/cli/file_endings.h"
 #include "src/cli/job_clocks.h"
 #include "src/cli/selection_options.h"
 #include "src/formats/atomic_file.h"
@@ -167,9 +167,7 @@ class TimelineCommand : public Command {
 
   Result<std::string> Format() const {
     if (!to_.empty()) return to_;
-    const std::filesystem::path path(output_);
-    std::string ending = path.extension().string();
-    if (ending == ".gz" || ending == ".zst") ending = path.stem().extension().string();
+    const std::string ending = FormatEnding(output_);
     if (ending == ".json" || output_ == "-") return "chrome";
     if (ending == ".pftrace" || ending == ".perfetto-trace") return "perfetto";
     return MakeError(ErrorCode::kUsage, "timeline: " + output_ +
