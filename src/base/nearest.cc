@@ -2,26 +2,56 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
+#include <utility>
 
 namespace etude {
+namespace {
+
+char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
+
+// What a letter costs that is missing, in excess, another one or swapped with the next one; of
+// equally near names the one with the same case is meant.
+constexpr size_t kWrong = 8;
+constexpr size_t kOtherCase = 1;
+
+size_t Distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j * kWrong;
+  const auto same = [&](size_t i, size_t j) { return Lower(a[i - 1]) == Lower(b[j - 1]); };
+  const auto cost = [&](size_t i, size_t j) {
+    if (a[i - 1] == b[j - 1]) return size_t{0};
+    return same(i, j) ? kOtherCase : kWrong;
+  };
+  for (size_t i = 1; i <= a.size(); ++i) {
+    std::swap(before, last);
+    std::swap(last, row);
+    row[0] = i * kWrong;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({last[j - 1] + cost(i, j), last[j] + kWrong, row[j - 1] + kWrong});
+      const bool swapped = i > 1 && j > 1 && same(i, j - 1) && same(i - 1, j);
+      if (swapped) row[j] = std::min(row[j], before[j - 2] + kWrong);
+    }
+  }
+  return row.back();
+}
+
+size_t PartBegin(std::string_view name) {
+  const size_t colons = name.rfind("::");
+  return colons == std::string_view::npos ? 0 : colons + 2;
+}
+
+}  // namespace
 
 std::string Nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  const size_t begin = PartBegin(word);
   std::string best;
-  size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
+  // What stands before the last "::" is no part of what may be wrong.
+  size_t best_distance = ((word.size() - begin + 1) / 3 + 1) * kWrong;
   for (const std::string& candidate : candidates) {
-    std::vector<size_t> row(candidate.size() + 1);
-    std::iota(row.begin(), row.end(), size_t{0});
-    for (size_t i = 0; i < word.size(); ++i) {
-      size_t diagonal = row[0]++;
-      for (size_t j = 0; j < candidate.size(); ++j) {
-        const size_t substitute = diagonal + (word[i] == candidate[j] ? 0 : 1);
-        diagonal = row[j + 1];
-        row[j + 1] = std::min({substitute, row[j] + 1, row[j + 1] + 1});
-      }
-    }
-    if (row.back() < best_distance) {
-      best_distance = row.back();
+    const std::string_view name = candidate;
+    const size_t distance = Distance(word, begin == 0 ? name.substr(PartBegin(name)) : name);
+    if (distance < best_distance) {
+      best_distance = distance;
       best = candidate;
     }
   }

@@ -6,7 +6,9 @@
 
 namespace etude {
 
-// The candidate nearest to `word` by edit distance, or "" if none is near.
+// The candidate that `word` was most likely meant to be, or "" if none is near: a third of its
+// letters may be missing, in excess, others or swapped with the next one; case does not count. Of
+// qualified names ("aten::mm") the part before the last "::" is compared only if `word` has one.
 std::string Nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace etude

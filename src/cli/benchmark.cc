@@ -33,7 +33,7 @@ class BenchmarkCommand : public Command {
     options.Positional(
         "trace", &path_,
         "a capture folder, or a PyTorch execution trace: recorded, linked or composed");
-    options.Value("-o,--output", &output_, "FOLDER", "the folder to write to");
+    options.Output("-o,--output", &output_, "FOLDER", "the folder to write to", {});
     options.Required("--output");
     options.Value("--rank", &rank_, "N", "which rank of a folder", {.least = 0});
     options.Choice("--ranks", &ranks_, {"one", "all"},

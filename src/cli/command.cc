@@ -24,8 +24,17 @@ void Write(std::FILE* stream, std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stream);
 }
 
-void WriteLine(std::FILE* stream, std::string_view line) {
-  Write(stream, PrintableLines(line) + "\n");
+// What the words of a command line give that holds ends of lines, the longest first.
+std::vector<std::string> NamesOfLines(const std::vector<std::string>& args) {
+  std::vector<std::string> names;
+  for (const std::string& arg : args) {
+    const bool has_lines = arg.find('\n') != std::string::npos;
+    if (!has_lines || arg.find_first_not_of('\n') == std::string::npos) continue;
+    const size_t equals = arg.starts_with("--") ? arg.find('=') : std::string::npos;
+    names.push_back(equals == std::string::npos ? arg : arg.substr(equals + 1));
+  }
+  std::ranges::stable_sort(names, std::ranges::greater{}, &std::string::size);
+  return names;
 }
 
 struct LimitName {
@@ -92,17 +101,17 @@ std::string Overview(std::string_view program,
   return text;
 }
 
-int Fail(ExitCode code, std::string_view message) {
-  WriteLine(stderr, "etude: " + std::string(message));
+int Fail(const Console& console, ExitCode code, std::string_view message) {
+  console.Complain(message);
   return static_cast<int>(code);
 }
 
 // The exit code of a command that has printed all it had to.
-int Finish(ExitCode code) {
+int Finish(const Console& console, ExitCode code) {
   // Flushing alone says nothing of what was refused before.
   const bool flushed = std::fflush(stdout) == 0;
   if (!flushed || std::ferror(stdout) != 0) {
-    return Fail(ExitCode::kIo, "stdout: could not be written");
+    return Fail(console, ExitCode::kIo, "stdout: could not be written");
   }
   return static_cast<int>(code);
 }
@@ -117,17 +126,30 @@ void HoldStandardStreams() {
 
 }  // namespace
 
-void Console::Print(std::string_view text) const { Write(stdout, PrintableLines(text)); }
+std::string Console::Shown(std::string_view text) const {
+  std::string shown(text);
+  for (const std::string& name : names_) {
+    const std::string line = Printable(name);
+    for (size_t at = 0; (at = shown.find(name, at)) != std::string::npos; at += line.size()) {
+      shown.replace(at, name.size(), line);
+    }
+  }
+  return PrintableLines(shown);
+}
+
+void Console::WriteLine(std::string_view line) const { Write(stderr, Shown(line) + "\n"); }
+
+void Console::Print(std::string_view text) const { Write(stdout, Shown(text)); }
 
 void Console::PrintData(std::string_view data) const { Write(stdout, data); }
 
 void Console::Say(std::string_view line) const {
-  if (!quiet_) WriteLine(stderr, line);
+  if (!quiet_) WriteLine(line);
 }
 
 void Console::Complain(std::string_view line) const {
   std::fflush(stdout);  // what was said before comes first
-  WriteLine(stderr, "etude: " + std::string(line));
+  WriteLine("etude: " + std::string(line));
 }
 
 Status Command::CheckStandardOutput(const std::string& output, bool json) const {
@@ -140,13 +162,14 @@ int RunCommandLine(std::string_view program, std::vector<std::unique_ptr<Command
                    const std::vector<std::string>& args) {
   HoldStandardStreams();
   Console console;
+  console.names_ = NamesOfLines(args);
   if (args.empty() || args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
     console.Print(Overview(program, commands));
-    return Finish(args.empty() ? ExitCode::kUsage : ExitCode::kOk);
+    return Finish(console, args.empty() ? ExitCode::kUsage : ExitCode::kOk);
   }
   if (args[0] == "--version") {
     console.Print("etude " + std::string(kVersion) + "\n");
-    return Finish(ExitCode::kOk);
+    return Finish(console, ExitCode::kOk);
   }
   const auto found =
       std::ranges::find(commands, args[0], [](const auto& command) { return command->name(); });
@@ -154,7 +177,7 @@ int RunCommandLine(std::string_view program, std::vector<std::unique_ptr<Command
     std::vector<std::string> names;
     for (const auto& command : commands) names.emplace_back(command->name());
     const std::string hint = DidYouMean(args[0], names);
-    return Fail(ExitCode::kUsage,
+    return Fail(console, ExitCode::kUsage,
                 "unknown command '" + args[0] + "'" +
                     (hint.empty() ? "; `" + std::string(program) + " --help` lists them" : hint));
   }
@@ -173,30 +196,31 @@ int RunCommandLine(std::string_view program, std::vector<std::unique_ptr<Command
   options.Values("--limit", &limits, "NAME=N", "change a limit on input (docs/limits.md)");
   const Options::Parsed parsed = options.Parse({args.begin() + 1, args.end()});
   switch (parsed.outcome) {
-    case Options::Outcome::kHelp: console.Print(parsed.text); return Finish(ExitCode::kOk);
-    case Options::Outcome::kError: return Fail(ExitCode::kUsage, name + ": " + parsed.text);
+    case Options::Outcome::kHelp: console.Print(parsed.text); return Finish(console, ExitCode::kOk);
+    case Options::Outcome::kError:
+      return Fail(console, ExitCode::kUsage, name + ": " + parsed.text);
     case Options::Outcome::kRun: break;
   }
   console.context_.cache = &console.cache_;
   for (const std::string& limit : limits) {
     if (const Status status = SetLimit(limit, console.context_.limits); !status) {
-      return Fail(ExitCode::kUsage, status.error().message);
+      return Fail(console, ExitCode::kUsage, status.error().message);
     }
   }
   if (!console.quiet_) {
-    console.context_.warn = [](std::string_view message) {
-      WriteLine(stderr, "etude: warning: " + std::string(message));
+    console.context_.warn = [&console](std::string_view message) {
+      console.WriteLine("etude: warning: " + std::string(message));
     };
     if (isatty(STDERR_FILENO) != 0) console.context_.progress = ShowProgress;
   }
   try {
     const Result<ExitCode> result = command.Run(console);
-    if (!result) return Fail(ExitCodeOf(result.error().code), result.error().message);
-    return Finish(*result);
+    if (!result) return Fail(console, ExitCodeOf(result.error().code), result.error().message);
+    return Finish(console, *result);
   } catch (const std::bad_alloc&) {
-    return Fail(ExitCode::kUnavailable, "out of memory");
+    return Fail(console, ExitCode::kUnavailable, "out of memory");
   } catch (const std::exception& error) {
-    return Fail(ExitCode::kInternal, std::string("internal fault: ") + error.what());
+    return Fail(console, ExitCode::kInternal, std::string("internal fault: ") + error.what());
   }
 }
 

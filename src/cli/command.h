@@ -34,8 +34,14 @@ class Console {
   friend int RunCommandLine(std::string_view program,
                             std::vector<std::unique_ptr<class Command>> commands,
                             const std::vector<std::string>& args);
+  // `text` as a terminal may have it; names that the command line gave stay on one line.
+  std::string Shown(std::string_view text) const;
+  // Writes `line` to stderr.
+  void WriteLine(std::string_view line) const;
+
   RunContext context_;
-  RunCache cache_;  // of context_
+  RunCache cache_;                  // of context_
+  std::vector<std::string> names_;  // arguments that hold ends of lines, the longest first
   bool strict_ = false;
   bool quiet_ = false;
 };

@@ -102,14 +102,16 @@ class CompareCommand : public Command {
                    "with --run: a shared library of operators that the replay loads");
     options.Flag("--finish", &run_.finish,
                  "with --run: let the program run to its end when the pairs are done");
-    options.Values("--certificate", &certificates_, "FILE",
-                   "with --run: write a certificate to it, as a page if it ends in .html, else as "
-                   "JSON; otherwise: show this one, or compare it with the next one");
+    options.Outputs("--certificate", &certificates_, "FILE",
+                    "with --run: write a certificate to it, as a page if it ends in .html, else as "
+                    "JSON; otherwise: show this one, or compare it with the next one",
+                    {".json", ".html"});
     options.Flag("--keep-paths", &run_.keep_paths,
                  "with --run: folders stay in the paths of the certificate's commands");
-    options.Values("-o,--output", &outputs_, "FILE",
-                   "with --certificate, of certificates: write what is shown to it, as a page if "
-                   "it ends in .html, else as JSON");
+    options.Outputs("-o,--output", &outputs_, "FILE",
+                    "with --certificate, of certificates: write what is shown to it, as a page if "
+                    "it ends in .html, else as JSON",
+                    {".json", ".html"});
     options.Flag("--json", &run_.json, "print JSON");
     options.After("COMMAND ...", &run_.command,
                   "with --run: the program and its arguments (default: as recorded)");

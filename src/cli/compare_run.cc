@@ -465,6 +465,12 @@ Result<double> ParseShare(const std::string& option, std::string_view text) {
         ErrorCode::kUsage,
         fmt::format("{}: found '{}', expected a share such as 8% or 0.08", option, text));
   }
+  if (!percent && *value > 1) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("{}: found '{}', more than the whole, expected a share such as 8% "
+                                 "or 0.08; did you mean {}%?",
+                                 option, text, text));
+  }
   return percent ? *value / 100 : *value;
 }
 

@@ -13,8 +13,8 @@
 #include "src/compose/compose.h"
 #include "src/compose/recipe.h"
 #include "src/formats/atomic_file.h"
-#include "src/formats/byte_source.h"
 #include "src/formats/capture_folder.h"
+#include "src/formats/toml_text.h"
 #include "src/report/accounts.h"
 #include "src/report/format.h"
 #include "src/report/json_output.h"
@@ -73,7 +73,7 @@ class ComposeCommand : public Command {
 
   void Declare(Options& options) override {
     options.Positional("recipe", &recipe_, "a recipe in TOML");
-    options.Value("-o,--output", &output_, "FILE", "linked JSON to write");
+    options.Output("-o,--output", &output_, "FILE", "linked JSON to write", {".json"});
     options.Required("--output");
     options.Value("--rank", &rank_, "N", "which rank of folders, where the recipe does not say",
                   {.least = 0});
@@ -84,8 +84,8 @@ class ComposeCommand : public Command {
     const Limits& limits = console.context().limits;
     ETUDE_RETURN_IF_ERROR(CheckStandardOutput(output_, json_));
     ETUDE_RETURN_IF_ERROR(CheckOutput(output_, {recipe_}));
-    ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(recipe_, limits, kMostRecipeBytes,
-                                                                 ", expected a recipe in TOML"));
+    ETUDE_ASSIGN_OR_RETURN(const std::string text,
+                           ReadTomlText(recipe_, "a recipe", kMostRecipeBytes, limits));
     ETUDE_ASSIGN_OR_RETURN(const Recipe recipe, ParseRecipe(text, recipe_));
     std::vector<Trace> traces;
     std::vector<ComposeInput> inputs;

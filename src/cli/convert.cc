@@ -50,14 +50,15 @@ class ConvertCommand : public Command {
 
   void Declare(Options& options) override {
     options.Positional("input", &input_, "trace, or capture folder: all its ranks");
-    options.Value("-o,--output", &output_, "PATH",
-                  "file to write; for a folder: the folder to write to (default: itself)");
+    options.Output("-o,--output", &output_, "PATH",
+                   "file to write; for a folder: the folder to write to (default: itself)",
+                   {".et", ".json"});
     options.Choice("--to", &to_, {"et", "linked", "pytorch", "classes", "packed"},
                    "Chakra, linked JSON (default: by the name of the output, else Chakra), or "
                    "into a folder: host.N.json and device.N.json as PyTorch writes them, or all "
                    "ranks as a job of rank classes, with Chakra files or packed ones");
-    options.Value("--linked", &linked_, "FILE",
-                  "write the linked trace as well (one pair of traces)");
+    options.Output("--linked", &linked_, "FILE",
+                   "write the linked trace as well (one pair of traces)", {".json"});
     options.Jobs(&jobs_, "ranks of a folder");
     options.Choice("--for", &for_, {"astra-sim"},
                    "all ranks as a job that this simulator runs to its end");
@@ -212,6 +213,8 @@ class ConvertCommand : public Command {
   Result<std::vector<ConvertJob>> FindJobs(const Console& console) {
     if (input_ != "-" && IsFolder(input_)) return FindJobsOfFolder(console);
     if (output_.empty()) {
+      const tl::unexpected<Error> no_folder = NoFolder(input_);
+      if (input_ != "-" && no_folder.value().code == ErrorCode::kIo) return no_folder;
       return MakeError(ErrorCode::kUsage, "convert: a trace needs -o FILE for what it becomes");
     }
     ETUDE_RETURN_IF_ERROR(CheckStandardOutput(output_, json_));

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/cli/child_process.h"
-#include "src/cli/output_files.h"
+#include "src/cli/file_endings.h"
 #include "src/cli/selection_options.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/graph_writer.h"
@@ -100,7 +100,7 @@ class GraphCommand : public Command {
  private:
   Result<std::string> Format() const {
     if (!to_.empty()) return to_;
-    const std::string ending = EndingOf(output_);
+    const std::string ending = FormatEnding(output_);
     if (ending == ".dot" || ending == ".gv" || output_ == "-") return "dot";
     if (ending == ".graphml") return "graphml";
     if (ending == ".svg") return "svg";

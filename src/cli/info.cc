@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -153,6 +154,39 @@ TextTable CollectivesTable(const Summary& summary) {
                      row.time ? FormatTime(*row.time) : "time unknown"});
   }
   return collectives;
+}
+
+// How long a rank of a folder took, by that of its traces which has times: both files as a pair, if
+// they are one.
+struct RankTimes {
+  std::string rank;
+  std::optional<int64_t> number;
+  std::optional<Nanos> span;
+  std::optional<Nanos> device_busy;
+
+  void Take(const Summary& summary) {
+    if (!summary.span) return;
+    span = summary.span;
+    device_busy = summary.device_busy;
+  }
+};
+
+std::string TimesText(const std::vector<RankTimes>& ranks) {
+  TextTable table({Align::kLeft, Align::kRight, Align::kRight});
+  table.Row({"rank", "span", "device busy"});
+  const auto text = [](std::optional<Nanos> time) { return time ? FormatTime(*time) : "–"; };
+  for (const RankTimes& row : ranks) table.Row({row.rank, text(row.span), text(row.device_busy)});
+  return table.Text();
+}
+
+Json TimesJson(const std::vector<RankTimes>& ranks) {
+  Json rows = Json::array();
+  for (const RankTimes& row : ranks) {
+    rows.push_back({{"rank", OrNull(row.number)},
+                    {"span_ns", NanosOrNull(row.span)},
+                    {"device_busy_ns", NanosOrNull(row.device_busy)}});
+  }
+  return rows;
 }
 
 // ", 12 layers of up to 3".
@@ -347,17 +381,22 @@ class InfoCommand : public Command {
 Result<ExitCode> InfoCommand::RunFolder(const Console& console, const ReadOptions& read) {
   ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path_, console.context()));
   Json traces = Json::array();
-  std::string text = fmt::format("{}: capture of {} rank{}\n", path_, folder.ranks.size(),
-                                 folder.ranks.size() == 1 ? "" : "s");
+  std::string text;
+  std::vector<RankTimes> times;
   JobHealth job;
   for (const CaptureRank& rank : folder.ranks) {
+    times.push_back({.rank = std::to_string(rank.number()),
+                     .number = folder.known_rank(rank),
+                     .span = {},
+                     .device_busy = {}});
     const auto take = [&](const RankInput& input, const Result<Trace>& trace) -> Status {
       if (!trace) return tl::unexpected<Error>(trace.error());
       RankRun run = RunOfTrace(*trace, rank.number());
       const Health health = JudgeTrace(*trace, run);
       job.Add(health, std::move(run), UseOf(input, rank));
-      if (!input.device.empty()) return {};  // the files of the pair are shown
       const Summary summary = Summarise(*trace);
+      times.back().Take(summary);
+      if (!input.device.empty()) return {};  // the files of the pair are shown
       if (json_) {
         traces.push_back(TraceJson(input.path, folder.known_rank(rank), *trace, summary, health));
       } else {
@@ -372,13 +411,15 @@ Result<ExitCode> InfoCommand::RunFolder(const Console& console, const ReadOption
   if (json_) {
     Json json = {{"format", "etude-info"}, {"version", 1}};
     json["ranks"] = folder.ranks.size();
+    json["times"] = TimesJson(times);
     json["traces"] = std::move(traces);
     if (is_job) json["job"] = job.Json();
-    text = JsonText(json);
-  } else if (is_job) {
-    text += "\n" + job.Text();
+    console.Print(JsonText(json));
+    return ExitCode::kOk;
   }
-  console.Print(text);
+  if (is_job) text += "\n" + job.Text();
+  console.Print(fmt::format("{}: capture of {}\n{}{}", path_,
+                            FormatCount(folder.ranks.size(), "rank"), TimesText(times), text));
   return ExitCode::kOk;
 }
 

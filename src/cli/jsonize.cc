@@ -29,7 +29,8 @@ class JsonizeCommand : public Command {
 
   void Declare(Options& options) override {
     options.Positional("trace", &input_, "trace in any format, or - for stdin");
-    options.Value("-o,--output", &output_, "FILE", "file to write (default: standard output)");
+    options.Output("-o,--output", &output_, "FILE", "file to write (default: standard output)",
+                   {".json"});
     options.Choice("--compat", &compat_, {kCompatChakra},
                    "write the very bytes that this version of chakra_jsonizer writes");
   }

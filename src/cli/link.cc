@@ -115,8 +115,9 @@ class LinkCommand : public Command {
   void Declare(Options& options) override {
     options.Positional("host", &host_, "PyTorch execution trace, or a capture folder");
     options.Positional("device", &device_, "Kineto trace of the same run", /*required=*/false);
-    options.Value("-o,--output", &output_, "PATH",
-                  "file to write; for a folder: the folder to write to (default: itself)");
+    options.Output("-o,--output", &output_, "PATH",
+                   "file to write; for a folder: the folder to write to (default: itself)",
+                   {".et", ".json"});
     options.Choice("--to", &to_, {"linked", "et"},
                    "linked JSON or Chakra (default: by the name of the output, else linked)");
     options.Flag("--drop-orphans", &drop_orphans_,

@@ -33,7 +33,7 @@ class MergeCommand : public Command {
 
   void Declare(Options& options) override {
     options.Positionals("input", &inputs_, "traces in any format, or capture folders");
-    options.Value("-o,--output", &output_, "FILE", "file to write");
+    options.Output("-o,--output", &output_, "FILE", "file to write", {".et", ".json"});
     options.Required("--output");
     options.Choice("--to", &to_, {"linked", "et"},
                    "linked JSON or Chakra (default: by the name of the output)");

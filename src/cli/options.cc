@@ -10,6 +10,7 @@
 
 #include "src/base/nearest.h"
 #include "src/base/quantity.h"
+#include "src/cli/file_endings.h"
 
 namespace etude {
 
@@ -97,16 +98,45 @@ void Options::Flag(std::string_view names, bool* target, std::string_view help) 
   impl_->app.add_flag(std::string(names), *target, std::string(help));
 }
 
-void Options::Value(std::string_view names, std::string* target, std::string_view what,
-                    std::string_view help) {
-  // Where nobody looks whether it was given, nothing means that it was not.
-  const auto is_text = [what = std::string(what)](const std::string& text) {
+namespace {
+
+// Where nobody looks whether an option was given, nothing means that it was not.
+auto IsText(std::string_view what) {
+  return [what = std::string(what)](const std::string& text) {
     return text.empty() ? fmt::format("found '', expected {}", what) : "";
   };
+}
+
+auto IsOutput(std::string_view what, std::vector<std::string_view> endings) {
+  return [other = what == "PREFIX" ? "what names of several files begin with" : "a folder",
+          endings = std::move(endings)](const std::string& text) {
+    return WrongEnding(text, endings, other);
+  };
+}
+
+}  // namespace
+
+void Options::Value(std::string_view names, std::string* target, std::string_view what,
+                    std::string_view help) {
   Described(impl_->app.add_option(std::string(names), *target, std::string(help)), what)
-      ->check(is_text, "")
+      ->check(IsText(what), "")
       ->take_last()
       ->capture_default_str();
+}
+
+void Options::Output(std::string_view names, std::string* target, std::string_view what,
+                     std::string_view help, std::vector<std::string_view> endings) {
+  Value(names, target, what, help);
+  impl_->app.get_option(std::string(LongName(names)))
+      ->check(IsOutput(what, std::move(endings)), "");
+}
+
+void Options::Outputs(std::string_view names, std::vector<std::string>* target,
+                      std::string_view what, std::string_view help,
+                      std::vector<std::string_view> endings) {
+  Values(names, target, what, help);
+  impl_->app.get_option(std::string(LongName(names)))
+      ->check(IsOutput(what, std::move(endings)), "");
 }
 
 void Options::Value(std::string_view names, std::optional<std::string>* target,
@@ -143,6 +173,7 @@ void Options::Value(std::string_view names, std::optional<double>* target, std::
 void Options::Values(std::string_view names, std::vector<std::string>* target,
                      std::string_view what, std::string_view help) {
   Described(impl_->app.add_option(std::string(names), *target, std::string(help)), what)
+      ->check(IsText(what), "")
       ->allow_extra_args(false);
 }
 

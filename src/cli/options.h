@@ -34,6 +34,13 @@ class Options {
   void Flag(std::string_view names, bool* target, std::string_view help);
   void Value(std::string_view names, std::string* target, std::string_view what,
              std::string_view help);
+  // What is written: one file, of the format that names with one of `endings` (".json") have, or,
+  // without `endings`, a folder or (PREFIX) several files. A name of another format is an error.
+  void Output(std::string_view names, std::string* target, std::string_view what,
+              std::string_view help, std::vector<std::string_view> endings);
+  // The same for several.
+  void Outputs(std::string_view names, std::vector<std::string>* target, std::string_view what,
+               std::string_view help, std::vector<std::string_view> endings);
   // An optional target stays empty unless the option is given: "" is a value too.
   void Value(std::string_view names, std::optional<std::string>* target, std::string_view what,
              std::string_view help);

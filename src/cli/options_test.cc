@@ -147,6 +147,24 @@ TEST(Options, EmptyTextIsNoValueWhereItMeansThatNoneWasGiven) {
   EXPECT_EQ(outcome.text, "--device: found '', expected DEVICE");
 }
 
+TEST(Options, OutputsAreNamedAsWhatIsWritten) {
+  std::string output;
+  const auto told = [&](const std::string& name, std::vector<std::string_view> endings) {
+    Options options("write", "writes");
+    options.Output("-o,--output", &output, "FILE", "where to", std::move(endings));
+    return options.Parse({"-o", name}).text;
+  };
+  for (const char* name : {"a.json", "a.json.gz", "a.JSON", "a", "a.v1", "-", "b.et/a"}) {
+    EXPECT_EQ(told(name, {".json"}), "") << name;
+  }
+  EXPECT_EQ(told("a.et.zst", {".json", ".html"}),
+            "--output: found 'a.et.zst', a name of a Chakra trace (`etude convert` writes one), "
+            "expected one that ends in .json or .html");
+  EXPECT_EQ(told("a.dot", {}),
+            "--output: found 'a.dot', a name of a graph (`etude graph` writes one), expected a "
+            "folder");
+}
+
 TEST(DidYouMean, OnlyOffersWhatIsNear) {
   EXPECT_EQ(DidYouMean("valdate", {"info", "validate", "link"}), "; did you mean 'validate'?");
   EXPECT_EQ(DidYouMean("frobnicate", {"info", "validate", "link"}), "");

@@ -119,7 +119,7 @@ class RecordCommand : public Command {
   }
 
   void Declare(Options& options) override {
-    options.Value("-o,--output", &output_, "DIR", "the capture folder to write");
+    options.Output("-o,--output", &output_, "DIR", "the capture folder to write", {});
     options.Value("--warmup", &warmup_, "N", "steps before the first timed one", {.least = 0});
     options.Value("--steps", &steps_, "N", "steps to time, without instrumentation", {.least = 1});
     options.Value("--record-steps", &record_steps_, "N", "steps to record in a row", {.least = 1});

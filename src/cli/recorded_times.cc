@@ -7,6 +7,7 @@
 
 #include "src/analysis/graph_time.h"
 #include "src/base/each_rank.h"
+#include "src/cli/sim_job.h"
 #include "src/report/graph_time_tables.h"
 #include "src/report/run_of_trace.h"
 #include "src/transform/read_job.h"
@@ -15,8 +16,9 @@ namespace etude {
 
 Result<Inspected> SimulateRecordedTimes(const std::vector<std::string>& paths, int64_t jobs,
                                         const Console& console) {
+  ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> files, FilesOfPrefixes(paths));
   ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs,
-                         FindRanks(paths, console.context(), TimedInput));
+                         FindRanks(files, console.context(), TimedInput));
   ETUDE_ASSIGN_OR_RETURN(
       const std::vector<RankRun> ranks,
       ForEachRank<RankRun>(
@@ -36,7 +38,9 @@ Result<Inspected> SimulateRecordedTimes(const std::vector<std::string>& paths, i
   const std::optional<GraphTime> time = FindGraphTime(ranks);
   if (!time) {
     return BadInput(paths.front() +
-                    ": found no node with a start and a duration, expected a recorded job");
+                    ": found no node with a start and a duration, expected a recorded job. "
+                    "Generated ones get durations from `etude generate --device NAME` and times "
+                    "from `etude simulate --network … -o FOLDER`");
   }
   return Inspected{.path = paths.front(),
                    .tables = GraphTimeTables(*time, ranks.size()),

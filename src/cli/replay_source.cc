@@ -34,22 +34,6 @@ Result<const CaptureRank*> ChooseRank(const CaptureFolder& folder, std::optional
                                         folder.path, known));
 }
 
-// Steps of several kinds: the mean takes the place of the median, which is of one kind.
-StepTimes MeanOriginalTimes(const std::vector<StepTime>& steps) {
-  StepTimes times = SummariseSteps(steps);
-  if (steps.empty()) return times;
-  Nanos wall;
-  Nanos cpu;
-  for (const StepTime& step : steps) {
-    wall = wall + step.wall;
-    cpu = cpu + step.cpu;
-  }
-  const auto count = static_cast<int64_t>(steps.size());
-  times.wall->median = Nanos{wall.count / count};
-  times.cpu->median = Nanos{cpu.count / count};
-  return times;
-}
-
 // Of what `get` says of the steps; nullopt where it says nothing.
 template <typename Get>
 std::optional<int64_t> MedianOf(const std::vector<StepTime>& steps, Get get) {
@@ -144,7 +128,7 @@ Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> 
     source.result_path = ReplayFile(folder, *rank);
     const std::vector<StepTime> steps = job->ComparableSteps();
     source.original = SummariseSteps(steps);
-    source.original_mix = MeanOriginalTimes(job->timed_steps);
+    source.original_mix = MeanOfSteps(job->timed_steps);
     source.threads = job->threads;
     source.mmap_threshold = job->mmap_threshold;
     source.compiled_kernels = job->compiled_kernels;

@@ -54,7 +54,7 @@ class ReportCommand : public Command {
   void Declare(Options& options) override {
     options.Positionals("paths", &paths_,
                         "traces in any format, capture folders (all their ranks), or - for stdin");
-    options.Value("-o,--output", &output_, "FILE", "the page to write (HTML)");
+    options.Output("-o,--output", &output_, "FILE", "the page to write (HTML)", {".html"});
     options.Value("--title", &title_, "TEXT", "title of the page");
     options.Value("--events", &events_, "N",
                   "most events of the timeline, all ranks together; more are drawn in groups",

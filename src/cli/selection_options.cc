@@ -36,6 +36,12 @@ Result<std::vector<RankInput>> SelectionOptions::FindInputs(const std::vector<st
   for (const RankInput& input : inputs) {
     if (input.rank) known.push_back(std::to_string(*input.rank));
   }
+  if (inputs.size() == 1 && known.empty()) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("--rank {}: found one trace, {}, expected several or a folder of "
+                                 "ranks; without --rank it is taken",
+                                 ranks.front(), inputs.front().path));
+  }
   for (const std::string& rank : ranks) {
     if (std::ranges::count(known, rank) != 0) continue;
     return MakeError(ErrorCode::kUsage,

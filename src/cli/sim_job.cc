@@ -214,6 +214,21 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
 
 }  // namespace
 
+Result<std::vector<std::string>> FilesOfPrefixes(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    if (!IsPrefix(path)) {
+      files.push_back(path);
+      continue;
+    }
+    ETUDE_RETURN_IF_ERROR(CheckNoGap(path));
+    for (int64_t rank = 0; Exists(RankFileOf(path, rank)); ++rank) {
+      files.push_back(RankFileOf(path, rank));
+    }
+  }
+  return files;
+}
+
 Status CheckRankFiles(const std::string& prefix, int64_t npus) {
   // One between that is not there is told when it is read.
   if (Exists(RankFileOf(prefix, npus - 1))) return {};

@@ -41,6 +41,9 @@ struct SimJob {
 // not look at more.
 Status CheckRankFiles(const std::string& prefix, int64_t npus);
 
+// `paths` with the files PREFIX.0.et … in the place of each PREFIX. kBadInput if one is missing.
+Result<std::vector<std::string>> FilesOfPrefixes(const std::vector<std::string>& paths);
+
 // Reads it for a machine with `npus` NPUs: PREFIX.0.et … as ASTRA-sim does, a folder of classes,
 // or traces in any format, of which recorded ones are made graphs of device work on the way
 // (docs/models/astra_sim.md). kBadInput unless the job has a trace for each NPU, and no more.

@@ -74,7 +74,10 @@ void WarnOfSilences(const SimMachine& machine, const MachineNames& names,
   if (timeless > 0 && !machine.system.replay_only) {
     context.Warn(fmt::format("{} no time, or 1 ns: without {}",
                              FormatCount(timeless, "computation takes", "computations take"),
-                             machine.system.roofline ? "bytes for the roofline" : "a duration"));
+                             machine.system.roofline
+                                 ? "bytes for the roofline"
+                                 : "a duration, as `etude generate --device NAME` gives one, or a "
+                                   "roofline of --system"));
   }
   if (unsized > 0 && !machine.system.replay_only) {
     context.Warn(FormatCount(unsized, "communication has", "communications have") +

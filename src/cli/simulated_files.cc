@@ -65,8 +65,8 @@ Result<Lines> WriteRanks(const std::string& folder, int64_t ranks, const GroupRa
 }  // namespace
 
 void SimulatedFilesOptions::Declare(Options& options) {
-  options.Value("-o,--output", &folder, "FOLDER",
-                "write the simulated job: its traces with simulated times");
+  options.Output("-o,--output", &folder, "FOLDER",
+                 "write the simulated job: its traces with simulated times", {});
   options.Choice("--to", &to, {"et", "classes", "packed"},
                  "a Chakra trace of each rank, or of each class of ranks, these packed");
 }

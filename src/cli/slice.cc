@@ -60,8 +60,8 @@ class SliceCommand : public Command {
 
   void Declare(Options& options) override {
     options.Positional("input", &input_, "trace in any format, or capture folder: all its ranks");
-    options.Value("-o,--output", &output_, "PATH",
-                  "file to write; for a folder: the folder to write to");
+    options.Output("-o,--output", &output_, "PATH",
+                   "file to write; for a folder: the folder to write to", {".et", ".json"});
     options.Required("--output");
     options.Choice("--to", &to_, {"linked", "et"},
                    "linked JSON or Chakra (default: by the name of the output)");

@@ -115,9 +115,9 @@ class SuiteCalibrateCommand : public Command {
     settings_.Declare(options);
     options.Value("--seeds", &seeds_, "N", "to find the target, and as many others to check it",
                   {.least = 2, .most = kMostSeeds});
-    options.Value(
+    options.Output(
         "-o,--output", &output_, "FOLDER",
-        "calibration.json, and the runs below it; those that are there are not run again");
+        "calibration.json, and the runs below it; those that are there are not run again", {});
     options.Required("--output");
     options.Footer(
         "Exit code 1 if a task's target does not hold: a seed misses it, or a run reaches it that "

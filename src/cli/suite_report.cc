@@ -23,7 +23,8 @@ class SuiteReportCommand : public Command {
 
   void Declare(Options& options) override {
     options.Positionals("folders", &folders_, "what `etude suite run --output` wrote");
-    options.Value("-o,--output", &output_, "FILE", "write a page with the course of each run");
+    options.Output("-o,--output", &output_, "FILE", "write a page with the course of each run",
+                   {".html"});
     options.Choice("--format", &format_, {"text", "json", "csv", "mllog"},
                    "how to print the runs: for people, or as MLPerf's log lines");
   }

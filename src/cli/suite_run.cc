@@ -38,8 +38,8 @@ class SuiteRunCommand : public Command {
                   {.least = 0, .most = kMostTrainingSteps});
     options.Value("--iterations", &settings_.run.timed_steps, "N", "steps mode: timed steps",
                   {.least = 1, .most = kMostTrainingSteps});
-    options.Value("-o,--output", &output_, "FOLDER",
-                  "keep the runs there; those that are there already are not run again");
+    options.Output("-o,--output", &output_, "FOLDER",
+                   "keep the runs there; those that are there already are not run again", {});
     options.Value("--record", &record_, "FOLDER",
                   "train nothing: record a step of each task as a capture folder below FOLDER");
     options.Flag("--shuffled-labels", &settings_.run.shuffled_labels,

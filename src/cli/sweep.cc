@@ -28,6 +28,7 @@
 #include "src/cli/sweep_jobs.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/byte_source.h"
+#include "src/formats/toml_text.h"
 #include "src/report/format.h"
 #include "src/report/json_output.h"
 #include "src/report/page.h"
@@ -83,8 +84,8 @@ class Sweep {
   // Makes all points of the shard; what is kept of them counts.
   Status Plan(const Shard& shard) {
     const Limits& limits = console_.context().limits;
-    ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path_, limits, kMostSpecBytes,
-                                                                 ", expected a sweep in TOML"));
+    ETUDE_ASSIGN_OR_RETURN(const std::string text,
+                           ReadTomlText(path_, "a sweep", kMostSpecBytes, limits));
     ETUDE_ASSIGN_OR_RETURN(spec_, ParseSweep(text, path_, GenerateKeys()));
     planner_.emplace(spec_, path_, limits);
     for (const SweepAxis& axis : spec_.axes) results_.axes.push_back(axis.name);
@@ -375,14 +376,14 @@ class SweepCommand : public Command {
 
   void Declare(Options& options) override {
     options.Positional("spec", &spec_, "a sweep in TOML");
-    options.Value("-o,--output", &output_, "DIR", "where points are kept, made if need be");
+    options.Output("-o,--output", &output_, "DIR", "where points are kept, made if need be", {});
     options.Flag("--dry-run", &dry_run_, "list the points, simulate none");
     options.Value("--shard", &shard_, "I/N",
                   "this part of the points only: I of N, from 1; another call without it, once all "
                   "are done, prints the whole");
     options.Jobs(&jobs_, "points");
     options.Value("--top", &top_, "N", "points to print as text; 0 for all", {.least = 0});
-    options.Value("--report", &report_, "FILE", "write a page with charts, too (HTML)");
+    options.Output("--report", &report_, "FILE", "write a page with charts, too (HTML)", {".html"});
     options.Flag("--json", &json_, "print JSON");
     options.Flag("--csv", &csv_, "print all points as CSV");
   }

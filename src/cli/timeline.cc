@@ -12,8 +12,8 @@
 #include "src/analysis/activity.h"
 #include "src/analysis/timeline_counters.h"
 #include "src/base/each_rank.h"
+#include "src/cli/file_endings.h"
 #include "src/cli/job_clocks.h"
-#include "src/cli/output_files.h"
 #include "src/cli/selection_options.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/chrome_writer.h"
@@ -167,7 +167,7 @@ class TimelineCommand : public Command {
 
   Result<std::string> Format() const {
     if (!to_.empty()) return to_;
-    const std::string ending = EndingOf(output_);
+    const std::string ending = FormatEnding(output_);
     if (ending == ".json" || output_ == "-") return "chrome";
     if (ending == ".pftrace" || ending == ".perfetto-trace") return "perfetto";
     return MakeError(ErrorCode::kUsage, "timeline: " + output_ +

@@ -121,12 +121,13 @@ class Validation {
     }
     Json jobs = JudgeJobs();
     if (as_json_) {
-      Json json = {{"format", "etude-validate"}, {"version", 1}, {"valid", valid_ && all_read_}};
+      Json json = {
+          {"format", "etude-validate"}, {"version", 1}, {"valid", valid_ && !unread_code_}};
       json["traces"] = std::move(verdicts_);
       if (!jobs_.empty()) json["jobs"] = std::move(jobs);
       console_.Print(JsonText(json));
     }
-    if (!all_read_) return ExitCode::kBadInput;
+    if (unread_code_) return *unread_code_;
     return valid_ ? ExitCode::kOk : ExitCode::kNo;
   }
 
@@ -143,7 +144,7 @@ class Validation {
   void PassOver(const std::string& path, const Error& error) {
     console_.Complain(error.message);
     verdicts_.push_back({{"path", path}, {"valid", false}, {"error", error.message}});
-    all_read_ = false;
+    if (!unread_code_) unread_code_ = ExitCodeOf(error.code);
   }
 
   void ValidateTrace(const Input& input, const RankInput& traces, const Result<Trace>& trace) {
@@ -197,7 +198,7 @@ class Validation {
   Json verdicts_ = Json::array();
   std::vector<std::pair<std::string, JobHealth>> jobs_;  // by folder
   bool valid_ = true;
-  bool all_read_ = true;
+  std::optional<ExitCode> unread_code_;  // of what could not be read first
 };
 
 class ValidateCommand : public Command {

@@ -409,13 +409,17 @@ uint64_t ByteSource::bytes_out() const { return impl_->bytes_out(); }
 Result<std::string> ReadWholeFile(const std::string& path, const Limits& limits, uint64_t most,
                                   std::string_view remark) {
   ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path, limits));
+  return ReadWholeFile(source, most, remark);
+}
+
+Result<std::string> ReadWholeFile(ByteSource& source, uint64_t most, std::string_view remark) {
   std::string bytes;
   while (true) {
     ETUDE_ASSIGN_OR_RETURN(const std::string_view chunk, source.Next());
     if (chunk.empty()) return bytes;
     if (bytes.empty()) bytes.reserve(std::min({source.size_in().value_or(0), most, kMostReserved}));
     if (bytes.size() + chunk.size() > most) {
-      return BadInput(path + ": more than " + std::to_string(most) + " bytes" +
+      return BadInput(source.name() + ": more than " + std::to_string(most) + " bytes" +
                       std::string(remark));
     }
     bytes += chunk;

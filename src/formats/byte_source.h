@@ -78,6 +78,8 @@ class ByteSource {
 // `remark` ends that message: ", expected a recipe in TOML".
 Result<std::string> ReadWholeFile(const std::string& path, const Limits& limits, uint64_t most,
                                   std::string_view remark = {});
+// The same of an open file.
+Result<std::string> ReadWholeFile(ByteSource& source, uint64_t most, std::string_view remark);
 // The same of a file that is one element: at most Limits::element_bytes, which the message names.
 Result<std::string> ReadWholeFile(const std::string& path, const Limits& limits);
 

@@ -171,7 +171,9 @@ std::vector<std::string> ColumnTypes(const Table& table) {
       case Unit::kCount:
       case Unit::kTime:
       case Unit::kBytes: types.emplace_back("integer"); break;
+      case Unit::kRate:
       case Unit::kShare:
+      case Unit::kChange:
       case Unit::kNumber: types.emplace_back("number"); break;
     }
   }

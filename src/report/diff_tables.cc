@@ -25,7 +25,7 @@ Table Sums(std::string key, std::string title, std::string column,
                           {"reshaped", "reshaped", Unit::kCount},
                           {"self_a_ns", "time a", Unit::kTime},
                           {"self_b_ns", "time b", Unit::kTime},
-                          {"change", "change", Unit::kShare}},
+                          {"change", "change", Unit::kChange}},
               .rows = {}};
   for (const TraceDiff::Sum& sum : sums) {
     table.rows.push_back({std::string(sum.name), CountCell(sum.count_a), CountCell(sum.count_b),
@@ -65,7 +65,7 @@ std::vector<Table> DiffTables(const Trace& a, const Trace& b, const TraceDiff& d
                             {"reshaped", "other shapes", Unit::kCount},
                             {"span_a_ns", "span a", Unit::kTime},
                             {"span_b_ns", "span b", Unit::kTime},
-                            {"change", "change", Unit::kShare}},
+                            {"change", "change", Unit::kChange}},
                 .rows = {}};
   summary.rows.push_back({CountCell(diff.same), CountCell(diff.removed), CountCell(diff.added),
                           CountCell(diff.reshaped), ToCell(diff.span_a), ToCell(diff.span_b),

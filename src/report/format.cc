@@ -1,8 +1,8 @@
 #include "src/report/format.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -17,6 +17,16 @@ size_t Width(std::string_view text) {
       std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
+// `value` in the largest of `units` of which it is one at least; each is `step` of the one before.
+std::string Scaled(double value, double step, std::span<const std::string_view> units) {
+  size_t unit = 0;
+  while (std::abs(value) >= step && unit + 1 < units.size()) {
+    value /= step;
+    ++unit;
+  }
+  return fmt::format("{:.{}f} {}", value, unit == 0 ? 0 : 2, units[unit]);
+}
+
 }  // namespace
 
 std::string FormatTime(Nanos time) {
@@ -29,15 +39,13 @@ std::string FormatTime(Nanos time) {
 }
 
 std::string FormatBytes(Bytes bytes) {
-  static constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  double value = static_cast<double>(bytes.count) / 1024;
-  if (std::abs(value) < 1) return fmt::format("{} B", bytes.count);
-  size_t unit = 0;
-  while (std::abs(value) >= 1024 && unit + 1 < kUnits.size()) {
-    value /= 1024;
-    ++unit;
-  }
-  return fmt::format("{:.2f} {}", value, kUnits[unit]);
+  static constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  return Scaled(static_cast<double>(bytes.count), 1024, kUnits);
+}
+
+std::string FormatRate(double bytes_per_second) {
+  static constexpr std::string_view kUnits[] = {"B/s", "KB/s", "MB/s", "GB/s", "TB/s", "PB/s"};
+  return Scaled(bytes_per_second, 1000, kUnits);
 }
 
 std::string FormatCount(uint64_t count) {

@@ -16,6 +16,8 @@ namespace etude {
 std::string FormatTime(Nanos time);
 // "512 B", "1.50 KiB", "3.20 GiB".
 std::string FormatBytes(Bytes bytes);
+// "850 B/s", "12.34 GB/s".
+std::string FormatRate(double bytes_per_second);
 // "14,392".
 std::string FormatCount(uint64_t count);
 // "1 node", "14,392 nodes"; `many` where it is not `one` with an s.

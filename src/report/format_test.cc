@@ -14,6 +14,9 @@ TEST(Format, Quantities) {
   EXPECT_EQ(FormatBytes(Bytes{1023}), "1023 B");
   EXPECT_EQ(FormatBytes(Bytes{1536}), "1.50 KiB");
   EXPECT_EQ(FormatBytes(Bytes{-1536}), "-1.50 KiB");
+  EXPECT_EQ(FormatRate(850), "850 B/s");
+  EXPECT_EQ(FormatRate(301522925.66), "301.52 MB/s");
+  EXPECT_EQ(FormatRate(2e12), "2.00 TB/s");
   EXPECT_EQ(FormatCount(999), "999");
   EXPECT_EQ(FormatCount(14'392), "14,392");
   EXPECT_EQ(FormatCount(1'234'567), "1,234,567");

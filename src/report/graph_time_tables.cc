@@ -14,7 +14,7 @@ std::vector<Table> GraphTimeTables(const GraphTime& time, size_t ranks) {
                 .columns = {{"ranks", "ranks", Unit::kCount},
                             {"recorded_ns", "recorded", Unit::kTime},
                             {"simulated_ns", "simulated", Unit::kTime},
-                            {"error", "difference", Unit::kShare},
+                            {"error", "difference", Unit::kChange},
                             {"nodes", "nodes", Unit::kCount},
                             {"joint", "joint communications", Unit::kCount}},
                 .rows = {}};

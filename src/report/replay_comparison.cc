@@ -78,7 +78,11 @@ Result<RankComparison> CompareWithReplay(const CaptureFolder& folder, const Capt
       }
     }
   }
-  comparison.original = SummariseSteps(job->ComparableSteps());
+  // What was replayed of several kinds of steps is a mean over them.
+  const auto kinds = json.find("step_kinds");
+  const bool is_mix = kinds != json.end() && kinds->is_array() && kinds->size() > 1;
+  comparison.original =
+      is_mix ? MeanOfSteps(job->timed_steps) : SummariseSteps(job->ComparableSteps());
   comparison.replay = {.wall = SummaryOf(json, "/replay/step_ms/wall"),
                        .cpu = SummaryOf(json, "/replay/step_ms/cpu")};
   return comparison;
@@ -111,7 +115,7 @@ std::vector<Table> ReplayTables(const std::vector<RankComparison>& ranks) {
                           {"replay_ns", "replay", Unit::kTime},
                           {"replay_p25_ns", "p25", Unit::kTime},
                           {"replay_p75_ns", "p75", Unit::kTime},
-                          {"error", "error", Unit::kShare}},
+                          {"error", "error", Unit::kChange}},
               .rows = {}};
   Table coverage{.key = "coverage",
                  .title = "how much was replayed",
@@ -126,11 +130,14 @@ std::vector<Table> ReplayTables(const std::vector<RankComparison>& ranks) {
     const auto add = [&](std::string clock, std::optional<TimeSummary> StepTimes::*clock_times) {
       const auto &original = rank.original.*clock_times, &replay = rank.replay.*clock_times;
       std::vector<Cell> cells = {rank.rank, std::move(clock)};
-      for (const auto& summary : {original, replay}) {
+      const auto add_side = [&](const std::optional<TimeSummary>& summary, bool is_mean) {
+        const bool has_quartiles = summary && !is_mean;
         cells.push_back(summary ? Cell(summary->median.count) : Cell());
-        cells.push_back(summary ? Cell(summary->p25.count) : Cell());
-        cells.push_back(summary ? Cell(summary->p75.count) : Cell());
-      }
+        cells.push_back(has_quartiles ? Cell(summary->p25.count) : Cell());
+        cells.push_back(has_quartiles ? Cell(summary->p75.count) : Cell());
+      };
+      add_side(original, rank.original.is_mean);
+      add_side(replay, rank.replay.is_mean);
       cells.push_back(ToCell(RelativeError(original, replay)));
       times.rows.push_back(std::move(cells));
     };

@@ -158,7 +158,13 @@ std::string VerdictText(std::span<const MetricComparison> metrics) {
     if (!metric.verdict || *metric.verdict == BarVerdict::kMet) continue;
     failed.push_back(fmt::format("{} {}", InfoOf(metric.metric).title, Name(*metric.verdict)));
   }
-  return fmt::format("NOT every bar is met: {}\n", fmt::join(failed, ", "));
+  std::string text = fmt::format("NOT every bar is met: {}\n", fmt::join(failed, ", "));
+  for (const MetricComparison& metric : metrics) {
+    if (!metric.verdict || !metric.figures || metric.figures->pairs >= kLeastPairs) continue;
+    return text + fmt::format("undetermined with {}: a verdict needs {} or more (--pairs)\n",
+                              FormatCount(metric.figures->pairs, "pair"), kLeastPairs);
+  }
+  return text;
 }
 
 std::string RunComparisonText(const RunComparison& run) {
@@ -201,9 +207,9 @@ std::vector<Table::Column> WithFigures(std::vector<Table::Column> columns) {
                                  {"replay", "replay", Unit::kNumber},
                                  {"replay_low", "from", Unit::kNumber},
                                  {"replay_high", "to", Unit::kNumber},
-                                 {"error", "error", Unit::kShare},
-                                 {"error_low", "from", Unit::kShare},
-                                 {"error_high", "to", Unit::kShare},
+                                 {"error", "error", Unit::kChange},
+                                 {"error_low", "from", Unit::kChange},
+                                 {"error_high", "to", Unit::kChange},
                                  {"bar", "bar ±", Unit::kShare},
                                  {"verdict", "verdict", Unit::kText}});
   return columns;

@@ -80,6 +80,17 @@ TEST(RunComparison, WithoutPairsEveryBarIsUndetermined) {
             std::string::npos);
 }
 
+TEST(RunComparison, TooFewPairsAreSaidToBe) {
+  RunComparison run = RunOf(3, 100e6, 103e6);
+  JudgeRun(run, DefaultBars(), NoReasons());
+  EXPECT_EQ(Of(run, kCpuTime).verdict, BarVerdict::kUndetermined);
+  const std::string said = "undetermined with 3 pairs: a verdict needs 10 or more (--pairs)\n";
+  EXPECT_NE(RunComparisonText(run).find(said), std::string::npos) << RunComparisonText(run);
+  RunComparison enough = RunOf(10, 100e6, 103e6);
+  JudgeRun(enough, DefaultBars(), NoReasons());
+  EXPECT_EQ(RunComparisonText(enough).find("a verdict needs"), std::string::npos);
+}
+
 TEST(RunComparison, IsReadBackAsItWasWritten) {
   RunComparison run = RunOf(12, 100e6, 103e6);
   JudgeRun(run, DefaultBars(), NoReasons());

@@ -100,7 +100,7 @@ Table Communications(const TraceStats& stats) {
                           {"min_bytes", "smallest", Unit::kBytes},
                           {"max_bytes", "largest", Unit::kBytes},
                           {"total_ns", "time", Unit::kTime},
-                          {"bytes_per_s", "bytes/s", Unit::kNumber}},
+                          {"bytes_per_s", "rate", Unit::kRate}},
               .rows = {}};
   for (const TraceStats::Communication& row : stats.communications) {
     table.rows.push_back({Text(row.type), Text(row.group), Text(Name(row.dtype)),

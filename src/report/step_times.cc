@@ -23,8 +23,11 @@ void AddStepRows(std::string_view what, const StepTimes& original, const StepTim
                  TextTable& table) {
   const auto row = [&](std::string_view clock, std::optional<TimeSummary> StepTimes::*times) {
     const auto error = RelativeError(original.*times, replay.*times);
-    table.Row({fmt::format("{}, {} time", what, clock), FormatTimes(original.*times),
-               FormatTimes(replay.*times), error ? FormatError(*error) : "unknown"});
+    const std::string of_original = original.is_mean && original.*times
+                                        ? FormatTime((original.*times)->median) + " (mean)"
+                                        : FormatTimes(original.*times);
+    table.Row({fmt::format("{}, {} time", what, clock), of_original, FormatTimes(replay.*times),
+               error ? FormatError(*error) : "unknown"});
   };
   row("CPU", &StepTimes::cpu);
   row("wall", &StepTimes::wall);

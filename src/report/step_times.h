@@ -17,6 +17,8 @@ namespace etude {
 struct StepTimes {
   std::optional<TimeSummary> wall;
   std::optional<TimeSummary> cpu;
+  // `median` is the mean of steps of several kinds, which may lie outside of the quartiles.
+  bool is_mean = false;
 };
 
 // Of steps that have both times.
@@ -30,6 +32,24 @@ StepTimes SummariseSteps(const std::vector<Step>& steps) {
     cpu.push_back(step.cpu);
   }
   return {.wall = Summarise(std::move(wall)), .cpu = Summarise(std::move(cpu))};
+}
+
+// The same of steps of several kinds: the mean takes the place of the median, which is of one kind.
+template <typename Step>
+StepTimes MeanOfSteps(const std::vector<Step>& steps) {
+  StepTimes times = SummariseSteps(steps);
+  if (steps.empty()) return times;
+  Nanos wall;
+  Nanos cpu;
+  for (const Step& step : steps) {
+    wall = wall + step.wall;
+    cpu = cpu + step.cpu;
+  }
+  const auto count = static_cast<int64_t>(steps.size());
+  times.wall->median = Nanos{wall.count / count};
+  times.cpu->median = Nanos{cpu.count / count};
+  times.is_mean = true;
+  return times;
 }
 
 // "1.234 ms [1.200 ms, 1.300 ms]": median and quartiles; "unknown" if there are none.

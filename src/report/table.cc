@@ -60,6 +60,8 @@ Table JoinTables(const std::vector<Cell>& names, const std::vector<const Table*>
 std::string ToText(const Cell& cell, Unit unit) {
   if (const auto* text = std::get_if<std::string>(&cell)) return *text;
   if (const auto* number = std::get_if<double>(&cell)) {
+    if (unit == Unit::kRate) return FormatRate(*number);
+    if (unit == Unit::kChange) return FormatError(*number);
     return unit == Unit::kShare ? FormatShare(*number) : FormatNumber(*number);
   }
   const auto* count = std::get_if<int64_t>(&cell);
@@ -70,7 +72,9 @@ std::string ToText(const Cell& cell, Unit unit) {
     case Unit::kCount:
       return *count < 0 ? std::to_string(*count) : FormatCount(static_cast<uint64_t>(*count));
     case Unit::kText:
+    case Unit::kRate:
     case Unit::kShare:
+    case Unit::kChange:
     case Unit::kNumber: break;
   }
   return std::to_string(*count);
@@ -89,7 +93,9 @@ std::string_view Name(Unit unit) {
     case Unit::kCount: return "count";
     case Unit::kTime: return "time";
     case Unit::kBytes: return "bytes";
+    case Unit::kRate: return "rate";
     case Unit::kShare: return "share";
+    case Unit::kChange: return "change";
     case Unit::kNumber: return "number";
   }
   return "text";

@@ -19,7 +19,9 @@ enum class Unit : uint8_t {
   kCount,   // integer
   kTime,    // integer, nanoseconds
   kBytes,   // integer
+  kRate,    // bytes a second
   kShare,   // 0..1
+  kChange,  // a share, to either side
   kNumber,  // any other figure
 };
 

@@ -140,11 +140,7 @@ constexpr Quantity kPeak{"TFLOPS, or a rate as in 989TFLOPS", [](std::string_vie
                          }};
 
 std::string Hint(std::string_view word, std::span<const std::string_view> known) {
-  std::string nearest = Nearest(std::string(word), {known.begin(), known.end()});
-  // Any letter is near to any other.
-  if (nearest.size() == 1 && (word.size() != 1 || (word[0] | 0x20) != (nearest[0] | 0x20))) {
-    nearest.clear();
-  }
+  const std::string nearest = Nearest(word, {known.begin(), known.end()});
   return nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
 }
 
@@ -315,15 +311,25 @@ Result<SharedBus> BusOf(const JsonConfig& json, std::vector<std::string>& remark
   return bus;
 }
 
+constexpr std::pair<std::string_view, NetworkShape> kShapes[] = {
+    {"Ring", NetworkShape::kRing},
+    {"FullyConnected", NetworkShape::kFullyConnected},
+    {"Switch", NetworkShape::kSwitch},
+};
+
 }  // namespace
+
+std::string TopologyHint(std::string_view word) {
+  std::vector<std::string_view> names;
+  for (const auto& [name, shape] : kShapes) {
+    if (name == word) return "";
+    names.push_back(name);
+  }
+  return Hint(word, names);
+}
 
 Status ParseAstraNetwork(const std::string& text, const std::string& path, SimMachine& machine) {
   static constexpr std::string_view kKeys[] = {"topology", "npus_count", "bandwidth", "latency"};
-  static constexpr std::pair<std::string_view, NetworkShape> kShapes[] = {
-      {"Ring", NetworkShape::kRing},
-      {"FullyConnected", NetworkShape::kFullyConnected},
-      {"Switch", NetworkShape::kSwitch},
-  };
   std::vector<std::string> lists[4];
   try {
     const YAML::Node root = YAML::Load(text);
@@ -360,8 +366,9 @@ Status ParseAstraNetwork(const std::string& text, const std::string& path, SimMa
     const auto shape =
         std::ranges::find(kShapes, lists[0][i], &std::pair<std::string_view, NetworkShape>::first);
     if (shape == std::end(kShapes)) {
-      return BadInput(fmt::format(
-          "{}: topology: found '{}', expected Ring, FullyConnected or Switch", path, lists[0][i]));
+      return BadInput(
+          fmt::format("{}: topology: found '{}', expected Ring, FullyConnected or Switch{}", path,
+                      lists[0][i], TopologyHint(lists[0][i])));
     }
     dim.shape = shape->second;
     const auto npus = ParseWhole(lists[1][i]);

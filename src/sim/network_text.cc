@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "src/base/ascii.h"
+#include "src/sim/astra_config.h"
 
 namespace etude {
 namespace {
@@ -14,7 +15,8 @@ namespace {
 constexpr std::string_view kExample = "as in \"Ring(8):50GB/s,500ns Switch(4):25GB/s,1us\"";
 
 tl::unexpected<Error> Missing(std::string_view dim, std::string_view what) {
-  return BadInput(fmt::format("found '{}' without {}, expected {}", dim, what, kExample));
+  return BadInput(fmt::format("found '{}' without {}, expected {}{}", dim, what, kExample,
+                              TopologyHint(dim.substr(0, dim.find('(')))));
 }
 
 std::string_view WithoutSpaces(std::string_view text) {

@@ -306,8 +306,9 @@ class Selector {
     const auto first = from.empty() ? INT64_MIN : ParseWhole(from);
     const auto second = to.empty() ? INT64_MAX : ParseWhole(to);
     if (!first || !second || *first >= *second) {
-      return Usage(fmt::format("{}: found '{}', expected a number or FROM..TO, as in 3..6",
-                               KindName("step"), text));
+      return Usage(fmt::format("{}: found '{}', expected a number or FROM..TO, as in 3..6{}",
+                               KindName("step"), text,
+                               first && second ? ", with TO behind FROM" : ""));
     }
     return StepRange({*first, *second});
   }
@@ -456,9 +457,9 @@ class Selector {
 
   Result<Range> ParseRange(const std::string& text, Nanos origin) const {
     const size_t dots = text.find("..");
-    const auto fails = [&] {
-      return Usage(fmt::format("{}: found '{}', expected FROM..TO with units, as in 1.5ms..20ms",
-                               KindName("time"), text));
+    const auto fails = [&](std::string_view remark = "") {
+      return Usage(fmt::format("{}: found '{}', expected FROM..TO with units, as in 1.5ms..20ms{}",
+                               KindName("time"), text, remark));
     };
     if (dots == std::string::npos) return fails();
     const std::string from = text.substr(0, dots);
@@ -474,7 +475,7 @@ class Selector {
       if (!time) return fails();
       range.end = origin + *time;
     }
-    if (range.end <= range.begin) return fails();
+    if (range.end <= range.begin) return fails(", with TO behind FROM");
     return range;
   }
 

@@ -26,11 +26,19 @@ function formatTick(ns) {
 }
 
 function formatBytes(bytes) {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+  return formatScaled(bytes, 1024, ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]);
+}
+
+// Bytes a second.
+function formatRate(rate) {
+  return formatScaled(Math.round(rate), 1000, ["B/s", "KB/s", "MB/s", "GB/s", "TB/s", "PB/s"]);
+}
+
+function formatScaled(number, step, units) {
   let unit = 0;
-  let value = bytes;
-  while (Math.abs(value) >= 1024 && unit + 1 < units.length) {
-    value /= 1024;
+  let value = number;
+  while (Math.abs(value) >= step && unit + 1 < units.length) {
+    value /= step;
     ++unit;
   }
   return (unit === 0 ? value : value.toFixed(2)) + " " + units[unit];
@@ -45,7 +53,9 @@ function formatFigure(value, unit) {
     case "time": return formatTime(value);
     case "bytes": return formatBytes(value);
     case "count": return formatCount(value);
+    case "rate": return formatRate(value);
     case "share": return (100 * value).toFixed(1) + " %";
+    case "change": return (value < 0 ? "" : "+") + (100 * value).toFixed(1) + " %";
     default: return String(parseFloat(value.toPrecision(4)) === value || Number.isInteger(value)
       ? value : parseFloat(value.toPrecision(4)));
   }
