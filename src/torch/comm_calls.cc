@@ -6,7 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "src/report/format.h"
 #include "src/trace/enums.h"
+#include "src/trace/operator_name.h"
 
 namespace etude {
 namespace {
@@ -79,6 +83,20 @@ CommLog CallsOf(const ReplayedStep& step) {
     call.bytes = SizeOfTensors(step, op.node, call);
   }
   return log;
+}
+
+std::string SkippedCalls(const ReplayedStep& step) {
+  const Trace& trace = step.trace();
+  const OperatorSelection::Skipped* first = nullptr;
+  int64_t count = 0;
+  for (const OperatorSelection::Skipped& one : step.selection().skipped()) {
+    if (!IsCommOperator(trace.name(one.node))) continue;
+    if (first == nullptr) first = &one;
+    ++count;
+  }
+  if (first == nullptr) return "";
+  return fmt::format("{}, first {} (node {}): {}", FormatCount(count, "communication"),
+                     trace.name(first->node), trace.source_id(first->node), first->reason);
 }
 
 CommSize SizeOf(const CommLog& log, const CommCall& call) {

@@ -152,6 +152,7 @@ struct RankGroup::Impl {
   void Await(const std::string& key, std::optional<std::chrono::milliseconds> limit) const;
   Status CheckAgreement(const Key& key) const;
   Status CheckCalls();
+  std::string LeftOut() const;
   bool IsWhole(const Key& key) const;
   c10::intrusive_ptr<c10d::Backend> MakeGloo(const Key& key) const;
   c10::intrusive_ptr<c10d::Backend> MakeNccl(const Key& key) const;
@@ -211,6 +212,7 @@ RankStatus ToStatus(const std::vector<uint8_t>& bytes) {
 }
 
 std::string CallsKey(int64_t rank) { return "calls/" + std::to_string(rank); }
+std::string LeftOutKey(int64_t rank) { return "calls/left-out/" + std::to_string(rank); }
 
 // Of calls what MatchComms compares and says.
 std::vector<uint8_t> ToBytes(const CommLog& log) {
@@ -398,9 +400,19 @@ Status RankGroup::Impl::CheckAgreement(const Key& key) const {
     if (store->check({GroupKey(rank, key)})) continue;
     return BadInput("the process group '" + name + "' is of ranks " + JoinedRanks(ranks) +
                     ", but rank " + std::to_string(rank) +
-                    " has no collective in it that can be replayed");
+                    " has no collective in it that can be replayed" + LeftOut());
   }
   return {};
+}
+
+// What ranks do not run of what they recorded, to be put behind a sentence.
+std::string RankGroup::Impl::LeftOut() const {
+  std::string text;
+  for (const int64_t rank : member.present) {
+    const std::string left_out = Text(store->get(LeftOutKey(rank)));
+    if (!left_out.empty()) text += fmt::format("; rank {} leaves out {}", rank, left_out);
+  }
+  return text;
 }
 
 // Whether the calls of all ranks fit together, as the lead finds.
@@ -415,7 +427,7 @@ Status RankGroup::Impl::CheckCalls() {
   const std::string mismatch = Text(store->get(kFit));
   if (mismatch.empty()) return {};
   return BadInput("the ranks' communications do not fit together, and would wait for ever: " +
-                  mismatch);
+                  mismatch + LeftOut());
 }
 
 namespace {
@@ -535,7 +547,7 @@ void RankGroup::Impl::Await(const std::string& key,
   }
 }
 
-Status RankGroup::Connect(const CommLog& calls) {
+Status RankGroup::Connect(const CommLog& calls, const std::string& left_out) {
   const Member& member = impl_->member;
   const auto make_backends = [&] {
     for (const auto& [key, group] : impl_->groups) impl_->MakeBackends(key, *group);
@@ -553,6 +565,7 @@ Status RankGroup::Connect(const CommLog& calls) {
       impl_->store->set(GroupKey(member.rank, key), std::string());
     }
     impl_->store->set(CallsKey(member.rank), ToBytes(calls));
+    impl_->store->set(LeftOutKey(member.rank), ToBytes(left_out));
   }));
   // Ranks take different times to get here; from now on the time-out holds.
   ETUDE_RETURN_IF_ERROR(Meet());

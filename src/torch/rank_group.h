@@ -106,9 +106,10 @@ class RankGroup {
 
   // Makes the collectives of the groups asked for possible. All ranks call it, as they do the next;
   // both wait for as long as it takes, and fail with kInternal if the lead has gone. `calls` are
-  // what this rank is going to do in a step. kBadInput, saying which rank would wait in what for
-  // ever, if not all ranks of a group have asked for it or the ranks' calls do not fit together.
-  Status Connect(const CommLog& calls);
+  // what this rank is going to do in a step, `left_out` says what of the recorded ones it is not
+  // ("" for nothing). kBadInput, saying which rank would wait in what for ever and what ranks leave
+  // out, if not all ranks of a group have asked for it or the ranks' calls do not fit together.
+  Status Connect(const CommLog& calls, const std::string& left_out = {});
   // Returns when every rank has called it as often. With `in_time`, kInternal if that takes longer
   // than a collective may.
   Status Meet(bool in_time = false);

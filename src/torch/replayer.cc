@@ -63,7 +63,7 @@ class Replayer::Impl {
     ETUDE_RETURN_IF_ERROR(FindPace());
     // Not before the trial: a group has threads, which a forked child has not.
     if (group() != nullptr) {
-      ETUDE_RETURN_IF_ERROR(group()->Connect(CallsOf(step_)));
+      ETUDE_RETURN_IF_ERROR(group()->Connect(CallsOf(step_), SkippedCalls(step_)));
       group()->SetStatus([this] { return step_.runner().Progress(); });
     }
     report_.setup = CpuTimeWithChildren() - begin - report_.trial - step_.fill_time();

@@ -130,6 +130,23 @@ def test_a_trace_that_lacks_the_groups_skips_their_collectives(tmp_path):
     assert row["op"] == "c10d::allreduce_" and "several process groups" in row["reason"]
 
 
+ONE_HAS_MORE_GROUPS = """
+own = dist.new_group([0])
+
+def more():
+    dist.all_reduce(torch.ones(4))
+"""
+
+
+def test_a_group_that_one_rank_is_in_is_said_to_be_why_ranks_do_not_fit(tmp_path):
+    """One of two ranks cannot tell by PyTorch's observer which group a collective used."""
+    job = record(tmp_path / "one", ONE_HAS_MORE_GROUPS, "observers")
+    done = two_ranks.run(job, "--ranks", "all")
+    assert done.returncode == 3, done.stderr
+    assert "rank 0 leaves out 1 communication, first c10d::allreduce_" in done.stderr
+    assert "several process groups" in done.stderr and "native recorder" in done.stderr
+
+
 WAITS = """
 def more():
     ones = torch.ones(4)
