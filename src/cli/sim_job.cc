@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <system_error>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "src/cli/output_files.h"
 #include "src/formats/job_folder.h"
 #include "src/report/format.h"
+#include "src/report/recording_cost.h"
 #include "src/sim/workload.h"
 #include "src/synth/encode_job.h"
 #include "src/transform/for_astra_sim.h"
@@ -176,11 +178,16 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
       return trace.info().format == TraceFormat::kChakra;
     });
     is_recorded = !is_chakra;
+    for (size_t i = 0; i < inputs.size() && read.notes.empty(); ++i) {
+      std::string note =
+          RecordingCostNote(traces.traces[i], inputs[i].path, inputs[i].rank, context);
+      if (!note.empty()) read.notes.push_back(std::move(note));
+    }
     if (is_chakra && !options.fill_ranks) ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
     if (!is_chakra || options.fill_ranks) {
       ETUDE_ASSIGN_OR_RETURN(AstraJob graphs,
                              ToSimGraphs(options, inputs, traces, npus, strict, context.limits));
-      read.notes = NotesOf(graphs);
+      std::ranges::move(NotesOf(graphs), std::back_inserter(read.notes));
       traces.groups.clear();
       for (auto& [id, members] : graphs.groups) traces.groups[std::to_string(id)] = members;
       traces.ranks.clear();

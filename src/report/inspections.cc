@@ -11,6 +11,7 @@
 #include "src/report/diff_tables.h"
 #include "src/report/format.h"
 #include "src/report/memory_tables.h"
+#include "src/report/recording_cost.h"
 #include "src/report/run_of_trace.h"
 #include "src/report/stats_tables.h"
 #include "src/trace/operator_name.h"
@@ -72,13 +73,18 @@ const Inspection& CriticalPathInspection() {
 }
 
 const Inspection& MemoryInspection() {
-  static const Inspection inspection{"etude-memory", kMemoryTables, HostAndDevice, InspectMemory};
+  static const Inspection inspection{"etude-memory", kMemoryTables, HostAndDevice, InspectMemory,
+                                     /*of_times=*/false};
   return inspection;
 }
 
 Result<Inspected> Inspect(const Inspection& inspection, const Trace& trace, const RankInput& input,
                           const ReadOptions& read, const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(Inspected found, inspection.inspect(trace, input, read, context));
+  if (inspection.of_times) {
+    const std::string note = RecordingCostNote(trace, input.path, input.rank, context);
+    if (!note.empty()) found.notes.push_back(note);
+  }
   found.rank = input.rank ? input.rank : trace.info().rank;
   found.path = input.path;
   found.health = JudgeTrace(trace, RunOfTrace(trace, found.rank.value_or(0)));

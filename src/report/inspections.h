@@ -23,6 +23,7 @@ struct Inspection {
   // Tables and notes of a trace; `input` and `read` are where and how it was read.
   Result<Inspected> (*inspect)(const Trace& trace, const RankInput& input, const ReadOptions& read,
                                const RunContext& context);
+  bool of_times = true;  // what recording added to times is in its figures
 };
 
 const Inspection& StatsInspection();

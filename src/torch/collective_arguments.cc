@@ -63,7 +63,8 @@ Result<JobGroup> OnlyGroup(const Trace& trace, RankGroup& ranks) {
   for (const ProcessGroup& group : trace.process_groups()) {
     if (group.size.value_or(ranks.size()) == ranks.size()) continue;
     return Unavailable(
-        "the job has several process groups; the trace lacks which one this used, which captures of "
+        "the job has several process groups; the trace lacks which one this used, which captures "
+        "of "
         "the native recorder have");
   }
   return Made("", AllRanks(ranks), ranks);

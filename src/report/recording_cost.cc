@@ -1,0 +1,46 @@
+#include "src/report/recording_cost.h"
+
+#include <filesystem>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "src/analysis/activity.h"
+#include "src/analysis/time_summary.h"
+#include "src/formats/job_json.h"
+#include "src/report/format.h"
+
+namespace etude {
+
+std::string RecordingCostNote(const Trace& trace, const std::string& path,
+                              std::optional<int64_t> rank, const RunContext& context) {
+  // As many times as long is no noise any more.
+  constexpr double kWorthSaying = 1.25;
+  constexpr size_t kFewest = 3;
+  const auto file = std::filesystem::path(path).parent_path() / "job.json";
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return "";
+  // What is wrong with it is said by those who need it.
+  const Result<JobFile> job = ReadJobFile(file.string(), context.Unwarned());
+  if (!job) return "";
+  const auto known = job->ranks.find(rank.value_or(trace.info().rank.value_or(0)));
+  if (known == job->ranks.end()) return "";
+  std::vector<Nanos> program;
+  for (const StepTime& step : known->second.ComparableSteps()) program.push_back(step.wall);
+  std::vector<Nanos> recorded;
+  for (const StepWindow& step : FindSteps(trace)) recorded.push_back(step.window.length());
+  if (program.size() < kFewest || recorded.empty()) return "";
+  const size_t count = program.size();
+  const Nanos own = *Median(std::move(program));
+  const Nanos slow = *Median(std::move(recorded));
+  if (own.count <= 0) return "";
+  const double factor = static_cast<double>(slow.count) / static_cast<double>(own.count);
+  if (factor < kWorthSaying) return "";
+  return fmt::format(
+      "recorded, a step took {:.1f} times as long as without ({}; {}, the median of {} in "
+      "job.json): "
+      "times here are those of the recording, in which small operators cost most",
+      factor, FormatTime(slow), FormatTime(own), count);
+}
+
+}  // namespace etude
