@@ -28,10 +28,13 @@ void Write(std::FILE* stream, std::string_view text) {
 std::vector<std::string> NamesOfLines(const std::vector<std::string>& args) {
   std::vector<std::string> names;
   for (const std::string& arg : args) {
-    const bool has_lines = arg.find('\n') != std::string::npos;
-    if (!has_lines || arg.find_first_not_of('\n') == std::string::npos) continue;
     const size_t equals = arg.starts_with("--") ? arg.find('=') : std::string::npos;
-    names.push_back(equals == std::string::npos ? arg : arg.substr(equals + 1));
+    const std::string name = equals == std::string::npos ? arg : arg.substr(equals + 1);
+    // Lines around a name, or nothing else, are also in what is printed by itself.
+    const size_t first = name.find_first_not_of('\n');
+    if (first == std::string::npos) continue;
+    const size_t last = name.find_last_not_of('\n');
+    if (name.find('\n', first) < last) names.push_back(name.substr(first, last - first + 1));
   }
   std::ranges::stable_sort(names, std::ranges::greater{}, &std::string::size);
   return names;

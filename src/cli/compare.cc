@@ -36,13 +36,19 @@ std::string ComparisonText(const RankComparison& rank) {
          (rank.operator_share ? OperatorShareText(*rank.operator_share) : "");
 }
 
-Json SummaryJson(const std::optional<TimeSummary>& summary) {
+// The mean of several kinds has no quartiles.
+Json SummaryJson(const std::optional<TimeSummary>& summary, bool is_mean) {
   if (!summary) return nullptr;
-  return {{"median", summary->median.ms()}, {"p25", summary->p25.ms()}, {"p75", summary->p75.ms()}};
+  Json json = {{"median", summary->median.ms()}, {"p25", nullptr}, {"p75", nullptr}};
+  if (is_mean) return json;
+  json["p25"] = summary->p25.ms();
+  json["p75"] = summary->p75.ms();
+  return json;
 }
 
 Json StepJson(const StepTimes& times) {
-  return {{"wall", SummaryJson(times.wall)}, {"cpu", SummaryJson(times.cpu)}};
+  return {{"wall", SummaryJson(times.wall, times.is_mean)},
+          {"cpu", SummaryJson(times.cpu, times.is_mean)}};
 }
 
 Json ComparisonJson(const RankComparison& rank) {

@@ -50,11 +50,14 @@ std::string WrongEnding(const std::string& path, std::span<const std::string_vie
   const auto found = std::ranges::find(kEndings, ending, &FileEnding::ending);
   if (found == std::end(kEndings) || std::ranges::count(endings, ending) != 0) return "";
   std::error_code error;
-  if (endings.empty() && std::filesystem::is_directory(path, error)) return "";
-  return fmt::format(
-      "found '{}', a name of {} ({}), expected {}", path, found->format, found->writers,
-      endings.empty() ? std::string(other)
-                      : fmt::format("one that ends in {}", fmt::join(endings, " or ")));
+  if (std::filesystem::is_directory(path, error)) return "";
+  std::string expected(other);
+  if (!endings.empty()) {
+    expected = fmt::format("one that ends in {}{}{}", fmt::join(endings, " or "),
+                           other.empty() ? "" : ", or ", other);
+  }
+  return fmt::format("found '{}', a name of {} ({}), expected {}", path, found->format,
+                     found->writers, expected);
 }
 
 }  // namespace etude

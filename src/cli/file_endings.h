@@ -10,9 +10,9 @@ namespace etude {
 // there is none.
 std::string FormatEnding(std::string_view path);
 
-// Why a file called `path`, which is to be of the format of one of `endings`, may not be: its name
-// ends as those of another format do. "" if it may. Without `endings` it is to be `other` than a
-// file, as "a folder", of which one that is there may have any name.
+// Why what is written may not be called `path`: it is to be a file of the format of one of
+// `endings`, or `other` than a file, as "a folder" (each may be missing), and the name ends as
+// those of another format do. "" if it may; a folder that is there may have any name.
 std::string WrongEnding(const std::string& path, std::span<const std::string_view> endings,
                         std::string_view other = "a folder");
 

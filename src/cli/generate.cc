@@ -16,7 +16,6 @@
 #include "src/cli/job_classes.h"
 #include "src/cli/model_kind.h"
 #include "src/cli/output_files.h"
-#include "src/cli/stop_signal.h"
 #include "src/compat/text_model.h"
 #include "src/formats/byte_source.h"
 #include "src/formats/job_folder.h"
@@ -63,7 +62,7 @@ class GenerateCommand : public Command {
                        "microbench: what the ranks do, see below; text: file with a model; others: "
                        "a model of the lists below, or a file that ends in .toml",
                        /*required=*/false);
-    options.Output("-o,--output", &output_, "PREFIX", "writes PREFIX.RANK.et for each rank", {});
+    options.Value("-o,--output", &output_, "PREFIX", "writes PREFIX.RANK.et for each rank");
     options.Required("--output");
     options.Value("--ranks", &ranks_, "N",
                   "ranks of the job (default: 2, of models as their options say)",
@@ -145,28 +144,22 @@ class GenerateCommand : public Command {
       groups = MicrobenchGroups(bench_);
     }
     ETUDE_RETURN_IF_ERROR(CheckNoOtherJob(output_, bench_.ranks, !groups.empty()));
-    const std::filesystem::path prefix(output_);
-    const std::string folder = prefix.has_parent_path() ? prefix.parent_path().string() : ".";
-    ETUDE_RETURN_IF_ERROR(MakeFolder(folder));
-    ETUDE_ASSIGN_OR_RETURN(const auto stop, StopSignal::Make());
-    ETUDE_ASSIGN_OR_RETURN(const FileSet set, FileSet::Make(folder, prefix.filename().string()));
-    const auto write = [&](size_t i, const RunContext&) -> Result<Written> {
-      if (*stop->flag()) {
-        return MakeError(ErrorCode::kInterrupted, "generate: interrupted; nothing is written");
-      }
-      const auto rank = static_cast<int64_t>(i);
-      return model ? WriteRank(rank, model->job, set) : WriteRank(rank, workload, set);
-    };
+    const std::filesystem::path folder = std::filesystem::path(output_).parent_path();
+    if (!folder.empty()) ETUDE_RETURN_IF_ERROR(MakeFolder(folder.string()));
     ETUDE_ASSIGN_OR_RETURN(
         const std::vector<Written> files,
-        ForEachRank<Written>(static_cast<size_t>(bench_.ranks), 0, console.context(), write));
+        ForEachRank<Written>(static_cast<size_t>(bench_.ranks), 0, console.context(),
+                             [&](size_t i, const RunContext&) {
+                               const auto rank = static_cast<int64_t>(i);
+                               return model ? WriteRank(rank, model->job)
+                                            : WriteRank(rank, workload);
+                             }));
     if (workload) WarnOf(FindAstraEdges(workload->trace, bench_.ranks), console);
     std::string groups_path;
     if (!groups.empty()) {
       groups_path = GroupsFileName(output_);
-      ETUDE_RETURN_IF_ERROR(WriteGroupsFile(groups, set.Staged(groups_path)));
+      ETUDE_RETURN_IF_ERROR(WriteGroupsFile(groups, groups_path));
     }
-    ETUDE_RETURN_IF_ERROR(set.Publish());
     Report(console, files, groups_path, model ? &*model : nullptr);
     return ExitCode::kOk;
   }
@@ -403,22 +396,20 @@ class GenerateCommand : public Command {
     return ExitCode::kOk;
   }
 
-  Result<Written> WriteRank(int64_t rank, const std::optional<TextWorkload>& workload,
-                            const FileSet& set) const {
-    if (workload) return WriteTrace(workload->trace, rank, set);
+  Result<Written> WriteRank(int64_t rank, const std::optional<TextWorkload>& workload) const {
+    if (workload) return WriteTrace(workload->trace, rank);
     ETUDE_ASSIGN_OR_RETURN(const Trace trace, MakeMicrobench(bench_, rank));
-    return WriteTrace(trace, rank, set);
+    return WriteTrace(trace, rank);
   }
 
-  Result<Written> WriteRank(int64_t rank, const StepJob& job, const FileSet& set) const {
+  Result<Written> WriteRank(int64_t rank, const StepJob& job) const {
     ETUDE_ASSIGN_OR_RETURN(const Trace trace, job.TraceOf(rank));
-    return WriteTrace(trace, rank, set);
+    return WriteTrace(trace, rank);
   }
 
-  Result<Written> WriteTrace(const Trace& trace, int64_t rank, const FileSet& set) const {
+  Result<Written> WriteTrace(const Trace& trace, int64_t rank) const {
     const std::string path = fmt::format("{}.{}.et", output_, rank);
-    ETUDE_ASSIGN_OR_RETURN(const ChakraWriteReport report,
-                           WriteChakraFile(trace, set.Staged(path)));
+    ETUDE_ASSIGN_OR_RETURN(const ChakraWriteReport report, WriteChakraFile(trace, path));
     return Written{.path = path, .nodes = report.nodes, .bytes = report.bytes};
   }
 

@@ -23,14 +23,10 @@ OutputFormat FormatOf(const std::string& to, const std::string& path) {
   return to.empty() && path == "-" ? OutputFormat::kLinked : ChooseFormat(to, path);
 }
 
-// kUsage for a name that a file has.
-static Status CheckFolderName(const std::string& path) {
-  const std::string wrong = WrongEnding(path, {});
-  return wrong.empty() ? Status() : MakeError(ErrorCode::kUsage, "--output: " + wrong);
-}
-
 Result<bool> MakeFolder(const std::string& path) {
-  ETUDE_RETURN_IF_ERROR(CheckFolderName(path));
+  if (const std::string wrong = WrongEnding(path, {}); !wrong.empty()) {
+    return MakeError(ErrorCode::kUsage, "--output: " + wrong);
+  }
   std::error_code error;
   const bool made = std::filesystem::create_directories(path, error);
   if (error) return MakeError(ErrorCode::kIo, path + ": cannot create it: " + error.message());
@@ -44,40 +40,6 @@ Result<std::string> MakeTemporaryFolder(std::string_view name) {
   if (!error && mkdtemp(path.data()) != nullptr) return path;
   if (!error) error.assign(errno, std::generic_category());
   return MakeError(ErrorCode::kIo, fmt::format("a temporary folder {}: {}", path, error.message()));
-}
-
-Result<FileSet> FileSet::Make(const std::string& folder, const std::string& name) {
-  std::string staging = fmt::format("{}/.{}.XXXXXX", folder, name);
-  if (mkdtemp(staging.data()) != nullptr) return FileSet(folder, staging);
-  const std::error_code error(errno, std::generic_category());
-  return MakeError(ErrorCode::kIo,
-                   fmt::format("{}/{}…: cannot create it: {}", folder, name, error.message()));
-}
-
-FileSet::~FileSet() {
-  std::error_code ignored;
-  if (!staging_.empty()) std::filesystem::remove_all(staging_, ignored);
-}
-
-std::string FileSet::Staged(const std::string& path) const {
-  return staging_ + "/" + std::filesystem::path(path).filename().string();
-}
-
-Status FileSet::Publish() const {
-  std::error_code error;
-  std::vector<std::string> names;
-  for (std::filesystem::directory_iterator at(staging_, error), end; !error && at != end;
-       at.increment(error)) {
-    names.push_back(at->path().filename().string());
-  }
-  if (error) return MakeError(ErrorCode::kIo, staging_ + ": " + error.message());
-  std::ranges::sort(names);
-  for (const std::string& name : names) {
-    const std::string path = folder_ + "/" + name;
-    std::filesystem::rename(staging_ + "/" + name, path, error);
-    if (error) return MakeError(ErrorCode::kIo, path + ": cannot name it: " + error.message());
-  }
-  return {};
 }
 
 void KeepResult(const std::string& path, const std::string& text, const RunContext& context) {
@@ -142,7 +104,6 @@ Status CheckNoOtherJob(const std::string& prefix, int64_t ranks, bool has_groups
 }
 
 Status CheckNoTraces(const std::string& folder, const RunContext& context) {
-  ETUDE_RETURN_IF_ERROR(CheckFolderName(folder));
   if (!IsFolder(folder) || IsJobFolder(folder)) return {};
   const auto found = ListCaptureFolder(folder, context);
   if (!found) return {};

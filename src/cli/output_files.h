@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "src/base/result.h"
@@ -19,32 +18,7 @@ namespace etude {
 OutputFormat FormatOf(const std::string& to, const std::string& path);
 
 // Makes the folder at `path`, and those above it, where it is not there; says whether it was not.
-// kUsage for a name that a file has (WrongEnding).
 Result<bool> MakeFolder(const std::string& path);
-
-// Files beside each other that get their names when all of them are written, so that no part of a
-// job is taken for one: until then they are in a hidden folder there, which goes with its owner.
-class FileSet {
- public:
-  // `folder` is there; names begin with `name`.
-  static Result<FileSet> Make(const std::string& folder, const std::string& name);
-  FileSet(FileSet&& other) noexcept
-      : folder_(std::move(other.folder_)), staging_(std::exchange(other.staging_, "")) {}
-  FileSet& operator=(FileSet&&) = delete;
-  ~FileSet();
-
-  // Where the file that is to be called `path` is written to.
-  std::string Staged(const std::string& path) const;
-  // Names all. kIo.
-  Status Publish() const;
-
- private:
-  FileSet(std::string folder, std::string staging)
-      : folder_(std::move(folder)), staging_(std::move(staging)) {}
-
-  std::string folder_;
-  std::string staging_;  // "" once moved from
-};
 
 // Makes a new folder for temporary files, called `name` and something that no other is called.
 Result<std::string> MakeTemporaryFolder(std::string_view name);
@@ -63,8 +37,7 @@ inline constexpr int64_t kMostRankFiles = int64_t{1} << 18;
 // groups where this one has none, left under these names: simulators would take it for a part. Also
 // beside a job in classes, which stands for the folder.
 Status CheckNoOtherJob(const std::string& prefix, int64_t ranks, bool has_groups);
-// Refuses with kUsage to write a job in classes where other traces are, or to what is named as a
-// file.
+// Refuses with kUsage to write a job in classes where other traces are.
 Status CheckNoTraces(const std::string& folder, const RunContext& context);
 // Its parts: the first file BEFORE + rank + AFTER of a rank from `ranks` on, and the error.
 std::optional<std::string> RankFileBeyond(const std::string& before, const std::string& after,

@@ -156,13 +156,16 @@ Status SweepJobs::Add(const std::string& name, const std::string& file, std::str
 
 Result<std::string> SweepJobs::HashOf(const SweepPoint& point, int64_t npus) {
   const SweepJobSource& source = point.job;
-  std::string& hash = hashes_[{source, npus}];
-  if (!hash.empty()) return hash;
   if (source.generate.empty()) {
+    std::string& hash = hashes_[{source, npus}];
+    if (!hash.empty()) return hash;
     ETUDE_ASSIGN_OR_RETURN(hash, HashFiles(source, npus));
     return hash;
   }
+  // By words: numbers that are equal may be written in ways of which not all are right.
   ETUDE_ASSIGN_OR_RETURN(const GenerateCall call, GenerateCallOf(point));
+  std::string& hash = generated_hashes_[call.words];
+  if (!hash.empty()) return hash;
   std::string text = "generate\n";
   for (const std::string& word : call.words) {
     if (!call.places.contains(word)) {

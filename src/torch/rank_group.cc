@@ -26,7 +26,7 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <fmt/ranges.h>
 
 #include <ATen/core/ivalue.h>
 #include <c10/util/Exception.h>
@@ -42,6 +42,8 @@
 #include "src/torch/emulated_group.h"
 #include "src/torch/error_text.h"
 #include "src/torch/nccl_group.h"
+#include "src/torch/rank_messages.h"
+#include "src/torch/stuck_ranks.h"
 
 namespace etude {
 namespace {
@@ -164,15 +166,10 @@ struct RankGroup::Impl {
 
 namespace {
 
-std::string JoinedRanks(const std::vector<int64_t>& ranks) {
-  std::string text;
-  for (const int64_t rank : ranks) text += (text.empty() ? "" : ",") + std::to_string(rank);
-  return text;
-}
-
 // Under which a rank says that it asks for a group.
 std::string GroupKey(int64_t rank, const std::pair<std::vector<int64_t>, std::string>& group) {
-  return "group/" + std::to_string(rank) + "/" + JoinedRanks(group.first) + "/" + group.second;
+  return "group/" + std::to_string(rank) + "/" + fmt::format("{}", fmt::join(group.first, ",")) +
+         "/" + group.second;
 }
 
 // Those of `ranks` that are there.
@@ -189,126 +186,8 @@ std::string StatusKey(int64_t rank) { return "status/" + std::to_string(rank); }
 constexpr std::string_view kAsked = "asked";
 constexpr std::string_view kEnd = "end";
 
-std::string Text(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
-std::vector<uint8_t> ToBytes(std::string_view text) { return {text.begin(), text.end()}; }
-
-std::vector<uint8_t> ToBytes(const RankStatus& status) {
-  const nlohmann::json json = {{"doing", status.doing},
-                               {"begun", status.begun},
-                               {"partners", status.partners},
-                               {"channel", status.partners_channel},
-                               {"call", status.call}};
-  return ToBytes(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-}
-
-// Throws where it is not what ToBytes wrote.
-RankStatus ToStatus(const std::vector<uint8_t>& bytes) {
-  const nlohmann::json json = nlohmann::json::parse(bytes);
-  return {.doing = json.at("doing"),
-          .begun = json.at("begun"),
-          .partners = json.at("partners"),
-          .partners_channel = json.at("channel"),
-          .call = json.at("call")};
-}
-
 std::string CallsKey(int64_t rank) { return "calls/" + std::to_string(rank); }
 std::string LeftOutKey(int64_t rank) { return "calls/left-out/" + std::to_string(rank); }
-
-// Of calls what MatchComms compares and says.
-std::vector<uint8_t> ToBytes(const CommLog& log) {
-  const auto or_null = [](const std::optional<int64_t>& value) {
-    return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
-  };
-  nlohmann::json groups = nlohmann::json::array();
-  for (const CommLog::Group& group : log.groups) groups.push_back({group.name, group.ranks});
-  nlohmann::json calls = nlohmann::json::array();
-  for (const CommCall& call : log.calls) {
-    calls.push_back({static_cast<int>(call.kind), static_cast<int>(call.type), call.name,
-                     call.group, call.index, call.bytes ? call.bytes->count : -1, call.uneven,
-                     or_null(call.peer), or_null(call.tag), call.node});
-  }
-  const nlohmann::json json = {
-      {"rank", log.rank}, {"world", or_null(log.world_size)}, {"groups", groups}, {"calls", calls}};
-  return ToBytes(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-}
-
-// Throws where it is not what ToBytes wrote.
-CommLog ToLog(const std::vector<uint8_t>& bytes) {
-  const auto number = [](const nlohmann::json& value) {
-    return value.is_null() ? std::nullopt : std::optional(value.get<int64_t>());
-  };
-  const nlohmann::json json = nlohmann::json::parse(bytes);
-  CommLog log;
-  log.rank = json.at("rank");
-  log.world_size = number(json.at("world"));
-  for (const nlohmann::json& group : json.at("groups")) {
-    log.groups.push_back({.name = group.at(0), .ranks = group.at(1)});
-  }
-  for (const nlohmann::json& row : json.at("calls")) {
-    CommCall& call = log.calls.emplace_back();
-    call.kind = static_cast<NodeKind>(row.at(0).get<int>());
-    call.type = static_cast<CollectiveType>(row.at(1).get<int>());
-    call.name = row.at(2);
-    call.group = row.at(3);
-    call.index = row.at(4);
-    if (const int64_t size = row.at(5); size >= 0) call.bytes = Bytes{size};
-    call.uneven = row.at(6);
-    call.peer = number(row.at(7));
-    call.tag = number(row.at(8));
-    call.node = row.at(9);
-  }
-  return log;
-}
-
-using Statuses = std::map<int64_t, RankStatus>;  // by rank; absent: it says nothing
-
-// The partners of `status` that are not there yet; those that say nothing among them.
-std::vector<int64_t> WaitsFor(const RankStatus& status, int64_t own, const Statuses& all) {
-  std::vector<int64_t> late;
-  for (const int64_t partner : status.partners) {
-    if (partner == own) continue;
-    const auto other = all.find(partner);
-    if (other == all.end()) {
-      late.push_back(partner);
-      continue;
-    }
-    const auto begun = other->second.begun.find(status.partners_channel);
-    if (begun == other->second.begun.end() || begun->second < status.call) late.push_back(partner);
-  }
-  return late;
-}
-
-// A line per rank, those that others wait for first.
-std::string DescribeRanks(const Statuses& all, const std::vector<int64_t>& present) {
-  constexpr size_t kShown = 16;
-  std::map<int64_t, std::vector<int64_t>> waits;
-  std::set<int64_t> awaited;
-  for (const auto& [rank, status] : all) {
-    waits[rank] = WaitsFor(status, rank, all);
-    std::erase_if(waits[rank], [&](int64_t other) { return !std::ranges::count(present, other); });
-    awaited.insert(waits[rank].begin(), waits[rank].end());
-  }
-  std::vector<int64_t> order(awaited.begin(), awaited.end());
-  for (const int64_t rank : present) {
-    if (!awaited.contains(rank)) order.push_back(rank);
-  }
-  std::string text;
-  for (size_t i = 0; i < order.size() && i < kShown; ++i) {
-    const auto status = all.find(order[i]);
-    if (status == all.end()) {
-      text +=
-          fmt::format("\n  rank {} says nothing: it has stopped, or cannot be reached", order[i]);
-      continue;
-    }
-    text += fmt::format("\n  rank {} is {}", order[i], status->second.doing);
-    const std::vector<int64_t>& late = waits[order[i]];
-    if (!late.empty()) {
-      text += fmt::format("; waits for rank{} {}", late.size() > 1 ? "s" : "", JoinedRanks(late));
-    }
-  }
-  if (order.size() > kShown) text += fmt::format("\n  and {} more ranks", order.size() - kShown);
-  return text;
-}
 
 }  // namespace
 
@@ -398,9 +277,10 @@ Status RankGroup::Impl::CheckAgreement(const Key& key) const {
   const auto& [ranks, name] = key;
   for (const int64_t rank : PresentOf(member, ranks)) {
     if (store->check({GroupKey(rank, key)})) continue;
-    return BadInput("the process group '" + name + "' is of ranks " + JoinedRanks(ranks) +
-                    ", but rank " + std::to_string(rank) +
-                    " has no collective in it that can be replayed" + LeftOut());
+    return BadInput("the process group '" + name + "' is of ranks " +
+                    fmt::format("{}", fmt::join(ranks, ",")) + ", but rank " +
+                    std::to_string(rank) + " has no collective in it that can be replayed" +
+                    LeftOut());
   }
   return {};
 }
@@ -409,7 +289,7 @@ Status RankGroup::Impl::CheckAgreement(const Key& key) const {
 std::string RankGroup::Impl::LeftOut() const {
   std::string text;
   for (const int64_t rank : member.present) {
-    const std::string left_out = Text(store->get(LeftOutKey(rank)));
+    const std::string left_out = TextOf(store->get(LeftOutKey(rank)));
     if (!left_out.empty()) text += fmt::format("; rank {} leaves out {}", rank, left_out);
   }
   return text;
@@ -424,7 +304,7 @@ Status RankGroup::Impl::CheckCalls() {
     store->set(kFit, ToBytes(MatchComms(logs).first_mismatch));
   }
   Await(kFit, std::nullopt);
-  const std::string mismatch = Text(store->get(kFit));
+  const std::string mismatch = TextOf(store->get(kFit));
   if (mismatch.empty()) return {};
   return BadInput("the ranks' communications do not fit together, and would wait for ever: " +
                   mismatch + LeftOut());
@@ -457,7 +337,8 @@ c10::intrusive_ptr<c10d::Backend> RankGroup::Impl::MakeGloo(const Key& key) cons
   options->global_ranks_in_group.assign(present.begin(), present.end());
   options->group_name = name;
   return c10::make_intrusive<c10d::ProcessGroupGloo>(
-      c10::make_intrusive<c10d::PrefixStore>("gloo/" + JoinedRanks(ranks) + "/" + name, store),
+      c10::make_intrusive<c10d::PrefixStore>(
+          "gloo/" + fmt::format("{}", fmt::join(ranks, ",")) + "/" + name, store),
       static_cast<int>(std::ranges::find(present, member.rank) - present.begin()),
       static_cast<int>(present.size()), options);
 }
@@ -467,7 +348,8 @@ c10::intrusive_ptr<c10d::Backend> RankGroup::Impl::MakeNccl(const Key& key) cons
   // NCCL's own watch ends a process without a word: ours comes first.
   constexpr int kLater = 2;
   return MakeNcclGroup(
-      c10::make_intrusive<c10d::PrefixStore>("nccl/" + JoinedRanks(ranks) + "/" + name, store),
+      c10::make_intrusive<c10d::PrefixStore>(
+          "nccl/" + fmt::format("{}", fmt::join(ranks, ",")) + "/" + name, store),
       {.name = name,
        .ranks = ranks,
        .place = static_cast<int>(std::ranges::find(ranks, member.rank) - ranks.begin()),
@@ -641,11 +523,11 @@ Error RankGroup::Explain(Error error) {
       // Another rank has asked. Who started the ranks ends this one then, or it ends by itself.
       store->wait({kVerdict}, kAnswering);
       if (!impl_->member.place.each_ends_itself) std::this_thread::sleep_for(kAnswering);
-      error.message += fmt::format(" (see what rank {} says)", Text(store->get(kVerdict)));
+      error.message += fmt::format(" (see what rank {} says)", TextOf(store->get(kVerdict)));
       return;
     }
     for (const int64_t rank : present()) store->set(WakeKey(rank), ToBytes(kAsked));
-    Statuses all;
+    RankStatuses all;
     const auto begin = std::chrono::steady_clock::now();
     while (all.size() < present().size() && std::chrono::steady_clock::now() - begin < kAsking) {
       for (const int64_t rank : present()) {

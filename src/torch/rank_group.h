@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,6 +11,7 @@
 #include "src/analysis/comm_log.h"
 #include "src/analysis/comm_model.h"
 #include "src/base/result.h"
+#include "src/torch/stuck_ranks.h"
 
 namespace c10 {
 struct IValue;
@@ -35,18 +35,6 @@ struct MeetingPlace {
   // A socket of this machine that listens. Made by the process that starts the ranks, which inherit
   // it. kUnavailable if the system gives none.
   static Result<MeetingPlace> Open();
-};
-
-// What a rank is at, for the others when one of them gets no further. Communications have channels:
-// a group, or the sends or receives between two ranks.
-struct RankStatus {
-  std::string doing;                     // "in c10d::allreduce_ (node 512) of group '0'"
-  std::map<std::string, int64_t> begun;  // by channel: how many it has begun
-  // The communication that it is in, if any: it ends when each of these ranks has begun as many on
-  // the channel that is named.
-  std::vector<int64_t> partners;
-  std::string partners_channel;
-  int64_t call = 0;
 };
 
 // The processes that replay a job together, each a recorded rank, seen from one of them. Operators

@@ -244,6 +244,16 @@ for _ in range(12):
     model(torch.randn(5, 8)).sum().backward()
     step()
 """
+# Compiled anew once the modules are known.
+COMPILED["again", True] = """
+body = torch.compile(nn.Sequential(nn.Linear(8, 8), nn.ReLU()), backend="aot_eager", fullgraph=True)
+head = nn.Linear(8, 1)
+optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+for index in range(14):
+    optimizer.zero_grad()
+    head(body(torch.randn(5, 8) if index < 4 else torch.randn(2, 5, 8))).sum().backward()
+    optimizer.step()
+"""
 SAY_COMPILED = """
 from torch._dynamo.utils import counters
 print(dict(counters["frames"]), counters["stats"]["unique_graphs"], sum(counters["graph_break"].values()))
@@ -268,7 +278,7 @@ def test_compiled_code_stays_compiled(run, plainly_compiled, form, training):
     result = run(source if training else source.replace("optimizer = ", "unused = lambda: "))
     assert result.code == 0, result.err
     assert result.out == plainly_compiled[form, training] + "\n"
-    if form == "step":
+    if form in ("again", "step"):
         return
     if training or form != "lambda":
         host = check_traces(result)
@@ -393,9 +403,12 @@ def test_calls_of_other_threads_are_no_steps_and_hide_none(run):
         together = threading.Barrier(2)
         def infer():
             with torch.no_grad():
-                for _ in range(40):
+                for _ in range(80):
                     together.wait()
                     model(torch.randn(5, 8))
+        with torch.no_grad():
+            for _ in range(3):
+                model(torch.randn(5, 8))
         thread = threading.Thread(target=infer)
         thread.start()
         infer()

@@ -24,13 +24,15 @@ class ModuleMarks:
 
     `unit` numbers the modules in the order of their first call, `labels[unit]` names them. Modules
     without parameters (losses, activations) give no mark, nor do calls that are being compiled.
-    `on_enter(module)` is called before such a call when it is not None. Not thread-safe: calls
-    from several threads at once may be missed.
+    `on_enter(module)` is called before such a call when it is not None, of the thread `thread`, or
+    of any while that is None. Of several threads that call at once some may be missed until all
+    modules are known.
     """
 
     def __init__(self, torch: Any, on_call: Callable[[int, Any, tuple, dict], None]) -> None:
         self.labels: List[str] = []
         self.on_enter: Optional[Callable[[Any], None]] = None
+        self.thread: Optional[int] = None
         self.learning = False
         self._base = torch.nn.Module
         self._on_call = on_call
@@ -99,11 +101,15 @@ class ModuleMarks:
         unit = self._unit(module)
         if unit is None:
             return call(module, *args, **kwargs)
-        if self.on_enter is not None:
-            self.on_enter(module)
+        self._enter(module, get_ident())
         result = call(module, *args, **kwargs)
         self._on_call(unit, module, args, kwargs)
         return result
+
+    def _enter(self, module: Any, thread: int) -> None:
+        on_enter = self.on_enter
+        if on_enter is not None and self.thread in (None, thread):
+            on_enter(module)
 
     def _unit(self, module: Any) -> Optional[int]:
         entry = self._entries.get(id(module))
@@ -155,14 +161,14 @@ class ModuleMarks:
             return super(cls, module).__call__(*args, **kwargs)
 
         def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
-            thread = get_ident()
-            if is_compiling() or thread in marks._inside:
+            # First: a compiler that traces this call stops there.
+            if is_compiling() or get_ident() in marks._inside:
                 return call_original(module, *args, **kwargs)
             entry = entries.get(id(module))
             if entry is None or entry[1] is None or entry[0]() is not module:
                 return call_original(module, *args, **kwargs)
-            if marks.on_enter is not None:
-                marks.on_enter(module)
+            thread = get_ident()
+            marks._enter(module, thread)
             marks._inside.add(thread)
             try:
                 result = call_original(module, *args, **kwargs)

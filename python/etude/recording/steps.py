@@ -199,7 +199,7 @@ class StepFinder:
             return False
         thread = get_ident()
         if self._thread is None:
-            self._thread = thread
+            self._thread = self.modules.thread = thread
         elif self._thread != thread:
             self.foreign_marks += 1
             return False
