@@ -477,7 +477,7 @@ class EtJsonReader : public JsonReaderBase {
   void SetPlace() {
     NodeRow& row = node_.row;
     if (node_.is_device) {
-      const KinetoCategory category = FindKinetoCategory(node_.category);
+      const KinetoCategory category = FindKinetoCategory(node_.category, node_.name);
       row.kind = category.kind;
       row.place = Place::kDevice;
       Lane lane;

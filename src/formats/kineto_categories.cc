@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <utility>
 
 namespace etude {
 namespace {
@@ -25,6 +27,7 @@ constexpr auto kCategories = std::to_array<KinetoCategory>({
     {"kernel", NodeKind::kKernel, Place::kDevice},
     {"concurrent_kernel", NodeKind::kKernel, Place::kDevice},
     {"gpu_op", NodeKind::kKernel, Place::kDevice},
+    {"mtia_ccp_events", NodeKind::kKernel, Place::kDevice},
     {"gpu_memcpy", NodeKind::kMemcpy, Place::kDevice},
     {"gpu_memset", NodeKind::kMemset, Place::kDevice},
     {"cuda_sync", NodeKind::kSync, Place::kDevice},
@@ -32,15 +35,31 @@ constexpr auto kCategories = std::to_array<KinetoCategory>({
     {"Trace", NodeKind::kLabel, Place::kUnknown},  // the profiler's own spans
 });
 
+// Meta's accelerators have one category for all that a device does, and say by name what is no
+// kernel.
+constexpr std::string_view kMtiaWork = "mtia_ccp_events";
+constexpr std::pair<std::string_view, NodeKind> kMtiaKinds[] = {
+    {"dma_request", NodeKind::kMemcpy},
+    {"event_record", NodeKind::kSync},
+    {"event_wait", NodeKind::kSync},
+};
+
 }  // namespace
 
 bool IsMemoryEvent(const Trace& trace, NodeId node) {
   return trace.kind(node) == NodeKind::kMetadata && trace.name(node) == kMemoryEvent;
 }
 
-KinetoCategory FindKinetoCategory(std::string_view name) {
+KinetoCategory FindKinetoCategory(std::string_view name, std::string_view event) {
   const auto row = std::ranges::find(kCategories, name, &KinetoCategory::name);
-  return row == kCategories.end() ? KinetoCategory{.name = name} : *row;
+  if (row == kCategories.end()) return {.name = name};
+  KinetoCategory category = *row;
+  if (name == kMtiaWork) {
+    const auto kind =
+        std::ranges::find(kMtiaKinds, event, [](const auto& one) { return one.first; });
+    if (kind != std::end(kMtiaKinds)) category.kind = kind->second;
+  }
+  return category;
 }
 
 std::string_view DefaultKinetoCategory(NodeKind kind, Place place) {

@@ -20,8 +20,9 @@ struct KinetoCategory {
   Place place = Place::kUnknown;
 };
 
-// By the one table of categories; an unknown category gives kUnknown twice.
-KinetoCategory FindKinetoCategory(std::string_view name);
+// What an event of the name `event` is, by the one table of categories; an unknown category gives
+// kUnknown twice.
+KinetoCategory FindKinetoCategory(std::string_view name, std::string_view event);
 // The category that a node of this kind has unless it says otherwise (in an extra `cat`); "" if
 // there is none.
 std::string_view DefaultKinetoCategory(NodeKind kind, Place place);

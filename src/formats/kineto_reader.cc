@@ -237,7 +237,7 @@ class KinetoReader : public JsonReaderBase {
   }
 
   simdjson::error_code AddEnd() {
-    const KinetoCategory category = FindKinetoCategory(event_.category);
+    const KinetoCategory category = FindKinetoCategory(event_.category, event_.name);
     auto& stack = OpenOn(LaneOf(category));
     if (stack.empty()) return Problem("found an end ('E') without a beginning", kMissing);
     const std::optional<Nanos> end = event_.ts.empty() ? std::nullopt : Time(event_.ts);
@@ -269,7 +269,7 @@ class KinetoReader : public JsonReaderBase {
     const std::optional<Nanos> start = Time(event_.ts);
     if (!start) return {.error = Problem("'ts' is no time in microseconds", kMissing)};
 
-    const KinetoCategory category = FindKinetoCategory(event_.category);
+    const KinetoCategory category = FindKinetoCategory(event_.category, event_.name);
     NodeRow row;
     row.source_id = index;
     row.kind = category.kind;

@@ -90,6 +90,26 @@ TEST(KinetoReader, ReadsDeviceEvents) {
   EXPECT_EQ(trace.stats()[Stat::kUnknownDuration], 1u);
 }
 
+TEST(KinetoReader, OneCategoryOfDeviceWorkIsToldApartByName) {
+  const Trace trace = ReadEvents(R"J(
+      {"ph":"X","cat":"mtia_ccp_events","name":"add-dtype_Float","pid":9,"tid":4,"ts":1,"dur":2,
+       "args":{"stream":3,"correlation":77,"packet_ptr":4}},
+      {"ph":"X","cat":"mtia_ccp_events","name":"dma_request","pid":9,"tid":4,"ts":3,"dur":2},
+      {"ph":"X","cat":"mtia_ccp_events","name":"event_wait","pid":9,"tid":4,"ts":5,"dur":1},
+      {"ph":"X","cat":"cpu_op","name":"dma_request","pid":1,"tid":1,"ts":5,"dur":1})J");
+  EXPECT_EQ(trace.kind(kFirstEvent), NodeKind::kKernel);
+  EXPECT_EQ(trace.kind(NodeId(1)), NodeKind::kMemcpy);
+  EXPECT_EQ(trace.kind(NodeId(2)), NodeKind::kSync);
+  EXPECT_EQ(trace.kind(NodeId(3)), NodeKind::kOperator);
+  const Lane& lane = trace.lane(trace.lane_id(kFirstEvent));
+  EXPECT_EQ(lane.device, 9);
+  EXPECT_EQ(lane.stream, 3);
+  for (uint32_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(trace.place(NodeId(i)), Place::kDevice);
+    EXPECT_EQ(Extras(trace, NodeId(i)).at("event/cat"), "\"mtia_ccp_events\"");
+  }
+}
+
 TEST(KinetoReader, FindsParentsByTime) {
   const Trace trace = ReadEvents(R"J(
       {"ph":"X","cat":"cuda_runtime","name":"launch","pid":1,"tid":1,"ts":3,"dur":1},

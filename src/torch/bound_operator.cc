@@ -212,7 +212,7 @@ Result<BoundOperator::Argument> OperatorBinder::BindArgument(NodeId node, const 
   }
   const std::optional<size_t> position = RecordedPosition(known, index);
   const Value* const value = position && *position < values.size() ? &values[*position] : nullptr;
-  if (bound.is_collective_ && RoleOf(argument) != CollectiveRole::kNone) {
+  if (bound.communicates_ && RoleOf(argument) != CollectiveRole::kNone) {
     ETUDE_ASSIGN_OR_RETURN(made.constant, Collective(node, argument, value, bound));
     return made;
   }
@@ -222,7 +222,7 @@ Result<BoundOperator::Argument> OperatorBinder::BindArgument(NodeId node, const 
     return made;
   }
   // The group's own time-out holds, not that of the recorded job.
-  const bool is_timeout = bound.is_collective_ && argument.name() == "timeout";
+  const bool is_timeout = bound.communicates_ && argument.name() == "timeout";
   if (value == nullptr || is_timeout) {
     if (!position && argument.type()->kind() == ArgumentKind::OptionalType) {
       return made;  // the operator of that version had no such argument
@@ -257,15 +257,15 @@ Result<BoundOperator> OperatorBinder::Bind(NodeId node) {
   assumed_ = 0;
   BoundOperator bound(*known.handle);
   const c10::FunctionSchema& schema = known.handle->schema();
-  bound.is_collective_ = std::ranges::any_of(schema.arguments(), [](const auto& argument) {
+  bound.communicates_ = std::ranges::any_of(schema.arguments(), [](const auto& argument) {
     const CollectiveRole role = RoleOf(argument);
     return role == CollectiveRole::kGroup || role == CollectiveRole::kGroupName;
   });
   bound.returns_work_ =
-      bound.is_collective_ && std::ranges::any_of(schema.returns(), [](const auto& result) {
+      bound.communicates_ && std::ranges::any_of(schema.returns(), [](const auto& result) {
         return result.type()->kind() == ArgumentKind::ClassType;
       });
-  if (bound.is_collective_ && group_ == nullptr) {
+  if (bound.communicates_ && group_ == nullptr) {
     return Unavailable("collective: needs the other ranks, which --ranks all brings along");
   }
   bound.arguments_.reserve(schema.arguments().size());
@@ -273,7 +273,7 @@ Result<BoundOperator> OperatorBinder::Bind(NodeId node) {
     ETUDE_ASSIGN_OR_RETURN(auto argument, BindArgument(node, known, i, bound));
     bound.arguments_.push_back(std::move(argument));
   }
-  if (bound.is_collective_) {
+  if (bound.communicates_) {
     ETUDE_RETURN_IF_ERROR(CheckRanks(bound));
     bound.channel_ = PointToPoint(bound);
     if (bound.channel_.kind == NodeKind::kRecv && !bound.channel_.peer &&

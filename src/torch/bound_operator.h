@@ -57,9 +57,9 @@ class BoundOperator {
   // Whether the operator is made of other operators only and does nothing itself.
   bool is_composite() const { return is_composite_; }
   // Whether the operator runs on a group of ranks. Whether it returns a Work, to be waited for.
-  bool is_collective() const { return is_collective_; }
+  bool communicates() const { return communicates_; }
   // Which holds up the program, also where the memory is a device's.
-  bool is_barrier() const { return is_collective_ && schema().name() == "c10d::barrier"; }
+  bool is_barrier() const { return communicates_ && schema().name() == "c10d::barrier"; }
   bool returns_work() const { return returns_work_; }
   // Of what runs on a group: what it counts as begun for others, and what it waits for.
   struct Channel {
@@ -86,7 +86,7 @@ class BoundOperator {
   c10::OperatorHandle handle_;
   std::vector<Argument> arguments_;
   bool is_composite_ = false;
-  bool is_collective_ = false;
+  bool communicates_ = false;
   bool returns_work_ = false;
   Channel channel_;
   int assumed_values_ = 0;

@@ -58,7 +58,7 @@ CommLog CallsOf(const ReplayedStep& step) {
   for (const PlannedOp& op : step.plan().ops) {
     const BoundOperator& bound = step.bound(op.node);
     // Waiting for a functional collective is a call on no group.
-    if (!bound.is_collective()) continue;
+    if (!bound.communicates()) continue;
     const BoundOperator::Channel& channel = bound.channel();
     const auto known = std::ranges::find(log.groups, channel.group, &CommLog::Group::name);
     const auto in = static_cast<size_t>(known - log.groups.begin());

@@ -135,7 +135,7 @@ int64_t CountEmulated(const ReplayedStep& step) {
   if (group == nullptr) return 0;
   return std::ranges::count_if(step.plan().ops, [&](const PlannedOp& op) {
     const BoundOperator& bound = step.bound(op.node);
-    return bound.is_collective() && !group->IsThere(bound.channel().group);
+    return bound.communicates() && !group->IsThere(bound.channel().group);
   });
 }
 

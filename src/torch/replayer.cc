@@ -305,18 +305,18 @@ class Replayer::Impl {
     for (const PlannedOp& op : step_.plan().ops) {
       const BoundOperator& bound = step_.bound(op.node);
       const ScaledOperator scaled{.name = FullOperatorName(SchemaOf(step_.trace(), op.node)),
-                                  .communicates = bound.is_collective()};
+                                  .communicates = bound.communicates()};
       operators.push_back(scaled);
       const double factor = slowdown * options.scale->Of(scaled, rank);
       pace_->operators.push_back(factor);
       Nanos expected;
-      if (bound.is_collective() && group()->IsThere(bound.channel().group)) {
+      if (bound.communicates() && group()->IsThere(bound.channel().group)) {
         expected = options.comm.TimeOf(SizeOf(calls, calls.calls[call]));
         if (expected == Nanos{} && factor != 1) {
           return BadInput("--scale: the trace says of no communication how long it took");
         }
       }
-      if (bound.is_collective()) ++call;
+      if (bound.communicates()) ++call;
       pace_->expected.push_back(expected);
     }
     report_.scale = options.scale->Text(operators);

@@ -216,7 +216,7 @@ class ProgramMaker {
                             schema.returns()[0].type()->kind() == c10::TypeKind::TensorType;
     for (size_t i = 0; i < schema.arguments().size(); ++i) {
       const c10::Argument& argument = schema.arguments()[i];
-      const CollectiveRole role = bound.is_collective() ? RoleOf(argument) : CollectiveRole::kNone;
+      const CollectiveRole role = bound.communicates() ? RoleOf(argument) : CollectiveRole::kNone;
       auto value = role == CollectiveRole::kNone
                        ? ArgumentOf(bound.arguments()[i], argument.real_type())
                        : CommunicationArgument(role, bound, bound.arguments()[i].constant);

@@ -136,7 +136,7 @@ void StepRunner::Load(ReplayPlan plan, std::vector<const BoundOperator*> operato
   group_ = group;
   std::vector<std::optional<std::string>> batched(operators_.size());
   for (size_t i = 0; i < operators_.size(); ++i) {
-    if (!operators_[i]->is_collective()) continue;
+    if (!operators_[i]->communicates()) continue;
     const BoundOperator::Channel& channel = operators_[i]->channel();
     if (channel.kind != NodeKind::kCollective) batched[i] = channel.group;
   }
@@ -175,7 +175,7 @@ void StepRunner::NoteWait(uint32_t collective) {
 }
 
 const CommBatch* StepRunner::TakenBatch(size_t index) const {
-  if (!operators_[index]->is_collective()) return nullptr;
+  if (!operators_[index]->communicates()) return nullptr;
   const CommBatch* batch = BatchOf(batches_, index);
   if (batch == nullptr) return nullptr;
   return group_->UsesNccl(operators_[index]->channel().group) ? batch : nullptr;
@@ -283,13 +283,13 @@ void StepRunner::RunOne(size_t index, bool coerce, Before before_call, After aft
   const CommBatch* batch = TakenBatch(index);
   if (batch != nullptr && batch->first == index) group_->BeginBatch(bound.channel().group);
   bound.Call(stack_);
-  if (bound.is_collective() && !stack_.empty() && stack_.back().isCustomClass()) {
+  if (bound.communicates() && !stack_.empty() && stack_.back().isCustomClass()) {
     works_[index] = stack_.back();
   }
   if (batch != nullptr && batch->last == index) EndBatch(*batch);
   after_call();
   const auto own = static_cast<uint32_t>(index);
-  if (bound.is_collective() && IsAwaitedAtOnce(own)) Await(own);
+  if (bound.communicates() && IsAwaitedAtOnce(own)) Await(own);
   Store(index, coerce);
   Release(op.release);
 }
@@ -372,7 +372,7 @@ RankStatus StepRunner::Progress() const {
   const int64_t steps = steps_.load(std::memory_order_relaxed);
   RankStatus status;
   for (size_t i = 0; i < operators_.size(); ++i) {
-    if (!operators_[i]->is_collective()) continue;
+    if (!operators_[i]->communicates()) continue;
     status.begun[operators_[i]->channel().own] += steps + (i < reached ? 1 : 0);
   }
   if (at >= operators_.size() || (reached == 0 && at > 0)) {
@@ -383,13 +383,13 @@ RankStatus StepRunner::Progress() const {
   status.doing =
       fmt::format("{} {} (node {}) of step {}", at < reached ? "in" : "before",
                   bound.schema().name(), trace_.source_id(plan_.ops[at].node), steps + 1);
-  if (!bound.is_collective() || at >= reached) return status;
+  if (!bound.communicates() || at >= reached) return status;
   const BoundOperator::Channel& channel = bound.channel();
   if (!channel.group.empty()) status.doing += fmt::format(", process group '{}'", channel.group);
   status.partners = channel.partners;
   status.partners_channel = channel.partners_channel;
   for (size_t i = 0; i < operators_.size(); ++i) {
-    if (!operators_[i]->is_collective() || operators_[i]->channel().own != channel.own) continue;
+    if (!operators_[i]->communicates() || operators_[i]->channel().own != channel.own) continue;
     status.call += steps + (i <= at ? 1 : 0);
   }
   return status;
@@ -500,7 +500,7 @@ std::vector<Observation> StepRunner::RunObserved(const std::function<void(size_t
     try {
       Release(op.release_before);
       Derive(op);
-      if (operators_[i]->is_collective()) {
+      if (operators_[i]->communicates()) {
         StandIn(i);
         Release(op.release);
         continue;

@@ -45,7 +45,7 @@ bool Contains(const OperatorCounts& all, const OperatorCounts& part) {
 // another device it may well call others. Of what it called on threads of PyTorch's pool any part
 // may run on its own thread here, which is the one that is seen.
 bool RanOtherwise(const ReplayedStep& step, NodeId node, const Observation& seen) {
-  if (step.bound(node).is_collective()) return false;
+  if (step.bound(node).communicates()) return false;
   if (seen.wrong_type) return true;
   if (!step.devices().same_kind()) return false;
   const RecordedStep& recorded = step.recorded();
@@ -95,7 +95,7 @@ std::vector<TrialVerdict> AddBeside(ReplayedStep& step,
   std::unordered_map<NodeId, OperatorCounts> missing;
   for (const HiddenResult& hidden : step.plan().hidden) {
     const NodeId callee = CalleeAround(recorded, hidden.maker, hidden.origin);
-    if (!callee || step.bound(hidden.maker).is_collective()) continue;
+    if (!callee || step.bound(hidden.maker).communicates()) continue;
     auto [left, is_new] = missing.try_emplace(hidden.maker);
     if (is_new) {
       left->second = Missing(RecordedOperators(recorded, hidden.maker, Threads::kOwn),
@@ -132,7 +132,7 @@ std::vector<TrialVerdict> Judge(ReplayedStep& step, const std::vector<Observatio
 // Adds the memory of collectives, which the trial leaves out: they may change it.
 void AddCollectives(const ReplayedStep& step, std::vector<uint32_t>& changed) {
   for (const PlannedOp& op : step.plan().ops) {
-    if (!step.bound(op.node).is_collective()) continue;
+    if (!step.bound(op.node).communicates()) continue;
     for (const DataFlow::Use& use : step.flow().inputs(op.node)) {
       if (use.version) changed.push_back(use.version.value());
     }
