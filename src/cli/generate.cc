@@ -62,7 +62,7 @@ class GenerateCommand : public Command {
                        "microbench: what the ranks do, see below; text: file with a model; others: "
                        "a model of the lists below, or a file that ends in .toml",
                        /*required=*/false);
-    options.Value("-o,--output", &output_, "PREFIX", "writes PREFIX.RANK.et for each rank");
+    options.Output("-o,--output", &output_, "PREFIX", "writes PREFIX.RANK.et for each rank", {});
     options.Required("--output");
     options.Value("--ranks", &ranks_, "N",
                   "ranks of the job (default: 2, of models as their options say)",

@@ -109,8 +109,8 @@ auto IsText(std::string_view what) {
 
 auto IsOutput(std::string_view what, std::vector<std::string_view> endings) {
   const char* other = what == "PREFIX" ? "what names of several files begin with"
-                      : what == "FILE" ? ""  // nothing but a file
-                                       : "a folder";
+                      : what == "FILE" && !endings.empty() ? ""
+                                                           : "a folder";
   return [other = std::string_view(other), endings = std::move(endings)](const std::string& text) {
     return WrongEnding(text, endings, other);
   };

@@ -23,10 +23,14 @@ OutputFormat FormatOf(const std::string& to, const std::string& path) {
   return to.empty() && path == "-" ? OutputFormat::kLinked : ChooseFormat(to, path);
 }
 
+// kUsage for a name that a file has.
+static Status CheckFolderName(const std::string& path) {
+  const std::string wrong = WrongEnding(path, {});
+  return wrong.empty() ? Status() : MakeError(ErrorCode::kUsage, "--output: " + wrong);
+}
+
 Result<bool> MakeFolder(const std::string& path) {
-  if (const std::string wrong = WrongEnding(path, {}); !wrong.empty()) {
-    return MakeError(ErrorCode::kUsage, "--output: " + wrong);
-  }
+  ETUDE_RETURN_IF_ERROR(CheckFolderName(path));
   std::error_code error;
   const bool made = std::filesystem::create_directories(path, error);
   if (error) return MakeError(ErrorCode::kIo, path + ": cannot create it: " + error.message());
@@ -104,6 +108,7 @@ Status CheckNoOtherJob(const std::string& prefix, int64_t ranks, bool has_groups
 }
 
 Status CheckNoTraces(const std::string& folder, const RunContext& context) {
+  ETUDE_RETURN_IF_ERROR(CheckFolderName(folder));
   if (!IsFolder(folder) || IsJobFolder(folder)) return {};
   const auto found = ListCaptureFolder(folder, context);
   if (!found) return {};

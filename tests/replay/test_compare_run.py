@@ -134,7 +134,7 @@ def test_pairs_and_their_verdicts(tmp_path, recorder):
     job = record(tmp_path, "40", options=["--recorder", recorder])
     names = {path.name for path in job.iterdir()}
     assert ("capture.0.etude" in names) == (recorder == "native")
-    result = compared(tmp_path, "--pairs", 12, "--bar", "cpu_time=1000", steps=[5000])
+    result = compared(tmp_path, "--pairs", 12, "--bar", "cpu_time=100000%", steps=[5000])
     assert result["format"] == "etude-compare-run" and result["version"] == 1
     assert result["pairs"] == {"wanted": 12, "measured": 12} and result["ended"] is None
     assert len(result["samples"]) == 12

@@ -50,7 +50,7 @@ def test_a_task_learns_and_its_step_is_replayed(task, tmp_path):
     report = json.loads(done.stdout)
     assert report["skipped"] == [] and report["operators"]["total"] > 50
     assert report["same_kernels"] > 0.99
-    subprocess.run([ETUDE, "convert", tmp_path / task, "-o", tmp_path / "step.et"], check=True, capture_output=True)
+    subprocess.run([ETUDE, "convert", tmp_path / task, "-o", tmp_path / "step"], check=True, capture_output=True)
     done = subprocess.run([ETUDE, "benchmark", "-q", tmp_path / task, "-o", tmp_path / "bench", "--warmup", "0", "--iterations", "1"],
                           capture_output=True, text=True)  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -168,8 +168,8 @@ def test_report_and_comparison(tmp_path):
     kept = tmp_path / "a/spatial-transformer.smoke.quality.1.json"
     (tmp_path / "link.html").symlink_to(kept)
     before = kept.read_bytes()
-    for page in (kept, tmp_path / "link.html"):
-        assert "is the input" in suite("report", tmp_path / "b", tmp_path / "a", "-o", page, codes=(2,)).stderr
+    for page, told in ((kept, "expected one that ends in .html"), (tmp_path / "link.html", "is the input")):
+        assert told in suite("report", tmp_path / "b", tmp_path / "a", "-o", page, codes=(2,)).stderr
     assert kept.read_bytes() == before
 
 
