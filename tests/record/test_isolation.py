@@ -395,32 +395,6 @@ def test_marks_of_other_threads_do_not_count(run):
     assert any("other threads" in note for note in result.rank()["notes"])
 
 
-def test_calls_of_other_threads_are_no_steps_and_hide_none(run):
-    """A model that two threads run at once: the steps of the one are found, the other's are said."""
-    source = program(
-        """
-        import threading
-        together = threading.Barrier(2)
-        def infer():
-            with torch.no_grad():
-                for _ in range(80):
-                    together.wait()
-                    model(torch.randn(5, 8))
-        with torch.no_grad():
-            for _ in range(3):
-                model(torch.randn(5, 8))
-        thread = threading.Thread(target=infer)
-        thread.start()
-        infer()
-        thread.join()
-        """
-    ).replace("optimizer = ", "unused = lambda: ")
-    result = run(source, warmup=4)
-    rank = result.rank()
-    assert rank["step_kind"] == "module"
-    assert any("on other threads are no steps" in note for note in rank["notes"])
-
-
 def test_hook_without_torch_costs_little_and_says_nothing(run):
     result = run("print('hello')", fresh=True)
     assert (result.code, result.out, result.err) == (0, "hello\n", "")

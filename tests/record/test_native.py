@@ -340,6 +340,36 @@ def test_growing_file_survives_a_kill(run, tmp_path):
     etude("info", "--strict", path, code=3)
 
 
+def test_calls_of_other_threads_are_no_steps_and_hide_none(run):
+    """A model that two threads run at once: the steps of the one are found, the other's are said.
+
+    By the native recorder: PyTorch's observer may abort when it ends while other threads run.
+    """
+    source = program(
+        """
+        import threading
+        together = threading.Barrier(2)
+        def infer():
+            with torch.no_grad():
+                for _ in range(80):
+                    together.wait()
+                    model(torch.randn(5, 8))
+        with torch.no_grad():
+            for _ in range(12):  # the modules are known then
+                model(torch.randn(5, 8))
+        thread = threading.Thread(target=infer)
+        thread.start()
+        infer()
+        thread.join()
+        """
+    ).replace("optimizer = ", "unused = lambda: ")
+    result = run(source, warmup=20, environment=NATIVE)
+    assert result.code == 0, result.err
+    rank = result.rank()
+    assert rank["step_kind"] == "module"
+    assert any("on other threads are no steps" in note for note in rank["notes"])
+
+
 def test_children_and_threads(run, tmp_path):
     path = tmp_path / "threads.etude"
     result = run(
