@@ -10,6 +10,8 @@ constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 // A blank of JSON and of Python literals.
 constexpr bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
+constexpr char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
 // Without the blanks around it.
 constexpr std::string_view Trimmed(std::string_view text, bool (*is_blank)(char) = IsBlank) {
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
@@ -18,9 +20,7 @@ constexpr std::string_view Trimmed(std::string_view text, bool (*is_blank)(char)
 }
 // Whether `text` ends so in letters of any size; `ending` is in small ones.
 constexpr bool EndsWithNoCase(std::string_view text, std::string_view ending) {
-  const auto same = [](char a, char b) {
-    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
-  };
+  const auto same = [](char a, char b) { return Lower(a) == b; };
   return text.size() >= ending.size() &&
          std::ranges::equal(text.substr(text.size() - ending.size()), ending, same);
 }

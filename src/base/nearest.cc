@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <utility>
 
+#include "src/base/ascii.h"
+
 namespace etude {
 namespace {
-
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
 
 // What a letter costs that is missing, in excess, another one or swapped with the next one; of
 // equally near names the one with the same case is meant.

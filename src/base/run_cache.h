@@ -77,4 +77,12 @@ class RunCache {
   std::vector<std::shared_ptr<Entry>> entries_;  // the last used one last
 };
 
+// As Get of `cache`, which may be null: then nothing is kept.
+template <typename T, typename Make, typename BytesOf>
+Result<std::shared_ptr<const T>> MadeOnce(RunCache* cache, const std::string& key, Make make,
+                                          BytesOf bytes_of) {
+  RunCache none(0);
+  return (cache != nullptr ? *cache : none).Get<T>(key, make, bytes_of);
+}
+
 }  // namespace etude

@@ -1,13 +1,13 @@
 #include "src/cli/file_endings.h"
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "src/base/ascii.h"
 #include "src/formats/atomic_file.h"
 
 namespace etude {
@@ -35,11 +35,8 @@ constexpr FileEnding kEndings[] = {
 }  // namespace
 
 std::string FormatEnding(std::string_view path) {
-  const auto lower = [](std::string text) {
-    std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-    return text;
-  };
-  std::string name = lower(std::string(path));
+  std::string name(path);
+  std::ranges::transform(name, name.begin(), Lower);
   name.resize(name.size() - CompressionEndingOf(name).size());
   return std::filesystem::path(name).extension().string();
 }

@@ -18,15 +18,18 @@
 #include "src/formats/job_folder.h"
 
 namespace etude {
+namespace {
+
+// kUsage for a name that a file has.
+Status CheckFolderName(const std::string& path) {
+  const std::string wrong = WrongEnding(path, {});
+  return wrong.empty() ? Status() : MakeError(ErrorCode::kUsage, "--output: " + wrong);
+}
+
+}  // namespace
 
 OutputFormat FormatOf(const std::string& to, const std::string& path) {
   return to.empty() && path == "-" ? OutputFormat::kLinked : ChooseFormat(to, path);
-}
-
-// kUsage for a name that a file has.
-static Status CheckFolderName(const std::string& path) {
-  const std::string wrong = WrongEnding(path, {});
-  return wrong.empty() ? Status() : MakeError(ErrorCode::kUsage, "--output: " + wrong);
 }
 
 Result<bool> MakeFolder(const std::string& path) {

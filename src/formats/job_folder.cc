@@ -577,20 +577,16 @@ Result<Trace> ReadProgram(const ClassesFile& file, size_t rank_class, const std:
 // ReadClasses and ReadProgram once in a run.
 Result<std::shared_ptr<const ClassesFile>> OpenClasses(const std::string& folder,
                                                        const RunContext& context) {
-  RunCache none(0);
-  RunCache& cache = context.cache != nullptr ? *context.cache : none;
-  return cache.Get<ClassesFile>(
-      "classes.json of " + folder, [&] { return ReadClasses(folder, context); },
+  return MadeOnce<ClassesFile>(
+      context.cache, "classes.json of " + folder, [&] { return ReadClasses(folder, context); },
       [](const ClassesFile& file) { return file.bytes; });
 }
 
 Result<std::shared_ptr<const Trace>> OpenProgram(const ClassesFile& file, size_t rank_class,
                                                  const std::string& folder,
                                                  const RunContext& context) {
-  RunCache none(0);
-  RunCache& cache = context.cache != nullptr ? *context.cache : none;
-  return cache.Get<Trace>(
-      fmt::format("class {} of {}", rank_class, folder),
+  return MadeOnce<Trace>(
+      context.cache, fmt::format("class {} of {}", rank_class, folder),
       [&] { return ReadProgram(file, rank_class, folder, context); },
       [](const Trace& program) { return program.memory_bytes(); });
 }

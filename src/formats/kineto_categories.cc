@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
-#include <utility>
 
 namespace etude {
 namespace {
@@ -35,13 +33,16 @@ constexpr auto kCategories = std::to_array<KinetoCategory>({
     {"Trace", NodeKind::kLabel, Place::kUnknown},  // the profiler's own spans
 });
 
-// Meta's accelerators have one category for all that a device does, and say by name what is no
-// kernel.
-constexpr std::string_view kMtiaWork = "mtia_ccp_events";
-constexpr std::pair<std::string_view, NodeKind> kMtiaKinds[] = {
-    {"dma_request", NodeKind::kMemcpy},
-    {"event_record", NodeKind::kSync},
-    {"event_wait", NodeKind::kSync},
+// Events that by their name are of another kind than most of their category.
+struct NamedEvent {
+  std::string_view category;
+  std::string_view name;
+  NodeKind kind;
+};
+constexpr NamedEvent kNamedEvents[] = {
+    {"mtia_ccp_events", "dma_request", NodeKind::kMemcpy},
+    {"mtia_ccp_events", "event_record", NodeKind::kSync},
+    {"mtia_ccp_events", "event_wait", NodeKind::kSync},
 };
 
 }  // namespace
@@ -54,10 +55,8 @@ KinetoCategory FindKinetoCategory(std::string_view name, std::string_view event)
   const auto row = std::ranges::find(kCategories, name, &KinetoCategory::name);
   if (row == kCategories.end()) return {.name = name};
   KinetoCategory category = *row;
-  if (name == kMtiaWork) {
-    const auto kind =
-        std::ranges::find(kMtiaKinds, event, [](const auto& one) { return one.first; });
-    if (kind != std::end(kMtiaKinds)) category.kind = kind->second;
+  for (const NamedEvent& known : kNamedEvents) {
+    if (known.category == name && known.name == event) category.kind = known.kind;
   }
   return category;
 }

@@ -20,8 +20,8 @@ struct KinetoCategory {
   Place place = Place::kUnknown;
 };
 
-// What an event of the name `event` is, by the one table of categories; an unknown category gives
-// kUnknown twice.
+// What an event of the name `event` is, by the tables of categories and names; an unknown category
+// gives kUnknown twice.
 KinetoCategory FindKinetoCategory(std::string_view name, std::string_view event);
 // The category that a node of this kind has unless it says otherwise (in an extra `cat`); "" if
 // there is none.

@@ -20,20 +20,20 @@
 namespace etude {
 namespace {
 
-Result<Inspected> InspectStats(const Trace& trace, const RankInput&, const ReadOptions&,
-                               const RunContext&) {
+Result<Inspected> InspectStats(const Trace& trace, std::span<const RecordedWait>, const RankInput&,
+                               const ReadOptions&, const RunContext&) {
   return Inspected{.tables = StatsTables(CountTrace(trace))};
 }
 
-Result<Inspected> InspectBreakdown(const Trace& trace, const RankInput&, const ReadOptions&,
-                                   const RunContext&) {
-  const Breakdown breakdown = BreakDown(trace, FindRecordedWaits(trace));
+Result<Inspected> InspectBreakdown(const Trace& trace, std::span<const RecordedWait> waits,
+                                   const RankInput&, const ReadOptions&, const RunContext&) {
+  const Breakdown breakdown = BreakDown(trace, waits);
   return Inspected{.tables = BreakdownTables(breakdown), .notes = BreakdownNotes(breakdown)};
 }
 
-Result<Inspected> InspectCriticalPath(const Trace& trace, const RankInput&, const ReadOptions&,
-                                      const RunContext&) {
-  const CriticalPath path = FindCriticalPath(trace, FindRecordedWaits(trace));
+Result<Inspected> InspectCriticalPath(const Trace& trace, std::span<const RecordedWait> waits,
+                                      const RankInput&, const ReadOptions&, const RunContext&) {
+  const CriticalPath path = FindCriticalPath(trace, waits);
   return Inspected{.tables = CriticalPathTables(trace, path), .notes = CriticalPathNotes(path)};
 }
 
@@ -43,7 +43,8 @@ RankInput HostAndDevice(const CaptureRank& rank) {
   return {.rank = rank.rank, .path = rank.host, .device = rank.device};
 }
 
-Result<Inspected> InspectMemory(const Trace& trace, const RankInput& input, const ReadOptions& read,
+Result<Inspected> InspectMemory(const Trace& trace, std::span<const RecordedWait>,
+                                const RankInput& input, const ReadOptions& read,
                                 const RunContext& context) {
   std::optional<Trace> device;
   if (!input.device.empty()) {
@@ -80,14 +81,15 @@ const Inspection& MemoryInspection() {
 
 Result<Inspected> Inspect(const Inspection& inspection, const Trace& trace, const RankInput& input,
                           const ReadOptions& read, const RunContext& context) {
-  ETUDE_ASSIGN_OR_RETURN(Inspected found, inspection.inspect(trace, input, read, context));
+  const std::vector<RecordedWait> waits = FindRecordedWaits(trace);
+  ETUDE_ASSIGN_OR_RETURN(Inspected found, inspection.inspect(trace, waits, input, read, context));
   if (inspection.of_times) {
     const std::string note = RecordingCostNote(trace, input.path, input.rank, context);
     if (!note.empty()) found.notes.push_back(note);
   }
   found.rank = input.rank ? input.rank : trace.info().rank;
   found.path = input.path;
-  found.health = JudgeTrace(trace, RunOfTrace(trace, found.rank.value_or(0)));
+  found.health = JudgeTrace(trace, RunOfTrace(trace, found.rank.value_or(0), waits));
   return found;
 }
 

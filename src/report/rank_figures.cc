@@ -49,12 +49,12 @@ RankFigures FiguresOf(const Trace& trace, const Trace* timed, size_t most_events
   const Trace& clocked = timed != nullptr ? *timed : trace;
   RankFigures figures;
   figures.rank = trace.info().rank ? trace.info().rank : clocked.info().rank;
-  RankRun run = RunOfTrace(clocked, figures.rank.value_or(0));
+  const std::vector<RecordedWait> waits = FindRecordedWaits(clocked);
+  RankRun run = RunOfTrace(clocked, figures.rank.value_or(0), waits);
   Health clocked_health = JudgeTrace(clocked, run);
   figures.kind = Name(trace.info().format);
   figures.nodes = trace.node_count();
   figures.operators.tables = CutForPage(StatsTables(CountTrace(trace)));
-  const std::vector<RecordedWait> waits = FindRecordedWaits(clocked);
   const Breakdown breakdown = BreakDown(clocked, waits);
   figures.on_device = breakdown.on_device;
   figures.times = breakdown.whole;

@@ -1,12 +1,14 @@
 #include "src/report/recording_cost.h"
 
 #include <filesystem>
+#include <map>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "src/analysis/activity.h"
 #include "src/analysis/time_summary.h"
+#include "src/base/run_cache.h"
 #include "src/formats/job_json.h"
 #include "src/report/format.h"
 
@@ -21,10 +23,14 @@ std::string RecordingCostNote(const Trace& trace, const std::string& path,
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) return "";
   // What is wrong with it is said by those who need it.
-  const Result<JobFile> job = ReadJobFile(file.string(), context.Unwarned());
+  const auto job = MadeOnce<JobFile>(
+      context.cache, "job.json at " + file.string(),
+      [&] { return ReadJobFile(file.string(), context.Unwarned()); },
+      [&](const JobFile&) { return std::filesystem::file_size(file, error); });
   if (!job) return "";
-  const auto known = job->ranks.find(rank.value_or(trace.info().rank.value_or(0)));
-  if (known == job->ranks.end()) return "";
+  const std::map<int64_t, JobRank>& ranks = (*job)->ranks;
+  const auto known = ranks.find(rank.value_or(trace.info().rank.value_or(0)));
+  if (known == ranks.end()) return "";
   std::vector<Nanos> program;
   for (const StepTime& step : known->second.ComparableSteps()) program.push_back(step.wall);
   std::vector<Nanos> recorded;

@@ -5,7 +5,11 @@
 namespace etude {
 
 RankRun RunOfTrace(const Trace& trace, int64_t rank) {
-  return MakeRankRun(trace, ReadCommLog(trace, rank), FindRecordedWaits(trace));
+  return RunOfTrace(trace, rank, FindRecordedWaits(trace));
+}
+
+RankRun RunOfTrace(const Trace& trace, int64_t rank, std::span<const RecordedWait> waits) {
+  return MakeRankRun(trace, ReadCommLog(trace, rank), waits);
 }
 
 }  // namespace etude

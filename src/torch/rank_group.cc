@@ -166,10 +166,13 @@ struct RankGroup::Impl {
 
 namespace {
 
+std::string JoinedRanks(const std::vector<int64_t>& ranks) {
+  return fmt::format("{}", fmt::join(ranks, ","));
+}
+
 // Under which a rank says that it asks for a group.
 std::string GroupKey(int64_t rank, const std::pair<std::vector<int64_t>, std::string>& group) {
-  return "group/" + std::to_string(rank) + "/" + fmt::format("{}", fmt::join(group.first, ",")) +
-         "/" + group.second;
+  return "group/" + std::to_string(rank) + "/" + JoinedRanks(group.first) + "/" + group.second;
 }
 
 // Those of `ranks` that are there.
@@ -277,21 +280,24 @@ Status RankGroup::Impl::CheckAgreement(const Key& key) const {
   const auto& [ranks, name] = key;
   for (const int64_t rank : PresentOf(member, ranks)) {
     if (store->check({GroupKey(rank, key)})) continue;
-    return BadInput("the process group '" + name + "' is of ranks " +
-                    fmt::format("{}", fmt::join(ranks, ",")) + ", but rank " +
-                    std::to_string(rank) + " has no collective in it that can be replayed" +
-                    LeftOut());
+    return BadInput("the process group '" + name + "' is of ranks " + JoinedRanks(ranks) +
+                    ", but rank " + std::to_string(rank) +
+                    " has no collective in it that can be replayed" + LeftOut());
   }
   return {};
 }
 
 // What ranks do not run of what they recorded, to be put behind a sentence.
 std::string RankGroup::Impl::LeftOut() const {
+  constexpr size_t kShown = 4;
   std::string text;
+  size_t count = 0;
   for (const int64_t rank : member.present) {
     const std::string left_out = TextOf(store->get(LeftOutKey(rank)));
-    if (!left_out.empty()) text += fmt::format("; rank {} leaves out {}", rank, left_out);
+    if (left_out.empty() || ++count > kShown) continue;
+    text += fmt::format("; rank {} leaves out {}", rank, left_out);
   }
+  if (count > kShown) text += fmt::format("; and {} more ranks leave out some", count - kShown);
   return text;
 }
 
@@ -337,8 +343,7 @@ c10::intrusive_ptr<c10d::Backend> RankGroup::Impl::MakeGloo(const Key& key) cons
   options->global_ranks_in_group.assign(present.begin(), present.end());
   options->group_name = name;
   return c10::make_intrusive<c10d::ProcessGroupGloo>(
-      c10::make_intrusive<c10d::PrefixStore>(
-          "gloo/" + fmt::format("{}", fmt::join(ranks, ",")) + "/" + name, store),
+      c10::make_intrusive<c10d::PrefixStore>("gloo/" + JoinedRanks(ranks) + "/" + name, store),
       static_cast<int>(std::ranges::find(present, member.rank) - present.begin()),
       static_cast<int>(present.size()), options);
 }
@@ -348,8 +353,7 @@ c10::intrusive_ptr<c10d::Backend> RankGroup::Impl::MakeNccl(const Key& key) cons
   // NCCL's own watch ends a process without a word: ours comes first.
   constexpr int kLater = 2;
   return MakeNcclGroup(
-      c10::make_intrusive<c10d::PrefixStore>(
-          "nccl/" + fmt::format("{}", fmt::join(ranks, ",")) + "/" + name, store),
+      c10::make_intrusive<c10d::PrefixStore>("nccl/" + JoinedRanks(ranks) + "/" + name, store),
       {.name = name,
        .ranks = ranks,
        .place = static_cast<int>(std::ranges::find(ranks, member.rank) - ranks.begin()),

@@ -32,7 +32,7 @@ class ModuleMarks:
     def __init__(self, torch: Any, on_call: Callable[[int, Any, tuple, dict], None]) -> None:
         self.labels: List[str] = []
         self.on_enter: Optional[Callable[[Any], None]] = None
-        self.thread: Optional[int] = None
+        self.thread: Optional[int] = None  # the one whose marks count, once it is known
         self.learning = False
         self._base = torch.nn.Module
         self._on_call = on_call
@@ -162,12 +162,14 @@ class ModuleMarks:
 
         def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
             # First: a compiler that traces this call stops there.
-            if is_compiling() or get_ident() in marks._inside:
+            if is_compiling():
+                return call_original(module, *args, **kwargs)
+            thread = get_ident()
+            if thread in marks._inside:
                 return call_original(module, *args, **kwargs)
             entry = entries.get(id(module))
             if entry is None or entry[1] is None or entry[0]() is not module:
                 return call_original(module, *args, **kwargs)
-            thread = get_ident()
             marks._enter(module, thread)
             marks._inside.add(thread)
             try:

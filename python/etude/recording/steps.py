@@ -76,7 +76,6 @@ class StepFinder:
         self._collector = CallCollector(torch.Tensor)
         self._finder = PeriodFinder()
         self._units: List[str] = []
-        self._thread: Optional[int] = None
         self._closed = False
         self._profiler_gone = False
         self._calls_since_mark = 0
@@ -139,7 +138,7 @@ class StepFinder:
     def _module_called(self, unit: int, module: Any, args: tuple, kwargs: dict) -> None:
         if self._closed:
             return
-        if self._thread is not None and self._thread != get_ident():
+        if self.modules.thread not in (None, get_ident()):
             self.foreign_calls += 1
             return
         try:
@@ -198,9 +197,9 @@ class StepFinder:
         if self._closed or _ORDER[kind] < _ORDER[self.kind] or not self._allows(kind):
             return False
         thread = get_ident()
-        if self._thread is None:
-            self._thread = self.modules.thread = thread
-        elif self._thread != thread:
+        if self.modules.thread is None:
+            self.modules.thread = thread
+        elif self.modules.thread != thread:
             self.foreign_marks += 1
             return False
         return True

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <system_error>
 
 #include <fmt/format.h>
 
+#include "src/base/ascii.h"
 #include "src/suite/data/jpeg.h"
 #include "src/suite/nn/functional.h"
 
@@ -23,9 +23,8 @@ constexpr int kTries = 10;
 constexpr double kMiddleShare = 0.875;
 
 bool IsPicture(const fs::path& path) {
-  std::string end = path.extension().string();
-  std::ranges::transform(end, end.begin(), [](unsigned char c) { return std::tolower(c); });
-  return end == ".jpeg" || end == ".jpg";
+  const std::string end = path.extension().string();
+  return EndsWithNoCase(end, ".jpeg") || EndsWithNoCase(end, ".jpg");
 }
 
 double Draw(double low, double high) { return Uniform({1}, low, high).item<double>(); }
