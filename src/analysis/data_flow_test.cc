@@ -9,10 +9,14 @@
 #include <vector>
 
 #include "src/analysis/recorded_step.h"
+#include "src/analysis/test_support.h"
 #include "src/trace/trace_builder.h"
 
 namespace etude {
 namespace {
+
+using testing_support::Flow;
+using testing_support::MadeUpStep;
 
 constexpr uint64_t kAddress = 4096;
 
@@ -58,6 +62,72 @@ TEST_F(DataFlowOfNumbersTest, AResultDoesNotLieInANumberThatACalleeWasGiven) {
   const StorageVersion result = flow.outputs(trace.Find(2))[0].version;
   EXPECT_NE(result, flow.inputs(trace.Find(3))[0].version);
   EXPECT_NE(result, flow.inputs(trace.Find(4))[0].version);
+}
+
+TEST(DataFlow, ConsumersReadWhatTheLastProducerAtAnAddressWrote) {
+  MadeUpStep made;
+  const uint64_t first = made.Add(10, 11, 20);
+  const uint64_t reader = made.Add(20, 10, 21);
+  const uint64_t second = made.Add(11, 11, 20);  // the address is used again
+  const uint64_t late_reader = made.Add(20, 21, 22);
+  const Flow flow(made);
+  EXPECT_EQ(flow.Read(reader, 0), flow.Written(first));
+  EXPECT_EQ(flow.Read(late_reader, 0), flow.Written(second));
+  EXPECT_NE(flow.Written(first), flow.Written(second));
+  EXPECT_EQ(flow.Read(late_reader, 1), flow.Written(reader));
+  // What nobody wrote comes from outside, and is the same at each reading.
+  EXPECT_EQ(flow.Read(first, 0), flow.Read(reader, 1));
+  EXPECT_EQ(flow.Read(first, 1), flow.Read(second, 0));
+}
+
+TEST(DataFlow, AResultAtAnArgumentsAddressIsThatArgument) {
+  MadeUpStep made;
+  const uint64_t add =
+      made.Op("aten::add_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", {10, 11}, {10});
+  const Flow flow(made);
+  EXPECT_EQ(flow.Written(add), flow.Read(add, 0));
+}
+
+TEST(DataFlow, ACallersResultIsWhatItsCalleeMade) {
+  MadeUpStep made;
+  const uint64_t outer = made.Op("aten::linear(Tensor a, Tensor b) -> Tensor", {10, 11}, {30});
+  const uint64_t inner = made.Add(10, 11, 30, outer);
+  const uint64_t reader = made.Add(30, 30, 31);
+  const Flow flow(made);
+  EXPECT_EQ(flow.Written(outer), flow.Written(inner));
+  EXPECT_EQ(flow.Read(reader, 0), flow.Written(inner));
+  EXPECT_EQ(flow.step.top_operators().size(), 2u);
+}
+
+// Operators that each read one Python number, all at the same address.
+TEST(DataFlow, APythonNumberIsNotTheOneThatWasAtItsAddress) {
+  TraceBuilder builder;
+  const StringId type = builder.Intern("Tensor(long int)");
+  uint64_t id = 0;
+  for (const uint64_t number : {16U, 16U, 0U}) {
+    const TensorId tensor = builder.InternTensor({.tensor = 7,
+                                                  .storage = 8,
+                                                  .numel = 1,
+                                                  .element_bytes = 8,
+                                                  .device = builder.Intern("cpu"),
+                                                  .type = type,
+                                                  .shape = builder.InternInts({}),
+                                                  .number_kind = ValueKind::kInt,
+                                                  .number = number});
+    const Value input = Value::Tensor(type, tensor);
+    builder.AddNode({.source_id = ++id,
+                     .kind = NodeKind::kCompute,
+                     .place = Place::kHost,
+                     .name = builder.Intern("aten::neg"),
+                     .inputs = builder.InternValues({&input, 1}),
+                     .op_schema = builder.Intern("aten::neg(Tensor self) -> Tensor")});
+  }
+  const Trace trace = builder.Finish().value();
+  const RecordedStep step = RecordedStep::Select(trace, "").value();
+  const DataFlow flow(step);
+  const auto read = [&](size_t i) { return flow.inputs(step.nodes()[i])[0].version; };
+  EXPECT_EQ(read(0), read(1));
+  EXPECT_NE(read(1), read(2));
 }
 
 }  // namespace

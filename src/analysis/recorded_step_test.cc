@@ -5,11 +5,15 @@
 
 #include <gtest/gtest.h>
 
+#include "src/analysis/test_support.h"
 #include "src/formats/kineto_categories.h"
 #include "src/trace/trace_builder.h"
 
 namespace etude {
 namespace {
+
+using testing_support::Flow;
+using testing_support::MadeUpStep;
 
 class RecordedStepTest : public testing::Test {
  protected:
@@ -204,6 +208,23 @@ TEST_F(RecordedStepTest, WhatABackendRunsForACollectiveIsInsideIt) {
   ASSERT_TRUE(step) << step.error().message;
   EXPECT_EQ(Ids(step->top_operators(), *trace), (std::vector<uint64_t>{1, 2, 5, 7, 9}));
   EXPECT_EQ(step->last_inside(0), 0U);
+}
+
+TEST(RecordedStep, FindsCodeOfACompilerThatNoOperatorTellsOf) {
+  MadeUpStep made;
+  const uint64_t region = made.Label("Torch-Compiled Region: 0/0");
+  const uint64_t graph = made.Label("## Call CompiledFxGraph fcoc5x ##", {}, region);
+  made.Add(10, 11, 20, graph);
+  made.Add(10, 11, 21, made.Label("Torch-Compiled Region: 1/0"));  // operators, one by one
+  const uint64_t empty = made.Label("Torch-Compiled Region: 2/0");
+  made.Label("Pregraph bytecode", {}, empty);
+  made.Label("Optimizer.step#SGD.step");
+  const Flow flow(made);
+  const std::vector<NodeId> found(flow.step.compiled_code().begin(),
+                                  flow.step.compiled_code().end());
+  EXPECT_EQ(found, (std::vector<NodeId>{flow.Node(graph), flow.Node(empty)}));
+  EXPECT_EQ(CompiledCode(flow.trace.name(found[0])), "CompiledFxGraph");
+  EXPECT_EQ(CompiledCode("Pregraph bytecode"), "");
 }
 
 }  // namespace

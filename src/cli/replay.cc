@@ -27,11 +27,11 @@
 #include "src/compose/composition.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/capture_folder.h"
+#include "src/replay/step_mix.h"
 #include "src/report/run_of_trace.h"
 #include "src/torch/operator_library.h"
 #include "src/torch/rank_group.h"
 #include "src/torch/replayer.h"
-#include "src/torch/step_mix.h"
 
 namespace etude {
 namespace {

@@ -8,8 +8,8 @@
 #include "src/analysis/host_gaps.h"
 #include "src/base/result.h"
 #include "src/base/run_context.h"
+#include "src/replay/replay_report.h"
 #include "src/torch/replay_options.h"
-#include "src/torch/replay_report.h"
 #include "src/trace/trace.h"
 
 namespace etude {

@@ -3,22 +3,10 @@
 #include <algorithm>
 #include <bit>
 
+#include "src/base/random_stream.h"
+
 namespace etude::capture {
 namespace {
-
-// The finalizer of SplitMix64: a random-looking number for each number.
-uint64_t Mixed(uint64_t value) {
-  value += 0x9E3779B97F4A7C15u;
-  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9u;
-  value = (value ^ (value >> 27)) * 0x94D049BB133111EBu;
-  return value ^ (value >> 31);
-}
-
-// A number below `limit` that depends on `i` only.
-uint64_t Below(uint64_t limit, uint64_t i) {
-  __extension__ using Wide = unsigned __int128;
-  return static_cast<uint64_t>((Wide{Mixed(i)} * limit) >> 64);
-}
 
 // Where the element at `position` in the order of the tensor lies, in elements.
 int64_t OffsetOf(uint64_t position, std::span<const int64_t> sizes,
@@ -85,7 +73,7 @@ void IntegerReader::TakeSample(const T* data, std::span<const int64_t> sizes,
     __extension__ using Wide = unsigned __int128;
     const auto begin = static_cast<uint64_t>(Wide{elements} * part / most);
     const auto end = static_cast<uint64_t>(Wide{elements} * (part + 1) / most);
-    const uint64_t position = begin + Below(end - begin, part);
+    const uint64_t position = begin + RandomStream(part).Below(end - begin);
     sample_.push_back(static_cast<int64_t>(data[OffsetOf(position, sizes, strides)]));
   }
 }
@@ -94,7 +82,7 @@ void IntegerReader::CountSample(IntegerFacts& facts) {
   slots_.assign(std::bit_ceil(2 * sample_.size()), {});
   const uint64_t mask = slots_.size() - 1;
   for (const int64_t value : sample_) {
-    uint64_t at = Mixed(static_cast<uint64_t>(value)) & mask;
+    uint64_t at = RandomStream(static_cast<uint64_t>(value)).Next() & mask;
     while (slots_[at].count != 0 && slots_[at].value != value) at = (at + 1) & mask;
     if (slots_[at].count == 0) ++facts.distinct;
     facts.equal_pairs += slots_[at].count;

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "src/base/random_stream.h"
 #include "src/suite/olympic_mean.h"
-#include "src/torch/random_fill.h"
 
 namespace etude::suite {
 namespace {

@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "src/base/hash.h"
-#include "src/torch/random_fill.h"
+#include "src/base/random_stream.h"
 
 namespace etude::suite {
 

@@ -16,9 +16,9 @@
 
 #include "src/analysis/recorded_step.h"
 #include "src/base/result.h"
-#include "src/torch/device_map.h"
+#include "src/replay/device_map.h"
+#include "src/replay/replay_plan.h"
 #include "src/torch/rank_group.h"
-#include "src/torch/replay_plan.h"
 #include "src/trace/trace.h"
 
 namespace etude {

@@ -17,8 +17,9 @@
 #include <c10/core/TensorOptions.h>
 
 #include "src/analysis/tensor_shape.h"
+#include "src/base/random_stream.h"
+#include "src/replay/random_fill.h"
 #include "src/torch/error_text.h"
-#include "src/torch/random_fill.h"
 
 namespace etude {
 namespace {

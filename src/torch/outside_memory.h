@@ -14,9 +14,9 @@
 #include <c10/core/Storage.h>
 
 #include "src/base/result.h"
-#include "src/torch/device_map.h"
-#include "src/torch/fill_rule.h"
-#include "src/torch/replay_plan.h"
+#include "src/replay/device_map.h"
+#include "src/replay/fill_rule.h"
+#include "src/replay/replay_plan.h"
 #include "src/trace/trace.h"
 
 namespace etude {

@@ -39,11 +39,11 @@
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include "src/analysis/comm_match.h"
+#include "src/replay/rank_messages.h"
+#include "src/replay/stuck_ranks.h"
 #include "src/torch/emulated_group.h"
 #include "src/torch/error_text.h"
 #include "src/torch/nccl_group.h"
-#include "src/torch/rank_messages.h"
-#include "src/torch/stuck_ranks.h"
 
 namespace etude {
 namespace {

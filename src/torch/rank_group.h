@@ -11,7 +11,7 @@
 #include "src/analysis/comm_log.h"
 #include "src/analysis/comm_model.h"
 #include "src/base/result.h"
-#include "src/torch/stuck_ranks.h"
+#include "src/replay/stuck_ranks.h"
 
 namespace c10 {
 struct IValue;

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "src/base/result.h"
-#include "src/torch/replay_report.h"
+#include "src/replay/replay_report.h"
 #include "src/torch/replayed_step.h"
 
 namespace etude {

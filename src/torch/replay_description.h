@@ -1,6 +1,6 @@
 #pragma once
 
-#include "src/torch/replay_report.h"
+#include "src/replay/replay_report.h"
 #include "src/torch/replayed_step.h"
 
 namespace etude {

@@ -9,7 +9,7 @@
 #include "src/analysis/comm_model.h"
 #include "src/analysis/host_gaps.h"
 #include "src/base/units.h"
-#include "src/torch/calibration.h"
+#include "src/replay/calibration.h"
 #include "src/torch/rank_group.h"
 #include "src/transform/time_scale.h"
 

@@ -8,7 +8,7 @@
 #include <ATen/Parallel.h>
 
 #include "src/base/process_usage.h"
-#include "src/torch/outside_values.h"
+#include "src/replay/outside_values.h"
 #include "src/torch/program_heap.h"
 #include "src/torch/replay_device.h"
 #include "src/trace/operator_name.h"

@@ -13,12 +13,12 @@
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/base/units.h"
+#include "src/replay/device_map.h"
+#include "src/replay/operator_selection.h"
+#include "src/replay/replay_plan.h"
 #include "src/torch/bound_operator.h"
-#include "src/torch/device_map.h"
-#include "src/torch/operator_selection.h"
 #include "src/torch/outside_memory.h"
 #include "src/torch/replay_options.h"
-#include "src/torch/replay_plan.h"
 #include "src/torch/step_runner.h"
 
 namespace etude {

@@ -8,10 +8,10 @@
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/base/units.h"
+#include "src/replay/calibration.h"
+#include "src/replay/replay_report.h"
 #include "src/standalone/program.h"
-#include "src/torch/calibration.h"
 #include "src/torch/replay_options.h"
-#include "src/torch/replay_report.h"
 #include "src/trace/trace.h"
 
 namespace etude {

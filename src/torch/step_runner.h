@@ -16,11 +16,11 @@
 #include "src/analysis/host_gaps.h"
 #include "src/base/result.h"
 #include "src/base/units.h"
+#include "src/replay/comm_batches.h"
+#include "src/replay/replay_plan.h"
 #include "src/torch/bound_operator.h"
-#include "src/torch/comm_batches.h"
 #include "src/torch/outside_memory.h"
 #include "src/torch/rank_group.h"
-#include "src/torch/replay_plan.h"
 
 namespace etude {
 

@@ -5,7 +5,7 @@
 
 #include "src/base/result.h"
 #include "src/base/units.h"
-#include "src/torch/calibration.h"
+#include "src/replay/calibration.h"
 #include "src/torch/replayed_step.h"
 
 namespace etude {

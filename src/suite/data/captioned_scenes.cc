@@ -7,8 +7,8 @@
 #include <span>
 #include <utility>
 
+#include "src/base/random_stream.h"
 #include "src/suite/nn/functional.h"
-#include "src/torch/random_fill.h"
 
 namespace etude::suite {
 namespace {

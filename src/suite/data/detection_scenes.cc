@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <numbers>
 
+#include "src/base/random_stream.h"
 #include "src/suite/nn/functional.h"
-#include "src/torch/random_fill.h"
 
 namespace etude::suite {
 namespace {

@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "src/base/random_stream.h"
 #include "src/suite/data/idx.h"
 #include "src/suite/nn/functional.h"
-#include "src/torch/random_fill.h"
 
 namespace etude::suite {
 namespace {

@@ -12,9 +12,9 @@
 
 #include "src/base/ascii.h"
 #include "src/base/printable.h"
+#include "src/base/zipf_ranks.h"
 #include "src/compat/file_text.h"
 #include "src/suite/nn/functional.h"
-#include "src/torch/random_fill.h"
 
 namespace etude::suite {
 namespace {

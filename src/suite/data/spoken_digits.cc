@@ -13,9 +13,9 @@
 #include <fmt/format.h>
 
 #include "src/base/hash.h"
+#include "src/base/random_stream.h"
 #include "src/suite/data/audio.h"
 #include "src/suite/nn/functional.h"
-#include "src/torch/random_fill.h"
 
 namespace etude::suite {
 namespace {

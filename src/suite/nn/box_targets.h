@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "src/base/random_stream.h"
 #include "src/suite/nn/boxes.h"
-#include "src/torch/random_fill.h"
 
 // What the two parts of a Faster R-CNN (Ren, 1506.01497) learn from the objects on a picture.
 // Difficult objects are left out by the caller.

@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "src/base/hash.h"
+#include "src/base/random_stream.h"
 #include "src/suite/data/digits.h"
 #include "src/suite/data/image_folder.h"
 #include "src/suite/data/jpeg.h"
 #include "src/suite/nn/functional.h"
 #include "src/suite/nn/layers.h"
 #include "src/suite/nn/resnet.h"
-#include "src/torch/random_fill.h"
 
 namespace etude::suite {
 namespace {

@@ -13,6 +13,7 @@
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
+#include "src/base/random_stream.h"
 #include "src/suite/checkpoint.h"
 #include "src/suite/data/detection_scenes.h"
 #include "src/suite/data/jpeg.h"
@@ -22,7 +23,6 @@
 #include "src/suite/nn/functional.h"
 #include "src/suite/nn/layers.h"
 #include "src/suite/nn/resnet.h"
-#include "src/torch/random_fill.h"
 
 namespace etude::suite {
 namespace {

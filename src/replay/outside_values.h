@@ -4,7 +4,7 @@
 
 #include "src/analysis/data_flow.h"
 #include "src/analysis/recorded_step.h"
-#include "src/torch/fill_rule.h"
+#include "src/replay/fill_rule.h"
 
 namespace etude {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "src/torch/fill_rule.h"
+#include "src/replay/fill_rule.h"
 #include "src/trace/trace.h"
 
 namespace etude {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "src/analysis/comm_log.h"
-#include "src/torch/stuck_ranks.h"
+#include "src/replay/stuck_ranks.h"
 
 namespace etude {
 

@@ -1,4 +1,4 @@
-#include "src/torch/outside_values.h"
+#include "src/replay/outside_values.h"
 
 #include <algorithm>
 #include <array>
@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "src/analysis/tensor_shape.h"
-#include "src/torch/updated_tensors.h"
-#include "src/torch/value_demands.h"
+#include "src/replay/updated_tensors.h"
+#include "src/replay/value_demands.h"
 #include "src/trace/index_statistics.h"
 #include "src/trace/operator_name.h"
 

@@ -1,4 +1,4 @@
-#include "src/torch/device_map.h"
+#include "src/replay/device_map.h"
 
 #include <algorithm>
 #include <array>

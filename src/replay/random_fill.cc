@@ -1,4 +1,4 @@
-#include "src/torch/random_fill.h"
+#include "src/replay/random_fill.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,6 +7,9 @@
 #include <numbers>
 #include <numeric>
 #include <vector>
+
+#include "src/base/random_stream.h"
+#include "src/base/zipf_ranks.h"
 
 namespace etude {
 namespace {
@@ -26,20 +29,6 @@ void FillRepeating(std::span<float> out, Make make) {
 }
 
 }  // namespace
-
-uint64_t RandomStream::Next() {
-  state_ += 0x9E3779B97F4A7C15ULL;
-  uint64_t z = state_;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
-  return z ^ (z >> 31);
-}
-
-uint64_t RandomStream::Below(uint64_t bound) {
-  return static_cast<uint64_t>((static_cast<unsigned __int128>(Next()) * bound) >> 64);
-}
-
-float RandomStream::Uniform() { return static_cast<float>(Next() >> 40) * 0x1p-24F; }
 
 void FillNormal(std::span<float> out, float deviation, uint64_t seed) {
   RandomStream random(seed);
@@ -61,39 +50,6 @@ void FillNormal(std::span<float> out, float deviation, uint64_t seed) {
 void FillUniform(std::span<float> out, float low, float high, uint64_t seed) {
   RandomStream random(seed);
   FillRepeating(out, [&] { return low + (high - low) * random.Uniform(); });
-}
-
-ZipfRanks::ZipfRanks(uint64_t count, double exponent)
-    : count_(static_cast<double>(count)),
-      exponent_(exponent),
-      first_(Integral(1.5) - 1),
-      last_(Integral(count_ + 0.5)),
-      close_(2 - Inverse(Integral(2.5) - std::pow(2, -exponent))) {}
-
-// Near an exponent of 1 both are logarithms; written so that they do not cancel out there.
-double ZipfRanks::Integral(double x) const {
-  const double log = std::log(x);
-  const double power = (1 - exponent_) * log;
-  return std::abs(power) > 1e-8 ? std::expm1(power) / (1 - exponent_) : log * (1 + power / 2);
-}
-
-double ZipfRanks::Inverse(double y) const {
-  const double power = std::max(y * (1 - exponent_), -1.0);
-  return std::abs(power) > 1e-8 ? std::exp(std::log1p(power) / (1 - exponent_))
-                                : std::exp(y * (1 - power / 2));
-}
-
-uint64_t ZipfRanks::Next(RandomStream& random) const {
-  constexpr double kUnit = 1.0 / 9007199254740992.0;  // 2^-53
-  while (true) {
-    const double uniform = static_cast<double>(random.Next() >> 11) * kUnit;
-    const double area = last_ + uniform * (first_ - last_);
-    const double x = Inverse(area);
-    const double rank = std::clamp(std::floor(x + 0.5), 1.0, count_);
-    if (rank - x <= close_ || area >= Integral(rank + 0.5) - std::pow(rank, -exponent_)) {
-      return static_cast<uint64_t>(rank);
-    }
-  }
 }
 
 namespace {

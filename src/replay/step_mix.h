@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "src/base/units.h"
-#include "src/torch/replay_report.h"
+#include "src/replay/replay_report.h"
 
 namespace etude {
 

@@ -1,4 +1,4 @@
-#include "src/torch/operator_selection.h"
+#include "src/replay/operator_selection.h"
 
 #include <algorithm>
 #include <unordered_set>

@@ -1,4 +1,4 @@
-#include "src/torch/replay_report.h"
+#include "src/replay/replay_report.h"
 
 #include <gtest/gtest.h>
 

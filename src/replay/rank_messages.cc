@@ -1,4 +1,4 @@
-#include "src/torch/rank_messages.h"
+#include "src/replay/rank_messages.h"
 
 #include <optional>
 

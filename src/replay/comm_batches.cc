@@ -1,4 +1,4 @@
-#include "src/torch/comm_batches.h"
+#include "src/replay/comm_batches.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "src/torch/unwritten_memory.h"
+#include "src/replay/unwritten_memory.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "src/analysis/recorded_step.h"
-#include "src/torch/updated_tensors.h"
+#include "src/replay/updated_tensors.h"
 #include "src/trace/operator_name.h"
 
 namespace etude {

@@ -1,4 +1,4 @@
-#include "src/torch/stuck_ranks.h"
+#include "src/replay/stuck_ranks.h"
 
 #include <algorithm>
 #include <set>

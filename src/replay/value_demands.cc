@@ -1,4 +1,4 @@
-#include "src/torch/value_demands.h"
+#include "src/replay/value_demands.h"
 
 #include <array>
 #include <vector>

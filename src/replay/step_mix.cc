@@ -1,4 +1,4 @@
-#include "src/torch/step_mix.h"
+#include "src/replay/step_mix.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,12 +1,12 @@
-#include "src/torch/replay_plan.h"
+#include "src/replay/replay_plan.h"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
 #include "src/analysis/tensor_shape.h"
-#include "src/torch/unwritten_memory.h"
-#include "src/torch/updated_tensors.h"
+#include "src/replay/unwritten_memory.h"
+#include "src/replay/updated_tensors.h"
 
 namespace etude {
 namespace {

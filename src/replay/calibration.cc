@@ -1,4 +1,4 @@
-#include "src/torch/calibration.h"
+#include "src/replay/calibration.h"
 
 #include <signal.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-#include "src/torch/updated_tensors.h"
+#include "src/replay/updated_tensors.h"
 
 #include <string_view>
 

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+namespace etude {
+
+// Small fast generator of uniform 64-bit numbers (Steele, Lea & Flood's SplitMix64, 2014), the same
+// on every machine.
+class RandomStream {
+ public:
+  explicit RandomStream(uint64_t seed) : state_(seed) {}
+
+  uint64_t Next() {
+    state_ += 0x9E3779B97F4A7C15u;
+    uint64_t mixed = state_;
+    mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9u;
+    mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBu;
+    return mixed ^ (mixed >> 31);
+  }
+  // Uniform in [0, bound), bound > 0.
+  uint64_t Below(uint64_t bound) {
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<uint64_t>((Wide{Next()} * bound) >> 64);
+  }
+  // Uniform in [0, 1).
+  float Uniform() { return static_cast<float>(Next() >> 40) * 0x1p-24F; }
+
+ private:
+  uint64_t state_;
+};
+
+// Puts `items` in an order of which each is as likely (Fisher & Yates).
+template <typename Item>
+void Shuffle(std::span<Item> items, RandomStream& random) {
+  for (size_t left = items.size(); left > 1; --left) {
+    std::swap(items[left - 1], items[random.Below(left)]);
+  }
+}
+
+}  // namespace etude

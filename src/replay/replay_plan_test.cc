@@ -1,0 +1,71 @@
+#include "src/replay/replay_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "src/analysis/test_support.h"
+
+namespace etude {
+namespace {
+
+using testing_support::Flow;
+using testing_support::MadeUpStep;
+
+TEST(ReplayPlan, FreesAResultAfterItsLastReader) {
+  MadeUpStep made;
+  made.Add(10, 11, 20);
+  made.Add(20, 10, 21);
+  made.Add(21, 11, 22);
+  const Flow flow(made);
+  const ReplayPlan plan = PlanReplay(flow.step, flow.flow, flow.step.top_operators()).value();
+  ASSERT_EQ(plan.ops.size(), 3u);
+  EXPECT_EQ(plan.outside.size(), 2u);
+  EXPECT_EQ(plan.outside_bytes, 32);
+  // The second reads the slot that the first wrote, and frees it.
+  const SlotId slot = plan.ops[0].results[0];
+  ASSERT_TRUE(slot);
+  EXPECT_EQ(plan.ops[1].inputs[0], slot);
+  EXPECT_TRUE(plan.ops[0].release.empty());
+  EXPECT_EQ(plan.ops[1].release, std::vector<SlotId>{slot});
+  // Two from outside, one result being read and one being made.
+  EXPECT_EQ(plan.peak_bytes, 64);
+}
+
+// As a GAN does: the generator's backward adds to the gradients that the discriminator's step left.
+TEST(ReplayPlan, KeepsAGradientThatIsAddedToAfterAnothersZeroGrad) {
+  const std::string detach = "aten::detach(Tensor(a) self) -> Tensor(a)";
+  const std::string add = "aten::add_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)";
+  MadeUpStep made;
+  made.Label("Optimizer.zero_grad#Adam.zero_grad");
+  made.Add(10, 11, 20);
+  made.Accumulate(20, detach, {20}, 20);
+  made.Label("Optimizer.zero_grad#Adam.zero_grad");
+  made.Add(10, 11, 30);
+  const uint64_t adds = made.Accumulate(30, add, {20, 30}, 20);
+  const Flow flow(made);
+  const StorageVersion kept = flow.Read(adds, 0);
+  EXPECT_TRUE(flow.flow.version(kept).kept_as_gradient);
+  EXPECT_FALSE(flow.flow.version(flow.Read(adds, 1)).kept_as_gradient);  // added, then free
+
+  const ReplayPlan plan = PlanReplay(flow.step, flow.flow, flow.step.top_operators()).value();
+  ASSERT_EQ(plan.ops.size(), 4u);
+  for (size_t i = 1; i < plan.ops.size(); ++i) EXPECT_TRUE(plan.ops[i].release_before.empty());
+  EXPECT_TRUE(plan.release_at_end.empty());
+  // The next step's first zero_grad frees it.
+  ASSERT_EQ(plan.ops[0].release_before.size(), 1u);
+  EXPECT_EQ(plan.slots[plan.ops[0].release_before[0].index()].version, kept);
+}
+
+TEST(ReplayPlan, CountsWhatTheStepChangesOfOutsideMemory) {
+  MadeUpStep made;
+  made.Op("aten::add_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", {10, 11}, {10});
+  const Flow flow(made);
+  const ReplayPlan plan = PlanReplay(flow.step, flow.flow, flow.step.top_operators()).value();
+  EXPECT_EQ(plan.outside_bytes, 32);
+  EXPECT_EQ(plan.written_bytes, 16);
+}
+
+}  // namespace
+}  // namespace etude
