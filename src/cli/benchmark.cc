@@ -10,8 +10,8 @@
 
 #include "src/analysis/step_kinds.h"
 #include "src/cli/output_files.h"
-#include "src/cli/rank_processes.h"
 #include "src/cli/replay_names.h"
+#include "src/cli/replay_ranks.h"
 #include "src/cli/replay_source.h"
 #include "src/report/run_of_trace.h"
 #include "src/standalone/benchmark_folder.h"
@@ -68,17 +68,11 @@ class BenchmarkCommand : public Command {
     if (rank_) return MakeError(ErrorCode::kUsage, "--rank: --ranks all takes all");
     ETUDE_ASSIGN_OR_RETURN(const RanksOfJob ranks, ChooseRanks(path_, "all", console.context()));
     if (ranks.size == 1) return RunRank(nullptr, console, console.context());
-    ETUDE_ASSIGN_OR_RETURN(const MeetingPlace place, MeetingPlace::Open());
     constexpr int64_t kLead = 0;
-    return RunRanks(ranks.present, kLead, [&](int64_t rank) -> Result<ExitCode> {
-      RankGroup group({.rank = rank,
-                       .size = ranks.size,
-                       .present = ranks.present,
-                       .lead = kLead,
-                       .place = place});
-      rank_ = rank;
+    return RunLocalRanks(ranks, kLead, kUsualTimeout, [&](RankGroup& group) {
+      rank_ = group.rank();
       RunContext context = console.context();
-      if (rank != kLead) context.progress = nullptr;
+      if (rank_ != kLead) context.progress = nullptr;
       return RunRank(&group, console, context);
     });
   }

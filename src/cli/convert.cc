@@ -68,7 +68,7 @@ class ConvertCommand : public Command {
                  "--for: ranks without a trace do what the nearest recorded one does");
     options.Value("--ranks", &ranks_, "RANKS",
                   "--for: how many the job has, where the traces do not say it; of a folder of "
-                  "classes: those to write, as 0-7,12 (default: all)");
+                  "classes: which to write: all, the first N, or a list as 0-7,12 (default: all)");
     options.Value("--comm-groups", &comm_groups_, "FILE",
                   "--for, --to classes: ranks of groups by name, as ASTRA-sim has them, where "
                   "traces do not say");
@@ -140,9 +140,6 @@ class ConvertCommand : public Command {
     if (ranks_ && !simulates && !expands) {
       return only("--ranks", "--for, or to make traces of a folder of classes,");
     }
-    if (ranks_ && ranks_->empty()) {
-      return MakeError(ErrorCode::kUsage, "--ranks: found '', expected ranks, as in 0-7,12");
-    }
     return {};
   }
 
@@ -183,7 +180,7 @@ class ConvertCommand : public Command {
     }
     return WriteJobRanks({.folder = input_,
                           .output = output_,
-                          .ranks = ranks_.value_or(""),
+                          .ranks = ranks_.value_or("all"),
                           .jobs = jobs_,
                           .json = json_},
                          console);

@@ -12,8 +12,8 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/each_rank.h"
-#include "src/base/quantity.h"
 #include "src/cli/output_files.h"
+#include "src/cli/rank_list.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/job_folder.h"
 #include "src/report/format.h"
@@ -31,28 +31,6 @@ std::string MeshText(const Mesh& mesh) {
                         FormatCount(static_cast<uint64_t>(axis.size)));
   }
   return text.empty() ? "one rank" : text;
-}
-
-// "0-7,12" of `ranks`, which ascend; nullopt if it is no list of them.
-std::optional<std::vector<int64_t>> RanksInList(std::string_view list,
-                                                const std::vector<int64_t>& ranks) {
-  std::set<int64_t> chosen;
-  while (true) {
-    const size_t comma = list.find(',');
-    const std::string_view item = list.substr(0, comma);
-    const size_t dash = item.find('-');
-    const auto first = ParseWhole(item.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : ParseWhole(item.substr(dash + 1));
-    if (!first || !last || *first < 0 || *last < *first || *last > ranks.back())
-      return std::nullopt;
-    for (int64_t rank = *first; rank <= *last; ++rank) {
-      if (!std::ranges::binary_search(ranks, rank)) return std::nullopt;
-      chosen.insert(rank);
-    }
-    if (comma == std::string_view::npos) break;
-    list.remove_prefix(comma + 1);
-  }
-  return std::vector<int64_t>(chosen.begin(), chosen.end());
 }
 
 struct WrittenRank {
@@ -206,15 +184,7 @@ Result<ExitCode> WriteJobRanks(const JobRanksRequest& request, const Console& co
   // The whole job must fit together, not only what a rank sees of it.
   ETUDE_ASSIGN_OR_RETURN(const Job job, ReadJobFolder(request.folder, context));
   ETUDE_ASSIGN_OR_RETURN(std::vector<int64_t> ranks, RanksOfJobFolder(request.folder, context));
-  if (!request.ranks.empty()) {
-    const auto chosen = RanksInList(request.ranks, ranks);
-    if (!chosen) {
-      return MakeError(ErrorCode::kUsage,
-                       fmt::format("--ranks: found '{}', expected ranks of the job, as in 0-{}",
-                                   request.ranks, ranks.back()));
-    }
-    ranks = *chosen;
-  }
+  ETUDE_ASSIGN_OR_RETURN(ranks, ChooseFromRanks(request.ranks, ranks, request.folder));
   if (ranks.size() > static_cast<size_t>(kMostRankFiles)) {
     return BadInput(
         fmt::format("{}: found {} ranks, expected up to {}, a file each; --ranks chooses some",

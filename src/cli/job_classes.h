@@ -54,10 +54,10 @@ std::string NodesText(const JobCounts& counts);
 Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console& console);
 
 struct JobRanksRequest {
-  std::string folder;  // of the job
-  std::string output;  // a folder, made if need be
-  std::string ranks;   // "0-7,12"; "": all
-  int64_t jobs = 0;    // ranks written at a time
+  std::string folder;         // of the job
+  std::string output;         // a folder, made if need be
+  std::string ranks = "all";  // as ChooseFromRanks takes them
+  int64_t jobs = 0;           // ranks written at a time
   bool json = false;
 };
 

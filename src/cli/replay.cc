@@ -1,15 +1,9 @@
 #include "src/cli/replay.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <cstring>
 #include <optional>
 #include <string>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -18,16 +12,18 @@
 #include "src/analysis/comm_model.h"
 #include "src/analysis/health.h"
 #include "src/analysis/step_kinds.h"
-#include "src/base/quantity.h"
 #include "src/cli/launcher.h"
 #include "src/cli/output_files.h"
 #include "src/cli/rank_processes.h"
+#include "src/cli/replay_kinds.h"
 #include "src/cli/replay_names.h"
+#include "src/cli/replay_paced.h"
+#include "src/cli/replay_peers.h"
+#include "src/cli/replay_ranks.h"
 #include "src/cli/replay_source.h"
 #include "src/compose/composition.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/capture_folder.h"
-#include "src/replay/step_mix.h"
 #include "src/report/run_of_trace.h"
 #include "src/torch/operator_library.h"
 #include "src/torch/rank_group.h"
@@ -37,117 +33,6 @@ namespace etude {
 namespace {
 
 constexpr int64_t kMostStepsOrSeconds = 1'000'000;  // of steps, and of seconds
-
-// Tells the others how this rank fared, and learns how they did.
-Status ShareSummaries(RankGroup& group, ReplayReport& report) {
-  static_assert(std::is_trivially_copyable_v<RankSummary>);
-  const RankSummary own{.rank = group.rank(),
-                        .operators = report.operators,
-                        .operators_replayed = report.operators_replayed,
-                        .time_coverage = report.time_coverage,
-                        .replay = report.replay};
-  std::string bytes(sizeof own, '\0');
-  std::memcpy(bytes.data(), &own, sizeof own);
-  ETUDE_RETURN_IF_ERROR(group.Tell(bytes));
-  for (const int64_t rank : group.present()) {
-    ETUDE_ASSIGN_OR_RETURN(const std::string told, group.ToldBy(rank));
-    RankSummary& row = report.ranks.emplace_back();
-    std::memcpy(&row, told.data(), std::min(told.size(), sizeof row));
-  }
-  return {};
-}
-
-// "20us,10GB/s": the latency, and the bytes that pass in a second.
-Result<CommModel> ParsePeers(std::string_view text) {
-  const size_t comma = text.find(',');
-  const std::string_view bandwidth =
-      comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
-  const auto latency = ParseTime(text.substr(0, comma));
-  const auto bytes = bandwidth.ends_with("/s")
-                         ? ParseBytes(bandwidth.substr(0, bandwidth.size() - 2))
-                         : std::nullopt;
-  if (latency && *latency >= Nanos{} && bytes && *bytes > Bytes{}) {
-    return CommModel{.latency = *latency, .bytes_per_second = static_cast<double>(bytes->count)};
-  }
-  return MakeError(ErrorCode::kUsage,
-                   fmt::format("--peers: found '{}', expected fake, trace, or LATENCY,BANDWIDTH as "
-                               "20us,10GB/s",
-                               text));
-}
-
-// What a step of this kind takes of a program whose steps take `mean` on average; nullopt if
-// unknown.
-std::optional<Nanos> ShareOf(const StepTimes& mean, const std::vector<StepKind>& kinds,
-                             const StepKind& kind) {
-  double steps = 0;
-  double time = 0;
-  for (const StepKind& one : kinds) {
-    if (!one.time) return std::nullopt;
-    steps += static_cast<double>(one.steps.size());
-    time += static_cast<double>(one.time->count);
-  }
-  if (!mean.wall || time <= 0) return std::nullopt;
-  const double recorded =
-      static_cast<double>(kind.time->count) / static_cast<double>(kind.steps.size());
-  const auto whole = static_cast<double>(mean.wall->median.count);
-  return Nanos{static_cast<int64_t>(whole * recorded / (time / steps))};
-}
-
-// Of a recorded step, the mean of all.
-Work WorkOfStep(const Trace& trace, const std::vector<StepKind>& kinds) {
-  double steps = 0;
-  for (const StepKind& kind : kinds) steps += static_cast<double>(kind.steps.size());
-  Work work = WorkOf(trace);
-  work.flop /= steps;
-  work.bytes /= steps;
-  return work;
-}
-
-// What --paced prints of a step: a line of JSON without what is unknown.
-std::string StepLine(const StepSample& sample) {
-  std::string line = fmt::format(
-      "{{\"pid\":{},\"wall_ns\":{},\"cpu_ns\":{},\"busy_gaps_ns\":{},\"idle_gaps_ns\":{},"
-      "\"minor_faults\":{},\"voluntary_switches\":{},\"involuntary_switches\":{}",
-      getpid(), sample.wall.count, sample.cpu.count, sample.gaps.busy.count, sample.gaps.idle.count,
-      sample.counts.minor_faults, sample.counts.voluntary_switches,
-      sample.counts.involuntary_switches);
-  if (sample.resident) line += fmt::format(",\"resident_bytes\":{}", sample.resident->count);
-  if (sample.peak_resident) {
-    line += fmt::format(",\"peak_resident_bytes\":{}", sample.peak_resident->count);
-  }
-  return line + "}\n";
-}
-
-// What --paced prints for the line "kernels".
-std::string KernelsLine(const std::optional<KernelMatch>& kernels) {
-  const auto share = [](const std::optional<double>& part) {
-    return part ? fmt::format("{}", *part) : "null";
-  };
-  return fmt::format("{{\"same_kernels\":{},\"same_kernels_by_time\":{}}}\n",
-                     share(kernels ? kernels->by_count : std::nullopt),
-                     share(kernels ? kernels->by_time : std::nullopt));
-}
-
-// Of each kind of recorded steps for how many it stands; the one of `step` is replayed.
-std::vector<KindSummary> WeightsOf(const std::vector<StepKind>& kinds, size_t step) {
-  Nanos all;
-  bool known = true;
-  for (const StepKind& kind : kinds) {
-    known = known && kind.time.has_value();
-    all = all + kind.time.value_or(Nanos{});
-  }
-  std::vector<KindSummary> rows;
-  for (const StepKind& kind : kinds) {
-    KindSummary row{.replayed = std::ranges::count(kind.steps, step) != 0,
-                    .step = static_cast<int64_t>(kind.typical),
-                    .steps = static_cast<int64_t>(kind.steps.size())};
-    if (known && all.count > 0) {
-      row.time_share = static_cast<double>(kind.time->count) / static_cast<double>(all.count);
-    }
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
 
 class ReplayCommand : public Command {
  public:
@@ -159,15 +44,15 @@ class ReplayCommand : public Command {
     options.Value("--rank", &rank_, "N", "which rank of a folder", {.least = 0});
     options.Value("--ranks", &ranks_, "WHICH",
                   "replay several ranks of a folder at once, one process each, with their "
-                  "collectives: all, the first N, or a list as 0,2; the report is that of --rank "
+                  "collectives: all, the first N, or a list as 0-3,6; the report is that of --rank "
                   "(default: the first)");
-    options.Value("--peers", &peers_, "MODEL",
+    options.Value("--peers", &peers_text_, "MODEL",
                   "what stands for ranks that are not replayed: fake, which takes no time; trace, "
                   "as long as recorded communications took; or LATENCY,BANDWIDTH as 20us,10GB/s");
     options.Value("--scale", &scale_, "FACTORS",
                   "emulate another machine: how many times as long operators take, by class (comm, "
                   "compute, matrix, host) or name: comm=0.5,compute=2,aten::mm=1.5");
-    options.Values("--straggler", &stragglers_, "RANK=FACTOR",
+    options.Values("--straggler", &stragglers_, "RANK:FACTOR",
                    "one rank that is so many times slower but for communication");
     options.Flag("--pin", &pin_, "keep each of --ranks to its own share of the processors");
     options.Value("--timeout", &timeout_s_, "SECONDS", "how long a collective may make no progress",
@@ -212,7 +97,7 @@ class ReplayCommand : public Command {
     replay_.seed = static_cast<uint64_t>(seed_);
     replay_.paced = paced_;
     ETUDE_RETURN_IF_ERROR(ReadScale());
-    ETUDE_RETURN_IF_ERROR(ReadPeers());
+    ETUDE_ASSIGN_OR_RETURN(peers_, PeersOption::Parse(peers_text_));
     ETUDE_ASSIGN_OR_RETURN(const std::optional<Launch> launch, FindLaunch(FromEnvironment));
     if (pin_ && !launch && ranks_.empty()) {
       return MakeError(ErrorCode::kUsage, "--pin: shares the processors among --ranks");
@@ -226,18 +111,8 @@ class ReplayCommand : public Command {
       return MakeError(ErrorCode::kUsage,
                        fmt::format("--rank {}: not among --ranks {}", lead_, ranks_));
     }
-    ETUDE_ASSIGN_OR_RETURN(const MeetingPlace place, MeetingPlace::Open());
-    return RunRanks(ranks.present, lead_, [&](int64_t rank) -> Result<ExitCode> {
-      RankGroup group({.rank = rank,
-                       .size = ranks.size,
-                       .present = ranks.present,
-                       .lead = lead_,
-                       .local_rank = std::ranges::find(ranks.present, rank) - ranks.present.begin(),
-                       .place = place,
-                       .timeout = std::chrono::seconds(timeout_s_)});
-      BeginSession();
-      return RunOfRanks(rank, group, console);
-    });
+    return RunLocalRanks(ranks, lead_, std::chrono::seconds(timeout_s_),
+                         [&](RankGroup& group) { return RunOfRanks(group, console); });
   }
 
  private:
@@ -247,38 +122,18 @@ class ReplayCommand : public Command {
       return MakeError(ErrorCode::kUsage, fmt::format("{}: not for ranks that a launcher started",
                                                       paced_ ? "--paced" : "--pin"));
     }
-    if (ranks_.empty()) ranks_ = peers_.empty() ? "all" : std::to_string(launch.size);
+    if (ranks_.empty()) ranks_ = peers_.is_given() ? std::to_string(launch.size) : "all";
     ETUDE_ASSIGN_OR_RETURN(const RanksOfJob ranks, FindRanks(console));
-    if (launch.size != static_cast<int64_t>(ranks.present.size())) {
-      return MakeError(ErrorCode::kUsage,
-                       fmt::format("{} started {} processes, expected {}: one for each rank of {}",
-                                   launch.launcher, launch.size, ranks.present.size(), path_));
-    }
     lead_ = ranks.present.front();
-    const int64_t rank = ranks.present[static_cast<size_t>(launch.rank)];
-    RankGroup group({.rank = rank,
-                     .size = ranks.size,
-                     .present = ranks.present,
-                     .lead = lead_,
-                     .local_rank = launch.local_rank,
-                     .place = {.host = launch.host,
-                               .port = launch.port,
-                               .store_is_there = launch.store_is_there,
-                               .one_machine = launch.one_machine,
-                               .interface = launch.interface,
-                               .run = launch.run,
-                               .each_ends_itself = true},
-                     .timeout = std::chrono::seconds(timeout_s_)});
-    ETUDE_ASSIGN_OR_RETURN(const ExitCode answer, RunOfRanks(rank, group, console));
-    ETUDE_RETURN_IF_ERROR(group.Leave());
-    return answer;
+    return RunLaunchedRank(launch, ranks, path_, std::chrono::seconds(timeout_s_),
+                           [&](RankGroup& group) { return RunOfRanks(group, console); });
   }
 
   Result<RanksOfJob> FindRanks(const Console& console) const {
     ETUDE_ASSIGN_OR_RETURN(RanksOfJob ranks, ChooseRanks(path_, ranks_, console.context()));
     ETUDE_RETURN_IF_ERROR(CheckStragglers(ranks));
     const size_t missing = static_cast<size_t>(ranks.size) - ranks.present.size();
-    if (missing == 0 || !peers_.empty()) return ranks;
+    if (missing == 0 || peers_.is_given()) return ranks;
     return MakeError(ErrorCode::kUsage,
                      fmt::format("--ranks {}: of {} ranks that were recorded {} are not replayed; "
                                  "--peers says what stands for them",
@@ -317,52 +172,16 @@ class ReplayCommand : public Command {
     return {};
   }
 
-  // --peers as a model, but for "trace".
-  Status ReadPeers() {
-    if (peers_.empty() || peers_ == "trace" || peers_ == "fake") return {};
-    ETUDE_ASSIGN_OR_RETURN(peer_model_, ParsePeers(peers_));
-    return {};
-  }
-
-  // What stands for ranks of the job that are not there; of all, if this is replayed alone.
-  Result<EmulatedPeers> EmulatePeers(const ReplaySource& source, const std::optional<CommFit>& fit,
-                                     std::optional<RankGroup>& alone) {
-    if (replay_.group == nullptr) {
-      ETUDE_ASSIGN_OR_RETURN(const RanksOfJob job, AloneIn(source));
-      lead_ = job.present.front();
-      rank_ = lead_;
-      alone.emplace(RankGroup::Member{
-          .rank = lead_, .size = job.size, .present = job.present, .lead = lead_, .place = {}});
-      replay_.group = &*alone;
-    }
-    EmulatedPeers peers{.model = peer_model_,
-                        .size = replay_.group->size(),
-                        .present = static_cast<int64_t>(replay_.group->present().size())};
-    if (peers_ == "trace") {
-      peers.fit = fit;
-      if (!fit) {
-        return BadInput(path_ +
-                        ": says of no communication how long it took; --peers "
-                        "LATENCY,BANDWIDTH or fake need no such times");
-      }
-      peers.model = fit->model;
-    }
-    const double slower =
-        replay_.scale ? replay_.scale->slowdown() * replay_.scale->OfCommunication() : 1;
-    replay_.group->SetPeers(peers.model.Slower(slower));
-    return peers;
-  }
-
-  Result<ExitCode> RunOfRanks(int64_t rank, RankGroup& group, const Console& console) {
-    rank_ = rank;
+  Result<ExitCode> RunOfRanks(RankGroup& group, const Console& console) {
+    rank_ = group.rank();
     replay_.group = &group;
     if (pin_) {
       const std::vector<int64_t>& all = group.present();
-      const auto place = static_cast<size_t>(std::ranges::find(all, rank) - all.begin());
+      const auto place = static_cast<size_t>(std::ranges::find(all, *rank_) - all.begin());
       ETUDE_RETURN_IF_ERROR(PinToShare(place, all.size()));
     }
     RunContext context = console.context();
-    if (rank != lead_) context.progress = nullptr;
+    if (!is_lead()) context.progress = nullptr;
     return RunRank(console, context);
   }
 
@@ -376,33 +195,30 @@ class ReplayCommand : public Command {
     for (const std::string& file : source.files) {
       ETUDE_RETURN_IF_ERROR(CheckOutput(replay_.recording, {file}));
     }
-    std::optional<EmulatedPeers> peers;
     std::optional<RankGroup> alone;
+    if (replay_.group == nullptr) ETUDE_RETURN_IF_ERROR(StandAlone(source, alone));
     std::optional<CommFit> fit;
-    if (peers_ == "trace" || replay_.scale) fit = FitCommModel(CommTimes(source.trace));
+    if (peers_.follows_trace() || replay_.scale) fit = FitCommModel(CommTimes(source.trace));
     if (fit) replay_.comm = fit->model;
-    if (!peers_.empty()) {
-      ETUDE_ASSIGN_OR_RETURN(peers, EmulatePeers(source, fit, alone));
+    std::optional<EmulatedPeers> peers;
+    if (peers_.is_given()) {
+      ETUDE_ASSIGN_OR_RETURN(peers, peers_.StandIn(*replay_.group, fit, replay_.scale, path_));
     }
     ETUDE_RETURN_IF_ERROR(CheckNames(source.trace, replay_));
-    if (replay_.group == nullptr || alone) {
-      ETUDE_ASSIGN_OR_RETURN(const RanksOfJob job, AloneIn(source));
-      ETUDE_RETURN_IF_ERROR(CheckStragglers(job));
-    }
     FollowProgram(source, threads_, replay_);
     const std::vector<StepKind> kinds = FindStepKinds(source.trace);
-    if (all_steps_ != "first") TakeStep(paced_ ? MiddleKind(kinds) : kinds.front());
+    if (all_steps_ != "first") TakeStep(paced_ ? MiddleKind(kinds) : kinds.front(), replay_);
     // A trace that lacks something is replayed in full all the same: kernels of a compiler.
     if (is_lead()) {
       for (const std::string& note : source.notes) context.Warn("as recorded: " + note);
     }
     if (paced_) return RunPaced(source, kinds, peers, console, context);
 
-    ETUDE_ASSIGN_OR_RETURN(ReplayReport report, ReplayKinds(source, kinds, context));
+    ETUDE_ASSIGN_OR_RETURN(ReplayReport report,
+                           replays_each(kinds) ? ReplayEachKind(source, kinds, replay_, context)
+                                               : Replay(source.trace, replay_, context));
     report.per_operator = per_operator_;
-    AddSource(source, kinds, report);
-    report.peers = peers;
-    ETUDE_RETURN_IF_ERROR(Share(report));
+    ETUDE_RETURN_IF_ERROR(Complete(source, kinds, peers, report));
     const std::string json = ReplayReportJson(report);
     if (!source.result_path.empty() && report.part.is_whole() && !peers && !replay_.scale) {
       KeepResult(source.result_path, json, context);
@@ -414,63 +230,42 @@ class ReplayCommand : public Command {
     return Answer(report);
   }
 
-  // What is known of the program.
-  void AddSource(const ReplaySource& source, const std::vector<StepKind>& kinds,
-                 ReplayReport& report) const {
+  // A rank without others: of a job, where something stands for these.
+  Status StandAlone(const ReplaySource& source, std::optional<RankGroup>& alone) {
+    ETUDE_ASSIGN_OR_RETURN(const RanksOfJob job, AloneIn(source));
+    ETUDE_RETURN_IF_ERROR(CheckStragglers(job));
+    if (!peers_.is_given()) return {};
+    lead_ = job.present.front();
+    rank_ = lead_;
+    alone.emplace(RankGroup::Member{
+        .rank = lead_, .size = job.size, .present = job.present, .lead = lead_, .place = {}});
+    replay_.group = &*alone;
+    return {};
+  }
+
+  // Adds to the report of the replay what is known of the program and of other ranks.
+  Status Complete(const ReplaySource& source, const std::vector<StepKind>& kinds,
+                  const std::optional<EmulatedPeers>& peers, ReplayReport& report) const {
     report.source = path_;
     report.notes = source.notes;
     report.libraries = libraries_;
+    report.peers = peers;
     report.health = JudgeTrace(source.trace, RunOfTrace(source.trace, source.rank.value_or(0)));
     if (source.rank) report.rank = source.rank;
-    if (!report.part.is_whole()) return;
-    report.work = WorkOfStep(source.trace, kinds);
-    report.composition = CompositionOf(source.trace);
-    report.original = report.kinds.size() > 1 ? source.original_mix : source.original;
-  }
-
-  // The step that stands for a kind; with other ranks, whose steps are chosen by themselves, its
-  // first.
-  void TakeStep(const StepKind& kind) {
-    replay_.step = replay_.group == nullptr ? kind.typical : kind.steps.front();
-    replay_.alike = kind.steps;
-  }
-
-  // Each kind of recorded steps, one after the other; of several ranks, which have to stay
-  // together, and of parts of a step, the first step only.
-  Result<ReplayReport> ReplayKinds(const ReplaySource& source, const std::vector<StepKind>& kinds,
-                                   const RunContext& context) {
-    if (kinds.size() == 1 || all_steps_ == "first" || replay_.group != nullptr ||
-        !replay_.label.empty() || !replay_.only.empty() || !replay_.skip.empty()) {
-      return Replay(source.trace, replay_, context);
+    if (report.part.is_whole()) {
+      report.work = WorkOfStep(source.trace, kinds);
+      report.composition = CompositionOf(source.trace);
+      report.original = report.kinds.size() > 1 ? source.original_mix : source.original;
     }
-    std::vector<std::optional<Calibration>> found;
-    for (const StepKind& kind : kinds) {
-      TakeStep(kind);
-      ETUDE_ASSIGN_OR_RETURN(found.emplace_back(),
-                             Replayer::TryOut(source.trace, replay_, context));
-    }
-    std::vector<ReplayedKind> replayed;
-    for (size_t i = 0; i < kinds.size(); ++i) {
-      const StepKind& kind = kinds[i];
-      TakeStep(kind);
-      replay_.calibration = found[i] ? &*found[i] : nullptr;
-      // Of the program's steps only the mean is known for all kinds.
-      replay_.minor_faults = std::nullopt;
-      replay_.original_waiting = {};
-      replay_.original_step = ShareOf(source.original_mix, kinds, kind);
-      ETUDE_ASSIGN_OR_RETURN(ReplayReport report, Replay(source.trace, replay_, context));
-      replayed.push_back({.step = static_cast<int64_t>(kind.typical),
-                          .steps = static_cast<int64_t>(kind.steps.size()),
-                          .recorded = kind.time,
-                          .report = std::move(report)});
-    }
-    return CombineKinds(std::move(replayed));
-  }
-
-  bool is_lead() const { return replay_.group == nullptr || rank_ == lead_; }
-  Status Share(ReplayReport& report) const {
     return replay_.group == nullptr ? Status() : ShareSummaries(*replay_.group, report);
   }
+
+  // Of several ranks, which have to stay together, and of parts of a step, the first step only.
+  bool replays_each(const std::vector<StepKind>& kinds) const {
+    return kinds.size() > 1 && all_steps_ != "first" && replay_.group == nullptr &&
+           replay_.label.empty() && replay_.only.empty() && replay_.skip.empty();
+  }
+  bool is_lead() const { return replay_.group == nullptr || rank_ == lead_; }
 
   ExitCode Answer(const ReplayReport& report) const {
     const bool complete =
@@ -480,48 +275,32 @@ class ReplayCommand : public Command {
     return complete || allow_skips_ ? ExitCode::kOk : ExitCode::kNo;
   }
 
-  // One line of JSON with what was set up, then one per step asked for, or one that says which
-  // kernels run. Of several ranks the lead does so; the others run a step whenever the lead does.
+  // Of several ranks the lead is asked for steps; the others run one whenever the lead does.
   Result<ExitCode> RunPaced(const ReplaySource& source, const std::vector<StepKind>& kinds,
                             const std::optional<EmulatedPeers>& peers, const Console& console,
                             const RunContext& context) {
     ETUDE_ASSIGN_OR_RETURN(Replayer replayer, Replayer::Prepare(source.trace, replay_, context));
-    for (int64_t i = 0; i < replay_.warmup; ++i)
+    for (int64_t i = 0; i < replay_.warmup; ++i) {
       ETUDE_RETURN_IF_ERROR(replayer.RunStep(replay_.gaps));
-    ReplayReport report = replayer.report();
-    AddSource(source, kinds, report);
-    report.peers = peers;
-    report.kinds = WeightsOf(kinds, replay_.step);
-    report.warmup = replay_.warmup;
-    ETUDE_RETURN_IF_ERROR(Share(report));
-    while (!is_lead()) ETUDE_RETURN_IF_ERROR(replayer.RunStep(replay_.gaps));
-    std::string json = ReplayReportJson(report);
-    json.erase(std::remove(json.begin(), json.end(), '\n'), json.end());
-    console.Print(json + "\n");
-    std::fflush(stdout);
-    char line[256];
-    while (std::fgets(line, sizeof line, stdin) != nullptr) {
-      if (std::strcmp(line, "kernels\n") == 0) {
-        ETUDE_RETURN_IF_ERROR(replayer.FindKernels());
-        console.Print(KernelsLine(replayer.report().kernels));
-      } else {
-        ETUDE_ASSIGN_OR_RETURN(const StepSample sample, replayer.RunStep(replay_.gaps));
-        console.Print(StepLine(sample));
-      }
-      std::fflush(stdout);
     }
+    ReplayReport report = replayer.report();
+    report.warmup = replay_.warmup;
+    ETUDE_RETURN_IF_ERROR(Complete(source, kinds, peers, report));
+    report.kinds = WeightsOf(kinds, replay_.step);
+    while (!is_lead()) ETUDE_RETURN_IF_ERROR(replayer.RunStep(replay_.gaps));
+    ETUDE_RETURN_IF_ERROR(ServePacedSteps(replayer, replay_.gaps, report, console));
     return Answer(report);
   }
 
   std::string path_;
   std::optional<int64_t> rank_;
   std::string ranks_;
-  std::string peers_;
-  CommModel peer_model_;  // that it says; no time for all but LATENCY,BANDWIDTH
+  std::string peers_text_;
+  PeersOption peers_;
   std::string scale_;
   std::vector<std::string> stragglers_;
   int64_t lead_ = 0;
-  int64_t timeout_s_ = 60;
+  int64_t timeout_s_ = kUsualTimeout.count();
   bool pin_ = false;
   std::optional<int64_t> threads_;
   int64_t seed_ = 0;

@@ -11,6 +11,7 @@
 
 #include "src/analysis/time_summary.h"
 #include "src/base/quantity.h"
+#include "src/cli/rank_list.h"
 #include "src/compose/composition.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/read_trace.h"
@@ -152,28 +153,6 @@ void FollowProgram(const ReplaySource& source, std::optional<int64_t> threads,
 
 namespace {
 
-// The text as ranks of a job of `size`; nullopt if it is none.
-std::optional<std::vector<int64_t>> ParseRanks(std::string_view text, int64_t size) {
-  std::vector<int64_t> ranks;
-  if (const auto count = ParseWhole(text); text == "all" || count) {
-    if (count && (*count < 1 || *count > size)) return std::nullopt;
-    ranks.resize(static_cast<size_t>(count.value_or(size)));
-    std::iota(ranks.begin(), ranks.end(), 0);
-    return ranks;
-  }
-  while (true) {
-    const size_t comma = text.find(',');
-    const auto rank = ParseWhole(text.substr(0, comma));
-    if (!rank || *rank < 0 || *rank >= size || std::ranges::count(ranks, *rank))
-      return std::nullopt;
-    ranks.push_back(*rank);
-    if (comma == std::string_view::npos) break;
-    text.remove_prefix(comma + 1);
-  }
-  std::ranges::sort(ranks);
-  return ranks;
-}
-
 // Of a job that has this rank.
 int64_t SizeWith(int64_t rank) { return rank < kMostListedRanks ? rank + 1 : rank; }
 
@@ -215,26 +194,16 @@ Result<RanksOfJob> ChooseRanks(const std::string& path, const std::string& wante
   ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path, context));
   ETUDE_ASSIGN_OR_RETURN(const int64_t size, JobSize(folder, context));
   ETUDE_RETURN_IF_ERROR(CheckJobSize(size, path));
-  auto ranks = ParseRanks(wanted, size);
-  if (!ranks && size == 1) {
-    return MakeError(
-        ErrorCode::kUsage,
-        fmt::format("--ranks: found '{}', expected all or 1: {} has one rank", wanted, path));
-  }
-  if (!ranks) {
-    return MakeError(
-        ErrorCode::kUsage,
-        fmt::format("--ranks: found '{}', expected all, a number from 1 to {}, or a list "
-                    "of ranks below {} as 0,{}",
-                    wanted, size, size, size - 1));
-  }
-  for (const int64_t rank : *ranks) {
+  std::vector<int64_t> all(static_cast<size_t>(size));
+  std::iota(all.begin(), all.end(), 0);
+  ETUDE_ASSIGN_OR_RETURN(std::vector<int64_t> ranks, ChooseFromRanks(wanted, all, path));
+  for (const int64_t rank : ranks) {
     if (std::ranges::find(folder.ranks, rank, &CaptureRank::number) == folder.ranks.end()) {
       return BadInput(
           fmt::format("{}: no trace of rank {}, which --ranks {} needs", path, rank, wanted));
     }
   }
-  return RanksOfJob{.size = size, .present = *std::move(ranks)};
+  return RanksOfJob{.size = size, .present = std::move(ranks)};
 }
 
 Result<RanksOfJob> AloneIn(const ReplaySource& source) {

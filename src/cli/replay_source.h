@@ -48,8 +48,8 @@ struct RanksOfJob {
   std::vector<int64_t> present;
 };
 
-// The ranks of the folder `path` that `wanted` means: "all", how many of the first, or a list as
-// "0,2". kUsage for another text or a rank that the job has not, kBadInput without a trace of one.
+// The ranks of the folder `path` that `wanted` means, as ChooseFromRanks takes it. kUsage for
+// another text or a rank that the job has not, kBadInput without a trace of one.
 Result<RanksOfJob> ChooseRanks(const std::string& path, const std::string& wanted,
                                const RunContext& context);
 

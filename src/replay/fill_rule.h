@@ -2,11 +2,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
+
+#include "src/standalone/memory_fill.h"
 
 namespace etude {
 
-// What memory that comes from outside of the step is filled with.
+// What values memory has to have that comes from outside of the step.
 struct FillRule {
   enum class Kind : uint8_t {
     kDefault,   // by type: floats normal, bools random, bytes random, other integers 1
@@ -29,5 +32,12 @@ struct FillRule {
 
   friend bool operator==(const FillRule&, const FillRule&) = default;
 };
+
+// What elements are to a fill.
+enum class FilledElement : uint8_t { kBool, kByte, kInteger, kFloat };
+
+// What a rule means for memory of so many `elements` that is seen as a tensor of `sizes`.
+MemoryFill FillBy(const FillRule& rule, FilledElement element, int64_t elements,
+                  std::span<const int64_t> sizes);
 
 }  // namespace etude

@@ -28,8 +28,6 @@ void FillRepeating(std::span<float> out, Make make) {
   }
 }
 
-}  // namespace
-
 void FillNormal(std::span<float> out, float deviation, uint64_t seed) {
   RandomStream random(seed);
   float spare = 0;
@@ -52,82 +50,92 @@ void FillUniform(std::span<float> out, float low, float high, uint64_t seed) {
   FillRepeating(out, [&] { return low + (high - low) * random.Uniform(); });
 }
 
-namespace {
-
 // Which value has which rank is not recorded: ranks are spread over the range.
-void FillIndices(std::span<int64_t> out, const FillRule& rule, RandomStream& random) {
-  const auto width = static_cast<uint64_t>(std::max<int64_t>(rule.high - rule.low, 1));
-  if (rule.skew <= 0 || width == 1) {
-    for (int64_t& value : out) value = rule.low + static_cast<int64_t>(random.Below(width));
+void FillIndices(std::span<int64_t> out, const MemoryFill& fill, RandomStream& random) {
+  const auto width = static_cast<uint64_t>(std::max<int64_t>(fill.high - fill.low, 1));
+  if (fill.real <= 0 || width == 1) {
+    for (int64_t& value : out) value = fill.low + static_cast<int64_t>(random.Below(width));
     return;
   }
-  const ZipfRanks ranks(width, rule.skew);
+  const ZipfRanks ranks(width, fill.real);
   uint64_t stride = width / 2 + random.Below(width / 2 + 1);
   while (std::gcd(stride, width) != 1) ++stride;
   for (int64_t& value : out) {
     const auto place =
         static_cast<uint64_t>(static_cast<unsigned __int128>(ranks.Next(random)) * stride % width);
-    value = rule.low + static_cast<int64_t>(place);
+    value = fill.low + static_cast<int64_t>(place);
+  }
+}
+
+// With `low` 1 the last offset is the end itself.
+void FillOffsets(std::span<int64_t> out, const MemoryFill& fill) {
+  const auto count = static_cast<int64_t>(out.size());
+  const int64_t parts = std::max<int64_t>(count - fill.low, 1);
+  for (int64_t i = 0; i < count; ++i) {
+    out[static_cast<size_t>(i)] =
+        static_cast<int64_t>(static_cast<__int128>(fill.high) * i / parts);
+  }
+}
+
+// The first is the longest, the others share what is left, in descending order.
+void FillLengths(std::span<int64_t> out, const MemoryFill& fill) {
+  if (out.empty()) return;
+  out[0] = std::min(fill.low, fill.high);
+  const int64_t left = fill.high - out[0];
+  const auto others = static_cast<int64_t>(out.size()) - 1;
+  for (int64_t i = 1; i <= others; ++i) {
+    const int64_t share = left / others + (i - 1 < left % others ? 1 : 0);
+    out[static_cast<size_t>(i)] = std::min(share, out[0]);
   }
 }
 
 }  // namespace
 
-void FillIntegers(std::span<int64_t> out, const FillRule& rule, uint64_t seed) {
-  if (rule.kind == FillRule::Kind::kSteps) {
-    FillRule offsets = rule;
-    offsets.kind = FillRule::Kind::kOffsets;
-    FillIntegers(out, offsets, seed);
-    for (size_t i = out.size(); i-- > 1;) out[i] -= out[i - 1];
-    return;
-  }
-  if (rule.recorded && rule.recorded->size() == out.size()) {
-    std::ranges::copy(*rule.recorded, out.begin());
-    return;
-  }
-  RandomStream random(seed);
-  const auto count = static_cast<int64_t>(out.size());
-  switch (rule.kind) {
-    case FillRule::Kind::kIndex: FillIndices(out, rule, random); return;
-    case FillRule::Kind::kOffsets: {
-      // With low == 1 the last offset is the end itself.
-      const int64_t parts = std::max<int64_t>(count - rule.low, 1);
-      for (int64_t i = 0; i < count; ++i) {
-        out[static_cast<size_t>(i)] =
-            static_cast<int64_t>(static_cast<__int128>(rule.high) * i / parts);
-      }
-      return;
-    }
-    case FillRule::Kind::kLengths: {
-      // The first is the longest, the others share what is left, in descending order.
-      if (count == 0) return;
-      out[0] = std::min(rule.low, rule.high);
-      const int64_t left = rule.high - out[0];
-      for (int64_t i = 1; i < count; ++i) {
-        const int64_t others = count - 1;
-        const int64_t share = left / others + (i - 1 < left % others ? 1 : 0);
-        out[static_cast<size_t>(i)] = std::min(share, out[0]);
-      }
-      return;
-    }
-    case FillRule::Kind::kConstant: std::ranges::fill(out, rule.low); return;
-    case FillRule::Kind::kDefault:
-    case FillRule::Kind::kWeight:
-    case FillRule::Kind::kPositive:
-    case FillRule::Kind::kSteps:
-    case FillRule::Kind::kMask: std::ranges::fill(out, 1); return;
+void FillFloats(std::span<float> out, const MemoryFill& fill, uint64_t seed) {
+  switch (fill.kind) {
+    case MemoryFill::Kind::kNormal: FillNormal(out, static_cast<float>(fill.real), seed); return;
+    case MemoryFill::Kind::kUniform: FillUniform(out, 0.5F, 1.0F, seed); return;
+    default: std::ranges::fill(out, 1.0F); return;
   }
 }
 
-void FillBools(std::span<uint8_t> out, const FillRule& rule, uint64_t seed) {
+void FillIntegers(std::span<int64_t> out, const MemoryFill& fill,
+                  const std::vector<int64_t>* recorded, uint64_t seed) {
+  using Kind = MemoryFill::Kind;
+  if (fill.kind == Kind::kSteps) {
+    MemoryFill offsets = fill;
+    offsets.kind = Kind::kOffsets;
+    FillIntegers(out, offsets, recorded, seed);
+    for (size_t i = out.size(); i-- > 1;) out[i] -= out[i - 1];
+    return;
+  }
+  if (recorded != nullptr && recorded->size() == out.size()) {
+    std::ranges::copy(*recorded, out.begin());
+    return;
+  }
   RandomStream random(seed);
-  if (rule.kind != FillRule::Kind::kMask) {
+  switch (fill.kind) {
+    case Kind::kIndex: FillIndices(out, fill, random); return;
+    case Kind::kOffsets: FillOffsets(out, fill); return;
+    case Kind::kLengths: FillLengths(out, fill); return;
+    default: std::ranges::fill(out, fill.low); return;
+  }
+}
+
+void FillBytes(std::span<uint8_t> out, uint64_t seed) {
+  RandomStream random(seed);
+  for (uint8_t& value : out) value = static_cast<uint8_t>(random.Next() & 0x7F);
+}
+
+void FillBools(std::span<uint8_t> out, const MemoryFill& fill, uint64_t seed) {
+  RandomStream random(seed);
+  if (fill.kind != MemoryFill::Kind::kMask) {
     for (uint8_t& value : out) value = static_cast<uint8_t>(random.Next() & 1);
     return;
   }
-  // Exactly rule.high of them, spread by chance: each place is taken with the chance left.
+  // Exactly fill.high of them, spread by chance: each place is taken with the chance left.
   uint64_t wanted =
-      static_cast<uint64_t>(std::clamp<int64_t>(rule.high, 0, static_cast<int64_t>(out.size())));
+      static_cast<uint64_t>(std::clamp<int64_t>(fill.high, 0, static_cast<int64_t>(out.size())));
   for (size_t i = 0; i < out.size(); ++i) {
     const bool taken = random.Below(out.size() - i) < wanted;
     out[i] = taken ? 1 : 0;

@@ -2,19 +2,21 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
-#include "src/replay/fill_rule.h"
+#include "src/standalone/memory_fill.h"
 
 namespace etude {
 
-// Normal numbers with mean 0 and the given deviation. Long spans repeat a block of a prime number
-// of values, which is as good for timing and as quick as a copy.
-void FillNormal(std::span<float> out, float deviation, uint64_t seed);
-void FillUniform(std::span<float> out, float low, float high, uint64_t seed);
-
-// Integers by a rule of kind kIndex, kOffsets, kSteps, kLengths or kConstant.
-void FillIntegers(std::span<int64_t> out, const FillRule& rule, uint64_t seed);
-// Bools: rule.high of them true for kMask, else at random.
-void FillBools(std::span<uint8_t> out, const FillRule& rule, uint64_t seed);
+// Floats: normal, uniform, or a single 1. Long spans repeat a block of a prime number of values,
+// which is as good for timing and as quick as a copy.
+void FillFloats(std::span<float> out, const MemoryFill& fill, uint64_t seed);
+// `recorded`: the elements that the program had there, of kSteps their sums; null, and taken for
+// null where they are not as many: as `fill` says.
+void FillIntegers(std::span<int64_t> out, const MemoryFill& fill,
+                  const std::vector<int64_t>* recorded, uint64_t seed);
+// In [0, 128), as kBytes says.
+void FillBytes(std::span<uint8_t> out, uint64_t seed);
+void FillBools(std::span<uint8_t> out, const MemoryFill& fill, uint64_t seed);
 
 }  // namespace etude

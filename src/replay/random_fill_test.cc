@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
-#include <memory>
+#include <numeric>
 #include <vector>
 
+#include "src/replay/fill_rule.h"
 #include "src/trace/index_statistics.h"
 
 namespace etude {
@@ -14,13 +16,14 @@ namespace {
 
 TEST(FillIntegers, IndicesRepeatAsTheFittedLawSays) {
   constexpr uint64_t kSpan = 50'000;
-  const FillRule rule{.kind = FillRule::Kind::kIndex, .low = 100, .high = 100 + kSpan, .skew = 1.1};
+  const MemoryFill fill{
+      .kind = MemoryFill::Kind::kIndex, .real = 1.1, .low = 100, .high = 100 + kSpan};
   std::vector<int64_t> out(8192);
-  FillIntegers(out, rule, 3);
+  FillIntegers(out, fill, nullptr, 3);
   std::map<int64_t, uint64_t> counts;
   for (const int64_t value : out) {
-    ASSERT_GE(value, rule.low);
-    ASSERT_LT(value, rule.high);
+    ASSERT_GE(value, fill.low);
+    ASSERT_LT(value, fill.high);
     ++counts[value];
   }
   uint64_t pairs = 0;
@@ -31,14 +34,62 @@ TEST(FillIntegers, IndicesRepeatAsTheFittedLawSays) {
 }
 
 TEST(FillIntegers, RecordedElementsAreTakenWhereTheyFit) {
-  FillRule rule{.kind = FillRule::Kind::kIndex, .low = 0, .high = 10};
-  rule.recorded = std::make_shared<const std::vector<int64_t>>(std::vector<int64_t>{4, 4, 9});
+  const MemoryFill fill{.kind = MemoryFill::Kind::kIndex, .low = 0, .high = 10};
+  const std::vector<int64_t> recorded = {4, 4, 9};
   std::vector<int64_t> out(3);
-  FillIntegers(out, rule, 0);
-  EXPECT_EQ(out, *rule.recorded);
+  FillIntegers(out, fill, &recorded, 0);
+  EXPECT_EQ(out, recorded);
   out.resize(64);
-  FillIntegers(out, rule, 0);
+  FillIntegers(out, fill, &recorded, 0);
   for (const int64_t value : out) EXPECT_LT(value, 10);
+}
+
+TEST(FillIntegers, StepsAddUpToOffsets) {
+  MemoryFill fill{.kind = MemoryFill::Kind::kSteps, .low = 1, .high = 1000};
+  std::vector<int64_t> steps(9);
+  FillIntegers(steps, fill, nullptr, 0);
+  fill.kind = MemoryFill::Kind::kOffsets;
+  std::vector<int64_t> offsets(9);
+  FillIntegers(offsets, fill, nullptr, 0);
+  std::partial_sum(steps.begin(), steps.end(), steps.begin());
+  EXPECT_EQ(steps, offsets);
+  EXPECT_EQ(offsets.back(), 1000) << "the end itself";
+}
+
+TEST(FillIntegers, LengthsDescendToTheirSum) {
+  const MemoryFill fill{.kind = MemoryFill::Kind::kLengths, .low = 30, .high = 100};
+  std::vector<int64_t> out(6);
+  FillIntegers(out, fill, nullptr, 0);
+  EXPECT_EQ(out, (std::vector<int64_t>{30, 14, 14, 14, 14, 14}));
+}
+
+TEST(FillBools, AMaskHasAsManyAsItSays) {
+  std::vector<uint8_t> out(1000);
+  FillBools(out, {.kind = MemoryFill::Kind::kMask, .high = 321}, 5);
+  EXPECT_EQ(std::ranges::count(out, 1), 321);
+}
+
+TEST(FillBy, TheElementDecidesWhatARuleMeans) {
+  using Fill = MemoryFill::Kind;
+  using Rule = FillRule::Kind;
+  const auto kind = [](Rule rule, FilledElement element, int64_t elements = 12) {
+    return FillBy({.kind = rule}, element, elements, {}).kind;
+  };
+  EXPECT_EQ(kind(Rule::kDefault, FilledElement::kFloat), Fill::kNormal);
+  EXPECT_EQ(kind(Rule::kDefault, FilledElement::kFloat, 1), Fill::kConstant);
+  EXPECT_EQ(kind(Rule::kPositive, FilledElement::kFloat), Fill::kUniform);
+  EXPECT_EQ(kind(Rule::kDefault, FilledElement::kByte), Fill::kBytes);
+  EXPECT_EQ(kind(Rule::kDefault, FilledElement::kInteger), Fill::kConstant);
+  EXPECT_EQ(kind(Rule::kDefault, FilledElement::kBool), Fill::kCoin);
+  EXPECT_EQ(kind(Rule::kMask, FilledElement::kBool), Fill::kMask);
+  const MemoryFill index = FillBy({.kind = Rule::kIndex, .low = 2, .high = 9, .skew = 1.5},
+                                  FilledElement::kInteger, 12, {});
+  EXPECT_EQ(index.kind, Fill::kIndex);
+  EXPECT_EQ(index.real, 1.5);
+  EXPECT_EQ(index.high, 9);
+  // Xavier's: 2 / (fan in + fan out).
+  const int64_t sizes[] = {30, 20};
+  EXPECT_NEAR(FillBy({.kind = Rule::kWeight}, FilledElement::kFloat, 600, sizes).real, 0.2, 1e-6);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "src/base/quantity.h"
+#include "src/trace/straggler.h"
 
 namespace etude {
 namespace {
@@ -51,15 +52,13 @@ Status ForEachWord(std::string_view text, AddOne add_one) {
 
 Status AddStragglers(std::string_view text, SimMachine& machine) {
   return ForEachWord(text, [&](std::string_view word) -> Status {
-    const size_t colon = word.find(':');
-    const std::optional<int64_t> rank = ParseWhole(word.substr(0, colon));
-    const auto factor = colon == word.npos ? std::nullopt : ParseDecimal(word.substr(colon + 1));
-    if (!rank || *rank < 0 || !factor || !(*factor > 0)) {
+    const std::optional<Straggler> straggler = ParseStraggler(word);
+    if (!straggler) {
       return BadInput(fmt::format(
           "found '{}', expected a rank and how many times as long it computes, as in 3:1.5", word));
     }
-    if (!machine.stragglers.emplace(*rank, *factor).second) {
-      return BadInput(fmt::format("found rank {} twice", *rank));
+    if (!machine.stragglers.emplace(straggler->rank, straggler->factor).second) {
+      return BadInput(fmt::format("found rank {} twice", straggler->rank));
     }
     return {};
   });

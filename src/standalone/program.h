@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "src/standalone/memory_fill.h"
+
 namespace etude {
 
 // A benchmark that stands alone: the operators of a step with their arguments, the memory that they
@@ -107,28 +109,13 @@ struct ProgramCall {
 
 // Memory that is there before the step.
 struct ProgramMemory {
-  enum class Fill : uint8_t {
-    kNormal,    // floats: mean 0, deviation `real`
-    kUniform,   // floats: in [0.5, 1.5)
-    kConstant,  // integers: `low`; a single float: 1
-    kBytes,     // integers: in [0, 128)
-    kIndex,     // integers: in [low, high), by Zipf's law with the exponent `real`
-    kOffsets,   // integers: ascending from 0, at most `high`, evenly spread; `low` 1: with the end
-    kSteps,     // integers: the differences of kOffsets
-    kLengths,   // integers: descending, first `low`, sum `high`
-    kMask,      // bools: `high` of them true
-    kCoin,      // bools: at random
-  };
   struct Tensor {
     int32_t slot = 0;
     int32_t form = 0;
   };
   int64_t bytes = 0;
   std::string dtype;  // of the elements that are filled
-  Fill fill = Fill::kConstant;
-  double real = 0;
-  int64_t low = 0;
-  int64_t high = 0;
+  MemoryFill fill;
   bool restored = false;  // the step changes it: it is set back before each
   std::vector<Tensor> tensors;
 };

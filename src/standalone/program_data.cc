@@ -7,8 +7,8 @@
 namespace etude {
 namespace {
 
-std::string_view NameOf(ProgramMemory::Fill fill) {
-  using Fill = ProgramMemory::Fill;
+std::string_view NameOf(MemoryFill::Kind fill) {
+  using Fill = MemoryFill::Kind;
   switch (fill) {
     case Fill::kNormal: return "normal";
     case Fill::kUniform: return "uniform";
@@ -45,9 +45,9 @@ std::string ProgramData(const Program& program, const std::vector<std::vector<in
   }
   text += fmt::format("memory {}\n", program.memory.size());
   for (const ProgramMemory& memory : program.memory) {
-    text += fmt::format("{} {} {} {} {} {} {} {}", memory.bytes, memory.dtype, NameOf(memory.fill),
-                        memory.real, memory.low, memory.high, memory.restored ? 1 : 0,
-                        memory.tensors.size());
+    text += fmt::format("{} {} {} {} {} {} {} {}", memory.bytes, memory.dtype,
+                        NameOf(memory.fill.kind), memory.fill.real, memory.fill.low,
+                        memory.fill.high, memory.restored ? 1 : 0, memory.tensors.size());
     for (const ProgramMemory::Tensor& tensor : memory.tensors) {
       text += fmt::format(" {} {}", tensor.slot, tensor.form);
     }

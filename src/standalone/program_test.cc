@@ -52,8 +52,7 @@ Program Layers(int layers) {
   for (int32_t slot = 0; slot <= layers; ++slot) {
     program.memory.push_back({.bytes = 64,
                               .dtype = "float32",
-                              .fill = ProgramMemory::Fill::kNormal,
-                              .real = 0.5,
+                              .fill = {.kind = MemoryFill::Kind::kNormal, .real = 0.5},
                               .tensors = {{.slot = slot}}});
   }
   program.slots = next;

@@ -17,7 +17,7 @@
 #include <c10/core/TensorOptions.h>
 
 #include "src/analysis/tensor_shape.h"
-#include "src/base/random_stream.h"
+#include "src/replay/fill_rule.h"
 #include "src/replay/random_fill.h"
 #include "src/torch/error_text.h"
 
@@ -76,44 +76,35 @@ Result<uint64_t> Checksum(const c10::Storage& storage) {
   }
 }
 
-// Values for `tensor`, a contiguous one of the whole storage on the CPU.
-void FillTensor(const at::Tensor& tensor, const FillRule& rule, float weight_deviation,
+// Values for `tensor`, a contiguous one of the whole storage on the CPU, which is seen as one of
+// `sizes`.
+void FillTensor(const at::Tensor& tensor, const FillRule& rule, std::span<const int64_t> sizes,
                 uint64_t seed) {
   const auto count = static_cast<size_t>(tensor.numel());
   if (count == 0) return;
   const c10::ScalarType type = tensor.scalar_type();
-  if (type == c10::kBool) {
-    FillBools({static_cast<uint8_t*>(tensor.data_ptr()), count}, rule, seed);
+  const FilledElement element = FilledElementOf(type);
+  const MemoryFill fill = FillBy(rule, element, tensor.numel(), sizes);
+  if (element == FilledElement::kBool) {
+    FillBools({static_cast<uint8_t*>(tensor.data_ptr()), count}, fill, seed);
     return;
   }
-  if (type == c10::kLong) {
-    FillIntegers({static_cast<int64_t*>(tensor.data_ptr()), count}, rule, seed);
+  if (fill.kind == MemoryFill::Kind::kBytes) {
+    FillBytes({static_cast<uint8_t*>(tensor.data_ptr()), count}, seed);
     return;
   }
-  if (c10::isIntegralType(type, false)) {
-    if (c10::elementSize(type) == 1 && rule.kind == FillRule::Kind::kDefault) {
-      RandomStream random(seed);
-      auto* bytes = static_cast<uint8_t*>(tensor.data_ptr());
-      for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<uint8_t>(random.Next() & 0x7F);
-      return;
-    }
-    const at::Tensor wide = at::empty({tensor.numel()}, c10::TensorOptions().dtype(c10::kLong));
-    FillIntegers({static_cast<int64_t*>(wide.data_ptr()), count}, rule, seed);
-    tensor.copy_(wide);
-    return;
-  }
-  const bool is_float = type == c10::kFloat;
-  const at::Tensor floats =
-      is_float ? tensor : at::empty({tensor.numel()}, c10::TensorOptions().dtype(c10::kFloat));
-  const std::span<float> out(static_cast<float*>(floats.data_ptr()), count);
-  if (count == 1) {
-    out[0] = 1.0F;
-  } else if (rule.kind == FillRule::Kind::kPositive) {
-    FillUniform(out, 0.5F, 1.0F, seed);
+  // Made as numbers of one type, and brought to the tensor's.
+  const bool is_float = element == FilledElement::kFloat;
+  const c10::ScalarType made = is_float ? c10::kFloat : c10::kLong;
+  const at::Tensor numbers =
+      type == made ? tensor : at::empty({tensor.numel()}, c10::TensorOptions().dtype(made));
+  if (is_float) {
+    FillFloats({static_cast<float*>(numbers.data_ptr()), count}, fill, seed);
   } else {
-    FillNormal(out, rule.kind == FillRule::Kind::kWeight ? weight_deviation : 1.0F, seed);
+    FillIntegers({static_cast<int64_t*>(numbers.data_ptr()), count}, fill, rule.recorded.get(),
+                 seed);
   }
-  if (!is_float) tensor.copy_(floats);
+  if (type != made) tensor.copy_(numbers);
 }
 
 template <typename Test>
@@ -146,12 +137,10 @@ at::Tensor MakeNumber(const TensorUse& use) {
 
 }  // namespace
 
-float WeightDeviation(std::span<const int64_t> sizes) {
-  if (sizes.size() < 2) return 0.02F;
-  double field = 1;
-  for (size_t i = 2; i < sizes.size(); ++i) field *= static_cast<double>(sizes[i]);
-  const double fans = field * static_cast<double>(sizes[0] + sizes[1]);
-  return static_cast<float>(std::sqrt(2.0 / std::max(fans, 1.0)));
+FilledElement FilledElementOf(c10::ScalarType type) {
+  if (type == c10::kBool) return FilledElement::kBool;
+  if (!c10::isIntegralType(type, false)) return FilledElement::kFloat;
+  return c10::elementSize(type) == 1 ? FilledElement::kByte : FilledElement::kInteger;
 }
 
 OffHeapBytes::OffHeapBytes(std::span<const uint8_t> bytes) {
@@ -236,7 +225,7 @@ Status OutsideMemory::Fill(Block& block) {
     const at::Tensor whole = WholeOf(block.storage, form.scalar_type());
     const at::Tensor host =
         on_cpu ? whole : at::empty({whole.numel()}, c10::TensorOptions().dtype(form.scalar_type()));
-    FillTensor(host, block.rule, WeightDeviation(form.sizes()), block.seed);
+    FillTensor(host, block.rule, form.sizes(), block.seed);
     if (!on_cpu) whole.copy_(host);
   } catch (const std::exception& error) {
     return Unavailable("filling a tensor: " + FirstLine(error.what()));

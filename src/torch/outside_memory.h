@@ -32,8 +32,8 @@ Result<at::Tensor> MakeView(const Trace& trace, const TensorUse& use, const c10:
 // what a device's copy throws.
 void CopyBytes(const c10::Storage& from, const c10::Storage& to);
 
-// The deviation of random weights that keeps sums over rows near one, both ways: Xavier's.
-float WeightDeviation(std::span<const int64_t> sizes);
+// What a fill takes elements of this type for.
+FilledElement FilledElementOf(c10::ScalarType type);
 
 // A copy of bytes that is kept away from the heap, which so looks like the recorded program's.
 class OffHeapBytes {

@@ -350,50 +350,14 @@ class ProgramMaker {
     return {.kind = ValueRole::kDouble, .real = std::bit_cast<double>(use.number)};
   }
 
-  // As OutsideMemory fills it.
+  // As OutsideMemory fills it, but for elements that were recorded: these are the program's own.
   void DescribeFill(const OutsideStorage& outside, ProgramMemory& memory) const {
-    using Fill = ProgramMemory::Fill;
-    using Rule = FillRule::Kind;
     const TensorForm& form = program_.forms[static_cast<size_t>(memory.tensors.front().form)];
-    const FillRule& rule = step_.rule(outside.version);
     const auto slot = static_cast<size_t>(memory.tensors.front().slot);
     const c10::ScalarType type = *ScalarTypeOf(trace_, trace_.tensor(plan_.slots[slot].tensor));
     memory.dtype = form.dtype;
-    memory.low = rule.low;
-    memory.high = rule.high;
-    if (type == c10::kBool) {
-      memory.fill = rule.kind == Rule::kMask ? Fill::kMask : Fill::kCoin;
-      return;
-    }
-    if (c10::isIntegralType(type, false)) {
-      switch (rule.kind) {
-        case Rule::kIndex: memory.fill = Fill::kIndex; break;
-        case Rule::kOffsets: memory.fill = Fill::kOffsets; break;
-        case Rule::kSteps: memory.fill = Fill::kSteps; break;
-        case Rule::kLengths: memory.fill = Fill::kLengths; break;
-        case Rule::kConstant: memory.fill = Fill::kConstant; break;
-        case Rule::kDefault:
-        case Rule::kWeight:
-        case Rule::kPositive:
-        case Rule::kMask:
-          memory.fill = c10::elementSize(type) == 1 && rule.kind == Rule::kDefault
-                            ? Fill::kBytes
-                            : Fill::kConstant;
-          memory.low = 1;
-          break;
-      }
-      memory.real = rule.kind == Rule::kIndex ? rule.skew : 0;
-      return;
-    }
-    const auto element = static_cast<int64_t>(c10::elementSize(type));
-    if (memory.bytes / element == 1) {
-      memory.fill = Fill::kConstant;
-    } else if (rule.kind == Rule::kPositive) {
-      memory.fill = Fill::kUniform;
-    } else {
-      memory.fill = Fill::kNormal;
-      memory.real = rule.kind == Rule::kWeight ? WeightDeviation(form.sizes) : 1.0;
-    }
+    memory.fill = FillBy(step_.rule(outside.version), FilledElementOf(type),
+                         memory.bytes / static_cast<int64_t>(c10::elementSize(type)), form.sizes);
   }
 
   const ReplayedStep& step_;

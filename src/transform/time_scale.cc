@@ -60,25 +60,24 @@ Result<TimeScale> TimeScale::Parse(std::string_view text) {
 }
 
 Status TimeScale::AddStraggler(std::string_view text) {
-  const size_t equals = text.find('=');
-  const auto rank = ParseWhole(text.substr(0, equals));
-  const auto factor =
-      equals == std::string_view::npos ? std::nullopt : ParseFactor(text.substr(equals + 1), 1);
-  if (!rank || *rank < 0 || !factor) {
+  const std::optional<Straggler> straggler = ParseStraggler(text);
+  if (!straggler || straggler->factor < 1 || straggler->factor > kMostFactor) {
     return MakeError(ErrorCode::kUsage,
-                     fmt::format("found '{}', expected RANK=FACTOR as 1=1.5, with a "
+                     fmt::format("found '{}', expected RANK:FACTOR as 1:1.5, with a "
                                  "factor from 1 to {}",
                                  text, kMostFactor));
   }
-  std::erase_if(stragglers_, [&](const auto& one) { return one.first == *rank; });
-  stragglers_.emplace_back(*rank, *factor);
+  if (std::ranges::count(stragglers_, straggler->rank, &Straggler::rank) != 0) {
+    return MakeError(ErrorCode::kUsage, fmt::format("found rank {} twice", straggler->rank));
+  }
+  stragglers_.push_back(*straggler);
   return {};
 }
 
 double TimeScale::StragglerOf(int64_t rank) const {
   double factor = 1;
-  for (const auto& [of, slower] : stragglers_) {
-    if (of == rank) factor = slower;
+  for (const Straggler& straggler : stragglers_) {
+    if (straggler.rank == rank) factor = straggler.factor;
   }
   return factor;
 }
@@ -118,7 +117,7 @@ std::vector<std::string> TimeScale::operators() const {
 
 std::vector<int64_t> TimeScale::stragglers() const {
   std::vector<int64_t> ranks;
-  for (const auto& [rank, factor] : stragglers_) ranks.push_back(rank);
+  for (const Straggler& straggler : stragglers_) ranks.push_back(straggler.rank);
   return ranks;
 }
 
@@ -132,7 +131,9 @@ std::string TimeScale::Text(std::span<const ScaledOperator> step) const {
     const auto means = [&](const ScaledOperator& op) { return Means(what, op); };
     if (what != kHost && std::ranges::none_of(step, means)) text += " (nothing of it in this step)";
   }
-  for (const auto& [rank, factor] : stragglers_) add(fmt::format("rank {}", rank), factor);
+  for (const Straggler& straggler : stragglers_) {
+    add(fmt::format("rank {}", straggler.rank), straggler.factor);
+  }
   return text;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/base/result.h"
+#include "src/trace/straggler.h"
 
 namespace etude {
 
@@ -27,8 +28,8 @@ class TimeScale {
   // are from 0.01 to 100.
   static Result<TimeScale> Parse(std::string_view text);
 
-  // "1=1.5" makes compute and host of rank 1 slower by the factor, at least 1. Of several for one
-  // rank the last holds.
+  // "1:1.5" makes compute and host of rank 1 slower by the factor, at least 1. kUsage, saying what
+  // was expected, for another text and for a second one of a rank.
   Status AddStraggler(std::string_view text);
 
   double Of(const ScaledOperator& op, int64_t rank) const;
@@ -49,7 +50,7 @@ class TimeScale {
   double StragglerOf(int64_t rank) const;
 
   std::vector<std::pair<std::string, double>> rules_;
-  std::vector<std::pair<int64_t, double>> stragglers_;
+  std::vector<Straggler> stragglers_;
 };
 
 }  // namespace etude

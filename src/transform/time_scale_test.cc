@@ -39,21 +39,21 @@ TEST(TimeScale, EverythingRunsSlowerWhereSomethingIsToBeFaster) {
 
 TEST(TimeScale, AStragglerIsSlowerButForCommunication) {
   TimeScale scale = TimeScale::Parse("compute=2").value();
-  ASSERT_TRUE(scale.AddStraggler("1=1.5"));
+  ASSERT_TRUE(scale.AddStraggler("1:1.5"));
   EXPECT_EQ(scale.Of(kAdd, 0), 2);
   EXPECT_EQ(scale.Of(kAdd, 1), 3);
   EXPECT_EQ(scale.OfHost(1), 1.5);
   EXPECT_EQ(scale.Of(kReduction, 1), 1);
-  ASSERT_TRUE(scale.AddStraggler("1=3"));
-  EXPECT_EQ(scale.OfHost(1), 3) << "the last one holds";
-  EXPECT_FALSE(scale.AddStraggler("1=0.5"));
-  EXPECT_FALSE(scale.AddStraggler("-1=2"));
+  EXPECT_EQ(scale.AddStraggler("1:3").error().message, "found rank 1 twice");
+  EXPECT_FALSE(scale.AddStraggler("2:0.5"));
+  EXPECT_FALSE(scale.AddStraggler("-1:2"));
+  EXPECT_FALSE(scale.AddStraggler("2=2"));
   EXPECT_FALSE(scale.AddStraggler("1"));
 }
 
 TEST(TimeScale, SaysWhatNothingIsMeantBy) {
   TimeScale scale = TimeScale::Parse("host=2,comm=2,aten::nomm=3").value();
-  ASSERT_TRUE(scale.AddStraggler("0=2"));
+  ASSERT_TRUE(scale.AddStraggler("0:2"));
   EXPECT_EQ(scale.Text(std::vector<ScaledOperator>{kProduct}),
             "host × 2, comm × 2 (nothing of it in this step), aten::nomm × 3 (nothing of it in "
             "this step), rank 0 × 2");

@@ -1,0 +1,96 @@
+#include "src/cli/replay_kinds.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "src/base/units.h"
+#include "src/replay/calibration.h"
+#include "src/replay/step_mix.h"
+#include "src/torch/replayer.h"
+
+namespace etude {
+namespace {
+
+// What a step of this kind takes of a program whose steps take `mean` on average; nullopt if
+// unknown.
+std::optional<Nanos> ShareOf(const StepTimes& mean, const std::vector<StepKind>& kinds,
+                             const StepKind& kind) {
+  double steps = 0;
+  double time = 0;
+  for (const StepKind& one : kinds) {
+    if (!one.time) return std::nullopt;
+    steps += static_cast<double>(one.steps.size());
+    time += static_cast<double>(one.time->count);
+  }
+  if (!mean.wall || time <= 0) return std::nullopt;
+  const double recorded =
+      static_cast<double>(kind.time->count) / static_cast<double>(kind.steps.size());
+  const auto whole = static_cast<double>(mean.wall->median.count);
+  return Nanos{static_cast<int64_t>(whole * recorded / (time / steps))};
+}
+
+}  // namespace
+
+void TakeStep(const StepKind& kind, ReplayOptions& options) {
+  options.step = options.group == nullptr ? kind.typical : kind.steps.front();
+  options.alike = kind.steps;
+}
+
+Result<ReplayReport> ReplayEachKind(const ReplaySource& source, const std::vector<StepKind>& kinds,
+                                    ReplayOptions options, const RunContext& context) {
+  // All before the first one runs: after that there are threads, which a child has not.
+  std::vector<std::optional<Calibration>> found;
+  for (const StepKind& kind : kinds) {
+    TakeStep(kind, options);
+    ETUDE_ASSIGN_OR_RETURN(found.emplace_back(), Replayer::TryOut(source.trace, options, context));
+  }
+  // Of the program's steps only the mean is known for all kinds.
+  options.minor_faults = std::nullopt;
+  options.original_waiting = {};
+  std::vector<ReplayedKind> replayed;
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    const StepKind& kind = kinds[i];
+    TakeStep(kind, options);
+    options.calibration = found[i] ? &*found[i] : nullptr;
+    options.original_step = ShareOf(source.original_mix, kinds, kind);
+    ETUDE_ASSIGN_OR_RETURN(ReplayReport report, Replay(source.trace, options, context));
+    replayed.push_back({.step = static_cast<int64_t>(kind.typical),
+                        .steps = static_cast<int64_t>(kind.steps.size()),
+                        .recorded = kind.time,
+                        .report = std::move(report)});
+  }
+  return CombineKinds(std::move(replayed));
+}
+
+std::vector<KindSummary> WeightsOf(const std::vector<StepKind>& kinds, size_t step) {
+  Nanos all;
+  bool known = true;
+  for (const StepKind& kind : kinds) {
+    known = known && kind.time.has_value();
+    all = all + kind.time.value_or(Nanos{});
+  }
+  std::vector<KindSummary> rows;
+  for (const StepKind& kind : kinds) {
+    KindSummary row{.replayed = std::ranges::count(kind.steps, step) != 0,
+                    .step = static_cast<int64_t>(kind.typical),
+                    .steps = static_cast<int64_t>(kind.steps.size())};
+    if (known && all.count > 0) {
+      row.time_share = static_cast<double>(kind.time->count) / static_cast<double>(all.count);
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Work WorkOfStep(const Trace& trace, const std::vector<StepKind>& kinds) {
+  double steps = 0;
+  for (const StepKind& kind : kinds) steps += static_cast<double>(kind.steps.size());
+  Work work = WorkOf(trace);
+  work.flop /= steps;
+  work.bytes /= steps;
+  return work;
+}
+
+}  // namespace etude
