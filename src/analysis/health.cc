@@ -9,12 +9,14 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "src/formats/kineto_reader.h"
 #include "src/trace/carried_stats.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/other_process.h"
@@ -66,6 +68,7 @@ class Judge {
   Health Run() {
     CountNodes();
     JudgeReading();
+    JudgeKinds();
     JudgeLinks();
     JudgeLaunches();
     JudgeStreams();
@@ -132,6 +135,44 @@ class Judge {
     }
   }
 
+  // Events of categories that no table knows are counted nowhere.
+  void JudgeKinds() {
+    if (trace_.info().format != TraceFormat::kKineto) return;
+    if (trace_.node_count() == 0) {
+      Say(Verdict::kDontTrust, "no_nodes", "none of its events was read as a piece of work");
+    }
+    std::map<std::string_view, uint64_t> counts;
+    uint64_t unknown = 0;
+    ForEachNode(trace_, [&](NodeId node) {
+      if (trace_.kind(node) != NodeKind::kUnknown) return;
+      ++unknown;
+      ++counts[CategoryOf(node)];
+    });
+    if (unknown == 0) return;
+    std::vector<std::pair<std::string_view, uint64_t>> categories(counts.begin(), counts.end());
+    std::ranges::stable_sort(categories, std::ranges::greater{},
+                             &std::pair<std::string_view, uint64_t>::second);
+    constexpr size_t kShown = 6;
+    std::string text;
+    for (size_t i = 0; i < std::min(kShown, categories.size()); ++i) {
+      text += fmt::format("{}{}", i == 0 ? "" : ", ",
+                          categories[i].first.empty() ? "none" : categories[i].first);
+    }
+    if (categories.size() > kShown) text += ", …";
+    Say(Above(Share(unknown, trace_.node_count()), kTooMany), "unknown_categories",
+        fmt::format("{} of {} events have a category ('cat') that is not known, and count nowhere: "
+                    "{}",
+                    unknown, trace_.node_count(), text));
+  }
+
+  // As JSON has it, in quotes; "" without one.
+  std::string_view CategoryOf(NodeId node) const {
+    for (const Extra& extra : trace_.extras(node)) {
+      if (trace_.text(extra.key) == kKinetoCategoryKey) return trace_.text(extra.text);
+    }
+    return {};
+  }
+
   void JudgeLinks() {
     if (const uint64_t lost = Met(Stat::kUnlinkedHost); lost != 0) {
       const double share = Share(lost, host_nodes_);
@@ -196,18 +237,40 @@ class Judge {
       if (trace_.kind(node) == NodeKind::kRuntime) launched.insert(*correlation);
       if (IsDeviceWork(node)) ran.insert(*correlation);
     });
+    const auto is_launched = [&](NodeId node) {
+      const auto correlation = trace_.correlation(node);
+      return correlation && launched.contains(*correlation);
+    };
+    // A stream runs in order: what ran before the first that has a call was launched before it.
+    std::unordered_map<size_t, Nanos> first_launched;  // by lane
+    ForEachNode(trace_, [&](NodeId node) {
+      const auto start = trace_.start(node);
+      if (!start || !IsDeviceWork(node) || !is_launched(node)) return;
+      const auto [at, is_new] = first_launched.emplace(trace_.lane_id(node).index(), *start);
+      if (!is_new) at->second = std::min(at->second, *start);
+    });
     uint64_t without_work = 0;
     uint64_t without_launch = 0;
+    uint64_t launched_before = 0;
     ForEachNode(trace_, [&](NodeId node) {
       const auto correlation = trace_.correlation(node);
       if (IsDeviceWork(node)) {
         ++works;
-        without_launch += !correlation || !launched.contains(*correlation) ? 1 : 0;
+        if (is_launched(node)) return;
+        const auto first = first_launched.find(trace_.lane_id(node).index());
+        const auto start = trace_.start(node);
+        const bool is_before = first != first_launched.end() && start && *start < first->second;
+        ++(is_before ? launched_before : without_launch);
       } else if (trace_.kind(node) == NodeKind::kRuntime && IsLaunchName(trace_.name(node))) {
         ++launches;
         without_work += !correlation || !ran.contains(*correlation) ? 1 : 0;
       }
     });
+    if (launched_before != 0) {
+      Say(Verdict::kUsable, "launched_before",
+          fmt::format("{} of {} pieces of device work were launched before the recording began",
+                      launched_before, works));
+    }
     if (without_launch != 0) {
       Say(Above(Share(without_launch, works), kLost), "work_without_launch",
           fmt::format("{} of {} pieces of device work have no call that launched them",

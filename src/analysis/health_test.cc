@@ -50,6 +50,42 @@ TEST(Health, WorkAndLaunchesWithoutEachOther) {
   EXPECT_EQ(health.verdict(), Verdict::kDontTrust) << "all of them";
 }
 
+TEST(Health, WorkOfBeforeTheRecordingIsNoLoss) {
+  std::string events = Event("cuda_runtime", "cudaLaunchKernel", 1, 30, 5, 7) + "," +
+                       Event("kernel", "gemm", 20, 50, 30, 7);
+  for (int i = 0; i < 4; ++i) events += "," + Event("kernel", "k", 20, i * 10, 10, i + 1);
+  const Health early = Judged(Kineto(events));
+  ASSERT_FALSE(early.reasons.empty());
+  EXPECT_EQ(early.verdict(), Verdict::kUsable);
+  EXPECT_EQ(early.reasons[0].name, "launched_before");
+  EXPECT_EQ(early.reasons[0].text,
+            "4 of 5 pieces of device work were launched before the recording began");
+  const Health other = Judged(Kineto(events + "," + Event("kernel", "k", 21, 0, 10, 9) + "," +
+                                     Event("kernel", "k", 20, 90, 10, 10)));
+  const auto lost = std::ranges::find(other.reasons, "work_without_launch", &Health::Reason::name);
+  ASSERT_NE(lost, other.reasons.end());
+  EXPECT_EQ(lost->text, "2 of 7 pieces of device work have no call that launched them")
+      << "of a stream with no launch, and after the first launch";
+}
+
+TEST(Health, EventsOfUnknownCategories) {
+  std::string events = Event("kernel_v9", "gemm", 20, 50, 30) + "," +
+                       Event("kernel_v9", "gemm", 20, 80, 30) + "," +
+                       Event("api", "launch", 1, 10, 5) +
+                       R"J(,{"ph":"X","name":"x","pid":1,"tid":1,"ts":1,"dur":1})J";
+  Health health = Judged(Kineto(events));
+  EXPECT_EQ(health.verdict(), Verdict::kDontTrust);
+  EXPECT_EQ(Names(health), Expected{"unknown_categories"});
+  EXPECT_EQ(health.reasons[0].text,
+            "4 of 4 events have a category ('cat') that is not known, and count nowhere: "
+            "\"kernel_v9\", none, \"api\"");
+  for (int i = 0; i < 100; ++i) events += "," + Event("cpu_op", "aten::mm", 1, 20 + i * 10, 10);
+  health = Judged(Kineto(events));
+  EXPECT_EQ(health.verdict(), Verdict::kUsable) << "few";
+  EXPECT_EQ(Names(Judged(Kineto(R"J({"ph":"b","name":"x","pid":1,"id":1,"ts":1})J"))),
+            Expected{"no_nodes"});
+}
+
 TEST(Health, AStreamRunsOneThingAtATime) {
   std::string events = Event("cuda_runtime", "cudaLaunchKernel", 1, 0, 5, 1);
   for (int i = 0; i < 20; ++i) {
