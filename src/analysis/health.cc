@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/intervals.h"
 #include "src/formats/kineto_reader.h"
 #include "src/trace/carried_stats.h"
 #include "src/trace/operator_name.h"
@@ -218,6 +219,42 @@ class Judge {
            name.find("GraphLaunch") != std::string_view::npos;
   }
 
+  // When launches were captured into a graph, which runs nothing yet.
+  TimeSet FindCaptures() const {
+    struct Mark {
+      Nanos at;
+      bool is_begin;
+    };
+    std::vector<Mark> marks;
+    std::optional<Interval> calls;  // from the first call's start up to and with the last one's
+    ForEachNode(trace_, [&](NodeId node) {
+      const auto start = trace_.start(node);
+      if (!start || trace_.kind(node) != NodeKind::kRuntime) return;
+      if (!calls) calls = Interval{*start, *start};
+      calls->begin = std::min(calls->begin, *start);
+      calls->end = std::max(calls->end, *start + Nanos{1});
+      const std::string_view name = trace_.name(node);
+      const bool is_begin = name.find("StreamBeginCapture") != std::string_view::npos;
+      if (!is_begin && name.find("StreamEndCapture") == std::string_view::npos) return;
+      marks.push_back({*start, is_begin});
+    });
+    std::ranges::stable_sort(marks, {}, &Mark::at);
+    std::vector<Interval> captures;
+    std::vector<size_t> open;  // captures that have not ended
+    for (const Mark& mark : marks) {
+      if (mark.is_begin) {
+        open.push_back(captures.size());
+        captures.push_back({mark.at, calls->end});
+      } else if (!open.empty()) {
+        captures[open.back()].end = mark.at;
+        open.pop_back();
+      } else if (captures.empty()) {
+        captures.push_back({calls->begin, mark.at});  // it began before the recording
+      }
+    }
+    return TimeSet(std::move(captures));
+  }
+
   bool IsDeviceWork(NodeId node) const {
     const NodeKind kind = trace_.kind(node);
     return trace_.place(node) == Place::kDevice && kind != NodeKind::kSync &&
@@ -249,6 +286,7 @@ class Judge {
       const auto [at, is_new] = first_launched.emplace(trace_.lane_id(node).index(), *start);
       if (!is_new) at->second = std::min(at->second, *start);
     });
+    const TimeSet captures = FindCaptures();
     uint64_t without_work = 0;
     uint64_t without_launch = 0;
     uint64_t launched_before = 0;
@@ -263,7 +301,10 @@ class Judge {
         ++(is_before ? launched_before : without_launch);
       } else if (trace_.kind(node) == NodeKind::kRuntime && IsLaunchName(trace_.name(node))) {
         ++launches;
-        without_work += !correlation || !ran.contains(*correlation) ? 1 : 0;
+        if (correlation && ran.contains(*correlation)) return;
+        const auto start = trace_.start(node);
+        const bool is_captured = start && captures.Within({*start, *start + Nanos{1}}) != Nanos{};
+        without_work += is_captured ? 0 : 1;
       }
     });
     if (launched_before != 0) {

@@ -68,6 +68,26 @@ TEST(Health, WorkOfBeforeTheRecordingIsNoLoss) {
       << "of a stream with no launch, and after the first launch";
 }
 
+TEST(Health, LaunchesCapturedIntoAGraphRunNothing) {
+  const std::string launched = Event("cuda_runtime", "cudaLaunchKernel", 1, 0, 5, 7) + "," +
+                               Event("kernel", "gemm", 20, 8, 100, 7);
+  const std::string captured = "," + Event("cuda_runtime", "cudaLaunchKernel", 1, 20, 5, 8) + "," +
+                               Event("cuda_runtime", "cudaLaunchKernel", 1, 30, 5, 9);
+  const std::string begin = "," + Event("cuda_runtime", "cudaStreamBeginCapture", 1, 10, 5, 1);
+  const std::string end = "," + Event("cuda_runtime", "cudaStreamEndCapture", 1, 40, 5, 2);
+  const std::string after = "," + Event("cuda_runtime", "cudaLaunchKernel", 1, 50, 5, 10);
+  const auto reasons = [&](const std::string& events) {
+    Expected names = Names(Judged(Kineto(events)));
+    std::erase(names, "graph_time");
+    return names;
+  };
+  EXPECT_EQ(reasons(launched + captured), Expected{"launch_without_work"});
+  EXPECT_EQ(reasons(launched + begin + captured + end), Expected{});
+  EXPECT_EQ(reasons(launched + begin + captured), Expected{}) << "it ends after the recording";
+  EXPECT_EQ(reasons(launched + captured + end), Expected{}) << "it began before the recording";
+  EXPECT_EQ(reasons(launched + begin + captured + end + after), Expected{"launch_without_work"});
+}
+
 TEST(Health, EventsOfUnknownCategories) {
   std::string events = Event("kernel_v9", "gemm", 20, 50, 30) + "," +
                        Event("kernel_v9", "gemm", 20, 80, 30) + "," +
