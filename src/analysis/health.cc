@@ -216,6 +216,7 @@ class Judge {
   static bool IsLaunchName(std::string_view name) {
     return name.find("LaunchKernel") != std::string_view::npos ||
            name.find("LaunchCooperativeKernel") != std::string_view::npos ||
+           name.find("KernelLaunch") != std::string_view::npos ||  // XPU: urEnqueueKernelLaunch
            name.find("GraphLaunch") != std::string_view::npos;
   }
 

@@ -67,7 +67,7 @@ constexpr auto kCommFunctions = std::to_array<CommFunction>({
     {"", "two_shot_all_reduce", CollectiveType::kAllReduce},
     // vLLM, SGLang, AITER and their quick reduce
     {"", "cross_device_reduce_", CollectiveType::kAllReduce},
-    {"quickreduce", "allreduce_prototype", CollectiveType::kAllReduce},
+    {"", "allreduce_prototype", CollectiveType::kAllReduce},
     // TensorRT-LLM and FlashInfer
     {"", "allreduce_fusion_kernel", CollectiveType::kAllReduce},
     {"", "oneShotAllReduceKernel", CollectiveType::kAllReduce},
