@@ -9,12 +9,15 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "src/base/intervals.h"
+#include "src/formats/kineto_reader.h"
 #include "src/trace/carried_stats.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/other_process.h"
@@ -66,6 +69,7 @@ class Judge {
   Health Run() {
     CountNodes();
     JudgeReading();
+    JudgeKinds();
     JudgeLinks();
     JudgeLaunches();
     JudgeStreams();
@@ -132,6 +136,44 @@ class Judge {
     }
   }
 
+  // Events of categories that no table knows are counted nowhere.
+  void JudgeKinds() {
+    if (trace_.info().format != TraceFormat::kKineto) return;
+    if (trace_.node_count() == 0) {
+      Say(Verdict::kDontTrust, "no_nodes", "none of its events was read as a piece of work");
+    }
+    std::map<std::string_view, uint64_t> counts;
+    uint64_t unknown = 0;
+    ForEachNode(trace_, [&](NodeId node) {
+      if (trace_.kind(node) != NodeKind::kUnknown) return;
+      ++unknown;
+      ++counts[CategoryOf(node)];
+    });
+    if (unknown == 0) return;
+    std::vector<std::pair<std::string_view, uint64_t>> categories(counts.begin(), counts.end());
+    std::ranges::stable_sort(categories, std::ranges::greater{},
+                             &std::pair<std::string_view, uint64_t>::second);
+    constexpr size_t kShown = 6;
+    std::string text;
+    for (size_t i = 0; i < std::min(kShown, categories.size()); ++i) {
+      text += fmt::format("{}{}", i == 0 ? "" : ", ",
+                          categories[i].first.empty() ? "none" : categories[i].first);
+    }
+    if (categories.size() > kShown) text += ", …";
+    Say(Above(Share(unknown, trace_.node_count()), kTooMany), "unknown_categories",
+        fmt::format("{} of {} events have a category ('cat') that is not known, and count nowhere: "
+                    "{}",
+                    unknown, trace_.node_count(), text));
+  }
+
+  // As JSON has it, in quotes; "" without one.
+  std::string_view CategoryOf(NodeId node) const {
+    for (const Extra& extra : trace_.extras(node)) {
+      if (trace_.text(extra.key) == kKinetoCategoryKey) return trace_.text(extra.text);
+    }
+    return {};
+  }
+
   void JudgeLinks() {
     if (const uint64_t lost = Met(Stat::kUnlinkedHost); lost != 0) {
       const double share = Share(lost, host_nodes_);
@@ -174,7 +216,44 @@ class Judge {
   static bool IsLaunchName(std::string_view name) {
     return name.find("LaunchKernel") != std::string_view::npos ||
            name.find("LaunchCooperativeKernel") != std::string_view::npos ||
+           name.find("KernelLaunch") != std::string_view::npos ||  // XPU: urEnqueueKernelLaunch
            name.find("GraphLaunch") != std::string_view::npos;
+  }
+
+  // When launches were captured into a graph, which runs nothing yet.
+  TimeSet FindCaptures() const {
+    struct Mark {
+      Nanos at;
+      bool is_begin;
+    };
+    std::vector<Mark> marks;
+    std::optional<Interval> calls;  // from the first call's start up to and with the last one's
+    ForEachNode(trace_, [&](NodeId node) {
+      const auto start = trace_.start(node);
+      if (!start || trace_.kind(node) != NodeKind::kRuntime) return;
+      if (!calls) calls = Interval{*start, *start};
+      calls->begin = std::min(calls->begin, *start);
+      calls->end = std::max(calls->end, *start + Nanos{1});
+      const std::string_view name = trace_.name(node);
+      const bool is_begin = name.find("StreamBeginCapture") != std::string_view::npos;
+      if (!is_begin && name.find("StreamEndCapture") == std::string_view::npos) return;
+      marks.push_back({*start, is_begin});
+    });
+    std::ranges::stable_sort(marks, {}, &Mark::at);
+    std::vector<Interval> captures;
+    std::vector<size_t> open;  // captures that have not ended
+    for (const Mark& mark : marks) {
+      if (mark.is_begin) {
+        open.push_back(captures.size());
+        captures.push_back({mark.at, calls->end});
+      } else if (!open.empty()) {
+        captures[open.back()].end = mark.at;
+        open.pop_back();
+      } else if (captures.empty()) {
+        captures.push_back({calls->begin, mark.at});  // it began before the recording
+      }
+    }
+    return TimeSet(std::move(captures));
   }
 
   bool IsDeviceWork(NodeId node) const {
@@ -196,18 +275,44 @@ class Judge {
       if (trace_.kind(node) == NodeKind::kRuntime) launched.insert(*correlation);
       if (IsDeviceWork(node)) ran.insert(*correlation);
     });
+    const auto is_launched = [&](NodeId node) {
+      const auto correlation = trace_.correlation(node);
+      return correlation && launched.contains(*correlation);
+    };
+    // A stream runs in order: what ran before the first that has a call was launched before it.
+    std::unordered_map<size_t, Nanos> first_launched;  // by lane
+    ForEachNode(trace_, [&](NodeId node) {
+      const auto start = trace_.start(node);
+      if (!start || !IsDeviceWork(node) || !is_launched(node)) return;
+      const auto [at, is_new] = first_launched.emplace(trace_.lane_id(node).index(), *start);
+      if (!is_new) at->second = std::min(at->second, *start);
+    });
+    const TimeSet captures = FindCaptures();
     uint64_t without_work = 0;
     uint64_t without_launch = 0;
+    uint64_t launched_before = 0;
     ForEachNode(trace_, [&](NodeId node) {
       const auto correlation = trace_.correlation(node);
       if (IsDeviceWork(node)) {
         ++works;
-        without_launch += !correlation || !launched.contains(*correlation) ? 1 : 0;
+        if (is_launched(node)) return;
+        const auto first = first_launched.find(trace_.lane_id(node).index());
+        const auto start = trace_.start(node);
+        const bool is_before = first != first_launched.end() && start && *start < first->second;
+        ++(is_before ? launched_before : without_launch);
       } else if (trace_.kind(node) == NodeKind::kRuntime && IsLaunchName(trace_.name(node))) {
         ++launches;
-        without_work += !correlation || !ran.contains(*correlation) ? 1 : 0;
+        if (correlation && ran.contains(*correlation)) return;
+        const auto start = trace_.start(node);
+        const bool is_captured = start && captures.Within({*start, *start + Nanos{1}}) != Nanos{};
+        without_work += is_captured ? 0 : 1;
       }
     });
+    if (launched_before != 0) {
+      Say(Verdict::kUsable, "launched_before",
+          fmt::format("{} of {} pieces of device work were launched before the recording began",
+                      launched_before, works));
+    }
     if (without_launch != 0) {
       Say(Above(Share(without_launch, works), kLost), "work_without_launch",
           fmt::format("{} of {} pieces of device work have no call that launched them",

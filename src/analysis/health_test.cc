@@ -50,6 +50,62 @@ TEST(Health, WorkAndLaunchesWithoutEachOther) {
   EXPECT_EQ(health.verdict(), Verdict::kDontTrust) << "all of them";
 }
 
+TEST(Health, WorkOfBeforeTheRecordingIsNoLoss) {
+  std::string events = Event("cuda_runtime", "cudaLaunchKernel", 1, 30, 5, 7) + "," +
+                       Event("kernel", "gemm", 20, 50, 30, 7);
+  for (int i = 0; i < 4; ++i) events += "," + Event("kernel", "k", 20, i * 10, 10, i + 1);
+  const Health early = Judged(Kineto(events));
+  ASSERT_FALSE(early.reasons.empty());
+  EXPECT_EQ(early.verdict(), Verdict::kUsable);
+  EXPECT_EQ(early.reasons[0].name, "launched_before");
+  EXPECT_EQ(early.reasons[0].text,
+            "4 of 5 pieces of device work were launched before the recording began");
+  const Health other = Judged(Kineto(events + "," + Event("kernel", "k", 21, 0, 10, 9) + "," +
+                                     Event("kernel", "k", 20, 90, 10, 10)));
+  const auto lost = std::ranges::find(other.reasons, "work_without_launch", &Health::Reason::name);
+  ASSERT_NE(lost, other.reasons.end());
+  EXPECT_EQ(lost->text, "2 of 7 pieces of device work have no call that launched them")
+      << "of a stream with no launch, and after the first launch";
+}
+
+TEST(Health, LaunchesCapturedIntoAGraphRunNothing) {
+  const std::string launched = Event("cuda_runtime", "cudaLaunchKernel", 1, 0, 5, 7) + "," +
+                               Event("kernel", "gemm", 20, 8, 100, 7);
+  const std::string captured = "," + Event("cuda_runtime", "cudaLaunchKernel", 1, 20, 5, 8) + "," +
+                               Event("cuda_runtime", "cudaLaunchKernel", 1, 30, 5, 9);
+  const std::string begin = "," + Event("cuda_runtime", "cudaStreamBeginCapture", 1, 10, 5, 1);
+  const std::string end = "," + Event("cuda_runtime", "cudaStreamEndCapture", 1, 40, 5, 2);
+  const std::string after = "," + Event("cuda_runtime", "cudaLaunchKernel", 1, 50, 5, 10);
+  const auto reasons = [&](const std::string& events) {
+    Expected names = Names(Judged(Kineto(events)));
+    std::erase(names, "graph_time");
+    return names;
+  };
+  EXPECT_EQ(reasons(launched + captured), Expected{"launch_without_work"});
+  EXPECT_EQ(reasons(launched + begin + captured + end), Expected{});
+  EXPECT_EQ(reasons(launched + begin + captured), Expected{}) << "it ends after the recording";
+  EXPECT_EQ(reasons(launched + captured + end), Expected{}) << "it began before the recording";
+  EXPECT_EQ(reasons(launched + begin + captured + end + after), Expected{"launch_without_work"});
+}
+
+TEST(Health, EventsOfUnknownCategories) {
+  std::string events = Event("kernel_v9", "gemm", 20, 50, 30) + "," +
+                       Event("kernel_v9", "gemm", 20, 80, 30) + "," +
+                       Event("api", "launch", 1, 10, 5) +
+                       R"J(,{"ph":"X","name":"x","pid":1,"tid":1,"ts":1,"dur":1})J";
+  Health health = Judged(Kineto(events));
+  EXPECT_EQ(health.verdict(), Verdict::kDontTrust);
+  EXPECT_EQ(Names(health), Expected{"unknown_categories"});
+  EXPECT_EQ(health.reasons[0].text,
+            "4 of 4 events have a category ('cat') that is not known, and count nowhere: "
+            "\"kernel_v9\", none, \"api\"");
+  for (int i = 0; i < 100; ++i) events += "," + Event("cpu_op", "aten::mm", 1, 20 + i * 10, 10);
+  health = Judged(Kineto(events));
+  EXPECT_EQ(health.verdict(), Verdict::kUsable) << "few";
+  EXPECT_EQ(Names(Judged(Kineto(R"J({"ph":"b","name":"x","pid":1,"id":1,"ts":1})J"))),
+            Expected{"no_nodes"});
+}
+
 TEST(Health, AStreamRunsOneThingAtATime) {
   std::string events = Event("cuda_runtime", "cudaLaunchKernel", 1, 0, 5, 1);
   for (int i = 0; i < 20; ++i) {

@@ -140,7 +140,10 @@ Summary Summarise(const Trace& trace) {
       operators.Add(trace.name(node), duration);
     }
     if (IsDeviceOp(trace, node)) device_ops.Add(trace.name(node), duration);
-    if (IsStepMark(trace.name(node))) summary.steps.push_back(trace.name(node));
+    // A device's own mark of the step repeats the host's.
+    if (IsStepMark(trace.name(node)) && trace.place(node) != Place::kDevice) {
+      summary.steps.push_back(trace.name(node));
+    }
   });
   if (first && last) summary.span = *last - *first;
   if (!device_times.empty()) summary.device_busy = TimeSet(std::move(device_times)).length();

@@ -40,7 +40,7 @@ struct Summary {
   std::vector<Op> operators;            // topmost operators by total time, then count, then name
   std::vector<Op> device_ops;           // likewise
   std::vector<Collective> collectives;  // by type and group
-  std::vector<std::string_view> steps;  // names of step marks, in order of appearance
+  std::vector<std::string_view> steps;  // names of the host's step marks, in order of appearance
   uint64_t memory_bytes = 0;
 };
 

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string_view>
+#include <vector>
+
 #include "src/trace/trace_builder.h"
 
 namespace etude {
@@ -20,6 +23,18 @@ TEST(Summary, SizesDoNotOverflow) {
   ASSERT_EQ(summary.collectives.size(), 1u);
   EXPECT_EQ(summary.collectives[0].count, 2u);
   EXPECT_EQ(summary.collectives[0].bytes, Bytes{INT64_MAX});
+}
+
+TEST(Summary, AStepIsOneThoughTheDeviceMarksItToo) {
+  TraceBuilder builder;
+  for (const Place place : {Place::kHost, Place::kDevice}) {
+    builder.AddNode({.source_id = static_cast<uint64_t>(place),
+                     .kind = NodeKind::kLabel,
+                     .place = place,
+                     .name = builder.Intern("ProfilerStep#3")});
+  }
+  const Trace trace = builder.Finish().value();
+  EXPECT_EQ(Summarise(trace).steps, std::vector<std::string_view>{"ProfilerStep#3"});
 }
 
 }  // namespace

@@ -210,13 +210,16 @@ std::optional<int64_t> RankFromName(const std::string& file_name) {
     }
   }
   // A number at the end, after a dot or an underscore: host.3, chakra_host_trace_3. Versions
-  // such as et_1.0.3 are no ranks; of a Chakra trace, PREFIX.RANK.et to all tools, it is the rank.
+  // such as et_1.0.3 and longer numbers, dates and times, are no ranks; of a Chakra trace,
+  // PREFIX.RANK.et to all tools, it is the rank.
+  constexpr size_t kMostDigits = 6;
   size_t begin = stem.size();
   while (begin > 0 && IsDigit(stem[begin - 1])) --begin;
   if (begin == stem.size() || begin == 0) return std::nullopt;
   const char before = stem[begin - 1];
   if (before != '.' && before != '_') return std::nullopt;
   const bool is_chakra = WithoutCompression(file_name).ends_with(".et");
+  if (!is_chakra && stem.size() - begin > kMostDigits) return std::nullopt;
   if (before == '.' && !is_chakra && EndsInVersion(stem.substr(0, begin - 1))) return std::nullopt;
   return ParseWhole(stem.substr(begin));
 }

@@ -21,6 +21,9 @@ TEST(RankFromName, KnowsTheNamesThatToolsWrite) {
   EXPECT_EQ(RankFromName("linear_et_1.0.1.json.gz"), std::nullopt);
   EXPECT_EQ(RankFromName("7.json"), std::nullopt);
   EXPECT_EQ(RankFromName("model_v2.0.json"), std::nullopt);
+  EXPECT_EQ(RankFromName("trace_20260115.json"), std::nullopt) << "a date";
+  EXPECT_EQ(RankFromName("model__1016005.json.gz"), std::nullopt);
+  EXPECT_EQ(RankFromName("trace_131071.json"), 131'071);
   EXPECT_EQ(RankFromName("resnet50.3.json"), 3);
   EXPECT_EQ(RankFromName("all_reduce_8.3.et"), 3);
   EXPECT_EQ(RankFromName("llama7b-1.5.12.et.gz"), 12);

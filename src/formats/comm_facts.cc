@@ -40,10 +40,85 @@ constexpr auto kOtherCommNames = std::to_array<NameKind>({
     {"init", NodeKind::kMetadata},
 });
 
+// Kernels that say by what follows what they do.
 constexpr auto kCommKernels = std::to_array<std::string_view>({
     "ncclKernel",     // NCCL before 2.19, RCCL
     "ncclDevKernel",  // NCCL since
 });
+
+// Functions of kernels that communicate without NCCL, by the beginning of their name and, where
+// that could be anyone's, the namespace that they are in.
+struct CommFunction {
+  std::string_view space;  // "": any
+  std::string_view beginning;
+  CollectiveType type;
+};
+constexpr auto kCommFunctions = std::to_array<CommFunction>({
+    {"", "rcclGenericKernel", CollectiveType::kUnknown},
+    // PyTorch's symmetric memory, and FBGEMM. A template's argument makes the two-shot kernel a
+    // reduce-scatter.
+    {"", "multimem_all_reduce_kernel", CollectiveType::kAllReduce},
+    {"", "multimem_one_shot_all_reduce_kernel", CollectiveType::kAllReduce},
+    {"", "multimem_one_shot_reduce_kernel", CollectiveType::kReduce},
+    {"", "multimem_all_gather_kernel", CollectiveType::kAllGather},
+    {"", "one_shot_all_reduce", CollectiveType::kAllReduce},
+    {"", "two_shot_all_reduce_kernel_inplace", CollectiveType::kAllReduce},
+    {"", "two_shot_all_reduce_kernel", CollectiveType::kUnknown},
+    {"", "two_shot_all_reduce", CollectiveType::kAllReduce},
+    // vLLM, SGLang, AITER and their quick reduce
+    {"", "cross_device_reduce_", CollectiveType::kAllReduce},
+    {"", "allreduce_prototype", CollectiveType::kAllReduce},
+    // TensorRT-LLM and FlashInfer
+    {"", "allreduce_fusion_kernel", CollectiveType::kAllReduce},
+    {"", "oneShotAllReduceKernel", CollectiveType::kAllReduce},
+    {"", "twoShotAllReduceKernel", CollectiveType::kAllReduce},
+    // DeepEP
+    {"intranode", "dispatch", CollectiveType::kAllToAll},
+    {"intranode", "combine", CollectiveType::kAllToAll},
+    {"intranode", "notify_dispatch", CollectiveType::kAllToAll},
+    {"intranode", "cached_notify", CollectiveType::kBarrier},
+    {"intranode", "barrier", CollectiveType::kBarrier},
+    {"internode", "dispatch", CollectiveType::kAllToAll},
+    {"internode", "combine", CollectiveType::kAllToAll},
+    {"internode", "notify_dispatch", CollectiveType::kAllToAll},
+    {"internode", "cached_notify", CollectiveType::kBarrier},
+    {"internode_ll", "dispatch", CollectiveType::kAllToAll},
+    {"internode_ll", "combine", CollectiveType::kAllToAll},
+});
+
+// "a::b::c" of "void (anonymous namespace)::a::b::c<int>(float*)", with what stands before it.
+std::string_view WithoutParameters(std::string_view kernel) {
+  constexpr std::string_view kAnonymous = "(anonymous namespace)";
+  size_t end = kernel.find_first_of("<(");
+  while (end != std::string_view::npos && kernel.substr(end).starts_with(kAnonymous)) {
+    end = kernel.find_first_of("<(", end + kAnonymous.size());
+  }
+  return kernel.substr(0, end);
+}
+
+// The last of a name's parts between "::" and blanks, which is cut off.
+std::string_view TakeLastPart(std::string_view& name) {
+  const size_t before = name.find_last_of(": ");
+  const std::string_view part = name.substr(before == std::string_view::npos ? 0 : before + 1);
+  name = name.substr(0, before == std::string_view::npos ? 0 : before);
+  if (name.ends_with(':')) name.remove_suffix(1);
+  return part;
+}
+
+const CommFunction* FindCommFunction(std::string_view kernel) {
+  std::string_view rest = WithoutParameters(kernel);
+  const std::string_view function = TakeLastPart(rest);
+  const std::string_view space = TakeLastPart(rest);
+  const auto row = std::ranges::find_if(kCommFunctions, [&](const CommFunction& known) {
+    return function.starts_with(known.beginning) && (known.space.empty() || known.space == space);
+  });
+  return row == kCommFunctions.end() ? nullptr : &*row;
+}
+
+bool IsNcclKernel(std::string_view name) {
+  return std::ranges::any_of(kCommKernels,
+                             [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
 
 // Groups larger than this keep start, stride and size, but no list.
 constexpr int64_t kMaxListedRanks = int64_t{1} << 20;
@@ -186,8 +261,13 @@ NodeKind KindOfCommunication(std::string_view name) {
 }
 
 bool IsCommKernel(std::string_view name) {
-  return std::ranges::any_of(kCommKernels,
-                             [&](std::string_view prefix) { return name.starts_with(prefix); });
+  return IsNcclKernel(name) || FindCommFunction(name) != nullptr;
+}
+
+CollectiveType CollectiveOfKernel(std::string_view name) {
+  const CommFunction* function = IsNcclKernel(name) ? nullptr : FindCommFunction(name);
+  if (function != nullptr) return function->type;
+  return CollectiveFromName(name).value_or(CollectiveType::kUnknown);
 }
 
 std::optional<std::vector<int64_t>> ParseIntList(std::string_view text) {

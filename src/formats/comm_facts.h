@@ -80,8 +80,10 @@ void AddGroupOf(TraceBuilder& builder, const CommFacts& facts);
 // The kind of the node that stands for a communication of this name: "allreduce" is a kCollective,
 // "send" a kSend, "wait" a kSync, "init" kMetadata.
 NodeKind KindOfCommunication(std::string_view name);
-// True for kernels of NCCL and its like, by the one table of their names' beginnings.
+// True for kernels of NCCL and its like, by the tables of their names' beginnings.
 bool IsCommKernel(std::string_view name);
+// What such a kernel does, as far as its name tells.
+CollectiveType CollectiveOfKernel(std::string_view name);
 
 // "[1, 2]" or "1,2"; nullopt for anything else, such as a list that was cut ("[1, 2, ...]").
 std::optional<std::vector<int64_t>> ParseIntList(std::string_view text);

@@ -41,6 +41,47 @@ TEST(CommFacts, KindsFollowFromNames) {
   EXPECT_FALSE(IsCommKernel("my_ncclKernel"));
 }
 
+TEST(CommFacts, KernelsThatCommunicateWithoutNccl) {
+  struct Case {
+    std::string_view kernel;
+    CollectiveType type;
+  };
+  for (const auto& [kernel, type] : {
+           Case{"void rcclGenericKernel<1, false>(ncclDevKernelArgsStorage<4096ul>)",
+                CollectiveType::kUnknown},
+           Case{"void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(int*)",
+                CollectiveType::kAllReduce},
+           Case{"void (anonymous namespace)::multimem_all_gather_kernel<16>(char*, char*)",
+                CollectiveType::kAllGather},
+           Case{"two_shot_all_reduce_kernel_inplace", CollectiveType::kAllReduce},
+           Case{"void two_shot_all_reduce_kernel<float, 16, 8, true>(float**)",
+                CollectiveType::kUnknown},
+           Case{"void vllm::cross_device_reduce_2stage<__nv_bfloat16, 8>(vllm::RankData*)",
+                CollectiveType::kAllReduce},
+           Case{"void quickreduce::allreduce_prototype_twoshot<__half>(__half const*)",
+                CollectiveType::kAllReduce},
+           Case{"void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_twoshot_sync<"
+                "(flashinfer::Pattern)1>(flashinfer::Params)",
+                CollectiveType::kAllReduce},
+           Case{"void deep_ep::internode::dispatch<false, 8, true>(int4*)",
+                CollectiveType::kAllToAll},
+           Case{"void deep_ep::internode_ll::combine<true>(void*)", CollectiveType::kAllToAll},
+           Case{"void deep_ep::intranode::cached_notify_combine<8>(void**)",
+                CollectiveType::kBarrier},
+           Case{"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)",
+                CollectiveType::kAllReduce},
+       }) {
+    EXPECT_TRUE(IsCommKernel(kernel)) << kernel;
+    EXPECT_EQ(CollectiveOfKernel(kernel), type) << kernel;
+  }
+  for (const std::string_view kernel :
+       {"void mine::dispatch<8>(int*)", "combine", "void moe::combine(float*)", "barrier", "",
+        "void at::native::reduce_kernel<512, 1, internode::dispatch>(int)",
+        "void cross_device::reduce(int)", "triton_poi_fused_one_shot_all_reduce_0"}) {
+    EXPECT_FALSE(IsCommKernel(kernel)) << kernel;
+  }
+}
+
 TEST(CommFacts, MakesACommAndItsGroup) {
   TraceBuilder builder;
   CommFacts facts;

@@ -151,7 +151,7 @@ void EtCommReader::AddKernel(NodeId node, const NodeRow& row, CommFacts& facts) 
   }
   Comm comm = MakeComm(builder_, facts);
   if (comm.type == CollectiveType::kUnknown) {
-    comm.type = CollectiveFromName(builder_.text(row.name)).value_or(CollectiveType::kUnknown);
+    comm.type = CollectiveOfKernel(builder_.text(row.name));
   }
   builder_.SetKind(node, PointToPointFromName(facts.name).value_or(NodeKind::kCollective));
   builder_.SetComm(node, comm);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "src/trace/operator_name.h"
+
 namespace etude {
 namespace {
 
@@ -20,8 +22,12 @@ constexpr auto kCategories = std::to_array<KinetoCategory>({
     {"xpu_driver", NodeKind::kRuntime, Place::kHost},
     {"hip_runtime", NodeKind::kRuntime, Place::kHost},
     {"mtia_runtime", NodeKind::kRuntime, Place::kHost},
+    {"glow_runtime", NodeKind::kRuntime, Place::kHost},
+    {"hpu_op", NodeKind::kRuntime, Place::kHost},
+    {"xpu_sync", NodeKind::kRuntime, Place::kHost},
     {"runtime", NodeKind::kRuntime, Place::kHost},
     {"overhead", NodeKind::kLabel, Place::kHost},
+    {"collective_comm", NodeKind::kLabel, Place::kHost},  // calls of Intel's oneCCL
     {"kernel", NodeKind::kKernel, Place::kDevice},
     {"concurrent_kernel", NodeKind::kKernel, Place::kDevice},
     {"gpu_op", NodeKind::kKernel, Place::kDevice},
@@ -29,8 +35,15 @@ constexpr auto kCategories = std::to_array<KinetoCategory>({
     {"gpu_memcpy", NodeKind::kMemcpy, Place::kDevice},
     {"gpu_memset", NodeKind::kMemset, Place::kDevice},
     {"cuda_sync", NodeKind::kSync, Place::kDevice},
+    {"cuda_event", NodeKind::kSync, Place::kDevice},
     {"gpu_user_annotation", NodeKind::kLabel, Place::kDevice},
     {"Trace", NodeKind::kLabel, Place::kUnknown},  // the profiler's own spans
+    // As PyTorch 1.8 and 1.9 called them.
+    {"Operator", NodeKind::kOperator, Place::kHost},
+    {"Runtime", NodeKind::kRuntime, Place::kHost},
+    {"Kernel", NodeKind::kKernel, Place::kDevice},
+    {"Memcpy", NodeKind::kMemcpy, Place::kDevice},
+    {"Memset", NodeKind::kMemset, Place::kDevice},
 });
 
 // Events that by their name are of another kind than most of their category.
@@ -38,12 +51,19 @@ struct NamedEvent {
   std::string_view category;
   std::string_view name;
   NodeKind kind;
+  bool is_beginning = false;  // of the name
 };
 constexpr NamedEvent kNamedEvents[] = {
     {"mtia_ccp_events", "dma_request", NodeKind::kMemcpy},
     {"mtia_ccp_events", "event_record", NodeKind::kSync},
     {"mtia_ccp_events", "event_wait", NodeKind::kSync},
+    {"Operator", kStepMark, NodeKind::kLabel, true},
+    {"cpu_op", kStepMark, NodeKind::kLabel, true},  // of torch_npu
 };
+
+bool IsNamed(const NamedEvent& known, std::string_view event) {
+  return known.is_beginning ? event.starts_with(known.name) : event == known.name;
+}
 
 }  // namespace
 
@@ -56,7 +76,7 @@ KinetoCategory FindKinetoCategory(std::string_view name, std::string_view event)
   if (row == kCategories.end()) return {.name = name};
   KinetoCategory category = *row;
   for (const NamedEvent& known : kNamedEvents) {
-    if (known.category == name && known.name == event) category.kind = known.kind;
+    if (known.category == name && IsNamed(known, event)) category.kind = known.kind;
   }
   return category;
 }

@@ -150,9 +150,10 @@ class KinetoReader : public JsonReaderBase {
     return kSuccess;
   }
 
+  // A number's token; some writers (torch_npu) put it in quotes.
   static simdjson::error_code ReadToken(Value value, std::string_view& token) {
     token = ScalarToken(value);
-    return kSuccess;
+    return token.starts_with('"') ? value.get_string().get(token) : kSuccess;
   }
 
   static simdjson::error_code ReadName(Value value, Name& name) {
@@ -345,9 +346,7 @@ class KinetoReader : public JsonReaderBase {
     if (!facts.any && !is_kernel) return std::nullopt;
     AddGroupOf(builder(), facts);
     Comm comm = MakeComm(builder(), facts);
-    if (facts.name.empty()) {
-      comm.type = CollectiveFromName(event_.name).value_or(CollectiveType::kUnknown);
-    }
+    if (facts.name.empty()) comm.type = CollectiveOfKernel(event_.name);
     return comm;
   }
 

@@ -110,6 +110,44 @@ TEST(KinetoReader, OneCategoryOfDeviceWorkIsToldApartByName) {
   }
 }
 
+TEST(KinetoReader, ReadsCategoriesOfOldVersions) {
+  const Trace trace = ReadEvents(R"J(
+      {"ph":"X","cat":"Operator","name":"ProfilerStep#5","pid":9,"tid":"9","ts":0,"dur":90},
+      {"ph":"X","cat":"Operator","name":"aten::mm","pid":9,"tid":"9","ts":1,"dur":20,
+       "args":{"External id":2}},
+      {"ph":"X","cat":"Runtime","name":"cudaLaunchKernel","pid":9,"tid":"9","ts":2,"dur":3,
+       "args":{"correlation":77,"external id":2}},
+      {"ph":"X","cat":"Kernel","name":"gemm","pid":0,"tid":"stream 7","ts":8,"dur":5,
+       "args":{"device":0,"stream":7,"correlation":77,"external id":2}},
+      {"ph":"X","cat":"Memcpy","name":"Memcpy HtoD","pid":0,"tid":"stream 7","ts":20,"dur":5},
+      {"ph":"X","cat":"Memset","name":"Memset (Device)","pid":0,"tid":"stream 7","ts":30,"dur":5})J");
+  EXPECT_EQ(trace.kind(kFirstEvent), NodeKind::kLabel);
+  EXPECT_EQ(trace.kind(NodeId(1)), NodeKind::kOperator);
+  EXPECT_EQ(trace.parent(NodeId(1)), kFirstEvent);
+  EXPECT_EQ(trace.kind(NodeId(2)), NodeKind::kRuntime);
+  EXPECT_EQ(trace.parent(NodeId(2)), NodeId(1));
+  EXPECT_EQ(trace.external_id(NodeId(2)), 2);
+  EXPECT_EQ(trace.kind(NodeId(3)), NodeKind::kKernel);
+  const Lane& lane = trace.lane(trace.lane_id(NodeId(3)));
+  EXPECT_EQ(lane.device, 0);
+  EXPECT_EQ(lane.stream, 7);
+  EXPECT_EQ(trace.kind(NodeId(4)), NodeKind::kMemcpy);
+  EXPECT_EQ(trace.kind(NodeId(5)), NodeKind::kMemset);
+  EXPECT_EQ(Extras(trace, NodeId(5)).at("event/cat"), "\"Memset\"");
+}
+
+TEST(KinetoReader, TimesMayBeTexts) {
+  const Trace trace = ReadEvents(R"J(
+      {"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":"1704161511420306.491","dur":"13.08"},
+      {"ph":"X","cat":"cpu_op","name":"b","pid":1,"tid":1,"ts":"soon","dur":1},
+      {"ph":"X","cat":"cpu_op","name":"ProfilerStep#1","pid":1,"tid":1,"ts":"1","dur":1})J");
+  ASSERT_EQ(trace.node_count(), 2u);
+  EXPECT_EQ(trace.kind(NodeId(1)), NodeKind::kLabel);
+  EXPECT_EQ(trace.start(kFirstEvent), Nanos{1'704'161'511'420'306'491});
+  EXPECT_EQ(trace.duration(kFirstEvent), Nanos{13'080});
+  EXPECT_EQ(trace.stats()[Stat::kMalformedElement], 1u);
+}
+
 TEST(KinetoReader, FindsParentsByTime) {
   const Trace trace = ReadEvents(R"J(
       {"ph":"X","cat":"cuda_runtime","name":"launch","pid":1,"tid":1,"ts":3,"dur":1},
@@ -228,7 +266,7 @@ TEST(KinetoReader, ReadsBareArraysAndRepairsEscapes) {
 TEST(KinetoReader, SkipsAndCountsMalformedEvents) {
   const std::string text =
       R"J({"traceEvents":[{"ph":"X","name":"good","ts":1,"dur":1},{"name":"no phase"},
-      {"ph":"X","ts":1},{"ph":"X","name":"no time"},{"ph":"X","name":"x","ts":"1"},4,
+      {"ph":"X","ts":1},{"ph":"X","name":"no time"},{"ph":"X","name":"x","ts":"soon"},4,
       {"ph":"X","name":"x","ts":1,"args":{"a":[1 2]}},{"ph":"X","name":"x","ts":1,"z":01},
       {"ph":"X","name":"negative","ts":1,"dur":-1},{"ph":"X","name":"odd","ts":1,"dur":NaN,"args":3}]})J";
   const Trace trace = ReadKineto(text).value();

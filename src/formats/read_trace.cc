@@ -65,6 +65,42 @@ NodeShape ShapeOf(std::string_view node) {
   return has_id && has_name ? NodeShape::kEt : NodeShape::kOther;
 }
 
+// Keys of a JSON object, as far as they help to say what it is.
+class KeyList {
+ public:
+  void Add(std::string_view key) {
+    constexpr size_t kShown = 12;
+    if (++count_ > kShown) return;
+    text_ += fmt::format("{}'{}'", count_ == 1 ? "" : ", ", key);
+    if (count_ == kShown) text_ += ", …";
+  }
+  // `beginning`: of the file. Its first key's value may go on behind that.
+  std::string Text(std::string_view beginning) const {
+    if (count_ != 0) return "the keys " + text_;
+    const std::string_view key = FirstKey(beginning);
+    return key.empty() ? "no known key" : fmt::format("the key '{}'", key);
+  }
+
+ private:
+  // "" where there is none, or one that is long or has escapes.
+  static std::string_view FirstKey(std::string_view text) {
+    constexpr size_t kLong = 64;
+    constexpr std::string_view kBlanks = " \n\r\t";
+    for (const char expected : {'{', '"'}) {
+      const size_t at = text.find_first_not_of(kBlanks);
+      if (at == std::string_view::npos || text[at] != expected) return {};
+      text.remove_prefix(at + 1);
+    }
+    text = text.substr(0, kLong);
+    const size_t end = text.find_first_of("\"\\");
+    return end == std::string_view::npos || text[end] != '"' ? std::string_view()
+                                                             : text.substr(0, end);
+  }
+
+  size_t count_ = 0;
+  std::string text_;
+};
+
 Detection DetectJson(std::string_view beginning) {
   JsonElements elements({.name = {},
                          .array_keys = {"nodes", "traceEvents", "workload_graph"},
@@ -72,7 +108,7 @@ Detection DetectJson(std::string_view beginning) {
                          .limits = {}});
   elements.Push(beginning);
   Detection guess{.kind = FileKind::kOtherJson, .found = {}, .problem = {}};
-  std::string keys;
+  KeyList keys;
   bool in_nodes = false;
   bool has_element = false;
   while (true) {
@@ -86,7 +122,7 @@ Detection DetectJson(std::string_view beginning) {
       if (item->key == "workload_graph") return {FileKind::kChakraFeeder, {}, {}};
       if (item->key != "nodes") return {FileKind::kKineto, {}, {}};
       in_nodes = true;
-      keys += (keys.empty() ? "'" : ", '") + std::string(item->key) + "'";
+      keys.Add(item->key);
     } else if (item->kind == JsonItem::Kind::kElement) {
       if (!in_nodes) break;
       has_element = true;
@@ -96,13 +132,13 @@ Detection DetectJson(std::string_view beginning) {
     } else {
       if (item->key == "schema") guess.kind = FileKind::kPyTorchEt;
       if (IsOneOf(item->key, kKinetoKeys)) guess.kind = FileKind::kKineto;
-      keys += (keys.empty() ? "'" : ", '") + std::string(item->key) + "'";
+      keys.Add(item->key);
     }
   }
   // An empty list of nodes is an execution trace of nothing.
   const bool is_empty = elements.complete() && in_nodes && !has_element;
   if (is_empty && guess.kind == FileKind::kOtherJson) guess.kind = FileKind::kPyTorchEt;
-  guess.found = "found JSON with " + (keys.empty() ? "no known key" : "the keys " + keys);
+  guess.found = "found JSON with " + keys.Text(beginning);
   return guess;
 }
 
@@ -163,6 +199,19 @@ bool HasControlBytes(std::string_view beginning) {
   });
 }
 
+// The first plane of an XSpace, whose beginning is also that of a Perfetto trace: a message in
+// field 1 that has a number (1) or none and a name (2) as XLA's profiler gives it.
+bool LooksLikeXlaProfile(std::string_view beginning) {
+  const auto take = [&beginning](char tag) {
+    if (!beginning.starts_with(tag)) return std::optional<uint64_t>();
+    beginning.remove_prefix(1);
+    return TakeLength(beginning);
+  };
+  if (!take('\x0a')) return false;
+  take('\x08');
+  return take('\x12') && (beginning.starts_with("/host:") || beginning.starts_with("/device:"));
+}
+
 Detection Detect(std::string_view beginning) {
   std::string_view text = beginning;
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
@@ -174,6 +223,9 @@ Detection Detect(std::string_view beginning) {
     return DetectJson(beginning);
   }
   if (beginning.starts_with(capture::kMagic)) return {FileKind::kNative, {}, {}};
+  if (LooksLikeXlaProfile(beginning)) {
+    return {FileKind::kUnknown, "found a profile of XLA (.xplane.pb), which is not read", {}};
+  }
   if (LooksLikePerfetto(beginning)) return {FileKind::kPerfetto, {}, {}};
   if (LooksLikeChakra(beginning)) return {FileKind::kChakra, {}, {}};
   return {};
@@ -255,6 +307,8 @@ Error UnknownFile(const ByteSource& source, const Detection& detection,
              inside != Compression::kNone) {
     found = fmt::format("found {} data inside {} data, which is to be unpacked first", Name(inside),
                         Name(source.compression()));
+  } else if (beginning.starts_with("version https://git-lfs.github.com/")) {
+    found = "found a pointer of Git LFS, whose file is to be fetched first (git lfs pull)";
   } else if (const auto packing = ForeignPacking(beginning)) {
     found = fmt::format("found {}, which is to be unpacked first", *packing);
   } else if (found.empty()) {

@@ -120,6 +120,15 @@ TEST(ReadTrace, SaysWhatItFoundInstead) {
   EXPECT_TRUE(message("t.json" + std::string(251, '\0') + "ustar").starts_with("mem: found a tar"));
   EXPECT_TRUE(
       message(R"J({"model":1,"x":2})J").starts_with("mem: found JSON with the keys 'model', 'x'"));
+  EXPECT_TRUE(message(R"J( {"other-tool":[{"metadata":{)J")
+                  .starts_with("mem: found JSON with the key 'other-tool', expected"));
+  EXPECT_TRUE(message(R"J({"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1,"j":1,"k":1,"l":1,
+                          "m":1})J")
+                  .find("'k', 'l', …, expected") != std::string::npos);
+  EXPECT_TRUE(message("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n")
+                  .starts_with("mem: found a pointer of Git LFS, whose file is to be fetched"));
+  EXPECT_TRUE(message("\x0a\x30\x08\x01\x12\x0d/device:GPU:0" + std::string(40, '\x2a'))
+                  .starts_with("mem: found a profile of XLA"));
   EXPECT_TRUE(message(R"J({"workload_graph":[]})J").starts_with("mem: found a graph of Chakra's"));
   EXPECT_TRUE(message("\x7f"
                       "ELF")

@@ -208,7 +208,7 @@ std::vector<Table> CriticalPathTables(const Trace& trace, const CriticalPath& pa
 std::vector<std::string> CriticalPathNotes(const CriticalPath& path) {
   std::vector<std::string> notes;
   if (path.nodes == 0) {
-    notes.emplace_back("no node has a duration: there is no path");
+    notes.emplace_back("no operator or piece of work has a duration: there is no path");
     return notes;
   }
   if (!path.by_clock) {

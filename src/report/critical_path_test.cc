@@ -100,6 +100,42 @@ TEST(CriticalPath, LaunchDelayKernelQueueAndTheCallThatWaits) {
   ExpectBounds(path);
 }
 
+TEST(CriticalPath, TheFirstCallWaitsForWorkOfBeforeTheRecording) {
+  const Trace trace = PlantedTrace()
+                          .Kernel("early", 20, 10, 90, 99)  // its launch was not recorded
+                          .Call("cudaDeviceSynchronize", 1, 5, 100, 3)
+                          .Launch(1, 110, 115, 1)
+                          .Kernel("gemm", 20, 130, 200, 1)
+                          .Read();
+  const CriticalPath path = PathOf(trace);
+  EXPECT_EQ(Rows(trace, path), (std::vector<Row>{{kCompute, "early", 80},
+                                                 {kSyncReturn, "cudaDeviceSynchronize", 10},
+                                                 {kIdle, "cudaLaunchKernel", 10},
+                                                 {kLaunchDelay, "gemm", 20},
+                                                 {kCompute, "gemm", 70}}));
+}
+
+TEST(CriticalPath, WorkThatEndsAfterTheCallThatWaitedForIt) {
+  const auto rows = [](int64_t end) {
+    const Trace trace = PlantedTrace()
+                            .Launch(1, 0, 5, 1)
+                            .Kernel("gemm", 20, 10, end, 1)
+                            .Call("cudaDeviceSynchronize", 1, 20, 100, 3)
+                            .Operator("aten::add", 1, 100, 300)
+                            .Read();
+    const CriticalPath path = PathOf(trace);
+    ExpectBounds(path);
+    return Rows(trace, path);
+  };
+  EXPECT_EQ(rows(108),
+            (std::vector<Row>{
+                {kLaunchDelay, "gemm", 10}, {kCompute, "gemm", 90}, {kHost, "aten::add", 200}}))
+      << "the device's clock is ahead";
+  EXPECT_EQ(rows(200).back(), (Row{kHost, "aten::add", 200}));
+  for (const Row& row : rows(200))
+    EXPECT_NE(std::get<1>(row), "gemm") << "it waited for other work";
+}
+
 TEST(CriticalPath, StreamsThatWaitForEachOther) {
   // The copy on stream 30 waits for gemm by an event: the record says so.
   const Trace trace = PlantedTrace()

@@ -137,9 +137,27 @@ class SyncFinder {
       if (const NodeId launch = match_.launches[event.index()]) work_of_.emplace(launch, event);
     });
     for (auto& [stream, work] : streams_) {
+      FindLaunchedBefore(work);
       std::ranges::sort(work, {}, [&](const Launched& launched) {
         return std::tuple(launched.at, *device_.start(launched.work), launched.work);
       });
+    }
+  }
+
+  // A stream runs in order: what ran before the first work with a launch was asked for before it,
+  // and, as its own launch was not recorded, before the recording began.
+  void FindLaunchedBefore(std::vector<Launched>& stream) const {
+    const auto has_launch = [&](const Launched& one) {
+      return static_cast<bool>(match_.launches[one.work.index()]);
+    };
+    std::optional<Nanos> first;
+    for (const Launched& one : stream) {
+      const Nanos start = *device_.start(one.work);
+      if (has_launch(one) && (!first || start < *first)) first = start;
+    }
+    if (!first) return;
+    for (Launched& one : stream) {
+      if (!has_launch(one) && *device_.start(one.work) < *first) one.at = Nanos{INT64_MIN};
     }
   }
 
