@@ -39,8 +39,9 @@ Result<Inspected> SimulateRecordedTimes(const std::vector<std::string>& paths, i
   if (!time) {
     return BadInput(paths.front() +
                     ": found no node with a start and a duration, expected a recorded job. "
-                    "Generated ones get durations from `etude generate --device NAME` and times "
-                    "from `etude simulate --network … -o FOLDER`");
+                    "Traces of a host get times from a profile (`etude link`). Generated ones get "
+                    "durations from `etude generate --device NAME` and times from `etude simulate "
+                    "--network … -o FOLDER`");
   }
   return Inspected{.path = paths.front(),
                    .tables = GraphTimeTables(*time, ranks.size()),

@@ -31,8 +31,11 @@ bool Exists(const std::string& path) {
   return std::filesystem::exists(path, error);
 }
 
-// PREFIX of PREFIX.0.et …: nothing else is called so.
-bool IsPrefix(const std::string& path) { return !Exists(path) && Exists(RankFileOf(path, 0)); }
+// PREFIX of PREFIX.0.et …, or of others of these files: nothing else is called so.
+bool IsPrefix(const std::string& path) {
+  return !Exists(path) &&
+         (Exists(RankFileOf(path, 0)) || RankFileBeyond(path + ".", ".et", 0).has_value());
+}
 
 // kBadInput where PREFIX.N.et are there but not all before them.
 Status CheckNoGap(const std::string& prefix) {
@@ -228,6 +231,7 @@ Result<std::vector<std::string>> FilesOfPrefixes(const std::vector<std::string>&
       files.push_back(path);
       continue;
     }
+    ETUDE_RETURN_IF_ERROR(CheckNoGap(path));
     ETUDE_RETURN_IF_ERROR(CheckNoGap(path));
     for (int64_t rank = 0; Exists(RankFileOf(path, rank)); ++rank) {
       files.push_back(RankFileOf(path, rank));
