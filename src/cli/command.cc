@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -127,6 +128,16 @@ void HoldStandardStreams() {
   }
 }
 
+// Has a file that grows beyond what is allowed (`ulimit -f`) refused to whoever writes it, instead
+// of ending the process. A handler, unlike SIG_IGN, is not passed on to programs that are started.
+void OutliveFileSizeLimit() {
+  struct sigaction now {};
+  if (sigaction(SIGXFSZ, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) return;
+  now.sa_handler = [](int) {};
+  now.sa_flags = SA_RESTART;
+  sigaction(SIGXFSZ, &now, nullptr);
+}
+
 }  // namespace
 
 std::string Console::Shown(std::string_view text) const {
@@ -164,6 +175,7 @@ Status Command::CheckStandardOutput(const std::string& output, bool json) const 
 int RunCommandLine(std::string_view program, std::vector<std::unique_ptr<Command>> commands,
                    const std::vector<std::string>& args) {
   HoldStandardStreams();
+  OutliveFileSizeLimit();
   Console console;
   console.names_ = NamesOfLines(args);
   if (args.empty() || args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
