@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <spawn.h>
-#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +21,7 @@
 #include "src/cli/exit_code.h"
 #include "src/cli/group_ranks.h"
 #include "src/cli/installation.h"
+#include "src/cli/job_in_making.h"
 #include "src/cli/output_files.h"
 #include "src/cli/sweep_generate.h"
 #include "src/formats/atomic_file.h"
@@ -50,66 +50,6 @@ Status AddFile(const std::string& name, const std::string& path, const Limits& l
 // In the folder of a generated job: tells whether it is the one that was made.
 constexpr std::string_view kCheckFile = "check";
 
-constexpr std::string_view kLogSuffix = ".log";
-
-// A job that is being made: a folder that does not exist yet, and beside it a file for errors,
-// which is locked as long as this process or the one that makes the job lives.
-class JobInMaking {
- public:
-  // In `jobs`, under names that nobody else has.
-  static Result<JobInMaking> Begin(const std::string& jobs, const std::string& name) {
-    std::string log = fmt::format("{}/{}.XXXXXX{}", jobs, name, kLogSuffix);
-    const int file = mkostemps(log.data(), static_cast<int>(kLogSuffix.size()), O_CLOEXEC);
-    if (file < 0)
-      return MakeError(ErrorCode::kIo, fmt::format("{}: {}", log, std::strerror(errno)));
-    flock(file, LOCK_EX);
-    return JobInMaking(std::move(log), file);
-  }
-  JobInMaking(JobInMaking&& other) noexcept
-      : log_(std::move(other.log_)), file_(std::exchange(other.file_, -1)) {}
-  JobInMaking& operator=(JobInMaking&&) = delete;
-  ~JobInMaking() {
-    if (file_ < 0) return;
-    Remove(log_);
-    close(file_);
-  }
-
-  std::string folder() const { return FolderOf(log_); }
-  const std::string& log() const { return log_; }
-  int file() const { return file_; }
-
-  // Removes what processes that were killed have left in `jobs`.
-  static void RemoveAbandoned(const std::string& jobs) {
-    std::vector<std::string> logs;
-    std::error_code error;
-    for (const fs::directory_entry& entry : fs::directory_iterator(jobs, error)) {
-      if (entry.path().extension() == kLogSuffix) logs.push_back(entry.path().string());
-    }
-    for (const std::string& log : logs) {
-      const int file = open(log.c_str(), O_RDWR | O_CLOEXEC);
-      if (file < 0) continue;
-      if (flock(file, LOCK_EX | LOCK_NB) == 0) Remove(log);
-      close(file);
-    }
-  }
-
- private:
-  JobInMaking(std::string log, int file) : log_(std::move(log)), file_(file) {}
-
-  static std::string FolderOf(const std::string& log) {
-    return log.substr(0, log.size() - kLogSuffix.size());
-  }
-  // The folder first: what has no file for errors is not found any more.
-  static void Remove(const std::string& log) {
-    std::error_code ignored;
-    fs::remove_all(FolderOf(log), ignored);
-    fs::remove(log, ignored);
-  }
-
-  std::string log_;
-  int file_;
-};
-
 // Runs `words` without output; its errors go to the file `errors`.
 Result<int> RunSilently(std::vector<std::string> words, int errors) {
   std::vector<char*> argv;
@@ -130,6 +70,13 @@ Result<int> RunSilently(std::vector<std::string> words, int errors) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+// What it is to a sweep that `etude generate` ended with this exit code.
+ErrorCode ErrorOfGenerate(int code) {
+  if (code == static_cast<int>(ExitCode::kUsage) || code == static_cast<int>(ExitCode::kBadInput))
+    return ErrorCode::kBadInput;
+  return code == static_cast<int>(ExitCode::kIo) ? ErrorCode::kIo : ErrorCode::kUnavailable;
+}
+
 // What a program said last, without its name.
 std::string LastLine(std::string text) {
   while (text.ends_with('\n')) text.pop_back();
@@ -148,6 +95,8 @@ Result<std::string> HashOfPrefix(const std::string& prefix, int64_t ranks, const
   }
   return Sha256(listing);
 }
+
+void SweepJobs::RemoveAbandoned() const { JobInMaking::RemoveAbandoned(jobs_folder()); }
 
 Status SweepJobs::Add(const std::string& name, const std::string& file, std::string& listing) {
   files_.insert(file);
@@ -262,9 +211,8 @@ Result<std::string> SweepJobs::Generate(const SweepPoint& point, const std::stri
     if (IsWhole(folder, hash)) return path;
     context.Warn(fmt::format("{}: is damaged, the job is generated again", folder));
   }
-  const std::string jobs = folder_ + "/jobs";
+  const std::string jobs = jobs_folder();
   ETUDE_RETURN_IF_ERROR(MakeFolder(jobs));
-  JobInMaking::RemoveAbandoned(jobs);
   // Complete or not at all: made beside, then renamed.
   ETUDE_ASSIGN_OR_RETURN(const JobInMaking making,
                          JobInMaking::Begin(jobs, fs::path(folder).filename().string()));
@@ -284,10 +232,7 @@ Result<std::string> SweepJobs::Generate(const SweepPoint& point, const std::stri
   if (context.stopped()) return MakeError(ErrorCode::kInterrupted, "interrupted");
   const std::string message =
       said && !said->empty() ? LastLine(*said) : fmt::format("exit code {}", code);
-  const bool refused =
-      code == static_cast<int>(ExitCode::kUsage) || code == static_cast<int>(ExitCode::kBadInput);
-  return MakeError(refused ? ErrorCode::kBadInput : ErrorCode::kUnavailable,
-                   "etude generate: " + message);
+  return MakeError(ErrorOfGenerate(code), "etude generate: " + message);
 }
 
 Result<std::string> SweepJobs::CheckOf(const std::string& folder, const std::string& hash) const {
@@ -307,7 +252,7 @@ Result<std::string> SweepJobs::CheckOf(const std::string& folder, const std::str
 }
 
 std::string SweepJobs::FolderOf(const std::string& hash) const {
-  return fmt::format("{}/jobs/{}", folder_, hash.substr(0, 16));
+  return fmt::format("{}/{}", jobs_folder(), hash.substr(0, 16));
 }
 
 bool SweepJobs::IsWhole(const std::string& folder, const std::string& hash) const {
