@@ -20,17 +20,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kLogSuffix = ".log";
+constexpr std::string_view kLockSuffix = ".lock";
 
-std::string FolderOf(const std::string& log) {
-  return log.substr(0, log.size() - kLogSuffix.size());
+std::string FolderOf(const std::string& path) {
+  return path.substr(0, path.size() - kLockSuffix.size());
 }
 
-// The folder first: what has no file for errors is not found any more.
-void Remove(const std::string& log) {
+// The folder first: what has no such file is not found any more.
+void Remove(const std::string& path) {
   std::error_code ignored;
-  fs::remove_all(FolderOf(log), ignored);
-  fs::remove(log, ignored);
+  fs::remove_all(FolderOf(path), ignored);
+  fs::remove(path, ignored);
 }
 
 // Whether the open file still has this name.
@@ -45,38 +45,38 @@ bool HasName(int file, const std::string& name) {
 
 Result<JobInMaking> JobInMaking::Begin(const std::string& jobs, const std::string& name) {
   while (true) {
-    std::string log = fmt::format("{}/{}.XXXXXX{}", jobs, name, kLogSuffix);
-    const int file = mkostemps(log.data(), static_cast<int>(kLogSuffix.size()), O_CLOEXEC);
+    std::string path = fmt::format("{}/{}.XXXXXX{}", jobs, name, kLockSuffix);
+    const int file = mkostemps(path.data(), static_cast<int>(kLockSuffix.size()), O_CLOEXEC);
     if (file < 0) {
-      return MakeError(ErrorCode::kIo, fmt::format("{}: {}", log, std::strerror(errno)));
+      return MakeError(ErrorCode::kIo, fmt::format("{}: {}", path, std::strerror(errno)));
     }
     while (flock(file, LOCK_EX) != 0 && errno == EINTR) continue;
     // Before it was locked it looked abandoned.
-    if (HasName(file, log)) return JobInMaking(std::move(log), file);
+    if (HasName(file, path)) return JobInMaking(std::move(path), file);
     close(file);
   }
 }
 
 void JobInMaking::RemoveAbandoned(const std::string& jobs) {
-  std::vector<std::string> logs;
+  std::vector<std::string> locks;
   std::error_code error;
   for (fs::directory_iterator at(jobs, error), end; !error && at != end; at.increment(error)) {
-    if (at->path().extension() == kLogSuffix) logs.push_back(at->path().string());
+    if (at->path().extension() == kLockSuffix) locks.push_back(at->path().string());
   }
-  for (const std::string& log : logs) {
-    const int file = open(log.c_str(), O_RDWR | O_CLOEXEC);
+  for (const std::string& path : locks) {
+    const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (file < 0) continue;
-    if (flock(file, LOCK_EX | LOCK_NB) == 0 && HasName(file, log)) Remove(log);
+    if (flock(file, LOCK_EX | LOCK_NB) == 0 && HasName(file, path)) Remove(path);
     close(file);
   }
 }
 
 JobInMaking::~JobInMaking() {
   if (file_ < 0) return;
-  Remove(log_);
+  Remove(path_);
   close(file_);
 }
 
-std::string JobInMaking::folder() const { return FolderOf(log_); }
+std::string JobInMaking::folder() const { return FolderOf(path_); }
 
 }  // namespace etude

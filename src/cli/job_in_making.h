@@ -7,8 +7,8 @@
 
 namespace etude {
 
-// A job that is being made: a folder that does not exist yet, and beside it a file for errors,
-// which is locked as long as this process or the one that makes the job lives. Both are gone with
+// A job that is being made: a folder that does not exist yet, and beside it an empty file, which is
+// locked as long as this process or the one that makes the job lives. Both are gone with
 // it, but for a folder that was renamed.
 class JobInMaking {
  public:
@@ -19,18 +19,18 @@ class JobInMaking {
   static void RemoveAbandoned(const std::string& jobs);
 
   JobInMaking(JobInMaking&& other) noexcept
-      : log_(std::move(other.log_)), file_(std::exchange(other.file_, -1)) {}
+      : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)) {}
   JobInMaking& operator=(JobInMaking&&) = delete;
   ~JobInMaking();
 
   std::string folder() const;
-  const std::string& log() const { return log_; }
-  int file() const { return file_; }  // the open log
+  const std::string& path() const { return path_; }  // of the empty file
+  int lock() const { return file_; }                 // that file, open
 
  private:
-  JobInMaking(std::string log, int file) : log_(std::move(log)), file_(file) {}
+  JobInMaking(std::string path, int file) : path_(std::move(path)), file_(file) {}
 
-  std::string log_;
+  std::string path_;
   int file_;
 };
 

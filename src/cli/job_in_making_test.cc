@@ -33,14 +33,14 @@ TEST_F(JobInMakingTest, WhatIsLeftOfTheDeadGoesAndWhatIsMadeStays) {
   const fs::path left = jobs_ / "0123456789abcdef.aaaaaa";
   fs::create_directory(left);
   ASSERT_TRUE(WriteFile((left / "job.0.et").string(), "half").has_value());
-  ASSERT_TRUE(WriteFile(left.string() + ".log", "").has_value());
+  ASSERT_TRUE(WriteFile(left.string() + ".lock", "").has_value());
   const JobInMaking making = JobInMaking::Begin(jobs_.string(), "0123456789abcdef").value();
   fs::create_directory(making.folder());
   JobInMaking::RemoveAbandoned(jobs_.string());
   EXPECT_FALSE(fs::exists(left));
-  EXPECT_FALSE(fs::exists(left.string() + ".log"));
+  EXPECT_FALSE(fs::exists(left.string() + ".lock"));
   EXPECT_TRUE(fs::exists(making.folder()));
-  EXPECT_TRUE(fs::exists(making.log()));
+  EXPECT_TRUE(fs::exists(making.path()));
 }
 
 TEST_F(JobInMakingTest, NobodyTakesOneThatIsJustBegunForAbandoned) {
@@ -54,7 +54,7 @@ TEST_F(JobInMakingTest, NobodyTakesOneThatIsJustBegunForAbandoned) {
   int lost = 0;
   for (int i = 0; i < 2000; ++i) {
     const JobInMaking making = JobInMaking::Begin(jobs_.string(), "job").value();
-    if (!fs::exists(making.log())) ++lost;
+    if (!fs::exists(making.path())) ++lost;
   }
   done = true;
   for (std::thread& other : others) other.join();

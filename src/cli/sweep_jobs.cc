@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -50,24 +51,52 @@ Status AddFile(const std::string& name, const std::string& path, const Limits& l
 // In the folder of a generated job: tells whether it is the one that was made.
 constexpr std::string_view kCheckFile = "check";
 
-// Runs `words` without output; its errors go to the file `errors`.
-Result<int> RunSilently(std::vector<std::string> words, int errors) {
+// What became of a program that was run.
+struct Ended {
+  int code = 0;
+  std::string said;  // its errors
+};
+
+// All that comes through a pipe until nobody can write to it any more.
+std::string ReadAll(int pipe) {
+  std::string text;
+  std::array<char, 4096> buffer;
+  while (true) {
+    const ssize_t count = read(pipe, buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return text;
+    text.append(buffer.data(), static_cast<size_t>(count));
+  }
+}
+
+// Runs `words` without output. The program holds the file `lock` as long as it lives.
+Result<Ended> RunSilently(std::vector<std::string> words, int lock) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
+  std::array<int, 2> errors{};
+  if (pipe2(errors.data(), O_CLOEXEC) != 0) {
+    return MakeError(ErrorCode::kIo, fmt::format("{}: {}", words[0], std::strerror(errno)));
+  }
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, errors[1], STDERR_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, lock, lock);  // stays open
   pid_t child = 0;
   const int failed = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
+  close(errors[1]);
+  Ended ended;
+  if (failed == 0) ended.said = ReadAll(errors[0]);
+  close(errors[0]);
   if (failed != 0) {
     return MakeError(ErrorCode::kIo, fmt::format("{}: {}", words[0], std::strerror(failed)));
   }
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return ended;
 }
 
 // What it is to a sweep that `etude generate` ended with this exit code.
@@ -222,17 +251,16 @@ Result<std::string> SweepJobs::Generate(const SweepPoint& point, const std::stri
   words.insert(words.end(),
                {"-o", has_classes ? made : fmt::format("{}/{}", made, kGeneratedPrefix)});
   if (has_classes) words.insert(words.end(), {"--to", "classes"});
-  ETUDE_ASSIGN_OR_RETURN(const int code, RunSilently(std::move(words), making.file()));
-  const Result<std::string> said = ReadWholeFile(making.log(), context.limits);
-  if (code == 0) {
-    if (said) PassWarnings(*said, point.name, context);
+  ETUDE_ASSIGN_OR_RETURN(const Ended ended, RunSilently(std::move(words), making.lock()));
+  if (ended.code == 0) {
+    PassWarnings(ended.said, point.name, context);
     ETUDE_RETURN_IF_ERROR(Place(made, folder, hash));
     return path;
   }
   if (context.stopped()) return MakeError(ErrorCode::kInterrupted, "interrupted");
   const std::string message =
-      said && !said->empty() ? LastLine(*said) : fmt::format("exit code {}", code);
-  return MakeError(ErrorOfGenerate(code), "etude generate: " + message);
+      ended.said.empty() ? fmt::format("exit code {}", ended.code) : LastLine(ended.said);
+  return MakeError(ErrorOfGenerate(ended.code), "etude generate: " + message);
 }
 
 Result<std::string> SweepJobs::CheckOf(const std::string& folder, const std::string& hash) const {
