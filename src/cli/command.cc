@@ -151,7 +151,10 @@ std::string Console::Shown(std::string_view text) const {
   return PrintableLines(shown);
 }
 
-void Console::WriteLine(std::string_view line) const { Write(stderr, Shown(line) + "\n"); }
+void Console::WriteLine(std::string_view line) const {
+  constexpr size_t kMostBytes = 4000;  // of what may quote names of any length
+  Write(stderr, WithoutLongLines(Shown(line), kMostBytes) + "\n");
+}
 
 void Console::Print(std::string_view text) const { Write(stdout, Shown(text)); }
 
