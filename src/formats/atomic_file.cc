@@ -293,9 +293,16 @@ class AtomicFile::Impl {
     return pending_.size() < kWriteBufferBytes ? Status() : Flush(/*finish=*/false);
   }
 
-  Status Commit() {
+  Status Complete() {
+    if (is_complete_) return {};
     ETUDE_RETURN_IF_ERROR(Flush(/*finish=*/true));
     if (!file_.Settle()) return Failure("write");
+    is_complete_ = true;
+    return {};
+  }
+
+  Status Commit() {
+    ETUDE_RETURN_IF_ERROR(Complete());
     if (target_.empty()) return {};
     if (temporary_.empty()) {
       file_.Lock();
@@ -335,6 +342,7 @@ class AtomicFile::Impl {
   std::string temporary_;  // "" before it has one, once renamed, or if written directly
   Descriptor file_;
   std::unique_ptr<Encoder> encoder_;
+  bool is_complete_ = false;
   std::string pending_;  // bytes given to Write that are not in the file yet
   std::string encoded_;
 };
@@ -381,6 +389,7 @@ Result<AtomicFile> AtomicFile::Create(const std::string& path) {
 }
 
 Status AtomicFile::Write(std::string_view bytes) { return impl_->Write(bytes); }
+Status AtomicFile::Complete() { return impl_->Complete(); }
 Status AtomicFile::Commit() { return impl_->Commit(); }
 
 // Whether `path`, a file, is what is kept of a capture in the folder of `trace`.
@@ -417,9 +426,15 @@ Status CheckOutput(const std::string& output, std::initializer_list<std::string>
   return {};
 }
 
-Status WriteFile(const std::string& path, std::string_view bytes) {
+Result<AtomicFile> CompleteFile(const std::string& path, std::string_view bytes) {
   ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
   ETUDE_RETURN_IF_ERROR(file.Write(bytes));
+  ETUDE_RETURN_IF_ERROR(file.Complete());
+  return file;
+}
+
+Status WriteFile(const std::string& path, std::string_view bytes) {
+  ETUDE_ASSIGN_OR_RETURN(AtomicFile file, CompleteFile(path, bytes));
   return file.Commit();
 }
 

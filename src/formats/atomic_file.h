@@ -31,7 +31,10 @@ class AtomicFile {
 
   // kIo if the system refuses; after that only destruction is allowed.
   Status Write(std::string_view bytes);
-  // Finishes the compressed stream, flushes and renames. Nothing may be written afterwards.
+  // Writes out what is left, so that Commit has only the name to give. Nothing may be written
+  // afterwards.
+  Status Complete();
+  // Completes the file and gives it its name.
   Status Commit();
 
  private:
@@ -45,6 +48,9 @@ class AtomicFile {
 // folder says beside one (job.json, replay.0.json, compare.0.json). Names that are "" or "-" are no
 // files.
 Status CheckOutput(const std::string& output, std::initializer_list<std::string> inputs);
+
+// A complete file of these bytes that waits for its Commit.
+Result<AtomicFile> CompleteFile(const std::string& path, std::string_view bytes);
 
 // Writes `bytes` to `path` in one go.
 Status WriteFile(const std::string& path, std::string_view bytes);
