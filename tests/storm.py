@@ -86,9 +86,19 @@ def mounted(folder, *options):
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def full(command, short):
+def can_mount(folder):
     if os.geteuid() != 0:
-        return "mounts need root"
+        return False
+    try:
+        with mounted(folder, "-t", "tmpfs", "tmpfs"):
+            return True
+    except (OSError, subprocess.CalledProcessError):
+        return False  # root of a container
+
+
+def full(command, short):
+    if not can_mount(command.out):
+        return "nothing can be mounted here"
     total = sum(len(content) + 4096 for content in command.complete.values() if content)
     sizes = [f"size={max(4096, int(total * part)) // 4096 * 4096}" for part in (0, 0.3, 0.6, 0.9)]
     for options in sizes[1:2] if short else [*sizes, "nr_inodes=1", "nr_inodes=2", "nr_inodes=3"]:
@@ -125,6 +135,8 @@ def large(command, short):
 
 
 def read_only(command, short):
+    if os.geteuid() == 0 and not can_mount(command.out):
+        return "nothing can be mounted here, and root may write anywhere"
     command.fill(command.old)
     reason = "Read-only file system" if os.geteuid() == 0 else "Permission denied"
     with contextlib.ExitStack() as stack:
