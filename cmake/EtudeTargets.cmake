@@ -30,7 +30,8 @@ function(etude_compile_options target)
     $<$<BOOL:${ETUDE_WERROR}>:-Werror>)
   if(ETUDE_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${ETUDE_SANITIZE} -fno-omit-frame-pointer
-      -fno-sanitize-recover=all)
+      -fno-sanitize-recover=all
+      $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)  # GCC warns falsely of code with sanitizers
     target_link_options(${target} PUBLIC -fsanitize=${ETUDE_SANITIZE})
   endif()
 endfunction()

@@ -48,8 +48,12 @@ std::string Nearest(std::string_view word, const std::vector<std::string>& candi
   // What stands before the last "::" is no part of what may be wrong.
   size_t best_distance = ((word.size() - begin + 1) / 3 + 1) * kWrong;
   for (const std::string& candidate : candidates) {
-    const std::string_view name = candidate;
-    const size_t distance = Distance(word, begin == 0 ? name.substr(PartBegin(name)) : name);
+    std::string_view name = candidate;
+    if (begin == 0) name.remove_prefix(PartBegin(name));
+    // As far away as that by its length alone: names of traces may have any.
+    const size_t longer = std::max(name.size(), word.size()) - std::min(name.size(), word.size());
+    if (longer * kWrong >= best_distance) continue;
+    const size_t distance = Distance(word, name);
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;

@@ -51,6 +51,30 @@ std::string Printable(std::string_view text) { return Escape(text, /*keep_newlin
 
 std::string PrintableLines(std::string_view text) { return Escape(text, /*keep_newlines=*/true); }
 
+std::string WithoutLongLines(std::string_view text, size_t most) {
+  const auto continues = [&](size_t at) {  // a character that has begun before
+    return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U;
+  };
+  std::string shown;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t newline = text.find('\n', begin);
+    const size_t end = newline == std::string_view::npos ? text.size() : newline + 1;
+    if (end - begin <= most) {
+      shown += text.substr(begin, end - begin);
+    } else {
+      size_t head = begin + most / 2;
+      while (head > begin && continues(head)) --head;
+      size_t tail = end - most / 2;
+      while (continues(tail)) ++tail;
+      shown += text.substr(begin, head - begin);
+      shown += "…";
+      shown += text.substr(tail, end - tail);
+    }
+    begin = end;
+  }
+  return shown;
+}
+
 std::string ShellQuoted(std::string_view text) {
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,9 @@ namespace etude {
 std::string Printable(std::string_view text);
 // The same for whole answers: newlines stay.
 std::string PrintableLines(std::string_view text);
+
+// `text`, of which lines longer than `most` bytes, as names may make them, lose their middle: "…".
+std::string WithoutLongLines(std::string_view text, size_t most);
 
 // `text` as one word of a shell.
 std::string ShellQuoted(std::string_view text);

@@ -33,5 +33,14 @@ TEST(Printable, BytesThatAreNotUtf8AreReplaced) {
 
 TEST(Printable, LinesStay) { EXPECT_EQ(PrintableLines("a\n\tb\n"), "a\n\\u0009b\n"); }
 
+TEST(Printable, LongLinesLoseTheirMiddle) {
+  EXPECT_EQ(WithoutLongLines("", 4), "");
+  EXPECT_EQ(WithoutLongLines("abcd\nefg\n", 5), "abcd\nefg\n");
+  EXPECT_EQ(WithoutLongLines("a\n0123456789\nb", 6), "a\n012…89\nb");
+  EXPECT_EQ(WithoutLongLines("0123456789", 6), "012…789");
+  // Characters stay whole.
+  EXPECT_EQ(WithoutLongLines("äöüäöü", 6), "ä…ü");
+}
+
 }  // namespace
 }  // namespace etude

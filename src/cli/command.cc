@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -127,6 +128,16 @@ void HoldStandardStreams() {
   }
 }
 
+// Has a file that grows beyond what is allowed (`ulimit -f`) refused to whoever writes it, instead
+// of ending the process. A handler, unlike SIG_IGN, is not passed on to programs that are started.
+void OutliveFileSizeLimit() {
+  struct sigaction now {};
+  if (sigaction(SIGXFSZ, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) return;
+  now.sa_handler = [](int) {};
+  now.sa_flags = SA_RESTART;
+  sigaction(SIGXFSZ, &now, nullptr);
+}
+
 }  // namespace
 
 std::string Console::Shown(std::string_view text) const {
@@ -140,7 +151,10 @@ std::string Console::Shown(std::string_view text) const {
   return PrintableLines(shown);
 }
 
-void Console::WriteLine(std::string_view line) const { Write(stderr, Shown(line) + "\n"); }
+void Console::WriteLine(std::string_view line) const {
+  constexpr size_t kMostBytes = 4000;  // of what may quote names of any length
+  Write(stderr, WithoutLongLines(Shown(line), kMostBytes) + "\n");
+}
 
 void Console::Print(std::string_view text) const { Write(stdout, Shown(text)); }
 
@@ -164,6 +178,7 @@ Status Command::CheckStandardOutput(const std::string& output, bool json) const 
 int RunCommandLine(std::string_view program, std::vector<std::unique_ptr<Command>> commands,
                    const std::vector<std::string>& args) {
   HoldStandardStreams();
+  OutliveFileSizeLimit();
   Console console;
   console.names_ = NamesOfLines(args);
   if (args.empty() || args[0] == "--help" || args[0] == "-h" || args[0] == "help") {

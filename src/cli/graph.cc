@@ -1,9 +1,14 @@
 #include "src/cli/graph.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,6 +19,7 @@
 #include "src/cli/file_endings.h"
 #include "src/cli/selection_options.h"
 #include "src/formats/atomic_file.h"
+#include "src/formats/byte_source.h"
 #include "src/formats/graph_writer.h"
 #include "src/report/format.h"
 #include "src/report/json_output.h"
@@ -40,20 +46,30 @@ std::string CollapseText(const GraphView& view) {
   return "";
 }
 
-// Removes a file when it is no longer needed.
-class TemporaryFile {
+// A file in memory, which a process that is started finds under the same path.
+class SharedFile {
  public:
-  explicit TemporaryFile(std::string path) : path_(std::move(path)) {}
-  ~TemporaryFile() {
-    std::error_code error;
-    std::filesystem::remove(path_, error);
+  explicit SharedFile(const char* name) : fd_(memfd_create(name, 0)) {}
+  ~SharedFile() {
+    if (fd_ >= 0) close(fd_);
   }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  const std::string& path() const { return path_; }
+  SharedFile(const SharedFile&) = delete;
+  SharedFile& operator=(const SharedFile&) = delete;
+
+  std::string path() const { return fmt::format("/proc/self/fd/{}", fd_); }
+  // False, with errno set, if the system refuses.
+  bool Write(std::string_view bytes) const {
+    while (!bytes.empty()) {
+      const ssize_t count = write(fd_, bytes.data(), bytes.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return false;
+      bytes.remove_prefix(static_cast<size_t>(count));
+    }
+    return true;
+  }
 
  private:
-  std::string path_;
+  int fd_;
 };
 
 class GraphCommand : public Command {
@@ -92,7 +108,8 @@ class GraphCommand : public Command {
                            what_.Select(std::move(trace), input.path, console.context().limits));
     GraphView view = ViewGraph(trace, static_cast<size_t>(most_));
     view.graph.title = std::filesystem::path(input.path).filename().string();
-    ETUDE_RETURN_IF_ERROR(format == "svg" ? WriteSvg(view.graph) : WriteText(view.graph, format));
+    ETUDE_RETURN_IF_ERROR(format == "svg" ? WriteSvg(view.graph, console.context())
+                                          : WriteText(view.graph, format));
     if (output_ != "-") Report(console, view, trace.node_count());
     return ExitCode::kOk;
   }
@@ -116,20 +133,19 @@ class GraphCommand : public Command {
     return file.Commit();
   }
 
-  // Graphviz reads and writes files beside the output, which appears when it is done.
-  Status WriteSvg(const DrawnGraph& graph) const {
+  // Graphviz reads and writes files in memory: nothing is left of it, however it ends.
+  Status WriteSvg(const DrawnGraph& graph, const RunContext& context) const {
     if (output_ == "-") {
       return MakeError(ErrorCode::kUsage, "graph: SVG needs a file; -o - writes DOT");
     }
-    const std::string stem = fmt::format("{}.{}", output_, getpid());
-    const TemporaryFile dot(stem + ".dot");
-    const TemporaryFile svg(stem + ".svg");
-    {
-      ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(dot.path()));
-      const auto sink = [&](std::string_view bytes) { return file.Write(bytes); };
-      ETUDE_RETURN_IF_ERROR(WriteDot(graph, sink));
-      ETUDE_RETURN_IF_ERROR(file.Commit());
-    }
+    const SharedFile dot("graph.dot");
+    const SharedFile svg("graph.svg");
+    const auto sink = [&](std::string_view bytes) -> Status {
+      if (dot.Write(bytes)) return {};
+      return MakeError(ErrorCode::kIo,
+                       fmt::format("{}: cannot draw it: {}", output_, std::strerror(errno)));
+    };
+    ETUDE_RETURN_IF_ERROR(WriteDot(graph, sink));
     const Result<ChildEnd> end = RunChild({"dot", "-Tsvg", "-o", svg.path(), dot.path()}, {});
     if (!end && end.error().code == ErrorCode::kUnavailable) {
       return Unavailable(
@@ -137,14 +153,16 @@ class GraphCommand : public Command {
           "the package graphviz, or write a .dot file and draw it elsewhere");
     }
     if (!end) return tl::unexpected<Error>(end.error());
+    if (end->killed && (end->value == SIGINT || end->value == SIGTERM)) {
+      return MakeError(ErrorCode::kInterrupted, "interrupted");
+    }
     if (end->exit_code() != 0) {
       return Unavailable(fmt::format(
           "graph: `dot` ended with exit code {}; --most-nodes draws less", end->exit_code()));
     }
-    std::error_code error;
-    std::filesystem::rename(svg.path(), output_, error);
-    if (error) return MakeError(ErrorCode::kIo, output_ + ": " + error.message());
-    return {};
+    ETUDE_ASSIGN_OR_RETURN(const std::string drawn,
+                           ReadWholeFile(svg.path(), context.limits, context.limits.total_bytes));
+    return WriteFile(output_, drawn);
   }
 
   void Report(const Console& console, const GraphView& view, size_t nodes) const {

@@ -134,6 +134,7 @@ class Sweep {
   // Returns what to say of it; kInterrupted when stopped. Points that are done are kept.
   Result<std::string> Simulate(int64_t threads, const std::atomic<bool>* stop) {
     stop_ = stop;
+    jobs_.RemoveAbandoned();
     std::vector<const SweepTask*> open;
     for (const SweepTask& task : tasks_) {
       if (!results_.rows[task.rows.front()].outcome) open.push_back(&task);

@@ -2,11 +2,11 @@
 
 #include <fcntl.h>
 #include <spawn.h>
-#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -22,6 +22,7 @@
 #include "src/cli/exit_code.h"
 #include "src/cli/group_ranks.h"
 #include "src/cli/installation.h"
+#include "src/cli/job_in_making.h"
 #include "src/cli/output_files.h"
 #include "src/cli/sweep_generate.h"
 #include "src/formats/atomic_file.h"
@@ -50,84 +51,59 @@ Status AddFile(const std::string& name, const std::string& path, const Limits& l
 // In the folder of a generated job: tells whether it is the one that was made.
 constexpr std::string_view kCheckFile = "check";
 
-constexpr std::string_view kLogSuffix = ".log";
-
-// A job that is being made: a folder that does not exist yet, and beside it a file for errors,
-// which is locked as long as this process or the one that makes the job lives.
-class JobInMaking {
- public:
-  // In `jobs`, under names that nobody else has.
-  static Result<JobInMaking> Begin(const std::string& jobs, const std::string& name) {
-    std::string log = fmt::format("{}/{}.XXXXXX{}", jobs, name, kLogSuffix);
-    const int file = mkostemps(log.data(), static_cast<int>(kLogSuffix.size()), O_CLOEXEC);
-    if (file < 0)
-      return MakeError(ErrorCode::kIo, fmt::format("{}: {}", log, std::strerror(errno)));
-    flock(file, LOCK_EX);
-    return JobInMaking(std::move(log), file);
-  }
-  JobInMaking(JobInMaking&& other) noexcept
-      : log_(std::move(other.log_)), file_(std::exchange(other.file_, -1)) {}
-  JobInMaking& operator=(JobInMaking&&) = delete;
-  ~JobInMaking() {
-    if (file_ < 0) return;
-    Remove(log_);
-    close(file_);
-  }
-
-  std::string folder() const { return FolderOf(log_); }
-  const std::string& log() const { return log_; }
-  int file() const { return file_; }
-
-  // Removes what processes that were killed have left in `jobs`.
-  static void RemoveAbandoned(const std::string& jobs) {
-    std::vector<std::string> logs;
-    std::error_code error;
-    for (const fs::directory_entry& entry : fs::directory_iterator(jobs, error)) {
-      if (entry.path().extension() == kLogSuffix) logs.push_back(entry.path().string());
-    }
-    for (const std::string& log : logs) {
-      const int file = open(log.c_str(), O_RDWR | O_CLOEXEC);
-      if (file < 0) continue;
-      if (flock(file, LOCK_EX | LOCK_NB) == 0) Remove(log);
-      close(file);
-    }
-  }
-
- private:
-  JobInMaking(std::string log, int file) : log_(std::move(log)), file_(file) {}
-
-  static std::string FolderOf(const std::string& log) {
-    return log.substr(0, log.size() - kLogSuffix.size());
-  }
-  // The folder first: what has no file for errors is not found any more.
-  static void Remove(const std::string& log) {
-    std::error_code ignored;
-    fs::remove_all(FolderOf(log), ignored);
-    fs::remove(log, ignored);
-  }
-
-  std::string log_;
-  int file_;
+// What became of a program that was run.
+struct Ended {
+  int code = 0;
+  std::string said;  // its errors
 };
 
-// Runs `words` without output; its errors go to the file `errors`.
-Result<int> RunSilently(std::vector<std::string> words, int errors) {
+// All that comes through a pipe until nobody can write to it any more.
+std::string ReadAll(int pipe) {
+  std::string text;
+  std::array<char, 4096> buffer;
+  while (true) {
+    const ssize_t count = read(pipe, buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return text;
+    text.append(buffer.data(), static_cast<size_t>(count));
+  }
+}
+
+// Runs `words` without output. The program holds the file `lock` as long as it lives.
+Result<Ended> RunSilently(std::vector<std::string> words, int lock) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
+  std::array<int, 2> errors{};
+  if (pipe2(errors.data(), O_CLOEXEC) != 0) {
+    return MakeError(ErrorCode::kIo, fmt::format("{}: {}", words[0], std::strerror(errno)));
+  }
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, errors[1], STDERR_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, lock, lock);  // stays open
   pid_t child = 0;
   const int failed = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
+  close(errors[1]);
+  Ended ended;
+  if (failed == 0) ended.said = ReadAll(errors[0]);
+  close(errors[0]);
   if (failed != 0) {
     return MakeError(ErrorCode::kIo, fmt::format("{}: {}", words[0], std::strerror(failed)));
   }
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return ended;
+}
+
+// What it is to a sweep that `etude generate` ended with this exit code.
+ErrorCode ErrorOfGenerate(int code) {
+  if (code == static_cast<int>(ExitCode::kUsage) || code == static_cast<int>(ExitCode::kBadInput))
+    return ErrorCode::kBadInput;
+  return code == static_cast<int>(ExitCode::kIo) ? ErrorCode::kIo : ErrorCode::kUnavailable;
 }
 
 // What a program said last, without its name.
@@ -148,6 +124,8 @@ Result<std::string> HashOfPrefix(const std::string& prefix, int64_t ranks, const
   }
   return Sha256(listing);
 }
+
+void SweepJobs::RemoveAbandoned() const { JobInMaking::RemoveAbandoned(jobs_folder()); }
 
 Status SweepJobs::Add(const std::string& name, const std::string& file, std::string& listing) {
   files_.insert(file);
@@ -262,9 +240,8 @@ Result<std::string> SweepJobs::Generate(const SweepPoint& point, const std::stri
     if (IsWhole(folder, hash)) return path;
     context.Warn(fmt::format("{}: is damaged, the job is generated again", folder));
   }
-  const std::string jobs = folder_ + "/jobs";
+  const std::string jobs = jobs_folder();
   ETUDE_RETURN_IF_ERROR(MakeFolder(jobs));
-  JobInMaking::RemoveAbandoned(jobs);
   // Complete or not at all: made beside, then renamed.
   ETUDE_ASSIGN_OR_RETURN(const JobInMaking making,
                          JobInMaking::Begin(jobs, fs::path(folder).filename().string()));
@@ -274,20 +251,16 @@ Result<std::string> SweepJobs::Generate(const SweepPoint& point, const std::stri
   words.insert(words.end(),
                {"-o", has_classes ? made : fmt::format("{}/{}", made, kGeneratedPrefix)});
   if (has_classes) words.insert(words.end(), {"--to", "classes"});
-  ETUDE_ASSIGN_OR_RETURN(const int code, RunSilently(std::move(words), making.file()));
-  const Result<std::string> said = ReadWholeFile(making.log(), context.limits);
-  if (code == 0) {
-    if (said) PassWarnings(*said, point.name, context);
+  ETUDE_ASSIGN_OR_RETURN(const Ended ended, RunSilently(std::move(words), making.lock()));
+  if (ended.code == 0) {
+    PassWarnings(ended.said, point.name, context);
     ETUDE_RETURN_IF_ERROR(Place(made, folder, hash));
     return path;
   }
   if (context.stopped()) return MakeError(ErrorCode::kInterrupted, "interrupted");
   const std::string message =
-      said && !said->empty() ? LastLine(*said) : fmt::format("exit code {}", code);
-  const bool refused =
-      code == static_cast<int>(ExitCode::kUsage) || code == static_cast<int>(ExitCode::kBadInput);
-  return MakeError(refused ? ErrorCode::kBadInput : ErrorCode::kUnavailable,
-                   "etude generate: " + message);
+      ended.said.empty() ? fmt::format("exit code {}", ended.code) : LastLine(ended.said);
+  return MakeError(ErrorOfGenerate(ended.code), "etude generate: " + message);
 }
 
 Result<std::string> SweepJobs::CheckOf(const std::string& folder, const std::string& hash) const {
@@ -307,7 +280,7 @@ Result<std::string> SweepJobs::CheckOf(const std::string& folder, const std::str
 }
 
 std::string SweepJobs::FolderOf(const std::string& hash) const {
-  return fmt::format("{}/jobs/{}", folder_, hash.substr(0, 16));
+  return fmt::format("{}/{}", jobs_folder(), hash.substr(0, 16));
 }
 
 bool SweepJobs::IsWhole(const std::string& folder, const std::string& hash) const {

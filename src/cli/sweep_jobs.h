@@ -28,6 +28,9 @@ class SweepJobs {
   SweepJobs(std::string folder, const Console& console)
       : folder_(std::move(folder)), console_(console) {}
 
+  // Removes what processes that were killed have left of jobs that they made.
+  void RemoveAbandoned() const;
+
   // What is in the job's files, or what it is generated from, as a hash. Not thread-safe.
   Result<std::string> HashOf(const SweepPoint& point, int64_t npus);
 
@@ -52,6 +55,7 @@ class SweepJobs {
   // The path of the generated job, which is made unless it is there and undamaged.
   Result<std::string> Generate(const SweepPoint& point, const std::string& hash,
                                const RunContext& context);
+  std::string jobs_folder() const { return folder_ + "/jobs"; }
   std::string FolderOf(const std::string& hash) const;  // of a generated job
   // What the check file of a generated job has to say.
   Result<std::string> CheckOf(const std::string& folder, const std::string& hash) const;

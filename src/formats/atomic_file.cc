@@ -1,6 +1,7 @@
 #include "src/formats/atomic_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -59,10 +60,22 @@ class Descriptor {
     return ::linkat(AT_FDCWD, here.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
   }
 
-  // False, with errno set, if the system reports a late failure to write.
-  bool Close() {
+  // False, with errno set, if the system reports a late failure to write, as it does when a
+  // descriptor of the file is closed.
+  bool Settle() const {
+    if (!owned_) return true;
+    const int copy = ::dup(fd_);
+    return copy >= 0 && ::close(copy) == 0;
+  }
+
+  // Tells others (RemoveAbandoned) that somebody still writes this file.
+  void Lock() const {
+    while (::flock(fd_, LOCK_EX) != 0 && errno == EINTR) continue;
+  }
+
+  void Close() {
     const int fd = std::exchange(fd_, -1);
-    return fd < 0 || !owned_ || ::close(fd) == 0;
+    if (fd >= 0 && owned_) ::close(fd);
   }
 
  private:
@@ -180,6 +193,23 @@ int OpenNameless(const std::string& folder) {
   return -1;
 }
 
+// Whether the open file still has this name.
+bool HasName(int fd, const std::string& name) {
+  struct stat opened {};
+  struct stat named {};
+  return ::fstat(fd, &opened) == 0 && ::lstat(name.c_str(), &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+// Removes the temporary file of this name if the process that wrote it is gone: then nobody has
+// locked it.
+bool RemoveAbandoned(const std::string& name) {
+  const int fd = ::open(name.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return false;
+  const Descriptor file(fd, /*owned=*/true);
+  return ::flock(fd, LOCK_EX | LOCK_NB) == 0 && HasName(fd, name) && ::unlink(name.c_str()) == 0;
+}
+
 // Calls `take` with names that begin with `base` until it returns true; "", with errno set, if it
 // fails otherwise than because something has that name.
 template <typename Take>
@@ -188,8 +218,22 @@ std::string TakeName(const std::string& base, Take take) {
     std::string name = base + std::to_string(attempt);
     if (take(name)) return name;
     if (errno != EEXIST) break;
+    if (RemoveAbandoned(name) && take(name)) return name;
   }
   return {};
+}
+
+// A new locked file of this name; -1, with errno set, if there cannot be one.
+int OpenNamed(const std::string& name) {
+  while (true) {
+    const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0) return fd;
+    const Descriptor file(fd, /*owned=*/false);
+    file.Lock();
+    // Before it was locked it looked abandoned.
+    if (HasName(fd, name)) return fd;
+    ::close(fd);
+  }
 }
 
 // The file that `path` leads to, so that a symbolic link stays one.
@@ -235,7 +279,7 @@ class AtomicFile::Impl {
         encoder_(MakeEncoder(CompressionOfName(path_))) {}
 
   ~Impl() {
-    file_.Close();
+    // While it is locked: afterwards another may have the name.
     if (!temporary_.empty()) ::unlink(temporary_.c_str());
   }
   Impl(const Impl&) = delete;
@@ -249,14 +293,24 @@ class AtomicFile::Impl {
     return pending_.size() < kWriteBufferBytes ? Status() : Flush(/*finish=*/false);
   }
 
-  Status Commit() {
+  Status Complete() {
+    if (is_complete_) return {};
     ETUDE_RETURN_IF_ERROR(Flush(/*finish=*/true));
-    if (!target_.empty() && temporary_.empty()) {
+    if (!file_.Settle()) return Failure("write");
+    is_complete_ = true;
+    return {};
+  }
+
+  Status Commit() {
+    ETUDE_RETURN_IF_ERROR(Complete());
+    if (target_.empty()) return {};
+    if (temporary_.empty()) {
+      file_.Lock();
+      // A file that replaces none gets its name at once.
+      if (file_.Link(target_)) return {};
       temporary_ = TakeName(base_, [&](const std::string& name) { return file_.Link(name); });
       if (temporary_.empty()) return Failure("name");
     }
-    if (!file_.Close()) return Failure("write");
-    if (target_.empty()) return {};
     if (::rename(temporary_.c_str(), target_.c_str()) != 0) return Failure("rename to");
     temporary_.clear();
     return {};
@@ -288,6 +342,7 @@ class AtomicFile::Impl {
   std::string temporary_;  // "" before it has one, once renamed, or if written directly
   Descriptor file_;
   std::unique_ptr<Encoder> encoder_;
+  bool is_complete_ = false;
   std::string pending_;  // bytes given to Write that are not in the file yet
   std::string encoded_;
 };
@@ -317,12 +372,11 @@ Result<AtomicFile> AtomicFile::Create(const std::string& path) {
   const size_t name = slash == std::string::npos ? 0 : slash + 1;
   Impl::Names names{.path = path,
                     .target = target,
-                    .base = target.substr(0, name) + "." + target.substr(name) + ".tmp-" +
-                            std::to_string(::getpid()) + "-"};
+                    .base = target.substr(0, name) + "." + target.substr(name) + ".tmp-"};
   int fd = OpenNameless(name == 0 ? "." : target.substr(0, name));
   if (fd < 0) {
     names.temporary = TakeName(names.base, [&fd](const std::string& temporary) {
-      fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+      fd = OpenNamed(temporary);
       return fd >= 0;
     });
     if (fd < 0) return failure(errno);
@@ -335,6 +389,7 @@ Result<AtomicFile> AtomicFile::Create(const std::string& path) {
 }
 
 Status AtomicFile::Write(std::string_view bytes) { return impl_->Write(bytes); }
+Status AtomicFile::Complete() { return impl_->Complete(); }
 Status AtomicFile::Commit() { return impl_->Commit(); }
 
 // Whether `path`, a file, is what is kept of a capture in the folder of `trace`.
@@ -371,9 +426,15 @@ Status CheckOutput(const std::string& output, std::initializer_list<std::string>
   return {};
 }
 
-Status WriteFile(const std::string& path, std::string_view bytes) {
+Result<AtomicFile> CompleteFile(const std::string& path, std::string_view bytes) {
   ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
   ETUDE_RETURN_IF_ERROR(file.Write(bytes));
+  ETUDE_RETURN_IF_ERROR(file.Complete());
+  return file;
+}
+
+Status WriteFile(const std::string& path, std::string_view bytes) {
+  ETUDE_ASSIGN_OR_RETURN(AtomicFile file, CompleteFile(path, bytes));
   return file.Commit();
 }
 

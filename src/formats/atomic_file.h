@@ -16,9 +16,11 @@ std::string_view CompressionEndingOf(std::string_view path);
 
 // A file that appears under its name complete or not at all: what is written goes to a temporary
 // file in the same folder, which Commit renames; without Commit it is removed. Where the file
-// system can (O_TMPFILE) it has no name until then, and nothing is left of a killed process. What
-// its name has compressed (IsCompressedName) is compressed reproducibly. "-" is standard output,
-// and names of devices and pipes are written directly. Not thread-safe.
+// system can (O_TMPFILE) it has no name until then, and nothing is left of a killed process. Else,
+// and at the moment when it replaces another, it is `.NAME.tmp-0`, locked as long as its process
+// lives: who writes NAME next removes what is left of a process that was killed. What its name has
+// compressed (IsCompressedName) is compressed reproducibly. "-" is standard output, and names of
+// devices and pipes are written directly. Not thread-safe.
 class AtomicFile {
  public:
   static Result<AtomicFile> Create(const std::string& path);
@@ -29,7 +31,10 @@ class AtomicFile {
 
   // kIo if the system refuses; after that only destruction is allowed.
   Status Write(std::string_view bytes);
-  // Finishes the compressed stream, flushes and renames. Nothing may be written afterwards.
+  // Writes out what is left, so that Commit has only the name to give. Nothing may be written
+  // afterwards.
+  Status Complete();
+  // Completes the file and gives it its name.
   Status Commit();
 
  private:
@@ -43,6 +48,9 @@ class AtomicFile {
 // folder says beside one (job.json, replay.0.json, compare.0.json). Names that are "" or "-" are no
 // files.
 Status CheckOutput(const std::string& output, std::initializer_list<std::string> inputs);
+
+// A complete file of these bytes that waits for its Commit.
+Result<AtomicFile> CompleteFile(const std::string& path, std::string_view bytes);
 
 // Writes `bytes` to `path` in one go.
 Status WriteFile(const std::string& path, std::string_view bytes);

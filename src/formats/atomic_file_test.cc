@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -81,6 +82,23 @@ TEST_F(AtomicFileTest, NothingIsLeftOfAKilledProcess) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFSIGNALED(status));
   EXPECT_EQ(FileCount(), 0u);
+}
+
+TEST_F(AtomicFileTest, WhatAKilledProcessHasLeftGoesWithTheNextFile) {
+  // While `other` lives nobody may take what it writes.
+  ASSERT_TRUE(WriteFile(Path("a"), "old").has_value());
+  ASSERT_TRUE(WriteFile(Path(".a.tmp-0"), "half").has_value());
+  const int other = ::open(Path(".a.tmp-0").c_str(), O_WRONLY);
+  ASSERT_GE(other, 0);
+  ASSERT_EQ(::flock(other, LOCK_EX), 0);
+  ASSERT_TRUE(WriteFile(Path("a"), "new").has_value());
+  EXPECT_EQ(ReadFileBytes(Path("a")), "new");
+  EXPECT_EQ(ReadFileBytes(Path(".a.tmp-0")), "half");
+  EXPECT_EQ(FileCount(), 2u);
+  ::close(other);
+  ASSERT_TRUE(WriteFile(Path("a"), "newer").has_value());
+  EXPECT_EQ(ReadFileBytes(Path("a")), "newer");
+  EXPECT_EQ(FileCount(), 1u);
 }
 
 TEST_F(AtomicFileTest, OfTwoWithOneNameTheLaterCommitStays) {

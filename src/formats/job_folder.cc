@@ -16,9 +16,9 @@
 #include "src/base/nearest.h"
 #include "src/base/quantity.h"
 #include "src/base/run_cache.h"
-#include "src/formats/atomic_file.h"
 #include "src/formats/byte_source.h"
 #include "src/formats/chakra_writer.h"
+#include "src/formats/file_set.h"
 #include "src/formats/json_document.h"
 #include "src/formats/read_trace.h"
 #include "src/trace/packed_trace.h"
@@ -611,15 +611,17 @@ Status WriteJobFolder(const Job& job, const std::string& folder, const RunContex
   std::vector<std::string> left;  // of the job that was there before
   if (const Result<ClassesFile> before = ReadClasses(folder, context)) left = before->files;
   std::vector<uint64_t> hashes;
+  FileSet written;
   for (size_t i = 0; i < job.classes.size(); ++i) {
     ETUDE_ASSIGN_OR_RETURN(const Trace program, WithEvents(job, i, context.limits));
     ETUDE_ASSIGN_OR_RETURN(const std::string bytes, ClassBytes(program, files, context.limits));
     hashes.push_back(HashBytes(bytes));
     std::erase(left, ClassFileName(i, files));
-    ETUDE_RETURN_IF_ERROR(WriteFile(folder + "/" + ClassFileName(i, files), bytes));
+    ETUDE_RETURN_IF_ERROR(written.Add(folder + "/" + ClassFileName(i, files), bytes));
   }
   ETUDE_RETURN_IF_ERROR(
-      WriteFile(folder + "/" + std::string(kClassesFile), ClassesText(job, hashes, files)));
+      written.Add(folder + "/" + std::string(kClassesFile), ClassesText(job, hashes, files)));
+  ETUDE_RETURN_IF_ERROR(written.Commit());
   for (const std::string& name : left) {
     if (IsClassFileName(name)) std::filesystem::remove(folder + "/" + name, error);
   }

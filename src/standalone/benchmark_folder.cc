@@ -12,7 +12,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "src/formats/atomic_file.h"
+#include "src/formats/file_set.h"
 #include "src/standalone/program_data.h"
 #include "src/standalone/program_text.h"
 #include "src/standalone/runtime_files.h"
@@ -202,12 +202,12 @@ bool IsBenchmark(const std::string& folder) {
   return IsThere(folder, "benchmark.h") && IsThere(folder, "benchmark.py");
 }
 
-// Removes what another benchmark has left in `folder`, so that it is not taken for a part of this.
-Status RemoveOld(const std::string& folder) {
-  if (!IsBenchmark(folder)) return {};
+// Removes what another benchmark has left in `folder` beside the files of these names, so that it
+// is not taken for a part of this.
+Status RemoveOld(const std::string& folder, const std::set<std::string>& written) {
   std::error_code error;
   for (const RuntimeFile& file : RuntimeFiles()) {
-    if (file.use == RuntimeFile::Use::kAlways) continue;
+    if (written.contains(std::string(file.name))) continue;
     std::filesystem::remove(folder + "/" + std::string(file.name), error);
     if (error) return MakeError(ErrorCode::kIo, folder + ": " + error.message());
   }
@@ -218,7 +218,8 @@ Status RemoveOld(const std::string& folder) {
     const bool is_step = (name.starts_with("step_") || name.starts_with("step.")) &&
                          (ending == ".cc" || ending == ".py" || ending == ".data");
     std::error_code kept;
-    if (is_step || name == "ranks.data") std::filesystem::remove(files->path(), kept);
+    const bool is_part = is_step || name == "ranks.data";
+    if (is_part && !written.contains(name)) std::filesystem::remove(files->path(), kept);
     if (kept) return MakeError(ErrorCode::kIo, files->path().string() + ": " + kept.message());
   }
   return error ? MakeError(ErrorCode::kIo, folder + ": " + error.message()) : Status();
@@ -290,10 +291,13 @@ Status WriteBenchmark(std::span<const StepSource> sources, const BenchmarkFacts&
   using Use = RuntimeFile::Use;
   const size_t size = sources.size();
   const Ranks ranks = Sort(sources);
+  const bool replaces = IsBenchmark(folder);
+  FileSet files;
+  std::set<std::string> written;
   const auto write = [&](const std::string& name, std::string_view text) {
-    return WriteFile(folder + "/" + name, text);
+    written.insert(name);
+    return files.Add(folder + "/" + name, text);
   };
-  ETUDE_RETURN_IF_ERROR(RemoveOld(folder));
   for (const RuntimeFile& file : RuntimeFiles()) {
     if (file.use == (size > 1 ? Use::kOneRank : Use::kSeveralRanks)) continue;
     const std::string name(file.name);
@@ -314,7 +318,9 @@ Status WriteBenchmark(std::span<const StepSource> sources, const BenchmarkFacts&
     ETUDE_RETURN_IF_ERROR(write("step" + Number(size, i) + ".data", ranks.data[i]->data));
   }
   if (size > 1) ETUDE_RETURN_IF_ERROR(write("ranks.data", RanksData(sources, ranks)));
-  return write("README.md", Readme(sources, ranks.codes.size(), facts));
+  ETUDE_RETURN_IF_ERROR(write("README.md", Readme(sources, ranks.codes.size(), facts)));
+  ETUDE_RETURN_IF_ERROR(files.Commit());
+  return replaces ? RemoveOld(folder, written) : Status();
 }
 
 }  // namespace etude

@@ -269,6 +269,7 @@ class JobEncoder {
       for (const ActualEvent* one : actual) {
         for (const CallPlace& place : one->calls) {
           if (!AddPart(draft, *one, pairs, place, event)) return false;
+          draft.event_of[index(place)] = draft.job.events.size();
         }
       }
       if (!event.is_message) {
@@ -282,13 +283,6 @@ class JobEncoder {
             routes.emplace(std::pair(route.shift, route.pairs), draft.job.routes.size());
         if (added) draft.job.routes.push_back(std::move(route));
         event.route = at->second;
-      }
-      for (const CommPart& part : event.parts) {
-        const std::vector<CommCall>& log = LogOf(draft, part.rank_class).calls;
-        const auto call = std::ranges::find(log, part.node, &CommCall::row);
-        draft
-            .event_of[draft.first_call[part.rank_class] + static_cast<size_t>(call - log.begin())] =
-            draft.job.events.size();
       }
       ShareFacts(draft, event);
       draft.job.events.push_back(std::move(event));

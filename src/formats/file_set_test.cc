@@ -1,0 +1,42 @@
+#include "src/formats/file_set.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "src/formats/test_support.h"
+
+namespace etude {
+namespace {
+
+namespace fs = std::filesystem;
+using testing_support::ReadFileBytes;
+
+TEST(FileSet, NoneHasItsNameBeforeAllAreComplete) {
+  const fs::path folder = fs::path(testing::TempDir()) / "file_set";
+  fs::remove_all(folder);
+  fs::create_directory(folder);
+  const std::string a = folder / "a";
+  ASSERT_TRUE(WriteFile(a, "old").has_value());
+  {
+    FileSet files;
+    ASSERT_TRUE(files.Add(a, "new").has_value());
+    const Status refused = files.Add(folder / "none/b", "new");
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, ErrorCode::kIo);
+  }
+  EXPECT_EQ(ReadFileBytes(a), "old");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1);
+  FileSet files;
+  ASSERT_TRUE(files.Add(a, "new").has_value());
+  ASSERT_TRUE(files.Add(folder / "b", "too").has_value());
+  EXPECT_EQ(ReadFileBytes(a), "old");
+  ASSERT_TRUE(files.Commit().has_value());
+  EXPECT_EQ(ReadFileBytes(a), "new");
+  EXPECT_EQ(ReadFileBytes(folder / "b"), "too");
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace etude
