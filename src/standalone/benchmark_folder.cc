@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 #include <system_error>
@@ -202,6 +204,20 @@ bool IsBenchmark(const std::string& folder) {
   return IsThere(folder, "benchmark.h") && IsThere(folder, "benchmark.py");
 }
 
+// Whether the file in `folder` is to the letter that which a benchmark has.
+bool IsOurs(const std::string& folder, const RuntimeFile& file) {
+  std::ifstream stream(std::filesystem::path(folder) / file.name, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  return stream && text == file.text;
+}
+
+// Whether there is a benchmark in `folder`, or what is left of one whose writing was ended.
+bool HasBenchmark(const std::string& folder) {
+  return IsBenchmark(folder) || std::ranges::any_of(RuntimeFiles(), [&](const RuntimeFile& file) {
+           return IsOurs(folder, file);
+         });
+}
+
 // Removes what another benchmark has left in `folder` beside the files of these names, so that it
 // is not taken for a part of this.
 Status RemoveOld(const std::string& folder, const std::set<std::string>& written) {
@@ -275,13 +291,15 @@ Result<StepSource> StepSourceOf(std::string_view bytes) {
 
 Status CheckBenchmarkFolder(const std::string& folder) {
   if (IsBenchmark(folder)) return {};
-  std::vector<std::string_view> names = {"README.md"};
-  for (const RuntimeFile& file : RuntimeFiles()) names.push_back(file.name);
-  for (const std::string_view name : names) {
-    if (!IsThere(folder, name)) continue;
+  const auto refuse = [&](std::string_view name) {
     return BadInput(fmt::format(
         "{}: found {} that is of no benchmark, expected a new folder or an earlier benchmark",
         folder, name));
+  };
+  // Of a benchmark whose writing was ended some files are there, but not the last one.
+  if (IsThere(folder, "README.md")) return refuse("README.md");
+  for (const RuntimeFile& file : RuntimeFiles()) {
+    if (IsThere(folder, file.name) && !IsOurs(folder, file)) return refuse(file.name);
   }
   return {};
 }
@@ -291,7 +309,7 @@ Status WriteBenchmark(std::span<const StepSource> sources, const BenchmarkFacts&
   using Use = RuntimeFile::Use;
   const size_t size = sources.size();
   const Ranks ranks = Sort(sources);
-  const bool replaces = IsBenchmark(folder);
+  const bool replaces = HasBenchmark(folder);
   FileSet files;
   std::set<std::string> written;
   const auto write = [&](const std::string& name, std::string_view text) {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,6 +62,25 @@ TEST_F(BenchmarkFolder, SaysWhatIsWrongWithTheTraceButNoNameOfAThread) {
             std::string::npos)
       << readme;
   EXPECT_EQ(readme.find("secret"), std::string::npos);
+}
+
+TEST_F(BenchmarkFolder, WhatWasNotWrittenToItsEndIsReplacedAndWhatIsOfNoneIsNot) {
+  const std::vector<StepSource> ranks = {Rank("a", "one", {}), Rank("b", "two", {})};
+  ASSERT_TRUE(WriteBenchmark(ranks, {}, folder_));
+  for (const char* late : {"README.md", "benchmark.py", "ranks.data"}) {
+    std::filesystem::remove(folder_ + "/" + late);
+  }
+  ASSERT_TRUE(CheckBenchmarkFolder(folder_));
+  ASSERT_TRUE(WriteBenchmark(std::span(ranks).first(1), {}, folder_));
+  EXPECT_EQ(Steps(), (std::set<std::string>{"step.cc", "step.py", "step.data"}));
+
+  std::filesystem::remove(folder_ + "/benchmark.py");
+  std::ofstream(folder_ + "/main.cc") << "int main() {}\n";
+  const auto other = CheckBenchmarkFolder(folder_);
+  ASSERT_FALSE(other);
+  EXPECT_NE(other.error().message.find("found README.md"), std::string::npos);
+  std::filesystem::remove(folder_ + "/README.md");
+  EXPECT_NE(CheckBenchmarkFolder(folder_).error().message.find("found main.cc"), std::string::npos);
 }
 
 TEST_F(BenchmarkFolder, RanksThatDoTheSameShareTheirCode) {

@@ -1,9 +1,10 @@
 #include "src/torch/replay_recording.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -14,6 +15,7 @@
 #include <fmt/format.h>
 #include <torch/headeronly/version.h>
 
+#include "src/formats/atomic_file.h"
 #include "src/formats/read_trace.h"
 #include "src/torch/recorder/callback_cost.h"
 #include "src/torch/recorder/recorder.h"
@@ -21,11 +23,11 @@
 namespace etude {
 namespace {
 
-// A file that is gone with this.
-class TemporaryFile {
+// A file without a name, which is gone with the process, however that ends.
+class NamelessFile {
  public:
-  // Beside `path`, or in the system's folder for such files if that is "".
-  static Result<TemporaryFile> Make(const std::string& path) {
+  // In the folder of `path`, or in the system's for temporary files if that is "".
+  static Result<NamelessFile> Make(const std::string& path) {
     std::string name = path + ".XXXXXX";
     if (path.empty()) {
       std::error_code error;
@@ -33,32 +35,41 @@ class TemporaryFile {
       if (error) return MakeError(ErrorCode::kIo, "folder for temporary files: " + error.message());
       name = (folder / "etude-replay.XXXXXX").string();
     }
-    const int file = mkstemp(name.data());
+    const int file = mkostemp(name.data(), O_CLOEXEC);
     if (file < 0) {
       return MakeError(ErrorCode::kIo,
                        fmt::format("{}: cannot create it: {}", path.empty() ? name : path,
                                    std::strerror(errno)));
     }
-    close(file);
-    return TemporaryFile(std::move(name));
+    unlink(name.c_str());
+    return NamelessFile(file);
   }
-  explicit TemporaryFile(std::string path) : path_(std::move(path)) {}
-  TemporaryFile(TemporaryFile&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  TemporaryFile& operator=(TemporaryFile&&) = delete;
-  ~TemporaryFile() {
-    if (!path_.empty()) unlink(path_.c_str());
+  NamelessFile(NamelessFile&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+  NamelessFile& operator=(NamelessFile&&) = delete;
+  ~NamelessFile() {
+    if (file_ >= 0) close(file_);
   }
-  const std::string& path() const { return path_; }
-  Status Keep(const std::string& path) {
-    if (rename(path_.c_str(), path.c_str()) != 0) {
-      return MakeError(ErrorCode::kIo, fmt::format("{}: {}", path, std::strerror(errno)));
+
+  // What opens it as long as this lives.
+  std::string path() const { return fmt::format("/proc/self/fd/{}", file_); }
+  // Writes what is in it to the file `path`.
+  Status CopyTo(const std::string& path) const {
+    ETUDE_ASSIGN_OR_RETURN(AtomicFile copy, AtomicFile::Create(path));
+    std::array<char, 1 << 16> buffer;
+    for (off_t at = 0;;) {
+      const ssize_t count = pread(file_, buffer.data(), buffer.size(), at);
+      if (count < 0)
+        return MakeError(ErrorCode::kIo, fmt::format("{}: {}", path, std::strerror(errno)));
+      if (count == 0) return copy.Commit();
+      ETUDE_RETURN_IF_ERROR(copy.Write({buffer.data(), static_cast<size_t>(count)}));
+      at += count;
     }
-    path_.clear();
-    return {};
   }
 
  private:
-  std::string path_;
+  explicit NamelessFile(int file) : file_(file) {}
+
+  int file_;
 };
 
 Status StartRecorder(const std::string& path) {
@@ -75,7 +86,7 @@ Status StopRecorder() {
 }
 
 // Records the steps to `file`. `ran` says how the steps went, the result how the recording did.
-Result<Trace> RecordTo(const Result<TemporaryFile>& file, const std::function<Status()>& run_all,
+Result<Trace> RecordTo(const Result<NamelessFile>& file, const std::function<Status()>& run_all,
                        Status& ran, const RunContext& context) {
   const Status started =
       file ? StartRecorder(file->path()) : Status(tl::unexpected<Error>(file.error()));
@@ -100,13 +111,13 @@ Result<std::optional<Trace>> RecordSteps(int64_t steps,
     for (int64_t i = 0; i < steps; ++i) ETUDE_RETURN_IF_ERROR(run(i));
     return {};
   };
-  Result<TemporaryFile> file = TemporaryFile::Make(path);
+  const Result<NamelessFile> file = NamelessFile::Make(path);
   if (!path.empty() && !file) return tl::unexpected<Error>(file.error());
   Status ran;
   Result<Trace> trace = RecordTo(file, run_all, ran, context);
   ETUDE_RETURN_IF_ERROR(ran);
   if (trace) {
-    if (!path.empty()) ETUDE_RETURN_IF_ERROR(file->Keep(path));
+    if (!path.empty()) ETUDE_RETURN_IF_ERROR(file->CopyTo(path));
     return std::optional(std::move(*trace));
   }
   if (!path.empty()) return tl::unexpected<Error>(trace.error());
