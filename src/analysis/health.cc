@@ -35,6 +35,7 @@ constexpr double kFew = 0.001;
 constexpr double kMany = 0.01;
 constexpr double kTooMany = 0.1;
 constexpr double kLost = 0.25;
+constexpr double kMost = 0.5;
 
 double Share(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -220,37 +221,35 @@ class Judge {
            name.find("GraphLaunch") != std::string_view::npos;
   }
 
-  // When launches were captured into a graph, which runs nothing yet.
+  // When launches were captured into a graph, which runs nothing yet: from a call that begins it to
+  // the next one of that thread that ends it. Meanwhile other threads may launch into it, as
+  // autograd's does.
   TimeSet FindCaptures() const {
     struct Mark {
+      LaneId thread;
       Nanos at;
       bool is_begin;
     };
     std::vector<Mark> marks;
-    std::optional<Interval> calls;  // from the first call's start up to and with the last one's
     ForEachNode(trace_, [&](NodeId node) {
       const auto start = trace_.start(node);
       if (!start || trace_.kind(node) != NodeKind::kRuntime) return;
-      if (!calls) calls = Interval{*start, *start};
-      calls->begin = std::min(calls->begin, *start);
-      calls->end = std::max(calls->end, *start + Nanos{1});
       const std::string_view name = trace_.name(node);
       const bool is_begin = name.find("StreamBeginCapture") != std::string_view::npos;
       if (!is_begin && name.find("StreamEndCapture") == std::string_view::npos) return;
-      marks.push_back({*start, is_begin});
+      marks.push_back({trace_.lane_id(node), *start, is_begin});
     });
-    std::ranges::stable_sort(marks, {}, &Mark::at);
+    std::ranges::stable_sort(marks, {},
+                             [](const Mark& mark) { return std::tuple(mark.thread, mark.at); });
     std::vector<Interval> captures;
-    std::vector<size_t> open;  // captures that have not ended
-    for (const Mark& mark : marks) {
-      if (mark.is_begin) {
-        open.push_back(captures.size());
-        captures.push_back({mark.at, calls->end});
+    std::vector<Nanos> open;  // of one thread: when captures began that have not ended
+    for (size_t i = 0; i < marks.size(); ++i) {
+      if (i == 0 || marks[i].thread != marks[i - 1].thread) open.clear();
+      if (marks[i].is_begin) {
+        open.push_back(marks[i].at);
       } else if (!open.empty()) {
-        captures[open.back()].end = mark.at;
+        captures.push_back({open.back(), marks[i].at});
         open.pop_back();
-      } else if (captures.empty()) {
-        captures.push_back({calls->begin, mark.at});  // it began before the recording
       }
     }
     return TimeSet(std::move(captures));
@@ -309,7 +308,7 @@ class Judge {
       }
     });
     if (launched_before != 0) {
-      Say(Verdict::kUsable, "launched_before",
+      Say(Above(Share(launched_before, works), kMost), "launched_before",
           fmt::format("{} of {} pieces of device work were launched before the recording began",
                       launched_before, works));
     }

@@ -54,12 +54,18 @@ TEST(Health, WorkOfBeforeTheRecordingIsNoLoss) {
   std::string events = Event("cuda_runtime", "cudaLaunchKernel", 1, 30, 5, 7) + "," +
                        Event("kernel", "gemm", 20, 50, 30, 7);
   for (int i = 0; i < 4; ++i) events += "," + Event("kernel", "k", 20, i * 10, 10, i + 1);
-  const Health early = Judged(Kineto(events));
+  EXPECT_EQ(Judged(Kineto(events)).verdict(), Verdict::kDontTrust) << "most of it";
+  std::string launched;
+  for (int i = 20; i < 24; ++i) {
+    launched += "," + Event("cuda_runtime", "cudaLaunchKernel", 1, 2 * i, 1, i) + "," +
+                Event("kernel", "gemm", 20, 10 * i, 10, i);
+  }
+  const Health early = Judged(Kineto(events + launched));
   ASSERT_FALSE(early.reasons.empty());
   EXPECT_EQ(early.verdict(), Verdict::kUsable);
   EXPECT_EQ(early.reasons[0].name, "launched_before");
   EXPECT_EQ(early.reasons[0].text,
-            "4 of 5 pieces of device work were launched before the recording began");
+            "4 of 9 pieces of device work were launched before the recording began");
   const Health other = Judged(Kineto(events + "," + Event("kernel", "k", 21, 0, 10, 9) + "," +
                                      Event("kernel", "k", 20, 90, 10, 10)));
   const auto lost = std::ranges::find(other.reasons, "work_without_launch", &Health::Reason::name);
@@ -83,8 +89,10 @@ TEST(Health, LaunchesCapturedIntoAGraphRunNothing) {
   };
   EXPECT_EQ(reasons(launched + captured), Expected{"launch_without_work"});
   EXPECT_EQ(reasons(launched + begin + captured + end), Expected{});
-  EXPECT_EQ(reasons(launched + begin + captured), Expected{}) << "it ends after the recording";
-  EXPECT_EQ(reasons(launched + captured + end), Expected{}) << "it began before the recording";
+  EXPECT_EQ(reasons(launched + begin + captured), Expected{"launch_without_work"}) << "no end";
+  EXPECT_EQ(reasons(launched + captured + end), Expected{"launch_without_work"}) << "no begin";
+  const std::string elsewhere = "," + Event("cuda_runtime", "cudaStreamEndCapture", 2, 40, 5, 2);
+  EXPECT_EQ(reasons(launched + begin + captured + elsewhere), Expected{"launch_without_work"});
   EXPECT_EQ(reasons(launched + begin + captured + end + after), Expected{"launch_without_work"});
 }
 

@@ -118,6 +118,7 @@ Summary Summarise(const Trace& trace) {
   std::vector<Interval> device_times, comm_times;
   std::optional<Nanos> first, last;
   std::set<LaneId> threads, streams;
+  decltype(summary.steps) device_steps;
   const std::vector<bool> under_operator = UnderOperator(trace);
   ForEachNode(trace, [&](NodeId node) {
     const NodeKind kind = trace.kind(node);
@@ -140,11 +141,13 @@ Summary Summarise(const Trace& trace) {
       operators.Add(trace.name(node), duration);
     }
     if (IsDeviceOp(trace, node)) device_ops.Add(trace.name(node), duration);
-    // A device's own mark of the step repeats the host's.
-    if (IsStepMark(trace.name(node)) && trace.place(node) != Place::kDevice) {
-      summary.steps.push_back(trace.name(node));
+    if (IsStepMark(trace.name(node))) {
+      (trace.place(node) == Place::kDevice ? device_steps : summary.steps)
+          .push_back(trace.name(node));
     }
   });
+  // A device's own marks repeat those of the host, where this has any.
+  if (summary.steps.empty()) summary.steps = std::move(device_steps);
   if (first && last) summary.span = *last - *first;
   if (!device_times.empty()) summary.device_busy = TimeSet(std::move(device_times)).length();
   if (!comm_times.empty()) summary.device_comm = TimeSet(std::move(comm_times)).length();

@@ -40,7 +40,8 @@ struct Summary {
   std::vector<Op> operators;            // topmost operators by total time, then count, then name
   std::vector<Op> device_ops;           // likewise
   std::vector<Collective> collectives;  // by type and group
-  std::vector<std::string_view> steps;  // names of the host's step marks, in order of appearance
+  std::vector<std::string_view>
+      steps;  // names of the host's step marks, else of the device's, in their order
   uint64_t memory_bytes = 0;
 };
 

@@ -153,7 +153,7 @@ class GraphCommand : public Command {
           "the package graphviz, or write a .dot file and draw it elsewhere");
     }
     if (!end) return tl::unexpected<Error>(end.error());
-    if (end->killed && (end->value == SIGINT || end->value == SIGTERM)) {
+    if (end->killed && end->value == SIGINT) {
       return MakeError(ErrorCode::kInterrupted, "interrupted");
     }
     if (end->exit_code() != 0) {
@@ -162,6 +162,7 @@ class GraphCommand : public Command {
     }
     ETUDE_ASSIGN_OR_RETURN(const std::string drawn,
                            ReadWholeFile(svg.path(), context.limits, context.limits.total_bytes));
+    if (drawn.empty()) return Unavailable("graph: `dot` ended without a drawing");
     return WriteFile(output_, drawn);
   }
 

@@ -8,8 +8,9 @@
 namespace etude {
 
 // A job that is being made: a folder that does not exist yet, and beside it an empty file, which is
-// locked as long as this process or the one that makes the job lives. Both are gone with
-// it, but for a folder that was renamed.
+// locked as long as this object or the process that makes the job lives. Both files are gone with
+// the object, but for a folder that was renamed. Where the file system locks nothing, what was left
+// of killed processes stays.
 class JobInMaking {
  public:
   // In the folder `jobs`, under names that begin with `name` and that nobody else has. kIo.

@@ -1,7 +1,7 @@
 #include "src/cli/replay_paced.h"
 
 #include <unistd.h>
-#include <algorithm>
+
 #include <cstdio>
 #include <cstring>
 #include <optional>

@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "src/analysis/time_summary.h"
-#include "src/base/quantity.h"
 #include "src/cli/rank_list.h"
 #include "src/compose/composition.h"
 #include "src/formats/capture_folder.h"

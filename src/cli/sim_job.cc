@@ -232,7 +232,6 @@ Result<std::vector<std::string>> FilesOfPrefixes(const std::vector<std::string>&
       continue;
     }
     ETUDE_RETURN_IF_ERROR(CheckNoGap(path));
-    ETUDE_RETURN_IF_ERROR(CheckNoGap(path));
     for (int64_t rank = 0; Exists(RankFileOf(path, rank)); ++rank) {
       files.push_back(RankFileOf(path, rank));
     }

@@ -204,7 +204,7 @@ bool HasName(int fd, const std::string& name) {
 // Removes the temporary file of this name if the process that wrote it is gone: then nobody has
 // locked it.
 bool RemoveAbandoned(const std::string& name) {
-  const int fd = ::open(name.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return false;
   const Descriptor file(fd, /*owned=*/true);
   return ::flock(fd, LOCK_EX | LOCK_NB) == 0 && HasName(fd, name) && ::unlink(name.c_str()) == 0;
@@ -234,6 +234,13 @@ int OpenNamed(const std::string& name) {
     if (HasName(fd, name)) return fd;
     ::close(fd);
   }
+}
+
+// What temporary names of a file in `folder` begin with. Hidden, so that who lists the folder
+// meanwhile does not take it for a file of its own.
+std::string TemporaryBase(const std::string& folder, const std::string& name) {
+  constexpr size_t kMostOfName = 200;  // of the 255 bytes that names may have
+  return folder + "." + name.substr(0, kMostOfName) + ".etude-tmp-";
 }
 
 // The file that `path` leads to, so that a symbolic link stays one.
@@ -307,7 +314,10 @@ class AtomicFile::Impl {
     if (temporary_.empty()) {
       file_.Lock();
       // A file that replaces none gets its name at once.
-      if (file_.Link(target_)) return {};
+      if (file_.Link(target_)) {
+        RemoveAbandoned(base_ + "0");
+        return {};
+      }
       temporary_ = TakeName(base_, [&](const std::string& name) { return file_.Link(name); });
       if (temporary_.empty()) return Failure("name");
     }
@@ -367,12 +377,11 @@ Result<AtomicFile> AtomicFile::Create(const std::string& path) {
     return AtomicFile(std::make_unique<Impl>(Impl::Names{.path = path}, fd, /*owned=*/true));
   }
   const std::string target = Target(path);
-  // Hidden, so that who lists the folder meanwhile does not take it for a file of its own.
   const size_t slash = target.rfind('/');
   const size_t name = slash == std::string::npos ? 0 : slash + 1;
   Impl::Names names{.path = path,
                     .target = target,
-                    .base = target.substr(0, name) + "." + target.substr(name) + ".tmp-"};
+                    .base = TemporaryBase(target.substr(0, name), target.substr(name))};
   int fd = OpenNameless(name == 0 ? "." : target.substr(0, name));
   if (fd < 0) {
     names.temporary = TakeName(names.base, [&fd](const std::string& temporary) {

@@ -17,10 +17,10 @@ std::string_view CompressionEndingOf(std::string_view path);
 // A file that appears under its name complete or not at all: what is written goes to a temporary
 // file in the same folder, which Commit renames; without Commit it is removed. Where the file
 // system can (O_TMPFILE) it has no name until then, and nothing is left of a killed process. Else,
-// and at the moment when it replaces another, it is `.NAME.tmp-0`, locked as long as its process
-// lives: who writes NAME next removes what is left of a process that was killed. What its name has
-// compressed (IsCompressedName) is compressed reproducibly. "-" is standard output, and names of
-// devices and pipes are written directly. Not thread-safe.
+// and at the moment when it replaces another, it is `.NAME.etude-tmp-0`, locked as long as its
+// process lives: who writes NAME next removes what is left of a process that was killed. What its
+// name has compressed (IsCompressedName) is compressed reproducibly. "-" is standard output, and
+// names of devices and pipes are written directly. Not thread-safe.
 class AtomicFile {
  public:
   static Result<AtomicFile> Create(const std::string& path);

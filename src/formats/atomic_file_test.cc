@@ -87,17 +87,32 @@ TEST_F(AtomicFileTest, NothingIsLeftOfAKilledProcess) {
 TEST_F(AtomicFileTest, WhatAKilledProcessHasLeftGoesWithTheNextFile) {
   // While `other` lives nobody may take what it writes.
   ASSERT_TRUE(WriteFile(Path("a"), "old").has_value());
-  ASSERT_TRUE(WriteFile(Path(".a.tmp-0"), "half").has_value());
-  const int other = ::open(Path(".a.tmp-0").c_str(), O_WRONLY);
+  ASSERT_TRUE(WriteFile(Path(".a.etude-tmp-0"), "half").has_value());
+  const int other = ::open(Path(".a.etude-tmp-0").c_str(), O_WRONLY);
   ASSERT_GE(other, 0);
   ASSERT_EQ(::flock(other, LOCK_EX), 0);
   ASSERT_TRUE(WriteFile(Path("a"), "new").has_value());
   EXPECT_EQ(ReadFileBytes(Path("a")), "new");
-  EXPECT_EQ(ReadFileBytes(Path(".a.tmp-0")), "half");
+  EXPECT_EQ(ReadFileBytes(Path(".a.etude-tmp-0")), "half");
   EXPECT_EQ(FileCount(), 2u);
   ::close(other);
   ASSERT_TRUE(WriteFile(Path("a"), "newer").has_value());
   EXPECT_EQ(ReadFileBytes(Path("a")), "newer");
+  EXPECT_EQ(FileCount(), 1u);
+}
+
+TEST_F(AtomicFileTest, WhatWasLeftOfAFileThatIsNotThereGoesToo) {
+  ASSERT_TRUE(WriteFile(Path(".a.etude-tmp-0"), "half").has_value());
+  ASSERT_TRUE(WriteFile(Path("a"), "new").has_value());
+  EXPECT_EQ(ReadFileBytes(Path("a")), "new");
+  EXPECT_EQ(FileCount(), 1u);
+}
+
+TEST_F(AtomicFileTest, NamesAsLongAsTheyMayBeCanBeReplaced) {
+  const std::string name(255, 'n');
+  ASSERT_TRUE(WriteFile(Path(name), "old").has_value());
+  ASSERT_TRUE(WriteFile(Path(name), "new").has_value());
+  EXPECT_EQ(ReadFileBytes(Path(name)), "new");
   EXPECT_EQ(FileCount(), 1u);
 }
 

@@ -219,7 +219,8 @@ std::optional<int64_t> RankFromName(const std::string& file_name) {
   const char before = stem[begin - 1];
   if (before != '.' && before != '_') return std::nullopt;
   const bool is_chakra = WithoutCompression(file_name).ends_with(".et");
-  if (!is_chakra && stem.size() - begin > kMostDigits) return std::nullopt;
+  const size_t significant = std::min(stem.find_first_not_of('0', begin), stem.size());
+  if (!is_chakra && stem.size() - significant > kMostDigits) return std::nullopt;
   if (before == '.' && !is_chakra && EndsInVersion(stem.substr(0, begin - 1))) return std::nullopt;
   return ParseWhole(stem.substr(begin));
 }

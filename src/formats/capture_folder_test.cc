@@ -10,6 +10,8 @@ namespace {
 
 TEST(RankFromName, KnowsTheNamesThatToolsWrite) {
   EXPECT_EQ(RankFromName("host.3.json.gz"), 3);
+  EXPECT_EQ(RankFromName("kineto_00000012.json"), 12);
+  EXPECT_EQ(RankFromName("kineto_00000000.json"), 0);
   EXPECT_EQ(RankFromName("device.12.json"), 12);
   EXPECT_EQ(RankFromName("chakra.0.et.zst"), 0);
   EXPECT_EQ(RankFromName("rank-7.json.gz"), 7);

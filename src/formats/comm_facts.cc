@@ -46,44 +46,46 @@ constexpr auto kCommKernels = std::to_array<std::string_view>({
     "ncclDevKernel",  // NCCL since
 });
 
-// Functions of kernels that communicate without NCCL, by the beginning of their name and, where
-// that could be anyone's, the namespace that they are in.
+// Functions of kernels that communicate without NCCL, by their name and, where that could be
+// anyone's, the namespaces that they are in.
 struct CommFunction {
   std::string_view space;  // "": any
-  std::string_view beginning;
+  std::string_view name;   // "a*": whatever begins with a
   CollectiveType type;
 };
 constexpr auto kCommFunctions = std::to_array<CommFunction>({
-    {"", "rcclGenericKernel", CollectiveType::kUnknown},
+    {"", "rcclGenericKernel*", CollectiveType::kUnknown},
     // PyTorch's symmetric memory, and FBGEMM. A template's argument makes the two-shot kernel a
     // reduce-scatter.
     {"", "multimem_all_reduce_kernel", CollectiveType::kAllReduce},
     {"", "multimem_one_shot_all_reduce_kernel", CollectiveType::kAllReduce},
     {"", "multimem_one_shot_reduce_kernel", CollectiveType::kReduce},
     {"", "multimem_all_gather_kernel", CollectiveType::kAllGather},
+    {"", "one_shot_all_reduce_kernel", CollectiveType::kAllReduce},
     {"", "one_shot_all_reduce", CollectiveType::kAllReduce},
     {"", "two_shot_all_reduce_kernel_inplace", CollectiveType::kAllReduce},
     {"", "two_shot_all_reduce_kernel", CollectiveType::kUnknown},
     {"", "two_shot_all_reduce", CollectiveType::kAllReduce},
     // vLLM, SGLang, AITER and their quick reduce
-    {"", "cross_device_reduce_", CollectiveType::kAllReduce},
-    {"", "allreduce_prototype", CollectiveType::kAllReduce},
+    {"", "cross_device_reduce_1stage*", CollectiveType::kAllReduce},
+    {"", "cross_device_reduce_2stage*", CollectiveType::kAllReduce},
+    {"", "allreduce_prototype*", CollectiveType::kAllReduce},
     // TensorRT-LLM and FlashInfer
-    {"", "allreduce_fusion_kernel", CollectiveType::kAllReduce},
+    {"", "allreduce_fusion_kernel*", CollectiveType::kAllReduce},
     {"", "oneShotAllReduceKernel", CollectiveType::kAllReduce},
     {"", "twoShotAllReduceKernel", CollectiveType::kAllReduce},
     // DeepEP
-    {"intranode", "dispatch", CollectiveType::kAllToAll},
-    {"intranode", "combine", CollectiveType::kAllToAll},
-    {"intranode", "notify_dispatch", CollectiveType::kAllToAll},
-    {"intranode", "cached_notify", CollectiveType::kBarrier},
-    {"intranode", "barrier", CollectiveType::kBarrier},
-    {"internode", "dispatch", CollectiveType::kAllToAll},
-    {"internode", "combine", CollectiveType::kAllToAll},
-    {"internode", "notify_dispatch", CollectiveType::kAllToAll},
-    {"internode", "cached_notify", CollectiveType::kBarrier},
-    {"internode_ll", "dispatch", CollectiveType::kAllToAll},
-    {"internode_ll", "combine", CollectiveType::kAllToAll},
+    {"deep_ep::intranode", "dispatch", CollectiveType::kAllToAll},
+    {"deep_ep::intranode", "combine", CollectiveType::kAllToAll},
+    {"deep_ep::intranode", "notify_dispatch", CollectiveType::kAllToAll},
+    {"deep_ep::intranode", "cached_notify*", CollectiveType::kBarrier},
+    {"deep_ep::intranode", "barrier", CollectiveType::kBarrier},
+    {"deep_ep::internode", "dispatch", CollectiveType::kAllToAll},
+    {"deep_ep::internode", "combine", CollectiveType::kAllToAll},
+    {"deep_ep::internode", "notify_dispatch", CollectiveType::kAllToAll},
+    {"deep_ep::internode", "cached_notify*", CollectiveType::kBarrier},
+    {"deep_ep::internode_ll", "dispatch", CollectiveType::kAllToAll},
+    {"deep_ep::internode_ll", "combine", CollectiveType::kAllToAll},
 });
 
 // "a::b::c" of "void (anonymous namespace)::a::b::c<int>(float*)", with what stands before it.
@@ -96,21 +98,21 @@ std::string_view WithoutParameters(std::string_view kernel) {
   return kernel.substr(0, end);
 }
 
-// The last of a name's parts between "::" and blanks, which is cut off.
-std::string_view TakeLastPart(std::string_view& name) {
-  const size_t before = name.find_last_of(": ");
-  const std::string_view part = name.substr(before == std::string_view::npos ? 0 : before + 1);
-  name = name.substr(0, before == std::string_view::npos ? 0 : before);
-  if (name.ends_with(':')) name.remove_suffix(1);
-  return part;
+bool IsNamed(std::string_view function, std::string_view name) {
+  if (!name.ends_with('*')) return function == name;
+  name.remove_suffix(1);
+  return function.starts_with(name);
 }
 
 const CommFunction* FindCommFunction(std::string_view kernel) {
   std::string_view rest = WithoutParameters(kernel);
-  const std::string_view function = TakeLastPart(rest);
-  const std::string_view space = TakeLastPart(rest);
+  const size_t end = rest.find_last_of(": ");
+  const std::string_view function = end == rest.npos ? rest : rest.substr(end + 1);
+  rest = rest.substr(0, end == rest.npos ? 0 : end);
+  if (rest.ends_with(':')) rest.remove_suffix(1);
+  const std::string_view space = rest.substr(rest.find_last_of(' ') + 1);
   const auto row = std::ranges::find_if(kCommFunctions, [&](const CommFunction& known) {
-    return function.starts_with(known.beginning) && (known.space.empty() || known.space == space);
+    return IsNamed(function, known.name) && (known.space.empty() || known.space == space);
   });
   return row == kCommFunctions.end() ? nullptr : &*row;
 }

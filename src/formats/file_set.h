@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,16 +10,20 @@
 
 namespace etude {
 
-// Files that belong together: none has its name before all are complete, or as many as a process
-// may have open at a time. What is not committed is gone with the set. Not thread-safe.
+// Files that belong together: none has its name before all are complete, or as many as are open at
+// a time, 500 at most and half of what the process may have open. What is not committed is gone
+// with the set. Not thread-safe.
 class FileSet {
  public:
+  FileSet();
   // kIo if the system refuses.
   Status Add(const std::string& path, std::string_view bytes);
-  // Gives all files their names, in the order in which they were added.
+  // Gives all files their names, in the order in which they were added. Those after the first that
+  // cannot have its name are gone.
   Status Commit();
 
  private:
+  size_t most_open_;
   std::vector<AtomicFile> complete_;
 };
 

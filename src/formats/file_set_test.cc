@@ -38,5 +38,20 @@ TEST(FileSet, NoneHasItsNameBeforeAllAreComplete) {
   fs::remove_all(folder);
 }
 
+TEST(FileSet, WhatComesAfterAFileThatCannotHaveItsNameIsGone) {
+  const fs::path folder = fs::path(testing::TempDir()) / "file_set_commit";
+  fs::remove_all(folder);
+  fs::create_directory(folder);
+  FileSet files;
+  for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(files.Add(folder / name, name).has_value());
+  fs::create_directories(folder / "b/full");
+  EXPECT_FALSE(files.Commit().has_value());
+  EXPECT_EQ(ReadFileBytes(folder / "a"), "a");
+  EXPECT_FALSE(fs::exists(folder / "c"));
+  EXPECT_TRUE(files.Commit().has_value()) << "nothing is left to do";
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 2);
+  fs::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace etude

@@ -95,7 +95,14 @@ void FillFloats(std::span<float> out, const MemoryFill& fill, uint64_t seed) {
   switch (fill.kind) {
     case MemoryFill::Kind::kNormal: FillNormal(out, static_cast<float>(fill.real), seed); return;
     case MemoryFill::Kind::kUniform: FillUniform(out, 0.5F, 1.0F, seed); return;
-    default: std::ranges::fill(out, 1.0F); return;
+    case MemoryFill::Kind::kConstant:
+    case MemoryFill::Kind::kBytes:
+    case MemoryFill::Kind::kIndex:
+    case MemoryFill::Kind::kOffsets:
+    case MemoryFill::Kind::kSteps:
+    case MemoryFill::Kind::kLengths:
+    case MemoryFill::Kind::kMask:
+    case MemoryFill::Kind::kCoin: std::ranges::fill(out, 1.0F); return;
   }
 }
 
@@ -118,7 +125,13 @@ void FillIntegers(std::span<int64_t> out, const MemoryFill& fill,
     case Kind::kIndex: FillIndices(out, fill, random); return;
     case Kind::kOffsets: FillOffsets(out, fill); return;
     case Kind::kLengths: FillLengths(out, fill); return;
-    default: std::ranges::fill(out, fill.low); return;
+    case Kind::kConstant:
+    case Kind::kNormal:
+    case Kind::kUniform:
+    case Kind::kBytes:
+    case Kind::kSteps:
+    case Kind::kMask:
+    case Kind::kCoin: std::ranges::fill(out, fill.low); return;
   }
 }
 

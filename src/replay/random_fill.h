@@ -11,8 +11,8 @@ namespace etude {
 // Floats: normal, uniform, or a single 1. Long spans repeat a block of a prime number of values,
 // which is as good for timing and as quick as a copy.
 void FillFloats(std::span<float> out, const MemoryFill& fill, uint64_t seed);
-// `recorded`: the elements that the program had there, of kSteps their sums; null, and taken for
-// null where they are not as many: as `fill` says.
+// `recorded`: the elements that the program had there, of kSteps their sums, which are taken as
+// they are. Null, or of another length: ignored.
 void FillIntegers(std::span<int64_t> out, const MemoryFill& fill,
                   const std::vector<int64_t>* recorded, uint64_t seed);
 // In [0, 128), as kBytes says.

@@ -9,7 +9,7 @@ struct MemoryFill {
   enum class Kind : uint8_t {
     kNormal,    // floats: mean 0, deviation `real`
     kUniform,   // floats: in [0.5, 1)
-    kConstant,  // integers: `low`; a single float: 1
+    kConstant,  // integers: `low`; a single float: 1, whatever `low` is
     kBytes,     // integers: in [0, 128)
     kIndex,     // integers: in [low, high), by Zipf's law with the exponent `real`
     kOffsets,   // integers: ascending from 0, at most `high`, evenly spread; `low` 1: with the end
