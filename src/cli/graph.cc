@@ -153,7 +153,7 @@ class GraphCommand : public Command {
           "the package graphviz, or write a .dot file and draw it elsewhere");
     }
     if (!end) return tl::unexpected<Error>(end.error());
-    if (end->killed && end->value == SIGINT) {
+    if (end->killed && (end->value == SIGINT || end->value == SIGTERM)) {
       return MakeError(ErrorCode::kInterrupted, "interrupted");
     }
     if (end->exit_code() != 0) {
