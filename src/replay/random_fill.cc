@@ -108,10 +108,10 @@ void FillFloats(std::span<float> out, const MemoryFill& fill, uint64_t seed) {
 
 void FillIntegers(std::span<int64_t> out, const MemoryFill& fill,
                   const std::vector<int64_t>* recorded, uint64_t seed) {
-  using Kind = MemoryFill::Kind;
-  if (fill.kind == Kind::kSteps) {
+  using Fill = MemoryFill::Kind;
+  if (fill.kind == Fill::kSteps) {
     MemoryFill offsets = fill;
-    offsets.kind = Kind::kOffsets;
+    offsets.kind = Fill::kOffsets;
     FillIntegers(out, offsets, recorded, seed);
     for (size_t i = out.size(); i-- > 1;) out[i] -= out[i - 1];
     return;
@@ -122,16 +122,16 @@ void FillIntegers(std::span<int64_t> out, const MemoryFill& fill,
   }
   RandomStream random(seed);
   switch (fill.kind) {
-    case Kind::kIndex: FillIndices(out, fill, random); return;
-    case Kind::kOffsets: FillOffsets(out, fill); return;
-    case Kind::kLengths: FillLengths(out, fill); return;
-    case Kind::kConstant:
-    case Kind::kNormal:
-    case Kind::kUniform:
-    case Kind::kBytes:
-    case Kind::kSteps:
-    case Kind::kMask:
-    case Kind::kCoin: std::ranges::fill(out, fill.low); return;
+    case Fill::kIndex: FillIndices(out, fill, random); return;
+    case Fill::kOffsets: FillOffsets(out, fill); return;
+    case Fill::kLengths: FillLengths(out, fill); return;
+    case Fill::kConstant:
+    case Fill::kNormal:
+    case Fill::kUniform:
+    case Fill::kBytes:
+    case Fill::kSteps:
+    case Fill::kMask:
+    case Fill::kCoin: std::ranges::fill(out, fill.low); return;
   }
 }
 
