@@ -113,7 +113,7 @@ def full(command, short):
             if result[0] != command.normal_code:
                 command.refuses(result, (5,), ("out", "No space left on device"), before)
             else:
-                command.judge(before, temporary=False)
+                command.is_done()
         command.recovers()
 
 
@@ -130,7 +130,8 @@ def large(command, short):
             result = command.run(preexec_fn=limit)
             if result[0] != command.normal_code:
                 command.refuses(result, (5,), ("out", "File too large"), before)
-            command.judge(before, temporary=False)
+            else:
+                command.is_done()
         command.recovers()
 
 
@@ -177,9 +178,11 @@ def folder(command, short):
 
 
 def missing(command, short):
-    for i, word in enumerate(command.words):
-        if not word.startswith("in/"):
-            continue
+    inputs = [i for i, word in enumerate(command.words) if word.startswith("in/")]
+    if not inputs:
+        return "it reads no file"
+    for i in inputs:
+        word = command.words[i]
         command.fill(command.old)
         words = [*command.words[:i], word + "-missing", *command.words[i + 1 :]]
         command.refuses(command.run(words), (2, 3, 5), (word,), command.old)

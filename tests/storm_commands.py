@@ -168,11 +168,21 @@ class Command:
         code, stderr = self.run()
         assert code == self.normal_code, f"exit code {code} when run again: {stderr.decode()}"
         now = snapshot(self.out)
+        assert not self.differs(now), self.differs(now)
+
+    def is_done(self):
+        """The output is complete, and nothing else is left."""
+        self.judge(self.complete, temporary=False)
+        assert not self.differs(snapshot(self.out)), self.differs(snapshot(self.out))
+
+    def differs(self, now):
+        """How what is there differs from the complete output; "" if it does not."""
         # An empty folder may have been there before.
         others = [path for path in set(now) ^ set(self.complete) if now.get(path, b"") is not None]
-        assert not others, f"run again: {others}"
-        wrong = [path for path in self.complete if path not in self.varying and now[path] != self.complete[path]]
-        assert not wrong, f"run again: {wrong} are not complete"
+        if others:
+            return f"{others} are lost or left"
+        wrong = [path for path in self.complete if path not in self.varying and now.get(path) != self.complete[path]]
+        return f"{wrong} are not complete" if wrong else ""
 
     def refuses(self, result, codes, names, before):
         """One message that has all of `names`, one of the exit codes, nothing half-written."""

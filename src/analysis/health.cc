@@ -261,6 +261,36 @@ class Judge {
            kind != NodeKind::kLabel;
   }
 
+  // How many of these launches were captured.
+  uint64_t CountCaptured(const std::vector<NodeId>& launches) const {
+    if (launches.empty()) return 0;
+    const TimeSet captures = FindCaptures();
+    return static_cast<uint64_t>(std::ranges::count_if(launches, [&](NodeId launch) {
+      const auto start = trace_.start(launch);
+      return start && captures.Within({*start, *start + Nanos{1}}) != Nanos{};
+    }));
+  }
+
+  // How much of this device work, of which no call is there, was launched before the recording: a
+  // stream runs in order, so it is what ran before the first that has a call.
+  template <typename IsLaunched>
+  uint64_t CountLaunchedBefore(const std::vector<NodeId>& unlaunched,
+                               IsLaunched is_launched) const {
+    if (unlaunched.empty()) return 0;
+    std::unordered_map<size_t, Nanos> first_launched;  // by lane
+    ForEachNode(trace_, [&](NodeId node) {
+      const auto start = trace_.start(node);
+      if (!start || !IsDeviceWork(node) || !is_launched(node)) return;
+      const auto [at, is_new] = first_launched.emplace(trace_.lane_id(node).index(), *start);
+      if (!is_new) at->second = std::min(at->second, *start);
+    });
+    return static_cast<uint64_t>(std::ranges::count_if(unlaunched, [&](NodeId work) {
+      const auto first = first_launched.find(trace_.lane_id(work).index());
+      const auto start = trace_.start(work);
+      return first != first_launched.end() && start && *start < first->second;
+    }));
+  }
+
   // Only device traces have both sides.
   void JudgeLaunches() {
     if (trace_.info().format != TraceFormat::kKineto) return;
@@ -274,39 +304,25 @@ class Judge {
       if (trace_.kind(node) == NodeKind::kRuntime) launched.insert(*correlation);
       if (IsDeviceWork(node)) ran.insert(*correlation);
     });
-    const auto is_launched = [&](NodeId node) {
+    const auto has_other_side = [&](NodeId node, const std::unordered_set<int64_t>& other) {
       const auto correlation = trace_.correlation(node);
-      return correlation && launched.contains(*correlation);
+      return correlation && other.contains(*correlation);
     };
-    // A stream runs in order: what ran before the first that has a call was launched before it.
-    std::unordered_map<size_t, Nanos> first_launched;  // by lane
+    std::vector<NodeId> unlaunched;  // device work
+    std::vector<NodeId> idle;        // launches
     ForEachNode(trace_, [&](NodeId node) {
-      const auto start = trace_.start(node);
-      if (!start || !IsDeviceWork(node) || !is_launched(node)) return;
-      const auto [at, is_new] = first_launched.emplace(trace_.lane_id(node).index(), *start);
-      if (!is_new) at->second = std::min(at->second, *start);
-    });
-    const TimeSet captures = FindCaptures();
-    uint64_t without_work = 0;
-    uint64_t without_launch = 0;
-    uint64_t launched_before = 0;
-    ForEachNode(trace_, [&](NodeId node) {
-      const auto correlation = trace_.correlation(node);
       if (IsDeviceWork(node)) {
         ++works;
-        if (is_launched(node)) return;
-        const auto first = first_launched.find(trace_.lane_id(node).index());
-        const auto start = trace_.start(node);
-        const bool is_before = first != first_launched.end() && start && *start < first->second;
-        ++(is_before ? launched_before : without_launch);
+        if (!has_other_side(node, launched)) unlaunched.push_back(node);
       } else if (trace_.kind(node) == NodeKind::kRuntime && IsLaunchName(trace_.name(node))) {
         ++launches;
-        if (correlation && ran.contains(*correlation)) return;
-        const auto start = trace_.start(node);
-        const bool is_captured = start && captures.Within({*start, *start + Nanos{1}}) != Nanos{};
-        without_work += is_captured ? 0 : 1;
+        if (!has_other_side(node, ran)) idle.push_back(node);
       }
     });
+    const uint64_t launched_before = CountLaunchedBefore(
+        unlaunched, [&](NodeId node) { return has_other_side(node, launched); });
+    const uint64_t without_launch = unlaunched.size() - launched_before;
+    const uint64_t without_work = idle.size() - CountCaptured(idle);
     if (launched_before != 0) {
       Say(Above(Share(launched_before, works), kMost), "launched_before",
           fmt::format("{} of {} pieces of device work were launched before the recording began",

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/open_file.h"
 #include "src/cli/child_process.h"
 #include "src/cli/file_endings.h"
 #include "src/cli/selection_options.h"
@@ -56,17 +57,9 @@ class SharedFile {
   SharedFile(const SharedFile&) = delete;
   SharedFile& operator=(const SharedFile&) = delete;
 
-  std::string path() const { return fmt::format("/proc/self/fd/{}", fd_); }
+  std::string path() const { return PathOfOpen(fd_); }
   // False, with errno set, if the system refuses.
-  bool Write(std::string_view bytes) const {
-    while (!bytes.empty()) {
-      const ssize_t count = write(fd_, bytes.data(), bytes.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) return false;
-      bytes.remove_prefix(static_cast<size_t>(count));
-    }
-    return true;
-  }
+  bool Write(std::string_view bytes) const { return WriteAll(fd_, bytes); }
 
  private:
   int fd_;

@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,6 +12,8 @@
 #include <vector>
 
 #include <fmt/format.h>
+
+#include "src/base/open_file.h"
 
 namespace etude {
 namespace {
@@ -33,28 +33,16 @@ void Remove(const std::string& path) {
   fs::remove(path, ignored);
 }
 
-// Whether the open file still has this name.
-bool HasName(int file, const std::string& name) {
-  struct stat opened {};
-  struct stat named {};
-  return fstat(file, &opened) == 0 && lstat(name.c_str(), &named) == 0 &&
-         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
-}
-
 }  // namespace
 
 Result<JobInMaking> JobInMaking::Begin(const std::string& jobs, const std::string& name) {
-  while (true) {
-    std::string path = fmt::format("{}/{}.XXXXXX{}", jobs, name, kLockSuffix);
-    const int file = mkostemps(path.data(), static_cast<int>(kLockSuffix.size()), O_CLOEXEC);
-    if (file < 0) {
-      return MakeError(ErrorCode::kIo, fmt::format("{}: {}", path, std::strerror(errno)));
-    }
-    while (flock(file, LOCK_EX) != 0 && errno == EINTR) continue;
-    // Before it was locked it looked abandoned.
-    if (HasName(file, path)) return JobInMaking(std::move(path), file);
-    close(file);
-  }
+  std::string path;
+  const int file = OpenLocked(path, [&] {
+    path = fmt::format("{}/{}.XXXXXX{}", jobs, name, kLockSuffix);
+    return mkostemps(path.data(), static_cast<int>(kLockSuffix.size()), O_CLOEXEC);
+  });
+  if (file >= 0) return JobInMaking(std::move(path), file);
+  return MakeError(ErrorCode::kIo, fmt::format("{}: {}", path, std::strerror(errno)));
 }
 
 void JobInMaking::RemoveAbandoned(const std::string& jobs) {
@@ -66,7 +54,7 @@ void JobInMaking::RemoveAbandoned(const std::string& jobs) {
   for (const std::string& path : locks) {
     const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (file < 0) continue;
-    if (flock(file, LOCK_EX | LOCK_NB) == 0 && HasName(file, path)) Remove(path);
+    if (LockAbandoned(file, path)) Remove(path);
     close(file);
   }
 }

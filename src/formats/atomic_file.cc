@@ -1,7 +1,6 @@
 #include "src/formats/atomic_file.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "src/base/ascii.h"
+#include "src/base/open_file.h"
 #include "src/formats/byte_source.h"
 
 namespace etude {
@@ -44,19 +44,11 @@ class Descriptor {
   ~Descriptor() { Close(); }
 
   // False, with errno set, if the system could not write everything.
-  bool Write(std::string_view bytes) const {
-    while (!bytes.empty()) {
-      const ssize_t count = ::write(fd_, bytes.data(), bytes.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) return false;
-      bytes.remove_prefix(static_cast<size_t>(count));
-    }
-    return true;
-  }
+  bool Write(std::string_view bytes) const { return WriteAll(fd_, bytes); }
 
   // Gives a file that has no name this one; false, with errno set, if it cannot.
   bool Link(const std::string& name) const {
-    const std::string here = "/proc/self/fd/" + std::to_string(fd_);
+    const std::string here = PathOfOpen(fd_);
     return ::linkat(AT_FDCWD, here.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
   }
 
@@ -69,9 +61,7 @@ class Descriptor {
   }
 
   // Tells others (RemoveAbandoned) that somebody still writes this file.
-  void Lock() const {
-    while (::flock(fd_, LOCK_EX) != 0 && errno == EINTR) continue;
-  }
+  void Lock() const { etude::Lock(fd_); }
 
   void Close() {
     const int fd = std::exchange(fd_, -1);
@@ -188,17 +178,9 @@ bool IsFolder(const std::string& path) {
 // the file system has no such files.
 int OpenNameless(const std::string& folder) {
   const int fd = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
-  if (fd < 0 || ::access(("/proc/self/fd/" + std::to_string(fd)).c_str(), F_OK) == 0) return fd;
+  if (fd < 0 || ::access(PathOfOpen(fd).c_str(), F_OK) == 0) return fd;
   ::close(fd);
   return -1;
-}
-
-// Whether the open file still has this name.
-bool HasName(int fd, const std::string& name) {
-  struct stat opened {};
-  struct stat named {};
-  return ::fstat(fd, &opened) == 0 && ::lstat(name.c_str(), &named) == 0 &&
-         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
 // Removes the temporary file of this name if the process that wrote it is gone: then nobody has
@@ -207,7 +189,7 @@ bool RemoveAbandoned(const std::string& name) {
   const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return false;
   const Descriptor file(fd, /*owned=*/true);
-  return ::flock(fd, LOCK_EX | LOCK_NB) == 0 && HasName(fd, name) && ::unlink(name.c_str()) == 0;
+  return LockAbandoned(fd, name) && ::unlink(name.c_str()) == 0;
 }
 
 // Calls `take` with names that begin with `base` until it returns true; "", with errno set, if it
@@ -221,19 +203,6 @@ std::string TakeName(const std::string& base, Take take) {
     if (RemoveAbandoned(name) && take(name)) return name;
   }
   return {};
-}
-
-// A new locked file of this name; -1, with errno set, if there cannot be one.
-int OpenNamed(const std::string& name) {
-  while (true) {
-    const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0) return fd;
-    const Descriptor file(fd, /*owned=*/false);
-    file.Lock();
-    // Before it was locked it looked abandoned.
-    if (HasName(fd, name)) return fd;
-    ::close(fd);
-  }
 }
 
 // What temporary names of a file in `folder` begin with. Hidden, so that who lists the folder
@@ -385,7 +354,9 @@ Result<AtomicFile> AtomicFile::Create(const std::string& path) {
   int fd = OpenNameless(name == 0 ? "." : target.substr(0, name));
   if (fd < 0) {
     names.temporary = TakeName(names.base, [&fd](const std::string& temporary) {
-      fd = OpenNamed(temporary);
+      fd = OpenLocked(temporary, [&temporary] {
+        return ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+      });
       return fd >= 0;
     });
     if (fd < 0) return failure(errno);

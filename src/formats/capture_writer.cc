@@ -9,22 +9,16 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/open_file.h"
+
 namespace etude::capture {
 namespace {
 
 constexpr int kCompressionLevel = 1;
 
 // "" if all was written, else what the system said.
-std::string WriteAll(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(file, bytes.data(), bytes.size());
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      return std::string("write: ") + strerror(errno);
-    }
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return {};
+std::string ErrorOfWriting(int file, std::string_view bytes) {
+  return WriteAll(file, bytes) ? std::string() : std::string("write: ") + strerror(errno);
 }
 
 // Header and frame of a block; "" if zstd is out of memory.
@@ -56,8 +50,8 @@ std::unique_ptr<CaptureWriter> CaptureWriter::Create(const std::string& path,
     return nullptr;
   }
   std::unique_ptr<CaptureWriter> writer(new CaptureWriter(file, options));
-  error = WriteAll(file, kMagic);
-  if (error.empty()) error = WriteAll(file, PackBlock(BlockKind::kHeader, header));
+  error = ErrorOfWriting(file, kMagic);
+  if (error.empty()) error = ErrorOfWriting(file, PackBlock(BlockKind::kHeader, header));
   if (!error.empty()) {
     error = path + ": " + error;
     return nullptr;
@@ -164,7 +158,7 @@ void CaptureWriter::WriteBlock(BlockKind kind, std::string records,
   if (!error_.empty()) return;
   lock.unlock();
   const std::string block = PackBlock(kind, records);
-  std::string error = block.empty() ? "zstd is out of memory" : WriteAll(file_, block);
+  std::string error = block.empty() ? "zstd is out of memory" : ErrorOfWriting(file_, block);
   lock.lock();
   written_bytes_ += block.size();
   if (!error.empty()) error_ = std::move(error);

@@ -14,6 +14,30 @@
 namespace etude {
 namespace {
 
+// Times of replays are compared over releases: their memory stays the same.
+TEST(RandomFill, TheSameSeedGivesTheSameNumbers) {
+  std::vector<float> floats(3);
+  const auto expect_near = [&](const std::vector<float>& expected) {
+    for (size_t i = 0; i < floats.size(); ++i) EXPECT_NEAR(floats[i], expected[i], 2e-5) << i;
+  };
+  FillFloats(floats, {.kind = MemoryFill::Kind::kNormal, .real = 2}, 1);
+  expect_near({-0.0685347F, -2.58522F, -5.00013F});
+  FillFloats(floats, {.kind = MemoryFill::Kind::kUniform}, 1);
+  expect_near({0.783281F, 0.872891F, 0.985501F});
+  FillFloats(floats, {.kind = MemoryFill::Kind::kConstant}, 1);
+  EXPECT_EQ(floats, (std::vector<float>{1, 1, 1}));
+  std::vector<int64_t> integers(4);
+  FillIntegers(integers, {.kind = MemoryFill::Kind::kIndex, .high = 1000}, nullptr, 1);
+  EXPECT_EQ(integers, (std::vector<int64_t>{566, 745, 971, 444}));
+  FillIntegers(integers, {.kind = MemoryFill::Kind::kIndex, .real = 1.1, .high = 1000}, nullptr, 1);
+  EXPECT_EQ(integers, (std::vector<int64_t>{566, 783, 94, 94}));
+  std::vector<uint8_t> bytes(4);
+  FillBytes(bytes, 1);
+  EXPECT_EQ(bytes, (std::vector<uint8_t>{65, 103, 94, 11}));
+  FillBools(bytes, {.kind = MemoryFill::Kind::kCoin}, 1);
+  EXPECT_EQ(bytes, (std::vector<uint8_t>{1, 1, 0, 1}));
+}
+
 TEST(FillIntegers, IndicesRepeatAsTheFittedLawSays) {
   constexpr uint64_t kSpan = 50'000;
   const MemoryFill fill{

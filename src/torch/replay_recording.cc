@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <torch/headeronly/version.h>
 
+#include "src/base/open_file.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/read_trace.h"
 #include "src/torch/recorder/callback_cost.h"
@@ -51,7 +52,7 @@ class NamelessFile {
   }
 
   // What opens it as long as this lives.
-  std::string path() const { return fmt::format("/proc/self/fd/{}", file_); }
+  std::string path() const { return PathOfOpen(file_); }
   // Writes what is in it to the file `path`.
   Status CopyTo(const std::string& path) const {
     ETUDE_ASSIGN_OR_RETURN(AtomicFile copy, AtomicFile::Create(path));
