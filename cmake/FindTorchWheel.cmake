@@ -50,8 +50,9 @@ target_include_directories(torch_wheel SYSTEM INTERFACE ${TORCH_WHEEL_ROOT}/incl
 # NDEBUG: without it record_function.h asserts a flag that release builds of torch never set.
 target_compile_definitions(torch_wheel INTERFACE NDEBUG _GLIBCXX_USE_CXX11_ABI=1)
 target_link_directories(torch_wheel INTERFACE ${TORCH_WHEEL_ROOT}/lib)
-# --no-as-needed: nothing references libtorch_cuda.so, which libtorch.so brings in.
-target_link_options(torch_wheel INTERFACE "LINKER:--no-as-needed")
+# --no-as-needed: nothing references libtorch_cuda.so, which libtorch.so brings in. What that needs in its turn
+# (cuDNN, NVSHMEM, …) may be found when programs start and not here.
+target_link_options(torch_wheel INTERFACE "LINKER:--no-as-needed" "LINKER:--allow-shlib-undefined")
 target_link_libraries(torch_wheel INTERFACE torch torch_cpu c10)
 if(EXISTS ${TORCH_WHEEL_ROOT}/lib/libtorch_cuda.so)
   target_link_libraries(torch_wheel INTERFACE torch_cuda c10_cuda)
@@ -65,7 +66,7 @@ if(NOT EXISTS ${TORCH_WHEEL_ROOT}/lib/libtorch_cuda.so)
   set(TORCH_WHEEL_WHY_NO_NCCL "PyTorch ${TORCH_WHEEL_VERSION} has no NCCL")
 else()
   file(GLOB torch_packages ${TORCH_WHEEL_ROOT}/../nvidia/*/include)
-  foreach(header IN ITEMS nccl.h cuda_runtime.h crt/host_config.h cublas_v2.h cublasLt.h cusparse.h
+  foreach(header IN ITEMS nccl.h cuda_runtime.h crt/host_config.h nv/target cublas_v2.h cublasLt.h cusparse.h
       cusolverDn.h)
     find_path(torch_header ${header} NO_CACHE HINTS ${torch_packages} $ENV{CUDA_HOME}/include
       $ENV{CUDA_PATH}/include PATHS /usr/local/cuda/include)
