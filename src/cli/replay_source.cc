@@ -17,6 +17,7 @@
 #include "src/report/replay_comparison.h"
 #include "src/trace/rank_set.h"
 #include "src/transform/link.h"
+#include "src/transform/read_job.h"
 
 namespace etude {
 namespace {
@@ -48,15 +49,28 @@ std::optional<int64_t> MedianOf(const std::vector<StepTime>& steps, Get get) {
 // kept from running by others.
 Waiting WaitingOf(const std::vector<StepTime>& steps) {
   const auto times = MedianOf(steps, [](const StepTime& step) { return step.voluntary_switches; });
-  const auto idle = MedianOf(
-      steps, [](const StepTime& step) { return std::optional((step.wall - step.cpu).count); });
+  const auto idle = MedianOf(steps, [](const StepTime& step) {
+    return std::optional((step.host.value_or(step.wall) - step.cpu).count);
+  });
   if (times.value_or(0) <= 0 || idle.value_or(0) <= 0) return {};
   return {.time = Nanos{*idle}, .times = *times};
 }
 
+// How long the host takes for a step that waits for nothing: what the gaps of the recorded step,
+// which recording has stretched, are measured by. Where it runs ahead of a device, it waits in most
+// steps until there is room for more work; the shortest did not.
+std::optional<Nanos> HostTimeOf(const std::vector<StepTime>& steps, const StepTimes& summary) {
+  std::optional<Nanos> shortest;
+  for (const StepTime& step : steps) {
+    if (step.host) shortest = std::min(shortest.value_or(*step.host), *step.host);
+  }
+  if (shortest || !summary.wall) return shortest;
+  return summary.wall->median;
+}
+
 // The trace of a rank, with the operators' recorded times where they can be had.
-Result<Trace> ReadRank(const CaptureFolder& folder, const CaptureRank& rank,
-                       const ReadOptions& options, const RunContext& context) {
+Result<Trace> ReadFromFolder(const CaptureFolder& folder, const CaptureRank& rank,
+                             const ReadOptions& options, const RunContext& context) {
   if (!rank.native.empty()) return ReadTrace(rank.native, options, context);
   if (rank.host.empty()) {
     if (!rank.linked.empty()) return ReadTrace(rank.linked, options, context);
@@ -77,6 +91,18 @@ Result<Trace> ReadRank(const CaptureFolder& folder, const CaptureRank& rank,
     return host;
   }
   return std::move(linked->trace);
+}
+
+// What devices did for the host nodes of the rank's trace. Beside a native capture there is a file
+// of its own that tells it: joined with that, the recorder's time stays in the host's times, which
+// are better without. What is wrong with the file is said by those who read it.
+std::vector<LaunchedWork> LaunchedOf(const Trace& trace, const CaptureRank& rank,
+                                     const ReadOptions& options, const RunContext& context) {
+  if (rank.native.empty() || rank.device.empty()) return FindLaunchedWork(trace);
+  const Result<Trace> both =
+      ReadRank({.rank = {}, .path = rank.native, .device = rank.device, .files = {}}, options,
+               context.Unwarned());
+  return both ? FindLaunchedWork(*both) : std::vector<LaunchedWork>();
 }
 
 // kBadInput if operators of several processes are in the trace, as `merge` makes it: a replay is
@@ -108,6 +134,7 @@ Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> 
     }
     ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadTrace(path, options, context));
     ReplaySource source{.trace = std::move(trace), .files = {path}, .notes = {}, .result_path = {}};
+    source.launched = FindLaunchedWork(source.trace);
     if (const auto composed = CompositionOf(source.trace)) {
       source.threads = composed->threads;
     } else {
@@ -117,18 +144,20 @@ Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> 
   }
   ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path, context));
   ETUDE_ASSIGN_OR_RETURN(const CaptureRank* rank, ChooseRank(folder, wanted_rank));
-  ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadRank(folder, *rank, options, context));
+  ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadFromFolder(folder, *rank, options, context));
   ReplaySource source{.trace = std::move(trace),
                       .rank = folder.known_rank(*rank),
                       .files = rank->files(),
                       .notes = {},
                       .result_path = {}};
+  source.launched = LaunchedOf(source.trace, *rank, options, context);
   if (const JobRank* job = folder.job_rank(*rank); job != nullptr) {
     // Folders that `etude record` did not make are left as they are.
     source.result_path = ReplayFile(folder, *rank);
     const std::vector<StepTime> steps = job->ComparableSteps();
     source.original = SummariseSteps(steps);
     source.original_mix = MeanOfSteps(job->timed_steps);
+    source.host_time = HostTimeOf(steps, source.original);
     source.threads = job->threads;
     source.mmap_threshold = job->mmap_threshold;
     source.compiled_kernels = job->compiled_kernels;
@@ -143,11 +172,12 @@ void FollowProgram(const ReplaySource& source, std::optional<int64_t> threads,
                    ReplayOptions& options) {
   options.threads =
       threads.value_or(std::clamp<int64_t>(source.threads.value_or(1), 1, kThreadsMax));
-  if (source.original.wall) options.original_step = source.original.wall->median;
+  options.original_step = source.host_time;
   options.mmap_threshold = source.mmap_threshold;
   options.compiled_kernels = source.compiled_kernels;
   options.minor_faults = source.minor_faults;
   options.original_waiting = source.waiting;
+  options.launched = &source.launched;
 }
 
 namespace {
@@ -173,7 +203,7 @@ Result<int64_t> JobSize(const CaptureFolder& folder, const RunContext& context) 
   if (folder.ranks.empty()) return size;
   const CaptureRank& first = folder.ranks.front();
   // The rank's own process warns.
-  ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadRank(folder, first, {}, context.Unwarned()));
+  ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadFromFolder(folder, first, {}, context.Unwarned()));
   return std::max(size, JobSize(trace, first.number()));
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/analysis/host_gaps.h"
+#include "src/analysis/launched_work.h"
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/replay/replay_report.h"
@@ -17,17 +18,19 @@ namespace etude {
 // A recorded step and what is known about the program it comes from.
 struct ReplaySource {
   Trace trace;
-  std::optional<int64_t> rank;  // as the folder says
-  StepTimes original;           // of steps like the recorded one
-  StepTimes original_mix;       // of steps of all kinds
+  std::optional<int64_t> rank;     // as the folder says
+  StepTimes original;              // of steps like the recorded one
+  StepTimes original_mix;          // of steps of all kinds
+  std::optional<Nanos> host_time;  // of a step, which waits for no device
   std::optional<int64_t> threads;
   std::optional<int64_t> mmap_threshold;
   std::optional<int64_t> minor_faults;
   bool compiled_kernels = false;
   Waiting waiting;
-  std::vector<std::string> files;  // that the trace was read from
-  std::vector<std::string> notes;  // what was unusual when it was recorded
-  std::string result_path;         // where the report is kept; "" for what is no capture
+  std::vector<LaunchedWork> launched;  // what devices did for which host node
+  std::vector<std::string> files;      // that the trace was read from
+  std::vector<std::string> notes;      // what was unusual when it was recorded
+  std::string result_path;             // where the report is kept; "" for what is no capture
 };
 
 // Opens a trace, or that of a rank of a capture folder, with the operators' recorded times where

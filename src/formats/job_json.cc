@@ -21,12 +21,14 @@ std::optional<StepTime> ParseStep(const JsonMembers& step) {
   const auto cpu = step.Whole("cpu_ns", 0);
   const auto faults = step.Whole("minor_faults", 0);
   const auto switches = step.Whole("voluntary_switches", 0);
+  const auto device = step.Whole("device_ns", 0);
   step.Whole("steps", 1);
   const std::string signature = step.Text("signature").value_or("");
   if (!wall || !cpu) return std::nullopt;
   return StepTime{.signature = signature,
-                  .wall = Nanos{*wall},
+                  .wall = Nanos{device.value_or(*wall)},
                   .cpu = Nanos{*cpu},
+                  .host = device ? std::optional(Nanos{*wall}) : std::nullopt,
                   .minor_faults = faults,
                   .voluntary_switches = switches};
 }

@@ -16,8 +16,9 @@ namespace etude {
 // Time of one step: elapsed, and what the process's threads together spent on processors.
 struct StepTime {
   std::string signature;  // id of the step's signature
-  Nanos wall;
+  Nanos wall;             // of a device where one works: the host runs ahead of it
   Nanos cpu;
+  std::optional<Nanos> host;                  // then, what elapsed on the host
   std::optional<int64_t> minor_faults;        // pages given without reading a disk
   std::optional<int64_t> voluntary_switches;  // how often a thread waited
 };

@@ -56,6 +56,18 @@ TEST_F(JobJsonTest, ReadsWhatIsThere) {
   EXPECT_EQ(rank.notes, std::vector<std::string>{"n"});
 }
 
+// The host runs ahead of a device and waits for room later: its steps are none of the program's.
+TEST_F(JobJsonTest, StepsOnADeviceTakeAsLongAsTheDevice) {
+  const auto job = Read("", R"("timed_steps": [{"wall_ns": 5, "cpu_ns": 4, "device_ns": 7},
+                                               {"wall_ns": 6, "cpu_ns": 4}])");
+  ASSERT_TRUE(job) << job.error().message;
+  const std::vector<StepTime>& steps = job->ranks.at(0).timed_steps;
+  EXPECT_EQ(steps[0].wall, Nanos{7});
+  EXPECT_EQ(steps[0].host, Nanos{5});
+  EXPECT_EQ(steps[1].wall, Nanos{6});
+  EXPECT_EQ(steps[1].host, std::nullopt);
+}
+
 TEST_F(JobJsonTest, WhatIsAbsentOrNullIsUnknown) {
   const auto job = Read(R"("world_size": null, )", R"("threads": null, "recorded_step": null)");
   ASSERT_TRUE(job) << job.error().message;

@@ -1,7 +1,6 @@
 #include "src/replay/operator_selection.h"
 
 #include <algorithm>
-#include <unordered_set>
 #include <utility>
 
 namespace etude {
@@ -55,15 +54,15 @@ bool OperatorSelection::RunBeside(NodeId caller, NodeId part) {
   return true;
 }
 
-int64_t OperatorSelection::replayed_count() const {
-  std::unordered_set<NodeId> incomplete;
-  const std::unordered_set<NodeId> tops(top_.begin(), top_.end());
+std::unordered_set<NodeId> OperatorSelection::ReplayedTop() const {
+  std::unordered_set<NodeId> replayed(top_.begin(), top_.end());
+  const std::unordered_set<NodeId> tops = replayed;
   for (const Skipped& skipped : skipped_) {
     NodeId node = skipped.node;
     while (node && !tops.contains(node)) node = step_.enclosing_operator(step_.position(node));
-    if (node) incomplete.insert(node);
+    if (node) replayed.erase(node);
   }
-  return static_cast<int64_t>(top_.size() - incomplete.size());
+  return replayed;
 }
 
 }  // namespace etude

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "src/analysis/data_flow.h"
@@ -49,7 +50,7 @@ class OperatorSelection {
   };
   const std::vector<Beside>& beside() const { return beside_; }
   // Top-level operators of which every part is in the selection.
-  int64_t replayed_count() const;
+  std::unordered_set<NodeId> ReplayedTop() const;
 
  private:
   bool PartsCover(NodeId node, std::span<const NodeId> parts) const;

@@ -74,6 +74,12 @@ bool IsRunningSum(std::string_view op) {
   return std::ranges::find(kRunningSums, op) != kRunningSums.end();
 }
 
+// Operators whose result is the sum or difference of their first two arguments.
+constexpr auto kSums =
+    std::to_array<std::string_view>({"aten::add", "aten::add_", "aten::sub", "aten::sub_"});
+
+bool IsSum(std::string_view op) { return std::ranges::find(kSums, op) != kSums.end(); }
+
 // Operators whose result is positive if these arguments are: all of the same type, or the first, to
 // which others are added.
 struct SignKeeper {
@@ -307,6 +313,7 @@ class Inference {
     if (!step_.is_operator(step_.position(node))) return false;
     const std::string_view op = BaseOperatorName(SchemaOf(trace_, node));
     if (IsRunningSum(op)) return CarryToSteps(node);
+    if (IsSum(op) && CarryToTerms(node)) return true;
     const auto keeper = std::ranges::find(kSignKeepers, op, &SignKeeper::op);
     if (keeper != kSignKeepers.end()) return CarrySign(node, keeper->by_first);
     if (!IsMover(op)) return false;
@@ -363,6 +370,27 @@ class Inference {
     if (!IsInteger(DTypeOf(trace_, trace_.tensor(terms[0].tensor)))) return false;
     rule.kind = Kind::kSteps;
     return Add(terms[0].version, rule);
+  }
+
+  // A sum of integers is in range where the larger term is and the other is nothing: positions of
+  // words and where they begin, for example.
+  bool CarryToTerms(NodeId node) {
+    const auto sums = flow_.outputs(node);
+    const auto terms = flow_.inputs(node);
+    if (sums.empty() || terms.size() < 2 || !sums[0].version) return false;
+    FillRule rule = rules_[sums[0].version.index()];
+    if (rule.kind != Kind::kIndex && rule.kind != Kind::kOffsets) return false;
+    rule.recorded = nullptr;
+    const auto elements = [&](size_t term) { return trace_.tensor(terms[term].tensor).numel; };
+    const size_t large = elements(0) >= elements(1) ? 0 : 1;
+    bool changed = false;
+    for (const size_t term : {size_t{0}, size_t{1}}) {
+      const StorageVersion version = terms[term].version;
+      if (!version || version == sums[0].version) continue;
+      if (!IsInteger(DTypeOf(trace_, trace_.tensor(terms[term].tensor)))) continue;
+      changed |= Add(version, term == large ? rule : FillRule{Kind::kConstant, 0, 0});
+    }
+    return changed;
   }
 
   // The first result; it may be a list (chunk).

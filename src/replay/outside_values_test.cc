@@ -28,6 +28,19 @@ TEST(FillRules, AnIndexIsValidWhereItComesFrom) {
   EXPECT_EQ(rules[flow.Read(add, 0).index()].kind, FillRule::Kind::kDefault);
 }
 
+TEST(FillRules, OfASumThatIsAnIndexOneTermIsValidAndTheOtherNothing) {
+  MadeUpStep made;
+  const uint64_t sum = made.Op("aten::add.Tensor(Tensor self, Tensor other) -> Tensor",
+                               {kInteger, kInteger + 1}, {kInteger + 2});
+  made.Op("aten::embedding(Tensor weight, Tensor indices) -> Tensor", {10, kInteger + 2}, {20});
+  const Flow flow(made);
+  const std::vector<FillRule> rules = InferFillRules(flow.step, flow.flow);
+  const FillRule below_four = {FillRule::Kind::kIndex, 0, 4};
+  const FillRule nothing = {FillRule::Kind::kConstant, 0, 0};
+  EXPECT_EQ(rules[flow.Read(sum, 0).index()], below_four);
+  EXPECT_EQ(rules[flow.Read(sum, 1).index()], nothing);
+}
+
 TEST(FillRules, WhatARootIsTakenOfIsMadeOfWhatIsPositive) {
   MadeUpStep made;
   const std::string div = "aten::div.Tensor(Tensor self, Tensor other) -> Tensor";

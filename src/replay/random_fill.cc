@@ -14,12 +14,10 @@
 namespace etude {
 namespace {
 
-constexpr size_t kBlock = 65521;  // prime, so that rows of usual lengths differ
-
 // Fills `out` with `make()` and, past a block, with copies of the first block.
 template <typename Make>
 void FillRepeating(std::span<float> out, Make make) {
-  const size_t first = std::min(out.size(), kBlock);
+  const size_t first = std::min(out.size(), kRepeatedFloats);
   for (size_t i = 0; i < first; ++i) out[i] = make();
   for (size_t done = first; done < out.size();) {
     const size_t count = std::min(done, out.size() - done);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -8,8 +9,11 @@
 
 namespace etude {
 
-// Floats: normal, uniform, or a single 1. Long spans repeat a block of a prime number of values,
-// which is as good for timing and as quick as a copy.
+// After so many, floats are filled with the same again: as good for timing and as quick as a copy.
+// Prime, so that rows of usual lengths differ.
+inline constexpr size_t kRepeatedFloats = 65521;
+
+// Floats: normal, uniform, or a single 1.
 void FillFloats(std::span<float> out, const MemoryFill& fill, uint64_t seed);
 // `recorded`: the elements that the program had there, of kSteps their sums, which are taken as
 // they are. Null, or of another length: ignored.

@@ -271,6 +271,10 @@ std::string CoverageText(const ReplayReport& report) {
       FormatCount(static_cast<uint64_t>(report.operators)), FormatShare(report.coverage()),
       report.time_coverage ? FormatShare(*report.time_coverage) : "unknown",
       KernelsText(report.kernels));
+  if (report.device_time && report.device_coverage) {
+    text += fmt::format("device work replayed: {} of {} a step\n",
+                        FormatShare(*report.device_coverage), FormatTime(*report.device_time));
+  }
   if (const auto all = TimeDifference(report.operator_times)) {
     text += fmt::format("times of operators differ by {} of all", FormatShare(*all));
     for (const Phase phase : kPhases) {
@@ -385,7 +389,9 @@ std::string ReplayReportJson(const ReplayReport& report) {
   json["operators"] = {{"total", report.operators},
                        {"replayed", report.operators_replayed},
                        {"calls", report.calls}};
-  json["coverage"] = {{"ops", report.coverage()}, {"time", OrNull(report.time_coverage)}};
+  json["coverage"] = {{"ops", report.coverage()},
+                      {"time", OrNull(report.time_coverage)},
+                      {"device_time", OrNull(report.device_coverage)}};
   Json skipped = Json::array();
   for (const SkippedOperators& row : report.skipped) {
     skipped.push_back({{"op", row.op},

@@ -99,6 +99,10 @@ struct ReplayReport {
   int64_t operators = 0;
   int64_t operators_replayed = 0;
   std::optional<double> time_coverage;
+  // The time of what devices did in the recorded step, and the share of it that operators which ran
+  // had launched; nullopt where no device's work was recorded.
+  std::optional<Nanos> device_time;
+  std::optional<double> device_coverage;
   std::vector<SkippedOperators> skipped;
   std::vector<NamedCount> untimed;  // topmost, of unknown recorded time, where others' is known
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/zeros.h>
@@ -53,15 +54,40 @@ at::Tensor WholeOf(const c10::Storage& storage, c10::ScalarType type) {
 }
 at::Tensor BytesOf(const c10::Storage& storage) { return WholeOf(storage, c10::kByte); }
 
+constexpr uint64_t kPrime = 0x9E3779B185EBCA87ULL;
+
+// A number that changes with a device's memory, which stays there: sums of its 64-bit words, each
+// times an odd number that its place gives, of one piece after the other. Of whole words; throws
+// what the device throws.
+uint64_t WordsChecksum(const c10::Storage& storage) {
+  constexpr int64_t kPiece = 1 << 22;
+  const at::Tensor words = WholeOf(storage, c10::kLong);
+  const int64_t count = words.numel();
+  const at::Tensor odd = at::arange(1, 2 * std::min(kPiece, count) + 1, 2, words.options());
+  uint64_t sum = 0;
+  for (int64_t begin = 0; begin < count; begin += kPiece) {
+    const int64_t length = std::min(kPiece, count - begin);
+    const at::Tensor piece = words.narrow(0, begin, length) * odd.narrow(0, 0, length);
+    sum = (std::rotl(sum, 29) ^ static_cast<uint64_t>(piece.sum().item<int64_t>())) * kPrime;
+  }
+  return sum;
+}
+
 // A number that changes with the content: four multiplicative hashes side by side, so that it runs
 // as fast as memory can be read.
 Result<uint64_t> Checksum(const c10::Storage& storage) {
-  constexpr uint64_t kPrime = 0x9E3779B185EBCA87ULL;
   try {
-    const at::Tensor bytes = BytesOf(storage).cpu();
+    constexpr auto kWord = static_cast<int64_t>(sizeof(int64_t));
+    at::Tensor bytes = BytesOf(storage);
+    uint64_t on_device = 0;
+    if (!storage.device().is_cpu()) {
+      const int64_t whole = bytes.numel() / kWord * kWord;
+      if (whole > 0) on_device = WordsChecksum(storage);
+      bytes = bytes.narrow(0, whole, bytes.numel() - whole).cpu();
+    }
     const auto* data = static_cast<const uint8_t*>(bytes.const_data_ptr());
     const auto size = static_cast<size_t>(bytes.numel());
-    uint64_t lanes[4] = {1, 2, 3, 4};
+    uint64_t lanes[4] = {1 ^ on_device, 2, 3, 4};
     size_t i = 0;
     for (; i + sizeof lanes <= size; i += sizeof lanes) {
       uint64_t words[4];
@@ -76,15 +102,13 @@ Result<uint64_t> Checksum(const c10::Storage& storage) {
   }
 }
 
-// Values for `tensor`, a contiguous one of the whole storage on the CPU, which is seen as one of
-// `sizes`.
-void FillTensor(const at::Tensor& tensor, const FillRule& rule, std::span<const int64_t> sizes,
-                uint64_t seed) {
+// Values for `tensor`, a contiguous one on the CPU.
+void FillTensor(const at::Tensor& tensor, const MemoryFill& fill,
+                const std::vector<int64_t>* recorded, uint64_t seed) {
   const auto count = static_cast<size_t>(tensor.numel());
   if (count == 0) return;
   const c10::ScalarType type = tensor.scalar_type();
   const FilledElement element = FilledElementOf(type);
-  const MemoryFill fill = FillBy(rule, element, tensor.numel(), sizes);
   if (element == FilledElement::kBool) {
     FillBools({static_cast<uint8_t*>(tensor.data_ptr()), count}, fill, seed);
     return;
@@ -101,22 +125,36 @@ void FillTensor(const at::Tensor& tensor, const FillRule& rule, std::span<const 
   if (is_float) {
     FillFloats({static_cast<float*>(numbers.data_ptr()), count}, fill, seed);
   } else {
-    FillIntegers({static_cast<int64_t*>(numbers.data_ptr()), count}, fill, rule.recorded.get(),
-                 seed);
+    FillIntegers({static_cast<int64_t*>(numbers.data_ptr()), count}, fill, recorded, seed);
   }
   if (type != made) tensor.copy_(numbers);
 }
 
+// The same for one on a device. They are made here; floats as many as do not repeat.
+void FillOnDevice(const at::Tensor& tensor, const MemoryFill& fill,
+                  const std::vector<int64_t>* recorded, uint64_t seed) {
+  const int64_t count = tensor.numel();
+  const bool repeats = FilledElementOf(tensor.scalar_type()) == FilledElement::kFloat;
+  const int64_t made = repeats ? std::min(count, static_cast<int64_t>(kRepeatedFloats)) : count;
+  const at::Tensor host = at::empty({made}, c10::TensorOptions().dtype(tensor.scalar_type()));
+  FillTensor(host, fill, recorded, seed);
+  tensor.narrow(0, 0, made).copy_(host);
+  for (int64_t done = made; done < count;) {
+    const int64_t more = std::min(done, count - done);
+    tensor.narrow(0, done, more).copy_(tensor.narrow(0, 0, more));
+    done += more;
+  }
+}
+
 template <typename Test>
 int CountTensorsWith(const at::Tensor& tensor, Test test) {
-  if (tensor.scalar_type() != c10::kFloat || !tensor.device().is_cpu()) return 0;
+  if (tensor.scalar_type() != c10::kFloat || tensor.numel() == 0) return 0;
   constexpr int64_t kSample = 65536;
-  const auto* values = static_cast<const float*>(tensor.const_data_ptr());
   const int64_t stride = std::max<int64_t>(1, tensor.numel() / kSample);
-  for (int64_t i = 0; i < tensor.numel(); i += stride) {
-    if (test(values[i])) return 1;
-  }
-  return 0;
+  const int64_t count = (tensor.numel() - 1) / stride + 1;
+  const at::Tensor sample = tensor.as_strided({count}, {stride}).cpu().contiguous();
+  const auto* values = static_cast<const float*>(sample.const_data_ptr());
+  return std::any_of(values, values + count, test) ? 1 : 0;
 }
 
 // A Python number as a tensor, of memory of its own: addresses of such numbers mean nothing, and
@@ -221,12 +259,11 @@ Status OutsideMemory::Provide(const ReplayPlan& plan, const OutsideStorage& want
 Status OutsideMemory::Fill(Block& block) {
   const at::Tensor& form = block.tensors.front();
   try {
-    const bool on_cpu = block.storage.device().is_cpu();
     const at::Tensor whole = WholeOf(block.storage, form.scalar_type());
-    const at::Tensor host =
-        on_cpu ? whole : at::empty({whole.numel()}, c10::TensorOptions().dtype(form.scalar_type()));
-    FillTensor(host, block.rule, form.sizes(), block.seed);
-    if (!on_cpu) whole.copy_(host);
+    const MemoryFill fill =
+        FillBy(block.rule, FilledElementOf(form.scalar_type()), whole.numel(), form.sizes());
+    const auto fill_with = block.storage.device().is_cpu() ? FillTensor : FillOnDevice;
+    fill_with(whole, fill, block.rule.recorded.get(), block.seed);
   } catch (const std::exception& error) {
     return Unavailable("filling a tensor: " + FirstLine(error.what()));
   }
@@ -234,6 +271,7 @@ Status OutsideMemory::Fill(Block& block) {
 }
 
 Status OutsideMemory::KeepOriginal(Block& block) {
+  if (KeepOnDevice(block)) return {};
   try {
     const at::Tensor bytes = BytesOf(block.storage).cpu();
     const auto size = static_cast<size_t>(bytes.numel());
@@ -243,6 +281,33 @@ Status OutsideMemory::KeepOriginal(Block& block) {
   } catch (const std::exception& error) {
     return Unavailable("copying memory: " + FirstLine(error.what()));
   }
+}
+
+// False if there is no device that would have room.
+bool OutsideMemory::KeepOnDevice(Block& block) {
+  if (!may_keep_on_device_ || block.storage.device().is_cpu()) return false;
+  try {
+    block.on_device = BytesOf(block.storage).clone();
+  } catch (const std::exception&) {
+    may_keep_on_device_ = false;
+  }
+  return may_keep_on_device_;
+}
+
+Status OutsideMemory::BringOriginalsHere() {
+  may_keep_on_device_ = false;
+  for (auto& [version, block] : blocks_) {
+    if (!block.on_device.defined()) continue;
+    ETUDE_RETURN_IF_ERROR(Restore(block));
+    block.on_device.reset();
+    ETUDE_RETURN_IF_ERROR(KeepOriginal(block));
+  }
+  return {};
+}
+
+bool OutsideMemory::keeps_on_device() const {
+  return std::ranges::any_of(blocks_,
+                             [](const auto& one) { return one.second.on_device.defined(); });
 }
 
 int64_t OutsideMemory::copied_bytes() const {
@@ -287,14 +352,18 @@ Status OutsideMemory::Refill(std::span<const StorageVersion> changed) {
 }
 
 Status OutsideMemory::Restore() {
+  for (auto& [version, block] : blocks_) ETUDE_RETURN_IF_ERROR(Restore(block));
+  return {};
+}
+
+Status OutsideMemory::Restore(Block& block) {
   try {
-    for (auto& [version, block] : blocks_) {
-      const auto original = block.original.bytes();
-      if (original.empty()) continue;
-      if (block.storage.device().is_cpu()) {
-        std::memcpy(block.storage.mutable_data(), original.data(), original.size());
-        continue;
-      }
+    const auto original = block.original.bytes();
+    if (block.on_device.defined()) {
+      BytesOf(block.storage).copy_(block.on_device);
+    } else if (!original.empty() && block.storage.device().is_cpu()) {
+      std::memcpy(block.storage.mutable_data(), original.data(), original.size());
+    } else if (!original.empty()) {
       const at::Tensor host = at::empty({static_cast<int64_t>(original.size())},
                                         c10::TensorOptions().dtype(c10::kByte));
       std::memcpy(host.data_ptr(), original.data(), original.size());

@@ -74,14 +74,18 @@ class OutsideMemory {
   // Says what each step changes: `Restore` gives it the values again that it has now, or that it
   // will be made with.
   Status KeepOriginals(std::span<const StorageVersion> changed);
+  // Copies stay on the device where it has room.
   Status Restore();
+  // Makes room on the device: its copies are kept in the host's memory from now on.
+  Status BringOriginalsHere();
+  bool keeps_on_device() const;
   // Gives memory the values again that it was made with, without a copy of them.
   Status Refill(std::span<const StorageVersion> changed);
 
   // Whether a step changes it.
   bool is_restored(StorageVersion version) const { return restored_.contains(version); }
   int64_t bytes() const { return bytes_; }
-  // Of the copies that Restore needs.
+  // Of the copies in the host's memory that Restore needs.
   int64_t copied_bytes() const;
   // Tensors of floats of which a sample holds numbers that are not finite, or denormal.
   int CountNonFinite() const;
@@ -95,11 +99,15 @@ class OutsideMemory {
     uint64_t seed = 0;
     int64_t bytes = 0;
     uint64_t checksum = 0;  // of what it held when that was noted
-    OffHeapBytes original;  // what it was made with; empty: no step changes it
+    // What it was made with, in one of both; in none: no step changes it.
+    OffHeapBytes original;
+    at::Tensor on_device;
   };
 
   Status Fill(Block& block);
-  static Status KeepOriginal(Block& block);
+  Status KeepOriginal(Block& block);
+  bool KeepOnDevice(Block& block);
+  static Status Restore(Block& block);
 
   const Trace& trace_;
   const DeviceMap& devices_;
@@ -107,6 +115,7 @@ class OutsideMemory {
   std::unordered_map<StorageVersion, Block> blocks_;
   std::unordered_set<StorageVersion> restored_;
   int64_t bytes_ = 0;
+  bool may_keep_on_device_ = true;
 };
 
 // A tensor like the recorded one, for a result that could not be computed: zeros.

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -83,7 +86,48 @@ std::optional<Nanos> TimeOfAll(const ReplayedStep& step) {
   return total;
 }
 
-void DescribeSkipped(const ReplayedStep& step, ReplayReport& report) {
+// Whether a node is one of `outer` or inside of one.
+bool IsIn(const RecordedStep& step, NodeId node, std::span<const NodeId> outer) {
+  const uint32_t position = step.position(node);
+  return std::ranges::any_of(outer, [&](NodeId one) {
+    const uint32_t begin = step.position(one);
+    return begin <= position && position <= step.last_inside(begin);
+  });
+}
+
+// What devices did in the step, by what is known of who launched it.
+struct DeviceWork {
+  Nanos all;
+  Nanos replayed;
+  std::vector<NodeId> without_operator;  // host nodes that launched work of their own
+};
+
+DeviceWork FindDeviceWork(const ReplayedStep& step) {
+  DeviceWork found;
+  if (step.options().launched == nullptr || !step.options().only.empty()) return found;
+  const RecordedStep& recorded = step.recorded();
+  std::unordered_map<uint64_t, NodeId> by_id;
+  for (const NodeId node : recorded.nodes()) by_id.emplace(step.trace().source_id(node), node);
+  const auto& running = step.selection().nodes();
+  const std::unordered_set<NodeId> runs(running.begin(), running.end());
+  for (const LaunchedWork& work : *step.options().launched) {
+    const auto host = by_id.find(work.host);
+    if (host == by_id.end()) continue;
+    found.all = found.all + work.time;
+    const bool is_operator = recorded.is_operator(recorded.position(host->second));
+    NodeId op =
+        is_operator ? host->second : recorded.enclosing_operator(recorded.position(host->second));
+    if (!op && !IsIn(recorded, host->second, step.compiled_code())) {
+      found.without_operator.push_back(host->second);
+    }
+    // Of what was taken apart only what its parts launched runs.
+    while (op && !runs.contains(op)) op = recorded.enclosing_operator(recorded.position(op));
+    if (op) found.replayed = found.replayed + work.time;
+  }
+  return found;
+}
+
+void DescribeSkipped(const ReplayedStep& step, const DeviceWork& devices, ReplayReport& report) {
   const Trace& trace = step.trace();
   const std::optional<Nanos> total = TimeOfAll(step);
   std::map<std::pair<std::string, std::string>, SkippedOperators> rows;
@@ -95,9 +139,8 @@ void DescribeSkipped(const ReplayedStep& step, ReplayReport& report) {
     row.schema = SchemaOf(trace, node);
     if (row.reason.empty()) row.reason = reason;
     ++row.count;
-    if (!total) return;
-    const double share =
-        static_cast<double>(duration.value_or(Nanos{}).count) / static_cast<double>(total->count);
+    if (!total || !duration) return;
+    const double share = static_cast<double>(duration->count) / static_cast<double>(total->count);
     row.time_share = row.time_share.value_or(0) + share;
     skipped_share += share;
   };
@@ -109,6 +152,12 @@ void DescribeSkipped(const ReplayedStep& step, ReplayReport& report) {
     add(CompiledCode(trace.name(node)), node,
         "compiled code: what it runs besides operators is not in the trace",
         OwnDuration(step, node));
+  }
+  for (const NodeId node : devices.without_operator) {
+    add(trace.name(node), node,
+        "device work that no operator launched, as of a CUDA graph or a kernel of the program's "
+        "own",
+        std::nullopt);
   }
   for (auto& [key, row] : rows) report.skipped.push_back(std::move(row));
   if (total) report.time_coverage = std::max(0.0, 1.0 - skipped_share);
@@ -150,8 +199,15 @@ void DescribeReplay(const ReplayedStep& step, ReplayReport& report) {
   report.rank = trace.info().rank;
   report.threads = static_cast<int>(options.threads);
   report.seed = options.seed;
-  report.operators = static_cast<int64_t>(selection.top().size() + step.compiled_code().size());
-  report.operators_replayed = selection.replayed_count();
+  const DeviceWork devices = FindDeviceWork(step);
+  report.operators = static_cast<int64_t>(selection.top().size() + step.compiled_code().size() +
+                                          devices.without_operator.size());
+  if (devices.all > Nanos{}) {
+    report.device_time = devices.all;
+    report.device_coverage =
+        static_cast<double>(devices.replayed.count) / static_cast<double>(devices.all.count);
+  }
+  report.operators_replayed = static_cast<int64_t>(selection.ReplayedTop().size());
   report.calls = static_cast<int64_t>(step.plan().ops.size());
   report.part = {.label = options.label, .only = options.only, .skip = options.skip};
   report.stats = trace.stats();
@@ -161,7 +217,7 @@ void DescribeReplay(const ReplayedStep& step, ReplayReport& report) {
   report.outside_bytes = step.memory().bytes();
   report.copied_bytes = step.memory().copied_bytes();
   report.peak_bytes = step.plan().peak_bytes;
-  DescribeSkipped(step, report);
+  DescribeSkipped(step, devices, report);
   report.untimed = Untimed(step);
   report.emulated = CountEmulated(step);
   OperatorCounts replaced;

@@ -102,4 +102,13 @@ void Synchronize(const std::string& device) {
   }
 }
 
+bool IsAlive(const std::string& device) {
+  try {
+    Synchronize(device);
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
 }  // namespace etude

@@ -39,5 +39,7 @@ void SeedDevice(const std::string& device, uint64_t seed);
 
 // Waits until the device has done all that it was given.
 void Synchronize(const std::string& device);
+// Whether a device still works for this process: an assertion that fails in a kernel ends that.
+bool IsAlive(const std::string& device);
 
 }  // namespace etude

@@ -8,6 +8,7 @@
 
 #include "src/analysis/comm_model.h"
 #include "src/analysis/host_gaps.h"
+#include "src/analysis/launched_work.h"
 #include "src/base/units.h"
 #include "src/replay/calibration.h"
 #include "src/torch/rank_group.h"
@@ -41,8 +42,8 @@ struct ReplayOptions {
   // it is.
   std::optional<TimeScale> scale;
   CommModel comm;
-  // Wall time of the step without recording. Recorded gaps are shortened by what recording made the
-  // step longer; nullopt: they are taken as they are.
+  // What the host took for the step without recording. Recorded gaps are shortened by what
+  // recording made the step longer; nullopt: they are taken as they are.
   std::optional<Nanos> original_step;
   // What of that the program waited, which is no time of the processor.
   Waiting original_waiting;
@@ -50,6 +51,8 @@ struct ReplayOptions {
   std::optional<int64_t> mmap_threshold;
   // Page faults of a step of the program, which the replay is to have; nullopt: as its heap has it.
   std::optional<int64_t> minor_faults;
+  // What devices did for which host node of the trace; null: not known. Not owned.
+  const std::vector<LaunchedWork>* launched = nullptr;
   // What trying out the step has found earlier; null: it is tried out. Not owned.
   const Calibration* calibration = nullptr;
 };

@@ -19,6 +19,15 @@ namespace {
 
 constexpr std::string_view kAskedFor = "asked for by --skip";
 
+// Whether what the operator called is the same operator: what it changes before, element types
+// under autocast for example, is a program's and not its own.
+bool CallsItself(const RecordedStep& step, NodeId node) {
+  const Trace& trace = step.trace();
+  return std::ranges::any_of(step.OperatorsBelow(node), [&](NodeId part) {
+    return trace.op_schema(part) == trace.op_schema(node);
+  });
+}
+
 }  // namespace
 
 ReplayedStep::ReplayedStep(const Trace& trace, ReplayOptions options, const RunContext& context,
@@ -100,10 +109,11 @@ Status ReplayedStep::Bind(NodeId node) {
   return {};
 }
 
-// Whether the parts of `node` do all that it does: it is made of operators only, or unknown here.
+// Whether the parts of `node` do all that it does: it is made of operators only, has changed its
+// arguments and called itself, or is unknown here.
 bool ReplayedStep::ConsistsOfParts(NodeId node) {
   const auto found = bound_.find(node);
-  if (found != bound_.end()) return found->second.is_composite();
+  if (found != bound_.end()) return found->second.is_composite() || CallsItself(step_, node);
   return !binder_.IsRegistered(node) &&
          ReasonNotToRun(FullOperatorName(SchemaOf(trace_, node))).empty();
 }

@@ -12,6 +12,7 @@
 #include "src/analysis/time_summary.h"
 #include "src/base/process_usage.h"
 #include "src/torch/comm_calls.h"
+#include "src/torch/device_clock.h"
 #include "src/torch/heap_faults.h"
 #include "src/torch/program_heap.h"
 #include "src/torch/recorded_replay.h"
@@ -69,7 +70,7 @@ class Replayer::Impl {
     report_.setup = CpuTimeWithChildren() - begin - report_.trial - step_.fill_time();
     const Nanos first_begin = CpuTimeWithChildren();
     const Nanos filled = step_.fill_time();
-    ETUDE_RETURN_IF_ERROR(RunFirstStep());
+    ETUDE_RETURN_IF_ERROR(RunFirstStepWithRoom());
     if (const auto threshold = step_.options().mmap_threshold) RaiseMapThreshold(*threshold);
     report_.first_step = CpuTimeWithChildren() - first_begin - (step_.fill_time() - filled);
     report_.fill = step_.fill_time();
@@ -83,34 +84,7 @@ class Replayer::Impl {
 
   Result<StepSample> RunStep(GapMode mode) {
     ETUDE_RETURN_IF_ERROR(BeginStep());
-    PeakResident peak;
-    peak.Begin();
-    const ProcessCounts counts = ProcessCounts::Now();
-    const Nanos cpu = CpuTime();
-    const Nanos wall = MonotonicTime();
-    heap_faults_.BeforeStep();
-    PassedGaps gaps;
-    if (pace_) {
-      const HostGaps* recorded = mode == GapMode::kRecorded ? &gaps_->gaps : nullptr;
-      ETUDE_RETURN_IF_ERROR(
-          Explained(step_.runner().RunStretched(coerce_, *pace_, recorded, gaps)));
-    } else if (mode == GapMode::kRecorded) {
-      ETUDE_RETURN_IF_ERROR(Explained(step_.runner().RunWithGaps(coerce_, gaps_->gaps, gaps)));
-    } else {
-      ETUDE_RETURN_IF_ERROR(Explained(step_.runner().Run(coerce_)));
-    }
-    ETUDE_RETURN_IF_ERROR(Explained(step_.runner().Finish()));
-    const Nanos wall_end = MonotonicTime();
-    const Nanos cpu_end = CpuTime();
-    const ProcessCounts counts_end = ProcessCounts::Now();
-    heap_faults_.AfterStep((counts_end - counts).minor_faults);
-    report_.given_back_bytes = heap_faults_.given_back();
-    return StepSample{.wall = Unstretched(wall_end - wall),
-                      .cpu = cpu_end - cpu,
-                      .gaps = gaps,
-                      .counts = counts_end - counts,
-                      .resident = ResidentBytes(),
-                      .peak_resident = peak.bytes()};
+    return TimeStep(mode, [this] { return Explained(step_.runner().Finish()); });
   }
 
   // Warms up and times the step, then records it as the original was recorded.
@@ -122,13 +96,8 @@ class Replayer::Impl {
                        static_cast<uint64_t>(options.warmup));
       ETUDE_RETURN_IF_ERROR(RunStep(options.gaps));
     }
-    std::vector<StepSample> samples;
-    for (int64_t i = 0; i < options.iterations; ++i) {
-      ETUDE_ASSIGN_OR_RETURN(const StepSample sample, RunStep(options.gaps));
-      samples.push_back(sample);
-      context.Progress("timed steps", static_cast<uint64_t>(i + 1),
-                       static_cast<uint64_t>(options.iterations));
-    }
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<StepSample> samples,
+                           RunSteps(options.iterations, options.gaps));
     ETUDE_RETURN_IF_ERROR(FindKernels());
     report_.non_finite = step_.memory().CountNonFinite();
     report_.denormal = step_.memory().CountDenormal();
@@ -156,6 +125,75 @@ class Replayer::Impl {
   const ReplayReport& report() const { return report_; }
 
  private:
+  // A step whose beginning is over; `finish` is part of it.
+  template <typename Finish>
+  Result<StepSample> TimeStep(GapMode mode, Finish finish) {
+    PeakResident peak;
+    peak.Begin();
+    const ProcessCounts counts = ProcessCounts::Now();
+    const Nanos cpu = CpuTime();
+    const Nanos wall = MonotonicTime();
+    heap_faults_.BeforeStep();
+    PassedGaps gaps;
+    if (pace_) {
+      const HostGaps* recorded = mode == GapMode::kRecorded ? &gaps_->gaps : nullptr;
+      ETUDE_RETURN_IF_ERROR(
+          Explained(step_.runner().RunStretched(coerce_, *pace_, recorded, gaps)));
+    } else if (mode == GapMode::kRecorded) {
+      ETUDE_RETURN_IF_ERROR(Explained(step_.runner().RunWithGaps(coerce_, gaps_->gaps, gaps)));
+    } else {
+      ETUDE_RETURN_IF_ERROR(Explained(step_.runner().Run(coerce_)));
+    }
+    ETUDE_RETURN_IF_ERROR(finish());
+    const Nanos wall_end = MonotonicTime();
+    const Nanos cpu_end = CpuTime();
+    const ProcessCounts counts_end = ProcessCounts::Now();
+    heap_faults_.AfterStep((counts_end - counts).minor_faults);
+    report_.given_back_bytes = heap_faults_.given_back();
+    return StepSample{.wall = Unstretched(wall_end - wall),
+                      .cpu = cpu_end - cpu,
+                      .gaps = gaps,
+                      .counts = counts_end - counts,
+                      .resident = ResidentBytes(),
+                      .peak_resident = peak.bytes()};
+  }
+
+  // Whether the host begins the next step while a device works at the last, as a program does. Not
+  // with other ranks, of which one that has stopped is found where the device is waited for.
+  bool RunsAhead() const {
+    return (group() == nullptr || group()->is_alone()) &&
+           DeviceClock::Works(c10::Device(step_.devices().target()));
+  }
+
+  // So many timed steps.
+  Result<std::vector<StepSample>> RunSteps(int64_t count, GapMode mode) {
+    const bool runs_ahead = RunsAhead();
+    DeviceClock clock(c10::Device(step_.devices().target()));
+    std::vector<StepSample> samples;
+    for (int64_t i = 0; i < count; ++i) {
+      ETUDE_ASSIGN_OR_RETURN(const StepSample sample,
+                             runs_ahead ? RunAhead(mode, clock) : RunStep(mode));
+      samples.push_back(sample);
+      step_.context().Progress("timed steps", static_cast<uint64_t>(i + 1),
+                               static_cast<uint64_t>(count));
+    }
+    if (!runs_ahead) return samples;
+    ETUDE_RETURN_IF_ERROR(Explained(step_.runner().Finish()));
+    const std::vector<Nanos> times = clock.Times();
+    for (size_t i = 0; i < samples.size(); ++i) samples[i].wall = times[i];
+    return samples;
+  }
+
+  // A step that is given to the device; how long it takes, the clock will know.
+  Result<StepSample> RunAhead(GapMode mode, DeviceClock& clock) {
+    ETUDE_RETURN_IF_ERROR(BeginStep());
+    clock.Begin();
+    return TimeStep(mode, [&] {
+      clock.End();
+      return Status();
+    });
+  }
+
   RankGroup* group() const { return step_.options().group; }
 
   // Of an emulated machine only the wall time means something.
@@ -178,11 +216,8 @@ class Replayer::Impl {
     // Other ranks run these steps, too.
     if (!gaps_ && group() == nullptr) return {};
     const GapMode other = passed || !gaps_ ? GapMode::kNone : GapMode::kRecorded;
-    std::vector<StepSample> samples;
-    for (int64_t i = 0; i < (options.iterations + 1) / 2; ++i) {
-      ETUDE_ASSIGN_OR_RETURN(const StepSample sample, RunStep(other));
-      samples.push_back(sample);
-    }
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<StepSample> samples,
+                           RunSteps((options.iterations + 1) / 2, other));
     if (gaps_) (passed ? report.without_gaps : report.with_gaps) = Summarised(samples);
     return {};
   }
@@ -211,6 +246,16 @@ class Replayer::Impl {
     return tl::unexpected<Error>(group()->Explain(std::move(done).error()));
   }
   Status MeetRanks() { return group() == nullptr ? Status() : group()->Meet(); }
+
+  // Copies of memory on a device may have taken the room that the step needs: then it runs again
+  // without them. With other ranks it does not, who would run one step more.
+  Status RunFirstStepWithRoom() {
+    Status done = RunFirstStep();
+    if (done || group() != nullptr || !step_.memory().keeps_on_device()) return done;
+    step_.runner().Clear();
+    ETUDE_RETURN_IF_ERROR(step_.memory().BringOriginalsHere());
+    return RunFirstStep();
+  }
 
   // Runs the step for the first time. As in a program's first step, the optimizer makes its state,
   // all at once, when it gets to work.
@@ -416,7 +461,13 @@ Result<std::optional<Calibration>> Replayer::TryOut(const Trace& trace,
 }
 
 Result<Program> Replayer::ToProgram(bool keep_names) const { return impl_->ToProgram(keep_names); }
-Result<ReplayReport> Replayer::Measure() { return impl_->Measure(); }
+Result<ReplayReport> Replayer::Measure() {
+  try {
+    return impl_->Measure();
+  } catch (const std::exception& error) {
+    return LibtorchError(error);
+  }
+}
 Status Replayer::FindKernels() { return impl_->FindKernels(); }
 Result<StepSample> Replayer::RunStep(GapMode gaps) { return impl_->RunStep(gaps); }
 const ReplayReport& Replayer::report() const { return impl_->report(); }

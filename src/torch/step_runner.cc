@@ -491,7 +491,17 @@ Status StepRunner::RunWith(const std::vector<bool>& coerce,
   });
 }
 
-std::vector<Observation> StepRunner::RunObserved(const std::function<void(size_t)>& announce) {
+Error StepRunner::Lost(size_t index, std::string_view what) const {
+  const NodeId node = plan_.ops[index].node;
+  const std::string name(OperatorNameOf(trace_, node));
+  return {ErrorCode::kUnavailable,
+          fmt::format("node {}, {}: {}; device {} does nothing more for this process: `--skip {}` "
+                      "leaves the operator out",
+                      trace_.source_id(node), name, FirstLine(what), devices_.target(), name)};
+}
+
+Result<std::vector<Observation>> StepRunner::RunObserved(
+    const std::function<void(size_t)>& announce) {
   std::vector<Observation> observations(plan_.ops.size());
   OperatorWatch watch;
   for (size_t i = 0; i < plan_.ops.size(); ++i) {
@@ -512,12 +522,15 @@ std::vector<Observation> StepRunner::RunObserved(const std::function<void(size_t
       watch.Begin(&observations[i]);
       operators_[i]->Call(stack_);
       watch.End();
+      // So that what goes wrong on a device does so here.
+      Synchronize(devices_.target());
       CompareResults(i, observations[i]);
       Store(i, true);
     } catch (const std::exception& error) {
       watch.End();
       stack_.clear();
       observations[i].failure = FirstLine(error.what());
+      if (!IsAlive(devices_.target())) return tl::unexpected<Error>(Lost(i, error.what()));
       StandIn(i);
     }
     Release(op.release);

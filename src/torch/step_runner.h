@@ -80,8 +80,9 @@ class StepRunner {
   // One step that goes on after failures, results that are missing being replaced by zeros, and
   // tells what each operator did. Results of other sizes or types than recorded are coerced.
   // `announce` is called with each operator's index before it runs. Collectives do not run: they
-  // count as done.
-  std::vector<Observation> RunObserved(const std::function<void(size_t)>& announce);
+  // count as done. kUnavailable if an operator leaves a device that does nothing more, as a failed
+  // assertion in a kernel does.
+  Result<std::vector<Observation>> RunObserved(const std::function<void(size_t)>& announce);
   // Returns when the device has done the step that has been run: on the CPU at once. kInternal if
   // it gets no further for longer than a communication with other ranks may take.
   Status Finish();
@@ -114,6 +115,8 @@ class StepRunner {
   void HoldForDevice(const std::function<bool()>& over);
   void StretchCommunication(uint32_t collective, Nanos begin);
   Error Failure(std::string_view what) const;
+  // Of an operator that has taken the device with it.
+  Error Lost(size_t index, std::string_view what) const;
   void Store(size_t index, bool coerce);
   void GiveContent(const Content& content);
   // Of the first argument whose element type is not the recorded one what is wrong; else "".

@@ -189,8 +189,10 @@ Result<Calibration> TryOutHere(ReplayedStep& step, const Announce& announce) {
     ETUDE_RETURN_IF_ERROR(step.ProvideAll());
     ETUDE_RETURN_IF_ERROR(step.memory().NoteContent());
     const auto& ops = step.plan().ops;
-    const auto observations = step.runner().RunObserved(
-        [&](size_t op) { announce(step.recorded().position(ops[op].node)); });
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<Observation> observations,
+                           step.runner().RunObserved([&](size_t op) {
+                             announce(step.recorded().position(ops[op].node));
+                           }));
     announce(UINT32_MAX);
     std::vector<TrialVerdict> verdicts = Judge(step, observations);
     if (!verdicts.empty()) {

@@ -185,7 +185,14 @@ def test_commands_that_write(job, tmp_path):
     sliced = json.loads((tmp_path / "slice/linked.0.json").read_text())["nodes"]
     assert [node["name"] for node in sliced if node.get("cat") == "kernel"] == ["in_module"]
     etude("report", "-q", job.folder, "-o", tmp_path / "page.html")
-    assert "operators replayed" in etude("replay", "--iterations", 2, job.folder)
+
+
+def test_a_replay_says_what_of_the_device_work_it_lacks(job):
+    """What the program's own operators launched is not what they consist of here, and a graph is none."""
+    report = json.loads(etude("replay", "--iterations", 2, "--allow-skips", "--json", job.folder))
+    assert report["coverage"]["device_time"] == 0
+    reasons = {row["op"]: row["reason"] for row in report["skipped"]}
+    assert "device work that no operator launched" in reasons["replay of a graph"]
 
 
 def test_a_whole_profile_beside_a_capture_is_not_joined(job):

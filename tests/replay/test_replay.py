@@ -596,19 +596,20 @@ def test_memory_that_operators_wrote_needs_no_content(tmp_path):
     assert replay(record(tmp_path, body))["memory"]["outside_bytes"] == 0
 
 
-@pytest.mark.parametrize("product, coerced", [("torch.matmul", 0), ("torch.mm", 1)])
-def test_arguments_have_the_recorded_element_type(tmp_path, product, coerced):
+@pytest.mark.parametrize("product", ["torch.matmul(a, a)", "torch.mm(a, a)", "torch.addmm(b, a, a)"])
+def test_arguments_have_the_recorded_element_type(tmp_path, product):
     setup = """
         a = torch.randn(4, 4)
+        b = torch.randn(4)
         c = torch.randn(4, 4).bfloat16()
     """
-    # Without autocast the product is one of float32, which mm refuses beside bfloat16. What consists
-    # of other operators, casts among them, is replayed as these; a result of mm is cast.
+    # Without autocast the product is one of float32, which mm refuses beside bfloat16. What consists of other
+    # operators, and what called itself with arguments of another type, is replayed as what it called.
     body = f"""
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            y = {product}(a, a)
+            y = {product}
         z = torch.mm(y, c)
     """
     report = replay(record(tmp_path, textwrap.dedent(body), setup))
     assert report["skipped"] == []
-    assert report["coerced"]["shapes"] == coerced
+    assert report["coerced"]["shapes"] == 0

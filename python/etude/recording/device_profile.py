@@ -7,7 +7,7 @@ import os
 from typing import Any, Optional
 
 from . import device_trace, files, job
-from .step_recording import Busy, experimental_config, synchronize
+from .step_recording import Busy, make_profile, synchronize
 
 
 class DeviceProfile:
@@ -25,15 +25,10 @@ class DeviceProfile:
 
     def start(self) -> None:
         """Raises Busy when the profiler cannot run."""
-        profiler = self._torch.profiler
         synchronize(self._torch)
-        # The plain base class: it keeps no step count that the program's profilers share.
-        kind = getattr(profiler, "_KinetoProfile", profiler.profile)
-        options = experimental_config(self._torch)
         try:
-            profile = kind(
-                activities=[profiler.ProfilerActivity.CUDA],
-                **({} if options is None else {"experimental_config": options}),
+            profile = make_profile(
+                self._torch, activities=[self._torch.profiler.ProfilerActivity.CUDA]
             )
             profile.start()
         except (RuntimeError, AssertionError) as error:

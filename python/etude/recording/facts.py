@@ -127,10 +127,20 @@ def compiled_frames() -> int:
 
 
 def has_compiled_kernels() -> bool:
-    """Whether torch.compile may have made kernels, which are no operators; does not load the compiler."""
+    """Whether torch.compile has made kernels of which PyTorch tells nothing: those for the CPU. Triton's are in traces.
+
+    Does not load the compiler. Where its cache of such kernels is not found, whatever is compiled may have some.
+    """
     import sys
 
-    return "torch._inductor.compile_fx" in sys.modules and compiled_frames() > 0
+    if "torch._inductor.compile_fx" not in sys.modules or compiled_frames() == 0:
+        return False
+    made = sys.modules.get("torch._inductor.codecache")
+    caches = [
+        getattr(getattr(made, name, None), "cache", None)
+        for name in ("CppPythonBindingsCodeCache", "CppWrapperCodeCache")
+    ]
+    return any(cache is None or len(cache) > 0 for cache in caches)
 
 
 def compiler_notes() -> list:

@@ -187,15 +187,12 @@ class StepRecording:
         activities = [profiler.ProfilerActivity.CPU]
         if uses_cuda(self._torch):
             activities.append(profiler.ProfilerActivity.CUDA)
-        # The plain base class: it keeps no step count that the program's profilers share.
-        kind = getattr(profiler, "_KinetoProfile", profiler.profile)
-        options = experimental_config(self._torch)
-        return kind(
+        return make_profile(
+            self._torch,
             activities=activities,
             record_shapes=True,
             profile_memory=self._memory,
             execution_trace_observer=observer,
-            **({} if options is None else {"experimental_config": options}),
         )
 
 
@@ -225,7 +222,22 @@ def synchronize(torch: Any) -> None:
         torch.cuda.synchronize()
 
 
-def experimental_config(torch: Any) -> Optional[Any]:
+def make_profile(torch: Any, **options: Any) -> Any:
+    """PyTorch's profiler for one recording, with CUDA synchronisation events where it has them.
+
+    Of the plain base class: it keeps no step count that the program's profilers share.
+    """
+    kind = getattr(torch.profiler, "_KinetoProfile", torch.profiler.profile)
+    more = _experimental_config(torch)
+    return kind(
+        # Else PyTorch 2.11 warns the program of what does not concern it.
+        acc_events=True,
+        **({} if more is None else {"experimental_config": more}),
+        **options,
+    )
+
+
+def _experimental_config(torch: Any) -> Optional[Any]:
     """Options that not every version has: CUDA synchronisation events, no event tables."""
     try:
         make = torch._C._profiler._ExperimentalConfig
