@@ -41,6 +41,9 @@ class BenchmarkCommand : public Command {
                    "communications, to be started by torchrun");
     options.Flag("--keep-names", &keep_names_,
                  "write down names of modules, and texts among arguments");
+    options.Value("--device", &replay_.device, "DEVICE",
+                  "where it is tried out: cpu or cuda:N (default: a GPU if the trace used one and "
+                  "there is one, with --ranks all the CPU)");
     options.Values("--library", &libraries_, "FILE",
                    "load a shared library that registers operators (TORCH_LIBRARY); its code runs");
     options.Value("--threads", &threads_, "N",
@@ -126,7 +129,7 @@ class BenchmarkCommand : public Command {
   }
 
   void SetOptions(const ReplaySource& source) {
-    replay_.device = "cpu";
+    if (replay_.device.empty() && replay_.group != nullptr) replay_.device = "cpu";
     FollowProgram(source, threads_, replay_);
     const std::vector<StepKind> kinds = FindStepKinds(source.trace);
     const StepKind& kind = MiddleKind(kinds);

@@ -102,8 +102,10 @@ class CompareCommand : public Command {
     options.Flag("--pin", &run_.pin,
                  "with --run: keep each rank of the replay to its own share of the processors, as "
                  "a program does that pins its ranks");
-    options.Flag("--experimental", &run_.experimental,
-                 "with --run: also on a GPU, where replays have not been tried yet");
+    options.Flag(
+        "--experimental", &run_.experimental,
+        "with --run: also on devices other than the CPU and CUDA's, where replays have not "
+        "been tried; and look at GPUs whether or not the program uses them");
     options.Values("--library", &run_.libraries, "FILE",
                    "with --run: a shared library of operators that the replay loads");
     options.Flag("--finish", &run_.finish,

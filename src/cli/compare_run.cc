@@ -37,8 +37,21 @@ constexpr int64_t kLeadMost = 4;  // steps
 // Steps of other signatures in a row after which no other one is awaited.
 constexpr int64_t kOthersMost = 10'000;
 
-Result<StepBars> ParseBars(const std::vector<std::string>& texts) {
+// Whether a GPU worked in the steps that were timed.
+bool UsesGpu(const JobRank& job) {
+  return std::ranges::any_of(job.timed_steps,
+                             [](const StepTime& step) { return step.host.has_value(); });
+}
+
+// What the host has in use tells little of a step whose tensors are on a GPU.
+StepBars UsualBars(const JobRank& job) {
   StepBars bars = DefaultBars();
+  if (UsesGpu(job)) bars[static_cast<size_t>(StepMetric::kPeakMemory)].reset();
+  return bars;
+}
+
+// The bars with those of `texts` in place of what they name.
+Result<StepBars> ParseBars(StepBars bars, const std::vector<std::string>& texts) {
   std::vector<std::string> names;
   for (const StepMetricInfo& info : StepMetrics()) names.emplace_back(info.name);
   for (const std::string& text : texts) {
@@ -279,6 +292,9 @@ std::array<std::string, kStepMetricCount> Reasons(const StepWatch& original,
   set({kFlopRate, kByteRate}, "not every operator is replayed");
   const std::string gpu = gpus.count() > 0 ? "the GPU does not tell it" : gpus.why_none();
   set({kGpuEnergy, kGpuPower, kGpuUtilisation, kGpuMemoryUtilisation, kGpuMemory}, gpu);
+  if (gpus.count() > 0) {
+    set({kGpuEnergy}, "the GPU tells energy for steps of half a second and more only");
+  }
   return reasons;
 }
 
@@ -476,8 +492,9 @@ Result<double> ParseShare(const std::string& option, std::string_view text) {
 
 Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Console& console) {
   const RunContext& context = console.context();
-  ETUDE_ASSIGN_OR_RETURN(const StepBars bars, ParseBars(options.bars));
+  ETUDE_RETURN_IF_ERROR(ParseBars(DefaultBars(), options.bars));  // before anything is read
   ETUDE_ASSIGN_OR_RETURN(const Subject subject, FindSubject(options, context));
+  ETUDE_ASSIGN_OR_RETURN(const StepBars bars, ParseBars(UsualBars(*subject.job), options.bars));
   ETUDE_RETURN_IF_ERROR(TryCertificates(options.certificates));
   if (options.command.empty()) ETUDE_RETURN_IF_ERROR(CheckProgram(options.path, subject.command));
   RunComparison run{.rank = subject.rank->number(),
@@ -493,15 +510,15 @@ Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Consol
     console.Say("etude: running what job.json names: " +
                 fmt::format("{}", fmt::join(run.command, " ")));
   }
-  // Has never met a GPU.
-  const GpuSensors gpus = options.experimental ? GpuSensors::Open() : GpuSensors();
+  const bool with_gpus = options.experimental || UsesGpu(*subject.job);
+  const GpuSensors gpus = with_gpus ? GpuSensors::Open() : GpuSensors();
   std::array<std::string, kStepMetricCount> reasons;
   for (int64_t start = 0; start < options.starts; ++start) {
     ETUDE_ASSIGN_OR_RETURN(
         reasons, MeasureStart(subject, static_cast<size_t>(start), options, gpus, context, run));
   }
   JudgeRun(run, bars, reasons);
-  if (!options.experimental) {
+  if (!with_gpus) {
     std::erase_if(run.metrics,
                   [](const auto& row) { return row.metric >= StepMetric::kGpuEnergy; });
   }

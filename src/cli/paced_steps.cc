@@ -73,7 +73,9 @@ Result<PacedStep> StepWatch::End(const std::string& answer) {
   figures[kCycles] = counts[1];
   figures[kCacheMisses] = counts[2];
   figures[kBranchMisses] = counts[3];
-  if (gpus.energy_j && gpus_before_.energy_j) {
+  // NVML's counter moves ten to twenty times a second.
+  constexpr double kShortest = 0.5e9;
+  if (gpus.energy_j && gpus_before_.energy_j && figures[kWallTime].value_or(0) >= kShortest) {
     figures[kGpuEnergy] = *gpus.energy_j - *gpus_before_.energy_j;
   }
   figures[kGpuPower] = power_.value();

@@ -59,8 +59,9 @@ class ReplayCommand : public Command {
                   {.least = 1, .most = kMostStepsOrSeconds});
     options.Value("--device", &replay_.device, "DEVICE",
                   "cpu or cuda:N (default: a GPU if the trace used one and there is one)");
-    options.Flag("--experimental", &replay_.experimental,
-                 "also on a GPU, where replays have not been tried yet");
+    options.Flag(
+        "--experimental", &replay_.experimental,
+        "also on devices other than the CPU and CUDA's, where replays have not been tried");
     options.Values("--library", &libraries_, "FILE",
                    "load a shared library that registers operators (TORCH_LIBRARY); its code runs");
     options.Value("--warmup", &replay_.warmup, "N", "steps before the timed ones",

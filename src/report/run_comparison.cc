@@ -42,7 +42,7 @@ constexpr std::array<StepMetricInfo, kStepMetricCount> kMetrics = {{
     {kGpuUtilisation, "gpu_utilisation", "GPU busy, share", Unit::kNumber, std::nullopt},
     {kGpuMemoryUtilisation, "gpu_memory_utilisation", "GPU memory busy, share", Unit::kNumber,
      std::nullopt},
-    {kGpuMemory, "gpu_memory", "GPU memory in use", Unit::kBytes, std::nullopt},
+    {kGpuMemory, "gpu_memory", "GPU memory in use, both sides", Unit::kBytes, std::nullopt},
 }};
 
 // A figure on the scale that its unit has on a page: milliseconds, MiB, plain counts.

@@ -117,7 +117,11 @@ DeviceWork FindDeviceWork(const ReplayedStep& step) {
     const bool is_operator = recorded.is_operator(recorded.position(host->second));
     NodeId op =
         is_operator ? host->second : recorded.enclosing_operator(recorded.position(host->second));
-    if (!op && !IsIn(recorded, host->second, step.compiled_code())) {
+    // What sends and receives that are given at once do is below a label of the backend's.
+    const bool communicates = !op && IsCommLabel(step.trace().name(host->second));
+    if (communicates && step.options().group != nullptr)
+      found.replayed = found.replayed + work.time;
+    if (!op && !communicates && !IsIn(recorded, host->second, step.compiled_code())) {
       found.without_operator.push_back(host->second);
     }
     // Of what was taken apart only what its parts launched runs.

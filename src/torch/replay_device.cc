@@ -73,7 +73,7 @@ void SetDevice(const std::string& device) {
 }
 
 Status CheckTried(const std::string& device, bool experimental) {
-  if (device == "cpu" || experimental) return {};
+  if (device == "cpu" || device.starts_with("cuda") || experimental) return {};
   return MakeError(ErrorCode::kUsage,
                    "a replay on " + device +
                        " has not been tried on a real one: ask for it with --experimental, or "

@@ -31,7 +31,8 @@ Result<std::string> DeviceAt(const std::string& device, const LocalPlace& place)
 // Makes it the device of this thread, where operators work that are told none.
 void SetDevice(const std::string& device);
 
-// kUsage for a device on which replays have never run, unless `experimental`: all but the CPU.
+// kUsage for a device on which replays have never run, unless `experimental`: all but the CPU
+// and CUDA's.
 Status CheckTried(const std::string& device, bool experimental);
 
 // What the device draws from now on follows from `seed`. One without a generator draws on the CPU.

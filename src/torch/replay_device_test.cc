@@ -8,12 +8,13 @@ namespace {
 TEST(ReplayDevice, WhatHasNotBeenTriedIsAskedFor) {
   EXPECT_TRUE(CheckTried("cpu", false));
   EXPECT_TRUE(CheckTried("cpu", true));
-  EXPECT_TRUE(CheckTried("cuda:0", true));
-  const Status refused = CheckTried("cuda:1", false);
+  EXPECT_TRUE(CheckTried("cuda:0", false));
+  EXPECT_TRUE(CheckTried("xpu:1", true));
+  const Status refused = CheckTried("xpu:1", false);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kUsage);
   EXPECT_NE(refused.error().message.find("--experimental"), std::string::npos);
-  EXPECT_NE(refused.error().message.find("cuda:1"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("xpu:1"), std::string::npos);
 }
 
 TEST(ReplayDevice, OnlyKnownKinds) {

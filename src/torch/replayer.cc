@@ -83,7 +83,9 @@ class Replayer::Impl {
   }
 
   Result<StepSample> RunStep(GapMode mode) {
+    const Nanos cpu = CpuTime();
     ETUDE_RETURN_IF_ERROR(BeginStep());
+    begin_cost_ = std::min(begin_cost_.value_or(CpuTime() - cpu), CpuTime() - cpu);
     return TimeStep(mode, [this] { return Explained(step_.runner().Finish()); });
   }
 
@@ -184,14 +186,20 @@ class Replayer::Impl {
     return samples;
   }
 
-  // A step that is given to the device; how long it takes, the clock will know.
+  // A step that is given to the device; how long it takes, the clock will know. Of what comes
+  // before it what the host waits for the device counts, as it does in a program, which waits
+  // somewhere.
   Result<StepSample> RunAhead(GapMode mode, DeviceClock& clock) {
+    const Nanos cpu = CpuTime();
     ETUDE_RETURN_IF_ERROR(BeginStep());
+    const Nanos waited = CpuTime() - cpu - begin_cost_.value_or(Nanos{});
     clock.Begin();
-    return TimeStep(mode, [&] {
-      clock.End();
-      return Status();
-    });
+    ETUDE_ASSIGN_OR_RETURN(StepSample sample, TimeStep(mode, [&] {
+                             clock.End();
+                             return Status();
+                           }));
+    if (begin_cost_) sample.cpu = sample.cpu + std::max(Nanos{}, waited);
+    return sample;
   }
 
   RankGroup* group() const { return step_.options().group; }
@@ -373,6 +381,7 @@ class Replayer::Impl {
   std::vector<bool> coerce_;
   std::optional<StepPace> pace_;
   std::optional<ReplayGaps> gaps_;
+  std::optional<Nanos> begin_cost_;  // CPU time of BeginStep, where the device has nothing to do
   HeapFaults heap_faults_;
   ReplayReport report_;
 };

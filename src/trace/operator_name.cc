@@ -79,6 +79,11 @@ std::string_view CommOfLabel(std::string_view name) {
   return {};
 }
 
+bool IsCommLabel(std::string_view name) {
+  return std::ranges::any_of(kCommBackends,
+                             [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
 bool IsGlooLabel(std::string_view name) { return name.starts_with("gloo:"); }
 
 }  // namespace etude

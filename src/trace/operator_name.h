@@ -44,6 +44,10 @@ std::optional<size_t> ArgumentPosition(std::string_view schema, std::string_view
 // speaks of a collective or of point to point; else "".
 std::string_view CommOfLabel(std::string_view name);
 
+// Whether a name is that of a label around what a backend does for communications, also for several
+// at once ("nccl:coalesced").
+bool IsCommLabel(std::string_view name);
+
 // Labels of Gloo ("gloo:all_reduce") last as long as the collective and end on another thread than
 // they began on: what runs meanwhile is not inside.
 bool IsGlooLabel(std::string_view name);

@@ -53,6 +53,8 @@ TEST(OperatorName, LabelsOfCommunications) {
   EXPECT_EQ(CommOfLabel("gloo:all_reduce"), "all_reduce");
   EXPECT_EQ(CommOfLabel("nccl:send"), "send");
   EXPECT_EQ(CommOfLabel("nccl:coalesced"), "");
+  EXPECT_TRUE(IsCommLabel("nccl:coalesced"));
+  EXPECT_FALSE(IsCommLabel("aten::mm"));
   EXPECT_EQ(CommOfLabel("all_reduce"), "");
 }
 

@@ -36,7 +36,7 @@ sequence = torch.randn(20, 16)
 for _ in range(10):
     x = torch.randint(0, 50, (4, 8))
     optimizer.zero_grad()
-    state = torch.zeros(1, 16)
+    state = torch.zeros(1, 16) * torch.tensor([0.5])  # content that no operator wrote
     torch.histogram(state, 4)  # has a tensor that need not be, and is not
     for k in range(20):
         state = torch.tanh(state + sequence.narrow(0, k, 1))
@@ -154,9 +154,9 @@ def test_the_python_program_runs_what_was_recorded(made, tmp_path):
     again = json.loads((folder / "trace.json").read_text())["nodes"]
     missing = calls(recorded) - calls(again)
     assert not missing, missing
-    # What more there is made tensors on memory of others.
+    # What more there is made tensors on memory of others, and gave them content.
     more = {name.split(".")[0] for name, _, _ in calls(again) - calls(recorded)}
-    assert more <= {"aten::set_", "aten::empty"}
+    assert more <= {"aten::set_", "aten::empty", "aten::copy_"}
 
 
 def test_the_cpp_program_needs_libtorch_only(made, tmp_path):
@@ -165,6 +165,10 @@ def test_the_cpp_program_needs_libtorch_only(made, tmp_path):
     result = json.loads(alone(folder, "build/benchmark", "--json", "--iterations", "3", "--warmup", "1"))
     assert result["steps"] == 3 and result["wall_ms"]["max"] >= result["wall_ms"]["median"] > 0
     assert "median" in alone(folder, "build/benchmark", "--threads", "2")
+    # On a device whose memory nobody else may touch (tests/suite/test_device.cc).
+    library = os.path.join(os.environ["ETUDE_BIN"], "../tests/operators/test_device.so")
+    there = alone(folder, "build/benchmark", "--device", "loopback", "--library", library, "--json", "--iterations", "1")
+    assert json.loads(there)["device"] == "loopback"
 
 
 def test_repeated_layers_are_loops(made):

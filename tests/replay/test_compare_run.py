@@ -177,8 +177,8 @@ def test_gpus_are_looked_at_where_it_is_asked_for(tmp_path, monkeypatch):
     for side in ("original", "replay"):
         assert metric(result, "gpu_power")[side]["median"] == 300
         assert metric(result, "gpu_utilisation")[side]["median"] == 0.8
-        assert metric(result, "gpu_energy")[side]["median"] > 0
         assert metric(result, "gpu_memory")[side]["median"] == 8192
+    assert "half a second" in metric(result, "gpu_energy")["not_available"]
 
 
 def test_same_pairs_same_order(tmp_path):

@@ -1,10 +1,20 @@
-// A device as users bring their own: "loopback", whose memory is the host's and whose work the
-// CPU's operators do. It has no generator of random numbers.
+// A device as users bring their own: "loopback", whose work the CPU's operators do. As with a real
+// one, nobody but they may touch its memory: its pages are there twice, under the addresses that
+// PyTorch has, where they cannot be read, and others. It has no generator of random numbers.
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <mutex>
 #include <optional>
 #include <tuple>
+#include <vector>
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
@@ -25,14 +35,81 @@ constexpr c10::DeviceType kType = c10::DeviceType::PrivateUse1;
 constexpr c10::DispatchKeySet kKeys{c10::DispatchKey::PrivateUse1};
 const c10::Device kDevice(kType, 0);
 
-struct Memory final : c10::Allocator {
-  c10::DataPtr allocate(size_t bytes) override {
-    void* data = bytes == 0 ? nullptr : std::malloc(bytes);
-    return {data, data, &std::free, kDevice};
+// Address space for all memory of the device, of which little is ever used. Blocks have sizes that
+// are powers of two, and what was freed is given out again.
+class Pages {
+ public:
+  static Pages& All() {
+    static Pages* const pages = new Pages;  // outlives every tensor
+    return *pages;
   }
-  c10::DeleterFnPtr raw_deleter() const override { return &std::free; }
+
+  void* Take(size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    const auto kind = static_cast<size_t>(std::bit_width(std::max<size_t>(bytes, 64) - 1));
+    if (!free_[kind].empty()) {
+      void* block = free_[kind].back();
+      free_[kind].pop_back();
+      return block;
+    }
+    const size_t size = size_t{1} << kind;
+    if (size > kSpace - used_) std::abort();
+    used_ += size;
+    kinds_.push_back({theirs_ + used_ - size, kind});
+    return theirs_ + used_ - size;
+  }
+  void Give(void* block) {
+    const std::lock_guard lock(mutex_);
+    const auto* begin = static_cast<std::byte*>(block);
+    // Blocks are in the order of their addresses.
+    const auto found = std::ranges::lower_bound(kinds_, begin, {}, &Block::begin);
+    free_[found->kind].push_back(block);
+  }
+  // Where operators find it.
+  void* Here(void* theirs) const {
+    return theirs == nullptr ? nullptr : ours_ + (static_cast<std::byte*>(theirs) - theirs_);
+  }
+
+ private:
+  static constexpr size_t kSpace = size_t{1} << 36;
+  struct Block {
+    const std::byte* begin = nullptr;
+    size_t kind = 0;
+  };
+
+  Pages() {
+    const int file = memfd_create("loopback", MFD_CLOEXEC);
+    if (file < 0 || ftruncate(file, kSpace) != 0) std::abort();
+    const auto map = [file](int may) {
+      void* at = mmap(nullptr, kSpace, may, MAP_SHARED | MAP_NORESERVE, file, 0);
+      if (at == MAP_FAILED) std::abort();
+      return static_cast<std::byte*>(at);
+    };
+    theirs_ = map(PROT_NONE);
+    ours_ = map(PROT_READ | PROT_WRITE);
+    close(file);
+  }
+
+  std::mutex mutex_;
+  std::byte* theirs_ = nullptr;
+  std::byte* ours_ = nullptr;
+  size_t used_ = 0;
+  std::vector<Block> kinds_;
+  std::array<std::vector<void*>, 64> free_;
+};
+
+struct Memory final : c10::Allocator {
+  static void Free(void* data) {
+    if (data != nullptr) Pages::All().Give(data);
+  }
+  c10::DataPtr allocate(size_t bytes) override {
+    void* data = bytes == 0 ? nullptr : Pages::All().Take(bytes);
+    return {data, data, &Free, kDevice};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &Free; }
   void copy_data(void* to, const void* from, size_t bytes) const override {
-    default_copy_data(to, from, bytes);
+    const Pages& pages = Pages::All();
+    default_copy_data(pages.Here(to), pages.Here(const_cast<void*>(from)), bytes);
   }
 };
 
@@ -85,8 +162,8 @@ at::Tensor EmptyStrided(at::IntArrayRef sizes, at::IntArrayRef strides,
 // The same memory as the CPU's.
 at::Tensor Host(const at::Tensor& tensor) {
   if (!tensor.defined() || tensor.is_cpu()) return tensor;
-  return at::from_blob(tensor.mutable_data_ptr(), tensor.sizes(), tensor.strides(),
-                       tensor.options().device(at::kCPU));
+  return at::from_blob(Pages::All().Here(tensor.mutable_data_ptr()), tensor.sizes(),
+                       tensor.strides(), tensor.options().device(at::kCPU));
 }
 at::Tensor There(const at::Tensor& host) { return host.defined() ? host.to(kDevice) : host; }
 

@@ -458,8 +458,16 @@ void CopyBytes(Slots& t, int to, int from) {
   const at::Tensor& target = t[static_cast<size_t>(to)];
   const at::Tensor& source = t[static_cast<size_t>(from)];
   if (!target.defined() || !target.has_storage() || !source.defined()) return;
-  const size_t bytes = std::min(target.storage().nbytes(), source.storage().nbytes());
-  if (bytes > 0) std::memcpy(target.storage().mutable_data(), source.storage().data(), bytes);
+  const auto bytes =
+      static_cast<int64_t>(std::min(target.storage().nbytes(), source.storage().nbytes()));
+  if (bytes == 0) return;
+  const Form whole = {c10::kByte, 0, {bytes}, {1}};
+  if (target.is_cpu() && source.is_cpu()) {
+    std::memcpy(target.storage().mutable_data(), source.storage().data(),
+                static_cast<size_t>(bytes));
+  } else {
+    Raw(target.storage(), whole).copy_(Raw(source.storage(), whole));
+  }
 }
 
 namespace {
@@ -760,6 +768,7 @@ struct Options {
   int64_t threads = 0;
   uint64_t seed = 0;
   bool json = false;
+  std::string device = "cpu";
   std::string folder;
   std::vector<std::string> libraries;
 };
@@ -802,7 +811,7 @@ Options ParseOptions(int count, char** words) {
     else if (word == "--seed")
       options.seed = static_cast<uint64_t>(number(0));
     else if (word == "--device")
-      device = c10::Device(value());
+      options.device = value();
     else if (word == "--data")
       options.folder = value() + "/";
     else if (word == "--library")
@@ -852,8 +861,14 @@ void Report(const Options& options, const Job& job, const std::vector<double>& w
   }
 }
 
-// Fails if no values can be on the device.
-void CheckDevice() {
+// Fails if there is no such device, or no values can be there.
+void UseDevice(const std::string& name) {
+  try {
+    device = c10::Device(name);
+  } catch (const std::exception& error) {
+    const std::string why = error.what();
+    Fail("--device " + name + ": " + why.substr(0, why.find('\n')));
+  }
   if (device.is_meta()) Fail("--device meta: no values can be there");
   try {
     Empty(0, c10::kByte, device);
@@ -864,18 +879,29 @@ void CheckDevice() {
   }
 }
 
+// A device without a generator draws on the CPU.
+void SeedTorch(uint64_t seed) {
+  for (const c10::Device& on : {c10::Device(c10::kCPU), device}) {
+    try {
+      at::Generator generator = at::globalContext().defaultGenerator(on);
+      generator.set_current_seed(seed);
+    } catch (const c10::Error&) {
+      if (on.is_cpu()) throw;
+    }
+  }
+}
+
 int Run(const Options& options) {
   for (const std::string& library : options.libraries) {
     if (dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) Fail(dlerror());
   }
-  CheckDevice();
+  UseDevice(options.device);
   const Job job = Join(options.folder, device);
   Op::FindAll();
   const auto step = Steps().at(static_cast<size_t>(job.step));
   Memory memory = ReadMemory(options.folder + DataFile(job.data), options.seed);
   at::set_num_threads(static_cast<int>(options.threads > 0 ? options.threads : memory.threads));
-  at::Generator generator = at::globalContext().defaultGenerator(device);
-  generator.set_current_seed(options.seed);
+  SeedTorch(options.seed);
   std::vector<double> wall;
   std::vector<double> cpu;
   for (int64_t i = 0; i < options.warmup + options.iterations; ++i) {

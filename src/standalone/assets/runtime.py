@@ -19,7 +19,7 @@ def run_on(name):
     _device[0] = torch.device(name)
     try:
         torch.zeros(1, device=_device[0]).cpu()
-    except (RuntimeError, AssertionError) as error:
+    except (RuntimeError, AssertionError, ImportError) as error:
         raise RuntimeError(f"--device {name}: {str(error).partition('. ')[0]}") from None
 
 
