@@ -6,6 +6,7 @@
 
 #include "src/formats/capture_reader.h"
 #include "src/formats/kineto_reader.h"
+#include "src/trace/other_process.h"
 #include "src/trace/trace_builder.h"
 #include "src/transform/link.h"
 
@@ -84,6 +85,10 @@ class Devices {
     Add("kernel", name, "0", "7", start, 1000, correlation, R"(,"device":0,"stream":7)");
   }
   void AddOperator(const std::string& name) { Add("cpu_op", name, "77", "4242", 0, 10, 0, ""); }
+  // An event of the profiler itself.
+  void AddOwn(const std::string& category, const std::string& name, const std::string& pid) {
+    Add(category, name, pid, "0", 0, 10, 0, "");
+  }
   Trace Finish() const {
     const RunContext context;
     auto reader = MakeKinetoReader("devices", {.strict = true}, context);
@@ -163,6 +168,15 @@ TEST(NativeProfile, CallsOfTheRuntimeLieInTheCallsOfTheCapture) {
     EXPECT_EQ(profile->correlation(Named(*profile, kernel)),
               profile->correlation(Named(*profile, "cudaGraphLaunch")));
   }
+}
+
+TEST(NativeProfile, TheProfilersOwnEventsAreOfNoOtherProcess) {
+  Devices devices = PlantedDevices();
+  devices.AddOwn("overhead", "Activity Buffer Request", "-1");
+  devices.AddOwn("Trace", "PyTorch Profiler (0)", "\"Spans\"");
+  const auto profile = MakeNativeProfile(Capture().Finish(), devices.Finish(), {});
+  ASSERT_TRUE(profile && profile->info().pid);
+  EXPECT_EQ(CountOfOtherProcess(*profile), 0u);
 }
 
 TEST(NativeProfile, LinksAsOtherProfilesDo) {
