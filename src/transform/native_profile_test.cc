@@ -196,6 +196,17 @@ TEST(NativeProfile, LinksAsOtherProfilesDo) {
   EXPECT_EQ(trace.duration(Named(trace, "first")), Nanos{1000});
 }
 
+// By the profile's clock it begins a little before what ran before it was over.
+TEST(NativeProfile, ACallBelongsToWhatRanInItsMiddle) {
+  const Trace native = Capture().Finish();
+  Devices devices;
+  devices.AddCall("2147483647", "cudaLaunchKernel", 3900, 1);
+  devices.AddKernel("kernel", 9000, 1);
+  const Trace profile = MakeNativeProfile(native, devices.Finish(), {}).value();
+  EXPECT_EQ(ParentOf(profile, "cudaLaunchKernel"), "op");
+  EXPECT_EQ(ParentOf(Link(native, profile, {}).value().trace, "kernel"), "op");
+}
+
 TEST(NativeProfile, SystemIdsOfThreadsComeFirst) {
   Capture capture;
   capture.AddThread(4, "7", 0);  // a thread whose system id is what CUPTI calls another one
