@@ -30,6 +30,8 @@ std::string Counted(uint64_t count, std::string_view one, std::string_view many)
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
+constexpr std::string_view kGraphTime = "graph_time";
+
 // Shares above which something is more than a blemish.
 constexpr double kFew = 0.001;
 constexpr double kMany = 0.01;
@@ -57,7 +59,7 @@ void JudgeGraph(std::optional<GraphTime> time, bool is_job, Health& health) {
           fmt::format("; most of the rest: {} ({}{}), {:.3f} ms", Name(most.kind),
                       is_job ? fmt::format("rank {}, ", most.rank) : "", most.lane, most.time.ms());
     }
-    health.reasons.push_back({Verdict::kUsable, "graph_time", std::move(text)});
+    health.reasons.push_back({Verdict::kUsable, std::string(kGraphTime), std::move(text)});
   }
   health.graph_time = std::move(time);
 }
@@ -339,24 +341,47 @@ class Judge {
     }
   }
 
-  // A stream runs one thing at a time.
+  // Correlations of launches that may ask for a kernel to begin before the one before it on its
+  // stream has ended (programmatic dependent launch): cudaLaunchKernelExC, cuLaunchKernelEx.
+  std::unordered_set<int64_t> FindEarlyLaunches() const {
+    std::unordered_set<int64_t> launches;
+    ForEachNode(trace_, [&](NodeId node) {
+      const auto correlation = trace_.correlation(node);
+      if (trace_.kind(node) == NodeKind::kRuntime && correlation &&
+          trace_.name(node).find("LaunchKernelEx") != std::string_view::npos) {
+        launches.insert(*correlation);
+      }
+    });
+    return launches;
+  }
+
+  // A stream runs one thing at a time, but for kernels that were launched to begin early.
   void JudgeStreams() {
     struct Ran {
       LaneId lane;
       Nanos begin;
       Nanos end;
+      NodeId node;
     };
     std::vector<Ran> ran;
     ForEachNode(trace_, [&](NodeId node) {
       if (!IsDeviceWork(node) || !trace_.start(node) || !trace_.duration(node)) return;
       ran.push_back({trace_.lane_id(node), *trace_.start(node),
-                     *trace_.start(node) + *trace_.duration(node)});
+                     *trace_.start(node) + *trace_.duration(node), node});
     });
     std::ranges::sort(ran, {}, [](const Ran& one) { return std::tuple(one.lane, one.begin); });
+    const std::unordered_set<int64_t> early_launches = FindEarlyLaunches();
+    const auto is_early = [&](const Ran& one, const Ran& before) {
+      const auto correlation = trace_.correlation(one.node);
+      return trace_.kind(one.node) == NodeKind::kKernel &&
+             trace_.kind(before.node) == NodeKind::kKernel && correlation &&
+             early_launches.contains(*correlation);
+    };
     constexpr Nanos kClock{1000};  // events of whole microseconds may touch
     uint64_t overlaps = 0;
     for (size_t i = 1; i < ran.size(); ++i) {
-      if (ran[i].lane == ran[i - 1].lane && ran[i].begin + kClock < ran[i - 1].end) ++overlaps;
+      if (ran[i].lane != ran[i - 1].lane || ran[i].begin + kClock >= ran[i - 1].end) continue;
+      overlaps += is_early(ran[i], ran[i - 1]) ? 0 : 1;
     }
     if (overlaps != 0) {
       Say(Above(Share(overlaps, ran.size()), kTooMany), "overlaps",
@@ -473,6 +498,11 @@ void Health::Add(const Health& part, std::string_view name) {
     if (std::ranges::count(reasons, named) == 0) reasons.push_back(std::move(named));
   }
   std::ranges::stable_sort(reasons, std::ranges::greater{}, &Reason::verdict);
+}
+
+void Health::LeaveOutGraphTime() {
+  graph_time.reset();
+  std::erase_if(reasons, [](const Reason& reason) { return reason.name == kGraphTime; });
 }
 
 Health JudgeTrace(const Trace& trace, const RankRun& run) { return Judge(trace, run).Run(); }

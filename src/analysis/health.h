@@ -38,6 +38,8 @@ struct Health {
   // Takes over the reasons of a part, with its name, if it has one, in front: "rank 3: …". Each
   // once: several traces of a rank may say the same.
   void Add(const Health& part, std::string_view name);
+  // Of a part of a run, whose graph explains nothing.
+  void LeaveOutGraphTime();
 };
 
 // Judges by what was met while the trace, and the traces it was made from, were read and linked

@@ -120,8 +120,21 @@ TEST(Health, AStreamRunsOneThingAtATime) {
     events += "," + Event("kernel", "k", 20, 10 + i * 10, i == 3 ? 15 : 10, 1);
   }
   const Health health = Judged(Kineto(events));
-  EXPECT_EQ(Names(health), (Expected{"overlaps", "graph_time"})) << "streams explain less";
+  EXPECT_EQ(Names(health), Expected{"overlaps"}) << "the graph explains the times all the same";
   EXPECT_EQ(health.verdict(), Verdict::kUsable);
+}
+
+TEST(Health, KernelsThatWereLaunchedToBeginEarly) {
+  const auto overlap = [](const std::string& call, const std::string& category) {
+    const std::string launch = Event("cuda_runtime", "cudaLaunchKernel", 1, 0, 5, 1);
+    const std::string early = Event("cuda_runtime", call, 1, 5, 5, 2);
+    return Names(Judged(Kineto(launch + "," + early + "," + Event("kernel", "k", 20, 10, 90, 1) +
+                               "," + Event(category, "next", 20, 90, 40, 2))));
+  };
+  EXPECT_EQ(overlap("cudaLaunchKernelExC", "kernel"), Expected{});
+  EXPECT_EQ(overlap("cuLaunchKernelEx", "kernel"), Expected{});
+  EXPECT_EQ(overlap("cudaLaunchKernel", "kernel"), Expected{"overlaps"});
+  EXPECT_EQ(overlap("cuLaunchKernelEx", "gpu_memcpy"), Expected{"overlaps"}) << "not kernels";
 }
 
 TEST(Health, AGapInWhichNothingRan) {

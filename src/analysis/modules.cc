@@ -7,12 +7,10 @@
 #include "src/formats/et_comm.h"
 #include "src/trace/module_name.h"
 #include "src/trace/operator_name.h"
+#include "src/trace/record_scope.h"
 
 namespace etude {
 namespace {
-
-// PyTorch's RecordScope::USER_SCOPE.
-constexpr uint8_t kUserScope = 7;
 
 bool IsModule(const Trace& trace, NodeId node) {
   return trace.kind(node) == NodeKind::kLabel && IsModuleLabel(trace.name(node));

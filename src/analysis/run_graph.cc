@@ -7,6 +7,7 @@
 
 #include "src/analysis/activity.h"
 #include "src/trace/exclusive_times.h"
+#include "src/trace/record_scope.h"
 
 namespace etude {
 namespace {
@@ -39,7 +40,7 @@ class RunMaker {
 
   void AddNode(NodeId node) {
     const bool on_device = DeviceActivity(trace_, node) != Activity::kNone;
-    if (!on_device && !IsHostWork(trace_, node)) return;
+    if (!on_device && !IsHostWork(trace_, node) && !IsWorkingLabel(trace_, node)) return;
     const auto time = TimeOf(trace_, node);
     if (!time) {
       ++untimed_;
@@ -229,7 +230,8 @@ class RunMaker {
       AddOwn(node);
       const PathPart part = PathPartOf(trace_, node);
       NodeId latest = has_order ? last : NodeId::None();
-      if (latest && End(latest) > Begin(node)) latest = NodeId::None();  // at the same time
+      const NodeId beside = latest && End(latest) > Begin(node) ? latest : NodeId::None();
+      if (beside) latest = NodeId::None();
       const auto waits = before_.find(node);
       if (waits != before_.end()) {
         for (const NodeId before : waits->second) {
@@ -239,17 +241,23 @@ class RunMaker {
       const auto launched = launches_.time(node);
       const NodeId launcher = launches_.launcher(node);
       const bool by_launch = launched && graph_.has(launcher) && *launched <= Begin(node) &&
-                             (!latest || *launched > End(latest));
+                             (!latest || *launched > End(latest)) &&
+                             (!beside || *launched > Begin(beside));
+      const bool by_beside = beside && !by_launch && (!latest || End(latest) <= Begin(beside));
       if (by_launch) {
         graph_.AddEdge(graph_.begin(launcher), graph_.begin(node), Begin(node) - *launched,
                        {node, PathPart::kLaunchDelay, PathPart::kIdle});
+      } else if (by_beside) {
+        // The one before let it begin before its own end (programmatic dependent launches).
+        graph_.AddEdge(graph_.begin(beside), graph_.begin(node), Begin(node) - Begin(beside),
+                       {beside, PathPartOf(trace_, beside), PathPart::kIdle});
       } else if (latest) {
         graph_.AddEdge(graph_.end(latest), graph_.begin(node), Begin(node) - End(latest),
                        {node, PathPart::kQueueWait, PathPart::kIdle});
       }
       if (waits != before_.end()) {
         for (const NodeId before : waits->second) {
-          if (before == latest && !by_launch) continue;
+          if (before == latest && !by_launch && !by_beside) continue;
           graph_.AddEdge(graph_.end(before), graph_.begin(node), Nanos{},
                          {node, part, PathPart::kIdle});
         }

@@ -378,9 +378,28 @@ class InfoCommand : public Command {
   int64_t top_ = 8;
 };
 
+// A native capture and the profile of its devices, as what they say together.
+std::string PairText(const RankInput& pair, const Health& health) {
+  std::string text = fmt::format("\n{} + {}\n", pair.path, pair.device);
+  if (const auto& time = health.graph_time) {
+    TextTable facts({Align::kLeft, Align::kLeft});
+    facts.Row({"graph alone", GraphTimeText(*time)});
+    text += facts.Text();
+  }
+  return text + ToText(health);
+}
+
+Json PairJson(const RankInput& pair, std::optional<int64_t> rank, const Health& health) {
+  return {{"path", pair.path},
+          {"device", pair.device},
+          {"rank", OrNull(rank)},
+          {"trust", ToJson(health)}};
+}
+
 Result<ExitCode> InfoCommand::RunFolder(const Console& console, const ReadOptions& read) {
   ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path_, console.context()));
   Json traces = Json::array();
+  Json pairs = Json::array();
   std::string text;
   std::vector<RankTimes> times;
   JobHealth job;
@@ -389,13 +408,24 @@ Result<ExitCode> InfoCommand::RunFolder(const Console& console, const ReadOption
                      .number = folder.known_rank(rank),
                      .span = {},
                      .device_busy = {}});
+    Health pair;  // of a native capture with the profile of its devices
     const auto take = [&](const RankInput& input, const Result<Trace>& trace) -> Status {
       if (!trace) return tl::unexpected<Error>(trace.error());
       RankRun run = RunOfTrace(*trace, rank.number());
-      const Health health = JudgeTrace(*trace, run);
+      Health health = JudgeTrace(*trace, run);
+      if (input.is_half) health.LeaveOutGraphTime();
       job.Add(health, std::move(run), UseOf(input, rank));
       const Summary summary = Summarise(*trace);
       times.back().Take(summary);
+      if (input.as_profile) {
+        pair.LeaveOutGraphTime();
+        pair.Add(health, "");
+        pair.graph_time = health.graph_time;
+        pairs.push_back(PairJson(input, folder.known_rank(rank), pair));
+        text += PairText(input, pair);
+      } else if (!input.device.empty()) {
+        pair = std::move(health);
+      }
       if (!input.device.empty()) return {};  // the files of the pair are shown
       if (json_) {
         traces.push_back(TraceJson(input.path, folder.known_rank(rank), *trace, summary, health));
@@ -413,6 +443,7 @@ Result<ExitCode> InfoCommand::RunFolder(const Console& console, const ReadOption
     json["ranks"] = folder.ranks.size();
     json["times"] = TimesJson(times);
     json["traces"] = std::move(traces);
+    if (!pairs.empty()) json["pairs"] = std::move(pairs);
     if (is_job) json["job"] = job.Json();
     console.Print(JsonText(json));
     return ExitCode::kOk;

@@ -155,18 +155,21 @@ class Validation {
       return PassOver(NameOf(traces), trace.error());
     }
     RankRun run = RunOfTrace(*trace, input.rank ? input.rank->number() : 0);
-    const Validated verdict{.input = traces,
-                            .nodes = trace->node_count(),
-                            .findings = is_pair ? ValidatePair(*trace) : Validate(*trace),
-                            .health = JudgeTrace(*trace, run),
-                            .says_health = !input.is_one_of_several};
+    Validated verdict{.input = traces,
+                      .nodes = trace->node_count(),
+                      .findings = {},
+                      .health = JudgeTrace(*trace, run),
+                      .says_health = !input.is_one_of_several};
+    if (!traces.as_profile) verdict.findings = is_pair ? ValidatePair(*trace) : Validate(*trace);
+    if (traces.is_half) verdict.health.LeaveOutGraphTime();
     valid_ = valid_ && verdict.valid();
     if (input.rank) {
       jobs_[input.job].second.Add(verdict.health, std::move(run), UseOf(traces, *input.rank));
     }
     // Of a pair only what the traces do not show one by one; of several ranks the job's verdict has
     // it.
-    const bool is_worse = verdict.says_health && verdict.health.verdict() == Verdict::kDontTrust;
+    const Verdict shown = traces.as_profile ? Verdict::kUsable : Verdict::kDontTrust;
+    const bool is_worse = verdict.says_health && verdict.health.verdict() >= shown;
     if (is_pair && verdict.valid() && !is_worse) return;
     if (as_json_) {
       verdicts_.push_back(VerdictJson(verdict));

@@ -402,6 +402,7 @@ class Composer {
     if (IsStepMark(trace.name(node))) {
       row.name = builder_.Intern("recorded " + std::string(trace.name(node)));
       row.scope = kFunctionScope;
+      row.rf_id.reset();
     }
     const NodeId root = RootOf(source, node);
     if (trace.place(node) != Place::kDevice) {

@@ -59,6 +59,10 @@ std::optional<int32_t> SmallInt(std::string_view token) {
   return static_cast<int32_t>(*number);
 }
 
+// PyTorch 2.11 writes the profiler's own marks with their phase inside of their name:
+// {"name": "Record Window End\", \"ph\": \"i\", \"s\": \"g", "pid": "", …}.
+constexpr std::string_view kPhaseInName = R"(", "ph": "i", "s": "g)";
+
 class KinetoReader : public JsonReaderBase {
  public:
   KinetoReader(std::string name, const ReadOptions& options, const RunContext& context)
@@ -129,7 +133,8 @@ class KinetoReader : public JsonReaderBase {
     if (event_.phase == "B") return AddBegin(item.index);
     if (event_.phase == "E") return AddEnd();
     if (event_.phase == "i" && event_.name == kMemoryEvent) return AddMemoryEvent(item.index);
-    if (event_.phase.empty()) return Problem("found no 'ph'", kMissing);
+    const bool is_mark = event_.phase.empty() && event_.name.ends_with(kPhaseInName);
+    if (event_.phase.empty() && !is_mark) return Problem("found no 'ph'", kMissing);
     builder().stats().Count(Stat::kSkippedEvent);
     return kSuccess;
   }

@@ -62,6 +62,18 @@ TEST(KinetoReader, ReadsHostEvents) {
   EXPECT_EQ(trace.stats()[Stat::kSkippedEvent], 1u);
 }
 
+TEST(KinetoReader, MarksWithTheirPhaseInTheirNameAreMarks) {
+  const Trace trace = ReadEvents(R"J(
+      {"name": "Iteration Start: PyTorch Profiler\", \"ph\": \"i\", \"s\": \"g", "pid": "Traces",
+       "tid": "Trace PyTorch Profiler", "ts": 4822015366005.940},
+      {"name": "Record Window End\", \"ph\": \"i\", \"s\": \"g", "pid": "", "tid": "", "ts": 4822015514920.704},
+      {"name": "Record Window End", "pid": "", "tid": "", "ts": 4822015514920.704},
+      {"name": "f\", \"ph\": \"X", "pid": 1, "tid": 1, "ts": 1, "dur": 1})J");
+  EXPECT_EQ(trace.node_count(), 0u);
+  EXPECT_EQ(trace.stats()[Stat::kSkippedEvent], 2u);
+  EXPECT_EQ(trace.stats()[Stat::kMalformedElement], 2u) << "other events without a phase";
+}
+
 TEST(KinetoReader, ReadsDeviceEvents) {
   const Trace trace = ReadEvents(R"J(
       {"ph":"X","cat":"kernel","name":"gemm","pid":1,"tid":7,"ts":10,"dur":2,

@@ -21,6 +21,7 @@
 #include "src/formats/protobuf.h"
 #include "src/formats/value_text.h"
 #include "src/trace/operator_name.h"
+#include "src/trace/record_scope.h"
 #include "src/trace/simulated.h"
 
 namespace etude {
@@ -301,11 +302,10 @@ class LinkedJsonWriter {
       if (value || !observer_) return NumberAttr(name, type, value);
       Attr(name, type, std::to_string(none));
     };
-    constexpr int64_t kUserScope = 7;
     number("rf_id", "uint64", trace_.rf_id(node), 0);
     number("fw_parent", "uint64", trace_.fw_parent(node), 0);
     number("seq_id", "int64", trace_.seq_id(node), -1);
-    number("scope", "uint64", trace_.scope(node), kUserScope);
+    number("scope", "uint64", trace_.scope(node), int64_t{kUserScope});
     number("tid", "uint64", trace_.tid(node), 0);
     number("fw_tid", "uint64", trace_.fw_tid(node), 0);
     TextAttr("op_schema", trace_.op_schema(node), observer_ || trace_.rf_id(node).has_value());

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "src/analysis/planted_trace.h"
+#include "src/trace/record_scope.h"
 #include "src/trace/trace_builder.h"
 #include "src/transform/recorded_waits.h"
 
@@ -180,6 +181,21 @@ TEST(CriticalPath, WaitsThatAreNotRecordedAreGuessedFromWhatEnded) {
   ExpectBounds(path);
 }
 
+TEST(CriticalPath, WorkThatBeginsBeforeTheOneBeforeItEnded) {
+  // By a programmatic dependent launch; it was launched long before it could run.
+  const Trace trace = PlantedTrace()
+                          .Launch(1, 0, 5, 1)
+                          .Launch(1, 6, 8, 2)
+                          .Kernel("dgrad", 20, 10, 100, 1)
+                          .Kernel("init", 20, 90, 110, 2)
+                          .Read();
+  const CriticalPath path = PathOf(trace);
+  EXPECT_EQ(Rows(trace, path),
+            (std::vector<Row>{
+                {kLaunchDelay, "dgrad", 10}, {kCompute, "dgrad", 80}, {kCompute, "init", 20}}));
+  ExpectBounds(path);
+}
+
 TEST(CriticalPath, ACallThatWaitsForWorkBesideThePath) {
   // The kernel is short; what the thread waits for is not on the path, which is idle meanwhile.
   const Trace trace = PlantedTrace()
@@ -201,6 +217,40 @@ TEST(CriticalPath, AThreadThatStartsAfterAnotherOne) {
   EXPECT_EQ(Rows(trace, path),
             (std::vector<Row>{
                 {kHost, "forward", 3000}, {kIdle, "backward", 2000}, {kHost, "backward", 4000}}));
+  ExpectBounds(path);
+}
+
+// As autograd's engine in a native capture: its thread works while the program's waits, and what it
+// calls that has no schema is work, other than what a program names.
+TEST(CriticalPath, ThreadsOfANativeCapture) {
+  TraceBuilder builder;
+  builder.info().format = TraceFormat::kNative;
+  uint64_t id = 0;
+  const auto add = [&](std::string_view name, std::string_view thread, NodeKind kind, uint8_t scope,
+                       int64_t begin, int64_t end) {
+    builder.AddNode({.source_id = ++id,
+                     .kind = kind,
+                     .place = Place::kHost,
+                     .name = builder.Intern(name),
+                     .lane = builder.InternLane({.thread = builder.Intern(thread)}),
+                     .start = Us(begin),
+                     .duration = Us(end - begin),
+                     .rf_id = id,
+                     .scope = scope});
+  };
+  add("step", "1", NodeKind::kLabel, kUserScope, 0, 9000);
+  add("forward", "1", NodeKind::kOperator, 0, 100, 2000);
+  add("MulBackward0", "2", NodeKind::kLabel, kBackwardScope, 2500, 6500);
+  add("aten::mul", "2", NodeKind::kOperator, 0, 3000, 6000);
+  add("update", "1", NodeKind::kOperator, 0, 7000, 8000);
+  const Trace trace = builder.Finish().value();
+  const CriticalPath path = PathOf(trace);
+  EXPECT_EQ(Rows(trace, path), (std::vector<Row>{{kHost, "forward", 1900},
+                                                 {kIdle, "MulBackward0", 500},
+                                                 {kHost, "MulBackward0", 500},
+                                                 {kHost, "aten::mul", 3000},
+                                                 {kIdle, "update", 1000},
+                                                 {kHost, "update", 1000}}));
   ExpectBounds(path);
 }
 

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/quantity.h"
+
 namespace etude {
 
 uint64_t CountOfOtherProcess(const Trace& trace) {
@@ -12,7 +14,8 @@ uint64_t CountOfOtherProcess(const Trace& trace) {
   std::vector<bool> other(trace.lane_count());
   for (uint32_t i = 0; i < trace.lane_count(); ++i) {
     const std::string_view process = trace.text(trace.lane(LaneId(i)).process);
-    other[i] = !process.empty() && process != own;
+    // The profiler's own events run in "Spans" or -1.
+    other[i] = ParseWhole(process).value_or(-1) >= 0 && process != own;
   }
   uint64_t count = 0;
   ForEachNode(trace, [&](NodeId node) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "src/trace/record_scope.h"
 #include "src/trace/trace.h"
 
 namespace etude {
@@ -20,9 +21,6 @@ inline constexpr Phase kPhases[] = {Phase::kForward, Phase::kBackward, Phase::kO
 inline constexpr Phase kAllPhases[] = {Phase::kForward, Phase::kBackward, Phase::kOptimizer,
                                        Phase::kPrefill, Phase::kDecode};
 std::string_view Name(Phase phase);
-
-// PyTorch's RecordScope::BACKWARD_FUNCTION.
-inline constexpr uint8_t kBackwardScope = 1;
 
 // The phase that a label begins: what is below it belongs to that phase, unless a label in between
 // says otherwise. nullopt for all other nodes. What no label says is forward.

@@ -165,8 +165,16 @@ class DeviceMatcher {
     }
   }
 
+  // Whether most of the call lies behind the end of an event that was open when it began: two
+  // clocks, of a native capture and of its devices' profile, are never quite the same.
+  bool IsBehind(NodeId call, NodeId event) const {
+    const Nanos end = End(event);
+    return End(call) > end && End(call) - end > end - *device_.start(call);
+  }
+
   // The innermost open event that has the call's External id; without one the innermost one that
-  // is not over yet. Its own host node counts, or that of the nearest open event around it.
+  // is not over yet, nor when the call had hardly begun, if there is one. Its own host node counts,
+  // or that of the nearest open event around it.
   NodeId Innermost(const std::vector<NodeId>& open, NodeId call) const {
     // Programs do not nest that deep; hostile traces may.
     constexpr size_t kLevels = 4096;
@@ -180,12 +188,15 @@ class DeviceMatcher {
       }
     }
     const bool by_id = found != open.size();
+    NodeId almost_over;
     for (size_t i = by_id ? found + 1 : open.size(); i-- > outermost;) {
       const bool around = End(open[i]) > start || (by_id && i == found) ||
                           (End(open[i]) == start && *device_.start(open[i]) == start);
-      if (around && nodes_[open[i].index()]) return open[i];
+      if (!around || !nodes_[open[i].index()]) continue;
+      if (by_id || !IsBehind(call, open[i])) return open[i];
+      if (!almost_over) almost_over = open[i];
     }
-    return NodeId::None();
+    return almost_over;
   }
 
   // Host events with a host node by External id, of several the first one.

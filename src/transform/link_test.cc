@@ -328,10 +328,56 @@ TEST(Sync, TheNextNodeWaitsForACopyThatBlocks) {
   EXPECT_TRUE(SyncDeps(LinkRun(run).trace, "op_next").empty());
 }
 
-TEST(Sync, WhatTheTraceDoesNotSayIsCountedAndNoEdge) {
+// What PyTorch 2.11's profiler says of events on CUDA 13.
+constexpr std::string_view kOfSomeEvent =
+    ",\"wait_on_stream\":-1,\"wait_on_cuda_event_record_corr_id\":-1";
+
+TEST(Sync, TimesSayForWhichEventAStreamWaited) {
+  TwoStreams run;
+  run.Launch("a", 7, 8000);
+  run.Launch("b", 7, 100'000);
+  const int64_t waits = run.Call("cudaStreamWaitEvent", 500);
+  run.Record("Stream Wait Event", 20, waits, std::string(kOfSomeEvent));
+  run.Launch("other", 7, 104'000);  // launched after the wait, on another stream
+  run.Launch("c", 20, 106'000);
+  run.Launch("d", 20, 120'000);
+  const LinkResult result = LinkRun(run);
+  EXPECT_EQ(SyncDeps(result.trace, "c"), Names{"b"});
+  EXPECT_EQ(SyncDeps(result.trace, "d"), Names{"c"});
+  EXPECT_EQ(SyncDeps(result.trace, "other"), Names{"b"}) << "its stream alone";
+  EXPECT_EQ(Count(result, SyncKind::kByTimes), 1u);
+  EXPECT_EQ(Count(result, SyncKind::kUnresolved), 0u);
+}
+
+TEST(Sync, OnlyStreamsWithRecordsWaitWhereThereAreRecords) {
+  TwoStreams run;
+  run.Launch("a", 7, 100'000);
+  run.Call("cudaStreamWaitEvent", 500);  // of a stream without work
+  run.Launch("b", 20, 105'000);
+  const int64_t waits = run.Call("cudaStreamWaitEvent", 500);
+  run.Record("Stream Wait Event", 7, waits, std::string(kOfSomeEvent));
+  run.Launch("c", 7, 110'000);
+  const LinkResult result = LinkRun(run);
+  EXPECT_TRUE(SyncDeps(result.trace, "b").empty());
+  EXPECT_EQ(SyncDeps(result.trace, "c"), (Names{"a", "b"}));
+}
+
+TEST(Sync, AskingForAnEventIsNoWait) {
   TwoStreams run;
   run.Launch("a", 7, 20'000);
-  run.Launch("b", 20, 24'000);
+  const int64_t recorded = run.Call("cudaEventRecord", 500);
+  const int64_t asks = run.Call("cudaEventQuery", 500);
+  run.Record("Event Sync", -1, asks, TwoStreams::OfEvent(7, recorded));
+  run.Launch("b", 7, run.now + 5000);
+  const LinkResult result = LinkRun(run);
+  EXPECT_TRUE(SyncDeps(result.trace, "op_b").empty());
+  EXPECT_EQ(result.syncs, (std::array<uint64_t, kSyncKindCount>{}));
+}
+
+TEST(Sync, WhatTheTraceDoesNotSayIsCountedAndNoEdge) {
+  TwoStreams run;
+  run.Launch("a", 7, 10'000);
+  run.Launch("b", 20, 14'000);
   run.Call("cudaStreamSynchronize", 30'000);  // which of the two?
   const int64_t waits = run.Call("cudaStreamWaitEvent", 500);
   run.Record("Stream Wait Event", 20, waits, TwoStreams::OfEvent(7, 9999));  // not recorded

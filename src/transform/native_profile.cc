@@ -154,13 +154,19 @@ class ProfileMaker {
 
   void AddTimed(NodeId node, const NodeRow& row) {
     if (!row.start || !row.lane) return;
-    // The runtime's calls belong to what ran when they began: two clocks are never quite the same.
-    const bool is_call = row.kind != NodeKind::kRuntime && row.duration.has_value();
-    timed_.push_back({.node = node,
-                      .lane = row.lane,
-                      .start = *row.start,
-                      .end = is_call ? *row.start + *row.duration : *row.start,
-                      .has_end = is_call});
+    const Nanos end = *row.start + std::max(row.duration.value_or(Nanos{}), Nanos{});
+    if (row.kind != NodeKind::kRuntime) {
+      timed_.push_back({.node = node,
+                        .lane = row.lane,
+                        .start = *row.start,
+                        .end = end,
+                        .has_end = row.duration.has_value()});
+      return;
+    }
+    // The runtime's calls belong to what ran in their middle: two clocks are never quite the same.
+    const Nanos middle{row.start->count + (end - *row.start).count / 2};
+    timed_.push_back(
+        {.node = node, .lane = row.lane, .start = middle, .end = middle, .has_end = false});
   }
 
   const Trace& native_;

@@ -6,6 +6,7 @@
 
 #include "src/formats/capture_reader.h"
 #include "src/formats/kineto_reader.h"
+#include "src/trace/other_process.h"
 #include "src/trace/trace_builder.h"
 #include "src/transform/link.h"
 
@@ -84,6 +85,10 @@ class Devices {
     Add("kernel", name, "0", "7", start, 1000, correlation, R"(,"device":0,"stream":7)");
   }
   void AddOperator(const std::string& name) { Add("cpu_op", name, "77", "4242", 0, 10, 0, ""); }
+  // An event of the profiler itself.
+  void AddOwn(const std::string& category, const std::string& name, const std::string& pid) {
+    Add(category, name, pid, "0", 0, 10, 0, "");
+  }
   Trace Finish() const {
     const RunContext context;
     auto reader = MakeKinetoReader("devices", {.strict = true}, context);
@@ -165,6 +170,15 @@ TEST(NativeProfile, CallsOfTheRuntimeLieInTheCallsOfTheCapture) {
   }
 }
 
+TEST(NativeProfile, TheProfilersOwnEventsAreOfNoOtherProcess) {
+  Devices devices = PlantedDevices();
+  devices.AddOwn("overhead", "Activity Buffer Request", "-1");
+  devices.AddOwn("Trace", "PyTorch Profiler (0)", "\"Spans\"");
+  const auto profile = MakeNativeProfile(Capture().Finish(), devices.Finish(), {});
+  ASSERT_TRUE(profile && profile->info().pid);
+  EXPECT_EQ(CountOfOtherProcess(*profile), 0u);
+}
+
 TEST(NativeProfile, LinksAsOtherProfilesDo) {
   const Trace native = Capture().Finish();
   const Trace profile = MakeNativeProfile(native, PlantedDevices().Finish(), {}).value();
@@ -180,6 +194,17 @@ TEST(NativeProfile, LinksAsOtherProfilesDo) {
   EXPECT_EQ(ParentOf(trace, "third"), "replay");
   EXPECT_EQ(trace.start(Named(trace, "op")), Nanos{kMonotonic + 1000});
   EXPECT_EQ(trace.duration(Named(trace, "first")), Nanos{1000});
+}
+
+// By the profile's clock it begins a little before what ran before it was over.
+TEST(NativeProfile, ACallBelongsToWhatRanInItsMiddle) {
+  const Trace native = Capture().Finish();
+  Devices devices;
+  devices.AddCall("2147483647", "cudaLaunchKernel", 3900, 1);
+  devices.AddKernel("kernel", 9000, 1);
+  const Trace profile = MakeNativeProfile(native, devices.Finish(), {}).value();
+  EXPECT_EQ(ParentOf(profile, "cudaLaunchKernel"), "op");
+  EXPECT_EQ(ParentOf(Link(native, profile, {}).value().trace, "kernel"), "op");
 }
 
 TEST(NativeProfile, SystemIdsOfThreadsComeFirst) {

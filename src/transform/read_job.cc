@@ -141,6 +141,25 @@ Result<Trace> LinkRank(const RankInput& input, const Trace& host, const Trace& d
 
 }  // namespace
 
+namespace {
+
+using TakeTrace = std::function<Status(const RankInput&, const Result<Trace>&)>;
+
+Status TakeNativePair(RankInput input, const Trace& kineto, const ReadOptions& options,
+                      const RunContext& context, const TakeTrace& take) {
+  Result<NativeRun> run = ReadNativeRun(input.path, kineto, options, context);
+  if (!run) return take(input, tl::unexpected<Error>(run.error()));
+  if (!run->profile) return take(input, std::move(run->native));
+  Result<LinkResult> linked = LinkFiles({&run->native, input.path}, {&*run->profile, input.device},
+                                        {.limits = context.limits});
+  if (!linked) return take(input, tl::unexpected<Error>(linked.error()));
+  ETUDE_RETURN_IF_ERROR(take(input, std::move(linked->trace)));
+  input.as_profile = true;
+  return take(input, *std::move(run->profile));
+}
+
+}  // namespace
+
 Result<bool> IsNative(const std::string& path, const RunContext& context) {
   if (path == "-") return false;  // a pipe can be looked at once only
   ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path, context.limits));
@@ -172,9 +191,14 @@ Status ReadAllOf(const CaptureRank& rank, const ReadOptions& options, const RunC
     });
   };
   std::map<std::string, Trace> kept;  // of the pair
-  for (const RankInput& input : inputs) {
+  bool has_halves = false;
+  for (RankInput input : inputs) {
     if (input.device.empty()) {
       Result<Trace> trace = ReadTrace(input.path, options, context);
+      if (trace && input.path == rank.device && !rank.native.empty()) {
+        has_halves = IsOfDevicesOnly(*trace);
+      }
+      input.is_half = has_halves && (input.path == rank.device || input.path == rank.native);
       ETUDE_RETURN_IF_ERROR(take(input, trace));
       if (trace && is_in_pair(input.path)) kept.emplace(input.path, *std::move(trace));
       continue;
@@ -184,9 +208,9 @@ Status ReadAllOf(const CaptureRank& rank, const ReadOptions& options, const RunC
     if (host == kept.end() || device == kept.end()) continue;
     const RunContext unwarned = context.Unwarned();
     ETUDE_RETURN_IF_ERROR(
-        take(input, input.path == rank.native
-                        ? ReadNativeRank(input, device->second, options, unwarned)
-                        : LinkRank(input, host->second, device->second, unwarned)));
+        input.path == rank.native
+            ? TakeNativePair(input, device->second, options, unwarned, take)
+            : take(input, LinkRank(input, host->second, device->second, unwarned)));
   }
   return {};
 }

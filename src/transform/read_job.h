@@ -25,6 +25,8 @@ struct RankInput {
   std::optional<CaptureRank> files;  // all that the folder has of the rank, if a folder was given
   // Of a native capture with the profile of its devices: as the profile of both, not linked.
   bool as_profile = false;
+  // One file of such a pair by itself: only both together say what had to wait for what.
+  bool is_half = false;
 
   friend bool operator==(const RankInput& a, const RankInput& b) {
     return a.path == b.path && a.device == b.device && a.as_profile == b.as_profile;
@@ -58,7 +60,8 @@ Result<Trace> ReadRank(const RankInput& input, const ReadOptions& options,
                        const RunContext& context);
 
 // Reads AllInputs of a rank and gives each to `take`, until that fails; what cannot be read as its
-// error, and then no pair. Each file is read once, but for a native capture, whose pair is made of
+// error, and then no pair. A native capture with the profile of its devices comes linked and then
+// as the profile of both. Each file is read once, but for a native capture, whose pair is made of
 // one with the recorder's time in it. Of pairs it warns of nothing.
 Status ReadAllOf(const CaptureRank& rank, const ReadOptions& options, const RunContext& context,
                  const std::function<Status(const RankInput&, const Result<Trace>&)>& take);

@@ -23,6 +23,7 @@ constexpr std::array<SyncKindInfo, kSyncKindCount> kSyncKindInfos = {{
     {"stream_sync", "threads that waited for a stream"},
     {"device_sync", "threads that waited for all streams of a device"},
     {"blocking_copy", "threads that waited for their copy"},
+    {"by_times", "waits of which only times say for what"},
     {"unresolved", "waits of which the trace does not say for what"},
 }};
 
@@ -53,6 +54,9 @@ constexpr auto kCalls = std::to_array<RecordName>({
     {"MemcpyDtoH", SyncKind::kBlockingCopy},
     {"MemcpyHtoD", SyncKind::kBlockingCopy},
 });
+
+// Calls that ask whether they would wait: the profiler has records of them as of calls that do.
+constexpr auto kQueries = std::to_array<std::string_view>({"EventQuery", "StreamQuery"});
 
 std::string_view WithoutRuntime(std::string_view name) {
   for (const std::string_view prefix : {"cuda", "hip", "cu"}) {
@@ -172,7 +176,9 @@ class SyncFinder {
 
   void AddRecord(NodeId event) {
     const auto correlation = device_.correlation(event);
-    if (!Find(kRecords, device_.name(event)) || !device_.start(event)) return;
+    const auto kind = Find(kRecords, device_.name(event));
+    if (!kind || !device_.start(event)) return;
+    has_stream_waits_ = has_stream_waits_ || kind == SyncKind::kStreamWait;
     records_.emplace(correlation.value_or(-1 - static_cast<int64_t>(event.index())), event);
   }
 
@@ -182,6 +188,7 @@ class SyncFinder {
     const auto record = correlation ? records_.find(*correlation) : records_.end();
     if (record != records_.end()) {
       used_.insert(record->second);
+      if (std::ranges::count(kQueries, WithoutRuntime(device_.name(call))) != 0) return;
       Resolve(call, record->second, *Find(kRecords, device_.name(record->second)));
       return;
     }
@@ -214,7 +221,13 @@ class SyncFinder {
       case SyncKind::kStreamSync: known = StreamSync(call, record, at); break;
       case SyncKind::kDeviceSync: known = DeviceSync(call, record, at); break;
       case SyncKind::kBlockingCopy:
+      case SyncKind::kByTimes:
       case SyncKind::kUnresolved: break;
+    }
+    if (!known) {
+      known = kind == SyncKind::kStreamWait ? StreamWaitByTimes(call, record, at)
+                                            : CallByTimes(call, kind);
+      if (known) kind = SyncKind::kByTimes;
     }
     ++result_.calls[static_cast<size_t>(known ? kind : SyncKind::kUnresolved)];
     NodeId last;
@@ -280,6 +293,7 @@ class SyncFinder {
     const NodeId work = WorkAround(*stream, at).from;
     if (work && *before && device_.lane_id(work) != device_.lane_id(*before)) {
       result_.edges.push_back({work, call, *before, SyncKind::kStreamWait});
+      told_.insert(work);
     }
     return true;
   }
@@ -316,6 +330,91 @@ class SyncFinder {
     return true;
   }
 
+  bool IsTimed(NodeId event) const { return device_.start(event) && device_.duration(event); }
+
+  // What ended after `begin`, at `end` at the latest.
+  struct Window {
+    Nanos begin;
+    Nanos end;
+  };
+
+  // The last work to end in the window of those launched by `launched`, not on `stream`.
+  NodeId LastEnded(const Window& window, Nanos launched, LaneId stream) {
+    if (!has_ended_) {
+      ForEachNode(device_, [&](NodeId event) {
+        if (device_.place(event) != Place::kDevice || !IsDeviceWork(device_.kind(event))) return;
+        if (IsTimed(event)) ended_.push_back({End(event), event});
+      });
+      std::ranges::stable_sort(ended_, {}, &Ended::end);
+      has_ended_ = true;
+    }
+    // Work that other threads launched meanwhile is passed over; hostile traces have a lot of it.
+    constexpr int kMost = 256;
+    auto next = std::ranges::upper_bound(ended_, window.end, {}, &Ended::end);
+    for (int i = 0; i < kMost && next != ended_.begin(); ++i) {
+      --next;
+      if (next->end <= window.begin) break;
+      if (stream && device_.lane_id(next->work) == stream) continue;
+      if (LaunchTime(next->work) <= launched) return next->work;
+    }
+    return NodeId::None();
+  }
+
+  bool CallByTimes(NodeId call, SyncKind kind) {
+    const bool waits = kind == SyncKind::kEventSync || kind == SyncKind::kStreamSync ||
+                       kind == SyncKind::kDeviceSync;
+    if (!waits || !call || !IsTimed(call)) return false;
+    const Nanos begin = *device_.start(call);
+    const NodeId before = LastEnded({begin, End(call)}, begin, LaneId());
+    if (!before) return false;
+    result_.edges.push_back({NodeId::None(), call, before, SyncKind::kByTimes});
+    return true;
+  }
+
+  // The profiler leaves records out of streams on which it has seen no work.
+  bool StreamWaitByTimes(NodeId call, NodeId record, Nanos at) {
+    const auto stream = StreamOf(record);
+    NodeId work;
+    if (stream) {
+      work = WorkAround(*stream, at).from;
+    } else if (!has_stream_waits_ && call) {
+      work = NextLaunchedBy(call);
+    }
+    if (!work || told_.contains(work)) return false;
+    const Nanos begin = *device_.start(work);
+    const NodeId before = LastEnded({LaunchTime(work), begin}, at, device_.lane_id(work));
+    if (!before) return false;
+    const Lane& lane = device_.lane(device_.lane_id(work));
+    const NodeId last = WorkAround({lane.device, lane.stream}, LaunchTime(work)).before;
+    if (last && End(last) >= End(before)) return false;
+    result_.edges.push_back({work, call, before, SyncKind::kByTimes});
+    return true;
+  }
+
+  // The work of the first launch of the call's thread after it.
+  NodeId NextLaunchedBy(NodeId call) {
+    const auto key = [&](NodeId launch) {
+      return std::tuple(device_.lane_id(launch), *device_.start(launch), launch);
+    };
+    if (launches_.empty()) {
+      for (const auto& [launch, work] : work_of_) {
+        if (device_.start(launch)) launches_.push_back(launch);
+      }
+      std::ranges::sort(launches_, {}, key);
+    }
+    const auto next = std::ranges::lower_bound(
+        launches_, std::tuple(device_.lane_id(call), *device_.start(call), NodeId(0)), {}, key);
+    const bool is_found =
+        next != launches_.end() && device_.lane_id(*next) == device_.lane_id(call);
+    return is_found ? work_of_.at(*next) : NodeId::None();
+  }
+
+  // A piece of device work by when it ended.
+  struct Ended {
+    Nanos end;
+    NodeId work;
+  };
+
   const Trace& device_;
   const DeviceMatch& match_;
   SyncEdges result_;
@@ -324,6 +423,11 @@ class SyncFinder {
   std::unordered_map<int64_t, NodeId> calls_;   // by correlation
   std::map<int64_t, NodeId> records_;           // by correlation; below 0: of none
   std::unordered_set<NodeId> used_;             // records that a call has
+  std::unordered_set<NodeId> told_;             // work of which records say what it waits for
+  bool has_stream_waits_ = false;               // among the records
+  std::vector<NodeId> launches_;                // of work, by thread and time; made when needed
+  std::vector<Ended> ended_;                    // made when needed
+  bool has_ended_ = false;
 };
 
 }  // namespace

@@ -18,6 +18,7 @@ enum class SyncKind : uint8_t {
   kStreamSync,    // a thread for a stream (cudaStreamSynchronize)
   kDeviceSync,    // a thread for all streams of a device (cudaDeviceSynchronize)
   kBlockingCopy,  // a thread for its own copy (cudaMemcpy, copies to pageable memory)
+  kByTimes,       // any of these, of which only times say for what work
   kUnresolved,    // the trace does not say what is waited for, or does not have it
 };
 inline constexpr size_t kSyncKindCount = static_cast<size_t>(SyncKind::kUnresolved) + 1;
@@ -50,7 +51,13 @@ struct SyncEdges {
 // Finds who waits for which device work, over the whole trace: from the profiler's records of
 // synchronisation, and from calls of the runtime whose names say all that is needed. A stream runs
 // its work in the order in which it was launched; an event stands for all work launched on its
-// stream before it was recorded. O(n log n).
+// stream before it was recorded.
+//
+// Where nothing says for what (PyTorch 2.11 on CUDA 13 writes -1 for the stream of every event),
+// times do: a call waited for the last work that ended while it ran and had been launched before;
+// the next work of a stream that was told to wait, for the last work of another stream that was
+// launched before that and ended after the launch of the next work and after the work before it on
+// its stream. Calls that only ask (cudaEventQuery) wait for nothing. O(n log n).
 SyncEdges FindSyncEdges(const Trace& device, const DeviceMatch& match);
 
 }  // namespace etude
