@@ -133,8 +133,6 @@ class RecordCommand : public Command {
                   "record index tensors whole, up to so many bytes of them (native recorder)");
     options.Choice("--modules", &modules_, {"on", "off"},
                    "label the calls of modules (native recorder)");
-    options.Flag("--experimental", &experimental_,
-                 "have the native recorder record programs that use CUDA, too");
     options.Choice("--callback-cost", &callback_cost_, {"subtract", "keep"},
                    "what calling the native recorder costs, in its times");
     options.Flag("--eager", &eager_, "switch torch.compile off");
@@ -187,7 +185,6 @@ class RecordCommand : public Command {
   bool force_ = false;
   bool memory_ = false;
   std::string modules_ = "on";
-  bool experimental_ = false;
   std::string callback_cost_ = "subtract";
   bool eager_ = false;
   std::string index_values_ = "0";
@@ -286,7 +283,6 @@ Variables RecordCommand::Environment(const std::string& python, const std::strin
       {"ETUDE_RECORD_RECORDER", recorder_},
       {"ETUDE_RECORD_LIBRARY", RecorderLibrary()},
       {"ETUDE_RECORD_MODULES", modules_ == "on" ? "1" : "0"},
-      {"ETUDE_RECORD_EXPERIMENTAL", experimental_ ? "1" : "0"},
       {"ETUDE_RECORD_CALLBACK_COST", callback_cost_ == "subtract" ? "1" : "0"},
       {"ETUDE_RECORD_INDEX_VALUES", std::to_string(ParseBytes(index_values_)->count)},
       {"ETUDE_RECORD_MEMORY", memory_ ? "1" : "0"},

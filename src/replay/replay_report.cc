@@ -385,7 +385,8 @@ std::string ReplayReportJson(const ReplayReport& report) {
   json["health"] = ToJson(report.health);
   json["recorded"] = {
       {"step_ms", report.recorded_step ? Json(report.recorded_step->ms()) : Json(nullptr)},
-      {"operator_share", OrNull(report.operator_share)}};
+      {"operator_share", OrNull(report.operator_share)},
+      {"device_ms", report.device_time ? Json(report.device_time->ms()) : Json(nullptr)}};
   json["operators"] = {{"total", report.operators},
                        {"replayed", report.operators_replayed},
                        {"calls", report.calls}};

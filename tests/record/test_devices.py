@@ -1,4 +1,4 @@
-"""The native recorder with a profile of the devices beside it (experimental).
+"""The native recorder with a profile of the devices beside it.
 
 There is no GPU: the program pretends to use CUDA, and a profiler of its own notes calls of the runtime
 where operators make them, on the wall clock and with the thread ids of CUPTI, as Kineto writes them.
@@ -12,7 +12,6 @@ import pytest
 from conftest import program
 from test_native import BIN, NATIVE, attributes, etude, info, linked
 
-EXPERIMENTAL = {**NATIVE, "ETUDE_RECORD_EXPERIMENTAL": "1"}
 
 FAKE = r'''
 import ctypes, json, threading, time
@@ -95,7 +94,7 @@ def record(run, environment, text=""):
 
 @pytest.fixture
 def job(run):
-    result = record(run, EXPERIMENTAL, 'print(json.dumps(profiles))\n')
+    result = record(run, NATIVE, 'print(json.dumps(profiles))\n')
     assert json.loads(result.out) == [["CUDA"]]
     return result
 
@@ -213,23 +212,17 @@ def refused(*arguments):
     return done.stderr
 
 
-def test_without_the_option_observers_record(run):
-    result = record(run, NATIVE)
-    assert result.names() == ["device.0.json.gz", "host.0.json.gz", "job.json"]
-    assert any("--experimental" in note for note in result.rank()["notes"])
-
-
 def test_a_profiler_that_does_not_start(run):
     source = program(FAKE + "def fails(self): raise RuntimeError('CUPTI')\nProfile.start = fails\n"
                      "for _ in range(12): step()\n")  # fmt: skip
-    result = run(source, environment=EXPERIMENTAL)
+    result = run(source, environment=NATIVE)
     assert result.code == 0 and result.names() == []
     assert "CUPTI" in result.status()["reason"]
     assert not any(name.startswith(".tmp") for name in result.hidden())
 
 
 def test_always_on(run, tmp_path):
-    duty = f"dir={tmp_path / 'job'},every=5,library={NATIVE['ETUDE_RECORD_LIBRARY']},experimental=on"
+    duty = f"dir={tmp_path / 'job'},every=5,library={NATIVE['ETUDE_RECORD_LIBRARY']}"
     source = program(FAKE + "for _ in range(12): step()\n")
     result = run(source, hook=False, environment={"ETUDE_RECORD": duty, "PYTHONPATH": hook_path()})
     assert result.code == 0, result.err
@@ -247,7 +240,7 @@ def hook_path():
 def test_from_python(run, tmp_path):
     source = program(FAKE + """
 import etude
-with etude.record(os.environ["CAPTURE"], warmup=2, steps=3, recorder="native", experimental=True):
+with etude.record(os.environ["CAPTURE"], warmup=2, steps=3, recorder="native"):
     for _ in range(12): step()
 """)
     result = run(source, hook=False, environment={"ETUDE_RECORD_LIBRARY": NATIVE["ETUDE_RECORD_LIBRARY"]})

@@ -30,7 +30,7 @@ class record:
     after that.
 
     `recorder` is "observers", PyTorch's, or "native", Etude's own where it was built for this torch; `modules`
-    has it label the calls of modules, `experimental` has it record programs that use CUDA, too.
+    has it label the calls of modules.
 
     `overwrite` allows an earlier capture of this rank to be replaced. When the block ends too
     early there is a RecordingWarning, or with `strict` a RecordingError; `status` holds the facts.
@@ -53,7 +53,6 @@ class record:
         ranges: str = "auto",
         recorder: str = "observers",
         modules: bool = True,
-        experimental: bool = False,
         overwrite: bool = False,
         strict: bool = False,
     ) -> None:
@@ -67,7 +66,6 @@ class record:
             recorder=recorder,
             library=os.environ.get("ETUDE_RECORD_LIBRARY"),
             modules=modules,
-            experimental=experimental,
             command=list(getattr(sys, "orig_argv", sys.argv)),
             job=job_name(),
             etude_version=getattr(sys.modules.get("etude"), "__version__", None),

@@ -40,7 +40,6 @@ class DutySettings:
     memory: bool = False
     index_values: int = 0
     modules: bool = True
-    experimental: bool = False
 
     def __post_init__(self) -> None:
         if not self.directory:
@@ -82,7 +81,6 @@ def settings_of(duty: DutySettings) -> Settings:
         memory=duty.memory,
         index_values=duty.index_values,
         modules=duty.modules,
-        experimental=duty.experimental,
         command=list(getattr(sys, "orig_argv", sys.argv)),
         job=job_name(),
         etude_version=os.environ.get("ETUDE_RECORD_VERSION"),
@@ -138,7 +136,6 @@ _READERS: Dict[str, Callable[[str], object]] = {
     "index_values": _bytes,
     "memory": _switch,
     "modules": _switch,
-    "experimental": _switch,
 }
 
 

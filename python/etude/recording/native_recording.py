@@ -14,7 +14,7 @@ from . import job, torch_cache
 from .device_profile import DeviceProfile
 from .module_labels import ModuleLabels
 from .settings import Settings
-from .step_recording import Published, StepMark, check_profiler_free, uses_cuda
+from .step_recording import Published, StepMark, check_profiler_free
 
 
 # Of Settings.ranges, the library's word for it.
@@ -128,17 +128,11 @@ class NativeRecording:
         return Published(files=names, facts={}, notes=[])
 
 
-def load(torch: Any, path: Optional[str], experimental: bool) -> ctypes.CDLL:
+def load(torch: Any, path: Optional[str]) -> ctypes.CDLL:
     """The recorder's library: at `path`, or the one that was built for this torch.
 
-    Raises NoRecorder when there is none that fits this program; of programs that use CUDA there is
-    one only with `experimental`.
+    Raises NoRecorder when there is none that fits this program.
     """
-    if uses_cuda(torch) and not experimental:
-        raise NoRecorder(
-            "the native recorder records programs that use CUDA only where that is asked for "
-            "(experimental: --experimental, ETUDE_RECORD=...,experimental=on)"
-        )
     why = "the native recorder was not built"
     if path:
         try:

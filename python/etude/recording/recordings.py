@@ -34,7 +34,7 @@ def make(
     notes = []
     if settings.recorder == "native":
         try:
-            library = native_recording.load(torch, settings.library, settings.experimental)
+            library = native_recording.load(torch, settings.library)
             path = f"{prefix}.capture"
             outermost = None
             if settings.modules and not finder.modules.learning:

@@ -22,8 +22,7 @@ class Settings:
     recorder: PyTorch's observers, or the native recorder in `library`. memory: whether what the
     allocators give out and take back is recorded. callback_cost: whether the native recorder measures
     what calling it costs, for readers to take out of the times. index_values: bytes of index tensors
-    that the native recorder may keep whole. modules: whether it labels the calls of modules. experimental:
-    whether it records programs that use CUDA, with their devices.
+    that the native recorder may keep whole. modules: whether it labels the calls of modules.
     command: the program's command line. job: a text that is the same in all processes of one run.
     """
 
@@ -39,7 +38,6 @@ class Settings:
     callback_cost: bool = True
     index_values: int = 0
     modules: bool = True
-    experimental: bool = False
     command: List[str] = field(default_factory=list)
     job: Optional[str] = None
     etude_version: Optional[str] = None
@@ -69,7 +67,6 @@ def from_environment(environ: Mapping[str, str]) -> Settings:
         memory=environ.get("ETUDE_RECORD_MEMORY") == "1",
         index_values=_count(environ, "ETUDE_RECORD_INDEX_VALUES", 0),
         modules=environ.get("ETUDE_RECORD_MODULES", "1") == "1",
-        experimental=environ.get("ETUDE_RECORD_EXPERIMENTAL") == "1",
         callback_cost=environ.get("ETUDE_RECORD_CALLBACK_COST", "1") == "1",
         command=_command(environ),
         job=environ.get("ETUDE_RECORD_JOB"),
