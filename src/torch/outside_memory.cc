@@ -37,6 +37,17 @@ Result<c10::Storage> MakeStorage(int64_t bytes, const std::string& device) {
   }
 }
 
+// The same of the host's memory, pinned where there is a device that has such memory.
+Result<c10::Storage> MakePinnedStorage(int64_t bytes) {
+  try {
+    const at::Tensor raw = at::empty({std::max<int64_t>(bytes, 0)},
+                                     c10::TensorOptions().dtype(c10::kByte).pinned_memory(true));
+    return raw.storage();
+  } catch (const std::exception&) {
+    return MakeStorage(bytes, "cpu");
+  }
+}
+
 // A tensor on `storage`, without elements yet, made past the dispatcher.
 at::Tensor TensorOn(const c10::Storage& storage, c10::ScalarType type) {
   return at::detail::make_tensor<c10::TensorImpl>(
@@ -239,8 +250,10 @@ Status OutsideMemory::Provide(const ReplayPlan& plan, const OutsideStorage& want
     block.rule = rules[wanted.version.index()];
     block.seed = seed_ * 0x9E3779B97F4A7C15ULL + wanted.version.value();
     block.tensors.clear();
-    ETUDE_ASSIGN_OR_RETURN(block.storage,
-                           MakeStorage(wanted.bytes, devices_.Map(trace_.text(first.device))));
+    const std::string device = devices_.Map(trace_.text(first.device));
+    const bool is_pinned = device == "cpu" && pinned_.contains(wanted.version);
+    ETUDE_ASSIGN_OR_RETURN(block.storage, is_pinned ? MakePinnedStorage(wanted.bytes)
+                                                    : MakeStorage(wanted.bytes, device));
   }
   for (const SlotId slot : wanted.slots) {
     const TensorUse& use = trace_.tensor(plan.slots[slot.index()].tensor);

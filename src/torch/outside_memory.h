@@ -64,6 +64,8 @@ class OutsideMemory {
   OutsideMemory(const Trace& trace, const DeviceMap& devices, uint64_t seed)
       : trace_(trace), devices_(devices), seed_(seed) {}
 
+  // What of the host's memory is pinned, where the device has such memory, from the next on.
+  void Pin(std::unordered_set<StorageVersion> pinned) { pinned_ = std::move(pinned); }
   // Makes what `wanted` of `plan` needs and is not there yet, and puts the tensors into their
   // slots. Storage that grew from one plan to the next is made anew.
   Status Provide(const ReplayPlan& plan, const OutsideStorage& wanted,
@@ -114,6 +116,7 @@ class OutsideMemory {
   uint64_t seed_;
   std::unordered_map<StorageVersion, Block> blocks_;
   std::unordered_set<StorageVersion> restored_;
+  std::unordered_set<StorageVersion> pinned_;
   int64_t bytes_ = 0;
   bool may_keep_on_device_ = true;
 };

@@ -9,6 +9,7 @@
 
 #include "src/base/process_usage.h"
 #include "src/replay/outside_values.h"
+#include "src/replay/pinned_memory.h"
 #include "src/torch/program_heap.h"
 #include "src/torch/replay_device.h"
 #include "src/trace/operator_name.h"
@@ -51,6 +52,7 @@ Status ReplayedStep::Choose() {
   at::set_num_threads(static_cast<int>(options_.threads));
   SeedDevice(devices_.target(), options_.seed);
   rules_ = InferFillRules(step_, flow_);
+  if (!devices_.target_is_cpu()) memory_.Pin(FindPinned(step_, flow_));
   ApplyNames();
   const std::vector<NodeId> nodes(selection_.nodes().begin(), selection_.nodes().end());
   for (const NodeId node : nodes) {

@@ -19,7 +19,7 @@ from two_ranks import ETUDE, record, replay, run
 
 STAND_IN = pathlib.Path(os.environ["ETUDE_BIN"]).parent / "tests/operators/test_cuda.so"
 pytestmark = pytest.mark.skipif(not STAND_IN.exists(), reason="a PyTorch without CUDA, or headers of CUDA are missing")
-ON_GPUS = ("--device", "cuda", "--experimental")
+ON_GPUS = ("--device", "cuda")
 
 # Each rank sends before it receives, which NCCL takes only as one; then what was received is sent on.
 MESSAGES = LIGHT + """
