@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+import models
 import workloads
 from workloads import training_step
 
@@ -77,9 +78,8 @@ def lstm():
 
 
 def small_ops():
-    model = nn.Sequential(*[layer for _ in range(60) for layer in (nn.Linear(32, 32), nn.LayerNorm(32), nn.GELU())])
-    x, y = torch.randn(16, 32), torch.randn(16, 32)
-    return model, lambda: F.mse_loss(model(x), y), torch.optim.SGD(model.parameters(), 0.01)
+    model, loss = models.small_ops()
+    return model, loss, torch.optim.SGD(model.parameters(), 0.01)
 
 
 def scaled():
@@ -150,19 +150,9 @@ def compiled():
 
 
 def llama_inference():
-    """Writes eight words after a prompt, with a cache of keys and values, in bfloat16."""
+    """In bfloat16."""
     model = llama_model().bfloat16().eval()
-    x = torch.randint(2, WORDS, (4, 256))
-
-    @torch.inference_mode()
-    def step():
-        cache, words = None, x
-        for _ in range(8):
-            result = model(words, past_key_values=cache, use_cache=True)
-            cache = result.past_key_values
-            words = result.logits[:, -1:].argmax(-1)
-
-    return model, step, None
+    return model, models.writes_words(model, torch.randint(2, WORDS, (4, 256))), None
 
 
 TRAINING = {

@@ -199,10 +199,8 @@ def small_ops():
     return model, lambda: F.mse_loss(model(x), y)
 
 
-def llama_inference():
-    """Writes eight words after a prompt, with a cache of keys and values."""
-    model = llama_model().eval()
-    x = tokens(2, 48)
+def writes_words(model, x):
+    """A step that writes eight words after the prompt `x`, with a cache of keys and values."""
 
     @torch.inference_mode()
     def step():
@@ -212,7 +210,12 @@ def llama_inference():
             cache = result.past_key_values
             words = result.logits[:, -1:].argmax(-1)
 
-    return model, step
+    return step
+
+
+def llama_inference():
+    model = llama_model().eval()
+    return model, writes_words(model, tokens(2, 48))
 
 
 # Name, what makes the model and its loss, the optimizer.

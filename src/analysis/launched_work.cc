@@ -2,40 +2,33 @@
 
 #include <map>
 
+#include "src/analysis/activity.h"
+
 namespace etude {
 namespace {
 
 // The nearest node above that is not a device's, or kNone.
 NodeId HostAbove(const Trace& trace, NodeId node) {
-  NodeId above = trace.parent(node);
-  while (above && above != node && trace.place(above) == Place::kDevice) {
-    node = above;
-    above = trace.parent(node);
-  }
-  return above == node ? NodeId::None() : above;
+  while (node && trace.place(node) == Place::kDevice) node = trace.parent(node);
+  return node;
 }
 
 }  // namespace
 
 std::vector<LaunchedWork> FindLaunchedWork(const Trace& linked) {
-  std::map<uint64_t, LaunchedWork> by_host;
+  std::map<uint64_t, Nanos> by_host;
   ForEachNode(linked, [&](NodeId node) {
-    const NodeKind kind = linked.kind(node);
-    if (linked.place(node) != Place::kDevice || kind == NodeKind::kSync ||
-        kind == NodeKind::kLabel) {
-      return;
-    }
+    if (linked.place(node) != Place::kDevice) return;
+    if (DeviceActivity(linked, node) == Activity::kNone) return;
     const auto duration = linked.duration(node);
     const NodeId host = HostAbove(linked, node);
     if (!host || !duration) return;
-    LaunchedWork& work = by_host[linked.source_id(host)];
-    work.host = linked.source_id(host);
-    ++work.pieces;
-    work.time = work.time + *duration;
+    Nanos& time = by_host[linked.source_id(host)];
+    time = time + *duration;
   });
   std::vector<LaunchedWork> all;
   all.reserve(by_host.size());
-  for (const auto& [id, work] : by_host) all.push_back(work);
+  for (const auto& [host, time] : by_host) all.push_back({.host = host, .time = time});
   return all;
 }
 

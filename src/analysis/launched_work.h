@@ -12,8 +12,7 @@ namespace etude {
 // no other host node.
 struct LaunchedWork {
   uint64_t host = 0;  // the host node's source id
-  uint64_t pieces = 0;
-  Nanos time;  // of the device, of all pieces
+  Nanos time;         // of the device
 };
 
 // The same for all host nodes of a linked trace, in order of their ids; empty where the trace has

@@ -104,19 +104,20 @@ struct DeviceWork {
 
 DeviceWork FindDeviceWork(const ReplayedStep& step) {
   DeviceWork found;
-  if (step.options().launched == nullptr || !step.options().only.empty()) return found;
+  const std::vector<LaunchedWork>* launched = step.options().launched;
+  if (launched == nullptr || launched->empty() || !step.options().only.empty()) return found;
   const RecordedStep& recorded = step.recorded();
   std::unordered_map<uint64_t, NodeId> by_id;
   for (const NodeId node : recorded.nodes()) by_id.emplace(step.trace().source_id(node), node);
   const auto& running = step.selection().nodes();
   const std::unordered_set<NodeId> runs(running.begin(), running.end());
-  for (const LaunchedWork& work : *step.options().launched) {
+  for (const LaunchedWork& work : *launched) {
     const auto host = by_id.find(work.host);
     if (host == by_id.end()) continue;
     found.all = found.all + work.time;
-    const bool is_operator = recorded.is_operator(recorded.position(host->second));
+    const uint32_t position = recorded.position(host->second);
     NodeId op =
-        is_operator ? host->second : recorded.enclosing_operator(recorded.position(host->second));
+        recorded.is_operator(position) ? host->second : recorded.enclosing_operator(position);
     // What sends and receives that are given at once do is below a label of the backend's.
     const bool communicates = !op && IsCommLabel(step.trace().name(host->second));
     if (communicates && step.options().group != nullptr)

@@ -85,7 +85,8 @@ class Replayer::Impl {
   Result<StepSample> RunStep(GapMode mode) {
     const Nanos cpu = CpuTime();
     ETUDE_RETURN_IF_ERROR(BeginStep());
-    begin_cost_ = std::min(begin_cost_.value_or(CpuTime() - cpu), CpuTime() - cpu);
+    const Nanos cost = CpuTime() - cpu;
+    begin_cost_ = std::min(begin_cost_.value_or(cost), cost);
     return TimeStep(mode, [this] { return Explained(step_.runner().Finish()); });
   }
 
@@ -192,13 +193,13 @@ class Replayer::Impl {
   Result<StepSample> RunAhead(GapMode mode, DeviceClock& clock) {
     const Nanos cpu = CpuTime();
     ETUDE_RETURN_IF_ERROR(BeginStep());
-    const Nanos waited = CpuTime() - cpu - begin_cost_.value_or(Nanos{});
+    const Nanos cost = CpuTime() - cpu;
     clock.Begin();
     ETUDE_ASSIGN_OR_RETURN(StepSample sample, TimeStep(mode, [&] {
                              clock.End();
                              return Status();
                            }));
-    if (begin_cost_) sample.cpu = sample.cpu + std::max(Nanos{}, waited);
+    sample.cpu = sample.cpu + std::max(Nanos{}, cost - begin_cost_.value_or(cost));
     return sample;
   }
 

@@ -139,10 +139,6 @@ Result<Trace> LinkRank(const RankInput& input, const Trace& host, const Trace& d
   return std::move(linked.trace);
 }
 
-}  // namespace
-
-namespace {
-
 using TakeTrace = std::function<Status(const RankInput&, const Result<Trace>&)>;
 
 Status TakeNativePair(RankInput input, const Trace& kineto, const ReadOptions& options,
