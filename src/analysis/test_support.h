@@ -26,14 +26,16 @@ class MadeUpStep {
     nodes_ += ",{\"id\":" + std::to_string(id) + ",\"name\":\"" +
               schema.substr(0, schema.find('(')) + "\",\"ctrl_deps\":" + std::to_string(parent) +
               ",\"inputs\":" + Values(inputs) + ",\"outputs\":" + Values(outputs) +
-              ",\"attrs\":[{\"name\":\"scope\",\"type\":\"uint64\",\"value\":0},"
-              "{\"name\":\"op_schema\",\"type\":\"string\",\"value\":\"" +
-              schema + "\"}]}";
+              ",\"attrs\":[{\"name\":\"scope\",\"type\":\"uint64\",\"value\":0}," + Sequence() +
+              "{\"name\":\"op_schema\",\"type\":\"string\",\"value\":\"" + schema + "\"}]}";
     return id;
   }
   uint64_t Add(int a, int b, int out, uint64_t parent = 1) {
     return Op("aten::add.Tensor(Tensor self, Tensor other) -> Tensor", {a, b}, {out}, parent);
   }
+
+  // The autograd sequence number of what is added from now on; -1 for none.
+  void SetSequence(int64_t number) { sequence_ = number; }
 
   // A label: a node without a schema.
   uint64_t Label(const std::string& name, const std::vector<int>& inputs = {},
@@ -41,8 +43,8 @@ class MadeUpStep {
     const uint64_t id = next_id_++;
     nodes_ += ",{\"id\":" + std::to_string(id) + ",\"name\":\"" + name +
               "\",\"ctrl_deps\":" + std::to_string(parent) + ",\"inputs\":" + Values(inputs) +
-              ",\"outputs\":" + Values({}) +
-              ",\"attrs\":[{\"name\":\"scope\",\"type\":\"uint64\",\"value\":0}]}";
+              ",\"outputs\":" + Values({}) + ",\"attrs\":[" + Sequence() +
+              "{\"name\":\"scope\",\"type\":\"uint64\",\"value\":0}]}";
     return id;
   }
   // An accumulation of the gradient `tensor`, by the operator `schema`.
@@ -61,6 +63,9 @@ class MadeUpStep {
   }
 
  private:
+  std::string Sequence() const {
+    return R"({"name":"seq_id","type":"int64","value":)" + std::to_string(sequence_) + "},";
+  }
   static std::string Values(const std::vector<int>& tensors) {
     std::string values;
     std::string shapes;
@@ -78,6 +83,7 @@ class MadeUpStep {
 
   std::string nodes_;
   uint64_t next_id_ = 2;
+  int64_t sequence_ = -1;
 };
 
 struct Flow {

@@ -131,6 +131,7 @@ class BenchmarkCommand : public Command {
   void SetOptions(const ReplaySource& source) {
     if (replay_.device.empty() && replay_.group != nullptr) replay_.device = "cpu";
     FollowProgram(source, threads_, replay_);
+    replay_.gradients = false;  // the program that is written has no autograd either
     const std::vector<StepKind> kinds = FindStepKinds(source.trace);
     const StepKind& kind = MiddleKind(kinds);
     // Ranks choose by themselves: the first of a kind is the same step on all.

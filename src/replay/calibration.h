@@ -16,8 +16,9 @@ namespace etude {
 struct TrialVerdict {
   enum class Action : uint8_t {
     kSkip,
-    kUseParts,   // the operators that it called take its place
-    kRunBeside,  // it runs by itself, besides the operator that called it
+    kUseParts,         // the operators that it called take its place
+    kRunBeside,        // it runs by itself, besides the operator that called it
+    kWithoutGradient,  // it runs without the gradient to come that it had
   };
   uint32_t position = 0;  // in the recorded step
   Action action = Action::kSkip;

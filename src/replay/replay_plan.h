@@ -44,6 +44,7 @@ struct PlannedOp {
   std::vector<SlotId> results;  // kNone: nobody reads it, or the argument's slot holds it already
   std::vector<SlotId> release_before;  // gradients of the step before, where zero_grad ran
   std::vector<SlotId> derive;          // built before the call, in order
+  std::vector<SlotId> differentiated;  // inputs that had a gradient to come: PlanGradients
   std::vector<Content> content;        // of results that no operator writes: copied after the call
   std::vector<SlotId> release;         // last used by this operator: freed after the call
 };

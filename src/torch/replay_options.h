@@ -36,6 +36,8 @@ struct ReplayOptions {
   // The other ranks, each of which replays its own trace with the same numbers of steps; null: the
   // rank is replayed alone. Not owned.
   RankGroup* group = nullptr;
+  // Operators make what they made for a backward pass when they were recorded.
+  bool gradients = true;
   bool paced = false;  // steps begin when somebody asks for them
   GapMode gaps = GapMode::kNone;
   // Another machine, emulated, and what is known of how long communications take here; nullopt: as

@@ -7,7 +7,9 @@
 
 #include <ATen/Parallel.h>
 
+#include "src/analysis/autograd_nodes.h"
 #include "src/base/process_usage.h"
+#include "src/replay/gradients_to_come.h"
 #include "src/replay/outside_values.h"
 #include "src/replay/pinned_memory.h"
 #include "src/torch/program_heap.h"
@@ -52,6 +54,7 @@ Status ReplayedStep::Choose() {
   at::set_num_threads(static_cast<int>(options_.threads));
   SeedDevice(devices_.target(), options_.seed);
   rules_ = InferFillRules(step_, flow_);
+  made_nodes_ = MadeAutogradNodes(step_);
   if (!devices_.target_is_cpu()) memory_.Pin(FindPinned(step_, flow_));
   ApplyNames();
   const std::vector<NodeId> nodes(selection_.nodes().begin(), selection_.nodes().end());
@@ -125,6 +128,15 @@ bool ReplayedStep::UseParts(NodeId node) {
          selection_.UseParts(node, [&](NodeId part) { return Bind(part).has_value(); });
 }
 
+void ReplayedStep::AddGradients(ReplayPlan& plan) const {
+  PlanGradients(step_, flow_, made_nodes_, plan);
+  for (PlannedOp& op : plan.ops) {
+    // Communications do not run in the trial, which would show what goes wrong.
+    const bool is_tried = !bound(op.node).communicates();
+    if (!is_tried || without_gradient_.contains(op.node)) op.differentiated.clear();
+  }
+}
+
 Result<ReplayPlan> ReplayedStep::Plan() {
   while (true) {
     ETUDE_ASSIGN_OR_RETURN(ReplayPlan plan, PlanReplay(step_, flow_, selection_.nodes()));
@@ -133,7 +145,9 @@ Result<ReplayPlan> ReplayedStep::Plan() {
     for (const HiddenResult& hidden : plan.hidden) {
       if (seen.insert(hidden.maker).second) changed |= UseParts(hidden.maker);
     }
-    if (!changed) return plan;
+    if (changed) continue;
+    if (options_.gradients) AddGradients(plan);
+    return plan;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,9 @@ class ReplayedStep {
   bool RunBeside(NodeId caller, NodeId part) {
     return Bind(part) && selection_.RunBeside(caller, part);
   }
+  // Lets the operator run without the gradient to come that it had when it was recorded: false, and
+  // no change, if it does.
+  bool DropGradient(NodeId node) { return without_gradient_.insert(node).second; }
   // Plans what is chosen; operators inside which memory was made that others read are replaced by
   // their parts where that brings the memory to light.
   Result<ReplayPlan> Plan();
@@ -88,6 +92,7 @@ class ReplayedStep {
   Status Bind(NodeId node);
   bool ConsistsOfParts(NodeId node);
   Status Provide(bool with_state);
+  void AddGradients(ReplayPlan& plan) const;
   Status CheckMemory(const ReplayPlan& plan) const;
 
   const Trace& trace_;
@@ -102,6 +107,8 @@ class ReplayedStep {
   OutsideMemory memory_;
   StepRunner runner_;
   std::vector<FillRule> rules_;
+  std::vector<bool> made_nodes_;  // by position: nodes for a backward pass, when it was recorded
+  std::unordered_set<NodeId> without_gradient_;
   std::unordered_map<NodeId, BoundOperator> bound_;
   std::optional<Bytes> free_at_start_;
   Nanos fill_time_;

@@ -15,6 +15,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "src/torch/error_text.h"
+#include "src/torch/gradient_to_come.h"
 #include "src/torch/rank_group.h"
 #include "src/torch/recorder/monotonic_time.h"
 #include "src/torch/replay_device.h"
@@ -278,6 +279,7 @@ void StepRunner::RunOne(size_t index, bool coerce, Before before_call, After aft
   Release(op.release_before);
   Derive(op);
   bound.Push(op.inputs, slots_, stack_);
+  const GradientToCome gradient(op.differentiated, slots_);
   before_call();
   reached_.store(index + 1, std::memory_order_relaxed);
   const CommBatch* batch = TakenBatch(index);
@@ -288,6 +290,7 @@ void StepRunner::RunOne(size_t index, bool coerce, Before before_call, After aft
   }
   if (batch != nullptr && batch->last == index) EndBatch(*batch);
   after_call();
+  if (!op.differentiated.empty()) ForEachResult(stack_, GradientToCome::TakeOff);
   const auto own = static_cast<uint32_t>(index);
   if (bound.communicates() && IsAwaitedAtOnce(own)) Await(own);
   Store(index, coerce);
@@ -519,9 +522,11 @@ Result<std::vector<Observation>> StepRunner::RunObserved(
         throw std::runtime_error(std::move(wrong));
       }
       operators_[i]->Push(op.inputs, slots_, stack_);
+      const GradientToCome gradient(op.differentiated, slots_);
       watch.Begin(&observations[i]);
       operators_[i]->Call(stack_);
       watch.End();
+      if (!op.differentiated.empty()) ForEachResult(stack_, GradientToCome::TakeOff);
       // So that what goes wrong on a device does so here.
       Synchronize(devices_.target());
       CompareResults(i, observations[i]);

@@ -117,12 +117,15 @@ std::vector<TrialVerdict> Judge(ReplayedStep& step, const std::vector<Observatio
     const NodeId node = ops[i].node;
     const uint32_t position = step.recorded().position(node);
     const Observation& seen = observations[i];
-    if (!seen.failure.empty()) {
+    const bool differs = !seen.failure.empty() || RanOtherwise(step, node, seen);
+    if (differs && !ops[i].differentiated.empty() && step.DropGradient(node)) {
+      verdicts.push_back({position, Action::kWithoutGradient, ""});
+    } else if (!seen.failure.empty()) {
       const bool parts = step.UseParts(node);
       if (!parts) step.Skip(node, seen.failure);
       verdicts.push_back(
           {position, parts ? Action::kUseParts : Action::kSkip, parts ? "" : seen.failure});
-    } else if (RanOtherwise(step, node, seen) && step.UseParts(node)) {
+    } else if (differs && step.UseParts(node)) {
       verdicts.push_back({position, Action::kUseParts, ""});
     }
   }
@@ -222,6 +225,7 @@ Status FollowTrial(ReplayedStep& step, const Calibration& found) {
       switch (verdict.action) {
         case TrialVerdict::Action::kSkip: step.Skip(node, verdict.reason); break;
         case TrialVerdict::Action::kUseParts: followed = step.UseParts(node); break;
+        case TrialVerdict::Action::kWithoutGradient: followed = step.DropGradient(node); break;
         case TrialVerdict::Action::kRunBeside:
           followed = step.RunBeside(step.recorded().enclosing_operator(verdict.position), node);
           break;

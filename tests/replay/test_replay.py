@@ -613,3 +613,53 @@ def test_arguments_have_the_recorded_element_type(tmp_path, product):
     report = replay(record(tmp_path, textwrap.dedent(body), setup))
     assert report["skipped"] == []
     assert report["coerced"]["shapes"] == 0
+
+
+# The step of a program that trains. The mask is made without a gradient to come, the data has none.
+TRAIN = """
+    data, weight, bias = torch.randn(4, 8), torch.randn(8, 8, requires_grad=True), torch.randn(8, requires_grad=True)
+    target, mask = torch.randn(4, 8), torch.rand(4, 8)
+    def step():
+        y = torch.nn.functional.linear(data, weight, bias).relu_()
+        y = torch.nn.functional.linear(y * (mask > 0.5), weight, bias)
+        torch.nn.functional.mse_loss(y.t(), target.t()).backward()
+        with torch.no_grad():
+            for parameter in (weight, bias):
+                parameter.add_(parameter.grad, alpha=-0.1)
+                parameter.grad = None
+    step()
+"""
+
+
+def nodes_made(path, folder):
+    """Of the first step's forward operators how many autograd nodes had been made before each."""
+    subprocess.run([ETUDE, "convert", "-q", path, "--to", "pytorch", "-o", folder], check=True)
+    nodes = json.loads((folder / "host.0.json").read_text())["nodes"]
+    marks = [node["id"] for node in nodes if node["name"].startswith("ProfilerStep#")] + [0, sys.maxsize]
+    first, end = sorted(marks)[-2:] if len(marks) == 2 else sorted(marks)[1:3]
+    found = []
+    for node in sorted(nodes, key=lambda node: node["id"]):
+        if first <= node["id"] < end and node["name"] in ("aten::linear", "aten::addmm", "aten::relu_", "aten::mse_loss"):
+            found.append((node["name"], next(a["value"] for a in node["attrs"] if a["name"] == "seq_id")))
+    return [(name, number - found[0][1]) for name, number in found]
+
+
+def test_operators_make_what_a_backward_pass_needs(tmp_path):
+    path = record(tmp_path, "step()", TRAIN)
+    report = replay(path, "--record", tmp_path / "replay.etude")
+    assert report["same_kernels"] == 1.0 and report["skipped"] == []
+    made = nodes_made(path, tmp_path / "original")
+    assert [name for name, _ in made] == ["aten::linear", "aten::addmm", "aten::relu_"] + ["aten::linear", "aten::addmm", "aten::mse_loss"]
+    assert [number for _, number in made] == [0, 1, 2, 4, 5, 7]
+    assert nodes_made(tmp_path / "replay.etude", tmp_path / "replayed") == made
+
+
+def test_an_argument_that_can_have_no_gradient_is_left_without(tmp_path):
+    # Without an optimizer nothing says that the weights of the classes are no parameter.
+    setup = """
+        data, weight = torch.randn(4, 8), torch.randn(3, 8, requires_grad=True)
+        classes, target = torch.rand(3), torch.tensor([0, 2, 1, 1])
+    """
+    body = "torch.nn.functional.nll_loss((data @ weight.t()).log_softmax(1), target, classes).backward()"
+    report = replay(record(tmp_path, body, setup))
+    assert report["skipped"] == [] and report["same_kernels"] == 1.0

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <vector>
+
+#include "src/analysis/data_flow.h"
+#include "src/analysis/recorded_step.h"
+#include "src/replay/replay_plan.h"
+
+namespace etude {
+
+// Plans which arguments had a gradient to come when operators were recorded: fills
+// PlannedOp::differentiated for the operators of which `made_nodes`, by position in the step,
+// holds. They are what such operators returned and wrote to before, and the parameters: of the
+// memory from outside what others change, as an optimizer does, or, where none do, all of it.
+void PlanGradients(const RecordedStep& step, const DataFlow& flow,
+                   const std::vector<bool>& made_nodes, ReplayPlan& plan);
+
+}  // namespace etude

@@ -1,0 +1,73 @@
+#include "src/replay/gradients_to_come.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "src/analysis/autograd_nodes.h"
+#include "src/analysis/test_support.h"
+
+namespace etude {
+namespace {
+
+using testing_support::Flow;
+using testing_support::MadeUpStep;
+
+const char kAddInPlace[] = "aten::add_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)";
+
+ReplayPlan PlanOf(const Flow& flow) {
+  ReplayPlan plan = PlanReplay(flow.step, flow.flow, flow.step.top_operators()).value();
+  PlanGradients(flow.step, flow.flow, MadeAutogradNodes(flow.step), plan);
+  return plan;
+}
+
+// Data 10, a parameter 11, a mask 30 that is made on the way.
+void AddForward(MadeUpStep& made) {
+  made.SetSequence(1);
+  made.Add(10, 11, 20);
+  made.SetSequence(2);
+  made.Add(10, 10, 30);  // no gradient
+  made.Add(20, 30, 21);
+  made.Label("AddBackward0");
+}
+
+TEST(GradientsToCome, AreThoseOfParametersAndOfWhatIsMadeOfThem) {
+  MadeUpStep made;
+  AddForward(made);
+  made.SetSequence(-1);
+  made.Op(kAddInPlace, {11, 12}, {11});  // the optimizer
+  const ReplayPlan plan = PlanOf(Flow(made));
+  ASSERT_EQ(plan.ops.size(), 4u);
+  EXPECT_EQ(plan.ops[0].differentiated, std::vector<SlotId>{plan.ops[0].inputs[1]});
+  EXPECT_TRUE(plan.ops[1].differentiated.empty());
+  EXPECT_EQ(plan.ops[2].differentiated, std::vector<SlotId>{plan.ops[2].inputs[0]});
+  EXPECT_TRUE(plan.ops[3].differentiated.empty());
+}
+
+TEST(GradientsToCome, WithoutAnOptimizerAllFromOutsideMayBeParameters) {
+  MadeUpStep made;
+  AddForward(made);
+  const ReplayPlan plan = PlanOf(Flow(made));
+  ASSERT_EQ(plan.ops.size(), 3u);
+  EXPECT_EQ(plan.ops[0].differentiated, plan.ops[0].inputs);
+  EXPECT_TRUE(plan.ops[1].differentiated.empty());
+}
+
+TEST(GradientsToCome, WhatIsWrittenToHasOneAfterwards) {
+  MadeUpStep made;
+  made.Add(10, 10, 20);
+  made.SetSequence(1);
+  made.Op(kAddInPlace, {20, 11}, {20});
+  made.SetSequence(2);
+  made.Add(20, 10, 21);
+  made.Label("AddBackward0");
+  made.SetSequence(-1);
+  made.Op(kAddInPlace, {11, 12}, {11});
+  const ReplayPlan plan = PlanOf(Flow(made));
+  ASSERT_EQ(plan.ops.size(), 4u);
+  EXPECT_EQ(plan.ops[1].differentiated, std::vector<SlotId>{plan.ops[1].inputs[1]});
+  EXPECT_EQ(plan.ops[2].differentiated, std::vector<SlotId>{plan.ops[2].inputs[0]});
+}
+
+}  // namespace
+}  // namespace etude
