@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -112,17 +113,18 @@ Interval WindowOf(const std::vector<Work>& work) {
 }
 
 std::vector<Breakdown::Stream> Streams(const Trace& trace, const std::vector<Work>& work) {
-  std::map<std::pair<int32_t, int32_t>, std::vector<Work>> by_stream;
+  std::map<std::tuple<std::string_view, int32_t, int32_t>, std::vector<Work>> by_stream;
   for (const Work& one : work) {
     if (!one.lane) continue;
     const Lane& lane = trace.lane(one.lane);
-    by_stream[{lane.device, lane.stream}].push_back(one);
+    by_stream[{trace.text(lane.process), lane.device, lane.stream}].push_back(one);
   }
   std::vector<Breakdown::Stream> streams;
   for (const auto& [key, own] : by_stream) {
     const Interval window = WindowOf(own);
-    streams.push_back({.device = key.first,
-                       .stream = key.second,
+    streams.push_back({.process = std::get<0>(key),
+                       .device = std::get<1>(key),
+                       .stream = std::get<2>(key),
                        .count = own.size(),
                        .times = Shares(BusyTimes(own), FindGaps(own, window)).Of(window)});
   }

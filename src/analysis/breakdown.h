@@ -47,6 +47,7 @@ struct Breakdown {
   };
   // Of a stream of a device; its window is from its first to its last work.
   struct Stream {
+    std::string_view process;  // of merged traces; else ""
     int32_t device = -1;
     int32_t stream = -1;
     uint64_t count = 0;
@@ -58,7 +59,7 @@ struct Breakdown {
   // By time. Of the host each is the time of its mark; on devices it lasts until the work that was
   // asked for within its mark is done, and the next one begins then.
   std::vector<Step> steps;
-  std::vector<Stream> streams;  // by device and stream; devices only
+  std::vector<Stream> streams;  // by process, device and stream; devices only
   uint64_t untimed = 0;         // pieces of work without start or duration: not counted
   uint64_t unlaunched = 0;      // of device work: when it was asked for is not known
 };

@@ -169,6 +169,26 @@ TEST(Breakdown, StepsOfAProgramThatRunsAhead) {
   for (const Breakdown::Step& step : breakdown.steps) ExpectWhole(step.times);
 }
 
+TEST(Breakdown, StreamsOfMergedRanksStayApart) {
+  TraceBuilder builder;
+  for (const std::string_view rank : {"rank 0", "rank 1"}) {
+    builder.AddNode(
+        {.source_id = builder.node_count(),
+         .kind = NodeKind::kKernel,
+         .place = Place::kDevice,
+         .name = builder.Intern("gemm"),
+         .lane = builder.InternLane({.process = builder.Intern(rank), .device = 0, .stream = 7}),
+         .start = Us(0),
+         .duration = Us(10)});
+  }
+  const Trace trace = builder.Finish().value();
+  const Breakdown breakdown = BreakDown(trace);
+  ASSERT_EQ(breakdown.streams.size(), 2u);
+  EXPECT_EQ(breakdown.streams[0].process, "rank 0");
+  EXPECT_EQ(breakdown.streams[1].process, "rank 1");
+  EXPECT_EQ(breakdown.streams[1].count, 1u);
+}
+
 // Those of ranks in one trace.
 TEST(Breakdown, MarksThatOverlapStayAsTheyAre) {
   const Trace trace = PlantedTrace()
