@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "src/analysis/activity.h"
 #include "src/trace/callers.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/simulated.h"
@@ -65,21 +66,115 @@ bool IsOfAll(const Trace& trace, StringId name) {
   return group != groups.end() && has_all(*group);
 }
 
+// Which work of devices carried which calls of the host together. Calls between the start and the
+// end of a batch launch nothing themselves; all go out in the label "nccl:coalesced" behind them.
+class Batches {
+ public:
+  Batches(const Trace& trace, const std::vector<std::optional<bool>>& below)
+      : trace_(trace), below_(below) {
+    if (std::ranges::none_of(trace.comms(), [&](const auto& entry) {
+          return IsCommunication(trace.kind(entry.first)) && SaysNothing(entry.first);
+        })) {
+      return;
+    }
+    FindWork();
+    if (!works_.empty()) FindCalls();
+  }
+
+  bool IsCarrier(NodeId work) const { return carriers_.contains(work); }
+  NodeId CarrierOf(NodeId call) const {
+    const auto found = carrier_of_.find(call);
+    return found == carrier_of_.end() ? NodeId::None() : found->second;
+  }
+
+ private:
+  // A label or a call, in the order of a thread.
+  struct OnThread {
+    NodeId node;
+    NodeId work;  // of a label
+  };
+
+  bool SaysNothing(NodeId node) const {
+    const Comm& comm = *trace_.comm(node);
+    return trace_.place(node) == Place::kDevice && trace_.kind(node) == NodeKind::kCollective &&
+           comm.type == CollectiveType::kUnknown && !comm.group && !comm.bytes;
+  }
+
+  // By label; and which nodes have communications of their own below them on a device.
+  void FindWork() {
+    const Launches launches(trace_);
+    has_work_.assign(trace_.node_count(), false);
+    for (const auto& [node, comm] : trace_.comms()) {
+      if (!IsCommunication(trace_.kind(node)) || trace_.place(node) != Place::kDevice) continue;
+      NodeId label = SaysNothing(node) ? launches.launcher(node) : NodeId::None();
+      while (label && !IsCoalescedLabel(trace_.name(label))) label = trace_.parent(label);
+      if (label) {
+        works_.emplace(label, node);
+        continue;
+      }
+      for (NodeId at = launches.launcher(node); at && !has_work_[at.index()];
+           at = trace_.parent(at)) {
+        has_work_[at.index()] = true;
+      }
+    }
+  }
+
+  void FindCalls() {
+    std::map<LaneId, std::vector<OnThread>> threads;
+    for (const auto& [label, work] : works_)
+      threads[trace_.lane_id(label)].push_back({label, work});
+    for (const auto& [node, comm] : trace_.comms()) {
+      if (!IsCommunication(trace_.kind(node)) || trace_.place(node) == Place::kDevice) continue;
+      if (*below_[node.index()] || IsGlooLabel(trace_.name(node))) continue;
+      const auto thread = threads.find(trace_.lane_id(node));
+      if (thread != threads.end()) thread->second.push_back({node, {}});
+    }
+    for (auto& [lane, nodes] : threads) {
+      std::ranges::sort(nodes, {}, [&](const OnThread& one) {
+        return std::tuple(trace_.start(one.node).value_or(Nanos{}), trace_.source_id(one.node));
+      });
+      std::vector<NodeId> open;
+      for (const OnThread& one : nodes) {
+        if (!one.work) {
+          if (has_work_[one.node.index()]) {
+            open.clear();
+          } else {
+            open.push_back(one.node);
+          }
+          continue;
+        }
+        if (!open.empty()) carriers_.insert(one.work);
+        for (const NodeId call : open) carrier_of_.emplace(call, one.work);
+        open.clear();
+      }
+    }
+  }
+
+  const Trace& trace_;
+  const std::vector<std::optional<bool>>& below_;
+  std::map<NodeId, NodeId> works_;  // by label
+  std::vector<bool> has_work_;      // by node
+  std::map<NodeId, NodeId> carrier_of_;
+  std::set<NodeId> carriers_;
+};
+
 }  // namespace
 
-std::vector<NodeId> CommNodes(const Trace& trace) {
-  std::vector<NodeId> nodes;
+std::vector<CommNode> CommNodes(const Trace& trace) {
+  const std::vector<std::optional<bool>> below = BelowCommunication(trace);
+  const Batches batches(trace, below);
+  std::vector<CommNode> nodes;
   std::set<std::string_view> device_groups;
   for (const auto& [node, comm] : trace.comms()) {
-    if (!IsCommunication(trace.kind(node))) continue;
-    nodes.push_back(node);
+    if (!IsCommunication(trace.kind(node)) || batches.IsCarrier(node)) continue;
+    nodes.push_back({.node = node, .carrier = batches.CarrierOf(node)});
     if (trace.place(node) == Place::kDevice) device_groups.insert(trace.text(comm.group));
   }
-  const std::vector<std::optional<bool>> below = BelowCommunication(trace);
   // A group that is not recorded may be any.
   const bool any_group = device_groups.contains("");
-  std::erase_if(nodes, [&](NodeId node) {
-    if (trace.place(node) == Place::kDevice) return false;
+  std::erase_if(nodes, [&](const CommNode& one) {
+    const NodeId node = one.node;
+    if (one.carrier || trace.place(node) == Place::kDevice) return false;
     const std::string_view group = trace.text(trace.comm(node)->group);
     if (any_group || device_groups.contains(group)) return true;
     if (group.empty() && !device_groups.empty()) return true;
@@ -132,15 +227,20 @@ CommLog ReadCommLog(const Trace& trace, int64_t rank) {
     }
     return at->second;
   };
-  std::vector<NodeId> nodes = CommNodes(trace);
-  const bool timed = std::ranges::all_of(
-      nodes, [&](NodeId node) { return trace.start(IssuerOf(trace, node)).has_value(); });
-  std::ranges::sort(nodes, {}, [&](NodeId node) {
-    const NodeId issuer = IssuerOf(trace, node);
-    return std::tuple(timed ? *trace.start(issuer) : Nanos{}, trace.source_id(issuer), node);
+  std::vector<CommNode> nodes = CommNodes(trace);
+  const auto begin_of = [&](const CommNode& one) {
+    return trace.start(IssuerOf(trace, one.work()));
+  };
+  const bool timed =
+      std::ranges::all_of(nodes, [&](const CommNode& one) { return begin_of(one).has_value(); });
+  std::ranges::sort(nodes, {}, [&](const CommNode& one) {
+    const NodeId issuer = IssuerOf(trace, one.node);
+    return std::tuple(timed ? *begin_of(one) : Nanos{}, trace.source_id(issuer), one.node);
   });
   std::vector<uint64_t> next;
-  for (const NodeId node : nodes) {
+  for (const CommNode& one : nodes) {
+    const NodeId node = one.node;
+    const NodeId work = one.work();
     const Comm& comm = *trace.comm(node);
     CommCall call;
     call.kind = trace.kind(node);
@@ -152,10 +252,10 @@ CommLog ReadCommLog(const Trace& trace, int64_t rank) {
     call.peer = call.kind == NodeKind::kSend ? comm.dst : comm.src;
     call.tag = comm.tag;
     call.node = trace.source_id(OperatorOf(trace, node));
-    call.row = node;
-    if (trace.start(node) && trace.duration(node)) {
-      call.begin = *trace.start(node);
-      call.end = *trace.start(node) + *trace.duration(node);
+    call.row = work;
+    if (trace.start(work) && trace.duration(work)) {
+      call.begin = *trace.start(work);
+      call.end = *trace.start(work) + *trace.duration(work);
     }
     next.resize(log.groups.size());
     if (call.kind == NodeKind::kCollective) call.index = next[call.group]++;

@@ -89,15 +89,18 @@ std::vector<bool> UnderOperator(const Trace& trace) {
 
 std::vector<Summary::Collective> Collectives(const Trace& trace) {
   std::map<std::pair<std::string_view, std::string_view>, Summary::Collective> rows;
-  for (const NodeId node : CommNodes(trace)) {
-    const Comm& comm = *trace.comm(node);
-    const std::string_view type = CommTypeName(trace, node);
+  std::map<const Summary::Collective*, NodeId> carriers;  // the last one of a row
+  for (const CommNode& one : CommNodes(trace)) {
+    const Comm& comm = *trace.comm(one.node);
+    const std::string_view type = CommTypeName(trace, one.node);
     Summary::Collective& row = rows[{type, trace.text(comm.group)}];
     row.type = type;
     row.group = trace.text(comm.group);
     ++row.count;
     if (comm.bytes) row.bytes = row.bytes.value_or(Bytes{}) + *comm.bytes;
-    if (const auto time = trace.duration(node)) row.time = row.time.value_or(Nanos{}) + *time;
+    // What carried several calls counts once.
+    if (one.carrier && std::exchange(carriers[&row], one.carrier) == one.carrier) continue;
+    if (const auto time = trace.duration(one.work())) row.time = row.time.value_or(Nanos{}) + *time;
   }
   std::vector<Summary::Collective> sorted;
   for (const auto& [key, row] : rows) sorted.push_back(row);

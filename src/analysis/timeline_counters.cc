@@ -76,10 +76,10 @@ std::vector<Counter> QueueCounters(const Trace& trace) {
 
 std::vector<Counter> CommCounters(const Trace& trace) {
   std::vector<LevelChange> changes;
-  for (const NodeId node : CommNodes(trace)) {
-    const Comm* comm = trace.comm(node);
-    const auto start = trace.start(node);
-    const auto duration = trace.duration(node);
+  for (const CommNode& one : CommNodes(trace)) {
+    const Comm* comm = trace.comm(one.node);
+    const auto start = trace.start(one.work());
+    const auto duration = trace.duration(one.work());
     if (comm == nullptr || !comm->bytes || !start || !duration || duration->count <= 0) continue;
     const double rate =
         static_cast<double>(comm->bytes->count) * 1e9 / static_cast<double>(duration->count);

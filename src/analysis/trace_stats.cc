@@ -76,6 +76,19 @@ class TraceCounter {
     std::vector<Nanos> durations;
     std::unordered_set<uint64_t> shapes;
   };
+  // Bytes over time.
+  struct Rate {
+    double bytes = 0;
+    double seconds = 0;
+
+    void Add(Bytes more, Nanos time) {
+      bytes += static_cast<double>(more.count);
+      seconds += static_cast<double>(time.count) / 1e9;
+    }
+    std::optional<double> Known() const {
+      return bytes > 0 && seconds > 0 ? std::optional(bytes / seconds) : std::nullopt;
+    }
+  };
   using OpKey = std::tuple<StringId, NodeKind, Place>;
 
   void CountKind(NodeId node) {
@@ -178,35 +191,35 @@ class TraceCounter {
   }
 
   void Communications() {
-    struct Rate {
-      double bytes = 0;
-      double seconds = 0;
+    struct Row {
+      TraceStats::Communication comm;
+      Rate rate;
+      NodeId carrier;  // of the call before
     };
     using CommKey = std::tuple<std::string_view, std::string_view, DType>;
-    std::map<CommKey, std::pair<TraceStats::Communication, Rate>> rows;
-    for (const NodeId node : CommNodes(trace_)) {
-      const Comm& comm = *trace_.comm(node);
-      const std::string_view type = CommTypeName(trace_, node);
-      auto& [row, rate] = rows[{type, trace_.text(comm.group), comm.dtype}];
+    std::map<CommKey, Row> rows;
+    for (const CommNode& one : CommNodes(trace_)) {
+      const Comm& comm = *trace_.comm(one.node);
+      const std::string_view type = CommTypeName(trace_, one.node);
+      auto& [row, rate, carrier] = rows[{type, trace_.text(comm.group), comm.dtype}];
       row.type = type;
       row.group = trace_.text(comm.group);
       row.dtype = comm.dtype;
       ++row.count;
-      const auto time = trace_.duration(node);
+      auto time = trace_.duration(one.work());
+      // What carried several calls of the row counts once.
+      if (one.carrier && std::exchange(carrier, one.carrier) == one.carrier) time = Nanos{};
       AddTo(row.time, time);
       if (!comm.bytes) continue;
       ++row.sized;
       AddTo(row.bytes, comm.bytes);
       row.smallest = std::min(row.smallest.value_or(*comm.bytes), *comm.bytes);
       row.largest = std::max(row.largest.value_or(*comm.bytes), *comm.bytes);
-      if (!time || time->count <= 0) continue;
-      rate.bytes += static_cast<double>(comm.bytes->count);
-      rate.seconds += static_cast<double>(time->count) / 1e9;
+      if (time && (time->count > 0 || one.carrier)) rate.Add(*comm.bytes, *time);
     }
-    for (auto& [key, entry] : rows) {
-      auto& [row, rate] = entry;
-      if (rate.seconds > 0) row.bytes_per_s = rate.bytes / rate.seconds;
-      stats_.communications.push_back(row);
+    for (auto& [key, row] : rows) {
+      row.comm.bytes_per_s = row.rate.Known();
+      stats_.communications.push_back(row.comm);
     }
   }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 
 #include "src/analysis/planted_trace.h"
 #include "src/formats/et_json_reader.h"
@@ -142,6 +143,34 @@ TEST(TraceStats, SizesAndShapesOfTensors) {
   EXPECT_EQ(op->inputs, Bytes{(8 + 8 + 2) * 16});
   EXPECT_EQ(op->outputs, Bytes{(8 + 8 + 2) * 16});
   EXPECT_FALSE(op->total) << "no times";
+}
+
+// Two sends of a batch take the time of the kernel that carries both.
+TEST(TraceStats, ABatchOfMessagesCountsItsKernelOnce) {
+  const auto message = [](const std::string& name, const std::string& peer) {
+    return R"("Collective name":")" + name + R"(","dtype":"Float","In msg nelems":1000,)" +
+           R"("Out msg nelems":1000,"Process Group Name":"0",")" + peer + "\":1";
+  };
+  const Trace trace =
+      PlantedTrace()
+          .Operator("record_param_comms", 1, 0, 10, message("send", "Dst Rank"))
+          .Operator("record_param_comms", 1, 10, 20, message("send", "Dst Rank"))
+          .Operator("record_param_comms", 1, 20, 30, message("recv", "Src Rank"))
+          .Label("nccl:coalesced", 1, 30, 40)
+          .Launch(1, 31, 35, 1)
+          .Kernel("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", 17, 100, 140, 1)
+          .Read();
+  const TraceStats stats = CountTrace(trace);
+  ASSERT_EQ(stats.communications.size(), 2u) << "no row of which nothing is known";
+  EXPECT_EQ(stats.communications[0].type, "recv");
+  EXPECT_EQ(stats.communications[0].time, Us(40));
+  EXPECT_EQ(stats.communications[1].type, "send");
+  EXPECT_EQ(stats.communications[1].count, 2u);
+  EXPECT_EQ(stats.communications[1].bytes, Bytes{8000});
+  EXPECT_EQ(stats.communications[1].time, Us(40));
+  EXPECT_EQ(stats.communications[1].bytes_per_s, 8000 / 40e-6);
+  ASSERT_EQ(stats.modules.size(), 1u) << "a label of communication is no module";
+  EXPECT_EQ(stats.modules[0].name, "(no module)");
 }
 
 }  // namespace
