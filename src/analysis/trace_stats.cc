@@ -12,6 +12,7 @@
 #include "src/analysis/modules.h"
 #include "src/analysis/tensor_shape.h"
 #include "src/base/hash.h"
+#include "src/trace/copied_bytes.h"
 #include "src/trace/exclusive_times.h"
 
 namespace etude {
@@ -61,12 +62,14 @@ class TraceCounter {
       CountOp(node);
       CountModule(node);
       CountLane(node);
+      CountCopy(node);
     });
     Kinds();
     Ops();
     ModuleRows();
     Lanes();
     Communications();
+    Copies();
     return std::move(stats_);
   }
 
@@ -134,6 +137,22 @@ class TraceCounter {
         lanes_[{on_device ? Place::kDevice : Place::kHost, trace_.lane_id(node)}];
     ++count;
     if (const auto time = TimeOf(trace_, node)) times.push_back(*time);
+  }
+
+  void CountCopy(NodeId node) {
+    const NodeKind kind = trace_.kind(node);
+    if (kind != NodeKind::kMemcpy && kind != NodeKind::kMemset) return;
+    auto& [row, rate] = copy_rows_[{kind, trace_.name(node)}];
+    const auto time = trace_.duration(node);
+    ++row.count;
+    AddTo(row.time, time);
+    const auto bytes = CopiedBytes(trace_, node);
+    if (!bytes) return;
+    ++row.sized;
+    AddTo(row.bytes, bytes);
+    row.smallest = std::min(row.smallest.value_or(*bytes), *bytes);
+    row.largest = std::max(row.largest.value_or(*bytes), *bytes);
+    if (time) rate.Add(*bytes, *time);
   }
 
   void Kinds() {
@@ -223,6 +242,18 @@ class TraceCounter {
     }
   }
 
+  void Copies() {
+    for (auto& [key, entry] : copy_rows_) {
+      auto& [row, rate] = entry;
+      row.kind = key.first;
+      row.name = key.second;
+      row.bytes_per_s = rate.Known();
+      stats_.copies.push_back(row);
+    }
+    std::ranges::stable_sort(stats_.copies, std::ranges::greater{},
+                             [](const auto& row) { return row.time.value_or(Nanos{-1}); });
+  }
+
   const Trace& trace_;
   Launches launches_;
   Modules modules_;
@@ -231,6 +262,7 @@ class TraceCounter {
   std::array<TraceStats::Kind, kNodeKindCount> kinds_{};
   std::map<OpKey, OpRow> ops_;
   std::map<StringId, TraceStats::Module> module_rows_;
+  std::map<std::pair<NodeKind, std::string_view>, std::pair<TraceStats::Copy, Rate>> copy_rows_;
   std::map<std::pair<Place, LaneId>, std::pair<uint64_t, std::vector<Interval>>> lanes_;
 };
 

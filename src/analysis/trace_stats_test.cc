@@ -173,5 +173,32 @@ TEST(TraceStats, ABatchOfMessagesCountsItsKernelOnce) {
   EXPECT_EQ(stats.modules[0].name, "(no module)");
 }
 
+TEST(TraceStats, CopiesByWhereFromAndWhereTo) {
+  const Trace trace =
+      PlantedTrace()
+          .OnDevice("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 7, 0, 10, 1, "\"bytes\":1000")
+          .OnDevice("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 7, 10, 40, 2, "\"bytes\":3000")
+          .OnDevice("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 7, 40, 90, 3, "")
+          .OnDevice("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 7, 90, 91, 4,
+                    "\"bytes\":\"many\"")
+          .OnDevice("gpu_memset", "Memset (Device)", 7, 91, 93, 5, "\"bytes\":4")
+          .Kernel("gemm", 7, 93, 99, 6)
+          .Read();
+  const TraceStats stats = CountTrace(trace);
+  ASSERT_EQ(stats.copies.size(), 3u);
+  const TraceStats::Copy& up = stats.copies[0];
+  EXPECT_EQ(up.name, "Memcpy HtoD (Pinned -> Device)");
+  EXPECT_EQ(up.count, 3u);
+  EXPECT_EQ(up.sized, 2u);
+  EXPECT_EQ(up.bytes, Bytes{4000});
+  EXPECT_EQ(up.smallest, Bytes{1000});
+  EXPECT_EQ(up.largest, Bytes{3000});
+  EXPECT_EQ(up.time, Us(90));
+  EXPECT_EQ(up.bytes_per_s, 4000 / 40e-6) << "of those with a size";
+  EXPECT_EQ(stats.copies[1].kind, NodeKind::kMemset);
+  EXPECT_EQ(stats.copies[2].sized, 0u);
+  EXPECT_FALSE(stats.copies[2].bytes_per_s);
+}
+
 }  // namespace
 }  // namespace etude
