@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "src/analysis/activity.h"
 #include "src/analysis/comm_log.h"
 #include "src/cli/group_ranks.h"
 #include "src/cli/job_classes.h"
@@ -185,6 +186,14 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
       std::string note =
           RecordingCostNote(traces.traces[i], inputs[i].path, inputs[i].rank, context);
       if (!note.empty()) read.notes.push_back(std::move(note));
+    }
+    size_t steps = 0;
+    for (const Trace& trace : traces.traces) steps = std::max(steps, FindSteps(trace).size());
+    if (steps > 1) {
+      read.notes.push_back(
+          fmt::format("the traces are of {} steps, one after the other: the step time is that of "
+                      "all; `etude slice --step` makes a job of one",
+                      FormatCount(steps)));
     }
     if (is_chakra && !options.fill_ranks) ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
     if (!is_chakra || options.fill_ranks) {
