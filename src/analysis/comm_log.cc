@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "src/analysis/activity.h"
 #include "src/trace/callers.h"
+#include "src/trace/comm_batches.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/simulated.h"
 
@@ -66,103 +66,11 @@ bool IsOfAll(const Trace& trace, StringId name) {
   return group != groups.end() && has_all(*group);
 }
 
-// Which work of devices carried which calls of the host together. Calls between the start and the
-// end of a batch launch nothing themselves; all go out in the label "nccl:coalesced" behind them.
-class Batches {
- public:
-  Batches(const Trace& trace, const std::vector<std::optional<bool>>& below)
-      : trace_(trace), below_(below) {
-    if (std::ranges::none_of(trace.comms(), [&](const auto& entry) {
-          return IsCommunication(trace.kind(entry.first)) && SaysNothing(entry.first);
-        })) {
-      return;
-    }
-    FindWork();
-    if (!works_.empty()) FindCalls();
-  }
-
-  bool IsCarrier(NodeId work) const { return carriers_.contains(work); }
-  NodeId CarrierOf(NodeId call) const {
-    const auto found = carrier_of_.find(call);
-    return found == carrier_of_.end() ? NodeId::None() : found->second;
-  }
-
- private:
-  // A label or a call, in the order of a thread.
-  struct OnThread {
-    NodeId node;
-    NodeId work;  // of a label
-  };
-
-  bool SaysNothing(NodeId node) const {
-    const Comm& comm = *trace_.comm(node);
-    return trace_.place(node) == Place::kDevice && trace_.kind(node) == NodeKind::kCollective &&
-           comm.type == CollectiveType::kUnknown && !comm.group && !comm.bytes;
-  }
-
-  // By label; and which nodes have communications of their own below them on a device.
-  void FindWork() {
-    const Launches launches(trace_);
-    has_work_.assign(trace_.node_count(), false);
-    for (const auto& [node, comm] : trace_.comms()) {
-      if (!IsCommunication(trace_.kind(node)) || trace_.place(node) != Place::kDevice) continue;
-      NodeId label = SaysNothing(node) ? launches.launcher(node) : NodeId::None();
-      while (label && !IsCoalescedLabel(trace_.name(label))) label = trace_.parent(label);
-      if (label) {
-        works_.emplace(label, node);
-        continue;
-      }
-      for (NodeId at = launches.launcher(node); at && !has_work_[at.index()];
-           at = trace_.parent(at)) {
-        has_work_[at.index()] = true;
-      }
-    }
-  }
-
-  void FindCalls() {
-    std::map<LaneId, std::vector<OnThread>> threads;
-    for (const auto& [label, work] : works_)
-      threads[trace_.lane_id(label)].push_back({label, work});
-    for (const auto& [node, comm] : trace_.comms()) {
-      if (!IsCommunication(trace_.kind(node)) || trace_.place(node) == Place::kDevice) continue;
-      if (*below_[node.index()] || IsGlooLabel(trace_.name(node))) continue;
-      const auto thread = threads.find(trace_.lane_id(node));
-      if (thread != threads.end()) thread->second.push_back({node, {}});
-    }
-    for (auto& [lane, nodes] : threads) {
-      std::ranges::sort(nodes, {}, [&](const OnThread& one) {
-        return std::tuple(trace_.start(one.node).value_or(Nanos{}), trace_.source_id(one.node));
-      });
-      std::vector<NodeId> open;
-      for (const OnThread& one : nodes) {
-        if (!one.work) {
-          if (has_work_[one.node.index()]) {
-            open.clear();
-          } else {
-            open.push_back(one.node);
-          }
-          continue;
-        }
-        if (!open.empty()) carriers_.insert(one.work);
-        for (const NodeId call : open) carrier_of_.emplace(call, one.work);
-        open.clear();
-      }
-    }
-  }
-
-  const Trace& trace_;
-  const std::vector<std::optional<bool>>& below_;
-  std::map<NodeId, NodeId> works_;  // by label
-  std::vector<bool> has_work_;      // by node
-  std::map<NodeId, NodeId> carrier_of_;
-  std::set<NodeId> carriers_;
-};
-
 }  // namespace
 
 std::vector<CommNode> CommNodes(const Trace& trace) {
   const std::vector<std::optional<bool>> below = BelowCommunication(trace);
-  const Batches batches(trace, below);
+  const CommBatches batches(trace);
   std::vector<CommNode> nodes;
   std::set<std::string_view> device_groups;
   for (const auto& [node, comm] : trace.comms()) {
