@@ -137,8 +137,11 @@ Summary Summarise(const Trace& trace) {
         if (IsCommunication(kind)) comm_times.push_back({*start, end});
       }
     }
-    if (trace.lane_id(node) && IsWork(kind)) {
-      (trace.place(node) == Place::kDevice ? streams : threads).insert(trace.lane_id(node));
+    if (const LaneId lane = trace.lane_id(node); lane && IsWork(kind)) {
+      const bool on_device = trace.place(node) == Place::kDevice;
+      // What waits for all of a device, or for an event, is on none of its streams.
+      const bool on_none = on_device && kind == NodeKind::kSync && trace.lane(lane).stream < 0;
+      if (!on_none) (on_device ? streams : threads).insert(lane);
     }
     if (kind == NodeKind::kOperator && !under_operator[node.index()]) {
       operators.Add(trace.name(node), duration);
