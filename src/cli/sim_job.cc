@@ -160,6 +160,7 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
   }
   SimJob read;
   bool is_recorded = false;
+  bool rounded_times = false;
   std::string stray;  // a partner beyond the ranks of the network
   if (is_one && IsJobFolder(first)) {
     ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
@@ -200,6 +201,7 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
       ETUDE_ASSIGN_OR_RETURN(AstraJob graphs,
                              ToSimGraphs(options, inputs, traces, npus, strict, context.limits));
       std::ranges::move(NotesOf(graphs), std::back_inserter(read.notes));
+      rounded_times = is_recorded && graphs.notes[AstraNote::kUnknownTime] == 0;
       traces.groups.clear();
       for (auto& [id, members] : graphs.groups) traces.groups[std::to_string(id)] = members;
       traces.ranks.clear();
@@ -228,6 +230,7 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
                     FormatCount(static_cast<uint64_t>(npus), "NPU")));
   }
   ETUDE_ASSIGN_OR_RETURN(read.workload, WorkloadOfJob(*read.job, context.limits));
+  read.workload.rounded_times = rounded_times;
   return read;
 }
 
