@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -112,17 +113,18 @@ Interval WindowOf(const std::vector<Work>& work) {
 }
 
 std::vector<Breakdown::Stream> Streams(const Trace& trace, const std::vector<Work>& work) {
-  std::map<std::pair<int32_t, int32_t>, std::vector<Work>> by_stream;
+  std::map<std::tuple<std::string_view, int32_t, int32_t>, std::vector<Work>> by_stream;
   for (const Work& one : work) {
     if (!one.lane) continue;
     const Lane& lane = trace.lane(one.lane);
-    by_stream[{lane.device, lane.stream}].push_back(one);
+    by_stream[{trace.text(lane.process), lane.device, lane.stream}].push_back(one);
   }
   std::vector<Breakdown::Stream> streams;
   for (const auto& [key, own] : by_stream) {
     const Interval window = WindowOf(own);
-    streams.push_back({.device = key.first,
-                       .stream = key.second,
+    streams.push_back({.process = std::get<0>(key),
+                       .device = std::get<1>(key),
+                       .stream = std::get<2>(key),
                        .count = own.size(),
                        .times = Shares(BusyTimes(own), FindGaps(own, window)).Of(window)});
   }
@@ -184,6 +186,31 @@ std::vector<Work> HostWork(const Trace& trace, std::span<const RecordedWait> wai
   return work;
 }
 
+// Devices run behind the program: a step lasts there until the work that was asked for within its
+// mark is done, be that after the mark, and the next one begins then. Of work of which no one knows
+// when it was asked for its begin counts. Marks that overlap are those of several programs, of
+// which nothing says whose work is whose: they stay as they are.
+void ExtendToWork(const std::vector<Work>& work, std::vector<StepWindow>& steps) {
+  for (size_t i = 1; i < steps.size(); ++i) {
+    if (steps[i].window.begin < steps[i - 1].window.end) return;
+  }
+  std::vector<Nanos> ends;
+  for (const StepWindow& step : steps) ends.push_back(step.window.end);
+  for (const Work& one : work) {
+    const Nanos asked = one.launched.value_or(one.time.begin);
+    const auto after = std::ranges::upper_bound(
+        steps, asked, {}, [](const StepWindow& step) { return step.window.begin; });
+    if (after == steps.begin()) continue;
+    const auto at = static_cast<size_t>(after - steps.begin()) - 1;
+    if (asked < steps[at].window.end) ends[at] = std::max(ends[at], one.time.end);
+  }
+  for (size_t i = 0; i < steps.size(); ++i) {
+    Interval& window = steps[i].window;
+    if (i > 0) window.begin = std::max(window.begin, steps[i - 1].window.end);
+    window.end = std::max(window.begin, ends[i]);
+  }
+}
+
 }  // namespace
 
 Breakdown BreakDown(const Trace& trace, std::span<const RecordedWait> waits) {
@@ -195,7 +222,8 @@ Breakdown BreakDown(const Trace& trace, std::span<const RecordedWait> waits) {
   std::ranges::stable_sort(work, {}, [](const Work& one) {
     return std::tuple(one.time.begin, one.launched.value_or(Nanos{INT64_MAX}));
   });
-  const std::vector<StepWindow> steps = FindSteps(trace);
+  std::vector<StepWindow> steps = FindSteps(trace);
+  if (breakdown.on_device) ExtendToWork(work, steps);
   const Interval window = WindowOf(work);
   Interval span = window;
   for (const StepWindow& step : steps) {

@@ -47,6 +47,7 @@ struct Breakdown {
   };
   // Of a stream of a device; its window is from its first to its last work.
   struct Stream {
+    std::string_view process;  // of merged traces; else ""
     int32_t device = -1;
     int32_t stream = -1;
     uint64_t count = 0;
@@ -55,10 +56,12 @@ struct Breakdown {
 
   bool on_device = false;           // else on the host
   std::optional<TimeShares> whole;  // first start to last end of the work; nullopt: none has times
-  std::vector<Step> steps;          // by time, each the time of its mark on the host
-  std::vector<Stream> streams;      // by device and stream; devices only
-  uint64_t untimed = 0;             // pieces of work without start or duration: not counted
-  uint64_t unlaunched = 0;          // of device work: when it was asked for is not known
+  // By time. Of the host each is the time of its mark; on devices it lasts until the work that was
+  // asked for within its mark is done, and the next one begins then.
+  std::vector<Step> steps;
+  std::vector<Stream> streams;  // by process, device and stream; devices only
+  uint64_t untimed = 0;         // pieces of work without start or duration: not counted
+  uint64_t unlaunched = 0;      // of device work: when it was asked for is not known
 };
 
 // `waits`: what synchronisation says beyond the trace's dependencies (FindRecordedWaits). O(n log

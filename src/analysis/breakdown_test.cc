@@ -123,7 +123,7 @@ TEST(Breakdown, IdleForThreeReasons) {
   ExpectWhole(whole);
 }
 
-TEST(Breakdown, StepsAreWindowsOfTheClock) {
+TEST(Breakdown, AStepLastsUntilItsWorkIsDone) {
   const Trace trace = PlantedTrace()
                           .Label("ProfilerStep#3", 1, 0, 100)
                           .Label("ProfilerStep#4", 1, 100, 220)
@@ -135,13 +135,72 @@ TEST(Breakdown, StepsAreWindowsOfTheClock) {
   const Breakdown breakdown = BreakDown(trace);
   ASSERT_EQ(breakdown.steps.size(), 2u);
   EXPECT_EQ(breakdown.steps[0].name, "ProfilerStep#3");
-  EXPECT_EQ(breakdown.steps[0].times.compute, Us(40)) << "the rest runs in the next step";
+  EXPECT_EQ(breakdown.steps[0].times.window, Us(130));
+  EXPECT_EQ(breakdown.steps[0].times.compute, Us(70)) << "also what runs after the mark";
   EXPECT_EQ(breakdown.steps[0].times.reasons->host_wait, Us(60)) << "before the first launch ends";
-  EXPECT_EQ(breakdown.steps[1].times.compute, Us(30 + 50));
+  EXPECT_EQ(breakdown.steps[1].times.window, Us(90));
+  EXPECT_EQ(breakdown.steps[1].times.compute, Us(50));
   EXPECT_EQ(breakdown.steps[1].times.reasons->host_wait, Us(20 + 20))
       << "[130,150), and [200,220) in which nothing was asked for";
   EXPECT_EQ(breakdown.whole->window, Us(140)) << "of the work, not of the steps";
   for (const Breakdown::Step& step : breakdown.steps) ExpectWhole(step.times);
+}
+
+// The program is two steps ahead of the device.
+TEST(Breakdown, StepsOfAProgramThatRunsAhead) {
+  const Trace trace = PlantedTrace()
+                          .Label("ProfilerStep#1", 1, 0, 10)
+                          .Label("ProfilerStep#2", 1, 10, 20)
+                          .Label("ProfilerStep#3", 1, 20, 30)
+                          .Launch(1, 2, 3, 1)
+                          .Kernel("a", 20, 5, 100, 1)
+                          .Launch(1, 12, 13, 2)
+                          .Kernel("b", 20, 100, 200, 2)
+                          .Launch(1, 40, 41, 3)
+                          .Kernel("after the steps", 20, 200, 230, 3)
+                          .Read();
+  const Breakdown breakdown = BreakDown(trace);
+  ASSERT_EQ(breakdown.steps.size(), 3u);
+  EXPECT_EQ(breakdown.steps[0].times.window, Us(100));
+  EXPECT_EQ(breakdown.steps[0].times.compute, Us(95));
+  EXPECT_EQ(breakdown.steps[1].times.window, Us(100));
+  EXPECT_EQ(breakdown.steps[1].times.compute, Us(100));
+  EXPECT_EQ(breakdown.steps[2].times.window, Us(0)) << "asked for nothing, over before";
+  for (const Breakdown::Step& step : breakdown.steps) ExpectWhole(step.times);
+}
+
+TEST(Breakdown, StreamsOfMergedRanksStayApart) {
+  TraceBuilder builder;
+  for (const std::string_view rank : {"rank 0", "rank 1"}) {
+    builder.AddNode(
+        {.source_id = builder.node_count(),
+         .kind = NodeKind::kKernel,
+         .place = Place::kDevice,
+         .name = builder.Intern("gemm"),
+         .lane = builder.InternLane({.process = builder.Intern(rank), .device = 0, .stream = 7}),
+         .start = Us(0),
+         .duration = Us(10)});
+  }
+  const Trace trace = builder.Finish().value();
+  const Breakdown breakdown = BreakDown(trace);
+  ASSERT_EQ(breakdown.streams.size(), 2u);
+  EXPECT_EQ(breakdown.streams[0].process, "rank 0");
+  EXPECT_EQ(breakdown.streams[1].process, "rank 1");
+  EXPECT_EQ(breakdown.streams[1].count, 1u);
+}
+
+// Those of ranks in one trace.
+TEST(Breakdown, MarksThatOverlapStayAsTheyAre) {
+  const Trace trace = PlantedTrace()
+                          .Label("ProfilerStep#1", 1, 0, 100)
+                          .Label("ProfilerStep#1", 2, 10, 110)
+                          .Launch(1, 20, 25, 1)
+                          .Kernel("a", 20, 30, 150, 1)
+                          .Read();
+  const Breakdown breakdown = BreakDown(trace);
+  ASSERT_EQ(breakdown.steps.size(), 2u);
+  EXPECT_EQ(breakdown.steps[0].times.compute, Us(70));
+  EXPECT_EQ(breakdown.steps[1].times.compute, Us(80));
 }
 
 TEST(Breakdown, HostThreadsWithoutDevices) {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "src/trace/callers.h"
+#include "src/trace/comm_batches.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/simulated.h"
 
@@ -67,19 +68,21 @@ bool IsOfAll(const Trace& trace, StringId name) {
 
 }  // namespace
 
-std::vector<NodeId> CommNodes(const Trace& trace) {
-  std::vector<NodeId> nodes;
+std::vector<CommNode> CommNodes(const Trace& trace) {
+  const std::vector<std::optional<bool>> below = BelowCommunication(trace);
+  const CommBatches batches(trace);
+  std::vector<CommNode> nodes;
   std::set<std::string_view> device_groups;
   for (const auto& [node, comm] : trace.comms()) {
-    if (!IsCommunication(trace.kind(node))) continue;
-    nodes.push_back(node);
+    if (!IsCommunication(trace.kind(node)) || batches.IsCarrier(node)) continue;
+    nodes.push_back({.node = node, .carrier = batches.CarrierOf(node)});
     if (trace.place(node) == Place::kDevice) device_groups.insert(trace.text(comm.group));
   }
-  const std::vector<std::optional<bool>> below = BelowCommunication(trace);
   // A group that is not recorded may be any.
   const bool any_group = device_groups.contains("");
-  std::erase_if(nodes, [&](NodeId node) {
-    if (trace.place(node) == Place::kDevice) return false;
+  std::erase_if(nodes, [&](const CommNode& one) {
+    const NodeId node = one.node;
+    if (one.carrier || trace.place(node) == Place::kDevice) return false;
     const std::string_view group = trace.text(trace.comm(node)->group);
     if (any_group || device_groups.contains(group)) return true;
     if (group.empty() && !device_groups.empty()) return true;
@@ -132,15 +135,20 @@ CommLog ReadCommLog(const Trace& trace, int64_t rank) {
     }
     return at->second;
   };
-  std::vector<NodeId> nodes = CommNodes(trace);
-  const bool timed = std::ranges::all_of(
-      nodes, [&](NodeId node) { return trace.start(IssuerOf(trace, node)).has_value(); });
-  std::ranges::sort(nodes, {}, [&](NodeId node) {
-    const NodeId issuer = IssuerOf(trace, node);
-    return std::tuple(timed ? *trace.start(issuer) : Nanos{}, trace.source_id(issuer), node);
+  std::vector<CommNode> nodes = CommNodes(trace);
+  const auto begin_of = [&](const CommNode& one) {
+    return trace.start(IssuerOf(trace, one.work()));
+  };
+  const bool timed =
+      std::ranges::all_of(nodes, [&](const CommNode& one) { return begin_of(one).has_value(); });
+  std::ranges::sort(nodes, {}, [&](const CommNode& one) {
+    const NodeId issuer = IssuerOf(trace, one.node);
+    return std::tuple(timed ? *begin_of(one) : Nanos{}, trace.source_id(issuer), one.node);
   });
   std::vector<uint64_t> next;
-  for (const NodeId node : nodes) {
+  for (const CommNode& one : nodes) {
+    const NodeId node = one.node;
+    const NodeId work = one.work();
     const Comm& comm = *trace.comm(node);
     CommCall call;
     call.kind = trace.kind(node);
@@ -152,10 +160,10 @@ CommLog ReadCommLog(const Trace& trace, int64_t rank) {
     call.peer = call.kind == NodeKind::kSend ? comm.dst : comm.src;
     call.tag = comm.tag;
     call.node = trace.source_id(OperatorOf(trace, node));
-    call.row = node;
-    if (trace.start(node) && trace.duration(node)) {
-      call.begin = *trace.start(node);
-      call.end = *trace.start(node) + *trace.duration(node);
+    call.row = work;
+    if (trace.start(work) && trace.duration(work)) {
+      call.begin = *trace.start(work);
+      call.end = *trace.start(work) + *trace.duration(work);
     }
     next.resize(log.groups.size());
     if (call.kind == NodeKind::kCollective) call.index = next[call.group]++;

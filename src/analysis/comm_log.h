@@ -24,7 +24,7 @@ struct CommCall {
   std::optional<int64_t> peer;  // global rank, of sends and receives
   std::optional<int64_t> tag;
   uint64_t node = 0;  // id in the file of the operator that issued it, else of the node itself
-  NodeId row;         // the node itself
+  NodeId row;         // what has its times: the node itself, or what carried it (CommNode)
   std::optional<Nanos> begin;
   std::optional<Nanos> end;
 
@@ -57,9 +57,19 @@ struct CommLog {
   std::vector<CommCall> calls;
 };
 
+// A communication of a trace.
+struct CommNode {
+  NodeId node;     // what is known of it
+  NodeId carrier;  // a device's work that carried it together with other calls; kNone: none did
+  // What has its times.
+  NodeId work() const { return carrier ? carrier : node; }
+  friend bool operator==(const CommNode&, const CommNode&) = default;
+};
+
 // The communications of the trace, each once: what devices did in a group stands for the host's
-// calls, and a call for those inside it.
-std::vector<NodeId> CommNodes(const Trace& trace);
+// calls, and a call for those inside it. Calls that went out together in one kernel, of which it
+// says nothing ("nccl:coalesced"), stand for that kernel.
+std::vector<CommNode> CommNodes(const Trace& trace);
 
 // "all_reduce", "send": what the communication `node` of CommNodes is.
 std::string_view CommTypeName(const Trace& trace, NodeId node);

@@ -2,13 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "src/analysis/planted_trace.h"
 #include "src/trace/trace_builder.h"
 
 namespace etude {
 namespace {
+
+using testing_support::PlantedTrace;
+using testing_support::Us;
 
 class CommNodesTest : public testing::Test {
  protected:
@@ -27,13 +32,91 @@ TEST_F(CommNodesTest, ACallStandsForThoseInsideIt) {
   Add(NodeKind::kOperator, 1);                           // 2
   Add(NodeKind::kSend, 2);                               // 3, inside
   const NodeId beside = Add(NodeKind::kCollective, {});  // 4
-  EXPECT_EQ(CommNodes(builder_.Finish().value()), (std::vector<NodeId>{outer, beside}));
+  EXPECT_EQ(CommNodes(builder_.Finish().value()),
+            (std::vector<CommNode>{{outer, {}}, {beside, {}}}));
 }
 
 TEST_F(CommNodesTest, WhatDevicesDidStandsForTheHostsCalls) {
   Add(NodeKind::kCollective, {});
   const NodeId kernel = Add(NodeKind::kCollective, 1, Place::kDevice);
-  EXPECT_EQ(CommNodes(builder_.Finish().value()), std::vector<NodeId>{kernel});
+  EXPECT_EQ(CommNodes(builder_.Finish().value()), (std::vector<CommNode>{{kernel, {}}}));
+}
+
+std::string SendOrRecv(const std::string& name, int peer, int64_t elements) {
+  return R"("Collective name":")" + name + R"(","dtype":"Float","In msg nelems":)" +
+         std::to_string(elements) + R"(,"Out msg nelems":)" + std::to_string(elements) +
+         R"(,"Group size":4,"Process Group Name":"0",")" + (name == "send" ? "Dst" : "Src") +
+         " Rank\":" + std::to_string(peer);
+}
+
+// As PyTorch records batch_isend_irecv: the calls launch nothing, one kernel of which nothing is
+// known carries all of them. Of the first of two batches the calls begin at `begin`.
+PlantedTrace& AddBatches(PlantedTrace& trace) {
+  const auto batch = [&](int64_t begin, int correlation, int64_t ended) {
+    trace.Operator("c10d::send", 1, begin, begin + 10)
+        .Operator("record_param_comms", 1, begin + 1, begin + 9, SendOrRecv("send", 3, 100))
+        .Operator("c10d::recv_", 1, begin + 10, begin + 20)
+        .Operator("record_param_comms", 1, begin + 11, begin + 19, SendOrRecv("recv", 2, 200))
+        .Label("nccl:coalesced", 1, begin + 20, begin + 30)
+        .Launch(1, begin + 21, begin + 25, correlation)
+        .Kernel("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", 17, ended - 40, ended,
+                correlation);
+  };
+  batch(0, 1, 100);
+  batch(40, 2, 180);
+  return trace;
+}
+
+TEST(CommLog, CallsOfABatchStandForTheKernelThatCarriedThem) {
+  PlantedTrace planted;
+  // A collective of the same group has a kernel of its own.
+  planted
+      .Operator("record_param_comms", 1, 80, 90,
+                R"("Collective name":"allreduce","dtype":"Float","In msg nelems":10,)"
+                R"("Process Group Name":"0","Group size":4)")
+      .Launch(1, 81, 85, 3)
+      .OnDevice("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 17, 200, 230, 3,
+                R"("Collective name":"allreduce","dtype":"Float","In msg nelems":10,)"
+                R"("Process Group Name":"0","Group size":4)");
+  const Trace trace = AddBatches(planted).Read();
+  const CommLog log = ReadCommLog(trace, 1);
+  ASSERT_EQ(log.calls.size(), 5u);
+  for (const size_t i : {size_t{0}, size_t{2}}) {
+    const CommCall& send = log.calls[i];
+    const CommCall& recv = log.calls[i + 1];
+    EXPECT_EQ(send.kind, NodeKind::kSend);
+    EXPECT_EQ(send.peer, 3);
+    EXPECT_EQ(send.bytes, Bytes{400});
+    EXPECT_EQ(recv.kind, NodeKind::kRecv);
+    EXPECT_EQ(recv.peer, 2);
+    for (const CommCall& call : {send, recv}) {
+      EXPECT_EQ(call.begin, Us(i == 0 ? 60 : 140)) << "of the kernel";
+      EXPECT_EQ(call.end, Us(i == 0 ? 100 : 180));
+      EXPECT_EQ(trace.place(call.row), Place::kDevice);
+    }
+  }
+  EXPECT_EQ(log.calls[4].type, CollectiveType::kAllReduce);
+  EXPECT_EQ(log.calls[4].index, 0u) << "batches are no collectives of the group";
+}
+
+// Nothing says what such a kernel does where its calls are not recorded, or have their own.
+TEST(CommLog, AKernelWithoutCallsStandsForItself) {
+  const Trace trace =
+      PlantedTrace()
+          .Operator("record_param_comms", 1, 0, 20, SendOrRecv("send", 3, 100))
+          .Launch(1, 5, 6, 1)
+          .OnDevice("kernel", "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", 17, 30,
+                    40, 1, SendOrRecv("send", 3, 100))
+          .Label("nccl:coalesced", 1, 20, 30)
+          .Launch(1, 21, 22, 2)
+          .Kernel("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", 17, 50, 60, 2)
+          .Read();
+  const CommLog log = ReadCommLog(trace, 1);
+  ASSERT_EQ(log.calls.size(), 2u);
+  EXPECT_EQ(log.calls[0].kind, NodeKind::kSend);
+  EXPECT_EQ(log.calls[0].end, Us(40));
+  EXPECT_EQ(log.calls[1].kind, NodeKind::kCollective);
+  EXPECT_EQ(log.calls[1].type, CollectiveType::kUnknown);
 }
 
 // Gloo's threads begin with what was issued in any order.

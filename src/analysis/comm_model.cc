@@ -109,7 +109,9 @@ std::optional<CommFit> FitCommModel(std::span<const CommTime> times) {
 
 std::vector<CommTime> CommTimes(const Trace& trace) {
   std::vector<CommTime> times;
-  for (const NodeId node : CommNodes(trace)) {
+  for (const auto& [node, carrier] : CommNodes(trace)) {
+    // What several took together none of them takes alone.
+    if (carrier) continue;
     // Other calls of the host return before the communication is over.
     if (trace.place(node) != Place::kDevice && !IsGlooLabel(trace.name(node))) continue;
     const Comm& comm = *trace.comm(node);

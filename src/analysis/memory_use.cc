@@ -94,10 +94,16 @@ class TensorCounter {
   std::vector<Life> Lives() const {
     std::vector<Life> lives(flow_.version_count());
     const auto last = static_cast<uint32_t>(step_.nodes().size()) - 1;
+    // What was there before counts from the first node that runs.
+    const auto runs = [&](NodeId node) {
+      return trace_.kind(node) != NodeKind::kProcess && trace_.kind(node) != NodeKind::kThread;
+    };
+    const auto begin = std::ranges::find_if(step_.nodes(), runs) - step_.nodes().begin();
+    const auto first = std::min(static_cast<uint32_t>(begin), last);
     for (size_t i = 0; i < lives.size(); ++i) {
       const DataFlow::Version& version = flow_.version(StorageVersion::FromIndex(i));
       lives[i].origin = version.origin;
-      lives[i].from = version.origin ? version.made_at : 0;
+      lives[i].from = version.origin ? version.made_at : first;
       lives[i].until = version.kept_as_gradient ? last : version.held_until;
     }
     for (const NodeId node : step_.nodes()) {
@@ -120,7 +126,7 @@ class TensorCounter {
     std::vector<Bytes> change(size_t{count} + 1);
     for (const Life& life : lives) {
       if (life.origin) ++memory.allocations;
-      if (life.from == 0 && !life.origin) {
+      if (!life.origin) {
         memory.at_start = *memory.at_start + life.bytes;
       }
       change[life.from] = change[life.from] + life.bytes;

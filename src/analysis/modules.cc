@@ -25,7 +25,7 @@ bool HasCategory(const Trace& trace, NodeId node) {
 bool IsUserLabel(const Trace& trace, NodeId node) {
   return trace.kind(node) == NodeKind::kLabel && trace.place(node) == Place::kHost &&
          trace.scope(node).value_or(kUserScope) == kUserScope && !IsStepMark(trace.name(node)) &&
-         CommOfLabel(trace.name(node)).empty() && !HasCategory(trace, node);
+         !IsCommLabel(trace.name(node)) && !HasCategory(trace, node);
 }
 
 // Backward work says on which thread its forward operator ran.

@@ -89,15 +89,18 @@ std::vector<bool> UnderOperator(const Trace& trace) {
 
 std::vector<Summary::Collective> Collectives(const Trace& trace) {
   std::map<std::pair<std::string_view, std::string_view>, Summary::Collective> rows;
-  for (const NodeId node : CommNodes(trace)) {
-    const Comm& comm = *trace.comm(node);
-    const std::string_view type = CommTypeName(trace, node);
+  std::map<const Summary::Collective*, NodeId> carriers;  // the last one of a row
+  for (const CommNode& one : CommNodes(trace)) {
+    const Comm& comm = *trace.comm(one.node);
+    const std::string_view type = CommTypeName(trace, one.node);
     Summary::Collective& row = rows[{type, trace.text(comm.group)}];
     row.type = type;
     row.group = trace.text(comm.group);
     ++row.count;
     if (comm.bytes) row.bytes = row.bytes.value_or(Bytes{}) + *comm.bytes;
-    if (const auto time = trace.duration(node)) row.time = row.time.value_or(Nanos{}) + *time;
+    // What carried several calls counts once.
+    if (one.carrier && std::exchange(carriers[&row], one.carrier) == one.carrier) continue;
+    if (const auto time = trace.duration(one.work())) row.time = row.time.value_or(Nanos{}) + *time;
   }
   std::vector<Summary::Collective> sorted;
   for (const auto& [key, row] : rows) sorted.push_back(row);
@@ -134,8 +137,11 @@ Summary Summarise(const Trace& trace) {
         if (IsCommunication(kind)) comm_times.push_back({*start, end});
       }
     }
-    if (trace.lane_id(node) && IsWork(kind)) {
-      (trace.place(node) == Place::kDevice ? streams : threads).insert(trace.lane_id(node));
+    if (const LaneId lane = trace.lane_id(node); lane && IsWork(kind)) {
+      const bool on_device = trace.place(node) == Place::kDevice;
+      // What waits for all of a device, or for an event, is on none of its streams.
+      const bool on_none = on_device && kind == NodeKind::kSync && trace.lane(lane).stream < 0;
+      if (!on_none) (on_device ? streams : threads).insert(lane);
     }
     if (kind == NodeKind::kOperator && !under_operator[node.index()]) {
       operators.Add(trace.name(node), duration);

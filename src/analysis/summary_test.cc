@@ -37,5 +37,17 @@ TEST(Summary, AStepIsOneThoughTheDeviceMarksItToo) {
   EXPECT_EQ(Summarise(trace).steps, std::vector<std::string_view>{"ProfilerStep#3"});
 }
 
+TEST(Summary, AWaitForAllStreamsIsOnNone) {
+  TraceBuilder builder;
+  for (const int32_t stream : {7, -1}) {
+    builder.AddNode({.source_id = builder.node_count(),
+                     .kind = stream < 0 ? NodeKind::kSync : NodeKind::kKernel,
+                     .place = Place::kDevice,
+                     .name = builder.Intern("n"),
+                     .lane = builder.InternLane({.device = 0, .stream = stream})});
+  }
+  EXPECT_EQ(Summarise(builder.Finish().value()).streams, 1u);
+}
+
 }  // namespace
 }  // namespace etude

@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -47,22 +49,26 @@ Counter Sum(std::string name, Counter::Unit unit, std::vector<LevelChange> chang
 
 std::vector<Counter> QueueCounters(const Trace& trace) {
   const std::vector<NodeId> launchers = FindLaunchers(trace);
-  std::map<std::pair<int32_t, int32_t>, std::vector<LevelChange>> queues;  // by device and stream
+  using Stream = std::tuple<std::string_view, int32_t, int32_t>;  // process, device, stream
+  std::map<Stream, std::vector<LevelChange>> queues;
   ForEachNode(trace, [&](NodeId node) {
     const NodeId launcher = launchers[node.index()];
-    const LaneId lane = trace.lane_id(node);
-    if (!launcher || !lane || trace.lane(lane).stream < 0) return;
+    if (!launcher || !trace.lane_id(node)) return;
+    const Lane& lane = trace.lane(trace.lane_id(node));
+    if (lane.stream < 0) return;
     const auto launched = trace.start(launcher);
     const auto begun = trace.start(node);
     if (!launched || !begun || *begun <= *launched) return;
-    auto& changes = queues[{trace.lane(lane).device, trace.lane(lane).stream}];
+    auto& changes = queues[{trace.text(lane.process), lane.device, lane.stream}];
     changes.push_back({*launched, 1});
     changes.push_back({*begun, -1});
   });
   std::vector<Counter> counters;
-  for (auto& [stream, changes] : queues) {
-    std::string name = fmt::format("queue of stream {}", stream.second);
-    if (stream.first >= 0) name += fmt::format(" of device {}", stream.first);
+  for (auto& [of, changes] : queues) {
+    const auto& [process, device, stream] = of;
+    std::string name = fmt::format("queue of stream {}", stream);
+    if (device >= 0) name += fmt::format(" of device {}", device);
+    if (!process.empty()) name += fmt::format(" of {}", process);
     counters.push_back(Sum(std::move(name), Counter::Unit::kCount, std::move(changes)));
   }
   return counters;
@@ -70,10 +76,10 @@ std::vector<Counter> QueueCounters(const Trace& trace) {
 
 std::vector<Counter> CommCounters(const Trace& trace) {
   std::vector<LevelChange> changes;
-  for (const NodeId node : CommNodes(trace)) {
-    const Comm* comm = trace.comm(node);
-    const auto start = trace.start(node);
-    const auto duration = trace.duration(node);
+  for (const CommNode& one : CommNodes(trace)) {
+    const Comm* comm = trace.comm(one.node);
+    const auto start = trace.start(one.work());
+    const auto duration = trace.duration(one.work());
     if (comm == nullptr || !comm->bytes || !start || !duration || duration->count <= 0) continue;
     const double rate =
         static_cast<double>(comm->bytes->count) * 1e9 / static_cast<double>(duration->count);

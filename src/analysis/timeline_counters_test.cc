@@ -72,5 +72,28 @@ TEST(TimelineCounters, NothingKnownIsNothingShown) {
   EXPECT_TRUE(TimelineCounters(builder.Finish().value()).empty());
 }
 
+TEST(TimelineCounters, QueuesOfMergedRanksStayApart) {
+  TraceBuilder builder;
+  builder.info().format = TraceFormat::kLinked;
+  for (const std::string rank : {"rank 0", "rank 1"}) {
+    NodeRow row{.source_id = builder.node_count(), .kind = NodeKind::kOperator};
+    row.place = Place::kHost;
+    row.start = Nanos{0};
+    row.duration = Nanos{5};
+    builder.AddNode(row);
+    row.parent = row.source_id++;
+    row.kind = NodeKind::kKernel;
+    row.place = Place::kDevice;
+    row.lane = builder.InternLane({.process = builder.Intern(rank), .device = 0, .stream = 7});
+    row.start = Nanos{100};
+    builder.AddNode(row);
+  }
+  const Trace trace = builder.Finish().value();
+  std::vector<std::string> names;
+  for (const Counter& counter : TimelineCounters(trace)) names.push_back(counter.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"queue of stream 7 of device 0 of rank 0",
+                                             "queue of stream 7 of device 0 of rank 1"}));
+}
+
 }  // namespace
 }  // namespace etude

@@ -106,14 +106,14 @@ Shapes ShapesOf(const Trace& trace, NodeId node) {
 // Sums of both sides by some text.
 class SumTable {
  public:
-  void Count(std::string_view name, bool is_b, std::optional<Nanos> self) {
-    TraceDiff::Sum& sum = Row(name);
+  void Count(std::string_view name, Place place, bool is_b, std::optional<Nanos> self) {
+    TraceDiff::Sum& sum = Row(name, place);
     ++(is_b ? sum.count_b : sum.count_a);
     auto& total = is_b ? sum.self_b : sum.self_a;
     if (self) total = total.value_or(Nanos{}) + *self;
   }
-  void Count(std::string_view name, Change change) {
-    TraceDiff::Sum& sum = Row(name);
+  void Count(std::string_view name, Place place, Change change) {
+    TraceDiff::Sum& sum = Row(name, place);
     switch (change) {
       case Change::kSame: break;
       case Change::kShapes: ++sum.reshaped; break;
@@ -124,7 +124,7 @@ class SumTable {
 
   std::vector<TraceDiff::Sum> Sorted() const {
     std::vector<TraceDiff::Sum> sorted;
-    for (const auto& [name, sum] : rows_) sorted.push_back(sum);
+    for (const auto& [key, sum] : rows_) sorted.push_back(sum);
     std::ranges::stable_sort(sorted, std::ranges::greater{}, [](const TraceDiff::Sum& sum) {
       const Nanos change = sum.self_b.value_or(Nanos{}) - sum.self_a.value_or(Nanos{});
       return std::tuple(std::max(change.count, -change.count),
@@ -134,13 +134,14 @@ class SumTable {
   }
 
  private:
-  TraceDiff::Sum& Row(std::string_view name) {
-    TraceDiff::Sum& sum = rows_[name];
+  TraceDiff::Sum& Row(std::string_view name, Place place) {
+    TraceDiff::Sum& sum = rows_[{name, place}];
     sum.name = name;
+    sum.place = place;
     return sum;
   }
 
-  std::map<std::string_view, TraceDiff::Sum> rows_;
+  std::map<std::pair<std::string_view, Place>, TraceDiff::Sum> rows_;
 };
 
 class Differ {
@@ -156,8 +157,8 @@ class Differ {
     }
     CountSide(a_, false);
     CountSide(b_, true);
-    Pair(a_.host, b_.host);
-    Pair(a_.device, b_.device);
+    Pair(Place::kHost);
+    Pair(Place::kDevice);
     diff_.ops = ops_.Sorted();
     diff_.modules = modules_.Sorted();
     if (const auto span = SpanOf(a_.trace)) diff_.span_a = span->length();
@@ -178,15 +179,17 @@ class Differ {
   }
 
   void CountSide(const Side& side, bool is_b) {
-    for (const auto* nodes : {&side.host, &side.device}) {
-      for (const NodeId node : *nodes) {
-        ops_.Count(side.trace.name(node), is_b, side.self[node.index()]);
-        modules_.Count(side.modules.name(node), is_b, side.self[node.index()]);
+    for (const Place place : {Place::kHost, Place::kDevice}) {
+      for (const NodeId node : place == Place::kHost ? side.host : side.device) {
+        ops_.Count(side.trace.name(node), place, is_b, side.self[node.index()]);
+        modules_.Count(side.modules.name(node), place, is_b, side.self[node.index()]);
       }
     }
   }
 
-  void Pair(const std::vector<NodeId>& nodes_a, const std::vector<NodeId>& nodes_b) {
+  void Pair(Place place) {
+    const std::vector<NodeId>& nodes_a = place == Place::kHost ? a_.host : a_.device;
+    const std::vector<NodeId>& nodes_b = place == Place::kHost ? b_.host : b_.device;
     Tokens tokens;
     const std::vector<uint32_t> tokens_a = tokens.Of(a_.trace, nodes_a);
     const std::vector<uint32_t> tokens_b = tokens.Of(b_.trace, nodes_b);
@@ -195,8 +198,8 @@ class Differ {
     size_t i = 0;
     size_t j = 0;
     const auto skip_to = [&](size_t to_i, size_t to_j) {
-      for (; i < to_i; ++i) Add({Change::kRemoved, nodes_a[i], NodeId::None()});
-      for (; j < to_j; ++j) Add({Change::kAdded, NodeId::None(), nodes_b[j]});
+      for (; i < to_i; ++i) Add(place, {Change::kRemoved, nodes_a[i], NodeId::None()});
+      for (; j < to_j; ++j) Add(place, {Change::kAdded, NodeId::None(), nodes_b[j]});
     };
     for (const auto& [at_a, at_b] : pairs) {
       skip_to(at_a, at_b);
@@ -205,7 +208,7 @@ class Differ {
       // Where a file does not say what a node takes there is nothing to compare.
       const bool unknown = !a_.trace.input_list(a) || !b_.trace.input_list(b);
       const bool same = unknown || ShapesOf(a_.trace, a) == ShapesOf(b_.trace, b);
-      Add({same ? Change::kSame : Change::kShapes, a, b});
+      Add(place, {same ? Change::kSame : Change::kShapes, a, b});
     }
     skip_to(nodes_a.size(), nodes_b.size());
   }
@@ -236,12 +239,12 @@ class Differ {
     return pairs;
   }
 
-  void Add(const TraceDiff::Entry& entry) {
+  void Add(Place place, const TraceDiff::Entry& entry) {
     const bool in_a = static_cast<bool>(entry.a);
     const Side& side = in_a ? a_ : b_;
     const NodeId node = in_a ? entry.a : entry.b;
-    ops_.Count(side.trace.name(node), entry.change);
-    modules_.Count(side.modules.name(node), entry.change);
+    ops_.Count(side.trace.name(node), place, entry.change);
+    modules_.Count(side.modules.name(node), place, entry.change);
     switch (entry.change) {
       case Change::kSame: ++diff_.same; return;
       case Change::kShapes: ++diff_.reshaped; break;

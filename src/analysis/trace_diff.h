@@ -26,9 +26,10 @@ struct TraceDiff {
     NodeId a;  // kNone if added
     NodeId b;  // kNone if removed
   };
-  // Nodes of one name, or of one module.
+  // Nodes of one name, or of one module, on the host or on devices: their times do not add up.
   struct Sum {
     std::string_view name;
+    Place place = Place::kHost;
     uint64_t count_a = 0;
     uint64_t count_b = 0;
     uint64_t removed = 0;

@@ -125,5 +125,30 @@ TEST(TraceDiff, OtherShapes) {
   EXPECT_FALSE(diff.is_same());
 }
 
+// A compiler's kernel has the name of the operator that launches it.
+TEST(TraceDiff, TimesOfTheHostAndOfDevicesDoNotAddUp) {
+  const auto trace = [](int64_t kernel) {
+    return PlantedTrace()
+        .Label("Compiled", 1, 0, 50)
+        .Operator("triton_relu", 1, 10, 30)
+        .Launch(1, 12, 13, 1)
+        .Kernel("triton_relu", 7, 100, 100 + kernel, 1)
+        .Read();
+  };
+  const Trace a = trace(50);
+  const Trace b = trace(90);
+  const TraceDiff diff = DiffTraces(a, b);
+  for (const auto& sums : {diff.ops, diff.modules}) {
+    ASSERT_EQ(sums.size(), 2u);
+    EXPECT_EQ(sums[0].place, Place::kDevice) << "what changed more";
+    EXPECT_EQ(sums[0].self_a, Us(50));
+    EXPECT_EQ(sums[0].self_b, Us(90));
+    EXPECT_EQ(sums[0].count_a, 1u);
+    EXPECT_EQ(sums[1].name, sums[0].name);
+    EXPECT_EQ(sums[1].place, Place::kHost);
+    EXPECT_EQ(sums[1].self_a, Us(19)) << "without the launch";
+  }
+}
+
 }  // namespace
 }  // namespace etude

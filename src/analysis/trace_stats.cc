@@ -12,6 +12,7 @@
 #include "src/analysis/modules.h"
 #include "src/analysis/tensor_shape.h"
 #include "src/base/hash.h"
+#include "src/trace/copied_bytes.h"
 #include "src/trace/exclusive_times.h"
 
 namespace etude {
@@ -61,12 +62,14 @@ class TraceCounter {
       CountOp(node);
       CountModule(node);
       CountLane(node);
+      CountCopy(node);
     });
     Kinds();
     Ops();
     ModuleRows();
     Lanes();
     Communications();
+    Copies();
     return std::move(stats_);
   }
 
@@ -75,6 +78,19 @@ class TraceCounter {
     TraceStats::Op op;
     std::vector<Nanos> durations;
     std::unordered_set<uint64_t> shapes;
+  };
+  // Bytes over time.
+  struct Rate {
+    double bytes = 0;
+    double seconds = 0;
+
+    void Add(Bytes more, Nanos time) {
+      bytes += static_cast<double>(more.count);
+      seconds += static_cast<double>(time.count) / 1e9;
+    }
+    std::optional<double> Known() const {
+      return bytes > 0 && seconds > 0 ? std::optional(bytes / seconds) : std::nullopt;
+    }
   };
   using OpKey = std::tuple<StringId, NodeKind, Place>;
 
@@ -121,6 +137,22 @@ class TraceCounter {
         lanes_[{on_device ? Place::kDevice : Place::kHost, trace_.lane_id(node)}];
     ++count;
     if (const auto time = TimeOf(trace_, node)) times.push_back(*time);
+  }
+
+  void CountCopy(NodeId node) {
+    const NodeKind kind = trace_.kind(node);
+    if (kind != NodeKind::kMemcpy && kind != NodeKind::kMemset) return;
+    auto& [row, rate] = copy_rows_[{kind, trace_.name(node)}];
+    const auto time = trace_.duration(node);
+    ++row.count;
+    AddTo(row.time, time);
+    const auto bytes = CopiedBytes(trace_, node);
+    if (!bytes) return;
+    ++row.sized;
+    AddTo(row.bytes, bytes);
+    row.smallest = std::min(row.smallest.value_or(*bytes), *bytes);
+    row.largest = std::max(row.largest.value_or(*bytes), *bytes);
+    if (time) rate.Add(*bytes, *time);
   }
 
   void Kinds() {
@@ -178,36 +210,48 @@ class TraceCounter {
   }
 
   void Communications() {
-    struct Rate {
-      double bytes = 0;
-      double seconds = 0;
+    struct Row {
+      TraceStats::Communication comm;
+      Rate rate;
+      NodeId carrier;  // of the call before
     };
     using CommKey = std::tuple<std::string_view, std::string_view, DType>;
-    std::map<CommKey, std::pair<TraceStats::Communication, Rate>> rows;
-    for (const NodeId node : CommNodes(trace_)) {
-      const Comm& comm = *trace_.comm(node);
-      const std::string_view type = CommTypeName(trace_, node);
-      auto& [row, rate] = rows[{type, trace_.text(comm.group), comm.dtype}];
+    std::map<CommKey, Row> rows;
+    for (const CommNode& one : CommNodes(trace_)) {
+      const Comm& comm = *trace_.comm(one.node);
+      const std::string_view type = CommTypeName(trace_, one.node);
+      auto& [row, rate, carrier] = rows[{type, trace_.text(comm.group), comm.dtype}];
       row.type = type;
       row.group = trace_.text(comm.group);
       row.dtype = comm.dtype;
       ++row.count;
-      const auto time = trace_.duration(node);
+      auto time = trace_.duration(one.work());
+      // What carried several calls of the row counts once.
+      if (one.carrier && std::exchange(carrier, one.carrier) == one.carrier) time = Nanos{};
       AddTo(row.time, time);
       if (!comm.bytes) continue;
       ++row.sized;
       AddTo(row.bytes, comm.bytes);
       row.smallest = std::min(row.smallest.value_or(*comm.bytes), *comm.bytes);
       row.largest = std::max(row.largest.value_or(*comm.bytes), *comm.bytes);
-      if (!time || time->count <= 0) continue;
-      rate.bytes += static_cast<double>(comm.bytes->count);
-      rate.seconds += static_cast<double>(time->count) / 1e9;
+      if (time && (time->count > 0 || one.carrier)) rate.Add(*comm.bytes, *time);
     }
-    for (auto& [key, entry] : rows) {
+    for (auto& [key, row] : rows) {
+      row.comm.bytes_per_s = row.rate.Known();
+      stats_.communications.push_back(row.comm);
+    }
+  }
+
+  void Copies() {
+    for (auto& [key, entry] : copy_rows_) {
       auto& [row, rate] = entry;
-      if (rate.seconds > 0) row.bytes_per_s = rate.bytes / rate.seconds;
-      stats_.communications.push_back(row);
+      row.kind = key.first;
+      row.name = key.second;
+      row.bytes_per_s = rate.Known();
+      stats_.copies.push_back(row);
     }
+    std::ranges::stable_sort(stats_.copies, std::ranges::greater{},
+                             [](const auto& row) { return row.time.value_or(Nanos{-1}); });
   }
 
   const Trace& trace_;
@@ -218,6 +262,7 @@ class TraceCounter {
   std::array<TraceStats::Kind, kNodeKindCount> kinds_{};
   std::map<OpKey, OpRow> ops_;
   std::map<StringId, TraceStats::Module> module_rows_;
+  std::map<std::pair<NodeKind, std::string_view>, std::pair<TraceStats::Copy, Rate>> copy_rows_;
   std::map<std::pair<Place, LaneId>, std::pair<uint64_t, std::vector<Interval>>> lanes_;
 };
 

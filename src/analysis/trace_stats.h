@@ -65,6 +65,18 @@ struct TraceStats {
     std::optional<Nanos> time;          // sum of durations
     std::optional<double> bytes_per_s;  // of those with size and duration: bytes over time
   };
+  // Copies and fills of devices of one name, which says from where to where.
+  struct Copy {
+    std::string_view name;
+    NodeKind kind = NodeKind::kMemcpy;  // or kMemset
+    uint64_t count = 0;
+    uint64_t sized = 0;  // with a size
+    std::optional<Bytes> bytes;
+    std::optional<Bytes> smallest;
+    std::optional<Bytes> largest;
+    std::optional<Nanos> time;          // sum of durations
+    std::optional<double> bytes_per_s;  // of those with size and duration: bytes over time
+  };
 
   uint64_t nodes = 0;
   std::optional<Nanos> span;    // last end minus first start
@@ -73,6 +85,7 @@ struct TraceStats {
   std::vector<Module> modules;  // by device time, then host time, then name
   std::vector<LaneUse> lanes;   // threads before streams
   std::vector<Communication> communications;
+  std::vector<Copy> copies;  // by time, then name
 };
 
 // O(n log n).

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 
 #include "src/analysis/planted_trace.h"
 #include "src/formats/et_json_reader.h"
@@ -142,6 +143,61 @@ TEST(TraceStats, SizesAndShapesOfTensors) {
   EXPECT_EQ(op->inputs, Bytes{(8 + 8 + 2) * 16});
   EXPECT_EQ(op->outputs, Bytes{(8 + 8 + 2) * 16});
   EXPECT_FALSE(op->total) << "no times";
+}
+
+// Two sends of a batch take the time of the kernel that carries both.
+TEST(TraceStats, ABatchOfMessagesCountsItsKernelOnce) {
+  const auto message = [](const std::string& name, const std::string& peer) {
+    return R"("Collective name":")" + name + R"(","dtype":"Float","In msg nelems":1000,)" +
+           R"("Out msg nelems":1000,"Process Group Name":"0",")" + peer + "\":1";
+  };
+  const Trace trace =
+      PlantedTrace()
+          .Operator("record_param_comms", 1, 0, 10, message("send", "Dst Rank"))
+          .Operator("record_param_comms", 1, 10, 20, message("send", "Dst Rank"))
+          .Operator("record_param_comms", 1, 20, 30, message("recv", "Src Rank"))
+          .Label("nccl:coalesced", 1, 30, 40)
+          .Launch(1, 31, 35, 1)
+          .Kernel("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", 17, 100, 140, 1)
+          .Read();
+  const TraceStats stats = CountTrace(trace);
+  ASSERT_EQ(stats.communications.size(), 2u) << "no row of which nothing is known";
+  EXPECT_EQ(stats.communications[0].type, "recv");
+  EXPECT_EQ(stats.communications[0].time, Us(40));
+  EXPECT_EQ(stats.communications[1].type, "send");
+  EXPECT_EQ(stats.communications[1].count, 2u);
+  EXPECT_EQ(stats.communications[1].bytes, Bytes{8000});
+  EXPECT_EQ(stats.communications[1].time, Us(40));
+  EXPECT_EQ(stats.communications[1].bytes_per_s, 8000 / 40e-6);
+  ASSERT_EQ(stats.modules.size(), 1u) << "a label of communication is no module";
+  EXPECT_EQ(stats.modules[0].name, "(no module)");
+}
+
+TEST(TraceStats, CopiesByWhereFromAndWhereTo) {
+  const Trace trace =
+      PlantedTrace()
+          .OnDevice("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 7, 0, 10, 1, "\"bytes\":1000")
+          .OnDevice("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 7, 10, 40, 2, "\"bytes\":3000")
+          .OnDevice("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 7, 40, 90, 3, "")
+          .OnDevice("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 7, 90, 91, 4,
+                    "\"bytes\":\"many\"")
+          .OnDevice("gpu_memset", "Memset (Device)", 7, 91, 93, 5, "\"bytes\":4")
+          .Kernel("gemm", 7, 93, 99, 6)
+          .Read();
+  const TraceStats stats = CountTrace(trace);
+  ASSERT_EQ(stats.copies.size(), 3u);
+  const TraceStats::Copy& up = stats.copies[0];
+  EXPECT_EQ(up.name, "Memcpy HtoD (Pinned -> Device)");
+  EXPECT_EQ(up.count, 3u);
+  EXPECT_EQ(up.sized, 2u);
+  EXPECT_EQ(up.bytes, Bytes{4000});
+  EXPECT_EQ(up.smallest, Bytes{1000});
+  EXPECT_EQ(up.largest, Bytes{3000});
+  EXPECT_EQ(up.time, Us(90));
+  EXPECT_EQ(up.bytes_per_s, 4000 / 40e-6) << "of those with a size";
+  EXPECT_EQ(stats.copies[1].kind, NodeKind::kMemset);
+  EXPECT_EQ(stats.copies[2].sized, 0u);
+  EXPECT_FALSE(stats.copies[2].bytes_per_s);
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ TextTable OpsTable(const std::vector<Summary::Op>& ops, size_t shown) {
   TextTable table({Align::kLeft, Align::kRight, Align::kRight});
   for (size_t i = 0; i < std::min(shown, ops.size()); ++i) {
     constexpr size_t kNameWidth = 60;
-    table.Row({ShortText(ops[i].name, kNameWidth), FormatCount(ops[i].count) + " ×",
+    table.Row({ShortName(ops[i].name, kNameWidth), FormatCount(ops[i].count) + " ×",
                ops[i].total ? FormatTime(*ops[i].total) : "time unknown"});
   }
   return table;

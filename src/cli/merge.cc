@@ -116,7 +116,10 @@ class MergeCommand : public Command {
     for (const MergeInput& part : parts) {
       text += fmt::format("{}: {}", part.label, FormatCount(part.trace->node_count(), "node"));
       if (part.offset.count != 0) {
-        text += fmt::format(", its clock was {} ahead", FormatTime(part.offset));
+        const bool is_ahead = part.offset >= Nanos{};
+        text += fmt::format(", its clock was {} {}",
+                            FormatTime(is_ahead ? part.offset : Nanos{} - part.offset),
+                            is_ahead ? "ahead" : "behind");
       }
       text += "\n";
     }

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "src/analysis/activity.h"
 #include "src/analysis/comm_log.h"
 #include "src/cli/group_ranks.h"
 #include "src/cli/job_classes.h"
@@ -159,6 +160,7 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
   }
   SimJob read;
   bool is_recorded = false;
+  bool rounded_times = false;
   std::string stray;  // a partner beyond the ranks of the network
   if (is_one && IsJobFolder(first)) {
     ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
@@ -186,11 +188,20 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
           RecordingCostNote(traces.traces[i], inputs[i].path, inputs[i].rank, context);
       if (!note.empty()) read.notes.push_back(std::move(note));
     }
+    size_t steps = 0;
+    for (const Trace& trace : traces.traces) steps = std::max(steps, FindSteps(trace).size());
+    if (steps > 1) {
+      read.notes.push_back(
+          fmt::format("the traces are of {} steps, one after the other: the step time is that of "
+                      "all; `etude slice --step` makes a job of one",
+                      FormatCount(steps)));
+    }
     if (is_chakra && !options.fill_ranks) ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
     if (!is_chakra || options.fill_ranks) {
       ETUDE_ASSIGN_OR_RETURN(AstraJob graphs,
                              ToSimGraphs(options, inputs, traces, npus, strict, context.limits));
       std::ranges::move(NotesOf(graphs), std::back_inserter(read.notes));
+      rounded_times = is_recorded && graphs.notes[AstraNote::kUnknownTime] == 0;
       traces.groups.clear();
       for (auto& [id, members] : graphs.groups) traces.groups[std::to_string(id)] = members;
       traces.ranks.clear();
@@ -219,6 +230,7 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
                     FormatCount(static_cast<uint64_t>(npus), "NPU")));
   }
   ETUDE_ASSIGN_OR_RETURN(read.workload, WorkloadOfJob(*read.job, context.limits));
+  read.workload.rounded_times = rounded_times;
   return read;
 }
 

@@ -67,7 +67,8 @@ void WarnOfSilences(const SimMachine& machine, const MachineNames& names,
       const bool computes = node.kind == NodeKind::kCompute;
       const bool has_time =
           machine.system.roofline && !node.on_host ? node.bytes > 0 : node.duration > 0;
-      if (computes && !has_time) timeless += count;
+      const bool is_known = workload.rounded_times && !machine.system.roofline;
+      if (computes && !has_time && !is_known) timeless += count;
       if (node.unsized && !machine.system.Replays(node)) unsized += count;
     }
   }

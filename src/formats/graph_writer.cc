@@ -4,18 +4,22 @@
 
 #include <string_view>
 
+#include "src/base/function_name.h"
+
 namespace etude {
 namespace {
 
 // Labels in pictures are cut; GraphML has them whole.
 constexpr size_t kMostLabelBytes = 60;
 
-// The beginning of `text`, not ending within a character.
-std::string Shortened(std::string_view text) {
-  if (text.size() <= kMostLabelBytes) return std::string(text);
+// The beginning of `whole`, not ending within a character.
+std::string Shortened(std::string_view whole) {
+  if (whole.size() <= kMostLabelBytes) return std::string(whole);
+  const std::string text = BareFunctionName(whole);
+  if (text.size() <= kMostLabelBytes) return text;
   size_t end = kMostLabelBytes;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return std::string(text.substr(0, end)) + "…";
+  return text.substr(0, end) + "…";
 }
 
 // A quoted text of DOT: quotes and backslashes are escaped, and ampersands, because Graphviz reads

@@ -110,6 +110,7 @@ class KinetoReader : public JsonReaderBase {
     std::optional<uint64_t> forward_thread;
     std::optional<int32_t> device;
     std::optional<int32_t> stream;
+    bool on_no_stream = false;  // it says so: -1, whatever its tid is
     const char* device_begin = nullptr;
     const char* stream_begin = nullptr;
     CommFacts facts;
@@ -196,6 +197,7 @@ class KinetoReader : public JsonReaderBase {
         break;
       case Arg::kStream:
         take(event_.stream, SmallInt(token));
+        event_.on_no_stream = JsonInt(token).value_or(0) < 0;
         event_.stream_begin = token.data();
         break;
       case Arg::kUnknown: {
@@ -317,7 +319,8 @@ class KinetoReader : public JsonReaderBase {
     Lane lane;
     if (category.place == Place::kDevice) {
       lane.device = event_.device.value_or(SmallInt(event_.pid.text).value_or(-1));
-      lane.stream = event_.stream.value_or(SmallInt(event_.tid.text).value_or(-1));
+      const auto tid = event_.on_no_stream ? std::nullopt : SmallInt(event_.tid.text);
+      lane.stream = event_.stream.value_or(tid.value_or(-1));
       KeepUnless(event_.pid, "pid", std::to_string(lane.device));
       KeepUnless(event_.tid, "tid", std::to_string(lane.stream));
       return builder().InternLane(lane);

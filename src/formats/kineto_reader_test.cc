@@ -74,6 +74,16 @@ TEST(KinetoReader, MarksWithTheirPhaseInTheirNameAreMarks) {
   EXPECT_EQ(trace.stats()[Stat::kMalformedElement], 2u) << "other events without a phase";
 }
 
+// PyTorch 2.11 gives waits for all streams of a device the tid 1.
+TEST(KinetoReader, AnEventOfNoStreamIsOnNone) {
+  const Trace trace = ReadEvents(R"J(
+      {"ph":"X","cat":"cuda_sync","name":"Context Sync","pid":0,"tid":1,"ts":12,"dur":1,"args":{"stream":-1,"device":0}})J");
+  const Lane lane = trace.lane(trace.lane_id(kFirstEvent));
+  EXPECT_EQ(lane.stream, -1);
+  EXPECT_EQ(lane.device, 0);
+  EXPECT_EQ(Extras(trace, kFirstEvent).at("event/tid"), "1");
+}
+
 TEST(KinetoReader, ReadsDeviceEvents) {
   const Trace trace = ReadEvents(R"J(
       {"ph":"X","cat":"kernel","name":"gemm","pid":1,"tid":7,"ts":10,"dur":2,

@@ -271,7 +271,7 @@ void BindReports(nb::module_& module) {
   BindInspection(module, "stats", StatsInspection(),
                  "def stats(source: " ETUDE_SOURCE
                  ", *, strict: bool = False, jobs: int = 0) -> Report",
-                 "As `etude stats`: operators, kinds, modules, lanes, communication.");
+                 "As `etude stats`: operators, kinds, modules, lanes, communication, copies.");
   BindInspection(module, "breakdown", BreakdownInspection(),
                  "def breakdown(source: " ETUDE_SOURCE
                  ", *, strict: bool = False, jobs: int = 0) -> Report",

@@ -57,12 +57,14 @@ std::vector<Table> BreakdownTables(const Breakdown& breakdown) {
   for (const Breakdown::Step& step : breakdown.steps) add_step(step.name, step.times);
   Table streams{.key = "streams",
                 .title = "time of each stream, from its first to its last work",
-                .columns = WithShares({{"device", "device", Unit::kNumber},
+                .columns = WithShares({{"process", "process", Unit::kText},
+                                       {"device", "device", Unit::kNumber},
                                        {"stream", "stream", Unit::kNumber},
                                        {"count", "count", Unit::kCount}}),
                 .rows = {}};
   for (const Breakdown::Stream& stream : breakdown.streams) {
     std::vector<Cell>& cells = streams.rows.emplace_back();
+    cells.push_back(stream.process.empty() ? Cell() : Cell(std::string(stream.process)));
     for (const int32_t number : {stream.device, stream.stream}) {
       Cell& cell = cells.emplace_back();
       if (number >= 0) cell = int64_t{number};

@@ -18,6 +18,7 @@ Table Sums(std::string key, std::string title, std::string column,
   Table table{.key = std::move(key),
               .title = std::move(title),
               .columns = {{column, column, Unit::kText},
+                          {"place", "on", Unit::kText},
                           {"count_a", "count a", Unit::kCount},
                           {"count_b", "count b", Unit::kCount},
                           {"removed", "removed", Unit::kCount},
@@ -28,9 +29,10 @@ Table Sums(std::string key, std::string title, std::string column,
                           {"change", "change", Unit::kChange}},
               .rows = {}};
   for (const TraceDiff::Sum& sum : sums) {
-    table.rows.push_back({std::string(sum.name), CountCell(sum.count_a), CountCell(sum.count_b),
-                          CountCell(sum.removed), CountCell(sum.added), CountCell(sum.reshaped),
-                          ToCell(sum.self_a), ToCell(sum.self_b), Growth(sum.self_a, sum.self_b)});
+    table.rows.push_back({std::string(sum.name), std::string(Name(sum.place)),
+                          CountCell(sum.count_a), CountCell(sum.count_b), CountCell(sum.removed),
+                          CountCell(sum.added), CountCell(sum.reshaped), ToCell(sum.self_a),
+                          ToCell(sum.self_b), Growth(sum.self_a, sum.self_b)});
   }
   return table;
 }

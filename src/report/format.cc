@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/function_name.h"
 #include "src/base/printable.h"
 
 namespace etude {
@@ -79,6 +80,11 @@ std::string ShortText(std::string_view text, size_t most) {
     if (begins && points++ == most) return std::string(text.substr(0, i)) + "…";
   }
   return std::string(text);
+}
+
+std::string ShortName(std::string_view name, size_t most) {
+  std::string shortened = ShortText(name, most);
+  return shortened == name ? shortened : ShortText(BareFunctionName(name), most);
 }
 
 void TextTable::Row(std::vector<std::string> cells) {

@@ -31,6 +31,9 @@ std::string FormatError(double error);
 
 // The first `most` code points, with "…" behind them if there are more.
 std::string ShortText(std::string_view text, size_t most);
+// The same of a name. Longer names of C++ functions, as compilers write those of kernels, are first
+// rid of what most of them share: result, arguments and namespaces.
+std::string ShortName(std::string_view name, size_t most);
 
 // A table in plain text: columns are padded to their widest cell, two blanks apart. Cells may hold
 // anything; what is not printable is spelled out.

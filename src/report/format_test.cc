@@ -40,6 +40,14 @@ TEST(Format, TextsAreCutBetweenCodePoints) {
   EXPECT_EQ(ShortText("ééé", 1), "é…");
 }
 
+TEST(Format, LongNamesOfFunctionsLoseWhatTheyShareFirst) {
+  EXPECT_EQ(ShortName("void f(int)", 60), "void f(int)") << "short enough";
+  EXPECT_EQ(ShortName("void at::native::f<4, at::native::G<float> >(int)", 40), "f<4, G<float> >");
+  EXPECT_EQ(ShortName("void at::native::f<4, at::native::G<float> >(int)", 9), "f<4, G<fl…");
+  EXPECT_EQ(ShortName("autograd::engine::evaluate_function: AddBackward0", 20),
+            "autograd::engine::ev…");
+}
+
 TEST(TextTable, AlignsByCodePoints) {
   TextTable table({TextTable::Align::kLeft, TextTable::Align::kRight});
   table.Row({"a", "12.3 µs"});

@@ -1,5 +1,7 @@
 #include "src/report/memory_tables.h"
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -65,6 +67,10 @@ MemoryFigures FindMemory(const Trace& trace, const Trace* device) {
     }
     found.sources.push_back({"allocator", with_events, std::move(devices)});
     break;
+  }
+  // The device whose memory runs out is the one to read of first.
+  for (MemorySource& source : found.sources) {
+    std::ranges::stable_sort(source.devices, std::ranges::greater{}, &DeviceMemory::peak);
   }
   return found;
 }

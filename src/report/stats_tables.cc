@@ -111,10 +111,32 @@ Table Communications(const TraceStats& stats) {
   return table;
 }
 
+Table Copies(const TraceStats& stats) {
+  Table table{.key = "copies",
+              .title = "copies and fills of devices",
+              .columns = {{"name", "name", Unit::kText},
+                          {"kind", "kind", Unit::kText},
+                          {"count", "count", Unit::kCount},
+                          {"sized", "sized", Unit::kCount},
+                          {"bytes", "volume", Unit::kBytes},
+                          {"min_bytes", "smallest", Unit::kBytes},
+                          {"max_bytes", "largest", Unit::kBytes},
+                          {"total_ns", "time", Unit::kTime},
+                          {"bytes_per_s", "rate", Unit::kRate}},
+              .rows = {}};
+  for (const TraceStats::Copy& row : stats.copies) {
+    table.rows.push_back({Text(row.name), Text(Name(row.kind)), CountCell(row.count),
+                          CountCell(row.sized), ToCell(row.bytes), ToCell(row.smallest),
+                          ToCell(row.largest), ToCell(row.time), ToCell(row.bytes_per_s)});
+  }
+  return table;
+}
+
 }  // namespace
 
 std::vector<Table> StatsTables(const TraceStats& stats) {
-  return {Ops(stats), Kinds(stats), ModuleTable(stats), Lanes(stats), Communications(stats)};
+  return {Ops(stats),   Kinds(stats),          ModuleTable(stats),
+          Lanes(stats), Communications(stats), Copies(stats)};
 }
 
 }  // namespace etude

@@ -9,8 +9,8 @@
 namespace etude {
 
 // Keys of the tables, in their order.
-inline const std::vector<std::string> kStatsTables = {"ops", "kinds", "modules", "lanes",
-                                                      "communication"};
+inline const std::vector<std::string> kStatsTables = {"ops",   "kinds",         "modules",
+                                                      "lanes", "communication", "copies"};
 
 std::vector<Table> StatsTables(const TraceStats& stats);
 

@@ -12,12 +12,12 @@ namespace {
 
 constexpr std::string_view kUnknown = "–";
 
-// Names of kernels run to hundreds of characters: the first ones must do.
+// Names of kernels run to hundreds of characters.
 constexpr size_t kMostPoints = 60;
 
 std::string ShortCell(const Cell& cell, Unit unit) {
   const auto* text = std::get_if<std::string>(&cell);
-  return text != nullptr ? ShortText(*text, kMostPoints) : ToText(cell, unit);
+  return text != nullptr ? ShortName(*text, kMostPoints) : ToText(cell, unit);
 }
 
 std::string CsvText(const std::string& text) {

@@ -101,6 +101,9 @@ using RankGroups = std::map<int64_t, std::vector<int64_t>>;
 struct SimWorkload {
   std::vector<SimRank> ranks;
   RankGroups groups;
+  // Of recorded traces, whose times are all known: a computation without one was too short for the
+  // microseconds in which ASTRA-sim counts.
+  bool rounded_times = false;
 };
 
 }  // namespace etude

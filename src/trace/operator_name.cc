@@ -84,6 +84,11 @@ bool IsCommLabel(std::string_view name) {
                              [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
+bool IsCoalescedLabel(std::string_view name) {
+  constexpr std::string_view kCoalesced = "coalesced";
+  return IsCommLabel(name) && name.substr(name.find(':') + 1) == kCoalesced;
+}
+
 bool IsGlooLabel(std::string_view name) { return name.starts_with("gloo:"); }
 
 }  // namespace etude

@@ -48,6 +48,9 @@ std::string_view CommOfLabel(std::string_view name);
 // at once ("nccl:coalesced").
 bool IsCommLabel(std::string_view name);
 
+// Whether it is the label in which the calls before it go out together ("nccl:coalesced").
+bool IsCoalescedLabel(std::string_view name);
+
 // Labels of Gloo ("gloo:all_reduce") last as long as the collective and end on another thread than
 // they began on: what runs meanwhile is not inside.
 bool IsGlooLabel(std::string_view name);

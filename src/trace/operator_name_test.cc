@@ -54,6 +54,9 @@ TEST(OperatorName, LabelsOfCommunications) {
   EXPECT_EQ(CommOfLabel("nccl:send"), "send");
   EXPECT_EQ(CommOfLabel("nccl:coalesced"), "");
   EXPECT_TRUE(IsCommLabel("nccl:coalesced"));
+  EXPECT_TRUE(IsCoalescedLabel("nccl:coalesced"));
+  EXPECT_FALSE(IsCoalescedLabel("nccl:allreduce_coalesced"));
+  EXPECT_FALSE(IsCoalescedLabel("coalesced"));
   EXPECT_FALSE(IsCommLabel("aten::mm"));
   EXPECT_EQ(CommOfLabel("all_reduce"), "");
 }

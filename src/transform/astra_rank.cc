@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "src/formats/chakra_attr.h"
+#include "src/trace/comm_batches.h"
 #include "src/trace/host_times.h"
 #include "src/trace/simulated.h"
 #include "src/trace/validator.h"
@@ -55,7 +56,7 @@ std::optional<OperatorCost> StatedCost(const Trace& trace, NodeId node) {
 class RankMaker {
  public:
   RankMaker(const Trace& trace, const AstraRankOptions& options)
-      : trace_(trace), options_(options) {}
+      : trace_(trace), options_(options), batches_(trace) {}
 
   Result<AstraRank> Run() {
     rank_.rank = trace_.info().rank;
@@ -156,6 +157,8 @@ class RankMaker {
   void Choose() {
     keep_.assign(trace_.node_count(), false);
     ForEachNode(trace_, [&](NodeId node) {
+      // It runs where its kernel does.
+      if (batches_.CarrierOf(node)) return;
       const auto why = WhyNot(node);
       keep_[node.index()] = !why;
       if (!why) return;
@@ -218,7 +221,7 @@ class RankMaker {
   Status AddNodes() {
     Contraction contraction;
     std::vector<uint32_t> position(trace_.node_count());  // in order_
-    std::vector<uint32_t> number(trace_.node_count());    // by position: among those that stay
+    std::vector<uint32_t> first(trace_.node_count());     // by position: of what stands for it
     std::vector<uint32_t> deps;
     for (uint32_t i = 0; i < order_.size(); ++i) {
       const NodeId node = order_[i];
@@ -233,12 +236,38 @@ class RankMaker {
             "were taken out");
       }
       if (!keep) continue;
-      number[i] = static_cast<uint32_t>(rank_.nodes.size());
-      for (const uint32_t dep : now) rank_.deps.push_back(number[dep]);
-      rank_.dep_ends.push_back(rank_.deps.size());
-      rank_.nodes.push_back(MakeNode(node));
+      deps.clear();
+      for (const uint32_t dep : now) {
+        for (uint32_t k = 0; k < CountFor(order_[dep]); ++k) deps.push_back(first[dep] + k);
+      }
+      first[i] = static_cast<uint32_t>(rank_.nodes.size());
+      AppendNode(node, deps);
     }
     return {};
+  }
+
+  // How many nodes stand for one that stays: the calls that went out in it, else itself.
+  uint32_t CountFor(NodeId node) const {
+    return std::max(static_cast<uint32_t>(batches_.CallsOf(node).size()), 1U);
+  }
+
+  void AppendNode(NodeId node, const std::vector<uint32_t>& deps) {
+    const AstraNode at = MakeNode(node);
+    if (!batches_.IsCarrier(node)) Append(at, deps);
+    for (const NodeId call : batches_.CallsOf(node)) {
+      AstraNode made = MakeNode(call);
+      made.device = at.device;
+      made.stream = at.stream;
+      made.lane = at.lane;
+      made.start = at.start;
+      Append(made, deps);
+    }
+  }
+
+  void Append(const AstraNode& node, const std::vector<uint32_t>& deps) {
+    rank_.deps.insert(rank_.deps.end(), deps.begin(), deps.end());
+    rank_.dep_ends.push_back(rank_.deps.size());
+    rank_.nodes.push_back(node);
   }
 
   AstraNode MakeNode(NodeId node) {
@@ -303,6 +332,7 @@ class RankMaker {
 
   const Trace& trace_;
   const AstraRankOptions& options_;
+  CommBatches batches_;
   AstraRank rank_;
   std::optional<HostTimes> times_;  // of traces without device work, where times are known
   std::vector<NodeId> order_;

@@ -128,6 +128,51 @@ TEST(AstraRank, KeepsDeviceWorkAndTheOrderThatTheHostGaveIt) {
   });
 }
 
+// Rank `rank` of two that send to each other and receive in one kernel, which waits for "before";
+// "after" waits for it, "beside" was launched behind it.
+AstraSketch BatchSketch(int64_t rank) {
+  AstraSketch sketch(rank, 2);
+  const LaneId thread = sketch.builder.InternLane({.thread = sketch.builder.Intern("1")});
+  const auto on_thread = [&](std::string_view name, int64_t start) {
+    sketch.row.name = sketch.builder.Intern(name);
+    sketch.row.lane = thread;
+    sketch.row.start = Nanos{start};
+  };
+  const auto kernel = [&](std::string_view name, std::initializer_list<NodeId> deps) {
+    sketch.row.name = sketch.builder.Intern(name);
+    return sketch.Kernel(5, deps);
+  };
+  const NodeId before = kernel("before", {});
+  on_thread("send", 10);
+  const NodeId send = sketch.Add(NodeKind::kSend, Place::kHost);
+  sketch.builder.SetComm(send, {.bytes = Bytes{4000}, .dst = 1 - rank});
+  on_thread("recv", 20);
+  const NodeId recv = sketch.Add(NodeKind::kRecv, Place::kHost, {send});
+  sketch.builder.SetComm(recv, {.bytes = Bytes{4000}, .src = 1 - rank});
+  on_thread("nccl:coalesced", 30);
+  const NodeId label = sketch.Add(NodeKind::kLabel, Place::kHost, {recv});
+  sketch.row.name = sketch.builder.Intern("both");
+  sketch.row.parent = label.value();
+  const NodeId both = sketch.Add(NodeKind::kCollective, Place::kDevice, {label, before});
+  sketch.builder.SetComm(both, Comm());
+  kernel("after", {both});
+  kernel("beside", {sketch.Host({label})});
+  return sketch;
+}
+
+TEST(AstraRank, CallsOfABatchRunWhereTheirKernelDid) {
+  std::vector<AstraSketch> sketches;
+  for (const int64_t rank : {0, 1}) sketches.push_back(BatchSketch(rank));
+  const AstraJob job = JobOf(sketches);
+  const Trace& trace = job.traces[0];
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(DepNames(trace, "send"), Names{"before"});
+  EXPECT_EQ(DepNames(trace, "recv"), Names{"before"}) << "not for the send";
+  EXPECT_EQ(DepNames(trace, "after"), (Names{"send", "recv"}));
+  EXPECT_EQ(DepNames(trace, "beside"), Names{}) << "calls do not wait";
+  EXPECT_EQ(job.notes[AstraNote::kReplayed], 0u) << "it is no collective of all ranks";
+}
+
 TEST(AstraRank, WithoutDeviceWorkOwnTimesStay) {
   AstraSketch sketch;
   const LaneId main = sketch.builder.InternLane({.thread = sketch.builder.Intern("1")});

@@ -42,11 +42,30 @@ const plain = (text) => text.replace(/[{}|]/g, (mark) => mark === "{" ? "(" : ma
 
 const kCharWidth = 6.7;  // pixels, of the text above on average
 
-// Of a long name the beginning and the end, which tells template instances and paths apart; of a
-// kernel's name the return type says least.
+// As BareFunctionName in src/base/function_name.h.
+function bareFunctionName(name) {
+  let end = name.length;
+  for (let i = name.length - 1, depth = 0; name.endsWith(")") && i > 0; --i) {
+    if (name[i] === ")") ++depth;
+    if (name[i] !== "(" || --depth !== 0) continue;
+    if (/[\w>]/.test(name[i - 1])) end = i;
+    break;
+  }
+  if (end === name.length && !/^void |</.test(name)) return name;
+  return name.slice(0, end).replace(/^void /, "").replaceAll("(anonymous namespace)::", "")
+    .replace(/\b[A-Za-z_]\w*::(?=\w)/g, "");
+}
+
+// Of a long name of a function what is its own, from the beginning; of other names the beginning
+// and the end, which tells paths apart.
 function shorten(name, most) {
-  const points = Array.from(name.replace(/^void /, ""));
+  const points = Array.from(name);
   if (points.length <= most) return plain(points.join(""));
+  const bare = bareFunctionName(name);
+  if (bare !== name) {
+    const own = Array.from(bare);
+    return plain(own.length <= most ? bare : own.slice(0, most - 1).join("") + "…");
+  }
   const tail = Math.floor((most - 1) / 3);
   return plain(points.slice(0, most - 1 - tail).join("") + "…" + points.slice(points.length - tail).join(""));
 }
