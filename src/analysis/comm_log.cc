@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "src/trace/callers.h"
-#include "src/trace/comm_batches.h"
+#include "src/trace/carried_calls.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/simulated.h"
 
@@ -70,12 +70,12 @@ bool IsOfAll(const Trace& trace, StringId name) {
 
 std::vector<CommNode> CommNodes(const Trace& trace) {
   const std::vector<std::optional<bool>> below = BelowCommunication(trace);
-  const CommBatches batches(trace);
+  const CarriedCalls carried(trace);
   std::vector<CommNode> nodes;
   std::set<std::string_view> device_groups;
   for (const auto& [node, comm] : trace.comms()) {
-    if (!IsCommunication(trace.kind(node)) || batches.IsCarrier(node)) continue;
-    nodes.push_back({.node = node, .carrier = batches.CarrierOf(node)});
+    if (!IsCommunication(trace.kind(node)) || carried.IsCarrier(node)) continue;
+    nodes.push_back({.node = node, .carrier = carried.CarrierOf(node)});
     if (trace.place(node) == Place::kDevice) device_groups.insert(trace.text(comm.group));
   }
   // A group that is not recorded may be any.

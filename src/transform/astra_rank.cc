@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "src/formats/chakra_attr.h"
-#include "src/trace/comm_batches.h"
+#include "src/trace/carried_calls.h"
 #include "src/trace/host_times.h"
 #include "src/trace/simulated.h"
 #include "src/trace/validator.h"
@@ -56,7 +56,7 @@ std::optional<OperatorCost> StatedCost(const Trace& trace, NodeId node) {
 class RankMaker {
  public:
   RankMaker(const Trace& trace, const AstraRankOptions& options)
-      : trace_(trace), options_(options), batches_(trace) {}
+      : trace_(trace), options_(options), carried_(trace) {}
 
   Result<AstraRank> Run() {
     rank_.rank = trace_.info().rank;
@@ -158,7 +158,7 @@ class RankMaker {
     keep_.assign(trace_.node_count(), false);
     ForEachNode(trace_, [&](NodeId node) {
       // It runs where its kernel does.
-      if (batches_.CarrierOf(node)) return;
+      if (carried_.CarrierOf(node)) return;
       const auto why = WhyNot(node);
       keep_[node.index()] = !why;
       if (!why) return;
@@ -248,13 +248,13 @@ class RankMaker {
 
   // How many nodes stand for one that stays: the calls that went out in it, else itself.
   uint32_t CountFor(NodeId node) const {
-    return std::max(static_cast<uint32_t>(batches_.CallsOf(node).size()), 1U);
+    return std::max(static_cast<uint32_t>(carried_.CallsOf(node).size()), 1U);
   }
 
   void AppendNode(NodeId node, const std::vector<uint32_t>& deps) {
     const AstraNode at = MakeNode(node);
-    if (!batches_.IsCarrier(node)) Append(at, deps);
-    for (const NodeId call : batches_.CallsOf(node)) {
+    if (!carried_.IsCarrier(node)) Append(at, deps);
+    for (const NodeId call : carried_.CallsOf(node)) {
       AstraNode made = MakeNode(call);
       made.device = at.device;
       made.stream = at.stream;
@@ -332,7 +332,7 @@ class RankMaker {
 
   const Trace& trace_;
   const AstraRankOptions& options_;
-  CommBatches batches_;
+  CarriedCalls carried_;
   AstraRank rank_;
   std::optional<HostTimes> times_;  // of traces without device work, where times are known
   std::vector<NodeId> order_;

@@ -1,4 +1,4 @@
-#include "src/trace/comm_batches.h"
+#include "src/trace/carried_calls.h"
 
 #include <algorithm>
 #include <tuple>
@@ -59,7 +59,7 @@ Launched FindLaunched(const Trace& trace) {
 
 }  // namespace
 
-CommBatches::CommBatches(const Trace& trace) {
+CarriedCalls::CarriedCalls(const Trace& trace) {
   const auto is_candidate = [&](const auto& entry) {
     return IsCommunication(trace.kind(entry.first)) && SaysNothing(trace, entry.first);
   };

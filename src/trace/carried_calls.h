@@ -12,9 +12,9 @@ namespace etude {
 // PyTorch's batch_isend_irecv: the calls launch nothing themselves, all go out in the label
 // "nccl:coalesced" behind them on their thread, and of the kernel nothing is recorded. O(n), and
 // O(n log n) where there are such kernels.
-class CommBatches {
+class CarriedCalls {
  public:
-  explicit CommBatches(const Trace& trace);
+  explicit CarriedCalls(const Trace& trace);
 
   // Whether `work` carried calls that are known.
   bool IsCarrier(NodeId work) const { return calls_of_.contains(work); }
