@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
+#include <span>
 #include <utility>
 
 #include "src/analysis/activity.h"
+#include "src/base/csr.h"
 #include "src/trace/exclusive_times.h"
 #include "src/trace/record_scope.h"
 
@@ -202,6 +203,9 @@ class RunMaker {
         AddWait(wait.node, wait.before);
       }
     }
+    before_ = Csr<NodeId>::Build(
+        trace_.node_count(), found_waits_, [](const Wait& wait) { return wait.node.index(); },
+        [](const Wait& wait) { return wait.before; });
   }
 
   // The first node that does something on the thread of a label, from its beginning on.
@@ -219,7 +223,7 @@ class RunMaker {
       ++contradictions_;
       return;
     }
-    before_[node].push_back(before);
+    found_waits_.push_back({node, before});
   }
 
   // Work begins after the latest of what it waits for, which explains the time until then.
@@ -232,11 +236,9 @@ class RunMaker {
       NodeId latest = has_order ? last : NodeId::None();
       const NodeId beside = latest && End(latest) > Begin(node) ? latest : NodeId::None();
       if (beside) latest = NodeId::None();
-      const auto waits = before_.find(node);
-      if (waits != before_.end()) {
-        for (const NodeId before : waits->second) {
-          if (!latest || End(before) > End(latest)) latest = before;
-        }
+      const std::span<const NodeId> waits = before_[node.index()];
+      for (const NodeId before : waits) {
+        if (!latest || End(before) > End(latest)) latest = before;
       }
       const auto launched = launches_.time(node);
       const NodeId launcher = launches_.launcher(node);
@@ -255,12 +257,10 @@ class RunMaker {
         graph_.AddEdge(graph_.end(latest), graph_.begin(node), Begin(node) - End(latest),
                        {node, PathPart::kQueueWait, PathPart::kIdle});
       }
-      if (waits != before_.end()) {
-        for (const NodeId before : waits->second) {
-          if (before == latest && !by_launch && !by_beside) continue;
-          graph_.AddEdge(graph_.end(before), graph_.begin(node), Nanos{},
-                         {node, part, PathPart::kIdle});
-        }
+      for (const NodeId before : waits) {
+        if (before == latest && !by_launch && !by_beside) continue;
+        graph_.AddEdge(graph_.end(before), graph_.begin(node), Nanos{},
+                       {node, part, PathPart::kIdle});
       }
       if (!last || End(node) >= End(last)) last = node;
     }
@@ -268,9 +268,9 @@ class RunMaker {
 
   void AddHostWaits() {
     for (const NodeId node : graph_.nodes()) {
-      const auto waits = before_.find(node);
-      if (DeviceActivity(trace_, node) != Activity::kNone || waits == before_.end()) continue;
-      for (const NodeId before : waits->second) {
+      const std::span<const NodeId> waits = before_[node.index()];
+      if (waits.empty() || DeviceActivity(trace_, node) != Activity::kNone) continue;
+      for (const NodeId before : waits) {
         graph_.AddEdge(graph_.end(before), graph_.begin(node), Nanos{},
                        {node, PathPart::kHost, PathPart::kIdle});
       }
@@ -318,7 +318,12 @@ class RunMaker {
   std::vector<bool> began_;  // by node, while its thread is walked through
   std::vector<bool> ended_;
   std::vector<Nanos> waited_;  // by node; what no piece of the thread has taken yet
-  std::unordered_map<NodeId, std::vector<NodeId>> before_;
+  struct Wait {
+    NodeId node;
+    NodeId before;
+  };
+  std::vector<Wait> found_waits_;
+  Csr<NodeId> before_;  // by node: what it waits for
 };
 
 }  // namespace

@@ -11,6 +11,23 @@ constexpr uint64_t HashMix(uint64_t seed, uint64_t value) {
   return x ^ (x >> 32);
 }
 
+// At most seven bytes as a number, the first one lowest. Copies of known sizes are instructions.
+inline uint64_t ShortWord(std::string_view bytes) {
+  const size_t size = bytes.size();
+  if (size >= 4) {
+    uint32_t first = 0;
+    uint32_t last = 0;
+    __builtin_memcpy(&first, bytes.data(), 4);
+    __builtin_memcpy(&last, bytes.data() + size - 4, 4);
+    return first | uint64_t{last} << (8 * (size - 4));
+  }
+  uint64_t word = 0;
+  for (size_t i = 0; i < size; ++i) {
+    word |= uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
+  }
+  return word;
+}
+
 // Hash of `bytes`, stable across runs and machines of the same byte order.
 inline uint64_t HashBytes(std::string_view bytes, uint64_t seed = 0) {
   uint64_t hash = HashMix(seed, bytes.size());
@@ -20,9 +37,7 @@ inline uint64_t HashBytes(std::string_view bytes, uint64_t seed = 0) {
     hash = HashMix(hash, word);
     bytes.remove_prefix(8);
   }
-  uint64_t tail = 0;
-  if (!bytes.empty()) __builtin_memcpy(&tail, bytes.data(), bytes.size());
-  hash = HashMix(hash, tail);
+  hash = HashMix(hash, ShortWord(bytes));
   return HashMix(hash, hash >> 29);
 }
 

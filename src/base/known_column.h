@@ -32,9 +32,9 @@ class KnownColumn {
   bool known(size_t row) const {
     return row < values_.size() && ((known_[row / 64] >> (row % 64)) & 1) != 0;
   }
-  std::optional<T> Get(size_t row) const {
-    if (!known(row)) return std::nullopt;
-    return values_[row];
+  // Inlined: a function writes an optional in parts and reads it as a whole, which takes long.
+  [[gnu::always_inline]] std::optional<T> Get(size_t row) const {
+    return known(row) ? std::optional<T>(values_[row]) : std::nullopt;
   }
   // The values, 0 where unknown, and a bit for each: bit i % 64 of word i / 64 is set if value i is
   // known.

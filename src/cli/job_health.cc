@@ -24,7 +24,10 @@ void JobHealth::Add(const Health& health, RankRun run, TraceUse use) {
   parts_.Add(health, fmt::format("rank {}", rank));
   const auto [found, is_new] = logs_.emplace(rank, run.log);
   if (!is_new && use.is_richest) found->second = run.log;
-  if (use.is_timed && health.graph_time) runs_.push_back(std::move(run));
+  if (use.is_timed && health.graph_time) {
+    runs_.push_back(std::move(run));
+    last_graph_time_ = health.graph_time;
+  }
 }
 
 bool JobHealth::is_job() const {
@@ -37,8 +40,12 @@ Health JobHealth::Judge() {
   for (const auto& [rank, log] : logs_) logs.push_back(log);
   match_ = MatchComms(logs);
   // A part of the ranks has no time of the job.
-  const bool has_all = runs_.size() == logs_.size();
-  health_ = JudgeJob(match_, has_all ? FindGraphTime(runs_) : std::nullopt);
+  std::optional<GraphTime> graph_time;
+  if (runs_.size() == logs_.size()) {
+    const bool meets_nobody = runs_.size() == 1 && match_.messages.empty();
+    graph_time = meets_nobody ? last_graph_time_ : FindGraphTime(runs_);
+  }
+  health_ = JudgeJob(match_, std::move(graph_time));
   // The job's figure stands for those of its ranks.
   constexpr std::string_view kGraphTime = "graph_time";
   if (std::ranges::count(health_.reasons, kGraphTime, &Health::Reason::name) != 0) {

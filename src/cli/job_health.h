@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,8 @@ class JobHealth {
 
  private:
   std::map<int64_t, CommLog> logs_;
-  std::vector<RankRun> runs_;  // of ranks whose graph explains a time
+  std::vector<RankRun> runs_;                 // of ranks whose graph explains a time
+  std::optional<GraphTime> last_graph_time_;  // of the last of them by itself
   Health parts_;
   Health health_;
   CommMatch match_;

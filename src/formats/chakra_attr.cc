@@ -4,7 +4,7 @@
 #include <protozero/pbf_writer.hpp>
 #include <protozero/varint.hpp>
 
-#include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "src/base/utf8.h"
@@ -97,7 +97,8 @@ char* PutTag(char* at, uint32_t tag, pbf_wire_type wire) {
 char* PutBytes(char* at, uint32_t tag, std::string_view bytes) {
   at = PutTag(at, tag, pbf_wire_type::length_delimited);
   at = PutVarint(at, bytes.size());
-  return std::ranges::copy(bytes, at).out;
+  if (!bytes.empty()) std::memcpy(at, bytes.data(), bytes.size());
+  return at + bytes.size();
 }
 
 size_t TagSize(uint32_t tag) { return static_cast<size_t>(protozero::length_of_varint(tag << 3)); }

@@ -93,13 +93,13 @@ class ChakraWriter {
  private:
   // Ids as they are written, and the order of the nodes.
   void PlanIds() {
+    if (!options_.verbatim) {
+      order_ = trace_.NodesBySourceId();
+      const auto id_of = [&](NodeId node) { return trace_.source_id(node); };
+      if (std::ranges::adjacent_find(order_, {}, id_of) == order_.end()) return;
+      report_.renumbered = true;
+    }
     order_.resize(trace_.node_count());
-    for (size_t i = 0; i < order_.size(); ++i) order_[i] = NodeId::FromIndex(i);
-    if (options_.verbatim) return;
-    const auto id_of = [&](NodeId node) { return trace_.source_id(node); };
-    std::ranges::stable_sort(order_, {}, id_of);
-    if (std::ranges::adjacent_find(order_, {}, id_of) == order_.end()) return;
-    report_.renumbered = true;
     for (size_t i = 0; i < order_.size(); ++i) order_[i] = NodeId::FromIndex(i);
   }
 

@@ -128,18 +128,21 @@ constexpr auto kAttrFields = std::to_array<FieldRow>({
     {kEtKindAttr, Field::kKind},
 });
 
-template <size_t N>
-Field FindField(const std::array<FieldRow, N>& rows, std::string_view name) {
-  for (const FieldRow& row : rows) {
-    if (row.name == name) return row.field;
+class FieldFinder {
+ public:
+  Field OfNode(std::string_view key) {
+    const FieldRow* row = node_.Find(key);
+    return row == nullptr ? OfAttr(key) : row->field;
   }
-  return Field::kUnknown;
-}
+  Field OfAttr(std::string_view name) {
+    const FieldRow* row = attr_.Find(name);
+    return row == nullptr ? Field::kUnknown : row->field;
+  }
 
-Field NodeField(std::string_view key) {
-  const Field field = FindField(kNodeFields, key);
-  return field == Field::kUnknown ? FindField(kAttrFields, key) : field;
-}
+ private:
+  KeyFinder<FieldRow, kNodeFields.size()> node_{kNodeFields};
+  KeyFinder<FieldRow, kAttrFields.size()> attr_{kAttrFields};
+};
 
 // A scalar of an attribute or key: the unescaped text of a string, or else a token.
 struct Scalar {
@@ -181,36 +184,25 @@ class EtJsonReader : public JsonReaderBase {
     std::string_view group;        // of a linked device node
     std::optional<NodeKind> kind;  // where the node says it
     CommFacts facts;
-    std::vector<uint64_t> control_deps;
-    std::vector<uint64_t> sync_deps;
     std::optional<uint64_t> inter_thread_dep;
-    std::vector<Extra> extras;
-
-    // Keeps the room of its lists.
-    void Clear() {
-      Node old = std::exchange(*this, Node());
-      control_deps = std::move(old.control_deps);
-      control_deps.clear();
-      sync_deps = std::move(old.sync_deps);
-      sync_deps.clear();
-      extras = std::move(old.extras);
-      extras.clear();
-    }
   };
 
   simdjson::error_code ReadElement(const JsonItem&, Object object) override {
-    node_.Clear();
+    node_ = Node();
+    control_deps_.clear();
+    sync_deps_.clear();
+    extras_.clear();
     inputs_.Clear();
     outputs_.Clear();
-    const auto read = [this](std::string_view key, Value value) { return ReadKey(key, value); };
+    const auto read = [this](std::string_view key, Value& value) { return ReadKey(key, value); };
     if (const auto error = ForEachMember(object, read)) return error;
     if (!node_.has_id) return Problem("found no 'id'", kMissing);
     if (!node_.has_name) return Problem("found no 'name'", kMissing);
     return AddNode();
   }
 
-  simdjson::error_code ReadKey(std::string_view key, Value value) {
-    const Field field = NodeField(key);
+  simdjson::error_code ReadKey(std::string_view key, Value& value) {
+    const Field field = fields_.OfNode(key);
     switch (field) {
       case Field::kId: {
         const auto id = JsonUint(ScalarToken(value));
@@ -252,7 +244,7 @@ class EtJsonReader : public JsonReaderBase {
       case Field::kExclusive:
       case Field::kTs: return ReadTime(field, key, value);
       case Field::kInterThreadDep: return ReadInterThreadDep(key, value);
-      case Field::kSyncDep: linked_ = true; return ReadIds(value, node_.sync_deps);
+      case Field::kSyncDep: linked_ = true; return ReadIds(value, sync_deps_);
       case Field::kCat:
       case Field::kPh:
       case Field::kStream:
@@ -268,25 +260,25 @@ class EtJsonReader : public JsonReaderBase {
   }
 
   // A key without a column stays as JSON text.
-  simdjson::error_code Keep(std::string_view key, Value value) {
+  simdjson::error_code Keep(std::string_view key, Value& value) {
     return KeepAs(builder().Intern(key), value.raw_json_token().data());
   }
   simdjson::error_code KeepAs(StringId key, const char* begin) {
     const auto text = RawText(begin);
     if (!text) return Problem("a value is not valid JSON", simdjson::TAPE_ERROR);
-    node_.extras.push_back({.key = key, .text = builder().Intern(*text)});
+    extras_.push_back({.key = key, .text = builder().Intern(*text)});
     return kSuccess;
   }
 
-  simdjson::error_code ReadScalar(Value value, Scalar& scalar) {
+  simdjson::error_code ReadScalar(Value& value, Scalar& scalar) {
     scalar.text = ScalarToken(value);
     scalar.is_string = scalar.text.starts_with('"');
     return scalar.is_string ? value.get_string().get(scalar.text) : kSuccess;
   }
 
   // A number, a list of numbers, or null.
-  simdjson::error_code ReadIds(Value value, std::vector<uint64_t>& ids) {
-    const auto read_id = [&](Value item) {
+  simdjson::error_code ReadIds(Value& value, std::vector<uint64_t>& ids) {
+    const auto read_id = [&](Value& item) {
       const auto id = JsonUint(ScalarToken(item));
       if (!id) return Problem("a dependency is no node's id", kWrongType);
       ids.push_back(*id);
@@ -297,38 +289,38 @@ class EtJsonReader : public JsonReaderBase {
     return token.starts_with('[') ? ForEachElement(value, read_id) : read_id(value);
   }
 
-  simdjson::error_code ReadControl(Value value) {
-    node_.control_deps.clear();
-    return ReadIds(value, node_.control_deps);
+  simdjson::error_code ReadControl(Value& value) {
+    control_deps_.clear();
+    return ReadIds(value, control_deps_);
   }
 
-  simdjson::error_code ReadArguments(EtArguments& arguments, Value value) {
+  simdjson::error_code ReadArguments(EtArguments& arguments, Value& value) {
     if (ScalarToken(value).starts_with('[')) return arguments.ReadValues(value);  // flat node
-    return ForEachMember(value, [&](std::string_view key, Value part) {
-      if (key == "values") return arguments.ReadValues(part);
-      if (key == "shapes") return arguments.ReadShapes(part);
-      if (key == "types") return arguments.ReadTypes(part);
-      if (key == "strides") return arguments.ReadStrides(part);
+    return ForEachMember(value, [&](std::string_view key, Value& part) {
+      if (Is(key, "values")) return arguments.ReadValues(part);
+      if (Is(key, "shapes")) return arguments.ReadShapes(part);
+      if (Is(key, "types")) return arguments.ReadTypes(part);
+      if (Is(key, "strides")) return arguments.ReadStrides(part);
       if (key == kEtNumbersKey) return arguments.ReadNumbers(part);
       const std::string_view side = &arguments == &inputs_ ? "inputs/" : "outputs/";
       return Keep(std::string(side) + std::string(key), part);
     });
   }
 
-  simdjson::error_code ReadAttrs(Value value) {
-    return ForEachElement(value, [this](Value attr) { return ReadAttr(attr); });
+  simdjson::error_code ReadAttrs(Value& value) {
+    return ForEachElement(value, [this](Value& attr) { return ReadAttr(attr); });
   }
 
-  simdjson::error_code ReadAttr(Value attr) {
+  simdjson::error_code ReadAttr(Value& attr) {
     const char* begin = attr.raw_json_token().data();
     std::string_view name;
     Scalar scalar;
-    const auto read = [&](std::string_view key, Value value) -> simdjson::error_code {
-      if (key == "name") return value.get_string().get(name);
-      return key == "value" ? ReadScalar(value, scalar) : kSuccess;
+    const auto read = [&](std::string_view key, Value& value) -> simdjson::error_code {
+      if (Is(key, "name")) return value.get_string().get(name);
+      return Is(key, "value") ? ReadScalar(value, scalar) : kSuccess;
     };
     if (const auto error = ForEachMember(attr, read)) return error;
-    const Field field = FindField(kAttrFields, name);
+    const Field field = fields_.OfAttr(name);
     if (field != Field::kUnknown && SetColumn(field, scalar)) return kSuccess;
     if (field == Field::kUnknown && scalar.text != "null") {
       const auto fact = CommFieldOfAttr(name);
@@ -377,7 +369,7 @@ class EtJsonReader : public JsonReaderBase {
     }
   }
 
-  simdjson::error_code ReadTime(Field field, std::string_view key, Value value) {
+  simdjson::error_code ReadTime(Field field, std::string_view key, Value& value) {
     linked_ = true;
     const std::string_view token = ScalarToken(value);
     const JsonTime time = JsonMicros(token);
@@ -389,7 +381,7 @@ class EtJsonReader : public JsonReaderBase {
     return kSuccess;
   }
 
-  simdjson::error_code ReadInterThreadDep(std::string_view key, Value value) {
+  simdjson::error_code ReadInterThreadDep(std::string_view key, Value& value) {
     linked_ = true;
     const std::string_view token = ScalarToken(value);
     if (token == "null") return kSuccess;
@@ -397,7 +389,7 @@ class EtJsonReader : public JsonReaderBase {
     return node_.inter_thread_dep ? kSuccess : Keep(key, value);
   }
 
-  simdjson::error_code ReadDeviceKey(Field field, std::string_view key, Value value) {
+  simdjson::error_code ReadDeviceKey(Field field, std::string_view key, Value& value) {
     linked_ = true;
     const char* begin = value.raw_json_token().data();
     Scalar scalar;
@@ -421,7 +413,7 @@ class EtJsonReader : public JsonReaderBase {
     return kept ? kSuccess : KeepAs(builder().Intern(key), begin);
   }
 
-  simdjson::error_code ReadPlaceKey(Field field, std::string_view key, Value value) {
+  simdjson::error_code ReadPlaceKey(Field field, std::string_view key, Value& value) {
     const char* begin = value.raw_json_token().data();
     Scalar scalar;
     if (const auto error = ReadScalar(value, scalar)) return error;
@@ -456,19 +448,19 @@ class EtJsonReader : public JsonReaderBase {
     if (node_.kind) row.kind = *node_.kind;
     SettleGroup();
     const NodeId node = builder().AddNode(row);
-    for (const uint64_t id : node_.control_deps) builder().AddDep(node, id, DepKind::kControl);
-    for (const uint64_t id : node_.sync_deps) builder().AddDep(node, id, DepKind::kSync);
+    for (const uint64_t id : control_deps_) builder().AddDep(node, id, DepKind::kControl);
+    for (const uint64_t id : sync_deps_) builder().AddDep(node, id, DepKind::kSync);
     if (node_.inter_thread_dep) builder().AddDep(node, *node_.inter_thread_dep, DepKind::kData);
-    for (const Extra& extra : node_.extras) builder().AddExtra(node, extra);
-    comms_.Add(node, row, node_.facts);
+    for (const Extra& extra : extras_) builder().AddExtra(node, extra);
+    comms_.Add(node, row, std::move(node_.facts));
     return kSuccess;
   }
 
   // The first control dependency is the caller; the process root names itself there.
   void SetParent() {
-    if (node_.control_deps.empty()) return;
-    const uint64_t parent = node_.control_deps.front();
-    node_.control_deps.erase(node_.control_deps.begin());
+    if (control_deps_.empty()) return;
+    const uint64_t parent = control_deps_.front();
+    control_deps_.erase(control_deps_.begin());
     const bool is_root = parent == node_.row.source_id &&
                          KindOfEtNode(node_.name, /*is_operator=*/false) == NodeKind::kProcess;
     if (!is_root) node_.row.parent = parent;
@@ -520,7 +512,7 @@ class EtJsonReader : public JsonReaderBase {
   }
 
   void KeepJson(std::string_view key, std::string_view json) {
-    node_.extras.push_back({.key = builder().Intern(key), .text = builder().Intern(json)});
+    extras_.push_back({.key = builder().Intern(key), .text = builder().Intern(json)});
   }
 
   void ReadMember(std::string_view key, std::string_view text) override {
@@ -569,17 +561,22 @@ class EtJsonReader : public JsonReaderBase {
     return {};
   }
 
+  FieldFinder fields_;
   EtCommReader comms_;
   EtArguments inputs_;
   EtArguments outputs_;
   Node node_;
+  // Of the node, too; they keep their room.
+  std::vector<uint64_t> control_deps_;
+  std::vector<uint64_t> sync_deps_;
+  std::vector<Extra> extras_;
   StringId process_;
   bool linked_ = false;
 };
 
 }  // namespace
 
-bool IsEtNodeKey(std::string_view key) { return NodeField(key) != Field::kUnknown; }
+bool IsEtNodeKey(std::string_view key) { return FieldFinder().OfNode(key) != Field::kUnknown; }
 
 std::span<const EtVersion> KnownEtVersions() { return kVersions; }
 

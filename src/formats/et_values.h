@@ -17,12 +17,16 @@ class EtArguments {
  public:
   void Clear();
   // Each at most once per node; what is not read is missing.
-  simdjson::error_code ReadValues(simdjson::ondemand::value value) { return values_.Read(value); }
-  simdjson::error_code ReadShapes(simdjson::ondemand::value value) { return shapes_.Read(value); }
-  simdjson::error_code ReadTypes(simdjson::ondemand::value value) { return types_.Read(value); }
-  simdjson::error_code ReadStrides(simdjson::ondemand::value value) { return strides_.Read(value); }
+  simdjson::error_code ReadValues(simdjson::ondemand::value& value) { return values_.Read(value); }
+  simdjson::error_code ReadShapes(simdjson::ondemand::value& value) { return shapes_.Read(value); }
+  simdjson::error_code ReadTypes(simdjson::ondemand::value& value) { return types_.Read(value); }
+  simdjson::error_code ReadStrides(simdjson::ondemand::value& value) {
+    return strides_.Read(value);
+  }
 
-  simdjson::error_code ReadNumbers(simdjson::ondemand::value value) { return numbers_.Read(value); }
+  simdjson::error_code ReadNumbers(simdjson::ondemand::value& value) {
+    return numbers_.Read(value);
+  }
 
   // Puts the values, with their parts, into the trace's tables; `end` is where the node's text
   // ends. Values of unforeseen form are kept as text and counted. kNone if the file gives none;

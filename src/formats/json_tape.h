@@ -24,13 +24,16 @@ class JsonTape {
   };
 
   // Objects are kept as one token: nothing we walk has objects inside.
-  simdjson::error_code Read(simdjson::ondemand::value value);
+  simdjson::error_code Read(simdjson::ondemand::value& value);
   void Clear() { tokens_.clear(); }
 
   bool empty() const { return tokens_.empty(); }
   const Token& operator[](size_t i) const { return tokens_[i]; }
 
  private:
+  simdjson::error_code ReadArray(simdjson::ondemand::value& value, const char* raw);
+  simdjson::error_code ReadScalar(simdjson::ondemand::value& value, std::string_view raw);
+
   std::vector<Token> tokens_;
 };
 

@@ -2,33 +2,72 @@
 
 #include <simdjson.h>
 
+#include <array>
+#include <cstddef>
+#include <cstring>
 #include <string_view>
 
-// How readers go through what simdjson has parsed: the first error ends it and is returned.
+// How readers go through what simdjson has parsed: the first error ends it and is returned. Values
+// are not copied: a copy of what was just written in parts takes long.
 namespace etude {
 
-// The token of a scalar without blanks behind it.
-inline std::string_view ScalarToken(simdjson::ondemand::value& value) {
-  std::string_view token = value.raw_json_token();
+// Whether `text` is `word`, in a few instructions: == of string_view calls two functions.
+template <size_t N>
+bool Is(std::string_view text, const char (&word)[N]) {
+  return text.size() == N - 1 && std::memcmp(text.data(), word, N - 1) == 0;
+}
+
+// Finds the row of a table that has a key as its `name`. Writers give keys in one order, mostly the
+// table's: the row behind the one found last is looked at first. Not thread-safe.
+template <typename Row, size_t N>
+class KeyFinder {
+ public:
+  explicit KeyFinder(const std::array<Row, N>& rows) : rows_(rows) {}
+
+  // nullptr if there is none.
+  const Row* Find(std::string_view key) {
+    size_t at = next_;
+    for (size_t i = 0; i < N; ++i) {
+      const Row& row = rows_[at];
+      at = at + 1 == N ? 0 : at + 1;
+      if (row.name.size() != key.size()) continue;
+      if (std::memcmp(row.name.data(), key.data(), key.size()) != 0) continue;
+      next_ = at;
+      return &row;
+    }
+    return nullptr;
+  }
+
+ private:
+  const std::array<Row, N>& rows_;
+  size_t next_ = 0;
+};
+
+// A token without the blanks behind it.
+inline std::string_view TrimmedToken(std::string_view token) {
   while (!token.empty() && static_cast<unsigned char>(token.back()) <= ' ') token.remove_suffix(1);
   return token;
+}
+// That of a scalar.
+inline std::string_view ScalarToken(simdjson::ondemand::value& value) {
+  return TrimmedToken(value.raw_json_token());
 }
 
 // Calls `fn(key, value)`, which returns an error code, for each member.
 template <typename Fn>
 simdjson::error_code ForEachMember(simdjson::ondemand::object object, Fn fn) {
-  for (auto field : object) {
+  for (auto result : object) {
+    if (result.error()) return result.error();
+    simdjson::ondemand::field& field = result.value_unsafe();
     std::string_view key;
     if (const auto error = field.unescaped_key().get(key)) return error;
-    simdjson::ondemand::value value;
-    if (const auto error = field.value().get(value)) return error;
-    if (const auto error = fn(key, value)) return error;
+    if (const auto error = fn(key, field.value())) return error;
   }
   return simdjson::SUCCESS;
 }
 // The same for a value that must be an object.
 template <typename Fn>
-simdjson::error_code ForEachMember(simdjson::ondemand::value value, Fn fn) {
+simdjson::error_code ForEachMember(simdjson::ondemand::value& value, Fn fn) {
   simdjson::ondemand::object object;
   if (const auto error = value.get_object().get(object)) return error;
   return ForEachMember(object, fn);
@@ -36,13 +75,12 @@ simdjson::error_code ForEachMember(simdjson::ondemand::value value, Fn fn) {
 
 // Calls `fn(element)` likewise for a value that must be an array.
 template <typename Fn>
-simdjson::error_code ForEachElement(simdjson::ondemand::value value, Fn fn) {
+simdjson::error_code ForEachElement(simdjson::ondemand::value& value, Fn fn) {
   simdjson::ondemand::array array;
   if (const auto error = value.get_array().get(array)) return error;
-  for (auto element : array) {
-    simdjson::ondemand::value item;
-    if (const auto error = element.get(item)) return error;
-    if (const auto error = fn(item)) return error;
+  for (auto result : array) {
+    if (result.error()) return result.error();
+    if (const auto error = fn(result.value_unsafe())) return error;
   }
   return simdjson::SUCCESS;
 }

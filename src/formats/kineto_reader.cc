@@ -46,13 +46,6 @@ constexpr auto kArgs = std::to_array<ArgRow>({
     {"stream", Arg::kStream},
 });
 
-Arg FindArg(std::string_view name) {
-  for (const ArgRow& row : kArgs) {
-    if (row.name == name) return row.arg;
-  }
-  return Arg::kUnknown;
-}
-
 std::optional<int32_t> SmallInt(std::string_view token) {
   const auto number = JsonInt(token);
   if (!number || *number < 0 || *number > INT32_MAX) return std::nullopt;
@@ -128,64 +121,65 @@ class KinetoReader : public JsonReaderBase {
     std::vector<Kept> kept = std::move(event_.kept);
     kept.clear();
     event_ = Event{.kept = std::move(kept)};
-    const auto read = [this](std::string_view key, Value value) { return ReadKey(key, value); };
+    const auto read = [this](std::string_view key, Value& value) { return ReadKey(key, value); };
     if (const auto error = ForEachMember(object, read)) return error;
-    if (event_.phase == "X") return AddComplete(item.index);
-    if (event_.phase == "B") return AddBegin(item.index);
-    if (event_.phase == "E") return AddEnd();
-    if (event_.phase == "i" && event_.name == kMemoryEvent) return AddMemoryEvent(item.index);
+    if (Is(event_.phase, "X")) return AddComplete(item.index);
+    if (Is(event_.phase, "B")) return AddBegin(item.index);
+    if (Is(event_.phase, "E")) return AddEnd();
+    if (Is(event_.phase, "i") && event_.name == kMemoryEvent) return AddMemoryEvent(item.index);
     const bool is_mark = event_.phase.empty() && event_.name.ends_with(kPhaseInName);
     if (event_.phase.empty() && !is_mark) return Problem("found no 'ph'", kMissing);
     builder().stats().Count(Stat::kSkippedEvent);
     return kSuccess;
   }
 
-  simdjson::error_code ReadKey(std::string_view key, Value value) {
-    if (key == "ph") return value.get_string().get(event_.phase);
-    if (key == "name") {
+  simdjson::error_code ReadKey(std::string_view key, Value& value) {
+    if (Is(key, "ph")) return value.get_string().get(event_.phase);
+    if (Is(key, "name")) {
       event_.has_name = true;
       return value.get_string().get(event_.name);
     }
-    if (key == "cat") return value.get_string().get(event_.category);
-    if (key == "ts") return ReadToken(value, event_.ts);
-    if (key == "dur") return ReadToken(value, event_.dur);
-    if (key == "pid") return ReadName(value, event_.pid);
-    if (key == "tid") return ReadName(value, event_.tid);
-    if (key == "args") return ReadArgs(value);
+    if (Is(key, "cat")) return value.get_string().get(event_.category);
+    if (Is(key, "ts")) return ReadToken(value, event_.ts);
+    if (Is(key, "dur")) return ReadToken(value, event_.dur);
+    if (Is(key, "pid")) return ReadName(value, event_.pid);
+    if (Is(key, "tid")) return ReadName(value, event_.tid);
+    if (Is(key, "args")) return ReadArgs(value);
     event_.kept.push_back({.key = key, .begin = value.raw_json_token().data(), .is_arg = false});
     return kSuccess;
   }
 
   // A number's token; some writers (torch_npu) put it in quotes.
-  static simdjson::error_code ReadToken(Value value, std::string_view& token) {
+  static simdjson::error_code ReadToken(Value& value, std::string_view& token) {
     token = ScalarToken(value);
     return token.starts_with('"') ? value.get_string().get(token) : kSuccess;
   }
 
-  static simdjson::error_code ReadName(Value value, Name& name) {
+  static simdjson::error_code ReadName(Value& value, Name& name) {
     name.text = ScalarToken(value);
     name.begin = name.text.data();
     return name.text.starts_with('"') ? value.get_string().get(name.text) : kSuccess;
   }
 
-  simdjson::error_code ReadArgs(Value value) {
+  simdjson::error_code ReadArgs(Value& value) {
     const char* begin = value.raw_json_token().data();
     if (*begin != '{') {
       event_.kept.push_back({.key = "args", .begin = begin, .is_arg = false});
       return kSuccess;
     }
     return ForEachMember(value,
-                         [this](std::string_view key, Value arg) { return ReadArg(key, arg); });
+                         [this](std::string_view key, Value& arg) { return ReadArg(key, arg); });
   }
 
-  simdjson::error_code ReadArg(std::string_view key, Value value) {
+  simdjson::error_code ReadArg(std::string_view key, Value& value) {
     const std::string_view token = ScalarToken(value);
     bool taken = false;
     const auto take = [&taken](auto& column, auto number) {
       column = number;
       taken = column.has_value();
     };
-    switch (FindArg(key)) {
+    const ArgRow* row = args_.Find(key);
+    switch (row == nullptr ? Arg::kUnknown : row->arg) {
       case Arg::kCorrelation: take(event_.correlation, JsonInt(token)); break;
       case Arg::kExternalId: take(event_.external_id, JsonInt(token)); break;
       case Arg::kRecordFunctionId: take(event_.rf_id, JsonUint(token)); break;
@@ -418,7 +412,7 @@ class KinetoReader : public JsonReaderBase {
       if (IsGlooLabel(builder().text(builder().name(timed.node)))) timed.has_end = false;
     }
     for (const Nesting& nesting : NestByTime(std::move(timed_))) {
-      builder().SetParent(nesting.node, builder().source_id(nesting.parent));
+      builder().SetParent(nesting.node, nesting.parent);
       if (!parent_of.empty()) parent_of[nesting.node.index()] = nesting.parent;
     }
     // A backend's label stands for a communication where record_param_comms does not, and names it
@@ -436,6 +430,7 @@ class KinetoReader : public JsonReaderBase {
     }
   }
 
+  KeyFinder<ArgRow, kArgs.size()> args_{kArgs};
   Event event_;
   std::vector<Extra> extras_;
   std::string key_;

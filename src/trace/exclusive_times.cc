@@ -2,13 +2,15 @@
 
 #include <algorithm>
 
+#include "src/base/csr.h"
+#include "src/base/intervals.h"
+
 namespace etude {
 namespace {
 
 struct Inside {
   NodeId above;
-  Nanos begin;
-  Nanos end;
+  Interval time;
 };
 
 bool IsTimed(const NodeTime& time) { return time.start && time.duration; }
@@ -27,10 +29,10 @@ std::vector<NodeId> ParentsFirst(const Trace& tree) {
 }
 
 // Length of the union of `intervals`, which are sorted by their beginning.
-Nanos UnionLength(std::span<const Inside> intervals) {
+Nanos UnionLength(std::span<const Interval> intervals) {
   Nanos sum;
   Nanos covered_to{INT64_MIN};
-  for (const Inside& interval : intervals) {
+  for (const Interval& interval : intervals) {
     const Nanos begin = std::max(interval.begin, covered_to);
     if (interval.end <= begin) continue;
     sum = sum + (interval.end - begin);
@@ -59,18 +61,19 @@ ExclusiveTimes FindExclusiveTimes(const Trace& tree, std::span<const NodeTime> t
     const Nanos begin = *time.start;
     const Nanos end = begin + *time.duration;
     if (begin < over_begin || end > over_end) ++result.overhanging;
-    intervals.push_back({over, std::max(begin, over_begin), std::min(end, over_end)});
+    intervals.push_back({over, {std::max(begin, over_begin), std::min(end, over_end)}});
   }
-  std::ranges::sort(intervals, [](const Inside& a, const Inside& b) {
-    return a.above != b.above ? a.above < b.above : a.begin < b.begin;
-  });
-  size_t next = 0;
+  const auto by_above = Csr<Interval>::Build(
+      times.size(), intervals, [](const Inside& inside) { return inside.above.index(); },
+      [](const Inside& inside) { return inside.time; });
+  std::vector<Interval> inside;
   for (size_t i = 0; i < times.size(); ++i) {
-    const size_t first = next;
-    while (next < intervals.size() && intervals[next].above.index() == i) ++next;
     if (!times[i].duration) continue;
-    const Nanos inside = UnionLength(std::span(intervals).subspan(first, next - first));
-    result.times[i] = *times[i].duration - inside;
+    inside.assign(by_above[i].begin(), by_above[i].end());
+    if (!std::ranges::is_sorted(inside, {}, &Interval::begin)) {
+      std::ranges::sort(inside, {}, &Interval::begin);
+    }
+    result.times[i] = *times[i].duration - UnionLength(inside);
   }
   return result;
 }

@@ -33,6 +33,13 @@ NodeId Trace::Find(uint64_t source_id) const {
   return *it;
 }
 
+std::vector<NodeId> Trace::NodesBySourceId() const {
+  if (!by_source_id_.empty()) return by_source_id_;
+  std::vector<NodeId> nodes(node_count());
+  for (size_t i = 0; i < nodes.size(); ++i) nodes[i] = NodeId::FromIndex(i);
+  return nodes;
+}
+
 size_t Trace::memory_bytes() const {
   const auto column = [](const auto& v) { return v.capacity() * sizeof(v[0]); };
   return strings_.memory_bytes() + int_lists_.memory_bytes() + value_lists_.memory_bytes() +

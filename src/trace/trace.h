@@ -190,6 +190,8 @@ class Trace {
   // The node with this id in the file (the first one, if there are several), or kNone. O(log
   // nodes).
   NodeId Find(uint64_t source_id) const;
+  // All nodes by these ids; those with the same id in their order in the trace.
+  std::vector<NodeId> NodesBySourceId() const;
   // True if parents and dependencies together have no cycle.
   bool is_acyclic() const { return cycle_.empty(); }
   // One cycle, if there is any: each node waits for the next, the last for the first.

@@ -15,6 +15,40 @@ TraceBuilder::TraceBuilder(const Limits& limits, const Trace& base)
   trace_.lanes_ = base.lanes_;
 }
 
+void TraceBuilder::AddNodesOfBase() {
+  const Trace& base = *base_;
+  over_node_limit_ = base.node_count() > limits_.nodes;
+  trace_.source_id_ = base.source_id_;
+  trace_.kind_ = base.kind_;
+  trace_.place_ = base.place_;
+  trace_.name_ = base.name_;
+  trace_.parent_ = base.parent_;
+  trace_.lane_ = base.lane_;
+  trace_.start_ = base.start_;
+  trace_.duration_ = base.duration_;
+  trace_.exclusive_ = base.exclusive_;
+  trace_.inputs_ = base.inputs_;
+  trace_.outputs_ = base.outputs_;
+  trace_.rf_id_ = base.rf_id_;
+  trace_.fw_parent_ = base.fw_parent_;
+  trace_.seq_id_ = base.seq_id_;
+  trace_.scope_ = base.scope_;
+  trace_.tid_ = base.tid_;
+  trace_.fw_tid_ = base.fw_tid_;
+  trace_.op_schema_ = base.op_schema_;
+  trace_.kernel_backend_ = base.kernel_backend_;
+  trace_.kernel_file_ = base.kernel_file_;
+  trace_.tensor_range_ = base.tensor_range_;
+  trace_.index_statistics_ = base.index_statistics_;
+  trace_.index_values_ = base.index_values_;
+  trace_.correlation_ = base.correlation_;
+  trace_.external_id_ = base.external_id_;
+  trace_.comms_ = base.comms_;
+  ForEachNode(base, [&](NodeId node) {
+    for (const Extra& extra : base.extras(node)) AddExtra(node, extra);
+  });
+}
+
 void TraceBuilder::Reserve(size_t nodes) {
   nodes = std::min<size_t>(nodes, limits_.nodes);
   trace_.source_id_.reserve(nodes);
@@ -49,7 +83,7 @@ NodeId TraceBuilder::AddNode(const NodeRow& row) {
   trace_.place_.push_back(row.place);
   trace_.name_.push_back(row.name);
   trace_.lane_.push_back(row.lane);
-  trace_.parent_.push_back(NodeId::None());
+  trace_.parent_.push_back(row.parent_node);
   if (row.parent) parent_refs_.emplace_back(node, *row.parent);
   SetTimes(node, row.start, row.duration, row.exclusive);
   SetList(trace_.inputs_, node, row.inputs);
@@ -85,14 +119,13 @@ void TraceBuilder::SetList(std::vector<ValueListId>& column, NodeId node, ValueL
 
 void TraceBuilder::SetTimes(NodeId node, std::optional<Nanos> start, std::optional<Nanos> duration,
                             std::optional<Nanos> exclusive) {
-  const auto known = [&](std::optional<Nanos> time) {
-    if (!time || time->count >= 0) return time;
-    stats().Count(Stat::kNegativeDuration);
-    return std::optional<Nanos>();
+  const auto set = [&](KnownColumn<Nanos>& column, const std::optional<Nanos>& time) {
+    if (time && time->count >= 0) column.Set(node.index(), *time);
+    if (time && time->count < 0) stats().Count(Stat::kNegativeDuration);
   };
   trace_.start_.SetIf(node.index(), start);
-  trace_.duration_.SetIf(node.index(), known(duration));
-  trace_.exclusive_.SetIf(node.index(), known(exclusive));
+  set(trace_.duration_, duration);
+  set(trace_.exclusive_, exclusive);
 }
 
 void TraceBuilder::AddDep(NodeId node, uint64_t source_id, DepKind kind) {
@@ -280,7 +313,7 @@ Result<Trace> TraceBuilder::Finish() {
   BreakParentCycles();
   const size_t nodes = node_count();
   std::vector<NodeId> with_parent;
-  with_parent.reserve(parent_refs_.size());
+  with_parent.reserve(nodes);
   for (size_t i = 0; i < nodes; ++i) {
     if (trace_.parent_[i]) with_parent.push_back(NodeId::FromIndex(i));
   }

@@ -22,6 +22,7 @@ struct NodeRow {
   Place place = Place::kUnknown;
   StringId name;
   std::optional<uint64_t> parent;  // source id
+  NodeId parent_node;              // or the parent itself, which may come later
   LaneId lane;
   std::optional<Nanos> start;
   std::optional<Nanos> duration;
@@ -53,6 +54,9 @@ class TraceBuilder {
   // tensors and lanes hold in the new trace.
   TraceBuilder(const Limits& limits, const Trace& base);
   bool has_tables_of(const Trace& trace) const { return base_ == &trace; }
+  // Adds all nodes of `base` as they are there, under the same ids and with the same parents, but
+  // without dependencies. Of a builder without nodes.
+  void AddNodesOfBase();
 
   // Makes room for `nodes` nodes, where their number is known.
   void Reserve(size_t nodes);
@@ -93,8 +97,10 @@ class TraceBuilder {
   // Changes of nodes already added, for facts that come from elsewhere in the file.
   void SetTimes(NodeId node, std::optional<Nanos> start, std::optional<Nanos> duration,
                 std::optional<Nanos> exclusive);
+  void SetSourceId(NodeId node, uint64_t id) { trace_.source_id_[node.index()] = id; }
   // Names the parent of a node that was added without one.
   void SetParent(NodeId node, uint64_t source_id) { parent_refs_.emplace_back(node, source_id); }
+  void SetParent(NodeId node, NodeId parent) { trace_.parent_[node.index()] = parent; }
   void SetKind(NodeId node, NodeKind kind) { trace_.kind_[node.index()] = kind; }
 
   // Resolves references once, finds duplicates, dangling references and cycles (counted in

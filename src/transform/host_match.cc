@@ -52,6 +52,7 @@ EventById IndexEvents(const Trace& device,
                       const std::function<std::optional<uint64_t>(NodeId)>& id_of,
                       uint64_t& repeated) {
   EventById by_id;
+  by_id.reserve(device.node_count());
   ForEachNode(device, [&](NodeId event) {
     if (!IsHostEvent(device, event)) return;
     const auto id = id_of(event);

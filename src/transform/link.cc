@@ -51,6 +51,9 @@ class Linker {
     TimeHostNodes();
     builder_.Reserve(host_order_.size() + device_order_.size());
     new_of_host_.resize(host_.node_count());
+    for (size_t i = 0; i < host_order_.size(); ++i) {
+      new_of_host_[host_order_[i].index()] = NodeId::FromIndex(i);
+    }
     new_of_device_.resize(device_.node_count());
     for (const NodeId node : host_order_) AddHostNode(node);
     for (const NodeId event : device_order_) AddDeviceNode(event);
@@ -120,12 +123,7 @@ class Linker {
 
   // Host nodes by id, which is the order in which they began; device nodes by time.
   void OrderNodes() {
-    std::vector<std::pair<uint64_t, NodeId>> by_id;
-    by_id.reserve(host_.node_count());
-    ForEachNode(host_, [&](NodeId node) { by_id.emplace_back(host_.source_id(node), node); });
-    std::ranges::sort(by_id);
-    host_order_.reserve(by_id.size());
-    for (const auto& [id, node] : by_id) host_order_.push_back(node);
+    host_order_ = host_.NodesBySourceId();
     ForEachNode(device_, [&](NodeId event) {
       if (IsDeviceNode(event)) device_order_.push_back(event);
     });
@@ -208,9 +206,9 @@ class Linker {
     NodeRow row = copy_host_.Row(node);
     row.source_id = host_ids_[node.index()];
     if (const NodeId parent = host_.parent(node)) {
-      row.parent = host_ids_[parent.index()];
+      row.parent_node = new_of_host_[parent.index()];
     } else if (const NodeId thread = orphans_[node.index()]) {
-      row.parent = host_ids_[thread.index()];
+      row.parent_node = new_of_host_[thread.index()];
       ++result_.adopted;
     }
     const NodeId event = host_match_.events[node.index()];
@@ -223,9 +221,7 @@ class Linker {
     } else if (const auto tid = host_.tid(node); tid && lane_of_tid_.contains(*tid)) {
       row.lane = copy_device_.LaneOf(lane_of_tid_.at(*tid));
     }
-    const NodeId added = builder_.AddNode(row);
-    new_of_host_[node.index()] = added;
-    copy_host_.AddFacts(node, added);
+    copy_host_.AddFacts(node, builder_.AddNode(row));
   }
 
   // Where device work hangs whose operator was not found.
@@ -247,7 +243,7 @@ class Linker {
     NodeRow row = copy_device_.Row(event);
     row.source_id = next_id_++;
     row.exclusive = row.duration;
-    if (parent) row.parent = host_ids_[parent.index()];
+    if (parent) row.parent_node = new_of_host_[parent.index()];
     std::optional<Comm> comm;
     if (IsCommunication(row.kind)) comm = FindComm(event, parent, row);
     const NodeId added = builder_.AddNode(row);

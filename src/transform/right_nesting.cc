@@ -13,11 +13,8 @@ Result<std::optional<RightNesting>> SetNestingRight(const Trace& host, const Tra
                                                     const Limits& limits) {
   const bool is_observed = host.info().format == TraceFormat::kPyTorchEt;
   if (!is_observed || host.stats()[Stat::kDuplicateId] != 0) return std::nullopt;
-  std::vector<NodeId> nodes;
-  ForEachNode(host, [&](NodeId node) {
-    if (host.place(node) != Place::kDevice) nodes.push_back(node);
-  });
-  std::ranges::sort(nodes, {}, [&](NodeId node) { return host.source_id(node); });
+  std::vector<NodeId> nodes = host.NodesBySourceId();
+  std::erase_if(nodes, [&](NodeId node) { return host.place(node) == Place::kDevice; });
 
   std::optional<HostMatch> match;  // mostly nobody asks for times
   const std::vector<uint32_t> callers = FindCallers(host, nodes, [&](NodeId node) {

@@ -39,10 +39,10 @@ class Converter {
     PlanIds();
     if (result_.renumbered) ForgetParts(builder_);
     orphans_ = ThreadsOfOrphans(trace_);
-    builder_.Reserve(trace_.node_count());
     FindDurations();
     FindDeviceComms();
-    ForEachNode(trace_, [&](NodeId node) { AddNode(node); });
+    builder_.AddNodesOfBase();
+    ForEachNode(trace_, [&](NodeId node) { ChangeNode(node); });
     CollectEdges();
     AddEdges();
     AddDangling();
@@ -60,9 +60,16 @@ class Converter {
     return result_.renumbered ? node.value() : trace_.source_id(node);
   }
 
-  // Only traces whose durations include children need the others.
+  bool LacksExclusive(NodeId node) const {
+    return trace_.duration(node).has_value() && !trace_.exclusive(node);
+  }
+
+  // Only traces whose durations include children need the others, and only where they lack them.
   void FindDurations() {
     if (trace_.info().exclusive_durations) return;
+    bool lacks = false;
+    ForEachNode(trace_, [&](NodeId node) { lacks = lacks || LacksExclusive(node); });
+    if (!lacks) return;
     std::vector<NodeTime> times(trace_.node_count());
     ForEachNode(trace_, [&](NodeId node) {
       times[node.index()] = {.start = trace_.start(node),
@@ -85,23 +92,22 @@ class Converter {
     });
   }
 
-  void AddNode(NodeId node) {
-    NodeRow row = copy_.Row(node);
-    row.source_id = IdOf(node);
-    if (const NodeId parent = trace_.parent(node)) {
-      row.parent = IdOf(parent);
-    } else if (const NodeId thread = orphans_[node.index()]) {
-      row.parent = IdOf(thread);
+  void ChangeNode(NodeId node) {
+    if (result_.renumbered) builder_.SetSourceId(node, IdOf(node));
+    const NodeId thread = orphans_[node.index()];
+    if (thread && !trace_.parent(node)) {
+      builder_.SetParent(node, thread);
       ++result_.adopted;
     }
-    if (!row.exclusive && !exclusive_.empty()) row.exclusive = exclusive_[node.index()];
-    const bool retype =
-        row.place == Place::kHost && IsCommunication(row.kind) && on_device_[node.index()];
+    if (!exclusive_.empty() && LacksExclusive(node)) {
+      builder_.SetTimes(node, std::nullopt, std::nullopt, exclusive_[node.index()]);
+    }
+    const bool retype = trace_.place(node) == Place::kHost && IsCommunication(trace_.kind(node)) &&
+                        on_device_[node.index()];
     if (retype) {
-      row.kind = NodeKind::kOperator;
+      builder_.SetKind(node, NodeKind::kOperator);
       ++result_.retyped;
     }
-    copy_.AddFacts(node, builder_.AddNode(row));
   }
 
   // What the trace says comes first: an order that it contradicts is not added.
@@ -122,12 +128,15 @@ class Converter {
     for (const OrderEdge& edge : StreamOrder(trace_)) {
       AddOrder(edge.node, edge.before, DepKind::kSync, result_.stream_edges);
     }
+    if (edges_.size() != given) {
+      result_.contradictions = Drop(given, FindContradictions(trace_, edges_, given));
+    }
+    // To wait for its parent contradicts nothing: a node does that anyway.
     ForEachNode(trace_, [&](NodeId node) {
       const NodeId parent = trace_.parent(node);
       if (trace_.place(node) != Place::kDevice || !parent) return;
       AddOrder(node, parent, DepKind::kData, result_.launch_edges);
     });
-    result_.contradictions = Drop(given, FindContradictions(trace_, edges_, given));
   }
 
   void AddOrder(NodeId node, NodeId before, DepKind kind, uint64_t& count) {
