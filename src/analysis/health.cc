@@ -19,6 +19,7 @@
 #include "src/base/intervals.h"
 #include "src/formats/kineto_reader.h"
 #include "src/trace/carried_stats.h"
+#include "src/trace/launch.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/other_process.h"
 #include "src/trace/simulated.h"
@@ -341,14 +342,13 @@ class Judge {
     }
   }
 
-  // Correlations of launches that may ask for a kernel to begin before the one before it on its
-  // stream has ended (programmatic dependent launch): cudaLaunchKernelExC, cuLaunchKernelEx.
+  // Correlations of launches that may be early.
   std::unordered_set<int64_t> FindEarlyLaunches() const {
     std::unordered_set<int64_t> launches;
     ForEachNode(trace_, [&](NodeId node) {
       const auto correlation = trace_.correlation(node);
       if (trace_.kind(node) == NodeKind::kRuntime && correlation &&
-          trace_.name(node).find("LaunchKernelEx") != std::string_view::npos) {
+          MayLaunchEarly(trace_.name(node))) {
         launches.insert(*correlation);
       }
     });
@@ -372,10 +372,13 @@ class Judge {
     std::ranges::sort(ran, {}, [](const Ran& one) { return std::tuple(one.lane, one.begin); });
     const std::unordered_set<int64_t> early_launches = FindEarlyLaunches();
     const auto is_early = [&](const Ran& one, const Ran& before) {
+      if (trace_.kind(one.node) != NodeKind::kKernel) return false;
+      if (trace_.kind(before.node) != NodeKind::kKernel) return false;
       const auto correlation = trace_.correlation(one.node);
-      return trace_.kind(one.node) == NodeKind::kKernel &&
-             trace_.kind(before.node) == NodeKind::kKernel && correlation &&
-             early_launches.contains(*correlation);
+      return (correlation && early_launches.contains(*correlation)) ||
+             std::ranges::any_of(trace_.extras(one.node), [&](const Extra& extra) {
+               return trace_.text(extra.key) == kLaunchedByKey;
+             });
     };
     constexpr Nanos kClock{1000};  // events of whole microseconds may touch
     uint64_t overlaps = 0;

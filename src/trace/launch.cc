@@ -5,6 +5,10 @@
 
 namespace etude {
 
+bool MayLaunchEarly(std::string_view call) {
+  return call.find("LaunchKernelEx") != std::string_view::npos;
+}
+
 std::vector<NodeId> FindLaunchers(const Trace& trace) {
   std::unordered_map<int64_t, NodeId> calls;
   ForEachNode(trace, [&](NodeId node) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "src/trace/trace.h"
@@ -10,5 +11,13 @@ namespace etude {
 // host node above, else the runtime call of the same correlation; kNone else and for host nodes.
 // O(nodes).
 std::vector<NodeId> FindLaunchers(const Trace& trace);
+
+// Whether a call of this name may ask for a kernel to begin before the one before it on its stream
+// has ended (programmatic dependent launch): cudaLaunchKernelExC, cuLaunchKernelEx.
+bool MayLaunchEarly(std::string_view call);
+
+// Key of the extra with the name of such a call, by JSON, on a kernel of a linked trace, which has
+// no calls of the runtime.
+inline constexpr std::string_view kLaunchedByKey = "launched_by";
 
 }  // namespace etude

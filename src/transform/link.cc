@@ -10,8 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "src/formats/json_text.h"
 #include "src/trace/carried_stats.h"
 #include "src/trace/exclusive_times.h"
+#include "src/trace/launch.h"
 #include "src/trace/trace_copy.h"
 #include "src/transform/acyclic.h"
 #include "src/transform/program_order.h"
@@ -249,7 +251,15 @@ class Linker {
     const NodeId added = builder_.AddNode(row);
     new_of_device_[event.index()] = added;
     copy_device_.AddFacts(event, added);
+    NoteEarlyLaunch(event, added);
     if (comm) builder_.SetComm(added, *comm);
+  }
+
+  void NoteEarlyLaunch(NodeId event, NodeId added) {
+    const NodeId launch = device_match_.launches[event.index()];
+    if (!launch || !MayLaunchEarly(device_.name(launch))) return;
+    builder_.AddExtra(added, {.key = builder_.Intern(kLaunchedByKey),
+                              .text = builder_.Intern(JsonString(device_.name(launch)))});
   }
 
   // What the host recorded of the communication fills the gaps in what the profiler says of it.

@@ -12,6 +12,7 @@
 
 #include "src/formats/et_json_reader.h"
 #include "src/formats/kineto_reader.h"
+#include "src/trace/launch.h"
 #include "src/trace/other_process.h"
 #include "src/trace/validator.h"
 
@@ -427,6 +428,28 @@ TEST(Link, AnyRuntimeCallLaunches) {
   const LinkResult result = LinkRun(run);
   EXPECT_EQ(Count(result, EventLink::kByCorrelation), 10u);
   EXPECT_EQ(result.device_linked(), result.device_nodes());
+}
+
+// The calls themselves are no nodes of a linked trace.
+TEST(Link, KernelsThatMayBeginEarlySayWhatLaunchedThem) {
+  MadeUpRun run;
+  run.AddThread(1);
+  const uint64_t op = run.AddOp(2, 1, "op", 0, 1'000'000);
+  run.AddRuntime(op, 1, "cudaLaunchKernel", 1000, 10, 1);
+  run.AddDeviceOp(op, "kernel", "first", 7, 2000, 1000, 1);
+  run.AddRuntime(op, 1, "cudaLaunchKernelExC_v11060", 1100, 10, 2);
+  run.AddDeviceOp(op, "kernel", "early", 7, 2500, 1000, 2);
+  const LinkResult result = LinkRun(run);
+  const Trace& trace = result.trace;
+  std::map<std::string, std::string> launched_by;
+  ForEachNode(trace, [&](NodeId node) {
+    for (const Extra& extra : trace.extras(node)) {
+      if (trace.text(extra.key) != kLaunchedByKey) continue;
+      launched_by.emplace(trace.name(node), trace.text(extra.text));
+    }
+  });
+  EXPECT_EQ(launched_by,
+            (std::map<std::string, std::string>{{"early", "\"cudaLaunchKernelExC_v11060\""}}));
 }
 
 TEST(Link, OldExternalIdsAreNoOperators) {
