@@ -6,10 +6,12 @@
 #include <optional>
 #include <unordered_map>
 
+#include "src/trace/phase.h"
+
 namespace etude {
 namespace {
 
-// An operator that says which node would be made next.
+// An operator, or a function of Python's, that says which node would be made next.
 struct Numbered {
   size_t place = 0;  // among the trace's host nodes
   int64_t next = 0;
@@ -18,6 +20,14 @@ struct Numbered {
 std::optional<int64_t> NumberOf(const Trace& trace, NodeId node) {
   const std::optional<int64_t> number = trace.seq_id(node);
   return number && *number >= 0 ? number : std::nullopt;
+}
+
+// Whether a label with a number is that of a backward function. Else it is that of a function of
+// Python's (torch.autograd.Function), which makes a node.
+bool IsBackward(const Trace& trace, NodeId label) {
+  const NodeId around = trace.parent(label);
+  return PhaseOfLabel(trace, label) == Phase::kBackward ||
+         (around && PhaseOfLabel(trace, around) == Phase::kBackward);
 }
 
 }  // namespace
@@ -32,7 +42,7 @@ std::vector<bool> MadeAutogradNodes(const RecordedStep& step) {
     place[host[i].index()] = i;
     const std::optional<int64_t> number = NumberOf(trace, host[i]);
     if (!number) continue;
-    if (IsOperator(trace, host[i])) {
+    if (IsOperator(trace, host[i]) || !IsBackward(trace, host[i])) {
       threads[trace.tid(host[i]).value_or(0)].push_back({i, *number});
     } else {
       last_run = std::max(last_run, *number);

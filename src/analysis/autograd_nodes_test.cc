@@ -46,10 +46,25 @@ TEST(AutogradNodes, OfTheLastOperatorABackwardFunctionTells) {
   MadeUpStep made;
   made.SetSequence(3);
   made.Add(10, 11, 20);
-  const uint64_t backward = made.Label("AddBackward0");
+  const uint64_t engine = made.Label("autograd::engine::evaluate_function: AddBackward0");
+  const uint64_t backward = made.Label("AddBackward0", {}, engine);
   made.SetSequence(-1);
   made.Add(20, 20, 21, backward);
   EXPECT_EQ(OfOperators(made), (std::vector<bool>{true, false}));
+}
+
+TEST(AutogradNodes, OfAFunctionOfPythonsAreNotOfTheOperatorBefore) {
+  MadeUpStep made;
+  made.SetSequence(3);
+  made.Add(10, 11, 20);
+  const uint64_t function = made.Label("Exp");  // makes node 3
+  made.SetSequence(-1);
+  made.Add(20, 20, 21, function);
+  made.SetSequence(4);
+  made.Add(21, 21, 22);
+  made.SetSequence(5);
+  made.Add(22, 10, 23);
+  EXPECT_EQ(OfOperators(made), (std::vector<bool>{false, false, true, false}));
 }
 
 TEST(AutogradNodes, NoneWithoutNumbers) {

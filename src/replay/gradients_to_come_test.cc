@@ -28,7 +28,7 @@ void AddForward(MadeUpStep& made) {
   made.SetSequence(2);
   made.Add(10, 10, 30);  // no gradient
   made.Add(20, 30, 21);
-  made.Label("AddBackward0");
+  made.Label("AddBackward0", {}, made.Label("autograd::engine::evaluate_function: AddBackward0"));
 }
 
 TEST(GradientsToCome, AreThoseOfParametersAndOfWhatIsMadeOfThem) {
@@ -60,13 +60,35 @@ TEST(GradientsToCome, WhatIsWrittenToHasOneAfterwards) {
   made.Op(kAddInPlace, {20, 11}, {20});
   made.SetSequence(2);
   made.Add(20, 10, 21);
-  made.Label("AddBackward0");
+  made.Label("AddBackward0", {}, made.Label("autograd::engine::evaluate_function: AddBackward0"));
   made.SetSequence(-1);
   made.Op(kAddInPlace, {11, 12}, {11});
   const ReplayPlan plan = PlanOf(Flow(made));
   ASSERT_EQ(plan.ops.size(), 4u);
   EXPECT_EQ(plan.ops[1].differentiated, std::vector<SlotId>{plan.ops[1].inputs[1]});
   EXPECT_EQ(plan.ops[2].differentiated, std::vector<SlotId>{plan.ops[2].inputs[0]});
+}
+
+TEST(GradientsToCome, WhereNoArgumentIsKnownToHaveOneAllHave) {
+  MadeUpStep made;
+  made.SetSequence(1);
+  const uint64_t function = made.Label("Exp");  // torch.autograd.Function
+  made.SetSequence(-1);
+  made.Add(10, 11, 20, function);
+  made.SetSequence(2);
+  made.Add(20, 12, 21);
+  made.SetSequence(3);
+  made.Add(21, 12, 22);  // makes none
+  made.Add(10, 11, 23);  // node 3
+  made.Label("AddBackward0", {}, made.Label("autograd::engine::evaluate_function: AddBackward0"));
+  made.SetSequence(-1);
+  made.Op(kAddInPlace, {11, 13}, {11});
+  const ReplayPlan plan = PlanOf(Flow(made));
+  ASSERT_EQ(plan.ops.size(), 5u);
+  EXPECT_TRUE(plan.ops[0].differentiated.empty());
+  EXPECT_EQ(plan.ops[1].differentiated, plan.ops[1].inputs);
+  EXPECT_TRUE(plan.ops[2].differentiated.empty());
+  EXPECT_EQ(plan.ops[3].differentiated, std::vector<SlotId>{plan.ops[3].inputs[1]});
 }
 
 }  // namespace

@@ -18,6 +18,27 @@ const autograd::Edge& Elsewhere() {
 
 }  // namespace
 
+GradientToCome::GradientToCome(std::span<const SlotId> inputs,
+                               std::span<const SlotId> differentiated,
+                               const std::vector<at::Tensor>& slots)
+    : slots_(slots) {
+  if (differentiated.empty()) return;
+  inputs_ = inputs;
+  for (const SlotId slot : differentiated) Give(slots_[slot.index()]);
+  for (const SlotId slot : inputs_) {
+    if (!slot) continue;
+    const at::Tensor& tensor = slots_[slot.index()];
+    if (tensor.defined() && tensor.is_view()) bases_.emplace_back(tensor._base());
+  }
+}
+
+GradientToCome::~GradientToCome() {
+  for (const SlotId slot : inputs_) {
+    if (slot) TakeOff(slots_[slot.index()]);
+  }
+  for (const at::Tensor& base : bases_) TakeOff(base);
+}
+
 void GradientToCome::Give(const at::Tensor& tensor) {
   if (!tensor.defined() || !autograd::isDifferentiableType(tensor.scalar_type())) return;
   TakeOff(tensor);  // a view would ask what it is a view of

@@ -15,14 +15,12 @@ namespace etude {
 // comes before these tensors is a node that nothing else leads to.
 class GradientToCome {
  public:
-  // Of `slots` those among `differentiated`, if their elements can have gradients.
-  GradientToCome(std::span<const SlotId> differentiated, const std::vector<at::Tensor>& slots)
-      : differentiated_(differentiated), slots_(slots) {
-    for (const SlotId slot : differentiated_) Give(slots_[slot.index()]);
-  }
-  ~GradientToCome() {
-    for (const SlotId slot : differentiated_) TakeOff(slots_[slot.index()]);
-  }
+  // Of an operator's arguments `inputs`, in `slots`, those among `differentiated`, if their
+  // elements can have gradients. None are touched if that is none.
+  GradientToCome(std::span<const SlotId> inputs, std::span<const SlotId> differentiated,
+                 const std::vector<at::Tensor>& slots);
+  // What was written to, or what it is a view of, may have a gradient now that it had not before.
+  ~GradientToCome();
   GradientToCome(const GradientToCome&) = delete;
   GradientToCome& operator=(const GradientToCome&) = delete;
 
@@ -32,8 +30,9 @@ class GradientToCome {
  private:
   static void Give(const at::Tensor& tensor);
 
-  std::span<const SlotId> differentiated_;
+  std::span<const SlotId> inputs_;  // none if there is nothing to take off
   const std::vector<at::Tensor>& slots_;
+  std::vector<at::Tensor> bases_;  // of arguments that are views
 };
 
 }  // namespace etude

@@ -17,7 +17,7 @@ TEST(GradientToCome, OperatorsMakeNodesWhileItLives) {
                                          at::ones({2}, at::kLong), at::Tensor()};
   const std::vector<SlotId> differentiated = {SlotId(0), SlotId(2), SlotId(3)};
   {
-    const GradientToCome gradient(differentiated, slots);
+    const GradientToCome gradient(differentiated, differentiated, slots);
     const at::Tensor product = at::mul(slots[0], slots[1]);
     EXPECT_NE(product.grad_fn(), nullptr);
     EXPECT_FALSE(product.is_leaf());
@@ -38,11 +38,28 @@ TEST(GradientToCome, OfAViewThatWasMadeBefore) {
   const std::vector<at::Tensor> slots = {base.t()};
   base.mul_(2);
   const std::vector<SlotId> differentiated = {SlotId(0)};
-  const GradientToCome gradient(differentiated, slots);
+  const GradientToCome gradient(differentiated, differentiated, slots);
   EXPECT_NE(at::mul(slots[0], slots[0]).grad_fn(), nullptr);
   EXPECT_FALSE(base.requires_grad());
   slots[0].mul_(2);
   EXPECT_EQ(base[0][0].item<float>(), 4);
+}
+
+TEST(GradientToCome, IsTakenOffWhatWasWrittenTo) {
+  const at::Tensor base = at::ones({2, 3});
+  const std::vector<at::Tensor> slots = {base.t(), at::ones({3, 2}), at::ones({3, 2})};
+  const std::vector<SlotId> inputs = {SlotId(0), SlotId::None(), SlotId(1), SlotId(2)};
+  const std::vector<SlotId> differentiated = {SlotId(1)};
+  {
+    const GradientToCome gradient(inputs, differentiated, slots);
+    slots[0].mul_(slots[1]);
+    slots[2].mul_(slots[1]);
+    EXPECT_NE(base.grad_fn(), nullptr);
+  }
+  for (const at::Tensor& tensor : {base, slots[0], slots[2]}) {
+    EXPECT_EQ(tensor.grad_fn(), nullptr);
+    EXPECT_FALSE(tensor.requires_grad());
+  }
 }
 
 }  // namespace

@@ -128,12 +128,26 @@ bool ReplayedStep::UseParts(NodeId node) {
          selection_.UseParts(node, [&](NodeId part) { return Bind(part).has_value(); });
 }
 
+bool ReplayedStep::RunBeside(NodeId caller, NodeId part) {
+  if (!Bind(part) || !selection_.RunBeside(caller, part)) return false;
+  without_gradient_.insert({caller, part});
+  return true;
+}
+
 void ReplayedStep::AddGradients(ReplayPlan& plan) const {
   PlanGradients(step_, flow_, made_nodes_, plan);
+  // What autograd copies for others to read, and keeps out of reach, is copied beside its operator
+  // instead: others then find the memory.
+  std::unordered_set<NodeId> keeps_for_others;
+  for (const HiddenResult& hidden : plan.hidden) {
+    if (hidden.origin != hidden.maker) keeps_for_others.insert(hidden.maker);
+  }
   for (PlannedOp& op : plan.ops) {
     // Communications do not run in the trial, which would show what goes wrong.
     const bool is_tried = !bound(op.node).communicates();
-    if (!is_tried || without_gradient_.contains(op.node)) op.differentiated.clear();
+    if (!is_tried || without_gradient_.contains(op.node) || keeps_for_others.contains(op.node)) {
+      op.differentiated.clear();
+    }
   }
 }
 

@@ -42,11 +42,9 @@ class ReplayedStep {
   // these do not do all that it does.
   void Skip(NodeId node, std::string reason) { selection_.Skip(node, std::move(reason)); }
   bool UseParts(NodeId node);
-  // Adds `part`, which `caller` called when it was recorded: false, and no change, if it is chosen
-  // already or cannot be bound.
-  bool RunBeside(NodeId caller, NodeId part) {
-    return Bind(part) && selection_.RunBeside(caller, part);
-  }
+  // Adds `part`, which `caller` called when it was recorded and, without a gradient to come, does
+  // not call here: false, and no change, if it is chosen already or cannot be bound.
+  bool RunBeside(NodeId caller, NodeId part);
   // Lets the operator run without the gradient to come that it had when it was recorded: false, and
   // no change, if it does.
   bool DropGradient(NodeId node) { return without_gradient_.insert(node).second; }

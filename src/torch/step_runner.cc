@@ -279,7 +279,7 @@ void StepRunner::RunOne(size_t index, bool coerce, Before before_call, After aft
   Release(op.release_before);
   Derive(op);
   bound.Push(op.inputs, slots_, stack_);
-  const GradientToCome gradient(op.differentiated, slots_);
+  const GradientToCome gradient(op.inputs, op.differentiated, slots_);
   before_call();
   reached_.store(index + 1, std::memory_order_relaxed);
   const CommBatch* batch = TakenBatch(index);
@@ -522,7 +522,7 @@ Result<std::vector<Observation>> StepRunner::RunObserved(
         throw std::runtime_error(std::move(wrong));
       }
       operators_[i]->Push(op.inputs, slots_, stack_);
-      const GradientToCome gradient(op.differentiated, slots_);
+      const GradientToCome gradient(op.inputs, op.differentiated, slots_);
       watch.Begin(&observations[i]);
       operators_[i]->Call(stack_);
       watch.End();

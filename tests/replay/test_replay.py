@@ -663,3 +663,117 @@ def test_an_argument_that_can_have_no_gradient_is_left_without(tmp_path):
     body = "torch.nn.functional.nll_loss((data @ weight.t()).log_softmax(1), target, classes).backward()"
     report = replay(record(tmp_path, body, setup))
     assert report["skipped"] == [] and report["same_kernels"] == 1.0
+
+
+def seen_gradients(path, folder, names):
+    """How many autograd nodes the operators of these names made, by name, in the first replayed step."""
+    report = replay(path, "--record", folder.with_suffix(".etude"))
+    assert report["skipped"] == []
+    subprocess.run([ETUDE, "convert", "-q", folder.with_suffix(".etude"), "--to", "pytorch", "-o", folder], check=True)
+    nodes = sorted(json.loads((folder / "host.0.json").read_text())["nodes"], key=lambda node: node["id"])
+    marks = [node["id"] for node in nodes if node["name"].startswith("ProfilerStep#")]
+    found, before = dict.fromkeys(names, 0), None
+    for node in nodes:
+        number = next(a["value"] for a in node["attrs"] if a["name"] == "seq_id")
+        if not marks[0] <= node["id"] < marks[1] or number < 0:
+            continue
+        if before is not None and before[0] in found:
+            found[before[0]] += number - before[1]
+        before = node["name"], number
+    return found
+
+
+# An optimizer by hand.
+UPDATE = """
+    def update(*parameters):
+        with torch.no_grad():
+            for parameter in parameters:
+                parameter.add_(parameter.grad, alpha=-0.1)
+                parameter.grad = None
+"""
+
+
+def test_what_autograd_copies_is_there_for_its_reader(tmp_path):
+    setup = UPDATE + """
+    data, weights = torch.randn(256, 256), [torch.randn(256, 256, requires_grad=True) for _ in range(5)]
+    def step():
+        y = data * weights[0]
+        for weight in weights[1:]:
+            y.mul_(weight)
+        y.mean().backward()
+        update(*weights)
+    step()
+    """
+    report = replay(record(tmp_path, "step()", setup))
+    assert report["skipped"] == [] and report["same_kernels"] == 1.0
+    assert report["memory"]["outside_bytes"] < 8 * 256 * 256 * 4  # six of the program's, not four copies besides
+
+
+def test_what_a_function_of_pythons_returns_has_a_gradient_to_come(tmp_path):
+    setup = UPDATE + """
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(context, data, weight):
+            context.save_for_backward(data, weight)
+            return torch.mm(data, weight)
+        @staticmethod
+        def backward(context, gradient):
+            data, weight = context.saved_tensors
+            return torch.mm(gradient, weight.t()), torch.mm(data.t(), gradient)
+    data, weight = torch.randn(4, 8), torch.randn(8, 8, requires_grad=True)
+    def step():
+        halved = data.mul(0.5)  # no gradient, right before the function
+        Scale.apply(halved, weight).exp().add(1).sum().backward()
+        update(weight)
+    step()
+    """
+    made = seen_gradients(record(tmp_path, "step()", setup), tmp_path / "replay", ["aten::mul", "aten::exp", "aten::add"])
+    assert made == {"aten::mul": 0, "aten::exp": 1, "aten::add": 1}
+
+
+def test_what_is_written_to_through_a_view_has_a_gradient_to_come(tmp_path):
+    setup = UPDATE + """
+    data, weight = torch.randn(4, 8), torch.randn(4, 4, requires_grad=True)
+    def step():
+        padded = torch.zeros(4, 8)
+        padded[:, 2:6] = weight
+        padded.exp().sum().backward()
+        update(weight)
+    step()
+    """
+    assert seen_gradients(record(tmp_path, "step()", setup), tmp_path / "replay", ["aten::exp"]) == {"aten::exp": 1}
+
+
+def test_a_gradient_that_is_written_through_a_view_does_not_stay(tmp_path):
+    # Of memory that lives on from step to step: nodes would pile up, and what reads it made others.
+    setup = UPDATE + """
+    weight, memory, other = torch.randn(4, 4, requires_grad=True), torch.zeros(4, 8), torch.randn(4, 8)
+    def step():
+        global memory
+        view = memory[:, 2:6]
+        view.copy_(weight)
+        with torch.no_grad():
+            memory * other
+        view.exp().sum().backward()
+        memory = memory.detach()
+        update(weight)
+    step()
+    """
+    made = seen_gradients(record(tmp_path, "step()", setup), tmp_path / "replay", ["aten::mul"])
+    assert made == {"aten::mul": 0}
+
+
+def test_a_parameter_first_seen_through_a_view_has_a_gradient_to_come(tmp_path):
+    # A step that begins with the backward pass of the forward pass before it.
+    setup = """
+    data, weight = torch.randn(4, 8), torch.randn(8, 8, requires_grad=True)
+    loss = [torch.nn.functional.linear(data.exp(), weight).exp().sum()]
+    def step():
+        loss.pop().backward()
+        weight.grad = None
+        inner = torch.nn.functional.linear(data, weight)
+        loss.append(torch.nn.functional.linear(inner, weight).exp().sum())
+    step()
+    """
+    made = seen_gradients(record(tmp_path, "step()", setup), tmp_path / "replay", ["aten::t", "aten::addmm", "aten::mm"])
+    assert made["aten::t"] == 2
