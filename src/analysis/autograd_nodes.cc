@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <unordered_map>
 
@@ -56,7 +57,10 @@ std::vector<bool> MadeAutogradNodes(const RecordedStep& step) {
     const std::vector<Numbered>& thread = threads.at(trace.tid(node).value_or(0));
     const size_t last = place[step.nodes()[step.last_inside(i)].index()];
     const auto after = std::ranges::upper_bound(thread, last, {}, &Numbered::place);
-    made[i] = after == thread.end() ? *number <= last_run : after->next > *number;
+    // The last one inside, or the operator itself, shows what was made before.
+    const int64_t made_inside = std::prev(after)->next - *number;
+    const bool made_last = after == thread.end() ? *number <= last_run : after->next > *number;
+    made[i] = made_inside > 0 || made_last;
   }
   return made;
 }

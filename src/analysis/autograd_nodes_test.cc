@@ -67,6 +67,17 @@ TEST(AutogradNodes, OfAFunctionOfPythonsAreNotOfTheOperatorBefore) {
   EXPECT_EQ(OfOperators(made), (std::vector<bool>{false, false, true, false}));
 }
 
+// The recording ends, or an exception ended the operator that would tell.
+TEST(AutogradNodes, OfTheLastOperatorThoseInsideTell) {
+  MadeUpStep made;
+  made.SetSequence(3);
+  const uint64_t linear = made.Op(kLinear, {10, 11, 12}, {20});
+  made.Add(10, 11, 13, linear);  // makes node 3
+  made.SetSequence(4);
+  made.Add(13, 12, 20, linear);  // nothing says
+  EXPECT_EQ(OfOperators(made), (std::vector<bool>{true, true, false}));
+}
+
 TEST(AutogradNodes, NoneWithoutNumbers) {
   MadeUpStep made;
   made.Add(10, 11, 20);

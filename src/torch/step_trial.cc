@@ -41,16 +41,27 @@ bool Contains(const OperatorCounts& all, const OperatorCounts& part) {
   });
 }
 
+// Whether the operator called what it had not called when it was recorded.
+bool DidMore(const ReplayedStep& step, NodeId node, const Observation& seen) {
+  return step.devices().same_kind() &&
+         !Contains(RecordedOperators(step.recorded(), node, Threads::kAll), seen.operators);
+}
+
 // Whether the operator did not do what it did when it was recorded, under autocast for example. On
 // another device it may well call others. Of what it called on threads of PyTorch's pool any part
 // may run on its own thread here, which is the one that is seen.
 bool RanOtherwise(const ReplayedStep& step, NodeId node, const Observation& seen) {
   if (step.bound(node).communicates()) return false;
-  if (seen.wrong_type) return true;
+  if (seen.wrong_type || DidMore(step, node, seen)) return true;
   if (!step.devices().same_kind()) return false;
-  const RecordedStep& recorded = step.recorded();
-  return !Contains(seen.operators, RecordedOperators(recorded, node, Threads::kOwn)) ||
-         !Contains(RecordedOperators(recorded, node, Threads::kAll), seen.operators);
+  return !Contains(seen.operators, RecordedOperators(step.recorded(), node, Threads::kOwn));
+}
+
+// Whether a gradient to come may be why the operator failed or did not do what it did. It is not
+// why something is missing: hooks for saved tensors called that, which a replay has not.
+bool GradientMayBeWhy(const ReplayedStep& step, NodeId node, const Observation& seen) {
+  if (step.bound(node).communicates()) return false;
+  return !seen.failure.empty() || seen.wrong_type || DidMore(step, node, seen);
 }
 
 // Of the operators that `node` called the one inside which `inner` ran; none for `node` itself.
@@ -82,9 +93,9 @@ bool TakeOut(const OperatorCounts& part, OperatorCounts& all) {
 }
 
 // Adds what operators with kernels of their own called besides, did not call here, and left for
-// others to read. So does autograd, which copies what an operator overwrites and a gradient needs,
-// and of which a replay has none. It runs after its caller: the memory is right, the values are not
-// those that were overwritten.
+// others to read. So does autograd, which copies what an operator overwrites and a gradient needs;
+// a replay's operators have none then. It runs after its caller: the memory is right, the values
+// are not those that were overwritten.
 std::vector<TrialVerdict> AddBeside(ReplayedStep& step,
                                     const std::vector<Observation>& observations) {
   std::vector<TrialVerdict> verdicts;
@@ -117,15 +128,15 @@ std::vector<TrialVerdict> Judge(ReplayedStep& step, const std::vector<Observatio
     const NodeId node = ops[i].node;
     const uint32_t position = step.recorded().position(node);
     const Observation& seen = observations[i];
-    const bool differs = !seen.failure.empty() || RanOtherwise(step, node, seen);
-    if (differs && !ops[i].differentiated.empty() && step.DropGradient(node)) {
+    const bool has_gradient = !ops[i].differentiated.empty();
+    if (has_gradient && GradientMayBeWhy(step, node, seen) && step.DropGradient(node)) {
       verdicts.push_back({position, Action::kWithoutGradient, ""});
     } else if (!seen.failure.empty()) {
       const bool parts = step.UseParts(node);
       if (!parts) step.Skip(node, seen.failure);
       verdicts.push_back(
           {position, parts ? Action::kUseParts : Action::kSkip, parts ? "" : seen.failure});
-    } else if (differs && step.UseParts(node)) {
+    } else if (RanOtherwise(step, node, seen) && step.UseParts(node)) {
       verdicts.push_back({position, Action::kUseParts, ""});
     }
   }

@@ -777,3 +777,20 @@ def test_a_parameter_first_seen_through_a_view_has_a_gradient_to_come(tmp_path):
     """
     made = seen_gradients(record(tmp_path, "step()", setup), tmp_path / "replay", ["aten::t", "aten::addmm", "aten::mm"])
     assert made["aten::t"] == 2
+
+
+def test_operators_under_hooks_for_saved_tensors_have_a_gradient_to_come(tmp_path):
+    # What such hooks call is missing in the replay, for which a gradient to come is not to blame.
+    setup = UPDATE + """
+    from torch.utils.checkpoint import checkpoint
+    data, weight, bias = torch.randn(4, 8), torch.randn(8, 8, requires_grad=True), torch.randn(8, requires_grad=True)
+    def layer(x):
+        return torch.relu(torch.nn.functional.linear(x, weight, bias))
+    def step():
+        checkpoint(layer, checkpoint(layer, data, use_reentrant=False), use_reentrant=False).sum().backward()
+        update(weight, bias)
+    step()
+    """
+    made = seen_gradients(record(tmp_path, "step()", setup), tmp_path / "replay", ["aten::t", "aten::addmm", "aten::relu"])
+    # Two layers twice; what is computed again ends within the last operator, which is none in the trace.
+    assert made == {"aten::t": 4, "aten::addmm": 4, "aten::relu": 2}
