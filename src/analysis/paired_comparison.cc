@@ -102,6 +102,13 @@ FigurePair RatiosOf(const FigurePair& here, const FigurePair& there) {
 
 }  // namespace
 
+size_t ResamplesOf(size_t pairs) {
+  constexpr size_t kMost = 10'000;
+  constexpr size_t kLeast = 1'000;
+  constexpr size_t kDraws = 10'000'000;
+  return std::clamp(kDraws / std::max<size_t>(pairs, 1), kLeast, kMost);
+}
+
 PairedComparison ComparePairs(std::span<const std::vector<FigurePair>> starts, uint64_t seed) {
   PairSample sample(starts);
   PairedComparison result{.pairs = sample.pairs()};
@@ -110,9 +117,10 @@ PairedComparison ComparePairs(std::span<const std::vector<FigurePair>> starts, u
   const bool has_error = !sample.any_negative();
 
   std::mt19937_64 random(seed);
-  std::vector<double> originals(kBootstrapResamples), replays(kBootstrapResamples);
-  std::vector<double> errors(has_error ? kBootstrapResamples : 0);
-  for (size_t i = 0; i < kBootstrapResamples; ++i) {
+  const size_t resamples = ResamplesOf(sample.pairs());
+  std::vector<double> originals(resamples), replays(resamples);
+  std::vector<double> errors(has_error ? resamples : 0);
+  for (size_t i = 0; i < resamples; ++i) {
     const FigurePair drawn = sample.Resample(random);
     originals[i] = drawn.original;
     replays[i] = drawn.replay;
@@ -132,9 +140,10 @@ PairedComparison CompareRatios(std::span<const std::vector<FigurePair>> here,
   const FigurePair ratios = RatiosOf(first.Medians(), second.Medians());
 
   std::mt19937_64 random(seed);
-  std::vector<double> originals(kBootstrapResamples), replays(kBootstrapResamples);
-  std::vector<double> errors(kBootstrapResamples);
-  for (size_t i = 0; i < kBootstrapResamples; ++i) {
+  const size_t resamples = ResamplesOf(std::max(first.pairs(), second.pairs()));
+  std::vector<double> originals(resamples), replays(resamples);
+  std::vector<double> errors(resamples);
+  for (size_t i = 0; i < resamples; ++i) {
     const FigurePair here_drawn = first.Resample(random);
     const FigurePair drawn = RatiosOf(here_drawn, second.Resample(random));
     originals[i] = drawn.original;

@@ -33,7 +33,9 @@ struct PairedComparison {
   std::optional<Estimate> error;
 };
 
-inline constexpr size_t kBootstrapResamples = 10'000;
+// How often so many pairs are resampled: 10,000 times, and less often from 1,000 pairs on, so that
+// long measurements are judged in seconds; 1,000 times at least.
+size_t ResamplesOf(size_t pairs);
 
 // The pairs of each start of the two programs; starts without pairs are passed over. Intervals are
 // those of the percentile bootstrap over starts and, within them, over pairs

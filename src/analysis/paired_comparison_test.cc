@@ -152,6 +152,13 @@ TEST(PairedComparison, NegativeFiguresHaveNoRelativeError) {
   EXPECT_EQ(Judge(result, 0.15), BarVerdict::kUndetermined);
 }
 
+TEST(PairedComparison, ManyPairsAreResampledLessOften) {
+  EXPECT_EQ(ResamplesOf(0), 10'000u);
+  EXPECT_EQ(ResamplesOf(1'000), 10'000u);
+  EXPECT_EQ(ResamplesOf(4'000), 2'500u);
+  EXPECT_EQ(ResamplesOf(100'000), 1'000u);
+}
+
 TEST(PairedComparison, VerdictNeedsTheWholeIntervalOnOneSide) {
   const auto judge = [](double low, double high) {
     PairedComparison comparison{.pairs = 30};
