@@ -8,22 +8,24 @@ import sys
 
 START_RANKS = str(pathlib.Path(__file__).resolve().parents[1] / "start_ranks.py")
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
+ATTEMPTS = 3
 
 
 def record(folder, source, *options):
     """The capture of a job, in `folder`."""
     folder.mkdir(exist_ok=True)
     (folder / "job.py").write_text(source)
-    command = [ETUDE, "record", "-q", *options, "-o", folder / "job", "--warmup", "2", "--steps", "2", "--"]
-    command += [sys.executable, "-E", START_RANKS, "2"]
+    command = [ETUDE, "record", "-q", "--force", *options, "-o", folder / "job", "--warmup", "2", "--steps", "2", "--"]
+    command += [sys.executable, "-E", START_RANKS, "2", folder / "job.py"]
     environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [*command, folder / "job.py"], env=environment, text=True, capture_output=True, timeout=300
-    )
-    # How the job ends is not what is tested here: PyTorch may abort after all is done and recorded.
-    recorded = json.loads((folder / "job/job.json").read_text())
-    assert sorted(recorded["ranks"]) == ["0", "1"], done.stdout + done.stderr
-    return folder / "job"
+    # How the job ends is not what is tested here: PyTorch's observer may abort it where threads of Gloo run
+    # (docs/commands/record.md), one of a hundred times before a rank's trace is there.
+    for _ in range(ATTEMPTS):
+        done = subprocess.run(command, env=environment, text=True, capture_output=True, timeout=300)
+        job = folder / "job/job.json"
+        if job.exists() and sorted(json.loads(job.read_text())["ranks"]) == ["0", "1"]:
+            return folder / "job"
+    raise AssertionError(f"exit {done.returncode}\n{done.stdout}\n{done.stderr}")
 
 
 def run(folder, *options, text_in=""):
