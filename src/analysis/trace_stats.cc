@@ -139,20 +139,25 @@ class TraceCounter {
     if (const auto time = TimeOf(trace_, node)) times.push_back(*time);
   }
 
-  void CountCopy(NodeId node) {
-    const NodeKind kind = trace_.kind(node);
-    if (kind != NodeKind::kMemcpy && kind != NodeKind::kMemset) return;
-    auto& [row, rate] = copy_rows_[{kind, trace_.name(node)}];
-    const auto time = trace_.duration(node);
+  static void CountTransfer(std::optional<Bytes> bytes, std::optional<Nanos> time,
+                            TraceStats::Transfers& row) {
     ++row.count;
     AddTo(row.time, time);
-    const auto bytes = CopiedBytes(trace_, node);
     if (!bytes) return;
     ++row.sized;
     AddTo(row.bytes, bytes);
     row.smallest = std::min(row.smallest.value_or(*bytes), *bytes);
     row.largest = std::max(row.largest.value_or(*bytes), *bytes);
-    if (time) rate.Add(*bytes, *time);
+  }
+
+  void CountCopy(NodeId node) {
+    const NodeKind kind = trace_.kind(node);
+    if (kind != NodeKind::kMemcpy && kind != NodeKind::kMemset) return;
+    auto& [row, rate] = copy_rows_[{kind, trace_.name(node)}];
+    const auto time = trace_.duration(node);
+    const auto bytes = CopiedBytes(trace_, node);
+    CountTransfer(bytes, time, row);
+    if (bytes && time) rate.Add(*bytes, *time);
   }
 
   void Kinds() {
@@ -224,17 +229,12 @@ class TraceCounter {
       row.type = type;
       row.group = trace_.text(comm.group);
       row.dtype = comm.dtype;
-      ++row.count;
       auto time = trace_.duration(one.work());
       // What carried several calls of the row counts once.
       if (one.carrier && std::exchange(carrier, one.carrier) == one.carrier) time = Nanos{};
-      AddTo(row.time, time);
-      if (!comm.bytes) continue;
-      ++row.sized;
-      AddTo(row.bytes, comm.bytes);
-      row.smallest = std::min(row.smallest.value_or(*comm.bytes), *comm.bytes);
-      row.largest = std::max(row.largest.value_or(*comm.bytes), *comm.bytes);
-      if (time && (time->count > 0 || one.carrier)) rate.Add(*comm.bytes, *time);
+      CountTransfer(comm.bytes, time, row);
+      const bool has_rate = time && (time->count > 0 || one.carrier);
+      if (comm.bytes && has_rate) rate.Add(*comm.bytes, *time);
     }
     for (auto& [key, row] : rows) {
       row.comm.bytes_per_s = row.rate.Known();

@@ -52,11 +52,8 @@ struct TraceStats {
     std::optional<Nanos> busy;    // union of their times
     std::optional<double> share;  // of the span of the trace
   };
-  // Communications of one type, group and element type; each counts once.
-  struct Communication {
-    std::string_view type;
-    std::string_view group;  // "" if not recorded
-    DType dtype = DType::kUnknown;
+  // What was sent or copied.
+  struct Transfers {
     uint64_t count = 0;
     uint64_t sized = 0;  // with a size
     std::optional<Bytes> bytes;
@@ -65,17 +62,16 @@ struct TraceStats {
     std::optional<Nanos> time;          // sum of durations
     std::optional<double> bytes_per_s;  // of those with size and duration: bytes over time
   };
+  // Communications of one type, group and element type; each counts once.
+  struct Communication : Transfers {
+    std::string_view type;
+    std::string_view group;  // "" if not recorded
+    DType dtype = DType::kUnknown;
+  };
   // Copies and fills of devices of one name, which says from where to where.
-  struct Copy {
+  struct Copy : Transfers {
     std::string_view name;
     NodeKind kind = NodeKind::kMemcpy;  // or kMemset
-    uint64_t count = 0;
-    uint64_t sized = 0;  // with a size
-    std::optional<Bytes> bytes;
-    std::optional<Bytes> smallest;
-    std::optional<Bytes> largest;
-    std::optional<Nanos> time;          // sum of durations
-    std::optional<double> bytes_per_s;  // of those with size and duration: bytes over time
   };
 
   uint64_t nodes = 0;

@@ -88,46 +88,46 @@ Table Lanes(const TraceStats& stats) {
   return table;
 }
 
+// `columns` and those of what was sent or copied.
+std::vector<Table::Column> WithTransfers(std::vector<Table::Column> columns) {
+  columns.insert(columns.end(), {{"count", "count", Unit::kCount},
+                                 {"sized", "sized", Unit::kCount},
+                                 {"bytes", "volume", Unit::kBytes},
+                                 {"min_bytes", "smallest", Unit::kBytes},
+                                 {"max_bytes", "largest", Unit::kBytes},
+                                 {"total_ns", "time", Unit::kTime},
+                                 {"bytes_per_s", "rate", Unit::kRate}});
+  return columns;
+}
+std::vector<Cell> WithTransfers(std::vector<Cell> cells, const TraceStats::Transfers& row) {
+  cells.insert(cells.end(),
+               {CountCell(row.count), CountCell(row.sized), ToCell(row.bytes), ToCell(row.smallest),
+                ToCell(row.largest), ToCell(row.time), ToCell(row.bytes_per_s)});
+  return cells;
+}
+
 Table Communications(const TraceStats& stats) {
   Table table{.key = "communication",
               .title = "communication",
-              .columns = {{"type", "type", Unit::kText},
-                          {"group", "group", Unit::kText},
-                          {"dtype", "dtype", Unit::kText},
-                          {"count", "count", Unit::kCount},
-                          {"sized", "sized", Unit::kCount},
-                          {"bytes", "volume", Unit::kBytes},
-                          {"min_bytes", "smallest", Unit::kBytes},
-                          {"max_bytes", "largest", Unit::kBytes},
-                          {"total_ns", "time", Unit::kTime},
-                          {"bytes_per_s", "rate", Unit::kRate}},
+              .columns = WithTransfers({{"type", "type", Unit::kText},
+                                        {"group", "group", Unit::kText},
+                                        {"dtype", "dtype", Unit::kText}}),
               .rows = {}};
   for (const TraceStats::Communication& row : stats.communications) {
-    table.rows.push_back({Text(row.type), Text(row.group), Text(Name(row.dtype)),
-                          CountCell(row.count), CountCell(row.sized), ToCell(row.bytes),
-                          ToCell(row.smallest), ToCell(row.largest), ToCell(row.time),
-                          ToCell(row.bytes_per_s)});
+    table.rows.push_back(
+        WithTransfers({Text(row.type), Text(row.group), Text(Name(row.dtype))}, row));
   }
   return table;
 }
 
 Table Copies(const TraceStats& stats) {
-  Table table{.key = "copies",
-              .title = "copies and fills of devices",
-              .columns = {{"name", "name", Unit::kText},
-                          {"kind", "kind", Unit::kText},
-                          {"count", "count", Unit::kCount},
-                          {"sized", "sized", Unit::kCount},
-                          {"bytes", "volume", Unit::kBytes},
-                          {"min_bytes", "smallest", Unit::kBytes},
-                          {"max_bytes", "largest", Unit::kBytes},
-                          {"total_ns", "time", Unit::kTime},
-                          {"bytes_per_s", "rate", Unit::kRate}},
-              .rows = {}};
+  Table table{
+      .key = "copies",
+      .title = "copies and fills of devices",
+      .columns = WithTransfers({{"name", "name", Unit::kText}, {"kind", "kind", Unit::kText}}),
+      .rows = {}};
   for (const TraceStats::Copy& row : stats.copies) {
-    table.rows.push_back({Text(row.name), Text(Name(row.kind)), CountCell(row.count),
-                          CountCell(row.sized), ToCell(row.bytes), ToCell(row.smallest),
-                          ToCell(row.largest), ToCell(row.time), ToCell(row.bytes_per_s)});
+    table.rows.push_back(WithTransfers({Text(row.name), Text(Name(row.kind))}, row));
   }
   return table;
 }

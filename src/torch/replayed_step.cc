@@ -54,7 +54,7 @@ Status ReplayedStep::Choose() {
   at::set_num_threads(static_cast<int>(options_.threads));
   SeedDevice(devices_.target(), options_.seed);
   rules_ = InferFillRules(step_, flow_);
-  made_nodes_ = MadeAutogradNodes(step_);
+  if (options_.gradients) made_nodes_ = MadeAutogradNodes(step_);
   if (!devices_.target_is_cpu()) memory_.Pin(FindPinned(step_, flow_));
   ApplyNames();
   const std::vector<NodeId> nodes(selection_.nodes().begin(), selection_.nodes().end());

@@ -615,32 +615,43 @@ def test_arguments_have_the_recorded_element_type(tmp_path, product):
     assert report["coerced"]["shapes"] == 0
 
 
+# An optimizer by hand.
+UPDATE = """
+    def update(*parameters):
+        with torch.no_grad():
+            for parameter in parameters:
+                parameter.add_(parameter.grad, alpha=-0.1)
+                parameter.grad = None
+"""
+
+
 # The step of a program that trains. The mask is made without a gradient to come, the data has none.
-TRAIN = """
+TRAIN = UPDATE + """
     data, weight, bias = torch.randn(4, 8), torch.randn(8, 8, requires_grad=True), torch.randn(8, requires_grad=True)
     target, mask = torch.randn(4, 8), torch.rand(4, 8)
     def step():
         y = torch.nn.functional.linear(data, weight, bias).relu_()
         y = torch.nn.functional.linear(y * (mask > 0.5), weight, bias)
         torch.nn.functional.mse_loss(y.t(), target.t()).backward()
-        with torch.no_grad():
-            for parameter in (weight, bias):
-                parameter.add_(parameter.grad, alpha=-0.1)
-                parameter.grad = None
+        update(weight, bias)
     step()
 """
 
 
+def numbered_nodes(path, folder):
+    """Of the first step what has an autograd sequence number: name and number, in order."""
+    subprocess.run([ETUDE, "convert", "-q", path, "--to", "pytorch", "-o", folder], check=True)
+    nodes = sorted(json.loads((folder / "host.0.json").read_text())["nodes"], key=lambda node: node["id"])
+    marks = [node["id"] for node in nodes if node["name"].startswith("ProfilerStep#")] + [sys.maxsize] * 2
+    first, end = marks[:2] if marks[0] != sys.maxsize else (0, sys.maxsize)
+    numbers = [(node, next(a["value"] for a in node["attrs"] if a["name"] == "seq_id")) for node in nodes]
+    return [(node["name"], number) for node, number in numbers if first <= node["id"] < end and number >= 0]
+
+
 def nodes_made(path, folder):
     """Of the first step's forward operators how many autograd nodes had been made before each."""
-    subprocess.run([ETUDE, "convert", "-q", path, "--to", "pytorch", "-o", folder], check=True)
-    nodes = json.loads((folder / "host.0.json").read_text())["nodes"]
-    marks = [node["id"] for node in nodes if node["name"].startswith("ProfilerStep#")] + [0, sys.maxsize]
-    first, end = sorted(marks)[-2:] if len(marks) == 2 else sorted(marks)[1:3]
-    found = []
-    for node in sorted(nodes, key=lambda node: node["id"]):
-        if first <= node["id"] < end and node["name"] in ("aten::linear", "aten::addmm", "aten::relu_", "aten::mse_loss"):
-            found.append((node["name"], next(a["value"] for a in node["attrs"] if a["name"] == "seq_id")))
+    names = ("aten::linear", "aten::addmm", "aten::relu_", "aten::mse_loss")
+    found = [(name, number) for name, number in numbered_nodes(path, folder) if name in names]
     return [(name, number - found[0][1]) for name, number in found]
 
 
@@ -669,28 +680,12 @@ def seen_gradients(path, folder, names):
     """How many autograd nodes the operators of these names made, by name, in the first replayed step."""
     report = replay(path, "--record", folder.with_suffix(".etude"))
     assert report["skipped"] == []
-    subprocess.run([ETUDE, "convert", "-q", folder.with_suffix(".etude"), "--to", "pytorch", "-o", folder], check=True)
-    nodes = sorted(json.loads((folder / "host.0.json").read_text())["nodes"], key=lambda node: node["id"])
-    marks = [node["id"] for node in nodes if node["name"].startswith("ProfilerStep#")]
     found, before = dict.fromkeys(names, 0), None
-    for node in nodes:
-        number = next(a["value"] for a in node["attrs"] if a["name"] == "seq_id")
-        if not marks[0] <= node["id"] < marks[1] or number < 0:
-            continue
+    for name, number in numbered_nodes(folder.with_suffix(".etude"), folder):
         if before is not None and before[0] in found:
             found[before[0]] += number - before[1]
-        before = node["name"], number
+        before = name, number
     return found
-
-
-# An optimizer by hand.
-UPDATE = """
-    def update(*parameters):
-        with torch.no_grad():
-            for parameter in parameters:
-                parameter.add_(parameter.grad, alpha=-0.1)
-                parameter.grad = None
-"""
 
 
 def test_what_autograd_copies_is_there_for_its_reader(tmp_path):
