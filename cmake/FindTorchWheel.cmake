@@ -53,7 +53,9 @@ target_link_directories(torch_wheel INTERFACE ${TORCH_WHEEL_ROOT}/lib)
 # --no-as-needed: nothing references libtorch_cuda.so, which libtorch.so brings in. What that needs in its turn
 # (cuDNN, NVSHMEM, …) may be found when programs start and not here.
 target_link_options(torch_wheel INTERFACE "LINKER:--no-as-needed" "LINKER:--allow-shlib-undefined")
-target_link_libraries(torch_wheel INTERFACE torch torch_cpu c10)
+# The C++ library comes first: libtorch.so and libtorch_cpu.so export parts of an older one (std::filesystem), which would
+# be called in its stead. In a PyTorch 2.11 for CUDA std::filesystem::remove_all then calls what is not there.
+target_link_libraries(torch_wheel INTERFACE stdc++ torch torch_cpu c10)
 if(EXISTS ${TORCH_WHEEL_ROOT}/lib/libtorch_cuda.so)
   target_link_libraries(torch_wheel INTERFACE torch_cuda c10_cuda)
 endif()

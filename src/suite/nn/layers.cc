@@ -3,6 +3,9 @@
 #include <cmath>
 #include <utility>
 
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_cudnn_rnn_flatten_weight.h>
+#include <ATen/ops/_use_cudnn_rnn_flatten_weight.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/gru.h>
@@ -102,6 +105,18 @@ Recurrent::Recurrent(const Scope& scope, const Shape& shape)
       add("bias_hh", {gates * shape.hidden});
     }
   }
+  Gather();
+}
+
+void Recurrent::Gather() const {
+  if (!flat_.front().is_cuda() || !at::_use_cudnn_rnn_flatten_weight()) return;
+  constexpr int64_t kCudnnLstm = 2;  // cudnnRNNMode_t
+  constexpr int64_t kCudnnGru = 3;
+  const at::NoGradGuard no_gradients;
+  at::_cudnn_rnn_flatten_weight(flat_, /*weight_stride0=*/shape_.bias ? 4 : 2, shape_.in,
+                                shape_.cell == Cell::kLstm ? kCudnnLstm : kCudnnGru, shape_.hidden,
+                                /*proj_size=*/0, shape_.layers, shape_.batch_first,
+                                shape_.bidirectional);
 }
 
 std::pair<at::Tensor, Recurrent::State> Recurrent::operator()(const at::Tensor& x,

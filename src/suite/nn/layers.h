@@ -107,6 +107,10 @@ class Recurrent {
   PackedSequences operator()(const PackedSequences& x) const;
 
  private:
+  // Puts the weights into one piece of memory, where cuDNN wants them so: else it copies them in
+  // each step.
+  void Gather() const;
+
   const Weights* weights_;
   Shape shape_;
   std::vector<at::Tensor> flat_;
