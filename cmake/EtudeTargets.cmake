@@ -88,8 +88,8 @@ function(etude_order_functions tool)
   set_property(TARGET ${tool} APPEND PROPERTY LINK_DEPENDS ${order})
 endfunction()
 
-# Files of one folder are compiled together, up to sixteen at once: what they include is read once, which takes less than
-# half of the time. Names that a file keeps to itself must differ from those of the folder's others; tools/check_layers.py
+# Files of one folder are compiled together, up to forty at once: what they include is read once, which takes less than half of the
+# time and 2 GB. Names that a file keeps to itself must differ from those of the folder's others; tools/check_layers.py
 # finds those that do not.
 function(etude_unity_build target)
   if(NOT ETUDE_UNITY)
@@ -98,7 +98,7 @@ function(etude_unity_build target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   # GCC takes the joined file for a header, whose types should not use an anonymous namespace.
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
-  set(together 16)
+  set(together 40)
   get_target_property(files ${target} SOURCES)
   foreach(file ${files})
     if(NOT file MATCHES "\\.cc$")

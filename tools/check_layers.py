@@ -15,6 +15,7 @@ UNNAMED = re.compile(r"^namespace \{$(.*?)^\}  // namespace$", re.M | re.S)
 TYPE = re.compile(r"^(?:template <.*>\n)?(?:struct|class|enum class) (\w+) (?:final )?[:{]", re.M)
 CONSTANT = re.compile(r"^(?:inline )?(?:constexpr|const) [^=({]*?\b(k\w+)\b", re.M)
 FUNCTION = re.compile(r"^[A-Za-z][\w:<>,&*\[\] ]*?[ &*](\w+\([^{;]*?\)) (?:const )?\{", re.M)
+PARAMETER_NAME = re.compile(r" \w+(?: = [^,)]*)?(?=[,)])")
 ALIAS = re.compile(r"^using (\w+ = [^;]*);", re.M)
 MAY_USE_LIBTORCH = {"torch", "suite"}
 
@@ -44,7 +45,7 @@ def own_names(text):
         for name in TYPE.findall(body) + CONSTANT.findall(body):
             found[name] = name
         for declared in FUNCTION.findall(body):
-            found[" ".join(declared.split())] = declared.split("(")[0]
+            found[PARAMETER_NAME.sub("", " ".join(declared.split()))] = declared.split("(")[0]
         for alias in ALIAS.findall(body):
             name, meaning = alias.split(" = ")
             found.setdefault(name, (name, " ".join(meaning.split())))

@@ -25,7 +25,7 @@ std::optional<int64_t> NumberOf(const Trace& trace, NodeId node) {
 
 // Whether a label with a number is that of a backward function. Else it is that of a function of
 // Python's (torch.autograd.Function), which makes a node.
-bool IsBackward(const Trace& trace, NodeId label) {
+bool LabelsBackward(const Trace& trace, NodeId label) {
   const NodeId around = trace.parent(label);
   return PhaseOfLabel(trace, label) == Phase::kBackward ||
          (around && PhaseOfLabel(trace, around) == Phase::kBackward);
@@ -43,7 +43,7 @@ std::vector<bool> MadeAutogradNodes(const RecordedStep& step) {
     place[host[i].index()] = i;
     const std::optional<int64_t> number = NumberOf(trace, host[i]);
     if (!number) continue;
-    if (IsOperator(trace, host[i]) || !IsBackward(trace, host[i])) {
+    if (IsOperator(trace, host[i]) || !LabelsBackward(trace, host[i])) {
       threads[trace.tid(host[i]).value_or(0)].push_back({i, *number});
     } else {
       last_run = std::max(last_run, *number);

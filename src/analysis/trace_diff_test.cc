@@ -16,7 +16,7 @@ using testing_support::Us;
 using Change = TraceDiff::Change;
 
 // Operators one after the other, 10 µs each.
-PlantedTrace Sequence(const std::vector<std::string>& names, int64_t each = 10) {
+PlantedTrace OneAfterTheOther(const std::vector<std::string>& names, int64_t each = 10) {
   PlantedTrace planted;
   int64_t now = 0;
   for (const std::string& name : names) {
@@ -34,8 +34,8 @@ TEST(TraceDiff, NothingAndNothingAreTheSame) {
 }
 
 TEST(TraceDiff, OtherTimesAreNoDifference) {
-  const Trace a = Sequence({"mm", "relu"}).Read();
-  const Trace b = Sequence({"mm", "relu"}, 30).Read();
+  const Trace a = OneAfterTheOther({"mm", "relu"}).Read();
+  const Trace b = OneAfterTheOther({"mm", "relu"}, 30).Read();
   const TraceDiff diff = DiffTraces(a, b);
   EXPECT_TRUE(diff.is_same());
   EXPECT_EQ(diff.same, 2u);
@@ -46,8 +46,8 @@ TEST(TraceDiff, OtherTimesAreNoDifference) {
 }
 
 TEST(TraceDiff, AddedAndRemoved) {
-  const Trace a = Sequence({"mm", "relu", "mm", "sum"}).Read();
-  const Trace b = Sequence({"mm", "mm", "dropout", "sum"}).Read();
+  const Trace a = OneAfterTheOther({"mm", "relu", "mm", "sum"}).Read();
+  const Trace b = OneAfterTheOther({"mm", "mm", "dropout", "sum"}).Read();
   const TraceDiff diff = DiffTraces(a, b);
   EXPECT_EQ(diff.same, 3u);
   ASSERT_EQ(diff.entries.size(), 2u);
@@ -62,8 +62,8 @@ TEST(TraceDiff, AddedAndRemoved) {
 }
 
 TEST(TraceDiff, NothingInCommon) {
-  const Trace a = Sequence({"mm", "relu"}).Read();
-  const Trace b = Sequence({"conv"}).Read();
+  const Trace a = OneAfterTheOther({"mm", "relu"}).Read();
+  const Trace b = OneAfterTheOther({"conv"}).Read();
   const TraceDiff diff = DiffTraces(a, b);
   EXPECT_TRUE(diff.unpaired);
   EXPECT_EQ(diff.removed, 2u);

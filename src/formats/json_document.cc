@@ -59,8 +59,8 @@ class KeyWatch {
 };
 
 // `unique`: a key that an object has twice is an error; else it is said.
-Result<Json> ParseWhole(const std::string& path, std::string_view text, std::string_view name,
-                        bool unique, const RunContext& context) {
+Result<Json> ParseText(const std::string& path, std::string_view text, std::string_view name,
+                       bool unique, const RunContext& context) {
   KeyWatch keys;
   size_t depth = 0;
   bool too_deep = false;
@@ -111,7 +111,7 @@ const Json& AbsentMember() {
 
 Result<Json> ParseDocument(const std::string& path, std::string_view text, const DocumentKind& kind,
                            const RunContext& context) {
-  ETUDE_ASSIGN_OR_RETURN(Json json, ParseWhole(path, text, kind.name, /*unique=*/true, context));
+  ETUDE_ASSIGN_OR_RETURN(Json json, ParseText(path, text, kind.name, /*unique=*/true, context));
   ETUDE_RETURN_IF_ERROR(CheckKind(path, json, kind));
   return json;
 }
@@ -125,7 +125,7 @@ Result<Json> ReadDocument(const std::string& path, const DocumentKind& kind,
 Result<Json> ReadForeignDocument(const std::string& path, std::string_view name,
                                  const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWhole(path, name, context));
-  return ParseWhole(path, text, name, /*unique=*/false, context);
+  return ParseText(path, text, name, /*unique=*/false, context);
 }
 
 JsonMembers::JsonMembers(std::string where, const Json& json, Status& status)

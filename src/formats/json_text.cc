@@ -258,7 +258,7 @@ struct Decimal {
   int64_t exponent = 0;
 };
 
-std::optional<Decimal> ParseDecimal(std::string_view token) {
+std::optional<Decimal> DecimalIn(std::string_view token) {
   Decimal decimal;
   if (token.starts_with('-')) {
     decimal.negative = true;
@@ -365,7 +365,7 @@ JsonTime JsonMicros(std::string_view token) {
     if (whole && fraction && *whole <= kMost) return {.nanos = Nanos{*whole * 1000 + *fraction}};
   }
   token = Trimmed(token);
-  const auto decimal = ParseDecimal(token);
+  const auto decimal = DecimalIn(token);
   if (!decimal) return {};
   // Nanoseconds are the digits before the point after moving it by three and by the exponent.
   const int64_t point =

@@ -218,14 +218,14 @@ TEST(PerfettoTimeline, GeneratedCodeReadsIt) {
       EXPECT_EQ(event.counter_value(), -2);
     }
   }
-  using Event = std::tuple<std::string, int, uint64_t, std::string>;
-  EXPECT_EQ(events, (std::vector<Event>{{"thread 11", 1, 1000, "op \"<&>\n\x01é"},
-                                        {"thread 11", 2, 1500, ""},
-                                        {"device 0 stream 7", 1, 1200, "gemm"},
-                                        {"device 0 stream 7", 2, 1300, ""},
-                                        {"device 0 stream 8", 1, 1400, "gemm"},
-                                        {"device 0 stream 8", 2, 1450, ""},
-                                        {"queue", 4, 1000, ""}}));
+  using Row = std::tuple<std::string, int, uint64_t, std::string>;
+  EXPECT_EQ(events, (std::vector<Row>{{"thread 11", 1, 1000, "op \"<&>\n\x01é"},
+                                      {"thread 11", 2, 1500, ""},
+                                      {"device 0 stream 7", 1, 1200, "gemm"},
+                                      {"device 0 stream 7", 2, 1300, ""},
+                                      {"device 0 stream 8", 1, 1400, "gemm"},
+                                      {"device 0 stream 8", 2, 1450, ""},
+                                      {"queue", 4, 1000, ""}}));
   EXPECT_EQ(leaves, 6u);
   EXPECT_EQ(enters, 6u);
 }

@@ -20,7 +20,7 @@ namespace {
 using testing_sound::ExpectFitForAstraSim;
 using testing_sound::ExpectSound;
 
-TransformerModel Small() {
+TransformerModel SmallModel() {
   return {.layers = 4,
           .hidden = 64,
           .heads = 8,
@@ -103,7 +103,7 @@ void ExpectRunsToTheEnd(const StepJob& job, const std::string& what) {
 // Replicas move 2 Ψ elements a step with stages 0 to 2 of ZeRO, 3 Ψ with stage 3: Rajbhandari et
 // al. 2020, section 7. An all-reduce is a reduce-scatter and an all-gather.
 TEST(TransformerJob, VolumesOfZeroStages) {
-  TransformerModel model = Small();
+  TransformerModel model = SmallModel();
   model.gradients = DType::kBFloat16;
   const int64_t parameters = ParameterCount(model);
   const int64_t bytes = 2 * parameters;
@@ -135,7 +135,7 @@ TEST(TransformerJob, VolumesOfZeroStages) {
 
 // Buckets are reduced while earlier layers are still at their gradients.
 TEST(TransformerJob, BucketsOverlapWithBackward) {
-  const TransformerModel model = Small();
+  const TransformerModel model = SmallModel();
   const TransformerPlan plan{.data = 2, .bucket = Bytes{100'000}};
   const StepJob job = MakeTransformerJob(model, plan).value();
   const std::vector<StepWork>& works = job.program(0);
@@ -167,7 +167,7 @@ TEST(TransformerJob, BucketsOverlapWithBackward) {
 // Each weight closes a bucket of its own where a byte fills it, in the order in which gradients are
 // computed, and what is reduced waits for that computation only.
 TEST(TransformerJob, WeightsFillBuckets) {
-  TransformerModel model = Small();
+  TransformerModel model = SmallModel();
   model.layers = 1;
   model.gradients = DType::kBFloat16;
   const TransformerPlan plan{.data = 2, .bucket = Bytes{1}};
@@ -235,7 +235,7 @@ std::vector<std::string> ReplicaCalls(const TransformerModel& model, const Trans
 // What the next layer of backward needs is asked for before the gradients of this one are reduced,
 // which would hold it up, as PyTorch's fully_shard does (tests/record/test_generated.py).
 TEST(TransformerJob, SharedWeightsAreGatheredBeforeGradientsAreReduced) {
-  TransformerModel model = Small();
+  TransformerModel model = SmallModel();
   model.layers = 2;
   TransformerPlan plan{.data = 2, .zero_stage = 3};
   EXPECT_EQ(ReplicaCalls(model, plan),
@@ -269,7 +269,7 @@ TEST(TransformerJob, SharedWeightsAreGatheredBeforeGradientsAreReduced) {
 // What is gathered of the ends: embedding, final norm and head, (2 · 320 · 64 + 64) / 4 elements of
 // two bytes, once.
 TEST(TransformerJob, KeptEndsAreOneUnit) {
-  const TransformerModel model = Small();
+  const TransformerModel model = SmallModel();
   const TransformerPlan plan{.data = 4, .zero_stage = 3, .keep_ends = true};
   const StepJob job = MakeTransformerJob(model, plan).value();
   int64_t gathered = 0;
@@ -285,7 +285,7 @@ TEST(TransformerJob, KeptEndsAreOneUnit) {
 // A tied embedding on two stages, of 320 · 64 weights: what replicas share of its gradient both
 // stages sum once, a third of 20,480 elements of four bytes, after each micro-batch was reduced.
 TEST(TransformerJob, ATiedEmbeddingOfTwoStagesIsShared) {
-  TransformerModel model = Small();
+  TransformerModel model = SmallModel();
   model.tied = true;
   constexpr int64_t kShare = (320 * 64 + 2) / 3;
   for (const int64_t zero : {2, 3}) {
@@ -330,7 +330,7 @@ TEST(TransformerJob, ATiedEmbeddingOfTwoStagesIsShared) {
 
 // DistributedDataParallel's first bucket is a smaller one, so that the first all-reduce is early.
 TEST(TransformerJob, TheFirstBucketMayBeSmaller) {
-  TransformerModel model = Small();
+  TransformerModel model = SmallModel();
   model.layers = 1;
   model.gradients = DType::kBFloat16;
   const TransformerPlan plan{.data = 2, .bucket = Bytes{1 << 20}, .first_bucket = Bytes{1}};
@@ -344,7 +344,7 @@ TEST(TransformerJob, TheFirstBucketMayBeSmaller) {
 
 // Each boundary between stages, or chunks, is crossed by each micro-batch forward and backward.
 TEST(TransformerJob, MessagesOfAPipeline) {
-  TransformerModel model = Small();
+  TransformerModel model = SmallModel();
   model.layers = 8;
   for (const bool sequence_parallel : {false, true}) {
     TransformerPlan plan{
@@ -369,7 +369,7 @@ TEST(TransformerJob, MessagesOfAPipeline) {
 // Keys and values go round the context-parallel ranks of each stage: 4 ranks, each sends 3 blocks
 // forward, 3 blocks and 4 times gradients backward, for each of 2 layers and 3 micro-batches.
 TEST(TransformerJob, MessagesOfARing) {
-  TransformerModel model = Small();
+  TransformerModel model = SmallModel();
   TransformerPlan plan{.layer = {.tensor = 2, .context = 4, .context_kind = ContextKind::kRing},
                        .pipeline = {.stages = 2, .micro_batches = 3}};
   const StepJob job = MakeTransformerJob(model, plan).value();
@@ -397,7 +397,7 @@ TEST(TransformerJob, MessagesOfARing) {
 // Ranks with other experts do other things, and meet the others all the same: 4 expert-parallel
 // ranks of 2 stages are 8 programs, each of tensor- and data-parallel ranks.
 TEST(TransformerJob, ExpertsThatTokensPrefer) {
-  TransformerModel model = Small();
+  TransformerModel model = SmallModel();
   model.experts = ExpertsModel{.experts = 8, .top_k = 2, .ffn = 64, .imbalance = 1};
   const TransformerPlan plan{.layer = {.tensor = 2, .expert = 4},
                              .data = 8,
@@ -433,7 +433,7 @@ TEST(TransformerJob, ExpertsThatTokensPrefer) {
 
 // Scales of heads are the same on all tensor-parallel ranks, each of which has other heads.
 TEST(TransformerJob, GradientsOfHeadNormsAreSummed) {
-  TransformerModel model = Small();
+  TransformerModel model = SmallModel();
   model.qk_norm = true;
   for (const bool sequence_parallel : {false, true}) {
     const TransformerPlan plan{.layer = {.tensor = 2, .sequence_parallel = sequence_parallel}};
@@ -452,7 +452,7 @@ TEST(TransformerJob, GradientsOfHeadNormsAreSummed) {
 
 // All parameters are updated once, whatever the plan.
 TEST(TransformerJob, EveryParameterIsUpdatedOnce) {
-  TransformerModel model = Small();
+  TransformerModel model = SmallModel();
   model.experts = ExpertsModel{.experts = 8, .top_k = 2, .ffn = 64, .dense_layers = 1};
   for (int64_t zero = 0; zero <= 3; ++zero) {
     for (const int64_t stages : {1, 2}) {
@@ -482,7 +482,7 @@ TEST(TransformerJob, EveryParameterIsUpdatedOnce) {
 // The optimizer waits for the norm of all gradients: 2 operations and one reading of each on the
 // rank, and a number of 4 bytes of all ranks that have others.
 TEST(TransformerJob, ClippingByTheGlobalNorm) {
-  TransformerModel model = Small();
+  TransformerModel model = SmallModel();
   model.experts = ExpertsModel{.experts = 8, .top_k = 2, .ffn = 64};
   for (const int64_t zero : {0, 1, 3}) {
     TransformerPlan plan{.layer = {.tensor = 2, .expert = 2},
@@ -520,12 +520,12 @@ TEST(TransformerJob, ClippingByTheGlobalNorm) {
     }
   }
   // Alone on one rank: nobody to sum with.
-  const StepJob alone = MakeTransformerJob(Small(), {.clips = true}).value();
+  const StepJob alone = MakeTransformerJob(SmallModel(), {.clips = true}).value();
   EXPECT_TRUE(alone.Groups().empty());
 }
 
 TEST(TransformerJob, GroupsAndRanks) {
-  TransformerModel model = Small();
+  TransformerModel model = SmallModel();
   model.tied = true;
   model.experts = ExpertsModel{.experts = 4, .top_k = 1, .ffn = 64};
   const TransformerPlan plan{
@@ -556,7 +556,7 @@ class RandomPlans {
   int64_t OneOf(const std::vector<int64_t>& values) { return values[random_() % values.size()]; }
 
   TransformerModel Model() {
-    TransformerModel model = Small();
+    TransformerModel model = SmallModel();
     model.layers = OneOf({1, 2, 3, 4, 5});
     model.gated = random_() % 2 == 0;
     model.tied = random_() % 2 == 0;
@@ -646,7 +646,7 @@ TEST(TransformerJob, RandomPlansAreSound) { ExpectPlansAreSound(&RandomPlans::Tr
 TEST(TransformerJob, RandomInferenceIsSound) { ExpectPlansAreSound(&RandomPlans::Inference, 60); }
 
 TEST(TransformerJob, EdgesOfAstraSim) {
-  TransformerModel model = Small();
+  TransformerModel model = SmallModel();
   model.layers = 1;
   const auto edges = [&](const TransformerPlan& plan) {
     return FindAstraEdges(MakeTransformerJob(model, plan).value());
@@ -669,7 +669,7 @@ TEST(TransformerJob, PlansThatDoNotFit) {
     const auto job = MakeTransformerJob(model, plan);
     return job ? "" : job.error().message;
   };
-  TransformerModel model = Small();
+  TransformerModel model = SmallModel();
   EXPECT_EQ(error(model, {.pipeline = {.stages = 5}}),
             "layers: found 4, expected one or more for each of 5 stages and 1 chunks on each");
   EXPECT_EQ(error(model, {.zero_stage = 4}), "ZeRO stage: found 4, expected 0 to 3");
@@ -677,7 +677,7 @@ TEST(TransformerJob, PlansThatDoNotFit) {
   EXPECT_EQ(error(model, {.layer = {.expert = 4}, .data = 2}),
             "data-parallel ranks: found 2, expected a multiple of the 4 expert-parallel ranks, "
             "which are among them");
-  model = Small();
+  model = SmallModel();
   EXPECT_FALSE(error(model, {.pipeline = {.micro_batches = 30'000'000}}).empty());
   EXPECT_FALSE(error(model, {.data = 0}).empty());
   EXPECT_EQ(error(model, {.first_bucket = Bytes{0}}),

@@ -124,7 +124,7 @@ TEST(TransformerModel, LatentAttentionByHand) {
   EXPECT_EQ(ParameterCount(model), others + 8 * 2 * 5 + keys + 2 * 4 * 8);
 }
 
-std::string ErrorOf(std::string_view text) {
+std::string ModelErrorOf(std::string_view text) {
   const auto file = ParseTransformerFile(text, "m.toml");
   return file ? "" : file.error().message;
 }
@@ -247,66 +247,69 @@ TEST(TransformerFile, PlacesOfWhatDoesNotFitAPlan) {
 TEST(TransformerFile, ErrorsSayWhereAndWhatWasExpected) {
   const std::string whole =
       "[model]\nlayers = 2\nhidden = 64\nheads = 4\nffn = 256\nvocabulary = 100\nsequence = 32\n";
-  EXPECT_EQ(ErrorOf("preset = 'lama-3-8b'"),
+  EXPECT_EQ(ModelErrorOf("preset = 'lama-3-8b'"),
             "m.toml:1:10: preset: there is no 'lama-3-8b'; did you mean 'llama-3-8b'?");
-  EXPECT_EQ(ErrorOf("preset = 'llama-3-8b'\n[model]\nlayer = 2"),
+  EXPECT_EQ(ModelErrorOf("preset = 'llama-3-8b'\n[model]\nlayer = 2"),
             "m.toml:3:1: unknown key 'layer' of [model]; did you mean 'layers'?");
-  EXPECT_EQ(ErrorOf(""), "m.toml: found neither 'preset' nor [model], expected one of them");
-  EXPECT_EQ(ErrorOf("[model]\nlayers = 2"), "m.toml:1:1: [model] has no 'hidden', which it needs");
-  EXPECT_EQ(ErrorOf("preset = 'llama-3-8b'\n[model]\nheads = 7"),
+  EXPECT_EQ(ModelErrorOf(""), "m.toml: found neither 'preset' nor [model], expected one of them");
+  EXPECT_EQ(ModelErrorOf("[model]\nlayers = 2"),
+            "m.toml:1:1: [model] has no 'hidden', which it needs");
+  EXPECT_EQ(ModelErrorOf("preset = 'llama-3-8b'\n[model]\nheads = 7"),
             "m.toml:3:9: found 7 heads, which 4096 hidden units cannot be split into, and no "
             "'head_size'");
-  EXPECT_EQ(ErrorOf(whole + "kv_heads = 3"),
+  EXPECT_EQ(ModelErrorOf(whole + "kv_heads = 3"),
             "m.toml:8:12: kv_heads: found 3, expected a divisor of the 4 heads");
-  EXPECT_EQ(ErrorOf(whole + "norm = 'batch'"),
+  EXPECT_EQ(ModelErrorOf(whole + "norm = 'batch'"),
             "m.toml:8:8: norm: found 'batch', expected rms, layer or layer-no-offset");
-  EXPECT_EQ(ErrorOf(whole + "[experts]\nexperts = 4\ntop_k = 5\nffn = 8"),
+  EXPECT_EQ(ModelErrorOf(whole + "[experts]\nexperts = 4\ntop_k = 5\nffn = 8"),
             "m.toml:10:9: top_k: found 5, expected 1 to the 4 experts");
   const std::string experts = whole + "[experts]\nexperts = 4\ntop_k = 2\nffn = 8\n";
-  EXPECT_EQ(ErrorOf(experts + "shares = [1, 2]"),
+  EXPECT_EQ(ModelErrorOf(experts + "shares = [1, 2]"),
             "m.toml:12:10: shares: found 2, expected one for each of 4 experts");
-  EXPECT_EQ(ErrorOf(experts + "shares = [0, 2, 0, 0]"),
+  EXPECT_EQ(ModelErrorOf(experts + "shares = [0, 2, 0, 0]"),
             "m.toml:12:10: shares: found 1 above 0, expected 2 or more, as a token goes through so "
             "many experts");
-  EXPECT_EQ(ErrorOf(experts + "shares = [0, 2, 0, -1]"),
+  EXPECT_EQ(ModelErrorOf(experts + "shares = [0, 2, 0, -1]"),
             "m.toml:12:20: shares: found -1, expected a number above 0");
-  EXPECT_EQ(ErrorOf(experts + "shares = 2"),
+  EXPECT_EQ(ModelErrorOf(experts + "shares = 2"),
             "m.toml:12:10: shares: found a whole number, expected a list of numbers");
-  EXPECT_EQ(ErrorOf(experts + "imbalance = 9"),
+  EXPECT_EQ(ModelErrorOf(experts + "imbalance = 9"),
             "m.toml:12:13: imbalance: found 9, expected 0 to 8");
-  EXPECT_EQ(ErrorOf(experts + "imbalance = 1\nshares = [1, 1, 1, 1]"),
+  EXPECT_EQ(ModelErrorOf(experts + "imbalance = 1\nshares = [1, 1, 1, 1]"),
             "m.toml:13:10: found shares of experts and imbalance, expected one of them");
-  EXPECT_TRUE(ErrorOf(experts + "imbalance = 0\nseed = 3\nshares = [1, 1.5, 0, 1]").empty());
-  EXPECT_EQ(ErrorOf(whole + "[latent]\nkv_rank = 8\nnope_size = 8\nrope_size = 4"),
+  EXPECT_TRUE(ModelErrorOf(experts + "imbalance = 0\nseed = 3\nshares = [1, 1.5, 0, 1]").empty());
+  EXPECT_EQ(ModelErrorOf(whole + "[latent]\nkv_rank = 8\nnope_size = 8\nrope_size = 4"),
             "m.toml:8:1: [latent] has no 'value_size', which it needs");
   const std::string latent = "[latent]\nkv_rank = 8\nnope_size = 8\nrope_size = 4\nvalue_size = 8";
-  EXPECT_EQ(ErrorOf(whole + "head_size = 16\n" + latent),
+  EXPECT_EQ(ModelErrorOf(whole + "head_size = 16\n" + latent),
             "m.toml:8:13: head_size: found 16, expected nope_size and rope_size, 12");
-  EXPECT_EQ(ErrorOf(whole + "kv_heads = 2\n" + latent),
+  EXPECT_EQ(ModelErrorOf(whole + "kv_heads = 2\n" + latent),
             "m.toml:8:12: kv_heads: found 2, expected the 4 heads with latent attention");
-  EXPECT_EQ(ErrorOf(whole + "positions = 32\n" + latent),
+  EXPECT_EQ(ModelErrorOf(whole + "positions = 32\n" + latent),
             "m.toml:8:13: positions: found 32, expected 0, rotary ones, with latent attention");
-  EXPECT_EQ(ErrorOf(whole + "biases = true\n" + latent),
+  EXPECT_EQ(ModelErrorOf(whole + "biases = true\n" + latent),
             "m.toml:8:10: biases: found true, expected false with latent attention");
   const std::string plan = "preset = 'llama-3-8b'\n[plan]\n";
-  EXPECT_EQ(ErrorOf(plan + "micro-batches = 2"),
+  EXPECT_EQ(ModelErrorOf(plan + "micro-batches = 2"),
             "m.toml:3:1: unknown key 'micro-batches' of [plan]; did you mean 'micro_batches'?");
-  EXPECT_EQ(ErrorOf(plan + "zero = 4"), "m.toml:3:8: zero: found 4, expected 0 to 3");
-  EXPECT_EQ(ErrorOf(plan + "schedule = 'gpip'"),
+  EXPECT_EQ(ModelErrorOf(plan + "zero = 4"), "m.toml:3:8: zero: found 4, expected 0 to 3");
+  EXPECT_EQ(ModelErrorOf(plan + "schedule = 'gpip'"),
             "m.toml:3:12: schedule: found 'gpip', expected gpipe, 1f1b, interleaved, zero-bubble; "
             "did you mean 'gpipe'?");
-  EXPECT_EQ(ErrorOf(plan + "bucket = 'big'"),
+  EXPECT_EQ(ModelErrorOf(plan + "bucket = 'big'"),
             "m.toml:3:10: bucket: found 'big', expected bytes, as in \"25MiB\"");
-  EXPECT_EQ(ErrorOf(plan + "phase = 'decode'\nzero = 1"), "m.toml:4:8: zero is for phase training");
-  EXPECT_EQ(ErrorOf(plan + "phase = 'prefill'\ntokens = 1"),
+  EXPECT_EQ(ModelErrorOf(plan + "phase = 'decode'\nzero = 1"),
+            "m.toml:4:8: zero is for phase training");
+  EXPECT_EQ(ModelErrorOf(plan + "phase = 'prefill'\ntokens = 1"),
             "m.toml:4:10: tokens is for phase decode");
-  EXPECT_EQ(ErrorOf("preset = 'llama-3-8b'\nplan = 1"),
+  EXPECT_EQ(ModelErrorOf("preset = 'llama-3-8b'\nplan = 1"),
             "m.toml:2:8: plan: found a whole number, expected a table: [plan]");
-  EXPECT_TRUE(ErrorOf("[model]\nlayers = 0").starts_with("m.toml:2:10: layers: found 0"));
-  EXPECT_TRUE(ErrorOf("a = ").starts_with("m.toml:1:"));
-  EXPECT_EQ(ErrorOf("[model]\nlayers = 16777216\nhidden = 16777216\nheads = 16777216\nffn = 1\n"
-                    "vocabulary = 1\nsequence = 1\n"),
-            "m.toml:1:1: found about 1.9e+22 parameters, expected fewer than 3.6e+16");
+  EXPECT_TRUE(ModelErrorOf("[model]\nlayers = 0").starts_with("m.toml:2:10: layers: found 0"));
+  EXPECT_TRUE(ModelErrorOf("a = ").starts_with("m.toml:1:"));
+  EXPECT_EQ(
+      ModelErrorOf("[model]\nlayers = 16777216\nhidden = 16777216\nheads = 16777216\nffn = 1\n"
+                   "vocabulary = 1\nsequence = 1\n"),
+      "m.toml:1:1: found about 1.9e+22 parameters, expected fewer than 3.6e+16");
 }
 
 }  // namespace
