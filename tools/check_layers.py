@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that each file of src/ includes only what tools/layers.txt allows, and that names which
-files of a folder keep to themselves differ, as they are compiled together (ETUDE_UNITY); exit 1 and
-a list if not."""
+files of a folder keep to themselves differ, as they are compiled together (ETUDE_UNITY): a call
+could mean another file's function, or one of a header. Exit 1 and a list if not."""
 
 import pathlib
 import re
@@ -15,8 +15,17 @@ UNNAMED = re.compile(r"^namespace \{$(.*?)^\}  // namespace$", re.M | re.S)
 TYPE = re.compile(r"^(?:template <.*>\n)?(?:struct|class|enum class) (\w+) (?:final )?[:{]", re.M)
 CONSTANT = re.compile(r"^(?:inline )?(?:constexpr|const) [^=({]*?\b(k\w+)\b", re.M)
 FUNCTION = re.compile(r"^[A-Za-z][\w:<>,&*\[\] ]*?[ &*](\w+\([^{;]*?\)) (?:const )?\{", re.M)
-PARAMETER_NAME = re.compile(r" \w+(?: = [^,)]*)?(?=[,)])")
 ALIAS = re.compile(r"^using (\w+ = [^;]*);", re.M)
+# A function in a header.
+DECLARED = re.compile(r"^(?:inline |constexpr )*[A-Za-z][\w:<>,&*\[\] ]*?[ &*](\w+\([^{;]*?\))(?: const| noexcept)* ?[;{]", re.M)
+# What a call may take for each other is the same in signatures.
+ALIKE = [
+    (re.compile(r" = [^,)]*"), ""),
+    (re.compile(r" \w+(?=[,)])|\bconst\b|\bstd::|&| "), ""),
+    (re.compile(r"\bstring_view\b|\bchar\*"), "string"),
+    (re.compile(r"\bspan\b"), "vector"),
+    (re.compile(r"\b(?:u?int\d+_t|int|unsigned|size_t|double|float)\b"), "number"),
+]
 MAY_USE_LIBTORCH = {"torch", "suite"}
 
 
@@ -38,6 +47,14 @@ def read_layers():
     return rank, apart
 
 
+def signature(declared):
+    """A function's name and parameters, such that two of which a call could mean either are equal."""
+    found = " ".join(declared.split())
+    for pattern, instead in ALIKE:
+        found = pattern.sub(instead, found)
+    return found
+
+
 def own_names(text):
     """Names that a file keeps to itself, by what another file may not repeat: {key: name}."""
     found = {}
@@ -45,7 +62,7 @@ def own_names(text):
         for name in TYPE.findall(body) + CONSTANT.findall(body):
             found[name] = name
         for declared in FUNCTION.findall(body):
-            found[PARAMETER_NAME.sub("", " ".join(declared.split()))] = declared.split("(")[0]
+            found[signature(declared)] = declared.split("(")[0]
         for alias in ALIAS.findall(body):
             name, meaning = alias.split(" = ")
             found.setdefault(name, (name, " ".join(meaning.split())))
@@ -54,6 +71,11 @@ def own_names(text):
 
 def clashes():
     """A line for each name that two files of a folder keep to themselves."""
+    headers = {}  # function -> file
+    for path in sorted((ROOT / "src").rglob("*.h")):
+        if "assets" not in path.parts:
+            for declared in DECLARED.findall(path.read_text()):
+                headers.setdefault(signature(declared), path.relative_to(ROOT))
     seen = {}  # (folder, test or not, key) -> (file, name)
     for path in sorted((ROOT / "src").rglob("*.cc")):
         where = path.relative_to(ROOT)
@@ -62,6 +84,8 @@ def clashes():
             continue
         for key, name in own_names(path.read_text()).items():
             other, known = seen.setdefault((where.parent, bool(kind), key), (where, name))
+            if key in headers:
+                yield f"{where}: '{key}' is a function of {headers[key]}, too"
             same_alias = isinstance(name, tuple) and name == known
             if other != where and not same_alias:
                 yield f"{where}: '{key}' is a name of {other}, too, and they are compiled together"

@@ -6,6 +6,8 @@
 #include <bit>
 #include <vector>
 
+#include <protozero/varint.hpp>
+
 #include "src/compat/chakra_fails.h"
 #include "src/compat/chakra_message.h"
 
@@ -15,9 +17,6 @@ namespace {
 constexpr std::string_view kVersion = "1.0.0";
 
 uint64_t Bits(int64_t value) { return static_cast<uint64_t>(value); }
-uint64_t ZigZag(int64_t value) {
-  return (static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63);
-}
 
 struct Collective {
   std::string_view name;
@@ -116,10 +115,14 @@ class Generator {
     node.Attr(ChakraAttr("uint32_list").VarintList(12, {12345, 23456}));
     node.Attr(ChakraAttr("uint64", "uint64").Varint(13, kLarge));
     node.Attr(ChakraAttr("uint64_list").VarintList(14, {kLarge, kLarge2}));
-    node.Attr(ChakraAttr("sint32", "sint32").Varint(15, ZigZag(-12345)));
-    node.Attr(ChakraAttr("sint32_list").VarintList(16, {ZigZag(12345), ZigZag(-23456)}));
-    node.Attr(ChakraAttr("sint64", "sint64").Varint(17, ZigZag(-kLarge)));
-    node.Attr(ChakraAttr("sint64_list").VarintList(18, {ZigZag(kLarge), ZigZag(-kLarge2)}));
+    node.Attr(ChakraAttr("sint32", "sint32").Varint(15, protozero::encode_zigzag64(-12345)));
+    node.Attr(ChakraAttr("sint32_list")
+                  .VarintList(
+                      16, {protozero::encode_zigzag64(12345), protozero::encode_zigzag64(-23456)}));
+    node.Attr(ChakraAttr("sint64", "sint64").Varint(17, protozero::encode_zigzag64(-kLarge)));
+    node.Attr(ChakraAttr("sint64_list")
+                  .VarintList(18, {protozero::encode_zigzag64(kLarge),
+                                   protozero::encode_zigzag64(-kLarge2)}));
     node.Attr(ChakraAttr("fixed32").Fixed(19, uint32_t{12345}));
     node.Attr(ChakraAttr("fixed32_list").FixedList<uint32_t>(20, {12345, 23456}));
     node.Attr(ChakraAttr("fixed64").Fixed(21, kLarge));

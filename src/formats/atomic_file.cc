@@ -169,11 +169,6 @@ bool IsSpecial(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
 }
 
-bool IsFolder(const std::string& path) {
-  struct stat info {};
-  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 // A file in `folder` that has no name yet and is gone with this process if it gets none; -1 where
 // the file system has no such files.
 int OpenNameless(const std::string& folder) {
@@ -339,7 +334,8 @@ Result<AtomicFile> AtomicFile::Create(const std::string& path) {
   const auto failure = [&](int error) {
     return MakeError(ErrorCode::kIo, path + ": cannot create it: " + std::strerror(error));
   };
-  if (IsFolder(path)) return failure(EISDIR);
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return failure(EISDIR);
   if (IsSpecial(path)) {
     const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (fd < 0) return failure(errno);

@@ -13,19 +13,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/base/open_file.h"
+
 namespace etude {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-void WriteAll(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-}
 
 std::string ReadAll(int fd) {
   std::string bytes;

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "src/base/ascii.h"
+
 namespace etude {
 namespace {
 
@@ -27,7 +29,6 @@ WideWhole CommonDivisor(WideWhole a, WideWhole b) {
 bool IsNameCharacter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // Descends through the text. The first fault ends it: values from there on are not used.
 class FormulaReader {
