@@ -230,6 +230,19 @@ def test_the_programs_own_profiler_goes_first(run):
     assert run.hidden() == []
 
 
+@pytest.mark.parametrize("where", ["start", "stop", "publish"])
+def test_a_recording_that_fails_leaves_no_folder(run, where):
+    source = f"""
+    from _etude_recording.native_recording import NativeRecording
+    def fails(*_): raise OSError("odd")
+    NativeRecording.{where} = fails
+    for _ in range(14): train()
+    """
+    run(source, "dir={dir},every=10,library={library}")
+    assert run.err == "etude: ETUDE_RECORD: no more recordings: OSError: odd\n"
+    assert run.names() == [] and run.hidden() == [".stopped"]
+
+
 def test_children_record_nothing(run):
     source = """
     light_torch.load()
