@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 from conftest import program
-from test_native import BIN, NATIVE, attributes, etude, info, linked
+from test_native import BIN, DRIVE, FAILS, NATIVE, attributes, etude, info, linked
 
 
 FAKE = r'''
@@ -218,6 +218,29 @@ def test_a_profiler_that_does_not_start(run):
     result = run(source, environment=NATIVE)
     assert result.code == 0 and result.names() == []
     assert "CUPTI" in result.status()["reason"]
+    assert not any(name.startswith(".tmp") for name in result.hidden())
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [
+        "Profile.start = lambda self: (begin(self), running.add(self), fails())",
+        "import _etude_recording.device_profile as ours; ours.DeviceProfile.finish_work = fails",
+    ],
+)
+def test_devices_that_fail_leave_no_recorder_at_work(run, failing):
+    source = f"""
+running = set()
+begin, end = Profile.start, Profile.stop
+Profile.start = lambda self: (begin(self), running.add(self))
+Profile.stop = lambda self: (end(self), running.discard(self))
+{failing}
+record_one()
+print(len(running))
+"""
+    result = run(program(FAKE + DRIVE + FAILS + source), environment=NATIVE)
+    assert (result.code, result.out) == (0, "0\n"), result.err
+    assert result.names() == ["mine"] and "ValueError: odd" in result.status()["reason"]
     assert not any(name.startswith(".tmp") for name in result.hidden())
 
 

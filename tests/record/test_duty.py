@@ -117,12 +117,36 @@ def test_without_the_library_it_says_so_in_the_notes(run):
         ("dir=x,every", "found 'every', expected NAME=VALUE"),
         ("dir=x,signal=KILL", "signal: found 'KILL'"),
         ("dir=x,every=5,max_bytes=1X", "max_bytes: found '1X'"),
+        ("dir=x,every=5,max_bytes=0", "max_bytes: found '0'"),
+        ("dir=x,every=5,max_bytes=1mb", "max_bytes: found '1mb'"),
+        ("dir=x,every=5,max_bytes=1.0001KiB", "max_bytes: found '1.0001KiB'"),
+        ("dir=x,every=5,max_bytes=8388608TiB", "max_bytes: found '8388608TiB'"),
+        ("dir=x,every=0", "found neither every=N nor signal=NAME"),
         ("dir=x,every=5,recorder=best", "recorder: found 'best'"),
     ],
 )
 def test_bad_settings_are_refused(settings, said):
     with pytest.raises(ValueError, match=re.escape(said)):
         duty_settings.parse(settings)
+
+
+def test_sizes_are_those_of_the_commands():
+    """Each unit that src/base/quantity.cc knows, and the short ones."""
+    source = (pathlib.Path(__file__).parents[2] / "src/base/quantity.cc").read_text()
+    table = source[source.index("kByteUnits[]") :].partition("};")[0]
+    units = re.findall(r'\{"(\w*)", (?:int64_t\{1\} << (\d+)|([\d\']+))\}', table)
+    assert len(units) == table.count('{"')
+    known = {name: 1 << int(shift) if shift else int(factor.replace("'", "")) for name, shift, factor in units}
+    known.update(M=10**6, Gi=2**30)
+    for unit, factor in known.items():
+        for text, size in ((f"6{unit}", 6 * factor), (f"1.50 {unit}", factor * 3 // 2)):
+            if factor > 1 or text == "6":
+                assert duty_settings.parse(f"dir=x,every=5,max_bytes={text}").max_bytes == size
+
+
+def test_none_is_nothing_too():
+    duty = duty_settings.parse("dir=x,every=0,signal=USR1,index_values=0")
+    assert (duty.every, duty.index_values) == (0, 0)
 
 
 def test_bad_settings_are_said_once(run):
@@ -228,6 +252,19 @@ def test_the_programs_own_profiler_goes_first(run):
     assert run.err == ""
     assert run.names() == ["step-000000010", "step-000000030"]
     assert run.hidden() == []
+
+
+@pytest.mark.parametrize("where", ["start", "stop", "publish"])
+def test_a_recording_that_fails_leaves_no_folder(run, where):
+    source = f"""
+    from _etude_recording.native_recording import NativeRecording
+    def fails(*_): raise OSError("odd")
+    NativeRecording.{where} = fails
+    for _ in range(14): train()
+    """
+    run(source, "dir={dir},every=10,library={library}")
+    assert run.err == "etude: ETUDE_RECORD: no more recordings: OSError: odd\n"
+    assert run.names() == [] and run.hidden() == [".stopped"]
 
 
 def test_children_record_nothing(run):

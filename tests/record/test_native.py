@@ -474,6 +474,28 @@ def test_hard_programs(run, tmp_path, kind):
         assert any(node.get("autocast") is True for node in nodes)
 
 
+# A failure inside of a recording, of which the native recorder knows nothing.
+FAILS = """
+def fails(*_): raise ValueError("odd")
+def record_one():
+    for _ in range(12): train()
+    start(os.path.join(os.environ["CAPTURE"], "mine"))
+    stop()
+"""
+
+
+def test_a_recording_that_fails_as_it_starts_is_ended(run):
+    source = """
+from _etude_recording.module_labels import ModuleLabels
+ModuleLabels.start = fails
+record_one()
+"""
+    result = run(program(DRIVE + FAILS + source), environment=NATIVE)
+    assert result.code == 0, result.err
+    assert result.names() == ["mine"] and "ValueError: odd" in result.status()["reason"]
+    assert not any(name.startswith(".tmp") for name in result.hidden())
+
+
 def test_without_the_library_the_observers_record(run):
     source = program("for _ in range(12): train()")
     result = run(source, environment={"ETUDE_RECORD_RECORDER": "native"})

@@ -1,5 +1,6 @@
 """Unmodified training programs under the hook."""
 
+import pytest
 from conftest import LIGHT, attributes, check_traces, names_of, program
 
 
@@ -353,3 +354,25 @@ def test_recording_leaves_nothing_behind(run):
 def test_same_numbers_with_and_without_recording(run):
     source = program("for _ in range(12): loss = train()\nprint(loss.item())")
     assert run(source).out == run(source, environment={"ETUDE_RECORD_DIR": ""}).out
+
+
+@pytest.mark.parametrize("where", ["prepare_trace", "start_trace", "stop_trace"])
+def test_a_profiler_that_fails_is_ended(run, where):
+    source = f"""
+    real = torch.profiler._KinetoProfile.{where}
+    def fails(profile):
+        if {where != "stop_trace"}:
+            real(profile)
+        torch.profiler._KinetoProfile.{where} = real
+        raise ValueError("odd")
+    torch.profiler._KinetoProfile.{where} = fails
+    for _ in range(12): train()
+    own = torch.profiler.ExecutionTraceObserver()
+    own.register_callback(os.environ["CAPTURE"] + "/own.json")
+    own.unregister_callback()
+    print(torch.autograd._profiler_enabled())
+    """
+    result = run(program(source))
+    assert (result.code, result.out) == (0, "False\n"), result.err
+    assert result.names() == ["own.json"] and "ValueError: odd" in result.status()["reason"]
+    assert not any(name.startswith(".tmp") for name in result.hidden())

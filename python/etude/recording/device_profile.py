@@ -27,13 +27,12 @@ class DeviceProfile:
         """Raises Busy when the profiler cannot run."""
         synchronize(self._torch)
         try:
-            profile = make_profile(
+            self._profile = make_profile(
                 self._torch, activities=[self._torch.profiler.ProfilerActivity.CUDA]
             )
-            profile.start()
+            self._profile.start()
         except (RuntimeError, AssertionError) as error:
             raise Busy(f"the profiler of the devices did not start: {error}") from error
-        self._profile = profile
 
     def finish_work(self) -> None:
         """Waits for all that was launched."""

@@ -51,7 +51,7 @@ class Duty(RecordingWatcher):
         self._step = 0  # that runs or begins
         self._settle_at = LEARNING_STEPS
         self._start: Optional[Reading] = None
-        self._first = 0  # step of the recording
+        self._first: Optional[int] = None  # step of the recording that is made
         self._capture: Optional[Capture] = None
         self._notes: List[str] = []
         self._clean = True
@@ -175,7 +175,9 @@ class Duty(RecordingWatcher):
         """Starts a recording with the step that begins now, unless somebody else records."""
         if self._finder.profilers.busy():
             return
-        hidden, lost = self._open_folder().open(self._step)
+        folder = self._open_folder()
+        self._first = self._step
+        hidden, lost = folder.open(self._step)
         if lost and not self._said_lost:
             self._said_lost = True
             say(f"ranks are missing from the recording of step {lost[0]}: it was removed")
@@ -191,14 +193,13 @@ class Duty(RecordingWatcher):
         self._notes = made.notes
         self._profiled = self._profiled or made.profiled
         self._capture = Capture(self._torch, settings)
-        self._first = self._step
+        self._recording = made.recording
         with self._finder.profilers.own():
             try:
                 made.recording.start(self._step)
             except Busy:
-                self._folder.discard(self._step)
+                self._discard()
                 return
-        self._recording = made.recording
         if job.rank_and_world(self._torch)[1] == 1:
             self._signal.take()  # answered; several ranks answer later
 
@@ -213,14 +214,14 @@ class Duty(RecordingWatcher):
         if steps < self._duty.steps:
             recording.next_step(index + 1)
             return
-        self._recording = None
         with self._finder.profilers.own():
             try:
                 recording.stop()
             except RangesFailed:
                 self._settings = dataclasses.replace(self._settings, ranges="off")
-                self._folder.discard(self._first)
+                self._discard()
                 return
+        self._recording = None
         found = {
             "signature": signature.id,
             "index": self._first,
@@ -238,14 +239,18 @@ class Duty(RecordingWatcher):
         self._recent.count(self._table)
         self._capture.put_entry(step, self._finder, self._table, self._recent, self._step, notes)
         self._folder.publish(self._first)
+        self._first = None
 
     def _discard(self) -> None:
-        if self._recording is None:
+        """Ends the recording that is made, if there is one, and removes what was begun of it."""
+        if self._first is None:
             return
         recording, self._recording = self._recording, None
-        with self._finder.profilers.own():
-            recording.discard()
-        self._folder.discard(self._first)
+        first, self._first = self._first, None
+        if recording is not None:
+            with self._finder.profilers.own():
+                recording.discard()
+        self._folder.discard(first)
 
 
 class SignalFlag:

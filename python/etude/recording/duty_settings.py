@@ -12,8 +12,12 @@ from typing import Callable, Dict, Optional
 
 from .settings import KINDS, RANGES, RECORDERS, Settings, job_name
 
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_UNITS.update({unit + "i": 1024**power for power, unit in enumerate("KMGT", start=1)})
+# Those of the program's options (src/base/quantity.cc), and the same without their B.
+_UNITS = {"": 1, "B": 1, "kB": 1000}
+for _power, _letter in enumerate("KMGT", start=1):
+    _UNITS.update(dict.fromkeys((_letter, _letter + "B"), 1000**_power))
+    _UNITS.update(dict.fromkeys((_letter + "i", _letter + "iB"), 1024**_power))
+_MOST_BYTES = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -29,17 +33,17 @@ class DutySettings:
     directory: str
     every: int = 0
     signal: Optional[int] = None
-    steps: int = 1
+    steps: int = Settings.record_steps
     keep: Optional[int] = None
     max_bytes: Optional[int] = None
     max_seconds: Optional[int] = None
     recorder: str = "native"
     library: Optional[str] = None
-    kind: str = "auto"
-    ranges: str = "auto"
-    memory: bool = False
-    index_values: int = 0
-    modules: bool = True
+    kind: str = Settings.kind
+    ranges: str = Settings.ranges
+    memory: bool = Settings.memory
+    index_values: int = Settings.index_values
+    modules: bool = Settings.modules
 
     def __post_init__(self) -> None:
         if not self.directory:
@@ -87,17 +91,27 @@ def settings_of(duty: DutySettings) -> Settings:
     )
 
 
-def _count(text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < 1:
-        raise ValueError("a whole number >= 1")
-    return int(text)
+def _count(least: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < least:
+            raise ValueError(f"a whole number >= {least}")
+        return int(text)
+
+    return read
 
 
-def _bytes(text: str) -> int:
-    found = re.fullmatch(r"([0-9]{1,15})([KMGT]i?)?B?", text)
-    if not found or int(found[1]) < 1:
-        raise ValueError("bytes, such as 500M or 2Gi")
-    return int(found[1]) * _UNITS[found[2] or ""]
+def _bytes(least: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        found = re.fullmatch(r"([0-9]{1,20})(?:\.([0-9]{1,20}))? *([A-Za-z]*)", text)
+        if found and found[3] in _UNITS:
+            behind = found[2] or ""
+            count = int(found[1] + behind) * _UNITS[found[3]]
+            size, rest = divmod(count, 10 ** len(behind))
+            if rest == 0 and least <= size <= _MOST_BYTES:
+                return size
+        raise ValueError("bytes, such as 500M or 1.5GiB")
+
+    return read
 
 
 def _signal(text: str) -> int:
@@ -123,17 +137,17 @@ def _switch(text: str) -> bool:
 
 _READERS: Dict[str, Callable[[str], object]] = {
     "dir": lambda text: os.path.abspath(text) if text else "",
-    "every": _count,
+    "every": _count(0),
     "signal": _signal,
-    "steps": _count,
-    "keep": _count,
-    "max_bytes": _bytes,
-    "max_seconds": _count,
+    "steps": _count(1),
+    "keep": _count(1),
+    "max_bytes": _bytes(1),
+    "max_seconds": _count(1),
     "recorder": _choice(RECORDERS),
     "library": str,
     "kind": _choice(KINDS),
     "ranges": _choice(RANGES),
-    "index_values": _bytes,
+    "index_values": _bytes(0),
     "memory": _switch,
     "modules": _switch,
 }

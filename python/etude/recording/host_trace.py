@@ -23,10 +23,8 @@ _COMPRESSION = 6
 class Finished:
     """What `finish` found. Counts are nodes."""
 
-    nodes: int = 0
-    reattached: int = 0
-    ranges_kept: int = 0
-    ranges_removed: int = 0
+    nodes: int
+    reattached: int
 
 
 def finish(source: str, target: str, parse_schema: Callable[[str], Any]) -> Finished:
@@ -39,11 +37,10 @@ def finish(source: str, target: str, parse_schema: Callable[[str], Any]) -> Fini
     """
     nodes = _read_heads(source)
     parents = _new_parents(nodes)
-    result = Finished(nodes=len(nodes.parent), reattached=len(parents))
     with gzip.open(target, "wb", _COMPRESSION) as out:
-        for line in _rewritten(_lines(source), parents, parse_schema, result):
+        for line in _rewritten(_lines(source), parents, parse_schema):
             out.write(line.encode("utf-8", "replace"))
-    return result
+    return Finished(nodes=len(nodes.parent), reattached=len(parents))
 
 
 def _lines(source: str) -> Iterator[str]:
@@ -113,10 +110,7 @@ def _home(node: int, heads: _Heads, lost: Set[int]) -> int:
 
 
 def _rewritten(
-    lines: Iterator[str],
-    parents: Dict[int, int],
-    parse_schema: Callable[[str], Any],
-    result: Finished,
+    lines: Iterator[str], parents: Dict[int, int], parse_schema: Callable[[str], Any]
 ) -> Iterator[str]:
     inputs = ""
     for line in lines:
@@ -126,7 +120,7 @@ def _rewritten(
         elif _INPUTS.match(line):
             inputs = line
         elif '"tensor_range", "type": "string", "value": "{' in line:
-            line = _checked_ranges(line, inputs, parse_schema, result)
+            line = _checked_ranges(line, inputs, parse_schema)
         yield line
 
 
@@ -142,9 +136,7 @@ def _new_head(line: str, head: "re.Match[str]", parent: Optional[int]) -> str:
     return start + name + between + str(head[3] if parent is None else parent) + line[head.end(3) :]
 
 
-def _checked_ranges(
-    line: str, inputs: str, parse_schema: Callable[[str], Any], result: Finished
-) -> str:
+def _checked_ranges(line: str, inputs: str, parse_schema: Callable[[str], Any]) -> str:
     found = _RANGE.search(line)
     schema = _SCHEMA.search(line)
     if not found:
@@ -155,8 +147,6 @@ def _checked_ranges(
     except (ValueError, KeyError, TypeError, RuntimeError):
         ranges, unreliable = {}, set()
     kept = {place: value for place, value in ranges.items() if int(place) not in unreliable}
-    result.ranges_kept += len(kept)
-    result.ranges_removed += len(ranges) - len(kept)
     text = json.dumps(json.dumps(kept, separators=(",", ":"))) if kept else '""'
     return line[: found.start(2)] + text + line[found.end(2) :]
 

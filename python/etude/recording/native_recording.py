@@ -67,13 +67,8 @@ class NativeRecording:
         check_profiler_free(self._torch)
         if self._devices is not None:
             self._devices.start()
-        try:
-            _check(self._library.etude_recorder_start(
-                os.fsencode(self._path), _header(self._torch), *self._options))
-        except OSError:
-            if self._devices is not None:
-                self._devices.discard()
-            raise
+        _check(self._library.etude_recorder_start(
+            os.fsencode(self._path), _header(self._torch), *self._options))
         self.active = True
         if self._labels is not None:
             self._labels.start(self._outermost)
@@ -86,10 +81,10 @@ class NativeRecording:
     def stop(self) -> None:
         """Ends the recording; its file is complete afterwards."""
         self._mark.end()
-        self.active = False
         self._stop_labels()
         if self._devices is not None:
             self._devices.finish_work()
+        self.active = False
         try:
             _check(self._library.etude_recorder_stop())
         finally:
@@ -98,10 +93,13 @@ class NativeRecording:
 
     def discard(self) -> None:
         """Ends the recording, if it runs, and removes its file."""
-        if self.active:
-            with contextlib.suppress(Exception):
-                self.stop()
+        was_active = self.active
         self.active = False
+        with contextlib.suppress(Exception):
+            self._mark.end()
+        self._stop_labels()
+        if was_active:
+            self._library.etude_recorder_stop()
         with contextlib.suppress(OSError):
             os.remove(self._path)
         if self._devices is not None:

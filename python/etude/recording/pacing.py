@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from . import clock, facts, files, job
 from .clock import Reading
-from .settings import KINDS
+from .settings import KINDS, Settings
 from .signature import Signature, SignatureTable
 from .status import Status
 from .step_recording import uses_cuda
@@ -39,7 +39,7 @@ class Pacer(Watcher):
 
     def __init__(self, torch: Any, environ: Mapping[str, str]) -> None:
         self._directory = environ["ETUDE_RECORD_DIR"]
-        self._warmup = max(1, int(environ.get(_WARMUP, "5")))
+        self._warmup = max(1, int(environ.get(_WARMUP, Settings.warmup)))
         self._ranks = (files.read_json(environ[CAPTURE], files.JOB) or {}).get("ranks", {})
         super().__init__(torch, self._step_kind())
         self._table = SignatureTable()

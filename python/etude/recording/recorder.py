@@ -115,9 +115,7 @@ class Recorder(RecordingWatcher):
 
     def _end_early(self) -> None:
         """Publishes what is recorded already, drops the rest."""
-        if self._recording is not None:
-            self._recording.discard()
-            self._recording = None
+        self._drop_recording()
         if self._phase == "timing-more":
             self._put_entry()
         elif self._phase == "recording" and self._candidate is not None:
@@ -143,8 +141,7 @@ class Recorder(RecordingWatcher):
     def profiler_starts(self) -> None:
         self._clean = False
         if self._recording is not None:
-            self._recording.discard()
-            self._recording = None
+            self._drop_recording()
             self._busy_reason = "the program started a profiler of its own"
 
     def step_ended(self, units: Tuple[str, ...], calls: tuple, reading: Reading) -> None:
@@ -237,14 +234,14 @@ class Recorder(RecordingWatcher):
         for note in made.notes:
             self._note(note)
         self._profiled = self._profiled or made.profiled
-        recording = made.recording
+        self._recording = made.recording
         with self._finder.profilers.own():
             try:
-                recording.start(self._steps_seen)
+                made.recording.start(self._steps_seen)
             except Busy as error:
                 self._busy_reason = str(error)
+                self._drop_recording()
                 return
-        self._recording = recording
         self._recording_first = self._steps_seen
         self._recording_start = clock.begin()
         self._modes = None
@@ -262,15 +259,16 @@ class Recorder(RecordingWatcher):
             return
         if steps > 1:
             passed = clock.end().since(self._recording_start)
-        self._recording = None
         self._finder.modules.on_enter = None
         with self._finder.profilers.own():
             try:
                 recording.stop()
             except RangesFailed:
+                self._drop_recording()
                 self._note("integer inputs could not be read: the step has no ranges")
                 self.settings = dataclasses.replace(self.settings, ranges="off")
                 return
+        self._recording = None
         found = {
             "signature": signature.id,
             "index": self._recording_first,
@@ -296,10 +294,13 @@ class Recorder(RecordingWatcher):
         if best or self._lockstep or self._attempts >= _ATTEMPTS_MAX:
             self._publish()
 
-    def _drop_attempt(self) -> None:
+    def _drop_recording(self) -> None:
         if self._recording is not None:
             self._recording.discard()
             self._recording = None
+
+    def _drop_attempt(self) -> None:
+        self._drop_recording()
         if self._candidate is not None:
             self._candidate.recording.discard()
             self._candidate = None

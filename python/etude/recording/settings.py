@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, field
-from typing import List, Mapping, Optional
+from typing import Callable, Dict, List, Mapping, Optional, Tuple
 
 KINDS = ("auto", "optimizer", "module", "profiler", "explicit")
 RANGES = ("auto", "on", "off")
@@ -55,23 +55,15 @@ class Settings:
 
 def from_environment(environ: Mapping[str, str]) -> Settings:
     """Reads ETUDE_RECORD_*; ValueError names the variable that cannot be read."""
-    return Settings(
-        directory=environ.get("ETUDE_RECORD_DIR", ""),
-        warmup=_count(environ, "ETUDE_RECORD_WARMUP", 5),
-        steps=_count(environ, "ETUDE_RECORD_STEPS", 20),
-        record_steps=_count(environ, "ETUDE_RECORD_RECORD_STEPS", 1),
-        kind=environ.get("ETUDE_RECORD_KIND", "auto"),
-        ranges=environ.get("ETUDE_RECORD_RANGES", "auto"),
-        recorder=environ.get("ETUDE_RECORD_RECORDER", "observers"),
-        library=environ.get("ETUDE_RECORD_LIBRARY"),
-        memory=environ.get("ETUDE_RECORD_MEMORY") == "1",
-        index_values=_count(environ, "ETUDE_RECORD_INDEX_VALUES", 0),
-        modules=environ.get("ETUDE_RECORD_MODULES", "1") == "1",
-        callback_cost=environ.get("ETUDE_RECORD_CALLBACK_COST", "1") == "1",
-        command=_command(environ),
-        job=environ.get("ETUDE_RECORD_JOB"),
-        etude_version=environ.get("ETUDE_RECORD_VERSION"),
-    )
+    values: Dict[str, object] = {"directory": ""}
+    for name, (member, read) in _VARIABLES.items():
+        if name not in environ:
+            continue
+        try:
+            values[member] = read(environ[name])
+        except ValueError as error:
+            raise ValueError(f"{name}: found {environ[name]!r}, expected {error}") from None
+    return Settings(**values)  # type: ignore[arg-type]
 
 
 def job_name() -> Optional[str]:
@@ -82,24 +74,45 @@ def job_name() -> Optional[str]:
     return ":".join(os.environ.get(name, "") for name in names)
 
 
-def _count(environ: Mapping[str, str], name: str, default: int) -> int:
-    text = environ.get(name)
-    if text is None:
-        return default
+def _count(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ValueError(f"{name}: found {text!r}, expected a whole number") from None
+        raise ValueError("a whole number") from None
 
 
-def _command(environ: Mapping[str, str]) -> List[str]:
-    text = environ.get("ETUDE_RECORD_COMMAND")
-    if text is None:
-        return []
-    value = json.loads(text)
+def _switch(text: str) -> bool:
+    return text == "1"
+
+
+def _command(text: str) -> List[str]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
     if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
-        raise ValueError("ETUDE_RECORD_COMMAND: expected a JSON list of texts")
+        raise ValueError("a JSON list of texts")
     return value
+
+
+# What `etude record` sets, the setting that it gives, and what reads its text.
+_VARIABLES: Dict[str, Tuple[str, Callable[[str], object]]] = {
+    "ETUDE_RECORD_DIR": ("directory", str),
+    "ETUDE_RECORD_WARMUP": ("warmup", _count),
+    "ETUDE_RECORD_STEPS": ("steps", _count),
+    "ETUDE_RECORD_RECORD_STEPS": ("record_steps", _count),
+    "ETUDE_RECORD_KIND": ("kind", str),
+    "ETUDE_RECORD_RANGES": ("ranges", str),
+    "ETUDE_RECORD_RECORDER": ("recorder", str),
+    "ETUDE_RECORD_LIBRARY": ("library", str),
+    "ETUDE_RECORD_MEMORY": ("memory", _switch),
+    "ETUDE_RECORD_INDEX_VALUES": ("index_values", _count),
+    "ETUDE_RECORD_MODULES": ("modules", _switch),
+    "ETUDE_RECORD_CALLBACK_COST": ("callback_cost", _switch),
+    "ETUDE_RECORD_COMMAND": ("command", _command),
+    "ETUDE_RECORD_JOB": ("job", str),
+    "ETUDE_RECORD_VERSION": ("etude_version", str),
+}
 
 
 def _check_count(name: str, value: object, least: int) -> None:

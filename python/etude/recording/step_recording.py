@@ -42,8 +42,9 @@ class StepMark:
     def begin(self, index: int) -> None:
         """Ends the range of the step before, if there is one, and begins that of step `index`."""
         self.end()
-        self._range = self._torch.autograd.profiler.record_function(f"ProfilerStep#{index}")
-        self._range.__enter__()
+        begun = self._torch.autograd.profiler.record_function(f"ProfilerStep#{index}")
+        begun.__enter__()
+        self._range = begun
 
     def end(self) -> None:
         if self._range is not None:
@@ -61,11 +62,12 @@ class StepRecording:
     """One recording of consecutive steps into two plain JSON files.
 
     `start` begins it together with the first step, `next_step` marks the boundary to a further
-    one, `stop` ends it and leaves the files complete, `discard` ends it and removes them. Each step
-    is covered by a range `ProfilerStep#<index>`. All calls come from the thread of the program that
-    runs the steps. On CUDA the devices are synchronised before the start and before the end, so
-    that the trace holds the kernels of its steps and no others. `ranges` asks for the minima and
-    maxima of integer inputs, `memory` for events of the allocators.
+    one, `stop` ends it and leaves the files complete, `discard` ends it and removes them: it is to
+    be called also where `start` or `stop` raised. Each step is covered by a range
+    `ProfilerStep#<index>`. All calls come from the thread of the program that runs the steps. On
+    CUDA the devices are synchronised before the start and before the end, so that the trace holds
+    the kernels of its steps and no others. `ranges` asks for the minima and maxima of integer
+    inputs, `memory` for events of the allocators.
     """
 
     def __init__(
@@ -89,14 +91,10 @@ class StepRecording:
         try:
             self._observer = self._start_observer()
             self._profile = self._make_profile(self._observer)
+            self.active = True  # first: a start that fails half-way is to be ended, too
             self._profile.start()
-        except Busy:
-            self.discard()
-            raise
         except RuntimeError as error:
-            self.discard()
             raise Busy(f"the profiler did not start: {error}") from error
-        self.active = True
         self._mark.begin(index)
 
     def next_step(self, index: int) -> None:
@@ -106,27 +104,27 @@ class StepRecording:
     def stop(self) -> None:
         """Ends the recording; both files are complete afterwards.
 
-        Raises RangesFailed, with the files removed, when reading integer inputs broke it.
+        Raises RangesFailed when reading integer inputs broke it.
         """
         self._mark.end()
         synchronize(self._torch)
-        self.active = False
         self._profile.stop()
+        self.active = False
         # Only this ends the observer's JSON.
         self._observer.unregister_callback()
         self._profile.export_chrome_trace(self.device_path)
         self._observer = None
         self._profile = None
         if self.ranges and not _ranges_were_safe(self._torch):
-            self.discard()
             raise RangesFailed("the observer gave up while it read an integer input")
 
     def discard(self) -> None:
         """Ends the recording, if it runs, and removes its files."""
         was_active = self.active
         self.active = False
-        if was_active:
+        with contextlib.suppress(Exception):
             self._mark.end()
+        if was_active:
             with contextlib.suppress(Exception):
                 self._profile.stop()
         if self._observer is not None:
