@@ -27,7 +27,6 @@ enum class PathPart : uint8_t {
   kIdle,      // between nodes of a thread, or of two threads, nothing was recorded
   kOutside,   // before the path begins and after it ends
 };
-inline constexpr size_t kPathPartCount = static_cast<size_t>(PathPart::kOutside) + 1;
 std::string_view Name(PathPart part);  // stable: appears in --json
 // Whether the time of such a part is on the path.
 bool IsOnPath(PathPart part);

@@ -217,13 +217,6 @@ class Judge {
     }
   }
 
-  static bool IsLaunchName(std::string_view name) {
-    return name.find("LaunchKernel") != std::string_view::npos ||
-           name.find("LaunchCooperativeKernel") != std::string_view::npos ||
-           name.find("KernelLaunch") != std::string_view::npos ||  // XPU: urEnqueueKernelLaunch
-           name.find("GraphLaunch") != std::string_view::npos;
-  }
-
   // When launches were captured into a graph, which runs nothing yet: from a call that begins it to
   // the next one of that thread that ends it. Meanwhile other threads may launch into it, as
   // autograd's does.
@@ -238,8 +231,8 @@ class Judge {
       const auto start = trace_.start(node);
       if (!start || trace_.kind(node) != NodeKind::kRuntime) return;
       const std::string_view name = trace_.name(node);
-      const bool is_begin = name.find("StreamBeginCapture") != std::string_view::npos;
-      if (!is_begin && name.find("StreamEndCapture") == std::string_view::npos) return;
+      const bool is_begin = BeginsCapture(name);
+      if (!is_begin && !EndsCapture(name)) return;
       marks.push_back({trace_.lane_id(node), *start, is_begin});
     });
     std::ranges::stable_sort(marks, {},
@@ -317,7 +310,7 @@ class Judge {
       if (IsDeviceWork(node)) {
         ++works;
         if (!has_other_side(node, launched)) unlaunched.push_back(node);
-      } else if (trace_.kind(node) == NodeKind::kRuntime && IsLaunchName(trace_.name(node))) {
+      } else if (trace_.kind(node) == NodeKind::kRuntime && LaunchesWork(trace_.name(node))) {
         ++launches;
         if (!has_other_side(node, ran)) idle.push_back(node);
       }

@@ -12,9 +12,9 @@
 #include "src/analysis/modules.h"
 #include "src/analysis/recorded_step.h"
 #include "src/analysis/tensor_shape.h"
-#include "src/base/quantity.h"
 #include "src/formats/chakra_attr.h"
 #include "src/formats/kineto_categories.h"
+#include "src/trace/stated_number.h"
 
 namespace etude {
 namespace {
@@ -172,14 +172,6 @@ struct AllocatorEvent {
   std::optional<int64_t> reserved;
 };
 
-std::optional<int64_t> Argument(const Trace& trace, NodeId node, std::string_view key) {
-  for (const Extra& extra : trace.extras(node)) {
-    if (trace.text(extra.key) != key) continue;
-    if (const auto number = ParseWhole(trace.text(extra.text))) return number;
-  }
-  return std::nullopt;
-}
-
 constexpr std::string_view kCpu = "cpu";
 
 // c10::DeviceType.
@@ -265,19 +257,19 @@ std::vector<DeviceMemory> AllocatorMemory(const Trace& trace) {
   std::map<std::string, std::vector<AllocatorEvent>> by_device;
   ForEachNode(trace, [&](NodeId node) {
     if (!IsMemoryEvent(trace, node)) return;
-    const auto type = Argument(trace, node, "Device Type");
-    const auto bytes = Argument(trace, node, "Bytes");
-    const auto total = Argument(trace, node, "Total Allocated");
+    const auto type = StatedNumber(trace, node, "Device Type");
+    const auto bytes = StatedNumber(trace, node, "Bytes");
+    const auto total = StatedNumber(trace, node, "Total Allocated");
     if (!trace.start(node) || !type || !bytes || !total || *total < 0) return;
     if (*bytes == INT64_MIN || *bytes > *total) return;  // contradicts itself
-    const int64_t number = Argument(trace, node, "Device Id").value_or(0);
+    const int64_t number = StatedNumber(trace, node, "Device Id").value_or(0);
     by_device[DeviceName(*type, number)].push_back(
         {.time = *trace.start(node),
          .node = node,
-         .address = Argument(trace, node, "Addr").value_or(0),
+         .address = StatedNumber(trace, node, "Addr").value_or(0),
          .bytes = *bytes,
          .total = *total,
-         .reserved = Argument(trace, node, "Total Reserved")});
+         .reserved = StatedNumber(trace, node, "Total Reserved")});
   });
   std::vector<DeviceMemory> devices;
   if (by_device.empty()) return devices;

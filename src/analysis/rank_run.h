@@ -25,7 +25,6 @@ enum class GapKind : uint8_t {
   kTransfer,     // a collective or message took longer than for its quickest rank
   kUnexplained,  // before the first node of the chain, and behind the last one
 };
-inline constexpr size_t kGapKindCount = static_cast<size_t>(GapKind::kUnexplained) + 1;
 std::string_view Name(GapKind kind);  // stable: appears in --json
 
 // A rank's recorded run as a graph: two points for each of its nodes, where it begins and where it

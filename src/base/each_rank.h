@@ -7,6 +7,7 @@
 #include <exception>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -44,7 +45,11 @@ Result<std::vector<T>> ForEachRank(size_t count, int64_t threads, const RunConte
   const size_t cores = std::max(1U, std::thread::hardware_concurrency());
   const size_t wanted = threads > 0 ? static_cast<size_t>(threads) : cores;
   std::vector<std::thread> pool;
-  for (size_t i = 1; i < std::min(wanted, count); ++i) pool.emplace_back(loop);
+  try {
+    for (size_t i = 1; i < std::min(wanted, count); ++i) pool.emplace_back(loop);
+  } catch (const std::system_error&) {
+    // The system gives no more threads: those there are do all.
+  }
   loop();
   for (std::thread& thread : pool) thread.join();
   std::vector<T> done;

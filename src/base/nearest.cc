@@ -4,6 +4,9 @@
 #include <cstddef>
 #include <utility>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "src/base/ascii.h"
 
 namespace etude {
@@ -60,6 +63,16 @@ std::string Nearest(std::string_view word, const std::vector<std::string>& candi
     }
   }
   return best;
+}
+
+std::string DidYouMean(std::string_view word, const std::vector<std::string>& names) {
+  const std::string near = Nearest(word, names);
+  return near.empty() ? "" : "; did you mean '" + near + "'?";
+}
+
+std::string MeantOrAll(std::string_view word, const std::vector<std::string>& names) {
+  const std::string hint = DidYouMean(word, names);
+  return hint.empty() ? fmt::format(", expected one of {}", fmt::join(names, ", ")) : hint;
 }
 
 }  // namespace etude

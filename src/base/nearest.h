@@ -11,4 +11,9 @@ namespace etude {
 // qualified names ("aten::mm") the part before the last "::" is compared only if `word` has one.
 std::string Nearest(std::string_view word, const std::vector<std::string>& candidates);
 
+// "; did you mean 'x'?" of what is nearest to a mistyped `word`; "" if nothing is near.
+std::string DidYouMean(std::string_view word, const std::vector<std::string>& names);
+// The same, or ", expected one of a, b" where none is near.
+std::string MeantOrAll(std::string_view word, const std::vector<std::string>& names);
+
 }  // namespace etude

@@ -31,5 +31,11 @@ TEST(Nearest, ByTheNameProperOfQualifiedOnes) {
   EXPECT_EQ(Nearest("aten::xyz", operators), "");
 }
 
+TEST(DidYouMean, OnlyOffersWhatIsNear) {
+  EXPECT_EQ(DidYouMean("valdate", {"info", "validate", "link"}), "; did you mean 'validate'?");
+  EXPECT_EQ(DidYouMean("frobnicate", {"info", "validate", "link"}), "");
+  EXPECT_EQ(MeantOrAll("frobnicate", {"info", "link"}), ", expected one of info, link");
+}
+
 }  // namespace
 }  // namespace etude

@@ -23,6 +23,18 @@ inline bool WriteAll(int file, std::string_view bytes) {
   return true;
 }
 
+// All that comes from `file`, a pipe perhaps, until its end.
+inline std::string ReadAll(int file) {
+  std::string bytes;
+  char buffer[1 << 14];
+  while (true) {
+    const ssize_t count = ::read(file, buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return bytes;
+    bytes.append(buffer, static_cast<size_t>(count));
+  }
+}
+
 // What opens the same file as long as it is open, in this process and those that inherit it.
 inline std::string PathOfOpen(int file) { return "/proc/self/fd/" + std::to_string(file); }
 

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "src/base/nearest.h"
 #include "src/base/printable.h"
 #include "src/base/version.h"
 #include "src/report/format.h"

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "src/base/nearest.h"
 #include "src/base/quantity.h"
 #include "src/cli/compare_certificates.h"
 #include "src/cli/measure_noise.h"

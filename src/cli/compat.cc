@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/nearest.h"
 #include "src/cli/compat_astra_sim.h"
 #include "src/cli/compat_stage.h"
 #include "src/cli/tool_arguments.h"

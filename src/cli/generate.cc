@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/each_rank.h"
+#include "src/base/nearest.h"
 #include "src/base/quantity.h"
 #include "src/cli/job_classes.h"
 #include "src/cli/model_kind.h"

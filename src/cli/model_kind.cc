@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/base/nearest.h"
 #include "src/base/quantity.h"
 
 namespace etude {

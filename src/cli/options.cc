@@ -21,16 +21,6 @@ struct Options::Impl {
   size_t positionals = 0;
 };
 
-std::string DidYouMean(std::string_view word, const std::vector<std::string>& names) {
-  const std::string near = Nearest(word, names);
-  return near.empty() ? "" : "; did you mean '" + near + "'?";
-}
-
-std::string MeantOrAll(std::string_view word, const std::vector<std::string>& names) {
-  const std::string hint = DidYouMean(word, names);
-  return hint.empty() ? fmt::format(", expected one of {}", fmt::join(names, ", ")) : hint;
-}
-
 Options::Options(std::string_view command, std::string_view summary)
     : impl_(std::make_unique<Impl>()) {
   impl_->app.name("etude " + std::string(command));

@@ -16,11 +16,6 @@ struct Bounds {
   int64_t most = std::numeric_limits<int64_t>::max();
 };
 
-// "; did you mean 'x'?" of what is nearest to a mistyped `word`; "" if nothing is near.
-std::string DidYouMean(std::string_view word, const std::vector<std::string>& names);
-// The same, or ", expected one of a, b" where none is near.
-std::string MeantOrAll(std::string_view word, const std::vector<std::string>& names);
-
 // The command line of one subcommand, declared before it is parsed. Targets must outlive parsing
 // and hold their defaults. A mistyped option is an error that names the nearest right one.
 class Options {

@@ -165,10 +165,5 @@ TEST(Options, OutputsAreNamedAsWhatIsWritten) {
             "folder");
 }
 
-TEST(DidYouMean, OnlyOffersWhatIsNear) {
-  EXPECT_EQ(DidYouMean("valdate", {"info", "validate", "link"}), "; did you mean 'validate'?");
-  EXPECT_EQ(DidYouMean("frobnicate", {"info", "validate", "link"}), "");
-}
-
 }  // namespace
 }  // namespace etude

@@ -13,8 +13,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/bounded_json.h"
+#include "src/base/folder_names.h"
 #include "src/cli/json_fields.h"
 #include "src/cli/output_files.h"
+#include "src/formats/job_json.h"
 
 namespace etude {
 namespace {
@@ -25,7 +28,6 @@ using ParsedJson = nlohmann::json;
 constexpr std::string_view kHookFile = ".etude-hook";
 constexpr std::string_view kStatusPrefix = ".etude-status.";
 constexpr std::string_view kStaging = ".etude-recording";
-constexpr std::string_view kJobFile = "job.json";
 constexpr size_t kSmallFileMax = size_t{1} << 20;
 
 bool IsTemporary(std::string_view name) {
@@ -54,15 +56,6 @@ bool IsOfCapture(std::string_view name) {
   });
 }
 
-std::vector<std::string> NamesIn(const std::string& path, std::error_code& error) {
-  std::vector<std::string> names;
-  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
-    names.push_back(it->path().filename().string());
-  }
-  std::ranges::sort(names);
-  return names;
-}
-
 // A small file whole; "" if it cannot be read.
 std::string ReadSmall(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -76,12 +69,12 @@ bool IsJob(const std::string& path) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return false;
   std::ifstream file(path, std::ios::binary);
-  const ParsedJson json = ParsedJson::parse(file, nullptr, /*allow_exceptions=*/false);
-  return json.is_object() && json.value("format", ParsedJson()) == "etude-job";
+  const ParsedJson json = ParseBounded<ParsedJson>(file);
+  return json.is_object() && json.value("format", ParsedJson()) == kJobFormat;
 }
 
 std::optional<RecordingStatus> ParseStatus(const std::string& text) {
-  const ParsedJson json = ParsedJson::parse(text, nullptr, /*allow_exceptions=*/false);
+  const ParsedJson json = ParseBounded<ParsedJson>(text);
   if (!json.is_object() || TextIn(json, "format") != "etude-record-status") return std::nullopt;
   RecordingStatus status;
   status.steps_seen = CountIn(json, "steps_seen").value_or(0);
@@ -134,8 +127,7 @@ Result<RecordingFolder> RecordingFolder::Open(const std::string& path, bool forc
   }
   const bool is_ours = !fs::exists(kind);
   ETUDE_RETURN_IF_ERROR(MakeFolder(path));
-  const std::vector<std::string> names = NamesIn(path, error);
-  if (error) return MakeError(ErrorCode::kIo, path + ": " + error.message());
+  ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(path));
   const bool is_capture = IsJob(path + "/" + std::string(kJobFile));
   if (!is_capture && !std::ranges::all_of(names, IsTemporary)) {
     return BadInput(path +
@@ -177,21 +169,25 @@ bool RecordingFolder::has_new() const {
 
 Status RecordingFolder::Publish() {
   std::error_code error;
-  const auto failure = [&](const std::string& name) {
+  const auto lost = [&](const std::string& why) {
     keep_staging_ = true;
-    return MakeError(ErrorCode::kIo, fmt::format("{}/{}: {}; what was recorded is in {}", path_,
-                                                 name, error.message(), staging()));
+    return MakeError(ErrorCode::kIo, fmt::format("{}; what was recorded is in {}", why, staging()));
   };
-  std::vector<std::string> names = NamesIn(staging(), error);
-  if (error) return failure(std::string(kStaging));
-  for (const std::string& name : NamesIn(path_, error)) {
+  const auto failure = [&](const std::string& name) {
+    return lost(fmt::format("{}/{}: {}", path_, name, error.message()));
+  };
+  Result<std::vector<std::string>> names = NamesIn(staging());
+  if (!names) return lost(names.error().message);
+  const Result<std::vector<std::string>> earlier = NamesIn(path_);
+  if (!earlier) return lost(earlier.error().message);
+  for (const std::string& name : *earlier) {
     if (!IsOfCapture(name) || name == kStaging) continue;
     fs::remove(path_ + "/" + name, error);
     if (error) return failure(name);
   }
   // The job names the other files: it comes last.
-  std::ranges::stable_partition(names, [](const auto& name) { return name != kJobFile; });
-  for (const std::string& name : names) {
+  std::ranges::stable_partition(*names, [](const auto& name) { return name != kJobFile; });
+  for (const std::string& name : *names) {
     if (IsTemporary(name)) continue;
     fs::rename(staging() + "/" + name, path_ + "/" + name, error);
     if (error) return failure(name);
@@ -200,9 +196,8 @@ Status RecordingFolder::Publish() {
 }
 
 std::vector<RecordingStatus> ReadStatuses(const std::string& path) {
-  std::error_code error;
   std::vector<RecordingStatus> statuses;
-  for (const std::string& name : NamesIn(path, error)) {
+  for (const std::string& name : NamesIn(path).value_or(std::vector<std::string>())) {
     if (!name.starts_with(kStatusPrefix)) continue;
     std::optional<RecordingStatus> status = ParseStatus(ReadSmall(path + "/" + name));
     if (status) statuses.push_back(*std::move(status));

@@ -3,10 +3,10 @@
 #include <filesystem>
 #include <iterator>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "src/base/folder_names.h"
 #include "src/formats/atomic_file.h"
 #include "src/report/json_output.h"
 #include "src/suite/mllog.h"
@@ -59,9 +59,9 @@ class SuiteReportCommand : public Command {
   // kUsage if the page would replace a run of the folder.
   Status CheckPage(const std::string& folder) const {
     if (output_.empty()) return {};
-    std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-      const std::filesystem::path& path = entry.path();
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(folder));
+    for (const std::string& name : names) {
+      const std::filesystem::path path = folder + "/" + name;
       if (path.extension() != ".json" && path.extension() != ".safetensors") continue;
       ETUDE_RETURN_IF_ERROR(CheckOutput(output_, {path.string()}));
     }

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/nearest.h"
 #include "src/cli/measure_noise.h"
 #include "src/cli/output_files.h"
 #include "src/cli/rank_processes.h"

@@ -17,6 +17,8 @@
 
 #include <fmt/format.h>
 
+#include "src/base/folder_names.h"
+#include "src/base/open_file.h"
 #include "src/base/sha256.h"
 #include "src/base/version.h"
 #include "src/cli/exit_code.h"
@@ -41,6 +43,11 @@ namespace fs = std::filesystem;
 constexpr const char* kGeneratedPrefix = "job";
 bool HasClasses(const std::string& what) { return what != "microbench" && what != "text"; }
 
+bool IsThere(const std::string& path) {
+  std::error_code unreadable;
+  return fs::exists(path, unreadable);
+}
+
 Status AddFile(const std::string& name, const std::string& path, const Limits& limits,
                std::string& listing) {
   ETUDE_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path, limits, limits.total_bytes));
@@ -56,18 +63,6 @@ struct Ended {
   int code = 0;
   std::string said;  // its errors
 };
-
-// All that comes through a pipe until nobody can write to it any more.
-std::string ReadAll(int pipe) {
-  std::string text;
-  std::array<char, 4096> buffer;
-  while (true) {
-    const ssize_t count = read(pipe, buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return text;
-    text.append(buffer.data(), static_cast<size_t>(count));
-  }
-}
 
 // Runs `words` without output. The program holds the file `lock` as long as it lives.
 Result<Ended> RunSilently(std::vector<std::string> words, int lock) {
@@ -161,14 +156,9 @@ Result<std::string> SweepJobs::HashFiles(const SweepJobSource& source, int64_t n
   std::string groups = source.groups;
   std::string listing;
   if (IsJobFolder(path)) {
-    std::vector<std::string> names;
-    std::error_code error;
-    for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
-      const std::string name = entry.path().filename().string();
-      if (name.starts_with("class")) names.push_back(name);
-    }
-    std::ranges::sort(names);
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(path));
     for (const std::string& name : names) {
+      if (!name.starts_with("class")) continue;
       ETUDE_RETURN_IF_ERROR(Add(name, path + "/" + name, listing));
     }
   } else if (IsFolder(path)) {
@@ -181,12 +171,12 @@ Result<std::string> SweepJobs::HashFiles(const SweepJobSource& source, int64_t n
       }
     }
     if (groups.empty()) groups = GroupsBeside(traces);
-  } else if (fs::exists(path)) {
+  } else if (IsThere(path)) {
     ETUDE_RETURN_IF_ERROR(Add("trace", path, listing));
   } else {
     // As many as there are, and whether there is one too many.
     int64_t ranks = 0;
-    while (ranks <= npus && fs::exists(RankFileOf(path, ranks))) ++ranks;
+    while (ranks <= npus && IsThere(RankFileOf(path, ranks))) ++ranks;
     const int64_t read = std::clamp<int64_t>(ranks, 1, npus);
     ETUDE_ASSIGN_OR_RETURN(listing, HashOfPrefix(path, read, console_.context().limits));
     for (int64_t rank = 0; rank < read; ++rank) files_.insert(RankFileOf(path, rank));
@@ -236,7 +226,7 @@ Result<std::string> SweepJobs::Generate(const SweepPoint& point, const std::stri
   const std::string folder = FolderOf(hash);
   const bool has_classes = HasClasses(call.words.front());
   const std::string path = has_classes ? folder : fmt::format("{}/{}", folder, kGeneratedPrefix);
-  if (fs::exists(folder)) {
+  if (IsThere(folder)) {
     if (IsWhole(folder, hash)) return path;
     context.Warn(fmt::format("{}: is damaged, the job is generated again", folder));
   }
@@ -265,12 +255,7 @@ Result<std::string> SweepJobs::Generate(const SweepPoint& point, const std::stri
 
 Result<std::string> SweepJobs::CheckOf(const std::string& folder, const std::string& hash) const {
   std::string listing = fmt::format("{} {}\n", kVersion, hash);
-  std::vector<std::string> names;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    names.push_back(entry.path().filename().string());
-  }
-  std::ranges::sort(names);
+  ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(folder));
   for (const std::string& name : names) {
     if (name == kCheckFile) continue;
     const std::string path = fmt::format("{}/{}", folder, name);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "src/base/nearest.h"
 #include "src/report/json_output.h"
 
 namespace etude {

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/base/bounded_json.h"
+
 namespace etude {
 namespace {
 
@@ -108,7 +110,7 @@ void KeepComposition(const Composition& composition, TraceBuilder& builder) {
 std::optional<Composition> CompositionOf(const Trace& trace) {
   for (const Extra& extra : trace.info().extras) {
     if (extra.form != Extra::Form::kJson || trace.text(extra.key) != kCompositionKey) continue;
-    const Json json = Json::parse(trace.text(extra.text), nullptr, /*allow_exceptions=*/false);
+    const Json json = ParseBounded<Json>(trace.text(extra.text));
     if (!json.is_object() || CountOf(json, "version") != kCompositionVersion) return std::nullopt;
     const auto parts = json.find("parts");
     if (parts == json.end() || !parts->is_array()) return std::nullopt;

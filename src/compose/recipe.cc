@@ -132,11 +132,8 @@ class RecipeParser : private TomlReader {
     ETUDE_ASSIGN_OR_RETURN(const std::string name, Text(node, key));
     const auto found = std::ranges::find(recipe_.traces, name, &RecipeTrace::name);
     if (found != recipe_.traces.end()) return static_cast<size_t>(found - recipe_.traces.begin());
-    const std::string near = Nearest(name, TraceNames());
     return Wrong(
-        node, fmt::format("{}: [traces] has no '{}'{}", key, name,
-                          near.empty() ? fmt::format(", expected {}", fmt::join(TraceNames(), ", "))
-                                       : fmt::format("; did you mean '{}'?", near)));
+        node, fmt::format("{}: [traces] has no '{}'{}", key, name, MeantOrAll(name, TraceNames())));
   }
 
   Result<RecipeResize> ReadResize(const toml::node& node, size_t trace) const {

@@ -15,6 +15,7 @@
 #include "src/base/ascii.h"
 #include "src/base/open_file.h"
 #include "src/formats/byte_source.h"
+#include "src/formats/job_json.h"
 
 namespace etude {
 namespace {
@@ -373,7 +374,7 @@ static bool IsKeptBeside(const std::string& trace, const std::string& path) {
   const std::string name = std::filesystem::path(path).filename();
   const bool is_result =
       (name.starts_with("replay.") || name.starts_with("compare.")) && name.ends_with(".json");
-  if (name != "job.json" && !is_result) return false;
+  if (name != kJobFile && !is_result) return false;
   const auto folder_of = [](const std::string& file) {
     std::error_code error;
     const auto whole = std::filesystem::weakly_canonical(file, error);
@@ -382,7 +383,7 @@ static bool IsKeptBeside(const std::string& trace, const std::string& path) {
   const std::filesystem::path folder = folder_of(trace);
   std::error_code error;
   return !folder.empty() && folder == folder_of(path) &&
-         std::filesystem::exists(folder / "job.json", error);
+         std::filesystem::exists(folder / kJobFile, error);
 }
 
 Status CheckOutput(const std::string& output, std::initializer_list<std::string> inputs) {

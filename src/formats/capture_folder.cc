@@ -11,15 +11,16 @@
 #include <fmt/format.h>
 
 #include "src/base/ascii.h"
+#include "src/base/folder_names.h"
 #include "src/base/quantity.h"
 #include "src/formats/byte_source.h"
 #include "src/formats/job_folder.h"
+#include "src/formats/job_json.h"
 #include "src/formats/read_trace.h"
 
 namespace etude {
 namespace {
 
-constexpr std::string_view kJobFile = "job.json";
 constexpr std::string_view kNativeEnding = ".etude";
 
 // The digits of `text` from `begin` on.
@@ -100,23 +101,16 @@ std::string* FileOfKind(CaptureRank& rank, FileKind kind) {
 }
 
 Result<std::vector<Candidate>> FindTraces(const std::string& path, const RunContext& context) {
-  std::error_code error;
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
-    std::error_code ignored;
-    const std::string name = entry.path().filename().string();
-    if (name != kJobFile && LooksLikeTrace(name) && entry.is_regular_file(ignored)) {
-      names.push_back(name);
-    }
-  }
-  if (error) {
-    return MakeError(ErrorCode::kIo, fmt::format("{}: {}", path, error.message()));
-  }
-  std::ranges::sort(names);
+  ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(path));
   std::vector<Candidate> traces;
   std::vector<std::string> damaged;
   for (const std::string& name : names) {
     Candidate trace{.path = path + "/" + name, .name = name};
+    std::error_code ignored;
+    if (name == kJobFile || !LooksLikeTrace(name) ||
+        !std::filesystem::is_regular_file(trace.path, ignored)) {
+      continue;
+    }
     ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(trace.path, context.limits));
     ETUDE_ASSIGN_OR_RETURN(const std::string_view beginning, source.Peek(kDetectBytes));
     trace.kind = DetectFileKind(beginning);
@@ -144,15 +138,10 @@ Result<std::vector<Candidate>> FindTraces(const std::string& path, const RunCont
 
 // The first of the folders in a folder, by name; nullopt without one.
 std::optional<std::string> FirstFolderIn(const std::string& path) {
-  std::optional<std::string> first;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(path, error), end; !error && it != end;
-       it.increment(error)) {
-    std::string name = it->path().filename().string();
-    if (name.starts_with('.') || !IsFolder(it->path().string())) continue;
-    if (!first || name < *first) first = std::move(name);
+  for (std::string& name : NamesIn(path).value_or(std::vector<std::string>())) {
+    if (!name.starts_with('.') && IsFolder(path + "/" + name)) return std::move(name);
   }
-  return first;
+  return std::nullopt;
 }
 
 // One process per folder needs no rank: then there is one trace of a kind at most.

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/bounded_json.h"
 #include "src/formats/capture_allocations.h"
 #include "src/formats/capture_blocks.h"
 #include "src/formats/capture_calls.h"
@@ -173,7 +174,7 @@ Status CaptureReader::TakeBlock(const CaptureBlocks::Block& block) {
 }
 
 Status CaptureReader::ReadHeader(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = ParseBounded<Json>(text, context_.limits.depth);
   if (!json.is_object() || !json.contains("version") || !json["version"].is_number_integer()) {
     return BadInput(name_ + ": found a header that is no JSON object with a version");
   }
@@ -211,13 +212,15 @@ Status CaptureReader::ReadHeader(std::string_view text) {
 
 Status CaptureReader::ReadEnd(std::string_view text) {
   saw_end_ = true;
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = ParseBounded<Json>(text, context_.limits.depth);
   if (!json.is_object()) return Damaged("the end is no JSON object");
   if (const auto nodes = json.find("nodes"); nodes != json.end() && nodes->is_number_unsigned()) {
     said_nodes_ = nodes->get<uint64_t>();
   }
-  if (const uint64_t dropped = json.value("dropped_blocks", uint64_t{0}); dropped != 0) {
-    return Damaged(fmt::format("the recorder dropped {} blocks of events", dropped));
+  if (const auto dropped = json.find("dropped_blocks");
+      dropped != json.end() && dropped->is_number_unsigned() && *dropped != 0) {
+    return Damaged(
+        fmt::format("the recorder dropped {} blocks of events", dropped->get<uint64_t>()));
   }
   if (const auto end = json.find("finish_monotonic_ns");
       end != json.end() && end->is_number_integer()) {
@@ -348,7 +351,7 @@ bool CaptureReader::ReadEnter(RecordView& records, Thread& thread) {
       thread.open.size() > 1 ? thread.open[thread.open.size() - 2].row.source_id : thread.node;
   row.lane = thread.lane;
   row.rf_id = handle;
-  row.seq_id = static_cast<int64_t>(sequence) - 1;
+  row.seq_id = static_cast<int64_t>(sequence - 1);
   row.scope = scope;
   row.tid = thread.tid;
   if (forward_thread != 0) row.fw_tid = forward_thread;

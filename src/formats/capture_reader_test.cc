@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "src/formats/capture_writer.h"
 #include "src/formats/chrome_writer.h"
 #include "src/formats/et_json_reader.h"
@@ -59,14 +61,14 @@ class CaptureReaderTest : public testing::Test {
   }
   // Ends after the number of inputs, which the caller adds.
   void Enter(uint32_t function, int64_t node, int64_t time, uint64_t inputs = 0,
-             uint64_t overhead = 0) {
+             uint64_t overhead = 0, uint64_t sequence = 8) {
     records_.Mark(Event::kEnter);
     Time(time, overhead);
     records_.Signed(node - node_);
     records_.Signed(100 + node - handle_);
     records_.Varint(function);
-    records_.Byte(0);    // scope
-    records_.Varint(8);  // sequence number 7
+    records_.Byte(0);           // scope
+    records_.Varint(sequence);  // one more than its number
     records_.Varint(0);
     records_.Byte(capture::kGradMode);
     records_.Varint(inputs);
@@ -99,9 +101,9 @@ class CaptureReaderTest : public testing::Test {
     records_.Varint(3);
   }
 
-  std::string Finish() {
+  std::string Finish(const std::string& facts = "\"nodes\": 1") {
     std::string error;
-    EXPECT_TRUE(writer_->Finish("\"nodes\": 1", error)) << error;
+    EXPECT_TRUE(writer_->Finish(facts, error)) << error;
     return Bytes();
   }
   std::string Bytes() const { return testing_support::ReadFileBytes(path_); }
@@ -400,6 +402,36 @@ TEST_F(CaptureReaderTest, AnEndBeforeItsBeginning) {
   EXPECT_EQ(trace->duration(trace->Find(3)), Nanos{200});
   EXPECT_EQ(trace->duration(trace->Find(4)), Nanos{600});
   EXPECT_EQ(trace->duration(trace->Find(5)), Nanos{400});
+}
+
+TEST_F(CaptureReaderTest, AnEndThatSaysNothingOfUse) {
+  for (const char* dropped : {"\"x\"", "null", "-1", "0.5", "{}"}) {
+    Create();
+    const auto trace = Read(Finish(fmt::format("\"dropped_blocks\": {}", dropped)));
+    ASSERT_TRUE(trace) << dropped << ": " << trace.error().message;
+  }
+}
+
+TEST_F(CaptureReaderTest, DeepJsonIsNoHeaderAndNoEnd) {
+  const std::string deep = std::string(300'000, '[') + std::string(300'000, ']');
+  Create(fmt::format(R"({{"version": 2, "deep": {}}})", deep));
+  const auto header = Read(Finish());
+  ASSERT_FALSE(header);
+  EXPECT_EQ(header.error().code, ErrorCode::kBadInput);
+  Create();
+  const auto end = Read(Finish("\"deep\": " + deep), 1 << 20, /*strict=*/true);
+  ASSERT_FALSE(end);
+  EXPECT_EQ(end.error().code, ErrorCode::kBadInput);
+}
+
+TEST_F(CaptureReaderTest, ASequenceNumberBeyondAll) {
+  Create();
+  const uint32_t add = writer_->DefineFunction("aten::add", "aten::add.Tensor(…) -> Tensor");
+  Begin(writer_->DefineThread(2, 1, 4242), 2000);
+  Enter(add, 3, 2100, 0, 0, uint64_t{1} << 63);
+  Exit(2600);
+  Flush();
+  EXPECT_TRUE(Read(Finish()));
 }
 
 // What a backend's thread does belongs to the last operator that had its memory when it began. The

@@ -225,9 +225,8 @@ class ClassesParser {
     if (members.json().is_object()) {
       for (const auto& [key, value] : members.json().items()) {
         if (std::ranges::find(known, key) != known.end() || !status_) continue;
-        const std::string nearest = Nearest(key, known);
-        status_ = BadInput(fmt::format("{}: found an unknown key{}", members.Place(key),
-                                       nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+        status_ = BadInput(
+            fmt::format("{}: found an unknown key{}", members.Place(key), DidYouMean(key, known)));
       }
     }
     for (const char* key : needed) {

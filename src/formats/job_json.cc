@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr DocumentKind kJobDocument = {.name = "a job.json", .format = "etude-job"};
+constexpr DocumentKind kJobDocument = {.name = "a job.json", .format = kJobFormat};
 
 std::optional<StepTime> ParseStep(const JsonMembers& step) {
   const auto wall = step.Whole("wall_ns", 0);

@@ -13,6 +13,11 @@
 
 namespace etude {
 
+// The file that says what a capture's folder holds, and its format (python/etude/recording has
+// both, too).
+inline constexpr std::string_view kJobFile = "job.json";
+inline constexpr std::string_view kJobFormat = "etude-job";
+
 // Time of one step: elapsed, and what the process's threads together spent on processors.
 struct StepTime {
   std::string signature;  // id of the step's signature

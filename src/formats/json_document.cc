@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/bounded_json.h"
 #include "src/formats/byte_source.h"
 
 namespace etude {
@@ -62,20 +63,14 @@ class KeyWatch {
 Result<Json> ParseText(const std::string& path, std::string_view text, std::string_view name,
                        bool unique, const RunContext& context) {
   KeyWatch keys;
-  size_t depth = 0;
-  bool too_deep = false;
+  JsonDepth depth(context.limits.depth);
   const auto watch = [&](int, Json::parse_event_t event, const Json& parsed) {
-    if (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start) {
-      too_deep = too_deep || ++depth > context.limits.depth;
-    }
-    if (event == Json::parse_event_t::object_end || event == Json::parse_event_t::array_end) {
-      --depth;
-    }
-    if (!too_deep) keys.See(event, parsed);
-    return !too_deep;
+    if (!depth.See(event)) return false;
+    keys.See(event, parsed);
+    return true;
   };
   Json json = Json::parse(text, watch, /*allow_exceptions=*/false);
-  if (too_deep) return BadInput(path + ": nested too deeply (limit 'depth')");
+  if (depth.too_deep()) return BadInput(path + ": nested too deeply (limit 'depth')");
   if (json.is_discarded()) {
     return BadInput(fmt::format("{}: not valid JSON, expected {}", path, name));
   }

@@ -57,21 +57,15 @@ tl::unexpected<Error> TomlReader::WrongType(const toml::node& node, std::string_
 tl::unexpected<Error> TomlReader::WrongName(const toml::node& node, std::string_view key,
                                             std::string_view name,
                                             const std::vector<std::string>& names) const {
-  const std::string near = Nearest(name, names);
-  return Wrong(node, fmt::format("{}: there is no '{}'{}", key, name,
-                                 near.empty() ? fmt::format(", expected {}", fmt::join(names, ", "))
-                                              : fmt::format("; did you mean '{}'?", near)));
+  return Wrong(node, fmt::format("{}: there is no '{}'{}", key, name, MeantOrAll(name, names)));
 }
 
 Status TomlReader::CheckKeys(const toml::table& table, std::string_view what, Keys known) const {
   for (const auto& [key, value] : table) {
     if (std::ranges::find(known, key.str()) != known.end()) continue;
     const std::vector<std::string> names(known.begin(), known.end());
-    const std::string near = Nearest(key.str(), names);
     return BadInput(fmt::format("{}: unknown key '{}' of {}{}", PlaceOf(key.source()), key.str(),
-                                what,
-                                near.empty() ? fmt::format(", expected {}", fmt::join(names, ", "))
-                                             : fmt::format("; did you mean '{}'?", near)));
+                                what, MeantOrAll(key.str(), names)));
   }
   return {};
 }

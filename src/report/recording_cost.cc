@@ -19,7 +19,7 @@ std::string RecordingCostNote(const Trace& trace, const std::string& path,
   // As many times as long is no noise any more.
   constexpr double kWorthSaying = 1.25;
   constexpr size_t kFewest = 3;
-  const auto file = std::filesystem::path(path).parent_path() / "job.json";
+  const auto file = std::filesystem::path(path).parent_path() / kJobFile;
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) return "";
   // What is wrong with it is said by those who need it.

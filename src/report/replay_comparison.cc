@@ -9,6 +9,8 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/bounded_json.h"
+
 namespace etude {
 namespace {
 
@@ -48,7 +50,7 @@ Result<RankComparison> CompareWithReplay(const CaptureFolder& folder, const Capt
     return BadInput(fmt::format("{}: not found; `etude replay {}{}` writes it", path, folder.path,
                                 folder.ranks.size() > 1 ? " --ranks all" : ""));
   }
-  const Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+  const Json json = ParseBounded<Json>(file);
   if (!json.is_object() || json.value("format", Json()) != kReplayFormat) {
     return BadInput(fmt::format("{}: expected JSON with \"format\": \"{}\"", path, kReplayFormat));
   }

@@ -3,6 +3,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <iterator>
@@ -15,6 +16,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/bounded_json.h"
 #include "src/base/nearest.h"
 #include "src/base/quantity.h"
 #include "src/sim/travel.h"
@@ -140,8 +142,7 @@ constexpr Quantity kPeak{"TFLOPS, or a rate as in 989TFLOPS", [](std::string_vie
                          }};
 
 std::string Hint(std::string_view word, std::span<const std::string_view> known) {
-  const std::string nearest = Nearest(word, {known.begin(), known.end()});
-  return nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
+  return DidYouMean(word, {known.begin(), known.end()});
 }
 
 // "3:7": line and column of the last of the first `count` bytes.
@@ -168,9 +169,10 @@ class JsonConfig {
   static Result<JsonConfig> Parse(const std::string& text, const std::string& path,
                                   std::span<const std::string_view> known) {
     std::vector<std::string> keys;
+    JsonDepth nesting(Limits{}.depth);
     const auto note_key = [&](int depth, Json::parse_event_t event, const Json& value) {
       if (depth == 1 && event == Json::parse_event_t::key) keys.push_back(value.get<std::string>());
-      return true;
+      return nesting.See(event);
     };
     Json json;
     try {
@@ -181,6 +183,7 @@ class JsonConfig {
     } catch (const Json::exception&) {
       return BadInput(fmt::format("{}: found what is no JSON object", path));
     }
+    if (nesting.too_deep()) return BadInput(fmt::format("{}: nested too deeply", path));
     if (!json.is_object()) return BadInput(fmt::format("{}: expected a JSON object", path));
     std::ranges::sort(keys);
     if (const auto twice = std::ranges::adjacent_find(keys); twice != keys.end()) {
@@ -317,6 +320,114 @@ constexpr std::pair<std::string_view, NetworkShape> kShapes[] = {
     {"Switch", NetworkShape::kSwitch},
 };
 
+constexpr int64_t kMostNpus = int64_t{1} << 24;
+
+constexpr std::string_view kNetworkKeys[] = {"topology", "npus_count", "bandwidth", "latency"};
+using NetworkLists = std::array<std::vector<std::string>, std::size(kNetworkKeys)>;
+
+// The lists of a network file, by key; as long as each other, with a value at least.
+Result<NetworkLists> ReadNetworkLists(const std::string& text, const std::string& path) {
+  NetworkLists lists;
+  try {
+    const YAML::Node root = YAML::Load(text);
+    if (!root.IsMap()) return BadInput(fmt::format("{}: expected keys and values", path));
+    std::vector<std::string> keys;
+    for (const auto& entry : root) {
+      const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
+      const YAML::Mark mark = entry.first.Mark();
+      if (std::ranges::find(keys, key) != keys.end()) {
+        return BadInput(fmt::format("{}:{}:{}: found the key '{}' twice", path, mark.line + 1,
+                                    mark.column + 1, key));
+      }
+      keys.push_back(key);
+      if (std::ranges::find(kNetworkKeys, key) != std::end(kNetworkKeys)) continue;
+      return BadInput(fmt::format("{}:{}:{}: unknown key '{}'{}", path, mark.line + 1,
+                                  mark.column + 1, key, Hint(key, kNetworkKeys)));
+    }
+    for (size_t i = 0; i < lists.size(); ++i) {
+      ETUDE_ASSIGN_OR_RETURN(lists[i], ListOf(root, kNetworkKeys[i].data(), path));
+    }
+  } catch (const YAML::Exception& error) {
+    return BadInput(
+        fmt::format("{}:{}:{}: {}", path, error.mark.line + 1, error.mark.column + 1, error.msg));
+  }
+  const size_t dims = lists[0].size();
+  for (size_t i = 0; i < lists.size(); ++i) {
+    if (lists[i].size() == dims && dims > 0) continue;
+    return BadInput(fmt::format("{}: {}: found {} values for {} topologies, expected one for each",
+                                path, kNetworkKeys[i], lists[i].size(), dims));
+  }
+  return lists;
+}
+
+// The dimension `i` of the lists, of which there may be `most` NPUs.
+Result<NetworkDim> NetworkDimOf(const NetworkLists& lists, size_t i, const std::string& path,
+                                int64_t most) {
+  const auto& [topology, npus_count, rate, time] = lists;
+  const auto shape =
+      std::ranges::find(kShapes, topology[i], &std::pair<std::string_view, NetworkShape>::first);
+  if (shape == std::end(kShapes)) {
+    return BadInput(
+        fmt::format("{}: topology: found '{}', expected Ring, FullyConnected or Switch{}", path,
+                    topology[i], TopologyHint(topology[i])));
+  }
+  const auto npus = ParseWhole(npus_count[i]);
+  if (!npus || *npus < 1 || *npus > most) {
+    return BadInput(
+        fmt::format("{}: npus_count: found '{}', expected 1 or more, and up to {} in all", path,
+                    npus_count[i], kMostNpus));
+  }
+  const auto bandwidth = kNetworkRate.of_text(rate[i]);
+  if (!bandwidth || !(*bandwidth > 0) || !std::isfinite(*bandwidth)) {
+    return BadInput(fmt::format("{}: bandwidth: found '{}', expected more than 0 {}", path, rate[i],
+                                kNetworkRate.expected));
+  }
+  const auto latency = kNanos.of_text(time[i]);
+  if (!latency || !(*latency >= 0) || !std::isfinite(*latency)) {
+    return BadInput(
+        fmt::format("{}: latency: found '{}', expected {}", path, time[i], kNanos.expected));
+  }
+  NetworkDim dim;
+  dim.shape = shape->second;
+  dim.npus = *npus;
+  dim.bandwidth = *bandwidth;
+  dim.latency = *latency;
+  return dim;
+}
+
+// The algorithms of each collective, and the programs that take their place.
+Result<AstraCollectives> ReadAlgorithms(const JsonConfig& json, const std::string& path,
+                                        SimMachine& machine) {
+  static constexpr std::pair<std::string_view, CollectiveType> kTypes[] = {
+      {"all-reduce", CollectiveType::kAllReduce},
+      {"all-gather", CollectiveType::kAllGather},
+      {"reduce-scatter", CollectiveType::kReduceScatter},
+      {"all-to-all", CollectiveType::kAllToAll},
+  };
+  AstraCollectives collectives;
+  for (const auto& [name, type] : kTypes) {
+    const std::string key = fmt::format("{}-implementation", name);
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> choices, json.Names(key.c_str()));
+    if (const size_t dims = machine.dims.size(); dims > 0 && choices.size() > dims) {
+      return BadInput(fmt::format("{}: {}: found {} algorithms for {} dimensions", path, key,
+                                  choices.size(), dims));
+    }
+    for (const std::string& choice : choices) {
+      ETUDE_ASSIGN_OR_RETURN(const AlgorithmChoice parsed, ChoiceNamed(choice, key, path));
+      machine.system.algorithms[type].push_back(parsed);
+    }
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> files,
+                           json.Names((key + "-custom").c_str()));
+    if (!files.empty()) collectives[type] = files.front();
+    if (files.size() > 1) {
+      machine.system_remarks.push_back(
+          fmt::format("{}-custom: found {} programs, of which the first one runs in all dimensions",
+                      key, files.size()));
+    }
+  }
+  return collectives;
+}
+
 }  // namespace
 
 std::string TopologyHint(std::string_view word) {
@@ -329,70 +440,11 @@ std::string TopologyHint(std::string_view word) {
 }
 
 Status ParseAstraNetwork(const std::string& text, const std::string& path, SimMachine& machine) {
-  static constexpr std::string_view kKeys[] = {"topology", "npus_count", "bandwidth", "latency"};
-  std::vector<std::string> lists[4];
-  try {
-    const YAML::Node root = YAML::Load(text);
-    if (!root.IsMap()) return BadInput(fmt::format("{}: expected keys and values", path));
-    std::vector<std::string> keys;
-    for (const auto& entry : root) {
-      const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
-      if (std::ranges::find(keys, key) != keys.end()) {
-        return BadInput(fmt::format("{}:{}:{}: found the key '{}' twice", path,
-                                    entry.first.Mark().line + 1, entry.first.Mark().column + 1,
-                                    key));
-      }
-      keys.push_back(key);
-      if (std::ranges::find(kKeys, key) != std::end(kKeys)) continue;
-      return BadInput(fmt::format("{}:{}:{}: unknown key '{}'{}", path, entry.first.Mark().line + 1,
-                                  entry.first.Mark().column + 1, key, Hint(key, kKeys)));
-    }
-    for (size_t i = 0; i < std::size(kKeys); ++i) {
-      ETUDE_ASSIGN_OR_RETURN(lists[i], ListOf(root, kKeys[i].data(), path));
-    }
-  } catch (const YAML::Exception& error) {
-    return BadInput(
-        fmt::format("{}:{}:{}: {}", path, error.mark.line + 1, error.mark.column + 1, error.msg));
-  }
-  const size_t dims = lists[0].size();
-  for (size_t i = 0; i < std::size(kKeys); ++i) {
-    if (lists[i].size() == dims && dims > 0) continue;
-    return BadInput(fmt::format("{}: {}: found {} values for {} topologies, expected one for each",
-                                path, kKeys[i], lists[i].size(), dims));
-  }
+  ETUDE_ASSIGN_OR_RETURN(const NetworkLists lists, ReadNetworkLists(text, path));
   int64_t total = 1;
-  for (size_t i = 0; i < dims; ++i) {
-    NetworkDim dim;
-    const auto shape =
-        std::ranges::find(kShapes, lists[0][i], &std::pair<std::string_view, NetworkShape>::first);
-    if (shape == std::end(kShapes)) {
-      return BadInput(
-          fmt::format("{}: topology: found '{}', expected Ring, FullyConnected or Switch{}", path,
-                      lists[0][i], TopologyHint(lists[0][i])));
-    }
-    dim.shape = shape->second;
-    const auto npus = ParseWhole(lists[1][i]);
-    constexpr int64_t kMostNpus = int64_t{1} << 24;
-    if (!npus || *npus < 1 || *npus > kMostNpus || total * *npus > kMostNpus) {
-      return BadInput(
-          fmt::format("{}: npus_count: found '{}', expected 1 or more, and up to {} in "
-                      "all",
-                      path, lists[1][i], kMostNpus));
-    }
-    dim.npus = *npus;
-    total *= *npus;
-    const auto bandwidth = kNetworkRate.of_text(lists[2][i]);
-    if (!bandwidth || !(*bandwidth > 0) || !std::isfinite(*bandwidth)) {
-      return BadInput(fmt::format("{}: bandwidth: found '{}', expected more than 0 {}", path,
-                                  lists[2][i], kNetworkRate.expected));
-    }
-    dim.bandwidth = *bandwidth;
-    const auto latency = kNanos.of_text(lists[3][i]);
-    if (!latency || !(*latency >= 0) || !std::isfinite(*latency)) {
-      return BadInput(
-          fmt::format("{}: latency: found '{}', expected {}", path, lists[3][i], kNanos.expected));
-    }
-    dim.latency = *latency;
+  for (size_t i = 0; i < lists[0].size(); ++i) {
+    ETUDE_ASSIGN_OR_RETURN(const NetworkDim dim, NetworkDimOf(lists, i, path, kMostNpus / total));
+    total *= dim.npus;
     machine.dims.push_back(dim);
   }
   return {};
@@ -467,34 +519,7 @@ Result<AstraCollectives> ParseAstraSystem(const std::string& text, const std::st
     return BadInput(fmt::format(
         "{}: roofline-enabled: expected local-mem-bw and peak-perf above 0 with it", path));
   }
-  static constexpr std::pair<std::string_view, CollectiveType> kTypes[] = {
-      {"all-reduce", CollectiveType::kAllReduce},
-      {"all-gather", CollectiveType::kAllGather},
-      {"reduce-scatter", CollectiveType::kReduceScatter},
-      {"all-to-all", CollectiveType::kAllToAll},
-  };
-  AstraCollectives collectives;
-  for (const auto& [name, type] : kTypes) {
-    const std::string key = fmt::format("{}-implementation", name);
-    ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> choices, json.Names(key.c_str()));
-    if (const size_t dims = machine.dims.size(); dims > 0 && choices.size() > dims) {
-      return BadInput(fmt::format("{}: {}: found {} algorithms for {} dimensions", path, key,
-                                  choices.size(), dims));
-    }
-    for (const std::string& choice : choices) {
-      ETUDE_ASSIGN_OR_RETURN(const AlgorithmChoice parsed, ChoiceNamed(choice, key, path));
-      system.algorithms[type].push_back(parsed);
-    }
-    ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> files,
-                           json.Names((key + "-custom").c_str()));
-    if (!files.empty()) collectives[type] = files.front();
-    if (files.size() > 1) {
-      machine.system_remarks.push_back(
-          fmt::format("{}-custom: found {} programs, of which the first one runs in all dimensions",
-                      key, files.size()));
-    }
-  }
-  return collectives;
+  return ReadAlgorithms(json, path, machine);
 }
 
 Status ParseAstraMemory(const std::string& text, const std::string& path, SimMachine& machine) {

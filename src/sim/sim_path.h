@@ -38,7 +38,6 @@ enum class SimCause : uint8_t {
   kSlot,        // another node had the place of its kind
   kFreed,       // it waits for a node without work, behind which nodes begin at the next completion
 };
-inline constexpr size_t kSimCauseCount = static_cast<size_t>(SimCause::kFreed) + 1;
 std::string_view Name(SimCause cause);
 
 // What determined when a simulated job was done: from its end backwards through what had to end for

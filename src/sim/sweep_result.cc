@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/base/bounded_json.h"
 #include "src/base/sha256.h"
 #include "src/base/version.h"
 #include "src/sim/pareto.h"
@@ -69,7 +70,7 @@ std::string SweepFileText(const std::string& identity, const SweepOutcome& outco
 }
 
 std::optional<SweepOutcome> ReadSweepFile(std::string_view text, const std::string& identity) {
-  const OutcomeJson json = OutcomeJson::parse(text, nullptr, /*allow_exceptions=*/false);
+  const OutcomeJson json = ParseBounded<OutcomeJson>(text);
   if (!json.is_object() || json.value("format", OutcomeJson()) != "etude-sweep-point" ||
       json.value("version", OutcomeJson()) != 1 || !json.contains("inputs") ||
       json["inputs"] != OutcomeJson::parse(identity, nullptr, false)) {

@@ -100,15 +100,12 @@ class SweepParser : private TomlReader {
       std::string name(key.str());
       std::ranges::replace(name, '-', '_');
       if (std::ranges::find(known, name) != known.end()) continue;
-      const std::string near = Nearest(name, known);
       const bool is_own = std::ranges::find(own, name) != own.end();
-      return BadInput(fmt::format("{}: {} of generate{}", PlaceOf(key.source()),
-                                  is_own ? fmt::format("found '{}'", key.str())
-                                         : fmt::format("unknown key '{}'", key.str()),
-                                  is_own ? ", which is the sweep's own matter"
-                                  : near.empty()
-                                      ? fmt::format(", expected {}", fmt::join(known, ", "))
-                                      : fmt::format("; did you mean '{}'?", near)));
+      return BadInput(
+          fmt::format("{}: {} of generate{}", PlaceOf(key.source()),
+                      is_own ? fmt::format("found '{}'", key.str())
+                             : fmt::format("unknown key '{}'", key.str()),
+                      is_own ? ", which is the sweep's own matter" : MeantOrAll(name, known)));
     }
     return {};
   }

@@ -82,10 +82,11 @@ TEST(SweepSpec, SaysWhatIsWrong) {
             "s.toml:1:1: unknown key 'gird' of a sweep; did you mean 'grid'?");
   EXPECT_EQ(ErrorOf("[grid]\nnetwork.bandwith = [1]"),
             "s.toml:2:9: unknown key 'bandwith' of network; did you mean 'bandwidth'?");
-  EXPECT_EQ(ErrorOf("[base]\nname = 'a'\n"),
-            "s.toml:2:1: unknown key 'name' of [base], expected job, groups, compute, fill_ranks, "
-            "generate, model, network, system, memory, algorithm, congestion, queues, rendezvous, "
-            "injection_scale, straggler, slow_link");
+  EXPECT_EQ(
+      ErrorOf("[base]\nname = 'a'\n"),
+      "s.toml:2:1: unknown key 'name' of [base], expected one of job, groups, compute, fill_ranks, "
+      "generate, model, network, system, memory, algorithm, congestion, queues, rendezvous, "
+      "injection_scale, straggler, slow_link");
   EXPECT_EQ(ErrorOf("[grid]\njob = 'a'"), "s.toml:2:7: job: found text, expected a list of values");
   EXPECT_EQ(ErrorOf("[grid]\njob = ['a', 'a']"), "s.toml:2:13: job: found a twice");
   EXPECT_EQ(ErrorOf("[base]\ncongestion = 'ware'"),
@@ -119,7 +120,7 @@ TEST(SweepSpec, KeysOfGenerate) {
   EXPECT_EQ(error_of("[base]\ngenerate.micro_batchs = 4"),
             "s.toml:2:10: unknown key 'micro_batchs' of generate; did you mean 'micro_batches'?");
   EXPECT_EQ(error_of("[[point]]\ngenerate = { what = 'llm', xyzzy = 1 }"),
-            "s.toml:2:28: unknown key 'xyzzy' of generate, expected what, model, dp, "
+            "s.toml:2:28: unknown key 'xyzzy' of generate, expected one of what, model, dp, "
             "micro_batches");
   EXPECT_EQ(error_of("[grid]\ngenerate.output = ['x']"),
             "s.toml:2:10: found 'output' of generate, which is the sweep's own matter");

@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/bounded_json.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/byte_source.h"
 #include "src/suite/nn/functional.h"
@@ -120,7 +121,7 @@ Result<std::map<std::string, std::string>> ReadCheckpoint(
   }
   const std::string_view text = std::string_view(bytes).substr(sizeof length, length);
   const std::string_view data = std::string_view(bytes).substr(sizeof length + length);
-  const Json header = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json header = ParseBounded<Json>(text, context.limits.depth);
   if (!header.is_object()) return Wrong(path, "a header that is no JSON object");
 
   std::vector<size_t> offsets;

@@ -1,13 +1,11 @@
 #include "src/suite/energy_meter.h"
 
-#include <filesystem>
 #include <fstream>
-#include <system_error>
+
+#include "src/base/folder_names.h"
 
 namespace etude::suite {
 namespace {
-
-namespace fs = std::filesystem;
 
 std::optional<double> NumberIn(const std::string& path) {
   std::ifstream file(path);
@@ -31,13 +29,13 @@ EnergyMeter::EnergyMeter(bool gpus, const std::string& powercap) {
     gpu_first_ = gpus_.count() > 0 ? gpus_.Read().energy_j : std::nullopt;
     if (!gpu_first_) why_none_ = gpus_.count() > 0 ? "the GPU does not tell" : gpus_.why_none();
   } else {
-    std::error_code error;
-    for (const fs::directory_entry& entry : fs::directory_iterator(powercap, error)) {
-      if (!IsPackage(entry.path().filename().string())) continue;
-      const std::string path = entry.path().string() + "/energy_uj";
+    for (const std::string& name : NamesIn(powercap).value_or(std::vector<std::string>())) {
+      if (!IsPackage(name)) continue;
+      const std::string place = powercap + "/" + name;
+      const std::string path = place + "/energy_uj";
       const std::optional<double> now = NumberIn(path);
       if (!now) continue;
-      const double range = NumberIn(entry.path().string() + "/max_energy_range_uj").value_or(0);
+      const double range = NumberIn(place + "/max_energy_range_uj").value_or(0);
       counters_.push_back({path, range, *now});
     }
     if (counters_.empty()) why_none_ = "no processor tells in " + powercap;

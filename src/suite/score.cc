@@ -4,12 +4,12 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <system_error>
 #include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "src/base/folder_names.h"
 #include "src/report/json_output.h"
 #include "src/suite/olympic_mean.h"
 
@@ -82,20 +82,15 @@ nlohmann::ordered_json ToJson(const std::vector<Score>& scores) {
 }
 
 Result<std::vector<Score>> ReadScores(const std::string& folder, const RunContext& context) {
-  std::vector<std::string> paths;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (entry.path().extension() == ".json") paths.push_back(entry.path().string());
-  }
-  if (error) return MakeError(ErrorCode::kIo, fmt::format("{}: {}", folder, error.message()));
-  std::ranges::sort(paths);
+  ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(folder));
   // By what must be equal for runs to be of one kind.
   std::map<std::tuple<std::string, std::string, std::string, std::string, std::string, int64_t,
                       int64_t, std::string, std::string, NamedTexts>,
            std::vector<RunRecord>>
       groups;
-  for (const std::string& path : paths) {
-    ETUDE_ASSIGN_OR_RETURN(RunRecord run, ReadRunRecord(path, context));
+  for (const std::string& name : names) {
+    if (std::filesystem::path(name).extension() != ".json") continue;
+    ETUDE_ASSIGN_OR_RETURN(RunRecord run, ReadRunRecord(folder + "/" + name, context));
     if (!run.complete) continue;
     groups[{run.task, run.scale, run.mode, run.device, run.precision, run.ranks, run.batch,
             run.optimizer, run.data_set, run.settings.value_or(NamedTexts())}]

@@ -11,6 +11,7 @@
 
 #include "src/base/version.h"
 #include "src/formats/atomic_file.h"
+#include "src/formats/job_json.h"
 #include "src/report/json_output.h"
 #include "src/torch/replay_device.h"
 #include "src/torch/replay_recording.h"
@@ -115,7 +116,7 @@ Status TaskRecording::WriteJob(const RunRecord& run,
   for (size_t rank = 0; rank < entries.size(); ++rank) {
     ranks[std::to_string(rank)] = Json::parse(entries[rank], nullptr, /*allow_exceptions=*/false);
   }
-  const Json job{{"format", "etude-job"},
+  const Json job{{"format", kJobFormat},
                  {"version", 1},
                  {"job", fmt::format("suite-{}-{:x}-{}", run.task, MonotonicNs(), getpid())},
                  {"command",

@@ -217,10 +217,8 @@ class NetworkParser : private TomlReader {
       if (found == index_.end()) {
         std::vector<std::string> names;
         for (const NetworkLayer& earlier : model_.layers) names.push_back(earlier.name);
-        const std::string near = Nearest(name, names);
-        return Wrong(element,
-                     fmt::format("inputs: there is no '{}' above{}", name,
-                                 near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+        return Wrong(element, fmt::format("inputs: there is no '{}' above{}", name,
+                                          DidYouMean(name, names)));
       }
       layer.inputs.push_back(found->second);
     }

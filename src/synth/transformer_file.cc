@@ -258,10 +258,8 @@ class TransformerParser : private TomlReader {
       }
       names.emplace_back(name);
     }
-    const std::string near = Nearest(text, names);
-    return Wrong(*node,
-                 fmt::format("{}: found '{}', expected {}{}", key, text, fmt::join(names, ", "),
-                             near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+    return Wrong(*node, fmt::format("{}: found '{}', expected {}{}", key, text,
+                                    fmt::join(names, ", "), DidYouMean(text, names)));
   }
 
   Status ReadFlag(const toml::table& table, std::string_view key, bool& flag) const {

@@ -6,6 +6,7 @@
 #include "src/base/result.h"
 #include "src/base/units.h"
 #include "src/replay/calibration.h"
+#include "src/replay/trial_child.h"
 #include "src/torch/replayed_step.h"
 
 namespace etude {

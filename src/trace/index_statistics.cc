@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/bounded_json.h"
 #include "src/base/quantity.h"
 
 namespace etude {
@@ -69,7 +70,7 @@ std::string ToText(const std::vector<IndexStatistics>& statistics) {
 }
 
 std::optional<std::vector<IndexStatistics>> ParseIndexStatistics(std::string_view text) {
-  const auto json = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto json = ParseBounded<nlohmann::ordered_json>(text);
   if (!json.is_object()) return std::nullopt;
   std::vector<IndexStatistics> all;
   for (const auto& [key, value] : json.items()) {
@@ -99,7 +100,7 @@ std::optional<std::vector<IndexStatistics>> ParseIndexStatistics(std::string_vie
 }
 
 std::optional<std::vector<IndexValues>> ParseIndexValues(std::string_view text) {
-  const auto json = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto json = ParseBounded<nlohmann::ordered_json>(text);
   if (!json.is_object()) return std::nullopt;
   std::vector<IndexValues> all;
   for (const auto& [key, list] : json.items()) {

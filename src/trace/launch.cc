@@ -1,9 +1,26 @@
 #include "src/trace/launch.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <unordered_map>
 
 namespace etude {
+
+bool LaunchesWork(std::string_view call) {
+  // XPU: urEnqueueKernelLaunch.
+  constexpr std::string_view kParts[] = {"LaunchKernel", "LaunchCooperativeKernel", "KernelLaunch",
+                                         "GraphLaunch"};
+  return std::ranges::any_of(
+      kParts, [&](std::string_view part) { return call.find(part) != std::string_view::npos; });
+}
+
+bool BeginsCapture(std::string_view call) {
+  return call.find("StreamBeginCapture") != std::string_view::npos;
+}
+
+bool EndsCapture(std::string_view call) {
+  return call.find("StreamEndCapture") != std::string_view::npos;
+}
 
 bool MayLaunchEarly(std::string_view call) {
   return call.find("LaunchKernelEx") != std::string_view::npos;

@@ -12,6 +12,12 @@ namespace etude {
 // O(nodes).
 std::vector<NodeId> FindLaunchers(const Trace& trace);
 
+// What calls of the runtime do, by their names, of whatever runtime: launch a kernel or a graph;
+// begin and end what is captured into a graph.
+bool LaunchesWork(std::string_view call);
+bool BeginsCapture(std::string_view call);
+bool EndsCapture(std::string_view call);
+
 // Whether a call of this name may ask for a kernel to begin before the one before it on its stream
 // has ended (programmatic dependent launch): cudaLaunchKernelExC, cuLaunchKernelEx.
 bool MayLaunchEarly(std::string_view call);

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/bounded_json.h"
+
 namespace etude {
 namespace {
 
@@ -72,7 +74,7 @@ Result<std::vector<ProgramSpan>> StatedParts(const Trace& trace) {
                       "id, last id], ascending and apart",
                       kProgramPartsKey, found, number));
     };
-    const auto json = PartsJson::parse(trace.text(extra.text), nullptr, /*allow_exceptions=*/false);
+    const auto json = ParseBounded<PartsJson>(trace.text(extra.text));
     if (!json.is_array()) {
       return BadInput(fmt::format("{}: found no list, expected one of parts", kProgramPartsKey));
     }

@@ -60,9 +60,9 @@ tl::unexpected<Error> Unknown(const std::string& filter, std::string_view what,
   const std::vector<std::string> all(names.begin(), names.end());
   std::string message = fmt::format("{}: the trace has no {}", filter, what);
   // No number is meant for another one.
-  const std::string near = ParseWhole(word) ? "" : Nearest(word, all);
-  if (!near.empty()) {
-    message += fmt::format("; did you mean '{}'?", near);
+  const std::string hint = ParseWhole(word) ? "" : DidYouMean(word, all);
+  if (!hint.empty()) {
+    message += hint;
   } else if (!all.empty()) {
     const size_t shown = std::min(all.size(), kShown);
     message += fmt::format(
@@ -524,10 +524,8 @@ class Selector {
       if (found == std::end(kAllPhases)) {
         std::vector<std::string> names;
         for (const Phase phase : kAllPhases) names.emplace_back(Name(phase));
-        const std::string near = Nearest(word, names);
         return Usage(fmt::format("{}: expected {}{}", FilterName("phase", word),
-                                 fmt::join(names, ", "),
-                                 near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+                                 fmt::join(names, ", "), DidYouMean(word, names)));
       }
       wanted.push_back(*found);
     }

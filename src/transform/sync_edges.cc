@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "src/base/quantity.h"
+#include "src/trace/stated_number.h"
 #include "src/transform/program_order.h"
 
 namespace etude {
@@ -113,14 +113,6 @@ class SyncFinder {
   }
 
  private:
-  std::optional<int64_t> Argument(NodeId event, std::string_view key) const {
-    for (const Extra& extra : device_.extras(event)) {
-      if (device_.text(extra.key) != key) continue;
-      if (const auto number = ParseWhole(device_.text(extra.text))) return number;
-    }
-    return std::nullopt;
-  }
-
   Nanos End(NodeId event) const {
     return *device_.start(event) + device_.duration(event).value_or(Nanos{});
   }
@@ -270,8 +262,8 @@ class SyncFinder {
   // What an event stands for; nullopt if the trace does not say, kNone if there is none.
   std::optional<NodeId> WorkOfEvent(NodeId record) const {
     if (!record) return std::nullopt;
-    const auto correlation = Argument(record, "wait_on_cuda_event_record_corr_id");
-    const auto stream = Argument(record, "wait_on_stream");
+    const auto correlation = StatedNumber(device_, record, "wait_on_cuda_event_record_corr_id");
+    const auto stream = StatedNumber(device_, record, "wait_on_stream");
     if (!correlation || !stream || *stream < 0 || *stream > INT32_MAX) return std::nullopt;
     const auto recorded = calls_.find(*correlation);
     if (recorded == calls_.end() || !device_.start(recorded->second)) return std::nullopt;

@@ -48,11 +48,10 @@ Result<TimeScale> TimeScale::Parse(std::string_view text) {
     std::vector<std::string> classes(kOperatorClasses.begin(), kOperatorClasses.end());
     classes.emplace_back(kHost);
     if (what.find("::") == std::string::npos && !std::ranges::count(classes, what)) {
-      const std::string near = Nearest(what, classes);
       return MakeError(ErrorCode::kUsage,
                        fmt::format("found '{}', expected comm, compute, matrix, host, or an "
                                    "operator as aten::mm{}",
-                                   what, near.empty() ? "" : "; did you mean " + near + "?"));
+                                   what, DidYouMean(what, classes)));
     }
     scale.rules_.emplace_back(what, *factor);
   }

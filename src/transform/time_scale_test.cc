@@ -62,7 +62,7 @@ TEST(TimeScale, SaysWhatNothingIsMeantBy) {
 TEST(TimeScale, WrongTextsSayWhatWasExpected) {
   EXPECT_EQ(ScaleError("comput=2"),
             "found 'comput', expected comm, compute, matrix, host, or an operator as "
-            "aten::mm; did you mean compute?");
+            "aten::mm; did you mean 'compute'?");
   EXPECT_EQ(ScaleError("comm=0.5,compute=fast"),
             "found 'compute=fast', expected CLASS=FACTOR as compute=2, with a factor from "
             "0.01 to 100");

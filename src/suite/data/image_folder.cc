@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "src/base/ascii.h"
+#include "src/base/folder_names.h"
 #include "src/suite/data/jpeg.h"
 #include "src/suite/nn/functional.h"
 
@@ -35,19 +36,18 @@ Result<ImageFolder> ImageFolder::Open(const std::string& folder) {
   ImageFolder pictures;
   std::error_code error;
   if (!fs::exists(folder, error)) return Unavailable(folder + ": not there");
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    if (entry.is_directory(error)) pictures.classes_.push_back(entry.path().filename().string());
+  ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(folder));
+  for (const std::string& name : names) {
+    if (fs::is_directory(folder + "/" + name, error)) pictures.classes_.push_back(name);
   }
-  if (error) return MakeError(ErrorCode::kIo, fmt::format("{}: {}", folder, error.message()));
-  std::ranges::sort(pictures.classes_);
   for (size_t label = 0; label < pictures.classes_.size(); ++label) {
     const std::string place = folder + "/" + pictures.classes_[label];
-    for (const fs::directory_entry& entry : fs::directory_iterator(place, error)) {
-      if (IsPicture(entry.path())) {
-        pictures.files_.push_back({entry.path().string(), static_cast<int64_t>(label)});
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> files, NamesIn(place));
+    for (const std::string& name : files) {
+      if (IsPicture(name)) {
+        pictures.files_.push_back({place + "/" + name, static_cast<int64_t>(label)});
       }
     }
-    if (error) return MakeError(ErrorCode::kIo, fmt::format("{}: {}", place, error.message()));
   }
   std::ranges::sort(pictures.files_, {}, &File::path);
   if (pictures.files_.empty()) {

@@ -78,8 +78,9 @@ Status AddPart(const std::string& folder, const RunContext& context,
                std::vector<SpokenText>& utterances) {
   std::vector<std::string> chapters;
   std::error_code error;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, error)) {
-    if (entry.path().string().ends_with(kTranscriptEnd)) chapters.push_back(entry.path().string());
+  for (std::filesystem::recursive_directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    if (it->path().string().ends_with(kTranscriptEnd)) chapters.push_back(it->path().string());
   }
   if (error) return MakeError(ErrorCode::kIo, fmt::format("{}: {}", folder, error.message()));
   std::ranges::sort(chapters);

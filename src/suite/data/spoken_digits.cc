@@ -7,11 +7,11 @@
 #include <map>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "src/base/folder_names.h"
 #include "src/base/hash.h"
 #include "src/base/random_stream.h"
 #include "src/suite/data/audio.h"
@@ -110,13 +110,11 @@ class DigitStrings : public Speech {
 
 // The folder's recordings, by name.
 Result<std::vector<std::string>> ListRecordings(const std::string& folder) {
+  ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(folder));
   std::vector<std::string> paths;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (entry.path().extension() == ".wav") paths.push_back(entry.path().string());
+  for (const std::string& name : names) {
+    if (std::filesystem::path(name).extension() == ".wav") paths.push_back(folder + "/" + name);
   }
-  if (error) return MakeError(ErrorCode::kIo, fmt::format("{}: {}", folder, error.message()));
-  std::ranges::sort(paths);
   return paths;
 }
 
