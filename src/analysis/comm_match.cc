@@ -12,23 +12,6 @@
 namespace etude {
 namespace {
 
-bool EndsTogether(CollectiveType type) {
-  switch (type) {
-    case CollectiveType::kAllReduce:
-    case CollectiveType::kAllGather:
-    case CollectiveType::kReduceScatter:
-    case CollectiveType::kReduceScatterBlock:
-    case CollectiveType::kAllToAll:
-    case CollectiveType::kBarrier: return true;
-    case CollectiveType::kUnknown:
-    case CollectiveType::kReduce:
-    case CollectiveType::kGather:
-    case CollectiveType::kScatter:
-    case CollectiveType::kBroadcast: return false;
-  }
-  return false;
-}
-
 // Whether all members put in equal amounts.
 bool HasOneSize(CollectiveType type) {
   return EndsTogether(type) && type != CollectiveType::kAllToAll;
@@ -39,13 +22,6 @@ bool Agree(const CommCall& a, const CommCall& b) {
   if (a.type == CollectiveType::kUnknown && a.name != b.name) return false;
   const bool sizes_count = HasOneSize(a.type) && !a.uneven && !b.uneven && a.bytes && b.bytes;
   return !sizes_count || a.bytes == b.bytes;
-}
-
-// One of the differences that were seen: half-way between two of them, as Quantile has it, no call
-// need have been.
-Nanos SeenQuantile(const std::vector<Nanos>& sorted, double share) {
-  const auto last = static_cast<double>(sorted.size() - 1);
-  return sorted[static_cast<size_t>(share * last + 0.5)];
 }
 
 class Matcher {
@@ -65,7 +41,8 @@ class Matcher {
       match_.unmatched += static_cast<uint64_t>(std::ranges::count(done, false));
     }
     if (match_.unmatched != 0) Explain();
-    CompareClocks();
+    match_.one_clock = !logs_.empty() && std::ranges::all_of(logs_, &CommLog::job_clock);
+    match_.clocks = CompareClocks(logs_, match_.meetings);
     return std::move(match_);
   }
 
@@ -308,59 +285,6 @@ class Matcher {
       here = next;
     }
     match_.first_mismatch = std::move(text);
-  }
-
-  // A rank that met none that is compared already is left for a later round.
-  void CompareClocks() {
-    constexpr uint64_t kEnough = 3;
-    constexpr Nanos kMostSpread{1'000'000};
-    match_.clocks.resize(logs_.size());
-    for (size_t i = 0; i < logs_.size(); ++i) match_.clocks[i].rank = logs_[i].rank;
-    if (logs_.empty()) return;
-    match_.one_clock = std::ranges::all_of(logs_, &CommLog::job_clock);
-    if (match_.one_clock) {
-      for (ClockOffset& clock : match_.clocks) clock.offset = Nanos{};
-      return;
-    }
-    match_.clocks[0].offset = Nanos{};
-    bool changed = true;
-    while (changed) {
-      changed = false;
-      std::map<size_t, std::vector<Nanos>> differences;
-      for (const auto& meeting : match_.meetings) {
-        if (!EndsTogether(CallAt(meeting.front()).type)) continue;
-        const auto known = std::ranges::find_if(meeting, [&](const CallPlace& place) {
-          return match_.clocks[place.log].offset && CallAt(place).end;
-        });
-        if (known == meeting.end()) continue;
-        const Nanos end = *CallAt(*known).end - *match_.clocks[known->log].offset;
-        for (const CallPlace& place : meeting) {
-          if (match_.clocks[place.log].offset || !CallAt(place).end) continue;
-          differences[place.log].push_back(*CallAt(place).end - end);
-        }
-      }
-      for (auto& [log, values] : differences) {
-        ClockOffset& clock = match_.clocks[log];
-        clock.meetings = values.size();
-        if (values.size() < kEnough) continue;
-        std::ranges::sort(values);
-        clock.spread = Nanos{(SeenQuantile(values, 0.75) - SeenQuantile(values, 0.25)).count / 2};
-        if (clock.spread > kMostSpread) continue;
-        clock.offset = SeenQuantile(values, 0.5);
-        changed = true;
-      }
-    }
-    for (ClockOffset& clock : match_.clocks) {
-      if (clock.offset) continue;
-      const bool one = clock.meetings == 1;
-      clock.reason =
-          clock.meetings < kEnough
-              ? fmt::format("{} {} for all together {} found, {} are needed", clock.meetings,
-                            one ? "collective that ends" : "collectives that end",
-                            one ? "was" : "were", kEnough)
-              : fmt::format("its {} collectives differ by ± {:.1f} ms, ± {:.1f} ms is the most",
-                            clock.meetings, clock.spread.ms(), kMostSpread.ms());
-    }
   }
 
   static constexpr int64_t kMostRanks = 1 << 20;  // of a world size that may be wrong

@@ -9,26 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "src/analysis/clock_offsets.h"
 #include "src/analysis/comm_log.h"
-#include "src/base/units.h"
 
 namespace etude {
-
-// How the clock of a rank differs from that of the first rank.
-struct ClockOffset {
-  int64_t rank = 0;
-  // To be subtracted from its times; nullopt if it cannot be told, for the reason given.
-  std::optional<Nanos> offset;
-  Nanos spread;           // half of the middle half of what single collectives say
-  uint64_t meetings = 0;  // collectives that say something
-  std::string reason;     // why there is no offset
-};
-
-// A call of one rank: indices of its log and of the call in it.
-struct CallPlace {
-  size_t log = 0;
-  size_t call = 0;
-};
 
 // How the communications of the ranks of a job fit together.
 struct CommMatch {

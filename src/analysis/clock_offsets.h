@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/analysis/comm_log.h"
+#include "src/base/units.h"
+
+namespace etude {
+
+// A call of one rank: indices of its log and of the call in it.
+struct CallPlace {
+  size_t log = 0;
+  size_t call = 0;
+};
+
+// How the clock of a rank differs from that of the first rank.
+struct ClockOffset {
+  int64_t rank = 0;
+  // To be subtracted from its times; nullopt if it cannot be told, for the reason given.
+  std::optional<Nanos> offset;
+  Nanos spread;           // half of the middle half of what single collectives say
+  uint64_t meetings = 0;  // collectives that say something
+  std::string reason;     // why there is no offset
+};
+
+// Whether a collective ends for all members at once: an all-reduce does, a broadcast need not.
+bool EndsTogether(CollectiveType type);
+
+// By log, of which the first one's is 0: the clocks compared by the ends of those `meetings`
+// (collectives in which several took part) that end for all members together: the median of the
+// differences. A rank that met none that is compared already is compared with those that come to
+// be.
+std::vector<ClockOffset> CompareClocks(std::span<const CommLog> logs,
+                                       std::span<const std::vector<CallPlace>> meetings);
+
+}  // namespace etude
