@@ -38,7 +38,7 @@ constexpr double kFew = 0.001;
 constexpr double kMany = 0.01;
 constexpr double kTooMany = 0.1;
 constexpr double kLost = 0.25;
-constexpr double kMost = 0.5;
+constexpr double kMostOfIt = 0.5;
 
 double Share(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -320,7 +320,7 @@ class Judge {
     const uint64_t without_launch = unlaunched.size() - launched_before;
     const uint64_t without_work = idle.size() - CountCaptured(idle);
     if (launched_before != 0) {
-      Say(Above(Share(launched_before, works), kMost), "launched_before",
+      Say(Above(Share(launched_before, works), kMostOfIt), "launched_before",
           fmt::format("{} of {} pieces of device work were launched before the recording began",
                       launched_before, works));
     }
