@@ -131,6 +131,10 @@ class GenerateCommand : public Command {
             "ranks that do the same",
             FormatCount(static_cast<uint64_t>(bench_.ranks)), FormatCount(kMostRankFiles)));
       }
+    } else if (bench_.ranks > kMostRankFiles) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("--ranks: found {}, expected up to {}, a file for each",
+                                   bench_.ranks, kMostRankFiles));
     } else if (what_ == "text") {
       ETUDE_ASSIGN_OR_RETURN(workload, ReadWorkload(console));
     } else {

@@ -39,7 +39,8 @@ Result<SimMachine> ReadMachine(const MachineFiles& files, const Console& console
   if (IsNetworkOfDims(files.network)) {
     const Result<std::string> network = NetworkOfDims(files.network);
     if (!network) return MakeError(ErrorCode::kUsage, "--network: " + network.error().message);
-    ETUDE_RETURN_IF_ERROR(ParseAstraNetwork(*network, "--network", machine));
+    const Status taken = ParseAstraNetwork(*network, "--network", machine);
+    if (!taken) return MakeError(ErrorCode::kUsage, taken.error().message);
   } else {
     ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(files.network, context.limits));
     ETUDE_RETURN_IF_ERROR(ParseAstraNetwork(text, files.network, machine));

@@ -107,7 +107,7 @@ class SliceCommand : public Command {
                            what_.FindInputs({input_}, console.context()));
     std::vector<SliceJob> jobs;
     const bool is_folder = input_ != "-" && IsFolder(input_);
-    if (is_folder) ETUDE_RETURN_IF_ERROR(MakeOutputFolder());
+    if (is_folder) ETUDE_RETURN_IF_ERROR(CheckOutputFolder());
     for (RankInput& input : inputs) {
       SliceJob job{.input = std::move(input), .rank = 0, .output = output_};
       job.rank = job.input.rank.value_or(0);
@@ -121,7 +121,7 @@ class SliceCommand : public Command {
     return jobs;
   }
 
-  Status MakeOutputFolder() const {
+  Status CheckOutputFolder() const {
     const auto wrong = [&](std::string_view message) {
       return MakeError(ErrorCode::kUsage, fmt::format("slice: -o {}: {}", output_, message));
     };
@@ -133,7 +133,6 @@ class SliceCommand : public Command {
     if (std::filesystem::equivalent(input_, output_, error)) {
       return wrong("is the input, expected another folder");
     }
-    ETUDE_RETURN_IF_ERROR(MakeFolder(output_));
     return {};
   }
 
@@ -148,6 +147,7 @@ class SliceCommand : public Command {
                        .text = message + "\n  nothing written\n",
                        .empty = Error{ErrorCode::kUsage, message}};
     }
+    if (job.output != output_) ETUDE_RETURN_IF_ERROR(MakeFolder(output_));
     const Result<WrittenTrace> written =
         WriteTrace(slice->trace, job.output, FormatOf(to_, job.output),
                    {.break_cycles = !strict, .limits = context.limits});

@@ -132,6 +132,31 @@ Result<bool> TomlReader::Flag(const toml::node& node, std::string_view key) cons
   return flag->get();
 }
 
+Status CheckTomlKeys(std::string_view text, const std::string& path) {
+  const size_t most = Limits{}.depth;
+  size_t dots = 0;  // in what may be a key, since it began
+  size_t line = 1;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\n') ++line;
+    if (c == '"' || c == '\'') {
+      // To its end; of texts of several lines each line is one.
+      while (++i < text.size() && text[i] != c && text[i] != '\n') {
+        if (text[i] == '\\' && c == '"') ++i;
+      }
+      if (i < text.size() && text[i] == '\n') --i;
+    } else if (c == '#') {
+      i = std::min(text.find('\n', i), text.size()) - 1;
+    } else if (c == '.') {
+      if (++dots < most) continue;
+      return BadInput(fmt::format("{}:{}: nested too deeply", path, line));
+    } else if (c == '=' || c == ',' || c == '{' || c == '[' || c == '\n') {
+      dots = 0;
+    }
+  }
+  return {};
+}
+
 size_t MalformedTomlLine(std::string_view text) {
   size_t line = 0;
   for (size_t end = 0; end != std::string_view::npos && end < text.size(); ++line) {

@@ -37,6 +37,7 @@
 #include <toml++/toml.h>
 #pragma pop_macro("NDEBUG")
 
+#include "src/base/limits.h"
 #include "src/base/result.h"
 
 namespace etude {
@@ -101,9 +102,14 @@ class TomlReader {
 // The line up to which a text can be read before an assertion of toml++ fails, from 1.
 size_t MalformedTomlLine(std::string_view text);
 
+// Refuses keys of very many parts ("a.b.c"): each makes a table, and tables so deep end the
+// program.
+Status CheckTomlKeys(std::string_view text, const std::string& path);
+
 // What `read` makes of the document: a Result<T> of its table.
 template <typename T, typename Read>
 Result<T> ParseToml(std::string_view text, const std::string& path, Read read) {
+  ETUDE_RETURN_IF_ERROR(CheckTomlKeys(text, path));
   try {
     const toml::table table = toml::parse(text, path);
     return read(table);

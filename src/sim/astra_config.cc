@@ -1,5 +1,6 @@
 #include "src/sim/astra_config.h"
 
+#include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -347,6 +348,9 @@ Result<NetworkLists> ReadNetworkLists(const std::string& text, const std::string
     for (size_t i = 0; i < lists.size(); ++i) {
       ETUDE_ASSIGN_OR_RETURN(lists[i], ListOf(root, kNetworkKeys[i].data(), path));
     }
+  } catch (const YAML::DeepRecursion& error) {
+    return BadInput(fmt::format("{}:{}:{}: nested too deeply", path, error.mark.line + 1,
+                                error.mark.column + 1));
   } catch (const YAML::Exception& error) {
     return BadInput(
         fmt::format("{}:{}:{}: {}", path, error.mark.line + 1, error.mark.column + 1, error.msg));

@@ -96,6 +96,10 @@ TEST(SweepSpec, SaysWhatIsWrong) {
             "s.toml:2:1: job: found a table, expected text or a number");
   EXPECT_EQ(ErrorOf("[base]\nsystem.x.y.z = 1"),
             "s.toml:2:16: system: found a whole number, expected a value");
+  std::string deep = "a";
+  for (int i = 0; i < 100'000; ++i) deep += ".a";
+  EXPECT_EQ(ErrorOf("# 'it''s fine'\n" + deep + " = 1"), "s.toml:2: nested too deeply");
+  EXPECT_NE(ErrorOf("x = '" + deep + "'").find("unknown key 'x'"), std::string::npos);
   EXPECT_EQ(ErrorOf("pareto = ['step', 'cost']"),
             "s.toml:1:19: pareto: found 'cost', which needs [prices]");
   EXPECT_EQ(ErrorOf("pareto = ['step']"),

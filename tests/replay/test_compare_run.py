@@ -159,6 +159,15 @@ def test_pairs_and_their_verdicts(tmp_path, recorder):
     assert {path.name for path in job.iterdir()} == names | {"compare.0.json"}
 
 
+def test_what_modules_do_while_a_model_is_made_is_no_growth(tmp_path):
+    """As of spectral_norm, which calls a module: the level is that of the first step."""
+    source = PROGRAM.replace("optimizer = torch", "model(torch.ones(1, 16))\nballast = torch.ones(1 << 25)\noptimizer = torch")
+    record(tmp_path, "40", source=source)
+    growth = metric(compared(tmp_path, "--pairs", 6, steps=[5000]), "peak_memory")
+    if "original" in growth:
+        assert growth["original"]["median"] < 1 << 26  # of the 128 MiB of the ballast
+
+
 def test_a_result_that_cannot_be_kept_is_shown(tmp_path):
     (record(tmp_path, "40") / "compare.0.json/in the way").mkdir(parents=True)
     done = compare(tmp_path, "--json", "--pairs", 6, steps=[5000])

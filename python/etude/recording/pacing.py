@@ -41,7 +41,8 @@ class Pacer(Watcher):
         self._directory = environ["ETUDE_RECORD_DIR"]
         self._warmup = max(1, int(environ.get(_WARMUP, Settings.warmup)))
         self._ranks = (files.read_json(environ[CAPTURE], files.JOB) or {}).get("ranks", {})
-        super().__init__(torch, self._step_kind())
+        self._kind = self._step_kind()
+        super().__init__(torch, self._kind)
         self._table = SignatureTable()
         self._matches: Dict[str, bool] = {}
         self._channel: Optional[_Channel] = None
@@ -218,10 +219,14 @@ class Pacer(Watcher):
         )
 
     def _take_level(self, module: Any) -> None:
-        """The first call of an outermost module: the memory in use before the first step."""
-        if self._level is None and self.is_idle():
+        """The first call of an outermost module: the memory in use before the first step.
+
+        Where optimizers end steps, those before there is one are of making the model.
+        """
+        if self.is_idle():
             self._level = _resident_bytes()
-        self._finder.modules.on_enter = None
+        if self._kind != "optimizer" or self._finder.optimizers.known() > 0:
+            self._finder.modules.on_enter = None
 
 
 class _Channel:

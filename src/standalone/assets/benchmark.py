@@ -19,10 +19,10 @@ import torch
 import runtime
 
 
-def at_least(least):
+def whole(least, most):
     def number(text):
-        if int(text) < least:
-            raise argparse.ArgumentTypeError(f"found {text}, expected a whole number from {least} on")
+        if not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"found {text}, expected a whole number from {least} to {most}")
         return int(text)
 
     return number
@@ -35,9 +35,9 @@ def synchronize():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--iterations", type=at_least(1), default=20)
-    parser.add_argument("--warmup", type=at_least(0), default=5)
-    parser.add_argument("--threads", type=at_least(1), help="default: as recorded")
+    parser.add_argument("--iterations", type=whole(1, 10**9), default=20)
+    parser.add_argument("--warmup", type=whole(0, 10**9), default=5)
+    parser.add_argument("--threads", type=whole(1, 1024), help="default: as recorded")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--library", action="append", default=[], help="a library of operators to load")

@@ -782,6 +782,8 @@ constexpr const char* kUsage =
 
 Options ParseOptions(int count, char** words) {
   Options options;
+  constexpr int64_t kMostSteps = 1'000'000'000;
+  constexpr int64_t kMostThreads = 1024;
   options.folder = std::string(words[0]).substr(0, std::string(words[0]).rfind('/') + 1);
   if (!std::ifstream(options.folder + DataFile(0))) options.folder = BENCHMARK_FOLDER "/";
   for (int i = 1; i < count; ++i) {
@@ -791,25 +793,27 @@ Options ParseOptions(int count, char** words) {
       std::fprintf(stderr, "benchmark: %s needs a value\n%s", word.c_str(), kUsage);
       std::exit(2);
     };
-    const auto number = [&](int64_t least) {
+    const auto number = [&](int64_t least, int64_t most) {
       const std::string text = value();
       int64_t found = 0;
       const auto end = std::from_chars(text.data(), text.data() + text.size(), found);
-      if (end.ec == std::errc() && end.ptr == text.data() + text.size() && found >= least) {
+      if (end.ec == std::errc() && end.ptr == text.data() + text.size() && found >= least &&
+          found <= most) {
         return found;
       }
-      std::fprintf(stderr, "benchmark: %s: found '%s', expected a whole number from %d on\n",
-                   word.c_str(), text.c_str(), static_cast<int>(least));
+      std::fprintf(stderr, "benchmark: %s: found '%s', expected a whole number from %lld to %lld\n",
+                   word.c_str(), text.c_str(), static_cast<long long>(least),
+                   static_cast<long long>(most));
       std::exit(2);
     };
     if (word == "--iterations")
-      options.iterations = number(1);
+      options.iterations = number(1, kMostSteps);
     else if (word == "--warmup")
-      options.warmup = number(0);
+      options.warmup = number(0, kMostSteps);
     else if (word == "--threads")
-      options.threads = number(1);
+      options.threads = number(1, kMostThreads);
     else if (word == "--seed")
-      options.seed = static_cast<uint64_t>(number(0));
+      options.seed = static_cast<uint64_t>(number(0, INT64_MAX));
     else if (word == "--device")
       options.device = value();
     else if (word == "--data")
