@@ -88,9 +88,9 @@ function(etude_order_functions tool)
   set_property(TARGET ${tool} APPEND PROPERTY LINK_DEPENDS ${order})
 endfunction()
 
-# Files of one folder are compiled together, up to forty at once: what they include is read once, which takes less than half of the
-# time and 2 GB. Names that a file keeps to itself must differ from those of the folder's others; tools/check_layers.py
-# finds those that do not.
+# Files of one folder are compiled together, up to forty at once, in up to 2 GB: what they include is read once, which
+# takes less than half of the time. Names that a file keeps to itself must differ from those of the folder's others;
+# tools/check_layers.py finds those that do not.
 function(etude_unity_build target)
   if(NOT ETUDE_UNITY)
     return()

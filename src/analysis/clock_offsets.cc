@@ -71,11 +71,14 @@ bool EndsTogether(CollectiveType type) {
   return false;
 }
 
+bool HaveOneClock(std::span<const CommLog> logs) {
+  return !logs.empty() && std::ranges::all_of(logs, &CommLog::job_clock);
+}
+
 std::vector<ClockOffset> CompareClocks(std::span<const CommLog> logs,
                                        std::span<const std::vector<CallPlace>> meetings) {
   std::vector<ClockOffset> clocks(logs.size());
-  if (logs.empty()) return clocks;
-  const bool is_one = std::ranges::all_of(logs, &CommLog::job_clock);
+  const bool is_one = HaveOneClock(logs);
   for (size_t i = 0; i < logs.size(); ++i) {
     clocks[i].rank = logs[i].rank;
     if (is_one || i == 0) clocks[i].offset = Nanos{};

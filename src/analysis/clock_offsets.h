@@ -31,6 +31,9 @@ struct ClockOffset {
 // Whether a collective ends for all members at once: an all-reduce does, a broadcast need not.
 bool EndsTogether(CollectiveType type);
 
+// Whether the ranks are those of a simulated job: no clock is ahead of another.
+bool HaveOneClock(std::span<const CommLog> logs);
+
 // By log, of which the first one's is 0: the clocks compared by the ends of those `meetings`
 // (collectives in which several took part) that end for all members together: the median of the
 // differences. A rank that met none that is compared already is compared with those that come to

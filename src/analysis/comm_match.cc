@@ -41,7 +41,7 @@ class Matcher {
       match_.unmatched += static_cast<uint64_t>(std::ranges::count(done, false));
     }
     if (match_.unmatched != 0) Explain();
-    match_.one_clock = !logs_.empty() && std::ranges::all_of(logs_, &CommLog::job_clock);
+    match_.one_clock = HaveOneClock(logs_);
     match_.clocks = CompareClocks(logs_, match_.meetings);
     return std::move(match_);
   }
