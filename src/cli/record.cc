@@ -213,21 +213,11 @@ Status RecordCommand::Check() const {
   return {};
 }
 
-// Calls a function of etude.torch_tool with a text.
-std::vector<std::string> TorchToolCall(const std::string& python, std::string_view function,
-                                       const std::string& argument) {
-  return {python, "-c",
-          fmt::format("import sys; from etude import torch_tool; "
-                      "torch_tool.{}(sys.argv[1])",
-                      function),
-          argument};
-}
-
 Result<ExitCode> RecordCommand::BuildRecorder(const std::string& python) const {
-  ETUDE_ASSIGN_OR_RETURN(
-      const ChildEnd end,
-      RunChild(TorchToolCall(WheelPython().value_or("python3"), "build_recorder", build_for_),
-               {{"PYTHONPATH", python}}));
+  std::vector<std::string> words = PythonCall(WheelPython().value_or("python3"), python,
+                                              "torch_tool", "etude.torch_tool.build_recorder(sys.argv[1])");
+  words.push_back(build_for_);
+  ETUDE_ASSIGN_OR_RETURN(const ChildEnd end, RunChild(words, {}));
   return static_cast<ExitCode>(end.exit_code());
 }
 
@@ -237,8 +227,10 @@ void RecordCommand::PrepareRecorder(const Console& console, const std::string& p
   const std::string fits = RecorderLibrary().empty() ? "" : std::string(kRecorderTorch);
   const std::optional<std::string> interpreter = PythonOf(command_.front());
   if (!interpreter) return;
-  const auto end =
-      RunChild(TorchToolCall(*interpreter, "prepare_recorder", fits), {{"PYTHONPATH", python}});
+  std::vector<std::string> words = PythonCall(*interpreter, python, "torch_tool",
+                                              "etude.torch_tool.prepare_recorder(sys.argv[1])");
+  words.push_back(fits);
+  const auto end = RunChild(words, {});
   if (!end || end->exit_code() != 0) {
     console.Say("etude: there is no native recorder for this program: PyTorch's observers record");
   }
@@ -254,9 +246,11 @@ Result<ExitCode> RecordCommand::PrintEnvironment(const Console& console,
             (output_.empty() ? command_.front() : "--output"));
   }
   // Where no Python is found, the program's own checks them.
-  const auto check =
-      RunChild({WheelPython().value_or("python3"), "-m", "etude.recording.duty_settings", duty_},
-               {{"PYTHONPATH", python}});
+  std::vector<std::string> words =
+      PythonCall(WheelPython().value_or("python3"), python, "recording.duty_settings",
+                 "sys.exit(etude.recording.duty_settings.main())");
+  words.push_back(duty_);
+  const auto check = RunChild(words, {});
   if (check && check->exit_code() == static_cast<int>(ExitCode::kUsage)) return ExitCode::kUsage;
   std::string settings = duty_;
   const std::string library = RecorderLibrary();

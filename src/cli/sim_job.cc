@@ -89,7 +89,6 @@ Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<Ran
                              ToChakra(trace, {.break_cycles = !strict, .limits = limits}));
       return MakeAstraRank(chakra.trace,
                            {.compute = compute,
-                            .peers_by_group = trace.info().format != TraceFormat::kChakra,
                             .limits = limits});
     }();
     if (!made) return MakeError(made.error().code, inputs[i].path + ": " + made.error().message);

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -12,7 +13,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -20,6 +20,7 @@
 
 #include "src/base/quantity.h"
 #include "src/base/sha256.h"
+#include "src/base/threads.h"
 #include "src/cli/options.h"
 #include "src/cli/output_files.h"
 #include "src/cli/sim_warnings.h"
@@ -256,7 +257,7 @@ class Sweep {
       while (!*stop_) {
         const size_t i = next++;
         if (i >= open.size()) return;
-        Status status = RunTask(*open[i], last);
+        Status status = TryTask(*open[i], last);
         const std::lock_guard lock(mutex_);
         if (!status) {
           if (status.error().code != ErrorCode::kInterrupted && !error_) error_ = status.error();
@@ -268,12 +269,16 @@ class Sweep {
         ShowProgress(done, open.size(), spent.count());
       }
     };
-    const size_t cores = std::max(1U, std::thread::hardware_concurrency());
-    const size_t wanted = threads > 0 ? static_cast<size_t>(threads) : cores;
-    std::vector<std::thread> pool;
-    for (size_t i = 1; i < std::min(wanted, open.size()); ++i) pool.emplace_back(loop);
-    loop();
-    for (std::thread& thread : pool) thread.join();
+    RunOnThreads(threads, open.size(), loop);
+  }
+
+  // RunTask, of which an exception is an error: a thread must not throw.
+  Status TryTask(const SweepTask& task, std::shared_ptr<const SimJob>& last) {
+    try {
+      return RunTask(task, last);
+    } catch (const std::exception& error) {
+      return MakeError(ErrorCode::kInternal, error.what());
+    }
   }
 
   // What is left takes what the others have taken on average.

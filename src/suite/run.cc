@@ -258,10 +258,19 @@ class QualityRun {
     energy_.Read();
     record_.energy_j = energy_.joules();
     record_.why_no_energy = energy_.why_none();
+    if (resumed_ && record_.energy_j) {
+      if (energy_before_) {
+        *record_.energy_j += *energy_before_;
+      } else {
+        record_.energy_j.reset();
+        record_.why_no_energy = "not known of the part before the run was taken up";
+      }
+    }
     record_.skipped_steps = trainer_->loss_scale().skipped();
     const LossScale& scale = trainer_->loss_scale();
     if (scale.used()) record_.loss_scale = scale.factor();
-    record_.underflow = underflow_.share();
+    // The counts of a part that ended earlier are not kept.
+    record_.underflow = resumed_ ? std::nullopt : underflow_.share();
   }
 
   // Goes on from the checkpoint, if there is one.
@@ -290,6 +299,8 @@ class QualityRun {
     record_.setup_seconds += before.setup_seconds;
     record_.started = before.started;
     before_ = before.seconds;
+    energy_before_ = before.energy_j;
+    resumed_ = true;
     return {};
   }
 
@@ -317,7 +328,10 @@ class QualityRun {
   std::unique_ptr<Trainer> trainer_;
   RunRecord record_;
   double begin_;
-  double before_ = 0;  // seconds of the run before it was taken up again
+  // Of the run before it was taken up again.
+  bool resumed_ = false;
+  double before_ = 0;  // seconds
+  std::optional<double> energy_before_;
   double last_saved_ = Now();
   const RunOptions& options_;
   DataParallel* ranks_;

@@ -83,7 +83,7 @@ constexpr auto kCollectives = std::to_array<CollectiveRow>({
 
 // The part of a normalised name that follows what NCCL and RCCL put before the collective.
 std::string_view AfterKernelPrefix(std::string_view text) {
-  for (const std::string_view prefix : {"nccldevkernel", "ncclkernel", "nccl"}) {
+  for (const std::string_view prefix : {"nccldevkernel", "ncclsymdevkernel", "ncclsymkdevkernel", "ncclkernel", "nccl"}) {
     if (text.starts_with(prefix)) return text.substr(prefix.size());
   }
   return text;

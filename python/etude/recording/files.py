@@ -60,13 +60,16 @@ def is_full(directory: str, error: BaseException) -> bool:
     return False
 
 
-def read_json(directory: str, name: str) -> Optional[Any]:
-    """The document, None when there is none. ValueError when it is not JSON."""
+def read_json(directory: str, name: str) -> Optional[dict]:
+    """The document, None when there is none. ValueError when it is no JSON object."""
     try:
         with open(os.path.join(directory, name), encoding="utf-8") as file:
-            return json.load(file)
+            document = json.load(file)
     except FileNotFoundError:
         return None
+    if not isinstance(document, dict):
+        raise ValueError(f"{name}: found no JSON object, expected one")
+    return document
 
 
 def update_job(directory: str, change: Callable[[Optional[Any]], Any]) -> None:
