@@ -94,6 +94,8 @@ std::string_view Name(CollectiveType type);
 std::string_view Name(DType dtype);
 
 inline constexpr size_t kNodeKindCount = static_cast<size_t>(NodeKind::kMetadata) + 1;
+inline constexpr size_t kPlaceCount = static_cast<size_t>(Place::kDevice) + 1;
+inline constexpr size_t kDepKindCount = static_cast<size_t>(DepKind::kSync) + 1;
 
 // Bytes of one element; nullopt for kUnknown.
 std::optional<int64_t> ElementBytes(DType dtype);
