@@ -17,11 +17,11 @@
 
 #include <fmt/format.h>
 
+#include "src/base/exit_code.h"
 #include "src/base/folder_names.h"
 #include "src/base/open_file.h"
 #include "src/base/sha256.h"
 #include "src/base/version.h"
-#include "src/cli/exit_code.h"
 #include "src/cli/group_ranks.h"
 #include "src/cli/installation.h"
 #include "src/cli/job_in_making.h"
