@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/ascii.h"
 #include "src/base/version.h"
 #include "src/report/format.h"
 #include "src/report/health_output.h"
@@ -342,15 +343,11 @@ std::string OperatorsText(const ReplayReport& report) {
 }  // namespace
 
 std::pair<std::string, std::string> SkippedKey(std::string_view op, std::string_view reason) {
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  const auto is_word = [&](char c) {
-    return is_digit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  };
   std::string kind;
   size_t i = 0;
   while (i < reason.size()) {
-    const bool inside_word = !kind.empty() && is_word(kind.back());
-    if (!is_digit(reason[i]) || inside_word) {
+    const bool inside_word = !kind.empty() && IsWord(kind.back());
+    if (!IsDigit(reason[i]) || inside_word) {
       kind += reason[i++];
       continue;
     }
@@ -359,8 +356,8 @@ std::pair<std::string, std::string> SkippedKey(std::string_view op, std::string_
     // Digits with a fraction and an exponent, or in another base.
     while (i < reason.size()) {
       const bool exponent = (reason[i] == '+' || reason[i] == '-') && reason[i - 1] == 'e';
-      const bool point = reason[i] == '.' && i + 1 < reason.size() && is_digit(reason[i + 1]);
-      if (!is_word(reason[i]) && !exponent && !point) break;
+      const bool point = reason[i] == '.' && i + 1 < reason.size() && IsDigit(reason[i + 1]);
+      if (!IsWord(reason[i]) && !exponent && !point) break;
       ++i;
     }
   }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "src/base/ascii.h"
 #include "src/base/printable.h"
 #include "src/base/version.h"
 #include "src/formats/json_document.h"
@@ -164,10 +165,9 @@ std::string ShellLine(const std::vector<std::string>& words) {
   std::string line;
   for (const std::string& word : words) {
     if (!line.empty()) line += ' ';
-    constexpr std::string_view kPlain = "_-+=%@:,./…";
+    constexpr std::string_view kPlain = "-+=%@:,./…";
     const bool plain = !word.empty() && std::ranges::all_of(word, [&](char c) {
-      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-             kPlain.find(c) != std::string_view::npos;
+      return IsWord(c) || kPlain.find(c) != std::string_view::npos;
     });
     line += plain ? word : ShellQuoted(word);
   }

@@ -4,6 +4,8 @@
 #include <array>
 #include <string>
 
+#include "src/base/ascii.h"
+
 namespace etude {
 namespace {
 
@@ -61,7 +63,7 @@ std::string Normalised(std::string_view name) {
   std::string out;
   for (const char c : name) {
     if (c == '_' || c == '-' || c == ' ') continue;
-    out.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
+    out.push_back(Lower(c));
   }
   return out;
 }
