@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/format_count.h"
 #include "src/base/quantity.h"
 #include "src/cli/file_endings.h"
 #include "src/formats/atomic_file.h"
@@ -90,8 +91,8 @@ std::optional<std::string> RankFileBeyond(const std::string& before, const std::
 tl::unexpected<Error> OtherJob(const std::string& path, int64_t ranks) {
   return MakeError(ErrorCode::kUsage,
                    fmt::format("{}: found a file of another job, expected none beside the traces "
-                               "of {} rank{}; remove it and what belongs to it, or write elsewhere",
-                               path, ranks, ranks == 1 ? "" : "s"));
+                               "of {}; remove it and what belongs to it, or write elsewhere",
+                               path, FormatCount(static_cast<uint64_t>(ranks), "rank")));
 }
 
 Status CheckNoOtherJob(const std::string& prefix, int64_t ranks, bool has_groups) {

@@ -348,8 +348,8 @@ Result<bool> RecordCommand::Report(const Console& console, const ChildEnd& end,
   ETUDE_RETURN_IF_ERROR(folder.Publish());
 
   constexpr size_t kShownRanks = 2;
-  console.Say(fmt::format("etude: recorded {} rank{} into {}", job.ranks.size(),
-                          job.ranks.size() == 1 ? "" : "s", output_));
+  console.Say(
+      fmt::format("etude: recorded {} into {}", FormatCount(job.ranks.size(), "rank"), output_));
   size_t shown = 0;
   for (const auto& [number, rank] : job.ranks) {
     if (++shown > kShownRanks) break;

@@ -87,8 +87,8 @@ class ReportCommand : public Command {
     if (json_) {
       console.Print(JsonText(ToJson(page), 1));
     } else if (output_ != "-") {
-      console.Print(fmt::format("wrote {}: {} trace{}; {}", output_, inputs.size(),
-                                inputs.size() == 1 ? "" : "s", ToText(*page.health)));
+      console.Print(fmt::format("wrote {}: {}; {}", output_, FormatCount(inputs.size(), "trace"),
+                                ToText(*page.health)));
     }
     return ExitCode::kOk;
   }

@@ -202,8 +202,8 @@ std::string PeersText(const ReplayReport& report) {
   if (!peers) return "";
   const CommModel& model = peers->model;
   std::string text = fmt::format(
-      "emulated: {} of {} ranks were not there; {} communication{} with them took ",
-      peers->size - peers->present, peers->size, report.emulated, report.emulated == 1 ? "" : "s");
+      "emulated: {} of {} ranks were not there; {} with them took ", peers->size - peers->present,
+      peers->size, FormatCount(static_cast<uint64_t>(report.emulated), "communication"));
   if (!model.bytes_per_second && model.latency == Nanos{}) return text + "no time\n";
   text += FormatTime(model.latency);
   if (model.bytes_per_second) {
@@ -211,9 +211,8 @@ std::string PeersText(const ReplayReport& report) {
                         FormatBytes({static_cast<int64_t>(*model.bytes_per_second)}));
   }
   if (!peers->fit) return text + "\n";
-  return text + fmt::format(", fitted to {} recorded ones of {} size{} (typical error {})\n",
-                            peers->fit->communications, peers->fit->sizes,
-                            peers->fit->sizes == 1 ? "" : "s",
+  return text + fmt::format(", fitted to {} recorded ones of {} (typical error {})\n",
+                            peers->fit->communications, FormatCount(peers->fit->sizes, "size"),
                             FormatShare(peers->fit->typical_error));
 }
 
@@ -317,10 +316,10 @@ std::string KindsText(const ReplayReport& report) {
   TextTable table({Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
   table.Row({"step", "stands for", "of the time", "replay, CPU time", "operators replayed"});
   for (const KindSummary& row : report.kinds) {
-    table.Row(
-        {std::to_string(row.step), fmt::format("{} step{}", row.steps, row.steps == 1 ? "" : "s"),
-         row.time_share ? FormatShare(*row.time_share) : "unknown", FormatTimes(row.replay.cpu),
-         fmt::format("{} of {}", row.operators_replayed, row.operators)});
+    table.Row({std::to_string(row.step), FormatCount(static_cast<uint64_t>(row.steps), "step"),
+               row.time_share ? FormatShare(*row.time_share) : "unknown",
+               FormatTimes(row.replay.cpu),
+               fmt::format("{} of {}", row.operators_replayed, row.operators)});
   }
   return "kinds of recorded steps; all other figures are means or sums over them\n" + table.Text();
 }
@@ -449,10 +448,10 @@ std::string SkippedText(const ReplayReport& report) {
 }
 
 std::string ReplayReportText(const ReplayReport& report) {
-  std::string text =
-      fmt::format("{}{} on {}, {} thread{}, torch {}\n", report.source,
-                  report.rank ? fmt::format(" rank {}", *report.rank) : "", report.device,
-                  report.threads, report.threads == 1 ? "" : "s", report.torch_version);
+  std::string text = fmt::format(
+      "{}{} on {}, {}, torch {}\n", report.source,
+      report.rank ? fmt::format(" rank {}", *report.rank) : "", report.device,
+      FormatCount(static_cast<uint64_t>(report.threads), "thread"), report.torch_version);
   if (!report.part.is_whole()) text += "a part of the step: no comparison with the original\n";
   if (!report.scale.empty()) {
     text += fmt::format("emulated: {}", report.scale);

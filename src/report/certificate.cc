@@ -66,7 +66,7 @@ std::string VersionsText(const RunComparison& run) {
                                          run.replay.torch.substr(0, run.replay.torch.find('+'));
   if (!run.replay.torch.empty() && !same) parts.push_back("replay's torch " + run.replay.torch);
   if (run.threads) {
-    parts.push_back(fmt::format("{} thread{}", *run.threads, *run.threads == 1 ? "" : "s"));
+    parts.push_back(FormatCount(static_cast<uint64_t>(*run.threads), "thread"));
   }
   return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -93,8 +93,8 @@ std::string StandsForText(const Certificate& certificate) {
 }
 
 std::string MeasuredText(const RunComparison& run) {
-  return fmt::format("{} of {} pairs, {} start{}, gaps {}{}", run.pairs.size(), run.pairs_wanted,
-                     run.starts, run.starts == 1 ? "" : "s",
+  return fmt::format("{} of {} pairs, {}, gaps {}{}", run.pairs.size(), run.pairs_wanted,
+                     FormatCount(static_cast<uint64_t>(run.starts), "start"),
                      run.gaps.empty() ? "unknown" : run.gaps,
                      run.measured.empty() ? "" : ", " + run.measured);
 }
