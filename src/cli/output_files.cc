@@ -33,6 +33,18 @@ OutputFormat FormatOf(const std::string& to, const std::string& path) {
   return to.empty() && path == "-" ? OutputFormat::kLinked : ChooseFormat(to, path);
 }
 
+bool IsThere(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+Result<std::string> AbsolutePath(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  if (error) return MakeError(ErrorCode::kIo, path + ": " + error.message());
+  return absolute.lexically_normal().string();
+}
+
 Result<bool> MakeFolder(const std::string& path) {
   ETUDE_RETURN_IF_ERROR(CheckFolderName(path));
   std::error_code error;

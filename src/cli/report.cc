@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -135,7 +136,9 @@ class ReportCommand : public Command {
   static void AddReplay(const CaptureFolder& folder, const CaptureRank& rank,
                         const RunContext& context, JobFigures& job) {
     const auto add = [&](const std::string& path, auto& list, auto read) {
-      if (!std::filesystem::exists(path)) return;
+      // Why one cannot be told to be there, reading it says.
+      std::error_code error;
+      if (!std::filesystem::exists(path, error) && !error) return;
       if (auto found = read()) {
         list.push_back(std::move(*found));
       } else {

@@ -43,11 +43,6 @@ namespace fs = std::filesystem;
 constexpr const char* kGeneratedPrefix = "job";
 bool HasClasses(const std::string& what) { return what != "microbench" && what != "text"; }
 
-bool IsThere(const std::string& path) {
-  std::error_code unreadable;
-  return fs::exists(path, unreadable);
-}
-
 Status AddFile(const std::string& name, const std::string& path, const Limits& limits,
                std::string& listing) {
   ETUDE_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path, limits, limits.total_bytes));
