@@ -93,10 +93,10 @@ class Finder {
     });
   }
 
-  // The module of a backward operator's forward one: of the thread that it names, where threads have such
-  // numbers (Kineto's have none), else of its process. A thread's sequence number goes on where an
-  // operator makes a node: of the operators of one number that is the last to begin, and those
-  // before it made none.
+  // The module of a backward operator's forward one: of the thread that it names, where threads
+  // have such numbers (Kineto's have none), else of its process. A thread's sequence number goes on
+  // where an operator makes a node: of the operators of one number that is the last to begin, and
+  // those before it made none.
   StringId ModuleOfMaker(NodeId backward) const {
     const auto last_of = [&](auto key, auto key_of) {
       const auto found = std::ranges::upper_bound(makers_, key, {}, key_of);

@@ -86,15 +86,14 @@ TEST(TraceStats, ModulesByNestingLaunchAndSequenceNumber) {
 
 TEST(TraceStats, TheLastOperatorOfASequenceNumberMadeItsNode) {
   const char* const kForward = "\"Sequence number\":5,\"Fwd thread id\":0";
-  const Trace trace =
-      PlantedTrace()
-          .Label("nn.Module: Attention_0", 1, 0, 50)
-          .Operator("aten::to", 1, 10, 20, kForward)
-          .Label("nn.Module: Dropout_0", 1, 60, 90)
-          .Operator("aten::native_dropout", 1, 70, 80, kForward)
-          .Operator("NativeDropoutBackward0", 2, 200, 300,
-                    "\"Sequence number\":5,\"Fwd thread id\":1")
-          .Read();
+  const Trace trace = PlantedTrace()
+                          .Label("nn.Module: Attention_0", 1, 0, 50)
+                          .Operator("aten::to", 1, 10, 20, kForward)
+                          .Label("nn.Module: Dropout_0", 1, 60, 90)
+                          .Operator("aten::native_dropout", 1, 70, 80, kForward)
+                          .Operator("NativeDropoutBackward0", 2, 200, 300,
+                                    "\"Sequence number\":5,\"Fwd thread id\":1")
+                          .Read();
   const TraceStats stats = CountTrace(trace);
   ASSERT_EQ(stats.modules.size(), 2u);
   EXPECT_EQ(stats.modules[0].name, "nn.Module: Dropout_0");

@@ -9,8 +9,9 @@
 
 namespace etude {
 
-// Runs `loop` on up to `threads` threads at once (0: as many as there are cores), this one included,
-// and on no more than `most`, of which each is done with something at least. `loop` must not throw.
+// Runs `loop` on up to `threads` threads at once (0: as many as there are cores), this one
+// included, and on no more than `most`, of which each is done with something at least. `loop` must
+// not throw.
 template <typename Loop>
 void RunOnThreads(int64_t threads, size_t most, const Loop& loop) {
   const size_t cores = std::max(1U, std::thread::hardware_concurrency());

@@ -17,9 +17,9 @@ std::string ProgramFolder();
 // source tree's. kUnavailable if it is in none of these places.
 Result<std::string> PythonFolder();
 
-// A command that imports `module` of the package `etude` in `python_folder` and runs `call`, which finds the
-// words that are appended in sys.argv[1:]. Whatever else is imported is the interpreter's own: nothing
-// is looked for in the current folder, as `python -c` and `-m` do.
+// A command that imports `module` of the package `etude` in `python_folder` and runs `call`, which
+// finds the words that are appended in sys.argv[1:]. Whatever else is imported is the interpreter's
+// own: nothing is looked for in the current folder, as `python -c` and `-m` do.
 std::vector<std::string> PythonCall(const std::string& python, const std::string& python_folder,
                                     std::string_view module, std::string_view call);
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,6 +20,7 @@
 #include "src/cli/child_process.h"
 #include "src/cli/installation.h"
 #include "src/cli/interpreter.h"
+#include "src/cli/output_files.h"
 #include "src/cli/recording_folder.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/capture_folder.h"
@@ -31,7 +31,6 @@
 namespace etude {
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using Align = TextTable::Align;
 
@@ -156,8 +155,8 @@ class RecordCommand : public Command {
     ETUDE_RETURN_IF_ERROR(Check());
     ETUDE_ASSIGN_OR_RETURN(RecordingFolder folder, RecordingFolder::Open(output_, force_));
     if (recorder_ == "native") PrepareRecorder(console, python);
-    ETUDE_ASSIGN_OR_RETURN(const ChildEnd end,
-                           RunChild(command_, Environment(python, folder.staging())));
+    ETUDE_ASSIGN_OR_RETURN(const Variables variables, Environment(python, folder.staging()));
+    ETUDE_ASSIGN_OR_RETURN(const ChildEnd end, RunChild(command_, variables));
     // Nobody may read on what is said from here, and the capture is put in place all the same.
     std::signal(SIGPIPE, SIG_IGN);
     return Finish(console, end, folder);
@@ -168,7 +167,7 @@ class RecordCommand : public Command {
   Result<ExitCode> PrintEnvironment(const Console& console, const std::string& python) const;
   Result<ExitCode> BuildRecorder(const std::string& python) const;
   void PrepareRecorder(const Console& console, const std::string& python) const;
-  Variables Environment(const std::string& python, const std::string& folder) const;
+  Result<Variables> Environment(const std::string& python, const std::string& folder) const;
   Result<ExitCode> Finish(const Console& console, const ChildEnd& end,
                           RecordingFolder& folder) const;
   Result<bool> Report(const Console& console, const ChildEnd& end, RecordingFolder& folder,
@@ -214,8 +213,9 @@ Status RecordCommand::Check() const {
 }
 
 Result<ExitCode> RecordCommand::BuildRecorder(const std::string& python) const {
-  std::vector<std::string> words = PythonCall(WheelPython().value_or("python3"), python,
-                                              "torch_tool", "etude.torch_tool.build_recorder(sys.argv[1])");
+  std::vector<std::string> words =
+      PythonCall(WheelPython().value_or("python3"), python, "torch_tool",
+                 "etude.torch_tool.build_recorder(sys.argv[1])");
   words.push_back(build_for_);
   ETUDE_ASSIGN_OR_RETURN(const ChildEnd end, RunChild(words, {}));
   return static_cast<ExitCode>(end.exit_code());
@@ -264,11 +264,13 @@ Result<ExitCode> RecordCommand::PrintEnvironment(const Console& console,
   return ExitCode::kOk;
 }
 
-Variables RecordCommand::Environment(const std::string& python, const std::string& folder) const {
+Result<Variables> RecordCommand::Environment(const std::string& python,
+                                             const std::string& folder) const {
+  ETUDE_ASSIGN_OR_RETURN(const std::string absolute, AbsolutePath(folder));
   const auto now = std::chrono::system_clock::now().time_since_epoch().count();
   Variables variables = {
       {"PYTHONPATH", HookPath(python)},
-      {"ETUDE_RECORD_DIR", fs::absolute(folder).lexically_normal().string()},
+      {"ETUDE_RECORD_DIR", absolute},
       {"ETUDE_RECORD_WARMUP", std::to_string(warmup_)},
       {"ETUDE_RECORD_STEPS", std::to_string(steps_)},
       {"ETUDE_RECORD_RECORD_STEPS", std::to_string(record_steps_)},
@@ -342,8 +344,8 @@ Result<bool> RecordCommand::Report(const Console& console, const ChildEnd& end,
   ETUDE_RETURN_IF_ERROR(folder.Publish());
 
   constexpr size_t kShownRanks = 2;
-  console.Say(fmt::format("etude: recorded {} rank{} into {}", job.ranks.size(),
-                          job.ranks.size() == 1 ? "" : "s", output_));
+  console.Say(
+      fmt::format("etude: recorded {} into {}", FormatCount(job.ranks.size(), "rank"), output_));
   size_t shown = 0;
   for (const auto& [number, rank] : job.ranks) {
     if (++shown > kShownRanks) break;

@@ -115,10 +115,13 @@ class Sweep {
   }
 
   // Takes the outcomes that the folder has. Files that are damaged count as none.
-  void TakeKept() {
+  Status TakeKept() {
     for (const SweepTask& task : tasks_) {
       const std::string path = PointPath(task);
-      if (!std::filesystem::exists(path)) continue;
+      std::error_code error;
+      const bool is_kept = std::filesystem::exists(path, error);
+      if (error) return MakeError(ErrorCode::kIo, path + ": " + error.message());
+      if (!is_kept) continue;
       const auto text = ReadWholeFile(path, console_.context().limits, kMostSpecBytes);
       std::optional<SweepOutcome> outcome;
       if (text) outcome = ReadSweepFile(*text, task.identity);
@@ -128,6 +131,7 @@ class Sweep {
       }
       SetOutcome(task, *outcome);
     }
+    return {};
   }
 
   // Simulates what is not known, on so many threads at once (0: as many as there are cores), until
@@ -213,7 +217,7 @@ class Sweep {
     if (const auto call = GenerateCallOf(point)) places = call->places;
     places.insert(point.places.begin(), point.places.end());
     for (const auto& [path, place] : places) {
-      if (std::filesystem::exists(path) || std::filesystem::exists(path + ".0.et")) continue;
+      if (IsThere(path) || IsThere(path + ".0.et")) continue;
       return MakeError(error.code, fmt::format("{}: {}", place, error.message));
     }
     return tl::unexpected<Error>(error);
@@ -404,7 +408,7 @@ class SweepCommand : public Command {
         ETUDE_RETURN_IF_ERROR(sweep.CheckIsNoInput(output));
       }
     }
-    if (!output_.empty()) sweep.TakeKept();
+    if (!output_.empty()) ETUDE_RETURN_IF_ERROR(sweep.TakeKept());
     if (!dry_run_) {
       ETUDE_ASSIGN_OR_RETURN(const auto stop, StopSignal::Make());
       ETUDE_ASSIGN_OR_RETURN(const std::string said, sweep.Simulate(jobs_, stop->flag()));

@@ -17,11 +17,11 @@
 
 #include <fmt/format.h>
 
+#include "src/base/exit_code.h"
 #include "src/base/folder_names.h"
 #include "src/base/open_file.h"
 #include "src/base/sha256.h"
 #include "src/base/version.h"
-#include "src/cli/exit_code.h"
 #include "src/cli/group_ranks.h"
 #include "src/cli/installation.h"
 #include "src/cli/job_in_making.h"
@@ -42,11 +42,6 @@ namespace fs = std::filesystem;
 // Patterns and models in text have no classes: they are files, called so.
 constexpr const char* kGeneratedPrefix = "job";
 bool HasClasses(const std::string& what) { return what != "microbench" && what != "text"; }
-
-bool IsThere(const std::string& path) {
-  std::error_code unreadable;
-  return fs::exists(path, unreadable);
-}
 
 Status AddFile(const std::string& name, const std::string& path, const Limits& limits,
                std::string& listing) {

@@ -297,15 +297,17 @@ TEST(EtJsonReader, ReadsCollectivesFromPositions) {
 }
 
 TEST(EtJsonReader, PeersAreRanksOfTheJob) {
-  const auto message = [](std::string_view name, std::string_view rest = "", std::string_view types = "",
-                          std::string_view attrs = "") {
+  const auto message = [](std::string_view name, std::string_view rest = "",
+                          std::string_view types = "", std::string_view attrs = "") {
     return CommNode(
-        R"J([[4,5,0,8,4,"cuda:0"],3,["1",""],1,")J" + std::string(name) + R"J(",[],[])J" + std::string(rest) + "]",
+        R"J([[4,5,0,8,4,"cuda:0"],3,["1",""],1,")J" + std::string(name) + R"J(",[],[])J" +
+            std::string(rest) + "]",
         R"J(["Tensor(float)","Int","Tuple[String,String]","Int","String","GenericList[]","GenericList[]")J" +
             std::string(types) + "]",
         attrs);
   };
-  const std::string groups = R"J(,{"id":10,"name":"## process_group:init ##","ctrl_deps":1,"inputs":{"values":
+  const std::string groups =
+      R"J(,{"id":10,"name":"## process_group:init ##","ctrl_deps":1,"inputs":{"values":
       ["[{\"pg_name\": \"1\", \"ranks\": [3, 5, 4], \"group_size\": 3}]"],"types":["String"]}})J";
 
   // Of the group, which may come later.
@@ -320,10 +322,10 @@ TEST(EtJsonReader, PeersAreRanksOfTheJob) {
   EXPECT_EQ(trace.comm(kFirst)->dst, 6);
   EXPECT_EQ(Ints(trace, trace.process_groups()[0].ranks), (std::vector<int64_t>{4, 6}));
   // A linked trace has what Kineto says, which is a rank of the job.
-  trace = ReadEt(Document(message("send", "", "",
-                                  R"J({"name":"comm_dst","type":"int64","value":4})J") +
-                          groups))
-              .value();
+  trace =
+      ReadEt(Document(message("send", "", "", R"J({"name":"comm_dst","type":"int64","value":4})J") +
+                      groups))
+          .value();
   EXPECT_EQ(trace.comm(kFirst)->dst, 4);
 }
 

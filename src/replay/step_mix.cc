@@ -10,10 +10,6 @@
 namespace etude {
 namespace {
 
-Nanos Scaled(Nanos time, double weight) {
-  return Nanos{static_cast<int64_t>(static_cast<double>(time.count) * weight)};
-}
-
 // A weighted mean of what `get` finds in each report; nullopt if one has none.
 template <typename T, typename Get, typename Add>
 std::optional<T> Sum(const std::vector<ReplayedKind>& kinds, Get get, Add add) {

@@ -159,7 +159,7 @@ void FillOnDevice(const at::Tensor& tensor, const MemoryFill& fill,
 
 template <typename Test>
 int CountTensorsWith(const at::Tensor& tensor, Test test) {
-  if (tensor.scalar_type() != c10::kFloat || tensor.numel() == 0) return 0;
+  if (!tensor.defined() || tensor.scalar_type() != c10::kFloat || tensor.numel() == 0) return 0;
   constexpr int64_t kSample = 65536;
   const int64_t stride = std::max<int64_t>(1, tensor.numel() / kSample);
   const int64_t count = (tensor.numel() - 1) / stride + 1;
@@ -249,7 +249,7 @@ Status OutsideMemory::Provide(const ReplayPlan& plan, const OutsideStorage& want
     block.bytes = wanted.bytes;
     block.rule = rules[wanted.version.index()];
     block.seed = seed_ * 0x9E3779B97F4A7C15ULL + wanted.version.value();
-    block.tensors.clear();
+    block.form.reset();
     const std::string device = devices_.Map(trace_.text(first.device));
     const bool is_pinned = device == "cpu" && pinned_.contains(wanted.version);
     ETUDE_ASSIGN_OR_RETURN(block.storage, is_pinned ? MakePinnedStorage(wanted.bytes)
@@ -264,13 +264,14 @@ Status OutsideMemory::Provide(const ReplayPlan& plan, const OutsideStorage& want
     }
   }
   if (!is_new) return {};
-  block.tensors.push_back(slots[wanted.slots.front().index()]);
+  block.form = slots[wanted.slots.front().index()];
   ETUDE_RETURN_IF_ERROR(Fill(block));
   return restored_.contains(wanted.version) ? KeepOriginal(block) : Status();
 }
 
 Status OutsideMemory::Fill(Block& block) {
-  const at::Tensor& form = block.tensors.front();
+  const at::Tensor& form = block.form;
+  if (!form.defined()) return {};
   try {
     const at::Tensor whole = WholeOf(block.storage, form.scalar_type());
     const MemoryFill fill =
@@ -391,7 +392,7 @@ Status OutsideMemory::Restore(Block& block) {
 int OutsideMemory::CountNonFinite() const {
   int count = 0;
   for (const auto& [version, block] : blocks_) {
-    count += CountTensorsWith(block.tensors.front(), [](float v) { return !std::isfinite(v); });
+    count += CountTensorsWith(block.form, [](float v) { return !std::isfinite(v); });
   }
   return count;
 }
@@ -399,8 +400,8 @@ int OutsideMemory::CountNonFinite() const {
 int OutsideMemory::CountDenormal() const {
   int count = 0;
   for (const auto& [version, block] : blocks_) {
-    count += CountTensorsWith(block.tensors.front(),
-                              [](float v) { return std::fpclassify(v) == FP_SUBNORMAL; });
+    count +=
+        CountTensorsWith(block.form, [](float v) { return std::fpclassify(v) == FP_SUBNORMAL; });
   }
   return count;
 }

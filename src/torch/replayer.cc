@@ -208,8 +208,7 @@ class Replayer::Impl {
   // Of an emulated machine only the wall time means something.
   Nanos Unstretched(Nanos time) const {
     if (!pace_) return time;
-    return Nanos{
-        static_cast<int64_t>(static_cast<double>(time.count) / step_.options().scale->slowdown())};
+    return TruncatedNanos(static_cast<double>(time.count) / step_.options().scale->slowdown());
   }
   StepTimes Summarised(const std::vector<StepSample>& samples) const {
     StepTimes times = SummariseSteps(samples);

@@ -9,8 +9,9 @@
 
 namespace etude {
 
-// The number by which a call of the runtime and the device work that it launched are linked; nullopt
-// also for correlations of 0 and below, which is what the profiler writes where it knows none.
+// The number by which a call of the runtime and the device work that it launched are linked;
+// nullopt also for correlations of 0 and below, which is what the profiler writes where it knows
+// none.
 std::optional<int64_t> LaunchCorrelation(const Trace& trace, NodeId node);
 
 // By node: for device nodes the host node that started them, as far as the trace tells: the nearest
