@@ -129,6 +129,8 @@ class Sweep {
         console_.context().Warn(fmt::format("{}: is damaged, its point is simulated again", path));
         continue;
       }
+      // What refused it may lie in files or options that are others now.
+      if (outcome->state == SweepOutcome::State::kRefused) continue;
       SetOutcome(task, *outcome);
     }
     return {};
@@ -304,7 +306,9 @@ class Sweep {
     };
     Result<SweepOutcome> outcome = OutcomeOf(task, last, context);
     if (!outcome) {
-      if (outcome.error().code != ErrorCode::kBadInput) {
+      // An option of the specification may not go with this point's job.
+      const ErrorCode code = outcome.error().code;
+      if (code != ErrorCode::kBadInput && code != ErrorCode::kUsage) {
         return tl::unexpected<Error>(outcome.error());
       }
       outcome = SweepOutcome{.state = SweepOutcome::State::kRefused,

@@ -168,6 +168,7 @@ Result<std::string> SweepJobs::HashFiles(const SweepJobSource& source, int64_t n
     if (groups.empty()) groups = GroupsBeside(traces);
   } else if (IsThere(path)) {
     ETUDE_RETURN_IF_ERROR(Add("trace", path, listing));
+    if (groups.empty()) groups = GroupsBeside({path});
   } else {
     // As many as there are, and whether there is one too many.
     int64_t ranks = 0;
@@ -179,7 +180,9 @@ Result<std::string> SweepJobs::HashFiles(const SweepJobSource& source, int64_t n
     if (groups.empty()) groups = GroupsBeside({RankFileOf(path, 0)});
   }
   if (!groups.empty()) ETUDE_RETURN_IF_ERROR(Add("groups", groups, listing));
-  return Sha256(fmt::format("{}{} {}", listing, source.compute, source.fill_ranks));
+  // Strictly read, a job may be refused that is not else.
+  return Sha256(fmt::format("{}{} {}{}", listing, source.compute, source.fill_ranks,
+                            console_.strict() ? " strict" : ""));
 }
 
 Result<std::shared_ptr<const SimJob>> SweepJobs::Read(const SweepPoint& point,
