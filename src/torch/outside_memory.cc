@@ -48,8 +48,10 @@ Result<c10::Storage> MakePinnedStorage(int64_t bytes) {
   }
 }
 
-// A tensor on `storage`, without elements yet, made past the dispatcher.
-at::Tensor TensorOn(const c10::Storage& storage, c10::ScalarType type) {
+// A tensor on `storage`, without elements yet, made past the dispatcher. Of a quantized type one of
+// its numbers: scales and zero points are not recorded.
+at::Tensor TensorOn(const c10::Storage& storage, c10::ScalarType recorded) {
+  const c10::ScalarType type = c10::toUnderlying(recorded);
   return at::detail::make_tensor<c10::TensorImpl>(
       c10::Storage(storage),
       c10::DispatchKeySet(c10::computeDispatchKey(type, std::nullopt, storage.device())),
@@ -87,6 +89,7 @@ uint64_t WordsChecksum(const c10::Storage& storage) {
 // A number that changes with the content: four multiplicative hashes side by side, so that it runs
 // as fast as memory can be read.
 Result<uint64_t> Checksum(const c10::Storage& storage) {
+  if (storage.device().is_meta()) return 0;  // has none
   try {
     constexpr auto kWord = static_cast<int64_t>(sizeof(int64_t));
     at::Tensor bytes = BytesOf(storage);
@@ -159,7 +162,8 @@ void FillOnDevice(const at::Tensor& tensor, const MemoryFill& fill,
 
 template <typename Test>
 int CountTensorsWith(const at::Tensor& tensor, Test test) {
-  if (!tensor.defined() || tensor.scalar_type() != c10::kFloat || tensor.numel() == 0) return 0;
+  if (!tensor.defined() || tensor.is_meta()) return 0;
+  if (tensor.scalar_type() != c10::kFloat || tensor.numel() == 0) return 0;
   constexpr int64_t kSample = 65536;
   const int64_t stride = std::max<int64_t>(1, tensor.numel() / kSample);
   const int64_t count = (tensor.numel() - 1) / stride + 1;
@@ -285,6 +289,7 @@ Status OutsideMemory::Fill(Block& block) {
 }
 
 Status OutsideMemory::KeepOriginal(Block& block) {
+  if (block.storage.device().is_meta()) return {};
   if (KeepOnDevice(block)) return {};
   try {
     const at::Tensor bytes = BytesOf(block.storage).cpu();
