@@ -154,6 +154,7 @@ class RecordCommand : public Command {
     if (!build_for_.empty()) return BuildRecorder(python);
     ETUDE_RETURN_IF_ERROR(Check());
     ETUDE_ASSIGN_OR_RETURN(RecordingFolder folder, RecordingFolder::Open(output_, force_));
+    ETUDE_RETURN_IF_ERROR(folder.LeaveCommand(command_));
     if (recorder_ == "native") PrepareRecorder(console, python);
     ETUDE_ASSIGN_OR_RETURN(const Variables variables, Environment(python, folder.staging()));
     ETUDE_ASSIGN_OR_RETURN(const ChildEnd end, RunChild(command_, variables));
@@ -282,7 +283,6 @@ Result<Variables> RecordCommand::Environment(const std::string& python,
       {"ETUDE_RECORD_CALLBACK_COST", callback_cost_ == "subtract" ? "1" : "0"},
       {"ETUDE_RECORD_INDEX_VALUES", std::to_string(ParseBytes(index_values_)->count)},
       {"ETUDE_RECORD_MEMORY", memory_ ? "1" : "0"},
-      {"ETUDE_RECORD_COMMAND", Json(command_).dump(-1, ' ', false, Json::error_handler_t::replace)},
       {"ETUDE_RECORD_JOB", fmt::format("{:x}-{:x}", now, getpid())},
       {"ETUDE_RECORD_VERSION", std::string(kVersion)}};
   if (eager_) {
