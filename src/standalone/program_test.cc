@@ -271,7 +271,7 @@ namespace {
 
 Op mm_0{"aten::mm", "", {Tensor(0), Tensor(1)}};
 Op relu_1{"aten::relu", "", {Tensor(0)}};
-Op mean_2{"aten::mean", "dim", {Tensor(0), List{-1}, true, DType("float64")}};
+Op mean_2{"aten::mean", "dim", {Tensor(0), ListOf({-1}), true, DType("float64")}};
 
 void Part1(Slots& t) {
   for (int i = 0; i < 1000; ++i) {

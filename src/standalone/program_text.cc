@@ -529,7 +529,7 @@ class CppWriter : public StepWriter {
         for (const ProgramValue& item : value.items) {
           items += (items.empty() ? "" : ", ") + Value(item);
         }
-        return "List{" + items + "}";
+        return "ListOf({" + items + "})";
       }
     }
     return {};

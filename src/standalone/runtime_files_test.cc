@@ -3,13 +3,24 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "src/trace/enums.h"
+
+// Its names are for programs of their own; what it includes stands above.
+namespace etude::cpp_runtime {
+#include "src/standalone/assets/benchmark.h"
+}
 
 namespace etude {
 namespace {
@@ -44,6 +55,31 @@ TEST(RuntimeFiles, TheCppProgramKnowsEachElementType) {
   }
   EXPECT_FALSE(written.empty());
   EXPECT_EQ(DTypesOfMain(), written);
+}
+
+// How the lists of an argument lie in each other: "[0 [1 2] []]", of inputs.
+std::string TextOf(const cpp_runtime::Argument& argument) {
+  const auto* list = std::get_if<cpp_runtime::List>(&argument.value);
+  if (list == nullptr) {
+    return std::to_string(std::get<cpp_runtime::Tensor>(argument.value).input);
+  }
+  std::string items;
+  for (const cpp_runtime::Argument& item : *list)
+    items += (items.empty() ? "" : " ") + TextOf(item);
+  return "[" + items + "]";
+}
+
+// To all compilers, also where a list is all that another one holds.
+TEST(RuntimeFiles, ListsAreWhatStandsInTheCode) {
+  using cpp_runtime::ListOf;
+  using cpp_runtime::Tensor;
+  const auto all = [](std::initializer_list<cpp_runtime::Argument> arguments) {
+    return TextOf(ListOf(arguments));
+  };
+  EXPECT_EQ(all({Tensor(0), ListOf({Tensor(1), Tensor(2)}), ListOf({})}), "[0 [1 2] []]");
+  EXPECT_EQ(all({ListOf({ListOf({Tensor(0), Tensor(1)})})}), "[[[0 1]]]");
+  EXPECT_EQ(all({ListOf({ListOf({Tensor(0)})}), Tensor(1)}), "[[[0]] 1]");
+  EXPECT_EQ(all({ListOf({ListOf({})})}), "[[[]]]");
 }
 
 }  // namespace

@@ -151,7 +151,7 @@ bool IsTensorLists(const c10::TypePtr& type) {
 }
 
 template <typename T, typename Get>
-c10::IValue ListOf(const List& items, Get get) {
+c10::IValue TypedList(const List& items, Get get) {
   c10::List<T> list;
   for (const Argument& item : items) list.push_back(get(item));
   return list;
@@ -206,9 +206,9 @@ c10::IValue Constant(const Argument& argument, c10::TypePtr type, const int* num
   const auto& items = std::get<List>(argument.value);
   switch (type->expectRef<c10::ListType>().getElementType()->kind()) {
     case c10::TypeKind::FloatType:
-      return ListOf<double>(items, [&](const Argument& one) { return RealOf(one, numbers); });
+      return TypedList<double>(items, [&](const Argument& one) { return RealOf(one, numbers); });
     case c10::TypeKind::BoolType:
-      return ListOf<bool>(items, [](const Argument& one) { return std::get<bool>(one.value); });
+      return TypedList<bool>(items, [](const Argument& one) { return std::get<bool>(one.value); });
     case c10::TypeKind::NumberType: {
       c10::impl::GenericList list(c10::NumberType::get());
       for (const Argument& item : items) {
@@ -217,7 +217,8 @@ c10::IValue Constant(const Argument& argument, c10::TypePtr type, const int* num
       return list;
     }
     default:
-      return ListOf<int64_t>(items, [&](const Argument& one) { return IntegerOf(one, numbers); });
+      return TypedList<int64_t>(items,
+                                [&](const Argument& one) { return IntegerOf(one, numbers); });
   }
 }
 
