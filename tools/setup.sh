@@ -147,7 +147,7 @@ build() {
   if [ -t 2 ]; then
     cmake --build --preset "$preset" ${1:+--target "$@"} >&2 || die "the build failed"
   elif ! cmake --build --preset "$preset" ${1:+--target "$@"} >>"$log" 2>&1; then
-    grep -E 'error|FAILED|warning' "$log" | head -60 >&2
+    grep -E 'error|FAILED|warning' "$log" | head -60 >&2 || true  # it may have none
     die "the build failed (build/$preset.log)"
   fi
   say "built ($preset) in $((SECONDS - began)) s"
