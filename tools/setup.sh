@@ -123,8 +123,13 @@ setup_suite_data() {
     die "the suite's data sets could not be made"
 }
 
+# has_tests: whether build/ was made with the tests, which need more packages.
+has_tests() {
+  [ -e build/build.ninja ] && grep -qx 'ETUDE_TESTS:BOOL=ON' build/CMakeCache.txt
+}
+
 # build PRESET [TARGET...]: configures and builds, and says how long it took. ETUDE_UNIT_TESTS=OFF
-# leaves the unit tests out.
+# leaves the unit tests out, ETUDE_TESTS=OFF all tests and the benchmarks of parts.
 build() {
   local preset=$1 began=$SECONDS log module=OFF
   [ -z "${ETUDE_MODULE_PYTHON:-}" ] || module=ON
@@ -133,6 +138,7 @@ build() {
   log=build/$preset.log
   say "building ($preset)"
   if ! cmake --preset "$preset" -DETUDE_TORCH_PYTHON="${ETUDE_TORCH_PYTHON:-}" \
+    ${ETUDE_TESTS:+-DETUDE_TESTS="$ETUDE_TESTS" -DETUDE_BENCH="$ETUDE_TESTS"} \
     ${ETUDE_UNIT_TESTS:+-DETUDE_UNIT_TESTS="$ETUDE_UNIT_TESTS"} -DETUDE_PYTHON=$module \
     -DPython_EXECUTABLE="${ETUDE_MODULE_PYTHON:-}" >"$log" 2>&1; then
     cat "$log" >&2
@@ -141,7 +147,7 @@ build() {
   if [ -t 2 ]; then
     cmake --build --preset "$preset" ${1:+--target "$@"} >&2 || die "the build failed"
   elif ! cmake --build --preset "$preset" ${1:+--target "$@"} >>"$log" 2>&1; then
-    grep -E 'error|FAILED|warning' "$log" | head -60 >&2
+    grep -E 'error|FAILED|warning' "$log" | head -60 >&2 || true  # it may have none
     die "the build failed (build/$preset.log)"
   fi
   say "built ($preset) in $((SECONDS - began)) s"

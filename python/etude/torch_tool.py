@@ -41,6 +41,7 @@ HEADERS = {
 }
 FIND_TORCH = """
 import importlib.util, os, sys
+sys.path = [p for p in sys.path if p]
 spec = importlib.util.find_spec("torch")
 if spec is None or spec.origin is None: sys.exit(0)
 root = os.path.dirname(spec.origin)

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "src/analysis/recorded_step.h"
+#include "src/trace/launch.h"
 #include "src/trace/simulated.h"
 
 namespace etude {
@@ -96,15 +97,15 @@ std::vector<StepWindow> FindSteps(const Trace& trace) {
 Launches::Launches(const Trace& trace) : trace_(&trace), launchers_(trace.node_count()) {
   std::unordered_map<int64_t, NodeId> calls;
   ForEachNode(trace, [&](NodeId node) {
-    const auto correlation = trace.correlation(node);
-    if (trace.kind(node) == NodeKind::kRuntime && correlation && *correlation > 0) {
+    const auto correlation = LaunchCorrelation(trace, node);
+    if (trace.kind(node) == NodeKind::kRuntime && correlation) {
       calls.emplace(*correlation, node);
     }
   });
   ForEachNode(trace, [&](NodeId node) {
     if (DeviceActivity(trace, node) == Activity::kNone) return;
     NodeId& launcher = launchers_[node.index()];
-    if (const auto correlation = trace.correlation(node)) {
+    if (const auto correlation = LaunchCorrelation(trace, node)) {
       if (const auto call = calls.find(*correlation); call != calls.end()) launcher = call->second;
     }
     const NodeId parent = trace.parent(node);

@@ -92,6 +92,7 @@ std::vector<CommunicationWait> FindCommunicationWaits(const RecordedStep& step,
   Waits waits;
   std::unordered_map<StorageVersion, uint32_t> users;  // of memory: which wait is for the last one
   std::unordered_map<NodeId, uint32_t> numbers;        // of waits, by communication
+  std::vector<uint32_t> by_dependency;                 // where they end at most, by number
   for (uint32_t i = 0; i < count; ++i) {
     const NodeId node = operators[i];
     for (const DataFlow::Use& use : flow.inputs(node)) {
@@ -109,22 +110,29 @@ std::vector<CommunicationWait> FindCommunicationWaits(const RecordedStep& step,
       if (number == numbers.end()) continue;
       CommunicationWait& wait = waits[number->second];
       wait.before = std::min(wait.before, i);
+      by_dependency[number->second] = wait.before;
     }
     if (!ReturnsWork(SchemaOf(trace, node))) continue;
     for (const DataFlow::Use& use : flow.inputs(node)) {
       if (use.version) users[use.version] = static_cast<uint32_t>(waits.size());
     }
     numbers.emplace(node, static_cast<uint32_t>(waits.size()));
+    by_dependency.push_back(count);
     waits.push_back({.communication = i,
                      .before = IsSynchronous(trace, node) ? i + 1 : count,
                      .until = std::nullopt});
   }
   FindEnds(step, operators, waits);
-  for (CommunicationWait& wait : waits) {
-    const NodeId node = operators[wait.communication];
-    if (!wait.until || !PointToPointFromName(BaseOperatorName(SchemaOf(trace, node)))) continue;
-    wait.before =
-        std::min(wait.before, NextAfter(*wait.until, trace, operators, wait.communication));
+  for (size_t number = 0; number < waits.size(); ++number) {
+    CommunicationWait& wait = waits[number];
+    const std::string_view schema = SchemaOf(trace, operators[wait.communication]);
+    const auto message = PointToPointFromName(BaseOperatorName(schema));
+    if (!wait.until || !message) continue;
+    // What is being sent may be read: who waited there for the other rank's receive would for ever.
+    const bool sends =
+        message == NodeKind::kSend && !IsSynchronous(trace, operators[wait.communication]);
+    const uint32_t most = sends ? by_dependency[number] : wait.before;
+    wait.before = std::min(most, NextAfter(*wait.until, trace, operators, wait.communication));
   }
   return waits;
 }

@@ -178,5 +178,18 @@ TEST_F(CommunicationWaitsTest, MessagesMayBeBegunTogether) {
   EXPECT_EQ(Times(waits), times);
 }
 
+// isend, work that reads what is sent, recv, and wait for the first: who waited for the send before
+// the work would wait for a receive that the other rank begins behind its own.
+TEST_F(CommunicationWaitsTest, WhatIsBeingSentMayBeRead) {
+  const uint64_t send = Communication("send", 100, 10, 1, std::nullopt);  // 0
+  Operator(120, 10, 1);
+  const uint64_t recv = Communication("recv_", 140, 10, 2, std::nullopt);  // 2
+  GlooLabel("send", send, 105, 75);                                        // until 180
+  GlooLabel("recv", recv, 145, 65);                                        // until 210
+  Operator(250, 10, 2);
+  const std::vector<CommunicationWait> expected = {{0, 3, Nanos{180}}, {2, 3, Nanos{210}}};
+  EXPECT_EQ(Find(), expected);
+}
+
 }  // namespace
 }  // namespace etude

@@ -295,13 +295,13 @@ class Judge {
     uint64_t launches = 0;
     uint64_t works = 0;
     ForEachNode(trace_, [&](NodeId node) {
-      const auto correlation = trace_.correlation(node);
+      const auto correlation = LaunchCorrelation(trace_, node);
       if (!correlation) return;
       if (trace_.kind(node) == NodeKind::kRuntime) launched.insert(*correlation);
       if (IsDeviceWork(node)) ran.insert(*correlation);
     });
     const auto has_other_side = [&](NodeId node, const std::unordered_set<int64_t>& other) {
-      const auto correlation = trace_.correlation(node);
+      const auto correlation = LaunchCorrelation(trace_, node);
       return correlation && other.contains(*correlation);
     };
     std::vector<NodeId> unlaunched;  // device work
@@ -339,7 +339,7 @@ class Judge {
   std::unordered_set<int64_t> FindEarlyLaunches() const {
     std::unordered_set<int64_t> launches;
     ForEachNode(trace_, [&](NodeId node) {
-      const auto correlation = trace_.correlation(node);
+      const auto correlation = LaunchCorrelation(trace_, node);
       if (trace_.kind(node) == NodeKind::kRuntime && correlation &&
           MayLaunchEarly(trace_.name(node))) {
         launches.insert(*correlation);
@@ -367,7 +367,7 @@ class Judge {
     const auto is_early = [&](const Ran& one, const Ran& before) {
       if (trace_.kind(one.node) != NodeKind::kKernel) return false;
       if (trace_.kind(before.node) != NodeKind::kKernel) return false;
-      const auto correlation = trace_.correlation(one.node);
+      const auto correlation = LaunchCorrelation(trace_, one.node);
       return (correlation && early_launches.contains(*correlation)) ||
              std::ranges::any_of(trace_.extras(one.node), [&](const Extra& extra) {
                return trace_.text(extra.key) == kLaunchedByKey;

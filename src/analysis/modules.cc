@@ -1,7 +1,10 @@
 #include "src/analysis/modules.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <iterator>
+#include <optional>
+#include <tuple>
+#include <vector>
 
 #include "src/analysis/recorded_step.h"
 #include "src/formats/et_comm.h"
@@ -45,16 +48,10 @@ class Finder {
   void Run(const Launches& launches) {
     Descend([&](NodeId node) { return OwnLabel(node); });
     if (has_modules_) {
-      std::unordered_map<int64_t, StringId> forward;
-      ForEachNode(trace_, [&](NodeId node) {
-        if (IsForward(trace_, node) && modules_[node.index()]) {
-          forward.emplace(*trace_.seq_id(node), modules_[node.index()]);
-        }
-      });
+      FindMakers();
       Descend([&](NodeId node) {
         if (modules_[node.index()] || !IsBackward(trace_, node)) return modules_[node.index()];
-        const auto found = forward.find(*trace_.seq_id(node));
-        return found == forward.end() ? StringId::None() : found->second;
+        return ModuleOfMaker(node);
       });
     }
     ForEachNode(trace_, [&](NodeId node) {
@@ -64,6 +61,59 @@ class Finder {
   }
 
  private:
+  // A forward operator that may have made the node of autograd's graph with its sequence number.
+  struct Maker {
+    StringId process;
+    int64_t number = 0;
+    std::optional<uint64_t> tid;
+    Nanos start;
+    uint64_t id = 0;
+    StringId module;
+
+    auto Key() const { return std::tuple(process, number, tid); }
+  };
+
+  StringId ProcessOf(NodeId node) const {
+    const LaneId lane = trace_.lane_id(node);
+    return lane ? trace_.lane(lane).process : StringId::None();
+  }
+
+  void FindMakers() {
+    ForEachNode(trace_, [&](NodeId node) {
+      if (!IsForward(trace_, node) || trace_.place(node) == Place::kDevice) return;
+      makers_.push_back({.process = ProcessOf(node),
+                         .number = *trace_.seq_id(node),
+                         .tid = trace_.tid(node),
+                         .start = trace_.start(node).value_or(Nanos{}),
+                         .id = trace_.source_id(node),
+                         .module = modules_[node.index()]});
+    });
+    std::ranges::sort(makers_, {}, [](const Maker& maker) {
+      return std::tuple_cat(maker.Key(), std::tuple(maker.start, maker.id));
+    });
+  }
+
+  // The module of a backward operator's forward one: of the thread that it names, where threads
+  // have such numbers (Kineto's have none), else of its process. A thread's sequence number goes on
+  // where an operator makes a node: of the operators of one number that is the last to begin, and
+  // those before it made none.
+  StringId ModuleOfMaker(NodeId backward) const {
+    const auto last_of = [&](auto key, auto key_of) {
+      const auto found = std::ranges::upper_bound(makers_, key, {}, key_of);
+      const bool is_there = found != makers_.begin() && key_of(*std::prev(found)) == key;
+      return is_there ? &*std::prev(found) : nullptr;
+    };
+    const StringId process = ProcessOf(backward);
+    const int64_t number = *trace_.seq_id(backward);
+    const Maker* maker = last_of(std::tuple(process, number, trace_.fw_tid(backward)),
+                                 [](const Maker& one) { return one.Key(); });
+    if (maker == nullptr) {
+      maker = last_of(std::tuple(process, number),
+                      [](const Maker& one) { return std::tuple(one.process, one.number); });
+    }
+    return maker == nullptr ? StringId::None() : maker->module;
+  }
+
   StringId OwnLabel(NodeId node) const {
     const bool is_label = has_modules_ ? IsModule(trace_, node) : IsUserLabel(trace_, node);
     return is_label ? trace_.name_id(node) : StringId::None();
@@ -90,6 +140,7 @@ class Finder {
   const Trace& trace_;
   std::vector<StringId>& modules_;
   bool has_modules_ = false;
+  std::vector<Maker> makers_;  // in order of key, start and id
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ inline constexpr std::string_view kNoModule = "(no module)";
 
 // Which module of the model each node belongs to, as far as the trace tells: the name of the
 // innermost label "nn.Module: …" above it, or above what launched it. What autograd runs backward
-// belongs to the module of the forward operator with its sequence number. A trace without such
+// belongs to the module of the last forward operator with its sequence number. A trace without such
 // labels has the user's own labels instead (record_function), without step marks and those that
 // name a communication.
 class Modules {

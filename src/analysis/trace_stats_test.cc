@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <string>
 
+#include "src/analysis/modules.h"
 #include "src/analysis/planted_trace.h"
 #include "src/formats/et_json_reader.h"
+#include "src/trace/trace_builder.h"
 
 namespace etude {
 namespace {
@@ -80,6 +82,50 @@ TEST(TraceStats, ModulesByNestingLaunchAndSequenceNumber) {
   EXPECT_EQ(stats.modules[1].host_self, Us(10));
   EXPECT_EQ(stats.modules[2].name, "nn.Module: Net_0");
   EXPECT_EQ(stats.modules[2].host_self, Us(10));
+}
+
+TEST(TraceStats, TheLastOperatorOfASequenceNumberMadeItsNode) {
+  const char* const kForward = "\"Sequence number\":5,\"Fwd thread id\":0";
+  const Trace trace = PlantedTrace()
+                          .Label("nn.Module: Attention_0", 1, 0, 50)
+                          .Operator("aten::to", 1, 10, 20, kForward)
+                          .Label("nn.Module: Dropout_0", 1, 60, 90)
+                          .Operator("aten::native_dropout", 1, 70, 80, kForward)
+                          .Operator("NativeDropoutBackward0", 2, 200, 300,
+                                    "\"Sequence number\":5,\"Fwd thread id\":1")
+                          .Read();
+  const TraceStats stats = CountTrace(trace);
+  ASSERT_EQ(stats.modules.size(), 2u);
+  EXPECT_EQ(stats.modules[0].name, "nn.Module: Dropout_0");
+  EXPECT_EQ(stats.modules[0].host_self, Us(10 + 100));
+  EXPECT_EQ(stats.modules[1].name, "nn.Module: Attention_0");
+}
+
+// Sequence numbers are a thread's own.
+TEST(TraceStats, ModulesOfBackwardOperatorsByThread) {
+  TraceBuilder builder;
+  const auto add = [&](NodeKind kind, std::string_view name, uint64_t tid,
+                       std::optional<uint64_t> parent, uint64_t fw_tid = 0) {
+    NodeRow row{.source_id = builder.node_count(), .kind = kind, .place = Place::kHost};
+    row.name = builder.Intern(name);
+    row.parent = parent;
+    row.tid = tid;
+    if (kind == NodeKind::kOperator) row.seq_id = 7;
+    row.fw_tid = fw_tid;
+    builder.AddNode(row);
+    return row.source_id;
+  };
+  const uint64_t first = add(NodeKind::kLabel, "nn.Module: First_0", 1, std::nullopt);
+  add(NodeKind::kOperator, "aten::mm", 1, first);
+  const uint64_t second = add(NodeKind::kLabel, "nn.Module: Second_0", 2, std::nullopt);
+  add(NodeKind::kOperator, "aten::mm", 2, second);
+  const uint64_t of_first = add(NodeKind::kOperator, "MmBackward0", 3, std::nullopt, 1);
+  const uint64_t of_second = add(NodeKind::kOperator, "MmBackward0", 3, std::nullopt, 2);
+  const Trace trace = builder.Finish().value();
+  const Launches launches(trace);
+  const Modules modules(trace, launches);
+  EXPECT_EQ(modules.name(trace.Find(of_first)), "nn.Module: First_0");
+  EXPECT_EQ(modules.name(trace.Find(of_second)), "nn.Module: Second_0");
 }
 
 TEST(TraceStats, UsersLabelsWhereThereAreNoModules) {

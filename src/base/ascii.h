@@ -7,6 +7,9 @@ namespace etude {
 
 // What they say does not depend on the locale.
 constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+// Of a name in a program: a letter, a digit or '_'.
+constexpr bool IsWord(char c) { return IsLetter(c) || IsDigit(c) || c == '_'; }
 // A blank of JSON and of Python literals.
 constexpr bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 

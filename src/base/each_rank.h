@@ -1,19 +1,17 @@
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <optional>
 #include <string>
-#include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "src/base/result.h"
 #include "src/base/run_context.h"
+#include "src/base/threads.h"
 
 namespace etude {
 
@@ -42,16 +40,7 @@ Result<std::vector<T>> ForEachRank(size_t count, int64_t threads, const RunConte
       if (!*results[i]) failed = true;
     }
   };
-  const size_t cores = std::max(1U, std::thread::hardware_concurrency());
-  const size_t wanted = threads > 0 ? static_cast<size_t>(threads) : cores;
-  std::vector<std::thread> pool;
-  try {
-    for (size_t i = 1; i < std::min(wanted, count); ++i) pool.emplace_back(loop);
-  } catch (const std::system_error&) {
-    // The system gives no more threads: those there are do all.
-  }
-  loop();
-  for (std::thread& thread : pool) thread.join();
+  RunOnThreads(threads, count, loop);
   std::vector<T> done;
   for (size_t i = 0; i < count; ++i) {
     for (const std::string& text : warnings[i]) context.Warn(text);

@@ -2,12 +2,10 @@
 
 #include <cstddef>
 
+#include "src/base/ascii.h"
+
 namespace etude {
 namespace {
-
-bool IsWordByte(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
 
 // Where the list of arguments begins with which `name` ends, behind a word or a template's own
 // arguments; the end of `name` if there is none.
@@ -17,7 +15,7 @@ size_t ArgumentsOf(std::string_view name) {
   for (size_t i = name.size(); i-- > 0;) {
     if (name[i] == ')') ++depth;
     if (name[i] != '(' || --depth != 0) continue;
-    return i > 0 && (IsWordByte(name[i - 1]) || name[i - 1] == '>') ? i : name.size();
+    return i > 0 && (IsWord(name[i - 1]) || name[i - 1] == '>') ? i : name.size();
   }
   return name.size();
 }
@@ -39,10 +37,9 @@ std::string BareFunctionName(std::string_view name) {
       continue;
     }
     size_t end = i;
-    while (end < name.size() && IsWordByte(name[end])) ++end;
-    const bool is_scope =
-        end > i && end + 2 < name.size() && name.substr(end, 2) == "::" &&
-        (IsWordByte(name[end + 2]) || name.substr(end + 2).starts_with(kAnonymous));
+    while (end < name.size() && IsWord(name[end])) ++end;
+    const bool is_scope = end > i && end + 2 < name.size() && name.substr(end, 2) == "::" &&
+                          (IsWord(name[end + 2]) || name.substr(end + 2).starts_with(kAnonymous));
     if (is_scope) {
       i = end + 2;
       continue;

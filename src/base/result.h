@@ -9,7 +9,7 @@
 // and what third-party code throws is caught where it is called and turned into an Error.
 namespace etude {
 
-// What went wrong, coarsely: the code decides the exit code (see cli/exit_code.h), the message says
+// What went wrong, coarsely: the code decides the exit code (base/exit_code.h), the message says
 // the rest.
 enum class ErrorCode {
   kUsage,        // the command line asks for something that does not exist

@@ -29,6 +29,20 @@ struct Nanos {
   }
 };
 
+// `count` without what is behind the point. Saturating. What is no number, as an infinite factor
+// makes of no time, becomes the least time: a wait for it is none, and nobody takes it for a
+// measurement.
+constexpr Nanos TruncatedNanos(double count) {
+  constexpr double kEnd = 0x1p63;  // one past the greatest
+  if (count >= kEnd) return Nanos{INT64_MAX};
+  if (!(count > -kEnd)) return Nanos{INT64_MIN};
+  return Nanos{static_cast<int64_t>(count)};
+}
+// The same of `time`, `factor` times as long.
+constexpr Nanos Scaled(Nanos time, double factor) {
+  return TruncatedNanos(static_cast<double>(time.count) * factor);
+}
+
 // A size in bytes.
 struct Bytes {
   int64_t count = 0;

@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/exit_code.h"
 #include "src/base/result.h"
 #include "src/base/run_cache.h"
 #include "src/base/run_context.h"
-#include "src/cli/exit_code.h"
 #include "src/cli/options.h"
 
 namespace etude {

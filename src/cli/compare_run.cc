@@ -403,9 +403,9 @@ Status TryCertificates(const std::vector<std::string>& paths) {
   return {};
 }
 
-Certificate CertificateOf(const Subject& subject, const CompareRunOptions& options,
-                          const RunComparison& run) {
-  const fs::path folder = fs::absolute(options.path).lexically_normal();
+Result<Certificate> CertificateOf(const Subject& subject, const CompareRunOptions& options,
+                                  const RunComparison& run) {
+  ETUDE_ASSIGN_OR_RETURN(const fs::path folder, AbsolutePath(options.path));
   Certificate certificate{
       .benchmark = (folder.has_filename() ? folder : folder.parent_path()).filename().string(),
       .recording = subject.folder.job->id,
@@ -527,7 +527,8 @@ Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Consol
   const std::string json = JsonText(ToJson(run), 1);
   KeepResult(RunComparisonFile(subject.folder, *subject.rank), json, context);
   for (const std::string& path : options.certificates) {
-    ETUDE_RETURN_IF_ERROR(WriteCertificate(CertificateOf(subject, options, run), path));
+    ETUDE_ASSIGN_OR_RETURN(const Certificate certificate, CertificateOf(subject, options, run));
+    ETUDE_RETURN_IF_ERROR(WriteCertificate(certificate, path));
   }
   console.Print(options.json ? json : RunComparisonText(run));
   return run.all_met() ? ExitCode::kOk : ExitCode::kNo;

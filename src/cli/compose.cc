@@ -56,8 +56,8 @@ std::string PartsText(const Composition& composition) {
 std::string ExpectedText(const Composition& composition) {
   const auto operators = static_cast<uint64_t>(composition.operators());
   if (const auto expected = composition.expected()) {
-    return fmt::format("expected: {} for the {} operator{} of a step, as recorded\n",
-                       FormatTime(*expected), FormatCount(operators), operators == 1 ? "" : "s");
+    return fmt::format("expected: {} for the {} of a step, as recorded\n", FormatTime(*expected),
+                       FormatCount(operators, "operator"));
   }
   return fmt::format("expected: unknown, {} of {} operators of a step have no time of their own\n",
                      FormatCount(static_cast<uint64_t>(composition.untimed())),

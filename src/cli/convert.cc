@@ -22,10 +22,8 @@
 #include "src/formats/capture_folder.h"
 #include "src/formats/job_folder.h"
 #include "src/report/accounts.h"
-#include "src/report/format.h"
 #include "src/report/health_output.h"
 #include "src/report/run_of_trace.h"
-#include "src/trace/validator.h"
 #include "src/transform/read_job.h"
 #include "src/transform/write_trace.h"
 
@@ -266,27 +264,18 @@ class ConvertCommand : public Command {
       ETUDE_RETURN_IF_ERROR(
           WriteTrace(trace, linked_, OutputFormat::kLinked, {.limits = context.limits}));
     }
-    const Result<WrittenTrace> written =
-        WriteTrace(trace, job.output, ChooseFormat(to_, job.output),
-                   {.break_cycles = !strict, .limits = context.limits});
-    if (!written) {
-      const Error& error = written.error();
-      if (error.code != ErrorCode::kBadInput) return tl::unexpected<Error>(error);
-      return BadInput(job.input + ": " + error.message);
-    }
-    if (written->chakra.broken_edges != 0) {
-      context.Warn(fmt::format(
-          "{}: found a cycle of dependencies: {}; {} that contradict the program's order left out",
-          job.input, CycleText(trace), FormatCount(written->chakra.broken_edges)));
-    }
+    const TraceOutput output{
+        .path = job.output, .format = ChooseFormat(to_, job.output), .break_cycles = !strict};
+    ETUDE_ASSIGN_OR_RETURN(const WrittenTrace written,
+                           WriteTraceOf(job.input, trace, output, context));
     RankResult converted;
     converted.rank = trace.info().rank.value_or(job.rank);
     converted.run = RunOfTrace(trace, converted.rank);
     converted.health = JudgeTrace(trace, converted.run);
     converted.json = {{"input", job.input}, {"kind", Name(trace.info().format)}};
-    converted.json["output"] = ToJson(*written);
+    converted.json["output"] = ToJson(written);
     converted.json["health"] = ToJson(converted.health);
-    converted.text = ToText(*written);
+    converted.text = ToText(written);
     if (converted.health.verdict() != Verdict::kGood) converted.text += ToText(converted.health);
     return converted;
   }

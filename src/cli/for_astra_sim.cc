@@ -77,7 +77,6 @@ Result<RankRead> ReadRank(const AstraSimRequest& request, const AstraSimRequest:
         ToChakra(trace, {.break_cycles = request.break_cycles, .limits = limits}));
     return MakeAstraRank(
         chakra.trace, {.compute = request.flops ? AstraCompute::kFlops : AstraCompute::kDurations,
-                       .peers_by_group = trace.info().format != TraceFormat::kChakra,
                        .limits = limits});
   }();
   if (!made) return MakeError(made.error().code, input.name + ": " + made.error().message);

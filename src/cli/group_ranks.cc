@@ -1,6 +1,7 @@
 #include "src/cli/group_ranks.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <set>
 #include <system_error>
@@ -18,7 +19,9 @@ namespace etude {
 Result<GroupRanks> ReadGroupRanks(const std::string& path, const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(const nlohmann::json json,
                          ReadForeignDocument(path, "ranks of groups", context));
-  const auto is_rank = [](const nlohmann::json& rank) { return rank.is_number_unsigned(); };
+  const auto is_rank = [](const nlohmann::json& rank) {
+    return rank.is_number_unsigned() && rank.get<uint64_t>() <= uint64_t{INT64_MAX};
+  };
   GroupRanks groups;
   for (const auto& [name, ranks] : json.items()) {
     if (!json.is_object() || !ranks.is_array() || !std::ranges::all_of(ranks, is_rank)) {

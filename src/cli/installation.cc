@@ -58,6 +58,16 @@ Result<std::string> PythonFolder() {
       fmt::format("found the Python package of Etude in none of: {}", fmt::join(folders, ", ")));
 }
 
+std::vector<std::string> PythonCall(const std::string& python, const std::string& python_folder,
+                                    std::string_view module, std::string_view call) {
+  return {python, "-c",
+          fmt::format("import sys; own = sys.argv.pop(1); path = [p for p in sys.path if p]; "
+                      "sys.path = [own] + path; import etude; sys.path = path + [own]; "
+                      "import etude.{}; {}",
+                      module, call),
+          python_folder};
+}
+
 std::string HookPath(const std::string& python_folder) {
   const char* before = std::getenv("PYTHONPATH");
   const bool any = before != nullptr && *before != '\0';

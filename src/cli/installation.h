@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "src/base/result.h"
 
@@ -15,6 +16,12 @@ std::string ProgramFolder();
 // The folder that holds the Python package `etude`: of `cmake --install`, of the wheel, or the
 // source tree's. kUnavailable if it is in none of these places.
 Result<std::string> PythonFolder();
+
+// A command that imports `module` of the package `etude` in `python_folder` and runs `call`, which
+// finds the words that are appended in sys.argv[1:]. Whatever else is imported is the interpreter's
+// own: nothing is looked for in the current folder, as `python -c` and `-m` do.
+std::vector<std::string> PythonCall(const std::string& python, const std::string& python_folder,
+                                    std::string_view module, std::string_view call);
 
 // The folder of the start-up hook in PythonFolder; and the PYTHONPATH of a program in which the
 // hook is to run: that folder, then what we have.

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string_view>
+#include <system_error>
 
 namespace etude {
 namespace {
@@ -21,7 +22,8 @@ std::string OnPath(const std::string& program) {
   while (!rest.empty()) {
     const size_t end = std::min(rest.find(':'), rest.size());
     const std::string file = (fs::path(rest.substr(0, end)) / program).string();
-    if (access(file.c_str(), X_OK) == 0 && !fs::is_directory(file)) return file;
+    std::error_code error;
+    if (access(file.c_str(), X_OK) == 0 && !fs::is_directory(file, error)) return file;
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return {};

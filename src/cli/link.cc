@@ -34,6 +34,8 @@ struct LinkJob {
   std::string host;
   std::string device;
   std::string output;
+
+  std::string name() const { return host + " + " + device; }
 };
 
 Json AccountJson(const LinkJob& job, const LinkResult& result, const WrittenTrace& written) {
@@ -48,7 +50,7 @@ Json AccountJson(const LinkJob& job, const LinkResult& result, const WrittenTrac
 
 std::string AccountText(const LinkJob& job, const LinkResult& result) {
   const uint64_t linkable = result.host_linkable();
-  std::string text = fmt::format("{} + {}\n", job.host, job.device);
+  std::string text = job.name() + "\n";
   text +=
       fmt::format("  {} of {} host nodes have times ({})", FormatCount(result.host_matched()),
                   FormatCount(linkable), FormatShare(LinkedShare(result.host_matched(), linkable)));
@@ -210,9 +212,10 @@ class LinkCommand : public Command {
   Result<RankResult> LinkAndWrite(const LinkJob& job, bool strict,
                                   const RunContext& context) const {
     ETUDE_ASSIGN_OR_RETURN(const LinkResult result, LinkTraces(job, strict, context));
-    ETUDE_ASSIGN_OR_RETURN(const WrittenTrace written,
-                           WriteTrace(result.trace, job.output, FormatOf(to_, job.output),
-                                      {.limits = context.limits}));
+    ETUDE_ASSIGN_OR_RETURN(
+        const WrittenTrace written,
+        WriteTraceOf(job.name(), result.trace,
+                     {.path = job.output, .format = FormatOf(to_, job.output)}, context));
     RankResult linked;
     linked.rank = result.trace.info().rank.value_or(job.rank);
     linked.run = RunOfTrace(result.trace, linked.rank);

@@ -127,11 +127,7 @@ void RunTorchCommand(const std::vector<std::string>& args) {
   const std::optional<std::string> python = WheelPython();
   const Result<std::string> package = PythonFolder();
   if (!python || !package) return;
-  // Not -m: that would look for the package in the current folder first.
-  constexpr const char* kStart =
-      "import sys; sys.path = [p for p in sys.path if p] + [sys.argv.pop(1)]; "
-      "from etude import torch_tool; sys.exit(torch_tool.main(sys.argv[1:]))";
-  words = {*python, "-c", kStart, *package};
+  words = PythonCall(*python, *package, "torch_tool", "etude.torch_tool.main(sys.argv[1:])");
   words.insert(words.end(), args.begin(), args.end());
   Become(words);
 }

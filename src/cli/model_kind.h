@@ -136,7 +136,8 @@ Result<std::optional<T>> MeaningOf(std::string_view option, const std::optional<
 Status CheckPhaseOptions(const ModelOptions& options, std::span<const std::string_view> unfit,
                          std::string_view phase);
 
-// "first_bucket" of "--first-bucket", "overlap" of "--no-overlap": what a model's file calls it.
+// What a model's file calls an option: "first_bucket" of "--first-bucket", "sequence_parallel" of
+// "--no-sequence-parallel".
 std::string KeyOfOption(std::string_view option);
 
 // An option that changes nothing of a job, because of others.

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/format_count.h"
 #include "src/base/quantity.h"
 #include "src/cli/file_endings.h"
 #include "src/formats/atomic_file.h"
@@ -30,6 +31,18 @@ Status CheckFolderName(const std::string& path) {
 
 OutputFormat FormatOf(const std::string& to, const std::string& path) {
   return to.empty() && path == "-" ? OutputFormat::kLinked : ChooseFormat(to, path);
+}
+
+bool IsThere(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+Result<std::string> AbsolutePath(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  if (error) return MakeError(ErrorCode::kIo, path + ": " + error.message());
+  return absolute.lexically_normal().string();
 }
 
 Result<bool> MakeFolder(const std::string& path) {
@@ -90,8 +103,8 @@ std::optional<std::string> RankFileBeyond(const std::string& before, const std::
 tl::unexpected<Error> OtherJob(const std::string& path, int64_t ranks) {
   return MakeError(ErrorCode::kUsage,
                    fmt::format("{}: found a file of another job, expected none beside the traces "
-                               "of {} rank{}; remove it and what belongs to it, or write elsewhere",
-                               path, ranks, ranks == 1 ? "" : "s"));
+                               "of {}; remove it and what belongs to it, or write elsewhere",
+                               path, FormatCount(static_cast<uint64_t>(ranks), "rank")));
 }
 
 Status CheckNoOtherJob(const std::string& prefix, int64_t ranks, bool has_groups) {

@@ -17,6 +17,12 @@ namespace etude {
 // As ChooseFormat, but that standard output is linked JSON unless `to` says otherwise.
 OutputFormat FormatOf(const std::string& to, const std::string& path);
 
+// Whether there is something at `path`: not where that cannot be told, either.
+bool IsThere(const std::string& path);
+
+// `path` from the root, without "." and "..".
+Result<std::string> AbsolutePath(const std::string& path);
+
 // Makes the folder at `path`, and those above it, where it is not there; says whether it was not.
 Result<bool> MakeFolder(const std::string& path);
 

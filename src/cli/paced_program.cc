@@ -88,12 +88,12 @@ Status PacedProgram::Listen() {
 
 Status PacedProgram::Launch() {
   ETUDE_ASSIGN_OR_RETURN(const std::string python, PythonFolder());
+  ETUDE_ASSIGN_OR_RETURN(const std::string capture, AbsolutePath(options_.capture));
   const auto started =
       tree_.Start({.command = options_.command,
                    .variables = {{"PYTHONPATH", HookPath(python)},
                                  {"ETUDE_RECORD_DIR", folder_},
-                                 {"ETUDE_PACE_CAPTURE",
-                                  fs::absolute(options_.capture).lexically_normal().string()},
+                                 {"ETUDE_PACE_CAPTURE", capture},
                                  {"ETUDE_PACE_WARMUP", std::to_string(options_.warmup)}},
                    .output = STDERR_FILENO},
                   [this](pid_t child) { counters_ = CounterSet::Attach(child); });

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "src/cli/exit_code.h"
+#include "src/base/exit_code.h"
 #include "src/cli/installation.h"
 
 namespace etude {

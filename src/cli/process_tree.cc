@@ -120,8 +120,14 @@ Result<pid_t> ProcessTree::Start(const Program& program, const std::function<voi
   const ProgramImage image(program.command, program.variables);
   // Through one pipe the child is told to go on; through the other it says why it could not.
   std::array<int, 2> go{}, failure{};
-  if (pipe2(go.data(), O_CLOEXEC) != 0 || pipe2(failure.data(), O_CLOEXEC) != 0) {
+  const auto pipe_error = [] {
     return MakeError(ErrorCode::kIo, std::string("pipe: ") + std::strerror(errno));
+  };
+  if (pipe2(go.data(), O_CLOEXEC) != 0) return pipe_error();
+  if (pipe2(failure.data(), O_CLOEXEC) != 0) {
+    const auto error = pipe_error();
+    for (const int end : go) close(end);
+    return error;
   }
   const pid_t self = getpid();
   const pid_t child = fork();

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -74,9 +75,13 @@ void Note(const Result<ExitCode>& result, Outcome& outcome) {
     const int nothing = open("/dev/null", O_RDONLY);
     if (nothing >= 0) dup2(nothing, STDIN_FILENO);
   }
-  const Result<ExitCode> result = work();
+  // What would leave this function would run the parent's code a second time.
+  try {
+    Note(work(), outcome);
+  } catch (const std::exception& error) {
+    Note(MakeError(ErrorCode::kInternal, error.what()), outcome);
+  }
   std::fflush(nullptr);
-  Note(result, outcome);
   while (true) raise(SIGSTOP);
 }
 

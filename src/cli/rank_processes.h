@@ -5,8 +5,8 @@
 #include <functional>
 #include <vector>
 
+#include "src/base/exit_code.h"
 #include "src/base/result.h"
-#include "src/cli/exit_code.h"
 
 namespace etude {
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,6 +20,7 @@
 #include "src/cli/child_process.h"
 #include "src/cli/installation.h"
 #include "src/cli/interpreter.h"
+#include "src/cli/output_files.h"
 #include "src/cli/recording_folder.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/capture_folder.h"
@@ -31,7 +31,6 @@
 namespace etude {
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using Align = TextTable::Align;
 
@@ -155,9 +154,10 @@ class RecordCommand : public Command {
     if (!build_for_.empty()) return BuildRecorder(python);
     ETUDE_RETURN_IF_ERROR(Check());
     ETUDE_ASSIGN_OR_RETURN(RecordingFolder folder, RecordingFolder::Open(output_, force_));
+    ETUDE_RETURN_IF_ERROR(folder.LeaveCommand(command_));
     if (recorder_ == "native") PrepareRecorder(console, python);
-    ETUDE_ASSIGN_OR_RETURN(const ChildEnd end,
-                           RunChild(command_, Environment(python, folder.staging())));
+    ETUDE_ASSIGN_OR_RETURN(const Variables variables, Environment(python, folder.staging()));
+    ETUDE_ASSIGN_OR_RETURN(const ChildEnd end, RunChild(command_, variables));
     // Nobody may read on what is said from here, and the capture is put in place all the same.
     std::signal(SIGPIPE, SIG_IGN);
     return Finish(console, end, folder);
@@ -168,7 +168,7 @@ class RecordCommand : public Command {
   Result<ExitCode> PrintEnvironment(const Console& console, const std::string& python) const;
   Result<ExitCode> BuildRecorder(const std::string& python) const;
   void PrepareRecorder(const Console& console, const std::string& python) const;
-  Variables Environment(const std::string& python, const std::string& folder) const;
+  Result<Variables> Environment(const std::string& python, const std::string& folder) const;
   Result<ExitCode> Finish(const Console& console, const ChildEnd& end,
                           RecordingFolder& folder) const;
   Result<bool> Report(const Console& console, const ChildEnd& end, RecordingFolder& folder,
@@ -213,21 +213,12 @@ Status RecordCommand::Check() const {
   return {};
 }
 
-// Calls a function of etude.torch_tool with a text.
-std::vector<std::string> TorchToolCall(const std::string& python, std::string_view function,
-                                       const std::string& argument) {
-  return {python, "-c",
-          fmt::format("import sys; from etude import torch_tool; "
-                      "torch_tool.{}(sys.argv[1])",
-                      function),
-          argument};
-}
-
 Result<ExitCode> RecordCommand::BuildRecorder(const std::string& python) const {
-  ETUDE_ASSIGN_OR_RETURN(
-      const ChildEnd end,
-      RunChild(TorchToolCall(WheelPython().value_or("python3"), "build_recorder", build_for_),
-               {{"PYTHONPATH", python}}));
+  std::vector<std::string> words =
+      PythonCall(WheelPython().value_or("python3"), python, "torch_tool",
+                 "etude.torch_tool.build_recorder(sys.argv[1])");
+  words.push_back(build_for_);
+  ETUDE_ASSIGN_OR_RETURN(const ChildEnd end, RunChild(words, {}));
   return static_cast<ExitCode>(end.exit_code());
 }
 
@@ -237,8 +228,10 @@ void RecordCommand::PrepareRecorder(const Console& console, const std::string& p
   const std::string fits = RecorderLibrary().empty() ? "" : std::string(kRecorderTorch);
   const std::optional<std::string> interpreter = PythonOf(command_.front());
   if (!interpreter) return;
-  const auto end =
-      RunChild(TorchToolCall(*interpreter, "prepare_recorder", fits), {{"PYTHONPATH", python}});
+  std::vector<std::string> words = PythonCall(*interpreter, python, "torch_tool",
+                                              "etude.torch_tool.prepare_recorder(sys.argv[1])");
+  words.push_back(fits);
+  const auto end = RunChild(words, {});
   if (!end || end->exit_code() != 0) {
     console.Say("etude: there is no native recorder for this program: PyTorch's observers record");
   }
@@ -254,9 +247,11 @@ Result<ExitCode> RecordCommand::PrintEnvironment(const Console& console,
             (output_.empty() ? command_.front() : "--output"));
   }
   // Where no Python is found, the program's own checks them.
-  const auto check =
-      RunChild({WheelPython().value_or("python3"), "-m", "etude.recording.duty_settings", duty_},
-               {{"PYTHONPATH", python}});
+  std::vector<std::string> words =
+      PythonCall(WheelPython().value_or("python3"), python, "recording.duty_settings",
+                 "sys.exit(etude.recording.duty_settings.main())");
+  words.push_back(duty_);
+  const auto check = RunChild(words, {});
   if (check && check->exit_code() == static_cast<int>(ExitCode::kUsage)) return ExitCode::kUsage;
   std::string settings = duty_;
   const std::string library = RecorderLibrary();
@@ -270,11 +265,13 @@ Result<ExitCode> RecordCommand::PrintEnvironment(const Console& console,
   return ExitCode::kOk;
 }
 
-Variables RecordCommand::Environment(const std::string& python, const std::string& folder) const {
+Result<Variables> RecordCommand::Environment(const std::string& python,
+                                             const std::string& folder) const {
+  ETUDE_ASSIGN_OR_RETURN(const std::string absolute, AbsolutePath(folder));
   const auto now = std::chrono::system_clock::now().time_since_epoch().count();
   Variables variables = {
       {"PYTHONPATH", HookPath(python)},
-      {"ETUDE_RECORD_DIR", fs::absolute(folder).lexically_normal().string()},
+      {"ETUDE_RECORD_DIR", absolute},
       {"ETUDE_RECORD_WARMUP", std::to_string(warmup_)},
       {"ETUDE_RECORD_STEPS", std::to_string(steps_)},
       {"ETUDE_RECORD_RECORD_STEPS", std::to_string(record_steps_)},
@@ -286,7 +283,6 @@ Variables RecordCommand::Environment(const std::string& python, const std::strin
       {"ETUDE_RECORD_CALLBACK_COST", callback_cost_ == "subtract" ? "1" : "0"},
       {"ETUDE_RECORD_INDEX_VALUES", std::to_string(ParseBytes(index_values_)->count)},
       {"ETUDE_RECORD_MEMORY", memory_ ? "1" : "0"},
-      {"ETUDE_RECORD_COMMAND", Json(command_).dump(-1, ' ', false, Json::error_handler_t::replace)},
       {"ETUDE_RECORD_JOB", fmt::format("{:x}-{:x}", now, getpid())},
       {"ETUDE_RECORD_VERSION", std::string(kVersion)}};
   if (eager_) {
@@ -348,8 +344,8 @@ Result<bool> RecordCommand::Report(const Console& console, const ChildEnd& end,
   ETUDE_RETURN_IF_ERROR(folder.Publish());
 
   constexpr size_t kShownRanks = 2;
-  console.Say(fmt::format("etude: recorded {} rank{} into {}", job.ranks.size(),
-                          job.ranks.size() == 1 ? "" : "s", output_));
+  console.Say(
+      fmt::format("etude: recorded {} into {}", FormatCount(job.ranks.size(), "rank"), output_));
   size_t shown = 0;
   for (const auto& [number, rank] : job.ranks) {
     if (++shown > kShownRanks) break;

@@ -17,6 +17,7 @@
 #include "src/base/folder_names.h"
 #include "src/cli/json_fields.h"
 #include "src/cli/output_files.h"
+#include "src/formats/atomic_file.h"
 #include "src/formats/job_json.h"
 
 namespace etude {
@@ -27,11 +28,13 @@ using ParsedJson = nlohmann::json;
 
 constexpr std::string_view kHookFile = ".etude-hook";
 constexpr std::string_view kStatusPrefix = ".etude-status.";
+// python/etude/recording/settings.py reads it.
+constexpr std::string_view kCommandFile = ".etude-command";
 constexpr std::string_view kStaging = ".etude-recording";
 constexpr size_t kSmallFileMax = size_t{1} << 20;
 
 bool IsTemporary(std::string_view name) {
-  return name == ".lock" || name == kStaging || name == kHookFile ||
+  return name == ".lock" || name == kStaging || name == kHookFile || name == kCommandFile ||
          name.starts_with(kStatusPrefix) || name.starts_with(".tmp-");
 }
 
@@ -161,6 +164,11 @@ RecordingFolder::~RecordingFolder() {
 }
 
 std::string RecordingFolder::staging() const { return path_ + "/" + std::string(kStaging); }
+
+Status RecordingFolder::LeaveCommand(const std::vector<std::string>& command) const {
+  return WriteFile(staging() + "/" + std::string(kCommandFile),
+                   ParsedJson(command).dump(-1, ' ', false, ParsedJson::error_handler_t::replace));
+}
 
 bool RecordingFolder::has_new() const {
   std::error_code error;

@@ -48,6 +48,9 @@ class RecordingFolder {
   std::string staging() const;
   // Whether the folder holds a capture of an earlier run.
   bool has_earlier() const { return has_earlier_; }
+  // Leaves the program's command line there, for job.json: a variable of the environment holds no
+  // more than 128 KiB. kIo.
+  Status LeaveCommand(const std::vector<std::string>& command) const;
   // Whether something was recorded.
   bool has_new() const;
   // Puts what was recorded in the place of the earlier capture; other files stay. kIo.

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <functional>
 
+#include "src/base/exit_code.h"
 #include "src/base/result.h"
-#include "src/cli/exit_code.h"
 #include "src/cli/launcher.h"
 #include "src/cli/replay_source.h"
 #include "src/replay/replay_report.h"

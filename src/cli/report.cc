@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -87,8 +88,8 @@ class ReportCommand : public Command {
     if (json_) {
       console.Print(JsonText(ToJson(page), 1));
     } else if (output_ != "-") {
-      console.Print(fmt::format("wrote {}: {} trace{}; {}", output_, inputs.size(),
-                                inputs.size() == 1 ? "" : "s", ToText(*page.health)));
+      console.Print(fmt::format("wrote {}: {}; {}", output_, FormatCount(inputs.size(), "trace"),
+                                ToText(*page.health)));
     }
     return ExitCode::kOk;
   }
@@ -135,7 +136,9 @@ class ReportCommand : public Command {
   static void AddReplay(const CaptureFolder& folder, const CaptureRank& rank,
                         const RunContext& context, JobFigures& job) {
     const auto add = [&](const std::string& path, auto& list, auto read) {
-      if (!std::filesystem::exists(path)) return;
+      // Why one cannot be told to be there, reading it says.
+      std::error_code error;
+      if (!std::filesystem::exists(path, error) && !error) return;
       if (auto found = read()) {
         list.push_back(std::move(*found));
       } else {

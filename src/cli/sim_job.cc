@@ -1,10 +1,8 @@
 #include "src/cli/sim_job.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <iterator>
 #include <map>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -27,21 +25,16 @@
 namespace etude {
 namespace {
 
-bool Exists(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::exists(path, error);
-}
-
 // PREFIX of PREFIX.0.et …, or of others of these files: nothing else is called so.
 bool IsPrefix(const std::string& path) {
-  return !Exists(path) &&
-         (Exists(RankFileOf(path, 0)) || RankFileBeyond(path + ".", ".et", 0).has_value());
+  return !IsThere(path) &&
+         (IsThere(RankFileOf(path, 0)) || RankFileBeyond(path + ".", ".et", 0).has_value());
 }
 
 // kBadInput where PREFIX.N.et are there but not all before them.
 Status CheckNoGap(const std::string& prefix) {
   int64_t ranks = 0;
-  while (Exists(RankFileOf(prefix, ranks))) ++ranks;
+  while (IsThere(RankFileOf(prefix, ranks))) ++ranks;
   const auto beyond = RankFileBeyond(prefix + ".", ".et", ranks);
   if (!beyond) return {};
   return BadInput(
@@ -59,7 +52,7 @@ Result<SimJob> ReadPrefix(const SimJobOptions& options, int64_t npus, bool stric
   const std::string& prefix = options.paths.front();
   ETUDE_RETURN_IF_ERROR(CheckNoGap(prefix));
   ETUDE_RETURN_IF_ERROR(CheckRankFiles(prefix, npus));
-  if (Exists(RankFileOf(prefix, npus))) {
+  if (IsThere(RankFileOf(prefix, npus))) {
     return BadInput(fmt::format("{}: found a trace beyond the {} of the network",
                                 RankFileOf(prefix, npus),
                                 FormatCount(static_cast<uint64_t>(npus), "NPU")));
@@ -87,10 +80,7 @@ Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<Ran
     auto made = [&]() -> Result<AstraRank> {
       ETUDE_ASSIGN_OR_RETURN(const ToChakraResult chakra,
                              ToChakra(trace, {.break_cycles = !strict, .limits = limits}));
-      return MakeAstraRank(chakra.trace,
-                           {.compute = compute,
-                            .peers_by_group = trace.info().format != TraceFormat::kChakra,
-                            .limits = limits});
+      return MakeAstraRank(chakra.trace, {.compute = compute, .limits = limits});
     }();
     if (!made) return MakeError(made.error().code, inputs[i].path + ": " + made.error().message);
     if (made->world_size && *made->world_size != npus) {
@@ -244,7 +234,7 @@ Result<std::vector<std::string>> FilesOfPrefixes(const std::vector<std::string>&
       continue;
     }
     ETUDE_RETURN_IF_ERROR(CheckNoGap(path));
-    for (int64_t rank = 0; Exists(RankFileOf(path, rank)); ++rank) {
+    for (int64_t rank = 0; IsThere(RankFileOf(path, rank)); ++rank) {
       files.push_back(RankFileOf(path, rank));
     }
   }
@@ -253,9 +243,9 @@ Result<std::vector<std::string>> FilesOfPrefixes(const std::vector<std::string>&
 
 Status CheckRankFiles(const std::string& prefix, int64_t npus) {
   // One between that is not there is told when it is read.
-  if (Exists(RankFileOf(prefix, npus - 1))) return {};
+  if (IsThere(RankFileOf(prefix, npus - 1))) return {};
   int64_t ranks = 0;
-  while (ranks < npus && Exists(RankFileOf(prefix, ranks))) ++ranks;
+  while (ranks < npus && IsThere(RankFileOf(prefix, ranks))) ++ranks;
   if (ranks == 0 || ranks == npus) return {};
   return OtherSize(prefix, ranks, npus);
 }

@@ -148,19 +148,15 @@ class SliceCommand : public Command {
                        .empty = Error{ErrorCode::kUsage, message}};
     }
     if (job.output != output_) ETUDE_RETURN_IF_ERROR(MakeFolder(output_));
-    const Result<WrittenTrace> written =
-        WriteTrace(slice->trace, job.output, FormatOf(to_, job.output),
-                   {.break_cycles = !strict, .limits = context.limits});
-    if (!written) {
-      const Error& error = written.error();
-      if (error.code != ErrorCode::kBadInput) return tl::unexpected<Error>(error);
-      return BadInput(job.input.path + ": " + error.message);
-    }
+    const TraceOutput output{
+        .path = job.output, .format = FormatOf(to_, job.output), .break_cycles = !strict};
+    ETUDE_ASSIGN_OR_RETURN(const WrittenTrace written,
+                           WriteTraceOf(job.input.path, slice->trace, output, context));
     SliceDone result;
     result.json = {{"input", job.input.path}, {"nodes", trace.node_count()}};
     result.json.update(SliceAccount(*slice));
-    result.json["output"] = ToJson(*written);
-    result.text = ToText(job, *slice, trace.node_count()) + ToText(*written);
+    result.json["output"] = ToJson(written);
+    result.text = ToText(job, *slice, trace.node_count()) + ToText(written);
     return result;
   }
 

@@ -30,12 +30,9 @@ class SuiteSetupCommand : public Command {
   Result<ExitCode> Run(const Console&) override {
     ETUDE_ASSIGN_OR_RETURN(const std::string package, PythonFolder());
     const std::string python = !python_.empty() ? python_ : WheelPython().value_or("python3");
-    // Not -m: that would look for the package in the current folder first.
-    std::vector<std::string> words = {
-        python, "-c",
-        "import sys; sys.path = [p for p in sys.path if p] + [sys.argv.pop(1)]; "
-        "from etude import suite_data; sys.exit(suite_data.main(sys.argv[1:]))",
-        package, data_.empty() ? DefaultSuiteData() : data_};
+    std::vector<std::string> words =
+        PythonCall(python, package, "suite_data", "sys.exit(etude.suite_data.main(sys.argv[1:]))");
+    words.push_back(data_.empty() ? DefaultSuiteData() : data_);
     words.insert(words.end(), sets_.begin(), sets_.end());
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -12,7 +13,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -20,6 +20,7 @@
 
 #include "src/base/quantity.h"
 #include "src/base/sha256.h"
+#include "src/base/threads.h"
 #include "src/cli/options.h"
 #include "src/cli/output_files.h"
 #include "src/cli/sim_warnings.h"
@@ -114,10 +115,13 @@ class Sweep {
   }
 
   // Takes the outcomes that the folder has. Files that are damaged count as none.
-  void TakeKept() {
+  Status TakeKept() {
     for (const SweepTask& task : tasks_) {
       const std::string path = PointPath(task);
-      if (!std::filesystem::exists(path)) continue;
+      std::error_code error;
+      const bool is_kept = std::filesystem::exists(path, error);
+      if (error) return MakeError(ErrorCode::kIo, path + ": " + error.message());
+      if (!is_kept) continue;
       const auto text = ReadWholeFile(path, console_.context().limits, kMostSpecBytes);
       std::optional<SweepOutcome> outcome;
       if (text) outcome = ReadSweepFile(*text, task.identity);
@@ -125,8 +129,11 @@ class Sweep {
         console_.context().Warn(fmt::format("{}: is damaged, its point is simulated again", path));
         continue;
       }
+      // What refused it may lie in files or options that are others now.
+      if (outcome->state == SweepOutcome::State::kRefused) continue;
       SetOutcome(task, *outcome);
     }
+    return {};
   }
 
   // Simulates what is not known, on so many threads at once (0: as many as there are cores), until
@@ -212,7 +219,7 @@ class Sweep {
     if (const auto call = GenerateCallOf(point)) places = call->places;
     places.insert(point.places.begin(), point.places.end());
     for (const auto& [path, place] : places) {
-      if (std::filesystem::exists(path) || std::filesystem::exists(path + ".0.et")) continue;
+      if (IsThere(path) || IsThere(path + ".0.et")) continue;
       return MakeError(error.code, fmt::format("{}: {}", place, error.message));
     }
     return tl::unexpected<Error>(error);
@@ -256,7 +263,7 @@ class Sweep {
       while (!*stop_) {
         const size_t i = next++;
         if (i >= open.size()) return;
-        Status status = RunTask(*open[i], last);
+        Status status = TryTask(*open[i], last);
         const std::lock_guard lock(mutex_);
         if (!status) {
           if (status.error().code != ErrorCode::kInterrupted && !error_) error_ = status.error();
@@ -268,12 +275,16 @@ class Sweep {
         ShowProgress(done, open.size(), spent.count());
       }
     };
-    const size_t cores = std::max(1U, std::thread::hardware_concurrency());
-    const size_t wanted = threads > 0 ? static_cast<size_t>(threads) : cores;
-    std::vector<std::thread> pool;
-    for (size_t i = 1; i < std::min(wanted, open.size()); ++i) pool.emplace_back(loop);
-    loop();
-    for (std::thread& thread : pool) thread.join();
+    RunOnThreads(threads, open.size(), loop);
+  }
+
+  // RunTask, of which an exception is an error: a thread must not throw.
+  Status TryTask(const SweepTask& task, std::shared_ptr<const SimJob>& last) {
+    try {
+      return RunTask(task, last);
+    } catch (const std::exception& error) {
+      return MakeError(ErrorCode::kInternal, error.what());
+    }
   }
 
   // What is left takes what the others have taken on average.
@@ -295,7 +306,9 @@ class Sweep {
     };
     Result<SweepOutcome> outcome = OutcomeOf(task, last, context);
     if (!outcome) {
-      if (outcome.error().code != ErrorCode::kBadInput) {
+      // An option of the specification may not go with this point's job.
+      const ErrorCode code = outcome.error().code;
+      if (code != ErrorCode::kBadInput && code != ErrorCode::kUsage) {
         return tl::unexpected<Error>(outcome.error());
       }
       outcome = SweepOutcome{.state = SweepOutcome::State::kRefused,
@@ -399,7 +412,7 @@ class SweepCommand : public Command {
         ETUDE_RETURN_IF_ERROR(sweep.CheckIsNoInput(output));
       }
     }
-    if (!output_.empty()) sweep.TakeKept();
+    if (!output_.empty()) ETUDE_RETURN_IF_ERROR(sweep.TakeKept());
     if (!dry_run_) {
       ETUDE_ASSIGN_OR_RETURN(const auto stop, StopSignal::Make());
       ETUDE_ASSIGN_OR_RETURN(const std::string said, sweep.Simulate(jobs_, stop->flag()));

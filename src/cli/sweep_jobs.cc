@@ -17,11 +17,11 @@
 
 #include <fmt/format.h>
 
+#include "src/base/exit_code.h"
 #include "src/base/folder_names.h"
 #include "src/base/open_file.h"
 #include "src/base/sha256.h"
 #include "src/base/version.h"
-#include "src/cli/exit_code.h"
 #include "src/cli/group_ranks.h"
 #include "src/cli/installation.h"
 #include "src/cli/job_in_making.h"
@@ -42,11 +42,6 @@ namespace fs = std::filesystem;
 // Patterns and models in text have no classes: they are files, called so.
 constexpr const char* kGeneratedPrefix = "job";
 bool HasClasses(const std::string& what) { return what != "microbench" && what != "text"; }
-
-bool IsThere(const std::string& path) {
-  std::error_code unreadable;
-  return fs::exists(path, unreadable);
-}
 
 Status AddFile(const std::string& name, const std::string& path, const Limits& limits,
                std::string& listing) {
@@ -173,6 +168,7 @@ Result<std::string> SweepJobs::HashFiles(const SweepJobSource& source, int64_t n
     if (groups.empty()) groups = GroupsBeside(traces);
   } else if (IsThere(path)) {
     ETUDE_RETURN_IF_ERROR(Add("trace", path, listing));
+    if (groups.empty()) groups = GroupsBeside({path});
   } else {
     // As many as there are, and whether there is one too many.
     int64_t ranks = 0;
@@ -184,7 +180,9 @@ Result<std::string> SweepJobs::HashFiles(const SweepJobSource& source, int64_t n
     if (groups.empty()) groups = GroupsBeside({RankFileOf(path, 0)});
   }
   if (!groups.empty()) ETUDE_RETURN_IF_ERROR(Add("groups", groups, listing));
-  return Sha256(fmt::format("{}{} {}", listing, source.compute, source.fill_ranks));
+  // Strictly read, a job may be refused that is not else.
+  return Sha256(fmt::format("{}{} {}{}", listing, source.compute, source.fill_ranks,
+                            console_.strict() ? " strict" : ""));
 }
 
 Result<std::shared_ptr<const SimJob>> SweepJobs::Read(const SweepPoint& point,

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/ascii.h"
 #include "src/base/result.h"
 
 namespace etude {
@@ -110,9 +111,7 @@ class ToolArguments {
     if (option.truth != nullptr) {
       constexpr std::string_view kTrue[] = {"true", "t", "1", "yes", "y"};
       std::string lower = value;
-      for (char& c : lower) {
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-      }
+      for (char& c : lower) c = Lower(c);
       *option.truth = std::ranges::find(kTrue, lower) != std::end(kTrue);
       return {};
     }

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "src/base/ascii.h"
 #include "src/compat/chakra_fails.h"
 #include "src/compat/chakra_message.h"
 #include "src/compat/flat_map.h"
@@ -49,7 +50,7 @@ std::optional<ChakraComm> CollectiveOf(std::string_view name) {
   std::string plain;
   for (const char c : name) {
     if (c == '_' || c == '-') continue;
-    plain += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    plain += Lower(c);
   }
   for (const CollectiveName& row : kCollectives) {
     if (Contains(plain, row.part)) return row.type;

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/ascii.h"
 #include "src/base/nearest.h"
 #include "src/compose/retype.h"
 #include "src/formats/toml_reader.h"
@@ -288,12 +289,9 @@ class RecipeParser : private TomlReader {
 
   static bool IsOperatorName(std::string_view name) {
     const size_t colons = name.find("::");
-    const auto is_letter = [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-             c == '_' || c == '.' || c == ':';
-    };
+    const auto is_of_name = [](char c) { return IsWord(c) || c == '.' || c == ':'; };
     return colons != std::string_view::npos && colons > 0 && colons + 2 < name.size() &&
-           std::ranges::all_of(name, is_letter);
+           std::ranges::all_of(name, is_of_name);
   }
 
   Status CheckWeights() {

@@ -7,15 +7,6 @@
 namespace etude {
 namespace {
 
-// The numbers that the observer, which knows JSON has no words for them, writes as strings.
-std::optional<double> NamedDouble(std::string_view text) {
-  if (text == "inf") return std::numeric_limits<double>::infinity();
-  if (text == "-inf") return -std::numeric_limits<double>::infinity();
-  if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
-  if (text == "-nan") return -std::numeric_limits<double>::quiet_NaN();
-  return std::nullopt;
-}
-
 // "<Generator>", and with what native captures know of such a thing: "<ProcessGroup> 0". Of a
 // complex number its two parts: "(1, -2)".
 bool IsOpaque(std::string_view text, std::string_view type) {
@@ -32,6 +23,14 @@ bool AdmitsDouble(std::string_view type) {
 }
 bool AdmitsBool(std::string_view type) {
   return type.empty() || type == "Bool" || type == "SymBool";
+}
+
+std::optional<double> NamedDouble(std::string_view text) {
+  if (text == "inf") return std::numeric_limits<double>::infinity();
+  if (text == "-inf") return -std::numeric_limits<double>::infinity();
+  if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
+  if (text == "-nan") return -std::numeric_limits<double>::quiet_NaN();
+  return std::nullopt;
 }
 
 std::optional<Value> ValueOfText(std::string_view text, std::string_view type, StringId type_id,

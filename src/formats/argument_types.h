@@ -17,6 +17,10 @@ bool AdmitsInt(std::string_view type);
 bool AdmitsDouble(std::string_view type);
 bool AdmitsBool(std::string_view type);
 
+// The number that the observer, which knows JSON has no words for it, writes as a string: "inf",
+// "-inf", "nan" or "-nan"; nullopt for other text.
+std::optional<double> NamedDouble(std::string_view text);
+
 // The value that a file has as `text`; nullopt where that is of unforeseen form.
 std::optional<Value> ValueOfText(std::string_view text, std::string_view type, StringId type_id,
                                  TraceBuilder& builder);

@@ -44,6 +44,9 @@ constexpr auto kOtherCommNames = std::to_array<NameKind>({
 constexpr auto kCommKernels = std::to_array<std::string_view>({
     "ncclKernel",     // NCCL before 2.19, RCCL
     "ncclDevKernel",  // NCCL since
+    // On symmetric memory: NCCL 2.27, and since 2.28
+    "ncclSymDevKernel",
+    "ncclSymkDevKernel",
 });
 
 // Functions of kernels that communicate without NCCL, by their name and, where that could be
@@ -125,19 +128,20 @@ bool IsNcclKernel(std::string_view name) {
 // Groups larger than this keep start, stride and size, but no list.
 constexpr int64_t kMaxListedRanks = int64_t{1} << 20;
 
+// PyTorch writes stride 0 for a group of one, -1 for ranks that are not evenly spaced.
+bool AreEven(const CommFacts& facts) {
+  if (!facts.rank_start || !facts.rank_stride || facts.group_size.value_or(0) < 1) return false;
+  return *facts.rank_stride > 0 || (*facts.rank_stride == 0 && facts.group_size == 1);
+}
+
 std::optional<std::vector<int64_t>> RanksOfFacts(const CommFacts& facts) {
   if (facts.group_ranks) return facts.group_ranks;
-  if (!facts.rank_start || !facts.rank_stride || !facts.group_size) return std::nullopt;
-  const int64_t size = *facts.group_size;
-  // PyTorch writes stride 0 for a group of one, -1 for ranks that are not evenly spaced.
-  const bool even = *facts.rank_stride > 0 || (*facts.rank_stride == 0 && size == 1);
-  if (!even || size < 1 || size > kMaxListedRanks) return std::nullopt;
+  if (!AreEven(facts) || *facts.group_size > kMaxListedRanks) return std::nullopt;
   std::vector<int64_t> ranks;
-  for (int64_t i = 0; i < size; ++i) {
-    int64_t rank = 0;
-    if (__builtin_mul_overflow(i, *facts.rank_stride, &rank)) return std::nullopt;
-    if (__builtin_add_overflow(rank, *facts.rank_start, &rank)) return std::nullopt;
-    ranks.push_back(rank);
+  for (int64_t member = 0; member < *facts.group_size; ++member) {
+    const std::optional<int64_t> rank = RankOfMember(facts, member);
+    if (!rank) return std::nullopt;
+    ranks.push_back(*rank);
   }
   return ranks;
 }
@@ -243,6 +247,22 @@ Comm MakeComm(TraceBuilder& builder, const CommFacts& facts) {
   comm.priority = facts.priority;
   comm.group_size = facts.group_size;
   return comm;
+}
+
+std::optional<int64_t> RankOfMember(const CommFacts& facts, int64_t member) {
+  if (member < 0) return std::nullopt;
+  if (facts.group_ranks) {
+    const auto index = static_cast<size_t>(member);
+    return index < facts.group_ranks->size() ? std::optional((*facts.group_ranks)[index])
+                                             : std::nullopt;
+  }
+  int64_t rank = 0;
+  if (!AreEven(facts) || member >= *facts.group_size ||
+      __builtin_mul_overflow(member, *facts.rank_stride, &rank) ||
+      __builtin_add_overflow(rank, *facts.rank_start, &rank)) {
+    return std::nullopt;
+  }
+  return rank;
 }
 
 void AddGroupOf(TraceBuilder& builder, const CommFacts& facts) {

@@ -74,6 +74,8 @@ struct CommFacts {
 bool SetCommFact(CommFacts& facts, CommField field, std::string_view text);
 
 Comm MakeComm(TraceBuilder& builder, const CommFacts& facts);
+// The rank in the job of a member of the group (0: its first), if the facts tell it.
+std::optional<int64_t> RankOfMember(const CommFacts& facts, int64_t member);
 // The process group that the facts speak of, if they name one, goes to the trace's groups.
 void AddGroupOf(TraceBuilder& builder, const CommFacts& facts);
 

@@ -37,6 +37,7 @@ TEST(CommFacts, KindsFollowFromNames) {
   EXPECT_EQ(KindOfCommunication("wait"), NodeKind::kSync);
   EXPECT_EQ(KindOfCommunication("init"), NodeKind::kMetadata);
   EXPECT_TRUE(IsCommKernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)"));
+  EXPECT_TRUE(IsCommKernel("ncclSymkDevKernel_AllGather_LL(ncclSymkDevWorkArgs4K)"));
   EXPECT_TRUE(IsCommKernel("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t"));
   EXPECT_FALSE(IsCommKernel("my_ncclKernel"));
 }
@@ -68,6 +69,10 @@ TEST(CommFacts, KernelsThatCommunicateWithoutNccl) {
            Case{"void deep_ep::internode_ll::combine<true>(void*)", CollectiveType::kAllToAll},
            Case{"void deep_ep::intranode::cached_notify_combine<8>(void**)",
                 CollectiveType::kBarrier},
+           Case{"ncclSymDevKernel_AllReduce_RSxLD_AGxST_sum_bf16(ncclSymDevArgs)",
+                CollectiveType::kAllReduce},
+           Case{"ncclSymkDevKernel_ReduceScatter_LD_sum_f32(ncclSymkDevWorkArgs4K)",
+                CollectiveType::kReduceScatter},
            Case{"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)",
                 CollectiveType::kAllReduce},
        }) {

@@ -135,16 +135,14 @@ std::optional<int64_t> EtCommReader::SizeOf(const ProcessGroup& group) const {
 
 void EtCommReader::AddRecorded(NodeId node, const NodeRow& row, CommFacts& facts) {
   recorded_ids_.push_back(row.source_id);
-  const std::optional<int64_t> group_number = ReadArguments(row, facts);
+  const Arguments arguments = ReadArguments(row, facts);
   builder_.SetKind(node, KindOfCommunication(facts.name));
   AddGroupOf(builder_, facts);
-  const Comm comm = MakeComm(builder_, facts);
-  builder_.SetComm(node, comm);
-  if (group_number) numbered_.push_back({node, comm, *group_number});
+  SetComm(node, MakeComm(builder_, facts), arguments);
 }
 
 void EtCommReader::AddKernel(NodeId node, const NodeRow& row, CommFacts& facts) {
-  const std::optional<int64_t> group_number = ReadArguments(row, facts);
+  const Arguments arguments = ReadArguments(row, facts);
   if (facts.name.empty()) {
     // Below a backend's label: the kernel's own name and the label's tensors are all there is.
     FillElements(builder_, builder_.values(row.inputs), builder_.values(row.outputs), facts);
@@ -154,8 +152,14 @@ void EtCommReader::AddKernel(NodeId node, const NodeRow& row, CommFacts& facts) 
     comm.type = CollectiveOfKernel(builder_.text(row.name));
   }
   builder_.SetKind(node, PointToPointFromName(facts.name).value_or(NodeKind::kCollective));
+  SetComm(node, comm, arguments);
+}
+
+void EtCommReader::SetComm(NodeId node, const Comm& comm, const Arguments& arguments) {
   builder_.SetComm(node, comm);
-  if (group_number) numbered_.push_back({node, comm, *group_number});
+  if (!arguments.group && !arguments.peer) return;
+  const bool sends = PointToPointFromName(builder_.text(comm.name)) == NodeKind::kSend;
+  unsettled_.push_back({.node = node, .comm = comm, .arguments = arguments, .sends = sends});
 }
 
 void EtCommReader::AddLabel(NodeId node, const NodeRow& row, std::string_view communication,
@@ -168,15 +172,15 @@ void EtCommReader::AddLabel(NodeId node, const NodeRow& row, std::string_view co
                      .kind = KindOfCommunication(communication)});
 }
 
-std::optional<int64_t> EtCommReader::ReadArguments(const NodeRow& row, CommFacts& facts) const {
+EtCommReader::Arguments EtCommReader::ReadArguments(const NodeRow& row, CommFacts& facts) const {
   const std::span<const Value> inputs = builder_.values(row.inputs);
   const std::optional<size_t> name = FindName(inputs);
-  if (!name) return std::nullopt;
+  Arguments said;
+  if (!name) return said;
   if (facts.name.empty()) facts.name = builder_.text(inputs[*name].as_text());
-  std::optional<int64_t> group_number;
   if (*name >= 3) {
-    group_number = ReadGroup(inputs[*name - 2], facts);
-    ReadRank(inputs[*name - 1], facts);
+    said.group = ReadGroup(inputs[*name - 2], facts);
+    said.peer = ReadRank(inputs[*name - 1], facts);
   }
   // Before sequence number, group and rank stand the tensors, if there are any.
   if (*name >= 4) {
@@ -191,7 +195,13 @@ std::optional<int64_t> EtCommReader::ReadArguments(const NodeRow& row, CommFacts
   if (ranks_given && !facts.rank_start) facts.rank_start = IntAt(inputs, rest);
   if (ranks_given && !facts.rank_stride) facts.rank_stride = IntAt(inputs, rest + 1);
   if (!facts.group_size) facts.group_size = IntAt(inputs, ranks_given ? rest + 2 : rest);
-  return group_number;
+  if (said.peer) {
+    const bool sends = PointToPointFromName(facts.name) == NodeKind::kSend;
+    std::optional<int64_t>& rank = sends ? facts.destination : facts.source;
+    rank = RankOfMember(facts, *said.peer);
+    if (rank) said.peer.reset();
+  }
+  return said;
 }
 
 std::optional<int64_t> EtCommReader::ReadGroup(const Value& value, CommFacts& facts) const {
@@ -210,17 +220,17 @@ std::optional<int64_t> EtCommReader::ReadGroup(const Value& value, CommFacts& fa
   return std::nullopt;
 }
 
-// The argument is the root, the other side, or the rank itself, depending on the collective.
-void EtCommReader::ReadRank(const Value& value, CommFacts& facts) const {
-  if (value.kind != ValueKind::kInt) return;
+// The argument is the root, the other side, or the rank itself, depending on the collective: in the
+// group, as ProcessGroupNCCL::send and recv have it. Kineto's "Dst Rank" is a rank in the job.
+std::optional<int64_t> EtCommReader::ReadRank(const Value& value, CommFacts& facts) const {
+  if (value.kind != ValueKind::kInt) return std::nullopt;
   const auto point_to_point = PointToPointFromName(facts.name);
-  if (point_to_point == NodeKind::kSend) {
-    if (!facts.destination) facts.destination = value.as_int();
-  } else if (point_to_point == NodeKind::kRecv) {
-    if (!facts.source) facts.source = value.as_int();
-  } else if (HasRoot(CollectiveFromName(facts.name).value_or(CollectiveType::kUnknown))) {
+  if (point_to_point == NodeKind::kSend && !facts.destination) return value.as_int();
+  if (point_to_point == NodeKind::kRecv && !facts.source) return value.as_int();
+  if (HasRoot(CollectiveFromName(facts.name).value_or(CollectiveType::kUnknown))) {
     facts.root = value.as_int();
   }
+  return std::nullopt;
 }
 
 std::optional<int64_t> EtCommReader::IntAt(std::span<const Value> values, size_t index) const {
@@ -253,10 +263,14 @@ void EtCommReader::AddGroups(const NodeRow& row) {
 }
 
 void EtCommReader::Finish() {
-  for (Numbered& row : numbered_) {
-    const auto group = groups_by_number_.find(row.group);
-    if (group == groups_by_number_.end()) continue;
-    row.comm.group = group->second;
+  for (Unsettled& row : unsettled_) {
+    if (row.arguments.group) {
+      const auto group = groups_by_number_.find(*row.arguments.group);
+      if (group != groups_by_number_.end()) row.comm.group = group->second;
+    }
+    if (row.arguments.peer) {
+      (row.sends ? row.comm.dst : row.comm.src) = RankOfJob(row.comm.group, *row.arguments.peer);
+    }
     builder_.SetComm(row.node, row.comm);
   }
   std::ranges::sort(recorded_ids_);

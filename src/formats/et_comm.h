@@ -57,23 +57,31 @@ class EtCommReader {
   void AddKernel(NodeId node, const NodeRow& row, CommFacts& facts);
   void AddLabel(NodeId node, const NodeRow& row, std::string_view communication, CommFacts facts);
   void AddGroups(const NodeRow& row);
-  // Completes `facts` from the positional arguments of record_param_comms. Returns the number of
-  // the process group if that is all the arguments say of it.
-  std::optional<int64_t> ReadArguments(const NodeRow& row, CommFacts& facts) const;
+  // What the positional arguments of record_param_comms say in other words than `CommFacts`.
+  struct Arguments {
+    std::optional<int64_t> group;  // its number, if that is all they say of the group
+    std::optional<int64_t> peer;   // of a send or receive: its rank in the group
+  };
+  // Completes `facts` from them.
+  Arguments ReadArguments(const NodeRow& row, CommFacts& facts) const;
   std::optional<int64_t> ReadGroup(const Value& value, CommFacts& facts) const;
-  void ReadRank(const Value& value, CommFacts& facts) const;
+  // Returns the peer's rank in the group, if the argument is that.
+  std::optional<int64_t> ReadRank(const Value& value, CommFacts& facts) const;
+  void SetComm(NodeId node, const Comm& comm, const Arguments& arguments);
   std::optional<int64_t> IntAt(std::span<const Value> values, size_t index) const;
   std::vector<int64_t> IntsOf(const Value& list) const;
 
   TraceBuilder& builder_;
   // Names of groups by the number by which traces of version 1.0.2 call them.
   std::unordered_map<int64_t, StringId> groups_by_number_;
-  struct Numbered {
+  // Whose group, or the peer's rank in the job, is told by groups that may come later.
+  struct Unsettled {
     NodeId node;
     Comm comm;
-    int64_t group = 0;
+    Arguments arguments;
+    bool sends = false;
   };
-  std::vector<Numbered> numbered_;
+  std::vector<Unsettled> unsettled_;
   std::vector<Label> labels_;
   std::unordered_map<uint64_t, Partner> partners_;  // by source id of the call
   std::vector<uint64_t> recorded_ids_;              // source ids of record_param_comms

@@ -293,7 +293,40 @@ TEST(EtJsonReader, ReadsCollectivesFromPositions) {
                      R"J(["Tensor(float)","Int","Tuple[String,String]","Int","String"])J")))
               .value();
   EXPECT_EQ(trace.kind(kFirst), NodeKind::kSend);
+  EXPECT_EQ(trace.comm(kFirst)->dst, std::nullopt) << "a rank of a group of unknown ranks";
+}
+
+TEST(EtJsonReader, PeersAreRanksOfTheJob) {
+  const auto message = [](std::string_view name, std::string_view rest = "",
+                          std::string_view types = "", std::string_view attrs = "") {
+    return CommNode(
+        R"J([[4,5,0,8,4,"cuda:0"],3,["1",""],1,")J" + std::string(name) + R"J(",[],[])J" +
+            std::string(rest) + "]",
+        R"J(["Tensor(float)","Int","Tuple[String,String]","Int","String","GenericList[]","GenericList[]")J" +
+            std::string(types) + "]",
+        attrs);
+  };
+  const std::string groups =
+      R"J(,{"id":10,"name":"## process_group:init ##","ctrl_deps":1,"inputs":{"values":
+      ["[{\"pg_name\": \"1\", \"ranks\": [3, 5, 4], \"group_size\": 3}]"],"types":["String"]}})J";
+
+  // Of the group, which may come later.
+  Trace trace = ReadEt(Document(message("send") + groups)).value();
   EXPECT_EQ(trace.comm(kFirst)->dst, 5);
+  EXPECT_EQ(trace.comm(kFirst)->src, std::nullopt);
+  trace = ReadEt(Document(message("recv") + groups)).value();
+  EXPECT_EQ(trace.comm(kFirst)->src, 5);
+  EXPECT_EQ(trace.comm(kFirst)->dst, std::nullopt);
+  // Of first rank, stride and size.
+  trace = ReadEt(Document(message("send", ",4,2,2", R"J(,"Int","Int","Int")J"))).value();
+  EXPECT_EQ(trace.comm(kFirst)->dst, 6);
+  EXPECT_EQ(Ints(trace, trace.process_groups()[0].ranks), (std::vector<int64_t>{4, 6}));
+  // A linked trace has what Kineto says, which is a rank of the job.
+  trace =
+      ReadEt(Document(message("send", "", "", R"J({"name":"comm_dst","type":"int64","value":4})J") +
+                      groups))
+          .value();
+  EXPECT_EQ(trace.comm(kFirst)->dst, 4);
 }
 
 TEST(EtJsonReader, EachCollectiveHasOneNode) {

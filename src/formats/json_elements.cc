@@ -199,8 +199,7 @@ class JsonElements::Impl {
       BeginText(TextForm::kContainer);
     } else if (c == '"') {
       BeginText(TextForm::kString);
-    } else if (c == '-' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-               (c >= 'A' && c <= 'Z')) {
+    } else if (c == '-' || IsDigit(c) || IsLetter(c)) {
       BeginText(TextForm::kScalar);
     } else {
       return Unexpected("a JSON value");

@@ -118,10 +118,7 @@ class PyParser {
 
   bool Word(bool negative) {
     size_t end = position_;
-    while (end < text_.size() &&
-           ((text_[end] >= 'a' && text_[end] <= 'z') || (text_[end] >= 'A' && text_[end] <= 'Z'))) {
-      ++end;
-    }
+    while (end < text_.size() && IsLetter(text_[end])) ++end;
     const std::string_view word = text_.substr(position_, end - position_);
     position_ = end;
     if (word == "inf" || word == "Infinity") {

@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -14,7 +13,6 @@
 #include "src/python/bindings.h"
 #include "src/python/columns.h"
 #include "src/report/accounts.h"
-#include "src/trace/validator.h"
 #include "src/transform/read_job.h"
 #include "src/transform/slice.h"
 #include "src/transform/write_trace.h"
@@ -76,20 +74,11 @@ nb::object Convert(nb::handle given, nb::handle output, const std::optional<std:
         source.trace != nullptr ? source.trace->input() : RankInput{.path = source.path};
     ETUDE_RETURN_IF_ERROR(CheckOutput(path, {input.path, input.device}));
     ETUDE_ASSIGN_OR_RETURN(const TracePtr trace, Read(source, strict, context));
-    const Result<WrittenTrace> written =
-        WriteTrace(trace->trace(), path, ChooseFormat(to.value_or(""), path),
-                   {.break_cycles = !strict, .limits = context.limits});
-    if (!written) {
-      const Error& error = written.error();
-      if (error.code != ErrorCode::kBadInput) return tl::unexpected<Error>(error);
-      return BadInput(source.name() + ": " + error.message);
-    }
-    if (written->chakra.broken_edges != 0) {
-      context.Warn(fmt::format(
-          "{}: found a cycle of dependencies: {}; {} that contradict the program's order left out",
-          source.name(), CycleText(trace->trace()), written->chakra.broken_edges));
-    }
-    return ToJson(*written);
+    const TraceOutput where{
+        .path = path, .format = ChooseFormat(to.value_or(""), path), .break_cycles = !strict};
+    ETUDE_ASSIGN_OR_RETURN(const WrittenTrace written,
+                           WriteTraceOf(source.name(), trace->trace(), where, context));
+    return ToJson(written);
   }));
 }
 

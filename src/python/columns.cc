@@ -27,11 +27,11 @@ std::span<const std::string_view> NodeKindNames() {
   return names;
 }
 std::span<const std::string_view> PlaceNames() {
-  static const std::array names = NamesOf<Place, 3>();
+  static const std::array names = NamesOf<Place, kPlaceCount>();
   return names;
 }
 std::span<const std::string_view> DepKindNames() {
-  static const std::array names = NamesOf<DepKind, 3>();
+  static const std::array names = NamesOf<DepKind, kDepKindCount>();
   return names;
 }
 constexpr std::array<std::string_view, 2> kRoleNames = {"input", "output"};

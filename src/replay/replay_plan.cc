@@ -7,6 +7,7 @@
 #include "src/analysis/tensor_shape.h"
 #include "src/replay/unwritten_memory.h"
 #include "src/replay/updated_tensors.h"
+#include "src/trace/operator_name.h"
 
 namespace etude {
 namespace {
@@ -35,6 +36,7 @@ class Planner {
         ETUDE_ASSIGN_OR_RETURN(const SlotId slot, ReadSlot(use, op));
         plan_.ops[op].inputs.push_back(slot);
       }
+      if (WritesForm(BaseOperatorName(SchemaOf(trace_, selection_[op])))) GiveOwnTensor(op);
       for (const DataFlow::Use& use : flow_.outputs(selection_[op])) {
         ETUDE_ASSIGN_OR_RETURN(const SlotId slot, WriteSlot(use));
         plan_.ops[op].results.push_back(slot);
@@ -147,6 +149,24 @@ class Planner {
     }
     last_use_[slot.index()] = op;
     return slot;
+  }
+
+  // A tensor from outside whose form the operator changes in place: one of its own on the same
+  // memory, so that the next step begins with the recorded form again.
+  void GiveOwnTensor(uint32_t op) {
+    PlannedOp& planned = plan_.ops[op];
+    if (planned.inputs.empty() || !planned.inputs.front()) return;
+    const SlotId outside = planned.inputs.front();
+    const Slot slot = plan_.slots[outside.index()];
+    if (slot.source != SlotSource::kOutside) return;
+    const SlotId own = SlotId::FromIndex(plan_.slots.size());
+    plan_.slots.push_back({.tensor = slot.tensor,
+                           .version = slot.version,
+                           .source = SlotSource::kDerived,
+                           .base = outside});
+    last_use_.push_back(op);
+    planned.derive.push_back(own);
+    planned.inputs.front() = own;
   }
 
   void NoteHidden(StorageVersion version, NodeId reader) {

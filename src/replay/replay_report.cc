@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/ascii.h"
 #include "src/base/version.h"
 #include "src/report/format.h"
 #include "src/report/health_output.h"
@@ -201,8 +202,8 @@ std::string PeersText(const ReplayReport& report) {
   if (!peers) return "";
   const CommModel& model = peers->model;
   std::string text = fmt::format(
-      "emulated: {} of {} ranks were not there; {} communication{} with them took ",
-      peers->size - peers->present, peers->size, report.emulated, report.emulated == 1 ? "" : "s");
+      "emulated: {} of {} ranks were not there; {} with them took ", peers->size - peers->present,
+      peers->size, FormatCount(static_cast<uint64_t>(report.emulated), "communication"));
   if (!model.bytes_per_second && model.latency == Nanos{}) return text + "no time\n";
   text += FormatTime(model.latency);
   if (model.bytes_per_second) {
@@ -210,9 +211,8 @@ std::string PeersText(const ReplayReport& report) {
                         FormatBytes({static_cast<int64_t>(*model.bytes_per_second)}));
   }
   if (!peers->fit) return text + "\n";
-  return text + fmt::format(", fitted to {} recorded ones of {} size{} (typical error {})\n",
-                            peers->fit->communications, peers->fit->sizes,
-                            peers->fit->sizes == 1 ? "" : "s",
+  return text + fmt::format(", fitted to {} recorded ones of {} (typical error {})\n",
+                            peers->fit->communications, FormatCount(peers->fit->sizes, "size"),
                             FormatShare(peers->fit->typical_error));
 }
 
@@ -316,10 +316,10 @@ std::string KindsText(const ReplayReport& report) {
   TextTable table({Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
   table.Row({"step", "stands for", "of the time", "replay, CPU time", "operators replayed"});
   for (const KindSummary& row : report.kinds) {
-    table.Row(
-        {std::to_string(row.step), fmt::format("{} step{}", row.steps, row.steps == 1 ? "" : "s"),
-         row.time_share ? FormatShare(*row.time_share) : "unknown", FormatTimes(row.replay.cpu),
-         fmt::format("{} of {}", row.operators_replayed, row.operators)});
+    table.Row({std::to_string(row.step), FormatCount(static_cast<uint64_t>(row.steps), "step"),
+               row.time_share ? FormatShare(*row.time_share) : "unknown",
+               FormatTimes(row.replay.cpu),
+               fmt::format("{} of {}", row.operators_replayed, row.operators)});
   }
   return "kinds of recorded steps; all other figures are means or sums over them\n" + table.Text();
 }
@@ -342,15 +342,11 @@ std::string OperatorsText(const ReplayReport& report) {
 }  // namespace
 
 std::pair<std::string, std::string> SkippedKey(std::string_view op, std::string_view reason) {
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  const auto is_word = [&](char c) {
-    return is_digit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  };
   std::string kind;
   size_t i = 0;
   while (i < reason.size()) {
-    const bool inside_word = !kind.empty() && is_word(kind.back());
-    if (!is_digit(reason[i]) || inside_word) {
+    const bool inside_word = !kind.empty() && IsWord(kind.back());
+    if (!IsDigit(reason[i]) || inside_word) {
       kind += reason[i++];
       continue;
     }
@@ -359,8 +355,8 @@ std::pair<std::string, std::string> SkippedKey(std::string_view op, std::string_
     // Digits with a fraction and an exponent, or in another base.
     while (i < reason.size()) {
       const bool exponent = (reason[i] == '+' || reason[i] == '-') && reason[i - 1] == 'e';
-      const bool point = reason[i] == '.' && i + 1 < reason.size() && is_digit(reason[i + 1]);
-      if (!is_word(reason[i]) && !exponent && !point) break;
+      const bool point = reason[i] == '.' && i + 1 < reason.size() && IsDigit(reason[i + 1]);
+      if (!IsWord(reason[i]) && !exponent && !point) break;
       ++i;
     }
   }
@@ -452,10 +448,10 @@ std::string SkippedText(const ReplayReport& report) {
 }
 
 std::string ReplayReportText(const ReplayReport& report) {
-  std::string text =
-      fmt::format("{}{} on {}, {} thread{}, torch {}\n", report.source,
-                  report.rank ? fmt::format(" rank {}", *report.rank) : "", report.device,
-                  report.threads, report.threads == 1 ? "" : "s", report.torch_version);
+  std::string text = fmt::format(
+      "{}{} on {}, {}, torch {}\n", report.source,
+      report.rank ? fmt::format(" rank {}", *report.rank) : "", report.device,
+      FormatCount(static_cast<uint64_t>(report.threads), "thread"), report.torch_version);
   if (!report.part.is_whole()) text += "a part of the step: no comparison with the original\n";
   if (!report.scale.empty()) {
     text += fmt::format("emulated: {}", report.scale);

@@ -10,10 +10,6 @@
 namespace etude {
 namespace {
 
-Nanos Scaled(Nanos time, double weight) {
-  return Nanos{static_cast<int64_t>(static_cast<double>(time.count) * weight)};
-}
-
 // A weighted mean of what `get` finds in each report; nullopt if one has none.
 template <typename T, typename Get, typename Add>
 std::optional<T> Sum(const std::vector<ReplayedKind>& kinds, Get get, Add add) {
@@ -111,6 +107,20 @@ class Combiner {
     });
   }
 
+  // Of all device time; nullopt if one kind's is unknown.
+  std::optional<double> DeviceCoverage() const {
+    double total = 0;
+    double covered = 0;
+    for (const ReplayedKind& kind : kinds_) {
+      const ReplayReport& report = kind.report;
+      if (!report.device_time || !report.device_coverage) return std::nullopt;
+      const double time = static_cast<double>(report.device_time->count) * Weight(kind);
+      total += time;
+      covered += time * *report.device_coverage;
+    }
+    return total > 0 ? std::optional(covered / total) : std::nullopt;
+  }
+
   void AddTimes(ReplayReport& all) const {
     all.replay = MeanTimes(&ReplayReport::replay);
     all.with_gaps = MeanTimes(&ReplayReport::with_gaps);
@@ -119,6 +129,10 @@ class Combiner {
     all.gap_idle = MeanTime(&ReplayReport::gap_idle);
     all.gap_waits = MeanTime(&ReplayReport::gap_waits);
     all.recorded_step = MeanTime(&ReplayReport::recorded_step);
+    all.device_time = MeanTime(&ReplayReport::device_time);
+    all.device_coverage = DeviceCoverage();
+    all.gap_scale = 0;
+    for (const ReplayedKind& kind : kinds_) all.gap_scale += kind.report.gap_scale * Weight(kind);
     all.operator_share = ByTime([](const ReplayReport& report) { return report.operator_share; });
     all.time_coverage = ByTime([](const ReplayReport& report) { return report.time_coverage; });
     all.minor_faults = Sum<double>(
@@ -134,7 +148,7 @@ class Combiner {
     };
     for (const auto count :
          {&ReplayReport::operators, &ReplayReport::operators_replayed, &ReplayReport::calls,
-          &ReplayReport::coerced, &ReplayReport::assumed_values}) {
+          &ReplayReport::coerced, &ReplayReport::assumed_values, &ReplayReport::emulated}) {
       all.*count = total(count);
     }
     const auto most = [&](int64_t ReplayReport::*count) {

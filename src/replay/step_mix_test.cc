@@ -25,5 +25,29 @@ TEST(CombineKinds, GapsAreMeansAndMemoryIsTheMost) {
   EXPECT_EQ(all.copied_bytes, 30);
 }
 
+TEST(CombineKinds, DeviceWorkAndEmulatedCommunicationsAreOfAllSteps) {
+  ReplayReport often;
+  often.device_time = Nanos{100};
+  often.device_coverage = 1;
+  often.gap_scale = 0.8;
+  often.emulated = 2;
+  ReplayReport seldom;
+  seldom.device_time = Nanos{300};
+  seldom.device_coverage = 0.5;
+  seldom.gap_scale = 0.4;
+  seldom.emulated = 5;
+  std::vector<ReplayedKind> kinds = {
+      {.step = 0, .steps = 3, .recorded = Nanos{3000}, .report = often},
+      {.step = 3, .steps = 1, .recorded = Nanos{900}, .report = seldom}};
+  const ReplayReport all = CombineKinds(kinds);
+  EXPECT_EQ(all.device_time, Nanos{150});
+  ASSERT_TRUE(all.device_coverage);
+  EXPECT_DOUBLE_EQ(*all.device_coverage, (300 + 150) / 600.0);
+  EXPECT_DOUBLE_EQ(all.gap_scale, 0.7);
+  EXPECT_EQ(all.emulated, 11);
+  kinds[1].report.device_coverage.reset();
+  EXPECT_EQ(CombineKinds(kinds).device_coverage, std::nullopt);
+}
+
 }  // namespace
 }  // namespace etude

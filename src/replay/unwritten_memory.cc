@@ -75,7 +75,7 @@ class Search {
     const auto uses = flow_.inputs(node);
     // What a collective writes its old schemas do not say.
     const bool writes_all = name.starts_with("c10d::");
-    const bool writes_form = IsOneOf(kFormWriters, name);
+    const bool writes_form = WritesForm(name);
     const std::vector<bool> updated = updated_.Of(node);
     // Writes first: `out` comes behind the arguments that are read.
     for (size_t i = 0; i < updated.size() && i < uses.size(); ++i) {
@@ -104,6 +104,8 @@ class Search {
 };
 
 }  // namespace
+
+bool WritesForm(std::string_view name) { return IsOneOf(kFormWriters, name); }
 
 std::vector<UnwrittenMemory> FindUnwrittenMemory(const Trace& trace, const DataFlow& flow,
                                                  std::span<const NodeId> selection) {

@@ -3,12 +3,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "src/analysis/data_flow.h"
 #include "src/trace/trace.h"
 
 namespace etude {
+
+// Whether an operator of this name ("aten::t_") changes the form of its first argument in place,
+// and not its content.
+bool WritesForm(std::string_view name);
 
 // Memory that an operator made without content (`empty`) and that is read before any operator wrote
 // to it: code outside of the dispatcher did, as `torch.tensor(list)` does. In truth its values come

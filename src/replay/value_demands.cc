@@ -5,6 +5,7 @@
 
 #include "src/analysis/tensor_shape.h"
 #include "src/base/ceil_div.h"
+#include "src/trace/enums.h"
 
 namespace etude {
 namespace {
@@ -345,35 +346,6 @@ class CallDemands {
 };
 
 }  // namespace
-
-bool IsInteger(DType dtype) {
-  switch (dtype) {
-    case DType::kUInt8:
-    case DType::kInt8:
-    case DType::kInt16:
-    case DType::kInt32:
-    case DType::kInt64:
-    case DType::kUInt16:
-    case DType::kUInt32:
-    case DType::kUInt64: return true;
-    default: return false;
-  }
-}
-
-bool IsFloating(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat16:
-    case DType::kBFloat16:
-    case DType::kFloat32:
-    case DType::kFloat64:
-    case DType::kFloat8E4M3Fn:
-    case DType::kFloat8E5M2:
-    case DType::kFloat8E4M3Fnuz:
-    case DType::kFloat8E5M2Fnuz:
-    case DType::kFloat8E8M0Fnu: return true;
-    default: return false;
-  }
-}
 
 std::span<const ValueDemand> ValueDemands() { return kDemands; }
 

@@ -50,7 +50,4 @@ std::span<const ValueDemand> ValueDemands();
 std::optional<FillRule> RuleOf(const Trace& trace, NodeId node, const ValueDemand& demand,
                                size_t element, TensorId tensor);
 
-bool IsInteger(DType dtype);
-bool IsFloating(DType dtype);
-
 }  // namespace etude

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "src/base/ascii.h"
 #include "src/base/printable.h"
 #include "src/base/version.h"
 #include "src/formats/json_document.h"
@@ -65,7 +66,7 @@ std::string VersionsText(const RunComparison& run) {
                                          run.replay.torch.substr(0, run.replay.torch.find('+'));
   if (!run.replay.torch.empty() && !same) parts.push_back("replay's torch " + run.replay.torch);
   if (run.threads) {
-    parts.push_back(fmt::format("{} thread{}", *run.threads, *run.threads == 1 ? "" : "s"));
+    parts.push_back(FormatCount(static_cast<uint64_t>(*run.threads), "thread"));
   }
   return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -92,8 +93,8 @@ std::string StandsForText(const Certificate& certificate) {
 }
 
 std::string MeasuredText(const RunComparison& run) {
-  return fmt::format("{} of {} pairs, {} start{}, gaps {}{}", run.pairs.size(), run.pairs_wanted,
-                     run.starts, run.starts == 1 ? "" : "s",
+  return fmt::format("{} of {} pairs, {}, gaps {}{}", run.pairs.size(), run.pairs_wanted,
+                     FormatCount(static_cast<uint64_t>(run.starts), "start"),
                      run.gaps.empty() ? "unknown" : run.gaps,
                      run.measured.empty() ? "" : ", " + run.measured);
 }
@@ -164,10 +165,9 @@ std::string ShellLine(const std::vector<std::string>& words) {
   std::string line;
   for (const std::string& word : words) {
     if (!line.empty()) line += ' ';
-    constexpr std::string_view kPlain = "_-+=%@:,./…";
+    constexpr std::string_view kPlain = "-+=%@:,./…";
     const bool plain = !word.empty() && std::ranges::all_of(word, [&](char c) {
-      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-             kPlain.find(c) != std::string_view::npos;
+      return IsWord(c) || kPlain.find(c) != std::string_view::npos;
     });
     line += plain ? word : ShellQuoted(word);
   }

@@ -49,18 +49,6 @@ std::string FormatRate(double bytes_per_second) {
   return Scaled(bytes_per_second, 1000, kUnits);
 }
 
-std::string FormatCount(uint64_t count) {
-  std::string digits = std::to_string(count);
-  for (size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
-  return digits;
-}
-
-std::string FormatCount(uint64_t count, std::string_view one, std::string_view many) {
-  const std::string_view plural_end = many.empty() ? "s" : "";
-  if (count == 1) return fmt::format("1 {}", one);
-  return fmt::format("{} {}{}", FormatCount(count), many.empty() ? one : many, plural_end);
-}
-
 std::string FormatNumber(double number) {
   constexpr double kFiveDigits = 9999.5;
   constexpr double kMost = 1e15;

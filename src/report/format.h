@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/format_count.h"
 #include "src/base/units.h"
 
 // Numbers and tables as people read them.
@@ -18,10 +19,6 @@ std::string FormatTime(Nanos time);
 std::string FormatBytes(Bytes bytes);
 // "850 B/s", "12.34 GB/s".
 std::string FormatRate(double bytes_per_second);
-// "14,392".
-std::string FormatCount(uint64_t count);
-// "1 node", "14,392 nodes"; `many` where it is not `one` with an s.
-std::string FormatCount(uint64_t count, std::string_view one, std::string_view many = "");
 // "0.1235", "12.35", "1,234,568": four digits, and all of those before the point up to 10^15.
 std::string FormatNumber(double number);
 // "98.7 %"; `share` in 0..1.

@@ -17,14 +17,6 @@ TEST(Format, Quantities) {
   EXPECT_EQ(FormatRate(850), "850 B/s");
   EXPECT_EQ(FormatRate(301522925.66), "301.52 MB/s");
   EXPECT_EQ(FormatRate(2e12), "2.00 TB/s");
-  EXPECT_EQ(FormatCount(999), "999");
-  EXPECT_EQ(FormatCount(14'392), "14,392");
-  EXPECT_EQ(FormatCount(1'234'567), "1,234,567");
-  EXPECT_EQ(FormatCount(0, "node"), "0 nodes");
-  EXPECT_EQ(FormatCount(1, "node"), "1 node");
-  EXPECT_EQ(FormatCount(1'234, "node"), "1,234 nodes");
-  EXPECT_EQ(FormatCount(1, "class", "classes"), "1 class");
-  EXPECT_EQ(FormatCount(2, "class", "classes"), "2 classes");
   EXPECT_EQ(FormatNumber(0.12345), "0.1235");
   EXPECT_EQ(FormatNumber(9999.4), "9999");
   EXPECT_EQ(FormatNumber(9999.6), "10,000");

@@ -371,8 +371,8 @@ class PageMaker {
     }
     if (unaligned != 0) {
       section.notes.push_back(
-          fmt::format("{} clock{} cannot be compared with the others': what it timed begins at 0",
-                      unaligned, unaligned == 1 ? "" : "s"));
+          fmt::format("{} cannot be compared with the others': what it timed begins at 0",
+                      FormatCount(unaligned, "clock")));
     }
     page_.sections.push_back(std::move(section));
   }

@@ -129,7 +129,7 @@ std::string NoiseText(const MachineNoise& noise) {
       FormatTime(noise.wall.median), noise.repeats, PercentText(noise.wall.share()),
       PercentText(noise.cpu.share()));
   if (noise.load) text += fmt::format("; load {:.2f}", *noise.load);
-  return text + fmt::format(" on {} core{}", noise.cores, noise.cores == 1 ? "" : "s");
+  return text + " on " + FormatCount(static_cast<uint64_t>(noise.cores), "core");
 }
 
 std::string AbsentText(std::span<const MetricComparison> metrics) {
@@ -170,8 +170,8 @@ std::string VerdictText(std::span<const MetricComparison> metrics) {
 std::string RunComparisonText(const RunComparison& run) {
   using enum TextTable::Align;
   std::string text =
-      fmt::format("rank {}: {} pair{} of a step of the original and one of the replay, in turn{}\n",
-                  run.rank, run.pairs.size(), run.pairs.size() == 1 ? "" : "s",
+      fmt::format("rank {}: {} of a step of the original and one of the replay, in turn{}\n",
+                  run.rank, FormatCount(run.pairs.size(), "pair"),
                   run.starts == 1 ? "" : fmt::format("; {} starts of both", run.starts));
   text += NoiseText(run.noise) + "\n";
   TextTable table({kLeft, kRight, kRight, kRight, kRight, kLeft});

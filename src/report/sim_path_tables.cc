@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "src/base/ascii.h"
+
 namespace etude {
 namespace {
 
@@ -33,17 +35,15 @@ std::vector<std::pair<Key, Sum>> Sorted(const std::map<Key, Sum>& sums) {
 
 // Numbers of layers, micro-batches and the like as "*"; those in words ("conv2d") stay.
 std::string WithoutNumbers(const std::string& name) {
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   std::string text;
   for (size_t i = 0; i < name.size();) {
     size_t end = i;
-    while (end < name.size() && is_digit(name[end])) ++end;
+    while (end < name.size() && IsDigit(name[end])) ++end;
     if (end == i) {
       text += name[i++];
       continue;
     }
-    const bool in_word = end < name.size() && is_letter(name[end]);
+    const bool in_word = end < name.size() && IsLetter(name[end]);
     text += in_word ? name.substr(i, end - i) : "*";
     i = end;
   }

@@ -36,8 +36,7 @@ std::string_view TakeDim(std::string_view& dims) {
 
 bool IsNetworkOfDims(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-  const auto end = std::ranges::find_if_not(text, is_letter);
+  const auto end = std::ranges::find_if_not(text, IsLetter);
   return end != text.end() && *end == '(';
 }
 

@@ -260,6 +260,33 @@ TEST(Program, NamesThatPythonKeepsForItself) {
             std::string::npos);
 }
 
+// The step of one call: text::say(text).
+Program Says(std::string text) {
+  Program program;
+  program.operators = {
+      {.name = "text::say",
+       .arguments = {{.name = "s", .value = {.kind = Kind::kText, .text = std::move(text)}}}}};
+  program.calls = {{}};
+  return program;
+}
+
+TEST(Program, TextsAreReadAsTheyWere) {
+  const auto python = [](const std::string& text) {
+    const std::string step = PythonStep(Says(text)).text;
+    const size_t begin = step.find("say.default(") + 12;
+    return step.substr(begin, step.find(")\n", begin) - begin);
+  };
+  EXPECT_EQ(python("mean"), R"("mean")");
+  EXPECT_EQ(python("größe"), R"("größe")");
+  EXPECT_EQ(python("a\"b\\\n"), R"("a\"b\\\u000a")");
+  // Marks that steer an editor or a terminal.
+  EXPECT_EQ(python("\u0085\u202e\U0001f600"), "\"\\u0085\\u202e\U0001f600\"");
+  // No UTF-8.
+  EXPECT_EQ(python("gr\xF6\xDF\n"), R"(b"gr\366\337\012")");
+  const std::string code = CppStep(Says("größe\n")).text;
+  EXPECT_NE(code.find(R"({"gr\303\266\303\237e\012"})"), std::string::npos) << code;
+}
+
 TEST(Program, CppText) {
   const StepText step = CppStep(Layers(1000));
   EXPECT_EQ(step.calls, 3U);
@@ -271,7 +298,7 @@ namespace {
 
 Op mm_0{"aten::mm", "", {Tensor(0), Tensor(1)}};
 Op relu_1{"aten::relu", "", {Tensor(0)}};
-Op mean_2{"aten::mean", "dim", {Tensor(0), List{-1}, true, DType("float64")}};
+Op mean_2{"aten::mean", "dim", {Tensor(0), ListOf({-1}), true, DType("float64")}};
 
 void Part1(Slots& t) {
   for (int i = 0; i < 1000; ++i) {

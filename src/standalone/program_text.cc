@@ -10,6 +10,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "src/base/printable.h"
+#include "src/base/utf8.h"
+
 namespace etude {
 namespace {
 
@@ -260,7 +263,7 @@ std::string PythonAttribute(const std::string& owner, std::string_view name) {
                                : fmt::format("{}.{}", owner, name);
 }
 
-// Texts of arguments are of operators' own vocabularies ("mean", "none"); anything else is escaped.
+// Bytes as C++ and Python's b"" have them: anything but ASCII that can be seen is escaped.
 std::string Quoted(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text) {
@@ -272,6 +275,18 @@ std::string Quoted(std::string_view text) {
     }
   }
   return quoted + "\"";
+}
+
+// A text as Python has it: code points, of which those that cannot be seen are escaped. Operators
+// take bytes, too, as which stands what is no UTF-8.
+std::string PythonQuoted(std::string_view text) {
+  if (!utf8::IsValid(text)) return "b" + Quoted(text);
+  std::string inside;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') inside += '\\';
+    inside += c;
+  }
+  return "\"" + Printable(inside) + "\"";
 }
 
 class PythonWriter : public StepWriter {
@@ -388,8 +403,8 @@ class PythonWriter : public StepWriter {
       case Kind::kInt: return fmt::format("{}", value.integer);
       case Kind::kDouble:
         return std::isfinite(value.real) ? RealText(value.real)
-                                         : fmt::format("float({})", Quoted(RealText(value.real)));
-      case Kind::kText: return Quoted(value.text);
+                                         : fmt::format("float(\"{}\")", RealText(value.real));
+      case Kind::kText: return PythonQuoted(value.text);
       case Kind::kDType:
       case Kind::kLayout:
       case Kind::kMemoryFormat: return "torch." + value.text;
@@ -403,7 +418,7 @@ class PythonWriter : public StepWriter {
       }
       case Kind::kGroup: return fmt::format("group({})", value.integer);
       case Kind::kGroupName: return fmt::format("group_name({})", value.integer);
-      case Kind::kReduction: return fmt::format("reduction({})", Quoted(value.text));
+      case Kind::kReduction: return fmt::format("reduction({})", PythonQuoted(value.text));
       case Kind::kNumber: return text.numbers[static_cast<size_t>(value.integer)];
       case Kind::kList: {
         std::string items;
@@ -529,7 +544,7 @@ class CppWriter : public StepWriter {
         for (const ProgramValue& item : value.items) {
           items += (items.empty() ? "" : ", ") + Value(item);
         }
-        return "List{" + items + "}";
+        return "ListOf({" + items + "})";
       }
     }
     return {};

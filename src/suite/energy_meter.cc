@@ -14,11 +14,13 @@ std::optional<double> NumberIn(const std::string& path) {
   return std::nullopt;
 }
 
-// "intel-rapl:0" is a package; "intel-rapl:0:0" a part of it.
-bool IsPackage(const std::string& name) {
-  const size_t colon = name.find(':');
-  return name.starts_with("intel-rapl") && colon != std::string::npos &&
-         name.find(':', colon + 1) == std::string::npos;
+// "intel-rapl:0" may be a package, "intel-rapl:0:0" is a part of it, "intel-rapl-mmio:0" the same
+// again, and the platform ("psys") has it in itself.
+bool IsPackage(const std::string& powercap, const std::string& zone) {
+  if (!zone.starts_with("intel-rapl:")) return false;
+  std::string name;
+  std::ifstream(powercap + "/" + zone + "/name") >> name;
+  return name.starts_with("package-");
 }
 
 }  // namespace
@@ -30,7 +32,7 @@ EnergyMeter::EnergyMeter(bool gpus, const std::string& powercap) {
     if (!gpu_first_) why_none_ = gpus_.count() > 0 ? "the GPU does not tell" : gpus_.why_none();
   } else {
     for (const std::string& name : NamesIn(powercap).value_or(std::vector<std::string>())) {
-      if (!IsPackage(name)) continue;
+      if (!IsPackage(powercap, name)) continue;
       const std::string place = powercap + "/" + name;
       const std::string path = place + "/energy_uj";
       const std::optional<double> now = NumberIn(path);

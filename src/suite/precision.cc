@@ -53,15 +53,15 @@ void LossScale::Restore(double factor, int64_t good_steps, int64_t skipped) {
   skipped_ = skipped;
 }
 
-Underflow CountUnderflow(std::span<const at::Tensor> parameters) {
+Underflow CountUnderflow(std::span<const at::Tensor> parameters, double factor) {
   const at::NoGradGuard no_gradients;
   Underflow count;
   for (const at::Tensor& parameter : parameters) {
     if (!parameter.grad().defined()) continue;
     const at::Tensor size = parameter.grad().abs();
-    const int64_t values = size.count_nonzero().item<int64_t>();
-    count.values += values;
-    count.lost += values - size.gt(kLargestLost).sum().item<int64_t>();
+    const at::Tensor is_value = size.isfinite().logical_and(size.gt(0));
+    count.values += is_value.sum().item<int64_t>();
+    count.lost += is_value.logical_and(size.le(kLargestLost * factor)).sum().item<int64_t>();
   }
   return count;
 }

@@ -49,11 +49,12 @@ class LossScale {
 };
 
 // Of the values of all gradients together, how many are not 0, and how many of these would be in
-// float16 without a factor: at most half its smallest number, 2^-24.
+// float16 without a factor: at most half its smallest number, 2^-24. Infinities and NaN are none.
+// `factor`: by which the gradients have been multiplied.
 struct Underflow {
   int64_t values = 0;
   int64_t lost = 0;
 };
-Underflow CountUnderflow(std::span<const at::Tensor> parameters);
+Underflow CountUnderflow(std::span<const at::Tensor> parameters, double factor);
 
 }  // namespace etude::suite

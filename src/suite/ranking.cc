@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -256,10 +258,12 @@ void RankThem(const Times& times, uint64_t seed, Ranking& ranking) {
   }
 }
 
+// Beside the first system's.
 std::optional<Estimate> SpeedOf(const RunFigures& first, const RunFigures& own, uint64_t seed) {
   const std::optional<double> mean_of_first = SecondsOf(first);
   const std::optional<double> mean = SecondsOf(own);
   if (!mean_of_first || !mean) return std::nullopt;
+  if (&first == &own) return Estimate{1, 1, 1};
   RandomStream random(seed);
   std::vector<double> drawn;
   for (size_t i = 0; i < kResamples; ++i) {
@@ -296,7 +300,13 @@ Result<Ranking> RankSystems(const std::vector<RankedSystem>& systems, uint64_t s
   Times times(systems.size());
   bool few = false;
   std::string other_kind;
+  std::set<std::pair<std::string, std::string>> ranked;  // tasks with their scales
   for (const Score& score : systems.front().scores) {
+    const std::pair kind(score.task, score.runs.front().scale);
+    if (ranked.contains(kind)) {
+      ranking.notes.push_back(score.task + ": found runs of several kinds, one of them is ranked");
+      continue;
+    }
     std::vector<const Score*> counterparts;
     for (const RankedSystem& system : systems) {
       const Score* found = FindCounterpart(system, score);
@@ -310,6 +320,7 @@ Result<Ranking> RankSystems(const std::vector<RankedSystem>& systems, uint64_t s
       ranking.notes.push_back(score.task + ": not run by all, left out");
       continue;
     }
+    ranked.insert(kind);
     ETUDE_RETURN_IF_ERROR(CheckDataSets(counterparts, systems, ranking.notes));
     ETUDE_RETURN_IF_ERROR(CheckSettings(counterparts, systems, ranking.notes));
     std::vector<RunFigures> of_task;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -33,7 +34,32 @@ namespace etude::suite {
 namespace {
 
 constexpr double kSecondsBetweenCheckpoints = 30;
-constexpr const char* kRunFact = "run";  // of a checkpoint: the record so far
+constexpr double kSecondsBetweenEnergyReads = 60;
+// Of a checkpoint: the record so far, and the steps since its last evaluation.
+constexpr const char* kRunFact = "run";
+constexpr const char* kSinceFact = "since evaluation";
+
+struct StepsSince {
+  double loss = 0;  // their sum
+  int64_t steps = 0;
+};
+
+std::string TextOf(const StepsSince& since) {
+  return fmt::format("{:a} {}", since.loss, since.steps);
+}
+
+Result<StepsSince> ParseStepsSince(const std::string& path, const std::string& text) {
+  StepsSince since;
+  char* end = nullptr;
+  since.loss = std::strtod(text.c_str(), &end);
+  const bool has_loss = end != text.c_str() && *end == ' ';
+  since.steps = has_loss ? std::strtoll(end, &end, 10) : -1;
+  if (since.steps < 0 || *end != '\0') {
+    return BadInput(fmt::format("{}: '{}': found '{}', expected a loss and a number of steps", path,
+                                kSinceFact, text));
+  }
+  return since;
+}
 
 double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -193,22 +219,22 @@ class QualityRun {
     PeakResident peak;
     peak.Begin();
     const Hyperparameters& hyperparameters = trainer_->hyperparameters();
-    double loss = 0;
-    int64_t steps = 0;  // since the last evaluation
-    while ((!record_.reached || options_.to_the_end) &&
-           trainer_->steps_done() < hyperparameters.most_steps) {
-      ETUDE_ASSIGN_OR_RETURN(const double of_step, trainer_->Step());
-      loss += of_step;
-      ++steps;
-      const int64_t done = trainer_->steps_done();
-      // Ranks stop together: at an evaluation.
-      if (ranks_ == nullptr && context_.stopped()) return Interrupted();
-      if (done % hyperparameters.evaluate_every != 0 && done != hyperparameters.most_steps) {
+    while (!record_.reached || options_.to_the_end) {
+      if (!IsDue()) {
+        if (trainer_->steps_done() >= hyperparameters.most_steps) break;
+        ETUDE_ASSIGN_OR_RETURN(const double of_step, trainer_->Step());
+        since_.loss += of_step;
+        ++since_.steps;
+        if (Now() - energy_read_ > kSecondsBetweenEnergyReads) ReadEnergy();
+        // Ranks stop together: at an evaluation.
+        if (ranks_ == nullptr && context_.stopped()) return Interrupted();
         continue;
       }
-      ETUDE_RETURN_IF_ERROR(Evaluate(loss / static_cast<double>(steps)));
-      loss = 0;
-      steps = 0;
+      if (const Status evaluated = Evaluate(); !evaluated) {
+        if (evaluated.error().code == ErrorCode::kInterrupted) return Interrupted();
+        return tl::unexpected<Error>(evaluated.error());
+      }
+      since_ = {};
       if (ranks_ != nullptr && ranks_->Agree(context_.stopped() ? 1 : 0) != 0) return Interrupted();
       ETUDE_RETURN_IF_ERROR(SaveSometimes());
     }
@@ -225,7 +251,21 @@ class QualityRun {
     return !options_.checkpoint.empty() && (ranks_ == nullptr || ranks_->rank() == 0);
   }
 
-  Status Evaluate(double loss) {
+  // An evaluation, also one before which an earlier run was stopped.
+  bool IsDue() const {
+    const int64_t done = trainer_->steps_done();
+    const Hyperparameters& hyperparameters = trainer_->hyperparameters();
+    return since_.steps > 0 &&
+           (done % hyperparameters.evaluate_every == 0 || done == hyperparameters.most_steps);
+  }
+
+  void ReadEnergy() {
+    energy_.Read();
+    energy_read_ = Now();
+  }
+
+  Status Evaluate() {
+    const double loss = since_.loss / static_cast<double>(since_.steps);
     divergence_.See(loss, record_, trainer_->steps_done());
     const double begin = Now();
     ETUDE_ASSIGN_OR_RETURN(const double quality, trainer_->Evaluate());
@@ -243,7 +283,7 @@ class QualityRun {
       ETUDE_ASSIGN_OR_RETURN(const Underflow count, trainer_->CountLost());
       underflow_.Add(count);
     }
-    energy_.Read();
+    ReadEnergy();
     context_.Progress(
         fmt::format("{}, seed {}: {} {:.4g}{}", record_.task, record_.seed, record_.metric, quality,
                     record_.target ? fmt::format(" of {:.4g}", *record_.target) : ""),
@@ -255,13 +295,22 @@ class QualityRun {
   void Finish() {
     record_.steps = trainer_->steps_done();
     record_.seconds = Elapsed();
-    energy_.Read();
+    ReadEnergy();
     record_.energy_j = energy_.joules();
     record_.why_no_energy = energy_.why_none();
+    if (resumed_ && record_.energy_j) {
+      if (energy_before_) {
+        *record_.energy_j += *energy_before_;
+      } else {
+        record_.energy_j.reset();
+        record_.why_no_energy = "not known of the part before the run was taken up";
+      }
+    }
     record_.skipped_steps = trainer_->loss_scale().skipped();
     const LossScale& scale = trainer_->loss_scale();
     if (scale.used()) record_.loss_scale = scale.factor();
-    record_.underflow = underflow_.share();
+    // The counts of a part that ended earlier are not kept.
+    record_.underflow = resumed_ ? std::nullopt : underflow_.share();
   }
 
   // Goes on from the checkpoint, if there is one.
@@ -289,7 +338,13 @@ class QualityRun {
     record_.evaluation_seconds = before.evaluation_seconds;
     record_.setup_seconds += before.setup_seconds;
     record_.started = before.started;
+    record_.reached = before.reached;
+    if (const auto kept = facts.find(kSinceFact); kept != facts.end()) {
+      ETUDE_ASSIGN_OR_RETURN(since_, ParseStepsSince(options_.checkpoint, kept->second));
+    }
     before_ = before.seconds;
+    energy_before_ = before.energy_j;
+    resumed_ = true;
     return {};
   }
 
@@ -297,7 +352,8 @@ class QualityRun {
     last_saved_ = Now();
     if (!writes()) return {};
     Finish();
-    return trainer_->Save(options_.checkpoint, {{kRunFact, ToJson(record_).dump()}});
+    return trainer_->Save(options_.checkpoint,
+                          {{kRunFact, ToJson(record_).dump()}, {kSinceFact, TextOf(since_)}});
   }
   Status SaveSometimes() {
     if (Now() - last_saved_ < kSecondsBetweenCheckpoints) return {};
@@ -317,7 +373,12 @@ class QualityRun {
   std::unique_ptr<Trainer> trainer_;
   RunRecord record_;
   double begin_;
-  double before_ = 0;  // seconds of the run before it was taken up again
+  StepsSince since_;
+  double energy_read_ = 0;  // Now()
+  // Of the run before it was taken up again.
+  bool resumed_ = false;
+  double before_ = 0;  // seconds
+  std::optional<double> energy_before_;
   double last_saved_ = Now();
   const RunOptions& options_;
   DataParallel* ranks_;

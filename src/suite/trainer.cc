@@ -183,7 +183,7 @@ Result<Underflow> Trainer::CountLost() {
   return Guarded("gradients", [&]() -> Result<Underflow> {
     Underflow all;
     for (const Optimizer& optimizer : optimizers_) {
-      const Underflow own = CountUnderflow(optimizer.parameters());
+      const Underflow own = CountUnderflow(optimizer.parameters(), optimizer.clip_factor());
       all.values += own.values;
       all.lost += own.lost;
     }

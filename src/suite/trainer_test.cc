@@ -282,9 +282,12 @@ TEST(CountUnderflow, CountsWhatFloat16Loses) {
   const std::vector<float> gradient = {0x1p-25F, 0x1p-24F, 0, 1};
   value.mutable_grad() = FromValues(std::span<const float>(gradient), {4});
   const std::vector<at::Tensor> all = {value};
-  const Underflow count = CountUnderflow(all);
+  const Underflow count = CountUnderflow(all, 1);
   EXPECT_EQ(count.values, 3);
   EXPECT_EQ(count.lost, 1);
+  EXPECT_EQ(CountUnderflow(all, 0.5).lost, 0) << "twice as large before they were clipped";
+  value.mutable_grad()[0] = std::nan("");
+  EXPECT_EQ(CountUnderflow(all, 1).values, 2);
 }
 
 TEST(SampleOrder, SeesEachSampleOnceAnEpochInAnotherOrder) {

@@ -26,9 +26,7 @@ WideWhole CommonDivisor(WideWhole a, WideWhole b) {
   return a;
 }
 
-bool IsNameCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
+bool IsNameCharacter(char c) { return IsLetter(c) || IsDigit(c); }
 
 // Descends through the text. The first fault ends it: values from there on are not used.
 class FormulaReader {

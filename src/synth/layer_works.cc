@@ -78,13 +78,23 @@ LayerWorks::In LayerWorks::Receive(std::string name, In in, int64_t bytes) {
               .bytes = Bytes{bytes}});
 }
 
+namespace {
+
+// Of no known size where products differ: it is none then.
+ProductShape ShapeOf(const MatrixProduct& product, int64_t inner, int64_t columns) {
+  const std::optional<int64_t> rows = product.RowsOfEach();
+  return rows ? ProductShape{product.count, *rows, inner, columns} : ProductShape{};
+}
+
+}  // namespace
+
 LayerWorks::In LayerWorks::Multiply(std::string name, In in, const MatrixProduct& product,
                                     int64_t kept) {
   return Add({.name = std::move(name),
               .inputs = std::move(in),
               .flops = product.flops() + (product.bias ? product.outputs() : 0),
               .matrix_flops = product.flops(),
-              .product = {product.count, product.rows, product.in, product.out},
+              .product = ShapeOf(product, product.in, product.out),
               .read = Bytes{(product.inputs() + product.weights() + product.biases()) * element_},
               .written = Bytes{product.outputs() * element_},
               .kept = Bytes{kept * element_}});
@@ -96,7 +106,7 @@ LayerWorks::In LayerWorks::InputGradient(const std::string& name, In in,
               .inputs = std::move(in),
               .flops = product.flops(),
               .matrix_flops = product.flops(),
-              .product = {product.count, product.rows, product.out, product.in},
+              .product = ShapeOf(product, product.out, product.in),
               .read = Bytes{(product.outputs() + product.weights()) * element_},
               .written = Bytes{product.inputs() * element_}});
 }
@@ -110,6 +120,7 @@ void LayerWorks::WeightGradient(const std::string& name, In in, const MatrixProd
     in.push_back(all.front());
   }
   const int64_t weights = product.weights() + product.biases();
+  const std::optional<int64_t> rows = product.RowsOfEach();
   std::vector<std::string> given;
   if (product.bias) given.push_back(name + " bias");
   given.push_back(name);
@@ -119,7 +130,8 @@ void LayerWorks::WeightGradient(const std::string& name, In in, const MatrixProd
        .gives_gradients = std::move(given),
        .flops = product.flops() + (product.bias ? product.outputs() : 0),
        .matrix_flops = product.flops(),
-       .product = {product.count, product.out, product.rows, product.in},
+       .product =
+           rows ? ProductShape{product.count, product.out, *rows, product.in} : ProductShape{},
        .read = Bytes{(product.inputs() + product.outputs()) * element_ + weights * gradient_},
        .written = Bytes{weights * gradient_}});
 }

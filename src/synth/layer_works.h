@@ -18,7 +18,13 @@ struct MatrixProduct {
   int64_t out = 0;
   int64_t count = 1;
   bool bias = false;
+  bool alike = true;  // each of `count` products has as many rows
 
+  // Of each product; nullopt: they differ. `rows` are all of them.
+  std::optional<int64_t> RowsOfEach() const {
+    if (!alike || count < 1 || rows % count != 0) return std::nullopt;
+    return rows / count;
+  }
   int64_t flops() const { return 2 * rows * in * out; }
   int64_t inputs() const { return rows * in; }
   int64_t outputs() const { return rows * out; }

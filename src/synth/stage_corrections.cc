@@ -141,9 +141,9 @@ constexpr auto kCorrectionRows = std::to_array<CorrectionRow>({
     {kTensorAllReduce, "1", kWholeTokens, "[t>1]*M*(4*L + 2)*(w - 1)*U"},
     {kTensorAllReduce, "5", kAnyModel, "[t>1]*M*3*4*n"},
     {kTensorAllReduce, "17", kSharedTokens | kWholeWeights, "[t>1]*g*(2*L + 1)*D"},
-    {kTensorAllReduce, "17", kSharedTokens | kSharedWeights, "[t>1]*M*g*(2*L + 1)*D"},
+    {kTensorAllReduce, "17", kSharedTokens | kSharedWeights, "[t>1]*(1 + [r>1]*(M - 1))*g*(2*L + 1)*D"},
     {kTensorAllReduce, "k", kMoeJob | kWholeWeights, "[t>1]*g*L*D*E"},
-    {kTensorAllReduce, "k", kMoeJob | kSharedWeights, "[t>1]*M*g*L*D*E"},
+    {kTensorAllReduce, "k", kMoeJob | kSharedWeights, "[t>1]*(1 + [r>1]*(M - 1))*g*L*D*E"},
 
     {kTensorAllGather, "6", kWholeTokens, "-[t>1]*M*U/t"},
     {kTensorAllGather, "11", kMoeJob, "-[t>1]*M*L*(1 - 1/e)*3*U/t"},

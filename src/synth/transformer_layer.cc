@@ -260,6 +260,7 @@ class LayerMaker {
       largest = std::max(largest, own);
       if (rank != expert_rank_) continue;
       received_rows_ = plan_.expert * own;
+      experts_alike_ = std::all_of(first, last, [&](int64_t other) { return other == *first; });
       if (plan_.inference) used_experts_ -= std::count(first, last, 0);
     }
     exchanged_rows_ = plan_.expert * largest;
@@ -280,13 +281,15 @@ class LayerMaker {
     return {.rows = AllRows(),
             .in = model_.hidden,
             .out = UpFactor() * (model_.experts->ffn / plan_.tensor),
-            .count = used_experts_};
+            .count = used_experts_,
+            .alike = experts_alike_};
   }
   MatrixProduct ExpertsDown() const {
     return {.rows = AllRows(),
             .in = model_.experts->ffn / plan_.tensor,
             .out = model_.hidden,
-            .count = used_experts_};
+            .count = used_experts_,
+            .alike = experts_alike_};
   }
   // One size for all ranks: that of the one which sends most, or gets most.
   In Exchange(LayerWorks& works, const std::string& name, In in) const {
@@ -397,7 +400,8 @@ class LayerMaker {
   int64_t sent_rows_ = 0;
   int64_t received_rows_ = 0;
   int64_t exchanged_rows_ = 0;
-  int64_t used_experts_ = 0;  // of the rank's: those whose weights are used
+  int64_t used_experts_ = 0;   // of the rank's: those whose weights are used
+  bool experts_alike_ = true;  // they get as many rows each
   LayerWorks forward_;
   LayerWorks backward_;
 };

@@ -428,7 +428,7 @@ class ProgramMaker {
   }
 
   const TransformerModel& model_;
-  const TransformerPlan& plan_;
+  const TransformerPlan plan_;
   const int64_t stage_;
   const int64_t expert_rank_;
   const int64_t places_;    // of chunks in the network
@@ -449,6 +449,12 @@ class ProgramMaker {
   std::map<int64_t, In> losses_;                    // by micro-batch
   std::map<int64_t, std::vector<Saved>> saved_;     // by micro-batch, each by unit
 };
+
+// ZeRO shares with replicas; where there is one, there is nothing to share.
+TransformerPlan Sharing(TransformerPlan plan) {
+  if (plan.data * plan.layer.context == 1) plan.zero_stage = 0;
+  return plan;
+}
 
 }  // namespace
 
@@ -534,7 +540,7 @@ std::vector<StepWork> StageProgram(const TransformerModel& model, const Transfor
   if (plan.phase != ModelPhase::kTraining) {
     return InferenceProgram(model, plan, stage, expert_rank);
   }
-  return ProgramMaker(model, plan, stage, expert_rank).Run();
+  return ProgramMaker(model, Sharing(plan), stage, expert_rank).Run();
 }
 
 StepStates StatesOfStage(const TransformerModel& model, const TransformerPlan& plan,
@@ -543,7 +549,7 @@ StepStates StatesOfStage(const TransformerModel& model, const TransformerPlan& p
     const InferenceMemory memory = InferenceMemoryOf(model, plan, stage);
     return {.weights = memory.weights, .cache = memory.cached_before};
   }
-  return ProgramMaker(model, plan, stage, /*expert_rank=*/0).States();
+  return ProgramMaker(model, Sharing(plan), stage, /*expert_rank=*/0).States();
 }
 
 }  // namespace etude

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -14,6 +13,7 @@
 #include "src/analysis/communication_waits.h"
 #include "src/analysis/recorded_step.h"
 #include "src/analysis/tensor_shape.h"
+#include "src/formats/argument_types.h"
 #include "src/torch/collective_arguments.h"
 #include "src/torch/error_text.h"
 #include "src/trace/operator_name.h"
@@ -25,13 +25,6 @@ namespace {
 using ArgumentKind = c10::TypeKind;
 
 constexpr size_t kLongestSchema = 64 * 1024;
-
-std::optional<double> SpecialNumber(std::string_view text) {
-  if (text == "inf") return std::numeric_limits<double>::infinity();
-  if (text == "-inf") return -std::numeric_limits<double>::infinity();
-  if (text == "nan" || text == "-nan") return std::numeric_limits<double>::quiet_NaN();
-  return std::nullopt;
-}
 
 // A trace names the file of inductor's cache that a kernel was in, and has nothing of it.
 std::string TritonReason(const Trace& trace, NodeId node) {
@@ -318,7 +311,7 @@ Result<c10::IValue> OperatorBinder::Scalar(const Value& value, c10::TypeKind kin
         return c10::IValue(static_cast<double>(value.as_int()));
       }
       if (value.kind == ValueKind::kString) {
-        const auto special = SpecialNumber(trace_.text(value.as_text()));
+        const auto special = NamedDouble(trace_.text(value.as_text()));
         if (special) return c10::IValue(*special);
       }
       return wrong();
@@ -334,7 +327,7 @@ Result<c10::IValue> OperatorBinder::Scalar(const Value& value, c10::TypeKind kin
       if (value.kind == ValueKind::kBool) return c10::IValue(value.as_bool());
       const bool is_text = value.kind == ValueKind::kString || value.kind == ValueKind::kOpaque;
       const std::string_view text = is_text ? trace_.text(value.as_text()) : std::string_view();
-      if (const auto special = SpecialNumber(text)) return c10::IValue(*special);
+      if (const auto special = NamedDouble(text)) return c10::IValue(*special);
       // The observer writes complex numbers without their value.
       if (text.find("Complex") != std::string_view::npos) {
         ++assumed_;

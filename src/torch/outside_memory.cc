@@ -48,8 +48,10 @@ Result<c10::Storage> MakePinnedStorage(int64_t bytes) {
   }
 }
 
-// A tensor on `storage`, without elements yet, made past the dispatcher.
-at::Tensor TensorOn(const c10::Storage& storage, c10::ScalarType type) {
+// A tensor on `storage`, without elements yet, made past the dispatcher. Of a quantized type one of
+// its numbers: scales and zero points are not recorded.
+at::Tensor TensorOn(const c10::Storage& storage, c10::ScalarType recorded) {
+  const c10::ScalarType type = c10::toUnderlying(recorded);
   return at::detail::make_tensor<c10::TensorImpl>(
       c10::Storage(storage),
       c10::DispatchKeySet(c10::computeDispatchKey(type, std::nullopt, storage.device())),
@@ -87,6 +89,7 @@ uint64_t WordsChecksum(const c10::Storage& storage) {
 // A number that changes with the content: four multiplicative hashes side by side, so that it runs
 // as fast as memory can be read.
 Result<uint64_t> Checksum(const c10::Storage& storage) {
+  if (storage.device().is_meta()) return 0;  // has none
   try {
     constexpr auto kWord = static_cast<int64_t>(sizeof(int64_t));
     at::Tensor bytes = BytesOf(storage);
@@ -159,6 +162,7 @@ void FillOnDevice(const at::Tensor& tensor, const MemoryFill& fill,
 
 template <typename Test>
 int CountTensorsWith(const at::Tensor& tensor, Test test) {
+  if (!tensor.defined() || tensor.is_meta()) return 0;
   if (tensor.scalar_type() != c10::kFloat || tensor.numel() == 0) return 0;
   constexpr int64_t kSample = 65536;
   const int64_t stride = std::max<int64_t>(1, tensor.numel() / kSample);
@@ -249,7 +253,7 @@ Status OutsideMemory::Provide(const ReplayPlan& plan, const OutsideStorage& want
     block.bytes = wanted.bytes;
     block.rule = rules[wanted.version.index()];
     block.seed = seed_ * 0x9E3779B97F4A7C15ULL + wanted.version.value();
-    block.tensors.clear();
+    block.form.reset();
     const std::string device = devices_.Map(trace_.text(first.device));
     const bool is_pinned = device == "cpu" && pinned_.contains(wanted.version);
     ETUDE_ASSIGN_OR_RETURN(block.storage, is_pinned ? MakePinnedStorage(wanted.bytes)
@@ -264,13 +268,14 @@ Status OutsideMemory::Provide(const ReplayPlan& plan, const OutsideStorage& want
     }
   }
   if (!is_new) return {};
-  block.tensors.push_back(slots[wanted.slots.front().index()]);
+  block.form = slots[wanted.slots.front().index()];
   ETUDE_RETURN_IF_ERROR(Fill(block));
   return restored_.contains(wanted.version) ? KeepOriginal(block) : Status();
 }
 
 Status OutsideMemory::Fill(Block& block) {
-  const at::Tensor& form = block.tensors.front();
+  const at::Tensor& form = block.form;
+  if (!form.defined()) return {};
   try {
     const at::Tensor whole = WholeOf(block.storage, form.scalar_type());
     const MemoryFill fill =
@@ -284,6 +289,7 @@ Status OutsideMemory::Fill(Block& block) {
 }
 
 Status OutsideMemory::KeepOriginal(Block& block) {
+  if (block.storage.device().is_meta()) return {};
   if (KeepOnDevice(block)) return {};
   try {
     const at::Tensor bytes = BytesOf(block.storage).cpu();
@@ -391,7 +397,7 @@ Status OutsideMemory::Restore(Block& block) {
 int OutsideMemory::CountNonFinite() const {
   int count = 0;
   for (const auto& [version, block] : blocks_) {
-    count += CountTensorsWith(block.tensors.front(), [](float v) { return !std::isfinite(v); });
+    count += CountTensorsWith(block.form, [](float v) { return !std::isfinite(v); });
   }
   return count;
 }
@@ -399,8 +405,8 @@ int OutsideMemory::CountNonFinite() const {
 int OutsideMemory::CountDenormal() const {
   int count = 0;
   for (const auto& [version, block] : blocks_) {
-    count += CountTensorsWith(block.tensors.front(),
-                              [](float v) { return std::fpclassify(v) == FP_SUBNORMAL; });
+    count +=
+        CountTensorsWith(block.form, [](float v) { return std::fpclassify(v) == FP_SUBNORMAL; });
   }
   return count;
 }

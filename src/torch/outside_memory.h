@@ -96,7 +96,7 @@ class OutsideMemory {
  private:
   struct Block {
     c10::Storage storage;
-    std::vector<at::Tensor> tensors;  // of each type that reads it
+    at::Tensor form;  // the first that reads it; undefined until it is filled
     FillRule rule;
     uint64_t seed = 0;
     int64_t bytes = 0;

@@ -39,6 +39,7 @@
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include "src/analysis/comm_match.h"
+#include "src/base/exit_code.h"
 #include "src/replay/rank_messages.h"
 #include "src/replay/stuck_ranks.h"
 #include "src/torch/emulated_group.h"
@@ -49,7 +50,7 @@ namespace etude {
 namespace {
 
 constexpr const char* kLoopback = "127.0.0.1";
-constexpr int kEndedByOthers = 70;  // the exit code of internal errors
+constexpr int kEndedByOthers = static_cast<int>(ExitCode::kInternal);
 // Whoever starts the ranks ends them when one dies, so none has to give up by itself.
 constexpr std::chrono::milliseconds kForever = std::chrono::hours(24 * 30);
 // How long ranks that were started one by one wait for the lead.

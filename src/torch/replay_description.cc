@@ -12,6 +12,7 @@
 
 #include <torch/headeronly/version.h>
 
+#include "src/base/intervals.h"
 #include "src/trace/operator_name.h"
 
 namespace etude {
@@ -24,26 +25,17 @@ std::optional<double> OperatorShare(const RecordedStep& step) {
   if (!mark || !trace.start(mark) || trace.duration(mark).value_or(Nanos{}).count <= 0) {
     return std::nullopt;
   }
-  const Nanos begin = *trace.start(mark);
-  const Nanos end = begin + *trace.duration(mark);
-  std::vector<std::pair<Nanos, Nanos>> spans;
+  const Interval whole{*trace.start(mark), *trace.start(mark) + *trace.duration(mark)};
+  std::vector<Interval> spans;
   for (const NodeId node : step.top_operators()) {
     const auto start = trace.start(node);
     const auto duration = trace.duration(node);
-    if (start && duration) spans.emplace_back(*start, *start + *duration);
+    if (start && duration) spans.push_back({*start, *start + *duration});
   }
   const size_t all = step.top_operators().size();
   if (!FewAreUntimed(all - spans.size(), all)) return std::nullopt;
-  std::ranges::sort(spans);
-  Nanos covered;
-  Nanos reached = begin;
-  for (const auto& [from, to] : spans) {
-    const Nanos until = std::min(to, end);
-    if (until <= reached) continue;
-    covered = covered + (until - std::max(from, reached));
-    reached = until;
-  }
-  return static_cast<double>(covered.count) / static_cast<double>((end - begin).count);
+  const Nanos covered = TimeSet(std::move(spans)).Within(whole);
+  return static_cast<double>(covered.count) / static_cast<double>(whole.length().count);
 }
 
 // The duration of a label without that of the operators in it.

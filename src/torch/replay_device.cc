@@ -20,7 +20,7 @@ bool UsesDevice(const RecordedStep& step, const DataFlow& flow) {
   for (const NodeId node : step.top_operators()) {
     for (const DataFlow::Use& use : flow.inputs(node)) {
       const std::string_view device = trace.text(trace.tensor(use.tensor).device);
-      if (!device.empty() && !device.starts_with("cpu")) return true;
+      if (!device.empty() && !device.starts_with("cpu") && device != "meta") return true;
     }
   }
   return false;

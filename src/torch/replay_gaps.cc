@@ -8,6 +8,7 @@
 
 #include "src/analysis/communication_waits.h"
 #include "src/base/intervals.h"
+#include "src/base/units.h"
 
 namespace etude {
 namespace {
@@ -45,9 +46,7 @@ std::optional<ReplayGaps> FindReplayGaps(const ReplayedStep& step) {
       {.operators = operators, .others = others, .waits = WaitTimes(step, std::move(all))});
   if (!gaps) return std::nullopt;
   ReplayGaps found{.gaps = std::move(*gaps), .scale = ScaleOf(step)};
-  const auto shorten = [&](Nanos& gap) {
-    gap = Nanos{static_cast<int64_t>(static_cast<double>(gap.count) * found.scale)};
-  };
+  const auto shorten = [&](Nanos& gap) { gap = Scaled(gap, found.scale); };
   for (Nanos& gap : found.gaps.before) shorten(gap);
   shorten(found.gaps.after);
   shorten(found.gaps.waits);

@@ -208,8 +208,7 @@ class Replayer::Impl {
   // Of an emulated machine only the wall time means something.
   Nanos Unstretched(Nanos time) const {
     if (!pace_) return time;
-    return Nanos{
-        static_cast<int64_t>(static_cast<double>(time.count) / step_.options().scale->slowdown())};
+    return TruncatedNanos(static_cast<double>(time.count) / step_.options().scale->slowdown());
   }
   StepTimes Summarised(const std::vector<StepSample>& samples) const {
     StepTimes times = SummariseSteps(samples);
@@ -389,8 +388,14 @@ class Replayer::Impl {
 
 namespace {
 
-tl::unexpected<Error> LibtorchError(const std::exception& error) {
-  return MakeError(ErrorCode::kInternal, std::string("libtorch: ") + error.what());
+// The result of `work`; what libtorch throws is an error.
+template <typename Work>
+auto OfLibtorch(const Work& work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    return MakeError(ErrorCode::kInternal, std::string("libtorch: ") + error.what());
+  }
 }
 
 // The device of one of several ranks: its own, unless it was given by number.
@@ -430,7 +435,7 @@ Result<Replayer> Replayer::Make(const Trace& trace, const ReplayOptions& options
                                 const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(RecordedStep step, RecordedStep::Select(trace, options.label, options.step,
                                                                  options.compiled_kernels));
-  try {
+  return OfLibtorch([&]() -> Result<Replayer> {
     const DataFlow flow(step);
     ETUDE_ASSIGN_OR_RETURN(std::string device,
                            ChooseDevice(options.device, UsesDevice(step, flow)));
@@ -443,43 +448,35 @@ Result<Replayer> Replayer::Make(const Trace& trace, const ReplayOptions& options
     SetDevice(device);
     return Replayer(
         std::make_unique<Impl>(trace, options, context, std::move(step), std::move(device)));
-  } catch (const std::exception& error) {
-    return LibtorchError(error);
-  }
+  });
 }
 
 Result<Replayer> Replayer::Prepare(const Trace& trace, const ReplayOptions& options,
                                    const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(Replayer replayer, Make(trace, options, context));
-  try {
-    ETUDE_RETURN_IF_ERROR(replayer.impl_->SetUp());
-    return replayer;
-  } catch (const std::exception& error) {
-    return LibtorchError(error);
-  }
+  ETUDE_RETURN_IF_ERROR(OfLibtorch([&] { return replayer.impl_->SetUp(); }));
+  return replayer;
 }
 
 Result<std::optional<Calibration>> Replayer::TryOut(const Trace& trace,
                                                     const ReplayOptions& options,
                                                     const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(Replayer replayer, Make(trace, options, context));
-  try {
-    return replayer.impl_->Trial();
-  } catch (const std::exception& error) {
-    return LibtorchError(error);
-  }
+  return OfLibtorch([&] { return replayer.impl_->Trial(); });
 }
 
-Result<Program> Replayer::ToProgram(bool keep_names) const { return impl_->ToProgram(keep_names); }
-Result<ReplayReport> Replayer::Measure() {
-  try {
-    return impl_->Measure();
-  } catch (const std::exception& error) {
-    return LibtorchError(error);
-  }
+Result<Program> Replayer::ToProgram(bool keep_names) const {
+  return OfLibtorch([&] { return impl_->ToProgram(keep_names); });
 }
-Status Replayer::FindKernels() { return impl_->FindKernels(); }
-Result<StepSample> Replayer::RunStep(GapMode gaps) { return impl_->RunStep(gaps); }
+Result<ReplayReport> Replayer::Measure() {
+  return OfLibtorch([&] { return impl_->Measure(); });
+}
+Status Replayer::FindKernels() {
+  return OfLibtorch([&] { return impl_->FindKernels(); });
+}
+Result<StepSample> Replayer::RunStep(GapMode gaps) {
+  return OfLibtorch([&] { return impl_->RunStep(gaps); });
+}
 const ReplayReport& Replayer::report() const { return impl_->report(); }
 
 Result<ReplayReport> Replay(const Trace& trace, const ReplayOptions& options,

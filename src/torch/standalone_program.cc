@@ -18,6 +18,7 @@
 #include "src/analysis/activity.h"
 #include "src/analysis/modules.h"
 #include "src/analysis/tensor_shape.h"
+#include "src/base/ascii.h"
 #include "src/torch/collective_arguments.h"
 #include "src/trace/distributed_value.h"
 
@@ -28,9 +29,7 @@ using ValueRole = ProgramValue::Kind;
 
 // Operators' names become code. They come from the dispatcher, which takes them from libraries.
 bool IsPlainName(std::string_view name) {
-  return !name.empty() && std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  });
+  return !name.empty() && std::ranges::all_of(name, IsWord);
 }
 
 bool IsOperatorName(std::string_view name) {

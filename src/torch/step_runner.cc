@@ -240,12 +240,10 @@ void StepRunner::StretchCommunication(uint32_t collective, Nanos begin) {
   constexpr Nanos kAtOnce{20'000};
   const Nanos expected = pace_->expected[collective];
   if (expected == Nanos{}) return;
-  const auto times = [&](double factor) {
-    return Nanos{static_cast<int64_t>(static_cast<double>(expected.count) * factor)};
-  };
   const double factor = pace_->operators[collective];
   const Nanos now = MonotonicTime();
-  SleepUntil(now - begin > kAtOnce ? now + times(factor - 1) : begun_[collective] + times(factor));
+  SleepUntil(now - begin > kAtOnce ? now + Scaled(expected, factor - 1)
+                                   : begun_[collective] + Scaled(expected, factor));
 }
 
 void StepRunner::Clear() {
@@ -445,9 +443,6 @@ Status StepRunner::RunWithGaps(const std::vector<bool>& coerce, const HostGaps& 
 
 Status StepRunner::RunStretched(const std::vector<bool>& coerce, const StepPace& pace,
                                 const HostGaps* gaps, PassedGaps& passed) {
-  const auto stretched = [](Nanos time, double factor) {
-    return Nanos{static_cast<int64_t>(static_cast<double>(time.count) * factor)};
-  };
   pace_ = &pace;
   begun_.assign(plan_.ops.size(), Nanos{});
   Nanos left = MonotonicTime();  // when the last operator, stretched, was over
@@ -455,11 +450,11 @@ Status StepRunner::RunStretched(const std::vector<bool>& coerce, const StepPace&
   // As long as recorded, or as what passed on this machine, stretched.
   const auto pass = [&](const Nanos* gap, const Nanos* idle) {
     const Nanos since = std::max(left, waited_until_);
-    if (idle) passed.idle = passed.idle + SleepUntil(since + stretched(*idle, pace.host));
+    if (idle) passed.idle = passed.idle + SleepUntil(since + Scaled(*idle, pace.host));
     if (gap) {
-      passed.busy = passed.busy + SpinUntil(since + stretched(*gap, pace.host));
+      passed.busy = passed.busy + SpinUntil(since + Scaled(*gap, pace.host));
     } else {
-      HoldUntil(since + stretched(MonotonicTime() - since, pace.host));
+      HoldUntil(since + Scaled(MonotonicTime() - since, pace.host));
     }
     begin = MonotonicTime();
   };
@@ -475,7 +470,7 @@ Status StepRunner::RunStretched(const std::vector<bool>& coerce, const StepPace&
           const Nanos now = MonotonicTime();
           // What others take part in is stretched when it is over.
           const double factor = pace.expected[i] == Nanos{} ? pace.operators[i] : 1;
-          HoldUntil(now + stretched(now - begin, factor - 1));
+          HoldUntil(now + Scaled(now - begin, factor - 1));
           left = MonotonicTime();
         });
     return {};

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/Parallel.h>
+
 #include "src/base/process_usage.h"
 
 namespace etude {
@@ -153,6 +155,21 @@ void AddCollectives(const ReplayedStep& step, std::vector<uint32_t>& changed) {
   }
 }
 
+// While it lives, libtorch works on this thread alone. A pool of threads that has begun does not
+// survive a fork: the child would wait for threads that it has not, for ever.
+class OneThread {
+ public:
+  OneThread() : threads_(at::get_num_threads()) { at::set_num_threads(1); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+  ~OneThread() { at::set_num_threads(threads_); }
+
+  int threads_before() const { return threads_; }
+
+ private:
+  int threads_;
+};
+
 }  // namespace
 
 std::vector<StorageVersion> Versions(const std::vector<uint32_t>& numbers) {
@@ -163,6 +180,7 @@ std::vector<StorageVersion> Versions(const std::vector<uint32_t>& numbers) {
 }
 
 Result<Calibration> TryOutInChild(ReplayedStep& step, Nanos& time) {
+  const OneThread until_forked;
   ETUDE_RETURN_IF_ERROR(step.PlanAndLoad());
   ETUDE_RETURN_IF_ERROR(step.ProvideAllButState());
   const auto nodes = step.recorded().nodes();
@@ -173,6 +191,7 @@ Result<Calibration> TryOutInChild(ReplayedStep& step, Nanos& time) {
     const Nanos begin = CpuTimeWithChildren();
     const auto answer = RunInChild(
         [&](const Announce& announce) -> Result<std::string> {
+          at::set_num_threads(until_forked.threads_before());
           if (const auto free = step.free_at_start()) {
             LimitMemory(Bytes{free->count - step.memory().bytes()});
           }

@@ -4,44 +4,50 @@
 #include <array>
 #include <string>
 
+#include "src/base/ascii.h"
+
 namespace etude {
 namespace {
 
 struct DTypeRow {
   DType dtype;
   std::string_view name;
+  char values;  // 'i'ntegers, 'f'loating point, 'c'omplex, '-' for others
   int64_t bytes;
   int scalar_type;  // c10::ScalarType
   // Other spellings: C++ names as PyTorch's observer writes them, and ScalarType's own.
   std::array<std::string_view, 4> spellings;
 };
 
-constexpr auto kDTypes = std::to_array<DTypeRow>({
-    {DType::kUInt8, "uint8", 1, 0, {"unsigned char", "Byte"}},
-    {DType::kInt8, "int8", 1, 1, {"signed char", "Char", "char"}},
-    {DType::kInt16, "int16", 2, 2, {"short", "short int", "Short"}},
-    {DType::kInt32, "int32", 4, 3, {"int", "Int"}},
-    {DType::kInt64, "int64", 8, 4, {"long int", "long", "Long", "long long"}},
-    {DType::kFloat16, "float16", 2, 5, {"c10::Half", "Half", "half"}},
-    {DType::kFloat32, "float32", 4, 6, {"float", "Float"}},
-    {DType::kFloat64, "float64", 8, 7, {"double", "Double"}},
-    {DType::kComplex32, "complex32", 4, 8, {"c10::complex<c10::Half>", "ComplexHalf"}},
-    {DType::kComplex64, "complex64", 8, 9, {"c10::complex<float>", "ComplexFloat"}},
-    {DType::kComplex128, "complex128", 16, 10, {"c10::complex<double>", "ComplexDouble"}},
-    {DType::kBool, "bool", 1, 11, {"Bool"}},
-    {DType::kQInt8, "qint8", 1, 12, {"c10::qint8", "QInt8"}},
-    {DType::kQUInt8, "quint8", 1, 13, {"c10::quint8", "QUInt8"}},
-    {DType::kQInt32, "qint32", 4, 14, {"c10::qint32", "QInt32"}},
-    {DType::kBFloat16, "bfloat16", 2, 15, {"c10::BFloat16", "BFloat16"}},
-    {DType::kFloat8E5M2, "float8_e5m2", 1, 23, {"c10::Float8_e5m2", "Float8_e5m2"}},
-    {DType::kFloat8E4M3Fn, "float8_e4m3fn", 1, 24, {"c10::Float8_e4m3fn", "Float8_e4m3fn"}},
-    {DType::kFloat8E5M2Fnuz, "float8_e5m2fnuz", 1, 25, {"c10::Float8_e5m2fnuz", "Float8_e5m2fnuz"}},
-    {DType::kFloat8E4M3Fnuz, "float8_e4m3fnuz", 1, 26, {"c10::Float8_e4m3fnuz", "Float8_e4m3fnuz"}},
-    {DType::kUInt16, "uint16", 2, 27, {"unsigned short", "short unsigned int", "UInt16"}},
-    {DType::kUInt32, "uint32", 4, 28, {"unsigned int", "unsigned", "UInt32"}},
-    {DType::kUInt64, "uint64", 8, 29, {"unsigned long", "long unsigned int", "UInt64"}},
-    {DType::kFloat8E8M0Fnu, "float8_e8m0fnu", 1, 44, {"c10::Float8_e8m0fnu", "Float8_e8m0fnu"}},
-});
+constexpr auto kDTypes = [] {
+  using enum DType;
+  return std::to_array<DTypeRow>({
+      {kUInt8, "uint8", 'i', 1, 0, {"unsigned char", "Byte"}},
+      {kInt8, "int8", 'i', 1, 1, {"signed char", "Char", "char"}},
+      {kInt16, "int16", 'i', 2, 2, {"short", "short int", "Short"}},
+      {kInt32, "int32", 'i', 4, 3, {"int", "Int"}},
+      {kInt64, "int64", 'i', 8, 4, {"long int", "long", "Long", "long long"}},
+      {kFloat16, "float16", 'f', 2, 5, {"c10::Half", "Half", "half"}},
+      {kFloat32, "float32", 'f', 4, 6, {"float", "Float"}},
+      {kFloat64, "float64", 'f', 8, 7, {"double", "Double"}},
+      {kComplex32, "complex32", 'c', 4, 8, {"c10::complex<c10::Half>", "ComplexHalf"}},
+      {kComplex64, "complex64", 'c', 8, 9, {"c10::complex<float>", "ComplexFloat"}},
+      {kComplex128, "complex128", 'c', 16, 10, {"c10::complex<double>", "ComplexDouble"}},
+      {kBool, "bool", '-', 1, 11, {"Bool"}},
+      {kQInt8, "qint8", '-', 1, 12, {"c10::qint8", "QInt8"}},
+      {kQUInt8, "quint8", '-', 1, 13, {"c10::quint8", "QUInt8"}},
+      {kQInt32, "qint32", '-', 4, 14, {"c10::qint32", "QInt32"}},
+      {kBFloat16, "bfloat16", 'f', 2, 15, {"c10::BFloat16", "BFloat16"}},
+      {kFloat8E5M2, "float8_e5m2", 'f', 1, 23, {"c10::Float8_e5m2", "Float8_e5m2"}},
+      {kFloat8E4M3Fn, "float8_e4m3fn", 'f', 1, 24, {"c10::Float8_e4m3fn", "Float8_e4m3fn"}},
+      {kFloat8E5M2Fnuz, "float8_e5m2fnuz", 'f', 1, 25, {"c10::Float8_e5m2fnuz", "Float8_e5m2fnuz"}},
+      {kFloat8E4M3Fnuz, "float8_e4m3fnuz", 'f', 1, 26, {"c10::Float8_e4m3fnuz", "Float8_e4m3fnuz"}},
+      {kUInt16, "uint16", 'i', 2, 27, {"unsigned short", "short unsigned int", "UInt16"}},
+      {kUInt32, "uint32", 'i', 4, 28, {"unsigned int", "unsigned", "UInt32"}},
+      {kUInt64, "uint64", 'i', 8, 29, {"unsigned long", "long unsigned int", "UInt64"}},
+      {kFloat8E8M0Fnu, "float8_e8m0fnu", 'f', 1, 44, {"c10::Float8_e8m0fnu", "Float8_e8m0fnu"}},
+  });
+}();
 
 const DTypeRow* FindDType(DType dtype) {
   const auto it = std::ranges::find(kDTypes, dtype, &DTypeRow::dtype);
@@ -57,7 +63,7 @@ std::string Normalised(std::string_view name) {
   std::string out;
   for (const char c : name) {
     if (c == '_' || c == '-' || c == ' ') continue;
-    out.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
+    out.push_back(Lower(c));
   }
   return out;
 }
@@ -83,7 +89,8 @@ constexpr auto kCollectives = std::to_array<CollectiveRow>({
 
 // The part of a normalised name that follows what NCCL and RCCL put before the collective.
 std::string_view AfterKernelPrefix(std::string_view text) {
-  for (const std::string_view prefix : {"nccldevkernel", "ncclkernel", "nccl"}) {
+  for (const std::string_view prefix :
+       {"nccldevkernel", "ncclsymdevkernel", "ncclsymkdevkernel", "ncclkernel", "nccl"}) {
     if (text.starts_with(prefix)) return text.substr(prefix.size());
   }
   return text;
@@ -158,6 +165,16 @@ std::optional<int64_t> ElementBytes(DType dtype) {
   const DTypeRow* row = FindDType(dtype);
   if (row == nullptr) return std::nullopt;
   return row->bytes;
+}
+
+bool IsInteger(DType dtype) {
+  const DTypeRow* row = FindDType(dtype);
+  return row != nullptr && row->values == 'i';
+}
+
+bool IsFloating(DType dtype) {
+  const DTypeRow* row = FindDType(dtype);
+  return row != nullptr && row->values == 'f';
 }
 
 DType DTypeFromText(std::string_view text) {

@@ -94,9 +94,15 @@ std::string_view Name(CollectiveType type);
 std::string_view Name(DType dtype);
 
 inline constexpr size_t kNodeKindCount = static_cast<size_t>(NodeKind::kMetadata) + 1;
+inline constexpr size_t kPlaceCount = static_cast<size_t>(Place::kDevice) + 1;
+inline constexpr size_t kDepKindCount = static_cast<size_t>(DepKind::kSync) + 1;
 
 // Bytes of one element; nullopt for kUnknown.
 std::optional<int64_t> ElementBytes(DType dtype);
+// Whether its values are whole numbers: bool, kUnknown and quantised types are not such.
+bool IsInteger(DType dtype);
+// Whether they are floating-point numbers, 8-bit ones too; complex types are not such.
+bool IsFloating(DType dtype);
 // The type PyTorch writes as "float", "long int", "c10::BFloat16" …, also inside "Tensor(…)" and as
 // Kineto and NCCL metadata spell it ("Float", "BFloat16"); kUnknown for everything else.
 DType DTypeFromText(std::string_view text);

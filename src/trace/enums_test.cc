@@ -1,5 +1,7 @@
 #include "src/trace/enums.h"
 
+#include <string>
+
 #include <gtest/gtest.h>
 
 namespace etude {
@@ -23,6 +25,20 @@ TEST(Enums, ScalarTypesRoundTrip) {
     if (dtype == DType::kUnknown) continue;
     EXPECT_EQ(ScalarTypeNumber(dtype), number);
   }
+}
+
+TEST(Enums, DTypesOfIntegersAndOfFloatingPoint) {
+  std::string integers;
+  std::string floating;
+  for (int number = -1; number < 64; ++number) {
+    const DType dtype = DTypeFromScalarType(number);
+    if (IsInteger(dtype)) integers.append(Name(dtype)).append(" ");
+    if (IsFloating(dtype)) floating.append(Name(dtype)).append(" ");
+  }
+  EXPECT_EQ(integers, "uint8 int8 int16 int32 int64 uint16 uint32 uint64 ");
+  EXPECT_EQ(floating,
+            "float16 float32 float64 bfloat16 float8_e5m2 float8_e4m3fn float8_e5m2fnuz "
+            "float8_e4m3fnuz float8_e8m0fnu ");
 }
 
 struct NameCase {

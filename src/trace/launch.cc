@@ -6,6 +6,11 @@
 
 namespace etude {
 
+std::optional<int64_t> LaunchCorrelation(const Trace& trace, NodeId node) {
+  const std::optional<int64_t> correlation = trace.correlation(node);
+  return correlation && *correlation > 0 ? correlation : std::nullopt;
+}
+
 bool LaunchesWork(std::string_view call) {
   // XPU: urEnqueueKernelLaunch.
   constexpr std::string_view kParts[] = {"LaunchKernel", "LaunchCooperativeKernel", "KernelLaunch",
@@ -30,7 +35,7 @@ std::vector<NodeId> FindLaunchers(const Trace& trace) {
   std::unordered_map<int64_t, NodeId> calls;
   ForEachNode(trace, [&](NodeId node) {
     if (trace.kind(node) != NodeKind::kRuntime) return;
-    if (const auto correlation = trace.correlation(node)) calls.emplace(*correlation, node);
+    if (const auto correlation = LaunchCorrelation(trace, node)) calls.emplace(*correlation, node);
   });
   std::vector<NodeId> launchers(trace.node_count());
   std::vector<bool> done(trace.node_count());
@@ -47,7 +52,7 @@ std::vector<NodeId> FindLaunchers(const Trace& trace) {
     for (size_t i = path.size(); i-- > 0;) {
       const NodeId inner = path[i];
       NodeId launcher = above;
-      const auto correlation = trace.correlation(inner);
+      const auto correlation = LaunchCorrelation(trace, inner);
       if (!launcher && correlation) {
         const auto call = calls.find(*correlation);
         if (call != calls.end()) launcher = call->second;

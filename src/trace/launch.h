@@ -1,11 +1,18 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "src/trace/trace.h"
 
 namespace etude {
+
+// The number by which a call of the runtime and the device work that it launched are linked;
+// nullopt also for correlations of 0 and below, which is what the profiler writes where it knows
+// none.
+std::optional<int64_t> LaunchCorrelation(const Trace& trace, NodeId node);
 
 // By node: for device nodes the host node that started them, as far as the trace tells: the nearest
 // host node above, else the runtime call of the same correlation; kNone else and for host nodes.

@@ -95,8 +95,8 @@ struct Comm {
   IntListId in_split;  // kNone: not a split collective
   IntListId out_split;
   std::optional<int64_t> root;  // rank in the group
-  std::optional<int64_t> src;   // kRecv: rank
-  std::optional<int64_t> dst;   // kSend: rank
+  std::optional<int64_t> src;   // kRecv: rank in the job
+  std::optional<int64_t> dst;   // kSend: rank in the job
   std::optional<int64_t> tag;
   std::optional<int64_t> group_size;
   std::optional<int64_t> priority;

@@ -154,7 +154,8 @@ void TraceBuilder::AddProcessGroup(const ProcessGroup& group) {
     if (known.name != group.name) continue;
     if (!known.description) known.description = group.description;
     if (!known.backend) known.backend = group.backend;
-    if (ints(known.ranks).empty()) known.ranks = group.ranks;
+    // An empty list, all ranks, is more than none.
+    if (!group.ranks.is_none() && ints(known.ranks).empty()) known.ranks = group.ranks;
     if (!known.size) known.size = group.size;
     return;
   }

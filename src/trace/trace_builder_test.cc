@@ -117,6 +117,16 @@ TEST(TraceBuilder, LastCommFactWins) {
   EXPECT_EQ(trace.comms().size(), 1u);
 }
 
+TEST(TraceBuilder, AGroupOfAllRanksStaysOne) {
+  TraceBuilder builder;
+  builder.AddProcessGroup({.name = builder.Intern("0"), .ranks = builder.InternInts({})});
+  builder.AddProcessGroup({.name = builder.Intern("0"), .size = 2});
+  const Trace trace = builder.Finish().value();
+  ASSERT_EQ(trace.process_groups().size(), 1u);
+  EXPECT_FALSE(trace.process_groups()[0].ranks.is_none());
+  EXPECT_EQ(trace.process_groups()[0].size, 2);
+}
+
 TEST(TraceBuilder, CommunicationsHaveFactsIfOnlyEmptyOnes) {
   TraceBuilder builder;
   const NodeId send = builder.AddNode(Row(builder, 1));

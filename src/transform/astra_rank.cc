@@ -61,7 +61,6 @@ class RankMaker {
   Result<AstraRank> Run() {
     rank_.rank = trace_.info().rank;
     rank_.world_size = trace_.info().world_size;
-    rank_.peers_by_group = options_.peers_by_group;
     rank_.on_device = HasDeviceWork();
     AddGroups();
     if (!rank_.on_device && !HostComputes(trace_)) times_ = HostTimes::Find(trace_);

@@ -21,8 +21,6 @@ enum class AstraCompute : uint8_t {
 
 struct AstraRankOptions {
   AstraCompute compute = AstraCompute::kDurations;
-  // Sends and receives name their peer by its rank in the group, as PyTorch does, not in the job.
-  bool peers_by_group = false;
   Limits limits;
 };
 
@@ -43,7 +41,7 @@ struct AstraNode {
   std::optional<int64_t> bytes_in;   // what this rank puts in
   std::optional<int64_t> bytes_out;  // what it gets out
   std::optional<int64_t> group_size;
-  std::optional<int64_t> peer;  // of kSend and kRecv
+  std::optional<int64_t> peer;  // of kSend and kRecv: rank in the job
   std::optional<int64_t> tag;
   // kCompute with AstraCompute::kFlops: at least 1.
   uint64_t ops = 0;
@@ -61,7 +59,6 @@ struct AstraRank {
   std::optional<int64_t> rank;
   std::optional<int64_t> world_size;
   std::optional<int64_t> copy_of;  // it has no trace, and does what this rank does
-  bool peers_by_group = false;
   std::vector<std::string> names;
   std::vector<AstraGroup> groups;
   std::vector<AstraNode> nodes;  // each behind what it waits for, else in order of time

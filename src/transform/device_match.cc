@@ -5,6 +5,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "src/trace/launch.h"
 #include "src/transform/host_match.h"
 #include "src/transform/program_order.h"
 
@@ -68,23 +69,17 @@ class DeviceMatcher {
     return match_.links[event.index()] == EventLink::kOrphanNoLaunch;
   }
 
-  // Correlation 0 and below is what the profiler writes where it knows none.
-  std::optional<int64_t> Correlation(NodeId event) const {
-    const auto correlation = device_.correlation(event);
-    return correlation && *correlation > 0 ? correlation : std::nullopt;
-  }
-
   // Any runtime or driver call will do: the correlation says that it launched the work.
   void FindLaunches() {
     std::unordered_map<int64_t, NodeId> calls;
     std::unordered_map<int64_t, uint32_t> repeated;
     ForEachNode(device_, [&](NodeId event) {
       if (match_.links[event.index()] != EventLink::kRuntime) return;
-      const auto correlation = Correlation(event);
+      const auto correlation = LaunchCorrelation(device_, event);
       if (correlation && !calls.emplace(*correlation, event).second) ++repeated[*correlation];
     });
     for (const NodeId event : work_) {
-      const auto correlation = Correlation(event);
+      const auto correlation = LaunchCorrelation(device_, event);
       const auto call = correlation ? calls.find(*correlation) : calls.end();
       if (call == calls.end()) continue;
       match_.launches[event.index()] = call->second;
@@ -102,7 +97,7 @@ class DeviceMatcher {
       const EventLink link = match_.links[event.index()];
       if (link == EventLink::kHostNode || link == EventLink::kHostUnlinked) return;
       const auto external_id = device_.external_id(event);
-      const auto correlation = Correlation(event);
+      const auto correlation = LaunchCorrelation(device_, event);
       if (!external_id || !correlation) return;
       ++both;
       equal += *external_id == *correlation ? 1 : 0;

@@ -203,22 +203,12 @@ class JobMaker {
   }
 
   void PlanMessage(uint32_t rank, const AstraNode& node, AstraPlan& plan) const {
-    const auto peer = PeerOf(rank, node);
+    const std::optional<int64_t> peer = node.peer;
     if (!peer || *peer < 0 || *peer >= job_.world_size || *peer == *ranks_[rank].rank) {
       return plan.LeaveOut(AstraNote::kNoPeer);
     }
     plan.peer = *peer;
     plan.size = node.bytes_in.value_or(node.bytes_out.value_or(0));
-  }
-
-  std::optional<int64_t> PeerOf(uint32_t rank, const AstraNode& node) const {
-    if (!node.peer || !ranks_[rank].peers_by_group) return node.peer;
-    const AstraMembers members = groups_[rank].MembersOf(node);
-    if (members.size == job_.world_size) return node.peer;
-    if (members.ranks == nullptr || *node.peer < 0 || *node.peer >= members.size) {
-      return std::nullopt;
-    }
-    return (*members.ranks)[static_cast<size_t>(*node.peer)];
   }
 
   // What became of the nodes in the end.

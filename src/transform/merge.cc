@@ -172,7 +172,7 @@ class Merger {
       row.lane = moved;
       if (row.start) row.start = *row.start - input.offset;
       row.tid = moved_tid(row.tid);
-      row.fw_tid = moved_tid(row.fw_tid);
+      if (row.fw_tid != 0) row.fw_tid = moved_tid(row.fw_tid);  // 0: none
       if (row.correlation && *row.correlation >= 0 && *row.correlation < strides_.correlation) {
         *row.correlation += static_cast<int64_t>(number) * strides_.correlation;
       }

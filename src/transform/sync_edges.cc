@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "src/trace/launch.h"
 #include "src/trace/stated_number.h"
 #include "src/transform/program_order.h"
 
@@ -159,8 +160,8 @@ class SyncFinder {
 
   void IndexCalls() {
     ForEachNode(device_, [&](NodeId event) {
-      const auto correlation = device_.correlation(event);
-      if (device_.kind(event) == NodeKind::kRuntime && correlation && *correlation > 0) {
+      const auto correlation = LaunchCorrelation(device_, event);
+      if (device_.kind(event) == NodeKind::kRuntime && correlation) {
         calls_.emplace(*correlation, event);
       }
     });

@@ -5,10 +5,12 @@
 #include <utility>
 
 #include "src/base/ascii.h"
+#include "src/base/format_count.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/chakra_writer.h"
 #include "src/formats/chrome_writer.h"
 #include "src/formats/linked_json_writer.h"
+#include "src/trace/validator.h"
 
 namespace etude {
 namespace {
@@ -62,6 +64,23 @@ Result<WrittenTrace> WriteTrace(const Trace& trace, const std::string& path, Out
   if (!written) return written;
   ETUDE_RETURN_IF_ERROR(file.Commit());
   written->path = path;
+  return written;
+}
+
+Result<WrittenTrace> WriteTraceOf(std::string_view source, const Trace& trace,
+                                  const TraceOutput& output, const RunContext& context) {
+  const ToChakraOptions options{.break_cycles = output.break_cycles, .limits = context.limits};
+  Result<WrittenTrace> written = WriteTrace(trace, output.path, output.format, options);
+  if (!written) {
+    const Error& error = written.error();
+    if (error.code != ErrorCode::kBadInput) return written;
+    return BadInput(fmt::format("{}: {}", source, error.message));
+  }
+  if (written->chakra.broken_edges != 0) {
+    context.Warn(fmt::format(
+        "{}: found a cycle of dependencies: {}; {} that contradict the program's order left out",
+        source, CycleText(trace), FormatCount(written->chakra.broken_edges)));
+  }
   return written;
 }
 

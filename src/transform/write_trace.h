@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "src/base/result.h"
+#include "src/base/run_context.h"
 #include "src/trace/trace.h"
 #include "src/transform/to_chakra.h"
 
@@ -34,6 +35,18 @@ struct WrittenTrace {
 // format is Chakra's. What is linked of a profile alone (kKineto) is a profile.
 Result<WrittenTrace> WriteTrace(const Trace& trace, const std::string& path, OutputFormat format,
                                 const ToChakraOptions& options);
+
+// Where a trace goes.
+struct TraceOutput {
+  std::string path;
+  OutputFormat format = OutputFormat::kLinked;
+  bool break_cycles = false;  // as of ToChakraOptions
+};
+
+// Does this with what was made of `source`, in whose name it says what is wrong with the trace, and
+// warns of cycles that it broke.
+Result<WrittenTrace> WriteTraceOf(std::string_view source, const Trace& trace,
+                                  const TraceOutput& output, const RunContext& context);
 
 // Name of the file for one rank: "linked.3.json" and the compression of `like`.
 std::string RankFileName(OutputFormat format, int64_t rank, std::string_view like);

@@ -36,9 +36,9 @@ def etude(*arguments, cwd, **more):
     )
 
 
-def record(tmp_path, source, *options, python=(sys.executable,), **more):
+def record(tmp_path, source, *options, python=(sys.executable,), arguments=(), **more):
     (tmp_path / "program.py").write_text(source)
-    line = ["record", "-o", "job", *COUNTS, *options, "--", *python, "program.py"]
+    line = ["record", "-o", "job", *COUNTS, *options, "--", *python, "program.py", *arguments]
     return etude(*line, cwd=tmp_path, **more)
 
 
@@ -61,6 +61,15 @@ def test_recording_and_its_report(tmp_path):
     assert summary["captured"] and summary["exit_code"] == 0
     (signature,) = summary["ranks"][0]["signatures"]
     assert signature["median_cpu_ms"] > 0 and signature["timed"] == 3
+
+
+def test_command_of_many_words(tmp_path):
+    """More than one variable of the environment holds."""
+    names = [f"data/{number:080}.jpg" for number in range(2000)]
+    done = record(tmp_path, TRAINING + "\nprint(len(sys.argv))", arguments=names)
+    assert (done.returncode, done.stdout) == (0, "trained\n2001\n"), done.stderr
+    assert captured(tmp_path).job()["command"] == [sys.executable, "program.py", *names]
+    assert captured(tmp_path).hidden() == []
 
 
 def test_capture_is_replaced_only_by_force(tmp_path):

@@ -309,6 +309,21 @@ dist.destroy_process_group()
     assert [trace["rank"] for trace in info(folder)] == [0, 1]
 
 
+def test_ranks_with_one_process_number(run, tmp_path):
+    """As ranks in containers may have that share the folder."""
+    (tmp_path / "sitecustomize.py").write_text("import os; os.getpid = lambda: 7\n")
+    source = RANKS + """
+for _ in range(24): train()
+time.sleep(0.5)
+dist.destroy_process_group()
+"""
+    environment = {"PYTHONPATH": f"{HOOK_FOLDER}{os.pathsep}{tmp_path}"}
+    run(source, "dir={dir},every=10,library={library}", TWO_RANKS, environment=environment)
+    assert "ETUDE_RECORD" not in run.err
+    assert run.names() == ["step-000000010", "step-000000020"] and run.hidden() == []
+    assert [trace["rank"] for trace in info(run.folder / "step-000000020")] == [0, 1]
+
+
 def test_a_signal_to_one_rank_records_all(run):
     source = RANKS + """
 import signal

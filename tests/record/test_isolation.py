@@ -395,6 +395,35 @@ def test_marks_of_other_threads_do_not_count(run):
     assert any("other threads" in note for note in result.rank()["notes"])
 
 
+def test_steps_while_another_thread_is_inside_its_own_step_count(run):
+    result = run(
+        program(
+            """
+            import threading
+            inside, leave = threading.Event(), threading.Event()
+
+            class Slow(torch.optim.SGD):
+                def step(self):
+                    inside.set()
+                    assert leave.wait(60)
+
+            train()
+            thread = threading.Thread(target=Slow([nn.Parameter(torch.zeros(2))], lr=0.1).step)
+            thread.start()
+            inside.wait(60)
+            for _ in range(9):
+                train()
+            leave.set()
+            thread.join()
+            train()
+            """
+        )
+    )
+    check_traces(result)
+    assert result.rank()["step_pattern"] == ["SGD"]
+    assert [step["index"] for step in result.rank()["timed_steps"]] == [2, 3, 4]
+
+
 def test_hook_without_torch_costs_little_and_says_nothing(run):
     result = run("print('hello')", fresh=True)
     assert (result.code, result.out, result.err) == (0, "hello\n", "")

@@ -169,6 +169,48 @@ def test_unusual_arguments(tmp_path):
     assert report["coverage"]["ops"] == 1.0, report["skipped"]
 
 
+def test_several_threads_fill_memory_of_every_type(tmp_path):
+    """The trial of a step is a forked process, which has none of the threads that had begun before."""
+    setup = "w = torch.randn(300, 300, dtype=torch.bfloat16)"
+    report = replay(record(tmp_path, "torch.mm(w, w)", setup), "--threads", "2")
+    assert report["coverage"]["ops"] == 1.0
+
+
+def test_each_step_begins_with_the_recorded_form(tmp_path):
+    setup = "x = torch.randn(8, 3)"
+    body = """
+        x.unsqueeze_(0)
+        y = torch.bmm(x, x.transpose(1, 2))
+        x.squeeze_(0)
+        x.t_()
+        z = torch.mm(x, y[0])
+    """
+    report = replay(record(tmp_path, body, setup), iterations=3)
+    assert report["coverage"]["ops"] == 1.0
+    assert report["same_kernels"] == 1.0
+
+
+def test_quantized_tensors_from_outside_are_skipped_with_their_readers(tmp_path):
+    setup = """
+        w, x = torch.randn(4, 4), torch.randn(2, 4)
+        q = torch.quantize_per_tensor(w, 0.1, 0, torch.qint8)
+    """
+    body = "torch.nn.functional.linear(x, q.dequantize()); torch.mm(w, w)"
+    report = replay(record(tmp_path, body, setup), codes=(1,))
+    assert [row["op"] for row in report["skipped"]] == ["aten::dequantize.self"]
+
+
+def test_tensors_without_memory_need_no_content(tmp_path):
+    setup = """
+        w = torch.randn(4, 4)
+        shapes = torch.nn.Linear(4, 4, device="meta")
+        x = torch.empty(2, 4, device="meta")
+    """
+    report = replay(record(tmp_path, "torch.mm(w, w); shapes(x)", setup))
+    assert report["device"] == "cpu"
+    assert report["coverage"]["ops"] == 1.0
+
+
 def test_unknown_operators_are_skipped_with_a_reason(tmp_path):
     path = record(tmp_path, FLOW)
     strange = tmp_path / "strange.json"

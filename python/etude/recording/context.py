@@ -152,7 +152,7 @@ class record:
             if entry is not None:
                 raise job.RankTaken(f"rank {rank} was recorded earlier; overwrite=True replaces it")
             job.check_free(self._settings, rank, world)
-        except (job.RankTaken, ValueError) as error:
+        except (job.RankTaken, OSError, ValueError) as error:
             raise RecordingError(f"{directory}: {error}") from error
 
 

@@ -218,6 +218,7 @@ class Duty(RecordingWatcher):
             try:
                 recording.stop()
             except RangesFailed:
+                say("integer inputs could not be read: later steps are recorded without their ranges")
                 self._settings = dataclasses.replace(self._settings, ranges="off")
                 self._discard()
                 return

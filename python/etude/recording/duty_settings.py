@@ -162,6 +162,3 @@ def main() -> int:
         return 2
     return 0
 
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -13,11 +13,26 @@ _LOCK = ".lock"
 JOB = "job.json"
 # Bytes: who has less left has a full disk.
 _LITTLE = 1 << 20
+_token = os.urandom(8).hex()
+
+
+def _draw_token() -> None:
+    """Runs in a forked child."""
+    global _token
+    _token = os.urandom(8).hex()
+
+
+os.register_at_fork(after_in_child=_draw_token)
+
+
+def process() -> str:
+    """Names this process, also among those of other machines and containers, which may have the same number."""
+    return f"{os.getpid()}-{_token}"
 
 
 def temporary(directory: str, name: str) -> str:
     """A hidden name next to the final one, different in each process."""
-    return os.path.join(directory, f".tmp-{os.getpid()}-{name}")
+    return os.path.join(directory, f".tmp-{process()}-{name}")
 
 
 def check_writable(directory: str) -> None:
@@ -60,13 +75,16 @@ def is_full(directory: str, error: BaseException) -> bool:
     return False
 
 
-def read_json(directory: str, name: str) -> Optional[Any]:
-    """The document, None when there is none. ValueError when it is not JSON."""
+def read_json(directory: str, name: str) -> Optional[dict]:
+    """The document, None when there is none. ValueError when it is no JSON object."""
     try:
         with open(os.path.join(directory, name), encoding="utf-8") as file:
-            return json.load(file)
+            document = json.load(file)
     except FileNotFoundError:
         return None
+    if not isinstance(document, dict):
+        raise ValueError(f"{name}: found no JSON object, expected one")
+    return document
 
 
 def update_job(directory: str, change: Callable[[Optional[Any]], Any]) -> None:
@@ -77,7 +95,7 @@ def update_job(directory: str, change: Callable[[Optional[Any]], Any]) -> None:
 
 def remove_temporaries(directory: str) -> None:
     """Removes what this process has left under temporary names."""
-    prefix = f".tmp-{os.getpid()}-"
+    prefix = os.path.basename(temporary(directory, ""))
     with contextlib.suppress(OSError):
         for name in os.listdir(directory):
             if name.startswith(prefix):

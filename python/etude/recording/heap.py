@@ -19,7 +19,8 @@ def facts() -> Dict[str, int]:
 
     glibc raises it to the largest mapped block that was freed (mallopt(3), M_MMAP_THRESHOLD), and
     gives free memory back beyond twice as much: it decides how many page faults a step costs. There
-    is no call that tells it: blocks are asked for. Empty with another allocator.
+    is no call that tells it: blocks are asked for. Empty with another allocator, and where no thread can be
+    started, as in exit handlers of Python 3.12.
     """
     try:
         libc = ctypes.CDLL("libc.so.6")
@@ -36,7 +37,10 @@ def facts() -> Dict[str, int]:
     # A thread of its own has a heap of its own. In the program's, a block that fits into what is
     # free there is never mapped, however large.
     thread = threading.Thread(target=_search, args=(libc, found))
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError:
+        return {}
     thread.join()
     return {"mmap_threshold": found[0]} if found else {}
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import gc
 import weakref
-from typing import Any, Callable, List, Optional
+from threading import get_ident
+from typing import Any, Callable, List, Optional, Set
 
 
 class _Slot:
@@ -35,7 +36,7 @@ class OptimizerMarks:
         self._is_compiling = compiling_test(torch)
         self._slots: List[_Slot] = []
         self._created: weakref.WeakSet = weakref.WeakSet()
-        self._depth = 0
+        self._inside: Set[int] = set()  # the threads in an outermost step
         self._active = False
         self._undo: List[Callable[[], None]] = []
 
@@ -93,21 +94,20 @@ class OptimizerMarks:
         def step(*args: Any, **kwargs: Any) -> Any:
             if is_compiling() or not marks._active:
                 return inner(*args, **kwargs)
-            marks._depth += 1
+            thread = get_ident()
+            if thread in marks._inside:
+                result = inner(*args, **kwargs)
+                marks._created.discard(args[0])
+                return result
+            marks._inside.add(thread)
             try:
                 result = inner(*args, **kwargs)
             finally:
-                marks._depth -= 1
-            marks._stepped(args[0])
+                marks._inside.discard(thread)
+            marks._on_step(marks._unit(args[0]))
             return result
 
         return step
-
-    def _stepped(self, optimizer: Any) -> None:
-        if self._depth:
-            self._created.discard(optimizer)
-            return
-        self._on_step(self._unit(optimizer))
 
     def _unit(self, optimizer: Any) -> int:
         for unit, slot in enumerate(self._slots):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, List, Optional, Union
 
-from . import facts, native_recording
+from . import facts, heap, native_recording
 from .device_profile import DeviceProfile
 from .native_recording import NativeRecording
 from .settings import Settings
@@ -31,6 +31,7 @@ def make(
     most_bytes: Optional[int] = None,
 ) -> Made:
     """A recording into temporary files that begin with `prefix`; `finder` knows the program."""
+    heap.facts()  # kept: what is recorded may be published when the program ends, where no thread starts
     notes = []
     if settings.recorder == "native":
         try:

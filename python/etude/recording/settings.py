@@ -10,6 +10,8 @@ from typing import Callable, Dict, List, Mapping, Optional, Tuple
 KINDS = ("auto", "optimizer", "module", "profiler", "explicit")
 RANGES = ("auto", "on", "off")
 RECORDERS = ("observers", "native")
+# src/cli/recording_folder.cc writes it.
+_COMMAND_FILE = ".etude-command"
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Settings:
 
 
 def from_environment(environ: Mapping[str, str]) -> Settings:
-    """Reads ETUDE_RECORD_*; ValueError names the variable that cannot be read."""
+    """Reads ETUDE_RECORD_*, and the command in the folder; ValueError names what cannot be read."""
     values: Dict[str, object] = {"directory": ""}
     for name, (member, read) in _VARIABLES.items():
         if name not in environ:
@@ -63,6 +65,7 @@ def from_environment(environ: Mapping[str, str]) -> Settings:
             values[member] = read(environ[name])
         except ValueError as error:
             raise ValueError(f"{name}: found {environ[name]!r}, expected {error}") from None
+    values["command"] = _command(os.path.join(str(values["directory"]), _COMMAND_FILE))
     return Settings(**values)  # type: ignore[arg-type]
 
 
@@ -85,13 +88,17 @@ def _switch(text: str) -> bool:
     return text == "1"
 
 
-def _command(text: str) -> List[str]:
+def _command(path: str) -> List[str]:
+    """What `etude record` has left of the program's command line: it may be longer than a variable."""
     try:
-        value = json.loads(text)
+        with open(path, encoding="utf-8") as file:
+            value = json.load(file)
+    except OSError:
+        return []
     except ValueError:
         value = None
     if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
-        raise ValueError("a JSON list of texts")
+        raise ValueError(f"{path}: expected a JSON list of texts")
     return value
 
 
@@ -109,7 +116,6 @@ _VARIABLES: Dict[str, Tuple[str, Callable[[str], object]]] = {
     "ETUDE_RECORD_INDEX_VALUES": ("index_values", _count),
     "ETUDE_RECORD_MODULES": ("modules", _switch),
     "ETUDE_RECORD_CALLBACK_COST": ("callback_cost", _switch),
-    "ETUDE_RECORD_COMMAND": ("command", _command),
     "ETUDE_RECORD_JOB": ("job", str),
     "ETUDE_RECORD_VERSION": ("etude_version", str),
 }

@@ -22,6 +22,7 @@ class Status:
     def __init__(self, directory: str) -> None:
         self._directory = directory
         self._pid = os.getpid()
+        self._name = f"{PREFIX}{files.process()}.json"
         self._fields: Dict[str, Any] = {}
 
     def set(self, **fields: Any) -> None:
@@ -45,18 +46,17 @@ class Status:
         return {**head, **self._fields}
 
     def write(self) -> None:
-        name = f"{PREFIX}{self._pid}.json"
         try:
-            files.write_json(self._directory, name, self.to_json())
+            files.write_json(self._directory, self._name, self.to_json())
         except OSError:
             # On a full disk there may still be room in the file that was written before.
             with contextlib.suppress(OSError):
-                files.overwrite_json(self._directory, name, self.to_json())
+                files.overwrite_json(self._directory, self._name, self.to_json())
 
     def remove(self) -> None:
         """Removes the file."""
         with contextlib.suppress(OSError):
-            os.remove(os.path.join(self._directory, f"{PREFIX}{self._pid}.json"))
+            os.remove(os.path.join(self._directory, self._name))
 
 
 def suggest(seen: int, learnt: int, warmup: int, steps: int, record: int) -> Optional[dict]:

@@ -67,6 +67,8 @@ struct Argument {
   Argument(Kind one) : value(std::move(one)) {}
 };
 using List = Argument::List;
+// A list as it stands in the code. Clang before 20 takes List{List{0}} for the inner list.
+inline List ListOf(std::initializer_list<Argument> items) { return items; }
 
 // An operator of PyTorch's or of a library that --library loads. One that is not found ends the
 // program, which says so.

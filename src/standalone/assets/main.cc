@@ -76,6 +76,9 @@ c10::ScalarType DTypeNamed(std::string_view name) {
       {"complex64", c10::kComplexFloat},
       {"complex128", c10::kComplexDouble},
       {"complex32", c10::kComplexHalf},
+      {"qint8", c10::kQInt8},
+      {"quint8", c10::kQUInt8},
+      {"qint32", c10::kQInt32},
       {"float8_e4m3fn", c10::ScalarType::Float8_e4m3fn},
       {"float8_e5m2", c10::ScalarType::Float8_e5m2},
       {"float8_e4m3fnuz", c10::ScalarType::Float8_e4m3fnuz},
@@ -148,7 +151,7 @@ bool IsTensorLists(const c10::TypePtr& type) {
 }
 
 template <typename T, typename Get>
-c10::IValue ListOf(const List& items, Get get) {
+c10::IValue TypedList(const List& items, Get get) {
   c10::List<T> list;
   for (const Argument& item : items) list.push_back(get(item));
   return list;
@@ -203,9 +206,9 @@ c10::IValue Constant(const Argument& argument, c10::TypePtr type, const int* num
   const auto& items = std::get<List>(argument.value);
   switch (type->expectRef<c10::ListType>().getElementType()->kind()) {
     case c10::TypeKind::FloatType:
-      return ListOf<double>(items, [&](const Argument& one) { return RealOf(one, numbers); });
+      return TypedList<double>(items, [&](const Argument& one) { return RealOf(one, numbers); });
     case c10::TypeKind::BoolType:
-      return ListOf<bool>(items, [](const Argument& one) { return std::get<bool>(one.value); });
+      return TypedList<bool>(items, [](const Argument& one) { return std::get<bool>(one.value); });
     case c10::TypeKind::NumberType: {
       c10::impl::GenericList list(c10::NumberType::get());
       for (const Argument& item : items) {
@@ -214,7 +217,8 @@ c10::IValue Constant(const Argument& argument, c10::TypePtr type, const int* num
       return list;
     }
     default:
-      return ListOf<int64_t>(items, [&](const Argument& one) { return IntegerOf(one, numbers); });
+      return TypedList<int64_t>(items,
+                                [&](const Argument& one) { return IntegerOf(one, numbers); });
   }
 }
 

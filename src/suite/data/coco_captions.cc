@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/ascii.h"
 #include "src/formats/json_document.h"
 
 namespace etude::suite {
@@ -14,15 +15,14 @@ namespace {
 constexpr size_t kLongestSentence = 4096;  // bytes
 
 bool IsPartOfWord(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '\'' ||
-         static_cast<unsigned char>(c) >= 0x80;
+  return (c >= 'a' && c <= 'z') || IsDigit(c) || c == '\'' || static_cast<unsigned char>(c) >= 0x80;
 }
 
 std::vector<std::string> SplitWords(std::string_view text) {
   std::vector<std::string> words;
   bool in_word = false;
   for (char c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    c = Lower(c);
     if (IsPartOfWord(c)) {
       if (!in_word) words.emplace_back();
       words.back() += c;

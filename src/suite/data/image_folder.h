@@ -21,6 +21,8 @@ class ImageFolder {
 
   int64_t size() const { return static_cast<int64_t>(files_.size()); }
   int64_t classes() const { return static_cast<int64_t>(classes_.size()); }
+  // Folders' names, by label.
+  const std::vector<std::string>& class_names() const { return classes_; }
   int64_t LabelOf(int64_t number) const { return files_[static_cast<size_t>(number)].label; }
   void set_label(int64_t number, int64_t label) {
     files_[static_cast<size_t>(number)].label = label;

@@ -31,6 +31,7 @@ void Optimizer::Step(double rate_factor) {
 
 void Optimizer::Clear() {
   for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
+  clip_factor_ = 1;
 }
 
 double Optimizer::ClipNorm(double largest) {
@@ -45,6 +46,7 @@ double Optimizer::ClipNorm(double largest) {
     for (const at::Tensor& parameter : parameters_) {
       if (parameter.grad().defined()) parameter.grad().mul_(largest / (norm + 1e-6));
     }
+    clip_factor_ = largest / (norm + 1e-6);
   }
   return norm;
 }

@@ -25,6 +25,8 @@ class Optimizer {
   // Of all gradients together, the Euclidean norm; then scaled to at most `largest` if that is
   // above 0.
   double ClipNorm(double largest);
+  // By which it has multiplied the gradients since they were cleared.
+  double clip_factor() const { return clip_factor_; }
 
   const std::vector<at::Tensor>& parameters() const { return parameters_; }
 
@@ -45,6 +47,7 @@ class Optimizer {
   std::vector<at::Tensor> parameters_;
   std::vector<Moments> moments_;  // parallel
   at::Tensor steps_;              // int64 [parameters]: how often each has moved
+  double clip_factor_ = 1;
 };
 
 }  // namespace etude::suite

@@ -173,6 +173,12 @@ Result<std::unique_ptr<Task>> MakeImageClassification(const TaskOptions& options
     if (part->classes() <= PictureClassification::kClasses) continue;
     return BadInput(options.data + "/imagenet: more than 1,000 classes");
   }
+  if (train.class_names() != test.class_names()) {
+    return BadInput(
+        options.data +
+        "/imagenet: the folders of train and val differ in their names, expected the same "
+        "classes in both");
+  }
   const int64_t batch = std::min<int64_t>(256, train.size());
   const int64_t epoch = train.size() / batch;
   Hyperparameters hyperparameters{

@@ -58,7 +58,7 @@ def make(rank):
     job.communicate("all_gather", "AllGather", 2, "0", everybody)
     job.communicate("allreduce", "AllReduce_Sum_f32", 64, "me" + str(rank), [rank])
     if rank in (0, 2):
-        job.communicate("send", "SendRecv", 100, "tp" + str(rank // 2), half, peer=1)
+        job.communicate("send", "SendRecv", 100, "tp" + str(rank // 2), half, peer=half[1])
     if rank == 1:
         job.communicate("recv", "SendRecv", 100, "tp0", half, peer=0)
     job.launch("aten::add", "add", 7, 2, inputs=io([64, 32]), outputs=io([64, 32]))

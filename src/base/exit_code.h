@@ -4,6 +4,7 @@
 
 namespace etude {
 
+// How the programs end.
 enum class ExitCode : int {
   kOk = 0,
   kNo = 1,           // the answer is no: invalid, different, incomplete
