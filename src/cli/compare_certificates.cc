@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "src/cli/file_endings.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/capture_folder.h"
 #include "src/report/certificate_comparison.h"
@@ -17,7 +18,8 @@ namespace {
 
 template <typename Document>
 Status WriteDocument(const Document& document, const std::string& path) {
-  const bool page = path.ends_with(".html") || path.ends_with(".htm");
+  const std::string ending = FormatEnding(path);
+  const bool page = ending == ".html" || ending == ".htm";
   return WriteFile(path,
                    page ? ToHtml(MakeCertificatePage(document)) : JsonText(ToJson(document), 1));
 }

@@ -158,6 +158,7 @@ Status PacedProgram::Hear(Peer& peer) {
 Status PacedProgram::Greet(Peer& peer, const std::string& line) {
   const ParsedJson json = ParsedJson::parse(line, nullptr, /*allow_exceptions=*/false);
   const std::string event = json.is_object() ? TextIn(json, "event") : "";
+  if (event == "step") return {};  // of a rank that ran on when the measured one had ended
   if (event == "hello") {
     const int64_t rank = CountIn(json, "rank").value_or(0);
     const int64_t world = CountIn(json, "world_size").value_or(1);

@@ -31,6 +31,9 @@ std::vector<Source> SourcesIn(nb::handle given) {
 }
 
 Source OneSource(nb::handle given) {
+  if (nb::isinstance<nb::list>(given) || nb::isinstance<nb::tuple>(given)) {
+    throw nb::type_error("expected one path, Trace or Job, found a list");
+  }
   if (!nb::isinstance<PyJob>(given)) return SourcesIn(given).front();
   const std::vector<PyTrace>& traces = nb::cast<const PyJob&>(given).traces;
   if (traces.size() == 1) return {traces.front().shared, {}};

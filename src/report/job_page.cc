@@ -121,6 +121,14 @@ class PageMaker {
     return JoinTables(names_, tables, std::max<size_t>(kMostPageRows / ranks_.size(), 1));
   }
 
+  // The same with all rows, for charts.
+  Table JoinAll(const RankFigures::Part RankFigures::*part, size_t index) const {
+    if (ranks_.size() == 1) return (ranks_.front()->*part).tables[index];
+    std::vector<const Table*> tables;
+    for (const RankFigures* rank : ranks_) tables.push_back(&(rank->*part).tables[index]);
+    return JoinTables(names_, tables, 0);
+  }
+
   // All tables of a part by key, and its notes.
   Page::Section SectionOf(std::string key, std::string title, std::string about,
                           const RankFigures::Part RankFigures::*part) const {
@@ -129,17 +137,29 @@ class PageMaker {
     for (size_t i = 0; i < (ranks_.front()->*part).tables.size(); ++i) {
       section.tables.push_back(Join(part, i));
     }
-    for (size_t i = 0; i < ranks_.size(); ++i) {
-      for (const std::string& note : (ranks_[i]->*part).notes) AddNote(section.notes, i, note);
-    }
+    section.notes = NotesOf(part);
     return section;
   }
 
-  // What all ranks say is said once.
-  void AddNote(std::vector<std::string>& notes, size_t rank, const std::string& note) const {
-    const bool known = std::ranges::count(notes, note) != 0;
-    if (known) return;
-    notes.push_back(rank == 0 || Who(rank).empty() ? note : Who(rank) + ": " + note);
+  // Each once, in the name of those that say it where not all do.
+  std::vector<std::string> NotesOf(const RankFigures::Part RankFigures::*part) const {
+    std::vector<std::pair<std::string_view, std::vector<size_t>>> said;
+    for (size_t i = 0; i < ranks_.size(); ++i) {
+      for (const std::string& note : (ranks_[i]->*part).notes) {
+        auto known =
+            std::ranges::find(said, note, &std::pair<std::string_view, std::vector<size_t>>::first);
+        if (known == said.end()) known = said.insert(said.end(), {note, {}});
+        if (known->second.empty() || known->second.back() != i) known->second.push_back(i);
+      }
+    }
+    std::vector<std::string> notes;
+    for (const auto& [note, by] : said) {
+      std::string who;
+      if (by.size() != ranks_.size()) who = Who(by.front());
+      if (!who.empty() && by.size() > 1) who += fmt::format(" and {} more", by.size() - 1);
+      notes.push_back(who.empty() ? std::string(note) : fmt::format("{}: {}", who, note));
+    }
+    return notes;
   }
 
   void Overview() {
@@ -209,7 +229,7 @@ class PageMaker {
     } else {
       parts.emplace_back("idle_ns");
     }
-    Table& steps = section.tables.front();
+    const Table steps = JoinAll(&RankFigures::steps, 0);
     section.charts.push_back(Bars(steps, {.title = "all recorded time, by rank",
                                           .kind = Chart::Kind::kStacked,
                                           .categories = {"rank"},
@@ -231,21 +251,23 @@ class PageMaker {
         "operators", "Operators and modules",
         "Self time is what a node takes without what runs inside it on the same thread or stream.",
         &RankFigures::operators);
+    const Table operators = JoinAll(&RankFigures::operators, 0);
     const auto by_place = [&](const std::string& title, const std::string& place) {
-      return Bars(section.tables[0], {.title = title,
-                                      .categories = {"name"},
-                                      .values = {"self_ns"},
-                                      .where = {{"place", place}},
-                                      .largest_first = true,
-                                      .most = 15});
+      return Bars(operators, {.title = title,
+                              .categories = {"name"},
+                              .values = {"self_ns"},
+                              .where = {{"place", place}},
+                              .largest_first = true,
+                              .most = 15});
     };
     section.charts.push_back(by_place(OfAll("self time on devices"), "device"));
     section.charts.push_back(by_place(OfAll("self time on the host"), "host"));
-    section.charts.push_back(Bars(section.tables[2], {.title = OfAll("modules"),
-                                                      .categories = {"module"},
-                                                      .values = {"host_self_ns", "device_ns"},
-                                                      .largest_first = true,
-                                                      .most = 15}));
+    section.charts.push_back(
+        Bars(JoinAll(&RankFigures::operators, 2), {.title = OfAll("modules"),
+                                                   .categories = {"module"},
+                                                   .values = {"host_self_ns", "device_ns"},
+                                                   .largest_first = true,
+                                                   .most = 15}));
     page_.sections.push_back(std::move(section));
   }
 
@@ -259,7 +281,7 @@ class PageMaker {
     for (size_t i = 0; i < jobs_.size(); ++i) {
       const Matched& matched = matched_[i];
       if (!matched.is_job) continue;
-      std::vector<Table> tables = CutForPage(CommTables(matched.skew, matched.match));
+      std::vector<Table> tables = CommTables(matched.skew, matched.match);
       for (Table& table : tables) AddOfJob(section, i, std::move(table));
       for (const std::string& note : CommNotes(matched.skew, matched.match)) {
         section.notes.push_back(jobs_.size() == 1 ? note : jobs_[i].name + ": " + note);
@@ -271,6 +293,7 @@ class PageMaker {
           "skew and transfer are told apart where several ranks of a job are given");
     } else {
       SkewCharts(section);
+      section.tables = CutForPage(std::move(section.tables));
     }
     page_.sections.push_back(std::move(section));
   }
@@ -308,16 +331,18 @@ class PageMaker {
         "The longest chain of things that had to come one after the other: only what is on it can "
         "make the run shorter.",
         &RankFigures::critical_path);
-    section.charts.push_back(Bars(section.tables[1], {.title = "what the span was spent with",
-                                                      .kind = Chart::Kind::kStacked,
-                                                      .categories = {"rank"},
-                                                      .values = {"time_ns"},
-                                                      .series = "part"}));
-    section.charts.push_back(Bars(section.tables[2], {.title = OfAll("most time on the path"),
-                                                      .categories = {"name"},
-                                                      .values = {"time_ns"},
-                                                      .largest_first = true,
-                                                      .most = 15}));
+    section.charts.push_back(
+        Bars(JoinAll(&RankFigures::critical_path, 1), {.title = "what the span was spent with",
+                                                       .kind = Chart::Kind::kStacked,
+                                                       .categories = {"rank"},
+                                                       .values = {"time_ns"},
+                                                       .series = "part"}));
+    section.charts.push_back(
+        Bars(JoinAll(&RankFigures::critical_path, 2), {.title = OfAll("most time on the path"),
+                                                       .categories = {"name"},
+                                                       .values = {"time_ns"},
+                                                       .largest_first = true,
+                                                       .most = 15}));
     page_.sections.push_back(std::move(section));
   }
 
@@ -339,12 +364,12 @@ class PageMaker {
     }
     if (left_out != 0) lines.note = fmt::format("{} more lines are not drawn", left_out);
     section.charts.push_back(std::move(lines));
-    section.charts.push_back(
-        Bars(section.tables[1], {.title = OfAll("in use at the peak, by what made it"),
-                                 .categories = {"op"},
-                                 .values = {"bytes"},
-                                 .largest_first = true,
-                                 .most = 12}));
+    section.charts.push_back(Bars(JoinAll(&RankFigures::memory, 1),
+                                  {.title = OfAll("in use at the peak, by what made it"),
+                                   .categories = {"op"},
+                                   .values = {"bytes"},
+                                   .largest_first = true,
+                                   .most = 12}));
     page_.sections.push_back(std::move(section));
   }
 

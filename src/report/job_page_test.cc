@@ -88,6 +88,20 @@ TEST(JobPage, SaysWhichRankARowIsOf) {
   EXPECT_EQ(ops.rows.back()[0], Cell(int64_t{1}));
 }
 
+TEST(JobPage, NotesSayOfWhomTheyAre) {
+  JobFigures job{.name = "job"};
+  for (int64_t rank = 0; rank < 3; ++rank) {
+    job.ranks.push_back(Rank(rank, 0, 0));
+    job.ranks.back().steps.notes = {"of all"};
+  }
+  job.ranks[0].steps.notes.emplace_back("of the first");
+  for (const size_t rank : {1, 2}) job.ranks[rank].steps.notes.emplace_back("of two");
+  const Page page = MakeJobPage("title", {std::move(job)});
+  EXPECT_EQ(
+      SectionOf(page, "steps").notes,
+      (std::vector<std::string>{"of all", "rank 0: of the first", "rank 1 and 1 more: of two"}));
+}
+
 TEST(JobPage, RanksOfDifferentJobsAreNotMatched) {
   std::vector<JobFigures> jobs(2);
   jobs[0].name = "a";

@@ -91,6 +91,18 @@ def test_lists_in_lists_are_no_sources():
             etude.stats(thing)
 
 
+def test_lists_where_one_trace_is_wanted(tmp_path):
+    trace = etude.open(HOST)
+    for given in ([], (), [trace], [trace, trace]):
+        for call in (
+            lambda: etude.convert(given, tmp_path / "x.et"),
+            lambda: etude.slice(given, op="aten::mm"),
+            lambda: etude.link(given, DEVICE),
+        ):
+            with pytest.raises(TypeError, match="found a list"):
+                call()
+
+
 def test_names_that_are_no_text():
     trace = etude.open(HOST)
     half = "\ud800"
