@@ -95,7 +95,7 @@ TEST(JobPage, NotesSayOfWhomTheyAre) {
     job.ranks.back().steps.notes = {"of all"};
   }
   job.ranks[0].steps.notes.emplace_back("of the first");
-  for (const size_t rank : {1, 2}) job.ranks[rank].steps.notes.emplace_back("of two");
+  for (const size_t rank : {1U, 2U}) job.ranks[rank].steps.notes.emplace_back("of two");
   const Page page = MakeJobPage("title", {std::move(job)});
   EXPECT_EQ(
       SectionOf(page, "steps").notes,
