@@ -252,18 +252,20 @@ class BrowserTest(Case):
         self.assertEqual(said, [])
         return json.loads(Outline(dom).of("body")[0]["data-answer"])
 
-    def test_names_of_bars_keep_their_beginning_and_end(self):
+    def test_names_of_bars_keep_what_tells_them_apart(self):
         kernel = "void at::native::kernel<4, " + "at::native::" * 30 + "functor<float>, Array<char*, 2> >(int)"
-        one, long, tip = self.evaluate(self.page, f'''
-            const name = {json.dumps(kernel)};
-            return [labelText("aten::mm", 20), labelText(name, 36), wrap(name, 50)];''')
+        path = "/data/" + "folder/" * 30 + "trace.json"
+        one, function, file, tip = self.evaluate(self.page, f'''
+            const kernel = {json.dumps(kernel)}, path = {json.dumps(path)};
+            return [labelText("aten::mm", 20), labelText(kernel, 36), labelText(path, 36), wrap(kernel, 50)];''')
         self.assertEqual(one, "aten::mm")
-        lines = long.split("\n")
-        self.assertEqual(len(lines), 2)
-        self.assertLessEqual(max(map(len, lines)), 36)
-        self.assertTrue(lines[0].startswith("at::native::kernel<"), long)
-        self.assertTrue(lines[1].endswith("<char*, 2> >(int)"), long)
-        self.assertIn("…", long)
+        for text in (function, file):
+            lines = text.split("\n")
+            self.assertEqual(len(lines), 2)
+            self.assertLessEqual(max(map(len, lines)), 36)
+        self.assertEqual(function.replace("\n", ""), "kernel<4, functor<float>, Array<char*, 2> >")
+        self.assertTrue(file.startswith("/data/") and file.endswith("trace.json"), file)
+        self.assertIn("…", file)
         self.assertEqual(tip.replace("\n", ""), kernel)
         self.assertLessEqual(max(map(len, tip.split("\n"))), 50)
 
