@@ -43,9 +43,11 @@ class Matcher {
       std::map<int64_t, std::vector<At>> own;
       for (uint32_t i = 0; i < ranks_[rank].nodes.size(); ++i) {
         const AstraPlan& plan = plans_[rank][i];
-        if (ranks_[rank].nodes[i].kind != NodeKind::kCollective || plan.what != What::kRuns)
-          continue;
-        own[plan.group].push_back({rank, i});
+        if (ranks_[rank].nodes[i].kind != NodeKind::kCollective) continue;
+        // Of types that ASTRA-sim replays, too: other simulators run them.
+        if (plan.what == What::kRuns || plan.why == AstraNote::kReplayed) {
+          own[plan.group].push_back({rank, i});
+        }
       }
       for (auto& [group, list] : own) groups[group].push_back(std::move(list));
     }
@@ -88,6 +90,10 @@ class Matcher {
         NodeAt(lists.front()[k]).type == CollectiveType::kAllGather && size < kAstraLeastGather;
     for (const auto& list : lists) {
       AstraPlan& plan = PlanAt(list[k]);
+      if (plan.what == What::kReplayed) {
+        plan.size = size;
+        continue;
+      }
       plan.match = matches_;
       if (size == 0) {
         plan.LeaveOut(AstraNote::kNoSize);

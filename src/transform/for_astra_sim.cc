@@ -197,9 +197,9 @@ class JobMaker {
     const AstraMembers members = groups_[rank].MembersOf(node);
     if (members.size == 1 && job_.world_known) return plan.LeaveOut(AstraNote::kOneRank);
     plan.size = std::max<int64_t>(SizeOf(node, std::max<int64_t>(members.size, 1)).value_or(0), 0);
-    if (!IsSimulated(node.type)) return plan.Replay(AstraNote::kReplayed);
     if (members.size == 0) return plan.Replay(AstraNote::kUnknownGroup);
     if (members.ranks != nullptr) plan.group = group_ids_.ids[rank][node.group];
+    if (!IsSimulated(node.type)) plan.Replay(AstraNote::kReplayed);
   }
 
   void PlanMessage(uint32_t rank, const AstraNode& node, AstraPlan& plan) const {

@@ -303,6 +303,25 @@ TEST(ForAstraSim, GroupsAreTheSameOnAllRanks) {
   EXPECT_EQ(last.text(CommOf(last, 1).group), "2");
 }
 
+// Etude's own simulator runs them.
+TEST(ForAstraSim, WhatAstraSimReplaysHasItsGroupAndOneSize) {
+  std::vector<AstraSketch> sketches;
+  for (int64_t rank = 0; rank < 4; ++rank) {
+    AstraSketch& sketch = sketches.emplace_back(rank, 4);
+    const std::string name = rank < 2 ? "1" : "2";
+    sketch.Group(name, rank < 2 ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{2, 3});
+    sketch.Collective(CollectiveType::kBroadcast, 64, {}, name);
+    sketch.Collective(CollectiveType::kScatter, rank % 2 == 0 ? 16 : 0, {}, name);
+  }
+  const AstraJob job = JobOf(sketches);
+  EXPECT_EQ(job.notes[AstraNote::kReplayed], 8u);
+  for (const Trace& trace : job.traces) {
+    const std::string_view group = *trace.info().rank < 2 ? "1" : "2";
+    for (size_t i = 0; i < 2; ++i) EXPECT_EQ(trace.text(CommOf(trace, i).group), group);
+    EXPECT_EQ(CommOf(trace, 1).bytes, Bytes{16});
+  }
+}
+
 TEST(ForAstraSim, RanksThatDisagreeReplayFromThereOn) {
   std::vector<AstraSketch> sketches;
   for (int64_t rank = 0; rank < 2; ++rank) {
