@@ -227,7 +227,7 @@ class ReplayCommand : public Command {
     // The lead's end is that of all: not before they have written theirs.
     if (replay_.group != nullptr) ETUDE_RETURN_IF_ERROR(replay_.group->Meet());
     if (!is_lead()) return Answer(report);
-    if (!threads_ && !source.threads) {
+    if (!json_ && !threads_ && !source.threads) {
       console.Say(
           "etude: how many threads the program had is not recorded: 1 here, --threads says another "
           "number");
