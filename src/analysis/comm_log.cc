@@ -157,7 +157,7 @@ CommLog ReadCommLog(const Trace& trace, int64_t rank) {
     call.group = group(comm.group);
     call.bytes = comm.bytes;
     call.uneven = !trace.ints(comm.in_split).empty() || !trace.ints(comm.out_split).empty();
-    call.peer = call.kind == NodeKind::kSend ? comm.dst : comm.src;
+    call.peer = comm.peer(call.kind);
     call.tag = comm.tag;
     call.node = trace.source_id(OperatorOf(trace, node));
     call.row = work;

@@ -110,7 +110,7 @@ std::vector<CommunicationWait> FindCommunicationWaits(const RecordedStep& step,
       if (number == numbers.end()) continue;
       CommunicationWait& wait = waits[number->second];
       wait.before = std::min(wait.before, i);
-      by_dependency[number->second] = wait.before;
+      by_dependency[number->second] = std::min(by_dependency[number->second], i);
     }
     if (!ReturnsWork(SchemaOf(trace, node))) continue;
     for (const DataFlow::Use& use : flow.inputs(node)) {
@@ -125,13 +125,11 @@ std::vector<CommunicationWait> FindCommunicationWaits(const RecordedStep& step,
   FindEnds(step, operators, waits);
   for (size_t number = 0; number < waits.size(); ++number) {
     CommunicationWait& wait = waits[number];
-    const std::string_view schema = SchemaOf(trace, operators[wait.communication]);
-    const auto message = PointToPointFromName(BaseOperatorName(schema));
+    const NodeId node = operators[wait.communication];
+    const auto message = PointToPointFromName(BaseOperatorName(SchemaOf(trace, node)));
     if (!wait.until || !message) continue;
     // What is being sent may be read: who waited there for the other rank's receive would for ever.
-    const bool sends =
-        message == NodeKind::kSend && !IsSynchronous(trace, operators[wait.communication]);
-    const uint32_t most = sends ? by_dependency[number] : wait.before;
+    const uint32_t most = message == NodeKind::kSend ? by_dependency[number] : wait.before;
     wait.before = std::min(most, NextAfter(*wait.until, trace, operators, wait.communication));
   }
   return waits;

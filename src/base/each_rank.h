@@ -3,12 +3,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "src/base/guarded.h"
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/base/threads.h"
@@ -32,11 +32,7 @@ Result<std::vector<T>> ForEachRank(size_t count, int64_t threads, const RunConte
       RunContext own = context;
       own.progress = nullptr;
       own.warn = [&, i](std::string_view text) { warnings[i].emplace_back(text); };
-      try {
-        results[i] = work(i, own);
-      } catch (const std::exception& error) {
-        results[i] = MakeError(ErrorCode::kInternal, error.what());
-      }
+      results[i] = Guarded([&]() -> Result<T> { return work(i, own); });
       if (!*results[i]) failed = true;
     }
   };

@@ -59,13 +59,17 @@ Result<std::string> PythonFolder() {
 }
 
 std::vector<std::string> PythonCall(const std::string& python, const std::string& python_folder,
-                                    std::string_view module, std::string_view call) {
-  return {python, "-c",
-          fmt::format("import sys; own = sys.argv.pop(1); path = [p for p in sys.path if p]; "
-                      "sys.path = [own] + path; import etude; sys.path = path + [own]; "
-                      "import etude.{}; {}",
-                      module, call),
-          python_folder};
+                                    std::string_view module, std::string_view call,
+                                    const std::vector<std::string>& words) {
+  std::vector<std::string> command = {
+      python, "-c",
+      fmt::format("import sys; own = sys.argv.pop(1); path = [p for p in sys.path if p]; "
+                  "sys.path = [own] + path; import etude; sys.path = path + [own]; "
+                  "import etude.{}; {}",
+                  module, call),
+      python_folder};
+  command.insert(command.end(), words.begin(), words.end());
+  return command;
 }
 
 std::string HookPath(const std::string& python_folder) {

@@ -18,10 +18,11 @@ std::string ProgramFolder();
 Result<std::string> PythonFolder();
 
 // A command that imports `module` of the package `etude` in `python_folder` and runs `call`, which
-// finds the words that are appended in sys.argv[1:]. Whatever else is imported is the interpreter's
+// finds `words` in sys.argv[1:]. Whatever else is imported is the interpreter's
 // own: nothing is looked for in the current folder, as `python -c` and `-m` do.
 std::vector<std::string> PythonCall(const std::string& python, const std::string& python_folder,
-                                    std::string_view module, std::string_view call);
+                                    std::string_view module, std::string_view call,
+                                    const std::vector<std::string>& words);
 
 // The folder of the start-up hook in PythonFolder; and the PYTHONPATH of a program in which the
 // hook is to run: that folder, then what we have.

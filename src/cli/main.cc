@@ -127,9 +127,7 @@ void RunTorchCommand(const std::vector<std::string>& args) {
   const std::optional<std::string> python = WheelPython();
   const Result<std::string> package = PythonFolder();
   if (!python || !package) return;
-  words = PythonCall(*python, *package, "torch_tool", "etude.torch_tool.main(sys.argv[1:])");
-  words.insert(words.end(), args.begin(), args.end());
-  Become(words);
+  Become(PythonCall(*python, *package, "torch_tool", "etude.torch_tool.main(sys.argv[1:])", args));
 }
 
 // "help link" says what "link --help" says.

@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,6 +19,8 @@
 #include <vector>
 
 #include <fmt/format.h>
+
+#include "src/base/guarded.h"
 
 namespace etude {
 namespace {
@@ -76,11 +77,7 @@ void Note(const Result<ExitCode>& result, Outcome& outcome) {
     if (nothing >= 0) dup2(nothing, STDIN_FILENO);
   }
   // What would leave this function would run the parent's code a second time.
-  try {
-    Note(work(), outcome);
-  } catch (const std::exception& error) {
-    Note(MakeError(ErrorCode::kInternal, error.what()), outcome);
-  }
+  Note(Guarded(work), outcome);
   std::fflush(nullptr);
   while (true) raise(SIGSTOP);
 }

@@ -214,11 +214,11 @@ Status RecordCommand::Check() const {
 }
 
 Result<ExitCode> RecordCommand::BuildRecorder(const std::string& python) const {
-  std::vector<std::string> words =
-      PythonCall(WheelPython().value_or("python3"), python, "torch_tool",
-                 "etude.torch_tool.build_recorder(sys.argv[1])");
-  words.push_back(build_for_);
-  ETUDE_ASSIGN_OR_RETURN(const ChildEnd end, RunChild(words, {}));
+  ETUDE_ASSIGN_OR_RETURN(
+      const ChildEnd end,
+      RunChild(PythonCall(WheelPython().value_or("python3"), python, "torch_tool",
+                          "etude.torch_tool.build_recorder(sys.argv[1])", {build_for_}),
+               {}));
   return static_cast<ExitCode>(end.exit_code());
 }
 
@@ -228,10 +228,9 @@ void RecordCommand::PrepareRecorder(const Console& console, const std::string& p
   const std::string fits = RecorderLibrary().empty() ? "" : std::string(kRecorderTorch);
   const std::optional<std::string> interpreter = PythonOf(command_.front());
   if (!interpreter) return;
-  std::vector<std::string> words = PythonCall(*interpreter, python, "torch_tool",
-                                              "etude.torch_tool.prepare_recorder(sys.argv[1])");
-  words.push_back(fits);
-  const auto end = RunChild(words, {});
+  const auto end = RunChild(PythonCall(*interpreter, python, "torch_tool",
+                                       "etude.torch_tool.prepare_recorder(sys.argv[1])", {fits}),
+                            {});
   if (!end || end->exit_code() != 0) {
     console.Say("etude: there is no native recorder for this program: PyTorch's observers record");
   }
@@ -247,11 +246,10 @@ Result<ExitCode> RecordCommand::PrintEnvironment(const Console& console,
             (output_.empty() ? command_.front() : "--output"));
   }
   // Where no Python is found, the program's own checks them.
-  std::vector<std::string> words =
-      PythonCall(WheelPython().value_or("python3"), python, "recording.duty_settings",
-                 "sys.exit(etude.recording.duty_settings.main())");
-  words.push_back(duty_);
-  const auto check = RunChild(words, {});
+  const auto check =
+      RunChild(PythonCall(WheelPython().value_or("python3"), python, "recording.duty_settings",
+                          "sys.exit(etude.recording.duty_settings.main())", {duty_}),
+               {});
   if (check && check->exit_code() == static_cast<int>(ExitCode::kUsage)) return ExitCode::kUsage;
   std::string settings = duty_;
   const std::string library = RecorderLibrary();

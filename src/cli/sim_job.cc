@@ -115,7 +115,7 @@ std::string StrayPartner(const std::vector<RankOfJob>& ranks, int64_t npus) {
       const NodeKind kind = one.trace->kind(node);
       const bool sends = kind == NodeKind::kSend;
       if (comm == nullptr || !found.empty() || (!sends && kind != NodeKind::kRecv)) return;
-      const auto peer = sends ? comm->dst : comm->src;
+      const std::optional<int64_t> peer = comm->peer(kind);
       if (!peer || *peer < npus) return;
       found = fmt::format(" (rank {} {} rank {} in node {})", one.rank,
                           sends ? "sends to" : "receives from", *peer, one.trace->source_id(node));

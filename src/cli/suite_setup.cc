@@ -30,10 +30,10 @@ class SuiteSetupCommand : public Command {
   Result<ExitCode> Run(const Console&) override {
     ETUDE_ASSIGN_OR_RETURN(const std::string package, PythonFolder());
     const std::string python = !python_.empty() ? python_ : WheelPython().value_or("python3");
-    std::vector<std::string> words =
-        PythonCall(python, package, "suite_data", "sys.exit(etude.suite_data.main(sys.argv[1:]))");
-    words.push_back(data_.empty() ? DefaultSuiteData() : data_);
-    words.insert(words.end(), sets_.begin(), sets_.end());
+    std::vector<std::string> given = {data_.empty() ? DefaultSuiteData() : data_};
+    given.insert(given.end(), sets_.begin(), sets_.end());
+    std::vector<std::string> words = PythonCall(
+        python, package, "suite_data", "sys.exit(etude.suite_data.main(sys.argv[1:]))", given);
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <exception>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -18,6 +17,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/guarded.h"
 #include "src/base/quantity.h"
 #include "src/base/sha256.h"
 #include "src/base/threads.h"
@@ -263,7 +263,8 @@ class Sweep {
       while (!*stop_) {
         const size_t i = next++;
         if (i >= open.size()) return;
-        Status status = TryTask(*open[i], last);
+        // A thread must not throw.
+        const Status status = Guarded([&] { return RunTask(*open[i], last); });
         const std::lock_guard lock(mutex_);
         if (!status) {
           if (status.error().code != ErrorCode::kInterrupted && !error_) error_ = status.error();
@@ -276,15 +277,6 @@ class Sweep {
       }
     };
     RunOnThreads(threads, open.size(), loop);
-  }
-
-  // RunTask, of which an exception is an error: a thread must not throw.
-  Status TryTask(const SweepTask& task, std::shared_ptr<const SimJob>& last) {
-    try {
-      return RunTask(task, last);
-    } catch (const std::exception& error) {
-      return MakeError(ErrorCode::kInternal, error.what());
-    }
   }
 
   // What is left takes what the others have taken on average.

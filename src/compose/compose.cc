@@ -412,7 +412,7 @@ class Composer {
     SetTimes(plan, trace, node, row);
     Move(row.rf_id);
     Move(row.seq_id);
-    Move(row.correlation);
+    if (row.correlation > 0) Move(row.correlation);  // else it links nothing: LaunchCorrelation
     Move(row.external_id);
     if (row.fw_parent) {
       const NodeId forward = trace.Find(*row.fw_parent);

@@ -91,13 +91,12 @@ void EtCommReader::AddCall(const NodeRow& row) {
 }
 
 void EtCommReader::NamePartner(Label& label) const {
-  const bool sends = label.kind == NodeKind::kSend;
-  if (!label.parent || (!sends && label.kind != NodeKind::kRecv)) return;
+  if (!label.parent || (label.kind != NodeKind::kSend && label.kind != NodeKind::kRecv)) return;
   const auto partner = partners_.find(*label.parent);
   if (partner == partners_.end()) return;
   if (!label.comm.tag) label.comm.tag = partner->second.tag;
   if (!partner->second.rank) return;
-  std::optional<int64_t>& rank = sends ? label.comm.dst : label.comm.src;
+  std::optional<int64_t>& rank = label.comm.peer(label.kind);
   if (!rank) rank = RankOfJob(label.comm.group, *partner->second.rank);
 }
 
@@ -158,8 +157,7 @@ void EtCommReader::AddKernel(NodeId node, const NodeRow& row, CommFacts& facts) 
 void EtCommReader::SetComm(NodeId node, const Comm& comm, const Arguments& arguments) {
   builder_.SetComm(node, comm);
   if (!arguments.group && !arguments.peer) return;
-  const bool sends = PointToPointFromName(builder_.text(comm.name)) == NodeKind::kSend;
-  unsettled_.push_back({.node = node, .comm = comm, .arguments = arguments, .sends = sends});
+  unsettled_.push_back({.node = node, .comm = comm, .arguments = arguments});
 }
 
 void EtCommReader::AddLabel(NodeId node, const NodeRow& row, std::string_view communication,
@@ -269,7 +267,8 @@ void EtCommReader::Finish() {
       if (group != groups_by_number_.end()) row.comm.group = group->second;
     }
     if (row.arguments.peer) {
-      (row.sends ? row.comm.dst : row.comm.src) = RankOfJob(row.comm.group, *row.arguments.peer);
+      row.comm.peer(KindOfCommunication(builder_.text(row.comm.name))) =
+          RankOfJob(row.comm.group, *row.arguments.peer);
     }
     builder_.SetComm(row.node, row.comm);
   }

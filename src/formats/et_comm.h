@@ -79,7 +79,6 @@ class EtCommReader {
     NodeId node;
     Comm comm;
     Arguments arguments;
-    bool sends = false;
   };
   std::vector<Unsettled> unsettled_;
   std::vector<Label> labels_;

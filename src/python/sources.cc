@@ -9,6 +9,14 @@ std::string Source::name() const {
   return trace->input().path.empty() ? "a trace" : trace->input().path;
 }
 
+namespace {
+
+bool IsList(nb::handle given) {
+  return nb::isinstance<nb::list>(given) || nb::isinstance<nb::tuple>(given);
+}
+
+}  // namespace
+
 std::vector<Source> SourcesIn(nb::handle given) {
   std::vector<Source> sources;
   if (nb::isinstance<PyTrace>(given)) {
@@ -17,9 +25,9 @@ std::vector<Source> SourcesIn(nb::handle given) {
     for (const PyTrace& trace : nb::cast<const PyJob&>(given).traces) {
       sources.push_back({trace.shared, {}});
     }
-  } else if (nb::isinstance<nb::list>(given) || nb::isinstance<nb::tuple>(given)) {
+  } else if (IsList(given)) {
     for (const nb::handle item : nb::iter(given)) {
-      if (nb::isinstance<nb::list>(item) || nb::isinstance<nb::tuple>(item)) {
+      if (IsList(item)) {
         throw nb::type_error("expected a path, Trace or Job in the list, found a list");
       }
       for (Source& source : SourcesIn(item)) sources.push_back(std::move(source));
@@ -31,7 +39,7 @@ std::vector<Source> SourcesIn(nb::handle given) {
 }
 
 Source OneSource(nb::handle given) {
-  if (nb::isinstance<nb::list>(given) || nb::isinstance<nb::tuple>(given)) {
+  if (IsList(given)) {
     throw nb::type_error("expected one path, Trace or Job, found a list");
   }
   if (!nb::isinstance<PyJob>(given)) return SourcesIn(given).front();

@@ -111,11 +111,16 @@ class Planner {
     return alike;
   }
 
-  SlotId AddSlot(const DataFlow::Use& use, SlotSource source, SlotId base = {}) {
-    const SlotId slot = SlotId::FromIndex(plan_.slots.size());
-    plan_.slots.push_back(
-        {.tensor = use.tensor, .version = use.version, .source = source, .base = base});
+  // One that no other use finds.
+  SlotId AddHiddenSlot(const Slot& slot) {
+    plan_.slots.push_back(slot);
     last_use_.push_back(0);
+    return SlotId::FromIndex(plan_.slots.size() - 1);
+  }
+
+  SlotId AddSlot(const DataFlow::Use& use, SlotSource source, SlotId base = {}) {
+    const SlotId slot = AddHiddenSlot(
+        {.tensor = use.tensor, .version = use.version, .source = source, .base = base});
     versions_[use.version.index()].slots.push_back(slot);
     return slot;
   }
@@ -159,12 +164,11 @@ class Planner {
     const SlotId outside = planned.inputs.front();
     const Slot slot = plan_.slots[outside.index()];
     if (slot.source != SlotSource::kOutside) return;
-    const SlotId own = SlotId::FromIndex(plan_.slots.size());
-    plan_.slots.push_back({.tensor = slot.tensor,
-                           .version = slot.version,
-                           .source = SlotSource::kDerived,
-                           .base = outside});
-    last_use_.push_back(op);
+    const SlotId own = AddHiddenSlot({.tensor = slot.tensor,
+                                      .version = slot.version,
+                                      .source = SlotSource::kDerived,
+                                      .base = outside});
+    last_use_[own.index()] = op;
     planned.derive.push_back(own);
     planned.inputs.front() = own;
   }
@@ -195,12 +199,10 @@ class Planner {
       PlannedOp& maker = plan_.ops[memory.op];
       const SlotId to = maker.results[memory.result];
       if (!to) continue;
-      const SlotId from = SlotId::FromIndex(plan_.slots.size());
-      plan_.slots.push_back({.tensor = plan_.slots[to.index()].tensor,
-                             .version = memory.version,
-                             .source = SlotSource::kOutside,
-                             .base = {}});
-      last_use_.push_back(0);
+      const SlotId from = AddHiddenSlot({.tensor = plan_.slots[to.index()].tensor,
+                                         .version = memory.version,
+                                         .source = SlotSource::kOutside,
+                                         .base = {}});
       plan_.outside.push_back(
           {.version = memory.version, .bytes = 0, .slots = {from}, .first_use = memory.op});
       maker.content.push_back({.to = to, .from = from});

@@ -10,8 +10,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 
+#include "src/base/guarded.h"
 #include "src/base/open_file.h"
 
 namespace etude {
@@ -38,14 +38,8 @@ Result<std::string> RunInChild(const std::function<Result<std::string>(const Ann
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     close(ends[0]);
     // Nothing may leave the child but its answer: what follows is the caller's.
-    const auto guarded = [&]() -> Result<std::string> {
-      try {
-        return work([&](uint32_t at) { *position = at; });
-      } catch (const std::exception& error) {
-        return MakeError(ErrorCode::kInternal, error.what());
-      }
-    };
-    const Result<std::string> result = guarded();
+    const Result<std::string> result =
+        Guarded([&] { return work([&](uint32_t at) { *position = at; }); });
     // One letter for what follows: a result, or the code of an error and its message.
     if (result) {
       WriteAll(ends[1], "R" + *result);

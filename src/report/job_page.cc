@@ -114,19 +114,15 @@ class PageMaker {
 
   // Tables number `index` of a part of all ranks as one, with a column for the rank if there are
   // several.
-  Table Join(const RankFigures::Part RankFigures::*part, size_t index) const {
+  Table Join(const RankFigures::Part RankFigures::*part, size_t index, size_t most_rows) const {
     if (ranks_.size() == 1) return (ranks_.front()->*part).tables[index];
     std::vector<const Table*> tables;
     for (const RankFigures* rank : ranks_) tables.push_back(&(rank->*part).tables[index]);
-    return JoinTables(names_, tables, std::max<size_t>(kMostPageRows / ranks_.size(), 1));
+    return JoinTables(names_, tables, most_rows);
   }
-
-  // The same with all rows, for charts.
+  // With all rows, for charts.
   Table JoinAll(const RankFigures::Part RankFigures::*part, size_t index) const {
-    if (ranks_.size() == 1) return (ranks_.front()->*part).tables[index];
-    std::vector<const Table*> tables;
-    for (const RankFigures* rank : ranks_) tables.push_back(&(rank->*part).tables[index]);
-    return JoinTables(names_, tables, 0);
+    return Join(part, index, 0);
   }
 
   // All tables of a part by key, and its notes.
@@ -134,8 +130,9 @@ class PageMaker {
                           const RankFigures::Part RankFigures::*part) const {
     Page::Section section{
         .key = std::move(key), .title = std::move(title), .about = std::move(about)};
+    const size_t most_rows = std::max<size_t>(kMostPageRows / ranks_.size(), 1);
     for (size_t i = 0; i < (ranks_.front()->*part).tables.size(); ++i) {
-      section.tables.push_back(Join(part, i));
+      section.tables.push_back(Join(part, i, most_rows));
     }
     section.notes = NotesOf(part);
     return section;

@@ -87,7 +87,7 @@ SimPartners StatedPartners(const Trace& trace, NodeId node) {
   SimPartners made;
   const Comm* comm = trace.comm(node);
   if (comm == nullptr || !IsCommunication(trace.kind(node))) return made;
-  made.peer = (trace.kind(node) == NodeKind::kSend ? comm->dst : comm->src).value_or(-1);
+  made.peer = comm->peer(trace.kind(node)).value_or(-1);
   if (comm->group) {
     const std::string_view group = trace.text(comm->group);
     std::from_chars(group.data(), group.data() + group.size(), made.group);

@@ -27,6 +27,12 @@ int64_t NormBackwardFlops(NormKind kind) {
   return 0;
 }
 
+// Of no known size where products differ: it is none then.
+ProductShape ShapeOf(const MatrixProduct& product, int64_t inner, int64_t columns) {
+  const std::optional<int64_t> rows = product.RowsOfEach();
+  return rows ? ProductShape{product.count, *rows, inner, columns} : ProductShape{};
+}
+
 }  // namespace
 
 LayerWorks::LayerWorks(const TransformerModel& model, const LayerPlan& plan)
@@ -77,16 +83,6 @@ LayerWorks::In LayerWorks::Receive(std::string name, In in, int64_t bytes) {
               .axis = LayerAxis::kContext,
               .bytes = Bytes{bytes}});
 }
-
-namespace {
-
-// Of no known size where products differ: it is none then.
-ProductShape ShapeOf(const MatrixProduct& product, int64_t inner, int64_t columns) {
-  const std::optional<int64_t> rows = product.RowsOfEach();
-  return rows ? ProductShape{product.count, *rows, inner, columns} : ProductShape{};
-}
-
-}  // namespace
 
 LayerWorks::In LayerWorks::Multiply(std::string name, In in, const MatrixProduct& product,
                                     int64_t kept) {

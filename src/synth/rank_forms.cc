@@ -219,9 +219,8 @@ class RankFormMaker {
       }
       const auto call = call_of.find(node);
       if (call == call_of.end() || row.kind == NodeKind::kCollective) return;
-      const bool sends = row.kind == NodeKind::kSend;
-      std::optional<int64_t>& self = sends ? comm->src : comm->dst;
-      std::optional<int64_t>& peer = sends ? comm->dst : comm->src;
+      std::optional<int64_t>& self = comm->self(row.kind);
+      std::optional<int64_t>& peer = comm->peer(row.kind);
       if (self == form.rank) {
         form.states_self[call->second] = true;
         self.reset();

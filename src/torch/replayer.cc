@@ -10,6 +10,7 @@
 #include <ATen/record_function.h>
 
 #include "src/analysis/time_summary.h"
+#include "src/base/guarded.h"
 #include "src/base/process_usage.h"
 #include "src/torch/comm_calls.h"
 #include "src/torch/device_clock.h"
@@ -391,11 +392,7 @@ namespace {
 // The result of `work`; what libtorch throws is an error.
 template <typename Work>
 auto OfLibtorch(const Work& work) -> decltype(work()) {
-  try {
-    return work();
-  } catch (const std::exception& error) {
-    return MakeError(ErrorCode::kInternal, std::string("libtorch: ") + error.what());
-  }
+  return Guarded(work, [](const char* what) { return std::string("libtorch: ") + what; });
 }
 
 // The device of one of several ranks: its own, unless it was given by number.

@@ -38,14 +38,6 @@ const EventOfNode* FindEvent(const std::vector<EventOfNode>& events, NodeId node
   return at != events.end() && at->node == node ? &*at : nullptr;
 }
 
-// One end of a message: whom `kind` is from or to, and the rank itself.
-std::optional<int64_t>& PeerOf(Comm& comm, NodeKind kind) {
-  return kind == NodeKind::kSend ? comm.dst : comm.src;
-}
-std::optional<int64_t>& SelfOf(Comm& comm, NodeKind kind) {
-  return kind == NodeKind::kSend ? comm.src : comm.dst;
-}
-
 // Ends that follow from the rank are 0.
 void AddEventFacts(const EventOfNode& of, NodeKind kind, Comm& comm) {
   const CommEvent& event = *of.event;
@@ -53,8 +45,8 @@ void AddEventFacts(const EventOfNode& of, NodeKind kind, Comm& comm) {
   if (event.bytes) comm.bytes = event.bytes;
   if (event.root) comm.root = event.root;
   if (event.tag) comm.tag = event.tag;
-  if (of.part->states_self) SelfOf(comm, kind) = 0;
-  if (event.route != CommEvent::kNone) PeerOf(comm, kind) = 0;
+  if (of.part->states_self) comm.self(kind) = 0;
+  if (event.route != CommEvent::kNone) comm.peer(kind) = 0;
 }
 
 void RemoveEventFacts(const EventOfNode& of, NodeKind kind, Comm& comm) {
@@ -63,8 +55,8 @@ void RemoveEventFacts(const EventOfNode& of, NodeKind kind, Comm& comm) {
   if (event.bytes) comm.bytes.reset();
   if (event.root) comm.root.reset();
   if (event.tag) comm.tag.reset();
-  if (of.part->states_self) SelfOf(comm, kind).reset();
-  if (event.route != CommEvent::kNone) PeerOf(comm, kind).reset();
+  if (of.part->states_self) comm.self(kind).reset();
+  if (event.route != CommEvent::kNone) comm.peer(kind).reset();
 }
 
 Result<Trace> ChangeEvents(const Job& job, size_t rank_class, const Trace& program,
@@ -155,13 +147,13 @@ class RankMaker {
     const EventOfNode* of = FindEvent(events_, node);
     if (of == nullptr) return;
     AddEventFacts(*of, row.kind, *comm);
-    if (of->part->states_self) SelfOf(*comm, row.kind) = rank_;
+    if (of->part->states_self) comm->self(row.kind) = rank_;
     if (of->event->route == CommEvent::kNone) return;
     const bool sends = row.kind == NodeKind::kSend;
     const Route& route = job_.routes[of->event->route];
     const std::optional<int64_t> peer = sends ? route.ReceiverOf(job_.mesh, rank_, of->part->number)
                                               : route.SenderTo(job_.mesh, rank_, of->part->number);
-    PeerOf(*comm, row.kind) = peer;
+    comm->peer(row.kind) = peer;
     if (class_.peers_in_names && peer) {
       row.name = builder_.Intern(NameWithPeer(builder_.text(row.name), *peer));
     }

@@ -101,6 +101,13 @@ struct Comm {
   std::optional<int64_t> group_size;
   std::optional<int64_t> priority;
 
+  // Of a message of that kind: the other side, to or from which it goes, and the rank's own.
+  const std::optional<int64_t>& peer(NodeKind kind) const {
+    return kind == NodeKind::kSend ? dst : src;
+  }
+  std::optional<int64_t>& peer(NodeKind kind) { return kind == NodeKind::kSend ? dst : src; }
+  std::optional<int64_t>& self(NodeKind kind) { return kind == NodeKind::kSend ? src : dst; }
+
   friend bool operator==(const Comm&, const Comm&) = default;
 };
 

@@ -302,7 +302,7 @@ class RankMaker {
       made.bytes_out = bytes;
     }
     made.group_size = comm->group_size;
-    made.peer = made.kind == NodeKind::kSend ? comm->dst : comm->src;
+    made.peer = comm->peer(made.kind);
     made.tag = comm->tag;
     if (!comm->group) return;
     const auto [known, added] =

@@ -203,11 +203,11 @@ class JobMaker {
   }
 
   void PlanMessage(uint32_t rank, const AstraNode& node, AstraPlan& plan) const {
-    const std::optional<int64_t> peer = node.peer;
-    if (!peer || *peer < 0 || *peer >= job_.world_size || *peer == *ranks_[rank].rank) {
+    const int64_t peer = node.peer.value_or(-1);
+    if (peer < 0 || peer >= job_.world_size || peer == *ranks_[rank].rank) {
       return plan.LeaveOut(AstraNote::kNoPeer);
     }
-    plan.peer = *peer;
+    plan.peer = peer;
     plan.size = node.bytes_in.value_or(node.bytes_out.value_or(0));
   }
 

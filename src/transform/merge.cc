@@ -173,7 +173,8 @@ class Merger {
       if (row.start) row.start = *row.start - input.offset;
       row.tid = moved_tid(row.tid);
       if (row.fw_tid != 0) row.fw_tid = moved_tid(row.fw_tid);  // 0: none
-      if (row.correlation && *row.correlation >= 0 && *row.correlation < strides_.correlation) {
+      // 0 and below link nothing: LaunchCorrelation.
+      if (row.correlation && *row.correlation > 0 && *row.correlation < strides_.correlation) {
         *row.correlation += static_cast<int64_t>(number) * strides_.correlation;
       }
       if (row.fw_parent) {

@@ -30,6 +30,7 @@ Trace Rank(int64_t start, std::vector<int64_t> members) {
   row.duration = Nanos{100};
   row.tid = 2;
   row.fw_tid = 0;
+  row.correlation = 0;
   builder.AddNode(row);
   row = {.source_id = 12, .kind = NodeKind::kCollective, .place = Place::kDevice, .parent = 10};
   row.name = builder.Intern("nccl");
@@ -72,6 +73,7 @@ TEST(Merge, KeepsRanksApart) {
   EXPECT_NE(trace.correlation(nccl), trace.correlation(NodeId::FromIndex(1)));
   EXPECT_NE(trace.tid(op), trace.tid(NodeId::FromIndex(0)));
   EXPECT_EQ(trace.fw_tid(op), 0u) << "runs forward";
+  EXPECT_EQ(trace.correlation(op), 0) << "links nothing";
 
   EXPECT_EQ(merged->renamed_groups, 1u) << "another group of the same name";
   ASSERT_EQ(trace.process_groups().size(), 2u);

@@ -168,7 +168,7 @@ class SyncFinder {
   }
 
   void AddRecord(NodeId event) {
-    const auto correlation = device_.correlation(event);
+    const auto correlation = LaunchCorrelation(device_, event);
     const auto kind = Find(kRecords, device_.name(event));
     if (!kind || !device_.start(event)) return;
     has_stream_waits_ = has_stream_waits_ || kind == SyncKind::kStreamWait;
@@ -177,7 +177,7 @@ class SyncFinder {
 
   void ReadCall(NodeId call) {
     const auto kind = WaitingCall(device_.name(call));
-    const auto correlation = device_.correlation(call);
+    const auto correlation = LaunchCorrelation(device_, call);
     const auto record = correlation ? records_.find(*correlation) : records_.end();
     if (record != records_.end()) {
       used_.insert(record->second);

@@ -161,4 +161,3 @@ def main() -> int:
         print(f"etude: record: --print-environment: {error}", file=sys.stderr)
         return 2
     return 0
-
