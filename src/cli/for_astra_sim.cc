@@ -148,7 +148,7 @@ std::string ToText(const AstraJob& job, const Target& target, const std::string&
   text += fmt::format("wrote {}: {}\n", groups, FormatCount(job.groups.size(), "group"));
   for (const AstraNoteRow& row : kAstraNotes) {
     const uint64_t count = job.notes[row.note];
-    if (count != 0) text += fmt::format("  {}: {}\n", row.text, FormatCount(count));
+    if (count != 0) text += fmt::format("  {}{}: {}\n", row.text, row.reason, FormatCount(count));
   }
   for (const std::string& message : job.messages) text += "  " + message + "\n";
   text += ToText(job);

@@ -73,7 +73,8 @@ Result<Trace> ReadFromFolder(const CaptureFolder& folder, const CaptureRank& ran
                              const ReadOptions& options, const RunContext& context) {
   if (!rank.native.empty()) return ReadTrace(rank.native, options, context);
   if (rank.host.empty()) {
-    if (!rank.linked.empty()) return ReadTrace(rank.linked, options, context);
+    const std::string& joined = rank.linked.empty() ? rank.chakra : rank.linked;
+    if (!joined.empty()) return ReadTrace(joined, options, context);
     return BadInput(folder.path +
                     ": found no PyTorch execution trace of the rank, which a replay needs");
   }

@@ -93,9 +93,11 @@ Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<Ran
     }
     ranks.push_back(*std::move(made));
   }
-  return ForAstraSim(
-      std::move(ranks),
-      {.compute = compute, .fill_ranks = options.fill_ranks, .host_threads = true, .ranks = npus});
+  return ForAstraSim(std::move(ranks), {.compute = compute,
+                                        .fill_ranks = options.fill_ranks,
+                                        .host_threads = true,
+                                        .all_types = true,
+                                        .ranks = npus});
 }
 
 // Options that have no use for graphs that run as they are.
@@ -134,6 +136,7 @@ std::vector<std::string> NotesOf(const AstraJob& job) {
   }
   for (const AstraNoteRow& row : kAstraNotes) {
     const uint64_t count = job.notes[row.note];
+    if (row.note == AstraNote::kRenamedGroup) continue;  // of no consequence here
     if (count > 0) notes.push_back(fmt::format("{}: {}", row.text, FormatCount(count)));
   }
   notes.insert(notes.end(), job.messages.begin(), job.messages.end());

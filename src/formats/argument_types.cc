@@ -4,15 +4,24 @@
 #include <limits>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "src/base/quantity.h"
+
 namespace etude {
 namespace {
 
-// "<Generator>", and with what native captures know of such a thing: "<ProcessGroup> 0". Of a
-// complex number its two parts: "(1, -2)".
+// "<Generator>", and with what native captures know of such a thing: "<ProcessGroup> 0".
 bool IsOpaque(std::string_view text, std::string_view type) {
-  if (text.starts_with('(') && text.ends_with(')')) return type == kComplexType;
+  if (type == kComplexType && ComplexNumber(text)) return true;
   if (!text.starts_with('<')) return false;
   return text.ends_with('>') || text.find("> ") != std::string_view::npos;
+}
+
+// A part of a complex number.
+std::optional<double> RealNumber(std::string_view text) {
+  if (const auto finite = ParseDecimal(text)) return finite;
+  return NamedDouble(text);
 }
 
 }  // namespace
@@ -31,6 +40,21 @@ std::optional<double> NamedDouble(std::string_view text) {
   if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
   if (text == "-nan") return -std::numeric_limits<double>::quiet_NaN();
   return std::nullopt;
+}
+
+std::string ComplexText(std::complex<double> number) {
+  return fmt::format("({}, {})", number.real(), number.imag());
+}
+
+std::optional<std::complex<double>> ComplexNumber(std::string_view text) {
+  if (!text.starts_with('(') || !text.ends_with(')')) return std::nullopt;
+  text = text.substr(1, text.size() - 2);
+  const size_t comma = text.find(", ");
+  if (comma == std::string_view::npos) return std::nullopt;
+  const auto real = RealNumber(text.substr(0, comma));
+  const auto imaginary = RealNumber(text.substr(comma + 2));
+  if (!real || !imaginary) return std::nullopt;
+  return std::complex<double>(*real, *imaginary);
 }
 
 std::optional<Value> ValueOfText(std::string_view text, std::string_view type, StringId type_id,

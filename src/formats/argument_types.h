@@ -1,6 +1,8 @@
 #pragma once
 
+#include <complex>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "src/trace/trace_builder.h"
@@ -20,6 +22,11 @@ bool AdmitsBool(std::string_view type);
 // The number that the observer, which knows JSON has no words for it, writes as a string: "inf",
 // "-inf", "nan" or "-nan"; nullopt for other text.
 std::optional<double> NamedDouble(std::string_view text);
+
+// "(1, -2.5)": a complex number as native captures know it. Of one that the observer recorded the
+// parts are not known: nullopt, as for other text.
+std::string ComplexText(std::complex<double> number);
+std::optional<std::complex<double>> ComplexNumber(std::string_view text);
 
 // The value that a file has as `text`; nullopt where that is of unforeseen form.
 std::optional<Value> ValueOfText(std::string_view text, std::string_view type, StringId type_id,

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <complex>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -30,6 +33,20 @@ TEST(TypeList, SplitsAtCommasOutsideBrackets) {
   EXPECT_EQ(Split("Int"), Types{});
   EXPECT_EQ(Split("GenericList[Int,Int"), Types{});
   EXPECT_EQ(Split("]]]],,[[["), Types{});
+}
+
+TEST(ComplexNumber, IsReadAsItIsWritten) {
+  using Complex = std::complex<double>;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const Complex number : {Complex(1, -2.5), Complex(0, 1e-300), Complex(-kInfinity, 3)}) {
+    EXPECT_EQ(ComplexNumber(ComplexText(number)), number);
+  }
+  const auto unknown = ComplexNumber("(nan, 1)");
+  ASSERT_TRUE(unknown);
+  EXPECT_TRUE(std::isnan(unknown->real()));
+  for (const char* text : {"", "(1)", "(1, )", "(1, 2", "(1, 2, 3)", "(1, x)", "<ComplexDouble>"}) {
+    EXPECT_FALSE(ComplexNumber(text)) << text;
+  }
 }
 
 TEST(ValueOfText, ThingsWithWhatIsKnownOfThem) {

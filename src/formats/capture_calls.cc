@@ -202,14 +202,16 @@ void CaptureCalls::FillWaiting() {
 
 void CaptureCalls::Settle(const LooseLabel& label, Issued* issued) {
   CommFacts facts;
+  std::optional<uint64_t> call;
   if (issued != nullptr) {
     issued->has_label = true;
+    call = issued->node;
     facts.group = builder_.text(issued->group);
     facts.group_size = issued->group_size;
     builder_.AddDep(label.node, issued->node, DepKind::kControl);
     if (label.row.parent) groups_of_threads_[*label.row.parent].insert(issued->group);
   }
-  comms_.Add(label.node, label.row, std::move(facts));
+  comms_.Add(label.node, label.row, std::move(facts), call);
 }
 
 // In the order in which they were entered; each operator has one label. Those that name memory

@@ -48,7 +48,7 @@ std::optional<Value> CaptureValues::ReadValue(RecordView& records, size_t depth)
     case Tag::kComplex: {
       const auto real = std::bit_cast<double>(records.Fixed64());
       const auto imaginary = std::bit_cast<double>(records.Fixed64());
-      value = Opaque(kComplexType, fmt::format("({}, {})", real, imaginary));
+      value = Opaque(kComplexType, ComplexText({real, imaginary}));
       break;
     }
     case Tag::kString:

@@ -54,7 +54,8 @@ std::optional<size_t> FindName(std::span<const Value> inputs) {
 
 }  // namespace
 
-void EtCommReader::Add(NodeId node, const NodeRow& row, CommFacts facts) {
+void EtCommReader::Add(NodeId node, const NodeRow& row, CommFacts facts,
+                       std::optional<uint64_t> call) {
   const std::string_view name = builder_.text(row.name);
   if (row.place == Place::kDevice) {
     if (IsCommKernel(name)) {
@@ -72,32 +73,38 @@ void EtCommReader::Add(NodeId node, const NodeRow& row, CommFacts facts) {
   } else if (row.op_schema) {
     AddCall(row);
   } else if (const std::string_view label = CommOfLabel(name); !label.empty()) {
-    AddLabel(node, row, label, std::move(facts));
+    AddLabel(node, row, label, std::move(facts), call ? call : row.parent);
   }
 }
 
-// Backends' labels below these say neither partner nor tag.
+// Backends' labels below these say neither partner nor tag nor root.
 void EtCommReader::AddCall(const NodeRow& row) {
   const std::string_view schema = builder_.text(row.op_schema);
   const std::string_view name = BaseOperatorName(schema);
-  const bool sends = name == "c10d::send";
-  if (!sends && name != "c10d::recv_" && name != "c10d::recv_any_source_") return;
+  if (!name.starts_with("c10d::")) return;
   const std::span<const Value> inputs = builder_.values(row.inputs);
   const auto argument = [&](std::string_view of) {
     return IntAt(inputs, ArgumentPosition(schema, of).value_or(inputs.size()));
   };
-  partners_.emplace(row.source_id,
-                    Partner{.rank = argument(sends ? "dst" : "src"), .tag = argument("tag")});
+  const std::string_view rank = name == "c10d::send"              ? "dst"
+                                : name.starts_with("c10d::recv_") ? "src"
+                                                                  : "root_rank";
+  const Call call{.rank = argument(rank), .tag = argument("tag")};
+  if (call.rank || call.tag) calls_.emplace(row.source_id, call);
 }
 
-void EtCommReader::NamePartner(Label& label) const {
-  if (!label.parent || (label.kind != NodeKind::kSend && label.kind != NodeKind::kRecv)) return;
-  const auto partner = partners_.find(*label.parent);
-  if (partner == partners_.end()) return;
-  if (!label.comm.tag) label.comm.tag = partner->second.tag;
-  if (!partner->second.rank) return;
-  std::optional<int64_t>& rank = label.comm.peer(label.kind);
-  if (!rank) rank = RankOfJob(label.comm.group, *partner->second.rank);
+void EtCommReader::TakeFromCall(Label& label) const {
+  const auto found = label.call ? calls_.find(*label.call) : calls_.end();
+  if (found == calls_.end()) return;
+  const Call& call = found->second;
+  Comm& comm = label.comm;
+  if (label.kind == NodeKind::kCollective) {
+    if (HasRoot(comm.type) && !comm.root) comm.root = call.rank;
+    return;
+  }
+  if (!comm.tag) comm.tag = call.tag;
+  std::optional<int64_t>& peer = comm.peer(label.kind);
+  if (!peer && call.rank) peer = RankOfJob(comm.group, *call.rank);
 }
 
 std::optional<int64_t> EtCommReader::RankOfJob(const ProcessGroup& group,
@@ -161,11 +168,12 @@ void EtCommReader::SetComm(NodeId node, const Comm& comm, const Arguments& argum
 }
 
 void EtCommReader::AddLabel(NodeId node, const NodeRow& row, std::string_view communication,
-                            CommFacts facts) {
+                            CommFacts facts, std::optional<uint64_t> call) {
   facts.name = communication;
   FillElements(builder_, builder_.values(row.inputs), builder_.values(row.outputs), facts);
   labels_.push_back({.node = node,
                      .parent = row.parent,
+                     .call = call,
                      .comm = MakeComm(builder_, facts),
                      .kind = KindOfCommunication(communication)});
 }
@@ -275,7 +283,7 @@ void EtCommReader::Finish() {
   std::ranges::sort(recorded_ids_);
   for (Label& label : labels_) {
     if (label.parent && std::ranges::binary_search(recorded_ids_, *label.parent)) continue;
-    NamePartner(label);
+    TakeFromCall(label);
     builder_.SetKind(label.node, label.kind);
     builder_.SetComm(label.node, label.comm);
   }

@@ -29,8 +29,9 @@ class EtCommReader {
 
   // To be called for each node, after it was added with `row`; `facts` are what its attributes say
   // and are completed from its arguments. Facts that are not `any` (the group around a backend's
-  // label) hold only if the node turns out to be a communication.
-  void Add(NodeId node, const NodeRow& row, CommFacts facts);
+  // label) hold only if the node turns out to be a communication. `call` is the source id of the
+  // operator that a backend's label is of, where that is not the one above it.
+  void Add(NodeId node, const NodeRow& row, CommFacts facts, std::optional<uint64_t> call = {});
   // Settles what depends on nodes that may come later. Once, before TraceBuilder::Finish.
   void Finish();
 
@@ -38,24 +39,26 @@ class EtCommReader {
   struct Label {
     NodeId node;
     std::optional<uint64_t> parent;
+    std::optional<uint64_t> call;  // source id
     Comm comm;
     NodeKind kind = NodeKind::kCollective;
   };
 
-  // What the arguments of c10d's sends and receives say.
-  struct Partner {
-    std::optional<int64_t> rank;  // in the group
+  // What the arguments of c10d's operators say.
+  struct Call {
+    std::optional<int64_t> rank;  // in the group: the partner of a send or receive, or the root
     std::optional<int64_t> tag;
   };
 
   void AddCall(const NodeRow& row);
-  void NamePartner(Label& label) const;
+  void TakeFromCall(Label& label) const;
   std::optional<int64_t> RankOfJob(StringId group, int64_t rank_in_group) const;
   std::optional<int64_t> RankOfJob(const ProcessGroup& group, int64_t rank_in_group) const;
   std::optional<int64_t> SizeOf(const ProcessGroup& group) const;  // nullopt: unknown
   void AddRecorded(NodeId node, const NodeRow& row, CommFacts& facts);
   void AddKernel(NodeId node, const NodeRow& row, CommFacts& facts);
-  void AddLabel(NodeId node, const NodeRow& row, std::string_view communication, CommFacts facts);
+  void AddLabel(NodeId node, const NodeRow& row, std::string_view communication, CommFacts facts,
+                std::optional<uint64_t> call);
   void AddGroups(const NodeRow& row);
   // What the positional arguments of record_param_comms say in other words than `CommFacts`.
   struct Arguments {
@@ -82,8 +85,8 @@ class EtCommReader {
   };
   std::vector<Unsettled> unsettled_;
   std::vector<Label> labels_;
-  std::unordered_map<uint64_t, Partner> partners_;  // by source id of the call
-  std::vector<uint64_t> recorded_ids_;              // source ids of record_param_comms
+  std::unordered_map<uint64_t, Call> calls_;  // by source id
+  std::vector<uint64_t> recorded_ids_;        // source ids of record_param_comms
 };
 
 }  // namespace etude

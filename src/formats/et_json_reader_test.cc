@@ -349,6 +349,20 @@ TEST(EtJsonReader, EachCollectiveHasOneNode) {
   EXPECT_EQ(trace.comm(NodeId(3))->bytes, Bytes{64});
 }
 
+TEST(EtJsonReader, RootsAreThoseOfTheCalls) {
+  const Trace trace =
+      ReadEt(
+          Document(
+              R"J({"id":10,"name":"c10d::reduce_","ctrl_deps":1,"inputs":{"values":[[[4,5,0,8,4,"cpu"]],"<Object>",3],
+         "types":["GenericList[Tensor(float)]","Object","Int"]},"attrs":[{"name":"op_schema","type":"string",
+         "value":"c10d::reduce_(Tensor[] tensors, X process_group, int root_rank) -> Y"}]},
+        {"id":11,"name":"gloo:reduce","ctrl_deps":10,"inputs":{"values":[[4,5,0,8,4,"cpu"]],"types":["Tensor(float)"]}},
+        {"id":12,"name":"gloo:all_reduce","ctrl_deps":10})J"))
+          .value();
+  EXPECT_EQ(trace.comm(NodeId(1))->root, 3);
+  EXPECT_FALSE(trace.comm(NodeId(2))->root);
+}
+
 // The observer does not say the group of a send over Gloo, but which rank in it.
 TEST(EtJsonReader, PartnersInAnyOfTheGroups) {
   const auto partner = [](std::string_view groups, int rank) {

@@ -102,7 +102,7 @@ void Arrivals::FindCollectives() {
     // Who has not come to any is missed all the same.
     if (!result_.ranks[i].finished) {
       for (const SimNode& node : program.nodes) {
-        if (node.kind == NodeKind::kCollective) add(node);
+        if (node.kind == NodeKind::kCollective && !machine_.system.Replays(node)) add(node);
       }
     }
     std::ranges::sort(circles[i]);

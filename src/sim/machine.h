@@ -85,7 +85,8 @@ struct SystemModel {
   bool roofline = false;
   bool replay_only = false;
   bool rendezvous = false;
-  bool replay_broadcasts = true;  // those with a recorded time take it, as in ASTRA-sim
+  // Those with a recorded time take it, as in ASTRA-sim; collectives of unknown type always.
+  bool replay_broadcasts = true;
   // By dimension. An all-reduce, all-gather … uses as many dimensions as are named.
   std::map<CollectiveType, std::vector<AlgorithmChoice>> algorithms;
   // Collectives that are programs: by place of a rank among those that take part.
@@ -93,7 +94,9 @@ struct SystemModel {
 
   // Takes its recorded time on each rank by itself.
   bool Replays(const SimNode& node) const {
-    return node.collective == CollectiveType::kBroadcast && replay_broadcasts && node.duration > 0;
+    const bool may = node.collective == CollectiveType::kUnknown ||
+                     (node.collective == CollectiveType::kBroadcast && replay_broadcasts);
+    return may && node.duration > 0;
   }
 };
 

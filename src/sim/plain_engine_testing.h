@@ -671,7 +671,7 @@ class Engine {
   void Collective(Npu& npu, uint32_t index) {
     const SimNode& node = NodeOf(npu, index);
     const CollectiveType type = node.collective;
-    if (type == CollectiveType::kBroadcast && system_.replay_broadcasts && node.duration > 0) {
+    if (system_.Replays(node)) {
       return Later(npu, Recorded(node), [this, &npu, index] { Complete(npu, index); });
     }
     const bool barrier = type == CollectiveType::kBarrier;

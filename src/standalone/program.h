@@ -19,6 +19,7 @@ struct ProgramValue {
     kBool,          // integer: 0 or 1
     kInt,           // integer
     kDouble,        // real
+    kComplex,       // real, imaginary
     kText,          // text
     kDType,         // text: torch's name, "float32"
     kLayout,        // text: torch's name, "strided"
@@ -35,6 +36,7 @@ struct ProgramValue {
   Kind kind = Kind::kNone;
   int64_t integer = 0;
   double real = 0;
+  double imaginary = 0;
   std::string text;
   std::vector<ProgramValue> items;
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 #include <string>
 #include <tuple>
@@ -285,6 +286,18 @@ TEST(Program, TextsAreReadAsTheyWere) {
   EXPECT_EQ(python("gr\xF6\xDF\n"), R"(b"gr\366\337\012")");
   const std::string code = CppStep(Says("größe\n")).text;
   EXPECT_NE(code.find(R"({"gr\303\266\303\237e\012"})"), std::string::npos) << code;
+}
+
+TEST(Program, ComplexNumbers) {
+  Program program;
+  program.operators = {
+      {.name = "aten::full",
+       .arguments = {{.name = "fill_value",
+                      .value = {.kind = Kind::kComplex, .real = 2, .imaginary = -INFINITY}}}}};
+  program.calls = {{}};
+  EXPECT_NE(PythonStep(program).text.find(R"(full.default(complex(2.0, float("-inf"))))"),
+            std::string::npos);
+  EXPECT_NE(CppStep(program).text.find("{Complex{2.0, -INFINITY}}"), std::string::npos);
 }
 
 TEST(Program, CppText) {

@@ -394,6 +394,10 @@ class PythonWriter : public StepWriter {
     return left + (op.returns_one_tensor && call.results.size() == 1 ? " = " : ", *_ = ");
   }
 
+  static std::string Real(double real) {
+    return std::isfinite(real) ? RealText(real) : fmt::format("float(\"{}\")", RealText(real));
+  }
+
   static std::string Value(const ProgramValue& value, const ProgramCall& call,
                            const CallText& text) {
     using Kind = ProgramValue::Kind;
@@ -401,9 +405,9 @@ class PythonWriter : public StepWriter {
       case Kind::kNone: return "None";
       case Kind::kBool: return value.integer != 0 ? "True" : "False";
       case Kind::kInt: return fmt::format("{}", value.integer);
-      case Kind::kDouble:
-        return std::isfinite(value.real) ? RealText(value.real)
-                                         : fmt::format("float(\"{}\")", RealText(value.real));
+      case Kind::kDouble: return Real(value.real);
+      case Kind::kComplex:
+        return fmt::format("complex({}, {})", Real(value.real), Real(value.imaginary));
       case Kind::kText: return PythonQuoted(value.text);
       case Kind::kDType:
       case Kind::kLayout:
@@ -516,6 +520,12 @@ class CppWriter : public StepWriter {
     Empty(call.released, text.released);
   }
 
+  static std::string Real(double real) {
+    if (std::isnan(real)) return "NAN";
+    if (std::isinf(real)) return real < 0 ? "-INFINITY" : "INFINITY";
+    return RealText(real);
+  }
+
   static std::string Value(const ProgramValue& value) {
     using Kind = ProgramValue::Kind;
     switch (value.kind) {
@@ -524,10 +534,9 @@ class CppWriter : public StepWriter {
       case Kind::kInt:
         // The least integer has no literal.
         return value.integer == INT64_MIN ? "INT64_MIN" : fmt::format("{}", value.integer);
-      case Kind::kDouble:
-        if (std::isnan(value.real)) return "NAN";
-        if (std::isinf(value.real)) return value.real < 0 ? "-INFINITY" : "INFINITY";
-        return RealText(value.real);
+      case Kind::kDouble: return Real(value.real);
+      case Kind::kComplex:
+        return fmt::format("Complex{{{}, {}}}", Real(value.real), Real(value.imaginary));
       case Kind::kText: return Quoted(value.text);
       case Kind::kDType: return fmt::format("DType({})", Quoted(value.text));
       case Kind::kLayout: return fmt::format("Layout({})", Quoted(value.text));

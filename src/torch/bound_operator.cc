@@ -328,6 +328,9 @@ Result<c10::IValue> OperatorBinder::Scalar(const Value& value, c10::TypeKind kin
       const bool is_text = value.kind == ValueKind::kString || value.kind == ValueKind::kOpaque;
       const std::string_view text = is_text ? trace_.text(value.as_text()) : std::string_view();
       if (const auto special = NamedDouble(text)) return c10::IValue(*special);
+      if (const auto complex = ComplexNumber(text)) {
+        return c10::IValue(c10::complex<double>(*complex));
+      }
       // The observer writes complex numbers without their value.
       if (text.find("Complex") != std::string_view::npos) {
         ++assumed_;

@@ -87,6 +87,11 @@ Result<ProgramValue> ValueOf(const c10::IValue& value, const c10::TypePtr& type)
     }
   }
   if (value.isDouble()) return ProgramValue{.kind = ValueRole::kDouble, .real = value.toDouble()};
+  if (value.isComplexDouble()) {
+    const c10::complex<double> number = value.toComplexDouble();
+    return ProgramValue{
+        .kind = ValueRole::kComplex, .real = number.real(), .imaginary = number.imag()};
+  }
   if (value.isString()) return ProgramValue{.kind = ValueRole::kText, .text = value.toStringRef()};
   if (value.isDevice()) return ProgramValue{.kind = ValueRole::kDevice};
   if (value.isList()) {

@@ -17,9 +17,9 @@ namespace {
 
 class Matcher {
  public:
-  Matcher(const std::vector<AstraRank>& ranks, std::vector<std::vector<AstraPlan>>& plans,
-          AstraJob& job)
-      : ranks_(ranks), plans_(plans), job_(job) {}
+  Matcher(const std::vector<AstraRank>& ranks, int64_t least_gather,
+          std::vector<std::vector<AstraPlan>>& plans, AstraJob& job)
+      : ranks_(ranks), least_gather_(least_gather), plans_(plans), job_(job) {}
 
   void Run() {
     MatchCollectives();
@@ -45,7 +45,8 @@ class Matcher {
         const AstraPlan& plan = plans_[rank][i];
         if (ranks_[rank].nodes[i].kind != NodeKind::kCollective) continue;
         // Of types that ASTRA-sim replays, too: other simulators run them.
-        if (plan.what == What::kRuns || plan.why == AstraNote::kReplayed) {
+        if (plan.what == What::kRuns || plan.why == AstraNote::kReplayed ||
+            plan.why == AstraNote::kUnknownType) {
           own[plan.group].push_back({rank, i});
         }
       }
@@ -85,9 +86,13 @@ class Matcher {
 
   void MatchInstance(const std::vector<std::vector<At>>& lists, size_t k) {
     int64_t size = 0;
-    for (const auto& list : lists) size = std::max(size, PlanAt(list[k]).size);
+    std::optional<int64_t> root;
+    for (const auto& list : lists) {
+      size = std::max(size, PlanAt(list[k]).size);
+      if (!root) root = PlanAt(list[k]).root;
+    }
     const bool raise =
-        NodeAt(lists.front()[k]).type == CollectiveType::kAllGather && size < kAstraLeastGather;
+        NodeAt(lists.front()[k]).type == CollectiveType::kAllGather && size < least_gather_;
     for (const auto& list : lists) {
       AstraPlan& plan = PlanAt(list[k]);
       if (plan.what == What::kReplayed) {
@@ -95,13 +100,14 @@ class Matcher {
         continue;
       }
       plan.match = matches_;
+      plan.root = root;
       if (size == 0) {
         plan.LeaveOut(AstraNote::kNoSize);
         continue;
       }
       if (plan.size != size) job_.notes.Count(AstraNote::kSizeRaised);
       if (raise) job_.notes.Count(AstraNote::kSmallGather);
-      plan.size = raise ? kAstraLeastGather : size;
+      plan.size = raise ? least_gather_ : size;
     }
     ++matches_;
   }
@@ -189,6 +195,7 @@ class Matcher {
   const AstraNode& NodeAt(At at) const { return ranks_[at.rank].nodes[at.node]; }
 
   const std::vector<AstraRank>& ranks_;
+  const int64_t least_gather_;
   std::vector<std::vector<AstraPlan>>& plans_;
   AstraJob& job_;
   uint32_t matches_ = 0;
@@ -198,9 +205,9 @@ class Matcher {
 
 }  // namespace
 
-void MatchAstraPlans(const std::vector<AstraRank>& ranks,
+void MatchAstraPlans(const std::vector<AstraRank>& ranks, int64_t least_gather,
                      std::vector<std::vector<AstraPlan>>& plans, AstraJob& job) {
-  Matcher(ranks, plans, job).Run();
+  Matcher(ranks, least_gather, plans, job).Run();
 }
 
 }  // namespace etude

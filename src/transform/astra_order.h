@@ -19,6 +19,7 @@ struct AstraPlan {
   std::optional<AstraNote> why;  // if it does not run
   uint32_t match = kNone;        // equal on all sides of one communication; kNone: it has no others
   int64_t group = 0;             // of collectives: an id, 0: all ranks
+  std::optional<int64_t> root;   // of collectives that have one: place in the group
   int64_t peer = 0;              // of sends and receives
   int64_t tag = 0;               // of sends and receives
   int64_t size = 0;              // bytes

@@ -302,6 +302,7 @@ class RankMaker {
       made.bytes_out = bytes;
     }
     made.group_size = comm->group_size;
+    made.root = comm->root;
     made.peer = comm->peer(made.kind);
     made.tag = comm->tag;
     if (!comm->group) return;

@@ -41,6 +41,7 @@ struct AstraNode {
   std::optional<int64_t> bytes_in;   // what this rank puts in
   std::optional<int64_t> bytes_out;  // what it gets out
   std::optional<int64_t> group_size;
+  std::optional<int64_t> root;  // rank in the group
   std::optional<int64_t> peer;  // of kSend and kRecv: rank in the job
   std::optional<int64_t> tag;
   // kCompute with AstraCompute::kFlops: at least 1.

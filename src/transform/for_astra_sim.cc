@@ -26,26 +26,11 @@ namespace {
 constexpr uint32_t kNone = UINT32_MAX;
 constexpr auto kSmallestFirst = static_cast<uint64_t>(kAstraLeastFirst);
 
-bool IsSimulated(CollectiveType type) {
-  switch (type) {
-    case CollectiveType::kAllReduce:
-    case CollectiveType::kAllGather:
-    case CollectiveType::kAllToAll:
-    case CollectiveType::kReduceScatter:
-    case CollectiveType::kReduceScatterBlock:
-    case CollectiveType::kBarrier: return true;
-    case CollectiveType::kUnknown:
-    case CollectiveType::kReduce:
-    case CollectiveType::kGather:
-    case CollectiveType::kScatter:
-    case CollectiveType::kBroadcast: return false;
-  }
-  return false;
-}
-
 // As ASTRA-sim knows it.
-CollectiveType SimulatedAs(const AstraPlan& plan, CollectiveType type) {
-  if (plan.what == AstraPlan::What::kReplayed) return CollectiveType::kBroadcast;
+CollectiveType SimulatedAs(const AstraPlan& plan, CollectiveType type, bool all_types) {
+  if (plan.what == AstraPlan::What::kReplayed) {
+    return all_types ? CollectiveType::kUnknown : CollectiveType::kBroadcast;
+  }
   if (type == CollectiveType::kBarrier) return CollectiveType::kAllReduce;
   if (type == CollectiveType::kReduceScatterBlock) return CollectiveType::kReduceScatter;
   return type;
@@ -57,9 +42,12 @@ std::optional<int64_t> SizeOf(const AstraNode& node, int64_t group_size) {
   if (node.type == CollectiveType::kBarrier) return kAstraBarrierBytes;
   if (node.bytes_in || !node.bytes_out) return node.bytes_in;
   int64_t bytes = *node.bytes_out;
-  if (node.type == CollectiveType::kAllGather) return bytes / group_size;
+  const bool gathers =
+      node.type == CollectiveType::kAllGather || node.type == CollectiveType::kGather;
+  if (gathers) return bytes / group_size;
   const bool scatters = node.type == CollectiveType::kReduceScatter ||
-                        node.type == CollectiveType::kReduceScatterBlock;
+                        node.type == CollectiveType::kReduceScatterBlock ||
+                        node.type == CollectiveType::kScatter;
   if (!scatters) return bytes;
   if (__builtin_mul_overflow(bytes, group_size, &bytes)) return std::nullopt;
   return bytes;
@@ -83,7 +71,8 @@ class JobMaker {
     job_.groups = group_ids_.groups;
     job_.notes.Count(AstraNote::kRenamedGroup, group_ids_.renamed);
     for (uint32_t i = 0; i < ranks_.size(); ++i) PlanRank(i);
-    MatchAstraPlans(ranks_, plans_, job_);
+    MatchAstraPlans(ranks_, options_.all_types ? 0 : kAstraLeastGather, plans_, job_);
+    if (options_.all_types) CountUnknownRoots();
     const AstraOrder order = OrderCommunication(ranks_, plans_);
     if (!order.first_cut.empty()) job_.messages.push_back(order.first_cut);
     CountPlans();
@@ -199,7 +188,23 @@ class JobMaker {
     plan.size = std::max<int64_t>(SizeOf(node, std::max<int64_t>(members.size, 1)).value_or(0), 0);
     if (members.size == 0) return plan.Replay(AstraNote::kUnknownGroup);
     if (members.ranks != nullptr) plan.group = group_ids_.ids[rank][node.group];
-    if (!IsSimulated(node.type)) plan.Replay(AstraNote::kReplayed);
+    if (node.type == CollectiveType::kUnknown) return plan.Replay(AstraNote::kUnknownType);
+    if (!HasRoot(node.type)) return;
+    if (!options_.all_types) return plan.Replay(AstraNote::kReplayed);
+    if (node.root && *node.root >= 0 && *node.root < members.size) plan.root = node.root;
+  }
+
+  void CountUnknownRoots() {
+    for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+      for (uint32_t i = 0; i < ranks_[rank].nodes.size(); ++i) {
+        const AstraPlan& plan = plans_[rank][i];
+        const bool has_root = ranks_[rank].nodes[i].kind == NodeKind::kCollective &&
+                              HasRoot(ranks_[rank].nodes[i].type);
+        if (has_root && plan.what == What::kRuns && !plan.root) {
+          job_.notes.Count(AstraNote::kUnknownRoot);
+        }
+      }
+    }
   }
 
   void PlanMessage(uint32_t rank, const AstraNode& node, AstraPlan& plan) const {
@@ -312,6 +317,9 @@ Status JobMaker::MakeTrace(uint32_t number, const std::vector<uint32_t>& slots) 
       row.start = Nanos{node.start->count / kNanosPerMicro * kNanosPerMicro};
     }
     if (node.duration) row.duration = clock.Round(node.lane, *node.duration);
+    if (options_.all_types && plan.what == What::kReplayed) {
+      row.duration = std::max(row.duration.value_or(Nanos{}), Nanos{1});
+    }
     const NodeId id = builder.AddNode(row);
     for (const uint32_t dep : deps) builder.AddDep(id, uint64_t{dep}, DepKind::kData);
     const uint32_t before = slot_before[i];
@@ -342,7 +350,7 @@ Status JobMaker::MakeTrace(uint32_t number, const std::vector<uint32_t>& slots) 
 
 void JobMaker::AddCost(TraceBuilder& builder, NodeId node, uint64_t ops, uint64_t bytes,
                        bool first) {
-  if (first && bytes < kSmallestFirst) {
+  if (first && !options_.all_types && bytes < kSmallestFirst) {
     bytes = kSmallestFirst;
     job_.notes.Count(AstraNote::kFirstRaised);
   }
@@ -356,7 +364,8 @@ void JobMaker::AddComm(TraceBuilder& builder, NodeId id, const AstraNode& node,
   comm.bytes = Bytes{plan.size};
   switch (node.kind) {
     case NodeKind::kCollective:
-      comm.type = SimulatedAs(plan, node.type);
+      comm.type = SimulatedAs(plan, node.type, options_.all_types);
+      if (plan.what == What::kRuns) comm.root = plan.root;
       if (const int64_t group = plan.group != 0 ? plan.group : group_ids_.world; group != 0) {
         comm.group = builder.Intern(std::to_string(group));
       }

@@ -19,6 +19,9 @@ struct ForAstraSimOptions {
   // What is left of traces without device work stays on the threads of a host that computes
   // (HostComputes): "host", "host 2" …; communication beside them.
   bool host_threads = false;
+  // For a simulator that knows all types of collectives: those with a root stay what they are. What
+  // is replayed has the type kUnknown.
+  bool all_types = false;
   // Ranks of the job, where the traces speak of none or one; 0: not given.
   int64_t ranks = 0;
 };

@@ -4,8 +4,10 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -46,10 +48,10 @@ class AstraSketch {
     return Add(NodeKind::kKernel, Place::kDevice, deps);
   }
   NodeId Collective(CollectiveType type, int64_t bytes, std::initializer_list<NodeId> deps = {},
-                    std::string_view group = "") {
+                    std::string_view group = "", std::optional<int64_t> root = {}) {
     row.duration = Nanos{7000};
     const NodeId node = Add(NodeKind::kCollective, Place::kDevice, deps);
-    Comm comm{.type = type, .bytes = Bytes{bytes}};
+    Comm comm{.type = type, .bytes = Bytes{bytes}, .root = root};
     if (!group.empty()) comm.group = builder.Intern(group);
     builder.SetComm(node, comm);
     return node;
@@ -319,6 +321,34 @@ TEST(ForAstraSim, WhatAstraSimReplaysHasItsGroupAndOneSize) {
     const std::string_view group = *trace.info().rank < 2 ? "1" : "2";
     for (size_t i = 0; i < 2; ++i) EXPECT_EQ(trace.text(CommOf(trace, i).group), group);
     EXPECT_EQ(CommOf(trace, 1).bytes, Bytes{16});
+  }
+}
+
+TEST(ForAstraSim, WithAllTypesCollectivesStayWhatTheyAre) {
+  constexpr std::array kTypes = {CollectiveType::kBroadcast, CollectiveType::kReduce,
+                                 CollectiveType::kGather,    CollectiveType::kScatter,
+                                 CollectiveType::kAllGather, CollectiveType::kUnknown};
+  std::vector<AstraSketch> sketches;
+  for (int64_t rank = 0; rank < 2; ++rank) {
+    AstraSketch& sketch = sketches.emplace_back(rank, 2);
+    for (const CollectiveType type : kTypes) sketch.Collective(type, 64);
+    const auto told_by_one = rank == 0 ? std::nullopt : std::optional<int64_t>(1);
+    sketch.Collective(CollectiveType::kReduce, 64, {}, "", told_by_one);
+    sketch.Collective(CollectiveType::kBroadcast, 64, {}, "", 2);  // none of the ranks
+  }
+  const AstraJob job = JobOf(sketches, {.all_types = true});
+  EXPECT_EQ(job.notes[AstraNote::kReplayed], 0u);
+  EXPECT_EQ(job.notes[AstraNote::kUnknownType], 2u);
+  EXPECT_EQ(job.notes[AstraNote::kUnknownRoot], 10u);
+  EXPECT_EQ(job.notes[AstraNote::kSmallGather], 0u);
+  for (const Trace& trace : job.traces) {
+    for (size_t i = 0; i < kTypes.size(); ++i) {
+      EXPECT_EQ(CommOf(trace, i).type, kTypes[i]);
+      EXPECT_EQ(CommOf(trace, i).bytes, Bytes{64});
+      EXPECT_FALSE(CommOf(trace, i).root);
+    }
+    EXPECT_EQ(CommOf(trace, 6).root, 1);
+    EXPECT_FALSE(CommOf(trace, 7).root);
   }
 }
 

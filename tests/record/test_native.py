@@ -120,6 +120,21 @@ def test_python_numbers_promote_as_they_did(run):
     assert "(100.0 %)" in etude("replay", "--iterations", 3, result.folder)
 
 
+def test_complex_numbers_replay(run):
+    result = run(
+        program(
+            """
+            for _ in range(12):
+                torch.add(torch.full((3,), 2 - 1.5j), 1 + 1j, alpha=2j)
+                train()
+            """
+        ),
+        environment=NATIVE,
+    )
+    report = json.loads(etude("replay", "--iterations", 3, "--json", result.folder))
+    assert report["skipped"] == [] and report["coerced"]["assumed_values"] == 0
+
+
 def test_exact_values(run, tmp_path):
     path = tmp_path / "values.etude"
     source = DRIVE + """
@@ -128,6 +143,7 @@ start(PATH)
 torch.add(x, x, alpha=1e-9)
 torch.ops.aten.upsample_nearest1d(torch.ones(1, 1, 3), [6], 2.000000001)
 torch.cat([x] * 5000)
+torch.full((2,), 2 - 1.5j)
 torch.nn.functional.embedding(torch.tensor([[3, 1], [4, 4]]), torch.ones(6, 2))
 torch.empty(3, dtype=torch.int64)
 stop()
@@ -138,6 +154,7 @@ stop()
     assert adds[0]["inputs"]["values"][2] == 1e-9
     up = only(nodes, "aten::upsample_nearest1d")
     assert up["inputs"]["values"][2] == 2.000000001
+    assert only(nodes, "aten::full")["inputs"]["values"][1] == "(2, -1.5)"
     assert len(only(nodes, "aten::cat")["inputs"]["values"][0]) == 5000
     assert json.loads(attributes(only(nodes, "aten::embedding"))["tensor_range"]) == {"1": [1, 4]}
 
@@ -619,6 +636,7 @@ model = nn.parallel.DistributedDataParallel(model)
 for _ in range(12):
     loss = train()
     dist.all_reduce(loss.detach(), op=dist.ReduceOp.MAX, group=group)
+    dist.reduce(torch.ones(1000), 1, group=group)
 # Gloo's thread lets go of the tensor some time after the wait for it has ended. Where Python ends
 # before that, PyTorch aborts.
 time.sleep(0.5)
@@ -643,3 +661,7 @@ dist.destroy_process_group()
     stats = json.loads(etude("stats", "--json", folder / "capture.0.etude"))
     groups = {row["group"] for row in stats["communication"]}
     assert len(groups) == 2
+    assert attributes(only(nodes, "gloo:reduce"))["comm_root"] == 1
+    simulated = json.loads(etude("simulate", folder, "--network", "Ring(2):1GB/s,1us", "--json"))
+    assert "reduce" in {row["type"] for row in simulated["collectives"]}
+    assert not any("root" in note for note in simulated["notes"])

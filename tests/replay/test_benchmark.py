@@ -37,6 +37,8 @@ for _ in range(10):
     x = torch.randint(0, 50, (4, 8))
     optimizer.zero_grad()
     state = torch.zeros(1, 16) * torch.tensor([0.5])  # content that no operator wrote
+    wave = torch.full((3,), 2 - 1j)
+    torch.add(wave, wave, alpha=1j)
     torch.histogram(state, 4)  # has a tensor that need not be, and is not
     for k in range(20):
         state = torch.tanh(state + sequence.narrow(0, k, 1))

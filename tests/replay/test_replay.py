@@ -82,6 +82,9 @@ def test_collectives_of_a_single_process_are_skipped_and_said(tmp_path):
     replay(folder, "--rank", "0", "--allow-skips", warmup=0, iterations=1)
     # Folders that are no captures of ours are left as they are.
     assert sorted(os.listdir(folder)) == sorted(os.listdir(DATA / "cpu/ddp_mlp"))
+    subprocess.run([ETUDE, "convert", "-q", folder, "-o", tmp_path / "chakra"], check=True)
+    again = replay(tmp_path / "chakra", "--rank", "0", codes=(1,), warmup=0, iterations=1)
+    assert again["operators"] == report["operators"]
 
 
 @needs_data

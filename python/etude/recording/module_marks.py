@@ -67,6 +67,10 @@ class ModuleMarks:
         units = sorted((unit, ref()) for ref, unit in self._entries.values() if unit is not None)
         return [module for _, module in units if module is not None]
 
+    def without_parameters(self) -> bool:
+        """Whether outermost modules were called, but none that gives marks."""
+        return bool(self._entries) and not self.labels
+
     def detach(self) -> None:
         """Puts everything back."""
         self._stop_learning()

@@ -114,12 +114,17 @@ class StepFinder:
     def why_no_mark(self) -> str:
         """What is known of why there was no mark, to be put behind a sentence; may be empty."""
         unused = self.optimizers.known() > 0 and not self.optimizers.labels
+        no_module = ": no module was called"
+        if self.modules.without_parameters():
+            no_module = ": the modules that it called have no parameters"
         if self._allowed == "profiler":
             text = ": it did not call profiler.step()"
         elif self._allowed == "module":
-            text = ": no module was called"
+            text = no_module
+        elif unused:
+            return ": there is an optimizer, but it never stepped"
         else:
-            return ": there is an optimizer, but it never stepped" if unused else ""
+            return no_module if self.modules.without_parameters() else ""
         if self.optimizers.labels:
             text += "; it has optimizer steps, which count without this choice of steps"
         return text

@@ -22,6 +22,10 @@ struct IValue;
 using Slots = std::vector<at::Tensor>;
 
 struct None {};
+struct Complex {
+  double real;
+  double imaginary;
+};
 struct Tensor {  // the call's input of this number
   int input;
 };
@@ -54,7 +58,7 @@ struct MemoryFormat {
 // An argument, as it stands in the code.
 struct Argument {
   using List = std::vector<Argument>;
-  std::variant<None, bool, int64_t, double, std::string, Tensor, Storage, Group, GroupName,
+  std::variant<None, bool, int64_t, double, Complex, std::string, Tensor, Storage, Group, GroupName,
                Reduction, Number, RunDevice, DType, Layout, MemoryFormat, List>
       value;
 

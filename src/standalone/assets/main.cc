@@ -189,6 +189,9 @@ c10::IValue Constant(const Argument& argument, c10::TypePtr type, const int* num
     return wants_real ? c10::IValue(static_cast<double>(one)) : c10::IValue(one);
   }
   if (const auto* one = std::get_if<double>(&argument.value)) return *one;
+  if (const auto* one = std::get_if<Complex>(&argument.value)) {
+    return c10::complex<double>(one->real, one->imaginary);
+  }
   if (const auto* one = std::get_if<std::string>(&argument.value)) return *one;
   c10::IValue made;
   if (const auto* one = std::get_if<Group>(&argument.value)) SetGroup(made, one->number);
